@@ -60,13 +60,15 @@ func check(f lab.Fault, layout lab.Layout) error {
 	case f.Target == lab.EveryUnit && units == 0:
 		return errors.New("there is no unit but the one that leads the trial")
 	case f.Target != lab.EveryUnit && !slices.Contains(known, f.Target):
-		return fmt.Errorf("there is no such unit or backing service; there are %s, and %s", strings.Join(known, ", "), lab.EveryUnit)
+		return fmt.Errorf("there is no such unit or backing service; there are %s, and %s",
+			strings.Join(known, ", "), lab.EveryUnit)
 	case f.Kind == lab.FaultDrain && len(node.Pinned) > 0:
 		return fmt.Errorf("the layout wants %s there, which cannot go elsewhere", strings.Join(node.Pinned, ", "))
 	case onNode && !slices.Contains(node.Faults, f.Kind):
 		return fmt.Errorf("it is a node, to which only these can be done: %v", node.Faults)
 	case f.Kind.Passes() && f.Heal > 0:
-		return fmt.Errorf("it is to last %g s, but what has it is started again at once: leave that out, or let it be %s", f.Heal, lab.FaultKill)
+		return fmt.Errorf("it is to last %g s, but what has it is started again at once: leave that out, or let "+
+			"it be %s", f.Heal, lab.FaultKill)
 	case f.After < 0 || f.Heal < 0:
 		return fmt.Errorf("it begins after %g s and lasts %g s: neither can be negative", f.After, f.Heal)
 	}
@@ -125,7 +127,8 @@ func (p *injection) play(f lab.Fault) {
 // chosen are the parts that a fault's target stands for: of updates all replicas of a unit.
 func (p *injection) chosen(f lab.Fault) []lab.FaultTarget {
 	return slices.DeleteFunc(slices.Clone(p.targets), func(t lab.FaultTarget) bool {
-		return t.Name != f.Target && !(f.Target == lab.EveryUnit && t.Unit) && !(f.Kind == lab.FaultUpdate && t.Group == f.Target)
+		return t.Name != f.Target && !(f.Target == lab.EveryUnit && t.Unit) &&
+			!(f.Kind == lab.FaultUpdate && t.Group == f.Target)
 	})
 }
 

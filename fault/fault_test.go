@@ -56,23 +56,30 @@ func TestFaultsArePlayedByTheClock(t *testing.T) {
 		takes  time.Duration
 		want   string
 	}{
-		"every unit in turn":      {[]lab.Fault{every}, 0, "2 kill a, 3 heal kill of a, 4 kill b, 5 heal kill of b"},
-		"slow to start again":     {[]lab.Fault{every}, 3 * time.Second, "2 kill a, 6 heal kill of a, 7 kill b, 11 heal kill of b"},
-		"two targets may overlap": {[]lab.Fault{every, one}, 0, "2 kill a, 2.5 pause database, 3 heal kill of a, 4 kill b, 5 heal kill of b, 6.5 heal pause of database"},
-		"every replica in turn":   {[]lab.Fault{{Target: "b", Kind: lab.FaultUpdate, After: 2}, {Target: "b", Kind: lab.FaultPause, After: 20}}, 3 * time.Second, "2 update b, 5 heal update of b, 5 update b-2, 8 heal update of b-2, 20 pause b, 23 heal pause of b"},
-		"no such target":          {[]lab.Fault{{Target: "attic", Kind: lab.FaultKill}}, 0, ""},
+		"every unit in turn": {[]lab.Fault{every}, 0,
+			"2 kill a, 3 heal kill of a, 4 kill b, 5 heal kill of b"},
+		"slow to start again": {[]lab.Fault{every}, 3 * time.Second,
+			"2 kill a, 6 heal kill of a, 7 kill b, 11 heal kill of b"},
+		"two targets may overlap": {[]lab.Fault{every, one}, 0,
+			"2 kill a, 2.5 pause database, 3 heal kill of a, 4 kill b, 5 heal kill of b, 6.5 heal pause of database"},
+		"every replica in turn": {[]lab.Fault{{Target: "b", Kind: lab.FaultUpdate, After: 2},
+			{Target: "b", Kind: lab.FaultPause, After: 20}}, 3 * time.Second,
+			"2 update b, 5 heal update of b, 5 update b-2, 8 heal update of b-2, 20 pause b, 23 heal pause of b"},
+		"no such target": {[]lab.Fault{{Target: "attic", Kind: lab.FaultKill}}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := &parts{begun: time.Now(), takes: c.takes}
-				injection := Injector{}.Begin(t.Context(), c.faults, append(p.targets("a", "b", "database"), lab.FaultTarget{Name: "b-2", Group: "b", Parts: p}))
+				injection := Injector{}.Begin(t.Context(), c.faults,
+					append(p.targets("a", "b", "database"), lab.FaultTarget{Name: "b-2", Group: "b", Parts: p}))
 				time.Sleep(time.Minute)
 				records := injection.End()
 				if got := strings.Join(p.log, ", "); got != c.want {
 					t.Errorf("played %s, want %s", got, c.want)
 				}
 				for _, r := range records {
-					if effective := r.Error == "" && r.Effective && r.Healed >= r.Began+r.Heal && r.Began >= r.After; effective != (c.want != "") {
+					if effective := r.Error == "" && r.Effective && r.Healed >= r.Began+r.Heal &&
+						r.Began >= r.After; effective != (c.want != "") {
 						t.Errorf("record %+v", r)
 					}
 				}
@@ -87,8 +94,10 @@ func TestWhatSpoilsAFault(t *testing.T) {
 		effective bool
 		want      string
 	}{
-		"it cannot be killed":        {&parts{kill: errors.New("it had ended before")}, false, "it had ended before"},
-		"it does not start":          {&parts{start: errors.New("port taken")}, true, "could not be healed: port taken"},
+		"it cannot be killed": {&parts{kill: errors.New("it had ended before")}, false,
+			"it had ended before"},
+		"it does not start": {&parts{start: errors.New("port taken")}, true,
+			"could not be healed: port taken"},
 		"the load is over before it": {&parts{}, false, "the load was over after 5 s"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +107,8 @@ func TestWhatSpoilsAFault(t *testing.T) {
 				if strings.Contains(name, "over") {
 					after = 6
 				}
-				injection := Injector{}.Begin(t.Context(), []lab.Fault{{Target: "a", Kind: lab.FaultKill, After: after, Heal: 1}}, c.parts.targets("a"))
+				injection := Injector{}.Begin(t.Context(), []lab.Fault{{Target: "a", Kind: lab.FaultKill, After: after,
+					Heal: 1}}, c.parts.targets("a"))
 				time.Sleep(5 * time.Second)
 				r := injection.End()[0]
 				if r.Effective != c.effective || (r.Proof != "") != c.effective || !strings.Contains(r.Error, c.want) {
@@ -114,17 +124,20 @@ func TestWhatSpoilsAFault(t *testing.T) {
 func TestTheEndWaitsForTheHealing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &parts{begun: time.Now()}
-		injection := Injector{}.Begin(t.Context(), []lab.Fault{{Target: lab.EveryUnit, Kind: lab.FaultKill, After: 1, Heal: 10}}, p.targets("a", "b"))
+		injection := Injector{}.Begin(t.Context(), []lab.Fault{{Target: lab.EveryUnit, Kind: lab.FaultKill,
+			After: 1, Heal: 10}}, p.targets("a", "b"))
 		time.Sleep(2 * time.Second)
 		records := injection.End()
-		if got := strings.Join(p.log, ", "); got != "1 kill a, 11 heal kill of a" || len(records) != 2 || records[0].Healed != 11 || records[1].Error == "" {
+		if got := strings.Join(p.log, ", "); got != "1 kill a, 11 heal kill of a" || len(records) != 2 ||
+			records[0].Healed != 11 || records[1].Error == "" {
 			t.Errorf("played %s, recorded %+v", got, records)
 		}
 	})
 }
 
 func TestFaultsThatCannotBeDone(t *testing.T) {
-	layout := lab.Layout{Lead: "generator", Units: []lab.UnitSpec{{Name: "shop"}, {Name: "generator"}}, Services: []lab.ServiceSpec{{Name: "database"}}}
+	layout := lab.Layout{Lead: "generator", Units: []lab.UnitSpec{{Name: "shop"}, {Name: "generator"}},
+		Services: []lab.ServiceSpec{{Name: "database"}}}
 	nodes := layout
 	nodes.Nodes = lab.Nodes([]string{"node-2", "node-3"}, lab.FaultDrain)
 	nodes.Nodes[1].Pinned = []string{"front", "stock"}
@@ -144,9 +157,11 @@ func TestFaultsThatCannotBeDone(t *testing.T) {
 		{lab.Fault{Target: "database", Kind: lab.FaultRestart, Heal: 1}, layout, "started again at once"},
 		{lab.Fault{Target: "shop", Kind: lab.FaultUpdate, Heal: 1}, layout, "started again at once"},
 		{lab.Fault{Target: "node-2", Kind: lab.FaultDrain}, nodes, ""},
-		{lab.Fault{Target: "node-3", Kind: lab.FaultDrain}, nodes, "wants front, stock there, which cannot go elsewhere"},
+		{lab.Fault{Target: "node-3", Kind: lab.FaultDrain}, nodes,
+			"wants front, stock there, which cannot go elsewhere"},
 		{lab.Fault{Target: "node-3", Kind: lab.FaultKill}, nodes, "only these can be done: [drain]"},
-		{lab.Fault{Target: lab.EveryUnit, Kind: lab.FaultKill}, lab.Layout{Lead: "core", Units: []lab.UnitSpec{{Name: "core"}}}, "no unit but"},
+		{lab.Fault{Target: lab.EveryUnit, Kind: lab.FaultKill},
+			lab.Layout{Lead: "core", Units: []lab.UnitSpec{{Name: "core"}}}, "no unit but"},
 	} {
 		err := Injector{}.Check([]lab.Fault{c.fault}, c.layout)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -61,7 +61,8 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 			switch {
 			case want == "" && (err != nil || text != "0123456789"):
 				t.Errorf("%s of %s: %q, %v", how, c.name, text, err)
-			case want != "" && (err == nil || !strings.HasSuffix(err.Error(), want) || !strings.Contains(err.Error(), dir)):
+			case want != "" && (err == nil || !strings.HasSuffix(err.Error(), want) ||
+				!strings.Contains(err.Error(), dir)):
 				t.Errorf("%s of %s: %v, want it to end with %q and to name the folder", how, c.name, err, want)
 			}
 		}
@@ -92,7 +93,8 @@ func TestTheLimitHoldsForWhatGrows(t *testing.T) {
 	if _, err := io.ReadAll(file); err == nil || !strings.Contains(err.Error(), "more than 10 bytes") {
 		t.Errorf("11 bytes were read where 10 are the limit: %v", err)
 	}
-	if _, err := Read("/proc/self/status", 10); err == nil || !strings.Contains(err.Error(), "more than 10 bytes") {
+	if _, err := Read("/proc/self/status", 10); err == nil ||
+		!strings.Contains(err.Error(), "more than 10 bytes") {
 		t.Errorf("a file without a size was read beyond its limit: %v", err)
 	}
 }

@@ -32,7 +32,8 @@ func (v Variant) scaledBy(d Deployer) error {
 	}
 	scaler, can := d.(Autoscaler)
 	if !can {
-		return fmt.Errorf("autoscale: the deployment %s adds no replicas by itself: use %s, or give a number of replicas", v.Deployment, Kubernetes)
+		return fmt.Errorf("autoscale: the deployment %s adds no replicas by itself: use %s, or give a number of "+
+			"replicas", v.Deployment, Kubernetes)
 	}
 	return scaler.Autoscales()
 }
@@ -80,15 +81,22 @@ func (v Variant) checkAutoscale(l Layout) error {
 		case fixed:
 			mistakes = append(mistakes, fmt.Errorf("autoscale: %s has a number of replicas, too: choose one", name))
 		case a.Max < 2 || a.CPU <= 0 || a.CPU > 1:
-			mistakes = append(mistakes, fmt.Errorf("autoscale: %s goes up to %d replicas at %g of its processors: use 2 to %d, and a share above 0 and up to 1", name, a.Max, a.CPU, MaxReplicas))
-		case slices.ContainsFunc(l.Units, func(u UnitSpec) bool { return u.Name == l.Lead && slices.Contains(u.Peers, name) }):
-			mistakes = append(mistakes, fmt.Errorf("autoscale: the generator connects to %s before there are more of it: put something in front that does so for each call, such as nginx", name))
+			mistakes = append(mistakes, fmt.Errorf("autoscale: %s goes up to %d replicas at %g of its processors: "+
+				"use 2 to %d, and a share above 0 and up to 1", name, a.Max, a.CPU, MaxReplicas))
+		case slices.ContainsFunc(l.Units, func(u UnitSpec) bool {
+			return u.Name == l.Lead && slices.Contains(u.Peers, name)
+		}):
+			mistakes = append(mistakes, fmt.Errorf("autoscale: the generator connects to %s before there are more "+
+				"of it: put something in front that does so for each call, such as nginx", name))
 		case at >= 0 && l.Units[at].Foreign:
-			mistakes = append(mistakes, fmt.Errorf("autoscale: %s is no program of Cleave's, whose replicas could be asked for their reports: give it a number of replicas", name))
+			mistakes = append(mistakes, fmt.Errorf("autoscale: %s is no program of Cleave's, whose replicas could "+
+				"be asked for their reports: give it a number of replicas", name))
 		case at >= 0 && l.Units[at].Reached != ReachUsual:
-			mistakes = append(mistakes, fmt.Errorf("autoscale: %s shall be called at its %s address, and replicas that come have one for all", name, l.Units[at].Reached))
+			mistakes = append(mistakes, fmt.Errorf("autoscale: %s shall be called at its %s address, and replicas "+
+				"that come have one for all", name, l.Units[at].Reached))
 		case at >= 0 && l.Units[at].Limits.CPU <= 0:
-			mistakes = append(mistakes, fmt.Errorf("autoscale: %s has no limit of processors, of which cpu is a share: give it one under limits", name))
+			mistakes = append(mistakes, fmt.Errorf("autoscale: %s has no limit of processors, of which cpu is a "+
+				"share: give it one under limits", name))
 		}
 	}
 	return errors.Join(mistakes...)
@@ -100,7 +108,8 @@ func (v Variant) autoscaling() []string {
 	var parts []string
 	for _, unit := range slices.Sorted(maps.Keys(v.Autoscale)) {
 		a := v.Autoscale[unit]
-		parts = append(parts, fmt.Sprintf("%s: 1 to %d replicas at %s %% of its processors", unit, a.Max, strings.TrimSuffix(fmt.Sprintf("%.1f", 100*a.CPU), ".0")))
+		parts = append(parts, fmt.Sprintf("%s: 1 to %d replicas at %s %% of its processors", unit, a.Max,
+			strings.TrimSuffix(fmt.Sprintf("%.1f", 100*a.CPU), ".0")))
 	}
 	return parts
 }

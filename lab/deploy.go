@@ -290,7 +290,8 @@ const (
 	CommandStart CommandKind = "start" // begin the job; the clock starts here
 	CommandStop  CommandKind = "stop"  // finish what is under way, hand over, report and end
 	CommandClock CommandKind = "clock" // answer, while another command is awaited, with what the clock says
-	CommandUsage CommandKind = "usage" // answer, while another command is awaited, with what the process has used
+	// answer, while another command is awaited, with what the process has used
+	CommandUsage CommandKind = "usage"
 )
 
 // Command is one line that a unit reads from its standard input, as JSON.

@@ -22,16 +22,18 @@ func (cellar) Nodes(l Layout) []Node {
 func (cellar) DiskAbout() string { return "stone" }
 
 func TestAReplicatedDiskIsADeployers(t *testing.T) {
-	local, replicated := Layout{Services: []ServiceSpec{{Name: "database"}}}, Layout{Services: []ServiceSpec{{Name: "broker"}, {Name: "database", Replicated: true}}}
+	local, replicated := Layout{Services: []ServiceSpec{{Name: "database"}}},
+		Layout{Services: []ServiceSpec{{Name: "broker"}, {Name: "database", Replicated: true}}}
 	for name, c := range map[string]struct {
 		layout Layout
 		by     Deployer
 		brick  bool
 		says   string
 	}{
-		"needs none":    {local, barrow{}, false, ""},
-		"has one":       {replicated, cellar{}, true, ""},
-		"does not":      {replicated, barrow{}, false, "the deployment barrow has no replicated disk: deploy with process, or have disk local"},
+		"needs none": {local, barrow{}, false, ""},
+		"has one":    {replicated, cellar{}, true, ""},
+		"does not": {replicated, barrow{}, false,
+			"the deployment barrow has no replicated disk: deploy with process, or have disk local"},
 		"does not mind": {local, cellar{}, false, ""},
 	} {
 		l, err := c.layout.On(c.by)

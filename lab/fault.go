@@ -59,7 +59,8 @@ const (
 
 // FaultKinds lists them.
 func FaultKinds() []FaultKind {
-	return []FaultKind{FaultKill, FaultRestart, FaultPause, FaultCut, FaultSlow, FaultFill, FaultDrain, FaultUpdate}
+	return []FaultKind{FaultKill, FaultRestart, FaultPause, FaultCut, FaultSlow, FaultFill, FaultDrain,
+		FaultUpdate}
 }
 
 // Ends reports whether the target's life ends with the fault, and another begins when it
@@ -87,7 +88,8 @@ func (f Fault) Check() error {
 	case !slow && (f.Delay != 0 || f.Rate != 0):
 		return fmt.Errorf("%s has a delay or a rate, which only %s has", f.Kind, FaultSlow)
 	case f.Delay < 0 || f.Rate < 0:
-		return fmt.Errorf("its delay is %g s and its rate %g bytes per second: neither can be negative", f.Delay, f.Rate)
+		return fmt.Errorf("its delay is %g s and its rate %g bytes per second: neither can be negative", f.Delay,
+			f.Rate)
 	case slow && f.Delay == 0 && f.Rate == 0:
 		return fmt.Errorf("%s needs a delay, a rate or both, such as delay=50ms and rate=100KiB", f.Kind)
 	}

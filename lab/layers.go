@@ -158,7 +158,8 @@ type LayerShare struct {
 	ProfiledCPUPerOperation float64         `json:"profiled_cpu_per_operation"`
 	Layers                  []LayerTime     `json:"layers"` // in the order of Layers
 	Roles                   []RoleLayerTime `json:"roles"`
-	Libraries               float64         `json:"libraries_per_operation"` // seconds in layers that are libraries
+	// seconds in layers that are libraries
+	Libraries float64 `json:"libraries_per_operation"`
 }
 
 // LayerTime is the time of an operation in a layer.
@@ -181,7 +182,8 @@ const LibraryCPU = "library_cpu"
 
 // ProfiledMetric is what profiled trials are compared in.
 func ProfiledMetric() Metric {
-	return Metric{Name: "library_cpu_per_operation", Title: "CPU time in libraries per operation, by profile", Unit: "s", Better: LowerIsBetter,
+	return Metric{Name: "library_cpu_per_operation", Title: "CPU time in libraries per operation, by profile",
+		Unit: "s", Better: LowerIsBetter,
 		Kind: KindCost, Quantity: LibraryCPU, Per: PerOperation, Source: FromProfiler}
 }
 

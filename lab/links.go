@@ -26,7 +26,8 @@ func (v Variant) link(l *Layout) error {
 			return fmt.Errorf("hosts: no unit of this variant is on %s (nodes)", host)
 		}
 		if link := v.Hosts[host]; link.Delay < 0 || link.Rate < 0 {
-			return fmt.Errorf("hosts: the link of %s has the delay %g s and the rate %g bytes per second: neither can be negative", host, link.Delay, link.Rate)
+			return fmt.Errorf("hosts: the link of %s has the delay %g s and the rate %g bytes per second: neither "+
+				"can be negative", host, link.Delay, link.Rate)
 		}
 	}
 	l.Links = v.Hosts
@@ -41,6 +42,7 @@ func (v Variant) linkedBy(d Deployer) error {
 	if linker, is := d.(Linker); is {
 		return linker.LinksHosts()
 	}
-	return fmt.Errorf("hosts: the links of %s are not ours to change with the deployment %s: use %s, or the private %s or %s, or leave them out",
+	return fmt.Errorf("hosts: the links of %s are not ours to change with the deployment %s: use %s, or the "+
+		"private %s or %s, or leave them out",
 		strings.Join(slices.Sorted(maps.Keys(v.Hosts)), ", "), v.Deployment, Process, Swarm, Kubernetes)
 }

@@ -102,7 +102,8 @@ func JobMetrics() []Metric {
 		{Name: "peak_memory", Title: "peak memory of all units", Unit: "B", Better: LowerIsBetter,
 			Kind: KindMemory, Quantity: Memory, Source: FromMeter},
 		{Name: "context_switches_per_operation", Title: "context switches per operation", Unit: "1",
-			Better: LowerIsBetter, Kind: KindCount, Quantity: "context_switches", Per: PerOperation, Source: FromMeter},
+			Better: LowerIsBetter, Kind: KindCount, Quantity: "context_switches", Per: PerOperation,
+			Source: FromMeter},
 	}
 }
 

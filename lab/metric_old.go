@@ -20,13 +20,15 @@ func (m *Metric) describeByName() {
 	if i := strings.LastIndexByte(quantity, '_'); i >= 0 {
 		before, ending = quantity[:i], quantity[i+1:]
 	}
-	quantile, isQuantile := map[string]float64{"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "max": 1, "mean": 0}[ending]
+	quantile, isQuantile := map[string]float64{"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999,
+		"max": 1, "mean": 0}[ending]
 	switch {
 	case quantity == CPU:
 		m.Kind, m.Quantity, m.Source, m.Phrase = KindCost, CPU, FromMeter, "CPU"
 	case divided:
 		m.Kind, m.Quantity, m.Source = KindCount, quantity, FromSystem
-		m.Phrase = map[string]string{"statements": "statements", "messages": "messages", "syncs": "fsyncs"}[quantity]
+		m.Phrase = map[string]string{"statements": "statements", "messages": "messages",
+			"syncs": "fsyncs"}[quantity]
 	case isQuantile:
 		m.Kind, m.Quantity, m.Quantile, m.Source = KindTime, before, quantile, FromGenerator
 		if before == CompletionTime || before == Staleness {

@@ -42,7 +42,8 @@ func (v Variant) networked(l *Layout) error {
 		return nil
 	}
 	if v.Network.Delay < 0 || v.Network.Rate < 0 {
-		return fmt.Errorf("network: its delay is %g s and its rate %g bytes per second: neither can be negative", v.Network.Delay, v.Network.Rate)
+		return fmt.Errorf("network: its delay is %g s and its rate %g bytes per second: neither can be negative",
+			v.Network.Delay, v.Network.Rate)
 	}
 	at := slices.IndexFunc(l.Units, func(u UnitSpec) bool { return u.Role == RoleGenerator })
 	if at < 0 {

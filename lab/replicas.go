@@ -23,10 +23,12 @@ const (
 // is repeated for each. Of a unit that the platform scales all replicas are there that it
 // may add, on standby. All mistakes are named at once.
 func (v Variant) Scale(l Layout) (Layout, error) {
-	if len(v.Replicas)+len(v.Limits)+len(v.Nodes)+len(v.Hosts)+len(v.Autoscale) == 0 && v.Network == (Network{}) {
+	if len(v.Replicas)+len(v.Limits)+len(v.Nodes)+len(v.Hosts)+len(v.Autoscale) == 0 &&
+		v.Network == (Network{}) {
 		return l, nil
 	}
-	if err := errors.Join(v.limit(&l), v.place(&l), v.link(&l), v.networked(&l), v.checkReplicas(l), v.checkAutoscale(l)); err != nil {
+	if err := errors.Join(v.limit(&l), v.place(&l), v.link(&l), v.networked(&l), v.checkReplicas(l),
+		v.checkAutoscale(l)); err != nil {
 		return l, err
 	}
 	var units []UnitSpec
@@ -112,11 +114,13 @@ func (v Variant) checkReplicas(l Layout) error {
 		case n < 1 || n > MaxReplicas:
 			mistakes = append(mistakes, fmt.Errorf("replicas: %s is %d: use 1 to %d", name, n, MaxReplicas))
 		case n > 1 && !slices.Contains(scalable, name):
-			mistakes = append(mistakes, fmt.Errorf("replicas: the unit %s keeps what others of its kind would not have, or is the only one of its kind; %s", name, can))
+			mistakes = append(mistakes, fmt.Errorf("replicas: the unit %s keeps what others of its kind would not "+
+				"have, or is the only one of its kind; %s", name, can))
 		default:
 			for _, replica := range replicaNames(name, n)[1:] {
 				if taken[replica] {
-					mistakes = append(mistakes, fmt.Errorf("replicas: a replica of %s would be called %s, as another unit is", name, replica))
+					mistakes = append(mistakes,
+						fmt.Errorf("replicas: a replica of %s would be called %s, as another unit is", name, replica))
 				}
 			}
 		}
@@ -148,7 +152,8 @@ func (v Variant) limit(l *Layout) error {
 	if len(left) == 0 {
 		return nil
 	}
-	return fmt.Errorf("limits: there is no unit or backing service %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
+	return fmt.Errorf("limits: there is no unit or backing service %s",
+		strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 }
 
 // place has units and backing services on the nodes of the variant.
@@ -170,7 +175,8 @@ func (v Variant) place(l *Layout) error {
 	if len(left) == 0 {
 		return nil
 	}
-	return fmt.Errorf("nodes: there is no unit or backing service %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
+	return fmt.Errorf("nodes: there is no unit or backing service %s",
+		strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 }
 
 // meet gives a unit that has a group as its peer all replicas of it. Where the platform scales

@@ -11,8 +11,10 @@ func street() Layout {
 	return Layout{
 		Lead: "generator", Services: []ServiceSpec{{Name: "database"}},
 		Units: []UnitSpec{
-			{Name: "proxy", Foreign: true, Peers: []string{"front"}, Files: map[string][]byte{"conf": []byte("a {\n  server {address:front};\n}\n")}},
-			{Name: "front", Role: "front", Scalable: true, Peers: []string{"bread", "milk"}, Env: []string{"MILK={address:milk}"}},
+			{Name: "proxy", Foreign: true, Peers: []string{"front"},
+				Files: map[string][]byte{"conf": []byte("a {\n  server {address:front};\n}\n")}},
+			{Name: "front", Role: "front", Scalable: true, Peers: []string{"bread", "milk"},
+				Env: []string{"MILK={address:milk}"}},
 			{Name: "bread", Role: "bread", Scalable: true, Reached: ReachDirect},
 			{Name: "milk", Role: "milk", Scalable: true},
 			{Name: "till", Role: "till"},
@@ -40,7 +42,8 @@ func TestReplicasAreUnitsThatTheirPeersKnow(t *testing.T) {
 	for _, u := range l.Units {
 		names = append(names, u.Name)
 	}
-	if got, want := strings.Join(names, " "), "proxy front front-2 bread milk milk-2 milk-3 till generator"; got != want {
+	if got, want := strings.Join(names, " "),
+		"proxy front front-2 bread milk milk-2 milk-3 till generator"; got != want {
 		t.Errorf("units %s, want %s", got, want)
 	}
 	if last := unitNamed(t, l, "milk-3"); last.Group != "milk" || last.Role != "milk" {
@@ -60,7 +63,8 @@ func TestReplicasAreUnitsThatTheirPeersKnow(t *testing.T) {
 	if got := string(unitNamed(t, l, "proxy").Files["conf"]); got != want {
 		t.Errorf("the proxy's file is %q, want %q", got, want)
 	}
-	if got := string(before.Units[0].Files["conf"]); strings.Contains(got, "front-2") || len(before.Units[1].Peers) != 2 {
+	if got := string(before.Units[0].Files["conf"]); strings.Contains(got, "front-2") ||
+		len(before.Units[1].Peers) != 2 {
 		t.Error("the layout that was scaled has changed")
 	}
 }
@@ -68,12 +72,14 @@ func TestReplicasAreUnitsThatTheirPeersKnow(t *testing.T) {
 func TestLimitsOfOneCountBeforeThoseOfAll(t *testing.T) {
 	l, err := Variant{
 		Replicas: map[string]int{"milk": 2},
-		Limits:   map[string]Limits{AllUnits: {CPU: 0.2}, "milk": {CPU: 0.5, Memory: 64 << 20}, "database": {CPU: 1}},
+		Limits: map[string]Limits{AllUnits: {CPU: 0.2}, "milk": {CPU: 0.5, Memory: 64 << 20},
+			"database": {CPU: 1}},
 	}.Scale(street())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]Limits{"front": {CPU: 0.2}, "proxy": {CPU: 0.2}, "milk": {CPU: 0.5, Memory: 64 << 20}, "milk-2": {CPU: 0.5, Memory: 64 << 20}, "generator": {}} {
+	for name, want := range map[string]Limits{"front": {CPU: 0.2}, "proxy": {CPU: 0.2},
+		"milk": {CPU: 0.5, Memory: 64 << 20}, "milk-2": {CPU: 0.5, Memory: 64 << 20}, "generator": {}} {
 		if got := unitNamed(t, l, name).Limits; got != want {
 			t.Errorf("%s is limited to %v, want %v", name, got, want)
 		}
@@ -112,15 +118,22 @@ func TestScalingIsRefusedByName(t *testing.T) {
 		layout  Layout
 		want    string
 	}{
-		"of no unit":             {Variant{Replicas: map[string]int{"beer": 2}}, street(), `there is no unit "beer"; what can be replicated: front, bread, milk`},
-		"of one with state":      {Variant{Replicas: map[string]int{"till": 2}}, street(), "the unit till keeps what others"},
-		"too many":               {Variant{Replicas: map[string]int{"milk": 21}}, street(), "milk is 21: use 1 to 20"},
-		"none":                   {Variant{Replicas: map[string]int{"milk": 0}}, street(), "milk is 0: use 1 to 20"},
-		"a name that is taken":   {Variant{Replicas: map[string]int{"milk": 2}}, taken, "would be called milk-2"},
-		"limits of nobody":       {Variant{Limits: map[string]Limits{"beer": {CPU: 1}}}, street(), "no unit or backing service beer"},
-		"a network before a job": {Variant{Network: Network{Delay: 1}}, Layout{Units: []UnitSpec{{Name: "a"}}}, "makes its own load"},
-		"a faster network":       {Variant{Network: Network{Delay: -1}}, street(), "its delay is -1 s"},
-		"nothing can be scaled":  {Variant{Replicas: map[string]int{"a": 2}}, Layout{Units: []UnitSpec{{Name: "a"}}}, "no unit of this variant can be replicated"},
+		"of no unit": {Variant{Replicas: map[string]int{"beer": 2}}, street(),
+			`there is no unit "beer"; what can be replicated: front, bread, milk`},
+		"of one with state": {Variant{Replicas: map[string]int{"till": 2}}, street(),
+			"the unit till keeps what others"},
+		"too many": {Variant{Replicas: map[string]int{"milk": 21}}, street(),
+			"milk is 21: use 1 to 20"},
+		"none": {Variant{Replicas: map[string]int{"milk": 0}}, street(),
+			"milk is 0: use 1 to 20"},
+		"a name that is taken": {Variant{Replicas: map[string]int{"milk": 2}}, taken, "would be called milk-2"},
+		"limits of nobody": {Variant{Limits: map[string]Limits{"beer": {CPU: 1}}}, street(),
+			"no unit or backing service beer"},
+		"a network before a job": {Variant{Network: Network{Delay: 1}}, Layout{Units: []UnitSpec{{Name: "a"}}},
+			"makes its own load"},
+		"a faster network": {Variant{Network: Network{Delay: -1}}, street(), "its delay is -1 s"},
+		"nothing can be scaled": {Variant{Replicas: map[string]int{"a": 2}}, Layout{Units: []UnitSpec{{Name: "a"}}},
+			"no unit of this variant can be replicated"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := c.variant.Scale(c.layout); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -131,7 +144,8 @@ func TestScalingIsRefusedByName(t *testing.T) {
 }
 
 func TestNodesAreThoseOfAllReplicas(t *testing.T) {
-	v := Variant{Nodes: map[string]string{"milk": "dairy", "database": "cellar"}, Replicas: map[string]int{"milk": 2}}
+	v := Variant{Nodes: map[string]string{"milk": "dairy", "database": "cellar"},
+		Replicas: map[string]int{"milk": 2}}
 	l, err := v.Scale(street())
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +158,8 @@ func TestNodesAreThoseOfAllReplicas(t *testing.T) {
 	if got := l.Services[0].Node; got != "cellar" {
 		t.Errorf("the database is on %q", got)
 	}
-	if _, err := (Variant{Nodes: map[string]string{"cheese": "dairy"}}).Scale(street()); err == nil || !strings.Contains(err.Error(), "no unit or backing service cheese") {
+	if _, err := (Variant{Nodes: map[string]string{"cheese": "dairy"}}).Scale(street()); err == nil ||
+		!strings.Contains(err.Error(), "no unit or backing service cheese") {
 		t.Errorf("error %v for a unit that is not there", err)
 	}
 	if got, want := v.Scaling(), "2 x milk; database on cellar; milk on dairy"; got != want {

@@ -71,7 +71,8 @@ const (
 
 // SegmentKinds lists all kinds, in the order in which they are shown.
 func SegmentKinds() []SegmentKind {
-	return []SegmentKind{SegmentBusiness, SegmentEncoding, SegmentTransport, SegmentQueueing, SegmentDatabase, SegmentBroker}
+	return []SegmentKind{SegmentBusiness, SegmentEncoding, SegmentTransport, SegmentQueueing, SegmentDatabase,
+		SegmentBroker}
 }
 
 // SegmentAttribute is the attribute of a span that holds the SegmentKind of its own

@@ -15,11 +15,13 @@ func TestAPointHasOneOfSeveralFactors(t *testing.T) {
 		"the first":     {map[string]float64{"rate": 12.5}, "rate", 12.5, ""},
 		"the last":      {map[string]float64{"users": 4}, "users", 4, ""},
 		"beside others": {map[string]float64{"users": 4, "workers": 2}, "users", 4, ""},
-		"two":           {map[string]float64{"rate": 1, "users": 4}, "", 0, "point p (rate 1, users 4) has both rate and users: choose one"},
-		"two, one 0":    {map[string]float64{"rate": 0, "users": 4}, "", 0, "has both rate and users"},
-		"none":          {map[string]float64{"workers": 2}, "", 0, "point p (workers 2) needs one of rate, users, and above zero"},
-		"zero":          {map[string]float64{"rate": 0}, "", 0, "needs one of rate, users, and above zero"},
-		"below zero":    {map[string]float64{"rate": -1}, "", 0, "needs one of rate, users, and above zero"},
+		"two": {map[string]float64{"rate": 1, "users": 4}, "", 0,
+			"point p (rate 1, users 4) has both rate and users: choose one"},
+		"two, one 0": {map[string]float64{"rate": 0, "users": 4}, "", 0, "has both rate and users"},
+		"none": {map[string]float64{"workers": 2}, "", 0,
+			"point p (workers 2) needs one of rate, users, and above zero"},
+		"zero":       {map[string]float64{"rate": 0}, "", 0, "needs one of rate, users, and above zero"},
+		"below zero": {map[string]float64{"rate": -1}, "", 0, "needs one of rate, users, and above zero"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			factor, level, err := Point{Name: "p", Levels: c.levels}.Only("rate", "users")

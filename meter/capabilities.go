@@ -38,7 +38,8 @@ func perfEvent(attributes unix.PerfEventAttr, pid, processor int) lab.Fact {
 	fd, err := unix.PerfEventOpen(&attributes, pid, processor, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODEV):
-		return unavailable("perf_event_open: %v: the processor, or the hypervisor above it, shows no performance counters", err)
+		return unavailable("perf_event_open: %v: the processor, or the hypervisor above it, shows no performance "+
+			"counters", err)
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return unavailable("perf_event_open: %v: lower kernel.perf_event_paranoid or run with CAP_PERFMON", err)
 	case err != nil:

@@ -115,7 +115,8 @@ func (c *container) accounts(s *scratch, sum *counters) error {
 	}
 	file, user, system, tick := "cpuacct.stat", "user ", "system ", int64(1)
 	if c.group.version == 2 {
-		file, user, system, tick = "cpu.stat", "user_usec ", "system_usec ", nanosecondsPerTick/int64(time.Microsecond)
+		file, user, system, tick = "cpu.stat", "user_usec ", "system_usec ",
+			nanosecondsPerTick/int64(time.Microsecond)
 	}
 	text, err := s.file(c.group.dir, file)
 	if err != nil {

@@ -23,7 +23,8 @@ func grouped(t *testing.T, pid int) {
 	}
 	t.Cleanup(func() {
 		err := os.Remove(folder)
-		for deadline := time.Now().Add(time.Minute); err != nil && time.Now().Before(deadline); err = os.Remove(folder) {
+		for deadline := time.Now().Add(time.Minute); err != nil &&
+			time.Now().Before(deadline); err = os.Remove(folder) {
 			time.Sleep(5 * time.Millisecond) // the child's children end after it
 		}
 		if err != nil {
@@ -62,10 +63,12 @@ func TestAContainerIsMeteredByItsControlGroup(t *testing.T) {
 	}
 	used := metered.Roles["system"]
 	// 0.9 s are burnt; starting two programs costs some, too.
-	if used.CPUSeconds < 0.9 || used.CPUSeconds > 1.5 || used.UserSeconds < 0.5 || used.UserSeconds > used.CPUSeconds {
+	if used.CPUSeconds < 0.9 || used.CPUSeconds > 1.5 || used.UserSeconds < 0.5 ||
+		used.UserSeconds > used.CPUSeconds {
 		t.Errorf("used %g s of CPU, %g s of them in user space", used.CPUSeconds, used.UserSeconds)
 	}
-	if used.PeakMemoryBytes < 32<<20 || used.VoluntaryContextSwitches < 100 || used.Threads == 0 || used.ReadBytes == 0 {
+	if used.PeakMemoryBytes < 32<<20 || used.VoluntaryContextSwitches < 100 || used.Threads == 0 ||
+		used.ReadBytes == 0 {
 		t.Errorf("used %+v, want at least 32 MiB and 100 switches", used)
 	}
 }

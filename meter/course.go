@@ -57,7 +57,8 @@ func (w *worker) usageCourse() *lab.UsageCourse {
 		}
 		system++
 		if reason := p.memoryMissing(); reason != "" && points.Memory != nil {
-			points.Memory, points.Unavailable = nil, map[string]string{"memory": "unit " + p.metered().Name + ": " + reason}
+			points.Memory, points.Unavailable = nil, map[string]string{"memory": "unit " + p.metered().Name + ": " +
+				reason}
 		}
 	}
 	if system == 0 || len(points.End) == 0 {

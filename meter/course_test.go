@@ -41,8 +41,10 @@ func TestACourseTellsWhenTheSystemWorked(t *testing.T) {
 	if all := told(c); all < used-0.02 || all > used+0.05 || late > 0.05 {
 		t.Errorf("%g s of CPU are told, %g s of them after the work: want %g s and none", all, late, used)
 	}
-	if grown := c.Memory[len(c.Memory)-1] - m.Samples[0].MemoryBytes; c.Memory[len(c.Memory)-1] < size || grown > size+size/8 {
-		t.Errorf("the memory in the end is %d bytes, want those of the server with %d", c.Memory[len(c.Memory)-1], size)
+	if grown := c.Memory[len(c.Memory)-1] - m.Samples[0].MemoryBytes; c.Memory[len(c.Memory)-1] < size ||
+		grown > size+size/8 {
+		t.Errorf("the memory in the end is %d bytes, want those of the server with %d", c.Memory[len(c.Memory)-1],
+			size)
 	}
 }
 
@@ -69,11 +71,14 @@ func TestACourseCountsAllProcessesOfATree(t *testing.T) {
 		time.Sleep(lastPoint) // what is used after the last point is not told
 	}, parent)
 	if told := told(m.Course); told < 1.1 || told > m.Total.CPUSeconds+0.05 {
-		t.Errorf("%g s of CPU in the course, %g s between the marks: two children that burned 0.6 s", told, m.Total.CPUSeconds)
+		t.Errorf("%g s of CPU in the course, %g s between the marks: two children that burned 0.6 s", told,
+			m.Total.CPUSeconds)
 	}
-	w := worker{roles: []string{"system"}, roleOf: []int{0}, probes: []source{&probe{unit: parent.unit, noMemory: "no such file"}}}
+	w := worker{roles: []string{"system"}, roleOf: []int{0},
+		probes: []source{&probe{unit: parent.unit, noMemory: "no such file"}}}
 	w.course.points = lab.UsageCourse{End: []float64{1}, Cores: []float64{1}, Memory: []int64{0}}
-	if c := w.usageCourse(); c.Memory != nil || c.Unavailable["memory"] != "unit server: no such file" || len(c.Cores) != 1 {
+	if c := w.usageCourse(); c.Memory != nil || c.Unavailable["memory"] != "unit server: no such file" ||
+		len(c.Cores) != 1 {
 		t.Errorf("the course is %+v, want one without memory, and why", c)
 	}
 }

@@ -145,15 +145,18 @@ func TestShares(t *testing.T) {
 	var short lab.Conditions
 	closing.processors = ticks{busy: 102, steal: 11, total: 1010}
 	shares(&short, open, closing, 0)
-	if short.StealShare != 0 || short.Unavailable["steal_share"] == "" || short.Unavailable["others_share"] == "" {
+	if short.StealShare != 0 || short.Unavailable["steal_share"] == "" ||
+		short.Unavailable["others_share"] == "" {
 		t.Errorf("a window of 10 ticks gives %+v, want reasons", short)
 	}
 }
 
 func TestStalls(t *testing.T) {
 	start := time.Unix(1000, 0)
-	open := reading{at: start, stalled: map[string]int64{"cpu": 500, "io": 0}, reasons: map[string]string{"memory": "no file"}}
-	closing := reading{at: start.Add(2 * time.Second), stalled: map[string]int64{"cpu": 500_500, "io": 0}, reasons: open.reasons}
+	open := reading{at: start, stalled: map[string]int64{"cpu": 500, "io": 0},
+		reasons: map[string]string{"memory": "no file"}}
+	closing := reading{at: start.Add(2 * time.Second), stalled: map[string]int64{"cpu": 500_500, "io": 0},
+		reasons: open.reasons}
 	var c lab.Conditions
 	stalls(&c, open, closing)
 	if c.PressureShares["cpu"] != 0.25 || c.PressureShares["io"] != 0 {
@@ -193,7 +196,8 @@ func TestOneCalibrationForTwoTrials(t *testing.T) {
 		before(host)
 		host.calibrated.seconds = 42
 		if seconds := before(host); seconds != 42 {
-			t.Errorf("a trial right after another begins with a calibration of %v s, want that of the end of the other", seconds)
+			t.Errorf("a trial right after another begins with a calibration of %v s, "+
+				"want that of the end of the other", seconds)
 		}
 		host.calibrated.seconds = 42
 		time.Sleep(calibrationHolds + 1)
@@ -222,7 +226,8 @@ func TestObservationWithoutAccounts(t *testing.T) {
 	observation.Open()
 	observation.Close()
 	c := observation.End(0)
-	for _, name := range []string{"load_before", "steal_share", "others_share", "pressure_shares.cpu", "pressure_shares.io"} {
+	for _, name := range []string{"load_before", "steal_share", "others_share", "pressure_shares.cpu",
+		"pressure_shares.io"} {
 		if c.Unavailable[name] == "" {
 			t.Errorf("%s has neither a source nor a reason", name)
 		}

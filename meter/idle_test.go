@@ -27,7 +27,8 @@ func TestWhatUnitsUseBeforeTheFirstMark(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := used.Seconds() / m.IdleSeconds
-	if m.IdleSeconds < lab.ShortestIdle.Seconds()+used.Seconds() || m.Units[0].IdleCores < want || m.Units[0].IdleCores > 1.2*want {
+	if m.IdleSeconds < lab.ShortestIdle.Seconds()+used.Seconds() || m.Units[0].IdleCores < want ||
+		m.Units[0].IdleCores > 1.2*want {
 		t.Errorf("%g processors in %g s of rest, want %g", m.Units[0].IdleCores, m.IdleSeconds, want)
 	}
 	if idle := m.Roles["lazy"].IdleCores; idle < 0 || idle > want/10 || m.Total.IdleCores < want {

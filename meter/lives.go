@@ -128,7 +128,8 @@ func (w *worker) suspend(name string) error {
 	if err := unit.end(w.scratch); err != nil {
 		return err
 	}
-	w.notes = append(w.notes, fmt.Sprintf("unit %s was read for the last time %.3f s after metering began and then killed: what it used between the reading and its end is in no figure",
+	w.notes = append(w.notes, fmt.Sprintf("unit %s was read for the last time %.3f s after metering began and "+
+		"then killed: what it used between the reading and its end is in no figure",
 		name, time.Since(w.started).Seconds()))
 	return nil
 }

@@ -37,7 +37,8 @@ func TestAUnitThatIsKilledAndStartedAgainKeepsWhatItUsed(t *testing.T) {
 	}
 	killed := metered.Units[0]
 	if killed.Unit.PID != second.unit.PID || killed.CPUSeconds < 0.1 || killed.CPUSeconds > 0.9 {
-		t.Errorf("unit %+v used %.3f s, want the second life's number and both lives' 0.1 s, little more, and not the 1 s before", killed.Unit, killed.CPUSeconds)
+		t.Errorf("unit %+v used %.3f s, want the second life's number and both lives' 0.1 s, little more, and "+
+			"not the 1 s before", killed.Unit, killed.CPUSeconds)
 	}
 	if killed.WrittenBytes < 8_000_000 {
 		t.Errorf("%d bytes written, want those of both lives", killed.WrittenBytes)
@@ -62,8 +63,10 @@ func TestAMarkMayFallBetweenTwoLives(t *testing.T) {
 		t.Fatalf("mark while the unit is dead: %v", err)
 	}
 	metered, err := metering.Stop()
-	if err != nil || metered.Total.CPUSeconds < 0.05 || metered.Samples[len(metered.Samples)-1].MemoryBytes != 0 {
-		t.Errorf("%.3f s, samples %v (%v), want the first life's 0.05 s and no memory of the dead", metered.Total.CPUSeconds, metered.Samples, err)
+	if err != nil || metered.Total.CPUSeconds < 0.05 ||
+		metered.Samples[len(metered.Samples)-1].MemoryBytes != 0 {
+		t.Errorf("%.3f s, samples %v (%v), want the first life's 0.05 s and no memory of the dead",
+			metered.Total.CPUSeconds, metered.Samples, err)
 	}
 }
 
@@ -83,7 +86,8 @@ func TestWhatCannotBeSuspendedOrResumed(t *testing.T) {
 		{"", metering.Resume(c.unit)},
 		{"it is not suspended", metering.Resume(c.unit)},
 	} {
-		if step.want == "" && step.err != nil || step.want != "" && (step.err == nil || !strings.Contains(step.err.Error(), step.want)) {
+		if step.want == "" && step.err != nil || step.want != "" &&
+			(step.err == nil || !strings.Contains(step.err.Error(), step.want)) {
 			t.Errorf("%v, want %q", step.err, step.want)
 		}
 	}

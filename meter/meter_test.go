@@ -150,7 +150,8 @@ func TestRolesAndUnitsAddUp(t *testing.T) {
 	if workers.Units != 2 || metered.Total.Units != 3 {
 		t.Errorf("%d workers of %d units, want 2 of 3", workers.Units, metered.Total.Units)
 	}
-	if sum := workers.CPUSeconds + metered.Roles["core"].CPUSeconds; math.Abs(sum-metered.Total.CPUSeconds) > 1e-9 {
+	if sum := workers.CPUSeconds + metered.Roles["core"].CPUSeconds; math.Abs(sum-metered.Total.CPUSeconds) >
+		1e-9 {
 		t.Errorf("roles use %v s, total is %v s", sum, metered.Total.CPUSeconds)
 	}
 	for i, name := range []string{"core", "worker-001", "worker-002"} {
@@ -158,7 +159,8 @@ func TestRolesAndUnitsAddUp(t *testing.T) {
 			t.Errorf("unit %d is %q, want %q", i, got, name)
 		}
 	}
-	if burner, idle := metered.Units[2].CPUSeconds, metered.Units[1].CPUSeconds; burner < 0.05 || idle > burner/2 {
+	if burner, idle := metered.Units[2].CPUSeconds,
+		metered.Units[1].CPUSeconds; burner < 0.05 || idle > burner/2 {
 		t.Errorf("worker-002 used %v s, worker-001 %v s: want about 0.06 and 0", burner, idle)
 	}
 }
@@ -177,17 +179,21 @@ func TestManyUnitsAreReadByTwoThreads(t *testing.T) {
 		}
 	}, units...)
 	for i, unit := range metered.Units {
-		if got := unit.WrittenBytes; got < int64(written[i]) || got > int64(written[i])+1<<19 || unit.MeanMemoryBytes <= 0 {
-			t.Errorf("unit %d has written %d bytes and had %d of memory, want %d and some", i, got, unit.MeanMemoryBytes, written[i])
+		if got := unit.WrittenBytes; got < int64(written[i]) || got > int64(written[i])+1<<19 ||
+			unit.MeanMemoryBytes <= 0 {
+			t.Errorf("unit %d has written %d bytes and had %d of memory, want %d and some", i, got,
+				unit.MeanMemoryBytes, written[i])
 		}
 	}
 	if metered.OwnCPUSeconds <= metered.OwnWindowCPUSeconds {
-		t.Errorf("the meter has used %v s, %v of them between the marks", metered.OwnCPUSeconds, metered.OwnWindowCPUSeconds)
+		t.Errorf("the meter has used %v s, %v of them between the marks", metered.OwnCPUSeconds,
+			metered.OwnWindowCPUSeconds)
 	}
 	metering := watch(t, units...)
 	units[manyUnits].leave()
 	_ = units[manyUnits].command.Wait()
-	if err := metering.Mark(); !errors.Is(err, os.ErrProcessDone) || !strings.Contains(err.Error(), units[manyUnits].unit.Name) {
+	if err := metering.Mark(); !errors.Is(err, os.ErrProcessDone) ||
+		!strings.Contains(err.Error(), units[manyUnits].unit.Name) {
 		t.Errorf("mark of a unit that has gone: %v", err)
 	}
 }

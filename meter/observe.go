@@ -122,7 +122,8 @@ func shares(c *lab.Conditions, open, closing reading, unitCPUSeconds float64) {
 	}
 	total := closing.processors.total - open.processors.total
 	if total < shortestWindow {
-		miss(c, fmt.Sprintf("the window of %d ticks over all processors is shorter than %d: one tick would weigh too much",
+		miss(c, fmt.Sprintf("the window of %d ticks over all processors is shorter than %d: one tick would weigh "+
+			"too much",
 			total, shortestWindow), "steal_share", "others_share")
 		return
 	}
@@ -220,7 +221,8 @@ func (h *Host) stalled(resource string) (int64, error) {
 	_, total, found := strings.Cut(line, "total=")
 	value, err := strconv.ParseInt(total, 10, 64)
 	if !found || err != nil || !strings.HasPrefix(line, "some ") {
-		return 0, fmt.Errorf("/proc/pressure/%s starts with %q, want the line \"some\" with its total", resource, line)
+		return 0, fmt.Errorf("/proc/pressure/%s starts with %q, want the line \"some\" with its total", resource,
+			line)
 	}
 	return value, nil
 }

@@ -132,7 +132,8 @@ func (p *probe) daemon(s *scratch) string {
 	if err != nil || words[0] == "" {
 		return "unknown"
 	}
-	if len(words) > 1 && words[1] != "" && strings.Trim(words[1], "abcdefghijklmnopqrstuvwxyz-") == "" && words[1][0] != '-' {
+	if len(words) > 1 && words[1] != "" && strings.Trim(words[1], "abcdefghijklmnopqrstuvwxyz-") == "" &&
+		words[1][0] != '-' {
 		name += " " + words[1]
 	}
 	return name

@@ -51,9 +51,11 @@ const burns = "while :; do :; done"
 // meanwhile, and nothing else.
 func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 	program := busy(t)
-	unit := lab.Unit{Name: "Docker", Role: "Docker", PID: os.Getpid(), Span: lab.SpanPrograms("cleave-none", "cleave-busy")}
+	unit := lab.Unit{Name: "Docker", Role: "Docker", PID: os.Getpid(),
+		Span: lab.SpanPrograms("cleave-none", "cleave-busy")}
 	_, err := New().Watch(t.Context(), []lab.Unit{unit})
-	if err == nil || !strings.Contains(err.Error(), "no process called cleave-none, cleave-busy can be seen here") {
+	if err == nil || !strings.Contains(err.Error(),
+		"no process called cleave-none, cleave-busy can be seen here") {
 		t.Fatalf("of programs that do not run there is %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(filepath.Dir(program), "apiserver"), []byte(burns), 0o600); err != nil {
@@ -98,7 +100,8 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 			t.Errorf("%s is among them", p.Name)
 		}
 	}
-	if of != 2 || !slices.ContainsFunc(metered.Processes, func(p lab.ProcessUsage) bool { return p.Name == "cleave-busy apiserver" }) {
+	if of != 2 || !slices.ContainsFunc(metered.Processes,
+		func(p lab.ProcessUsage) bool { return p.Name == "cleave-busy apiserver" }) {
 		t.Errorf("%d processes are there at the end, want 2: %+v", of, metered.Processes)
 	}
 	if ended < 0.05 {
@@ -111,7 +114,8 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 func TestAHostIsMeteredWithoutItsContainers(t *testing.T) {
 	program := busy(t)
 	inner := program + " -c '" + burns + "'"
-	first := begin(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}, "sh", "-c", "unshare --pid --fork "+inner+" & sleep 60 & wait")
+	first := begin(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}, "sh", "-c",
+		"unshare --pid --fork "+inner+" & sleep 60 & wait")
 	unit := &child{unit: lab.Unit{Name: "node-1", Role: "node-1", PID: first.Process.Pid, Span: lab.SpanHost}}
 	contained := burner(t, program, first.Process.Pid)
 	for _, c := range []struct {
@@ -121,7 +125,9 @@ func TestAHostIsMeteredWithoutItsContainers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			burns := contained
 			if c.beside != "" {
-				command := exec.Command("nsenter", "--target="+strconv.Itoa(first.Process.Pid), "--pid", program, "-c", c.beside) //nolint:noctx // ends with the namespace
+				first := "--target=" + strconv.Itoa(first.Process.Pid)
+				//nolint:noctx // ends with the namespace
+				command := exec.Command("nsenter", first, "--pid", program, "-c", c.beside)
 				if err := command.Start(); err != nil {
 					t.Skip(err)
 				}
@@ -133,12 +139,14 @@ func TestAHostIsMeteredWithoutItsContainers(t *testing.T) {
 				before = clockOf(t, burns)
 				after = awaitClock(t, burns, before+0.3)
 			}, unit)
-			low, high := 0.9*(after-before), 1.5*(after-before) // the marks are a little apart from it; twice as much were the container
+			// the marks are a little apart from it; twice as much were the container
+			low, high := 0.9*(after-before), 1.5*(after-before)
 			if c.beside == "" {
 				low, high = 0, 0.1
 			}
 			if used := metered.Total.CPUSeconds; used < low || used > high {
-				t.Errorf("the host has used %g s, want %g to %g, where process %d has used %g s: %+v", used, low, high, burns, after-before, metered.Processes)
+				t.Errorf("the host has used %g s, want %g to %g, where process %d has used %g s: %+v", used, low, high,
+					burns, after-before, metered.Processes)
 			}
 		})
 	}
@@ -151,7 +159,8 @@ func burner(t *testing.T, program string, from int) int {
 		names, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is right
 		for _, name := range names {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
-			if line, err := os.ReadFile(name); err == nil && strings.HasPrefix(string(line), program+"\x00") && descends(pid, from) {
+			if line, err := os.ReadFile(name); err == nil && strings.HasPrefix(string(line), program+"\x00") &&
+				descends(pid, from) {
 				awaitClock(t, pid, 0.01)
 				return pid
 			}

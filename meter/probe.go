@@ -76,15 +76,18 @@ func openSource(unit lab.Unit) (_ source, about string, _ error) {
 			whole.close()
 			return nil, "", err
 		}
-		return h, "/proc of its processes; of those that have ended what was seen of their processor time, so nothing of what ran for a moment only", nil
+		return h, "/proc of its processes; of those that have ended what was seen of their processor time, so " +
+			"nothing of what ran for a moment only", nil
 	}
 	if unit.Span == lab.SpanContainer {
 		if group, err := openGroup(p, groupRoot); err == nil {
-			return &container{tree: whole, group: group}, fmt.Sprintf("its control group (version %d) and /proc of its processes; "+
-				"of those that have ended no memory, threads, context switches or bytes", group.version), nil
+			return &container{tree: whole, group: group},
+				fmt.Sprintf("its control group (version %d) and /proc of its processes; "+
+					"of those that have ended no memory, threads, context switches or bytes", group.version), nil
 		}
 	}
-	return &whole, "/proc of all its processes; of those that have ended the processor time in ticks of 10 ms, and no memory, " +
+	return &whole, "/proc of all its processes; of those that have ended the processor time in ticks of 10 " +
+		"ms, and no memory, " +
 		"threads or context switches", nil
 }
 
@@ -99,7 +102,8 @@ func openProbe(unit lab.Unit) (*probe, error) {
 	path := "/proc/" + strconv.Itoa(unit.PID)
 	dir, err := unix.Open(path, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.EMFILE) {
-		return nil, fmt.Errorf("open %s of unit %q: %w: raise the limit of open files (ulimit -n)", path, unit.Name, err)
+		return nil, fmt.Errorf("open %s of unit %q: %w: raise the limit of open files (ulimit -n)", path, unit.Name,
+			err)
 	}
 	if err != nil {
 		return nil, gone(unit)

@@ -68,7 +68,8 @@ func (p *probe) name(s *scratch) string {
 // the one of this host.
 func (p *probe) network(s *scratch) (received, sent int64) {
 	var own, theirs unix.Stat_t
-	if unix.Stat("/proc/self/ns/net", &own) != nil || unix.Fstatat(p.dir, "ns/net", &theirs, 0) != nil || own.Ino == theirs.Ino {
+	if unix.Stat("/proc/self/ns/net", &own) != nil || unix.Fstatat(p.dir, "ns/net", &theirs, 0) != nil ||
+		own.Ino == theirs.Ino {
 		return 0, 0
 	}
 	text, err := s.file(p.dir, "net/dev")
@@ -93,7 +94,8 @@ func (w *worker) processes(i int, whole lab.Usage) []lab.ProcessUsage {
 	unit := w.probes[i].metered()
 	open, closing := &w.marks[0].units[i], &w.marks[1].units[i]
 	if unit.Span == lab.SpanContainer {
-		return []lab.ProcessUsage{{Unit: unit.Name, Name: unit.Name, Processes: len(closing.processes), CPUSeconds: whole.CPUSeconds,
+		return []lab.ProcessUsage{{Unit: unit.Name, Name: unit.Name, Processes: len(closing.processes),
+			CPUSeconds:      whole.CPUSeconds,
 			PeakMemoryBytes: whole.PeakMemoryBytes, ReadBytes: whole.ReadBytes, WrittenBytes: whole.WrittenBytes,
 			ReceivedBytes: closing.received - open.received, SentBytes: closing.sent - open.sent}}
 	}

@@ -70,8 +70,10 @@ func threadsOf(unit lab.Unit, pid int) []lab.ThreadUse {
 		}
 		tid, _ := strconv.Atoi(entry.Name()) // the kernel's own
 		first, last := strings.IndexByte(string(text), '('), strings.LastIndexByte(string(text), ')')
-		all = append(all, lab.ThreadUse{Unit: unit.Name, Role: unit.Role, ID: fmt.Sprintf("%d/%d", pid, tid), PID: pid, First: tid == pid, Name: string(text[first+1 : last]),
-			UserSeconds: float64(used.userTicks) / ticksPerSecond, SystemSeconds: float64(used.systemTicks) / ticksPerSecond})
+		all = append(all, lab.ThreadUse{Unit: unit.Name, Role: unit.Role, ID: fmt.Sprintf("%d/%d", pid, tid),
+			PID: pid, First: tid == pid, Name: string(text[first+1 : last]),
+			UserSeconds:   float64(used.userTicks) / ticksPerSecond,
+			SystemSeconds: float64(used.systemTicks) / ticksPerSecond})
 	}
 	return all
 }

@@ -70,7 +70,8 @@ func TestTheProcessesOfATreeAreToldApart(t *testing.T) {
 	if err := os.WriteFile(script, []byte("while :; do :; done\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command("sh", "-c", "sh "+script+" --token topsecret & sleep 60 & wait") //nolint:noctx // ends with the test
+	//nolint:noctx // ends with the test
+	command := exec.Command("sh", "-c", "sh "+script+" --token topsecret & sleep 60 & wait")
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
@@ -79,7 +80,8 @@ func TestTheProcessesOfATreeAreToldApart(t *testing.T) {
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 		_ = command.Wait()
 	})
-	metering, err := New().Watch(t.Context(), []lab.Unit{{Name: "system", Role: "system", PID: command.Process.Pid, Span: lab.SpanTree}})
+	metering, err := New().Watch(t.Context(), []lab.Unit{{Name: "system", Role: "system",
+		PID: command.Process.Pid, Span: lab.SpanTree}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +103,8 @@ func TestTheProcessesOfATreeAreToldApart(t *testing.T) {
 	if len(rows) != 3 || worker.Processes != 1 || worker.Unit != "system" || waiting.Processes != 1 {
 		t.Fatalf("the tree has %+v, want sh, sh worker.sh and sleep", metered.Processes)
 	}
-	if whole := metered.Roles["system"].CPUSeconds; worker.CPUSeconds < 0.9*whole || worker.CPUSeconds == 0 || waiting.CPUSeconds > 0.01 {
+	if whole := metered.Roles["system"].CPUSeconds; worker.CPUSeconds < 0.9*whole || worker.CPUSeconds == 0 ||
+		waiting.CPUSeconds > 0.01 {
 		t.Errorf("of %g s the worker has %g s and the sleeper %g s", whole, worker.CPUSeconds, waiting.CPUSeconds)
 	}
 	if worker.PeakMemoryBytes == 0 {

@@ -216,7 +216,8 @@ func (w *worker) group(members []int, deltas []lab.Usage, splits []stat) lab.Usa
 		first := slices.Min(units)
 		reason := deltas[first].Unavailable[metric]
 		if len(members) > 1 {
-			reason = fmt.Sprintf("%d of %d units, first %s: %s", len(units), len(members), w.probes[first].metered().Name, reason)
+			reason = fmt.Sprintf("%d of %d units, first %s: %s", len(units), len(members),
+				w.probes[first].metered().Name, reason)
 		}
 		without(&total, metric, reason)
 	}

@@ -33,7 +33,8 @@ func TestParseStat(t *testing.T) {
 }
 
 func TestLineValue(t *testing.T) {
-	const text = "Name:\tx\nnonvoluntary_ctxt_switches:\t3\nvoluntary_ctxt_switches:\t12\nPss:                1234 kB\nPss_Dirty: 9 kB\n"
+	const text = "Name:\tx\nnonvoluntary_ctxt_switches:\t3\nvoluntary_ctxt_switches:\t12\nPss:                " +
+		"1234 kB\nPss_Dirty: 9 kB\n"
 	cases := []struct {
 		key   string
 		want  int64
@@ -127,7 +128,8 @@ func TestGroupSaysWhichUnitLacksWhat(t *testing.T) {
 	if reason := got.Unavailable["read_bytes"]; reason != "1 of 2 units, first b: permission denied" {
 		t.Errorf("reason = %q", reason)
 	}
-	if alone := w.group([]int{1}, deltas, make([]stat, 2)); alone.Unavailable["read_bytes"] != "permission denied" {
+	if alone := w.group([]int{1}, deltas, make([]stat, 2)); alone.Unavailable["read_bytes"] !=
+		"permission denied" {
 		t.Errorf("reason of the unit itself = %q", alone.Unavailable["read_bytes"])
 	}
 	if _, missing := w.group([]int{0}, deltas, make([]stat, 2)).Unavailable["read_bytes"]; missing {
@@ -155,7 +157,8 @@ func TestPauseKeepsTheBudget(t *testing.T) {
 	}
 	cost := 20 * time.Millisecond
 	if share := float64(cost) / float64(m.pause(cost)); share > m.share*1.0001 {
-		t.Errorf("a round of %v every %v takes %.4f of a core, want at most %.4f", cost, m.pause(cost), share, m.share)
+		t.Errorf("a round of %v every %v takes %.4f of a core, want at most %.4f", cost, m.pause(cost), share,
+			m.share)
 	}
 }
 

@@ -160,7 +160,8 @@ func (w *worker) mark() error {
 		w.marks = append(w.marks, next)
 		return w.sampleAll()
 	default:
-		return errors.New("third mark refused: a trial has two, before the start signal and after the last operation")
+		return errors.New("third mark refused: a trial has two, before the start signal and after the last " +
+			"operation")
 	}
 	return nil
 }
@@ -233,7 +234,8 @@ func (w *worker) keep(counted bool) error {
 // result is the use between the marks.
 func (w *worker) result() (lab.Metered, error) {
 	if !w.complete() {
-		return lab.Metered{}, fmt.Errorf("%d of 2 marks were taken: mark before the start signal and after the last operation", len(w.marks))
+		return lab.Metered{}, fmt.Errorf("%d of 2 marks were taken: mark before the start signal and after the "+
+			"last operation", len(w.marks))
 	}
 	return w.metered(), nil
 }

@@ -14,7 +14,9 @@ import (
 )
 
 // Layers implements lab.Profiler.
-func (Profiler) Layers(layout lab.Layout, about lab.Profiling, seen lab.ProfiledWindow) ([]lab.RoleLayers, error) {
+func (Profiler) Layers(
+	layout lab.Layout, about lab.Profiling, seen lab.ProfiledWindow,
+) ([]lab.RoleLayers, error) {
 	found, err := collect(layout, about, seen)
 	if err != nil {
 		return nil, err
@@ -28,7 +30,8 @@ func (Profiler) Layers(layout lab.Layout, about lab.Profiling, seen lab.Profiled
 		if reason, missing := used.Unavailable["cpu_seconds"]; missing {
 			return nil, fmt.Errorf("the CPU time of %s is not known: %s", role, reason)
 		}
-		one := lab.RoleLayers{Role: role, Unsampled: seen.Unsampled, Seconds: map[lab.Layer]float64{lab.LayerUnseen: used.CPUSeconds}}
+		one := lab.RoleLayers{Role: role, Unsampled: seen.Unsampled,
+			Seconds: map[lab.Layer]float64{lab.LayerUnseen: used.CPUSeconds}}
 		if s := found[role]; s.count > 0 {
 			one.Runtime, one.Samples, one.Unsampled = s.runtime, s.count, ""
 			one.Seconds = divide(s, threadsOf(s.runtime, role, seen.Threads), used.CPUSeconds)
@@ -150,7 +153,8 @@ func layerOfThread(name string) lab.Layer {
 	layer, _ := layerOf(name, nil, []rule{
 		{lab.LayerCompiler, []string{"C1 ", "C2 ", "JVMCI"}},
 		{lab.LayerCollector, []string{"GC ", "G1 ", "VM Thread", "ParGC ", "Shenandoah ", "Z"}},
-		{lab.LayerUnseen, []string{"VM Periodic", "Signal Dispatch", "Service Thread", "Monitor Deflat", "Sweeper thread"}},
+		{lab.LayerUnseen, []string{"VM Periodic", "Signal Dispatch", "Service Thread", "Monitor Deflat",
+			"Sweeper thread"}},
 	})
 	return layer
 }

@@ -47,7 +47,9 @@ var (
 
 // Sample implements lab.Sampler: programs of others may be in Go.
 func (Profiler) Sample(layout lab.Layout) (lab.Sampling, error) {
-	if !slices.ContainsFunc(layout.Units, func(u lab.UnitSpec) bool { return u.Foreign && u.Server == nil && u.Compose == nil }) {
+	if !slices.ContainsFunc(layout.Units, func(u lab.UnitSpec) bool {
+		return u.Foreign && u.Server == nil && u.Compose == nil
+	}) {
 		return nil, nil
 	}
 	sampling, err := sampler.Start()

@@ -22,7 +22,8 @@ func TestOnlyUnitsThatCanBeProfiledAreInstrumented(t *testing.T) {
 	before := lab.Layout{Units: []lab.UnitSpec{
 		{Name: "generator", Program: "/bin/cleave"},
 		{Name: "ours", Own: "airline", Env: []string{"A=1"}},
-		{Name: "theirs", Foreign: true, Program: "node", Env: []string{"NODE_OPTIONS=--max-old-space-size=64"}, Files: map[string][]byte{"key": []byte("k")}},
+		{Name: "theirs", Foreign: true, Program: "node", Env: []string{"NODE_OPTIONS=--max-old-space-size=64"},
+			Files: map[string][]byte{"key": []byte("k")}},
 		{Name: "database", Foreign: true, Server: &lab.Server{}},
 		{Name: "containers", Foreign: true, Compose: &lab.Compose{}},
 	}}
@@ -32,14 +33,17 @@ func TestOnlyUnitsThatCanBeProfiledAreInstrumented(t *testing.T) {
 			t.Errorf("%s is instrumented: %v", got.Name, got.Env)
 		}
 	}
-	if got, want := after.Units[1].Env, []string{"A=1", "CLEAVE_PROFILE={dir}/ours.profile.pprof"}; !slices.Equal(got, want) {
+	if got, want := after.Units[1].Env, []string{"A=1",
+		"CLEAVE_PROFILE={dir}/ours.profile.pprof"}; !slices.Equal(got, want) {
 		t.Errorf("a unit of ours gets %q, want %q", got, want)
 	}
 	theirs := after.Units[2]
-	if want := "NODE_OPTIONS=--max-old-space-size=64 --require={dir}/profiler.cjs"; theirs.Env[0] != want || theirs.Leaves != folder {
+	if want := "NODE_OPTIONS=--max-old-space-size=64 --require={dir}/profiler.cjs"; theirs.Env[0] != want ||
+		theirs.Leaves != folder {
 		t.Errorf("a foreign unit gets %q and leaves %q, want %q", theirs.Env, theirs.Leaves, want)
 	}
-	if !strings.HasPrefix(theirs.Env[1], "JAVA_TOOL_OPTIONS=") || string(theirs.Files["key"]) != "k" || theirs.Files[nodeFile] == nil {
+	if !strings.HasPrefix(theirs.Env[1], "JAVA_TOOL_OPTIONS=") || string(theirs.Files["key"]) != "k" ||
+		theirs.Files[nodeFile] == nil {
 		t.Errorf("a foreign unit gets %q and the files %v", theirs.Env, slices.Sorted(maps.Keys(theirs.Files)))
 	}
 	if len(before.Units[2].Files) != 1 || len(before.Units[1].Env) != 1 {
@@ -76,10 +80,12 @@ func TestLayersOfPackages(t *testing.T) {
 			t.Errorf("%s is of the layer %q (native: %t), want %q", name, got, native, want)
 		}
 	}
-	if got, native := layerOfGo([]string{"internal/runtime/syscall/linux.Syscall6", "net.(*conn).Write"}, own, goRules()); got != lab.LayerRuntime || !native {
+	if got, native := layerOfGo([]string{"internal/runtime/syscall/linux.Syscall6", "net.(*conn).Write"}, own,
+		goRules()); got != lab.LayerRuntime || !native {
 		t.Errorf("a system call is of the layer %q, native: %t", got, native)
 	}
-	if got, _ := layerOfGo([]string{"runtime.scanobject", "runtime.gcBgMarkWorker"}, own, goRules()); got != lab.LayerCollector {
+	if got, _ := layerOfGo([]string{"runtime.scanobject", "runtime.gcBgMarkWorker"}, own, goRules()); got !=
+		lab.LayerCollector {
 		t.Errorf("the collector is of the layer %q", got)
 	}
 	for url, want := range map[string]lab.Layer{
@@ -111,8 +117,10 @@ func v8(t *testing.T, began time.Time, ids ...int) []byte {
 	}
 	data, err := json.Marshal(map[string]any{
 		"nodes": []any{
-			node(1, "(root)", "", 2, 5, 6, 7), node(2, "handle", "file:///a/main.js", 3), node(3, "send", "/a/node_modules/fastify/reply.js", 4, 8),
-			node(4, "writeUtf8String", ""), node(5, "(idle)", ""), node(6, "(garbage collector)", ""), node(7, "(program)", ""), node(8, "stringify", ""),
+			node(1, "(root)", "", 2, 5, 6, 7), node(2, "handle", "file:///a/main.js", 3),
+			node(3, "send", "/a/node_modules/fastify/reply.js", 4, 8),
+			node(4, "writeUtf8String", ""), node(5, "(idle)", ""), node(6, "(garbage collector)", ""),
+			node(7, "(program)", ""), node(8, "stringify", ""),
 		},
 		"samples": ids, "timeDeltas": deltas, "began": began.UnixMilli(),
 	})
@@ -128,12 +136,14 @@ func TestSamplesOfNodeAreChargedToWhoCallsNativeCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[lab.Layer]float64{lab.LayerApplication: 1000, lab.LayerServer: 3000, lab.LayerCollector: 1000, lab.LayerRuntime: 1000, lab.LayerJSON: 1000}
+	want := map[lab.Layer]float64{lab.LayerApplication: 1000, lab.LayerServer: 3000, lab.LayerCollector: 1000,
+		lab.LayerRuntime: 1000, lab.LayerJSON: 1000}
 	native := map[lab.Layer]float64{lab.LayerServer: 2000, lab.LayerRuntime: 1000}
 	if s.count != 7 || !maps.Equal(s.all, want) || !maps.Equal(s.native, native) {
 		t.Errorf("%d samples %v, native %v; want %v, native %v", s.count, s.all, s.native, want, native)
 	}
-	if s, err = read("1.cpuprofile", v8(t, began, 2, 3, 3, 3), nil, began.Add(1500*time.Microsecond), began.Add(3*time.Millisecond)); err != nil || s.count != 2 {
+	if s, err = read("1.cpuprofile", v8(t, began, 2, 3, 3, 3), nil, began.Add(1500*time.Microsecond),
+		began.Add(3*time.Millisecond)); err != nil || s.count != 2 {
 		t.Errorf("%d samples are in the window (%v), want those after 2 and 3 ms", s.count, err)
 	}
 }
@@ -144,22 +154,27 @@ func TestTimeIsDividedAsTheMeterSawIt(t *testing.T) {
 	s.add(lab.LayerHTTP, 30, false)
 	s.add(lab.LayerRuntime, 40, true)
 	own := []lab.ThreadUse{
-		{Role: "shop", First: true, Name: "node", UserSeconds: 8, SystemSeconds: 2}, {Role: "shop", Name: "node", UserSeconds: 2},
+		{Role: "shop", First: true, Name: "node", UserSeconds: 8, SystemSeconds: 2},
+		{Role: "shop", Name: "node", UserSeconds: 2},
 		{Role: "shop", Name: "v8:ProfEvntProc", UserSeconds: 1}, {Role: "other", First: true, UserSeconds: 9},
 	}
 	got := divide(s, threadsOf(runtimeNode, "shop", own), 26)
 	// The kernel's 2 s of 10 are half of what was seen of native code: 20 of 100 samples are left of it.
-	want := map[lab.Layer]float64{lab.LayerKernel: 4, lab.LayerUnseen: 4, lab.LayerApplication: 6, lab.LayerHTTP: 6, lab.LayerRuntime: 4}
+	want := map[lab.Layer]float64{lab.LayerKernel: 4, lab.LayerUnseen: 4, lab.LayerApplication: 6,
+		lab.LayerHTTP: 6, lab.LayerRuntime: 4}
 	for _, layer := range lab.Layers() {
 		if math.Abs(got[layer]-want[layer]) > 1e-9 {
 			t.Errorf("%s has %g s, want %g", layer, got[layer], want[layer])
 		}
 	}
 	jvm := threadsOf(runtimeJava, "shop", []lab.ThreadUse{
-		{Role: "shop", Name: "qtp-31", UserSeconds: 3, SystemSeconds: 1}, {Role: "shop", Name: "C2 CompilerThre", UserSeconds: 5}, {Role: "shop", Name: "GC Thread#0", UserSeconds: 2},
+		{Role: "shop", Name: "qtp-31", UserSeconds: 3, SystemSeconds: 1},
+		{Role: "shop", Name: "C2 CompilerThre", UserSeconds: 5},
+		{Role: "shop", Name: "GC Thread#0", UserSeconds: 2},
 		{Role: "shop", Name: "JFR Recorder Th", UserSeconds: 1},
 	})
-	if jvm.user != 3 || jvm.system != 1 || jvm.profiler != 1 || jvm.others[lab.LayerCompiler] != 5 || jvm.others[lab.LayerCollector] != 2 {
+	if jvm.user != 3 || jvm.system != 1 || jvm.profiler != 1 || jvm.others[lab.LayerCompiler] != 5 ||
+		jvm.others[lab.LayerCollector] != 2 {
 		t.Errorf("threads of a JVM: %+v", jvm)
 	}
 }
@@ -167,7 +182,8 @@ func TestTimeIsDividedAsTheMeterSawIt(t *testing.T) {
 func TestNothingIsMadeOfNothing(t *testing.T) {
 	s := newSamples(runtimeGo)
 	s.add(lab.LayerRuntime, 1, true)
-	for name, threads := range map[string]threads{"no threads": {}, "only in the kernel": {system: 1}, "native code in user mode": {user: 1}} {
+	for name, threads := range map[string]threads{"no threads": {}, "only in the kernel": {system: 1},
+		"native code in user mode": {user: 1}} {
 		var sum float64
 		for _, seconds := range divide(s, threads, 2) {
 			sum += seconds
@@ -189,9 +205,12 @@ func TestRolesWithAndWithoutProfiles(t *testing.T) {
 	}
 	write("shop.7.cpuprofile", v8(t, began, 2, 2, 4, 4))
 	write("shop.history.jsonl", []byte("{}"))
-	layout := lab.Layout{Units: []lab.UnitSpec{{Name: "shop", Role: "shop", Foreign: true}, {Name: "db", Role: "database", Foreign: true}}}
-	seen := lab.ProfiledWindow{Began: began, Ended: began.Add(time.Second), Dir: dir, Metered: lab.Metered{Roles: map[string]lab.Usage{
-		"shop": {CPUSeconds: 2}, "database": {CPUSeconds: 3}, "front": {CPUSeconds: 1}, lab.RoleGenerator: {CPUSeconds: 4}}},
+	layout := lab.Layout{Units: []lab.UnitSpec{{Name: "shop", Role: "shop", Foreign: true},
+		{Name: "db", Role: "database", Foreign: true}}}
+	seen := lab.ProfiledWindow{Began: began, Ended: began.Add(time.Second), Dir: dir,
+		Metered: lab.Metered{Roles: map[string]lab.Usage{
+			"shop": {CPUSeconds: 2}, "database": {CPUSeconds: 3}, "front": {CPUSeconds: 1},
+			lab.RoleGenerator: {CPUSeconds: 4}}},
 		Threads: []lab.ThreadUse{{Role: "shop", First: true, UserSeconds: 1, SystemSeconds: 1}}}
 	all, err := Profiler{}.Layers(layout, lab.Profiling{Apart: []string{"front"}}, seen)
 	if err != nil || len(all) != 2 {
@@ -200,11 +219,13 @@ func TestRolesWithAndWithoutProfiles(t *testing.T) {
 	if db := all[0]; db.Role != "database" || db.Runtime != "" || db.Seconds[lab.LayerUnseen] != 3 {
 		t.Errorf("the database: %+v", db)
 	}
-	if shop := all[1]; shop.Runtime != runtimeNode || shop.Samples != 4 || shop.Seconds[lab.LayerKernel] != 1 || shop.Seconds[lab.LayerApplication] != 1 {
+	if shop := all[1]; shop.Runtime != runtimeNode || shop.Samples != 4 || shop.Seconds[lab.LayerKernel] != 1 ||
+		shop.Seconds[lab.LayerApplication] != 1 {
 		t.Errorf("the shop: %+v", shop)
 	}
 	write("shop.8.cpuprofile", []byte("{"))
-	if _, err := (Profiler{}).Layers(layout, lab.Profiling{}, seen); err == nil || !strings.Contains(err.Error(), "shop.8.cpuprofile of unit shop") {
+	if _, err := (Profiler{}).Layers(layout, lab.Profiling{}, seen); err == nil ||
+		!strings.Contains(err.Error(), "shop.8.cpuprofile of unit shop") {
 		t.Errorf("a broken profile: %v", err)
 	}
 }
@@ -213,17 +234,21 @@ func TestRolesWithAndWithoutProfiles(t *testing.T) {
 // left a profile does without.
 func TestProgramsThatWereSampledFromOutside(t *testing.T) {
 	seen := lab.ProfiledWindow{
-		Dir: t.TempDir(), Metered: lab.Metered{Roles: map[string]lab.Usage{"shop": {CPUSeconds: 10}, "other": {CPUSeconds: 1}}}, Unsampled: "no leave",
+		Dir: t.TempDir(), Metered: lab.Metered{Roles: map[string]lab.Usage{"shop": {CPUSeconds: 10},
+			"other": {CPUSeconds: 1}}}, Unsampled: "no leave",
 		Threads: []lab.ThreadUse{{Role: "shop", UserSeconds: 8, SystemSeconds: 2}},
-		Programs: []lab.ProgramSamples{{Unit: "shop", Role: "shop", Own: "example.com/shop", Stacks: []lab.SampledStack{
-			{Functions: []string{"example.com/shop/cart.Add", "main.main"}, Count: 30},
-			{Functions: []string{"encoding/json.Marshal", "main.main"}, Count: 20},
-			{Functions: []string{"example.com/other.Do"}, Count: 20},
-			{Count: 10}, // a library in C
-			{Functions: []string{"internal/runtime/syscall/linux.Syscall6", "os.(*File).Write"}, Kernel: true, Count: 20},
-		}}},
+		Programs: []lab.ProgramSamples{{Unit: "shop", Role: "shop", Own: "example.com/shop",
+			Stacks: []lab.SampledStack{
+				{Functions: []string{"example.com/shop/cart.Add", "main.main"}, Count: 30},
+				{Functions: []string{"encoding/json.Marshal", "main.main"}, Count: 20},
+				{Functions: []string{"example.com/other.Do"}, Count: 20},
+				{Count: 10}, // a library in C
+				{Functions: []string{"internal/runtime/syscall/linux.Syscall6", "os.(*File).Write"}, Kernel: true,
+					Count: 20},
+			}}},
 	}
-	all, err := (Profiler{}).Layers(lab.Layout{Units: []lab.UnitSpec{{Name: "shop", Role: "shop", Foreign: true}}}, lab.Profiling{}, seen)
+	all, err := (Profiler{}).Layers(lab.Layout{Units: []lab.UnitSpec{{Name: "shop", Role: "shop",
+		Foreign: true}}}, lab.Profiling{}, seen)
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%+v, %v", all, err)
 	}
@@ -231,7 +256,8 @@ func TestProgramsThatWereSampledFromOutside(t *testing.T) {
 		t.Errorf("what was not sampled: %+v", other)
 	}
 	shop := all[1]
-	want := map[lab.Layer]float64{lab.LayerApplication: 3, lab.LayerJSON: 2, lab.LayerLibraries: 3, lab.LayerKernel: 2}
+	want := map[lab.Layer]float64{lab.LayerApplication: 3, lab.LayerJSON: 2, lab.LayerLibraries: 3,
+		lab.LayerKernel: 2}
 	if shop.Runtime != runtimeGo || shop.Samples != 100 || shop.Unsampled != "" {
 		t.Errorf("the shop: %+v", shop)
 	}
@@ -287,9 +313,12 @@ func TestNodeLeavesAProfile(t *testing.T) {
 		t.Skip("there is no node here: ", err)
 	}
 	for name, c := range map[string]struct{ program, end string }{
-		"that ends itself":           {"const until = Date.now() + 300; while (Date.now() < until) JSON.stringify({a: [1, 2, 3]}); process.exit(3)", "exit status 3"},
-		"that is ended by a signal":  {"const until = Date.now() + 300; while (Date.now() < until); process.kill(process.pid, 'SIGTERM'); setInterval(() => {}, 1000)", "signal: terminated"},
-		"that deals with the signal": {"process.on('SIGTERM', () => process.exit(0)); setTimeout(() => process.kill(process.pid, 'SIGTERM'), 100); setInterval(() => {}, 1)", ""},
+		"that ends itself": {"const until = Date.now() + 300; while (Date.now() < until) " +
+			"JSON.stringify({a: [1, 2, 3]}); process.exit(3)", "exit status 3"},
+		"that is ended by a signal": {"const until = Date.now() + 300; while (Date.now() < until); " +
+			"process.kill(process.pid, 'SIGTERM'); setInterval(() => {}, 1000)", "signal: terminated"},
+		"that deals with the signal": {"process.on('SIGTERM', () => process.exit(0)); setTimeout(() => " +
+			"process.kill(process.pid, 'SIGTERM'), 100); setInterval(() => {}, 1)", ""},
 	} {
 		dir := t.TempDir()
 		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {

@@ -48,14 +48,21 @@ func otherwise(own []string) lab.Layer {
 // javaRules are for the names of classes.
 func javaRules() []rule {
 	return []rule{
-		{lab.LayerJSON, []string{"com.fasterxml.jackson.", "tools.jackson.", "com.google.gson.", "org.json.", "jakarta.json", "javax.json", "org.eclipse.yasson.",
+		{lab.LayerJSON, []string{"com.fasterxml.jackson.", "tools.jackson.", "com.google.gson.", "org.json.",
+			"jakarta.json", "javax.json", "org.eclipse.yasson.",
 			"org.eclipse.parsson.", "org.glassfish.json.", "com.alibaba.fastjson", "com.google.protobuf."}},
-		{lab.LayerStore, []string{"com.mongodb.", "org.bson.", "org.h2.", "java.sql.", "javax.sql.", "com.zaxxer.hikari.", "org.postgresql.", "com.mysql.",
-			"org.mariadb.", "org.hibernate.", "jakarta.persistence.", "redis.clients.", "io.lettuce.", "com.datastax.", "org.apache.cassandra.", "org.sqlite.", "org.rocksdb."}},
-		{lab.LayerHTTP, []string{"org.eclipse.jetty.http", "jdk.internal.net.http.", "java.net.http.", "sun.net.www.", "io.netty.handler.codec.http", "org.apache.http.",
-			"org.apache.hc.", "okhttp3.", "org.apache.coyote.", "com.sun.net.httpserver.", "sun.net.httpserver.", "io.grpc."}},
-		{lab.LayerServer, []string{"org.eclipse.jetty.", "org.glassfish.", "jakarta.", "javax.servlet.", "javax.ws.", "org.springframework.", "io.netty.", "org.apache.catalina.",
-			"org.apache.tomcat.", "io.undertow.", "io.quarkus.", "io.vertx.", "io.micronaut.", "io.helidon.", "com.ibm.ws", "io.openliberty.", "org.jboss.", "org.jvnet.hk2."}},
+		{lab.LayerStore, []string{"com.mongodb.", "org.bson.", "org.h2.", "java.sql.", "javax.sql.",
+			"com.zaxxer.hikari.", "org.postgresql.", "com.mysql.",
+			"org.mariadb.", "org.hibernate.", "jakarta.persistence.", "redis.clients.", "io.lettuce.", "com.datastax.",
+			"org.apache.cassandra.", "org.sqlite.", "org.rocksdb."}},
+		{lab.LayerHTTP, []string{"org.eclipse.jetty.http", "jdk.internal.net.http.", "java.net.http.",
+			"sun.net.www.", "io.netty.handler.codec.http", "org.apache.http.",
+			"org.apache.hc.", "okhttp3.", "org.apache.coyote.", "com.sun.net.httpserver.", "sun.net.httpserver.",
+			"io.grpc."}},
+		{lab.LayerServer, []string{"org.eclipse.jetty.", "org.glassfish.", "jakarta.", "javax.servlet.",
+			"javax.ws.", "org.springframework.", "io.netty.", "org.apache.catalina.",
+			"org.apache.tomcat.", "io.undertow.", "io.quarkus.", "io.vertx.", "io.micronaut.", "io.helidon.",
+			"com.ibm.ws", "io.openliberty.", "org.jboss.", "org.jvnet.hk2."}},
 		{lab.LayerRuntime, []string{"java.", "javax.", "jdk.", "sun.", "com.sun."}},
 	}
 }
@@ -63,11 +70,15 @@ func javaRules() []rule {
 // nodeRules are for the names of packages in node_modules, and of modules of Node.js.
 func nodeRules() []rule {
 	return []rule{
-		{lab.LayerJSON, []string{"fast-json-stringify", "secure-json-parse", "fast-json", "json-", "bourne", "protobufjs", "google-protobuf"}},
-		{lab.LayerStore, []string{"lmdb", "msgpackr", "ordered-binary", "weak-lru-cache", "mongodb", "mongoose", "bson", "pg", "mysql", "mariadb", "sqlite3", "better-sqlite3",
+		{lab.LayerJSON, []string{"fast-json-stringify", "secure-json-parse", "fast-json", "json-", "bourne",
+			"protobufjs", "google-protobuf"}},
+		{lab.LayerStore, []string{"lmdb", "msgpackr", "ordered-binary", "weak-lru-cache", "mongodb", "mongoose",
+			"bson", "pg", "mysql", "mariadb", "sqlite3", "better-sqlite3",
 			"redis", "ioredis", "cassandra-driver", "level", "knex", "sequelize", "typeorm", "@prisma/"}},
-		{lab.LayerHTTP, []string{"undici", "llhttp", "axios", "got", "node-fetch", "follow-redirects", "@grpc/", "node:_http", "node:http", "node:internal/http", "node:internal/deps/undici"}},
-		{lab.LayerServer, []string{"fastify", "@fastify/", "find-my-way", "avvio", "light-my-request", "ajv", "@hapi/", "express", "router", "body-parser", "finalhandler", "send",
+		{lab.LayerHTTP, []string{"undici", "llhttp", "axios", "got", "node-fetch", "follow-redirects", "@grpc/",
+			"node:_http", "node:http", "node:internal/http", "node:internal/deps/undici"}},
+		{lab.LayerServer, []string{"fastify", "@fastify/", "find-my-way", "avvio", "light-my-request", "ajv",
+			"@hapi/", "express", "router", "body-parser", "finalhandler", "send",
 			"koa", "@koa/", "hono", "@hono/", "@nestjs/", "restify", "path-to-regexp", "qs"}},
 		{lab.LayerRuntime, []string{"node:"}},
 	}
@@ -77,11 +88,16 @@ func nodeRules() []rule {
 func goRules() []rule {
 	return []rule{
 		{lab.LayerApplication, []string{"main."}},
-		{lab.LayerJSON, []string{"encoding/json", "github.com/goccy/go-json", "github.com/json-iterator/", "github.com/mailru/easyjson", "github.com/go-json-experiment/",
+		{lab.LayerJSON, []string{"encoding/json", "github.com/goccy/go-json", "github.com/json-iterator/",
+			"github.com/mailru/easyjson", "github.com/go-json-experiment/",
 			"github.com/tidwall/", "google.golang.org/protobuf", "github.com/bytedance/sonic"}},
-		{lab.LayerStore, []string{"database/sql", "go.etcd.io/bbolt", "go.mongodb.org/", "modernc.org/", "github.com/jackc/", "github.com/go-sql-driver/", "github.com/lib/pq",
-			"github.com/mattn/go-sqlite3", "github.com/redis/", "github.com/gomodule/redigo", "github.com/apache/cassandra-gocql-driver/", "github.com/gocql/", "gorm.io/", "github.com/dgraph-io/"}},
-		{lab.LayerHTTP, []string{"net/http", "net/textproto", "golang.org/x/net/http", "golang.org/x/net/httpguts", "vendor/golang.org/x/net/", "google.golang.org/grpc", "github.com/valyala/fasthttp"}},
-		{lab.LayerServer, []string{"github.com/gin-gonic/", "github.com/labstack/echo", "github.com/go-chi/", "github.com/gorilla/", "github.com/gofiber/"}},
+		{lab.LayerStore, []string{"database/sql", "go.etcd.io/bbolt", "go.mongodb.org/", "modernc.org/",
+			"github.com/jackc/", "github.com/go-sql-driver/", "github.com/lib/pq",
+			"github.com/mattn/go-sqlite3", "github.com/redis/", "github.com/gomodule/redigo",
+			"github.com/apache/cassandra-gocql-driver/", "github.com/gocql/", "gorm.io/", "github.com/dgraph-io/"}},
+		{lab.LayerHTTP, []string{"net/http", "net/textproto", "golang.org/x/net/http", "golang.org/x/net/httpguts",
+			"vendor/golang.org/x/net/", "google.golang.org/grpc", "github.com/valyala/fasthttp"}},
+		{lab.LayerServer, []string{"github.com/gin-gonic/", "github.com/labstack/echo", "github.com/go-chi/",
+			"github.com/gorilla/", "github.com/gofiber/"}},
 	}
 }

@@ -72,7 +72,8 @@ func readJava(data []byte, own []string, began, ended time.Time) (samples, error
 	}
 	s := newSamples(runtimeJava)
 	for _, sample := range taken {
-		if sample.Event != event || len(sample.Frames) == 0 || sample.Time.Before(began) || sample.Time.After(ended) {
+		if sample.Event != event || len(sample.Frames) == 0 || sample.Time.Before(began) ||
+			sample.Time.After(ended) {
 			continue
 		}
 		top := sample.Frames[0]
@@ -140,7 +141,9 @@ func readNode(data []byte, own []string, began, ended time.Time) (samples, error
 
 // layerOfNode charges code without a place of its own (V8's built-in functions, native
 // code, what was generated) to the nearest caller that has one.
-func layerOfNode(id int, frames map[int]v8Frame, parents map[int]int, own []string, rules []rule) (layer lab.Layer, native bool) {
+func layerOfNode(
+	id int, frames map[int]v8Frame, parents map[int]int, own []string, rules []rule,
+) (layer lab.Layer, native bool) {
 	leaf := frames[id]
 	native = leaf.URL == ""
 	switch {
@@ -241,13 +244,16 @@ func functions(sample *profile.Sample) []string {
 // that makes them.
 func layerOfGo(names, own []string, rules []rule) (layer lab.Layer, native bool) {
 	switch leaf := names[0]; leaf {
-	case "internal/runtime/syscall.Syscall6", "internal/runtime/syscall/linux.Syscall6", "syscall.rawVforkSyscall", "runtime.futex", "runtime.usleep", "runtime.madvise", "runtime.write1",
-		"runtime.read", "runtime.tgkill", "runtime.sysMmap", "runtime.sysMunmap", "runtime.nanosleep", "runtime.osyield":
+	case "internal/runtime/syscall.Syscall6", "internal/runtime/syscall/linux.Syscall6",
+		"syscall.rawVforkSyscall", "runtime.futex", "runtime.usleep", "runtime.madvise", "runtime.write1",
+		"runtime.read", "runtime.tgkill", "runtime.sysMmap", "runtime.sysMunmap", "runtime.nanosleep",
+		"runtime.osyield":
 		return lab.LayerRuntime, true
 	}
 	for _, name := range names {
 		switch name {
-		case "runtime.gcBgMarkWorker", "runtime.gcAssistAlloc", "runtime.bgsweep", "runtime.bgscavenge", "runtime.gcStart", "runtime.deductSweepCredit":
+		case "runtime.gcBgMarkWorker", "runtime.gcAssistAlloc", "runtime.bgsweep", "runtime.bgscavenge",
+			"runtime.gcStart", "runtime.deductSweepCredit":
 			return lab.LayerCollector, false
 		}
 	}

@@ -63,7 +63,8 @@ func Listen(host, unit, target string) (*Relay, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen in front of unit %s: %w", unit, err)
 	}
-	r := &Relay{unit: unit, target: target, listener: listener, ended: make(chan struct{}), open: map[net.Conn]bool{}}
+	r := &Relay{unit: unit, target: target, listener: listener, ended: make(chan struct{}),
+		open: map[net.Conn]bool{}}
 	r.passing.Go(r.accept)
 	return r, nil
 }
@@ -247,13 +248,15 @@ func (r *Relay) Slow(ctx context.Context, f lab.Fault) (proof string, err error)
 	}
 	took, err := r.probe(ctx, bytes)
 	if err == nil && took.Seconds() < least*0.99 {
-		err = fmt.Errorf("%d bytes took %v to pass the relay of unit %s, not %v or more", bytes, took, r.unit, time.Duration(least*float64(time.Second)))
+		err = fmt.Errorf("%d bytes took %v to pass the relay of unit %s, not %v or more", bytes, took, r.unit,
+			time.Duration(least*float64(time.Second)))
 	}
 	if err != nil {
 		r.Heal()
 		return "", err
 	}
-	return fmt.Sprintf("%d bytes took %v through its relay, 1 byte before that %v", bytes, took.Round(10*time.Microsecond), before.Round(10*time.Microsecond)), nil
+	return fmt.Sprintf("%d bytes took %v through its relay, 1 byte before that %v", bytes,
+		took.Round(10*time.Microsecond), before.Round(10*time.Microsecond)), nil
 }
 
 // probeSpan is about how long a probe of a rate takes.
@@ -360,7 +363,8 @@ func (r Relays) Behind(endpoint, known string) string {
 func (r Relays) Slow(ctx context.Context, f lab.Fault) (proof string, err error) {
 	relay := r[f.Target]
 	if relay == nil {
-		return "", fmt.Errorf("unit %s has no relay: nobody said before the trial that it would be slowed", f.Target)
+		return "", fmt.Errorf("unit %s has no relay: nobody said before the trial that it would be slowed",
+			f.Target)
 	}
 	return relay.Slow(ctx, f)
 }

@@ -154,10 +154,12 @@ func TestCloseDoesNotWaitForWhatIsSlow(t *testing.T) {
 
 func TestOnlyWhoListensCanBeSlowed(t *testing.T) {
 	units := []lab.UnitSpec{{Name: "stock", Faults: []lab.FaultKind{lab.FaultSlow}}, {Name: "front"}}
-	if _, err := Before(units, map[string]lab.Endpoint{}, "127.0.0.1"); err == nil || !strings.Contains(err.Error(), "does not listen") {
+	if _, err := Before(units, map[string]lab.Endpoint{}, "127.0.0.1"); err == nil ||
+		!strings.Contains(err.Error(), "does not listen") {
 		t.Errorf("%v, want it to say that stock does not listen", err)
 	}
-	endpoints := map[string]lab.Endpoint{"stock": {Bind: "198.18.0.1:80", Dial: "198.18.0.1:80"}, "front": {Dial: "198.18.0.2:80"}}
+	endpoints := map[string]lab.Endpoint{"stock": {Bind: "198.18.0.1:80", Dial: "198.18.0.1:80"},
+		"front": {Dial: "198.18.0.2:80"}}
 	relays, err := Before(units, endpoints, "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +170,8 @@ func TestOnlyWhoListensCanBeSlowed(t *testing.T) {
 	if behind := relays.Behind("front", "198.18.0.2:80"); behind != "198.18.0.2:80" {
 		t.Errorf("front, which has no relay, is at %q", behind)
 	}
-	if endpoints["stock"].Bind != "198.18.0.1:80" || endpoints["stock"].Dial != relays["stock"].Address() || endpoints["front"].Dial != "198.18.0.2:80" {
+	if endpoints["stock"].Bind != "198.18.0.1:80" || endpoints["stock"].Dial != relays["stock"].Address() ||
+		endpoints["front"].Dial != "198.18.0.2:80" {
 		t.Errorf("the endpoints are %v", endpoints)
 	}
 	if err := relays.Close(); err != nil {
@@ -179,7 +182,8 @@ func TestOnlyWhoListensCanBeSlowed(t *testing.T) {
 // TestAUnitThatBeginsLater: connections wait until somebody knows where it is, and follow it from there.
 func TestAUnitThatBeginsLater(t *testing.T) {
 	endpoints := map[string]lab.Endpoint{"stock": {Bind: "0.0.0.0:80", Dial: "stock:80"}}
-	relays, err := Ahead([]lab.UnitSpec{{Name: "stock", Faults: []lab.FaultKind{lab.FaultSlow}}}, endpoints, "127.0.0.1")
+	relays, err := Ahead([]lab.UnitSpec{{Name: "stock", Faults: []lab.FaultKind{lab.FaultSlow}}}, endpoints,
+		"127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}

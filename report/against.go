@@ -41,8 +41,10 @@ func AgainstTerminal(w io.Writer, a lab.Against, o Options) error {
 		}
 	}
 	p.println("")
-	p.paragraph("  ", fmt.Sprintf("Of %d figures %d have changed, %d are equivalent within the margin, %d are undecided. Of figures that are "+
-		"alike, about %s seem to have changed by chance.", len(a.Changes), len(a.Changes)-same-open, same, open, setting(1-a.Confidence)), "")
+	p.paragraph("  ", fmt.Sprintf("Of %d figures %d have changed, %d are equivalent within the margin, %d are "+
+		"undecided. Of figures that are "+
+		"alike, about %s seem to have changed by chance.", len(a.Changes), len(a.Changes)-same-open, same, open,
+		setting(1-a.Confidence)), "")
 	for _, g := range a.Gates {
 		p.gate(g)
 	}
@@ -60,7 +62,8 @@ func AgainstTerminal(w io.Writer, a lab.Against, o Options) error {
 // changesTable has a row for each figure that is shown.
 func changesTable(a lab.Against, full bool) table {
 	t := table{ID: "changes", Title: "What has changed", Keys: 3,
-		Columns: []column{words("metric"), words("variant"), words("point"), numbers("earlier"), numbers("later"), numbers("later / earlier"), prose("verdict")}}
+		Columns: []column{words("metric"), words("variant"), words("point"), numbers("earlier"), numbers("later"),
+			numbers("later / earlier"), prose("verdict")}}
 	for _, c := range a.Changes {
 		changed := c.Verdict == lab.Slower || c.Verdict == lab.Faster
 		if !full && !changed && c.Metric != a.Metrics[0].Name {
@@ -75,7 +78,8 @@ func changesTable(a lab.Against, full bool) table {
 			}
 		}
 		t.add(text(c.Metric), text(c.Variant), text(c.Point), text(figure.Quantity(c.Before, nil, nil, m.Unit)),
-			text(figure.Quantity(c.After, nil, nil, m.Unit)), text(figure.Times(c.Ratio.Ratio, c.Low, c.High)), toned(c.Words, tone))
+			text(figure.Quantity(c.After, nil, nil, m.Unit)), text(figure.Times(c.Ratio.Ratio, c.Low, c.High)),
+			toned(c.Words, tone))
 	}
 	return t
 }
@@ -88,7 +92,8 @@ func (p *printer) gate(g lab.GateVerdict) {
 			if i > 0 {
 				text += "; "
 			}
-			text += fmt.Sprintf("%s at %s, %s", clean(c.Variant), clean(c.Point), figure.Times(c.Ratio.Ratio, c.Low, c.High))
+			text += fmt.Sprintf("%s at %s, %s", clean(c.Variant), clean(c.Point),
+				figure.Times(c.Ratio.Ratio, c.Low, c.High))
 		}
 		return text
 	}
@@ -104,7 +109,8 @@ func (p *printer) gate(g lab.GateVerdict) {
 }
 
 func differencesTable(a lab.Against) table {
-	t := table{ID: "differences", Title: "What was not the same", Keys: 1, Columns: []column{words("fact"), words("earlier"), prose("later")}}
+	t := table{ID: "differences", Title: "What was not the same", Keys: 1,
+		Columns: []column{words("fact"), words("earlier"), prose("later")}}
 	for _, d := range a.Environment {
 		t.add(text(d.Fact), text(d.Before), text(d.After))
 	}
@@ -113,13 +119,16 @@ func differencesTable(a lab.Against) table {
 
 // againstTrust says what the figures stand on.
 func againstTrust(a lab.Against) []string {
-	said := []string{"The two runs were played at different times: what changed on the host between them is in the ratios, and not in " +
+	said := []string{"The two runs were played at different times: what changed on the host between them is " +
+		"in the ratios, and not in " +
 		"their intervals. Variants within one run are compared by its own report."}
 	if was, is := a.Before.Calibration, a.After.Calibration; was > 0 && is > 0 {
-		said = append(said, fmt.Sprintf("A fixed amount of computation took %s in the later run of what it took in the earlier one.", figure.Times(is/was, nil, nil)))
+		said = append(said, fmt.Sprintf("A fixed amount of computation took %s in the later run of what it took "+
+			"in the earlier one.", figure.Times(is/was, nil, nil)))
 	}
 	if a.Before.Study != a.After.Study {
-		said = append(said, fmt.Sprintf("The studies have different names: %s, then %s.", clean(a.Before.Study), clean(a.After.Study)))
+		said = append(said, fmt.Sprintf("The studies have different names: %s, then %s.", clean(a.Before.Study),
+			clean(a.After.Study)))
 	}
 	return slices.Concat(said, cleanAll(a.Missing))
 }

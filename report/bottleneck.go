@@ -12,13 +12,21 @@ import (
 func (v view) bottleneckTables() []table {
 	var all []table
 	for i, b := range v.Bottlenecks {
-		t := table{ID: fmt.Sprintf("bottleneck-%d", i), Title: fmt.Sprintf("Each unit of %s scaled in turn, at %s", b.Variant, b.Point.Name), Keys: 1,
-			Note: fmt.Sprintf("%s: with more of the unit / %s (base); ~ equivalent within the margin (%s, or a bias), ? undecided; the other columns are of %s: CPU of what the unit may use, "+
-				"the wait of an operation in its queues and its share of the critical path, in the mean; %s", spaced(b.Metric), b.Variant, setting(v.Margin), b.Variant, v.sample()),
-			Columns: []column{words("unit"), numbers("replicas"), numbers(spaced(b.Metric)), numbers("CPU"), numbers("queueing"), numbers("of the path")}}
+		t := table{ID: fmt.Sprintf("bottleneck-%d", i),
+			Title: fmt.Sprintf("Each unit of %s scaled in turn, at %s", b.Variant, b.Point.Name), Keys: 1,
+			Note: fmt.Sprintf("%s: with more of the unit / %s (base); ~ equivalent within the margin (%s, or a "+
+				"bias), ? undecided; the other columns are of %s: CPU of what the unit may use, "+
+				"the wait of an operation in its queues and its share of the critical path, in the mean; %s",
+				spaced(b.Metric), b.Variant, setting(v.Margin), b.Variant, v.sample()),
+			Columns: []column{words("unit"), numbers("replicas"), numbers(spaced(b.Metric)), numbers("CPU"),
+				numbers("queueing"), numbers("of the path")}}
 		for _, d := range b.Doubled {
-			t.add(text(d.Unit), text(fmt.Sprint(d.Replicas)), v.ratioCell(lab.Comparison{Metric: b.Metric, Variant: d.Variant, Baseline: b.Variant, Ratio: d.Ratio, Verdict: d.Verdict}, true),
-				measuredCell(d.CPUShare, figure.Percent), measuredCell(d.Queueing, func(s float64) string { return figure.Quantity(s, nil, nil, "s") }), measuredCell(d.PathShare, figure.Percent))
+			t.add(text(d.Unit), text(fmt.Sprint(d.Replicas)),
+				v.ratioCell(lab.Comparison{Metric: b.Metric, Variant: d.Variant, Baseline: b.Variant, Ratio: d.Ratio,
+					Verdict: d.Verdict}, true),
+				measuredCell(d.CPUShare, figure.Percent), measuredCell(d.Queueing,
+					func(s float64) string { return figure.Quantity(s, nil, nil, "s") }),
+				measuredCell(d.PathShare, figure.Percent))
 		}
 		all = append(all, t)
 	}
@@ -39,9 +47,12 @@ func (v view) bottleneckSection() section {
 		return section{}
 	}
 	b := v.Bottlenecks[0]
-	s := section{ID: "bottleneck", Kicker: "Which unit to scale", Finding: b.Answer[0], Caption: v.bottleneckTables()[0].Note, Shown: v.bottleneckTables(),
-		HowTo: fmt.Sprintf("Every row is %s with more of one unit and nothing else changed. Above 1 the unit held the system back; at 1 it did not; below 1 one more of it takes more from the others than it gives. "+
-			"The columns behind are what is commonly asked instead, before anything is scaled: a signal is good where its largest value stands in the first row.", b.Variant)}
+	s := section{ID: "bottleneck", Kicker: "Which unit to scale", Finding: b.Answer[0],
+		Caption: v.bottleneckTables()[0].Note, Shown: v.bottleneckTables(),
+		HowTo: fmt.Sprintf("Every row is %s with more of one unit and nothing else changed. Above 1 the unit "+
+			"held the system back; at 1 it did not; below 1 one more of it takes more from the others than it gives. "+
+			"The columns behind are what is commonly asked instead, before anything is scaled: a signal is good "+
+			"where its largest value stands in the first row.", b.Variant)}
 	for _, one := range v.Bottlenecks {
 		s.Notes = append(s.Notes, cleanAll(one.Answer)...)
 	}

@@ -37,7 +37,8 @@ func profile(t *testing.T) string {
 	}
 	t.Cleanup(func() {
 		err := os.RemoveAll(folder)
-		for deadline := time.Now().Add(patience); err != nil && time.Now().Before(deadline); err = os.RemoveAll(folder) {
+		for deadline := time.Now().Add(patience); err != nil &&
+			time.Now().Before(deadline); err = os.RemoveAll(folder) {
 			time.Sleep(20 * time.Millisecond)
 		}
 		if err != nil {
@@ -56,13 +57,15 @@ func newBrowser(t *testing.T) context.Context {
 	needScript(t)
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Fatal("chromium is not installed: install it with `make test` or `apt-get install chromium`, or set CLEAVE_SKIP_CHROMIUM=1 to leave the browser tests out")
+		t.Fatal("chromium is not installed: install it with `make test` or `apt-get install chromium`, or set " +
+			"CLEAVE_SKIP_CHROMIUM=1 to leave the browser tests out")
 	}
 	folder := profile(t)
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(folder), chromedp.WindowSize(1100, 900),
 		chromedp.Env("TMPDIR="+folder), // what it leaves behind goes with its profile
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-crash-reporter", true))...)
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-crash-reporter", true))...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
@@ -120,7 +123,8 @@ func (p *tab) listen(event any, address string) {
 	case *log.EventEntryAdded:
 		problem = "log " + string(event.Entry.Source) + ": " + event.Entry.Text
 	case *network.EventRequestWillBeSent:
-		if u := event.Request.URL; !strings.HasPrefix(u, address) && !strings.HasPrefix(u, "data:") && !strings.HasPrefix(u, "blob:") {
+		if u := event.Request.URL; !strings.HasPrefix(u, address) && !strings.HasPrefix(u, "data:") &&
+			!strings.HasPrefix(u, "blob:") {
 			problem = "request: " + u
 		}
 	case *page.EventJavascriptDialogOpening:
@@ -157,7 +161,8 @@ func size(width, height int64) chromedp.Action {
 
 // prefer sets the reader's preferred colour scheme.
 func prefer(scheme string) *emulation.SetEmulatedMediaParams {
-	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}})
+	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
+		Value: scheme}})
 }
 
 // settled waits until the plots have followed a change of width.
@@ -165,7 +170,9 @@ const settled = `new Promise(done => requestAnimationFrame(() => requestAnimatio
 
 func (p *tab) settle() {
 	p.t.Helper()
-	p.run(chromedp.Evaluate(settled, nil, func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }))
+	p.run(chromedp.Evaluate(settled, nil, func(e *runtime.EvaluateParams) *runtime.EvaluateParams {
+		return e.WithAwaitPromise(true)
+	}))
 }
 
 // shot keeps a picture of the whole page where CLEAVE_SHOTS names a folder.
@@ -219,11 +226,13 @@ func (p *tab) download(click string) (name string, data []byte) {
 		if begin, ok := event.(*browser.EventDownloadWillBegin); ok {
 			name = begin.SuggestedFilename
 		}
-		if progress, ok := event.(*browser.EventDownloadProgress); ok && progress.State == browser.DownloadProgressStateCompleted {
+		if progress, ok := event.(*browser.EventDownloadProgress); ok &&
+			progress.State == browser.DownloadProgressStateCompleted {
 			done <- progress.GUID
 		}
 	})
-	p.run(browser.SetDownloadBehavior(browser.SetDownloadBehaviorBehaviorAllowAndName).WithDownloadPath(folder).WithEventsEnabled(true),
+	p.run(browser.SetDownloadBehavior(browser.SetDownloadBehaviorBehaviorAllowAndName).WithDownloadPath(folder).
+		WithEventsEnabled(true),
 		chromedp.Evaluate(click, nil))
 	select {
 	case id := <-done:

@@ -15,8 +15,10 @@ func TestARowOfASearchReadsFromWhatHeldToWhyItEnded(t *testing.T) {
 	median, p99 := 0.004, 0.009
 	held := &lab.SearchLoad{Rate: 320, Pass: true, Median: &median, P99: &p99}
 	a.Searches = []lab.TrialSearch{
-		{Variant: "monolith", Block: 1, Loads: 17, Passed: held, Failed: &lab.SearchLoad{Rate: 336, Why: "p99 is 60ms"}},
-		{Variant: "monolith", Block: 2, Loads: 18, Passed: held, Failed: &lab.SearchLoad{Rate: 340, Why: "p99 is 61ms"}, Reason: "not monotone"},
+		{Variant: "monolith", Block: 1, Loads: 17, Passed: held,
+			Failed: &lab.SearchLoad{Rate: 336, Why: "p99 is 60ms"}},
+		{Variant: "monolith", Block: 2, Loads: 18, Passed: held,
+			Failed: &lab.SearchLoad{Rate: 340, Why: "p99 is 61ms"}, Reason: "not monotone"},
 		{Variant: "sync", Block: 1, Loads: 3, Reason: "the first load failed"},
 	}
 	searches := newView(a).searchesTable()

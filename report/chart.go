@@ -40,7 +40,8 @@ func (v view) leadChart() chart {
 
 // wayChart has a bar for each step, and one for the whole.
 func (v view) wayChart(w lab.Waterfall) chart {
-	c := chart{title: fmt.Sprintf("%s at %s; each step begins where the one before ended", v.metric(w.Metric).Title, v.at(w.Point.Name))}
+	c := chart{title: fmt.Sprintf("%s at %s; each step begins where the one before ended",
+		v.metric(w.Metric).Title, v.at(w.Point.Name))}
 	at := 1.0
 	for _, s := range w.Steps {
 		label := s.Plain
@@ -59,7 +60,8 @@ func (v view) ratioChart() chart {
 	m := v.headline()
 	c := chart{title: fmt.Sprintf("%s at %s, compared with %s", m.Title, v.at(v.reference()), v.Baseline)}
 	for _, x := range v.challengers() {
-		if found, ok := v.ratio(m.Name, x.Name, v.reference()); ok && !v.struckOut(x.Name) && len(c.bars) < mostBars {
+		if found, ok := v.ratio(m.Name, x.Name, v.reference()); ok && !v.struckOut(x.Name) &&
+			len(c.bars) < mostBars {
 			c.add(x.Name, 1, found.Ratio.Ratio, found.Verdict, v.ratioCell(found, true))
 		}
 	}
@@ -69,7 +71,8 @@ func (v view) ratioChart() chart {
 // add draws what has a place on a log axis.
 func (c *chart) add(label string, from, to float64, verdict lab.ComparisonVerdict, shown cell) {
 	if from > 0 && to > 0 && finite(from) && finite(to) {
-		c.bars = append(c.bars, bar{clean(label), from, to, verdict == lab.Undecided || verdict == lab.Equivalent, shown})
+		c.bars = append(c.bars, bar{clean(label), from, to, verdict == lab.Undecided || verdict == lab.Equivalent,
+			shown})
 	}
 }
 
@@ -77,7 +80,8 @@ func (c *chart) add(label string, from, to float64, verdict lab.ComparisonVerdic
 func (p *printer) chart(c chart) {
 	labels, texts, low, high := 0, 0, 1.0, 1.0
 	for _, b := range c.bars {
-		labels, texts = max(labels, utf8.RuneCountInString(b.label)), max(texts, utf8.RuneCountInString(b.shown.Text))
+		labels, texts = max(labels, utf8.RuneCountInString(b.label)),
+			max(texts, utf8.RuneCountInString(b.shown.Text))
 		low, high = min(low, b.from, b.to), max(high, b.from, b.to)
 	}
 	if low == high {
@@ -85,7 +89,10 @@ func (p *printer) chart(c chart) {
 	}
 	labels = min(labels, widestColumn)
 	room := pageWidth - 3*columnGap - labels - texts
-	column := func(x float64) int { return int(math.Round(math.Log(x/low) / math.Log(high/low) * float64(room-1))) }
+	column := func(x float64) int {
+		return int(math.Round(math.Log(x/low) / math.Log(high/low) *
+			float64(room-1)))
+	}
 	p.println("")
 	p.paragraph("  ", sentenceCase(clean(c.title)), "2")
 	for _, b := range c.bars {
@@ -98,7 +105,9 @@ func (p *printer) chart(c chart) {
 			cells[i] = mark
 		}
 		cells[column(1)] = '|'
-		p.println(fmt.Sprintf("  %-*s  %s  %s", labels, cut(b.label, labels), p.paint(string(cells), b.shown.Tone.code()), p.paint(fmt.Sprintf("%*s", texts, b.shown.Text), b.shown.Tone.code())))
+		p.println(fmt.Sprintf("  %-*s  %s  %s", labels, cut(b.label, labels),
+			p.paint(string(cells), b.shown.Tone.code()), p.paint(fmt.Sprintf("%*s", texts, b.shown.Text),
+				b.shown.Tone.code())))
 	}
 	p.paragraph("  ", "log axis, | is 1x; # decided, . undecided or equivalent", "2")
 	p.println("")

@@ -27,13 +27,15 @@ func TestStepsBeginWhereTheOneBeforeEnded(t *testing.T) {
 		t.Errorf("steps are called %q and %q", saga, views)
 	}
 	end := strings.LastIndex(saga, "#")
-	if strings.LastIndex(views, ".  ") != end || strings.Index(views, "..") != strings.LastIndex(whole, "#") || strings.Index(whole, "|") != strings.Index(saga, "|") {
+	if strings.LastIndex(views, ".  ") != end || strings.Index(views, "..") != strings.LastIndex(whole, "#") ||
+		strings.Index(whole, "|") != strings.Index(saga, "|") {
 		t.Errorf("the steps do not join:\n%s", strings.Join(lines, "\n"))
 	}
 }
 
 func TestAChartFitsItsPage(t *testing.T) {
-	for name, a := range map[string]lab.Analysis{"a job": fixture(t, "analysis.json"), "under load": fixture(t, "shop-under-load.json")} {
+	for name, a := range map[string]lab.Analysis{"a job": fixture(t, "analysis.json"),
+		"under load": fixture(t, "shop-under-load.json")} {
 		lines := charted(newView(a).leadChart())
 		if len(lines) < 3 || len(lines) > mostBars+3 || !strings.Contains(lines[1], "|") {
 			t.Errorf("%s:\n%s", name, strings.Join(lines, "\n"))

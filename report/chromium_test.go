@@ -222,10 +222,12 @@ func testHandout(t *testing.T, ctx context.Context) {
 
 // testPaper holds a page in print mode to white paper and open tables.
 func testPaper(t *testing.T, p *tab) {
-	if paper := ask[string](p, "getComputedStyle(document.body).backgroundColor"); paper != "rgb(255, 255, 255)" {
+	if paper := ask[string](p, "getComputedStyle(document.body).backgroundColor"); paper !=
+		"rgb(255, 255, 255)" {
 		t.Errorf("paper is %s although the reader prefers dark", paper)
 	}
-	if n := ask[int](p, `[...document.querySelectorAll("details table")].filter(t => !t.checkVisibility()).length`); n > 0 {
+	if n := ask[int](p,
+		`[...document.querySelectorAll("details table")].filter(t => !t.checkVisibility()).length`); n > 0 {
 		t.Errorf("%d folded tables are missing on paper", n)
 	}
 }
@@ -233,7 +235,8 @@ func testPaper(t *testing.T, p *tab) {
 func testWithoutScript(t *testing.T, ctx context.Context) {
 	a := fixture(t, "analysis.json")
 	p := open(t, ctx, a, emulation.SetScriptExecutionDisabled(true))
-	for selector, least := range map[string]int{"ul.answer li": len(a.Answer), "td": 50, "noscript p": 1, "figcaption": 3, ".plot svg": 0} {
+	for selector, least := range map[string]int{"ul.answer li": len(a.Answer), "td": 50, "noscript p": 1,
+		"figcaption": 3, ".plot svg": 0} {
 		var nodes []*cdp.Node
 		p.run(chromedp.Nodes(selector, &nodes, chromedp.ByQueryAll, chromedp.AtLeast(0)))
 		if len(nodes) < least || (least == 0 && len(nodes) > 0) {
@@ -259,7 +262,8 @@ func testKeyboard(t *testing.T, ctx context.Context) {
 	reached := make(map[string]bool)
 	for range 400 {
 		p.run(chromedp.KeyEvent(kb.Tab))
-		at := ask[string](p, `(e => e.tagName + " " + (e.id || e.textContent.trim().slice(0, 30)))(document.activeElement)`)
+		at := ask[string](p,
+			`(e => e.tagName + " " + (e.id || e.textContent.trim().slice(0, 30)))(document.activeElement)`)
 		if at == "BUTTON theme" && !reached[at] {
 			p.run(chromedp.KeyEvent(kb.Enter))
 			if now := ask[string](p, colours); now == light {
@@ -271,7 +275,8 @@ func testKeyboard(t *testing.T, ctx context.Context) {
 		}
 		reached[at] = true
 	}
-	for _, want := range []string{"BUTTON theme", "BUTTON Download SVG", "BUTTON Download the data (JSON)", "A Claims", "SELECT"} {
+	for _, want := range []string{"BUTTON theme", "BUTTON Download SVG", "BUTTON Download the data (JSON)",
+		"A Claims", "SELECT"} {
 		found := false
 		for at := range reached {
 			found = found || strings.HasPrefix(at, want)
@@ -280,7 +285,8 @@ func testKeyboard(t *testing.T, ctx context.Context) {
 			t.Errorf("%s cannot be reached by the keyboard", want)
 		}
 	}
-	if n := ask[int](p, `[...document.querySelectorAll("summary, .scroll")].filter(e => e.tabIndex < 0).length`); n > 0 {
+	if n := ask[int](p,
+		`[...document.querySelectorAll("summary, .scroll")].filter(e => e.tabIndex < 0).length`); n > 0 {
 		t.Errorf("%d folds or tables cannot be reached by the keyboard", n)
 	}
 }
@@ -295,7 +301,8 @@ func testFilter(t *testing.T, ctx context.Context) {
 	if some == 0 || some >= all {
 		t.Errorf("the filter shows %d of %d rows", some, all)
 	}
-	if said := ask[string](p, `document.querySelector(".filter [role=status]").textContent`); said != fmt.Sprintf("%d of %d", some, all) {
+	if said := ask[string](p, `document.querySelector(".filter [role=status]").textContent`); said !=
+		fmt.Sprintf("%d of %d", some, all) {
 		t.Errorf("the filter says %q", said)
 	}
 }
@@ -305,16 +312,21 @@ func testMetric(t *testing.T, ctx context.Context) {
 	p.settle()
 	before := ask[string](p, `document.querySelector("#plot-forest").textContent`)
 	p.run(chromedp.Evaluate(`(s => { s.value = "peak_memory"; s.dispatchEvent(new Event("change")) })(document.querySelector("#ratios select"))`, nil))
-	if after := ask[string](p, `document.querySelector("#plot-forest").textContent`); after == before || !strings.Contains(after, "x [") {
+	if after := ask[string](p, `document.querySelector("#plot-forest").textContent`); after == before ||
+		!strings.Contains(after, "x [") {
 		t.Errorf("choosing a metric leads from %q to %q", before, after)
 	}
 	// The tip of a dot must not break the policy either.
 	p.run(chromedp.ScrollIntoView("#plot-forest svg"), chromedp.ActionFunc(func(ctx context.Context) error {
-		return chromedp.MouseEvent("mouseMoved", ask[float64](p, `document.querySelector("#plot-forest [aria-label=dot] path").getBoundingClientRect().x + 3`),
-			ask[float64](p, `document.querySelector("#plot-forest [aria-label=dot] path").getBoundingClientRect().y + 3`)).Do(ctx)
+		return chromedp.MouseEvent("mouseMoved", ask[float64](p,
+			`document.querySelector("#plot-forest [aria-label=dot] path").getBoundingClientRect().x + 3`),
+			ask[float64](p,
+				`document.querySelector("#plot-forest [aria-label=dot] path").getBoundingClientRect().y + 3`)).Do(ctx)
 	}))
 	p.settle()
-	if tip := ask[string](p, `document.querySelector("#plot-forest [aria-label=tip]")?.textContent ?? ""`); !strings.Contains(tip, "blocks") {
+	if tip := ask[string](p,
+		`document.querySelector("#plot-forest [aria-label=tip]")?.textContent ?? ""`); !strings.Contains(tip,
+		"blocks") {
 		t.Errorf("the tip says %q", tip)
 	}
 }
@@ -328,13 +340,15 @@ func testLoaded(t *testing.T, ctx context.Context) {
 	choose := func(section, value string) {
 		p.run(chromedp.Evaluate(fmt.Sprintf(`(s => { s.value = %q; s.dispatchEvent(new Event("change")) })(document.querySelector("#%s figure > .controls select"))`, value, section), nil))
 	}
-	for section, plot := range map[string]string{"spectra": "#plot-spectrum-completion-time", "usage": "#plot-usage-cpu", "staleness": "#plot-spectrum-staleness"} {
+	for section, plot := range map[string]string{"spectra": "#plot-spectrum-completion-time",
+		"usage": "#plot-usage-cpu", "staleness": "#plot-spectrum-staleness"} {
 		markup := fmt.Sprintf("document.querySelector(%q).innerHTML", plot)
 		first := ask[string](p, markup)
 		if choose(section, "at-240"); ask[string](p, markup) == first {
 			t.Errorf("%s: another load draws the same", section)
 		}
-		if label := ask[string](p, fmt.Sprintf(`document.querySelector("%s svg").getAttribute("aria-label")`, plot)); !strings.Contains(label, "at-240") {
+		if label := ask[string](p, fmt.Sprintf(`document.querySelector("%s svg").getAttribute("aria-label")`,
+			plot)); !strings.Contains(label, "at-240") {
 			t.Errorf("%s: the label says %q, not which load is drawn", section, label)
 		}
 		if choose(section, "at-80"); ask[string](p, markup) != first {

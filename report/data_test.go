@@ -66,7 +66,8 @@ func TestJSONIsSafeToPrint(t *testing.T) {
 }
 
 func TestJSONRefusesWhatItCannotSay(t *testing.T) {
-	if err := JSON(&bytes.Buffer{}, lab.Analysis{Study: "s", Margin: math.NaN()}); err == nil || !strings.Contains(err.Error(), `"s"`) {
+	if err := JSON(&bytes.Buffer{}, lab.Analysis{Study: "s", Margin: math.NaN()}); err == nil ||
+		!strings.Contains(err.Error(), `"s"`) {
 		t.Errorf("error %v, want one that names the study", err)
 	}
 }

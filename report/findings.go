@@ -33,7 +33,8 @@ func (v view) verdictFinding() string {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[verdict], verdict))
 		}
 	}
-	return fmt.Sprintf("%s at %s: of %s against %s, %s", sentenceCase(m.Name), v.at(v.reference()), counted(total, "variant"), v.Baseline, strings.Join(parts, ", "))
+	return fmt.Sprintf("%s at %s: of %s against %s, %s", sentenceCase(m.Name), v.at(v.reference()),
+		counted(total, "variant"), v.Baseline, strings.Join(parts, ", "))
 }
 
 // spaced shows a metric's name in words: "cpu per operation".
@@ -81,10 +82,12 @@ func (v view) forestFinding() string {
 		return "No ratios to " + v.Baseline
 	}
 	if len(all) == 1 {
-		return fmt.Sprintf("%s has %s the %s of %s", most.Variant, ofRatio(most.Ratio).times(), spaced(m.Name), v.Baseline)
+		return fmt.Sprintf("%s has %s the %s of %s", most.Variant, ofRatio(most.Ratio).times(), spaced(m.Name),
+			v.Baseline)
 	}
 	return fmt.Sprintf("%s runs from %s (%s, %s) to %s (%s, %s) that of %s", sentenceCase(m.Name),
-		short(least.Ratio), least.Variant, least.Point.Name, short(most.Ratio), most.Variant, most.Point.Name, v.Baseline)
+		short(least.Ratio), least.Variant, least.Point.Name, short(most.Ratio), most.Variant, most.Point.Name,
+		v.Baseline)
 }
 
 // short shows a ratio rounded by its interval, without the interval.
@@ -109,7 +112,8 @@ func (v view) pointsFinding() string {
 	var parts []string
 	for _, x := range v.swept(m.Name) {
 		least, most, _ := extremes(v.ratios(m.Name, x.Name))
-		parts = append(parts, fmt.Sprintf("%s from %s (%s) to %s (%s)", x.Name, short(least.Ratio), least.Point.Name, short(most.Ratio), most.Point.Name))
+		parts = append(parts, fmt.Sprintf("%s from %s (%s) to %s (%s)", x.Name, short(least.Ratio),
+			least.Point.Name, short(most.Ratio), most.Point.Name))
 	}
 	if len(parts) == 0 {
 		return "Ratios were measured at one point only"
@@ -135,7 +139,8 @@ func (v view) trendFinding() string {
 
 // panelFinding heads the plot of one trend line.
 func panelFinding(l lab.TrendLine) string {
-	return fmt.Sprintf("%s of %s along %s, exponent %s", spaced(l.Metric), l.Variant, l.Factor, plusMinus(l.Exponent, l.ExponentSE, "1"))
+	return fmt.Sprintf("%s of %s along %s, exponent %s", spaced(l.Metric), l.Variant, l.Factor,
+		plusMinus(l.Exponent, l.ExponentSE, "1"))
 }
 
 // costFinding says how the cost of an operation moves over the points.
@@ -155,7 +160,8 @@ func (v view) costFinding() string {
 			}
 		}
 		if points > 1 {
-			parts = append(parts, fmt.Sprintf("%s %s to %s", x.Name, single(least).quantity("s"), single(most).quantity("s")))
+			parts = append(parts, fmt.Sprintf("%s %s to %s", x.Name, single(least).quantity("s"),
+				single(most).quantity("s")))
 		}
 	}
 	if len(parts) == 0 {
@@ -171,7 +177,8 @@ func (v view) claimsFinding() string {
 		counts[c.Standing()]++
 	}
 	var parts []string
-	for _, standing := range []string{string(lab.ClaimSupported), string(lab.ClaimContradicted), string(lab.ClaimUndecided), lab.NotAskedFor, string(lab.ClaimUntestable)} {
+	for _, standing := range []string{string(lab.ClaimSupported), string(lab.ClaimContradicted),
+		string(lab.ClaimUndecided), lab.NotAskedFor, string(lab.ClaimUntestable)} {
 		if counts[standing] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[standing], standing))
 		}
@@ -193,7 +200,8 @@ func (v view) publishedFinding() string {
 			measured++
 		}
 	}
-	return fmt.Sprintf("%d published figures: %d were measured here too, %d are not confirmed by their own data", len(v.Published), measured, doubtful)
+	return fmt.Sprintf("%d published figures: %d were measured here too, %d are not confirmed by their own data",
+		len(v.Published), measured, doubtful)
 }
 
 // trustFinding sums up what may be believed.

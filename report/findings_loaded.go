@@ -48,7 +48,8 @@ func (v view) spectraFinding() string {
 			if quantity == lab.ResponseTime {
 				what = "to be answered"
 			}
-			return fmt.Sprintf("At %s one %s in a hundred takes longer %s than %s", v.at(at), v.Operation, what, strings.Join(parts, ", "))
+			return fmt.Sprintf("At %s one %s in a hundred takes longer %s than %s", v.at(at), v.Operation, what,
+				strings.Join(parts, ", "))
 		}
 	}
 	return "Distributions of the times"
@@ -60,7 +61,8 @@ func (v view) stalenessFinding() string {
 	if !ok {
 		return "No staleness was measured"
 	}
-	return fmt.Sprintf("At %s half of what is read lags by less than %s, and one in a hundred by more than %s", v.at(at),
+	return fmt.Sprintf("At %s half of what is read lags by less than %s, and one in a hundred by more than %s",
+		v.at(at),
 		strings.Join(v.tails(lab.Staleness, at, 0.5), ", "), strings.Join(v.tails(lab.Staleness, at, 0.99), ", "))
 }
 
@@ -97,11 +99,14 @@ func (v view) waterfallFinding() string {
 // wayWords tells a waterfall in a sentence, with the largest of the steps that are decided.
 func wayWords(w lab.Waterfall) string {
 	words := fmt.Sprintf("from %s to %s: %s", w.From, w.To, ofRatio(w.Whole).times())
-	decided := slices.DeleteFunc(slices.Clone(w.Steps), func(s lab.Step) bool { return s.Verdict == lab.Undecided })
+	decided := slices.DeleteFunc(slices.Clone(w.Steps),
+		func(s lab.Step) bool { return s.Verdict == lab.Undecided })
 	if len(decided) == 0 {
 		return words
 	}
-	most := slices.MaxFunc(decided, func(a, b lab.Step) int { return compareReach(a.Ratio.Ratio, b.Ratio.Ratio) })
+	most := slices.MaxFunc(decided, func(a, b lab.Step) int {
+		return compareReach(a.Ratio.Ratio, b.Ratio.Ratio)
+	})
 	title := fmt.Sprintf("%s (%s)", most.Knob, most.Change)
 	if most.Name != "" {
 		title = most.Name
@@ -132,7 +137,8 @@ func (v view) pathsFinding(at string) string {
 		kind, share := largestKind(own[0])
 		parts = append(parts, fmt.Sprintf("%s (%s, %s)", kind, x.Name, figure.Percent(share)))
 	}
-	return fmt.Sprintf("What %s spends most of its time in at %s: %s", article(v.Operation), v.at(at), strings.Join(parts, ", "))
+	return fmt.Sprintf("What %s spends most of its time in at %s: %s", article(v.Operation), v.at(at),
+		strings.Join(parts, ", "))
 }
 
 // largestKind is the kind that takes the largest share of a path.
@@ -172,7 +178,8 @@ func (v view) usageFinding(at string) string {
 			}
 		}
 		if sum > 0 {
-			parts = append(parts, fmt.Sprintf("%s with %s (%s of it in %s)", single(sum).quantity("s"), x.Name, figure.Percent(most.CPUPerOperation/sum), most.Role))
+			parts = append(parts, fmt.Sprintf("%s with %s (%s of it in %s)", single(sum).quantity("s"), x.Name,
+				figure.Percent(most.CPUPerOperation/sum), most.Role))
 		}
 	}
 	if len(parts) == 0 {

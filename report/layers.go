@@ -36,7 +36,9 @@ func layerTitle(layer lab.Layer) string {
 
 // layersAt are the profiled variants at a point.
 func (v view) layersAt(point string) []lab.LayerShare {
-	return those(v.Layers, func(l lab.LayerShare) bool { return l.Point.Name == point && !v.struckOut(l.Variant) })
+	return those(v.Layers, func(l lab.LayerShare) bool {
+		return l.Point.Name == point && !v.struckOut(l.Variant)
+	})
 }
 
 // profiledPoint is the one whose layers are shown first.
@@ -47,8 +49,10 @@ func (v view) profiledPoint() (string, bool) {
 // layersTable shows where the CPU time of an operation goes, a column for each variant.
 func (v view) layersTable(at string) table {
 	shown := v.layersAt(at)
-	t := table{ID: "layers-" + at, Title: fmt.Sprintf("CPU time of one %s by layer at %s", v.Operation, v.at(at)), Keys: 1, Columns: []column{words("layer")},
-		Note: "shares of profiled trials times the CPU time of timed ones; the kernel's part as the kernel counts it; docs/profiling.md; " + v.pathLength()}
+	t := table{ID: "layers-" + at, Title: fmt.Sprintf("CPU time of one %s by layer at %s", v.Operation,
+		v.at(at)), Keys: 1, Columns: []column{words("layer")},
+		Note: "shares of profiled trials times the CPU time of timed ones; the kernel's part as the kernel " +
+			"counts it; docs/profiling.md; " + v.pathLength()}
 	for _, l := range shown {
 		t.Columns = append(t.Columns, numbers(l.Variant))
 	}
@@ -71,12 +75,15 @@ func (v view) layersTable(at string) table {
 			if i < 0 {
 				return ""
 			}
-			return fmt.Sprintf("%s (%s)", single(l.Layers[i].PerOperation).quantity("s"), figure.Percent(l.Layers[i].Share))
+			return fmt.Sprintf("%s (%s)", single(l.Layers[i].PerOperation).quantity("s"),
+				figure.Percent(l.Layers[i].Share))
 		})
 	}
 	row("all of it", func(l lab.LayerShare) string { return single(l.CPUPerOperation).quantity("s") })
 	row("in libraries", func(l lab.LayerShare) string { return libraryWords(l) })
-	base := slices.IndexFunc(shown, func(l lab.LayerShare) bool { return l.Variant == v.Baseline && l.Samples > 0 })
+	base := slices.IndexFunc(shown, func(l lab.LayerShare) bool {
+		return l.Variant == v.Baseline && l.Samples > 0
+	})
 	row("in libraries, to "+v.Baseline, func(l lab.LayerShare) string {
 		if base < 0 || l.Samples == 0 || shown[base].Libraries <= 0 {
 			return ""
@@ -102,7 +109,8 @@ func (v view) layersTable(at string) table {
 func (v view) pathLength() string {
 	words := "path length (instructions per " + v.Operation + ") is not measured: CPU time stands in its place"
 	if reason := v.Environment["hardware_counters"].Unavailable; reason != "" {
-		words = "path length (instructions per " + v.Operation + ") is not available here, CPU time stands in its place: " + reason
+		words = "path length (instructions per " + v.Operation +
+			") is not available here, CPU time stands in its place: " + reason
 	}
 	return words
 }
@@ -112,7 +120,8 @@ func libraryWords(l lab.LayerShare) string {
 	if l.Samples == 0 || l.CPUPerOperation <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s)", single(l.Libraries).quantity("s"), figure.Percent(l.Libraries/l.CPUPerOperation))
+	return fmt.Sprintf("%s (%s)", single(l.Libraries).quantity("s"),
+		figure.Percent(l.Libraries/l.CPUPerOperation))
 }
 
 // layersSection shows one stacked bar per variant.
@@ -131,11 +140,15 @@ func (v view) layersSection() section {
 	}
 	finding := fmt.Sprintf("CPU time of one %s by layer at %s", v.Operation, v.at(at))
 	if len(parts) > 0 {
-		finding = fmt.Sprintf("Libraries and runtime take, of the CPU time of one %s at %s, %s", v.Operation, v.at(at), strings.Join(parts, ", "))
+		finding = fmt.Sprintf("Libraries and runtime take, of the CPU time of one %s at %s, %s", v.Operation,
+			v.at(at), strings.Join(parts, ", "))
 	}
 	s := section{ID: "layers", Kicker: "Time by layer", Finding: finding, Shown: []table{v.layersTable(at)},
-		Caption: fmt.Sprintf("CPU time per %s at %s. Shares come from %d profiled trials, which are compared with nothing else; the length of a bar from the trials that were timed without a profiler.", v.Operation, v.at(at), trials),
-		HowTo: "A sample counts for the code that ran, not for who called it: what JSON costs is in its bar, not in the application's. Kernel time is what system calls and page faults took, as the kernel counts it. " +
+		Caption: fmt.Sprintf("CPU time per %s at %s. Shares come from %d profiled trials, which are compared "+
+			"with nothing else; the length of a bar from the trials that were timed without a profiler.", v.Operation,
+			v.at(at), trials),
+		HowTo: "A sample counts for the code that ran, not for who called it: what JSON costs is in its bar, not " +
+			"in the application's. Kernel time is what system calls and page faults took, as the kernel counts it. " +
 			"Not profiled are threads and programs that no profiler looks at. " + sentenceCase(v.pathLength()) + "."}
 	s.Plots = []plot{{ID: "plot-layers", Kind: "layers", Point: at, Label: s.Finding, Whole: true}}
 	for _, p := range v.Points {

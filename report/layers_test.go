@@ -15,11 +15,17 @@ func profiled(t *testing.T) lab.Analysis {
 	at := a.Points[slices.IndexFunc(a.Points, func(p lab.Point) bool { return p.Name == "at-80" })]
 	a.Environment = lab.Environment{"hardware_counters": {Unavailable: "perf_event_open: no such device"}}
 	a.Layers = []lab.LayerShare{
-		{Variant: "monolith", Point: at, Runtimes: []string{"java"}, Trials: 3, Samples: 900, CPUPerOperation: 2e-3, ProfiledCPUPerOperation: 2.2e-3, Libraries: 1e-3,
-			Layers: []lab.LayerTime{{Layer: lab.LayerApplication, Share: 0.25, PerOperation: 5e-4}, {Layer: lab.LayerHTTP, Share: 0.5, PerOperation: 1e-3}, {Layer: lab.LayerKernel, Share: 0.25, PerOperation: 5e-4}}},
-		{Variant: "sync", Point: at, Runtimes: []string{"java"}, Trials: 3, Samples: 800, CPUPerOperation: 4e-3, ProfiledCPUPerOperation: 4e-3, Libraries: 3e-3,
-			Layers: []lab.LayerTime{{Layer: lab.LayerHTTP, Share: 0.75, PerOperation: 3e-3}, {Layer: lab.LayerUnseen, Share: 0.25, PerOperation: 1e-3}}},
-		{Variant: "async", Point: at, Trials: 3, CPUPerOperation: 5e-3, Layers: []lab.LayerTime{{Layer: lab.LayerUnseen, Share: 1, PerOperation: 5e-3}}},
+		{Variant: "monolith", Point: at, Runtimes: []string{"java"}, Trials: 3, Samples: 900, CPUPerOperation: 2e-3,
+			ProfiledCPUPerOperation: 2.2e-3, Libraries: 1e-3,
+			Layers: []lab.LayerTime{{Layer: lab.LayerApplication, Share: 0.25, PerOperation: 5e-4},
+				{Layer: lab.LayerHTTP, Share: 0.5, PerOperation: 1e-3},
+				{Layer: lab.LayerKernel, Share: 0.25, PerOperation: 5e-4}}},
+		{Variant: "sync", Point: at, Runtimes: []string{"java"}, Trials: 3, Samples: 800, CPUPerOperation: 4e-3,
+			ProfiledCPUPerOperation: 4e-3, Libraries: 3e-3,
+			Layers: []lab.LayerTime{{Layer: lab.LayerHTTP, Share: 0.75, PerOperation: 3e-3},
+				{Layer: lab.LayerUnseen, Share: 0.25, PerOperation: 1e-3}}},
+		{Variant: "async", Point: at, Trials: 3, CPUPerOperation: 5e-3,
+			Layers: []lab.LayerTime{{Layer: lab.LayerUnseen, Share: 1, PerOperation: 5e-3}}},
 	}
 	return a
 }
@@ -30,7 +36,8 @@ func TestLayersAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"CPU time of one order by layer at", "500 us (25 %)", "3.00 ms (75 %)", "not profiled", "in libraries, to monolith", "3.00x", "+10 %", "java, 900 samples",
+		"CPU time of one order by layer at", "500 us (25 %)", "3.00 ms (75 %)", "not profiled",
+		"in libraries, to monolith", "3.00x", "+10 %", "java, 900 samples",
 		"in its place: perf_event_open",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -38,13 +45,16 @@ func TestLayersAreShown(t *testing.T) {
 		}
 	}
 	page := html(t, profiled(t))
-	for _, want := range []string{`data-plot="layers"`, "Libraries and runtime take, of the CPU time of one order", "1.00 ms (50 %) with monolith, 3.00 ms (75 %) with sync"} {
+	for _, want := range []string{`data-plot="layers"`,
+		"Libraries and runtime take, of the CPU time of one order",
+		"1.00 ms (50 %) with monolith, 3.00 ms (75 %) with sync"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
 	b.Reset()
-	if err := Terminal(&b, fixture(t, "shop-under-load.json"), Options{Full: true}); err != nil || strings.Contains(b.String(), "by layer") {
+	if err := Terminal(&b, fixture(t, "shop-under-load.json"), Options{Full: true}); err != nil ||
+		strings.Contains(b.String(), "by layer") {
 		t.Errorf("layers are shown where nothing was profiled (%v)", err)
 	}
 }

@@ -26,7 +26,8 @@ func (v view) curve(metric, variant string) (lab.Curve, bool) {
 // drawnCurves are the metrics drawn over the offered rate: of the times the
 // median and the 99th percentile, every rate, and shares that are not all zero.
 func (v view) drawnCurves(kind string) []lab.Metric {
-	return slices.DeleteFunc(slices.Clone(v.Metrics), func(m lab.Metric) bool { return !v.hasCurve(m.Name) || v.curveKind(m) != kind })
+	return slices.DeleteFunc(slices.Clone(v.Metrics),
+		func(m lab.Metric) bool { return !v.hasCurve(m.Name) || v.curveKind(m) != kind })
 }
 
 // curveKind says how a metric is drawn over the offered rate; "" for not at all.
@@ -45,7 +46,8 @@ func (v view) curveKind(m lab.Metric) string {
 
 func (v view) anyAboveZero(metric string) bool {
 	return slices.ContainsFunc(v.Curves, func(c lab.Curve) bool {
-		return c.Metric == metric && slices.ContainsFunc(c.Points, func(p lab.CurvePoint) bool { return p.Median > 0 })
+		return c.Metric == metric && slices.ContainsFunc(c.Points,
+			func(p lab.CurvePoint) bool { return p.Median > 0 })
 	})
 }
 
@@ -61,7 +63,9 @@ func shortTitle(m lab.Metric) string {
 }
 
 func (v view) hasCurve(metric string) bool {
-	return slices.ContainsFunc(v.Curves, func(c lab.Curve) bool { return c.Metric == metric && !v.struckOut(c.Variant) })
+	return slices.ContainsFunc(v.Curves, func(c lab.Curve) bool {
+		return c.Metric == metric && !v.struckOut(c.Variant)
+	})
 }
 
 // finishTime is the metric that a system under load is judged by: the tail of
@@ -191,7 +195,8 @@ func (v view) spectrumAt(quantity string) (string, bool) {
 // unheld reports whether a variant did not hold the rate of a point.
 func (v view) unheld(variant, point string) bool {
 	return slices.ContainsFunc(v.Curves, func(c lab.Curve) bool {
-		return c.Variant == variant && slices.ContainsFunc(c.Points, func(p lab.CurvePoint) bool { return p.Point == point && !p.Held })
+		return c.Variant == variant && slices.ContainsFunc(c.Points,
+			func(p lab.CurvePoint) bool { return p.Point == point && !p.Held })
 	})
 }
 

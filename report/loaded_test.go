@@ -20,7 +20,8 @@ func ids(a lab.Analysis) []string {
 }
 
 func TestSectionsComeInTheOrderOfTheQuestions(t *testing.T) {
-	want := []string{"verdicts", "ratios", "curves", "spectra", "waterfall", "architecture", "paths", "usage", "cost", "staleness", "trust"}
+	want := []string{"verdicts", "ratios", "curves", "spectra", "waterfall", "architecture", "paths", "usage",
+		"cost", "staleness", "trust"}
 	if got := ids(fixture(t, "shop-under-load.json")); !slices.Equal(got, want) {
 		t.Errorf("under load: %v, want %v", got, want)
 	}
@@ -32,8 +33,9 @@ func TestSectionsComeInTheOrderOfTheQuestions(t *testing.T) {
 
 func TestSectionsStandOnTheirOwnData(t *testing.T) {
 	for id, without := range map[string]func(*lab.Analysis){
-		"spectra": func(a *lab.Analysis) { a.Spectra = nil }, "waterfall": func(a *lab.Analysis) { a.Waterfalls = nil },
-		"paths": func(a *lab.Analysis) { a.Paths = nil }, "usage": func(a *lab.Analysis) { a.Usages = nil },
+		"spectra":   func(a *lab.Analysis) { a.Spectra = nil },
+		"waterfall": func(a *lab.Analysis) { a.Waterfalls = nil },
+		"paths":     func(a *lab.Analysis) { a.Paths = nil }, "usage": func(a *lab.Analysis) { a.Usages = nil },
 	} {
 		a := fixture(t, "shop-under-load.json")
 		without(&a)
@@ -44,7 +46,8 @@ func TestSectionsStandOnTheirOwnData(t *testing.T) {
 	}
 	a := fixture(t, "shop-under-load.json")
 	a.Curves = nil
-	if got := ids(a); slices.Contains(got, "curves") && len(newView(a).drawnCurves("curve")) > 0 || !slices.Contains(got, "spectra") {
+	if got := ids(a); slices.Contains(got, "curves") && len(newView(a).drawnCurves("curve")) > 0 ||
+		!slices.Contains(got, "spectra") {
 		t.Errorf("without curves: sections %v", got)
 	}
 }
@@ -83,7 +86,8 @@ func TestCoursesShowWhatTheSystemUsed(t *testing.T) {
 		return all
 	}
 	for i, variant := range []string{"monolith", "sync", "async"} {
-		c := lab.TrialCourse{Variant: variant, Point: "at-80", Trial: i + 1, End: []float64{1, 2}, Rate: []float64{80, 79}, Median: seconds(0.01, 0.02), P99: seconds(0.03, 0.04)}
+		c := lab.TrialCourse{Variant: variant, Point: "at-80", Trial: i + 1, End: []float64{1, 2},
+			Rate: []float64{80, 79}, Median: seconds(0.01, 0.02), P99: seconds(0.03, 0.04)}
 		a.Courses = append(a.Courses, c)
 	}
 	kinds := func() (all []string) {
@@ -92,25 +96,32 @@ func TestCoursesShowWhatTheSystemUsed(t *testing.T) {
 		}
 		return all
 	}
-	if got := kinds(); fmt.Sprint(got) != "[median p99 rate]" || strings.Contains(newView(a).coursesSection().Caption, "CPU") {
+	if got := kinds(); fmt.Sprint(got) != "[median p99 rate]" ||
+		strings.Contains(newView(a).coursesSection().Caption, "CPU") {
 		t.Errorf("an old result has the plots %v", got)
 	}
-	a.Steadiness = []lab.Steadiness{{Variant: "sync", Point: lab.Point{Name: "at-80"}, Words: "in 2 of 3 trials its median response time changes"}}
-	if got := newView(a).coursesSection().Finding; got != "sync is not steady: in 2 of 3 trials its median response time changes" {
+	a.Steadiness = []lab.Steadiness{{Variant: "sync", Point: lab.Point{Name: "at-80"},
+		Words: "in 2 of 3 trials its median response time changes"}}
+	if got := newView(a).coursesSection().Finding; got !=
+		"sync is not steady: in 2 of 3 trials its median response time changes" {
 		t.Errorf("the heading is %q", got)
 	}
-	a.Courses[0].Used = &lab.UsageCourse{End: []float64{1.2, 2.4}, Cores: []float64{0.5, 1.25}, Memory: []int64{10 << 20, 20 << 20}}
-	a.Courses[1].Used = &lab.UsageCourse{End: []float64{1}, Cores: []float64{2}, Unavailable: map[string]string{"memory": "why not"}}
+	a.Courses[0].Used = &lab.UsageCourse{End: []float64{1.2, 2.4}, Cores: []float64{0.5, 1.25},
+		Memory: []int64{10 << 20, 20 << 20}}
+	a.Courses[1].Used = &lab.UsageCourse{End: []float64{1}, Cores: []float64{2},
+		Unavailable: map[string]string{"memory": "why not"}}
 	s := newView(a).coursesSection()
 	if got := kinds(); fmt.Sprint(got) != "[median p99 rate cores memory]" {
 		t.Errorf("the plots are %v", got)
 	}
-	for _, want := range []string{"all units but the generator", "No memory of sync: why not.", "Of async it was not metered."} {
+	for _, want := range []string{"all units but the generator", "No memory of sync: why not.",
+		"Of async it was not metered."} {
 		if !strings.Contains(s.Caption, want) {
 			t.Errorf("the caption does not say %q: %s", want, s.Caption)
 		}
 	}
-	if rows := fmt.Sprint(s.Folded[0].Rows); !strings.Contains(rows, "{0.500 to 1.25 } {10.0 MiB to 20.0 MiB }") || !strings.Contains(rows, "{2.00 to 2.00 } {- }") {
+	if rows := fmt.Sprint(s.Folded[0].Rows); !strings.Contains(rows,
+		"{0.500 to 1.25 } {10.0 MiB to 20.0 MiB }") || !strings.Contains(rows, "{2.00 to 2.00 } {- }") {
 		t.Errorf("the rows are %s", rows)
 	}
 }
@@ -134,13 +145,16 @@ func TestSharedLoadIsTheHighestThatAllHeld(t *testing.T) {
 }
 
 func TestRangeOfRatiosLeavesOutRatesThatWereNotHeld(t *testing.T) {
-	if got := newView(fixture(t, "shop-under-load.json")).forestFinding(); strings.Contains(got, "240") || !strings.Contains(got, "async, at-80") {
+	if got := newView(fixture(t, "shop-under-load.json")).forestFinding(); strings.Contains(got, "240") ||
+		!strings.Contains(got, "async, at-80") {
 		t.Errorf("the range of the ratios is %q, want it to end where all rates were held", got)
 	}
 }
 
 func TestLoadsAreNamedByTheirRate(t *testing.T) {
-	for want, l := range map[string]load{"80/s": {point: "at-80", rate: 80}, "calm (41.67/s)": {point: "calm", rate: 2500.0 / 60}, "rate-8000 (800/s)": {point: "rate-8000", rate: 800}} {
+	for want, l := range map[string]load{"80/s": {point: "at-80", rate: 80},
+		"calm (41.67/s)":    {point: "calm", rate: 2500.0 / 60},
+		"rate-8000 (800/s)": {point: "rate-8000", rate: 800}} {
 		if got := l.String(); got != want {
 			t.Errorf("%+v is named %q, want %q", l, got, want)
 		}
@@ -155,12 +169,14 @@ func TestLimits(t *testing.T) {
 		"service.p99<1ms,max<3s":   {},
 		"p99<0ms":                  {},
 	} {
-		if got := limits(objective); !maps.EqualFunc(got, want, func(a, b float64) bool { return fmt.Sprintf("%.9g", a) == fmt.Sprintf("%.9g", b) }) {
+		if got := limits(objective); !maps.EqualFunc(got, want,
+			func(a, b float64) bool { return fmt.Sprintf("%.9g", a) == fmt.Sprintf("%.9g", b) }) {
 			t.Errorf("limits of %q are %v, want %v", objective, got, want)
 		}
 	}
 	v := newView(fixture(t, "shop-under-load.json"))
-	if v.limit(v.metric("completion_time_p99")) != 0.1 || v.limit(v.metric("completion_time_p50")) != 0 || v.limit(v.metric("capacity")) != 0 {
+	if v.limit(v.metric("completion_time_p99")) != 0.1 || v.limit(v.metric("completion_time_p50")) != 0 ||
+		v.limit(v.metric("capacity")) != 0 {
 		t.Error("the objective limits the 99th percentile to 100 ms and nothing else")
 	}
 }
@@ -172,8 +188,9 @@ func TestWhoBrokeARuleIsInNoPlotOfTheLoad(t *testing.T) {
 	a.Audit["async"] = sum
 	v := newView(a)
 	at := v.sideBySide()
-	for name, t2 := range map[string]table{"curve": v.curveTable(v.metric("completion_time_p99")), "spectrum": v.spectrumTable(lab.CompletionTime, at),
-		"kinds": v.kindsTable(at), "usage": v.usageTable(at), "capacity": v.capacityTable()} {
+	for name, t2 := range map[string]table{"curve": v.curveTable(v.metric("completion_time_p99")),
+		"spectrum": v.spectrumTable(lab.CompletionTime, at),
+		"kinds":    v.kindsTable(at), "usage": v.usageTable(at), "capacity": v.capacityTable()} {
 		if strings.Contains(fmt.Sprint(t2), "async") {
 			t.Errorf("%s shows the variant that broke a rule: %v", name, t2)
 		}
@@ -194,12 +211,15 @@ func TestHowLongWarmUpsTookIsTold(t *testing.T) {
 			t.Errorf("there was none: %s", text)
 		}
 	}
-	warm := lab.WarmUps{Variant: "sync", Point: a.Points[0], Trials: 3, Steady: 1, Seconds: 7.5, Longest: 8, Factor: 3.2, Courses: map[string]int{"warm-up": 1, "no steady state": 2}}
+	warm := lab.WarmUps{Variant: "sync", Point: a.Points[0], Trials: 3, Steady: 1, Seconds: 7.5, Longest: 8,
+		Factor: 3.2, Courses: map[string]int{"warm-up": 1, "no steady state": 2}}
 	steady := warm
 	steady.Variant, steady.Steady = "monolith", 2
 	a.WarmUps = []lab.WarmUps{steady, warm}
 	rows := newView(a).warmUpTable().Rows
-	if got := fmt.Sprint(rows); got != "[[{monolith } {at-20 } {2 of 3 } {7.50 s } {8.00 s } {3.20x } {2 no steady state, 1 warm-up }] [{sync } {at-20 } {1 of 3 warn} {7.50 s } {8.00 s } {3.20x } {2 no steady state, 1 warm-up }]]" {
+	if got := fmt.Sprint(rows); got != "[[{monolith } {at-20 } {2 of 3 } {7.50 s } {8.00 s } {3.20x } {2 no "+
+		"steady state, 1 warm-up }] [{sync } {at-20 } {1 of 3 warn} {7.50 s } {8.00 s } {3.20x } {2 no steady "+
+		"state, 1 warm-up }]]" {
 		t.Errorf("rows %s", got)
 	}
 	told := false
@@ -207,7 +227,8 @@ func TestHowLongWarmUpsTookIsTold(t *testing.T) {
 		told = told || strings.Contains(text, "Warm-up until")
 	}
 	var terminal strings.Builder
-	if err := Terminal(&terminal, a, Options{}); err != nil || !told || !strings.Contains(terminal.String(), "Warm-up until the load was steady") {
+	if err := Terminal(&terminal, a, Options{}); err != nil || !told ||
+		!strings.Contains(terminal.String(), "Warm-up until the load was steady") {
 		t.Errorf("the table is not among those of the page (%t) or the terminal, %v", told, err)
 	}
 }
@@ -231,7 +252,8 @@ func TestCostTableAddsUp(t *testing.T) {
 	for _, row := range costs.Rows {
 		names = append(names, row[0].Text)
 	}
-	for _, want := range []string{"CPU: database", "CPU: orders", "SQL statements per order", "messages per order", "fsyncs per order"} {
+	for _, want := range []string{"CPU: database", "CPU: orders", "SQL statements per order",
+		"messages per order", "fsyncs per order"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("no row %q among %q", want, names)
 		}
@@ -243,8 +265,10 @@ func TestCostTableAddsUp(t *testing.T) {
 
 func TestManyMetricsMakeATallMatrix(t *testing.T) {
 	tall := newView(fixture(t, "shop-under-load.json")).matrixTable()
-	if len(tall.Columns) != 3 || tall.Columns[0].Name != "metric" || tall.Columns[2].Name != "async" || len(tall.Rows) <= widestMatrix {
-		t.Errorf("columns %+v and %d rows, want a row per metric and a column per variant", tall.Columns, len(tall.Rows))
+	if len(tall.Columns) != 3 || tall.Columns[0].Name != "metric" || tall.Columns[2].Name != "async" ||
+		len(tall.Rows) <= widestMatrix {
+		t.Errorf("columns %+v and %d rows, want a row per metric and a column per variant", tall.Columns,
+			len(tall.Rows))
 	}
 	i := slices.IndexFunc(tall.Rows, func(row []cell) bool { return row[0].Text == "capacity" })
 	if i < 0 || !strings.HasPrefix(tall.Rows[i][2].Text, "0.421x") {

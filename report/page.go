@@ -44,7 +44,8 @@ func HTML(w io.Writer, a lab.Analysis) error {
 	if err != nil {
 		return err
 	}
-	t, err := template.New("page.html").Funcs(template.FuncMap{"clean": clean}).ParseFS(pageFiles, "page/page.html")
+	t, err := template.New("page.html").Funcs(template.FuncMap{"clean": clean}).ParseFS(pageFiles,
+		"page/page.html")
 	if err != nil {
 		return fmt.Errorf("read the page template: %w", err)
 	}
@@ -71,10 +72,12 @@ func newDocument(a lab.Analysis) (document, error) {
 	sections := v.sections()
 	return document{
 		Study: clean(a.Study), Title: clean(a.Title), Subtitle: v.subtitle(), Policy: policy(code, string(style)),
-		Style:    template.HTML("<style>" + string(style) + "</style>"),
-		Script:   template.HTML("<script>" + code + "</script>"),
-		Data:     template.HTML(`<script type="application/json" id="analysis">` + string(escapeMarks(data)) + "</script>"),
-		Summary:  lab.Summary{Sentence: clean(a.Summary.Sentence), Sure: clean(a.Summary.Sure), NotTested: clean(a.Summary.NotTested)},
+		Style:  template.HTML("<style>" + string(style) + "</style>"),
+		Script: template.HTML("<script>" + code + "</script>"),
+		Data: template.HTML(`<script type="application/json" id="analysis">` + string(escapeMarks(data)) +
+			"</script>"),
+		Summary: lab.Summary{Sentence: clean(a.Summary.Sentence), Sure: clean(a.Summary.Sure),
+			NotTested: clean(a.Summary.NotTested)},
 		Lead:     v.lead(sections),
 		Answer:   linked(a.Answer, sections),
 		Sections: sections, Variants: glossary(a.Variants), Drawn: code != "",
@@ -164,6 +167,8 @@ func hash(text string) string {
 
 // subtitle says what sample the page stands on.
 func (v view) subtitle() string {
-	return clean(fmt.Sprintf("Profile %s · scale %s · %s · %d of %d trials counted · %s intervals · margin %s · seed %d",
-		v.Profile, plainNumber(v.Scale), counted(v.Blocks, "block"), v.Trials.Valid, v.played(), setting(v.Confidence), setting(v.Margin), v.Seed))
+	return clean(fmt.Sprintf("Profile %s · scale %s · %s · %d of %d trials counted · %s intervals · margin %s "+
+		"· seed %d",
+		v.Profile, plainNumber(v.Scale), counted(v.Blocks, "block"), v.Trials.Valid, v.played(),
+		setting(v.Confidence), setting(v.Margin), v.Seed))
 }

@@ -27,7 +27,8 @@ func html(t *testing.T, a lab.Analysis) string {
 func TestTheFirstScreenComesFirst(t *testing.T) {
 	page := html(t, fixture(t, "shop-under-load.json"))
 	at := 0
-	for _, part := range []string{`<p class="lead">`, `id="plot-lead"`, "How sure.", "Not tested.", `<section id="answer">`} {
+	for _, part := range []string{`<p class="lead">`, `id="plot-lead"`, "How sure.", "Not tested.",
+		`<section id="answer">`} {
 		i := strings.Index(page, part)
 		if i < at {
 			t.Errorf("%s is at %d, after what follows it at %d", part, i, at)
@@ -140,7 +141,8 @@ func TestPolicyAllowsTheInlineScriptAndStyleByHash(t *testing.T) {
 		t.Fatal("no policy")
 	}
 	said := strings.NewReplacer("&#39;", "'", "&#43;", "+").Replace(policy[1])
-	for _, want := range []string{"default-src 'none'", "script-src " + hash(code) + ";", "style-src " + hash(style) + ";"} {
+	for _, want := range []string{"default-src 'none'", "script-src " + hash(code) + ";",
+		"style-src " + hash(style) + ";"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("policy %q lacks %q", said, want)
 		}
@@ -195,15 +197,23 @@ func TestScriptKnowsTheAnalysis(t *testing.T) {
 		t.Fatal(err)
 	}
 	types := map[string]reflect.Type{
-		"Ratio": reflect.TypeFor[lab.Ratio](), "Metric": reflect.TypeFor[lab.Metric](), "Variant": reflect.TypeFor[lab.Variant](),
-		"Result": reflect.TypeFor[lab.Result](), "Comparison": reflect.TypeFor[lab.Comparison](), "TrendLine": reflect.TypeFor[lab.TrendLine](),
-		"Rung": reflect.TypeFor[lab.Rung](), "PublishedFigure": reflect.TypeFor[lab.PublishedFigure](),
+		"Ratio": reflect.TypeFor[lab.Ratio](), "Metric": reflect.TypeFor[lab.Metric](),
+		"Variant": reflect.TypeFor[lab.Variant](),
+		"Result":  reflect.TypeFor[lab.Result](), "Comparison": reflect.TypeFor[lab.Comparison](),
+		"TrendLine": reflect.TypeFor[lab.TrendLine](),
+		"Rung":      reflect.TypeFor[lab.Rung](), "PublishedFigure": reflect.TypeFor[lab.PublishedFigure](),
 		"AuditSum": reflect.TypeFor[lab.AuditSum](), "Analysis": reflect.TypeFor[lab.Analysis](),
-		"Curve": reflect.TypeFor[lab.Curve](), "CurvePoint": reflect.TypeFor[lab.CurvePoint](), "Spectrum": reflect.TypeFor[lab.Spectrum](),
-		"Quantile": reflect.TypeFor[lab.Quantile](), "RoleUsage": reflect.TypeFor[lab.RoleUsage](), "TrialPath": reflect.TypeFor[lab.TrialPath](),
-		"Segment": reflect.TypeFor[lab.Segment](), "Waterfall": reflect.TypeFor[lab.Waterfall](), "Step": reflect.TypeFor[lab.Step](),
-		"KnobChange": reflect.TypeFor[lab.KnobChange](), "Picture": reflect.TypeFor[lab.Picture](), "PicturePart": reflect.TypeFor[lab.PicturePart](),
-		"Link": reflect.TypeFor[lab.Link](), "TrialCourse": reflect.TypeFor[lab.TrialCourse](), "UsageCourse": reflect.TypeFor[lab.UsageCourse](), "LayerShare": reflect.TypeFor[lab.LayerShare](), "LayerTime": reflect.TypeFor[lab.LayerTime](),
+		"Curve": reflect.TypeFor[lab.Curve](), "CurvePoint": reflect.TypeFor[lab.CurvePoint](),
+		"Spectrum": reflect.TypeFor[lab.Spectrum](),
+		"Quantile": reflect.TypeFor[lab.Quantile](), "RoleUsage": reflect.TypeFor[lab.RoleUsage](),
+		"TrialPath": reflect.TypeFor[lab.TrialPath](),
+		"Segment":   reflect.TypeFor[lab.Segment](), "Waterfall": reflect.TypeFor[lab.Waterfall](),
+		"Step":       reflect.TypeFor[lab.Step](),
+		"KnobChange": reflect.TypeFor[lab.KnobChange](), "Picture": reflect.TypeFor[lab.Picture](),
+		"PicturePart": reflect.TypeFor[lab.PicturePart](),
+		"Link":        reflect.TypeFor[lab.Link](), "TrialCourse": reflect.TypeFor[lab.TrialCourse](),
+		"UsageCourse": reflect.TypeFor[lab.UsageCourse](), "LayerShare": reflect.TypeFor[lab.LayerShare](),
+		"LayerTime": reflect.TypeFor[lab.LayerTime](),
 	}
 	blocks := regexp.MustCompile(`(?s)export interface (\w+)[^{]*\{(.*?)\n\}`)
 	fields := regexp.MustCompile(`(?m)^  (\w+)\??:`)

@@ -34,14 +34,18 @@ func (v view) pictureSection() section {
 	}
 	s := section{ID: "architecture", Kicker: "Architecture", Finding: v.pictureFinding(at), Wide: true,
 		Caption: fmt.Sprintf("What ran, what calls what, and what it cost per %s at %s; medians over %d blocks. "+
-			"On a box: CPU per %s and peak memory of all its units; on an arrow: what went over it per %s.", v.Operation, v.at(at), v.Blocks, v.Operation, v.Operation),
-		HowTo: "Boxes are units, rounded ones backing services; one with a shadow stands for several alike. A dashed box is the load generator, which is in no sum. " +
-			"The darker a box, the more of its variant's CPU it takes. A dotted arrow is a way that nothing went; one without a number was not counted."}
+			"On a box: CPU per %s and peak memory of all its units; on an arrow: what went over it per %s.",
+			v.Operation, v.at(at), v.Blocks, v.Operation, v.Operation),
+		HowTo: "Boxes are units, rounded ones backing services; one with a shadow stands for several alike. A " +
+			"dashed box is the load generator, which is in no sum. " +
+			"The darker a box, the more of its variant's CPU it takes. A dotted arrow is a way that nothing went; " +
+			"one without a number was not counted."}
 	for i, p := range v.Pictures {
 		if p.Point.Name != at || v.struckOut(p.Variant) || v.isTwin(p.Variant) {
 			continue
 		}
-		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-architecture-%d", i), Kind: "architecture", Index: i, Title: p.Variant,
+		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-architecture-%d", i), Kind: "architecture", Index: i,
+			Title: p.Variant,
 			Label: "Architecture of " + p.Variant + ": " + partsWords(p), Whole: true})
 	}
 	s.Folded = []table{v.pictureTable(at)}
@@ -104,15 +108,18 @@ func linkWords(links []lab.Link) string {
 // pictureTable has what the pictures show.
 func (v view) pictureTable(at string) table {
 	t := table{ID: "parts", Title: "Units, backing services and what they use, at " + v.at(at), Keys: 2,
-		Note:    fmt.Sprintf("per %s; medians over trials, n=%d blocks; the generator is in no sum", v.Operation, v.Blocks),
-		Columns: []column{words("variant"), words("part"), numbers("units"), words("where"), numbers("CPU per " + v.Operation), numbers("peak memory"), prose("uses")}}
+		Note: fmt.Sprintf("per %s; medians over trials, n=%d blocks; the generator is in no sum", v.Operation,
+			v.Blocks),
+		Columns: []column{words("variant"), words("part"), numbers("units"), words("where"),
+			numbers("CPU per " + v.Operation), numbers("peak memory"), prose("uses")}}
 	for _, p := range v.picturesAt(at) {
 		for _, part := range p.Parts {
 			name := part.Name
 			if part.Service != "" {
 				name += " (" + part.Service + ")"
 			}
-			t.add(text(p.Variant), text(name), text(unitWords(part.Part)), text(part.Node), used(part.CPUPerOperation, "s"), used(part.PeakMemory, "B"), text(linkWords(part.Links)))
+			t.add(text(p.Variant), text(name), text(unitWords(part.Part)), text(part.Node),
+				used(part.CPUPerOperation, "s"), used(part.PeakMemory, "B"), text(linkWords(part.Links)))
 		}
 	}
 	return t

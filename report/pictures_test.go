@@ -18,8 +18,12 @@ func TestPicturesAreDrawn(t *testing.T) {
 		t.Errorf("the finding is %q", s.Finding)
 	}
 	rows := s.Folded[0].Rows
-	if !slices.ContainsFunc(rows, func(r []cell) bool { return r[1].Text == "database (mariadb)" && r[2].Text == "1" }) ||
-		!slices.ContainsFunc(rows, func(r []cell) bool { return r[1].Text == "documents (sqlite)" && r[2].Text == "in the units" }) {
+	if !slices.ContainsFunc(rows, func(r []cell) bool {
+		return r[1].Text == "database (mariadb)" && r[2].Text == "1"
+	}) ||
+		!slices.ContainsFunc(rows, func(r []cell) bool {
+			return r[1].Text == "documents (sqlite)" && r[2].Text == "in the units"
+		}) {
 		t.Errorf("the rows are %+v", rows)
 	}
 }
@@ -27,7 +31,8 @@ func TestPicturesAreDrawn(t *testing.T) {
 func TestWhatStandsAloneIsNotDrawn(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	alone := a.Pictures[0]
-	alone.Parts = []lab.PicturePart{{Part: lab.Part{Name: lab.RoleGenerator, Units: 1}}, {Part: lab.Part{Name: "system", Units: 1}}}
+	alone.Parts = []lab.PicturePart{{Part: lab.Part{Name: lab.RoleGenerator, Units: 1}},
+		{Part: lab.Part{Name: "system", Units: 1}}}
 	a.Pictures = []lab.Picture{alone}
 	if s := newView(a).pictureSection(); len(s.Plots) > 0 {
 		t.Errorf("drawn: %+v", s.Plots)

@@ -20,13 +20,16 @@ func (v view) platformTable(at string) table {
 				continue
 			}
 			source, window = p.Source, p.WindowSeconds
-			t.add(text(x.Name), text(u.Role), millicores(p.Millicores), millicores(p.MostMillicores), millicores(p.GroupMillicores),
+			t.add(text(x.Name), text(u.Role), millicores(p.Millicores), millicores(p.MostMillicores),
+				millicores(p.GroupMillicores),
 				difference(*p), text(figure.Fixed(p.LagSeconds, 0)+" s"))
 		}
 	}
-	t.Columns = []column{words("variant"), words("unit"), numbers(source), numbers("its maximum"), numbers("control group meanwhile"),
+	t.Columns = []column{words("variant"), words("unit"), numbers(source), numbers("its maximum"),
+		numbers("control group meanwhile"),
 		numbers("difference"), numbers("said after")}
-	t.Note = fmt.Sprintf("averages over windows of about %s s whose middle lies in the load, 1000m is one processor; medians over trials; said after: since the middle of the window",
+	t.Note = fmt.Sprintf("averages over windows of about %s s whose middle lies in the load, 1000m is one "+
+		"processor; medians over trials; said after: since the middle of the window",
 		figure.Fixed(window, 0))
 	return t
 }

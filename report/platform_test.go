@@ -17,8 +17,9 @@ func TestWhatThePlatformSaysIsBesideTheControlGroups(t *testing.T) {
 	}
 	for i, u := range a.Usages {
 		if u.Point.Name == at && u.Role != lab.RoleGenerator {
-			a.Usages[i].Platform = &lab.PlatformUsage{Role: u.Role, Source: "metrics-server", Samples: 2, WindowSeconds: 10.2,
-				Millicores: 270, MostMillicores: 301, GroupMillicores: 300, LagSeconds: 12.4}
+			a.Usages[i].Platform = &lab.PlatformUsage{Role: u.Role, Source: "metrics-server", Samples: 2,
+				WindowSeconds: 10.2,
+				Millicores:    270, MostMillicores: 301, GroupMillicores: 300, LagSeconds: 12.4}
 			break
 		}
 	}

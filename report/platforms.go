@@ -10,7 +10,8 @@ import (
 
 // takes are what platforms took at a point.
 func (v view) takes(at string) []lab.PlatformTake {
-	return slices.DeleteFunc(slices.Clone(v.Platforms), func(p lab.PlatformTake) bool { return p.Point.Name != at || v.struckOut(p.Variant) })
+	return slices.DeleteFunc(slices.Clone(v.Platforms),
+		func(p lab.PlatformTake) bool { return p.Point.Name != at || v.struckOut(p.Variant) })
 }
 
 // takesAt is the point at which what platforms took is shown.
@@ -22,8 +23,10 @@ func (v view) takesAt() (string, bool) {
 func (v view) takesTable() table {
 	at, _ := v.takesAt()
 	t := table{ID: "platforms", Title: "What the platform itself costs, at " + v.at(at), Keys: 2,
-		Note: "medians over trials; platform and images are made once, before the first trial; CPU, of one core, and memory: of the platform's own processes, over the load",
-		Columns: []column{words("variant"), words("deployment"), numbers("from nothing"), numbers("platform"), numbers("images"), numbers("units"),
+		Note: "medians over trials; platform and images are made once, before the first trial; CPU, of one core, " +
+			"and memory: of the platform's own processes, over the load",
+		Columns: []column{words("variant"), words("deployment"), numbers("from nothing"), numbers("platform"),
+			numbers("images"), numbers("units"),
 			numbers("image size"), numbers("CPU"), numbers("mean memory"), numbers("peak memory")}}
 	killed := slices.ContainsFunc(v.takes(at), func(p lab.PlatformTake) bool { return p.BackSeconds > 0 })
 	if killed {
@@ -46,7 +49,8 @@ func (v view) takesTable() table {
 		}
 		seconds := func(s float64) cell { return some(s, single(s).quantity("s")) }
 		bytes := func(b float64) cell { return some(b, single(b).quantity("B")) }
-		row := []cell{text(p.Variant), text(p.Deployment), seconds(p.NothingSeconds), seconds(p.MadeSeconds), seconds(p.ImagesSeconds), seconds(p.ReadySeconds),
+		row := []cell{text(p.Variant), text(p.Deployment), seconds(p.NothingSeconds), seconds(p.MadeSeconds),
+			seconds(p.ImagesSeconds), seconds(p.ReadySeconds),
 			bytes(size), some(p.MeanMemory, figure.Percent(p.CPUShare)), bytes(p.MeanMemory), bytes(p.PeakMemory)}
 		if killed {
 			row = append(row, seconds(p.BackSeconds))
@@ -62,8 +66,10 @@ func (v view) takesTable() table {
 // startsTable shows how long each unit took until it could be used.
 func (v view) startsTable() table {
 	at, _ := v.takesAt()
-	t := table{ID: "starts", Title: "From a unit asked for to a unit ready, at " + v.at(at), Keys: 2, Columns: []column{words("variant"), words("unit"), numbers("ready after")},
-		Note: "medians over trials, the slowest first; a server is ready when a client can work, the unit that leads when all are, others when they take commands"}
+	t := table{ID: "starts", Title: "From a unit asked for to a unit ready, at " + v.at(at), Keys: 2,
+		Columns: []column{words("variant"), words("unit"), numbers("ready after")},
+		Note: "medians over trials, the slowest first; a server is ready when a client can work, the unit " +
+			"that leads when all are, others when they take commands"}
 	for _, p := range v.takes(at) {
 		for _, s := range p.Starts {
 			t.add(text(p.Variant), text(s.Unit), text(single(s.Seconds).quantity("s")))
@@ -76,7 +82,8 @@ func (v view) startsTable() table {
 func (v view) programsTable() table {
 	at, _ := v.takesAt()
 	t := table{ID: "platform-programs", Title: "The platform's own programs, at " + v.at(at), Keys: 2,
-		Columns: []column{words("variant"), prose("program"), numbers("processes"), numbers("CPU"), numbers("peak memory")}}
+		Columns: []column{words("variant"), prose("program"), numbers("processes"), numbers("CPU"),
+			numbers("peak memory")}}
 	for _, p := range v.takes(at) {
 		if p.Source != "" {
 			t.Note = "medians over trials, CPU of one core; source: " + p.Source
@@ -85,7 +92,8 @@ func (v view) programsTable() table {
 			t.add(text(p.Variant), toned("not metered: "+p.Unmetered, toneWarn), text(""), text(""), text(""))
 		}
 		for _, program := range p.Processes {
-			t.add(text(p.Variant), text(program.Name), text(plainNumber(program.Processes)), text(figure.Percent(program.CPUShare)),
+			t.add(text(p.Variant), text(program.Name), text(plainNumber(program.Processes)),
+				text(figure.Percent(program.CPUShare)),
 				text(single(program.PeakMemory).quantity("B")))
 		}
 	}
@@ -94,9 +102,12 @@ func (v view) programsTable() table {
 
 // takesSection shows what stands between units and the kernel.
 func (v view) takesSection() section {
-	return section{ID: "platforms", Kicker: "The platform", Finding: v.takesFinding(), Shown: []table{v.takesTable()}, Folded: []table{v.programsTable(), v.startsTable()},
-		HowTo: "What deployments need beside the units: time until they run, images, daemons and control planes that work and hold memory whatever the units do. " +
-			"It is in no figure of the units. A platform that serves many systems divides it among them; what a trial has to itself is the most that it can be."}
+	return section{ID: "platforms", Kicker: "The platform", Finding: v.takesFinding(),
+		Shown: []table{v.takesTable()}, Folded: []table{v.programsTable(), v.startsTable()},
+		HowTo: "What deployments need beside the units: time until they run, images, daemons and control planes " +
+			"that work and hold memory whatever the units do. " +
+			"It is in no figure of the units. A platform that serves many systems divides it among them; what a " +
+			"trial has to itself is the most that it can be."}
 }
 
 // takesFinding says which platform takes most of processors and memory.
@@ -114,6 +125,7 @@ func (v view) takesFinding() string {
 	if most.PeakMemory == 0 {
 		return "What the platforms used beside the units is not known"
 	}
-	return fmt.Sprintf("Beside the units of %s, %s itself takes %s of a core and %s of memory", most.Variant, most.Deployment,
+	return fmt.Sprintf("Beside the units of %s, %s itself takes %s of a core and %s of memory", most.Variant,
+		most.Deployment,
 		figure.Percent(most.CPUShare), single(most.PeakMemory).quantity("B"))
 }

@@ -22,17 +22,23 @@ func TestWhatThePlatformItselfCostsIsShown(t *testing.T) {
 		}
 	}
 	a.Platforms = []lab.PlatformTake{
-		{Variant: "sync", Point: at, Deployment: lab.Kubernetes, Trials: 4, MadeSeconds: 4.1, ImagesSeconds: 0.9, ReadySeconds: 5, NothingSeconds: 10,
-			Images: []lab.ProgramImage{{Program: "shop", Bytes: 25e6}}, CPUShare: 0.31, BackSeconds: 1.25, NoticedSeconds: 47.5, MeanMemory: 900e6, PeakMemory: 1.1e9,
-			Starts: []lab.UnitStart{{Unit: "orders", Seconds: 2.5}}, Processes: []lab.PlatformProgram{{Name: "kubernetes apiserver", Processes: 1, CPUShare: 0.12, PeakMemory: 3e8}}},
-		{Variant: "monolith", Point: at, Deployment: lab.Process, Trials: 4, ReadySeconds: 0.2, NothingSeconds: 0.2, Unmetered: "a reason"},
+		{Variant: "sync", Point: at, Deployment: lab.Kubernetes, Trials: 4, MadeSeconds: 4.1, ImagesSeconds: 0.9,
+			ReadySeconds: 5, NothingSeconds: 10,
+			Images: []lab.ProgramImage{{Program: "shop", Bytes: 25e6}}, CPUShare: 0.31, BackSeconds: 1.25,
+			NoticedSeconds: 47.5, MeanMemory: 900e6, PeakMemory: 1.1e9,
+			Starts: []lab.UnitStart{{Unit: "orders", Seconds: 2.5}},
+			Processes: []lab.PlatformProgram{{Name: "kubernetes apiserver", Processes: 1, CPUShare: 0.12,
+				PeakMemory: 3e8}}},
+		{Variant: "monolith", Point: at, Deployment: lab.Process, Trials: 4, ReadySeconds: 0.2, NothingSeconds: 0.2,
+			Unmetered: "a reason"},
 	}
 	v = newView(a)
 	rows := v.takesTable().Rows
 	if len(rows) != 2 {
 		t.Fatalf("there are %d rows, want 2: %v", len(rows), rows)
 	}
-	for i, wants := range [][]string{{"kubernetes", "10.0 s", "4.10 s", "31 %", "1.02 GiB", "1.25 s", "47.5 s"}, {"process", "200 ms", absent}} {
+	for i, wants := range [][]string{{"kubernetes", "10.0 s", "4.10 s", "31 %", "1.02 GiB", "1.25 s", "47.5 s"},
+		{"process", "200 ms", absent}} {
 		for _, want := range wants {
 			if shown := fmt.Sprint(rows[i]); !strings.Contains(shown, want) {
 				t.Errorf("row %d has no %q: %s", i, want, shown)
@@ -43,11 +49,13 @@ func TestWhatThePlatformItselfCostsIsShown(t *testing.T) {
 	if !strings.Contains(s.Finding, "kubernetes itself takes 31") {
 		t.Errorf("the finding is %q", s.Finding)
 	}
-	if shown := fmt.Sprint(s.Folded); !strings.Contains(shown, "not metered: a reason") || !strings.Contains(shown, "kubernetes apiserver") || !strings.Contains(shown, "orders") {
+	if shown := fmt.Sprint(s.Folded); !strings.Contains(shown, "not metered: a reason") ||
+		!strings.Contains(shown, "kubernetes apiserver") || !strings.Contains(shown, "orders") {
 		t.Errorf("folded are %s", shown)
 	}
 	var printed bytes.Buffer
-	if err := Terminal(&printed, a, Options{}); err != nil || !strings.Contains(printed.String(), "What the platform itself costs") {
+	if err := Terminal(&printed, a, Options{}); err != nil ||
+		!strings.Contains(printed.String(), "What the platform itself costs") {
 		t.Errorf("it is not printed (%v)", err)
 	}
 }

@@ -48,7 +48,8 @@ func fixtures(t *testing.T) map[string]lab.Analysis {
 
 // venom is what a hostile text field holds: markup, the end of a script, an
 // attribute's end, a template action, terminal escapes and a text reversal.
-const venom = "<img src=x onerror=alert(1)></script><script>alert(2)</script>\"'><svg/onload=alert(3)>{{.}}\x1b[31m\u202e\x07"
+const venom = "<img src=x onerror=alert(1)></script><script>alert(2)</script>" +
+	"\"'><svg/onload=alert(3)>{{.}}\x1b[31m\u202e\x07"
 
 // hostile is the small analysis with venom at the end of every text, map keys
 // included, so that names still refer to each other.
@@ -165,6 +166,7 @@ func golden(t *testing.T, name string, got []byte) {
 		t.Fatalf("%v; write it with: go test ./report -update", err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; look at the change with: go test ./report -update && git diff report/testdata\ngot:\n%s", name, got)
+		t.Errorf("%s differs; look at the change with: go test ./report -update && git diff "+
+			"report/testdata\ngot:\n%s", name, got)
 	}
 }

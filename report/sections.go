@@ -45,9 +45,11 @@ type plot struct {
 // are left out.
 func (v view) sections() []section {
 	var kept []section
-	for _, build := range []func() section{v.bottleneckSection, v.verdictSection, v.forestSection, v.curvesSection, v.spectraSection, v.coursesSection,
+	for _, build := range []func() section{v.bottleneckSection, v.verdictSection, v.forestSection,
+		v.curvesSection, v.spectraSection, v.coursesSection,
 		v.waterfallSection, v.pictureSection, v.pathsSection,
-		v.layersSection, v.ladderSection, v.pointsSection, v.trendsSection, v.usageSection, v.takesSection, v.costSection, v.stalenessSection, v.claimsSection, v.publishedSection, v.trustSection} {
+		v.layersSection, v.ladderSection, v.pointsSection, v.trendsSection, v.usageSection, v.takesSection,
+		v.costSection, v.stalenessSection, v.claimsSection, v.publishedSection, v.trustSection} {
 		s := build()
 		s.Shown, s.Folded = filled(s.Shown...), filled(s.Folded...)
 		if len(s.Shown)+len(s.Folded) == 0 {
@@ -71,19 +73,27 @@ func one(kind, finding string) []plot {
 
 func (v view) verdictSection() section {
 	t := v.matrixTable()
-	return section{ID: "verdicts", Kicker: "Verdicts", Finding: v.verdictFinding(), Caption: t.Note, Shown: []table{t},
-		HowTo: fmt.Sprintf("Each cell is the variant's value over that of %s, with its interval. Red is worse, green is better, both by more than the margin of %s. "+
-			"A ~ says that the two are equivalent: the whole interval lies within the margin. A ? says that the data do not decide.", v.Baseline, setting(v.Margin))}
+	return section{ID: "verdicts", Kicker: "Verdicts", Finding: v.verdictFinding(), Caption: t.Note,
+		Shown: []table{t},
+		HowTo: fmt.Sprintf("Each cell is the variant's value over that of %s, with its interval. Red is worse, "+
+			"green is better, both by more than the margin of %s. "+
+			"A ~ says that the two are equivalent: the whole interval lies within the margin. A ? says that the "+
+			"data do not decide.", v.Baseline, setting(v.Margin))}
 }
 
 func (v view) forestSection() section {
 	m := v.headline()
 	s := section{ID: "ratios", Kicker: "Ratios", Finding: v.forestFinding(),
-		Caption: fmt.Sprintf("%s, variant / %s (base), log axis; dots: geometric means over blocks, bars: %s intervals; %s.", sentenceCase(m.Title), v.Baseline, setting(v.Confidence), v.sample()),
-		HowTo: fmt.Sprintf("The line at 1 is %s. A bar that lies wholly to its right needs more, wholly to its left less. The grey band is the margin (%s, or a bias where that reaches farther): bars inside it are equivalent. "+
-			"The dotted box is the same variant against itself, the widest such interval: it should hold 1. Distances on a log axis are factors: 2x and 0.5x lie equally far from 1.", v.Baseline, setting(v.Margin))}
+		Caption: fmt.Sprintf("%s, variant / %s (base), log axis; dots: geometric means over blocks, bars: %s "+
+			"intervals; %s.", sentenceCase(m.Title), v.Baseline, setting(v.Confidence), v.sample()),
+		HowTo: fmt.Sprintf("The line at 1 is %s. A bar that lies wholly to its right needs more, wholly to its "+
+			"left less. The grey band is the margin (%s, or a bias where that reaches farther): bars inside it are "+
+			"equivalent. "+
+			"The dotted box is the same variant against itself, the widest such interval: it should hold 1. "+
+			"Distances on a log axis are factors: 2x and 0.5x lie equally far from 1.", v.Baseline, setting(v.Margin))}
 	if slices.ContainsFunc(v.Comparisons, v.piledUp) {
-		s.Caption += " *: a rate that one of the two did not hold, so that the ratio grows with the length of the load."
+		s.Caption += " *: a rate that one of the two did not hold, so that the ratio grows with the length of " +
+			"the load."
 	}
 	s.Plots = one("forest", s.Finding)
 	for _, metric := range v.matrixMetrics(v.reference()) {
@@ -94,9 +104,12 @@ func (v view) forestSection() section {
 
 func (v view) ladderSection() section {
 	t := v.ladderTable()
-	s := section{ID: "ladder", Kicker: "Ladder", Finding: v.ladderFinding(), Caption: t.Title + ", log axis; " + t.Note + ".", Shown: []table{t},
-		HowTo: fmt.Sprintf("From the cheapest to the dearest way to do one %s. Filled marks are CPU time of all units together, hollow marks are wall time divided by the number of %ss; "+
-			"wall lies below CPU where units work side by side. The distance between two rungs is the price of the step between them.", v.Operation, v.Operation)}
+	s := section{ID: "ladder", Kicker: "Ladder", Finding: v.ladderFinding(),
+		Caption: t.Title + ", log axis; " + t.Note + ".", Shown: []table{t},
+		HowTo: fmt.Sprintf("From the cheapest to the dearest way to do one %s. Filled marks are CPU time of all "+
+			"units together, hollow marks are wall time divided by the number of %ss; "+
+			"wall lies below CPU where units work side by side. The distance between two rungs is the price of the "+
+			"step between them.", v.Operation, v.Operation)}
 	s.Plots = one("ladder", s.Finding)
 	return s
 }
@@ -108,10 +121,13 @@ func (v view) pointsSection() section {
 		return section{}
 	}
 	m := v.headline()
-	s := section{ID: "points", Kicker: "Ratio by point", Finding: v.pointsFinding(), Shown: []table{v.averagesTable()},
-		Folded:  []table{v.pairsTable(), v.ratiosTable(m.Name)},
-		Caption: fmt.Sprintf("%s, variant / %s (base), log axis, one group per point; %s.", sentenceCase(m.Title), v.Baseline, v.sample()),
-		HowTo: "If one number described the variant, all its dots would lie on a level line within their bars. Where they do not, an average over points hides the finding: " +
+	s := section{ID: "points", Kicker: "Ratio by point", Finding: v.pointsFinding(),
+		Shown:  []table{v.averagesTable()},
+		Folded: []table{v.pairsTable(), v.ratiosTable(m.Name)},
+		Caption: fmt.Sprintf("%s, variant / %s (base), log axis, one group per point; %s.", sentenceCase(m.Title),
+			v.Baseline, v.sample()),
+		HowTo: "If one number described the variant, all its dots would lie on a level line within their bars. " +
+			"Where they do not, an average over points hides the finding: " +
 			"the prediction interval in the table says what to expect at a new point."}
 	if len(v.swept(m.Name)) == 0 {
 		return section{Folded: nil}
@@ -122,13 +138,18 @@ func (v view) pointsSection() section {
 
 func (v view) trendsSection() section {
 	t := v.trendsTable()
-	s := section{ID: "trends", Kicker: "Scaling", Finding: v.trendFinding(), Shown: []table{t}, Folded: []table{v.meansTable(v.headline().Name), v.rawTable()},
-		Caption: fmt.Sprintf("Small dots: trials; large dots: means; line: least squares through the means. Linear axes, each panel its own scale; %s.", v.sample()),
-		HowTo: "An exponent of 1 means proportional: twice the work, twice the time. Above 1 grows faster, below 1 slower. A line that meets the left edge below zero promises a negative fixed cost, " +
+	s := section{ID: "trends", Kicker: "Scaling", Finding: v.trendFinding(), Shown: []table{t},
+		Folded: []table{v.meansTable(v.headline().Name), v.rawTable()},
+		Caption: fmt.Sprintf("Small dots: trials; large dots: means; line: least squares through the means. "+
+			"Linear axes, each panel its own scale; %s.", v.sample()),
+		HowTo: "An exponent of 1 means proportional: twice the work, twice the time. Above 1 grows faster, below " +
+			"1 slower. A line that meets the left edge below zero promises a negative fixed cost, " +
 			"which cannot be: a straight line is the wrong model there, however near R2 is to 1."}
 	for i, l := range v.Trends {
-		label := fmt.Sprintf("%s, line %s per step of %s", panelFinding(l), plusMinus(l.Slope, l.SlopeSE, l.Unit), l.Factor)
-		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-trend-%d", i), Kind: "trend", Index: i, Title: sentenceCase(panelFinding(l)), Label: label,
+		label := fmt.Sprintf("%s, line %s per step of %s", panelFinding(l), plusMinus(l.Slope, l.SlopeSE, l.Unit),
+			l.Factor)
+		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-trend-%d", i), Kind: "trend", Index: i,
+			Title: sentenceCase(panelFinding(l)), Label: label,
 			Note: strings.Join(cleanAll(l.Warnings), "; ")})
 	}
 	if t.empty() {
@@ -139,12 +160,15 @@ func (v view) trendsSection() section {
 
 func (v view) costSection() section {
 	s := section{ID: "cost", Kicker: "Cost per operation", Finding: v.costFinding(),
-		Caption: fmt.Sprintf("CPU time of all units per %s and wall time per %s, log axis; means with %s intervals; %s.", v.Operation, v.Operation, setting(v.Confidence), v.sample()),
-		HowTo: fmt.Sprintf("A level row means that %s costs the same whatever the load. A falling row gets cheaper with more work (fixed costs spread, batches form); "+
+		Caption: fmt.Sprintf("CPU time of all units per %s and wall time per %s, log axis; means with %s "+
+			"intervals; %s.", v.Operation, v.Operation, setting(v.Confidence), v.sample()),
+		HowTo: fmt.Sprintf("A level row means that %s costs the same whatever the load. A falling row gets "+
+			"cheaper with more work (fixed costs spread, batches form); "+
 			"a rising row pays more for each: contention, queues, scheduling.", article(v.Operation))}
 	if _, timed := lab.FindMetric(v.Metrics, lab.Elapsed, 0, lab.PerOperation); !timed {
 		cpu, _ := lab.FindMetric(v.Metrics, lab.CPU, 0, lab.PerOperation)
-		s.Caption = fmt.Sprintf("%s, log axis; means with %s intervals; %s.", sentenceCase(cpu.Title), setting(v.Confidence), v.sample())
+		s.Caption = fmt.Sprintf("%s, log axis; means with %s intervals; %s.", sentenceCase(cpu.Title),
+			setting(v.Confidence), v.sample())
 	}
 	s.Shown = []table{v.costTable()}
 	for _, metric := range v.costMetrics() {
@@ -152,23 +176,31 @@ func (v view) costSection() section {
 	}
 	for i, metric := range v.costMetrics() {
 		title := v.metric(metric).Title
-		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-cost-%d", i), Kind: "cost", Index: i, Title: title, Label: title + ". " + s.Finding})
+		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-cost-%d", i), Kind: "cost", Index: i, Title: title,
+			Label: title + ". " + s.Finding})
 	}
 	return s
 }
 
 func (v view) claimsSection() section {
 	t := v.claimsTable()
-	return section{ID: "claims", Kicker: "Claims", Finding: v.claimsFinding(), Caption: t.Note, Shown: []table{t},
-		HowTo: "Supported and contradicted need the whole interval on one side of what the claim says. Undecided is an answer: more blocks might tell. Untestable claims say what this host lacks; what was not asked for may well be possible here."}
+	return section{ID: "claims", Kicker: "Claims", Finding: v.claimsFinding(), Caption: t.Note,
+		Shown: []table{t},
+		HowTo: "Supported and contradicted need the whole interval on one side of what the claim says. Undecided " +
+			"is an answer: more blocks might tell. Untestable claims say what this host lacks; what was not asked " +
+			"for may well be possible here."}
 }
 
 func (v view) publishedSection() section {
 	t := v.publishedTable()
-	s := section{ID: "published", Kicker: "Published figures", Finding: v.publishedFinding(), Shown: []table{t}, Filter: true,
-		Caption: fmt.Sprintf("Time per %s as published against measured here, log axes, line: equal; scale %s.", v.Operation, plainNumber(v.Scale)),
-		HowTo: "A dot on the line took as long here as in the study. Dots off the line by the same factor mean another machine, not another finding: compare ratios, not times. " +
-			"The status in the table says what recomputing the study's own data said of each figure: wrong and inconsistent figures contradict it, a method-flaw is right arithmetic with a misleading statistic."}
+	s := section{ID: "published", Kicker: "Published figures", Finding: v.publishedFinding(), Shown: []table{t},
+		Filter: true,
+		Caption: fmt.Sprintf("Time per %s as published against measured here, log axes, line: equal; scale %s.",
+			v.Operation, plainNumber(v.Scale)),
+		HowTo: "A dot on the line took as long here as in the study. Dots off the line by the same factor mean " +
+			"another machine, not another finding: compare ratios, not times. " +
+			"The status in the table says what recomputing the study's own data said of each figure: wrong and " +
+			"inconsistent figures contradict it, a method-flaw is right arithmetic with a misleading statistic."}
 	for _, f := range v.Published {
 		if f.PublishedPerOperation != nil && f.MeasuredPerOperation != nil {
 			s.Plots = one("published", s.Finding)
@@ -178,10 +210,14 @@ func (v view) publishedSection() section {
 }
 
 func (v view) trustSection() section {
-	s := section{ID: "trust", Kicker: "Trust", Finding: v.trustFinding(), Shown: v.trustTables(), Notes: cleanAll(v.Notes),
-		Caption: fmt.Sprintf("%s of every trial over its variant's mean at that point, by block; %s.", sentenceCase(v.headline().Title), v.sample()),
-		HowTo: "A cloud that drifts up or down with the blocks says that the host changed during the experiment; because every block holds every variant in random order, " +
-			"the ratios bear that. A wide cloud says that a single trial is worth little. What would change the answer: another host, more processors, a larger scale."}
+	s := section{ID: "trust", Kicker: "Trust", Finding: v.trustFinding(), Shown: v.trustTables(),
+		Notes: cleanAll(v.Notes),
+		Caption: fmt.Sprintf("%s of every trial over its variant's mean at that point, by block; %s.",
+			sentenceCase(v.headline().Title), v.sample()),
+		HowTo: "A cloud that drifts up or down with the blocks says that the host changed during the experiment; " +
+			"because every block holds every variant in random order, " +
+			"the ratios bear that. A wide cloud says that a single trial is worth little. What would change the " +
+			"answer: another host, more processors, a larger scale."}
 	s.Plots = one("drift", strings.TrimSpace(s.Finding))
 	return s
 }

@@ -11,18 +11,24 @@ import (
 // coursesSection shows how all trials at a point went on, as small plots of one scale.
 func (v view) coursesSection() section {
 	at, ok := v.shownAt(func(point string) bool {
-		return slices.ContainsFunc(v.Courses, func(c lab.TrialCourse) bool { return c.Point == point && !v.struckOut(c.Variant) && len(c.End) > 1 })
+		return slices.ContainsFunc(v.Courses, func(c lab.TrialCourse) bool {
+			return c.Point == point && !v.struckOut(c.Variant) && len(c.End) > 1
+		})
 	})
 	if !ok {
 		return section{}
 	}
 	s := section{ID: "courses", Kicker: "Over the trial", Finding: v.coursesFinding(at), Wide: true,
-		Caption: fmt.Sprintf("All counted trials at %s, second by second; a row for each variant, a line for each trial, one scale for all rows.", v.at(at)) + v.usedWords(at),
-		HowTo: "Level lines that lie on one another are trials that measured the same thing throughout. Lines that fall at the beginning were still warming up; lines that rise tell of a system that slows down; " +
-			"memory that rises to the end says that a longer load would take more of it; swings say that what a trial measures depends on when it began. Where that could turn a verdict, it is withheld.",
+		Caption: fmt.Sprintf("All counted trials at %s, second by second; a row for each variant, a line for "+
+			"each trial, one scale for all rows.", v.at(at)) + v.usedWords(at),
+		HowTo: "Level lines that lie on one another are trials that measured the same thing throughout. Lines " +
+			"that fall at the beginning were still warming up; lines that rise tell of a system that slows down; " +
+			"memory that rises to the end says that a longer load would take more of it; swings say that what a " +
+			"trial measures depends on when it began. Where that could turn a verdict, it is withheld.",
 		Folded: []table{v.courseTable(at)}}
 	for _, followed := range v.followed(at) {
-		s.Plots = append(s.Plots, plot{ID: "plot-course-" + followed.name, Kind: "course", Metric: followed.name, Point: at, Title: followed.title,
+		s.Plots = append(s.Plots, plot{ID: "plot-course-" + followed.name, Kind: "course", Metric: followed.name,
+			Point: at, Title: followed.title,
 			Label: followed.title + " over the trials at " + v.at(at) + ". " + s.Finding})
 	}
 	return s
@@ -37,7 +43,9 @@ func (v view) followed(at string) []followed {
 	all := []followed{{"median", "Median response time"}, {"p99", "99th percentile of the response time"},
 		{"rate", "Right answers per second"}}
 	used := func(has func(lab.UsageCourse) bool) bool {
-		return slices.ContainsFunc(v.coursesAt(at), func(c lab.TrialCourse) bool { return c.Used != nil && has(*c.Used) })
+		return slices.ContainsFunc(v.coursesAt(at), func(c lab.TrialCourse) bool {
+			return c.Used != nil && has(*c.Used)
+		})
 	}
 	if used(func(u lab.UsageCourse) bool { return len(u.Cores) > 0 }) {
 		all = append(all, followed{"cores", "CPU of the system, in cores"})
@@ -93,15 +101,18 @@ func (v view) coursesFinding(at string) string {
 
 // courseTable has the range of every trial.
 func (v view) courseTable(at string) table {
-	t := table{ID: "courses-" + at, Title: "Trials at " + v.at(at) + ", second by second", Keys: 2, Note: "lowest to highest of the seconds of a trial",
-		Columns: []column{words("variant"), words("trial"), numbers("seconds"), numbers("median"), numbers("p99"), numbers("right answers"), numbers("CPU (cores)"), numbers("memory")}}
+	t := table{ID: "courses-" + at, Title: "Trials at " + v.at(at) + ", second by second", Keys: 2,
+		Note: "lowest to highest of the seconds of a trial",
+		Columns: []column{words("variant"), words("trial"), numbers("seconds"), numbers("median"), numbers("p99"),
+			numbers("right answers"), numbers("CPU (cores)"), numbers("memory")}}
 	for _, c := range v.coursesAt(at) {
 		used := c.Used
 		if used == nil {
 			used = &lab.UsageCourse{}
 		}
 		t.add(text(c.Variant), text(fmt.Sprint(c.Trial)), text(fmt.Sprint(len(c.End))),
-			text(rangeOf(known(c.Median), "s")), text(rangeOf(known(c.P99), "s")), text(rangeOf(c.Rate, "1/s")), text(rangeOf(used.Cores, "1")), text(rangeOf(used.Memory, "B")))
+			text(rangeOf(known(c.Median), "s")), text(rangeOf(known(c.P99), "s")), text(rangeOf(c.Rate, "1/s")),
+			text(rangeOf(used.Cores, "1")), text(rangeOf(used.Memory, "B")))
 	}
 	return t
 }
@@ -122,7 +133,8 @@ func rangeOf[T int64 | float64](values []T, unit string) string {
 	if len(values) == 0 {
 		return absent
 	}
-	return single(float64(slices.Min(values))).quantity(unit) + " to " + single(float64(slices.Max(values))).quantity(unit)
+	return single(float64(slices.Min(values))).quantity(unit) + " to " +
+		single(float64(slices.Max(values))).quantity(unit)
 }
 
 // lightCourses are those at the point that the page shows.

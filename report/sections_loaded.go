@@ -11,16 +11,21 @@ import (
 // curvesSection shows how times and throughput follow the offered rate.
 func (v view) curvesSection() section {
 	s := section{ID: "curves", Kicker: "Load and latency", Finding: v.curvesFinding(), Wide: true,
-		Caption: fmt.Sprintf("Times and completed %ss over the offered rate in %ss per second; times on log axes. Small marks: trials; lines: medians over trials (n=%d blocks). "+
+		Caption: fmt.Sprintf("Times and completed %ss over the offered rate in %ss per second; times on log "+
+			"axes. Small marks: trials; lines: medians over trials (n=%d blocks). "+
 			"Hollow: a rate that was not held.%s", v.Operation, v.Operation, v.Blocks, v.capacityCaption()),
-		HowTo: "Follow a line to the right until it bends upwards: there the variant begins to queue. A median that stays level says little while the 99th percentile climbs. " +
-			"At hollow marks whose rate was not begun in time work piled up, so that the time depends on how long the load lasted. In the plots of throughput, a variant that leaves the dotted diagonal answers less than it is asked."}
+		HowTo: "Follow a line to the right until it bends upwards: there the variant begins to queue. A median " +
+			"that stays level says little while the 99th percentile climbs. " +
+			"At hollow marks whose rate was not begun in time work piled up, so that the time depends on how long " +
+			"the load lasted. In the plots of throughput, a variant that leaves the dotted diagonal answers less " +
+			"than it is asked."}
 	finish, _ := v.finishTime()
 	s.Shown = []table{v.heldTable(), v.capacityTable(), v.curveTable(finish)}
 	s.Folded = []table{v.searchesTable()}
 	for _, kind := range []string{"curve", "throughput", "share"} {
 		for _, m := range v.drawnCurves(kind) {
-			s.Plots = append(s.Plots, plot{ID: "plot-" + kind + "-" + slug(m.Name), Kind: kind, Metric: m.Name, Limit: v.limit(m),
+			s.Plots = append(s.Plots, plot{ID: "plot-" + kind + "-" + slug(m.Name), Kind: kind, Metric: m.Name,
+				Limit: v.limit(m),
 				Title: shortTitle(m), Label: sentenceCase(m.Title) + " over the offered rate. " + s.Finding})
 		}
 	}
@@ -36,7 +41,8 @@ func (v view) curvesSection() section {
 func (v view) capacityCaption() string {
 	var parts []string
 	if len(v.capacityTable().Rows) > 0 {
-		parts = append(parts, fmt.Sprintf(" Brackets below the curves: capacity with its %s interval.", setting(v.Confidence)))
+		parts = append(parts, fmt.Sprintf(" Brackets below the curves: capacity with its %s interval.",
+			setting(v.Confidence)))
 	}
 	if v.Objective != "" {
 		parts = append(parts, fmt.Sprintf(" Dashed line: the limit of the objective (%s).", v.Objective))
@@ -47,17 +53,23 @@ func (v view) capacityCaption() string {
 // spectraSection shows whole distributions.
 func (v view) spectraSection() section {
 	s := section{ID: "spectra", Kicker: "Distributions", Finding: v.spectraFinding(), Wide: true,
-		Caption: fmt.Sprintf("Percentile spectra: the share of %ss on an axis of 1/(1 - share), so that every step to the right is a ten times rarer %s; times on a log axis. "+
-			"Thin: trials; thick: median over %d blocks at each share. Times run from the intended start.", v.Operation, v.Operation, v.Blocks),
-		HowTo: "Read off at 99 % what one in a hundred takes at least. A line that rises steadily is an ordinary tail; one that jumps hides a second kind of " + v.Operation + ", such as one that met a retry. " +
-			"The service time starts at the actual sending: it leaves out what waited to be sent, and is shown on request only."}
+		Caption: fmt.Sprintf("Percentile spectra: the share of %ss on an axis of 1/(1 - share), so that every "+
+			"step to the right is a ten times rarer %s; times on a log axis. "+
+			"Thin: trials; thick: median over %d blocks at each share. Times run from the intended start.",
+			v.Operation, v.Operation, v.Blocks),
+		HowTo: "Read off at 99 % what one in a hundred takes at least. A line that rises steadily is an ordinary " +
+			"tail; one that jumps hides a second kind of " + v.Operation + ", such as one that met a retry. " +
+			"The service time starts at the actual sending: it leaves out what waited to be sent, and is shown on " +
+			"request only."}
 	for _, quantity := range []string{lab.ResponseTime, lab.CompletionTime} {
 		point, ok := v.spectrumAt(quantity)
 		if !ok {
 			continue
 		}
 		title := sentenceCase(quantity)
-		s.Plots = append(s.Plots, plot{ID: "plot-spectrum-" + slug(quantity), Kind: "spectrum", Metric: quantity, Point: point, Title: title, Label: title + " as a percentile spectrum at " + v.at(point) + ". " + s.Finding})
+		s.Plots = append(s.Plots, plot{ID: "plot-spectrum-" + slug(quantity), Kind: "spectrum", Metric: quantity,
+			Point: point, Title: title, Label: title + " as a percentile spectrum at " + v.at(point) + ". " +
+				s.Finding})
 		s.Shown = append(s.Shown, v.spectrumTable(quantity, point))
 		s.Folded = append(s.Folded, v.otherSpectra(quantity, point)...)
 		if quantity == lab.ResponseTime {
@@ -73,10 +85,13 @@ func (v view) spectraSection() section {
 // stalenessSection shows how far read models lag.
 func (v view) stalenessSection() section {
 	s := section{ID: "staleness", Kicker: "Staleness", Finding: v.stalenessFinding(),
-		Caption: fmt.Sprintf("From a change on the write side until a read model shows it, as a percentile spectrum on log axes; thin: trials, thick: median over %d blocks.", v.Blocks),
-		HowTo:   "At 99 % the line says how old one in a hundred answers of the read model may be. A variant that reads what it writes has no line: it is never stale."}
+		Caption: fmt.Sprintf("From a change on the write side until a read model shows it, as a percentile "+
+			"spectrum on log axes; thin: trials, thick: median over %d blocks.", v.Blocks),
+		HowTo: "At 99 % the line says how old one in a hundred answers of the read model may be. A variant that " +
+			"reads what it writes has no line: it is never stale."}
 	if at, ok := v.spectrumAt(lab.Staleness); ok {
-		s.Plots = []plot{{ID: "plot-spectrum-staleness", Kind: "spectrum", Metric: lab.Staleness, Point: at, Label: s.Finding}}
+		s.Plots = []plot{{ID: "plot-spectrum-staleness", Kind: "spectrum", Metric: lab.Staleness, Point: at,
+			Label: s.Finding}}
 		s.Shown = []table{v.spectrumTable(lab.Staleness, at)}
 		s.Folded = v.otherSpectra(lab.Staleness, at)
 	}
@@ -86,9 +101,13 @@ func (v view) stalenessSection() section {
 // waterfallSection shows the ways from one architecture to another.
 func (v view) waterfallSection() section {
 	s := section{ID: "waterfall", Kicker: "Where the cost comes from", Finding: v.waterfallFinding(), Wide: true,
-		Caption: fmt.Sprintf("%s: every bar is a step's ratio to the step before it, on a log axis, and begins where the last one ended; whiskers: %s intervals of the step; %s. "+
-			"The last bar is the whole way, the product of the steps. Red: worse, green: better, grey: equivalent or undecided.", sentenceCase(v.pace()), setting(v.Confidence), v.sample()),
-		HowTo: "Bars to the right cost more of what the plot measures, bars to the left less; where more is better, left is the loss. On a log axis equal lengths are equal factors, and the steps multiply to the whole. " +
+		Caption: fmt.Sprintf("%s: every bar is a step's ratio to the step before it, on a log axis, and begins "+
+			"where the last one ended; whiskers: %s intervals of the step; %s. "+
+			"The last bar is the whole way, the product of the steps. Red: worse, green: better, grey: equivalent "+
+			"or undecided.", sentenceCase(v.pace()), setting(v.Confidence), v.sample()),
+		HowTo: "Bars to the right cost more of what the plot measures, bars to the left less; where more is " +
+			"better, left is the loss. On a log axis equal lengths are equal factors, and the steps multiply to the " +
+			"whole. " +
 			v.limitOfSteps()}
 	for i, w := range v.Waterfalls {
 		s.Folded = append(s.Folded, v.waterfallTable(i, w))
@@ -96,7 +115,8 @@ func (v view) waterfallSection() section {
 			continue
 		}
 		title := sentenceCase(v.metric(w.Metric).Title) + ", " + v.at(w.Point.Name)
-		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-waterfall-%d", i), Kind: "waterfall", Index: i, Title: title, Label: title + ": " + wayWords(w), Note: interactionWords(w)})
+		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-waterfall-%d", i), Kind: "waterfall", Index: i,
+			Title: title, Label: title + ": " + wayWords(w), Note: interactionWords(w)})
 	}
 	s.Shown = []table{v.stepsTable(false), v.interactionTable()}
 	return s
@@ -105,8 +125,11 @@ func (v view) waterfallSection() section {
 // pathsSection shows where the time of an operation goes.
 func (v view) pathsSection() section {
 	s := section{ID: "paths", Kicker: "Where the time goes", Wide: true,
-		HowTo: "The bars of " + article(v.Operation) + " lie end to end: at every moment it waited for exactly one thing, in the unit of that row. Long bars of one colour are what to work on first; " +
-			"what runs beside the path is not drawn, because it costs no time. A median " + v.Operation + " is a typical one, not a mean; the 99th percentile shows what goes wrong when it goes wrong."}
+		HowTo: "The bars of " + article(v.Operation) +
+			" lie end to end: at every moment it waited for exactly one thing, in the unit of that row. Long bars " +
+			"of one colour are what to work on first; " +
+			"what runs beside the path is not drawn, because it costs no time. A median " + v.Operation +
+			" is a typical one, not a mean; the 99th percentile shows what goes wrong when it goes wrong."}
 	at, ok := v.shownAt(func(point string) bool {
 		for _, x := range v.variants() {
 			if len(v.paths(x.Name, point)) > 0 {
@@ -119,16 +142,23 @@ func (v view) pathsSection() section {
 		return section{}
 	}
 	s.Finding = v.pathsFinding(at)
-	s.Caption = fmt.Sprintf("Critical paths at %s, from the intended start to the final state; every plot has a scale of its own. Each is the path of the trial whose value is the median of %d blocks.", v.at(at), v.Blocks)
-	if slices.ContainsFunc(v.Paths, func(p lab.TrialPath) bool { return p.Point.Name == at && p.Share == lab.PathMean }) {
-		s.Plots = append(s.Plots, plot{ID: "plot-path-mean", Kind: "path-mean", Point: at, Title: "Mean over all traced " + v.Operation + "s", Label: "Mean time of " + article(v.Operation) + " by kind at " + v.at(at) + ". " + s.Finding, Whole: true})
+	s.Caption = fmt.Sprintf("Critical paths at %s, from the intended start to the final state; every plot has "+
+		"a scale of its own. Each is the path of the trial whose value is the median of %d blocks.", v.at(at),
+		v.Blocks)
+	if slices.ContainsFunc(v.Paths, func(p lab.TrialPath) bool {
+		return p.Point.Name == at && p.Share == lab.PathMean
+	}) {
+		s.Plots = append(s.Plots, plot{ID: "plot-path-mean", Kind: "path-mean", Point: at,
+			Title: "Mean over all traced " + v.Operation + "s",
+			Label: "Mean time of " + article(v.Operation) + " by kind at " + v.at(at) + ". " + s.Finding, Whole: true})
 	}
 	for i, p := range v.Paths {
 		if p.Point.Name != at || p.Share == lab.PathMean || v.struckOut(p.Variant) || v.isTwin(p.Variant) {
 			continue
 		}
 		title := fmt.Sprintf("%s, %s: %s", p.Variant, v.shareWords(p.Share), single(p.Seconds).quantity("s"))
-		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-path-%d", i), Kind: "path", Index: i, Title: title, Label: "Critical path of " + title + ", by unit and kind"})
+		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-path-%d", i), Kind: "path", Index: i, Title: title,
+			Label: "Critical path of " + title + ", by unit and kind"})
 	}
 	s.Shown = []table{v.kindsTable(at)}
 	s.Folded = v.pathTables(at)
@@ -149,12 +179,17 @@ func (v view) usageSection() section {
 		return section{}
 	}
 	s := section{ID: "usage", Kicker: "CPU and memory", Finding: v.usageFinding(at), Wide: true,
-		Caption: fmt.Sprintf("By unit and backing service at %s, medians over %d blocks; one fill per unit throughout. Dashed outline: the load generator, which is no part of the system and in no sum.", v.at(at), v.Blocks),
-		HowTo: "CPU per " + v.Operation + " is what one more costs; the share of a processor says which unit is busy at this load, and how near the host is to its limit. " +
+		Caption: fmt.Sprintf("By unit and backing service at %s, medians over %d blocks; one fill per unit "+
+			"throughout. Dashed outline: the load generator, which is no part of the system and in no sum.", v.at(at),
+			v.Blocks),
+		HowTo: "CPU per " + v.Operation + " is what one more costs; the share of a processor says which unit is " +
+			"busy at this load, and how near the host is to its limit. " +
 			"Memory is the peak over the load; the peaks of units need not fall together."}
 	for _, kind := range []string{"cpu", "share", "memory"} {
-		title := map[string]string{"cpu": "CPU time per " + v.Operation, "share": "Share of one processor", "memory": "Peak memory"}[kind]
-		s.Plots = append(s.Plots, plot{ID: "plot-usage-" + kind, Kind: "usage", Metric: kind, Point: at, Title: title, Label: title + " by unit at " + v.at(at) + ". " + s.Finding, Whole: kind == "cpu"})
+		title := map[string]string{"cpu": "CPU time per " + v.Operation, "share": "Share of one processor",
+			"memory": "Peak memory"}[kind]
+		s.Plots = append(s.Plots, plot{ID: "plot-usage-" + kind, Kind: "usage", Metric: kind, Point: at,
+			Title: title, Label: title + " by unit at " + v.at(at) + ". " + s.Finding, Whole: kind == "cpu"})
 	}
 	s.Folded = append([]table{v.usageTable(at), v.platformTable(at), v.nodesTable()}, v.otherUsages(at)...)
 	return s

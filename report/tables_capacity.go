@@ -13,15 +13,19 @@ import (
 // capacities are the results of searches, highest first.
 func (v view) capacities() []lab.Result {
 	capacity, searched := lab.FindMetric(v.Metrics, lab.Capacity, 0, "")
-	found := those(v.Results, func(r lab.Result) bool { return searched && r.Metric == capacity.Name && !v.struckOut(r.Variant) })
+	found := those(v.Results, func(r lab.Result) bool {
+		return searched && r.Metric == capacity.Name && !v.struckOut(r.Variant)
+	})
 	slices.SortStableFunc(found, func(a, b lab.Result) int { return cmp.Compare(b.Mean, a.Mean) })
 	return found
 }
 
 // capacityTable shows the highest rates that met the objective.
 func (v view) capacityTable() table {
-	t := table{ID: "capacity", Title: "Capacity", Keys: 1, Note: "highest rate that meets the objective; " + v.sample(),
-		Columns: []column{words("variant"), words("point"), numbers("capacity"), numbers("to " + v.Baseline), numbers("trials")}}
+	t := table{ID: "capacity", Title: "Capacity", Keys: 1,
+		Note: "highest rate that meets the objective; " + v.sample(),
+		Columns: []column{words("variant"), words("point"), numbers("capacity"), numbers("to " + v.Baseline),
+			numbers("trials")}}
 	if v.Objective != "" {
 		t.Note = "highest rate that meets " + v.Objective + "; " + v.sample()
 	}
@@ -39,15 +43,18 @@ func (v view) capacityTable() table {
 // searchesTable shows between which loads each search found the capacity.
 func (v view) searchesTable() table {
 	t := table{ID: "searches", Title: "Searches for the capacity", Keys: 2,
-		Note:    "one search per row; times are response times of the load at the highest rate that held; the last two columns are the lowest rate above it that failed and why, with what the search left open",
-		Columns: []column{words("variant"), numbers("block"), numbers("loads"), numbers("holds"), numbers("median"), numbers("p99"), numbers("longest"), numbers("fails at"), prose("why")}}
+		Note: "one search per row; times are response times of the load at the highest rate that held; the " +
+			"last two columns are the lowest rate above it that failed and why, with what the search left open",
+		Columns: []column{words("variant"), numbers("block"), numbers("loads"), numbers("holds"), numbers("median"),
+			numbers("p99"), numbers("longest"), numbers("fails at"), prose("why")}}
 	for _, s := range v.Searches {
 		if v.struckOut(s.Variant) || v.isTwin(s.Variant) {
 			continue
 		}
 		row := []cell{text(s.Variant), text(strconv.Itoa(s.Block)), text(strconv.Itoa(s.Loads))}
 		if s.Passed != nil {
-			row = append(row, text(ratePerSecond(s.Passed.Rate)), timeCell(s.Passed.Median), timeCell(s.Passed.P99), timeCell(s.Passed.Longest))
+			row = append(row, text(ratePerSecond(s.Passed.Rate)), timeCell(s.Passed.Median), timeCell(s.Passed.P99),
+				timeCell(s.Passed.Longest))
 		} else {
 			row = append(row, toned("none", toneWarn), timeCell(nil), timeCell(nil), timeCell(nil))
 		}

@@ -11,8 +11,9 @@ import (
 // trendsTable shows the lines along the factors with their standard errors.
 func (v view) trendsTable() table {
 	t := table{ID: "trends", Title: "Trend lines", Keys: 3,
-		Note:    "least squares through the means, ± standard error; exponent: slope in log-log (1: proportional)",
-		Columns: []column{words("metric"), words("factor"), words("variant"), numbers("slope"), numbers("intercept"), numbers("R2"), numbers("exponent"), prose("warnings")}}
+		Note: "least squares through the means, ± standard error; exponent: slope in log-log (1: proportional)",
+		Columns: []column{words("metric"), words("factor"), words("variant"), numbers("slope"),
+			numbers("intercept"), numbers("R2"), numbers("exponent"), prose("warnings")}}
 	for _, l := range v.Trends {
 		t.add(text(spaced(l.Metric)), text(l.Factor), text(l.Variant),
 			text(plusMinus(l.Slope, l.SlopeSE, l.Unit)), text(plusMinus(l.Intercept, l.InterceptSE, l.Unit)),
@@ -25,10 +26,13 @@ func (v view) trendsTable() table {
 // averagesTable shows ratios averaged over points, and whether that is allowed.
 func (v view) averagesTable() table {
 	t := table{ID: "averages", Title: "Ratios averaged over points", Keys: 1,
-		Note: "I2: share of the spread over points that is not noise (above 50 % no single number stands for all points); " +
+		Note: "I2: share of the spread over points that is not noise (above 50 % no single number stands for all " +
+			"points); " +
 			"prediction: 95 % interval for a new point",
-		Columns: []column{words("ratio"), words("metric"), numbers("points"), numbers("arithmetic"), numbers("geometric"), numbers("harmonic"),
-			numbers("of sums"), numbers("I2"), numbers("random-effects mean"), numbers("prediction"), words("one number?")}}
+		Columns: []column{words("ratio"), words("metric"), numbers("points"), numbers("arithmetic"),
+			numbers("geometric"), numbers("harmonic"),
+			numbers("of sums"), numbers("I2"), numbers("random-effects mean"), numbers("prediction"),
+			words("one number?")}}
 	for _, a := range v.Averages {
 		verdict := toned("no", toneWarn)
 		if a.Homogeneous {
@@ -39,7 +43,8 @@ func (v view) averagesTable() table {
 			i2 = figure.Percent(*a.I2)
 		}
 		t.add(text(a.Variant+" / "+a.Baseline), text(a.Metric), text(fmt.Sprint(len(a.Points))),
-			text(single(a.Arithmetic).times()), text(single(a.Geometric).times()), text(single(a.Harmonic).times()), text(single(a.OfSums).times()),
+			text(single(a.Arithmetic).times()), text(single(a.Geometric).times()), text(single(a.Harmonic).times()),
+			text(single(a.OfSums).times()),
 			text(i2), rung(a.Mean), text(span(a.PredictionLow, a.PredictionHigh)), verdict)
 	}
 	return t
@@ -48,7 +53,8 @@ func (v view) averagesTable() table {
 // claimsTable shows every claim with its verdict, published beside measured.
 func (v view) claimsTable() table {
 	t := table{ID: "claims", Title: "Claims", Keys: 1,
-		Note:    fmt.Sprintf("measured with its %s interval; the study's own number beside it", setting(v.Confidence)),
+		Note: fmt.Sprintf("measured with its %s interval; the study's own number beside it",
+			setting(v.Confidence)),
 		Columns: []column{words("verdict"), numbers("published"), numbers("measured"), prose("claim, and why")}}
 	for _, c := range v.Claims {
 		published := absent
@@ -60,7 +66,8 @@ func (v view) claimsTable() table {
 			claim += " (" + clean(c.Source) + ")"
 		}
 		claim += " - " + clean(c.Reason)
-		t.add(toned(c.Standing(), claimTone(c.Verdict)), text(published), text(measured(c.Measured, c.Low, c.High)), text(claim))
+		t.add(toned(c.Standing(), claimTone(c.Verdict)), text(published), text(measured(c.Measured, c.Low, c.High)),
+			text(claim))
 	}
 	return t
 }
@@ -90,7 +97,8 @@ func measured(value, low, high *float64) string {
 // publishedTable shows the study's figures beside what was measured here.
 func (v view) publishedTable() table {
 	t := table{ID: "published", Title: "Published figures", Keys: 1,
-		Note: "as printed, what recomputation says of it, and the same quantity measured here (scale " + plainNumber(v.Scale) +
+		Note: "as printed, what recomputation says of it, and the same quantity measured here (scale " +
+			plainNumber(v.Scale) +
 			"); per " + clean(v.Operation) + " where scales differ",
 		Columns: []column{words("source"), prose("figure"), numbers("published"), numbers("measured"),
 			numbers("per " + v.Operation + ", study / here"), words("status"), prose("recomputed, note")}}

@@ -43,8 +43,10 @@ func (v view) loadTables(full bool) []table {
 
 // heldTable shows which of the offered rates each variant held, and why it did not.
 func (v view) heldTable() table {
-	t := table{ID: "held", Title: "Rates held", Keys: 2, Note: "begun in time and answered rightly, in every trial",
-		Columns: []column{words("variant"), numbers("offered"), words("held"), numbers("begun"), numbers("not right")}}
+	t := table{ID: "held", Title: "Rates held", Keys: 2,
+		Note: "begun in time and answered rightly, in every trial",
+		Columns: []column{words("variant"), numbers("offered"), words("held"), numbers("begun"),
+			numbers("not right")}}
 	if v.Objective != "" {
 		t.Note = "begun in time, and " + v.Objective + ", in every trial"
 	}
@@ -55,13 +57,15 @@ func (v view) heldTable() table {
 		held := toned(fmt.Sprintf("in all %d trials", r.Trials), toneGood)
 		if r.Trials == 0 {
 			held = toned("not known", toneMuted)
-			t.add(text(r.Variant), text(ratePerSecond(r.Rate)), held, toned(absent, toneMuted), toned(absent, toneMuted))
+			t.add(text(r.Variant), text(ratePerSecond(r.Rate)), held, toned(absent, toneMuted),
+				toned(absent, toneMuted))
 			continue
 		}
 		if r.Held < r.Trials {
 			held = toned(fmt.Sprintf("missed in %d of %d trials", r.Trials-r.Held, r.Trials), toneWarn)
 		}
-		t.add(text(r.Variant), text(ratePerSecond(r.Rate)), held, text(figure.Percent(r.Begun)), text(figure.Percent(r.Wrong)))
+		t.add(text(r.Variant), text(ratePerSecond(r.Rate)), held, text(figure.Percent(r.Begun)),
+			text(figure.Percent(r.Wrong)))
 	}
 	return t
 }
@@ -81,7 +85,10 @@ func (v view) curveTable(m lab.Metric) table {
 	t := table{ID: "curve-" + m.Name, Title: "Over the offered rate: " + m.Title, Keys: 2,
 		Note:    fmt.Sprintf("medians over trials; *: the rate was not held; n=%d blocks", v.Blocks),
 		Columns: []column{words("point"), numbers("offered")}}
-	shown := slices.DeleteFunc(v.variants(), func(x lab.Variant) bool { _, ok := v.curve(m.Name, x.Name); return !ok })
+	shown := slices.DeleteFunc(v.variants(), func(x lab.Variant) bool {
+		_, ok := v.curve(m.Name, x.Name)
+		return !ok
+	})
 	for _, x := range shown {
 		t.Columns = append(t.Columns, numbers(x.Name))
 	}
@@ -122,7 +129,8 @@ func (v view) spectrumTable(quantity, point string) table {
 		title += " (uncorrected)"
 	}
 	t := table{ID: "spectrum-" + quantity + "-" + point, Title: title + " at " + v.at(point), Keys: 1,
-		Note: fmt.Sprintf("at most so long for so many of all; medians over trials at each share; n=%d blocks", v.Blocks), Columns: []column{words("variant")}}
+		Note: fmt.Sprintf("at most so long for so many of all; medians over trials at each share; n=%d blocks",
+			v.Blocks), Columns: []column{words("variant")}}
 	for _, share := range spectrumShares() {
 		t.Columns = append(t.Columns, numbers(setting(share)))
 	}
@@ -161,8 +169,10 @@ func (v view) waterfallTable(i int, w lab.Waterfall) table {
 	if named(w) {
 		turning = "variants"
 	}
-	t := table{ID: fmt.Sprintf("way-%d", i), Title: fmt.Sprintf("%s to %s: %s at %s", w.From, w.To, v.metric(w.Metric).Title, v.at(w.Point.Name)), Keys: 2,
-		Note:    "each step: variant / the one before it, by block; so far: the product of the steps; " + v.sample(),
+	t := table{ID: fmt.Sprintf("way-%d", i), Title: fmt.Sprintf("%s to %s: %s at %s", w.From, w.To,
+		v.metric(w.Metric).Title, v.at(w.Point.Name)), Keys: 2,
+		Note: "each step: variant / the one before it, by block; so far: the product of the steps; " +
+			v.sample(),
 		Columns: []column{words(turning), prose("change"), numbers("step"), words("verdict"), numbers("so far")}}
 	product := 1.0
 	for _, s := range w.Steps {
@@ -171,10 +181,12 @@ func (v view) waterfallTable(i int, w lab.Waterfall) table {
 		if s.Name != "" {
 			what, change = s.Name, s.Turned()
 		}
-		t.add(text(what), text(change), text(ofRatio(s.Ratio).times()), toned(string(s.Verdict), verdictTone(s.Verdict)), text(single(product).times()))
+		t.add(text(what), text(change), text(ofRatio(s.Ratio).times()),
+			toned(string(s.Verdict), verdictTone(s.Verdict)), text(single(product).times()))
 	}
 	if len(w.Steps) > 0 {
-		t.add(text("whole way"), text(w.From+" -> "+w.To), text(ofRatio(w.Whole).times()), toned(string(w.Verdict), verdictTone(w.Verdict)), text(single(product).times()))
+		t.add(text("whole way"), text(w.From+" -> "+w.To), text(ofRatio(w.Whole).times()),
+			toned(string(w.Verdict), verdictTone(w.Verdict)), text(single(product).times()))
 	}
 	return t
 }
@@ -194,15 +206,18 @@ func verdictTone(verdict lab.ComparisonVerdict) tone {
 // interactionTable shows the knobs that were turned in two orders.
 func (v view) interactionTable() table {
 	t := table{ID: "interactions", Title: "Does the order of the steps matter?", Keys: 2,
-		Note:    "a knob's ratio on the way shown, on the other way, and one over the other by block; " + v.sample(),
-		Columns: []column{words("metric"), words("knob"), numbers("this way"), numbers("other way"), numbers("one / other"), words("matters"), prose("in words")}}
+		Note: "a knob's ratio on the way shown, on the other way, and one over the other by block; " +
+			v.sample(),
+		Columns: []column{words("metric"), words("knob"), numbers("this way"), numbers("other way"),
+			numbers("one / other"), words("matters"), prose("in words")}}
 	for _, w := range v.Waterfalls {
 		for _, i := range w.Interactions {
 			matters := toned("no", toneMuted)
 			if i.Matters {
 				matters = toned("yes", toneWarn)
 			}
-			t.add(text(spaced(w.Metric)), text(i.Knob), text(ofRatio(i.First).times()), text(ofRatio(i.Second).times()), text(ofRatio(i.OfRatios).times()), matters, text(i.Words))
+			t.add(text(spaced(w.Metric)), text(i.Knob), text(ofRatio(i.First).times()),
+				text(ofRatio(i.Second).times()), text(ofRatio(i.OfRatios).times()), matters, text(i.Words))
 		}
 	}
 	return t
@@ -213,19 +228,22 @@ func compareReach(a, b float64) int { return cmp.Compare(math.Abs(math.Log(a)), 
 
 // kinds are those of segments in the order in which they are shown.
 func kinds() []lab.SegmentKind {
-	return []lab.SegmentKind{lab.SegmentBusiness, lab.SegmentEncoding, lab.SegmentTransport, lab.SegmentQueueing, lab.SegmentDatabase, lab.SegmentBroker}
+	return []lab.SegmentKind{lab.SegmentBusiness, lab.SegmentEncoding, lab.SegmentTransport, lab.SegmentQueueing,
+		lab.SegmentDatabase, lab.SegmentBroker}
 }
 
 // kindsTable adds up the paths of a point by kind.
 func (v view) kindsTable(at string) table {
-	t := table{ID: "kinds", Title: "Where the time of " + article(v.Operation) + " goes at " + v.at(at), Keys: 2, Note: "seconds on the critical path by kind, and their share of it",
+	t := table{ID: "kinds", Title: "Where the time of " + article(v.Operation) + " goes at " + v.at(at), Keys: 2,
+		Note:    "seconds on the critical path by kind, and their share of it",
 		Columns: []column{words("variant"), words("path"), numbers("whole")}}
 	for _, kind := range kinds() {
 		t.Columns = append(t.Columns, numbers(string(kind)))
 	}
 	for _, x := range v.variants() {
 		for _, p := range v.paths(x.Name, at) {
-			row, sums := []cell{text(x.Name), text(v.shareWords(p.Share)), text(single(p.Seconds).quantity("s"))}, kindSums(p)
+			row, sums := []cell{text(x.Name), text(v.shareWords(p.Share)), text(single(p.Seconds).quantity("s"))},
+				kindSums(p)
 			for _, kind := range kinds() {
 				row = append(row, partCell(sums[kind], p.Seconds))
 			}
@@ -250,11 +268,14 @@ func (v view) pathTables(at string) []table {
 		if p.Point.Name != at || v.struckOut(p.Variant) || v.isTwin(p.Variant) {
 			continue
 		}
-		t := table{ID: fmt.Sprintf("path-%d", i), Title: fmt.Sprintf("Path of %s, %s (%s, trial %d)", p.Variant, v.shareWords(p.Share), p.Operation, p.Trial), Keys: 1,
-			Note:    fmt.Sprintf("from the intended start to the final state, at %s; chosen from %d traced %ss", v.at(at), p.Sampled, v.Operation),
+		t := table{ID: fmt.Sprintf("path-%d", i), Title: fmt.Sprintf("Path of %s, %s (%s, trial %d)", p.Variant,
+			v.shareWords(p.Share), p.Operation, p.Trial), Keys: 1,
+			Note: fmt.Sprintf("from the intended start to the final state, at %s; chosen from %d traced %ss",
+				v.at(at), p.Sampled, v.Operation),
 			Columns: []column{words("unit"), words("kind"), words("what"), numbers("begins"), numbers("takes")}}
 		for _, s := range p.Segments {
-			t.add(text(s.Unit), text(string(s.Kind)), text(s.Name), text(single(s.Start).quantity("s")), partCell(s.Seconds, p.Seconds))
+			t.add(text(s.Unit), text(string(s.Kind)), text(s.Name), text(single(s.Start).quantity("s")),
+				partCell(s.Seconds, p.Seconds))
 		}
 		tables = append(tables, t)
 	}
@@ -263,8 +284,10 @@ func (v view) pathTables(at string) []table {
 
 // usageTable shows what each unit used at a point, and the network where that is known.
 func (v view) usageTable(at string) table {
-	t := table{ID: "usage-" + at, Title: "CPU and memory by unit at " + v.at(at), Keys: 2, Note: fmt.Sprintf("medians over trials, n=%d blocks; the generator is in no sum", v.Blocks),
-		Columns: []column{words("variant"), words("unit"), numbers("CPU per " + v.Operation), numbers("share of one processor"), numbers("peak memory")}}
+	t := table{ID: "usage-" + at, Title: "CPU and memory by unit at " + v.at(at), Keys: 2,
+		Note: fmt.Sprintf("medians over trials, n=%d blocks; the generator is in no sum", v.Blocks),
+		Columns: []column{words("variant"), words("unit"), numbers("CPU per " + v.Operation),
+			numbers("share of one processor"), numbers("peak memory")}}
 	if v.foreign() {
 		t.Title = "Who costs what: CPU and memory by process at " + v.at(at)
 	}
@@ -287,7 +310,8 @@ func (v view) usageTable(at string) table {
 			if u.Role != lab.RoleGenerator {
 				tone = toneNone
 				sum.CPUPerOperation, sum.CPUShare = sum.CPUPerOperation+u.CPUPerOperation, sum.CPUShare+u.CPUShare
-				sum.PeakMemory, sum.NetworkPerOperation = sum.PeakMemory+u.PeakMemory, sum.NetworkPerOperation+u.NetworkPerOperation
+				sum.PeakMemory, sum.NetworkPerOperation = sum.PeakMemory+u.PeakMemory,
+					sum.NetworkPerOperation+u.NetworkPerOperation
 			}
 			row(x.Name, u.Role, u, tone)
 		}
@@ -306,7 +330,8 @@ func usageCells(variant, unit string, u lab.RoleUsage, tone tone) []cell {
 		}
 		return toned(words, tone)
 	}
-	return []cell{text(variant), toned(unit, tone), shown(u.CPUPerOperation, single(u.CPUPerOperation).quantity("s")),
+	return []cell{text(variant), toned(unit, tone),
+		shown(u.CPUPerOperation, single(u.CPUPerOperation).quantity("s")),
 		shown(u.CPUShare, figure.Percent(u.CPUShare)), shown(u.PeakMemory, single(u.PeakMemory).quantity("B")),
 		shown(u.NetworkPerOperation, single(u.NetworkPerOperation).quantity("B"))}
 }
@@ -326,7 +351,8 @@ func (v view) otherUsages(shown string) []table {
 // stand side by side: CPU by unit, and all that the system has counted per operation.
 func (v view) costTable() table {
 	at := v.sideBySide()
-	t := table{ID: "per-operation", Title: fmt.Sprintf("What one %s costs at %s", v.Operation, v.at(at)), Keys: 1, Columns: []column{words("cost")},
+	t := table{ID: "per-operation", Title: fmt.Sprintf("What one %s costs at %s", v.Operation, v.at(at)),
+		Keys: 1, Columns: []column{words("cost")},
 		Note: "CPU by unit: medians over trials; all else: means with intervals; " + v.sample()}
 	counts := slices.DeleteFunc(slices.Clone(v.Metrics), func(m lab.Metric) bool {
 		return m.Per != lab.PerOperation || m.Source != lab.FromSystem || m.Kind != lab.KindCount

@@ -11,13 +11,15 @@ import (
 
 // sample says how many trials stand behind the cells of a table.
 func (v view) sample() string {
-	return fmt.Sprintf("n=%d blocks, %s intervals, scale %s", v.Blocks, setting(v.Confidence), plainNumber(v.Scale))
+	return fmt.Sprintf("n=%d blocks, %s intervals, scale %s", v.Blocks, setting(v.Confidence),
+		plainNumber(v.Scale))
 }
 
 // rawTable lists every valid trial of the headline metric (the study's Table 1).
 func (v view) rawTable() table {
 	m := v.headline()
-	t := table{ID: "raw", Title: "Raw values: " + m.Title, Keys: 2, Note: "one value per valid trial, in block order; scale " + plainNumber(v.Scale),
+	t := table{ID: "raw", Title: "Raw values: " + m.Title, Keys: 2,
+		Note:    "one value per valid trial, in block order; scale " + plainNumber(v.Scale),
 		Columns: []column{words("point"), words("variant"), numbers("n"), words("unit"), prose("values")}}
 	for _, p := range v.Points {
 		for _, x := range v.variants() {
@@ -44,7 +46,9 @@ func values(r lab.Result, factor float64) string {
 
 // byPoint lays a figure out as one row per point and one column per variant.
 // Variants and points without a figure are left out.
-func (v view) byPoint(t table, variants []lab.Variant, figure func(variant, point string) (cell, bool)) table {
+func (v view) byPoint(
+	t table, variants []lab.Variant, figure func(variant, point string) (cell, bool),
+) table {
 	t.Columns, t.Keys = []column{words("point"), words("levels")}, 1
 	kept := slices.DeleteFunc(slices.Clone(variants), func(x lab.Variant) bool {
 		return !slices.ContainsFunc(v.Points, func(p lab.Point) bool { _, ok := figure(x.Name, p.Name); return ok })
@@ -104,8 +108,9 @@ func (v view) meansTable(metric string) table {
 // baseline (the study's Table 3).
 func (v view) pairsTable() table {
 	m := v.headline()
-	t := table{ID: "pairs", Title: "Ratio between variants: " + m.Title, Keys: 1, Columns: []column{words("point")},
-		Note: "first / second, geometric mean over blocks; " + v.sample()}
+	t := table{ID: "pairs", Title: "Ratio between variants: " + m.Title, Keys: 1,
+		Columns: []column{words("point")},
+		Note:    "first / second, geometric mean over blocks; " + v.sample()}
 	pairs := v.pairs()
 	for _, p := range pairs {
 		t.Columns = append(t.Columns, numbers(p.variant+" / "+p.baseline))
@@ -161,8 +166,10 @@ const widestMatrix = 8
 // matrixTable shows every variant against every metric at the reference point.
 func (v view) matrixTable() table {
 	at := v.reference()
-	t := table{ID: "matrix", Title: "Verdicts at " + clean(v.at(at)), Keys: 1, Columns: []column{words("variant")},
-		Note: fmt.Sprintf("variant / %s (base); ~ equivalent within the margin (%s, or a bias), ? undecided, x broke a rule of its system; %s",
+	t := table{ID: "matrix", Title: "Verdicts at " + clean(v.at(at)), Keys: 1,
+		Columns: []column{words("variant")},
+		Note: fmt.Sprintf("variant / %s (base); ~ equivalent within the margin (%s, or a bias), ? undecided, x "+
+			"broke a rule of its system; %s",
 			clean(v.Baseline), setting(v.Margin), v.sample())}
 	metrics := v.matrixMetrics(at)
 	for _, m := range metrics {
@@ -207,9 +214,12 @@ func (v view) matrixMetrics(at string) []lab.Metric {
 
 // ladderTable shows what one operation costs in every variant, cheapest first.
 func (v view) ladderTable() table {
-	t := table{ID: "ladder", Title: fmt.Sprintf("Ladder: cost of one %s at %s", clean(v.Operation), clean(v.reference())), Keys: 1,
-		Columns: []column{words("variant"), numbers("CPU"), numbers("wall"), numbers("CPU to base"), numbers("CPU to next cheaper"), prose("what it is")},
-		Note:    fmt.Sprintf("means per %s over all units; base: %s; %s", clean(v.Operation), clean(v.Baseline), v.sample())}
+	t := table{ID: "ladder", Title: fmt.Sprintf("Ladder: cost of one %s at %s", clean(v.Operation),
+		clean(v.reference())), Keys: 1,
+		Columns: []column{words("variant"), numbers("CPU"), numbers("wall"), numbers("CPU to base"),
+			numbers("CPU to next cheaper"), prose("what it is")},
+		Note: fmt.Sprintf("means per %s over all units; base: %s; %s", clean(v.Operation), clean(v.Baseline),
+			v.sample())}
 	before := ""
 	for _, r := range v.Ladder {
 		cpu, wall := single(r.CPU).quantity("s"), single(r.Elapsed).quantity("s")

@@ -15,7 +15,8 @@ import (
 func (v view) operationsTable(at string) table {
 	t := table{ID: "operations-" + at, Title: "Times and errors by operation at " + v.at(at), Keys: 2,
 		Note: fmt.Sprintf("response times: medians over trials, n=%d blocks; errors: of all trials", v.Blocks),
-		Columns: []column{words("operation"), words("variant"), numbers("median"), numbers("p99"), numbers("longest"),
+		Columns: []column{words("operation"), words("variant"), numbers("median"), numbers("p99"),
+			numbers("longest"),
 			numbers("sent"), numbers("not right"), prose("errors")}}
 	var names []string
 	for _, o := range v.Operations {

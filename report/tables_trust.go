@@ -14,28 +14,34 @@ import (
 
 // trustTables are what lets a reader judge how far to believe the numbers.
 func (v view) trustTables() []table {
-	return filled(v.designTable(), v.noiseTable(), v.steadinessTable(), v.warmUpTable(), v.invalidTable(), v.auditTable(), v.conditionsTable(), v.environmentTable())
+	return filled(v.designTable(), v.noiseTable(), v.steadinessTable(), v.warmUpTable(), v.invalidTable(),
+		v.auditTable(), v.conditionsTable(), v.environmentTable())
 }
 
 // designTable says how the experiment was played.
 func (v view) designTable() table {
 	t := table{ID: "design", Title: "Design", Keys: 1, Columns: []column{words("what"), prose("value")}}
-	t.add(text("blocks"), text(fmt.Sprintf("%d, every variant and point once per block, in random order", v.Blocks)))
+	t.add(text("blocks"), text(fmt.Sprintf("%d, every variant and point once per block, in random order",
+		v.Blocks)))
 	t.add(text("seed"), text(fmt.Sprint(v.Seed)))
-	t.add(text("profile, scale"), text(fmt.Sprintf("%s, %s of the study's work per trial", v.Profile, plainNumber(v.Scale))))
+	t.add(text("profile, scale"), text(fmt.Sprintf("%s, %s of the study's work per trial", v.Profile,
+		plainNumber(v.Scale))))
 	t.add(text("intervals"), text(setting(v.Confidence)+", trials are the sample"))
 	t.add(text("margin"), text(setting(v.Margin)+": smaller differences do not matter"))
 	spared := ""
 	if v.Trials.Spared > 0 {
 		spared = fmt.Sprintf("%d of them not needed or out of time, ", v.Trials.Spared)
 	}
-	t.add(text("trials"), text(fmt.Sprintf("%d planned, %s%d counted, %s struck out", v.Trials.Planned, spared, v.Trials.Valid, counted(len(v.Trials.Invalid), "attempt"))))
+	t.add(text("trials"), text(fmt.Sprintf("%d planned, %s%d counted, %s struck out", v.Trials.Planned, spared,
+		v.Trials.Valid, counted(len(v.Trials.Invalid), "attempt"))))
 	return t
 }
 
 // noiseTable shows the A/A comparison: a variant against its own twin.
 func (v view) noiseTable() table {
-	t := table{ID: "noise", Title: "A variant against itself", Keys: 1, Note: "twin / original, the widest interval over all points (A/A); where it is found to exclude 1, the margin is what that bias reaches",
+	t := table{ID: "noise", Title: "A variant against itself", Keys: 1,
+		Note: "twin / original, the widest interval over all points (A/A); where it is found to exclude 1, " +
+			"the margin is what that bias reaches",
 		Columns: []column{words("metric"), numbers("twin / original"), numbers("blocks"), numbers("widest margin")}}
 	for _, name := range v.noiseMetrics() {
 		r := v.NoiseFloor[name]
@@ -51,8 +57,10 @@ func (v view) noiseTable() table {
 // steadinessTable shows how the trials went on that were not steady, or too short to tell.
 func (v view) steadinessTable() table {
 	t := table{ID: "steadiness", Title: "Trials that were not steady", Keys: 2,
-		Note:    "a trial is followed second by second; where its level changes by more than the margin, what is measured depends on how long it lasts",
-		Columns: []column{words("variant"), words("point"), words("followed"), prose("what was found"), numbers("second / first half"), prose("trials")}}
+		Note: "a trial is followed second by second; where its level changes by more than the margin, what is " +
+			"measured depends on how long it lasts",
+		Columns: []column{words("variant"), words("point"), words("followed"), prose("what was found"),
+			numbers("second / first half"), prose("trials")}}
 	for _, s := range v.Steadiness {
 		if s.Steady || v.struckOut(s.Variant) {
 			continue
@@ -61,7 +69,8 @@ func (v view) steadinessTable() table {
 		if s.Halves != nil {
 			halves = ofRatio(*s.Halves).times()
 		}
-		t.add(text(s.Variant), text(s.Point.Name), text(s.Quantity), toned(s.Words, toneWarn), text(halves), text(coursesText(s.Courses)))
+		t.add(text(s.Variant), text(s.Point.Name), text(s.Quantity), toned(s.Words, toneWarn), text(halves),
+			text(coursesText(s.Courses)))
 	}
 	return t
 }
@@ -70,8 +79,10 @@ func (v view) steadinessTable() table {
 // compiles as it runs, that is a result.
 func (v view) warmUpTable() table {
 	t := table{ID: "warm-up", Title: "Warm-up until the load was steady", Keys: 2,
-		Note:    "medians over trials; changed by: the slowest level over the fastest, of the rate of right answers or of the median response time",
-		Columns: []column{words("variant"), words("point"), numbers("steady"), numbers("after"), numbers("longest"), numbers("changed by"), prose("how it went")}}
+		Note: "medians over trials; changed by: the slowest level over the fastest, of the rate of right " +
+			"answers or of the median response time",
+		Columns: []column{words("variant"), words("point"), numbers("steady"), numbers("after"), numbers("longest"),
+			numbers("changed by"), prose("how it went")}}
 	for _, w := range v.WarmUps {
 		if v.struckOut(w.Variant) {
 			continue
@@ -80,7 +91,8 @@ func (v view) warmUpTable() table {
 		if 2*w.Steady <= w.Trials {
 			steady = toned(fmt.Sprintf("%d of %d", w.Steady, w.Trials), toneWarn)
 		}
-		t.add(text(w.Variant), text(w.Point.Name), steady, text(figure.Quantity(w.Seconds, nil, nil, "s")), text(figure.Quantity(w.Longest, nil, nil, "s")),
+		t.add(text(w.Variant), text(w.Point.Name), steady, text(figure.Quantity(w.Seconds, nil, nil, "s")),
+			text(figure.Quantity(w.Longest, nil, nil, "s")),
 			text(single(w.Factor).times()), text(coursesText(w.Courses)))
 	}
 	return t
@@ -114,18 +126,22 @@ func (v view) invalidTable() table {
 	t := table{ID: "invalid", Title: "Attempts that did not count", Keys: 1,
 		Columns: []column{numbers("trial"), numbers("attempt"), words("variant"), words("point"), prose("why")}}
 	for _, i := range v.Trials.Invalid {
-		t.add(text(fmt.Sprint(i.Trial)), text(fmt.Sprint(i.Attempt)), text(i.Variant), text(i.Point), text(i.Reason))
+		t.add(text(fmt.Sprint(i.Trial)), text(fmt.Sprint(i.Attempt)), text(i.Variant), text(i.Point),
+			text(i.Reason))
 	}
 	return t
 }
 
 // auditTable shows the checks of every variant over all its trials.
 func (v view) auditTable() table {
-	t := table{ID: "audit", Title: "Audit", Keys: 1, Note: "the same rules for every variant; counts added over trials, figures are medians",
-		Columns: []column{words("variant"), words("verdict"), numbers("trials"), prose("counts, figures, problems")}}
+	t := table{ID: "audit", Title: "Audit", Keys: 1,
+		Note: "the same rules for every variant; counts added over trials, figures are medians",
+		Columns: []column{words("variant"), words("verdict"), numbers("trials"),
+			prose("counts, figures, problems")}}
 	for _, name := range slices.Sorted(maps.Keys(v.Audit)) {
 		sum := v.Audit[name]
-		t.add(text(name), toned(string(sum.Verdict), auditTone(sum.Verdict)), text(fmt.Sprint(sum.Trials)), text(auditWords(sum)))
+		t.add(text(name), toned(string(sum.Verdict), auditTone(sum.Verdict)), text(fmt.Sprint(sum.Trials)),
+			text(auditWords(sum)))
 	}
 	return t
 }
@@ -157,19 +173,26 @@ func auditWords(sum lab.AuditSum) string {
 // conditionsTable shows how the host fared and what metering cost.
 func (v view) conditionsTable() table {
 	c := v.Conditions
-	t := table{ID: "conditions", Title: "Conditions of the host", Keys: 1, Columns: []column{words("what"), numbers("value"), prose("meaning")}}
-	t.add(text("calibration"), text(single(c.CalibrationMedian).quantity("s")), toned("median time of a fixed computation", toneMuted))
-	t.add(text("calibration spread"), text(figure.Percent(c.CalibrationSpread)), toned("(slowest - fastest) / median", toneMuted))
-	t.add(text("steal, most"), text(figure.Percent(c.MaxStealShare)), toned("of all processors, withheld by the hypervisor", toneMuted))
-	t.add(text("others, median"), text(figure.Percent(c.MedianOthersShare)), toned("of all processors, used by other processes", toneMuted))
-	t.add(text("meter, median"), text(figure.Percent(c.MeterShareMedian)), toned("of one core, used by metering itself", toneMuted))
+	t := table{ID: "conditions", Title: "Conditions of the host", Keys: 1,
+		Columns: []column{words("what"), numbers("value"), prose("meaning")}}
+	t.add(text("calibration"), text(single(c.CalibrationMedian).quantity("s")),
+		toned("median time of a fixed computation", toneMuted))
+	t.add(text("calibration spread"), text(figure.Percent(c.CalibrationSpread)),
+		toned("(slowest - fastest) / median", toneMuted))
+	t.add(text("steal, most"), text(figure.Percent(c.MaxStealShare)),
+		toned("of all processors, withheld by the hypervisor", toneMuted))
+	t.add(text("others, median"), text(figure.Percent(c.MedianOthersShare)),
+		toned("of all processors, used by other processes", toneMuted))
+	t.add(text("meter, median"), text(figure.Percent(c.MeterShareMedian)),
+		toned("of one core, used by metering itself", toneMuted))
 	t.add(text("meter, most"), text(figure.Percent(c.MeterShareMax)), toned("of one core", toneMuted))
 	return t
 }
 
 // environmentTable shows what the host is, and what could not be had and why.
 func (v view) environmentTable() table {
-	t := table{ID: "environment", Title: "Environment", Keys: 1, Columns: []column{words("fact"), prose("value")}}
+	t := table{ID: "environment", Title: "Environment", Keys: 1,
+		Columns: []column{words("fact"), prose("value")}}
 	for _, name := range slices.Sorted(maps.Keys(v.Environment)) {
 		t.add(text(name), factCell(v.Environment[name]))
 	}

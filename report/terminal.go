@@ -62,7 +62,8 @@ func Terminal(w io.Writer, a lab.Analysis, o Options) error {
 // ratios, averages, trend lines, cost per operation.
 func (v view) fullTables() []table {
 	m := v.headline().Name
-	tables := []table{v.rawTable(), v.meansTable(m), v.pairsTable(), v.ratiosTable(m), v.averagesTable(), v.trendsTable()}
+	tables := []table{v.rawTable(), v.meansTable(m), v.pairsTable(), v.ratiosTable(m), v.averagesTable(),
+		v.trendsTable()}
 	for _, cost := range v.costMetrics() {
 		tables = append(tables, v.meansTable(cost))
 	}
@@ -83,11 +84,13 @@ func (v view) costMetrics() []string {
 
 // doubtfulTable keeps the published figures that recomputation did not confirm.
 func (v view) doubtfulTable() table {
-	t := table{ID: "doubtful", Title: "Published figures that their own data do not confirm", Keys: 1, Columns: []column{
-		words("status"), numbers("published"), numbers("recomputed"), prose("what, where, and why")}}
+	t := table{ID: "doubtful", Title: "Published figures that their own data do not confirm", Keys: 1,
+		Columns: []column{
+			words("status"), numbers("published"), numbers("recomputed"), prose("what, where, and why")}}
 	for _, f := range v.Published {
 		if badStatus(f.Status) {
-			t.add(toned(f.Status, toneBad), text(plainNumber(f.Value)+" "+unitWord(f.Unit)), text(optional(f.Recomputed)), text(figureName(f)+" ("+f.Source+") - "+f.Note))
+			t.add(toned(f.Status, toneBad), text(plainNumber(f.Value)+" "+unitWord(f.Unit)),
+				text(optional(f.Recomputed)), text(figureName(f)+" ("+f.Source+") - "+f.Note))
 		}
 	}
 	return t
@@ -148,8 +151,10 @@ func (p *printer) title(s string) {
 // head names the study and the sample that all numbers come from.
 func (p *printer) head(v view) {
 	p.paragraph("", clean(v.Study)+": "+clean(v.Title), "1")
-	p.paragraph("", fmt.Sprintf("profile %s, scale %s, %s, %d of %d trials counted, %s intervals, margin %s, seed %d",
-		clean(v.Profile), plainNumber(v.Scale), counted(v.Blocks, "block"), v.Trials.Valid, v.played(), setting(v.Confidence), setting(v.Margin), v.Seed), "2")
+	p.paragraph("",
+		fmt.Sprintf("profile %s, scale %s, %s, %d of %d trials counted, %s intervals, margin %s, seed %d",
+			clean(v.Profile), plainNumber(v.Scale), counted(v.Blocks, "block"), v.Trials.Valid, v.played(),
+			setting(v.Confidence), setting(v.Margin), v.Seed), "2")
 }
 
 // summary writes what was found in plain words and one picture, how sure that is, and what was not tested.
@@ -252,10 +257,13 @@ func (v view) trustSentences() []string {
 		rules = "not every variant kept the rules of the system: see the audit"
 	}
 	return []string{
-		fmt.Sprintf("%d of %d planned trials counted; %s struck out", v.Trials.Valid, v.played(), counted(len(v.Trials.Invalid), "attempt")),
+		fmt.Sprintf("%d of %d planned trials counted; %s struck out", v.Trials.Valid, v.played(),
+			counted(len(v.Trials.Invalid), "attempt")),
 		rules,
-		fmt.Sprintf("host: a fixed computation spread %s, steal at most %s, other processes %s of all processors (median)",
+		fmt.Sprintf("host: a fixed computation spread %s, steal at most %s, other processes %s of all processors "+
+			"(median)",
 			figure.Percent(c.CalibrationSpread), figure.Percent(c.MaxStealShare), figure.Percent(c.MedianOthersShare)),
-		fmt.Sprintf("the meter used %s of one core (median), at most %s", figure.Percent(c.MeterShareMedian), figure.Percent(c.MeterShareMax)),
+		fmt.Sprintf("the meter used %s of one core (median), at most %s", figure.Percent(c.MeterShareMedian),
+			figure.Percent(c.MeterShareMax)),
 	}
 }

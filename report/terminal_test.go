@@ -115,7 +115,8 @@ func (failing) Write([]byte) (int, error) { return 0, errDisk }
 func TestWriteErrorsComeBack(t *testing.T) {
 	a := fixture(t, "three-variants.json")
 	for name, err := range map[string]error{
-		"terminal": Terminal(failing{}, a, Options{}), "json": JSON(failing{}, a), "csv": CSV(failing{}, a), "html": HTML(failing{}, a),
+		"terminal": Terminal(failing{}, a, Options{}), "json": JSON(failing{}, a), "csv": CSV(failing{}, a),
+		"html": HTML(failing{}, a),
 	} {
 		if !errors.Is(err, errDisk) {
 			t.Errorf("%s: error %v, want one that wraps %v", name, err, errDisk)

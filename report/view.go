@@ -25,7 +25,8 @@ type view struct {
 
 // newView indexes an analysis. The ladder is shown from the cheapest rung up.
 func newView(a lab.Analysis) view {
-	a.Ladder = slices.SortedStableFunc(slices.Values(a.Ladder), func(x, y lab.Rung) int { return cmp.Compare(x.CPU, y.CPU) })
+	a.Ladder = slices.SortedStableFunc(slices.Values(a.Ladder),
+		func(x, y lab.Rung) int { return cmp.Compare(x.CPU, y.CPU) })
 	v := view{a, make(map[place]lab.Result), make(map[against]lab.Comparison)}
 	for _, r := range a.Results {
 		v.results[place{r.Metric, r.Variant, r.Point.Name}] = r
@@ -108,7 +109,10 @@ func (v view) ratios(metric, variant string) []lab.Comparison {
 
 // swept returns the challengers that were compared at two points or more.
 func (v view) swept(metric string) []lab.Variant {
-	return slices.DeleteFunc(v.challengers(), func(x lab.Variant) bool { return len(v.ratios(metric, x.Name)) < 2 })
+	return slices.DeleteFunc(v.challengers(), func(x lab.Variant) bool {
+		return len(v.ratios(metric, x.Name)) <
+			2
+	})
 }
 
 // pair is two variants compared with each other, neither being the baseline.
@@ -131,7 +135,10 @@ func (v view) pairs() []pair {
 // system under load, at the first where it was compared, such as that of a search.
 func (v view) comparedAt(metric, at string) (string, bool) {
 	compared := func(point string) bool {
-		return slices.ContainsFunc(v.challengers(), func(x lab.Variant) bool { _, ok := v.ratio(metric, x.Name, point); return ok })
+		return slices.ContainsFunc(v.challengers(), func(x lab.Variant) bool {
+			_, ok := v.ratio(metric, x.Name, point)
+			return ok
+		})
 	}
 	if compared(at) || len(v.Curves) == 0 {
 		return at, compared(at)

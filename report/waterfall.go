@@ -22,7 +22,8 @@ func (v view) explained(all bool) []lab.Waterfall {
 	if !all {
 		metrics = metrics[:min(mostExplained, len(metrics))]
 	}
-	return slices.DeleteFunc(slices.Clone(v.Waterfalls), func(w lab.Waterfall) bool { return !slices.Contains(metrics, w.Metric) })
+	return slices.DeleteFunc(slices.Clone(v.Waterfalls),
+		func(w lab.Waterfall) bool { return !slices.Contains(metrics, w.Metric) })
 }
 
 // stepsTable shows the steps of the way against the metrics, and what they come to.
@@ -32,8 +33,10 @@ func (v view) stepsTable(all bool) table {
 		return table{}
 	}
 	way := shown[0]
-	t := table{ID: "steps", Title: fmt.Sprintf("From %s to %s, %s", way.From, way.To, v.pace()), Keys: 1, Columns: []column{prose("step")},
-		Note: fmt.Sprintf("each step: its variant / the one before it, by block; the last row is their product; ~ equivalent within the margin (%s, or a bias), ? undecided; %s%s",
+	t := table{ID: "steps", Title: fmt.Sprintf("From %s to %s, %s", way.From, way.To, v.pace()), Keys: 1,
+		Columns: []column{prose("step")},
+		Note: fmt.Sprintf("each step: its variant / the one before it, by block; the last row is their product; "+
+			"~ equivalent within the margin (%s, or a bias), ? undecided; %s%s",
 			setting(v.Margin), v.sample(), alongWith(way))}
 	several := slices.ContainsFunc(shown, func(w lab.Waterfall) bool { return w.Point.Name != way.Point.Name })
 	if !several {
@@ -85,7 +88,8 @@ func (v view) pace() string {
 // limitOfSteps says what the bars of the way do not tell.
 func (v view) limitOfSteps() string {
 	if slices.ContainsFunc(v.Waterfalls, named) {
-		return "A step turns several knobs at once where its two variants differ in several: the bar is the price of all of them together. The table lists them; cleave explain turns one at a time."
+		return "A step turns several knobs at once where its two variants differ in several: the bar is the " +
+			"price of all of them together. The table lists them; cleave explain turns one at a time."
 	}
 	return "Where a knob's effect depends on the order of the steps, no bar is its own price: the table says so."
 }

@@ -14,10 +14,12 @@ func way(metric, point string, ratios [3]float64, verdict lab.ComparisonVerdict)
 		return lab.Ratio{Ratio: r, Low: &low, High: &high, N: 8}
 	}
 	return lab.Waterfall{
-		Metric: metric, Point: lab.Point{Name: point}, From: "monolith", To: "sync", Whole: of(ratios[2]), Verdict: lab.Slower,
+		Metric: metric, Point: lab.Point{Name: point}, From: "monolith", To: "sync", Whole: of(ratios[2]),
+		Verdict: lab.Slower,
 		Steps: []lab.Step{
 			{Knob: "data", Change: "shared -> databases", Variant: "b", Ratio: of(ratios[0]), Verdict: verdict},
-			{Knob: "placement", Change: "together -> apart", With: "binding http", Variant: "sync", Ratio: of(ratios[1]), Verdict: lab.Undecided},
+			{Knob: "placement", Change: "together -> apart", With: "binding http", Variant: "sync",
+				Ratio: of(ratios[1]), Verdict: lab.Undecided},
 		},
 	}
 }
@@ -28,10 +30,12 @@ func explanation(ways ...lab.Waterfall) view {
 
 func TestStepsStandAgainstMetrics(t *testing.T) {
 	p := printer{}
-	p.table(explanation(way("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Equivalent), way("peak_memory", "calm", [3]float64{2, 1, 2}, lab.Slower)).stepsTable(false))
+	p.table(explanation(way("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Equivalent),
+		way("peak_memory", "calm", [3]float64{2, 1, 2}, lab.Slower)).stepsTable(false))
 	got := p.b.String()
 	for _, want := range []string{
-		"From monolith to sync, one knob at a time, at calm", "with\n  placement together -> apart comes binding http",
+		"From monolith to sync, one knob at a time, at calm",
+		"with\n  placement together -> apart comes binding http",
 		"step                            cpu per operation           peak memory\n",
 		"data shared -> databases     ~ 1.00x [0.90, 1.10]    2.00x [1.80, 2.20]\n",
 		"placement together -> apart  ? 3.00x [2.70, 3.30]  ? 1.00x [0.90, 1.10]\n",
@@ -46,18 +50,22 @@ func TestStepsStandAgainstMetrics(t *testing.T) {
 // TestStretchesStandBeforeTheWhole: what tuning wins back has a row of its own.
 func TestStretchesStandBeforeTheWhole(t *testing.T) {
 	w := way("cpu_per_operation", "calm", [3]float64{3, 0.5, 1.5}, lab.Slower)
-	w.Stretches = []lab.Stretch{{From: "monolith", To: "b", Ratio: w.Steps[0].Ratio, Verdict: lab.Slower}, {From: "b", To: "sync", Ratio: w.Steps[1].Ratio, Verdict: lab.Faster}}
+	w.Stretches = []lab.Stretch{{From: "monolith", To: "b", Ratio: w.Steps[0].Ratio, Verdict: lab.Slower},
+		{From: "b", To: "sync", Ratio: w.Steps[1].Ratio, Verdict: lab.Faster}}
 	p := printer{}
 	p.table(explanation(w).stepsTable(false))
-	want := "monolith -> b                     3.00x [2.70, 3.30]\n  b -> sync                      0.500x [0.450, 0.550]\n  monolith -> sync                  1.50x [1.35, 1.65]\n"
+	want := "monolith -> b                     3.00x [2.70, 3.30]\n  b -> sync                      0.500x " +
+		"[0.450, 0.550]\n  monolith -> sync                  1.50x [1.35, 1.65]\n"
 	if got := p.b.String(); !strings.Contains(got, want) {
 		t.Errorf("%q is missing in\n%s", want, got)
 	}
 }
 
 func TestStepsSayWhereWhenPointsDiffer(t *testing.T) {
-	table := explanation(way("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Slower), way("capacity", "capacity", [3]float64{1, 3, 3}, lab.Slower)).stepsTable(false)
-	if names := []string{table.Columns[1].Name, table.Columns[2].Name}; names[0] != "cpu per operation at calm" || names[1] != "capacity" || strings.Contains(table.Title, "calm") {
+	table := explanation(way("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Slower),
+		way("capacity", "capacity", [3]float64{1, 3, 3}, lab.Slower)).stepsTable(false)
+	if names := []string{table.Columns[1].Name, table.Columns[2].Name}; names[0] !=
+		"cpu per operation at calm" || names[1] != "capacity" || strings.Contains(table.Title, "calm") {
 		t.Errorf("%q under %q", names, table.Title)
 	}
 }
@@ -65,7 +73,8 @@ func TestStepsSayWhereWhenPointsDiffer(t *testing.T) {
 func TestAllMetricsOnlyOnRequest(t *testing.T) {
 	var ways []lab.Waterfall
 	for _, metric := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-		ways = append(ways, way(metric, "calm", [3]float64{1, 1, 1}, lab.Slower), way(metric, "busy", [3]float64{1, 1, 1}, lab.Slower))
+		ways = append(ways, way(metric, "calm", [3]float64{1, 1, 1}, lab.Slower),
+			way(metric, "busy", [3]float64{1, 1, 1}, lab.Slower))
 	}
 	v := explanation(ways...)
 	if few, all := len(v.stepsTable(false).Columns), len(v.stepsTable(true).Columns); few != 13 || all != 15 {
@@ -81,23 +90,28 @@ func namedWay() lab.Waterfall {
 	w := way("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Slower)
 	w.Steps = w.Steps[:1]
 	w.Steps[0].Name, w.Steps[0].With = "monolith -> sync", "binding http"
-	w.Steps[0].Changes = []lab.KnobChange{{Knob: "data", From: "shared", To: "databases"}, {Knob: "placement", From: "together", To: "apart"}}
+	w.Steps[0].Changes = []lab.KnobChange{{Knob: "data", From: "shared", To: "databases"},
+		{Knob: "placement", From: "together", To: "apart"}}
 	return w
 }
 
 func TestStepsBetweenVariantsListAllTheyTurn(t *testing.T) {
 	v := explanation(namedWay())
-	if turned := "data shared -> databases, placement together -> apart (with binding http)"; !strings.Contains(v.stepsTable(false).Note, "monolith -> sync: "+turned) ||
-		v.waterfallTable(0, v.Waterfalls[0]).Rows[0][1].Text != turned {
-		t.Errorf("%q and %+v, want both to say that the step turns %s", v.stepsTable(false).Note, v.waterfallTable(0, v.Waterfalls[0]).Rows[0], turned)
+	turned := "data shared -> databases, placement together -> apart (with binding http)"
+	note, first := v.stepsTable(false).Note, v.waterfallTable(0, v.Waterfalls[0]).Rows[0]
+	if !strings.Contains(note, "monolith -> sync: "+turned) || first[1].Text != turned {
+		t.Errorf("%q and %+v, want both to say that the step turns %s", note, first, turned)
 	}
 	s := v.waterfallSection()
-	for what, text := range map[string]string{"title": v.stepsTable(false).Title, "caption": s.Caption, "how to read it": s.HowTo} {
-		if said := strings.ToLower(text); strings.HasPrefix(said, "one knob") || strings.Contains(said, ", one knob at a time") || !strings.Contains(said, "variant") {
+	for what, text := range map[string]string{"title": v.stepsTable(false).Title, "caption": s.Caption,
+		"how to read it": s.HowTo} {
+		if said := strings.ToLower(text); strings.HasPrefix(said, "one knob") ||
+			strings.Contains(said, ", one knob at a time") || !strings.Contains(said, "variant") {
 			t.Errorf("%s: %q, want it to be about variants", what, text)
 		}
 	}
-	if want := "the largest step is monolith -> sync, 1"; !strings.Contains(s.Finding, want) || !strings.Contains(s.HowTo, "cleave explain") {
+	if want := "the largest step is monolith -> sync, 1"; !strings.Contains(s.Finding, want) ||
+		!strings.Contains(s.HowTo, "cleave explain") {
 		t.Errorf("finding %q, how to read it %q", s.Finding, s.HowTo)
 	}
 }
@@ -115,10 +129,12 @@ func TestClaimsComeBeforeTheSteps(t *testing.T) {
 	}
 }
 
-// TestTheLargestStepIsOneThatIsDecided: of a step whose interval reaches from 0.3 to 50 nobody knows that it is large.
+// TestTheLargestStepIsOneThatIsDecided: of a step whose interval reaches from 0.3 to 50 nobody knows that it
+// is large.
 func TestTheLargestStepIsOneThatIsDecided(t *testing.T) {
 	w := lab.Waterfall{From: "a", To: "b", Whole: lab.Ratio{Ratio: 8}, Steps: []lab.Step{
-		{Knob: "data", Ratio: lab.Ratio{Ratio: 4}, Verdict: lab.Undecided}, {Knob: "placement", Ratio: lab.Ratio{Ratio: 2}, Verdict: lab.Slower}}}
+		{Knob: "data", Ratio: lab.Ratio{Ratio: 4}, Verdict: lab.Undecided},
+		{Knob: "placement", Ratio: lab.Ratio{Ratio: 2}, Verdict: lab.Slower}}}
 	if words := wayWords(w); !strings.Contains(words, "the largest step is placement") {
 		t.Errorf("%q", words)
 	}

@@ -160,7 +160,8 @@ func checkReadiness(layout lab.Layout) error {
 			program = filepath.Join(spec.Dir, program)
 		}
 		if _, err := exec.LookPath(program); err != nil {
-			problems = append(problems, fmt.Errorf("find the command that tells when unit %s can be used: %w", spec.Name, err))
+			problems = append(problems, fmt.Errorf("find the command that tells when unit %s can be used: %w",
+				spec.Name, err))
 		}
 	}
 	return errors.Join(problems...)
@@ -172,11 +173,13 @@ const maxUnixPath = 107
 // checkSockets says whether Unix sockets in the directories of trials have paths that
 // the kernel takes.
 func (e *experiment) checkSockets(layout lab.Layout) error {
-	longest := len(e.directory(len(e.plan.Trials), 1+e.plan.Study.Design.MaxRepeats)) + len("/") + layout.SocketName
+	longest := len(e.directory(len(e.plan.Trials), 1+e.plan.Study.Design.MaxRepeats)) + len("/") +
+		layout.SocketName
 	if layout.SocketName == 0 || longest <= maxUnixPath {
 		return nil
 	}
-	return fmt.Errorf("unix sockets below %s would have paths of %d bytes, and the kernel takes %d: have a folder with a shorter path used: TMPDIR=/that/folder",
+	return fmt.Errorf("unix sockets below %s would have paths of %d bytes, and the kernel takes %d: have a "+
+		"folder with a shorter path used: TMPDIR=/that/folder",
 		e.Scratch, longest, maxUnixPath)
 }
 
@@ -256,7 +259,9 @@ func (e *experiment) playUntilValid(ctx context.Context, planned lab.PlannedTria
 
 // attempt plays a trial once. Its error ends the experiment; what only spoils
 // the trial stands in the record.
-func (e *experiment) attempt(ctx context.Context, planned lab.PlannedTrial, number int) (lab.Trial, map[string]string, error) {
+func (e *experiment) attempt(
+	ctx context.Context, planned lab.PlannedTrial, number int,
+) (lab.Trial, map[string]string, error) {
 	setting, err := e.setting(planned)
 	if err != nil {
 		return lab.Trial{}, nil, err
@@ -266,9 +271,11 @@ func (e *experiment) attempt(ctx context.Context, planned lab.PlannedTrial, numb
 		return lab.Trial{}, nil, fmt.Errorf("make the trial's directory: %w", err)
 	}
 	trial := lab.Trial{
-		Schema: lab.TrialSchema, Number: planned.Number, Attempt: number, Block: planned.Block, Variant: planned.Variant,
-		Point: setting.point, Seed: planned.Seed, Profiled: planned.Profiled, Started: time.Now().UTC(), Operations: setting.layout.Operations,
-		Metered: lab.Metered{Roles: map[string]lab.Usage{}}, Audit: lab.Audit{Verdict: lab.AuditUnknown},
+		Schema: lab.TrialSchema, Number: planned.Number, Attempt: number, Block: planned.Block,
+		Variant: planned.Variant,
+		Point:   setting.point, Seed: planned.Seed, Profiled: planned.Profiled, Started: time.Now().UTC(),
+		Operations: setting.layout.Operations,
+		Metered:    lab.Metered{Roles: map[string]lab.Usage{}}, Audit: lab.Audit{Verdict: lab.AuditUnknown},
 	}
 	watch := newStopwatch()
 	observation, err := e.Host.Observe()
@@ -326,7 +333,8 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 	if times := e.lengths[planned.Point]; times > 1 {
 		longer, can := system.(lab.Lengthenable)
 		if !can {
-			return setting{}, errors.New("design.lengthen: the load of this system lasts as long as its study says: leave it out")
+			return setting{},
+				errors.New("design.lengthen: the load of this system lasts as long as its study says: leave it out")
 		}
 		system = longer.Lengthened(times)
 	}

@@ -38,7 +38,8 @@ type rooms struct {
 func (r *rooms) Describe() lab.SystemInfo { return lab.SystemInfo{Name: "stand-in"} }
 
 func (r *rooms) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
-	return lab.Layout{Lead: v.Name + " at " + p.Name, Operations: 100, SocketName: r.socket, Units: []lab.UnitSpec{{Name: "one"}}}, nil
+	return lab.Layout{Lead: v.Name + " at " + p.Name, Operations: 100, SocketName: r.socket,
+		Units: []lab.UnitSpec{{Name: "one"}}}, nil
 }
 
 func (r *rooms) Audit(v lab.Variant, _ lab.Point, _ []lab.UnitReport) lab.Audit {
@@ -57,7 +58,8 @@ func (r *rooms) Deploy(_ context.Context, layout lab.Layout, dir string) (lab.De
 	if len(r.played) == r.cancelAt {
 		r.cancel()
 	}
-	return &deployment{rooms: r, layout: layout, dir: dir, attempt: len(r.played), failed: make(chan struct{})}, nil
+	return &deployment{rooms: r, layout: layout, dir: dir, attempt: len(r.played), failed: make(chan struct{})},
+		nil
 }
 
 func (r *rooms) Watch(context.Context, []lab.Unit) (lab.Metering, error) { return metering{}, nil }
@@ -109,7 +111,8 @@ func (r *rooms) verdicts() (verdicts []string)        { return verdictsOf(r.save
 func conductorOf(t *testing.T, r *rooms) Conductor {
 	t.Helper()
 	return Conductor{
-		System: r, Deployers: map[string]lab.Deployer{"process": r}, Meter: r, Host: r, Store: r, Progress: r, Scratch: t.TempDir(),
+		System: r, Deployers: map[string]lab.Deployer{"process": r}, Meter: r, Host: r, Store: r, Progress: r,
+		Scratch: t.TempDir(),
 	}
 }
 
@@ -135,7 +138,8 @@ func plan(trials int) lab.Plan {
 		},
 	}}
 	for i := range trials {
-		p.Trials = append(p.Trials, lab.PlannedTrial{Number: i + 1, Block: 1, Variant: []string{"a", "b"}[i%2], Point: "s1"})
+		p.Trials = append(p.Trials, lab.PlannedTrial{Number: i + 1, Block: 1, Variant: []string{"a", "b"}[i%2],
+			Point: "s1"})
 	}
 	return p
 }
@@ -150,7 +154,8 @@ func TestPlayFollowsThePlan(t *testing.T) {
 		t.Errorf("played %v, want %v", r.played, want)
 	}
 	trial := r.saved[0]
-	if !trial.Valid || trial.ElapsedSeconds != 2 || trial.Operations != 100 || trial.Metered.Total.CPUSeconds != 3 || trial.Units != 1 {
+	if !trial.Valid || trial.ElapsedSeconds != 2 || trial.Operations != 100 ||
+		trial.Metered.Total.CPUSeconds != 3 || trial.Units != 1 {
 		t.Errorf("record %+v", trial)
 	}
 	left, err := os.ReadDir(c.Scratch)
@@ -197,8 +202,10 @@ func TestGatesStrikeOutDisturbedTrials(t *testing.T) {
 	got := r.verdicts()
 	for i, want := range map[int]string{
 		1: "2/1 the hypervisor withheld 2.0 % of the processors, the gate is 1.0 %",
-		7: "7/1 the host took +6.0 % time for a fixed computation against the median of 7 trials, the gate is 5.0 %",
-		8: "7/2 the host took -6.0 % time for a fixed computation against the median of 8 trials, the gate is 5.0 %",
+		7: "7/1 the host took +6.0 % time for a fixed computation " +
+			"against the median of 7 trials, the gate is 5.0 %",
+		8: "7/2 the host took -6.0 % time for a fixed computation " +
+			"against the median of 8 trials, the gate is 5.0 %",
 		9: "7/3 valid",
 	} {
 		if got[i] != want {
@@ -293,7 +300,8 @@ func TestWhatNoHostCanPlayIsAMistakeOfThePlan(t *testing.T) {
 	impossible := plan(1)
 	impossible.Trials[0].Point = "nowhere"
 	var refused *PlanError
-	if err := c.Preflight(impossible); !errors.As(err, &refused) || !strings.Contains(err.Error(), `no point "nowhere"`) {
+	if err := c.Preflight(impossible); !errors.As(err, &refused) ||
+		!strings.Contains(err.Error(), `no point "nowhere"`) {
 		t.Errorf("Preflight: %v, want a PlanError about the point", err)
 	}
 }
@@ -302,7 +310,8 @@ func TestPreflightFailureIsAMissingPart(t *testing.T) {
 	r := &rooms{preflight: errors.New("too few files")}
 	c := r.conductor(t)
 	var missing *MissingPartError
-	if err := c.Play(t.Context(), plan(4)); !errors.As(err, &missing) || strings.Count(err.Error(), "too few") != 2 {
+	if err := c.Play(t.Context(), plan(4)); !errors.As(err, &missing) ||
+		strings.Count(err.Error(), "too few") != 2 {
 		t.Errorf("Play: %v, want both variants named once", err)
 	}
 }
@@ -366,8 +375,11 @@ type measurer struct {
 	err    error
 }
 
-func (m *measurer) Measure(_ context.Context, _ lab.Variant, _ lab.Point, metered lab.Metered, _ lab.Leftover) (lab.Measured, error) {
-	return lab.Measured{Values: map[string]float64{"capacity": 100 * metered.Total.CPUSeconds}, Course: m.course}, m.err
+func (m *measurer) Measure(
+	_ context.Context, _ lab.Variant, _ lab.Point, metered lab.Metered, _ lab.Leftover,
+) (lab.Measured, error) {
+	return lab.Measured{Values: map[string]float64{"capacity": 100 * metered.Total.CPUSeconds},
+		Course: m.course}, m.err
 }
 
 // TestUseIsFollowedWhereTheLoadIs: a search plays many loads, and a job none.
@@ -429,7 +441,8 @@ func TestPathsThatAreTooLongForSocketsAreAMissingPart(t *testing.T) {
 		err := conductor.Preflight(plan(1))
 		var missing *MissingPartError
 		if errors.As(err, &missing) != c.want || c.want && !strings.Contains(err.Error(), "TMPDIR") {
-			t.Errorf("a folder of %d bytes and a socket of %d: %v, want it refused: %t", c.scratch, c.socket, err, c.want)
+			t.Errorf("a folder of %d bytes and a socket of %d: %v, want it refused: %t", c.scratch, c.socket, err,
+				c.want)
 		}
 	}
 }

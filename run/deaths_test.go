@@ -100,7 +100,8 @@ func TestTheEndOfAUnitIsToldByItsDeployer(t *testing.T) {
 	if err := c.Play(t.Context(), plan(1)); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"1/1 unit balancer ended by signal: killed", "1/2 meter: unit balancer has gone: os: process already finished"}
+	want := []string{"1/1 unit balancer ended by signal: killed",
+		"1/2 meter: unit balancer has gone: os: process already finished"}
 	if got := r.verdicts(); !slices.Equal(got, want) {
 		t.Errorf("records %q, want %q", got, want)
 	}

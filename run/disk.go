@@ -21,7 +21,8 @@ func fullDisk(dir string, err error) error {
 	case free >= fullBelow:
 		return err
 	case err == nil:
-		return fmt.Errorf("the disk that holds %s is full (%d bytes are free): make room, or have another used with TMPDIR", dir, free)
+		return fmt.Errorf("the disk that holds %s is full (%d bytes are free): make room, or have another used "+
+			"with TMPDIR", dir, free)
 	}
 	return fmt.Errorf("%w: %w", fullDisk(dir, nil), err)
 }

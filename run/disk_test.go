@@ -56,7 +56,8 @@ func TestADiskThatCannotBe(t *testing.T) {
 		change func(*world, *Conductor, *lab.Plan)
 		want   string
 	}{
-		"not deployed so": {func(_ *world, _ *Conductor, p *lab.Plan) { p.Study.Faults = nil }, "has no replicated disk: deploy with process"},
+		"not deployed so": {func(_ *world, _ *Conductor, p *lab.Plan) { p.Study.Faults = nil },
+			"has no replicated disk: deploy with process"},
 		"full": {func(w *world, c *Conductor, p *lab.Plan) {
 			c.Deployers["process"], p.Study.Faults = kept{w}, []lab.Fault{{Target: "database", Kind: lab.FaultFill}}
 		}, "a replicated disk, which cannot become full alone: have disk local"},
@@ -84,7 +85,8 @@ func TestABrickIsHarmedOnce(t *testing.T) {
 	for _, target := range targets(d, lab.Layout{Nodes: lab.Nodes([]string{name, "node-2"})}, nil) {
 		found = append(found, target.Name)
 	}
-	if slices.Sort(found); len(slices.Compact(slices.Clone(found))) != len(found) || !slices.Contains(found, "node-2") {
+	if slices.Sort(found); len(slices.Compact(slices.Clone(found))) != len(found) ||
+		!slices.Contains(found, "node-2") {
 		t.Errorf("targets %q", found)
 	}
 }

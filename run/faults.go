@@ -33,7 +33,8 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer 
 			continue // of nodes the injector knows it
 		}
 		if can := deployer.Faults(); slices.Contains(lab.FaultKinds(), f.Kind) && !slices.Contains(can, f.Kind) {
-			problems = append(problems, fmt.Errorf("fault %s of %q: the deployment %s cannot do it; it can: %v", f.Kind, f.Target, deployer.Name(), can))
+			problems = append(problems, fmt.Errorf("fault %s of %q: the deployment %s cannot do it; it can: %v",
+				f.Kind, f.Target, deployer.Name(), can))
 		}
 	}
 	for _, spec := range layout.Services {
@@ -41,8 +42,10 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer 
 		if permanent, is := c.Backings[spec.Kind].(lab.PermanentBacking); is && slices.ContainsFunc(faults, named) {
 			problems = append(problems, fmt.Errorf("fault of %q: %s", spec.Name, permanent.Permanent()))
 		}
-		if spec.Replicated && slices.ContainsFunc(faults, func(f lab.Fault) bool { return named(f) && f.Kind == lab.FaultFill }) {
-			problems = append(problems, fmt.Errorf("fault %s of %q: it keeps what it holds on a replicated disk, which cannot become full alone: have %s %s",
+		if spec.Replicated && slices.ContainsFunc(faults,
+			func(f lab.Fault) bool { return named(f) && f.Kind == lab.FaultFill }) {
+			problems = append(problems, fmt.Errorf("fault %s of %q: it keeps what it holds on a replicated disk, "+
+				"which cannot become full alone: have %s %s",
 				lab.FaultFill, spec.Name, lab.KnobDisk, lab.DiskLocal))
 		}
 	}
@@ -58,8 +61,12 @@ func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering
 	var all []lab.FaultTarget
 	for _, unit := range deployment.Units() {
 		if unit.Name != layout.Lead {
-			target := lab.FaultTarget{Name: unit.Name, Parts: &metered{Harmer: harmer, deployment: deployment, metering: metering}}
-			if i := slices.IndexFunc(layout.Units, func(spec lab.UnitSpec) bool { return spec.Name == unit.Name }); i >= 0 {
+			target := lab.FaultTarget{Name: unit.Name, Parts: &metered{Harmer: harmer, deployment: deployment,
+				metering: metering}}
+			if i := slices.IndexFunc(layout.Units, func(spec lab.UnitSpec) bool {
+				return spec.Name ==
+					unit.Name
+			}); i >= 0 {
 				target.Unit, target.Group = true, layout.Units[i].Group
 			}
 			all = append(all, target)
@@ -69,7 +76,8 @@ func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering
 		if slices.ContainsFunc(all, func(t lab.FaultTarget) bool { return t.Name == node.Name }) {
 			continue // it is metered as a unit
 		}
-		all = append(all, lab.FaultTarget{Name: node.Name, Parts: &metered{Harmer: harmer, deployment: deployment, metering: metering}})
+		all = append(all, lab.FaultTarget{Name: node.Name,
+			Parts: &metered{Harmer: harmer, deployment: deployment, metering: metering}})
 	}
 	return all
 }
@@ -96,7 +104,8 @@ func (m *metered) Harm(ctx context.Context, f lab.Fault) (string, error) {
 	m.ended = nil
 	placed, onNodes := m.deployment.(lab.Placed)
 	for _, unit := range m.deployment.Units() {
-		if (f.Kind.Ends() || f.Kind.Replaces()) && (unit.Name == f.Target || onNodes && placed.NodeOf(unit.Name) == f.Target) {
+		if (f.Kind.Ends() || f.Kind.Replaces()) && (unit.Name == f.Target ||
+			onNodes && placed.NodeOf(unit.Name) == f.Target) {
 			m.ended = append(m.ended, unit.Name)
 		}
 	}
@@ -162,7 +171,8 @@ func withFaults(audited lab.Audit, records []lab.FaultRecord) lab.Audit {
 		if audited.Verdict == lab.AuditValid {
 			audited.Verdict = lab.AuditUnknown
 		}
-		audited.Problems = append(audited.Problems, fmt.Sprintf("fault %s of %s did not take effect: %s", r.Kind, r.Target, r.Error))
+		audited.Problems = append(audited.Problems, fmt.Sprintf("fault %s of %s did not take effect: %s", r.Kind,
+			r.Target, r.Error))
 	}
 	return audited
 }

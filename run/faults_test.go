@@ -123,7 +123,8 @@ func TestFaultsAreDoneToUnitsAndServices(t *testing.T) {
 		t.Errorf("order %q, want %q", w.parts.log, want)
 	}
 	if trial := w.saved[0]; !trial.Valid || len(trial.Faults) != 2 || len(w.left) != 2 {
-		t.Errorf("valid %v (%s), faults %+v, the audit was told of %+v", trial.Valid, trial.Reason, trial.Faults, w.left)
+		t.Errorf("valid %v (%s), faults %+v, the audit was told of %+v", trial.Valid, trial.Reason, trial.Faults,
+			w.left)
 	}
 }
 
@@ -133,8 +134,10 @@ func TestFaultsThatSpoilATrial(t *testing.T) {
 		want   string
 	}{
 		"not started again": {func(w *world) { w.parts.stuck = "one" }, "fault kill of one: its port is taken"},
-		"without effect":    {func(w *world) { w.late = true }, "audit unknown: [fault kill of one did not take effect: the load was over"},
-		"in a failed trial": {func(w *world) { w.spoil = map[int]error{1: errors.New("unit two died")} }, "unit two died"},
+		"without effect": {func(w *world) { w.late = true },
+			"audit unknown: [fault kill of one did not take effect: the load was over"},
+		"in a failed trial": {func(w *world) { w.spoil = map[int]error{1: errors.New("unit two died")} },
+			"unit two died"},
 	} {
 		w, conductor, p := newWorld(t)
 		p.Study.Design.MaxRepeats = 0
@@ -144,7 +147,8 @@ func TestFaultsThatSpoilATrial(t *testing.T) {
 			continue
 		}
 		if trial := w.saved[0]; trial.Valid || !strings.HasPrefix(trial.Reason, c.want) || len(trial.Faults) != 2 {
-			t.Errorf("%s: valid %v, reason %q, faults %+v, want %q", name, trial.Valid, trial.Reason, trial.Faults, c.want)
+			t.Errorf("%s: valid %v, reason %q, faults %+v, want %q", name, trial.Valid, trial.Reason, trial.Faults,
+				c.want)
 		}
 	}
 }
@@ -164,7 +168,8 @@ func TestFaultsThatAreRefusedBeforeTheStart(t *testing.T) {
 		change func(*world, *Conductor)
 		want   string
 	}{
-		"no such target": {func(w *world, _ *Conductor) { w.refused = errors.New("there is no cellar") }, "a at s1: there is no cellar"},
+		"no such target": {func(w *world, _ *Conductor) { w.refused = errors.New("there is no cellar") },
+			"a at s1: there is no cellar"},
 		"embedded": {func(_ *world, c *Conductor) { c.Backings["mariadb"] = embedded{c.Backings["mariadb"]} },
 			`fault of "database": it is part of the units`},
 		"not here": {func(w *world, c *Conductor) { c.Deployers["process"] = unable{w} },
@@ -190,7 +195,8 @@ func TestADeploymentThatCannotKillSpoilsTheFault(t *testing.T) {
 	if err := c.Play(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	if trial := s.saved[0]; trial.Valid || !strings.Contains(trial.Reason, "what runs it can do no faults to it") {
+	if trial := s.saved[0]; trial.Valid || !strings.Contains(trial.Reason,
+		"what runs it can do no faults to it") {
 		t.Errorf("valid %v, reason %q", trial.Valid, trial.Reason)
 	}
 }
@@ -224,19 +230,24 @@ func (p *pauses) Suspend(unit string) error {
 
 // TestWhatAFaultEndsIsNotMetered: a unit, or all that are on a node and not the node.
 func TestWhatAFaultEndsIsNotMetered(t *testing.T) {
-	for target, want := range map[string][]string{"node-2": {"stock", "database"}, "front": {"front"}, "node-3": nil} {
-		o := onNodes{placed: placed{nodes: map[string]string{"front": "node-1", "stock": "node-2", "database": "node-2"}}}
+	for target, want := range map[string][]string{"node-2": {"stock", "database"}, "front": {"front"},
+		"node-3": nil} {
+		o := onNodes{placed: placed{nodes: map[string]string{"front": "node-1", "stock": "node-2",
+			"database": "node-2"}}}
 		var suspended pauses
 		m := metered{Harmer: o, deployment: o, metering: &suspended}
-		if _, err := m.Harm(t.Context(), lab.Fault{Kind: lab.FaultKill, Target: target}); err != nil || !slices.Equal(suspended.units, want) {
+		if _, err := m.Harm(t.Context(), lab.Fault{Kind: lab.FaultKill, Target: target}); err != nil ||
+			!slices.Equal(suspended.units, want) {
 			t.Errorf("kill:%s ends %v (%v), want %v", target, suspended.units, err, want)
 		}
 		if len(suspended.resumed) > 0 {
 			t.Errorf("kill:%s: %v are metered before they are there again", target, suspended.resumed)
 		}
 		suspended = pauses{}
-		if _, err := m.Harm(t.Context(), lab.Fault{Kind: lab.FaultDrain, Target: target}); err != nil || !slices.Equal(suspended.resumed, want) {
-			t.Errorf("drain:%s: %v are metered again (%v), want %v: they are elsewhere", target, suspended.resumed, err, want)
+		if _, err := m.Harm(t.Context(), lab.Fault{Kind: lab.FaultDrain, Target: target}); err != nil ||
+			!slices.Equal(suspended.resumed, want) {
+			t.Errorf("drain:%s: %v are metered again (%v), want %v: they are elsewhere", target, suspended.resumed,
+				err, want)
 		}
 	}
 }

@@ -116,7 +116,9 @@ func (j Job) withAccounts(used lab.Metered, begun time.Time) lab.Metered {
 
 // withArrivals does something while it notes the replicas that the platform adds, and has the
 // meter follow them.
-func (j Job) withArrivals(ctx context.Context, metering lab.Metering, begun time.Time, played *Played, do func(context.Context) error) error {
+func (j Job) withArrivals(
+	ctx context.Context, metering lab.Metering, begun time.Time, played *Played, do func(context.Context) error,
+) error {
 	scaled, is := j.Deployment.(lab.Autoscaled)
 	if !is {
 		return do(ctx)
@@ -128,7 +130,8 @@ func (j Job) withArrivals(ctx context.Context, metering lab.Metering, begun time
 			if err := metering.Resume(a.Unit); err != nil {
 				return fmt.Errorf("meter: %w", err)
 			}
-			played.Arrivals = append(played.Arrivals, lab.Arrival{Unit: a.Name, Asked: a.Asked.Sub(begun).Seconds(), Ready: a.Ready.Sub(begun).Seconds()})
+			played.Arrivals = append(played.Arrivals, lab.Arrival{Unit: a.Name, Asked: a.Asked.Sub(begun).Seconds(),
+				Ready: a.Ready.Sub(begun).Seconds()})
 			return nil
 		})
 	}()

@@ -26,7 +26,8 @@ func nodesOf(units []lab.UnitUsage, deployment lab.Deployment) map[string]lab.No
 			nodes = map[string]lab.NodeUsage{}
 		}
 		sum := nodes[node]
-		sum.Units, sum.CPUSeconds, sum.MeanMemoryBytes = sum.Units+1, sum.CPUSeconds+u.CPUSeconds, sum.MeanMemoryBytes+u.MeanMemoryBytes
+		sum.Units, sum.CPUSeconds, sum.MeanMemoryBytes = sum.Units+1, sum.CPUSeconds+u.CPUSeconds,
+			sum.MeanMemoryBytes+u.MeanMemoryBytes
 		nodes[node] = sum
 	}
 	for node := range untold {

@@ -33,7 +33,8 @@ func TestPartsOfALayout(t *testing.T) {
 			{Name: "shop-1", Role: "shop", Peers: []string{"shop-2"}},
 			{Name: "shop-2", Role: "shop", Peers: []string{"shop-1"}},
 			{Name: "balancer", Role: "balancer", Foreign: true, Peers: []string{"shop-1", "shop-2"}},
-			{Name: "generator", Role: "generator", Peers: []string{"shop-1"}, Uses: []lab.Use{{To: "balancer", How: "requests"}}},
+			{Name: "generator", Role: "generator", Peers: []string{"shop-1"},
+				Uses: []lab.Use{{To: "balancer", How: "requests"}}},
 		},
 	}
 	got := Services{"database": server{}, "documents": files{}}.parts(layout,
@@ -48,7 +49,8 @@ func TestPartsOfALayout(t *testing.T) {
 	want := []lab.Part{
 		{Name: "shop", Units: 2, Node: "front, back", Links: []lab.Link{
 			{To: "shop"}, {To: "database", Traffic: map[string]float64{"statements": 5}}, {To: "documents"}}},
-		{Name: "balancer", Units: 1, Links: []lab.Link{{To: "shop"}, {To: "documents", Traffic: map[string]float64{"calls": 1}}}},
+		{Name: "balancer", Units: 1, Links: []lab.Link{{To: "shop"},
+			{To: "documents", Traffic: map[string]float64{"calls": 1}}}},
 		{Name: "generator", Units: 1, Links: []lab.Link{{To: "balancer", How: "requests"}}},
 		{Name: "database", Units: 1, Service: "mariadb", Node: "front"},
 		{Name: "documents", Service: "sqlite", Embedded: true},

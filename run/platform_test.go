@@ -47,7 +47,8 @@ func (m oneMeter) Mark() error {
 func (oneMeter) Suspend(string) error  { return nil }
 func (oneMeter) Resume(lab.Unit) error { return nil }
 func (m oneMeter) Stop() (lab.Metered, error) {
-	return lab.Metered{Total: lab.Usage{CPUSeconds: 1}, OwnShare: 0.002, Sources: map[string]string{"Docker": "of " + m.name}}, nil
+	return lab.Metered{Total: lab.Usage{CPUSeconds: 1}, OwnShare: 0.002,
+		Sources: map[string]string{"Docker": "of " + m.name}}, nil
 }
 
 // TestThePlatformIsMeteredAtTheMarksOfTheUnits: around theirs, so that reading it is in no
@@ -61,11 +62,14 @@ func TestThePlatformIsMeteredAtTheMarksOfTheUnits(t *testing.T) {
 		metered bool
 		why     string
 	}{
-		"daemons":         {hosted{daemons: dockerd}, nil, []string{"dockerd", "one", "one", "dockerd"}, true, ""},
-		"daemons that go": {hosted{daemons: dockerd}, errors.New("it has gone"), []string{"dockerd", "one", "one", "dockerd"}, false, "it has gone"},
-		"gone before":     {hosted{daemons: []lab.Unit{{Name: "gone"}}}, nil, []string{"one", "one"}, false, "unit gone has gone"},
-		"somebody else's": {hosted{why: "it is the user's"}, nil, []string{"one", "one"}, false, "it is the user's"},
-		"no platform":     {hosted{}, nil, []string{"one", "one"}, false, ""},
+		"daemons": {hosted{daemons: dockerd}, nil, []string{"dockerd", "one", "one", "dockerd"}, true, ""},
+		"daemons that go": {hosted{daemons: dockerd}, errors.New("it has gone"),
+			[]string{"dockerd", "one", "one", "dockerd"}, false, "it has gone"},
+		"gone before": {hosted{daemons: []lab.Unit{{Name: "gone"}}}, nil, []string{"one", "one"}, false,
+			"unit gone has gone"},
+		"somebody else's": {hosted{why: "it is the user's"}, nil, []string{"one", "one"}, false,
+			"it is the user's"},
+		"no platform": {hosted{}, nil, []string{"one", "one"}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var marked []string

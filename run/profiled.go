@@ -67,7 +67,9 @@ func (w *watched) close(threads []lab.ThreadUse) {
 
 // layers ends the units, which leave their profiles then, and divides the CPU time of the
 // job.
-func (e *experiment) layers(ctx context.Context, s setting, deployment lab.Deployment, w watched, trial *lab.Trial) (err error) {
+func (e *experiment) layers(
+	ctx context.Context, s setting, deployment lab.Deployment, w watched, trial *lab.Trial,
+) (err error) {
 	if ender, can := deployment.(lab.Ender); can {
 		if err := ender.EndForeign(ctx); err != nil {
 			return fmt.Errorf("end the units to have their profiles: %w", err)

@@ -28,7 +28,9 @@ func (r *profilingRooms) Instrument(layout lab.Layout) lab.Layout {
 	return layout
 }
 
-func (r *profilingRooms) Layers(layout lab.Layout, about lab.Profiling, seen lab.ProfiledWindow) ([]lab.RoleLayers, error) {
+func (r *profilingRooms) Layers(
+	layout lab.Layout, about lab.Profiling, seen lab.ProfiledWindow,
+) ([]lab.RoleLayers, error) {
 	r.seen, r.ended = append(r.seen, seen), append(r.ended, r.stopped == len(r.played))
 	return []lab.RoleLayers{{Role: layout.Units[0].Name, Runtime: about.Own[0], Samples: 1}}, r.broken
 }
@@ -55,13 +57,16 @@ func TestProfiledTrialsAreInstrumentedAndRead(t *testing.T) {
 		t.Errorf("played %q, want %q", r.played, want)
 	}
 	timed, profiled := r.saved[0], r.saved[1]
-	if timed.Profiled || len(timed.Layers) > 0 || !profiled.Profiled || !reflect.DeepEqual(profiled.Layers, []lab.RoleLayers{{Role: "one", Runtime: "own", Samples: 1}}) {
-		t.Errorf("records: timed %t %v, profiled %t %v", timed.Profiled, timed.Layers, profiled.Profiled, profiled.Layers)
+	if timed.Profiled || len(timed.Layers) > 0 || !profiled.Profiled ||
+		!reflect.DeepEqual(profiled.Layers, []lab.RoleLayers{{Role: "one", Runtime: "own", Samples: 1}}) {
+		t.Errorf("records: timed %t %v, profiled %t %v", timed.Profiled, timed.Layers, profiled.Profiled,
+			profiled.Layers)
 	}
 	if len(r.seen) != 1 || r.ended[0] {
 		t.Fatalf("%d profiles were read, after the end: %v", len(r.seen), r.ended)
 	}
-	if w := r.seen[0]; w.Threads[0].UserSeconds != 2 || w.Metered.Total.CPUSeconds != 3 || w.Ended.Before(w.Began) || w.Dir == "" {
+	if w := r.seen[0]; w.Threads[0].UserSeconds != 2 || w.Metered.Total.CPUSeconds != 3 ||
+		w.Ended.Before(w.Began) || w.Dir == "" {
 		t.Errorf("the window was %+v", w)
 	}
 }
@@ -74,7 +79,8 @@ func TestAProfileThatCannotBeReadSpoilsTheTrial(t *testing.T) {
 	if err := c.Play(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"1/1 the profile 7.jfr of unit one: it is empty"}; !reflect.DeepEqual(r.verdicts(), want) {
+	if want := []string{"1/1 the profile 7.jfr of unit one: it is empty"}; !reflect.DeepEqual(r.verdicts(),
+		want) {
 		t.Errorf("records %q, want %q", r.verdicts(), want)
 	}
 }
@@ -121,7 +127,8 @@ func TestWhatLooksFromOutsideEndsWithTheLoad(t *testing.T) {
 			if o.ends != c.ends || c.ends > 0 && c.broken == nil && len(o.threads) == 0 {
 				t.Errorf("it was ended %d times, with the threads %v", o.ends, o.threads)
 			}
-			if c.broken == nil && (len(played.profile.seen.Programs) != c.programs || played.profile.seen.Unsampled != c.unsampled) {
+			if c.broken == nil && (len(played.profile.seen.Programs) != c.programs ||
+				played.profile.seen.Unsampled != c.unsampled) {
 				t.Errorf("seen: %+v", played.profile.seen)
 			}
 		})
@@ -159,10 +166,12 @@ func TestUnitsThatDoNotEndHaveNoProfile(t *testing.T) {
 	e := experiment{Conductor: &c}
 	s := setting{layout: lab.Layout{Units: []lab.UnitSpec{{Name: "one"}}}}
 	stuck := errors.New("unit one does not end")
-	if err := e.layers(t.Context(), s, endingDeployment{err: stuck}, watched{}, &lab.Trial{}); !errors.Is(err, stuck) || len(r.seen) > 0 {
+	if err := e.layers(t.Context(), s, endingDeployment{err: stuck}, watched{}, &lab.Trial{}); !errors.Is(err,
+		stuck) || len(r.seen) > 0 {
 		t.Errorf("error %v, %d profiles read; want %v and none", err, len(r.seen), stuck)
 	}
-	if err := e.layers(t.Context(), s, endingDeployment{}, watched{}, &lab.Trial{}); err != nil || len(r.seen) != 1 {
+	if err := e.layers(t.Context(), s, endingDeployment{}, watched{}, &lab.Trial{}); err != nil ||
+		len(r.seen) != 1 {
 		t.Errorf("error %v, %d profiles read; want one", err, len(r.seen))
 	}
 }

@@ -47,7 +47,8 @@ func TestAFailureEndsTheRest(t *testing.T) {
 	time.AfterFunc(20*time.Millisecond, func() { fail(failed) })
 	r := &rooms{}
 	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Rest: time.Minute}, {Name: "other"}}}
-	_, err := Job{Deployment: &deployment{rooms: r, failed: make(chan struct{})}, Meter: r, Layout: layout}.Play(ctx)
+	_, err := Job{Deployment: &deployment{rooms: r, failed: make(chan struct{})}, Meter: r,
+		Layout: layout}.Play(ctx)
 	if !errors.Is(err, failed) {
 		t.Errorf("ended with %v, want %v", err, failed)
 	}

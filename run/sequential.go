@@ -25,7 +25,8 @@ type looks struct {
 // looks begins to look; its time runs from now.
 func (e *experiment) looks() *looks {
 	within := time.Duration(e.plan.Study.Design.Within * float64(time.Second))
-	return &looks{experiment: e, began: time.Now(), within: within, known: map[string]string{}, goesOn: func(lab.PlannedTrial) bool { return true }}
+	return &looks{experiment: e, began: time.Now(), within: within, known: map[string]string{},
+		goesOn: func(lab.PlannedTrial) bool { return true }}
 }
 
 // needed reports whether a trial is to be played: every one of an ordinary design.
@@ -87,7 +88,8 @@ func (l *looks) look(block int) error {
 func (l *looks) lengthen(lengths map[string]float64) {
 	for _, point := range slices.Sorted(maps.Keys(lengths)) {
 		if times := lengths[point]; times > max(1, l.lengths[point]) {
-			l.Progress.Note(fmt.Sprintf("not steady at %s: from block %d on load and warm-up last %g times as long as planned, and shorter trials there do not count", point, l.block, times))
+			l.Progress.Note(fmt.Sprintf("not steady at %s: from block %d on load and warm-up last %g times as long "+
+				"as planned, and shorter trials there do not count", point, l.block, times))
 		}
 	}
 	l.lengths = lengths
@@ -138,11 +140,13 @@ func (l *looks) ask(before []lab.Trial) {
 	}
 	if l.within > 0 {
 		if next := l.reckon(open, before); time.Since(l.began)+next > l.within {
-			l.end(fmt.Sprintf("Block %d would take about %v, more than is left of %v (--resume goes on)", block, next.Round(time.Second), l.within))
+			l.end(fmt.Sprintf("Block %d would take about %v, more than is left of %v (--resume goes on)", block,
+				next.Round(time.Second), l.within))
 			return
 		}
 	}
-	l.Progress.Note(fmt.Sprintf("after block %d: %d of %d trials a block are still needed", block-1, len(open), planned))
+	l.Progress.Note(fmt.Sprintf("after block %d: %d of %d trials a block are still needed", block-1, len(open),
+		planned))
 }
 
 // end has no further trial played, and says why.

@@ -60,7 +60,8 @@ func TestWhatIsDecidedIsPlayedNoFurther(t *testing.T) {
 	if err := c.Play(t.Context(), blocks(8)); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"1/1 valid", "2/1 valid", "3/1 valid", "4/1 valid", "5/1 valid", "6/1 valid", "8/1 valid", "10/1 valid"}
+	want := []string{"1/1 valid", "2/1 valid", "3/1 valid", "4/1 valid", "5/1 valid", "6/1 valid", "8/1 valid",
+		"10/1 valid"}
 	if got := r.verdicts(); !slices.Equal(got, want) {
 		t.Errorf("played %q, want %q: a for three blocks, b for five", got, want)
 	}
@@ -68,7 +69,8 @@ func TestWhatIsDecidedIsPlayedNoFurther(t *testing.T) {
 		t.Errorf("asked after blocks %v, want %v", rule.asked, want)
 	}
 	notes := strings.Join(r.notes, "\n")
-	for _, want := range []string{"after block 3: 1 of 2 trials a block are still needed", "All is decided: nothing more is played."} {
+	for _, want := range []string{"after block 3: 1 of 2 trials a block are still needed",
+		"All is decided: nothing more is played."} {
 		if strings.Count(notes, want) != 1 {
 			t.Errorf("%q is not told once in\n%s", want, notes)
 		}
@@ -111,7 +113,8 @@ func TestWhatIsKnownIsTold(t *testing.T) {
 	c.Stopping = &decides{known: func(last int) []lab.Answer {
 		answers := []lab.Answer{{Question: "q0", Text: "q0 open again"}}
 		for i := 1; i <= 6; i++ {
-			answers = append(answers, lab.Answer{Question: fmt.Sprint("q", i), Verdict: "more", Text: fmt.Sprintf("q%d more", i)})
+			answers = append(answers, lab.Answer{Question: fmt.Sprint("q", i), Verdict: "more",
+				Text: fmt.Sprintf("q%d more", i)})
 		}
 		if last >= 4 {
 			answers[0].Verdict, answers[0].Text = "less", "q0 less"
@@ -142,7 +145,8 @@ func TestTheEndOfTheTime(t *testing.T) {
 	if err := c.Play(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.saved) != 0 || !slices.Contains(r.notes, "The 1ns are over (--resume goes on): nothing more is played.") {
+	if len(r.saved) != 0 || !slices.Contains(r.notes,
+		"The 1ns are over (--resume goes on): nothing more is played.") {
 		t.Errorf("%d trials, notes %q", len(r.saved), r.notes)
 	}
 }
@@ -151,8 +155,10 @@ func TestTheEndOfTheTime(t *testing.T) {
 // attempts together, and longer where loads have been made longer since.
 func TestABlockThatCannotBeDoneInTimeIsNotBegun(t *testing.T) {
 	took := func(number, attempt int, variant string, lengthened, job float64) lab.Trial {
-		return lab.Trial{Number: number, Attempt: attempt, Block: 3, Variant: variant, Point: lab.Point{Name: "s1"}, Lengthened: lengthened,
-			Phases: []lab.Phase{{Name: lab.PhaseStart, Seconds: 1}, {Name: lab.PhaseReady, Seconds: 1}, {Name: lab.PhaseJob, Seconds: job}}}
+		return lab.Trial{Number: number, Attempt: attempt, Block: 3, Variant: variant, Point: lab.Point{Name: "s1"},
+			Lengthened: lengthened,
+			Phases: []lab.Phase{{Name: lab.PhaseStart, Seconds: 1}, {Name: lab.PhaseReady, Seconds: 1},
+				{Name: lab.PhaseJob, Seconds: job}}}
 	}
 	for name, c := range map[string]struct {
 		played  float64 // how many times as long as planned
@@ -164,18 +170,22 @@ func TestABlockThatCannotBeDoneInTimeIsNotBegun(t *testing.T) {
 		"as before":     {2, map[string]float64{"s1": 2}, "20s"},
 		"of others":     {0, map[string]float64{"s2": 2}, "20s"},
 	} {
-		r := &rooms{saved: []lab.Trial{took(5, 1, "a", c.played, 6), took(6, 1, "b", c.played, 4), took(6, 2, "b", c.played, 4)}}
+		r := &rooms{saved: []lab.Trial{took(5, 1, "a", c.played, 6), took(6, 1, "b", c.played, 4),
+			took(6, 2, "b", c.played, 4)}}
 		conductor := r.conductor(t)
-		conductor.Stopping = &decides{after: map[string]int{"a": 9, "b": 9}, lengths: func(int) map[string]float64 { return c.lengths }}
+		conductor.Stopping = &decides{after: map[string]int{"a": 9, "b": 9},
+			lengths: func(int) map[string]float64 { return c.lengths }}
 		p := blocks(5)
 		l := looks{experiment: &experiment{Conductor: &conductor, plan: p}, began: timeAgo(50), within: seconds(60)}
 		if needed, err := l.needed(p.Trials[6]); needed || err != nil {
 			t.Errorf("%s: a block is begun with 10 s left: %v, %v", name, needed, err)
 		}
-		if last := r.notes[len(r.notes)-1]; last != "Block 4 would take about "+c.want+", more than is left of 1m0s (--resume goes on): nothing more is played." {
+		if last := r.notes[len(r.notes)-1]; last != "Block 4 would take about "+c.want+
+			", more than is left of 1m0s (--resume goes on): nothing more is played." {
 			t.Errorf("%s: note %q, want %s", name, last, c.want)
 		}
-		l = looks{experiment: l.experiment, began: timeAgo(20), within: seconds(60), goesOn: l.goesOn, known: map[string]string{}}
+		l = looks{experiment: l.experiment, began: timeAgo(20), within: seconds(60), goesOn: l.goesOn,
+			known: map[string]string{}}
 		if needed, err := l.needed(p.Trials[6]); !needed || err != nil {
 			t.Errorf("%s: a block is not begun with 40 s left: %v, %v", name, needed, err)
 		}
@@ -206,7 +216,9 @@ func (l longer) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 // after an interruption.
 func TestTrialsBecomeLongerAsTheRuleSays(t *testing.T) {
 	r := &rooms{}
-	rule := &decides{lengths: func(last int) map[string]float64 { return map[string]float64{"s1": []float64{0, 0, 2, 2, 4}[last]} }}
+	rule := &decides{lengths: func(last int) map[string]float64 {
+		return map[string]float64{"s1": []float64{0, 0, 2, 2, 4}[last]}
+	}}
 	c := r.conductor(t)
 	c.System, c.Stopping = longer{rooms: r}, rule
 	p := blocks(5)
@@ -228,7 +240,8 @@ func TestTrialsBecomeLongerAsTheRuleSays(t *testing.T) {
 	if got := r.played[7]; got != "b at s1, 2 times" {
 		t.Errorf("the eighth trial is %q", got)
 	}
-	if notes := strings.Join(r.notes, "\n"); !strings.Contains(notes, "not steady at s1: from block 3 on load and warm-up last 2 times as long as planned") {
+	if notes := strings.Join(r.notes, "\n"); !strings.Contains(notes,
+		"not steady at s1: from block 3 on load and warm-up last 2 times as long as planned") {
 		t.Errorf("notes: %s", notes)
 	}
 	c.System = r
@@ -241,7 +254,9 @@ func TestTrialsBecomeLongerAsTheRuleSays(t *testing.T) {
 // reliefs is a system that says of every load when it was relieved.
 type reliefs struct{ *rooms }
 
-func (reliefs) Measure(context.Context, lab.Variant, lab.Point, lab.Metered, lab.Leftover) (lab.Measured, error) {
+func (reliefs) Measure(
+	context.Context, lab.Variant, lab.Point, lab.Metered, lab.Leftover,
+) (lab.Measured, error) {
 	return lab.Measured{Values: map[string]float64{lab.Relief: 0, "goodput": 1}}, nil
 }
 
@@ -256,7 +271,8 @@ func TestReliefIsOfWhatScales(t *testing.T) {
 			e.plan.Study.Variants[1].Autoscale = map[string]lab.Autoscale{"front": {Max: 2, CPU: 0.5}}
 		}
 		var trial lab.Trial
-		if err := e.measure(t.Context(), setting{}, lab.Leftover{}, &trial); err != nil || len(trial.Measures) != want {
+		if err := e.measure(t.Context(), setting{}, lab.Leftover{}, &trial); err != nil ||
+			len(trial.Measures) != want {
 			t.Errorf("a variant that scales: %v; measures %v, %v", scaled, trial.Measures, err)
 		}
 	}

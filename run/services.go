@@ -19,7 +19,9 @@ type Services map[string]lab.Service
 // OpenServices opens what the layout asks for, all at once, by the backings' kinds.
 // scratch is the directory below which embedded ones keep their files. On error nothing
 // is left open.
-func OpenServices(ctx context.Context, backings map[string]lab.Backing, layout lab.Layout, scratch string) (Services, error) {
+func OpenServices(
+	ctx context.Context, backings map[string]lab.Backing, layout lab.Layout, scratch string,
+) (Services, error) {
 	found := make([]lab.Service, len(layout.Services))
 	problems := make([]error, len(layout.Services))
 	var starts sync.WaitGroup
@@ -44,7 +46,9 @@ func OpenServices(ctx context.Context, backings map[string]lab.Backing, layout l
 	return opened, nil
 }
 
-func openService(ctx context.Context, backings map[string]lab.Backing, spec lab.ServiceSpec, scratch string) (lab.Service, error) {
+func openService(
+	ctx context.Context, backings map[string]lab.Backing, spec lab.ServiceSpec, scratch string,
+) (lab.Service, error) {
 	backing, err := backingNamed(backings, spec)
 	if err != nil {
 		return nil, err
@@ -59,7 +63,8 @@ func openService(ctx context.Context, backings map[string]lab.Backing, spec lab.
 func backingNamed(backings map[string]lab.Backing, spec lab.ServiceSpec) (lab.Backing, error) {
 	backing, known := backings[spec.Kind]
 	if !known {
-		return nil, fmt.Errorf("there is no backing %q; there are %v", spec.Kind, slices.Sorted(maps.Keys(backings)))
+		return nil, fmt.Errorf("there is no backing %q; there are %v", spec.Kind,
+			slices.Sorted(maps.Keys(backings)))
 	}
 	return backing, nil
 }
@@ -129,7 +134,8 @@ func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
 		at := ""
 		if server, has := service.Server(); has {
 			server.Node, server.Limits, server.Replicated = spec.Node, spec.Limits, spec.Replicated
-			servers, known.peers, at = append(servers, server), append(known.peers, server.Name), lab.AddressOf(server.Name)
+			servers, known.peers, at = append(servers, server), append(known.peers, server.Name),
+				lab.AddressOf(server.Name)
 		}
 		known.environment = append(known.environment, lab.ServiceVariable(spec.Name)+"="+service.Address(at))
 		if files, is := service.(lab.FileService); is {
@@ -141,7 +147,8 @@ func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
 	}
 	for _, server := range servers {
 		if slices.ContainsFunc(layout.Units, func(u lab.UnitSpec) bool { return u.Name == server.Name }) {
-			return layout, fmt.Errorf("%s is the name of a unit and of a backing service: call one of them otherwise", server.Name)
+			return layout, fmt.Errorf("%s is the name of a unit and of a backing service: call one of them otherwise",
+				server.Name)
 		}
 	}
 	layout.Units = append(known.to(layout.Units), servers...)

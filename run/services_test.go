@@ -67,7 +67,8 @@ type service struct{ *shop }
 func (s service) Address(at string) string { return "mariadb://u:secret@" + at + "/shop" }
 func (s service) About() string            { return "MariaDB 10.11" }
 func (s service) Server() (lab.UnitSpec, bool) {
-	return lab.UnitSpec{Name: "database", Role: "database", Foreign: true, Server: &lab.Server{Kind: "mariadb"}}, true
+	return lab.UnitSpec{Name: "database", Role: "database", Foreign: true, Server: &lab.Server{Kind: "mariadb"}},
+		true
 }
 func (s service) Release() error { s.log = append(s.log, "release"); return s.stuck }
 
@@ -92,15 +93,18 @@ func TestServicesOutliveTheUnitsUntilTheAudit(t *testing.T) {
 	for _, phase := range s.saved[0].Phases {
 		phases = append(phases, phase.Name)
 	}
-	want := []lab.PhaseName{lab.PhaseCalibration, lab.PhaseStart, lab.PhaseReady, lab.PhaseJob, lab.PhaseReports, lab.PhaseAudit, lab.PhaseStop, lab.PhaseCalibration}
+	want := []lab.PhaseName{lab.PhaseCalibration, lab.PhaseStart, lab.PhaseReady, lab.PhaseJob, lab.PhaseReports,
+		lab.PhaseAudit, lab.PhaseStop, lab.PhaseCalibration}
 	if !slices.Equal(phases, want) {
 		t.Errorf("phases %q, want %q", phases, want)
 	}
 	given := " CLEAVE_SERVICE_DATABASE=mariadb://u:secret@{address:database}/shop"
-	if want := []string{"fill" + given, "one" + given, "theirs ", "database "}; !slices.Equal(s.environment, want) {
+	if want := []string{"fill" + given, "one" + given, "theirs ", "database "}; !slices.Equal(s.environment,
+		want) {
 		t.Errorf("environments %q, want %q", s.environment, want)
 	}
-	if s.audited["database"] != "mariadb://u:secret@127.0.0.1:3307/shop" || s.saved[0].Services["database"] != "MariaDB 10.11" {
+	if s.audited["database"] != "mariadb://u:secret@127.0.0.1:3307/shop" ||
+		s.saved[0].Services["database"] != "MariaDB 10.11" {
 		t.Errorf("audited with %v, recorded as %v", s.audited, s.saved[0].Services)
 	}
 }
@@ -109,19 +113,22 @@ func TestServicesOutliveTheUnitsUntilTheAudit(t *testing.T) {
 func TestUnitsReachTheServers(t *testing.T) {
 	s, _ := newShop(t)
 	s.spec.Node, s.spec.Limits = "near", lab.Limits{CPU: 0.5}
-	layout := lab.Layout{Units: []lab.UnitSpec{{Name: "one", Peers: []string{"two"}}, {Name: "theirs", Foreign: true}}, Services: []lab.ServiceSpec{s.spec}}
+	layout := lab.Layout{Units: []lab.UnitSpec{{Name: "one", Peers: []string{"two"}},
+		{Name: "theirs", Foreign: true}}, Services: []lab.ServiceSpec{s.spec}}
 	known, err := Services{"database": service{s}}.Introduce(layout)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(known.Units[0].Peers, []string{"two", "database"}) || len(known.Units[1].Peers) > 0 || known.Units[2].Name != "database" {
+	if !slices.Equal(known.Units[0].Peers, []string{"two", "database"}) || len(known.Units[1].Peers) > 0 ||
+		known.Units[2].Name != "database" {
 		t.Errorf("units %+v", known.Units)
 	}
 	if server := known.Units[2]; server.Node != "near" || server.Limits.CPU != 0.5 {
 		t.Errorf("the server is on node %q with %s, not as its service was asked for", server.Node, server.Limits)
 	}
 	layout.Units[0].Name = "database"
-	if _, err := (Services{"database": service{s}}).Introduce(layout); err == nil || !strings.Contains(err.Error(), "database is the name of a unit and of a backing service") {
+	if _, err := (Services{"database": service{s}}).Introduce(layout); err == nil ||
+		!strings.Contains(err.Error(), "database is the name of a unit and of a backing service") {
 		t.Errorf("a unit of the server's name: %v", err)
 	}
 }
@@ -132,11 +139,16 @@ func TestWhatGoesWrongWithServices(t *testing.T) {
 		want   string // in the error of Play
 		reason string // of the trial
 	}{
-		"not installed":    {func(s *shop) { s.missing = errors.New("install mariadb-server") }, "install mariadb-server", ""},
-		"unknown kind":     {func(s *shop) { s.spec.Kind = "oracle" }, `no backing "oracle"; there are [mariadb]`, ""},
-		"does not start":   {func(s *shop) { s.broken = errors.New("port taken") }, "", "backing service database (mariadb): port taken"},
-		"ends early":       {func(s *shop) { s.spoil = map[int]error{1: errors.New("unit one died")} }, "", "unit one died"},
-		"does not release": {func(s *shop) { s.stuck = errors.New("still runs") }, "release the backing service database: still runs", ""},
+		"not installed": {func(s *shop) { s.missing = errors.New("install mariadb-server") },
+			"install mariadb-server", ""},
+		"unknown kind": {func(s *shop) { s.spec.Kind = "oracle" }, `no backing "oracle"; there are [mariadb]`,
+			""},
+		"does not start": {func(s *shop) { s.broken = errors.New("port taken") }, "",
+			"backing service database (mariadb): port taken"},
+		"ends early": {func(s *shop) { s.spoil = map[int]error{1: errors.New("unit one died")} }, "",
+			"unit one died"},
+		"does not release": {func(s *shop) { s.stuck = errors.New("still runs") },
+			"release the backing service database: still runs", ""},
 	} {
 		s, conductor := newShop(t)
 		c.change(s)
@@ -193,7 +205,9 @@ func TestServicesStartAndEndAtOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	both := pair{start: &meeting{all: make(chan struct{})}, end: &meeting{all: make(chan struct{})}}
-	opened, err := OpenServices(ctx, map[string]lab.Backing{"mariadb": both}, lab.Layout{Services: []lab.ServiceSpec{{Name: "one", Kind: "mariadb"}, {Name: "two", Kind: "mariadb"}}}, t.TempDir())
+	opened, err := OpenServices(ctx, map[string]lab.Backing{"mariadb": both},
+		lab.Layout{Services: []lab.ServiceSpec{{Name: "one", Kind: "mariadb"}, {Name: "two", Kind: "mariadb"}}},
+		t.TempDir())
 	if err != nil || len(opened) != 2 {
 		t.Fatalf("opened %v, error %v", opened, err)
 	}
@@ -204,7 +218,8 @@ func TestServicesStartAndEndAtOnce(t *testing.T) {
 
 func TestNoServiceStaysOpenWhereAnotherFails(t *testing.T) {
 	s, c := newShop(t)
-	layout := lab.Layout{Services: []lab.ServiceSpec{{Name: "database", Kind: "mariadb"}, {Name: "broker", Kind: "oracle"}}}
+	layout := lab.Layout{Services: []lab.ServiceSpec{{Name: "database", Kind: "mariadb"},
+		{Name: "broker", Kind: "oracle"}}}
 	opened, err := OpenServices(t.Context(), c.Backings, layout, t.TempDir())
 	if opened != nil || err == nil || !strings.Contains(err.Error(), "backing service broker (oracle): ") {
 		t.Errorf("opened %v, error %v", opened, err)

@@ -34,7 +34,8 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		return nil, fullDisk(e.Scratch, err), nil
 	}
 	watch.lap(lab.PhaseStart)
-	trial.Units, trial.Services, trial.Parts = len(s.layout.Units), services.about(s.layout, s.deployer), services.parts(s.layout, deployment)
+	trial.Units, trial.Services = len(s.layout.Units), services.about(s.layout, s.deployer)
+	trial.Parts = services.parts(s.layout, deployment)
 	if linked, is := deployment.(lab.Linked); is {
 		trial.Links = linked.Links()
 	}
@@ -50,11 +51,12 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		}
 		done, played = job.Play(ctx)
 	}
-	trial.ElapsedSeconds, trial.Metered, trial.Clocks, trial.Faults = done.Finished.ElapsedSeconds, done.Used, done.Clocks, done.Faults
-	trial.Arrivals, trial.Platform = done.Arrivals, done.Platform
+	trial.ElapsedSeconds, trial.Metered, trial.Clocks = done.Finished.ElapsedSeconds, done.Used, done.Clocks
+	trial.Faults, trial.Arrivals, trial.Platform = done.Faults, done.Arrivals, done.Platform
 	played = fullDisk(e.Scratch, failureOr(deployment, played))
 	trial.LifetimeSeconds = time.Since(spawned).Seconds()
-	left := lab.Leftover{Reports: done.Reports, Addresses: addresses, Foreign: foreignUnits(s.layout, deployment), Dir: deployment.HandedOver(), Seed: trial.Seed,
+	left := lab.Leftover{Reports: done.Reports, Addresses: addresses,
+		Foreign: foreignUnits(s.layout, deployment), Dir: deployment.HandedOver(), Seed: trial.Seed,
 		Spawned: spawned, Faults: trial.Faults}
 	if live, ok := e.System.(lab.LiveAuditor); ok && played == nil {
 		trial.Audit = withFaults(live.AuditLive(ctx, s.variant, s.point, left), trial.Faults)
@@ -95,7 +97,8 @@ func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, 
 		return nil
 	}
 	found, err := m.Measure(ctx, s.variant, s.point, trial.Metered, left)
-	trial.Measures, trial.Spectra, trial.Course, trial.Paths = found.Values, found.Spectra, found.Course, found.Paths
+	trial.Measures, trial.Spectra, trial.Course, trial.Paths = found.Values, found.Spectra, found.Course,
+		found.Paths
 	trial.WarmUp, trial.Network, trial.ByOperation = found.WarmUp, found.Network, found.Operations
 	trial.Remarks, trial.Search = found.Remarks, found.Search
 	if len(found.Course) > 0 {
@@ -148,7 +151,8 @@ func (e *experiment) disturbed(trial *lab.Trial) string {
 	middle := median(e.calibrations)
 	gate := max(gates.MaxCalibrationDrift, 3*spread(e.calibrations))
 	if drift := calibration(c)/middle - 1; math.Abs(drift) > gate {
-		return fmt.Sprintf("the host took %+.1f %% time for a fixed computation against the median of %d trials, the gate is %.1f %%",
+		return fmt.Sprintf("the host took %+.1f %% time for a fixed computation against the median of %d trials, "+
+			"the gate is %.1f %%",
 			100*drift, len(e.calibrations), 100*gate)
 	}
 	return ""

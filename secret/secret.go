@@ -51,7 +51,8 @@ func Named(name string) bool {
 		return false
 	}
 	whole := strings.Join(words, "")
-	for _, part := range []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "COOKIE", "CREDENTIAL", "APIKEY", "ACCESSKEY", "PRIVATEKEY", "AUTHORIZATION"} {
+	for _, part := range []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "COOKIE", "CREDENTIAL",
+		"APIKEY", "ACCESSKEY", "PRIVATEKEY", "AUTHORIZATION"} {
 		if strings.Contains(whole, part) {
 			return true
 		}
@@ -78,7 +79,9 @@ func (v *Vault) Mask(what, name, value string) string {
 	}
 	v.masked[variable] = value
 	v.conceal(value)
-	v.warnings = append(v.warnings, fmt.Sprintf("%s: the value of %s looks like a secret: plan and report show %s in its place, and a replay asks for that variable; better write ${NAME} of your environment, or use env_file",
+	v.warnings = append(v.warnings, fmt.Sprintf("%s: the value of %s looks like a secret: plan and report "+
+		"show %s in its place, and a replay asks for that variable; better write ${NAME} of your environment, or "+
+		"use env_file",
 		what, name, variable))
 	return variable
 }
@@ -124,7 +127,8 @@ var reference = regexp.MustCompile(`\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // HasReference reports whether a text holds a reference.
 func HasReference(text string) bool {
-	return slices.ContainsFunc(reference.FindAllStringSubmatch(text, -1), func(m []string) bool { return m[1] != "" })
+	return slices.ContainsFunc(reference.FindAllStringSubmatch(text, -1),
+		func(m []string) bool { return m[1] != "" })
 }
 
 // Fill replaces the references in a text by values: those at hand, the masked ones,
@@ -207,7 +211,8 @@ func (m MissingError) Error() string {
 	var reasons []string
 	for _, name := range m {
 		if strings.HasPrefix(name, Prefix) {
-			reasons = append(reasons, fmt.Sprintf("a value was masked when the plan was made: give it in the environment variable %s", name))
+			reasons = append(reasons,
+				fmt.Sprintf("a value was masked when the plan was made: give it in the environment variable %s", name))
 		} else {
 			reasons = append(reasons, fmt.Sprintf("the environment variable %s is not set: set it to its value", name))
 		}

@@ -9,10 +9,14 @@ import (
 
 func TestNamesOfSecrets(t *testing.T) {
 	for name, want := range map[string]bool{
-		"API_TOKEN": true, "api-key": true, "apiKey": true, "APIKEY": true, "DBPASSWORD": true, "Authorization": true, "X-Api-Key": true,
-		"Cookie": true, "Set-Cookie": true, "Proxy-Authorization": true, "AWS_SECRET_ACCESS_KEY": true, "GOOGLE_CREDENTIALS": true,
-		"DB_PASS": true, "BASIC_AUTH": true, "token": true, "--token": true, "KEY": true, "PGPASSWORD": true,
-		"AUTHOR": false, "MONKEY": false, "KEYBOARD": false, "PORT": false, "PATH": false, "SSL_KEY_FILE": false, "TOKEN_PATH": false,
+		"API_TOKEN": true, "api-key": true, "apiKey": true, "APIKEY": true, "DBPASSWORD": true,
+		"Authorization": true, "X-Api-Key": true,
+		"Cookie": true, "Set-Cookie": true, "Proxy-Authorization": true, "AWS_SECRET_ACCESS_KEY": true,
+		"GOOGLE_CREDENTIALS": true,
+		"DB_PASS":            true, "BASIC_AUTH": true, "token": true, "--token": true, "KEY": true,
+		"PGPASSWORD": true,
+		"AUTHOR":     false, "MONKEY": false, "KEYBOARD": false, "PORT": false, "PATH": false,
+		"SSL_KEY_FILE": false, "TOKEN_PATH": false,
 		"COMPASS": false, "": false, "Accept": false, "passenger": false,
 	} {
 		if got := Named(name); got != want {
@@ -35,10 +39,12 @@ func TestMaskedValuesComeBack(t *testing.T) {
 	if text, err := v.Fill("x ${"+first+"} ${"+other+"}", nil); err != nil || text != "x one-secret another" {
 		t.Errorf("filled: %q, %v", text, err)
 	}
-	if text, err := v.FillMasked("${HOME} $${A} ${" + first + "}"); err != nil || text != "${HOME} $${A} one-secret" {
+	if text, err := v.FillMasked("${HOME} $${A} ${" + first + "}"); err != nil ||
+		text != "${HOME} $${A} one-secret" {
 		t.Errorf("filled: %q, %v", text, err)
 	}
-	if warnings := v.Warnings(); len(warnings) != 2 || strings.Contains(strings.Join(warnings, ""), "one-secret") || len(v.Warnings()) != 0 {
+	if warnings := v.Warnings(); len(warnings) != 2 ||
+		strings.Contains(strings.Join(warnings, ""), "one-secret") || len(v.Warnings()) != 0 {
 		t.Errorf("warnings %q, want one per value, once, without it", warnings)
 	}
 	_, err := vault(nil).Fill("${"+first+"}", nil)
@@ -50,7 +56,8 @@ func TestMaskedValuesComeBack(t *testing.T) {
 func TestReferences(t *testing.T) {
 	v := vault(map[string]string{"A": "1", "B": "two${A}"})
 	for text, want := range map[string]string{
-		"": "", "${A}": "1", "x${A}-${C}": "x1-3", "${B}": "two${A}", "$${A}": "${A}", "$A {A} ${a b}": "$A {A} ${a b}",
+		"": "", "${A}": "1", "x${A}-${C}": "x1-3", "${B}": "two${A}", "$${A}": "${A}",
+		"$A {A} ${a b}": "$A {A} ${a b}",
 	} {
 		if got, err := v.Fill(text, map[string]string{"C": "3"}); err != nil || got != want {
 			t.Errorf("%q becomes %q, %v; want %q", text, got, err, want)
@@ -60,7 +67,8 @@ func TestReferences(t *testing.T) {
 		}
 	}
 	var missing MissingError
-	if _, err := v.Fill("${NONE} ${A} ${NEITHER}", nil); !errors.As(err, &missing) || !slices.Equal(missing, MissingError{"NONE", "NEITHER"}) {
+	if _, err := v.Fill("${NONE} ${A} ${NEITHER}", nil); !errors.As(err, &missing) ||
+		!slices.Equal(missing, MissingError{"NONE", "NEITHER"}) {
 		t.Errorf("missing: %v", err)
 	}
 }

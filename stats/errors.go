@@ -36,7 +36,8 @@ type UnboundedError struct {
 
 // Error says what failed, with which numbers.
 func (e *UnboundedError) Error() string {
-	return fmt.Sprintf("ratio of means: the denominator %g (n %d) cannot be told from zero, so the interval is unbounded; add blocks", e.Denominator, e.N)
+	return fmt.Sprintf("ratio of means: the denominator %g (n %d) cannot be told from zero, so the interval "+
+		"is unbounded; add blocks", e.Denominator, e.N)
 }
 
 // LengthError says that two samples that belong together differ in length.

@@ -60,7 +60,8 @@ func TestImpossibleFixedCost(t *testing.T) {
 			must(t, err)
 			negative, beyond := line.ImpossibleFixedCost(0.95)
 			if negative != test.negative || beyond != test.beyond {
-				t.Errorf("intercept %g +- %g: %t, %t; want %t, %t", line.Intercept, line.InterceptSE, negative, beyond, test.negative, test.beyond)
+				t.Errorf("intercept %g +- %g: %t, %t; want %t, %t", line.Intercept, line.InterceptSE, negative, beyond,
+					test.negative, test.beyond)
 			}
 		})
 	}

@@ -122,7 +122,8 @@ func (d density) bound(deviation, probability float64) float64 {
 func (d density) beyond(bound, deviation float64) float64 {
 	sum := 0.0
 	for _, p := range d {
-		sum += p.mass * (math.Erfc((bound-p.at)/deviation/math.Sqrt2) + math.Erfc((bound+p.at)/deviation/math.Sqrt2)) / 2
+		sum += p.mass * (math.Erfc((bound-p.at)/deviation/math.Sqrt2) +
+			math.Erfc((bound+p.at)/deviation/math.Sqrt2)) / 2
 	}
 	return sum
 }

@@ -144,7 +144,8 @@ func TestQuantileIntervalIsTheClosestPair(t *testing.T) {
 			cover := 0.0
 			for high := low + 1; high <= n; high++ {
 				cover += binomial(n, high-1, 0.9)
-				if width := high - low; cover >= 0.95 && (width < bestWidth || (width == bestWidth && cover > bestCover)) {
+				if width := high - low; cover >= 0.95 && (width < bestWidth ||
+					(width == bestWidth && cover > bestCover)) {
 					bestWidth, bestCover = width, cover
 				}
 			}

@@ -20,7 +20,8 @@ func TestRatioDoesNotDependOnTheBase(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		a, b := sample(r, 7, 3, 0.2), sample(r, 7, 1, 0.4)
-		for name, ratio := range map[string]func(a, b []float64, c float64) (Ratio, error){"paired": PairedRatio, "log-Welch": LogWelch} {
+		for name, ratio := range map[string]func(a, b []float64, c float64) (Ratio, error){"paired": PairedRatio,
+			"log-Welch": LogWelch} {
 			there, err := ratio(a, b, 0.95)
 			must(t, err)
 			back, err := ratio(b, a, 0.95)
@@ -51,7 +52,8 @@ func TestIntervalsHoldTheirEstimate(t *testing.T) {
 			}
 		}
 		if wide := paired.At(0.99); wide.Low >= paired.Low || wide.High <= paired.High {
-			t.Errorf("the 99 %% interval [%g, %g] is not wider than [%g, %g]", wide.Low, wide.High, paired.Low, paired.High)
+			t.Errorf("the 99 %% interval [%g, %g] is not wider than [%g, %g]", wide.Low, wide.High, paired.Low,
+				paired.High)
 		}
 		if excludes := !paired.Contains(1); excludes != (paired.P < 0.1) {
 			t.Errorf("p = %g, but the 90 %% interval is [%g, %g]", paired.P, paired.Low, paired.High)
@@ -101,13 +103,15 @@ func TestFiellerAgreesWithKaliberaJonesOnEqualTerms(t *testing.T) {
 	fieller, err := FiellerWelch(a, b, 0.95)
 	must(t, err)
 	if kj.Low >= fieller.Low || kj.High <= fieller.High {
-		t.Errorf("Kalibera-Jones [%g, %g] is not wider than Fieller-Welch [%g, %g]", kj.Low, kj.High, fieller.Low, fieller.High)
+		t.Errorf("Kalibera-Jones [%g, %g] is not wider than Fieller-Welch [%g, %g]", kj.Low, kj.High, fieller.Low,
+			fieller.High)
 	}
 	if middle := (kj.Low + kj.High) / 2; middle <= kj.Value {
 		t.Errorf("the estimate %g is the middle of [%g, %g]", kj.Value, kj.Low, kj.High)
 	}
 }
 
+// Long because it is a table.
 func TestRefusals(t *testing.T) {
 	two := []float64{1, 2}
 	far := []float64{-5, 6, 0.1}
@@ -117,19 +121,46 @@ func TestRefusals(t *testing.T) {
 		want any
 	}{
 		{"mean of one", func() error { _, err := MeanInterval([]float64{1}, 0.95); return err }, &TooFewError{}},
-		{"mean of NaN", func() error { _, err := MeanInterval([]float64{1, math.NaN()}, 0.95); return err }, &ValueError{}},
-		{"ratio of one block", func() error { _, err := PairedRatio([]float64{1}, []float64{2}, 0.95); return err }, &TooFewError{}},
-		{"ratio of unequal blocks", func() error { _, err := PairedRatio(two, []float64{1}, 0.95); return err }, &LengthError{}},
-		{"ratio with a zero", func() error { _, err := PairedRatio(two, []float64{1, 0}, 0.95); return err }, &ValueError{}},
-		{"ratio with an infinity", func() error { _, err := LogWelch([]float64{1, math.Inf(1)}, two, 0.95); return err }, &ValueError{}},
-		{"ratio by a mean near zero", func() error { _, err := KaliberaJones([]float64{1, 2, 3}, far, 0.95); return err }, &UnboundedError{}},
-		{"ratio by a mean near zero, Welch", func() error { _, err := FiellerWelch([]float64{1, 2, 3}, far, 0.95); return err }, &UnboundedError{}},
-		{"ratio by zero", func() error { _, err := FiellerWelch(two, []float64{-1, 1}, 0.95); return err }, &UnboundedError{}},
-		{"median of five", func() error { _, err := QuantileInterval([]float64{1, 2, 3, 4, 5}, 0.5, 0.95); return err }, &TooFewError{}},
-		{"line through one x", func() error { _, err := FitLine([]float64{1, 1, 1}, []float64{1, 2, 3}); return err }, &TooFewError{}},
-		{"power law of a zero", func() error { _, err := FitPowerLaw([]float64{0, 1, 2}, []float64{1, 2, 3}); return err }, &ValueError{}},
-		{"one condition", func() error { _, err := Combine([]Effect{{1, 1}}, 0, 0.95); return err }, &TooFewError{}},
-		{"condition without variance", func() error { _, err := Combine([]Effect{{1, 1}, {1, 0}}, 0, 0.95); return err }, &ValueError{}},
+		{"mean of NaN", func() error { _, err := MeanInterval([]float64{1, math.NaN()}, 0.95); return err },
+			&ValueError{}},
+		{"ratio of one block", func() error { _, err := PairedRatio([]float64{1}, []float64{2}, 0.95); return err },
+			&TooFewError{}},
+		{"ratio of unequal blocks", func() error { _, err := PairedRatio(two, []float64{1}, 0.95); return err },
+			&LengthError{}},
+		{"ratio with a zero", func() error { _, err := PairedRatio(two, []float64{1, 0}, 0.95); return err },
+			&ValueError{}},
+		{"ratio with an infinity", func() error {
+			_, err := LogWelch([]float64{1, math.Inf(1)}, two, 0.95)
+			return err
+		}, &ValueError{}},
+		{"ratio by a mean near zero", func() error {
+			_, err := KaliberaJones([]float64{1, 2, 3}, far, 0.95)
+			return err
+		}, &UnboundedError{}},
+		{"ratio by a mean near zero, Welch", func() error {
+			_, err := FiellerWelch([]float64{1, 2, 3}, far, 0.95)
+			return err
+		}, &UnboundedError{}},
+		{"ratio by zero", func() error { _, err := FiellerWelch(two, []float64{-1, 1}, 0.95); return err },
+			&UnboundedError{}},
+		{"median of five", func() error {
+			_, err := QuantileInterval([]float64{1, 2, 3, 4, 5}, 0.5, 0.95)
+			return err
+		}, &TooFewError{}},
+		{"line through one x", func() error {
+			_, err := FitLine([]float64{1, 1, 1}, []float64{1, 2, 3})
+			return err
+		}, &TooFewError{}},
+		{"power law of a zero", func() error {
+			_, err := FitPowerLaw([]float64{0, 1, 2}, []float64{1, 2, 3})
+			return err
+		}, &ValueError{}},
+		{"one condition", func() error { _, err := Combine([]Effect{{1, 1}}, 0, 0.95); return err },
+			&TooFewError{}},
+		{"condition without variance", func() error {
+			_, err := Combine([]Effect{{1, 1}, {1, 0}}, 0, 0.95)
+			return err
+		}, &ValueError{}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -73,7 +73,8 @@ func TestSwingsAreFoundWhereATrialHoldsFew(t *testing.T) {
 	}
 	for _, test := range tests {
 		factor, err := Swings(noisy(random, test.deviation, test.levels...), test.chance)
-		if right := math.Abs(factor/test.want-1) < 0.1 || math.IsInf(test.want, 1) && factor > 2; err != nil || !right {
+		if right := math.Abs(factor/test.want-1) < 0.1 || math.IsInf(test.want, 1) && factor > 2; err != nil ||
+			!right {
 			t.Errorf("%s: a factor of %g, %v; want %g", test.name, factor, err, test.want)
 		}
 	}
@@ -87,12 +88,14 @@ func TestSteadinessFindsNothingInNoise(t *testing.T) {
 		for _, deviation := range []float64{0.03, 0.1, 0.5} {
 			wrong := 0
 			for range trials {
-				if course, err := Steadiness(noisy(random, deviation, levels(slices, 1)...), 0.05); err != nil || course.Kind != Flat {
+				if course, err := Steadiness(noisy(random, deviation, levels(slices, 1)...), 0.05); err != nil ||
+					course.Kind != Flat {
 					wrong++
 				}
 			}
 			if share := float64(wrong) / trials; share > most {
-				t.Errorf("%d slices, deviation %g: %.1f %% of flat courses are called otherwise, at most %g %% may", slices, deviation, 100*share, 100*most)
+				t.Errorf("%d slices, deviation %g: %.1f %% of flat courses are called otherwise, at most %g %% may",
+					slices, deviation, 100*share, 100*most)
 			}
 		}
 	}

@@ -131,7 +131,8 @@ func TestCountsThatNeverChange(t *testing.T) {
 	exact, err := table.Ratio(1, 0, 0.95)
 	must(t, err)
 	if exact.Spread != OfPair || exact.High-exact.Low > 1e-9 {
-		t.Errorf("54 over 9 in every block: [%g, %g] from the spread of the %s", exact.Low, exact.High, exact.Spread)
+		t.Errorf("54 over 9 in every block: [%g, %g] from the spread of the %s", exact.Low, exact.High,
+			exact.Spread)
 	}
 }
 
@@ -140,7 +141,8 @@ func TestRatiosWithoutATable(t *testing.T) {
 	table := Table{{1, 2.1}, {1.1, 2}, {1.3, gap}, {1.2, 2.4}}
 	r, err := table.Ratio(1, 0, 0.95)
 	must(t, err)
-	want, err := PairedRatio([]float64{math.Exp(2.1), math.Exp(2), math.Exp(2.4)}, []float64{math.E, math.Exp(1.1), math.Exp(1.2)}, 0.95)
+	want, err := PairedRatio([]float64{math.Exp(2.1), math.Exp(2), math.Exp(2.4)},
+		[]float64{math.E, math.Exp(1.1), math.Exp(1.2)}, 0.95)
 	must(t, err)
 	nearInterval(t, "two variants", r.Estimate, [2]float64{want.Low, want.High})
 	if r.N != 3 || r.Spread != OfPair {

@@ -54,11 +54,14 @@ func Judge(ratio Estimate, gates Gates, words Wording) Verdict {
 	case ratio.within(gates.Margin):
 		return Verdict{Kind: lab.Equivalent, Words: "equivalent within " + Reach(gates.Widest())}
 	case ratio.within(gates.Bias):
-		return Verdict{Kind: lab.Undecided, Words: "undecided: within the bias of " + Reach(gates.Bias) + " that a twin shows"}
+		return Verdict{Kind: lab.Undecided, Words: "undecided: within the bias of " + Reach(gates.Bias) +
+			" that a twin shows"}
 	case ratio.Low > 1:
-		return Verdict{Kind: lab.Slower, Words: words.Above + ", by anything from " + reach(ratio.Low) + " to " + reach(ratio.High), Negligible: true}
+		return Verdict{Kind: lab.Slower, Words: words.Above + ", by anything from " + reach(ratio.Low) + " to " +
+			reach(ratio.High), Negligible: true}
 	case ratio.High < 1:
-		return Verdict{Kind: lab.Faster, Words: words.Below + ", by anything from " + reach(ratio.High) + " to " + reach(ratio.Low), Negligible: true}
+		return Verdict{Kind: lab.Faster, Words: words.Below + ", by anything from " + reach(ratio.High) + " to " +
+			reach(ratio.Low), Negligible: true}
 	}
 	return undecided(ratio, gates.Margin)
 }
@@ -86,7 +89,8 @@ func undecided(ratio Estimate, margin float64) Verdict {
 	if count == 1 {
 		noun = "block"
 	}
-	return Verdict{Kind: lab.Undecided, MoreBlocks: count, Words: fmt.Sprintf("undecided: about %d more %s needed", count, noun)}
+	return Verdict{Kind: lab.Undecided, MoreBlocks: count,
+		Words: fmt.Sprintf("undecided: about %d more %s needed", count, noun)}
 }
 
 // Reach writes how far a margin or a bias reaches: "5 %", from 2 on as a factor. One that

@@ -31,7 +31,8 @@ func TestJudge(t *testing.T) {
 		// Half-width ln 1.1 = .0953 to the target ln 1.05 = .0488: 5 * 3.816 - 5.
 		{"around 1", 1, 1 / 1.1, 1.1, lab.Undecided, "undecided: about 15 more blocks needed", 15},
 		// Half-width .0976 to ln 1.09 = .0862: 5 * 1.284 - 5 = 1.4.
-		{"nearly off 1", 1.09, 1.09 / 1.1025, 1.09 * 1.1025, lab.Undecided, "undecided: about 2 more blocks needed", 2},
+		{"nearly off 1", 1.09, 1.09 / 1.1025, 1.09 * 1.1025, lab.Undecided, "undecided: about 2 more blocks needed",
+			2},
 		{"a hair short", 1.1, 0.999, 1.21, lab.Undecided, "undecided: about 1 more block needed", 1},
 		{"hopeless", 1, 0.001, 1000, lab.Undecided, "undecided: more than 10000 more blocks needed", 0},
 	}
@@ -39,7 +40,8 @@ func TestJudge(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got := Judge(Estimate{test.value, test.low, test.high, 5, 0.95}, Gates{Margin: 0.05}, times)
 			if got.Kind != test.kind || got.Words != test.words || got.MoreBlocks != test.more {
-				t.Errorf("Judge = %s, %q, %d more; want %s, %q, %d", got.Kind, got.Words, got.MoreBlocks, test.kind, test.words, test.more)
+				t.Errorf("Judge = %s, %q, %d more; want %s, %q, %d", got.Kind, got.Words, got.MoreBlocks, test.kind,
+					test.words, test.more)
 			}
 		})
 	}
@@ -47,13 +49,16 @@ func TestJudge(t *testing.T) {
 
 func TestJudgeIsFairToBothSides(t *testing.T) {
 	flip := map[lab.ComparisonVerdict]lab.ComparisonVerdict{
-		lab.Slower: lab.Faster, lab.Faster: lab.Slower, lab.Equivalent: lab.Equivalent, lab.Undecided: lab.Undecided,
+		lab.Slower: lab.Faster, lab.Faster: lab.Slower, lab.Equivalent: lab.Equivalent,
+		lab.Undecided: lab.Undecided,
 	}
 	words, gates := Wording{"slower", "faster"}, Gates{0.05, 0.03}
-	for _, e := range []Estimate{{1.3, 1.2, 1.4, 5, 0.95}, {1.04, 1.01, 1.07, 5, 0.95}, {1.02, 0.9, 1.15, 5, 0.95}, {1, 0.99, 1.01, 5, 0.95}} {
+	for _, e := range []Estimate{{1.3, 1.2, 1.4, 5, 0.95}, {1.04, 1.01, 1.07, 5, 0.95},
+		{1.02, 0.9, 1.15, 5, 0.95}, {1, 0.99, 1.01, 5, 0.95}} {
 		back := Estimate{1 / e.Value, 1 / e.High, 1 / e.Low, e.N, e.Confidence}
 		there, here := Judge(e, gates, words), Judge(back, gates, words)
-		if here.Kind != flip[there.Kind] || here.MoreBlocks != there.MoreBlocks || here.Negligible != there.Negligible {
+		if here.Kind != flip[there.Kind] || here.MoreBlocks != there.MoreBlocks ||
+			here.Negligible != there.Negligible {
 			t.Errorf("%v is %v, its inverse is %v", e, there, here)
 		}
 	}
@@ -74,15 +79,18 @@ func TestJudgeUnderABias(t *testing.T) {
 		kind      lab.ComparisonVerdict
 		words     string
 	}{
-		{"beyond the margin, within the bias", 1.08, 1.12, lab.Undecided, "undecided: within the bias of 20 % that a twin shows"},
+		{"beyond the margin, within the bias", 1.08, 1.12, lab.Undecided,
+			"undecided: within the bias of 20 % that a twin shows"},
 		{"out of the bias", 1.08, 1.32, lab.Slower, "slower, by anything from 8 % to 32 %"},
 		{"beyond the bias", 1.28, 1.32, lab.Slower, "slower by at least 28 %"},
 		{"within the margin", 0.98, 1.02, lab.Equivalent, "equivalent within 20 %"},
-		{"around 1, within the bias", 0.9, 1.1, lab.Undecided, "undecided: within the bias of 20 % that a twin shows"},
+		{"around 1, within the bias", 0.9, 1.1, lab.Undecided,
+			"undecided: within the bias of 20 % that a twin shows"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got := Judge(Estimate{math.Sqrt(test.low * test.high), test.low, test.high, 5, 0.95}, gates, Wording{"slower", "faster"})
+			got := Judge(Estimate{math.Sqrt(test.low * test.high), test.low, test.high, 5, 0.95}, gates,
+				Wording{"slower", "faster"})
 			if got.Kind != test.kind || got.Words != test.words {
 				t.Errorf("Judge = %s, %q; want %s, %q", got.Kind, got.Words, test.kind, test.words)
 			}

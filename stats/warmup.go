@@ -92,7 +92,8 @@ func warmUpCourse(times []float64, chance float64, limit bool) (course Course, l
 	change, off := trend(later)
 	shown := change > proof*off && change > math.Log1p(warmUpMargin)
 	if shown || !limit && change+doubt*off > math.Log1p(trendMargin) {
-		course.Kind, course.Factor, left = Unsteady, max(course.Factor, math.Exp(change)), max(left, math.Exp(change+off))
+		course.Kind, course.Factor, left = Unsteady, max(course.Factor, math.Exp(change)),
+			max(left, math.Exp(change+off))
 	}
 	return course, left
 }

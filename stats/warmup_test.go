@@ -19,7 +19,8 @@ func closedLoop(random *rand.Rand, deviation, lasts float64, level func(at float
 	for at := 0.0; at < lasts; at += quarter {
 		each := level(at) * math.Exp(deviation*random.NormFloat64())
 		tail := 3 * each
-		load = append(load, lab.Slice{End: at + quarter, OK: int64(math.Round(users * quarter / each)), Median: &each, P99: &tail})
+		load = append(load, lab.Slice{End: at + quarter, OK: int64(math.Round(users * quarter / each)),
+			Median: &each, P99: &tail})
 	}
 	return load
 }
@@ -80,7 +81,8 @@ func TestAWarmUpEndsWhenTheLoadIsSteady(t *testing.T) {
 			courses[w.Course]++
 			if !w.Steady {
 				if w.Seconds != test.limit || w.Left <= 1 {
-					t.Errorf("%s: not steady after %g s, still changing by %g; want %g s", test.name, w.Seconds, w.Left, test.limit)
+					t.Errorf("%s: not steady after %g s, still changing by %g; want %g s", test.name, w.Seconds, w.Left,
+						test.limit)
 				}
 				continue
 			}
@@ -92,7 +94,8 @@ func TestAWarmUpEndsWhenTheLoadIsSteady(t *testing.T) {
 		}
 		share := float64(steady) / trials
 		if share < test.least || share > test.most || 2*courses[test.course] < trials {
-			t.Errorf("%s: %.0f %% are called steady, want %g to %g %%; courses %v, most %s", test.name, 100*share, 100*test.least, 100*test.most, courses, test.course)
+			t.Errorf("%s: %.0f %% are called steady, want %g to %g %%; courses %v, most %s", test.name, 100*share,
+				100*test.least, 100*test.most, courses, test.course)
 		}
 		if mean := seconds / float64(max(steady, 1)); mean < test.before || mean > test.beyond {
 			t.Errorf("%s: steady after %.1f s, want %g to %g", test.name, mean, test.before, test.beyond)
@@ -118,7 +121,8 @@ func TestAWarmUpOverlooksSingleSlowSlices(t *testing.T) {
 func TestAWarmUpOfTooFewSlicesIsNotSteady(t *testing.T) {
 	random := rand.New(rand.NewPCG(15, 16))
 	load := closedLoop(random, 0.02, 2, flat)
-	if w := WarmedUp(load, true); w.Steady || w.Course != TooShort || w.Seconds != 2 || len(w.Slices) != len(load) {
+	if w := WarmedUp(load, true); w.Steady || w.Course != TooShort || w.Seconds != 2 ||
+		len(w.Slices) != len(load) {
 		t.Errorf("two seconds: %+v", w)
 	}
 	if w := WarmedUp(nil, true); w.Steady || w.Course != TooShort {
@@ -152,7 +156,8 @@ func TestALongWarmUpIsJudgedInLongerSlices(t *testing.T) {
 	if before != after {
 		t.Errorf("%d answers became %d", before, after)
 	}
-	if w := WarmedUp(load, false); !w.Steady || w.Course != string(WarmUp) || len(w.Slices) != len(load) || w.Seconds != 300 {
+	if w := WarmedUp(load, false); !w.Steady || w.Course != string(WarmUp) || len(w.Slices) != len(load) ||
+		w.Seconds != 300 {
 		t.Errorf("after five minutes: steady %t, %s, %d slices, %g s", w.Steady, w.Course, len(w.Slices), w.Seconds)
 	}
 	if w := WarmedUp(load[:len(load)/10], true); w.Steady {
@@ -163,8 +168,10 @@ func TestALongWarmUpIsJudgedInLongerSlices(t *testing.T) {
 // What is too short to be a slice is left out, and so is what came after the load.
 func TestTimesOfALoad(t *testing.T) {
 	p50 := 0.01
-	load := []lab.Slice{{End: 1, OK: 10, Median: &p50, P99: &p50}, {End: 2, OK: 20, Median: &p50, P99: &p50}, {End: 2.3, OK: 1, Median: &p50}, {End: 3.3}, {End: 4.3, OK: 5}}
-	if times, chance := Times(load, FollowRate, 3.3); len(times) != 3 || math.Abs(times[1]-1/20.5) > 1e-12 || math.Abs(times[2]-2) > 1e-9 || math.Abs(chance-1/math.Sqrt(10.5)) > 1e-12 {
+	load := []lab.Slice{{End: 1, OK: 10, Median: &p50, P99: &p50}, {End: 2, OK: 20, Median: &p50, P99: &p50},
+		{End: 2.3, OK: 1, Median: &p50}, {End: 3.3}, {End: 4.3, OK: 5}}
+	if times, chance := Times(load, FollowRate, 3.3); len(times) != 3 || math.Abs(times[1]-1/20.5) > 1e-12 ||
+		math.Abs(times[2]-2) > 1e-9 || math.Abs(chance-1/math.Sqrt(10.5)) > 1e-12 {
 		t.Errorf("rate: %v, %g", times, chance)
 	}
 	if times, _ := Times(load, FollowMedian, 0); len(times) != 2 {

@@ -42,7 +42,8 @@ func writeFile(path string, data []byte) error {
 func explain(path string, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("the disk of %s is full: make room, then continue with --resume: %w", filepath.Dir(path), err)
+		return fmt.Errorf("the disk of %s is full: make room, then continue with --resume: %w", filepath.Dir(path),
+			err)
 	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
 		return unwritable(filepath.Dir(path), err)
 	}
@@ -69,7 +70,8 @@ func replaceDir(draft, place string) error {
 func unitsCSV(metered lab.Metered) []byte {
 	rows := [][]string{{
 		"unit", "role", "pid", "cpu_seconds", "user_seconds", "system_seconds", "voluntary_context_switches",
-		"involuntary_context_switches", "threads", "peak_memory_bytes", "mean_memory_bytes", "read_bytes", "written_bytes",
+		"involuntary_context_switches", "threads", "peak_memory_bytes", "mean_memory_bytes", "read_bytes",
+		"written_bytes",
 		"process", "processes", "received_bytes", "sent_bytes", "idle_cores",
 	}}
 	idle := func(cores float64) string {
@@ -101,7 +103,8 @@ func unitsCSV(metered lab.Metered) []byte {
 				continue
 			}
 			rows = append(rows, []string{
-				p.Unit, u.Unit.Role, "", seconds(p.CPUSeconds), "", "", "", "", "", whole(p.PeakMemoryBytes), "", whole(p.ReadBytes), whole(p.WrittenBytes),
+				p.Unit, u.Unit.Role, "", seconds(p.CPUSeconds), "", "", "", "", "", whole(p.PeakMemoryBytes), "",
+				whole(p.ReadBytes), whole(p.WrittenBytes),
 				p.Name, strconv.Itoa(p.Processes), whole(p.ReceivedBytes), whole(p.SentBytes), "",
 			})
 		}

@@ -29,7 +29,8 @@ func TestFilesThatAreNoneAreRefused(t *testing.T) {
 		filepath.Join(trialsDir, "0001", trialFile): func(f *Folder) error { _, err := f.Trials(); return err },
 	}
 	for name, attempt := range read {
-		for want, put := range map[string]func(string) error{"is a pipe": pipe, "is a device": device, "bytes, at most": large} {
+		for want, put := range map[string]func(string) error{"is a pipe": pipe, "is a device": device,
+			"bytes, at most": large} {
 			f := create(t)
 			if err := f.Save(trial(1, 1, true), nil); err != nil {
 				t.Fatal(err)
@@ -40,7 +41,8 @@ func TestFilesThatAreNoneAreRefused(t *testing.T) {
 			if err := put(f.Path(name)); err != nil {
 				t.Fatal(err)
 			}
-			if err := attempt(f); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name) {
+			if err := attempt(f); err == nil || !strings.Contains(err.Error(), want) ||
+				!strings.Contains(err.Error(), name) {
 				t.Errorf("%s: %v, want it to say %q", name, err, want)
 			}
 		}
@@ -79,9 +81,12 @@ func FuzzPlan(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, text := range []string{string(fine), "", "{", "null", "[]", `{"schema":"cleave-plan/9"}`, `{"schema":"cleave-plan/1","trials":[{"number":-1}]}`,
-		`{"schema":"cleave-plan/1","created":"0000-00-00"}`, `{"schema":"cleave-plan/1","study":{"design":{"blocks":1e99}}}`,
-		`{"schema":"cleave-plan/1","study":{"points":[{"levels":{"rate":1e308}}]}}`, strings.Repeat(`{"study":`, 11000)} {
+	for _, text := range []string{string(fine), "", "{", "null", "[]", `{"schema":"cleave-plan/9"}`,
+		`{"schema":"cleave-plan/1","trials":[{"number":-1}]}`,
+		`{"schema":"cleave-plan/1","created":"0000-00-00"}`,
+		`{"schema":"cleave-plan/1","study":{"design":{"blocks":1e99}}}`,
+		`{"schema":"cleave-plan/1","study":{"points":[{"levels":{"rate":1e308}}]}}`,
+		strings.Repeat(`{"study":`, 11000)} {
 		f.Add([]byte(text))
 	}
 	folder := &Folder{dir: f.TempDir()}
@@ -95,14 +100,17 @@ func FuzzPlan(f *testing.F) {
 // FuzzTrial does the same with trial.json.
 func FuzzTrial(f *testing.F) {
 	whole := trial(1, 1, true)
-	whole.Measures, whole.Services = map[string]float64{"completed_rate": 12.5}, map[string]string{"database": "sqlite"}
+	whole.Measures, whole.Services = map[string]float64{"completed_rate": 12.5},
+		map[string]string{"database": "sqlite"}
 	whole.Audit.Problems = []string{"order 7 is lost"}
 	fine, err := marshal(whole)
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, text := range []string{string(fine), "", "{", "null", "[]", `{"number":1e99}`, `{"point":{"levels":{"":-0}}}`,
-		`{"started":"9999-12-31T23:59:59.999999999+23:59"}`, `{"metered":{"units":[null,{"unit":{"pid":-1}}]}}`, `{"\u0000":"\ud800"}`} {
+	for _, text := range []string{string(fine), "", "{", "null", "[]", `{"number":1e99}`,
+		`{"point":{"levels":{"":-0}}}`,
+		`{"started":"9999-12-31T23:59:59.999999999+23:59"}`, `{"metered":{"units":[null,{"unit":{"pid":-1}}]}}`,
+		`{"\u0000":"\ud800"}`} {
 		f.Add([]byte(text))
 	}
 	folder := &Folder{dir: f.TempDir()}

@@ -27,7 +27,8 @@ func (f *Folder) Lock() error {
 		err = errors.Join(err, unread, file.Close())
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			pid, _ := strconv.Atoi(strings.TrimSpace(string(holder))) // 0: it has only just begun
-			return fmt.Errorf("process %d is playing into %s: wait for its end, or end it, then go on with --resume", pid, f.dir)
+			return fmt.Errorf("process %d is playing into %s: wait for its end, or end it, then go on with --resume",
+				pid, f.dir)
 		}
 		return fmt.Errorf("lock %s: %w", file.Name(), err)
 	}

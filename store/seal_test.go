@@ -70,7 +70,8 @@ func TestOnlyAnOwnUnchangedPlanIsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectOwn(t, again.Dir(), true, "a second folder with the same key")
-	for name, text := range map[string]string{"nothing": "", "half a seal": "abcd", "no hexadecimal": "\x1b[2J"} {
+	for name, text := range map[string]string{"nothing": "", "half a seal": "abcd",
+		"no hexadecimal": "\x1b[2J"} {
 		write(sealFile, text)
 		expectOwn(t, f.Dir(), false, name)
 	}
@@ -100,7 +101,8 @@ func TestAPlanToBePlayedHasNothingUnknown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Write(planFile, []byte(strings.Replace(string(whole), `"profile"`, `"hook": "x", "profile"`, 1))); err != nil {
+	if err := f.Write(planFile, []byte(strings.Replace(string(whole), `"profile"`, `"hook": "x", "profile"`,
+		1))); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := f.PlanWithSeal(); err == nil || !strings.Contains(err.Error(), "hook") {

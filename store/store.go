@@ -96,7 +96,8 @@ func unwritable(path string, err error) error {
 // Open opens an existing result folder.
 func Open(dir string) (*Folder, error) {
 	if about, err := os.Stat(filepath.Join(dir, planFile)); err != nil || !about.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no result folder (no %s): name one such as results/rego2021/latest", dir, planFile)
+		return nil, fmt.Errorf("%s is no result folder (no %s): name one such as results/rego2021/latest", dir,
+			planFile)
 	}
 	resolved, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -131,7 +132,8 @@ func (f *Folder) decodePlan(data []byte, strict bool) (lab.Plan, error) {
 		return plan, fmt.Errorf("%s is damaged: %w", f.Path(planFile), err)
 	}
 	if plan.Schema != lab.PlanSchema {
-		return plan, fmt.Errorf("%s has schema %q, this cleave reads %q", f.Path(planFile), plan.Schema, lab.PlanSchema)
+		return plan, fmt.Errorf("%s has schema %q, this cleave reads %q", f.Path(planFile), plan.Schema,
+			lab.PlanSchema)
 	}
 	plan.DescribeMetrics()
 	return plan, nil

@@ -100,10 +100,13 @@ func TestTrialsComeBackInPlayingOrder(t *testing.T) {
 func TestUnitsAndSeriesAreTables(t *testing.T) {
 	f := create(t)
 	saved := trial(1, 1, true)
-	saved.Metered.Units = []lab.UnitUsage{{Unit: lab.Unit{Name: "core", Role: "core", PID: 12}, Usage: lab.Usage{CPUSeconds: 0.25, Threads: 3, IdleCores: 0.125, Unavailable: map[string]string{"user_seconds": "too short"}}}}
+	saved.Metered.Units = []lab.UnitUsage{{Unit: lab.Unit{Name: "core", Role: "core", PID: 12},
+		Usage: lab.Usage{CPUSeconds: 0.25, Threads: 3, IdleCores: 0.125,
+			Unavailable: map[string]string{"user_seconds": "too short"}}}}
 	saved.Metered.Processes = []lab.ProcessUsage{
 		{Unit: "other", Name: "sh"},
-		{Unit: "core", Name: "java server.jar", Processes: 2, CPUSeconds: 0.125, PeakMemoryBytes: 7, ReadBytes: 5, WrittenBytes: 6, ReceivedBytes: 3, SentBytes: 4},
+		{Unit: "core", Name: "java server.jar", Processes: 2, CPUSeconds: 0.125, PeakMemoryBytes: 7, ReadBytes: 5,
+			WrittenBytes: 6, ReceivedBytes: 3, SentBytes: 4},
 	}
 	saved.Metered.IdleSeconds = 0.2
 	saved.Metered.Samples = []lab.UsageSample{{Seconds: 0.5, CPUSeconds: 0.25, MemoryBytes: 4096}}
@@ -111,7 +114,8 @@ func TestUnitsAndSeriesAreTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"units.csv":  "core,core,12,0.250000000,,0.000000000,0,0,3,0,0,0,0,,,,,0.125000\ncore,core,,0.125000000,,,,,,7,,5,6,java server.jar,2,3,4,",
+		"units.csv": "core,core,12,0.250000000,,0.000000000,0,0,3,0,0,0,0,,,,,0.125000\n" +
+			"core,core,,0.125000000,,,,,,7,,5,6,java server.jar,2,3,4,",
 		"series.csv": "0.500000000,0.250000000,4096",
 	} {
 		data, err := os.ReadFile(f.Path("trials/0001/" + name))
@@ -194,7 +198,8 @@ func TestAFullDiskIsNamedAndFinishedTrialsStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = f.Save(trial(2, 1, true), map[string]string{"worker": strings.Repeat("x", 1<<20)})
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "is full: make room, then continue with --resume") {
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(),
+		"is full: make room, then continue with --resume") {
 		t.Errorf("Save on a full disk: %v", err)
 	}
 	got, err := f.Trials()
@@ -211,7 +216,8 @@ func TestAFolderThatCannotBeWrittenIsNamed(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Create(file, plan(), nil); err == nil || !strings.Contains(err.Error(), "choose another folder with --results") {
+	if _, err := Create(file, plan(), nil); err == nil ||
+		!strings.Contains(err.Error(), "choose another folder with --results") {
 		t.Errorf("Create below a file: %v", err)
 	}
 }

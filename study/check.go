@@ -46,7 +46,8 @@ func (f *File) setAsideImpossible() {
 			if summary == "" {
 				summary = a.Summary
 			}
-			f.Study.Absent = append(f.Study.Absent, lab.AbsentVariant{Name: v.Name, Summary: summary, Reason: oneLine(err)})
+			f.Study.Absent = append(f.Study.Absent, lab.AbsentVariant{Name: v.Name, Summary: summary,
+				Reason: oneLine(err)})
 		}
 		return err != nil
 	})
@@ -72,7 +73,8 @@ func (f *File) checkSystem(r *reader) {
 	for _, name := range f.Study.Design.NoiseFloor {
 		f.checkVariantName(r, f.lines.noiseFloor, "noise_floor", name)
 		if twin := name + TwinSuffix; f.lines.variants[twin] > 0 {
-			r.Problem(f.lines.variants[twin], "variant %s has the name of the twin that noise_floor makes of %s: choose another", twin, name)
+			r.Problem(f.lines.variants[twin],
+				"variant %s has the name of the twin that noise_floor makes of %s: choose another", twin, name)
 		}
 	}
 	f.checkPointNames(r, f.lines.noiseFloor, "noise_floor_points", f.Study.Design.NoiseFloorPoints)
@@ -88,7 +90,8 @@ func (f *File) checkSystem(r *reader) {
 		f.checkPointNames(r, f.lines.quick, "quick", f.Quick.RestrictedPoints)
 		for _, name := range f.Quick.Variants {
 			if _, known := f.lines.variants[name]; !known {
-				r.Problem(f.lines.quick, "quick: there is no variant %q%s", name, yamlfile.Suggest(name, f.variantNames()))
+				r.Problem(f.lines.quick, "quick: there is no variant %q%s", name,
+					yamlfile.Suggest(name, f.variantNames()))
 			}
 		}
 	}
@@ -129,8 +132,10 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 		r.Problem(line, "variant %s: there is no deployment %q%s; there is: %s", v.Name, v.Deployment,
 			yamlfile.Suggest(v.Deployment, deployments), strings.Join(deployments, ", "))
 	}
-	if len(v.Replicas)+len(v.Limits)+len(v.Nodes)+len(v.Hosts)+len(v.Autoscale)+len(f.deployed.as[v.Name]) > 0 && f.info.Foreign {
-		r.Problem(line, "variant %s: replicas, limits and nodes of a system that is not Cleave's are the matter of who runs it", v.Name)
+	if len(v.Replicas)+len(v.Limits)+len(v.Nodes)+len(v.Hosts)+len(v.Autoscale)+len(f.deployed.as[v.Name]) > 0 &&
+		f.info.Foreign {
+		r.Problem(line, "variant %s: replicas, limits and nodes of a system that is not Cleave's are the matter "+
+			"of who runs it", v.Name)
 	}
 	checkNodes(r, line, *v)
 	for _, name := range slices.Sorted(maps.Keys(v.Knobs)) {
@@ -152,7 +157,8 @@ func checkKnob(r *reader, line int, v lab.Variant, architecture lab.Architecture
 			continue
 		}
 		if !knob.Free && !slices.Contains(knob.Values, v.Knobs[name]) {
-			r.Problem(line, "variant %s: knob %s is %q, expected %s", v.Name, name, v.Knobs[name], strings.Join(knob.Values, " or "))
+			r.Problem(line, "variant %s: knob %s is %q, expected %s", v.Name, name, v.Knobs[name],
+				strings.Join(knob.Values, " or "))
 		}
 		return
 	}
@@ -187,7 +193,8 @@ func (f *File) checkFactor(r *reader, line int, factor string) {
 	for _, parameter := range f.info.Parameters {
 		known = append(known, parameter.Name)
 	}
-	r.Problem(line, "%s has no parameter %q%s; it has %s", f.info.Name, factor, yamlfile.Suggest(factor, known), strings.Join(known, ", "))
+	r.Problem(line, "%s has no parameter %q%s; it has %s", f.info.Name, factor, yamlfile.Suggest(factor, known),
+		strings.Join(known, ", "))
 }
 
 func (f *File) checkVariantName(r *reader, line int, what, name string) {
@@ -198,7 +205,8 @@ func (f *File) checkVariantName(r *reader, line int, what, name string) {
 // when it was made.
 func (f *File) checkName(r *reader, line int, what, name string, known []string) {
 	if name != "" && !f.planned && !slices.Contains(known, name) {
-		r.Problem(line, "%s names the variant %q%s; there are %s", what, name, yamlfile.Suggest(name, known), strings.Join(known, ", "))
+		r.Problem(line, "%s names the variant %q%s; there are %s", what, name, yamlfile.Suggest(name, known),
+			strings.Join(known, ", "))
 	}
 }
 
@@ -206,7 +214,8 @@ func (f *File) checkPointNames(r *reader, line int, what string, names []string)
 	known := f.pointNames()
 	for _, name := range names {
 		if !f.planned && !slices.Contains(known, name) {
-			r.Problem(line, "%s names the point %q%s; there are %s", what, name, yamlfile.Suggest(name, known), strings.Join(known, ", "))
+			r.Problem(line, "%s names the point %q%s; there are %s", what, name, yamlfile.Suggest(name, known),
+				strings.Join(known, ", "))
 		}
 	}
 }
@@ -227,7 +236,8 @@ func (f *File) checkClaims(r *reader) {
 		f.checkPointNames(r, line, "claim "+c.ID, c.Points)
 		for _, metric := range []string{c.Metric, c.AgainstMetric} {
 			if _, found := lab.MetricNamed(f.Study.AllMetrics(), metric); metric != "" && !found {
-				r.Problem(line, "claim %s: there is no metric %q; there are %s", c.ID, metric, strings.Join(f.metricNames(), ", "))
+				r.Problem(line, "claim %s: there is no metric %q; there are %s", c.ID, metric,
+					strings.Join(f.metricNames(), ", "))
 			}
 		}
 		f.checkClaimKind(r, line, c)
@@ -266,7 +276,8 @@ func needsOf(kind lab.ClaimKind) (needs, bool) {
 func (f *File) checkClaimKind(r *reader, line int, c lab.Claim) {
 	need, known := needsOf(c.Kind)
 	if !known {
-		r.Problem(line, "claim %s: kind is %q, expected slower, more, factor, equivalent, level, linear or grows", c.ID, c.Kind)
+		r.Problem(line, "claim %s: kind is %q, expected slower, more, factor, equivalent, level, linear or grows",
+			c.ID, c.Kind)
 		return
 	}
 	if need.against && c.Against == "" {
@@ -282,7 +293,8 @@ func (f *File) checkClaimKind(r *reader, line int, c lab.Claim) {
 		f.checkFactor(r, line, c.Factor)
 	}
 	if c.Low < 0 && c.Kind != lab.ClaimLinear {
-		r.Problem(line, "claim %s: low is %g, expected a number from 0 up: only an exponent (%s) can be negative", c.ID, c.Low, lab.ClaimLinear)
+		r.Problem(line, "claim %s: low is %g, expected a number from 0 up: only an exponent (%s) can be negative",
+			c.ID, c.Low, lab.ClaimLinear)
 	}
 	bounded := need.bounds || c.Kind == lab.ClaimEquivalent && (c.Low != 0 || c.High != 0)
 	if bounded && !(c.Low < c.High) {

@@ -48,7 +48,8 @@ func (f *File) readOnly(r *reader, node *yaml.Node, variant string) {
 
 func (r *reader) checkDeployment(node *yaml.Node, what string) {
 	if known := lab.Deployments(); !slices.Contains(known, node.Value) {
-		r.Problem(node.Line, "%s: there is no deployment %q%s; there is: %s", what, node.Value, yamlfile.Suggest(node.Value, known), strings.Join(known, ", "))
+		r.Problem(node.Line, "%s: there is no deployment %q%s; there is: %s", what, node.Value,
+			yamlfile.Suggest(node.Value, known), strings.Join(known, ", "))
 	}
 }
 
@@ -56,7 +57,8 @@ func (r *reader) checkDeployment(node *yaml.Node, what string) {
 func checkNodes(r *reader, line int, v lab.Variant) {
 	for _, unit := range slices.Sorted(maps.Keys(v.Nodes)) {
 		if !namePattern.MatchString(v.Nodes[unit]) {
-			r.Problem(line, "variant %s: the node of %s is called %q, expected lower-case letters, digits, dots and dashes", v.Name, unit, v.Nodes[unit])
+			r.Problem(line, "variant %s: the node of %s is called %q, expected lower-case letters, digits, dots and "+
+				"dashes", v.Name, unit, v.Nodes[unit])
 		}
 	}
 }
@@ -74,7 +76,8 @@ func (f *File) deploy(s *lab.Study, deployment string) {
 		if !changed {
 			continue
 		}
-		v.Replicas, v.Limits, v.Nodes = merged(v.Replicas, as.Replicas), merged(v.Limits, as.Limits), merged(v.Nodes, as.Nodes)
+		v.Replicas, v.Limits, v.Nodes = merged(v.Replicas, as.Replicas), merged(v.Limits, as.Limits),
+			merged(v.Nodes, as.Nodes)
 		f.link(v)
 		v.Summary += "; on " + v.Deployment + ": " + as.Scaling()
 	}

@@ -53,7 +53,8 @@ func (f *File) checkFaults(r *reader) {
 			return
 		}
 		if load := f.Study.Load; load != nil && !f.planned && fault.After >= load.Duration {
-			r.Problem(line, "the fault of %s begins %g s after the start of a load that lasts %g s: no part of the load would have it",
+			r.Problem(line, "the fault of %s begins %g s after the start of a load that lasts %g s: no part of the "+
+				"load would have it",
 				fault.Target, fault.After, load.Duration)
 		}
 	}

@@ -31,7 +31,10 @@ func shops(restartable bool) map[string]lab.SystemInfo {
 }
 
 func TestFaultsOfAStudy(t *testing.T) {
-	file, err := study.Parse("x.yaml", []byte(faulty+"  - {kill: orders, after: 2s, heal: 500ms}\n  - {kill: every-unit, after: 5s}\n  - {pause: broker, after: 6s}\n  - {cut: views, after: 7s}\n  - {restart: views, after: 9s}\n  - {slow: views, after: 10s, delay: 50ms, rate: 100KiB}\n  - {fill: broker, after: 12s}\n"), shops(true))
+	file, err := study.Parse("x.yaml", []byte(faulty+
+		"  - {kill: orders, after: 2s, heal: 500ms}\n  - {kill: every-unit, after: 5s}\n  - {pause: broker, "+
+		"after: 6s}\n  - {cut: views, after: 7s}\n  - {restart: views, after: 9s}\n  - {slow: views, after: 10s, "+
+		"delay: 50ms, rate: 100KiB}\n  - {fill: broker, after: 12s}\n"), shops(true))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,17 +66,24 @@ func TestMistakesInFaults(t *testing.T) {
 		"many": {
 			"  - {kill: orders, after: soon}\n  - {kil: orders, after: 1s}\n  - {kill: orders, after: 20s}\n", true,
 			[]string{
-				`x.yaml:10: after is "soon", expected a time span`, `x.yaml:11: fault has no key "kil" (did you mean "kill"?)`,
-				`x.yaml:11: fault needs one of the keys [kill restart pause cut slow fill drain update]`, `x.yaml:12: the fault of orders begins 20 s after the start of a load that lasts 20 s`,
+				`x.yaml:10: after is "soon", expected a time span`,
+				`x.yaml:11: fault has no key "kil" (did you mean "kill"?)`,
+				`x.yaml:11: fault needs one of the keys [kill restart pause cut slow fill drain update]`,
+				`x.yaml:12: the fault of orders begins 20 s after the start of a load that lasts 20 s`,
 			},
 		},
-		"two in one":      {"  - {kill: orders, pause: orders, after: 1s}\n", true, []string{"x.yaml:10: fault is both kill and pause: make two of it"}},
-		"slow by nothing": {"  - {slow: orders, after: 1s}\n", true, []string{"x.yaml:10: fault of orders: slow needs a delay, a rate or both"}},
-		"slow by what":    {"  - {slow: orders, after: 1s, rate: fast}\n", true, []string{`x.yaml:10: rate is "fast", expected bytes per second`, "needs a delay"}},
-		"a kill's delay":  {"  - {kill: orders, after: 1s, delay: 1s}\n", true, []string{"x.yaml:10: fault of orders: kill has a delay or a rate, which only slow has"}},
-		"no list":         {"  kill: orders\n", true, []string{"x.yaml:10: faults is a set of keys, expected a list"}},
-		"too many":        {strings.Repeat("  - {kill: orders, after: 1s}\n", 101), true, []string{"x.yaml:10: 101 faults, at most 100 are allowed"}},
-		"not for all":     {"  - {kill: core, after: 1s}\n", false, []string{"x.yaml:10: shop takes no faults"}},
+		"two in one": {"  - {kill: orders, pause: orders, after: 1s}\n", true,
+			[]string{"x.yaml:10: fault is both kill and pause: make two of it"}},
+		"slow by nothing": {"  - {slow: orders, after: 1s}\n", true,
+			[]string{"x.yaml:10: fault of orders: slow needs a delay, a rate or both"}},
+		"slow by what": {"  - {slow: orders, after: 1s, rate: fast}\n", true,
+			[]string{`x.yaml:10: rate is "fast", expected bytes per second`, "needs a delay"}},
+		"a kill's delay": {"  - {kill: orders, after: 1s, delay: 1s}\n", true,
+			[]string{"x.yaml:10: fault of orders: kill has a delay or a rate, which only slow has"}},
+		"no list": {"  kill: orders\n", true, []string{"x.yaml:10: faults is a set of keys, expected a list"}},
+		"too many": {strings.Repeat("  - {kill: orders, after: 1s}\n", 101), true,
+			[]string{"x.yaml:10: 101 faults, at most 100 are allowed"}},
+		"not for all": {"  - {kill: core, after: 1s}\n", false, []string{"x.yaml:10: shop takes no faults"}},
 	} {
 		_, err := study.Parse("x.yaml", []byte(faulty+c.faults), shops(c.restartable))
 		var problems study.Problems

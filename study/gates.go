@@ -18,7 +18,8 @@ func WithoutGates(s *lab.Study) {
 		load := *s.Load
 		load.Lateness = bearable
 		s.Load = &load
-		note += fmt.Sprintf(", and while the generator sent 99 %% of the operations less than %.0f ms late: medians and costs bear that, 99th percentiles do not", 1000*bearable)
+		note += fmt.Sprintf(", and while the generator sent 99 %% of the operations less than %.0f ms late: "+
+			"medians and costs bear that, 99th percentiles do not", 1000*bearable)
 	}
 	s.Notes = append(s.Notes[:len(s.Notes):len(s.Notes)], note+".")
 }

@@ -22,7 +22,8 @@ func TestAStudyIsPlayedWithoutGates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if open.Design.Gates.MaxStealShare < 1 || open.Load.Lateness <= 0 {
-		t.Errorf("without gates they are %+v, and the generator may be %g s late", open.Design.Gates, open.Load.Lateness)
+		t.Errorf("without gates they are %+v, and the generator may be %g s late", open.Design.Gates,
+			open.Load.Lateness)
 	}
 	if last := open.Notes[len(open.Notes)-1]; !strings.Contains(last, "counted whatever") {
 		t.Errorf("its last note is %q", last)
@@ -31,7 +32,8 @@ func TestAStudyIsPlayedWithoutGates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again.Design.Gates != gated.Design.Gates || again.Load.Lateness != gated.Load.Lateness || len(again.Notes) != len(gated.Notes) {
+	if again.Design.Gates != gated.Design.Gates || again.Load.Lateness != gated.Load.Lateness ||
+		len(again.Notes) != len(gated.Notes) {
 		t.Errorf("the study changed from %+v to %+v", gated, again)
 	}
 }

@@ -17,10 +17,14 @@ import (
 // without one resolves, expands to a bounded plan, and is the same after it was
 // written and read as JSON, as result folders keep it.
 func FuzzParse(f *testing.F) {
-	const head = "schema: cleave-study/1\nname: x\ntitle: x\nsystem: big\nbaseline: a\nvariants: {a: {architecture: threads}, b: {architecture: http}}\n"
+	const head = "schema: cleave-study/1\nname: x\ntitle: x\nsystem: big\nbaseline: a\nvariants: {a: " +
+		"{architecture: threads}, b: {architecture: http}}\n"
 	for _, rest := range []string{
-		"points: {p: {neighbourhoods: 1, workers: 2, pings: 1}}", "factors: {neighbourhoods: [1, 2], workers: [2, 1e1], pings: [1]}\ndesign: {blocks: 1000, noise_floor: [a]}",
-		"points: {p: {pings: .inf}}", "design: {trial_timeout: 2562047h}", "name: ''", "title: !foo x", "points: {? [a] : b}", "notes: [a, b, {c: d}]", "<<: {a: b}",
+		"points: {p: {neighbourhoods: 1, workers: 2, pings: 1}}",
+		"factors: {neighbourhoods: [1, 2], workers: [2, 1e1], pings: [1]}\n" +
+			"design: {blocks: 1000, noise_floor: [a]}",
+		"points: {p: {pings: .inf}}", "design: {trial_timeout: 2562047h}", "name: ''", "title: !foo x",
+		"points: {? [a] : b}", "notes: [a, b, {c: d}]", "<<: {a: b}",
 	} {
 		f.Add([]byte(head + rest))
 	}
@@ -78,17 +82,21 @@ func TestMistakesStandAtTheirLine(t *testing.T) {
 		"name: !foo study": "own.yaml:3: the tag !foo",
 		"name: x\nschema":  "own.yaml:4: the study has the key \"schema\" twice",
 	} {
-		_, err := study.Parse("own.yaml", []byte("# A comment.\nschema: cleave-study/1\n"+strings.Replace(name, "schema", "schema: x", 1)+"\ntitle: t\n"), systems())
+		_, err := study.Parse("own.yaml", []byte("# A comment.\nschema: cleave-study/1\n"+
+			strings.Replace(name, "schema", "schema: x", 1)+"\ntitle: t\n"), systems())
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	const whole = "schema: cleave-study/1\nname: x\ntitle: t\nsystem: big\nbaseline: a\nvariants: {a: {architecture: threads}, a.twin: {architecture: http}}\n"
+	const whole = "schema: cleave-study/1\nname: x\ntitle: t\nsystem: big\nbaseline: a\nvariants: {a: " +
+		"{architecture: threads}, a.twin: {architecture: http}}\n"
 	for rest, want := range map[string]string{
-		"factors: {neighbourhoods: [1], workers: [2], pings: [1, 1]}":                        `own.yaml:7: there are two points "neighbourhoods1-workers2-pings1"`,
-		"points: {p: {neighbourhoods: 1, workers: 2, pings: 1}}\ndesign: {noise_floor: [a]}": "own.yaml:6: variant a.twin has the name of the twin",
+		"factors: {neighbourhoods: [1], workers: [2], pings: [1, 1]}": `own.yaml:7: there are two points "neighbourhoods1-workers2-pings1"`,
+		"points: {p: {neighbourhoods: 1, workers: 2, pings: 1}}\n" +
+			"design: {noise_floor: [a]}": "own.yaml:6: variant a.twin has the name of the twin",
 	} {
-		if _, err := study.Parse("own.yaml", []byte(whole+rest), systems()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := study.Parse("own.yaml", []byte(whole+rest), systems()); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", rest, err, want)
 		}
 	}

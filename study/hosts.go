@@ -21,7 +21,8 @@ func (r *reader) readHosts(node *yaml.Node) hostLinks {
 	h := hostLinks{map[string]lab.Network{}, map[string]int{}}
 	r.pairs(node, "hosts", func(key, value *yaml.Node) {
 		var link lab.Network
-		r.object(value, "host "+key.Value, fields{"delay": r.duration("delay", &link.Delay), "rate": r.rate("rate", &link.Rate)})
+		r.object(value, "host "+key.Value, fields{"delay": r.duration("delay", &link.Delay),
+			"rate": r.rate("rate", &link.Rate)})
 		if link == (lab.Network{}) {
 			r.Problem(key.Line, "host %s: its link has neither a rate nor a delay", key.Value)
 		}

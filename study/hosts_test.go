@@ -24,9 +24,10 @@ func TestLinksOfHosts(t *testing.T) {
 		hosts, own, deployment string
 		want                   map[string]lab.Network
 	}{
-		"the study's":     {both, "", "", map[string]lab.Network{"yard": yard}},
-		"elsewhere":       {both, "", lab.Swarm, map[string]lab.Network{"yard": yard, "street": street}},
-		"its own":         {"", "hosts: {yard: {rate: 1MB, delay: 2ms}},", "", map[string]lab.Network{"yard": yard}},
+		"the study's": {both, "", "", map[string]lab.Network{"yard": yard}},
+		"elsewhere":   {both, "", lab.Swarm, map[string]lab.Network{"yard": yard, "street": street}},
+		"its own": {"", "hosts: {yard: {rate: 1MB, delay: 2ms}},", "",
+			map[string]lab.Network{"yard": yard}},
 		"its own for one": {both, "hosts: {yard: {rate: 2MB}},", "", map[string]lab.Network{"yard": street}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,8 +53,10 @@ func TestLinksOfHosts(t *testing.T) {
 
 func TestMistakesInHostsAreNamedWithTheirLine(t *testing.T) {
 	for name, c := range map[string]struct{ hosts, own, says string }{
-		"of nobody":      {"hosts:\n  yrad: {rate: 1MB}\n", "", `: hosts: the study places no unit on "yrad" (nodes)`},
-		"not of its own": {"", "hosts: {lane: {rate: 1MB}},", `: hosts: variant b places no unit on "lane" (nodes)`},
+		"of nobody": {"hosts:\n  yrad: {rate: 1MB}\n", "",
+			`: hosts: the study places no unit on "yrad" (nodes)`},
+		"not of its own": {"", "hosts: {lane: {rate: 1MB}},",
+			`: hosts: variant b places no unit on "lane" (nodes)`},
 		"nothing":        {"hosts:\n  yard: {}\n", "", ": host yard: its link has neither a rate nor a delay"},
 		"no number":      {"hosts:\n  yard: {rate: fast}\n", "", `: rate is "fast", expected bytes per second`},
 		"something else": {"hosts:\n  yard: {loss: 1%}\n", "", "loss"},

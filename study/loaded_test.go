@@ -19,10 +19,11 @@ func kiosk() map[string]lab.SystemInfo {
 	knobs := []lab.Knob{{Name: "till", Values: []string{"paper", "steel"}}}
 	metric := func(name string) lab.Metric { return lab.Metric{Name: name, Title: name, Unit: "s"} }
 	return map[string]lab.SystemInfo{"kiosk": {
-		Name:          "kiosk",
-		Architectures: []lab.Architecture{{Name: "stand", Summary: "on a corner", Knobs: knobs}, {Name: "castle", Summary: "in the air", Knobs: knobs}},
-		Parameters:    []lab.Parameter{{Name: "rate", Max: 1e5, Optional: true}},
-		Metrics:       []lab.Metric{metric("done"), metric("answered")},
+		Name: "kiosk",
+		Architectures: []lab.Architecture{{Name: "stand", Summary: "on a corner", Knobs: knobs},
+			{Name: "castle", Summary: "in the air", Knobs: knobs}},
+		Parameters: []lab.Parameter{{Name: "rate", Max: 1e5, Optional: true}},
+		Metrics:    []lab.Metric{metric("done"), metric("answered")},
 		Check: func(v lab.Variant) error {
 			if v.Architecture == "castle" {
 				return errors.New("no ground\nno walls")
@@ -63,28 +64,33 @@ func parseKiosk(t *testing.T, more string) *study.File {
 }
 
 func TestAnOptionalVariantThatCannotBeIsSetAside(t *testing.T) {
-	s, err := parseKiosk(t, "claims: [{id: x, text: t, kind: slower, variant: c, against: a}]\n").Resolve(study.Options{})
+	s, err := parseKiosk(t, "claims: [{id: x, text: t, kind: slower, variant: c, against: a}]\n").
+		Resolve(study.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(s.Variants) != 2 || len(s.Absent) != 1 {
 		t.Fatalf("%d variants and %d absent, want 2 and 1", len(s.Variants), len(s.Absent))
 	}
-	if want := (lab.AbsentVariant{Name: "c", Summary: "in the air", Reason: "no ground; no walls"}); s.Absent[0] != want {
+	if want := (lab.AbsentVariant{Name: "c", Summary: "in the air",
+		Reason: "no ground; no walls"}); s.Absent[0] != want {
 		t.Errorf("absent: %+v, want %+v", s.Absent[0], want)
 	}
-	_, err = study.Parse("kiosk.yaml", []byte(strings.Replace(string(kioskStudy("")), ", optional: true", "", 1)), kiosk())
+	_, err = study.Parse("kiosk.yaml", []byte(strings.Replace(string(kioskStudy("")), ", optional: true", "",
+		1)), kiosk())
 	if err == nil || !strings.Contains(err.Error(), "variant c: no ground; no walls") {
 		t.Errorf("without optional: %v, want the reason", err)
 	}
-	_, err = study.Parse("kiosk.yaml", []byte(strings.Replace(string(kioskStudy("")), "baseline: a", "baseline: c", 1)), kiosk())
+	_, err = study.Parse("kiosk.yaml", []byte(strings.Replace(string(kioskStudy("")), "baseline: a",
+		"baseline: c", 1)), kiosk())
 	if err == nil || !strings.Contains(err.Error(), `baseline names the variant "c"`) {
 		t.Errorf("an absent baseline: %v, want it refused", err)
 	}
 }
 
 func TestAnOptionalVariantThatCannotBeDeployedIsSetAside(t *testing.T) {
-	text := strings.Replace(string(kioskStudy("")), "  b: {architecture: stand,", "  b: {architecture: stand, deployment: docker-host, optional: true,", 1)
+	text := strings.Replace(string(kioskStudy("")), "  b: {architecture: stand,",
+		"  b: {architecture: stand, deployment: docker-host, optional: true,", 1)
 	file, err := study.Parse("kiosk.yaml", []byte(text), kiosk())
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +114,8 @@ func TestAnOptionalVariantThatCannotBeDeployedIsSetAside(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, there := s.Variant("b")
-		if there != (c.reason == "") || len(s.Absent) > 1 && s.Absent[1].Reason != c.reason || len(s.Variants)+len(s.Absent) != 3 {
+		if there != (c.reason == "") || len(s.Absent) > 1 && s.Absent[1].Reason != c.reason ||
+			len(s.Variants)+len(s.Absent) != 3 {
 			t.Errorf("%s: variants %v, absent %v", name, s.Variants, s.Absent)
 		}
 	}
@@ -117,9 +124,11 @@ func TestAnOptionalVariantThatCannotBeDeployedIsSetAside(t *testing.T) {
 func TestOtherRuntimesAreLeftOut(t *testing.T) {
 	info := kiosk()["kiosk"]
 	for i := range info.Architectures {
-		info.Architectures[i].Knobs = append(info.Architectures[i].Knobs, lab.Knob{Name: "runtime", Values: []string{"go", "java"}})
+		info.Architectures[i].Knobs = append(info.Architectures[i].Knobs,
+			lab.Knob{Name: "runtime", Values: []string{"go", "java"}})
 	}
-	text := strings.Replace(strings.Replace(string(kioskStudy("")), "till: paper", "runtime: java", 1), "b: {architecture", "b: {summary: hot, architecture", 1)
+	text := strings.Replace(strings.Replace(string(kioskStudy("")), "till: paper", "runtime: java", 1),
+		"b: {architecture", "b: {summary: hot, architecture", 1)
 	file, err := study.Parse("kiosk.yaml", []byte(text), map[string]lab.SystemInfo{"kiosk": info})
 	if err != nil {
 		t.Fatal(err)
@@ -128,11 +137,13 @@ func TestOtherRuntimesAreLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := lab.AbsentVariant{Name: "b", Summary: "hot", Reason: "its runtime is java, and only go is asked for", Unasked: true}
+	want := lab.AbsentVariant{Name: "b", Summary: "hot", Reason: "its runtime is java, and only go is asked for",
+		Unasked: true}
 	if _, there := s.Variant("b"); there || s.Absent[len(s.Absent)-1] != want {
 		t.Errorf("variants %v, absent %v, want b absent", s.Variants, s.Absent)
 	}
-	if _, err := file.Resolve(study.Options{Runtimes: []string{"java"}}); err == nil || !strings.Contains(err.Error(), "the baseline a, which all others are compared with, would be left out") {
+	if _, err := file.Resolve(study.Options{Runtimes: []string{"java"}}); err == nil ||
+		!strings.Contains(err.Error(), "the baseline a, which all others are compared with, would be left out") {
 		t.Errorf("without the baseline: %v", err)
 	}
 }
@@ -151,18 +162,21 @@ func TestPointsThatThisHostCannotPlayAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := file.Resolve(study.Options{})
-	if err != nil || len(s.Points) != 1 || s.Points[0].Name != "low" || strings.Join(s.Notes, " ") != "Point high is not testable here: the host is too small." {
+	if err != nil || len(s.Points) != 1 || s.Points[0].Name != "low" ||
+		strings.Join(s.Notes, " ") != "Point high is not testable here: the host is too small." {
 		t.Errorf("points %v, notes %q, %v", s.Points, s.Notes, err)
 	}
 	most = 0
-	if _, err = file.Resolve(study.Options{}); err == nil || !strings.Contains(err.Error(), "this host can play no point") {
+	if _, err = file.Resolve(study.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "this host can play no point") {
 		t.Errorf("no point is left: %v", err)
 	}
 }
 
 func TestAWarmUpGoesOnUntilSteady(t *testing.T) {
 	warm := func(written, quick string) (full, short lab.Load, err error) {
-		text := strings.Replace(string(kioskStudy("quick: {points: [low], load: {"+quick+"}}\n")), "warm_up: 2s", written, 1)
+		text := strings.Replace(string(kioskStudy("quick: {points: [low], load: {"+quick+"}}\n")), "warm_up: 2s",
+			written, 1)
 		file, err := study.Parse("kiosk.yaml", []byte(text), kiosk())
 		if err != nil {
 			return full, short, err
@@ -185,11 +199,15 @@ func TestAWarmUpGoesOnUntilSteady(t *testing.T) {
 		{"warm_up: 5s", "duration: 1s", [2]float64{5, 0}, [2]float64{5, 0}},
 	} {
 		full, short, err := warm(c.written, c.quick)
-		if err != nil || full.WarmUp != c.full[0] || full.WarmUpLimit != c.full[1] || short.WarmUp != c.short[0] || short.WarmUpLimit != c.short[1] {
-			t.Errorf("%s, quick %q: %g to %g s, quick %g to %g s, %v; want %v and %v", c.written, c.quick, full.WarmUp, full.WarmUpLimit, short.WarmUp, short.WarmUpLimit, err, c.full, c.short)
+		if err != nil || full.WarmUp != c.full[0] || full.WarmUpLimit != c.full[1] || short.WarmUp != c.short[0] ||
+			short.WarmUpLimit != c.short[1] {
+			t.Errorf("%s, quick %q: %g to %g s, quick %g to %g s, %v; want %v and %v", c.written, c.quick, full.WarmUp,
+				full.WarmUpLimit, short.WarmUp, short.WarmUpLimit, err, c.full, c.short)
 		}
 	}
-	for _, c := range [][2]string{{"warm_up: 30s, warm_up_limit: 20s", ""}, {"warm_up: steady, warm_up_limit: 2s", ""}, {"warm_up: steady", "warm_up_limit: 1s"}, {"warm_up: steady, warm_up_limit: 2h", ""}, {"warm_up: soon", ""}} {
+	for _, c := range [][2]string{{"warm_up: 30s, warm_up_limit: 20s", ""},
+		{"warm_up: steady, warm_up_limit: 2s", ""}, {"warm_up: steady", "warm_up_limit: 1s"},
+		{"warm_up: steady, warm_up_limit: 2h", ""}, {"warm_up: soon", ""}} {
 		if _, _, err := warm(c[0], c[1]); err == nil || !strings.Contains(err.Error(), "warm_up") {
 			t.Errorf("%s, quick %q: %v", c[0], c[1], err)
 		}
@@ -198,11 +216,13 @@ func TestAWarmUpGoesOnUntilSteady(t *testing.T) {
 
 func TestQuickPlaysTheVariantsThatItNames(t *testing.T) {
 	s, err := parseKiosk(t, "quick: {points: [low], variants: [a]}\n").Resolve(study.Options{Quick: true})
-	if err != nil || len(s.Variants) != 1 || s.Variants[0].Name != "a" || len(s.Absent) != 2 || !strings.Contains(s.Absent[1].Reason, "quick") ||
+	if err != nil || len(s.Variants) != 1 || s.Variants[0].Name != "a" || len(s.Absent) != 2 ||
+		!strings.Contains(s.Absent[1].Reason, "quick") ||
 		!s.Absent[1].Unasked || s.Absent[0].Unasked || !slices.Equal(s.Unasked, []string{"high"}) {
 		t.Errorf("variants %v, absent %v, points not asked for %v, %v", s.Variants, s.Absent, s.Unasked, err)
 	}
-	if _, err := study.Parse("kiosk.yaml", kioskStudy("quick: {variants: [d]}\n"), kiosk()); err == nil || !strings.Contains(err.Error(), `there is no variant "d"`) {
+	if _, err := study.Parse("kiosk.yaml", kioskStudy("quick: {variants: [d]}\n"), kiosk()); err == nil ||
+		!strings.Contains(err.Error(), `there is no variant "d"`) {
 		t.Errorf("an unknown variant: %v", err)
 	}
 }
@@ -217,7 +237,8 @@ func TestQuickChangesWhatItNamesOfTheLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := quick.Load; l.Duration != 1 || l.Lateness != 0.05 || l.WarmUp != 2 || l.RampUp != 0.3 || l.Objective != "p99<1s" || l.Effort != (lab.SearchEffort{Duration: 5, Resolution: 1.1, Votes: 1}) {
+	if l := quick.Load; l.Duration != 1 || l.Lateness != 0.05 || l.WarmUp != 2 || l.RampUp != 0.3 ||
+		l.Objective != "p99<1s" || l.Effort != (lab.SearchEffort{Duration: 5, Resolution: 1.1, Votes: 1}) {
 		t.Errorf("quick load %+v, want another duration and votes", *l)
 	}
 	if l := full.Load; l.Duration != 10 || l.Effort.Votes != 0 {
@@ -230,7 +251,8 @@ func TestQuickChangesWhatItNamesOfTheLoad(t *testing.T) {
 
 func TestUsersBeginBeforeTheLoadEnds(t *testing.T) {
 	late := strings.Replace(string(kioskStudy("")), "ramp_up: 3s", "ramp_up: 10s", 1)
-	if _, err := study.Parse("kiosk.yaml", []byte(late), kiosk()); err == nil || !strings.Contains(err.Error(), "begin over 10s") {
+	if _, err := study.Parse("kiosk.yaml", []byte(late), kiosk()); err == nil ||
+		!strings.Contains(err.Error(), "begin over 10s") {
 		t.Errorf("%v, want a ramp-up as long as the load refused", err)
 	}
 }
@@ -261,22 +283,24 @@ func TestKnobsTurnedForAllVariants(t *testing.T) {
 	}
 	_, err = file.Resolve(turn(map[string]string{"till": "steel", "door": "x"}))
 	var problems study.Problems
-	if !errors.As(err, &problems) || len(problems) != 2 || problems[0].Line != 7 || !strings.Contains(err.Error(), "variant a: steel needs no door") {
+	if !errors.As(err, &problems) || len(problems) != 2 || problems[0].Line != 7 ||
+		!strings.Contains(err.Error(), "variant a: steel needs no door") {
 		t.Errorf("%v, want both variants refused with their lines", err)
 	}
 }
 
 func TestClaimsOfEveryKindSayWhatTheyNeed(t *testing.T) {
 	for claim, want := range map[string]string{
-		"kind: more, variant: a":                                                            `needs the key "against"`,
-		"kind: equivalent, variant: a":                                                      `needs the key "against"`,
-		"kind: equivalent, variant: a, against: b":                                          "",
-		"kind: equivalent, variant: a, against: b, low: 2, high: 1":                         "expected low below high",
+		"kind: more, variant: a":                   `needs the key "against"`,
+		"kind: equivalent, variant: a":             `needs the key "against"`,
+		"kind: equivalent, variant: a, against: b": "",
+		"kind: equivalent, variant: a, against: b, low: 2, high: 1": "expected low below " +
+			"high",
 		"kind: equivalent, variant: a, against: a, metric: done, against_metric: answered":  "",
 		"kind: equivalent, variant: a, against: a, metric: done, against_metric: forgotten": `no metric "forgotten"`,
-		"kind: level, variant: a":                                                           "expected low below high",
-		"kind: level, variant: a, low: 0, high: 1":                                          "",
-		"kind: level, variant: a, low: 0, high: 1, against_metric: done":                    "no use for",
+		"kind: level, variant: a":                                        "expected low below high",
+		"kind: level, variant: a, low: 0, high: 1":                       "",
+		"kind: level, variant: a, low: 0, high: 1, against_metric: done": "no use for",
 	} {
 		_, err := study.Parse("kiosk.yaml", kioskStudy("claims: [{id: x, text: t, "+claim+"}]\n"), kiosk())
 		switch {
@@ -284,86 +308,6 @@ func TestClaimsOfEveryKindSayWhatTheyNeed(t *testing.T) {
 			t.Errorf("%s: %v", claim, err)
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%s: %v, want %q", claim, err, want)
-		}
-	}
-}
-
-// stall is the kiosk with a knob more, and a variant at one point only.
-func stall(steps string) []byte {
-	return []byte(strings.Replace(string(kioskStudy(steps)), "  c:", "  d: {architecture: stand, knobs: {till: steel}}\n  e: {architecture: stand, knobs: {till: steel}, points: [low]}\n  c:", 1))
-}
-
-func TestStepsLeadFromVariantToVariant(t *testing.T) {
-	file, err := study.Parse("stall.yaml", stall("steps: {variants: [a, c, e], points: [low], metrics: [answered]}\n"), kiosk())
-	if err != nil {
-		t.Fatal(err)
-	}
-	till := []lab.KnobChange{{Knob: "till", From: "paper", To: "steel"}}
-	s, err := file.Resolve(study.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []lab.PathStep{{Order: 1, Name: "a -> e", Changes: till, Before: "a", Variant: "e"}}
-	if !reflect.DeepEqual(s.Steps, want) || !reflect.DeepEqual(s.Explained, &lab.Explained{Points: []string{"low"}, Metrics: []string{"answered"}}) {
-		t.Errorf("steps %+v in %+v, want %+v: c cannot be built", s.Steps, s.Explained, want)
-	}
-	plan, err := study.Expand(s, "full", time.Time{})
-	if err != nil || len(plan.Trials) != 10*7 {
-		t.Errorf("%d trials, %v, want the 70 that there are without steps", len(plan.Trials), err)
-	}
-	if s, err = file.Resolve(study.Options{Points: []string{"high"}}); err != nil || s.Steps != nil || s.Explained != nil {
-		t.Errorf("steps %+v, %v, want none where they are not shown", s.Steps, err)
-	}
-}
-
-// TestStepsAskTheSystem: it knows better than its list of knobs what differs.
-func TestStepsAskTheSystem(t *testing.T) {
-	systems := kiosk()
-	info := systems["kiosk"]
-	info.Changes = func(from, to lab.Variant) []lab.KnobChange {
-		return []lab.KnobChange{{Knob: "weight", From: from.Name, To: to.Name + to.Knobs["till"]}}
-	}
-	systems["kiosk"] = info
-	file, err := study.Parse("kiosk.yaml", kioskStudy("steps: {variants: [a, b]}\n"), systems)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := file.Resolve(study.Options{Knobs: func(lab.Variant) (map[string]string, error) { return map[string]string{"till": "steel"}, nil }})
-	if err != nil || len(s.Steps) != 1 || s.Steps[0].Changes[0] != (lab.KnobChange{Knob: "weight", From: "a", To: "bsteel"}) {
-		t.Errorf("steps %+v, %v, want what the system says of the variants as they are played", s.Steps, err)
-	}
-}
-
-// TestADeploymentIsAStep: where the units run is compared like any knob, whatever the
-// system says of its own.
-func TestADeploymentIsAStep(t *testing.T) {
-	text := strings.Replace(string(kioskStudy("steps: {variants: [a, b]}\n")), "b: {architecture: stand, knobs: {till: paper}}",
-		"b: {architecture: stand, deployment: docker-bridge}", 1)
-	file, err := study.Parse("kiosk.yaml", []byte(text), kiosk())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := file.Resolve(study.Options{})
-	want := []lab.KnobChange{{Knob: "deployment", From: lab.Process, To: lab.DockerBridge}}
-	if err != nil || len(s.Steps) != 1 || !reflect.DeepEqual(s.Steps[0].Changes, want) {
-		t.Errorf("steps %+v (%v), want %+v", s.Steps, err, want)
-	}
-}
-
-func TestMistakesInSteps(t *testing.T) {
-	for steps, want := range map[string]string{
-		"{variants: [a, z]}":                     `steps names the variant "z"`,
-		"{variants: [a, d, a]}":                  `steps names the variant "a" twice`,
-		"{variants: [a]}":                        "steps needs at least 2 variants, not 1",
-		"{points: [low]}":                        `steps needs the key "variants"`,
-		"{variants: [a, b]}":                     "a and b do not differ in any knob",
-		"{variants: [a, e], points: [high]}":     "e does not play at high",
-		"{variants: [a, d], points: [lo]}":       `steps names the point "lo" (did you mean "low"?)`,
-		"{variants: [a, d], metrics: [answerd]}": `there is no metric "answerd" (did you mean "answered"?)`,
-	} {
-		_, err := study.Parse("stall.yaml", stall("steps: "+steps+"\n"), kiosk())
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, want one problem that says %q", steps, err, want)
 		}
 	}
 }
@@ -379,7 +323,8 @@ func TestScaleChangesTheLengthOfTheLoad(t *testing.T) {
 	if err != nil || half.Load.Duration != whole.Load.Duration/2 || half.Load.WarmUp != whole.Load.WarmUp {
 		t.Errorf("half of %+v is %+v, %v", whole.Load, half.Load, err)
 	}
-	if _, err := file.Resolve(study.Options{Scale: new(1e-6)}); err == nil || !strings.Contains(err.Error(), "which makes loads of") {
+	if _, err := file.Resolve(study.Options{Scale: new(1e-6)}); err == nil ||
+		!strings.Contains(err.Error(), "which makes loads of") {
 		t.Errorf("a load of next to nothing: %v", err)
 	}
 }
@@ -398,7 +343,8 @@ func TestProfiledTrialsComeAfterThoseOfTheirBlock(t *testing.T) {
 	const timed, profiled = 6, 4
 	for i, trial := range plan.Trials {
 		block, place := i/(timed+profiled)+1, i%(timed+profiled)
-		if trial.Number != i+1 || trial.Block != block || trial.Profiled != (place >= timed) || trial.Profiled && strings.HasSuffix(trial.Variant, study.TwinSuffix) {
+		if trial.Number != i+1 || trial.Block != block || trial.Profiled != (place >= timed) ||
+			trial.Profiled && strings.HasSuffix(trial.Variant, study.TwinSuffix) {
 			t.Errorf("trial %d is %+v", i+1, trial)
 		}
 	}
@@ -415,7 +361,8 @@ func TestProfiledTrialsComeAfterThoseOfTheirBlock(t *testing.T) {
 	for name, c := range map[string]struct {
 		options study.Options
 		want    int
-	}{"quick": {study.Options{Quick: true}, 0}, "quick, asked for": {study.Options{Quick: true, Profiled: &five}, 1}, "more than there are": {study.Options{Profiled: &five}, 3}} {
+	}{"quick": {study.Options{Quick: true}, 0}, "quick, asked for": {study.Options{Quick: true, Profiled: &five},
+		1}, "more than there are": {study.Options{Profiled: &five}, 3}} {
 		if s, err := file.Resolve(c.options); err != nil || s.Design.ProfiledBlocks != c.want {
 			t.Errorf("%s: %d profiled blocks, want %d (%v)", name, s.Design.ProfiledBlocks, c.want, err)
 		}

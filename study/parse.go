@@ -91,7 +91,8 @@ func Parse(path string, data []byte, systems map[string]lab.SystemInfo) (*File, 
 	if root == nil {
 		return nil, r.Problems.OrNil()
 	}
-	f := &File{Path: path, Study: lab.Study{Design: Defaults()}, optional: map[string]bool{}, deployed: newDeployed(), variantHosts: map[string]hostLinks{}}
+	f := &File{Path: path, Study: lab.Study{Design: Defaults()}, optional: map[string]bool{},
+		deployed: newDeployed(), variantHosts: map[string]hostLinks{}}
 	f.lines.variants, f.lines.points = map[string]int{}, map[string]int{}
 	f.read(r, root)
 	f.check(r, systems)
@@ -165,7 +166,8 @@ func (f *File) readVariants(r *reader, node *yaml.Node) {
 			},
 			"autoscale": func(n *yaml.Node) { v.Autoscale = r.autoscale(n) },
 			"network": func(n *yaml.Node) {
-				r.object(n, "network", fields{"delay": r.duration("delay", &v.Network.Delay), "rate": r.rate("rate", &v.Network.Rate)})
+				r.object(n, "network", fields{"delay": r.duration("delay", &v.Network.Delay),
+					"rate": r.rate("rate", &v.Network.Rate)})
 			},
 			"optional": func(n *yaml.Node) {
 				var optional bool
@@ -333,15 +335,18 @@ func (f *File) readLoad(r *reader, node *yaml.Node) {
 	r.object(node, "load", keys)
 	r.checkWarmUp(node, l)
 	if l.RampUp >= l.Duration {
-		r.Problem(node.Line, "the users of the load begin over %gs, expected a ramp_up shorter than its duration of %gs", l.RampUp, l.Duration)
+		r.Problem(node.Line, "the users of the load begin over %gs, expected a ramp_up shorter than its duration "+
+			"of %gs", l.RampUp, l.Duration)
 	}
 	f.Study.Load = l
 }
 
 // checkWarmUp sees to it that a warm-up can end when the load is steady.
 func (r *reader) checkWarmUp(node *yaml.Node, l *lab.Load) {
-	if limit, least := l.WarmUpLimit, max(l.WarmUp, lab.LeastWarmUpLimit); limit > 0 && !(limit >= least && limit <= lab.LongestWarmUpLimit) {
-		r.Problem(node.Line, "warm_up_limit is %gs, expected %gs to %gs: in less, no load shows that it is steady", limit, least, lab.LongestWarmUpLimit)
+	if limit, least := l.WarmUpLimit, max(l.WarmUp, lab.LeastWarmUpLimit); limit > 0 &&
+		!(limit >= least && limit <= lab.LongestWarmUpLimit) {
+		r.Problem(node.Line, "warm_up_limit is %gs, expected %gs to %gs: in less, no load shows that it is steady",
+			limit, least, lab.LongestWarmUpLimit)
 	}
 }
 

@@ -55,7 +55,8 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 	points := o.Points
 	if o.Quick {
 		if f.Quick == nil {
-			return s, Problems{{File: f.Path, Message: "the study has no quick profile: run it without --quick or add the key \"quick\""}}
+			return s, Problems{{File: f.Path,
+				Message: "the study has no quick profile: run it without --quick or add the key \"quick\""}}
 		}
 		s.Design.Scale, s.Design.Blocks, s.Design.ProfiledBlocks = f.Quick.Scale, f.Quick.Blocks, 0
 		if len(points) == 0 {
@@ -103,7 +104,8 @@ func (f *File) redesign(s *lab.Study, o Options) error {
 		s.Design.Blocks = *o.Blocks
 	}
 	if s.Design.Blocks < 1 || s.Design.Blocks > MaxBlocks {
-		return Problems{{File: f.Path, Message: fmt.Sprintf("blocks is %d, expected a whole number from 1 to %d", s.Design.Blocks, MaxBlocks)}}
+		return Problems{{File: f.Path, Message: fmt.Sprintf("blocks is %d, expected a whole number from 1 to %d",
+			s.Design.Blocks, MaxBlocks)}}
 	}
 	if o.Seed != nil {
 		s.Design.Seed = *o.Seed
@@ -145,13 +147,15 @@ func (f *File) leaveOut(s *lab.Study, o Options) error {
 			err = cmp.Or(err, f.info.Check(v))
 		}
 		if err != nil {
-			s.Absent = append(s.Absent, lab.AbsentVariant{Name: v.Name, Summary: v.Summary, Reason: oneLine(err), Unasked: unasked})
+			s.Absent = append(s.Absent, lab.AbsentVariant{Name: v.Name, Summary: v.Summary, Reason: oneLine(err),
+				Unasked: unasked})
 		}
 		return err != nil
 	})
 	for _, v := range s.Absent {
 		if v.Name == s.Baseline {
-			return Problems{{File: f.Path, Message: fmt.Sprintf("the baseline %s, which all others are compared with, would be left out: %s", v.Name, v.Reason)}}
+			return Problems{{File: f.Path, Message: fmt.Sprintf("the baseline %s, which all others are compared "+
+				"with, would be left out: %s", v.Name, v.Reason)}}
 		}
 	}
 	return nil
@@ -183,9 +187,11 @@ func scaled(load *lab.Load, scale float64) (*lab.Load, error) {
 		return load, nil
 	}
 	changed := *load
-	changed.Duration, changed.RampUp, changed.Effort.Duration = scale*load.Duration, scale*load.RampUp, scale*load.Effort.Duration
+	changed.Duration, changed.RampUp, changed.Effort.Duration = scale*load.Duration, scale*load.RampUp,
+		scale*load.Effort.Duration
 	if changed.Duration < shortest || changed.Duration > Longest.Seconds() {
-		return nil, fmt.Errorf("scale is %g, which makes loads of %g s of %g s: use one from %g to %.3g", scale, changed.Duration, load.Duration,
+		return nil, fmt.Errorf("scale is %g, which makes loads of %g s of %g s: use one from %g to %.3g", scale,
+			changed.Duration, load.Duration,
 			shortest/load.Duration, min(maxScale, Longest.Seconds()/load.Duration))
 	}
 	return &changed, nil
@@ -202,7 +208,8 @@ func hasten(load, quick *lab.Load) *lab.Load {
 	if quick.LongestWarmUp() > 0 { // as a whole: a limit belongs to its time
 		changed.WarmUp, changed.WarmUpLimit = quick.WarmUp, quick.WarmUpLimit
 	}
-	changed.RampUp = cmp.Or(quick.RampUp, load.RampUp*changed.Duration/load.Duration) // the same part of the load
+	// the same part of the load
+	changed.RampUp = cmp.Or(quick.RampUp, load.RampUp*changed.Duration/load.Duration)
 	changed.Lateness = cmp.Or(quick.Lateness, load.Lateness)
 	changed.Effort = lab.SearchEffort{
 		Duration:   cmp.Or(quick.Effort.Duration, load.Effort.Duration),
@@ -213,7 +220,9 @@ func hasten(load, quick *lab.Load) *lab.Load {
 }
 
 // turn is the variants with more knobs turned. Every mistake is a problem.
-func (f *File) turn(variants []lab.Variant, knobs func(lab.Variant) (map[string]string, error)) ([]lab.Variant, error) {
+func (f *File) turn(
+	variants []lab.Variant, knobs func(lab.Variant) (map[string]string, error),
+) ([]lab.Variant, error) {
 	if knobs == nil {
 		return variants, nil
 	}
@@ -232,7 +241,8 @@ func (f *File) turn(variants []lab.Variant, knobs func(lab.Variant) (map[string]
 			}
 		}
 		if err != nil {
-			problems = append(problems, yamlfile.Problem{File: f.Path, Line: f.lines.variants[v.Name], Message: fmt.Sprintf("variant %s: %s", v.Name, oneLine(err))})
+			problems = append(problems, yamlfile.Problem{File: f.Path, Line: f.lines.variants[v.Name],
+				Message: fmt.Sprintf("variant %s: %s", v.Name, oneLine(err))})
 		}
 	}
 	return turned, problems.OrNil()
@@ -244,12 +254,14 @@ func (f *File) choosePoints(names []string, scale float64) (chosen []lab.Point, 
 	var problems Problems
 	for _, name := range names {
 		if _, found := f.Study.Point(name); !found {
-			problems = append(problems, yamlfile.Problem{File: f.Path, Message: fmt.Sprintf("there is no point %q%s; there are %s",
-				name, yamlfile.Suggest(name, f.pointNames()), strings.Join(f.pointNames(), ", "))})
+			problems = append(problems, yamlfile.Problem{File: f.Path,
+				Message: fmt.Sprintf("there is no point %q%s; there are %s",
+					name, yamlfile.Suggest(name, f.pointNames()), strings.Join(f.pointNames(), ", "))})
 		}
 	}
 	if !(scale > 0 && scale <= maxScale) {
-		problems = append(problems, yamlfile.Problem{File: f.Path, Message: fmt.Sprintf("scale is %g, expected a number above 0 up to %d", scale, maxScale)})
+		problems = append(problems, yamlfile.Problem{File: f.Path,
+			Message: fmt.Sprintf("scale is %g, expected a number above 0 up to %d", scale, maxScale)})
 	}
 	if len(problems) > 0 {
 		return nil, nil, problems
@@ -294,7 +306,8 @@ func chooseVariants(s *lab.Study) {
 	var chosen []lab.Variant
 	for _, v := range s.Variants {
 		if !slices.ContainsFunc(s.Points, func(p lab.Point) bool { return v.RunsAt(p.Name) }) {
-			s.Absent = append(s.Absent, lab.AbsentVariant{Name: v.Name, Summary: v.Summary, Reason: "it plays at none of the points that are played",
+			s.Absent = append(s.Absent, lab.AbsentVariant{Name: v.Name, Summary: v.Summary,
+				Reason:  "it plays at none of the points that are played",
 				Unasked: slices.ContainsFunc(s.Unasked, v.RunsAt)})
 			continue
 		}
@@ -359,7 +372,8 @@ func Expand(s lab.Study, profile string, created time.Time) (lab.Plan, error) {
 			plan.Trials = append(plan.Trials, profiledTrials(s, plan.Trials[begin:])...)
 		}
 		if len(plan.Trials) > maxTrials {
-			return plan, Problems{{Message: fmt.Sprintf("the plan has more than %d trials: choose fewer blocks, points or variants", maxTrials)}}
+			return plan, Problems{{Message: fmt.Sprintf("the plan has more than %d trials: choose fewer blocks, "+
+				"points or variants", maxTrials)}}
 		}
 	}
 	return plan, nil

@@ -151,7 +151,8 @@ func (r *reader) seed(into *uint64) func(*yaml.Node) {
 	return func(node *yaml.Node) {
 		value, err := strconv.ParseUint(node.Value, 10, 64)
 		if node.Kind != yaml.ScalarNode || err != nil {
-			r.Problem(node.Line, "seed is %s, expected a whole number from 0 to %d", show(node), uint64(math.MaxUint64))
+			r.Problem(node.Line, "seed is %s, expected a whole number from 0 to %d", show(node),
+				uint64(math.MaxUint64))
 			return
 		}
 		*into = value
@@ -183,7 +184,8 @@ func (r *reader) duration(what string, into *float64) func(*yaml.Node) {
 	return func(node *yaml.Node) {
 		span, err := time.ParseDuration(node.Value)
 		if node.Kind != yaml.ScalarNode || err != nil || span <= 0 || span > Longest {
-			r.Problem(node.Line, "%s is %s, expected a time span such as 90s or 30m, at most %.0fh", what, show(node), Longest.Hours())
+			r.Problem(node.Line, "%s is %s, expected a time span such as 90s or 30m, at most %.0fh", what, show(node),
+				Longest.Hours())
 			return
 		}
 		*into = span.Seconds()

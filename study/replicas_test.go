@@ -10,18 +10,23 @@ import (
 
 func TestReplicasLimitsAndNetworkOfVariants(t *testing.T) {
 	with := func(more string) []byte {
-		return []byte(strings.Replace(string(kioskStudy("")), "b: {architecture: stand,", "b: {architecture: stand, "+more+",", 1))
+		return []byte(strings.Replace(string(kioskStudy("")), "b: {architecture: stand,",
+			"b: {architecture: stand, "+more+",", 1))
 	}
-	text := with("replicas: {till: 2}, limits: {all: {cpu: 0.2}, till: {cpu: 0.5, memory: 64MiB}}, network: {delay: 2ms, rate: 10MB}")
+	text := with("replicas: {till: 2}, limits: {all: {cpu: 0.2}, till: {cpu: 0.5, memory: 64MiB}}, network: " +
+		"{delay: 2ms, rate: 10MB}")
 	file, err := study.Parse("kiosk.yaml", text, kiosk())
 	if err != nil {
 		t.Fatal(err)
 	}
 	b, _ := file.Study.Variant("b")
-	if b.Replicas["till"] != 2 || b.Limits[lab.AllUnits].CPU != 0.2 || b.Limits["till"] != (lab.Limits{CPU: 0.5, Memory: 64 << 20}) || b.Network != (lab.Network{Delay: 0.002, Rate: 1e7}) {
+	if b.Replicas["till"] != 2 || b.Limits[lab.AllUnits].CPU != 0.2 ||
+		b.Limits["till"] != (lab.Limits{CPU: 0.5, Memory: 64 << 20}) ||
+		b.Network != (lab.Network{Delay: 0.002, Rate: 1e7}) {
 		t.Errorf("replicas %v, limits %v, network %v", b.Replicas, b.Limits, b.Network)
 	}
-	if want := "on a corner; 2 x till; all: 0.2 processors; till: 0.5 processors, 64 MiB; network before it: 2ms later, at most 10 MB/s"; b.Summary != want {
+	if want := "on a corner; 2 x till; all: 0.2 processors; till: 0.5 processors, 64 MiB; network before it: " +
+		"2ms later, at most 10 MB/s"; b.Summary != want {
 		t.Errorf("its summary is %q, want %q", b.Summary, want)
 	}
 	for more, want := range map[string]string{
@@ -33,16 +38,19 @@ func TestReplicasLimitsAndNetworkOfVariants(t *testing.T) {
 		"network: {rate: fast}":          `rate is "fast", expected bytes per second`,
 		"network: {loss: 1%}":            "loss",
 	} {
-		if _, err := study.Parse("kiosk.yaml", with(more), kiosk()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := study.Parse("kiosk.yaml", with(more), kiosk()); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", more, err, want)
 		}
 	}
 }
 
 func TestWhatHoldsInOneDeploymentAlone(t *testing.T) {
-	text := strings.Replace(string(kioskStudy("")), "b: {architecture: stand,", `b: {architecture: stand, limits: {all: {cpu: 1}}, nodes: {door: yard},
+	text := strings.Replace(string(kioskStudy("")), "b: {architecture: stand,",
+		`b: {architecture: stand, limits: {all: {cpu: 1}}, nodes: {door: yard},
     deployed: {swarm: {replicas: {till: 2}, limits: {till: {cpu: 0.5}}, nodes: {till: street}}},`, 1)
-	text = strings.Replace(text, "variants:\n", "variants:\n  far: {architecture: stand, only: [swarm, kubernetes]}\n", 1)
+	text = strings.Replace(text, "variants:\n",
+		"variants:\n  far: {architecture: stand, only: [swarm, kubernetes]}\n", 1)
 	file, err := study.Parse("kiosk.yaml", []byte(text), kiosk())
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +63,8 @@ func TestWhatHoldsInOneDeploymentAlone(t *testing.T) {
 	if len(b.Replicas) != 0 || len(b.Limits) != 1 || len(b.Nodes) != 1 || b.Nodes["door"] != "yard" {
 		t.Errorf("as processes: replicas %v, limits %v, nodes %v", b.Replicas, b.Limits, b.Nodes)
 	}
-	if a := here.Absent; len(a) != 2 || a[1].Name != "far" || !a[1].Unasked || a[1].Reason != "it is played with --deploy swarm or kubernetes only" {
+	if a := here.Absent; len(a) != 2 || a[1].Name != "far" || !a[1].Unasked ||
+		a[1].Reason != "it is played with --deploy swarm or kubernetes only" {
 		t.Errorf("as processes %+v are left out, want c, which cannot be, and far", a)
 	}
 	there, err := file.Resolve(study.Options{Deployment: lab.Swarm})
@@ -63,10 +72,12 @@ func TestWhatHoldsInOneDeploymentAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, _ = there.Variant("b")
-	if b.Replicas["till"] != 2 || b.Limits["till"].CPU != 0.5 || b.Limits[lab.AllUnits].CPU != 1 || b.Nodes["till"] != "street" || b.Nodes["door"] != "yard" {
+	if b.Replicas["till"] != 2 || b.Limits["till"].CPU != 0.5 || b.Limits[lab.AllUnits].CPU != 1 ||
+		b.Nodes["till"] != "street" || b.Nodes["door"] != "yard" {
 		t.Errorf("on a swarm: replicas %v, limits %v, nodes %v", b.Replicas, b.Limits, b.Nodes)
 	}
-	if want := "; on swarm: 2 x till; till: 0.5 processors; till on street"; !strings.HasSuffix(b.Summary, want) {
+	if want := "; on swarm: 2 x till; till: 0.5 processors; till on street"; !strings.HasSuffix(b.Summary,
+		want) {
 		t.Errorf("its summary is %q, want %q at its end", b.Summary, want)
 	}
 	if _, far := there.Variant("far"); !far || len(there.Absent) != 1 {
@@ -78,7 +89,8 @@ func TestWhatHoldsInOneDeploymentAlone(t *testing.T) {
 		"nodes: {till: ": "nodes: {till: ../",
 		"{door: yard}":   "{door: UP}",
 	} {
-		if _, err := study.Parse("kiosk.yaml", []byte(strings.Replace(text, right, wrong, 1)), kiosk()); err == nil {
+		if _, err := study.Parse("kiosk.yaml", []byte(strings.Replace(text, right, wrong, 1)), kiosk()); err ==
+			nil {
 			t.Errorf("%s is accepted", wrong)
 		}
 	}

@@ -26,7 +26,8 @@ func (f *File) readSteps(r *reader, node *yaml.Node) {
 		"variants": func(n *yaml.Node) {
 			r.texts("variants", &f.way.variants)(n)
 			if len(f.way.variants) < 2 {
-				r.Problem(n.Line, "steps needs at least 2 variants, not %d: a step leads from one to the next", len(f.way.variants))
+				r.Problem(n.Line, "steps needs at least 2 variants, not %d: a step leads from one to the next",
+					len(f.way.variants))
 			}
 		},
 		"metrics": r.texts("metrics", &f.way.shown.Metrics),
@@ -48,13 +49,15 @@ func (f *File) checkSteps(r *reader) {
 	}
 	for _, metric := range f.way.shown.Metrics {
 		if _, found := lab.MetricNamed(f.Study.AllMetrics(), metric); !found {
-			r.Problem(f.way.line, "steps: there is no metric %q%s; there are %s", metric, yamlfile.Suggest(metric, f.metricNames()), strings.Join(f.metricNames(), ", "))
+			r.Problem(f.way.line, "steps: there is no metric %q%s; there are %s", metric,
+				yamlfile.Suggest(metric, f.metricNames()), strings.Join(f.metricNames(), ", "))
 		}
 	}
 	f.checkPointNames(r, f.way.line, "steps", f.way.shown.Points)
 	for _, step := range f.steps(f.Study.Variants) {
 		if len(step.Changes) == 0 && step.Before != step.Variant {
-			r.Problem(f.way.line, "steps: %s and %s do not differ in any knob, so that nothing lies between them", step.Before, step.Variant)
+			r.Problem(f.way.line, "steps: %s and %s do not differ in any knob, so that nothing lies between them",
+				step.Before, step.Variant)
 		}
 	}
 }
@@ -98,7 +101,8 @@ func (f *File) steps(variants []lab.Variant) []lab.PathStep {
 		}
 		v := variants[i]
 		if before.Name != "" {
-			steps = append(steps, lab.PathStep{Order: 1, Name: before.Name + " -> " + v.Name, Changes: f.changes(before, v), Before: before.Name, Variant: v.Name})
+			steps = append(steps, lab.PathStep{Order: 1, Name: before.Name + " -> " + v.Name,
+				Changes: f.changes(before, v), Before: before.Name, Variant: v.Name})
 		}
 		before = v
 	}

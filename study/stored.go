@@ -59,7 +59,8 @@ func (f *File) checkNames(r *reader) {
 	}
 	for _, v := range s.Variants {
 		if !namePattern.MatchString(v.Name) {
-			r.Problem(f.lines.variants[v.Name], "variant is called %q, expected lower-case letters, digits, dots and dashes", v.Name)
+			r.Problem(f.lines.variants[v.Name],
+				"variant is called %q, expected lower-case letters, digits, dots and dashes", v.Name)
 		}
 	}
 	for _, p := range s.Points {
@@ -83,7 +84,9 @@ var pointPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,999}$`)
 
 // unprintable reports whether a text has characters that a terminal obeys.
 func unprintable(text string) bool {
-	return strings.ContainsFunc(text, func(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\t' })
+	return strings.ContainsFunc(text, func(c rune) bool {
+		return unicode.IsControl(c) && c != '\n' && c != '\t'
+	})
 }
 
 // checkTexts looks at every text of the study but those of systems and loads, which
@@ -141,7 +144,8 @@ func (f *File) checkDesign(r *reader) {
 		r.Problem(0, "design.until is %q, expected %q or nothing", d.Until, lab.UntilDecided)
 	}
 	if d.Until != "" {
-		limit("design.blocks, where data are looked at as they come,", float64(d.Blocks), lab.FirstLook+1, lab.MostLooked)
+		limit("design.blocks, where data are looked at as they come,", float64(d.Blocks), lab.FirstLook+1,
+			lab.MostLooked)
 	}
 	limit("design.lengthen", d.Lengthen, 0, MostLengthened)
 	limit("design.within_seconds", d.Within, 0, longest)
@@ -152,7 +156,8 @@ func (f *File) checkDesign(r *reader) {
 		limit("load.duration_seconds", l.Duration, 1e-9, longest)
 		limit("load.warm_up_seconds", l.WarmUp, 0, longest)
 		if l.WarmUpLimit != 0 {
-			limit("load.warm_up_limit_seconds", l.WarmUpLimit, max(l.WarmUp, lab.LeastWarmUpLimit), lab.LongestWarmUpLimit)
+			limit("load.warm_up_limit_seconds", l.WarmUpLimit, max(l.WarmUp, lab.LeastWarmUpLimit),
+				lab.LongestWarmUpLimit)
 		}
 		limit("load.ramp_up_seconds", l.RampUp, 0, max(l.Duration, 0))
 		limit("load.lateness_seconds", l.Lateness, 0, longest)
@@ -179,7 +184,8 @@ func (f *File) checkForeign(r *reader) {
 			r.Problem(0, "variant %s brings a system of its own, which is not %s", v.Name, f.info.Name)
 		}
 	}
-	if l := f.Study.Load; l != nil && (len(l.Scenario) > 0 && string(l.Scenario) != "null" || len(l.Files) > 0 || l.Consent != "") {
+	if l := f.Study.Load; l != nil && (len(l.Scenario) > 0 && string(l.Scenario) != "null" || len(l.Files) > 0 ||
+		l.Consent != "") {
 		r.Problem(0, "the load brings a scenario, files or a list of hosts, which %s does not take", f.info.Name)
 	}
 }
@@ -212,8 +218,10 @@ func (f *File) checkTrials(r *reader, trials []lab.PlannedTrial) {
 	for i, t := range trials {
 		v, known := f.Study.Variant(t.Variant)
 		_, placed := f.Study.Point(t.Point)
-		if t.Number != i+1 || t.Block < 1 || t.Block > f.Study.Design.Blocks || !known || !placed || !v.RunsAt(t.Point) {
-			r.Problem(0, "trial %d of the plan (number %d, block %d, variant %q at point %q) is none of the study", i+1, t.Number, t.Block, t.Variant, t.Point)
+		if t.Number != i+1 || t.Block < 1 || t.Block > f.Study.Design.Blocks || !known || !placed ||
+			!v.RunsAt(t.Point) {
+			r.Problem(0, "trial %d of the plan (number %d, block %d, variant %q at point %q) is none of the study",
+				i+1, t.Number, t.Block, t.Variant, t.Point)
 			return
 		}
 	}

@@ -116,7 +116,8 @@ func TestBuiltInStudyHasTheParameterSetsOfItsSource(t *testing.T) {
 func TestResolveAppliesOptions(t *testing.T) {
 	file := parseBuiltIn(t)
 	seed := uint64(7)
-	s, err := file.Resolve(study.Options{Scale: new(0.01), Blocks: new(4), Points: []string{"s2", "s1"}, Seed: &seed})
+	s, err := file.Resolve(study.Options{Scale: new(0.01), Blocks: new(4), Points: []string{"s2", "s1"},
+		Seed: &seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +243,8 @@ func TestPlanRepeatsWithItsSeedAndChangesWithAnother(t *testing.T) {
 		}
 	}
 	if len(orders) <= len(a.Study.Points) {
-		t.Errorf("variants come in %d orders over all blocks and points, want more than there are points", len(orders))
+		t.Errorf("variants come in %d orders over all blocks and points, want more than there are points",
+			len(orders))
 	}
 }
 
@@ -318,9 +320,10 @@ func validate(t *testing.T, data []byte) error {
 func TestASystemJudgesItsVariants(t *testing.T) {
 	info := lab.SystemInfo{
 		Name: "shop", Operation: "order",
-		Architectures: []lab.Architecture{{Name: "monolith", Knobs: []lab.Knob{{Name: "pool", Values: []string{"16"}, Free: true}}}},
-		Parameters:    []lab.Parameter{{Name: "rate", Min: 1, Max: 1000}},
-		Metrics:       []lab.Metric{{Name: "capacity", Title: "capacity", Unit: "1/s", Better: lab.HigherIsBetter}},
+		Architectures: []lab.Architecture{{Name: "monolith",
+			Knobs: []lab.Knob{{Name: "pool", Values: []string{"16"}, Free: true}}}},
+		Parameters: []lab.Parameter{{Name: "rate", Min: 1, Max: 1000}},
+		Metrics:    []lab.Metric{{Name: "capacity", Title: "capacity", Unit: "1/s", Better: lab.HigherIsBetter}},
 		Check: func(v lab.Variant) error {
 			if v.Knobs["pool"] == "0" {
 				return errors.Join(errors.New("a pool of 0 serves nobody"), errors.New("use 1 to 200"))
@@ -355,7 +358,8 @@ claims:
 		t.Errorf("metrics of the study: %v (%v), want the system's", resolved.Metrics, err)
 	}
 	_, err = study.Parse("own.yaml", text("0", "elapsed"), known)
-	for _, want := range []string{"own.yaml:9: variant two: a pool of 0 serves nobody; use 1 to 200", `there is no metric "elapsed"; there are capacity`} {
+	for _, want := range []string{"own.yaml:9: variant two: a pool of 0 serves nobody; use 1 to 200",
+		`there is no metric "elapsed"; there are capacity`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

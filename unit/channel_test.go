@@ -15,7 +15,8 @@ import (
 func TestEventsAreLinesOfJSON(t *testing.T) {
 	var out bytes.Buffer
 	c := NewChannel(strings.NewReader(""), &out)
-	err := errors.Join(c.Ready(), c.Finished(1500*time.Millisecond), c.Report(map[string]int{"n": 1}), c.Failed(errors.New("no luck")))
+	err := errors.Join(c.Ready(), c.Finished(1500*time.Millisecond), c.Report(map[string]int{"n": 1}),
+		c.Failed(errors.New("no luck")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,8 @@ func TestAddressesComeFromTheEnvironment(t *testing.T) {
 	if address, err := PeerAddress("stock-views"); err != nil || address != "127.0.0.1:20001" {
 		t.Errorf("PeerAddress = %q, %v", address, err)
 	}
-	if _, err := PeerAddress("orders"); err == nil || !strings.Contains(err.Error(), "CLEAVE_ADDRESS_ORDERS is not set") {
+	if _, err := PeerAddress("orders"); err == nil ||
+		!strings.Contains(err.Error(), "CLEAVE_ADDRESS_ORDERS is not set") {
 		t.Errorf("PeerAddress of a missing unit: %v", err)
 	}
 }

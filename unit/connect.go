@@ -136,7 +136,8 @@ func watch(connection *net.TCPConn) error {
 	}
 	var refused error
 	err = raw.Control(func(descriptor uintptr) {
-		refused = unix.SetsockoptInt(int(descriptor), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(Lease.Milliseconds()))
+		refused = unix.SetsockoptInt(int(descriptor), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT,
+			int(Lease.Milliseconds()))
 	})
 	return errors.Join(err, refused)
 }

@@ -71,7 +71,8 @@ func TestOnlyTheConductorIsHeard(t *testing.T) {
 		}
 		opened <- channel
 	}()
-	for _, hello := range []string{"wrong\n", "\n", "righ\n", "right2\n", strings.Repeat("x", 2*maxToken), `{"command":"start"}` + "\n"} {
+	for _, hello := range []string{"wrong\n", "\n", "righ\n", "right2\n", strings.Repeat("x", 2*maxToken),
+		`{"command":"start"}` + "\n"} {
 		stranger := dial(t, address, hello)
 		if err := stranger.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)

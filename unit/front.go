@@ -26,6 +26,8 @@ func NewFront(handler http.Handler, answer time.Duration) *http.Server {
 
 // ServeFront serves clients until ctx ends, then takes no new requests, finishes those in
 // flight and returns nil.
-func ServeFront(ctx context.Context, listener net.Listener, handler http.Handler, answer time.Duration) error {
+func ServeFront(
+	ctx context.Context, listener net.Listener, handler http.Handler, answer time.Duration,
+) error {
 	return ServeHTTP(ctx, listener, NewFront(handler, answer), answer)
 }

@@ -24,7 +24,8 @@ func ServeHTTP(ctx context.Context, listener net.Listener, server *http.Server, 
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	if err := server.Shutdown(limited); err != nil {
-		return errors.Join(fmt.Errorf("finish the requests in flight on %s: %w", listener.Addr(), err), server.Close())
+		return errors.Join(fmt.Errorf("finish the requests in flight on %s: %w", listener.Addr(), err),
+			server.Close())
 	}
 	return nil
 }

@@ -25,8 +25,9 @@ func (c *Channel) tellUsage() error {
 	return c.Tell(lab.EventUsage, lab.UsageAnswer{
 		CPUNanoseconds: clock.Nano(), UserNanoseconds: used.Utime.Nano(), SystemNanoseconds: used.Stime.Nano(),
 		Voluntary: used.Nvcsw, Involuntary: used.Nivcsw, LargestBytes: used.Maxrss * kilo,
-		Threads: field("/proc/self/status", "Threads:"), MemoryBytes: kilo * field("/proc/self/smaps_rollup", "Pss:"),
-		ReadBytes: field("/proc/self/io", "rchar:"), WrittenBytes: field("/proc/self/io", "wchar:"),
+		Threads:     field("/proc/self/status", "Threads:"),
+		MemoryBytes: kilo * field("/proc/self/smaps_rollup", "Pss:"),
+		ReadBytes:   field("/proc/self/io", "rchar:"), WrittenBytes: field("/proc/self/io", "wchar:"),
 	})
 }
 

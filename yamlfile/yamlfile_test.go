@@ -18,9 +18,11 @@ func TestRoot(t *testing.T) {
 		{"too long", "#" + strings.Repeat("x", 58) + "\na", "r.yaml: the file has 61 bytes, at most 60 are read"},
 		{"empty", "", "r.yaml: the file is empty; start with: schema: recipe/1"},
 		{"comment only", "# later", "r.yaml: the file is empty; start with: schema: recipe/1"},
-		{"mistake with a line", "a: b\nc: d: e", "r.yaml:2: this is no YAML: mapping values are not allowed in this context"},
+		{"mistake with a line", "a: b\nc: d: e",
+			"r.yaml:2: this is no YAML: mapping values are not allowed in this context"},
 		{"mistake without a line", "a: \xff", "r.yaml: this is no YAML: invalid leading UTF-8 octet"},
-		{"two documents", "a: b\n---\nc: d", "r.yaml: the file holds more than one document; write one recipe per file"},
+		{"two documents", "a: b\n---\nc: d",
+			"r.yaml: the file holds more than one document; write one recipe per file"},
 		{"alias", "a: b\nc: &x d\ne: *x", "r.yaml:2: anchors and aliases are not allowed in recipe files"},
 		{"alias to nothing", "a: *x", "r.yaml: this is no YAML: unknown anchor 'x' referenced"},
 		{"as deep as allowed", "a:\n- b", ""},
@@ -50,7 +52,8 @@ func TestUnknownKey(t *testing.T) {
 		known []string
 		want  string
 	}{
-		{[]string{"steps", "title"}, `r.yaml:1: the recipe has no key "setps" (did you mean "steps"?); it takes steps, title`},
+		{[]string{"steps", "title"},
+			`r.yaml:1: the recipe has no key "setps" (did you mean "steps"?); it takes steps, title`},
 		{[]string{"title"}, `r.yaml:1: the recipe has no key "setps"; it takes title`},
 		{nil, `r.yaml:1: the recipe has no key "setps"; it takes nothing`},
 	}
@@ -73,8 +76,10 @@ func TestProblemsAreOneError(t *testing.T) {
 	r.Problem(2, "first of the line")
 	r.Problem(0, "of the file")
 	r.Problem(2, "second of the line")
-	found := append(r.Problems, Problem{Message: "from no file"}, Problem{Message: "of a text without a name", Line: 9})
-	want := "r.yaml: of the file\nfrom no file\nr.yaml:2: first of the line\nr.yaml:2: second of the line\nr.yaml:7: 90 eggs are too many\n:9: of a text without a name"
+	found := append(r.Problems, Problem{Message: "from no file"},
+		Problem{Message: "of a text without a name", Line: 9})
+	want := "r.yaml: of the file\nfrom no file\nr.yaml:2: first of the line\nr.yaml:2: second of the " +
+		"line\nr.yaml:7: 90 eggs are too many\n:9: of a text without a name"
 	err := found.OrNil()
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)

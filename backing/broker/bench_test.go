@@ -13,7 +13,8 @@ const eventSize = 200
 func events(n int) []Message {
 	all := make([]Message, n)
 	for i := range all {
-		all[i] = Message{ID: fmt.Sprintf("%08d", i), Type: "order.confirmed", Key: fmt.Sprint("k", i%97), Body: make([]byte, eventSize)}
+		all[i] = Message{ID: fmt.Sprintf("%08d", i), Type: "order.confirmed", Key: fmt.Sprint("k", i%97),
+			Body: make([]byte, eventSize)}
 	}
 	return all
 }
@@ -52,12 +53,13 @@ func BenchmarkConsume(b *testing.B) {
 				ctx, cancel := context.WithCancel(b.Context())
 				var got atomic.Int64
 				b.ResetTimer()
-				must(b, c.Consume(ctx, Subscription{Queue: "views", Prefetch: 256, Lanes: 2, Batch: batch}, func(_ context.Context, d []Delivery) error {
-					if got.Add(int64(len(d))) >= int64(b.N) {
-						cancel()
-					}
-					return nil
-				}))
+				must(b, c.Consume(ctx, Subscription{Queue: "views", Prefetch: 256, Lanes: 2, Batch: batch},
+					func(_ context.Context, d []Delivery) error {
+						if got.Add(int64(len(d))) >= int64(b.N) {
+							cancel()
+						}
+						return nil
+					}))
 			})
 		})
 	}

@@ -233,26 +233,30 @@ func (t Topology) check() error {
 	kind := regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 	var mistakes []error
 	if !name.MatchString(t.Exchange) {
-		mistakes = append(mistakes, fmt.Errorf("exchange %q: a name has lower-case letters, digits and hyphens", t.Exchange))
+		mistakes = append(mistakes, fmt.Errorf("exchange %q: a name has lower-case letters, digits and hyphens",
+			t.Exchange))
 	}
 	seen := map[string]bool{}
 	for _, queue := range t.Queues {
 		if !name.MatchString(queue.Name) {
-			mistakes = append(mistakes, fmt.Errorf("queue %q: a name has lower-case letters, digits and hyphens", queue.Name))
+			mistakes = append(mistakes, fmt.Errorf("queue %q: a name has lower-case letters, digits and hyphens",
+				queue.Name))
 		}
 		if seen[queue.Name] || seen[DeadLetters(queue.Name)] {
 			mistakes = append(mistakes, fmt.Errorf("queue %q is declared twice", queue.Name))
 		}
 		seen[queue.Name], seen[DeadLetters(queue.Name)] = true, true
 		if queue.DeliveryLimit < 0 {
-			mistakes = append(mistakes, fmt.Errorf("queue %q: delivery limit %d is negative", queue.Name, queue.DeliveryLimit))
+			mistakes = append(mistakes, fmt.Errorf("queue %q: delivery limit %d is negative", queue.Name,
+				queue.DeliveryLimit))
 		}
 		if len(queue.Types) == 0 {
 			mistakes = append(mistakes, fmt.Errorf("queue %q takes in nothing: give it message types", queue.Name))
 		}
 		for _, t := range queue.Types {
 			if !kind.MatchString(t) {
-				mistakes = append(mistakes, fmt.Errorf("queue %q: message type %q: it has words of letters, digits, - and _, joined by dots", queue.Name, t))
+				mistakes = append(mistakes, fmt.Errorf("queue %q: message type %q: it has words of letters, digits, - "+
+					"and _, joined by dots", queue.Name, t))
 			}
 		}
 	}

@@ -15,8 +15,10 @@ func TestTopologyNamesEveryMistake(t *testing.T) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, want := range []string{`exchange "Shop."`, `queue "a b"`, `message type "order..created"`, `message type "ok*"`,
-		`queue "views" is declared twice`, `queue "views-dead" is declared twice`, `queue "empty" takes in nothing`, "delivery limit -1"} {
+	for _, want := range []string{`exchange "Shop."`, `queue "a b"`, `message type "order..created"`,
+		`message type "ok*"`,
+		`queue "views" is declared twice`, `queue "views-dead" is declared twice`, `queue "empty" takes in nothing`,
+		"delivery limit -1"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no word of %s in:\n%v", want, err)
 		}
@@ -45,7 +47,8 @@ func TestPublishErrorNamesMessagesInOrder(t *testing.T) {
 	}
 	failed = failed.add(5, ErrUnrouted).add(2, errLost)
 	err := failed.result()
-	if err == nil || failed.Unconfirmed[0] != 2 || !strings.Contains(err.Error(), "2 messages are not confirmed: "+ErrUnrouted.Error()) {
+	if err == nil || failed.Unconfirmed[0] != 2 ||
+		!strings.Contains(err.Error(), "2 messages are not confirmed: "+ErrUnrouted.Error()) {
 		t.Errorf("error = %v, messages %v", err, failed.Unconfirmed)
 	}
 }

@@ -46,7 +46,8 @@ func variants() []variant {
 func (v variant) start(t testing.TB) *fixture {
 	t.Helper()
 	instance := servers.Started(t, v.kind, server.Settings{})
-	f := &fixture{instance: instance, config: Config{Driver: v.driver, URL: instance.DSN("") + v.prefix, Classic: v.classic, AckWait: time.Minute}}
+	f := &fixture{instance: instance, config: Config{Driver: v.driver, URL: instance.DSN("") + v.prefix,
+		Classic: v.classic, AckWait: time.Minute}}
 	if v.driver == RabbitMQ {
 		f.config.Unacked = func(ctx context.Context) (map[string]int, error) {
 			depths, err := instance.QueueDepths(ctx)

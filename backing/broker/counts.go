@@ -18,7 +18,8 @@ type Counts struct {
 
 // counters are the live form of Counts.
 type counters struct {
-	published, confirmed, delivered, redelivered, retried, acked, deadLettered, publishedBytes, deliveredBytes atomic.Int64
+	published, confirmed, delivered, redelivered, retried, acked, deadLettered atomic.Int64
+	publishedBytes, deliveredBytes                                             atomic.Int64
 
 	held atomic.Int64
 }

@@ -37,10 +37,11 @@ func holdOneMessage(job string) error {
 	if err := c.Declare(context.Background(), j.Topology); err != nil {
 		return err
 	}
-	return c.Consume(context.Background(), Subscription{Queue: j.Queue}, func(_ context.Context, d []Delivery) error {
-		fmt.Println(d[0].ID)
-		select {}
-	})
+	return c.Consume(context.Background(), Subscription{Queue: j.Queue},
+		func(_ context.Context, d []Delivery) error {
+			fmt.Println(d[0].ID)
+			select {}
+		})
 }
 
 // killConsumer has another process consume, and kills it when it holds a message.
@@ -53,7 +54,8 @@ func killConsumer(t *testing.T, f *fixture, queue string) string {
 		Config   map[string]any
 		Topology Topology
 		Queue    string
-	}{map[string]any{"Driver": job.Config.Driver, "URL": job.Config.URL, "Classic": job.Config.Classic, "AckWait": job.Config.AckWait}, job.Topology, queue})
+	}{map[string]any{"Driver": job.Config.Driver, "URL": job.Config.URL, "Classic": job.Config.Classic,
+		"AckWait": job.Config.AckWait}, job.Topology, queue})
 	must(t, err)
 	command := exec.CommandContext(within(t), os.Args[0], "consumer", string(text))
 	command.Stderr = os.Stderr
@@ -203,11 +205,13 @@ func confirmedOutlivesKill(t *testing.T, f *fixture) {
 	cancel()
 	publisher.Wait()
 	missing, unknown := l.lost(s)
-	for end := time.Now().Add(4 * time.Minute); len(missing) > 0 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(4 * time.Minute); len(missing) > 0 &&
+		time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		missing, unknown = l.lost(s)
 	}
 	if len(missing) > 0 || len(unknown) > 0 {
-		t.Fatalf("of %d confirmed messages %d are lost: %v; from nowhere came %v", len(l.confirmed), len(missing), missing, unknown)
+		t.Fatalf("of %d confirmed messages %d are lost: %v; from nowhere came %v", len(l.confirmed), len(missing),
+			missing, unknown)
 	}
 	awaitDepth(t, c, "views", Depth{})
 	t.Logf("%d published, %d confirmed, %+v", len(l.attempted), len(l.confirmed), c.Counts())

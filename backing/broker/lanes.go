@@ -34,9 +34,10 @@ type lanes struct {
 	handler      Handler
 	limit        int // attempts before a message is dead; 0: none
 	bury         func(context.Context, Delivery) error
-	freed        func()        // called for every message that leaves the lanes; may be nil where none has extend
-	extendEvery  time.Duration // how often a message that has extend is extended
-	counters     *counters
+	// called for every message that leaves the lanes; may be nil where none has extend
+	freed       func()
+	extendEvery time.Duration // how often a message that has extend is extended
+	counters    *counters
 
 	ctx       context.Context
 	gone      chan struct{} // closed when the session ended

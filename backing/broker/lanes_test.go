@@ -25,7 +25,8 @@ func (s *settled) message(n int) *received {
 			return nil
 		}
 	}
-	return &received{Delivery: Delivery{Message: Message{ID: fmt.Sprint(n), Key: "k"}, Attempt: 1}, ack: say("one "), ackAll: say("all to ")}
+	return &received{Delivery: Delivery{Message: Message{ID: fmt.Sprint(n), Key: "k"}, Attempt: 1},
+		ack: say("one "), ackAll: say("all to ")}
 }
 
 // TestABatchIsAcknowledgedAtOnce hands batches to lanes. Only where there is one lane
@@ -54,7 +55,8 @@ func TestABatchIsAcknowledgedAtOnce(t *testing.T) {
 						close(first)
 						<-filled
 					}
-					if len(deliveries) > 1 && slices.ContainsFunc(deliveries, func(d Delivery) bool { return d.ID == fmt.Sprint(c.fails) }) {
+					if len(deliveries) > 1 && slices.ContainsFunc(deliveries,
+						func(d Delivery) bool { return d.ID == fmt.Sprint(c.fails) }) {
 						return errors.New("not together")
 					}
 					return nil
@@ -127,7 +129,8 @@ func TestAMessageThatComesAgainMeanwhileIsNoAttempt(t *testing.T) {
 	l.put(delivered(2))
 	<-left
 	l.finish()
-	if first, second := <-attempts, <-attempts; first != 1 || second != 2 || len(attempts) > 0 || len(broker.said) != 2 {
+	if first, second := <-attempts, <-attempts; first != 1 || second != 2 || len(attempts) > 0 ||
+		len(broker.said) != 2 {
 		t.Errorf("attempts %d, %d and %d more, acknowledged %q", first, second, len(attempts), broker.said)
 	}
 }

@@ -162,7 +162,9 @@ func declareStream(ctx context.Context, server jetstream.JetStream, exchange str
 	}
 }
 
-func (c *natsClient) declareQueue(ctx context.Context, server jetstream.JetStream, exchange string, queue Queue) error {
+func (c *natsClient) declareQueue(
+	ctx context.Context, server jetstream.JetStream, exchange string, queue Queue,
+) error {
 	consumer := jetstream.ConsumerConfig{
 		AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.config.AckWait, MaxAckPending: mostUnacked,
 		// The client itself moves dead letters, by the server's count of
@@ -244,7 +246,9 @@ func (c *natsClient) Delete(ctx context.Context) error {
 	return err
 }
 
-func (c *natsClient) eachStream(ctx context.Context, what string, work func(jetstream.JetStream, string) error) error {
+func (c *natsClient) eachStream(
+	ctx context.Context, what string, work func(jetstream.JetStream, string) error,
+) error {
 	exchange := c.topology.Load().Exchange
 	if exchange == "" {
 		return nil

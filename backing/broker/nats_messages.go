@@ -133,9 +133,11 @@ func toNATS(subject string, m Message) *nats.Msg {
 // fromNATS is the reverse of toNATS. Headers for the server are left out.
 func fromNATS(m jetstream.Msg) Message {
 	header := m.Headers()
-	message := Message{ID: header.Get(natsID), Type: header.Get(natsType), Key: header.Get(natsKey), Body: m.Data()}
+	message := Message{ID: header.Get(natsID), Type: header.Get(natsType), Key: header.Get(natsKey),
+		Body: m.Data()}
 	for name, values := range header {
-		if name == natsID || name == natsType || name == natsKey || strings.HasPrefix(name, "Nats-") || len(values) == 0 {
+		if name == natsID || name == natsType || name == natsKey || strings.HasPrefix(name, "Nats-") ||
+			len(values) == 0 {
 			continue
 		}
 		if message.Headers == nil {
@@ -171,7 +173,8 @@ func (c *natsClient) Consume(ctx context.Context, subscription Subscription, han
 		err := c.fetchConnected(ctx, session, slots)
 		switch {
 		case ctx.Err() != nil:
-		case errors.Is(err, ErrClosed), errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound),
+		case errors.Is(err, ErrClosed), errors.Is(err, jetstream.ErrConsumerNotFound),
+			errors.Is(err, jetstream.ErrStreamNotFound),
 			errors.Is(err, jetstream.ErrConsumerDeleted), errors.Is(err, nats.ErrConnectionClosed):
 			return fmt.Errorf("consume queue %s from nats: %w", subscription.Queue, err)
 		default:

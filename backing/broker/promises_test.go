@@ -99,7 +99,8 @@ func ids(deliveries []Delivery) []string {
 func numbered(n int, kind string) []Message {
 	var all []Message
 	for i := range n {
-		all = append(all, Message{ID: fmt.Sprintf("%05d", i), Type: kind, Key: fmt.Sprint("k", i%7), Body: []byte("{}")})
+		all = append(all, Message{ID: fmt.Sprintf("%05d", i), Type: kind, Key: fmt.Sprint("k", i%7),
+			Body: []byte("{}")})
 	}
 	return all
 }
@@ -122,7 +123,8 @@ func awaitDepth(t *testing.T, c Client, queue string, want Depth) {
 
 func arrivesWhole(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
-	sent := Message{ID: "m1", Type: "order.created", Key: "o7", Headers: map[string]string{"Trace": "a;b"}, Body: []byte("\x00\xffbody")}
+	sent := Message{ID: "m1", Type: "order.created", Key: "o7", Headers: map[string]string{"Trace": "a;b"},
+		Body: []byte("\x00\xffbody")}
 	must(t, c.Publish(within(t), sent, Message{ID: "m2", Type: "order.confirmed"}))
 	for queue, want := range map[string]int{"views": 2, "stock": 1} {
 		s := newSink()
@@ -130,7 +132,8 @@ func arrivesWhole(t *testing.T, f *fixture) {
 		got := s.await(t, want)
 		running.stop(t)
 		first := got[0]
-		if first.ID != sent.ID || first.Type != sent.Type || first.Key != sent.Key || string(first.Body) != string(sent.Body) ||
+		if first.ID != sent.ID || first.Type != sent.Type || first.Key != sent.Key ||
+			string(first.Body) != string(sent.Body) ||
 			!maps.Equal(first.Headers, sent.Headers) || first.Queue != queue || first.Attempt != 1 {
 			t.Errorf("queue %s: got %+v, want %+v", queue, first, sent)
 		}
@@ -144,7 +147,8 @@ func arrivesWhole(t *testing.T, f *fixture) {
 
 func unroutedIsRefused(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
-	messages := []Message{{ID: "a", Type: "order.created"}, {ID: "b", Type: "nobody.listens"}, {ID: "c", Type: "order.confirmed"}}
+	messages := []Message{{ID: "a", Type: "order.created"}, {ID: "b", Type: "nobody.listens"},
+		{ID: "c", Type: "order.confirmed"}}
 	err := c.Publish(within(t), messages...)
 	var failed *PublishError
 	if !errors.As(err, &failed) || !errors.Is(err, ErrUnrouted) || !slices.Equal(failed.Unconfirmed, []int{1}) {
@@ -218,7 +222,8 @@ func prefetchBounds(t *testing.T, f *fixture) {
 
 func failingIsBuried(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
-	must(t, c.Publish(within(t), Message{ID: "bad", Type: "order.confirmed", Key: "k", Headers: map[string]string{"Trace": "x"}},
+	must(t, c.Publish(within(t), Message{ID: "bad", Type: "order.confirmed", Key: "k",
+		Headers: map[string]string{"Trace": "x"}},
 		Message{ID: "good", Type: "order.confirmed", Key: "k"}))
 	s := newSink()
 	var attempts []int
@@ -260,10 +265,11 @@ func failingBatchIsTakenApart(t *testing.T, f *fixture) {
 		return nil
 	}
 	var largest atomic.Int64
-	running := consume(t, c, Subscription{Queue: "views", Batch: 10}, func(ctx context.Context, deliveries []Delivery) error {
-		largest.Store(max(largest.Load(), int64(len(deliveries))))
-		return s.handle(ctx, deliveries)
-	})
+	running := consume(t, c, Subscription{Queue: "views", Batch: 10},
+		func(ctx context.Context, deliveries []Delivery) error {
+			largest.Store(max(largest.Load(), int64(len(deliveries))))
+			return s.handle(ctx, deliveries)
+		})
 	got := ids(s.await(t, 39))
 	running.stop(t)
 	slices.Sort(got)
@@ -343,7 +349,8 @@ func declareAgain(t *testing.T, f *fixture) {
 	must(t, c.Publish(within(t), numbered(2, "order.created")...))
 	must(t, f.open(t).Declare(within(t), shop()))
 	awaitDepth(t, c, "views", Depth{Ready: 2})
-	if err := c.Consume(within(t), Subscription{Queue: "none"}, newSink().handle); !errors.Is(err, ErrUnknownQueue) {
+	if err := c.Consume(within(t), Subscription{Queue: "none"}, newSink().handle); !errors.Is(err,
+		ErrUnknownQueue) {
 		t.Errorf("consume: error = %v, want %v", err, ErrUnknownQueue)
 	}
 }

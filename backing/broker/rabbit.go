@@ -71,7 +71,8 @@ const (
 func (l *link) channel(ctx context.Context) (*amqp.Channel, error) {
 	for wait := firstDialAfter; ; wait = min(2*wait, dialAfterMost) {
 		channel, err := l.tryChannel()
-		if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, amqp.ErrCredentials) || errors.Is(err, amqp.ErrVhost) {
+		if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, amqp.ErrCredentials) ||
+			errors.Is(err, amqp.ErrVhost) {
 			return channel, err
 		}
 		select {
@@ -89,7 +90,8 @@ func (l *link) tryChannel() (*amqp.Channel, error) {
 		return nil, ErrClosed
 	}
 	if l.connection == nil || l.connection.IsClosed() {
-		connection, err := amqp.DialConfig(l.url, amqp.Config{Heartbeat: heartbeat, Dial: l.dial, Properties: amqp.Table{"product": "cleave"}})
+		connection, err := amqp.DialConfig(l.url, amqp.Config{Heartbeat: heartbeat, Dial: l.dial,
+			Properties: amqp.Table{"product": "cleave"}})
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +147,8 @@ func (r *rabbit) Declare(ctx context.Context, topology Topology) error {
 		}
 	}
 	err = r.with(ctx, func(channel *amqp.Channel) error {
-		if err := channel.ExchangeDeclare(r.prefix+topology.Exchange, amqp.ExchangeDirect, true, false, false, false, nil); err != nil {
+		if err := channel.ExchangeDeclare(r.prefix+topology.Exchange, amqp.ExchangeDirect, true, false, false,
+			false, nil); err != nil {
 			return fmt.Errorf("exchange %s: %w", topology.Exchange, err)
 		}
 		for _, queue := range topology.Queues {
@@ -253,7 +256,8 @@ const upWithin, upEvery = time.Minute, 50 * time.Millisecond
 // declares at this moment, and of one that it recovers after a start.
 func comingUp(err error) bool {
 	var refused *amqp.Error
-	return errors.As(err, &refused) && refused.Code == amqp.NotFound && strings.HasSuffix(refused.Reason, "is down or inaccessible")
+	return errors.As(err, &refused) && refused.Code == amqp.NotFound &&
+		strings.HasSuffix(refused.Reason, "is down or inaccessible")
 }
 
 // Depth implements Client.
@@ -297,7 +301,9 @@ func (r *rabbit) Delete(ctx context.Context) error {
 		return err
 	}
 	exchange := r.topology.Swap(&Topology{}).Exchange
-	return r.with(ctx, func(channel *amqp.Channel) error { return channel.ExchangeDelete(r.prefix+exchange, false, false) })
+	return r.with(ctx, func(channel *amqp.Channel) error {
+		return channel.ExchangeDelete(r.prefix+exchange, false, false)
+	})
 }
 
 func (r *rabbit) eachQueue(ctx context.Context, what string, work func(*amqp.Channel, string) error) error {

@@ -43,7 +43,8 @@ func (r *rabbit) Consume(ctx context.Context, subscription Subscription, handler
 func permanent(err error) bool {
 	var refused *amqp.Error
 	return errors.Is(err, ErrClosed) || errors.As(err, &refused) && !comingUp(err) &&
-		(refused.Code == amqp.NotFound || refused.Code == amqp.AccessRefused || refused.Code == amqp.PreconditionFailed)
+		(refused.Code == amqp.NotFound || refused.Code == amqp.AccessRefused ||
+			refused.Code == amqp.PreconditionFailed)
 }
 
 // pause waits, or less when ctx is done.

@@ -49,7 +49,8 @@ func (r *rabbit) publishAll(ctx context.Context, n int, message outgoing) *Publi
 	if err != nil {
 		return missing(0, n, err)
 	}
-	p := &batch{confirming: channel, ctx: ctx, waiting: make([]*amqp.DeferredConfirmation, n), unrouted: map[string]bool{}, ids: make([]string, n)}
+	p := &batch{confirming: channel, ctx: ctx, waiting: make([]*amqp.DeferredConfirmation, n),
+		unrouted: map[string]bool{}, ids: make([]string, n)}
 	p.publish(n, r.config.Window, message)
 	r.give(channel, p.failed)
 	return p.failed
@@ -200,7 +201,8 @@ func publishing(m Message) amqp.Publishing {
 	for name, value := range m.Headers {
 		headers[name] = value
 	}
-	return amqp.Publishing{MessageId: m.ID, Type: m.Type, Headers: headers, Body: m.Body, DeliveryMode: amqp.Persistent}
+	return amqp.Publishing{MessageId: m.ID, Type: m.Type, Headers: headers, Body: m.Body,
+		DeliveryMode: amqp.Persistent}
 }
 
 // bury moves a message to the dead-letter queue.

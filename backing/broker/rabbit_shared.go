@@ -40,7 +40,8 @@ func prefixOf(address string) (string, error) {
 	}
 	prefix := u.Query().Get("prefix")
 	if prefix != "" && !regexp.MustCompile(`^`+root+`[a-z0-9_]+_$`).MatchString(prefix) {
-		return "", fmt.Errorf("prefix %q: it begins with %s, has lower-case letters, digits and underscores, and one of these at its end", prefix, root)
+		return "", fmt.Errorf("prefix %q: it begins with %s, has lower-case letters, digits and underscores, and "+
+			"one of these at its end", prefix, root)
 	}
 	return prefix, nil
 }
@@ -174,9 +175,10 @@ func sweep(channel *amqp.Channel, which func(prefix string) bool) (others int, e
 // isOurs reports whether a note names nothing but what is of its prefix: it is only a
 // message, which others can write, too.
 func (n note) isOurs() bool {
-	return strings.HasPrefix(n.Prefix, root) && !slices.ContainsFunc(append([]string{n.Exchange}, n.Queues...), func(name string) bool {
-		return !strings.HasPrefix(name, n.Prefix)
-	})
+	return strings.HasPrefix(n.Prefix, root) && !slices.ContainsFunc(append([]string{n.Exchange}, n.Queues...),
+		func(name string) bool {
+			return !strings.HasPrefix(name, n.Prefix)
+		})
 }
 
 // remove deletes what a client has made; what is gone already is no error.

@@ -50,7 +50,8 @@ func TestPromisesHoldUnderAPrefix(t *testing.T) {
 	f := variant{kind: server.RabbitMQ, driver: RabbitMQ, prefix: "?prefix=cleave_1_0_1_"}.start(t)
 	for name, test := range map[string]func(t *testing.T, f *fixture){
 		"arrives whole": arrivesWhole, "unrouted": unroutedIsRefused, "buried by the client": failingIsBuried,
-		"buried by the broker": poisonIsBuried, "purge": purgeEmpties, "delete": deleteRemoves, "declare again": declareAgain,
+		"buried by the broker": poisonIsBuried, "purge": purgeEmpties, "delete": deleteRemoves,
+		"declare again": declareAgain,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, f) })
 	}
@@ -66,7 +67,8 @@ func TestSweepTakesWhatIsOfAPrefix(t *testing.T) {
 	f.under(t, "?prefix="+two)
 	f.forge(t, note{Prefix: one, Exchange: one + "events", Queues: []string{"orders"}})
 	f.forge(t, note{Prefix: "", Exchange: "events", Queues: []string{"orders"}})
-	all := []string{one + "orders", one + "orders-dead", two + "orders", two + "orders-dead", registry, "orders", "orders-dead"}
+	all := []string{one + "orders", one + "orders-dead", two + "orders", two + "orders-dead", registry, "orders",
+		"orders-dead"}
 	f.expectQueues(t, all...)
 
 	must(t, Sweep(within(t), f.config.URL, exactly("cleave_3_0_1_")))
@@ -141,7 +143,8 @@ func (f *fixture) hasExchange(t *testing.T, name string) bool {
 
 func TestPrefixesThatCannotBe(t *testing.T) {
 	for _, prefix := range []string{"orders_", "cleave_", "cleave_1", "cleave_#_"} {
-		_, err := Open(Config{Driver: RabbitMQ, URL: "amqp://user:secret@127.0.0.1:9/?prefix=" + strings.ReplaceAll(prefix, "#", "%23")})
+		_, err := Open(Config{Driver: RabbitMQ, URL: "amqp://user:secret@127.0.0.1:9/?prefix=" +
+			strings.ReplaceAll(prefix, "#", "%23")})
 		if err == nil || !strings.Contains(err.Error(), prefix) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want it named", prefix, err)
 		}

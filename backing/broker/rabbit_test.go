@@ -11,7 +11,8 @@ import (
 
 func TestAQueueThatComesUpIsWaitedFor(t *testing.T) {
 	comes := fmt.Errorf("queue views: %w", &amqp.Error{
-		Code: amqp.NotFound, Reason: "NOT_FOUND - home node 'cleave@localhost' of durable queue 'views-dead' in vhost '/' is down or inaccessible",
+		Code: amqp.NotFound, Reason: "NOT_FOUND - home node 'cleave@localhost' of durable queue 'views-dead' in " +
+			"vhost '/' is down or inaccessible",
 	})
 	missing := &amqp.Error{Code: amqp.NotFound, Reason: "NOT_FOUND - no queue 'views' in vhost '/'"}
 	if permanent(comes) || !permanent(missing) {

@@ -80,7 +80,8 @@ func Open(ctx context.Context, address string, options Options) (*Cache, error) 
 		options.Timeout = time.Second
 	}
 	if options.Connections < 0 || options.Timeout < 0 {
-		return nil, fmt.Errorf("open cache: %d connections and a timeout of %v: give more than none of each", options.Connections, options.Timeout)
+		return nil, fmt.Errorf("open cache: %d connections and a timeout of %v: give more than none of each",
+			options.Connections, options.Timeout)
 	}
 	u, err := url.Parse(address)
 	if err != nil {
@@ -141,7 +142,8 @@ func (c *Cache) Set(ctx context.Context, key string, value []byte, expiry time.D
 		return fmt.Errorf("set %s in the cache: %d bytes: %w", named([]string{key}), len(value), ErrTooLarge)
 	}
 	if expiry < 0 || expiry > MaxExpiry {
-		return fmt.Errorf("set %s in the cache: it cannot be kept for %v: give 0 to %v", named([]string{key}), expiry, MaxExpiry)
+		return fmt.Errorf("set %s in the cache: it cannot be kept for %v: give 0 to %v", named([]string{key}),
+			expiry, MaxExpiry)
 	}
 	seconds := int((expiry + time.Second - 1) / time.Second)
 	err := c.request(ctx, []string{key}, func() error { return c.driver.set(ctx, key, value, seconds) })
@@ -168,7 +170,8 @@ func (c *Cache) Found() (hits, misses int64) { return c.hits.Load(), c.misses.Lo
 // request carries out one request when its turn has come.
 func (c *Cache) request(ctx context.Context, keys []string, work func() error) error {
 	for _, key := range keys {
-		if len(key) == 0 || len(key) > MaxKey || slices.ContainsFunc([]byte(key), func(b byte) bool { return b <= ' ' || b > '~' }) {
+		if len(key) == 0 || len(key) > MaxKey || slices.ContainsFunc([]byte(key),
+			func(b byte) bool { return b <= ' ' || b > '~' }) {
 			return fmt.Errorf("key %s: %w", named([]string{key}), ErrKey)
 		}
 	}

@@ -92,7 +92,8 @@ func setAndGot(t *testing.T, client *cache.Cache) {
 	must(t, client.Set(ctx, "a", []byte("one"), 0))
 	must(t, client.Set(ctx, "b", []byte(binary), time.Hour))
 	must(t, client.Set(ctx, "empty", nil, 0))
-	if found, want := got(t, client, "a", "none", "b", "empty", "a"), "a=one b="+binary+" empty= a=one"; found != want {
+	if found, want := got(t, client, "a", "none", "b", "empty", "a"),
+		"a=one b="+binary+" empty= a=one"; found != want {
 		t.Errorf("got %q, want %q", found, want)
 	}
 	must(t, client.Set(ctx, "a", []byte("two"), 0))
@@ -134,13 +135,15 @@ func expires(t *testing.T, client *cache.Cache) {
 	ctx := t.Context()
 	must(t, client.Set(ctx, "long", []byte("x"), cache.MaxExpiry))
 	must(t, client.Set(ctx, "short", []byte("x"), 10*time.Millisecond))
-	for end := time.Now().Add(20 * time.Second); got(t, client, "long", "short") != "long=x"; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); got(t, client, "long", "short") !=
+		"long=x"; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("what was to be kept for a second is there after twenty")
 		}
 	}
 	for _, expiry := range []time.Duration{-1, cache.MaxExpiry + 1} {
-		if err := client.Set(ctx, "long", nil, expiry); err == nil || !strings.Contains(err.Error(), "cannot be kept for") {
+		if err := client.Set(ctx, "long", nil, expiry); err == nil ||
+			!strings.Contains(err.Error(), "cannot be kept for") {
 			t.Errorf("%v: %v", expiry, err)
 		}
 	}
@@ -157,7 +160,8 @@ func bounded(t *testing.T, client *cache.Cache) {
 	values, err := client.GetMany(ctx, keys...)
 	must(t, err)
 	if len(values) < 8 || len(values) > 128 || values[keys[511]] == nil {
-		t.Errorf("%d of 512 values of 64 KiB are kept in 8 MiB, the last one: %v", len(values), values[keys[511]] != nil)
+		t.Errorf("%d of 512 values of 64 KiB are kept in 8 MiB, the last one: %v", len(values),
+			values[keys[511]] != nil)
 	}
 	must(t, client.Set(ctx, "largest", make([]byte, cache.MaxValue), 0))
 	largest, found, err := client.Get(ctx, "largest")
@@ -171,12 +175,14 @@ func bounded(t *testing.T, client *cache.Cache) {
 
 func hostileKeys(t *testing.T, client *cache.Cache) {
 	ctx := t.Context()
-	for _, key := range []string{"", " ", "a b", "a\r\nflush_all\r\n", "a\x00", "ä", "\x7f", strings.Repeat("k", cache.MaxKey+1)} {
+	for _, key := range []string{"", " ", "a b", "a\r\nflush_all\r\n", "a\x00", "ä", "\x7f",
+		strings.Repeat("k", cache.MaxKey+1)} {
 		_, _, get := client.Get(ctx, key)
 		for call, err := range map[string]error{
 			"get": get, "set": client.Set(ctx, key, nil, 0), "delete": client.Delete(ctx, "good", key),
 		} {
-			if !errors.Is(err, cache.ErrKey) || strings.ContainsAny(err.Error(), "\r\n\x00") || len(err.Error()) > 300 {
+			if !errors.Is(err, cache.ErrKey) || strings.ContainsAny(err.Error(), "\r\n\x00") ||
+				len(err.Error()) > 300 {
 				t.Errorf("%s of %q: %v", call, key, err)
 			}
 		}
@@ -212,7 +218,8 @@ func manyCallers(t *testing.T, client *cache.Cache) {
 func waitingEnds(t *testing.T, client *cache.Cache) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := client.Set(ctx, "a", nil, 0); !errors.Is(err, context.Canceled) || errors.Is(err, cache.ErrUnavailable) {
+	if err := client.Set(ctx, "a", nil, 0); !errors.Is(err, context.Canceled) ||
+		errors.Is(err, cache.ErrUnavailable) {
 		t.Errorf("set after its end: %v", err)
 	}
 }

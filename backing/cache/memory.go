@@ -134,7 +134,8 @@ func (Embedded) Embedded() {}
 
 // Permanent implements lab.PermanentBacking.
 func (Embedded) Permanent() string {
-	return "the cache is part of the units that use it and has no process of its own: kill these units, or choose redis or memcached"
+	return "the cache is part of the units that use it and has no process of its own: kill these units, or " +
+		"choose redis or memcached"
 }
 
 // Fresh implements lab.Backing.

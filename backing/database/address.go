@@ -43,7 +43,8 @@ func ParsePlace(address string) (Place, error) {
 	case (p.driver == MariaDB || p.driver == PostgreSQL) && u.Host != "":
 		return p, nil
 	}
-	return Place{}, fmt.Errorf("the database's address is %s: use sqlite:///folder, mariadb://user:password@host:port or the same with postgres", u.Redacted())
+	return Place{}, fmt.Errorf("the database's address is %s: use sqlite:///folder, "+
+		"mariadb://user:password@host:port or the same with postgres", u.Redacted())
 }
 
 // Driver is the kind of the databases there.
@@ -128,7 +129,8 @@ func (p Place) check(name string) error {
 	part := regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 	switch {
 	case !part.MatchString(p.named(database)) || within && !part.MatchString(schema):
-		return errors.New("use up to 63 lower-case letters, digits and underscores, a letter first; a schema comes behind a dot")
+		return errors.New("use up to 63 lower-case letters, digits and underscores, a letter first; a schema " +
+			"comes behind a dot")
 	case within && p.driver != PostgreSQL:
 		return fmt.Errorf("a database of %s has no schemas", p.driver)
 	}
@@ -166,7 +168,8 @@ func (p Place) home() string {
 
 // Version asks the server of the place what it is.
 func (p Place) Version(ctx context.Context) (version string, err error) {
-	query := map[Driver]string{MariaDB: "SELECT VERSION()", PostgreSQL: "SELECT current_setting('server_version')"}[p.driver]
+	query := map[Driver]string{MariaDB: "SELECT VERSION()",
+		PostgreSQL: "SELECT current_setting('server_version')"}[p.driver]
 	err = p.administer(ctx, p.home(), func(db *DB) error {
 		_, err := db.One(ctx, []any{&version}, query)
 		return err
@@ -177,7 +180,8 @@ func (p Place) Version(ctx context.Context) (version string, err error) {
 // Drop removes databases from the server of the place for good, with all that is in
 // them.
 func (p Place) Drop(ctx context.Context, which func(name string) bool) error {
-	list := map[Driver]string{MariaDB: "SELECT schema_name FROM information_schema.schemata", PostgreSQL: "SELECT datname FROM pg_database"}[p.driver]
+	list := map[Driver]string{MariaDB: "SELECT schema_name FROM information_schema.schemata",
+		PostgreSQL: "SELECT datname FROM pg_database"}[p.driver]
 	return p.administer(ctx, p.home(), func(db *DB) error {
 		var names []string
 		err := db.Each(ctx, func(row Row) error {
@@ -201,7 +205,8 @@ func (p Place) Drop(ctx context.Context, which func(name string) bool) error {
 func create(ctx context.Context, db *DB, name string) error {
 	if db.Driver() == PostgreSQL {
 		var n int64
-		if _, err := db.One(ctx, []any{&n}, "SELECT COUNT(*) FROM pg_database WHERE datname = ?", name); err != nil || n > 0 {
+		if _, err := db.One(ctx, []any{&n}, "SELECT COUNT(*) FROM pg_database WHERE datname = ?", name); err !=
+			nil || n > 0 {
 			return err
 		}
 		_, err := db.Exec(ctx, "CREATE DATABASE "+name)

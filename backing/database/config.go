@@ -71,8 +71,9 @@ func open(
 		config.Connections = defaultConnections
 	}
 	if config.Connections < 0 || config.DSN == "" {
-		return nil, fmt.Errorf("open %s: %d connections and a DSN of %d characters: give at least one connection and a DSN",
-			config.Driver, config.Connections, len(config.DSN))
+		return nil,
+			fmt.Errorf("open %s: %d connections and a DSN of %d characters: give at least one connection and a DSN",
+				config.Driver, config.Connections, len(config.DSN))
 	}
 	db := &DB{driver: config.Driver, observer: config.Observer, means: means}
 	if err := connect(db, config); err != nil { // nothing is dialled yet
@@ -100,7 +101,8 @@ func openSQLite(db *DB, config Config) (err error) {
 
 func sqlitePool(path string, connections int, extra string) (*sql.DB, error) {
 	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
-	dsn := fmt.Sprintf("%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(wal)&_pragma=synchronous(full)&%s", file.String(), busyMilliseconds, extra)
+	dsn := fmt.Sprintf("%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(wal)&_pragma=synchronous(full)&%s",
+		file.String(), busyMilliseconds, extra)
 	connector, err := sqlite.NewConnector(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("open sqlite file %s: %w", path, err)
@@ -142,7 +144,8 @@ func openPostgreSQL(db *DB, c Config) error {
 		gotConnection(ctx)
 		return nil
 	}
-	connector := stdlib.GetConnector(*config, stdlib.OptionAfterConnect(handedOut), stdlib.OptionResetSession(handedOut))
+	connector := stdlib.GetConnector(*config, stdlib.OptionAfterConnect(handedOut),
+		stdlib.OptionResetSession(handedOut))
 	db.writers = pool(connector, c.Connections)
 	db.readers = db.writers
 	return nil
@@ -166,10 +169,12 @@ func (db *DB) checkDurable(ctx context.Context) error {
 	var got string
 	check := queries[db.driver]
 	if err := db.writers.QueryRowContext(ctx, check.query).Scan(&got); err != nil {
-		return fmt.Errorf("open %s: is it running, and are address, name and password right? %w", db.driver, db.failed("", err))
+		return fmt.Errorf("open %s: is it running, and are address, name and password right? %w", db.driver,
+			db.failed("", err))
 	}
 	if got != check.want {
-		return fmt.Errorf("open %s: it does not write commits to disk at once; set innodb_flush_log_at_trx_commit=1 (MariaDB) or fsync=on (PostgreSQL)", db.driver)
+		return fmt.Errorf("open %s: it does not write commits to disk at once; set "+
+			"innodb_flush_log_at_trx_commit=1 (MariaDB) or fsync=on (PostgreSQL)", db.driver)
 	}
 	return nil
 }

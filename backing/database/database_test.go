@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -96,7 +95,8 @@ func checkValues(t *testing.T, config database.Config) {
 		t.Errorf("a missing row was found: %d", got)
 	}
 	var broken *database.Error
-	if _, err := db.Exec(ctx, "UPDATE nothing SET x = ?", 1); !errors.As(err, &broken) || broken.Unavailable() || !strings.Contains(err.Error(), "UPDATE nothing") {
+	if _, err := db.Exec(ctx, "UPDATE nothing SET x = ?", 1); !errors.As(err, &broken) || broken.Unavailable() ||
+		!strings.Contains(err.Error(), "UPDATE nothing") {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -261,13 +261,15 @@ func checkCounters(t *testing.T, config database.Config) {
 		if _, err := db.Exec(ctx, "UPDATE items SET amount = amount + ?", 5); err != nil {
 			return err
 		}
-		return db.Each(ctx, func(row database.Row) error { return row.Scan(new(int64)) }, "SELECT amount FROM items WHERE name < ?", "c")
+		return db.Each(ctx, func(row database.Row) error { return row.Scan(new(int64)) },
+			"SELECT amount FROM items WHERE name < ?", "c")
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	after := db.Counters()
-	got := []int64{after.Statements - before.Statements, after.RowsChanged - before.RowsChanged, after.RowsRead - before.RowsRead, after.Commits - before.Commits}
+	got := []int64{after.Statements - before.Statements, after.RowsChanged - before.RowsChanged,
+		after.RowsRead - before.RowsRead, after.Commits - before.Commits}
 	if want := []int64{2, 3, 2, 1}; !slices.Equal(got, want) {
 		t.Errorf("statements, rows changed, rows read, commits = %v, want %v", got, want)
 	}
@@ -300,7 +302,9 @@ func checkWrites(t *testing.T, db *database.DB) {
 		{"a statement that changes nothing", func() error { return update(1, "nobody")(ctx) }, 0},
 		{"a transaction that changes nothing", func() error { return db.Do(ctx, update(1, "nobody")) }, 0},
 		{"a transaction of two statements", func() error {
-			return db.Do(ctx, func(ctx context.Context) error { return errors.Join(update(1, "a")(ctx), update(1, "b")(ctx)) })
+			return db.Do(ctx, func(ctx context.Context) error {
+				return errors.Join(update(1, "a")(ctx), update(1, "b")(ctx))
+			})
 		}, 1},
 		{"a transaction that fails", func() error {
 			err := db.Do(ctx, func(ctx context.Context) error { return errors.Join(update(1, "a")(ctx), no) })
@@ -343,7 +347,8 @@ func checkSyncs(t *testing.T, config database.Config) {
 	}
 	again := databasetest.Open(t, config)
 	var after int64
-	for deadline := time.Now().Add(2 * time.Minute); after < before+commits && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); after < before+commits &&
+		time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if after, _, err = again.Syncs(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -380,49 +385,16 @@ func checkManyTexts(t *testing.T, config database.Config) {
 	config.Connections = 1
 	db := table(t, config)
 	for i := range 600 {
-		if _, err := db.Exec(context.Background(), fmt.Sprintf("UPDATE items SET amount = amount + ? WHERE name = 'a' AND %d = %d", i, i), 1); err != nil {
+		if _, err := db.Exec(context.Background(),
+			fmt.Sprintf("UPDATE items SET amount = amount + ? WHERE name = 'a' AND %d = %d", i, i), 1); err != nil {
 			t.Fatal(err)
 		}
 		var got int64
-		if _, err := db.One(context.Background(), []any{&got}, fmt.Sprintf("SELECT amount FROM items WHERE name = ? AND %d = %d", i, i), "a"); err != nil || got != int64(11+i) {
+		if _, err := db.One(context.Background(), []any{&got},
+			fmt.Sprintf("SELECT amount FROM items WHERE name = ? AND %d = %d", i, i),
+			"a"); err != nil || got != int64(11+i) {
 			t.Fatalf("text %d: amount = %d, %v", i, got, err)
 		}
-	}
-}
-
-func TestOpenRefuses(t *testing.T) {
-	missing := filepath.Join(t.TempDir(), "no", "such", "folder", "x.db")
-	cases := []struct {
-		name, reason string
-		config       database.Config
-	}{
-		{"unknown driver", `no driver "oracle"`, database.Config{Driver: "oracle", DSN: "x"}},
-		{"no DSN", "give at least one connection and a DSN", database.Config{Driver: database.SQLite}},
-		{"negative pool", "-1 connections", database.Config{Driver: database.SQLite, DSN: "x", Connections: -1}},
-		{"no folder", "open sqlite", database.Config{Driver: database.SQLite, DSN: missing}},
-		{"no server, mariadb", "is it running", database.Config{Driver: database.MariaDB, DSN: "u:secret@tcp(127.0.0.1:9)/x"}},
-		{"no server, postgres", "is it running", database.Config{Driver: database.PostgreSQL, DSN: "postgres://u:secret@127.0.0.1:9/x"}},
-		{"bad DSN, mariadb", "must look like", database.Config{Driver: database.MariaDB, DSN: "u:secret@nowhere"}},
-		{"bad DSN, postgres", "must look like", database.Config{Driver: database.PostgreSQL, DSN: "postgres://u:secret@h:port/x"}},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := database.Open(context.Background(), c.config)
-			if err == nil || !strings.Contains(err.Error(), c.reason) {
-				t.Errorf("error = %v, want one with %q", err, c.reason)
-			}
-			if err != nil && strings.Contains(err.Error(), "secret") {
-				t.Errorf("the error tells the password: %v", err)
-			}
-		})
-	}
-}
-
-// TestUnavailable: what nobody answers can be told from what is wrong.
-func TestUnavailable(t *testing.T) {
-	_, err := database.Open(context.Background(), database.Config{Driver: database.MariaDB, DSN: "u:p@tcp(127.0.0.1:9)/x"})
-	if !database.IsUnavailable(err) {
-		t.Errorf("refused connection: %v is not unavailable", err)
 	}
 }
 

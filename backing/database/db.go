@@ -73,7 +73,8 @@ func (db *DB) exec(ctx context.Context, query string, args []any) (int64, error)
 	}
 	db.counters.statements.Add(1)
 	db.changed(ctx, changed)
-	return changed, db.observe(ctx, Statement{Kind: KindExec, Text: query, Args: args, Rows: changed, Err: err}, began)
+	return changed, db.observe(ctx, Statement{Kind: KindExec, Text: query, Args: args, Rows: changed, Err: err},
+		began)
 }
 
 // One runs a query and copies its only row, or the first, into the destinations.
@@ -104,7 +105,9 @@ func (db *DB) each(ctx context.Context, query string, args []any, scan func(Row)
 }
 
 // readRows returns how many rows were handed out.
-func readRows(ctx context.Context, on executor, query string, args []any, scan func(Row) (bool, error)) (count int64, err error) {
+func readRows(
+	ctx context.Context, on executor, query string, args []any, scan func(Row) (bool, error),
+) (count int64, err error) {
 	rows, err := on.QueryContext(ctx, query, args...)
 	if err != nil {
 		return 0, err
@@ -184,5 +187,6 @@ func (db *DB) InKeyOrder(table, key string, values int) string {
 	}
 	// PostgreSQL updates rows as they happen to lie in the table; what it would
 	// wait for is locked beforehand, in order, in the same round trip.
-	return key + " = ANY (ARRAY(SELECT " + key + " FROM " + table + " WHERE " + in + " ORDER BY " + key + " FOR UPDATE))"
+	return key + " = ANY (ARRAY(SELECT " + key + " FROM " + table + " WHERE " + in + " ORDER BY " + key +
+		" FOR UPDATE))"
 }

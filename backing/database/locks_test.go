@@ -24,7 +24,8 @@ func checkDeadlock(t *testing.T, config database.Config) {
 		met := false
 		return db.Do(ctx, func(ctx context.Context) error {
 			for n := range names {
-				if _, err := db.Exec(ctx, "UPDATE items SET amount = amount + 1 WHERE name = ?", names[(n+i)%2]); err != nil {
+				if _, err := db.Exec(ctx, "UPDATE items SET amount = amount + 1 WHERE name = ?", names[(n+i)%2]); err !=
+					nil {
 					return err
 				}
 				if n == 0 && !met && db.Driver() != database.SQLite {
@@ -75,13 +76,15 @@ func deadlockAlone(t *testing.T, db *database.DB, deadlocks *deadlocks) bool {
 	retries, refused := db.Counters().Retries, deadlocks.seen.Load()
 	var alone []chan error // of every time that the transaction begins
 	err := db.Do(ctx, func(inside context.Context) error {
-		if _, err := db.Exec(inside, "UPDATE items SET amount = amount + 1 WHERE name IN ('b', 'c', 'd', 'e')"); err != nil {
+		if _, err := db.Exec(inside,
+			"UPDATE items SET amount = amount + 1 WHERE name IN ('b', 'c', 'd', 'e')"); err != nil {
 			return err
 		}
 		ended := make(chan error, 1)
 		alone = append(alone, ended)
 		go func() {
-			changed, err := db.Exec(ctx, "UPDATE items SET amount = amount + 1 WHERE "+db.InKeyOrder("items", "name", 2), "a", "b")
+			changed, err := db.Exec(ctx, "UPDATE items SET amount = amount + 1 WHERE "+
+				db.InKeyOrder("items", "name", 2), "a", "b")
 			if err == nil && changed != 2 {
 				err = fmt.Errorf("%d rows changed, want 2", changed)
 			}
@@ -162,8 +165,9 @@ func checkKeyOrder(t *testing.T, config database.Config) {
 func awaitLockWait(t *testing.T, db *database.DB) {
 	t.Helper()
 	waiting := map[database.Driver]string{
-		database.MariaDB:    "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
-		database.PostgreSQL: "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+		database.MariaDB: "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'",
+		database.PostgreSQL: "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND " +
+			"wait_event_type = 'Lock'",
 	}[db.Driver()]
 	for count := int64(0); waiting != "" && count == 0; {
 		if _, err := db.One(context.Background(), []any{&count}, waiting); err != nil {

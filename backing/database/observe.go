@@ -79,6 +79,7 @@ func (db *DB) Counters() Counters {
 	c := &db.counters
 	return Counters{
 		Statements: c.statements.Load(), RowsRead: c.rowsRead.Load(), RowsChanged: c.rowsChanged.Load(),
-		Commits: c.commits.Load(), Writes: c.writes.Load(), Rollbacks: c.rollbacks.Load(), Retries: c.retries.Load(),
+		Commits: c.commits.Load(), Writes: c.writes.Load(), Rollbacks: c.rollbacks.Load(),
+		Retries: c.retries.Load(),
 	}
 }

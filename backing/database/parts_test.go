@@ -33,7 +33,8 @@ func TestTryUndoesOnlyItsPart(t *testing.T) {
 				return nil
 			}
 		}
-		err := db.Do(t.Context(), insert(1, nil, insert(2, errRule), insert(3, nil, insert(4, errRule), insert(5, nil)), insert(6, errRule, insert(7, nil))))
+		err := db.Do(t.Context(), insert(1, nil, insert(2, errRule),
+			insert(3, nil, insert(4, errRule), insert(5, nil)), insert(6, errRule, insert(7, nil))))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,8 @@ func (c cachingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	gotConnection(ctx)
 	able, ok := inner.(connection)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("driver connection %T lacks methods that this package needs", inner), inner.Close())
+		return nil, errors.Join(fmt.Errorf("driver connection %T lacks methods that this package needs", inner),
+			inner.Close())
 	}
 	return &cachingConn{connection: able, unwatched: c.unwatched, prepared: map[string]statement{}}, nil
 }
@@ -78,7 +79,9 @@ func (c *cachingConn) CheckNamedValue(value *driver.NamedValue) error {
 }
 
 // ExecContext implements driver.ExecerContext.
-func (c *cachingConn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
+func (c *cachingConn) ExecContext(
+	ctx context.Context, text string, args []driver.NamedValue,
+) (driver.Result, error) {
 	ctx, err := c.watch(ctx)
 	if err != nil {
 		return nil, err
@@ -96,7 +99,9 @@ func (c *cachingConn) ExecContext(ctx context.Context, text string, args []drive
 
 // QueryContext implements driver.QueryerContext. A statement beyond the bound is
 // left to database/sql, which closes it after its rows.
-func (c *cachingConn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
+func (c *cachingConn) QueryContext(
+	ctx context.Context, text string, args []driver.NamedValue,
+) (driver.Rows, error) {
 	if _, ok := c.prepared[text]; !ok && len(c.prepared) >= maxPrepared {
 		return nil, driver.ErrSkip
 	}
@@ -122,7 +127,8 @@ func (c *cachingConn) prepare(ctx context.Context, text string) (statement, bool
 	}
 	able, ok := inner.(statement)
 	if !ok {
-		return nil, false, errors.Join(fmt.Errorf("driver statement %T lacks methods that this package needs", inner), inner.Close())
+		return nil, false, errors.Join(fmt.Errorf("driver statement %T lacks methods that this package needs",
+			inner), inner.Close())
 	}
 	if len(c.prepared) >= maxPrepared {
 		return able, false, nil

@@ -21,7 +21,8 @@ func TestPreparedAreBounded(t *testing.T) {
 	}
 	connection := opened.(*cachingConn)
 	for i := range maxPrepared + 5 {
-		if _, err := connection.ExecContext(context.Background(), fmt.Sprintf("PRAGMA user_version = %d", i), nil); err != nil {
+		if _, err := connection.ExecContext(context.Background(), fmt.Sprintf("PRAGMA user_version = %d", i),
+			nil); err != nil {
 			t.Fatal(err)
 		}
 	}

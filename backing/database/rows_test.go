@@ -16,7 +16,8 @@ func checkManyRows(t *testing.T, config database.Config) {
 	insert := database.Texts(4, func(n int) string {
 		return "INSERT INTO items (name, amount) VALUES " + database.Values(n, 2) + db.KeepExisting("name")
 	})
-	if added, err := db.ExecRows(ctx, insert, 2, []any{"p", 1, "q", 2, "a", 3, "r", 4, "s", 5, "u", 6}); err != nil || added != 5 {
+	if added, err := db.ExecRows(ctx, insert, 2, []any{"p", 1, "q", 2, "a", 3, "r", 4, "s", 5, "u", 6}); err !=
+		nil || added != 5 {
 		t.Errorf("added %d rows, want 5 (%v)", added, err)
 	}
 	query := database.Texts(2, func(n int) string {
@@ -43,7 +44,8 @@ func checkContended(t *testing.T, config database.Config) {
 	tried := 0
 	err := db.Do(context.Background(), func(ctx context.Context) error {
 		tried++
-		if _, err := db.Exec(ctx, "UPDATE items SET amount = amount - 1 WHERE name = ?", "a"); err != nil || tried == 3 {
+		if _, err := db.Exec(ctx, "UPDATE items SET amount = amount - 1 WHERE name = ?", "a"); err != nil ||
+			tried == 3 {
 			return err
 		}
 		return fmt.Errorf("a part: %w", db.Contended("planted"))

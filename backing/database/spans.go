@@ -62,7 +62,8 @@ func (db *DB) note(ctx context.Context, s Statement, began begun) {
 
 // span begins a span of the traced operation of ctx.
 func span(ctx context.Context, name string, kind lab.SegmentKind, from time.Time) trace.Span {
-	_, made := trace.SpanFromContext(ctx).TracerProvider().Tracer("database").Start(ctx, name, trace.WithTimestamp(from), trace.WithSpanKind(trace.SpanKindClient))
+	_, made := trace.SpanFromContext(ctx).TracerProvider().Tracer("database").Start(ctx, name,
+		trace.WithTimestamp(from), trace.WithSpanKind(trace.SpanKindClient))
 	made.SetAttributes(attribute.String(lab.SegmentAttribute, string(kind)))
 	return made
 }

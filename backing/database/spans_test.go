@@ -34,7 +34,9 @@ func (r *notebook) traced(ctx context.Context) context.Context {
 }
 
 // Start implements trace.Tracer.
-func (r *notebook) Start(ctx context.Context, name string, _ ...trace.SpanStartOption) (context.Context, trace.Span) {
+func (r *notebook) Start(
+	ctx context.Context, name string, _ ...trace.SpanStartOption,
+) (context.Context, trace.Span) {
 	r.names = append(r.names, name)
 	return ctx, noted{by: r}
 }
@@ -89,7 +91,8 @@ func TestStatementsOfTracedOperationsAreSpans(t *testing.T) {
 		want := []string{
 			"queueing: wait for a connection", "database: SELECT things",
 			"queueing: wait for a connection", "database: BEGIN", "database: ROLLBACK",
-			"queueing: wait for a connection", "database: BEGIN", "database: INSERT things", "database: UPDATE things", "database: DELETE things", "database: COMMIT",
+			"queueing: wait for a connection", "database: BEGIN", "database: INSERT things", "database: UPDATE things",
+			"database: DELETE things", "database: COMMIT",
 		}
 		if !slices.Equal(r.names, want) {
 			t.Errorf("spans %q, want %q", r.names, want)

@@ -14,7 +14,8 @@ func (db *DB) Syncs(ctx context.Context) (syncs int64, known bool, err error) {
 	var query string
 	switch db.driver {
 	case MariaDB:
-		query = "SELECT CAST(variable_value AS SIGNED) FROM information_schema.global_status WHERE variable_name = 'INNODB_DATA_FSYNCS'"
+		query = "SELECT CAST(variable_value AS SIGNED) FROM information_schema.global_status WHERE variable_name " +
+			"= 'INNODB_DATA_FSYNCS'"
 	case PostgreSQL:
 		query = "SELECT wal_sync FROM pg_stat_wal"
 	default:

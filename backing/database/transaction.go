@@ -107,7 +107,9 @@ func pause(ctx context.Context, tried int) error {
 }
 
 // attempt runs work once in a new transaction.
-func (db *DB) attempt(ctx context.Context, on *sql.DB, options *sql.TxOptions, work func(ctx context.Context) error) error {
+func (db *DB) attempt(
+	ctx context.Context, on *sql.DB, options *sql.TxOptions, work func(ctx context.Context) error,
+) error {
 	waiting, began := db.begin(ctx)
 	tx, err := on.BeginTx(waiting, options)
 	if err := db.observe(waiting, Statement{Kind: KindBegin, Text: "BEGIN", Err: err}, began); err != nil {

@@ -46,7 +46,9 @@ func EachOf[K any](ctx context.Context, db *DB, scan func(Row) error, texts []st
 // ExecRows is Exec for rows of that many values each, with as few statements as may
 // be, and returns how many rows they have changed. texts are those of the statement by
 // the number of its rows, see Texts.
-func (db *DB) ExecRows(ctx context.Context, texts []string, columns int, values []any) (changed int64, err error) {
+func (db *DB) ExecRows(
+	ctx context.Context, texts []string, columns int, values []any,
+) (changed int64, err error) {
 	for part := range slices.Chunk(values, columns*(len(texts)-1)) {
 		some, err := db.Exec(ctx, texts[len(part)/columns], part...)
 		if err != nil {

@@ -145,7 +145,8 @@ func declared(t *testing.T, open func() Store) Store {
 
 // order is a document for tests.
 func order(id string, version int64, customer string) Document {
-	return Document{ID: id, Version: version, Body: json.RawMessage(fmt.Sprintf(`{"customer":%q,"state":"paid","cents":%d}`, customer, version*100))}
+	return Document{ID: id, Version: version,
+		Body: json.RawMessage(fmt.Sprintf(`{"customer":%q,"state":"paid","cents":%d}`, customer, version*100))}
 }
 
 func upsert(t *testing.T, store Store, want int, documents ...Document) {
@@ -198,7 +199,8 @@ func versionsOnlyRise(t *testing.T, open func() Store) {
 
 func twiceInABatch(t *testing.T, open func() Store) {
 	store := declared(t, open)
-	_, err := store.Upsert(within(t), "orders", order("o", 1, "a"), order("o", 3, "b"), order("o", 2, "c"), order("p", 1, "d"))
+	_, err := store.Upsert(within(t), "orders", order("o", 1, "a"), order("o", 3, "b"), order("o", 2, "c"),
+		order("p", 1, "d"))
 	must(t, err)
 	expect(t, store, order("o", 3, "b"))
 	expect(t, store, order("p", 1, "d"))
@@ -208,8 +210,10 @@ func twiceInABatch(t *testing.T, open func() Store) {
 func newAndOldInABatch(t *testing.T, open func() Store) {
 	store := declared(t, open)
 	upsert(t, store, 3, order("a", 1, "old"), order("b", 2, "old"), order("e", 0, "before the first"))
-	upsert(t, store, 5, order("a", 2, "new"), order("b", 1, "stale"), order("c", 1, "first"), order("a", 1, "stale"), order("d", 5, "first"), order("b", 3, "new"), order("e", 1, "first"))
-	for _, want := range []Document{order("a", 2, "new"), order("b", 3, "new"), order("c", 1, "first"), order("d", 5, "first"), order("e", 1, "first")} {
+	upsert(t, store, 5, order("a", 2, "new"), order("b", 1, "stale"), order("c", 1, "first"),
+		order("a", 1, "stale"), order("d", 5, "first"), order("b", 3, "new"), order("e", 1, "first"))
+	for _, want := range []Document{order("a", 2, "new"), order("b", 3, "new"), order("c", 1, "first"),
+		order("d", 5, "first"), order("e", 1, "first")} {
 		expect(t, store, want)
 	}
 }
@@ -220,7 +224,8 @@ func newestWins(t *testing.T, open func() Store) {
 	for version := range int64(12) {
 		writers.Go(func() {
 			for o := range 5 {
-				if _, err := store.Upsert(within(t), "orders", order(fmt.Sprint("o", o), version, fmt.Sprint("c", version))); err != nil {
+				if _, err := store.Upsert(within(t), "orders",
+					order(fmt.Sprint("o", o), version, fmt.Sprint("c", version))); err != nil {
 					t.Error(err)
 				}
 			}
@@ -273,7 +278,8 @@ func pagesCover(t *testing.T, open func() Store) {
 		t.Errorf("customer b: %v, want %v", got, want)
 	}
 	for query, want := range map[Query]int{
-		{Limit: 4}: 35, {Field: "state", Value: "paid", Limit: 35}: 35, {Field: "state", Value: "lost", Limit: 5}: 0,
+		{Limit: 4}: 35, {Field: "state", Value: "paid", Limit: 35}: 35,
+		{Field: "state", Value: "lost", Limit: 5}:       0,
 		{Field: "customer", Value: "a", Limit: MaxPage}: 25,
 	} {
 		if got := walk(t, store, query); len(got) != want {
@@ -285,7 +291,8 @@ func pagesCover(t *testing.T, open func() Store) {
 func pagesGoBackwards(t *testing.T, open func() Store) {
 	store := declared(t, open)
 	many(t, store)
-	page, err := store.Find(within(t), "orders", Query{Field: "customer", Value: "a", Descending: true, After: "o40", Limit: 3})
+	page, err := store.Find(within(t), "orders", Query{Field: "customer", Value: "a", Descending: true,
+		After: "o40", Limit: 3})
 	must(t, err)
 	var found []string
 	for _, d := range page {
@@ -308,7 +315,8 @@ func digests(t *testing.T, open func() Store) {
 	if d := digest(t, store); d.Count != 0 || len(d.SHA256) != 64 {
 		t.Errorf("digest of nothing = %+v", d)
 	}
-	upsert(t, store, 2, Document{"b", 1, json.RawMessage(`{"x":1.0,"y":[2]}`)}, Document{"a", 1, json.RawMessage(`{ "y": "é" }`)})
+	upsert(t, store, 2, Document{"b", 1, json.RawMessage(`{"x":1.0,"y":[2]}`)},
+		Document{"a", 1, json.RawMessage(`{ "y": "é" }`)})
 	before := digest(t, store)
 	// The same content in another store, written in other ways.
 	other := openSQLiteHere(t)
@@ -347,7 +355,8 @@ func outlivesClient(t *testing.T, open func() Store) {
 func declareAgain(t *testing.T, open func() Store) {
 	store := declared(t, open)
 	upsert(t, store, 1, order("o", 1, "a"))
-	must(t, store.Declare(within(t), Collection{Name: "orders", Indexed: []string{"customer", "state"}}, Collection{Name: "order"}))
+	must(t, store.Declare(within(t), Collection{Name: "orders", Indexed: []string{"customer", "state"}},
+		Collection{Name: "order"}))
 	expect(t, store, order("o", 1, "a"))
 }
 
@@ -369,14 +378,16 @@ func mistakesAreNamed(t *testing.T, open func() Store) {
 	}{
 		{"page of nothing", find("orders", Query{}), "limit 0"},
 		{"page too large", find("orders", Query{Limit: MaxPage + 1}), "limit 1001"},
-		{"field without an index", find("orders", Query{Field: "cents", Value: "1", Limit: 1}), `field "cents" is not indexed ([customer state] are)`},
+		{"field without an index", find("orders", Query{Field: "cents", Value: "1", Limit: 1}),
+			`field "cents" is not indexed ([customer state] are)`},
 		{"unknown collection", find("none", Query{Limit: 1}), `collection "none" was not declared`},
 		{"unknown collection cleared", store.Clear(ctx, "none"), `collection "none" was not declared`},
 		{"half a body", write(`{"a":`), `document "o": its body is not JSON`},
 		{"two bodies", write(`{} {}`), "something behind"},
 		{"array", write(`[1]`), "not a JSON object"},
 		{"collection's name", store.Declare(ctx, Collection{Name: "Orders"}), `collection "Orders"`},
-		{"field's name", store.Declare(ctx, Collection{Name: "orders", Indexed: []string{"a.b'"}}), `indexed field "a.b'"`},
+		{"field's name", store.Declare(ctx, Collection{Name: "orders", Indexed: []string{"a.b'"}}),
+			`indexed field "a.b'"`},
 	}
 	for _, c := range cases {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
@@ -405,7 +416,8 @@ func TestOpenNamesMistakes(t *testing.T) {
 		config Config
 		want   string
 	}{
-		{"unknown store", Config{Driver: "couch"}, `there is no document store "couch" (there are sqlite and mongo)`},
+		{"unknown store", Config{Driver: "couch"},
+			`there is no document store "couch" (there are sqlite and mongo)`},
 		{"mongo without a database", Config{Driver: Mongo, DSN: "mongodb://127.0.0.1:1/"}, "names a database"},
 		{"sqlite without a file", Config{Driver: SQLite}, "open document store"},
 	}

@@ -139,7 +139,8 @@ func Open(ctx context.Context, config Config) (Store, error) {
 	if config.Connections == 0 {
 		config.Connections = 16
 	}
-	open := map[Driver]func(context.Context, Config) (Store, error){SQLite: openSQLite, Mongo: openMongo}[config.Driver]
+	open := map[Driver]func(context.Context, Config) (Store, error){SQLite: openSQLite,
+		Mongo: openMongo}[config.Driver]
 	if open == nil {
 		return nil, fmt.Errorf("there is no document store %q (there are %s and %s)", config.Driver, SQLite, Mongo)
 	}
@@ -159,7 +160,8 @@ func (c Collection) check() error {
 	}
 	for _, f := range c.Indexed {
 		if !field.MatchString(f) {
-			return fmt.Errorf("collection %q: indexed field %q: a name has up to 40 letters, digits and underscores", c.Name, f)
+			return fmt.Errorf("collection %q: indexed field %q: a name has up to 40 letters, digits and underscores",
+				c.Name, f)
 		}
 	}
 	return nil

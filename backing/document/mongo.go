@@ -40,13 +40,16 @@ func openMongo(ctx context.Context, config Config) (Store, error) {
 		return nil, errors.New("open document store: the DSN is not a mongodb:// URL that names a database")
 	}
 	journalled := true // a write is on the disk before it is acknowledged
-	client, err := mongo.Connect(options.Client().ApplyURI(config.DSN).SetMaxPoolSize(uint64(config.Connections)).
-		SetServerSelectionTimeout(selectWithin).SetWriteConcern(&writeconcern.WriteConcern{W: 1, Journal: &journalled}))
+	client, err := mongo.Connect(options.Client().ApplyURI(config.DSN).
+		SetMaxPoolSize(uint64(config.Connections)).
+		SetServerSelectionTimeout(selectWithin).SetWriteConcern(&writeconcern.WriteConcern{W: 1,
+		Journal: &journalled}))
 	if err != nil {
 		return nil, fmt.Errorf("open document store: %w", err)
 	}
 	store := &mongoStore{client: client, database: client.Database(strings.Trim(address.Path, "/"))}
-	if err := store.database.RunCommand(ctx, bson.D{{Key: "listCollections", Value: 1}, {Key: "nameOnly", Value: true}}).Err(); err != nil {
+	if err := store.database.RunCommand(ctx, bson.D{{Key: "listCollections", Value: 1},
+		{Key: "nameOnly", Value: true}}).Err(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open document store: %w", err), store.Close())
 	}
 	return store, nil
@@ -91,8 +94,10 @@ func (s *mongoStore) Upsert(ctx context.Context, collection string, documents ..
 		}
 		update := func() *mongo.UpdateOneModel {
 			return mongo.NewUpdateOneModel().
-				SetFilter(bson.D{{Key: "_id", Value: d.ID}, {Key: "version", Value: bson.D{{Key: "$lt", Value: d.Version}}}}).
-				SetUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: "version", Value: d.Version}, {Key: "body", Value: body}}}})
+				SetFilter(bson.D{{Key: "_id", Value: d.ID}, {Key: "version",
+					Value: bson.D{{Key: "$lt", Value: d.Version}}}}).
+				SetUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: "version", Value: d.Version},
+					{Key: "body", Value: body}}}})
 		}
 		models[n], again[n] = update().SetUpsert(true), update()
 		if d.Version == firstVersion {
@@ -117,12 +122,15 @@ func (s *mongoStore) Upsert(ctx context.Context, collection string, documents ..
 
 // write sends models in their order. It returns how many changed something, and which were
 // refused as duplicates.
-func (s *mongoStore) write(ctx context.Context, collection string, models []mongo.WriteModel) (applied int, refused []int, err error) {
+func (s *mongoStore) write(
+	ctx context.Context, collection string, models []mongo.WriteModel,
+) (applied int, refused []int, err error) {
 	if len(models) == 0 {
 		return 0, nil, nil
 	}
 	s.calls.Add(1)
-	result, err := s.database.Collection(collection).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+	result, err := s.database.Collection(collection).BulkWrite(ctx, models,
+		options.BulkWrite().SetOrdered(false))
 	if result != nil {
 		applied = int(result.InsertedCount + result.ModifiedCount + result.UpsertedCount)
 	}
@@ -170,7 +178,8 @@ func (s *mongoStore) GetMany(ctx context.Context, collection string, ids ...stri
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	found, err := s.page(ctx, collection, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}, options.Find())
+	found, err := s.page(ctx, collection, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}},
+		options.Find())
 	if err != nil {
 		return nil, fmt.Errorf("get %d documents from %s: %w", len(ids), collection, err)
 	}
@@ -207,7 +216,9 @@ func (s *mongoStore) Find(ctx context.Context, collection string, query Query) (
 }
 
 // page are the documents that a filter selects.
-func (s *mongoStore) page(ctx context.Context, collection string, filter bson.D, how *options.FindOptionsBuilder) ([]Document, error) {
+func (s *mongoStore) page(
+	ctx context.Context, collection string, filter bson.D, how *options.FindOptionsBuilder,
+) ([]Document, error) {
 	s.calls.Add(1)
 	cursor, err := s.database.Collection(collection).Find(ctx, filter, how)
 	if err != nil {

@@ -51,7 +51,8 @@ func begin(ctx context.Context, verb, collection string) (context.Context, trace
 	if !around.IsRecording() {
 		return ctx, noop.Span{}
 	}
-	inside, span := around.TracerProvider().Tracer("document").Start(ctx, verb+" "+collection, trace.WithSpanKind(trace.SpanKindClient))
+	inside, span := around.TracerProvider().Tracer("document").Start(ctx, verb+" "+collection,
+		trace.WithSpanKind(trace.SpanKindClient))
 	span.SetAttributes(attribute.String(lab.SegmentAttribute, string(lab.SegmentDatabase)))
 	return inside, span
 }

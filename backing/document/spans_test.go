@@ -45,7 +45,9 @@ func (s noted) End(...trace.SpanEndOption) {
 }
 
 // Start implements trace.Tracer.
-func (n *notebook) Start(ctx context.Context, name string, _ ...trace.SpanStartOption) (context.Context, trace.Span) {
+func (n *notebook) Start(
+	ctx context.Context, name string, _ ...trace.SpanStartOption,
+) (context.Context, trace.Span) {
 	around, _ := trace.SpanFromContext(ctx).(noted)
 	s := noted{by: n, around: around.name, name: name, kind: new(string)}
 	return trace.ContextWithSpan(ctx, s), s
@@ -81,8 +83,10 @@ func callsAreSpans(t *testing.T, open func() Store) {
 		t.Errorf("spans %q of an operation that is not traced", n.ended)
 	}
 	use(ctx)
-	calls := slices.DeleteFunc(slices.Clone(n.ended), func(s string) bool { return !strings.HasPrefix(s, "order >") })
-	want := []string{"order > upsert orders (database)", "order > get orders (database)", "order > get orders (database)", "order > find orders (database)"}
+	calls := slices.DeleteFunc(slices.Clone(n.ended),
+		func(s string) bool { return !strings.HasPrefix(s, "order >") })
+	want := []string{"order > upsert orders (database)", "order > get orders (database)",
+		"order > get orders (database)", "order > find orders (database)"}
 	if !slices.Equal(calls, want) {
 		t.Errorf("spans %q, want %q", n.ended, want)
 	}

@@ -38,7 +38,8 @@ func (s *sqlite) Declare(ctx context.Context, declared ...Collection) error {
 			return err
 		}
 		statements := []string{fmt.Sprintf(
-			"CREATE TABLE IF NOT EXISTS %q (id TEXT PRIMARY KEY, version INTEGER NOT NULL, body TEXT NOT NULL) WITHOUT ROWID", c.Name)}
+			"CREATE TABLE IF NOT EXISTS %q (id TEXT PRIMARY KEY, version INTEGER NOT NULL, body TEXT NOT NULL) "+
+				"WITHOUT ROWID", c.Name)}
 		for _, field := range c.Indexed {
 			statements = append(statements, fmt.Sprintf(
 				"CREATE INDEX IF NOT EXISTS \"%s_%s\" ON %q (%s, id)", c.Name, field, c.Name, path(field)))
@@ -50,7 +51,8 @@ func (s *sqlite) Declare(ctx context.Context, declared ...Collection) error {
 		}
 		s.upserts.Store(c.Name, database.Texts(upsertMost, func(n int) string {
 			return fmt.Sprintf("INSERT INTO %q (id, version, body) VALUES %s "+
-				"ON CONFLICT (id) DO UPDATE SET version = excluded.version, body = excluded.body WHERE excluded.version > version", c.Name, database.Values(n, 3))
+				"ON CONFLICT (id) DO UPDATE SET version = excluded.version, body = excluded.body WHERE "+
+				"excluded.version > version", c.Name, database.Values(n, 3))
 		}))
 		s.add(c)
 	}
@@ -102,7 +104,8 @@ func (s *sqlite) Get(ctx context.Context, collection, id string) (Document, erro
 	s.calls.Add(1)
 	d := Document{ID: id}
 	var body string
-	found, err := s.db.One(ctx, []any{&d.Version, &body}, fmt.Sprintf("SELECT version, body FROM %q WHERE id = ?", c.Name), id)
+	found, err := s.db.One(ctx, []any{&d.Version, &body},
+		fmt.Sprintf("SELECT version, body FROM %q WHERE id = ?", c.Name), id)
 	if err != nil {
 		return Document{}, fmt.Errorf("get %q from %s: %w", id, collection, err)
 	}
@@ -127,7 +130,8 @@ func (s *sqlite) GetMany(ctx context.Context, collection string, ids ...string) 
 	for i, id := range ids {
 		args[i] = id
 	}
-	found, err := s.page(ctx, fmt.Sprintf("SELECT id, version, body FROM %q WHERE id IN (%s)", c.Name, database.Placeholders(len(ids))), args)
+	found, err := s.page(ctx, fmt.Sprintf("SELECT id, version, body FROM %q WHERE id IN (%s)", c.Name,
+		database.Placeholders(len(ids))), args)
 	if err != nil {
 		return nil, fmt.Errorf("get %d documents from %s: %w", len(ids), collection, err)
 	}

@@ -79,7 +79,8 @@ func (b Backing) Close() error { return nil }
 
 // Permanent implements lab.PermanentBacking.
 func (b Backing) Permanent() string {
-	return fmt.Sprintf("the %s server is the user's own, which cleave neither starts nor ends: leave %s out to have a private one killed",
+	return fmt.Sprintf("the %s server is the user's own, which cleave neither starts nor ends: leave %s out "+
+		"to have a private one killed",
 		b.server.name, b.Variable())
 }
 
@@ -124,8 +125,9 @@ func Clean(ctx context.Context, servers map[string]Backing) (removed, unclear []
 			removed = append(removed, b.where(name))
 		}
 		for _, name := range others {
-			unclear = append(unclear, b.where(name)+": whether the cleave that made it still runs cannot be told from here: "+
-				"it belongs to another host or container, or to a time before the last start of this host")
+			unclear = append(unclear,
+				b.where(name)+": whether the cleave that made it still runs cannot be told from here: "+
+					"it belongs to another host or container, or to a time before the last start of this host")
 		}
 		err = errors.Join(err, failed)
 	}
@@ -159,7 +161,8 @@ func (b Backing) clean(ctx context.Context) (removed, unclear []string, err erro
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("remove what is left of earlier runs on the %s server at %s: %w", b.server.name, b.address.Host, err)
+		err = fmt.Errorf("remove what is left of earlier runs on the %s server at %s: %w", b.server.name,
+			b.address.Host, err)
 	}
 	return removed, unclear, err
 }

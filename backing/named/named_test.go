@@ -89,7 +89,8 @@ func documents() content {
 			whole := strings.TrimPrefix(u.Path, "/") + name
 			u.Path = "/"
 			return Backing{address: u}.mongo(ctx, func(client *mongo.Client) error {
-				_, err := client.Database(whole).Collection("words").InsertOne(ctx, bson.D{{Key: "_id", Value: "a"}}) // fails where there is one
+				// fails where there is one
+				_, err := client.Database(whole).Collection("words").InsertOne(ctx, bson.D{{Key: "_id", Value: "a"}})
 				return err
 			})
 		},
@@ -112,7 +113,8 @@ func queues() content {
 		if err != nil {
 			return err
 		}
-		err = client.Declare(ctx, broker.Topology{Exchange: "words", Queues: []broker.Queue{{Name: name, Types: []string{"a"}}}})
+		err = client.Declare(ctx, broker.Topology{Exchange: "words",
+			Queues: []broker.Queue{{Name: name, Types: []string{"a"}}}})
 		if err != nil {
 			return errors.Join(err, client.Close())
 		}
@@ -135,7 +137,8 @@ func queues() content {
 // TestTrialsShareAServer: each has databases of its own, which go with it; those of
 // a process that is gone go, too, and nobody else's.
 func TestTrialsShareAServer(t *testing.T) {
-	for kind, c := range map[server.Kind]content{server.MariaDB: sql(), server.Postgres: sql(), server.Mongo: documents(), server.RabbitMQ: queues()} {
+	for kind, c := range map[server.Kind]content{server.MariaDB: sql(), server.Postgres: sql(),
+		server.Mongo: documents(), server.RabbitMQ: queues()} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			b, instance := running(t, kind)
@@ -152,10 +155,12 @@ func TestTrialsShareAServer(t *testing.T) {
 				must(t, c.write(ctx, root, name))
 			}
 			removed, unclear, err := Clean(ctx, map[string]Backing{string(kind): b, "another kind": b})
-			if err != nil || len(removed) != 1 || !strings.HasPrefix(removed[0], strings.TrimSuffix(dead, "orders")) || strings.Contains(removed[0], "password") {
+			if err != nil || len(removed) != 1 || !strings.HasPrefix(removed[0], strings.TrimSuffix(dead, "orders")) ||
+				strings.Contains(removed[0], "password") {
 				t.Errorf("cleaned %v (%v), want what is left of process 1", removed, err)
 			}
-			if len(unclear) != 1 || !strings.HasPrefix(unclear[0], strings.TrimSuffix(unknown, "orders")) || strings.Contains(unclear[0], "password") {
+			if len(unclear) != 1 || !strings.HasPrefix(unclear[0], strings.TrimSuffix(unknown, "orders")) ||
+				strings.Contains(unclear[0], "password") {
 				t.Errorf("unclear is %v, want what another container has", unclear)
 			}
 			others := []string{"cleave_000000_1_0_1_orders", "cleave_1_0_1_orders", "mine"}
@@ -173,7 +178,8 @@ func TestTrialsShareAServer(t *testing.T) {
 			expectNames(t, c, b, instance, append(others, owner+"2_orders")...)
 			must(t, two.Release())
 			expectNames(t, c, b, instance, others...)
-			if about := one.About(); !strings.Contains(about, "run by the user") || strings.Contains(about, "password") {
+			if about := one.About(); !strings.Contains(about, "run by the user") ||
+				strings.Contains(about, "password") {
 				t.Errorf("it says of itself %q", about)
 			}
 		})
@@ -185,7 +191,9 @@ func expectNames(t *testing.T, c content, b Backing, instance *servers.Instance,
 	t.Helper()
 	all, err := c.names(t.Context(), b, instance)
 	must(t, err)
-	got := slices.DeleteFunc(all, func(name string) bool { return name != "mine" && !strings.HasPrefix(name, "cleave_") })
+	got := slices.DeleteFunc(all, func(name string) bool {
+		return name != "mine" && !strings.HasPrefix(name, "cleave_")
+	})
 	want = slices.Sorted(slices.Values(want))
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("databases %v, want %v", got, want)
@@ -201,10 +209,12 @@ func TestAddressesThatCannotBe(t *testing.T) {
 		{"CLEAVE_USE_MARIADB", "mariadb://root:secret@:3306:x", "not a URL"},
 		{"CLEAVE_USE_MARIADB", "mariadb:///tmp/secret", "use mariadb://"},
 		{"CLEAVE_USE_RABBITMQ", "amqp://root:secret@10.0.0.7:5672/shop", "loopback"},
-		{"CLEAVE_USE_RABBITMQ", "rabbitmq://root:secret@127.0.0.1", "use amqp://user:password@127.0.0.1:port, and /vhost"},
+		{"CLEAVE_USE_RABBITMQ", "rabbitmq://root:secret@127.0.0.1",
+			"use amqp://user:password@127.0.0.1:port, and /vhost"},
 	} {
 		_, err := FromEnvironment(func(name string) (string, bool) { return c.text, name == c.variable })
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), c.variable+": ") {
+		if err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.HasPrefix(err.Error(), c.variable+": ") {
 			t.Errorf("%s: %v, want %q", c.text, err, c.want)
 		}
 		if err != nil && strings.Contains(err.Error(), ":secret") {
@@ -219,11 +229,13 @@ func TestAddressesOfTrials(t *testing.T) {
 	for _, c := range []struct{ variable, kind, text, want string }{
 		{"CLEAVE_USE_POSTGRES", "postgres", "postgres://u:p@127.0.0.1", "postgres://u:p@127.0.0.1:5432/cleave_1_"},
 		{"CLEAVE_USE_RABBITMQ", "rabbitmq", "amqp://u:p@localhost", "amqp://u:p@localhost:5672/?prefix=cleave_1_"},
-		{"CLEAVE_USE_RABBITMQ", "rabbitmq-classic", "amqp://u:p@[::1]:99/a%2Fb", "amqp://u:p@[::1]:99/a%2Fb?prefix=cleave_1_"},
+		{"CLEAVE_USE_RABBITMQ", "rabbitmq-classic", "amqp://u:p@[::1]:99/a%2Fb",
+			"amqp://u:p@[::1]:99/a%2Fb?prefix=cleave_1_"},
 	} {
 		found, err := FromEnvironment(func(name string) (string, bool) { return c.text, name == c.variable })
 		must(t, err)
-		if got := (service{backing: found[c.kind], prefix: "cleave_1_"}).Address(""); got != c.want || found[c.kind].Kind() != c.kind {
+		if got := (service{backing: found[c.kind], prefix: "cleave_1_"}).Address(""); got != c.want ||
+			found[c.kind].Kind() != c.kind {
 			t.Errorf("%s: address %s, want %s", c.text, got, c.want)
 		}
 	}
@@ -232,7 +244,8 @@ func TestAddressesOfTrials(t *testing.T) {
 // TestWrongCredentials: the server says what it thinks of them, and the error where
 // they were used.
 func TestWrongCredentials(t *testing.T) {
-	for kind, want := range map[server.Kind]string{server.MariaDB: "denied", server.RabbitMQ: "username or password not allowed"} {
+	for kind, want := range map[server.Kind]string{server.MariaDB: "denied",
+		server.RabbitMQ: "username or password not allowed"} {
 		t.Run(string(kind), func(t *testing.T) {
 			b, _ := running(t, kind)
 			address := *b.address
@@ -241,7 +254,8 @@ func TestWrongCredentials(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			_, err := b.Fresh(ctx, lab.ServiceSpec{}, "")
-			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("use the %s server at %s: ", kind, address.Host)) || !strings.Contains(err.Error(), want) {
+			if err == nil || !strings.Contains(err.Error(),
+				fmt.Sprintf("use the %s server at %s: ", kind, address.Host)) || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v", err)
 			}
 		})
@@ -250,10 +264,13 @@ func TestWrongCredentials(t *testing.T) {
 
 // TestAServerThatIsAway is missed before anything is started.
 func TestAServerThatIsAway(t *testing.T) {
-	found, err := FromEnvironment(func(name string) (string, bool) { return "amqp://u:secret@127.0.0.1:9", name == "CLEAVE_USE_RABBITMQ" })
+	found, err := FromEnvironment(func(name string) (string, bool) {
+		return "amqp://u:secret@127.0.0.1:9", name == "CLEAVE_USE_RABBITMQ"
+	})
 	must(t, err)
 	err = found["rabbitmq-classic"].Preflight()
-	for _, want := range []string{"no rabbitmq server answers at 127.0.0.1:9", "refused", "leave CLEAVE_USE_RABBITMQ out"} {
+	for _, want := range []string{"no rabbitmq server answers at 127.0.0.1:9", "refused",
+		"leave CLEAVE_USE_RABBITMQ out"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}

@@ -70,14 +70,16 @@ func TestARealMongodGoesBeforeTheStandIn(t *testing.T) {
 	mongod, err := New(Mongo, Settings{})
 	must(t, err)
 	line := strings.Join(mongod.Unit("documents").Args, " ")
-	if want := "--dbpath {dir}/data --bind_ip {host} --port {port} --wiredTigerCacheSizeGB 0.25 --nounixsocket --auth"; line != want {
+	if want := "--dbpath {dir}/data --bind_ip {host} --port {port} --wiredTigerCacheSizeGB 0.25 " +
+		"--nounixsocket --auth"; line != want {
 		t.Errorf("arguments %q, want %q", line, want)
 	}
 }
 
 func TestAProgramWithoutAVersionIsNotTrusted(t *testing.T) {
 	t.Setenv("PATH", fakeProgram(t, "mariadb", "hello")+":/bin")
-	if _, err := programVersion(t, MariaDB); err == nil || !strings.Contains(err.Error(), "names no version: hello") {
+	if _, err := programVersion(t, MariaDB); err == nil ||
+		!strings.Contains(err.Error(), "names no version: hello") {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -106,7 +108,8 @@ func TestNeedScriptInstallsWhatNoPackageBrings(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", "/cache")
 	for _, want := range []string{
 		"version=" + secantusVersion + "\n", strings.TrimPrefix(standInFolder(), "/cache/") + `"`, secantusProgram,
-		"version=" + cassandraVersion + " ", strings.TrimSuffix(strings.TrimPrefix(cassandraFolder(), "/cache/"), cassandraVersion) + `$version"`,
+		"version=" + cassandraVersion + " ", strings.TrimSuffix(strings.TrimPrefix(cassandraFolder(), "/cache/"),
+			cassandraVersion) + `$version"`,
 	} {
 		if !strings.Contains(string(script), want) {
 			t.Errorf("scripts/need.sh has no %q", want)

@@ -44,8 +44,10 @@ func (b Backing) Kind() string { return b.name }
 // Preflight implements lab.Backing.
 func (b Backing) Preflight() error {
 	if i := strings.IndexFunc(b.scratch, func(r rune) bool { return !plain(r) }); i >= 0 {
-		return fmt.Errorf("the private files of %s would be in %q, and not every character of that path means itself to servers' "+
-			"scripts and configuration files: have a folder used whose path has ASCII letters, digits and _-.,+@/ only: TMPDIR=/that/folder",
+		return fmt.Errorf("the private files of %s would be in %q, and not every character of that path means "+
+			"itself to servers' "+
+			"scripts and configuration files: have a folder used whose path has ASCII letters, digits and _-.,+@/ "+
+			"only: TMPDIR=/that/folder",
 			b.kind, b.scratch)
 	}
 	program, err := programOf(b.kind)
@@ -59,7 +61,8 @@ func (b Backing) Preflight() error {
 // plain reports whether a character means itself to shells, Erlang and every kind of
 // configuration file.
 func plain(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-.,+@/", r)
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+		strings.ContainsRune("_-.,+@/", r)
 }
 
 // Close implements lab.Backing: nothing outlives a trial.

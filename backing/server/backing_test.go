@@ -32,17 +32,20 @@ func TestEveryTrialHasAServerOfItsOwn(t *testing.T) {
 					t.Fatalf("unit %+v", unit)
 				}
 				password := fresh.(service).server.password
-				if slices.ContainsFunc(slices.Concat(unit.Args, unit.Env), func(text string) bool { return strings.Contains(text, password) }) {
+				if slices.ContainsFunc(slices.Concat(unit.Args, unit.Env),
+					func(text string) bool { return strings.Contains(text, password) }) {
 					t.Errorf("the password stands in %q or %q", unit.Args, unit.Env)
 				}
 				at := lab.AddressOf("part")
 				if !strings.HasSuffix(strings.TrimRight(strings.Split(fresh.Address(at), "?")[0], "/"), password+"@"+at) {
-					t.Errorf("the address %q has not the place of the unit's", strings.ReplaceAll(fresh.Address(at), password, "***"))
+					t.Errorf("the address %q has not the place of the unit's",
+						strings.ReplaceAll(fresh.Address(at), password, "***"))
 				}
 				passwords = append(passwords, password)
 			}
 			if passwords[0] == passwords[1] || len(passwords[0]) != 32 {
-				t.Errorf("two servers have passwords of %d characters, the same: %v", len(passwords[0]), passwords[0] == passwords[1])
+				t.Errorf("two servers have passwords of %d characters, the same: %v", len(passwords[0]),
+					passwords[0] == passwords[1])
 			}
 		})
 	}
@@ -56,7 +59,8 @@ func TestNATSConfigurationIsUnderstood(t *testing.T) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	must(t, decoder.Decode(&theirs))
-	if want := (jetstream.Config{Address: "127.0.0.1:1", User: "u", Password: "p", Folder: "/f", Memory: 2, Connections: 3}); theirs != want {
+	if want := (jetstream.Config{Address: "127.0.0.1:1", User: "u", Password: "p", Folder: "/f", Memory: 2,
+		Connections: 3}); theirs != want {
 		t.Errorf("understood %+v, want %+v", theirs, want)
 	}
 }
@@ -64,7 +68,8 @@ func TestNATSConfigurationIsUnderstood(t *testing.T) {
 // TestCassandraSyncsAsAsked: before it acknowledges unless somebody wants otherwise, which
 // the address tells its clients.
 func TestCassandraSyncsAsAsked(t *testing.T) {
-	for asked, want := range map[string]string{"": "batch", "batch": "batch", "periodic": "periodic", "never": ""} {
+	for asked, want := range map[string]string{"": "batch", "batch": "batch", "periodic": "periodic",
+		"never": ""} {
 		fresh, err := Backing{"cassandra", Cassandra, ""}.Fresh(t.Context(),
 			lab.ServiceSpec{Name: "store", Options: map[string]string{CommitLogSync: asked}}, "")
 		var missing *MissingError
@@ -72,7 +77,8 @@ func TestCassandraSyncsAsAsked(t *testing.T) {
 			t.Skip(err)
 		}
 		if want == "" {
-			if err == nil || !strings.Contains(err.Error(), `option commitlog_sync of store is "never": use batch or periodic`) {
+			if err == nil || !strings.Contains(err.Error(),
+				`option commitlog_sync of store is "never": use batch or periodic`) {
 				t.Errorf("%q: error = %v", asked, err)
 			}
 			continue
@@ -82,7 +88,8 @@ func TestCassandraSyncsAsAsked(t *testing.T) {
 		if !strings.Contains(string(unit.Files["cassandra.yaml"]), "commitlog_sync: "+want+"\n") {
 			t.Errorf("%q: the configuration does not say %s", asked, want)
 		}
-		if says := strings.HasSuffix(fresh.Address("h:1"), "?commitlog_sync=periodic"); says != (want == "periodic") {
+		if says := strings.HasSuffix(fresh.Address("h:1"), "?commitlog_sync=periodic"); says !=
+			(want == "periodic") {
 			t.Errorf("%q: the address says periodic: %v", asked, says)
 		}
 	}

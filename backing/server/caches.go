@@ -42,7 +42,8 @@ func installedMemcached() (Installed, error) {
 func describeMemcached(s *Server, unit *lab.UnitSpec) {
 	unit.Files["users"] = lines(s.user + ":" + s.password)
 	unit.Args = []string{
-		"-l", "{host}", "-p", "{port}", "-U", "0", "-Y", "{dir}/users", "-u", "root", // who it is where that is root
+		// who it is where that is root
+		"-l", "{host}", "-p", "{port}", "-U", "0", "-Y", "{dir}/users", "-u", "root",
 		"-m", fmt.Sprint(max(s.settings.Memory>>20, 8)), "-I", fmt.Sprint(2 * cache.MaxValue),
 		"-c", fmt.Sprint(connectionsOfCaches * s.settings.Connections), "-t", "2",
 	}

@@ -28,10 +28,13 @@ func cassandraFolder() string { return filepath.Join(cacheFolder(), "cassandra-"
 // installedCassandra finds the libraries and a Java 17: Cassandra 5 starts with no later
 // one.
 func installedCassandra() (Installed, error) {
-	if _, err := os.Stat(filepath.Join(cassandraFolder(), "cassandra-all-"+cassandraVersion+".jar")); err != nil {
-		return Installed{}, &MissingError{Kind: Cassandra, What: "its libraries are not in " + cassandraFolder(), Install: cassandraInstall}
+	if _, err := os.Stat(filepath.Join(cassandraFolder(), "cassandra-all-"+cassandraVersion+".jar")); err !=
+		nil {
+		return Installed{}, &MissingError{Kind: Cassandra, What: "its libraries are not in " + cassandraFolder(),
+			Install: cassandraInstall}
 	}
-	for _, pattern := range []string{"/usr/lib/jvm/java-17-openjdk-*/bin/java", "/usr/lib/jvm/*-17-*/bin/java", "/usr/lib/jvm/*-17/bin/java"} {
+	for _, pattern := range []string{"/usr/lib/jvm/java-17-openjdk-*/bin/java", "/usr/lib/jvm/*-17-*/bin/java",
+		"/usr/lib/jvm/*-17/bin/java"} {
 		found, _ := filepath.Glob(pattern) // the patterns are ours
 		if len(found) > 0 {
 			return Installed{Path: found[0], Version: cassandraVersion}, nil
@@ -52,7 +55,8 @@ func describeCassandra(s *Server, unit *lab.UnitSpec) {
 		`<root level="WARN"><appender-ref ref="out"/></root></configuration>`,
 	)
 	unit.Args = append(cassandraOpenings(),
-		fmt.Sprintf("-Xmx%dm", 5*max(s.settings.Memory, 64<<20)>>20), "-Xms64m", "-Xss512k", "-XX:MaxDirectMemorySize=128m",
+		fmt.Sprintf("-Xmx%dm", 5*max(s.settings.Memory, 64<<20)>>20), "-Xms64m", "-Xss512k",
+		"-XX:MaxDirectMemorySize=128m",
 		"-XX:+UseSerialGC", // for a small heap
 		"-XX:+ExitOnOutOfMemoryError",
 		"-XX:-UsePerfData", // which would be a file in /tmp
@@ -90,7 +94,8 @@ func (s *Server) cassandraConfiguration() []byte {
 		"num_tokens: 1",
 		"partitioner: org.apache.cassandra.dht.Murmur3Partitioner",
 		"endpoint_snitch: SimpleSnitch",
-		"seed_provider: [{class_name: org.apache.cassandra.locator.SimpleSeedProvider, parameters: [{seeds: '127.0.0.1:{port:"+storagePort+"}'}]}]",
+		"seed_provider: [{class_name: org.apache.cassandra.locator.SimpleSeedProvider, parameters: [{seeds: "+
+			"'127.0.0.1:{port:"+storagePort+"}'}]}]",
 		"listen_address: 127.0.0.1",
 		"storage_port: {port:"+storagePort+"}",
 		"rpc_address: {host}",
@@ -129,14 +134,17 @@ func cassandraOpenings() []string {
 	var args []string
 	for _, exported := range []string{
 		"java.base/java.lang.ref", "java.base/jdk.internal.misc", "java.management/com.sun.jmx.remote.security",
-		"java.rmi/sun.rmi.registry", "java.rmi/sun.rmi.server", "java.rmi/sun.rmi.transport.tcp", "java.sql/java.sql", "jdk.unsupported/sun.misc",
+		"java.rmi/sun.rmi.registry", "java.rmi/sun.rmi.server", "java.rmi/sun.rmi.transport.tcp",
+		"java.sql/java.sql", "jdk.unsupported/sun.misc",
 	} {
 		args = append(args, "--add-exports="+exported+"=ALL-UNNAMED")
 	}
 	for _, opened := range []string{
-		"java.base/java.io", "java.base/java.lang", "java.base/java.lang.module", "java.base/java.lang.reflect", "java.base/java.nio",
+		"java.base/java.io", "java.base/java.lang", "java.base/java.lang.module", "java.base/java.lang.reflect",
+		"java.base/java.nio",
 		"java.base/java.util", "java.base/java.util.concurrent", "java.base/java.util.concurrent.atomic",
-		"java.base/jdk.internal.loader", "java.base/jdk.internal.math", "java.base/jdk.internal.module", "java.base/jdk.internal.ref",
+		"java.base/jdk.internal.loader", "java.base/jdk.internal.math", "java.base/jdk.internal.module",
+		"java.base/jdk.internal.ref",
 		"java.base/jdk.internal.reflect", "java.base/jdk.internal.util.jar", "java.base/sun.nio.ch",
 		"java.rmi/sun.rmi.transport.tcp", "jdk.management/com.sun.management.internal",
 	} {
@@ -153,7 +161,8 @@ func cassandraReady(ctx context.Context, s *Server, address string) error {
 		return nil
 	}
 	made := withCassandra(ctx, address, "cassandra", "cassandra", fmt.Sprintf(
-		"CREATE ROLE IF NOT EXISTS %s WITH PASSWORD = '%s' AND SUPERUSER = true AND LOGIN = true", s.user, s.password))
+		"CREATE ROLE IF NOT EXISTS %s WITH PASSWORD = '%s' AND SUPERUSER = true AND LOGIN = true", s.user,
+		s.password))
 	if made != nil {
 		return errors.Join(err, made)
 	}

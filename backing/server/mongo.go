@@ -26,7 +26,8 @@ func standInFolder() string { return filepath.Join(cacheFolder(), "secantusdb") 
 // standInInstall is the command that brings the stand-in.
 func standInInstall() string {
 	folder := standInFolder()
-	return fmt.Sprintf("python3 -m venv %s && %s/bin/pip install secantusdb==%s", folder, folder, secantusVersion)
+	return fmt.Sprintf("python3 -m venv %s && %s/bin/pip install secantusdb==%s", folder, folder,
+		secantusVersion)
 }
 
 // installedMongo prefers a mongod. Where there is none it takes SecantusDB, a
@@ -40,14 +41,16 @@ func installedMongo() (Installed, error) {
 	path, err := find(Mongo, secantusProgram, filepath.Join(standInFolder(), "bin"))
 	if err != nil {
 		return Installed{}, &MissingError{Kind: Mongo, Install: standInInstall(),
-			What: "there is neither a mongod in PATH (see https://www.mongodb.com/docs/manual/installation/) nor the stand-in SecantusDB"}
+			What: "there is neither a mongod in PATH (see https://www.mongodb.com/docs/manual/installation/) nor " +
+				"the stand-in SecantusDB"}
 	}
 	return Installed{Path: path, Version: secantusInstalled(path), StandIn: "SecantusDB"}, nil
 }
 
 // secantusInstalled reads the version from the name of the package's folder.
 func secantusInstalled(path string) string {
-	found, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "../lib/python*/site-packages/secantusdb-*.dist-info"))
+	found, _ := filepath.Glob(filepath.Join(filepath.Dir(path),
+		"../lib/python*/site-packages/secantusdb-*.dist-info"))
 	if len(found) == 0 {
 		return "unknown"
 	}
@@ -84,8 +87,10 @@ func (s *Server) mongoArguments() []string {
 		return []string{"--dbpath", "{dir}/" + dataFolder, "--bind_ip", "{host}", "--port", "{port}",
 			"--wiredTigerCacheSizeGB", gigabytes, "--nounixsocket"}
 	}
-	return []string{"--host", "{host}", "--port", "{port}", "--storage-path", "{dir}/" + dataFolder, "--standalone",
-		"--sync-on-commit", "--cache-size", fmt.Sprintf("%dM", max(64, s.settings.Memory>>20)), "--log-level", "WARNING"}
+	return []string{"--host", "{host}", "--port", "{port}", "--storage-path", "{dir}/" + dataFolder,
+		"--standalone",
+		"--sync-on-commit", "--cache-size", fmt.Sprintf("%dM", max(64, s.settings.Memory>>20)), "--log-level",
+		"WARNING"}
 }
 
 func (s *Server) addMongoUser(ctx context.Context, address string) error {

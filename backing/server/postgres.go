@@ -45,10 +45,11 @@ func describePostgres(s *Server, unit *lab.UnitSpec) {
 	)
 	unit.Files["pg_hba.conf"] = lines("host all all 0.0.0.0/0 scram-sha-256")
 	unit.Files["postgres-password"] = lines(s.password)
-	unit.Server.Setup = []lab.ServerSetup{{Program: filepath.Join(filepath.Dir(s.Path), "initdb"), Args: []string{
-		"-D", "{dir}/" + dataFolder, "-U", s.user, "--pwfile={dir}/postgres-password",
-		// Texts compare by their bytes, as in the other databases.
-		"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions"}}}
+	unit.Server.Setup = []lab.ServerSetup{{Program: filepath.Join(filepath.Dir(s.Path), "initdb"),
+		Args: []string{
+			"-D", "{dir}/" + dataFolder, "-U", s.user, "--pwfile={dir}/postgres-password",
+			// Texts compare by their bytes, as in the other databases.
+			"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions"}}}
 	unit.Args = []string{"-D", "{dir}/" + dataFolder, "-c", "config_file={dir}/postgresql.conf"}
 }
 

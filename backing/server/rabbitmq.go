@@ -24,14 +24,16 @@ const RabbitNode = "cleave@localhost"
 // rabbitFolders are where distributions put the broker's own scripts. The
 // wrappers in PATH change the user and write to /var.
 func rabbitFolders() []string {
-	return []string{"/usr/lib/rabbitmq/bin", "/usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin", "/opt/rabbitmq/sbin"}
+	return []string{"/usr/lib/rabbitmq/bin", "/usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin",
+		"/opt/rabbitmq/sbin"}
 }
 
 // installedRabbit takes the version from the broker's folder, as asking the
 // broker means to start it.
 func installedRabbit() (Installed, error) {
 	if _, err := exec.LookPath("epmd"); err != nil {
-		return Installed{}, &MissingError{Kind: RabbitMQ, What: "there is no epmd", Install: aptInstall(debianPackage(RabbitMQ))}
+		return Installed{}, &MissingError{Kind: RabbitMQ, What: "there is no epmd",
+			Install: aptInstall(debianPackage(RabbitMQ))}
 	}
 	for _, folder := range rabbitFolders() {
 		found, _ := filepath.Glob(filepath.Join(folder, "rabbitmq-server")) // the patterns are ours
@@ -41,7 +43,8 @@ func installedRabbit() (Installed, error) {
 		libraries, _ := filepath.Glob("/usr/lib/rabbitmq/lib/rabbitmq_server-*")
 		return Installed{Path: found[0], Version: firstVersion(fmt.Sprint(libraries))}, nil
 	}
-	return Installed{}, &MissingError{Kind: RabbitMQ, What: "there is no rabbitmq-server", Install: aptInstall(debianPackage(RabbitMQ))}
+	return Installed{}, &MissingError{Kind: RabbitMQ, What: "there is no rabbitmq-server",
+		Install: aptInstall(debianPackage(RabbitMQ))}
 }
 
 func describeRabbit(s *Server, unit *lab.UnitSpec) {
@@ -76,7 +79,8 @@ func describeRabbit(s *Server, unit *lab.UnitSpec) {
 		"RABBITMQ_ENABLED_PLUGINS_FILE={dir}/enabled_plugins",
 		// Schedulers that spin while they wait would take processor time from the
 		// units and count as the broker's cost.
-		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1} +sbwt none +sbwtdcpu none +sbwtdio none",
+		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1} +sbwt none +sbwtdcpu "+
+			"none +sbwtdio none",
 		"RUNNING_UNDER_SYSTEMD=true", // no shell stays between the deployer and the broker
 	)
 }

@@ -46,7 +46,8 @@ func (Backing) Files() {}
 
 // Permanent implements lab.PermanentBacking.
 func (Backing) Permanent() string {
-	return "SQLite is part of the units that use it and has no process of its own: kill these units, or choose a database server"
+	return "SQLite is part of the units that use it and has no process of its own: kill these units, or " +
+		"choose a database server"
 }
 
 // Fresh implements lab.Backing.

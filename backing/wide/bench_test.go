@@ -40,18 +40,22 @@ func BenchmarkInsertAndGet(b *testing.B) {
 	for _, users := range []int{1, 32} {
 		bench(b, fmt.Sprint("sqlite/users=", users), users, ours(sqlite))
 		bench(b, fmt.Sprint("cassandra/users=", users), users, ours(cassandra))
-		bench(b, fmt.Sprint("straight/users=", users), users, func(ctx context.Context, key [16]byte, value []byte) error {
-			if err := driver.Insert(ctx, key, value); err != nil {
+		bench(b, fmt.Sprint("straight/users=", users), users,
+			func(ctx context.Context, key [16]byte, value []byte) error {
+				if err := driver.Insert(ctx, key, value); err != nil {
+					return err
+				}
+				_, err := driver.Get(ctx, key)
 				return err
-			}
-			_, err := driver.Get(ctx, key)
-			return err
-		})
+			})
 	}
 }
 
 // bench deals the operations out to whoever is free.
-func bench(b *testing.B, name string, users int, insertAndGet func(ctx context.Context, key [16]byte, value []byte) error) {
+func bench(
+	b *testing.B, name string, users int, insertAndGet func(ctx context.Context, key [16]byte,
+		value []byte) error,
+) {
 	b.Run(name, func(b *testing.B) {
 		var next atomic.Int64
 		var all sync.WaitGroup

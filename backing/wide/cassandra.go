@@ -48,7 +48,9 @@ func openCassandra(ctx context.Context, address *url.URL, options Options) (driv
 
 // connectCassandra dials the node of the address, and no other: what a node says of where
 // it and its peers are need not be true from here.
-func connectCassandra(ctx context.Context, address *url.URL, keyspace string, connections int) (*gocql.Session, error) {
+func connectCassandra(
+	ctx context.Context, address *url.URL, keyspace string, connections int,
+) (*gocql.Session, error) {
 	node, err := (&net.Resolver{}).LookupIPAddr(ctx, address.Hostname())
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -61,7 +63,9 @@ func connectCassandra(ctx context.Context, address *url.URL, keyspace string, co
 	cluster := gocql.NewCluster(net.JoinHostPort(node[0].String(), address.Port()))
 	cluster.Keyspace, cluster.NumConns = keyspace, connections
 	cluster.Authenticator = gocql.PasswordAuthenticator{Username: address.User.Username(), Password: password}
-	cluster.AddressTranslator = gocql.AddressTranslatorFunc(func(net.IP, int) (net.IP, int) { return node[0].IP, port })
+	cluster.AddressTranslator = gocql.AddressTranslatorFunc(func(net.IP, int) (net.IP, int) {
+		return node[0].IP, port
+	})
 	cluster.Metadata.CacheMode = gocql.Disabled // nobody asks the driver for it
 	cluster.Events.DisableNodeStatusEvents, cluster.Events.DisableTopologyEvents = true, true
 	cluster.Timeout, cluster.ConnectTimeout = answerWithin, connectWithin
@@ -73,7 +77,8 @@ func connectCassandra(ctx context.Context, address *url.URL, keyspace string, co
 	cluster.WriteCoalesceWaitTime = 0
 	session, err := cluster.CreateSession()
 	if err != nil {
-		return nil, fmt.Errorf("is Cassandra running, and are address, name and password right? %w", cassandraFailure(err))
+		return nil, fmt.Errorf("is Cassandra running, and are address, name and password right? %w",
+			cassandraFailure(err))
 	}
 	only.session.Store(session)
 	return session, nil
@@ -88,7 +93,8 @@ type onlyNode struct{ session atomic.Pointer[gocql.Session] }
 // make one; in case none comes there is one of ours.
 func (n *onlyNode) AddFailure(error, *gocql.HostInfo) (down bool) {
 	if session := n.session.Load(); session != nil {
-		time.AfterFunc(lookAgain, func() { _ = session.Query("SELECT key FROM system.local").Exec() }) // or the next failure tries again
+		// or the next failure tries again
+		time.AfterFunc(lookAgain, func() { _ = session.Query("SELECT key FROM system.local").Exec() })
 	}
 	return false
 }
@@ -100,12 +106,14 @@ func (n *onlyNode) Reset(*gocql.HostInfo) {}
 // address says that this is meant.
 func checkDurable(ctx context.Context, session *gocql.Session, address *url.URL) error {
 	var sync string
-	err := session.Query("SELECT value FROM system_views.settings WHERE name = 'commitlog_sync'").ScanContext(ctx, &sync)
+	err := session.Query("SELECT value FROM system_views.settings WHERE name = 'commitlog_sync'").
+		ScanContext(ctx, &sync)
 	if err != nil {
 		return fmt.Errorf("ask when it writes to disk: %w", cassandraFailure(err))
 	}
 	if sync == "periodic" && address.Query().Get("commitlog_sync") != sync {
-		return errors.New("it acknowledges what is not on the disk yet: set commitlog_sync: batch in cassandra.yaml, " +
+		return errors.New("it acknowledges what is not on the disk yet: set commitlog_sync: batch in " +
+			"cassandra.yaml, " +
 			"or end the address with ?commitlog_sync=periodic where a crash may cost the last seconds")
 	}
 	return nil
@@ -138,7 +146,9 @@ func (c cassandra) get(ctx context.Context, table *statements, key [16]byte) ([]
 }
 
 // page goes on where the server says.
-func (c cassandra) page(ctx context.Context, table Table, from []byte) (records []record, next []byte, err error) {
+func (c cassandra) page(
+	ctx context.Context, table Table, from []byte,
+) (records []record, next []byte, err error) {
 	rows := c.session.Query(table.selectAll()).PageSize(pageSize).PageState(from).IterContext(ctx)
 	if state := rows.PageState(); len(state) > 0 {
 		next = state

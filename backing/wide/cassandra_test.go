@@ -217,14 +217,16 @@ func TestCassandraMustKeepWhatItAcknowledges(t *testing.T) {
 	must(t, err)
 	must(t, store.Close())
 	durable, _, _ := strings.Cut(instance.URL(), "?")
-	if _, err := Open(within(t), durable, Options{Keyspace: "k"}); err == nil || !strings.Contains(err.Error(), "set commitlog_sync: batch") {
+	if _, err := Open(within(t), durable, Options{Keyspace: "k"}); err == nil ||
+		!strings.Contains(err.Error(), "set commitlog_sync: batch") {
 		t.Errorf("error of a server that acknowledges early = %v", err)
 	}
 }
 
 func TestCassandraThatIsNotThere(t *testing.T) {
 	_, err := Open(within(t), "cassandra://user:secret@127.0.0.1:1", Options{Keyspace: "k"})
-	if !errors.Is(err, ErrUnavailable) || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "127.0.0.1:1: is Cassandra running") {
+	if !errors.Is(err, ErrUnavailable) || strings.Contains(err.Error(), "secret") ||
+		!strings.Contains(err.Error(), "127.0.0.1:1: is Cassandra running") {
 		t.Errorf("error = %v, want %v and no password", err, ErrUnavailable)
 	}
 }
@@ -233,7 +235,8 @@ func TestCassandraThatIsNotThere(t *testing.T) {
 func wrongPassword(t *testing.T, instance *servers.Instance) {
 	_, password, _ := strings.Cut(strings.Split(instance.URL(), "@")[0], "cleave:")
 	_, err := Open(within(t), strings.ReplaceAll(instance.URL(), password, "wrong-word"), Options{Keyspace: "k"})
-	if err == nil || !strings.Contains(err.Error(), "password right?") || strings.Contains(err.Error(), "wrong-word") {
+	if err == nil || !strings.Contains(err.Error(), "password right?") ||
+		strings.Contains(err.Error(), "wrong-word") {
 		t.Errorf("error = %v", err)
 	}
 }

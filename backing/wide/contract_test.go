@@ -106,7 +106,8 @@ func readAsWritten(t *testing.T, open opener) {
 	must(t, store.Insert(within(t), "read", key(1), nil, []byte{}))
 	expect(t, store, "read", [16]byte{}, string(all), "é'\"")
 	expect(t, store, "read", key(1), "", "")
-	if _, err := store.Get(within(t), "read", key(2)); !errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnavailable) {
+	if _, err := store.Get(within(t), "read", key(2)); !errors.Is(err, ErrNotFound) ||
+		errors.Is(err, ErrUnavailable) {
 		t.Errorf("error of an unknown key = %v, want %v", err, ErrNotFound)
 	}
 }
@@ -153,7 +154,8 @@ func eachVisitsAll(t *testing.T, open opener) {
 	}
 	expectCount(t, store, "many", n)
 	enough := errors.New("enough")
-	if err := store.Each(within(t), "many", func([16]byte, [][]byte) error { return enough }); !errors.Is(err, enough) {
+	if err := store.Each(within(t), "many", func([16]byte, [][]byte) error { return enough }); !errors.Is(err,
+		enough) {
 		t.Errorf("error = %v, want the visitor's", err)
 	}
 }
@@ -280,12 +282,13 @@ func TestOpenNamesMistakes(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"another store":      {"redis://user:secret@h:1", Options{Keyspace: "k"}, "redis://user:xxxxx@h:1"},
-		"no URL":             {"cassandra://user:secret@h:x", Options{Keyspace: "k"}, "its address is not a URL"},
-		"keyspace":           {"sqlite:///tmp", Options{Keyspace: "../k"}, `keyspace "../k"`},
-		"no port":            {"cassandra://u:secret@127.0.0.1", Options{Keyspace: "k"}, "the address has no port"},
-		"no connections":     {"sqlite:///tmp", Options{Keyspace: "k", Connections: -1}, "-1 connections"},
-		"folder that is not": {"sqlite:///dev/null/x", Options{Keyspace: "k"}, "open keyspace k of sqlite:///dev/null/x"},
+		"another store":  {"redis://user:secret@h:1", Options{Keyspace: "k"}, "redis://user:xxxxx@h:1"},
+		"no URL":         {"cassandra://user:secret@h:x", Options{Keyspace: "k"}, "its address is not a URL"},
+		"keyspace":       {"sqlite:///tmp", Options{Keyspace: "../k"}, `keyspace "../k"`},
+		"no port":        {"cassandra://u:secret@127.0.0.1", Options{Keyspace: "k"}, "the address has no port"},
+		"no connections": {"sqlite:///tmp", Options{Keyspace: "k", Connections: -1}, "-1 connections"},
+		"folder that is not": {"sqlite:///dev/null/x", Options{Keyspace: "k"},
+			"open keyspace k of sqlite:///dev/null/x"},
 	} {
 		_, err := Open(within(t), c.address, c.options)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {

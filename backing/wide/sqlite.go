@@ -54,7 +54,9 @@ func (s sqlite) get(ctx context.Context, table *statements, key [16]byte) ([][]b
 }
 
 // page goes on behind the last key.
-func (s sqlite) page(ctx context.Context, table Table, from []byte) (records []record, next []byte, err error) {
+func (s sqlite) page(
+	ctx context.Context, table Table, from []byte,
+) (records []record, next []byte, err error) {
 	if from == nil {
 		from = []byte{} // before all keys
 	}

@@ -22,7 +22,8 @@ const keyColumn = "_key"
 // insertInto is what follows INSERT in SQL and in CQL. Names are quoted: some are words
 // of these languages.
 func (t Table) insertInto() string {
-	return fmt.Sprintf(" INTO %q (%q, %s) VALUES (?%s)", t.Name, keyColumn, t.columns(), strings.Repeat(", ?", len(t.Columns)))
+	return fmt.Sprintf(" INTO %q (%q, %s) VALUES (?%s)", t.Name, keyColumn, t.columns(),
+		strings.Repeat(", ?", len(t.Columns)))
 }
 
 // columns lists those of the values.

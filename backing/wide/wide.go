@@ -98,8 +98,9 @@ func Open(ctx context.Context, address string, options Options) (*Store, error) 
 		options.InFlight = 1024
 	}
 	if options.Connections < 0 || options.InFlight < 0 {
-		return nil, fmt.Errorf("open wide-column store: %d connections and %d requests in flight: give at least one of each",
-			options.Connections, options.InFlight)
+		return nil,
+			fmt.Errorf("open wide-column store: %d connections and %d requests in flight: give at least one of each",
+				options.Connections, options.InFlight)
 	}
 	if err := checkNames("keyspace", options.Keyspace); err != nil {
 		return nil, fmt.Errorf("open wide-column store: %w", err)
@@ -115,7 +116,8 @@ func Open(ctx context.Context, address string, options Options) (*Store, error) 
 	case u.Scheme == "cassandra" && u.Host != "":
 		store.driver, err = openCassandra(ctx, u, options)
 	default:
-		return nil, fmt.Errorf("open wide-column store: its address is %s: use sqlite:///folder or cassandra://user:password@host:port", u.Redacted())
+		return nil, fmt.Errorf("open wide-column store: its address is %s: use sqlite:///folder or "+
+			"cassandra://user:password@host:port", u.Redacted())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open keyspace %s of %s: %w", options.Keyspace, u.Redacted(), err)
@@ -128,7 +130,8 @@ func checkNames(what string, names ...string) error {
 	good := regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 	for _, name := range names {
 		if !good.MatchString(name) {
-			return fmt.Errorf("%s %q: a name has up to 40 lower-case letters, digits and underscores, a letter first", what, name)
+			return fmt.Errorf("%s %q: a name has up to 40 lower-case letters, digits and underscores, a letter first",
+				what, name)
 		}
 	}
 	return nil
@@ -212,7 +215,9 @@ func notNil(values [][]byte) [][]byte {
 
 // Each hands all records to visit, in no particular order, until that returns an error.
 // What is written meanwhile may be among them. visit may use the Store.
-func (s *Store) Each(ctx context.Context, table string, visit func(key [16]byte, values [][]byte) error) error {
+func (s *Store) Each(
+	ctx context.Context, table string, visit func(key [16]byte, values [][]byte) error,
+) error {
 	t, err := s.table(table)
 	if err != nil {
 		return err

@@ -25,7 +25,8 @@ import (
 type Binding struct {
 	// Serve answers calls on the listener until stop is called, which waits for
 	// calls that are being answered, up to the context's end.
-	Serve func(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults, options ...rpc.Option) (stop func(context.Context) error)
+	Serve func(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
+		options ...rpc.Option) (stop func(context.Context) error)
 	// Client calls the server at host:port or unix:PATH.
 	Client func(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface
 }
@@ -38,7 +39,9 @@ type Server interface {
 }
 
 // Begin has a server answer on the listener until stop is called.
-func Begin(t *testing.T, server Server, listener net.Listener, register func(grpc.ServiceRegistrar)) (stop func(context.Context) error) {
+func Begin(
+	t *testing.T, server Server, listener net.Listener, register func(grpc.ServiceRegistrar),
+) (stop func(context.Context) error) {
 	register(server)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
@@ -114,7 +117,8 @@ type bench struct {
 
 func newBench(t *testing.T, b Binding, network string) *bench {
 	t.Helper()
-	x := &bench{Binding: b, network: network, traced: spans.NewProvider(0), service: &service{begun: make(chan struct{}), cancelled: make(chan struct{}), release: make(chan struct{})}}
+	x := &bench{Binding: b, network: network, traced: spans.NewProvider(0),
+		service: &service{begun: make(chan struct{}), cancelled: make(chan struct{}), release: make(chan struct{})}}
 	place := "127.0.0.1:0"
 	if network == "unix" {
 		place = t.TempDir() + "/s"
@@ -141,7 +145,9 @@ func (x *bench) listen(t *testing.T, place string) net.Listener {
 
 func (x *bench) serve(t *testing.T, listener net.Listener) {
 	t.Helper()
-	stop := x.Serve(t, listener, func(r grpc.ServiceRegistrar) { grpc_health_v1.RegisterHealthServer(r, x.service) }, faults{}, rpc.Traced(x.traced))
+	stop := x.Serve(t, listener, func(r grpc.ServiceRegistrar) {
+		grpc_health_v1.RegisterHealthServer(r, x.service)
+	}, faults{}, rpc.Traced(x.traced))
 	var once sync.Once
 	x.stop = func(ctx context.Context) (err error) {
 		once.Do(func() { err = stop(ctx) })
@@ -169,7 +175,9 @@ type service struct {
 	left      time.Duration
 }
 
-func (s *service) Check(ctx context.Context, request *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
+func (s *service) Check(
+	ctx context.Context, request *grpc_health_v1.HealthCheckRequest,
+) (*grpc_health_v1.HealthCheckResponse, error) {
 	text := request.GetService()
 	kind, fails := strings.CutPrefix(text, "fail ")
 	switch {
@@ -191,7 +199,8 @@ func (s *service) Check(ctx context.Context, request *grpc_health_v1.HealthCheck
 		close(s.begun)
 		<-s.release
 	}
-	return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_ServingStatus(len(text))}, nil
+	status := grpc_health_v1.HealthCheckResponse_ServingStatus(len(text))
+	return &grpc_health_v1.HealthCheckResponse{Status: status}, nil
 }
 
 // kindError is an error of the test's system.

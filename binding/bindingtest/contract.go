@@ -22,7 +22,8 @@ func answers(t *testing.T, x *bench) {
 }
 
 func faultsKeepTheirKind(t *testing.T, x *bench) {
-	for _, want := range []string{"out-of-stock", "declined", "conflict", rpc.Unavailable, rpc.DeadlineExceeded, rpc.Internal, rpc.InvalidArgument, rpc.Cancelled} {
+	for _, want := range []string{"out-of-stock", "declined", "conflict", rpc.Unavailable, rpc.DeadlineExceeded,
+		rpc.Internal, rpc.InvalidArgument, rpc.Cancelled} {
 		_, err := x.check(within(t), "fail "+want)
 		var fault *kindError
 		if !errors.As(err, &fault) || fault.Kind != want || fault.Detail != "as asked" || fault.cause != nil {
@@ -110,7 +111,8 @@ func tooLarge(t *testing.T, x *bench) {
 }
 
 func unknownMethod(t *testing.T, x *bench) {
-	err := x.calls.Invoke(within(t), "/no.Service/Method", &grpc_health_v1.HealthCheckRequest{}, &grpc_health_v1.HealthCheckResponse{})
+	err := x.calls.Invoke(within(t), "/no.Service/Method", &grpc_health_v1.HealthCheckRequest{},
+		&grpc_health_v1.HealthCheckResponse{})
 	if kind(err) != rpc.InvalidArgument {
 		t.Errorf("%v, want %s", err, rpc.InvalidArgument)
 	}

@@ -27,25 +27,30 @@ func tracing(t *testing.T, x *bench) {
 	}
 	here, there := written(t, caller), written(t, x.traced)
 	calls := named(here, "Health/Check", lab.SegmentTransport)
-	if len(calls) != 2 || calls[0].Role != trace.SpanKindClient || calls[0].Parent != named(here, "entry", lab.SegmentBusiness)[0].ID {
+	if len(calls) != 2 || calls[0].Role != trace.SpanKindClient ||
+		calls[0].Parent != named(here, "entry", lab.SegmentBusiness)[0].ID {
 		t.Fatalf("the calls are %+v", calls)
 	}
 	for _, call := range calls {
 		served := partsOf(call, there)
-		if len(served) != 1 || served[0].Name != "Health/Check" || served[0].Role != trace.SpanKindServer || served[0].Kind != lab.SegmentBusiness || served[0].Trace != call.Trace {
+		if len(served) != 1 || served[0].Name != "Health/Check" || served[0].Role != trace.SpanKindServer ||
+			served[0].Kind != lab.SegmentBusiness || served[0].Trace != call.Trace {
 			t.Fatalf("served is %+v", served)
 		}
 		if served[0].Start < call.Start || served[0].End > call.End {
-			t.Errorf("served from %d to %d, called from %d to %d", served[0].Start, served[0].End, call.Start, call.End)
+			t.Errorf("served from %d to %d, called from %d to %d", served[0].Start, served[0].End, call.Start,
+				call.End)
 		}
 		parts := partsOf(served[0], there)
-		if len(named(parts, "decode", lab.SegmentEncoding)) != 1 || len(named(partsOf(call, here), "encode", lab.SegmentEncoding)) != 1 {
+		if len(named(parts, "decode", lab.SegmentEncoding)) != 1 ||
+			len(named(partsOf(call, here), "encode", lab.SegmentEncoding)) != 1 {
 			t.Errorf("the request: %+v and %+v", parts, partsOf(call, here))
 		}
 		if len(named(parts, "work", lab.SegmentDatabase)) == 0 {
 			continue // the call that failed has no answer
 		}
-		if len(named(parts, "encode", lab.SegmentEncoding)) != 1 || len(named(partsOf(call, here), "decode", lab.SegmentEncoding)) != 1 {
+		if len(named(parts, "encode", lab.SegmentEncoding)) != 1 ||
+			len(named(partsOf(call, here), "decode", lab.SegmentEncoding)) != 1 {
 			t.Errorf("the answer: %+v and %+v", parts, partsOf(call, here))
 		}
 	}
@@ -85,5 +90,7 @@ func partsOf(of spans.Record, all []spans.Record) []spans.Record {
 }
 
 func named(all []spans.Record, name string, kind lab.SegmentKind) []spans.Record {
-	return slices.DeleteFunc(slices.Clone(all), func(r spans.Record) bool { return r.Name != name || r.Kind != kind })
+	return slices.DeleteFunc(slices.Clone(all), func(r spans.Record) bool {
+		return r.Name != name || r.Kind != kind
+	})
 }

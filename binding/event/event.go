@@ -58,5 +58,6 @@ func (unavailable) Unavailable() bool { return true }
 // says: the database does not answer, or time was up.
 func heals(err error) bool {
 	var part interface{ Unavailable() bool }
-	return errors.As(err, &part) && part.Unavailable() || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	return errors.As(err, &part) && part.Unavailable() || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, context.Canceled)
 }

@@ -24,7 +24,8 @@ const (
 )
 
 func topology() broker.Topology {
-	return broker.Topology{Exchange: "test", Queues: []broker.Queue{{Name: queue, Types: []string{kind}, DeliveryLimit: 2}}}
+	return broker.Topology{Exchange: "test", Queues: []broker.Queue{{Name: queue, Types: []string{kind},
+		DeliveryLimit: 2}}}
 }
 
 func must(t testing.TB, err error) {
@@ -69,7 +70,9 @@ func eventually(t testing.TB, what string, holds func() bool) {
 }
 
 // beside runs work until the test ends, or stop is called.
-func beside(t testing.TB, run func(ctx context.Context, logError func(error)), logError func(error)) (stop func()) {
+func beside(
+	t testing.TB, run func(ctx context.Context, logError func(error)), logError func(error),
+) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -88,7 +91,8 @@ func failing(t testing.TB) func(error) { return func(err error) { t.Error(err) }
 func silent(error)                     {}
 
 func message(id, key string) broker.Message {
-	return broker.Message{ID: id, Type: kind, Key: key, Body: []byte("body of " + id), Headers: map[string]string{"from": "test"}}
+	return broker.Message{ID: id, Type: kind, Key: key, Body: []byte("body of " + id),
+		Headers: map[string]string{"from": "test"}}
 }
 
 // wire is a broker that keeps what is published.

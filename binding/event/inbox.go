@@ -27,9 +27,10 @@ func NewInbox(db *database.DB) *Inbox {
 		})
 	}
 	keep := db.KeepExisting("id")
-	return &Inbox{db: db, look: ids("SELECT id"), remove: ids("DELETE"), insert: database.Texts(stride, func(rows int) string {
-		return "INSERT INTO inbox (consumer, id, received_us) VALUES " + database.Values(rows, 3) + keep
-	})}
+	return &Inbox{db: db, look: ids("SELECT id"), remove: ids("DELETE"),
+		insert: database.Texts(stride, func(rows int) string {
+			return "INSERT INTO inbox (consumer, id, received_us) VALUES " + database.Values(rows, 3) + keep
+		})}
 }
 
 // Once reports whether the consumer has not had the message before, and notes that
@@ -75,7 +76,9 @@ func (i *Inbox) first(ctx context.Context, consumer string, messages []broker.Me
 }
 
 // unknown are the messages that the consumer has not had.
-func (i *Inbox) unknown(ctx context.Context, consumer string, messages []broker.Message) ([]broker.Message, error) {
+func (i *Inbox) unknown(
+	ctx context.Context, consumer string, messages []broker.Message,
+) ([]broker.Message, error) {
 	had := map[string]bool{}
 	for begin := 0; begin < len(messages); begin += stride {
 		part := messages[begin:min(begin+stride, len(messages))]
@@ -115,7 +118,8 @@ func (i *Inbox) Prune(ctx context.Context, consumer string, before time.Time) (i
 			err := row.Scan(&id)
 			args = append(args, id)
 			return err
-		}, "SELECT id FROM inbox WHERE consumer = ? AND received_us < ? LIMIT ?", consumer, before.UnixMicro(), stride)
+		}, "SELECT id FROM inbox WHERE consumer = ? AND received_us < ? LIMIT ?", consumer, before.UnixMicro(),
+			stride)
 		if err == nil && len(args) > 1 {
 			var count int64
 			count, err = i.db.Exec(ctx, i.remove[len(args)-1], args...)

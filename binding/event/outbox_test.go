@@ -33,7 +33,8 @@ func TestWhatIsRolledBackIsNotTold(t *testing.T) {
 			t.Errorf("told %v", got)
 		}
 		want := message("kept", "k")
-		if got := w.told[0]; got.Key != want.Key || got.Type != want.Type || string(got.Body) != string(want.Body) || !maps.Equal(got.Headers, want.Headers) {
+		if got := w.told[0]; got.Key != want.Key || got.Type != want.Type ||
+			string(got.Body) != string(want.Body) || !maps.Equal(got.Headers, want.Headers) {
 			t.Errorf("told %+v, left %+v", got, want)
 		}
 	})
@@ -119,7 +120,8 @@ func TestOwnersKeepTheOrderOfAKey(t *testing.T) {
 	must(t, a.Add(t.Context(), message("a1", "shared")))
 	must(t, b.Add(t.Context(), message("b1", "shared"), message("b2", "other")))
 	// Process a lives, but its relay has not come to it.
-	_, err := db.Exec(t.Context(), "INSERT INTO outbox_relays (owner, alive_until_us) VALUES ('a', ?)", int64(1)<<60)
+	_, err := db.Exec(t.Context(), "INSERT INTO outbox_relays (owner, alive_until_us) VALUES ('a', ?)",
+		int64(1)<<60)
 	must(t, err)
 	beside(t, event.NewRelay(b, w).Run, failing(t))
 	eventually(t, "what waits for nothing is told", func() bool { return len(w.ids()) > 0 })

@@ -32,9 +32,11 @@ func (r *Relay) keepAlive(ctx context.Context) {
 func (o *Outbox) beat(ctx context.Context, now time.Time) error {
 	until := now.Add(lease).UnixMicro()
 	return o.db.Do(ctx, func(ctx context.Context) error {
-		changed, err := o.db.Exec(ctx, "UPDATE outbox_relays SET alive_until_us = ? WHERE owner = ?", until, o.owner)
+		changed, err := o.db.Exec(ctx, "UPDATE outbox_relays SET alive_until_us = ? WHERE owner = ?", until,
+			o.owner)
 		if err == nil && changed == 0 {
-			_, err = o.db.Exec(ctx, "INSERT INTO outbox_relays (owner, alive_until_us) VALUES (?, ?)"+o.db.KeepExisting("owner"), o.owner, until)
+			_, err = o.db.Exec(ctx, "INSERT INTO outbox_relays (owner, alive_until_us) VALUES (?, ?)"+
+				o.db.KeepExisting("owner"), o.owner, until)
 		}
 		if err != nil {
 			return fmt.Errorf("say that the relay of %s lives: %w", o.owner, err)

@@ -12,7 +12,8 @@ func TestPackedMessagesComeBack(t *testing.T) {
 		"one":         {{ID: "1", Type: "a.b", Key: "k", Body: []byte("body")}},
 		"empty texts": {{}},
 		"headers":     {{ID: "1", Headers: map[string]string{"traceparent": "00-1", "": "x", "y": ""}}},
-		"several":     {{ID: "1", Body: []byte{0, 255}}, {ID: "2", Headers: map[string]string{"a": "b"}}, {ID: "3", Key: string(make([]byte, 300))}},
+		"several": {{ID: "1", Body: []byte{0, 255}}, {ID: "2", Headers: map[string]string{"a": "b"}},
+			{ID: "3", Key: string(make([]byte, 300))}},
 	} {
 		got, err := unpack(pack(messages))
 		if err != nil || len(got) != len(messages) {
@@ -21,7 +22,8 @@ func TestPackedMessagesComeBack(t *testing.T) {
 		}
 		for i, want := range messages {
 			m := got[i]
-			if m.ID != want.ID || m.Type != want.Type || m.Key != want.Key || string(m.Body) != string(want.Body) || !maps.Equal(m.Headers, want.Headers) {
+			if m.ID != want.ID || m.Type != want.Type || m.Key != want.Key || string(m.Body) != string(want.Body) ||
+				!maps.Equal(m.Headers, want.Headers) {
 				t.Errorf("%s: message %d is %+v, want %+v", name, i, m, want)
 			}
 		}
@@ -29,13 +31,15 @@ func TestPackedMessagesComeBack(t *testing.T) {
 }
 
 func TestWhatIsNoPackIsRefused(t *testing.T) {
-	whole := pack([]broker.Message{{ID: "1", Type: "t", Body: []byte("body"), Headers: map[string]string{"a": "b"}}})
+	whole := pack([]broker.Message{{ID: "1", Type: "t", Body: []byte("body"),
+		Headers: map[string]string{"a": "b"}}})
 	for n := range len(whole) {
 		if got, err := unpack(whole[:n]); err == nil {
 			t.Errorf("%d of %d bytes are %+v", n, len(whole), got)
 		}
 	}
-	for _, text := range [][]byte{{packVersion + 1, 0, 0, 0, 0, 0}, {packVersion, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1}} {
+	for _, text := range [][]byte{{packVersion + 1, 0, 0, 0, 0, 0},
+		{packVersion, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1}} {
 		if got, err := unpack(text); err == nil {
 			t.Errorf("%v is %+v", text, got)
 		}
@@ -45,7 +49,8 @@ func TestWhatIsNoPackIsRefused(t *testing.T) {
 // FuzzUnpack has rows that anybody could have written: reading them ends, and what is
 // read can be written again.
 func FuzzUnpack(f *testing.F) {
-	f.Add(pack([]broker.Message{{ID: "1", Type: "t", Key: "k", Body: []byte("body"), Headers: map[string]string{"a": "b"}}}))
+	f.Add(pack([]broker.Message{{ID: "1", Type: "t", Key: "k", Body: []byte("body"),
+		Headers: map[string]string{"a": "b"}}}))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		messages, err := unpack(text)
 		if err != nil {

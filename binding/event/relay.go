@@ -61,7 +61,8 @@ type Relay struct {
 
 // NewRelay makes the relay of an outbox.
 func NewRelay(outbox *Outbox, to Publisher) *Relay {
-	return &Relay{outbox: outbox, broker: to, told: map[int64]struct{}{}, partly: map[int64]map[int]bool{}, full: make(chan struct{}, 1)}
+	return &Relay{outbox: outbox, broker: to, told: map[int64]struct{}{}, partly: map[int64]map[int]bool{},
+		full: make(chan struct{}, 1)}
 }
 
 // Run tells messages until the context ends. logError hears of what fails; it is

@@ -41,7 +41,8 @@ func (r *Relay) messages(of []place) ([]broker.Message, spans.Batch) {
 	messages := make([]broker.Message, len(of))
 	for i := range of {
 		m := of[i].message()
-		_, part := spans.Serve(context.Background(), r.Tracer, m.Headers[spans.Header], "publish "+m.Type, lab.SegmentBroker, trace.SpanKindProducer, time.Time{})
+		_, part := spans.Serve(context.Background(), r.Tracer, m.Headers[spans.Header], "publish "+m.Type,
+			lab.SegmentBroker, trace.SpanKindProducer, time.Time{})
 		if part != nil {
 			traced.Add(m.Key, part)
 			m.Headers = withHeader(m.Headers, part.Traceparent())
@@ -56,7 +57,8 @@ func (r *Relay) messages(of []place) ([]broker.Message, spans.Batch) {
 func (w worker) traced(ctx context.Context, deliveries []broker.Delivery) (context.Context, spans.Batch) {
 	var traced spans.Batch
 	for _, d := range deliveries {
-		inside, part := spans.Serve(ctx, w.Tracer, d.Headers[spans.Header], spans.Process+w.Queue, lab.SegmentBusiness, trace.SpanKindConsumer, d.Received)
+		inside, part := spans.Serve(ctx, w.Tracer, d.Headers[spans.Header], spans.Process+w.Queue,
+			lab.SegmentBusiness, trace.SpanKindConsumer, d.Received)
 		if part != nil {
 			spans.Over(inside, "wait in the consumer", lab.SegmentQueueing, d.Received)
 			traced.Add(d.Key, part)

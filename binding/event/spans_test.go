@@ -20,7 +20,8 @@ import (
 // each answered by another message, over each broker. They are told and handled in
 // batches all the same.
 func TestATraceFollowsItsMessages(t *testing.T) {
-	for name, start := range map[string]func(testing.TB) broker.Config{"nats": natsServer, "rabbitmq": rabbitServer} {
+	for name, start := range map[string]func(testing.TB) broker.Config{"nats": natsServer,
+		"rabbitmq": rabbitServer} {
 		t.Run(name, func(t *testing.T) {
 			c := client(t, start(t))
 			db := file(t)
@@ -38,7 +39,8 @@ func TestATraceFollowsItsMessages(t *testing.T) {
 			relay := event.NewRelay(outbox, c)
 			relay.Tracer = made
 			stopRelay := beside(t, relay.Run, failing(t))
-			stop := beside(t, event.Subscriber{Database: db, Source: c, Queue: queue, Handle: answering(db, outbox), Tracer: made}.Run, failing(t))
+			stop := beside(t, event.Subscriber{Database: db, Source: c, Queue: queue, Handle: answering(db, outbox),
+				Tracer: made}.Run, failing(t))
 			eventually(t, "all messages have their effect", func() bool { return count(t, db, "effects") == 6 })
 			stop()
 			stopRelay()
@@ -79,7 +81,8 @@ func checkChains(t *testing.T, made *spans.Provider) {
 		}
 	}
 	if kinds[trace.SpanKindProducer] != 4 || kinds[trace.SpanKindConsumer] != 4 {
-		t.Errorf("%d messages are published in traces and %d processed, want 4 each", kinds[trace.SpanKindProducer], kinds[trace.SpanKindConsumer])
+		t.Errorf("%d messages are published in traces and %d processed, want 4 each", kinds[trace.SpanKindProducer],
+			kinds[trace.SpanKindConsumer])
 	}
 	chains := map[trace.TraceID]string{}
 	for _, r := range all {

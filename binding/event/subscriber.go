@@ -113,7 +113,8 @@ func (w worker) take(ctx context.Context, deliveries []broker.Delivery) error {
 		if err == nil {
 			return nil
 		}
-		err = fmt.Errorf("subscriber of %s: %d messages from %s on: %w", w.Queue, len(messages), messages[0].ID, err)
+		err = fmt.Errorf("subscriber of %s: %d messages from %s on: %w", w.Queue, len(messages), messages[0].ID,
+			err)
 		if !heals(err) {
 			if len(messages) == 1 {
 				w.logError(err)

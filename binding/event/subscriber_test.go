@@ -76,7 +76,8 @@ func effects(t *testing.T, db *database.DB) []string {
 func TestEachMessageHasItsEffectOnce(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		db := tabled(t, open(t))
-		for n, err := range play(t, db, effect(db), []string{"1", "2"}, []string{"2", "3", "3", "1"}, []string{"1"}, []string{"4"}) {
+		for n, err := range play(t, db, effect(db), []string{"1", "2"}, []string{"2", "3", "3", "1"}, []string{"1"},
+			[]string{"4"}) {
 			if err != nil {
 				t.Errorf("batch %d: %v", n, err)
 			}
@@ -170,7 +171,8 @@ func TestInboxForgetsWhatIsOld(t *testing.T) {
 		if removed, err := inbox.Prune(t.Context(), "a", time.Now().Add(-time.Hour)); err != nil || removed != 0 {
 			t.Errorf("pruned %d young notes, %v", removed, err)
 		}
-		if removed, err := inbox.Prune(t.Context(), "a", time.Now().Add(time.Second)); err != nil || removed != 150 {
+		if removed, err := inbox.Prune(t.Context(), "a", time.Now().Add(time.Second)); err != nil ||
+			removed != 150 {
 			t.Errorf("pruned %d notes, %v", removed, err)
 		}
 		if left := count(t, db, "inbox"); left != 1 {
@@ -202,12 +204,14 @@ func TestPathUnderFaults(t *testing.T) {
 				}
 				return effect(to)(ctx, messages)
 			}
-			beside(t, event.Subscriber{Database: to, Source: &losesAcks{Source: c}, Queue: queue, Handle: poisoned}.Run, silent)
+			beside(t, event.Subscriber{Database: to, Source: &losesAcks{Source: c}, Queue: queue,
+				Handle: poisoned}.Run, silent)
 			const all = 500
 			for n := range all {
 				must(t, outbox.Add(t.Context(), message(fmt.Sprintf("%05d", n), fmt.Sprint(n%20))))
 			}
-			eventually(t, "all but the poison had their effect", func() bool { return count(t, to, "effects") >= all-1 })
+			eventually(t, "all but the poison had their effect",
+				func() bool { return count(t, to, "effects") >= all-1 })
 			dead := broker.DeadLetters(queue)
 			eventually(t, "the poison is a dead letter, both times", func() bool {
 				depth, err := c.Depth(t.Context(), dead)
@@ -233,7 +237,9 @@ type losesAcks struct {
 	batches atomic.Int64
 }
 
-func (s *losesAcks) Consume(ctx context.Context, subscription broker.Subscription, handler broker.Handler) error {
+func (s *losesAcks) Consume(
+	ctx context.Context, subscription broker.Subscription, handler broker.Handler,
+) error {
 	return s.Source.Consume(ctx, subscription, func(ctx context.Context, deliveries []broker.Delivery) error {
 		err := handler(ctx, deliveries)
 		if err == nil && s.batches.Add(1)%3 == 0 {
@@ -252,7 +258,8 @@ func TestCompetingConsumers(t *testing.T) {
 		outbox := event.NewOutbox(from, "a", topology())
 		c := client(t, config)
 		for range 2 {
-			beside(t, event.Subscriber{Database: to, Source: client(t, config), Queue: queue, Handle: effect(to)}.Run, silent)
+			beside(t, event.Subscriber{Database: to, Source: client(t, config), Queue: queue, Handle: effect(to)}.Run,
+				silent)
 		}
 		beside(t, event.NewRelay(outbox, twice{c}).Run, failing(t))
 		const all = 400
@@ -260,7 +267,8 @@ func TestCompetingConsumers(t *testing.T) {
 		for sender := range 4 {
 			senders.Go(func() {
 				for n := range all / 4 {
-					if err := outbox.Add(context.Background(), message(fmt.Sprintf("%d-%05d", sender, n), fmt.Sprint(n%20))); err != nil {
+					if err := outbox.Add(context.Background(), message(fmt.Sprintf("%d-%05d", sender, n),
+						fmt.Sprint(n%20))); err != nil {
 						t.Error(err)
 					}
 				}

@@ -42,11 +42,13 @@ func CreateTables(ctx context.Context, db *database.DB) error {
 func dialect(driver database.Driver) *strings.Replacer {
 	switch driver {
 	case database.MariaDB:
-		const text, end = "VARCHAR(120) CHARACTER SET ascii COLLATE ascii_bin", " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"
+		const text, end = "VARCHAR(120) CHARACTER SET ascii COLLATE ascii_bin",
+			" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"
 		return strings.NewReplacer("{position}", "BIGINT AUTO_INCREMENT PRIMARY KEY", "{text}", text,
 			"{bytes}", "MEDIUMBLOB", "{engine}", end, "{keyed}", end)
 	case database.PostgreSQL:
-		return strings.NewReplacer("{position}", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "{text}", `VARCHAR(120) COLLATE "C"`,
+		return strings.NewReplacer("{position}", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "{text}",
+			`VARCHAR(120) COLLATE "C"`,
 			"{bytes}", "BYTEA", "{engine}", "", "{keyed}", "")
 	default:
 		return strings.NewReplacer("{position}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{text}", "TEXT",

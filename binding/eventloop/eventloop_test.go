@@ -156,7 +156,8 @@ func TestLostConnections(t *testing.T) {
 		want   error
 	}{
 		{"in between messages", nil, Config{}, 10, nil},
-		{"in the middle of a message", func(*Conn, []byte) (int, error) { return 3, nil }, Config{}, 10, io.ErrUnexpectedEOF},
+		{"in the middle of a message", func(*Conn, []byte) (int, error) { return 3, nil }, Config{}, 10,
+			io.ErrUnexpectedEOF},
 		{"by the handler's error", func(*Conn, []byte) (int, error) { return 0, boom }, Config{}, 10, boom},
 		{"by a peer that does not read", func(c *Conn, data []byte) (int, error) {
 			for {
@@ -232,7 +233,8 @@ func TestFinishDeliversWhatWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := <-got; n != len(answer) || server.closed != 0 || server.calls != 1 {
-		t.Errorf("peer got %d bytes of %d; handler called %d times, told %d times of the end", n, len(answer), server.calls, server.closed)
+		t.Errorf("peer got %d bytes of %d; handler called %d times, told %d times of the end", n, len(answer),
+			server.calls, server.closed)
 	}
 }
 
@@ -289,11 +291,13 @@ func TestAddresses(t *testing.T) {
 		{"unix", filepath.Join(t.TempDir(), "missing", "s"), "no such file"},
 	} {
 		_, err := loop.Listen(test.network, test.address, func(*Conn) Handler { return nil })
-		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), test.address) && test.network != "udp" {
+		if err == nil || !strings.Contains(err.Error(), test.want) ||
+			!strings.Contains(err.Error(), test.address) && test.network != "udp" {
 			t.Errorf("listen on %s %s: error %v, want one with %q", test.network, test.address, err, test.want)
 		}
 	}
-	if _, err := loop.Dial("tcp", "127.0.0.1:1", nil); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
+	if _, err := loop.Dial("tcp", "127.0.0.1:1", nil); err == nil ||
+		!strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("dial a port without listener: error %v", err)
 	}
 }

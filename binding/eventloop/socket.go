@@ -33,7 +33,8 @@ func (l *Loop) Listen(network, address string, accept func(*Conn) Handler) (*Lis
 	}
 	descriptor, err := listen(domain, endpoint)
 	if errors.Is(err, unix.EADDRINUSE) {
-		return nil, fmt.Errorf("listen on %s: %w: end the program that holds it, or choose another address", address, err)
+		return nil, fmt.Errorf("listen on %s: %w: end the program that holds it, or choose another address",
+			address, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)

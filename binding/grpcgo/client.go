@@ -42,7 +42,8 @@ func NewClient(address string, faults rpc.Faults) (*Client, error) {
 	}
 	pauses := backoff.DefaultConfig
 	pauses.BaseDelay, pauses.MaxDelay = 100*time.Millisecond, time.Second
-	connection, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
+	connection, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithNoProxy(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: pauses, MinConnectTimeout: greetingTimeout}))
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", address, err)
@@ -51,7 +52,9 @@ func NewClient(address string, faults rpc.Faults) (*Client, error) {
 }
 
 // NewStream implements grpc.ClientConnInterface; there are no streams here.
-func (c *Client) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+func (c *Client) NewStream(
+	context.Context, *grpc.StreamDesc, string, ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	return nil, errors.New("this binding carries calls of one message each way, no streams")
 }
 

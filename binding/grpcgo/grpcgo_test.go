@@ -20,8 +20,12 @@ func TestContract(t *testing.T) {
 
 // TestTheLeanOneSpeaksTheSame holds each end against the other end of grpcunary.
 func TestTheLeanOneSpeaksTheSame(t *testing.T) {
-	t.Run("its client", func(t *testing.T) { bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: leanClient}) })
-	t.Run("its server", func(t *testing.T) { bindingtest.Run(t, bindingtest.Binding{Serve: leanServe, Client: client}) })
+	t.Run("its client", func(t *testing.T) {
+		bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: leanClient})
+	})
+	t.Run("its server", func(t *testing.T) {
+		bindingtest.Run(t, bindingtest.Binding{Serve: leanServe, Client: client})
+	})
 }
 
 func client(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
@@ -34,18 +38,25 @@ func leanClient(t *testing.T, address string, faults rpc.Faults) grpc.ClientConn
 	return bindingtest.Closed(t, made, err)
 }
 
-func serve(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults, options ...rpc.Option) func(context.Context) error {
+func serve(
+	t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
+	options ...rpc.Option,
+) func(context.Context) error {
 	return bindingtest.Begin(t, NewServer(bindingtest.MaxBody, faults, options...), listener, register)
 }
 
-func leanServe(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults, options ...rpc.Option) func(context.Context) error {
+func leanServe(
+	t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
+	options ...rpc.Option,
+) func(context.Context) error {
 	return bindingtest.Begin(t, grpcunary.NewServer(bindingtest.MaxBody, faults, options...), listener, register)
 }
 
 // TestWhoSaysNothingIsCutOff: a connection that never says that it speaks HTTP/2, or
 // says so and stops, does not stay.
 func TestWhoSaysNothingIsCutOff(t *testing.T) {
-	for name, sent := range map[string]string{"nothing": "", "half a greeting": "PRI * HTTP/2.0\r\n", "no gRPC": "GET / HTTP/1.1\r\n\r\n"} {
+	for name, sent := range map[string]string{"nothing": "", "half a greeting": "PRI * HTTP/2.0\r\n",
+		"no gRPC": "GET / HTTP/1.1\r\n\r\n"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			listener, err := net.Listen("tcp", "127.0.0.1:0")

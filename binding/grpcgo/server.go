@@ -50,7 +50,8 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	ours.Streams, ours.Methods = nil, slices.Clone(desc.Methods)
 	for i, m := range desc.Methods {
 		name := spans.Method("/" + desc.ServiceName + "/" + m.MethodName)
-		ours.Methods[i].Handler = func(impl any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+		ours.Methods[i].Handler = func(impl any, ctx context.Context, decode func(any) error,
+			_ grpc.UnaryServerInterceptor) (any, error) {
 			return s.answer(ctx, name, decode, func(ctx context.Context, decode func(any) error) (any, error) {
 				return m.Handler(impl, ctx, decode, nil)
 			})
@@ -60,7 +61,10 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 }
 
 // answer carries out one call.
-func (s *Server) answer(ctx context.Context, name string, decode func(any) error, carryOut func(context.Context, func(any) error) (any, error)) (any, error) {
+func (s *Server) answer(
+	ctx context.Context, name string, decode func(any) error,
+	carryOut func(context.Context, func(any) error) (any, error),
+) (any, error) {
 	var call *spans.Part
 	if s.tracer != nil {
 		header := strings.Join(metadata.ValueFromIncomingContext(ctx, spans.Header), "")
@@ -80,7 +84,8 @@ func (s *Server) answer(ctx context.Context, name string, decode func(any) error
 	case err != nil && unreadable == nil:
 		err = s.faults.Encode(err).Status().Err()
 	case unreadable != nil:
-		err = rpc.Fault{Kind: rpc.InvalidArgument, Detail: "the message cannot be read: " + unreadable.Error()}.Status().Err()
+		err = rpc.Fault{Kind: rpc.InvalidArgument, Detail: "the message cannot be read: " +
+			unreadable.Error()}.Status().Err()
 	}
 	call.End()
 	return reply, err

@@ -39,7 +39,8 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 // NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
 // connected before the first call.
 func NewClient(address string, faults rpc.Faults) (*Client, error) {
-	c := &Client{network: "tcp", address: address, faults: faults, dialing: make(chan struct{}, 1), all: map[*conn]struct{}{}}
+	c := &Client{network: "tcp", address: address, faults: faults, dialing: make(chan struct{}, 1),
+		all: map[*conn]struct{}{}}
 	authority := address
 	if path, unix := strings.CutPrefix(address, "unix:"); unix {
 		c.network, c.address, authority = "unix", path, "localhost"
@@ -53,7 +54,9 @@ func NewClient(address string, faults rpc.Faults) (*Client, error) {
 }
 
 // NewStream implements grpc.ClientConnInterface; there are no streams here.
-func (c *Client) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+func (c *Client) NewStream(
+	context.Context, *grpc.StreamDesc, string, ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	return nil, errors.New("this binding carries calls of one message each way, no streams")
 }
 
@@ -79,14 +82,17 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 		return rpc.DecodeStatus(ctx, c.faults, c.address, answered)
 	}
 	if err := c.messages.decode(s.body, out, call); err != nil {
-		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: c.address + " answered what is not the expected message"}, err)
+		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal,
+			Detail: c.address + " answered what is not the expected message"}, err)
 	}
 	return nil
 }
 
 // roundTrip sends a request over the connection and returns the stream with its
 // answer.
-func (c *Client) roundTrip(ctx context.Context, method string, message []byte, call *spans.Part) (*stream, error) {
+func (c *Client) roundTrip(
+	ctx context.Context, method string, message []byte, call *spans.Part,
+) (*stream, error) {
 	waiting := call.Begin("wait for a connection", lab.SegmentQueueing)
 	connection, err := c.connection(ctx)
 	waiting.End()
@@ -172,8 +178,11 @@ func (c *Client) take(raw net.Conn) (*conn, error) {
 }
 
 // exchange sends a request and waits for the end of its answer.
-func (c *Client) exchange(ctx context.Context, on *conn, s *stream, method string, message []byte, trace string) error {
-	request := []hpack.HeaderField{{Name: ":path", Value: method}, {Name: "content-type", Value: contentType}, {Name: "te", Value: "trailers"}}
+func (c *Client) exchange(
+	ctx context.Context, on *conn, s *stream, method string, message []byte, trace string,
+) error {
+	request := []hpack.HeaderField{{Name: ":path", Value: method}, {Name: "content-type", Value: contentType},
+		{Name: "te", Value: "trailers"}}
 	if deadline, limited := ctx.Deadline(); limited {
 		var memory [16]byte
 		left := appendTimeout(memory[:0], time.Until(deadline))

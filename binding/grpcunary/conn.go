@@ -66,7 +66,8 @@ type stream struct {
 
 func newConn(raw net.Conn) *conn {
 	c := &conn{Conn: raw, streams: map[uint32]*stream{},
-		window: defaultWindow, streamWindow: defaultWindow, frameSize: defaultFrameSize, streamLimit: unlimitedStreams}
+		window: defaultWindow, streamWindow: defaultWindow, frameSize: defaultFrameSize,
+		streamLimit: unlimitedStreams}
 	c.room = sync.NewCond(&c.mu)
 	c.encoder = hpack.NewEncoder(&c.block)
 	c.decoder = hpack.NewDecoder(defaultTableSize, func(field hpack.HeaderField) { c.got.take(field) })

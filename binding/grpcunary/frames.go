@@ -94,7 +94,8 @@ func parseFrame(data []byte) (f frame, taken int, err error) {
 	if len(data) < framePrefix+length {
 		return f, 0, nil
 	}
-	f = frame{kind: data[3], flags: data[4], stream: binary.BigEndian.Uint32(data[5:]) &^ (1 << 31), payload: data[framePrefix : framePrefix+length]}
+	f = frame{kind: data[3], flags: data[4], stream: binary.BigEndian.Uint32(data[5:]) &^ (1 << 31),
+		payload: data[framePrefix : framePrefix+length]}
 	return f, framePrefix + length, nil
 }
 

@@ -31,9 +31,11 @@ func framed(kind, flags byte, stream uint32, payload []byte) []byte {
 
 // request is a whole call, as grpcunary's own client makes it.
 func request(stream uint32) []byte {
-	fields := block(":method", "POST", ":scheme", "http", ":authority", "a", ":path", echoMethod, "content-type", contentType, "te", "trailers", "grpc-timeout", "5S")
+	fields := block(":method", "POST", ":scheme", "http", ":authority", "a", ":path", echoMethod, "content-type",
+		contentType, "te", "trailers", "grpc-timeout", "5S")
 	message := []byte{0, 0, 0, 0, 3, 10, 1, 'x'}
-	return append(framed(frameHeaders, flagEndHeaders, stream, fields), framed(frameData, flagEndStream, stream, message)...)
+	return append(framed(frameHeaders, flagEndHeaders, stream, fields),
+		framed(frameData, flagEndStream, stream, message)...)
 }
 
 // answer is a whole answer.
@@ -46,10 +48,12 @@ func answer(stream uint32) []byte {
 // seeds are conversations that are right, nearly right, and wrong. of is one side's
 // call.
 func seeds(f *testing.F, of []byte) {
-	settings := appendSettings(nil, settingStreams, 10, settingWindow, 100, settingFrameSize, defaultFrameSize, settingTableSize, 0)
+	settings := appendSettings(nil, settingStreams, 10, settingWindow, 100, settingFrameSize, defaultFrameSize,
+		settingTableSize, 0)
 	for _, frames := range [][]byte{
 		nil, of, append(settings, of...), of[:len(of)-3],
-		append(framed(frameHeaders, 0, 1, block(":method", "POST")), framed(frameContinuation, flagEndHeaders, 1, block(":path", "/"))...),
+		append(framed(frameHeaders, 0, 1, block(":method", "POST")),
+			framed(frameContinuation, flagEndHeaders, 1, block(":path", "/"))...),
 		append(framed(frameHeaders, 0, 1, nil), framed(frameData, 0, 1, nil)...), // interrupted
 		framed(frameContinuation, flagEndHeaders, 1, nil),
 		framed(frameHeaders, flagEndHeaders|flagPadded|flagPriority, 1, []byte{1, 0, 0, 0, 0, 1, 0x83, 0}),
@@ -58,9 +62,11 @@ func seeds(f *testing.F, of []byte) {
 		framed(frameHeaders, flagEndHeaders, 1, append([]byte{0x40, 0x7f, 0xff, 0xff, 0xff, 0x7f}, "long"...)),
 		framed(frameSettings, 0, 0, []byte{0, 4, 0xff, 0xff, 0xff, 0xff}), framed(frameSettings, 0, 0, []byte{1}),
 		framed(framePing, 0, 0, make([]byte, 8)), framed(framePing, 0, 0, nil),
-		appendNumber(nil, frameWindow, 0, windowLimit), appendNumber(nil, frameWindow, 1, 0), framed(frameWindow, 0, 0, nil),
+		appendNumber(nil, frameWindow, 0, windowLimit), appendNumber(nil, frameWindow, 1, 0),
+		framed(frameWindow, 0, 0, nil),
 		append(bytes.Clone(of), appendNumber(nil, frameReset, 1, codeCancel)...), framed(frameReset, 0, 1, nil),
-		appendGoAway(nil, 0, codeNone), framed(frameGoAway, 0, 0, nil), appendPrefix(nil, 1<<24-1, frameData, 0, 1), framed(0xee, 0xff, 9, []byte("unknown")),
+		appendGoAway(nil, 0, codeNone), framed(frameGoAway, 0, 0, nil), appendPrefix(nil, 1<<24-1, frameData, 0, 1),
+		framed(0xee, 0xff, 9, []byte("unknown")),
 	} {
 		f.Add(frames)
 	}
@@ -163,14 +169,17 @@ func FuzzFields(f *testing.F) {
 // most.
 func TestTimeouts(t *testing.T) {
 	for _, left := range []time.Duration{
-		0, time.Nanosecond, time.Microsecond, time.Second - 1, time.Second, 99 * time.Second, 101*time.Second + 1, 2 * time.Hour, 20*time.Hour - 1,
+		0, time.Nanosecond, time.Microsecond, time.Second - 1, time.Second, 99 * time.Second, 101*time.Second + 1,
+		2 * time.Hour, 20*time.Hour - 1,
 	} {
 		text := string(appendTimeout(nil, left))
-		if got, ok := parseTimeout(text); !ok || got < left || got-left > max(left/1000, time.Microsecond) || len(text) > 9 {
+		if got, ok := parseTimeout(text); !ok || got < left || got-left > max(left/1000, time.Microsecond) ||
+			len(text) > 9 {
 			t.Errorf("%v is %q is %v", left, text, got)
 		}
 	}
-	for text, want := range map[string]time.Duration{"1H": time.Hour, "2M": 2 * time.Minute, "7n": 7, "99999999H": longest} {
+	for text, want := range map[string]time.Duration{"1H": time.Hour, "2M": 2 * time.Minute, "7n": 7,
+		"99999999H": longest} {
 		if got, ok := parseTimeout(text); !ok || got != want {
 			t.Errorf("%q is %v, want %v", text, got, want)
 		}
@@ -186,7 +195,8 @@ func TestFramesAreParsedWhole(t *testing.T) {
 		}
 	}
 	f, taken, err := parseFrame(append(whole, 1, 2, 3))
-	if err != nil || taken != len(whole) || f.kind != framePing || f.stream != 5 || !f.has(flagAck) || string(f.payload) != "12345678" {
+	if err != nil || taken != len(whole) || f.kind != framePing || f.stream != 5 || !f.has(flagAck) ||
+		string(f.payload) != "12345678" {
 		t.Errorf("frame %+v, taken %d, error %v", f, taken, err)
 	}
 	if _, _, err := parseFrame(binary.BigEndian.AppendUint32(nil, (defaultFrameSize+1)<<8)); err != nil {

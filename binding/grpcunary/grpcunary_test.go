@@ -12,12 +12,16 @@ import (
 )
 
 func TestContract(t *testing.T) {
-	bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: func(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
-		client, err := NewClient(address, faults)
-		return bindingtest.Closed(t, client, err)
-	}})
+	bindingtest.Run(t, bindingtest.Binding{Serve: serve,
+		Client: func(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
+			client, err := NewClient(address, faults)
+			return bindingtest.Closed(t, client, err)
+		}})
 }
 
-func serve(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults, options ...rpc.Option) func(context.Context) error {
+func serve(
+	t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
+	options ...rpc.Option,
+) func(context.Context) error {
 	return bindingtest.Begin(t, NewServer(bindingtest.MaxBody, faults, options...), listener, register)
 }

@@ -72,7 +72,8 @@ func statusFields(s *status.Status) []hpack.HeaderField {
 		{Name: "grpc-message", Value: escape(s.Message()), Sensitive: true},
 	}
 	if data, err := proto.Marshal(s.Proto()); err == nil && len(data) < maxHeaderValue/2 {
-		all = append(all, hpack.HeaderField{Name: "grpc-status-details-bin", Value: base64.RawStdEncoding.EncodeToString(data), Sensitive: true})
+		all = append(all, hpack.HeaderField{Name: "grpc-status-details-bin",
+			Value: base64.RawStdEncoding.EncodeToString(data), Sensitive: true})
 	}
 	return all
 }
@@ -137,7 +138,8 @@ func parseTimeout(value string) (left time.Duration, ok bool) {
 		return 0, false
 	}
 	unit := map[byte]time.Duration{
-		'n': time.Nanosecond, 'u': time.Microsecond, 'm': time.Millisecond, 'S': time.Second, 'M': time.Minute, 'H': time.Hour,
+		'n': time.Nanosecond, 'u': time.Microsecond, 'm': time.Millisecond, 'S': time.Second, 'M': time.Minute,
+		'H': time.Hour,
 	}[value[len(value)-1]]
 	if unit == 0 || time.Duration(n) > longest/unit {
 		return longest, unit != 0

@@ -20,16 +20,18 @@ import (
 
 // echo is a service with one method that answers with what it was asked, or with
 // the error that the text names.
-var echoDesc = grpc.ServiceDesc{ServiceName: "cleave.test.Echo", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{
-	MethodName: "Say",
-	Handler: func(_ any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
-		in := &wrapperspb.StringValue{}
-		if err := decode(in); err != nil {
-			return nil, err
-		}
-		return say(ctx, in)
-	},
-}}}
+var echoDesc = grpc.ServiceDesc{ServiceName: "cleave.test.Echo", HandlerType: (*any)(nil),
+	Methods: []grpc.MethodDesc{{
+		MethodName: "Say",
+		Handler: func(_ any, ctx context.Context, decode func(any) error,
+			interceptor grpc.UnaryServerInterceptor) (any, error) {
+			in := &wrapperspb.StringValue{}
+			if err := decode(in); err != nil {
+				return nil, err
+			}
+			return say(ctx, in)
+		},
+	}}}
 
 const echoMethod = "/cleave.test.Echo/Say"
 
@@ -92,7 +94,8 @@ func theirs() ends {
 			t.Cleanup(server.Stop)
 		},
 		func(t *testing.T, address string) grpc.ClientConnInterface {
-			client, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+			client, err := grpc.NewClient("passthrough:///"+address,
+				grpc.WithTransportCredentials(insecure.NewCredentials()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +109,8 @@ func theirs() ends {
 // messages, which need windows and several frames, faults, deadlines, many at once.
 func TestOthersUnderstandUs(t *testing.T) {
 	for name, pair := range map[string]struct{ server, client ends }{
-		"our server, their client": {ours(), theirs()}, "their server, our client": {theirs(), ours()}, "both ours": {ours(), ours()},
+		"our server, their client": {ours(), theirs()}, "their server, our client": {theirs(), ours()},
+		"both ours": {ours(), ours()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -149,7 +153,8 @@ func converse(t *testing.T, client grpc.ClientConnInterface) {
 	if _, err := ask(short, "hang"); status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("a call without answer: %v", err)
 	}
-	if err := client.Invoke(ctx, "/cleave.test.Echo/Sing", wrapperspb.String(""), &wrapperspb.StringValue{}); err == nil {
+	if err := client.Invoke(ctx, "/cleave.test.Echo/Sing", wrapperspb.String(""),
+		&wrapperspb.StringValue{}); err == nil {
 		t.Error("an unknown method was carried out")
 	}
 }

@@ -50,7 +50,8 @@ type method struct {
 // NewServer makes a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
 	return &Server{
-		faults: faults, maxBody: min(maxBody, ourWindow-messagePrefix), methods: map[string]method{}, tracer: rpc.Sum(options).Tracer,
+		faults: faults, maxBody: min(maxBody, ourWindow-messagePrefix), methods: map[string]method{},
+		tracer:    rpc.Sum(options).Tracer,
 		begin:     []hpack.HeaderField{{Name: ":status", Value: "200"}, {Name: "content-type", Value: contentType}},
 		fine:      []hpack.HeaderField{{Name: "grpc-status", Value: "0"}},
 		listeners: map[net.Listener]struct{}{}, served: map[*served]struct{}{},
@@ -190,7 +191,8 @@ func (c *served) open(f frame) error {
 	c.streams[s.id] = s
 	switch {
 	case s.fields.method != "POST" || !strings.HasPrefix(s.fields.contentType, contentType):
-		c.refuse(s, status.Newf(codes.InvalidArgument, "a %s of %q is no gRPC call", s.fields.method, s.fields.contentType))
+		c.refuse(s, status.Newf(codes.InvalidArgument, "a %s of %q is no gRPC call", s.fields.method,
+			s.fields.contentType))
 	case f.has(flagEndStream):
 		go c.answer(s)
 	}
@@ -218,7 +220,8 @@ func (c *served) refuse(s *stream, why *status.Status) {
 func (c *served) answer(s *stream) {
 	ctx, cancel := c.contextOf(s)
 	defer cancel()
-	ctx, call := spans.Serve(ctx, c.server.tracer, s.fields.trace, spans.Method(s.fields.path), lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
+	ctx, call := spans.Serve(ctx, c.server.tracer, s.fields.trace, spans.Method(s.fields.path),
+		lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
 	message, why := c.server.carryOut(ctx, s, call)
 	call.End()
 	c.mu.Lock()

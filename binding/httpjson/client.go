@@ -53,7 +53,9 @@ func NewClient(address string, connections int, faults rpc.Faults) *Client {
 }
 
 // NewStream implements grpc.ClientConnInterface; there are no streams here.
-func (c *Client) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+func (c *Client) NewStream(
+	context.Context, *grpc.StreamDesc, string, ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	return nil, errors.New("streams are not carried over HTTP+JSON: use the gRPC binding")
 }
 
@@ -127,9 +129,12 @@ func (c *Client) release(connection *conn, reuse bool) {
 
 // exchange sends the request and waits for the response, which lies in the
 // connection's memory.
-func (c *Client) exchange(ctx context.Context, connection *conn, method string, in any) (leanhttp.Response, error) {
+func (c *Client) exchange(
+	ctx context.Context, connection *conn, method string, in any,
+) (leanhttp.Response, error) {
 	var response leanhttp.Response
-	stop := context.AfterFunc(ctx, func() { _ = connection.SetDeadline(time.Unix(1, 0)) }) // an error would mean it is closed
+	// an error would mean it is closed
+	stop := context.AfterFunc(ctx, func() { _ = connection.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if err := c.send(ctx, connection, method, in); err != nil {
 		return response, err
@@ -186,7 +191,8 @@ func (c *Client) send(ctx context.Context, connection *conn, method string, in a
 func (c *Client) read(response leanhttp.Response, out any) error {
 	if response.Status == statusOK {
 		if err := json.Unmarshal(response.Body, out); err != nil {
-			return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: c.address + " answered what is not the expected message"}, err)
+			return c.faults.Decode(rpc.Fault{Kind: rpc.Internal,
+				Detail: c.address + " answered what is not the expected message"}, err)
 		}
 		return nil
 	}

@@ -15,12 +15,16 @@ import (
 )
 
 func TestContract(t *testing.T) {
-	bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: func(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
-		return bindingtest.Closed(t, NewClient(address, 64, faults), nil)
-	}})
+	bindingtest.Run(t, bindingtest.Binding{Serve: serve,
+		Client: func(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
+			return bindingtest.Closed(t, NewClient(address, 64, faults), nil)
+		}})
 }
 
-func serve(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults, options ...rpc.Option) func(context.Context) error {
+func serve(
+	t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
+	options ...rpc.Option,
+) func(context.Context) error {
 	server, err := NewServer(bindingtest.MaxBody, faults, options...)
 	if err != nil {
 		t.Fatal(err)
@@ -65,5 +69,9 @@ func TestWhatIsNotACallIsRefused(t *testing.T) {
 // plain are faults of a system without kinds of its own.
 type plain struct{}
 
-func (plain) Encode(err error) rpc.Fault            { return rpc.Fault{Kind: rpc.Internal, Detail: err.Error()} }
+func (plain) Encode(
+	err error,
+) rpc.Fault {
+	return rpc.Fault{Kind: rpc.Internal, Detail: err.Error()}
+}
 func (plain) Decode(f rpc.Fault, cause error) error { return errors.New(f.Detail) }

@@ -68,7 +68,8 @@ func (s *Server) answer(ctx context.Context, request *leanhttp.Request, last boo
 	defer s.encoders.put(e)
 	var call *spans.Part // nil where it is not traced
 	if request.Trace != nil {
-		ctx, call = spans.Serve(ctx, s.tracer, string(request.Trace), spans.Method(string(request.Target)), lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
+		ctx, call = spans.Serve(ctx, s.tracer, string(request.Trace), spans.Method(string(request.Target)),
+			lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
 	}
 	status := s.carryOut(ctx, e, request, call)
 	call.End()
@@ -76,10 +77,13 @@ func (s *Server) answer(ctx context.Context, request *leanhttp.Request, last boo
 }
 
 // carryOut calls the method and encodes its answer, or the fault.
-func (s *Server) carryOut(ctx context.Context, e *encoder, request *leanhttp.Request, call *spans.Part) (status int) {
+func (s *Server) carryOut(
+	ctx context.Context, e *encoder, request *leanhttp.Request, call *spans.Part,
+) (status int) {
 	m, known := s.methods[string(request.Target)]
 	if !known || string(request.Method) != http.MethodPost {
-		return s.fail(e, rpc.Fault{Kind: rpc.InvalidArgument, Detail: fmt.Sprintf("there is no %s %s here", request.Method, request.Target)})
+		return s.fail(e, rpc.Fault{Kind: rpc.InvalidArgument,
+			Detail: fmt.Sprintf("there is no %s %s here", request.Method, request.Target)})
 	}
 	unreadable := error(nil)
 	reply, err := m.desc.Handler(m.impl, ctx, func(message any) error {
@@ -90,7 +94,8 @@ func (s *Server) carryOut(ctx context.Context, e *encoder, request *leanhttp.Req
 	}, nil)
 	switch {
 	case unreadable != nil:
-		return s.fail(e, rpc.Fault{Kind: rpc.InvalidArgument, Detail: "the message cannot be read: " + unreadable.Error()})
+		return s.fail(e, rpc.Fault{Kind: rpc.InvalidArgument,
+			Detail: "the message cannot be read: " + unreadable.Error()})
 	case err != nil:
 		return s.fail(e, s.faults.Encode(err))
 	}

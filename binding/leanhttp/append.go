@@ -26,7 +26,9 @@ type Field struct{ Name, Value string }
 
 // AppendResponse appends a response to dst. date is the value of its Date field,
 // left out where empty; last says that the connection will be closed behind it.
-func AppendResponse(dst []byte, status int, date, contentType string, body []byte, last bool, more ...Field) []byte {
+func AppendResponse(
+	dst []byte, status int, date, contentType string, body []byte, last bool, more ...Field,
+) []byte {
 	dst = appendHead(dst, status, date, contentType, len(body), last)
 	for _, field := range more {
 		dst = append(append(append(append(dst, "\r\n"...), field.Name...), ": "...), field.Value...)

@@ -52,8 +52,9 @@ func requestOf(ctx context.Context, r *Request) (*http.Request, error) {
 		return nil, fmt.Errorf("the target is no URL: %w", err)
 	}
 	request := &http.Request{
-		Method: string(r.Method), URL: target, RequestURI: string(r.Target), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: make(http.Header, 4), Body: http.NoBody, ContentLength: int64(len(r.Body)), Close: !r.KeepAlive,
+		Method: string(r.Method), URL: target, RequestURI: string(r.Target), Proto: "HTTP/1.1", ProtoMajor: 1,
+		ProtoMinor: 1,
+		Header:     make(http.Header, 4), Body: http.NoBody, ContentLength: int64(len(r.Body)), Close: !r.KeepAlive,
 	}
 	if len(r.Body) > 0 {
 		request.Body = io.NopCloser(bytes.NewReader(r.Body))

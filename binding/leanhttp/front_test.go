@@ -33,8 +33,12 @@ func talkative() http.Handler {
 		w.WriteHeader(http.StatusCreated)
 		_, _ = w.Write(body)
 	})
-	mux.HandleFunc("DELETE /gone", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	mux.HandleFunc("GET /split", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Value", "one\r\nX-Two: two") })
+	mux.HandleFunc("DELETE /gone", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("GET /split", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Value", "one\r\nX-Two: two")
+	})
 	mux.HandleFunc("GET /file", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, "page.html", time.Unix(1e9, 0), strings.NewReader("<html></html>"))
 	})
@@ -48,7 +52,8 @@ func lean(t *testing.T, handler http.Handler, patience Patience) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := NewServer(Limits{}, patience, Front(handler), func(e *Error) (string, []byte) { return "text/plain", []byte(e.Reason) })
+	server, err := NewServer(Limits{}, patience, Front(handler),
+		func(e *Error) (string, []byte) { return "text/plain", []byte(e.Reason) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,14 +87,16 @@ func TestAFrontAnswersAsNetHTTP(t *testing.T) {
 		"HEAD /plain/7 HTTP/1.1\r\nHost: shop\r\n\r\n",
 		"POST /echo HTTP/1.1\r\nHost: shop\r\nContent-Type: text/x\r\nContent-Length: 5\r\n\r\nflour",
 		// net/http would close the connection of a body that it has not read; here it has come.
-		"POST /echo HTTP/1.1\r\nHost: shop\r\nConnection: close\r\nContent-Type: text/x\r\nContent-Length: 101\r\n\r\n" + strings.Repeat("x", 101),
+		"POST /echo HTTP/1.1\r\nHost: shop\r\nConnection: close\r\nContent-Type: text/x\r\nContent-Length: " +
+			"101\r\n\r\n" + strings.Repeat("x", 101),
 		"GET /echo HTTP/1.1\r\nHost: shop\r\n\r\n",
 		"GET /nowhere HTTP/1.1\r\nHost: shop\r\n\r\n",
 		"DELETE /gone HTTP/1.1\r\nHost: shop\r\n\r\n",
 		"GET /split HTTP/1.1\r\nHost: shop\r\n\r\n",
 		"GET /file HTTP/1.1\r\nHost: shop\r\n\r\n",
 		"HEAD /file HTTP/1.1\r\nHost: shop\r\n\r\n",
-		"GET /file HTTP/1.1\r\nHost: shop\r\nIf-Modified-Since: " + time.Unix(2e9, 0).UTC().Format(http.TimeFormat) + "\r\n\r\n",
+		"GET /file HTTP/1.1\r\nHost: shop\r\nIf-Modified-Since: " +
+			time.Unix(2e9, 0).UTC().Format(http.TimeFormat) + "\r\n\r\n",
 		"GET /plain/1 HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n",
 	} {
 		want, got := told(t, listener.Addr().String(), sent), told(t, address, sent)
@@ -127,7 +134,8 @@ func told(t *testing.T, address, sent string) string {
 			t.Errorf("%q: no date", sent)
 		}
 		answer.Header.Del("Date")
-		fmt.Fprintf(&text, "%d length %d close %t %q\n", answer.StatusCode, answer.ContentLength, answer.Close, body)
+		fmt.Fprintf(&text, "%d length %d close %t %q\n", answer.StatusCode, answer.ContentLength, answer.Close,
+			body)
 		for _, key := range slices.Sorted(maps.Keys(answer.Header)) {
 			fmt.Fprintf(&text, "%s: %q\n", key, answer.Header[key])
 		}
@@ -145,7 +153,8 @@ func TestAFrontHasNoPatienceWithHalfARequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = connection.Close() }()
-	if _, err := io.WriteString(connection, "POST /echo HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\n\r\nfl"); err != nil {
+	if _, err := io.WriteString(connection,
+		"POST /echo HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\n\r\nfl"); err != nil {
 		t.Fatal(err)
 	}
 	_ = connection.SetReadDeadline(time.Now().Add(10 * time.Second))

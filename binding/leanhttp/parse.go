@@ -34,7 +34,8 @@ func ParseRequest(data []byte, limits Limits, r *Request) (int, error) {
 	if len(data) < head+length {
 		return 0, nil
 	}
-	r.ContentType, r.Context, r.Trace, r.Body = fields.contentType, fields.context, fields.trace, data[head:head+length]
+	r.ContentType, r.Context, r.Trace, r.Body = fields.contentType, fields.context, fields.trace,
+		data[head:head+length]
 	r.Fields = lines
 	r.KeepAlive = fields.keepAlive(version10)
 	return head + length, nil
@@ -86,7 +87,8 @@ func splitHead(data []byte, limits Limits) (start, lines []byte, length int, err
 		return start, lines, end + 4, err
 	}
 	if len(data) >= limits.Head {
-		return nil, nil, 0, refuse(http.StatusRequestHeaderFieldsTooLarge, "head is longer than %d bytes", limits.Head)
+		return nil, nil, 0, refuse(http.StatusRequestHeaderFieldsTooLarge, "head is longer than %d bytes",
+			limits.Head)
 	}
 	// Nonsense is refused early: a first byte that cannot begin a message (an
 	// encrypted greeting, an empty line) need not fill the buffer first.

@@ -16,14 +16,19 @@ func TestParseRequest(t *testing.T) {
 		want       Request
 		taken      int // 0 means all
 	}{
-		{"get", "GET /ping HTTP/1.1\r\nHost: a\r\n\r\n", Request{Method: []byte("GET"), Target: []byte("/ping"), KeepAlive: true}, 0},
-		{"post", "POST /start?x=%20 HTTP/1.1\r\nHost:a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
-			Request{Method: []byte("POST"), Target: []byte("/start?x=%20"), ContentType: []byte("application/json"), Body: []byte("{}"), KeepAlive: true}, 0},
+		{"get", "GET /ping HTTP/1.1\r\nHost: a\r\n\r\n",
+			Request{Method: []byte("GET"), Target: []byte("/ping"), KeepAlive: true}, 0},
+		{"post",
+			"POST /start?x=%20 HTTP/1.1\r\nHost:a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
+			Request{Method: []byte("POST"), Target: []byte("/start?x=%20"), ContentType: []byte("application/json"),
+				Body: []byte("{}"), KeepAlive: true}, 0},
 		{"names in any case", "POST / HTTP/1.1\r\nhOsT: \t a\t \r\ncontent-LENGTH: 1\r\n\r\nx",
 			Request{Method: []byte("POST"), Target: []byte("/"), Body: []byte("x"), KeepAlive: true}, 0},
-		{"close", "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, close\r\n\r\n", Request{Method: []byte("GET"), Target: []byte("/")}, 0},
+		{"close", "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, close\r\n\r\n",
+			Request{Method: []byte("GET"), Target: []byte("/")}, 0},
 		{"old version", "GET / HTTP/1.0\r\n\r\n", Request{Method: []byte("GET"), Target: []byte("/")}, 0},
-		{"old version kept", "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", Request{Method: []byte("GET"), Target: []byte("/"), KeepAlive: true}, 0},
+		{"old version kept", "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+			Request{Method: []byte("GET"), Target: []byte("/"), KeepAlive: true}, 0},
 		{"two in a row", "GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n",
 			Request{Method: []byte("GET"), Target: []byte("/1"), KeepAlive: true}, 28},
 	} {
@@ -52,7 +57,8 @@ func show(r Request) string {
 	if r.KeepAlive {
 		kept = "keep"
 	}
-	return strings.Join([]string{string(r.Method), string(r.Target), string(r.ContentType), string(r.Body), kept}, "|")
+	return strings.Join([]string{string(r.Method), string(r.Target), string(r.ContentType), string(r.Body),
+		kept}, "|")
 }
 
 func TestParseRequestRefuses(t *testing.T) {
@@ -89,10 +95,12 @@ func TestParseRequestRefuses(t *testing.T) {
 		{"body beyond the limit", "POST / HTTP/1.1\r\n" + host + "Content-Length: 101\r\n\r\n", 413},
 		{"two types", "POST / HTTP/1.1\r\n" + host + "Content-Type: a\r\nContent-Type: b\r\n\r\n", 400},
 		{"chunks", "POST / HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 501},
-		{"chunks and length", "POST / HTTP/1.1\r\n" + host + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 501},
+		{"chunks and length", "POST / HTTP/1.1\r\n" + host +
+			"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 501},
 		{"expectation", "POST / HTTP/1.1\r\n" + host + "Expect: 100-continue\r\nContent-Length: 1\r\n\r\n", 417},
 		{"head beyond the limit", "GET / HTTP/1.1\r\n" + host + "X: " + strings.Repeat("x", 300), 431},
-		{"complete head beyond the limit", "GET / HTTP/1.1\r\n" + host + "X: " + strings.Repeat("x", 300) + "\r\n\r\n", 431},
+		{"complete head beyond the limit", "GET / HTTP/1.1\r\n" + host + "X: " + strings.Repeat("x", 300) +
+			"\r\n\r\n", 431},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var r Request
@@ -115,10 +123,12 @@ func TestParseResponse(t *testing.T) {
 	}{
 		{"ok", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npong", 200, "pong", true, false},
 		{"no reason", "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", 200, "", true, false},
-		{"closing", "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx", 404, "x", false, false},
+		{"closing", "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx", 404, "x", false,
+			false},
 		{"old version", "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", 200, "x", false, false},
 		{"no content", "HTTP/1.1 204 No Content\r\n\r\n", 204, "", true, false},
-		{"not modified, with the length of what is not sent", "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", 304, "", true, false},
+		{"not modified, with the length of what is not sent",
+			"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", 304, "", true, false},
 		{"no length", "HTTP/1.1 200 OK\r\n\r\n", 0, "", false, true},
 		{"chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", 0, "", false, true},
 		{"interim", "HTTP/1.1 100 Continue\r\n\r\n", 0, "", false, true},
@@ -136,7 +146,8 @@ func TestParseResponse(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || n != len(test.data) || r.Status != test.status || string(r.Body) != test.body || r.KeepAlive != test.keepAlive {
+			if err != nil || n != len(test.data) || r.Status != test.status || string(r.Body) != test.body ||
+				r.KeepAlive != test.keepAlive {
 				t.Errorf("took %d of %d, error %v, response %+v", n, len(test.data), err, r)
 			}
 			for cut := range len(test.data) {
@@ -185,8 +196,10 @@ func FuzzParseRequest(f *testing.F) {
 			t.Skip(err)
 		}
 		body, err := io.ReadAll(standard.Body)
-		if err != nil || !bytes.Equal(body, r.Body) || standard.Method != string(r.Method) || standard.RequestURI != string(r.Target) || standard.Close == r.KeepAlive {
-			t.Errorf("%q: read as %s, net/http reads %s %s %q, closes: %t", data[:n], show(r), standard.Method, standard.RequestURI, body, standard.Close)
+		if err != nil || !bytes.Equal(body, r.Body) || standard.Method != string(r.Method) ||
+			standard.RequestURI != string(r.Target) || standard.Close == r.KeepAlive {
+			t.Errorf("%q: read as %s, net/http reads %s %s %q, closes: %t", data[:n], show(r), standard.Method,
+				standard.RequestURI, body, standard.Close)
 		}
 	})
 }
@@ -196,7 +209,8 @@ func FuzzParseResponse(f *testing.F) {
 	for _, seed := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npong", "HTTP/1.1 204 No Content\r\n\r\n",
 		"HTTP/1.0 200 OK\r\nContent-Length: 1\r\nConnection: keep-alive\r\n\r\nx",
-		"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n",
+		"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n",
+		"HTTP/1.1 100 Continue\r\n\r\n",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -214,8 +228,10 @@ func FuzzParseResponse(f *testing.F) {
 			t.Skip(err)
 		}
 		body, err := io.ReadAll(standard.Body)
-		if err != nil || !bytes.Equal(body, r.Body) || standard.StatusCode != r.Status || standard.Close == r.KeepAlive {
-			t.Errorf("%q: read as %+v, net/http reads %d %q, closes: %t", data[:n], r, standard.StatusCode, body, standard.Close)
+		if err != nil || !bytes.Equal(body, r.Body) || standard.StatusCode != r.Status ||
+			standard.Close == r.KeepAlive {
+			t.Errorf("%q: read as %+v, net/http reads %d %q, closes: %t", data[:n], r, standard.StatusCode, body,
+				standard.Close)
 		}
 	})
 }
@@ -223,17 +239,20 @@ func FuzzParseResponse(f *testing.F) {
 func TestParsersReadWhatIsAppended(t *testing.T) {
 	data := AppendRequest(nil, "POST", "127.0.0.1:80", "/start", "application/json", []byte("{}"))
 	var request Request
-	if n, err := ParseRequest(data, Limits{}, &request); n != len(data) || err != nil || show(request) != "POST|/start|application/json|{}|keep" {
+	if n, err := ParseRequest(data, Limits{}, &request); n != len(data) || err != nil ||
+		show(request) != "POST|/start|application/json|{}|keep" {
 		t.Errorf("%q: took %d, error %v, %s", data, n, err, show(request))
 	}
 	data = AppendResponse(nil, 200, "now", "text/plain", []byte("pong"), true)
 	var response Response
-	if n, err := ParseResponse(data, Limits{}, &response); n != len(data) || err != nil || response.Status != 200 ||
+	if n, err := ParseResponse(data, Limits{}, &response); n != len(data) || err != nil ||
+		response.Status != 200 ||
 		string(response.Body) != "pong" || string(response.ContentType) != "text/plain" || response.KeepAlive {
 		t.Errorf("%q: took %d, error %v, %+v", data, n, err, response)
 	}
 	data = AppendResponse(nil, 204, "", "", nil, false)
-	if n, err := ParseResponse(data, Limits{}, &response); n != len(data) || err != nil || bytes.Contains(data, []byte("Content-Length")) {
+	if n, err := ParseResponse(data, Limits{}, &response); n != len(data) || err != nil ||
+		bytes.Contains(data, []byte("Content-Length")) {
 		t.Errorf("%q: took %d, error %v", data, n, err)
 	}
 }

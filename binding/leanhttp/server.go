@@ -40,7 +40,9 @@ type server struct {
 // Serve answers requests at an address (IP:port) of the loop from now on. What
 // is no request is answered with its status (400, 413, 431, 501, ...) and the
 // reason, and the connection is closed.
-func Serve(loop *eventloop.Loop, address string, limits Limits, handler Handler) (*eventloop.Listener, error) {
+func Serve(
+	loop *eventloop.Loop, address string, limits Limits, handler Handler,
+) (*eventloop.Listener, error) {
 	s := &server{limits: limits, handler: handler}
 	return loop.Listen("tcp", address, func(*eventloop.Conn) eventloop.Handler { return s })
 }
@@ -95,7 +97,8 @@ func (s *server) refuse(err error) {
 	if errors.As(err, &refused) {
 		status = refused.Status
 	}
-	s.output = AppendResponse(s.output, status, s.now(), "text/plain; charset=utf-8", []byte(err.Error()+"\n"), true)
+	s.output = AppendResponse(s.output, status, s.now(), "text/plain; charset=utf-8", []byte(err.Error()+"\n"),
+		true)
 }
 
 // now is the Date that RFC 9110 section 6.6.1 asks of a server with a clock. It

@@ -72,7 +72,8 @@ func TestServerAnswersNetHTTP(t *testing.T) {
 			{"GET", "/missing", "", 404, ""},
 			{"HEAD", "/e", "", 200, ""},
 			{"GET", "/after-head", "", 200, "GET /after-head "},
-			{"POST", "/too-long", strings.Repeat("x", 101), 413, "body of 101 bytes is longer than 100 (status 413)\n"},
+			{"POST", "/too-long", strings.Repeat("x", 101), 413,
+				"body of 101 bytes is longer than 100 (status 413)\n"},
 		} {
 			request, err := http.NewRequest(test.method, "http://"+address+test.path, strings.NewReader(test.body))
 			if err != nil {
@@ -86,7 +87,8 @@ func TestServerAnswersNetHTTP(t *testing.T) {
 			}
 			body, err := io.ReadAll(response.Body)
 			_ = response.Body.Close() // read to its end
-			if err != nil || response.StatusCode != test.status || string(body) != test.want || response.Header.Get("Date") == "" {
+			if err != nil || response.StatusCode != test.status || string(body) != test.want ||
+				response.Header.Get("Date") == "" {
 				t.Errorf("%s %s: status %d, body %q, error %v", test.method, test.path, response.StatusCode, body, err)
 			}
 		}
@@ -100,14 +102,17 @@ func TestServerOnTheWire(t *testing.T) {
 		want       []string // in this order in what comes back until the end
 		without    string
 	}{
-		{"several at once, the last closes", fmt.Sprintf(get, 1) + fmt.Sprintf(get, 2) + "GET /3 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" + fmt.Sprintf(get, 4),
+		{"several at once, the last closes", fmt.Sprintf(get, 1) + fmt.Sprintf(get, 2) +
+			"GET /3 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" + fmt.Sprintf(get, 4),
 			[]string{"GET /1 ", "GET /2 ", "Connection: close", "GET /3 "}, "GET /4"},
 		{"head", "HEAD /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.0\r\n\r\n",
 			[]string{"Content-Length: 8", "200 OK", "GET /2 "}, "HEAD /1"},
 		{"nonsense", "hello\r\n\r\n", []string{"HTTP/1.1 400 Bad Request", "Connection: close"}, ""},
-		{"nonsense behind a request", fmt.Sprintf(get, 1) + "hello\r\n\r\n", []string{"200 OK", "GET /1 ", "400 Bad Request"}, ""},
+		{"nonsense behind a request", fmt.Sprintf(get, 1) + "hello\r\n\r\n",
+			[]string{"200 OK", "GET /1 ", "400 Bad Request"}, ""},
 		{"much nonsense", strings.Repeat("x", 100_000), []string{"HTTP/1.1 431 "}, ""},
-		{"chunks", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", []string{"HTTP/1.1 501 Not Implemented"}, ""},
+		{"chunks", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+			[]string{"HTTP/1.1 501 Not Implemented"}, ""},
 		{"old version", "GET /1 HTTP/1.0\r\n\r\n", []string{"GET /1 "}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -228,7 +233,8 @@ func TestClientLosesTheConnection(t *testing.T) {
 			if err := errors.Join(client.Send("GET", "/", "", nil), loop.Run(), loop.Close()); err != nil {
 				t.Fatal(err)
 			}
-			if c.lost != 1 || (c.err == nil) != (test.want == "") || c.err != nil && !strings.Contains(c.err.Error(), test.want) {
+			if c.lost != 1 || (c.err == nil) != (test.want == "") ||
+				c.err != nil && !strings.Contains(c.err.Error(), test.want) {
 				t.Errorf("lost %d times, error %v; want once with %q", c.lost, c.err, test.want)
 			}
 		})

@@ -41,12 +41,15 @@ type Server struct {
 }
 
 // NewServer makes a server. refuse says what peers are told whose message is no request.
-func NewServer(limits Limits, patience Patience, respond Respond, refuse func(*Error) (contentType string, body []byte)) (*Server, error) {
+func NewServer(
+	limits Limits, patience Patience, respond Respond, refuse func(*Error) (contentType string, body []byte),
+) (*Server, error) {
 	w, err := newWatch()
 	if err != nil {
 		return nil, fmt.Errorf("watch connections: %w", err)
 	}
-	return &Server{limits: limits, patience: patience, respond: respond, refuse: refuse, watch: w, served: make(map[*served]struct{})}, nil
+	return &Server{limits: limits, patience: patience, respond: respond, refuse: refuse, watch: w,
+		served: make(map[*served]struct{})}, nil
 }
 
 // Serve answers requests on the listener's connections until Shutdown.

@@ -32,8 +32,10 @@ func newWatch() (*watch, error) {
 		_ = unix.Close(epoll) // nothing was in it
 		return nil, err
 	}
-	w := &watch{epoll: epoll, wake: wake, ended: make(chan struct{}), cancels: make(map[int32]context.CancelFunc)}
-	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, wake, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: 0}); err != nil {
+	w := &watch{epoll: epoll, wake: wake, ended: make(chan struct{}),
+		cancels: make(map[int32]context.CancelFunc)}
+	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, wake,
+		&unix.EpollEvent{Events: unix.EPOLLIN, Fd: 0}); err != nil {
 		_, _ = unix.Close(epoll), unix.Close(wake) // nothing was in them
 		return nil, err
 	}
@@ -58,7 +60,8 @@ func (w *watch) add(connection net.Conn, cancel context.CancelFunc) (forget func
 	w.cancels[number] = cancel
 	w.mu.Unlock()
 	event := unix.EpollEvent{Events: unix.EPOLLRDHUP | unix.EPOLLET, Fd: number}
-	_ = control.Control(func(fd uintptr) { _ = unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, int(fd), &event) }) // then it is not watched
+	// then it is not watched
+	_ = control.Control(func(fd uintptr) { _ = unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, int(fd), &event) })
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -40,8 +40,10 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 // whose connections are kept; others wait.
 func NewClient(address string, connections int, faults rpc.Faults) *Client {
 	// net/http keeps two idle connections by itself: under load most calls would dial.
-	kept := &http.Transport{MaxConnsPerHost: connections, MaxIdleConns: connections, MaxIdleConnsPerHost: connections, IdleConnTimeout: idleTimeout / 2}
-	c := &Client{address: address, base: "http://" + address, faults: faults, kept: kept, http: &http.Client{Transport: kept}}
+	kept := &http.Transport{MaxConnsPerHost: connections, MaxIdleConns: connections,
+		MaxIdleConnsPerHost: connections, IdleConnTimeout: idleTimeout / 2}
+	c := &Client{address: address, base: "http://" + address, faults: faults, kept: kept,
+		http: &http.Client{Transport: kept}}
 	if path, unix := strings.CutPrefix(address, "unix:"); unix {
 		c.address, c.base = path, "http://unix"
 		kept.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -53,7 +55,9 @@ func NewClient(address string, connections int, faults rpc.Faults) *Client {
 }
 
 // NewStream implements grpc.ClientConnInterface; there are no streams here.
-func (c *Client) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+func (c *Client) NewStream(
+	context.Context, *grpc.StreamDesc, string, ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	return nil, errors.New("streams are not carried over HTTP+JSON: use the gRPC binding")
 }
 
@@ -76,13 +80,16 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	decoding := call.Begin("decode", lab.SegmentEncoding)
 	defer decoding.End()
 	if err := json.Unmarshal(body, out); err != nil {
-		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: c.address + " answered what is not the expected message"}, err)
+		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal,
+			Detail: c.address + " answered what is not the expected message"}, err)
 	}
 	return nil
 }
 
 // request encodes a call.
-func (c *Client) request(ctx context.Context, call *spans.Part, method string, in any) (*http.Request, error) {
+func (c *Client) request(
+	ctx context.Context, call *spans.Part, method string, in any,
+) (*http.Request, error) {
 	encoding := call.Begin("encode", lab.SegmentEncoding)
 	body, err := json.Marshal(in)
 	encoding.End()
@@ -91,7 +98,9 @@ func (c *Client) request(ctx context.Context, call *spans.Part, method string, i
 	}
 	if call != nil {
 		waiting := call.Begin("wait for a connection", lab.SegmentQueueing)
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { waiting.End() }})
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+			waiting.End()
+		}})
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+method, bytes.NewReader(body))
 	if err != nil {

@@ -22,8 +22,12 @@ func TestContract(t *testing.T) {
 
 // TestTheLeanOneSpeaksTheSame holds each end against the other end of httpjson.
 func TestTheLeanOneSpeaksTheSame(t *testing.T) {
-	t.Run("its client", func(t *testing.T) { bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: leanClient}) })
-	t.Run("its server", func(t *testing.T) { bindingtest.Run(t, bindingtest.Binding{Serve: leanServe, Client: client}) })
+	t.Run("its client", func(t *testing.T) {
+		bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: leanClient})
+	})
+	t.Run("its server", func(t *testing.T) {
+		bindingtest.Run(t, bindingtest.Binding{Serve: leanServe, Client: client})
+	})
 }
 
 const connections = 64
@@ -36,11 +40,17 @@ func leanClient(t *testing.T, address string, faults rpc.Faults) grpc.ClientConn
 	return bindingtest.Closed(t, httpjson.NewClient(address, connections, faults), nil)
 }
 
-func serve(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults, options ...rpc.Option) func(context.Context) error {
+func serve(
+	t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
+	options ...rpc.Option,
+) func(context.Context) error {
 	return bindingtest.Begin(t, NewServer(bindingtest.MaxBody, faults, options...), listener, register)
 }
 
-func leanServe(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults, options ...rpc.Option) func(context.Context) error {
+func leanServe(
+	t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
+	options ...rpc.Option,
+) func(context.Context) error {
 	lean, err := httpjson.NewServer(bindingtest.MaxBody, faults, options...)
 	if err != nil {
 		t.Fatal(err)
@@ -55,13 +65,16 @@ func TestLimits(t *testing.T) {
 		sent string
 		want string // what the answer begins with; empty: the connection just ends
 	}{
-		"not HTTP":               {"\x16\x03\x01 hello\r\n\r\n", "HTTP/1.1 400 "},
-		"another method":         {"GET /a.B/C HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 400 "},
-		"endless head":           {"POST /a.B/C HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 20_000), "HTTP/1.1 431 "},
-		"a head that stops":      {"POST /a.B/C HTTP/1.1\r\nHos", "HTTP/1.1 400 "},
-		"nothing at all":         {"", ""},
-		"a body that stops":      {"POST /t/Read HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{", "HTTP/1.1 400 "},
-		"a body that is too big": {"POST /t/Read HTTP/1.1\r\nHost: x\r\nContent-Length: 999999\r\n\r\n" + strings.Repeat("x", bindingtest.MaxBody+1), "HTTP/1.1 400 "},
+		"not HTTP":       {"\x16\x03\x01 hello\r\n\r\n", "HTTP/1.1 400 "},
+		"another method": {"GET /a.B/C HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 400 "},
+		"endless head": {"POST /a.B/C HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 20_000),
+			"HTTP/1.1 431 "},
+		"a head that stops": {"POST /a.B/C HTTP/1.1\r\nHos", "HTTP/1.1 400 "},
+		"nothing at all":    {"", ""},
+		"a body that stops": {"POST /t/Read HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{",
+			"HTTP/1.1 400 "},
+		"a body that is too big": {"POST /t/Read HTTP/1.1\r\nHost: x\r\nContent-Length: 999999\r\n\r\n" +
+			strings.Repeat("x", bindingtest.MaxBody+1), "HTTP/1.1 400 "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,5 +123,9 @@ var reader = grpc.ServiceDesc{ServiceName: "t", HandlerType: (*any)(nil), Method
 // plain are faults of a system without kinds of its own.
 type plain struct{}
 
-func (plain) Encode(err error) rpc.Fault            { return rpc.Fault{Kind: rpc.Internal, Detail: err.Error()} }
+func (plain) Encode(
+	err error,
+) rpc.Fault {
+	return rpc.Fault{Kind: rpc.Internal, Detail: err.Error()}
+}
 func (plain) Decode(f rpc.Fault, cause error) error { return errors.New(f.Detail) }

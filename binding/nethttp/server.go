@@ -41,11 +41,14 @@ var _ grpc.ServiceRegistrar = (*Server)(nil)
 
 // NewServer makes a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
-	s := &Server{faults: faults, maxBody: int64(maxBody), tracer: rpc.Sum(options).Tracer, routes: http.NewServeMux()}
+	s := &Server{faults: faults, maxBody: int64(maxBody), tracer: rpc.Sum(options).Tracer,
+		routes: http.NewServeMux()}
 	s.routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, rpc.Fault{Kind: rpc.InvalidArgument, Detail: fmt.Sprintf("there is no %s %s here", r.Method, r.URL.Path)})
+		s.fail(w, rpc.Fault{Kind: rpc.InvalidArgument,
+			Detail: fmt.Sprintf("there is no %s %s here", r.Method, r.URL.Path)})
 	})
-	s.http = http.Server{Handler: s.routes, ReadHeaderTimeout: headTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHead}
+	s.http = http.Server{Handler: s.routes, ReadHeaderTimeout: headTimeout, ReadTimeout: readTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHead}
 	return s
 }
 
@@ -53,9 +56,10 @@ func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
 // out.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	for _, m := range desc.Methods {
-		s.routes.HandleFunc("POST /"+desc.ServiceName+"/"+m.MethodName, func(w http.ResponseWriter, r *http.Request) {
-			s.answer(w, r, m, impl)
-		})
+		s.routes.HandleFunc("POST /"+desc.ServiceName+"/"+m.MethodName,
+			func(w http.ResponseWriter, r *http.Request) {
+				s.answer(w, r, m, impl)
+			})
 	}
 }
 
@@ -84,7 +88,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, m grpc.MethodDes
 		ctx, cancel = context.WithTimeout(ctx, left)
 		defer cancel()
 	}
-	ctx, call := spans.Serve(ctx, s.tracer, r.Header.Get(spans.Header), spans.Method(r.URL.Path), lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
+	ctx, call := spans.Serve(ctx, s.tracer, r.Header.Get(spans.Header), spans.Method(r.URL.Path),
+		lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
 	defer call.End()
 	unreadable := error(nil)
 	reply, err := m.Handler(impl, ctx, func(message any) error {

@@ -22,13 +22,15 @@ const All = math.MaxInt32
 // somebody calls Wake, or without reason: callers look at the word again. Other
 // goroutines run meanwhile.
 func Wait(word *atomic.Uint32, value uint32) error {
-	_, _, errno := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(value), 0, 0, 0)
+	_, _, errno := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(value), 0,
+		0, 0)
 	return waited(errno)
 }
 
 // WaitAlone is Wait for a process with one goroutine; see Inbox.SleepAlone.
 func WaitAlone(word *atomic.Uint32, value uint32) error {
-	_, _, errno := unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(value), 0, 0, 0)
+	_, _, errno := unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(value), 0,
+		0, 0)
 	return waited(errno)
 }
 
@@ -43,7 +45,8 @@ func waited(errno unix.Errno) error {
 
 // Wake ends the sleep of up to sleepers processes that wait for the word.
 func Wake(word *atomic.Uint32, sleepers int) error {
-	_, _, errno := unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, uintptr(sleepers), 0, 0, 0)
+	_, _, errno := unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, uintptr(sleepers),
+		0, 0, 0)
 	if errno != 0 {
 		return fmt.Errorf("wake a sleeper on shared memory: %w", errno)
 	}

@@ -67,10 +67,12 @@ func Size(capacity int) int {
 // numbers.
 func Attach(memory []byte, inboxes, capacity int) (Row, error) {
 	if capacity < 1 || capacity > MaxCapacity || inboxes < 1 {
-		return Row{}, fmt.Errorf("%d inboxes of %d messages: choose at least 1 of 1 to %d", inboxes, capacity, MaxCapacity)
+		return Row{}, fmt.Errorf("%d inboxes of %d messages: choose at least 1 of 1 to %d", inboxes, capacity,
+			MaxCapacity)
 	}
 	if need := inboxes * Size(capacity); len(memory) < need {
-		return Row{}, fmt.Errorf("%d inboxes of %d messages need %d bytes, the memory has %d", inboxes, capacity, need, len(memory))
+		return Row{}, fmt.Errorf("%d inboxes of %d messages need %d bytes, the memory has %d", inboxes, capacity,
+			need, len(memory))
 	}
 	start := unsafe.Pointer(unsafe.SliceData(memory))
 	if uintptr(start)%Line != 0 {

@@ -41,7 +41,8 @@ func TestSlotsAndSize(t *testing.T) {
 		{1, 2, 128}, {2, 2, 128}, {3, 4, 128}, {8, 8, 128}, {9, 16, 192}, {11, 16, 192}, {51, 64, 576},
 	} {
 		if slots, size := Slots(test.capacity), Size(test.capacity); slots != test.slots || size != test.size {
-			t.Errorf("capacity %d: %d slots in %d bytes, want %d in %d", test.capacity, slots, size, test.slots, test.size)
+			t.Errorf("capacity %d: %d slots in %d bytes, want %d in %d", test.capacity, slots, size, test.slots,
+				test.size)
 		}
 	}
 }
@@ -59,7 +60,8 @@ func TestAttachRefuses(t *testing.T) {
 		{"no inboxes", newMemory(Size(4)), 0, 4, "choose at least 1 of 1"},
 		{"too many", newMemory(Size(4)), 1, MaxCapacity + 1, "choose at least 1 of 1"},
 	} {
-		if _, err := Attach(test.memory, test.inboxes, test.capacity); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := Attach(test.memory, test.inboxes, test.capacity); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want an error with %q", test.name, err, test.want)
 		}
 	}

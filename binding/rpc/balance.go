@@ -34,7 +34,9 @@ func (b *Balanced) Invoke(ctx context.Context, method string, in, out any, optio
 }
 
 // NewStream implements grpc.ClientConnInterface.
-func (b *Balanced) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, options ...grpc.CallOption) (grpc.ClientStream, error) {
+func (b *Balanced) NewStream(
+	ctx context.Context, desc *grpc.StreamDesc, method string, options ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	return b.turn().NewStream(ctx, desc, method, options...)
 }
 
@@ -101,7 +103,9 @@ func (s *spread) Invoke(ctx context.Context, method string, in, out any, options
 }
 
 // NewStream implements grpc.ClientConnInterface.
-func (s *spread) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, options ...grpc.CallOption) (grpc.ClientStream, error) {
+func (s *spread) NewStream(
+	ctx context.Context, desc *grpc.StreamDesc, method string, options ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	return s.turn().NewStream(ctx, desc, method, options...)
 }
 

@@ -25,7 +25,9 @@ func (c counting) Invoke(ctx context.Context, method string, in, out any, option
 }
 
 // NewStream implements grpc.ClientConnInterface.
-func (c counting) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, options ...grpc.CallOption) (grpc.ClientStream, error) {
+func (c counting) NewStream(
+	ctx context.Context, desc *grpc.StreamDesc, method string, options ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	c.calls.Add(1)
 	return c.ClientConnInterface.NewStream(ctx, desc, method, options...)
 }

@@ -70,7 +70,8 @@ func TestALostCallSaysWhy(t *testing.T) {
 		want string
 	}{
 		{t.Context(), Unavailable}, {late, DeadlineExceeded}, {givenUp, Cancelled},
-		{slowTimer{t.Context(), time.Now()}, DeadlineExceeded}, {slowTimer{t.Context(), time.Now().Add(time.Hour)}, Unavailable},
+		{slowTimer{t.Context(), time.Now()}, DeadlineExceeded},
+		{slowTimer{t.Context(), time.Now().Add(time.Hour)}, Unavailable},
 		{slowTimer{givenUp, time.Now()}, Cancelled},
 	} {
 		if got := Lost(c.ctx, "them"); got.Kind != c.want || got.Detail == "" {

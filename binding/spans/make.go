@@ -95,7 +95,10 @@ func Enter(ctx context.Context, provider trace.TracerProvider, name string) (con
 // Serve goes on with an operation that another process has traced. A header that
 // says otherwise, or says nothing, begins nothing. began is when this process has
 // got it; zero is now.
-func Serve(ctx context.Context, provider trace.TracerProvider, header, name string, kind lab.SegmentKind, role trace.SpanKind, began time.Time) (context.Context, *Part) {
+func Serve(
+	ctx context.Context, provider trace.TracerProvider, header, name string, kind lab.SegmentKind,
+	role trace.SpanKind, began time.Time,
+) (context.Context, *Part) {
 	if header == "" || provider == nil {
 		return ctx, nil
 	}
@@ -110,12 +113,16 @@ func Serve(ctx context.Context, provider trace.TracerProvider, header, name stri
 	if !began.IsZero() {
 		options = append(options, trace.WithTimestamp(began))
 	}
-	inside, span := provider.Tracer(scope).Start(trace.ContextWithRemoteSpanContext(ctx, caller), name, options...)
+	inside, span := provider.Tracer(scope).Start(trace.ContextWithRemoteSpanContext(ctx, caller), name,
+		options...)
 	return inside, &Part{span, inside}
 }
 
 // serveSeveral goes on with the operations that share a call.
-func serveSeveral(ctx context.Context, provider trace.TracerProvider, headers, name string, kind lab.SegmentKind, role trace.SpanKind, began time.Time) (context.Context, *Part) {
+func serveSeveral(
+	ctx context.Context, provider trace.TracerProvider, headers, name string, kind lab.SegmentKind,
+	role trace.SpanKind, began time.Time,
+) (context.Context, *Part) {
 	var batch Batch
 	for header := range strings.SplitSeq(headers, separator) {
 		_, part := Serve(ctx, provider, header, name, kind, role, began)
@@ -155,7 +162,8 @@ func Over(ctx context.Context, name string, kind lab.SegmentKind, began time.Tim
 	if !around.IsRecording() {
 		return
 	}
-	_, span := around.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithTimestamp(began), trace.WithAttributes(segment(kind)))
+	_, span := around.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithTimestamp(began),
+		trace.WithAttributes(segment(kind)))
 	span.End()
 }
 
@@ -178,7 +186,8 @@ func Traceparent(ctx context.Context, key string) string {
 		return ""
 	}
 	carrier := propagation.MapCarrier{}
-	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(context.Background(), span.SpanContext()), carrier)
+	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(context.Background(), span.SpanContext()),
+		carrier)
 	return carrier[Header]
 }
 

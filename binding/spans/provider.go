@@ -84,7 +84,9 @@ type tracer struct {
 
 // Start implements trace.Tracer. An operation that is not sampled gets its context
 // back as it is, and a span that does nothing.
-func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+func (t *tracer) Start(
+	ctx context.Context, name string, options ...trace.SpanStartOption,
+) (context.Context, trace.Span) {
 	parent := trace.SpanContextFromContext(ctx)
 	id := parent.TraceID()
 	sampled := parent.IsSampled()
@@ -99,8 +101,10 @@ func (t *tracer) Start(ctx context.Context, name string, options ...trace.SpanSt
 	if s.began.IsZero() {
 		s.began = time.Now()
 	}
-	s.context = trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: newSpanID(), TraceFlags: trace.FlagsSampled})
-	s.kept = kept{trace: id, id: s.context.SpanID(), parent: parent.SpanID(), role: trace.ValidateSpanKind(config.SpanKind()), name: name}
+	s.context = trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: newSpanID(),
+		TraceFlags: trace.FlagsSampled})
+	s.kept = kept{trace: id, id: s.context.SpanID(), parent: parent.SpanID(),
+		role: trace.ValidateSpanKind(config.SpanKind()), name: name}
 	s.SetAttributes(config.Attributes()...)
 	return trace.ContextWithSpan(ctx, s), s
 }

@@ -109,7 +109,9 @@ type tracers struct {
 }
 
 // Start implements trace.Tracer.
-func (t tracers) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+func (t tracers) Start(
+	ctx context.Context, name string, options ...trace.SpanStartOption,
+) (context.Context, trace.Span) {
 	begun := several{all: make([]member, len(t.of.all))}
 	for i, m := range t.of.all {
 		_, span := m.span.TracerProvider().Tracer(scope).Start(trace.ContextWithSpan(ctx, m.span), name, options...)

@@ -67,7 +67,8 @@ func (s *span) SetAttributes(attributes ...attribute.KeyValue) {
 			s.kept.segment = lab.SegmentKind(a.Value.AsString())
 			continue
 		}
-		s.kept.extra = append(slices.DeleteFunc(s.kept.extra, func(known attribute.KeyValue) bool { return known.Key == a.Key }), a)
+		s.kept.extra = append(slices.DeleteFunc(s.kept.extra,
+			func(known attribute.KeyValue) bool { return known.Key == a.Key }), a)
 	}
 }
 

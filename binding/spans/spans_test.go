@@ -50,7 +50,8 @@ func TestACallIsOneTrace(t *testing.T) {
 		t.Fatalf("traceparent %q", header)
 	}
 	received := time.Now().Add(-time.Second)
-	_, served := spans.Serve(t.Context(), there, header, "serve", lab.SegmentBusiness, trace.SpanKindServer, received)
+	_, served := spans.Serve(t.Context(), there, header, "serve", lab.SegmentBusiness, trace.SpanKindServer,
+		received)
 	served.End()
 	call.End()
 	spans.Over(ctx, "over", lab.SegmentDatabase, received)
@@ -70,10 +71,12 @@ func TestACallIsOneTrace(t *testing.T) {
 		"serve":  {serve, way.ID, lab.SegmentBusiness, trace.SpanKindServer},
 		"over":   {got["over"], root.ID, lab.SegmentDatabase, trace.SpanKindInternal},
 	} {
-		if c.r.Trace != root.Trace || !c.r.ID.IsValid() || c.r.Parent != c.of || c.r.Kind != c.kind || c.r.Role != c.role || c.r.Unit != "unit" {
+		if c.r.Trace != root.Trace || !c.r.ID.IsValid() || c.r.Parent != c.of || c.r.Kind != c.kind ||
+			c.r.Role != c.role || c.r.Unit != "unit" {
 			t.Errorf("%s: %+v", name, c.r)
 		}
-		if c.r.End < c.r.Start || name != "serve" && name != "over" && (c.r.Start < root.Start || c.r.End > root.End) {
+		if c.r.End < c.r.Start || name != "serve" && name != "over" &&
+			(c.r.Start < root.Start || c.r.End > root.End) {
 			t.Errorf("%s is from %d to %d, the entry from %d to %d", name, c.r.Start, c.r.End, root.Start, root.End)
 		}
 	}
@@ -94,7 +97,8 @@ func TestWhatIsNotTracedCostsNothing(t *testing.T) {
 		inside, call := spans.Call(inside, "/a.b.C/D")
 		part := call.Begin("encode", lab.SegmentEncoding)
 		part.End()
-		_, served := spans.Serve(inside, p, call.Traceparent(), "serve", lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
+		_, served := spans.Serve(inside, p, call.Traceparent(), "serve", lab.SegmentBusiness, trace.SpanKindServer,
+			time.Time{})
 		spans.Over(inside, "over", lab.SegmentDatabase, time.Time{})
 		var batch spans.Batch
 		batch.Add("key", served)
@@ -115,16 +119,20 @@ func TestWhatIsNotTracedCostsNothing(t *testing.T) {
 // TestOnlyWhatTheCallerTracesIsServed has headers that begin nothing.
 func TestOnlyWhatTheCallerTracesIsServed(t *testing.T) {
 	p := spans.NewProvider(1)
-	for _, header := range []string{"", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", "00-0-0-01", "what?", "what?,00-0-0-01"} {
-		if ctx, part := spans.Serve(t.Context(), p, header, "serve", lab.SegmentBusiness, trace.SpanKindServer, time.Time{}); part != nil || ctx != t.Context() {
+	for _, header := range []string{"", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", "00-0-0-01",
+		"what?", "what?,00-0-0-01"} {
+		if ctx, part := spans.Serve(t.Context(), p, header, "serve", lab.SegmentBusiness, trace.SpanKindServer,
+			time.Time{}); part != nil || ctx != t.Context() {
 			t.Errorf("header %q begins a span", header)
 		}
 	}
 	const sampled = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	if _, part := spans.Serve(t.Context(), nil, sampled, "serve", lab.SegmentBusiness, trace.SpanKindServer, time.Time{}); part != nil {
+	if _, part := spans.Serve(t.Context(), nil, sampled, "serve", lab.SegmentBusiness, trace.SpanKindServer,
+		time.Time{}); part != nil {
 		t.Error("a server without a provider makes spans")
 	}
-	if _, part := spans.Serve(t.Context(), p, sampled, "serve", lab.SegmentBusiness, trace.SpanKindServer, time.Time{}); part.Traceparent()[:35] != sampled[:35] {
+	if _, part := spans.Serve(t.Context(), p, sampled, "serve", lab.SegmentBusiness, trace.SpanKindServer,
+		time.Time{}); part.Traceparent()[:35] != sampled[:35] {
 		t.Errorf("goes on as %s", part.Traceparent())
 	}
 }
@@ -160,7 +168,8 @@ func TestABatchWorksForEachOfItsMessages(t *testing.T) {
 	spans.Over(ctx, "COMMIT", lab.SegmentDatabase, time.Now())
 	inside, call := spans.Call(ctx, "/a.b.C/D")
 	spans.Over(inside, "within", lab.SegmentDatabase, time.Now())
-	there, served := spans.Serve(t.Context(), p, call.Traceparent(), "serve D", lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
+	there, served := spans.Serve(t.Context(), p, call.Traceparent(), "serve D", lab.SegmentBusiness,
+		trace.SpanKindServer, time.Time{})
 	spans.Over(there, "SELECT", lab.SegmentDatabase, time.Now())
 	served.End()
 	call.End()
@@ -247,7 +256,8 @@ func TestAUnitThatWasKilled(t *testing.T) {
 			t.Errorf("%s: %d spans (%v), want %d", what, len(all), err, c.want)
 		}
 	}
-	if err := os.WriteFile(name, []byte(strings.Replace(string(text), `"traceId":"`, `"traceId":"x`, 1)), 0o600); err != nil {
+	if err := os.WriteFile(name, []byte(strings.Replace(string(text), `"traceId":"`, `"traceId":"x`, 1)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := spans.Read(dir); err == nil || !strings.Contains(err.Error(), "line 1") {
@@ -264,7 +274,8 @@ func FuzzTraceparent(f *testing.F) {
 	f.Add("")
 	p := spans.NewProvider(0)
 	f.Fuzz(func(t *testing.T, header string) {
-		_, part := spans.Serve(t.Context(), p, header, "serve", lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
+		_, part := spans.Serve(t.Context(), p, header, "serve", lab.SegmentBusiness, trace.SpanKindServer,
+			time.Time{})
 		caller := spans.Remote(header)
 		if (part != nil) != caller.IsSampled() {
 			t.Fatalf("served is %v, the header says sampled is %v", part != nil, caller.IsSampled())

@@ -21,8 +21,10 @@ type againstFlags struct {
 }
 
 func (f *againstFlags) register(command *cobra.Command) {
-	command.Flags().StringArrayVar(&f.gates, "fail-if", nil, "of two runs: exit with code 7 where a change is beyond `METRIC>RATIOx`; repeatable")
-	command.Flags().BoolVar(&f.mustKnow, "require-verdict", false, "of two runs: exit with code 6 where a gate stays open")
+	command.Flags().StringArrayVar(&f.gates, "fail-if", nil,
+		"of two runs: exit with code 7 where a change is beyond `METRIC>RATIOx`; repeatable")
+	command.Flags().BoolVar(&f.mustKnow, "require-verdict", false,
+		"of two runs: exit with code 6 where a gate stays open")
 }
 
 // reportAgainst holds a run against an earlier one.
@@ -60,7 +62,8 @@ func (a app) reportAgainst(before, after string, flags documentFlags, held again
 	default:
 		err = writeFile(flags.json, func(w io.Writer) error { return report.AgainstJSON(w, changes) })
 	}
-	err = errors.Join(err, report.AgainstTerminal(plain.Raw(shown), changes, report.Options{Colour: useColour(shown), Full: flags.full}))
+	err = errors.Join(err, report.AgainstTerminal(plain.Raw(shown), changes,
+		report.Options{Colour: useColour(shown), Full: flags.full}))
 	if err != nil {
 		return err
 	}
@@ -82,7 +85,8 @@ func gatesVerdict(gates []lab.GateVerdict, mustKnow bool) error {
 	case len(failed) > 0:
 		return withCode(exitGate, "the later run is beyond %s", strings.Join(failed, ", "))
 	case len(open) > 0 && mustKnow:
-		return withCode(exitUndecided, "whether the later run is beyond %s is open: play more blocks", strings.Join(open, ", "))
+		return withCode(exitUndecided, "whether the later run is beyond %s is open: play more blocks",
+			strings.Join(open, ", "))
 	}
 	return nil
 }

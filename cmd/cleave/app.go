@@ -81,7 +81,8 @@ func systemOf(plan lab.Plan, secrets *secret.Vault) (lab.System, error) {
 		system = external.System{Generator: c.generator, Load: c.load, Secrets: secrets}
 	}
 	if plan.Study.Load == nil && len(system.Describe().Metrics) > 0 {
-		return nil, withCode(exitBadPlan, "the plan of %s has no load: give the study the key \"load\"", plan.Study.Name)
+		return nil, withCode(exitBadPlan, "the plan of %s has no load: give the study the key \"load\"",
+			plan.Study.Name)
 	}
 	return system, nil
 }
@@ -120,7 +121,8 @@ func askedFor[T lab.System](name, what string) (T, error) {
 	if len(names) != 1 {
 		there = "there are"
 	}
-	return system, withCode(exitBadPlan, "there is no system %q to be %s; %s: %s", name, what, there, strings.Join(names, ", "))
+	return system, withCode(exitBadPlan, "there is no system %q to be %s; %s: %s", name, what, there,
+		strings.Join(names, ", "))
 }
 
 func systemInfos() map[string]lab.SystemInfo {
@@ -139,9 +141,11 @@ func programs() (own, units string, err error) {
 		return "", "", fmt.Errorf("find the program cleave itself: %w", err)
 	}
 	units = filepath.Join(filepath.Dir(own), "unit")
-	for _, part := range []struct{ name, path string }{{"the unit programs are", units}, {"host-agent, which keeps units, is", hostAgent(own)}} {
+	for _, part := range []struct{ name, path string }{{"the unit programs are", units},
+		{"host-agent, which keeps units, is", hostAgent(own)}} {
 		if _, err := os.Stat(part.path); err != nil {
-			return "", "", withCode(exitMissingPart, "%s not beside cleave (%s): build all with: make build", part.name, part.path)
+			return "", "", withCode(exitMissingPart, "%s not beside cleave (%s): build all with: make build",
+				part.name, part.path)
 		}
 	}
 	return own, units, nil
@@ -162,15 +166,17 @@ func deployers(own, units, label string) (map[string]lab.Deployer, error) {
 		return nil, err
 	}
 	keeps := hostAgent(own)
-	processes := process.New(units, []string{keeps, agent.JanitorCommand}, []string{keeps, agent.KeeperCommand}, label)
+	processes := process.New(units, []string{keeps, agent.JanitorCommand}, []string{keeps, agent.KeeperCommand},
+		label)
 	services, err := swarmDeployer(processes, units, label)
 	return map[string]lab.Deployer{
 		lab.Process: processes, "compose": compose.New(processes, label),
 		lab.DockerHost:   docker.New(docker.Host, processes, units, label),
 		lab.DockerBridge: docker.New(docker.Bridge, processes, units, label),
-		lab.Kubernetes:   kubernetes.New(processes, units, filepath.Join(leftovers.Root(), label, "kubernetes"), label, users),
-		lab.Swarm:        services,
-		lab.SSH:          ssh.New(processes, units, keeps, label, hosts, meter.New()),
+		lab.Kubernetes: kubernetes.New(processes, units, filepath.Join(leftovers.Root(), label, "kubernetes"),
+			label, users),
+		lab.Swarm: services,
+		lab.SSH:   ssh.New(processes, units, keeps, label, hosts, meter.New()),
 	}, err
 }
 

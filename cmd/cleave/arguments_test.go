@@ -172,7 +172,8 @@ func TestArgumentsThatNoCommandTakes(t *testing.T) {
 				args = append(args, strings.ReplaceAll(word, "''", ""))
 			}
 			code, said := ends(t, dir, args...)
-			if phrase = strings.TrimSpace(phrase); code != exitBadPlan || !strings.Contains(said, phrase) || strings.Contains(said, "goroutine ") {
+			if phrase = strings.TrimSpace(phrase); code != exitBadPlan || !strings.Contains(said, phrase) ||
+				strings.Contains(said, "goroutine ") {
 				t.Errorf("exit code %d, want %d, and a word of %q:\n%s", code, exitBadPlan, phrase, said)
 			}
 		})
@@ -190,7 +191,8 @@ func ends(t *testing.T, dir string, args ...string) (code int, said string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, "prlimit", append([]string{"--as=8589934592", filepath.Join(binaries, "cleave")}, args...)...)
+	command := exec.CommandContext(ctx, "prlimit",
+		append([]string{"--as=8589934592", filepath.Join(binaries, "cleave")}, args...)...)
 	command.Dir = dir
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
@@ -206,19 +208,23 @@ func ends(t *testing.T, dir string, args ...string) (code int, said string) {
 func hostileFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	const study = "schema: cleave-study/1\nname: own\ntitle: A test\nsystem: big\nbaseline: a\nvariants:\n  a: {architecture: threads}\n  b: {architecture: http}\n"
-	const shop = "schema: cleave-study/1\nname: own\ntitle: A test\nsystem: shop\nbaseline: a\nvariants:\n  a: {architecture: monolith}\n"
+	const study = "schema: cleave-study/1\nname: own\ntitle: A test\nsystem: big\nbaseline: a\nvariants:\n  " +
+		"a: {architecture: threads}\n  b: {architecture: http}\n"
+	const shop = "schema: cleave-study/1\nname: own\ntitle: A test\nsystem: shop\nbaseline: a\nvariants:\n  " +
+		"a: {architecture: monolith}\n"
 	var levels []string
 	for n := range 60 {
 		levels = append(levels, strconv.Itoa(n+1))
 	}
 	for name, text := range map[string]string{
-		"own.yaml":           study + "points:\n  p: {neighbourhoods: 1, workers: 2, pings: 1}\n",
-		"huge.yaml":          study + "design: {blocks: 1000}\nfactors:\n  neighbourhoods: [" + strings.Join(levels, ", ") + "]\n  workers: [2]\n  pings: [1]\n",
-		"objective.yaml":     shop + "points: {p: {orders: 5}}\nload: {objective: nonsense}\n",
-		"pointless.yaml":     shop + "points: {p: {rate: 0}}\nload: {duration: 1s}\n",
-		"large.yaml":         study + "#" + strings.Repeat("x", 262145-len(study)-1),
-		"piped.yaml":         "schema: cleave-scenario/1\nname: x\ntarget: http://127.0.0.1:1\ndata: {d: {csv: pipe}}\nflows: [{name: y, steps: [{request: GET /}]}]\n",
+		"own.yaml": study + "points:\n  p: {neighbourhoods: 1, workers: 2, pings: 1}\n",
+		"huge.yaml": study + "design: {blocks: 1000}\nfactors:\n  neighbourhoods: [" +
+			strings.Join(levels, ", ") + "]\n  workers: [2]\n  pings: [1]\n",
+		"objective.yaml": shop + "points: {p: {orders: 5}}\nload: {objective: nonsense}\n",
+		"pointless.yaml": shop + "points: {p: {rate: 0}}\nload: {duration: 1s}\n",
+		"large.yaml":     study + "#" + strings.Repeat("x", 262145-len(study)-1),
+		"piped.yaml": "schema: cleave-scenario/1\nname: x\ntarget: http://127.0.0.1:1\ndata: {d: {csv: " +
+			"pipe}}\nflows: [{name: y, steps: [{request: GET /}]}]\n",
 		"piped-compose.yaml": "schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1\ncompose: pipe\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -227,7 +233,8 @@ func hostileFolder(t *testing.T) string {
 	}
 	if err := errors.Join(
 		syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600), os.Mkdir(filepath.Join(dir, "folder"), 0o700),
-		os.Mkdir(filepath.Join(dir, "broken-run"), 0o700), syscall.Mkfifo(filepath.Join(dir, "broken-run", "plan.json"), 0o600),
+		os.Mkdir(filepath.Join(dir, "broken-run"), 0o700),
+		syscall.Mkfifo(filepath.Join(dir, "broken-run", "plan.json"), 0o600),
 	); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,8 @@ const backingFlag = "backing"
 // registerBackings makes the flag that puts every variant on other backing services.
 func registerBackings(command *cobra.Command, into *[]string) {
 	command.Flags().StringSliceVar(into, backingFlag, nil,
-		"backing services instead of the embedded ones: mariadb or\npostgres, rabbitmq, mongo, cassandra (systems: "+
+		"backing services instead of the embedded ones: mariadb or\npostgres, rabbitmq, "+
+			"mongo, cassandra (systems: "+
 			strings.Join(systemsThat[lab.Backed](), ", ")+")")
 }
 

@@ -77,13 +77,15 @@ Exit codes: 0 answered, 1 failed, 2 bad arguments, 3 a backing service is not he
 func (f *bottleneckFlags) register(command *cobra.Command) {
 	flags := command.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.architecture, "architecture", "", "`architecture` to scale, with knobs behind it (default: the system's first with several such units)")
+	flags.StringVar(&f.architecture, "architecture", "",
+		"`architecture` to scale, with knobs behind it (default: the system's first with several such units)")
 	flags.StringSliceVar(&f.units, "units", nil, "double only these `units` (default: all that can be)")
 	flags.IntVar(&f.replicas, "replicas", 2, "how often the unit runs whose turn it is")
 	flags.Float64Var(&f.cpu, "cpu", 0.2, "`processors` that each unit may use at most; 0: no limit")
 	registerBackings(command, &f.backings)
 	registerDeploy(command, &f.deploy)
-	flags.IntVarP(&f.users, "users", "u", 32, "`number` of users, each of whom waits for an answer before asking again")
+	flags.IntVarP(&f.users, "users", "u", 32,
+		"`number` of users, each of whom waits for an answer before asking again")
 	flags.StringToStringVar(&f.levels, "level", nil, "`NAME=VALUE` of a parameter of the system (cleave list)")
 	flags.DurationVarP(&f.duration, "duration", "d", 5*time.Second, "length of the measured load of a trial")
 	registerWarmUp(flags, &f.warmUp)
@@ -116,7 +118,8 @@ func (f *bottleneckFlags) plan(name string, given func(flag string) bool) (lab.P
 		Schema: lab.StudySchema, Name: bottleneckName, System: info.Name, Baseline: "base",
 		Question: "Which unit holds the system back?", Points: []lab.Point{point}, Design: f.design(given("seed")),
 		Metrics: throughputFirst(info.Metrics),
-		Load:    &lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.least.Seconds(), WarmUpLimit: f.warmUp.limit.Seconds()},
+		Load: &lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.least.Seconds(),
+			WarmUpLimit: f.warmUp.limit.Seconds()},
 	}
 	if f.noGates {
 		study.WithoutGates(&s)
@@ -148,7 +151,8 @@ func throughputFirst(metrics []lab.Metric) []lab.Metric {
 		}
 		return 1
 	}
-	return slices.SortedStableFunc(slices.Values(metrics), func(a, b lab.Metric) int { return rank(a) - rank(b) })
+	return slices.SortedStableFunc(slices.Values(metrics),
+		func(a, b lab.Metric) int { return rank(a) - rank(b) })
 }
 
 // mistakes are those of single flags.
@@ -158,7 +162,8 @@ func (f *bottleneckFlags) mistakes() error {
 		mistakes = append(mistakes, fmt.Errorf("--replicas is %d, expected 2 to %d", f.replicas, lab.MaxReplicas))
 	}
 	if f.cpu < 0 || f.cpu > 1000 {
-		mistakes = append(mistakes, fmt.Errorf("--cpu is %g, expected processors such as 0.2, or 0 for no limit", f.cpu))
+		mistakes = append(mistakes, fmt.Errorf("--cpu is %g, expected processors such as 0.2, or 0 for no limit",
+			f.cpu))
 	}
 	return errors.Join(append(mistakes, f.checkDesign(f.margin, f.duration, f.warmUp))...)
 }
@@ -167,12 +172,14 @@ func (f *bottleneckFlags) mistakes() error {
 func (f *bottleneckFlags) point(info lab.SystemInfo) (lab.Point, error) {
 	users, known := info.Parameter(lab.FactorUsers)
 	if !known {
-		return lab.Point{}, fmt.Errorf("%s is not loaded by users: only systems under load have a bottleneck to be found so", info.Name)
+		return lab.Point{}, fmt.Errorf("%s is not loaded by users: only systems under load have a bottleneck to "+
+			"be found so", info.Name)
 	}
 	if f.users < 1 || float64(f.users) > users.Max {
 		return lab.Point{}, fmt.Errorf("--users is %d, expected a number from 1 to %g", f.users, users.Max)
 	}
-	p := lab.Point{Name: fmt.Sprintf("users-%d", f.users), Levels: map[string]float64{lab.FactorUsers: float64(f.users)}}
+	p := lab.Point{Name: fmt.Sprintf("users-%d", f.users),
+		Levels: map[string]float64{lab.FactorUsers: float64(f.users)}}
 	return p, setLevels(p, info, f.levels)
 }
 
@@ -185,7 +192,8 @@ func setLevels(p lab.Point, info lab.SystemInfo, levels map[string]string) error
 		}
 		value, err := strconv.ParseFloat(levels[name], 64)
 		if err != nil || !(value >= parameter.Min && value <= parameter.Max) {
-			return fmt.Errorf("--level: %s is %q, expected a number from %g to %g", name, levels[name], parameter.Min, parameter.Max)
+			return fmt.Errorf("--level: %s is %q, expected a number from %g to %g", name, levels[name], parameter.Min,
+				parameter.Max)
 		}
 		p.Levels[name] = value
 	}
@@ -204,7 +212,9 @@ func (f *bottleneckFlags) design(seedGiven bool) lab.Design {
 
 // base is the variant that is scaled, with the units that are to be. Where no architecture
 // was asked for, it is the first with several units that can be replicated.
-func (f *bottleneckFlags) base(s lab.Study, info lab.SystemInfo, onBackings standing) (lab.Variant, []string, error) {
+func (f *bottleneckFlags) base(
+	s lab.Study, info lab.SystemInfo, onBackings standing,
+) (lab.Variant, []string, error) {
 	asked := []string{f.architecture}
 	if f.architecture == "" {
 		asked = nil
@@ -232,12 +242,14 @@ func (f *bottleneckFlags) base(s lab.Study, info lab.SystemInfo, onBackings stan
 		case f.architecture == "" && len(units) < 2:
 			continue
 		case len(units) == 0:
-			return base, nil, fmt.Errorf("no unit of %s %s can be replicated: each keeps what others of its kind would not have", info.Name, text)
+			return base, nil, fmt.Errorf("no unit of %s %s can be replicated: each keeps what others of its kind "+
+				"would not have", info.Name, text)
 		}
 		units, err = f.chosen(units)
 		return base, units, err
 	}
-	return lab.Variant{}, nil, fmt.Errorf("no architecture of %s has several units that can be replicated", info.Name)
+	return lab.Variant{}, nil, fmt.Errorf("no architecture of %s has several units that can be replicated",
+		info.Name)
 }
 
 // scalable are the units of a variant that can be replicated.
@@ -260,7 +272,8 @@ func scalable(s lab.Study, base lab.Variant) ([]string, error) {
 func (f *bottleneckFlags) chosen(all []string) ([]string, error) {
 	for _, unit := range f.units {
 		if !slices.Contains(all, unit) {
-			return nil, fmt.Errorf("--units: there is no unit %q that can be replicated: use %s", unit, strings.Join(all, ", "))
+			return nil, fmt.Errorf("--units: there is no unit %q that can be replicated: use %s", unit,
+				strings.Join(all, ", "))
 		}
 	}
 	if len(f.units) > 0 {

@@ -19,9 +19,11 @@ import (
 // lines: only what people have written into one.
 func canaries() map[string]bool {
 	return map[string]bool{
-		"canary-env-literal": false, "canary-env-file": false, "canary-env-reference": false, "canary-url-password": false,
-		"canary-scenario-header": false, "canary-step-cookie": false, "canary-json-member": false, "canary-header-reference": false,
-		"canary-argument-pair": true, "canary-argument-assigned": true, "canary-typed-header": true,
+		"canary-env-literal": false, "canary-env-file": false, "canary-env-reference": false,
+		"canary-url-password":    false,
+		"canary-scenario-header": false, "canary-step-cookie": false, "canary-json-member": false,
+		"canary-header-reference": false,
+		"canary-argument-pair":    true, "canary-argument-assigned": true, "canary-typed-header": true,
 	}
 }
 
@@ -56,7 +58,8 @@ func expectNoCanary(t *testing.T, where string, text []byte, commandLine bool) {
 		if commandLine && mayBeTyped {
 			continue
 		}
-		if bytes.Contains(text, []byte(canary)) || bytes.Contains(text, []byte(base64.StdEncoding.EncodeToString([]byte(canary)))) {
+		if bytes.Contains(text, []byte(canary)) || bytes.Contains(text,
+			[]byte(base64.StdEncoding.EncodeToString([]byte(canary)))) {
 			t.Errorf("%s holds %s:\n%.2000s", where, canary, text)
 		}
 	}
@@ -119,10 +122,13 @@ func TestNoSecretIsPublished(t *testing.T) {
 		}
 	}
 	poor := append(os.Environ(), "PATH="+servers+string(os.PathListSeparator)+os.Getenv("PATH"))
-	rich := append(slices.Clone(poor), "CANARY_REFERENCE=canary-env-reference", "CANARY_HEADER=canary-header-reference")
-	_, story := watched(t, dir, rich, "compare", "a.yaml", "b.yaml", "--scenario", "scenario.yaml", "--rate", "20", "--blocks", "1",
+	rich := append(slices.Clone(poor), "CANARY_REFERENCE=canary-env-reference",
+		"CANARY_HEADER=canary-header-reference")
+	_, story := watched(t, dir, rich, "compare", "a.yaml", "b.yaml", "--scenario", "scenario.yaml", "--rate",
+		"20", "--blocks", "1",
 		"-d", "3s", "--warm-up", "0s", "--no-gates", "--cores", "none", "--json", "out.json", "--full")
-	for _, want := range []string{"warning: system a: the value of API_TOKEN", "CLEAVE_MASKED_API_TOKEN", "the value of Authorization", "the value of password", "exit status 3", "told: ***"} {
+	for _, want := range []string{"warning: system a: the value of API_TOKEN", "CLEAVE_MASKED_API_TOKEN",
+		"the value of Authorization", "the value of password", "exit status 3", "told: ***"} {
 		if !strings.Contains(story, want) {
 			t.Errorf("the story does not say %q:\n%s", want, story)
 		}
@@ -134,14 +140,18 @@ func TestNoSecretIsPublished(t *testing.T) {
 
 	latest := filepath.Join(dir, "results", "compare", "latest")
 	code, story := watched(t, dir, poor, "run", latest)
-	for _, want := range []string{"CANARY_REFERENCE is not set", "masked when the plan was made: give it in the environment variable CLEAVE_MASKED_API_TOKEN"} {
+	for _, want := range []string{"CANARY_REFERENCE is not set",
+		"masked when the plan was made: give it in the environment variable CLEAVE_MASKED_API_TOKEN"} {
 		if code != exitBadPlan || !strings.Contains(story, want) {
 			t.Errorf("without the values it ends with %d and does not say %q:\n%s", code, want, story)
 		}
 	}
-	given := append(slices.Clone(rich), "CLEAVE_MASKED_API_TOKEN=canary-env-literal", "CLEAVE_MASKED_DATABASE_PASSWORD=canary-url-password",
-		"CLEAVE_MASKED_TOKEN=canary-argument-pair", "CLEAVE_MASKED_PASSWORD=canary-argument-assigned", "CLEAVE_MASKED_PASSWORD_2=canary-json-member",
-		"CLEAVE_MASKED_AUTHORIZATION=Bearer canary-scenario-header", "CLEAVE_MASKED_COOKIE=session=canary-step-cookie")
+	given := append(slices.Clone(rich), "CLEAVE_MASKED_API_TOKEN=canary-env-literal",
+		"CLEAVE_MASKED_DATABASE_PASSWORD=canary-url-password",
+		"CLEAVE_MASKED_TOKEN=canary-argument-pair", "CLEAVE_MASKED_PASSWORD=canary-argument-assigned",
+		"CLEAVE_MASKED_PASSWORD_2=canary-json-member",
+		"CLEAVE_MASKED_AUTHORIZATION=Bearer canary-scenario-header",
+		"CLEAVE_MASKED_COOKIE=session=canary-step-cookie")
 	_, story = watched(t, dir, given, "run", latest, "--results", "again")
 	if !strings.Contains(story, "told: ***") {
 		t.Errorf("with the values the server was not started:\n%s", story)
@@ -174,8 +184,10 @@ func TestTypedHeadersAreNotPublished(t *testing.T) {
 	dir := t.TempDir()
 	environment := append(os.Environ(), "CANARY_HEADER=canary-header-reference")
 	for name, what := range map[string][]string{
-		"load":    {"load", "http://127.0.0.1:1/", "-r", "5", "-d", "1s", "--json", "load.json", "--lines", "lines.json"},
-		"compare": {"compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "--rate", "5", "-d", "1s", "--blocks", "1", "--warm-up", "0s", "--cores", "none", "--plan"},
+		"load": {"load", "http://127.0.0.1:1/", "-r", "5", "-d", "1s", "--json", "load.json", "--lines",
+			"lines.json"},
+		"compare": {"compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "--rate", "5", "-d", "1s",
+			"--blocks", "1", "--warm-up", "0s", "--cores", "none", "--plan"},
 	} {
 		args := append(what, "-H", "Authorization: Bearer canary-typed-header", "-H", "X-Api-Key: ${CANARY_HEADER}")
 		_, story := watched(t, dir, environment, args...)

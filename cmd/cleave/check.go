@@ -46,8 +46,9 @@ The systems that can be checked: ` + strings.Join(systemsThat[lab.Checkable](), 
 
 Exit codes: 0 every rule holds in every architecture, 1 failed or unknown, 2 bad
 arguments, 3 a backing service is not installed, 5 a rule is broken.`,
-		Example: "  cleave check shop --orders 10000\n  cleave check shop --architecture monolith,sync --backing mariadb\n  cleave check shop --orders 5000 --fault kill:every-unit",
-		Args:    arguments(cobra.ExactArgs(1)),
+		Example: "  cleave check shop --orders 10000\n  cleave check shop --architecture monolith,sync --backing " +
+			"mariadb\n  cleave check shop --orders 5000 --fault kill:every-unit",
+		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(command *cobra.Command, args []string) error {
 			system, err := askedFor[lab.Checkable](args[0], "checked")
 			if err != nil {
@@ -60,8 +61,10 @@ arguments, 3 a backing service is not installed, 5 a rule is broken.`,
 			return a.check(command, plan, system.CheckTable(), &flags)
 		},
 	}
-	command.Flags().StringSliceVar(&flags.architectures, "architecture", []string{"all"}, "architectures to check, or all")
-	command.Flags().IntVar(&flags.operations, "operations", 1000, "operations to push through each; --orders means the same")
+	command.Flags().StringSliceVar(&flags.architectures, "architecture", []string{"all"},
+		"architectures to check, or all")
+	command.Flags().IntVar(&flags.operations, "operations", 1000,
+		"operations to push through each; --orders means the same")
 	command.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "orders" {
 			name = "operations"
@@ -69,10 +72,16 @@ arguments, 3 a backing service is not installed, 5 a rule is broken.`,
 		return pflag.NormalizedName(name)
 	})
 	registerBackings(command, &flags.backings)
-	command.Flags().StringToStringVar(&flags.knobs, "knob", nil, "turn a `knob=value` in each, for example runtime=java; may be repeated")
-	command.Flags().StringArrayVar(&flags.faults, "fault", nil, "do a fault to a part in mid-load, and heal it: KIND:TARGET[@AFTER][+HEAL];\nKIND is kill, restart, pause, cut, slow, fill, update, or drain of a node, TARGET a unit,\ndatabase, broker, documents, a node or every-unit; may be repeated")
-	command.Flags().StringToIntVar(&flags.replicas, "replicas", nil, "have a unit run several times in each: `UNIT=NUMBER`, for example gateway=2; may be repeated")
-	command.Flags().StringToStringVar(&flags.levels, "level", nil, "`NAME=VALUE` of a parameter of the system (cleave list); may be repeated")
+	command.Flags().StringToStringVar(&flags.knobs, "knob", nil,
+		"turn a `knob=value` in each, for example runtime=java; may be repeated")
+	command.Flags().StringArrayVar(&flags.faults, "fault", nil,
+		"do a fault to a part in mid-load, and heal it: KIND:TARGET[@AFTER][+HEAL];\nKIND is kill, restart, "+
+			"pause, cut, slow, fill, update, or drain of a node, TARGET a unit,\ndatabase, broker, documents, a "+
+			"node or every-unit; may be repeated")
+	command.Flags().StringToIntVar(&flags.replicas, "replicas", nil,
+		"have a unit run several times in each: `UNIT=NUMBER`, for example gateway=2; may be repeated")
+	command.Flags().StringToStringVar(&flags.levels, "level", nil,
+		"`NAME=VALUE` of a parameter of the system (cleave list); may be repeated")
 	registerDeploy(command, &flags.deploy)
 	flags.registerPlay(command)
 	return command
@@ -103,7 +112,8 @@ func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 	names, err := f.names(info)
 	mistakes := []error{err}
 	for _, name := range names {
-		v := lab.Variant{Name: name, System: info.Name, Architecture: name, Deployment: f.deployment(), Replicas: f.replicas}
+		v := lab.Variant{Name: name, System: info.Name, Architecture: name, Deployment: f.deployment(),
+			Replicas: f.replicas}
 		var err error
 		v.Knobs = maps.Clone(f.knobs)
 		if knobs != nil {
@@ -217,7 +227,9 @@ func (a app) check(command *cobra.Command, plan lab.Plan, shown lab.CheckTable, 
 }
 
 // showChecks writes a line for every architecture, and what is wrong with it.
-func (a app) showChecks(folder *store.Folder, asked lab.CheckTable, trials []lab.Trial, flags *checkFlags) error {
+func (a app) showChecks(
+	folder *store.Folder, asked lab.CheckTable, trials []lab.Trial, flags *checkFlags,
+) error {
 	shown := a.out
 	if flags.documents.json == "-" {
 		shown = a.story

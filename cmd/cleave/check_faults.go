@@ -46,7 +46,8 @@ func parseFault(text string) (lab.Fault, error) {
 	target, after, timed := strings.Cut(rest, "@")
 	f.Target = target
 	if !slices.Contains(lab.FaultKinds(), f.Kind) || target == "" {
-		return f, fmt.Errorf("--fault is %q, expected KIND:TARGET[@AFTER][+HEAL] with a kind of %v, for example %s:%s@2s+1s, or %s:%s,delay=50ms,rate=1MiB",
+		return f, fmt.Errorf("--fault is %q, expected KIND:TARGET[@AFTER][+HEAL] with a kind of %v, for example "+
+			"%s:%s@2s+1s, or %s:%s,delay=50ms,rate=1MiB",
 			text, lab.FaultKinds(), lab.FaultKill, lab.EveryUnit, lab.FaultSlow, lab.EveryUnit)
 	}
 	var err error
@@ -214,7 +215,8 @@ func showFaults(to io.Writer, columns []lab.CheckColumn, trials []lab.Trial) err
 			continue
 		}
 		if !shown {
-			fmt.Fprintln(table, "\narchitecture\tfaults\thealed\tslowest healing\t"+strings.TrimSuffix(headings(columns), "\t"))
+			fmt.Fprintln(table, "\narchitecture\tfaults\thealed\tslowest healing\t"+
+				strings.TrimSuffix(headings(columns), "\t"))
 			shown = true
 		}
 		done, healed, slowest := 0, 0, 0.0
@@ -227,7 +229,8 @@ func showFaults(to io.Writer, columns []lab.CheckColumn, trials []lab.Trial) err
 				slowest = max(slowest, r.Healed-r.Began-r.Heal)
 			}
 		}
-		fmt.Fprintf(table, "%s\t%d of %d\t%d\t%.2f s\t%s\n", trial.Variant, done, len(trial.Faults), healed, slowest,
+		fmt.Fprintf(table, "%s\t%d of %d\t%d\t%.2f s\t%s\n", trial.Variant, done, len(trial.Faults), healed,
+			slowest,
 			strings.TrimSuffix(cells(columns, trial), "\t"))
 	}
 	return table.Flush()

@@ -65,14 +65,16 @@ func TestCleanSparesTheLiving(t *testing.T) {
 	}{
 		"with the same scratch": {true, nil, "nothing to remove"},
 		"with a scratch each":   {false, nil, "cannot be told from here"},
-		"without /proc": {true, []string{"unshare", "--mount", "sh", "-c", `mount -t tmpfs none /proc && exec "$0" "$@"`},
+		"without /proc": {true, []string{"unshare", "--mount", "sh", "-c",
+			`mount -t tmpfs none /proc && exec "$0" "$@"`},
 			"/proc does not show"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			own, other := shortDir(t), shortDir(t)
 			e := begin(t, 4000, "--plan") // only for its file
 			e.code()
-			argv := append(inside[1:], filepath.Join(binaries, "cleave"), "run", filepath.Join(e.dir, "long.yaml"), "--results", e.results)
+			argv := append(inside[1:], filepath.Join(binaries, "cleave"), "run", filepath.Join(e.dir, "long.yaml"),
+				"--results", e.results)
 			e.Cmd = exec.Command(inside[0], argv...)
 			e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+own), &e.story
 			if err := e.Cmd.Start(); err != nil {
@@ -131,13 +133,15 @@ func TestCleanTellsWhatItCouldNotRemove(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, said := cleaved(t, disk, nil, "clean")
-	if code != exitFailed || strings.Contains(said, "removed directory "+dir) || !strings.Contains(said, "remove "+dir+":") {
+	if code != exitFailed || strings.Contains(said, "removed directory "+dir) ||
+		!strings.Contains(said, "remove "+dir+":") {
 		t.Errorf("clean ended with %d and said %q, want code %d and %s named", code, said, exitFailed, dir)
 	}
 	if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT, ""); err != nil {
 		t.Fatal(err)
 	}
-	if code, said := cleaved(t, disk, nil, "clean"); code != exitFine || !strings.Contains(said, "removed directory "+dir) {
+	if code, said := cleaved(t, disk, nil, "clean"); code != exitFine ||
+		!strings.Contains(said, "removed directory "+dir) {
 		t.Errorf("clean ended with %d and said %q, want %s removed", code, said, dir)
 	}
 }
@@ -154,11 +158,14 @@ func TestAScratchThatSomebodyElseMadeIsNotUsed(t *testing.T) {
 		"a folder": func(root string) error {
 			return errors.Join(os.Mkdir(root, 0o700), os.Chmod(root, 0o777), os.Lchown(root, other, other))
 		},
-		"a link": func(root string) error { return errors.Join(os.Symlink(victim, root), os.Lchown(root, other, other)) },
+		"a link": func(root string) error {
+			return errors.Join(os.Symlink(victim, root), os.Lchown(root, other, other))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tmp := shortDir(t)
-			err := errors.Join(os.Chmod(tmp, 0o777|os.ModeSticky), plant(rootIn(tmp)), os.MkdirAll(filepath.Dir(kept), 0o700), os.WriteFile(kept, nil, 0o600))
+			err := errors.Join(os.Chmod(tmp, 0o777|os.ModeSticky), plant(rootIn(tmp)),
+				os.MkdirAll(filepath.Dir(kept), 0o700), os.WriteFile(kept, nil, 0o600))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -168,12 +175,15 @@ func TestAScratchThatSomebodyElseMadeIsNotUsed(t *testing.T) {
 				arguments []string
 			}{
 				{exitFailed, []string{"clean"}},
-				{exitMissingPart, []string{"check", "shop", "--architecture", "monolith", "--orders", "5", "--results", results}},
+				{exitMissingPart, []string{"check", "shop", "--architecture", "monolith", "--orders", "5", "--results",
+					results}},
 				{exitMissingPart, []string{"reproduce", "rego2021", "--quick", "--results", results}},
 			} {
 				code, said := cleaved(t, tmp, nil, c.arguments...)
-				if code != c.code || !strings.Contains(said, "user 4711") || !strings.Contains(said, "TMPDIR=") || strings.Contains(said, "removed ") {
-					t.Errorf("cleave %v ended with %d and said %q, want code %d, who made the folder, and what to do", c.arguments, code, said, c.code)
+				if code != c.code || !strings.Contains(said, "user 4711") || !strings.Contains(said, "TMPDIR=") ||
+					strings.Contains(said, "removed ") {
+					t.Errorf("cleave %v ended with %d and said %q, want code %d, who made the folder, and what to do",
+						c.arguments, code, said, c.code)
 				}
 			}
 			if _, err := os.Stat(kept); err != nil {

@@ -50,7 +50,8 @@ func registerCluster(command *cobra.Command) {
 	flags.Var(variableFlag{variable: kubernetes.ConfigVariable, with: kubernetes.ContextVariable}, "kubeconfig",
 		"deploy kubernetes: on your cluster of this `file` ("+kubernetes.ConfigVariable+")")
 	flags.Var(variableFlag{variable: swarmusers.SwarmVariable}, "swarm",
-		"deploy swarm: on your swarm with a manager at this `address`, or of this context of docker ("+swarmusers.SwarmVariable+")")
+		"deploy swarm: on your swarm with a manager at this `address`, or of this context of docker ("+
+			swarmusers.SwarmVariable+")")
 	flags.Var(variableFlag{variable: registry.Variable}, "registry",
 		"where your cluster's nodes find images, as `HOST/PATH` ("+registry.Variable+")")
 }

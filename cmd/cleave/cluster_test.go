@@ -21,7 +21,8 @@ import (
 func namespacesOf(t *testing.T, f *userstest.Cluster) []string {
 	t.Helper()
 	var list struct{ Items []api.Object }
-	if err := f.API.Do(t.Context(), http.MethodGet, "/api/v1/namespaces?labelSelector=cleave.run", nil, &list); err != nil {
+	if err := f.API.Do(t.Context(), http.MethodGet, "/api/v1/namespaces?labelSelector=cleave.run", nil,
+		&list); err != nil {
 		t.Fatal(err)
 	}
 	var names []string
@@ -36,11 +37,14 @@ func namespacesOf(t *testing.T, f *userstest.Cluster) []string {
 func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 	f := userstest.New(t)
 	var account struct{ Status struct{ Token string } }
-	f.Put(t, "/api/v1/namespaces/default/serviceaccounts", map[string]any{"metadata": map[string]string{"name": "guest"}})
-	if err := f.API.Do(t.Context(), http.MethodPost, "/api/v1/namespaces/default/serviceaccounts/guest/token", map[string]any{}, &account); err != nil {
+	f.Put(t, "/api/v1/namespaces/default/serviceaccounts",
+		map[string]any{"metadata": map[string]string{"name": "guest"}})
+	if err := f.API.Do(t.Context(), http.MethodPost, "/api/v1/namespaces/default/serviceaccounts/guest/token",
+		map[string]any{}, &account); err != nil {
 		t.Fatal(err)
 	}
-	guest := map[string]string{kubernetes.ConfigVariable: f.Config(t, f.API.Address(), "{token: "+account.Status.Token+"}")}
+	guest := map[string]string{kubernetes.ConfigVariable: f.Config(t, f.API.Address(),
+		"{token: "+account.Status.Token+"}")}
 	before := f.State(t)
 	for _, c := range []struct {
 		name, args string
@@ -48,19 +52,25 @@ func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 		code       int
 		says       []string
 	}{
-		{"a server of this host in a pod", "check shop --architecture monolith,sync --operations 300 --backing mariadb --deploy kubernetes", nil, exitFine,
+		{"a server of this host in a pod", "check shop --architecture monolith,sync --operations 300 --backing " +
+			"mariadb --deploy kubernetes", nil, exitFine,
 			[]string{"monolith      valid", "sync          valid"}},
-		{"units and their server are killed", "check shop --architecture sync --operations 300 --backing mariadb --deploy kubernetes --fault kill:every-unit --fault restart:database", nil, exitFine,
+		{"units and their server are killed", "check shop --architecture sync --operations 300 --backing mariadb " +
+			"--deploy kubernetes --fault kill:every-unit --fault restart:database", nil, exitFine,
 			[]string{"sync          valid", "7 of 7"}},
 		{"files of this host", "check shop --architecture sync --deploy kubernetes", nil, exitMissingPart,
 			[]string{"a folder of this host, which the nodes of theirs do not have", "such as postgres"}},
-		{"a fault that needs powers on nodes", "check shop --architecture sync --deploy kubernetes --fault cut:inventory", nil, exitBadPlan,
+		{"a fault that needs powers on nodes",
+			"check shop --architecture sync --deploy kubernetes --fault cut:inventory", nil, exitBadPlan,
 			[]string{"cannot do it; it can: [kill restart pause]"}},
-		{"a context that is not there", "check shop --architecture sync --deploy kubernetes --context other", nil, exitBadPlan, []string{`the context "other"`, `["theirs"]`}},
-		{"a registry that is none", "check shop --architecture sync --deploy kubernetes --registry host", nil, exitBadPlan, []string{"HOST/PATH"}},
+		{"a context that is not there", "check shop --architecture sync --deploy kubernetes --context other", nil,
+			exitBadPlan, []string{`the context "other"`, `["theirs"]`}},
+		{"a registry that is none", "check shop --architecture sync --deploy kubernetes --registry host", nil,
+			exitBadPlan, []string{"HOST/PATH"}},
 		{"who may do nothing", "check shop --architecture sync --deploy kubernetes", guest, exitMissingPart,
 			[]string{"theirs does not let you create namespaces", "create pods/portforward", "administrator"}},
-		{"a stranger", "check shop --architecture sync --deploy kubernetes", map[string]string{kubernetes.ConfigVariable: f.Config(t, f.API.Address(), "{token: none}")},
+		{"a stranger", "check shop --architecture sync --deploy kubernetes",
+			map[string]string{kubernetes.ConfigVariable: f.Config(t, f.API.Address(), "{token: none}")},
 			exitMissingPart, []string{"Unauthorized", "who the kubeconfig says you are"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -76,7 +86,8 @@ func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 
 // killedOnCluster: the sweeper removes the namespace of a conductor that was killed.
 func killedOnCluster(t *testing.T, f *userstest.Cluster) {
-	conductor := onTheirs(t, f.Variables, nil, "check shop --architecture sync --operations 20000 --backing mariadb --deploy kubernetes")
+	conductor := onTheirs(t, f.Variables, nil,
+		"check shop --architecture sync --operations 20000 --backing mariadb --deploy kubernetes")
 	if err := conductor.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +102,8 @@ func killedOnCluster(t *testing.T, f *userstest.Cluster) {
 	pods := func() int {
 		var list struct{ Items []api.Object }
 		for _, name := range namespacesOf(t, f) {
-			if err := f.API.Do(t.Context(), http.MethodGet, "/api/v1/namespaces/"+name+"/pods", nil, &list); err != nil {
+			if err := f.API.Do(t.Context(), http.MethodGet, "/api/v1/namespaces/"+name+"/pods", nil, &list); err !=
+				nil {
 				t.Fatal(err)
 			}
 		}
@@ -114,14 +126,16 @@ func killedOnCluster(t *testing.T, f *userstest.Cluster) {
 func TestConsentOfAKubernetesOwner(t *testing.T) {
 	const token = "0123456789abcdef"
 	allowed, err := consent.ReadList(strings.NewReader(`allow:
-- {host: 203.0.113.7, ports: [6443], owner: me, max_rate: 100/s, hours: always, expires: 2027-01-01, token: `+token+`}
+- {host: 203.0.113.7, ports: [6443], owner: me, max_rate: 100/s, hours: always, expires: 2027-01-01, token: `+
+		token+`}
 `), "list")
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := filepath.Join(t.TempDir(), "config")
 	plan := func(factor string, level float64) lab.Plan {
-		return lab.Plan{Study: lab.Study{Load: &lab.Load{Duration: 10}, Points: []lab.Point{{Name: "p", Levels: map[string]float64{factor: level}}}}}
+		return lab.Plan{Study: lab.Study{Load: &lab.Load{Duration: 10},
+			Points: []lab.Point{{Name: "p", Levels: map[string]float64{factor: level}}}}}
 	}
 	for name, c := range map[string]struct {
 		server, proof string
@@ -129,14 +143,17 @@ func TestConsentOfAKubernetesOwner(t *testing.T) {
 		allowed       []consent.Permission
 		says          string
 	}{
-		"this host":         {"https://127.0.0.1:6443", "", plan("orders", 10), nil, ""},
-		"one that we made":  {"https://198.19.0.3:6443", "", plan("orders", 10), nil, ""},
-		"nobody agrees":     {"https://203.0.113.7:6443", token, plan(lab.FactorRate, 50), nil, "not in the allow list"},
-		"its owner agrees":  {"https://203.0.113.7:6443", token, plan(lab.FactorPerMinute, 600), allowed, ""},
-		"too much":          {"https://203.0.113.7:6443", token, plan(lab.FactorRate, 500), allowed, "100 are permitted"},
+		"this host":        {"https://127.0.0.1:6443", "", plan("orders", 10), nil, ""},
+		"one that we made": {"https://198.19.0.3:6443", "", plan("orders", 10), nil, ""},
+		"nobody agrees": {"https://203.0.113.7:6443", token, plan(lab.FactorRate, 50), nil,
+			"not in the allow list"},
+		"its owner agrees": {"https://203.0.113.7:6443", token, plan(lab.FactorPerMinute, 600), allowed, ""},
+		"too much": {"https://203.0.113.7:6443", token, plan(lab.FactorRate, 500), allowed,
+			"100 are permitted"},
 		"as fast as it can": {"https://203.0.113.7:6443", token, plan("orders", 10), allowed, "no highest rate"},
-		"another token":     {"https://203.0.113.7:6443", "another", plan(lab.FactorRate, 50), allowed, "is not the token"},
-		"another port":      {"https://203.0.113.7", token, plan(lab.FactorRate, 50), allowed, "not for this port"},
+		"another token": {"https://203.0.113.7:6443", "another", plan(lab.FactorRate, 50), allowed,
+			"is not the token"},
+		"another port": {"https://203.0.113.7", token, plan(lab.FactorRate, 50), allowed, "not for this port"},
 	} {
 		text := `{current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], clusters: [{name: c, cluster: {server: "` + c.server + `"}}], users: [{name: u}]}`
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
@@ -153,10 +170,13 @@ func TestConsentOfAKubernetesOwner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		guard.Allowed, guard.Now = c.allowed, func() time.Time { return time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC) }
+		guard.Allowed, guard.Now = c.allowed, func() time.Time {
+			return time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+		}
 		guard.Fetch = func(_ context.Context, _ consent.Proof) ([]byte, error) { return []byte(c.proof), nil }
 		err = there.admitted(t.Context(), guard, c.plan)
-		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || exitCode(err) != exitBadPlan) {
+		if c.says == "" && err != nil || c.says != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.says) || exitCode(err) != exitBadPlan) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 	}

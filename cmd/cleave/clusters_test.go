@@ -31,15 +31,21 @@ func TestTheSameRunsOnASwarm(t *testing.T) {
 		code       int
 		says       []string
 	}{
-		{"a node is cut off", "check shop --architecture sync,async --orders 500 --deploy swarm --fault cut:node-3", exitFine,
+		{"a node is cut off", "check shop --architecture sync,async --orders 500 --deploy swarm --fault cut:node-3",
+			exitFine,
 			[]string{"sync          valid", "async         valid", "1 of 1"}},
-		{"a node is emptied", "check shop --architecture sync,async --orders 500 --deploy swarm --fault drain:node-3+2s", exitFine,
+		{"a node is emptied",
+			"check shop --architecture sync,async --orders 500 --deploy swarm --fault drain:node-3+2s", exitFine,
 			[]string{"sync          valid", "async         valid", "1 of 1"}},
-		{"a server", "check people --architecture services,services-two-hosts --operations 200 --deploy swarm", exitFine,
+		{"a server", "check people --architecture services,services-two-hosts --operations 200 --deploy swarm",
+			exitFine,
 			[]string{"services            valid    200", "services-two-hosts  valid    200"}},
-		{"the node of the lead", "check shop --architecture sync --deploy swarm --fault cut:node-1", exitBadPlan, []string{"there is no such unit", "node-2, node-3, node-4"}},
-		{"a node that is paused", "check shop --architecture sync --deploy swarm --fault pause:node-3", exitBadPlan, []string{"it is a node, to which only these can be done: [cut kill drain]"}},
-		{"replicas are updated", "check shop --architecture sync,async --orders 500 --deploy swarm --replicas inventory=2 --fault update:inventory", exitFine,
+		{"the node of the lead", "check shop --architecture sync --deploy swarm --fault cut:node-1", exitBadPlan,
+			[]string{"there is no such unit", "node-2, node-3, node-4"}},
+		{"a node that is paused", "check shop --architecture sync --deploy swarm --fault pause:node-3", exitBadPlan,
+			[]string{"it is a node, to which only these can be done: [cut kill drain]"}},
+		{"replicas are updated", "check shop --architecture sync,async --orders 500 --deploy swarm --replicas " +
+			"inventory=2 --fault update:inventory", exitFine,
 			[]string{"sync          valid", "async         valid", "2 of 2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -58,13 +64,16 @@ func TestTheSameRunsOnASwarm(t *testing.T) {
 func TestTheNetworkIsExplainedOnSwarmAndKubernetes(t *testing.T) {
 	needSwarm(t)
 	needKubernetes(t)
-	command := exec.Command(filepath.Join(binaries, "cleave"), "explain", "network", "--quick", "--blocks", "1", "--no-gates")
+	command := exec.Command(filepath.Join(binaries, "cleave"), "explain", "network", "--quick", "--blocks", "1",
+		"--no-gates")
 	command.Dir = t.TempDir()
 	out, err := command.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"http-loopback", "http-overlay-across", "http-service-across", "http-pod-across", "http-swarm-published", "http-nodes", "grpc-unix", "counted whatever else the host did"} {
+	for _, want := range []string{"http-loopback", "http-overlay-across", "http-service-across",
+		"http-pod-across", "http-swarm-published", "http-nodes", "grpc-unix",
+		"counted whatever else the host did"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}
@@ -77,7 +86,8 @@ func TestTheNetworkIsExplainedOnSwarmAndKubernetes(t *testing.T) {
 // TestNothingIsLeftOfASwarmWhoseConductorIsKilled while its daemons start.
 func TestNothingIsLeftOfASwarmWhoseConductorIsKilled(t *testing.T) {
 	needSwarm(t)
-	conductor := exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", "sync", "--deploy", "swarm")
+	conductor := exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", "sync",
+		"--deploy", "swarm")
 	conductor.Dir = t.TempDir()
 	if err := conductor.Start(); err != nil {
 		t.Fatal(err)

@@ -81,7 +81,8 @@ func (a app) compare(command *cobra.Command, args []string, flags *compareFlags)
 // resumeComparison goes on with the plan of a folder.
 func (a app) resumeComparison(command *cobra.Command, args []string, flags *compareFlags) error {
 	if len(args) > 0 {
-		return withCode(exitBadPlan, "--resume takes the systems from the folder: leave out %s", strings.Join(args, " "))
+		return withCode(exitBadPlan, "--resume takes the systems from the folder: leave out %s",
+			strings.Join(args, " "))
 	}
 	folder, err := store.Open(flags.resume)
 	if err != nil {
@@ -98,7 +99,9 @@ func (a app) resumeComparison(command *cobra.Command, args []string, flags *comp
 }
 
 // plan makes the plan of a comparison. All mistakes are named at once.
-func (f *compareFlags) plan(ctx context.Context, args []string, profiled *int, secrets *secret.Vault) (lab.Plan, error) {
+func (f *compareFlags) plan(
+	ctx context.Context, args []string, profiled *int, secrets *secret.Vault,
+) (lab.Plan, error) {
 	f.quickly()
 	definitions, err := readSystems(args, f.ways, secrets)
 	if f.cores == "auto" && slices.ContainsFunc(definitions, external.Definition.Afar) {
@@ -136,14 +139,19 @@ func readSystems(args, ways []string, secrets *secret.Vault) ([]external.Definit
 		}
 		mistakes = append(mistakes, err)
 		for _, one := range deployed {
-			if slices.ContainsFunc(definitions, func(other external.Definition) bool { return other.Name == one.Name }) {
-				mistakes = append(mistakes, fmt.Errorf("two systems are called %s: name them, for example with a= and b= in front", one.Name))
+			if slices.ContainsFunc(definitions, func(other external.Definition) bool {
+				return other.Name ==
+					one.Name
+			}) {
+				mistakes = append(mistakes,
+					fmt.Errorf("two systems are called %s: name them, for example with a= and b= in front", one.Name))
 			}
 			definitions = append(definitions, one)
 		}
 	}
 	if len(args) < 2 && (len(args) == 0 || len(ways) < 2) {
-		mistakes = append(mistakes, errors.New("a comparison needs at least two systems, or one in two ways (--deploy): see cleave help compare"))
+		mistakes = append(mistakes, errors.New("a comparison needs at least two systems, or one in two ways "+
+			"(--deploy): see cleave help compare"))
 	}
 	return definitions, errors.Join(mistakes...)
 }
@@ -185,7 +193,8 @@ func (f *compareFlags) study(definitions []external.Definition, points []lab.Poi
 // variant is a system as what is compared.
 func variant(d external.Definition, pinned []int) lab.Variant {
 	v := lab.Variant{
-		Name: d.Name, System: external.Name, Architecture: d.Kind(), Deployment: d.Deployment, Summary: d.Summary, External: &d.ExternalSystem,
+		Name: d.Name, System: external.Name, Architecture: d.Kind(), Deployment: d.Deployment, Summary: d.Summary,
+		External: &d.ExternalSystem,
 	}
 	if len(v.External.Cores) == 0 {
 		v.External.Cores = pinned
@@ -199,7 +208,9 @@ func variant(d external.Definition, pinned []int) lab.Variant {
 // checkSystems finds mistakes in load and targets before anything is played, and asks
 // for consent. What does not run yet cannot prove an owner's: where a list of those is
 // given, it is asked in the trial. It packs the scenario's files.
-func (f *compareFlags) checkSystems(ctx context.Context, s *lab.Study, dir string, secrets *secret.Vault) error {
+func (f *compareFlags) checkSystems(
+	ctx context.Context, s *lab.Study, dir string, secrets *secret.Vault,
+) error {
 	var mistakes []error
 	for i, v := range s.Variants {
 		for _, p := range s.Points {
@@ -270,8 +281,10 @@ func compareVerdict(folder *store.Folder, analysis lab.Analysis, mustKnow bool) 
 		}
 	}
 	for _, c := range analysis.Comparisons {
-		if mustKnow && len(analysis.Metrics) > 0 && c.Metric == analysis.Metrics[0].Name && c.Verdict == lab.Undecided {
-			return withCode(exitUndecided, "%s against %s at %s is undecided: %s", c.Variant, c.Baseline, c.Point.Name, c.Words)
+		if mustKnow && len(analysis.Metrics) > 0 && c.Metric == analysis.Metrics[0].Name &&
+			c.Verdict == lab.Undecided {
+			return withCode(exitUndecided, "%s against %s at %s is undecided: %s", c.Variant, c.Baseline, c.Point.Name,
+				c.Words)
 		}
 	}
 	return nil

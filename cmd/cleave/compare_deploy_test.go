@@ -19,7 +19,8 @@ import (
 // names of their variants.
 func playedInWays(t *testing.T, dir string, args ...string) map[string][]lab.Trial {
 	t.Helper()
-	args = append([]string{"compare"}, append(args, "--rate", "50", "-d", "1s", "--warm-up", "100ms", "--blocks", "1", "--no-gates", "--cores", "none")...)
+	args = append([]string{"compare"}, append(args, "--rate", "50", "-d", "1s", "--warm-up", "100ms", "--blocks",
+		"1", "--no-gates", "--cores", "none")...)
 	command := exec.Command(filepath.Join(binaries, "cleave"), args...)
 	command.Dir = dir
 	out, err := command.CombinedOutput()
@@ -70,7 +71,8 @@ func TestACommandIsComparedWithItselfInContainers(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "begin"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	played := playedInWays(t, dir, "web=./begin -host {host} -port {port}", "--deploy", "process,docker-host,docker-bridge")
+	played := playedInWays(t, dir, "web=./begin -host {host} -port {port}", "--deploy",
+		"process,docker-host,docker-bridge")
 	expectAnswered(t, played, "web-process", "web-process.twin", "web-docker-host", "web-docker-bridge")
 	begun, err := os.ReadFile(filepath.Join(dir, "begun"))
 	here, failed := os.Readlink("/proc/self/ns/mnt")
@@ -84,7 +86,8 @@ func TestACommandIsComparedWithItselfInContainers(t *testing.T) {
 		places = append(places, fmt.Sprintf("contained %t, network %s", mounts != here, network))
 	}
 	slices.Sort(places)
-	if want := []string{"contained false, network 127", "contained true, network 127", "contained true, network 198"}; !slices.Equal(slices.Compact(places), want) {
+	if want := []string{"contained false, network 127", "contained true, network 127",
+		"contained true, network 198"}; !slices.Equal(slices.Compact(places), want) {
 		t.Errorf("it ran %q, want %q", places, want)
 	}
 	if left := containers(t); len(left) > 0 {
@@ -124,7 +127,8 @@ func TestACommandIsComparedOnASwarm(t *testing.T) {
 func TestCommandsAreComparedOnKubernetes(t *testing.T) {
 	needKubernetes(t)
 	server := someServer(t)
-	played := playedInWays(t, t.TempDir(), "old="+server, "new="+server+" --protocol HTTP/1.1", "--deploy", "kubernetes")
+	played := playedInWays(t, t.TempDir(), "old="+server, "new="+server+" --protocol HTTP/1.1", "--deploy",
+		"kubernetes")
 	expectAnswered(t, played, "old", "new")
 	expectOnNodes(t, played, "old", "new")
 }
@@ -150,16 +154,22 @@ func TestDeployedComparisonsAreRefused(t *testing.T) {
 		code int
 		says []string
 	}{
-		{"a URL", []string{"http://127.0.0.1:9", "b=sleep {port}", "--deploy", "docker-host"}, exitBadPlan, []string{"system 127.0.0.1-9 with --deploy docker-host", "its owner"}},
-		{"one way", []string{"b=sleep {port}", "--deploy", "docker-host"}, exitBadPlan, []string{"at least two systems, or one in two ways"}},
-		{"one way twice", []string{"b=sleep {port}", "--deploy", "process,process"}, exitBadPlan, []string{"two systems are called b-process"}},
-		{"a long name", []string{strings.Repeat("b", 60) + "=sleep {port}", "--deploy", "process,ssh"}, exitBadPlan, []string{"is too long"}},
-		{"a program that no container has", []string{"b=" + elsewhere + "/server -port {port}", "--deploy", "process,docker-host"}, exitMissingPart,
+		{"a URL", []string{"http://127.0.0.1:9", "b=sleep {port}", "--deploy", "docker-host"}, exitBadPlan,
+			[]string{"system 127.0.0.1-9 with --deploy docker-host", "its owner"}},
+		{"one way", []string{"b=sleep {port}", "--deploy", "docker-host"}, exitBadPlan,
+			[]string{"at least two systems, or one in two ways"}},
+		{"one way twice", []string{"b=sleep {port}", "--deploy", "process,process"}, exitBadPlan,
+			[]string{"two systems are called b-process"}},
+		{"a long name", []string{strings.Repeat("b", 60) + "=sleep {port}", "--deploy", "process,ssh"}, exitBadPlan,
+			[]string{"is too long"}},
+		{"a program that no container has", []string{"b=" + elsewhere + "/server -port {port}", "--deploy",
+			"process,docker-host"}, exitMissingPart,
 			[]string{elsewhere + "/server is not below /usr"}},
 		{"no hosts", []string{"b=sleep {port}", "--deploy", "process,ssh"}, exitMissingPart, []string{"--hosts"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			command := exec.Command(filepath.Join(binaries, "cleave"), append([]string{"compare", "--rate", "10"}, c.args...)...)
+			command := exec.Command(filepath.Join(binaries, "cleave"),
+				append([]string{"compare", "--rate", "10"}, c.args...)...)
 			command.Dir = t.TempDir()
 			expectSaid(t, command, c.code, c.says)
 		})

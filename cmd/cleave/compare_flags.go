@@ -47,7 +47,8 @@ func (f *compareFlags) register(command *cobra.Command) {
 	flags.SortFlags = false
 	f.given = flags.Changed
 	f.request.given = flags.Changed
-	flags.StringSliceVarP(&f.rates, "rate", "r", nil, "open loop: `flows` per second, several with commas: 500,1000")
+	flags.StringSliceVarP(&f.rates, "rate", "r", nil,
+		"open loop: `flows` per second, several with commas: 500,1000")
 	flags.IntSliceVarP(&f.users, "users", "u", nil, "closed loop: `number` of users, several with commas: 1,16")
 	flags.StringVar(&f.arrivals, "arrivals", "", "open loop: constant (default) or poisson")
 	flags.DurationVarP(&f.duration, "duration", "d", 10*time.Second, "length of the measured load of a trial")
@@ -55,21 +56,29 @@ func (f *compareFlags) register(command *cobra.Command) {
 	flags.StringVar(&f.scenario, "scenario", "", "scenario `file`: what is sent and what right answers are")
 	flags.StringVar(&f.path, "path", "/", "without a scenario: what is asked of every system")
 	flags.AddFlagSet(f.request.whatFlags().flags)
-	flags.StringVar(&f.request.objective, "objective", "", "`conditions` for a rate to count as held, e.g. 'p99<50ms,errors<0.1%'")
-	flags.BoolVar(&f.capacity, "capacity", false, "also search the highest rate of each that meets the objective")
-	flags.StringVar(&f.request.allow, "allow", "", "`file` with other targets and their owners' consent (docs/consent.md)")
-	flags.IntVarP(&f.request.connections, "connections", "c", trial.DefaultConnections, "open loop: size of the pool of connections")
+	flags.StringVar(&f.request.objective, "objective", "",
+		"`conditions` for a rate to count as held, e.g. 'p99<50ms,errors<0.1%'")
+	flags.BoolVar(&f.capacity, "capacity", false,
+		"also search the highest rate of each that meets the objective")
+	flags.StringVar(&f.request.allow, "allow", "",
+		"`file` with other targets and their owners' consent (docs/consent.md)")
+	flags.IntVarP(&f.request.connections, "connections", "c", trial.DefaultConnections,
+		"open loop: size of the pool of connections")
 	flags.DurationVar(&f.request.timeout, "timeout", trial.DefaultTimeout, "time limit of an operation")
 	flags.BoolVar(&f.request.http2, "http2", false, "HTTP/2; with http:// in clear text (h2c)")
 	flags.StringVar(&f.request.ca, "ca", "", "PEM `file` of certificates to trust instead of the host's")
-	flags.StringVar(&f.cores, "cores", "auto", "processors as `SYSTEM/GENERATOR`, e.g. 0,1/2; auto: the last for the generator; none")
+	flags.StringVar(&f.cores, "cores", "auto",
+		"processors as `SYSTEM/GENERATOR`, e.g. 0,1/2; auto: the last for the generator; none")
 	flags.IntVar(&f.blocks, "blocks", 8, "how often every system is measured at every point")
 	flags.Float64Var(&f.margin, "margin", 0.05, "smallest difference that matters, as a share")
-	flags.Float64Var(&f.lengthen, "lengthen", 4, "up to how many `times` as long loads become where trials are not steady; 1: never")
+	flags.Float64Var(&f.lengthen, "lengthen", 4,
+		"up to how many `times` as long loads become where trials are not steady; 1: never")
 	flags.BoolVar(&f.noGates, "no-gates", false, "count trials also when host or generator were disturbed")
-	flags.BoolVar(&f.quick, "quick", false, "3 blocks of 3 s: to see that all works; differences below 20 % stay undecided")
+	flags.BoolVar(&f.quick, "quick", false,
+		"3 blocks of 3 s: to see that all works; differences below 20 % stay undecided")
 	flags.StringSliceVar(&f.ways, deployFlagName, nil,
-		"deploy commands in this `way`, or compare each in several (process,docker-host): "+strings.Join(lab.Deployments(), ", "))
+		"deploy commands in this `way`, or compare each in several (process,docker-host): "+
+			strings.Join(lab.Deployments(), ", "))
 	registerCluster(command)
 	registerHosts(command)
 	f.looks.register(flags)
@@ -103,7 +112,8 @@ func (f *compareFlags) load(secrets *secret.Vault) (lab.Load, string, error) {
 	if f.capacity && f.request.objective == "" {
 		f.request.objective = defaultObjective
 	}
-	load := lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.least.Seconds(), WarmUpLimit: f.warmUp.limit.Seconds(), Arrivals: f.arrivals, Objective: f.request.objective}
+	load := lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.least.Seconds(),
+		WarmUpLimit: f.warmUp.limit.Seconds(), Arrivals: f.arrivals, Objective: f.request.objective}
 	file, dir, err := f.file()
 	note(err)
 	if err == nil {
@@ -155,7 +165,8 @@ func (f *compareFlags) client() (lab.LoadClient, error) {
 func (f *compareFlags) file() (scenario.File, string, error) {
 	if f.scenario != "" {
 		if f.given("path") {
-			return scenario.File{}, "", fmt.Errorf("--path: a scenario says itself what is asked: write it into %s", f.scenario)
+			return scenario.File{}, "", fmt.Errorf("--path: a scenario says itself what is asked: write it into %s",
+				f.scenario)
 		}
 		return f.request.scenario(f.scenario)
 	}
@@ -251,7 +262,8 @@ func (f *compareFlags) points(own *scenario.Load) ([]lab.Point, error) {
 		mistakes = append(mistakes, add("capacity", external.SearchFrom, from))
 	}
 	if len(points) == 0 {
-		mistakes = append(mistakes, errors.New("give --rate for an open loop, --users for a closed one, or --capacity"))
+		mistakes = append(mistakes,
+			errors.New("give --rate for an open loop, --users for a closed one, or --capacity"))
 	}
 	return points, errors.Join(mistakes...)
 }
@@ -259,13 +271,15 @@ func (f *compareFlags) points(own *scenario.Load) ([]lab.Point, error) {
 // design is how the experiment is played.
 func (f *compareFlags) design(load lab.Load, baseline external.Definition) lab.Design {
 	d := study.Defaults()
-	d.Blocks, d.Margin, d.MaxRepeats, d.NoiseFloor, d.Lengthen = f.blocks, f.margin, 1, []string{baseline.Name}, f.lengthen
+	d.Blocks, d.Margin, d.MaxRepeats, d.NoiseFloor, d.Lengthen = f.blocks, f.margin, 1, []string{baseline.Name},
+		f.lengthen
 	if f.given("seed") {
 		d.Seed = f.seed
 	}
 	d.TrialTimeout = load.Duration + load.LongestWarmUp() + baseline.Ready.Timeout + 2*time.Minute.Seconds()
 	if f.capacity {
-		d.TrialTimeout += 45 * (load.Duration + 10) // about twenty probes, some of them repeated, and one that is longer
+		// about twenty probes, some of them repeated, and one that is longer
+		d.TrialTimeout += 45 * (load.Duration + 10)
 	}
 	return d
 }

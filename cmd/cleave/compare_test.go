@@ -45,10 +45,13 @@ func TestCompareScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/compare",
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("PATH", strings.Join([]string{binaries, servers, env.Getenv("PATH")}, string(os.PathListSeparator)))
+			env.Setenv("PATH", strings.Join([]string{binaries, servers, env.Getenv("PATH")},
+				string(os.PathListSeparator)))
 			env.Setenv("BINARIES", binaries)
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".settings"))
-			there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
+			there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				fmt.Fprint(w, "hello")
+			}))
 			env.Defer(there.Close)
 			env.Setenv("HTTP", there.URL)
 			return errors.Join(writeTaken(env, "taken.yaml", "a", there), writeTaken(env, "taken2.yaml", "b", there))
@@ -61,14 +64,17 @@ func TestCompareScripts(t *testing.T) {
 			"resumes": func(ts *testscript.TestScript, _ bool, args []string) {
 				tolerant(ts, append([]string{"compare", "--resume"}, args...))
 			},
-			"plays": func(ts *testscript.TestScript, _ bool, args []string) { tolerant(ts, append([]string{"run"}, args...)) },
+			"plays": func(ts *testscript.TestScript, _ bool, args []string) {
+				tolerant(ts, append([]string{"run"}, args...))
+			},
 		},
 	})
 }
 
 // writeTaken writes a system file that wants the port of a server.
 func writeTaken(env *testscript.Env, file, name string, server *httptest.Server) error {
-	text := fmt.Sprintf("schema: cleave-system/1\nname: %s\nurl: %s\ncommand: [server, -sleep]\n", name, server.URL)
+	text := fmt.Sprintf("schema: cleave-system/1\nname: %s\nurl: %s\ncommand: [server, -sleep]\n", name,
+		server.URL)
 	return os.WriteFile(filepath.Join(env.WorkDir, file), []byte(text), 0o644)
 }
 
@@ -100,7 +106,8 @@ func TestNothingOfAComparedSystemSurvivesKill9(t *testing.T) {
 	}
 	_ = command.Wait() // killed, as it should be
 	alive := func() []int {
-		return slices.DeleteFunc(append(slices.Clone(tree), daemon), func(pid int) bool { return syscall.Kill(pid, 0) != nil })
+		return slices.DeleteFunc(append(slices.Clone(tree), daemon),
+			func(pid int) bool { return syscall.Kill(pid, 0) != nil })
 	}
 	for deadline := time.Now().Add(patience); len(alive()) > 0 && time.Now().Before(deadline); {
 		time.Sleep(20 * time.Millisecond)

@@ -40,13 +40,16 @@ func inContainer(t *testing.T) composeFixture {
 	}
 	t.Cleanup(ports.Close)
 	address := launch.Loopback(ports.Numbers[0])
-	image := fmt.Sprintf("schema: cleave-system/1\nname: web\nimage: %s\nport: 8000\ncommand: [-host, 0.0.0.0, -port, \"8000\"]\nready: {path: /}\n", composeImage)
+	image := fmt.Sprintf("schema: cleave-system/1\nname: web\nimage: %s\nport: 8000\ncommand: [-host, "+
+		"0.0.0.0, -port, \"8000\"]\nready: {path: /}\n", composeImage)
 	for name, text := range map[string]string{
-		"web.yaml":        fmt.Sprintf("schema: cleave-system/1\nname: web\nurl: http://%s/\ncompose: compose.yaml\nready: {path: /}\n", address),
+		"web.yaml": fmt.Sprintf("schema: cleave-system/1\nname: web\nurl: http://%s/\ncompose: "+
+			"compose.yaml\nready: {path: /}\n", address),
 		"image.yaml":      image,
 		"swarm.yaml":      image + "deployment: swarm\n",
 		"kubernetes.yaml": image + "deployment: kubernetes\n",
-		"compose.yaml":    fmt.Sprintf("services:\n  front: {image: %q, command: [-host, 0.0.0.0, -port, \"80\"], ports: [%q]}\n", composeImage, address+":80"),
+		"compose.yaml": fmt.Sprintf("services:\n  front: {image: %q, command: [-host, 0.0.0.0, -port, "+
+			"\"80\"], ports: [%q]}\n", composeImage, address+":80"),
 	} {
 		if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -57,7 +60,8 @@ func inContainer(t *testing.T) composeFixture {
 
 // compare is `cleave compare` of the container with the same program as a process.
 func (f composeFixture) compare(args ...string) *exec.Cmd {
-	all := append([]string{"compare", f.system, "plain=" + filepath.Join(f.servers, "server") + " -port {port}"}, args...)
+	all := append([]string{"compare", f.system, "plain=" + filepath.Join(f.servers, "server") + " -port {port}"},
+		args...)
 	command := exec.Command(filepath.Join(binaries, "cleave"), all...)
 	command.Dir = f.dir
 	return command
@@ -97,12 +101,15 @@ func TestAnImageIsComparedOnKubernetes(t *testing.T) {
 
 // isCompared compares the system with the process, and looks whether both were metered and nothing is left.
 func (f composeFixture) isCompared(t *testing.T) {
-	command := f.compare("--rate", "50", "-d", "1s", "--warm-up", "100ms", "--blocks", "1", "--no-gates", "--cores", "none")
+	command := f.compare("--rate", "50", "-d", "1s", "--warm-up", "100ms", "--blocks", "1", "--no-gates",
+		"--cores", "none")
 	out, err := command.CombinedOutput()
-	if code := command.ProcessState.ExitCode(); code != 0 && code != exitLoadNotReached || !strings.Contains(string(out), "web against plain") {
+	if code := command.ProcessState.ExitCode(); code != 0 && code != exitLoadNotReached ||
+		!strings.Contains(string(out), "web against plain") {
 		t.Fatalf("%s: %v\n%s", f.system, err, out)
 	}
-	trials, err := filepath.Glob(filepath.Join(f.dir, "results", "compare", "latest", "trials", "*", "trial.json"))
+	trials, err := filepath.Glob(filepath.Join(f.dir, "results", "compare", "latest", "trials", "*",
+		"trial.json"))
 	if err != nil || len(trials) < 3 { // web, its twin and plain
 		t.Fatalf("%s: trials %q, %v", f.system, trials, err)
 	}
@@ -117,7 +124,8 @@ func (f composeFixture) isCompared(t *testing.T) {
 		}
 		// On a busy host it stays unknown whether the generator was the limit.
 		system := trial.Metered.Roles["system"]
-		if trial.Audit.Verdict == lab.AuditInvalid || system.Units != 1 || system.CPUSeconds == 0 || system.PeakMemoryBytes < 1<<20 {
+		if trial.Audit.Verdict == lab.AuditInvalid || system.Units != 1 || system.CPUSeconds == 0 ||
+			system.PeakMemoryBytes < 1<<20 {
 			t.Errorf("%s: %s: %+v, metered %+v", f.system, trial.Variant, trial.Audit, system)
 		}
 	}
@@ -141,5 +149,6 @@ func TestContainersOfADeadCleaveGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = command.Wait() // killed, as it should be
-	until(t, "no container is left, without a clean", func() (struct{}, bool) { return struct{}{}, len(containers(t)) == 0 })
+	until(t, "no container is left, without a clean",
+		func() (struct{}, bool) { return struct{}{}, len(containers(t)) == 0 })
 }

@@ -40,17 +40,24 @@ func TestTheSameRunsInContainers(t *testing.T) {
 		code       int
 		says       []string
 	}{
-		{"bridge", "check shop --architecture monolith-ha,sync --orders 100 --deploy docker-bridge", exitFine, []string{"monolith-ha   valid", "sync          valid"}},
-		{"host", "check shop --architecture async --orders 100 --deploy docker-host", exitFine, []string{"async         valid"}},
-		{"a server on a bridge", "check shop --architecture async --orders 100 --deploy docker-bridge --fault pause:broker+300ms --fault cut:payments+300ms",
+		{"bridge", "check shop --architecture monolith-ha,sync --orders 100 --deploy docker-bridge", exitFine,
+			[]string{"monolith-ha   valid", "sync          valid"}},
+		{"host", "check shop --architecture async --orders 100 --deploy docker-host", exitFine,
+			[]string{"async         valid"}},
+		{"a server on a bridge", "check shop --architecture async --orders 100 --deploy docker-bridge --fault " +
+			"pause:broker+300ms --fault cut:payments+300ms",
 			exitFine, []string{"async         valid", "2 of 2"}},
-		{"a user's server that a bridge does not reach", "check shop --architecture monolith --backing mariadb --deploy docker-bridge", exitMissingPart,
+		{"a user's server that a bridge does not reach",
+			"check shop --architecture monolith --backing mariadb --deploy docker-bridge", exitMissingPart,
 			[]string{"database (mariadb) listens on this host's loopback", "docker-host"}},
-		{"services on a bridge", "check people --architecture services --operations 200 --deploy docker-bridge", exitFine, []string{"services      valid    200"}},
+		{"services on a bridge", "check people --architecture services --operations 200 --deploy docker-bridge",
+			exitFine, []string{"services      valid    200"}},
 		{"two hosts", "check people --operations 200 --deploy docker-host", exitFine,
-			[]string{"monolith            valid    200", "services            valid    200", "services-two-hosts  valid    200"}},
+			[]string{"monolith            valid    200", "services            valid    200",
+				"services-two-hosts  valid    200"}},
 		{"a factor", "run big.yaml", exitFine, []string{"4 of 4 planned trials counted"}},
-		{"no such deployment", "run big.yaml --deploy moon", exitBadPlan, []string{`there is no deployment "moon"`, "docker-bridge"}},
+		{"no such deployment", "run big.yaml --deploy moon", exitBadPlan,
+			[]string{`there is no deployment "moon"`, "docker-bridge"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(c.args)...)

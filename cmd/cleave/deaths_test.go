@@ -58,12 +58,16 @@ func TestWhatDiesInMidTrialIsNamed(t *testing.T) {
 		mark                  string // of the command line of the server or balancer
 		reason                string
 	}{
-		"mariadb":  {"monolith", "mariadb", []server.Kind{server.MariaDB}, "mariadb.cnf", "mariadb ended by signal: killed; its last words:"},
-		"postgres": {"monolith", "postgres", []server.Kind{server.Postgres}, "postgresql.conf", "postgres ended by signal: killed; its last words:"},
-		"rabbitmq": {"async", "rabbitmq", []server.Kind{server.RabbitMQ}, "rabbit", "rabbitmq ended by signal: killed"},
-		"nats":     {"async", "nats", nil, "nats.json", "nats ended by signal: killed"},
-		"mongo":    {"async", "mongo", []server.Kind{server.Mongo}, "documents/data", "mongo ended by signal: killed"},
-		"haproxy":  {"monolith-ha", "", nil, "haproxy", "ended by signal: killed"},
+		"mariadb": {"monolith", "mariadb", []server.Kind{server.MariaDB}, "mariadb.cnf",
+			"mariadb ended by signal: killed; its last words:"},
+		"postgres": {"monolith", "postgres", []server.Kind{server.Postgres}, "postgresql.conf",
+			"postgres ended by signal: killed; its last words:"},
+		"rabbitmq": {"async", "rabbitmq", []server.Kind{server.RabbitMQ}, "rabbit",
+			"rabbitmq ended by signal: killed"},
+		"nats": {"async", "nats", nil, "nats.json", "nats ended by signal: killed"},
+		"mongo": {"async", "mongo", []server.Kind{server.Mongo}, "documents/data",
+			"mongo ended by signal: killed"},
+		"haproxy": {"monolith-ha", "", nil, "haproxy", "ended by signal: killed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			needServers(t, c.needs...)
@@ -107,9 +111,12 @@ func TestWhatDiesInMidTrialIsNamed(t *testing.T) {
 // killInLoad kills the server that is marked as soon as the shop takes orders.
 func (e *experiment) killInLoad(label, mark, architecture string) {
 	e.t.Helper()
-	front := map[string]string{"monolith": `"unit":"shop"`, "monolith-ha": "haproxy", "async": `"unit":"orders"`}[architecture]
+	front := map[string]string{"monolith": `"unit":"shop"`, "monolith-ha": "haproxy",
+		"async": `"unit":"orders"`}[architecture]
 	address := until(e.t, "the front listens", func() (string, bool) { return frontAddress(label, front) })
-	until(e.t, "the shop is ready", func() (string, bool) { return address, answersOK("http://" + address + "/health") })
+	until(e.t, "the shop is ready", func() (string, bool) {
+		return address, answersOK("http://" + address + "/health")
+	})
 	until(e.t, "the generator runs", func() (int, bool) { n := len(labelled(label, "--job")); return n, n > 0 })
 	victims := keptOf(label, mark)
 	if len(victims) == 0 {

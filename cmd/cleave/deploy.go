@@ -23,7 +23,8 @@ type deployFlag string
 
 // registerDeploy makes the flag.
 func registerDeploy(command *cobra.Command, into *deployFlag) {
-	command.Flags().Var(into, deployFlagName, "deploy every variant in this `way`: "+strings.Join(lab.Deployments(), ", "))
+	command.Flags().Var(into, deployFlagName, "deploy every variant in this `way`: "+
+		strings.Join(lab.Deployments(), ", "))
 	registerCluster(command)
 	registerHosts(command)
 }

@@ -33,7 +33,8 @@ func TestALostBrickCostsNoOrder(t *testing.T) {
 	}
 	t.Parallel()
 	e := &experiment{t: t, dir: t.TempDir()}
-	e.start("check", "shop", "--architecture", "async-dfs", "--orders", "60", "--fault", "kill:brick-2", "--results", e.dir)
+	e.start("check", "shop", "--architecture", "async-dfs", "--orders", "60", "--fault", "kill:brick-2",
+		"--results", e.dir)
 	label := e.label()
 	if code := e.code(); code != exitFine {
 		t.Fatalf("exit code %d\n%s", code, e.story.String())
@@ -44,7 +45,8 @@ func TestALostBrickCostsNoOrder(t *testing.T) {
 		t.Fatalf("trials %+v", trials)
 	}
 	trial := trials[0]
-	if about := trial.Services["database"]; !strings.Contains(about, ", on GlusterFS") || strings.Contains(trial.Services["broker"], "GlusterFS") {
+	if about := trial.Services["database"]; !strings.Contains(about, ", on GlusterFS") ||
+		strings.Contains(trial.Services["broker"], "GlusterFS") {
 		t.Errorf("on %q, with the broker on %q", about, trial.Services["broker"])
 	}
 	for _, role := range []string{gluster.Brick, gluster.Client} {
@@ -62,7 +64,8 @@ func TestCleanUnmountsAReplicatedDisk(t *testing.T) {
 	t.Parallel()
 	tmp := shortDir(t)
 	e := &experiment{t: t, dir: t.TempDir()}
-	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", "async-dfs", "--orders", "5000", "--results", e.dir)
+	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", "async-dfs",
+		"--orders", "5000", "--results", e.dir)
 	e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+tmp), &e.story
 	if err := e.Cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -75,7 +78,8 @@ func TestCleanUnmountsAReplicatedDisk(t *testing.T) {
 	until(t, "the generator runs", func() (int, bool) { n := len(labelled(label, "--job")); return n, n > 0 })
 	helpers := slices.DeleteFunc(descendants(t, e.Process.Pid), func(pid int) bool {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		return !strings.Contains(string(line), "\x00"+sweeperName+"\x00") && !strings.Contains(string(line), "\x00"+agent.JanitorCommand+"\x00")
+		return !strings.Contains(string(line), "\x00"+sweeperName+"\x00") &&
+			!strings.Contains(string(line), "\x00"+agent.JanitorCommand+"\x00")
 	})
 	if len(helpers) != 2 {
 		t.Fatalf("helpers %v, want a sweeper and a janitor", helpers)
@@ -91,21 +95,28 @@ func TestCleanUnmountsAReplicatedDisk(t *testing.T) {
 	}
 	code, said := cleaved(t, tmp, nil, "clean")
 	left, err := os.ReadDir(tmp)
-	if code != exitFine || err != nil || len(left) > 0 || len(mountsIn(t, tmp)) > 0 || len(labelled(label, "")) > 0 {
-		t.Errorf("clean ended with %d and said %q; left are %v (%v), mounts %v, processes %v", code, said, left, err, mountsIn(t, tmp), labelled(label, ""))
+	if code != exitFine || err != nil || len(left) > 0 || len(mountsIn(t, tmp)) > 0 ||
+		len(labelled(label, "")) > 0 {
+		t.Errorf("clean ended with %d and said %q; left are %v (%v), mounts %v, processes %v", code, said, left,
+			err, mountsIn(t, tmp), labelled(label, ""))
 	}
 }
 
 // TestAReplicatedDiskIsOfProcesses: who cannot have one is told before anything starts.
 func TestAReplicatedDiskIsOfProcesses(t *testing.T) {
 	for _, deployment := range []string{lab.DockerHost, lab.DockerBridge, lab.Swarm, lab.Kubernetes} {
-		code, said := cleaved(t, shortDir(t), nil, "check", "shop", "--architecture", "async-dfs", "--deploy", deployment, "--results", t.TempDir())
-		if want := "disk replicated: the deployment " + deployment + " has no replicated disk: deploy with process, or have disk local"; code != exitBadPlan || !strings.Contains(said, want) {
+		code, said := cleaved(t, shortDir(t), nil, "check", "shop", "--architecture", "async-dfs", "--deploy",
+			deployment, "--results", t.TempDir())
+		if want := "disk replicated: the deployment " + deployment +
+			" has no replicated disk: deploy with process, or have disk local"; code != exitBadPlan ||
+			!strings.Contains(said, want) {
 			t.Errorf("%s: it ended with %d and said %q, want %q", deployment, code, said, want)
 		}
 	}
-	code, said := cleaved(t, shortDir(t), []string{"/usr/bin/env", "PATH=" + t.TempDir()}, "check", "shop", "--architecture", "async-dfs", "--results", t.TempDir())
-	if code != exitMissingPart || !strings.Contains(said, "a replicated disk needs GlusterFS") || !strings.Contains(said, "apt-get install") {
+	code, said := cleaved(t, shortDir(t), []string{"/usr/bin/env", "PATH=" + t.TempDir()}, "check", "shop",
+		"--architecture", "async-dfs", "--results", t.TempDir())
+	if code != exitMissingPart || !strings.Contains(said, "a replicated disk needs GlusterFS") ||
+		!strings.Contains(said, "apt-get install") {
 		t.Errorf("without GlusterFS it ended with %d and said %q", code, said)
 	}
 }

@@ -260,7 +260,8 @@ func TestATerminalThatGoesAwayIsAnInterruption(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(longStudy, "%PINGS%", "4000")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "run", file, "--results", filepath.Join(e.dir, "results"))
+	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "run", file, "--results",
+		filepath.Join(e.dir, "results"))
 	e.Cmd.Stdout, e.Cmd.Stderr = writer, writer
 	if err := e.Cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -315,7 +316,8 @@ func TestAUserWithoutPermissionIsToldWhatToDo(t *testing.T) {
 	const nobody = 65534
 	forbidden := t.TempDir() // belongs to root, like the path to it
 	e := &experiment{t: t, dir: t.TempDir()}
-	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "reproduce", "rego2021", "--quick", "--results", forbidden)
+	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "reproduce", "rego2021", "--quick", "--results",
+		forbidden)
 	e.Cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	e.Cmd.Stderr = &e.story
 	if err := e.Cmd.Start(); err != nil {
@@ -356,7 +358,8 @@ func TestATakenPortIsNamed(t *testing.T) {
 		if !errors.As(err, &exit) || exit.ExitCode() != 1 {
 			t.Errorf("%s: a unit on a taken port ended with %v, want code 1", architecture, err)
 		}
-		for _, want := range []string{`"event":"failed"`, listener.Addr().String(), "address already in use", "end the program that holds it"} {
+		for _, want := range []string{`"event":"failed"`, listener.Addr().String(), "address already in use",
+			"end the program that holds it"} {
 			if !strings.Contains(string(said), want) {
 				t.Errorf("%s: the unit says %s, want %q in it", architecture, said, want)
 			}

@@ -33,7 +33,8 @@ type documentFlags struct {
 }
 
 func (f *documentFlags) register(command *cobra.Command) {
-	command.Flags().StringVar(&f.json, "json", "", "write the analysis as JSON to this file, - for standard output")
+	command.Flags().StringVar(&f.json, "json", "",
+		"write the analysis as JSON to this file, - for standard output")
 	command.Flags().BoolVar(&f.full, "full", false, "print every table")
 }
 
@@ -62,7 +63,8 @@ exit code is 7 where a change is shown to be beyond the limit, and 6 with
 				return a.reportAgainst(args[0], args[1], flags, held)
 			}
 			if command.Flags().Changed("fail-if") || held.mustKnow {
-				return withCode(exitBadPlan, "--fail-if and --require-verdict are for two runs: cleave report EARLIER LATER")
+				return withCode(exitBadPlan,
+					"--fail-if and --require-verdict are for two runs: cleave report EARLIER LATER")
 			}
 			folder, err := store.Open(args[0])
 			if err != nil {
@@ -91,7 +93,8 @@ func (a app) conclude(folder *store.Folder, flags documentFlags) (lab.Analysis, 
 	if flags.json == "-" {
 		shown = a.story
 	}
-	err = report.Terminal(plain.Raw(shown), concluded, report.Options{Colour: useColour(shown), Full: flags.full})
+	err = report.Terminal(plain.Raw(shown), concluded,
+		report.Options{Colour: useColour(shown), Full: flags.full})
 	err = errors.Join(err, a.writeJSONFile(flags.json, concluded))
 	fmt.Fprintf(shown, "\nreport  %s\nagain   cleave report %s --full\n", folder.Path(reportFile), folder.Dir())
 	return concluded, err

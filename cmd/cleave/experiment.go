@@ -54,7 +54,8 @@ type experimentFlags struct {
 func (f *experimentFlags) register(command *cobra.Command) {
 	flags := command.Flags()
 	flags.BoolVar(&f.quick, "quick", false, "play the study's quick profile")
-	flags.Float64Var(&f.scale, "scale", 0, "multiply the amount of work per trial, or the length of its load (1 is full)")
+	flags.Float64Var(&f.scale, "scale", 0,
+		"multiply the amount of work per trial, or the length of its load (1 is full)")
 	flags.IntVar(&f.blocks, "blocks", 0, "number of blocks (default: the study's)")
 	flags.StringSliceVar(&f.points, "points", nil, "play only these points, for example s1,s5")
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
@@ -63,7 +64,8 @@ func (f *experimentFlags) register(command *cobra.Command) {
 		}
 		return pflag.NormalizedName(name)
 	})
-	flags.StringSliceVar(&f.runtimes, "runtime", nil, "leave out the variants of other runtimes than these, for example go,node")
+	flags.StringSliceVar(&f.runtimes, "runtime", nil,
+		"leave out the variants of other runtimes than these, for example go,node")
 	flags.BoolVar(&f.noGates, "no-gates", false, "count trials also when host or generator were disturbed")
 	registerBackings(command, &f.backings)
 	registerDeploy(command, &f.deploy)
@@ -78,17 +80,21 @@ func (f *experimentFlags) registerPlay(command *cobra.Command) {
 	flags.StringVar(&f.results, "results", "results", "folder for results")
 	flags.StringVar(&f.resume, "resume", "", "go on with an interrupted experiment in this result folder")
 	f.progress = "auto"
-	flags.Var(&f.progress, "progress", "how progress is shown: auto, terminal, plain (a line each trial), json (an object) or none")
+	flags.Var(&f.progress, "progress",
+		"how progress is shown: auto, terminal, plain (a line each trial), json (an object) or none")
 	flags.BoolVar(&f.trust, "trust", false, "play what a result folder of somebody else starts, without asking")
-	flags.BoolVar(&f.planOnly, "plan", false, "say what would be played, how long that takes and what it keeps, and play nothing; with --json the plan itself")
-	flags.BoolVar(&f.mustKnow, "require-verdict", false, "exit with code 6 when a claim or the headline stays undecided")
+	flags.BoolVar(&f.planOnly, "plan", false, "say what would be played, how long that takes and what it "+
+		"keeps, and play nothing; with --json the plan itself")
+	flags.BoolVar(&f.mustKnow, "require-verdict", false,
+		"exit with code 6 when a claim or the headline stays undecided")
 	f.profiled.register(flags)
 	f.documents.register(command)
 }
 
 // options are what the flags change in the study: numbers only when given.
 func (f *experimentFlags) options(command *cobra.Command) study.Options {
-	o := study.Options{Profiled: f.profiled.blocks(command.Flags()), Quick: f.quick, Points: f.points, Runtimes: f.runtimes, NoGates: f.noGates, Deployment: string(f.deploy)}
+	o := study.Options{Profiled: f.profiled.blocks(command.Flags()), Quick: f.quick, Points: f.points,
+		Runtimes: f.runtimes, NoGates: f.noGates, Deployment: string(f.deploy)}
 	if command.Flags().Changed("scale") {
 		o.Scale = &f.scale
 	}
@@ -105,19 +111,24 @@ func (f *experimentFlags) options(command *cobra.Command) study.Options {
 func (f *experimentFlags) checkDesign(margin float64, duration time.Duration, w warmUp) error {
 	var mistakes []error
 	if f.blocks < 1 || f.blocks > study.MaxBlocks {
-		mistakes = append(mistakes, fmt.Errorf("--blocks is %d, expected a whole number from 1 to %d", f.blocks, study.MaxBlocks))
+		mistakes = append(mistakes, fmt.Errorf("--blocks is %d, expected a whole number from 1 to %d", f.blocks,
+			study.MaxBlocks))
 	}
 	if !(margin >= 0 && margin < 1) {
 		mistakes = append(mistakes, fmt.Errorf("--margin is %g, expected a share from 0 to below 1", margin))
 	}
 	if duration < time.Second || duration > study.Longest {
-		mistakes = append(mistakes, fmt.Errorf("--duration is %v, expected 1s to %.0fh", duration, study.Longest.Hours()))
+		mistakes = append(mistakes, fmt.Errorf("--duration is %v, expected 1s to %.0fh", duration,
+			study.Longest.Hours()))
 	}
 	if w.least < 0 || w.least > study.Longest {
-		mistakes = append(mistakes, fmt.Errorf("--warm-up is %v, expected 0s to %.0fh, or %s", w.least, study.Longest.Hours(), study.Steady))
+		mistakes = append(mistakes, fmt.Errorf("--warm-up is %v, expected 0s to %.0fh, or %s", w.least,
+			study.Longest.Hours(), study.Steady))
 	}
-	if lowest := max(w.least.Seconds(), lab.LeastWarmUpLimit); w.limit != 0 && !(w.limit.Seconds() >= lowest && w.limit.Seconds() <= lab.LongestWarmUpLimit) {
-		mistakes = append(mistakes, fmt.Errorf("--warm-up-limit is %v, expected %gs to %gs: in less, no load shows that it is steady", w.limit, lowest, lab.LongestWarmUpLimit))
+	if lowest := max(w.least.Seconds(), lab.LeastWarmUpLimit); w.limit != 0 &&
+		!(w.limit.Seconds() >= lowest && w.limit.Seconds() <= lab.LongestWarmUpLimit) {
+		mistakes = append(mistakes, fmt.Errorf("--warm-up-limit is %v, expected %gs to %gs: in less, no load "+
+			"shows that it is steady", w.limit, lowest, lab.LongestWarmUpLimit))
 	}
 	return errors.Join(mistakes...)
 }
@@ -129,7 +140,8 @@ func (a app) reproduceCommand() *cobra.Command {
 		Short: "run a built-in study and say which published claims hold here",
 		Long: `Plays a built-in study on this host, puts every published figure beside the
 measured one, and says of each published claim whether the data support it.`,
-		Example:           "  cleave reproduce rego2021 --quick --json out.json\n  cleave reproduce costa2022 --quick --backing mariadb,rabbitmq,mongo",
+		Example: "  cleave reproduce rego2021 --quick --json out.json\n  cleave reproduce costa2022 " +
+			"--quick --backing mariadb,rabbitmq,mongo",
 		Args:              arguments(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.FixedCompletions(studies.Names(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -173,9 +185,11 @@ order with the same seeds, into a new folder.`,
 
 // repeat plays the plan of a result folder again.
 func (a app) repeat(command *cobra.Command, folder *store.Folder, flags *experimentFlags) error {
-	for _, name := range []string{"quick", "scale", "blocks", "points", "seed", "until", "within", "resume", "runtime", "no-gates", profileFlag, backingFlag, deployFlagName} {
+	for _, name := range []string{"quick", "scale", "blocks", "points", "seed", "until", "within", "resume",
+		"runtime", "no-gates", profileFlag, backingFlag, deployFlagName} {
 		if command.Flags().Changed(name) {
-			return withCode(exitBadPlan, "--%s would change the plan of %s: repeat it as it is, or run the study file", name, folder.Dir())
+			return withCode(exitBadPlan, "--%s would change the plan of %s: repeat it as it is, or run the study file",
+				name, folder.Dir())
 		}
 	}
 	plan, err := a.planToPlay(folder, flags.trust || flags.planOnly)
@@ -259,7 +273,9 @@ func expand(file *study.File, options study.Options, quick bool) (lab.Plan, erro
 
 // begin makes ready what plays the plan, and the locked folder that it is played
 // into. With --resume the plan is that of the folder.
-func (a app) begin(command *cobra.Command, plan lab.Plan, flags *experimentFlags) (*run.Conductor, *store.Folder, lab.Plan, error) {
+func (a app) begin(
+	command *cobra.Command, plan lab.Plan, flags *experimentFlags,
+) (*run.Conductor, *store.Folder, lab.Plan, error) {
 	refused := func(err error) (*run.Conductor, *store.Folder, lab.Plan, error) { return nil, nil, plan, err }
 	if err := checkOutput("--json", flags.documents.json); err != nil {
 		return refused(err)
@@ -286,15 +302,19 @@ func (a app) begin(command *cobra.Command, plan lab.Plan, flags *experimentFlags
 
 // resumed opens the folder of an interrupted experiment. Its plan is played: a flag
 // that would make another one is refused.
-func (a app) resumed(command *cobra.Command, plan lab.Plan, flags *experimentFlags) (*store.Folder, lab.Plan, error) {
+func (a app) resumed(
+	command *cobra.Command, plan lab.Plan, flags *experimentFlags,
+) (*store.Folder, lab.Plan, error) {
 	var fixed []string
 	command.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains([]string{"resume", "progress", "json", "full", "require-verdict", "trust", "context", "kubeconfig", "swarm", "hosts", "registry"}, f.Name) {
+		if !slices.Contains([]string{"resume", "progress", "json", "full", "require-verdict", "trust", "context",
+			"kubeconfig", "swarm", "hosts", "registry"}, f.Name) {
 			fixed = append(fixed, "--"+f.Name)
 		}
 	})
 	if len(fixed) > 0 {
-		return nil, plan, withCode(exitBadPlan, "--resume goes on with the plan of %s, which %s cannot change: leave that out, or begin anew without --resume",
+		return nil, plan, withCode(exitBadPlan, "--resume goes on with the plan of %s, which %s cannot change: "+
+			"leave that out, or begin anew without --resume",
 			flags.resume, strings.Join(fixed, ", "))
 	}
 	folder, err := store.Open(flags.resume)
@@ -303,7 +323,8 @@ func (a app) resumed(command *cobra.Command, plan lab.Plan, flags *experimentFla
 	}
 	begun, err := a.planToPlay(folder, flags.trust)
 	if err == nil && begun.Study.Name != plan.Study.Name {
-		err = withCode(exitBadPlan, "%s holds the study %s, not %s", folder.Dir(), begun.Study.Name, plan.Study.Name)
+		err = withCode(exitBadPlan, "%s holds the study %s, not %s", folder.Dir(), begun.Study.Name,
+			plan.Study.Name)
 	}
 	return folder, begun, err
 }
@@ -335,15 +356,18 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 		return nil, err
 	}
 	return &run.Conductor{
-		System: system, Deployers: ways, Backings: services, Meter: meter.New(), Profiler: profiler.Profiler{}, Injector: fault.Injector{}, Host: meter.NewHost(version),
-		Stopping: stopping(plan, system.Describe()), Progress: progress.New(plain.Raw(a.story), a.progressForm(flags.progress), time.Now), Scratch: scratch, Conceal: a.secrets.Conceal,
+		System: system, Deployers: ways, Backings: services, Meter: meter.New(), Profiler: profiler.Profiler{},
+		Injector: fault.Injector{}, Host: meter.NewHost(version),
+		Stopping: stopping(plan, system.Describe()), Progress: progress.New(plain.Raw(a.story),
+			a.progressForm(flags.progress), time.Now), Scratch: scratch, Conceal: a.secrets.Conceal,
 	}, nil
 }
 
 // play plays the plan into the folder and leaves nothing behind.
 func (a app) play(ctx context.Context, conductor *run.Conductor, plan lab.Plan, folder *store.Folder) error {
 	if found, err := leftovers.Find(leftovers.Root()); err == nil && len(found.Left) > 0 {
-		fmt.Fprintf(a.story, "note: %d leftovers of an earlier cleave are on this host; remove them with: cleave clean\n", len(found.Left))
+		fmt.Fprintf(a.story, "note: %d leftovers of an earlier cleave are on this host; remove them with: cleave "+
+			"clean\n", len(found.Left))
 	}
 	own, _, err := programs()
 	if err != nil {
@@ -398,6 +422,7 @@ func (a app) adviseResume(command *cobra.Command, folder *store.Folder) error {
 	if command.Name() == compareName {
 		what = compareName // its plan holds the systems
 	}
-	fmt.Fprintf(a.story, "%d trials are kept in %s\ngo on with: cleave %s --resume %s\n", len(trials), folder.Dir(), what, folder.Dir())
+	fmt.Fprintf(a.story, "%d trials are kept in %s\ngo on with: cleave %s --resume %s\n", len(trials),
+		folder.Dir(), what, folder.Dir())
 	return nil
 }

@@ -81,7 +81,8 @@ func (a app) explainStudy(command *cobra.Command, flags *explainFlags) error {
 		}
 	})
 	if len(wrong) > 0 {
-		return withCode(exitBadPlan, "explain %s takes no %s: it is a built-in study (cleave reproduce %s --help)", explainedStudy, strings.Join(wrong, ", "), explainedStudy)
+		return withCode(exitBadPlan, "explain %s takes no %s: it is a built-in study (cleave reproduce %s --help)",
+			explainedStudy, strings.Join(wrong, ", "), explainedStudy)
 	}
 	data, err := studies.Read(explainedStudy)
 	if err != nil {
@@ -96,7 +97,8 @@ func explanations() (lines string) {
 	for _, name := range systemsThat[lab.Explainable]() {
 		system, _ := systemNamed[lab.Explainable](name, conditions{})
 		e := system.Explanation()
-		lines += fmt.Sprintf("  %-10s from %s to %s, at %g %ss per second\n", name, e.From, e.To, e.Rate, system.Describe().Operation)
+		lines += fmt.Sprintf("  %-10s from %s to %s, at %g %ss per second\n", name, e.From, e.To, e.Rate,
+			system.Describe().Operation)
 	}
 	return lines
 }
@@ -117,7 +119,8 @@ func explainVerdict(folder *store.Folder, analysis lab.Analysis, mustKnow bool) 
 		}
 	}
 	if mustKnow && len(undecided) > 0 {
-		return withCode(exitUndecided, "%s at %s: %s", headline.Metric, headline.Point.Name, strings.Join(undecided, "; "))
+		return withCode(exitUndecided, "%s at %s: %s", headline.Metric, headline.Point.Name,
+			strings.Join(undecided, "; "))
 	}
 	return nil
 }

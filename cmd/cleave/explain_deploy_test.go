@@ -23,13 +23,16 @@ func TestExplainLeadsToAnotherDeployment(t *testing.T) {
 		{name: "nothing else", args: []string{"--from", "sync", "--to", "sync " + bridge},
 			want: [2]string{"process docker-host docker-bridge"}, end: "sync-docker-bridge"},
 		{name: "in one order", args: []string{"--one-order", "--to", "sync " + bridge},
-			want: [2]string{"coordination data placement process docker-host docker-bridge"}, end: "sync-docker-bridge"},
+			want: [2]string{"coordination data placement process docker-host docker-bridge"},
+			end:  "sync-docker-bridge"},
 		{name: "in two", args: []string{"--to", "sync " + bridge},
 			want: [2]string{"coordination data placement process docker-host docker-bridge",
 				"process docker-host docker-bridge coordination placement data"}, end: "sync-docker-bridge"},
-		{name: "what is tuned comes after it", args: []string{"--one-order", "--from", "sync", "--to", "sync batching=on deployment=docker-host"},
+		{name: "what is tuned comes after it", args: []string{"--one-order", "--from", "sync", "--to",
+			"sync batching=on deployment=docker-host"},
 			want: [2]string{"process docker-host batching"}, end: ""},
-		{name: "on to the tuned variant", args: []string{"--one-order", "--tuned", "--from", "sync", "--to", "sync " + bridge},
+		{name: "on to the tuned variant", args: []string{"--one-order", "--tuned", "--from", "sync", "--to",
+			"sync " + bridge},
 			want: [2]string{"process docker-host docker-bridge binding batching"}, end: "sync-tuned-docker-bridge"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -39,7 +42,8 @@ func TestExplainLeadsToAnotherDeployment(t *testing.T) {
 			for _, step := range s.Steps {
 				before, known := s.Variant(step.Before)
 				after, alsoKnown := s.Variant(step.Variant)
-				if last, begun := at[step.Order]; !known || !alsoKnown || begun && last.Name != before.Name || !begun && before.Name != s.Baseline {
+				if last, begun := at[step.Order]; !known || !alsoKnown || begun && last.Name != before.Name ||
+					!begun && before.Name != s.Baseline {
 					t.Fatalf("%+v leads from no stop, or to none", step)
 				}
 				at[step.Order] = after

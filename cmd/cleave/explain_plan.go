@@ -38,20 +38,25 @@ func (f *explainFlags) register(command *cobra.Command) {
 	flags.SortFlags = false
 	flags.StringVar(&f.from, "from", "", "`architecture` to begin with (default: the system's)")
 	flags.StringVar(&f.to, "to", "", "`architecture` to arrive at (default: the system's)")
-	flags.BoolVar(&f.tuned, "tuned", false, "go on from there to its tuned variant: what of the cost can be won back")
+	flags.BoolVar(&f.tuned, "tuned", false,
+		"go on from there to its tuned variant: what of the cost can be won back")
 	registerBackings(command, &f.backings)
 	registerDeploy(command, &f.deploy)
-	flags.Float64VarP(&f.rate, "rate", "r", 0, "operations per second that every stop gets (default: the system's)")
-	flags.IntVarP(&f.users, "users", "u", 0, "instead of a rate: `number` of users of a closed loop that every stop gets")
+	flags.Float64VarP(&f.rate, "rate", "r", 0,
+		"operations per second that every stop gets (default: the system's)")
+	flags.IntVarP(&f.users, "users", "u", 0,
+		"instead of a rate: `number` of users of a closed loop that every stop gets")
 	flags.DurationVarP(&f.duration, "duration", "d", 10*time.Second, "length of the measured load of a trial")
 	registerWarmUp(flags, &f.warmUp)
-	flags.BoolVar(&f.capacity, "capacity", false, "also search the highest rate of each that meets the objective")
+	flags.BoolVar(&f.capacity, "capacity", false,
+		"also search the highest rate of each that meets the objective")
 	flags.StringVar(&f.objective, "objective", explainObjective, "`conditions` for a rate to count as held")
 	flags.IntVar(&f.blocks, "blocks", 8, "how often every stop is measured")
 	flags.Float64Var(&f.margin, "margin", 0.05, "smallest difference that matters, as a share")
 	flags.BoolVar(&f.oneOrder, "one-order", false, "do not turn the knobs in another order too")
 	flags.BoolVar(&f.noGates, "no-gates", false, "count trials also when host or generator were disturbed")
-	flags.BoolVar(&f.quick, "quick", false, "3 blocks of 2 s in one order: about a minute; small differences stay undecided")
+	flags.BoolVar(&f.quick, "quick", false,
+		"3 blocks of 2 s in one order: about a minute; small differences stay undecided")
 	f.looks.register(flags)
 	f.registerPlay(command)
 }
@@ -97,7 +102,8 @@ func (f *explainFlags) plan(system lab.Explainable, given func(flag string) bool
 			return lab.Plan{}, fmt.Errorf("--users is %d, expected a number from 1 to 200000", f.users)
 		}
 		if given("rate") || f.capacity {
-			return lab.Plan{}, errors.New("--users is a closed loop: give it without --rate and --capacity, which are about rates")
+			return lab.Plan{},
+				errors.New("--users is a closed loop: give it without --rate and --capacity, which are about rates")
 		}
 	}
 	info := system.Describe()
@@ -141,7 +147,8 @@ func tunedOf(info lab.SystemInfo, text string) (string, error) {
 			have = append(have, a.Name)
 		}
 	}
-	return "", fmt.Errorf("--tuned: no tuned architecture stands beside %q, only beside %s", name, strings.Join(have, ", "))
+	return "", fmt.Errorf("--tuned: no tuned architecture stands beside %q, only beside %s", name,
+		strings.Join(have, ", "))
 }
 
 // mistakes are those of single flags.
@@ -159,12 +166,15 @@ func (f *explainFlags) mistakes() error {
 
 // variant reads an architecture with knobs behind it, "sync binding=grpc", and puts
 // it on the backing services that were asked for.
-func (f *experimentFlags) variant(info lab.SystemInfo, onBackings standing, flag, text string) (lab.Variant, error) {
+func (f *experimentFlags) variant(
+	info lab.SystemInfo, onBackings standing, flag, text string,
+) (lab.Variant, error) {
 	words := strings.Fields(text)
 	if len(words) == 0 {
 		return lab.Variant{}, fmt.Errorf("--%s is empty: name an architecture, see cleave list", flag)
 	}
-	v := lab.Variant{System: info.Name, Architecture: words[0], Knobs: map[string]string{}, Deployment: f.deployment()}
+	v := lab.Variant{System: info.Name, Architecture: words[0], Knobs: map[string]string{},
+		Deployment: f.deployment()}
 	for _, word := range words[1:] {
 		knob, value, set := strings.Cut(word, "=")
 		if !set {
@@ -177,7 +187,8 @@ func (f *experimentFlags) variant(info lab.SystemInfo, onBackings standing, flag
 		v.Knobs[knob] = value
 	}
 	if !slices.Contains(lab.Deployments(), v.Deployment) {
-		return v, fmt.Errorf("--%s: there is no deployment %q: use %s", flag, v.Deployment, strings.Join(lab.Deployments(), ", "))
+		return v, fmt.Errorf("--%s: there is no deployment %q: use %s", flag, v.Deployment,
+			strings.Join(lab.Deployments(), ", "))
 	}
 	var err error
 	if onBackings == nil {
@@ -194,7 +205,9 @@ func (f *experimentFlags) variant(info lab.SystemInfo, onBackings standing, flag
 }
 
 // study is the explanation as a study: every stop on the steps is a variant.
-func (f *explainFlags) study(info lab.SystemInfo, stops []lab.Variant, steps []lab.PathStep, seedGiven bool) lab.Study {
+func (f *explainFlags) study(
+	info lab.SystemInfo, stops []lab.Variant, steps []lab.PathStep, seedGiven bool,
+) lab.Study {
 	first, last := stops[0], ""
 	for _, step := range steps {
 		if step.Order == 1 {
@@ -207,7 +220,8 @@ func (f *explainFlags) study(info lab.SystemInfo, stops []lab.Variant, steps []l
 		Question: "Which of the changes on the way costs what?",
 		System:   info.Name, Baseline: first.Name, Design: f.design(first.Name, seedGiven), Steps: steps,
 		Points: []lab.Point{f.point()},
-		Load:   &lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.least.Seconds(), WarmUpLimit: f.warmUp.limit.Seconds(), Objective: f.objective},
+		Load: &lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.least.Seconds(),
+			WarmUpLimit: f.warmUp.limit.Seconds(), Objective: f.objective},
 	}
 	if f.noGates {
 		study.WithoutGates(&s)
@@ -215,7 +229,8 @@ func (f *explainFlags) study(info lab.SystemInfo, stops []lab.Variant, steps []l
 	if f.capacity {
 		// The blocks repeat every search: one probe at a rate is enough in each.
 		s.Load.Effort = lab.SearchEffort{Duration: max(1, f.duration.Seconds()/2), Resolution: 1.1, Votes: 1}
-		s.Points = append(s.Points, lab.Point{Name: "capacity", Levels: map[string]float64{lab.FactorSearchFrom: f.rate}})
+		s.Points = append(s.Points, lab.Point{Name: "capacity",
+			Levels: map[string]float64{lab.FactorSearchFrom: f.rate}})
 	}
 	first.Summary = "where the way begins"
 	s.Variants = []lab.Variant{first}
@@ -232,9 +247,11 @@ func (f *explainFlags) study(info lab.SystemInfo, stops []lab.Variant, steps []l
 // point is the load that every stop gets.
 func (f *explainFlags) point() lab.Point {
 	if f.users > 0 {
-		return lab.Point{Name: fmt.Sprintf("users-%d", f.users), Levels: map[string]float64{lab.FactorUsers: float64(f.users)}}
+		return lab.Point{Name: fmt.Sprintf("users-%d", f.users),
+			Levels: map[string]float64{lab.FactorUsers: float64(f.users)}}
 	}
-	return lab.Point{Name: "rate-" + strconv.FormatFloat(f.rate, 'f', -1, 64), Levels: map[string]float64{lab.FactorRate: f.rate}}
+	return lab.Point{Name: "rate-" + strconv.FormatFloat(f.rate, 'f', -1, 64),
+		Levels: map[string]float64{lab.FactorRate: f.rate}}
 }
 
 // design is how the experiment is played.

@@ -21,9 +21,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/deploy/hosts"
-	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/systems/shop"
 )
 
 // needServers skips a test of servers that are not on this host.
@@ -77,7 +75,9 @@ func labelled(label, name string) map[int]string {
 // expectNobody waits until no process of the label is left.
 func expectNobody(t *testing.T, label string) {
 	t.Helper()
-	until(t, "no process of "+label+" is left", func() (struct{}, bool) { return struct{}{}, len(labelled(label, "")) == 0 })
+	until(t, "no process of "+label+" is left", func() (struct{}, bool) {
+		return struct{}{}, len(labelled(label, "")) == 0
+	})
 }
 
 // TestPartsAreKilledInMidLoad: whatever is killed with kill -9 while orders come in,
@@ -99,8 +99,9 @@ func TestPartsAreKilledInMidLoad(t *testing.T) {
 		"sync-grpc-tuned": {"sync-grpc-tuned", []string{every}, "", nil, 6},
 		"async":           {"async", []string{every}, "", nil, 8},
 		"async-tuned":     {"async-tuned", []string{every}, "", nil, 8},
-		"database":        {"sync", []string{"kill:database@1s+200ms"}, "mariadb", []server.Kind{server.MariaDB}, 1},
-		"postgres":        {"monolith", []string{"kill:database@1s+200ms"}, "postgres", []server.Kind{server.Postgres}, 1},
+		"database": {"sync", []string{"kill:database@1s+200ms"}, "mariadb", []server.Kind{server.MariaDB},
+			1},
+		"postgres": {"monolith", []string{"kill:database@1s+200ms"}, "postgres", []server.Kind{server.Postgres}, 1},
 		"broker and database": {
 			"async-tuned", []string{"kill:broker@1s+200ms", "kill:database@3s+200ms"}, "mariadb,rabbitmq",
 			[]server.Kind{server.MariaDB, server.RabbitMQ}, 2,
@@ -114,7 +115,8 @@ func TestPartsAreKilledInMidLoad(t *testing.T) {
 			}
 			t.Parallel()
 			e := &experiment{t: t, dir: t.TempDir()}
-			arguments := []string{"check", "shop", "--orders", "600", "--architecture", c.architecture, "--results", e.dir}
+			arguments := []string{"check", "shop", "--orders", "600", "--architecture", c.architecture, "--results",
+				e.dir}
 			for _, fault := range c.faults {
 				arguments = append(arguments, "--fault", fault)
 			}
@@ -139,10 +141,12 @@ func expectKilled(t *testing.T, trial lab.Trial, killed int) {
 		t.Errorf("valid %v, audit %s: %s %q", trial.Valid, trial.Audit.Verdict, trial.Reason, trial.Audit.Problems)
 	}
 	if len(trial.Faults) != killed || len(trial.Metered.Notes) != killed {
-		t.Errorf("%d faults and %d notes of the meter, want %d: %+v", len(trial.Faults), len(trial.Metered.Notes), killed, trial.Faults)
+		t.Errorf("%d faults and %d notes of the meter, want %d: %+v", len(trial.Faults), len(trial.Metered.Notes),
+			killed, trial.Faults)
 	}
 	for _, f := range trial.Faults {
-		if !f.Effective || f.Error != "" || f.Began < f.After || f.Healed < f.Began+f.Heal || f.Began > trial.ElapsedSeconds {
+		if !f.Effective || f.Error != "" || f.Began < f.After || f.Healed < f.Began+f.Heal ||
+			f.Began > trial.ElapsedSeconds {
 			t.Errorf("fault %+v in a load of %.2f s", f, trial.ElapsedSeconds)
 		}
 	}
@@ -160,14 +164,16 @@ func TestOneOfTwoMayDie(t *testing.T) {
 	}
 	t.Parallel()
 	e := &experiment{t: t, dir: t.TempDir()}
-	e.start("check", "shop", "--orders", "600", "--architecture", "monolith-ha", "--fault", "kill:shop-1@1s+1s", "--results", e.dir)
+	e.start("check", "shop", "--orders", "600", "--architecture", "monolith-ha", "--fault", "kill:shop-1@1s+1s",
+		"--results", e.dir)
 	if code := e.code(); code != exitFine {
 		t.Fatalf("exit code %d\n%s", code, e.story.String())
 	}
 	const inFlight = 32 // connections of the generator
 	counts := trialsOf(t, e.dir)[0].Audit.Counts
 	if counts["fail"] > 0 || counts["info"] > inFlight {
-		t.Errorf("%d orders were refused, %d have an unknown outcome: want none, and those in flight", counts["fail"], counts["info"])
+		t.Errorf("%d orders were refused, %d have an unknown outcome: want none, and those in flight",
+			counts["fail"], counts["info"])
 	}
 }
 
@@ -186,8 +192,10 @@ func TestTheAddressOfAPairMoves(t *testing.T) {
 	t.Parallel()
 	const gone = 5 // seconds
 	e := &experiment{t: t, dir: t.TempDir()}
-	e.start("check", "shop", "--orders", "1500", "--architecture", "monolith-ha", "--knob", "balancer=pair", "--results", e.dir,
-		"--fault", "kill:front-1@1s+5s", "--fault", "kill:back-2@2s+4s", "--fault", "kill:balancer-2@8s+5s", "--fault", "cut:front-1@15s+5s")
+	e.start("check", "shop", "--orders", "1500", "--architecture", "monolith-ha", "--knob", "balancer=pair",
+		"--results", e.dir,
+		"--fault", "kill:front-1@1s+5s", "--fault", "kill:back-2@2s+4s", "--fault", "kill:balancer-2@8s+5s",
+		"--fault", "cut:front-1@15s+5s")
 	label := e.label()
 	if code := e.code(); code != exitFine {
 		t.Fatalf("exit code %d\n%s", code, e.story.String())
@@ -232,7 +240,8 @@ design: {blocks: 1, max_repeats: 0, gates: {steal: 99%%, calibration: 99%%}}
 // and leave nothing in the shop.
 func TestBadClientsGetProblems(t *testing.T) {
 	for architecture, front := range map[string]string{
-		"monolith": `"unit":"shop"`, "monolith-ha": "haproxy", "sync": `"unit":"orders"`, "async": `"unit":"orders"`,
+		"monolith": `"unit":"shop"`, "monolith-ha": "haproxy", "sync": `"unit":"orders"`,
+		"async": `"unit":"orders"`,
 	} {
 		t.Run(architecture, func(t *testing.T) {
 			if _, err := exec.LookPath("haproxy"); err != nil && front == "haproxy" {
@@ -247,7 +256,9 @@ func TestBadClientsGetProblems(t *testing.T) {
 			e.start("run", file, "--results", e.dir)
 			label := e.label()
 			address := until(t, "the front listens", func() (string, bool) { return frontAddress(label, front) })
-			until(t, "there is a shop behind it", func() (string, bool) { return address, answersOK("http://" + address + "/health") })
+			until(t, "there is a shop behind it", func() (string, bool) {
+				return address, answersOK("http://" + address + "/health")
+			})
 			large := `{"customerId":1,"lines":[{"productId":1,"quantity":1}]}` + strings.Repeat(" ", 128<<10)
 			expectProblem(t, address, large, len(large), http.StatusRequestEntityTooLarge, "body-too-large")
 			expectProblem(t, address, `{"customerId":1,`, 100, http.StatusRequestTimeout, "request-timeout")
@@ -296,15 +307,18 @@ func expectProblem(t *testing.T, address, body string, length, status int, kind 
 		t.Fatal(err)
 	}
 	go func() { // the answer may come before all is sent
-		_, _ = fmt.Fprintf(connection, "POST /orders HTTP/1.1\r\nHost: shop\r\nContent-Type: application/json\r\nIdempotency-Key: %s\r\nContent-Length: %d\r\n\r\n%s", kind, length, body)
+		_, _ = fmt.Fprintf(connection, "POST /orders HTTP/1.1\r\nHost: shop\r\nContent-Type: "+
+			"application/json\r\nIdempotency-Key: %s\r\nContent-Length: %d\r\n\r\n%s", kind, length, body)
 	}()
 	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
 	if err != nil {
 		t.Fatalf("%s: %v", kind, err)
 	}
 	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != status || response.Header.Get("Content-Type") != "application/problem+json" || !strings.Contains(string(text), kind) {
-		t.Errorf("%d %s %s (%v), want %d and a problem %s", response.StatusCode, response.Header.Get("Content-Type"), text, err, status, kind)
+	if err != nil || response.StatusCode != status ||
+		response.Header.Get("Content-Type") != "application/problem+json" || !strings.Contains(string(text), kind) {
+		t.Errorf("%d %s %s (%v), want %d and a problem %s", response.StatusCode,
+			response.Header.Get("Content-Type"), text, err, status, kind)
 	}
 }
 
@@ -322,7 +336,8 @@ func TestAFullDiskIsNamedAndNothingIsLeft(t *testing.T) {
 	})
 	t.Parallel()
 	e := &experiment{t: t, dir: t.TempDir()}
-	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--orders", "50000", "--architecture", "monolith", "--results", e.dir)
+	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--orders", "50000",
+		"--architecture", "monolith", "--results", e.dir)
 	e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+disk), &e.story
 	if err := e.Cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -332,97 +347,12 @@ func TestAFullDiskIsNamedAndNothingIsLeft(t *testing.T) {
 	if code := e.code(); code != exitFailed {
 		t.Errorf("exit code %d, want %d", code, exitFailed)
 	}
-	if want := "the disk that holds " + disk; !strings.Contains(e.story.String(), want) || !strings.Contains(e.story.String(), "make room, or have another used with TMPDIR") {
+	if want := "the disk that holds " + disk; !strings.Contains(e.story.String(), want) ||
+		!strings.Contains(e.story.String(), "make room, or have another used with TMPDIR") {
 		t.Errorf("the story does not say %q:\n%s", want, e.story.String())
 	}
 	expectNobody(t, label)
 	if left, err := os.ReadDir(disk); err != nil || len(left) > 0 {
 		t.Errorf("left on the disk: %v (%v)", left, err)
 	}
-}
-
-// TestWrongCredentialsAreNamed: a unit that a server does not let in says which one
-// and why, and does not tell the password.
-func TestWrongCredentialsAreNamed(t *testing.T) {
-	for kind, c := range map[server.Kind]struct{ architecture, knob, service, want string }{
-		server.MariaDB:  {"monolith", "database", "DATABASE", "Access denied for user 'cleave'"},
-		server.Postgres: {"monolith", "database", "DATABASE", "password authentication failed for user"},
-		server.RabbitMQ: {"async", "broker", "BROKER", "username or password not allowed"},
-		server.NATS:     {"async", "broker", "BROKER", "Authorization Violation"},
-	} {
-		t.Run(string(kind), func(t *testing.T) {
-			needServers(t, kind)
-			t.Parallel()
-			folder, err := os.MkdirTemp("", "cleave-wrong-") // servers' socket paths must be short
-			if err != nil {
-				t.Fatal(err)
-			}
-			instance, err := servers.Start(t.Context(), kind, folder, server.Settings{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := errors.Join(instance.Stop(), os.RemoveAll(folder)); err != nil {
-					t.Error(err)
-				}
-			})
-			unit := exec.Command(filepath.Join(binaries, "unit", shop.Name),
-				fmt.Sprintf(`{"architecture":%q,"knobs":{%q:%q},"unit":"%s"}`, c.architecture, c.knob, kind, unitOf(c.architecture)))
-			unit.Env = []string{
-				"CLEAVE_UNIT=one", "CLEAVE_DIR=" + t.TempDir(), "CLEAVE_ADDRESS=127.0.0.1:9", "CLEAVE_SERVICE_DATABASE=sqlite://" + t.TempDir(), "CLEAVE_SERVICE_DOCUMENTS=sqlite://" + t.TempDir(),
-				fmt.Sprintf("CLEAVE_SERVICE_%s=%s://cleave:s3same@%s", c.service, scheme(kind), instance.Address()),
-			}
-			if _, err := unit.StdinPipe(); err != nil { // its end would mean that the conductor is gone
-				t.Fatal(err)
-			}
-			said, err := unit.Output()
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != 1 {
-				t.Errorf("the unit ended with %v, want code 1", err)
-			}
-			if !strings.Contains(string(said), c.want) || !strings.Contains(string(said), string(kind)) || strings.Contains(string(said), "s3same") {
-				t.Errorf("the unit says %s, want %q, the server's name and no password", said, c.want)
-			}
-			if kind != server.NATS {
-				expectRefused(t, kind, c.architecture, instance.Address(), c.want)
-			}
-		})
-	}
-}
-
-// expectRefused has cleave use a server of the user's with a wrong password.
-func expectRefused(t *testing.T, kind server.Kind, architecture, address, want string) {
-	t.Helper()
-	e := &experiment{t: t, dir: t.TempDir()}
-	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", architecture, "--backing", string(kind), "--results", e.dir)
-	e.Cmd.Env = append(os.Environ(), fmt.Sprintf("CLEAVE_USE_%s=%s://cleave:s3same@%s", strings.ToUpper(string(kind)), scheme(kind), address))
-	e.Cmd.Stderr = &e.story
-	if err := e.Cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if code := e.code(); code != exitFailed {
-		t.Errorf("exit code %d, want %d", code, exitFailed)
-	}
-	for _, words := range []string{fmt.Sprintf("use the %s server at %s", kind, address), want} {
-		if !strings.Contains(e.story.String(), words) {
-			t.Errorf("the story does not say %q:\n%s", words, e.story.String())
-		}
-	}
-	if strings.Contains(e.story.String(), "s3same") {
-		t.Error("the story tells the password")
-	}
-}
-
-func unitOf(architecture string) string {
-	if architecture == "async" {
-		return "catalog"
-	}
-	return "shop"
-}
-
-func scheme(kind server.Kind) string {
-	if kind == server.RabbitMQ {
-		return "amqp"
-	}
-	return string(kind)
 }

@@ -74,7 +74,8 @@ func (g generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 // agentJob is the job in the words of the load engine.
 func agentJob(job lab.LoadJob) (agent.Job, error) {
 	work := agent.Job{
-		Schema: agent.Schema, Unit: job.Unit, Allow: job.Consent, Files: job.Files, Objective: job.Objective, Search: job.Search, History: job.History,
+		Schema: agent.Schema, Unit: job.Unit, Allow: job.Consent, Files: job.Files, Objective: job.Objective,
+		Search: job.Search, History: job.History,
 		Resolution: job.Effort.Resolution, Votes: job.Effort.Votes,
 		Await:  agent.Await{Path: job.Ready.Path, For: seconds(job.Ready.Timeout), Look: job.Look},
 		Settle: agent.Await{Path: job.Settle.Path, For: seconds(job.Settle.Timeout)},
@@ -106,7 +107,8 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 		work.Files[file] = arrivals(job.Count, job.Over)
 		s.Load, s.Connections = scenario.Load{Replay: file}, countConnections
 	case job.Users > 0:
-		s.Load = scenario.Load{Users: job.Users, Think: s.Load.Think, RampUp: cmp.Or(seconds(job.RampUp), s.Load.RampUp)}
+		s.Load = scenario.Load{Users: job.Users, Think: s.Load.Think,
+			RampUp: cmp.Or(seconds(job.RampUp), s.Load.RampUp)}
 	}
 	if job.Duration > 0 {
 		s.Load.Duration = seconds(job.Duration)
@@ -161,7 +163,8 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 	s := &handed.Outcome.Summary
 	read := lab.LoadReport{
 		Achieved: s.AchievedRate, Duration: s.Duration, Sent: s.Sent, OK: s.OK, Unsent: s.Unsent, Errors: s.Errors,
-		Unchecked: s.Unchecked, Measures: loadMeasures(s), Spectra: handed.Spectra(), Course: handed.Course, WarmUp: handed.WarmUp, Network: handed.Network, Remarks: s.Said.Words(),
+		Unchecked: s.Unchecked, Measures: loadMeasures(s), Spectra: handed.Spectra(), Course: handed.Course,
+		WarmUp: handed.WarmUp, Network: handed.Network, Remarks: s.Said.Words(),
 	}
 	if s.Capacity != nil {
 		read.Search = searchOf(s.Capacity)
@@ -216,7 +219,8 @@ func searchOf(c *record.Capacity) *lab.Search {
 	for _, p := range c.Probes {
 		times := p.ResponseTime
 		kept.Loads = append(kept.Loads, lab.SearchLoad{
-			Rate: p.Rate, Pass: p.Pass, Longer: p.Confirms, Why: strings.Join(p.Reasons, "; "), Disturbed: p.Disturbed, Median: times.P50, P99: times.P99, Longest: times.Max,
+			Rate: p.Rate, Pass: p.Pass, Longer: p.Confirms, Why: strings.Join(p.Reasons, "; "), Disturbed: p.Disturbed,
+			Median: times.P50, P99: times.P99, Longest: times.Max,
 		})
 	}
 	return kept
@@ -239,7 +243,8 @@ func loadMeasures(s *record.Summary) map[string]float64 {
 			measures[name] = *value
 		}
 	}
-	for name, times := range map[string]record.Percentiles{lab.ResponseTime: s.ResponseTime, lab.ServiceTime: s.ServiceTime} {
+	for name, times := range map[string]record.Percentiles{lab.ResponseTime: s.ResponseTime,
+		lab.ServiceTime: s.ServiceTime} {
 		set(name+"_p50", times.P50)
 		set(name+"_p90", times.P90)
 		set(name+"_p95", times.P95)

@@ -18,19 +18,23 @@ import (
 // load engine.
 func TestTheAgentIsToldWhatASearchMayCost(t *testing.T) {
 	job := lab.LoadJob{Rate: 10, Search: true, Load: lab.Load{
-		Scenario: json.RawMessage(`{}`), Duration: 2, Lateness: 0.05, Effort: lab.SearchEffort{Resolution: 1.25, Votes: 1},
+		Scenario: json.RawMessage(`{}`), Duration: 2, Lateness: 0.05,
+		Effort: lab.SearchEffort{Resolution: 1.25, Votes: 1},
 	}}
 	work, err := agentJob(job)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !work.Search || work.Resolution != 1.25 || work.Votes != 1 || time.Duration(work.Spec.Lateness) != 50*time.Millisecond {
-		t.Errorf("search %t, resolution %g, votes %d, lateness %v", work.Search, work.Resolution, work.Votes, time.Duration(work.Spec.Lateness))
+	if !work.Search || work.Resolution != 1.25 || work.Votes != 1 ||
+		time.Duration(work.Spec.Lateness) != 50*time.Millisecond {
+		t.Errorf("search %t, resolution %g, votes %d, lateness %v", work.Search, work.Resolution, work.Votes,
+			time.Duration(work.Spec.Lateness))
 	}
 }
 
 func TestUsersBeginOneAfterTheOther(t *testing.T) {
-	work, err := agentJob(lab.LoadJob{Users: 10, Load: lab.Load{Scenario: json.RawMessage(`{}`), Duration: 120, RampUp: 60}})
+	work, err := agentJob(lab.LoadJob{Users: 10, Load: lab.Load{Scenario: json.RawMessage(`{}`), Duration: 120,
+		RampUp: 60}})
 	if err != nil || time.Duration(work.Spec.Load.RampUp) != time.Minute || work.Spec.Load.Users != 10 {
 		t.Errorf("load %+v, %v", work.Spec.Load, err)
 	}
@@ -40,7 +44,8 @@ func TestUsersBeginOneAfterTheOther(t *testing.T) {
 // its step.
 func TestSearchesBeginAtDifferentRates(t *testing.T) {
 	begins := func(variant string, seed uint64, search bool) float64 {
-		work, err := agentJob(lab.LoadJob{Rate: 200, Seed: seed, Variant: variant, Search: search, Load: lab.Load{Scenario: json.RawMessage(`{}`)}})
+		work, err := agentJob(lab.LoadJob{Rate: 200, Seed: seed, Variant: variant, Search: search,
+			Load: lab.Load{Scenario: json.RawMessage(`{}`)}})
 		rate, malformed := strconv.ParseFloat(work.Spec.Load.Rate, 64)
 		if err != nil || malformed != nil {
 			t.Fatal(err, malformed)
@@ -52,7 +57,8 @@ func TestSearchesBeginAtDifferentRates(t *testing.T) {
 		rate := begins("sync", seed, true)
 		low, high = min(low, rate), max(high, rate)
 		if again := begins("sync", seed, true); rate < 200 || rate > 400 || rate != again {
-			t.Errorf("seed %d begins at %g, and again at %g, want twice the same between 200 and 400", seed, rate, again)
+			t.Errorf("seed %d begins at %g, and again at %g, want twice the same between 200 and 400", seed, rate,
+				again)
 		}
 	}
 	if low > 220 || high < 360 {
@@ -71,14 +77,17 @@ func TestTheGeneratorConnectsAsFlagsSay(t *testing.T) {
 	if err := os.WriteFile(ca, []byte("certificates"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	load := planned(t, "compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "-r", "5", "-c", "7", "--timeout", "3s", "--http2").Study.Load
+	load := planned(t, "compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "-r", "5", "-c", "7",
+		"--timeout", "3s", "--http2").Study.Load
 	load.Client.Roots = []byte("certificates")
 	work, err := agentJob(lab.LoadJob{Load: *load, Target: "http://127.0.0.1:1", Rate: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := work.Spec; s.Connections != 7 || time.Duration(s.Timeout) != 3*time.Second || s.Protocol != "http2" || string(s.Roots) != "certificates" {
-		t.Errorf("%d connections, time limit %v, protocol %q, roots %q", s.Connections, time.Duration(s.Timeout), s.Protocol, s.Roots)
+	if s := work.Spec; s.Connections != 7 || time.Duration(s.Timeout) != 3*time.Second ||
+		s.Protocol != "http2" || string(s.Roots) != "certificates" {
+		t.Errorf("%d connections, time limit %v, protocol %q, roots %q", s.Connections, time.Duration(s.Timeout),
+			s.Protocol, s.Roots)
 	}
 	flags := compareFlags{given: func(string) bool { return false }}
 	flags.request.ca = ca
@@ -99,12 +108,15 @@ func TestExplainWithUsers(t *testing.T) {
 func TestWhatAClientSeesHasAName(t *testing.T) {
 	at := func(v float64) *float64 { return &v }
 	s := record.Summary{
-		Sent: 10, OK: 6, Errors: map[string]int64{"bad-status": 2, "rejected": 1, "timeout": 1}, TransferRate: at(4096),
-		ResponseTime: record.Percentiles{P50: at(2), Max: at(9)}, ServiceTime: record.Percentiles{P50: at(1), Max: at(3)}, SendLateness: record.Lag{P99: at(0.5)},
+		Sent: 10, OK: 6, Errors: map[string]int64{"bad-status": 2, "rejected": 1, "timeout": 1},
+		TransferRate: at(4096),
+		ResponseTime: record.Percentiles{P50: at(2), Max: at(9)},
+		ServiceTime:  record.Percentiles{P50: at(1), Max: at(3)}, SendLateness: record.Lag{P99: at(0.5)},
 	}
 	got := loadMeasures(&s)
 	want := map[string]float64{
-		"response_time_p50": 2, "response_time_max": 9, "service_time_p50": 1, "service_time_max": 3, "transfer_rate": 4096, "bad_status_share": 0.3,
+		"response_time_p50": 2, "response_time_max": 9, "service_time_p50": 1, "service_time_max": 3,
+		"transfer_rate": 4096, "bad_status_share": 0.3,
 		"requests": 10, "send_lateness_p99": 0.5,
 	}
 	if !maps.Equal(got, want) {
@@ -117,17 +129,21 @@ func TestWhatAClientSeesHasAName(t *testing.T) {
 func TestWhatASearchTriedIsKept(t *testing.T) {
 	at := func(v float64) *float64 { return &v }
 	probe := func(rate, p99 float64, longer bool, reasons ...string) record.Probe {
-		return record.Probe{Rate: rate, Pass: len(reasons) == 0, Confirms: longer, Reasons: reasons, ResponseTime: record.Percentiles{P50: at(p99 / 2), P99: at(p99), Max: at(2 * p99)}}
+		return record.Probe{Rate: rate, Pass: len(reasons) == 0, Confirms: longer, Reasons: reasons,
+			ResponseTime: record.Percentiles{P50: at(p99 / 2), P99: at(p99), Max: at(2 * p99)}}
 	}
 	search := searchOf(&record.Capacity{Rate: at(100), Reason: "why", Probes: []record.Probe{
-		probe(200, 4, false, "p99", "errors"), probe(100, 1, false), probe(110, 3, false, "late"), probe(110, 2, false, "p99"), probe(100, 1.5, true),
+		probe(200, 4, false, "p99", "errors"), probe(100, 1, false), probe(110, 3, false, "late"),
+		probe(110, 2, false, "p99"), probe(100, 1.5, true),
 	}})
 	if n := len(search.Loads); n != 5 || search.Reason != "why" || search.Loads[0].Why != "p99; errors" {
 		t.Errorf("of five loads %d are kept, %+v", n, search)
 	}
 	passed, failed := search.Ends(100)
-	if passed == nil || !passed.Longer || *passed.P99 != 1.5 || failed == nil || failed.Rate != 110 || failed.Why != "p99" || *failed.Longest != 4 {
-		t.Errorf("the capacity lies between %+v and %+v, want the longer load and the last at 110/s", passed, failed)
+	if passed == nil || !passed.Longer || *passed.P99 != 1.5 || failed == nil || failed.Rate != 110 ||
+		failed.Why != "p99" || *failed.Longest != 4 {
+		t.Errorf("the capacity lies between %+v and %+v, want the longer load and the last at 110/s", passed,
+			failed)
 	}
 	if passed, failed = search.Ends(0); passed != nil || failed == nil || failed.Rate != 110 {
 		t.Errorf("where no rate passed: %+v and %+v", passed, failed)

@@ -37,7 +37,8 @@ func sweeperCommand() *cobra.Command {
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(command *cobra.Command, args []string) error {
 			err := leftovers.Sweep(os.Stdin, args[0])
-			_, _, failed := cleanClusters(command.Context(), filepath.Base(args[0])) // of this conductor, which has ended
+			// of this conductor, which has ended
+			_, _, failed := cleanClusters(command.Context(), filepath.Base(args[0]))
 			return errors.Join(err, failed)
 		},
 	}
@@ -113,7 +114,8 @@ type backingState struct {
 // doorState is that of a program in front of units, which a package of that name brings.
 func doorState(program, packaged, use string) backingState {
 	if _, err := exec.LookPath(program); err != nil {
-		return backingState{Missing: "there is no " + program + " in PATH", Install: "apt-get install --no-install-recommends " + packaged}
+		return backingState{Missing: "there is no " + program + " in PATH",
+			Install: "apt-get install --no-install-recommends " + packaged}
 	}
 	return backingState{Is: program + ", " + use}
 }
@@ -131,7 +133,8 @@ func stateOf(b server.Availability) backingState {
 	case b.Missing != nil:
 		return backingState{Missing: b.Missing.What, Install: b.Missing.Install}
 	case b.Installed.StandIn != "":
-		return backingState{Is: fmt.Sprintf("%s %s, a stand-in for %s", b.Installed.StandIn, b.Installed.Version, b.Kind)}
+		return backingState{Is: fmt.Sprintf("%s %s, a stand-in for %s", b.Installed.StandIn, b.Installed.Version,
+			b.Kind)}
 	}
 	return backingState{Is: fmt.Sprintf("%s %s", b.Kind, b.Installed.Version)}
 }
@@ -157,9 +160,10 @@ func usersServer(ctx context.Context, b named.Backing) backingState {
 func (a app) doctorCommand() *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
-		Use:     "doctor",
-		Short:   "say what this host can do, and how to get the rest",
-		Long:    "Prints the facts that every experiment records about this host, which parts are\nmissing and why, and what earlier runs have left. Exit code 3: a part is missing.",
+		Use:   "doctor",
+		Short: "say what this host can do, and how to get the rest",
+		Long: "Prints the facts that every experiment records about this host, which parts are\nmissing and " +
+			"why, and what earlier runs have left. Exit code 3: a part is missing.",
 		Example: "  cleave doctor",
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -176,7 +180,9 @@ func (a app) doctorCommand() *cobra.Command {
 }
 
 func diagnose(ctx context.Context) (diagnosis, error) {
-	found := diagnosis{Environment: meter.NewHost(version).Environment(), Deployments: map[string]string{lab.Process: "", "compose": "", lab.DockerHost: "", lab.DockerBridge: "", lab.Kubernetes: "", lab.Swarm: "", lab.SSH: ""}, Leftovers: []string{}}
+	found := diagnosis{Environment: meter.NewHost(version).Environment(),
+		Deployments: map[string]string{lab.Process: "", "compose": "", lab.DockerHost: "", lab.DockerBridge: "",
+			lab.Kubernetes: "", lab.Swarm: "", lab.SSH: ""}, Leftovers: []string{}}
 	_, _, broken := programs()
 	if broken != nil {
 		found.Deployments[lab.Process] = broken.Error()

@@ -41,13 +41,18 @@ func TestTheSameRunsOnHostsBySSH(t *testing.T) {
 		code       int
 		says       []string
 	}{
-		{"a unit is killed", "check shop --architecture sync --backing mariadb --orders 300 --deploy ssh --hosts left,right --fault kill:inventory", exitFine,
+		{"a unit is killed", "check shop --architecture sync --backing mariadb --orders 300 --deploy ssh --hosts " +
+			"left,right --fault kill:inventory", exitFine,
 			[]string{"sync          valid", "1 of 1"}},
-		{"two of them", "check people --architecture services-two-hosts --operations 200 --backing cassandra --deploy ssh --hosts left,right", exitFine,
+		{"two of them", "check people --architecture services-two-hosts --operations 200 --backing cassandra " +
+			"--deploy ssh --hosts left,right", exitFine,
 			[]string{"services-two-hosts  valid    200"}},
-		{"files of this host", "check shop --architecture sync --deploy ssh --hosts left,right", exitMissingPart, []string{"--backing"}},
-		{"no hosts", "check shop --architecture sync --deploy ssh --backing mariadb", exitMissingPart, []string{"--hosts user@a,user@b"}},
-		{"no host", "check shop --architecture sync --deploy ssh --hosts left,,right", exitBadPlan, []string{`"" is no host`}},
+		{"files of this host", "check shop --architecture sync --deploy ssh --hosts left,right", exitMissingPart,
+			[]string{"--backing"}},
+		{"no hosts", "check shop --architecture sync --deploy ssh --backing mariadb", exitMissingPart,
+			[]string{"--hosts user@a,user@b"}},
+		{"no host", "check shop --architecture sync --deploy ssh --hosts left,,right", exitBadPlan,
+			[]string{`"" is no host`}},
 		{"no such host", "check people --architecture services --deploy ssh --hosts nowhere.invalid", exitBadPlan,
 			[]string{"the host nowhere.invalid: looking up", "check the name"}},
 	} {
@@ -68,7 +73,8 @@ func TestCleanRemovesWhatIsLeftOnHostsBySSH(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Also(t, "apart", "HostName "+h.Hosts()[0].Address, "SetEnv TMPDIR="+folder)
-	conductor := exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", "sync", "--backing", "mariadb", "--deploy", "ssh", "--hosts", "apart")
+	conductor := exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", "sync",
+		"--backing", "mariadb", "--deploy", "ssh", "--hosts", "apart")
 	conductor.Dir = t.TempDir()
 	if err := conductor.Start(); err != nil {
 		t.Fatal(err)
@@ -93,13 +99,15 @@ func TestCleanRemovesWhatIsLeftOnHostsBySSH(t *testing.T) {
 func TestLoadOnHostsBySSHNeedsConsent(t *testing.T) {
 	h := sshHosts(t)
 	h.Also(t, "theirs", "HostName 203.0.113.7")
-	plan := lab.Plan{Study: lab.Study{Variants: []lab.Variant{{Deployment: lab.SSH}}, Points: []lab.Point{{Name: "p", Levels: map[string]float64{lab.FactorRate: 50}}}}}
+	plan := lab.Plan{Study: lab.Study{Variants: []lab.Variant{{Deployment: lab.SSH}},
+		Points: []lab.Point{{Name: "p", Levels: map[string]float64{lab.FactorRate: 50}}}}}
 	t.Setenv(ssh.Variable, "left,right")
 	if err := admit(t.Context(), plan, lab.SSH); err != nil {
 		t.Errorf("hosts that we made: %v", err)
 	}
 	t.Setenv(ssh.Variable, "left,theirs")
-	if err := admit(t.Context(), plan, lab.SSH); err == nil || exitCode(err) != exitBadPlan || !strings.Contains(err.Error(), "the host theirs: no load on \"203.0.113.7:22\"") {
+	if err := admit(t.Context(), plan, lab.SSH); err == nil || exitCode(err) != exitBadPlan ||
+		!strings.Contains(err.Error(), "the host theirs: no load on \"203.0.113.7:22\"") {
 		t.Errorf("a host of somebody else: %v", err)
 	}
 	plan.Study.Variants[0].Deployment = lab.Process

@@ -53,7 +53,8 @@ FILE is KIND.yaml unless named. A file that is there is kept, unless --force.`,
 func (a app) init(kind, path string, force bool) error {
 	text, err := starters.ReadFile("starters/" + kind + ".yaml")
 	if err != nil {
-		return withCode(exitBadPlan, "there is no file to begin with for %q; there are %s", kind, strings.Join(starterKinds(), ", "))
+		return withCode(exitBadPlan, "there is no file to begin with for %q; there are %s", kind,
+			strings.Join(starterKinds(), ", "))
 	}
 	mode := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if force {

@@ -3,8 +3,8 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -48,16 +48,24 @@ func victims(t *testing.T) []*victim {
 	shop := []string{"check", "shop", "--orders", "300"}
 	return []*victim{
 		{name: "check", arguments: shop, length: short},
-		{name: "check on servers", arguments: append(slices.Clone(shop), "--architecture", "sync,async", "--backing", mixed), needs: three, length: long},
-		{name: "check on a replicated disk", arguments: append(slices.Clone(shop), "--architecture", "async-dfs"), disk: true, length: long},
-		{name: "reproduce rego2021", arguments: []string{"reproduce", "rego2021", "--quick", "--sets", "s1,s5"}, length: short},
-		{name: "check on nodes", arguments: append(slices.Clone(shop), "--architecture", "monolith-ha", "--knob", "balancer=pair"), length: short},
-		{name: "check on postgres", arguments: append(slices.Clone(shop), "--architecture", "monolith,async", "--backing", "postgres"),
+		{name: "check on servers", arguments: append(slices.Clone(shop), "--architecture", "sync,async",
+			"--backing", mixed), needs: three, length: long},
+		{name: "check on a replicated disk", arguments: append(slices.Clone(shop), "--architecture", "async-dfs"),
+			disk: true, length: long},
+		{name: "reproduce rego2021", arguments: []string{"reproduce", "rego2021", "--quick", "--sets", "s1,s5"},
+			length: short},
+		{name: "check on nodes", arguments: append(slices.Clone(shop), "--architecture", "monolith-ha", "--knob",
+			"balancer=pair"), length: short},
+		{name: "check on postgres", arguments: append(slices.Clone(shop), "--architecture", "monolith,async",
+			"--backing", "postgres"),
 			needs: []server.Kind{server.Postgres}, length: long},
-		{name: "compare", arguments: []string{"compare", "a=" + web, "b=" + web, "--rate", "50", "-d", "1s", "--blocks", "2", "--cores", "none"}, length: short},
+		{name: "compare", arguments: []string{"compare", "a=" + web, "b=" + web, "--rate", "50", "-d", "1s",
+			"--blocks", "2", "--cores", "none"}, length: short},
 		{name: "explain", arguments: []string{"explain", "shop", "--quick"}, length: short},
-		{name: "explain on postgres", arguments: []string{"explain", "shop", "--quick", "--backing", "postgres"}, needs: []server.Kind{server.Postgres}, length: long},
-		{name: "reproduce costa2022 on servers", arguments: []string{"reproduce", "costa2022", "--quick", "--backing", mixed}, needs: three, length: long},
+		{name: "explain on postgres", arguments: []string{"explain", "shop", "--quick", "--backing", "postgres"},
+			needs: []server.Kind{server.Postgres}, length: long},
+		{name: "reproduce costa2022 on servers", arguments: []string{"reproduce", "costa2022", "--quick",
+			"--backing", mixed}, needs: three, length: long},
 		{name: "reproduce costa2022", arguments: []string{"reproduce", "costa2022", "--quick"}, length: short},
 	}
 }
@@ -73,7 +81,8 @@ func TestKillsLeaveNothing(t *testing.T) {
 		missing[available.Kind] = available.Missing != nil
 	}
 	all := slices.DeleteFunc(victims(t), func(v *victim) bool {
-		absent := slices.ContainsFunc(v.needs, func(kind server.Kind) bool { return missing[kind] }) || v.disk && gluster.Missing() != nil
+		absent := slices.ContainsFunc(v.needs, func(kind server.Kind) bool { return missing[kind] }) ||
+			v.disk && gluster.Missing() != nil
 		if absent {
 			t.Logf("%s is left out: this host lacks one of %v, or GlusterFS", v.name, v.needs)
 		}
@@ -89,10 +98,12 @@ func TestKillsLeaveNothing(t *testing.T) {
 		}
 		killed++
 		v.killed, v.longest = v.killed+1, max(v.longest, took)
-		t.Logf("kill %d: %s after %v, gone after %v", killed, v.name, after.Round(time.Millisecond), took.Round(time.Millisecond))
+		t.Logf("kill %d: %s after %v, gone after %v", killed, v.name, after.Round(time.Millisecond),
+			took.Round(time.Millisecond))
 	}
 	for _, v := range all {
-		t.Logf("%3d kills of %s: all was gone after %v at most", v.killed, v.name, v.longest.Round(time.Millisecond))
+		t.Logf("%3d kills of %s: all was gone after %v at most", v.killed, v.name,
+			v.longest.Round(time.Millisecond))
 	}
 }
 
@@ -112,11 +123,14 @@ func number(t *testing.T, variable string, otherwise int64) int64 {
 // kill starts the command and kills it after some time. It returns how long the
 // command had run, how long it took until all was gone, and whether there was
 // something to be killed.
-func (v *victim) kill(t *testing.T, after time.Duration, withGroup bool) (length, took time.Duration, killed bool) {
+func (v *victim) kill(
+	t *testing.T, after time.Duration, withGroup bool,
+) (length, took time.Duration, killed bool) {
 	t.Helper()
 	tmp := shortDir(t)
 	e := &experiment{t: t, dir: t.TempDir()}
-	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), append(slices.Clone(v.arguments), "--results", filepath.Join(e.dir, "results"))...)
+	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"),
+		append(slices.Clone(v.arguments), "--results", filepath.Join(e.dir, "results"))...)
 	e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+tmp), &e.story
 	e.Cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	had := traces{tmp: tmp, tree: map[launch.ID]bool{}, sockets: map[string]bool{}, memory: memoryFiles()}
@@ -204,8 +218,10 @@ func (h *traces) left(t *testing.T) (left []string) {
 	for _, dir := range processes {
 		for _, file := range []string{"environ", "cmdline"} {
 			text, err := os.ReadFile(filepath.Join(dir, file))
-			if err == nil && (bytes.Contains(text, []byte(h.tmp)) || bytes.Contains(text, []byte("CLEAVE_RUN="+h.label+"\x00"))) {
-				left = append(left, fmt.Sprintf("%s: %s", dir, bytes.ReplaceAll(text[:min(200, len(text))], []byte{0}, []byte(" "))))
+			names := func(what string) bool { return bytes.Contains(text, []byte(what)) }
+			if err == nil && (names(h.tmp) || names("CLEAVE_RUN="+h.label+"\x00")) {
+				begin := bytes.ReplaceAll(text[:min(200, len(text))], []byte{0}, []byte(" "))
+				left = append(left, fmt.Sprintf("%s: %s", dir, begin))
 			}
 		}
 		if work, err := os.Readlink(filepath.Join(dir, "cwd")); err == nil && strings.HasPrefix(work, h.tmp) {
@@ -218,23 +234,22 @@ func (h *traces) left(t *testing.T) (left []string) {
 			left = append(left, link)
 		}
 	}
-	err := filepath.WalkDir(h.tmp, func(path string, _ os.DirEntry, err error) error {
+	walked := filepath.WalkDir(h.tmp, func(path string, _ os.DirEntry, err error) error {
 		if path != h.tmp && len(left) < 20 {
 			left = append(left, path)
 		}
 		return nil // files go while we look
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, line := range tableOf(t, "/proc/net/tcp") { // proc(5): the state, 0A for LISTEN, and the inode
 		if fields := strings.Fields(line); len(fields) > 9 && fields[3] == "0A" && h.sockets[fields[9]] {
 			left = append(left, "a socket that listens: "+line)
 		}
 	}
 	for _, line := range tableOf(t, "/proc/sysvipc/shm") { // proc(5): the fifth is who made the segment
-		if fields := strings.Fields(line); len(fields) > 4 && slices.ContainsFunc(slices.Collect(maps.Keys(h.tree)), func(id launch.ID) bool { return strconv.Itoa(id.PID) == fields[4] }) {
-			left = append(left, "shared memory: "+line)
+		for id := range h.tree {
+			if fields := strings.Fields(line); len(fields) > 4 && strconv.Itoa(id.PID) == fields[4] {
+				left = append(left, "shared memory: "+line)
+			}
 		}
 	}
 	for name := range memoryFiles() {
@@ -243,11 +258,11 @@ func (h *traces) left(t *testing.T) (left []string) {
 		}
 	}
 	found, err := leftovers.Docker(func(l string) bool { return l == h.label })
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, leftover := range found {
 		left = append(left, leftover.String())
+	}
+	if err = errors.Join(walked, err); err != nil {
+		t.Fatal(err)
 	}
 	return left
 }

@@ -34,20 +34,28 @@ func TestTheSameRunsOnKubernetes(t *testing.T) {
 		code       int
 		says       []string
 	}{
-		{"a broker", "check shop --architecture sync,async --operations 500 --deploy kubernetes", exitFine, []string{"sync          valid", "async         valid"}},
-		{"a pod is killed, on MariaDB", "check shop --architecture sync --operations 500 --backing mariadb --deploy kubernetes --fault kill:inventory", exitFine,
+		{"a broker", "check shop --architecture sync,async --operations 500 --deploy kubernetes", exitFine,
+			[]string{"sync          valid", "async         valid"}},
+		{"a pod is killed, on MariaDB", "check shop --architecture sync --operations 500 --backing mariadb " +
+			"--deploy kubernetes --fault kill:inventory", exitFine,
 			[]string{"sync          valid", "1 of 1"}},
-		{"a node is cut off", "check shop --architecture sync,async --operations 500 --deploy kubernetes --fault cut:node-2", exitFine,
+		{"a node is cut off",
+			"check shop --architecture sync,async --operations 500 --deploy kubernetes --fault cut:node-2", exitFine,
 			[]string{"sync          valid", "async         valid", "1 of 1"}},
-		{"a node is killed", "check social --architecture services --level only=3 --operations 3000 --deploy kubernetes --fault kill:node-2", exitFine,
+		{"a node is killed", "check social --architecture services --level only=3 --operations 3000 --deploy " +
+			"kubernetes --fault kill:node-2", exitFine,
 			[]string{"services      valid", "1 of 1"}},
-		{"a node is emptied", "check shop --architecture sync,async --operations 500 --deploy kubernetes --fault drain:node-2+2s", exitFine,
+		{"a node is emptied", "check shop --architecture sync,async --operations 500 --deploy kubernetes --fault " +
+			"drain:node-2+2s", exitFine,
 			[]string{"sync          valid", "async         valid", "1 of 1"}},
-		{"replicas are updated", "check shop --architecture sync,async --operations 500 --deploy kubernetes --replicas inventory=2 --fault update:inventory", exitFine,
+		{"replicas are updated", "check shop --architecture sync,async --operations 500 --deploy kubernetes " +
+			"--replicas inventory=2 --fault update:inventory", exitFine,
 			[]string{"sync          valid", "async         valid", "2 of 2"}},
-		{"the node that leads to services", "check shop --architecture sync --deploy kubernetes --fault cut:node-1", exitBadPlan,
+		{"the node that leads to services", "check shop --architecture sync --deploy kubernetes --fault cut:node-1",
+			exitBadPlan,
 			[]string{"there is no such unit", "node-2"}},
-		{"a node that is paused", "check shop --architecture sync --deploy kubernetes --fault pause:node-2", exitBadPlan,
+		{"a node that is paused", "check shop --architecture sync --deploy kubernetes --fault pause:node-2",
+			exitBadPlan,
 			[]string{"it is a node, to which only these can be done: [cut kill drain]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -75,7 +83,8 @@ func TestKubernetesAddsReplicas(t *testing.T) {
 	command.Dir = t.TempDir()
 	out, _ := command.CombinedOutput() // the exit code tells
 	says := strings.Join(strings.Fields(string(out)), " ")
-	if code := command.ProcessState.ExitCode(); code != exitFine || !strings.Contains(says, "Autoscaling of home-timelines in scaled at computing added home-timelines-2") {
+	if code := command.ProcessState.ExitCode(); code != exitFine ||
+		!strings.Contains(says, "Autoscaling of home-timelines in scaled at computing added home-timelines-2") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 }
@@ -84,7 +93,8 @@ func TestKubernetesAddsReplicas(t *testing.T) {
 // sweeper removes the rest.
 func TestNothingIsLeftOfKubernetesWhoseConductorIsKilled(t *testing.T) {
 	needKubernetes(t)
-	conductor := exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", "sync", "--deploy", "kubernetes")
+	conductor := exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", "sync",
+		"--deploy", "kubernetes")
 	conductor.Dir = t.TempDir()
 	if err := conductor.Start(); err != nil {
 		t.Fatal(err)
@@ -104,7 +114,8 @@ func TestNothingIsLeftOfKubernetesWhoseConductorIsKilled(t *testing.T) {
 // awaitNodes waits until there are nodes, or none.
 func awaitNodes(t *testing.T, conductor *exec.Cmd, there bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); (len(nodeGroups(conductor)) > 0) != there; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); (len(nodeGroups(conductor)) > 0) !=
+		there; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("a minute later the nodes are %q", nodeGroups(conductor))
 		}

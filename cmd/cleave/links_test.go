@@ -39,9 +39,11 @@ func playLinked(t *testing.T, study, deployment string, says ...string) lab.Tria
 		t.Fatal(err)
 	}
 	// What is tested holds on a busy host, too.
-	command := exec.Command(filepath.Join(binaries, "cleave"), "run", "linked.yaml", "--deploy", deployment, "--full", "--no-gates")
+	command := exec.Command(filepath.Join(binaries, "cleave"), "run", "linked.yaml", "--deploy", deployment,
+		"--full", "--no-gates")
 	command.Dir = dir
-	expectSaid(t, command, exitFine, append(says, "1 of 1 planned trials counted", "Link of host-1 of far: 20ms later, at most 0.5 MB/s."))
+	expectSaid(t, command, exitFine, append(says, "1 of 1 planned trials counted",
+		"Link of host-1 of far: 20ms later, at most 0.5 MB/s."))
 	paths, err := filepath.Glob(filepath.Join(dir, "results", "linked", "latest", "trials", "*", "trial.json"))
 	if err != nil || len(paths) != 1 {
 		t.Fatalf("trials %q, %v", paths, err)
@@ -54,7 +56,8 @@ func playLinked(t *testing.T, study, deployment string, says ...string) lab.Tria
 	if err != nil {
 		t.Fatal(err)
 	}
-	if took := trial.Measures["service_time_p50"]; !strings.Contains(trial.Links["host-1"], "1 bytes took 2") || took < 0.02 {
+	if took := trial.Measures["service_time_p50"]; !strings.Contains(trial.Links["host-1"], "1 bytes took 2") ||
+		took < 0.02 {
 		t.Errorf("links %q, and half of the answers took less than %v s", trial.Links, took)
 	}
 	return trial
@@ -91,18 +94,22 @@ func TestHostsOfAStudyHaveLinksOnKubernetes(t *testing.T) {
 func TestLinksAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ args, says string }{
 		"containers": {"--deploy docker-host",
-			"hosts: the links of host-1, load are not ours to change with the deployment docker-host: use process, or the private swarm or kubernetes"},
-		"hosts by SSH":       {"--deploy ssh --hosts 127.0.0.1", "not ours to change with the deployment ssh"},
-		"a cluster of yours": {"--deploy kubernetes --context theirs", "the links of the nodes of theirs are not ours to change: use the private cluster"},
+			"hosts: the links of host-1, load are not ours to change with the deployment docker-host: use process, " +
+				"or the private swarm or kubernetes"},
+		"hosts by SSH": {"--deploy ssh --hosts 127.0.0.1", "not ours to change with the deployment ssh"},
+		"a cluster of yours": {"--deploy kubernetes --context theirs",
+			"the links of the nodes of theirs are not ours to change: use the private cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			config := "{current-context: theirs, contexts: [{name: theirs, context: {cluster: c, user: u}}], clusters: [{name: c, cluster: {server: \"https://127.0.0.1:1\"}}], users: [{name: u}]}"
+			config := "{current-context: theirs, contexts: [{name: theirs, context: {cluster: c, user: u}}], " +
+				"clusters: [{name: c, cluster: {server: \"https://127.0.0.1:1\"}}], users: [{name: u}]}"
 			err := os.WriteFile(filepath.Join(dir, "linked.yaml"), []byte(linkedShop), 0o644)
 			if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "config"), []byte(config), 0o600)); err != nil {
 				t.Fatal(err)
 			}
-			command := exec.Command(filepath.Join(binaries, "cleave"), append([]string{"run", "linked.yaml"}, strings.Fields(c.args)...)...)
+			command := exec.Command(filepath.Join(binaries, "cleave"),
+				append([]string{"run", "linked.yaml"}, strings.Fields(c.args)...)...)
 			command.Dir, command.Env = dir, append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "config"))
 			expectSaid(t, command, exitBadPlan, []string{c.says})
 		})

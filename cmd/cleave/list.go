@@ -92,7 +92,8 @@ func (a app) showInventory(all inventory) {
 	for _, s := range all.Studies {
 		a.row(nameWidth, s.Name, s.Title, "points "+strings.Join(s.Points, ", "))
 	}
-	fmt.Fprintln(a.out, "\nSystems and their architectures (cleave list SYSTEM: all knobs, parameters and metrics)")
+	fmt.Fprintln(a.out,
+		"\nSystems and their architectures (cleave list SYSTEM: all knobs, parameters and metrics)")
 	for _, system := range all.Systems {
 		var names []string
 		for _, architecture := range system.Architectures {

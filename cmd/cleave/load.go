@@ -135,7 +135,8 @@ func (a app) newLoadRun(ctx context.Context, what string, flags *loadFlags) (*lo
 	}
 	for _, header := range flags.headers {
 		if name, value, _ := strings.Cut(header, ":"); secret.Named(name) && !secret.HasReference(value) {
-			fmt.Fprintf(a.story, "warning: everybody on this host can read the value of %s in the process list: better set NAME in the environment and write -H '%s: ${NAME}'\n", name, name)
+			fmt.Fprintf(a.story, "warning: everybody on this host can read the value of %s in the process list: "+
+				"better set NAME in the environment and write -H '%s: ${NAME}'\n", name, name)
 		}
 	}
 	if run.spec.Scenario, err = fillScenario(a.secrets, run.spec.Scenario); err != nil {
@@ -196,22 +197,23 @@ func (r *loadRun) send(ctx context.Context, hooks trial.Hooks) (trial.Outcome, e
 
 // search looks for the capacity.
 func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
-	quest := trial.Quest{Objective: r.limit, Resolution: r.flags.resolution, Confirm: true, Probed: func(probe record.Probe) {
-		if r.flags.outputs.progress == "none" {
-			return
-		}
-		verdict, longer := "passes", ""
-		if !probe.Pass {
-			verdict = "fails: " + strings.Join(probe.Reasons, "; ")
-		}
-		if probe.Disturbed != "" {
-			verdict += "; it may be wrong: " + probe.Disturbed
-		}
-		if probe.Confirms {
-			longer = fmt.Sprintf("%d times as long ", trial.Longer)
-		}
-		fmt.Fprintf(r.story, "%s %s%s\n", perSecond(probe.Rate), longer, verdict)
-	}}
+	quest := trial.Quest{Objective: r.limit, Resolution: r.flags.resolution, Confirm: true,
+		Probed: func(probe record.Probe) {
+			if r.flags.outputs.progress == "none" {
+				return
+			}
+			verdict, longer := "passes", ""
+			if !probe.Pass {
+				verdict = "fails: " + strings.Join(probe.Reasons, "; ")
+			}
+			if probe.Disturbed != "" {
+				verdict += "; it may be wrong: " + probe.Disturbed
+			}
+			if probe.Confirms {
+				longer = fmt.Sprintf("%d times as long ", trial.Longer)
+			}
+			fmt.Fprintf(r.story, "%s %s%s\n", perSecond(probe.Rate), longer, verdict)
+		}}
 	if len(r.flags.agent) == 0 { // else the load comes from other hosts
 		quest.Host, quest.MaxSteal = meter.NewHost(version), study.Defaults().Gates.MaxStealShare
 	}
@@ -246,8 +248,10 @@ func (r *loadRun) findFirstRate(ctx context.Context) error {
 		return err
 	}
 	rate := max(1, math.Round(outcome.Summary.AchievedRate/part))
-	fmt.Fprintf(r.story, "%d users get %s done: the search begins at %s\n", r.spec.Load.Users, perSecond(outcome.Summary.AchievedRate), perSecond(rate))
-	r.spec.Load = trial.AtRate(scenario.Load{Duration: r.spec.Load.Duration, Arrivals: r.spec.Load.Arrivals}, rate)
+	fmt.Fprintf(r.story, "%d users get %s done: the search begins at %s\n", r.spec.Load.Users,
+		perSecond(outcome.Summary.AchievedRate), perSecond(rate))
+	r.spec.Load = trial.AtRate(scenario.Load{Duration: r.spec.Load.Duration, Arrivals: r.spec.Load.Arrivals},
+		rate)
 	r.trial, err = r.spec.Prepare(ctx)
 	if r.group != nil {
 		r.group.Job.Spec.Load = r.spec.Load
@@ -271,10 +275,12 @@ func judgeLoad(s *record.Summary, limit objective.Objective, searched bool) erro
 	case s.OK == 0 && s.Sent > 0:
 		return withCode(exitFailed, "none of %d operations succeeded", s.Sent)
 	case s.OfferedRate != nil && s.AchievedRate < leastAchieved**s.OfferedRate:
-		return withCode(exitLoadNotReached, "the load was not achieved: %.6g/s of %.6g/s were sent, %d never: offer less, or use more connections",
+		return withCode(exitLoadNotReached,
+			"the load was not achieved: %.6g/s of %.6g/s were sent, %d never: offer less, or use more connections",
 			s.AchievedRate, *s.OfferedRate, s.Unsent)
 	case s.Generator.Limited:
-		return withCode(exitLoadNotReached, "the client, not the system, was the limit: %s", strings.Join(s.Generator.LimitedBy, "; "))
+		return withCode(exitLoadNotReached, "the client, not the system, was the limit: %s",
+			strings.Join(s.Generator.LimitedBy, "; "))
 	}
 	if pass, reasons := limit.Judge(s); !pass {
 		return withCode(exitLoadNotReached, "the objective was missed: %s", strings.Join(reasons, "; "))
@@ -305,6 +311,7 @@ func agentCommand(in io.Reader, out io.Writer) *cobra.Command {
 			return agent.Serve(command.Context(), in, out, &job, host)
 		},
 	}
-	command.Flags().StringVar(&text, "job", "", "the job as JSON, or @FILE; default: the first line of standard input")
+	command.Flags().StringVar(&text, "job", "",
+		"the job as JSON, or @FILE; default: the first line of standard input")
 	return command
 }

@@ -57,7 +57,8 @@ type group struct {
 
 // register makes the flags, and the help that shows them in groups.
 func (f *loadFlags) register(command *cobra.Command) {
-	groups := []group{f.whenFlags(), f.whatFlags(), f.whereFlags(), f.judgeFlags(), f.senderFlags(), f.outputs.flags()}
+	groups := []group{f.whenFlags(), f.whatFlags(), f.whereFlags(), f.judgeFlags(), f.senderFlags(),
+		f.outputs.flags()}
 	for _, g := range groups {
 		g.flags.SortFlags = false
 		command.Flags().AddFlagSet(g.flags)
@@ -67,7 +68,8 @@ func (f *loadFlags) register(command *cobra.Command) {
 		if asked != command { // a command below inherits this function
 			return usual(asked)
 		}
-		fmt.Fprintf(command.OutOrStdout(), "Usage:\n  cleave %s [flags]\n  cleave load import FILE   make a scenario from HAR, OpenAPI or JMeter\n\nExamples:\n%s\n",
+		fmt.Fprintf(command.OutOrStdout(), "Usage:\n  cleave %s [flags]\n  cleave load import FILE   make a "+
+			"scenario from HAR, OpenAPI or JMeter\n\nExamples:\n%s\n",
 			command.Use, command.Example)
 		for _, g := range groups {
 			fmt.Fprintf(command.OutOrStdout(), "\n%s:\n%s", g.title, g.flags.FlagUsagesWrapped(80))
@@ -100,9 +102,11 @@ func (f *loadFlags) whenFlags() group {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	set.StringVarP(&f.rate, "rate", "r", "", "open loop: `flows` per second, or 300/m, 900/h")
 	set.StringVar(&f.ramp, "ramp", "", "open loop: rate that rises evenly, `FROM:TO`")
-	set.StringVar(&f.steps, "steps", "", "open loop: rates one after the other, `FROM:BY:COUNT:EACH`, e.g. 60/m:60/m:5:1m")
+	set.StringVar(&f.steps, "steps", "",
+		"open loop: rates one after the other, `FROM:BY:COUNT:EACH`, e.g. 60/m:60/m:5:1m")
 	set.StringVar(&f.spike, "spike", "", "open loop: `BASE:PEAK:AT:FOR`, e.g. 100:1000:10s:2s")
-	set.StringVar(&f.replay, "replay", "", "open loop: arrivals from a `file`: a time in seconds per line, or what --lines or --jtl wrote")
+	set.StringVar(&f.replay, "replay", "",
+		"open loop: arrivals from a `file`: a time in seconds per line, or what --lines or --jtl wrote")
 	set.StringVar(&f.arrivals, "arrivals", "", "open loop: constant (default) or poisson")
 	set.IntVarP(&f.users, "users", "u", 0, "closed loop: `number` of users, each with a connection")
 	set.DurationVar(&f.think, "think", 0, "closed loop: pause of a user between flows")
@@ -117,10 +121,12 @@ func (f *loadFlags) whatFlags() group {
 	set.StringVarP(&f.method, "method", "X", "", "default GET, with a body POST")
 	set.StringArrayVarP(&f.headers, "header", "H", nil, "`'Name: value'`, may be repeated")
 	set.StringVar(&f.body, "body", "", "text to send, or @FILE; of gRPC: the message as JSON")
-	set.StringVar(&f.expectStatus, "expect-status", "", "200, 2xx, 200-299 or a list (default 200-399); of gRPC: OK")
+	set.StringVar(&f.expectStatus, "expect-status", "",
+		"200, 2xx, 200-299 or a list (default 200-399); of gRPC: OK")
 	set.StringArrayVar(&f.expectBody, "expect-body", nil, "`text` that answers contain, or re:PATTERN")
 	set.StringArrayVar(&f.expectJSON, "expect-json", nil, "`path=value` that answers have, e.g. items.0.id=7")
-	set.StringArrayVar(&f.expectHeader, "expect-header", nil, "`'Name: text'` that answers have, or 'Name: re:PATTERN'")
+	set.StringArrayVar(&f.expectHeader, "expect-header", nil,
+		"`'Name: text'` that answers have, or 'Name: re:PATTERN'")
 	return group{"What is sent (for a URL; a scenario says it itself)", set}
 }
 
@@ -129,23 +135,28 @@ func (f *loadFlags) whereFlags() group {
 	set.StringVar(&f.target, "target", "", "`URL` instead of the scenario's target")
 	set.StringVar(&f.unix, "unix", "", "connect to this Unix `socket` instead of the URL's host")
 	set.StringVar(&f.allow, "allow", "", "`file` with other targets and their owners' consent (docs/consent.md)")
-	set.IntVarP(&f.connections, "connections", "c", trial.DefaultConnections, "open loop: size of the pool of connections; without a rate: that many users")
+	set.IntVarP(&f.connections, "connections", "c", trial.DefaultConnections,
+		"open loop: size of the pool of connections; without a rate: that many users")
 	set.IntVar(&f.streams, "streams", 0, "flows at a time on a connection of HTTP/2 or gRPC (default 32)")
 	set.BoolVar(&f.noKeepAlive, "no-keep-alive", false, "a new connection for every flow")
 	set.DurationVar(&f.timeout, "timeout", trial.DefaultTimeout, "time limit of an operation")
 	set.BoolVar(&f.http2, "http2", false, "HTTP/2; with http:// in clear text (h2c)")
 	set.StringVar(&f.ca, "ca", "", "PEM `file` of certificates to trust instead of the host's")
 	set.BoolVar(&f.insecure, "insecure", false, "accept any certificate")
-	set.StringVar(&f.protoSet, "proto-set", "", "gRPC descriptors: `file` made by protoc -o (default: ask the server)")
+	set.StringVar(&f.protoSet, "proto-set", "",
+		"gRPC descriptors: `file` made by protoc -o (default: ask the server)")
 	return group{"Where to, and how", set}
 }
 
 func (f *loadFlags) judgeFlags() group {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
-	set.StringVar(&f.objective, "objective", "", "`conditions` to meet, e.g. 'p99<50ms,errors<0.1%'; missed: exit code 4")
-	set.BoolVar(&f.abort, "abort", false, "break the load off when the objective cannot be met any more, or was missed 5 seconds in a row")
+	set.StringVar(&f.objective, "objective", "",
+		"`conditions` to meet, e.g. 'p99<50ms,errors<0.1%'; missed: exit code 4")
+	set.BoolVar(&f.abort, "abort", false,
+		"break the load off when the objective cannot be met any more, or was missed 5 seconds in a row")
 	set.BoolVar(&f.search, "search", false, "find the highest rate that meets the objective, from --rate on")
-	set.Float64Var(&f.resolution, "resolution", 1.05, "how near the search comes: `ratio` of the lowest rate that failed to the highest that passed")
+	set.Float64Var(&f.resolution, "resolution", 1.05,
+		"how near the search comes: `ratio` of the lowest rate that failed to the highest that passed")
 	return group{"Judgement", set}
 }
 
@@ -154,7 +165,8 @@ func (f *loadFlags) senderFlags() group {
 	set.StringVar(&f.pacing, "pacing", trial.DefaultPacing, "exact, grid:1ms (any length) or spin")
 	set.IntVar(&f.loops, "loops", 1, "sending `threads`, for plain HTTP/1.1 that one processor cannot send")
 	set.IntVar(&f.agents, "agents", 0, "share the load out among this `number` of processes here")
-	set.StringArrayVar(&f.agent, "agent", nil, "share it out among agents started by this `command`, may be repeated, e.g. 'ssh b cleave agent'")
+	set.StringArrayVar(&f.agent, "agent", nil,
+		"share it out among agents started by this `command`, may be repeated, e.g. 'ssh b cleave agent'")
 	return group{"What sends it", set}
 }
 

@@ -56,7 +56,8 @@ func TestListsHaveTheirNameWhenTheyAreWhole(t *testing.T) {
 				}
 			}
 			err := list.close(c.whole)
-			if (err != nil) != c.beside || err != nil && !strings.Contains(err.Error(), "list.jsonl.partial is not whole") {
+			if (err != nil) != c.beside || err != nil && !strings.Contains(err.Error(),
+				"list.jsonl.partial is not whole") {
 				t.Errorf("error %v", err)
 			}
 			if text, err := os.ReadFile(path); err != nil || (string(text) != other) != c.ours {

@@ -117,8 +117,10 @@ func (v *liveView) object(s trial.Second) {
 	if !long {
 		return
 	}
-	line := secondLine{Event: "second", Second: m.at.Seconds(), Sent: m.sent, Due: m.due, P50: m.response.P50, P99: m.response.P99,
-		SendLateness: m.late.P99, Errors: map[string]int64{}, CPU: m.cpu / 100, Left: max(0, v.duration-m.at).Seconds()}
+	line := secondLine{Event: "second", Second: m.at.Seconds(), Sent: m.sent, Due: m.due, P50: m.response.P50,
+		P99:          m.response.P99,
+		SendLateness: m.late.P99, Errors: map[string]int64{}, CPU: m.cpu / 100,
+		Left: max(0, v.duration-m.at).Seconds()}
 	for outcome, n := range v.errors {
 		line.Errors[outcome.String()] = n
 	}
@@ -138,9 +140,11 @@ func (v *liveView) draw(s trial.Second) {
 	lines := []string{
 		fmt.Sprintf("%s  %.0f s  %s", v.bar(m.at), m.at.Seconds(), v.left(m.at)),
 		fmt.Sprintf("operations  %.0f/s%s, %d in all", m.sent, due, v.sent),
-		fmt.Sprintf("response    p50 %s  p90 %s  p99 %s  max %s", timeCell(m.response.P50), timeCell(m.response.P90), timeCell(m.response.P99), timeCell(m.response.Max)),
+		fmt.Sprintf("response    p50 %s  p90 %s  p99 %s  max %s", timeCell(m.response.P50),
+			timeCell(m.response.P90), timeCell(m.response.P99), timeCell(m.response.Max)),
 		"errors      " + v.errorWords(),
-		fmt.Sprintf("generator   sent late p50 %s  p99 %s, own cpu %.0f %%", timeCell(m.late.P50), timeCell(m.late.P99), m.cpu),
+		fmt.Sprintf("generator   sent late p50 %s  p99 %s, own cpu %.0f %%", timeCell(m.late.P50),
+			timeCell(m.late.P99), m.cpu),
 	}
 	var text strings.Builder
 	if v.drawn > 0 {

@@ -14,10 +14,12 @@ func TestProgressOfALoadIsForProgramsToo(t *testing.T) {
 	}
 	first, _, _ := strings.Cut(story, "\n")
 	var line secondLine
-	if err := json.Unmarshal([]byte(first), &line); err != nil || line.Event != "second" || line.Sent <= 0 || line.Due <= 0 || line.P50 == nil || line.Errors == nil {
+	if err := json.Unmarshal([]byte(first), &line); err != nil || line.Event != "second" || line.Sent <= 0 ||
+		line.Due <= 0 || line.P50 == nil || line.Errors == nil {
 		t.Errorf("%q: %+v, %v", first, line, err)
 	}
-	if _, _, story := load(t, webShop(t), "-r", "50", "-d", "1s", "--progress", "none"); strings.Contains(story, "p50") {
+	if _, _, story := load(t, webShop(t), "-r", "50", "-d", "1s", "--progress", "none"); strings.Contains(story,
+		"p50") {
 		t.Errorf("none: %q", story)
 	}
 }

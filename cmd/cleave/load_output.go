@@ -27,11 +27,14 @@ func (o *loadOutputs) flags() group {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	set.StringVar(&o.json, "json", "", "write the result as JSON to this `file`, - for standard output")
 	set.StringVar(&o.hdr, "hdr", "", "write response times as an HdrHistogram log (`file`), second by second")
-	set.StringVar(&o.hgrm, "hgrm", "", "write response times as percentile text (`file`) for HdrHistogram's plotter")
-	set.StringVar(&o.jtl, "jtl", "", "write every operation as a JTL `file` (CSV), which JMeter's report generator reads")
+	set.StringVar(&o.hgrm, "hgrm", "",
+		"write response times as percentile text (`file`) for HdrHistogram's plotter")
+	set.StringVar(&o.jtl, "jtl", "",
+		"write every operation as a JTL `file` (CSV), which JMeter's report generator reads")
 	set.StringVar(&o.lines, "lines", "", "write every operation as a line of JSON to this `file`")
 	o.progress = "auto"
-	set.Var(&o.progress, "progress", "auto, terminal (a live view), plain (a line each second), json (an object each second) or none")
+	set.Var(&o.progress, "progress",
+		"auto, terminal (a live view), plain (a line each second), json (an object each second) or none")
 	return group{"Output", set}
 }
 
@@ -39,7 +42,8 @@ func (o *loadOutputs) flags() group {
 func (o *loadOutputs) check(f *loadFlags) error {
 	var mistakes []error
 	if f.search && o.hdr+o.jtl+o.lines != "" {
-		mistakes = append(mistakes, errors.New("--hdr, --jtl and --lines belong to one load: leave them out of a --search"))
+		mistakes = append(mistakes,
+			errors.New("--hdr, --jtl and --lines belong to one load: leave them out of a --search"))
 	}
 	mistakes = append(mistakes, checkOutput("--json", o.json), checkOutput("--hgrm", o.hgrm))
 	return errors.Join(mistakes...)
@@ -106,7 +110,8 @@ func (o *loadOutputs) write(standard io.Writer, outcome *trial.Outcome) error {
 	case "-":
 		failures = append(failures, writeJSON(standard, outcome.Summary))
 	default:
-		failures = append(failures, writeFile(o.json, func(w io.Writer) error { return writeJSON(w, outcome.Summary) }))
+		failures = append(failures, writeFile(o.json,
+			func(w io.Writer) error { return writeJSON(w, outcome.Summary) }))
 	}
 	if o.hgrm != "" {
 		failures = append(failures, writeFile(o.hgrm, func(w io.Writer) error {

@@ -53,7 +53,8 @@ func loads(ts *testscript.TestScript, _ bool, args []string) {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == exitLoadNotReached {
 		story := ts.ReadFile("stderr")
-		if strings.Contains(story, "the client, not the system, was the limit") || strings.Contains(story, "the load was not achieved") {
+		if strings.Contains(story, "the client, not the system, was the limit") ||
+			strings.Contains(story, "the load was not achieved") {
 			return
 		}
 	}
@@ -149,7 +150,8 @@ func serveWeb(env *testscript.Env) error {
 	env.Setenv("HTTPS", encrypted.URL)
 	authority := filepath.Join(env.WorkDir, "ca.pem")
 	env.Setenv("CA", authority)
-	return os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: encrypted.Certificate().Raw}), 0o600)
+	return os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+		Bytes: encrypted.Certificate().Raw}), 0o600)
 }
 
 // serveSocket serves the same at $SOCKET.
@@ -185,7 +187,8 @@ func serveGRPC(env *testscript.Env) error {
 	go func() { _ = server.Serve(listener) }() // until it is stopped
 	env.Defer(server.Stop)
 	env.Setenv("GRPC", "grpc://"+listener.Addr().String())
-	set := &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{protodesc.ToFileDescriptorProto(grpc_health_v1.File_grpc_health_v1_health_proto)}}
+	health := protodesc.ToFileDescriptorProto(grpc_health_v1.File_grpc_health_v1_health_proto)
+	set := &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{health}}
 	text, err := proto.Marshal(set)
 	if err != nil {
 		return err

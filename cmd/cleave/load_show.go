@@ -26,7 +26,8 @@ func showLoad(w io.Writer, o *trial.Outcome) {
 	} else {
 		fmt.Fprintf(w, "rate         %.6g%s\n", s.AchievedRate, unit)
 	}
-	fmt.Fprintf(w, "operations   %d sent: %d ok, %d failed, %d in flight at the end\n", s.Sent, s.OK, s.Sent-s.OK-s.InFlight, s.InFlight)
+	fmt.Fprintf(w, "operations   %d sent: %d ok, %d failed, %d in flight at the end\n", s.Sent, s.OK,
+		s.Sent-s.OK-s.InFlight, s.InFlight)
 	fmt.Fprintf(w, "not in time  %d sent late, %d never sent\n", s.Late, s.Unsent)
 	if s.Skipped > 0 {
 		fmt.Fprintf(w, "skipped      %d steps, because an earlier step of their flow failed\n", s.Skipped)
@@ -100,9 +101,11 @@ func showOperations(w io.Writer, s *record.Summary) {
 	for _, o := range s.Operations {
 		width = max(width, len(o.Name))
 	}
-	fmt.Fprintf(w, "%-*s %9s %9s %9s %9s %11s %11s %11s\n", width, "operation", "sent", "ok", "failed", "skipped", "p50", "p99", "max")
+	fmt.Fprintf(w, "%-*s %9s %9s %9s %9s %11s %11s %11s\n", width, "operation", "sent", "ok", "failed",
+		"skipped", "p50", "p99", "max")
 	for _, o := range s.Operations {
-		fmt.Fprintf(w, "%-*s %9d %9d %9d %9d %11s %11s %11s\n", width, o.Name, o.Sent, o.OK, o.Sent-o.OK-o.InFlight, o.Skipped,
+		fmt.Fprintf(w, "%-*s %9d %9d %9d %9d %11s %11s %11s\n", width, o.Name, o.Sent, o.OK, o.Sent-o.OK-o.InFlight,
+			o.Skipped,
 			timeCell(o.ResponseTime.P50), timeCell(o.ResponseTime.P99), timeCell(o.ResponseTime.Max))
 	}
 	fmt.Fprintln(w)
@@ -123,7 +126,8 @@ func showChecks(w io.Writer, o *trial.Outcome) {
 	}
 	if unchecked := o.Summary.Unchecked; len(unchecked) > 0 {
 		fmt.Fprintf(w, "unchecked    %s\n", strings.Join(unchecked, ", "))
-		fmt.Fprintln(w, "             by the status only: nobody reads the answers; add --expect-body or --expect-json, or expect in the scenario")
+		fmt.Fprintln(w, "             by the status only: nobody reads the answers; add --expect-body or "+
+			"--expect-json, or expect in the scenario")
 	}
 }
 
@@ -139,9 +143,12 @@ func timeCell(value *float64) string {
 func showHonesty(w io.Writer, o *trial.Outcome) {
 	s := &o.Summary
 	g := &s.Generator
-	fmt.Fprintf(w, "generator    %s, %s of processor time (%.0f %% of one processor), %s at its peak\n", senders(g),
-		figure.Quantity(g.CPUSeconds, nil, nil, "s"), 100*g.CPUSeconds/o.Report.Elapsed.Seconds(), figure.Quantity(float64(g.PeakMemory), nil, nil, "B"))
-	fmt.Fprintf(w, "pacing       %s, at the price of %s of processor time per operation\n", g.Pacing, timeCell(g.CPUPerOperation))
+	fmt.Fprintf(w, "generator    %s, %s of processor time (%.0f %% of one processor), %s at its peak\n",
+		senders(g),
+		figure.Quantity(g.CPUSeconds, nil, nil, "s"), 100*g.CPUSeconds/o.Report.Elapsed.Seconds(),
+		figure.Quantity(float64(g.PeakMemory), nil, nil, "B"))
+	fmt.Fprintf(w, "pacing       %s, at the price of %s of processor time per operation\n", g.Pacing,
+		timeCell(g.CPUPerOperation))
 	for _, note := range s.Notes {
 		fmt.Fprintf(w, "note         %s\n", note)
 	}
@@ -243,7 +250,8 @@ func showProbes(w io.Writer, probes []record.Probe) {
 			note = fmt.Sprintf("%d times as long; ", trial.Longer)
 		}
 		times := shown.ResponseTime
-		line := fmt.Sprintf("%-13s %-9s %10s %10s %10s  %s%s", perSecond(k.rate), fmt.Sprintf("%d of %d", passed[k], played[k]),
+		line := fmt.Sprintf("%-13s %-9s %10s %10s %10s  %s%s", perSecond(k.rate),
+			fmt.Sprintf("%d of %d", passed[k], played[k]),
 			timeCell(times.P50), timeCell(times.P99), timeCell(times.Max), note, strings.Join(failed[k].Reasons, "; "))
 		fmt.Fprintln(w, strings.TrimRight(line, "; "))
 	}

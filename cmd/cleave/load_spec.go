@@ -71,13 +71,16 @@ func (f *loadFlags) limit() (objective.Objective, error) {
 		return objective.Objective{}, errors.New("--resolution belongs to --search")
 	}
 	if !(f.resolution >= search.FinestResolution && f.resolution <= search.CoarsestResolution) {
-		return objective.Objective{}, fmt.Errorf("--resolution is %g, expected a ratio from %g to %g", f.resolution, search.FinestResolution, search.CoarsestResolution)
+		return objective.Objective{}, fmt.Errorf("--resolution is %g, expected a ratio from %g to %g", f.resolution,
+			search.FinestResolution, search.CoarsestResolution)
 	}
 	if f.search && f.objective == "" {
-		return objective.Objective{}, errors.New("--search needs --objective: the highest rate that meets it is looked for")
+		return objective.Objective{},
+			errors.New("--search needs --objective: the highest rate that meets it is looked for")
 	}
 	if f.search && f.abort {
-		return objective.Objective{}, errors.New("--abort belongs to one load: a --search plays every trial to its end")
+		return objective.Objective{},
+			errors.New("--abort belongs to one load: a --search plays every trial to its end")
 	}
 	if f.abort && f.objective == "" {
 		return objective.Objective{}, errors.New("--abort needs --objective: it says when a load is lost")
@@ -94,12 +97,16 @@ func (f *loadFlags) scenario(what string) (scenario.File, string, error) {
 		file, err := f.request(what)
 		return file, "", err
 	}
-	if misplaced := slices.DeleteFunc(forURL(), func(name string) bool { return !f.given(name) }); len(misplaced) > 0 {
-		return scenario.File{}, "", fmt.Errorf("--%s: a scenario says itself what is sent: write it into %s", strings.Join(misplaced, ", --"), what)
+	if misplaced := slices.DeleteFunc(forURL(), func(name string) bool {
+		return !f.given(name)
+	}); len(misplaced) > 0 {
+		return scenario.File{}, "", fmt.Errorf("--%s: a scenario says itself what is sent: write it into %s",
+			strings.Join(misplaced, ", --"), what)
 	}
 	text, err := inputfile.Read(what, scenario.MaxBytes)
 	if err != nil {
-		return scenario.File{}, "", fmt.Errorf("scenario: %w: give a file, or a URL such as http://127.0.0.1:8080/", err)
+		return scenario.File{}, "", fmt.Errorf("scenario: %w: give a file, or a URL such as http://127.0.0.1:8080/",
+			err)
 	}
 	file, err := scenario.Parse(what, text)
 	if err != nil {
@@ -112,7 +119,8 @@ func (f *loadFlags) scenario(what string) (scenario.File, string, error) {
 // request is a scenario around a URL.
 func (f *loadFlags) request(url string) (scenario.File, error) {
 	body, bodyErr := loadBody(f.body)
-	r := trial.Request{URL: url, Method: f.method, Headers: f.headers, Body: body, Expect: scenario.Expect{Status: f.expectStatus, Body: f.expectBody}}
+	r := trial.Request{URL: url, Method: f.method, Headers: f.headers, Body: body,
+		Expect: scenario.Expect{Status: f.expectStatus, Body: f.expectBody}}
 	var jsonErr, headerErr error
 	r.Expect.JSON, jsonErr = pairs("--expect-json", f.expectJSON, oracle.SplitJSON)
 	r.Expect.Header, headerErr = pairs("--expect-header", f.expectHeader, splitHeader)
@@ -122,7 +130,9 @@ func (f *loadFlags) request(url string) (scenario.File, error) {
 }
 
 // pairs makes a map of texts that are split into two; nil for none.
-func pairs(flag string, texts []string, split func(string) (string, string, error)) (map[string]string, error) {
+func pairs(
+	flag string, texts []string, split func(string) (string, string, error),
+) (map[string]string, error) {
 	var all map[string]string
 	var mistakes []error
 	for _, text := range texts {
@@ -158,7 +168,8 @@ const firstUsers = 8
 // scenario; the rest is changed one by one.
 func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 	var l scenario.Load
-	models := map[string]bool{"rate": f.rate != "", "ramp": f.ramp != "", "steps": f.steps != "", "spike": f.spike != "", "replay": f.replay != "", "users": f.users != 0}
+	models := map[string]bool{"rate": f.rate != "", "ramp": f.ramp != "", "steps": f.steps != "",
+		"spike": f.spike != "", "replay": f.replay != "", "users": f.users != 0}
 	chosen := slices.Contains(slices.Collect(maps.Values(models)), true)
 	if own != nil {
 		l = *own
@@ -204,7 +215,8 @@ func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 	case f.given("connections"):
 		l.Users = f.connections
 	default:
-		note(errors.New("no load: give --rate, --ramp, --steps, --spike or --replay for an open loop or --users (-c) for a closed one"))
+		note(errors.New("no load: give --rate, --ramp, --steps, --spike or --replay for an open loop or --users " +
+			"(-c) for a closed one"))
 	}
 	return l, errors.Join(mistakes...)
 }
@@ -240,7 +252,8 @@ func (f *loadFlags) stairsOf(l *scenario.Load) error {
 	count, countErr := strconv.Atoi(parts[2])
 	each, eachErr := time.ParseDuration(parts[3])
 	if countErr != nil || eachErr != nil {
-		return fmt.Errorf("--steps is %q: %q is to be a whole number and %q a time such as 1m", f.steps, parts[2], parts[3])
+		return fmt.Errorf("--steps is %q: %q is to be a whole number and %q a time such as 1m", f.steps, parts[2],
+			parts[3])
 	}
 	l.Steps = &scenario.Stairs{From: parts[0], By: parts[1], Count: count, Each: scenario.Duration(each)}
 	return nil
@@ -259,7 +272,8 @@ func (f *loadFlags) spikeOf(l *scenario.Load) error {
 	if atErr != nil || lengthErr != nil {
 		return fmt.Errorf("--spike is %q: %q and %q are to be times such as 10s", f.spike, parts[2], parts[3])
 	}
-	l.Spike = &scenario.Spike{Base: parts[0], Peak: parts[1], At: scenario.Duration(at), For: scenario.Duration(length)}
+	l.Spike = &scenario.Spike{Base: parts[0], Peak: parts[1], At: scenario.Duration(at),
+		For: scenario.Duration(length)}
 	return nil
 }
 

@@ -47,7 +47,8 @@ func webShop(t *testing.T) string {
 func TestLoadWritesItsDocuments(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	code, out, story := load(t, webShop(t), "-r", "100", "-d", "1500ms", "--expect-body", `"ok":true`, "--arrivals", "poisson",
+	code, out, story := load(t, webShop(t), "-r", "100", "-d", "1500ms", "--expect-body", `"ok":true`,
+		"--arrivals", "poisson",
 		"--json", path("load.json"), "--hdr", path("load.hlog"), "--hgrm", path("load.hgrm"))
 	if code != exitFine && code != exitLoadNotReached { // a busy host makes the client late
 		t.Fatalf("exit code %d\n%s\n%s", code, out, story)
@@ -149,7 +150,8 @@ func TestLoadEndsWhenItIsTold(t *testing.T) {
 			if c.code == exitInterrupted && !strings.Contains(out.String(), "operations ") {
 				t.Errorf("what was done is not shown:\n%s", out.String())
 			}
-			if text, err := os.ReadFile(list); (err == nil) != (c.code == exitInterrupted) || err == nil && len(text) == 0 {
+			if text, err := os.ReadFile(list); (err == nil) != (c.code == exitInterrupted) ||
+				err == nil && len(text) == 0 {
 				t.Errorf("%d bytes in the list, error %v", len(text), err)
 			}
 			for _, pid := range agents {
@@ -196,14 +198,16 @@ func TestLiveView(t *testing.T) {
 			t.Fatal(err)
 		}
 		results.From, results.To = time.Duration(n-1)*time.Second, time.Duration(n)*time.Second
-		results.Add(record.Sample{Outcome: record.Reset, Intended: results.From, Sent: results.From, Finished: results.From + time.Millisecond})
+		results.Add(record.Sample{Outcome: record.Reset, Intended: results.From, Sent: results.From,
+			Finished: results.From + time.Millisecond})
 		view.draw(trial.Second{Results: results, CPU: 500 * time.Millisecond})
 	}
 	first, rest, again := strings.Cut(out.String(), "\x1b[5A")
 	if !again || strings.Count(first, "\n") != 5 || strings.Count(rest, "\n") != 5 {
 		t.Fatalf("the view is not drawn over itself: %q", out.String())
 	}
-	for _, want := range []string{"[###############---------------]", "2s left", "1/s, 2 in all", "p50 1.00 ms", "reset 2", "own cpu 50 %"} {
+	for _, want := range []string{"[###############---------------]", "2s left", "1/s, 2 in all", "p50 1.00 ms",
+		"reset 2", "own cpu 50 %"} {
 		if !strings.Contains(rest, want) {
 			t.Errorf("the view does not say %q: %q", want, rest)
 		}

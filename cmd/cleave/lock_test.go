@@ -21,7 +21,8 @@ func TestOnlyOneCleavePlaysIntoAFolder(t *testing.T) {
 		giveUp := time.AfterFunc(patience, func() { _ = second.Process.Kill() }) // it plays, too
 		defer giveUp.Stop()
 		code, story := second.code(), second.story.String()
-		if code != exitFailed || !strings.Contains(story, "process "+strconv.Itoa(player.Process.Pid)+" is playing into") {
+		if code != exitFailed || !strings.Contains(story,
+			"process "+strconv.Itoa(player.Process.Pid)+" is playing into") {
 			t.Errorf("a second cleave ended with %d, want %d, and said:\n%s", code, exitFailed, story)
 		}
 		report := &experiment{t: t}

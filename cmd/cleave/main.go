@@ -65,7 +65,8 @@ plots. Results go to standard output, the story to standard error.`,
 	root.AddCommand(
 		app.reproduceCommand(), app.runCommand(), app.loadCommand(), app.reportCommand(), app.listCommand(),
 		app.doctorCommand(), app.cleanCommand(), exitCodesTopic(), sweeperCommand(),
-		app.compareCommand(), app.checkCommand(), app.explainCommand(), app.bottleneckCommand(), app.initCommand(), agentCommand(in, rawOut),
+		app.compareCommand(), app.checkCommand(), app.explainCommand(), app.bottleneckCommand(), app.initCommand(),
+		agentCommand(in, rawOut),
 	)
 	return root
 }
@@ -92,7 +93,8 @@ func badFlag(command *cobra.Command, err error) error {
 	}
 	var known []string
 	command.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	return withCode(exitBadPlan, "%w%s: see cleave help %s", err, yamlfile.Suggest(unknown.GetSpecifiedName(), known), command.Name())
+	return withCode(exitBadPlan, "%w%s: see cleave help %s", err,
+		yamlfile.Suggest(unknown.GetSpecifiedName(), known), command.Name())
 }
 
 // emptyFlags refuses flags that were given without a value: what a variable of a
@@ -123,7 +125,8 @@ func knownCommand(root *cobra.Command, args []string) error {
 	for _, command := range root.Commands() {
 		known = append(known, command.Name())
 	}
-	return withCode(exitBadPlan, "there is no command %q%s: see cleave help", args[0], yamlfile.Suggest(args[0], known))
+	return withCode(exitBadPlan, "there is no command %q%s: see cleave help", args[0],
+		yamlfile.Suggest(args[0], known))
 }
 
 // helpCommand shows the help of a command. The library's own ends well when there is

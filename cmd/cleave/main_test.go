@@ -37,7 +37,8 @@ func withBinaries(run func() int) int {
 	dir, err := os.MkdirTemp("", "cleave-test-")
 	if err == nil {
 		// Another user runs them, too. The settings of whoever runs the tests stay as they are.
-		err = errors.Join(os.Chmod(dir, 0o755), build(dir), os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "settings")))
+		err = errors.Join(os.Chmod(dir, 0o755), build(dir),
+			os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "settings")))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -52,7 +52,8 @@ func startUsersServers(t *testing.T) usersServers {
 // cleave is the program with these servers named.
 func (u usersServers) cleave(arguments ...string) *exec.Cmd {
 	command := exec.Command(filepath.Join(binaries, "cleave"), arguments...)
-	command.Env = append(os.Environ(), "CLEAVE_USE_POSTGRES="+u.database.URL(), "CLEAVE_USE_RABBITMQ="+u.broker.URL())
+	command.Env = append(os.Environ(), "CLEAVE_USE_POSTGRES="+u.database.URL(),
+		"CLEAVE_USE_RABBITMQ="+u.broker.URL())
 	return command
 }
 
@@ -153,7 +154,8 @@ func TestServersOfTheUserAreShared(t *testing.T) {
 	played := trialsOf(t, e.results)
 	for _, trial := range played {
 		if !trial.Valid || trial.Audit.Verdict != lab.AuditValid {
-			t.Errorf("%s: valid %v, audit %s: %q", trial.Variant, trial.Valid, trial.Audit.Verdict, trial.Audit.Problems)
+			t.Errorf("%s: valid %v, audit %s: %q", trial.Variant, trial.Valid, trial.Audit.Verdict,
+				trial.Audit.Problems)
 		}
 		events := trial.Variant == "async" || trial.Variant == "classic"
 		if trial.Measures["statements_per_order"] <= 0 || (trial.Measures["messages_per_order"] > 0) != events {
@@ -202,7 +204,8 @@ func TestWhatAKilledCleaveLeftOnServersIsCleaned(t *testing.T) {
 	for _, command := range labelled(label, "") {
 		u.expectUntold("a command line", []byte(command))
 	}
-	if text, err := u.cleave("clean").CombinedOutput(); err != nil || bytes.Contains(text, []byte("cleave_"+strings.ReplaceAll(label, "-", "_"))) {
+	if text, err := u.cleave("clean").CombinedOutput(); err != nil ||
+		bytes.Contains(text, []byte("cleave_"+strings.ReplaceAll(label, "-", "_"))) {
 		t.Errorf("clean took away what a living cleave uses: %s (%v)", text, err)
 	}
 	if err := e.Process.Signal(syscall.SIGKILL); err != nil {
@@ -230,7 +233,8 @@ func TestDoctorAndRunSayWhetherTheUsersServersAnswer(t *testing.T) {
 	t.Parallel()
 	u := startUsersServers(t)
 	text, err := u.cleave("doctor").Output()
-	for _, want := range []string{"postgres 15", "your own (CLEAVE_USE_POSTGRES)", "rabbitmq 3", "your own (CLEAVE_USE_RABBITMQ)"} {
+	for _, want := range []string{"postgres 15", "your own (CLEAVE_USE_POSTGRES)", "rabbitmq 3",
+		"your own (CLEAVE_USE_RABBITMQ)"} {
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("doctor does not say %q (%v):\n%s", want, err, text)
 		}
@@ -245,10 +249,12 @@ func TestDoctorAndRunSayWhetherTheUsersServersAnswer(t *testing.T) {
 		return string(text), command.ProcessState.ExitCode()
 	}
 	const missing = "no rabbitmq server answers at 127.0.0.1:9"
-	if text, code := away("doctor"); code != exitFine || !strings.Contains(text, missing) || strings.Contains(text, "s3same") {
+	if text, code := away("doctor"); code != exitFine || !strings.Contains(text, missing) ||
+		strings.Contains(text, "s3same") {
 		t.Errorf("doctor: exit code %d, want %d and %q:\n%s", code, exitFine, missing, text)
 	}
-	text2, code := away("check", "shop", "--architecture", "async", "--backing", "rabbitmq", "--results", t.TempDir())
+	text2, code := away("check", "shop", "--architecture", "async", "--backing", "rabbitmq", "--results",
+		t.TempDir())
 	if code != exitMissingPart || !strings.Contains(text2, missing) || strings.Contains(text2, "s3same") {
 		t.Errorf("check: exit code %d, want %d and %q:\n%s", code, exitMissingPart, missing, text2)
 	}

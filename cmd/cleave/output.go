@@ -36,7 +36,8 @@ func checkOutput(flag, path string) error {
 		}
 	}
 	if err != nil {
-		return withCode(exitBadPlan, "%s %s cannot be written: %w: name a file in a folder that is there", flag, path, err)
+		return withCode(exitBadPlan, "%s %s cannot be written: %w: name a file in a folder that is there", flag,
+			path, err)
 	}
 	return nil
 }

@@ -54,7 +54,10 @@ func admit(ctx context.Context, plan lab.Plan, deployments ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
 	for _, deployment := range deployments {
-		if !slices.ContainsFunc(plan.Study.Variants, func(v lab.Variant) bool { return v.Deployment == deployment }) {
+		if !slices.ContainsFunc(plan.Study.Variants, func(v lab.Variant) bool {
+			return v.Deployment ==
+				deployment
+		}) {
 			continue
 		}
 		all, err := ownedBy(ctx, deployment)
@@ -105,7 +108,8 @@ func ownedBy(ctx context.Context, deployment string) ([]owned, error) {
 }
 
 func ownedPods(named *kubernetes.Users) owned {
-	return owned{name: "the cluster " + named.Context, targets: []string{named.API.Address()}, proof: named.Proof, place: kubernetes.ProofPlace}
+	return owned{name: "the cluster " + named.Context, targets: []string{named.API.Address()},
+		proof: named.Proof, place: kubernetes.ProofPlace}
 }
 
 // ownedServices is a swarm with those of its nodes that are not this host.
@@ -117,7 +121,9 @@ func ownedServices(named *swarmusers.Swarm) ([]owned, error) {
 	}
 	ours, err := net.InterfaceAddrs()
 	for _, address := range addresses {
-		if !slices.ContainsFunc(ours, func(own net.Addr) bool { return strings.HasPrefix(own.String(), address+"/") }) {
+		if !slices.ContainsFunc(ours, func(own net.Addr) bool {
+			return strings.HasPrefix(own.String(), address+"/")
+		}) {
 			there.targets = append(there.targets, "https://"+net.JoinHostPort(address, "2377"))
 		}
 	}
@@ -166,14 +172,16 @@ func (o owned) admitted(ctx context.Context, guard consent.Guard, plan lab.Plan)
 		if err != nil {
 			return withCode(exitBadPlan, "%s: port %q: %w", o.name, port, err)
 		}
-		request := consent.Request{Scheme: server.Scheme, Host: server.Hostname(), Port: uint16(number), Rate: highestRate(plan)}
+		request := consent.Request{Scheme: server.Scheme, Host: server.Hostname(), Port: uint16(number),
+			Rate: highestRate(plan)}
 		if load := plan.Study.Load; load != nil {
 			request.Duration = time.Duration((load.Duration + load.LongestWarmUp()) * float64(time.Second))
 		}
 		_, err = guard.Admit(ctx, request)
 		var refusal *consent.Refusal
 		if errors.As(err, &refusal) {
-			return withCode(exitBadPlan, "%s: %w (the list of those who agree: %s=FILE; there the token of an entry is proven by %s)",
+			return withCode(exitBadPlan,
+				"%s: %w (the list of those who agree: %s=FILE; there the token of an entry is proven by %s)",
 				o.name, err, allowVariable, o.place)
 		}
 		if err != nil {

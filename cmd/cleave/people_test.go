@@ -21,7 +21,8 @@ import (
 // result folder, and in the process list meanwhile.
 func TestKeysAndRecordsOfPeopleAreReadNowhere(t *testing.T) {
 	dir := t.TempDir()
-	command := exec.Command(filepath.Join(binaries, "cleave"), "check", "people", "--operations", "600", "--fault", "kill:every-unit", "--json", "out.json")
+	command := exec.Command(filepath.Join(binaries, "cleave"), "check", "people", "--operations", "600",
+		"--fault", "kill:every-unit", "--json", "out.json")
 	command.Dir = dir
 	var shown bytes.Buffer
 	command.Stdout, command.Stderr = &shown, &shown
@@ -42,7 +43,8 @@ func TestKeysAndRecordsOfPeopleAreReadNowhere(t *testing.T) {
 	}
 	secrets := []*regexp.Regexp{regexp.MustCompile(`(firstName|street|userName) [A-Za-z0-9]{16}`)}
 	for _, trial := range plan.Trials {
-		key := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("key of the records of a trial of people "), trial.Seed))
+		key := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("key of the records of a trial of people "),
+			trial.Seed))
 		secrets = append(secrets, regexp.MustCompile(hex.EncodeToString(key[:16])))
 	}
 	expectNone := func(where string, text []byte) {

@@ -42,7 +42,8 @@ func planWords(w io.Writer, plan lab.Plan, results string) error {
 	}
 	lines := []string{
 		fmt.Sprintf("%s: %s", s.Name, s.Title),
-		fmt.Sprintf("trials    %d in %d blocks; each that does not count is played up to %d times more", len(plan.Trials), s.Design.Blocks, s.Design.MaxRepeats),
+		fmt.Sprintf("trials    %d in %d blocks; each that does not count is played up to %d times more",
+			len(plan.Trials), s.Design.Blocks, s.Design.MaxRepeats),
 		fmt.Sprintf("variants  %s", strings.Join(names, ", ")),
 		fmt.Sprintf("points    %s", strings.Join(points, ", ")),
 	}
@@ -52,7 +53,8 @@ func planWords(w io.Writer, plan lab.Plan, results string) error {
 	}
 	lines = append(lines, "time      "+timeWords(plan, before), "disk      "+before.diskWords(plan, results))
 	if s.Design.Lengthen > 1 {
-		lines = append(lines, fmt.Sprintf("          loads become longer where trials are not steady, up to %g times", s.Design.Lengthen))
+		lines = append(lines, fmt.Sprintf("          loads become longer where trials are not steady, up to %g "+
+			"times", s.Design.Lengthen))
 	}
 	if s.Design.Until != "" {
 		ends := fmt.Sprintf("          it ends before, once all is %s", s.Design.Until)
@@ -61,7 +63,8 @@ func planWords(w io.Writer, plan lab.Plan, results string) error {
 		}
 		lines = append(lines, ends)
 	}
-	_, err = fmt.Fprintln(w, strings.Join(append(lines, "nothing was played; the plan itself: --plan --json -"), "\n"))
+	_, err = fmt.Fprintln(w, strings.Join(append(lines, "nothing was played; the plan itself: --plan --json -"),
+		"\n"))
 	return err
 }
 
@@ -97,9 +100,11 @@ func timeWords(plan lab.Plan, before earlier) string {
 	}
 	switch {
 	case plan.Study.Took > 0:
-		return fmt.Sprintf("about %s on two processors without other work; more where trials are played again", lasting(plan.Study.Took))
+		return fmt.Sprintf("about %s on two processors without other work; more where trials are played again",
+			lasting(plan.Study.Took))
 	case jobs > 0:
-		return "only playing shows: every trial lasts until its work is done; after the first one, progress says when all is"
+		return "only playing shows: every trial lasts until its work is done; after the first one, progress says " +
+			"when all is"
 	}
 	parts := []string{fmt.Sprintf("%s of load", lasting(seconds))}
 	all := seconds + besides*float64(len(plan.Trials))
@@ -108,7 +113,8 @@ func timeWords(plan lab.Plan, before earlier) string {
 		all += searching
 		parts = append(parts, fmt.Sprintf("some %s of %d searches", lasting(searching), searches))
 	}
-	parts = append(parts, fmt.Sprintf("and start, checks and stop of %s, a second or two each, more in containers", trials(len(plan.Trials))))
+	parts = append(parts, fmt.Sprintf("and start, checks and stop of %s, a second or two each, more in "+
+		"containers", trials(len(plan.Trials))))
 	return fmt.Sprintf("%sabout %s: %s", upTo, lasting(all), strings.Join(parts, ", "))
 }
 
@@ -210,5 +216,6 @@ func (e earlier) diskWords(plan lab.Plan, results string) string {
 	if e.trials == 0 {
 		return "some 100 KiB for each trial (record, logs, histories), in " + where
 	}
-	return fmt.Sprintf("about %s, in %s", figure.Quantity(float64(e.bytes)/float64(e.trials)*float64(len(plan.Trials)), nil, nil, "B"), where)
+	return fmt.Sprintf("about %s, in %s", figure.Quantity(float64(e.bytes)/float64(e.trials)*
+		float64(len(plan.Trials)), nil, nil, "B"), where)
 }

@@ -10,7 +10,8 @@ import (
 )
 
 func TestPlanSaysWhatItTakes(t *testing.T) {
-	plan := planned(t, "compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "--rate", "10", "--blocks", "2", "-d", "5s", "--warm-up", "1s")
+	plan := planned(t, "compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "--rate", "10", "--blocks",
+		"2", "-d", "5s", "--warm-up", "1s")
 	results := t.TempDir()
 	words := func() string {
 		var out bytes.Buffer
@@ -27,26 +28,31 @@ func TestPlanSaysWhatItTakes(t *testing.T) {
 			}
 		}
 	}
-	expect("trials    6 in 2 blocks", "variants  a, a.twin, b", "time      about 45 s: 36 s of load, and start,", "some 100 KiB for each trial")
+	expect("trials    6 in 2 blocks", "variants  a, a.twin, b", "time      about 45 s: 36 s of load, and start,",
+		"some 100 KiB for each trial")
 	folder, err := store.Create(results, plan, lab.Environment{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, stop := range []float64{1, 3} { // two on the average
-		trial := lab.Trial{Schema: lab.TrialSchema, Number: i + 1, Attempt: 1, Block: 1, Variant: "a", Point: plan.Study.Points[0],
+		trial := lab.Trial{Schema: lab.TrialSchema, Number: i + 1, Attempt: 1, Block: 1, Variant: "a",
+			Point:  plan.Study.Points[0],
 			Phases: []lab.Phase{{Name: lab.PhaseJob, Seconds: 60}, {Name: lab.PhaseStop, Seconds: stop}}}
 		if err := folder.Save(trial, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// What is not the job holds the warm-up: it comes before the lead is ready.
-	expect("time      about 42 s, as far as the trials in "+results+"/compare/latest tell", " KiB, in "+results+"/compare")
+	expect("time      about 42 s, as far as the trials in "+results+"/compare/latest tell",
+		" KiB, in "+results+"/compare")
 }
 
 // TestAPlanTellsHowLongItTook: jobs and searches last until their work is done, which only playing shows.
 func TestAPlanTellsHowLongItTook(t *testing.T) {
-	for flags, want := range map[string]string{"rego2021 --quick": "about 95 s on two processors", "rego2021 --quick --points s1": "only playing shows", "rego2021": "only playing shows"} {
-		if got := timeWords(planned(t, append([]string{"reproduce"}, strings.Fields(flags)...)...), earlier{}); !strings.HasPrefix(got, want) {
+	for flags, want := range map[string]string{"rego2021 --quick": "about 95 s on two processors",
+		"rego2021 --quick --points s1": "only playing shows", "rego2021": "only playing shows"} {
+		if got := timeWords(planned(t, append([]string{"reproduce"}, strings.Fields(flags)...)...),
+			earlier{}); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, want %q", flags, got, want)
 		}
 	}
@@ -61,7 +67,8 @@ func TestAWarmUpUntilSteadyIsPlanned(t *testing.T) {
 		"--warm-up 5s --warm-up-limit 20s --quick": {5, 20},
 		"--quick": {0.5, 0},
 	} {
-		for _, command := range []string{"compare a=http://127.0.0.1:1 b=http://127.0.0.1:2 --rate 10 ", "explain shop "} {
+		for _, command := range []string{"compare a=http://127.0.0.1:1 b=http://127.0.0.1:2 --rate 10 ",
+			"explain shop "} {
 			plan := planned(t, strings.Fields(command+flags)...)
 			if l := plan.Study.Load; l.WarmUp != want[0] || l.WarmUpLimit != want[1] {
 				t.Errorf("%s %s: a warm-up of %g to %g s, want %v", command, flags, l.WarmUp, l.WarmUpLimit, want)
@@ -88,7 +95,9 @@ func TestPlanOfJobsIsToldByJobsOfTheSameSizeOnly(t *testing.T) {
 	}
 	first := plan.Trials[0]
 	point, _ := plan.Study.Point(first.Point)
-	if err := folder.Save(lab.Trial{Schema: lab.TrialSchema, Number: 1, Attempt: 1, Block: 1, Variant: first.Variant, Point: point, Phases: []lab.Phase{{Name: lab.PhaseJob, Seconds: 2}}}, nil); err != nil {
+	if err := folder.Save(lab.Trial{Schema: lab.TrialSchema, Number: 1, Attempt: 1, Block: 1,
+		Variant: first.Variant, Point: point, Phases: []lab.Phase{{Name: lab.PhaseJob, Seconds: 2}}},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	for scale, trials := range map[float64]int{plan.Study.Design.Scale: 1, 10: 0} {

@@ -15,7 +15,8 @@ const profileFlag = "profile"
 type profiledFlag int
 
 func (p *profiledFlag) register(flags *pflag.FlagSet) {
-	flags.IntVar((*int)(p), profileFlag, 0, "also play every variant under the profiler of its runtime (Java, Node.js, our units in Go) in so many `blocks`; "+
+	flags.IntVar((*int)(p), profileFlag, 0, "also play every variant under the profiler of its runtime (Java, "+
+		"Node.js, our units in Go) in so many `blocks`; "+
 		"such trials are not timed (docs/profiling.md)")
 	flags.Lookup(profileFlag).NoOptDefVal = strconv.Itoa(study.ProfiledByDefault)
 }

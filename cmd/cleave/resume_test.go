@@ -59,7 +59,9 @@ func TestAStudyOfTheShopGoesOnAfterAKill(t *testing.T) {
 	e.start("run", file, "--results", e.results)
 	label := e.label()
 	until(t, "two trials are done", func() (struct{}, bool) { return struct{}{}, len(e.trials()) == 2 })
-	until(t, "orders come in again", func() (struct{}, bool) { return struct{}{}, len(labelled(label, "generator")) > 0 })
+	until(t, "orders come in again", func() (struct{}, bool) {
+		return struct{}{}, len(labelled(label, "generator")) > 0
+	})
 	if err := e.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,8 @@ func fillScenario(v *secret.Vault, file scenario.File) (scenario.File, error) {
 			}
 			value, known := v.Value(parts[2], nil)
 			if !known {
-				missing = append(missing, fmt.Errorf("%s of the scenario: %w", cmp.Or(name, "a body"), secret.MissingError{parts[2]}))
+				missing = append(missing, fmt.Errorf("%s of the scenario: %w", cmp.Or(name, "a body"),
+					secret.MissingError{parts[2]}))
 			}
 			return scenario.Literal(value)
 		})

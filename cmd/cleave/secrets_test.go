@@ -10,10 +10,14 @@ import (
 // value is sent as it is, whatever is in it.
 func TestHeadersOfTheCommandLine(t *testing.T) {
 	environment := map[string]string{"A": "one", "ODD": "${B} $${C}"}
-	vault := secret.NewVault(func(name string) (string, bool) { value, set := environment[name]; return value, set })
+	vault := secret.NewVault(func(name string) (string, bool) {
+		value, set := environment[name]
+		return value, set
+	})
 	for typed, want := range map[string]string{
-		"plain": "plain", "${A}": "one", "x ${A}${A}": "x oneone", "$${A}": "$${A}", "$A {A} ${a b}": "$A {A} $${a b}",
-		"${ODD}": "$${B} $$${C}",
+		"plain": "plain", "${A}": "one", "x ${A}${A}": "x oneone", "$${A}": "$${A}",
+		"$A {A} ${a b}": "$A {A} $${a b}",
+		"${ODD}":        "$${B} $$${C}",
 	} {
 		flags := loadFlags{headers: []string{"X-Some: " + typed}}
 		file, err := flags.request("http://127.0.0.1:1/")

@@ -23,9 +23,11 @@ type sequentialFlags struct {
 }
 
 func (f *sequentialFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.until, "until", "", fmt.Sprintf("\"decided\": look after every block from %d on, play what is decided\nno further; --blocks is the most then (default %d)",
+	flags.StringVar(&f.until, "until", "", fmt.Sprintf("\"decided\": look after every block from %d on, play "+
+		"what is decided\nno further; --blocks is the most then (default %d)",
 		lab.FirstLook, usuallyLooked))
-	flags.DurationVar(&f.within, "within", 0, "with --until: play no longer than this, e.g. 20m (--resume: again)")
+	flags.DurationVar(&f.within, "within", 0,
+		"with --until: play no longer than this, e.g. 20m (--resume: again)")
 }
 
 // apply makes the plan of an experiment that looks at its data, where that is asked for.
@@ -33,7 +35,8 @@ func (f *sequentialFlags) register(flags *pflag.FlagSet) {
 func (f *sequentialFlags) apply(command *cobra.Command, plan lab.Plan) (lab.Plan, error) {
 	if !command.Flags().Changed("until") {
 		if command.Flags().Changed("within") {
-			return plan, withCode(exitBadPlan, "--within limits an experiment that stops when it is decided: add --until %s", lab.UntilDecided)
+			return plan, withCode(exitBadPlan,
+				"--within limits an experiment that stops when it is decided: add --until %s", lab.UntilDecided)
 		}
 		return plan, nil
 	}
@@ -45,7 +48,8 @@ func (f *sequentialFlags) apply(command *cobra.Command, plan lab.Plan) (lab.Plan
 	case f.until != lab.UntilDecided:
 		return plan, withCode(exitBadPlan, "--until is %q, expected %s", f.until, lab.UntilDecided)
 	case design.Blocks <= lab.FirstLook || design.Blocks > lab.MostLooked:
-		return plan, withCode(exitBadPlan, "--until %s looks from block %d on: --blocks is %d, expected a whole number from %d to %d", f.until, lab.FirstLook, design.Blocks, lab.FirstLook+1, lab.MostLooked)
+		return plan, withCode(exitBadPlan, "--until %s looks from block %d on: --blocks is %d, expected a whole "+
+			"number from %d to %d", f.until, lab.FirstLook, design.Blocks, lab.FirstLook+1, lab.MostLooked)
 	case command.Flags().Changed("within") && (f.within < time.Second || f.within > study.Longest):
 		return plan, withCode(exitBadPlan, "--within is %v, expected 1s to %.0fh", f.within, study.Longest.Hours())
 	}

@@ -40,11 +40,13 @@ func checkStored(plan lab.Plan) error {
 func TestOwnPlansMayBePlayedAgain(t *testing.T) {
 	own := [][]string{
 		{"compare", "a=./server {port}", "b=http://127.0.0.1:2", "--rate", "0.5,1000", "--capacity", "--no-gates"},
-		{"explain", "shop"}, {"explain", "shop", "--quick", "--capacity", "--rate", "0.5"}, {"check", "shop", "--fault", "kill:every-unit"},
+		{"explain", "shop"}, {"explain", "shop", "--quick", "--capacity", "--rate", "0.5"},
+		{"check", "shop", "--fault", "kill:every-unit"},
 		{"compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "--users", "1,2"},
 	}
 	for _, name := range studies.Names() {
-		own = append(own, []string{"reproduce", name}, []string{"reproduce", name, "--quick"}, []string{"reproduce", name, "--scale", "0.1", "--blocks", "1"})
+		own = append(own, []string{"reproduce", name}, []string{"reproduce", name, "--quick"},
+			[]string{"reproduce", name, "--scale", "0.1", "--blocks", "1"})
 	}
 	for _, args := range own {
 		if err := checkStored(planned(t, args...)); err != nil {
@@ -53,36 +55,55 @@ func TestOwnPlansMayBePlayedAgain(t *testing.T) {
 	}
 }
 
+// Long because it is a table.
 func TestHostilePlansAreRefused(t *testing.T) {
 	built := planned(t, "reproduce", "rego2021", "--quick")
-	compared := planned(t, "compare", "a=./server {port}", "b=http://127.0.0.1:2", "--rate", "10", "--blocks", "1")
+	compared := planned(t, "compare", "a=./server {port}", "b=http://127.0.0.1:2", "--rate", "10", "--blocks",
+		"1")
 	for name, test := range map[string]struct {
 		plan   lab.Plan
 		change func(*lab.Plan)
 		want   string
 	}{
-		"a path as a name":          {built, func(p *lab.Plan) { p.Study.Name = "../../x" }, "name is"},
-		"an absolute path":          {built, func(p *lab.Plan) { p.Study.Name = "/tmp/x" }, "name is"},
-		"no name":                   {built, func(p *lab.Plan) { p.Study.Name = "" }, "name is"},
-		"an escape in the name":     {built, func(p *lab.Plan) { p.Study.Name = "x\x1b[2J" }, "name is"},
-		"an escape in the title":    {built, func(p *lab.Plan) { p.Study.Title = "x\x1b]0;y\x07" }, "control characters"},
-		"an escape in a note":       {built, func(p *lab.Plan) { p.Study.Notes = []string{"\x1b[2J"} }, "control characters"},
-		"a variant as a path":       {built, func(p *lab.Plan) { p.Study.Variants[0].Name = "../x" }, "variant is called"},
-		"a point as a path":         {built, func(p *lab.Plan) { p.Study.Points[0].Name = "../x" }, "point is called"},
-		"an unknown system":         {built, func(p *lab.Plan) { p.Study.System = "sh" }, "no system"},
-		"no system":                 {built, func(p *lab.Plan) { p.Study.System = "" }, "no system"},
-		"an unknown architecture":   {built, func(p *lab.Plan) { p.Study.Variants[0].Architecture = "" }, "no architecture"},
-		"an unknown deployment":     {built, func(p *lab.Plan) { p.Study.Variants[0].Deployment = "compose" }, "no deployment"},
-		"a command in a built-in":   {built, func(p *lab.Plan) { p.Study.Variants[0].External = &lab.ExternalSystem{Command: []string{"sh"}} }, "system of its own"},
-		"a list of hosts":           {built, func(p *lab.Plan) { p.Study.Load = &lab.Load{Duration: 1, Consent: "allow:"} }, "list of hosts"},
-		"a level beyond its limits": {built, func(p *lab.Plan) { p.Study.Points[0].Levels["workers"] = 1e12 }, "workers is 1e+12"},
-		"too many blocks":           {built, func(p *lab.Plan) { p.Study.Design.Blocks = 1e9 }, "design.blocks"},
-		"too many repeats":          {built, func(p *lab.Plan) { p.Study.Design.MaxRepeats = 1e9 }, "max_repeats"},
-		"a negative time limit":     {built, func(p *lab.Plan) { p.Study.Design.TrialTimeout = -1 }, "trial_timeout"},
-		"a trial of nothing":        {built, func(p *lab.Plan) { p.Trials[0].Variant = "none" }, "is none of the study"},
-		"a number twice":            {built, func(p *lab.Plan) { p.Trials[1].Number = 1 }, "is none of the study"},
-		"a twin that is another":    {compared, func(p *lab.Plan) { p.Study.Variants[1].External = &lab.ExternalSystem{Command: []string{"sh"}} }, "is no twin"},
-		"faults of a system of one": {built, func(p *lab.Plan) { p.Study.Faults = []lab.Fault{{Kind: lab.FaultKill, Target: "x", After: 1}} }, "takes no faults"},
+		"a path as a name":      {built, func(p *lab.Plan) { p.Study.Name = "../../x" }, "name is"},
+		"an absolute path":      {built, func(p *lab.Plan) { p.Study.Name = "/tmp/x" }, "name is"},
+		"no name":               {built, func(p *lab.Plan) { p.Study.Name = "" }, "name is"},
+		"an escape in the name": {built, func(p *lab.Plan) { p.Study.Name = "x\x1b[2J" }, "name is"},
+		"an escape in the title": {built, func(p *lab.Plan) { p.Study.Title = "x\x1b]0;y\x07" },
+			"control characters"},
+		"an escape in a note": {built, func(p *lab.Plan) { p.Study.Notes = []string{"\x1b[2J"} },
+			"control characters"},
+		"a variant as a path": {built, func(p *lab.Plan) { p.Study.Variants[0].Name = "../x" },
+			"variant is called"},
+		"a point as a path": {built, func(p *lab.Plan) { p.Study.Points[0].Name = "../x" },
+			"point is called"},
+		"an unknown system": {built, func(p *lab.Plan) { p.Study.System = "sh" }, "no system"},
+		"no system":         {built, func(p *lab.Plan) { p.Study.System = "" }, "no system"},
+		"an unknown architecture": {built, func(p *lab.Plan) { p.Study.Variants[0].Architecture = "" },
+			"no architecture"},
+		"an unknown deployment": {built, func(p *lab.Plan) { p.Study.Variants[0].Deployment = "compose" },
+			"no deployment"},
+		"a command in a built-in": {built, func(p *lab.Plan) {
+			p.Study.Variants[0].External = &lab.ExternalSystem{Command: []string{"sh"}}
+		}, "system of its own"},
+		"a list of hosts": {built, func(p *lab.Plan) {
+			p.Study.Load = &lab.Load{Duration: 1, Consent: "allow:"}
+		}, "list of hosts"},
+		"a level beyond its limits": {built, func(p *lab.Plan) { p.Study.Points[0].Levels["workers"] = 1e12 },
+			"workers is 1e+12"},
+		"too many blocks":  {built, func(p *lab.Plan) { p.Study.Design.Blocks = 1e9 }, "design.blocks"},
+		"too many repeats": {built, func(p *lab.Plan) { p.Study.Design.MaxRepeats = 1e9 }, "max_repeats"},
+		"a negative time limit": {built, func(p *lab.Plan) { p.Study.Design.TrialTimeout = -1 },
+			"trial_timeout"},
+		"a trial of nothing": {built, func(p *lab.Plan) { p.Trials[0].Variant = "none" },
+			"is none of the study"},
+		"a number twice": {built, func(p *lab.Plan) { p.Trials[1].Number = 1 }, "is none of the study"},
+		"a twin that is another": {compared, func(p *lab.Plan) {
+			p.Study.Variants[1].External = &lab.ExternalSystem{Command: []string{"sh"}}
+		}, "is no twin"},
+		"faults of a system of one": {built, func(p *lab.Plan) {
+			p.Study.Faults = []lab.Fault{{Kind: lab.FaultKill, Target: "x", After: 1}}
+		}, "takes no faults"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var hostile lab.Plan
@@ -111,12 +132,15 @@ func TestHostilePlansAreRefused(t *testing.T) {
 // TestGatesAreOpenedByEveryCommandThatHasThem: the flag is of one name and one meaning.
 func TestGatesAreOpenedByEveryCommandThatHasThem(t *testing.T) {
 	for _, command := range [][]string{
-		{"reproduce", "rego2021"}, {"explain", "network"}, {"explain", "shop"}, {"bottleneck", "shop"}, {"compare", "a=./server {port}", "b=http://127.0.0.1:2", "--rate", "5"},
+		{"reproduce", "rego2021"}, {"explain", "network"}, {"explain", "shop"}, {"bottleneck", "shop"},
+		{"compare", "a=./server {port}", "b=http://127.0.0.1:2", "--rate", "5"},
 	} {
-		for flag, want := range map[string]float64{"--no-gates=false": study.Defaults().Gates.MaxStealShare, "--no-gates": 1} {
+		for flag, want := range map[string]float64{"--no-gates=false": study.Defaults().Gates.MaxStealShare,
+			"--no-gates": 1} {
 			plan := planned(t, append(slices.Clone(command), flag)...)
 			if got := plan.Study.Design.Gates.MaxStealShare; got != want {
-				t.Errorf("cleave %s %s counts trials with up to %g of the processors withheld, want %g", strings.Join(command, " "), flag, got, want)
+				t.Errorf("cleave %s %s counts trials with up to %g of the processors withheld, want %g",
+					strings.Join(command, " "), flag, got, want)
 			}
 		}
 	}

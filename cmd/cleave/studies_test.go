@@ -92,7 +92,8 @@ func TestCosta2022ShowsWhereTheDifferenceComesFrom(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("steps %q, want %q", got, want)
 	}
-	if s.Explains() || s.Explained == nil || !slices.Equal(s.Explained.Points, []string{"rpm-1200", "capacity"}) {
+	if s.Explains() || s.Explained == nil || !slices.Equal(s.Explained.Points,
+		[]string{"rpm-1200", "capacity"}) {
 		t.Errorf("steps in %+v, beside %d claims", s.Explained, len(s.Claims))
 	}
 }

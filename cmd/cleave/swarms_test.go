@@ -23,19 +23,28 @@ func TestTheSameRunsOnTheUsersSwarm(t *testing.T) {
 		code       int
 		says       []string
 	}{
-		{"a server of this host in a service", "check shop --architecture sync --operations 300 --backing mariadb --deploy swarm", nil, exitFine,
+		{"a server of this host in a service",
+			"check shop --architecture sync --operations 300 --backing mariadb --deploy swarm", nil, exitFine,
 			[]string{"sync          valid"}},
-		{"units and their server are killed", "check shop --architecture sync --operations 300 --backing mariadb --deploy swarm --fault kill:every-unit --fault restart:database", nil, exitFine,
+		{"units and their server are killed", "check shop --architecture sync --operations 300 --backing mariadb " +
+			"--deploy swarm --fault kill:every-unit --fault restart:database", nil, exitFine,
 			[]string{"sync          valid", "7 of 7"}},
-		{"files of this host", "check shop --architecture sync --deploy swarm", nil, exitMissingPart, []string{"a folder of this host", "such as postgres"}},
-		{"a fault that needs powers on nodes", "check shop --architecture sync --deploy swarm --fault cut:inventory", nil, exitBadPlan,
+		{"files of this host", "check shop --architecture sync --deploy swarm", nil, exitMissingPart,
+			[]string{"a folder of this host", "such as postgres"}},
+		{"a fault that needs powers on nodes",
+			"check shop --architecture sync --deploy swarm --fault cut:inventory", nil, exitBadPlan,
 			[]string{"cannot do it; it can: [kill restart pause]"}},
-		{"a registry that is none", "check shop --architecture sync --deploy swarm --registry host", nil, exitBadPlan, []string{"HOST/PATH"}},
-		{"a worker", "check shop --architecture sync --deploy swarm", map[string]string{swarmusers.SwarmVariable: f.Nodes[1].Socket}, exitMissingPart,
+		{"a registry that is none", "check shop --architecture sync --deploy swarm --registry host", nil,
+			exitBadPlan, []string{"HOST/PATH"}},
+		{"a worker", "check shop --architecture sync --deploy swarm",
+			map[string]string{swarmusers.SwarmVariable: f.Nodes[1].Socket}, exitMissingPart,
 			[]string{"is a worker of a swarm: name a manager"}},
-		{"nobody there", "check shop --architecture sync --deploy swarm --swarm unix:///nowhere", nil, exitMissingPart, []string{"look whether its manager runs"}},
-		{"no context", "check shop --architecture sync --deploy swarm --swarm theirs", nil, exitMissingPart, []string{`no context "theirs" of docker`}},
-		{"a registry that is not there", "check shop --architecture sync --backing mariadb --deploy swarm", map[string]string{registry.Variable: "127.0.0.1:1/team"}, exitFailed,
+		{"nobody there", "check shop --architecture sync --deploy swarm --swarm unix:///nowhere", nil,
+			exitMissingPart, []string{"look whether its manager runs"}},
+		{"no context", "check shop --architecture sync --deploy swarm --swarm theirs", nil, exitMissingPart,
+			[]string{`no context "theirs" of docker`}},
+		{"a registry that is not there", "check shop --architecture sync --backing mariadb --deploy swarm",
+			map[string]string{registry.Variable: "127.0.0.1:1/team"}, exitFailed,
 			[]string{"into the registry 127.0.0.1:1", "look whether the registry runs"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -49,7 +58,8 @@ func TestTheSameRunsOnTheUsersSwarm(t *testing.T) {
 
 // killedOnSwarm: the sweeper removes what a conductor had that was killed.
 func killedOnSwarm(t *testing.T, f *userstest.Swarm, before deploytest.State) {
-	conductor := onTheirs(t, f.Variables, nil, "check shop --architecture sync --operations 20000 --backing mariadb --deploy swarm")
+	conductor := onTheirs(t, f.Variables, nil,
+		"check shop --architecture sync --operations 20000 --backing mariadb --deploy swarm")
 	if err := conductor.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -21,8 +21,10 @@ func hostileFiles(t *testing.T, dir string) func(name string) string {
 	t.Helper()
 	const escaped = `"\e[2J\a\r"`
 	for name, text := range map[string]string{
-		"study.yaml":    "schema: cleave-study/1\nname: " + escaped + "\n" + escaped + ": 1\ntitle: " + escaped + "\nsystem: " + escaped + "\n",
-		"system.yaml":   "schema: cleave-system/1\nname: " + escaped + "\nurl: " + escaped + "\n" + escaped + ": 1\n",
+		"study.yaml": "schema: cleave-study/1\nname: " + escaped + "\n" + escaped + ": 1\ntitle: " + escaped +
+			"\nsystem: " + escaped + "\n",
+		"system.yaml": "schema: cleave-system/1\nname: " + escaped + "\nurl: " + escaped + "\n" + escaped +
+			": 1\n",
 		"scenario.yaml": "name: " + escaped + "\n" + escaped + ": 1\n",
 		"raw.yaml":      hostile,
 		"har.json":      `{"log":{"entries":[{"request":{"method":"\u001b[2J","url":"http://127.0.0.1/\u001b[2J"}}]}}`,
@@ -38,7 +40,9 @@ func hostileFiles(t *testing.T, dir string) func(name string) string {
 // TestNobodySteersTheTerminal: whatever stands in arguments, files and answers, what is
 // printed of it is letters. Long because it lists the places where such texts come in.
 func TestNobodySteersTheTerminal(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, hostile) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, hostile)
+	}))
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
 	file := hostileFiles(t, dir)
@@ -65,18 +69,21 @@ func TestNobodySteersTheTerminal(t *testing.T) {
 		"load's rate":       {"load", server.URL, "-r", hostile},
 		"body file":         {"load", server.URL, "-r", "1", "--body", "@" + hostile},
 		"objective":         {"load", server.URL, "-r", "1", "--objective", hostile},
-		"answer":            {"load", server.URL, "-r", "20", "-d", "200ms", "--expect-body", "hello", "--progress", "plain"},
-		"what is expected":  {"load", server.URL, "-r", "20", "-d", "200ms", "--expect-body", hostile, "--progress", "terminal"},
-		"import":            {"load", "import", hostile},
-		"HAR":               {"load", "import", file("har.json")},
-		"starter":           {"init", hostile},
-		"starter's path":    {"init", "system", filepath.Join(dir, hostile, "x.yaml")},
-		"compared":          {"compare", hostile + "=http://127.0.0.1:1", hostile, "--rate", "1"},
-		"study file":        {"run", file("study.yaml")},
-		"system file":       {"compare", file("system.yaml"), file("system.yaml"), "--rate", "1"},
-		"scenario file":     {"load", file("scenario.yaml")},
-		"no YAML":           {"run", file("raw.yaml")},
-		"program's words":   {"compare", "a=" + program + " {port}", "b=" + program + " {port}", "--rate", "1", "--blocks", "1", "-d", "1s", "--warm-up", "0s", "--cores", "none", "--results", dir},
+		"answer": {"load", server.URL, "-r", "20", "-d", "200ms", "--expect-body", "hello", "--progress",
+			"plain"},
+		"what is expected": {"load", server.URL, "-r", "20", "-d", "200ms", "--expect-body", hostile, "--progress",
+			"terminal"},
+		"import":         {"load", "import", hostile},
+		"HAR":            {"load", "import", file("har.json")},
+		"starter":        {"init", hostile},
+		"starter's path": {"init", "system", filepath.Join(dir, hostile, "x.yaml")},
+		"compared":       {"compare", hostile + "=http://127.0.0.1:1", hostile, "--rate", "1"},
+		"study file":     {"run", file("study.yaml")},
+		"system file":    {"compare", file("system.yaml"), file("system.yaml"), "--rate", "1"},
+		"scenario file":  {"load", file("scenario.yaml")},
+		"no YAML":        {"run", file("raw.yaml")},
+		"program's words": {"compare", "a=" + program + " {port}", "b=" + program + " {port}", "--rate", "1",
+			"--blocks", "1", "-d", "1s", "--warm-up", "0s", "--cores", "none", "--results", dir},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

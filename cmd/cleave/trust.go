@@ -42,8 +42,9 @@ func (a app) planToPlay(folder *store.Folder, trust bool) (lab.Plan, error) {
 	if a.asks(folder, does) {
 		return plan, nil
 	}
-	return plan, withCode(exitBadPlan, "%s was not made by you with this cleave on this host, or was changed; it would\n%s\n"+
-		"read this, and if you want it, say so with --trust", folder.Path("plan.json"), does)
+	return plan, withCode(exitBadPlan,
+		"%s was not made by you with this cleave on this host, or was changed; it would\n%s\n"+
+			"read this, and if you want it, say so with --trust", folder.Path("plan.json"), does)
 }
 
 // asks shows what a plan does, and whether somebody at a terminal agrees.
@@ -52,7 +53,8 @@ func (a app) asks(folder *store.Folder, does string) bool {
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return false
 	}
-	fmt.Fprintf(a.story, "%s was not made by you with this cleave on this host, or was changed; it would\n%s\nplay it? [y/N] ", folder.Path("plan.json"), does)
+	fmt.Fprintf(a.story, "%s was not made by you with this cleave on this host, or was changed; it "+
+		"would\n%s\nplay it? [y/N] ", folder.Path("plan.json"), does)
 	answer, err := bufio.NewReader(io.LimitReader(a.in, 100)).ReadString('\n')
 	return err == nil && slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer)))
 }

@@ -17,7 +17,8 @@ type warmUp struct{ least, limit time.Duration }
 func registerWarmUp(flags *pflag.FlagSet, w *warmUp) {
 	w.least = 2 * time.Second
 	flags.Var(w, "warm-up", "`length` of the unrecorded load before it; "+study.Steady+": until the load is")
-	flags.DurationVar(&w.limit, "warm-up-limit", 0, "go on from --warm-up until the load is steady, so long at most (with "+study.Steady+": 1m)")
+	flags.DurationVar(&w.limit, "warm-up-limit", 0,
+		"go on from --warm-up until the load is steady, so long at most (with "+study.Steady+": 1m)")
 }
 
 // The methods of pflag.Value.

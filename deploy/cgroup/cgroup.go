@@ -4,7 +4,8 @@
 //
 // Source: Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst of the Linux kernel.
 //
-// Entry points: Make, Group.Add, Group.Remove; MakeHost; Missing; RemoveTrial, RemoveConductor, All for what was left.
+// Entry points: Make, Group.Add, Group.Remove; MakeHost; Missing; RemoveTrial, RemoveConductor, All for what
+// was left.
 package cgroup
 
 import (
@@ -49,8 +50,10 @@ func Missing(root string, limits lab.Limits) error {
 		if !wanted {
 			return
 		}
-		if err := os.Mkdir(filepath.Join(root, folder, prefix+"probe"), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			problems = append(problems, fmt.Errorf("processes cannot be limited in %s here: %w: run as root on a host with control groups, or deploy with Docker", what, err))
+		if err := os.Mkdir(filepath.Join(root, folder, prefix+"probe"), 0o755); err != nil &&
+			!errors.Is(err, fs.ErrExist) {
+			problems = append(problems, fmt.Errorf("processes cannot be limited in %s here: %w: run as root on a "+
+				"host with control groups, or deploy with Docker", what, err))
 			return
 		}
 		_ = os.Remove(filepath.Join(root, folder, prefix+"probe")) // the next one removes it, too
@@ -98,7 +101,8 @@ func Make(root, label, trial, unit string, limits lab.Limits) (_ *Group, err err
 		if err := os.Mkdir(g.cpu, 0o755); err != nil {
 			return nil, err
 		}
-		if err := errors.Join(write(g.cpu, "cpu.cfs_period_us", per), write(g.cpu, "cpu.cfs_quota_us", quota)); err != nil {
+		if err := errors.Join(write(g.cpu, "cpu.cfs_period_us", per),
+			write(g.cpu, "cpu.cfs_quota_us", quota)); err != nil {
 			return nil, err
 		}
 	}
@@ -111,7 +115,8 @@ func Make(root, label, trial, unit string, limits lab.Limits) (_ *Group, err err
 			return nil, err
 		}
 		// Not every kernel counts what is swapped out.
-		if err := write(g.memory, "memory.memsw.limit_in_bytes", bytes); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := write(g.memory, "memory.memsw.limit_in_bytes", bytes); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
@@ -195,7 +200,8 @@ type Folder struct{ Path, Label string }
 // All lists the folders of groups that conductors of ours have made.
 func All(root string) []Folder {
 	var all []Folder
-	for _, pattern := range []string{prefix + "*", "*/" + prefix + "*"} { // version 1 has a folder for every controller
+	// version 1 has a folder for every controller
+	for _, pattern := range []string{prefix + "*", "*/" + prefix + "*"} {
 		found, _ := filepath.Glob(filepath.Join(root, pattern)) // the patterns are well formed
 		for _, path := range found {
 			words := strings.SplitN(strings.TrimPrefix(filepath.Base(path), prefix), "-", labelWords+1)
@@ -307,7 +313,8 @@ func MakeHost(root, label, host string) (path string, err error) {
 	controllers, err := filepath.Glob(filepath.Join(root, "*/cgroup.procs"))
 	for _, controller := range controllers {
 		folder := filepath.Join(filepath.Dir(controller), name)
-		if made := os.Mkdir(folder, 0o755); made != nil && !errors.Is(made, fs.ErrExist) { // a link to another one's folder
+		// a link to another one's folder
+		if made := os.Mkdir(folder, 0o755); made != nil && !errors.Is(made, fs.ErrExist) {
 			err = errors.Join(err, made)
 		}
 	}

@@ -27,7 +27,8 @@ func TestTheFilesOfVersion2(t *testing.T) {
 	must(g.Add(42))
 	folder := filepath.Join(root, "cleave-0a1b2c-12-345-trial-front-1")
 	for file, want := range map[string]string{
-		"cpu.max": "50000 100000", "memory.max": "67108864", "memory.swap.max": "0", "cgroup.procs": "42", "../cgroup.subtree_control": "+cpu +memory",
+		"cpu.max": "50000 100000", "memory.max": "67108864", "memory.swap.max": "0", "cgroup.procs": "42",
+		"../cgroup.subtree_control": "+cpu +memory",
 	} {
 		if text, err := os.ReadFile(filepath.Join(folder, file)); err != nil || string(text) != want {
 			t.Errorf("%s has %q (%v), want %q", file, text, err, want)

@@ -43,7 +43,8 @@ services: {web: {image: web}, db: {image: db}}
 networks: {back: {}, given: {external: true}}
 volumes: {data: , kept: {external: true}}
 `, 0, 2)
-	for kind, names := range map[string][]string{"services": {"db", "web"}, "networks": {"back", "default"}, "volumes": {"data"}} {
+	for kind, names := range map[string][]string{"services": {"db", "web"}, "networks": {"back", "default"},
+		"volumes": {"data"}} {
 		var found []string
 		for name, entry := range kinds[kind] {
 			found = append(found, name)
@@ -82,8 +83,10 @@ func TestFilesOfVersion3GetNoProcessors(t *testing.T) {
 }
 
 func TestFilesThatAreNoneAreRefused(t *testing.T) {
-	for text, says := range map[string]string{"": "no services", "volumes: {}": "no services", "services: [": "compose file"} {
-		if _, err := override(lab.Compose{Text: text}, "7-8", nil); err == nil || !strings.Contains(err.Error(), says) {
+	for text, says := range map[string]string{"": "no services", "volumes: {}": "no services",
+		"services: [": "compose file"} {
+		if _, err := override(lab.Compose{Text: text}, "7-8", nil); err == nil ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("override(%q): %v, want it to say %q", text, err, says)
 		}
 	}
@@ -106,9 +109,11 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 		scripts map[string]string
 		says    string
 	}{
-		"no Docker":  {nil, "apt-get install docker.io"},
-		"no daemon":  {map[string]string{"docker": "echo Cannot connect to the Docker daemon >&2; exit 1"}, "Cannot connect to the Docker daemon"},
-		"no right":   {map[string]string{"docker": "echo permission denied while trying to connect >&2; exit 1"}, "usermod -aG docker"},
+		"no Docker": {nil, "apt-get install docker.io"},
+		"no daemon": {map[string]string{"docker": "echo Cannot connect to the Docker daemon >&2; exit 1"},
+			"Cannot connect to the Docker daemon"},
+		"no right": {map[string]string{"docker": "echo permission denied while trying to connect >&2; exit 1"},
+			"usermod -aG docker"},
 		"no compose": {map[string]string{"docker": `[ "$1" = version ]`}, "apt-get install docker-compose"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,9 +137,11 @@ func TestBothComposeCommandsAreFound(t *testing.T) {
 }
 
 func TestPartKeepsContainersFromTheOtherDeployer(t *testing.T) {
-	l := lab.Layout{Lead: "generator", Units: []lab.UnitSpec{{Name: "web", Compose: &lab.Compose{}}, {Name: "generator"}}}
+	l := lab.Layout{Lead: "generator", Units: []lab.UnitSpec{{Name: "web", Compose: &lab.Compose{}},
+		{Name: "generator"}}}
 	services, rest := part(l)
-	if len(services) != 1 || len(rest.Units) != 1 || rest.Units[0].Name != "generator" || rest.Lead != "generator" || len(l.Units) != 2 {
+	if len(services) != 1 || len(rest.Units) != 1 || rest.Units[0].Name != "generator" ||
+		rest.Lead != "generator" || len(l.Units) != 2 {
 		t.Errorf("part = %+v, %+v", services, rest)
 	}
 }

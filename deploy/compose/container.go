@@ -25,7 +25,8 @@ type container struct {
 
 func (d *deployment) newContainer(spec lab.UnitSpec, id string, seen engine.Seen) *container {
 	return &container{
-		Unit: supervise.NewUnit(spec), deployment: d, id: id, terminal: seen.Config.Tty, network: seen.HostConfig.NetworkMode,
+		Unit: supervise.NewUnit(spec), deployment: d, id: id, terminal: seen.Config.Tty,
+		network: seen.HostConfig.NetworkMode,
 		hostPID: seen.State.Pid, followed: make(chan struct{}),
 	}
 }

@@ -123,7 +123,8 @@ func (d *deployment) Units() []lab.Unit {
 	var units []lab.Unit
 	for _, c := range d.All() {
 		if c.hostPID != 0 {
-			units = append(units, lab.Unit{Name: c.Spec.Name, Role: c.Spec.Role, PID: c.hostPID, Span: lab.SpanContainer})
+			units = append(units, lab.Unit{Name: c.Spec.Name, Role: c.Spec.Role, PID: c.hostPID,
+				Span: lab.SpanContainer})
 		}
 	}
 	return append(units, d.processes.Units()...)

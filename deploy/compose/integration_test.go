@@ -60,7 +60,8 @@ func newFixture(t *testing.T) fixture {
 		t.Fatal(err)
 	}
 	program, label := deploytest.Program(t), id.String()
-	f := fixture{New(process.New(program, []string{own, "janitor"}, []string{own, "keeper"}, label), label), label, "cleave-compose-test:1"}
+	f := fixture{New(process.New(program, []string{own, "janitor"}, []string{own, "keeper"}, label), label),
+		label, "cleave-compose-test:1"}
 	dockertest.Image(t, f.image, program)
 	return f
 }
@@ -69,7 +70,8 @@ func newFixture(t *testing.T) fixture {
 func (f fixture) layout(t *testing.T, text string, services ...string) lab.Layout {
 	t.Helper()
 	file := &lab.Compose{Text: strings.ReplaceAll(text, "IMAGE", f.image), Dir: t.TempDir()}
-	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Role: "lead", Args: []string{"lead"}}}}
+	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Role: "lead",
+		Args: []string{"lead"}}}}
 	for _, name := range services {
 		layout.Units = append(layout.Units, lab.UnitSpec{Name: name, Role: "system", Foreign: true, Compose: file})
 	}
@@ -110,11 +112,13 @@ func TestIntegrationSuite(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(ports.Close)
-	boxed := deploytest.Foreign{Address: launch.Loopback(ports.Numbers[0]), Unit: func(part string) lab.UnitSpec {
-		text := fmt.Sprintf("services: {boxed: {image: %q, restart: always, command: [%s, /data, ':80'], ports: ['%s:80'], volumes: ['data:/data']}}\nvolumes: {data: }",
-			f.image, part, launch.Loopback(ports.Numbers[0]))
-		return lab.UnitSpec{Compose: &lab.Compose{Text: text, Dir: t.TempDir()}}
-	}}
+	boxed := deploytest.Foreign{Address: launch.Loopback(ports.Numbers[0]),
+		Unit: func(part string) lab.UnitSpec {
+			text := fmt.Sprintf("services: {boxed: {image: %q, restart: always, command: [%s, /data, ':80'], ports: "+
+				"['%s:80'], volumes: ['data:/data']}}\nvolumes: {data: }",
+				f.image, part, launch.Loopback(ports.Numbers[0]))
+			return lab.UnitSpec{Compose: &lab.Compose{Text: text, Dir: t.TempDir()}}
+		}}
 	deploytest.ForeignSuite(t, f, boxed, func() (left []string) {
 		for _, leftover := range f.left(t) {
 			left = append(left, leftover.String())
@@ -161,7 +165,8 @@ volumes: {data: {}}
 		t.Error(err)
 	}
 	logs := d.Logs()
-	if logs["init"] != "moves to /data/lives\n" || strings.Count(logs["web-2"], "boxed listens") != 2 || !strings.HasPrefix(logs["web"], "boxed listens") {
+	if logs["init"] != "moves to /data/lives\n" || strings.Count(logs["web-2"], "boxed listens") != 2 ||
+		!strings.HasPrefix(logs["web"], "boxed listens") {
 		t.Errorf("logs %q, want what init did and two lives of web-2", logs)
 	}
 }
@@ -171,9 +176,11 @@ volumes: {data: {}}
 func TestIntegrationWhatPreparesComesFirst(t *testing.T) {
 	f := newFixture(t)
 	folder := t.TempDir()
-	layout := f.layout(t, fmt.Sprintf("services: {web: {image: IMAGE, command: [boxed, /data, ':80'], volumes: [%q]}}", folder+":/data"), "web")
+	layout := f.layout(t, fmt.Sprintf("services: {web: {image: IMAGE, command: [boxed, /data, ':80'], "+
+		"volumes: [%q]}}", folder+":/data"), "web")
 	reset := `docker ps --all --quiet --filter label=cleave.run=` + f.label + ` | tee "$1/seen"; echo reset`
-	layout.Prepare = []lab.UnitSpec{{Name: "reset", Role: "reset", Program: "sh", Args: []string{"-c", reset, "reset", folder}, Env: []string{"DOCKER_HOST=" + os.Getenv("DOCKER_HOST")}}}
+	layout.Prepare = []lab.UnitSpec{{Name: "reset", Role: "reset", Program: "sh",
+		Args: []string{"-c", reset, "reset", folder}, Env: []string{"DOCKER_HOST=" + os.Getenv("DOCKER_HOST")}}}
 	d := f.deploy(t, layout)
 	if seen, err := os.ReadFile(filepath.Join(folder, "seen")); err != nil || len(seen) > 0 {
 		t.Errorf("the command has seen the containers %q (%v), want none", seen, err)
@@ -185,14 +192,17 @@ func TestIntegrationWhatPreparesComesFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	layout.Prepare[0].Args = []string{"-c", "echo no disk; exit 3"}
-	if _, err := f.Deploy(t.Context(), layout, deploytest.Folder(t)); err == nil || !strings.HasPrefix(err.Error(), "prepare the trial: reset (sh) ") || !strings.HasSuffix(err.Error(), "no disk") {
+	if _, err := f.Deploy(t.Context(), layout, deploytest.Folder(t)); err == nil ||
+		!strings.HasPrefix(err.Error(), "prepare the trial: reset (sh) ") ||
+		!strings.HasSuffix(err.Error(), "no disk") {
 		t.Errorf("Deploy: %v, want why the command has failed, and nothing else", err)
 	}
 }
 
 func TestIntegrationLeftoversAreFoundAndRemoved(t *testing.T) {
 	f := newFixture(t)
-	f.deploy(t, f.layout(t, "services: {web: {image: IMAGE, command: [boxed, /data, ':80'], volumes: ['data:/data']}}\nvolumes: {data: }", "web"))
+	f.deploy(t, f.layout(t, "services: {web: {image: IMAGE, command: [boxed, /data, ':80'], volumes: "+
+		"['data:/data']}}\nvolumes: {data: }", "web"))
 	found := f.left(t)
 	if len(found) != 3 {
 		t.Errorf("%v carry the label, want a container, a network and a volume", found)

@@ -51,7 +51,8 @@ const (
 // awaitListening waits until the container listens at ports. The kernel is asked, since a
 // connection would be a client that the service has to deal with.
 func (c *container) awaitListening(ctx context.Context, ports map[string]bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, listenPatience, fmt.Errorf("it does not listen after %v", listenPatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, listenPatience,
+		fmt.Errorf("it does not listen after %v", listenPatience))
 	defer cancel()
 	for {
 		now, missing := listening(c.hostPID), 0

@@ -49,7 +49,8 @@ func (p *project) down() error {
 	if !p.begun {
 		return nil
 	}
-	err := p.run(context.Background(), "down", "--volumes", "--remove-orphans", "--timeout", fmt.Sprint(stopGrace.Seconds()))
+	err := p.run(context.Background(), "down", "--volumes", "--remove-orphans", "--timeout",
+		fmt.Sprint(stopGrace.Seconds()))
 	left, findErr := leftovers.Docker(func(label string) bool { return label == p.label })
 	err = errors.Join(err, findErr)
 	for _, leftover := range left {
@@ -67,7 +68,8 @@ func (p *project) run(ctx context.Context, args ...string) error {
 		"-f", filepath.Join(p.dir, "compose.yaml"), "-f", filepath.Join(p.dir, "cleave.yaml"),
 	}, args)
 	command := exec.CommandContext(ctx, p.tool[0], all...)
-	command.Env = slices.Concat(environment(), described.Env, []string{"CLEAVE_RUN=" + p.label}) // it ends when we die
+	// it ends when we die
+	command.Env = slices.Concat(environment(), described.Env, []string{"CLEAVE_RUN=" + p.label})
 	var said strings.Builder
 	command.Stderr = &said
 	if err := command.Run(); err != nil {
@@ -80,7 +82,8 @@ func (p *project) run(ctx context.Context, args ...string) error {
 // how Docker is reached, and nothing that a compose file could read by accident.
 func environment() []string {
 	var passed []string
-	for _, name := range []string{"PATH", "HOME", "DOCKER_HOST", "DOCKER_CONFIG", "DOCKER_CONTEXT", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"} {
+	for _, name := range []string{"PATH", "HOME", "DOCKER_HOST", "DOCKER_CONFIG", "DOCKER_CONTEXT",
+		"DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"} {
 		if value, set := os.LookupEnv(name); set {
 			passed = append(passed, name+"="+value)
 		}

@@ -29,7 +29,8 @@ func ImageOf(programs []string, beside ...string) (config, layer []byte, err err
 	err = errors.Join(writeFolders(archive), writeBeside(archive, beside))
 	users := []byte("root:x:0:0:root:/:/bin/false\nnobody:x:65534:65534:nobody:/:/bin/false\n")
 	groups := []byte("root:x:0:\nnogroup:x:65534:\n")
-	err = errors.Join(err, writeAs(archive, "etc/passwd", 0o644, users), writeAs(archive, "etc/group", 0o644, groups))
+	err = errors.Join(err, writeAs(archive, "etc/passwd", 0o644, users),
+		writeAs(archive, "etc/group", 0o644, groups))
 	for _, path := range files {
 		err = errors.Join(err, writeFile(archive, path))
 	}
@@ -53,7 +54,8 @@ func closure(programs []string) ([]string, error) {
 			owner, err = output("dpkg-query", "--search", strings.TrimPrefix(real, "/usr"))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s is of no Debian package, so what it needs is not known: deploy it in another way", program)
+			return nil,
+				fmt.Errorf("%s is of no Debian package, so what it needs is not known: deploy it in another way", program)
 		}
 		name, _, _ := strings.Cut(owner, ":")
 		packages = append(packages, name)
@@ -97,7 +99,8 @@ func closure(programs []string) ([]string, error) {
 // sameSource are the packages here that were built of the same sources: what belongs
 // together is often in several, that do not name each other.
 func sameSource(packages []string) ([]string, error) {
-	all, err := output("dpkg-query", "--show", "--showformat", "${binary:Package} ${Package} ${source:Package} ${db:Status-Status}\n")
+	all, err := output("dpkg-query", "--show", "--showformat",
+		"${binary:Package} ${Package} ${source:Package} ${db:Status-Status}\n")
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +130,8 @@ func librariesOf(linked []string) ([]string, error) {
 		return nil, err
 	}
 	var all []string
-	for _, match := range regexp.MustCompile(`(?m)^\s+(?:\S+ => )?(/\S+) \(0x`).FindAllStringSubmatch(string(said), -1) {
+	for _, match := range regexp.MustCompile(`(?m)^\s+(?:\S+ => )?(/\S+) \(0x`).
+		FindAllStringSubmatch(string(said), -1) {
 		if path := inUsr(match[1]); !slices.Contains(all, path) {
 			all = append(all, path)
 		}
@@ -150,9 +154,10 @@ func wanted(path string) bool {
 	if !strings.HasPrefix(path, "/usr/") && !strings.HasPrefix(path, "/etc/") {
 		return false
 	}
-	return !slices.ContainsFunc([]string{"doc", "man", "locale", "info", "lintian", "bug"}, func(folder string) bool {
-		return strings.HasPrefix(path, "/usr/share/"+folder+"/")
-	})
+	return !slices.ContainsFunc([]string{"doc", "man", "locale", "info", "lintian", "bug"},
+		func(folder string) bool {
+			return strings.HasPrefix(path, "/usr/share/"+folder+"/")
+		})
 }
 
 func isELF(path string) bool {
@@ -175,7 +180,8 @@ func output(program string, args ...string) (string, error) {
 }
 
 func writeAs(archive *tar.Writer, path string, mode int64, text []byte) error {
-	err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: path, Mode: mode, Size: int64(len(text))})
+	err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: path, Mode: mode,
+		Size: int64(len(text))})
 	if err == nil {
 		_, err = archive.Write(text)
 	}
@@ -194,7 +200,8 @@ func writeFile(archive *tar.Writer, path string) error {
 		to, err := os.Readlink(path)
 		behind, gone := os.Stat(path)
 		if err != nil || gone != nil || behind.IsDir() || !strings.Contains(filepath.Base(path), ".so") {
-			return errors.Join(err, archive.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: to, Mode: 0o777}))
+			return errors.Join(err, archive.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name,
+				Linkname: to, Mode: 0o777}))
 		}
 		info = behind
 	}

@@ -41,7 +41,8 @@ func TestAProgramWithAllThatItNeeds(t *testing.T) {
 		default:
 			var text []byte
 			text, err = io.ReadAll(reader)
-			err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, text, os.FileMode(header.Mode)))
+			err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755),
+				os.WriteFile(path, text, os.FileMode(header.Mode)))
 		}
 		if err != nil {
 			t.Error(err)
@@ -56,7 +57,8 @@ func TestAProgramWithAllThatItNeeds(t *testing.T) {
 		t.Error("what nobody reads is in the image")
 	}
 	if os.Geteuid() == 0 { // only root can change its root
-		if out, err := exec.Command("chroot", root, "/usr/bin/sed", "--version").CombinedOutput(); err != nil || !strings.Contains(string(out), "sed") {
+		if out, err := exec.Command("chroot", root, "/usr/bin/sed", "--version").CombinedOutput(); err != nil ||
+			!strings.Contains(string(out), "sed") {
 			t.Errorf("sed in its image: %v: %s", err, out)
 		}
 	}
@@ -67,7 +69,8 @@ func TestAProgramOfNoPackage(t *testing.T) {
 	if err := os.WriteFile(program, nil, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := ImageOf([]string{program}); err == nil || !strings.Contains(err.Error(), "of no Debian package") {
+	if _, _, err := ImageOf([]string{program}); err == nil ||
+		!strings.Contains(err.Error(), "of no Debian package") {
 		t.Error(err)
 	}
 }

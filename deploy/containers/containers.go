@@ -45,7 +45,8 @@ func CheckBeside(rest lab.Layout) error {
 	var problems []error
 	for _, spec := range rest.Units {
 		if spec.Node != "" {
-			problems = append(problems, fmt.Errorf("unit %s is placed on %s, and runs on this host beside the others here: leave it out of the nodes, or deploy with process",
+			problems = append(problems, fmt.Errorf("unit %s is placed on %s, and runs on this host beside the "+
+				"others here: leave it out of the nodes, or deploy with process",
 				spec.Name, spec.Node))
 		}
 	}
@@ -58,7 +59,8 @@ func CheckServices(services []lab.ServiceSpec, than string) error {
 	var problems []error
 	for _, spec := range services {
 		if spec.Loopback {
-			problems = append(problems, fmt.Errorf("the backing service %s (%s) listens on this host's loopback, which units on a bridge network "+
+			problems = append(problems, fmt.Errorf("the backing service %s (%s) listens on this host's loopback, "+
+				"which units on a bridge network "+
 				"or on nodes do not reach: deploy with %s, or use an embedded one", spec.Name, spec.Kind, than))
 		}
 	}
@@ -148,7 +150,9 @@ func (t Trial) Environment(spec lab.UnitSpec) map[string]string {
 // ours finds its own in a file of its volume, so that no description of the container shows it,
 // but for what Go's runtime reads before the unit can. Where it waits for its conductor, at the
 // address control, the file holds the token that is returned, too.
-func (t Trial) Given(spec lab.UnitSpec, control string) (environment map[string]string, token string, err error) {
+func (t Trial) Given(
+	spec lab.UnitSpec, control string,
+) (environment map[string]string, token string, err error) {
 	all := t.Environment(spec)
 	if spec.Foreign {
 		return all, "", nil
@@ -204,7 +208,8 @@ func (t Trial) Folders(spec lab.UnitSpec) (writes, reads []string) {
 		writes = append(writes, t.Memory)
 	}
 	writes = append(writes, spec.Mounts...)
-	if spec.Image == "" && (spec.Foreign || len(spec.Cores) > 0) { // where a program of this host begins it: Bound
+	// where a program of this host begins it: Bound
+	if spec.Image == "" && (spec.Foreign || len(spec.Cores) > 0) {
 		reads = append([]string{"/usr", "/etc"}, spec.Reads...)
 	}
 	return writes, reads

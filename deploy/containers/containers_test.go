@@ -30,16 +30,19 @@ func TestAnImageIsTheSameOnAllNodes(t *testing.T) {
 	if len(ids) != 1 || ids[other] || err != nil {
 		t.Errorf("images of one program are %v, that of none is %s (%v)", ids, other, err)
 	}
-	if _, _, err := Archive("cleave-unit-d:1", program+"-none", nil); err == nil || !strings.Contains(err.Error(), "make an image") {
+	if _, _, err := Archive("cleave-unit-d:1", program+"-none", nil); err == nil ||
+		!strings.Contains(err.Error(), "make an image") {
 		t.Errorf("an image of a program that is not there: %v", err)
 	}
 }
 
 func TestPartTellsContainersFromTheRest(t *testing.T) {
 	servers, contained, rest := Part(lab.Layout{Lead: "load", Units: []lab.UnitSpec{
-		{Name: "front"}, {Name: "store", Foreign: true, Server: &lab.Server{}}, {Name: "load", Program: "cleave"}, {Name: "proxy", Foreign: true, Program: "proxy"},
+		{Name: "front"}, {Name: "store", Foreign: true, Server: &lab.Server{}}, {Name: "load", Program: "cleave"},
+		{Name: "proxy", Foreign: true, Program: "proxy"},
 	}, Prepare: []lab.UnitSpec{{Name: "reset"}}})
-	if len(servers) != 1 || servers[0].Name != "store" || len(contained) != 2 || len(rest.Units) != 1 || rest.Units[0].Name != "load" || rest.Prepare != nil {
+	if len(servers) != 1 || servers[0].Name != "store" || len(contained) != 2 || len(rest.Units) != 1 ||
+		rest.Units[0].Name != "load" || rest.Prepare != nil {
 		t.Errorf("servers %v, containers %v, rest %v", servers, contained, rest)
 	}
 }
@@ -51,7 +54,8 @@ func TestWhatRunsBesideContainersIsOnNoNode(t *testing.T) {
 		t.Error(err)
 	}
 	rest.Units[0].Node = "load"
-	if err := CheckBeside(rest); err == nil || !strings.Contains(err.Error(), "unit generator is placed on load") {
+	if err := CheckBeside(rest); err == nil || !strings.Contains(err.Error(),
+		"unit generator is placed on load") {
 		t.Errorf("on a node: %v", err)
 	}
 }
@@ -69,12 +73,14 @@ func TestGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := given[lab.EnvironmentVariable]
-	if want := map[string]string{lab.EnvironmentVariable: path, "GOGC": "off", "GOMAXPROCS": "1"}; !maps.Equal(given, want) {
+	if want := map[string]string{lab.EnvironmentVariable: path, "GOGC": "off",
+		"GOMAXPROCS": "1"}; !maps.Equal(given, want) {
 		t.Errorf("the container has %v, want %v", given, want)
 	}
 	text, err := os.ReadFile(path)
 	var all map[string]string
-	if err = errors.Join(err, json.Unmarshal(text, &all)); err != nil || token == "" || all[lab.TokenVariable] != token || all["PASSWORD"] != "secret" || all["GOGC"] != "off" {
+	if err = errors.Join(err, json.Unmarshal(text, &all)); err != nil || token == "" ||
+		all[lab.TokenVariable] != token || all["PASSWORD"] != "secret" || all["GOGC"] != "off" {
 		t.Errorf("the unit is told %s (%v), want all that it has, and the token %q", text, err, token)
 	}
 	spec.Foreign = true

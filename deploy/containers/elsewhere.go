@@ -23,29 +23,36 @@ type Elsewhere struct {
 // Check refuses a unit that cannot be there. users are those of volumes by now.
 func (e Elsewhere) Check(spec lab.UnitSpec, users map[string]string) error {
 	refuse := func(format string, args ...any) error {
-		return &lab.Incapable{Why: fmt.Sprintf("unit %s %s: deploy it in another way, or on the private %s", spec.Name, fmt.Sprintf(format, args...), e.Ours)}
+		return &lab.Incapable{Why: fmt.Sprintf("unit %s %s: deploy it in another way, or on the private %s",
+			spec.Name, fmt.Sprintf(format, args...), e.Ours)}
 	}
 	if spec.Volume != "" {
 		if users[spec.Volume] != "" {
-			return refuse("shares the folder %s with %s, and %s of %s have no common folder", spec.Volume, users[spec.Volume], e.Units, e.Name)
+			return refuse("shares the folder %s with %s, and %s of %s have no common folder", spec.Volume,
+				users[spec.Volume], e.Units, e.Name)
 		}
 		users[spec.Volume] = spec.Name
 	}
 	switch {
 	case spec.Compose != nil:
 		return refuse("is a compose file")
-	case spec.Server != nil && slices.ContainsFunc(spec.Server.Setup, func(s lab.ServerSetup) bool { return s.Visit != nil }):
+	case spec.Server != nil && slices.ContainsFunc(spec.Server.Setup,
+		func(s lab.ServerSetup) bool { return s.Visit != nil }):
 		return refuse("is prepared by visits of a client, which would need its folder in %s of their own", e.Units)
 	case spec.Leaves != "" || len(spec.Reads) > 0:
 		return refuse("has folders of this host, which the nodes of %s do not have", e.Name)
 	case len(spec.Mounts) > 0:
-		return refuse("works with the folders %v of this host, which the nodes of %s do not have", spec.Mounts, e.Name)
+		return refuse("works with the folders %v of this host, which the nodes of %s do not have", spec.Mounts,
+			e.Name)
 	case spec.Reached == lab.ReachPublished:
 		return refuse("shall be called at a port of its node, and those of %s are not ours to take", e.Name)
 	case len(spec.Cores) > 0:
 		return refuse("asks for the processors %v, and %s", spec.Cores, e.Cores)
-	case slices.ContainsFunc(spec.Faults, func(f lab.FaultKind) bool { return !slices.Contains(supervise.StarterFaults(), f) }):
-		return refuse("shall have the faults %v, for some of which Cleave needs powers on the nodes of %s that it does not have", spec.Faults, e.Name)
+	case slices.ContainsFunc(spec.Faults, func(f lab.FaultKind) bool {
+		return !slices.Contains(supervise.StarterFaults(), f)
+	}):
+		return refuse("shall have the faults %v, for some of which Cleave needs powers on the nodes of %s that "+
+			"it does not have", spec.Faults, e.Name)
 	case spec.Node != "" && len(e.Nodes) > 0 && !slices.Contains(e.Nodes, spec.Node):
 		return fmt.Errorf("unit %s names the node %s, and %s has %s", spec.Name, spec.Node, e.Name, e.NoNode)
 	}
@@ -56,9 +63,11 @@ func (e Elsewhere) Check(spec lab.UnitSpec, users map[string]string) error {
 func (e Elsewhere) CheckLimits(spec lab.UnitSpec) error {
 	switch {
 	case e.Largest.CPU > 0 && spec.Limits.CPU > e.Largest.CPU:
-		return fmt.Errorf("unit %s cannot be limited to %g processors: the largest node of %s has %g", spec.Name, spec.Limits.CPU, e.Name, e.Largest.CPU)
+		return fmt.Errorf("unit %s cannot be limited to %g processors: the largest node of %s has %g", spec.Name,
+			spec.Limits.CPU, e.Name, e.Largest.CPU)
 	case e.Largest.Memory > 0 && spec.Limits.Memory > e.Largest.Memory:
-		return fmt.Errorf("unit %s cannot be limited to %d bytes: the largest node of %s has %d", spec.Name, spec.Limits.Memory, e.Name, e.Largest.Memory)
+		return fmt.Errorf("unit %s cannot be limited to %d bytes: the largest node of %s has %d", spec.Name,
+			spec.Limits.Memory, e.Name, e.Largest.Memory)
 	}
 	return nil
 }

@@ -49,7 +49,8 @@ func writeFolders(archive *tar.Writer) error {
 		}
 	}
 	for _, link := range []string{"bin", "lib", "lib64", "sbin"} {
-		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: link, Linkname: "usr/" + link, Mode: 0o777}); err != nil {
+		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: link, Linkname: "usr/" + link,
+			Mode: 0o777}); err != nil {
 			return err
 		}
 	}
@@ -118,7 +119,8 @@ func Archive(name, program string, labels map[string]string) (archive []byte, id
 		name string
 		data []byte
 	}{{described + ".json", config}, {"layer.tar", layer}, {"manifest.json", manifest}} {
-		err = errors.Join(err, writer.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: part.name, Mode: 0o644, Size: int64(len(part.data))}))
+		err = errors.Join(err, writer.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: part.name, Mode: 0o644,
+			Size: int64(len(part.data))}))
 		_, wrong := writer.Write(part.data)
 		err = errors.Join(err, wrong)
 	}

@@ -45,6 +45,7 @@ func (m *Made) Image(program string, bytes int64, since time.Time) {
 func (m *Made) Cost(starts lab.PlatformCost) lab.PlatformCost {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	starts.MadeSeconds, starts.ImagesSeconds, starts.Images = m.platform.Seconds(), m.making.Seconds(), slices.Clone(m.images)
+	starts.MadeSeconds, starts.ImagesSeconds, starts.Images = m.platform.Seconds(), m.making.Seconds(),
+		slices.Clone(m.images)
 	return starts
 }

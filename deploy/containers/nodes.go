@@ -51,7 +51,8 @@ func Places(names []string, specs []lab.UnitSpec, links map[string]lab.Network) 
 			continue
 		}
 		if len(free) == 0 {
-			return nil, fmt.Errorf("unit %s is on %s, and the layout names more nodes than the %d that there are: %s", spec.Name, spec.Node, len(names), strings.Join(names, ", "))
+			return nil, fmt.Errorf("unit %s is on %s, and the layout names more nodes than the %d that there are: %s",
+				spec.Name, spec.Node, len(names), strings.Join(names, ", "))
 		}
 		take(spec.Node, free[0])
 	}
@@ -65,7 +66,8 @@ func Places(names []string, specs []lab.UnitSpec, links map[string]lab.Network) 
 		}
 	}
 	if len(free) == 0 {
-		return nil, fmt.Errorf("hosts: unit %s is on no node, and the links of all %d (%s) are changed: name one for it", specs[at].Name, len(names), strings.Join(names, ", "))
+		return nil, fmt.Errorf("hosts: unit %s is on no node, and the links of all %d (%s) are changed: name one "+
+			"for it", specs[at].Name, len(names), strings.Join(names, ", "))
 	}
 	places[""] = free[0]
 	return places, nil
@@ -81,7 +83,8 @@ func CheckNode(f lab.Fault) error {
 	case !slices.Contains(nodeFaults(), f.Kind):
 		return fmt.Errorf("only these can be done to a node: %v", nodeFaults())
 	case f.Kind == lab.FaultCut && f.Heal > longestCut.Seconds():
-		return fmt.Errorf("%g s are longer than %v, after which units take their conductor for dead", f.Heal, longestCut)
+		return fmt.Errorf("%g s are longer than %v, after which units take their conductor for dead", f.Heal,
+			longestCut)
 	}
 	return nil
 }
@@ -92,7 +95,8 @@ func (t Trial) MayRestart(spec lab.UnitSpec, lead string) error {
 	case spec.Name == lead:
 		return fmt.Errorf("unit %s leads the trial from there", lead)
 	case t.Memory != "":
-		return fmt.Errorf("unit %s shares memory with others, which it would not find as it was when it is started again", spec.Name)
+		return fmt.Errorf("unit %s shares memory with others, which it would not find as it was when it is "+
+			"started again", spec.Name)
 	}
 	return nil
 }
@@ -125,7 +129,8 @@ func Emptied[T any](were []T, nodeOf func(T) string) (proof string) {
 	for _, unit := range were {
 		to[nodeOf(unit)] = true
 	}
-	return fmt.Sprintf("%d units that ran there run on %s, and none there", len(were), strings.Join(slices.Sorted(maps.Keys(to)), ", "))
+	return fmt.Sprintf("%d units that ran there run on %s, and none there", len(were),
+		strings.Join(slices.Sorted(maps.Keys(to)), ", "))
 }
 
 // Losses are the nodes of a cluster that were cut off or killed, and when the cluster noticed

@@ -15,26 +15,30 @@ import (
 
 // TestWhatMayBeDoneToNodes, and which of the units there may end for it.
 func TestWhatMayBeDoneToNodes(t *testing.T) {
-	lead, free, placed := lab.UnitSpec{Name: "lead", Node: "one"}, lab.UnitSpec{Name: "free"}, lab.UnitSpec{Name: "placed", Node: "two"}
+	lead, free, placed := lab.UnitSpec{Name: "lead", Node: "one"}, lab.UnitSpec{Name: "free"},
+		lab.UnitSpec{Name: "placed", Node: "two"}
 	alone, sharing := Trial{}, Trial{Memory: "/memory"}
 	for name, c := range map[string]struct {
 		err  error
 		says string
 	}{
-		"a pause":                 {CheckNode(lab.Fault{Kind: lab.FaultPause}), "[cut kill drain]"},
-		"a cut":                   {CheckNode(lab.Fault{Kind: lab.FaultCut, Heal: 30}), ""},
-		"a cut for too long":      {CheckNode(lab.Fault{Kind: lab.FaultCut, Heal: 31}), "31 s are longer than 30s"},
-		"a kill for as long":      {CheckNode(lab.Fault{Kind: lab.FaultKill, Heal: 70}), ""},
-		"the lead moves":          {alone.MayMove(lead, "lead"), "unit lead leads the trial"},
-		"the lead ends":           {alone.MayRestart(lead, "lead"), "unit lead leads the trial"},
-		"a unit moves":            {alone.MayMove(free, "lead"), ""},
-		"a placed one moves":      {alone.MayMove(placed, "lead"), "the layout wants unit placed on two"},
-		"a placed one ends":       {alone.MayRestart(placed, "lead"), ""},
-		"one that shares ends":    {sharing.MayRestart(free, "lead"), "unit free shares memory"},
-		"where units are pinned":  {errors.New(fmt.Sprint(Nodes([]string{"a", "b"}, []lab.UnitSpec{free, placed}, map[string]string{"two": "b"})[1].Pinned)), "[placed]"},
-		"where no unit is pinned": {errors.New(fmt.Sprint(Nodes([]string{"a", "b"}, []lab.UnitSpec{free, placed}, map[string]string{"two": "b"})[0].Pinned)), "[]"},
+		"a pause":              {CheckNode(lab.Fault{Kind: lab.FaultPause}), "[cut kill drain]"},
+		"a cut":                {CheckNode(lab.Fault{Kind: lab.FaultCut, Heal: 30}), ""},
+		"a cut for too long":   {CheckNode(lab.Fault{Kind: lab.FaultCut, Heal: 31}), "31 s are longer than 30s"},
+		"a kill for as long":   {CheckNode(lab.Fault{Kind: lab.FaultKill, Heal: 70}), ""},
+		"the lead moves":       {alone.MayMove(lead, "lead"), "unit lead leads the trial"},
+		"the lead ends":        {alone.MayRestart(lead, "lead"), "unit lead leads the trial"},
+		"a unit moves":         {alone.MayMove(free, "lead"), ""},
+		"a placed one moves":   {alone.MayMove(placed, "lead"), "the layout wants unit placed on two"},
+		"a placed one ends":    {alone.MayRestart(placed, "lead"), ""},
+		"one that shares ends": {sharing.MayRestart(free, "lead"), "unit free shares memory"},
+		"where units are pinned": {errors.New(fmt.Sprint(Nodes([]string{"a", "b"}, []lab.UnitSpec{free, placed},
+			map[string]string{"two": "b"})[1].Pinned)), "[placed]"},
+		"where no unit is pinned": {errors.New(fmt.Sprint(Nodes([]string{"a", "b"}, []lab.UnitSpec{free, placed},
+			map[string]string{"two": "b"})[0].Pinned)), "[]"},
 	} {
-		if c.says == "" && c.err != nil || c.says != "" && (c.err == nil || !strings.Contains(c.err.Error(), c.says)) {
+		if c.says == "" && c.err != nil || c.says != "" &&
+			(c.err == nil || !strings.Contains(c.err.Error(), c.says)) {
 			t.Errorf("%s: %v, want %q", name, c.err, c.says)
 		}
 	}
@@ -55,12 +59,15 @@ func TestPlaces(t *testing.T) {
 		links map[string]lab.Network
 		want  string
 	}{
-		"by name, or the next":   {on("x", "", "a", "x"), nil, "map[a:a x:b] <nil>"},
-		"one that nobody has":    {on("x", ""), map[string]lab.Network{"x": changed}, "map[:b x:a] <nil>"},
-		"one that is as it was":  {on("x", "y", ""), map[string]lab.Network{"x": changed}, "map[:b x:a y:b] <nil>"},
-		"everybody has a node":   {on("x", "y"), map[string]lab.Network{"x": changed, "y": changed}, "map[x:a y:b] <nil>"},
-		"no link is as it was":   {on("x", "y", ""), map[string]lab.Network{"x": changed, "y": changed}, "map[] hosts: unit on- is on no node, and the links of all 2 (a, b) are changed: name one for it"},
-		"more nodes than can be": {on("x", "y", "z"), nil, "map[] unit on-z is on z, and the layout names more nodes than the 2 that there are: a, b"},
+		"by name, or the next":  {on("x", "", "a", "x"), nil, "map[a:a x:b] <nil>"},
+		"one that nobody has":   {on("x", ""), map[string]lab.Network{"x": changed}, "map[:b x:a] <nil>"},
+		"one that is as it was": {on("x", "y", ""), map[string]lab.Network{"x": changed}, "map[:b x:a y:b] <nil>"},
+		"everybody has a node": {on("x", "y"), map[string]lab.Network{"x": changed, "y": changed},
+			"map[x:a y:b] <nil>"},
+		"no link is as it was": {on("x", "y", ""), map[string]lab.Network{"x": changed, "y": changed},
+			"map[] hosts: unit on- is on no node, and the links of all 2 (a, b) are changed: name one for it"},
+		"more nodes than can be": {on("x", "y", "z"), nil,
+			"map[] unit on-z is on z, and the layout names more nodes than the 2 that there are: a, b"},
 	} {
 		if places, err := Places(names, c.specs, c.links); fmt.Sprint(places, " ", err) != c.want {
 			t.Errorf("%s: %v %v, want %s", name, places, err, c.want)

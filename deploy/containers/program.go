@@ -21,7 +21,8 @@ func CheckPrograms(folder string, units []lab.UnitSpec) error {
 	for _, spec := range units {
 		switch {
 		case spec.Floats != "":
-			problems = append(problems, fmt.Errorf("unit %s shares the address %s with another, which no container does here: deploy with process", spec.Name, spec.Floats))
+			problems = append(problems, fmt.Errorf("unit %s shares the address %s with another, which no container "+
+				"does here: deploy with process", spec.Name, spec.Floats))
 		case spec.Compose != nil:
 			problems = append(problems, fmt.Errorf("unit %s is a compose file: its deployment is compose", spec.Name))
 		case spec.Image != "":
@@ -53,7 +54,8 @@ func CheckStatic(program string) error {
 	defer func() { _ = file.Close() }() // only read
 	for _, part := range file.Progs {
 		if part.Type == elf.PT_INTERP {
-			return fmt.Errorf("the unit program %s is linked dynamically, and its image has no libraries: build it with CGO_ENABLED=0, or %s", program, build)
+			return fmt.Errorf("the unit program %s is linked dynamically, and its image has no libraries: build it "+
+				"with CGO_ENABLED=0, or %s", program, build)
 		}
 	}
 	return nil
@@ -86,9 +88,10 @@ func ProgramOf(spec lab.UnitSpec) (string, error) {
 		folder, err = filepath.EvalSymlinks(filepath.Dir(called))
 	}
 	there := func(path string) bool {
-		return slices.ContainsFunc(slices.Concat([]string{"/usr"}, spec.Mounts, spec.Reads), func(folder string) bool {
-			return strings.HasPrefix(path, folder+"/")
-		})
+		return slices.ContainsFunc(slices.Concat([]string{"/usr"}, spec.Mounts, spec.Reads),
+			func(folder string) bool {
+				return strings.HasPrefix(path, folder+"/")
+			})
 	}
 	switch {
 	case err != nil && spec.Install != "":
@@ -96,7 +99,8 @@ func ProgramOf(spec lab.UnitSpec) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("there is no program %q here: install it, or give its path: %w", spec.Program, err)
 	case !there(path):
-		return "", fmt.Errorf("the program %s is not below /usr, which is what containers have of this host beside its own folder: "+
+		return "", fmt.Errorf("the program %s is not below /usr, which is what containers have of this host "+
+			"beside its own folder: "+
 			"deploy it as a process, or as a compose file", path)
 	}
 	if named := filepath.Join(folder, filepath.Base(called)); there(named) {

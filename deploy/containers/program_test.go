@@ -22,7 +22,8 @@ func TestProgramsKeepTheirNames(t *testing.T) {
 	for _, err := range []error{
 		os.MkdirAll(in("real/bin"), 0o755), os.MkdirAll(in("other"), 0o755),
 		os.WriteFile(in("real/bin/check"), nil, 0o755), os.WriteFile(in("other/alone"), nil, 0o755),
-		os.Symlink("check", in("real/bin/serve")), os.Symlink(in("real/bin"), in("bin")), os.Symlink(in("real/bin/check"), in("other/away")),
+		os.Symlink("check", in("real/bin/serve")), os.Symlink(in("real/bin"), in("bin")),
+		os.Symlink(in("real/bin/check"), in("other/away")),
 		os.Symlink(in("other/alone"), in("real/bin/out")),
 	} {
 		if err != nil {
@@ -46,8 +47,10 @@ func TestProgramsKeepTheirNames(t *testing.T) {
 
 // TestSharedAddressesAreRefused: whoever shares one moves it, on a host of its own.
 func TestSharedAddressesAreRefused(t *testing.T) {
-	err := CheckPrograms(t.TempDir(), []lab.UnitSpec{{Name: "one", Foreign: true, Program: "sh", Floats: "both"}})
-	if err == nil || !strings.Contains(err.Error(), "unit one shares the address both with another, which no container does here: deploy with process") {
+	err := CheckPrograms(t.TempDir(), []lab.UnitSpec{{Name: "one", Foreign: true, Program: "sh",
+		Floats: "both"}})
+	if err == nil || !strings.Contains(err.Error(),
+		"unit one shares the address both with another, which no container does here: deploy with process") {
 		t.Error(err)
 	}
 }
@@ -56,7 +59,9 @@ func TestSharedAddressesAreRefused(t *testing.T) {
 func TestImagesNeedThisHostsDocker(t *testing.T) {
 	err := CheckPrograms(t.TempDir(), []lab.UnitSpec{{Name: "one", Foreign: true, Image: "nginx:1.27"}})
 	var incapable *lab.Incapable
-	if !errors.As(err, &incapable) || !strings.Contains(err.Error(), "of the image nginx:1.27, of this host's Docker: deploy it with docker-bridge, docker-host, or on the private swarm") {
+	if !errors.As(err, &incapable) || !strings.Contains(err.Error(),
+		"of the image nginx:1.27, of this host's Docker: deploy it with docker-bridge, docker-host, or on the "+
+			"private swarm") {
 		t.Error(err)
 	}
 }
@@ -66,7 +71,8 @@ func TestImagesNeedThisHostsDocker(t *testing.T) {
 func TestUnitProgramsAreStatic(t *testing.T) {
 	folder := t.TempDir()
 	for _, err := range []error{
-		os.Symlink(deploytest.Program(t), filepath.Join(folder, "static")), os.Symlink("/bin/sh", filepath.Join(folder, "dynamic")),
+		os.Symlink(deploytest.Program(t), filepath.Join(folder, "static")),
+		os.Symlink("/bin/sh", filepath.Join(folder, "dynamic")),
 		os.WriteFile(filepath.Join(folder, "text"), []byte("#!/bin/sh\n"), 0o600),
 	} {
 		if err != nil {
@@ -74,8 +80,9 @@ func TestUnitProgramsAreStatic(t *testing.T) {
 		}
 	}
 	for own, says := range map[string]string{
-		"static": "", "dynamic": "dynamic is linked dynamically, and its image has no libraries: build it with CGO_ENABLED=0",
-		"text": "text cannot run in a container", "none": "none cannot run in a container",
+		"static":  "",
+		"dynamic": "dynamic is linked dynamically, and its image has no libraries: build it with CGO_ENABLED=0",
+		"text":    "text cannot run in a container", "none": "none cannot run in a container",
 	} {
 		err := CheckPrograms(folder, []lab.UnitSpec{{Name: "a", Own: own}, {Name: "b", Own: own}})
 		if says == "" && err != nil || says != "" && (err == nil || strings.Count(err.Error(), says) != 1) {
@@ -86,9 +93,11 @@ func TestUnitProgramsAreStatic(t *testing.T) {
 
 // TestPortsOfTheUsersNodesAreNotTaken: others have them.
 func TestPortsOfTheUsersNodesAreNotTaken(t *testing.T) {
-	err := Elsewhere{Name: "here", Ours: "swarm"}.Check(lab.UnitSpec{Name: "one", Reached: lab.ReachPublished}, nil)
+	err := Elsewhere{Name: "here", Ours: "swarm"}.Check(lab.UnitSpec{Name: "one", Reached: lab.ReachPublished},
+		nil)
 	var incapable *lab.Incapable
-	if !errors.As(err, &incapable) || !strings.Contains(err.Error(), "one shall be called at a port of its node") {
+	if !errors.As(err, &incapable) || !strings.Contains(err.Error(),
+		"one shall be called at a port of its node") {
 		t.Error(err)
 	}
 }

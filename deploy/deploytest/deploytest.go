@@ -109,9 +109,11 @@ type suite struct {
 
 // layout is a lead that calls units that serve.
 func layout(names ...string) lab.Layout {
-	l := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Role: "lead", Args: append([]string{"lead"}, names...), Peers: names}}}
+	l := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Role: "lead",
+		Args: append([]string{"lead"}, names...), Peers: names}}}
 	for i, name := range names {
-		l.Units = append(l.Units, lab.UnitSpec{Name: name, Role: "server", Args: []string{"serve"}, Listens: true, Stage: i})
+		l.Units = append(l.Units, lab.UnitSpec{Name: name, Role: "server", Args: []string{"serve"}, Listens: true,
+			Stage: i})
 	}
 	return l
 }
@@ -332,7 +334,8 @@ func killedAndRestarted(t *testing.T, s suite) {
 		t.Fatal(err)
 	}
 	end(t, d)
-	if text, err := os.ReadFile(filepath.Join(d.HandedOver(), "stock.lives")); err != nil || string(text) != "|||" {
+	if text, err := os.ReadFile(filepath.Join(d.HandedOver(), "stock.lives")); err != nil ||
+		string(text) != "|||" {
 		t.Errorf("it has handed over %q (%v), want three lives", text, err)
 	}
 	if log := d.Logs()["stock"]; log != "stock listens, life 1\nstock listens, life 2\nstock listens, life 3\n" {
@@ -359,7 +362,8 @@ func preparations(t *testing.T, s suite) {
 		t.Errorf("%d units, want 2: commands that prepare are none", n)
 	}
 	end(t, d)
-	if text, err := os.ReadFile(filepath.Join(d.HandedOver(), "front.lives")); err != nil || string(text) != "||" {
+	if text, err := os.ReadFile(filepath.Join(d.HandedOver(), "front.lives")); err != nil ||
+		string(text) != "||" {
 		t.Errorf("front has handed over %q (%v), want that it found what was prepared", text, err)
 	}
 }

@@ -185,10 +185,12 @@ func leadIsNotHarmed(t *testing.T, s suite) {
 	d := s.deploy(t, layout("front"))
 	defer stop(t, d)
 	for _, kind := range s.Faults() {
-		if _, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: "lead", Kind: kind}); err == nil || !strings.Contains(err.Error(), "leads the trial") {
+		if _, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: "lead", Kind: kind}); err == nil ||
+			!strings.Contains(err.Error(), "leads the trial") {
 			t.Errorf("%s of the lead: %v", kind, err)
 		}
-		if _, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: "nobody", Kind: kind}); err == nil || !strings.Contains(err.Error(), `"nobody"`) {
+		if _, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: "nobody", Kind: kind}); err == nil ||
+			!strings.Contains(err.Error(), `"nobody"`) {
 			t.Errorf("%s of nobody: %v", kind, err)
 		}
 	}

@@ -36,7 +36,8 @@ func programInAFolder(t *testing.T, s suite) {
 	l := layout("shelf")
 	early, ready := false, false
 	l.Units[1] = lab.UnitSpec{
-		Name: "shelf", Role: "shelf", Foreign: true, Listens: true, Program: program, Args: []string{"shelf", folder}, Reads: []string{folder},
+		Name: "shelf", Role: "shelf", Foreign: true, Listens: true, Program: program,
+		Args: []string{"shelf", folder}, Reads: []string{folder},
 		Ready: func(_ context.Context, address string) error {
 			if _, err := os.Stat(filepath.Join(s.dir, l.Lead)); !errors.Is(err, fs.ErrNotExist) {
 				early = true
@@ -64,8 +65,10 @@ func programInAFolder(t *testing.T, s suite) {
 func whatIsLeft(t *testing.T, s suite) {
 	l := layout("stock")
 	l.Units = append(l.Units, lab.UnitSpec{
-		Name: "diary", Role: "diary", Foreign: true, Program: "sh", Leaves: "notes", Files: map[string][]byte{"notes/": nil},
-		Args: []string{"-c", `trap 'echo the end > notes/page; ln -s /etc/passwd notes/link; exit 0' TERM; while :; do sleep 0.1; done`},
+		Name: "diary", Role: "diary", Foreign: true, Program: "sh", Leaves: "notes",
+		Files: map[string][]byte{"notes/": nil},
+		Args: []string{"-c",
+			`trap 'echo the end > notes/page; ln -s /etc/passwd notes/link; exit 0' TERM; while :; do sleep 0.1; done`},
 	})
 	d := s.deploy(t, l)
 	defer stop(t, d)
@@ -98,10 +101,12 @@ func looksUpOnce(t *testing.T, s suite) {
 	names := []string{"front", "stock", "crates", "scales", "till", "ramp"}
 	l := layout(names...)
 	proxy := lab.UnitSpec{
-		Name: "proxy", Role: "proxy", Foreign: true, Listens: true, Program: program, Args: append([]string{"proxy"}, names...),
+		Name: "proxy", Role: "proxy", Foreign: true, Listens: true, Program: program,
+		Args:  append([]string{"proxy"}, names...),
 		Reads: []string{filepath.Dir(program)}, Peers: names,
 	}
-	l.Units[0].Args, l.Units[0].Peers = append(l.Units[0].Args, proxy.Name), append(slices.Clone(names), proxy.Name)
+	l.Units[0].Args, l.Units[0].Peers = append(l.Units[0].Args, proxy.Name),
+		append(slices.Clone(names), proxy.Name)
 	l.Units = slices.Insert(l.Units, 0, proxy)
 	d := s.deploy(t, l)
 	defer stop(t, d)

@@ -29,7 +29,8 @@ const Boxed = "boxed"
 func (f Foreign) layout(part string) lab.Layout {
 	boxed := f.Unit(part)
 	boxed.Name, boxed.Role, boxed.Foreign = Boxed, "server", true
-	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Role: "lead", Args: []string{"lead"}}, boxed}}
+	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Role: "lead", Args: []string{"lead"}},
+		boxed}}
 }
 
 // ForeignSuite runs the tests of such containers on a deployer whose unit program is that of
@@ -99,13 +100,16 @@ func comesAndGoes(t *testing.T, s suite, boxed Foreign) {
 	}
 	units := d.Units()
 	i := slices.IndexFunc(units, func(u lab.Unit) bool { return u.Name == Boxed })
-	if len(units) != 2 || i < 0 || units[i].Role != "server" || units[i].PID == 0 || units[i].Span != lab.SpanContainer {
+	if len(units) != 2 || i < 0 || units[i].Role != "server" || units[i].PID == 0 ||
+		units[i].Span != lab.SpanContainer {
 		t.Fatalf("units %+v, want the container's processes", units)
 	}
-	if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", units[i].PID)); err != nil || !strings.Contains(string(text), "boxed") {
+	if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", units[i].PID)); err != nil ||
+		!strings.Contains(string(text), "boxed") {
 		t.Errorf("the unit's process runs %q (%v), want the container's program", text, err)
 	}
-	if _, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: "lead", Kind: lab.FaultKill}); err == nil || !strings.Contains(err.Error(), "leads the trial") {
+	if _, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: "lead", Kind: lab.FaultKill}); err == nil ||
+		!strings.Contains(err.Error(), "leads the trial") {
 		t.Errorf("kill of the lead: %v", err)
 	}
 	if err := d.Command(lab.Command{Command: lab.CommandStop}); err != nil {

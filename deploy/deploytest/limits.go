@@ -33,7 +33,8 @@ func limits(t *testing.T, s suite) {
 
 func limitOfMemory(t *testing.T, s suite) {
 	l := layout()
-	l.Units = append(l.Units, lab.UnitSpec{Name: "views", Role: "server", Args: []string{"hoard"}, Limits: lab.Limits{Memory: 64 << 20}})
+	l.Units = append(l.Units, lab.UnitSpec{Name: "views", Role: "server", Args: []string{"hoard"},
+		Limits: lab.Limits{Memory: 64 << 20}})
 	fails(t, s, l, "unit views ended: it needed more memory than its limit of 64 MiB")
 }
 
@@ -43,7 +44,8 @@ func refusesLimits(t *testing.T, s suite) {
 	l := layout("front", "views")
 	l.Units[1].Limits.CPU, l.Units[2].Limits.Memory = 1e4, 1<<50
 	err := s.Preflight(l)
-	for _, want := range []string{"front cannot be limited to 10000 processors", "views cannot be limited to 1125899906842624 bytes"} {
+	for _, want := range []string{"front cannot be limited to 10000 processors",
+		"views cannot be limited to 1125899906842624 bytes"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Preflight: %v, want it to say %q", err, want)
 		}

@@ -30,7 +30,8 @@ func linked(t *testing.T, s suite) {
 	defer stop(t, d)
 	job(t, d)
 	proofs := d.(lab.Linked).Links()
-	if far := proofs["far"]; !strings.Contains(far, " to it and ") || !strings.Contains(far, "1 bytes took 50") || len(proofs) != 1 {
+	if far := proofs["far"]; !strings.Contains(far, " to it and ") ||
+		!strings.Contains(far, "1 bytes took 50") || len(proofs) != 1 {
 		t.Errorf("the proofs are %q", proofs)
 	}
 	began := time.Now()

@@ -18,7 +18,8 @@ func drained(t *testing.T, s suite) {
 	l.Units = append(l.Units, layout("stock", "views").Units[1:]...)
 	nodes := s.nodesFor(lab.FaultDrain, lab.Layout{})
 	if len(nodes) > 0 && slices.Contains(s.Faults(), lab.FaultFill) { // such a volume moves, too
-		l = l.Readied([]lab.Fault{{Target: lab.EveryUnit, Kind: lab.FaultFill}, {Target: "store", Kind: lab.FaultFill}})
+		l = l.Readied([]lab.Fault{{Target: lab.EveryUnit, Kind: lab.FaultFill},
+			{Target: "store", Kind: lab.FaultFill}})
 	}
 	d := s.deploy(t, l)
 	defer stop(t, d)
@@ -54,7 +55,8 @@ func drained(t *testing.T, s suite) {
 			t.Errorf("%s, now on %s, is not reached at %s", name, on(name), endpoint.Dial)
 		}
 	}
-	if text := ask(t, d, moved); !strings.HasSuffix(text, map[bool]string{true: ":4", false: ":2"}[moved == "store"]) {
+	if text := ask(t, d, moved); !strings.HasSuffix(text,
+		map[bool]string{true: ":4", false: ":2"}[moved == "store"]) {
 		t.Errorf("%s says %q: want that its life before is known to it", moved, text)
 	}
 	heal(t, parts, node, lab.FaultDrain)
@@ -87,7 +89,8 @@ func updated(t *testing.T, s suite) {
 		if text := ask(t, d, name); text != name+":2" {
 			t.Errorf("%s says %q, want its second life", name, text)
 		}
-		if after := d.Units(); after[2+i].PID == before[2+i].PID || after[2+i].PID == 0 || after[1].PID != before[1].PID {
+		if after := d.Units(); after[2+i].PID == before[2+i].PID || after[2+i].PID == 0 ||
+			after[1].PID != before[1].PID {
 			t.Errorf("after the update of %s there are %+v, before %+v", name, after, before)
 		}
 	}

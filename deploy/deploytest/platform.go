@@ -67,7 +67,7 @@ func platform(t *testing.T, s suite) {
 			t.Errorf("a unit is among its daemons: %+v", metered.Processes)
 		}
 	}
-	t.Logf("made %.2f s, images %.2f s, ready %.2f s; %+v", cost.MadeSeconds, cost.ImagesSeconds, cost.ReadySeconds, metered.Processes)
+	t.Logf("%+v; %+v", cost, metered.Processes)
 	end(t, d)
 }
 

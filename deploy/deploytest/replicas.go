@@ -10,7 +10,8 @@ import (
 func replicas(t *testing.T, s suite) {
 	l := layout("front", "stock")
 	l.Units[2].Scalable = true
-	scaled, err := lab.Variant{Replicas: map[string]int{"stock": 3}, Limits: map[string]lab.Limits{"stock": {CPU: 0.5}}}.Scale(l)
+	scaled, err := lab.Variant{Replicas: map[string]int{"stock": 3},
+		Limits: map[string]lab.Limits{"stock": {CPU: 0.5}}}.Scale(l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -128,7 +128,8 @@ func serverThatEnds(t *testing.T, s suite) {
 	if err == nil {
 		_, err = d.Await(within(t), lab.EventFinished)
 	}
-	if err == nil || !strings.HasPrefix(err.Error(), "shelf ended") && !strings.HasPrefix(err.Error(), "shelf failed") {
+	if err == nil || !strings.HasPrefix(err.Error(), "shelf ended") &&
+		!strings.HasPrefix(err.Error(), "shelf failed") {
 		t.Errorf("Await: %v, want it to say that the shelf has ended", err)
 	}
 	select {
@@ -160,13 +161,14 @@ func shownReady(t *testing.T, s suite) {
 	asked := filepath.Join(t.TempDir(), "asked")
 	l := layout()
 	l.Units = append(l.Units, lab.UnitSpec{
-		Name: Boxed, Role: "server", Foreign: true, Listens: true, Args: []string{"boxed", "{dir}", "{host}:{port}"},
+		Name: Boxed, Role: "server", Foreign: true, Listens: true,
+		Args: []string{"boxed", "{dir}", "{host}:{port}"},
 		Readiness: lab.Readiness{
 			Log:     "boxed listens, life",
 			Command: []string{"sh", "-c", `echo "$0" >> "$1"; test $(wc -l < "$1") -ge 3`, "{host}:{port}", asked},
 		},
 	})
-	d := s.deploy(t, l)
+	d := s.deploy(t, l.Readied([]lab.Fault{{Target: Boxed, Kind: lab.FaultRestart}}))
 	defer stop(t, d)
 	said := func(lives int) {
 		t.Helper()

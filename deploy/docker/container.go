@@ -78,7 +78,8 @@ func (c *container) run(ctx context.Context) (token string, err error) {
 		return "", err
 	}
 	c.name = d.name(c.Spec.Name)
-	if err := making(ctx, func(ctx context.Context) error { return d.engine.Create(ctx, c.name, made) }); err != nil {
+	if err := making(ctx, func(ctx context.Context) error { return d.engine.Create(ctx, c.name, made) }); err !=
+		nil {
 		return "", err
 	}
 	said, err := d.engine.Attach(d.watching, c.name, false)
@@ -110,7 +111,9 @@ func making(ctx context.Context, do func(context.Context) error) error {
 	going, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
 	defer context.AfterFunc(ctx, func() {
-		time.AfterFunc(makePatience, func() { giveUp(fmt.Errorf("no answer for %v: %w", makePatience, context.Cause(ctx))) })
+		time.AfterFunc(makePatience, func() {
+			giveUp(fmt.Errorf("no answer for %v: %w", makePatience, context.Cause(ctx)))
+		})
 	})()
 	return do(going)
 }
@@ -174,7 +177,8 @@ func (c *container) description() (made engine.Container, token string, err erro
 // user's image has what Docker gives to every container, since nobody knows what that needs.
 func confine(host *engine.HostConfig) {
 	host.Tmpfs, host.ReadonlyRootfs = map[string]string{"/tmp": ""}, true
-	host.CapDrop, host.CapAdd, host.SecurityOpt = []string{"ALL"}, []string{"DAC_OVERRIDE"}, []string{"no-new-privileges"}
+	host.CapDrop, host.CapAdd, host.SecurityOpt = []string{"ALL"}, []string{"DAC_OVERRIDE"},
+		[]string{"no-new-privileges"}
 }
 
 // isUsers reports whether a unit is a program of the user's, by its folder.
@@ -209,7 +213,8 @@ func (c *container) remove(ctx context.Context) error {
 		return nil
 	}
 	_ = c.deployment.Doom(c.Unit) // it may have ended
-	ctx, cancel := context.WithTimeoutCause(ctx, removePatience, fmt.Errorf("not removed after %v", removePatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, removePatience,
+		fmt.Errorf("not removed after %v", removePatience))
 	defer cancel()
 	if c.Spec.Foreign && c.Spec.Server == nil { // it may have something to put in order
 		_ = c.deployment.engine.Stop(ctx, c.name, stopGrace)

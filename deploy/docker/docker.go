@@ -72,7 +72,8 @@ var (
 // New returns a deployer of containers that run the unit programs in a folder; see
 // process.New. What is no container goes to processes. label marks everything that is made.
 func New(network Network, processes *process.Deployer, programs, label string) *Deployer {
-	return &Deployer{network: network, processes: processes, programs: programs, label: label, images: map[string]string{}}
+	return &Deployer{network: network, processes: processes, programs: programs, label: label,
+		images: map[string]string{}}
 }
 
 // labels mark what is made.
@@ -96,21 +97,25 @@ const (
 func (d *Deployer) Preflight(layout lab.Layout) error {
 	servers, contained, rest := containers.Part(layout)
 	problems := []error{
-		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), supervise.CheckLimits(slices.Concat(servers, contained)),
+		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest),
+		supervise.CheckLimits(slices.Concat(servers, contained)),
 		volume.CheckFaults(slices.Concat(servers, contained)),
 		checkHost(len(servers) + len(contained)), images.Check(contained), d.checkPorts(contained),
-		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units), images.IsUnit)),
+		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
+			images.IsUnit)),
 	}
 	placed := slices.Concat(servers, contained, layout.Prepare)
 	if nodes := d.nodesOf(placed); len(nodes) > 0 {
-		problems = append(problems, containers.CheckServices(layout.Services, "docker-host and without nodes"), checkCount(len(nodes)))
+		problems = append(problems, containers.CheckServices(layout.Services, "docker-host and without nodes"),
+			checkCount(len(nodes)))
 	}
 	if d.network == Host {
 		problems = append(problems, checkNodes(placed), supervise.NoPublished(placed))
 	}
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
 		if d.network == Bridge && spec.Node != "" {
-			problems = append(problems, fmt.Errorf("unit %s names the node %s, and a bridge network has one: deploy with docker-host", spec.Name, spec.Node))
+			problems = append(problems, fmt.Errorf("unit %s names the node %s, and a bridge network has one: deploy "+
+				"with docker-host", spec.Name, spec.Node))
 		}
 	}
 	return errors.Join(problems...)
@@ -159,7 +164,8 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.
-	if running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor, running.endpoints); err != nil {
+	if running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor, running.endpoints); err !=
+		nil {
 		return nil, err
 	}
 	return running, nil
@@ -223,7 +229,8 @@ func (d *deployment) reach(unit string) string { return d.endpoints[unit].Dial }
 func (d *deployment) Units() []lab.Unit {
 	var units []lab.Unit
 	for _, c := range d.All() {
-		units = append(units, lab.Unit{Name: c.Spec.Name, Role: c.Spec.Role, PID: c.hostPID, Span: lab.SpanContainer})
+		units = append(units, lab.Unit{Name: c.Spec.Name, Role: c.Spec.Role, PID: c.hostPID,
+			Span: lab.SpanContainer})
 	}
 	return append(units, d.processes.Units()...)
 }
@@ -290,7 +297,8 @@ func (d *deployment) removeAll(patience time.Duration) error {
 	if len(left) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d containers could not be removed (%w): type: cleave clean", len(left), len(all), first)
+	return fmt.Errorf("%d of %d containers could not be removed (%w): type: cleave clean", len(left), len(all),
+		first)
 }
 
 // abandonPatience is how long processes may take to end that nobody controls any more.
@@ -306,10 +314,12 @@ func (d *deployment) abandon(gone error) error {
 		}
 	}
 	runs := func(c *container) bool { return c.hostPID > 0 && syscall.Kill(c.hostPID, 0) == nil }
-	for deadline := time.Now().Add(abandonPatience); slices.ContainsFunc(all, runs) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(abandonPatience); slices.ContainsFunc(all, runs) &&
+		time.Now().Before(deadline); {
 		time.Sleep(20 * time.Millisecond)
 	}
-	return fmt.Errorf("%d containers of this trial are left (%w); when the daemon runs again, remove them with: cleave clean", len(all), gone)
+	return fmt.Errorf("%d containers of this trial are left (%w); when the daemon runs again, remove them "+
+		"with: cleave clean", len(all), gone)
 }
 
 // trial is what the containers have in common.

@@ -49,7 +49,8 @@ func playConductor(network, program, dir, label, text string) error {
 		return err
 	}
 	processes := process.New(program, []string{own, "janitor"}, nil, label)
-	if _, err = New(Network(network), processes, program, label).Deploy(context.Background(), layout, dir); err != nil {
+	if _, err = New(Network(network), processes, program, label).Deploy(context.Background(), layout,
+		dir); err != nil {
 		return err
 	}
 	fmt.Println("deployed")
@@ -108,7 +109,8 @@ func things(t *testing.T, kinds ...string) []string {
 func waiting() lab.Layout {
 	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
 		{Name: "lead", Role: "lead", Args: []string{"lead", "front"}, Peers: []string{"front"}},
-		{Name: "front", Role: "server", Args: []string{"serve"}, Listens: true, Cores: []int{1001}, Env: []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"}},
+		{Name: "front", Role: "server", Args: []string{"serve"}, Listens: true, Cores: []int{1001},
+			Env: []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"}},
 	}}
 }
 
@@ -203,16 +205,19 @@ func TestNoSecretIsInADescription(t *testing.T) {
 			t.Errorf("%q is in the description, or not in the unit's environment", secret)
 		}
 	}
-	if info, err := os.Stat(filepath.Join(dir, "front", "front.environment")); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(filepath.Join(dir, "front", "front.environment")); err != nil ||
+		info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v of the environment (%v), want 0600", info.Mode(), err)
 	}
 }
 
 func TestPreflightNamesWhatCannotBe(t *testing.T) {
 	layout := waiting()
-	layout.Services = []lab.ServiceSpec{{Name: "broker", Kind: "rabbitmq", Loopback: true}, {Name: "database", Kind: "sqlite"}}
+	layout.Services = []lab.ServiceSpec{{Name: "broker", Kind: "rabbitmq", Loopback: true},
+		{Name: "database", Kind: "sqlite"}}
 	layout.Units = append(layout.Units,
-		lab.UnitSpec{Name: "balancer", Foreign: true, Program: "cleave-no-such-program", Install: "apt-get install it"},
+		lab.UnitSpec{Name: "balancer", Foreign: true, Program: "cleave-no-such-program",
+			Install: "apt-get install it"},
 		lab.UnitSpec{Name: "system", Foreign: true, Program: "/proc/self/exe"},
 		lab.UnitSpec{Name: "shop", Foreign: true, Compose: &lab.Compose{}},
 	)
@@ -221,7 +226,8 @@ func TestPreflightNamesWhatCannotBe(t *testing.T) {
 	}
 	err := newDeployer(t, Bridge, "").Preflight(layout)
 	for _, want := range []string{
-		"broker (rabbitmq) listens on this host's loopback", "type: apt-get install it", "is not below /usr", "its deployment is compose",
+		"broker (rabbitmq) listens on this host's loopback", "type: apt-get install it", "is not below /usr",
+		"its deployment is compose",
 		"too many for one bridge network",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -235,7 +241,8 @@ func TestPreflightNamesWhatCannotBe(t *testing.T) {
 
 func TestMoreContainersThanThisHostHasRoomFor(t *testing.T) {
 	err := checkHost(1_000_000)
-	for _, want := range []string{"1000000 units need about 16000000 MiB of memory", "16000000 are needed: raise it with: sysctl", "3000000 are needed: raise it with: ulimit"} {
+	for _, want := range []string{"1000000 units need about 16000000 MiB of memory",
+		"16000000 are needed: raise it with: sysctl", "3000000 are needed: raise it with: ulimit"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("checkHost: %v, want it to say %q", err, want)
 		}
@@ -279,11 +286,13 @@ func TestADaemonThatEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	daemon.Kill()
-	if _, err := d.Await(ctx, lab.EventFinished); err == nil || !strings.HasPrefix(err.Error(), "the Docker daemon has ended: ") {
+	if _, err := d.Await(ctx, lab.EventFinished); err == nil ||
+		!strings.HasPrefix(err.Error(), "the Docker daemon has ended: ") {
 		t.Errorf("Await: %v, want that the daemon has ended", err)
 	}
 	for what, end := range map[string]func() error{"Stop": d.Stop, "Close": deployer.Close} {
-		if err := end(); err == nil || strings.Count(err.Error(), "cleave clean") != 1 || strings.Count(err.Error(), "does not answer") != 1 {
+		if err := end(); err == nil || strings.Count(err.Error(), "cleave clean") != 1 ||
+			strings.Count(err.Error(), "does not answer") != 1 {
 			t.Errorf("%s: %v, want it to say once that the daemon does not answer and what to do", what, err)
 		}
 	}
@@ -311,7 +320,8 @@ func TestNothingIsLeftOfADeploymentThatIsInterrupted(t *testing.T) {
 	deployer := newDeployer(t, Bridge, deploytest.Program(t))
 	l := waiting()
 	for n := range 8 {
-		l.Units = append(l.Units, lab.UnitSpec{Name: fmt.Sprint("more-", n), Role: "server", Args: []string{"serve"}, Listens: true})
+		l.Units = append(l.Units, lab.UnitSpec{Name: fmt.Sprint("more-", n), Role: "server",
+			Args: []string{"serve"}, Listens: true})
 	}
 	for _, after := range []time.Duration{50, 200, 500, 900, 1500} {
 		dir := deploytest.Folder(t)
@@ -337,12 +347,15 @@ func TestUnitsOnNodes(t *testing.T) {
 	d := newDeployer(t, Host, deploytest.Program(t))
 	layout := waiting()
 	layout.Units[0].Node = "near"
-	if err := d.Preflight(layout); err == nil || !strings.Contains(err.Error(), "lead is on a node, and cannot reach unit front") {
+	if err := d.Preflight(layout); err == nil || !strings.Contains(err.Error(),
+		"lead is on a node, and cannot reach unit front") {
 		t.Errorf("Preflight: %v, want it to say who cannot reach whom", err)
 	}
 	layout.Units[1].Node = "far"
-	layout.Units = append(layout.Units, lab.UnitSpec{Name: "stock", Role: "server", Args: []string{"serve"}, Listens: true, Node: "far"})
-	if err := New(Bridge, process.New("", nil, nil, ""), "", "").Preflight(layout); err == nil || !strings.Contains(err.Error(), "deploy with docker-host") {
+	layout.Units = append(layout.Units, lab.UnitSpec{Name: "stock", Role: "server", Args: []string{"serve"},
+		Listens: true, Node: "far"})
+	if err := New(Bridge, process.New("", nil, nil, ""), "", "").Preflight(layout); err == nil ||
+		!strings.Contains(err.Error(), "deploy with docker-host") {
 		t.Errorf("Preflight: %v, want nodes refused on a bridge", err)
 	}
 	if err := d.Preflight(layout); err != nil {
@@ -367,7 +380,8 @@ func TestUnitsOnNodes(t *testing.T) {
 		at[name] = endpoint.Dial
 	}
 	node, _, _ := strings.Cut(at["front"], ":")
-	if !strings.HasPrefix(node, "198.18.") || !strings.HasPrefix(at["stock"], node+":") || at["stock"] == at["front"] {
+	if !strings.HasPrefix(node, "198.18.") || !strings.HasPrefix(at["stock"], node+":") ||
+		at["stock"] == at["front"] {
 		t.Errorf("front is at %s and stock at %s, want one address and two ports", at["front"], at["stock"])
 	}
 	if err := deployed.Stop(); err != nil {

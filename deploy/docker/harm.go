@@ -93,7 +93,8 @@ func (c *container) kill(ctx context.Context) (proof string, err error) {
 func (c *container) cut(ctx context.Context) (proof string, err error) {
 	d := c.deployment
 	if d.deployer.network == Host {
-		return "", errors.New("it is in the network of its host, from which no container can be cut off alone: deploy with docker-bridge")
+		return "", errors.New("it is in the network of its host, from which no container can be cut off alone: " +
+			"deploy with docker-bridge")
 	}
 	if err := d.engine.Disconnect(ctx, d.network, c.name); err != nil {
 		return "", err

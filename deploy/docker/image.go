@@ -21,7 +21,9 @@ import (
 // prepared returns the daemon's client and the names of the images that units run in, by
 // the program of ours in it; "" has none. What is missing is made: the first trial makes
 // them for all.
-func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (client *engine.Client, images map[string]string, err error) {
+func (d *Deployer) prepared(
+	ctx context.Context, units []lab.UnitSpec,
+) (client *engine.Client, images map[string]string, err error) {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
 	if d.engine == nil {
@@ -55,7 +57,8 @@ func (d *Deployer) Close() error {
 	}
 	err := errors.Join(problems...)
 	if gone := Missing(); err != nil && gone != nil {
-		err = fmt.Errorf("its images are left (%w); when the daemon runs again, remove them with: cleave clean", gone)
+		err = fmt.Errorf("its images are left (%w); when the daemon runs again, remove them with: cleave clean",
+			gone)
 	}
 	clear(d.images)
 	return err
@@ -73,7 +76,8 @@ func unanswered(err error) error {
 		return nil
 	}
 	if _, missing := exec.LookPath("docker"); missing != nil && errors.Is(err, fs.ErrNotExist) {
-		return errors.New("containers need Docker, which is not installed here: on Debian: apt-get install docker.io")
+		return errors.New("containers need Docker, which is not installed here: on Debian: apt-get install " +
+			"docker.io")
 	}
 	return engine.Unanswered("containers need", err)
 }
@@ -113,7 +117,8 @@ func (d *Deployer) checkPorts(units []lab.UnitSpec) error {
 	var problems []error
 	for _, spec := range units {
 		if spec.Port != 0 && d.network == Host {
-			problems = append(problems, fmt.Errorf("unit %s: the image %s would listen on port %d of all addresses of this host: deploy it with docker-bridge, "+
+			problems = append(problems, fmt.Errorf("unit %s: the image %s would listen on port %d of all addresses "+
+				"of this host: deploy it with docker-bridge, "+
 				"or have it listen on 127.0.0.1:{port}", spec.Name, spec.Image, spec.Port))
 		}
 	}

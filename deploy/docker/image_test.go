@@ -18,7 +18,8 @@ func TestAnImageOfTheUsers(t *testing.T) {
 	dockertest.Start(t)
 	program := deploytest.Program(t)
 	const image = "cleave-users-test:1"
-	boxed := lab.UnitSpec{Name: "boxed", Role: "system", Foreign: true, Image: image, Listens: true, Port: 80, Args: []string{"shelf", "{dir}"},
+	boxed := lab.UnitSpec{Name: "boxed", Role: "system", Foreign: true, Image: image, Listens: true, Port: 80,
+		Args:  []string{"shelf", "{dir}"},
 		Files: map[string][]byte{"goods": []byte("at port {port}")}}
 	var said []byte
 	boxed.Ready = func(_ context.Context, address string) error {
@@ -30,14 +31,16 @@ func TestAnImageOfTheUsers(t *testing.T) {
 		said, err = io.ReadAll(connection)
 		return err
 	}
-	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Role: "lead", Args: []string{"lead"}}, boxed}}
+	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Role: "lead",
+		Args: []string{"lead"}}, boxed}}
 	d := newDeployer(t, Bridge, program)
 	if err := d.Preflight(layout); err == nil || !strings.Contains(err.Error(), "type: docker pull "+image) {
 		t.Fatalf("Preflight without the image: %v", err)
 	}
 	dockertest.Image(t, image, program)
 	t.Run("in the network of this host", func(t *testing.T) {
-		if err := newDeployer(t, Host, program).Preflight(layout); err == nil || !strings.Contains(err.Error(), "port 80 of all addresses") {
+		if err := newDeployer(t, Host, program).Preflight(layout); err == nil ||
+			!strings.Contains(err.Error(), "port 80 of all addresses") {
 			t.Errorf("Preflight: %v", err)
 		}
 	})
@@ -79,7 +82,8 @@ func TestForeignSuite(t *testing.T) {
 				spec.Image, spec.Listens, spec.Args = image, true, append([]string{part}, listens.Args...)
 				return spec
 			}}
-			deploytest.ForeignSuite(t, newDeployer(t, network, program), boxed, func() []string { return things(t, "container", "network", "volume") })
+			deploytest.ForeignSuite(t, newDeployer(t, network, program), boxed,
+				func() []string { return things(t, "container", "network", "volume") })
 		})
 	}
 }

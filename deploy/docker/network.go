@@ -52,7 +52,8 @@ func (d *Deployer) nodesOf(specs []lab.UnitSpec) []string {
 // are nodes other than this host.
 func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	d.control = map[string]string{}
-	if err := checkNodes(specs); err != nil && d.deployer.network == Host { // with the servers, whom Preflight does not know
+	// with the servers, whom Preflight does not know
+	if err := checkNodes(specs); err != nil && d.deployer.network == Host {
 		return err
 	}
 	d.publishes = slices.ContainsFunc(specs, isPublished)
@@ -106,7 +107,8 @@ func (d *Deployer) portsHere(specs []lab.UnitSpec) int {
 
 func checkCount(nodes int) error {
 	if nodes > mostOnBridge {
-		return fmt.Errorf("%d units are too many for one bridge network, which holds %d: use docker-host", nodes, mostOnBridge)
+		return fmt.Errorf("%d units are too many for one bridge network, which holds %d: use docker-host", nodes,
+			mostOnBridge)
 	}
 	return nil
 }
@@ -123,7 +125,8 @@ func checkNodes(specs []lab.UnitSpec) error {
 		}
 	}
 	if here != "" && elsewhere != "" {
-		return fmt.Errorf("unit %s is on a node, and cannot reach unit %s, which names none: place all units on nodes, or none", elsewhere, here)
+		return fmt.Errorf("unit %s is on a node, and cannot reach unit %s, which names none: place all units on "+
+			"nodes, or none", elsewhere, here)
 	}
 	return nil
 }
@@ -166,9 +169,11 @@ func (d *deployment) makeNodes(ctx context.Context, names []string) error {
 // hold starts the container that holds the address of a node.
 func (d *deployment) hold(ctx context.Context, name string, n *node) error {
 	holder := engine.Container{
-		Image: d.images[""], Cmd: []string{"/usr/bin/sleep", "infinity"}, Labels: d.deployer.labels(), Hostname: name,
+		Image: d.images[""], Cmd: []string{"/usr/bin/sleep", "infinity"}, Labels: d.deployer.labels(),
+		Hostname: name,
 		HostConfig: engine.HostConfig{
-			Binds: []string{"/usr:/usr:ro"}, ReadonlyRootfs: true, CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges"},
+			Binds: []string{"/usr:/usr:ro"}, ReadonlyRootfs: true, CapDrop: []string{"ALL"},
+			SecurityOpt: []string{"no-new-privileges"},
 			NetworkMode: d.network, LogConfig: engine.LogConfig{Type: "none"},
 		},
 		NetworkingConfig: d.at(n.address),
@@ -217,7 +222,8 @@ func (d *deployment) publish(made *engine.Container, spec lab.UnitSpec) {
 
 // removeNetwork removes the nodes and their network, when no unit is left in it.
 func (d *deployment) removeNetwork() error {
-	ctx, cancel := context.WithTimeoutCause(d.watching, stuckPatience, fmt.Errorf("not removed after %v", stuckPatience))
+	ctx, cancel := context.WithTimeoutCause(d.watching, stuckPatience,
+		fmt.Errorf("not removed after %v", stuckPatience))
 	defer cancel()
 	var problems []error
 	for _, node := range d.nodes {

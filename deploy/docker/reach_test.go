@@ -17,7 +17,8 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 	l := deploytest.Front()
 	l.Units[1].Reached = lab.ReachPublished
 	program := deploytest.Program(t)
-	deploytest.Says(t, newDeployer(t, Host, program).Preflight(l), "unit front shall be called at a port that its node publishes")
+	deploytest.Says(t, newDeployer(t, Host, program).Preflight(l),
+		"unit front shall be called at a port that its node publishes")
 	made, err := newDeployer(t, Bridge, program).Deploy(t.Context(), l, deploytest.Folder(t))
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +27,8 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 	told := running.trial().Environment(l.Units[0])[lab.PeerVariable("front")]
 	host, port, _ := net.SplitHostPort(told)
 	bound := running.endpoints["front"].Bind
-	if host != running.host || !strings.HasSuffix(host, ".1") || strings.HasPrefix(bound, host+":") || strings.HasSuffix(bound, ":"+port) {
+	if host != running.host || !strings.HasSuffix(host, ".1") || strings.HasPrefix(bound, host+":") ||
+		strings.HasSuffix(bound, ":"+port) {
 		t.Errorf("the lead calls the front at %s, which listens at %s; this host is %s", told, bound, running.host)
 	}
 	if _, err := made.Await(t.Context(), lab.EventReady); err != nil { // it has called

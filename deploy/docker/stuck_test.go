@@ -29,18 +29,19 @@ func TestContainersThatCannotBeRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	var removed, atOneTime, most atomic.Int32
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodDelete {
-			return
-		}
-		most.Store(max(most.Load(), atOneTime.Add(1)))
-		defer atOneTime.Add(-1)
-		if strings.HasSuffix(r.URL.Path, "-good") {
-			removed.Add(1)
-			return
-		}
-		<-r.Context().Done() // its shim is gone
-	})}
+	server := &http.Server{ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodDelete {
+				return
+			}
+			most.Store(max(most.Load(), atOneTime.Add(1)))
+			defer atOneTime.Add(-1)
+			if strings.HasSuffix(r.URL.Path, "-good") {
+				removed.Add(1)
+				return
+			}
+			<-r.Context().Done() // its shim is gone
+		})}
 	go func() { _ = server.Serve(listener) }() // until it is closed
 	defer func() { _ = server.Close() }()
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "sock"))
@@ -56,9 +57,8 @@ func TestContainersThatCannotBeRemoved(t *testing.T) {
 		}
 		layout.Units = append(layout.Units, lab.UnitSpec{Name: name})
 	}
-	d := &deployment{
-		Lives: supervise.NewLives[*container](supervise.New(layout, "")), deployer: &Deployer{}, engine: client, watching: t.Context(),
-	}
+	lives := supervise.NewLives[*container](supervise.New(layout, ""))
+	d := &deployment{Lives: lives, deployer: &Deployer{}, engine: client, watching: t.Context()}
 	for _, spec := range layout.Units {
 		c := d.newContainer(spec)
 		c.name = spec.Name
@@ -66,8 +66,9 @@ func TestContainersThatCannotBeRemoved(t *testing.T) {
 	}
 	begin := time.Now()
 	err = d.removeAll(200 * time.Millisecond)
-	if want := "20 of 40 containers could not be removed (remove the container "; err == nil || !strings.HasPrefix(err.Error(), want) ||
-		!strings.Contains(err.Error(), "none was removed for 200ms): type: cleave clean") {
+	want := "20 of 40 containers could not be removed (remove the container "
+	if said := fmt.Sprint(err); !strings.HasPrefix(said, want) ||
+		!strings.Contains(said, "none was removed for 200ms): type: cleave clean") {
 		t.Errorf("removeAll: %v, want %q and what to do", err, want)
 	}
 	if took := time.Since(begin); took > removePatience/2 {

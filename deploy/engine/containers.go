@@ -110,7 +110,8 @@ func (c *Client) Stop(ctx context.Context, name string, grace time.Duration) err
 }
 
 func (c *Client) act(ctx context.Context, name, what string, query url.Values) error {
-	return named(what+" the container", name, c.call(ctx, http.MethodPost, "/containers/"+name+"/"+what, query, nil, nil))
+	return named(what+" the container", name, c.call(ctx, http.MethodPost, "/containers/"+name+"/"+what, query,
+		nil, nil))
 }
 
 // Remove ends and removes a container. One that is not there is removed.
@@ -151,7 +152,8 @@ func (c *Client) Containers(ctx context.Context, label, value string) (ids []str
 		return nil, err
 	}
 	var listed []struct{ ID string }
-	err = c.call(ctx, http.MethodGet, "/containers/json", url.Values{"all": {"1"}, "filters": {string(filters)}}, nil, &listed)
+	err = c.call(ctx, http.MethodGet, "/containers/json", url.Values{"all": {"1"}, "filters": {string(filters)}},
+		nil, &listed)
 	for _, one := range listed {
 		ids = append(ids, one.ID)
 	}
@@ -190,7 +192,9 @@ func (c *Client) Follow(ctx context.Context, name string, terminal bool) (io.Rea
 }
 
 // stream asks for what a container writes, which lasts as long as the container.
-func (c *Client) stream(ctx context.Context, method, path string, query url.Values, terminal bool) (io.ReadCloser, error) {
+func (c *Client) stream(
+	ctx context.Context, method, path string, query url.Values, terminal bool,
+) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	late := time.AfterFunc(Patience, func() { cancel(fmt.Errorf("no answer for %v", Patience)) })
 	answer, err := c.send(ctx, method, path, query, nil)
@@ -205,7 +209,8 @@ func (c *Client) stream(ctx context.Context, method, path string, query url.Valu
 // Bind binds a container that runs to processors, as "0,2-3".
 func (c *Client) Bind(ctx context.Context, name, processors string) error {
 	body := struct{ CpusetCpus string }{processors}
-	return named("bind to processors the container", name, c.call(ctx, http.MethodPost, "/containers/"+name+"/update", nil, body, nil))
+	return named("bind to processors the container", name,
+		c.call(ctx, http.MethodPost, "/containers/"+name+"/update", nil, body, nil))
 }
 
 // output is a stream in which both outputs of a container are interleaved in pieces.

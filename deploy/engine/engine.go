@@ -52,10 +52,12 @@ func Open() (*Client, error) {
 // answer.
 func Unanswered(needs string, err error) error {
 	if strings.Contains(err.Error(), "permission denied") { // in our words, and those of the docker command
-		return fmt.Errorf("%s Docker's daemon, which this user may not use (%w): join its group, for example with: "+
+		return fmt.Errorf("%s Docker's daemon, which this user may not use (%w): join its group, "+
+			"for example with: "+
 			"usermod -aG docker USER, and log in again: who is in it has the powers of root", needs, err)
 	}
-	return fmt.Errorf("%s Docker's daemon, which does not answer here (%w): start it, for example with: systemctl start docker", needs, err)
+	return fmt.Errorf("%s Docker's daemon, which does not answer here (%w): start it, for example with: "+
+		"systemctl start docker", needs, err)
 }
 
 // OpenAt asks the daemon at an address, as DOCKER_HOST has it, whether it answers.
@@ -67,7 +69,8 @@ func OpenAt(ctx context.Context, address string) (*Client, error) {
 func open(ctx context.Context, address string, secured *tls.Config) (*Client, error) {
 	network, at, _ := strings.Cut(address, "://")
 	if network != "unix" && network != "tcp" {
-		return nil, fmt.Errorf("the Docker daemon is at %q, and only unix:// and tcp:// are spoken here: lead its socket to this host, "+
+		return nil, fmt.Errorf("the Docker daemon is at %q, and only unix:// and tcp:// are spoken here: lead "+
+			"its socket to this host, "+
 			"as with ssh -L /run/theirs.sock:/var/run/docker.sock HOST, and name unix:///run/theirs.sock", address)
 	}
 	c := &Client{address: address, scheme: "http", http: &http.Client{Transport: &http.Transport{
@@ -88,7 +91,8 @@ func address(ctx context.Context) string {
 	if host := os.Getenv("DOCKER_HOST"); host != "" {
 		return host
 	}
-	said, err := exec.CommandContext(ctx, "docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}").Output()
+	said, err := exec.CommandContext(ctx, "docker", "context", "inspect", "--format",
+		"{{.Endpoints.docker.Host}}").Output()
 	if host := strings.TrimSpace(string(said)); err == nil && host != "" {
 		return host
 	}
@@ -149,7 +153,9 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 }
 
 // send sends a request. What is no success is an error.
-func (c *Client) send(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Response, error) {
+func (c *Client) send(
+	ctx context.Context, method, path string, query url.Values, body io.Reader,
+) (*http.Response, error) {
 	target := url.URL{Scheme: c.scheme, Host: "docker", Path: c.version + path, RawQuery: query.Encode()}
 	request, err := http.NewRequestWithContext(ctx, method, target.String(), body)
 	if err != nil {

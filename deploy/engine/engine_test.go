@@ -28,13 +28,14 @@ func daemon(t *testing.T, handler http.HandlerFunc) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/_ping" {
-			w.Header().Set("Api-Version", "1.41")
-			return
-		}
-		handler(w, r)
-	})}
+	server := &http.Server{ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/_ping" {
+				w.Header().Set("Api-Version", "1.41")
+				return
+			}
+			handler(w, r)
+		})}
 	go func() { _ = server.Serve(listener) }() // until it is closed
 	t.Cleanup(func() {
 		if err := errors.Join(server.Close(), os.RemoveAll(dir)); err != nil {
@@ -61,7 +62,8 @@ func TestCreateSaysWhatTheContainerIs(t *testing.T) {
 		_, _ = io.WriteString(w, `{"Id":"abc","Warnings":[]}`) // the client is there
 	})
 	err := c.Create(t.Context(), "unit", Container{
-		Image: "image", Cmd: []string{"/program"}, HostConfig: HostConfig{NetworkMode: "net", LogConfig: LogConfig{Type: "none"}},
+		Image: "image", Cmd: []string{"/program"}, HostConfig: HostConfig{NetworkMode: "net",
+			LogConfig: LogConfig{Type: "none"}},
 		NetworkingConfig: NetworkingConfig{EndpointsConfig: map[string]Endpoint{"net": In("198.18.0.10")}},
 	})
 	if err != nil || path != "/v1.41/containers/create?name=unit" {
@@ -71,7 +73,8 @@ func TestCreateSaysWhatTheContainerIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"Type":"none"`, `"net":{"IPAMConfig":{"IPv4Address":"198.18.0.10"}}`, `"Cmd":["/program"]`} {
+	for _, want := range []string{`"Type":"none"`, `"net":{"IPAMConfig":{"IPv4Address":"198.18.0.10"}}`,
+		`"Cmd":["/program"]`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("Create sent %s, want it to have %s", text, want)
 		}
@@ -87,7 +90,8 @@ func TestWhatTheDaemonRefusesIsToldInItsWords(t *testing.T) {
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, `{"message":"the name is in use"}`) // the client is there
 	})
-	if err := c.Start(t.Context(), "unit"); err == nil || err.Error() != "start the container unit: the name is in use" {
+	if err := c.Start(t.Context(), "unit"); err == nil ||
+		err.Error() != "start the container unit: the name is in use" {
 		t.Errorf("Start: %v", err)
 	}
 	if err := c.Remove(t.Context(), "unit"); err != nil {
@@ -114,7 +118,8 @@ func TestADaemonThatDoesNotAnswerIsGivenUp(t *testing.T) {
 func TestAttachJoinsBothOutputs(t *testing.T) {
 	c := daemon(t, func(w http.ResponseWriter, _ *http.Request) {
 		// Both outputs, an empty piece, and one as long as a whole buffer.
-		_, _ = w.Write([]byte("\x01\x00\x00\x00\x00\x00\x00\x04one\n\x02\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x04two\n"))
+		_, _ = w.Write([]byte("\x01\x00\x00\x00\x00\x00\x00\x04one\n" +
+			"\x02\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x04two\n"))
 		_, _ = w.Write(append([]byte("\x01\x00\x00\x00\x00\x01\x00\x00"), bytes.Repeat([]byte("x"), 1<<16)...))
 	})
 	said, err := c.Attach(t.Context(), "unit", false)
@@ -132,7 +137,9 @@ func TestAttachJoinsBothOutputs(t *testing.T) {
 
 // TestATerminalHasNoPieces: what a container with one writes comes as it is.
 func TestATerminalHasNoPieces(t *testing.T) {
-	c := daemon(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ready to serve\r\n") })
+	c := daemon(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "ready to serve\r\n")
+	})
 	said, err := c.Follow(t.Context(), "unit", true)
 	if err != nil {
 		t.Fatal(err)
@@ -157,15 +164,17 @@ func TestAPauseIsLookedAt(t *testing.T) {
 		t.Error(err)
 	}
 	state = "running"
-	if err := c.Pause(t.Context(), "unit"); err == nil || err.Error() != `pause the container unit: its state is "running"` {
+	if err := c.Pause(t.Context(), "unit"); err == nil ||
+		err.Error() != `pause the container unit: its state is "running"` {
 		t.Errorf("Pause: %v", err)
 	}
 }
 
 func TestOpenNamesWhatItCannotReach(t *testing.T) {
 	for host, want := range map[string]string{
-		"ssh://other":            `"ssh://other", and only unix:// and tcp:// are spoken here`,
-		"unix:///no/such/socket": "the Docker daemon at unix:///no/such/socket: dial unix /no/such/socket: connect: no such file or directory",
+		"ssh://other": `"ssh://other", and only unix:// and tcp:// are spoken here`,
+		"unix:///no/such/socket": "the Docker daemon at unix:///no/such/socket: dial unix /no/such/socket: " +
+			"connect: no such file or directory",
 	} {
 		t.Setenv("DOCKER_HOST", host)
 		if _, err := Open(); err == nil || !strings.Contains(err.Error(), want) {
@@ -181,9 +190,11 @@ func TestUnanswered(t *testing.T) {
 		want string
 	}{
 		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EACCES)}, "usermod -aG docker"},
-		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, "systemctl start docker"},
+		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)},
+			"systemctl start docker"},
 	} {
-		if err := Unanswered("containers need", c.err); !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "containers need Docker") {
+		if err := Unanswered("containers need", c.err); !errors.Is(err, c.err) ||
+			!strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "containers need Docker") {
 			t.Errorf("%v: %v, want %q in it", c.err, err, c.want)
 		}
 	}

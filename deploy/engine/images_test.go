@@ -10,10 +10,11 @@ import (
 // TestWhatWasLoaded: the daemon says what an archive had, by name or, where it has none, by ID.
 func TestWhatWasLoaded(t *testing.T) {
 	for said, want := range map[string]string{
-		`{"stream":"Loaded image: host:5000/shop/web:2\n"}`:  "sha256:of host:5000/shop/web:2",
-		`{"stream":"Loaded image ID: sha256:abc\n"}`:         "sha256:of sha256:abc",
-		`{"stream":"reading"}{"error":"no space left"}`:      "load an image: no space left",
-		`{"stream":"The image was renamed to none:none\n"}`:  "load an image: the daemon does not say what it has loaded",
+		`{"stream":"Loaded image: host:5000/shop/web:2\n"}`: "sha256:of host:5000/shop/web:2",
+		`{"stream":"Loaded image ID: sha256:abc\n"}`:        "sha256:of sha256:abc",
+		`{"stream":"reading"}{"error":"no space left"}`:     "load an image: no space left",
+		`{"stream":"The image was renamed to none:none\n"}`: "load an image: the daemon does not say what it " +
+			"has loaded",
 		`{"stream":"Loaded image: one:1\n"}{"stream":"more`:  "load an image: unexpected EOF",
 		`{"stream":"Loaded image: gone:1\n"}{"stream":"\n"}`: "load an image: gone:1 is gone again",
 	} {

@@ -82,7 +82,9 @@ func (c *Client) PublishedPorts(ctx context.Context) (map[int]bool, error) {
 }
 
 // MakeSecret has the swarm keep something that only tasks get which name it.
-func (c *Client) MakeSecret(ctx context.Context, name string, labels map[string]string, data []byte) (id string, err error) {
+func (c *Client) MakeSecret(
+	ctx context.Context, name string, labels map[string]string, data []byte,
+) (id string, err error) {
 	var made struct{ ID string }
 	body := map[string]any{"Name": name, "Labels": labels, "Data": data}
 	err = c.call(ctx, http.MethodPost, "/secrets/create", nil, body, &made)
@@ -120,7 +122,8 @@ func (c *Client) Kept(ctx context.Context, label string) ([]Kept, error) {
 				Labels map[string]string
 			}
 		}
-		if err := c.call(ctx, http.MethodGet, "/"+kind+"s", url.Values{"filters": {string(filters)}}, nil, &listed); err != nil {
+		if err := c.call(ctx, http.MethodGet, "/"+kind+"s", url.Values{"filters": {string(filters)}}, nil,
+			&listed); err != nil {
 			return nil, named("list what carries the label", label, err)
 		}
 		for _, one := range listed {

@@ -57,7 +57,8 @@ func contextOf(name string) (address, keys string, unverified bool, err error) {
 	contexts, id := filepath.Join(folder, "contexts"), fmt.Sprintf("%x", sha256.Sum256([]byte(name)))
 	text, err := os.ReadFile(filepath.Join(contexts, "meta", id, "meta.json"))
 	if errors.Is(err, os.ErrNotExist) {
-		return "", "", false, fmt.Errorf("there is no context %q of docker in %s, and it is no address such as unix:///var/run/docker.sock: see docker context ls", name, folder)
+		return "", "", false, fmt.Errorf("there is no context %q of docker in %s, and it is no address such as "+
+			"unix:///var/run/docker.sock: see docker context ls", name, folder)
 	}
 	var described struct {
 		Endpoints map[string]struct {

@@ -32,15 +32,18 @@ func keys(t *testing.T, folder string) {
 		t.Fatal(err)
 	}
 	made := x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, &made, &made, key.Public(), key)
 	own, wrong := x509.MarshalECPrivateKey(key)
 	if err = errors.Join(err, wrong, os.MkdirAll(folder, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	for name, block := range map[string]pem.Block{"ca": {Type: "CERTIFICATE", Bytes: signed}, "cert": {Type: "CERTIFICATE", Bytes: signed}, "key": {Type: "EC PRIVATE KEY", Bytes: own}} {
+	for name, block := range map[string]pem.Block{"ca": {Type: "CERTIFICATE", Bytes: signed},
+		"cert": {Type: "CERTIFICATE", Bytes: signed}, "key": {Type: "EC PRIVATE KEY", Bytes: own}} {
 		if err := os.WriteFile(filepath.Join(folder, name+".pem"), pem.EncodeToMemory(&block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -59,14 +62,18 @@ func TestOpenNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Api-Version", "1.41") }))
-	server.TLS = &tls.Config{Certificates: secured.Certificates, ClientCAs: secured.RootCAs, ClientAuth: tls.RequireAndVerifyClientCert}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Api-Version", "1.41")
+	}))
+	server.TLS = &tls.Config{Certificates: secured.Certificates, ClientCAs: secured.RootCAs,
+		ClientAuth: tls.RequireAndVerifyClientCert}
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // one client speaks no TLS
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	address := "tcp://" + server.Listener.Addr().String()
 	meta := filepath.Join(config, "contexts", "meta", id)
-	err = errors.Join(os.MkdirAll(meta, 0o700), os.WriteFile(filepath.Join(meta, "meta.json"), []byte(`{"Name":"theirs","Endpoints":{"docker":{"Host":"`+address+`"}}}`), 0o600))
+	err = errors.Join(os.MkdirAll(meta, 0o700), os.WriteFile(filepath.Join(meta, "meta.json"),
+		[]byte(`{"Name":"theirs","Endpoints":{"docker":{"Host":"`+address+`"}}}`), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +88,8 @@ func TestOpenNamed(t *testing.T) {
 		t.Setenv("DOCKER_TLS_VERIFY", c.verify)
 		t.Setenv("DOCKER_CERT_PATH", c.keys)
 		client, err := OpenNamed(t.Context(), c.named)
-		if c.says == "" && (err != nil || client.Version() != "1.41") || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+		if c.says == "" && (err != nil || client.Version() != "1.41") ||
+			c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 	}

@@ -65,7 +65,8 @@ func (c *Client) Connect(ctx context.Context, network, container, address string
 		Container      string
 		EndpointConfig Endpoint
 	}{container, In(address)}
-	return named("connect the container", container, c.call(ctx, http.MethodPost, "/networks/"+network+"/connect", nil, body, nil))
+	return named("connect the container", container,
+		c.call(ctx, http.MethodPost, "/networks/"+network+"/connect", nil, body, nil))
 }
 
 // Disconnect takes a container off a network.
@@ -74,7 +75,8 @@ func (c *Client) Disconnect(ctx context.Context, network, container string) erro
 		Container string
 		Force     bool
 	}{container, true}
-	return named("disconnect the container", container, c.call(ctx, http.MethodPost, "/networks/"+network+"/disconnect", nil, body, nil))
+	return named("disconnect the container", container,
+		c.call(ctx, http.MethodPost, "/networks/"+network+"/disconnect", nil, body, nil))
 }
 
 // RemoveVolume removes a volume. One that is not there is removed.

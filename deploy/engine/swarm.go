@@ -23,8 +23,9 @@ const swarmPort = "2377"
 // InitSwarm makes the daemon the first manager of a swarm and returns what lets workers in.
 func (c *Client) InitSwarm(ctx context.Context, o SwarmOptions) (token string, err error) {
 	body := map[string]any{
-		"ListenAddr": o.Address + ":" + swarmPort, "AdvertiseAddr": o.Address, "DefaultAddrPool": []string{o.Pool}, "SubnetSize": 24,
-		"Spec": map[string]any{"Dispatcher": map[string]any{"HeartbeatPeriod": o.Heartbeat}},
+		"ListenAddr": o.Address + ":" + swarmPort, "AdvertiseAddr": o.Address, "DefaultAddrPool": []string{o.Pool},
+		"SubnetSize": 24,
+		"Spec":       map[string]any{"Dispatcher": map[string]any{"HeartbeatPeriod": o.Heartbeat}},
 	}
 	if err := c.call(ctx, http.MethodPost, "/swarm/init", nil, body, nil); err != nil {
 		return "", fmt.Errorf("make a swarm: %w", err)
@@ -37,7 +38,8 @@ func (c *Client) InitSwarm(ctx context.Context, o SwarmOptions) (token string, e
 // JoinSwarm makes the daemon a worker, at its own address, of a manager's swarm.
 func (c *Client) JoinSwarm(ctx context.Context, address, manager, token string) error {
 	body := map[string]any{
-		"ListenAddr": address + ":" + swarmPort, "AdvertiseAddr": address, "RemoteAddrs": []string{manager + ":" + swarmPort}, "JoinToken": token,
+		"ListenAddr": address + ":" + swarmPort, "AdvertiseAddr": address,
+		"RemoteAddrs": []string{manager + ":" + swarmPort}, "JoinToken": token,
 	}
 	return named("join the swarm of", manager, c.call(ctx, http.MethodPost, "/swarm/join", nil, body, nil))
 }
@@ -156,7 +158,8 @@ type ServiceContainer struct {
 	CapabilityAdd   []string     `json:",omitempty"`
 	CapabilityDrop  []string     `json:",omitempty"`
 	Secrets         []SecretFile `json:",omitempty"`
-	Init            *bool        `json:",omitempty"` // whether Docker's own is the first process; nil: as the daemon has it
+	// whether Docker's own is the first process; nil: as the daemon has it
+	Init *bool `json:",omitempty"`
 }
 
 // SecretFile is a secret as a file of a task's container.
@@ -174,7 +177,8 @@ type FileOf struct {
 // Secret is one whose file only a user may read.
 func Secret(id, name, file, user string) SecretFile {
 	const readable = 0o400
-	return SecretFile{SecretID: id, SecretName: name, File: FileOf{Name: file, UID: user, GID: user, Mode: readable}}
+	return SecretFile{SecretID: id, SecretName: name,
+		File: FileOf{Name: file, UID: user, GID: user, Mode: readable}}
 }
 
 // DNSConfig is how names are asked for; see resolv.conf(5).

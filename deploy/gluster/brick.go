@@ -36,20 +36,23 @@ type answer struct {
 
 // ask runs a command of the volume's administrator on the first host.
 func (v *Volume) ask(ctx context.Context, into *answer, words ...string) error {
-	command := v.hosts.Hosts()[0].Command(ctx, "gluster", append([]string{"--mode=script", "--xml"}, words...)...)
+	command := v.hosts.Hosts()[0].Command(ctx, "gluster",
+		append([]string{"--mode=script", "--xml"}, words...)...)
 	text, err := command.Output()
 	if into == nil {
 		into = &answer{}
 	}
 	if wrong := xml.Unmarshal(text, into); err != nil || wrong != nil || into.Failed != 0 {
-		return fmt.Errorf("gluster %s: %s (%w)", strings.Join(words, " "), strings.TrimSpace(into.Problem+" "+string(text[:min(len(text), 300)])), errors.Join(err, wrong))
+		return fmt.Errorf("gluster %s: %s (%w)", strings.Join(words, " "),
+			strings.TrimSpace(into.Problem+" "+string(text[:min(len(text), 300)])), errors.Join(err, wrong))
 	}
 	return nil
 }
 
 // reaches reports whether the mount is connected to a brick, as it says itself.
 func (v *Volume) reaches(brick string) (bool, error) {
-	text, err := os.ReadFile(filepath.Join(v.at(), ".meta", "graphs", "active", fmt.Sprintf("%s-client-%d", name, slices.Index(Bricks(), brick)), "private"))
+	text, err := os.ReadFile(filepath.Join(v.at(), ".meta", "graphs", "active",
+		fmt.Sprintf("%s-client-%d", name, slices.Index(Bricks(), brick)), "private"))
 	return strings.Contains(string(text), "\nconnected = 1\n"), err
 }
 

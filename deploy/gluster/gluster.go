@@ -57,13 +57,16 @@ func Bricks() []string {
 
 // Missing says what this host lacks for a volume; nil: nothing.
 func Missing() error {
-	for program, from := range map[string]string{"glusterd": "glusterfs-server", "glusterfs": "glusterfs-client", "gluster": "glusterfs-server"} {
+	for program, from := range map[string]string{"glusterd": "glusterfs-server", "glusterfs": "glusterfs-client",
+		"gluster": "glusterfs-server"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("a replicated disk needs GlusterFS, and there is no program %s here: type: apt-get install --no-install-recommends %s", program, from)
+			return fmt.Errorf("a replicated disk needs GlusterFS, and there is no program %s here: type: apt-get "+
+				"install --no-install-recommends %s", program, from)
 		}
 	}
 	if _, err := os.Stat("/dev/fuse"); err != nil {
-		return fmt.Errorf("a replicated disk is mounted by FUSE, and this host has none (%w): type: modprobe fuse", err)
+		return fmt.Errorf("a replicated disk is mounted by FUSE, and this host has none (%w): type: modprobe fuse",
+			err)
 	}
 	if err := hosts.Missing(); err != nil {
 		return fmt.Errorf("a replicated disk is kept by hosts made of this one: %w", err)
@@ -96,7 +99,8 @@ type Volume struct {
 // Start makes a volume whose copies and mount lie in dir, which is made. What is started carries
 // the label. lost is called when the mount has ended although nobody asked for it.
 func Start(ctx context.Context, dir, label string, lost func(error)) (_ *Volume, err error) {
-	v := &Volume{dir: dir, launcher: launch.NewLauncher(), ended: make(chan struct{}), closing: make(chan struct{})}
+	v := &Volume{dir: dir, launcher: launch.NewLauncher(), ended: make(chan struct{}),
+		closing: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("make a replicated disk: %w", err), v.Close())
@@ -159,7 +163,8 @@ func (v *Volume) create(ctx context.Context) error {
 	}
 	// A peer that has just joined may still be shaking hands; force allows the disk of the system.
 	err := v.until(ctx, func() error {
-		return v.ask(ctx, nil, slices.Concat([]string{"volume", "create", name, "replica", strconv.Itoa(copies)}, places, []string{"force"})...)
+		return v.ask(ctx, nil, slices.Concat([]string{"volume", "create", name, "replica", strconv.Itoa(copies)},
+			places, []string{"force"})...)
 	})
 	if err != nil {
 		return err
@@ -175,7 +180,8 @@ func (v *Volume) mount(ctx context.Context, label string, lost func(error)) erro
 	}
 	// Files that processes of this host map into their memory together, as SQLite's, cannot be
 	// read past its cache.
-	args := []string{"--no-daemon", "--direct-io-mode=no", "--volfile-id=" + name, "--log-level=WARNING", "--log-file=" + filepath.Join(v.dir, "mount.log")}
+	args := []string{"--no-daemon", "--direct-io-mode=no", "--volfile-id=" + name, "--log-level=WARNING",
+		"--log-file=" + filepath.Join(v.dir, "mount.log")}
 	for _, host := range v.hosts.Hosts() {
 		args = append(args, "--volfile-server="+host.Address)
 	}

@@ -69,7 +69,8 @@ func Missing() error {
 	if os.Geteuid() != 0 {
 		return errors.New("hosts of their own network need root: run as root")
 	}
-	for program, from := range map[string]string{"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "mount": "mount"} {
+	for program, from := range map[string]string{"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux",
+		"mount": "mount"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return fmt.Errorf("there is no program %s here: type: apt-get install %s", program, from)
 		}
@@ -92,7 +93,8 @@ func Make(ctx context.Context, label string, names ...string) (_ *Set, err error
 		return nil, err
 	}
 	for i, name := range names {
-		h := &Host{Name: name, Address: fmt.Sprintf("%s%d", s.Range(0), firstNumber+i), port: "port" + strconv.Itoa(i), set: s}
+		h := &Host{Name: name, Address: fmt.Sprintf("%s%d", s.Range(0), firstNumber+i),
+			port: "port" + strconv.Itoa(i), set: s}
 		s.hosts = append(s.hosts, h)
 		if err := h.Boot(ctx); err != nil {
 			return nil, err
@@ -109,7 +111,8 @@ func (h *Host) Boot(ctx context.Context) (err error) {
 		return err
 	}
 	err = errors.Join(
-		ip(ctx, 0, "link add", h.port, "netns", strconv.Itoa(s.middle), "type veth peer name eth0 address", h.card(), "netns", strconv.Itoa(h.pid)),
+		ip(ctx, 0, "link add", h.port, "netns", strconv.Itoa(s.middle), "type veth peer name eth0 address",
+			h.card(), "netns", strconv.Itoa(h.pid)),
 		ip(ctx, s.middle, "link set", h.port, "master switch up"),
 		ip(ctx, h.pid, "address add", h.Address+"/24", "dev eth0"),
 		ip(ctx, h.pid, "link set eth0 up"),
@@ -188,7 +191,8 @@ func (s *Set) hold(name string) (pid int, err error) {
 // claim takes addresses that no other set of this machine has: the name of the link from
 // this host to the switch says which.
 func (s *Set) claim(ctx context.Context) error {
-	if err := errors.Join(ip(ctx, s.middle, "link add switch type bridge"), ip(ctx, s.middle, "link set switch up")); err != nil {
+	if err := errors.Join(ip(ctx, s.middle, "link add switch type bridge"),
+		ip(ctx, s.middle, "link set switch up")); err != nil {
 		return err
 	}
 	for s.number = range most {
@@ -209,7 +213,8 @@ func (s *Set) claim(ctx context.Context) error {
 			return err
 		}
 	}
-	return fmt.Errorf("all %d ranges of addresses are taken by links cleave-0 to cleave-%d of this host", most, most-1)
+	return fmt.Errorf("all %d ranges of addresses are taken by links cleave-0 to cleave-%d of this host", most,
+		most-1)
 }
 
 // link is the name of the link that leads from this host to the others.
@@ -306,7 +311,8 @@ func (h *Host) Enter(command *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
-	command.Args = append([]string{nsenter, "--target=" + strconv.Itoa(h.pid), "--net", "--", command.Path}, command.Args[1:]...)
+	command.Args = append([]string{nsenter, "--target=" + strconv.Itoa(h.pid), "--net", "--", command.Path},
+		command.Args[1:]...)
 	command.Path = nsenter
 	return nil
 }
@@ -362,7 +368,8 @@ func in(ctx context.Context, pid int, program string, words ...string) error {
 	if pid == 0 {
 		return finish(exec.CommandContext(ctx, program, args...))
 	}
-	return finish(exec.CommandContext(ctx, "nsenter", append([]string{"--target=" + strconv.Itoa(pid), "--net", program}, args...)...))
+	return finish(exec.CommandContext(ctx, "nsenter",
+		append([]string{"--target=" + strconv.Itoa(pid), "--net", program}, args...)...))
 }
 
 // finish runs a short command. What it says is told when it fails.

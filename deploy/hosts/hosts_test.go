@@ -190,7 +190,8 @@ func TestAFileSystemIsShown(t *testing.T) {
 		}
 	}()
 	alpha, folder := s.Hosts()[0], filepath.Join(t.TempDir(), "shown")
-	if err := errors.Join(os.Mkdir(folder, 0o700), unix.Mount("tmpfs", folder, "tmpfs", 0, "size=1m")); err != nil {
+	if err := errors.Join(os.Mkdir(folder, 0o700), unix.Mount("tmpfs", folder, "tmpfs", 0, "size=1m")); err !=
+		nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) }) // it may be gone
@@ -211,7 +212,8 @@ func TestAFileSystemIsShown(t *testing.T) {
 	if err := errors.Join(unix.Unmount(folder, 0), os.Remove(folder)); err != nil {
 		t.Fatal(err)
 	}
-	if mounts, err := alpha.Command(t.Context(), "cat", "/proc/self/mountinfo").Output(); err != nil || bytes.Contains(mounts, []byte(folder)) {
+	if mounts, err := alpha.Command(t.Context(), "cat", "/proc/self/mountinfo").Output(); err != nil ||
+		bytes.Contains(mounts, []byte(folder)) {
 		t.Errorf("alpha still has the folder that is gone: %s (%v)", mounts, err)
 	}
 	if err := s.Show(folder); err == nil || !strings.Contains(err.Error(), folder+" to alpha") {
@@ -247,7 +249,8 @@ func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = conductor.Wait()
-	for deadline := time.Now().Add(20 * time.Second); labelled(t, "000000-1-1") > 0; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); labelled(t, "000000-1-1") >
+		0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("its hosts are still there")
 		}
@@ -286,7 +289,8 @@ func TestAHostThatWasKilledIsBooted(t *testing.T) {
 	if left := labelled(t, label); left >= before {
 		t.Errorf("of %d processes %d are left", before, left)
 	}
-	if connection, err := net.DialTimeout("tcp", net.JoinHostPort(alpha.Address, "9"), 300*time.Millisecond); err == nil || strings.Contains(err.Error(), "refused") {
+	if connection, err := net.DialTimeout("tcp", net.JoinHostPort(alpha.Address, "9"),
+		300*time.Millisecond); err == nil || strings.Contains(err.Error(), "refused") {
 		t.Errorf("who was killed is at %s: %v, %v", alpha.Address, connection, err)
 	}
 	if err := alpha.Boot(t.Context()); err != nil {

@@ -36,7 +36,8 @@ const LeastRate = 10_000
 // direction, frames with all that is around their bytes (tc-tbf); with 0 all passes again.
 func (h *Host) Limit(ctx context.Context, rate float64) error {
 	h.rate = rate
-	change, words := "qdisc replace dev", fmt.Sprintf("root tbf rate %.0fbit burst %d latency %v", 8*rate, burst(rate), queueSpan)
+	change, words := "qdisc replace dev", fmt.Sprintf("root tbf rate %.0fbit burst %d latency %v", 8*rate,
+		burst(rate), queueSpan)
 	if rate == 0 {
 		change, words = "qdisc delete dev", "root"
 	}
@@ -66,15 +67,18 @@ func (h *Host) ProbeRate(ctx context.Context) (proof string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("probe the link from %s: %w", h.Name, err)
 	}
-	soonest, latest := probeSpan*95/100, probeSpan+time.Duration(float64(bytes)/h.rate/leastHeld*float64(time.Second))
+	soonest, latest := probeSpan*95/100, probeSpan+
+		time.Duration(float64(bytes)/h.rate/leastHeld*float64(time.Second))
 	for _, took := range []time.Duration{toHost, fromHost} {
 		if took < soonest || took > latest {
-			return "", fmt.Errorf("the link of %s does not hold its rate of %.4g MB/s: %d bytes took %v to it and %v from it, expected %v to %v",
+			return "", fmt.Errorf("the link of %s does not hold its rate of %.4g MB/s: %d bytes took %v to it and "+
+				"%v from it, expected %v to %v",
 				h.Name, h.rate/1e6, bytes, toHost, fromHost, soonest, latest)
 		}
 	}
 	const shown = 100 * time.Microsecond
-	return fmt.Sprintf("%d bytes took %v to it and %v from it", bytes, toHost.Round(shown), fromHost.Round(shown)), nil
+	return fmt.Sprintf("%d bytes took %v to it and %v from it", bytes, toHost.Round(shown),
+		fromHost.Round(shown)), nil
 }
 
 // passes is how long so many bytes take from one end of a connection to the other.

@@ -39,14 +39,16 @@ func TestALimitedLinkHoldsItsRate(t *testing.T) {
 		t.Errorf("killed and booted: %q, %v", proof, err)
 	}
 	h.rate = 1e5
-	if _, err := h.ProbeRate(t.Context()); err == nil || !strings.Contains(err.Error(), "does not hold its rate") {
+	if _, err := h.ProbeRate(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "does not hold its rate") {
 		t.Errorf("with another rate: %v", err)
 	}
 	h.rate = 2e6
 	if err := in(t.Context(), h.pid, "tc", "qdisc del dev eth0 root"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.ProbeRate(t.Context()); err == nil || !strings.Contains(err.Error(), "does not hold its rate") {
+	if _, err := h.ProbeRate(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "does not hold its rate") {
 		t.Errorf("without a limit from the host: %v", err)
 	}
 	if err := errors.Join(h.Limit(t.Context(), 2e6), h.Limit(t.Context(), 0)); err != nil {
@@ -59,7 +61,8 @@ func TestALimitedLinkHoldsItsRate(t *testing.T) {
 	const bytes = 4e6 // which took 2 s at the rate
 	to, err := passes(here, there, bytes)
 	from, failed := passes(there, here, bytes)
-	if err := errors.Join(err, failed, here.Close(), there.Close()); err != nil || to > time.Second || from > time.Second {
+	if err := errors.Join(err, failed, here.Close(), there.Close()); err != nil || to > time.Second ||
+		from > time.Second {
 		t.Errorf("with the limit lifted %d bytes took %v and %v (%v)", int(bytes), to, from, err)
 	}
 }

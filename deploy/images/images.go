@@ -38,7 +38,8 @@ func Check(units []lab.UnitSpec) error {
 		case err != nil:
 			problems = append(problems, err)
 		case id == "":
-			problems = append(problems, fmt.Errorf("unit %s: Docker has no image %s here: type: docker pull %s", spec.Name, spec.Image, spec.Image))
+			problems = append(problems, fmt.Errorf("unit %s: Docker has no image %s here: type: docker pull %s",
+				spec.Name, spec.Image, spec.Image))
 		}
 	}
 	return errors.Join(problems...)

@@ -103,14 +103,16 @@ func (a *accounts) hear(all []api.PodMetrics, err error, now time.Time) {
 		if of == nil || len(of.said) > 0 && !m.Timestamp.After(of.said[len(of.said)-1].end) {
 			continue
 		}
-		of.said = append(of.said, saying{begin: m.Timestamp.Add(-window), end: m.Timestamp, heard: now, cores: cores})
+		of.said = append(of.said, saying{begin: m.Timestamp.Add(-window), end: m.Timestamp, heard: now,
+			cores: cores})
 	}
 }
 
 // Accounts implements lab.Accounted.
 func (d *deployment) Accounts(from, to time.Time) (said []lab.PlatformUsage, note string) {
 	if d.deployer.users != nil {
-		return nil, "what metrics-server of " + d.deployer.users.Context + " says is not asked: each unit says what it has used"
+		return nil, "what metrics-server of " + d.deployer.users.Context +
+			" says is not asked: each unit says what it has used"
 	}
 	if err := private.MissingMetrics(); err != nil {
 		return nil, "Kubernetes does not say what pods use: " + err.Error()
@@ -135,7 +137,8 @@ func (d *deployment) Accounts(from, to time.Time) (said []lab.PlatformUsage, not
 	if len(said) > 0 {
 		return said, ""
 	}
-	note = fmt.Sprintf("metrics-server said nothing of the load while it lasted, %.0f s: it looks every %d s and says what was before",
+	note = fmt.Sprintf("metrics-server said nothing of the load while it lasted, %.0f s: it looks every %d s "+
+		"and says what was before",
 		to.Sub(from).Seconds(), private.MetricsResolution)
 	if err := d.accounts.asking; err != nil {
 		note += fmt.Sprintf(" (last answer: %v)", err)

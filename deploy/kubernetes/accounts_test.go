@@ -23,7 +23,8 @@ func TestMetricsServerSaysWhatControlGroupsCount(t *testing.T) {
 	begun := time.Now()
 	running, err := d.Deploy(t.Context(), lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
 		{Name: "lead", Role: "lead", Args: []string{"lead"}},
-		{Name: "burner", Role: "fire", Program: "sh", Args: []string{"-c", "while :; do :; done"}, Foreign: true, Limits: lab.Limits{CPU: 0.3}},
+		{Name: "burner", Role: "fire", Program: "sh", Args: []string{"-c", "while :; do :; done"}, Foreign: true,
+			Limits: lab.Limits{CPU: 0.3}},
 	}}, filepath.Join(t.TempDir(), "trial"))
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +50,8 @@ func TestMetricsServerSaysWhatControlGroupsCount(t *testing.T) {
 			}
 			// A busy host may give it less.
 			if u.GroupMillicores < 100 || u.GroupMillicores > 330 || math.Abs(u.Millicores-u.GroupMillicores) > 60 {
-				t.Errorf("metrics-server says %.0fm and its control group %.0fm, of 300m that it may use", u.Millicores, u.GroupMillicores)
+				t.Errorf("metrics-server says %.0fm and its control group %.0fm, of 300m that it may use", u.Millicores,
+					u.GroupMillicores)
 			}
 			if u.LagSeconds < u.WindowSeconds/2 || u.LagSeconds > 60 {
 				t.Errorf("it was said %.1f s after the middle of a window of %.1f s", u.LagSeconds, u.WindowSeconds)
@@ -67,7 +69,8 @@ func TestWhatIsSaidIsComparedOverItsWindow(t *testing.T) {
 	a := newAccounts()
 	a.byPod["p"] = &account{unit: "u"}
 	for i := range 41 { // idle for 10 s, then half of a processor
-		a.byPod["p"].counted = append(a.byPod["p"].counted, count{after(float64(i)), time.Duration(max(0, i-10)) * time.Second / 2})
+		a.byPod["p"].counted = append(a.byPod["p"].counted,
+			count{after(float64(i)), time.Duration(max(0, i-10)) * time.Second / 2})
 	}
 	said := func(end float64, cpu string) []api.PodMetrics {
 		var m api.PodMetrics
@@ -84,14 +87,17 @@ func TestWhatIsSaidIsComparedOverItsWindow(t *testing.T) {
 		from, to float64
 		want     lab.PlatformUsage
 	}{
-		"all":    {0, 50, lab.PlatformUsage{Samples: 3, WindowSeconds: 30, Millicores: 1025, MostMillicores: 520, GroupMillicores: 1025, LagSeconds: 8.5 + 8.5 + 11}},
-		"part":   {11, 25, lab.PlatformUsage{Samples: 1, WindowSeconds: 10, Millicores: 480, MostMillicores: 480, GroupMillicores: 500, LagSeconds: 8.5}},
+		"all": {0, 50, lab.PlatformUsage{Samples: 3, WindowSeconds: 30, Millicores: 1025, MostMillicores: 520,
+			GroupMillicores: 1025, LagSeconds: 8.5 + 8.5 + 11}},
+		"part": {11, 25, lab.PlatformUsage{Samples: 1, WindowSeconds: 10, Millicores: 480, MostMillicores: 480,
+			GroupMillicores: 500, LagSeconds: 8.5}},
 		"before": {-9, 5, lab.PlatformUsage{}},
 	} {
 		byUnit := map[string]lab.PlatformUsage{}
 		a.byPod["p"].add(byUnit, after(c.from), after(c.to))
 		got := byUnit["u"]
-		for _, pair := range [][2]float64{{got.WindowSeconds, c.want.WindowSeconds}, {got.Millicores, c.want.Millicores}, {got.MostMillicores, c.want.MostMillicores},
+		for _, pair := range [][2]float64{{got.WindowSeconds, c.want.WindowSeconds},
+			{got.Millicores, c.want.Millicores}, {got.MostMillicores, c.want.MostMillicores},
 			{got.GroupMillicores, c.want.GroupMillicores}, {got.LagSeconds, c.want.LagSeconds}} {
 			if math.Abs(pair[0]-pair[1]) > 1e-6 || got.Samples != c.want.Samples {
 				t.Errorf("%s: %+v, want %+v", name, got, c.want)
@@ -107,7 +113,8 @@ func TestWhatIsNoNumberIsToldFrom(t *testing.T) {
 	m.Containers = append(m.Containers, struct{ Usage struct{ CPU string } }{struct{ CPU string }{"2 cores"}})
 	a := newAccounts()
 	a.byPod["p"] = &account{unit: "u"}
-	if a.hear([]api.PodMetrics{m}, nil, time.Now()); a.asking == nil || !strings.Contains(a.asking.Error(), `"2 cores"`) || len(a.byPod["p"].said) > 0 {
+	if a.hear([]api.PodMetrics{m}, nil, time.Now()); a.asking == nil ||
+		!strings.Contains(a.asking.Error(), `"2 cores"`) || len(a.byPod["p"].said) > 0 {
 		t.Errorf("heard: %v, %+v", a.asking, a.byPod["p"].said)
 	}
 }

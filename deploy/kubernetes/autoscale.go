@@ -21,7 +21,8 @@ import (
 // Autoscales implements lab.Autoscaler: a HorizontalPodAutoscaler asks metrics-server.
 func (d *Deployer) Autoscales() error {
 	if d.users != nil {
-		return fmt.Errorf("autoscale: on %s every pod has files of its own, and Kubernetes makes replicas alike: give a number of replicas, or use the private cluster", d.users.Context)
+		return fmt.Errorf("autoscale: on %s every pod has files of its own, and Kubernetes makes replicas alike: "+
+			"give a number of replicas, or use the private cluster", d.users.Context)
 	}
 	if err := private.MissingMetrics(); err != nil {
 		return fmt.Errorf("autoscale: %w", err)
@@ -82,7 +83,8 @@ func (d *deployment) startOf(ctx context.Context, s *scaled) error {
 	d.mu.Unlock()
 	type named map[string]any
 	set := named{"metadata": named{"name": d.setOf(first.Name)}, "spec": named{
-		"replicas": 1, "selector": named{"matchLabels": labels}, "template": named{"metadata": template.Metadata, "spec": template.Spec},
+		"replicas": 1, "selector": named{"matchLabels": labels},
+		"template": named{"metadata": template.Metadata, "spec": template.Spec},
 	}}
 	if err := d.cluster.API.Do(ctx, http.MethodPost, d.cluster.replicaSets(), set, nil); err != nil {
 		return err
@@ -123,7 +125,9 @@ func (d *deployment) adoptOthers(s *scaled, known map[string]bool) {
 
 // adopt waits for a pod that is not known, makes it a unit, and returns when that can be used
 // at its address.
-func (d *deployment) adopt(ctx context.Context, s *scaled, spec lab.UnitSpec, known map[string]bool) (lab.Arrived, error) {
+func (d *deployment) adopt(
+	ctx context.Context, s *scaled, spec lab.UnitSpec, known map[string]bool,
+) (lab.Arrived, error) {
 	state, err := d.told.fresh(ctx, s.specs[0].Name, known)
 	if err != nil {
 		return lab.Arrived{}, err
@@ -143,11 +147,13 @@ func (d *deployment) adopt(ctx context.Context, s *scaled, spec lab.UnitSpec, kn
 	if err := p.control(ctx, s.token); err != nil {
 		return lab.Arrived{}, err
 	}
-	if err := p.AwaitListening(ctx, net.JoinHostPort(state.Status.PodIP, strconv.Itoa(firstPort)), upPatience); err != nil {
+	if err := p.AwaitListening(ctx, net.JoinHostPort(state.Status.PodIP, strconv.Itoa(firstPort)),
+		upPatience); err != nil {
 		return lab.Arrived{}, err
 	}
 	labelled := map[string]any{"metadata": map[string]any{"labels": map[string]string{labelUnit: spec.Name}}}
-	if err := d.cluster.API.Do(ctx, http.MethodPatch, d.cluster.ours("pods", p.name), labelled, nil); err != nil {
+	if err := d.cluster.API.Do(ctx, http.MethodPatch, d.cluster.ours("pods", p.name), labelled, nil); err !=
+		nil {
 		return lab.Arrived{}, err
 	}
 	if err := p.awaitListening(ctx); err != nil {
@@ -181,7 +187,8 @@ func (d *deployment) autoscale(unit lab.UnitSpec) error {
 			"target": named{"type": "Utilization", "averageUtilization": int(math.Round(100 * unit.Autoscale.CPU))}}}},
 		"behavior": named{"scaleDown": named{"selectPolicy": "Disabled"}},
 	}}
-	if err := d.cluster.API.Do(d.watching, http.MethodPost, d.cluster.autoscalers(), autoscaler, nil); err != nil {
+	if err := d.cluster.API.Do(d.watching, http.MethodPost, d.cluster.autoscalers(), autoscaler, nil); err !=
+		nil {
 		return fmt.Errorf("have Kubernetes scale unit %s: %w", unit.Name, err)
 	}
 	return nil
@@ -224,7 +231,8 @@ func (d *deployment) endScaling() error {
 	defer cancel()
 	var problems []error
 	for _, s := range d.scaled {
-		for _, path := range []string{d.cluster.autoscalers(d.setOf(s.specs[0].Name)), d.cluster.replicaSets(d.setOf(s.specs[0].Name)) + "?propagationPolicy=Background"} {
+		for _, path := range []string{d.cluster.autoscalers(d.setOf(s.specs[0].Name)),
+			d.cluster.replicaSets(d.setOf(s.specs[0].Name)) + "?propagationPolicy=Background"} {
 			if err := d.cluster.API.Do(ctx, http.MethodDelete, path, nil, nil); err != nil && !api.NotFound(err) {
 				problems = append(problems, err)
 			}
@@ -234,7 +242,8 @@ func (d *deployment) endScaling() error {
 				_ = d.Doom(p.Unit) // it may have ended
 			}
 		}
-		of := "?gracePeriodSeconds=0&labelSelector=" + url.QueryEscape(labelTrial+"="+d.trial+","+labelGroup+"="+s.specs[0].Name)
+		of := "?gracePeriodSeconds=0&labelSelector=" +
+			url.QueryEscape(labelTrial+"="+d.trial+","+labelGroup+"="+s.specs[0].Name)
 		problems = append(problems, d.cluster.API.Do(ctx, http.MethodDelete, d.cluster.ours("pods")+of, nil, nil))
 	}
 	return errors.Join(problems...)

@@ -64,14 +64,17 @@ func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { r
 // once in a second.
 const newsPatience = 5 * time.Second
 
-func newDeployment(d *Deployer, cluster *cluster, images map[string]string, layout lab.Layout, dir string) *deployment {
+func newDeployment(
+	d *Deployer, cluster *cluster, images map[string]string, layout lab.Layout, dir string,
+) *deployment {
 	supervisor := supervise.New(layout, supervise.HandedOver(dir))
 	supervisor.NewsTake(newsPatience)
 	made := &deployment{
 		Lives: supervise.NewLives[*pod](supervisor), deployer: d, cluster: cluster, images: images,
 		lead: layout.Lead, dir: dir, trial: strings.ToLower(filepath.Base(dir)),
-		told: newTold(), accounts: newAccounts(), links: links.Of(layout.Links, layout.Units), endpoints: map[string]lab.Endpoint{},
-		arrived: make(chan lab.Arrived, arrivals),
+		told: newTold(), accounts: newAccounts(), links: links.Of(layout.Links, layout.Units),
+		endpoints: map[string]lab.Endpoint{},
+		arrived:   make(chan lab.Arrived, arrivals),
 	}
 	made.doors = supervisor.NewDoors(made.enter)
 	return made
@@ -115,7 +118,8 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 		made.Metadata.Name = spec.Name
 		made.Spec.Selector = map[string]string{labelTrial: d.trial, labelUnit: spec.Name}
 		for i := range names {
-			made.Spec.Ports = append(made.Spec.Ports, api.ServicePort{Name: "port-" + strconv.Itoa(i), Port: portOf(spec, i)})
+			made.Spec.Ports = append(made.Spec.Ports, api.ServicePort{Name: "port-" + strconv.Itoa(i),
+				Port: portOf(spec, i)})
 		}
 		d.services = append(d.services, spec.Name)
 		if err := d.cluster.API.Do(ctx, http.MethodPost, d.cluster.ours("services"), made, &made); err != nil {
@@ -126,7 +130,8 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 		}
 		for i, name := range names {
 			port := strconv.Itoa(portOf(spec, i))
-			d.endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort(anyAddress, port), Dial: net.JoinHostPort(made.Spec.ClusterIP, port)}
+			d.endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort(anyAddress, port),
+				Dial: net.JoinHostPort(made.Spec.ClusterIP, port)}
 		}
 	}
 	return d.readyForFaults(ctx, specs)
@@ -156,16 +161,20 @@ func (d *deployment) shared() containers.Trial {
 
 // watch hears of the trial's pods until it ends, and fails it when the cluster ends.
 func (d *deployment) watch() {
-	defer context.AfterFunc(d.cluster.Alive(), func() { d.Fail(fmt.Errorf("the cluster has ended: %w", context.Cause(d.cluster.Alive()))) })()
+	defer context.AfterFunc(d.cluster.Alive(), func() {
+		d.Fail(fmt.Errorf("the cluster has ended: %w", context.Cause(d.cluster.Alive())))
+	})()
 	answered := time.Now()
 	for d.watching.Err() == nil && d.cluster.Alive().Err() == nil {
 		pods, version, err := d.cluster.API.Pods(d.watching, d.cluster.namespace, "trial="+d.trial)
 		if err != nil && d.deployer.users != nil && time.Since(answered) > apiPatience {
-			d.Fail(fmt.Errorf("the cluster %s has not answered for %v: %w: look whether its API server runs", d.deployer.users.Context, apiPatience, err))
+			d.Fail(fmt.Errorf("the cluster %s has not answered for %v: %w: look whether its API server runs",
+				d.deployer.users.Context, apiPatience, err))
 		}
 		if err == nil {
 			d.told.reset(pods)
-			err = d.cluster.API.Watch(d.watching, d.cluster.namespace, "trial="+d.trial, version, d.told.tell) // the server ends it now and then
+			// the server ends it now and then
+			err = d.cluster.API.Watch(d.watching, d.cluster.namespace, "trial="+d.trial, version, d.told.tell)
 			answered = time.Now()
 		}
 		if err != nil {
@@ -220,7 +229,8 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit super
 func (d *deployment) Units() []lab.Unit {
 	var units []lab.Unit
 	for _, p := range d.All() {
-		units = append(units, lab.Unit{Name: p.Spec.Name, Role: p.Spec.Role, PID: p.hostPID, Span: lab.SpanContainer})
+		units = append(units, lab.Unit{Name: p.Spec.Name, Role: p.Spec.Role, PID: p.hostPID,
+			Span: lab.SpanContainer})
 	}
 	units = append(units, d.onStandby()...)
 	return append(units, d.processes.Units()...)
@@ -242,7 +252,9 @@ func (d *deployment) Logs() map[string]string { return d.LogsWith(d.processes) }
 
 // EndForeign implements lab.Ender.
 func (d *deployment) EndForeign(ctx context.Context) error {
-	return d.Supervisor.EndForeign(ctx, d.dir, func(u *supervise.Unit) error { return d.Named(u.Spec.Name).end(ctx) })
+	return d.Supervisor.EndForeign(ctx, d.dir, func(u *supervise.Unit) error {
+		return d.Named(u.Spec.Name).end(ctx)
+	})
 }
 
 // Stop implements lab.Deployment.
@@ -281,7 +293,8 @@ func (d *deployment) clear() error {
 		note(d.refill(ctx, node))
 	}
 	for _, name := range d.services {
-		if err := d.cluster.API.Do(ctx, http.MethodDelete, d.cluster.ours("services", name), nil, nil); !api.NotFound(err) {
+		if err := d.cluster.API.Do(ctx, http.MethodDelete, d.cluster.ours("services", name), nil,
+			nil); !api.NotFound(err) {
 			note(err)
 		}
 	}

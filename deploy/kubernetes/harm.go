@@ -19,7 +19,8 @@ func (d *Deployer) Faults() []lab.FaultKind {
 		return supervise.StarterFaults()
 	}
 	return []lab.FaultKind{
-		lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut, lab.FaultSlow, lab.FaultFill, lab.FaultUpdate,
+		lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut, lab.FaultSlow, lab.FaultFill,
+		lab.FaultUpdate,
 	}
 }
 
@@ -53,7 +54,8 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 	case p == nil:
 		return d.processes.(lab.Harmer).Harm(ctx, f)
 	case p.scaled:
-		return "", fmt.Errorf("%s unit %s: Kubernetes has made its pod and would itself start it again, unknown to its conductor: give it a number of replicas", f.Kind, f.Target)
+		return "", fmt.Errorf("%s unit %s: Kubernetes has made its pod and would itself start it again, unknown "+
+			"to its conductor: give it a number of replicas", f.Kind, f.Target)
 	case f.Target == d.lead:
 		return "", fmt.Errorf("unit %s leads the trial and cannot have a fault in it", f.Target)
 	case f.Kind == lab.FaultPause:
@@ -139,12 +141,14 @@ func (d *deployment) update(ctx context.Context, old *pod) (proof string, err er
 		return "", err
 	}
 	now := d.Named(old.Spec.Name)
-	return fmt.Sprintf("its pod %s on %s has ended, and %s runs on %s", old.name, old.nodeName, now.name, now.nodeName), nil
+	return fmt.Sprintf("its pod %s on %s has ended, and %s runs on %s", old.name, old.nodeName, now.name,
+		now.nodeName), nil
 }
 
 // leave has the pod end in a way, and proves that nothing of it runs any more.
 func (p *pod) leave(ctx context.Context, end func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, removePatience, fmt.Errorf("the pod of unit %s is not gone after %v", p.Spec.Name, removePatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, removePatience,
+		fmt.Errorf("the pod of unit %s is not gone after %v", p.Spec.Name, removePatience))
 	defer cancel()
 	if err := end(ctx); err != nil {
 		return err

@@ -91,7 +91,8 @@ func (d *deployment) doom(pods []*pod, may func(spec lab.UnitSpec, lead string) 
 			return err
 		}
 		if p.scaled {
-			return fmt.Errorf("unit %s runs there, whose pods Kubernetes itself starts again, unknown to their conductor: give it a number of replicas", p.Spec.Name)
+			return fmt.Errorf("unit %s runs there, whose pods Kubernetes itself starts again, unknown to their "+
+				"conductor: give it a number of replicas", p.Spec.Name)
 		}
 	}
 	for _, p := range pods {
@@ -152,7 +153,8 @@ func (d *deployment) drainNode(ctx context.Context, node *private.Node) (proof s
 	if err := node.Cordon(ctx, true); err != nil {
 		return "", err
 	}
-	if err := supervise.SideBySide(ctx, atOnce, there, func(ctx context.Context, p *pod) error { return p.leave(ctx, p.evict) }); err != nil {
+	if err := supervise.SideBySide(ctx, atOnce, there,
+		func(ctx context.Context, p *pod) error { return p.leave(ctx, p.evict) }); err != nil {
 		return "", err
 	}
 	if err := d.startAllAgain(ctx, there); err != nil {

@@ -46,7 +46,8 @@ func TestNodesAreThereAfterAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	// As its node controller does 300 s after it has noticed.
-	if err := d.cluster.API.Do(t.Context(), http.MethodDelete, d.cluster.ours("pods", second.Named("front").name), nil, nil); err != nil {
+	if err := d.cluster.API.Do(t.Context(), http.MethodDelete,
+		d.cluster.ours("pods", second.Named("front").name), nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := second.Heal(t.Context(), lab.Fault{Target: node, Kind: lab.FaultKill}); err != nil {

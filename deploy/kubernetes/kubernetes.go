@@ -110,18 +110,22 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	servers, contained, rest := containers.Part(layout)
 	pods := slices.Concat(servers, contained)
 	problems := []error{
-		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), supervise.CheckLimits(pods), supervise.NoPublished(pods), links.Check(layout.Links, pods),
-		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units), images.IsUnit)), images.Check(pods),
+		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), supervise.CheckLimits(pods),
+		supervise.NoPublished(pods), links.Check(layout.Links, pods),
+		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
+			images.IsUnit)), images.Check(pods),
 		containers.CheckServices(layout.Services, "process or docker-host"),
 		process.CheckMemory(len(pods), memoryPerPod, 0), process.CheckNumbers(uint64(len(pods) * threadsPerPod)),
 		process.CheckDescriptors(len(pods) * descriptorsPerPod),
 	}
 	if room := len(private.Nodes()) * private.MaxPods; len(pods) > room {
-		problems = append(problems, fmt.Errorf("%d units are too many for a cluster that holds %d", len(pods), room))
+		problems = append(problems, fmt.Errorf("%d units are too many for a cluster that holds %d", len(pods),
+			room))
 	}
 	for _, spec := range pods {
 		if strings.Contains(spec.Image, "@") {
-			problems = append(problems, fmt.Errorf("unit %s: the nodes of Kubernetes know images by name, and %s is a digest: type: docker tag %s NAME:1, and name that",
+			problems = append(problems, fmt.Errorf("unit %s: the nodes of Kubernetes know images by name, and %s is "+
+				"a digest: type: docker tag %s NAME:1, and name that",
 				spec.Name, spec.Image, spec.Image))
 		}
 	}
@@ -148,7 +152,8 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 			err = errors.Join(err, running.Stop())
 		}
 	}()
-	if running.placed, err = d.placed(all, layout.Links); err != nil { // with the servers, whom Preflight does not know
+	// with the servers, whom Preflight does not know
+	if running.placed, err = d.placed(all, layout.Links); err != nil {
 		return nil, err
 	}
 	go running.watch()
@@ -170,7 +175,8 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.
-	if running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor, running.endpoints); err != nil {
+	if running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor, running.endpoints); err !=
+		nil {
 		return nil, err
 	}
 	return running, nil
@@ -230,7 +236,8 @@ func (d *Deployer) bringUp(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d.cluster, d.images = &cluster{API: up.API, namespace: "cleave", private: up, alive: up.Alive()}, map[string]string{}
+	d.cluster, d.images = &cluster{API: up.API, namespace: "cleave", private: up, alive: up.Alive()},
+		map[string]string{}
 	if err := d.cluster.makeNamespace(ctx, d.label); err != nil {
 		return errors.Join(err, d.discard())
 	}

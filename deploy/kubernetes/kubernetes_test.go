@@ -43,7 +43,8 @@ func newDeployer(t *testing.T) (d *Deployer, label string) {
 		t.Fatal(err)
 	}
 	program, label := deploytest.Program(t), id.String()
-	d = New(process.New(program, []string{own, "janitor"}, nil, label), program, filepath.Join(t.TempDir(), "cluster"), label, nil)
+	d = New(process.New(program, []string{own, "janitor"}, nil, label), program,
+		filepath.Join(t.TempDir(), "cluster"), label, nil)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Errorf("Close: %v", err)

@@ -13,7 +13,8 @@ import (
 // LinksHosts implements lab.Linker.
 func (d *Deployer) LinksHosts() error {
 	if d.users != nil {
-		return fmt.Errorf("hosts: the links of the nodes of %s are not ours to change: use the private cluster, or leave them out", d.users.Context)
+		return fmt.Errorf("hosts: the links of the nodes of %s are not ours to change: use the private cluster, "+
+			"or leave them out", d.users.Context)
 	}
 	return nil
 }
@@ -27,7 +28,8 @@ func (d *deployment) host(name string) *hosts.Host { return d.cluster.Named(d.pl
 // trialOf is the trial as a unit sees it.
 func (d *deployment) trialOf(spec lab.UnitSpec) containers.Trial {
 	seen := d.shared()
-	seen.Endpoints = d.links.SeenBy(spec, d.endpoints, func(unit string) string { return d.relays.Behind(unit, "") })
+	seen.Endpoints = d.links.SeenBy(spec, d.endpoints,
+		func(unit string) string { return d.relays.Behind(unit, "") })
 	return seen
 }
 

@@ -136,14 +136,16 @@ func (p *pod) run(ctx context.Context) (token string, err error) {
 	return token, p.find(state)
 }
 
-// find notes which process of which node a pod is that runs, or has run, with its address, and follows its log.
+// find notes which process of which node a pod is that runs, or has run, with its address, and follows its
+// log.
 func (p *pod) find(state api.Pod) error {
 	d := p.deployment
 	status := state.Status.ContainerStatuses[0]
 	d.mu.Lock() // who follows accounts looks at any time
 	p.address = state.Status.PodIP
 	p.node, p.nodeName = d.cluster.Named(state.Spec.NodeName), state.Spec.NodeName
-	p.container = private.Container{Pod: state.Metadata.UID, Class: state.Status.QOSClass, ID: status.ContainerID}
+	p.container = private.Container{Pod: state.Metadata.UID, Class: state.Status.QOSClass,
+		ID: status.ContainerID}
 	d.mu.Unlock()
 	if status.State.Terminated == nil && p.node != nil {
 		p.hostPID = p.node.PID(p.container) // 0 where it has ended just now
@@ -175,7 +177,8 @@ func (p *pod) bind() error {
 
 // hopeless are reasons for which a container waits in vain.
 func hopeless() []string {
-	return []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
+	return []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName",
+		"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 }
 
 // started reports whether the program of a pod runs, or has run. It fails where it never
@@ -216,15 +219,17 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 	seen := d.trialOf(spec)
 	runs := api.Container{
 		Name: "unit", Image: d.images[d.deployer.contentOf(spec)], ImagePullPolicy: "Never",
-		Resources:       resources(spec.Limits),
-		SecurityContext: api.SecurityContext{AllowPrivilegeEscalation: true}, // what Docker gives to every container
+		Resources: resources(spec.Limits),
+		// what Docker gives to every container
+		SecurityContext: api.SecurityContext{AllowPrivilegeEscalation: true},
 	}
 	made.Metadata.Labels = map[string]string{labelTrial: d.trial, labelUnit: spec.Name}
 	made.Spec = api.PodSpec{RestartPolicy: "Never"}
 	if !images.IsUnit(spec) { // nobody knows what an image of the user's needs
 		made.Spec.Volumes = []api.Volume{{Name: "tmp", EmptyDir: &struct{}{}}}
 		runs.VolumeMounts = []api.Mount{{Name: "tmp", MountPath: "/tmp"}}
-		runs.SecurityContext = api.SecurityContext{ReadOnlyRootFilesystem: true, Capabilities: api.Capabilities{Drop: []string{"ALL"}, Add: []string{"DAC_OVERRIDE"}}}
+		runs.SecurityContext = api.SecurityContext{ReadOnlyRootFilesystem: true,
+			Capabilities: api.Capabilities{Drop: []string{"ALL"}, Add: []string{"DAC_OVERRIDE"}}}
 	}
 	if node := d.wanted(spec); node != "" {
 		made.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": node}
@@ -233,7 +238,8 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 	for i, path := range slices.Concat(writes, reads) {
 		name := "folder-" + strconv.Itoa(i)
 		made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: name, HostPath: &api.HostPath{Path: path}})
-		runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: name, MountPath: path, ReadOnly: i >= len(writes)})
+		runs.VolumeMounts = append(runs.VolumeMounts,
+			api.Mount{Name: name, MountPath: path, ReadOnly: i >= len(writes)})
 	}
 	if spec.Server != nil {
 		uid, gid := containers.ServerUser()
@@ -311,7 +317,8 @@ func (p *pod) await() {
 	case how == nil:
 		err = errors.New("somebody has removed its pod")
 	default:
-		err = supervise.HowEnded(p.Spec, how.ExitCode, how.Reason == "OOMKilled" || how.ExitCode == lab.StarterOutOfMemory, nil)
+		err = supervise.HowEnded(p.Spec, how.ExitCode,
+			how.Reason == "OOMKilled" || how.ExitCode == lab.StarterOutOfMemory, nil)
 	}
 	d.JudgeEnd(p.Unit, err)
 }
@@ -369,8 +376,10 @@ func (p *pod) awaitGone(ctx context.Context) error {
 // there a budget of disruptions, which is why an administrator asks for this and does not delete.
 func (p *pod) evict(ctx context.Context) error {
 	eviction := map[string]any{"apiVersion": "policy/v1", "kind": "Eviction",
-		"metadata": map[string]string{"name": p.name}, "deleteOptions": map[string]int{"gracePeriodSeconds": int(stopGrace.Seconds())}}
-	err := p.deployment.cluster.API.Do(ctx, http.MethodPost, p.deployment.cluster.ours("pods", p.name, "eviction"), eviction, nil)
+		"metadata":      map[string]string{"name": p.name},
+		"deleteOptions": map[string]int{"gracePeriodSeconds": int(stopGrace.Seconds())}}
+	err := p.deployment.cluster.API.Do(ctx, http.MethodPost,
+		p.deployment.cluster.ours("pods", p.name, "eviction"), eviction, nil)
 	if err != nil && !api.NotFound(err) {
 		return err
 	}
@@ -378,7 +387,8 @@ func (p *pod) evict(ctx context.Context) error {
 }
 
 func (p *pod) delete(ctx context.Context, grace time.Duration) error {
-	path := p.deployment.cluster.ours("pods", p.name) + "?gracePeriodSeconds=" + strconv.Itoa(int(grace.Seconds()))
+	path := p.deployment.cluster.ours("pods", p.name) + "?gracePeriodSeconds=" +
+		strconv.Itoa(int(grace.Seconds()))
 	err := p.deployment.cluster.API.Do(ctx, http.MethodDelete, path, nil, nil)
 	if api.NotFound(err) {
 		return nil
@@ -392,7 +402,8 @@ func (p *pod) remove(ctx context.Context) error {
 		return nil
 	}
 	_ = p.deployment.Doom(p.Unit) // it may have ended
-	ctx, cancel := context.WithTimeoutCause(ctx, removePatience, fmt.Errorf("the pod of unit %s is not removed after %v", p.Spec.Name, removePatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, removePatience,
+		fmt.Errorf("the pod of unit %s is not removed after %v", p.Spec.Name, removePatience))
 	defer cancel()
 	var err error
 	if p.deployment.deployer.users != nil {

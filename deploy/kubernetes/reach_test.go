@@ -22,7 +22,8 @@ func TestPodsAreCalledThemselves(t *testing.T) {
 		}
 		running := made.(*deployment)
 		var front api.Pod
-		err = d.cluster.API.Do(t.Context(), http.MethodGet, d.cluster.ours("pods", running.Named("front").name), nil, &front)
+		err = d.cluster.API.Do(t.Context(), http.MethodGet, d.cluster.ours("pods", running.Named("front").name),
+			nil, &front)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,8 @@ type told struct {
 }
 
 func newTold() *told {
-	return &told{pods: map[string]api.Pod{}, gone: map[string]bool{}, first: map[string]time.Time{}, changed: make(chan struct{})}
+	return &told{pods: map[string]api.Pod{}, gone: map[string]bool{}, first: map[string]time.Time{},
+		changed: make(chan struct{})}
 }
 
 // tell takes in the state of a pod.
@@ -90,7 +91,9 @@ func (t *told) fresh(ctx context.Context, group string, known map[string]bool) (
 }
 
 // await waits until what was told of a pod is enough, or wrong.
-func (t *told) await(ctx context.Context, name string, enough func(pod api.Pod, gone bool) (bool, error)) (api.Pod, error) {
+func (t *told) await(
+	ctx context.Context, name string, enough func(pod api.Pod, gone bool) (bool, error),
+) (api.Pod, error) {
 	for {
 		t.mu.Lock()
 		pod, known := t.pods[name]

@@ -76,24 +76,29 @@ func FromEnvironment(lookup func(string) (string, bool)) (*Users, error) {
 func (u *Users) preflight(programs string, layout lab.Layout) error {
 	problems := []error{
 		containers.CheckServices(layout.Services, "process or docker-host"),
-		containers.CheckPrograms(programs, slices.Concat(layout.Prepare, layout.Units)), containers.CheckStatic(u.Starter),
+		containers.CheckPrograms(programs, slices.Concat(layout.Prepare, layout.Units)),
+		containers.CheckStatic(u.Starter),
 	}
 	if u.images == nil {
-		problems = append(problems, fmt.Errorf("the nodes of %s need a registry for the images of units: name one (--registry HOST/PATH)", u.Context))
+		problems = append(problems, fmt.Errorf("the nodes of %s need a registry for the images of units: name "+
+			"one (--registry HOST/PATH)", u.Context))
 	}
 	for _, service := range layout.Services {
 		if service.Files {
-			problems = append(problems, fmt.Errorf("the backing service %s (%s) is a folder of this host, which the nodes of %s do not have: choose a server (--backing), such as postgres or, for documents, mongo",
+			problems = append(problems, fmt.Errorf("the backing service %s (%s) is a folder of this host, which the "+
+				"nodes of %s do not have: choose a server (--backing), such as postgres or, for documents, mongo",
 				service.Name, service.Kind, u.Context))
 		}
 	}
 	if layout.SharedMemory > 0 {
-		problems = append(problems, fmt.Errorf("the units share memory, which pods of %s cannot: deploy them in another way", u.Context))
+		problems = append(problems,
+			fmt.Errorf("the units share memory, which pods of %s cannot: deploy them in another way", u.Context))
 	}
 	u.looking.Lock()
 	defer u.looking.Unlock()
 	if !u.looked {
-		ctx, cancel := context.WithTimeoutCause(context.Background(), lookPatience, fmt.Errorf("no answer in %v", lookPatience))
+		ctx, cancel := context.WithTimeoutCause(context.Background(), lookPatience,
+			fmt.Errorf("no answer in %v", lookPatience))
 		u.nodes, u.problems = u.look(ctx)
 		cancel()
 		u.looked = true
@@ -111,7 +116,8 @@ const lookPatience = 20 * time.Second
 
 // elsewhere is the cluster as a place for units, as far as it is known.
 func (u *Users) elsewhere() containers.Elsewhere {
-	e := containers.Elsewhere{Name: u.Context, Units: "pods", Ours: "cluster", Cores: "Kubernetes chooses them itself", NoNode: "none of that name"}
+	e := containers.Elsewhere{Name: u.Context, Units: "pods", Ours: "cluster",
+		Cores: "Kubernetes chooses them itself", NoNode: "none of that name"}
 	for _, node := range u.nodes {
 		cores, memory := node.Allocatable()
 		e.Nodes = append(e.Nodes, node.Metadata.Name)
@@ -139,18 +145,23 @@ func (u *Users) look(ctx context.Context) (nodes []api.Node, err error) {
 		var review struct {
 			Status struct{ Allowed bool }
 		}
-		err := u.API.Do(ctx, http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", map[string]any{
-			"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": map[string]any{"resourceAttributes": attributes},
-		}, &review)
+		err := u.API.Do(ctx, http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+			map[string]any{
+				"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+				"spec": map[string]any{"resourceAttributes": attributes},
+			}, &review)
 		if err != nil {
-			return nil, fmt.Errorf("the cluster %s (%s): %w: look whether it runs, and who the kubeconfig says you are", u.Context, u.API.Address(), err)
+			return nil,
+				fmt.Errorf("the cluster %s (%s): %w: look whether it runs, and who the kubeconfig says you are",
+					u.Context, u.API.Address(), err)
 		}
 		if !review.Status.Allowed {
 			denied = append(denied, strings.TrimSuffix(r.verb+" "+r.resource+"/"+r.subresource, "/"))
 		}
 	}
 	if len(denied) > 0 {
-		return nil, fmt.Errorf("the cluster %s does not let you %s: have its administrator give you a role with these rights (docs/deploying.md)",
+		return nil, fmt.Errorf("the cluster %s does not let you %s: have its administrator give you a role with "+
+			"these rights (docs/deploying.md)",
 			u.Context, strings.Join(denied, ", "))
 	}
 	var list struct{ Items []api.Node }
@@ -199,7 +210,8 @@ func (u *Users) furnish(ctx context.Context, c *cluster) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the cluster %s makes no account for pods in the namespace %s: look whether its controllers run", u.Context, c.namespace)
+			return fmt.Errorf("the cluster %s makes no account for pods in the namespace %s: look whether its "+
+				"controllers run", u.Context, c.namespace)
 		case <-time.After(watchAgain):
 		}
 	}
@@ -210,7 +222,8 @@ const leavePatience = time.Minute
 
 // leave removes the namespace and waits until it is gone.
 func (u *Users) leave(c *cluster) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(c.alive), leavePatience, fmt.Errorf("not gone after %v", leavePatience))
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(c.alive), leavePatience,
+		fmt.Errorf("not gone after %v", leavePatience))
 	defer cancel()
 	if err := u.remove(ctx, c.namespace); err != nil {
 		return fmt.Errorf("the namespace %s is still on %s: %w: remove it later with: %s=%s cleave clean",
@@ -255,7 +268,8 @@ func (u *Users) Clean(ctx context.Context, label string) (removed, unclear []str
 		selector += "=" + label
 	}
 	var list struct{ Items []api.Object }
-	if err := u.API.Do(ctx, http.MethodGet, "/api/v1/namespaces?labelSelector="+url.QueryEscape(selector), nil, &list); err != nil {
+	if err := u.API.Do(ctx, http.MethodGet, "/api/v1/namespaces?labelSelector="+url.QueryEscape(selector), nil,
+		&list); err != nil {
 		return nil, nil, fmt.Errorf("list the namespaces of %s: %w", u.Context, err)
 	}
 	for _, found := range list.Items {

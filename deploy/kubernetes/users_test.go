@@ -69,7 +69,8 @@ func TestSuiteOnTheUsersCluster(t *testing.T) {
 		t.Error(err)
 	}
 	after := f.State(t)
-	for _, theirs := range []string{"/api/v1/namespaces/cleave-shop", "/api/v1/pods/default/theirs", "/api/v1/secrets/default/theirs"} {
+	for _, theirs := range []string{"/api/v1/namespaces/cleave-shop", "/api/v1/pods/default/theirs",
+		"/api/v1/secrets/default/theirs"} {
 		if after[theirs] == "" || after[theirs] != before[theirs] {
 			t.Errorf("%s was %s and is %s", theirs, before[theirs], after[theirs])
 		}

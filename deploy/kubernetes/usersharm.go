@@ -23,7 +23,8 @@ func (p *pod) withStarter(runs *api.Container, files map[string][]byte) error {
 	}
 	address := net.JoinHostPort(anyAddress, strconv.Itoa(starterPort))
 	const key = "orders"
-	files[key], err = containers.Packed(lab.StarterOrders{Run: words, Faults: p.starter.Orders(address)}, maxSecret)
+	files[key], err = containers.Packed(lab.StarterOrders{Run: words, Faults: p.starter.Orders(address)},
+		maxSecret)
 	runs.Command = []string{"/" + lab.StarterProgram, lab.StarterRuns}
 	given := api.Mount{Name: "files", MountPath: lab.StarterOrdersFile, SubPath: key, ReadOnly: true}
 	runs.VolumeMounts = append(runs.VolumeMounts, given)

@@ -56,7 +56,8 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Put(t, d.cluster.ours("resourcequotas"), map[string]any{"metadata": map[string]string{"name": "small"}, "spec": map[string]any{"hard": map[string]string{"pods": "1"}}})
+		f.Put(t, d.cluster.ours("resourcequotas"), map[string]any{"metadata": map[string]string{"name": "small"},
+			"spec": map[string]any{"hard": map[string]string{"pods": "1"}}})
 		known, end := false, time.Now().Add(2*time.Minute)
 		for ; !known; time.Sleep(20 * time.Millisecond) { // before that it holds nobody up
 			var quota struct {
@@ -90,7 +91,8 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 	})
 	t.Run("a node that is lost", func(t *testing.T) {
 		if os.Getenv("CLEAVE_LARGE") == "" {
-			t.Skip("Kubernetes takes minutes to give a node up: CLEAVE_LARGE=1 CLEAVE_CLUSTERS=1 go test ./deploy/kubernetes -run GoesWrong")
+			t.Skip("Kubernetes takes minutes to give a node up: CLEAVE_LARGE=1 CLEAVE_CLUSTERS=1 go test " +
+				"./deploy/kubernetes -run GoesWrong")
 		}
 		d := deployerOf(t, f, program)
 		defer closed(t, d)
@@ -113,7 +115,8 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		}
 	})
 	t.Run("an API server that is gone", func(t *testing.T) {
-		there, config := deploytest.NewRoad(t, "tcp", strings.TrimPrefix(f.API.Address(), "https://")), f.Variables[ConfigVariable]
+		there, config := deploytest.NewRoad(t, "tcp", strings.TrimPrefix(f.API.Address(), "https://")),
+			f.Variables[ConfigVariable]
 		f.Variables[ConfigVariable] = f.Config(t, "https://"+there.Addr().String(), f.Admin())
 		d := deployerOf(t, f, program)
 		f.Variables[ConfigVariable] = config
@@ -125,7 +128,8 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		there.Cut()
-		deploytest.Says(t, failed(t, made, 2*apiPatience), "has not answered for 30s", "look whether its API server runs")
+		deploytest.Says(t, failed(t, made, 2*apiPatience), "has not answered for 30s",
+			"look whether its API server runs")
 		deploytest.Says(t, made.Stop(), "connection refused")
 		deploytest.Says(t, d.Close(), "is still on theirs", "CLEAVE_USE_KUBERNETES=theirs cleave clean")
 		after := deployerOf(t, f, program) // as if it had come back
@@ -145,7 +149,8 @@ func cleaned(t *testing.T, f *userstest.Cluster) {
 	}
 	dead, elsewhere := own, launch.ID{Place: "000000", PID: 7, Start: "1"}
 	dead.PID, dead.Start = 1<<22-1, "1"
-	labels := map[string]string{namespacePrefix + own.String(): own.String(), namespacePrefix + dead.String(): dead.String(),
+	labels := map[string]string{namespacePrefix + own.String(): own.String(),
+		namespacePrefix + dead.String():      dead.String(),
 		namespacePrefix + elsewhere.String(): elsewhere.String(), "theirs": dead.String()}
 	for name, label := range labels {
 		var made api.Object
@@ -157,7 +162,8 @@ func cleaned(t *testing.T, f *userstest.Cluster) {
 		t.Errorf("of one that runs: removed %q, unclear %q, %v", removed, unclear, err)
 	}
 	removed, unclear, err := u.Clean(t.Context(), "")
-	if err != nil || len(removed) != 1 || !strings.Contains(removed[0], dead.String()) || len(unclear) != 1 || !strings.Contains(unclear[0], elsewhere.String()) {
+	if err != nil || len(removed) != 1 || !strings.Contains(removed[0], dead.String()) || len(unclear) != 1 ||
+		!strings.Contains(unclear[0], elsewhere.String()) {
 		t.Errorf("removed %q, unclear %q, %v", removed, unclear, err)
 	}
 	state := f.State(t)

@@ -43,7 +43,8 @@ func (p *pod) makeForeign(ctx context.Context, made *api.Pod) error {
 	})
 	runs.VolumeMounts = slices.DeleteFunc(runs.VolumeMounts, func(m api.Mount) bool { return mounted[m.Name] })
 	volume := supervise.Volume(d.dir, p.Spec)
-	made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: "volume", EmptyDir: &struct{}{}}, api.Volume{Name: "files", Secret: &api.InSecret{Name: p.name}})
+	made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: "volume", EmptyDir: &struct{}{}},
+		api.Volume{Name: "files", Secret: &api.InSecret{Name: p.name}})
 	runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: "volume", MountPath: volume})
 	var files api.Secret
 	files.Metadata.Name, files.Data = p.name, map[string][]byte{}
@@ -62,18 +63,22 @@ func (p *pod) makeForeign(ctx context.Context, made *api.Pod) error {
 		key := "file-" + strconv.Itoa(len(files.Data))
 		size += len(text)
 		files.Data[key] = text
-		runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: "files", MountPath: path, SubPath: key, ReadOnly: true})
+		runs.VolumeMounts = append(runs.VolumeMounts,
+			api.Mount{Name: "files", MountPath: path, SubPath: key, ReadOnly: true})
 		return err
 	})
 	if err == nil && size > maxSecret {
-		err = fmt.Errorf("its files have %d bytes, and a secret of Kubernetes holds %d: give it less to begin with, such as fewer operations", size, maxSecret)
+		err = fmt.Errorf("its files have %d bytes, and a secret of Kubernetes holds %d: give it less to begin "+
+			"with, such as fewer operations", size, maxSecret)
 	}
 	if err != nil {
 		return err
 	}
 	runs.ImagePullPolicy = "IfNotPresent"
-	runs.SecurityContext = api.SecurityContext{ReadOnlyRootFilesystem: true, Capabilities: api.Capabilities{Drop: []string{"ALL"}}}
-	made.Spec.SecurityContext = &api.PodSecurity{RunAsNonRoot: true, RunAsUser: nobody, RunAsGroup: nobody, FSGroup: nobody,
+	runs.SecurityContext = api.SecurityContext{ReadOnlyRootFilesystem: true,
+		Capabilities: api.Capabilities{Drop: []string{"ALL"}}}
+	made.Spec.SecurityContext = &api.PodSecurity{RunAsNonRoot: true, RunAsUser: nobody, RunAsGroup: nobody,
+		FSGroup:        nobody,
 		SeccompProfile: map[string]string{"type": "RuntimeDefault"}}
 	if d.deployer.users.images.Login() != nil {
 		made.Spec.ImagePullSecrets = []api.Meta{{Name: pullSecret}}
@@ -135,7 +140,8 @@ func (p *pod) removeForeign(ctx context.Context) error {
 		return err
 	}
 	begun, forced := time.Now(), false
-	for err = p.delete(ctx, grace); err == nil; err = c.API.Do(ctx, http.MethodGet, c.ours("pods", p.name), nil, nil) {
+	for err = p.delete(ctx, grace); err == nil; err = c.API.Do(ctx, http.MethodGet, c.ours("pods", p.name), nil,
+		nil) {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -161,7 +167,8 @@ func (p *pod) advised(err error) error {
 		return err
 	}
 	if errors.As(err, &refusal) && refusal.Code == http.StatusForbidden {
-		return fmt.Errorf("%w: it is a quota, or a rule, of %s: have its administrator widen it for namespaces %s*", err, p.deployment.deployer.users.Context, namespacePrefix)
+		return fmt.Errorf("%w: it is a quota, or a rule, of %s: have its administrator widen it for namespaces %s*",
+			err, p.deployment.deployer.users.Context, namespacePrefix)
 	}
 	return err
 }

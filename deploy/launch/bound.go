@@ -27,7 +27,8 @@ func AwaitBound(ctx context.Context, pid int, cores []int) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, boundPatience, fmt.Errorf("not bound to the processors %s after %v", List(processors), boundPatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, boundPatience,
+		fmt.Errorf("not bound to the processors %s after %v", List(processors), boundPatience))
 	defer cancel()
 	for {
 		stray, err := beyond(pid, processors)

@@ -26,7 +26,8 @@ func TestAProcessIsBound(t *testing.T) {
 	soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	for pid, cores := range map[int][]int{command.Process.Pid: {0}, os.Getpid(): {1}} {
-		if err := AwaitBound(soon, pid, cores); err == nil || !strings.Contains(err.Error(), "may run on 1 others") {
+		if err := AwaitBound(soon, pid, cores); err == nil ||
+			!strings.Contains(err.Error(), "may run on 1 others") {
 			t.Errorf("%d on the processors %v: %v", pid, cores, err)
 		}
 		if err := AwaitBound(soon, pid, nil); err != nil {

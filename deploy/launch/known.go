@@ -69,7 +69,8 @@ func (id ID) Fate() Fate {
 	}
 	stat, err := statOf(id.PID)
 	switch {
-	case err == nil && (strconv.FormatUint(stat.Starttime, 10) != id.Start || stat.State == "Z" || stat.State == "X"):
+	case err == nil && (strconv.FormatUint(stat.Starttime, 10) != id.Start || stat.State == "Z" ||
+		stat.State == "X"):
 		return Ended
 	case err == nil:
 		return Running
@@ -85,7 +86,8 @@ func (id ID) Fate() Fate {
 func place() (string, error) {
 	shown, err := os.Readlink("/proc/self")
 	if errors.Is(err, fs.ErrNotExist) || err == nil && shown != strconv.Itoa(os.Getpid()) {
-		return "", errors.New("/proc does not show the processes of this PID namespace: mount one there, as unshare --mount-proc does")
+		return "", errors.New("/proc does not show the processes of this PID namespace: mount one there, as " +
+			"unshare --mount-proc does")
 	}
 	if err != nil {
 		return "", fmt.Errorf("find this process in /proc: %w", err)

@@ -35,8 +35,10 @@ func TestWhatIsNoIDIsRefused(t *testing.T) {
 	own, err := Own()
 	must(t, err)
 	for _, text := range []string{
-		"", "x", "1-1", "-5", "lost+found", "../" + own.String(), own.String() + "/", own.String() + "\n", " " + own.String(),
-		strings.ToUpper("abcdef") + "-1-1", "abcdef-0-1", "abcdef--1", "abcdef-1-", "abcdef-99999999999-1", "abcdef-+1-1",
+		"", "x", "1-1", "-5", "lost+found", "../" + own.String(), own.String() + "/", own.String() + "\n",
+		" " + own.String(),
+		strings.ToUpper("abcdef") + "-1-1", "abcdef-0-1", "abcdef--1", "abcdef-1-", "abcdef-99999999999-1",
+		"abcdef-+1-1",
 	} {
 		if id, ok := ParseID(text); ok {
 			t.Errorf("%q is read as %v", text, id)

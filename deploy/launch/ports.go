@@ -28,7 +28,8 @@ func ReservePorts(n int) (*Ports, error) {
 	for tried := 0; len(found.Numbers) < n; tried++ {
 		if tried >= 2*all {
 			found.Close()
-			return nil, fmt.Errorf("of %d ports that are needed %d are free between %d and %d: end other programs that listen there",
+			return nil, fmt.Errorf("of %d ports that are needed %d are free between %d and %d: end other programs "+
+				"that listen there",
 				n, len(found.Numbers), lowestPort, highestPort)
 		}
 		if port++; port > highestPort { // begin again, so that they rise

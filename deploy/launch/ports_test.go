@@ -22,7 +22,8 @@ func TestPortsAreFreeAndBelowTheEphemeralRange(t *testing.T) {
 	}
 	defer func() { _ = listener.Close() }()
 	if PortIsFree(ports[0]) || !PortIsFree(ports[1]) {
-		t.Errorf("port %d, which is taken, is free: %t; the next: %t", ports[0], PortIsFree(ports[0]), PortIsFree(ports[1]))
+		t.Errorf("port %d, which is taken, is free: %t; the next: %t", ports[0], PortIsFree(ports[0]),
+			PortIsFree(ports[1]))
 	}
 }
 

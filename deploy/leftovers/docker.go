@@ -49,7 +49,8 @@ func silentDocker() string {
 
 // removeDocker removes a container, network, image or volume.
 func (l Leftover) removeDocker() error {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), dockerPatience, fmt.Errorf("not done after %v", dockerPatience))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), dockerPatience,
+		fmt.Errorf("not done after %v", dockerPatience))
 	defer cancel()
 	client, err := engine.Open()
 	if err != nil {

@@ -95,8 +95,9 @@ func Find(root string) (Found, error) {
 		case launch.Ended:
 			found.Left = append(found.Left, leftover)
 		case launch.Unknown:
-			found.Unclear = append(found.Unclear, fmt.Sprintf("%s: whether its cleave (%s) still runs cannot be told from here: "+
-				"it belongs to another container, or to a time before the last start of this host", leftover, id))
+			found.Unclear = append(found.Unclear,
+				fmt.Sprintf("%s: whether its cleave (%s) still runs cannot be told from here: "+
+					"it belongs to another container, or to a time before the last start of this host", leftover, id))
 		}
 	}
 	if err := errors.Join(problems...); err != nil {

@@ -120,10 +120,11 @@ func TestOnlyTheDeadAreLeftovers(t *testing.T) {
 		lock       string // "held", "free", or "" for none
 		is, unsure bool
 	}{
-		"dead":                              {deadLabel(t, ""), "", true, false},
-		"dead, with its lock":               {deadLabel(t, ""), "free", true, false},
-		"dead, being swept":                 {deadLabel(t, ""), "held", false, false},
-		"a later process of its number":     {launch.ID{Place: own.Place, PID: own.PID, Start: "1"}.String(), "", true, false},
+		"dead":                {deadLabel(t, ""), "", true, false},
+		"dead, with its lock": {deadLabel(t, ""), "free", true, false},
+		"dead, being swept":   {deadLabel(t, ""), "held", false, false},
+		"a later process of its number": {launch.ID{Place: own.Place, PID: own.PID, Start: "1"}.String(), "",
+			true, false},
 		"alive":                             {own.String(), "", false, false},
 		"alive, about to take its lock":     {own.String(), "free", false, false},
 		"in another container":              {deadLabel(t, anotherPlace), "", false, true},
@@ -189,7 +190,8 @@ func expectRemoved(t *testing.T, left map[string]Leftover, dir string, process *
 
 func TestRemoveSparesWhatIsNotThatLeftoverAnyMore(t *testing.T) {
 	stranger := labelled(t, "x")
-	if removed, err := (Leftover{PID: stranger.Process.Pid, Label: deadLabel(t, "")}).Remove(); err != nil || removed {
+	if removed, err := (Leftover{PID: stranger.Process.Pid, Label: deadLabel(t, "")}).Remove(); err != nil ||
+		removed {
 		t.Errorf("a process without our label was ended: %t, %v", removed, err)
 	}
 	if err := stranger.Process.Signal(os.Interrupt); err != nil {
@@ -197,7 +199,8 @@ func TestRemoveSparesWhatIsNotThatLeftoverAnyMore(t *testing.T) {
 	}
 	root := newRoot(t)
 	scratch := claim(t, root)
-	if removed, err := (Leftover{Dir: scratch.Dir, Label: filepath.Base(scratch.Dir)}).Remove(); err != nil || removed {
+	if removed, err := (Leftover{Dir: scratch.Dir, Label: filepath.Base(scratch.Dir)}).Remove(); err != nil ||
+		removed {
 		t.Errorf("a directory whose conductor has come to life is removed: %t, %v", removed, err)
 	}
 	must(t, scratch.Release())
@@ -283,19 +286,20 @@ func TestContainersAreNotWaitedFor(t *testing.T) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	listener, err := net.Listen("unix", filepath.Join(dir, "sock"))
 	must(t, err)
-	daemon := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		text := "[]"
-		switch {
-		case r.Method == http.MethodDelete:
-			_ = server.Process.Kill() // by the first one
-			_ = server.Wait()
-		case strings.HasSuffix(r.URL.Path, "/volumes"):
-			text = "{}"
-		case strings.HasSuffix(r.URL.Path, "/containers/json"):
-			text = `[{"ID":"database","Labels":{"` + DockerLabel + `":"` + label + `"}}]`
-		}
-		_, _ = io.WriteString(w, text) // the client is there
-	})}
+	daemon := &http.Server{ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			text := "[]"
+			switch {
+			case r.Method == http.MethodDelete:
+				_ = server.Process.Kill() // by the first one
+				_ = server.Wait()
+			case strings.HasSuffix(r.URL.Path, "/volumes"):
+				text = "{}"
+			case strings.HasSuffix(r.URL.Path, "/containers/json"):
+				text = `[{"ID":"database","Labels":{"` + DockerLabel + `":"` + label + `"}}]`
+			}
+			_, _ = io.WriteString(w, text) // the client is there
+		})}
 	go func() { _ = daemon.Serve(listener) }() // until it is closed
 	defer func() { _ = daemon.Close() }()
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "sock"))
@@ -327,7 +331,8 @@ func TestADockerThatIsSilent(t *testing.T) {
 func TestASweeperHasNoMoreToDoThanItsConductorHad(t *testing.T) {
 	root := newRoot(t)
 	scratch := &Scratch{Dir: filepath.Join(root, deadLabel(t, ""))}
-	must(t, scratch.startSweeper([]string{os.Args[0], "sweeper"})) // and the conductor dies before it has a directory
+	// and the conductor dies before it has a directory
+	must(t, scratch.startSweeper([]string{os.Args[0], "sweeper"}))
 	must(t, scratch.alive.Close())
 	if err := scratch.sweeper.Wait(); err != nil {
 		t.Errorf("%v: %s", err, scratch.notes.String())

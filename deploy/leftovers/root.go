@@ -21,7 +21,8 @@ func Root() string {
 }
 
 // elsewhere says how to have another root.
-const elsewhere = "have another folder used, in which nobody else can replace what is yours: TMPDIR=/that/folder"
+const elsewhere = "have another folder used, in which nobody else can replace what is yours: " +
+	"TMPDIR=/that/folder"
 
 // CheckRoot says whether conductors can have private directories below root. It
 // leaves nothing.
@@ -79,7 +80,8 @@ func closed(path string, root *os.Root, named fs.FileInfo) error {
 		return fmt.Errorf("%s belongs to user %d, not to user %d who runs this, so it is not used: %s",
 			path, owner(opened), os.Geteuid(), elsewhere)
 	case mode&0o022 != 0:
-		return fmt.Errorf("%s may be written by other users (mode %03o), so what is in it is not used: look what it holds and "+
+		return fmt.Errorf("%s may be written by other users (mode %03o), so what is in it is not used: look what "+
+			"it holds and "+
 			"remove it, or %s", path, mode, elsewhere)
 	case mode != 0o700:
 		return root.Chmod(".", 0o700)
@@ -95,7 +97,8 @@ const nobody = 65534
 func checkParents(path string) error {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
-		return fmt.Errorf("the folder for temporary files is not there: make it, or have another used with TMPDIR: %w", err)
+		return fmt.Errorf("the folder for temporary files is not there: make it, or have another used with "+
+			"TMPDIR: %w", err)
 	}
 	for ; ; dir = filepath.Dir(dir) {
 		info, err := os.Lstat(dir)
@@ -106,7 +109,8 @@ func checkParents(path string) error {
 			return fmt.Errorf("%s lies in %s, which belongs to user %d: %s", path, dir, by, elsewhere)
 		}
 		if info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
-			return fmt.Errorf("%s lies in %s, in which every user may rename what is of others (mode %03o, not sticky): %s",
+			return fmt.Errorf("%s lies in %s, in which every user may rename what is of others (mode %03o, not "+
+				"sticky): %s",
 				path, dir, info.Mode().Perm(), elsewhere)
 		}
 		if dir == filepath.Dir(dir) {

@@ -9,11 +9,13 @@ import (
 
 func TestAFolderForTemporaryFilesThatIsNotThereIsNamed(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "tmp", "cleave-x")
-	if err := CheckRoot(root); err == nil || !strings.Contains(err.Error(), filepath.Dir(root)) || !strings.Contains(err.Error(), "not there: make it") {
+	if err := CheckRoot(root); err == nil || !strings.Contains(err.Error(), filepath.Dir(root)) ||
+		!strings.Contains(err.Error(), "not there: make it") {
 		t.Errorf("%v, want the folder named, and what to do", err)
 	}
 	// Processes of other tests, in namespaces of their own, may be unclear.
-	if found, err := Find(root); err != nil || strings.Contains(strings.Join(found.Unclear, "\n"), filepath.Dir(root)) {
+	if found, err := Find(root); err != nil || strings.Contains(strings.Join(found.Unclear, "\n"),
+		filepath.Dir(root)) {
 		t.Errorf("what is not there holds %v, %v", found, err)
 	}
 }
@@ -49,12 +51,14 @@ func TestARootThatOthersCouldHaveFilledIsRefused(t *testing.T) {
 			must(t, os.Mkdir(root, 0o700))
 			must(t, os.Chmod(root, 0o777))
 		}, "may be written by other users (mode 777)"},
-		"a link to a folder of ours": {func(t *testing.T, root string) { must(t, os.Symlink(t.TempDir(), root)) }, "is no folder but L"},
+		"a link to a folder of ours": {func(t *testing.T, root string) { must(t, os.Symlink(t.TempDir(), root)) },
+			"is no folder but L"},
 		"another user's link to a folder of ours": {func(t *testing.T, root string) {
 			must(t, os.Symlink(t.TempDir(), root))
 			asRoot(t, root)
 		}, "which user 4711 has made, is no folder but L"},
-		"a file": {func(t *testing.T, root string) { must(t, os.WriteFile(root, nil, 0o600)) }, "is no folder but -"},
+		"a file": {func(t *testing.T, root string) { must(t, os.WriteFile(root, nil, 0o600)) },
+			"is no folder but -"},
 		"in a folder of another user": {func(t *testing.T, root string) {
 			must(t, os.Mkdir(root, 0o700))
 			asRoot(t, filepath.Dir(root))
@@ -77,7 +81,8 @@ func TestARootThatOthersCouldHaveFilledIsRefused(t *testing.T) {
 				switch {
 				case c.want == "" && err != nil:
 					t.Errorf("%s: %v", what, err)
-				case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "TMPDIR")):
+				case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
+					!strings.Contains(err.Error(), "TMPDIR")):
 					t.Errorf("%s: %v, want %q and how to choose another folder", what, err, c.want)
 				}
 			}

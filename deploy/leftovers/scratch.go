@@ -53,7 +53,8 @@ func (s *Scratch) startSweeper(sweeper []string) error {
 	command := exec.Command(sweeper[0], append(slices.Clone(sweeper[1:]), s.Dir)...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what ends this session or group is not for it
 	command.Dir, command.Stderr = "/", &s.notes
-	forClients := []string{"PATH", "HOME", "KUBECONFIG", "CLEAVE_USE_KUBERNETES", "CLEAVE_USE_SWARM"} // of Docker and the user's clusters
+	// of Docker and the user's clusters
+	forClients := []string{"PATH", "HOME", "KUBECONFIG", "CLEAVE_USE_KUBERNETES", "CLEAVE_USE_SWARM"}
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		return !slices.Contains(forClients, name) && !strings.HasPrefix(name, "DOCKER_")
@@ -116,7 +117,8 @@ func (s *Scratch) Release() error {
 	_, _ = s.alive.WriteString(released) // the sweeper may be dead: then Wait says so
 	_ = s.alive.Close()
 	if err := s.sweeper.Wait(); err != nil {
-		return fmt.Errorf("remove %s: %w: %s: see what is left with: cleave doctor", s.Dir, err, strings.TrimSpace(s.notes.String()))
+		return fmt.Errorf("remove %s: %w: %s: see what is left with: cleave doctor", s.Dir, err,
+			strings.TrimSpace(s.notes.String()))
 	}
 	if _, err := os.Lstat(s.Dir); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the private directory %s is still there: remove it with: cleave clean", s.Dir)

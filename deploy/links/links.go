@@ -41,13 +41,16 @@ func Of(links map[string]lab.Network, units []lab.UnitSpec) *Wanted {
 // Check refuses links that cannot be made.
 func Check(links map[string]lab.Network, units []lab.UnitSpec) error {
 	var problems []error
-	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf("hosts: "+format, args...)) }
+	refuse := func(format string, args ...any) {
+		problems = append(problems, fmt.Errorf("hosts: "+format, args...))
+	}
 	w := Of(links, units)
 	reached := slices.Collect(maps.Values(w.late))
 	for _, host := range slices.Sorted(maps.Keys(links)) {
 		link := links[host]
 		if link.Delay > 0 && !slices.Contains(reached, host) {
-			refuse("nobody calls a unit on %s, so that its delay would do nothing: give it to a host that is called", host)
+			refuse("nobody calls a unit on %s, so that its delay would do nothing: give it to a host that is called",
+				host)
 		}
 		if link.Rate > 0 && link.Rate < hosts.LeastRate {
 			refuse("the rate of %s is %g bytes per second: use %g or more", host, link.Rate, float64(hosts.LeastRate))
@@ -57,11 +60,14 @@ func Check(links map[string]lab.Network, units []lab.UnitSpec) error {
 		switch host := w.late[spec.Name]; {
 		case host == "":
 		case len(spec.Ports) > 0 || spec.Floats != "" || spec.Reached == lab.ReachPublished:
-			refuse("unit %s on %s listens at more than its own address, and only there things can be delayed: leave out the delay", spec.Name, host)
+			refuse("unit %s on %s listens at more than its own address, and only there things can be delayed: leave "+
+				"out the delay", spec.Name, host)
 		case spec.Autoscale != nil:
-			refuse("the platform adds replicas of unit %s on %s, before which there is nothing to delay things: leave out the delay", spec.Name, host)
+			refuse("the platform adds replicas of unit %s on %s, before which there is nothing to delay things: "+
+				"leave out the delay", spec.Name, host)
 		case slices.Contains(spec.Faults, lab.FaultSlow):
-			refuse("unit %s on %s is called late already, and shall be slowed by a fault: leave out one of them", spec.Name, host)
+			refuse("unit %s on %s is called late already, and shall be slowed by a fault: leave out one of them",
+				spec.Name, host)
 		}
 	}
 	return errors.Join(problems...)
@@ -127,7 +133,9 @@ func (w *Wanted) Proofs() map[string]string { return w.proofs }
 
 // SeenBy are the endpoints as a unit has them: units of one host call each other at their own
 // addresses, without a delay.
-func (w *Wanted) SeenBy(spec lab.UnitSpec, endpoints map[string]lab.Endpoint, own func(unit string) string) map[string]lab.Endpoint {
+func (w *Wanted) SeenBy(
+	spec lab.UnitSpec, endpoints map[string]lab.Endpoint, own func(unit string) string,
+) map[string]lab.Endpoint {
 	if len(w.late) == 0 { // hundreds of units are not to copy those of all
 		return endpoints
 	}

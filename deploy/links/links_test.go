@@ -18,17 +18,29 @@ func TestLinksThatCannotBeMadeAreRefused(t *testing.T) {
 		"nobody calls it": {func(links map[string]lab.Network, _, right *lab.UnitSpec) {
 			right.Listens, links["east"] = false, lab.Network{Delay: 1}
 		}, "nobody calls a unit on east"},
-		"too slow":         {func(links map[string]lab.Network, _, _ *lab.UnitSpec) { links["east"] = lab.Network{Rate: 10} }, fmt.Sprintf("use %d or more", hosts.LeastRate)},
-		"a further port":   {func(_ map[string]lab.Network, left, _ *lab.UnitSpec) { left.Ports = []string{"more"} }, "unit left on west listens at more"},
-		"a shared address": {func(_ map[string]lab.Network, left, _ *lab.UnitSpec) { left.Floats = "both" }, "unit left on west listens at more"},
-		"a node's port":    {func(_ map[string]lab.Network, left, _ *lab.UnitSpec) { left.Reached = lab.ReachPublished }, "unit left on west listens at more"},
-		"replicas that come": {func(_ map[string]lab.Network, left, _ *lab.UnitSpec) { left.Autoscale = &lab.Autoscale{Max: 2} },
+		"too slow": {func(links map[string]lab.Network, _, _ *lab.UnitSpec) {
+			links["east"] = lab.Network{Rate: 10}
+		}, fmt.Sprintf("use %d or more", hosts.LeastRate)},
+		"a further port": {func(_ map[string]lab.Network, left, _ *lab.UnitSpec) {
+			left.Ports = []string{"more"}
+		}, "unit left on west listens at more"},
+		"a shared address": {func(_ map[string]lab.Network, left, _ *lab.UnitSpec) { left.Floats = "both" },
+			"unit left on west listens at more"},
+		"a node's port": {func(_ map[string]lab.Network, left, _ *lab.UnitSpec) {
+			left.Reached = lab.ReachPublished
+		}, "unit left on west listens at more"},
+		"replicas that come": {func(_ map[string]lab.Network, left, _ *lab.UnitSpec) {
+			left.Autoscale = &lab.Autoscale{Max: 2}
+		},
 			"adds replicas of unit left on west"},
-		"slowed, too": {func(_ map[string]lab.Network, left, _ *lab.UnitSpec) { left.Faults = []lab.FaultKind{lab.FaultSlow} }, "shall be slowed by a fault"},
+		"slowed, too": {func(_ map[string]lab.Network, left, _ *lab.UnitSpec) {
+			left.Faults = []lab.FaultKind{lab.FaultSlow}
+		}, "shall be slowed by a fault"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			links := map[string]lab.Network{"west": {Rate: 1e6, Delay: 0.02}, "east": {Rate: 2e6}}
-			units := []lab.UnitSpec{{Name: "left", Node: "west", Listens: true}, {Name: "right", Node: "east", Listens: true}}
+			units := []lab.UnitSpec{{Name: "left", Node: "west", Listens: true},
+				{Name: "right", Node: "east", Listens: true}}
 			if err := Check(links, units); err != nil {
 				t.Fatal(err)
 			}

@@ -26,7 +26,9 @@ func passedOn() []string {
 }
 
 // keeperCommand is the command that keeps a foreign program.
-func (d *Deployer) keeperCommand(spec lab.UnitSpec, grace time.Duration, running *deployment) (*exec.Cmd, error) {
+func (d *Deployer) keeperCommand(
+	spec lab.UnitSpec, grace time.Duration, running *deployment,
+) (*exec.Cmd, error) {
 	if len(d.keeper) == 0 {
 		return nil, fmt.Errorf("unit %s is foreign, and this deployer has no keeper for it", spec.Name)
 	}
@@ -73,7 +75,8 @@ func CheckBinds(spec lab.UnitSpec) error {
 	for _, address := range spec.Binds {
 		listener, err := net.Listen("tcp", address)
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return fmt.Errorf("unit %s needs %s, which another program has: end that one, or use another port", spec.Name, address)
+			return fmt.Errorf("unit %s needs %s, which another program has: end that one, or use another port",
+				spec.Name, address)
 		}
 		if err != nil {
 			return fmt.Errorf("unit %s needs %s: %w", spec.Name, address, err)
@@ -114,7 +117,8 @@ func (d *Deployer) prepare(
 // trial's failure.
 func (d *deployment) judgeForeign(u *unit, err error, outOfMemory bool) {
 	if err != nil {
-		u.Unkept = fmt.Errorf("processes of unit %s may be left (%w)%s; remove them with: cleave clean", u.Spec.Name, err, u.Log.LastWords())
+		u.Unkept = fmt.Errorf("processes of unit %s may be left (%w)%s; remove them with: cleave clean",
+			u.Spec.Name, err, u.Log.LastWords())
 	}
 	how := u.Failure()
 	if how != "" && outOfMemory {

@@ -125,7 +125,8 @@ func foreign(t *testing.T, name, part string, args ...string) lab.UnitSpec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return lab.UnitSpec{Name: name, Role: "system", Program: own, Args: append([]string{"foreign", part}, args...), Foreign: true, Listens: true}
+	return lab.UnitSpec{Name: name, Role: "system", Program: own,
+		Args: append([]string{"foreign", part}, args...), Foreign: true, Listens: true}
 }
 
 // awaitFile waits for a file and returns what is in it.
@@ -246,7 +247,8 @@ func TestWhatAForeignUnitSees(t *testing.T) {
 	if _, err := strconv.Atoi(port); !found || err != nil || saw.Args[1] != filepath.Join(dir, "server") {
 		t.Errorf("arguments %q, want a port and the unit's folder in %s", saw.Args, dir)
 	}
-	for _, want := range []string{"LISTEN=127.0.0.1:" + port, "CLEAVE_ADDRESS=127.0.0.1:" + port, "CLEAVE_RUN=" + label(t), "PATH=" + os.Getenv("PATH")} {
+	for _, want := range []string{"LISTEN=127.0.0.1:" + port, "CLEAVE_ADDRESS=127.0.0.1:" + port,
+		"CLEAVE_RUN=" + label(t), "PATH=" + os.Getenv("PATH")} {
 		if !slices.Contains(saw.Env, want) {
 			t.Errorf("environment %q has no %s", saw.Env, want)
 		}
@@ -271,11 +273,13 @@ func TestProgramsThatCannotBeRunAreNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := withForeign(t, "sleep")
 			l.Units[1].Program, l.Units[1].Dir = test.program, folder
-			if err := deployer(t).Preflight(l); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "/./", "/"), test.says) {
+			if err := deployer(t).Preflight(l); err == nil ||
+				!strings.Contains(strings.ReplaceAll(err.Error(), "/./", "/"), test.says) {
 				t.Errorf("Preflight: %v, want it to say %q", err, test.says)
 			}
 			dir := deploytest.Folder(t)
-			if _, err := deployer(t).Deploy(t.Context(), l, dir); err == nil || !strings.Contains(err.Error(), "unit server") {
+			if _, err := deployer(t).Deploy(t.Context(), l, dir); err == nil ||
+				!strings.Contains(err.Error(), "unit server") {
 				t.Errorf("Deploy: %v, want the unit named", err)
 			}
 			assertGone(t, nil, dir)
@@ -317,8 +321,10 @@ func TestAPreparationThatFailsIsReported(t *testing.T) {
 		command lab.UnitSpec
 		says    []string
 	}{
-		"fails":        {foreign(t, "reset", "die"), []string{"prepare the trial: reset", "exit status 3", "out of luck"}},
-		"is not there": {command("reset", "./no-such-reset"), []string{"prepare the trial: unit reset", "no-such-reset"}},
+		"fails": {foreign(t, "reset", "die"), []string{"prepare the trial: reset", "exit status 3",
+			"out of luck"}},
+		"is not there": {command("reset", "./no-such-reset"),
+			[]string{"prepare the trial: unit reset", "no-such-reset"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := withForeign(t, "sleep")
@@ -362,10 +368,12 @@ func TestServicesAreToldToStopWhenTheLeadHasEnded(t *testing.T) {
 
 func TestKeeperArguments(t *testing.T) {
 	kept, err := KeeperArguments([]string{"2s", "true", "nginx", "-v"})
-	if err != nil || kept.Grace != 2*time.Second || !kept.Unprivileged || !slices.Equal(kept.Program, []string{"nginx", "-v"}) {
+	if err != nil || kept.Grace != 2*time.Second || !kept.Unprivileged ||
+		!slices.Equal(kept.Program, []string{"nginx", "-v"}) {
 		t.Errorf("KeeperArguments = %+v, %v", kept, err)
 	}
-	for _, args := range [][]string{{}, {"2s"}, {"2s", "true"}, {"soon", "true", "nginx"}, {"2s", "perhaps", "nginx"}} {
+	for _, args := range [][]string{{}, {"2s"}, {"2s", "true"}, {"soon", "true", "nginx"},
+		{"2s", "perhaps", "nginx"}} {
 		if _, err := KeeperArguments(args); err == nil {
 			t.Errorf("KeeperArguments(%q) passes", args)
 		}

@@ -63,8 +63,8 @@ func (g *group) end() error {
 }
 
 // Janitor waits until in ends, then kills every other process of its own
-// process group and removes dir, and the control groups of its trial. It is the main function of the janitor's process,
-// which startGroup makes the leader of the group.
+// process group and removes dir, and the control groups of its trial. It is the main function of the
+// janitor's process, which startGroup makes the leader of the group.
 func Janitor(in io.Reader, dir string) error {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // they are meant for the conductor
 	if _, err := io.Copy(io.Discard, in); err != nil {
@@ -76,7 +76,8 @@ func Janitor(in io.Reader, dir string) error {
 	if err := killGroup(os.Getpid()); err != nil {
 		return err
 	}
-	return errors.Join(cgroup.RemoveTrial(cgroup.Root, os.Getenv("CLEAVE_RUN"), filepath.Base(dir)), volume.UnmountBelow(dir), os.RemoveAll(dir))
+	return errors.Join(cgroup.RemoveTrial(cgroup.Root, os.Getenv("CLEAVE_RUN"), filepath.Base(dir)),
+		volume.UnmountBelow(dir), os.RemoveAll(dir))
 }
 
 // killGroup ends the members of the process group but its leader and returns

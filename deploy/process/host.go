@@ -34,7 +34,8 @@ const (
 func (d *Deployer) Preflight(layout lab.Layout) error {
 	units := len(layout.Units)
 	var problems []error
-	if err := CheckDescriptors(max(layout.Descriptors, conductorDescriptors+units*descriptorsPerUnit)); err != nil {
+	if err := CheckDescriptors(max(layout.Descriptors, conductorDescriptors+units*descriptorsPerUnit)); err !=
+		nil {
 		problems = append(problems, err)
 	}
 	if err := checkProcesses(units); err != nil {
@@ -43,7 +44,9 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	if err := CheckMemory(units, memoryPerUnit, layout.SharedMemory); err != nil {
 		problems = append(problems, err)
 	}
-	problems = append(problems, supervise.CheckLimits(layout.Units), supervise.NoPublished(layout.Units), volume.CheckFaults(layout.Units), CheckNodes(layout), links.Check(layout.Links, layout.Units), checkDisk(layout))
+	problems = append(problems, supervise.CheckLimits(layout.Units), supervise.NoPublished(layout.Units),
+		volume.CheckFaults(layout.Units), CheckNodes(layout), links.Check(layout.Links, layout.Units),
+		checkDisk(layout))
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
 		problems = append(problems, cgroup.Missing(cgroup.Root, spec.Limits))
 		if spec.Image != "" {
@@ -70,7 +73,8 @@ func CheckDescriptors(needed int) error {
 		return fmt.Errorf("read the limit of open files: %w", err)
 	}
 	if limit.Max < uint64(needed) {
-		return fmt.Errorf("a process may open %d files here, %d are needed: raise it with: ulimit -Hn %d", limit.Max, needed, needed)
+		return fmt.Errorf("a process may open %d files here, %d are needed: raise it with: ulimit -Hn %d",
+			limit.Max, needed, needed)
 	}
 	return nil
 }
@@ -82,7 +86,8 @@ func checkProcesses(units int) error {
 		return fmt.Errorf("read the limit of processes: %w", err)
 	}
 	if os.Geteuid() != 0 && limit.Cur < needed {
-		return fmt.Errorf("a user may run %d threads here, about %d are needed: raise it with: ulimit -u %d", limit.Cur, needed, needed)
+		return fmt.Errorf("a user may run %d threads here, about %d are needed: raise it with: ulimit -u %d",
+			limit.Cur, needed, needed)
 	}
 	return CheckNumbers(needed)
 }
@@ -91,7 +96,8 @@ func checkProcesses(units int) error {
 func CheckNumbers(threads uint64) error {
 	pids, err := readNumber("/proc/sys/kernel/pid_max")
 	if err == nil && pids < threads {
-		return fmt.Errorf("this host has %d process numbers, about %d are needed: raise it with: sysctl kernel.pid_max=%d", pids, threads, 4*threads)
+		return fmt.Errorf("this host has %d process numbers, about %d are needed: raise it with: sysctl "+
+			"kernel.pid_max=%d", pids, threads, 4*threads)
 	}
 	return nil
 }
@@ -101,7 +107,8 @@ func CheckMemory(units int, each, shared int64) error {
 	needed := int64(units)*each + shared
 	available, err := availableMemory()
 	if err == nil && available < needed {
-		return fmt.Errorf("%d units need about %d MiB of memory, %d MiB are free: end other programs or choose fewer workers",
+		return fmt.Errorf("%d units need about %d MiB of memory, %d MiB are free: end other programs or choose "+
+			"fewer workers",
 			units, needed>>20, available>>20)
 	}
 	return nil

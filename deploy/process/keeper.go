@@ -53,7 +53,8 @@ func Keep(in io.Reader, out io.Writer, kept Kept) error {
 	if err != nil {
 		return say(out, lab.Event{Event: lab.EventFailed, Error: err.Error()})
 	}
-	k := keeper{kept: kept, root: program.Process.Pid, ended: make(chan unix.WaitStatus, 1), empty: make(chan struct{})}
+	k := keeper{kept: kept, root: program.Process.Pid, ended: make(chan unix.WaitStatus, 1),
+		empty: make(chan struct{})}
 	go k.reap()
 	released := make(chan struct{})
 	go func() {
@@ -117,7 +118,8 @@ func ending(status unix.WaitStatus) lab.Event {
 	case status.Signaled():
 		return lab.Event{Event: lab.EventFailed, Error: "ended by signal: " + status.Signal().String()}
 	}
-	return lab.Event{Event: lab.EventFailed, Error: fmt.Sprintf("ended with exit status %d", status.ExitStatus())}
+	return lab.Event{Event: lab.EventFailed, Error: fmt.Sprintf("ended with exit status %d",
+		status.ExitStatus())}
 }
 
 // keeper is at work on the processes of one foreign unit.
@@ -208,7 +210,8 @@ func signalBelow(signal syscall.Signal) error {
 // grace period, whether the program is unprivileged, then it with its arguments.
 func KeeperArguments(args []string) (kept Kept, err error) {
 	if len(args) < 3 {
-		return kept, errors.New("a keeper needs a grace period, a privilege and a program: it is started by cleave, not by hand")
+		return kept, errors.New("a keeper needs a grace period, a privilege and a program: it is started by " +
+			"cleave, not by hand")
 	}
 	kept.Grace, err = time.ParseDuration(args[0])
 	if err == nil {

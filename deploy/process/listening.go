@@ -20,7 +20,8 @@ func listens(pid int) bool {
 	// proc(5): of TCP the fourth column is the state, 0A for LISTEN, and the tenth
 	// the inode; of Unix sockets the fourth are flags, 00010000 for one that
 	// accepts, and the seventh is the inode.
-	return anyListed(root+"tcp", "0A", 9, own) || anyListed(root+"tcp6", "0A", 9, own) || anyListed(root+"unix", "00010000", 6, own)
+	return anyListed(root+"tcp", "0A", 9, own) || anyListed(root+"tcp6", "0A", 9, own) ||
+		anyListed(root+"unix", "00010000", 6, own)
 }
 
 // sockets are the inodes of the sockets that a process has open.

@@ -49,7 +49,8 @@ func (m *memory) look(kept Kept) {
 }
 
 func (m *memory) add(path string) {
-	if strings.HasPrefix(path, sharedMemoryFolder) && !strings.HasSuffix(path, " (deleted)") && !slices.Contains(*m, path) {
+	if strings.HasPrefix(path, sharedMemoryFolder) && !strings.HasSuffix(path, " (deleted)") &&
+		!slices.Contains(*m, path) {
 		*m = append(*m, path)
 	}
 }

@@ -29,7 +29,8 @@ func onNodes(t *testing.T) lab.Layout {
 			t.Errorf("left: %v", left)
 		}
 	})
-	l := lab.Layout{Lead: "core", Units: []lab.UnitSpec{{Name: "core", Args: []string{"unit", "brief"}}, {Name: "here"}, {Name: "left", Node: "west"}, {Name: "right", Node: "east"}}}
+	l := lab.Layout{Lead: "core", Units: []lab.UnitSpec{{Name: "core", Args: []string{"unit", "brief"}},
+		{Name: "here"}, {Name: "left", Node: "west"}, {Name: "right", Node: "east"}}}
 	for i := range l.Units[1:] {
 		unit := &l.Units[i+1]
 		unit.Role, unit.Args, unit.Listens = unit.Name, []string{"unit", "listener"}, true
@@ -107,7 +108,8 @@ func TestUnitsOnNodes(t *testing.T) {
 	if networkOf(t, units[1].PID) != networkOf(t, os.Getpid()) {
 		t.Error("a unit that names no node is not on this host")
 	}
-	if right, first := d.(lab.Placed).NodeOf("right"), d.(lab.Placed).NodeOf(units[1].Name); right != "east" || first != "" {
+	if right, first := d.(lab.Placed).NodeOf("right"),
+		d.(lab.Placed).NodeOf(units[1].Name); right != "east" || first != "" {
 		t.Errorf("right is on %q, %s on %q", right, units[1].Name, first)
 	}
 }

@@ -38,7 +38,8 @@ func (u *unit) signalUntil(signal syscall.Signal, done func(entry) bool) (int, e
 	case all == 0:
 		return 0, fmt.Errorf("it has ended%s", u.Log.LastWords())
 	case waiting > 0:
-		return 0, fmt.Errorf("after %v and signal %v %d of its %d processes are not as they shall be", pausePatience, signal, waiting, all)
+		return 0, fmt.Errorf("after %v and signal %v %d of its %d processes are not as they shall be",
+			pausePatience, signal, waiting, all)
 	}
 	return all, nil
 }
@@ -54,7 +55,9 @@ func (u *unit) among(all []entry) []int {
 // signalUntil signals the living processes that which names until each is as it shall
 // be, or the time is over. It returns how many there are, and how many of them are not.
 // Those that are made meanwhile need another round.
-func signalUntil(which func([]entry) []int, signal syscall.Signal, done func(entry) bool, patience time.Duration) (living, waiting int, err error) {
+func signalUntil(
+	which func([]entry) []int, signal syscall.Signal, done func(entry) bool, patience time.Duration,
+) (living, waiting int, err error) {
 	wait := time.Millisecond
 	for deadline := time.Now().Add(patience); ; time.Sleep(wait) {
 		wait = min(2*wait, 10*time.Millisecond)

@@ -53,8 +53,8 @@ var (
 )
 
 // New returns a deployer of the unit programs in a folder; where units name none (lab.UnitSpec.Own), programs
-// is the path of the one that all of them run. The janitor command is called with a directory as its last argument and must call
-// Janitor; the keeper command is called with what KeeperArguments reads and must
+// is the path of the one that all of them run. The janitor command is called with a directory as its last
+// argument and must call Janitor; the keeper command is called with what KeeperArguments reads and must
 // call Keep. label marks everything that is started.
 func New(programs string, janitor, keeper []string, label string) *Deployer {
 	return &Deployer{programs: programs, janitor: janitor, keeper: keeper, label: label, grace: stopGrace}

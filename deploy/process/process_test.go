@@ -43,7 +43,8 @@ func deployer(t *testing.T) *Deployer {
 
 // layout is a lead and three workers that play the given part.
 func layout(leadPart, workerPart string) lab.Layout {
-	l := lab.Layout{Lead: "core", Units: []lab.UnitSpec{{Name: "core", Role: "core", Args: []string{"unit", leadPart}, Listens: true}}}
+	l := lab.Layout{Lead: "core", Units: []lab.UnitSpec{{Name: "core", Role: "core",
+		Args: []string{"unit", leadPart}, Listens: true}}}
 	for i := range 3 {
 		l.Units = append(l.Units, lab.UnitSpec{
 			Name: fmt.Sprintf("worker-%d", i), Role: "worker", Args: []string{"unit", workerPart},
@@ -138,7 +139,8 @@ func checkReports(t *testing.T, units []lab.Unit, reports []lab.UnitReport) {
 			t.Errorf("report %d is of %s process %d, want %+v", i, report.Unit, s.PID, units[i])
 		}
 		if i > 0 && (s.Core != core.Address || s.Processors != 1) {
-			t.Errorf("%s: core is at %q, runs on %d processors; want %q and 1", report.Unit, s.Core, s.Processors, core.Address)
+			t.Errorf("%s: core is at %q, runs on %d processors; want %q and 1", report.Unit, s.Core, s.Processors,
+				core.Address)
 		}
 		if s.Variables > 8 {
 			t.Errorf("%s has %d environment variables: the conductor's own leak into units", report.Unit, s.Variables)

@@ -47,7 +47,8 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 	case !f.Kind.Ends():
 		return "", fmt.Errorf("processes cannot have the fault %q", f.Kind)
 	case d.shares:
-		return "", fmt.Errorf("unit %s shares memory with others, which it would not have when it is started again", f.Target)
+		return "", fmt.Errorf("unit %s shares memory with others, which it would not have when it is started again",
+			f.Target)
 	}
 	if err := d.Doom(u.Unit); err != nil {
 		return "", err
@@ -148,7 +149,8 @@ func (u *unit) awaitListening(ctx context.Context) error {
 	if !u.Spec.Listens && len(u.Spec.Binds) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, listenPatience, fmt.Errorf("it does not listen after %v", listenPatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, listenPatience,
+		fmt.Errorf("it does not listen after %v", listenPatience))
 	defer cancel()
 	for {
 		pids, err := u.pids()

@@ -155,7 +155,8 @@ func TestUnexpectedEndsStillFailTheTrial(t *testing.T) {
 	if err := syscall.Kill(d.Units()[1].PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Await(within(t), lab.EventFinished); err == nil || !strings.Contains(err.Error(), "unit shop ended: signal: killed") {
+	if _, err := d.Await(within(t), lab.EventFinished); err == nil ||
+		!strings.Contains(err.Error(), "unit shop ended: signal: killed") {
 		t.Errorf("Await: %v, want the death that nobody planned", err)
 	}
 }
@@ -173,9 +174,14 @@ func TestWhatCannotBeKilledOrStartedAgain(t *testing.T) {
 		do     func(t *testing.T, d lab.Deployment, parts lab.Harmer) error
 		want   string
 	}{
-		"the lead": {withUnit("wait"), func(_ *testing.T, _ lab.Deployment, p lab.Harmer) error { return kill(p, "core") }, "leads the trial"},
-		"nobody":   {withUnit("wait"), func(_ *testing.T, _ lab.Deployment, p lab.Harmer) error { return kill(p, "ghost") }, `no unit "ghost"`},
-		"memory":   {shared, func(_ *testing.T, _ lab.Deployment, p lab.Harmer) error { return kill(p, "shop") }, "shares memory"},
+		"the lead": {withUnit("wait"), func(_ *testing.T, _ lab.Deployment, p lab.Harmer) error {
+			return kill(p, "core")
+		}, "leads the trial"},
+		"nobody": {withUnit("wait"), func(_ *testing.T, _ lab.Deployment, p lab.Harmer) error {
+			return kill(p, "ghost")
+		}, `no unit "ghost"`},
+		"memory": {shared, func(_ *testing.T, _ lab.Deployment, p lab.Harmer) error { return kill(p, "shop") },
+			"shares memory"},
 		"not killed": {withUnit("wait"), func(t *testing.T, _ lab.Deployment, p lab.Harmer) error {
 			return p.Heal(t.Context(), lab.Fault{Target: "shop", Kind: lab.FaultKill})
 		}, "was not killed"},

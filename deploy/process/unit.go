@@ -76,7 +76,8 @@ func (d *deployment) limitsOf(spec lab.UnitSpec) (limits *cgroup.Group, err erro
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.limits[spec.Name] == nil {
-		d.limits[spec.Name], err = cgroup.Make(cgroup.Root, d.group.label, filepath.Base(d.group.dir), spec.Name, spec.Limits)
+		d.limits[spec.Name], err = cgroup.Make(cgroup.Root, d.group.label, filepath.Base(d.group.dir), spec.Name,
+			spec.Limits)
 	}
 	return d.limits[spec.Name], err
 }

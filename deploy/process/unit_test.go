@@ -193,13 +193,15 @@ func playConductor(dir, text, label string) {
 	if err := json.Unmarshal([]byte(text), &layout); err != nil {
 		panic(err)
 	}
-	deployment, err := New(own, []string{own, "janitor"}, []string{own, "keeper"}, label).Deploy(context.Background(), layout, dir)
+	deployment, err := New(own, []string{own, "janitor"}, []string{own, "keeper"},
+		label).Deploy(context.Background(), layout, dir)
 	if err != nil {
 		panic(err)
 	}
 	if layout.Units[0].Name == restarted {
 		parts := deployment.(lab.Harmer)
-		must(errors.Join(kill(parts, restarted), parts.Heal(context.Background(), lab.Fault{Target: restarted, Kind: lab.FaultKill})))
+		must(errors.Join(kill(parts, restarted), parts.Heal(context.Background(),
+			lab.Fault{Target: restarted, Kind: lab.FaultKill})))
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(deployment.Units()); err != nil {
 		panic(err)

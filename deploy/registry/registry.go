@@ -56,11 +56,14 @@ func Parse(text string) (*Repository, error) {
 		scheme = "http"
 	}
 	known := !given || scheme == "http" || scheme == "https"
-	if host == "" || path == "" || !known || strings.Trim(path, "abcdefghijklmnopqrstuvwxyz0123456789._-/") != "" {
-		return nil, fmt.Errorf("%q is not the place of images in a registry: write HOST/PATH, such as registry.example.org/team/cleave", text)
+	if host == "" || path == "" || !known || strings.Trim(path, "abcdefghijklmnopqrstuvwxyz0123456789._-/") !=
+		"" {
+		return nil, fmt.Errorf("%q is not the place of images in a registry: write HOST/PATH, such as "+
+			"registry.example.org/team/cleave", text)
 	}
 	login, err := loginOf(host)
-	return &Repository{host: host, path: path, scheme: scheme, login: login, http: &http.Client{Timeout: patience}}, err
+	return &Repository{host: host, path: path, scheme: scheme, login: login,
+		http: &http.Client{Timeout: patience}}, err
 }
 
 // patience bounds one call, which may send an image.
@@ -107,7 +110,8 @@ func (r *Repository) Login() []byte {
 	if r.login == "" {
 		return nil
 	}
-	text, err := json.Marshal(map[string]any{"auths": map[string]any{r.host: map[string]string{"auth": r.login}}})
+	auths := map[string]any{r.host: map[string]string{"auth": r.login}}
+	text, err := json.Marshal(map[string]any{"auths": auths})
 	if err != nil {
 		return nil // texts can always be encoded
 	}
@@ -183,7 +187,8 @@ func (r *Repository) Push(ctx context.Context, image Image) (name string, err er
 			return "", fail(err)
 		}
 	}
-	_, err = r.call(ctx, http.MethodPut, r.at(path+"/manifests/"+digest), manifestType, manifest, path, http.StatusCreated)
+	_, err = r.call(ctx, http.MethodPut, r.at(path+"/manifests/"+digest), manifestType, manifest, path,
+		http.StatusCreated)
 	return name, wrapped(err, fail)
 }
 
@@ -242,7 +247,9 @@ func (r *Repository) upload(ctx context.Context, path, digest string, blob []byt
 
 // call asks the registry, and once more with what it wants to see of us where it refuses
 // strangers. The answer's body is read and closed.
-func (r *Repository) call(ctx context.Context, method, address, kind string, body []byte, path string, good ...int) (*http.Response, error) {
+func (r *Repository) call(
+	ctx context.Context, method, address, kind string, body []byte, path string, good ...int,
+) (*http.Response, error) {
 	for again := false; ; again = true {
 		answer, said, err := r.send(ctx, method, address, kind, body)
 		if err != nil {
@@ -276,7 +283,9 @@ func refused(method, address string, answer *http.Response, said []byte, known b
 	return fmt.Errorf("%s %s: it answers %s %s%s", method, address, answer.Status, bytes.TrimSpace(said), next)
 }
 
-func (r *Repository) send(ctx context.Context, method, address, kind string, body []byte) (*http.Response, []byte, error) {
+func (r *Repository) send(
+	ctx context.Context, method, address, kind string, body []byte,
+) (*http.Response, []byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return nil, nil, err
@@ -317,7 +326,8 @@ func (r *Repository) authorize(ctx context.Context, challenge, path string) erro
 	if err != nil || realm.Host == "" {
 		return fmt.Errorf("it sends for tokens to %q, which is no address", wanted["realm"])
 	}
-	realm.RawQuery = url.Values{"service": {wanted["service"]}, "scope": {"repository:" + path + ":pull,push"}}.Encode()
+	realm.RawQuery = url.Values{"service": {wanted["service"]},
+		"scope": {"repository:" + path + ":pull,push"}}.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, realm.String(), nil)
 	if err != nil {
 		return err

@@ -17,9 +17,12 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		"registry.example.org/team/cleave": "https registry.example.org team/cleave",
 		"registry.example.org:5000/cleave": "https registry.example.org:5000 cleave",
-		"localhost:5000/cleave":            "http localhost:5000 cleave", "127.0.0.1:5000/cleave/": "http 127.0.0.1:5000 cleave",
-		"http://10.0.0.1:5000/cleave": "http 10.0.0.1:5000 cleave", "https://localhost/cleave": "https localhost cleave",
-		"registry.example.org": "", "": "", "/cleave": "", "ftp://host/cleave": "", "host/Cleave": "", "host/a b": "",
+		"localhost:5000/cleave":            "http localhost:5000 cleave",
+		"127.0.0.1:5000/cleave/":           "http 127.0.0.1:5000 cleave",
+		"http://10.0.0.1:5000/cleave":      "http 10.0.0.1:5000 cleave",
+		"https://localhost/cleave":         "https localhost cleave",
+		"registry.example.org":             "", "": "", "/cleave": "", "ftp://host/cleave": "", "host/Cleave": "",
+		"host/a b": "",
 	} {
 		r, err := Parse(text)
 		switch {
@@ -54,7 +57,8 @@ func TestPush(t *testing.T) {
 				known = known && user == "me" && password == "secret"
 				switch {
 				case r.URL.Path == "/token":
-					if !known || r.URL.Query().Get("scope") != "repository:team/unit:pull,push" || r.URL.Query().Get("service") != "here" {
+					if !known || r.URL.Query().Get("scope") != "repository:team/unit:pull,push" ||
+						r.URL.Query().Get("service") != "here" {
 						http.Error(w, "who are you", http.StatusUnauthorized)
 						return
 					}
@@ -94,13 +98,15 @@ func TestPush(t *testing.T) {
 			}
 			for text, says := range map[string]string{
 				`{"auths":{}}`: "log in with: docker login",
-				`{"auths":{"` + host + `":{"auth":"` + base64.StdEncoding.EncodeToString([]byte("me:wrong")) + `"}}}`: "does not let you write there",
+				`{"auths":{"` + host + `":{"auth":"` + base64.StdEncoding.EncodeToString([]byte("me:wrong")) +
+					`"}}}`: "does not let you write there",
 			} {
 				logIn(t, text)
 				if r, err = Parse(host + "/team"); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := r.Push(t.Context(), image); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "wrong") {
+				if _, err := r.Push(t.Context(), image); err == nil || !strings.Contains(err.Error(), says) ||
+					strings.Contains(err.Error(), "wrong") {
 					t.Errorf("%v, want it to say %q", err, says)
 				}
 			}
@@ -126,7 +132,8 @@ func TestRegistriesThatDoNotTakeIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Push(t.Context(), Image{Name: "unit", Config: []byte("{}")}); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := r.Push(t.Context(), Image{Name: "unit", Config: []byte("{}")}); err == nil ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want it to say %q", err, says)
 		}
 	}
@@ -135,7 +142,8 @@ func TestRegistriesThatDoNotTakeIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Close()
-	if _, err := r.Push(t.Context(), Image{Name: "unit"}); err == nil || !strings.Contains(err.Error(), "look whether the registry runs") {
+	if _, err := r.Push(t.Context(), Image{Name: "unit"}); err == nil ||
+		!strings.Contains(err.Error(), "look whether the registry runs") {
 		t.Errorf("a registry that is gone: %v", err)
 	}
 }

@@ -55,7 +55,8 @@ type host struct {
 // commands there, and an end when the other side is silent. Keys of hosts are checked as the
 // user's configuration says.
 func arguments() []string {
-	return []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=3",
+	return []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=10", "-o",
+		"ServerAliveCountMax=3",
 		"-o", "ControlMaster=no", "-o", "ForwardAgent=no", "-o", "ForwardX11=no", "-o", "ClearAllForwardings=yes",
 		"-o", "RemoteCommand=none", "-o", "PermitLocalCommand=no"}
 }
@@ -135,14 +136,16 @@ func (e errSystem) Error() string { return string(e) }
 func checkSystem(said string) error {
 	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 	if want := "Linux " + machine; said != want {
-		return errSystem(fmt.Sprintf("it is %q, and these programs are built for %q: take a host of that kind", said, want))
+		return errSystem(fmt.Sprintf("it is %q, and these programs are built for %q: take a host of that kind",
+			said, want))
 	}
 	return nil
 }
 
 // connect starts the agent.
 func (h *host) connect(ctx context.Context, program string) (err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, connectPatience, fmt.Errorf("no agent after %v", connectPatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, connectPatience,
+		fmt.Errorf("no agent after %v", connectPatience))
 	defer cancel()
 	h.sent = map[string]string{}
 	addresses, _, err := h.resolve(ctx)
@@ -211,10 +214,14 @@ func (h *host) explain() error {
 	}
 	next := "look whether this works without a question: ssh " + h.name
 	for words, advice := range map[string]string{
-		"Host key verification failed": "its key is not the one that you know, or you know none: log in by hand once, and compare: ssh " + h.name,
-		"Permission denied (":          "it does not know your key, or your key needs a question: see that this works without one: ssh " + h.name,
-		"agent: Permission denied":     "programs cannot run in its folder for temporary files: have TMPDIR name another for your logins there",
-		"No space left on device":      "its folder for temporary files is full: make room there, or have TMPDIR name another for your logins",
+		"Host key verification failed": "its key is not the one that you know, or you know none: log in by hand " +
+			"once, and compare: ssh " + h.name,
+		"Permission denied (": "it does not know your key, or your key needs a question: see that this " +
+			"works without one: ssh " + h.name,
+		"agent: Permission denied": "programs cannot run in its folder for temporary files: have TMPDIR name " +
+			"another for your logins there",
+		"No space left on device": "its folder for temporary files is full: make room there, or have TMPDIR name " +
+			"another for your logins",
 	} {
 		if strings.Contains(h.complaints.String(), words) {
 			next = advice
@@ -270,7 +277,8 @@ const maxProof = 4096
 
 // Proof is what stands there. A file of anybody else's proves nothing.
 func Proof(ctx context.Context, host string) ([]byte, error) {
-	command := sshCommand(host, "", fmt.Sprintf("exec sh -c 'f=/etc/cleave-load.txt; test \"$(stat -L -c %%u $f)\" = 0 && head -c %d $f'", maxProof+1))
+	command := sshCommand(host, "", fmt.Sprintf("exec sh -c 'f=/etc/cleave-load.txt; test \"$(stat -L -c %%u "+
+		"$f)\" = 0 && head -c %d $f'", maxProof+1))
 	text, err := command.StdoutPipe()
 	if err == nil {
 		err = command.Start()
@@ -291,13 +299,15 @@ func (h *host) meet(ctx context.Context, addresses []netip.Addr) error {
 	}
 	address, err := netip.ParseAddr(about.Address)
 	if err != nil || !slices.Contains(addresses, address.Unmap()) {
-		return fmt.Errorf("it says that its address is %s, and here it is called at %v: units there are reached only without a relay (ProxyJump, port forwarding, NAT) between",
+		return fmt.Errorf("it says that its address is %s, and here it is called at %v: units there are reached "+
+			"only without a relay (ProxyJump, port forwarding, NAT) between",
 			about.Address, addresses)
 	}
 	h.address, h.probe = about.Address, net.JoinHostPort(about.Address, strconv.Itoa(about.Port))
 	probe, err := (&net.Dialer{Timeout: probePatience}).DialContext(ctx, "tcp", h.probe)
 	if err != nil {
-		return fmt.Errorf("programs there are not reached from here: %w: let its firewall pass ports 10000 to 32767 between the hosts and this one", err)
+		return fmt.Errorf("programs there are not reached from here: %w: let its firewall pass ports 10000 to "+
+			"32767 between the hosts and this one", err)
 	}
 	return probe.Close()
 }
@@ -364,10 +374,12 @@ func (h *host) leave() error {
 	case <-time.After(leavePatience):
 		h.end()
 		<-h.ended
-		return fmt.Errorf("host %s: its agent does not end for %v: it ends by itself; what is left then removes: %s=%s cleave clean", h.name, leavePatience, Variable, h.name)
+		return fmt.Errorf("host %s: its agent does not end for %v: it ends by itself; what is left then removes: "+
+			"%s=%s cleave clean", h.name, leavePatience, Variable, h.name)
 	}
 	if h.left != nil {
-		return fmt.Errorf("host %s: %w (%s=%s cleave clean removes what is left there)", h.name, h.explain(), Variable, h.name)
+		return fmt.Errorf("host %s: %w (%s=%s cleave clean removes what is left there)", h.name, h.explain(),
+			Variable, h.name)
 	}
 	return nil
 }

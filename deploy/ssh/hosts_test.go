@@ -21,10 +21,12 @@ import (
 // TestNamedHosts: what ssh would take for something else than a host is refused.
 func TestNamedHosts(t *testing.T) {
 	for text, says := range map[string]string{
-		"user@a, b,ssh://c:2222": "", "a,a": "named twice", "a,,b": "is no host", "-oProxyCommand=x": "is no host", "a b": "is no host", "": "is no host",
+		"user@a, b,ssh://c:2222": "", "a,a": "named twice", "a,,b": "is no host", "-oProxyCommand=x": "is no host",
+		"a b": "is no host", "": "is no host",
 	} {
 		names, err := Named(func(string) (string, bool) { return text, true })
-		if says == "" && (err != nil || len(names) != 3) || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
+		if says == "" && (err != nil || len(names) != 3) ||
+			says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
 			t.Errorf("%q: %q, %v, want %q", text, names, err, says)
 		}
 	}
@@ -38,25 +40,30 @@ func TestPlaces(t *testing.T) {
 		return lab.UnitSpec{Name: name, Node: node, Volume: volume}
 	}
 	places, err := place([]lab.UnitSpec{
-		unit("a", "", ""), unit("b", "node-2", ""), unit("c", "", ""), unit("d", "", "a"), unit("e", "edge", ""), unit("f", "", "b"), unit("g", "", ""),
+		unit("a", "", ""), unit("b", "node-2", ""), unit("c", "", ""), unit("d", "", "a"), unit("e", "edge", ""),
+		unit("f", "", "b"), unit("g", "", ""),
 	}, 3)
 	want := map[string]int{"a": 0, "b": 1, "c": 1, "d": 0, "e": 1, "f": 1, "g": 2}
 	if err != nil || fmt.Sprint(places) != fmt.Sprint(want) {
 		t.Errorf("places %v, %v, want %v", places, err, want)
 	}
-	if _, err := place([]lab.UnitSpec{unit("a", "node-3", "")}, 2); err == nil || !strings.Contains(err.Error(), "node-3, and there are 2 hosts") {
+	if _, err := place([]lab.UnitSpec{unit("a", "node-3", "")}, 2); err == nil ||
+		!strings.Contains(err.Error(), "node-3, and there are 2 hosts") {
 		t.Errorf("a third of two hosts: %v", err)
 	}
-	if _, err := place([]lab.UnitSpec{unit("a", "", "")}, 0); err == nil || !strings.Contains(err.Error(), "--hosts") {
+	if _, err := place([]lab.UnitSpec{unit("a", "", "")}, 0); err == nil ||
+		!strings.Contains(err.Error(), "--hosts") {
 		t.Errorf("no hosts: %v", err)
 	}
 }
 
 // TestSamplesOfTwoHosts are added up at the times of the first.
 func TestSamplesOfTwoHosts(t *testing.T) {
-	a := []lab.UsageSample{{Seconds: 1, CPUSeconds: 1, MemoryBytes: 10}, {Seconds: 2, CPUSeconds: 2, MemoryBytes: 20}}
+	a := []lab.UsageSample{{Seconds: 1, CPUSeconds: 1, MemoryBytes: 10},
+		{Seconds: 2, CPUSeconds: 2, MemoryBytes: 20}}
 	b := []lab.UsageSample{{Seconds: 1.5, CPUSeconds: 0.5, MemoryBytes: 5}}
-	want := []lab.UsageSample{{Seconds: 1, CPUSeconds: 1, MemoryBytes: 10}, {Seconds: 2, CPUSeconds: 2.5, MemoryBytes: 25}}
+	want := []lab.UsageSample{{Seconds: 1, CPUSeconds: 1, MemoryBytes: 10},
+		{Seconds: 2, CPUSeconds: 2.5, MemoryBytes: 25}}
 	if sum := samples(a, b); !slices.Equal(sum, want) {
 		t.Errorf("the sum is %v, want %v", sum, want)
 	}
@@ -103,15 +110,18 @@ func TestHostsThatCannotBeUsed(t *testing.T) {
 	h.Also(t, "closed", "HostName "+host.Address, "Port 23")
 	h.Also(t, "behind", "HostName 127.0.0.1", "ProxyCommand nc "+host.Address+" 22", "HostKeyAlias left-key")
 	for name, says := range map[string]string{
-		"noexec": "programs cannot run in its folder for temporary files", "full": "its folder for temporary files is full",
-		"stranger": "its key is not the one that you know, or you know none", "keyless": "it does not know your key",
-		"closed": "Connection refused", "behind": "without a relay",
+		"noexec":   "programs cannot run in its folder for temporary files",
+		"full":     "its folder for temporary files is full",
+		"stranger": "its key is not the one that you know, or you know none",
+		"keyless":  "it does not know your key",
+		"closed":   "Connection refused", "behind": "without a relay",
 	} {
 		if _, err := exec.LookPath("nc"); err != nil && name == "behind" {
 			continue
 		}
 		d := newDeployer("", agent, []string{name})
-		if err := d.Preflight(waiting()); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "host "+name) {
+		if err := d.Preflight(waiting()); err == nil || !strings.Contains(err.Error(), says) ||
+			!strings.Contains(err.Error(), "host "+name) {
 			t.Errorf("%s: %v, want it to say %q", name, err, says)
 		}
 		if err := d.Close(); err != nil {
@@ -119,7 +129,8 @@ func TestHostsThatCannotBeUsed(t *testing.T) {
 		}
 	}
 	h.AwaitNothing(t, 10*time.Second)
-	if out, err := exec.Command("nsenter", fmt.Sprintf("--target=%d", host.First()), "--mount", "sh", "-c", "ls -d /tmp/*/*/*/cleave-agent-* /tmp/cleave-agent-*").Output(); err == nil {
+	if out, err := exec.Command("nsenter", fmt.Sprintf("--target=%d", host.First()), "--mount", "sh", "-c",
+		"ls -d /tmp/*/*/*/cleave-agent-* /tmp/cleave-agent-*").Output(); err == nil {
 		t.Errorf("left is %s", out)
 	}
 }
@@ -160,7 +171,8 @@ func startConductor(t *testing.T, h *sshtest.Hosts) *exec.Cmd {
 		t.Fatal(err)
 	}
 	dir := deploytest.Folder(t)
-	conductor := exec.Command(own, append([]string{"conductor", deploytest.Program(t), buildAgent(t), dir}, h.Names...)...)
+	conductor := exec.Command(own, append([]string{"conductor", deploytest.Program(t), buildAgent(t), dir},
+		h.Names...)...)
 	conductor.Stderr = os.Stderr
 	out, err := conductor.StdoutPipe()
 	if err == nil {

@@ -151,9 +151,11 @@ func together(a, b lab.Metered) lab.Metered {
 		Total: supervise.Plus(a.Total, b.Total), Roles: maps.Clone(a.Roles), Sources: maps.Clone(a.Sources),
 		Units: slices.Concat(a.Units, b.Units), Processes: slices.Concat(a.Processes, b.Processes),
 		Samples: samples(a.Samples, b.Samples), Course: courses(a.Course, b.Course),
-		OwnCPUSeconds: a.OwnCPUSeconds + b.OwnCPUSeconds, OwnWindowCPUSeconds: a.OwnWindowCPUSeconds + b.OwnWindowCPUSeconds,
-		WindowSeconds: max(a.WindowSeconds, b.WindowSeconds), IdleSeconds: max(a.IdleSeconds, b.IdleSeconds), OwnShare: a.OwnShare + b.OwnShare,
-		Notes: slices.Concat(a.Notes, b.Notes),
+		OwnCPUSeconds:       a.OwnCPUSeconds + b.OwnCPUSeconds,
+		OwnWindowCPUSeconds: a.OwnWindowCPUSeconds + b.OwnWindowCPUSeconds,
+		WindowSeconds:       max(a.WindowSeconds, b.WindowSeconds), IdleSeconds: max(a.IdleSeconds, b.IdleSeconds),
+		OwnShare: a.OwnShare + b.OwnShare,
+		Notes:    slices.Concat(a.Notes, b.Notes),
 	}
 	for role, used := range b.Roles {
 		if before, both := sum.Roles[role]; both {

@@ -48,7 +48,8 @@ func Named(lookup func(string) (string, bool)) ([]string, error) {
 		name = strings.TrimSpace(name)
 		switch {
 		case name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, " \t\n'\""):
-			return nil, fmt.Errorf("%s: %q is no host: write them as for ssh, with commas between: user@a,user@b", Variable, name)
+			return nil, fmt.Errorf("%s: %q is no host: write them as for ssh, with commas between: user@a,user@b",
+				Variable, name)
 		case slices.Contains(names, name):
 			return nil, fmt.Errorf("%s: the host %s is named twice", Variable, name)
 		}
@@ -89,8 +90,11 @@ var (
 // New returns a deployer of the unit programs in a folder (see process.New) on the named
 // hosts; program is the one that calls agent.Main. What runs on this host goes to processes
 // and is metered by meter. label marks what is started here.
-func New(processes *process.Deployer, programs, program, label string, names []string, meter lab.Meter) *Deployer {
-	return &Deployer{processes: processes, programs: programs, agent: program, label: label, names: names, meter: meter}
+func New(
+	processes *process.Deployer, programs, program, label string, names []string, meter lab.Meter,
+) *Deployer {
+	return &Deployer{processes: processes, programs: programs, agent: program, label: label, names: names,
+		meter: meter}
 }
 
 // AskBefore has somebody asked before every trial. It comes before the first.
@@ -108,16 +112,19 @@ func (d *Deployer) Faults() []lab.FaultKind {
 // Preflight implements lab.Deployer. Each host says what it cannot carry.
 func (d *Deployer) Preflight(layout lab.Layout) error {
 	servers, units, rest := containers.Part(layout)
-	problems := []error{Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), containers.CheckServices(layout.Services, "process or docker-host")}
+	problems := []error{Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest),
+		containers.CheckServices(layout.Services, "process or docker-host")}
 	for _, service := range layout.Services {
 		if service.Files {
-			problems = append(problems, fmt.Errorf("the backing service %s (%s) is a folder of this host, which others do not have: choose a server (--backing), such as postgres or, for documents, mongo",
+			problems = append(problems, fmt.Errorf("the backing service %s (%s) is a folder of this host, which "+
+				"others do not have: choose a server (--backing), such as postgres or, for documents, mongo",
 				service.Name, service.Kind))
 		}
 	}
 	problems = append(problems, supervise.NoPublished(units))
 	if layout.SharedMemory > 0 || layout.SocketName > 0 {
-		problems = append(problems, &lab.Incapable{Why: "the units share memory or Unix sockets, which leads from no host to another: deploy them in another way"})
+		problems = append(problems, &lab.Incapable{Why: "the units share memory or Unix sockets, which leads " +
+			"from no host to another: deploy them in another way"})
 	}
 	placed := slices.Concat(servers, units, layout.Prepare)
 	for _, spec := range placed {
@@ -149,7 +156,8 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 // check refuses a unit that cannot be on another host.
 func check(spec lab.UnitSpec) error {
 	refuse := func(format string, args ...any) error {
-		return &lab.Incapable{Why: fmt.Sprintf("unit %s %s: deploy it in another way", spec.Name, fmt.Sprintf(format, args...))}
+		return &lab.Incapable{Why: fmt.Sprintf("unit %s %s: deploy it in another way", spec.Name,
+			fmt.Sprintf(format, args...))}
 	}
 	switch {
 	case spec.Compose != nil:
@@ -157,7 +165,8 @@ func check(spec lab.UnitSpec) error {
 	case spec.Image != "":
 		return supervise.NoImages(spec)
 	case spec.Floats != "":
-		return refuse("shares the address %s with others, and addresses of other hosts are not ours to give", spec.Floats)
+		return refuse("shares the address %s with others, and addresses of other hosts are not ours to give",
+			spec.Floats)
 	case len(spec.Mounts)+len(spec.Reads) > 0 || spec.Leaves != "" || spec.Dir != "":
 		return refuse("works with folders of this host, which others do not have")
 	case len(spec.Binds) > 0:
@@ -185,7 +194,8 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 			number = len(nodes)
 		}
 		if number < 0 || number >= hosts {
-			return nil, fmt.Errorf("unit %s names the node %s, and there are %d hosts: name more (--hosts)", spec.Name, spec.Node, hosts)
+			return nil, fmt.Errorf("unit %s names the node %s, and there are %d hosts: name more (--hosts)", spec.Name,
+				spec.Node, hosts)
 		}
 		nodes[spec.Node], places[spec.Name], volumes[volumeOf(spec)] = number, number, number
 	}
@@ -244,7 +254,8 @@ func (d *Deployer) connected(ctx context.Context) ([]*host, error) {
 				continue
 			}
 			if err := from.call(ctx, "Reaches", h.probe, none()); err != nil {
-				return nil, fmt.Errorf("host %s does not reach host %s: %w: let the firewalls pass ports 10000 to 32767 between them", from.name, h.name, err)
+				return nil, fmt.Errorf("host %s does not reach host %s: %w: let the firewalls pass ports 10000 to "+
+					"32767 between them", from.name, h.name, err)
 			}
 		}
 	}
@@ -344,7 +355,8 @@ func (h *host) take(ctx context.Context, program, name string, text []byte) erro
 	}
 	for begin := 0; at == ""; begin += pieceBytes {
 		end := min(begin+pieceBytes, len(text))
-		if err := h.call(ctx, "Put", agent.Piece{Name: name, Data: text[begin:end], First: begin == 0, Last: end == len(text)}, &at); err != nil {
+		if err := h.call(ctx, "Put", agent.Piece{Name: name, Data: text[begin:end], First: begin == 0,
+			Last: end == len(text)}, &at); err != nil {
 			return err
 		}
 	}

@@ -55,7 +55,8 @@ func newDeployer(program, agent string, names []string) *Deployer {
 	if err != nil {
 		panic(err)
 	}
-	return New(process.New(program, []string{own, "janitor"}, nil, label.String()), program, agent, label.String(), names, nil)
+	return New(process.New(program, []string{own, "janitor"}, nil, label.String()), program, agent,
+		label.String(), names, nil)
 }
 
 // waiting is a layout of units that wait for commands.

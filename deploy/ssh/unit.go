@@ -46,7 +46,8 @@ func (u *unit) start(ctx context.Context, how agent.Start) error {
 
 // Write implements io.Writer: it is what the unit reads.
 func (u *unit) Write(data []byte) (int, error) {
-	if err := u.host.call(context.Background(), "Tell", agent.Told{Life: u.life, Text: data}, none()); err != nil {
+	if err := u.host.call(context.Background(), "Tell", agent.Told{Life: u.life, Text: data}, none()); err !=
+		nil {
 		return 0, err
 	}
 	return len(data), nil
@@ -96,7 +97,8 @@ func (u *unit) judge(end agent.Heard) {
 		return
 	}
 	if end.How != "" {
-		u.Unkept = fmt.Errorf("processes of unit %s may be left on host %s (%s)%s", u.Spec.Name, u.host.name, end.How, u.Log.LastWords())
+		u.Unkept = fmt.Errorf("processes of unit %s may be left on host %s (%s)%s", u.Spec.Name, u.host.name,
+			end.How, u.Log.LastWords())
 	}
 	how := u.Failure()
 	if how != "" && end.OutOfMemory {

@@ -51,11 +51,14 @@ func (b *begun) steps() Steps {
 // TestBegin: servers with what prepares them come first, then commands, then units stage by stage.
 func TestBegin(t *testing.T) {
 	units := []lab.UnitSpec{
-		{Name: "proxy", Foreign: true, Peers: []string{"front"}}, {Name: "front"}, {Name: "stock", Reached: lab.ReachDirect},
-		{Name: "db", Foreign: true, Server: &lab.Server{Kind: "mariadb", Setup: []lab.ServerSetup{{Program: "install"}}}},
+		{Name: "proxy", Foreign: true, Peers: []string{"front"}}, {Name: "front"},
+		{Name: "stock", Reached: lab.ReachDirect},
+		{Name: "db", Foreign: true, Server: &lab.Server{Kind: "mariadb",
+			Setup: []lab.ServerSetup{{Program: "install"}}}},
 	}
 	prepare := []lab.UnitSpec{{Name: "seed", Program: "fill"}}
-	order := []string{"prepare db install", "start db", "prepare seed fill", "start stock", "started stock", "followed stock",
+	order := []string{"prepare db install", "start db", "prepare seed fill", "start stock", "started stock",
+		"followed stock",
 		"start front", "started front", "followed front", "start proxy", "started proxy"}
 	for _, c := range []struct {
 		name, refuse, err string
@@ -92,12 +95,15 @@ func TestLives(t *testing.T) {
 	seed := &life{NewUnit(lab.UnitSpec{Name: "seed"})}
 	seed.Prepares = true
 	_, _ = seed.Log.Write([]byte("seeded"))
-	stock, former, front := &life{NewUnit(lab.UnitSpec{Name: "stock"})}, &life{NewUnit(lab.UnitSpec{Name: "front"})}, &life{NewUnit(lab.UnitSpec{Name: "front"})}
+	stock, former, front := &life{NewUnit(lab.UnitSpec{Name: "stock"})},
+		&life{NewUnit(lab.UnitSpec{Name: "front"})}, &life{NewUnit(lab.UnitSpec{Name: "front"})}
 	for _, one := range []*life{seed, stock, former, front} {
 		l.Add(one)
 	}
-	if got := l.All(); !slices.Equal(got, []*life{front, stock}) || l.Named("front") != front || l.Named("load") != nil || l.Named("seed") != nil {
-		t.Errorf("the units are %v, front is %p, want %p, load %v and seed %v, want neither", got, l.Named("front"), front, l.Named("load"), l.Named("seed"))
+	if got := l.All(); !slices.Equal(got, []*life{front, stock}) || l.Named("front") != front ||
+		l.Named("load") != nil || l.Named("seed") != nil {
+		t.Errorf("the units are %v, front is %p, want %p, load %v and seed %v, want neither", got, l.Named("front"),
+			front, l.Named("load"), l.Named("seed"))
 	}
 	if got := l.Everything(); !slices.Equal(got, []*life{seed, front, stock}) {
 		t.Errorf("everything is %v", got)
@@ -119,8 +125,10 @@ func TestAwaitPrepared(t *testing.T) {
 		want    string
 	}{
 		{name: "good"},
-		{name: "bad", how: errors.New("exit status 3"), want: "seed (fill) ended: exit status 3; its last words:\n  no such table"},
-		{name: "a keeper that says so", failure: "ended: exit status 3", want: "seed (fill) ended: exit status 3; its last words:\n  no such table"},
+		{name: "bad", how: errors.New("exit status 3"),
+			want: "seed (fill) ended: exit status 3; its last words:\n  no such table"},
+		{name: "a keeper that says so", failure: "ended: exit status 3",
+			want: "seed (fill) ended: exit status 3; its last words:\n  no such table"},
 		{name: "kept badly", unkept: errors.New("processes may be left"), want: "processes may be left"},
 	} {
 		u := NewUnit(lab.UnitSpec{Name: "seed", Program: "fill", Foreign: true})

@@ -78,7 +78,8 @@ func TestAUnitThatEndsInsteadOfTellingItsClock(t *testing.T) {
 		_ = say.Close()
 		_, _ = io.Copy(io.Discard, orders)
 	}()
-	if _, err := s.AskClocks(t.Context()); err == nil || !strings.Contains(err.Error(), "unit front ended while its clock was read") {
+	if _, err := s.AskClocks(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "unit front ended while its clock was read") {
 		t.Errorf("AskClocks: %v, want the end of the unit", err)
 	}
 }

@@ -31,7 +31,8 @@ func Dial(ctx context.Context, address, token string) (net.Conn, error) {
 			return connection, nil
 		}
 		var late net.Error
-		comes := errors.As(err, &late) && late.Timeout() || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH)
+		comes := errors.As(err, &late) && late.Timeout() || errors.Is(err, syscall.ECONNREFUSED) ||
+			errors.Is(err, syscall.EHOSTUNREACH)
 		if !comes && ctx.Err() == nil {
 			return nil, fmt.Errorf("reach the unit at %s: %w", address, err)
 		}
@@ -56,7 +57,9 @@ func (s *Supervisor) Controlled(u *Unit, connection net.Conn, await func()) {
 
 // DialThrough is Dial through something that takes connections before the unit does, such as
 // a server that forwards them: the unit is reached when it has answered.
-func DialThrough(ctx context.Context, through func(context.Context) (net.Conn, error), token string) (net.Conn, error) {
+func DialThrough(
+	ctx context.Context, through func(context.Context) (net.Conn, error), token string,
+) (net.Conn, error) {
 	for {
 		connection, err := through(ctx)
 		if err == nil {
@@ -67,7 +70,8 @@ func DialThrough(ctx context.Context, through func(context.Context) (net.Conn, e
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("the unit does not wait for its conductor: %w (last answer: %w)", context.Cause(ctx), err)
+			return nil, fmt.Errorf("the unit does not wait for its conductor: %w (last answer: %w)",
+				context.Cause(ctx), err)
 		case <-time.After(dialAgain):
 		}
 	}

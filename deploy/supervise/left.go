@@ -57,7 +57,8 @@ func (s *Supervisor) takeLeft(spec lab.UnitSpec, folder string) error {
 		if !entry.Type().IsRegular() {
 			continue
 		}
-		if err := os.Rename(filepath.Join(folder, entry.Name()), filepath.Join(s.handed.folder, spec.Name+"."+entry.Name())); err != nil {
+		if err := os.Rename(filepath.Join(folder, entry.Name()),
+			filepath.Join(s.handed.folder, spec.Name+"."+entry.Name())); err != nil {
 			return err
 		}
 	}

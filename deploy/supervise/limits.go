@@ -27,12 +27,14 @@ func CheckLimits(units []lab.UnitSpec) error {
 	var problems []error
 	for _, unit := range units {
 		if cpu := unit.Limits.CPU; cpu != 0 && (cpu < leastCPU || cpu > float64(runtime.NumCPU())) {
-			problems = append(problems, fmt.Errorf("unit %s cannot be limited to %g processors: this host can do %g to %d",
-				unit.Name, cpu, leastCPU, runtime.NumCPU()))
+			problems = append(problems,
+				fmt.Errorf("unit %s cannot be limited to %g processors: this host can do %g to %d",
+					unit.Name, cpu, leastCPU, runtime.NumCPU()))
 		}
 		if bytes := unit.Limits.Memory; bytes != 0 && (bytes < leastMemory || bytes > memory) {
-			problems = append(problems, fmt.Errorf("unit %s cannot be limited to %d bytes of memory: this host can do %d MiB to %d MiB",
-				unit.Name, bytes, leastMemory>>20, memory>>20))
+			problems = append(problems,
+				fmt.Errorf("unit %s cannot be limited to %d bytes of memory: this host can do %d MiB to %d MiB",
+					unit.Name, bytes, leastMemory>>20, memory>>20))
 		}
 	}
 	return errors.Join(problems...)
@@ -60,8 +62,9 @@ func NoPublished(units []lab.UnitSpec) error {
 	var problems []error
 	for _, spec := range units {
 		if spec.Reached == lab.ReachPublished {
-			problems = append(problems, &lab.Incapable{Why: fmt.Sprintf("unit %s shall be called at a port that its node publishes, "+
-				"and units have their own here: deploy it with docker-bridge or a private swarm", spec.Name)})
+			problems = append(problems,
+				&lab.Incapable{Why: fmt.Sprintf("unit %s shall be called at a port that its node publishes, "+
+					"and units have their own here: deploy it with docker-bridge or a private swarm", spec.Name)})
 		}
 	}
 	return errors.Join(problems...)
@@ -69,6 +72,7 @@ func NoPublished(units []lab.UnitSpec) error {
 
 // NoImages refuses a unit that is a container of the user's image.
 func NoImages(spec lab.UnitSpec) error {
-	return &lab.Incapable{Why: fmt.Sprintf("unit %s is a container of the image %s, of this host's Docker: deploy it with docker-bridge, docker-host, "+
+	return &lab.Incapable{Why: fmt.Sprintf("unit %s is a container of the image %s, of this host's Docker: "+
+		"deploy it with docker-bridge, docker-host, "+
 		"or on the private swarm or Kubernetes", spec.Name, spec.Image)}
 }

@@ -46,7 +46,9 @@ func Stages(units []lab.UnitSpec) [][]lab.UnitSpec {
 
 // AwaitVisit repeats a client's visit of a server at an address until it succeeds, the
 // server has ended or it has had its time.
-func AwaitVisit(ctx context.Context, u *Unit, address string, visit func(ctx context.Context, address string) error) error {
+func AwaitVisit(
+	ctx context.Context, u *Unit, address string, visit func(ctx context.Context, address string) error,
+) error {
 	ctx, cancel := u.readyInTime(ctx)
 	defer cancel()
 	var last error
@@ -64,7 +66,8 @@ func AwaitVisit(ctx context.Context, u *Unit, address string, visit func(ctx con
 		case <-u.Ended:
 			return u.endedEarly()
 		case <-ctx.Done():
-			return fmt.Errorf("%v cannot be used at %s: %w (last answer: %w)%s", u, address, context.Cause(ctx), last, u.Log.LastWords())
+			return fmt.Errorf("%v cannot be used at %s: %w (last answer: %w)%s", u, address, context.Cause(ctx), last,
+				u.Log.LastWords())
 		case <-time.After(lookAgain):
 		}
 	}
@@ -98,7 +101,8 @@ func (u *Unit) awaitText(ctx context.Context) error {
 		case <-u.Ended:
 			return u.endedEarly()
 		case <-ctx.Done():
-			return fmt.Errorf("%v: %w: it has not written %q%s", u, context.Cause(ctx), u.Spec.Readiness.Log, u.Log.LastWords())
+			return fmt.Errorf("%v: %w: it has not written %q%s", u, context.Cause(ctx), u.Spec.Readiness.Log,
+				u.Log.LastWords())
 		case <-time.After(lookAgain):
 		}
 	}
@@ -106,7 +110,9 @@ func (u *Unit) awaitText(ctx context.Context) error {
 
 // tryOnce first looks whether the server takes connections at all: some clients wait
 // long after they were refused. A unit without an address is not looked at.
-func tryOnce(ctx context.Context, address string, visit func(ctx context.Context, address string) error) error {
+func tryOnce(
+	ctx context.Context, address string, visit func(ctx context.Context, address string) error,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
 	if address == "" {

@@ -57,22 +57,31 @@ func TestReadiness(t *testing.T) {
 		ended chan struct{}
 		want  string // in the error; "": none
 	}{
-		"log":            {shown: lab.Readiness{Log: "is up"}, says: "it is up\n"},
-		"no log":         {shown: lab.Readiness{Log: "is up"}, says: "no memory\n", want: "not ready after 300ms: it has not written \"is up\"; its last words:\n  no memory"},
-		"ended":          {shown: lab.Readiness{Log: "is up"}, says: "no memory\n", ended: ended, want: "ended at once; its last words:\n  no memory"},
-		"command":        {shown: lab.Readiness{Command: []string{"sh", "-c", `test -e "$0" || { touch "$0"; exit 1; }`, marker}}},
-		"address":        {shown: lab.Readiness{Command: []string{"test", "{host} {port}", "=", "{host} {port}"}}},
-		"environment":    {shown: lab.Readiness{Command: []string{"sh", "-c", `test "$MINE" = yes && test -n "$PATH"`}}},
-		"failing":        {shown: lab.Readiness{Command: []string{"sh", "-c", "echo trying; echo no answer >&2; exit 2"}}, want: "not ready after 300ms (last answer: sh: exit status 2: no answer)"},
-		"no such":        {shown: lab.Readiness{Command: []string{"no-such-program"}}, want: `"no-such-program": executable file not found`},
-		"log, then more": {shown: lab.Readiness{Log: "is up", Command: []string{"false"}}, says: "it is up\n", want: "(last answer: false: exit status 1)"},
+		"log": {shown: lab.Readiness{Log: "is up"}, says: "it is up\n"},
+		"no log": {shown: lab.Readiness{Log: "is up"}, says: "no memory\n",
+			want: "not ready after 300ms: it has not written \"is up\"; its last words:\n  no memory"},
+		"ended": {shown: lab.Readiness{Log: "is up"}, says: "no memory\n", ended: ended,
+			want: "ended at once; its last words:\n  no memory"},
+		"command": {shown: lab.Readiness{Command: []string{"sh", "-c",
+			`test -e "$0" || { touch "$0"; exit 1; }`, marker}}},
+		"address": {shown: lab.Readiness{Command: []string{"test", "{host} {port}", "=", "{host} {port}"}}},
+		"environment": {shown: lab.Readiness{Command: []string{"sh", "-c",
+			`test "$MINE" = yes && test -n "$PATH"`}}},
+		"failing": {shown: lab.Readiness{Command: []string{"sh", "-c",
+			"echo trying; echo no answer >&2; exit 2"}},
+			want: "not ready after 300ms (last answer: sh: exit status 2: no answer)"},
+		"no such": {shown: lab.Readiness{Command: []string{"no-such-program"}},
+			want: `"no-such-program": executable file not found`},
+		"log, then more": {shown: lab.Readiness{Log: "is up", Command: []string{"false"}}, says: "it is up\n",
+			want: "(last answer: false: exit status 1)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.shown.Within = 300 * time.Millisecond
 			if c.want == "" {
 				c.shown.Within = time.Minute
 			}
-			u := NewUnit(lab.UnitSpec{Name: "web", Program: "./web", Foreign: true, Readiness: c.shown, Env: []string{"MINE=yes"}})
+			u := NewUnit(lab.UnitSpec{Name: "web", Program: "./web", Foreign: true, Readiness: c.shown,
+				Env: []string{"MINE=yes"}})
 			if c.ended != nil {
 				u.Ended = c.ended
 			}

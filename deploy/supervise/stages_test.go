@@ -12,8 +12,10 @@ import (
 func TestStagesOfTheStart(t *testing.T) {
 	ready := func(context.Context, string) error { return nil }
 	units := []lab.UnitSpec{
-		{Name: "proxy", Foreign: true, Peers: []string{"front"}}, {Name: "front", Peers: []string{"app"}}, {Name: "burner", Foreign: true},
-		{Name: "app", Foreign: true, Ready: ready, Peers: []string{"database"}}, {Name: "apart", Reached: lab.ReachDirect}, {Name: "database", Foreign: true, Server: &lab.Server{}},
+		{Name: "proxy", Foreign: true, Peers: []string{"front"}}, {Name: "front", Peers: []string{"app"}},
+		{Name: "burner", Foreign: true},
+		{Name: "app", Foreign: true, Ready: ready, Peers: []string{"database"}},
+		{Name: "apart", Reached: lab.ReachDirect}, {Name: "database", Foreign: true, Server: &lab.Server{}},
 	}
 	var got [][]string
 	for _, stage := range Stages(units) {

@@ -99,7 +99,9 @@ func (s *Starter) Harm(
 }
 
 // Heal undoes it. A unit that was killed begins another life by again, which calls Again.
-func (s *Starter) Heal(ctx context.Context, units *Supervisor, u *Unit, f lab.Fault, again func() error) error {
+func (s *Starter) Heal(
+	ctx context.Context, units *Supervisor, u *Unit, f lab.Fault, again func() error,
+) error {
 	if f.Kind == lab.FaultPause {
 		_, err := s.Tell(ctx, lab.StarterContinue)
 		return err

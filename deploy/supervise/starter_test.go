@@ -14,18 +14,19 @@ import (
 
 // answered is a starter that answers everything with a text, and what it was asked.
 func answered(text string, asked *string) *Starter {
-	return NewStarter(lab.UnitSpec{Faults: []lab.FaultKind{lab.FaultKill}}, func(context.Context) (net.Conn, error) {
-		here, there := net.Pipe()
-		go func() {
-			from := bufio.NewReader(there)
-			token, _ := from.ReadString('\n')
-			what, _ := from.ReadString('\n')
-			*asked = token + what
-			_, _ = io.WriteString(there, text)
-			_ = there.Close()
-		}()
-		return here, nil
-	})
+	return NewStarter(lab.UnitSpec{Faults: []lab.FaultKind{lab.FaultKill}},
+		func(context.Context) (net.Conn, error) {
+			here, there := net.Pipe()
+			go func() {
+				from := bufio.NewReader(there)
+				token, _ := from.ReadString('\n')
+				what, _ := from.ReadString('\n')
+				*asked = token + what
+				_, _ = io.WriteString(there, text)
+				_ = there.Close()
+			}()
+			return here, nil
+		})
 }
 
 // TestHarmByTheStarter: what it says is the proof, and where it says no or nothing the life of the
@@ -39,20 +40,29 @@ func TestHarmByTheStarter(t *testing.T) {
 		kind              lab.FaultKind
 		asks, proof, says string
 	}{
-		"killed":       {answered(lab.StarterDone+"3 ended\n", &asked), lab.FaultKill, lab.StarterEnd, "3 ended", ""},
-		"restarted":    {answered(lab.StarterDone+"3 ended\n", &asked), lab.FaultRestart, lab.StarterEnd, "3 ended", ""},
-		"paused":       {answered(lab.StarterDone+"3 stopped\n", &asked), lab.FaultPause, lab.StarterStop, "3 stopped", ""},
-		"refused":      {answered("they do not end\n", &asked), lab.FaultKill, lab.StarterEnd, "", "they do not end"},
-		"gone":         {answered("", &asked), lab.FaultKill, lab.StarterEnd, "", "does not say whether it did end"},
+		"killed": {answered(lab.StarterDone+"3 ended\n", &asked), lab.FaultKill, lab.StarterEnd, "3 ended",
+			""},
+		"restarted": {answered(lab.StarterDone+"3 ended\n", &asked), lab.FaultRestart, lab.StarterEnd, "3 ended",
+			""},
+		"paused": {answered(lab.StarterDone+"3 stopped\n", &asked), lab.FaultPause, lab.StarterStop,
+			"3 stopped", ""},
+		"refused": {answered("they do not end\n", &asked), lab.FaultKill, lab.StarterEnd, "",
+			"they do not end"},
+		"gone": {answered("", &asked), lab.FaultKill, lab.StarterEnd, "",
+			"does not say whether it did end"},
 		"out of reach": {unreached, lab.FaultPause, "", "", "reach the first process of its container: no way"},
-		"not ready":    {NewStarter(lab.UnitSpec{}, nil), lab.FaultKill, "", "", "kill unit stock: it was not made ready for faults"},
-		"no such":      {unreached, lab.FaultCut, "", "", "cut unit stock: it needs powers on the nodes of production that Cleave does not have"},
+		"not ready": {NewStarter(lab.UnitSpec{}, nil), lab.FaultKill, "", "",
+			"kill unit stock: it was not made ready for faults"},
+		"no such": {unreached, lab.FaultCut, "", "",
+			"cut unit stock: it needs powers on the nodes of production that Cleave does not have"},
 	} {
 		asked = ""
 		u := NewUnit(ready)
 		fault := lab.Fault{Target: u.Spec.Name, Kind: c.kind}
-		proof, err := c.starter.Harm(t.Context(), New(lab.Layout{}, ""), u, fault, "production", func() { close(u.Ended) })
-		if proof != c.proof || (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+		proof, err := c.starter.Harm(t.Context(), New(lab.Layout{}, ""), u, fault, "production",
+			func() { close(u.Ended) })
+		if proof != c.proof || (err == nil) != (c.says == "") ||
+			err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %q, %v, want %q, %q", name, proof, err, c.proof, c.says)
 		}
 		if c.asks != "" && asked != c.starter.token+"\n"+c.asks+"\n" {
@@ -99,7 +109,8 @@ func TestHealByTheStarter(t *testing.T) {
 	}
 	heal(lab.FaultKill, "")
 	heal(lab.FaultRestart, "start unit stock again: no room")
-	_, err := starter.Harm(t.Context(), units, u, lab.Fault{Target: "lead", Kind: lab.FaultKill}, "production", nil)
+	_, err := starter.Harm(t.Context(), units, u, lab.Fault{Target: "lead", Kind: lab.FaultKill}, "production",
+		nil)
 	if err == nil || !strings.Contains(err.Error(), "leads the trial") {
 		t.Errorf("a fault of the lead: %v", err)
 	}

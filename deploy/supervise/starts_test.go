@@ -35,7 +35,8 @@ func TestStartsAreUntilUnitsCanBeUsed(t *testing.T) {
 	}
 	const late = 60 * time.Millisecond
 	time.Sleep(late)
-	err = AwaitVisit(t.Context(), units["database"], listener.Addr().String(), func(context.Context, string) error { return nil })
+	err = AwaitVisit(t.Context(), units["database"], listener.Addr().String(),
+		func(context.Context, string) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,8 @@ func TestStartsAreUntilUnitsCanBeUsed(t *testing.T) {
 	for _, start := range cost.Starts {
 		took[start.Unit] = start.Seconds
 	}
-	if len(took) != 3 || took["lead"] < late.Seconds() || took["database"] < late.Seconds() || took["front"] <= 0 || took["front"] >= took["database"] {
+	if len(took) != 3 || took["lead"] < late.Seconds() || took["database"] < late.Seconds() ||
+		took["front"] <= 0 || took["front"] >= took["database"] {
 		t.Errorf("units took %v, want three, and front the least", took)
 	}
 	if cost.ReadySeconds < took["lead"] {

@@ -42,8 +42,10 @@ type Supervisor struct {
 // is made when there is something.
 func New(layout lab.Layout, folder string) *Supervisor {
 	s := &Supervisor{
-		lead: layout.Lead, handed: &handedOver{folder: folder, by: map[string]string{}}, units: make([]*Unit, len(layout.Units)),
-		newsTake: serverNotice, events: make(chan lab.Event, 4), failed: make(chan struct{}), serverEnded: make(chan struct{}), begun: time.Now(),
+		lead: layout.Lead, handed: &handedOver{folder: folder, by: map[string]string{}},
+		units:    make([]*Unit, len(layout.Units)),
+		newsTake: serverNotice, events: make(chan lab.Event, 4), failed: make(chan struct{}),
+		serverEnded: make(chan struct{}), begun: time.Now(),
 	}
 	for _, spec := range layout.Units {
 		s.order = append(s.order, spec.Name)
@@ -334,7 +336,8 @@ func (s *Supervisor) Reports(ctx context.Context) ([]lab.UnitReport, error) {
 		}
 	}
 	all := s.All()
-	speaking := slices.DeleteFunc(slices.Clone(all), func(u *Unit) bool { return u.Spec.Foreign || u.Spec.Name == s.lead })
+	speaking := slices.DeleteFunc(slices.Clone(all),
+		func(u *Unit) bool { return u.Spec.Foreign || u.Spec.Name == s.lead })
 	slices.SortStableFunc(speaking, func(a, b *Unit) int { return cmp.Compare(a.Spec.Stage, b.Spec.Stage) })
 	var err error
 	for len(speaking) > 0 && err == nil {

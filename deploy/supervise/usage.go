@@ -111,8 +111,9 @@ func (u *Unit) askUsage(ctx context.Context) (*lab.UsageAnswer, error) {
 func (m *selfMetering) Suspend(unit string) error {
 	return m.meanwhile(unit, func(i int, said *lab.UsageAnswer) {
 		m.former[unit] = former{used: m.used(i, said), began: &lab.UsageAnswer{}}
-		m.notes = append(m.notes, fmt.Sprintf("unit %s was asked for the last time %.3f s after metering began and then killed: "+
-			"what it used between its answer and its end is in no figure", unit, time.Since(m.watched.at).Seconds()))
+		m.notes = append(m.notes,
+			fmt.Sprintf("unit %s was asked for the last time %.3f s after metering began and then killed: "+
+				"what it used between its answer and its end is in no figure", unit, time.Since(m.watched.at).Seconds()))
 	})
 }
 
@@ -158,7 +159,8 @@ func (m *selfMetering) Stop() (lab.Metered, error) {
 	if len(m.marks) != 2 {
 		return lab.Metered{}, errors.New("metering has ended without two marks")
 	}
-	const source = "what the unit's process says of itself (its CPU clock, getrusage and /proc/self), as nothing of its node can be read; " +
+	const source = "what the unit's process says of itself (its CPU clock, getrusage and /proc/self), as " +
+		"nothing of its node can be read; " +
 		"memory at the marks only"
 	result := lab.Metered{
 		Roles: map[string]lab.Usage{}, Sources: map[string]string{},
@@ -171,7 +173,8 @@ func (m *selfMetering) Stop() (lab.Metered, error) {
 	for i, unit := range m.units {
 		if unit.Role != lab.RoleGenerator {
 			const why = "units that say themselves what they use are asked at the marks only"
-			result.Course = &lab.UsageCourse{End: []float64{}, Unavailable: map[string]string{"CPU": why, "memory": why}}
+			result.Course = &lab.UsageCourse{End: []float64{},
+				Unavailable: map[string]string{"CPU": why, "memory": why}}
 		}
 		used := m.used(i, m.marks[1].said[i])
 		if result.IdleSeconds > 0 {
@@ -193,11 +196,16 @@ func between(open, closing *lab.UsageAnswer) lab.Usage {
 	seconds := func(nanoseconds int64) float64 { return time.Duration(nanoseconds).Seconds() }
 	return lab.Usage{
 		Units: 1, CPUSeconds: seconds(closing.CPUNanoseconds - open.CPUNanoseconds),
-		UserSeconds: seconds(closing.UserNanoseconds - open.UserNanoseconds), SystemSeconds: seconds(closing.SystemNanoseconds - open.SystemNanoseconds),
-		VoluntaryContextSwitches: closing.Voluntary - open.Voluntary, InvoluntaryContextSwitches: closing.Involuntary - open.Involuntary,
-		Threads: int(closing.Threads), PeakMemoryBytes: max(open.MemoryBytes, closing.MemoryBytes),
-		MeanMemoryBytes: (open.MemoryBytes + closing.MemoryBytes) / 2, PeakResidentBytes: closing.LargestBytes,
-		ReadBytes: closing.ReadBytes - open.ReadBytes, WrittenBytes: closing.WrittenBytes - open.WrittenBytes,
+		UserSeconds:                seconds(closing.UserNanoseconds - open.UserNanoseconds),
+		SystemSeconds:              seconds(closing.SystemNanoseconds - open.SystemNanoseconds),
+		VoluntaryContextSwitches:   closing.Voluntary - open.Voluntary,
+		InvoluntaryContextSwitches: closing.Involuntary - open.Involuntary,
+		Threads:                    int(closing.Threads),
+		PeakMemoryBytes:            max(open.MemoryBytes, closing.MemoryBytes),
+		MeanMemoryBytes:            (open.MemoryBytes + closing.MemoryBytes) / 2,
+		PeakResidentBytes:          closing.LargestBytes,
+		ReadBytes:                  closing.ReadBytes - open.ReadBytes,
+		WrittenBytes:               closing.WrittenBytes - open.WrittenBytes,
 	}
 }
 
@@ -214,11 +222,16 @@ func lives(former, present lab.Usage) lab.Usage {
 // looked at in the same moment.
 func Plus(a, b lab.Usage) lab.Usage {
 	sum := lab.Usage{
-		Units: a.Units + b.Units, CPUSeconds: a.CPUSeconds + b.CPUSeconds, UserSeconds: a.UserSeconds + b.UserSeconds,
-		SystemSeconds: a.SystemSeconds + b.SystemSeconds, VoluntaryContextSwitches: a.VoluntaryContextSwitches + b.VoluntaryContextSwitches,
-		InvoluntaryContextSwitches: a.InvoluntaryContextSwitches + b.InvoluntaryContextSwitches, Threads: a.Threads + b.Threads,
-		PeakMemoryBytes: a.PeakMemoryBytes + b.PeakMemoryBytes, MeanMemoryBytes: a.MeanMemoryBytes + b.MeanMemoryBytes,
-		PeakResidentBytes: a.PeakResidentBytes + b.PeakResidentBytes, IdleCores: a.IdleCores + b.IdleCores, ReadBytes: a.ReadBytes + b.ReadBytes, WrittenBytes: a.WrittenBytes + b.WrittenBytes,
+		Units: a.Units + b.Units, CPUSeconds: a.CPUSeconds + b.CPUSeconds,
+		UserSeconds:                a.UserSeconds + b.UserSeconds,
+		SystemSeconds:              a.SystemSeconds + b.SystemSeconds,
+		VoluntaryContextSwitches:   a.VoluntaryContextSwitches + b.VoluntaryContextSwitches,
+		InvoluntaryContextSwitches: a.InvoluntaryContextSwitches + b.InvoluntaryContextSwitches,
+		Threads:                    a.Threads + b.Threads,
+		PeakMemoryBytes:            a.PeakMemoryBytes + b.PeakMemoryBytes,
+		MeanMemoryBytes:            a.MeanMemoryBytes + b.MeanMemoryBytes,
+		PeakResidentBytes:          a.PeakResidentBytes + b.PeakResidentBytes, IdleCores: a.IdleCores + b.IdleCores,
+		ReadBytes: a.ReadBytes + b.ReadBytes, WrittenBytes: a.WrittenBytes + b.WrittenBytes,
 		Unavailable: a.Unavailable,
 	}
 	if b.Unavailable != nil {

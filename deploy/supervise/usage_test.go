@@ -13,20 +13,28 @@ import (
 // TestUnitsSayWhatTheyUsedBeforeTheLoad: what they had used when they were first asked is not
 // in it, nor is what they used under load. After a rest that is too short nothing is told.
 func TestUnitsSayWhatTheyUsedBeforeTheLoad(t *testing.T) {
-	said := func(cpu time.Duration) []*lab.UsageAnswer { return []*lab.UsageAnswer{{CPUNanoseconds: int64(cpu)}} }
+	said := func(cpu time.Duration) []*lab.UsageAnswer {
+		return []*lab.UsageAnswer{{CPUNanoseconds: int64(cpu)}}
+	}
 	begun := time.Now()
 	for rest, want := range map[time.Duration]float64{500 * time.Millisecond: 0.5, 100 * time.Millisecond: 0} {
-		m := selfMetering{units: []lab.Unit{{Name: "core", Role: "core"}}, watched: selfMark{begun, said(time.Second)},
-			marks: []selfMark{{begun.Add(rest), said(1250 * time.Millisecond)}, {begun.Add(2 * time.Second), said(3 * time.Second)}}}
+		m := selfMetering{units: []lab.Unit{{Name: "core", Role: "core"}},
+			watched: selfMark{begun, said(time.Second)},
+			marks: []selfMark{{begun.Add(rest), said(1250 * time.Millisecond)},
+				{begun.Add(2 * time.Second), said(3 * time.Second)}}}
 		used, err := m.Stop()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c := used.Course; c == nil || len(c.End) > 0 || c.Unavailable["CPU"] == "" || c.Unavailable["memory"] == "" {
-			t.Errorf("units that are asked at the marks only have the course %+v, want the reason why there is none", c)
+		if c := used.Course; c == nil || len(c.End) > 0 || c.Unavailable["CPU"] == "" ||
+			c.Unavailable["memory"] == "" {
+			t.Errorf("units that are asked at the marks only have the course %+v, "+
+				"want the reason why there is none", c)
 		}
-		if used.Units[0].IdleCores != want || used.Roles["core"].IdleCores != want || (used.IdleSeconds > 0) != (want > 0) {
-			t.Errorf("%g processors in %g s of rest, of the role %g, want %g", used.Units[0].IdleCores, used.IdleSeconds, used.Roles["core"].IdleCores, want)
+		if used.Units[0].IdleCores != want || used.Roles["core"].IdleCores != want ||
+			(used.IdleSeconds > 0) != (want > 0) {
+			t.Errorf("%g processors in %g s of rest, of the role %g, want %g", used.Units[0].IdleCores,
+				used.IdleSeconds, used.Roles["core"].IdleCores, want)
 		}
 	}
 }
@@ -37,7 +45,8 @@ func TestUnitsThatAreKilledSayWhatTheyUsedBefore(t *testing.T) {
 		return &lab.UsageAnswer{CPUNanoseconds: int64(cpu), MemoryBytes: memory, LargestBytes: memory, Threads: 5}
 	}
 	begun := time.Now()
-	m := selfMetering{asks: New(lab.Layout{}, ""), units: []lab.Unit{{Name: "core", Role: "core"}}, former: map[string]former{}}
+	m := selfMetering{asks: New(lab.Layout{}, ""), units: []lab.Unit{{Name: "core", Role: "core"}},
+		former: map[string]former{}}
 	if err := m.Suspend("core"); err == nil {
 		t.Error("a unit was suspended before the first mark")
 	}
@@ -61,7 +70,8 @@ func TestUnitsThatAreKilledSayWhatTheyUsedBefore(t *testing.T) {
 	if err != nil || len(used.Notes) != 2 {
 		t.Fatalf("%v, notes %q", err, used.Notes)
 	}
-	want := lab.Usage{Units: 1, CPUSeconds: 3.5, Threads: 5, PeakMemoryBytes: 500, MeanMemoryBytes: 70, PeakResidentBytes: 500}
+	want := lab.Usage{Units: 1, CPUSeconds: 3.5, Threads: 5, PeakMemoryBytes: 500, MeanMemoryBytes: 70,
+		PeakResidentBytes: 500}
 	if got := used.Units[0].Usage; !reflect.DeepEqual(got, want) || !reflect.DeepEqual(used.Total, want) {
 		t.Errorf("it used %+v, in total %+v, want %+v", got, used.Total, want)
 	}

@@ -57,13 +57,17 @@ func (d *deployment) unitsOn(n *private.Node) []*service {
 
 // moveAll starts units that have ended anew, on any node.
 func (d *deployment) moveAll(ctx context.Context, ended []*service) error {
-	return containers.ServersFirst(ended, func(s *service) lab.UnitSpec { return s.Spec }, func(some []*service) error {
-		return supervise.SideBySide(ctx, atOnce, some, func(ctx context.Context, s *service) error { return d.startAgain(ctx, s, d.wanted(s.Spec)) })
-	})
+	return containers.ServersFirst(ended, func(s *service) lab.UnitSpec { return s.Spec },
+		func(some []*service) error {
+			return supervise.SideBySide(ctx, atOnce, some,
+				func(ctx context.Context, s *service) error { return d.startAgain(ctx, s, d.wanted(s.Spec)) })
+		})
 }
 
 // emptied proves by the daemon of a node that no unit of the trial runs there any more.
-func (d *deployment) emptied(ctx context.Context, n *private.Node, were []*service) (proof string, err error) {
+func (d *deployment) emptied(
+	ctx context.Context, n *private.Node, were []*service,
+) (proof string, err error) {
 	things, err := n.Units(ctx)
 	if err != nil {
 		return "", err
@@ -125,7 +129,8 @@ func (d *deployment) redirect(ctx context.Context, s *service) error {
 	for i := range s.Spec.Endpoints() {
 		port := strconv.Itoa(d.ports[unit].outside[1+i])
 		made.rules = append(made.rules,
-			[]string{"nat", "PREROUTING", "-p", "tcp", "-d", first.Address, "--dport", port, "-j", "DNAT", "--to-destination", net.JoinHostPort(s.node.Address, port)},
+			[]string{"nat", "PREROUTING", "-p", "tcp", "-d", first.Address, "--dport", port, "-j", "DNAT",
+				"--to-destination", net.JoinHostPort(s.node.Address, port)},
 			[]string{"nat", "POSTROUTING", "-p", "tcp", "-d", s.node.Address, "--dport", port, "-j", "MASQUERADE"},
 			[]string{"filter", "FORWARD", "-p", "tcp", "-d", s.node.Address, "--dport", port, "-j", "ACCEPT"},
 			[]string{"filter", "FORWARD", "-p", "tcp", "-s", s.node.Address, "--sport", port, "-j", "ACCEPT"})

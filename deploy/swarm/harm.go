@@ -23,7 +23,8 @@ import (
 // Faults implements lab.Deployer.
 func (d *Deployer) Faults() []lab.FaultKind {
 	return []lab.FaultKind{
-		lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut, lab.FaultSlow, lab.FaultFill, lab.FaultUpdate,
+		lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut, lab.FaultSlow, lab.FaultFill,
+		lab.FaultUpdate,
 	}
 }
 
@@ -126,7 +127,8 @@ func (d *deployment) update(ctx context.Context, old *service) (proof string, er
 		return "", errors.Join(fmt.Errorf("the container before it on %s is %q", old.node.Name, state.Status), err)
 	}
 	now := d.Named(old.Spec.Name)
-	return fmt.Sprintf("its container %.12s on %s has ended, and %.12s runs on %s", old.container, old.node.Name, now.container, now.node.Name), nil
+	return fmt.Sprintf("its container %.12s on %s has ended, and %.12s runs on %s", old.container, old.node.Name,
+		now.container, now.node.Name), nil
 }
 
 // cut has the network of the unit drop all that comes and goes.
@@ -143,11 +145,14 @@ func (s *service) cut(ctx context.Context) (proof string, err error) {
 
 // filter changes the packet filter of the unit's own network.
 func (s *service) filter(ctx context.Context, change string) error {
-	for _, rule := range [][]string{{"INPUT", "!", "--in-interface", "lo"}, {"OUTPUT", "!", "--out-interface", "lo"}} {
-		args := append([]string{"--target=" + strconv.Itoa(s.hostPID), "--net", "iptables", "--wait", change}, rule...)
+	for _, rule := range [][]string{{"INPUT", "!", "--in-interface", "lo"},
+		{"OUTPUT", "!", "--out-interface", "lo"}} {
+		args := append([]string{"--target=" + strconv.Itoa(s.hostPID), "--net", "iptables", "--wait", change},
+			rule...)
 		text, err := exec.CommandContext(ctx, "nsenter", append(args, "--jump", "DROP")...).CombinedOutput()
 		if err != nil {
-			return fmt.Errorf("filter the network of unit %s: %w: %s", s.Spec.Name, err, strings.TrimSpace(string(text)))
+			return fmt.Errorf("filter the network of unit %s: %w: %s", s.Spec.Name, err,
+				strings.TrimSpace(string(text)))
 		}
 	}
 	return nil

@@ -24,6 +24,7 @@ func inOverlay(unit string, port int) string { return net.JoinHostPort(unit, str
 // trialOf is the trial as a unit sees it.
 func (d *deployment) trialOf(spec lab.UnitSpec) containers.Trial {
 	seen := d.trial
-	seen.Endpoints = d.links.SeenBy(spec, seen.Endpoints, func(unit string) string { return inOverlay(unit, d.ports[unit].inside[1]) })
+	seen.Endpoints = d.links.SeenBy(spec, seen.Endpoints,
+		func(unit string) string { return inOverlay(unit, d.ports[unit].inside[1]) })
 	return seen
 }

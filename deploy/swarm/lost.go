@@ -51,6 +51,8 @@ func (d *deployment) bootNode(ctx context.Context, n *private.Node) error {
 func (d *deployment) watch(n *private.Node) {
 	d.Watch(d.watching, n.Name, func(ctx context.Context) (bool, error) {
 		nodes, err := d.cluster.Manager().SwarmNodes(ctx)
-		return slices.ContainsFunc(nodes, func(one engine.SwarmNode) bool { return one.ID == n.ID && one.Status.State == "down" }), err
+		return slices.ContainsFunc(nodes, func(one engine.SwarmNode) bool {
+			return one.ID == n.ID && one.Status.State == "down"
+		}), err
 	})
 }

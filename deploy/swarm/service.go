@@ -51,7 +51,8 @@ func (d *deployment) assign(specs []lab.UnitSpec) {
 			p.inside, p.outside = append(p.inside, port), append(p.outside, next)
 			next++
 			if name != "" {
-				d.trial.Endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort("0.0.0.0", strconv.Itoa(port)), Dial: inOverlay(spec.Name, port)}
+				d.trial.Endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort("0.0.0.0", strconv.Itoa(port)),
+					Dial: inOverlay(spec.Name, port)}
 			}
 		}
 		d.ports[spec.Name] = p
@@ -68,7 +69,8 @@ func (d *deployment) placed(spec lab.UnitSpec, n *private.Node) {
 		d.first[spec.Name] = n
 	}
 	for i, name := range spec.Endpoints() {
-		d.outside[name] = lab.Endpoint{Bind: d.trial.Endpoints[name].Bind, Dial: net.JoinHostPort(n.Address, strconv.Itoa(d.ports[spec.Name].outside[1+i]))}
+		d.outside[name] = lab.Endpoint{Bind: d.trial.Endpoints[name].Bind,
+			Dial: net.JoinHostPort(n.Address, strconv.Itoa(d.ports[spec.Name].outside[1+i]))}
 	}
 	if relay := d.relays[spec.Name]; relay != nil {
 		relay.To(d.outside[spec.Name].Dial)
@@ -140,7 +142,8 @@ func (s *service) run(ctx context.Context) error {
 		defer close(s.followed)
 		_, _ = io.Copy(s.Log, said) // it ends with the container, or with the daemon
 		_ = said.Close()
-		if gone := s.node.Engine.Ping(d.watching); gone != nil && d.watching.Err() == nil && s.node.Kills() == kills {
+		if gone := s.node.Engine.Ping(d.watching); gone != nil && d.watching.Err() == nil &&
+			s.node.Kills() == kills {
 			d.Fail(fmt.Errorf("the Docker daemon of %s has ended: %w", s.node.Name, gone))
 		}
 	}()
@@ -184,19 +187,22 @@ func (s *service) awaitTask(ctx context.Context) error {
 				continue
 			}
 			last = task
-			ended := slices.Contains([]string{"complete", "failed", "rejected", "shutdown", "orphaned"}, task.Status.State)
+			ended := slices.Contains([]string{"complete", "failed", "rejected", "shutdown", "orphaned"},
+				task.Status.State)
 			s.node, s.container = d.cluster.WithID(task.NodeID), task.Status.ContainerStatus.ContainerID
 			if s.node != nil && s.container != "" && (ended || task.Status.State == "running") {
 				s.former = append(s.former, task.ID)
 				return nil
 			}
 			if ended {
-				return fmt.Errorf("the swarm could not run it: %s: %s", task.Status.State, cmp.Or(task.Status.Err, task.Status.Message))
+				return fmt.Errorf("the swarm could not run it: %s: %s", task.Status.State,
+					cmp.Or(task.Status.Err, task.Status.Message))
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: the swarm says %q: %s", context.Cause(ctx), last.Status.State, cmp.Or(last.Status.Err, last.Status.Message))
+			return fmt.Errorf("%w: the swarm says %q: %s", context.Cause(ctx), last.Status.State,
+				cmp.Or(last.Status.Err, last.Status.Message))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -229,10 +235,12 @@ func (s *service) describe() error {
 	s.made = engine.Service{
 		Name: d.name(spec.Name), Labels: d.deployer.labels(),
 		TaskTemplate: engine.TaskTemplate{
-			ContainerSpec: container, RestartPolicy: engine.RestartPolicy{Condition: "none"}, Placement: d.placement(spec),
+			ContainerSpec: container, RestartPolicy: engine.RestartPolicy{Condition: "none"},
+			Placement: d.placement(spec),
 			Networks:  []engine.ServiceNetwork{{Target: private.Overlay, Aliases: []string{spec.Name}}},
 			LogDriver: engine.LogDriver{Name: "json-file"},
-			Resources: engine.Resources{Limits: engine.ResourceLimits{NanoCPUs: int64(math.Round(spec.Limits.CPU * 1e9)), MemoryBytes: spec.Limits.Memory}},
+			Resources: engine.Resources{Limits: engine.ResourceLimits{NanoCPUs: int64(math.Round(spec.Limits.CPU *
+				1e9)), MemoryBytes: spec.Limits.Memory}},
 		},
 		Mode: engine.ServiceMode{Replicated: &engine.Replicated{Replicas: 1}}, EndpointSpec: d.published(spec),
 	}
@@ -255,7 +263,8 @@ func (s *service) described() (container engine.ServiceContainer, err error) {
 	}
 	writes, reads := seen.Folders(spec)
 	for _, folder := range slices.Concat(writes, reads) {
-		container.Mounts = append(container.Mounts, engine.Mount{Type: "bind", Source: folder, Target: folder, ReadOnly: !slices.Contains(writes, folder)})
+		container.Mounts = append(container.Mounts, engine.Mount{Type: "bind", Source: folder, Target: folder,
+			ReadOnly: !slices.Contains(writes, folder)})
 	}
 	if spec.Server != nil {
 		uid, gid := containers.ServerUser()
@@ -324,7 +333,8 @@ func (d *deployment) published(spec lab.UnitSpec) engine.EndpointSpec {
 		if i == 0 && spec.Foreign {
 			continue
 		}
-		published.Ports = append(published.Ports, engine.PublishedPort{Protocol: "tcp", TargetPort: p.inside[i], PublishedPort: p.outside[i], PublishMode: "host"})
+		published.Ports = append(published.Ports, engine.PublishedPort{Protocol: "tcp", TargetPort: p.inside[i],
+			PublishedPort: p.outside[i], PublishMode: "host"})
 	}
 	return published
 }

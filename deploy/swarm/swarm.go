@@ -4,8 +4,8 @@
 //
 // A unit is a service of one task. Swarm chooses its node, unless the layout names one,
 // and it stays there when it is started again, with its data, until that node is emptied.
-// Units call each other by name in an overlay network; this host calls them at ports of their nodes. Names stand
-// for addresses (DNS round robin) and ports are those of one node (mode host): the other
+// Units call each other by name in an overlay network; this host calls them at ports of their nodes. Names
+// stand for addresses (DNS round robin) and ports are those of one node (mode host): the other
 // ways of Swarm need IPVS, which not every kernel has.
 //
 // What is here of deployers of containers in general is in package containers.
@@ -68,7 +68,8 @@ var (
 // process.New. What is no container goes to processes. label marks everything that is
 // made. The swarm is kept in a folder, which is made for it and removed.
 func New(processes *process.Deployer, programs, label, dir string) *Deployer {
-	return &Deployer{processes: processes, programs: programs, label: label, dir: dir, images: map[string]string{}}
+	return &Deployer{processes: processes, programs: programs, label: label, dir: dir,
+		images: map[string]string{}}
 }
 
 // Name implements lab.Deployer.
@@ -91,16 +92,21 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	all := slices.Concat(servers, contained)
 	_, err := containers.Places(private.Names(), slices.Concat(all, layout.Prepare), layout.Links)
 	return errors.Join(
-		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), supervise.CheckLimits(all), err, links.Check(layout.Links, all),
-		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units), images.IsUnit)), images.Check(all),
+		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), supervise.CheckLimits(all), err,
+		links.Check(layout.Links, all),
+		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
+			images.IsUnit)), images.Check(all),
 		containers.CheckServices(layout.Services, lab.DockerHost),
-		process.CheckMemory(len(all), memoryPerContainer, memoryOfNodes), process.CheckNumbers(uint64(len(all)*threadsPerContainer)),
+		process.CheckMemory(len(all), memoryPerContainer, memoryOfNodes),
+		process.CheckNumbers(uint64(len(all)*threadsPerContainer)),
 	)
 }
 
 // prepared returns the swarm and the images that units run in, on all of its nodes: the
 // first trial makes them for all.
-func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*private.Cluster, map[string]string, error) {
+func (d *Deployer) prepared(
+	ctx context.Context, units []lab.UnitSpec,
+) (*private.Cluster, map[string]string, error) {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
 	if d.cluster == nil {
@@ -115,7 +121,8 @@ func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*private
 		}
 		if err != nil {
 			clear(d.images)
-			return nil, nil, errors.Join(fmt.Errorf("bring all nodes into the network of the units: %w", err), made.Close())
+			return nil, nil, errors.Join(fmt.Errorf("bring all nodes into the network of the units: %w", err),
+				made.Close())
 		}
 		d.cluster = made
 		d.made.Platform(begun)
@@ -247,7 +254,8 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.
-	if running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor, running.outside); err != nil {
+	if running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor, running.outside); err !=
+		nil {
 		return nil, err
 	}
 	return running, nil
@@ -297,7 +305,8 @@ func (d *deployment) NodeOf(unit string) string {
 func (d *deployment) Units() []lab.Unit {
 	var units []lab.Unit
 	for _, s := range d.All() {
-		units = append(units, lab.Unit{Name: s.Spec.Name, Role: s.Spec.Role, PID: s.hostPID, Span: lab.SpanContainer})
+		units = append(units, lab.Unit{Name: s.Spec.Name, Role: s.Spec.Role, PID: s.hostPID,
+			Span: lab.SpanContainer})
 	}
 	return append(units, d.processes.Units()...)
 }
@@ -324,7 +333,8 @@ func (d *deployment) Stop() error {
 	d.stopOnce.Do(func() {
 		defer d.unwatch()
 		d.MayEnd()
-		d.stopErr = errors.Join(d.links.Lift(d.watching), d.removeAll(), d.relays.Close(), d.straighten(d.watching), d.refillAll(d.watching))
+		d.stopErr = errors.Join(d.links.Lift(d.watching), d.removeAll(), d.relays.Close(), d.straighten(d.watching),
+			d.refillAll(d.watching))
 		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.processes, d.trial.Dir))
 	})
 	return d.stopErr
@@ -341,7 +351,8 @@ func (d *deployment) EndForeign(ctx context.Context) error {
 // removeAll removes the services of the trial, and their containers at once: none of them
 // has anything to put in order but what is asked first (endGently).
 func (d *deployment) removeAll() error {
-	ctx, cancel := context.WithTimeoutCause(d.watching, removePatience, fmt.Errorf("not removed after %v", removePatience))
+	ctx, cancel := context.WithTimeoutCause(d.watching, removePatience,
+		fmt.Errorf("not removed after %v", removePatience))
 	defer cancel()
 	_ = supervise.SideBySide(ctx, atOnce, d.All(), func(ctx context.Context, s *service) error {
 		s.endGently(ctx)
@@ -350,7 +361,8 @@ func (d *deployment) removeAll() error {
 	d.mu.Lock()
 	made := slices.Clone(d.made)
 	d.mu.Unlock()
-	err := supervise.SideBySide(ctx, atOnce, made, func(ctx context.Context, id string) error { return d.cluster.Manager().RemoveService(ctx, id) })
+	err := supervise.SideBySide(ctx, atOnce, made,
+		func(ctx context.Context, id string) error { return d.cluster.Manager().RemoveService(ctx, id) })
 	err = errors.Join(err, private.Each(ctx, d.cluster.Nodes, d.removeContainers))
 	if err != nil {
 		return fmt.Errorf("the swarm still has something of the trial: %w", err)

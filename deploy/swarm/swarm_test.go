@@ -61,7 +61,8 @@ func newDeployer(program, dir, label string) (*Deployer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return New(process.New(program, []string{own, "janitor"}, nil, label), program, label, filepath.Join(dir, "swarm")), nil
+	return New(process.New(program, []string{own, "janitor"}, nil, label), program, label,
+		filepath.Join(dir, "swarm")), nil
 }
 
 // need skips the test where no swarm can be made, with the reason.
@@ -142,7 +143,8 @@ func left(label, dir string) []string {
 func waiting() lab.Layout {
 	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
 		{Name: "lead", Role: "lead", Args: []string{"lead", "front", "stock"}, Peers: []string{"front", "stock"}},
-		{Name: "front", Role: "server", Args: []string{"serve"}, Listens: true, Cores: []int{1001}, Env: []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"}},
+		{Name: "front", Role: "server", Args: []string{"serve"}, Listens: true, Cores: []int{1001},
+			Env: []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"}},
 		{Name: "stock", Role: "server", Args: []string{"serve"}, Listens: true, Node: "node-3"},
 	}}
 }
@@ -234,7 +236,8 @@ func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = conductor.Wait() // killed, as it should be
-	for deadline := time.Now().Add(time.Minute); len(deploytest.Processes(label)) > 0; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); len(deploytest.Processes(label)) >
+		0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("processes %q still run", deploytest.Processes(label))
 		}

@@ -32,7 +32,9 @@ const (
 
 // Prepare makes the volumes of those units that are to have a full one. folder is that of a
 // unit; show lets others see it whose mounts are not those of this process.
-func Prepare(units []lab.UnitSpec, folder func(lab.UnitSpec) string, show ...func(folder string) error) error {
+func Prepare(
+	units []lab.UnitSpec, folder func(lab.UnitSpec) string, show ...func(folder string) error,
+) error {
 	made := map[string]bool{} // units may share one
 	for _, spec := range units {
 		at := folder(spec)
@@ -72,7 +74,8 @@ func options(bytes uint64) string { return fmt.Sprintf("size=%d,mode=0700", byte
 func CheckFaults(units []lab.UnitSpec) error {
 	for _, spec := range units {
 		if slices.Contains(spec.Faults, lab.FaultFill) && os.Geteuid() != 0 {
-			return fmt.Errorf("the volume of unit %s is to become full, so it needs a file system of its own, which only root can mount: run cleave as root", spec.Name)
+			return fmt.Errorf("the volume of unit %s is to become full, so it needs a file system of its own, which "+
+				"only root can mount: run cleave as root", spec.Name)
 		}
 	}
 	return nil
@@ -82,7 +85,8 @@ func CheckFaults(units []lab.UnitSpec) error {
 // proved by trying.
 func Fill(folder string) (proof string, err error) {
 	if mounted, err := below(folder); err != nil || !slices.Contains(mounted, folder) {
-		return "", errors.Join(fmt.Errorf("the folder %s is no volume of its own: nobody said before the trial that it would be filled", folder), err)
+		return "", errors.Join(fmt.Errorf("the folder %s is no volume of its own: nobody said before the trial "+
+			"that it would be filled", folder), err)
 	}
 	probe := filepath.Join(folder, "cleave-probe")
 	defer func() { err = errors.Join(err, removeIfThere(probe)) }()
@@ -93,13 +97,15 @@ func Fill(folder string) (proof string, err error) {
 		}
 		used := (now.Blocks - now.Bfree) * uint64(now.Bsize)
 		// size=0 would be no limit.
-		err := unix.Mount("", folder, "", unix.MS_REMOUNT|unix.MS_NOSUID|unix.MS_NODEV, options(max(used, uint64(now.Bsize))))
+		err := unix.Mount("", folder, "", unix.MS_REMOUNT|unix.MS_NOSUID|unix.MS_NODEV,
+			options(max(used, uint64(now.Bsize))))
 		if err != nil && !errors.Is(err, unix.EINVAL) { // more is used by now
 			return "", fmt.Errorf("fill the volume %s: %w", folder, err)
 		}
 		refused := os.WriteFile(probe, make([]byte, 2*now.Bsize), 0o600)
 		if errors.Is(refused, unix.ENOSPC) {
-			return fmt.Sprintf("%d KiB are in its volume, and %d more bytes were refused: %v", used>>10, 2*now.Bsize, unix.ENOSPC), nil
+			return fmt.Sprintf("%d KiB are in its volume, and %d more bytes were refused: %v", used>>10, 2*now.Bsize,
+				unix.ENOSPC), nil
 		}
 		if refused != nil {
 			return "", refused
@@ -120,7 +126,8 @@ func removeIfThere(path string) error {
 
 // Drain gives the volume room again.
 func Drain(folder string) error {
-	if err := unix.Mount("", folder, "", unix.MS_REMOUNT|unix.MS_NOSUID|unix.MS_NODEV, options(size)); err != nil {
+	if err := unix.Mount("", folder, "", unix.MS_REMOUNT|unix.MS_NOSUID|unix.MS_NODEV, options(size)); err !=
+		nil {
 		return fmt.Errorf("make room in the volume %s: %w", folder, err)
 	}
 	return nil

@@ -24,28 +24,37 @@ func value(x float64) *float64 { return &x }
 // studyOfTwo is a small study with every optional part.
 func studyOfTwo() lab.Study {
 	return lab.Study{
-		Schema: lab.StudySchema, Name: "two", Title: "Two", Question: "Which?", Source: "nowhere", System: "big", Baseline: "a",
+		Schema: lab.StudySchema, Name: "two", Title: "Two", Question: "Which?", Source: "nowhere", System: "big",
+		Baseline: "a",
 		Variants: []lab.Variant{
-			{Name: "a", System: "big", Architecture: "threads", Deployment: "process", Knobs: map[string]string{"batch": "1"}},
-			{Name: "a-twin", System: "big", Architecture: "threads", Deployment: "process", TwinOf: "a", Points: []string{"s1"}},
+			{Name: "a", System: "big", Architecture: "threads", Deployment: "process",
+				Knobs: map[string]string{"batch": "1"}},
+			{Name: "a-twin", System: "big", Architecture: "threads", Deployment: "process", TwinOf: "a",
+				Points: []string{"s1"}},
 		},
 		Points: []lab.Point{{Name: "s1", Levels: map[string]float64{"workers": 10}}},
 		Trends: []lab.Trend{{Factor: "workers", Points: []string{"s1"}}},
-		Design: lab.Design{Blocks: 6, Seed: 1, Scale: 0.1, Margin: 0.05, Confidence: 0.95, MaxRepeats: 2, TrialTimeout: 60},
-		Claims: []lab.Claim{{ID: "c1", Text: "a is slow", Source: "table 1", Kind: lab.ClaimSlower, Metric: "cpu", Variant: "a"}},
-		Notes:  []string{"a note"},
+		Design: lab.Design{Blocks: 6, Seed: 1, Scale: 0.1, Margin: 0.05, Confidence: 0.95, MaxRepeats: 2,
+			TrialTimeout: 60},
+		Claims: []lab.Claim{{ID: "c1", Text: "a is slow", Source: "table 1", Kind: lab.ClaimSlower, Metric: "cpu",
+			Variant: "a"}},
+		Notes: []string{"a note"},
 	}
 }
 
 // trialOfTwo is one good trial.
 func trialOfTwo() lab.Trial {
-	usage := lab.Usage{Units: 2, CPUSeconds: 0.5, Unavailable: map[string]string{"read_bytes": "permission denied"}}
+	usage := lab.Usage{Units: 2, CPUSeconds: 0.5,
+		Unavailable: map[string]string{"read_bytes": "permission denied"}}
 	return lab.Trial{
-		Schema: lab.TrialSchema, Number: 1, Attempt: 1, Block: 1, Variant: "a", Point: studyOfTwo().Points[0], Seed: 7,
-		Started: time.Unix(1_700_000_000, 0).UTC(), Valid: true, Units: 2, Operations: 100, ElapsedSeconds: 0.1, LifetimeSeconds: 0.2,
-		Metered:    lab.Metered{Total: usage, Roles: map[string]lab.Usage{"worker": usage}, OwnShare: 0.003},
-		Conditions: lab.Conditions{CalibrationBefore: 0.011, CalibrationAfter: 0.011, PressureShares: map[string]float64{"cpu": 0.5}},
-		Audit:      lab.Audit{Verdict: lab.AuditValid, Counts: map[string]int64{"pings": 100}},
+		Schema: lab.TrialSchema, Number: 1, Attempt: 1, Block: 1, Variant: "a", Point: studyOfTwo().Points[0],
+		Seed:    7,
+		Started: time.Unix(1_700_000_000, 0).UTC(), Valid: true, Units: 2, Operations: 100, ElapsedSeconds: 0.1,
+		LifetimeSeconds: 0.2,
+		Metered:         lab.Metered{Total: usage, Roles: map[string]lab.Usage{"worker": usage}, OwnShare: 0.003},
+		Conditions: lab.Conditions{CalibrationBefore: 0.011, CalibrationAfter: 0.011,
+			PressureShares: map[string]float64{"cpu": 0.5}},
+		Audit: lab.Audit{Verdict: lab.AuditValid, Counts: map[string]int64{"pings": 100}},
 	}
 }
 
@@ -64,30 +73,46 @@ func analysisOfTwo() lab.Analysis {
 	study := studyOfTwo()
 	ratio := lab.Ratio{Ratio: 2, Low: value(1.5), High: value(2.5), N: 6}
 	return lab.Analysis{
-		Schema: lab.AnalysisSchema, Study: study.Name, Title: study.Title, Profile: "quick", Seed: 1, Scale: 0.1, Blocks: 6,
+		Schema: lab.AnalysisSchema, Study: study.Name, Title: study.Title, Profile: "quick", Seed: 1, Scale: 0.1,
+		Blocks:     6,
 		Confidence: 0.95, Margin: 0.05, Operation: "round trip", Baseline: "a",
 		Answer: []lab.Sentence{{Text: "b is slower", Figure: "ratios"}}, Environment: environmentOfTwo(),
 		Metrics: lab.JobMetrics(), Variants: study.Variants, Points: study.Points,
-		Trials:     lab.TrialCounts{Planned: 2, Valid: 1, Invalid: []lab.InvalidTrial{{Trial: 2, Attempt: 1, Variant: "a", Point: "s1", Reason: "steal"}}},
+		Trials: lab.TrialCounts{Planned: 2, Valid: 1,
+			Invalid: []lab.InvalidTrial{{Trial: 2, Attempt: 1, Variant: "a", Point: "s1", Reason: "steal"}}},
 		NoiseFloor: map[string]lab.Ratio{"cpu": {Ratio: 1.01, N: 1}}, Margins: map[string]float64{"cpu": 0.05},
-		Results: []lab.Result{{Variant: "a", Point: study.Points[0], Metric: "cpu", Unit: "s", N: 1, Mean: 2, Low: value(1),
+		Results: []lab.Result{{Variant: "a", Point: study.Points[0], Metric: "cpu", Unit: "s", N: 1, Mean: 2,
+			Low:  value(1),
 			High: value(3), Values: []float64{2}, Blocks: []int{1}}},
-		Comparisons: []lab.Comparison{{Metric: "cpu", Point: study.Points[0], Variant: "b", Baseline: "a", Ratio: ratio,
+		Comparisons: []lab.Comparison{{Metric: "cpu", Point: study.Points[0], Variant: "b", Baseline: "a",
+			Ratio:        ratio,
 			RatioOfMeans: &ratio, P: value(0.01), Verdict: lab.Slower, Words: "2 times", Family: 1}},
-		Averages:  []lab.Average{{Metric: "cpu", Variant: "b", Baseline: "a", Points: []string{"s1"}, Arithmetic: 2, Mean: &ratio}},
-		Trends:    []lab.TrendLine{{Metric: "cpu", Unit: "s", Variant: "a", Factor: "workers", Points: []string{"s1"}, X: []float64{10}, Y: []float64{2}, Intercept: -1}},
-		Ladder:    []lab.Rung{{Variant: "a", Point: "s1", Summary: "threads", CPU: 1e-6, Elapsed: 1e-6, ToBaseline: &ratio}},
-		Claims:    []lab.Judgement{{ID: "c1", Text: "a is slow", Source: "table 1", Verdict: lab.ClaimUndecided, Reason: "too few blocks"}},
+		Averages: []lab.Average{{Metric: "cpu", Variant: "b", Baseline: "a", Points: []string{"s1"}, Arithmetic: 2,
+			Mean: &ratio}},
+		Trends: []lab.TrendLine{{Metric: "cpu", Unit: "s", Variant: "a", Factor: "workers",
+			Points: []string{"s1"}, X: []float64{10}, Y: []float64{2}, Intercept: -1}},
+		Ladder: []lab.Rung{{Variant: "a", Point: "s1", Summary: "threads", CPU: 1e-6, Elapsed: 1e-6,
+			ToBaseline: &ratio}},
+		Claims: []lab.Judgement{{ID: "c1", Text: "a is slow", Source: "table 1", Verdict: lab.ClaimUndecided,
+			Reason: "too few blocks"}},
 		Objective: "p99<100ms",
-		Curves:    []lab.Curve{{Variant: "a", Metric: "goodput", Unit: "1/s", Points: []lab.CurvePoint{{Point: "s1", Offered: 9, Median: 8, Values: []float64{8}}}}},
-		Spectra:   []lab.Spectrum{{Variant: "a", Point: study.Points[0], Quantity: lab.ResponseTime, Median: []lab.Quantile{{Share: 0.5, Value: 1}}, Trials: [][]lab.Quantile{{{Share: 0.5, Value: 1}}}}},
-		Usages:    []lab.RoleUsage{{Variant: "a", Point: study.Points[0], Role: "worker", CPUPerOperation: 1e-3, CPUShare: 0.2, PeakMemory: 1 << 20}},
-		Paths: []lab.TrialPath{{Variant: "a", Point: study.Points[0], Trial: 1, Path: lab.Path{Share: 0.5, Operation: "o1", Seconds: 1, Sampled: 1,
-			Segments: []lab.Segment{{Seconds: 1, Unit: "worker", Kind: lab.SegmentBusiness, Name: "work"}}}}},
-		Waterfalls: []lab.Waterfall{{Metric: "cpu", Point: study.Points[0], From: "a", To: "b", Whole: ratio, Verdict: lab.Slower, Words: "2 times",
-			Steps: []lab.Step{{Knob: "data", Change: "shared -> databases", Before: "a", Variant: "b", Ratio: ratio, Verdict: lab.Slower}}}},
-		Published:  []lab.PublishedFigure{{ID: "t1", Source: "table 1", Metric: "cpu", Variant: "A", Unit: "s", Value: 3, Status: "confirmed"}},
-		Audit:      map[string]lab.AuditSum{"a": {Verdict: lab.AuditValid, Trials: 1, Counts: map[string]int64{"pings": 100}}},
+		Curves: []lab.Curve{{Variant: "a", Metric: "goodput", Unit: "1/s",
+			Points: []lab.CurvePoint{{Point: "s1", Offered: 9, Median: 8, Values: []float64{8}}}}},
+		Spectra: []lab.Spectrum{{Variant: "a", Point: study.Points[0], Quantity: lab.ResponseTime,
+			Median: []lab.Quantile{{Share: 0.5, Value: 1}}, Trials: [][]lab.Quantile{{{Share: 0.5, Value: 1}}}}},
+		Usages: []lab.RoleUsage{{Variant: "a", Point: study.Points[0], Role: "worker", CPUPerOperation: 1e-3,
+			CPUShare: 0.2, PeakMemory: 1 << 20}},
+		Paths: []lab.TrialPath{{Variant: "a", Point: study.Points[0], Trial: 1,
+			Path: lab.Path{Share: 0.5, Operation: "o1", Seconds: 1, Sampled: 1,
+				Segments: []lab.Segment{{Seconds: 1, Unit: "worker", Kind: lab.SegmentBusiness, Name: "work"}}}}},
+		Waterfalls: []lab.Waterfall{{Metric: "cpu", Point: study.Points[0], From: "a", To: "b", Whole: ratio,
+			Verdict: lab.Slower, Words: "2 times",
+			Steps: []lab.Step{{Knob: "data", Change: "shared -> databases", Before: "a", Variant: "b", Ratio: ratio,
+				Verdict: lab.Slower}}}},
+		Published: []lab.PublishedFigure{{ID: "t1", Source: "table 1", Metric: "cpu", Variant: "A", Unit: "s",
+			Value: 3, Status: "confirmed"}},
+		Audit: map[string]lab.AuditSum{"a": {Verdict: lab.AuditValid, Trials: 1,
+			Counts: map[string]int64{"pings": 100}}},
 		Conditions: lab.ConditionSummary{CalibrationMedian: 0.011}, Notes: []string{"a note"},
 	}
 }
@@ -95,7 +120,8 @@ func analysisOfTwo() lab.Analysis {
 // samples has a good document for every schema.
 func samples(t *testing.T) map[string][]byte {
 	t.Helper()
-	plan := lab.Plan{Schema: lab.PlanSchema, Created: time.Unix(1_700_000_000, 0).UTC(), Profile: "quick", Study: studyOfTwo(),
+	plan := lab.Plan{Schema: lab.PlanSchema, Created: time.Unix(1_700_000_000, 0).UTC(), Profile: "quick",
+		Study:  studyOfTwo(),
 		Trials: []lab.PlannedTrial{{Number: 1, Block: 1, Variant: "a", Point: "s1", Seed: 1<<64 - 1}}}
 	all := make(map[string][]byte)
 	for name, document := range map[string]any{

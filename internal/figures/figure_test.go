@@ -16,7 +16,8 @@ func TestMedian(t *testing.T) {
 		{[]float64{7}, 7, 7, 7}, {[]float64{5, 2, 9}, 5, 2, 9}, {[]float64{8, 2, 4, 3}, 3.5, 2, 8},
 	} {
 		f := Median("calls", "s", lab.HigherIsBetter, c.values)
-		want := Figure{Figure: "calls", Value: c.value, Low: c.low, High: c.high, Unit: "s", N: len(c.values), Better: lab.HigherIsBetter}
+		want := Figure{Figure: "calls", Value: c.value, Low: c.low, High: c.high, Unit: "s", N: len(c.values),
+			Better: lab.HigherIsBetter}
 		if f != want {
 			t.Errorf("of %v: %+v, want %+v", c.values, f, want)
 		}
@@ -42,8 +43,10 @@ func TestRatio(t *testing.T) {
 	if f.Unit != "1" || f.N != 2 || f.Better != lab.LowerIsBetter || f.Must != nil {
 		t.Errorf("%+v: want unit 1 of two rounds, lower is better, no goal", f)
 	}
-	for what, sides := range map[string][2][]float64{"one round": {{1}, {2}}, "a zero": {{1, 0}, {2, 2}}, "a missing round": {{1, 2}, {2}}} {
-		if _, err := Ratio("ours / theirs", lab.LowerIsBetter, sides[0], sides[1]); err == nil || !strings.Contains(err.Error(), "ours / theirs: ") {
+	for what, sides := range map[string][2][]float64{"one round": {{1}, {2}}, "a zero": {{1, 0}, {2, 2}},
+		"a missing round": {{1, 2}, {2}}} {
+		if _, err := Ratio("ours / theirs", lab.LowerIsBetter, sides[0], sides[1]); err == nil ||
+			!strings.Contains(err.Error(), "ours / theirs: ") {
 			t.Errorf("%s: %v, want an error with the name of the figure", what, err)
 		}
 	}
@@ -57,11 +60,16 @@ func TestReached(t *testing.T) {
 		low, high float64
 		want      string
 	}{
-		{Goal{0.7, 0.9}, lab.HigherIsBetter, 0.91, 0.95, "stretch"}, {Goal{0.7, 0.9}, lab.HigherIsBetter, 0.75, 0.95, "must"},
-		{Goal{0.7, 0.9}, lab.HigherIsBetter, 0.6, 0.8, "undecided"}, {Goal{0.7, 0.9}, lab.HigherIsBetter, 0.5, 0.6, "missed"},
-		{Goal{1.1, 0.7}, lab.LowerIsBetter, 0.6, 0.69, "stretch"}, {Goal{1.1, 0.7}, lab.LowerIsBetter, 0.6, 1, "must"},
-		{Goal{1.1, 0.7}, lab.LowerIsBetter, 1, 1.2, "undecided"}, {Goal{1.1, 0.7}, lab.LowerIsBetter, 1.2, 1.3, "missed"},
-		{Goal{0.25, 0.125}, lab.LowerIsBetter, 0.1, 0.125, "stretch"}, {Goal{0.25, 0.125}, lab.LowerIsBetter, 0.1, 0.13, "must"},
+		{Goal{0.7, 0.9}, lab.HigherIsBetter, 0.91, 0.95, "stretch"},
+		{Goal{0.7, 0.9}, lab.HigherIsBetter, 0.75, 0.95, "must"},
+		{Goal{0.7, 0.9}, lab.HigherIsBetter, 0.6, 0.8, "undecided"},
+		{Goal{0.7, 0.9}, lab.HigherIsBetter, 0.5, 0.6, "missed"},
+		{Goal{1.1, 0.7}, lab.LowerIsBetter, 0.6, 0.69, "stretch"},
+		{Goal{1.1, 0.7}, lab.LowerIsBetter, 0.6, 1, "must"},
+		{Goal{1.1, 0.7}, lab.LowerIsBetter, 1, 1.2, "undecided"},
+		{Goal{1.1, 0.7}, lab.LowerIsBetter, 1.2, 1.3, "missed"},
+		{Goal{0.25, 0.125}, lab.LowerIsBetter, 0.1, 0.125, "stretch"},
+		{Goal{0.25, 0.125}, lab.LowerIsBetter, 0.1, 0.13, "must"},
 		{Goal{0, 0}, lab.LowerIsBetter, 0, 0, "stretch"}, {Goal{0, 0}, lab.LowerIsBetter, 0, 1, "undecided"},
 	} {
 		f := Figure{Low: c.low, High: c.high, Better: c.better}.To(c.goal)

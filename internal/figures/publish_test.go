@@ -14,17 +14,21 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // some are figures of every kind: with and without a goal, scaled and not.
 func some() []Figure {
-	note := Figure{Figure: "ours / theirs", Value: 0.48, Low: 0.44, High: 0.52, Unit: "1", N: 8, Better: lab.LowerIsBetter, Note: "a over b"}
+	note := Figure{Figure: "ours / theirs", Value: 0.48, Low: 0.44, High: 0.52, Unit: "1", N: 8,
+		Better: lab.LowerIsBetter, Note: "a over b"}
 	return []Figure{
 		{Figure: "a call", Value: 45e-9, Low: 40e-9, High: 0.1e-6, Unit: "s", N: 3, Better: lab.LowerIsBetter},
-		Figure{Figure: "a mark", Value: 0.5e-3, Low: 0.25e-3, High: 1e-3, Unit: "s", N: 5, Better: lab.LowerIsBetter}.To(Goal{20e-3, 1e-4}),
+		Figure{Figure: "a mark", Value: 0.5e-3, Low: 0.25e-3, High: 1e-3, Unit: "s", N: 5,
+			Better: lab.LowerIsBetter}.To(Goal{20e-3, 1e-4}),
 		note.To(Goal{1.1, 0.7}),
-		Figure{Figure: "orders", Value: 2214.19, Low: 2132.57, High: 2303.77, Unit: "orders/s", N: 6, Better: lab.HigherIsBetter}.To(Goal{2500, 3000}),
+		Figure{Figure: "orders", Value: 2214.19, Low: 2132.57, High: 2303.77, Unit: "orders/s", N: 6,
+			Better: lab.HigherIsBetter}.To(Goal{2500, 3000}),
 	}
 }
 
 func TestPrint(t *testing.T) {
-	for name, figures := range map[string][]Figure{"with-notes": some(), "without-notes": some()[:2], "of-nothing": nil} {
+	for name, figures := range map[string][]Figure{"with-notes": some(), "without-notes": some()[:2],
+		"of-nothing": nil} {
 		var out bytes.Buffer
 		Print(&out, figures)
 		golden(t, "table-"+name+".txt", out.Bytes())
@@ -37,7 +41,8 @@ func TestPublish(t *testing.T) {
 	if err := Publish(&out, path, some()); err != nil {
 		t.Fatal(err)
 	}
-	if want := "\nfigures written to " + path + "\n"; !bytes.HasSuffix(out.Bytes(), []byte(want)) || !bytes.HasPrefix(out.Bytes(), []byte("figure  ")) {
+	if want := "\nfigures written to " + path + "\n"; !bytes.HasSuffix(out.Bytes(), []byte(want)) ||
+		!bytes.HasPrefix(out.Bytes(), []byte("figure  ")) {
 		t.Errorf("printed:\n%s\nwant the table, then %q", out.String(), want)
 	}
 	written, err := os.ReadFile(path)

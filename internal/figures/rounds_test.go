@@ -63,7 +63,8 @@ func TestPlay(t *testing.T) {
 	if len(results) != sides || len(results[3]) != count || len(seeds) != sides*count {
 		t.Errorf("results %v: want %d sides, %d rounds, a seed per trial", results, sides, count)
 	}
-	if lines := strings.Count(story, "\n"); lines != sides*count || !strings.Contains(story, "  round 2 of 5: side 3: this is 3\n") {
+	if lines := strings.Count(story, "\n"); lines != sides*count ||
+		!strings.Contains(story, "  round 2 of 5: side 3: this is 3\n") {
 		t.Errorf("the story has %d lines:\n%s", lines, story)
 	}
 	if again, _, _ := run(1); !slices.Equal(again, order) {
@@ -87,7 +88,8 @@ func TestPlayEndsWithTheFirstFailure(t *testing.T) {
 		return played{}, nil
 	}
 	_, err := Play(ctx, Rounds{Count: 3, Story: &bytes.Buffer{}}, sides...)
-	if !errors.Is(err, broken) || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "round 2, side 0: broken") {
+	if !errors.Is(err, broken) || !errors.Is(err, context.Canceled) ||
+		!strings.Contains(err.Error(), "round 2, side 0: broken") {
 		t.Errorf("%v, want what broke, in which trial, and that the run was cancelled", err)
 	}
 	if len(order) != 2 {

@@ -50,7 +50,8 @@ func rules() []rule {
 			"a study file is parsed and expanded without knowing systems, deployers or results"},
 		{"studies", noun, nil, []string{"stats"},
 			"the built-in studies are files with their published figures, not code"},
-		{"systems", []string{"lab", "inputfile", "yamlfile", "unit", "binding", "backing"}, any, []string{"deploy/launch"},
+		{"systems", []string{"lab", "inputfile", "yamlfile", "unit", "binding", "backing"}, any,
+			[]string{"deploy/launch"},
 			"business code knows neither how it is deployed, loaded, metered nor reported"},
 		{"systems/loaded", noun, nil, []string{"deploy/launch", "deploy/supervise"},
 			"what systems under load have in common knows none of them, nor the load engine"},
@@ -61,7 +62,8 @@ func rules() []rule {
 		{"binding", noun, any, nil,
 			"a binding carries calls; it must serve every system and every deployment alike"},
 		{"binding/event", []string{"lab", "backing", "binding/spans"}, any, nil,
-			"an event leaves with the transaction that made it: the outbox is a table, and the way from there is a broker"},
+			"an event leaves with the transaction that made it: the outbox is a table, and the way from there is a " +
+				"broker"},
 		{"backing", []string{"lab"}, any, nil,
 			"a backing service is described and used without knowing who does so, nor who runs it"},
 		{"backing/named", []string{"lab", "deploy/launch", "backing"}, any, nil,
@@ -128,7 +130,8 @@ func benches() []rule {
 
 // forTests may be imported by the tests of any room, beside what the room may.
 func forTests() []string {
-	return []string{module + "/docs/schema", module + "/internal/servers", "github.com/google/go-cmp/", "github.com/rogpeppe/go-internal/"}
+	return []string{module + "/docs/schema", module + "/internal/servers", "github.com/google/go-cmp/",
+		"github.com/rogpeppe/go-internal/"}
 }
 
 // edge is one import.
@@ -172,10 +175,12 @@ func check(e edge) error {
 	if ours && target == "" {
 		return nil // the embedded files at the top of the module
 	}
-	if ours && (within(target, r.room) || slices.ContainsFunc(allowed, func(room string) bool { return within(target, room) })) {
+	if ours && (within(target, r.room) || slices.ContainsFunc(allowed,
+		func(room string) bool { return within(target, room) })) {
 		return nil
 	}
-	if !ours && (standard(e.to) || slices.ContainsFunc(r.outside, func(p string) bool { return p == "*" || strings.HasPrefix(e.to, p) })) {
+	if !ours && (standard(e.to) || slices.ContainsFunc(r.outside,
+		func(p string) bool { return p == "*" || strings.HasPrefix(e.to, p) })) {
 		return nil
 	}
 	where := ""
@@ -339,7 +344,8 @@ func TestArrowsAreGuarded(t *testing.T) {
 func closures() map[string][]string {
 	return map[string][]string{
 		"cmd/cleave": {"docs/schema", "internal", "testing"},
-		"cmd/unit":   {"docs/schema", "internal", "testing", "deploy", "run", "report", "stats", "study", "studies", "store", "meter", "load"},
+		"cmd/unit": {"docs/schema", "internal", "testing", "deploy", "run", "report", "stats", "study", "studies",
+			"store", "meter", "load"},
 	}
 }
 

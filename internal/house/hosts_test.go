@@ -72,7 +72,8 @@ func hostThings(path string, text []byte) map[string][]string {
 			}
 		case *ast.BasicLit:
 			said, err := strconv.Unquote(n.Value)
-			if err == nil && n.Kind == token.STRING && (strings.Contains(said, "127.0.0.1") || strings.Contains(said, "localhost") || strings.Contains(said, "::1")) {
+			if err == nil && n.Kind == token.STRING && (strings.Contains(said, "127.0.0.1") ||
+				strings.Contains(said, "localhost") || strings.Contains(said, "::1")) {
 				add(n.Pos(), "loopback address", n.Value)
 			}
 		}
@@ -84,14 +85,17 @@ func hostThings(path string, text []byte) map[string][]string {
 // fileCalls are those of the standard library that find, open, make or remove files.
 func fileCalls() []string {
 	return []string{
-		"os.Open", "os.OpenFile", "os.Create", "os.ReadFile", "os.WriteFile", "os.ReadDir", "os.Stat", "os.Lstat", "os.Mkdir", "os.MkdirAll",
-		"os.MkdirTemp", "os.CreateTemp", "os.Rename", "os.Remove", "os.RemoveAll", "os.Symlink", "os.Link", "filepath.Glob", "filepath.WalkDir",
+		"os.Open", "os.OpenFile", "os.Create", "os.ReadFile", "os.WriteFile", "os.ReadDir", "os.Stat", "os.Lstat",
+		"os.Mkdir", "os.MkdirAll",
+		"os.MkdirTemp", "os.CreateTemp", "os.Rename", "os.Remove", "os.RemoveAll", "os.Symlink", "os.Link",
+		"filepath.Glob", "filepath.WalkDir",
 	}
 }
 
 // isForTests reports whether a file is of a benchmark, a test or what tests use.
 func isForTests(path string) bool {
-	return slices.ContainsFunc([]string{"/bench/", "test/", "/testdata/"}, func(folder string) bool { return strings.Contains(path, folder) })
+	return slices.ContainsFunc([]string{"/bench/", "test/", "/testdata/"},
+		func(folder string) bool { return strings.Contains(path, folder) })
 }
 
 func TestOnlyTheSeamKnowsTheHost(t *testing.T) {
@@ -103,7 +107,8 @@ func TestOnlyTheSeamKnowsTheHost(t *testing.T) {
 		for what, places := range hostThings(path, text) {
 			room := slices.IndexFunc(hostRooms()[what], func(room string) bool { return within(path, room) })
 			if room < 0 {
-				t.Errorf("%s: a %s belongs to a host. What runs elsewhere has none: ask the deployment, or take the address "+
+				t.Errorf("%s: a %s belongs to a host. What runs elsewhere has none: ask the deployment, or take the "+
+					"address "+
 					"that the deployer gave (internal/house has the list of who may)", strings.Join(places, ", "), what)
 				continue
 			}

@@ -35,7 +35,8 @@ func root(t *testing.T) string {
 // skipped reports whether a folder holds nothing that we wrote.
 func skipped(name string) bool {
 	return strings.HasPrefix(name, ".") ||
-		slices.Contains([]string{"node_modules", "dist", "third_party", "testdata", "target", "bin", "results"}, name)
+		slices.Contains([]string{"node_modules", "dist", "third_party", "testdata", "target", "bin", "results"},
+			name)
 }
 
 // source reports whether the rules on length hold for a file.
@@ -86,7 +87,8 @@ func eachSource(t *testing.T, visit func(path string, text []byte)) {
 // lengthOf complains about a file that is too long.
 func lengthOf(path string, text []byte) []string {
 	if lines := bytes.Count(text, []byte{'\n'}); lines > maxFileLines {
-		return []string{fmt.Sprintf("%s has %d lines, more than %d: it holds more than one thing", path, lines, maxFileLines)}
+		return []string{fmt.Sprintf("%s has %d lines, more than %d: it holds more than one thing", path, lines,
+			maxFileLines)}
 	}
 	return nil
 }
@@ -163,7 +165,8 @@ func undocumented(files *token.FileSet, path string, d *ast.GenDecl) []string {
 	missing := func(name *ast.Ident, comments ...*ast.CommentGroup) {
 		explained := slices.ContainsFunc(comments, func(c *ast.CommentGroup) bool { return c != nil })
 		if name.IsExported() && !explained {
-			found = append(found, fmt.Sprintf("%s:%d: %s is exported and has no comment", path, files.Position(name.Pos()).Line, name.Name))
+			found = append(found, fmt.Sprintf("%s:%d: %s is exported and has no comment", path,
+				files.Position(name.Pos()).Line, name.Name))
 		}
 	}
 	for _, spec := range d.Specs {
@@ -198,7 +201,8 @@ func TestSourceRulesCanFail(t *testing.T) {
 	}{
 		{"short", "a.go", "// Package a is.\npackage a\n\n// F does.\nfunc F() {}\n", ""},
 		{"long function", "a.go", "package a\n\nfunc f() {\n" + long + "}\n", "has 62 lines, more than 60"},
-		{"long with a reason", "a.go", "package a\n\n// f does. Long because it is a table.\nfunc f() {\n" + long + "}\n", ""},
+		{"long with a reason", "a.go", "package a\n\n// f does. Long because it is a table.\nfunc f() {\n" + long +
+			"}\n", ""},
 		{"long test", "a_test.go", "package a\n\nfunc f() {\n" + long + "}\n", "has 62 lines, more than 60"},
 		{"init", "a.go", "package a\n\nfunc init() {}\n", "has an init function"},
 		{"method called init", "a.go", "package a\n\ntype t int\n\nfunc (t) init() {}\n", ""},

@@ -94,7 +94,8 @@ func mentions(path string, text []byte, system string) []string {
 // may name what it is about.
 func inSystems(path string) bool {
 	folders := []string{"systems", "studies", "docs", "peers"}
-	return strings.HasSuffix(path, "_test.go") || slices.ContainsFunc(folders, func(f string) bool { return within(path, f) })
+	return strings.HasSuffix(path, "_test.go") ||
+		slices.ContainsFunc(folders, func(f string) bool { return within(path, f) })
 }
 
 func TestRoomsNameNoSystem(t *testing.T) {
@@ -112,7 +113,8 @@ func TestRoomsNameNoSystem(t *testing.T) {
 	}
 	for _, system := range systems {
 		if in := imported(unitProgram(system)); !slices.Equal(in, []string{system}) {
-			t.Errorf("%s imports the systems %v: it is a unit of %s and of nothing else", unitProgram(system), in, system)
+			t.Errorf("%s imports the systems %v: it is a unit of %s and of nothing else", unitProgram(system), in,
+				system)
 		}
 	}
 	eachSource(t, func(path string, text []byte) {
@@ -124,8 +126,10 @@ func TestRoomsNameNoSystem(t *testing.T) {
 				continue
 			}
 			for _, mention := range mentions(path, text, system) {
-				t.Errorf("%s. A system is a folder, a line in %s and a unit program: what a command or a report must know of it, "+
-					"it says itself (lab.SystemInfo, lab.Metric, lab.Checkable, lab.Explainable, lab.Backed)", mention, systemList)
+				t.Errorf("%s. A system is a folder, a line in %s and a unit program: what a command or a report must "+
+					"know of it, "+
+					"it says itself (lab.SystemInfo, lab.Metric, lab.Checkable, lab.Explainable, lab.Backed)", mention,
+					systemList)
 			}
 		}
 	})
@@ -198,12 +202,15 @@ func TestTheDesignSaysWhatAddingASystemTakes(t *testing.T) {
 		expected := listed
 		if strings.Contains(string(makefile), "systems/"+system+"/") {
 			touched = append(touched, "Makefile")
-		} else if _, err := os.Stat(filepath.Join(top, "systems", system, "bench")); err != nil { // there is nothing to make
+			// there is nothing to make
+		} else if _, err := os.Stat(filepath.Join(top, "systems", system, "bench")); err != nil {
 			expected = slices.DeleteFunc(slices.Clone(listed), func(file string) bool { return file == "Makefile" })
 		}
 		eachSource(t, func(path string, text []byte) {
-			if filepath.Ext(path) == ".go" && !inSystems(path) && !isAnotherProgram(path, system) && len(mentions(path, text, system)) > 0 ||
-				filepath.Ext(path) == ".sh" && !ownScript(path, system) && strings.Contains(string(text), "systems/"+system) {
+			if filepath.Ext(path) == ".go" && !inSystems(path) && !isAnotherProgram(path, system) &&
+				len(mentions(path, text, system)) > 0 ||
+				filepath.Ext(path) == ".sh" && !ownScript(path, system) &&
+					strings.Contains(string(text), "systems/"+system) {
 				touched = append(touched, path)
 			}
 		})
@@ -228,7 +235,8 @@ func readsNames(path string, text []byte) []string {
 	var found []string
 	ast.Inspect(file, func(n ast.Node) bool {
 		if literal, is := n.(*ast.BasicLit); is && literal.Kind == token.STRING {
-			if said, err := strconv.Unquote(literal.Value); err == nil && nameReading.MatchString(said) && said != "_" {
+			if said, err := strconv.Unquote(literal.Value); err == nil && nameReading.MatchString(said) &&
+				said != "_" {
 				found = append(found, fmt.Sprintf("%s:%d: %s", path, files.Position(literal.Pos()).Line, literal.Value))
 			}
 		}
@@ -243,7 +251,8 @@ func TestReportsReadNoNamesOfMetrics(t *testing.T) {
 			return
 		}
 		for _, found := range readsNames(path, text) {
-			t.Errorf("%s is the name of a metric, or an ending of one: another system has other names; ask the fields of lab.Metric", found)
+			t.Errorf("%s is the name of a metric, or an ending of one: another system has other names; ask the "+
+				"fields of lab.Metric", found)
 		}
 	})
 	for text, want := range map[string]int{

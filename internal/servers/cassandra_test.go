@@ -29,7 +29,8 @@ func (k cassandraKeeper) write(ctx context.Context, at door, word string) error 
 	}
 	defer session.Close()
 	for _, statement := range []string{
-		"CREATE KEYSPACE IF NOT EXISTS words WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+		"CREATE KEYSPACE IF NOT EXISTS words WITH replication = {'class': 'SimpleStrategy', " +
+			"'replication_factor': 1}",
 		"CREATE TABLE IF NOT EXISTS words.words (word TEXT PRIMARY KEY)",
 		"INSERT INTO words.words (word) VALUES ('" + word + "')",
 	} {

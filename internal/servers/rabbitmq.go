@@ -37,7 +37,8 @@ func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, erro
 	if i.Kind != server.RabbitMQ {
 		return nil, fmt.Errorf("depths of all queues: %s has no queues of that kind", i.Kind)
 	}
-	command := exec.CommandContext(ctx, filepath.Join(filepath.Dir(i.Path), "rabbitmqctl"), "-q", "-n", server.RabbitNode, "eval", depthsScript)
+	command := exec.CommandContext(ctx, filepath.Join(filepath.Dir(i.Path), "rabbitmqctl"), "-q", "-n",
+		server.RabbitNode, "eval", depthsScript)
 	command.Env = i.environment()
 	answer, err := command.Output()
 	if err != nil {

@@ -69,7 +69,8 @@ func Start(ctx context.Context, kind server.Kind, dir string, settings server.Se
 	}
 	// A part of a test program reads no flags, and NATS is in the program.
 	if testing.Testing() && flag.Parsed() && testing.Short() && kind != server.NATS {
-		return nil, &server.MissingError{Kind: kind, What: "with -short no server is looked for", Install: "make test"}
+		return nil, &server.MissingError{Kind: kind, What: "with -short no server is looked for",
+			Install: "make test"}
 	}
 	described, err := server.New(kind, settings)
 	if err != nil {

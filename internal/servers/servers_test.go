@@ -164,7 +164,8 @@ func expectDeathIsTold(t *testing.T, instance *Instance) {
 	must(t, syscall.Kill(main, syscall.SIGKILL))
 	select {
 	case <-instance.Failed():
-		if want := string(instance.Kind) + " ended by signal: killed"; !strings.HasPrefix(instance.Failure().Error(), want) {
+		if want := string(instance.Kind) + " ended by signal: killed"; !strings.HasPrefix(instance.Failure().
+			Error(), want) {
 			t.Errorf("its death is told as %q, want %q and the log", instance.Failure(), want)
 		}
 	case <-within(t).Done():
@@ -243,12 +244,14 @@ func TestStartRefuses(t *testing.T) {
 		"unknown server":        {t.TempDir(), "oracle", `there is no server "oracle" (there are [mariadb`},
 		"folder that is a file": {file, server.NATS, "not a directory"},
 	} {
-		if _, err := Start(within(t), c.kind, c.dir, server.Settings{}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Start(within(t), c.kind, c.dir, server.Settings{}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error = %v, want %q", name, err, c.want)
 		}
 	}
 	t.Setenv(begunVariable, "")
-	if _, err := Start(within(t), server.NATS, t.TempDir(), server.Settings{}); err == nil || !strings.Contains(err.Error(), "servers.Main") {
+	if _, err := Start(within(t), server.NATS, t.TempDir(), server.Settings{}); err == nil ||
+		!strings.Contains(err.Error(), "servers.Main") {
 		t.Errorf("a test binary that is not its janitor's: %v", err)
 	}
 }

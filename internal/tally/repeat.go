@@ -37,7 +37,8 @@ func (f failure) repeatable() bool {
 		return false
 	}
 	for _, kept := range f.output {
-		if text := kept.String(); strings.Contains(text, "WARNING: DATA RACE") || strings.Contains(text, "panic: ") || strings.Contains(text, "fatal error: ") {
+		if text := kept.String(); strings.Contains(text, "WARNING: DATA RACE") ||
+			strings.Contains(text, "panic: ") || strings.Contains(text, "fatal error: ") {
 			return false
 		}
 	}

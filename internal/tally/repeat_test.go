@@ -38,15 +38,21 @@ func TestFewFailuresAreRepeated(t *testing.T) {
 		first, second []string
 		want          string
 	}{
-		"it passes":           {broken, []string{"TestB pass"}, "1 passed, 0 failed, 1 unsteady (failed, and passed when repeated alone)"},
-		"it fails again":      {broken, []string{"TestB fail"}, "1 passed, 1 failed"},
-		"it is skipped":       {broken, []string{"TestB skip"}, "1 passed, 1 failed"},
-		"it is gone":          {broken, nil, "1 passed, 1 failed"},
-		"a race":              {[]string{"TestB fail: WARNING: DATA RACE"}, []string{"TestB pass"}, "0 passed, 1 failed"},
-		"a panic":             {[]string{"TestB fail: panic: no luck"}, []string{"TestB pass"}, "0 passed, 1 failed"},
-		"a fault of Go":       {[]string{"TestB fail: fatal error: all goroutines are asleep"}, []string{"TestB pass"}, "0 passed, 1 failed"},
-		"three":               {[]string{"TestA fail", "TestB fail", "TestC fail"}, []string{"TestA pass"}, "0 passed, 0 failed, 3 unsteady (failed, and passed when repeated alone)"},
-		"more than the limit": {[]string{"TestA fail", "TestB fail", "TestC fail", "TestD fail"}, []string{"TestA pass"}, "0 passed, 4 failed"},
+		"it passes": {broken, []string{"TestB pass"},
+			"1 passed, 0 failed, 1 unsteady (failed, and passed when repeated alone)"},
+		"it fails again": {broken, []string{"TestB fail"}, "1 passed, 1 failed"},
+		"it is skipped":  {broken, []string{"TestB skip"}, "1 passed, 1 failed"},
+		"it is gone":     {broken, nil, "1 passed, 1 failed"},
+		"a race": {[]string{"TestB fail: WARNING: DATA RACE"}, []string{"TestB pass"},
+			"0 passed, 1 failed"},
+		"a panic": {[]string{"TestB fail: panic: no luck"}, []string{"TestB pass"},
+			"0 passed, 1 failed"},
+		"a fault of Go": {[]string{"TestB fail: fatal error: all goroutines are asleep"},
+			[]string{"TestB pass"}, "0 passed, 1 failed"},
+		"three": {[]string{"TestA fail", "TestB fail", "TestC fail"}, []string{"TestA pass"},
+			"0 passed, 0 failed, 3 unsteady (failed, and passed when repeated alone)"},
+		"more than the limit": {[]string{"TestA fail", "TestB fail", "TestC fail", "TestD fail"},
+			[]string{"TestA pass"}, "0 passed, 4 failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
@@ -73,15 +79,18 @@ func TestARepetitionIsOfTheFailedTestsAlone(t *testing.T) {
 		if asked = append(asked, g); len(asked) > 1 {
 			return events(strings.NewReader(told("TestA/x pass", "TestC pass")))
 		}
-		return events(strings.NewReader(told("TestA/x fail: too late", "TestB pass", "TestA/y fail: later", "TestC fail: last")))
+		return events(strings.NewReader(told("TestA/x fail: too late", "TestB pass", "TestA/y fail: later",
+			"TestC fail: last")))
 	}
 	var out strings.Builder
 	got, err := runs(play, []group{{flags, []string{"./..."}}}, &out)
-	want := []group{{flags, []string{"./..."}}, {[]string{"-race", "-count=1", "-run=^(TestA|TestC)$"}, []string{"a/b"}}}
+	want := []group{{flags, []string{"./..."}}, {[]string{"-race", "-count=1", "-run=^(TestA|TestC)$"},
+		[]string{"a/b"}}}
 	if err != nil || !reflect.DeepEqual(asked, want) {
 		t.Errorf("asked for %+v, %v, want %+v", asked, err, want)
 	}
-	if got.unsteady != 3 || !strings.Contains(out.String(), "unsteady a/b TestA/x TestA/y TestC: ") || !strings.Contains(out.String(), "\n| later\n") {
+	if got.unsteady != 3 || !strings.Contains(out.String(), "unsteady a/b TestA/x TestA/y TestC: ") ||
+		!strings.Contains(out.String(), "\n| later\n") {
 		t.Errorf("%v, output %q", got, out.String())
 	}
 }
@@ -105,14 +114,16 @@ func TestRunsAddUp(t *testing.T) {
 		return events(strings.NewReader(told("TestA pass", "TestB skip: not here", "TestC fail")))
 	}
 	got, err := runs(play, groups([]string{"-timeout=1m", "./...", "--", "-race", "./x", "./y"}), &out)
-	if err != nil || got.String() != "3 passed, 1 failed, 2 skipped" || !strings.Contains(out.String(), "ok   a/b -race ") {
+	if err != nil || got.String() != "3 passed, 1 failed, 2 skipped" ||
+		!strings.Contains(out.String(), "ok   a/b -race ") {
 		t.Errorf("tally = %v, %v, output %q", got, err, out.String())
 	}
 }
 
 func TestGroupsAreRead(t *testing.T) {
 	got := groups([]string{"-timeout=1m", "./...", "--", "-race", "-timeout=2m", "./x", "./y"})
-	want := []group{{[]string{"-timeout=1m"}, []string{"./..."}}, {[]string{"-race", "-timeout=2m"}, []string{"./x", "./y"}}}
+	want := []group{{[]string{"-timeout=1m"}, []string{"./..."}},
+		{[]string{"-race", "-timeout=2m"}, []string{"./x", "./y"}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("groups = %+v, want %+v", got, want)
 	}
@@ -124,7 +135,8 @@ func TestTheToolchainPlays(t *testing.T) {
 		g    group
 		want string
 	}{
-		"passes":          {group{[]string{"-run=^TestGroupsAreRead$", "-count=1"}, []string{"."}}, "1 passed, 0 failed"},
+		"passes": {group{[]string{"-run=^TestGroupsAreRead$", "-count=1"}, []string{"."}},
+			"1 passed, 0 failed"},
 		"no such package": {group{nil, []string{"./nowhere"}}, "0 passed, 1 failed"},
 		"no such flag":    {group{[]string{"-nonsense"}, []string{"."}}, "0 passed, 1 failed"},
 		"no test at all":  {group{[]string{"-run=^$"}, []string{"."}}, "0 passed, 0 failed"},
@@ -140,9 +152,11 @@ func TestTheToolchainPlays(t *testing.T) {
 }
 
 func TestWhatCannotRunIsAMistake(t *testing.T) {
-	for _, failure := range []error{errors.New("no toolchain"), &exec.ExitError{ProcessState: &os.ProcessState{}}} {
+	for _, failure := range []error{errors.New("no toolchain"),
+		&exec.ExitError{ProcessState: &os.ProcessState{}}} {
 		play := func(group, func(io.Reader) error) error { return failure }
-		if got, err := runs(play, []group{{nil, []string{"./x"}}}, io.Discard); !errors.Is(err, failure) || !strings.Contains(err.Error(), "./x: ") {
+		if got, err := runs(play, []group{{nil, []string{"./x"}}}, io.Discard); !errors.Is(err, failure) ||
+			!strings.Contains(err.Error(), "./x: ") {
 			t.Errorf("tally = %v, error %v", got, err)
 		}
 	}

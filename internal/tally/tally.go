@@ -143,7 +143,8 @@ func (t *tally) line(line []byte) {
 func (t *tally) suite(name string) *suite {
 	s, known := t.running[name]
 	if !known {
-		s = &suite{output: make(map[string]*strings.Builder), parents: make(map[string]bool), blamed: make(map[string]bool)}
+		s = &suite{output: make(map[string]*strings.Builder), parents: make(map[string]bool),
+			blamed: make(map[string]bool)}
 		t.running[name] = s
 	}
 	return s
@@ -180,7 +181,8 @@ func (s *suite) reason(test string) string {
 	}
 	var said []string
 	for line := range strings.Lines(kept.String()) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "=== ") &&
+			!strings.HasPrefix(line, "--- ") {
 			said = append(said, line)
 		}
 	}

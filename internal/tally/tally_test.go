@@ -66,8 +66,10 @@ func TestTheSlowestAreListed(t *testing.T) {
 		sum.add(one)
 	}
 	lines := strings.Split(strings.TrimRight(sum.slowest(), "\n"), "\n")
-	want := map[int]string{0: "the slowest packages:", 1: "   51.0 s  f -race", 2: "   50.0 s  f", 10: "   10.0 s  b",
-		11: "the slowest tests:", 12: "    6.0 s  f -race TestAll", 13: "    5.0 s  f TestAll", 14: "    5.0 s  e -race TestAll"}
+	want := map[int]string{0: "the slowest packages:", 1: "   51.0 s  f -race", 2: "   50.0 s  f",
+		10: "   10.0 s  b",
+		11: "the slowest tests:", 12: "    6.0 s  f -race TestAll", 13: "    5.0 s  f TestAll",
+		14: "    5.0 s  e -race TestAll"}
 	wrong := len(lines) != 22
 	for at, line := range want {
 		wrong = wrong || lines[at] != line
@@ -115,7 +117,8 @@ func TestStreamCutShort(t *testing.T) {
 
 func TestOtherLinesPass(t *testing.T) {
 	var out bytes.Buffer
-	if _, err := runs(once(strings.NewReader("go: downloading\n")), []group{{}}, &out); err != nil || out.String() != "go: downloading\n" {
+	if _, err := runs(once(strings.NewReader("go: downloading\n")), []group{{}}, &out); err != nil ||
+		out.String() != "go: downloading\n" {
 		t.Errorf("output = %q, %v", out.String(), err)
 	}
 }

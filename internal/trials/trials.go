@@ -85,7 +85,9 @@ type Outcome struct {
 // Play deploys a layout into a new folder below dir ("": where temporary files
 // go), runs its job and tears it down. judge gets the outcome while the servers run; a trial
 // that it refuses is an error. Errors come with what the units have logged.
-func Play(ctx context.Context, deployer lab.Deployer, layout lab.Layout, dir string, judge func(Outcome) error) (err error) {
+func Play(
+	ctx context.Context, deployer lab.Deployer, layout lab.Layout, dir string, judge func(Outcome) error,
+) (err error) {
 	if err := deployer.Preflight(layout); err != nil {
 		return err
 	}

@@ -30,10 +30,12 @@ func (f *fake) step(name string) error {
 	return nil
 }
 
-func (f *fake) Name() string                { return "fake" }
-func (f *fake) Faults() []lab.FaultKind     { return nil }
-func (f *fake) Preflight(lab.Layout) error  { return f.step("preflight") }
-func (f *fake) Units() []lab.Unit           { return []lab.Unit{{Name: "unit", Role: "core", PID: os.Getpid()}} }
+func (f *fake) Name() string               { return "fake" }
+func (f *fake) Faults() []lab.FaultKind    { return nil }
+func (f *fake) Preflight(lab.Layout) error { return f.step("preflight") }
+func (f *fake) Units() []lab.Unit {
+	return []lab.Unit{{Name: "unit", Role: "core", PID: os.Getpid()}}
+}
 func (f *fake) Command(c lab.Command) error { return f.step(string(c.Command)) }
 func (f *fake) HandedOver() string          { return "" }
 func (f *fake) Failed() <-chan struct{}     { return nil }
@@ -57,7 +59,8 @@ func (f *fake) Endpoint(string) (lab.Endpoint, error) { return lab.Endpoint{}, n
 
 // whole is a trial without a failure, step by step.
 func whole() []string {
-	return []string{"preflight", "deploy", "await ready", "start", "await finished", "stop", "reports", "judge", "tear down"}
+	return []string{"preflight", "deploy", "await ready", "start", "await finished", "stop", "reports", "judge",
+		"tear down"}
 }
 
 // play plays a trial of the fake in a folder that must be empty afterwards.

@@ -71,7 +71,10 @@ func (c Group) Play(ctx context.Context, listeners Listeners) (trial.Outcome, er
 }
 
 // lead leads agents that are ready through the load.
-func (c Group) lead(ctx context.Context, whole *trial.Trial, agents []*member, giveUp context.CancelCauseFunc, listeners Listeners) (trial.Outcome, error) {
+func (c Group) lead(
+	ctx context.Context, whole *trial.Trial, agents []*member, giveUp context.CancelCauseFunc,
+	listeners Listeners,
+) (trial.Outcome, error) {
 	seconds := trial.NewSeconds(len(agents), listeners.Second)
 	rows := &gatheredRows{row: listeners.Row}
 	for i, a := range agents {

@@ -78,7 +78,8 @@ func jobFor(t *testing.T, url string) Job {
 		t.Fatal(err)
 	}
 	file.Seed = 1
-	return Job{Schema: Schema, Spec: trial.Spec{Scenario: file, Load: scenario.Load{Rate: "200", Duration: 500 * ms}, Connections: 8}}
+	return Job{Schema: Schema, Spec: trial.Spec{Scenario: file,
+		Load: scenario.Load{Rate: "200", Duration: 500 * ms}, Connections: 8}}
 }
 
 func TestAgentsShareOneLoad(t *testing.T) {
@@ -93,10 +94,11 @@ func TestAgentsShareOneLoad(t *testing.T) {
 			seen.Store(0)
 			agent := program(t, "agent")
 			var streamed int64
-			o, err := Group{Commands: [][]string{agent, agent, agent}, Job: job}.Play(t.Context(), Listeners{Second: func(s trial.Second) error {
-				streamed += s.Results.Sent(record.All)
-				return nil
-			}})
+			o, err := Group{Commands: [][]string{agent, agent, agent}, Job: job}.Play(t.Context(),
+				Listeners{Second: func(s trial.Second) error {
+					streamed += s.Results.Sent(record.All)
+					return nil
+				}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +112,8 @@ func TestAgentsShareOneLoad(t *testing.T) {
 			if name == "users" && (s.Closed == nil || s.Closed.Users != 5) {
 				t.Errorf("closed loop %+v, want 5 users", s.Closed)
 			}
-			if g := s.Generator; g.Agents != 3 || g.Loops != 3*max(1, job.Spec.Loops) || g.PeakMemory == 0 || g.CPUSeconds == 0 {
+			if g := s.Generator; g.Agents != 3 || g.Loops != 3*max(1, job.Spec.Loops) || g.PeakMemory == 0 ||
+				g.CPUSeconds == 0 {
 				t.Errorf("generator %+v", g)
 			}
 		})
@@ -182,7 +185,8 @@ func TestAgentsThatDisagreeCannotBeJoined(t *testing.T) {
 		}
 		parts[name] = trial.Outcome{Results: results}
 	}
-	if _, err := whole.Join(parts, []string{"a", "b"}); err == nil || !strings.Contains(err.Error(), "b disagrees with a") {
+	if _, err := whole.Join(parts, []string{"a", "b"}); err == nil ||
+		!strings.Contains(err.Error(), "b disagrees with a") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -197,11 +201,13 @@ func TestAgentsThatFailFailTheLoad(t *testing.T) {
 		job    Job
 		want   []string
 	}{
-		"dies":     {[][]string{program(t, "agent"), program(t, "dies")}, fine, []string{"agent 2 (env CLEAVE_TEST_AGENT=dies", "exit status 3", "no space left on device"}},
-		"mumbles":  {[][]string{program(t, "mumbles")}, fine, []string{"agent 1", "no event"}},
-		"missing":  {[][]string{{"/does/not/exist"}}, fine, []string{"agent 1 (/does/not/exist)"}},
-		"refused":  {[][]string{program(t, "agent")}, refused, []string{"agent 1", "docs/consent.md"}},
-		"too many": {[][]string{{"a"}, {"b"}, {"c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}, {"i"}}, old, []string{"agent 1 (a)"}},
+		"dies": {[][]string{program(t, "agent"), program(t, "dies")}, fine,
+			[]string{"agent 2 (env CLEAVE_TEST_AGENT=dies", "exit status 3", "no space left on device"}},
+		"mumbles": {[][]string{program(t, "mumbles")}, fine, []string{"agent 1", "no event"}},
+		"missing": {[][]string{{"/does/not/exist"}}, fine, []string{"agent 1 (/does/not/exist)"}},
+		"refused": {[][]string{program(t, "agent")}, refused, []string{"agent 1", "docs/consent.md"}},
+		"too many": {[][]string{{"a"}, {"b"}, {"c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}, {"i"}}, old,
+			[]string{"agent 1 (a)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Group{Commands: c.agents, Job: c.job}.Play(t.Context(), Listeners{})
@@ -225,10 +231,11 @@ func TestStoppedAgentsHandInWhatTheyDid(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	agent := program(t, "agent")
-	o, err := Group{Commands: [][]string{agent, agent}, Job: job}.Play(ctx, Listeners{Second: func(trial.Second) error {
-		cancel()
-		return nil
-	}})
+	o, err := Group{Commands: [][]string{agent, agent}, Job: job}.Play(ctx,
+		Listeners{Second: func(trial.Second) error {
+			cancel()
+			return nil
+		}})
 	if !errors.Is(err, context.Canceled) || o.Results == nil {
 		t.Fatalf("error %v, results %v", err, o.Results)
 	}

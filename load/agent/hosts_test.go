@@ -77,7 +77,8 @@ func TestIntegrationAgentsOnTwoHosts(t *testing.T) {
 
 	job := jobFor(t, server.URL)
 	agents := [][]string{program(t, "agent"), append(there, program(t, "agent")...)}
-	if _, err := (Group{Commands: agents, Job: job}).Play(t.Context(), Listeners{}); err == nil || !strings.Contains(err.Error(), "no load on") {
+	if _, err := (Group{Commands: agents, Job: job}).Play(t.Context(), Listeners{}); err == nil ||
+		!strings.Contains(err.Error(), "no load on") {
 		t.Errorf("error %v, want that nobody permitted the load", err)
 	}
 	job.Made = []netip.Prefix{netip.MustParsePrefix(address + "/30").Masked()}

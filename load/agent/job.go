@@ -106,7 +106,8 @@ func ReadReport(r lab.UnitReport) (Report, error) {
 		return report, fmt.Errorf("report of the generator %s: %w", r.Unit, err)
 	}
 	if report.Schema != Schema {
-		return report, fmt.Errorf("report of the generator %s: its schema is %q, want %q: use the same version of cleave everywhere", r.Unit, report.Schema, Schema)
+		return report, fmt.Errorf("report of the generator %s: its schema is %q, want %q: use the same version "+
+			"of cleave everywhere", r.Unit, report.Schema, Schema)
 	}
 	return report, nil
 }
@@ -130,7 +131,8 @@ func ParseJob(text string) (Job, error) {
 // check finds what an agent cannot do.
 func (j *Job) check() error {
 	if j.Schema != Schema {
-		return fmt.Errorf("job: its schema is %q, want %q: use the same version of cleave everywhere", j.Schema, Schema)
+		return fmt.Errorf("job: its schema is %q, want %q: use the same version of cleave everywhere", j.Schema,
+			Schema)
 	}
 	for _, p := range j.Made {
 		if !private(p) {
@@ -142,7 +144,8 @@ func (j *Job) check() error {
 
 // private reports whether a network is one of those that nobody owns.
 func private(p netip.Prefix) bool {
-	for _, network := range []string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15", "127.0.0.0/8", "fc00::/7", "::1/128"} {
+	for _, network := range []string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10",
+		"198.18.0.0/15", "127.0.0.0/8", "fc00::/7", "::1/128"} {
 		known := netip.MustParsePrefix(network)
 		if p.Bits() >= known.Bits() && known.Contains(p.Addr()) {
 			return true

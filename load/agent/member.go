@@ -42,7 +42,8 @@ type member struct {
 // start starts an agent. It is in a process group of its own, so that an interrupt
 // typed at the terminal reaches its leader only.
 func start(group context.Context, number int, command []string) (*member, error) {
-	a := &member{number: number, name: fmt.Sprintf("agent %d (%s)", number+1, shown(command)), events: make(chan lab.Event), group: group}
+	a := &member{number: number, name: fmt.Sprintf("agent %d (%s)", number+1, shown(command)),
+		events: make(chan lab.Event), group: group}
 	a.process = exec.Command(command[0], command[1:]...)
 	a.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	a.process.Stderr = &a.words
@@ -193,7 +194,8 @@ func (a *member) check(results *record.Results) error {
 		return a.failed(errors.New("its report has no results"))
 	}
 	if sent := results.Sent(record.All); a.rows.wanted() && a.listed != sent {
-		return a.failed(fmt.Errorf("it sent %d operations and handed in a list of %d: use the same version of cleave everywhere", sent, a.listed))
+		return a.failed(fmt.Errorf("it sent %d operations and handed in a list of %d: use the same version of "+
+			"cleave everywhere", sent, a.listed))
 	}
 	return nil
 }

@@ -73,12 +73,14 @@ func TestListsOfAgentsAreWhole(t *testing.T) {
 			seen.Store(0)
 			rows := gathered{}
 			agent := program(t, "agent")
-			o, err := Group{Commands: [][]string{agent, agent}, Job: job}.Play(t.Context(), Listeners{Row: rows.gather})
+			o, err := Group{Commands: [][]string{agent, agent}, Job: job}.Play(t.Context(),
+				Listeners{Row: rows.gather})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if n := rows.number(); n != o.Summary.Sent || n != seen.Load() || len(rows) != 2 {
-				t.Errorf("%d rows of %d agents for %d operations; the server saw %d", n, len(rows), o.Summary.Sent, seen.Load())
+				t.Errorf("%d rows of %d agents for %d operations; the server saw %d", n, len(rows), o.Summary.Sent,
+					seen.Load())
 			}
 			for _, agent := range []string{"agent 1", "agent 2"} {
 				checkRows(t, agent, rows[agent])
@@ -98,7 +100,8 @@ func checkRows(t *testing.T, agent string, rows []record.Row) {
 	for _, r := range rows {
 		loop, _, _ := strings.Cut(r.Loop, "-")
 		ended[loop] = append(ended[loop], int64(r.Finished))
-		if r.Status != "200" || r.Outcome != record.OK || r.Operation == "" || r.Elapsed <= 0 || r.Started.IsZero() {
+		if r.Status != "200" || r.Outcome != record.OK || r.Operation == "" || r.Elapsed <= 0 ||
+			r.Started.IsZero() {
 			t.Fatalf("%s has the row %+v", agent, r)
 		}
 	}
@@ -149,10 +152,11 @@ func TestStoppedAgentsHandInTheirRows(t *testing.T) {
 	defer cancel()
 	rows := gathered{}
 	agent := program(t, "agent")
-	o, err := Group{Commands: [][]string{agent, agent}, Job: job}.Play(ctx, Listeners{Row: rows.gather, Second: func(trial.Second) error {
-		cancel()
-		return nil
-	}})
+	o, err := Group{Commands: [][]string{agent, agent}, Job: job}.Play(ctx,
+		Listeners{Row: rows.gather, Second: func(trial.Second) error {
+			cancel()
+			return nil
+		}})
 	if !errors.Is(err, context.Canceled) || o.Results == nil {
 		t.Fatalf("error %v, results %v", err, o.Results)
 	}
@@ -166,10 +170,11 @@ func TestAListThatCannotBeWrittenIsTold(t *testing.T) {
 	url, _ := counted(t)
 	full := errors.New("no space left")
 	calls := 0
-	o, err := Group{Commands: [][]string{program(t, "agent")}, Job: jobFor(t, url)}.Play(t.Context(), Listeners{Row: func(record.Row) error {
-		calls++
-		return full
-	}})
+	o, err := Group{Commands: [][]string{program(t, "agent")}, Job: jobFor(t, url)}.Play(t.Context(),
+		Listeners{Row: func(record.Row) error {
+			calls++
+			return full
+		}})
 	if !errors.Is(err, full) || o.Results == nil || calls != 1 {
 		t.Errorf("error %v, results %v, %d calls", err, o.Results, calls)
 	}
@@ -212,7 +217,9 @@ func TestRowsComeInParts(t *testing.T) {
 	}
 	text := u.handed
 	sent, attempts := report.Outcome.Summary.Sent, int64(bytes.Count(text, []byte("\n")))
-	if listed != sent || parts != (sent+rowsAtOnce-1)/rowsAtOnce || attempts != warm+sent || attempts != seen.Load() {
-		t.Errorf("%d rows in %d parts for %d operations, %d in the history; the server saw %d, %d to warm up", listed, parts, sent, attempts, seen.Load(), warm)
+	if listed != sent || parts != (sent+rowsAtOnce-1)/rowsAtOnce || attempts != warm+sent ||
+		attempts != seen.Load() {
+		t.Errorf("%d rows in %d parts for %d operations, %d in the history; the server saw %d, %d to warm up",
+			listed, parts, sent, attempts, seen.Load(), warm)
 	}
 }

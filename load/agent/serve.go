@@ -91,7 +91,8 @@ func (s *served) serve(ctx context.Context, lines *bufio.Reader, job *Job) (err 
 			return err
 		}
 	}
-	return s.channel.Report(Report{Schema: Schema, Outcome: outcome, Course: s.course, WarmUp: s.warm, Network: s.network.proof})
+	return s.channel.Report(Report{Schema: Schema, Outcome: outcome, Course: s.course, WarmUp: s.warm,
+		Network: s.network.proof})
 }
 
 // gone is the error, or that the conductor is gone if that is its cause.
@@ -273,7 +274,8 @@ func (s *served) settle(ctx context.Context) (time.Duration, error) {
 func (s *served) search(ctx context.Context) (trial.Outcome, error) {
 	hooks := s.hooks(false)
 	hooks.Connected = s.connected(ctx)
-	quest := trial.Quest{Objective: s.limit, Resolution: s.Resolution, Votes: s.Votes, Confirm: s.Votes != 1, Hooks: hooks, Settle: s.settle}
+	quest := trial.Quest{Objective: s.limit, Resolution: s.Resolution, Votes: s.Votes, Confirm: s.Votes != 1,
+		Hooks: hooks, Settle: s.settle}
 	if s.MaxSteal > 0 {
 		quest.Host, quest.MaxSteal = s.host, s.MaxSteal
 	}

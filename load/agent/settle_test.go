@@ -37,7 +37,8 @@ func (s *settling) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestTheLoadIsOverWhenTheTargetHasSettled: once after the warm-up and once after
 // the last operation the target is asked; the time it takes is the load's.
 func TestTheLoadIsOverWhenTheTargetHasSettled(t *testing.T) {
-	target := &settling{questions: make(chan int64, 9), status: http.StatusNoContent, hold: 300 * time.Millisecond}
+	target := &settling{questions: make(chan int64, 9), status: http.StatusNoContent,
+		hold: 300 * time.Millisecond}
 	server := httptest.NewServer(target)
 	defer server.Close()
 	job := jobFor(t, server.URL)

@@ -88,7 +88,8 @@ func TestGeneratorUnit(t *testing.T) {
 	job.Files = map[string][]byte{"times": nil}
 	u := serve(t, &job)
 	u.expect(lab.EventReady)
-	if files, err := filepath.Glob(filepath.Join(dir, "cleave-agent-*", "times")); err != nil || len(files) != 1 {
+	if files, err := filepath.Glob(filepath.Join(dir, "cleave-agent-*", "times")); err != nil ||
+		len(files) != 1 {
 		t.Errorf("its files are %q, %v; want one in the trial's folder", files, err)
 	}
 	u.command(lab.CommandStart)
@@ -105,14 +106,18 @@ func TestGeneratorUnit(t *testing.T) {
 	}
 	s := report.Outcome.Summary
 	if s.Sent+s.Unsent != 100 || seen.Load() <= s.Sent {
-		t.Errorf("%d sent and %d unsent, want 100; the server saw %d, want more: a look and the warm-up", s.Sent, s.Unsent, seen.Load())
+		t.Errorf("%d sent and %d unsent, want 100; the server saw %d, want more: a look and the warm-up", s.Sent,
+			s.Unsent, seen.Load())
 	}
 	if n := len(report.Course); n != 1 || report.Course[0].OK != s.OK || report.Course[0].Median == nil {
-		t.Errorf("the course of half a second has %d slices: %+v, want one with %d operations", n, report.Course, s.OK)
+		t.Errorf("the course of half a second has %d slices: %+v, want one with %d operations", n, report.Course,
+			s.OK)
 	}
 	text := u.handed
-	if n := bytes.Count(text, []byte("\n")); int64(n) != seen.Load()-1 || int64(n) <= s.Sent || !bytes.Contains(text, []byte(`"end":"ok","outcome":"ok","status":"200"`)) {
-		t.Errorf("%d lines of history for %d operations, the warm-up's and a look among the %d requests:\n%.300s", n, s.Sent, seen.Load(), text)
+	if n := bytes.Count(text, []byte("\n")); int64(n) != seen.Load()-1 || int64(n) <= s.Sent ||
+		!bytes.Contains(text, []byte(`"end":"ok","outcome":"ok","status":"200"`)) {
+		t.Errorf("%d lines of history for %d operations, the warm-up's and a look among the %d requests:\n%.300s",
+			n, s.Sent, seen.Load(), text)
 	}
 }
 
@@ -134,7 +139,8 @@ func TestTheNetworkBeforeASystemIsHeld(t *testing.T) {
 	}
 	s := report.Outcome.Summary
 	if s.OK == 0 || *s.ServiceTime.P50 < 0.02 || !strings.Contains(report.Network, "1 bytes took 2") {
-		t.Errorf("%d were answered, half of them within %v s; the probe: %q", s.OK, *s.ServiceTime.P50, report.Network)
+		t.Errorf("%d were answered, half of them within %v s; the probe: %q", s.OK, *s.ServiceTime.P50,
+			report.Network)
 	}
 }
 
@@ -196,12 +202,17 @@ func TestUnitsThatCannotBegin(t *testing.T) {
 		want   string
 	}{
 		"no address": {func(j *Job) { j.Unit = "nobody" }, "CLEAVE_ADDRESS_NOBODY"},
-		"not there":  {func(j *Job) { j.Spec.Target = "http://127.0.0.1:1"; j.Await.For = 30 * ms }, "is not there after 30ms"},
-		"look there": {func(j *Job) { j.Spec.Target = "http://127.0.0.1:1"; j.Await = Await{For: 30 * ms, Look: "look there"} }, "connection refused: look there"},
-		"not well":   {func(j *Job) { j.Await = Await{For: 30 * ms, Path: "/missing"} }, "GET /missing: status 404 Not Found, and the answer says: no such thing"},
-		"objective":  {func(j *Job) { j.Objective = "x" }, "objective"},
-		"load":       {func(j *Job) { j.Spec.Load.Rate = "x" }, `rate "x"`},
-		"list":       {func(j *Job) { j.Allow = "x: 1" }, "allow list"},
+		"not there": {func(j *Job) { j.Spec.Target = "http://127.0.0.1:1"; j.Await.For = 30 * ms },
+			"is not there after 30ms"},
+		"look there": {func(j *Job) {
+			j.Spec.Target = "http://127.0.0.1:1"
+			j.Await = Await{For: 30 * ms, Look: "look there"}
+		}, "connection refused: look there"},
+		"not well": {func(j *Job) { j.Await = Await{For: 30 * ms, Path: "/missing"} },
+			"GET /missing: status 404 Not Found, and the answer says: no such thing"},
+		"objective": {func(j *Job) { j.Objective = "x" }, "objective"},
+		"load":      {func(j *Job) { j.Spec.Load.Rate = "x" }, `rate "x"`},
+		"list":      {func(j *Job) { j.Allow = "x: 1" }, "allow list"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := jobFor(t, url)
@@ -298,7 +309,8 @@ func TestAgentsOutliveNoLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Its output ends when it does.
-	if _, err := io.Copy(io.Discard, io.MultiReader(events.Buffered(), out)); err != nil && !errors.Is(err, os.ErrClosed) {
+	if _, err := io.Copy(io.Discard, io.MultiReader(events.Buffered(), out)); err != nil &&
+		!errors.Is(err, os.ErrClosed) {
 		t.Fatal(err)
 	}
 	if err := leader.Wait(); err == nil {

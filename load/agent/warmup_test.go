@@ -38,10 +38,16 @@ func TestAWarmUpGoesOnUntilTheLoadIsSteady(t *testing.T) {
 		steady bool
 		whole  bool // it lasts until the limit
 	}{
-		"a compiler":            {func(age time.Duration) time.Duration { return max(fast, slow-age/50) }, 0, 60_000 * ms, true, false},
-		"no sooner than it may": {func(time.Duration) time.Duration { return fast }, 5_000 * ms, 60_000 * ms, true, false},
-		"a swing":               {func(age time.Duration) time.Duration { return []time.Duration{fast, slow}[int(age.Seconds())%2] }, 0, 5_000 * ms, false, true},
-		"slower after a second": {func(age time.Duration) time.Duration { return []time.Duration{fast, slow}[min(1, int(age.Seconds()))] }, 0, 6_000 * ms, true, true},
+		"a compiler": {func(age time.Duration) time.Duration { return max(fast, slow-age/50) }, 0,
+			60_000 * ms, true, false},
+		"no sooner than it may": {func(time.Duration) time.Duration { return fast }, 5_000 * ms, 60_000 * ms, true,
+			false},
+		"a swing": {func(age time.Duration) time.Duration {
+			return []time.Duration{fast, slow}[int(age.Seconds())%2]
+		}, 0, 5_000 * ms, false, true},
+		"slower after a second": {func(age time.Duration) time.Duration {
+			return []time.Duration{fast, slow}[min(1, int(age.Seconds()))]
+		}, 0, 6_000 * ms, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // they sleep
@@ -64,15 +70,19 @@ func TestAWarmUpGoesOnUntilTheLoadIsSteady(t *testing.T) {
 			}
 			w := report.WarmUp
 			// At its limit a change must be shown, which a busy host may do.
-			if w == nil || w.Steady != c.steady && !(c.steady && c.whole && w.Left > 1) || c.whole != (w.Seconds >= time.Duration(c.limit).Seconds()) || w.Seconds < max(3, time.Duration(c.least).Seconds()) {
+			if w == nil || w.Steady != c.steady && !(c.steady && c.whole && w.Left > 1) ||
+				c.whole != (w.Seconds >= time.Duration(c.limit).Seconds()) ||
+				w.Seconds < max(3, time.Duration(c.least).Seconds()) {
 				t.Fatalf("warm-up %+v", w)
 			}
 			var answered int64
 			for _, s := range w.Slices {
 				answered += s.OK
 			}
-			if answered == 0 || answered > warm || report.Outcome.Results.Count(record.All, record.OK) != seen.Load()-warm {
-				t.Errorf("%d answers in the slices of the warm-up, %d to it and %d to all; in the results %d", answered, warm, seen.Load(), report.Outcome.Results.Count(record.All, record.OK))
+			if answered == 0 || answered > warm || report.Outcome.Results.Count(record.All, record.OK) !=
+				seen.Load()-warm {
+				t.Errorf("%d answers in the slices of the warm-up, %d to it and %d to all; in the results %d", answered,
+					warm, seen.Load(), report.Outcome.Results.Count(record.All, record.OK))
 			}
 		})
 	}
@@ -94,7 +104,9 @@ func TestAWarmUpLeavesNothingOpen(t *testing.T) {
 	if err := <-u.ended; err != nil {
 		t.Fatal(err)
 	}
-	if all, right := bytes.Count(u.handed, []byte("\n")), bytes.Count(u.handed, []byte(`"end":"ok"`)); all == 0 || all != right || !bytes.Contains(u.handed, []byte(`"warm_up":true`)) {
+	if all, right := bytes.Count(u.handed, []byte("\n")),
+		bytes.Count(u.handed, []byte(`"end":"ok"`)); all == 0 || all != right ||
+		!bytes.Contains(u.handed, []byte(`"warm_up":true`)) {
 		t.Errorf("%d of %d attempts ended rightly", right, all)
 	}
 }

@@ -38,11 +38,14 @@ func (p *plan) read(arguments []string) (out string, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&out, "out", "results/bench/load.json", "`file` for the figures")
 	quick := flags.Bool("quick", false, "short loads, one round: to see that all works; the figures say little")
-	only := flags.String("only", "", "these `scenes`, with commas: closed, https, h2c, h2, grpc, features, open, precision, stall, loops, memory, capacity")
-	among := flags.String("tools", "", "these `tools`, with commas: cleave, cleave-grid, cleave-spin, wrk, ...; empty: all that can be had")
+	only := flags.String("only", "", "these `scenes`, with commas: closed, https, h2c, h2, grpc, features, "+
+		"open, precision, stall, loops, memory, capacity")
+	among := flags.String("tools", "",
+		"these `tools`, with commas: cleave, cleave-grid, cleave-spin, wrk, ...; empty: all that can be had")
 	flags.IntVar(&p.rounds, "rounds", 5, "how often every tool has its turn")
 	flags.DurationVar(&p.length, "length", 4*time.Second, "length of one load")
-	flags.DurationVar(&p.stall, "stall", 20*time.Second, "length of the load in which the target stalls for one second at three quarters")
+	flags.DurationVar(&p.stall, "stall", 20*time.Second,
+		"length of the load in which the target stalls for one second at three quarters")
 	flags.DurationVar(&p.memory, "memory", 10*time.Minute, "length of the load over many connections")
 	flags.DurationVar(&p.others, "others", 20*time.Second, "the same for peers, at most")
 	flags.IntVar(&p.searches, "searches", 1, "searches for every known capacity")
@@ -51,7 +54,8 @@ func (p *plan) read(arguments []string) (out string, err error) {
 		return "", err
 	}
 	if *quick {
-		p.rounds, p.length, p.stall, p.memory, p.others, p.probe = 1, 2*time.Second, 8*time.Second, 10*time.Second, 8*time.Second, 2*time.Second
+		p.rounds, p.length, p.stall, p.memory, p.others, p.probe = 1, 2*time.Second, 8*time.Second, 10*time.Second,
+			8*time.Second, 2*time.Second
 	}
 	if *only != "" {
 		p.only = strings.Split(*only, ",")
@@ -173,7 +177,8 @@ func (p *plan) play(scene, name string, command []string, limit time.Duration, s
 		return err
 	}
 	perRequest := run.cpu.Seconds() / float64(count.Requests)
-	fmt.Fprintf(p.story, "  %-10s %-16s %8d requests, %6.2f us each\n", scene, name, count.Requests, 1e6*perRequest)
+	fmt.Fprintf(p.story, "  %-10s %-16s %8d requests, %6.2f us each\n", scene, name, count.Requests,
+		1e6*perRequest)
 	if scene == sceneMemory {
 		return s.addMemory(name, run.memory)
 	}
@@ -189,7 +194,9 @@ func (p *plan) play(scene, name string, command []string, limit time.Duration, s
 
 // against runs a command against a fresh target with options, or nginx where the
 // scene needs it.
-func (p *plan) against(scene string, options, command []string, limit time.Duration) (generated, served, error) {
+func (p *plan) against(
+	scene string, options, command []string, limit time.Duration,
+) (generated, served, error) {
 	t, err := p.start(scene, options)
 	if err != nil {
 		return generated{}, served{}, err

@@ -84,7 +84,8 @@ func (p *plan) capacity(s samples) {
 				continue
 			}
 			off := found/stand.capacity - 1
-			fmt.Fprintf(p.story, "  capacity   %-16s %.1f/s, truth %.1f/s, off by %+.1f %%\n", stand.name, found, stand.capacity, 100*off)
+			fmt.Fprintf(p.story, "  capacity   %-16s %.1f/s, truth %.1f/s, off by %+.1f %%\n", stand.name, found,
+				stand.capacity, 100*off)
 			s.add("capacity error, "+stand.name, "cleave", math.Abs(off))
 		}
 	}
@@ -98,7 +99,8 @@ func (p *plan) search(stand stand, seed string) (float64, error) {
 		options = append(options, "-exponential")
 	}
 	command := []string{
-		p.tools[0].path, "load", urlMark, "--search", "--objective", fmt.Sprintf("p%g<%v", 100*standShare, standLimit),
+		p.tools[0].path, "load", urlMark, "--search", "--objective",
+		fmt.Sprintf("p%g<%v", 100*standShare, standLimit),
 		"--resolution", "1.01", "-r", "200", "--arrivals", "poisson", "--seed", seed, "-d", p.probe.String(),
 		"--pacing", "spin", "--progress", "none", "--json", reportMark,
 	}

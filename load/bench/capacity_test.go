@@ -30,7 +30,8 @@ func TestTheoryOfTheStands(t *testing.T) {
 	}
 	// The capacity is where the share is just met.
 	capacity := capacityMD1(standShare, standTime.Seconds(), standLimit.Seconds())
-	if share := waitsMD1(capacity, standTime.Seconds(), (standLimit - standTime).Seconds()); math.Abs(share-standShare) > 1e-9 {
+	if share := waitsMD1(capacity, standTime.Seconds(),
+		(standLimit - standTime).Seconds()); math.Abs(share-standShare) > 1e-9 {
 		t.Errorf("M/D/1: at its capacity of %g/s %g meet the objective, want %g", capacity, share, standShare)
 	}
 }
@@ -50,7 +51,8 @@ func TestMemoryThatGrowsIsSeen(t *testing.T) {
 	if got := s["memory growth"]["flat"][0]; got != 0 {
 		t.Errorf("flat memory grows by %g MB", got)
 	}
-	if got := s["memory growth"]["growing"][0]; math.Abs(got-7) > 1e-9 { // from the 25th to the 95th of a hundred
+	// from the 25th to the 95th of a hundred
+	if got := s["memory growth"]["growing"][0]; math.Abs(got-7) > 1e-9 {
 		t.Errorf("memory grows by %g MB, want 7", got)
 	}
 	if got := s["memory peak"]["growing"][0]; got != 25 {

@@ -84,16 +84,21 @@ func distances(times []float64) []float64 {
 // goals by figure and tool.
 func goals() map[string]figures.Goal {
 	return map[string]figures.Goal{
-		"closed cpu, cleave by wrk": {Must: 0.8, Stretch: 0.72}, "open cpu, cleave-grid by wrk2": {Must: 1.2, Stretch: 0.8},
-		"precision p50, cleave": {Must: 20, Stretch: 2}, "precision p99, cleave": {Must: 100, Stretch: 70},
-		"precision p50, cleave-spin": {Must: 20, Stretch: 0.5}, "precision p99, cleave-spin": {Must: 100, Stretch: 40},
-		"stall p99 error, cleave": {Must: 0.01, Stretch: 0.003}, "stall p99.9 error, cleave": {Must: 0.01, Stretch: 0.003},
-		"https cpu, cleave by wrk": {Must: 1.3, Stretch: 1}, "grpc cpu, cleave by ghz": {Must: 0.5, Stretch: 0.25},
-		"h2c cpu, cleave by h2load": {Must: 1.5, Stretch: 1}, "h2 cpu, cleave by h2load": {Must: 1.5, Stretch: 1},
+		"closed cpu, cleave by wrk":     {Must: 0.8, Stretch: 0.72},
+		"open cpu, cleave-grid by wrk2": {Must: 1.2, Stretch: 0.8},
+		"precision p50, cleave":         {Must: 20, Stretch: 2}, "precision p99, cleave": {Must: 100, Stretch: 70},
+		"precision p50, cleave-spin": {Must: 20, Stretch: 0.5},
+		"precision p99, cleave-spin": {Must: 100, Stretch: 40},
+		"stall p99 error, cleave":    {Must: 0.01, Stretch: 0.003},
+		"stall p99.9 error, cleave":  {Must: 0.01, Stretch: 0.003},
+		"https cpu, cleave by wrk":   {Must: 1.3, Stretch: 1},
+		"grpc cpu, cleave by ghz":    {Must: 0.5, Stretch: 0.25},
+		"h2c cpu, cleave by h2load":  {Must: 1.5, Stretch: 1}, "h2 cpu, cleave by h2load": {Must: 1.5, Stretch: 1},
 		"features cpu, cleave by wrk": {Must: 2, Stretch: 1.3},
 		"memory peak, cleave":         {Must: 64, Stretch: 16}, "memory growth, cleave": {Must: 1, Stretch: 0.25},
 		"loops throughput, 2 by 1":      {Must: 1.8, Stretch: 1.95},
-		"capacity error, M/D/1, cleave": {Must: 0.05, Stretch: 0.02}, "capacity error, M/M/1, cleave": {Must: 0.05, Stretch: 0.02},
+		"capacity error, M/D/1, cleave": {Must: 0.05, Stretch: 0.02},
+		"capacity error, M/M/1, cleave": {Must: 0.05, Stretch: 0.02},
 	}
 }
 
@@ -126,7 +131,8 @@ func (s samples) figures(stalled time.Duration) ([]figures.Figure, error) {
 		if rounds < 2 { // a quick look, which has no interval
 			continue
 		}
-		ratio, err := figures.Ratio(fmt.Sprintf("%s, %s by %s", c[0], c[1], c[3]), betterOf(c[0]), own[:rounds], peer[:rounds])
+		ratio, err := figures.Ratio(fmt.Sprintf("%s, %s by %s", c[0], c[1], c[3]), betterOf(c[0]), own[:rounds],
+			peer[:rounds])
 		if err != nil {
 			return nil, err
 		}

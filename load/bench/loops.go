@@ -22,7 +22,8 @@ const (
 // processors for both and for their target.
 func (p *plan) loops(s samples) error {
 	if have := runtime.NumCPU(); have < loopsCores {
-		fmt.Fprintf(p.story, "%s is skipped: two sending threads and %d of the target need %d processors, and this host has %d\n",
+		fmt.Fprintf(p.story,
+			"%s is skipped: two sending threads and %d of the target need %d processors, and this host has %d\n",
 			sceneLoops, loopsTargetWorkers, loopsCores, have)
 		return nil
 	}
@@ -43,7 +44,8 @@ func (p *plan) loop(threads int, s samples) error {
 		return err
 	}
 	command := []string{
-		filepath.Join(p.scratch, "cleave"), "load", urlMark, "-u", strconv.Itoa(connections), "-d", p.length.String(),
+		filepath.Join(p.scratch, "cleave"), "load", urlMark, "-u", strconv.Itoa(connections), "-d",
+		p.length.String(),
 		"--loops", strconv.Itoa(threads), "--progress", "none", "--json", reportMark,
 	}
 	_, runErr := generate(loopsGeneratorCores, command, t.url, p.scratch, p.length+slack)

@@ -51,8 +51,10 @@ func serve(arguments []string) error {
 	flags.IntVar(&config.Port, "port", 0, "on 127.0.0.1; 0 lets the kernel choose")
 	flags.DurationVar(&config.StallAt, "stall-at", 0, "when everything stops, after the first request")
 	flags.DurationVar(&config.StallFor, "stall-for", 0, "how long")
-	flags.DurationVar(&config.Service.Mean, "service", 0, "mean time of a queue with one server in front of the answers; 0: none")
-	flags.BoolVar(&config.Service.Exponential, "exponential", false, "its times are random, exponentially distributed")
+	flags.DurationVar(&config.Service.Mean, "service", 0,
+		"mean time of a queue with one server in front of the answers; 0: none")
+	flags.BoolVar(&config.Service.Exponential, "exponential", false,
+		"its times are random, exponentially distributed")
 	flags.Uint64Var(&config.Service.Seed, "seed", 1, "of random times")
 	calls := flags.Bool("grpc", false, "answer unary calls of gRPC instead")
 	stamps := flags.String("stamps", "", "write the receive times of all requests to this file")

@@ -21,7 +21,8 @@ type peer struct {
 func peers() []peer {
 	return []peer{
 		{"wrk", "", "apt-get install wrk", wrk},
-		{"wrk2", "", "no package registry has it; build github.com/giltene/wrk2 and put it into PATH as wrk2", wrk2},
+		{"wrk2", "", "no package registry has it; build github.com/giltene/wrk2 and put it into PATH as wrk2",
+			wrk2},
 		{"ab", "", "apt-get install apache2-utils", ab},
 		{"h2load", "", "apt-get install nghttp2-client", h2load},
 		{"oha", "", "cargo install oha --locked, and put it into PATH", oha},
@@ -51,7 +52,8 @@ func (p peer) find(scratch string) (string, error) {
 
 // rates are those of the open scenes; zero is as fast as it goes.
 func rates(scene string) (rate, clients string, known bool) {
-	rates := map[string]int{sceneClosed: 0, sceneOpen: rateOfOpen, scenePrecision: rateOfPrecision, sceneMemory: rateOfOpen}
+	rates := map[string]int{sceneClosed: 0, sceneOpen: rateOfOpen, scenePrecision: rateOfPrecision,
+		sceneMemory: rateOfOpen}
 	n, known := rates[scene]
 	clients = strconv.Itoa(connections)
 	if scene == sceneMemory {
@@ -134,7 +136,8 @@ func hey(scene, seconds string) []string {
 	case sceneOpen:
 		return []string{"-z", seconds + "s", "-c", "50", "-q", strconv.Itoa(rateOfOpen / 50), urlMark}
 	case sceneMemory:
-		return []string{"-z", seconds + "s", "-c", strconv.Itoa(manyConnections), "-q", strconv.Itoa(rateOfOpen / manyConnections), urlMark}
+		return []string{"-z", seconds + "s", "-c", strconv.Itoa(manyConnections), "-q",
+			strconv.Itoa(rateOfOpen / manyConnections), urlMark}
 	}
 	return nil
 }
@@ -144,7 +147,8 @@ func vegeta(scene, seconds string) []string {
 	if !known {
 		return nil
 	}
-	return []string{"attack", "-rate", rate, "-max-workers", clients, "-duration", seconds + "s", "-targets", reportMark, "-output", "/dev/null"}
+	return []string{"attack", "-rate", rate, "-max-workers", clients, "-duration", seconds + "s", "-targets",
+		reportMark, "-output", "/dev/null"}
 }
 
 // k6 reads its load from a program.
@@ -153,7 +157,8 @@ func k6(scene, seconds string) []string {
 	if !known && scene != sceneFeatures {
 		return nil
 	}
-	return []string{"run", "--quiet", "--no-usage-report", "-e", "URL=" + urlMark, "-e", "SCENE=" + scene, "-e", "SECONDS=" + seconds,
+	return []string{"run", "--quiet", "--no-usage-report", "-e", "URL=" + urlMark, "-e", "SCENE=" + scene, "-e",
+		"SECONDS=" + seconds,
 		"-e", "RATE=" + rate, "-e", "CLIENTS=" + clients, k6Mark}
 }
 

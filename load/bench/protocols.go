@@ -42,7 +42,8 @@ const (
 // servedByNginx are the scenes that need more than our own target speaks, with the
 // scheme of their URL.
 func servedByNginx(scene string) (scheme string, ok bool) {
-	scheme, ok = map[string]string{sceneLoops: "http", sceneHTTPS: "https", sceneH2C: "http", sceneH2: "https"}[scene]
+	scheme, ok = map[string]string{sceneLoops: "http", sceneHTTPS: "https", sceneH2C: "http",
+		sceneH2: "https"}[scene]
 	return scheme, ok
 }
 
@@ -85,7 +86,8 @@ func startNginx(scene, scratch string, workers int, cores string) (*running, err
 		processes = fmt.Sprintf("worker_processes %d", workers)
 	}
 	configuration := filepath.Join(scratch, "nginx.conf")
-	if err := os.WriteFile(configuration, fmt.Appendf(nil, nginxText, processes, n[0], n[1], n[2], n[3]), 0o644); err != nil {
+	if err := os.WriteFile(configuration, fmt.Appendf(nil, nginxText, processes, n[0], n[1], n[2], n[3]),
+		0o644); err != nil {
 		return nil, err
 	}
 	ports.Close()
@@ -143,7 +145,8 @@ func writeCertificate(dir string) error {
 		return err
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -154,7 +157,8 @@ func writeCertificate(dir string) error {
 		return err
 	}
 	for name, block := range map[string]*pem.Block{
-		"certificate.pem": {Type: "CERTIFICATE", Bytes: certificate}, "key.pem": {Type: "PRIVATE KEY", Bytes: private},
+		"certificate.pem": {Type: "CERTIFICATE", Bytes: certificate},
+		"key.pem":         {Type: "PRIVATE KEY", Bytes: private},
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
 			return err
@@ -192,7 +196,9 @@ type counting struct {
 }
 
 // Check answers and counts.
-func (c *counting) Check(ctx context.Context, request *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+func (c *counting) Check(
+	ctx context.Context, request *healthpb.HealthCheckRequest,
+) (*healthpb.HealthCheckResponse, error) {
 	c.calls.Add(1)
 	return c.Server.Check(ctx, request)
 }

@@ -117,10 +117,12 @@ func (p *plan) gather() ([]tool, error) {
 		}
 	}
 	tools := []tool{
-		{"cleave", own, cleave("exact")}, {"cleave-grid", own, cleave("grid:1ms")}, {"cleave-spin", own, cleave("spin")},
+		{"cleave", own, cleave("exact")}, {"cleave-grid", own, cleave("grid:1ms")},
+		{"cleave-spin", own, cleave("spin")},
 	}
 	for _, peer := range peers() {
-		if !p.takes(peer.name) || !slices.ContainsFunc(scenes(), func(scene string) bool { return p.wants(scene) && peer.args(scene, "1") != nil }) {
+		if !p.takes(peer.name) || !slices.ContainsFunc(scenes(),
+			func(scene string) bool { return p.wants(scene) && peer.args(scene, "1") != nil }) {
 			continue
 		}
 		path, err := peer.find(p.scratch)
@@ -130,7 +132,8 @@ func (p *plan) gather() ([]tool, error) {
 		}
 		tools = append(tools, tool{peer.name, path, peer.args})
 	}
-	fmt.Fprintln(p.story, "jmeter is skipped: it needs a Java runtime and a plan per load, which this benchmark has not got")
+	fmt.Fprintln(p.story,
+		"jmeter is skipped: it needs a Java runtime and a plan per load, which this benchmark has not got")
 	return slices.DeleteFunc(tools, func(t tool) bool { return !p.takes(t.name) }), nil
 }
 
@@ -141,7 +144,8 @@ func (p *plan) takes(name string) bool { return len(p.among) == 0 || slices.Cont
 func cleave(pacing string) arguments {
 	return func(scene, seconds string) []string {
 		load := func(what string, more ...string) []string {
-			args := []string{"load", what, "-d", seconds + "s", "--pacing", pacing, "--progress", "none", "--json", reportMark}
+			args := []string{"load", what, "-d", seconds + "s", "--pacing", pacing, "--progress", "none", "--json",
+				reportMark}
 			return append(args, more...)
 		}
 		shared := []string{"-u", strconv.Itoa(connections), "--streams", strconv.Itoa(streams)}

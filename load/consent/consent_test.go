@@ -112,10 +112,13 @@ func TestOwnTargets(t *testing.T) {
 
 func TestRefusedHosts(t *testing.T) {
 	cases := []struct{ host, why string }{
-		{"203.0.113.1", "not in the allow list"}, {"10.0.0.1", "not in the allow list"}, {"192.168.1.1", "not in the allow list"},
-		{"172.17.0.2", "not in the allow list"}, {"fd00::1", "not in the allow list"}, {"2001:db8::1", "not in the allow list"},
+		{"203.0.113.1", "not in the allow list"}, {"10.0.0.1", "not in the allow list"},
+		{"192.168.1.1", "not in the allow list"},
+		{"172.17.0.2", "not in the allow list"}, {"fd00::1", "not in the allow list"},
+		{"2001:db8::1", "not in the allow list"},
 		{"198.20.0.1", "not in the allow list"}, {"198.17.255.255", "not in the allow list"},
-		{"169.254.169.254", "metadata"}, {"100.100.100.200", "metadata"}, {"192.0.0.192", "metadata"}, {"fd00:ec2::254", "metadata"},
+		{"169.254.169.254", "metadata"}, {"100.100.100.200", "metadata"}, {"192.0.0.192", "metadata"},
+		{"fd00:ec2::254", "metadata"},
 		{"168.63.129.16", "management"},
 		{"169.254.1.1", "link-local"}, {"fe80::1", "link-local"}, {"fe80::1%eth0", "link-local"},
 		{"0.0.0.0", "unspecified"}, {"0.1.2.3", "unspecified"}, {"::", "unspecified"},
@@ -124,17 +127,25 @@ func TestRefusedHosts(t *testing.T) {
 		{"::ffff:127.0.0.1", "IPv4 address in IPv6 form"}, {"::ffff:169.254.169.254", "IPv4 address in IPv6 form"},
 		{"::ffff:7f00:1", "IPv4 address in IPv6 form"}, {"64:ff9b::7f00:1", "IPv4 address in IPv6 form"},
 		{"64:ff9b:1::1", "IPv4 address in IPv6 form"}, {"2002:7f00:1::", "IPv4 address in IPv6 form"},
-		{"2001::1", "IPv4 address in IPv6 form"}, {"::127.0.0.1", "IPv4 address in IPv6 form"}, {"::2", "IPv4 address in IPv6 form"},
+		{"2001::1", "IPv4 address in IPv6 form"}, {"::127.0.0.1", "IPv4 address in IPv6 form"},
+		{"::2", "IPv4 address in IPv6 form"},
 		{"::1%lo", "with a zone"},
-		{"both.test", "addresses of this host and of others"}, {"hidden.test", "metadata"}, {"mapped.test", "IPv4 address in IPv6 form"},
+		{"both.test", "addresses of this host and of others"}, {"hidden.test", "metadata"},
+		{"mapped.test", "IPv4 address in IPv6 form"},
 		{"empty.test", "has no address"},
-		{"2130706433", "looks like a number"}, {"0x7f000001", "looks like a number"}, {"0x7f.1", "looks like a number"},
-		{"127.1", "looks like a number"}, {"127.0.0.01", "looks like a number"}, {"0177.0.0.1", "looks like a number"},
-		{"1.2.3.4.5", "looks like a number"}, {"evil.0x", "looks like a number"}, {"127.0.0.1.", "looks like a number"},
-		{"", "host name of 0 characters"}, {".", "host name of 0 characters"}, {strings.Repeat("a.", 130) + "b", "host name of 261 characters"},
+		{"2130706433", "looks like a number"}, {"0x7f000001", "looks like a number"},
+		{"0x7f.1", "looks like a number"},
+		{"127.1", "looks like a number"}, {"127.0.0.01", "looks like a number"},
+		{"0177.0.0.1", "looks like a number"},
+		{"1.2.3.4.5", "looks like a number"}, {"evil.0x", "looks like a number"},
+		{"127.0.0.1.", "looks like a number"},
+		{"", "host name of 0 characters"}, {".", "host name of 0 characters"},
+		{strings.Repeat("a.", 130) + "b", "host name of 261 characters"},
 		{"a..b", "not a part"}, {"-a.test", "not a part"}, {strings.Repeat("a", 64) + ".test", "not a part"},
-		{"１２７.0.0.1", "characters that host names do not have"}, {"lоcalhost", "characters that host names do not have"},
-		{"127.0.0.1\x00.test", "characters"}, {"a b.test", "characters"}, {"evil.test#", "characters"}, {"evil.test\\@localhost", "characters"},
+		{"１２７.0.0.1", "characters that host names do not have"},
+		{"lоcalhost", "characters that host names do not have"},
+		{"127.0.0.1\x00.test", "characters"}, {"a b.test", "characters"}, {"evil.test#", "characters"},
+		{"evil.test\\@localhost", "characters"},
 		{"user@localhost", "characters"}, {"[::1]", "characters"},
 	}
 	for _, c := range cases {
@@ -154,7 +165,8 @@ func TestUnknownName(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `looking up "nowhere.test": no such host: check the name`) {
 		t.Errorf("error = %v", err)
 	}
-	if _, err := guard(t).Admit(t.Context(), Request{Host: "127.0.0.1"}); err == nil || !strings.Contains(err.Error(), "port 0") {
+	if _, err := guard(t).Admit(t.Context(), Request{Host: "127.0.0.1"}); err == nil ||
+		!strings.Contains(err.Error(), "port 0") {
 		t.Errorf("error without a port = %v", err)
 	}
 }
@@ -180,7 +192,8 @@ func TestPermitted(t *testing.T) {
 		Address: netip.MustParseAddrPort("203.0.113.5:443"), Owner: "Jane Doe <jane@example.org>", MaxRate: 200,
 		Until: time.Date(2026, 11, 21, 4, 30, 0, 0, time.UTC), // 5:30 in Berlin
 	}
-	if got.Address != want.Address || got.Owner != want.Owner || got.MaxRate != want.MaxRate || !got.Until.Equal(want.Until) || got.Own {
+	if got.Address != want.Address || got.Owner != want.Owner || got.MaxRate != want.MaxRate ||
+		!got.Until.Equal(want.Until) || got.Own {
 		t.Errorf("ticket %+v, want %+v", got, want)
 	}
 	if (asked != Proof{want.Address, "https", "shop.example.org", "/.well-known/cleave-load.txt"}) {
@@ -198,23 +211,34 @@ func TestPermitted(t *testing.T) {
 	}
 }
 
+// Long because it is a table.
 func TestRefusedLoads(t *testing.T) {
 	cases := []struct {
 		name   string
 		change func(*Guard, *Request)
 		why    string
 	}{
-		{"too fast", func(_ *Guard, r *Request) { r.Rate = 200.1 }, "200.1 operations per second are planned and 200 are permitted"},
+		{"too fast", func(_ *Guard, r *Request) { r.Rate = 200.1 },
+			"200.1 operations per second are planned and 200 are permitted"},
 		{"no highest rate", func(_ *Guard, r *Request) { r.Rate = 0 }, "no highest rate"},
-		{"not a number", func(_ *Guard, r *Request) { r.Rate = math.NaN() }, "NaN operations per second are planned"},
+		{"not a number", func(_ *Guard, r *Request) { r.Rate = math.NaN() },
+			"NaN operations per second are planned"},
 		{"another port", func(_ *Guard, r *Request) { r.Port = 22 }, "not for this port"},
-		{"too early", func(g *Guard, _ *Request) { g.Now = func() time.Time { return night().Add(-2 * time.Hour) } }, "at 22:00-05:30 Europe/Berlin only"},
-		{"too long", func(_ *Guard, r *Request) { r.Duration = 7 * time.Hour }, "would end after 2026-11-21T05:30:00+01:00"},
+		{"too early", func(g *Guard, _ *Request) {
+			g.Now = func() time.Time {
+				return night().Add(-2 *
+					time.Hour)
+			}
+		}, "at 22:00-05:30 Europe/Berlin only"},
+		{"too long", func(_ *Guard, r *Request) { r.Duration = 7 * time.Hour },
+			"would end after 2026-11-21T05:30:00+01:00"},
 		{"expired", func(g *Guard, _ *Request) {
 			g.Now = func() time.Time { return time.Date(2026, 12, 31, 0, 0, 0, 0, time.UTC) }
 		}, "expired on 2026-12-31"},
-		{"for ever", func(g *Guard, _ *Request) { g.Allowed[0].Expires = night().AddDate(2, 0, 0) }, "more than a year"},
-		{"another token", func(g *Guard, _ *Request) { g.Allowed[0].Token = "4f0c1a8be6d94c7fa1b3" }, "not the token"},
+		{"for ever", func(g *Guard, _ *Request) { g.Allowed[0].Expires = night().AddDate(2, 0, 0) },
+			"more than a year"},
+		{"another token", func(g *Guard, _ *Request) { g.Allowed[0].Token = "4f0c1a8be6d94c7fa1b3" },
+			"not the token"},
 		{"token and more", func(g *Guard, _ *Request) {
 			g.Fetch = func(context.Context, Proof) ([]byte, error) {
 				return []byte("<html>4f0c1a8be6d94c7fa1b2</html>"), nil
@@ -230,7 +254,9 @@ func TestRefusedLoads(t *testing.T) {
 		}, "no proof that you control it"},
 		{"not in the list", func(g *Guard, _ *Request) { g.Allowed = g.Allowed[1:] }, "not in the allow list"},
 		{"now a metadata service", func(g *Guard, _ *Request) {
-			g.Lookup = func(context.Context, string) ([]netip.Addr, error) { return addresses(t, "169.254.169.254"), nil }
+			g.Lookup = func(context.Context, string) ([]netip.Addr, error) {
+				return addresses(t, "169.254.169.254"), nil
+			}
 		}, "metadata"},
 	}
 	for _, c := range cases {
@@ -262,10 +288,14 @@ func TestMistakesInTheList(t *testing.T) {
 		t.Fatal("no error")
 	}
 	want := []string{
-		"mistakes.yaml:2: ports are missing", "mistakes.yaml:2: owner is missing", "mistakes.yaml:2: token has 5 characters",
-		`mistakes.yaml:2: max_rate: rate "fast"`, `mistakes.yaml:2: hours "at night"`, `mistakes.yaml:2: expires "tomorrow"`,
-		`mistakes.yaml:9: host "169.254.169.254" is the metadata service`, "mistakes.yaml:9: token has 18 characters", `mistakes.yaml:9: hours "10:00-10:00"`,
-		`mistakes.yaml:16: host "0x7f.1": it looks like a number`, `mistakes.yaml:16: max_rate: rate "-1/s"`, `mistakes.yaml:16: hours "10:00-11:00 Mars/Base": unknown time zone`,
+		"mistakes.yaml:2: ports are missing", "mistakes.yaml:2: owner is missing",
+		"mistakes.yaml:2: token has 5 characters",
+		`mistakes.yaml:2: max_rate: rate "fast"`, `mistakes.yaml:2: hours "at night"`,
+		`mistakes.yaml:2: expires "tomorrow"`,
+		`mistakes.yaml:9: host "169.254.169.254" is the metadata service`,
+		"mistakes.yaml:9: token has 18 characters", `mistakes.yaml:9: hours "10:00-10:00"`,
+		`mistakes.yaml:16: host "0x7f.1": it looks like a number`, `mistakes.yaml:16: max_rate: rate "-1/s"`,
+		`mistakes.yaml:16: hours "10:00-11:00 Mars/Base": unknown time zone`,
 	}
 	got := strings.Split(err.Error(), "\n")
 	if len(got) != len(want) {
@@ -290,7 +320,8 @@ func TestListsThatAreRefused(t *testing.T) {
 		{"too many", "allow: [" + strings.Repeat("{},", 101) + "]", "101 entries"},
 	}
 	for _, c := range cases {
-		if _, err := ReadList(strings.NewReader(c.text), "list"); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ReadList(strings.NewReader(c.text), "list"); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}
 	}
@@ -317,7 +348,8 @@ func TestTheDocumentedList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all) != 1 || all[0].Host != "shop.example.org" || all[0].MaxRate != 200 || all[0].Hours.String() != "22:00-05:30 Europe/Berlin" {
+	if len(all) != 1 || all[0].Host != "shop.example.org" || all[0].MaxRate != 200 ||
+		all[0].Hours.String() != "22:00-05:30 Europe/Berlin" {
 		t.Errorf("the example is %+v", all)
 	}
 	if !strings.Contains(string(text), ProofPath) {
@@ -396,7 +428,8 @@ func FuzzReadList(f *testing.F) {
 			return
 		}
 		for _, p := range all {
-			if p.Host == "" || len(p.Ports) == 0 || p.Owner == "" || p.MaxRate <= 0 || p.Expires.IsZero() || len(p.Token) < minToken {
+			if p.Host == "" || len(p.Ports) == 0 || p.Owner == "" || p.MaxRate <= 0 || p.Expires.IsZero() ||
+				len(p.Token) < minToken {
 				t.Fatalf("accepted %+v", p)
 			}
 		}

@@ -91,7 +91,8 @@ func (g Guard) Admit(ctx context.Context, r Request) (Ticket, error) {
 	foreign := 0
 	for _, a := range addresses {
 		if why := forbidden(a); why != "" {
-			return Ticket{}, r.refuse(fmt.Sprintf("%s is %s", a, why), "use the address of a host of your own; no entry can permit this one")
+			return Ticket{}, r.refuse(fmt.Sprintf("%s is %s", a, why),
+				"use the address of a host of your own; no entry can permit this one")
 		}
 		if !g.own(a) {
 			foreign++
@@ -104,7 +105,8 @@ func (g Guard) Admit(ctx context.Context, r Request) (Ticket, error) {
 	case len(addresses):
 		return g.permit(ctx, r, address)
 	}
-	return Ticket{}, r.refuse(fmt.Sprintf("it has addresses of this host and of others: %v", addresses), "write the address instead of the name")
+	return Ticket{}, r.refuse(fmt.Sprintf("it has addresses of this host and of others: %v", addresses),
+		"write the address instead of the name")
 }
 
 // resolve finds all addresses of the host, in a fixed order, IPv4 first.
@@ -162,10 +164,12 @@ func (g Guard) entry(r Request) (Permission, error) {
 		known = true
 	}
 	if known {
-		return Permission{}, r.refuse("its entry in the allow list is not for this port", "ask its owner and add the port to the entry")
+		return Permission{}, r.refuse("its entry in the allow list is not for this port",
+			"ask its owner and add the port to the entry")
 	}
-	return Permission{}, r.refuse("it is neither this host nor one that Cleave made, and it is not in the allow list",
-		"if its owner agrees, add an entry (docs/consent.md), or run the target here")
+	return Permission{},
+		r.refuse("it is neither this host nor one that Cleave made, and it is not in the allow list",
+			"if its owner agrees, add an entry (docs/consent.md), or run the target here")
 }
 
 // prove fetches the token from the very address that would get the load.

@@ -75,5 +75,6 @@ func (h Hours) Until(now time.Time) (end time.Time, open bool) {
 // at is a time of day, some days from a moment's own day. The calendar does the
 // sums, so that days of 23 and 25 hours are right.
 func (h Hours) at(local time.Time, days int, clock time.Duration) time.Time {
-	return time.Date(local.Year(), local.Month(), local.Day()+days, int(clock/time.Hour), int(clock%time.Hour/time.Minute), 0, 0, h.zone)
+	return time.Date(local.Year(), local.Month(), local.Day()+days, int(clock/time.Hour),
+		int(clock%time.Hour/time.Minute), 0, 0, h.zone)
 }

@@ -55,7 +55,8 @@ func (e *entry) UnmarshalYAML(node *yaml.Node) error {
 			switch key := node.Content[i]; key.Value {
 			case "host", "ports", "owner", "max_rate", "hours", "expires", "token":
 			default:
-				return fmt.Errorf("line %d: unknown key %q: use host, ports, owner, max_rate, hours, expires, token", key.Line, key.Value)
+				return fmt.Errorf("line %d: unknown key %q: use host, ports, owner, max_rate, hours, expires, token",
+					key.Line, key.Value)
 			}
 		}
 	}
@@ -127,7 +128,8 @@ func (e entry) permission() (Permission, []error) {
 		note(err)
 	}
 	if p.Expires, err = time.Parse(time.DateOnly, e.Expires); err != nil {
-		note(fmt.Errorf("expires %q is not a date: write for example 2026-12-31, the first day without permission (UTC)", e.Expires))
+		note(fmt.Errorf("expires %q is not a date: write for example 2026-12-31, the first day without "+
+			"permission (UTC)", e.Expires))
 	}
 	return p, wrong
 }
@@ -148,8 +150,10 @@ func checkHost(host string) error {
 
 // checkToken accepts what cannot be guessed or cut.
 func checkToken(token string) error {
-	if len(token) < minToken || len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return fmt.Errorf("token has %d characters: use %d to %d random ones, letters and digits", len(token), minToken, maxToken)
+	if len(token) < minToken || len(token) > maxToken ||
+		strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fmt.Errorf("token has %d characters: use %d to %d random ones, letters and digits", len(token),
+			minToken, maxToken)
 	}
 	return nil
 }
@@ -158,16 +162,19 @@ func checkToken(token string) error {
 // end.
 func (p Permission) check(r Request, now time.Time) (until time.Time, err error) {
 	if !now.Before(p.Expires) {
-		return until, r.refuse("its entry expired on "+p.Expires.Format(time.DateOnly), "ask "+p.Owner+" and renew the entry")
+		return until, r.refuse("its entry expired on "+p.Expires.Format(time.DateOnly),
+			"ask "+p.Owner+" and renew the entry")
 	}
 	if p.Expires.Sub(now) > maxLifetime {
 		return until, r.refuse("its entry is valid for more than a year", "let it expire sooner")
 	}
 	if r.Rate == 0 {
-		return until, r.refuse("the plan has no highest rate", fmt.Sprintf("use an open load of at most %g operations per second", p.MaxRate))
+		return until, r.refuse("the plan has no highest rate",
+			fmt.Sprintf("use an open load of at most %g operations per second", p.MaxRate))
 	}
 	if !(r.Rate <= p.MaxRate) {
-		return until, r.refuse(fmt.Sprintf("%g operations per second are planned and %g are permitted", r.Rate, p.MaxRate), "plan less, or ask "+p.Owner)
+		return until, r.refuse(fmt.Sprintf("%g operations per second are planned and %g are permitted", r.Rate,
+			p.MaxRate), "plan less, or ask "+p.Owner)
 	}
 	closes, open := p.Hours.Until(now)
 	if !open {
@@ -178,7 +185,8 @@ func (p Permission) check(r Request, now time.Time) (until time.Time, err error)
 		until = closes
 	}
 	if now.Add(r.Duration).After(until) {
-		return until, r.refuse(fmt.Sprintf("%v of load would end after %s", r.Duration, until.Format(time.RFC3339)), "plan a shorter load, or begin earlier")
+		return until, r.refuse(fmt.Sprintf("%v of load would end after %s", r.Duration, until.Format(time.RFC3339)),
+			"plan a shorter load, or begin earlier")
 	}
 	return until, nil
 }

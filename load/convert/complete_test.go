@@ -98,7 +98,8 @@ func planMutations(n *node, try func(what string)) {
 		if len(kid.kids) > 1 && kid.kids[1].tag == "value" {
 			changed = kid.kids[1]
 		}
-		if len(changed.kids) == 0 && strings.HasSuffix(strings.ToLower(kid.tag), "prop") && kid.tag != "collectionProp" && equivalent(name) == "" && !isUnsetDefault(n, name) {
+		if len(changed.kids) == 0 && strings.HasSuffix(strings.ToLower(kid.tag), "prop") &&
+			kid.tag != "collectionProp" && equivalent(name) == "" && !isUnsetDefault(n, name) {
 			before := changed.text.String()
 			changed.text.Reset()
 			changed.text.WriteString(otherText(before))
@@ -235,7 +236,8 @@ func TestNothingOfRecordingsIsDropped(t *testing.T) {
 // the recorder, what notes cover for the whole recording, and values of headers
 // that are left out (their names are listed).
 func unimportantOfRecording(path string, entry int) bool {
-	for _, part := range []string{".httpVersion", ".headersSize", ".queryString", ".cookies", ".bodySize removed", ".mimeType"} {
+	for _, part := range []string{".httpVersion", ".headersSize", ".queryString", ".cookies",
+		".bodySize removed", ".mimeType"} {
 		if strings.Contains(path, part) {
 			return true
 		}
@@ -250,7 +252,8 @@ func unimportantOfRecording(path string, entry int) bool {
 	if !strings.Contains(path, ".headers") {
 		return false
 	}
-	isKept := strings.Contains(path, ".headers.6.") || entry == 5 && (strings.Contains(path, ".headers.7.") || strings.Contains(path, ".headers.8."))
+	isKept := strings.Contains(path, ".headers.6.") ||
+		entry == 5 && (strings.Contains(path, ".headers.7.") || strings.Contains(path, ".headers.8."))
 	return !isKept
 }
 
@@ -287,9 +290,12 @@ func TestNothingOfDescriptionsIsDropped(t *testing.T) {
 func isPartOfDescription(path string) bool {
 	for _, part := range []string{
 		".responses", ".Product.", ".shipped.", ".stock.", // what is not sent
-		"/pictures.post.requestBody",                                                                                                     // the operation is listed
-		".properties.id",                                                                                                                 // read only
-		"/customers/{customer}.get.parameters", "/products/{sku}.get.parameters", "lines.get.parameters", "/orders/{orderId}.parameters", // the value comes from an answer
+		// the operation is listed
+		"/pictures.post.requestBody",
+		// read only
+		".properties.id",
+		"/customers/{customer}.get.parameters", "/products/{sku}.get.parameters", "lines.get.parameters",
+		"/orders/{orderId}.parameters", // the value comes from an answer
 	} {
 		if strings.Contains(path, part) {
 			return false
@@ -301,6 +307,7 @@ func isPartOfDescription(path string) bool {
 	}
 	last := where[strings.LastIndexByte(where, '.')+1:]
 	isField := strings.HasSuffix(strings.TrimSuffix(where, last), ".properties.")
-	things := []string{"get", "post", "delete", "head", "options", "requestBody", "callbacks", "webhooks", "servers", "parameters"}
+	things := []string{"get", "post", "delete", "head", "options", "requestBody", "callbacks", "webhooks",
+		"servers", "parameters"}
 	return isField || strings.HasPrefix(last, "/") || slices.Contains(things, last) || where == ".security"
 }

@@ -102,7 +102,8 @@ func Convert(name string, data []byte, options Options) (Conversion, error) {
 		limit = maxRecording
 	}
 	if len(data) > limit {
-		return Conversion{}, fmt.Errorf("convert %s: more than %d bytes: split it or shorten the recording", name, limit)
+		return Conversion{}, fmt.Errorf("convert %s: more than %d bytes: split it or shorten the recording", name,
+			limit)
 	}
 	var err error
 	switch format {
@@ -113,7 +114,8 @@ func Convert(name string, data []byte, options Options) (Conversion, error) {
 	case JMX:
 		err = d.jmx(data, options)
 	default:
-		err = errors.New("neither a HAR recording, an OpenAPI description nor a JMeter test plan; if it is one, say which")
+		err = errors.New("neither a HAR recording, an OpenAPI description nor a JMeter test plan; if it is one, " +
+			"say which")
 	}
 	if err != nil {
 		return Conversion{}, fmt.Errorf("convert %s: %w", name, err)

@@ -112,9 +112,11 @@ func rendered(t testing.TB, name string, data []byte) string {
 
 func TestFormatIsGuessed(t *testing.T) {
 	cases := map[string]string{ // name of a copy: the fixture
-		"recording.HAR": "shop.har", "a.json": "shop.har", "plan.xml": "shop.jmx", "b.json": "shop.swagger.json", "api.yml": "shop.openapi.yaml",
+		"recording.HAR": "shop.har", "a.json": "shop.har", "plan.xml": "shop.jmx", "b.json": "shop.swagger.json",
+		"api.yml": "shop.openapi.yaml",
 	}
-	want := map[string]string{"shop.har": HAR, "shop.jmx": JMX, "shop.swagger.json": OpenAPI, "shop.openapi.yaml": OpenAPI}
+	want := map[string]string{"shop.har": HAR, "shop.jmx": JMX, "shop.swagger.json": OpenAPI,
+		"shop.openapi.yaml": OpenAPI}
 	for name, fixture := range cases {
 		c, err := Convert(name, read(t, fixture), Options{})
 		if err != nil {
@@ -131,15 +133,19 @@ func TestRefusals(t *testing.T) {
 		{"notes.txt", "hello", "neither a HAR"},
 		{"a.har", "{", "read the recording"},
 		{"a.har", `{"log":{"entries":[]}}`, "no entries"},
-		{"a.har", `{"log":{"entries":[{"request":{"method":"GET","url":"ws://a/"}}]}}`, "no entry of the recording can be played: entry 1: GET ws://a/: websockets"},
+		{"a.har", `{"log":{"entries":[{"request":{"method":"GET","url":"ws://a/"}}]}}`,
+			"no entry of the recording can be played: entry 1: GET ws://a/: websockets"},
 		{"a.jmx", "<html/>", "its root is <html>"},
 		{"a.jmx", "<jmeterTestPlan/>", "it is empty"},
 		{"a.jmx", "<jmeterTestPlan><hashTree>", "unexpected EOF"},
 		{"a.jmx", "<jmeterTestPlan>" + deep + "</jmeterTestPlan>", "nested deeper than 200"},
 		{"a.jmx", `<!DOCTYPE a [<!ENTITY b "c">]><jmeterTestPlan/>`, "document types are not allowed"},
-		{"a.jmx", "<jmeterTestPlan><hashTree><TestPlan>&b;</TestPlan></hashTree></jmeterTestPlan>", "invalid character entity"},
-		{"a.jmx", `<jmeterTestPlan><hashTree><TestPlan/><hashTree/></hashTree></jmeterTestPlan>`, "no enabled thread group"},
-		{"a.yaml", "openapi: 3.0.0\npaths: {/a: {$ref: 'http://127.0.0.1:1/b.yaml'}}", "disallowed external reference"},
+		{"a.jmx", "<jmeterTestPlan><hashTree><TestPlan>&b;</TestPlan></hashTree></jmeterTestPlan>",
+			"invalid character entity"},
+		{"a.jmx", `<jmeterTestPlan><hashTree><TestPlan/><hashTree/></hashTree></jmeterTestPlan>`,
+			"no enabled thread group"},
+		{"a.yaml", "openapi: 3.0.0\npaths: {/a: {$ref: 'http://127.0.0.1:1/b.yaml'}}",
+			"disallowed external reference"},
 		{"a.yaml", "openapi: 3.0.0\npaths: {/a: {$ref: 'other.yaml#/a'}}", "disallowed external reference"},
 		{"a.yaml", "openapi: 4.0.0", "openapi 4.0.0: versions 3"},
 		{"a.yaml", "swagger: '1.2'", "swagger 1.2: versions 2"},
@@ -158,7 +164,8 @@ func TestRefusals(t *testing.T) {
 // YAML of the scenario.
 func TestNotesCannotEscapeTheirComment(t *testing.T) {
 	for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} {
-		data := strings.Replace(string(read(t, "shop.jmx")), `testname="Fast"`, `testname="Fast`+end+`flows: []`+end+`"`, 1)
+		data := strings.Replace(string(read(t, "shop.jmx")), `testname="Fast"`,
+			`testname="Fast`+end+`flows: []`+end+`"`, 1)
 		c, err := Convert("shop.jmx", []byte(data), Options{Beside: os.DirFS("testdata")})
 		if err != nil {
 			t.Fatal(err)

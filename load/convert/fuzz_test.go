@@ -89,6 +89,8 @@ func FuzzHAR(f *testing.F) {
 func FuzzOpenAPI(f *testing.F) { fuzz(f, OpenAPI, "shop.openapi.yaml", "shop.swagger.json") }
 
 func FuzzJMX(f *testing.F) {
-	f.Add([]byte(plan(group("G", 2, userVariable("a", "${b}")+sampler("A", "/${a}${__Random(1,2,c)}", regex("x(.)")+assertion("response_data", 2, "a"))+share("S", "50", sampler("B", "/${v}", ""))))))
+	f.Add([]byte(plan(group("G", 2, userVariable("a", "${b}")+
+		sampler("A", "/${a}${__Random(1,2,c)}", regex("x(.)")+assertion("response_data", 2, "a"))+
+		share("S", "50", sampler("B", "/${v}", ""))))))
 	fuzz(f, JMX, "shop.jmx", "mix.jmx")
 }

@@ -47,17 +47,20 @@ func (d *draft) recordedStep(e *entry, dropped map[string]bool) (step scenario.S
 	step.Request = literal(e.Request.Method + " " + path)
 	step.Body = literal(body)
 	step.Headers = d.recordedHeaders(e, dropped)
-	if _, typed := findHeader(step.Headers, "Content-Type"); !typed && body != "" && e.Request.PostData.MimeType != "" {
+	if _, typed := findHeader(step.Headers, "Content-Type"); !typed && body != "" &&
+		e.Request.PostData.MimeType != "" {
 		step.Headers["Content-Type"] = literal(oneLine(e.Request.PostData.MimeType))
 	}
 	status := e.Response.Status
 	if status == 304 {
-		d.note(e.where(), "status 304 (not modified)", "the flow has no cache of its own: asked without condition, and 200 is expected")
+		d.note(e.where(), "status 304 (not modified)",
+			"the flow has no cache of its own: asked without condition, and 200 is expected")
 		status = 200
 	}
 	step.Expect.Status = strconv.Itoa(status)
 	if size := e.Request.BodySize; size > 0 && size != len(body) {
-		d.note(e.where(), fmt.Sprintf("a body of %d bytes", size), fmt.Sprintf("the recording holds %d bytes of it; these are sent", len(body)))
+		d.note(e.where(), fmt.Sprintf("a body of %d bytes", size),
+			fmt.Sprintf("the recording holds %d bytes of it; these are sent", len(body)))
 	}
 	return step, true
 }
@@ -115,11 +118,14 @@ func (d *draft) recordedHeaders(e *entry, dropped map[string]bool) map[string]st
 		case setByEngine(h.Name) || addedByBrowser(lower):
 			dropped[lower] = true
 		case !validHeader(h.Name, h.Value):
-			d.note(e.where(), "header "+h.Name, "cannot be sent: its name or value has characters that are not allowed")
+			d.note(e.where(), "header "+h.Name,
+				"cannot be sent: its name or value has characters that are not allowed")
 		default:
-			if lower == "authorization" || lower == "x-api-key" || strings.HasPrefix(lower, "x-csrf") || strings.HasPrefix(lower, "x-xsrf") {
+			if lower == "authorization" || lower == "x-api-key" || strings.HasPrefix(lower, "x-csrf") ||
+				strings.HasPrefix(lower, "x-xsrf") {
 				d.note("recording", "header "+h.Name,
-					"kept as recorded: it may have expired, and it is a secret now in the scenario; better extract or generate it")
+					"kept as recorded: it may have expired, and it is a secret now in the scenario; better extract or "+
+						"generate it")
 			}
 			if name, known := findHeader(kept, h.Name); known {
 				kept[name] += ", " + literal(h.Value) // RFC 9110, section 5.3: the same as two lines
@@ -136,7 +142,8 @@ func (d *draft) recordedHeaders(e *entry, dropped map[string]bool) map[string]st
 func addedByBrowser(name string) bool {
 	switch name {
 	case "user-agent", "accept-encoding", "accept-language", "upgrade-insecure-requests", "dnt", "priority",
-		"cache-control", "pragma", "if-none-match", "if-modified-since", "referer", "origin", "save-data", "purpose":
+		"cache-control", "pragma", "if-none-match", "if-modified-since", "referer", "origin", "save-data",
+		"purpose":
 		return true
 	}
 	return strings.HasPrefix(name, "sec-") || strings.HasPrefix(name, "access-control-request-")
@@ -146,7 +153,8 @@ func addedByBrowser(name string) bool {
 func (d *draft) leftOutHeaders(dropped map[string]bool) {
 	if len(dropped) > 0 {
 		d.note("recording", "headers "+strings.Join(slices.Sorted(maps.Keys(dropped)), ", "),
-			"set by the engine or added by browsers; add under headers what your target needs (without accept-encoding, answers come uncompressed)")
+			"set by the engine or added by browsers; add under headers what your target needs (without "+
+				"accept-encoding, answers come uncompressed)")
 	}
 }
 
@@ -208,7 +216,8 @@ func (d *draft) cookies(played []*entry) {
 	}
 	if len(foreign) > 0 {
 		d.note("recording", "cookies "+strings.Join(slices.Sorted(maps.Keys(foreign)), ", "),
-			"set before the recording began or by a script; a flow begins without cookies and keeps those of its answers: record in a fresh profile, or add a header Cookie")
+			"set before the recording began or by a script; a flow begins without cookies and keeps those of its "+
+				"answers: record in a fresh profile, or add a header Cookie")
 	}
 }
 

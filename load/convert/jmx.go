@@ -78,9 +78,11 @@ func (p *testPlan) threadGroups(root *element) ([]*element, error) {
 	})
 	switch {
 	case len(names) == 0:
-		return nil, errors.New("the test plan has no enabled thread group of the kinds ThreadGroup and ConcurrencyThreadGroup")
+		return nil,
+			errors.New("the test plan has no enabled thread group of the kinds ThreadGroup and ConcurrencyThreadGroup")
 	case len(groups) == 0:
-		return nil, fmt.Errorf("no thread group %q: the test plan has %s", p.options.Group, strings.Join(names, ", "))
+		return nil, fmt.Errorf("no thread group %q: the test plan has %s", p.options.Group,
+			strings.Join(names, ", "))
 	}
 	return groups, nil
 }
@@ -130,7 +132,8 @@ func (p *testPlan) keepTarget(groups []*converted) error {
 	}
 	p.file.Target = main
 	if main == "" {
-		p.note("HTTP requests", "no server name", "the test plan names none (perhaps it is a property); give the target on the command line")
+		p.note("HTTP requests", "no server name",
+			"the test plan names none (perhaps it is a property); give the target on the command line")
 	}
 	for _, g := range groups {
 		for i, v := range g.variants {

@@ -27,7 +27,8 @@ func (p *testPlan) checks(e *element, scope []*element, step *scenario.Step) {
 			p.jsonAssertion(a, step)
 		case "DurationAssertion":
 			a.reached = true
-			p.note(a.where(), "at most "+a.text("DurationAssertion.duration")+" ms", "slow answers are not failures here; give an objective, such as 'p99<500ms', on the command line")
+			p.note(a.where(), "at most "+a.text("DurationAssertion.duration")+" ms",
+				"slow answers are not failures here; give an objective, such as 'p99<500ms', on the command line")
 		case "CookieManager":
 			p.cookieManager(a)
 		}
@@ -37,13 +38,15 @@ func (p *testPlan) checks(e *element, scope []*element, step *scenario.Step) {
 // cookieManager lists what differs from the cookie jar of a flow.
 func (p *testPlan) cookieManager(e *element) {
 	e.reached, p.cookieJar = true, true
-	if e.text("CookieManager.clearEachIteration") != "true" && !e.truth("CookieManager.controlledByThreadGroup") {
+	if e.text("CookieManager.clearEachIteration") != "true" &&
+		!e.truth("CookieManager.controlledByThreadGroup") {
 		p.note(e.where(), "cookies are kept between iterations", "every flow begins without cookies")
 	}
 	for _, c := range e.collection("CookieManager.cookies") {
 		c.used = true
 		value := text(c.sub, "Cookie.value")
-		p.note(e.where(), "cookie "+c.name+" = "+value, "cookies given beforehand are not sent; add a header Cookie")
+		p.note(e.where(), "cookie "+c.name+" = "+value,
+			"cookies given beforehand are not sent; add a header Cookie")
 		c.eachLeaf(func(leaf *property) { leaf.used = true })
 	}
 }
@@ -95,7 +98,8 @@ func (p *testPlan) responseAssertion(a *element, step *scenario.Step) {
 	switch {
 	case len(texts) == 0:
 	case !p.inAnswer(a, "Assertion.scope") || kind&typeNot != 0:
-		p.note(a.where(), "expects "+listed(texts), "only what an answer must have is checked, not what it must not have, nor variables")
+		p.note(a.where(), "expects "+listed(texts),
+			"only what an answer must have is checked, not what it must not have, nor variables")
 	case field == "Assertion.response_code":
 		p.expectStatus(a, step, texts, kind)
 	case field == "Assertion.response_data":
@@ -103,7 +107,8 @@ func (p *testPlan) responseAssertion(a *element, step *scenario.Step) {
 	case field == "Assertion.response_headers":
 		p.expectHeaders(a, step, texts, kind)
 	default:
-		p.note(a.where(), "expects "+listed(texts)+" in "+strings.TrimPrefix(field, "Assertion."), "only status, headers and body are checked")
+		p.note(a.where(), "expects "+listed(texts)+" in "+strings.TrimPrefix(field, "Assertion."),
+			"only status, headers and body are checked")
 	}
 }
 
@@ -189,8 +194,10 @@ func (p *testPlan) expectHeaders(a *element, step *scenario.Step, texts []wanted
 	for _, w := range texts {
 		name, value, found := strings.Cut(w.template, ":")
 		value = strings.TrimSpace(value)
-		if !found || !validHeader(name, value) || value == "" || kind&typeSubstring == 0 || strings.HasPrefix(value, "re:") || kind&typeOr != 0 && len(texts) > 1 {
-			p.note(a.where(), "expects "+w.template+" in the headers", "only a text of the form 'Name: value' in one header is checked")
+		if !found || !validHeader(name, value) || value == "" || kind&typeSubstring == 0 ||
+			strings.HasPrefix(value, "re:") || kind&typeOr != 0 && len(texts) > 1 {
+			p.note(a.where(), "expects "+w.template+" in the headers",
+				"only a text of the form 'Name: value' in one header is checked")
 			continue
 		}
 		if step.Expect.Header == nil {

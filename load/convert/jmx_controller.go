@@ -64,7 +64,8 @@ func (p *testPlan) product(e *element, first, then []variant) []variant {
 		return first
 	}
 	if len(first)*len(then) > maxVariants || len(then)*countSteps(first)+len(first)*countSteps(then) > maxSteps {
-		p.note(e.where(), e.class, fmt.Sprintf("with it the group has more than %d ways through or %d steps", maxVariants, maxSteps))
+		p.note(e.where(), e.class, fmt.Sprintf("with it the group has more than %d ways through or %d steps",
+			maxVariants, maxSteps))
 		return first
 	}
 	var all []variant
@@ -101,9 +102,11 @@ func (p *testPlan) controller(e *element) []variant {
 		e.text("TransactionController.parent")
 		p.note(e.where(), "the time of the transaction", "steps are timed one by one; its requests are there")
 	case "CriticalSectionController":
-		p.note(e.where(), "one user at a time ("+e.text("CriticalSectionController.lockName")+")", "flows do not wait for each other; its requests are there")
+		p.note(e.where(), "one user at a time ("+e.text("CriticalSectionController.lockName")+")",
+			"flows do not wait for each other; its requests are there")
 	case "OnceOnlyController":
-		p.note(e.where(), "only in a user's first iteration", "every flow is a new user, so its requests are in every flow")
+		p.note(e.where(), "only in a user's first iteration",
+			"every flow is a new user, so its requests are in every flow")
 	case "LoopController":
 		return p.loop(e)
 	case "RandomController", "InterleaveControl":
@@ -135,7 +138,8 @@ func (p *testPlan) loop(e *element) []variant {
 		}
 		grown := p.product(e, all, body)
 		if countSteps(grown) == countSteps(all) {
-			p.note(e.where(), fmt.Sprintf("%d rounds of the loop", times), fmt.Sprintf("only the first %d are unrolled", i))
+			p.note(e.where(), fmt.Sprintf("%d rounds of the loop", times),
+				fmt.Sprintf("only the first %d are unrolled", i))
 			break
 		}
 		all = grown
@@ -148,7 +152,8 @@ func (p *testPlan) loop(e *element) []variant {
 func (p *testPlan) conditional(e *element) []variant {
 	e.reached = true
 	if e.truth("IfController.evaluateAll") {
-		p.note(e.where(), "its condition before each of its elements", "what is below it is played as a whole, or not")
+		p.note(e.where(), "its condition before each of its elements",
+			"what is below it is played as a whole, or not")
 	}
 	holds, known := p.holds(e, e.text("IfController.condition"))
 	if known && !holds {
@@ -160,7 +165,8 @@ func (p *testPlan) conditional(e *element) []variant {
 		return all
 	}
 	p.note(e.where(), "if "+e.text("IfController.condition"),
-		"whether that holds only the run tells, and a flow is chosen before: one half of the flows has its requests; give them the weights that you know")
+		"whether that holds only the run tells, and a flow is chosen before: one half of the flows has its "+
+			"requests; give them the weights that you know")
 	for i := range all {
 		all[i].weight /= 2
 		all[i].label = joinLabels(e.name, all[i].label)
@@ -179,7 +185,8 @@ func (p *testPlan) holds(e *element, condition string) (holds, known bool) {
 		condition = inside[1]
 	}
 	var text strings.Builder
-	for _, part := range p.pieces(e, strings.ReplaceAll(condition, "${JMeterThread.last_sample_ok}", "true"), 0) {
+	for _, part := range p.pieces(e, strings.ReplaceAll(condition, "${JMeterThread.last_sample_ok}", "true"),
+		0) {
 		if part.ref != "" || part.unset {
 			return false, false
 		}
@@ -209,7 +216,8 @@ func (p *testPlan) oneOf(e *element) []variant {
 		p.note(e.where(), "the children take turns", "drawn by chance here, each as often")
 	}
 	if e.text("InterleaveControl.style") == "1" {
-		p.note(e.where(), "ignore sub-controller blocks", "a controller below it is one choice here, with all of its requests")
+		p.note(e.where(), "ignore sub-controller blocks",
+			"a controller below it is one choice here, with all of its requests")
 	}
 	var all []variant
 	for i := range e.children {
@@ -266,7 +274,8 @@ func (p *testPlan) throughputControllers(row []*element) []variant {
 		}
 	}
 	if len(shares) > 1 {
-		p.note(row[0].parent.where(), "throughput controllers in a row", "a flow takes one of them by its share; JMeter decides for each by itself, in the mean the same")
+		p.note(row[0].parent.where(), "throughput controllers in a row",
+			"a flow takes one of them by its share; JMeter decides for each by itself, in the mean the same")
 	}
 	if rest := 1 - total; rest > rounding && len(shares) > 0 {
 		all = append(all, variant{weight: rest})
@@ -297,7 +306,8 @@ func (p *testPlan) independent(row []*element, shares map[*element]float64) []va
 // share is how often a throughput controller plays, 0 to 1.
 func (p *testPlan) share(e *element) (float64, bool) {
 	if e.text("ThroughputController.style") != "1" {
-		p.skip(e, "a fixed number of executions has no counterpart; write it as percent, or as a flow with a weight")
+		p.skip(e,
+			"a fixed number of executions has no counterpart; write it as percent, or as a flow with a weight")
 		return 0, false
 	}
 	e.truth("ThroughputController.perThread") // no difference for a share

@@ -102,7 +102,8 @@ func (p *testPlan) randomVariable(e *element) {
 	if seed := e.text("randomSeed"); seed != "" {
 		p.note(e.where(), "seed "+seed, "the scenario has a seed of its own")
 	}
-	p.setValue(e, variable, scenario.Value{Integer: &scenario.Range{From: int64(min(from, to)), To: int64(max(from, to))}})
+	p.setValue(e, variable, scenario.Value{Integer: &scenario.Range{From: int64(min(from, to)),
+		To: int64(max(from, to))}})
 }
 
 // setValue adds a value under the name of a variable.
@@ -131,13 +132,15 @@ func (p *testPlan) dataSet(e *element) {
 		p.note(e.where(), "data file "+written, "its name is not known beforehand")
 		return
 	}
-	if utf8Name := strings.ToLower(e.text("fileEncoding")); utf8Name != "" && utf8Name != "utf-8" && utf8Name != "us-ascii" {
+	if utf8Name := strings.ToLower(e.text("fileEncoding")); utf8Name != "" && utf8Name != "utf-8" &&
+		utf8Name != "us-ascii" {
 		p.note(e.where(), "encoding "+utf8Name, "data files are read as UTF-8; convert it")
 	}
 	name := p.name(strings.TrimSuffix(path.Base(file), path.Ext(file)))
 	rows, err := p.readData(file, delimiter, e.truth("quotedData"))
 	if err != nil {
-		p.note(e.where(), "data file "+file, fmt.Sprintf("not read (%v): put it beside the scenario as %s, with commas and a first line of column names: %s",
+		p.note(e.where(), "data file "+file, fmt.Sprintf("not read (%v): put it beside the scenario as %s, with "+
+			"commas and a first line of column names: %s",
 			err, dataFile(p.file.Name, name, path.Base(file)), strings.Join(safeNames(columns), ",")))
 	}
 	if len(rows) > 0 && (len(columns) == 0 || skipFirst) {

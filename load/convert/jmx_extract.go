@@ -120,7 +120,8 @@ func (p *testPlan) regexExtractor(e *element) []found {
 
 // headerExtractor maps patterns that take all of one header, "Name: (.*)".
 func (p *testPlan) headerExtractor(e *element, name, pattern string) []found {
-	parts := regexp.MustCompile(`^\^?([A-Za-z0-9-]+): ?(?:\\s\*)?\(\.[*+]\??\)(?:\$|\\r|\\n|\\r\\n)*$`).FindStringSubmatch(pattern)
+	parts := regexp.MustCompile(`^\^?([A-Za-z0-9-]+): ?(?:\\s\*)?\(\.[*+]\??\)(?:\$|\\r|\\n|\\r\\n)*$`).
+		FindStringSubmatch(pattern)
 	if parts == nil {
 		p.note(e.where(), "pattern "+pattern+" in the headers", "only a whole header is taken ('Name: (.*)')")
 		return nil

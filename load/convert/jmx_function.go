@@ -51,7 +51,8 @@ func (p *testPlan) function(e *element, call string, depth int) []piece {
 	case "__property":
 		return p.property(e, call, arg(0), args, 2)
 	}
-	p.note(e.where(), "${"+call+"}", "this function, or these arguments of it, have no counterpart; sent as this text, so replace it")
+	p.note(e.where(), "${"+call+"}",
+		"this function, or these arguments of it, have no counterpart; sent as this text, so replace it")
 	return []piece{{text: "${" + call + "}"}}
 }
 
@@ -89,7 +90,8 @@ func (p *testPlan) threadNumber(e *element, call string, depth int) []piece {
 	if n, err := strconv.Atoi(strings.TrimSpace(text)); isConstant && err == nil {
 		users = max(1, n)
 	}
-	p.note(e.where(), "${"+call+"}", "a flow does not know its user: drawn from the users' numbers for every flow")
+	p.note(e.where(), "${"+call+"}",
+		"a flow does not know its user: drawn from the users' numbers for every flow")
 	return p.generated(e, "thread", "", scenario.Value{Integer: &scenario.Range{From: 1, To: int64(users)}})
 }
 
@@ -101,7 +103,8 @@ func (p *testPlan) property(e *element, call, name string, args []string, at int
 	} else if at > 1 {
 		value = name
 	}
-	p.note(e.where(), "${"+call+"}", "properties of JMeter's command line have no counterpart; the default "+strconv.Quote(value)+" is used")
+	p.note(e.where(), "${"+call+"}", "properties of JMeter's command line have no counterpart; the default "+
+		strconv.Quote(value)+" is used")
 	return []piece{{text: value, unset: unset}}
 }
 

@@ -49,12 +49,14 @@ func (p *testPlan) group(e *element) *converted {
 	switch action := e.text("ThreadGroup.on_sample_error"); action {
 	case "startnextloop":
 	case "", "continue":
-		p.note(e.where(), "continue after a failed request", "a step that fails ends its flow; the steps behind it are counted as skipped")
+		p.note(e.where(), "continue after a failed request",
+			"a step that fails ends its flow; the steps behind it are counted as skipped")
 	default:
 		p.note(e.where(), "on error "+action, "a step that fails ends its flow, not the user or the test")
 	}
 	if e.text("ThreadGroup.same_user_on_next_iteration") != "false" {
-		p.note(e.where(), "the same user in all iterations", "every flow begins as a new user, with a new connection and without cookies")
+		p.note(e.where(), "the same user in all iterations",
+			"every flow begins as a new user, with a new connection and without cookies")
 	}
 	if e.truth("ThreadGroup.delayedStart") {
 		p.note(e.where(), "delayed creation of threads", "connections are opened when they are needed")
@@ -77,12 +79,15 @@ func (p *testPlan) holdsUsers(c *converted) {
 		p.note(e.where(), fmt.Sprintf("%d steps of the ramp-up", steps), "users come one by one")
 	}
 	if rounds := e.text("Iterations"); rounds != "" {
-		p.note(e.where(), rounds+" iterations per user", "a load ends after a time, "+durationOr(c.duration, "which the command line gives"))
+		p.note(e.where(), rounds+" iterations per user",
+			"a load ends after a time, "+durationOr(c.duration, "which the command line gives"))
 	}
 	if action := e.text("ThreadGroup.on_sample_error"); action != "startnextloop" {
-		p.note(e.where(), "on error "+cmp.Or(action, "continue"), "a step that fails ends its flow, not the user or the test")
+		p.note(e.where(), "on error "+cmp.Or(action, "continue"),
+			"a step that fails ends its flow, not the user or the test")
 	}
-	p.note(e.where(), "the same user in all iterations", "every flow begins as a new user, with a new connection and without cookies")
+	p.note(e.where(), "the same user in all iterations",
+		"every flow begins as a new user, with a new connection and without cookies")
 }
 
 // groupEnd reads when a thread group ends: after a time, or after rounds.
@@ -103,7 +108,8 @@ func (p *testPlan) groupEnd(c *converted) {
 	n, err := strconv.Atoi(strings.TrimSpace(rounds))
 	switch {
 	case isConstant && err == nil && n >= 0 && (!forever || n > 0):
-		p.note(e.where(), fmt.Sprintf("%d iterations per user", n), "a load ends after a time, "+durationOr(c.duration, "which the command line gives"))
+		p.note(e.where(), fmt.Sprintf("%d iterations per user", n),
+			"a load ends after a time, "+durationOr(c.duration, "which the command line gives"))
 	case loops != "" && (!isConstant || err != nil):
 		p.note(e.where(), "loops = "+loops, "a load ends after a time")
 	case c.duration == 0:
@@ -166,7 +172,8 @@ func (p *testPlan) merge(groups []*converted) {
 	p.setLoad(load, groups[first], rates[first], total)
 	if merged > 1 && rates[first] == nil {
 		p.note(groups[first].group.where(), "which user does what",
-			"users draw their next flow by its weight; in JMeter each stays in its group, so groups with slow flows make more of the load here")
+			"users draw their next flow by its weight; in JMeter each stays in its group, so groups with slow flows "+
+				"make more of the load here")
 	}
 	p.file.Load = load
 }
@@ -207,7 +214,8 @@ func (p *testPlan) dropEmpty(c *converted) {
 		return len(v.steps) == 0
 	})
 	if len(c.variants) > 0 && empty > 0 {
-		p.note(c.group.where(), fmt.Sprintf("%.4g %% of the iterations, which send nothing", 100*empty), "every flow has a step; the load is that of the others")
+		p.note(c.group.where(), fmt.Sprintf("%.4g %% of the iterations, which send nothing", 100*empty),
+			"every flow has a step; the load is that of the others")
 	}
 	if len(c.variants) == 0 {
 		p.note(c.group.where(), "the whole thread group", "none of its requests was converted")

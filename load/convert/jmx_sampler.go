@@ -69,7 +69,8 @@ func (e *element) scope() []*element {
 		applies = e.parent.scope()
 	}
 	for _, child := range e.children {
-		if child.enabled && !isSampler(child.class) && !strings.HasSuffix(child.class, "Controller") && !isGroup(child.class) {
+		if child.enabled && !isSampler(child.class) && !strings.HasSuffix(child.class, "Controller") &&
+			!isGroup(child.class) {
 			applies = append(applies, child)
 		}
 	}
@@ -154,7 +155,8 @@ func (p *testPlan) address(e *element, settings []*element, s *plannedStep) (pat
 // the command line, for the target that the user gives: one such server, so that no
 // request goes where its plan did not mean it to go.
 func (p *testPlan) elsewhere(e *element, settings []*element) bool {
-	written := setting(settings, "HTTPSampler.protocol") + " " + setting(settings, "HTTPSampler.domain") + " " + setting(settings, "HTTPSampler.port")
+	written := setting(settings, "HTTPSampler.protocol") + " " + setting(settings, "HTTPSampler.domain") + " " +
+		setting(settings, "HTTPSampler.port")
 	written = strings.TrimSpace(written)
 	if p.unknown == "" {
 		p.unknown = written
@@ -195,7 +197,8 @@ func (p *testPlan) request(e *element, settings []*element, step *scenario.Step,
 	inQuery := m == "GET" || m == "DELETE" || m == "HEAD" || m == "OPTIONS"
 	var arguments []*property
 	for _, from := range settings {
-		arguments = append(arguments, collection(collection(from.props, "HTTPsampler.Arguments"), "Arguments.arguments")...)
+		arguments = append(arguments, collection(collection(from.props, "HTTPsampler.Arguments"),
+			"Arguments.arguments")...)
 	}
 	named := slices.ContainsFunc(arguments, func(a *property) bool { return text(a.sub, "Argument.name") != "" })
 	raw := setting(settings, "HTTPSampler.postBodyRaw") == "true" || !named && !inQuery
@@ -203,7 +206,8 @@ func (p *testPlan) request(e *element, settings []*element, step *scenario.Step,
 	for _, argument := range arguments {
 		argument.used = true
 		if !raw && text(argument.sub, "Argument.name") == "" {
-			p.note(e.where(), "argument "+text(argument.sub, "Argument.value"), "has no name; left out, as JMeter does")
+			p.note(e.where(), "argument "+text(argument.sub, "Argument.value"),
+				"has no name; left out, as JMeter does")
 			argument.eachLeaf(func(leaf *property) { leaf.used = true })
 			continue
 		}
@@ -231,7 +235,8 @@ func (p *testPlan) request(e *element, settings []*element, step *scenario.Step,
 // argument is one parameter, or the whole body.
 func (p *testPlan) argument(e *element, argument *property, raw bool) string {
 	name, value := text(argument.sub, "Argument.name"), text(argument.sub, "Argument.value")
-	encode, equals := truth(argument.sub, "HTTPArgument.always_encode"), text(argument.sub, "HTTPArgument.use_equals")
+	encode, equals := truth(argument.sub, "HTTPArgument.always_encode"),
+		text(argument.sub, "HTTPArgument.use_equals")
 	if raw {
 		return p.resolve(e, value)
 	}
@@ -254,7 +259,8 @@ func (p *testPlan) encoded(e *element, text string) string {
 			continue
 		}
 		if _, generated := p.file.Values[part.ref]; !generated {
-			p.note(e.where(), "encoding of ${"+part.ref+"}", "values from data or answers are sent as they are, not encoded for a URL")
+			p.note(e.where(), "encoding of ${"+part.ref+"}",
+				"values from data or answers are sent as they are, not encoded for a URL")
 		}
 	}
 	return p.join(pieces)
@@ -276,9 +282,12 @@ func (p *testPlan) headers(e *element, scope []*element) map[string]string {
 			case setByEngine(name):
 				p.note(manager.where(), "header "+name, "the engine sets it")
 			case strings.EqualFold(name, "Accept-Encoding"):
-				p.note(manager.where(), "header "+name+": "+value, "answers are not decompressed, so expectations and extractions could not read them; add it if none is needed")
+				p.note(manager.where(), "header "+name+": "+value,
+					"answers are not decompressed, so expectations and extractions could not read them; add it if none is "+
+						"needed")
 			case !validHeader(name, value):
-				p.note(manager.where(), "header "+name, "cannot be sent: its name or value has characters that are not allowed")
+				p.note(manager.where(), "header "+name,
+					"cannot be sent: its name or value has characters that are not allowed")
 			default:
 				if old, known := findHeader(merged, name); known {
 					delete(merged, old)
@@ -292,12 +301,14 @@ func (p *testPlan) headers(e *element, scope []*element) map[string]string {
 
 // differences lists what a sampler asks for and the engine does otherwise.
 func (p *testPlan) differences(e *element, settings []*element) {
-	follow, auto := setting(settings, "HTTPSampler.follow_redirects"), setting(settings, "HTTPSampler.auto_redirects")
+	follow, auto := setting(settings, "HTTPSampler.follow_redirects"),
+		setting(settings, "HTTPSampler.auto_redirects")
 	if follow == "true" || auto == "true" {
 		p.redirects = append(p.redirects, e.name)
 	}
 	if setting(settings, "HTTPSampler.use_keepalive") == "false" {
-		p.note(e.where(), "a connection of its own", "a flow keeps its connection; the command line can give every flow a new one")
+		p.note(e.where(), "a connection of its own",
+			"a flow keeps its connection; the command line can give every flow a new one")
 	}
 	embedded := setting(settings, "HTTPSampler.embedded_url_re")
 	if setting(settings, "HTTPSampler.image_parser") == "true" {

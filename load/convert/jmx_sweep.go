@@ -53,11 +53,13 @@ func neutral(name, value string) bool {
 // whyNot is why an element is not in the scenario.
 func whyNot(e *element) string {
 	switch {
-	case e.class == "ResultCollector" || e.class == "Summariser" || strings.HasSuffix(e.class, "Listener") || strings.HasSuffix(e.gui, "Visualizer"):
+	case e.class == "ResultCollector" || e.class == "Summariser" || strings.HasSuffix(e.class, "Listener") ||
+		strings.HasSuffix(e.gui, "Visualizer"):
 		return "the engine writes its own results; the command line chooses their form"
 	case strings.Contains(e.class, "ThreadGroup"):
 		return "this kind of thread group has no counterpart; its requests are not in the scenario"
-	case strings.Contains(e.class, "JSR223") || strings.Contains(e.class, "BeanShell") || strings.Contains(e.class, "BSF"):
+	case strings.Contains(e.class, "JSR223") || strings.Contains(e.class, "BeanShell") ||
+		strings.Contains(e.class, "BSF"):
 		return "scripts are not run"
 	case strings.HasSuffix(e.class, "Assertion"):
 		return "answers are not checked for this"

@@ -1,15 +1,10 @@
 package convert
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
-	"syscall"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -22,11 +17,13 @@ func prop(name, value string) string {
 }
 
 func tag(class, name, inside, below string) string {
-	return fmt.Sprintf(`<%s testclass="%s" testname=%q enabled="true">%s</%s><hashTree>%s</hashTree>`, class, class, name, inside, class, below)
+	return fmt.Sprintf(`<%s testclass="%s" testname=%q enabled="true">%s</%s><hashTree>%s</hashTree>`, class,
+		class, name, inside, class, below)
 }
 
 func sampler(name, path, below string, more ...string) string {
-	return tag("HTTPSamplerProxy", name, prop("HTTPSampler.domain", "127.0.0.1")+prop("HTTPSampler.path", path)+prop("HTTPSampler.method", "GET")+strings.Join(more, ""), below)
+	return tag("HTTPSamplerProxy", name, prop("HTTPSampler.domain", "127.0.0.1")+prop("HTTPSampler.path", path)+
+		prop("HTTPSampler.method", "GET")+strings.Join(more, ""), below)
 }
 
 func arguments(each ...string) string {
@@ -39,15 +36,18 @@ func argument(name, value string, encode, equals bool) string {
 }
 
 func userVariable(name, value string) string {
-	return tag("Arguments", "User Defined Variables", `<collectionProp name="Arguments.arguments"><elementProp name="x" elementType="Argument">`+
-		prop("Argument.name", name)+prop("Argument.value", value)+`</elementProp></collectionProp>`, "")
+	return tag("Arguments", "User Defined Variables",
+		`<collectionProp name="Arguments.arguments"><elementProp name="x" elementType="Argument">`+
+			prop("Argument.name", name)+prop("Argument.value", value)+`</elementProp></collectionProp>`, "")
 }
 
 // group is an endless thread group without surprises.
 func group(name string, threads int, below string, more ...string) string {
-	settings := prop("ThreadGroup.num_threads", fmt.Sprint(threads)) + prop("ThreadGroup.on_sample_error", "startnextloop") +
+	settings := prop("ThreadGroup.num_threads", fmt.Sprint(threads)) +
+		prop("ThreadGroup.on_sample_error", "startnextloop") +
 		prop("ThreadGroup.same_user_on_next_iteration", "false") + prop("ThreadGroup.scheduler", "true") +
-		`<elementProp name="ThreadGroup.main_controller" elementType="LoopController">` + prop("LoopController.loops", "-1") + `</elementProp>`
+		`<elementProp name="ThreadGroup.main_controller" elementType="LoopController">` +
+		prop("LoopController.loops", "-1") + `</elementProp>`
 	if len(more) == 0 {
 		settings += prop("ThreadGroup.duration", "60") + prop("ThreadGroup.ramp_time", "2")
 	}
@@ -57,7 +57,8 @@ func group(name string, threads int, below string, more ...string) string {
 // concurrency is a group of a plugin that holds users.
 func concurrency(name, below string, settings ...string) string {
 	const class = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup"
-	return tag(class, name, prop("ThreadGroup.on_sample_error", "startnextloop")+strings.Join(settings, ""), below)
+	return tag(class, name, prop("ThreadGroup.on_sample_error", "startnextloop")+strings.Join(settings, ""),
+		below)
 }
 
 func TestAGroupThatHoldsUsers(t *testing.T) {
@@ -66,14 +67,18 @@ func TestAGroupThatHoldsUsers(t *testing.T) {
 		ramp, duration time.Duration
 		note           string
 	}{
-		"minutes": {[]string{prop("TargetLevel", "30"), prop("RampUp", "2"), prop("Steps", "5"), prop("Hold", "10"), prop("Unit", "M")},
+		"minutes": {[]string{prop("TargetLevel", "30"), prop("RampUp", "2"), prop("Steps", "5"), prop("Hold", "10"),
+			prop("Unit", "M")},
 			2 * time.Minute, 12 * time.Minute, "5 steps of the ramp-up: users come one by one"},
-		"seconds": {[]string{prop("TargetLevel", "30"), prop("RampUp", "20"), prop("Steps", "1"), prop("Hold", "40"), prop("Unit", "S"), prop("Iterations", "3")},
+		"seconds": {[]string{prop("TargetLevel", "30"), prop("RampUp", "20"), prop("Steps", "1"),
+			prop("Hold", "40"), prop("Unit", "S"), prop("Iterations", "3")},
 			20 * time.Second, time.Minute, "3 iterations per user: a load ends after a time, here 1m0s"},
 	} {
-		got := converts(t, plan(concurrency("Held", sampler("Look", "/n-${__threadNum}", ""), c.settings...)), Options{})
+		got := converts(t, plan(concurrency("Held", sampler("Look", "/n-${__threadNum}", ""), c.settings...)),
+			Options{})
 		load := got.File.Load
-		if load.Users != 30 || time.Duration(load.RampUp) != c.ramp || time.Duration(load.Duration) != c.duration || !noted(&got, c.note) {
+		if load.Users != 30 || time.Duration(load.RampUp) != c.ramp || time.Duration(load.Duration) != c.duration ||
+			!noted(&got, c.note) {
 			t.Errorf("%s: %+v, notes %v; want %q", name, load, got.NotConverted, c.note)
 		}
 		if drawn := got.File.Values["thread"].Integer; drawn == nil || drawn.To != 30 {
@@ -87,11 +92,14 @@ func TestConditionsOfIfControllers(t *testing.T) {
 	const always, never, open = "1", "0", "0.5"
 	for condition, want := range map[string]string{
 		"true": always, "false": never, "${__groovy(true)}": always, "${__jexl3(false,)}": never,
-		`"${kind}" == "rich"`: always, `${__jexl3("${kind}" == "poor",)}`: never, "${JMeterThread.last_sample_ok}": always,
-		`${__jexl3("${nobody}" == "rich")}`: open, `${__jexl3(${kind} == rich && 1 == 2)}`: open, `${__groovy(vars.get("x") != null)}`: open, "": open,
+		`"${kind}" == "rich"`: always, `${__jexl3("${kind}" == "poor",)}`: never,
+		"${JMeterThread.last_sample_ok}":    always,
+		`${__jexl3("${nobody}" == "rich")}`: open, `${__jexl3(${kind} == rich && 1 == 2)}`: open,
+		`${__groovy(vars.get("x") != null)}`: open, "": open,
 		`"${__Random(1,2)}" == "1"`: open,
 	} {
-		below := sampler("First", "/first", "") + tag("IfController", "Maybe", prop("IfController.condition", condition), sampler("Then", "/then", ""))
+		below := sampler("First", "/first", "") + tag("IfController", "Maybe",
+			prop("IfController.condition", condition), sampler("Then", "/then", ""))
 		c := converts(t, plan(userVariable("kind", "rich"), group("G", 1, below)), Options{})
 		got := never
 		for _, flow := range c.File.Flows {
@@ -109,7 +117,8 @@ func TestConditionsOfIfControllers(t *testing.T) {
 }
 
 func plan(below ...string) string {
-	return `<jmeterTestPlan version="1.2"><hashTree>` + tag("TestPlan", "Plan", "", strings.Join(below, "")) + `</hashTree></jmeterTestPlan>`
+	return `<jmeterTestPlan version="1.2"><hashTree>` + tag("TestPlan", "Plan", "", strings.Join(below, "")) +
+		`</hashTree></jmeterTestPlan>`
 }
 
 // converts converts a plan and checks that the scenario is a valid one.
@@ -142,15 +151,18 @@ func wantNote(t *testing.T, c *Conversion, text string) {
 }
 
 func throughput(name, value, mode string) string {
-	return tag("ConstantThroughputTimer", name, `<doubleProp><name>throughput</name><value>`+value+`</value><savedValue>0.0</savedValue></doubleProp>`+
+	return tag("ConstantThroughputTimer", name, `<doubleProp><name>throughput</name><value>`+value+
+		`</value><savedValue>0.0</savedValue></doubleProp>`+
 		`<intProp name="calcMode">`+mode+`</intProp>`, "")
 }
 
 func precise(value, period string) string {
-	return tag("PreciseThroughputTimer", "Precise", `<doubleProp><name>throughput</name><value>`+value+`</value></doubleProp>`+
-		`<intProp name="throughputPeriod">`+period+`</intProp><longProp name="duration">30</longProp>`, "")
+	return tag("PreciseThroughputTimer", "Precise",
+		`<doubleProp><name>throughput</name><value>`+value+`</value></doubleProp>`+
+			`<intProp name="throughputPeriod">`+period+`</intProp><longProp name="duration">30</longProp>`, "")
 }
 
+// Long because it is a table.
 func TestLoads(t *testing.T) {
 	a, b := sampler("A", "/a", ""), sampler("B", "/b", "")
 	minute := scenario.Duration(time.Minute)
@@ -165,21 +177,39 @@ func TestLoads(t *testing.T) {
 		weights []float64
 		note    string
 	}{
-		{"users", plan(tag("CookieManager", "Jar", prop("CookieManager.clearEachIteration", "true"), ""), group("G", 10, a)), Options{}, users(10), []float64{0}, ""},
-		{"no scheduler", plan(group("G", 10, a, prop("ThreadGroup.scheduler", "false"))), Options{}, scenario.Load{Users: 10}, []float64{0}, "an endless load"},
-		{"delay", plan(group("G", 10, a, prop("ThreadGroup.delay", "5"))), Options{}, scenario.Load{Users: 10}, []float64{0}, "a startup delay of 5s"},
-		{"two groups agree", plan(group("G", 10, a), group("H", 30, b)), Options{}, users(40), []float64{10, 30}, "each stays in its group"},
-		{"two groups differ", plan(group("G", 10, a), group("H", 30, b, prop("ThreadGroup.ramp_time", "9"))), Options{}, users(10), []float64{10}, "H: ThreadGroup with the 1 elements below it: its load differs from that of G"},
-		{"one group chosen", plan(group("G", 10, a), group("H", 30, b)), Options{Group: "H"}, users(30), []float64{0}, "only the thread group H was asked for"},
-		{"rate of the group", plan(group("G", 10, throughput("T", "120.0", "2")+a+b)), Options{}, scenario.Load{Rate: "60/m", Duration: minute}, []float64{0}, "the rate is a limit"},
-		{"rate of each thread", plan(group("G", 10, throughput("T", "120.0", "0")+a+b)), Options{}, scenario.Load{Rate: "600/m", Duration: minute}, []float64{0}, "1200 requests per minute"},
-		{"rate on one sampler", plan(group("G", 10, sampler("A", "/a", throughput("T", "120.0", "2"))+b)), Options{}, scenario.Load{Rate: "120/m", Duration: minute}, []float64{0}, "120 flows per minute"},
-		{"lowest of two rates", plan(group("G", 10, throughput("T", "120.0", "2")+sampler("A", "/a", throughput("U", "30.0", "2")))), Options{}, scenario.Load{Rate: "30/m", Duration: minute}, []float64{0}, "an open loop"},
-		{"rate over all groups", plan(throughput("T", "400.0", "1"), group("G", 10, a), group("H", 30, b)), Options{}, scenario.Load{Rate: "400/m", Duration: minute}, []float64{100, 300}, "an open loop"},
-		{"rate for each group", plan(throughput("T", "400.0", "2"), group("G", 10, a), group("H", 30, b)), Options{}, scenario.Load{Rate: "800/m", Duration: minute}, []float64{400, 400}, "an open loop"},
-		{"rate and users", plan(group("G", 10, a), group("H", 30, throughput("T", "60.0", "2")+b)), Options{}, users(10), []float64{10}, "its load differs"},
-		{"precise timer", plan(group("G", 10, precise("7200", "3600")+a)), Options{}, scenario.Load{Rate: "120/m", Arrivals: "poisson", Duration: scenario.Duration(30 * time.Second)}, []float64{0}, "an open loop"},
-		{"rate that depends", plan(group("G", 10, throughput("T", "${rate}", "2")+a)), Options{}, users(10), []float64{0}, "not a number above 0"},
+		{"users", plan(tag("CookieManager", "Jar", prop("CookieManager.clearEachIteration", "true"), ""),
+			group("G", 10, a)), Options{}, users(10), []float64{0}, ""},
+		{"no scheduler", plan(group("G", 10, a, prop("ThreadGroup.scheduler", "false"))), Options{},
+			scenario.Load{Users: 10}, []float64{0}, "an endless load"},
+		{"delay", plan(group("G", 10, a, prop("ThreadGroup.delay", "5"))), Options{}, scenario.Load{Users: 10},
+			[]float64{0}, "a startup delay of 5s"},
+		{"two groups agree", plan(group("G", 10, a), group("H", 30, b)), Options{}, users(40), []float64{10, 30},
+			"each stays in its group"},
+		{"two groups differ", plan(group("G", 10, a), group("H", 30, b, prop("ThreadGroup.ramp_time", "9"))),
+			Options{}, users(10), []float64{10},
+			"H: ThreadGroup with the 1 elements below it: its load differs from that of G"},
+		{"one group chosen", plan(group("G", 10, a), group("H", 30, b)), Options{Group: "H"}, users(30),
+			[]float64{0}, "only the thread group H was asked for"},
+		{"rate of the group", plan(group("G", 10, throughput("T", "120.0", "2")+a+b)), Options{},
+			scenario.Load{Rate: "60/m", Duration: minute}, []float64{0}, "the rate is a limit"},
+		{"rate of each thread", plan(group("G", 10, throughput("T", "120.0", "0")+a+b)), Options{},
+			scenario.Load{Rate: "600/m", Duration: minute}, []float64{0}, "1200 requests per minute"},
+		{"rate on one sampler", plan(group("G", 10, sampler("A", "/a", throughput("T", "120.0", "2"))+b)),
+			Options{}, scenario.Load{Rate: "120/m", Duration: minute}, []float64{0}, "120 flows per minute"},
+		{"lowest of two rates", plan(group("G", 10, throughput("T", "120.0", "2")+
+			sampler("A", "/a", throughput("U", "30.0", "2")))), Options{},
+			scenario.Load{Rate: "30/m", Duration: minute}, []float64{0}, "an open loop"},
+		{"rate over all groups", plan(throughput("T", "400.0", "1"), group("G", 10, a), group("H", 30, b)),
+			Options{}, scenario.Load{Rate: "400/m", Duration: minute}, []float64{100, 300}, "an open loop"},
+		{"rate for each group", plan(throughput("T", "400.0", "2"), group("G", 10, a), group("H", 30, b)),
+			Options{}, scenario.Load{Rate: "800/m", Duration: minute}, []float64{400, 400}, "an open loop"},
+		{"rate and users", plan(group("G", 10, a), group("H", 30, throughput("T", "60.0", "2")+b)), Options{},
+			users(10), []float64{10}, "its load differs"},
+		{"precise timer", plan(group("G", 10, precise("7200", "3600")+a)), Options{},
+			scenario.Load{Rate: "120/m", Arrivals: "poisson", Duration: scenario.Duration(30 * time.Second)},
+			[]float64{0}, "an open loop"},
+		{"rate that depends", plan(group("G", 10, throughput("T", "${rate}", "2")+a)), Options{}, users(10),
+			[]float64{0}, "not a number above 0"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -201,7 +231,8 @@ func TestLoads(t *testing.T) {
 
 func share(name, percent, below string) string {
 	return tag("ThroughputController", name, prop("ThroughputController.style", "1")+
-		`<FloatProperty><name>ThroughputController.percentThroughput</name><value>`+percent+`</value><savedValue>0.0</savedValue></FloatProperty>`, below)
+		`<FloatProperty><name>ThroughputController.percentThroughput</name><value>`+percent+
+		`</value><savedValue>0.0</savedValue></FloatProperty>`, below)
 }
 
 // flowsOf writes flows as "weight: step, step".
@@ -227,26 +258,38 @@ func TestControllers(t *testing.T) {
 	}{
 		{"in order", a + tag("GenericController", "S", "", b) + c, []string{"0: a b c"}, ""},
 		{"disabled", a + off + c, []string{"0: a c"}, "G > B: HTTPSamplerProxy: disabled"},
-		{"transaction", tag("TransactionController", "T", "", a+b), []string{"0: a b"}, "the time of the transaction"},
+		{"transaction", tag("TransactionController", "T", "", a+b), []string{"0: a b"},
+			"the time of the transaction"},
 		{"once only", tag("OnceOnlyController", "O", "", a) + b, []string{"0: a b"}, "in every flow"},
-		{"loop", a + tag("LoopController", "L", prop("LoopController.loops", "3"), b+c), []string{"0: a b c b c b c"}, ""},
-		{"loop of a variable", userVariable("n", "2") + tag("LoopController", "L", prop("LoopController.loops", "${n}"), b), []string{"0: b b"}, ""},
-		{"endless loop", tag("LoopController", "L", prop("LoopController.loops", "-1"), b), []string{"0: b"}, "an endless loop"},
-		{"nested loops", tag("LoopController", "L", prop("LoopController.loops", "2"), a+tag("LoopController", "M", prop("LoopController.loops", "2"), b)), []string{"0: a b b a b b"}, ""},
-		{"shares that fit", a + share("X", "75.0", b) + share("Y", "25.0", c), []string{"7.5: a b", "2.5: a c"}, "takes one of them"},
+		{"loop", a + tag("LoopController", "L", prop("LoopController.loops", "3"), b+c),
+			[]string{"0: a b c b c b c"}, ""},
+		{"loop of a variable", userVariable("n", "2") +
+			tag("LoopController", "L", prop("LoopController.loops", "${n}"), b), []string{"0: b b"}, ""},
+		{"endless loop", tag("LoopController", "L", prop("LoopController.loops", "-1"), b), []string{"0: b"},
+			"an endless loop"},
+		{"nested loops", tag("LoopController", "L", prop("LoopController.loops", "2"),
+			a+tag("LoopController", "M", prop("LoopController.loops", "2"), b)), []string{"0: a b b a b b"}, ""},
+		{"shares that fit", a + share("X", "75.0", b) + share("Y", "25.0", c), []string{"7.5: a b", "2.5: a c"},
+			"takes one of them"},
 		{"share and the rest", a + share("X", "40.0", b), []string{"4: a b", "6: a"}, ""},
-		{"shares that overlap", share("X", "100.0", a) + share("Y", "50.0", b) + share("Z", "50.0", c), []string{"2.5: a b c", "2.5: a b", "2.5: a c", "2.5: a"}, ""},
-		{"fixed executions", a + tag("ThroughputController", "X", prop("ThroughputController.style", "0"), b), []string{"0: a"}, "a fixed number of executions"},
+		{"shares that overlap", share("X", "100.0", a) + share("Y", "50.0", b) + share("Z", "50.0", c),
+			[]string{"2.5: a b c", "2.5: a b", "2.5: a c", "2.5: a"}, ""},
+		{"fixed executions", a + tag("ThroughputController", "X", prop("ThroughputController.style", "0"), b),
+			[]string{"0: a"}, "a fixed number of executions"},
 		{"random", tag("RandomController", "R", "", a+b) + c, []string{"5: a c", "5: b c"}, ""},
 		{"interleave", tag("InterleaveControl", "R", "", a+b) + c, []string{"5: a c", "5: b c"}, "take turns"},
-		{"while", a + tag("WhileController", "W", "", b+c), []string{"0: a"}, "WhileController with the 2 elements below it"},
+		{"while", a + tag("WhileController", "W", "", b+c), []string{"0: a"},
+			"WhileController with the 2 elements below it"},
 		{"empty iterations", share("X", "10.0", a), []string{"0: a"}, "90 % of the iterations"},
-		{"other sampler", a + tag("JDBCSampler", "D", "", ""), []string{"0: a"}, "G > D: JDBCSampler: speaks JDBC; a scenario"},
-		{"unknown element", a + tag("com.example.Strange", "D", "", b), []string{"0: a"}, "com.example.Strange with the 1 elements below it"},
+		{"other sampler", a + tag("JDBCSampler", "D", "", ""), []string{"0: a"},
+			"G > D: JDBCSampler: speaks JDBC; a scenario"},
+		{"unknown element", a + tag("com.example.Strange", "D", "", b), []string{"0: a"},
+			"com.example.Strange with the 1 elements below it"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got := converts(t, plan(tag("CookieManager", "Jar", prop("CookieManager.clearEachIteration", "true"), ""), group("G", 10, c.below)), Options{})
+			got := converts(t, plan(tag("CookieManager", "Jar", prop("CookieManager.clearEachIteration", "true"), ""),
+				group("G", 10, c.below)), Options{})
 			if flows := flowsOf(&got); !reflect.DeepEqual(flows, c.flows) {
 				t.Errorf("flows %q, want %q", flows, c.flows)
 			}
@@ -292,9 +335,13 @@ func TestTexts(t *testing.T) {
 		{"script", "", "/${__groovy(1+1)}", "/$${__groovy(1+1)}", "so replace it"},
 		{"dollar before a value", "", "/$${__UUID}", "/${dollar}${uuid}", ""},
 		{"unclosed", "", "/${v", "/$${v", ""},
-		{"counter element", tag("CounterConfig", "C", prop("CounterConfig.name", "c")+prop("CounterConfig.start", "5")+prop("CounterConfig.incr", "1"), ""), "/${c}", "/${c}", ""},
-		{"counter by two", tag("CounterConfig", "C", prop("CounterConfig.name", "c")+prop("CounterConfig.incr", "2"), ""), "/${c}", "/${c}", "increment 2"},
-		{"random element", tag("RandomVariableConfig", "C", prop("variableName", "c")+prop("minimumValue", "1")+prop("maximumValue", "6"), ""), "/${c}", "/${c}", ""},
+		{"counter element", tag("CounterConfig", "C",
+			prop("CounterConfig.name", "c")+prop("CounterConfig.start", "5")+prop("CounterConfig.incr", "1"), ""),
+			"/${c}", "/${c}", ""},
+		{"counter by two", tag("CounterConfig", "C", prop("CounterConfig.name", "c")+
+			prop("CounterConfig.incr", "2"), ""), "/${c}", "/${c}", "increment 2"},
+		{"random element", tag("RandomVariableConfig", "C",
+			prop("variableName", "c")+prop("minimumValue", "1")+prop("maximumValue", "6"), ""), "/${c}", "/${c}", ""},
 		{"server in the path", userVariable("base", "http://127.0.0.1/x"), "${base}/y", "/x/y", ""},
 	}
 	for _, c := range cases {
@@ -315,13 +362,18 @@ func TestArguments(t *testing.T) {
 		return strings.Replace(sampler("A", path, "", more...), prop("HTTPSampler.method", "GET"), "", 1)
 	}
 	cases := []struct{ name, sampler, request, body string }{
-		{"query", sampler("A", "/a?x=1", "", arguments(argument("q", "a b&c", true, true), argument("r", "a%20b", false, true))), "GET /a?x=1&q=a+b%26c&r=a%20b", ""},
+		{"query", sampler("A", "/a?x=1", "", arguments(argument("q", "a b&c", true, true),
+			argument("r", "a%20b", false, true))), "GET /a?x=1&q=a+b%26c&r=a%20b", ""},
 		{"flag", sampler("A", "/a", "", arguments(argument("q", "", true, false))), "GET /a?q", ""},
 		{"empty", sampler("A", "/a", "", arguments(argument("q", "", true, true))), "GET /a?q=", ""},
-		{"form", noMethod("/a", post, arguments(argument("q", "a b", true, true), argument("r", "${__UUID}", true, true))), "POST /a", "q=a+b&r=${uuid}"},
-		{"raw", noMethod("/a", post, `<boolProp name="HTTPSampler.postBodyRaw">true</boolProp>`, arguments(argument("", `{"a":"${x}"}`, false, true))), "POST /a", `{"a":"$${x}"}`},
-		{"raw without a word", noMethod("/a", post, arguments(argument("", `{"a":`, false, true), argument("", `1}`, false, true))), "POST /a", `{"a":1}`},
-		{"no name beside one", noMethod("/a", post, arguments(argument("q", "1", false, true), argument("", "2", false, true))), "POST /a", "q=1"},
+		{"form", noMethod("/a", post, arguments(argument("q", "a b", true, true),
+			argument("r", "${__UUID}", true, true))), "POST /a", "q=a+b&r=${uuid}"},
+		{"raw", noMethod("/a", post, `<boolProp name="HTTPSampler.postBodyRaw">true</boolProp>`,
+			arguments(argument("", `{"a":"${x}"}`, false, true))), "POST /a", `{"a":"$${x}"}`},
+		{"raw without a word", noMethod("/a", post, arguments(argument("", `{"a":`, false, true),
+			argument("", `1}`, false, true))), "POST /a", `{"a":1}`},
+		{"no name beside one", noMethod("/a", post, arguments(argument("q", "1", false, true),
+			argument("", "2", false, true))), "POST /a", "q=1"},
 		{"no name in a query", sampler("A", "/a", "", arguments(argument("", "2", false, true))), "GET /a", ""},
 	}
 	for _, c := range cases {
@@ -338,23 +390,29 @@ func TestArguments(t *testing.T) {
 // TestAServerThatIsNotKnownIsTheTarget: of a property or of a data file; one of them.
 func TestAServerThatIsNotKnownIsTheTarget(t *testing.T) {
 	to := func(domain string) string {
-		return strings.Replace(sampler("A", "/a", ""), prop("HTTPSampler.domain", "127.0.0.1"), prop("HTTPSampler.domain", domain), 1)
+		return strings.Replace(sampler("A", "/a", ""), prop("HTTPSampler.domain", "127.0.0.1"),
+			prop("HTTPSampler.domain", domain), 1)
 	}
 	drawn := tag("CounterConfig", "Counter", prop("CounterConfig.name", "host"), "")
 	for name, c := range map[string]struct {
 		plan, target, note string
 		steps              int
 	}{
-		"property":               {group("G", 1, to("${__P(hostname)}")), "", "server ${__P(hostname)}: not known beforehand: give it with --target", 1},
-		"property in a variable": {userVariable("host", "${__P(hostname)}") + group("G", 1, to("${host}")+to("${host}")), "", "give it with --target", 2},
-		"property with default":  {group("G", 1, to("${__P(hostname,127.0.0.2)}")), "http://127.0.0.2", "", 1},
-		"drawn":                  {group("G", 1, drawn+to("${host}")), "", "server ${host}: not known beforehand: give it with --target", 1},
-		"two of them":            {group("G", 1, to("${__P(a)}")+to("${__P(b)}")), "", "${__P(b)}, is not known beforehand, and is another than ${__P(a)}", 1},
+		"property": {group("G", 1, to("${__P(hostname)}")), "",
+			"server ${__P(hostname)}: not known beforehand: give it with --target", 1},
+		"property in a variable": {userVariable("host", "${__P(hostname)}") +
+			group("G", 1, to("${host}")+to("${host}")), "", "give it with --target", 2},
+		"property with default": {group("G", 1, to("${__P(hostname,127.0.0.2)}")), "http://127.0.0.2", "", 1},
+		"drawn": {group("G", 1, drawn+to("${host}")), "",
+			"server ${host}: not known beforehand: give it with --target", 1},
+		"two of them": {group("G", 1, to("${__P(a)}")+to("${__P(b)}")), "",
+			"${__P(b)}, is not known beforehand, and is another than ${__P(a)}", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := converts(t, plan(c.plan), Options{})
 			if got.File.Target != c.target || len(got.File.Flows[0].Steps) != c.steps || !noted(&got, c.note) {
-				t.Errorf("target %q, %d steps, notes %v; want %q, %d, %q", got.File.Target, len(got.File.Flows[0].Steps), got.NotConverted, c.target, c.steps, c.note)
+				t.Errorf("target %q, %d steps, notes %v; want %q, %d, %q", got.File.Target, len(got.File.Flows[0].Steps),
+					got.NotConverted, c.target, c.steps, c.note)
 			}
 		})
 	}
@@ -362,7 +420,8 @@ func TestAServerThatIsNotKnownIsTheTarget(t *testing.T) {
 
 func TestTimersPauseBeforeTheirSampler(t *testing.T) {
 	wait := func(ms string) string { return tag("ConstantTimer", "Wait", prop("ConstantTimer.delay", ms), "") }
-	below := wait("10") + sampler("A", "/a", wait("1")) + sampler("B", "/b", wait("200")) + sampler("C", "/c", "")
+	below := wait("10") + sampler("A", "/a", wait("1")) + sampler("B", "/b", wait("200")) +
+		sampler("C", "/c", "")
 	got := converts(t, plan(group("G", 1, below)), Options{})
 	var thinks []time.Duration
 	for _, s := range got.File.Flows[0].Steps {
@@ -372,69 +431,5 @@ func TestTimersPauseBeforeTheirSampler(t *testing.T) {
 	want := []time.Duration{210 * time.Millisecond, 10 * time.Millisecond, 11 * time.Millisecond}
 	if !reflect.DeepEqual(thinks, want) {
 		t.Errorf("pauses %v, want %v", thinks, want)
-	}
-}
-
-func TestDataSets(t *testing.T) {
-	set := func(more ...string) string {
-		return tag("CSVDataSet", "Data", prop("filename", "d/users.txt")+strings.Join(more, ""), "")
-	}
-	files := fstest.MapFS{"d/users.txt": {Data: []byte("user,pass word\nada,1\ngrace\n")}}
-	use := sampler("A", "/${user}", "")
-	cases := []struct{ name, set, request, file, note string }{
-		{"header in the file", set(), "GET /${users.user}", "user,pass_word\nada,1\ngrace,\n", ""},
-		{"names given", set(prop("variableNames", "a,user")), "GET /${users.user}", "a,user\nuser,pass word\nada,1\ngrace,\n", ""},
-		{"names given, header skipped", set(prop("variableNames", "a,user"), prop("ignoreFirstLine", "true")), "GET /${users.user}", "a,user\nada,1\ngrace,\n", ""},
-		{"once", set(prop("recycle", "false")), "GET /${users.user}", "user,pass_word\nada,1\ngrace,\n", "rows are used once"},
-		{"for each thread", set(prop("shareMode", "shareMode.thread")), "GET /${users.user}", "user,pass_word\nada,1\ngrace,\n", "shareMode.thread"},
-		{"encoding", set(prop("fileEncoding", "ISO-8859-1")), "GET /${users.user}", "user,pass_word\nada,1\ngrace,\n", "encoding iso-8859-1"},
-	}
-	jar := tag("CookieManager", "Jar", prop("CookieManager.clearEachIteration", "true"), "")
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			got := converts(t, plan(jar, group("G", 1, c.set+use)), Options{Beside: files})
-			if request := got.File.Flows[0].Steps[0].Request; request != c.request {
-				t.Errorf("request %q, want %q", request, c.request)
-			}
-			if data := string(got.Beside["plan-users.csv"]); data != c.file {
-				t.Errorf("data %q, want %q", data, c.file)
-			}
-			wantNote(t, &got, c.note)
-		})
-	}
-}
-
-func TestDataOutsideTheFolderIsNotRead(t *testing.T) {
-	for _, name := range []string{"/etc/passwd", "../secret.csv", `..\secret.csv`} {
-		text := plan(group("G", 1, tag("CSVDataSet", "Data", prop("filename", name)+prop("variableNames", "user"), "")+sampler("A", "/${user}", "")))
-		c, err := Convert("plan.jmx", []byte(text), Options{Beside: fstest.MapFS{"secret.csv": {Data: []byte("x\n")}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(c.Beside) > 0 {
-			t.Errorf("%s was read: %v", name, c.Beside)
-		}
-		wantNote(t, &c, "only files in the test plan's folder are read")
-	}
-}
-
-// TestPipesAreNotRead would wait for ever for somebody who writes to the pipe.
-func TestPipesAreNotRead(t *testing.T) {
-	dir := t.TempDir()
-	text := plan(group("G", 1, tag("CSVDataSet", "Data", prop("filename", "users.csv")+prop("variableNames", "user"), "")+sampler("A", "/${user}", "")))
-	err := errors.Join(
-		os.WriteFile(filepath.Join(dir, "plan.jmx"), []byte(text), 0o600),
-		syscall.Mkfifo(filepath.Join(dir, "users.csv"), 0o600), syscall.Mkfifo(filepath.Join(dir, "pipe.har"), 0o600),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := ReadFile(filepath.Join(dir, "plan.jmx"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantNote(t, &c, "users.csv is a pipe, expected a regular file")
-	if _, err := ReadFile(filepath.Join(dir, "pipe.har"), Options{}); err == nil || !strings.Contains(err.Error(), "is a pipe") {
-		t.Errorf("a pipe as the input: %v", err)
 	}
 }

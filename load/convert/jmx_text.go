@@ -71,7 +71,8 @@ func (p *testPlan) number(e *element, property string, otherwise int) int {
 	text, isConstant := p.constant(e, written)
 	n, err := strconv.Atoi(strings.TrimSpace(text))
 	if written != "" && (!isConstant || err != nil) {
-		p.note(e.where(), property+" = "+written, "not a whole number that is known beforehand; "+strconv.Itoa(otherwise)+" is used")
+		p.note(e.where(), property+" = "+written, "not a whole number that is known beforehand; "+
+			strconv.Itoa(otherwise)+" is used")
 	}
 	if err != nil || !isConstant {
 		return otherwise
@@ -154,7 +155,8 @@ func (p *testPlan) reference(e *element, name string, depth int) []piece {
 		p.settled[name] = settled
 		return settled
 	}
-	p.note(e.where(), "${"+name+"}", "nothing in what was converted sets this variable; sent as this text, as JMeter does")
+	p.note(e.where(), "${"+name+"}",
+		"nothing in what was converted sets this variable; sent as this text, as JMeter does")
 	return []piece{{text: "${" + name + "}"}}
 }
 

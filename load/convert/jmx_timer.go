@@ -133,11 +133,13 @@ func (p *testPlan) timerRate(timer *element, c *converted, groups []*converted) 
 	}
 	rate.perMinute = roundWeight(samples / covered(c, timer))
 	if !(rate.perMinute > 0) || math.IsInf(rate.perMinute, 0) {
-		p.note(timer.where(), fmt.Sprintf("a throughput of %g per minute", samples), "not a rate that can be played")
+		p.note(timer.where(), fmt.Sprintf("a throughput of %g per minute", samples),
+			"not a rate that can be played")
 		return nil
 	}
 	p.note(timer.where(), fmt.Sprintf("%s: %.6g requests per minute", timer.class, samples),
-		fmt.Sprintf("an open loop of %.6g flows per minute (each delayed %.4g times): flows begin when they are due, whatever the target does. "+
+		fmt.Sprintf("an open loop of %.6g flows per minute (each delayed %.4g times): flows begin when they are "+
+			"due, whatever the target does. "+
 			"In JMeter the timer only delays its threads, so the rate is a limit and falls when the target is slow",
 			rate.perMinute, covered(c, timer)))
 	return rate

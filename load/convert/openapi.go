@@ -51,7 +51,8 @@ func (d *draft) openAPI(data []byte) (err error) {
 		return fmt.Errorf("read the description: %w", err)
 	}
 	const values = 10_000
-	a := &description{draft: d, doc: doc, operations: map[string]*operation{}, extractions: map[string]string{}, budget: values}
+	a := &description{draft: d, doc: doc, operations: map[string]*operation{}, extractions: map[string]string{},
+		budget: values}
 	a.server()
 	a.otherServers()
 	a.collect()
@@ -62,7 +63,8 @@ func (d *draft) openAPI(data []byte) (err error) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(a.operations)) {
 		if o := a.operations[key]; !o.used && o.method != http.MethodGet && o.method != http.MethodHead {
-			a.note(o.key(), "the operation", "it changes data, and no flow that begins with it and reads the result could be made; add it by hand where it is safe")
+			a.note(o.key(), "the operation", "it changes data, and no flow that begins with it and reads the result "+
+				"could be made; add it by hand where it is safe")
 		}
 	}
 	if len(d.file.Flows) == 0 {
@@ -130,7 +132,8 @@ func (a *description) server() {
 func (a *description) otherServers() {
 	for i, s := range a.doc.Servers {
 		if i > 0 && s != nil {
-			a.note("servers", orNone(s.URL), "a scenario has one target, "+orNone(a.file.Target)+"; the command line can give another")
+			a.note("servers", orNone(s.URL), "a scenario has one target, "+orNone(a.file.Target)+
+				"; the command line can give another")
 		}
 	}
 }
@@ -170,7 +173,8 @@ func (a *description) collect() {
 			o := &operation{method: method, path: path, spec: byMethod[method]}
 			o.parameters = mergeParameters(item.Parameters, o.spec.Parameters)
 			a.listBesides(o)
-			if method == http.MethodOptions || method == http.MethodTrace || method == http.MethodConnect || !methodToken(method) {
+			if method == http.MethodOptions || method == http.MethodTrace || method == http.MethodConnect ||
+				!methodToken(method) {
 				a.note(o.key(), "the operation", "asks about the server, not for its work")
 				continue
 			}
@@ -213,14 +217,16 @@ func (a *description) listBesides(o *operation) {
 	}
 	for _, r := range requirements {
 		for name := range r {
-			a.note("security "+name, a.scheme(name), "credentials are yours to add, for example under headers, or by a first step that logs in")
+			a.note("security "+name, a.scheme(name),
+				"credentials are yours to add, for example under headers, or by a first step that logs in")
 		}
 	}
 }
 
 // scheme says what kind of credentials a security scheme wants.
 func (a *description) scheme(name string) string {
-	if a.doc.Components == nil || a.doc.Components.SecuritySchemes[name] == nil || a.doc.Components.SecuritySchemes[name].Value == nil {
+	if a.doc.Components == nil || a.doc.Components.SecuritySchemes[name] == nil ||
+		a.doc.Components.SecuritySchemes[name].Value == nil {
 		return "credentials"
 	}
 	s := a.doc.Components.SecuritySchemes[name].Value

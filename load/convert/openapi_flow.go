@@ -110,7 +110,10 @@ func (c *chain) extracted(wish string) string {
 // describedValue is a value that the description promises to exist: an example,
 // a default, one of an enumeration, or a number within given bounds.
 func (c *chain) describedValue(o *operation, name string) (text, reason string) {
-	i := slices.IndexFunc(o.parameters, func(p *openapi3.Parameter) bool { return p.In == openapi3.ParameterInPath && p.Name == name })
+	i := slices.IndexFunc(o.parameters, func(p *openapi3.Parameter) bool {
+		return p.In ==
+			openapi3.ParameterInPath && p.Name == name
+	})
 	if i < 0 {
 		return "", "its path has {" + name + "}, which is not described"
 	}
@@ -138,12 +141,15 @@ func described(p *openapi3.Parameter) bool {
 	}
 	s := p.Schema.Value
 	bounded := s.Min != nil && s.Max != nil
-	return s.Example != nil || len(s.Examples) > 0 || s.Default != nil || s.Const != nil || len(s.Enum) > 0 || bounded
+	return s.Example != nil || len(s.Examples) > 0 || s.Default != nil || s.Const != nil || len(s.Enum) > 0 ||
+		bounded
 }
 
 // identity finds where the answer of an operation holds the value of a parameter
 // of a path: in its body, or as its header Location where that is the path.
-func (c *chain) identity(source *operation, name, collection string, whole bool) (how scenario.Extraction, ref string) {
+func (c *chain) identity(
+	source *operation, name, collection string, whole bool,
+) (how scenario.Extraction, ref string) {
 	_, response := firstSuccess(source.spec.Responses)
 	if response == nil {
 		return how, ""

@@ -67,7 +67,8 @@ func firstSuccess(responses *openapi3.Responses) (status string, response *opena
 // query, or as the value of a header. Optional ones without a value of their own
 // are left out.
 func (a *description) parameter(o *operation, p *openapi3.Parameter) (texts []string, reason string) {
-	isIgnored := p.In == openapi3.ParameterInHeader && slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(p.Name))
+	isIgnored := p.In == openapi3.ParameterInHeader &&
+		slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(p.Name))
 	what := p.In + " parameter " + p.Name
 	switch {
 	case p.In == openapi3.ParameterInPath:

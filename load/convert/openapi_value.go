@@ -77,7 +77,9 @@ func given(s *openapi3.Schema) (any, bool) {
 	return nil, false
 }
 
-func (a *description) firstOf(alternatives openapi3.SchemaRefs, wish string, depth int) (value any, reason string) {
+func (a *description) firstOf(
+	alternatives openapi3.SchemaRefs, wish string, depth int,
+) (value any, reason string) {
 	for _, alternative := range alternatives {
 		if value, reason = a.generate(alternative, wish, depth+1); reason == "" {
 			return value, ""
@@ -182,7 +184,8 @@ func (a *description) object(s *openapi3.Schema, wish string, depth int) (any, s
 		object[name] = value
 	}
 	if len(left) > 0 {
-		a.note("schemas", "optional fields of "+wish+": "+strings.Join(left, ", "), "without an example, or not to be generated: left out")
+		a.note("schemas", "optional fields of "+wish+": "+strings.Join(left, ", "),
+			"without an example, or not to be generated: left out")
 	}
 	return object, ""
 }
@@ -255,7 +258,8 @@ func (a *description) integer(s *openapi3.Schema, wish string) (any, string) {
 		}
 		return int64(multiple), ""
 	}
-	return generated(a.value(wish, scenario.Value{Integer: &scenario.Range{From: int64(low), To: int64(high)}})), ""
+	return generated(a.value(wish, scenario.Value{Integer: &scenario.Range{From: int64(low),
+		To: int64(high)}})), ""
 }
 
 // number is a constant within the bounds: values are whole numbers.

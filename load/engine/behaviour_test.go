@@ -81,7 +81,8 @@ func TestThePoolIsBounded(t *testing.T) {
 	results, report := r.run()
 	want(t, results, map[record.Outcome]int64{record.OK: 4})
 	if most.Load() != 4 || report.Connects != 4 || report.Unsent != 96 {
-		t.Errorf("%d at once on %d connections, %d unsent, want 4, 4 and 96", most.Load(), report.Connects, report.Unsent)
+		t.Errorf("%d at once on %d connections, %d unsent, want 4, 4 and 96", most.Load(), report.Connects,
+			report.Unsent)
 	}
 }
 
@@ -201,7 +202,9 @@ func TestLargeRequestsAreSentWhole(t *testing.T) {
 }
 
 func TestHeadHasNoBody(t *testing.T) {
-	r := newRig(t, serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "1000") }))
+	r := newRig(t, serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+	}))
 	r.step().Request = "HEAD /"
 	results, report := r.run()
 	want(t, results, map[record.Outcome]int64{record.OK: 20})
@@ -225,7 +228,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 
 func TestKeepAliveCanBeRefused(t *testing.T) {
 	closing := "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-	for name, answer := range map[string]func(net.Conn) error{"closes": hangsUp(closing), "stays open": says(closing)} {
+	for name, answer := range map[string]func(net.Conn) error{"closes": hangsUp(closing),
+		"stays open": says(closing)} {
 		results, report := newRig(t, serveRaw(t, answer)).run()
 		want(t, results, map[record.Outcome]int64{record.OK: 20})
 		if report.Connects < 20 {
@@ -251,7 +255,8 @@ func TestAnIdleConnectionThatEndsIsReplaced(t *testing.T) {
 	ok := results.Count(record.All, record.OK)
 	lost := results.Count(record.All, record.Closed) + results.Count(record.All, record.Reset)
 	if ok == 0 || ok+lost != 20 || report.Connects < ok {
-		t.Errorf("%d ok and %d lost on %d connections, want 20 operations, one per connection", ok, lost, report.Connects)
+		t.Errorf("%d ok and %d lost on %d connections, want 20 operations, one per connection", ok, lost,
+			report.Connects)
 	}
 }
 

@@ -81,7 +81,8 @@ func (c *Config) check() error {
 	refuse(c.Timeout <= 0, "engine: timeout %v is not above zero", c.Timeout)
 	refuse(c.Grace < 0, "engine: grace %v is negative", c.Grace)
 	refuse(!(c.MaxRate >= 0), "engine: a highest rate of %g/s is negative", c.MaxRate)
-	refuse(!c.Until.IsZero() && !time.Now().Before(c.Until), "engine: the load must not go on after %s, which is over",
+	refuse(!c.Until.IsZero() && !time.Now().Before(c.Until),
+		"engine: the load must not go on after %s, which is over",
 		c.Until.Format(time.RFC3339))
 	refuse(c.Player == nil, "engine: no player of a scenario")
 	refuse(c.Recorder == nil, "engine: no recorder")

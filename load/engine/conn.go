@@ -282,10 +282,13 @@ func (u *UnreachableError) Own() bool { return outcomeOfConnect(u.Cause) == reco
 // Error names the target and asks the first questions.
 func (u *UnreachableError) Error() string {
 	if u.Own() {
-		return fmt.Sprintf("the generator cannot open its connections to %s: %v: that is a limit of this process or host, not of the target: "+
-			"use fewer connections, or raise the limit (files: ulimit -n; ports: sysctl net.ipv4.ip_local_port_range)", u.Target, u.Cause)
+		return fmt.Sprintf("the generator cannot open its connections to %s: %v: that is a limit of this process "+
+			"or host, not of the target: "+
+			"use fewer connections, or raise the limit (files: ulimit -n; ports: sysctl net.ipv4.ip_local_port_range)",
+			u.Target, u.Cause)
 	}
-	return fmt.Sprintf("no connection to %s: %v: is the server running, and is the address right?", u.Target, u.Cause)
+	return fmt.Sprintf("no connection to %s: %v: is the server running, and is the address right?", u.Target,
+		u.Cause)
 }
 
 // Unwrap is why the first attempt failed.

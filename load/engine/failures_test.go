@@ -86,13 +86,15 @@ func TestWhatServersDoIsCountedByItsName(t *testing.T) {
 	}{
 		{"answers", says(fine), record.OK},
 		{"says close", hangsUp("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"), record.OK},
-		{"says close but stays", says("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"), record.OK},
+		{"says close but stays", says("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"),
+			record.OK},
 		{"answers until the end", hangsUp("HTTP/1.1 200 OK\r\n\r\nwhole"), record.OK},
 		{"answers twice", says(fine + fine), record.OK},
 		{"closes", hangsUp(""), record.Closed},
 		{"gives half a head", hangsUp("HTTP/1.1 200 OK\r\nContent-Le"), record.Closed},
 		{"gives half a body", hangsUp("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), record.Closed},
-		{"gives half the chunks", hangsUp("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"), record.Closed},
+		{"gives half the chunks", hangsUp("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"),
+			record.Closed},
 		{"resets", resets, record.Reset},
 		{"answers garbage", says("\x16\x03\x01\x02\x00\x01\x00\x01\n"), record.Malformed},
 		{"answers endless headers", endlessly("HTTP/1.1 200 OK\r\n", "X-Endless: header\r\n"), record.TooLarge},
@@ -169,7 +171,8 @@ func TestNobodyListens(t *testing.T) {
 	r.prepare()
 	_, err = Run(t.Context(), r.config)
 	var unreachable *UnreachableError
-	if !errors.As(err, &unreachable) || !errors.Is(err, unix.ECONNREFUSED) || !strings.Contains(err.Error(), address) {
+	if !errors.As(err, &unreachable) || !errors.Is(err, unix.ECONNREFUSED) ||
+		!strings.Contains(err.Error(), address) {
 		t.Errorf("error %v, want that nobody listens at %s", err, address)
 	}
 }
@@ -193,7 +196,8 @@ func TestAServerThatGoesAwayIsRefusedNotACrash(t *testing.T) {
 	ok := results.Count(record.All, record.OK)
 	failed := results.Count(record.All, record.Refused) + results.Count(record.All, record.Reset)
 	if failed == 0 || ok+failed != 20 || report.Unsent != 0 {
-		t.Errorf("%d ok, %d refused or reset, %d unsent, want 20 in all and some refused", ok, failed, report.Unsent)
+		t.Errorf("%d ok, %d refused or reset, %d unsent, want 20 in all and some refused", ok, failed,
+			report.Unsent)
 	}
 }
 
@@ -287,7 +291,8 @@ func TestTheOwnLimitsAreNotTheTargets(t *testing.T) {
 		{unix.ECONNREFUSED, false, "is the server running"},
 	} {
 		err := &UnreachableError{Target: "127.0.0.1:80", Cause: os.NewSyscallError("connect", c.errno)}
-		if err.Own() != c.own || !strings.Contains(err.Error(), c.want) || c.own == strings.Contains(err.Error(), "is the server running") {
+		if err.Own() != c.own || !strings.Contains(err.Error(), c.want) ||
+			c.own == strings.Contains(err.Error(), "is the server running") {
 			t.Errorf("%v is told as %q (own: %v), want %q", c.errno, err, err.Own(), c.want)
 		}
 	}

@@ -104,7 +104,8 @@ func TestAStepUsesWhatAnEarlierOneExtracted(t *testing.T) {
 		}
 	}))
 	r.steps(
-		scenario.Step{Name: "token", Request: "POST /token", Extract: map[string]scenario.Extraction{"token": {Header: "X-Token"}}},
+		scenario.Step{Name: "token", Request: "POST /token",
+			Extract: map[string]scenario.Extraction{"token": {Header: "X-Token"}}},
 		scenario.Step{Name: "use", Request: "GET /t/${token}", Headers: map[string]string{"X-Token": "${token}"}},
 	)
 	results, _ := r.run()
@@ -144,8 +145,10 @@ func TestAServerThatClosesBetweenStepsAtOnce(t *testing.T) {
 	r.steps(twoSteps(0)...)
 	results, report := r.run()
 	lost := results.Count(1, record.Closed) + results.Count(1, record.Reset)
-	if ok := results.Count(record.All, record.OK); results.Count(0, record.OK) != 20 || ok+lost != 40 || report.Unsent != 0 {
-		t.Errorf("%d ok, %d purchases lost, %d unsent, want 40 operations and no login lost", ok, lost, report.Unsent)
+	if ok := results.Count(record.All, record.OK); results.Count(0, record.OK) != 20 || ok+lost != 40 ||
+		report.Unsent != 0 {
+		t.Errorf("%d ok, %d purchases lost, %d unsent, want 40 operations and no login lost", ok, lost,
+			report.Unsent)
 	}
 }
 
@@ -183,7 +186,8 @@ func TestAFailedStepEndsItsFlow(t *testing.T) {
 // TestTheEndCutsFlows: nothing is begun after it, and flows that had more to do
 // are counted.
 func TestTheEndCutsFlows(t *testing.T) {
-	for name, think := range map[string]time.Duration{"due in the load": 400 * time.Millisecond, "due after it": time.Hour} {
+	for name, think := range map[string]time.Duration{"due in the load": 400 * time.Millisecond,
+		"due after it": time.Hour} {
 		for _, users := range []*Users{nil, {Number: 4}} {
 			var d diary
 			r := newRig(t, serve(t, d.ServeHTTP))
@@ -194,7 +198,8 @@ func TestTheEndCutsFlows(t *testing.T) {
 			}
 			results, report := r.run()
 			if n := results.Sent(0); results.Sent(1) != 0 || n != results.Count(0, record.OK) || report.Cut != n {
-				t.Errorf("%s: %d logins, %d purchases, %d flows cut, want as many flows cut as logins", name, n, results.Sent(1), report.Cut)
+				t.Errorf("%s: %d logins, %d purchases, %d flows cut, want as many flows cut as logins", name, n,
+					results.Sent(1), report.Cut)
 			}
 		}
 	}
@@ -228,7 +233,8 @@ func TestOnAGridTheNextStepDoesNotWaitForTheNextFlow(t *testing.T) {
 	}
 	results, _ := r.run()
 	want(t, results, map[record.Outcome]int64{record.OK: 8})
-	if late := time.Duration(results.Times(record.Lateness, 1).ValueAtQuantile(50)); late > 250*time.Millisecond {
+	if late := time.Duration(results.Times(record.Lateness, 1).ValueAtQuantile(50)); late >
+		250*time.Millisecond {
 		t.Errorf("half of the second steps left %v late or more", late)
 	}
 }
@@ -253,7 +259,8 @@ func TestEveryStepOfAClosedLoopIsAccountedFor(t *testing.T) {
 	r.config.Duration = 300 * time.Millisecond
 	results, report := r.run()
 	logins, purchases := results.Sent(0), results.Sent(1)
-	if logins == 0 || logins != purchases+report.Cut || results.Count(record.All, record.OK) != logins+purchases {
+	if logins == 0 || logins != purchases+report.Cut ||
+		results.Count(record.All, record.OK) != logins+purchases {
 		t.Errorf("%d logins, %d purchases, %d flows cut", logins, purchases, report.Cut)
 	}
 	if begun := time.Duration(purchases) * 20 * time.Millisecond; report.PauseTime < begun {
@@ -291,13 +298,15 @@ func TestSamplesTellWhatWasSentAndCame(t *testing.T) {
 	for i, s := range samples {
 		host := len(r.config.Target.Host())
 		written := int64(len("GET /login HTTP/1.1\r\nHost: \r\n\r\n") + host - 2*(i%2)) // "/buy" is shorter
-		if s.Status != 200 || s.Received != int64(len(fine)) || s.Written != written || s.Connection != 0 || s.Follows != (i%2 == 1) {
+		if s.Status != 200 || s.Received != int64(len(fine)) || s.Written != written || s.Connection != 0 ||
+			s.Follows != (i%2 == 1) {
 			t.Errorf("sample %d is %+v, want %d bytes written", i+1, s, written)
 		}
 		if got, want := string(s.Noted), []string{`{"key":"k"}`, ""}[i%2]; got != want {
 			t.Errorf("sample %d notes %q, want %q", i+1, got, want)
 		}
-		if s.FirstByte < s.Sent || s.FirstByte > s.Finished || s.Sent < s.Intended || (s.Connected > 0) != (i == 2 || i == 4) {
+		if s.FirstByte < s.Sent || s.FirstByte > s.Finished || s.Sent < s.Intended ||
+			(s.Connected > 0) != (i == 2 || i == 4) {
 			t.Errorf("times of sample %d are %+v", i+1, s)
 		}
 	}

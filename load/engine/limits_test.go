@@ -20,7 +20,8 @@ func TestTheLimitHoldsInEveryWindow(t *testing.T) {
 		rate   float64
 		n      int
 		window time.Duration
-	}{{100, 100, time.Second}, {2.5, 2, 800 * time.Millisecond}, {0.5, 1, 2 * time.Second}, {1e5, maxBurst, 100 * time.Millisecond}} {
+	}{{100, 100, time.Second}, {2.5, 2, 800 * time.Millisecond}, {0.5, 1, 2 * time.Second},
+		{1e5, maxBurst, 100 * time.Millisecond}} {
 		l := NewLimit(c.rate)
 		var begun []time.Duration
 		for now := time.Duration(0); len(begun) < 3*c.n; {
@@ -54,7 +55,8 @@ func TestTheHighestRateIsNotExceeded(t *testing.T) {
 	r.open(50)
 	results, report := r.run()
 	want(t, results, map[record.Outcome]int64{record.OK: 10})
-	if served.Load() != 10 || report.Unsent != 40 || !strings.Contains(report.UnsentBecause, "10/s") || report.Stopped != "" {
+	if served.Load() != 10 || report.Unsent != 40 || !strings.Contains(report.UnsentBecause, "10/s") ||
+		report.Stopped != "" {
 		t.Errorf("%d served, %d unsent because %q, stopped %q: want 10 and 40, because of 10/s",
 			served.Load(), report.Unsent, report.UnsentBecause, report.Stopped)
 	}
@@ -94,10 +96,13 @@ func TestNothingIsBegunWhenThePermissionIsOver(t *testing.T) {
 		r.config.Until = time.Now().Add(time.Second)
 		results, report := r.run()
 		if report.Stopped == "" || results.Count(record.All, record.OK) != results.Sent(record.All) {
-			t.Errorf("%s: stopped %q, %d of %d operations ok", name, report.Stopped, results.Count(record.All, record.OK), results.Sent(record.All))
+			t.Errorf("%s: stopped %q, %d of %d operations ok", name, report.Stopped,
+				results.Count(record.All, record.OK), results.Sent(record.All))
 		}
-		if flows := results.Sent(0) + report.Unsent; users == nil && (flows != 1000 || report.UnsentBecause != report.Stopped || report.Window != r.config.Duration) {
-			t.Errorf("%s: %d flows sent or unsent of 1000, because %q, in %v", name, flows, report.UnsentBecause, report.Window)
+		if flows := results.Sent(0) + report.Unsent; users == nil &&
+			(flows != 1000 || report.UnsentBecause != report.Stopped || report.Window != r.config.Duration) {
+			t.Errorf("%s: %d flows sent or unsent of 1000, because %q, in %v", name, flows, report.UnsentBecause,
+				report.Window)
 		}
 		if users != nil && (report.Unsent != 0 || report.Window >= 5*time.Second) {
 			t.Errorf("%s: %d unsent, flows begun for %v", name, report.Unsent, report.Window)
@@ -168,7 +173,8 @@ func TestLoopsBeginTogetherOrNotAtAll(t *testing.T) {
 	if !errors.As(err, &unreachable) || strings.Contains(err.Error(), errOthers.Error()) {
 		t.Errorf("error %v, want that nobody listens at port 1, once", err)
 	}
-	if _, err := record.Collect(nil, configs[0].Recorder, configs[1].Recorder); err != nil || served.Load() != 0 {
+	if _, err := record.Collect(nil, configs[0].Recorder, configs[1].Recorder); err != nil ||
+		served.Load() != 0 {
 		t.Errorf("%d requests were served, error %v", served.Load(), err)
 	}
 	if now := runtime.GOMAXPROCS(0); now != processors {

@@ -122,7 +122,8 @@ func (l *loop) open(ctx context.Context) error {
 			break // the first says enough
 		}
 	}
-	for len(l.idle)+len(l.vacant) < first && l.clock() < limit && ctx.Err() == nil && !(len(l.idle) == 0 && l.connectError != nil) {
+	for len(l.idle)+len(l.vacant) < first && l.clock() < limit && ctx.Err() == nil &&
+		!(len(l.idle) == 0 && l.connectError != nil) {
 		events, err := l.poller.wait(maxWait, false)
 		if err != nil {
 			return err

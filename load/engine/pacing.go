@@ -31,7 +31,8 @@ func ParsePacing(text string) (Pacing, error) {
 	case kind == "grid":
 		grid, err := time.ParseDuration(length)
 		if err != nil || grid <= 0 || grid > time.Second {
-			return Pacing{}, fmt.Errorf("pacing %q: %q is no length of a grid: use for example grid:250us, at most 1s", text, length)
+			return Pacing{}, fmt.Errorf("pacing %q: %q is no length of a grid: use for example grid:250us, at most 1s",
+				text, length)
 		}
 		return Pacing{grid: grid}, nil
 	}

@@ -28,7 +28,8 @@ func TestGridRoundsUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for due, want := range map[time.Duration]time.Duration{0: 0, 1: time.Millisecond, time.Millisecond: time.Millisecond, time.Millisecond + 1: 2 * time.Millisecond} {
+	for due, want := range map[time.Duration]time.Duration{0: 0, 1: time.Millisecond,
+		time.Millisecond: time.Millisecond, time.Millisecond + 1: 2 * time.Millisecond} {
 		if got := p.Slot(due); got != want {
 			t.Errorf("due %v: slot %v, want %v", due, got, want)
 		}
@@ -87,7 +88,8 @@ func TestUsersWhoComeTooLateAreAccountedFor(t *testing.T) {
 func TestPausesWithinFlowsAddUp(t *testing.T) {
 	u := newUsers(Users{Number: 2, Think: 5}, 100)
 	var thinking agenda
-	u.take() // one: a step from 0 to 10, a pause to 40, a step to 60, a flow's pause to 65+2, a step that ends at 120
+	// one: a step from 0 to 10, a pause to 40, a step to 60, a flow's pause to 65+2, a step that ends at 120
+	u.take()
 	u.take() // two: a step from 0 to 30, a pause to 90, which the end at 80 cuts
 	u.pauses(10, 40)
 	u.pauses(30, 90)
@@ -99,7 +101,8 @@ func TestPausesWithinFlowsAddUp(t *testing.T) {
 	busyOne, busyTwo := time.Duration(10+20+53), time.Duration(30)
 	pausedOne, pausedTwo := time.Duration(30+7), time.Duration(60)
 	if u.paused != pausedOne+pausedTwo || u.active != busyOne+busyTwo+u.paused {
-		t.Errorf("users were active for %v and paused %v, want %v and %v", u.active, u.paused, busyOne+busyTwo+pausedOne+pausedTwo, pausedOne+pausedTwo)
+		t.Errorf("users were active for %v and paused %v, want %v and %v", u.active, u.paused,
+			busyOne+busyTwo+pausedOne+pausedTwo, pausedOne+pausedTwo)
 	}
 }
 
@@ -140,7 +143,8 @@ func TestTargets(t *testing.T) {
 		{"http://127.0.0.1:70000/", "out of range"},
 		{"http://127.0.0.1:x/", "invalid port"},
 	} {
-		if _, _, err := SplitURL(c.url); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
+		if _, _, err := SplitURL(c.url); err == nil || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: error %v, want %q", c.url, err, c.want)
 		}
 	}

@@ -171,7 +171,8 @@ func (p *poller) sleep(until time.Duration, brief bool) {
 	}
 	at := unix.NsecToTimespec(p.origin + int64(until))
 	// Woken early by a signal, the caller looks at the clock and comes back.
-	_, _, _ = call(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, uintptr(unsafe.Pointer(&at)), 0, 0, 0)
+	_, _, _ = call(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
+		uintptr(unsafe.Pointer(&at)), 0, 0, 0)
 }
 
 // watch sets what is reported of a connection.

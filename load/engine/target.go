@@ -85,7 +85,8 @@ func parseURL(text string) (*url.URL, error) {
 	case u.Hostname() == "":
 		return nil, fmt.Errorf("URL %q names no host: write for example http://127.0.0.1:8080/", text)
 	case u.User != nil:
-		return nil, fmt.Errorf("URL %q holds a password: send it as a header: -H 'Authorization: ...'", u.Redacted())
+		return nil, fmt.Errorf("URL %q holds a password: send it as a header: -H 'Authorization: ...'",
+			u.Redacted())
 	}
 	return u, nil
 }

@@ -216,7 +216,8 @@ func (r *Response) interpret(line []byte) error {
 // statusOf reads "HTTP/1.1 200 OK".
 func (r *Response) statusOf(line []byte) error {
 	const version, code = len("HTTP/1.1"), len("HTTP/1.1 200")
-	if len(line) < code || string(line[:version-1]) != "HTTP/1." || line[version] != ' ' || len(line) > code && line[code] != ' ' {
+	if len(line) < code || string(line[:version-1]) != "HTTP/1." || line[version] != ' ' ||
+		len(line) > code && line[code] != ' ' {
 		return fmt.Errorf("%w: it begins with %q", ErrMalformed, line[:min(len(line), 40)])
 	}
 	status := 0

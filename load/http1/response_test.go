@@ -38,23 +38,30 @@ func TestAnswersAreReadWhateverTheirPieces(t *testing.T) {
 		{"length", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200, "hello", false},
 		{"no reason", "HTTP/1.1 200\r\ncontent-length:0\r\n\r\n", 200, "", false},
 		{"bare line feeds", "HTTP/1.1 404 Not Found\nContent-Length: 2\n\nno", 404, "no", false},
-		{"chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\n\r\n", 200, "hello", false},
-		{"chunks with trailers", "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\nA\r\n0123456789\r\n0\r\nX: y\r\n\r\n", 200, "0123456789", false},
-		{"chunks and length", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", 200, "a", true},
+		{"chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\n\r\n", 200,
+			"hello", false},
+		{"chunks with trailers", "HTTP/1.1 200 OK\r\nTransfer-Encoding: " +
+			"Chunked\r\n\r\nA\r\n0123456789\r\n0\r\nX: y\r\n\r\n", 200, "0123456789", false},
+		{"chunks and length", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", 200, "a", true},
 		{"until the end", "HTTP/1.1 200 OK\r\n\r\nhello", 200, "hello", true},
 		{"close", "HTTP/1.1 200 OK\r\nConnection: x, Close\r\nContent-Length: 1\r\n\r\na", 200, "a", true},
 		{"HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\na", 200, "a", true},
-		{"HTTP/1.0 that stays", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\na", 200, "a", false},
+		{"HTTP/1.0 that stays", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\na", 200, "a",
+			false},
 		{"no content", "HTTP/1.1 204 No Content\r\n\r\n", 204, "", false},
 		{"not modified", "HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n", 304, "", false},
-		{"continue first", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 1\r\n\r\na", 201, "a", false},
-		{"same length twice", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na", 200, "a", false},
+		{"continue first", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 201 " +
+			"Created\r\nContent-Length: 1\r\n\r\na", 201, "a", false},
+		{"same length twice", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na", 200, "a",
+			false},
 	}
 	for _, c := range cases {
 		for size := 1; size <= len(c.text); size++ {
 			r, err := parse(c.text, size, false)
 			if err != nil || r.Status != c.status || string(r.Body) != c.body || r.Last != c.last {
-				t.Errorf("%s, in pieces of %d: status %d, body %q, last %v, error %v", c.name, size, r.Status, r.Body, r.Last, err)
+				t.Errorf("%s, in pieces of %d: status %d, body %q, last %v, error %v", c.name, size, r.Status, r.Body,
+					r.Last, err)
 				break
 			}
 		}
@@ -91,8 +98,10 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		{"endless line", "HTTP/1.1 200 " + strings.Repeat("x", maxHead), ErrTooLarge},
 		{"endless headers", head + strings.Repeat("A: b\r\n", maxHead/6), ErrTooLarge},
 		{"endless continues", strings.Repeat("HTTP/1.1 100 Continue\r\n\r\n", maxHead/25+1), ErrTooLarge},
-		{"endless chunk line", head + "Transfer-Encoding: chunked\r\n\r\n1;" + strings.Repeat("x", maxChunkLine), ErrTooLarge},
-		{"endless trailers", head + "Transfer-Encoding: chunked\r\n\r\n0\r\n" + strings.Repeat("A: b\r\n", maxHead/6+1), ErrTooLarge},
+		{"endless chunk line", head + "Transfer-Encoding: chunked\r\n\r\n1;" + strings.Repeat("x", maxChunkLine),
+			ErrTooLarge},
+		{"endless trailers", head + "Transfer-Encoding: chunked\r\n\r\n0\r\n" +
+			strings.Repeat("A: b\r\n", maxHead/6+1), ErrTooLarge},
 	}
 	for _, c := range cases {
 		for _, size := range []int{1, 1000, len(c.text)} {
@@ -112,7 +121,8 @@ func TestLongBodiesAreKeptInPart(t *testing.T) {
 }
 
 func TestTheHeaderIsKeptWithoutStatusLinesAndTrailers(t *testing.T) {
-	const text = "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\nSet-Cookie: a=b\nTransfer-Encoding: chunked\r\n\r\n" +
+	const text = "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\nSet-Cookie: " +
+		"a=b\nTransfer-Encoding: chunked\r\n\r\n" +
 		"1\r\na\r\n0\r\nX: trailer\r\n\r\n"
 	const want = "Set-Cookie: a=b\r\nTransfer-Encoding: chunked\r\n"
 	for size := 1; size <= len(text); size++ {
@@ -186,7 +196,8 @@ func FuzzResponse(f *testing.F) {
 		if wholeErr != nil {
 			return
 		}
-		same := wholeTaken == cutTaken && whole.phase == cut.phase && whole.Status == cut.Status && whole.Last == cut.Last
+		same := wholeTaken == cutTaken && whole.phase == cut.phase && whole.Status == cut.Status &&
+			whole.Last == cut.Last
 		if !same || !bytes.Equal(whole.Header, cut.Header) || !bytes.Equal(whole.Body, cut.Body) {
 			t.Fatalf("pieces of %d change the answer: %+v and %+v", size, whole, cut)
 		}
@@ -197,8 +208,10 @@ func FuzzResponse(f *testing.F) {
 // is whole lines, each with its colon.
 func checkKept(t *testing.T, r *Response, taken int, data []byte) {
 	t.Helper()
-	if taken > len(data) || len(r.partial) > maxHead+maxChunkLine || len(r.Body) > maxInspected || len(r.Header) > 2*maxHead {
-		t.Fatalf("took %d of %d bytes, keeps %d, %d and %d", taken, len(data), len(r.partial), len(r.Body), len(r.Header))
+	if taken > len(data) || len(r.partial) > maxHead+maxChunkLine || len(r.Body) > maxInspected ||
+		len(r.Header) > 2*maxHead {
+		t.Fatalf("took %d of %d bytes, keeps %d, %d and %d", taken, len(data), len(r.partial), len(r.Body),
+			len(r.Header))
 	}
 	for rest := r.Header; len(rest) > 0; {
 		line, after, whole := bytes.Cut(rest, []byte("\r\n"))

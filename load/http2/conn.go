@@ -63,15 +63,17 @@ type Conn struct {
 // time limit of every exchange.
 func Open(ctx context.Context, conn net.Conn, limit time.Duration) (*Conn, error) {
 	c := &Conn{
-		conn: conn, limit: limit, begun: make(chan struct{}), exchanges: make(map[uint32]*Exchange), heard: time.Now(),
-		next: 1, permitted: math.MaxUint32, window: usualWindow, initial: usualWindow,
+		conn: conn, limit: limit, begun: make(chan struct{}), exchanges: make(map[uint32]*Exchange),
+		heard: time.Now(),
+		next:  1, permitted: math.MaxUint32, window: usualWindow, initial: usualWindow,
 	}
 	c.reader.decoder = hpack.NewDecoder(4096, c.reader.take)
 	c.reader.decoder.SetMaxStringLength(maxHead)
 	c.dog = time.AfterFunc(time.Hour, c.watch)
 	c.dog.Stop()
 	hello := []byte(preface)
-	hello = appendFrame(hello, frameSettings, 0, 0, settings(pair{settingPush, 0}, pair{settingWindow, streamWindow}, pair{settingHeader, maxHead}))
+	hello = appendFrame(hello, frameSettings, 0, 0,
+		settings(pair{settingPush, 0}, pair{settingWindow, streamWindow}, pair{settingHeader, maxHead}))
 	hello = appendFrame(hello, frameWindow, 0, 0, binary.BigEndian.AppendUint32(nil, connWindow-usualWindow))
 	stop := context.AfterFunc(ctx, func() { c.shut(ctx.Err()) })
 	defer stop()

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -125,14 +124,15 @@ func ask(c *Conn, x *Exchange, body string) <-chan error {
 // time.
 func TestAgainstNetHTTP(t *testing.T) {
 	const size = 24 << 20
-	server := &http.Server{Protocols: new(http.Protocols), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		sum := sha256.New()
-		n, err := io.Copy(sum, r.Body)
-		w.Header().Set("X-Sum", fmt.Sprintf("%x %d %v %s", sum.Sum(nil), n, err, r.Header.Get("X-Name")))
-		for range size / 4096 {
-			_, _ = w.Write(make([]byte, 4096))
-		}
-	})}
+	server := &http.Server{Protocols: new(http.Protocols),
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			sum := sha256.New()
+			n, err := io.Copy(sum, r.Body)
+			w.Header().Set("X-Sum", fmt.Sprintf("%x %d %v %s", sum.Sum(nil), n, err, r.Header.Get("X-Name")))
+			for range size / 4096 {
+				_, _ = w.Write(make([]byte, 4096))
+			}
+		})}
 	server.Protocols.SetUnencryptedHTTP2(true)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -188,42 +188,60 @@ func TestAnswersAreRead(t *testing.T) {
 		header string
 		body   string
 	}{
-		{"plain", [][]byte{head(headers, ":status", "200", "a", "b"), data(0, "te"), data(end, "a")}, nil, "a: b\r\n", "tea"},
-		{"interim", [][]byte{head(headers, ":status", "103", "a", "b"), head(headers, ":status", "200"), data(end, "tea")}, nil, "", "tea"},
-		{"trailers", [][]byte{head(headers, ":status", "200"), data(0, "tea"), head(headers|end, "c", "d")}, nil, "c: d\r\n", "tea"},
+		{"plain", [][]byte{head(headers, ":status", "200", "a", "b"), data(0, "te"), data(end, "a")}, nil,
+			"a: b\r\n", "tea"},
+		{"interim", [][]byte{head(headers, ":status", "103", "a", "b"), head(headers, ":status", "200"),
+			data(end, "tea")}, nil, "", "tea"},
+		{"trailers", [][]byte{head(headers, ":status", "200"), data(0, "tea"), head(headers|end, "c", "d")}, nil,
+			"c: d\r\n", "tea"},
 		{"in pieces", [][]byte{
 			appendFrame(nil, frameHeaders, end, 1, block[:3]), appendFrame(nil, frameContinuation, 0, 1, block[3:5]),
 			appendFrame(nil, frameContinuation, headers, 1, block[5:]),
 		}, nil, "x-long: value\r\n", ""},
 		{"padded", [][]byte{
-			appendFrame(nil, frameHeaders, headers|flagPadded|flagPriority, 1, append(append([]byte{2, 0, 0, 0, 0, 1}, block...), 0, 0)),
+			appendFrame(nil, frameHeaders, headers|flagPadded|flagPriority, 1,
+				append(append([]byte{2, 0, 0, 0, 0, 1}, block...), 0, 0)),
 			appendFrame(nil, frameData, end|flagPadded, 1, []byte("\x03tea\x00\x00\x00")),
 		}, nil, "x-long: value\r\n", "tea"},
-		{"the right length", [][]byte{head(headers, ":status", "200", "content-length", "3"), data(end, "tea")}, nil, "content-length: 3\r\n", "tea"},
+		{"the right length", [][]byte{head(headers, ":status", "200", "content-length", "3"), data(end, "tea")},
+			nil, "content-length: 3\r\n", "tea"},
 		{"unknown frames", [][]byte{appendFrame(nil, 99, 0, 1, nil), answer(1)}, nil, "", ""},
-		{"too short", [][]byte{head(headers, ":status", "200", "content-length", "4"), data(end, "tea")}, ErrMalformed, "", ""},
-		{"two lengths", [][]byte{head(headers|end, ":status", "200", "content-length", "0", "content-length", "1")}, ErrMalformed, "", ""},
+		{"too short", [][]byte{head(headers, ":status", "200", "content-length", "4"), data(end, "tea")},
+			ErrMalformed, "", ""},
+		{"two lengths", [][]byte{head(headers|end, ":status", "200", "content-length", "0", "content-length", "1")},
+			ErrMalformed, "", ""},
 		{"no status", [][]byte{head(headers|end, "a", "b")}, ErrMalformed, "", ""},
 		{"two statuses", [][]byte{head(headers|end, ":status", "200", ":status", "200")}, ErrMalformed, "", ""},
 		{"a status of two digits", [][]byte{head(headers|end, ":status", "20")}, ErrMalformed, "", ""},
 		{"switching", [][]byte{head(headers, ":status", "101")}, ErrMalformed, "", ""},
-		{"a field of two lines", [][]byte{head(headers|end, ":status", "200", "a", "b\r\nc: d")}, ErrMalformed, "", ""},
+		{"a field of two lines", [][]byte{head(headers|end, ":status", "200", "a", "b\r\nc: d")}, ErrMalformed, "",
+			""},
 		{"upper case", [][]byte{head(headers|end, ":status", "200", "A", "b")}, ErrMalformed, "", ""},
-		{"trailers that go on", [][]byte{head(headers, ":status", "200"), head(headers, "c", "d")}, ErrMalformed, "", ""},
+		{"trailers that go on", [][]byte{head(headers, ":status", "200"), head(headers, "c", "d")}, ErrMalformed,
+			"", ""},
 		{"interim and over", [][]byte{head(headers|end, ":status", "100")}, ErrMalformed, "", ""},
-		{"too many fields", [][]byte{head(headers|end, append([]string{":status", "200"}, slices.Repeat([]string{"a", strings.Repeat("x", 2000)}, 40)...)...)}, ErrTooLarge, "", ""},
+		{"too many fields", [][]byte{head(headers|end,
+			append([]string{":status", "200"}, slices.Repeat([]string{"a", strings.Repeat("x", 2000)}, 40)...)...)},
+			ErrTooLarge, "", ""},
 		{"a block interrupted", [][]byte{head(0, ":status", "200"), data(end, "tea")}, ErrMalformed, "", ""},
-		{"a stream of the server's", [][]byte{appendFrame(nil, frameHeaders, headers, 2, block)}, ErrMalformed, "", ""},
+		{"a stream of the server's", [][]byte{appendFrame(nil, frameHeaders, headers, 2, block)}, ErrMalformed, "",
+			""},
 		{"a stream to come", [][]byte{answer(3)}, ErrMalformed, "", ""},
 		{"a push", [][]byte{appendFrame(nil, 5, headers, 1, block)}, ErrMalformed, "", ""},
-		{"a window without end", [][]byte{appendFrame(nil, frameWindow, 0, 0, []byte{0x7f, 0xff, 0xff, 0xff})}, ErrMalformed, "", ""},
-		{"a window not greater", [][]byte{appendFrame(nil, frameWindow, 0, 1, make([]byte, 4))}, ErrMalformed, "", ""},
+		{"a window without end", [][]byte{appendFrame(nil, frameWindow, 0, 0, []byte{0x7f, 0xff, 0xff, 0xff})},
+			ErrMalformed, "", ""},
+		{"a window not greater", [][]byte{appendFrame(nil, frameWindow, 0, 1, make([]byte, 4))}, ErrMalformed, "",
+			""},
 		{"a long frame", [][]byte{{0, 0x40, 1, frameData, 0, 0, 0, 0, 1}}, ErrMalformed, "", ""},
-		{"a block that is none", [][]byte{appendFrame(nil, frameHeaders, headers, 1, []byte{0xff, 0xff, 0xff, 0xff, 0xff})}, ErrMalformed, "", ""},
-		{"reset", [][]byte{appendFrame(nil, frameReset, 0, 1, []byte{0, 0, 0, 7})}, ResetError{RefusedStream}, "", ""},
+		{"a block that is none", [][]byte{appendFrame(nil, frameHeaders, headers, 1,
+			[]byte{0xff, 0xff, 0xff, 0xff, 0xff})}, ErrMalformed, "", ""},
+		{"reset", [][]byte{appendFrame(nil, frameReset, 0, 1, []byte{0, 0, 0, 7})}, ResetError{RefusedStream}, "",
+			""},
 		{"away", [][]byte{appendFrame(nil, frameGoAway, 0, 0, make([]byte, 8))}, ErrUnseen, "", ""},
-		{"away in anger", [][]byte{appendFrame(nil, frameGoAway, 0, 0, []byte{0, 0, 0, 0, 0, 0, 0, 11})}, GoAwayError{EnhanceYourCalm}, "", ""},
-		{"away after this one", [][]byte{appendFrame(nil, frameGoAway, 0, 0, []byte{0, 0, 0, 1, 0, 0, 0, 0}), answer(1)}, nil, "", ""},
+		{"away in anger", [][]byte{appendFrame(nil, frameGoAway, 0, 0, []byte{0, 0, 0, 0, 0, 0, 0, 11})},
+			GoAwayError{EnhanceYourCalm}, "", ""},
+		{"away after this one", [][]byte{appendFrame(nil, frameGoAway, 0, 0, []byte{0, 0, 0, 1, 0, 0, 0, 0}),
+			answer(1)}, nil, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conn, p := meet(t, time.Minute)
@@ -231,7 +249,8 @@ func TestAnswersAreRead(t *testing.T) {
 			ended := ask(conn, x, "")
 			p.hear(frameHeaders)
 			p.say(c.frames...)
-			if err := <-ended; !errors.Is(err, c.want) || err == nil && (string(x.Header) != c.header || string(x.Body) != c.body) {
+			if err := <-ended; !errors.Is(err, c.want) ||
+				err == nil && (string(x.Header) != c.header || string(x.Body) != c.body) {
 				t.Errorf("error %v, header %q, body %q; want %v, %q, %q", err, x.Header, x.Body, c.want, c.header, c.body)
 			}
 		})
@@ -248,7 +267,8 @@ func TestTheServersWindowsAreKept(t *testing.T) {
 	expect := func(n int, flags byte) {
 		t.Helper()
 		if f := p.hear(frameData); len(f.payload) != n || f.flags != flags || f.stream != 1 {
-			t.Errorf("%d bytes with flags %d on stream %d, want %d and %d", len(f.payload), f.flags, f.stream, n, flags)
+			t.Errorf("%d bytes with flags %d on stream %d, want %d and %d", len(f.payload), f.flags, f.stream, n,
+				flags)
 		}
 	}
 	expect(10, 0)
@@ -277,7 +297,8 @@ func TestTheServersWindowsAreKept(t *testing.T) {
 	// The answer comes before the rest was permitted: the stream is given up.
 	p.say(answer(3))
 	if f := p.hear(frameReset); got != usualWindow-30 || f.stream != 3 {
-		t.Errorf("%d bytes left before the window was greater, want %d; then stream %d was reset", got, usualWindow-30, f.stream)
+		t.Errorf("%d bytes left before the window was greater, want %d; then stream %d was reset", got,
+			usualWindow-30, f.stream)
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -364,81 +385,14 @@ func TestTheRestOfALateHeaderIsNobodys(t *testing.T) {
 	}
 }
 
-// TestAnEndIsTold: to who is in flight, to who waits, and to who comes after.
-func TestAnEndIsTold(t *testing.T) {
-	c, p := meet(t, time.Minute, pair{settingStreams, 1})
-	var first, second Exchange
-	one := ask(c, &first, "")
-	p.hear(frameHeaders)
-	two := ask(c, &second, "")
-	await(t, "the second request waits", func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return len(c.waiting) == 1
-	})
-	if err := p.conn.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-one; !errors.Is(err, io.EOF) || errors.Is(err, ErrUnseen) {
-		t.Errorf("error %v of what was in flight", err)
-	}
-	if err := <-two; !errors.Is(err, ErrUnseen) {
-		t.Errorf("error %v of what waited", err)
-	}
-	if err := <-ask(c, &first, ""); !errors.Is(err, ErrUnseen) || c.Usable() {
-		t.Errorf("error %v of what came after", err)
-	}
-}
-
-// half is a connection that takes nothing any more once it is told so.
-type half struct {
-	net.Conn
-	mute atomic.Bool
-}
-
-// Write fails when it is told so.
-func (h *half) Write(p []byte) (int, error) {
-	if h.mute.Load() {
-		return 0, io.ErrClosedPipe
-	}
-	return h.Conn.Write(p)
-}
-
-// TestWhatWasSaidIsReadAfterAWriteFails: a server may answer and hang up while we
-// still write.
-func TestWhatWasSaidIsReadAfterAWriteFails(t *testing.T) {
-	ours, theirs := net.Pipe()
-	p := &peer{t: t, conn: theirs, said: make(chan said, 1000)}
-	go p.listen()
-	go p.say(appendFrame(nil, frameSettings, 0, 0, nil))
-	below := &half{Conn: ours}
-	c, err := Open(t.Context(), below, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	x := &Exchange{}
-	ended := ask(c, x, "")
-	p.hear(frameHeaders)
-	below.mute.Store(true)
-	p.say(appendFrame(nil, framePing, 0, 0, make([]byte, 8)))
-	await(t, "the connection is of no use any more", func() bool { return !c.Usable() })
-	p.say(answer(1))
-	if err := <-ended; err != nil {
-		t.Errorf("error %v of an answer that came", err)
-	}
-	if !c.Ended() {
-		t.Error("a connection that takes nothing goes on after its last answer")
-	}
-}
-
 // TestNoHTTP2 opens connections to servers that speak something else or nothing.
 func TestNoHTTP2(t *testing.T) {
 	for name, text := range map[string]string{
-		"HTTP/1.1": "HTTP/1.1 400 Bad Request\r\n\r\n", "no settings first": string(appendFrame(nil, framePing, 0, 0, make([]byte, 8))),
-		"a push": string(appendFrame(nil, frameSettings, 0, 0, settings(pair{settingPush, 1}))),
-		"frames": string(appendFrame(nil, frameSettings, 0, 0, settings(pair{settingFrame, 1}))),
-		"window": string(appendFrame(nil, frameSettings, 0, 0, settings(pair{settingWindow, 1 << 31}))),
+		"HTTP/1.1":          "HTTP/1.1 400 Bad Request\r\n\r\n",
+		"no settings first": string(appendFrame(nil, framePing, 0, 0, make([]byte, 8))),
+		"a push":            string(appendFrame(nil, frameSettings, 0, 0, settings(pair{settingPush, 1}))),
+		"frames":            string(appendFrame(nil, frameSettings, 0, 0, settings(pair{settingFrame, 1}))),
+		"window":            string(appendFrame(nil, frameSettings, 0, 0, settings(pair{settingWindow, 1 << 31}))),
 	} {
 		ours, theirs := net.Pipe()
 		go func() { _, _ = io.Copy(io.Discard, theirs) }()

@@ -82,7 +82,8 @@ func (x *Exchange) Request(method, scheme, authority, path string) {
 func (x *Exchange) Field(name, value string) {
 	name = strings.ToLower(name) // as it is, where it is lower case already
 	switch name {
-	case "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "http2-settings", "host":
+	case "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "http2-settings",
+		"host":
 		return
 	case "te":
 		if value != "trailers" {
@@ -133,7 +134,8 @@ func (x *Exchange) begin() {
 	if cap(x.Body) > maxRetained {
 		x.Body = nil
 	}
-	x.Status, x.Header, x.Body, x.Truncated, x.Received, x.First, x.Waited = 0, x.Header[:0], x.Body[:0], false, 0, 0, false
+	x.Status, x.Header, x.Body, x.Truncated, x.Received, x.First, x.Waited = 0, x.Header[:0], x.Body[:0], false,
+		0, 0, false
 	x.err, x.id, x.credit, x.declared, x.size, x.headed, x.bad, x.blocked = nil, 0, 0, -1, 0, false, nil, false
 	x.begun = time.Now()
 }
@@ -187,7 +189,8 @@ func (x *Exchange) regular(name, value string) {
 
 // hasControl reports whether a text would not stay in its line.
 func hasControl(text string) bool {
-	return strings.IndexByte(text, '\r') >= 0 || strings.IndexByte(text, '\n') >= 0 || strings.IndexByte(text, 0) >= 0
+	return strings.IndexByte(text, '\r') >= 0 || strings.IndexByte(text, '\n') >= 0 ||
+		strings.IndexByte(text, 0) >= 0
 }
 
 // endOfBlock ends a header block. last: the answer ends with it.

@@ -301,7 +301,8 @@ func (c *Conn) ofConnection(kind, flags byte, payload []byte) error {
 	switch {
 	case kind == frameSettings && flags&flagAck == 0:
 		return c.settings(payload)
-	case kind == frameSettings && len(payload) > 0, kind == framePing && len(payload) != 8, kind == frameGoAway && len(payload) < 8:
+	case kind == frameSettings && len(payload) > 0, kind == framePing && len(payload) != 8,
+		kind == frameGoAway && len(payload) < 8:
 		return malformed("a frame of kind %d has %d bytes", kind, len(payload))
 	case kind == framePing && flags&flagAck == 0:
 		c.out = appendFrame(c.out, framePing, flagAck, 0, payload)

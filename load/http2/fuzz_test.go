@@ -25,10 +25,14 @@ func FuzzFrames(f *testing.F) {
 	block := fields(":status", "200", "content-length", "3", "a", "b")
 	for _, frames := range [][][]byte{
 		{answer(1)},
-		{appendFrame(nil, frameHeaders, flagEndHeaders, 1, block), appendFrame(nil, frameData, flagEndStream, 1, []byte("tea"))},
-		{appendFrame(nil, frameHeaders, 0, 1, block[:4]), appendFrame(nil, frameContinuation, flagEndHeaders|flagEndStream, 1, block[4:])},
-		{appendFrame(nil, framePing, 0, 0, make([]byte, 8)), appendFrame(nil, frameWindow, 0, 1, []byte{0, 0, 1, 0}), answer(1)},
-		{appendFrame(nil, frameSettings, 0, 0, settings(pair{settingStreams, 0}, pair{settingWindow, 0})), answer(1)},
+		{appendFrame(nil, frameHeaders, flagEndHeaders, 1, block),
+			appendFrame(nil, frameData, flagEndStream, 1, []byte("tea"))},
+		{appendFrame(nil, frameHeaders, 0, 1, block[:4]),
+			appendFrame(nil, frameContinuation, flagEndHeaders|flagEndStream, 1, block[4:])},
+		{appendFrame(nil, framePing, 0, 0, make([]byte, 8)),
+			appendFrame(nil, frameWindow, 0, 1, []byte{0, 0, 1, 0}), answer(1)},
+		{appendFrame(nil, frameSettings, 0, 0, settings(pair{settingStreams, 0}, pair{settingWindow, 0})),
+			answer(1)},
 		{appendFrame(nil, frameGoAway, 0, 0, make([]byte, 8)), answer(1)},
 		{appendFrame(nil, frameData, flagPadded|flagEndStream, 1, []byte{9, 'x'})},
 		{appendFrame(nil, frameReset, 0, 1, []byte{0, 0, 0, 8})},
@@ -84,7 +88,8 @@ func hear(t *testing.T, text []byte, piece int) outcome {
 	err = <-ended
 	kind := "other"
 	for name, known := range map[string]error{
-		"malformed": ErrMalformed, "too large": ErrTooLarge, "unseen": ErrUnseen, "late": ErrTimeout, "end": io.EOF, "hung up": io.ErrClosedPipe,
+		"malformed": ErrMalformed, "too large": ErrTooLarge, "unseen": ErrUnseen, "late": ErrTimeout, "end": io.EOF,
+		"hung up": io.ErrClosedPipe,
 	} {
 		if errors.Is(err, known) {
 			kind = name

@@ -71,7 +71,8 @@ func TestBreachedJudgesWhatAPartCanSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	summary := resultsOf(t, 5, 5, 9).Summarize(time.Second, nil)
-	if got := o.Breached(&summary); len(got) != 2 || !strings.HasPrefix(got[0], "p50 is 15") || !strings.HasPrefix(got[1], "errors is 50%") {
+	if got := o.Breached(&summary); len(got) != 2 || !strings.HasPrefix(got[0], "p50 is 15") ||
+		!strings.HasPrefix(got[1], "errors is 50%") {
 		t.Errorf("breached: %q, want p50 and errors", got)
 	}
 	empty := resultsOf(t, 0, 0, 0).Summarize(time.Second, nil)

@@ -44,7 +44,8 @@ func metrics() []metric {
 		}
 		all = append(all,
 			metric{p.name, inSeconds, func(s *record.Summary) *float64 { return p.of(s.ResponseTime) }, missing},
-			metric{"service." + p.name, inSeconds, func(s *record.Summary) *float64 { return p.of(s.ServiceTime) }, missing})
+			metric{"service." + p.name, inSeconds, func(s *record.Summary) *float64 { return p.of(s.ServiceTime) },
+				missing})
 	}
 	return all
 }

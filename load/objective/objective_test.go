@@ -17,9 +17,10 @@ func value(x float64) *float64 { return &x }
 func measured() record.Summary {
 	return record.Summary{
 		OfferedRate: value(100), AchievedRate: 99, Sent: 1000, OK: 998, Unsent: 3, Late: 20,
-		Errors:       map[string]int64{"timeout": 1, "refused": 1},
-		ResponseTime: record.Percentiles{P50: value(0.010), P90: value(0.020), P95: value(0.025), P99: value(0.050), Max: value(1.5), Mean: value(0.012)},
-		ServiceTime:  record.Percentiles{P50: value(0.009), P99: value(0.011)},
+		Errors: map[string]int64{"timeout": 1, "refused": 1},
+		ResponseTime: record.Percentiles{P50: value(0.010), P90: value(0.020), P95: value(0.025), P99: value(0.050),
+			Max: value(1.5), Mean: value(0.012)},
+		ServiceTime: record.Percentiles{P50: value(0.009), P99: value(0.011)},
 	}
 }
 
@@ -28,8 +29,10 @@ func TestParse(t *testing.T) {
 		text string
 		want []Term
 	}{
-		{"p99<50ms,errors<0.1%", []Term{{Metric: "p99", Op: "<", Limit: 0.05}, {Metric: "errors", Op: "<", Limit: 0.001}}},
-		{" p50 <= 5ms , achieved >= 99 % ", []Term{{Metric: "p50", Op: "<=", Limit: 0.005}, {Metric: "achieved", Op: ">=", Limit: 0.99}}},
+		{"p99<50ms,errors<0.1%", []Term{{Metric: "p99", Op: "<", Limit: 0.05},
+			{Metric: "errors", Op: "<", Limit: 0.001}}},
+		{" p50 <= 5ms , achieved >= 99 % ", []Term{{Metric: "p50", Op: "<=", Limit: 0.005},
+			{Metric: "achieved", Op: ">=", Limit: 0.99}}},
 		{"p999<1s", []Term{{Metric: "p99.9", Op: "<", Limit: 1}}},
 		{"p99.9<1m", []Term{{Metric: "p99.9", Op: "<", Limit: 60}}},
 		{"service.p999>200us", []Term{{Metric: "service.p99.9", Op: ">", Limit: 0.0002}}},
@@ -74,7 +77,8 @@ func TestMistakesHaveColumns(t *testing.T) {
 		{"unsent<0.5", []string{`column 8: "0.5" is neither a whole number nor a share`}},
 		{"rate>5/d", []string{`column 6: rate "5/d": unknown unit`}},
 		{"p99<50ms;errors<1%", []string{`column 5: "50ms;errors<1%" is not a time`}},
-		{"système<1, p99<x ,errors!1%,p50<1ms", []string{"column 1: unknown metric", `column 16: "x" is not a time`, `column 25: unknown comparison "!"`}},
+		{"système<1, p99<x ,errors!1%,p50<1ms", []string{"column 1: unknown metric", `column 16: "x" is not a time`,
+			`column 25: unknown comparison "!"`}},
 		{strings.Repeat("p99<1s,", 60), []string{"column 1: 61 conditions are too many"}},
 		{strings.Repeat(" ", 1001), []string{"column 1: 1001 bytes are too long"}},
 	}
@@ -85,7 +89,9 @@ func TestMistakesHaveColumns(t *testing.T) {
 			continue
 		}
 		lines := strings.Split(err.Error(), "\n")
-		same := slices.EqualFunc(lines, c.want, func(got, want string) bool { return strings.HasPrefix(got, "objective, "+want) })
+		same := slices.EqualFunc(lines, c.want, func(got, want string) bool {
+			return strings.HasPrefix(got, "objective, "+want)
+		})
 		if !same {
 			t.Errorf("%q:\n%s\nwant\n%s", c.text, err, strings.Join(c.want, "\n"))
 		}
@@ -112,7 +118,8 @@ func TestJudge(t *testing.T) {
 		{"unsent<0.3%,unsent<=3", nil},
 		{"unsent<0.2%", []string{"unsent is 0.2991%, objective unsent<0.2%"}},
 		{"late<20", []string{"late is 20, objective late<20"}},
-		{"rate>=6000/m,p50>=10ms,p90<1ms", []string{"rate is 99/s, objective rate>=6000/m", "p90 is 20ms, objective p90<1ms"}},
+		{"rate>=6000/m,p50>=10ms,p90<1ms", []string{"rate is 99/s, objective rate>=6000/m",
+			"p90 is 20ms, objective p90<1ms"}},
 	}
 	for _, c := range cases {
 		o, err := Parse(c.text)
@@ -157,7 +164,8 @@ func TestDefaults(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, text := range []string{"p99<50ms,errors<0.1%", "service.p999>=1h , late<1%", "unsent<=0,rate>1/m", "p99<<1ms", "\xff<1ms", "errors<1e400%"} {
+	for _, text := range []string{"p99<50ms,errors<0.1%", "service.p999>=1h , late<1%", "unsent<=0,rate>1/m",
+		"p99<<1ms", "\xff<1ms", "errors<1e400%"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -69,7 +69,8 @@ func Parse(text string) (Objective, error) {
 	}
 	terms := strings.Split(text, ",")
 	if len(terms) > maxTerms {
-		return Objective{}, &Mistake{1, fmt.Sprintf("%d conditions are too many: use at most %d", len(terms), maxTerms)}
+		return Objective{}, &Mistake{1, fmt.Sprintf("%d conditions are too many: use at most %d", len(terms),
+			maxTerms)}
 	}
 	var o Objective
 	var mistakes []error

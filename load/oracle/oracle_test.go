@@ -44,7 +44,8 @@ func TestOracleTellsRightFromWrong(t *testing.T) {
 		{"object for a list", Expect{JSON: map[string]string{"items": `{"id":7}`}}, 200, document, record.Failed},
 		{"not JSON", Expect{JSON: map[string]string{"ok": "true"}}, 200, "oops", record.Failed},
 		{"two documents", Expect{JSON: map[string]string{"ok": "true"}}, 200, `{"ok":true}{}`, record.Failed},
-		{"large numbers differ", Expect{JSON: map[string]string{"n": "9007199254740993"}}, 200, `{"n":9007199254740992}`, record.Failed},
+		{"large numbers differ", Expect{JSON: map[string]string{"n": "9007199254740993"}}, 200,
+			`{"n":9007199254740992}`, record.Failed},
 	}
 	for _, c := range cases {
 		oracle, err := New(c.expect)
@@ -64,7 +65,8 @@ func TestOracleDoesNotJudgeWhatItHasNotSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := oracle.Judge(&Answer{Status: 200, Body: []byte("begin"), Truncated: true}, false); got != record.TooLarge {
+	if got, _ := oracle.Judge(&Answer{Status: 200, Body: []byte("begin"), Truncated: true}, false); got !=
+		record.TooLarge {
 		t.Errorf("outcome %s, want %s", got, record.TooLarge)
 	}
 }
@@ -73,7 +75,8 @@ func TestOracleSaysWhetherItReadsAnswers(t *testing.T) {
 	for _, c := range []struct {
 		expect  Expect
 		checked bool
-	}{{Expect{}, false}, {Expect{Status: "200"}, true}, {Expect{Body: []string{"x"}}, true}, {Expect{JSON: map[string]string{"x": "1"}}, true}} {
+	}{{Expect{}, false}, {Expect{Status: "200"}, true}, {Expect{Body: []string{"x"}}, true},
+		{Expect{JSON: map[string]string{"x": "1"}}, true}} {
 		oracle, err := New(c.expect)
 		if err != nil || oracle.Checked() != c.checked || oracle.String() == "" {
 			t.Errorf("%+v: checked %v, %q, error %v", c.expect, oracle.Checked(), oracle.String(), err)
@@ -82,7 +85,8 @@ func TestOracleSaysWhetherItReadsAnswers(t *testing.T) {
 }
 
 func TestHeadersAreJudged(t *testing.T) {
-	header := []byte("Content-Type: application/json; charset=utf-8\r\nX-Empty:\r\nX-Twice: a\r\nX-Twice: b\r\nbroken\r\n")
+	header := []byte("Content-Type: application/json; charset=utf-8\r\nX-Empty:\r\nX-Twice: a\r\nX-Twice: " +
+		"b\r\nbroken\r\n")
 	cases := []struct {
 		name, value string
 		want        record.Outcome
@@ -148,7 +152,8 @@ func TestStatusesOfGRPC(t *testing.T) {
 
 func TestNumbersAreComparedByValue(t *testing.T) {
 	for text, want := range map[string]bool{
-		"9.5": true, "9.50": true, "95e-1": true, "0.95E1": true, `"9.5"`: false, "9.51": false, "9.500000000000000": false, "true": false, "1e999": false,
+		"9.5": true, "9.50": true, "95e-1": true, "0.95E1": true, `"9.5"`: false, "9.51": false,
+		"9.500000000000000": false, "true": false, "1e999": false,
 	} {
 		oracle, err := New(Expect{JSON: map[string]string{"n": text}})
 		if err != nil {
@@ -162,7 +167,8 @@ func TestNumbersAreComparedByValue(t *testing.T) {
 		}
 	}
 	oracle, err := New(Expect{JSON: map[string]string{"n": "1e999"}})
-	if got, _ := oracle.Judge(&Answer{Status: 200, Body: []byte(`{"n":2e999}`)}, false); err != nil || got != record.Failed {
+	if got, _ := oracle.Judge(&Answer{Status: 200, Body: []byte(`{"n":2e999}`)}, false); err != nil ||
+		got != record.Failed {
 		t.Errorf("1e999 and 2e999: %s, error %v", got, err)
 	}
 }
@@ -173,8 +179,10 @@ func TestJSONIsExpected(t *testing.T) {
 		t.Fatal(err)
 	}
 	oracle.ExpectJSON()
-	for body, want := range map[string]record.Outcome{"{}": record.OK, " 1 ": record.OK, "": record.Failed, "{}{}": record.Failed, "01": record.Failed} {
-		if got, _ := oracle.Judge(&Answer{Status: 200, Body: []byte(body)}, false); got != want || !oracle.ReadsBody() {
+	for body, want := range map[string]record.Outcome{"{}": record.OK, " 1 ": record.OK, "": record.Failed,
+		"{}{}": record.Failed, "01": record.Failed} {
+		if got, _ := oracle.Judge(&Answer{Status: 200, Body: []byte(body)}, false); got != want ||
+			!oracle.ReadsBody() {
 			t.Errorf("%q: %s, want %s", body, got, want)
 		}
 	}
@@ -194,7 +202,8 @@ func TestExpectationAsOneText(t *testing.T) {
 
 func TestExpectationsThatAreMistakes(t *testing.T) {
 	_, err := New(Expect{
-		Status: "20,99,600,300-200,abc", Body: []string{"", "re:", "re:("}, JSON: map[string]string{"": "1", "a..b": "1"},
+		Status: "20,99,600,300-200,abc", Body: []string{"", "re:", "re:("},
+		JSON: map[string]string{"": "1", "a..b": "1"},
 	})
 	if err == nil {
 		t.Fatal("no error")

@@ -39,7 +39,8 @@ func ParsePath(text string) (Path, error) {
 	for rest != "" {
 		step, behind, err := nextStep(rest)
 		if err != nil {
-			return Path{}, fmt.Errorf("JSON path %q: %w: write for example items.0.id, $.items[0].id or $['a.b']", text, err)
+			return Path{}, fmt.Errorf("JSON path %q: %w: write for example items.0.id, $.items[0].id or $['a.b']",
+				text, err)
 		}
 		p.steps = append(p.steps, step)
 		rest = behind
@@ -183,7 +184,8 @@ func skipString(document []byte, at int) int {
 
 // skipLiteral returns the place behind a number, true, false or null.
 func skipLiteral(document []byte, at int) int {
-	for at < len(document) && document[at] > ' ' && document[at] != ',' && document[at] != ']' && document[at] != '}' {
+	for at < len(document) && document[at] > ' ' && document[at] != ',' && document[at] != ']' &&
+		document[at] != '}' {
 		at++
 	}
 	return at

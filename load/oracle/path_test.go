@@ -48,7 +48,8 @@ func TestPaths(t *testing.T) {
 }
 
 func TestPathsThatAreMistakes(t *testing.T) {
-	for _, path := range []string{"", ".", "a.", ".a", "a..b", "$.", "$..a", "a[", "a[]", "a[x]", "a[-1]", "a['b", "a['b'", "a['b']c", "a[0]b"} {
+	for _, path := range []string{"", ".", "a.", ".a", "a..b", "$.", "$..a", "a[", "a[]", "a[x]", "a[-1]",
+		"a['b", "a['b'", "a['b']c", "a[0]b"} {
 		if p, err := ParsePath(path); err == nil {
 			t.Errorf("%q: no error: %+v", path, p)
 		}
@@ -146,5 +147,6 @@ func unusual(document string) bool {
 	}
 	value, err := decode(document)
 	count(value)
-	return err != nil || keys != members || !utf8.ValidString(document) || strings.Contains(strings.ToLower(document), `\ud`)
+	return err != nil || keys != members || !utf8.ValidString(document) ||
+		strings.Contains(strings.ToLower(document), `\ud`)
 }

@@ -49,7 +49,8 @@ func httpStatus(text string) (from, to int, err error) {
 	from, lowErr := strconv.Atoi(low)
 	to, highErr := strconv.Atoi(high)
 	if lowErr != nil || highErr != nil || from < 200 || to > 599 || from > to {
-		return 0, 0, fmt.Errorf("expected status %q: use for example 200, 2xx or 200-299, between 200 and 599", text)
+		return 0, 0, fmt.Errorf("expected status %q: use for example 200, 2xx or 200-299, between 200 and 599",
+			text)
 	}
 	return from, to, nil
 }
@@ -61,7 +62,8 @@ func grpcStatus(text string) (from, to int, err error) {
 		return number, number, nil
 	}
 	if err := code.UnmarshalJSON([]byte(strconv.Quote(text))); err != nil {
-		return 0, 0, fmt.Errorf("expected gRPC status %q: use a name such as OK or NOT_FOUND, or a number from 0 to 16", text)
+		return 0, 0,
+			fmt.Errorf("expected gRPC status %q: use a name such as OK or NOT_FOUND, or a number from 0 to 16", text)
 	}
 	return int(code), int(code), nil
 }

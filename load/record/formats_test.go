@@ -21,7 +21,8 @@ func smallLoad(t *testing.T) []*Results {
 		r.From, r.To = time.Duration(second)*time.Second, time.Duration(second+1)*time.Second
 		for i := range 200 {
 			due := r.From + time.Duration(i)*5*ms
-			r.add(&Sample{Operation: i % 2, Outcome: Outcome(i / 50), Intended: due, Sent: due + time.Duration(i)*time.Microsecond, Finished: due + time.Duration(i+1)*ms})
+			r.add(&Sample{Operation: i % 2, Outcome: Outcome(i / 50), Intended: due,
+				Sent: due + time.Duration(i)*time.Microsecond, Finished: due + time.Duration(i+1)*ms})
 		}
 		all = append(all, r)
 	}
@@ -98,7 +99,8 @@ func TestLogIsWhatOthersRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(text.String(), "\n")
-	if want := "#[StartTime: 1700000000.123 (seconds since epoch), 2023-11-14T22:13:20.123Z]"; !slices.Contains(lines, want) {
+	want := "#[StartTime: 1700000000.123 (seconds since epoch), 2023-11-14T22:13:20.123Z]"
+	if !slices.Contains(lines, want) {
 		t.Errorf("no line %q in\n%s", want, strings.Join(lines[:5], "\n"))
 	}
 	// 100 samples of "GET /a b,c" have the outcomes 0 to 3: eight lines in all.
@@ -190,9 +192,11 @@ func TestJTL(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := []Row{
-		{Started: time.UnixMilli(1_700_000_000_001), Elapsed: 12600 * time.Microsecond, FirstByte: 11 * ms, Connect: 2 * ms, Operation: "get", Status: "200",
+		{Started: time.UnixMilli(1_700_000_000_001), Elapsed: 12600 * time.Microsecond, FirstByte: 11 * ms,
+			Connect: 2 * ms, Operation: "get", Status: "200",
 			Message: "OK", Loop: "loop 1", Received: 77, SentBytes: 40, Active: 3, URL: "http://127.0.0.1/"},
-		{Started: time.UnixMilli(1_700_000_000_002), Elapsed: time.Second, Operation: "get", Outcome: Failed, Failure: "=cmd(), \"quoted\"\nand a second line"},
+		{Started: time.UnixMilli(1_700_000_000_002), Elapsed: time.Second, Operation: "get", Outcome: Failed,
+			Failure: "=cmd(), \"quoted\"\nand a second line"},
 	}
 	for _, r := range rows {
 		if err := out.Write(r); err != nil {
@@ -207,9 +211,12 @@ func TestJTL(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := [][]string{
-		strings.Split("timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,sentBytes,grpThreads,allThreads,URL,Latency,IdleTime,Connect", ","),
-		{"1700000000001", "13", "get", "200", "OK", "loop 1", "text", "true", "", "77", "40", "3", "3", "http://127.0.0.1/", "11", "0", "2"},
-		{"1700000000002", "1000", "get", "", "", "", "text", "false", "'=cmd(), \"quoted\"\nand a second line", "0", "0", "0", "0", "", "0", "0", "0"},
+		strings.Split("timeStamp,elapsed,label,responseCode,responseMessage,threadName,"+
+			"dataType,success,failureMessage,bytes,sentBytes,grpThreads,allThreads,URL,Latency,IdleTime,Connect", ","),
+		{"1700000000001", "13", "get", "200", "OK", "loop 1", "text", "true", "", "77", "40", "3", "3",
+			"http://127.0.0.1/", "11", "0", "2"},
+		{"1700000000002", "1000", "get", "", "", "", "text", "false", "'=cmd(), \"quoted\"\nand a second line", "0",
+			"0", "0", "0", "", "0", "0", "0"},
 	}
 	for i, row := range want {
 		if !slices.Equal(got[i], row) {

@@ -34,7 +34,8 @@ func NewLogWriter(w io.Writer, kind Kind, start time.Time) (*LogWriter, error) {
 		l.log.OutputLogFormatVersion(),
 		// The library would cut both times to whole seconds.
 		l.log.OutputComment(fmt.Sprintf("[BaseTime: %s (seconds since epoch)]", seconds)),
-		l.log.OutputComment(fmt.Sprintf("[StartTime: %s (seconds since epoch), %s]", seconds, start.UTC().Format(time.RFC3339Nano))),
+		l.log.OutputComment(fmt.Sprintf("[StartTime: %s (seconds since epoch), %s]", seconds,
+			start.UTC().Format(time.RFC3339Nano))),
 		l.log.OutputLegend(),
 	)
 }

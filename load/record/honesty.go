@@ -62,16 +62,20 @@ func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration) {
 		}
 		if *lag >= limit {
 			late = 1
-			by = append(by, fmt.Sprintf("it sent 1 %% of the operations %.3g ms late or more, of its own fault; the limit is %.3g ms", 1e3**lag, 1e3*limit))
+			by = append(by, fmt.Sprintf("it sent 1 %% of the operations %.3g ms late or more, of its own fault; the "+
+				"limit is %.3g ms", 1e3**lag, 1e3*limit))
 		}
 	}
 	if n := s.Errors[Exhausted.String()]; n > 0 {
-		by = append(by, fmt.Sprintf("it ran out of ports, files or memory for %d operations: use fewer connections, keep them open, or raise ulimit -n", n))
+		by = append(by, fmt.Sprintf("it ran out of ports, files or memory for %d operations: use fewer "+
+			"connections, keep them open, or raise ulimit -n", n))
 	}
 	if c := s.Closed; c != nil && c.Error > maxLittleError {
-		by = append(by, fmt.Sprintf("%d users are not what Little's law finds in its numbers: %.1f", c.Users, c.Implied))
+		by = append(by, fmt.Sprintf("%d users are not what Little's law finds in its numbers: %.1f", c.Users,
+			c.Implied))
 	}
-	s.Generator.Limited, s.Generator.LimitedBy, s.Generator.OnlyLate = len(by) > 0, by, len(by) == late && late > 0
+	s.Generator.Limited, s.Generator.LimitedBy, s.Generator.OnlyLate = len(by) > 0, by,
+		len(by) == late && late > 0
 }
 
 // CPULimit says that a generator used up the processors that it may use, or
@@ -99,11 +103,14 @@ const (
 // of open loops.
 func (s *Summary) Stall() string {
 	longest, p99 := s.ServiceTime.Max, s.ServiceTime.P99
-	if s.Closed == nil || longest == nil || *longest <= stallOfP99**p99 || *longest <= stallOfDuration*s.Duration {
+	if s.Closed == nil || longest == nil || *longest <= stallOfP99**p99 ||
+		*longest <= stallOfDuration*s.Duration {
 		return ""
 	}
-	return fmt.Sprintf("one operation took %.3g s, %.3g times the 99th percentile: in a closed loop all users may have waited meanwhile, and what they "+
-		"did not send then is in none of these times (coordinated omission); an open load (a rate) counts it", *longest, *longest / *p99)
+	return fmt.Sprintf("one operation took %.3g s, %.3g times the 99th percentile: in a closed loop all users "+
+		"may have waited meanwhile, and what they "+
+		"did not send then is in none of these times (coordinated omission); an open load (a rate) counts it",
+		*longest, *longest / *p99)
 }
 
 // LittlesLaw compares the users of a closed loop with what the measurements

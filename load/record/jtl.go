@@ -48,8 +48,10 @@ type JTLWriter struct {
 // NewJTLWriter writes the header, for rows of agents if there are some.
 func NewJTLWriter(w io.Writer, agents bool) (*JTLWriter, error) {
 	j := &JTLWriter{out: csv.NewWriter(w), agents: agents}
-	return j, j.write("Hostname", "timeStamp", "elapsed", "label", "responseCode", "responseMessage", "threadName", "dataType",
-		"success", "failureMessage", "bytes", "sentBytes", "grpThreads", "allThreads", "URL", "Latency", "IdleTime", "Connect")
+	return j, j.write("Hostname", "timeStamp", "elapsed", "label", "responseCode", "responseMessage",
+		"threadName", "dataType",
+		"success", "failureMessage", "bytes", "sentBytes", "grpThreads", "allThreads", "URL", "Latency", "IdleTime",
+		"Connect")
 }
 
 // hostColumn is the number of columns before Hostname.
@@ -69,7 +71,8 @@ func (j *JTLWriter) write(host string, columns ...string) error {
 func (j *JTLWriter) Write(r Row) error {
 	active := strconv.Itoa(r.Active)
 	return j.write(cellText(r.Agent),
-		strconv.FormatInt(r.Started.UnixMilli(), 10), milliseconds(r.Elapsed), cellText(r.Operation), cellText(r.Status),
+		strconv.FormatInt(r.Started.UnixMilli(), 10), milliseconds(r.Elapsed), cellText(r.Operation),
+		cellText(r.Status),
 		cellText(r.Message), cellText(r.Loop), "text", strconv.FormatBool(r.Outcome == OK), cellText(r.Failure),
 		strconv.FormatInt(r.Received, 10), strconv.FormatInt(r.SentBytes, 10), active, active, cellText(r.URL),
 		milliseconds(r.FirstByte), "0", milliseconds(r.Connect))

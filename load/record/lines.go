@@ -46,7 +46,8 @@ func (l *LineWriter) Write(r Row) error {
 	err := l.enc.Encode(line{
 		Started: r.Started.UTC(), Operation: r.Operation, Outcome: r.Outcome.String(),
 		Elapsed: r.Elapsed.Seconds(), FirstByte: r.FirstByte.Seconds(), Connect: r.Connect.Seconds(),
-		Status: r.Status, Failure: r.Failure, Agent: r.Agent, Loop: r.Loop, Received: r.Received, SentBytes: r.SentBytes, URL: r.URL,
+		Status: r.Status, Failure: r.Failure, Agent: r.Agent, Loop: r.Loop, Received: r.Received,
+		SentBytes: r.SentBytes, URL: r.URL,
 		Follows: r.Follows, Noted: r.Noted,
 	})
 	if err != nil {

@@ -27,7 +27,8 @@ const (
 
 // names of the outcomes, by their number.
 func names() [outcomes]string {
-	return [...]string{"ok", "failed", "bad-status", "rejected", "timeout", "refused", "unreachable", "reset", "closed",
+	return [...]string{"ok", "failed", "bad-status", "rejected", "timeout", "refused", "unreachable", "reset",
+		"closed",
 		"malformed", "too-large", "tls", "exhausted", "other", "unfinished"}
 }
 

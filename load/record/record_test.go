@@ -12,7 +12,8 @@ const ms = time.Millisecond
 
 // two is a scenario of two operations.
 func two() Options {
-	return Options{Operations: []string{"GET /a b,c", "post"}, Window: 10 * time.Second, Timeout: 2 * time.Second}
+	return Options{Operations: []string{"GET /a b,c", "post"}, Window: 10 * time.Second,
+		Timeout: 2 * time.Second}
 }
 
 // newResults makes results that have to be right.
@@ -62,12 +63,17 @@ func TestTimesOfASample(t *testing.T) {
 	}{
 		{"on time", Sample{Intended: 5 * ms, Sent: 5 * ms, Finished: 8 * ms}, 3 * ms, 3 * ms, 0, 0},
 		{"slow generator", Sample{Intended: 5 * ms, Sent: 7 * ms, Finished: 8 * ms}, 3 * ms, 1 * ms, 2 * ms, 1},
-		{"no connection free", Sample{Intended: 5 * ms, Free: 905 * ms, Sent: 905 * ms, Finished: 908 * ms}, 903 * ms, 3 * ms, 0, 1},
-		{"both", Sample{Intended: 5 * ms, Free: 15 * ms, Sent: 19 * ms, Finished: 20 * ms}, 15 * ms, 1 * ms, 4 * ms, 1},
+		{"no connection free", Sample{Intended: 5 * ms, Free: 905 * ms, Sent: 905 * ms, Finished: 908 * ms},
+			903 * ms, 3 * ms, 0, 1},
+		{"both", Sample{Intended: 5 * ms, Free: 15 * ms, Sent: 19 * ms, Finished: 20 * ms}, 15 * ms, 1 * ms, 4 * ms,
+			1},
 		{"a little late", Sample{Intended: 5 * ms, Sent: 6 * ms, Finished: 7 * ms}, 2 * ms, 1 * ms, 1 * ms, 0},
-		{"timeout counts with its limit", Sample{Outcome: Timeout, Intended: 0, Sent: 1 * ms, Finished: 900 * ms}, 2000 * ms, 2000 * ms, 1 * ms, 0},
-		{"timeout after a wait", Sample{Outcome: Timeout, Intended: 0, Free: 500 * ms, Sent: 500 * ms, Finished: 2500 * ms}, 2500 * ms, 2000 * ms, 0, 1},
-		{"refused is quick", Sample{Outcome: Refused, Intended: 1 * ms, Sent: 1 * ms, Finished: 1*ms + 30*time.Microsecond}, 30 * time.Microsecond, 30 * time.Microsecond, 0, 0},
+		{"timeout counts with its limit", Sample{Outcome: Timeout, Intended: 0, Sent: 1 * ms, Finished: 900 * ms},
+			2000 * ms, 2000 * ms, 1 * ms, 0},
+		{"timeout after a wait", Sample{Outcome: Timeout, Intended: 0, Free: 500 * ms, Sent: 500 * ms,
+			Finished: 2500 * ms}, 2500 * ms, 2000 * ms, 0, 1},
+		{"refused is quick", Sample{Outcome: Refused, Intended: 1 * ms, Sent: 1 * ms,
+			Finished: 1*ms + 30*time.Microsecond}, 30 * time.Microsecond, 30 * time.Microsecond, 0, 0},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -119,10 +125,12 @@ func TestIntervals(t *testing.T) {
 	}{
 		{"nothing", nil, 2 * time.Second, []string{"0s..2s:"}},
 		{"one second", []Sample{at(1), at(999 * ms)}, time.Second, []string{"0s..1s:xx"}},
-		{"a pause leaves no interval", []Sample{at(1), at(5200 * ms), at(5300 * ms), at(6 * time.Second)}, 6500 * ms,
+		{"a pause leaves no interval", []Sample{at(1), at(5200 * ms), at(5300 * ms), at(6 * time.Second)},
+			6500 * ms,
 			[]string{"0s..1s:x", "5s..6s:xx", "6s..6.5s:x"}},
 		// Nobody collects: the fourth interval takes all that follows.
-		{"behind", []Sample{at(0), at(time.Second), at(2 * time.Second), at(3 * time.Second), at(4 * time.Second), at(9 * time.Second)}, 10 * time.Second,
+		{"behind", []Sample{at(0), at(time.Second), at(2 * time.Second), at(3 * time.Second), at(4 * time.Second),
+			at(9 * time.Second)}, 10 * time.Second,
 			[]string{"0s..1s:x", "1s..2s:x", "2s..3s:x", "3s..10s:xxx"}},
 	}
 	for _, c := range cases {
@@ -132,7 +140,8 @@ func TestIntervals(t *testing.T) {
 				t.Errorf("intervals %q, want %q", got, c.want)
 			}
 			if total.Sent(All) != int64(len(c.samples)) || total.From != 0 || total.To != c.end {
-				t.Errorf("%d samples in %v..%v, want %d up to %v", total.Sent(All), total.From, total.To, len(c.samples), c.end)
+				t.Errorf("%d samples in %v..%v, want %d up to %v", total.Sent(All), total.From, total.To, len(c.samples),
+					c.end)
 			}
 		})
 	}
@@ -164,7 +173,8 @@ func TestManyLoops(t *testing.T) {
 		t.Fatal(err)
 	}
 	if total.Sent(All) != loops*n || seen != loops*n || total.Counts(1).Unsent != loops*7 {
-		t.Errorf("total %d, intervals %d, unsent %d; want %d, %d, %d", total.Sent(All), seen, total.Counts(1).Unsent, loops*n, loops*n, loops*7)
+		t.Errorf("total %d, intervals %d, unsent %d; want %d, %d, %d", total.Sent(All), seen,
+			total.Counts(1).Unsent, loops*n, loops*n, loops*7)
 	}
 	if got := total.Times(Response, All).TotalCount(); got != loops*n {
 		t.Errorf("%d response times, want %d", got, loops*n)
@@ -242,7 +252,8 @@ func TestCollectGoesOnAfterAnError(t *testing.T) {
 func TestMergeIsAdding(t *testing.T) {
 	a, b, both := newResults(t, two()), newResults(t, two()), newResults(t, two())
 	for i := range 5000 {
-		s := Sample{Operation: i % 2, Outcome: Outcome(i % 3), Intended: time.Duration(i) * ms, Sent: time.Duration(i+i%4) * ms, Finished: time.Duration(2*i+5) * ms}
+		s := Sample{Operation: i % 2, Outcome: Outcome(i % 3), Intended: time.Duration(i) * ms,
+			Sent: time.Duration(i+i%4) * ms, Finished: time.Duration(2*i+5) * ms}
 		[]*Results{a, b}[i/3%2].add(&s)
 		both.add(&s)
 	}

@@ -113,7 +113,8 @@ func NewResults(o Options) (*Results, error) {
 	}
 	for i, name := range o.Operations {
 		if name == "" || slices.Contains(o.Operations[:i], name) {
-			return nil, fmt.Errorf("record: operation %d is called %q: give every operation a name of its own", i+1, name)
+			return nil, fmt.Errorf("record: operation %d is called %q: give every operation a name of its own", i+1,
+				name)
 		}
 	}
 	if o.Interval == 0 {
@@ -184,7 +185,8 @@ func put(h *hdrhistogram.Histogram, d time.Duration) (clamped int64) {
 // interval to hold both.
 func (r *Results) Merge(other *Results) error {
 	if !slices.Equal(r.options.Operations, other.options.Operations) {
-		return fmt.Errorf("merge: the operations are %q and %q: merge only results of one scenario", r.options.Operations, other.options.Operations)
+		return fmt.Errorf("merge: the operations are %q and %q: merge only results of one scenario",
+			r.options.Operations, other.options.Operations)
 	}
 	if r.To == 0 {
 		r.From = other.From

@@ -15,8 +15,10 @@ import (
 func agentsRow() Row {
 	return Row{
 		Started: time.Unix(1_700_000_000, 123_456_789).UTC(), Elapsed: 12 * ms, FirstByte: 11 * ms, Connect: 2 * ms,
-		Operation: "get", Status: "503", Message: "Service Unavailable", Agent: "agent 2", Loop: "loop 1-3", Outcome: Rejected, Failure: "rejected",
-		Received: 77, SentBytes: 40, Active: 3, URL: "http://127.0.0.1/", Follows: true, WarmUp: true, Noted: []byte(`{"id":7}`),
+		Operation: "get", Status: "503", Message: "Service Unavailable", Agent: "agent 2", Loop: "loop 1-3",
+		Outcome: Rejected, Failure: "rejected",
+		Received: 77, SentBytes: 40, Active: 3, URL: "http://127.0.0.1/", Follows: true, WarmUp: true,
+		Noted:    []byte(`{"id":7}`),
 		Intended: time.Second, Sent: time.Second + 1, Finished: time.Second + 12*ms,
 	}
 }
@@ -68,7 +70,8 @@ func TestListsNameTheAgent(t *testing.T) {
 	if err != nil || len(got) != 2 {
 		t.Fatalf("%d lines, error %v", len(got), err)
 	}
-	for i, want := range [][]string{{"URL", "Latency", "Hostname", "IdleTime", "Connect"}, {"http://127.0.0.1/", "11", "agent 2", "0", "2"}} {
+	for i, want := range [][]string{{"URL", "Latency", "Hostname", "IdleTime", "Connect"},
+		{"http://127.0.0.1/", "11", "agent 2", "0", "2"}} {
 		if !slices.Equal(got[i][13:], want) {
 			t.Errorf("line %d ends with %q, want %q", i+1, got[i][13:], want)
 		}

@@ -48,13 +48,17 @@ func TestAStallOfAClosedLoopIsTold(t *testing.T) {
 		s    Summary
 		want bool
 	}{
-		"a stall":           {Summary{Closed: closed, Duration: 10, ServiceTime: Percentiles{P99: at(0.01), Max: at(2)}}, true},
-		"an open loop":      {Summary{Duration: 10, ServiceTime: Percentiles{P99: at(0.01), Max: at(2)}}, false},
-		"a heavy tail":      {Summary{Closed: closed, Duration: 10, ServiceTime: Percentiles{P99: at(0.3), Max: at(2)}}, false},
-		"short for a load":  {Summary{Closed: closed, Duration: 300, ServiceTime: Percentiles{P99: at(0.01), Max: at(2)}}, false},
+		"a stall": {Summary{Closed: closed, Duration: 10,
+			ServiceTime: Percentiles{P99: at(0.01), Max: at(2)}}, true},
+		"an open loop": {Summary{Duration: 10, ServiceTime: Percentiles{P99: at(0.01), Max: at(2)}}, false},
+		"a heavy tail": {Summary{Closed: closed, Duration: 10,
+			ServiceTime: Percentiles{P99: at(0.3), Max: at(2)}}, false},
+		"short for a load": {Summary{Closed: closed, Duration: 300,
+			ServiceTime: Percentiles{P99: at(0.01), Max: at(2)}}, false},
 		"nothing was timed": {Summary{Closed: closed, Duration: 10}, false},
 	} {
-		if got := c.s.Stall(); strings.HasPrefix(got, "one operation took 2 s, 200 times the 99th percentile") != c.want || (got != "") != c.want {
+		if got := c.s.Stall(); strings.HasPrefix(got, "one operation took 2 s, 200 times the 99th percentile") !=
+			c.want || (got != "") != c.want {
 			t.Errorf("%s: %q, want a stall told: %t", name, got, c.want)
 		}
 	}

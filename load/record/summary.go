@@ -180,7 +180,8 @@ func PercentilesOf(h *hdrhistogram.Histogram) Percentiles {
 		return Percentiles{}
 	}
 	at := h.ValueAtPercentilesSlice([]float64{50, 90, 95, 99, 99.9})
-	p := Percentiles{P50: seconds(at[0]), P90: seconds(at[1]), P95: seconds(at[2]), P99: seconds(at[3]), Max: seconds(h.Max())}
+	p := Percentiles{P50: seconds(at[0]), P90: seconds(at[1]), P95: seconds(at[2]), P99: seconds(at[3]),
+		Max: seconds(h.Max())}
 	if h.TotalCount() >= minTail {
 		p.P999 = seconds(at[4])
 	}

@@ -37,7 +37,8 @@ func TestStallIsNotOmitted(t *testing.T) {
 		got  *float64
 		want float64
 	}{
-		{"p50", s.ResponseTime.P50, 0.0001}, {"p90", s.ResponseTime.P90, 0.0001}, {"p99", s.ResponseTime.P99, 0.8001},
+		{"p50", s.ResponseTime.P50, 0.0001}, {"p90", s.ResponseTime.P90, 0.0001},
+		{"p99", s.ResponseTime.P99, 0.8001},
 		{"p99.9", s.ResponseTime.P999, 0.9801}, {"max", s.ResponseTime.Max, 1.0001},
 		// 5,000 of 100,000 wait half a second in the mean
 		{"mean", s.ResponseTime.Mean, 0.0001 + 0.05*0.5001},
@@ -68,9 +69,11 @@ func TestCountsAddUp(t *testing.T) {
 		sum += n
 	}
 	if sum != s.Sent || s.Sent != 100 || s.Unsent != 3 || len(s.Errors) != outcomes-2 {
-		t.Errorf("%d ok, %d in flight, %d kinds of errors: %d of %d sent; %d unsent", s.OK, s.InFlight, len(s.Errors), sum, s.Sent, s.Unsent)
+		t.Errorf("%d ok, %d in flight, %d kinds of errors: %d of %d sent; %d unsent", s.OK, s.InFlight,
+			len(s.Errors), sum, s.Sent, s.Unsent)
 	}
-	if a, b := s.Operations[0], s.Operations[1]; a.Sent+b.Sent != s.Sent || a.Name != "GET /a b,c" || a.Unsent != 3 || b.Unsent != 0 {
+	if a, b := s.Operations[0], s.Operations[1]; a.Sent+b.Sent != s.Sent || a.Name != "GET /a b,c" ||
+		a.Unsent != 3 || b.Unsent != 0 {
 		t.Errorf("operations %+v and %+v", a, b)
 	}
 	if *s.ResponseTimeOK.P50 == *s.ResponseTime.P50 {
@@ -113,12 +116,16 @@ func TestGeneratorLimits(t *testing.T) {
 		{"processor", func(s *Summary) { s.Generator.CPUSeconds = 9.6 }, 0, []string{"96 % of its 1 processors"}},
 		{"lag", func(s *Summary) { s.SendLateness.P99 = value(0.001) }, 0, []string{"1 ms late or more"}},
 		{"lag of the pacing", func(s *Summary) { s.SendLateness.P99 = value(0.0015) }, time.Millisecond, nil},
-		{"lag, slow target", func(s *Summary) { s.SendLateness.P99, s.ResponseTime.P50 = value(0.004), value(0.1) }, 0, nil},
+		{"lag, slow target", func(s *Summary) { s.SendLateness.P99, s.ResponseTime.P50 = value(0.004), value(0.1) },
+			0, nil},
 		{"ports", func(s *Summary) { s.Errors["exhausted"] = 2 }, 0, []string{"for 2 operations"}},
-		{"users missing within 5 %", func(s *Summary) { s.Closed = value(LittlesLaw(10, 51, 0.09, 100*ms)) }, 0, nil},
-		{"users missing", func(s *Summary) { s.Closed = value(LittlesLaw(10, 49, 0.09, 100*ms)) }, 0, []string{"10 users", "9.3"}},
+		{"users missing within 5 %", func(s *Summary) { s.Closed = value(LittlesLaw(10, 51, 0.09, 100*ms)) }, 0,
+			nil},
+		{"users missing", func(s *Summary) { s.Closed = value(LittlesLaw(10, 49, 0.09, 100*ms)) }, 0,
+			[]string{"10 users", "9.3"}},
 		{"all users", func(s *Summary) { s.Closed = value(LittlesLaw(10, 52, 0.1, 100*ms)) }, 0, nil},
-		{"two", func(s *Summary) { s.Generator.CPUSeconds, s.SendLateness.P99 = 10, value(0.5) }, 0, []string{"100 %", "500 ms"}},
+		{"two", func(s *Summary) { s.Generator.CPUSeconds, s.SendLateness.P99 = 10, value(0.5) }, 0,
+			[]string{"100 %", "500 ms"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -142,11 +149,13 @@ func TestSummaryHasItsSchema(t *testing.T) {
 	full := stall(t).Summarize(20*time.Second, value(int64(100_000)))
 	full.Target, full.Model = "http://127.0.0.1:8080/", "open, constant, 5000/s"
 	full.Errors["timeout"] = 1
-	full.Generator = Generator{CPUSeconds: 1, PeakMemory: 1 << 20, Pacing: "exact", Limited: true, LimitedBy: []string{"why"}}
+	full.Generator = Generator{CPUSeconds: 1, PeakMemory: 1 << 20, Pacing: "exact", Limited: true,
+		LimitedBy: []string{"why"}}
 	full.Unchecked = []string{"get"}
 	full.Closed = value(LittlesLaw(10, 50, 0.1, 100*ms))
 	full.Capacity = &Capacity{Rate: value(900.0), Low: value(900.0), Objective: "p99<50ms",
-		Reason: "why", Probes: []Probe{{Rate: 900, Achieved: 899, Reasons: []string{"why"}, ResponseTime: full.ResponseTime}}}
+		Reason: "why", Probes: []Probe{{Rate: 900, Achieved: 899, Reasons: []string{"why"},
+			ResponseTime: full.ResponseTime}}}
 	empty := newResults(t, two()).Summarize(0, nil)
 	for name, s := range map[string]Summary{"full": full, "empty": empty} {
 		text, err := json.Marshal(s)

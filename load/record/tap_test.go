@@ -103,9 +103,12 @@ func TestHistorySaysWhatIsKnown(t *testing.T) {
 		status  string
 		want    string
 	}{
-		{OK, "200", EndedOK}, {Failed, "200", EndedFail}, {BadStatus, "409", EndedFail}, {BadStatus, "500", EndedInfo},
-		{BadStatus, "5", EndedFail}, {BadStatus, "13", EndedInfo}, {Rejected, "503", EndedInfo}, {Rejected, "429", EndedFail}, {Refused, "", EndedFail},
-		{Timeout, "", EndedInfo}, {Reset, "", EndedInfo}, {Closed, "", EndedInfo}, {Unfinished, "", EndedInfo}, {Malformed, "", EndedInfo},
+		{OK, "200", EndedOK}, {Failed, "200", EndedFail}, {BadStatus, "409", EndedFail},
+		{BadStatus, "500", EndedInfo},
+		{BadStatus, "5", EndedFail}, {BadStatus, "13", EndedInfo}, {Rejected, "503", EndedInfo},
+		{Rejected, "429", EndedFail}, {Refused, "", EndedFail},
+		{Timeout, "", EndedInfo}, {Reset, "", EndedInfo}, {Closed, "", EndedInfo}, {Unfinished, "", EndedInfo},
+		{Malformed, "", EndedInfo},
 	} {
 		r := Row{Outcome: c.outcome, Status: c.status}
 		if got := r.End(); got != c.want {
@@ -117,7 +120,8 @@ func TestHistorySaysWhatIsKnown(t *testing.T) {
 func TestHistoryIsLinesOfJSON(t *testing.T) {
 	var out bytes.Buffer
 	h := NewHistoryWriter(&out)
-	row := Row{Operation: "order", Outcome: Timeout, Started: time.Unix(5, 41), Intended: 1, Sent: 2, Finished: 3, Noted: []byte(`{"key":"7"}`)}
+	row := Row{Operation: "order", Outcome: Timeout, Started: time.Unix(5, 41), Intended: 1, Sent: 2,
+		Finished: 3, Noted: []byte(`{"key":"7"}`)}
 	warmUp := row
 	warmUp.WarmUp = true
 	if err := errors.Join(h.Write(row), h.Write(warmUp), h.Flush()); err != nil {
@@ -131,7 +135,8 @@ func TestHistoryIsLinesOfJSON(t *testing.T) {
 	if a.Begun != 5*int64(time.Second)+40 || a.WarmUp || !strings.Contains(lines[1], `"warm_up":true`) {
 		t.Errorf("attempt %+v, want one of a load that began at 5 s and 40 ns, and then one of a warm-up", a)
 	}
-	if a.Operation != "order" || a.End != EndedInfo || a.Outcome != "timeout" || a.Intended != 1 || a.Sent != 2 || a.Finished != 3 || string(a.Noted) != `{"key":"7"}` {
+	if a.Operation != "order" || a.End != EndedInfo || a.Outcome != "timeout" || a.Intended != 1 ||
+		a.Sent != 2 || a.Finished != 3 || string(a.Noted) != `{"key":"7"}` {
 		t.Errorf("attempt %+v", a)
 	}
 }

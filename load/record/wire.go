@@ -125,9 +125,12 @@ func unpacked(text string) (*hdrhistogram.Histogram, error) {
 	if err != nil {
 		return nil, fmt.Errorf("histogram: %w", err)
 	}
-	if h.LowestTrackableValue() != lowest || h.HighestTrackableValue() != highest || h.SignificantFigures() != digits {
-		return nil, fmt.Errorf("histogram from %d to %d ns with %d digits, want %d to %d with %d: use the same version of cleave everywhere",
-			h.LowestTrackableValue(), h.HighestTrackableValue(), h.SignificantFigures(), lowest, int64(highest), digits)
+	if h.LowestTrackableValue() != lowest || h.HighestTrackableValue() != highest ||
+		h.SignificantFigures() != digits {
+		return nil, fmt.Errorf("histogram from %d to %d ns with %d digits, want %d to %d with %d: use the same "+
+			"version of cleave everywhere",
+			h.LowestTrackableValue(), h.HighestTrackableValue(), h.SignificantFigures(), lowest, int64(highest),
+			digits)
 	}
 	return h, nil
 }

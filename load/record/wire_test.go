@@ -74,7 +74,8 @@ func TestForeignResultsAreChecked(t *testing.T) {
 		{"one more", outcomesAre(`{"ok":["` + pack(ours) + `","` + pack(more) + `"]}`), "differ in number"},
 		{"coarse", outcomesAre(`{"ok":["` + pack(coarse) + `","` + pack(coarse) + `"]}`), "with 2 digits, want"},
 		{"broken", outcomesAre(`{"ok":["HIST",""]}`), "outcome ok: histogram"},
-		{"another geometry", outcomesAre(`{"ok":["` + pack(other) + `","` + pack(ours) + `"]}`), "from 1 to 1000 ns"},
+		{"another geometry", outcomesAre(`{"ok":["` + pack(other) + `","` + pack(ours) + `"]}`),
+			"from 1 to 1000 ns"},
 		{"lateness", `{"operations":[{"name":"a","lateness":"x"}]}`, "histogram"},
 		{"not JSON", `[]`, "cannot unmarshal"},
 	}
@@ -90,8 +91,10 @@ func TestLines(t *testing.T) {
 	var text bytes.Buffer
 	out := NewLineWriter(&text)
 	for _, r := range []Row{
-		{Started: time.UnixMilli(1_700_000_000_001), Elapsed: 12500 * time.Microsecond, Operation: "get", Status: "200", Received: 77},
-		{Started: time.UnixMilli(1_700_000_000_002), Elapsed: time.Second, Operation: "get", Outcome: Timeout, Failure: "no \"answer\"\n"},
+		{Started: time.UnixMilli(1_700_000_000_001), Elapsed: 12500 * time.Microsecond, Operation: "get",
+			Status: "200", Received: 77},
+		{Started: time.UnixMilli(1_700_000_000_002), Elapsed: time.Second, Operation: "get", Outcome: Timeout,
+			Failure: "no \"answer\"\n"},
 	} {
 		if err := out.Write(r); err != nil {
 			t.Fatal(err)

@@ -60,7 +60,8 @@ func twoStepsWithCookie(t testing.TB) round {
 	})
 	return newRound(t, f, Answer{
 		Status: 200, Body: []byte(`{"ok":true,"token":"0123456789abcdef"}`),
-		Header: []byte("Content-Type: application/json\r\nContent-Length: 38\r\nSet-Cookie: session=8f14e45f; Path=/; HttpOnly\r\n"),
+		Header: []byte("Content-Type: application/json\r\nContent-Length: 38\r\nSet-Cookie: session=8f14e45f; " +
+			"Path=/; HttpOnly\r\n"),
 	})
 }
 
@@ -88,7 +89,8 @@ func BenchmarkZipf(b *testing.B) {
 // flow, once a session's buffers have grown.
 func TestNothingIsAllocated(t *testing.T) {
 	for name, r := range map[string]round{
-		"fixed": oneFixedStep(t), "value, assertion, extraction": valueAssertionExtraction(t), "two steps": twoStepsWithCookie(t),
+		"fixed": oneFixedStep(t), "value, assertion, extraction": valueAssertionExtraction(t),
+		"two steps": twoStepsWithCookie(t),
 	} {
 		if n := testing.AllocsPerRun(100, func() { r.play(t) }); n != 0 {
 			t.Errorf("%s: %g allocations per flow", name, n)

@@ -24,7 +24,8 @@ func Single(step Step) *File {
 // Compile checks the scenario and makes it ready to be played. Data files are
 // looked for in the folder. The error is of type Problems and names all mistakes.
 func (f *File) Compile(folder string) (*Plan, error) {
-	c := &compiler{file: f, folder: folder, plan: &Plan{seed: f.Seed, cookies: f.Cookies == nil || *f.Cookies}, slots: map[string]int{}}
+	c := &compiler{file: f, folder: folder, plan: &Plan{seed: f.Seed, cookies: f.Cookies == nil || *f.Cookies},
+		slots: map[string]int{}}
 	if f.Schema != Schema {
 		c.problem("schema", "schema is %q, this cleave reads %q", f.Schema, Schema)
 	}
@@ -129,7 +130,8 @@ func (c *compiler) readFlow(place string, f *Flow) flow {
 	if len(f.Steps) == 0 || len(f.Steps) > maxSteps {
 		c.problem(place, "flow %q has %d steps: give 1 to %d", f.Name, len(f.Steps), maxSteps)
 	}
-	scope := &scope{compiler: c, flow: f, extracted: map[string]bool{}, used: map[int]bool{}, columns: map[int]map[int]int{}}
+	scope := &scope{compiler: c, flow: f, extracted: map[string]bool{}, used: map[int]bool{},
+		columns: map[int]map[int]int{}}
 	var compiled flow
 	for i := range f.Steps {
 		s := c.readStep(at(place+".steps", i), &f.Steps[i], scope)

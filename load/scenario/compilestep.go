@@ -104,7 +104,8 @@ func (c *compiler) readRequest(place string, s *Step, compiled *step, names *sco
 	}
 	for i := range t {
 		if bytes.ContainsFunc(t[i].text, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '#' }) {
-			c.problem(place, "request %q: the path has a space, a control character or #: write %%20 or %%23 instead", s.Request)
+			c.problem(place, "request %q: the path has a space, a control character or #: write %%20 or %%23 instead",
+				s.Request)
 			return
 		}
 		t[i].text = appendURL(nil, t[i].text)

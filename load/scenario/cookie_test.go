@@ -37,7 +37,8 @@ func TestCookies(t *testing.T) {
 
 func TestCookiesAreOfOneFlow(t *testing.T) {
 	f := Single(Step{Request: "GET /"})
-	f.Flows[0].Steps = append(f.Flows[0].Steps, Step{Request: "GET /", Headers: map[string]string{"Cookie": "own=1"}}, Step{Request: "GET /"})
+	f.Flows[0].Steps = append(f.Flows[0].Steps, Step{Request: "GET /",
+		Headers: map[string]string{"Cookie": "own=1"}}, Step{Request: "GET /"})
 	p, s := begun(t, f)
 	goOn(t, s, Answer{Status: 200, Header: []byte("Set-Cookie: a=b\r\n")})
 	if got := string(s.HTTP1()); !strings.Contains(got, "\r\nCookie: own=1; a=b\r\n\r\n") {
@@ -68,7 +69,8 @@ func FuzzCookies(f *testing.F) {
 			s.readCookies(&Answer{Header: []byte(header)})
 		}
 		got := string(s.jar.appendTo(nil))
-		if strings.ContainsFunc(got, isControl) || len(s.jar) > maxCookies || len(got) > maxCookies*(maxCookieSize+3) {
+		if strings.ContainsFunc(got, isControl) || len(s.jar) > maxCookies ||
+			len(got) > maxCookies*(maxCookieSize+3) {
 			t.Errorf("%q: %q", header, got)
 		}
 		before := got

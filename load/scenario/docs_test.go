@@ -52,7 +52,8 @@ func TestExampleOfTheDocument(t *testing.T) {
 		t.Errorf("%d examples of values, want one for each kind", len(examples))
 	}
 	for _, example := range examples {
-		text := "schema: cleave-scenario/1\nname: x\nvalues: {a: " + example[1] + "}\nflows: [{name: x, steps: [{request: 'GET /${a}'}]}]"
+		text := "schema: cleave-scenario/1\nname: x\nvalues: {a: " + example[1] +
+			"}\nflows: [{name: x, steps: [{request: 'GET /${a}'}]}]"
 		f, err := Parse("x.yaml", []byte(text))
 		if err != nil {
 			t.Error(err)
@@ -142,8 +143,10 @@ func TestSchemaKnowsEveryKey(t *testing.T) {
 	}
 	types := map[string]reflect.Type{}
 	for _, of := range []reflect.Type{
-		reflect.TypeFor[File](), reflect.TypeFor[Load](), reflect.TypeFor[Ramp](), reflect.TypeFor[Stairs](), reflect.TypeFor[Spike](),
-		reflect.TypeFor[Value](), reflect.TypeFor[Range](), reflect.TypeFor[Zipf](), reflect.TypeFor[Text](), reflect.TypeFor[Data](),
+		reflect.TypeFor[File](), reflect.TypeFor[Load](), reflect.TypeFor[Ramp](), reflect.TypeFor[Stairs](),
+		reflect.TypeFor[Spike](),
+		reflect.TypeFor[Value](), reflect.TypeFor[Range](), reflect.TypeFor[Zipf](), reflect.TypeFor[Text](),
+		reflect.TypeFor[Data](),
 		reflect.TypeFor[Flow](), reflect.TypeFor[Step](), reflect.TypeFor[Expect](), reflect.TypeFor[Extraction](),
 	} {
 		known, _ := keysOf(of)

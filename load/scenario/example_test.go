@@ -26,7 +26,8 @@ func Example() {
 					return nil
 				},
 			},
-			{Name: "look", Request: "GET /orders/${order}", Expect: scenario.Expect{JSON: map[string]string{"amount": "${amount}"}}},
+			{Name: "look", Request: "GET /orders/${order}",
+				Expect: scenario.Expect{JSON: map[string]string{"amount": "${amount}"}}},
 		}}},
 	}
 	plan, err := file.Compile(".")
@@ -50,6 +51,6 @@ func Example() {
 	fmt.Println("unchecked:", len(plan.Unchecked()))
 	// Output:
 	// POST /orders HTTP/1.1: ok ""
-	// GET /orders/41 HTTP/1.1: failed "expected the body to have amount=3, got \"{\\\"id\\\":41,\\\"amount\\\":2}\""
-	// unchecked: 0
+	// GET /orders/41 HTTP/1.1: failed "expected the body to have amount=3, got
+	// \"{\\\"id\\\":41,\\\"amount\\\":2}\"" unchecked: 0
 }

@@ -97,7 +97,10 @@ func (f fromPattern) String() string { return fmt.Sprintf("a match of %q", f.pat
 // missing is the outcome of an answer without the value.
 func (e *extraction) missing(a *Answer, explain bool) (record.Outcome, string) {
 	if _, isHeader := e.from.(fromHeader); isHeader {
-		return failed(explain, func() string { return "expected " + e.from.String() + " in the answer, for " + e.name })
+		return failed(explain, func() string {
+			return "expected " + e.from.String() + " in the answer, for " +
+				e.name
+		})
 	}
 	return oracle.WrongBody(a, explain, e)
 }

@@ -37,12 +37,13 @@ type File struct {
 // an open loop, or Users for a closed one. Rates are texts such as "50", "50/s",
 // "3000/m" or "900/h".
 type Load struct {
-	Rate     string   `yaml:"rate,omitempty" json:"rate,omitempty"`
-	Arrivals string   `yaml:"arrivals,omitempty" json:"arrivals,omitempty"` // constant (default) or poisson
-	Ramp     *Ramp    `yaml:"ramp,omitempty" json:"ramp,omitempty"`
-	Steps    *Stairs  `yaml:"steps,omitempty" json:"steps,omitempty"`
-	Spike    *Spike   `yaml:"spike,omitempty" json:"spike,omitempty"`
-	Replay   string   `yaml:"replay,omitempty" json:"replay,omitempty"` // file: one arrival per line, seconds since the beginning
+	Rate     string  `yaml:"rate,omitempty" json:"rate,omitempty"`
+	Arrivals string  `yaml:"arrivals,omitempty" json:"arrivals,omitempty"` // constant (default) or poisson
+	Ramp     *Ramp   `yaml:"ramp,omitempty" json:"ramp,omitempty"`
+	Steps    *Stairs `yaml:"steps,omitempty" json:"steps,omitempty"`
+	Spike    *Spike  `yaml:"spike,omitempty" json:"spike,omitempty"`
+	// file: one arrival per line, seconds since the beginning
+	Replay   string   `yaml:"replay,omitempty" json:"replay,omitempty"`
 	Users    int      `yaml:"users,omitempty" json:"users,omitempty"`
 	Think    Duration `yaml:"think,omitempty" json:"think,omitempty"`     // of a user, between flows
 	RampUp   Duration `yaml:"ramp_up,omitempty" json:"ramp_up,omitempty"` // over which the users begin
@@ -151,7 +152,8 @@ type Step struct {
 // Expect is what a right answer looks like; see package oracle. Texts but patterns
 // may hold values as requests do: the answer must have them.
 type Expect struct {
-	Status string            `yaml:"status,omitempty" json:"status,omitempty"` // "201", "2xx", "200-299"; of gRPC "OK", "NOT_FOUND"
+	// "201", "2xx", "200-299"; of gRPC "OK", "NOT_FOUND"
+	Status string            `yaml:"status,omitempty" json:"status,omitempty"`
 	Body   []string          `yaml:"body,omitempty" json:"body,omitempty"`     // text, or "re:PATTERN"
 	JSON   map[string]string `yaml:"json,omitempty" json:"json,omitempty"`     // path: value
 	Header map[string]string `yaml:"header,omitempty" json:"header,omitempty"` // name: text, or "re:PATTERN"

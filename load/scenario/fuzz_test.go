@@ -21,11 +21,15 @@ func FuzzParse(f *testing.F) {
 		}
 		f.Add(string(data))
 	}
-	f.Add("schema: cleave-scenario/1\nname: x\nflows: [{name: y, steps: [{request: GET /, json: {a: [1.5, null]}, note: []}]}]")
+	f.Add("schema: cleave-scenario/1\nname: x\nflows: [{name: y, steps: [{request: GET /, json: {a: [1.5, " +
+		"null]}, note: []}]}]")
 	const head = "schema: cleave-scenario/1\nname: x\ntarget: http://127.0.0.1:1\n"
 	for _, rest := range []string{
-		"flows: [{name: a, steps: [{request: GET /}]}]", "flows: [{name: a, steps: [{request: 'GET /${v}', expect: {status: 2xx}}]}]\nvalues: {v: {integer: {from: 1, to: 9}}}",
-		"flows: []", "data: {d: {csv: ../../etc/passwd}}", "load: {rate: 1e308, duration: 2562047h}", "name: !foo x", "values: {v: {text: {length: 99999999}}}",
+		"flows: [{name: a, steps: [{request: GET /}]}]",
+		"flows: [{name: a, steps: [{request: 'GET /${v}', expect: {status: 2xx}}]}]\nvalues: {v: {integer: " +
+			"{from: 1, to: 9}}}",
+		"flows: []", "data: {d: {csv: ../../etc/passwd}}", "load: {rate: 1e308, duration: 2562047h}",
+		"name: !foo x", "values: {v: {text: {length: 99999999}}}",
 	} {
 		f.Add(head + rest)
 	}
@@ -60,7 +64,8 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("requests %q and %q of\n%s", a[i], b[i], again)
 			}
 			head, _, found := strings.Cut(a[i], "\r\n\r\n")
-			if !found || strings.Count(head, "\n") != strings.Count(head, "\r\n") || strings.Count(strings.SplitN(head, "\r\n", 2)[0], " ") != 2 {
+			if !found || strings.Count(head, "\n") != strings.Count(head, "\r\n") ||
+				strings.Count(strings.SplitN(head, "\r\n", 2)[0], " ") != 2 {
 				t.Errorf("request %q has no frame", a[i])
 			}
 		}

@@ -51,7 +51,8 @@ type request struct {
 // Player returns a new player.
 func (p *Plan) Player(at Origin) *Player {
 	at.Of = max(at.Of, 1)
-	player := &Player{plan: p, skipped: make([]atomic.Int64, len(p.operations)), random: newRandom(p.seed, at.Part, at.Round)}
+	player := &Player{plan: p, skipped: make([]atomic.Int64, len(p.operations)),
+		random: newRandom(p.seed, at.Part, at.Round)}
 	for _, f := range p.flows {
 		requests := make([]request, len(f.steps))
 		for i := range f.steps {

@@ -181,7 +181,8 @@ func (r *reader) number(node *yaml.Node, place string, into reflect.Value) {
 	}
 	value := reflect.New(into.Type())
 	if node.Decode(value.Interface()) != nil ||
-		value.Elem().Kind() == reflect.Float64 && (math.IsNaN(value.Elem().Float()) || math.IsInf(value.Elem().Float(), 0)) {
+		value.Elem().Kind() == reflect.Float64 && (math.IsNaN(value.Elem().Float()) ||
+			math.IsInf(value.Elem().Float(), 0)) {
 		r.Problem(node.Line, "%s is %s, expected %s", called(place), strconv.Quote(text), expected)
 		return
 	}
@@ -193,7 +194,10 @@ func (r *reader) anyJSON(node *yaml.Node, place string) any {
 	switch node.Kind {
 	case yaml.MappingNode:
 		object := map[string]any{}
-		r.pairs(node, place, func(key, value *yaml.Node, inner string) { object[key.Value] = r.anyJSON(value, inner) })
+		r.pairs(node, place, func(key, value *yaml.Node,
+			inner string) {
+			object[key.Value] = r.anyJSON(value, inner)
+		})
 		return object
 	case yaml.SequenceNode:
 		list := make([]any, len(node.Content))
@@ -210,7 +214,8 @@ func (r *reader) anyJSON(node *yaml.Node, place string) any {
 		if err := node.Decode(&value); err == nil && isJSONValue(value) {
 			return value
 		}
-		r.Problem(node.Line, "%s is %s, a number that JSON cannot hold: put it in quotes", called(place), show(node))
+		r.Problem(node.Line, "%s is %s, a number that JSON cannot hold: put it in quotes", called(place),
+			show(node))
 		return nil
 	}
 	return node.Value // times too stay as they are written

@@ -12,7 +12,8 @@ func TestEveryRoundHasKeysOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for _, at := range []Origin{{Round: 0}, {Round: 1}, {Round: 2}, {Part: 1, Of: 2}, {Part: 1, Of: 2, Round: 1}} {
+	for _, at := range []Origin{{Round: 0}, {Round: 1}, {Round: 2}, {Part: 1, Of: 2},
+		{Part: 1, Of: 2, Round: 1}} {
 		player, session := plan.Player(at), &Session{}
 		for range 10 {
 			player.Begin(session)

@@ -49,7 +49,8 @@ func (s *scope) column(index int, column, name string) (slot int, err error) {
 	}
 	if !found {
 		known := slices.Sorted(maps.Keys(table.columns))
-		return 0, fmt.Errorf("${%s}: %s has no column %q%s; it has %s", name, table.name, column, yamlfile.Suggest(column, known), strings.Join(known, ", "))
+		return 0, fmt.Errorf("${%s}: %s has no column %q%s; it has %s", name, table.name, column,
+			yamlfile.Suggest(column, known), strings.Join(known, ", "))
 	}
 	if s.columns[index] == nil {
 		s.columns[index] = map[int]int{}
@@ -71,7 +72,9 @@ func (s *scope) unknown(name string) error {
 	}
 	slices.Sort(known)
 	if len(known) == 0 {
-		return fmt.Errorf("${%s} stands for nothing: the flow has no values, data or extractions; write $${ for a plain ${", name)
+		return fmt.Errorf("${%s} stands for nothing: the flow has no values, data or extractions; write $${ for "+
+			"a plain ${", name)
 	}
-	return fmt.Errorf("${%s} stands for nothing%s: there are %s; write $${ for a plain ${", name, yamlfile.Suggest(name, known), strings.Join(known, ", "))
+	return fmt.Errorf("${%s} stands for nothing%s: there are %s; write $${ for a plain ${", name,
+		yamlfile.Suggest(name, known), strings.Join(known, ", "))
 }

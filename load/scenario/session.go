@@ -107,7 +107,8 @@ type Field struct{ Name, Value string }
 // long as HTTP1.
 func (s *Session) Call() Call {
 	r := &s.steps[s.at]
-	c := Call{GRPC: r.grpc, Method: r.method, Host: r.host, Path: r.fixedPath, Header: r.fixedHeader, Body: s.writeBody(r)}
+	c := Call{GRPC: r.grpc, Method: r.method, Host: r.host, Path: r.fixedPath, Header: r.fixedHeader,
+		Body: s.writeBody(r)}
 	if c.Path == "" && r.grpc == "" {
 		s.out = r.path.appendTo(s.out[:0], s.values)
 		c.Path = string(s.out)

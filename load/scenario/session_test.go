@@ -43,16 +43,24 @@ func TestRequests(t *testing.T) {
 		{"plain", Step{Request: "GET /a?b=c"}, "GET /a?b=c HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\n\r\n"},
 		{"own host, other accept", Step{Request: "GET /", Headers: map[string]string{"host": "x", "ACCEPT": "a"}},
 			"GET / HTTP/1.1\r\nACCEPT: a\r\nhost: x\r\n\r\n"},
-		{"no body, but a length", Step{Request: "POST /"}, "POST / HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\nContent-Length: 0\r\n\r\n"},
-		{"body", Step{Request: "DELETE /", Body: "123"}, "DELETE / HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\nContent-Length: 3\r\n\r\n123"},
+		{"no body, but a length", Step{Request: "POST /"},
+			"POST / HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\nContent-Length: 0\r\n\r\n"},
+		{"body", Step{Request: "DELETE /", Body: "123"},
+			"DELETE / HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\nContent-Length: 3\r\n\r\n123"},
 		{"JSON", Step{Request: "PUT /", JSON: []any{1, "a"}},
-			"PUT / HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\nContent-Type: application/json\r\nContent-Length: 7\r\n\r\n[1,\"a\"]"},
-		{"JSON of another type", Step{Request: "PATCH /", JSON: 1, Headers: map[string]string{"content-type": "application/merge-patch+json"}},
-			"PATCH / HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\ncontent-type: application/merge-patch+json\r\nContent-Length: 1\r\n\r\n1"},
-		{"values everywhere", Step{Request: "POST /${c}?q=${c}", Headers: map[string]string{"X": "<${c}>", "Cookie": "a=${n}"}, Body: "${n}${c}"},
-			"POST /a%20%22b%22?q=a%20%22b%22 HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\nX: <a \"b\">\r\nCookie: a=7\r\nContent-Length: 6\r\n\r\n7a \"b\""},
+			"PUT / HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\nContent-Type: application/json\r\nContent-Length: " +
+				"7\r\n\r\n[1,\"a\"]"},
+		{"JSON of another type", Step{Request: "PATCH /", JSON: 1,
+			Headers: map[string]string{"content-type": "application/merge-patch+json"}},
+			"PATCH / HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\ncontent-type: " +
+				"application/merge-patch+json\r\nContent-Length: 1\r\n\r\n1"},
+		{"values everywhere", Step{Request: "POST /${c}?q=${c}",
+			Headers: map[string]string{"X": "<${c}>", "Cookie": "a=${n}"}, Body: "${n}${c}"},
+			"POST /a%20%22b%22?q=a%20%22b%22 HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\nX: <a \"b\">\r\nCookie: " +
+				"a=7\r\nContent-Length: 6\r\n\r\n7a \"b\""},
 		{"not ASCII", Step{Request: "GET /é"}, "GET /%C3%A9 HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\n\r\n"},
-		{"literal", Step{Request: "GET " + Literal("/${x}")}, "GET /$%7Bx%7D HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\n\r\n"},
+		{"literal", Step{Request: "GET " + Literal("/${x}")},
+			"GET /$%7Bx%7D HTTP/1.1\r\nHost: h:80\r\nAccept: */*\r\n\r\n"},
 	}
 	for _, c := range cases {
 		f := Single(c.step)
@@ -71,30 +79,36 @@ func TestRequests(t *testing.T) {
 // TestCallSaysTheSame holds Call against HTTP1, with an origin's path and the end
 // of the connection.
 func TestCallSaysTheSame(t *testing.T) {
-	f := Single(Step{Request: "POST /${n}", Headers: map[string]string{"X": "a${n}", "Connection": "keep-alive"}, Body: "b${n}"})
+	f := Single(Step{Request: "POST /${n}", Headers: map[string]string{"X": "a${n}", "Connection": "keep-alive"},
+		Body: "b${n}"})
 	f.Values = map[string]Value{"n": {Integer: &Range{7, 7}}}
-	f.Flows[0].Steps = append(f.Flows[0].Steps, Step{Request: "GET ${n}", Headers: map[string]string{"Connection": "keep-alive"}})
+	f.Flows[0].Steps = append(f.Flows[0].Steps, Step{Request: "GET ${n}",
+		Headers: map[string]string{"Connection": "keep-alive"}})
 	plan, err := f.Compile("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	p, s := plan.Player(Origin{Host: "h", Path: "/base/", Close: true}), new(Session)
 	p.Begin(s)
-	want := Call{Method: "POST", Host: "h", Path: "/base/7", Header: []Field{{"Connection", "keep-alive"}, {"X", "a7"}}, Body: []byte("b7")}
+	want := Call{Method: "POST", Host: "h", Path: "/base/7",
+		Header: []Field{{"Connection", "keep-alive"}, {"X", "a7"}}, Body: []byte("b7")}
 	if got := s.Call(); !reflect.DeepEqual(got, want) {
 		t.Errorf("call %+v, want %+v", got, want)
 	}
-	if got, want := string(s.HTTP1()), "POST /base/7 HTTP/1.1\r\nHost: h\r\nConnection: keep-alive\r\nX: a7\r\nContent-Length: 2\r\n\r\nb7"; got != want {
+	if got, want := string(s.HTTP1()), "POST /base/7 HTTP/1.1\r\nHost: h\r\nConnection: keep-alive\r\nX: "+
+		"a7\r\nContent-Length: 2\r\n\r\nb7"; got != want {
 		t.Errorf("request %q, want %q", got, want)
 	}
 	if s.Last() || !s.First() {
 		t.Error("the first step is the last one")
 	}
 	goOn(t, s, Answer{Status: 200, Header: []byte("Set-Cookie: a=b\r\n")})
-	if got, want := string(s.HTTP1()), "GET /7 HTTP/1.1\r\nHost: h\r\nConnection: close\r\nCookie: a=b\r\n\r\n"; got != want {
+	if got, want := string(s.HTTP1()),
+		"GET /7 HTTP/1.1\r\nHost: h\r\nConnection: close\r\nCookie: a=b\r\n\r\n"; got != want {
 		t.Errorf("request %q, want %q", got, want)
 	}
-	want = Call{Method: "GET", Host: "h", Path: "/7", Header: []Field{{"Connection", "keep-alive"}, {"Cookie", "a=b"}}, Body: []byte{}}
+	want = Call{Method: "GET", Host: "h", Path: "/7",
+		Header: []Field{{"Connection", "keep-alive"}, {"Cookie", "a=b"}}, Body: []byte{}}
 	if got := s.Call(); !reflect.DeepEqual(got, want) {
 		t.Errorf("call %+v, want %+v", got, want)
 	}
@@ -110,7 +124,8 @@ func TestShop(t *testing.T) {
 		p.Begin(s)
 	}
 	login := s.Call()
-	if text := string(login.Body); !strings.Contains(text, `"password":"secret, with`) && !strings.Contains(text, `"password":"with \"quotes\""`) {
+	if text := string(login.Body); !strings.Contains(text, `"password":"secret, with`) &&
+		!strings.Contains(text, `"password":"with \"quotes\""`) {
 		t.Errorf("body %s", text)
 	}
 	goOn(t, s, Answer{Status: 200, Body: []byte(`{"ok":true,"session":{"token":"t-1"}}`)})
@@ -120,11 +135,13 @@ func TestShop(t *testing.T) {
 	}
 	_, item, _ := strings.Cut(order, `"item":`)
 	item, _, _ = strings.Cut(item, ",")
-	created := Answer{Status: 201, Header: []byte("content-type: application/json; charset=utf-8\r\nLocation: http://h/orders/9\r\n"),
-		Body: []byte(`{"item":` + item + `,"status":"accepted"}`)}
+	created := Answer{Status: 201,
+		Header: []byte("content-type: application/json; charset=utf-8\r\nLocation: http://h/orders/9\r\n"),
+		Body:   []byte(`{"item":` + item + `,"status":"accepted"}`)}
 	other := created
 	other.Body = []byte(`{"item":0,"status":"accepted"}`)
-	if outcome, complaint := s.Judge(&other, true); outcome != record.Failed || !strings.Contains(complaint, "to have item="+item) {
+	if outcome, complaint := s.Judge(&other, true); outcome != record.Failed ||
+		!strings.Contains(complaint, "to have item="+item) {
 		t.Errorf("outcome %s: %s", outcome, complaint)
 	}
 	_, key, _ := strings.Cut(order, "Idempotency-Key: ")
@@ -146,7 +163,8 @@ func TestShop(t *testing.T) {
 
 // TestNotesAreOfOneFlow: what an earlier flow extracted is not noted again.
 func TestNotesAreOfOneFlow(t *testing.T) {
-	f := Single(Step{Request: "GET /", Extract: map[string]Extraction{"id": {JSON: "id"}, "e": {JSON: "e"}}, Note: []string{"id", "e"}})
+	f := Single(Step{Request: "GET /", Extract: map[string]Extraction{"id": {JSON: "id"}, "e": {JSON: "e"}},
+		Note: []string{"id", "e"}})
 	p, s := begun(t, f)
 	for _, c := range []struct{ body, want string }{
 		{`{"id":1,"e":""}`, `{"id":"1","e":""}`},
@@ -163,7 +181,8 @@ func TestNotesAreOfOneFlow(t *testing.T) {
 
 func TestStepsBehindAFailureAreSkipped(t *testing.T) {
 	f := Single(Step{Request: "GET /a", Think: Duration(time.Second)})
-	f.Flows[0].Steps = append(f.Flows[0].Steps, Step{Request: "GET /b"}, Step{Request: "GET /a"}, Step{Request: "GET /b"})
+	f.Flows[0].Steps = append(f.Flows[0].Steps, Step{Request: "GET /b"}, Step{Request: "GET /a"},
+		Step{Request: "GET /b"})
 	p, s := begun(t, f)
 	if think, more := s.Next(record.OK); think != time.Second || !more || s.Operation() != 1 {
 		t.Errorf("think %v, more %v, operation %d", think, more, s.Operation())
@@ -217,8 +236,10 @@ func TestWhatIsKeptOfAnswers(t *testing.T) {
 
 func TestJudgement(t *testing.T) {
 	f := Single(Step{
-		Request: "GET /${c}", Expect: Expect{Body: []string{"a${c}", "b"}, Header: map[string]string{"A": "a", "C": "${c}"}},
-		Extract: map[string]Extraction{"id": {JSON: "id"}, "etag": {Header: "ETag"}, "word": {Regexp: `w=(\w+)`}, "all": {Regexp: `w=`}},
+		Request: "GET /${c}", Expect: Expect{Body: []string{"a${c}", "b"},
+			Header: map[string]string{"A": "a", "C": "${c}"}},
+		Extract: map[string]Extraction{"id": {JSON: "id"}, "etag": {Header: "ETag"}, "word": {Regexp: `w=(\w+)`},
+			"all": {Regexp: `w=`}},
 		Check: func(a Answer) error {
 			if strings.Contains(string(a.Body), "sorry") {
 				return errors.New("it is sorry")
@@ -233,7 +254,8 @@ func TestJudgement(t *testing.T) {
 		{"right", header, body, ""},
 		{"no value in the body", header, strings.Replace(body, "acc", "abb", 1), `the body to contain "acc"`},
 		{"no text in the body", header, strings.ReplaceAll(body, "b", "d"), `the body to contain "b"`},
-		{"no value in the header", strings.Replace(header, "cc", "c", 1), body, `the header C to contain "cc", got "c"`},
+		{"no value in the header", strings.Replace(header, "cc", "c", 1), body,
+			`the header C to contain "cc", got "c"`},
 		{"no header", header[6:], body, `the header A to contain "a", got none`},
 		{"no header to extract", header[:13], body, "the header ETag in the answer, for etag"},
 		{"no value to extract", header, strings.Replace(body, "id", "ID", 1), "the JSON value id, for id"},
@@ -263,7 +285,8 @@ func TestJudgement(t *testing.T) {
 func TestAnswersAreNotKept(t *testing.T) {
 	f := Single(Step{Request: "GET /", Extract: map[string]Extraction{
 		"a": {JSON: "a"}, "e": {JSON: "e"}, "b": {Header: "B"}, "c": {Regexp: "z."}, "o": {JSON: "o"}}})
-	f.Flows[0].Steps = append(f.Flows[0].Steps, Step{Request: "POST /", JSON: []any{"${a}", "${b}", "${c}", "${o}", "${e}"}})
+	f.Flows[0].Steps = append(f.Flows[0].Steps, Step{Request: "POST /",
+		JSON: []any{"${a}", "${b}", "${c}", "${o}", "${e}"}})
 	_, s := begun(t, f)
 	header, body := []byte("b:  bb \r\nSet-Cookie: k=v\r\n"), []byte(`{"a":"aa","n":"zz","o":[1,{}],"e":""}`)
 	outcome, complaint := s.Judge(&Answer{Status: 200, Header: header, Body: body}, true)
@@ -282,10 +305,12 @@ func TestAnswersAreNotKept(t *testing.T) {
 }
 
 func TestLiteralExpectations(t *testing.T) {
-	given := Expect{Status: "200", Body: []string{"${a}", `re:^\$\{`}, Header: map[string]string{"A": "${b}", "B": `re:\$\{`}, JSON: map[string]string{"a": "${c}"}}
+	given := Expect{Status: "200", Body: []string{"${a}", `re:^\$\{`},
+		Header: map[string]string{"A": "${b}", "B": `re:\$\{`}, JSON: map[string]string{"a": "${c}"}}
 	_, s := begun(t, Single(Step{Request: "GET /", Expect: given.Literal()}))
 	a := Answer{Status: 200, Header: []byte("A: ${b}\r\nB: ${\r\n"), Body: []byte(`{"a":"${c}"}${a}`)}
-	if outcome, complaint := s.Judge(&a, true); outcome != record.Failed || !strings.Contains(complaint, `"^\\$\\{"`) {
+	if outcome, complaint := s.Judge(&a, true); outcome != record.Failed ||
+		!strings.Contains(complaint, `"^\\$\\{"`) {
 		t.Errorf("outcome %s: %s", outcome, complaint)
 	}
 	given.Body = nil
@@ -307,7 +332,8 @@ func TestMistakesInGo(t *testing.T) {
 
 func TestWhatIsCheckedInWords(t *testing.T) {
 	f := parsed(t, "shop.yaml")
-	f.Flows[1].Steps = append(f.Flows[1].Steps, Step{Request: "GET /ping"}, Step{GRPC: "a.B/C"}, Step{Name: "item", Request: "GET /items"})
+	f.Flows[1].Steps = append(f.Flows[1].Steps, Step{Request: "GET /ping"}, Step{GRPC: "a.B/C"},
+		Step{Name: "item", Request: "GET /items"})
 	plan, err := f.Compile("testdata")
 	if err != nil {
 		t.Fatal(err)
@@ -332,14 +358,16 @@ func TestWhatIsCheckedInWords(t *testing.T) {
 }
 
 func TestGRPC(t *testing.T) {
-	f := Single(Step{GRPC: "shop.Orders/Place", JSON: map[string]any{"n": "${n}"}, Headers: map[string]string{"X": "y"}, Expect: Expect{Status: "OK, ALREADY_EXISTS"}})
+	f := Single(Step{GRPC: "shop.Orders/Place", JSON: map[string]any{"n": "${n}"},
+		Headers: map[string]string{"X": "y"}, Expect: Expect{Status: "OK, ALREADY_EXISTS"}})
 	f.Values = map[string]Value{"n": {Integer: &Range{7, 7}}}
 	_, s := begun(t, f)
 	want := Call{GRPC: "shop.Orders/Place", Host: "h:80", Header: []Field{{"X", "y"}}, Body: []byte(`{"n":7}`)}
 	if got := s.Call(); !reflect.DeepEqual(got, want) {
 		t.Errorf("call %+v, want %+v", got, want)
 	}
-	for code, want := range map[int]record.Outcome{0: record.OK, 6: record.OK, 5: record.BadStatus, 8: record.Rejected, 4: record.Timeout} {
+	for code, want := range map[int]record.Outcome{0: record.OK, 6: record.OK, 5: record.BadStatus,
+		8: record.Rejected, 4: record.Timeout} {
 		if got, _ := s.Judge(&Answer{Status: code}, false); got != want {
 			t.Errorf("code %d: %s, want %s", code, got, want)
 		}

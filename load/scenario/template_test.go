@@ -21,7 +21,8 @@ func knownNames(name string) (int, kind, error) {
 }
 
 func TestTemplates(t *testing.T) {
-	values := []value{{text: []byte("a \"b\"\r\n/é?&=%#\x00")}, {text: []byte("p-1")}, {text: []byte("-7"), bare: true}}
+	values := []value{{text: []byte("a \"b\"\r\n/é?&=%#\x00")}, {text: []byte("p-1")},
+		{text: []byte("-7"), bare: true}}
 	cases := []struct {
 		text string
 		form form
@@ -67,10 +68,12 @@ func TestValuesInJSONBodies(t *testing.T) {
 	}{
 		{"${v}", `"say \"hi\""`},
 		{"${n}", `-7`},
-		{map[string]any{"a": "${v}", "b": "${p}", "c": "${n}", "d": "no ${n}"}, `{"a":"say \"hi\"","b":"p-1","c":-7,"d":"no -7"}`},
+		{map[string]any{"a": "${v}", "b": "${p}", "c": "${n}", "d": "no ${n}"},
+			`{"a":"say \"hi\"","b":"p-1","c":-7,"d":"no -7"}`},
 		{map[string]any{"${n}": 1, "${v}": 2}, `{"-7":1,"say \"hi\"":2}`},
 		{map[string]any{"!": 1, "${n}": 1}, `{"!":1,"-7":1}`},
-		{[]any{"${n}", "${n}", "${n}${n}", "\"${n}", "${n}\"", ",\"${n}\""}, `[-7,-7,"-7-7","\"-7","-7\"",",\"-7\""]`},
+		{[]any{"${n}", "${n}", "${n}${n}", "\"${n}", "${n}\"", ",\"${n}\""},
+			`[-7,-7,"-7-7","\"-7","-7\"",",\"-7\""]`},
 		{[]any{"$${n}", "<&>", nil, 1.5, true}, `["${n}","<&>",null,1.5,true]`},
 	}
 	for _, c := range cases {
@@ -112,7 +115,8 @@ func FuzzTemplate(f *testing.F) {
 	f.Add("$$${v}${", "\xff")
 	f.Fuzz(func(t *testing.T, text, given string) {
 		values := []value{{text: []byte(given)}, {text: []byte("p")}, {text: []byte("7"), bare: true}}
-		if plain, err := newTemplate(Literal(text), verbatim, knownNames); err != nil || string(plain.appendTo(nil, values)) != text {
+		if plain, err := newTemplate(Literal(text), verbatim, knownNames); err != nil ||
+			string(plain.appendTo(nil, values)) != text {
 			t.Errorf("the literal of %q is not itself", text)
 		}
 		target, err := newTemplate(text, inTarget, knownNames)
@@ -121,13 +125,15 @@ func FuzzTemplate(f *testing.F) {
 		}
 		var literals int
 		for _, p := range target {
-			literals += strings.Count(string(p.text), " ") + strings.Count(string(p.text), "\n") + strings.Count(string(p.text), "\r")
+			literals += strings.Count(string(p.text), " ") + strings.Count(string(p.text), "\n") +
+				strings.Count(string(p.text), "\r")
 		}
 		got := string(target.appendTo(nil, values))
 		if strings.Count(got, " ")+strings.Count(got, "\n")+strings.Count(got, "\r") != literals {
 			t.Errorf("%q with %q: the target %q breaks its line", text, given, got)
 		}
-		if header, _ := newTemplate("${v}", inHeader, knownNames); strings.ContainsFunc(string(header.appendTo(nil, values)), isControl) {
+		if header, _ := newTemplate("${v}", inHeader,
+			knownNames); strings.ContainsFunc(string(header.appendTo(nil, values)), isControl) {
 			t.Errorf("%q: a header with control characters", given)
 		}
 		body, err := newJSONTemplate(map[string]any{"k": text}, knownNames)

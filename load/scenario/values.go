@@ -20,7 +20,8 @@ func kindOf(v Value) kind {
 // newGenerator checks a Value.
 func newGenerator(v Value) (func(at Origin) generator, error) {
 	given := 0
-	for _, is := range []bool{v.UUID != nil, v.Integer != nil, v.Zipf != nil, v.Name != nil, v.Text != nil, v.Choice != nil, v.Sequence != nil} {
+	for _, is := range []bool{v.UUID != nil, v.Integer != nil, v.Zipf != nil, v.Name != nil, v.Text != nil,
+		v.Choice != nil, v.Sequence != nil} {
 		if is {
 			given++
 		}

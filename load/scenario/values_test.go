@@ -99,7 +99,8 @@ func TestZipfIsExact(t *testing.T) {
 
 func TestZipfAtItsLimits(t *testing.T) {
 	for _, z := range []Zipf{
-		{1, 1, 0}, {1, 1, 2}, {1, 2, 50}, {1, maxSpan, 0}, {1, maxSpan, 1}, {1, maxSpan, 0.5}, {1, maxSpan, 1000}, {1, 3, 1e300},
+		{1, 1, 0}, {1, 1, 2}, {1, 2, 50}, {1, maxSpan, 0}, {1, maxSpan, 1}, {1, maxSpan, 0.5}, {1, maxSpan, 1000},
+		{1, 3, 1e300},
 		{math.MinInt64, math.MinInt64 + maxSpan - 1, 1}, {math.MaxInt64 - 5, math.MaxInt64, 1},
 	} {
 		if _, err := checkedZipf(z); err != nil {
@@ -188,7 +189,8 @@ func TestSeedsAndParts(t *testing.T) {
 func TestWeights(t *testing.T) {
 	f := Single(Step{Request: "GET /0"})
 	for i, weight := range []float64{2, 7} {
-		f.Flows = append(f.Flows, Flow{Name: "x", Weight: weight, Steps: []Step{{Request: fmt.Sprintf("GET /%d", i+1)}}})
+		f.Flows = append(f.Flows, Flow{Name: "x", Weight: weight,
+			Steps: []Step{{Request: fmt.Sprintf("GET /%d", i+1)}}})
 	}
 	p, s := begun(t, f)
 	counts := make([]int, 3)

@@ -49,7 +49,8 @@ func secondsIn(unit string) (float64, bool) {
 // checkRate accepts rates above zero.
 func checkRate(rate float64) error {
 	if !(rate > 0) || rate > MaxRate {
-		return fmt.Errorf("%g operations per second is out of range: use more than 0 and at most %g", rate, float64(MaxRate))
+		return fmt.Errorf("%g operations per second is out of range: use more than 0 and at most %g", rate,
+			float64(MaxRate))
 	}
 	return nil
 }

@@ -88,7 +88,8 @@ func Replay(times []time.Duration) (Schedule, error) {
 	last := time.Duration(0)
 	for i, at := range times {
 		if at < last {
-			return Schedule{}, fmt.Errorf("replay: arrival %d is due at %v, before %v: sort the times and begin at 0 or later", i+1, at, last)
+			return Schedule{}, fmt.Errorf("replay: arrival %d is due at %v, before %v: sort the times and begin at "+
+				"0 or later", i+1, at, last)
 		}
 		last = at
 	}

@@ -42,7 +42,8 @@ func TestDueTimes(t *testing.T) {
 	}{
 		{"constant", must(Constant(4, time.Second)), []time.Duration{0, 250 * ms, 500 * ms, 750 * ms}},
 		{"constant, end between two", must(Constant(4, 600*ms)), []time.Duration{0, 250 * ms, 500 * ms}},
-		{"constant, fewer than one a second", must(Constant(0.5, 5*time.Second)), []time.Duration{0, 2000 * ms, 4000 * ms}},
+		{"constant, fewer than one a second", must(Constant(0.5, 5*time.Second)),
+			[]time.Duration{0, 2000 * ms, 4000 * ms}},
 		// n = t^2/2 operations by t when the rate climbs 0..2 per second in 2 s
 		{"ramp from zero", must(Ramp(0, 2, 2*time.Second)), []time.Duration{0, 1414213562}},
 		// n = 2t - t^2/2
@@ -52,12 +53,15 @@ func TestDueTimes(t *testing.T) {
 			[]time.Duration{0, 1000 * ms, 1550 * ms, 1650 * ms, 1750 * ms}},
 		{"steps with a pause", must(Steps([]Step{{2, time.Second}, {0, time.Second}, {2, time.Second}})),
 			[]time.Duration{0, 500 * ms, 2000 * ms, 2500 * ms}},
-		{"spike", must(Spike(1, 4, time.Second, 500*ms, time.Second)), []time.Duration{0, 1000 * ms, 1250 * ms, 1500 * ms}},
-		{"spike out of nothing", must(Spike(0, 2, time.Second, time.Second, time.Second)), []time.Duration{1000 * ms, 1500 * ms}},
+		{"spike", must(Spike(1, 4, time.Second, 500*ms, time.Second)),
+			[]time.Duration{0, 1000 * ms, 1250 * ms, 1500 * ms}},
+		{"spike out of nothing", must(Spike(0, 2, time.Second, time.Second, time.Second)),
+			[]time.Duration{1000 * ms, 1500 * ms}},
 		{"replay", must(Replay([]time.Duration{3 * ms, 3 * ms, 8 * ms})), []time.Duration{3 * ms, 3 * ms, 8 * ms}},
 		{"users", must(Users(4, time.Second)), []time.Duration{0, 250 * ms, 500 * ms, 750 * ms}},
 		{"users at once", must(Users(3, 0)), []time.Duration{0, 0, 0}},
-		{"one after the other", Concat(must(Constant(1, 1500*ms)), must(Replay([]time.Duration{ms})), must(Constant(1, time.Second))),
+		{"one after the other", Concat(must(Constant(1, 1500*ms)), must(Replay([]time.Duration{ms})),
+			must(Constant(1, time.Second))),
 			[]time.Duration{0, 1000 * ms, 1501 * ms, 1501*ms + 1}},
 		{"nothing", Schedule{}, nil},
 	}
@@ -227,7 +231,8 @@ func TestSharesAreTheWhole(t *testing.T) {
 	if want := all(s.Arrivals()); !slices.Equal(together, want) {
 		t.Errorf("%d arrivals in shares, want the %d of the whole", len(together), len(want))
 	}
-	if got := all(Share(must(t)(Constant(4, time.Second)).Arrivals(), 1, 2)); !slices.Equal(got, []time.Duration{250 * ms, 750 * ms}) {
+	if got := all(Share(must(t)(Constant(4, time.Second)).Arrivals(), 1, 2)); !slices.Equal(got,
+		[]time.Duration{250 * ms, 750 * ms}) {
 		t.Errorf("second half of the arrivals = %v", got)
 	}
 }
@@ -238,8 +243,10 @@ func TestMistakesAreNamed(t *testing.T) {
 		make func() (Schedule, error)
 		want []string
 	}{
-		{"no rate", func() (Schedule, error) { return Constant(0, time.Second) }, []string{"no operation is ever due"}},
-		{"negative rate", func() (Schedule, error) { return Constant(-1, time.Second) }, []string{"-1 operations per second"}},
+		{"no rate", func() (Schedule, error) { return Constant(0, time.Second) },
+			[]string{"no operation is ever due"}},
+		{"negative rate", func() (Schedule, error) { return Constant(-1, time.Second) },
+			[]string{"-1 operations per second"}},
 		{"not a number", func() (Schedule, error) { return Poisson(math.NaN(), time.Second, 1) }, []string{"NaN"}},
 		{"infinite", func() (Schedule, error) { return Ramp(1, math.Inf(1), time.Second) }, []string{"+Inf"}},
 		{"too fast", func() (Schedule, error) { return Constant(2e9, time.Second) }, []string{"at most 1e+09"}},
@@ -247,9 +254,11 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"all mistakes", func() (Schedule, error) { return Steps([]Step{{-1, 0}, {1, 1}, {1, -1}}) },
 			[]string{"part 1 of 3", "-1 operations", "duration 0s", "part 3 of 3", "duration -1ns"}},
 		{"no steps", func() (Schedule, error) { return Steps(nil) }, []string{"no operation is ever due"}},
-		{"too long", func() (Schedule, error) { return Steps([]Step{{1, math.MaxInt64}, {1, 1}}) }, []string{"longer than"}},
+		{"too long", func() (Schedule, error) { return Steps([]Step{{1, math.MaxInt64}, {1, 1}}) },
+			[]string{"longer than"}},
 		{"nothing to replay", func() (Schedule, error) { return Replay(nil) }, []string{"no recorded arrivals"}},
-		{"replay backwards", func() (Schedule, error) { return Replay([]time.Duration{2, 1}) }, []string{"arrival 2 is due at 1ns, before 2ns"}},
+		{"replay backwards", func() (Schedule, error) { return Replay([]time.Duration{2, 1}) },
+			[]string{"arrival 2 is due at 1ns, before 2ns"}},
 		{"no users", func() (Schedule, error) { return Users(0, 0) }, []string{"at least one user"}},
 	}
 	for _, c := range cases {
@@ -275,8 +284,10 @@ func TestParseRate(t *testing.T) {
 	}{
 		{"5000", 5000, ""}, {"5000/s", 5000, ""}, {"300/m", 5, ""}, {"300/min", 5, ""}, {"1800/h", 0.5, ""},
 		{" 0.5 / s ", 0.5, ""}, {"1e4", 1e4, ""},
-		{"", 0, "is not a number"}, {"fast", 0, "is not a number"}, {"5000/d", 0, `unknown unit "d"`}, {"5/", 0, "unknown unit"},
-		{"0", 0, "out of range"}, {"-1/m", 0, "out of range"}, {"NaN", 0, "out of range"}, {"inf", 0, "out of range"}, {"1e10/s", 0, "at most"},
+		{"", 0, "is not a number"}, {"fast", 0, "is not a number"}, {"5000/d", 0, `unknown unit "d"`},
+		{"5/", 0, "unknown unit"},
+		{"0", 0, "out of range"}, {"-1/m", 0, "out of range"}, {"NaN", 0, "out of range"},
+		{"inf", 0, "out of range"}, {"1e10/s", 0, "at most"},
 	}
 	for _, c := range cases {
 		got, err := ParseRate(c.text)

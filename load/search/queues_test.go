@@ -47,7 +47,8 @@ func (q *queue) probe(_ context.Context, rate float64) (record.Probe, error) {
 	}
 	s := results.Summarize(window, &offered)
 	pass, reasons := q.limit.Judge(&s)
-	return record.Probe{Achieved: s.AchievedRate, Pass: pass, Reasons: reasons, ResponseTime: s.ResponseTime}, nil
+	return record.Probe{Achieved: s.AchievedRate, Pass: pass, Reasons: reasons, ResponseTime: s.ResponseTime},
+		nil
 }
 
 // serviceTime is the mean of all stand-ins.

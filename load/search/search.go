@@ -88,9 +88,11 @@ func (o Options) check() (Options, error) {
 	}
 	switch {
 	case !(o.Min > 0) || !(o.Start >= o.Min) || !(o.Max >= o.Start) || math.IsInf(o.Max, 0):
-		return o, fmt.Errorf("search from %g, between %g and %g operations per second: use rates above zero, in order", o.Start, o.Min, o.Max)
+		return o, fmt.Errorf("search from %g, between %g and %g operations per second: use rates above zero, in "+
+			"order", o.Start, o.Min, o.Max)
 	case !(o.Resolution >= FinestResolution && o.Resolution <= CoarsestResolution):
-		return o, fmt.Errorf("search to a ratio of %g: use between %g and %g", o.Resolution, FinestResolution, CoarsestResolution)
+		return o, fmt.Errorf("search to a ratio of %g: use between %g and %g", o.Resolution, FinestResolution,
+			CoarsestResolution)
 	case o.MaxProbes < 1:
 		return o, fmt.Errorf("search with %d probes: use at least one", o.MaxProbes)
 	case o.Votes < 1 || o.Votes%2 == 0:
@@ -372,7 +374,8 @@ func (s *search) open() string {
 	case s.low == 0:
 		return fmt.Sprintf("no rate down to %g/s met the objective", s.Min)
 	case math.IsInf(s.high, 1):
-		return fmt.Sprintf("the highest permitted rate, %g/s, met the objective: the capacity is at least that", s.low)
+		return fmt.Sprintf("the highest permitted rate, %g/s, met the objective: the capacity is at least that",
+			s.low)
 	}
 	return ""
 }

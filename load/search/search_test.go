@@ -93,11 +93,16 @@ func TestRun(t *testing.T) {
 		{"lucky while doubling", Options{Start: 10}, except(upTo(777), 8), 740, 777, true, ""},
 		// The 1st fails by accident and the 2nd, at half, passes.
 		{"unlucky at the start", Options{Start: 10}, except(upTo(777), 1), 740, 777, true, ""},
-		{"passes again above", Options{Start: 900, Resolution: 1.01}, within([2]float64{0, 1000}, [2]float64{1085, 1150}), 990, 1000, false, "not monotone"},
-		{"fails again below", Options{Start: 990, Resolution: 1.002}, within([2]float64{0, 900}, [2]float64{980, 1000}), 980, 1000, false, "not monotone: 949.6/s passed 0 of 1 times"},
-		{"two of three below", Options{Start: 1000}, thirdFails(), 1000, 1000, false, "not monotone: 950/s passed 2 of 3 times"},
+		{"passes again above", Options{Start: 900, Resolution: 1.01},
+			within([2]float64{0, 1000}, [2]float64{1085, 1150}), 990, 1000, false, "not monotone"},
+		{"fails again below", Options{Start: 990, Resolution: 1.002},
+			within([2]float64{0, 900}, [2]float64{980, 1000}), 980, 1000, false,
+			"not monotone: 949.6/s passed 0 of 1 times"},
+		{"two of three below", Options{Start: 1000}, thirdFails(), 1000, 1000, false,
+			"not monotone: 950/s passed 2 of 3 times"},
 		{"by chance", Options{Start: 100, MaxProbes: 40}, tossed(), none, math.Inf(1), false, ""},
-		{"too few probes", Options{Start: 10, MaxProbes: 6}, upTo(777), 320, 320, false, "gave up after 6 probes: 10/s 1 of 1, 20/s 1 of 1"},
+		{"too few probes", Options{Start: 10, MaxProbes: 6}, upTo(777), 320, 320, false,
+			"gave up after 6 probes: 10/s 1 of 1, 20/s 1 of 1"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -109,8 +114,10 @@ func TestRun(t *testing.T) {
 			if got.Rate != nil {
 				rate = *got.Rate
 			}
-			if rate < c.from || rate > c.to || got.Monotone != c.monotone || !strings.Contains(got.Reason, c.reason) || c.reason == "" && c.monotone && got.Reason != "" {
-				t.Errorf("capacity %g/s, monotone %v, reason %q; want %g..%g, %v, %q; probes %+v", rate, got.Monotone, got.Reason, c.from, c.to, c.monotone, c.reason, got.Probes)
+			if rate < c.from || rate > c.to || got.Monotone != c.monotone || !strings.Contains(got.Reason, c.reason) ||
+				c.reason == "" && c.monotone && got.Reason != "" {
+				t.Errorf("capacity %g/s, monotone %v, reason %q; want %g..%g, %v, %q; probes %+v", rate, got.Monotone,
+					got.Reason, c.from, c.to, c.monotone, c.reason, got.Probes)
 			}
 			checkBracket(t, c.o, got)
 		})
@@ -171,13 +178,15 @@ func TestNeighbourhoodIsProbedEnough(t *testing.T) {
 func TestErrorsKeepTheProbes(t *testing.T) {
 	broken := errors.New("target died")
 	n := 0
-	got, err := Run(t.Context(), Options{Start: 10}, func(_ context.Context, rate float64) (record.Probe, error) {
-		if n++; n == 4 {
-			return record.Probe{}, broken
-		}
-		return record.Probe{Pass: true}, nil
-	})
-	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "probe 4 of the search, at 80 operations") || len(got.Probes) != 3 || *got.Rate != 40 || got.Monotone {
+	got, err := Run(t.Context(), Options{Start: 10},
+		func(_ context.Context, rate float64) (record.Probe, error) {
+			if n++; n == 4 {
+				return record.Probe{}, broken
+			}
+			return record.Probe{Pass: true}, nil
+		})
+	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "probe 4 of the search, at 80 operations") ||
+		len(got.Probes) != 3 || *got.Rate != 40 || got.Monotone {
 		t.Errorf("error %v, capacity %+v", err, got)
 	}
 
@@ -193,8 +202,10 @@ func TestErrorsKeepTheProbes(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	for _, o := range []Options{
-		{}, {Start: -1}, {Start: math.NaN()}, {Start: 10, Max: 5}, {Start: 10, Min: 20}, {Start: 10, Max: math.Inf(1)},
-		{Start: 10, Resolution: 1}, {Start: 10, Resolution: 3}, {Start: 10, Resolution: math.NaN()}, {Start: 10, MaxProbes: -1},
+		{}, {Start: -1}, {Start: math.NaN()}, {Start: 10, Max: 5}, {Start: 10, Min: 20},
+		{Start: 10, Max: math.Inf(1)},
+		{Start: 10, Resolution: 1}, {Start: 10, Resolution: 3}, {Start: 10, Resolution: math.NaN()},
+		{Start: 10, MaxProbes: -1},
 	} {
 		if _, err := Run(t.Context(), o, upTo(1)); err == nil {
 			t.Errorf("%+v: no error", o)
@@ -230,7 +241,8 @@ func TestBacklogGrows(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got := BacklogGrows(c.backlog, c.every, 1000)
-			if got.Grows != c.grows || !math.IsNaN(c.slope) && math.Abs(got.Slope-c.slope) > 1e-9 || got.N != len(c.backlog) {
+			if got.Grows != c.grows || !math.IsNaN(c.slope) && math.Abs(got.Slope-c.slope) > 1e-9 ||
+				got.N != len(c.backlog) {
 				t.Errorf("%+v, want slope %g, grows %v", got, c.slope, c.grows)
 			}
 			if !(got.Low <= got.Slope && got.Slope <= got.High) {
@@ -246,7 +258,8 @@ func TestBacklogGrows(t *testing.T) {
 func TestSlopeInterval(t *testing.T) {
 	weights := []float64{115, 117, 120, 123, 126, 129, 132, 135, 139, 142, 146, 150, 154, 159, 164}
 	got := BacklogGrows(weights, time.Second, 1)
-	for name, pair := range map[string][2]float64{"slope": {got.Slope, 3.45}, "low": {got.Low, 3.253112}, "high": {got.High, 3.646888}} {
+	for name, pair := range map[string][2]float64{"slope": {got.Slope, 3.45}, "low": {got.Low, 3.253112},
+		"high": {got.High, 3.646888}} {
 		if math.Abs(pair[0]-pair[1]) > 1e-5 {
 			t.Errorf("%s = %.6f, want %.6f", name, pair[0], pair[1])
 		}
@@ -265,11 +278,14 @@ func TestOneVoteEndsSoon(t *testing.T) {
 	for _, p := range c.Probes {
 		rates = append(rates, p.Rate)
 	}
-	if want := []float64{100, 200, 400, 282.8, 336.3}; !slices.Equal(rates, want) || *c.Rate != 282.8 || c.Monotone {
-		t.Errorf("probed %v, capacity %g, monotone %t; want %v and its last that passed", rates, *c.Rate, c.Monotone, want)
+	if want := []float64{100, 200, 400, 282.8, 336.3}; !slices.Equal(rates, want) || *c.Rate != 282.8 ||
+		c.Monotone {
+		t.Errorf("probed %v, capacity %g, monotone %t; want %v and its last that passed", rates, *c.Rate,
+			c.Monotone, want)
 	}
 	for _, votes := range []int{-1, 2} {
-		if _, err := Run(t.Context(), Options{Start: 100, Votes: votes}, upTo(330)); err == nil || !strings.Contains(err.Error(), "votes") {
+		if _, err := Run(t.Context(), Options{Start: 100, Votes: votes}, upTo(330)); err == nil ||
+			!strings.Contains(err.Error(), "votes") {
 			t.Errorf("%d votes: %v, want them refused", votes, err)
 		}
 	}
@@ -290,9 +306,10 @@ func TestAShortTrialIsConfirmed(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := Run(t.Context(), Options{Start: 10, Confirm: func(_ context.Context, rate float64) (record.Probe, error) {
-				return record.Probe{Pass: rate <= c.holds, Confirms: true}, nil
-			}}, upTo(777))
+			got, err := Run(t.Context(), Options{Start: 10,
+				Confirm: func(_ context.Context, rate float64) (record.Probe, error) {
+					return record.Probe{Pass: rate <= c.holds, Confirms: true}, nil
+				}}, upTo(777))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -305,7 +322,8 @@ func TestAShortTrialIsConfirmed(t *testing.T) {
 					longer++
 				}
 			}
-			if rate < c.from || rate > c.to || longer != c.longer || !strings.Contains(got.Reason, c.reason) || got.Monotone != (c.reason == "") {
+			if rate < c.from || rate > c.to || longer != c.longer || !strings.Contains(got.Reason, c.reason) ||
+				got.Monotone != (c.reason == "") {
 				t.Errorf("%g/s after %d longer trials, monotone %v, reason %q; want %g..%g after %d, %q",
 					rate, longer, got.Monotone, got.Reason, c.from, c.to, c.longer, c.reason)
 			}
@@ -319,7 +337,8 @@ func TestAShortTrialIsConfirmed(t *testing.T) {
 // TestLoadsTellHowManyAreComing: what a search is expected to play is what searches play on the
 // average, whose capacity lies anywhere between their first rate and twice it, or half of it.
 func TestLoadsTellHowManyAreComing(t *testing.T) {
-	for _, o := range []Options{{}, {Resolution: 1.01}, {Resolution: 1.1, Votes: 1}, {Resolution: 1.3, Votes: 1}, {Votes: 5}} {
+	for _, o := range []Options{{}, {Resolution: 1.01}, {Resolution: 1.1, Votes: 1}, {Resolution: 1.3, Votes: 1},
+		{Votes: 5}} {
 		o.Start = 1000
 		const searches = 40
 		var played float64

@@ -103,14 +103,16 @@ func (c *Config) check() error {
 		"URL %q: write for example https://shop.example:8443", c.URL)
 	refuse(!c.Address.IsValid() && c.Unix == "", "no address to connect to")
 	refuse((c.Open == nil) == (c.Users == nil), "give either an open loop or users")
-	refuse(c.Users != nil && (c.Users.Think < 0 || c.Users.RampUp < 0), "think time and ramp-up must not be negative")
+	refuse(c.Users != nil && (c.Users.Think < 0 || c.Users.RampUp < 0),
+		"think time and ramp-up must not be negative")
 	refuse(c.Player == nil, "no scenario")
 	refuse(c.Recorder == nil, "no recorder")
 	refuse(c.Duration <= 0, "duration %v is not above zero", c.Duration)
 	refuse(c.Timeout <= 0, "timeout %v is not above zero", c.Timeout)
 	refuse(c.Grace < 0, "grace %v is negative", c.Grace)
 	refuse(!(c.MaxRate >= 0), "highest rate %g is negative", c.MaxRate)
-	refuse(!c.Until.IsZero() && !time.Now().Before(c.Until), "the load must not go on after %s, which is over", c.Until.Format(time.RFC3339))
+	refuse(!c.Until.IsZero() && !time.Now().Before(c.Until), "the load must not go on after %s, which is over",
+		c.Until.Format(time.RFC3339))
 	if c.Grace == 0 {
 		c.Grace = c.Timeout
 	}
@@ -129,7 +131,8 @@ func (c *Config) checkPool() error {
 	case HTTP2, GRPC:
 		if !c.KeepAlive {
 			if c.Streams > 1 {
-				return fmt.Errorf("stream: %d streams: without keep-alive every flow has a connection of its own", c.Streams)
+				return fmt.Errorf("stream: %d streams: without keep-alive every flow has a connection of its own",
+					c.Streams)
 			}
 			c.Streams = 1
 		}
@@ -158,7 +161,8 @@ func (c *Config) checkPlaces() error {
 		return fmt.Errorf("stream: %d connections: use 1 to %d", c.Connections, engine.MaxConnections)
 	}
 	if c.Connections*streams > maxPlaces {
-		return fmt.Errorf("stream: %d connections with %d streams: use at most %d streams in all", c.Connections, streams, maxPlaces)
+		return fmt.Errorf("stream: %d connections with %d streams: use at most %d streams in all", c.Connections,
+			streams, maxPlaces)
 	}
 	return nil
 }

@@ -25,11 +25,13 @@ import (
 func fromProtoSet(text []byte, names []string) (map[string]*method, error) {
 	set := new(descriptorpb.FileDescriptorSet)
 	if err := proto.Unmarshal(text, set); err != nil {
-		return nil, fmt.Errorf("the file of descriptors is no FileDescriptorSet: %w: make it with protoc --include_imports --descriptor_set_out", err)
+		return nil, fmt.Errorf("the file of descriptors is no FileDescriptorSet: %w: make it with protoc "+
+			"--include_imports --descriptor_set_out", err)
 	}
 	files, err := protodesc.NewFiles(set)
 	if err != nil {
-		return nil, fmt.Errorf("the file of descriptors is not complete: %w: make it with protoc --include_imports --descriptor_set_out", err)
+		return nil, fmt.Errorf("the file of descriptors is not complete: %w: make it with protoc "+
+			"--include_imports --descriptor_set_out", err)
 	}
 	var services []string
 	files.RangeFiles(func(f protoreflect.FileDescriptor) bool {
@@ -74,7 +76,8 @@ func findMethod(files *protoregistry.Files, name string, services []string) (*me
 	m := s.Methods().ByName(protoreflect.Name(short))
 	switch {
 	case m == nil:
-		return nil, fmt.Errorf("gRPC service %s has no method %q; it has: %s", service, short, strings.Join(methodNames(s), ", "))
+		return nil, fmt.Errorf("gRPC service %s has no method %q; it has: %s", service, short,
+			strings.Join(methodNames(s), ", "))
 	case m.IsStreamingClient() || m.IsStreamingServer():
 		return nil, fmt.Errorf("gRPC method %s is a stream: only unary methods can be called", name)
 	}
@@ -121,16 +124,20 @@ func fromServer(ctx context.Context, conn *grpc.ClientConn, names []string) (map
 		case strings.Contains(answer.Message(), "unexpected HTTP status code"):
 			return nil, fmt.Errorf("what answers there is no gRPC server (%w): is the address right?", err)
 		case answer.Code() != codes.Unimplemented:
-			return nil, fmt.Errorf("the server was asked what %s is (gRPC reflection %s) and did not tell: %w: %s", strings.Join(names, ", "), version, err, next)
+			return nil, fmt.Errorf("the server was asked what %s is (gRPC reflection %s) and did not tell: %w: %s",
+				strings.Join(names, ", "), version, err, next)
 		}
 		last = err
 	}
-	return nil, fmt.Errorf("the server does not describe itself, so nothing is known of %s (gRPC reflection was tried, v1 and v1alpha: %w): %s",
+	return nil, fmt.Errorf("the server does not describe itself, so nothing is known of %s (gRPC reflection "+
+		"was tried, v1 and v1alpha: %w): %s",
 		strings.Join(names, ", "), last, next)
 }
 
 // ask uses one version of the reflection service.
-func ask(ctx context.Context, conn *grpc.ClientConn, version string, names []string) (map[string]*method, error) {
+func ask(
+	ctx context.Context, conn *grpc.ClientConn, version string, names []string,
+) (map[string]*method, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // it also ends the stream
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
@@ -165,7 +172,9 @@ func ask(ctx context.Context, conn *grpc.ClientConn, version string, names []str
 }
 
 // call asks one question.
-func (r *inquiry) call(request *grpc_reflection_v1.ServerReflectionRequest) (*grpc_reflection_v1.ServerReflectionResponse, error) {
+func (r *inquiry) call(
+	request *grpc_reflection_v1.ServerReflectionRequest,
+) (*grpc_reflection_v1.ServerReflectionResponse, error) {
 	answer := new(grpc_reflection_v1.ServerReflectionResponse)
 	if err := r.stream.SendMsg(request); err != nil && !errors.Is(err, io.EOF) {
 		return nil, said{status.Convert(err)}

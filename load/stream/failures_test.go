@@ -101,8 +101,14 @@ func TestConnectionsBreakUnderTLS(t *testing.T) {
 		answer func(conn, below net.Conn) error
 		want   record.Outcome
 	}{
-		{"no HTTP", func(conn, _ net.Conn) error { _, err := io.WriteString(conn, "SSH-2.0 hello\r\n"); return err }, record.Malformed},
-		{"garbage below TLS", func(_, below net.Conn) error { _, err := io.WriteString(below, "HTTP/1.1 200 OK\r\n\r\n"); return err }, record.BadTLS},
+		{"no HTTP", func(conn, _ net.Conn) error {
+			_, err := io.WriteString(conn, "SSH-2.0 hello\r\n")
+			return err
+		}, record.Malformed},
+		{"garbage below TLS", func(_, below net.Conn) error {
+			_, err := io.WriteString(below, "HTTP/1.1 200 OK\r\n\r\n")
+			return err
+		}, record.BadTLS},
 		{"a record that does not decrypt", func(_, below net.Conn) error {
 			_, err := below.Write(append([]byte{23, 3, 3, 0, 32}, make([]byte, 32)...))
 			return err
@@ -236,7 +242,8 @@ func TestStreamsBreak(t *testing.T) {
 		{"refused stream", send(frame(resetFrame, 0, 1, code(7)...)), record.Rejected},
 		{"enhance your calm", send(frame(resetFrame, 0, 1, code(11)...)), record.Rejected},
 		{"internal error", send(frame(resetFrame, 0, 1, code(2)...)), record.Reset},
-		{"reset in the body", send(frame(headersFrame, endHeaders, 1, status200), frame(dataFrame, 0, 1, 'x'), frame(resetFrame, 0, 1, code(8)...)), record.Reset},
+		{"reset in the body", send(frame(headersFrame, endHeaders, 1, status200), frame(dataFrame, 0, 1, 'x'),
+			frame(resetFrame, 0, 1, code(8)...)), record.Reset},
 		{"data before headers", send(frame(dataFrame, 0, 1, 'x')), record.Malformed},
 		{"no frame", func(conn net.Conn, _ uint32) error {
 			_, err := io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -246,7 +253,8 @@ func TestStreamsBreak(t *testing.T) {
 		{"the connection is reset", func(conn net.Conn, _ uint32) error {
 			return errors.Join(errDone, conn.(*net.TCPConn).SetLinger(0), conn.Close())
 		}, record.Reset},
-		{"too much of us", send(frame(goAwayFrame, 0, 0, append([]byte{0, 0, 0, 0}, code(11)...)...)), record.Rejected},
+		{"too much of us", send(frame(goAwayFrame, 0, 0, append([]byte{0, 0, 0, 0}, code(11)...)...)),
+			record.Rejected},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, HTTP2, "http://shop.test", serveFrames(t, c.answer))
@@ -315,7 +323,8 @@ func TestIdleConnectionsMayEnd(t *testing.T) {
 	ca := newAuthority(t)
 	for _, protocol := range []Protocol{HTTP1, HTTP2} {
 		listener := tls.NewListener(listen(t), ca.server("shop.test", soon(), "h2", "http/1.1"))
-		server := &http.Server{Handler: http.HandlerFunc(hello), IdleTimeout: 20 * time.Millisecond, ErrorLog: quiet()}
+		server := &http.Server{Handler: http.HandlerFunc(hello), IdleTimeout: 20 * time.Millisecond,
+			ErrorLog: quiet()}
 		go func() { _ = server.Serve(listener) }()
 		t.Cleanup(func() { _ = server.Close() })
 		r := newRig(t, protocol, "https://shop.test", listener.Addr())
@@ -324,8 +333,10 @@ func TestIdleConnectionsMayEnd(t *testing.T) {
 		r.config.Users = &engine.Users{Number: 2, Think: time.Second}
 		r.config.Duration = 2500 * time.Millisecond
 		results, report := r.run()
-		if ok := results.Count(record.All, record.OK); ok != results.Sent(record.All) || ok < 4 || report.Connects < 3 {
-			t.Errorf("%s: %d of %d ok on %d connections: %s", protocol, ok, results.Sent(record.All), report.Connects, report.Example)
+		if ok := results.Count(record.All, record.OK); ok != results.Sent(record.All) || ok < 4 ||
+			report.Connects < 3 {
+			t.Errorf("%s: %d of %d ok on %d connections: %s", protocol, ok, results.Sent(record.All), report.Connects,
+				report.Example)
 		}
 	}
 }
@@ -367,6 +378,7 @@ func expectGone(t *testing.T, results *record.Results, example string) {
 	refused := results.Count(record.All, record.Refused)
 	cut := results.Count(record.All, record.Closed) + results.Count(record.All, record.Reset)
 	if refused+cut != 20 || refused == 0 {
-		t.Errorf("%d operations refused and %d cut off, want 20 of which most are refused: %s", refused, cut, example)
+		t.Errorf("%d operations refused and %d cut off, want 20 of which most are refused: %s", refused, cut,
+			example)
 	}
 }

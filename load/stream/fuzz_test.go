@@ -27,19 +27,24 @@ import (
 // answers are frames that a server may send in answer to the first request: right,
 // nearly right and wrong.
 func answers(f *testing.F, body []byte, last ...hpack.HeaderField) {
-	head := fields(append([]hpack.HeaderField{{Name: ":status", Value: "200"}, {Name: "content-type", Value: "application/grpc"}}, last...)...)
+	head := fields(append([]hpack.HeaderField{{Name: ":status", Value: "200"},
+		{Name: "content-type", Value: "application/grpc"}}, last...)...)
 	whole := slices.Concat(frame(headersFrame, endHeaders, 1, head...), frame(dataFrame, endStream, 1, body...))
 	trailers := fields(hpack.HeaderField{Name: "grpc-status", Value: "0"})
 	for _, frames := range [][]byte{
 		nil, whole, whole[:len(whole)-1],
-		slices.Concat(frame(headersFrame, endHeaders, 1, head...), frame(dataFrame, 0, 1, body...), frame(headersFrame, endHeaders|endStream, 1, trailers...)),
+		slices.Concat(frame(headersFrame, endHeaders, 1, head...), frame(dataFrame, 0, 1, body...),
+			frame(headersFrame, endHeaders|endStream, 1, trailers...)),
 		slices.Concat(frame(headersFrame, 0, 1, head...), frame(dataFrame, 0, 1)), // interrupted
 		frame(headersFrame, endHeaders|endStream, 1, 0x3f, 0xff, 0xff, 0xff, 0xff, 0x7f),
 		frame(headersFrame, endHeaders, 1, 0x40, 0x7f, 0xff, 0xff, 0xff, 0x7f, 'x'),
 		frame(headersFrame, endHeaders, 3, head...), frame(headersFrame, endHeaders, 0, head...),
-		frame(dataFrame, endStream, 1, body...), frame(resetFrame, 0, 1, code(8)...), frame(goAwayFrame, 0, 0, make([]byte, 8)...),
-		frame(settingsFrame, 0, 0, 0, 4, 0xff, 0xff, 0xff, 0xff), frame(settingsFrame, 0, 0, 0, 3, 0, 0, 0, 0), frame(settingsFrame, 1, 0, 1),
-		frame(9, 0, 1), frame(5, endHeaders, 1, 0, 0, 0, 2), frame(8, 0, 1, 0, 0, 0, 0), {0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1},
+		frame(dataFrame, endStream, 1, body...), frame(resetFrame, 0, 1, code(8)...),
+		frame(goAwayFrame, 0, 0, make([]byte, 8)...),
+		frame(settingsFrame, 0, 0, 0, 4, 0xff, 0xff, 0xff, 0xff), frame(settingsFrame, 0, 0, 0, 3, 0, 0, 0, 0),
+		frame(settingsFrame, 1, 0, 1),
+		frame(9, 0, 1), frame(5, endHeaders, 1, 0, 0, 0, 2), frame(8, 0, 1, 0, 0, 0, 0),
+		{0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1},
 	} {
 		f.Add(frames)
 	}
@@ -111,7 +116,8 @@ func fuzz(f *testing.F, load func(t *testing.T, address net.Addr) *rig) {
 		for _, outcome := range record.Outcomes() {
 			ended += results.Count(record.All, outcome)
 		}
-		if late := results.Count(record.All, record.Timeout) + results.Count(record.All, record.Unfinished); ended != 1 || late > 0 {
+		if late := results.Count(record.All, record.Timeout) +
+			results.Count(record.All, record.Unfinished); ended != 1 || late > 0 {
 			t.Errorf("of one operation %d ended, %d of them by the clock", ended, late)
 		}
 	})
@@ -130,7 +136,9 @@ func FuzzHTTP2(f *testing.F) {
 // FuzzGRPC answers a call of gRPC with any frames, and so with any messages.
 func FuzzGRPC(f *testing.F) {
 	answers(f, []byte{0, 0, 0, 0, 2, 8, 1})
-	f.Add(slices.Concat(frame(headersFrame, endHeaders, 1, fields(hpack.HeaderField{Name: ":status", Value: "200"}, hpack.HeaderField{Name: "content-type", Value: "application/grpc"})...),
+	f.Add(slices.Concat(frame(headersFrame, endHeaders, 1,
+		fields(hpack.HeaderField{Name: ":status", Value: "200"},
+			hpack.HeaderField{Name: "content-type", Value: "application/grpc"})...),
 		frame(dataFrame, 0, 1, 0, 0xff, 0xff, 0xff, 0xff, 8, 1))) // a message of 4 GiB
 	fuzz(f, func(t *testing.T, address net.Addr) *rig {
 		r := newCall(t, "http://shop.test", address)
@@ -148,7 +156,8 @@ func FuzzMessage(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, message := range [][]byte{nil, {8, 1}, {8, 0xff}, {0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f}, nested, {0x1a, 2, 0xff, 0xfe}, {0x0b, 0x0b, 0x0b}} {
+	for _, message := range [][]byte{nil, {8, 1}, {8, 0xff}, {0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f}, nested,
+		{0x1a, 2, 0xff, 0xfe}, {0x0b, 0x0b, 0x0b}} {
 		f.Add(message)
 	}
 	f.Add(bytes.Repeat([]byte{0x32, 0x7f, 0x0a, 0x7d}, 4000))
@@ -160,7 +169,8 @@ func FuzzMessage(f *testing.F) {
 			runtime.ReadMemStats(&before)
 			text, err := m.decode(message)
 			runtime.ReadMemStats(&after)
-			if used := after.TotalAlloc - before.TotalAlloc; used > uint64(memoryOfMessage+memoryPerByte*len(message)) {
+			if used := after.TotalAlloc - before.TotalAlloc; used >
+				uint64(memoryOfMessage+memoryPerByte*len(message)) {
 				t.Errorf("%d bytes made it allocate %d", len(message), used)
 			}
 			switch {

@@ -108,7 +108,8 @@ func (l *grpcLink) options() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithContextDialer(l.dial), grpc.WithTransportCredentials(security), grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithIdleTimeout(0),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: grpcbackoff.DefaultConfig, MinConnectTimeout: l.maker.timeout}),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: grpcbackoff.DefaultConfig,
+			MinConnectTimeout: l.maker.timeout}),
 		grpc.WithStatsHandler(trailers{}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 	}
@@ -147,7 +148,9 @@ type handshaker struct {
 }
 
 // ClientHandshake is that of TLS, for the server's name whatever the authority.
-func (h *handshaker) ClientHandshake(ctx context.Context, _ string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (h *handshaker) ClientHandshake(
+	ctx context.Context, _ string, conn net.Conn,
+) (net.Conn, credentials.AuthInfo, error) {
 	secure, info, err := h.TransportCredentials.ClientHandshake(ctx, h.link.maker.dialer.tls.ServerName, conn)
 	if err != nil {
 		h.link.mu.Lock()
@@ -199,7 +202,8 @@ func (l *grpcLink) exchange(ctx context.Context, x *exchange) {
 	call := x.session.Call()
 	method := l.maker.methods[call.GRPC]
 	if method == nil {
-		x.fail(record.OtherError, "the method "+call.GRPC+" was not looked up before the load: name it in Config.Methods")
+		x.fail(record.OtherError, "the method "+call.GRPC+
+			" was not looked up before the load: name it in Config.Methods")
 		return
 	}
 	message, err := method.encode(call.Body)

@@ -31,7 +31,9 @@ const checkMethod = "grpc.health.v1.Health/Check"
 // serveGRPC starts a server of the health service, which knows the services "shop"
 // and "new".
 // Calls pass through the interceptor; describe says how the server describes itself.
-func serveGRPC(t *testing.T, secure *tls.Config, intercept grpc.UnaryServerInterceptor, describe func(*grpc.Server)) net.Addr {
+func serveGRPC(
+	t *testing.T, secure *tls.Config, intercept grpc.UnaryServerInterceptor, describe func(*grpc.Server),
+) net.Addr {
 	t.Helper()
 	var options []grpc.ServerOption
 	if secure != nil {
@@ -83,7 +85,8 @@ func protoSet(t *testing.T) []byte {
 func TestCallsAreMadeAndJudged(t *testing.T) {
 	ca := newAuthority(t)
 	alpha := func(s *grpc.Server) {
-		grpc_reflection_v1alpha.RegisterServerReflectionServer(s, reflection.NewServer(reflection.ServerOptions{Services: s}))
+		grpc_reflection_v1alpha.RegisterServerReflectionServer(s,
+			reflection.NewServer(reflection.ServerOptions{Services: s}))
 	}
 	for _, c := range []struct {
 		name     string
@@ -109,11 +112,14 @@ func TestCallsAreMadeAndJudged(t *testing.T) {
 		{"text with its spaces", false, describes, false, func(r *rig) {
 			r.step().Expect = scenario.Expect{Body: []string{`{"status":"SERVING"}`}}
 		}, record.OK},
-		{"unknown service", false, describes, false, func(r *rig) { r.step().JSON = map[string]any{"service": "x"} }, record.BadStatus},
+		{"unknown service", false, describes, false, func(r *rig) {
+			r.step().JSON = map[string]any{"service": "x"}
+		}, record.BadStatus},
 		{"unknown service, as expected", false, describes, false, func(r *rig) {
 			r.step().JSON, r.step().Expect = map[string]any{"service": "x"}, scenario.Expect{Status: "NOT_FOUND"}
 		}, record.OK},
-		{"no such field", false, describes, false, func(r *rig) { r.step().JSON = map[string]any{"servant": "x"} }, record.OtherError},
+		{"no such field", false, describes, false, func(r *rig) { r.step().JSON = map[string]any{"servant": "x"} },
+			record.OtherError},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			secure, url := (*tls.Config)(nil), "http://shop.test:1234"
@@ -136,9 +142,11 @@ func TestCallsAreMadeAndJudged(t *testing.T) {
 }
 
 func TestHeadersTravelWithCalls(t *testing.T) {
-	echo := func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	echo := func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any,
+		error) {
 		md, _ := metadata.FromIncomingContext(ctx)
-		if got := strings.Join(md["x-kind"], " ") + " " + strings.Join(md[":authority"], " "); got != "green shop.test:1234" {
+		if got := strings.Join(md["x-kind"], " ") + " " + strings.Join(md[":authority"], " "); got !=
+			"green shop.test:1234" {
 			return nil, status.Error(codes.InvalidArgument, got)
 		}
 		if err := grpc.SetHeader(ctx, metadata.Pairs("x-answer", "good")); err != nil {
@@ -207,12 +215,14 @@ func TestMethodsThatAreMissingAreNamed(t *testing.T) {
 		file    bool
 		want    []string
 	}{
-		{"service", []string{"shop.Shop/Buy"}, false, []string{`"shop.Shop"`, "grpc.health.v1.Health, grpc.reflection.v1.ServerReflection"}},
+		{"service", []string{"shop.Shop/Buy"}, false,
+			[]string{`"shop.Shop"`, "grpc.health.v1.Health, grpc.reflection.v1.ServerReflection"}},
 		{"method", []string{"grpc.health.v1.Health/Chek"}, false, []string{`"Chek"`, "Check, List, Watch"}},
 		{"stream", []string{"grpc.health.v1.Health/Watch"}, false, []string{"unary"}},
 		{"no method", []string{"Check"}, false, []string{"package.Service/Method"}},
 		{"all", []string{"shop.Shop/Buy", "grpc.health.v1.Health/Chek"}, false, []string{`"shop.Shop"`, `"Chek"`}},
-		{"service in a file", []string{"shop.Shop/Buy"}, true, []string{`"shop.Shop"`, "there are: grpc.health.v1.Health"}},
+		{"service in a file", []string{"shop.Shop/Buy"}, true,
+			[]string{`"shop.Shop"`, "there are: grpc.health.v1.Health"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newCall(t, "http://shop.test", serveGRPC(t, nil, nil, describes))
@@ -237,16 +247,22 @@ func TestServersThatDoNotDescribeThemselves(t *testing.T) {
 		file    []byte
 		want    string
 	}{
-		{"no reflection", serveGRPC(t, nil, nil, silently), nil, "the server does not describe itself, so nothing is known of grpc.health.v1.Health/Check (gRPC reflection was tried, v1 and v1alpha: Unimplemented: unknown service"},
-		{"no gRPC", serve(t, nil, hello), nil, "what answers there is no gRPC server (Unknown: unexpected HTTP status code received from server: 200"},
-		{"no gRPC, and no such page", serve(t, nil, answering(404)), nil, "what answers there is no gRPC server (Unimplemented: unexpected HTTP status code received from server: 404"},
+		{"no reflection", serveGRPC(t, nil, nil, silently), nil,
+			"the server does not describe itself, so nothing is known of grpc.health.v1.Health/Check (gRPC " +
+				"reflection was tried, v1 and v1alpha: Unimplemented: unknown service"},
+		{"no gRPC", serve(t, nil, hello), nil,
+			"what answers there is no gRPC server (Unknown: unexpected HTTP status code received from server: 200"},
+		{"no gRPC, and no such page", serve(t, nil, answering(404)), nil,
+			"what answers there is no gRPC server (Unimplemented: unexpected HTTP status code received from " +
+				"server: 404"},
 		{"file that is none", serveGRPC(t, nil, nil, silently), []byte("oops"), "FileDescriptorSet"},
 		{"HTTP/1.1 only", serveRaw(t, nil, func(net.Conn, net.Conn) error { return errDone }), nil, "HTTP/2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newCall(t, "http://shop.test", c.address)
 			r.config.ProtoSet, r.config.Timeout = c.file, 500*time.Millisecond
-			if _, _, err := r.try(); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "rpc error") {
+			if _, _, err := r.try(); err == nil || !strings.Contains(err.Error(), c.want) ||
+				strings.Contains(err.Error(), "rpc error") {
 				t.Errorf("error %v, want one with %q, and none of the library's own", err, c.want)
 			}
 		})

@@ -151,7 +151,8 @@ func (l *http1Link) lose(x *exchange, err error) {
 	if outcome == record.OtherError && l.dialer.tls != nil {
 		outcome = record.BadTLS // what is left are records that do not decrypt
 	}
-	if below := l.wire.outcome(); below != record.OK && outcome != record.Malformed && outcome != record.TooLarge {
+	if below := l.wire.outcome(); below != record.OK && outcome != record.Malformed &&
+		outcome != record.TooLarge {
 		outcome = below
 	}
 	x.fail(outcome, err.Error())

@@ -45,8 +45,10 @@ func TestEveryProtocolIsSpoken(t *testing.T) {
 			}
 			address := serve(t, secure, func(w http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
-				if r.Proto != c.want || r.Host != "shop.test" || r.URL.RequestURI() != "/a%20b?x=1" || string(body) != "tea" ||
-					r.Header.Get("X-Kind") != "green" || r.Header.Get("User-Agent") != "" || r.Header.Get("Accept-Encoding") != "" {
+				if r.Proto != c.want || r.Host != "shop.test" || r.URL.RequestURI() != "/a%20b?x=1" ||
+					string(body) != "tea" ||
+					r.Header.Get("X-Kind") != "green" || r.Header.Get("User-Agent") != "" ||
+					r.Header.Get("Accept-Encoding") != "" {
 					w.WriteHeader(http.StatusTeapot)
 					return
 				}
@@ -60,7 +62,8 @@ func TestEveryProtocolIsSpoken(t *testing.T) {
 			}
 			*r.step() = scenario.Step{
 				Name: "op", Request: "POST /a%20b?x=1", Body: "tea", Headers: map[string]string{"X-Kind": "green"},
-				Expect: scenario.Expect{JSON: map[string]string{"ok": "true"}, Header: map[string]string{"X-Answer": "good"}},
+				Expect: scenario.Expect{JSON: map[string]string{"ok": "true"},
+					Header: map[string]string{"X-Answer": "good"}},
 			}
 			results, report := r.run()
 			want(t, results, map[record.Outcome]int64{record.OK: 20})
@@ -91,7 +94,8 @@ func TestAServerWithoutALPNSpeaksHTTP1(t *testing.T) {
 }
 
 func TestAServerWithoutHTTP2IsNoTarget(t *testing.T) {
-	for name, answer := range map[string]string{"hangs up": "", "answers": "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"} {
+	for name, answer := range map[string]string{"hangs up": "",
+		"answers": "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"} {
 		address := serveRaw(t, nil, func(conn, _ net.Conn) error {
 			_, err := io.WriteString(conn, answer)
 			return errors.Join(errDone, err)
@@ -133,7 +137,8 @@ func TestCertificatesAreChecked(t *testing.T) {
 		{"unknown authority", good, func(s *TLS) { s.CA = newAuthority(t).pem }, "unknown authority"},
 		{"authorities of the host", good, func(s *TLS) { s.CA = nil }, "unknown authority"},
 		{"other name", ca.server("other.test", soon()), func(*TLS) {}, "other.test"},
-		{"other name on purpose", ca.server("other.test", soon()), func(s *TLS) { s.ServerName = "other.test" }, ""},
+		{"other name on purpose", ca.server("other.test", soon()), func(s *TLS) { s.ServerName = "other.test" },
+			""},
 		{"expired", ca.server("shop.test", time.Now().Add(-time.Hour)), func(*TLS) {}, "expired"},
 		{"insecure", ca.server("other.test", time.Now().Add(-time.Hour)), func(s *TLS) { s.Insecure = true }, ""},
 		{"old version", old, func(*TLS) {}, ""},
@@ -177,7 +182,8 @@ func TestHandshakesThatFailUnderLoad(t *testing.T) {
 		r.config.TLS.CA, r.config.KeepAlive = ca.pem, false
 		results, report := r.run()
 		if ok := results.Count(record.All, record.OK); ok > 1 || ok+results.Count(record.All, record.BadTLS) != 20 {
-			t.Errorf("%s: %d ok and %d tls, want 20 with at most one ok", protocol, ok, results.Count(record.All, record.BadTLS))
+			t.Errorf("%s: %d ok and %d tls, want 20 with at most one ok", protocol, ok,
+				results.Count(record.All, record.BadTLS))
 		}
 		if !strings.Contains(report.Example, "expired") {
 			t.Errorf("%s: example %q, want that the certificate has expired", protocol, report.Example)
@@ -197,7 +203,8 @@ func TestAnswersAreJudged(t *testing.T) {
 		{"failure behind 200", hello, scenario.Expect{Body: []string{`"ok":false`}}, record.Failed},
 		{"not found", http.NotFound, scenario.Expect{}, record.BadStatus},
 		{"busy", answering(503), scenario.Expect{}, record.Rejected},
-		{"redirect is not followed", http.RedirectHandler("/elsewhere", http.StatusFound).ServeHTTP, scenario.Expect{Status: "302"}, record.OK},
+		{"redirect is not followed", http.RedirectHandler("/elsewhere", http.StatusFound).ServeHTTP,
+			scenario.Expect{Status: "302"}, record.OK},
 		{"long", long, scenario.Expect{Body: []string{"end"}}, record.TooLarge},
 		{"long, nobody looks", long, scenario.Expect{}, record.OK},
 		{"long header", longHeader, scenario.Expect{}, record.TooLarge},

@@ -54,7 +54,8 @@ func (x *exchange) begin() {
 	if cap(x.body) > maxRetained {
 		x.body = nil
 	}
-	*x = exchange{session: x.session, clock: x.clock, limit: x.limit, body: x.body[:0], h2: x.h2, sent: x.clock()}
+	*x = exchange{session: x.session, clock: x.clock, limit: x.limit, body: x.body[:0], h2: x.h2,
+		sent: x.clock()}
 }
 
 // fail ends an exchange without an answer.

@@ -53,7 +53,8 @@ func TestAStallIsSeen(t *testing.T) {
 		// 500 operations were due in the stall, and waited 250 ms in the mean.
 		slow := results.Times(record.Response, record.All).ValueAtQuantile(75)
 		if served := results.Times(record.Service, record.All).ValueAtQuantile(75); slow < 200e6 || served > 100e6 {
-			t.Errorf("upper quartile of response times %d ns, of service times %d ns: want the stall in the first alone", slow, served)
+			t.Errorf("upper quartile of response times %d ns, of service times %d ns: want the stall in the first "+
+				"alone", slow, served)
 		}
 		if late := results.Counts(record.All).Late; late < 400 {
 			t.Errorf("%d operations late, want about 500", late)
@@ -93,7 +94,8 @@ func TestAnOverloadIsBounded(t *testing.T) {
 		}
 		want(t, results, map[record.Outcome]int64{record.Unfinished: places})
 		if open.Load() != places || report.Unsent != 200_000-places || report.UnsentBecause == "" {
-			t.Errorf("%d requests reached the server, %d unsent because %q, want %d and the rest", open.Load(), report.Unsent, report.UnsentBecause, places)
+			t.Errorf("%d requests reached the server, %d unsent because %q, want %d and the rest", open.Load(),
+				report.Unsent, report.UnsentBecause, places)
 		}
 		// For each request: a place, the library's writer, and the server's handler.
 		if bound := before + 4*int(places) + 40; most > bound {
@@ -117,7 +119,8 @@ func TestUsersThinkAndLittlesLawHolds(t *testing.T) {
 		r.config.Users = &engine.Users{Number: users, Think: 10 * time.Millisecond, RampUp: 400 * time.Millisecond}
 		r.config.Duration = time.Second
 		r.file.Flows[0].Steps = []scenario.Step{
-			{Name: "first", Request: "GET /1", Think: scenario.Duration(20 * time.Millisecond)}, {Name: "second", Request: "GET /2"},
+			{Name: "first", Request: "GET /1", Think: scenario.Duration(20 * time.Millisecond)},
+			{Name: "second", Request: "GET /2"},
 		}
 		results, report := r.run()
 		// What is neither busy nor pause is how late the generator was.
@@ -128,7 +131,8 @@ func TestUsersThinkAndLittlesLawHolds(t *testing.T) {
 		if math.Abs(implied-users)/users > 0.05 {
 			t.Errorf("Little's law finds %.2f users, want %d", implied, users)
 		}
-		if first, second := results.Sent(0), results.Sent(1); first < second || first-second > users || second < users {
+		if first, second := results.Sent(0), results.Sent(1); first < second || first-second > users ||
+			second < users {
 			t.Errorf("%d first and %d second steps", first, second)
 		}
 		if report.Unsent != 0 || report.Window != time.Second {
@@ -214,7 +218,8 @@ func TestOperationsAreListed(t *testing.T) {
 		noted := make(map[string]bool)
 		for _, s := range samples {
 			noted[string(s.Noted)] = true
-			if s.Status != 200 || s.Connection < 0 || s.Connection > 1 || s.Received < 11 || s.FirstByte < s.Sent || s.Finished < s.FirstByte || s.Connected != 0 {
+			if s.Status != 200 || s.Connection < 0 || s.Connection > 1 || s.Received < 11 || s.FirstByte < s.Sent ||
+				s.Finished < s.FirstByte || s.Connected != 0 {
 				t.Errorf("sample %+v", s)
 			}
 		}
@@ -227,7 +232,8 @@ func TestOperationsAreListed(t *testing.T) {
 func TestAFailedStepEndsItsFlow(t *testing.T) {
 	both(t, fine, func(t *testing.T, r *rig) {
 		r.file.Flows[0].Steps = []scenario.Step{
-			{Name: "first", Request: "GET /1", Expect: scenario.Expect{Status: "404"}}, {Name: "second", Request: "GET /2"},
+			{Name: "first", Request: "GET /1", Expect: scenario.Expect{Status: "404"}},
+			{Name: "second", Request: "GET /2"},
 		}
 		results, report := r.run()
 		want(t, results, map[record.Outcome]int64{record.BadStatus: 20})
@@ -241,7 +247,8 @@ func TestAFailedStepEndsItsFlow(t *testing.T) {
 func TestFlowsEndWithTheLoad(t *testing.T) {
 	both(t, fine, func(t *testing.T, r *rig) {
 		r.file.Flows[0].Steps = []scenario.Step{
-			{Name: "first", Request: "GET /1", Think: scenario.Duration(time.Hour)}, {Name: "second", Request: "GET /2"},
+			{Name: "first", Request: "GET /1", Think: scenario.Duration(time.Hour)},
+			{Name: "second", Request: "GET /2"},
 		}
 		r.open(4)
 		r.config.Streams, r.config.Connections, r.config.Duration = 1, 8, time.Second
@@ -257,7 +264,8 @@ func TestFlowsEndWithTheLoad(t *testing.T) {
 func TestThinkingIsNoBacklog(t *testing.T) {
 	both(t, fine, func(t *testing.T, r *rig) {
 		r.file.Flows[0].Steps = []scenario.Step{
-			{Name: "first", Request: "GET /1", Think: scenario.Duration(2 * time.Second)}, {Name: "second", Request: "GET /2"},
+			{Name: "first", Request: "GET /1", Think: scenario.Duration(2 * time.Second)},
+			{Name: "second", Request: "GET /2"},
 		}
 		r.open(4)
 		r.config.Streams, r.config.Connections = 1, 8
@@ -299,7 +307,8 @@ func TestAnInterruptionLeavesWhatWasDone(t *testing.T) {
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v, want that it was cancelled", err)
 		}
-		if results.Count(record.All, record.OK) == 0 || report.Elapsed == 0 || report.Unsent != 0 || report.Window >= time.Minute {
+		if results.Count(record.All, record.OK) == 0 || report.Elapsed == 0 || report.Unsent != 0 ||
+			report.Window >= time.Minute {
 			t.Errorf("%d ok, report %+v", results.Count(record.All, record.OK), report)
 		}
 	})
@@ -314,7 +323,8 @@ func TestTheHighestRateIsNotExceeded(t *testing.T) {
 		r.config.Open, r.config.Duration, r.config.MaxRate = plan.Arrivals(), 800*time.Millisecond, 10
 		results, report := r.run()
 		want(t, results, map[record.Outcome]int64{record.OK: 10})
-		if report.Unsent != 70 || results.Counts(record.All).Unsent != 70 || !strings.Contains(report.UnsentBecause, "10/s") {
+		if report.Unsent != 70 || results.Counts(record.All).Unsent != 70 ||
+			!strings.Contains(report.UnsentBecause, "10/s") {
 			t.Errorf("%d unsent because %q, want 70", report.Unsent, report.UnsentBecause)
 		}
 	})
@@ -324,7 +334,8 @@ func TestTheHighestRateIsNotExceeded(t *testing.T) {
 		results, report := r.run()
 		want(t, results, map[record.Outcome]int64{record.OK: 30})
 		if report.HeldBack != 10 || report.Unsent != 0 || report.Elapsed < time.Second {
-			t.Errorf("%d held back, %d unsent, in %v: want 10 that wait for the next second", report.HeldBack, report.Unsent, report.Elapsed)
+			t.Errorf("%d held back, %d unsent, in %v: want 10 that wait for the next second", report.HeldBack,
+				report.Unsent, report.Elapsed)
 		}
 	})
 	both(t, fine, func(t *testing.T, r *rig) {
@@ -339,8 +350,10 @@ func TestNothingIsBegunWhenThePermissionIsOver(t *testing.T) {
 		r.open(100_000)
 		r.config.Until = time.Now().Add(2 * time.Second)
 		results, report := r.run()
-		if !strings.Contains(report.Stopped, "permission") || report.UnsentBecause != report.Stopped || results.Sent(0)+report.Unsent != 100_000 {
-			t.Errorf("stopped %q, %d sent, %d unsent because %q", report.Stopped, results.Sent(0), report.Unsent, report.UnsentBecause)
+		if !strings.Contains(report.Stopped, "permission") || report.UnsentBecause != report.Stopped ||
+			results.Sent(0)+report.Unsent != 100_000 {
+			t.Errorf("stopped %q, %d sent, %d unsent because %q", report.Stopped, results.Sent(0), report.Unsent,
+				report.UnsentBecause)
 		}
 		r.config.Until = time.Now().Add(-time.Second)
 		if _, _, err := r.try(); err == nil || !strings.Contains(err.Error(), "is over") {
@@ -378,7 +391,8 @@ func TestMistakesAreNamedTogether(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, part := range []string{"ftp://x", "address", "open loop", "scenario", "recorder", "duration", "timeout", "grace", "rate", "spdy"} {
+	for _, part := range []string{"ftp://x", "address", "open loop", "scenario", "recorder", "duration",
+		"timeout", "grace", "rate", "spdy"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("error %q does not tell of %s", err, part)
 		}

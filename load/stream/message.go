@@ -27,7 +27,8 @@ func (m *method) encode(text []byte) ([]byte, error) {
 	message := dynamicpb.NewMessage(m.in)
 	if err := (protojson.UnmarshalOptions{Resolver: m.types}).Unmarshal(text, message); err != nil {
 		const shown = 120
-		return nil, fmt.Errorf("%s: the request %q is no %s: %w", m.path, text[:min(len(text), shown)], m.in.FullName(), err)
+		return nil, fmt.Errorf("%s: the request %q is no %s: %w", m.path, text[:min(len(text), shown)],
+			m.in.FullName(), err)
 	}
 	return proto.Marshal(message)
 }

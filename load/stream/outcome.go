@@ -140,7 +140,8 @@ func outcomeOfGRPC(err error, w *wire) record.Outcome {
 // tooLarge reports whether this side did not take a message. The server's status may
 // come at the same time.
 func tooLarge(err error) bool {
-	return status.Code(err) == codes.ResourceExhausted && strings.HasPrefix(status.Convert(err).Message(), "grpc: received message larger")
+	return status.Code(err) == codes.ResourceExhausted &&
+		strings.HasPrefix(status.Convert(err).Message(), "grpc: received message larger")
 }
 
 // outcomeOfPage names what something that is not gRPC answered, a proxy for

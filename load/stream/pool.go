@@ -140,7 +140,8 @@ func (p *pool) open(caller context.Context) error {
 func (p *pool) try(ctx context.Context, l link) error {
 	begun := time.Now()
 	if err := l.connect(ctx); err != nil {
-		return &engine.UnreachableError{Target: p.dialer.address, Cause: fmt.Errorf("after %v: %w", time.Since(begun).Round(time.Millisecond), err)}
+		return &engine.UnreachableError{Target: p.dialer.address,
+			Cause: fmt.Errorf("after %v: %w", time.Since(begun).Round(time.Millisecond), err)}
 	}
 	return nil
 }

@@ -83,7 +83,8 @@ func newLoop(config *Config, pool *pool) (*loop, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make an event descriptor: %w", err)
 	}
-	l := &loop{config: config, ctx: pool.ctx, waiter: w, limit: engine.NewLimit(config.MaxRate), start: time.Now()}
+	l := &loop{config: config, ctx: pool.ctx, waiter: w, limit: engine.NewLimit(config.MaxRate),
+		start: time.Now()}
 	l.end = config.Pacing.Slot(config.Duration)
 	if !config.Until.IsZero() {
 		l.end = min(l.end, max(config.Until.Sub(l.start), 0))
@@ -186,7 +187,8 @@ func (l *loop) cutOff() {
 func (l *loop) report(c crowd, stopped time.Duration) engine.Report {
 	r := engine.Report{
 		Start: l.start, Elapsed: l.clock(), Window: min(stopped, l.config.Duration),
-		HeldBack: l.held, Cut: l.cut, Skipped: l.config.Player.Skipped(), Ended: l.endedAt, Example: l.example, Said: l.said,
+		HeldBack: l.held, Cut: l.cut, Skipped: l.config.Player.Skipped(), Ended: l.endedAt, Example: l.example,
+		Said:     l.said,
 		Statuses: make(map[int]int64),
 	}
 	if until := l.config.Until; !until.IsZero() && l.end < l.config.Duration && stopped >= l.end {

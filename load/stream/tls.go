@@ -40,7 +40,8 @@ func (t TLS) compile(u *url.URL) (*tls.Config, error) {
 	if t.CA != nil {
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(t.CA) {
-			return nil, errors.New("stream: the file of authorities has no certificate in PEM: give one that begins with -----BEGIN CERTIFICATE-----")
+			return nil, errors.New("stream: the file of authorities has no certificate in PEM: give one that begins " +
+				"with -----BEGIN CERTIFICATE-----")
 		}
 	}
 	return config, nil

@@ -57,7 +57,8 @@ func (d *dialer) secure(ctx context.Context, w *wire, protocols ...string) (*tls
 	config.NextProtos = protocols
 	conn := tls.Client(w, config)
 	err := conn.HandshakeContext(ctx)
-	if picked := conn.ConnectionState().NegotiatedProtocol; err == nil && protocols[0] == "h2" && !slices.Contains(protocols, picked) {
+	if picked := conn.ConnectionState().NegotiatedProtocol; err == nil && protocols[0] == "h2" &&
+		!slices.Contains(protocols, picked) {
 		err = errNoHTTP2
 	}
 	if err != nil {

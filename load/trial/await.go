@@ -82,7 +82,8 @@ func (t *Trial) get(ctx context.Context, path string) (answer *http.Response, sa
 		Transport: &http.Transport{
 			DisableKeepAlives: true,
 			DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return t.dial(ctx) },
-			TLSClientConfig:   &tls.Config{RootCAs: t.roots, InsecureSkipVerify: t.spec.Insecure, MinVersion: tls.VersionTLS12},
+			TLSClientConfig: &tls.Config{RootCAs: t.roots, InsecureSkipVerify: t.spec.Insecure,
+				MinVersion: tls.VersionTLS12},
 		},
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.at.origin()+t.at.path+path, nil)
@@ -110,9 +111,11 @@ func (t *Trial) dial(ctx context.Context) (net.Conn, error) {
 // rate.
 func (t *Trial) Warmup(d time.Duration) (*Trial, error) {
 	other := *t
-	l := scenario.Load{Duration: scenario.Duration(d), Users: t.model.users, Think: scenario.Duration(t.model.think)}
+	l := scenario.Load{Duration: scenario.Duration(d), Users: t.model.users,
+		Think: scenario.Duration(t.model.think)}
 	if t.Open() {
-		l = AtRate(scenario.Load{Duration: scenario.Duration(d), Arrivals: t.spec.Load.Arrivals}, t.model.open.OfferedRate(0, t.model.duration))
+		l = AtRate(scenario.Load{Duration: scenario.Duration(d), Arrivals: t.spec.Load.Arrivals},
+			t.model.open.OfferedRate(0, t.model.duration))
 	}
 	other.spec.Load = l
 	var err error

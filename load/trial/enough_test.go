@@ -40,24 +40,27 @@ func TestALoadEndsWhenItIsEnough(t *testing.T) {
 			var enough atomic.Bool
 			intervals := 0
 			var within int64
-			o, err := prepare(t, s).Play(t.Context(), Hooks{Enough: &enough, Interval: 100 * time.Millisecond, Second: func(second Second) error {
-				if !enough.Load() {
-					intervals++
-					within += second.Results.Sent(record.All)
-				}
-				enough.Store(intervals >= 5)
-				return nil
-			}})
+			o, err := prepare(t, s).Play(t.Context(), Hooks{Enough: &enough, Interval: 100 * time.Millisecond,
+				Second: func(second Second) error {
+					if !enough.Load() {
+						intervals++
+						within += second.Results.Sent(record.All)
+					}
+					enough.Store(intervals >= 5)
+					return nil
+				}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			sum := o.Summary
 			if o.Report.Elapsed > 4*time.Second || // which five seconds would not be
 				intervals != 5 || within == 0 || within >= sum.Sent {
-				t.Errorf("it lasted %v; %d of %d operations in %d intervals, want 5 intervals and some operations after them", o.Report.Elapsed, within, sum.Sent, intervals)
+				t.Errorf("it lasted %v; %d of %d operations in %d intervals, want 5 intervals and some operations "+
+					"after them", o.Report.Elapsed, within, sum.Sent, intervals)
 			}
 			if sum.OK != sum.Sent || sum.InFlight != 0 || sum.Unsent != 0 {
-				t.Errorf("%d of %d operations ok, %d in flight, %d unsent; want all of them answered, and none missed", sum.OK, sum.Sent, sum.InFlight, sum.Unsent)
+				t.Errorf("%d of %d operations ok, %d in flight, %d unsent; want all of them answered, and none missed",
+					sum.OK, sum.Sent, sum.InFlight, sum.Unsent)
 			}
 		})
 	}

@@ -23,7 +23,8 @@ type FilesError struct {
 
 // Error says how many there may be, and what to do.
 func (f *FilesError) Error() string {
-	return fmt.Sprintf("%d %s need %d open files, and a process may have %d here: raise it with ulimit -n %d, or use at most %d %s",
+	return fmt.Sprintf("%d %s need %d open files, and a process may have %d here: raise it with ulimit -n %d, "+
+		"or use at most %d %s",
 		f.Asked, f.What, f.Needed, f.Limit, f.Needed, max(int(f.Limit)-otherFiles, 0), f.What)
 }
 

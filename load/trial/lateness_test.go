@@ -27,7 +27,8 @@ func TestLatenessThatIsPermittedLimitsNobody(t *testing.T) {
 		o := Outcome{Results: results, Report: engine.Report{Elapsed: time.Second}}
 		under.sumUp(&o)
 		if o.Summary.Generator.Limited != limited {
-			t.Errorf("%d ns permitted: limited %v by %q, want %v", permitted, o.Summary.Generator.Limited, o.Summary.Generator.LimitedBy, limited)
+			t.Errorf("%d ns permitted: limited %v by %q, want %v", permitted, o.Summary.Generator.Limited,
+				o.Summary.Generator.LimitedBy, limited)
 		}
 	}
 }

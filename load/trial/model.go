@@ -42,7 +42,8 @@ func newModel(l scenario.Load, seed uint64, dir string) (model, error) {
 	given := modelsIn(l)
 	switch {
 	case len(given) == 0:
-		return m, errors.New("no load: give a rate, a ramp, steps, a spike or a replay for an open loop, or users for a closed one")
+		return m, errors.New("no load: give a rate, a ramp, steps, a spike or a replay for an open loop, or " +
+			"users for a closed one")
 	case len(given) > 1:
 		return m, fmt.Errorf("%s exclude one another: give one of them", strings.Join(given, " and "))
 	case m.duration < 0:
@@ -152,7 +153,8 @@ func (m *model) stairs(s scenario.Stairs) error {
 	by, errBy := rateFromZero("steps: by", s.By)
 	var errCount error
 	if s.Count < 1 || s.Count > maxStairs || s.Each <= 0 {
-		errCount = fmt.Errorf("steps: %d steps of %v: use 1 to %d steps and a time above zero", s.Count, time.Duration(s.Each), maxStairs)
+		errCount = fmt.Errorf("steps: %d steps of %v: use 1 to %d steps and a time above zero", s.Count,
+			time.Duration(s.Each), maxStairs)
 	}
 	if err := errors.Join(errFrom, errBy, errCount); err != nil {
 		return err
@@ -186,7 +188,8 @@ func (m *model) spike(s scenario.Spike) error {
 		return err
 	}
 	var steps []schedule.Step
-	for _, step := range []schedule.Step{{Rate: base, Duration: at}, {Rate: peak, Duration: length}, {Rate: base, Duration: m.duration - at - length}} {
+	for _, step := range []schedule.Step{{Rate: base, Duration: at}, {Rate: peak, Duration: length},
+		{Rate: base, Duration: m.duration - at - length}} {
 		if step.Duration > 0 {
 			steps = append(steps, step)
 		}

@@ -30,15 +30,23 @@ func TestModels(t *testing.T) {
 		peak     float64
 		words    string
 	}{
-		{"constant per minute", scenario.Load{Rate: "120/m", Duration: 3 * second}, []int64{2, 2, 2}, 3 * time.Second, 2, "open, constant, 2/s"},
+		{"constant per minute", scenario.Load{Rate: "120/m", Duration: 3 * second}, []int64{2, 2, 2},
+			3 * time.Second, 2, "open, constant, 2/s"},
 		{"usual duration", scenario.Load{Rate: "1"}, []int64{1, 1}, 10 * time.Second, 1, "open, constant, 1/s"},
-		{"ramp", scenario.Load{Ramp: &scenario.Ramp{From: "0", To: "40"}, Duration: 2 * second}, []int64{10, 30}, 2 * time.Second, 40, "open, constant, ramp from 0/s to 40/s"},
-		{"ramp down", scenario.Load{Ramp: &scenario.Ramp{From: "40/s", To: "0/s"}, Duration: 2 * second}, []int64{30, 10}, 2 * time.Second, 40, "ramp from 40/s to 0/s"},
-		{"stairs", scenario.Load{Steps: &scenario.Stairs{From: "60/m", By: "2", Count: 3, Each: second}, Duration: 99 * second}, []int64{1, 3, 5, 0}, 3 * time.Second, 5, "3 steps of 1s from 1/s by 2/s to 5/s"},
-		{"spike", scenario.Load{Spike: &scenario.Spike{Base: "1", Peak: "9", At: second, For: second}, Duration: 3 * second}, []int64{1, 9, 1}, 3 * time.Second, 9, "1/s with a spike of 9/s from 1s on for 1s"},
-		{"spike at the end", scenario.Load{Spike: &scenario.Spike{Base: "2", Peak: "9", At: second, For: second}, Duration: 2 * second}, []int64{2, 9, 0}, 2 * time.Second, 9, ""},
-		{"replay", scenario.Load{Replay: "arrivals.txt"}, []int64{3}, 750 * time.Millisecond, 3, "open, constant, replay of 3 arrivals in arrivals.txt"},
-		{"beginning of a replay", scenario.Load{Replay: "arrivals.txt", Duration: 300 * ms}, []int64{2}, 300 * time.Millisecond, 2, "replay of 2 arrivals"},
+		{"ramp", scenario.Load{Ramp: &scenario.Ramp{From: "0", To: "40"}, Duration: 2 * second}, []int64{10, 30},
+			2 * time.Second, 40, "open, constant, ramp from 0/s to 40/s"},
+		{"ramp down", scenario.Load{Ramp: &scenario.Ramp{From: "40/s", To: "0/s"}, Duration: 2 * second},
+			[]int64{30, 10}, 2 * time.Second, 40, "ramp from 40/s to 0/s"},
+		{"stairs", scenario.Load{Steps: &scenario.Stairs{From: "60/m", By: "2", Count: 3, Each: second},
+			Duration: 99 * second}, []int64{1, 3, 5, 0}, 3 * time.Second, 5, "3 steps of 1s from 1/s by 2/s to 5/s"},
+		{"spike", scenario.Load{Spike: &scenario.Spike{Base: "1", Peak: "9", At: second, For: second},
+			Duration: 3 * second}, []int64{1, 9, 1}, 3 * time.Second, 9, "1/s with a spike of 9/s from 1s on for 1s"},
+		{"spike at the end", scenario.Load{Spike: &scenario.Spike{Base: "2", Peak: "9", At: second, For: second},
+			Duration: 2 * second}, []int64{2, 9, 0}, 2 * time.Second, 9, ""},
+		{"replay", scenario.Load{Replay: "arrivals.txt"}, []int64{3}, 750 * time.Millisecond, 3,
+			"open, constant, replay of 3 arrivals in arrivals.txt"},
+		{"beginning of a replay", scenario.Load{Replay: "arrivals.txt", Duration: 300 * ms}, []int64{2},
+			300 * time.Millisecond, 2, "replay of 2 arrivals"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -50,14 +58,16 @@ func TestModels(t *testing.T) {
 				t.Errorf("due by second %v, want %v", got, c.counts)
 			}
 			if m.duration != c.duration || m.peak != c.peak || !strings.Contains(m.words, c.words) {
-				t.Errorf("%v at most %g/s, %q; want %v, %g/s, %q", m.duration, m.peak, m.words, c.duration, c.peak, c.words)
+				t.Errorf("%v at most %g/s, %q; want %v, %g/s, %q", m.duration, m.peak, m.words, c.duration, c.peak,
+					c.words)
 			}
 		})
 	}
 }
 
 func TestArrivalsAreRandomFromTheSeed(t *testing.T) {
-	l := scenario.Load{Spike: &scenario.Spike{Base: "100", Peak: "500", At: second, For: second}, Duration: 3 * second, Arrivals: Poisson}
+	l := scenario.Load{Spike: &scenario.Spike{Base: "100", Peak: "500", At: second, For: second},
+		Duration: 3 * second, Arrivals: Poisson}
 	var counts [3][]int64
 	for i, seed := range []uint64{1, 1, 2} {
 		m, err := newModel(l, seed, "")
@@ -76,13 +86,16 @@ func TestMistakesOfModels(t *testing.T) {
 		load scenario.Load
 		want string
 	}{
-		"two models":       {scenario.Load{Rate: "1", Ramp: &scenario.Ramp{}, Replay: "x"}, "rate and ramp and replay exclude one another"},
-		"rate":             {scenario.Load{Rate: "fast"}, `rate "fast"`},
-		"ramp":             {scenario.Load{Ramp: &scenario.Ramp{From: "a", To: "b"}}, "ramp: to"},
-		"flat ramp":        {scenario.Load{Ramp: &scenario.Ramp{From: "0", To: "0"}}, "no operation is ever due"},
-		"steps":            {scenario.Load{Steps: &scenario.Stairs{From: "1", By: "1"}}, "0 steps of 0s"},
-		"endless steps":    {scenario.Load{Steps: &scenario.Stairs{From: "1", By: "1", Count: 9999, Each: scenario.Duration(1 << 60)}}, "too long"},
-		"late spike":       {scenario.Load{Spike: &scenario.Spike{Base: "1", Peak: "2", At: 9 * second, For: 2 * second}}, "not within the load of 10s"},
+		"two models": {scenario.Load{Rate: "1", Ramp: &scenario.Ramp{}, Replay: "x"},
+			"rate and ramp and replay exclude one another"},
+		"rate":      {scenario.Load{Rate: "fast"}, `rate "fast"`},
+		"ramp":      {scenario.Load{Ramp: &scenario.Ramp{From: "a", To: "b"}}, "ramp: to"},
+		"flat ramp": {scenario.Load{Ramp: &scenario.Ramp{From: "0", To: "0"}}, "no operation is ever due"},
+		"steps":     {scenario.Load{Steps: &scenario.Stairs{From: "1", By: "1"}}, "0 steps of 0s"},
+		"endless steps": {scenario.Load{Steps: &scenario.Stairs{From: "1", By: "1", Count: 9999,
+			Each: scenario.Duration(1 << 60)}}, "too long"},
+		"late spike": {scenario.Load{Spike: &scenario.Spike{Base: "1", Peak: "2", At: 9 * second,
+			For: 2 * second}}, "not within the load of 10s"},
 		"no replay":        {scenario.Load{Replay: "missing"}, "no such file"},
 		"negative time":    {scenario.Load{Rate: "1", Duration: -1}, "not above zero"},
 		"negative users":   {scenario.Load{Users: -1}, "none may be negative"},
@@ -106,7 +119,8 @@ func TestReadArrivals(t *testing.T) {
 		{"no number", "0.5\nsoon\n", nil, "line 2"},
 		{"before the beginning", "-1\n", nil, `"-1" is not a time`},
 		{"empty", "", nil, "the file is empty"},
-		{"lines", `{"started":"2026-01-01T00:00:01Z"}` + "\n" + `{"started":"2026-01-01T00:00:00.5Z"}`, []time.Duration{0, 5e8}, ""},
+		{"lines", `{"started":"2026-01-01T00:00:01Z"}` + "\n" + `{"started":"2026-01-01T00:00:00.5Z"}`,
+			[]time.Duration{0, 5e8}, ""},
 		{"lines of another tool", `{"time":1}`, nil, `no time under "started"`},
 		{"table", "label,timeStamp\na,1700000000010\nb,1700000000000\n", []time.Duration{0, 1e7}, ""},
 		{"table without times", "label,elapsed\na,1\n", nil, "no column timeStamp"},

@@ -74,7 +74,8 @@ type performance struct {
 // done until then.
 func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 	if until := t.ticket.Until; !t.ticket.Own && time.Now().Add(t.model.duration).After(until) {
-		return Outcome{}, fmt.Errorf("the permission to load %s ends at %s, before the load would", t.spec.Target, until.Format(time.RFC3339))
+		return Outcome{}, fmt.Errorf("the permission to load %s ends at %s, before the load would", t.spec.Target,
+			until.Format(time.RFC3339))
 	}
 	p := &performance{Trial: t, ctx: ctx, hooks: hooks, round: int(t.rounds.Add(1) - 1), rows: newRowMaker(t)}
 	if err := p.record(); err != nil {
@@ -185,7 +186,8 @@ func (p *performance) waits() []string {
 	if times == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("writing the list of operations held the generator up %d times, %v in all", times, waited.Round(time.Microsecond))}
+	return []string{fmt.Sprintf("writing the list of operations held the generator up %d times, %v in all",
+		times, waited.Round(time.Microsecond))}
 }
 
 // connected notes when the clock starts: when the last loop stands ready. The
@@ -247,7 +249,8 @@ func (p *performance) target() (engine.Target, error) {
 
 // player is a loop's view of the scenario.
 func (p *performance) player(loop int) *scenario.Player {
-	return p.plan.Player(scenario.Origin{Host: p.at.host, Path: p.at.path, Part: p.part(loop), Of: p.parts(), Round: p.round, Close: p.spec.OneUse})
+	return p.plan.Player(scenario.Origin{Host: p.at.host, Path: p.at.path, Part: p.part(loop), Of: p.parts(),
+		Round: p.round, Close: p.spec.OneUse})
 }
 
 // arrivals are a loop's flows of an open loop, or its users.
@@ -287,8 +290,9 @@ func (p *performance) streamConfig() stream.Config {
 		Protocol: p.protocol(), URL: p.at.origin(), Address: p.ticket.Address, Unix: p.spec.Unix,
 		TLS:     stream.TLS{Insecure: p.spec.Insecure, CA: p.spec.Roots},
 		Methods: p.methods(), ProtoSet: p.spec.ProtoSet, Player: p.player(0), Open: open, Users: users,
-		Duration: p.model.duration, Connections: p.share(p.spec.Connections, 0), Streams: p.spec.Streams, KeepAlive: !p.spec.OneUse,
-		Timeout: time.Duration(p.spec.Timeout), Pacing: p.pacing, MaxRate: p.maxRate(), Until: p.until(),
+		Duration: p.model.duration, Connections: p.share(p.spec.Connections, 0), Streams: p.spec.Streams,
+		KeepAlive: !p.spec.OneUse,
+		Timeout:   time.Duration(p.spec.Timeout), Pacing: p.pacing, MaxRate: p.maxRate(), Until: p.until(),
 		Enough: p.hooks.Enough, Connected: p.connected(0), Recorder: p.recorders[0],
 	}
 }

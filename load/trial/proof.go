@@ -28,14 +28,16 @@ func (f proofs) fetch(ctx context.Context, p consent.Proof) (text []byte, err er
 	client := http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
-			DisableKeepAlives: true, TLSClientConfig: &tls.Config{ServerName: p.Host, RootCAs: f.roots, MinVersion: tls.VersionTLS12},
+			DisableKeepAlives: true, TLSClientConfig: &tls.Config{ServerName: p.Host, RootCAs: f.roots,
+				MinVersion: tls.VersionTLS12},
 			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 				var dialer net.Dialer
 				return dialer.DialContext(ctx, network, p.Address.String())
 			},
 		},
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Scheme+"://"+p.Address.String()+p.Path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Scheme+"://"+p.Address.String()+p.Path,
+		nil)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestProtocols plays the same load over everything that net/http can serve.
+// TestProtocols plays the same load over everything that net/http can serve. Long because it is a table.
 func TestProtocols(t *testing.T) {
 	var last atomic.Value
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,8 +45,9 @@ func TestProtocols(t *testing.T) {
 		"plain":          {clear.URL, func(*Spec) {}, "HTTP/1.1", "http1"},
 		"plain, one use": {clear.URL, func(s *Spec) { s.OneUse = true }, "HTTP/1.1", "http1"},
 		"h2c":            {clear.URL, func(s *Spec) { s.Protocol = HTTP2 }, "HTTP/2.0", "stream"},
-		"h2":             {encrypted.URL, func(s *Spec) { s.Roots, s.Streams = authority, 2 }, "HTTP/2.0", "stream"},
-		"insecure":       {encrypted.URL, func(s *Spec) { s.Insecure = true }, "HTTP/2.0", "stream"},
+		"h2": {encrypted.URL, func(s *Spec) { s.Roots, s.Streams = authority, 2 }, "HTTP/2.0",
+			"stream"},
+		"insecure": {encrypted.URL, func(s *Spec) { s.Insecure = true }, "HTTP/2.0", "stream"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := specFor(t, c.url)
@@ -62,13 +63,15 @@ func TestProtocols(t *testing.T) {
 			c.change(&s)
 			o = play(t, s)
 			said := o.Summary.Said[http.StatusServiceUnavailable]
-			if len(o.Summary.Said) != 1 || len(said) != 1 || len(said[0]) > 203 || !strings.HasPrefix(said[0], "no room here") {
+			if len(o.Summary.Said) != 1 || len(said) != 1 || len(said[0]) > 203 ||
+				!strings.HasPrefix(said[0], "no room here") {
 				t.Errorf("the server said %v, want the beginning of what it said with 503", o.Summary.Said)
 			}
 		})
 	}
 	untrusted := specFor(t, encrypted.URL)
-	if _, err := prepare(t, untrusted).Play(t.Context(), Hooks{}); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if _, err := prepare(t, untrusted).Play(t.Context(), Hooks{}); err == nil ||
+		!strings.Contains(err.Error(), "certificate") {
 		t.Errorf("error %v, want one about the certificate", err)
 	}
 }

@@ -147,7 +147,8 @@ func arrivalsOfLines(in io.Reader) (times []time.Duration, err error) {
 			Started time.Time `json:"started"`
 			Follows bool      `json:"follows"`
 		}
-		if err := json.Unmarshal([]byte(line), &row); err != nil || row.Started.Year() < 1970 || row.Started.Year() > 2200 {
+		if err := json.Unmarshal([]byte(line), &row); err != nil || row.Started.Year() < 1970 ||
+			row.Started.Year() > 2200 {
 			return errors.New(`there is no time under "started": use what cleave load --lines writes`)
 		}
 		if !row.Follows {
@@ -182,7 +183,8 @@ func arrivalsOfTable(in io.Reader) ([]time.Duration, error) {
 		line, _ := table.FieldPos(column)
 		ms, err := strconv.ParseInt(row[column], 10, 64)
 		if err != nil || ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) || len(times) == maxArrivals {
-			return nil, fmt.Errorf("line %d: timeStamp %q is not a time in milliseconds, or there are more than %d", line, row[column], maxArrivals)
+			return nil, fmt.Errorf("line %d: timeStamp %q is not a time in milliseconds, or there are more than %d",
+				line, row[column], maxArrivals)
 		}
 		times = append(times, time.Duration(ms)*time.Millisecond)
 	}

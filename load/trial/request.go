@@ -32,7 +32,8 @@ func (r Request) Scenario() (scenario.File, error) {
 	if strings.HasPrefix(u.Scheme, "grpc") {
 		step.GRPC = strings.TrimPrefix(u.Path, "/")
 		if r.Method != "" || step.GRPC == "" {
-			return scenario.File{}, fmt.Errorf("URL %q: write the method of gRPC as the path: %s://%s/package.Service/Method", r.URL, u.Scheme, u.Host)
+			return scenario.File{}, fmt.Errorf("URL %q: write the method of gRPC as the path: "+
+				"%s://%s/package.Service/Method", r.URL, u.Scheme, u.Host)
 		}
 	} else {
 		step.Request = r.method() + " " + scenario.Literal(u.RequestURI())

@@ -19,9 +19,10 @@ func TestRequestsAreSentAsTyped(t *testing.T) {
 		request Request
 		want    string
 	}{
-		"url":    {Request{URL: url + "/a%20b?c=${d}"}, "GET|/a%20b?c=$%7Bd%7D||"},
-		"root":   {Request{URL: url}, "GET|/||"},
-		"body":   {Request{URL: url + "/a", Headers: []string{"X-Key:  v: ${w} "}, Body: []byte("${uuid}\n")}, "POST|/a|v: ${w}|${uuid}\n"},
+		"url":  {Request{URL: url + "/a%20b?c=${d}"}, "GET|/a%20b?c=$%7Bd%7D||"},
+		"root": {Request{URL: url}, "GET|/||"},
+		"body": {Request{URL: url + "/a", Headers: []string{"X-Key:  v: ${w} "}, Body: []byte("${uuid}\n")},
+			"POST|/a|v: ${w}|${uuid}\n"},
 		"method": {Request{URL: url + "/a", Method: "PUT", Body: []byte("x")}, "PUT|/a||x"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +62,8 @@ func TestMistakesOfRequests(t *testing.T) {
 		})
 	}
 	file, err := Request{URL: "grpcs://127.0.0.1:9/a.B/C", Body: []byte("{}")}.Scenario()
-	if err != nil || file.Target != "grpcs://127.0.0.1:9" || file.Flows[0].Steps[0].GRPC != "a.B/C" || file.Flows[0].Steps[0].Request != "" {
+	if err != nil || file.Target != "grpcs://127.0.0.1:9" || file.Flows[0].Steps[0].GRPC != "a.B/C" ||
+		file.Flows[0].Steps[0].Request != "" {
 		t.Errorf("scenario %+v, error %v", file, err)
 	}
 }

@@ -20,7 +20,8 @@ type rowMaker struct {
 
 // newRowMaker makes the rows of a trial.
 func newRowMaker(t *Trial) rowMaker {
-	m := rowMaker{operations: t.plan.Operations(), active: max(t.model.users, t.spec.Connections), grpc: len(t.methods()) > 0}
+	m := rowMaker{operations: t.plan.Operations(), active: max(t.model.users, t.spec.Connections),
+		grpc: len(t.methods()) > 0}
 	if t.model.users > 0 {
 		m.active = t.model.users
 	}

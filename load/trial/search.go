@@ -28,7 +28,8 @@ type ClientLimitError struct {
 
 // Error names the rate and what limited the client.
 func (c *ClientLimitError) Error() string {
-	return fmt.Sprintf("at %.6g/s the client, not the system, was the limit, %d times: %s", c.Rate, attempts, strings.Join(c.By, "; "))
+	return fmt.Sprintf("at %.6g/s the client, not the system, was the limit, %d times: %s", c.Rate, attempts,
+		strings.Join(c.By, "; "))
 }
 
 // Quest is a search for the capacity.
@@ -67,7 +68,8 @@ const Longer = 3
 // lowest rate where none passed; its summary holds the capacity.
 func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 	if t.spec.Load.Rate == "" {
-		return Outcome{}, fmt.Errorf("a search needs a constant or poisson rate to begin with, not %s", t.model.words)
+		return Outcome{}, fmt.Errorf("a search needs a constant or poisson rate to begin with, not %s",
+			t.model.words)
 	}
 	if q.Play == nil {
 		q.Play = func(ctx context.Context, load scenario.Load, seed uint64) (Outcome, error) {
@@ -92,7 +94,8 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 		}
 		return probe, nil
 	}
-	options := search.Options{Start: t.model.peak, Objective: written, Max: t.maxRate(), Resolution: q.Resolution, Votes: q.Votes}
+	options := search.Options{Start: t.model.peak, Objective: written, Max: t.maxRate(),
+		Resolution: q.Resolution, Votes: q.Votes}
 	if q.Confirm {
 		options.Confirm = func(ctx context.Context, rate float64) (record.Probe, error) {
 			longer := t.spec.Load
@@ -124,7 +127,9 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 
 // probe plays a trial at a rate and judges it. A target that piles up work fails,
 // whatever the percentiles of what did end.
-func (q *Quest) probe(ctx context.Context, load scenario.Load, rate float64, seed uint64) (Outcome, record.Probe, error) {
+func (q *Quest) probe(
+	ctx context.Context, load scenario.Load, rate float64, seed uint64,
+) (Outcome, record.Probe, error) {
 	var o Outcome
 	var reasons []string
 	var disturbed string
@@ -139,13 +144,15 @@ func (q *Quest) probe(ctx context.Context, load scenario.Load, rate float64, see
 		}
 		reasons, disturbed = q.missed(&o, settled), ""
 		if share := steal(); share > q.MaxSteal && len(reasons) > 0 {
-			disturbed = fmt.Sprintf("the hypervisor withheld %.1f %% of the processors, the gate is %.1f %%", 100*share, 100*q.MaxSteal)
+			disturbed = fmt.Sprintf("the hypervisor withheld %.1f %% of the processors, the gate is %.1f %%",
+				100*share, 100*q.MaxSteal)
 			continue
 		}
 		break
 	}
 	return o, record.Probe{
-		Rate: rate, Achieved: o.Summary.AchievedRate, Pass: len(reasons) == 0, Reasons: reasons, Disturbed: disturbed, ResponseTime: o.Summary.ResponseTime,
+		Rate: rate, Achieved: o.Summary.AchievedRate, Pass: len(reasons) == 0, Reasons: reasons,
+		Disturbed: disturbed, ResponseTime: o.Summary.ResponseTime,
 	}, nil
 }
 
@@ -181,10 +188,12 @@ func digits(x float64) string {
 func (q *Quest) missed(o *Outcome, settled time.Duration) []string {
 	_, reasons := q.Objective.Judge(&o.Summary)
 	if g := o.Backlog; g.Grows {
-		reasons = append(reasons, fmt.Sprintf("the backlog grows by %s operations per second [%s, %s]", digits(g.Slope), digits(g.Low), digits(g.High)))
+		reasons = append(reasons, fmt.Sprintf("the backlog grows by %s operations per second [%s, %s]",
+			digits(g.Slope), digits(g.Low), digits(g.High)))
 	}
 	if limit := q.Objective.LongestTime(longestSettle); settled > limit {
-		reasons = append(reasons, fmt.Sprintf("the work was done %v after the last answer, and no operation may take longer than %v", settled.Round(time.Millisecond), limit))
+		reasons = append(reasons, fmt.Sprintf("the work was done %v after the last answer, and no operation may "+
+			"take longer than %v", settled.Round(time.Millisecond), limit))
 	}
 	return reasons
 }
@@ -196,7 +205,9 @@ const longestSettle = time.Second
 // telling plays a trial until it tells whether the rate passes: the client was not the
 // limit, or could not have turned the answer. settled is how long the target worked
 // after its last answer.
-func (q *Quest) telling(ctx context.Context, load scenario.Load, rate float64, seed uint64) (o Outcome, settled time.Duration, err error) {
+func (q *Quest) telling(
+	ctx context.Context, load scenario.Load, rate float64, seed uint64,
+) (o Outcome, settled time.Duration, err error) {
 	for range attempts {
 		if o, err = q.Play(ctx, load, seed); err != nil {
 			return o, 0, err
@@ -211,7 +222,8 @@ func (q *Quest) telling(ctx context.Context, load scenario.Load, rate float64, s
 			return o, settled, nil
 		}
 		if !q.turned(&o, settled) {
-			o.Summary.Notes = append(o.Summary.Notes, "the client, though this could not turn the verdict on the rate: "+strings.Join(g.LimitedBy, "; "))
+			o.Summary.Notes = append(o.Summary.Notes,
+				"the client, though this could not turn the verdict on the rate: "+strings.Join(g.LimitedBy, "; "))
 			g.Limited, g.LimitedBy = false, nil
 			return o, settled, nil
 		}
@@ -232,14 +244,16 @@ const harmless = 0.05
 // client that was short of processors or files says nothing either way.
 func (q *Quest) turned(o *Outcome, settled time.Duration) bool {
 	s := o.Summary
-	hangsOnIt := slices.ContainsFunc(q.Objective.Terms, func(t objective.Term) bool { return strings.HasPrefix(t.Metric, "service.") || t.Metric == "late" })
+	hangsOnIt := slices.ContainsFunc(q.Objective.Terms,
+		func(t objective.Term) bool { return strings.HasPrefix(t.Metric, "service.") || t.Metric == "late" })
 	if !s.Generator.OnlyLate || hangsOnIt || s.SendLateness.Max == nil {
 		return true
 	}
 	if len(q.missed(o, settled)) == 0 {
 		return false
 	}
-	if late := s.SendLateness.P99; late != nil && *late <= harmless*q.Objective.TightestTime(longestSettle).Seconds() {
+	if late := s.SendLateness.P99; late != nil &&
+		*late <= harmless*q.Objective.TightestTime(longestSettle).Seconds() {
 		return false
 	}
 	return !q.Objective.SlowWithout(&s, *s.SendLateness.Max)

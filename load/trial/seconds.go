@@ -33,7 +33,8 @@ type Seconds struct {
 // NewSeconds passes seconds of a number of sources on to each, one at a time.
 // Each must not keep the results.
 func NewSeconds(sources int, each func(Second) error) *Seconds {
-	return &Seconds{each: each, length: time.Second, waiting: make(map[int64]*Second), reached: make([]int64, sources)}
+	return &Seconds{each: each, length: time.Second, waiting: make(map[int64]*Second),
+		reached: make([]int64, sources)}
 }
 
 // Take hands in what a source did. The results stay the caller's.

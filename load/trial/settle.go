@@ -35,7 +35,8 @@ func (t *Trial) Settle(ctx context.Context, path string, limit time.Duration) (t
 		}
 		select {
 		case <-until.Done():
-			return 0, errors.Join(fmt.Errorf("%s did not say within %v that its work is done: %w", t.spec.Target, limit, err), ctx.Err())
+			return 0, errors.Join(fmt.Errorf("%s did not say within %v that its work is done: %w", t.spec.Target,
+				limit, err), ctx.Err())
 		case <-time.After(awaitEvery):
 		}
 	}

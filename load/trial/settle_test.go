@@ -24,14 +24,19 @@ func TestSettleWaitsForTheAnswer(t *testing.T) {
 		want   string // of the error; empty: none
 		asked  int64
 	}{
-		"done at once": {time.Minute, func(_ int64, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, "", 1},
+		"done at once": {time.Minute, func(_ int64, w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNoContent)
+		}, "", 1},
 		"back again": {time.Minute, func(asked int64, w http.ResponseWriter, _ *http.Request) {
 			if asked < 3 {
 				w.WriteHeader(http.StatusServiceUnavailable)
 			}
 		}, "", 3},
-		"not known": {time.Minute, func(_ int64, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, "GET /settled: status 404", 1},
-		"never":     {time.Second, func(_ int64, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "did not say within 1s that its work is done", 1},
+		"not known": {time.Minute, func(_ int64, w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNotFound)
+		}, "GET /settled: status 404", 1},
+		"never": {time.Second, func(_ int64, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+			"did not say within 1s that its work is done", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Int64
@@ -55,7 +60,8 @@ func TestAwaitAsksAgain(t *testing.T) {
 			<-r.Context().Done()
 		}
 	})
-	if err := prepare(t, specFor(t, url)).Await(t.Context(), "/health", time.Minute); err != nil || asked.Load() != 2 {
+	if err := prepare(t, specFor(t, url)).Await(t.Context(), "/health", time.Minute); err != nil ||
+		asked.Load() != 2 {
 		t.Errorf("after %d questions: %v", asked.Load(), err)
 	}
 }
@@ -70,14 +76,16 @@ func TestSettleWaitsForTheTarget(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := absent.Settle(t.Context(), "/settled", 30*time.Millisecond); err == nil || !strings.Contains(err.Error(), "within 30ms") {
+	if _, err := absent.Settle(t.Context(), "/settled", 30*time.Millisecond); err == nil ||
+		!strings.Contains(err.Error(), "within 30ms") {
 		t.Errorf("error %v, want one that names the time", err)
 	}
 }
 
 // TestATargetMayKnowBetter: the answer says how long it took until all was done.
 func TestATargetMayKnowBetter(t *testing.T) {
-	for said, known := range map[string]bool{"settle;dur=0.5": true, "cache, settle;dur=0.5": true, "settle;dur=1.2.3": false, "unsettle;dur=0.5": false, "": false} {
+	for said, known := range map[string]bool{"settle;dur=0.5": true, "cache, settle;dur=0.5": true,
+		"settle;dur=1.2.3": false, "unsettle;dur=0.5": false, "": false} {
 		answer := http.Response{Header: http.Header{"Server-Timing": {said}}}
 		want := time.Hour
 		if known {
@@ -119,7 +127,8 @@ func TestASearchWaitsForTheWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		if probe.Pass != c.want || settled != 1 {
-			t.Errorf("%s: pass %v %v after %d questions, want %v after one", name, probe.Pass, probe.Reasons, settled, c.want)
+			t.Errorf("%s: pass %v %v after %d questions, want %v after one", name, probe.Pass, probe.Reasons, settled,
+				c.want)
 		}
 	}
 }
@@ -148,7 +157,8 @@ func TestAVerdictThatTheClientCouldNotTurnStands(t *testing.T) {
 			q := Quest{Objective: limit, Play: func(context.Context, scenario.Load, uint64) (Outcome, error) {
 				plays++
 				var o Outcome
-				o.Summary.ResponseTime.P99, o.Summary.SendLateness.P99, o.Summary.SendLateness.Max = &c.p99, &c.late, &c.most
+				o.Summary.ResponseTime.P99, o.Summary.SendLateness.P99, o.Summary.SendLateness.Max = &c.p99, &c.late,
+					&c.most
 				o.Summary.Generator = record.Generator{Limited: true, OnlyLate: c.onlyLate, LimitedBy: []string{"late"}}
 				return o, nil
 			}}
@@ -158,7 +168,8 @@ func TestAVerdictThatTheClientCouldNotTurnStands(t *testing.T) {
 				t.Fatalf("pass %v, error %v, want %v, and a verdict: %v", probe.Pass, err, c.pass, c.any)
 			}
 			if c.any && (plays != 1 || o.Summary.Generator.Limited || len(o.Summary.Notes) != 1) {
-				t.Errorf("%d plays, generator %+v, notes %q, want one play with a note", plays, o.Summary.Generator, o.Summary.Notes)
+				t.Errorf("%d plays, generator %+v, notes %q, want one play with a note", plays, o.Summary.Generator,
+					o.Summary.Notes)
 			}
 		})
 	}
@@ -205,18 +216,20 @@ func TestALoadThatTheHostDisturbedIsPlayedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			plays := 0
-			q := Quest{Objective: limit, Host: &stolen{shares: c.steal}, MaxSteal: 0.01, Play: func(context.Context, scenario.Load, uint64) (Outcome, error) {
-				var o Outcome
-				o.Summary.ResponseTime.P99 = &c.p99[plays]
-				plays++
-				return o, nil
-			}}
+			q := Quest{Objective: limit, Host: &stolen{shares: c.steal}, MaxSteal: 0.01,
+				Play: func(context.Context, scenario.Load, uint64) (Outcome, error) {
+					var o Outcome
+					o.Summary.ResponseTime.P99 = &c.p99[plays]
+					plays++
+					return o, nil
+				}}
 			_, probe, err := q.probe(t.Context(), scenario.Load{}, 10, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if probe.Pass != c.pass || (probe.Disturbed != "") != c.disturbed || plays != len(c.p99) {
-				t.Errorf("%d plays, pass %v, disturbed %q; want %d, %v, %v", plays, probe.Pass, probe.Disturbed, len(c.p99), c.pass, c.disturbed)
+				t.Errorf("%d plays, pass %v, disturbed %q; want %d, %v, %v", plays, probe.Pass, probe.Disturbed,
+					len(c.p99), c.pass, c.disturbed)
 			}
 		})
 	}

@@ -62,11 +62,14 @@ type Spec struct {
 	Part int `json:"part,omitempty"`
 	Of   int `json:"of,omitempty"`
 
-	Connections int               `json:"connections,omitempty"` // of an open loop, in all; zero: DefaultConnections
-	Streams     int               `json:"streams,omitempty"`     // flows at a time on a connection of HTTP/2 or gRPC; zero: 32
-	Timeout     scenario.Duration `json:"timeout,omitempty"`     // of an operation; zero: DefaultTimeout
-	Pacing      string            `json:"pacing,omitempty"`      // see engine.ParsePacing; empty: DefaultPacing
-	Lateness    scenario.Duration `json:"lateness,omitempty"`    // that is permitted beside the pacing's, before the generator is the limit
+	// of an open loop, in all; zero: DefaultConnections
+	Connections int `json:"connections,omitempty"`
+	// flows at a time on a connection of HTTP/2 or gRPC; zero: 32
+	Streams int               `json:"streams,omitempty"`
+	Timeout scenario.Duration `json:"timeout,omitempty"` // of an operation; zero: DefaultTimeout
+	Pacing  string            `json:"pacing,omitempty"`  // see engine.ParsePacing; empty: DefaultPacing
+	// that is permitted beside the pacing's, before the generator is the limit
+	Lateness scenario.Duration `json:"lateness,omitempty"`
 
 	// Guard decides whether the target may be loaded. The zero value permits this
 	// host's loopback only.
@@ -165,7 +168,8 @@ func (t *Trial) checkShares() error {
 	case s.Part < 0 || s.Part >= s.Of:
 		return fmt.Errorf("there is no part %d of %d", s.Part, s.Of)
 	case n < t.parts():
-		return fmt.Errorf("%d %s cannot be shared out among %d loops: use more of them, or fewer loops and agents", n, what, t.parts())
+		return fmt.Errorf("%d %s cannot be shared out among %d loops: use more of them, or fewer loops and agents",
+			n, what, t.parts())
 	case n > maxConnections:
 		return fmt.Errorf("%d %s are too many: use at most %d", n, what, maxConnections)
 	case s.Streams < 0 || s.Streams > maxStreams:
@@ -190,13 +194,16 @@ func (t *Trial) checkProtocol() error {
 	case t.at.grpc() && http:
 		return fmt.Errorf("%s:// is for gRPC: every step needs a method: grpc: package.Service/Method", t.at.scheme)
 	case http && grpc:
-		return errors.New("some steps are gRPC and some are not: a connection speaks one of them, so load them apart")
+		return errors.New("some steps are gRPC and some are not: a connection speaks one of them, so load them " +
+			"apart")
 	case s.Loops > 1 && t.streams():
 		return errors.New("loops are for plain HTTP/1.1: everything else uses all processors already")
 	case len(s.Replicas) > 0 && t.streams():
-		return errors.New("a target that runs several times is loaded over plain HTTP/1.1 only: have a proxy in front of it")
+		return errors.New("a target that runs several times is loaded over plain HTTP/1.1 only: have a proxy in " +
+			"front of it")
 	case s.Streams != 0 && !t.streams():
-		return errors.New("streams belong to HTTP/2 and gRPC: on HTTP/1.1 a connection carries one operation at a time")
+		return errors.New("streams belong to HTTP/2 and gRPC: on HTTP/1.1 a connection carries one operation at " +
+			"a time")
 	case s.Streams < 0:
 		return fmt.Errorf("%d streams: use at least one", s.Streams)
 	case len(s.ProtoSet) > 0 && !grpc:

@@ -57,7 +57,9 @@ func (t *Trial) sumUp(o *Outcome) {
 		s.Notes = append(s.Notes, stall)
 	}
 	if g := o.Backlog; g.Grows {
-		s.Notes = append(s.Notes, fmt.Sprintf("the target does not keep up: flows pile up by %s per second [%s, %s]", digits(g.Slope), digits(g.Low), digits(g.High)))
+		s.Notes = append(s.Notes,
+			fmt.Sprintf("the target does not keep up: flows pile up by %s per second [%s, %s]", digits(g.Slope),
+				digits(g.Low), digits(g.High)))
 	}
 	s.Notes = append(s.Notes, o.Notes...)
 	o.Summary = s
@@ -128,7 +130,8 @@ func (t *Trial) backlog(ended []int64) search.Growth {
 	for i, n := range ended {
 		values[i] = float64(due.Before(time.Duration(i+1)*engine.EndedEvery) - n)
 	}
-	return search.BacklogGrows(values, engine.EndedEvery, t.model.open.OfferedRate(0, t.model.duration)/float64(t.spec.Of))
+	return search.BacklogGrows(values, engine.EndedEvery,
+		t.model.open.OfferedRate(0, t.model.duration)/float64(t.spec.Of))
 }
 
 // Join is the outcome of several agents that played parts of this trial, by their

@@ -36,13 +36,16 @@ func newDestination(text string) (destination, error) {
 	case err != nil:
 		return destination{}, fmt.Errorf("URL %q: %w: write for example http://127.0.0.1:8080/", text, err)
 	case u.User != nil:
-		return destination{}, fmt.Errorf("URL %q holds a password: send it as a header: -H 'Authorization: ...'", u.Redacted())
+		return destination{}, fmt.Errorf("URL %q holds a password: send it as a header: -H 'Authorization: ...'",
+			u.Redacted())
 	case u.Hostname() == "":
 		return destination{}, fmt.Errorf("URL %q names no host: write for example http://127.0.0.1:8080/", text)
 	case u.RawQuery != "" || u.Fragment != "":
-		return destination{}, fmt.Errorf("URL %q: a target has neither a query nor a fragment: they belong to the steps", text)
+		return destination{},
+			fmt.Errorf("URL %q: a target has neither a query nor a fragment: they belong to the steps", text)
 	}
-	d := destination{scheme: u.Scheme, name: u.Hostname(), host: u.Host, path: strings.TrimSuffix(u.EscapedPath(), "/")}
+	d := destination{scheme: u.Scheme, name: u.Hostname(), host: u.Host,
+		path: strings.TrimSuffix(u.EscapedPath(), "/")}
 	d.port, err = portOf(u)
 	return d, err
 }

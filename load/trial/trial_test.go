@@ -79,7 +79,8 @@ func TestSummaryAddsUp(t *testing.T) {
 	apart.OneUse = true
 	secondUsers := users
 	secondUsers.Loops, users.Loops = 0, 2
-	for name, s := range map[string]Spec{"open": specFor(t, url), "users": users, "poisson": poisson, "checked": checked, "loops": loops, "apart": apart, "one loop of users": secondUsers} {
+	for name, s := range map[string]Spec{"open": specFor(t, url), "users": users, "poisson": poisson,
+		"checked": checked, "loops": loops, "apart": apart, "one loop of users": secondUsers} {
 		t.Run(name, func(t *testing.T) {
 			o := play(t, s)
 			sum := o.Summary
@@ -96,18 +97,22 @@ func TestSummaryAddsUp(t *testing.T) {
 			if (len(sum.Unchecked) == 0) != (name == "checked") {
 				t.Errorf("unchecked operations are %v", sum.Unchecked)
 			}
-			if g := sum.Generator; g.PeakMemory == 0 || g.CPUSeconds <= 0 || g.Pacing != "exact" || g.Loops != max(1, s.Loops) || g.CPUPerOperation == nil {
+			if g := sum.Generator; g.PeakMemory == 0 || g.CPUSeconds <= 0 || g.Pacing != "exact" ||
+				g.Loops != max(1, s.Loops) || g.CPUPerOperation == nil {
 				t.Errorf("generator is %+v", g)
 			}
-			if !closed && name != "poisson" && (sum.Sent+sum.Unsent != 40 || *sum.OfferedRate < 99.9 || *sum.OfferedRate > 100.1) {
-				t.Errorf("%d sent and %d unsent, want 40; %g/s offered, want 100/s", sum.Sent, sum.Unsent, *sum.OfferedRate)
+			if !closed && name != "poisson" && (sum.Sent+sum.Unsent != 40 || *sum.OfferedRate < 99.9 ||
+				*sum.OfferedRate > 100.1) {
+				t.Errorf("%d sent and %d unsent, want 40; %g/s offered, want 100/s", sum.Sent, sum.Unsent,
+					*sum.OfferedRate)
 			}
 		})
 	}
 }
 
 func TestTargetsNobodyPermittedGetNoLoad(t *testing.T) {
-	for _, url := range []string{"http://192.0.2.1/", "http://169.254.169.254/", "https://8.8.8.8:81/", "grpc://198.51.100.1:90/a.B/C"} {
+	for _, url := range []string{"http://192.0.2.1/", "http://169.254.169.254/", "https://8.8.8.8:81/",
+		"grpc://198.51.100.1:90/a.B/C"} {
 		_, err := specFor(t, url).Prepare(t.Context())
 		var refusal *consent.Refusal
 		if !errors.As(err, &refusal) {
@@ -143,33 +148,41 @@ func TestMistakesOfASpec(t *testing.T) {
 		change func(*Spec)
 		want   string
 	}{
-		"neither":          {func(s *Spec) { s.Load.Rate = "" }, "no load"},
-		"both":             {func(s *Spec) { s.Load.Users = 1 }, "rate and users exclude"},
-		"long ramp-up":     {func(s *Spec) { s.Load = scenario.Load{Users: 4, RampUp: 400 * ms, Duration: 400 * ms} }, "ramp-up of 400ms is not shorter"},
-		"arrivals":         {func(s *Spec) { s.Load.Arrivals = "uniform" }, `arrivals "uniform"`},
-		"arrivals of user": {func(s *Spec) { s.Load = scenario.Load{Users: 4, Arrivals: Poisson} }, "arrivals belong to an open loop"},
-		"think":            {func(s *Spec) { s.Load.Think = ms }, "belong to users"},
-		"oracle":           {func(s *Spec) { s.Scenario.Flows[0].Steps[0].Expect.Status = "x" }, `"x"`},
-		"header":           {func(s *Spec) { s.Scenario.Flows[0].Steps[0].Headers = map[string]string{"a b": "c"} }, "a b"},
-		"scheme":           {func(s *Spec) { s.Target = "ftp://127.0.0.1" }, `scheme "ftp"`},
-		"name":             {func(s *Spec) { s.Target = "http://127.1" }, "127.1"},
-		"no target":        {func(s *Spec) { s.Scenario.Target = "" }, "no target"},
-		"password":         {func(s *Spec) { s.Target = "http://a:b@127.0.0.1" }, "holds a password"},
-		"query":            {func(s *Spec) { s.Target = "http://127.0.0.1?a=b" }, "neither a query"},
-		"port":             {func(s *Spec) { s.Target = "http://127.0.0.1:0" }, `port "0"`},
-		"loops":            {func(s *Spec) { s.Loops = 5 }, "4 connections cannot be shared out among 5 loops"},
-		"connections":      {func(s *Spec) { s.Connections = 100_000_000 }, "100000000 connections are too many: use at most 200000"},
-		"users":            {func(s *Spec) { s.Load = scenario.Load{Users: 100_000_000} }, "100000000 users are too many: use at most 200000"},
-		"many streams":     {func(s *Spec) { s.Streams = 100_000_000 }, "100000000 streams on a connection: use 1 to 10000"},
-		"no loops":         {func(s *Spec) { s.Loops = -1 }, "-1 loops: use 1 to 64"},
-		"loops of TLS":     {func(s *Spec) { s.Loops, s.Target = 2, "https://127.0.0.1" }, "loops are for plain HTTP/1.1"},
-		"protocol":         {func(s *Spec) { s.Protocol = "spdy" }, "spdy"},
-		"grpc":             {func(s *Spec) { s.Target = "grpc://127.0.0.1" }, "every step needs a method"},
-		"descriptors":      {func(s *Spec) { s.ProtoSet = []byte("x") }, "no step calls a method"},
-		"streams":          {func(s *Spec) { s.Streams = 2 }, "streams belong to"},
-		"certificates":     {func(s *Spec) { s.Roots = []byte("x") }, "PEM"},
-		"pacing":           {func(s *Spec) { s.Pacing = "x" }, `pacing "x"`},
-		"part":             {func(s *Spec) { s.Part, s.Of = 2, 2 }, "no part 2 of 2"},
+		"neither": {func(s *Spec) { s.Load.Rate = "" }, "no load"},
+		"both":    {func(s *Spec) { s.Load.Users = 1 }, "rate and users exclude"},
+		"long ramp-up": {func(s *Spec) {
+			s.Load = scenario.Load{Users: 4, RampUp: 400 * ms, Duration: 400 * ms}
+		}, "ramp-up of 400ms is not shorter"},
+		"arrivals": {func(s *Spec) { s.Load.Arrivals = "uniform" }, `arrivals "uniform"`},
+		"arrivals of user": {func(s *Spec) { s.Load = scenario.Load{Users: 4, Arrivals: Poisson} },
+			"arrivals belong to an open loop"},
+		"think":  {func(s *Spec) { s.Load.Think = ms }, "belong to users"},
+		"oracle": {func(s *Spec) { s.Scenario.Flows[0].Steps[0].Expect.Status = "x" }, `"x"`},
+		"header": {func(s *Spec) { s.Scenario.Flows[0].Steps[0].Headers = map[string]string{"a b": "c"} },
+			"a b"},
+		"scheme":    {func(s *Spec) { s.Target = "ftp://127.0.0.1" }, `scheme "ftp"`},
+		"name":      {func(s *Spec) { s.Target = "http://127.1" }, "127.1"},
+		"no target": {func(s *Spec) { s.Scenario.Target = "" }, "no target"},
+		"password":  {func(s *Spec) { s.Target = "http://a:b@127.0.0.1" }, "holds a password"},
+		"query":     {func(s *Spec) { s.Target = "http://127.0.0.1?a=b" }, "neither a query"},
+		"port":      {func(s *Spec) { s.Target = "http://127.0.0.1:0" }, `port "0"`},
+		"loops":     {func(s *Spec) { s.Loops = 5 }, "4 connections cannot be shared out among 5 loops"},
+		"connections": {func(s *Spec) { s.Connections = 100_000_000 },
+			"100000000 connections are too many: use at most 200000"},
+		"users": {func(s *Spec) { s.Load = scenario.Load{Users: 100_000_000} },
+			"100000000 users are too many: use at most 200000"},
+		"many streams": {func(s *Spec) { s.Streams = 100_000_000 },
+			"100000000 streams on a connection: use 1 to 10000"},
+		"no loops": {func(s *Spec) { s.Loops = -1 }, "-1 loops: use 1 to 64"},
+		"loops of TLS": {func(s *Spec) { s.Loops, s.Target = 2, "https://127.0.0.1" },
+			"loops are for plain HTTP/1.1"},
+		"protocol":     {func(s *Spec) { s.Protocol = "spdy" }, "spdy"},
+		"grpc":         {func(s *Spec) { s.Target = "grpc://127.0.0.1" }, "every step needs a method"},
+		"descriptors":  {func(s *Spec) { s.ProtoSet = []byte("x") }, "no step calls a method"},
+		"streams":      {func(s *Spec) { s.Streams = 2 }, "streams belong to"},
+		"certificates": {func(s *Spec) { s.Roots = []byte("x") }, "PEM"},
+		"pacing":       {func(s *Spec) { s.Pacing = "x" }, `pacing "x"`},
+		"part":         {func(s *Spec) { s.Part, s.Of = 2, 2 }, "no part 2 of 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := specFor(t, "http://127.0.0.1:1/")
@@ -236,7 +249,8 @@ func TestSearchStaysBelowTheCapacity(t *testing.T) {
 func TestSearchNeedsARate(t *testing.T) {
 	s := specFor(t, "http://127.0.0.1:1/")
 	s.Load = scenario.Load{Ramp: &scenario.Ramp{From: "1", To: "2"}}
-	if _, err := prepare(t, s).Search(t.Context(), Quest{}); err == nil || !strings.Contains(err.Error(), "needs a constant or poisson rate") {
+	if _, err := prepare(t, s).Search(t.Context(), Quest{}); err == nil ||
+		!strings.Contains(err.Error(), "needs a constant or poisson rate") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -254,13 +268,16 @@ func TestThePermissionBinds(t *testing.T) {
 	}
 	// Twenty in the first second, and as many in the half of the next.
 	if o.Summary.Sent > 40 || o.Report.HeldBack == 0 || o.Summary.Sent+o.Summary.Unsent != 150 {
-		t.Errorf("%d sent, %d unsent of 150, %d held back; want at most 40 sent", o.Summary.Sent, o.Summary.Unsent, o.Report.HeldBack)
+		t.Errorf("%d sent, %d unsent of 150, %d held back; want at most 40 sent", o.Summary.Sent, o.Summary.Unsent,
+			o.Report.HeldBack)
 	}
-	if notes := strings.Join(o.Summary.Notes, "\n"); !strings.Contains(notes, "the permission allows no higher rate") {
+	if notes := strings.Join(o.Summary.Notes, "\n"); !strings.Contains(notes,
+		"the permission allows no higher rate") {
 		t.Errorf("notes are %q", notes)
 	}
 	prepared.ticket.Until = time.Now().Add(time.Second)
-	if _, err := prepared.Play(t.Context(), Hooks{}); err == nil || !strings.Contains(err.Error(), "the permission to load") {
+	if _, err := prepared.Play(t.Context(), Hooks{}); err == nil ||
+		!strings.Contains(err.Error(), "the permission to load") {
 		t.Errorf("error %v, want that the permission ends too early", err)
 	}
 }
@@ -279,10 +296,12 @@ func TestThePlanIsAskedFor(t *testing.T) {
 		},
 		Fetch: func(context.Context, consent.Proof) ([]byte, error) { return []byte("0123456789abcdef"), nil },
 		Allowed: []consent.Permission{{
-			Host: "shop.test", Ports: []uint16{80}, Owner: "o", MaxRate: 199, Hours: always(t), Expires: time.Now().Add(24 * time.Hour), Token: "0123456789abcdef",
+			Host: "shop.test", Ports: []uint16{80}, Owner: "o", MaxRate: 199, Hours: always(t),
+			Expires: time.Now().Add(24 * time.Hour), Token: "0123456789abcdef",
 		}},
 	}
-	if _, err := s.Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "200 operations per second are planned and 199 are permitted") {
+	if _, err := s.Prepare(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "200 operations per second are planned and 199 are permitted") {
 		t.Errorf("error %v", err)
 	}
 	s.Guard.Allowed[0].MaxRate = 200

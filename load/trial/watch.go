@@ -53,7 +53,8 @@ func (w *Watch) Second(s Second) (lost string, err error) {
 	if w.missed++; w.missed < patience {
 		return "", nil
 	}
-	return fmt.Sprintf("%sthe objective was missed for %d seconds in a row: %s", at, patience, strings.Join(reasons, "; ")), nil
+	return fmt.Sprintf("%sthe objective was missed for %d seconds in a row: %s", at, patience,
+		strings.Join(reasons, "; ")), nil
 }
 
 // AbortedError is why a load was broken off.
@@ -64,7 +65,9 @@ func (a *AbortedError) Error() string { return "the load was broken off " + a.Wh
 
 // Watched returns a context that ends when the objective is lost, if that is to
 // break the load off, and what has to see every second for it.
-func (t *Trial) Watched(ctx context.Context, limit objective.Objective, abort bool) (context.Context, func(Second) error, error) {
+func (t *Trial) Watched(
+	ctx context.Context, limit objective.Objective, abort bool,
+) (context.Context, func(Second) error, error) {
 	if !abort {
 		return ctx, func(Second) error { return nil }, nil
 	}

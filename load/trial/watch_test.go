@@ -24,11 +24,13 @@ func secondOf(t *testing.T, number, n int, response time.Duration, outcome recor
 	}
 	results.From, results.To = time.Duration(number-1)*time.Second, time.Duration(number)*time.Second
 	for range n {
-		results.Add(record.Sample{Outcome: outcome, Intended: results.From, Sent: results.From, Finished: results.From + response})
+		results.Add(record.Sample{Outcome: outcome, Intended: results.From, Sent: results.From,
+			Finished: results.From + response})
 	}
 	return Second{Results: results}
 }
 
+// Long because it is a table.
 func TestWatchSaysWhenAnObjectiveIsLost(t *testing.T) {
 	const slow, quick = 100 * time.Millisecond, time.Millisecond
 	type part struct {
@@ -45,13 +47,18 @@ func TestWatchSaysWhenAnObjectiveIsLost(t *testing.T) {
 	}{
 		// 1,000 flows are planned: ten may be slow, and one for rounding.
 		{"few slow ones", "p99<50ms", false, []part{{11, slow, record.OK}}, 0, ""},
-		{"too many slow ones", "p99<50ms", false, []part{{100, quick, record.OK}, {12, slow, record.OK}}, 2, "12 operations speak against p99<50ms, of at most 1000"},
+		{"too many slow ones", "p99<50ms", false, []part{{100, quick, record.OK}, {12, slow, record.OK}}, 2,
+			"12 operations speak against p99<50ms, of at most 1000"},
 		{"one above the maximum", "max<50ms", false, []part{{2, slow, record.OK}}, 1, "speak against max<50ms"},
 		{"errors", "errors<1%", false, []part{{12, quick, record.Reset}}, 1, "errors<1%"},
-		{"missed in a row", "mean<50ms", false, []part{{1, slow, record.OK}, {1, slow, record.OK}, {1, slow, record.OK}, {1, slow, record.OK}, {1, slow, record.OK}}, 5, "missed for 5 seconds in a row: mean is 99.98ms"},
-		{"missed now and then", "mean<50ms", false, []part{{1, slow, record.OK}, {1, slow, record.OK}, {1, quick, record.OK}, {1, slow, record.OK}, {1, slow, record.OK}, {1, slow, record.OK}}, 0, ""},
+		{"missed in a row", "mean<50ms", false, []part{{1, slow, record.OK}, {1, slow, record.OK},
+			{1, slow, record.OK}, {1, slow, record.OK}, {1, slow, record.OK}}, 5,
+			"missed for 5 seconds in a row: mean is 99.98ms"},
+		{"missed now and then", "mean<50ms", false, []part{{1, slow, record.OK}, {1, slow, record.OK},
+			{1, quick, record.OK}, {1, slow, record.OK}, {1, slow, record.OK}, {1, slow, record.OK}}, 0, ""},
 		{"seconds without answers", "p50<50ms", false, []part{{}, {}, {}, {}, {}, {}}, 0, ""},
-		{"users may still make up for it", "p99<50ms", true, []part{{12, slow, record.OK}, {1, quick, record.OK}}, 0, ""},
+		{"users may still make up for it", "p99<50ms", true, []part{{12, slow, record.OK}, {1, quick, record.OK}},
+			0, ""},
 		{"what rises", "achieved>99%,rate>1/s", false, []part{{}, {}, {}, {}, {}, {}}, 0, ""},
 	}
 	for _, c := range cases {
@@ -88,7 +95,9 @@ func TestWatchSaysWhenAnObjectiveIsLost(t *testing.T) {
 
 // TestALostLoadIsBrokenOff: the load would last an hour.
 func TestALostLoadIsBrokenOff(t *testing.T) {
-	s := specFor(t, serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
+	s := specFor(t, serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+	}))
 	s.Load.Duration = scenario.Duration(time.Hour)
 	limit, err := objective.Parse("max<0.001ms")
 	if err != nil {
@@ -156,10 +165,14 @@ func TestRowsListEveryOperation(t *testing.T) {
 	s := specFor(t, url)
 	s.Loops, s.Target = 2, url+"/base/"
 	s.Scenario.Flows[0].Steps = []scenario.Step{
-		{Name: "first", Request: "GET /first?a=1"}, {Name: "second", Request: "POST /second", Body: "x"}, {Name: "third", Request: "GET /third"},
+		{Name: "first", Request: "GET /first?a=1"}, {Name: "second", Request: "POST /second", Body: "x"},
+		{Name: "third", Request: "GET /third"},
 	}
 	var rows []record.Row
-	o, err := prepare(t, s).Play(t.Context(), Hooks{Row: func(r record.Row) error { rows = append(rows, r); return nil }})
+	o, err := prepare(t, s).Play(t.Context(), Hooks{Row: func(r record.Row) error {
+		rows = append(rows, r)
+		return nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,23 +183,29 @@ func TestRowsListEveryOperation(t *testing.T) {
 	for _, r := range rows {
 		switch r.Operation {
 		case "first":
-			if r.URL != url+"/base/first?a=1" || r.Follows || r.Status != "200" || r.Message != "OK" || r.Failure != "" {
+			if r.URL != url+"/base/first?a=1" || r.Follows || r.Status != "200" || r.Message != "OK" ||
+				r.Failure != "" {
 				t.Fatalf("first step: %+v", r)
 			}
 		case "second":
 			seconds++
-			if r.URL != url+"/base/second" || !r.Follows || r.Status != "409" || r.Failure != "bad-status" || r.Elapsed <= 0 || r.Received == 0 {
+			if r.URL != url+"/base/second" || !r.Follows || r.Status != "409" || r.Failure != "bad-status" ||
+				r.Elapsed <= 0 || r.Received == 0 {
 				t.Fatalf("second step: %+v", r)
 			}
 		}
-		if age := time.Since(r.Started); age < 0 || age > time.Minute || r.Active != 4 || !strings.HasPrefix(r.Loop, "loop ") {
+		if age := time.Since(r.Started); age < 0 || age > time.Minute || r.Active != 4 ||
+			!strings.HasPrefix(r.Loop, "loop ") {
 			t.Fatalf("row: %+v", r)
 		}
 	}
 	if o.Summary.Skipped != seconds || o.Summary.Operations[2].Skipped != seconds {
-		t.Errorf("%d steps skipped, %d of the third, want %d", o.Summary.Skipped, o.Summary.Operations[2].Skipped, seconds)
+		t.Errorf("%d steps skipped, %d of the third, want %d", o.Summary.Skipped, o.Summary.Operations[2].Skipped,
+			seconds)
 	}
-	if flows := int64(*o.Summary.OfferedRate*o.Summary.Duration + 0.5); flows != 40 || o.Summary.AchievedRate > *o.Summary.OfferedRate {
-		t.Errorf("%d flows offered, want 40; %g/s achieved of %g/s", flows, o.Summary.AchievedRate, *o.Summary.OfferedRate)
+	if flows := int64(*o.Summary.OfferedRate*o.Summary.Duration + 0.5); flows != 40 ||
+		o.Summary.AchievedRate > *o.Summary.OfferedRate {
+		t.Errorf("%d flows offered, want 40; %g/s achieved of %g/s", flows, o.Summary.AchievedRate,
+			*o.Summary.OfferedRate)
 	}
 }

@@ -176,7 +176,8 @@ func start(ctx context.Context, s scenario) ([]lab.Unit, func() error, error) {
 			return nil, end, err
 		}
 		commands = append(commands, command)
-		units = append(units, lab.Unit{Name: fmt.Sprintf("unit-%03d", number), Role: s.role, PID: command.Process.Pid})
+		units = append(units, lab.Unit{Name: fmt.Sprintf("unit-%03d", number), Role: s.role,
+			PID: command.Process.Pid})
 	}
 	time.Sleep(2 * time.Second) // the runtimes of the units settle
 	return units, end, nil

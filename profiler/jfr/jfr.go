@@ -92,11 +92,14 @@ func readChunk(data []byte) ([]Sample, error) {
 		return nil, fmt.Errorf("its format has version %d, and 2 is read here", version)
 	}
 	if data[offsetOptions]&compressed == 0 {
-		return nil, errors.New("its integers are not compressed, which is not read here: record with compressed integers")
+		return nil,
+			errors.New("its integers are not compressed, which is not read here: record with compressed integers")
 	}
 	const valuesPerByte = 4
-	c := &chunk{pools: map[string]map[int64]value{}, frames: map[int64][]Frame{}, left: valuesPerByte * len(data),
-		startNanos: long(data[offsetNanos:]), startTicks: long(data[offsetTicks:]), ticksPerSecond: long(data[offsetPace:])}
+	c := &chunk{pools: map[string]map[int64]value{}, frames: map[int64][]Frame{},
+		left:       valuesPerByte * len(data),
+		startNanos: long(data[offsetNanos:]), startTicks: long(data[offsetTicks:]),
+		ticksPerSecond: long(data[offsetPace:])}
 	if c.ticksPerSecond <= 0 {
 		return nil, errors.New("its clock does not run")
 	}
@@ -204,7 +207,8 @@ func (c *chunk) samples(data []byte) ([]Sample, error) {
 		}
 		ticks := float64(v.parts["startTime"].number - c.startTicks)
 		all = append(all, Sample{Event: of.name, Frames: c.stack(v.parts["stackTrace"].number),
-			Time: time.Unix(0, c.startNanos).Add(time.Duration(ticks / float64(c.ticksPerSecond) * float64(time.Second)))})
+			Time: time.Unix(0, c.startNanos).Add(time.Duration(ticks / float64(c.ticksPerSecond) *
+				float64(time.Second)))})
 	}
 	return all, nil
 }

@@ -65,7 +65,8 @@ func TestRecordingsOfTwoJDKsAreRead(t *testing.T) {
 			}
 		}
 		if found != c.samples || hashing < found/3 {
-			t.Errorf("%s: %d samples of %s, %d in HashMap; want %d, most in HashMap", c.file, found, c.event, hashing, c.samples)
+			t.Errorf("%s: %d samples of %s, %d in HashMap; want %d, most in HashMap", c.file, found, c.event, hashing,
+				c.samples)
 		}
 	}
 }

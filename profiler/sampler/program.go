@@ -74,7 +74,8 @@ func executableOf(pid int) ([]mapping, error) {
 		// start-end rights offset device inode path
 		var m mapping
 		var rights string
-		if n, _ := fmt.Sscanf(lines.Text(), "%x-%x %s %x", &m.start, &m.end, &rights, &m.offset); n == 4 && strings.HasSuffix(lines.Text(), " "+target) {
+		if n, _ := fmt.Sscanf(lines.Text(), "%x-%x %s %x", &m.start, &m.end, &rights, &m.offset); n == 4 &&
+			strings.HasSuffix(lines.Text(), " "+target) {
 			all = append(all, m)
 		}
 	}

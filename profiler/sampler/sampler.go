@@ -108,7 +108,8 @@ func open(processor int) (*ring, error) {
 	attributes.Size = uint32(unsafe.Sizeof(attributes))
 	fd, err := unix.PerfEventOpen(&attributes, -1, processor, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("sample processor %d by the kernel's clock: %w: it needs root, or CAP_PERFMON", processor, err)
+		return nil, fmt.Errorf("sample processor %d by the kernel's clock: %w: it needs root, or CAP_PERFMON",
+			processor, err)
 	}
 	memory, err := unix.Mmap(fd, 0, (1+pages)*os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
@@ -161,7 +162,8 @@ func (s *Sampling) End(threads []lab.ThreadUse) []lab.ProgramSamples {
 		}
 		one := lab.ProgramSamples{Unit: t.Unit, Role: t.Role, Own: program.module}
 		for _, stack := range s.seen[t.PID] {
-			one.Stacks = append(one.Stacks, lab.SampledStack{Kernel: stack.kernel, Functions: program.names(stack.frames), Count: stack.count})
+			one.Stacks = append(one.Stacks, lab.SampledStack{Kernel: stack.kernel,
+				Functions: program.names(stack.frames), Count: stack.count})
 		}
 		all = append(all, one)
 	}

@@ -53,7 +53,8 @@ func main() {
 
 // TestAForeignProgramIsSampled, stripped of its symbols and wherever it was loaded.
 func TestAForeignProgramIsSampled(t *testing.T) {
-	for name, flags := range map[string][]string{"stripped": {"-ldflags=-s -w"}, "position-independent": {"-buildmode=pie"}} {
+	for name, flags := range map[string][]string{"stripped": {"-ldflags=-s -w"},
+		"position-independent": {"-buildmode=pie"}} {
 		t.Run(name, func(t *testing.T) {
 			process := run(t, flags)
 			s, err := Start()
@@ -64,7 +65,8 @@ func TestAForeignProgramIsSampled(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
-			all := s.End([]lab.ThreadUse{{Unit: "u", Role: "r", PID: process}, {PID: process}, {PID: os.Getpid()}, {PID: 1}})
+			all := s.End([]lab.ThreadUse{{Unit: "u", Role: "r", PID: process}, {PID: process}, {PID: os.Getpid()},
+				{PID: 1}})
 			i := slices.IndexFunc(all, func(p lab.ProgramSamples) bool { return p.Unit == "u" && p.Role == "r" })
 			if i < 0 {
 				t.Fatalf("the program is not among %d that were sampled", len(all))
@@ -86,7 +88,8 @@ func TestAForeignProgramIsSampled(t *testing.T) {
 				}
 			}
 			if total < 100 || spinning < total/2 || below < spinning/2 {
-				t.Errorf("of %d samples %d are in main.spin, %d of them below main.main; want most", total, spinning, below)
+				t.Errorf("of %d samples %d are in main.spin, %d of them below main.main; want most", total, spinning,
+					below)
 			}
 			if kernel == 0 {
 				t.Errorf("of %d samples none is in a system call of os.(*File).Write: %+v", total, all[i].Stacks)

@@ -56,7 +56,8 @@ func (g Gate) metricOf(metrics []lab.Metric) (string, error) {
 // that both have, by the trials of each (Welch's interval on the logarithms).
 func Against(before, after lab.Analysis, gates []Gate) (lab.Against, error) {
 	a := lab.Against{
-		Schema: AgainstSchema, Before: noteOf(before), After: noteOf(after), Confidence: after.Confidence, Margin: after.Margin,
+		Schema: AgainstSchema, Before: noteOf(before), After: noteOf(after), Confidence: after.Confidence,
+		Margin:      after.Margin,
 		Environment: differences(before.Environment, after.Environment),
 		Metrics:     []lab.Metric{}, Changes: []lab.Change{}, Gates: []lab.GateVerdict{},
 	}
@@ -94,7 +95,9 @@ func onlyIn(which string, has, lacks lab.Analysis) []string {
 	missing := []string{}
 	for _, r := range has.Results {
 		text := fmt.Sprintf("%s at %s is in the %s run only", r.Variant, r.Point.Name, which)
-		other := slices.ContainsFunc(lacks.Results, func(o lab.Result) bool { return o.Variant == r.Variant && o.Point.Name == r.Point.Name })
+		other := slices.ContainsFunc(lacks.Results, func(o lab.Result) bool {
+			return o.Variant == r.Variant && o.Point.Name == r.Point.Name
+		})
 		if !other && !slices.Contains(missing, text) {
 			missing = append(missing, text)
 		}
@@ -111,7 +114,8 @@ func noteOf(a lab.Analysis) lab.RunNote {
 func changeOf(m lab.Metric, before, after lab.Result, a lab.Against) lab.Change {
 	c := lab.Change{
 		Metric: m.Name, Variant: after.Variant, Point: after.Point.Name, Before: before.Mean, After: after.Mean,
-		Ratio: lab.Ratio{N: min(len(before.Values), len(after.Values))}, Verdict: lab.Undecided, Words: "undecided: too few trials",
+		Ratio: lab.Ratio{N: min(len(before.Values), len(after.Values))}, Verdict: lab.Undecided,
+		Words: "undecided: too few trials",
 	}
 	if before.Mean > 0 {
 		c.Ratio.Ratio = after.Mean / before.Mean

@@ -12,16 +12,19 @@ import (
 func played(times, rates []float64) lab.Analysis {
 	point := lab.Point{Name: "rate-20"}
 	metrics := []lab.Metric{
-		{Name: "response_time_p99", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindTime, Quantity: "response_time", Quantile: 0.99},
+		{Name: "response_time_p99", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindTime,
+			Quantity: "response_time", Quantile: 0.99},
 		{Name: "goodput", Unit: "1/s", Better: lab.HigherIsBetter, Kind: lab.KindRate, Quantity: "goodput"},
 	}
-	a := lab.Analysis{Study: "shop", Metrics: metrics, Confidence: 0.95, Margin: 0.05, Environment: lab.Environment{"kernel": {Value: "6.1"}, "disk_free": {Value: len(times)}}}
+	a := lab.Analysis{Study: "shop", Metrics: metrics, Confidence: 0.95, Margin: 0.05,
+		Environment: lab.Environment{"kernel": {Value: "6.1"}, "disk_free": {Value: len(times)}}}
 	for i, values := range [][]float64{times, rates} {
 		sum := 0.0
 		for _, v := range values {
 			sum += v
 		}
-		a.Results = append(a.Results, lab.Result{Variant: "sync", Point: point, Metric: metrics[i].Name, Unit: metrics[i].Unit, N: len(values), Mean: sum / float64(len(values)), Values: values})
+		a.Results = append(a.Results, lab.Result{Variant: "sync", Point: point, Metric: metrics[i].Name,
+			Unit: metrics[i].Unit, N: len(values), Mean: sum / float64(len(values)), Values: values})
 	}
 	return a
 }
@@ -35,14 +38,20 @@ func TestOneRunAgainstAnother(t *testing.T) {
 		verdict      lab.ComparisonVerdict // of the response time
 		failed, open bool
 	}{
-		"slower":            {played([]float64{1.5, 1.51, 1.49, 1.5}, rates), "p99>1.05x", lab.Slower, true, false},
-		"slower, allowed":   {played([]float64{1.5, 1.51, 1.49, 1.5}, rates), "p99>1.6x", lab.Slower, false, false},
-		"as before":         {played([]float64{1.01, 1, 1, 0.99}, rates), "p99>1.05x", lab.Equivalent, false, false},
-		"scattered":         {played([]float64{0.7, 1.6, 1.1, 0.9}, rates), "p99>1.05x", lab.Undecided, false, true},
-		"too few":           {played([]float64{1.5}, rates[:1]), "response_time_p99>1.05x", lab.Undecided, false, true},
-		"lower throughput":  {played([]float64{1, 1, 1.01, 0.99}, []float64{10, 10.1, 9.9, 10}), "goodput<0.95x", lab.Equivalent, true, false},
-		"higher throughput": {played([]float64{1, 1, 1.01, 0.99}, []float64{40, 40.1, 39.9, 40}), "goodput<0.95x", lab.Equivalent, false, false},
-		"nothing at all":    {played([]float64{1, 1, 1.01, 0.99}, []float64{0, 0, 0, 0}), "goodput<0.95x", lab.Equivalent, false, true},
+		"slower":          {played([]float64{1.5, 1.51, 1.49, 1.5}, rates), "p99>1.05x", lab.Slower, true, false},
+		"slower, allowed": {played([]float64{1.5, 1.51, 1.49, 1.5}, rates), "p99>1.6x", lab.Slower, false, false},
+		"as before": {played([]float64{1.01, 1, 1, 0.99}, rates), "p99>1.05x", lab.Equivalent, false,
+			false},
+		"scattered": {played([]float64{0.7, 1.6, 1.1, 0.9}, rates), "p99>1.05x", lab.Undecided, false,
+			true},
+		"too few": {played([]float64{1.5}, rates[:1]), "response_time_p99>1.05x", lab.Undecided, false,
+			true},
+		"lower throughput": {played([]float64{1, 1, 1.01, 0.99}, []float64{10, 10.1, 9.9, 10}), "goodput<0.95x",
+			lab.Equivalent, true, false},
+		"higher throughput": {played([]float64{1, 1, 1.01, 0.99}, []float64{40, 40.1, 39.9, 40}), "goodput<0.95x",
+			lab.Equivalent, false, false},
+		"nothing at all": {played([]float64{1, 1, 1.01, 0.99}, []float64{0, 0, 0, 0}), "goodput<0.95x",
+			lab.Equivalent, false, true},
 	} {
 		gate, err := analysis.ParseGate(c.gate)
 		if err != nil {
@@ -63,13 +72,15 @@ func TestOneRunAgainstAnother(t *testing.T) {
 
 func TestWhatWasNotTheSameInTwoRuns(t *testing.T) {
 	before, after := played([]float64{1, 1.1}, []float64{2, 2}), played([]float64{1, 1.1, 1}, []float64{2, 2, 2})
-	after.Environment = lab.Environment{"kernel": {Value: "6.2"}, "smt": {Unavailable: "no such file"}, "disk_free": {Value: 3}}
+	after.Environment = lab.Environment{"kernel": {Value: "6.2"}, "smt": {Unavailable: "no such file"},
+		"disk_free": {Value: 3}}
 	after.Results[1].Point.Name = "rate-40"
 	got, err := analysis.Against(before, after, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Environment) != 2 || got.Environment[0] != (lab.EnvironmentChange{Fact: "kernel", Before: "6.1", After: "6.2"}) ||
+	if len(got.Environment) != 2 || got.Environment[0] !=
+		(lab.EnvironmentChange{Fact: "kernel", Before: "6.1", After: "6.2"}) ||
 		got.Environment[1].Before != "not recorded" || got.Environment[1].After != "not available: no such file" {
 		t.Errorf("environment %+v", got.Environment)
 	}
@@ -77,7 +88,8 @@ func TestWhatWasNotTheSameInTwoRuns(t *testing.T) {
 		t.Errorf("missing %q, want %q", got.Missing, want)
 	}
 	after.Results = nil
-	if _, err := analysis.Against(before, after, nil); err == nil || !strings.Contains(err.Error(), "in common") {
+	if _, err := analysis.Against(before, after, nil); err == nil ||
+		!strings.Contains(err.Error(), "in common") {
 		t.Errorf("two runs without anything in common: %v", err)
 	}
 }
@@ -93,7 +105,8 @@ func TestMistakesInGates(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := played([]float64{1, 1.1}, []float64{2, 2})
-	if _, err := analysis.Against(run, run, []analysis.Gate{gate}); err == nil || !strings.Contains(err.Error(), "response_time_p99 goodput") {
+	if _, err := analysis.Against(run, run, []analysis.Gate{gate}); err == nil ||
+		!strings.Contains(err.Error(), "response_time_p99 goodput") {
 		t.Errorf("%v, want it to name the metrics that there are", err)
 	}
 }

@@ -45,7 +45,8 @@ func Analyse(in Input) lab.Analysis {
 	a.Steadiness, a.WarmUps = e.steady, e.warmUps
 	a.Layers = e.layers()
 	a.Operations, a.Courses, a.Searches = e.operations(), e.courses(), e.searches()
-	a.Curves, a.Spectra, a.Usages, a.Paths, a.Pictures = e.curves(), e.spectra(), e.usages(), e.paths(), e.pictures()
+	a.Curves, a.Spectra, a.Usages, a.Paths, a.Pictures = e.curves(), e.spectra(), e.usages(), e.paths(),
+		e.pictures()
 	if e.study.Load != nil {
 		a.Objective = e.study.Load.Objective
 	}

@@ -66,7 +66,8 @@ func TestEveryPublishedFigureIsReproduced(t *testing.T) {
 		if f.Reason != "" {
 			t.Errorf("%s: reason %q at full scale", f.ID, f.Reason)
 		}
-		if time := strings.HasPrefix(f.Unit, "ms") || f.Unit == "s"; time && !strings.Contains(f.Metric, "intercept") {
+		if time := strings.HasPrefix(f.Unit, "ms") ||
+			f.Unit == "s"; time && !strings.Contains(f.Metric, "intercept") {
 			if f.PublishedPerOperation == nil {
 				t.Errorf("%s: no published time per operation", f.ID)
 				continue
@@ -108,14 +109,19 @@ func TestComparisonsMeetTheGoldenFile(t *testing.T) {
 		near(t, c.Set+" ratio of means", &got.RatioOfMeans.Ratio, c.Ratio, 1e-9)
 		near(t, c.Set+" ratio of means low", got.RatioOfMeans.Low, c.KJ[0], 1e-9)
 		near(t, c.Set+" ratio of means high", got.RatioOfMeans.High, c.KJ[1], 1e-9)
-		if all := comparisonOf(t, a, "elapsed", c.Set, name[c.A], name[c.B]); all.N != 5 || all.Verdict != lab.Slower || *all.HolmLow > *all.Low || *all.HolmHigh < *all.High || all.Family < 27 {
-			t.Errorf("%s: n %d, verdict %s, [%g, %g] within [%g, %g] of the family of %d", c.Set, all.N, all.Verdict, *all.Low, *all.High, *all.HolmLow, *all.HolmHigh, all.Family)
+		if all := comparisonOf(t, a, "elapsed", c.Set, name[c.A], name[c.B]); all.N != 5 ||
+			all.Verdict != lab.Slower || *all.HolmLow > *all.Low || *all.HolmHigh < *all.High || all.Family < 27 {
+			t.Errorf("%s: n %d, verdict %s, [%g, %g] within [%g, %g] of the family of %d", c.Set, all.N, all.Verdict,
+				*all.Low, *all.High, *all.HolmLow, *all.HolmHigh, all.Family)
 		}
 	}
-	i := slices.IndexFunc(a.Averages, func(x lab.Average) bool { return x.Metric == "elapsed" && x.Baseline == "uds" && x.Variant == "http" })
+	i := slices.IndexFunc(a.Averages, func(x lab.Average) bool {
+		return x.Metric == "elapsed" && x.Baseline == "uds" && x.Variant == "http"
+	})
 	x := a.Averages[i]
 	near(t, "arithmetic", &x.Arithmetic, golden.Averages["arithmetic"], 1e-9)
-	near(t, "geometric of ratios of means", &x.Geometric, golden.Averages["geometric"], 1e-3) // of geometric means here
+	// of geometric means here
+	near(t, "geometric of ratios of means", &x.Geometric, golden.Averages["geometric"], 1e-3)
 	near(t, "of sums", &x.OfSums, golden.Averages["ratio_of_sums"], 1e-9)
 	if x.Homogeneous || len(x.Points) != 9 || x.Mean.N != 5 {
 		t.Errorf("average = %+v, want nine points that differ", x)
@@ -153,7 +159,8 @@ func TestClaimsOnThePublishedData(t *testing.T) {
 		if c.Reason == "" {
 			t.Errorf("%s: no reason", c.ID)
 		}
-		if numbers := c.Measured != nil && c.Low != nil && c.High != nil; numbers != (c.Verdict != lab.ClaimUntestable) {
+		if numbers := c.Measured != nil && c.Low != nil &&
+			c.High != nil; numbers != (c.Verdict != lab.ClaimUntestable) {
 			t.Errorf("%s is %s with numbers: %t", c.ID, c.Verdict, numbers)
 		}
 	}
@@ -168,11 +175,17 @@ func TestTrendsWarn(t *testing.T) {
 	}
 	for _, line := range a.Trends {
 		negative := line.Intercept < 0
-		warned := slices.ContainsFunc(line.Warnings, func(w string) bool { return strings.Contains(w, "fixed cost") })
+		warned := slices.ContainsFunc(line.Warnings, func(w string) bool {
+			return strings.Contains(w, "fixed cost")
+		})
 		if negative != warned {
-			t.Errorf("%s along %s: intercept %g, warnings %q", line.Variant, line.Factor, line.Intercept, line.Warnings)
+			t.Errorf("%s along %s: intercept %g, warnings %q", line.Variant, line.Factor, line.Intercept,
+				line.Warnings)
 		}
-		if line.Variant == "uds" && line.Factor == "workers" && !slices.ContainsFunc(line.Warnings, func(w string) bool { return strings.Contains(w, "faster than its factor") }) {
+		if line.Variant == "uds" && line.Factor == "workers" &&
+			!slices.ContainsFunc(line.Warnings, func(w string) bool {
+				return strings.Contains(w, "faster than its factor")
+			}) {
 			t.Errorf("exponent %g gives no warning: %q", line.Exponent, line.Warnings)
 		}
 	}
@@ -209,8 +222,10 @@ func TestTheOthersNarrowAComparison(t *testing.T) {
 		}
 	}
 	c := comparisonOf(t, Analyse(in), "elapsed", "s1", "http", "uds")
-	if want := float64(4 * (len(played) - 1)); c.Spread != string(stats.OfTable) || c.Degrees == nil || *c.Degrees != want || want < 8 {
-		t.Errorf("spread of the %s with %v degrees of freedom, want the table's %g: 4 blocks by all variants but one", c.Spread, *c.Degrees, want)
+	if want := float64(4 * (len(played) - 1)); c.Spread != string(stats.OfTable) || c.Degrees == nil ||
+		*c.Degrees != want || want < 8 {
+		t.Errorf("spread of the %s with %v degrees of freedom, want the table's %g: 4 blocks by all variants "+
+			"but one", c.Spread, *c.Degrees, want)
 	}
 }
 
@@ -242,22 +257,29 @@ func TestTwinsTestForBiasOnly(t *testing.T) {
 	}
 	noisy := Analyse(in)
 	if noisy.Margins["elapsed"] != 0.05 || len(noisy.Biases) > 0 {
-		t.Errorf("margin = %g, biases %v under a twin that is 30 times slower every other time", noisy.Margins["elapsed"], noisy.Biases)
+		t.Errorf("margin = %g, biases %v under a twin that is 30 times slower every other time",
+			noisy.Margins["elapsed"], noisy.Biases)
 	}
 }
 
 func TestATwinThatIsSlowerEveryTimeIsABias(t *testing.T) {
 	a := Analyse(table1(t).shift("uds.twin", "s1", 5, 5, 5, 5, 5))
-	if len(a.Biases) == 0 || a.Biases[0].Variant != "uds" || a.Biases[0].Point != "s1" || a.Biases[0].Family == 0 || a.Margins["elapsed"] < 4 {
-		t.Fatalf("biases %+v, margin %g: want one of uds at s1, and a margin of what it reaches", a.Biases, a.Margins["elapsed"])
+	if len(a.Biases) == 0 || a.Biases[0].Variant != "uds" || a.Biases[0].Point != "s1" ||
+		a.Biases[0].Family == 0 || a.Margins["elapsed"] < 4 {
+		t.Fatalf("biases %+v, margin %g: want one of uds at s1, and a margin of what it reaches", a.Biases,
+			a.Margins["elapsed"])
 	}
-	if c := comparisonOf(t, a, "elapsed", "s1", "http", "uds"); c.Verdict != lab.Undecided || !strings.Contains(c.Words, "within the bias of") {
+	if c := comparisonOf(t, a, "elapsed", "s1", "http", "uds"); c.Verdict != lab.Undecided ||
+		!strings.Contains(c.Words, "within the bias of") {
 		t.Errorf("3.7x under a bias of 5x is %s: %s", c.Verdict, c.Words)
 	}
-	if last := a.Answer[len(a.Answer)-1].Text; !strings.Contains(last, "that is a bias, and differences in elapsed time below") {
+	if last := a.Answer[len(a.Answer)-1].Text; !strings.Contains(last,
+		"that is a bias, and differences in elapsed time below") {
 		t.Errorf("the answer does not tell of it: %s", last)
 	}
-	if !slices.ContainsFunc(a.Notes, func(note string) bool { return strings.HasPrefix(note, "uds was measured at 5") }) {
+	if !slices.ContainsFunc(a.Notes, func(note string) bool {
+		return strings.HasPrefix(note, "uds was measured at 5")
+	}) {
 		t.Errorf("no note of it: %q", a.Notes)
 	}
 }
@@ -266,7 +288,9 @@ func TestAVariantThatBreaksAnInvariantIsStruckOut(t *testing.T) {
 	for _, breaker := range []string{"uds", "uds.twin"} {
 		t.Run(breaker, func(t *testing.T) {
 			in := table1(t)
-			i := slices.IndexFunc(in.Trials, func(trial lab.Trial) bool { return trial.Variant == breaker && trial.Block == 2 })
+			i := slices.IndexFunc(in.Trials, func(trial lab.Trial) bool {
+				return trial.Variant == breaker && trial.Block == 2
+			})
 			in.Trials[i].Valid, in.Trials[i].Reason = false, "audit invalid"
 			in.Trials[i].Audit = lab.Audit{Verdict: lab.AuditInvalid, Problems: []string{"3 pongs lost"}}
 			a := Analyse(in)
@@ -275,8 +299,10 @@ func TestAVariantThatBreaksAnInvariantIsStruckOut(t *testing.T) {
 					t.Fatalf("uds is still compared: %s over %s", c.Variant, c.Baseline)
 				}
 			}
-			for _, id := range []string{"threads-faster-than-second", "second-faster-by-factor", "uds-linear-in-workers"} {
-				if c := claimOf(t, a, id); c.Verdict != lab.ClaimUntestable || !strings.Contains(c.Reason, "3 pongs lost") {
+			for _, id := range []string{"threads-faster-than-second", "second-faster-by-factor",
+				"uds-linear-in-workers"} {
+				if c := claimOf(t, a, id); c.Verdict != lab.ClaimUntestable ||
+					!strings.Contains(c.Reason, "3 pongs lost") {
 					t.Errorf("%s is %s: %s", id, c.Verdict, c.Reason)
 				}
 			}
@@ -295,7 +321,8 @@ func TestAVariantThatBreaksAnInvariantIsStruckOut(t *testing.T) {
 			if claimOf(t, a, "threads-faster-than-first").Verdict != lab.ClaimSupported {
 				t.Error("a claim on other variants fell with it")
 			}
-			f := a.Published[slices.IndexFunc(a.Published, func(f lab.PublishedFigure) bool { return strings.Contains(f.Variant, "second") })]
+			f := a.Published[slices.IndexFunc(a.Published,
+				func(f lab.PublishedFigure) bool { return strings.Contains(f.Variant, "second") })]
 			if f.Measured != nil || !strings.Contains(f.Reason, "struck out") {
 				t.Errorf("published figure of a struck variant: %+v", f)
 			}
@@ -344,7 +371,8 @@ func scaledPoint(p lab.Point, scale float64) lab.Point {
 func TestDocumentIsTakenFromThePlan(t *testing.T) {
 	in := table1(t)
 	a := Analyse(in)
-	if a.Schema != lab.AnalysisSchema || a.Study != "rego2021" || a.Operation != "round trip" || a.Baseline != "threads" || a.Blocks != 5 {
+	if a.Schema != lab.AnalysisSchema || a.Study != "rego2021" || a.Operation != "round trip" ||
+		a.Baseline != "threads" || a.Blocks != 5 {
 		t.Errorf("head = %s, %s, %s, %s, %d", a.Schema, a.Study, a.Operation, a.Baseline, a.Blocks)
 	}
 	if n := len(a.Answer); n < 3 || n > 6 {
@@ -354,10 +382,12 @@ func TestDocumentIsTakenFromThePlan(t *testing.T) {
 	if !slices.ContainsFunc(a.Notes, wrong) {
 		t.Error("the notes do not say where the study's own arithmetic is wrong")
 	}
-	if sum := a.Audit["http"]; sum.Verdict != lab.AuditValid || sum.Trials != 45 || sum.Figures["fairness"] != 0.98 || sum.Counts["pings"] != 5*145_000_000 {
+	if sum := a.Audit["http"]; sum.Verdict != lab.AuditValid || sum.Trials != 45 ||
+		sum.Figures["fairness"] != 0.98 || sum.Counts["pings"] != 5*145_000_000 {
 		t.Errorf("audit of http = %+v", sum)
 	}
-	if c := a.Conditions; math.Abs(c.CalibrationMedian-0.1005) > 1e-12 || math.Abs(c.CalibrationSpread-0.001/0.1005) > 1e-9 || c.MaxStealShare != 0 || c.MeterShareMax != 0.01 {
+	if c := a.Conditions; math.Abs(c.CalibrationMedian-0.1005) > 1e-12 ||
+		math.Abs(c.CalibrationSpread-0.001/0.1005) > 1e-9 || c.MaxStealShare != 0 || c.MeterShareMax != 0.01 {
 		t.Errorf("conditions = %+v", c)
 	}
 	// Every family holds the comparisons of one metric.

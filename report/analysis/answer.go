@@ -25,7 +25,8 @@ func (e *experiment) answer(a lab.Analysis) []lab.Sentence {
 		add(silent.String(), "trust")
 	}
 	if a.Trials.Valid == 0 {
-		add(fmt.Sprintf("No trial counted (%d planned, %d attempts not valid): nothing can be said.", a.Trials.Planned, len(a.Trials.Invalid)), "trust")
+		add(fmt.Sprintf("No trial counted (%d planned, %d attempts not valid): nothing can be said.",
+			a.Trials.Planned, len(a.Trials.Invalid)), "trust")
 		return sentences
 	}
 	add(e.saysUnsteady(), "trust")
@@ -88,7 +89,8 @@ func (e *experiment) saysRatio(a lab.Analysis) string {
 		c := a.Comparisons[i]
 		blocks = max(blocks, c.N)
 		takes, _ := e.mean(name, point, each)
-		text := fmt.Sprintf("%s as long with %s (%s)", figure.Times(c.Ratio.Ratio, c.Low, c.High), name, figure.Quantity(takes, nil, nil, "s"))
+		text := fmt.Sprintf("%s as long with %s (%s)", figure.Times(c.Ratio.Ratio, c.Low, c.High), name,
+			figure.Quantity(takes, nil, nil, "s"))
 		if c.Verdict == lab.Undecided || c.Verdict == lab.Equivalent {
 			text += ", " + c.Words
 		}
@@ -97,8 +99,10 @@ func (e *experiment) saysRatio(a lab.Analysis) string {
 	if len(parts) == 0 || !measured {
 		return ""
 	}
-	return fmt.Sprintf("At %s one %s takes %s, as with %s (%s; elapsed time, %s, %s intervals).", point, e.operation(), strings.Join(parts, ", and "),
-		e.study.Baseline, figure.Quantity(base, nil, nil, "s"), count(blocks, "block"), figure.Percent(a.Confidence))
+	return fmt.Sprintf("At %s one %s takes %s, as with %s (%s; elapsed time, %s, %s intervals).", point,
+		e.operation(), strings.Join(parts, ", and "),
+		e.study.Baseline, figure.Quantity(base, nil, nil, "s"), count(blocks, "block"),
+		figure.Percent(a.Confidence))
 }
 
 // saysMetric compares the variants with the baseline in a metric of the system:
@@ -138,7 +142,8 @@ func (e *experiment) saysMetric(a lab.Analysis, metric lab.Metric) string {
 func (e *experiment) saysComparison(metric lab.Metric, c lab.Comparison) string {
 	mine, _ := e.middle(c.Variant, c.Point.Name, metric.Name)
 	other, _ := e.middle(c.Baseline, c.Point.Name, metric.Name)
-	return fmt.Sprintf("%s that of %s at %s (median trials: %s against %s): %s", figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Baseline, c.Point.Name,
+	return fmt.Sprintf("%s that of %s at %s (median trials: %s against %s): %s",
+		figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Baseline, c.Point.Name,
 		figure.Quantity(mine, nil, nil, metric.Unit), figure.Quantity(other, nil, nil, metric.Unit), c.Words)
 }
 
@@ -163,7 +168,9 @@ func (e *experiment) widest() []string {
 // claim names, else of the first pair.
 func (e *experiment) saysAverage(a lab.Analysis) string {
 	elapsed := e.named(lab.Elapsed, 0, "")
-	i := slices.IndexFunc(a.Averages, func(x lab.Average) bool { return x.Metric == elapsed && x.Baseline != e.study.Baseline })
+	i := slices.IndexFunc(a.Averages, func(x lab.Average) bool {
+		return x.Metric == elapsed && x.Baseline != e.study.Baseline
+	})
 	if i < 0 {
 		i = slices.IndexFunc(a.Averages, func(x lab.Average) bool { return x.Metric == elapsed })
 	}
@@ -173,14 +180,17 @@ func (e *experiment) saysAverage(a lab.Analysis) string {
 	x := a.Averages[i]
 	over := fmt.Sprintf("Over %s %s takes", count(len(x.Points), "point"), x.Variant)
 	if x.Homogeneous {
-		return fmt.Sprintf("%s %s as long as %s (elapsed time, random-effects mean; the points do not differ much, I2 %s).", over,
+		return fmt.Sprintf("%s %s as long as %s (elapsed time, random-effects mean; the points do not differ "+
+			"much, I2 %s).", over,
 			figure.Times(x.Mean.Ratio, x.Mean.Low, x.Mean.High), x.Baseline, figure.Percent(*x.I2))
 	}
 	low, high := extremes(a, x)
-	text := fmt.Sprintf("%s from %s to %s as long as %s, depending on the point (elapsed time, I2 %s): no single factor stands for all", over,
+	text := fmt.Sprintf("%s from %s to %s as long as %s, depending on the point (elapsed time, I2 %s): no "+
+		"single factor stands for all", over,
 		low, high, x.Baseline, figure.Percent(*x.I2))
 	if x.PredictionLow != nil && x.PredictionHigh != nil {
-		text += fmt.Sprintf("; a new point is expected between %s and %s", figure.Times(*x.PredictionLow, nil, nil), figure.Times(*x.PredictionHigh, nil, nil))
+		text += fmt.Sprintf("; a new point is expected between %s and %s", figure.Times(*x.PredictionLow, nil, nil),
+			figure.Times(*x.PredictionHigh, nil, nil))
 	}
 	return text + "."
 }
@@ -189,11 +199,14 @@ func (e *experiment) saysAverage(a lab.Analysis) string {
 func extremes(a lab.Analysis, x lab.Average) (low, high string) {
 	var found []lab.Comparison
 	for _, c := range a.Comparisons {
-		if c.Metric == x.Metric && c.Variant == x.Variant && c.Baseline == x.Baseline && slices.Contains(x.Points, c.Point.Name) {
+		if c.Metric == x.Metric && c.Variant == x.Variant && c.Baseline == x.Baseline &&
+			slices.Contains(x.Points, c.Point.Name) {
 			found = append(found, c)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b lab.Comparison) int { return cmp.Compare(a.Ratio.Ratio, b.Ratio.Ratio) })
+	slices.SortStableFunc(found, func(a, b lab.Comparison) int {
+		return cmp.Compare(a.Ratio.Ratio, b.Ratio.Ratio)
+	})
 	if len(found) == 0 {
 		return figure.Absent, figure.Absent
 	}
@@ -212,11 +225,13 @@ func (e *experiment) saysLadder(a lab.Analysis) string {
 	show := func(r lab.Rung) string {
 		text := figure.Quantity(r.CPU, nil, nil, "s")
 		if r.ToBaseline != nil {
-			text += fmt.Sprintf(", %s %s", figure.Times(r.ToBaseline.Ratio, r.ToBaseline.Low, r.ToBaseline.High), e.study.Baseline)
+			text += fmt.Sprintf(", %s %s", figure.Times(r.ToBaseline.Ratio, r.ToBaseline.Low, r.ToBaseline.High),
+				e.study.Baseline)
 		}
 		return text
 	}
-	return fmt.Sprintf("At %s one %s costs most CPU time with %s (%s) and least with %s (%s), of %d variants.", dear.Point, e.operation(),
+	return fmt.Sprintf("At %s one %s costs most CPU time with %s (%s) and least with %s (%s), of %d variants.",
+		dear.Point, e.operation(),
 		dear.Variant, show(dear), cheap.Variant, show(cheap), len(a.Ladder))
 }
 
@@ -234,7 +249,8 @@ func (e *experiment) saysTrends(a lab.Analysis) string {
 			continue
 		}
 		lines++
-		shown := fmt.Sprintf("%s with %s to the power %s", t.Variant, t.Factor, figure.Number(t.Exponent, t.ExponentLow, t.ExponentHigh))
+		shown := fmt.Sprintf("%s with %s to the power %s", t.Variant, t.Factor,
+			figure.Number(t.Exponent, t.ExponentLow, t.ExponentHigh))
 		if *t.ExponentLow > 1 || *t.ExponentHigh < 1 {
 			off = append(off, shown)
 		}
@@ -243,9 +259,11 @@ func (e *experiment) saysTrends(a lab.Analysis) string {
 	case lines == 0:
 		return ""
 	case len(off) == 0:
-		return fmt.Sprintf("Elapsed time may grow in proportion to its factor in all %s: no exponent is clear of 1.", count(lines, "trend"))
+		return fmt.Sprintf("Elapsed time may grow in proportion to its factor in all %s: "+
+			"no exponent is clear of 1.", count(lines, "trend"))
 	}
-	return fmt.Sprintf("Elapsed time does not grow in proportion to its factor: %s (of %s).", some(off), count(lines, "trend"))
+	return fmt.Sprintf("Elapsed time does not grow in proportion to its factor: %s (of %s).", some(off),
+		count(lines, "trend"))
 }
 
 // some lists the first of several things and how many more there are.
@@ -277,8 +295,10 @@ func saysClaims(a lab.Analysis) string {
 	if n := counts[lab.NotAskedFor]; n > 0 {
 		unasked = fmt.Sprintf(", %d %s", n, lab.NotAskedFor)
 	}
-	return fmt.Sprintf("Of %s %d supported here, %d contradicted%s, %d undecided%s, %d untestable.", count(len(a.Claims), "claim"),
-		counts[string(lab.ClaimSupported)], counts[string(lab.ClaimContradicted)], named, counts[string(lab.ClaimUndecided)], unasked, counts[string(lab.ClaimUntestable)])
+	return fmt.Sprintf("Of %s %d supported here, %d contradicted%s, %d undecided%s, %d untestable.",
+		count(len(a.Claims), "claim"),
+		counts[string(lab.ClaimSupported)], counts[string(lab.ClaimContradicted)], named,
+		counts[string(lab.ClaimUndecided)], unasked, counts[string(lab.ClaimUntestable)])
 }
 
 // saysTrust tells whether twins were alike, what is undecided, what did not count and
@@ -290,26 +310,34 @@ func (e *experiment) saysTrust(a lab.Analysis) string {
 		what = e.study.Metrics[0].Title
 	}
 	if r, ok := a.NoiseFloor[headline]; ok && r.Low != nil && fewBlocks(r) {
-		parts = append(parts, fmt.Sprintf("Whether equal variants are measured alike in %s is not known: too few blocks (%d) with a twin.", what, r.N))
+		parts = append(parts, fmt.Sprintf("Whether equal variants are measured alike in %s is not known: too few "+
+			"blocks (%d) with a twin.", what, r.N))
 	} else if ok && r.Low != nil {
 		found := "no bias was found"
 		if bias := e.widestGates(headline).Bias; bias > 0 {
-			found = fmt.Sprintf("that is a bias, and differences in %s below %s are not told from it", what, stats.Reach(bias))
+			found = fmt.Sprintf("that is a bias, and differences in %s below %s are not told from it", what,
+				stats.Reach(bias))
 		}
-		parts = append(parts, fmt.Sprintf("The same variant under a second name is measured at %s of itself in %s: %s.",
-			figure.Times(r.Ratio, r.Low, r.High), what, found))
+		parts = append(parts,
+			fmt.Sprintf("The same variant under a second name is measured at %s of itself in %s: %s.",
+				figure.Times(r.Ratio, r.Low, r.High), what, found))
 	} else {
-		parts = append(parts, "Whether equal variants are measured alike is unknown: none ran often enough beside its own twin.")
+		parts = append(parts,
+			"Whether equal variants are measured alike is unknown: none ran often enough beside its own twin.")
 	}
 	undecided, all := e.countUndecided(a, headline)
 	spared := ""
 	if a.Trials.Spared > 0 {
-		spared = fmt.Sprintf(" (%d were not played: what they compare was decided, or the time was up)", a.Trials.Spared)
+		spared = fmt.Sprintf(" (%d were not played: what they compare was decided, or the time was up)",
+			a.Trials.Spared)
 	}
-	parts = append(parts, fmt.Sprintf("Undecided: %d of %s of %s. Counted: %d of %s%s; %s did not count.", undecided, count(all, "comparison"),
-		what, a.Trials.Valid, count(a.Trials.Planned, "planned trial"), spared, count(len(a.Trials.Invalid), "attempt")))
+	parts = append(parts, fmt.Sprintf("Undecided: %d of %s of %s. Counted: %d of %s%s; %s did not count.",
+		undecided, count(all, "comparison"),
+		what, a.Trials.Valid, count(a.Trials.Planned, "planned trial"), spared,
+		count(len(a.Trials.Invalid), "attempt")))
 	if e.looks != nil {
-		parts = append(parts, fmt.Sprintf("The data were looked at after every block from %d on, at most %d: the intervals are drawn for all looks together (Lan-DeMets with Pocock's spending).",
+		parts = append(parts, fmt.Sprintf("The data were looked at after every block from %d on, at most %d: the "+
+			"intervals are drawn for all looks together (Lan-DeMets with Pocock's spending).",
 			lab.FirstLook, e.design.Blocks))
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.struck)) {

@@ -130,8 +130,10 @@ func (e *experiment) saysCompletion(a lab.Analysis, point string) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("To complete one %s at %s (%s), %s; %s itself takes %s (medians over trials; %s, %s intervals).", e.operation(), e.rateWords(point), point,
-		strings.Join(parts, "; "), e.study.Baseline, takes(e.study.Baseline), count(blocks, "block"), figure.Percent(a.Confidence))
+	return fmt.Sprintf("To complete one %s at %s (%s), %s; %s itself takes %s (medians over trials; %s, %s "+
+		"intervals).", e.operation(), e.rateWords(point), point,
+		strings.Join(parts, "; "), e.study.Baseline, takes(e.study.Baseline), count(blocks, "block"),
+		figure.Percent(a.Confidence))
 }
 
 // middleWords is the median of a metric over trials with its unit, or "" where it was not measured.
@@ -155,8 +157,10 @@ func (e *experiment) saysAnswering(a lab.Analysis, point string) string {
 		if !found || !early.decided || early.ratio.Low <= 1+e.design.Margin {
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%s answers after %s, which is %s as long as %s, but the %s takes %s as long as its answer", v.Name,
-			e.middleWords(v.Name, point, answered), figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Baseline, e.operation(), early.text()))
+		parts = append(parts, fmt.Sprintf("%s answers after %s, which is %s as long as %s, but the %s takes %s "+
+			"as long as its answer", v.Name,
+			e.middleWords(v.Name, point, answered), figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Baseline,
+			e.operation(), early.text()))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -175,14 +179,17 @@ func (e *experiment) saysCapacities(a lab.Analysis) string {
 				continue
 			}
 			mean, low, high := e.level(s.values, e.sure(e.design.Confidence, len(s.values)))
-			text := fmt.Sprintf("%s %s/s (%s a minute)", v.Name, figure.Number(mean, low, high), figure.Number(secondsPerMinute*mean, nil, nil))
+			text := fmt.Sprintf("%s %s/s (%s a minute)", v.Name, figure.Number(mean, low, high),
+				figure.Number(secondsPerMinute*mean, nil, nil))
 			if c, found := e.comparisonAt(a, capacity, point.Name, v.Name); found {
-				text += fmt.Sprintf(", %s that of %s, %s", figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Baseline, c.Words)
+				text += fmt.Sprintf(", %s that of %s, %s", figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Baseline,
+					c.Words)
 			}
 			parts = append(parts, text)
 		}
 		if len(parts) > 0 {
-			return fmt.Sprintf("Under %q the highest rate of completed %ss is: %s.", e.study.Load.Objective, e.operation(), strings.Join(parts, "; "))
+			return fmt.Sprintf("Under %q the highest rate of completed %ss is: %s.", e.study.Load.Objective,
+				e.operation(), strings.Join(parts, "; "))
 		}
 	}
 	return ""
@@ -228,7 +235,8 @@ func (e *experiment) saysUnsent() string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Not all was begun in time: %s. What was never sent is in no error rate.", strings.Join(parts, "; "))
+	return fmt.Sprintf("Not all was begun in time: %s. What was never sent is in no error rate.",
+		strings.Join(parts, "; "))
 }
 
 // saysUnfinished names, for every variant that left work behind, the rate at which
@@ -243,11 +251,13 @@ func (e *experiment) saysUnfinished() string {
 			}
 		}
 		if at != "" {
-			parts = append(parts, fmt.Sprintf("%s left %s of them at %s", v.Name, figure.Percent(worst), e.rateWords(at)))
+			parts = append(parts, fmt.Sprintf("%s left %s of them at %s", v.Name, figure.Percent(worst),
+				e.rateWords(at)))
 		}
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Accepted, and not done when the load ended: %s. An error rate does not show that.", strings.Join(parts, "; "))
+	return fmt.Sprintf("Accepted, and not done when the load ended: %s. An error rate does not show that.",
+		strings.Join(parts, "; "))
 }

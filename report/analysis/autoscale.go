@@ -27,13 +27,15 @@ func (e *experiment) saysAutoscaling() (sentences []string) {
 				}
 			}
 			if len(relief) > 0 {
-				relieved = fmt.Sprintf("the objective was met for good from %.0f s on (%d of %d trials)", stats.Median(relief), len(relief), len(trials))
+				relieved = fmt.Sprintf("the objective was met for good from %.0f s on (%d of %d trials)",
+					stats.Median(relief), len(relief), len(trials))
 			}
 			if e.study.Load.Objective == "" {
 				relieved = "no objective says when it was relieved"
 			}
 			for _, unit := range slices.Sorted(maps.Keys(v.Autoscale)) {
-				sentences = append(sentences, fmt.Sprintf("Autoscaling of %s in %s at %s added %s; %s.", unit, v.Name, point.Name, added(unit, trials), relieved))
+				sentences = append(sentences, fmt.Sprintf("Autoscaling of %s in %s at %s added %s; %s.", unit, v.Name,
+					point.Name, added(unit, trials), relieved))
 			}
 		}
 	}
@@ -55,8 +57,9 @@ func added(unit string, trials []lab.Trial) string {
 	}
 	var parts []string
 	for _, replica := range slices.Sorted(maps.Keys(asked)) {
-		parts = append(parts, fmt.Sprintf("%s %.0f s after the load had begun, ready at %.1f s (medians; %d of %d trials)",
-			replica, stats.Median(asked[replica]), stats.Median(ready[replica]), len(asked[replica]), len(trials)))
+		parts = append(parts,
+			fmt.Sprintf("%s %.0f s after the load had begun, ready at %.1f s (medians; %d of %d trials)",
+				replica, stats.Median(asked[replica]), stats.Median(ready[replica]), len(asked[replica]), len(trials)))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -66,7 +66,8 @@ func (e *experiment) averageOf(metric, below string, p pair, points []string) (l
 	if err != nil || len(out.Points) < 2 {
 		return lab.Average{}, false
 	}
-	out.Arithmetic, out.Geometric, out.Harmonic, out.OfSums = means.Arithmetic, means.Geometric, means.Harmonic, means.OfSums
+	out.Arithmetic, out.Geometric, out.Harmonic, out.OfSums = means.Arithmetic, means.Geometric, means.Harmonic,
+		means.OfSums
 	e.addHeterogeneity(&out, logRatios, blocks)
 	return out, true
 }

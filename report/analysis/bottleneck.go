@@ -33,7 +33,8 @@ func (e *experiment) bottlenecks(a lab.Analysis) []lab.Bottleneck {
 			if unit == "" || i < 0 {
 				continue
 			}
-			d := lab.Doubled{Unit: unit, Replicas: v.Replicas[unit], Variant: v.Name, Ratio: a.Comparisons[i].Ratio, Verdict: a.Comparisons[i].Verdict}
+			d := lab.Doubled{Unit: unit, Replicas: v.Replicas[unit], Variant: v.Name, Ratio: a.Comparisons[i].Ratio,
+				Verdict: a.Comparisons[i].Verdict}
 			d.CPUShare = cpuOfLimit(a.Usages, base, point, unit)
 			d.Queueing, d.PathShare = onPath(a.Paths, base, point, unit)
 			b.Doubled = append(b.Doubled, d)
@@ -74,7 +75,8 @@ func (e *experiment) throughput(p lab.Point) string {
 // scaledUnit is the only unit that runs more often in a variant than in another, from
 // which it differs in nothing else; "" where there is none.
 func scaledUnit(base, v lab.Variant) string {
-	same := v.Architecture == base.Architecture && v.Deployment == base.Deployment && maps.Equal(v.Knobs, base.Knobs) && maps.Equal(v.Limits, base.Limits) && maps.Equal(v.Nodes, base.Nodes)
+	same := v.Architecture == base.Architecture && v.Deployment == base.Deployment &&
+		maps.Equal(v.Knobs, base.Knobs) && maps.Equal(v.Limits, base.Limits) && maps.Equal(v.Nodes, base.Nodes)
 	if !same || v.Name == base.Name {
 		return ""
 	}
@@ -112,7 +114,9 @@ func cpuOfLimit(usages []lab.RoleUsage, base lab.Variant, point lab.Point, unit 
 
 // onPath is how long an operation waits in queues of a unit, and which share of its way it
 // spends there, both in the mean; nil where operations are not traced.
-func onPath(paths []lab.TrialPath, base lab.Variant, point lab.Point, unit string) (queueing, share *float64) {
+func onPath(
+	paths []lab.TrialPath, base lab.Variant, point lab.Point, unit string,
+) (queueing, share *float64) {
 	i := slices.IndexFunc(paths, func(p lab.TrialPath) bool {
 		return p.Variant == base.Name && p.Point.Name == point.Name && p.Share == lab.PathMean
 	})
@@ -163,9 +167,12 @@ type sign struct {
 
 func signs() []sign {
 	return []sign{
-		{lab.SignalCPU, func(d lab.Doubled) *float64 { return d.CPUShare }, func(v float64) string { return "used " + figure.Percent(v) + " of the CPU that it may use" }},
-		{lab.SignalQueueing, func(d lab.Doubled) *float64 { return d.Queueing }, func(v float64) string { return "had operations wait " + figure.Quantity(v, nil, nil, "s") }},
-		{lab.SignalPath, func(d lab.Doubled) *float64 { return d.PathShare }, func(v float64) string { return "was " + figure.Percent(v) + " of the critical path" }},
+		{lab.SignalCPU, func(d lab.Doubled) *float64 { return d.CPUShare },
+			func(v float64) string { return "used " + figure.Percent(v) + " of the CPU that it may use" }},
+		{lab.SignalQueueing, func(d lab.Doubled) *float64 { return d.Queueing },
+			func(v float64) string { return "had operations wait " + figure.Quantity(v, nil, nil, "s") }},
+		{lab.SignalPath, func(d lab.Doubled) *float64 { return d.PathShare },
+			func(v float64) string { return "was " + figure.Percent(v) + " of the critical path" }},
 	}
 }
 
@@ -190,7 +197,8 @@ func (e *experiment) saysBottleneck(b lab.Bottleneck) []string {
 	if best.Verdict == lab.Faster {
 		said = append(said, fmt.Sprintf("Scale %s: at %s, %s.", best.Unit, b.Point.Name, rise(best)))
 	} else {
-		said = append(said, fmt.Sprintf("No unit is known to be the bottleneck: at %s, none gives more when it alone is scaled.", b.Point.Name))
+		said = append(said, fmt.Sprintf("No unit is known to be the bottleneck: at %s, none gives more when it "+
+			"alone is scaled.", b.Point.Name))
 	}
 	if len(worse) > 0 {
 		said = append(said, "It gets worse with "+strings.Join(worse, "; ")+".")
@@ -233,5 +241,6 @@ func saysSignal(b lab.Bottleneck, s lab.Signal, read sign) string {
 	if value := read.of(b.Doubled[0]); value != nil {
 		own = read.tell(*value)
 	}
-	return fmt.Sprintf("%s would have misled: it points to %s, and %s; %s %s.", name, text, gives(pointed), b.Doubled[0].Unit, own)
+	return fmt.Sprintf("%s would have misled: it points to %s, and %s; %s %s.", name, text, gives(pointed),
+		b.Doubled[0].Unit, own)
 }

@@ -19,25 +19,30 @@ type kitchen struct {
 func (k kitchen) input(level string) Input {
 	const seconds, limit = 10.0, 0.2
 	s := lab.Study{
-		Schema: lab.StudySchema, Name: "bottleneck", System: "kitchen", Baseline: "base", Design: lab.Design{Blocks: 6, Margin: 0.05, Confidence: 0.95},
-		Points: []lab.Point{{Name: "busy", Levels: map[string]float64{level: 16}}}, Load: &lab.Load{Duration: seconds},
-		Metrics: []lab.Metric{{Name: "goodput", Title: "meals per second", Unit: "1/s", Better: lab.HigherIsBetter, Kind: lab.KindRate, Quantity: "goodput", Source: lab.FromGenerator}},
+		Schema: lab.StudySchema, Name: "bottleneck", System: "kitchen", Baseline: "base",
+		Design: lab.Design{Blocks: 6, Margin: 0.05, Confidence: 0.95},
+		Points: []lab.Point{{Name: "busy", Levels: map[string]float64{level: 16}}},
+		Load:   &lab.Load{Duration: seconds},
+		Metrics: []lab.Metric{{Name: "goodput", Title: "meals per second", Unit: "1/s", Better: lab.HigherIsBetter,
+			Kind: lab.KindRate, Quantity: "goodput", Source: lab.FromGenerator}},
 	}
 	limits := map[string]lab.Limits{lab.AllUnits: {CPU: limit}}
 	s.Variants = []lab.Variant{{Name: "base", System: "kitchen", Limits: limits}}
 	gains := map[string]float64{"base": 1}
 	for _, unit := range []string{"cook", "oven", "waiter"} {
-		s.Variants = append(s.Variants, lab.Variant{Name: unit + "-x2", System: "kitchen", Limits: limits, Replicas: map[string]int{unit: 2}})
+		s.Variants = append(s.Variants, lab.Variant{Name: unit + "-x2", System: "kitchen", Limits: limits,
+			Replicas: map[string]int{unit: 2}})
 		gains[unit+"-x2"] = k.gain[unit]
 	}
 	in := Input{System: lab.SystemInfo{Name: "kitchen", Operation: "meal"}}
 	for block := 1; block <= s.Design.Blocks; block++ {
 		for i, v := range s.Variants {
 			trial := lab.Trial{
-				Number: len(in.Trials) + 1, Attempt: 1, Block: block, Variant: v.Name, Point: s.Points[0], Valid: true, Operations: 1000,
-				Audit:    lab.Audit{Verdict: lab.AuditValid},
-				Measures: map[string]float64{"goodput": 100 * gains[v.Name] * (1 + 0.01*float64((block+i)%3))},
-				Metered:  lab.Metered{WindowSeconds: seconds, Roles: map[string]lab.Usage{}},
+				Number: len(in.Trials) + 1, Attempt: 1, Block: block, Variant: v.Name, Point: s.Points[0], Valid: true,
+				Operations: 1000,
+				Audit:      lab.Audit{Verdict: lab.AuditValid},
+				Measures:   map[string]float64{"goodput": 100 * gains[v.Name] * (1 + 0.01*float64((block+i)%3))},
+				Metered:    lab.Metered{WindowSeconds: seconds, Roles: map[string]lab.Usage{}},
 			}
 			for unit, share := range k.cpu {
 				trial.Metered.Roles[unit] = lab.Usage{Units: 1, CPUSeconds: share * limit * seconds}
@@ -67,9 +72,11 @@ func bottleneckOf(t *testing.T, in Input) lab.Bottleneck {
 // TestAStudyThatScalesUnitsBeginsWithTheOne that is worth it, whatever else it claims.
 func TestAStudyThatScalesUnitsBeginsWithTheOne(t *testing.T) {
 	in := kitchen{gain: map[string]float64{"cook": 1.5, "oven": 1, "waiter": 1}}.input(lab.FactorUsers)
-	in.Plan.Study.Claims = []lab.Claim{{ID: "more", Kind: "more", Metric: "goodput", Variant: "cook-x2", Against: "base"}}
+	in.Plan.Study.Claims = []lab.Claim{{ID: "more", Kind: "more", Metric: "goodput", Variant: "cook-x2",
+		Against: "base"}}
 	a := Analyse(in)
-	if first := a.Bottlenecks[0].Answer[0]; !strings.HasPrefix(a.Summary.Sentence, first+" ") || !strings.Contains(a.Summary.Sentence, "with cook-x2") {
+	if first := a.Bottlenecks[0].Answer[0]; !strings.HasPrefix(a.Summary.Sentence, first+" ") ||
+		!strings.Contains(a.Summary.Sentence, "with cook-x2") {
 		t.Errorf("the report begins with %q, want %q and what the variants are", a.Summary.Sentence, first)
 	}
 }
@@ -88,10 +95,13 @@ func wantAnswer(t *testing.T, b lab.Bottleneck, parts ...string) {
 // burns CPU beside it.
 func TestAUnitThatWaitsIsTheBottleneck(t *testing.T) {
 	b := bottleneckOf(t, kitchen{
-		gain: map[string]float64{"oven": 1.8, "cook": 1.0, "waiter": 0.8}, cpu: map[string]float64{"oven": 0.05, "cook": 0.3, "waiter": 0.9},
+		gain: map[string]float64{"oven": 1.8, "cook": 1.0, "waiter": 0.8},
+		cpu:  map[string]float64{"oven": 0.05, "cook": 0.3, "waiter": 0.9},
 		path: []lab.Segment{
-			{Seconds: 0.6, Unit: "oven", Kind: lab.SegmentBusiness}, {Seconds: 0.1, Unit: "oven", Kind: lab.SegmentQueueing},
-			{Seconds: 0.2, Unit: "cook", Kind: lab.SegmentQueueing}, {Seconds: 0.1, Unit: "waiter", Kind: lab.SegmentBusiness},
+			{Seconds: 0.6, Unit: "oven", Kind: lab.SegmentBusiness},
+			{Seconds: 0.1, Unit: "oven", Kind: lab.SegmentQueueing},
+			{Seconds: 0.2, Unit: "cook", Kind: lab.SegmentQueueing},
+			{Seconds: 0.1, Unit: "waiter", Kind: lab.SegmentBusiness},
 		},
 	}.input(lab.FactorUsers))
 	var order []string
@@ -101,15 +111,18 @@ func TestAUnitThatWaitsIsTheBottleneck(t *testing.T) {
 	if want := []string{"oven", "cook", "waiter"}; !slices.Equal(order, want) {
 		t.Errorf("in the order %v, want %v", order, want)
 	}
-	wantAnswer(t, b, "Scale oven: at busy, 2 x oven gives 1.8", "It gets worse with 2 x waiter gives 0.8", "It makes no difference with cook.",
-		"CPU share would have misled: it points to waiter, which used 90 % of the CPU that it may use, and 2 x waiter gives 0.8", "oven used 5.0 % of the CPU",
+	wantAnswer(t, b, "Scale oven: at busy, 2 x oven gives 1.8", "It gets worse with 2 x waiter gives 0.8",
+		"It makes no difference with cook.",
+		"CPU share would have misled: it points to waiter, which used 90 % of the CPU that it may use, and 2 x "+
+			"waiter gives 0.8", "oven used 5.0 % of the CPU",
 		"Queueing would have misled: it points to cook, which had operations wait 200 ms",
 		"Critical path would have told: it points to oven, which was 70 % of the critical path")
 }
 
 func TestAUnitThatBurnsCPUIsTheBottleneck(t *testing.T) {
 	b := bottleneckOf(t, kitchen{
-		gain: map[string]float64{"oven": 1.0, "cook": 1.0, "waiter": 1.9}, cpu: map[string]float64{"oven": 0.05, "cook": 0.3, "waiter": 0.98},
+		gain: map[string]float64{"oven": 1.0, "cook": 1.0, "waiter": 1.9},
+		cpu:  map[string]float64{"oven": 0.05, "cook": 0.3, "waiter": 0.98},
 	}.input(lab.FactorUsers))
 	wantAnswer(t, b, "Scale waiter: at busy", "CPU share would have told: it points to waiter, which used 98 %",
 		"Queueing tells nothing: it was not measured", "Critical path tells nothing")
@@ -119,7 +132,8 @@ func TestWhereNoUnitHelpsNoneIsNamed(t *testing.T) {
 	b := bottleneckOf(t, kitchen{
 		gain: map[string]float64{"oven": 1, "cook": 1, "waiter": 0.8}, cpu: map[string]float64{"waiter": 0.98},
 	}.input(lab.FactorUsers))
-	wantAnswer(t, b, "No unit is known to be the bottleneck", "It gets worse with 2 x waiter", "CPU share points to waiter")
+	wantAnswer(t, b, "No unit is known to be the bottleneck", "It gets worse with 2 x waiter",
+		"CPU share points to waiter")
 	if b.Signals[0].Right != nil {
 		t.Error("a signal is judged where nothing is known to be right")
 	}

@@ -26,7 +26,8 @@ func (e *experiment) ratios(j *lab.Judgement, c claim) ([]pointRatio, bool) {
 		r := pointRatio{point, e.contrastOf(c.Metric, c.AgainstMetric, point, c.pair()).times(c.offAt(point))}
 		if !r.decided {
 			j.Verdict = lab.ClaimUndecided
-			j.Reason = fmt.Sprintf("%s with both variants at %s: an interval needs at least 2", count(r.n(), "block"), point)
+			j.Reason = fmt.Sprintf("%s with both variants at %s: an interval needs at least 2", count(r.n(), "block"),
+				point)
 			if r.n() == 1 && len(c.points) == 1 {
 				j.Measured = number(r.value)
 			}
@@ -67,9 +68,11 @@ func (e *experiment) judgeSlower(j *lab.Judgement, c claim) {
 	case len(against) > 0:
 		j.Verdict, j.Reason = lab.ClaimContradicted, fmt.Sprintf("%s is %s", c.over(), some(against))
 	case slower == len(all):
-		j.Verdict, j.Reason = lab.ClaimSupported, fmt.Sprintf("%s is above 1 at all points (%d), the least being %s", c.over(), len(all), smallest.text())
+		j.Verdict, j.Reason = lab.ClaimSupported,
+			fmt.Sprintf("%s is above 1 at all points (%d), the least being %s", c.over(), len(all), smallest.text())
 	default:
-		j.Verdict, j.Reason = lab.ClaimUndecided, fmt.Sprintf("%s is not clear of 1 or of the margin: %s", c.over(), some(open))
+		j.Verdict, j.Reason = lab.ClaimUndecided, fmt.Sprintf("%s is not clear of 1 or of the margin: %s", c.over(),
+			some(open))
 	}
 }
 
@@ -178,7 +181,8 @@ func (e *experiment) judgeGrowth(j *lab.Judgement, c claim) {
 	if !ok {
 		return
 	}
-	shown := fmt.Sprintf("%s over %s goes with %s to the power %s (%s)", c.Variant, c.Against, c.Factor, numberText(estimate), count(estimate.N, "block"))
+	shown := fmt.Sprintf("%s over %s goes with %s to the power %s (%s)", c.Variant, c.Against, c.Factor,
+		numberText(estimate), count(estimate.N, "block"))
 	switch {
 	case estimate.Low > 0:
 		j.Verdict, j.Reason = lab.ClaimSupported, shown+": it grows"

@@ -21,11 +21,14 @@ type tally struct {
 func (t tally) conclude(j *lab.Judgement, what, claimed string, points int) {
 	switch {
 	case len(t.outside) > 0:
-		j.Verdict, j.Reason = lab.ClaimContradicted, fmt.Sprintf("%s is %s: outside %s", what, some(t.outside), claimed)
+		j.Verdict, j.Reason = lab.ClaimContradicted, fmt.Sprintf("%s is %s: outside %s", what, some(t.outside),
+			claimed)
 	case t.within == points:
-		j.Verdict, j.Reason = lab.ClaimSupported, fmt.Sprintf("%s is within %s at all points (%d)", what, claimed, points)
+		j.Verdict, j.Reason = lab.ClaimSupported, fmt.Sprintf("%s is within %s at all points (%d)", what, claimed,
+			points)
 	default:
-		j.Verdict, j.Reason = lab.ClaimUndecided, fmt.Sprintf("%s is %s: over the edge of %s", what, some(t.open), claimed)
+		j.Verdict, j.Reason = lab.ClaimUndecided, fmt.Sprintf("%s is %s: over the edge of %s", what, some(t.open),
+			claimed)
 	}
 }
 

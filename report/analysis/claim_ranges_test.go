@@ -14,12 +14,14 @@ func measuredKiosk(claims []lab.Claim, values map[string]map[string]map[string][
 		Name: "kiosk", System: "kiosk", Baseline: "a", Claims: claims, Load: &lab.Load{Objective: "p99<1s"},
 		Absent: []lab.AbsentVariant{{Name: "castle", Reason: "no ground"}},
 		Design: lab.Design{Blocks: 4, Scale: 1, Margin: 0.05, Confidence: 0.95},
-		Points: []lab.Point{{Name: "low", Levels: map[string]float64{"rate": 10}}, {Name: "high", Levels: map[string]float64{"rate": 100}}},
+		Points: []lab.Point{{Name: "low", Levels: map[string]float64{"rate": 10}},
+			{Name: "high", Levels: map[string]float64{"rate": 100}}},
 		Metrics: []lab.Metric{
 			{Name: "done", Title: "time until done", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindTime},
 			{Name: "answered", Title: "time until answered", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindTime},
 			{Name: "errors", Title: "share of errors", Unit: "1", Better: lab.LowerIsBetter, Kind: lab.KindShare},
-			{Name: "capacity", Title: "capacity", Unit: "1/s", Better: lab.HigherIsBetter, Kind: lab.KindRate, Quantity: lab.Capacity, Source: lab.FromGenerator},
+			{Name: "capacity", Title: "capacity", Unit: "1/s", Better: lab.HigherIsBetter, Kind: lab.KindRate,
+				Quantity: lab.Capacity, Source: lab.FromGenerator},
 		},
 	}
 	in := Input{}
@@ -28,7 +30,8 @@ func measuredKiosk(claims []lab.Claim, values map[string]map[string]map[string][
 		for point, metrics := range points {
 			at, _ := s.Point(point)
 			for block := 1; block <= s.Design.Blocks; block++ {
-				trial := lab.Trial{Number: len(in.Trials) + 1, Block: block, Variant: variant, Point: at, Valid: true, Measures: map[string]float64{}, Audit: lab.Audit{Verdict: lab.AuditValid}}
+				trial := lab.Trial{Number: len(in.Trials) + 1, Block: block, Variant: variant, Point: at, Valid: true,
+					Measures: map[string]float64{}, Audit: lab.Audit{Verdict: lab.AuditValid}}
 				for metric, series := range metrics {
 					trial.Measures[metric] = series[block-1]
 				}
@@ -41,19 +44,23 @@ func measuredKiosk(claims []lab.Claim, values map[string]map[string]map[string][
 }
 
 func TestClaimsAboutRangesAndLevels(t *testing.T) {
-	at := func(metric string, values ...float64) map[string][]float64 {
-		return map[string][]float64{metric: values}
-	}
+	type at = map[string][]float64
 	values := map[string]map[string]map[string][]float64{
 		"a": {
-			"low":  {"done": {1.00, 1.01, 0.99, 1.00}, "answered": {0.1, 0.101, 0.099, 0.1}, "errors": {0, 0, 0, 0}, "capacity": {100, 102, 98, 100}},
+			"low": {"done": {1.00, 1.01, 0.99, 1.00}, "answered": {0.1, 0.101, 0.099, 0.1}, "errors": {0, 0, 0, 0},
+				"capacity": {100, 102, 98, 100}},
 			"high": {"done": {2.00, 2.01, 1.99, 2.00}, "answered": {0.2, 0.2, 0.2, 0.2}, "errors": {0, 0.2, 0, 0.1}},
 		},
-		"b":     {"low": {"done": {1.01, 1.00, 1.00, 0.99}, "capacity": {85, 83, 84, 82}}, "high": at("done", 2.6, 2.5, 2.55, 2.6)},
-		"noisy": {"low": at("done", 1, 2, 0.5, 1)},
+		"b": {"low": {"done": {1.01, 1.00, 1.00, 0.99}, "capacity": {85, 83, 84, 82}},
+			"high": at{"done": {2.6, 2.5, 2.55, 2.6}}},
+		"noisy": {"low": at{"done": {1, 2, 0.5, 1}}},
 	}
-	claim := func(kind lab.ClaimKind, metric, variant, against string, low, high float64, points ...string) lab.Claim {
-		return lab.Claim{ID: "x", Kind: kind, Metric: metric, Variant: variant, Against: against, Low: low, High: high, Points: points}
+	claim := func(
+		kind lab.ClaimKind, metric, variant, against string, low, high float64, points ...string,
+	) lab.Claim {
+		c := lab.Claim{ID: "x", Kind: kind, Metric: metric, Variant: variant, Against: against, Points: points}
+		c.Low, c.High = low, high
+		return c
 	}
 	metrics := claim(lab.ClaimEquivalent, "done", "a", "a", 0, 0)
 	metrics.AgainstMetric = "answered"
@@ -64,19 +71,30 @@ func TestClaimsAboutRangesAndLevels(t *testing.T) {
 		want  lab.ClaimVerdict
 		says  string
 	}{
-		"equivalent within the margin":  {claim(lab.ClaimEquivalent, "done", "b", "a", 0, 0, "low"), lab.ClaimSupported, "within 0.952 to 1.05 at all points (1)"},
-		"not equivalent at one point":   {claim(lab.ClaimEquivalent, "done", "b", "a", 0, 0), lab.ClaimContradicted, "at high: outside"},
-		"equivalent within its range":   {claim(lab.ClaimEquivalent, "done", "b", "a", 0.7, 1.4), lab.ClaimSupported, "the farthest from 1 being 1.2"},
-		"too noisy to say":              {claim(lab.ClaimEquivalent, "done", "noisy", "a", 0, 0), lab.ClaimUndecided, "over the edge"},
-		"more of what is better":        {claim(lab.ClaimMore, "capacity", "a", "b", 0, 0), lab.ClaimSupported, "a over b is above 1"},
-		"not more":                      {claim(lab.ClaimMore, "capacity", "b", "a", 0, 0), lab.ClaimContradicted, "less"},
-		"answered is not done":          {metrics, lab.ClaimContradicted, "done of a over answered of a is"},
-		"done over answered":            {factor, lab.ClaimSupported, "within 9 to 11"},
-		"a level":                       {claim(lab.ClaimLevel, "errors", "a", "", 0, 0.001, "low"), lab.ClaimSupported, "errors of a is within 0 to 0.001"},
-		"a level over the edge":         {claim(lab.ClaimLevel, "errors", "a", "", 0, 0.001), lab.ClaimUndecided, "at high"},
-		"a level that is not kept":      {claim(lab.ClaimLevel, "done", "a", "", 0, 0.5), lab.ClaimContradicted, "at low"},
-		"a variant that cannot be here": {claim(lab.ClaimMore, "capacity", "a", "castle", 0, 0), lab.ClaimUntestable, "not possible here: no ground"},
-		"a metric that there is not":    {claim(lab.ClaimLevel, "speed", "a", "", 0, 1), lab.ClaimUntestable, `no metric "speed"`},
+		"equivalent within the margin": {claim(lab.ClaimEquivalent, "done", "b", "a", 0, 0, "low"),
+			lab.ClaimSupported, "within 0.952 to 1.05 at all points (1)"},
+		"not equivalent at one point": {claim(lab.ClaimEquivalent, "done", "b", "a", 0, 0), lab.ClaimContradicted,
+			"at high: outside"},
+		"equivalent within its range": {claim(lab.ClaimEquivalent, "done", "b", "a", 0.7, 1.4),
+			lab.ClaimSupported, "the farthest from 1 being 1.2"},
+		"too noisy to say": {claim(lab.ClaimEquivalent, "done", "noisy", "a", 0, 0),
+			lab.ClaimUndecided, "over the edge"},
+		"more of what is better": {claim(lab.ClaimMore, "capacity", "a", "b", 0, 0), lab.ClaimSupported,
+			"a over b is above 1"},
+		"not more": {claim(lab.ClaimMore, "capacity", "b", "a", 0, 0), lab.ClaimContradicted,
+			"less"},
+		"answered is not done": {metrics, lab.ClaimContradicted, "done of a over answered of a is"},
+		"done over answered":   {factor, lab.ClaimSupported, "within 9 to 11"},
+		"a level": {claim(lab.ClaimLevel, "errors", "a", "", 0, 0.001, "low"),
+			lab.ClaimSupported, "errors of a is within 0 to 0.001"},
+		"a level over the edge": {claim(lab.ClaimLevel, "errors", "a", "", 0, 0.001), lab.ClaimUndecided,
+			"at high"},
+		"a level that is not kept": {claim(lab.ClaimLevel, "done", "a", "", 0, 0.5), lab.ClaimContradicted,
+			"at low"},
+		"a variant that cannot be here": {claim(lab.ClaimMore, "capacity", "a", "castle", 0, 0),
+			lab.ClaimUntestable, "not possible here: no ground"},
+		"a metric that there is not": {claim(lab.ClaimLevel, "speed", "a", "", 0, 1), lab.ClaimUntestable,
+			`no metric "speed"`},
 	} {
 		a := Analyse(measuredKiosk([]lab.Claim{c.claim}, values))
 		if j := a.Claims[0]; j.Verdict != c.want || !strings.Contains(j.Reason, c.says) {

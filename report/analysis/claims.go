@@ -64,7 +64,8 @@ func (e *experiment) tested(stated lab.Claim) (lab.Judgement, claim) {
 	if len(c.missing) > 0 {
 		j.Reason += fmt.Sprintf("; not tested at %s, which did not run", strings.Join(c.missing, ", "))
 	}
-	if scale := e.design.Scale; scale < 1 && c.Kind != lab.ClaimSlower && c.Kind != lab.ClaimMore && j.Measured != nil {
+	if scale := e.design.Scale; scale < 1 && c.Kind != lab.ClaimSlower && c.Kind != lab.ClaimMore &&
+		j.Measured != nil {
 		j.Reason += fmt.Sprintf("; at %g of the study's work, where fixed costs weigh more", scale)
 	}
 	return j, c
@@ -119,7 +120,8 @@ func (e *experiment) untestable(c *claim) string {
 		return missing
 	})
 	if len(c.points) == 0 {
-		return fmt.Sprintf("%s of %s was not measured at any of its points", c.Metric, strings.Join(variants, " and "))
+		return fmt.Sprintf("%s of %s was not measured at any of its points", c.Metric,
+			strings.Join(variants, " and "))
 	}
 	if !c.fits() {
 		return ""
@@ -223,7 +225,8 @@ func (e *experiment) noExponent(c *claim) string {
 		levels[level] = true
 	}
 	if len(levels) < minExponentPoints {
-		return fmt.Sprintf("an exponent along %s needs %d different levels, %d ran", c.Factor, minExponentPoints, len(levels))
+		return fmt.Sprintf("an exponent along %s needs %d different levels, %d ran", c.Factor, minExponentPoints,
+			len(levels))
 	}
 	return ""
 }

@@ -32,9 +32,11 @@ func (e *experiment) noteClocks() {
 			between = append(between, m.Name)
 		}
 	}
-	e.note("Units ran on hosts with clocks of their own, which differed by up to %s: by so much %s can be wrong.",
+	e.note("Units ran on hosts with clocks of their own, which differed by up to %s: "+
+		"by so much %s can be wrong.",
 		figure.Number(apart*1e3, nil, nil)+" ms", strings.Join(between, ", "))
 	if len(withheld) > 0 {
-		e.note("Not available, since the clocks may differ by more than a tenth of it: %s.", strings.Join(withheld, ", "))
+		e.note("Not available, since the clocks may differ by more than a tenth of it: %s.",
+			strings.Join(withheld, ", "))
 	}
 }

@@ -91,7 +91,8 @@ func (e *experiment) inTable(up, down []float64, t table, p pair) contrast {
 		return c
 	}
 	c.value = up[0] / down[0]
-	if ratio, err := t.logs.Ratio(slices.Index(t.variants, p.variant), slices.Index(t.variants, p.against), e.sure(e.design.Confidence, c.n())); err == nil {
+	if ratio, err := t.logs.Ratio(slices.Index(t.variants, p.variant), slices.Index(t.variants, p.against),
+		e.sure(e.design.Confidence, c.n())); err == nil {
 		ratio.P = e.overall(ratio.P, c.n())
 		c.ratio, c.value, c.decided = ratio, ratio.Value, true
 	}
@@ -119,7 +120,8 @@ func (e *experiment) table(metric, point string, blocks []int) table {
 		row := make([]float64, len(t.variants))
 		for i, name := range t.variants {
 			row[i] = math.NaN()
-			if value, found := e.cells[cell{name, point, metric}].at(block); found && value > 0 && e.struck[name] == "" {
+			if value, found := e.cells[cell{name, point, metric}].at(block); found && value > 0 &&
+				e.struck[name] == "" {
 				row[i] = math.Log(value)
 			}
 		}
@@ -201,7 +203,8 @@ func (e *experiment) noteMissing(all []lab.Comparison) {
 
 // comparison describes one pair; adjust completes it.
 func (e *experiment) comparison(metric lab.Metric, point lab.Point, p pair, c contrast) lab.Comparison {
-	out := lab.Comparison{Metric: metric.Name, Point: point, Variant: p.variant, Baseline: p.against, Ratio: c.estimate(), Verdict: lab.Undecided}
+	out := lab.Comparison{Metric: metric.Name, Point: point, Variant: p.variant, Baseline: p.against,
+		Ratio: c.estimate(), Verdict: lab.Undecided}
 	out.RatioOfMeans = e.ratioOfMeans(c)
 	if !c.decided {
 		out.Words = fmt.Sprintf("undecided: %d block gives no interval, at least 2 are needed", c.n())
@@ -283,7 +286,8 @@ func (e *experiment) adjust(family []lab.Comparison, ratios []stats.Ratio) {
 		wide := ratios[i].At(e.sure(levels[k], ratios[i].N))
 		c.HolmLow, c.HolmHigh = bounds(wide.Low, wide.High)
 		if c.Unsteady == "" && (c.Verdict == lab.Slower || c.Verdict == lab.Faster) && adjusted[k] > alpha {
-			c.Words += fmt.Sprintf("; not significant among all %d comparisons (Holm p %s)", len(members), figure.Number(adjusted[k], nil, nil))
+			c.Words += fmt.Sprintf("; not significant among all %d comparisons (Holm p %s)", len(members),
+				figure.Number(adjusted[k], nil, nil))
 		}
 	}
 }

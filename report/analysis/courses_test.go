@@ -18,7 +18,8 @@ func TestALoadThatIsTooShortHasNoCourse(t *testing.T) {
 	if found := Analyse(in).Courses; len(found) > 0 {
 		t.Errorf("of a tenth of a second there is the course %+v", found)
 	}
-	in.Trials[trial].Metered.Course = &lab.UsageCourse{End: []float64{1.00312, 2}, Cores: []float64{0.123456, 0}, Memory: []int64{123456789, 5}}
+	in.Trials[trial].Metered.Course = &lab.UsageCourse{End: []float64{1.00312, 2}, Cores: []float64{0.123456, 0},
+		Memory: []int64{123456789, 5}}
 	in.Trials[trial].Course = []lab.Slice{{End: 1, OK: 3}, {End: 1.1, OK: 1}}
 	if found := Analyse(in).Courses; len(found) != 1 || len(found[0].End) != 1 {
 		t.Errorf("of a second there are the courses %+v", found)

@@ -41,7 +41,8 @@ func (e *experiment) curves() []lab.Curve {
 		}
 		for _, v := range e.variants() {
 			if points := e.curvePoints(v.Name, metric.Name); len(points) > 0 {
-				curves = append(curves, lab.Curve{Variant: v.Name, Metric: metric.Name, Unit: metric.Unit, Points: points})
+				curves = append(curves, lab.Curve{Variant: v.Name, Metric: metric.Name, Unit: metric.Unit,
+					Points: points})
 			}
 		}
 	}
@@ -71,7 +72,8 @@ func (e *experiment) curvePoints(variant, metric string) []lab.CurvePoint {
 		if !known || len(values) == 0 {
 			continue
 		}
-		p := lab.CurvePoint{Point: point.Name, Offered: offered, Median: stats.Median(values), Values: values, Held: e.mostHeld(trials)}
+		p := lab.CurvePoint{Point: point.Name, Offered: offered, Median: stats.Median(values), Values: values,
+			Held: e.mostHeld(trials)}
 		p.Missed = p.Held && !most(trials, e.heldWithin)
 		if steps := figuresOf(trials, lab.FigureFlow); len(steps) > 0 {
 			p.Due = offered * stats.Median(steps)
@@ -129,7 +131,8 @@ func (e *experiment) held(trial lab.Trial) bool {
 		return said >= 1
 	}
 	offered := figures[lab.FigureOffered]
-	if completed, measured := trial.Measures[e.named(lab.CompletedRate, 0, "")]; measured && completed < leastCompleted*offered {
+	if completed, measured := trial.Measures[e.named(lab.CompletedRate, 0, "")]; measured &&
+		completed < leastCompleted*offered {
 		return false
 	}
 	achieved, measured := figures[lab.FigureAchieved]

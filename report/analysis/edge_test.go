@@ -22,14 +22,17 @@ func (in Input) shift(variant, point string, factors ...float64) Input {
 func TestSlowerEverywhereIsMoreThanSlowerSomewhere(t *testing.T) {
 	wide := table1(t).shift("http", "s3", 0.1, 1, 0.1, 1, 0.1)
 	c := claimOf(t, Analyse(wide), "second-faster-than-first")
-	if c.Verdict != lab.ClaimUndecided || !strings.Contains(c.Reason, "at s3") || strings.Contains(c.Reason, "at s1") {
+	if c.Verdict != lab.ClaimUndecided || !strings.Contains(c.Reason, "at s3") ||
+		strings.Contains(c.Reason, "at s1") {
 		t.Errorf("with one point that is not clear of 1 the claim is %s: %s", c.Verdict, c.Reason)
 	}
 	// At s3 the first approach is made as fast as the second, to 0.1 %.
 	equal := table1(t)
 	for i := range equal.Trials {
-		if trial := &equal.Trials[i]; trial.Point.Name == "s3" && (trial.Variant == "http" || trial.Variant == "uds") {
-			trial.ElapsedSeconds = 100 + float64(trial.Block) + map[string]float64{"http": 0.1 * float64(trial.Block%2)}[trial.Variant]
+		if trial := &equal.Trials[i]; trial.Point.Name == "s3" &&
+			(trial.Variant == "http" || trial.Variant == "uds") {
+			trial.ElapsedSeconds = 100 + float64(trial.Block) +
+				map[string]float64{"http": 0.1 * float64(trial.Block%2)}[trial.Variant]
 		}
 	}
 	c = claimOf(t, Analyse(equal), "second-faster-than-first")
@@ -39,7 +42,8 @@ func TestSlowerEverywhereIsMoreThanSlowerSomewhere(t *testing.T) {
 }
 
 func TestTheRobustRatioStandsBesideTheMean(t *testing.T) {
-	c := comparisonOf(t, Analyse(table1(t).shift("http", "s1", 1, 1, 1, 1, 1000)), "elapsed", "s1", "http", "threads")
+	c := comparisonOf(t, Analyse(table1(t).shift("http", "s1", 1, 1, 1, 1, 1000)), "elapsed", "s1", "http",
+		"threads")
 	if c.Robust == nil || *c.Robust > 3*977 || c.Ratio.Ratio < 3*977 {
 		t.Errorf("with one block a thousand times slower the ratio is %g, robust %v", c.Ratio.Ratio, c.Robust)
 	}
@@ -65,8 +69,10 @@ func TestBiasOfAnotherVariantDoesNotBlurAComparison(t *testing.T) {
 			in.Trials = append(in.Trials, trial)
 		}
 	}
-	if c := comparisonOf(t, Analyse(in), "elapsed", "s2", "http", "threads"); c.Margin != in.Plan.Study.Design.Margin {
-		t.Errorf("margin of a variant whose twin is alike is %g, want the study's %g", c.Margin, in.Plan.Study.Design.Margin)
+	if c := comparisonOf(t, Analyse(in), "elapsed", "s2", "http", "threads"); c.Margin !=
+		in.Plan.Study.Design.Margin {
+		t.Errorf("margin of a variant whose twin is alike is %g, want the study's %g", c.Margin,
+			in.Plan.Study.Design.Margin)
 	}
 }
 
@@ -88,7 +94,9 @@ func TestTheLaterOfTwoValidAttemptsCounts(t *testing.T) {
 	if a.Trials.Valid != a.Trials.Planned {
 		t.Errorf("%d of %d trials count", a.Trials.Valid, a.Trials.Planned)
 	}
-	i := slices.IndexFunc(a.Results, func(r lab.Result) bool { return r.Variant == again.Variant && r.Point.Name == again.Point.Name })
+	i := slices.IndexFunc(a.Results, func(r lab.Result) bool {
+		return r.Variant == again.Variant && r.Point.Name == again.Point.Name
+	})
 	if got := a.Results[i].Values[again.Block-1]; got != 77 {
 		t.Errorf("value = %g, want that of the second attempt", got)
 	}

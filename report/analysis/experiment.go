@@ -85,7 +85,8 @@ func newExperiment(in Input) *experiment {
 	e.setApart()
 	e.trials = slices.Clone(e.in.Trials)
 	slices.SortStableFunc(e.trials, func(a, b lab.Trial) int {
-		return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.Number, b.Number), cmp.Compare(a.Attempt, b.Attempt))
+		return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.Number, b.Number),
+			cmp.Compare(a.Attempt, b.Attempt))
 	})
 	e.keepLongest()
 	for _, trial := range e.trials {
@@ -108,7 +109,8 @@ func (e *experiment) take(trial lab.Trial) {
 	_, knownVariant := e.study.Variant(trial.Variant)
 	_, knownPoint := e.study.Point(trial.Point.Name)
 	if !knownVariant || !knownPoint {
-		e.note("Trial %d of %s at %s is not part of the plan and was left out.", trial.Number, trial.Variant, trial.Point.Name)
+		e.note("Trial %d of %s at %s is not part of the plan and was left out.", trial.Number, trial.Variant,
+			trial.Point.Name)
 		return
 	}
 	values := trial.Values()
@@ -125,7 +127,8 @@ func (e *experiment) take(trial lab.Trial) {
 			continue
 		}
 		if !finite(value) {
-			e.note("Trial %d of %s at %s: %s is not a finite number and was left out.", trial.Number, trial.Variant, trial.Point.Name, metric)
+			e.note("Trial %d of %s at %s: %s is not a finite number and was left out.", trial.Number, trial.Variant,
+				trial.Point.Name, metric)
 			continue
 		}
 		at := cell{trial.Variant, trial.Point.Name, metric}
@@ -197,7 +200,8 @@ func (e *experiment) noteZeros() {
 			}
 		}
 		if zeros > 0 && (zeros < all || metric.Kind != lab.KindShare) { // no errors at all are no news
-			e.note("%s: %d of %d values are zero or less, which has no ratio, and were left out of the ratios.", metric.Name, zeros, all)
+			e.note("%s: %d of %d values are zero or less, which has no ratio, and were left out of the ratios.",
+				metric.Name, zeros, all)
 		}
 	}
 }

@@ -29,10 +29,11 @@ func table1(t *testing.T) Input {
 		t.Fatal(err)
 	}
 	in := Input{
-		Plan:        lab.Plan{Schema: lab.PlanSchema, Profile: "full", Study: regoStudy(study)},
-		Environment: lab.Environment{"processors": {Value: 16}, "energy": {Unavailable: "no energy counters in a table"}},
-		System:      lab.SystemInfo{Name: "big", Operation: "round trip"},
-		Published:   study,
+		Plan: lab.Plan{Schema: lab.PlanSchema, Profile: "full", Study: regoStudy(study)},
+		Environment: lab.Environment{"processors": {Value: 16},
+			"energy": {Unavailable: "no energy counters in a table"}},
+		System:    lab.SystemInfo{Name: "big", Operation: "round trip"},
+		Published: study,
 	}
 	for _, f := range study.Figures {
 		if f.Ours.Quantity != published.Run {
@@ -61,38 +62,49 @@ func (in *Input) play(variant string, point lab.Point, block int, seconds float6
 	}
 	count := int64(published.Operations(point))
 	number := len(in.Trials) + 1
-	in.Plan.Trials = append(in.Plan.Trials, lab.PlannedTrial{Number: number, Block: block, Variant: variant, Point: point.Name})
+	in.Plan.Trials = append(in.Plan.Trials, lab.PlannedTrial{Number: number, Block: block, Variant: variant,
+		Point: point.Name})
 	in.Trials = append(in.Trials, lab.Trial{
-		Schema: lab.TrialSchema, Number: number, Attempt: 1, Block: block, Variant: variant, Point: point, Valid: true,
+		Schema: lab.TrialSchema, Number: number, Attempt: 1, Block: block, Variant: variant, Point: point,
+		Valid:   true,
 		Started: time.Date(2021, 6, 1, 0, 0, number, 0, time.UTC), Units: 101, Operations: count,
 		ElapsedSeconds: seconds, LifetimeSeconds: seconds + 0.4,
 		Metered: lab.Metered{
-			Total:    lab.Usage{CPUSeconds: seconds * cores, PeakMemoryBytes: int64(4e8 * cores), VoluntaryContextSwitches: int64(float64(count) * cores)},
+			Total: lab.Usage{CPUSeconds: seconds * cores, PeakMemoryBytes: int64(4e8 * cores),
+				VoluntaryContextSwitches: int64(float64(count) * cores)},
 			OwnShare: 0.01,
 		},
-		Conditions: lab.Conditions{CalibrationBefore: 0.1, CalibrationAfter: 0.101, OthersShare: 0.02, Unavailable: map[string]string{"steal_share": "not a virtual machine"}},
-		Audit:      lab.Audit{Verdict: lab.AuditValid, Counts: map[string]int64{"pings": count, "pongs": count}, Figures: map[string]float64{"fairness": 0.98}},
+		Conditions: lab.Conditions{CalibrationBefore: 0.1, CalibrationAfter: 0.101, OthersShare: 0.02,
+			Unavailable: map[string]string{"steal_share": "not a virtual machine"}},
+		Audit: lab.Audit{Verdict: lab.AuditValid, Counts: map[string]int64{"pings": count, "pongs": count},
+			Figures: map[string]float64{"fairness": 0.98}},
 	})
 }
 
 func regoStudy(study *published.Study) lab.Study {
 	workers, pings := []string{"s1", "s2", "s3", "s4", "s5"}, []string{"s1", "s6", "s7", "s8", "s9"}
 	s := lab.Study{
-		Schema: lab.StudySchema, Name: "rego2021", Title: "The Big benchmark: threads against one process per worker",
+		Schema: lab.StudySchema, Name: "rego2021",
+		Title:  "The Big benchmark: threads against one process per worker",
 		System: "big", Baseline: "threads", Points: study.Points,
 		Variants: []lab.Variant{
 			{Name: "threads", System: "big", Architecture: "threads", Summary: "goroutines and channels"},
 			{Name: "http", System: "big", Architecture: "http", Summary: "a process per worker, HTTP and JSON"},
-			{Name: "uds", System: "big", Architecture: "uds", Summary: "a process per worker, one Unix-socket connection per message"},
+			{Name: "uds", System: "big", Architecture: "uds",
+				Summary: "a process per worker, one Unix-socket connection per message"},
 			{Name: "uds.twin", System: "big", Architecture: "uds", TwinOf: "uds"},
-			{Name: "uds-persistent", System: "big", Architecture: "uds-persistent", Points: []string{"s1"}, Summary: "kept connections"},
+			{Name: "uds-persistent", System: "big", Architecture: "uds-persistent", Points: []string{"s1"},
+				Summary: "kept connections"},
 		},
 		Trends: []lab.Trend{{Factor: "workers", Points: workers}, {Factor: "pings", Points: pings}},
-		Design: lab.Design{Blocks: 5, Seed: 2021, Scale: 1, Margin: 0.05, Confidence: 0.95, NoiseFloor: []string{"uds"}},
-		Notes:  []string{"The trials of this document are the runs of a published table; what the table lacks is made up."},
+		Design: lab.Design{Blocks: 5, Seed: 2021, Scale: 1, Margin: 0.05, Confidence: 0.95,
+			NoiseFloor: []string{"uds"}},
+		Notes: []string{"The trials of this document are the runs of a published table; what the table lacks is " +
+			"made up."},
 	}
 	claim := func(id string, kind lab.ClaimKind, variant, against string) lab.Claim {
-		return lab.Claim{ID: id, Text: "Claim " + id + ".", Source: "Table 2", Kind: kind, Variant: variant, Against: against}
+		return lab.Claim{ID: id, Text: "Claim " + id + ".", Source: "Table 2", Kind: kind, Variant: variant,
+			Against: against}
 	}
 	linear := func(variant, factor string, points []string) lab.Claim {
 		c := claim(variant+"-linear-in-"+factor, lab.ClaimLinear, variant, "")
@@ -112,9 +124,11 @@ func regoStudy(study *published.Study) lab.Study {
 		claim("second-faster-than-first", lab.ClaimSlower, "http", "uds"),
 		claim("first-faster-than-second", lab.ClaimSlower, "uds", "http"),
 		factor,
-		linear("threads", "workers", workers), linear("http", "workers", workers), linear("uds", "workers", workers),
+		linear("threads", "workers", workers), linear("http", "workers", workers),
+		linear("uds", "workers", workers),
 		linear("threads", "pings", pings), linear("http", "pings", pings), linear("uds", "pings", pings),
-		grows("http", "workers", workers), grows("uds", "workers", workers), grows("http", "pings", pings), grows("uds", "pings", pings),
+		grows("http", "workers", workers), grows("uds", "workers", workers), grows("http", "pings", pings),
+		grows("uds", "pings", pings),
 		claim("keeping-connections-helps", lab.ClaimSlower, "uds", "uds-persistent"),
 		claim("shared-memory-is-best", lab.ClaimSlower, "uds", "shm"),
 	}
@@ -151,7 +165,8 @@ func TestFixtureIsUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Printed with few digits: the last bits of logarithms differ by processor.
-	if got := fmt.Sprintf("%.9v", have.Answer); got != fmt.Sprintf("%.9v", want.Answer) || len(have.Published) != len(want.Published) {
+	if got := fmt.Sprintf("%.9v", have.Answer); got != fmt.Sprintf("%.9v", want.Answer) ||
+		len(have.Published) != len(want.Published) {
 		t.Errorf("%s is stale: run go test ./report/analysis -update", fixture)
 	}
 }

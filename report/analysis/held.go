@@ -32,7 +32,8 @@ func (e *experiment) heldRates() []lab.HeldRate {
 					continue
 				}
 				rate.Rate, rate.Trials = offered, rate.Trials+1
-				begun, wrong = append(begun, figures[lab.FigureAchieved]/offered), append(wrong, figures[lab.FigureErrors])
+				begun, wrong = append(begun, figures[lab.FigureAchieved]/offered),
+					append(wrong, figures[lab.FigureErrors])
 				if trial.Valid && e.heldWithin(trial) {
 					rate.Held++
 				}
@@ -89,7 +90,8 @@ func (e *experiment) saysHeld(rates []lab.HeldRate) string {
 			case r.Held == r.Trials:
 				held = appendNew(held, shown) // at several points
 			default:
-				missed = append(missed, fmt.Sprintf("%s (missed in %d of %s: %s)", shown, r.Trials-r.Held, count(r.Trials, "trial"), missedWords(r)))
+				missed = append(missed, fmt.Sprintf("%s (missed in %d of %s: %s)", shown, r.Trials-r.Held,
+					count(r.Trials, "trial"), missedWords(r)))
 			}
 		}
 		text := v.Name + " held " + strings.Join(held, ", ")

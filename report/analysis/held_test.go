@@ -11,10 +11,12 @@ import (
 func TestHeldRates(t *testing.T) {
 	point := lab.Point{Name: "rate-10", Levels: map[string]float64{lab.FactorRate: 10}}
 	trial := func(number, attempt int, valid bool, figures map[string]float64) lab.Trial {
-		return lab.Trial{Number: number, Attempt: attempt, Block: number, Valid: valid, Variant: "a", Point: point, Audit: lab.Audit{Verdict: lab.AuditValid, Figures: figures}}
+		return lab.Trial{Number: number, Attempt: attempt, Block: number, Valid: valid, Variant: "a", Point: point,
+			Audit: lab.Audit{Verdict: lab.AuditValid, Figures: figures}}
 	}
 	figures := func(held, objective, limited float64) map[string]float64 {
-		return map[string]float64{lab.FigureOffered: 10, lab.FigureAchieved: 8 + 2*held, lab.FigureHeld: held, lab.FigureObjective: objective, lab.FigureLimited: limited, lab.FigureErrors: 0}
+		return map[string]float64{lab.FigureOffered: 10, lab.FigureAchieved: 8 + 2*held, lab.FigureHeld: held,
+			lab.FigureObjective: objective, lab.FigureLimited: limited, lab.FigureErrors: 0}
 	}
 	good, missed := trial(1, 1, true, figures(1, 1, 0)), trial(2, 1, true, figures(0, 1, 0))
 	for name, test := range map[string]struct {
@@ -22,21 +24,25 @@ func TestHeldRates(t *testing.T) {
 		held, of int
 		says     string
 	}{
-		"none":             {nil, 0, 0, ""},
-		"all":              {[]lab.Trial{good}, 1, 1, ""},
-		"rate missed":      {[]lab.Trial{good, missed, trial(3, 1, true, figures(0, 1, 0))}, 1, 3, "a held none, not 10/s (missed in 2 of 3 trials: 80 % of it was begun)"},
+		"none": {nil, 0, 0, ""},
+		"all":  {[]lab.Trial{good}, 1, 1, ""},
+		"rate missed": {[]lab.Trial{good, missed, trial(3, 1, true, figures(0, 1, 0))}, 1, 3,
+			"a held none, not 10/s (missed in 2 of 3 trials: 80 % of it was begun)"},
 		"objective missed": {[]lab.Trial{trial(1, 1, true, figures(1, 0, 0))}, 0, 1, "the objective was missed"},
 		"client limited":   {[]lab.Trial{good, trial(2, 1, false, figures(1, 1, 1))}, 1, 1, ""},
-		"second attempt":   {[]lab.Trial{trial(1, 1, false, figures(0, 1, 0)), trial(1, 2, true, figures(1, 1, 0))}, 1, 1, ""},
-		"nothing known":    {[]lab.Trial{trial(1, 1, false, nil)}, 0, 0, ""},
+		"second attempt": {[]lab.Trial{trial(1, 1, false, figures(0, 1, 0)), trial(1, 2, true, figures(1, 1, 0))},
+			1, 1, ""},
+		"nothing known": {[]lab.Trial{trial(1, 1, false, nil)}, 0, 0, ""},
 	} {
-		e := newExperiment(Input{Plan: lab.Plan{Study: lab.Study{Variants: []lab.Variant{{Name: "a"}}, Points: []lab.Point{point}}}, Trials: test.trials})
+		e := newExperiment(Input{Plan: lab.Plan{Study: lab.Study{Variants: []lab.Variant{{Name: "a"}},
+			Points: []lab.Point{point}}}, Trials: test.trials})
 		rates := e.heldRates()
 		var got lab.HeldRate
 		if len(rates) > 0 {
 			got = rates[0]
 		}
-		if says := e.saysHeld(rates); got.Held != test.held || got.Trials != test.of || !strings.Contains(says, test.says) || (says == "") != (test.says == "") {
+		if says := e.saysHeld(rates); got.Held != test.held || got.Trials != test.of ||
+			!strings.Contains(says, test.says) || (says == "") != (test.says == "") {
 			t.Errorf("%s: %+v, %q; want %d of %d, %q", name, rates, says, test.held, test.of, test.says)
 		}
 	}
@@ -51,18 +57,24 @@ func TestRatesThatWereNotHeldStayInTheResults(t *testing.T) {
 	for _, trial := range slices.Clone(in.Trials) {
 		trial.Point, trial.Course = fast, nil
 		trial.Number += 100
-		trial.Audit.Figures = map[string]float64{lab.FigureOffered: 900, lab.FigureAchieved: 700, lab.FigureHeld: 0, lab.FigureFlow: 3}
+		trial.Audit.Figures = map[string]float64{lab.FigureOffered: 900, lab.FigureAchieved: 700, lab.FigureHeld: 0,
+			lab.FigureFlow: 3}
 		in.Trials = append(in.Trials, trial)
 	}
 	a := Analyse(in)
-	i := slices.IndexFunc(a.Curves, func(c lab.Curve) bool { return c.Variant == "b" && c.Metric == "response_time_p50" })
-	if i < 0 || len(a.Curves[i].Points) != 2 || !a.Curves[i].Points[0].Held || a.Curves[i].Points[1].Held || a.Curves[i].Points[1].Due != 2700 {
+	i := slices.IndexFunc(a.Curves, func(c lab.Curve) bool {
+		return c.Variant == "b" && c.Metric == "response_time_p50"
+	})
+	if i < 0 || len(a.Curves[i].Points) != 2 || !a.Curves[i].Points[0].Held || a.Curves[i].Points[1].Held ||
+		a.Curves[i].Points[1].Due != 2700 {
 		t.Errorf("curves %+v, want a hollow point at 900 flows/s, 2700 operations/s", a.Curves)
 	}
 	if strings.Contains(a.Answer[0].Text, "at-900") || !strings.Contains(a.Answer[0].Text, "at-100") {
 		t.Errorf("the answer is about %s", a.Answer[0].Text)
 	}
-	if !slices.ContainsFunc(a.Answer, func(s lab.Sentence) bool { return strings.Contains(s.Text, "not 900/s") }) {
+	if !slices.ContainsFunc(a.Answer, func(s lab.Sentence) bool {
+		return strings.Contains(s.Text, "not 900/s")
+	}) {
 		t.Errorf("no sentence says that 900/s were not held: %+v", a.Answer)
 	}
 }
@@ -77,13 +89,16 @@ func TestARateThatMissedItsObjectiveIsMissedEverywhere(t *testing.T) {
 			if trial.Variant == "b" && trial.Block <= missing {
 				met = 0
 			}
-			in.Trials[i].Audit.Figures = map[string]float64{lab.FigureOffered: 100, lab.FigureAchieved: 100, lab.FigureHeld: 1, lab.FigureObjective: met}
+			in.Trials[i].Audit.Figures = map[string]float64{lab.FigureOffered: 100, lab.FigureAchieved: 100,
+				lab.FigureHeld: 1, lab.FigureObjective: met}
 		}
 		a := Analyse(in)
 		i := slices.IndexFunc(a.Curves, func(c lab.Curve) bool { return c.Variant == "b" })
 		k := slices.IndexFunc(a.Held, func(r lab.HeldRate) bool { return r.Variant == "b" })
-		if i < 0 || k < 0 || a.Held[k].Held != 6-missing || !a.Curves[i].Points[0].Held || a.Curves[i].Points[0].Missed != want {
-			t.Errorf("%d of 6 trials missed the objective: curves %+v, rates held %+v; missed is to be %t", missing, a.Curves, a.Held, want)
+		if i < 0 || k < 0 || a.Held[k].Held != 6-missing || !a.Curves[i].Points[0].Held ||
+			a.Curves[i].Points[0].Missed != want {
+			t.Errorf("%d of 6 trials missed the objective: curves %+v, rates held %+v; missed is to be %t", missing,
+				a.Curves, a.Held, want)
 		}
 		if a.Comparisons[0].Verdict != lab.Slower {
 			t.Errorf("the comparison there is %q, want it to stand", a.Comparisons[0].Verdict)

@@ -44,12 +44,14 @@ func (e *experiment) noteIdle() {
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.share, a.share) })
 	var words []string
 	for _, p := range parts[:min(len(parts), mostNamed)] {
-		words = append(words, fmt.Sprintf("%s with %s (%s of one processor)", figure.Percent(min(p.share, 1)), p.words, figure.Percent(p.cores)))
+		words = append(words, fmt.Sprintf("%s with %s (%s of one processor)", figure.Percent(min(p.share, 1)),
+			p.words, figure.Percent(p.cores)))
 	}
 	if more := len(parts) - mostNamed; more > 0 {
 		words = append(words, fmt.Sprintf("less in %d more", more))
 	}
-	e.note("Of the CPU per operation, up to %s is what the units use while nobody asks anything, as they did for %s right before the load. At a higher rate more operations share it.",
+	e.note("Of the CPU per operation, up to %s is what the units use while nobody asks anything, as they did "+
+		"for %s right before the load. At a higher rate more operations share it.",
 		strings.Join(words, ", "), figure.Quantity(medianOrNone(rested), nil, nil, "s"))
 }
 

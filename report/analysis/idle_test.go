@@ -32,7 +32,8 @@ func TestWhatUnitsUseWhenNobodyAsksIsTold(t *testing.T) {
 	if i < 0 {
 		t.Fatalf("notes %q do not say it", notes)
 	}
-	if !strings.HasPrefix(notes[i], "Of the CPU per operation, up to 20 % with b at ") || !strings.Contains(notes[i], "(5.0 % of one processor)") {
+	if !strings.HasPrefix(notes[i], "Of the CPU per operation, up to 20 % with b at ") ||
+		!strings.Contains(notes[i], "(5.0 % of one processor)") {
 		t.Errorf("note %q", notes[i])
 	}
 	if strings.Contains(notes[i], "with a at") {

@@ -43,7 +43,8 @@ func TestWhatIsKnownOfPairs(t *testing.T) {
 	}
 	in.Trials = slices.DeleteFunc(in.Trials, func(trial lab.Trial) bool { return trial.Block > 1 })
 	open := (Rule{Input: in}).Answers(in.Trials)[0]
-	if want := "response time p99 of b against that of a at slow"; open.Verdict != "" || open.Question != want || open.Text != want+" open again" {
+	if want := "response time p99 of b against that of a at slow"; open.Verdict != "" || open.Question != want ||
+		open.Text != want+" open again" {
 		t.Errorf("of one block %+v is known, want %s open", open, want)
 	}
 }

@@ -19,7 +19,8 @@ func (e *experiment) ladder() []lab.Rung {
 		if !measured || !ran {
 			continue
 		}
-		rungs = append(rungs, lab.Rung{Variant: v.Name, Point: point, Summary: v.Summary, CPU: cpu, Elapsed: elapsed})
+		rungs = append(rungs, lab.Rung{Variant: v.Name, Point: point, Summary: v.Summary, CPU: cpu,
+			Elapsed: elapsed})
 	}
 	slices.SortStableFunc(rungs, func(a, b lab.Rung) int { return cmp.Compare(b.CPU, a.CPU) })
 	for i := range rungs {

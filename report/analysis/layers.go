@@ -15,12 +15,14 @@ func (e *experiment) setApart() {
 		case trial.Profiled && trial.Valid:
 			e.profiled = append(e.profiled, trial)
 		case trial.Profiled:
-			e.note("Profiled trial %d of %s at %s did not count: %s.", trial.Number, trial.Variant, trial.Point.Name, trial.Reason)
+			e.note("Profiled trial %d of %s at %s did not count: %s.", trial.Number, trial.Variant, trial.Point.Name,
+				trial.Reason)
 		}
 	}
 	timed := func(t lab.Trial) bool { return t.Profiled }
 	e.in.Trials = slices.DeleteFunc(slices.Clone(e.in.Trials), timed)
-	e.in.Plan.Trials = slices.DeleteFunc(slices.Clone(e.in.Plan.Trials), func(t lab.PlannedTrial) bool { return t.Profiled })
+	e.in.Plan.Trials = slices.DeleteFunc(slices.Clone(e.in.Plan.Trials),
+		func(t lab.PlannedTrial) bool { return t.Profiled })
 }
 
 // takeLayers gives libraries what profiles say is theirs of the CPU time of an operation:
@@ -70,7 +72,8 @@ func (e *experiment) layers() []lab.LayerShare {
 	var all []lab.LayerShare
 	for _, v := range e.variants() {
 		for _, point := range e.study.Points {
-			trials := slices.DeleteFunc(slices.Clone(e.profiled), func(t lab.Trial) bool { return t.Variant != v.Name || t.Point.Name != point.Name })
+			trials := slices.DeleteFunc(slices.Clone(e.profiled),
+				func(t lab.Trial) bool { return t.Variant != v.Name || t.Point.Name != point.Name })
 			if len(trials) > 0 {
 				all = append(all, e.layersOf(v.Name, point, trials))
 			}
@@ -115,11 +118,13 @@ func (e *experiment) layersOf(variant string, point lab.Point, trials []lab.Tria
 	share.ProfiledCPUPerOperation = meanOrNone(profiled)
 	for _, layer := range lab.Layers() {
 		if whole[layer] > 0 {
-			share.Layers = append(share.Layers, lab.LayerTime{Layer: layer, Share: whole[layer], PerOperation: whole[layer] * share.CPUPerOperation})
+			share.Layers = append(share.Layers, lab.LayerTime{Layer: layer, Share: whole[layer],
+				PerOperation: whole[layer] * share.CPUPerOperation})
 		}
 		for _, role := range trials[0].Layers {
 			if s := byRole[role.Role][layer]; s > 0 {
-				share.Roles = append(share.Roles, lab.RoleLayerTime{Role: role.Role, Runtime: runtimes[role.Role], Layer: layer, PerOperation: s * share.CPUPerOperation})
+				share.Roles = append(share.Roles, lab.RoleLayerTime{Role: role.Role, Runtime: runtimes[role.Role],
+					Layer: layer, PerOperation: s * share.CPUPerOperation})
 			}
 		}
 	}

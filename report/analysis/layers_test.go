@@ -23,13 +23,16 @@ func profiledShop() Input {
 			library := map[string]float64{"monolith": 6, "sync": 8}[variant]
 			more := timed
 			more.Number, more.Profiled = len(in.Trials)+1, true
-			more.Measures = map[string]float64{"cpu_per_operation": 2 * timed.Measures["cpu_per_operation"], "completion_time_p99": 99}
+			more.Measures = map[string]float64{"cpu_per_operation": 2 * timed.Measures["cpu_per_operation"],
+				"completion_time_p99": 99}
 			more.Layers = []lab.RoleLayers{
-				{Role: "shop", Runtime: "java", Samples: 100, Seconds: map[lab.Layer]float64{lab.LayerHTTP: library, lab.LayerKernel: 1}},
+				{Role: "shop", Runtime: "java", Samples: 100,
+					Seconds: map[lab.Layer]float64{lab.LayerHTTP: library, lab.LayerKernel: 1}},
 				{Role: "database", Seconds: map[lab.Layer]float64{lab.LayerUnseen: 9 - library}},
 			}
 			in.Trials = append(in.Trials, more)
-			in.Plan.Trials = append(in.Plan.Trials, lab.PlannedTrial{Number: more.Number, Block: more.Block, Variant: variant, Point: "at-80", Profiled: true})
+			in.Plan.Trials = append(in.Plan.Trials, lab.PlannedTrial{Number: more.Number, Block: more.Block,
+				Variant: variant, Point: "at-80", Profiled: true})
 		}
 	}
 	return in
@@ -39,14 +42,17 @@ func TestProfiledTrialsAreInNoComparison(t *testing.T) {
 	in := profiledShop()
 	without := in // made-up figures differ in their last digits when they are made again
 	without.Trials = slices.DeleteFunc(slices.Clone(in.Trials), func(t lab.Trial) bool { return t.Profiled })
-	without.Plan.Trials = slices.DeleteFunc(slices.Clone(in.Plan.Trials), func(t lab.PlannedTrial) bool { return t.Profiled })
+	without.Plan.Trials = slices.DeleteFunc(slices.Clone(in.Plan.Trials),
+		func(t lab.PlannedTrial) bool { return t.Profiled })
 	plain, profiled := Analyse(without), Analyse(in)
 	timed := func(a lab.Analysis) []lab.Result {
-		return slices.DeleteFunc(slices.Clone(a.Results), func(r lab.Result) bool { return r.Metric == lab.ProfiledMetric().Name })
+		return slices.DeleteFunc(slices.Clone(a.Results),
+			func(r lab.Result) bool { return r.Metric == lab.ProfiledMetric().Name })
 	}
 	for what, differ := range map[string]bool{
-		"results": !reflect.DeepEqual(timed(plain), timed(profiled)), "counts": !reflect.DeepEqual(plain.Trials, profiled.Trials),
-		"audits": !reflect.DeepEqual(plain.Audit, profiled.Audit),
+		"results": !reflect.DeepEqual(timed(plain), timed(profiled)),
+		"counts":  !reflect.DeepEqual(plain.Trials, profiled.Trials),
+		"audits":  !reflect.DeepEqual(plain.Audit, profiled.Audit),
 	} {
 		if differ {
 			t.Errorf("%s differ from those without profiled trials", what)
@@ -74,7 +80,8 @@ func TestLayersAreSharesOfTheTimedCost(t *testing.T) {
 	near("the timed cost", l.CPUPerOperation, mean)
 	near("libraries", l.Libraries, 0.6*mean)
 	near("the kernel", l.Layers[1].PerOperation, 0.1*mean)
-	if l.Variant != "monolith" || l.Trials != 3 || l.Samples != 300 || len(l.Layers) != 3 || len(l.Roles) != 3 || !slices.Equal(l.Runtimes, []string{"java"}) {
+	if l.Variant != "monolith" || l.Trials != 3 || l.Samples != 300 || len(l.Layers) != 3 || len(l.Roles) != 3 ||
+		!slices.Equal(l.Runtimes, []string{"java"}) {
 		t.Errorf("layers %+v", l)
 	}
 	if l.ProfiledCPUPerOperation < 1.8*mean {
@@ -95,7 +102,9 @@ func TestLibrariesAreCompared(t *testing.T) {
 		return lab.Comparison{}
 	}
 	libraries, all := cost(lab.ProfiledMetric().Name), cost("cpu_per_operation")
-	if libraries.N != 3 || libraries.Low == nil || all.N != 6 || math.Abs(libraries.Ratio.Ratio/all.Ratio.Ratio/(8.0/6)-1) > 0.1 {
-		t.Errorf("libraries %.3f of %d blocks, all %.3f of %d: want the former about 8/6 of the latter", libraries.Ratio.Ratio, libraries.N, all.Ratio.Ratio, all.N)
+	if libraries.N != 3 || libraries.Low == nil || all.N != 6 ||
+		math.Abs(libraries.Ratio.Ratio/all.Ratio.Ratio/(8.0/6)-1) > 0.1 {
+		t.Errorf("libraries %.3f of %d blocks, all %.3f of %d: want the former about 8/6 of the latter",
+			libraries.Ratio.Ratio, libraries.N, all.Ratio.Ratio, all.N)
 	}
 }

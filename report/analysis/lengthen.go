@@ -28,7 +28,8 @@ func (e *experiment) keepLongest() {
 	})
 	for _, point := range e.study.Points {
 		if times := e.lengths[point.Name]; times > 1 {
-			e.note("Trials at %s were not steady as planned. Load and warm-up were made %g times as long there; %s that were shorter do not count.",
+			e.note("Trials at %s were not steady as planned. Load and warm-up were made %g times as long there; %s "+
+				"that were shorter do not count.",
 				point.Name, times, count(shorter[point.Name], "trial"))
 		}
 	}

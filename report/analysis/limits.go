@@ -35,7 +35,8 @@ func (e *experiment) noteLimited() {
 		where = appendNew(where, trial.Variant+" at "+trial.Point.Name)
 	}
 	if n > 0 {
-		e.note("The generator, not the system, was the limit in %s (%s): what was measured there says nothing about the system.", count(n, "trial"), strings.Join(where, ", "))
+		e.note("The generator, not the system, was the limit in %s (%s): what was measured there says nothing "+
+			"about the system.", count(n, "trial"), strings.Join(where, ", "))
 	}
 }
 
@@ -53,12 +54,14 @@ func (e *experiment) noteUnheld(curves []lab.Curve) {
 	for _, curve := range curves {
 		for _, p := range curve.Points {
 			if !p.Held {
-				where = appendNew(where, fmt.Sprintf("%s at %s (%s/s)", curve.Variant, p.Point, figure.Number(p.Offered, nil, nil)))
+				where = appendNew(where, fmt.Sprintf("%s at %s (%s/s)", curve.Variant, p.Point,
+					figure.Number(p.Offered, nil, nil)))
 			}
 		}
 	}
 	if len(where) > 0 {
-		e.note("Rates that were not held: %s. Response times there depend on how long the load lasts: they are hollow in the plots and no property of the system.", strings.Join(where, ", "))
+		e.note("Rates that were not held: %s. Response times there depend on how long the load lasts: they are "+
+			"hollow in the plots and no property of the system.", strings.Join(where, ", "))
 	}
 }
 
@@ -85,9 +88,12 @@ func (e *experiment) noteShared(usages []lab.RoleUsage) {
 	if cores, ok := asNumber(e.in.Environment[processors].Value); ok && cores > 0 {
 		host = "the " + count(int(cores), "processor") + " of one host"
 	}
-	e.note("Generator and system share %s: the generator used from %s of one processor (%s at %s) to %s (%s at %s), which the system did not have. "+
-		"Capacities are lower than on a host of the system's own, and a variant that answers more keeps the generator busier: near saturation that is unfair to the faster one.",
-		host, figure.Percent(least.CPUShare), least.Variant, least.Point.Name, figure.Percent(most.CPUShare), most.Variant, most.Point.Name)
+	e.note("Generator and system share %s: the generator used from %s of one processor (%s at %s) to %s (%s "+
+		"at %s), which the system did not have. "+
+		"Capacities are lower than on a host of the system's own, and a variant that answers more keeps the "+
+		"generator busier: near saturation that is unfair to the faster one.",
+		host, figure.Percent(least.CPUShare), least.Variant, least.Point.Name, figure.Percent(most.CPUShare),
+		most.Variant, most.Point.Name)
 }
 
 // asNumber reads a fact as a number: whole in memory, a float after JSON.

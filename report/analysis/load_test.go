@@ -13,14 +13,19 @@ import (
 // underLoad is a small study of two variants under load, without trials.
 func underLoad(points ...lab.Point) Input {
 	metrics := []lab.Metric{
-		{Name: "completion_time_p99", Title: "time", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindTime, Quantity: lab.CompletionTime, Quantile: 0.99, Source: lab.FromSystem},
-		{Name: "completed_rate", Title: "rate", Unit: "1/s", Better: lab.HigherIsBetter, Kind: lab.KindRate, Quantity: lab.CompletedRate, Source: lab.FromSystem},
-		{Name: "capacity", Title: "capacity", Unit: "1/s", Better: lab.HigherIsBetter, Kind: lab.KindRate, Quantity: lab.Capacity, Source: lab.FromGenerator},
-		{Name: "cpu_per_operation", Title: "CPU", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation, Source: lab.FromMeter},
+		{Name: "completion_time_p99", Title: "time", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindTime,
+			Quantity: lab.CompletionTime, Quantile: 0.99, Source: lab.FromSystem},
+		{Name: "completed_rate", Title: "rate", Unit: "1/s", Better: lab.HigherIsBetter, Kind: lab.KindRate,
+			Quantity: lab.CompletedRate, Source: lab.FromSystem},
+		{Name: "capacity", Title: "capacity", Unit: "1/s", Better: lab.HigherIsBetter, Kind: lab.KindRate,
+			Quantity: lab.Capacity, Source: lab.FromGenerator},
+		{Name: "cpu_per_operation", Title: "CPU", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindCost,
+			Quantity: lab.CPU, Per: lab.PerOperation, Source: lab.FromMeter},
 	}
 	variants := []lab.Variant{{Name: "one"}, {Name: "two"}, {Name: "one.twin", TwinOf: "one"}}
-	return Input{Plan: lab.Plan{Study: lab.Study{Baseline: "one", Variants: variants, Points: points, Metrics: metrics,
-		Design: lab.Design{Blocks: 3, Confidence: 0.95, Margin: 0.05}}}}
+	return Input{Plan: lab.Plan{Study: lab.Study{Baseline: "one", Variants: variants, Points: points,
+		Metrics: metrics,
+		Design:  lab.Design{Blocks: 3, Confidence: 0.95, Margin: 0.05}}}}
 }
 
 // at is a point with one level.
@@ -30,13 +35,15 @@ func at(name, factor string, level float64) lab.Point {
 
 // trial adds a valid trial and returns it for more.
 func (in *Input) trial(variant string, point lab.Point, block int, measures map[string]float64) *lab.Trial {
-	in.Trials = append(in.Trials, lab.Trial{Number: len(in.Trials) + 1, Attempt: 1, Block: block, Variant: variant, Point: point, Valid: true,
+	in.Trials = append(in.Trials, lab.Trial{Number: len(in.Trials) + 1, Attempt: 1, Block: block,
+		Variant: variant, Point: point, Valid: true,
 		Measures: measures, Audit: lab.Audit{Verdict: lab.AuditValid, Figures: map[string]float64{}}})
 	return &in.Trials[len(in.Trials)-1]
 }
 
 func TestCurvesFollowTheOfferedRate(t *testing.T) {
-	fast, slow, closed := at("fast", lab.FactorRate, 100), at("slow", lab.FactorPerMinute, 600), at("closed", "users", 5)
+	fast, slow, closed := at("fast", lab.FactorRate, 100), at("slow", lab.FactorPerMinute, 600),
+		at("closed", "users", 5)
 	in := underLoad(fast, slow, closed)
 	for block, seconds := range []float64{0.3, 0.1, 0.2} {
 		in.trial("one", fast, block+1, map[string]float64{"completion_time_p99": seconds, "capacity": 120})
@@ -46,12 +53,15 @@ func TestCurvesFollowTheOfferedRate(t *testing.T) {
 	}
 	in.trial("two", fast, 1, map[string]float64{"completion_time_p99": 9}).Audit.Verdict = lab.AuditInvalid
 	curves := Analyse(in).Curves
-	if len(curves) != 1 || curves[0].Variant != "one" || curves[0].Metric != "completion_time_p99" || curves[0].Unit != "s" {
-		t.Fatalf("curves %+v, want the one of variant one: no twin, no capacity, nobody who broke a rule, no closed loop", curves)
+	if len(curves) != 1 || curves[0].Variant != "one" || curves[0].Metric != "completion_time_p99" ||
+		curves[0].Unit != "s" {
+		t.Fatalf("curves %+v, want the one of variant one: no twin, no capacity, nobody who broke a rule, no "+
+			"closed loop", curves)
 	}
 	points := curves[0].Points
 	if len(points) != 2 || points[0].Point != "slow" || points[0].Offered != 10 || points[0].Median != 0.02 ||
-		points[1].Offered != 100 || points[1].Median != 0.2 || !slices.Equal(points[1].Values, []float64{0.3, 0.1, 0.2}) {
+		points[1].Offered != 100 || points[1].Median != 0.2 ||
+		!slices.Equal(points[1].Values, []float64{0.3, 0.1, 0.2}) {
 		t.Errorf("points %+v, want slow at 10/s before fast at 100/s with their medians", points)
 	}
 }
@@ -78,11 +88,16 @@ func TestHeld(t *testing.T) {
 		{"nothing known", figures{}, nil, true},
 		{"achieved", figures{lab.FigureOffered: 100, lab.FigureAchieved: 99.5}, nil, true},
 		{"not achieved", figures{lab.FigureOffered: 100, lab.FigureAchieved: 98}, nil, false},
-		{"the audit knows better", figures{lab.FigureOffered: 100, lab.FigureAchieved: 98, lab.FigureHeld: 1}, nil, true},
-		{"the audit says no", figures{lab.FigureOffered: 100, lab.FigureAchieved: 100, lab.FigureHeld: 0}, nil, false},
-		{"begun but piled up", figures{lab.FigureOffered: 100, lab.FigureAchieved: 100}, figures{"completed_rate": 90}, false},
-		{"begun and completed", figures{lab.FigureOffered: 100, lab.FigureAchieved: 100}, figures{"completed_rate": 97}, true},
-		{"completed late, as the audit knows", figures{lab.FigureOffered: 100, lab.FigureHeld: 1}, figures{"completed_rate": 90}, true},
+		{"the audit knows better", figures{lab.FigureOffered: 100, lab.FigureAchieved: 98, lab.FigureHeld: 1}, nil,
+			true},
+		{"the audit says no", figures{lab.FigureOffered: 100, lab.FigureAchieved: 100, lab.FigureHeld: 0}, nil,
+			false},
+		{"begun but piled up", figures{lab.FigureOffered: 100, lab.FigureAchieved: 100},
+			figures{"completed_rate": 90}, false},
+		{"begun and completed", figures{lab.FigureOffered: 100, lab.FigureAchieved: 100},
+			figures{"completed_rate": 97}, true},
+		{"completed late, as the audit knows", figures{lab.FigureOffered: 100, lab.FigureHeld: 1},
+			figures{"completed_rate": 90}, true},
 	} {
 		if got := e.held(lab.Trial{Audit: lab.Audit{Figures: c.figures}, Measures: c.measures}); got != c.want {
 			t.Errorf("%s: held is %t, want %t", c.name, got, c.want)
@@ -112,12 +127,14 @@ func TestSpectraAreMediansOverTrials(t *testing.T) {
 		t.Errorf("first trial %+v, want 0.03123 in four digits and no infinite quantile", first)
 	}
 	if want := []lab.Quantile{{Share: 0.5, Value: 0.02}}; !slices.Equal(spectra[0].Median, want) {
-		t.Errorf("median %+v, want %+v: one trial of three says nothing of the 99th percentile", spectra[0].Median, want)
+		t.Errorf("median %+v, want %+v: one trial of three says nothing of the 99th percentile", spectra[0].Median,
+			want)
 	}
 }
 
 func TestSignificant(t *testing.T) {
-	for value, want := range map[float64]float64{0: 0, 0.00123456: 0.001235, 98765: 98770, -1.23456: -1.235, 5e-320: 5e-320} {
+	for value, want := range map[float64]float64{0: 0, 0.00123456: 0.001235, 98765: 98770, -1.23456: -1.235,
+		5e-320: 5e-320} {
 		if got := significant(value); got != want {
 			t.Errorf("significant(%v) = %v, want %v", value, got, want)
 		}
@@ -139,12 +156,14 @@ func TestUsagesAddUpToTheCostOfAnOperation(t *testing.T) {
 		if u.Role != lab.RoleGenerator {
 			sum += u.CPUPerOperation
 		}
-		if u.Role == "orders" && (u.CPUShare != 0.3 || u.PeakMemory != 7) || u.Role == "database" && u.PeakMemory != 0 {
+		if u.Role == "orders" && (u.CPUShare != 0.3 || u.PeakMemory != 7) ||
+			u.Role == "database" && u.PeakMemory != 0 {
 			t.Errorf("%+v: want 30 %% of a processor, 7 bytes of the orders and none of the database", u)
 		}
 	}
 	if !slices.Equal(roles, []string{"database", "orders", lab.RoleGenerator}) || math.Abs(sum-0.004) > 1e-15 {
-		t.Errorf("roles %v cost %v per operation, want 0.004 over database and orders, the generator last", roles, sum)
+		t.Errorf("roles %v cost %v per operation, want 0.004 over database and orders, the generator last", roles,
+			sum)
 	}
 	job := table1(t)
 	job.Trials[0].Metered.Roles = map[string]lab.Usage{"worker": {CPUSeconds: 1}}
@@ -160,12 +179,15 @@ func TestWhatThePlatformSaysOfARoleIsAddedUp(t *testing.T) {
 		trial := in.trial("one", point, i+1, map[string]float64{"cpu_per_operation": 0.004})
 		trial.Metered.Roles = map[string]lab.Usage{"front": {CPUSeconds: 1}, "other": {CPUSeconds: 1}}
 		for _, unit := range []string{"front-1", "front-2"} {
-			trial.Metered.Platform = append(trial.Metered.Platform, lab.PlatformUsage{Unit: unit, Role: "front", Source: "metrics-server", Samples: 3,
-				WindowSeconds: 10, Millicores: millicores, MostMillicores: 2 * millicores, GroupMillicores: millicores + 1, LagSeconds: 12})
+			trial.Metered.Platform = append(trial.Metered.Platform,
+				lab.PlatformUsage{Unit: unit, Role: "front", Source: "metrics-server", Samples: 3,
+					WindowSeconds: 10, Millicores: millicores, MostMillicores: 2 * millicores,
+					GroupMillicores: millicores + 1, LagSeconds: 12})
 		}
 	}
 	usages := Analyse(in).Usages
-	want := lab.PlatformUsage{Role: "front", Source: "metrics-server", Samples: 18, WindowSeconds: 10, Millicores: 400, MostMillicores: 800,
+	want := lab.PlatformUsage{Role: "front", Source: "metrics-server", Samples: 18, WindowSeconds: 10,
+		Millicores: 400, MostMillicores: 800,
 		GroupMillicores: 402, LagSeconds: 12}
 	if p := usages[0].Platform; usages[0].Role != "front" || p == nil || *p != want {
 		t.Errorf("front is %+v (%+v), want %+v", usages[0], p, want)
@@ -180,22 +202,29 @@ func TestAForeignSystemIsDividedByItsProcesses(t *testing.T) {
 	in := underLoad(point)
 	in.Plan.Study.Variants[0].External = &lab.ExternalSystem{}
 	trial := in.trial("one", point, 1, map[string]float64{"cpu_per_operation": 0.004})
-	trial.Metered = lab.Metered{WindowSeconds: 10, Roles: map[string]lab.Usage{lab.RoleGenerator: {CPUSeconds: 2}, "system": {CPUSeconds: 16}}}
+	trial.Metered = lab.Metered{WindowSeconds: 10,
+		Roles: map[string]lab.Usage{lab.RoleGenerator: {CPUSeconds: 2}, "system": {CPUSeconds: 16}}}
 	for n := range 16 {
-		trial.Metered.Processes = append(trial.Metered.Processes, lab.ProcessUsage{Name: fmt.Sprintf("service-%02d", n), CPUSeconds: 1, PeakMemoryBytes: 7})
+		trial.Metered.Processes = append(trial.Metered.Processes,
+			lab.ProcessUsage{Name: fmt.Sprintf("service-%02d", n), CPUSeconds: 1, PeakMemoryBytes: 7})
 	}
-	trial.Metered.Processes[3] = lab.ProcessUsage{Name: "dear", CPUSeconds: 1.5, PeakMemoryBytes: 9, ReceivedBytes: 300, SentBytes: 100}
+	trial.Metered.Processes[3] = lab.ProcessUsage{Name: "dear", CPUSeconds: 1.5, PeakMemoryBytes: 9,
+		ReceivedBytes: 300, SentBytes: 100}
 	trial.Metered.Processes[4].CPUSeconds = 0.5
 	usages := Analyse(in).Usages
 	var sum float64
 	for _, u := range usages[:len(usages)-1] {
 		sum += u.CPUPerOperation
 	}
-	if first := usages[0]; first.Role != "dear" || first.CPUShare != 0.15 || first.PeakMemory != 9 || math.Abs(first.NetworkPerOperation-0.1) > 1e-12 {
-		t.Errorf("the dearest is %+v, want dear with 15 %% of a processor, 9 bytes, and 0.1 bytes of network per operation", first)
+	if first := usages[0]; first.Role != "dear" || first.CPUShare != 0.15 || first.PeakMemory != 9 ||
+		math.Abs(first.NetworkPerOperation-0.1) > 1e-12 {
+		t.Errorf("the dearest is %+v, want dear with 15 %% of a processor, 9 bytes, and 0.1 bytes of network per "+
+			"operation", first)
 	}
-	if len(usages) != mostProcesses+2 || usages[mostProcesses].Role != "4 others" || usages[mostProcesses].PeakMemory != 28 || math.Abs(sum-0.004) > 1e-15 {
-		t.Errorf("%d usages that cost %v per operation, want 12, 4 others and the generator, together 0.004: %+v", len(usages), sum, usages)
+	if len(usages) != mostProcesses+2 || usages[mostProcesses].Role != "4 others" ||
+		usages[mostProcesses].PeakMemory != 28 || math.Abs(sum-0.004) > 1e-15 {
+		t.Errorf("%d usages that cost %v per operation, want 12, 4 others and the generator, together 0.004: %+v",
+			len(usages), sum, usages)
 	}
 }
 
@@ -203,10 +232,12 @@ func TestCoursesAreRatesAndTimesBySecond(t *testing.T) {
 	point := at("p", lab.FactorRate, 10)
 	in := underLoad(point)
 	median := 0.00123456
-	in.trial("one", point, 1, nil).Course = []lab.Slice{{End: 1, OK: 10, Median: &median}, {End: 1.5, OK: 10}, {End: 1.6, OK: 10}}
+	in.trial("one", point, 1, nil).Course = []lab.Slice{{End: 1, OK: 10, Median: &median}, {End: 1.5, OK: 10},
+		{End: 1.6, OK: 10}}
 	in.trial("two", point, 1, nil)
 	found := Analyse(in).Courses
-	if len(found) != 1 || found[0].Variant != "one" || !slices.Equal(found[0].End, []float64{1, 1.5}) || !slices.Equal(found[0].Rate, []float64{10, 20}) {
+	if len(found) != 1 || found[0].Variant != "one" || !slices.Equal(found[0].End, []float64{1, 1.5}) ||
+		!slices.Equal(found[0].Rate, []float64{10, 20}) {
 		t.Fatalf("%+v, want one course of 10 and 20 right answers per second", found)
 	}
 	if c := found[0]; *c.Median[0] != 0.001235 || c.Median[1] != nil || c.P99[0] != nil {
@@ -218,10 +249,12 @@ func TestOperationsAreToldApart(t *testing.T) {
 	point := at("p", lab.FactorRate, 10)
 	in := underLoad(point)
 	for block, median := range []float64{1, 4, 2} {
-		in.trial("one", point, block+1, nil).ByOperation = []lab.OperationOutcome{{Name: "buy", Sent: 10, OK: 9, Errors: map[string]int64{"timeout": 1}, Median: median, P99: 7, Longest: 8}, {Name: "never"}}
+		in.trial("one", point, block+1, nil).ByOperation = []lab.OperationOutcome{{Name: "buy", Sent: 10, OK: 9,
+			Errors: map[string]int64{"timeout": 1}, Median: median, P99: 7, Longest: 8}, {Name: "never"}}
 	}
 	found := Analyse(in).Operations
-	if len(found) != 2 || found[0].Sent != 30 || found[0].Wrong != 0.1 || found[0].Errors["timeout"] != 3 || found[0].Median != 2 || found[0].Longest != 8 {
+	if len(found) != 2 || found[0].Sent != 30 || found[0].Wrong != 0.1 || found[0].Errors["timeout"] != 3 ||
+		found[0].Median != 2 || found[0].Longest != 8 {
 		t.Errorf("%+v, want 30 of buy, 3 of them timed out, with a median of 2 s", found)
 	}
 	if len(found) == 2 && (found[1].Name != "never" || found[1].Sent != 0 || found[1].Median != 0) {
@@ -230,8 +263,10 @@ func TestOperationsAreToldApart(t *testing.T) {
 }
 
 func TestUsagesWithoutACostAreDividedByTheTrialsOwnCount(t *testing.T) {
-	trial := lab.Trial{Operations: 50, Metered: lab.Metered{Roles: map[string]lab.Usage{"orders": {CPUSeconds: 1}}}}
-	if got := (&experiment{}).roleUsage("one", lab.Point{}, "orders", []lab.Trial{trial}).CPUPerOperation; got != 0.02 {
+	trial := lab.Trial{Operations: 50,
+		Metered: lab.Metered{Roles: map[string]lab.Usage{"orders": {CPUSeconds: 1}}}}
+	if got := (&experiment{}).roleUsage("one", lab.Point{}, "orders", []lab.Trial{trial}).CPUPerOperation; got !=
+		0.02 {
 		t.Errorf("CPU per operation %v, want 0.02", got)
 	}
 }
@@ -240,14 +275,17 @@ func TestPathsAreThoseOfTheMedianTrial(t *testing.T) {
 	point := at("p", lab.FactorRate, 10)
 	in := underLoad(point)
 	path := func(share, seconds float64) lab.Path {
-		return lab.Path{Share: share, Seconds: seconds, Segments: []lab.Segment{{Seconds: seconds, Kind: lab.SegmentDatabase}}}
+		return lab.Path{Share: share, Seconds: seconds,
+			Segments: []lab.Segment{{Seconds: seconds, Kind: lab.SegmentDatabase}}}
 	}
 	for block, seconds := range []float64{4, 1, 3, 2} {
 		in.trial("one", point, block%3+1, nil).Block = block + 1
-		in.Trials[len(in.Trials)-1].Paths = []lab.Path{path(0.99, seconds), path(lab.PathMean, seconds/2), {Share: 0.5}}
+		in.Trials[len(in.Trials)-1].Paths = []lab.Path{path(0.99, seconds), path(lab.PathMean, seconds/2),
+			{Share: 0.5}}
 	}
 	paths := Analyse(in).Paths
-	if len(paths) != 2 || paths[0].Share != lab.PathMean || paths[0].Seconds != 1 || paths[1].Share != 0.99 || paths[1].Seconds != 2 || paths[1].Trial != 4 {
+	if len(paths) != 2 || paths[0].Share != lab.PathMean || paths[0].Seconds != 1 || paths[1].Share != 0.99 ||
+		paths[1].Seconds != 2 || paths[1].Trial != 4 {
 		t.Errorf("paths %+v, want the mean and the 99th percentile of trial 4, and none without segments", paths)
 	}
 }
@@ -258,11 +296,13 @@ func TestNotesSayWhatBoundsALoad(t *testing.T) {
 	in.Environment = lab.Environment{processors: {Value: float64(2)}}
 	trial := in.trial("one", point, 1, map[string]float64{"completed_rate": 8})
 	trial.Audit.Figures[lab.FigureOffered] = 10
-	trial.Metered = lab.Metered{WindowSeconds: 10, Roles: map[string]lab.Usage{lab.RoleGenerator: {CPUSeconds: 2}, "orders": {CPUSeconds: 3}}}
+	trial.Metered = lab.Metered{WindowSeconds: 10,
+		Roles: map[string]lab.Usage{lab.RoleGenerator: {CPUSeconds: 2}, "orders": {CPUSeconds: 3}}}
 	limited := in.trial("two", point, 1, nil)
 	limited.Valid, limited.Audit.Verdict, limited.Audit.Figures[lab.FigureLimited] = false, lab.AuditUnknown, 1
 	notes := strings.Join(Analyse(in).Notes, "\n")
-	for _, want := range []string{"generator, not the system, was the limit in 1 trial (two at p)", "not held: one at p (10.0/s)",
+	for _, want := range []string{"generator, not the system, was the limit in 1 trial (two at p)",
+		"not held: one at p (10.0/s)",
 		"share the 2 processors of one host", "from 20 % of one processor"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("no note says %q:\n%s", want, notes)

@@ -67,7 +67,8 @@ func (e *experiment) open() []seat {
 	}
 	var open []seat
 	for _, c := range e.comparisons() {
-		if c.Verdict == lab.Undecided && (c.Unsteady == "" || e.canLengthen(c.Point.Name)) && slices.Contains(e.answered(), c.Metric) {
+		if c.Verdict == lab.Undecided && (c.Unsteady == "" || e.canLengthen(c.Point.Name)) &&
+			slices.Contains(e.answered(), c.Metric) {
 			open = append(open, seat{c.Variant, c.Point.Name}, seat{c.Baseline, c.Point.Name})
 		}
 	}
@@ -87,7 +88,8 @@ func (e *experiment) answered() []string {
 }
 
 // openWays are all stops of a way at the points where a step, or the whole, is
-// undecided, and not for a change within trials, which more of them do not end: its ratios are over the blocks that have every stop.
+// undecided, and not for a change within trials, which more of them do not end: its ratios are over the
+// blocks that have every stop.
 func (e *experiment) openWays() []seat {
 	all := e.waterfalls()
 	var open []seat
@@ -96,7 +98,9 @@ func (e *experiment) openWays() []seat {
 		for _, w := range all {
 			if w.Point.Name == point.Name && slices.Contains(e.answered(), w.Metric) {
 				undecided = undecided || w.Verdict == lab.Undecided && w.Unsteady == "" ||
-					slices.ContainsFunc(w.Steps, func(s lab.Step) bool { return s.Verdict == lab.Undecided && s.Unsteady == "" })
+					slices.ContainsFunc(w.Steps, func(s lab.Step) bool {
+						return s.Verdict == lab.Undecided && s.Unsteady == ""
+					})
 			}
 		}
 		for _, name := range stops(e.study.Steps) {
@@ -132,7 +136,8 @@ func (e *experiment) openClaims() []seat {
 
 // holdsAt reports whether a claim about every point was found to hold at one.
 func (e *experiment) holdsAt(c claim, point string) bool {
-	if !slices.Contains([]lab.ClaimKind{lab.ClaimSlower, lab.ClaimMore, lab.ClaimEquivalent, lab.ClaimLevel}, c.Kind) || len(c.points) < 2 {
+	if !slices.Contains([]lab.ClaimKind{lab.ClaimSlower, lab.ClaimMore, lab.ClaimEquivalent, lab.ClaimLevel},
+		c.Kind) || len(c.points) < 2 {
 		return false
 	}
 	c.Claim.Points = []string{point}

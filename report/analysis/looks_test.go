@@ -35,13 +35,15 @@ func TestIntervalsAreDrawnForAllLooksTogether(t *testing.T) {
 	a := Analyse(untilDecided(table1(t), 12))
 	looked := comparisonOf(t, a, "elapsed", "s1", "http", "uds")
 	if *looked.Low >= *fixed.Low || *looked.High <= *fixed.High || looked.Ratio.Ratio != fixed.Ratio.Ratio {
-		t.Errorf("one of ten looks has [%g, %g], a single look [%g, %g]: want it wider", *looked.Low, *looked.High, *fixed.Low, *fixed.High)
+		t.Errorf("one of ten looks has [%g, %g], a single look [%g, %g]: want it wider", *looked.Low, *looked.High,
+			*fixed.Low, *fixed.High)
 	}
 	near(t, "p", looked.P, stats.NewSequence(lab.FirstLook, 12, stats.Pocock).P(*fixed.P, 5), 1e-9)
 	if *looked.HolmLow > *looked.Low || *looked.HolmLow >= *fixed.HolmLow {
 		t.Errorf("Holm's interval begins at %g, that of a single look at %g", *looked.HolmLow, *fixed.HolmLow)
 	}
-	if last := a.Answer[len(a.Answer)-1].Text; !strings.Contains(last, "after every block from 3 on, at most 12") {
+	if last := a.Answer[len(a.Answer)-1].Text; !strings.Contains(last,
+		"after every block from 3 on, at most 12") {
 		t.Errorf("the answer does not say that there were looks: %s", last)
 	}
 }
@@ -93,21 +95,24 @@ func TestAWayGoesOnAsAWhole(t *testing.T) {
 	}), 12)
 	got := needed(blurred)
 	if len(decided) > 0 || len(got) != len(in.Plan.Study.Variants) {
-		t.Errorf("needed: %v of a way that is decided, %v of one with an open step: want none, and all %d stops", decided, got, len(in.Plan.Study.Variants))
+		t.Errorf("needed: %v of a way that is decided, %v of one with an open step: want none, and all %d stops",
+			decided, got, len(in.Plan.Study.Variants))
 	}
 }
 
 func TestTrialsThatWereNotNeededAreNoGaps(t *testing.T) {
 	in := untilDecided(table1(t), 12)
 	for block := 1; block <= 12; block++ {
-		in.Plan.Trials = append(in.Plan.Trials, lab.PlannedTrial{Number: len(in.Plan.Trials) + 1, Block: block, Variant: "http", Point: "s1"})
+		in.Plan.Trials = append(in.Plan.Trials, lab.PlannedTrial{Number: len(in.Plan.Trials) + 1, Block: block,
+			Variant: "http", Point: "s1"})
 	}
 	in.Plan.Trials = in.Plan.Trials[len(in.Plan.Trials)-12:]
 	a := Analyse(in)
 	if a.Trials.Spared != 7 {
 		t.Errorf("%d trials were spared, want 7 of 12: five were played", a.Trials.Spared)
 	}
-	if last := a.Answer[len(a.Answer)-1].Text; !strings.Contains(last, "(7 were not played: what they compare was decided, or the time was up)") {
+	if last := a.Answer[len(a.Answer)-1].Text; !strings.Contains(last,
+		"(7 were not played: what they compare was decided, or the time was up)") {
 		t.Errorf("trust: %s", last)
 	}
 	shown, _ := toSync()

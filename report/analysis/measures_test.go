@@ -10,26 +10,35 @@ import (
 // loaded is an experiment of a system with metrics of its own: b takes 1.5 times
 // as long as a, holds four fifths of its rate, and a.twin is a within 1 %.
 func loaded() Input {
-	points := []lab.Point{{Name: "slow", Levels: map[string]float64{"rate": 100}}, {Name: "quick", Levels: map[string]float64{"rate": 1000}}}
+	points := []lab.Point{{Name: "slow", Levels: map[string]float64{"rate": 100}},
+		{Name: "quick", Levels: map[string]float64{"rate": 1000}}}
 	in := Input{Plan: lab.Plan{Schema: lab.PlanSchema, Study: lab.Study{
-		Name: "own", Baseline: "a", Variants: []lab.Variant{{Name: "a"}, {Name: "a.twin", TwinOf: "a"}, {Name: "b"}}, Points: points,
+		Name: "own", Baseline: "a", Variants: []lab.Variant{{Name: "a"}, {Name: "a.twin", TwinOf: "a"},
+			{Name: "b"}}, Points: points,
 		Metrics: []lab.Metric{
-			{Name: "response_time_p99", Title: "response time, p99", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindTime, Quantity: lab.ResponseTime, Quantile: 0.99, Source: lab.FromGenerator},
-			{Name: "capacity", Title: "capacity", Unit: "1/s", Better: lab.HigherIsBetter, Kind: lab.KindRate, Quantity: lab.Capacity, Source: lab.FromGenerator},
+			{Name: "response_time_p99", Title: "response time, p99", Unit: "s", Better: lab.LowerIsBetter,
+				Kind: lab.KindTime, Quantity: lab.ResponseTime, Quantile: 0.99, Source: lab.FromGenerator},
+			{Name: "capacity", Title: "capacity", Unit: "1/s", Better: lab.HigherIsBetter, Kind: lab.KindRate,
+				Quantity: lab.Capacity, Source: lab.FromGenerator},
 		},
-		Claims: []lab.Claim{{ID: "holds", Kind: lab.ClaimFactor, Metric: "capacity", Variant: "b", Against: "a", Low: 0.7, High: 0.9}},
+		Claims: []lab.Claim{{ID: "holds", Kind: lab.ClaimFactor, Metric: "capacity", Variant: "b", Against: "a",
+			Low: 0.7, High: 0.9}},
 		Design: lab.Design{Blocks: 6, Margin: 0.05, Confidence: 0.95},
 	}}}
 	wobble := []float64{1.004, 0.993, 1.008, 0.998, 1.001, 0.996}
 	for block, off := range wobble {
 		for _, point := range points {
-			for variant, factors := range map[string][2]float64{"a": {1, 1}, "a.twin": {off, 1 / off}, "b": {1.5 * off, 0.8 / off}} {
+			for variant, factors := range map[string][2]float64{"a": {1, 1}, "a.twin": {off, 1 / off},
+				"b": {1.5 * off, 0.8 / off}} {
 				number := len(in.Trials) + 1
-				in.Plan.Trials = append(in.Plan.Trials, lab.PlannedTrial{Number: number, Block: block + 1, Variant: variant, Point: point.Name})
+				in.Plan.Trials = append(in.Plan.Trials, lab.PlannedTrial{Number: number, Block: block + 1,
+					Variant: variant, Point: point.Name})
 				in.Trials = append(in.Trials, lab.Trial{
-					Number: number, Attempt: 1, Block: block + 1, Variant: variant, Point: point, Valid: true, ElapsedSeconds: 10,
-					Audit:    lab.Audit{Verdict: lab.AuditValid},
-					Measures: map[string]float64{"response_time_p99": 0.002 * factors[0], "capacity": 5000 * factors[1]},
+					Number: number, Attempt: 1, Block: block + 1, Variant: variant, Point: point, Valid: true,
+					ElapsedSeconds: 10,
+					Audit:          lab.Audit{Verdict: lab.AuditValid},
+					Measures: map[string]float64{"response_time_p99": 0.002 * factors[0],
+						"capacity": 5000 * factors[1]},
 				})
 			}
 		}
@@ -41,11 +50,13 @@ func TestASystemIsComparedInItsOwnMetrics(t *testing.T) {
 	a := Analyse(loaded())
 	want := map[string]lab.ComparisonVerdict{"response_time_p99": lab.Slower, "capacity": lab.Slower}
 	if len(a.Metrics) != 2 || len(a.Comparisons) != 4 || len(a.Results) != 8 || len(a.Ladder) != 0 {
-		t.Fatalf("%d metrics, %d comparisons, %d results, %d rungs; want 2, 4, 8, 0", len(a.Metrics), len(a.Comparisons), len(a.Results), len(a.Ladder))
+		t.Fatalf("%d metrics, %d comparisons, %d results, %d rungs; want 2, 4, 8, 0", len(a.Metrics),
+			len(a.Comparisons), len(a.Results), len(a.Ladder))
 	}
 	for _, c := range a.Comparisons {
 		if c.Verdict != want[c.Metric] {
-			t.Errorf("%s at %s: %s (%s, ratio %.3g), want %s", c.Metric, c.Point.Name, c.Verdict, c.Words, c.Ratio.Ratio, want[c.Metric])
+			t.Errorf("%s at %s: %s (%s, ratio %.3g), want %s", c.Metric, c.Point.Name, c.Verdict, c.Words,
+				c.Ratio.Ratio, want[c.Metric])
 		}
 		if c.Metric == "capacity" && !strings.HasPrefix(c.Words, "less") {
 			t.Errorf("capacity: %q, want it called less", c.Words)
@@ -66,7 +77,8 @@ func TestASystemsMetricsAreAnsweredInSentences(t *testing.T) {
 	}
 	all := strings.Join(text, "\n")
 	for _, want := range []string{
-		"Response time, p99: b has 1.5", "that of a at slow (median trials: 3.00 ms against 2.00 ms): slower", "at quick", "Capacity: b has 0.8", "of itself in response time, p99: no bias was found",
+		"Response time, p99: b has 1.5", "that of a at slow (median trials: 3.00 ms against 2.00 ms): slower",
+		"at quick", "Capacity: b has 0.8", "of itself in response time, p99: no bias was found",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %q in\n%s", want, all)
@@ -79,7 +91,9 @@ func TestASystemsMetricsAreAnsweredInSentences(t *testing.T) {
 
 func TestWhatAllUnitsUsedIsNoMetricOfASystemWithItsOwn(t *testing.T) {
 	in := loaded()
-	in.Plan.Study.Metrics = append(in.Plan.Study.Metrics, lab.Metric{Name: "peak_memory", Title: "peak memory", Unit: "B", Better: lab.LowerIsBetter, Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter})
+	in.Plan.Study.Metrics = append(in.Plan.Study.Metrics,
+		lab.Metric{Name: "peak_memory", Title: "peak memory", Unit: "B", Better: lab.LowerIsBetter,
+			Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter})
 	for i := range in.Trials {
 		in.Trials[i].Metered.Total.PeakMemoryBytes = 1 << 30 // the generator's too
 	}

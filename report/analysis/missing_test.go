@@ -34,11 +34,16 @@ func cutDown(t *testing.T) map[string]Input {
 		"one block":             full.only(func(trial lab.Trial) bool { return trial.Block == 3 }),
 		"two blocks":            full.only(func(trial lab.Trial) bool { return trial.Block < 3 }),
 		"one point":             full.only(func(trial lab.Trial) bool { return trial.Point.Name == "s4" }),
-		"two points":            full.only(func(trial lab.Trial) bool { return trial.Point.Name == "s4" || trial.Point.Name == "s5" }),
-		"no baseline":           full.only(func(trial lab.Trial) bool { return trial.Variant != "threads" }),
-		"baseline alone":        full.only(func(trial lab.Trial) bool { return trial.Variant == "threads" }),
-		"no twin":               full.only(func(trial lab.Trial) bool { return trial.Variant != "uds.twin" }),
-		"no block in common":    full.only(func(trial lab.Trial) bool { return (trial.Variant == "threads") == (trial.Block < 3) }),
+		"two points": full.only(func(trial lab.Trial) bool {
+			return trial.Point.Name == "s4" || trial.Point.Name == "s5"
+		}),
+		"no baseline":    full.only(func(trial lab.Trial) bool { return trial.Variant != "threads" }),
+		"baseline alone": full.only(func(trial lab.Trial) bool { return trial.Variant == "threads" }),
+		"no twin":        full.only(func(trial lab.Trial) bool { return trial.Variant != "uds.twin" }),
+		"no block in common": full.only(func(trial lab.Trial) bool {
+			return (trial.Variant == "threads") ==
+				(trial.Block < 3)
+		}),
 		"first half":            full.only(func(trial lab.Trial) bool { return trial.Number <= 60 }),
 		"numbers not finite":    notFinite(t),
 		"wild spread":           wild,
@@ -103,7 +108,9 @@ func checkTop(t *testing.T, data []byte) {
 	if err := json.Unmarshal(data, &top); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"answer", "metrics", "variants", "points", "results", "comparisons", "averages", "trends", "ladder", "claims", "published", "notes", "noise_floor", "margins", "audit", "environment"} {
+	for _, name := range []string{"answer", "metrics", "variants", "points", "results", "comparisons",
+		"averages", "trends", "ladder", "claims", "published", "notes", "noise_floor", "margins", "audit",
+		"environment"} {
 		if text := string(top[name]); text == "null" || text == "" {
 			t.Errorf("%s is %q", name, text)
 		}
@@ -148,7 +155,8 @@ func TestMissingPoints(t *testing.T) {
 	in := table1(t).only(func(trial lab.Trial) bool { return slices.Contains(quick, trial.Point.Name) })
 	a := Analyse(in)
 	c := claimOf(t, a, "uds-linear-in-workers")
-	if c.Verdict != lab.ClaimContradicted || !strings.HasSuffix(c.Reason, "not tested at s2, s4, which did not run") {
+	if c.Verdict != lab.ClaimContradicted || !strings.HasSuffix(c.Reason,
+		"not tested at s2, s4, which did not run") {
 		t.Errorf("claim over s1 to s5 without s2 and s4 is %s: %s", c.Verdict, c.Reason)
 	}
 	if len(a.Trends) != 0 {
@@ -162,8 +170,11 @@ func TestMissingPoints(t *testing.T) {
 			t.Errorf("average over five points: %v, %q", f.Measured, f.Reason)
 		}
 	}
-	two := Analyse(table1(t).only(func(trial lab.Trial) bool { return trial.Point.Name == "s1" || trial.Point.Name == "s2" }))
-	if c := claimOf(t, two, "uds-linear-in-workers"); c.Verdict != lab.ClaimUntestable || !strings.Contains(c.Reason, "3 different levels") {
+	two := Analyse(table1(t).only(func(trial lab.Trial) bool {
+		return trial.Point.Name == "s1" || trial.Point.Name == "s2"
+	}))
+	if c := claimOf(t, two, "uds-linear-in-workers"); c.Verdict != lab.ClaimUntestable ||
+		!strings.Contains(c.Reason, "3 different levels") {
 		t.Errorf("an exponent from two points is %s: %s", c.Verdict, c.Reason)
 	}
 }
@@ -175,10 +186,13 @@ func TestARepeatedTrialCountsOnce(t *testing.T) {
 	again.Attempt, again.ElapsedSeconds = 2, again.ElapsedSeconds+1
 	in.Trials = append(in.Trials, again)
 	a := Analyse(in)
-	if a.Trials.Valid != a.Trials.Planned || len(a.Trials.Invalid) != 1 || a.Trials.Invalid[0].Reason != "steal of 3 %" {
+	if a.Trials.Valid != a.Trials.Planned || len(a.Trials.Invalid) != 1 ||
+		a.Trials.Invalid[0].Reason != "steal of 3 %" {
 		t.Errorf("trials = %+v", a.Trials)
 	}
-	i := slices.IndexFunc(a.Results, func(r lab.Result) bool { return r.Variant == again.Variant && r.Point.Name == again.Point.Name })
+	i := slices.IndexFunc(a.Results, func(r lab.Result) bool {
+		return r.Variant == again.Variant && r.Point.Name == again.Point.Name
+	})
 	if r := a.Results[i]; r.N != 5 || r.Values[again.Block-1] != again.ElapsedSeconds {
 		t.Errorf("result = %+v, want the second attempt in block %d", r, again.Block)
 	}
@@ -204,7 +218,8 @@ func TestPairsThatMeetInOneMetricHaveMet(t *testing.T) {
 	full.Plan.Study.Metrics = append([]lab.Metric{{Name: "nobody_has_it"}}, full.Plan.Study.Metrics...)
 	apart := full.only(func(trial lab.Trial) bool { return (trial.Variant == "monolith") == (trial.Block < 3) })
 	for name, in := range map[string]Input{"met": full, "missed": apart} {
-		noted := slices.ContainsFunc(Analyse(in).Notes, func(note string) bool { return strings.Contains(note, "have no block in common at") })
+		noted := slices.ContainsFunc(Analyse(in).Notes,
+			func(note string) bool { return strings.Contains(note, "have no block in common at") })
 		if noted != (name == "missed") {
 			t.Errorf("%s: noted %t", name, noted)
 		}

@@ -27,7 +27,8 @@ func (e *experiment) nodeLoads() []lab.NodeLoad {
 			}
 			for _, node := range slices.Sorted(maps.Keys(cores)) {
 				all = append(all, lab.NodeLoad{Variant: v.Name, Point: point, Node: node, Trials: len(cores[node]),
-					Units: medianOrNone(units[node]), CPUShare: medianOrNone(cores[node]), MeanMemory: medianOrNone(memory[node])})
+					Units: medianOrNone(units[node]), CPUShare: medianOrNone(cores[node]),
+					MeanMemory: medianOrNone(memory[node])})
 			}
 		}
 	}

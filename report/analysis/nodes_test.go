@@ -26,7 +26,9 @@ func TestLoadsOfNodes(t *testing.T) {
 	}
 	all := Analyse(in).NodeLoads
 	at := func(node string) lab.NodeLoad {
-		i := slices.IndexFunc(all, func(n lab.NodeLoad) bool { return n.Variant == "b" && n.Node == node && n.Point.Name == first })
+		i := slices.IndexFunc(all, func(n lab.NodeLoad) bool {
+			return n.Variant == "b" && n.Node == node && n.Point.Name == first
+		})
 		if i < 0 {
 			t.Fatalf("%+v has no %s at %s", all, node, first)
 		}

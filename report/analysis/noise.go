@@ -11,8 +11,8 @@ import (
 // measureNoise compares every twin with its original. The two are one variant under
 // two names: where they are found to differ all the same, over all metrics and points
 // together, and by what may exceed the margin, the laboratory is biased, and no
-// verdict on that variant calls a smaller difference one. How wide a twin's interval is says nothing on others: their
-// own intervals hold that noise already.
+// verdict on that variant calls a smaller difference one. How wide a twin's interval is says nothing on
+// others: their own intervals hold that noise already.
 func (e *experiment) measureNoise() {
 	e.noise, e.margins, e.bias = map[string]lab.Ratio{}, map[string]float64{}, map[cell]float64{}
 	var tested []lab.Bias
@@ -33,7 +33,8 @@ func (e *experiment) measureNoise() {
 				own := cell{variant: twins.against, metric: metric.Name}
 				e.bias[own] = max(e.bias[own], 0)
 				if c.decided {
-					tested = append(tested, lab.Bias{Metric: metric.Name, Point: point.Name, Variant: twins.against, Ratio: c.estimate()})
+					tested = append(tested, lab.Bias{Metric: metric.Name, Point: point.Name, Variant: twins.against,
+						Ratio: c.estimate()})
 					p = append(p, c.ratio.P)
 				}
 			}
@@ -60,8 +61,10 @@ func (e *experiment) measureNoise() {
 		e.note("No variant ran beside its own twin: whether the laboratory is biased was not tested.")
 	}
 	for _, b := range e.biases {
-		e.note("%s was measured at %s of itself at %s (%s, Holm p %s over %s): something favours one of two equal variants, and smaller differences are not told from it.",
-			b.Variant, figure.Times(b.Ratio.Ratio, b.Low, b.High), b.Point, b.Metric, figure.Number(b.PHolm, nil, nil), count(b.Family, "such comparison"))
+		e.note("%s was measured at %s of itself at %s (%s, Holm p %s over %s): something favours one of two "+
+			"equal variants, and smaller differences are not told from it.",
+			b.Variant, figure.Times(b.Ratio.Ratio, b.Low, b.High), b.Point, b.Metric, figure.Number(b.PHolm, nil, nil),
+			count(b.Family, "such comparison"))
 	}
 }
 

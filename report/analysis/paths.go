@@ -32,7 +32,8 @@ func middlePaths(variant string, point lab.Point, trials []lab.Trial) []lab.Tria
 			if _, known := byShare[path.Share]; !known {
 				shares = append(shares, path.Share)
 			}
-			byShare[path.Share] = append(byShare[path.Share], lab.TrialPath{Variant: variant, Point: point, Trial: trial.Number, Path: path})
+			byShare[path.Share] = append(byShare[path.Share],
+				lab.TrialPath{Variant: variant, Point: point, Trial: trial.Number, Path: path})
 		}
 	}
 	slices.Sort(shares)

@@ -23,7 +23,8 @@ func (e *experiment) pictures() []lab.Picture {
 				for i, link := range part.Links {
 					part.Links[i].Traffic = middleTraffic(trials, part.Name, link)
 				}
-				picture.Parts = append(picture.Parts, lab.PicturePart{Part: part, CPUPerOperation: used.CPUPerOperation, PeakMemory: used.PeakMemory})
+				picture.Parts = append(picture.Parts, lab.PicturePart{Part: part, CPUPerOperation: used.CPUPerOperation,
+					PeakMemory: used.PeakMemory})
 			}
 			all = append(all, picture)
 		}

@@ -16,7 +16,8 @@ func (e *experiment) platforms() []lab.PlatformTake {
 	var all []lab.PlatformTake
 	for _, v := range e.variants() {
 		for _, point := range e.study.Points {
-			trials := slices.DeleteFunc(slices.Clone(e.counted(v.Name, point.Name)), func(t lab.Trial) bool { return t.Platform == nil })
+			trials := slices.DeleteFunc(slices.Clone(e.counted(v.Name, point.Name)),
+				func(t lab.Trial) bool { return t.Platform == nil })
 			if len(trials) > 0 {
 				all = append(all, e.platform(v, point, trials))
 			}
@@ -47,14 +48,21 @@ func (e *experiment) platform(v lab.Variant, point lab.Point, trials []lab.Trial
 		})
 	}
 	take := lab.PlatformTake{
-		Variant: v.Name, Point: point, Deployment: v.Deployment, Trials: len(trials), Images: last.Images, Source: last.Source, Unmetered: last.Unmetered,
-		MadeSeconds:     middle(func(t lab.Trial) (float64, bool) { return t.Platform.MadeSeconds, true }),
-		ImagesSeconds:   middle(func(t lab.Trial) (float64, bool) { return t.Platform.ImagesSeconds, true }),
-		ReadySeconds:    middle(func(t lab.Trial) (float64, bool) { return t.Platform.ReadySeconds, true }),
-		CPUShare:        used(func(t lab.Trial) float64 { return t.Platform.Used.CPUSeconds / t.Metered.WindowSeconds }),
-		CPUPerOperation: used(func(t lab.Trial) float64 { return t.Platform.Used.CPUSeconds / e.costedOperations(t) }),
-		MeanMemory:      used(func(t lab.Trial) float64 { return float64(t.Platform.Used.MeanMemoryBytes) }),
-		PeakMemory:      used(func(t lab.Trial) float64 { return float64(t.Platform.Used.PeakMemoryBytes) }),
+		Variant: v.Name, Point: point, Deployment: v.Deployment, Trials: len(trials), Images: last.Images,
+		Source: last.Source, Unmetered: last.Unmetered,
+		MadeSeconds:   middle(func(t lab.Trial) (float64, bool) { return t.Platform.MadeSeconds, true }),
+		ImagesSeconds: middle(func(t lab.Trial) (float64, bool) { return t.Platform.ImagesSeconds, true }),
+		ReadySeconds:  middle(func(t lab.Trial) (float64, bool) { return t.Platform.ReadySeconds, true }),
+		CPUShare: used(func(t lab.Trial) float64 {
+			return t.Platform.Used.CPUSeconds /
+				t.Metered.WindowSeconds
+		}),
+		CPUPerOperation: used(func(t lab.Trial) float64 {
+			return t.Platform.Used.CPUSeconds /
+				e.costedOperations(t)
+		}),
+		MeanMemory: used(func(t lab.Trial) float64 { return float64(t.Platform.Used.MeanMemoryBytes) }),
+		PeakMemory: used(func(t lab.Trial) float64 { return float64(t.Platform.Used.PeakMemoryBytes) }),
 	}
 	take.NothingSeconds = take.MadeSeconds + take.ImagesSeconds + take.ReadySeconds
 	take.Starts, take.Processes, take.BackSeconds = starts(trials), programs(trials), back(trials)
@@ -127,12 +135,14 @@ func programs(trials []lab.Trial) []lab.PlatformProgram {
 				byName[name] = &uses{}
 			}
 			u := byName[name]
-			u.processes, u.share, u.memory = append(u.processes, sum.Processes), append(u.share, sum.CPUShare), append(u.memory, sum.PeakMemory)
+			u.processes, u.share, u.memory = append(u.processes, sum.Processes), append(u.share, sum.CPUShare),
+				append(u.memory, sum.PeakMemory)
 		}
 	}
 	var all []lab.PlatformProgram
 	for name, u := range byName {
-		all = append(all, lab.PlatformProgram{Name: name, Processes: medianOrNone(u.processes), CPUShare: medianOrNone(u.share), PeakMemory: medianOrNone(u.memory)})
+		all = append(all, lab.PlatformProgram{Name: name, Processes: medianOrNone(u.processes),
+			CPUShare: medianOrNone(u.share), PeakMemory: medianOrNone(u.memory)})
 	}
 	slices.SortFunc(all, func(a, b lab.PlatformProgram) int {
 		return cmp.Or(cmp.Compare(b.CPUShare, a.CPUShare), cmp.Compare(a.Name, b.Name))

@@ -37,8 +37,10 @@ func (e *experiment) processUsages(variant string, point lab.Point, trials []lab
 	}
 	var rows []lab.RoleUsage
 	for name, u := range byName {
-		rows = append(rows, lab.RoleUsage{Variant: variant, Point: point, Role: name, CPUPerOperation: medianOrNone(u.cpu),
-			CPUShare: medianOrNone(u.share), PeakMemory: medianOrNone(u.memory), NetworkPerOperation: medianOrNone(u.network)})
+		rows = append(rows, lab.RoleUsage{Variant: variant, Point: point, Role: name,
+			CPUPerOperation: medianOrNone(u.cpu),
+			CPUShare:        medianOrNone(u.share), PeakMemory: medianOrNone(u.memory),
+			NetworkPerOperation: medianOrNone(u.network)})
 	}
 	slices.SortFunc(rows, func(a, b lab.RoleUsage) int {
 		return cmp.Or(cmp.Compare(b.CPUPerOperation, a.CPUPerOperation), cmp.Compare(a.Role, b.Role))
@@ -46,7 +48,8 @@ func (e *experiment) processUsages(variant string, point lab.Point, trials []lab
 	if len(rows) <= mostProcesses {
 		return rows
 	}
-	rest := lab.RoleUsage{Variant: variant, Point: point, Role: fmt.Sprintf("%d others", len(rows)-mostProcesses)}
+	rest := lab.RoleUsage{Variant: variant, Point: point,
+		Role: fmt.Sprintf("%d others", len(rows)-mostProcesses)}
 	for _, u := range rows[mostProcesses:] {
 		rest.CPUPerOperation += u.CPUPerOperation
 		rest.CPUShare += u.CPUShare

@@ -104,7 +104,8 @@ func (e *experiment) measureCurve(f published.Figure) string {
 func (e *experiment) measureMean(f published.Figure, out *lab.PublishedFigure) string {
 	m := f.Ours
 	unit, _ := f.InOurs()
-	s, each := e.cells[cell{m.Variant, m.Point, m.Metric}], e.cells[cell{m.Variant, m.Point, e.named(lab.Elapsed, 0, lab.PerOperation)}]
+	s, each := e.cells[cell{m.Variant, m.Point, m.Metric}],
+		e.cells[cell{m.Variant, m.Point, e.named(lab.Elapsed, 0, lab.PerOperation)}]
 	if len(s.values) == 0 {
 		return fmt.Sprintf("%s did not run at %s here", m.Variant, m.Point)
 	}
@@ -140,7 +141,8 @@ func (e *experiment) measureAverage(m published.Mapping, out *lab.PublishedFigur
 	}
 	out.Measured = number(average.Arithmetic)
 	if len(average.Points) < len(m.Points) {
-		return fmt.Sprintf("the average of %d points (%s); the study has %d", len(average.Points), strings.Join(average.Points, ", "), len(m.Points))
+		return fmt.Sprintf("the average of %d points (%s); the study has %d", len(average.Points),
+			strings.Join(average.Points, ", "), len(m.Points))
 	}
 	return ""
 }
@@ -155,7 +157,8 @@ func (e *experiment) measureLine(a lab.Analysis, f published.Figure, out *lab.Pu
 		return fmt.Sprintf("no line of %s along %s was fitted here", m.Variant, m.Factor)
 	}
 	line := a.Trends[i]
-	fit := stats.Line{Slope: line.Slope, SlopeSE: line.SlopeSE, Intercept: line.Intercept, InterceptSE: line.InterceptSE, N: len(line.X)}
+	fit := stats.Line{Slope: line.Slope, SlopeSE: line.SlopeSE, Intercept: line.Intercept,
+		InterceptSE: line.InterceptSE, N: len(line.X)}
 	value := fit.SlopeInterval(e.design.Confidence)
 	if m.Quantity == published.Intercept {
 		value = fit.InterceptInterval(e.design.Confidence)
@@ -167,7 +170,8 @@ func (e *experiment) measureLine(a lab.Analysis, f published.Figure, out *lab.Pu
 		out.MeasuredPerOperation = e.marginal(m, line)
 	}
 	if !slices.Equal(line.Points, m.Points) {
-		return fmt.Sprintf("fitted through %s; the study has %s", strings.Join(line.Points, ", "), strings.Join(m.Points, ", "))
+		return fmt.Sprintf("fitted through %s; the study has %s", strings.Join(line.Points, ", "),
+			strings.Join(m.Points, ", "))
 	}
 	return ""
 }
@@ -215,7 +219,9 @@ func (e *experiment) marginal(m published.Mapping, line lab.TrendLine) *float64 
 
 // operationsPerLevel is how many operations one more of the factor adds; false
 // where that differs by more than a percent between the points.
-func operationsPerLevel(m published.Mapping, at func(point string) (level, operations float64)) (float64, bool) {
+func operationsPerLevel(
+	m published.Mapping, at func(point string) (level, operations float64),
+) (float64, bool) {
 	const tolerance = 0.01
 	steps := 0.0
 	for _, name := range m.Points {
@@ -252,7 +258,8 @@ func (e *experiment) scaleRemark(f published.Figure) string {
 		for _, factor := range there.Factors() {
 			ours, _ := here.Level(factor)
 			if theirs, _ := there.Level(factor); ours != theirs {
-				return fmt.Sprintf("measured at scale %s (%s %s in place of %s): compare times per operation and ratios, not absolute times",
+				return fmt.Sprintf("measured at scale %s (%s %s in place of %s): compare times per operation and "+
+					"ratios, not absolute times",
 					plain(e.design.Scale), factor, plain(ours), plain(theirs))
 			}
 		}

@@ -19,7 +19,8 @@ func costa(t *testing.T) Input {
 		t.Fatal(err)
 	}
 	in.Published = figures
-	names := map[string]string{"monolith": "monolith-ha", "monolith.twin": "monolith-ha.twin", "at-20": "rpm-1200"}
+	names := map[string]string{"monolith": "monolith-ha", "monolith.twin": "monolith-ha.twin",
+		"at-20": "rpm-1200"}
 	renamed := func(name string) string {
 		if other, is := names[name]; is {
 			return other
@@ -35,7 +36,8 @@ func costa(t *testing.T) Input {
 		s.Points[i].Name = renamed(s.Points[i].Name)
 	}
 	for i := range in.Trials {
-		in.Trials[i].Variant, in.Trials[i].Point.Name = renamed(in.Trials[i].Variant), renamed(in.Trials[i].Point.Name)
+		in.Trials[i].Variant, in.Trials[i].Point.Name = renamed(in.Trials[i].Variant),
+			renamed(in.Trials[i].Point.Name)
 	}
 	return in
 }
@@ -61,10 +63,12 @@ func TestPublishedFiguresOfASystemUnderLoad(t *testing.T) {
 	}{
 		"s1-001": {60 * mean("capacity", "monolith-ha", "capacity"), false, ""},
 		"s1-003": {mean("capacity", "sync", "capacity") / mean("capacity", "monolith-ha", "capacity"), true, ""},
-		"s1-004": {1000 * mean("completion_time_p50", "monolith-ha", "rpm-1200"), true, "the text prints no number; measured here at rpm-1200"},
+		"s1-004": {1000 * mean("completion_time_p50", "monolith-ha", "rpm-1200"), true,
+			"the text prints no number; measured here at rpm-1200"},
 		"s1-006": {0, true, "an image without numbers; here CPU time of shop and backing services per order: "},
 		"s1-013": {0, true, "not possible here: no such file system"},
-		"s1-016": {mean("statements_per_order", "async", "rpm-1200") / mean("statements_per_order", "monolith-ha", "rpm-1200"), false, ""},
+		"s1-016": {mean("statements_per_order", "async", "rpm-1200") /
+			mean("statements_per_order", "monolith-ha", "rpm-1200"), false, ""},
 		"s1-021": {0, false, "a setting of the study"},
 	} {
 		for _, f := range a.Published {
@@ -75,8 +79,10 @@ func TestPublishedFiguresOfASystemUnderLoad(t *testing.T) {
 			if f.Measured != nil {
 				got = *f.Measured
 			}
-			if math.Abs(got-c.measured) > 1e-9*c.measured || f.Missing != c.missing || !strings.Contains(f.Reason, c.says) {
-				t.Errorf("%s: measured %g (%q), missing %t; want %g with %q, %t", id, got, f.Reason, f.Missing, c.measured, c.says, c.missing)
+			if math.Abs(got-c.measured) > 1e-9*c.measured || f.Missing != c.missing ||
+				!strings.Contains(f.Reason, c.says) {
+				t.Errorf("%s: measured %g (%q), missing %t; want %g with %q, %t", id, got, f.Reason, f.Missing,
+					c.measured, c.says, c.missing)
 			}
 			if f.PublishedPerOperation != nil {
 				t.Errorf("%s has a time per operation: %g", id, *f.PublishedPerOperation)

@@ -12,7 +12,8 @@ func (e *experiment) searches() []lab.TrialSearch {
 				if trial.Search == nil {
 					continue
 				}
-				found := lab.TrialSearch{Variant: v.Name, Point: point.Name, Trial: trial.Number, Block: trial.Block, Loads: len(trial.Search.Loads), Reason: trial.Search.Reason}
+				found := lab.TrialSearch{Variant: v.Name, Point: point.Name, Trial: trial.Number, Block: trial.Block,
+					Loads: len(trial.Search.Loads), Reason: trial.Search.Reason}
 				found.Passed, found.Failed = trial.Search.Ends(trial.Measures[name])
 				all = append(all, found)
 			}

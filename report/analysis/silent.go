@@ -46,6 +46,8 @@ func (s Silent) String() string {
 	if s.Loaded {
 		what = "gave no valid trial"
 	}
-	return fmt.Sprintf("%s %s (%s): nothing can be said of it. The last attempt: %s (record and logs: trials/%04d-%d).", s.Variant, what,
-		count(s.Attempts, "attempt"), strings.Join(strings.Fields(s.Last.Reason), " "), s.Last.Number, s.Last.Attempt)
+	return fmt.Sprintf("%s %s (%s): nothing can be said of it. The last attempt: %s (record and logs: "+
+		"trials/%04d-%d).", s.Variant, what,
+		count(s.Attempts, "attempt"), strings.Join(strings.Fields(s.Last.Reason), " "), s.Last.Number,
+		s.Last.Attempt)
 }

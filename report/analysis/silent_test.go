@@ -14,9 +14,12 @@ func TestTheAnswerBeginsWithWhatIsMissing(t *testing.T) {
 		spoil map[string]float64 // variants of which nothing counts, with the seconds of their trials
 		want  []string           // beginnings of the first sentences
 	}{
-		"one never started":                {map[string]float64{"http": 0}, []string{"http never got through a load (", "At "}},
-		"one was not valid":                {map[string]float64{"http": 1}, []string{"http gave no valid trial (", "At "}},
-		"two":                              {map[string]float64{"threads": 0, "http": 1}, []string{"threads never got through a load (", "http gave no valid trial ("}},
+		"one never started": {map[string]float64{"http": 0},
+			[]string{"http never got through a load (", "At "}},
+		"one was not valid": {map[string]float64{"http": 1},
+			[]string{"http gave no valid trial (", "At "}},
+		"two": {map[string]float64{"threads": 0, "http": 1},
+			[]string{"threads never got through a load (", "http gave no valid trial ("}},
 		"a twin stands behind its variant": {map[string]float64{"uds.twin": 0}, []string{"At "}},
 		"all": {map[string]float64{"threads": 0, "uds": 0, "uds.twin": 0, "uds-persistent": 0, "http": 0}, []string{
 			"threads never got", "http never got", "uds never got", "uds-persistent never got", "No trial counted ("}},
@@ -34,7 +37,8 @@ func TestTheAnswerBeginsWithWhatIsMissing(t *testing.T) {
 				if i >= len(answer) || !strings.HasPrefix(answer[i].Text, want) {
 					t.Fatalf("the answer is %+v, want sentence %d to begin with %q", answer, i+1, want)
 				}
-				if strings.Contains(want, "(") && strings.Contains(want, "never") && !strings.Contains(answer[i].Text, "The last attempt: out of luck (record and logs: trials/") {
+				if strings.Contains(want, "(") && strings.Contains(want, "never") &&
+					!strings.Contains(answer[i].Text, "The last attempt: out of luck (record and logs: trials/") {
 					t.Errorf("%q does not say why and where", answer[i].Text)
 				}
 			}

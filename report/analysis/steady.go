@@ -57,7 +57,8 @@ func (e *experiment) noteNetwork(v lab.Variant) {
 	for _, point := range e.study.Points {
 		for _, trial := range e.counted(v.Name, point.Name) {
 			if trial.Network != "" {
-				e.notes = append(e.notes, fmt.Sprintf("Network before %s: %s. A probe before every trial has held it; in the first: %s.", v.Name, v.Network, trial.Network))
+				e.notes = append(e.notes, fmt.Sprintf("Network before %s: %s. A probe before every trial has held it; "+
+					"in the first: %s.", v.Name, v.Network, trial.Network))
 				return
 			}
 		}
@@ -69,8 +70,9 @@ func (e *experiment) noteLinks(v lab.Variant) {
 	for _, point := range e.study.Points {
 		for _, trial := range e.counted(v.Name, point.Name) {
 			for _, host := range slices.Sorted(maps.Keys(trial.Links)) {
-				e.notes = append(e.notes, fmt.Sprintf("Link of %s of %s: %s. A probe before every trial has held it; in the first: %s.",
-					host, v.Name, v.Hosts[host], trial.Links[host]))
+				e.notes = append(e.notes,
+					fmt.Sprintf("Link of %s of %s: %s. A probe before every trial has held it; in the first: %s.",
+						host, v.Name, v.Hosts[host], trial.Links[host]))
 			}
 			if len(trial.Links) > 0 {
 				return
@@ -84,13 +86,15 @@ func (e *experiment) noteLinks(v lab.Variant) {
 // margin, or where all together their second halves differ by more than that from
 // their first.
 func (e *experiment) steadiness(variant string, point lab.Point, quantity string) lab.Steadiness {
-	s := lab.Steadiness{Variant: variant, Point: point, Quantity: quantity, Courses: map[string]int{}, Steady: true, Factor: 1}
+	s := lab.Steadiness{Variant: variant, Point: point, Quantity: quantity, Courses: map[string]int{},
+		Steady: true, Factor: 1}
 	var factors, first, second []float64
 	for _, trial := range e.counted(variant, point.Name) {
 		times, chance := e.course(trial, quantity)
 		if len(times) >= 2 {
 			half := len(times) / 2
-			first, second = append(first, stats.Mean(times[:half])), append(second, stats.Mean(times[len(times)-half:]))
+			first, second = append(first, stats.Mean(times[:half])),
+				append(second, stats.Mean(times[len(times)-half:]))
 		}
 		if len(trial.Course) == 0 {
 			continue
@@ -114,7 +118,8 @@ func (e *experiment) steadiness(variant string, point lab.Point, quantity string
 	if changed > 0 && 2*changed >= len(factors) {
 		slices.Sort(factors)
 		s.Steady, s.Factor = false, stats.Median(factors[len(factors)-changed:])
-		s.Words = fmt.Sprintf("in %d of %s its %s changes within the trial, by %s", changed, count(len(factors), "trial"), quantityWords[quantity], figure.Times(s.Factor, nil, nil))
+		s.Words = fmt.Sprintf("in %d of %s its %s changes within the trial, by %s", changed,
+			count(len(factors), "trial"), quantityWords[quantity], figure.Times(s.Factor, nil, nil))
 	}
 	halves := e.byBlock(second, first)
 	if halves.n() == 0 {
@@ -126,16 +131,19 @@ func (e *experiment) steadiness(variant string, point lab.Point, quantity string
 	if !halves.decided {
 		return s
 	}
-	if wide := halves.ratio.At(sure); s.Steady && (wide.Low > 1+e.design.Margin || wide.High < 1/(1+e.design.Margin)) {
+	if wide := halves.ratio.At(sure); s.Steady &&
+		(wide.Low > 1+e.design.Margin || wide.High < 1/(1+e.design.Margin)) {
 		s.Steady, s.Factor = false, math.Exp(math.Abs(math.Log(r.Ratio)))
-		s.Words = fmt.Sprintf("the second half of its trials has %s the %s of the first", halves.text(), quantityWords[quantity])
+		s.Words = fmt.Sprintf("the second half of its trials has %s the %s of the first", halves.text(),
+			quantityWords[quantity])
 	}
 	return s
 }
 
 // quantityWords are the quantities in sentences. A rate is followed as its inverse.
 var quantityWords = map[string]string{
-	stats.FollowMedian: "median response time", stats.FollowTail: "99th percentile of the response time", stats.FollowRate: "time between right answers",
+	stats.FollowMedian: "median response time", stats.FollowTail: "99th percentile of the response time",
+	stats.FollowRate: "time between right answers",
 }
 
 // course is a trial's series of a quantity, as times, and how far one may be off by chance.
@@ -150,7 +158,9 @@ func (e *experiment) course(trial lab.Trial, quantity string) (times []float64, 
 // disturbance is the widest of the changes that a comparison may hang on: of either
 // variant within a trial, in what the metric follows from, or of their ratio from block
 // to block. Its factor is 1 where none was found. It is told in short and in full.
-func (e *experiment) disturbance(metric lab.Metric, point string, p pair, c contrast) (factor float64, short, full string) {
+func (e *experiment) disturbance(
+	metric lab.Metric, point string, p pair, c contrast,
+) (factor float64, short, full string) {
 	factor, full = driftOf(c, e.design.Margin)
 	if full != "" {
 		short = "the ratio goes from block to block"
@@ -198,8 +208,9 @@ func driftOf(c contrast, margin float64) (factor float64, words string) {
 	if err != nil || p > chance || math.Abs(change) <= math.Log1p(margin) {
 		return 1, ""
 	}
-	return math.Exp(math.Abs(change)), fmt.Sprintf("the ratio goes by %s from the first block to the last (Mann-Kendall p %s)",
-		figure.Times(math.Exp(change), nil, nil), figure.Number(p, nil, nil))
+	return math.Exp(math.Abs(change)),
+		fmt.Sprintf("the ratio goes by %s from the first block to the last (Mann-Kendall p %s)",
+			figure.Times(math.Exp(change), nil, nil), figure.Number(p, nil, nil))
 }
 
 // saysUnsteady is the first sentence where a system is not steady at a rate that it held.
@@ -216,6 +227,7 @@ func (e *experiment) saysUnsteady() string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Not steady: %s. What is measured there depends on how long a trial lasts; verdicts that it could turn are withheld: lengthen trials and warm-up.",
+	return fmt.Sprintf("Not steady: %s. What is measured there depends on how long a trial lasts; verdicts "+
+		"that it could turn are withheld: lengthen trials and warm-up.",
 		strings.Join(parts[:min(mostNamed, len(parts))], "; "))
 }

@@ -11,16 +11,20 @@ import (
 // followedTrials is an experiment of two variants at one rate over six blocks. Course
 // has the median response time of one second of a trial of b, as a factor.
 func followedTrials(ratio float64, course func(block, second int) float64) Input {
-	p50 := lab.Metric{Name: "response_time_p50", Title: "median response time", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindTime, Quantity: lab.ResponseTime, Quantile: 0.5}
-	rows := lab.Metric{Name: "rows", Title: "rows", Unit: "1", Better: lab.LowerIsBetter, Kind: lab.KindCount, Quantity: "rows"}
+	p50 := lab.Metric{Name: "response_time_p50", Title: "median response time", Unit: "s",
+		Better: lab.LowerIsBetter, Kind: lab.KindTime, Quantity: lab.ResponseTime, Quantile: 0.5}
+	rows := lab.Metric{Name: "rows", Title: "rows", Unit: "1", Better: lab.LowerIsBetter, Kind: lab.KindCount,
+		Quantity: "rows"}
 	point := lab.Point{Name: "at-100", Levels: map[string]float64{"rate": 100}}
 	in := Input{Plan: lab.Plan{Study: lab.Study{
-		Baseline: "a", Variants: []lab.Variant{{Name: "a"}, {Name: "b"}}, Points: []lab.Point{point}, Metrics: []lab.Metric{p50, rows},
-		Design: lab.Design{Blocks: 6, Margin: 0.05, Confidence: 0.95}, Load: &lab.Load{Duration: 10},
+		Baseline: "a", Variants: []lab.Variant{{Name: "a"}, {Name: "b"}}, Points: []lab.Point{point},
+		Metrics: []lab.Metric{p50, rows},
+		Design:  lab.Design{Blocks: 6, Margin: 0.05, Confidence: 0.95}, Load: &lab.Load{Duration: 10},
 	}}}
 	for block := 1; block <= 6; block++ {
 		for k, name := range []string{"a", "b"} {
-			trial := lab.Trial{Number: len(in.Trials) + 1, Attempt: 1, Block: block, Variant: name, Point: point, Valid: true, Operations: 1000, Audit: lab.Audit{Verdict: lab.AuditValid}}
+			trial := lab.Trial{Number: len(in.Trials) + 1, Attempt: 1, Block: block, Variant: name, Point: point,
+				Valid: true, Operations: 1000, Audit: lab.Audit{Verdict: lab.AuditValid}}
 			mean := 0.0
 			for second := range 10 {
 				value := 0.001 * wobble(block, 3*second+k) // within 6 %
@@ -28,11 +32,14 @@ func followedTrials(ratio float64, course func(block, second int) float64) Input
 					value *= ratio * course(block, second)
 				}
 				mean += value / 10
-				trial.Course = append(trial.Course, lab.Slice{End: float64(second + 1), OK: 100, Median: &value, P99: &value})
+				trial.Course = append(trial.Course, lab.Slice{End: float64(second + 1), OK: 100, Median: &value,
+					P99: &value})
 			}
-			trial.Measures = map[string]float64{"response_time_p50": mean, "rows": 3 + float64(k)*0.3 + 0.001*wobble(block, k)}
+			trial.Measures = map[string]float64{"response_time_p50": mean,
+				"rows": 3 + float64(k)*0.3 + 0.001*wobble(block, k)}
 			in.Trials = append(in.Trials, trial)
-			in.Plan.Trials = append(in.Plan.Trials, lab.PlannedTrial{Number: trial.Number, Block: block, Variant: name, Point: point.Name})
+			in.Plan.Trials = append(in.Plan.Trials, lab.PlannedTrial{Number: trial.Number, Block: block, Variant: name,
+				Point: point.Name})
 		}
 	}
 	return in
@@ -46,21 +53,30 @@ func TestVerdictsThatHangOnTheLengthOfTrialsAreWithheld(t *testing.T) {
 		verdict lab.ComparisonVerdict
 		words   string
 	}{
-		"steady":                         {2, func(int, int) float64 { return 1 }, lab.Slower, "slower by at least"},
-		"swings that could turn it":      {1, swings, lab.Undecided, "withheld: b is not steady"},
-		"swings that could not":          {100, swings, lab.Slower, "slower, by how much is open: b is not steady"},
-		"slow after half of the trial":   {1.2, func(_, second int) float64 { return []float64{1, 1.5}[second/5] }, lab.Undecided, "withheld: b is not steady"},
-		"slower from trial to trial":     {1.1, func(block, _ int) float64 { return 1 + 0.3*float64(block) }, lab.Undecided, "withheld: the ratio goes from block to block"},
-		"one trial of six was disturbed": {2, func(block, second int) float64 { return 1 + 3*float64(max(0, min(1, second-7)))*float64(block/6) }, lab.Slower, "slower by at least"},
+		"steady": {2, func(int, int) float64 { return 1 }, lab.Slower,
+			"slower by at least"},
+		"swings that could turn it": {1, swings, lab.Undecided, "withheld: b is not steady"},
+		"swings that could not":     {100, swings, lab.Slower, "slower, by how much is open: b is not steady"},
+		"slow after half of the trial": {1.2, func(_, second int) float64 { return []float64{1, 1.5}[second/5] },
+			lab.Undecided, "withheld: b is not steady"},
+		"slower from trial to trial": {1.1, func(block, _ int) float64 { return 1 + 0.3*float64(block) },
+			lab.Undecided, "withheld: the ratio goes from block to block"},
+		"one trial of six was disturbed": {2, func(block, second int) float64 {
+			return 1 +
+				3*float64(max(0, min(1, second-7)))*float64(block/6)
+		}, lab.Slower, "slower by at least"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			a := Analyse(followedTrials(test.ratio, test.course))
-			c := a.Comparisons[slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool { return c.Metric == "response_time_p50" })]
-			if c.Verdict != test.verdict || !strings.Contains(c.Words, test.words) || (c.Unsteady == "") != strings.Contains(test.words, "at least") {
+			c := a.Comparisons[slices.IndexFunc(a.Comparisons,
+				func(c lab.Comparison) bool { return c.Metric == "response_time_p50" })]
+			if c.Verdict != test.verdict || !strings.Contains(c.Words, test.words) ||
+				(c.Unsteady == "") != strings.Contains(test.words, "at least") {
 				t.Errorf("%g %s: %s, want %s: %s", c.Ratio.Ratio, c.Verdict, c.Words, test.verdict, test.words)
 			}
-			if name == "swings that could turn it" && !strings.Contains(c.Unsteady, "in 6 of 6 trials its median response time changes within the trial, by 20") {
+			if name == "swings that could turn it" && !strings.Contains(c.Unsteady,
+				"in 6 of 6 trials its median response time changes within the trial, by 20") {
 				t.Errorf("in full: %s", c.Unsteady)
 			}
 			first := strings.HasPrefix(a.Answer[0].Text, "Not steady: b at at-100")
@@ -82,7 +98,8 @@ func warmedTrials(ratio float64, steady int, left float64) Input {
 		t := &in.Trials[i]
 		t.WarmUp = &lab.WarmUp{Seconds: 4, Steady: true, Course: "flat", Quantity: "rate", Factor: 1, Left: 1}
 		if t.Variant == "b" {
-			t.WarmUp = &lab.WarmUp{Seconds: 8, Steady: t.Block <= steady, Course: "warm-up", Quantity: "median", Factor: 5, Left: 1}
+			t.WarmUp = &lab.WarmUp{Seconds: 8, Steady: t.Block <= steady, Course: "warm-up", Quantity: "median",
+				Factor: 5, Left: 1}
 			if t.Block > steady {
 				t.WarmUp.Course, t.WarmUp.Left = "no steady state", left
 			}
@@ -107,18 +124,21 @@ func TestVerdictsAfterAWarmUpThatWasNotDoneAreWithheld(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			a := Analyse(warmedTrials(test.ratio, test.steady, test.left))
-			c := a.Comparisons[slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool { return c.Metric == "response_time_p50" })]
+			c := a.Comparisons[slices.IndexFunc(a.Comparisons,
+				func(c lab.Comparison) bool { return c.Metric == "response_time_p50" })]
 			if c.Verdict != test.verdict || !strings.Contains(c.Words, test.words) {
 				t.Errorf("%s: %s, want %s: %s", c.Verdict, c.Words, test.verdict, test.words)
 			}
 			withheld := c.Unsteady != ""
-			if first := a.Answer[0].Text; withheld != strings.HasPrefix(first, "Not steady: b at at-100: in ") || withheld && !strings.Contains(first, "by 1.50x, when its warm-up ended at the limit of 8") {
+			if first := a.Answer[0].Text; withheld != strings.HasPrefix(first, "Not steady: b at at-100: in ") ||
+				withheld && !strings.Contains(first, "by 1.50x, when its warm-up ended at the limit of 8") {
 				t.Errorf("first sentence: %s", first)
 			}
 			if withheld != strings.HasPrefix(a.Summary.Sentence, "Not steady: b at at-100") {
 				t.Errorf("summary: %s", a.Summary.Sentence)
 			}
-			if w := a.WarmUps; len(w) != 2 || w[1].Variant != "b" || w[1].Steady != test.steady || w[1].Trials != 6 || w[1].Seconds != 8 || w[1].Factor != 5 {
+			if w := a.WarmUps; len(w) != 2 || w[1].Variant != "b" || w[1].Steady != test.steady || w[1].Trials != 6 ||
+				w[1].Seconds != 8 || w[1].Factor != 5 {
 				t.Errorf("warm-ups %+v", w)
 			}
 		})
@@ -129,9 +149,11 @@ func TestVerdictsAfterAWarmUpThatWasNotDoneAreWithheld(t *testing.T) {
 // more trials of the same length would not decide.
 func TestClaimsThatHangOnTheLengthOfTrialsAreWithheld(t *testing.T) {
 	claim := func(kind lab.ClaimKind, low, high float64) lab.Claim {
-		return lab.Claim{ID: "claim", Kind: kind, Metric: "response_time_p50", Variant: "b", Against: "a", Low: low, High: high}
+		return lab.Claim{ID: "claim", Kind: kind, Metric: "response_time_p50", Variant: "b", Against: "a", Low: low,
+			High: high}
 	}
-	level := lab.Claim{ID: "claim", Kind: lab.ClaimLevel, Metric: "response_time_p50", Variant: "b", Low: 0.001, High: 0.002}
+	level := lab.Claim{ID: "claim", Kind: lab.ClaimLevel, Metric: "response_time_p50", Variant: "b", Low: 0.001,
+		High: 0.002}
 	rows := claim(lab.ClaimSlower, 0, 0)
 	rows.Metric = "rows"
 	tests := map[string]struct {
@@ -179,7 +201,8 @@ func TestStepsThatAreNotSteadyArePlayedNoFurther(t *testing.T) {
 			}
 		}
 		in.Plan.Study.Metrics = in.Plan.Study.Metrics[:1]
-		in.Plan.Study.Steps = []lab.PathStep{{Order: 1, Before: "a", Variant: "b", Changes: []lab.KnobChange{{Knob: "k", From: "1", To: "2"}}}}
+		in.Plan.Study.Steps = []lab.PathStep{{Order: 1, Before: "a", Variant: "b",
+			Changes: []lab.KnobChange{{Knob: "k", From: "1", To: "2"}}}}
 		if open := newExperiment(in).open(); len(open) != want {
 			t.Errorf("%d of 6 warm-ups steady: %v are played on, want %d", steady, open, want)
 		}
@@ -207,7 +230,8 @@ func TestTrialsThatAreNotSteadyBecomeLonger(t *testing.T) {
 	if a.Trials.Valid != 4 || a.Answer[0].Text == "" || strings.HasPrefix(a.Answer[0].Text, "Not steady") {
 		t.Errorf("%d trials count, want the last four; first sentence: %s", a.Trials.Valid, a.Answer[0].Text)
 	}
-	if notes := strings.Join(a.Notes, "\n"); !strings.Contains(notes, "made 4 times as long there; 8 trials that were shorter do not count") {
+	if notes := strings.Join(a.Notes, "\n"); !strings.Contains(notes,
+		"made 4 times as long there; 8 trials that were shorter do not count") {
 		t.Errorf("notes: %s", notes)
 	}
 	in.Plan.Study.Design.Lengthen = 0

@@ -52,7 +52,8 @@ func (e *experiment) plainWarnings() string {
 		}
 	}
 	if len(unsteady) > 0 {
-		text += fmt.Sprintf("Not steady: %s, so that verdicts which hang on how long a trial lasts are withheld. ", some(unsteady))
+		text += fmt.Sprintf("Not steady: %s, so that verdicts which hang on how long a trial lasts are withheld. ",
+			some(unsteady))
 	}
 	return text
 }
@@ -144,7 +145,8 @@ func (e *experiment) plainComparisons(a lab.Analysis) string {
 		var found []finding
 		for _, m := range e.plainMetrics() {
 			i := slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool {
-				return c.Metric == m.Name && c.Variant == name && c.Baseline == e.study.Baseline && (c.Point.Name == point || m.Quantity == lab.Capacity)
+				return c.Metric == m.Name && c.Variant == name && c.Baseline == e.study.Baseline &&
+					(c.Point.Name == point || m.Quantity == lab.Capacity)
 			})
 			if i >= 0 {
 				found = append(found, finding{m, a.Comparisons[i].Ratio.Ratio, a.Comparisons[i].Verdict})
@@ -157,7 +159,8 @@ func (e *experiment) plainComparisons(a lab.Analysis) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Compared with %s, %s: %s.%s", e.study.Baseline, e.plainPlace(point), strings.Join(parts, "; "), e.plainMissed(a, point))
+	return fmt.Sprintf("Compared with %s, %s: %s.%s", e.study.Baseline, e.plainPlace(point),
+		strings.Join(parts, "; "), e.plainMissed(a, point))
 }
 
 // plainMissed names who did not hold the rate at which the variants are compared: how long
@@ -284,7 +287,8 @@ func (e *experiment) knobWords(w lab.Waterfall, name string) string {
 	var from, to, before, after []string
 	for i := range min(len(first), len(last)) {
 		from, to = append(from, first[i].From), append(to, last[i].To)
-		before, after = append(before, e.means(first[i].Knob, first[i].From)), append(after, e.means(last[i].Knob, last[i].To))
+		before, after = append(before, e.means(first[i].Knob, first[i].From)),
+			append(after, e.means(last[i].Knob, last[i].To))
 	}
 	switch {
 	case len(from) == 0:
@@ -347,7 +351,8 @@ func (e *experiment) howSure(a lab.Analysis) string {
 	}
 	blocks := count(e.design.Blocks, "block") + ", in each of which every variant was played once"
 	if a.Trials.Spared > 0 {
-		blocks = "up to " + count(e.design.Blocks, "block") + ", in each of which all that was not decided yet was played once"
+		blocks = "up to " + count(e.design.Blocks, "block") +
+			", in each of which all that was not decided yet was played once"
 	}
 	text := fmt.Sprintf("%s, in random order; %d of %s counted; intervals of %s. ",
 		blocks, a.Trials.Valid, count(a.Trials.Planned-a.Trials.Spared, "trial"), figure.Percent(a.Confidence))
@@ -355,7 +360,8 @@ func (e *experiment) howSure(a lab.Analysis) string {
 		text += fmt.Sprintf("Decided: %d of %s in %s. ", all-undecided, count(all, "comparison"), what)
 	}
 	if r, ok := a.NoiseFloor[headline]; ok && r.Low != nil && !fewBlocks(r) {
-		text += fmt.Sprintf("The same variant under a second name came out at %s of itself.", figure.Times(r.Ratio, r.Low, r.High))
+		text += fmt.Sprintf("The same variant under a second name came out at %s of itself.",
+			figure.Times(r.Ratio, r.Low, r.High))
 	} else {
 		text += "No variant ran beside its own twin in enough blocks to tell a bias."
 	}
@@ -397,7 +403,8 @@ func (e *experiment) notTested(a lab.Analysis) string {
 		parts = append(parts, count(unasked, "claim")+" that this run was not asked for")
 	}
 	if untestable > 0 {
-		parts = append(parts, count(untestable, "claim")+" that cannot be tested here (the reasons stand with them)")
+		parts = append(parts, count(untestable, "claim")+
+			" that cannot be tested here (the reasons stand with them)")
 	}
 	return capital(strings.Join(parts, ", ")) + "."
 }

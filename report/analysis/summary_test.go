@@ -11,18 +11,23 @@ func TestTheFirstScreenIsInPlainWords(t *testing.T) {
 	swings := followedTrials(1, func(_, second int) float64 { return []float64{1, 20}[second/3%2] })
 	silent := followedTrials(2, func(int, int) float64 { return 1 })
 	silent.Plan.Study.Variants = append(silent.Plan.Study.Variants, lab.Variant{Name: "c"})
-	silent.Trials = append(silent.Trials, lab.Trial{Number: 99, Attempt: 1, Block: 1, Variant: "c", Point: silent.Plan.Study.Points[0], Reason: "no"})
+	silent.Trials = append(silent.Trials, lab.Trial{Number: 99, Attempt: 1, Block: 1, Variant: "c",
+		Point: silent.Plan.Study.Points[0], Reason: "no"})
 	shown, _ := toSync()
 	for name, test := range map[string]struct {
 		in   Input
 		want []string
 	}{
 		"under load": {shopUnderLoad(), []string{
-			"Compared with monolith, at 80 orders/s: with sync an order takes 2.3 times as long and costs 2.5 times the CPU, and the highest rate is 0.61 times as high; with async"}},
+			"Compared with monolith, at 80 orders/s: with sync an order takes 2.3 times as long and costs 2.5 times " +
+				"the CPU, and the highest rate is 0.61 times as high; with async"}},
 		"a way": {onTheWay(shown, 7, actAlone), []string{
-			"Compared with monolith, at 40 orders/s: with sync an order takes 3.0 times as long and costs as much processor time; most of the time comes from placement (together to apart)."}},
-		"not steady":  {swings, []string{"Not steady: b at at-100, so that verdicts which hang on how long a trial lasts are withheld."}},
-		"one is mute": {silent, []string{"Nothing can be said of c: none of its trials count. Compared with a, at 100 operations/s: with b an operation takes 2.0 times as long."}},
+			"Compared with monolith, at 40 orders/s: with sync an order takes 3.0 times as long and costs as much " +
+				"processor time; most of the time comes from placement (together to apart)."}},
+		"not steady": {swings,
+			[]string{"Not steady: b at at-100, so that verdicts which hang on how long a trial lasts are withheld."}},
+		"one is mute": {silent, []string{"Nothing can be said of c: none of its trials count. Compared with a, " +
+			"at 100 operations/s: with b an operation takes 2.0 times as long."}},
 	} {
 		s := Analyse(test.in).Summary
 		for _, want := range test.want {
@@ -30,7 +35,8 @@ func TestTheFirstScreenIsInPlainWords(t *testing.T) {
 				t.Errorf("%s: %q lacks %q", name, s.Sentence, want)
 			}
 		}
-		if !strings.Contains(s.Sure, "blocks") || !strings.HasPrefix(s.NotTested, "Another host") || strings.Contains(s.Sentence, "[") {
+		if !strings.Contains(s.Sure, "blocks") || !strings.HasPrefix(s.NotTested, "Another host") ||
+			strings.Contains(s.Sentence, "[") {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
@@ -41,11 +47,13 @@ func TestTheFirstScreenIsInPlainWords(t *testing.T) {
 
 func TestTheFirstSentenceNamesPlaceAndWhoDidNotHoldIt(t *testing.T) {
 	e := newExperiment(shopUnderLoad())
-	e.study.Points = append(e.study.Points, lab.Point{Name: "users-4", Levels: map[string]float64{lab.FactorUsers: 4}})
+	e.study.Points = append(e.study.Points, lab.Point{Name: "users-4",
+		Levels: map[string]float64{lab.FactorUsers: 4}})
 	if place := e.plainPlace("users-4"); place != "with 4 users" {
 		t.Errorf("a closed loop is compared %q", place)
 	}
-	held := []lab.HeldRate{{Variant: "a", Point: "p", Trials: 3, Held: 3}, {Variant: "b", Point: "p", Trials: 3}, {Variant: "c", Point: "p", Trials: 3, Held: 2}, {Variant: "a", Point: "q", Trials: 3}}
+	held := []lab.HeldRate{{Variant: "a", Point: "p", Trials: 3, Held: 3}, {Variant: "b", Point: "p", Trials: 3},
+		{Variant: "c", Point: "p", Trials: 3, Held: 2}, {Variant: "a", Point: "q", Trials: 3}}
 	if missed := e.plainMissed(lab.Analysis{Held: held}, "p"); missed != " That rate was not held by b and c." {
 		t.Errorf("%q", missed)
 	}
@@ -63,17 +71,20 @@ func TestKnobsAreToldInTheSystemsWords(t *testing.T) {
 	shown, _ := toSync()
 	in := onTheWay(shown, 7, actAlone)
 	in.System.Architectures = []lab.Architecture{{Knobs: []lab.Knob{
-		{Name: "placement", Means: map[string]string{"together": "one process", "apart": "a process per component"}},
+		{Name: "placement", Means: map[string]string{"together": "one process",
+			"apart": "a process per component"}},
 		{Name: "data", Means: map[string]string{"databases": "a database per component"}}}}}
 	a := Analyse(in)
-	if want := "most of the time comes from a process per component in place of one process."; !strings.Contains(a.Summary.Sentence, want) {
+	want := "most of the time comes from a process per component in place of one process."
+	if !strings.Contains(a.Summary.Sentence, want) {
 		t.Errorf("%q lacks %q", a.Summary.Sentence, want)
 	}
 	plain := map[string]string{}
 	for _, s := range a.Waterfalls[0].Steps {
 		plain[s.Knob] = s.Plain
 	}
-	if plain["placement"] != "a process per component" || plain["data"] != "a database per component" || plain["coordination"] != "" {
+	if plain["placement"] != "a process per component" || plain["data"] != "a database per component" ||
+		plain["coordination"] != "" {
 		t.Errorf("steps are called %v", plain)
 	}
 }

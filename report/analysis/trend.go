@@ -44,11 +44,13 @@ func (e *experiment) trend(metric lab.Metric, variant string, trend lab.Trend) (
 	}
 	out := lab.TrendLine{
 		Metric: metric.Name, Unit: metric.Unit, Variant: variant, Factor: trend.Factor, Points: points, X: x, Y: y,
-		Slope: line.Slope, SlopeSE: line.SlopeSE, Intercept: line.Intercept, InterceptSE: line.InterceptSE, R2: line.R2,
+		Slope: line.Slope, SlopeSE: line.SlopeSE, Intercept: line.Intercept, InterceptSE: line.InterceptSE,
+		R2: line.R2,
 	}
 	law, err := stats.FitPowerLaw(x, y)
 	if err != nil {
-		e.note("%s of %s along %s has a level or a mean that is not positive: no trend.", metric.Name, variant, trend.Factor)
+		e.note("%s of %s along %s has a level or a mean that is not positive: no trend.", metric.Name, variant,
+			trend.Factor)
 		return lab.TrendLine{}, false
 	}
 	exponent := law.SlopeInterval(e.design.Confidence)
@@ -74,15 +76,19 @@ func (e *experiment) along(metric, variant, factor string, points []string) (x, 
 }
 
 // warnings says why a straight line would mislead.
-func (e *experiment) warnings(metric lab.Metric, line stats.Line, exponent stats.Estimate, x, y []float64) []string {
+func (e *experiment) warnings(
+	metric lab.Metric, line stats.Line, exponent stats.Estimate, x, y []float64,
+) []string {
 	var found []string
 	if negative, beyond := line.ImpossibleFixedCost(e.design.Confidence); negative {
 		fixed := line.InterceptInterval(e.design.Confidence)
 		text := figure.Quantity(fixed.Value, &fixed.Low, &fixed.High, metric.Unit)
 		if beyond {
-			found = append(found, fmt.Sprintf("the fixed cost of %s is impossible: the straight line is the wrong model", text))
+			found = append(found,
+				fmt.Sprintf("the fixed cost of %s is impossible: the straight line is the wrong model", text))
 		} else {
-			found = append(found, fmt.Sprintf("the line meets zero work below zero (%s), though not clear of it: a negative fixed cost is impossible", text))
+			found = append(found, fmt.Sprintf("the line meets zero work below zero (%s), though not clear of it: a "+
+				"negative fixed cost is impossible", text))
 		}
 	}
 	shown := figure.Number(exponent.Value, &exponent.Low, &exponent.High)
@@ -93,7 +99,8 @@ func (e *experiment) warnings(metric lab.Metric, line stats.Line, exponent stats
 		found = append(found, "grows slower than its factor: exponent "+shown)
 	}
 	if _, p, err := stats.Curvature(x, y); err == nil && p < 1-e.design.Confidence {
-		found = append(found, fmt.Sprintf("the residuals are curved (quadratic term, p %s)", figure.Number(p, nil, nil)))
+		found = append(found, fmt.Sprintf("the residuals are curved (quadratic term, p %s)",
+			figure.Number(p, nil, nil)))
 	}
 	return found
 }

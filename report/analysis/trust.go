@@ -22,7 +22,8 @@ func (e *experiment) countTrials() lab.TrialCounts {
 			continue
 		}
 		counts.Invalid = append(counts.Invalid, lab.InvalidTrial{
-			Trial: trial.Number, Attempt: trial.Attempt, Variant: trial.Variant, Point: trial.Point.Name, Reason: trial.Reason,
+			Trial: trial.Number, Attempt: trial.Attempt, Variant: trial.Variant, Point: trial.Point.Name,
+			Reason: trial.Reason,
 		})
 	}
 	counts.Valid = len(valid)
@@ -128,7 +129,8 @@ func (e *experiment) conditions() lab.ConditionSummary {
 			meter = append(meter, share)
 		}
 	}
-	sum.CalibrationMedian, sum.MedianOthersShare, sum.MeterShareMedian = stats.Median(calibration), stats.Median(others), stats.Median(meter)
+	sum.CalibrationMedian, sum.MedianOthersShare, sum.MeterShareMedian = stats.Median(calibration),
+		stats.Median(others), stats.Median(meter)
 	if len(calibration) > 0 {
 		sum.CalibrationSpread = (slices.Max(calibration) - slices.Min(calibration)) / sum.CalibrationMedian
 	}

@@ -23,10 +23,13 @@ func TestWhatWasNotAskedForIsNoLackOfTheHost(t *testing.T) {
 			return out
 		})
 		s.Trends = nil
-		s.Absent = []lab.AbsentVariant{{Name: "shm", Reason: "only sockets are asked for", Unasked: true}, {Name: "castle", Reason: "no ground"}}
+		s.Absent = []lab.AbsentVariant{{Name: "shm", Reason: "only sockets are asked for", Unasked: true},
+			{Name: "castle", Reason: "no ground"}}
 		s.Claims = []lab.Claim{
-			{ID: "exponent", Kind: lab.ClaimLinear, Metric: "elapsed", Variant: "uds", Factor: "workers", Points: []string{"s1", "s2", "s3", "s4", "s5"}},
-			{ID: "point", Kind: lab.ClaimSlower, Metric: "elapsed", Variant: "http", Against: "uds", Points: []string{"s9"}},
+			{ID: "exponent", Kind: lab.ClaimLinear, Metric: "elapsed", Variant: "uds", Factor: "workers",
+				Points: []string{"s1", "s2", "s3", "s4", "s5"}},
+			{ID: "point", Kind: lab.ClaimSlower, Metric: "elapsed", Variant: "http", Against: "uds",
+				Points: []string{"s9"}},
 			{ID: "variant", Kind: lab.ClaimSlower, Metric: "elapsed", Variant: "shm", Against: "uds"},
 			{ID: "host", Kind: lab.ClaimSlower, Metric: "elapsed", Variant: "castle", Against: "shm"},
 			{ID: "tested", Kind: lab.ClaimSlower, Metric: "elapsed", Variant: "http", Against: "uds"},
@@ -55,7 +58,8 @@ func TestWhatWasNotAskedForIsNoLackOfTheHost(t *testing.T) {
 		t.Errorf("not asked for: %v, want %v: what was tested and did not count is something else", got, want)
 	}
 	a := Analyse(asked(true))
-	if want := "3 claims that this run was not asked for, 1 claim that cannot be tested here (the reasons stand with them)."; !strings.HasSuffix(a.Summary.NotTested, want) {
+	if want := "3 claims that this run was not asked for, 1 claim that cannot be tested here (the reasons " +
+		"stand with them)."; !strings.HasSuffix(a.Summary.NotTested, want) {
 		t.Errorf("not tested: %s; want it to end with %s", a.Summary.NotTested, want)
 	}
 	if text := saysClaims(a); !strings.HasSuffix(text, "0 undecided, 3 not asked for, 1 untestable.") {

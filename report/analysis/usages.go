@@ -20,7 +20,8 @@ func (e *experiment) usages() []lab.RoleUsage {
 		for _, point := range e.study.Points {
 			trials := e.counted(v.Name, point.Name)
 			for _, role := range rolesOf(trials) {
-				if parts := e.processUsages(v.Name, point, trials); v.External != nil && role != lab.RoleGenerator && len(parts) > 0 {
+				if parts := e.processUsages(v.Name, point, trials); v.External != nil && role != lab.RoleGenerator &&
+					len(parts) > 0 {
 					all = append(all, parts...)
 					continue
 				}
@@ -49,7 +50,9 @@ func rolesOf(trials []lab.Trial) []string {
 }
 
 // roleUsage takes the medians over the trials. What no trial could measure is 0.
-func (e *experiment) roleUsage(variant string, point lab.Point, role string, trials []lab.Trial) lab.RoleUsage {
+func (e *experiment) roleUsage(
+	variant string, point lab.Point, role string, trials []lab.Trial,
+) lab.RoleUsage {
 	var cpu, share, memory []float64
 	for _, trial := range trials {
 		used, metered := trial.Metered.Roles[role]
@@ -69,7 +72,8 @@ func (e *experiment) roleUsage(variant string, point lab.Point, role string, tri
 		}
 	}
 	return lab.RoleUsage{Variant: variant, Point: point, Role: role,
-		CPUPerOperation: medianOrNone(cpu), CPUShare: medianOrNone(share), PeakMemory: medianOrNone(memory), Platform: platformUsage(role, trials)}
+		CPUPerOperation: medianOrNone(cpu), CPUShare: medianOrNone(share), PeakMemory: medianOrNone(memory),
+		Platform: platformUsage(role, trials)}
 }
 
 // platformUsage is what the platform said of a role, its units together: medians over the
@@ -93,13 +97,15 @@ func platformUsage(role string, trials []lab.Trial) *lab.PlatformUsage {
 		if units == 0 {
 			continue
 		}
-		said, most, counted = append(said, sum.Millicores), append(most, sum.MostMillicores), append(counted, sum.GroupMillicores)
+		said, most, counted = append(said, sum.Millicores), append(most, sum.MostMillicores),
+			append(counted, sum.GroupMillicores)
 		lag, window = append(lag, sum.LagSeconds/units), append(window, sum.WindowSeconds/units)
 	}
 	if len(said) == 0 {
 		return nil
 	}
-	all.Millicores, all.MostMillicores, all.GroupMillicores = medianOrNone(said), medianOrNone(most), medianOrNone(counted)
+	all.Millicores, all.MostMillicores, all.GroupMillicores = medianOrNone(said), medianOrNone(most),
+		medianOrNone(counted)
 	all.LagSeconds, all.WindowSeconds = medianOrNone(lag), medianOrNone(window)
 	return &all
 }

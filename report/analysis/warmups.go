@@ -37,9 +37,11 @@ func (e *experiment) followWarmUps(variant string, point lab.Point) {
 	if 2*sum.Steady > sum.Trials {
 		return
 	}
-	s := lab.Steadiness{Variant: variant, Point: point, Quantity: "warm-up", Courses: sum.Courses, Factor: stats.Median(left)}
+	s := lab.Steadiness{Variant: variant, Point: point, Quantity: "warm-up", Courses: sum.Courses,
+		Factor: stats.Median(left)}
 	s.Words = fmt.Sprintf("in %d of %s it still changed, by %s, when its warm-up ended at the limit of %s",
-		len(left), count(sum.Trials, "trial"), figure.Times(s.Factor, nil, nil), figure.Quantity(sum.Longest, nil, nil, "s"))
+		len(left), count(sum.Trials, "trial"), figure.Times(s.Factor, nil, nil),
+		figure.Quantity(sum.Longest, nil, nil, "s"))
 	e.steady = append(e.steady, s)
 	for _, quantity := range quantities {
 		if at := (cell{variant, point.Name, quantity}); e.unsteady[at].Factor < s.Factor {

@@ -79,7 +79,8 @@ func (e *experiment) noteGaps(point string, steps []lab.PathStep) {
 		}
 	}
 	if len(gaps) > 0 {
-		e.note("At %s the steps are over the blocks in which every stop was measured. Left out: %s.", point, some(gaps))
+		e.note("At %s the steps are over the blocks in which every stop was measured. Left out: %s.", point,
+			some(gaps))
 	}
 }
 
@@ -104,7 +105,9 @@ func stops(steps []lab.PathStep) []string {
 // overBlocks are the values of every variant on some steps, over the blocks in which
 // all of them have one that is positive. Only then do the ratios of the steps
 // multiply to the ratio of the whole.
-func (e *experiment) overBlocks(metric, point string, steps []lab.PathStep) (values map[string][]float64, blocks []int) {
+func (e *experiment) overBlocks(
+	metric, point string, steps []lab.PathStep,
+) (values map[string][]float64, blocks []int) {
 	values = map[string][]float64{}
 	for block := 1; block <= e.design.Blocks; block++ {
 		found := map[string]float64{}
@@ -127,11 +130,14 @@ func (e *experiment) overBlocks(metric, point string, steps []lab.PathStep) (val
 
 // waterfall judges the steps as a family, and the whole alone, over the blocks of a
 // table.
-func (e *experiment) waterfall(metric lab.Metric, point lab.Point, steps []lab.PathStep, values map[string][]float64, t table) lab.Waterfall {
+func (e *experiment) waterfall(
+	metric lab.Metric, point lab.Point, steps []lab.PathStep, values map[string][]float64, t table,
+) lab.Waterfall {
 	over := func(p pair) contrast { return e.inTable(values[p.variant], values[p.against], t, p) }
 	from, to := steps[0].Before, steps[len(steps)-1].Variant
 	whole := e.comparison(metric, point, pair{to, from}, over(pair{to, from}))
-	w := lab.Waterfall{Metric: metric.Name, Point: point, From: from, To: to, Whole: whole.Ratio, Verdict: whole.Verdict, Words: whole.Words, Unsteady: whole.Unsteady}
+	w := lab.Waterfall{Metric: metric.Name, Point: point, From: from, To: to, Whole: whole.Ratio,
+		Verdict: whole.Verdict, Words: whole.Words, Unsteady: whole.Unsteady}
 	var family []lab.Comparison
 	var ratios []stats.Ratio
 	for _, s := range steps {
@@ -143,13 +149,15 @@ func (e *experiment) waterfall(metric lab.Metric, point lab.Point, steps []lab.P
 	for i, s := range steps {
 		c := family[i]
 		w.Steps = append(w.Steps, lab.Step{
-			Name: s.Name, Changes: s.Changes, Knob: s.Knob(), Change: s.Change(), Plain: e.plainStep(s), With: s.With(), Before: s.Before, Variant: s.Variant,
+			Name: s.Name, Changes: s.Changes, Knob: s.Knob(), Change: s.Change(), Plain: e.plainStep(s),
+			With: s.With(), Before: s.Before, Variant: s.Variant,
 			Ratio: c.Ratio, Verdict: c.Verdict, Words: c.Words, Margin: c.Margin, PHolm: c.PHolm, Unsteady: c.Unsteady,
 		})
 	}
 	for _, p := range stretches(steps) {
 		c := e.comparison(metric, point, p, over(p))
-		w.Stretches = append(w.Stretches, lab.Stretch{From: p.against, To: p.variant, Ratio: c.Ratio, Verdict: c.Verdict, Words: c.Words})
+		w.Stretches = append(w.Stretches, lab.Stretch{From: p.against, To: p.variant, Ratio: c.Ratio,
+			Verdict: c.Verdict, Words: c.Words})
 	}
 	return w
 }
@@ -169,7 +177,9 @@ func stretches(steps []lab.PathStep) []pair {
 // the other order: where the two differ, the knobs do not act alone, and a share of
 // the whole belongs to none of them. Changes that one of the ways makes together
 // are held against each other together.
-func (e *experiment) interactions(metric lab.Metric, point string, shown, other []lab.PathStep) []lab.Interaction {
+func (e *experiment) interactions(
+	metric lab.Metric, point string, shown, other []lab.PathStep,
+) []lab.Interaction {
 	groups := changedTogether(shown, other)
 	if len(groups) < 2 {
 		return nil // there is one order only
@@ -184,7 +194,8 @@ func (e *experiment) interactions(metric lab.Metric, point string, shown, other 
 		first, second := effect(group, shown, values, len(blocks)), effect(group, other, values, len(blocks))
 		difference := e.byBlock(first, second)
 		i := lab.Interaction{
-			Knob: groupName(group, shown), First: e.byBlock(first, ones).estimate(), Second: e.byBlock(second, ones).estimate(), OfRatios: difference.estimate(),
+			Knob: groupName(group, shown), First: e.byBlock(first, ones).estimate(),
+			Second: e.byBlock(second, ones).estimate(), OfRatios: difference.estimate(),
 		}
 		gates := e.gates(metric.Name, pair{shown[0].Before, shown[len(shown)-1].Variant})
 		i.Matters, i.Words = differs(difference, gates)
@@ -205,10 +216,12 @@ func differs(c contrast, gates stats.Gates) (matters bool, words string) {
 	if c.ratio.Low > beyond || c.ratio.High < 1/beyond {
 		return true, "depends on the order of the steps"
 	}
-	if verdict := stats.Judge(c.ratio.Estimate, gates, stats.Wording{Above: "more", Below: "less"}); verdict.Kind == lab.Equivalent {
+	if verdict := stats.Judge(c.ratio.Estimate, gates,
+		stats.Wording{Above: "more", Below: "less"}); verdict.Kind == lab.Equivalent {
 		return false, sameInBoth + ", " + verdict.Words
 	}
-	return false, fmt.Sprintf("undecided whether the order matters, the margin is %s", figure.Percent(gates.Widest()))
+	return false, fmt.Sprintf("undecided whether the order matters, the margin is %s",
+		figure.Percent(gates.Widest()))
 }
 
 // effect is what a group of changes did, block by block: the product of the steps
@@ -260,7 +273,10 @@ func changedTogether(shown, other []lab.PathStep) [][]lab.KnobChange {
 	if len(other) == 0 || made != 2*distinct {
 		return nil
 	}
-	slices.SortStableFunc(groups, func(a, b []lab.KnobChange) int { return firstMade(shown, a) - firstMade(shown, b) })
+	slices.SortStableFunc(groups, func(a, b []lab.KnobChange) int {
+		return firstMade(shown, a) -
+			firstMade(shown, b)
+	})
 	return groups
 }
 

@@ -21,9 +21,12 @@ func unrest(block, stop int) float64 {
 func onTheWay(steps []lab.PathStep, blocks int, value func(stop string, block int) float64) Input {
 	s := lab.Study{
 		Schema: lab.StudySchema, Name: "explain", System: "shop", Baseline: steps[0].Before, Steps: steps,
-		Points:  []lab.Point{{Name: "rate-40", Levels: map[string]float64{"rate": 40}}},
-		Metrics: []lab.Metric{{Name: "completion_time_p50", Title: "median time to completion", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindTime, Quantity: lab.CompletionTime, Quantile: 0.5, Source: lab.FromSystem}, {Name: "cpu_per_operation", Title: "CPU", Unit: "s", Kind: lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation, Source: lab.FromMeter}},
-		Design:  lab.Design{Blocks: blocks, Margin: 0.05, Confidence: 0.95},
+		Points: []lab.Point{{Name: "rate-40", Levels: map[string]float64{"rate": 40}}},
+		Metrics: []lab.Metric{{Name: "completion_time_p50", Title: "median time to completion", Unit: "s",
+			Better: lab.LowerIsBetter, Kind: lab.KindTime, Quantity: lab.CompletionTime, Quantile: 0.5,
+			Source: lab.FromSystem}, {Name: "cpu_per_operation", Title: "CPU", Unit: "s", Kind: lab.KindCost,
+			Quantity: lab.CPU, Per: lab.PerOperation, Source: lab.FromMeter}},
+		Design: lab.Design{Blocks: blocks, Margin: 0.05, Confidence: 0.95},
 	}
 	in := Input{System: lab.SystemInfo{Name: "shop", Operation: "order"}}
 	for _, name := range stops(steps) {
@@ -32,9 +35,12 @@ func onTheWay(steps []lab.PathStep, blocks int, value func(stop string, block in
 	for block := 1; block <= blocks; block++ {
 		for i, name := range stops(steps) {
 			in.Trials = append(in.Trials, lab.Trial{
-				Number: len(in.Trials) + 1, Attempt: 1, Block: block, Variant: name, Point: s.Points[0], Valid: true, Operations: 400,
-				Audit:    lab.Audit{Verdict: lab.AuditValid, Figures: map[string]float64{"offered_rate": 40, "achieved_rate": 40}},
-				Measures: map[string]float64{"completion_time_p50": value(name, block) * unrest(block, i), "cpu_per_operation": 0.001},
+				Number: len(in.Trials) + 1, Attempt: 1, Block: block, Variant: name, Point: s.Points[0], Valid: true,
+				Operations: 400,
+				Audit: lab.Audit{Verdict: lab.AuditValid,
+					Figures: map[string]float64{"offered_rate": 40, "achieved_rate": 40}},
+				Measures: map[string]float64{"completion_time_p50": value(name, block) * unrest(block, i),
+					"cpu_per_operation": 0.001},
 			})
 		}
 	}
@@ -52,22 +58,28 @@ func step(order int, before, variant string, changes ...lab.KnobChange) lab.Path
 
 // toSync is a way of three knobs, and the same in another order.
 func toSync() (shown, other []lab.PathStep) {
-	saga, data, split := change("coordination", "acid", "orchestrated"), change("data", "shared", "databases"), change("placement", "together", "apart")
+	saga, data, split := change("coordination", "acid", "orchestrated"), change("data", "shared", "databases"),
+		change("placement", "together", "apart")
 	split.With = "binding http"
-	return []lab.PathStep{step(1, "monolith", "saga", saga), step(1, "saga", "sync-together", data), step(1, "sync-together", "sync", split)},
-		[]lab.PathStep{step(2, "monolith", "saga", saga), step(2, "saga", "sync-shared", split), step(2, "sync-shared", "sync", data)}
+	return []lab.PathStep{step(1, "monolith", "saga", saga), step(1, "saga", "sync-together", data),
+			step(1, "sync-together", "sync", split)},
+		[]lab.PathStep{step(2, "monolith", "saga", saga), step(2, "saga", "sync-shared", split),
+			step(2, "sync-shared", "sync", data)}
 }
 
 // actAlone has every knob the same effect wherever it is turned.
 func actAlone(stop string, _ int) float64 {
-	return map[string]float64{"monolith": 1, "saga": 1.5, "sync-together": 1.5, "sync": 3, "sync-shared": 3}[stop] * 0.004
+	return map[string]float64{"monolith": 1, "saga": 1.5, "sync-together": 1.5, "sync": 3,
+		"sync-shared": 3}[stop] * 0.004
 }
 
 func TestStepsMultiplyToTheWhole(t *testing.T) {
 	shown, _ := toSync()
 	whole := onTheWay(shown, 7, actAlone)
 	gap := onTheWay(shown, 7, actAlone)
-	gap.Trials = slices.DeleteFunc(gap.Trials, func(t lab.Trial) bool { return t.Block == 3 && t.Variant == "sync-together" })
+	gap.Trials = slices.DeleteFunc(gap.Trials, func(t lab.Trial) bool {
+		return t.Block == 3 && t.Variant == "sync-together"
+	})
 	zero := onTheWay(shown, 7, actAlone)
 	zero.Trials[0].Measures["completion_time_p50"] = 0
 	for name, c := range map[string]struct {
@@ -91,7 +103,8 @@ func TestStepsMultiplyToTheWhole(t *testing.T) {
 			}
 		}
 		if math.Abs(product/w.Whole.Ratio-1) > 1e-12 || w.Whole.N != c.blocks {
-			t.Errorf("%s: the steps multiply to %v over %d blocks, the whole is %v", name, product, w.Whole.N, w.Whole.Ratio)
+			t.Errorf("%s: the steps multiply to %v over %d blocks, the whole is %v", name, product, w.Whole.N,
+				w.Whole.Ratio)
 		}
 		if !strings.Contains(strings.Join(a.Notes, "\n"), c.note) {
 			t.Errorf("%s: notes %q, want %q", name, a.Notes, c.note)
@@ -116,11 +129,13 @@ func TestWhatTuningWinsBackIsToldApart(t *testing.T) {
 	}
 	a := Analyse(onTheWay(way, 7, value))
 	w := a.Waterfalls[0]
-	if len(w.Stretches) != 2 || w.Stretches[0].From != "monolith" || w.Stretches[0].To != "sync" || w.Stretches[1].To != "sync-tuned" {
+	if len(w.Stretches) != 2 || w.Stretches[0].From != "monolith" || w.Stretches[0].To != "sync" ||
+		w.Stretches[1].To != "sync-tuned" {
 		t.Fatalf("stretches %+v", w.Stretches)
 	}
 	split, tuning := w.Stretches[0].Ratio, w.Stretches[1].Ratio
-	if math.Abs(tuning.Ratio-0.5) > 0.02 || tuning.Low == nil || math.Abs(split.Ratio*tuning.Ratio/w.Whole.Ratio-1) > 1e-12 {
+	if math.Abs(tuning.Ratio-0.5) > 0.02 || tuning.Low == nil ||
+		math.Abs(split.Ratio*tuning.Ratio/w.Whole.Ratio-1) > 1e-12 {
 		t.Errorf("split %v, tuning %v, whole %v", split, tuning, w.Whole)
 	}
 	if want := "Up to sync, the last stock variant, it is "; !strings.Contains(fmt.Sprint(a.Answer), want) {
@@ -128,7 +143,8 @@ func TestWhatTuningWinsBackIsToldApart(t *testing.T) {
 	}
 	encode(t, a)
 	for name, steps := range map[string][]lab.PathStep{
-		"stock only": shown, "tuning only": way[3:], "tuned in between": slices.Concat(shown[:1], way[3:], shown[1:]),
+		"stock only": shown, "tuning only": way[3:], "tuned in between": slices.Concat(shown[:1], way[3:],
+			shown[1:]),
 	} {
 		if got := stretches(steps); got != nil {
 			t.Errorf("%s: stretches %v", name, got)
@@ -150,16 +166,19 @@ func TestStepsOfAStudyWithClaims(t *testing.T) {
 	s.Points = append(s.Points, lab.Point{Name: "busy"}, lab.Point{Name: "partly"})
 	s.Variants[0].Points = []string{"rate-40", "busy"}
 	s.Explained = &lab.Explained{Metrics: []string{"completion_time_p50"}, Points: []string{"rate-40"}}
-	s.Claims = []lab.Claim{{ID: "c", Text: "t", Kind: lab.ClaimSlower, Metric: "completion_time_p50", Variant: "sync", Against: "monolith"}}
+	s.Claims = []lab.Claim{{ID: "c", Text: "t", Kind: lab.ClaimSlower, Metric: "completion_time_p50",
+		Variant: "sync", Against: "monolith"}}
 	a := Analyse(in)
-	if len(a.Waterfalls) != 1 || a.Waterfalls[0].Metric != "completion_time_p50" || a.Waterfalls[0].Steps[2].Name != "sync-together -> sync" || len(a.Waterfalls[0].Steps[2].Changes) != 2 {
+	if len(a.Waterfalls) != 1 || a.Waterfalls[0].Metric != "completion_time_p50" ||
+		a.Waterfalls[0].Steps[2].Name != "sync-together -> sync" || len(a.Waterfalls[0].Steps[2].Changes) != 2 {
 		t.Fatalf("%+v, want the one metric that is named, with the names of its steps", a.Waterfalls)
 	}
 	on := slices.IndexFunc(a.Answer, func(x lab.Sentence) bool { return x.Figure == "waterfall" })
 	if on < 0 {
 		t.Fatalf("%+v says nothing of the way", a.Answer)
 	}
-	for _, want := range []string{"comes from sync-together -> sync, 1.", "Such a step turns several knobs at once; cleave explain turns them one at a time."} {
+	for _, want := range []string{"comes from sync-together -> sync, 1.",
+		"Such a step turns several knobs at once; cleave explain turns them one at a time."} {
 		if !strings.Contains(a.Answer[on].Text, want) {
 			t.Errorf("%q is missing in %q", want, a.Answer[on].Text)
 		}
@@ -171,7 +190,8 @@ func TestStepsOfAStudyWithClaims(t *testing.T) {
 	s.Steps, s.Explained = shown, nil
 	without := in
 	without.Plan.Study.Claims = nil
-	if answer := fmt.Sprint(Analyse(without).Answer); !strings.Contains(answer, severalKnobs) || strings.Contains(answer, "in one order only") {
+	if answer := fmt.Sprint(Analyse(without).Answer); !strings.Contains(answer, severalKnobs) ||
+		strings.Contains(answer, "in one order only") {
 		t.Errorf("%s: want that steps turn several knobs, not that they were taken in one order", answer)
 	}
 	if notes := strings.Join(Analyse(in).Notes, " "); strings.Contains(notes, "partly") {
@@ -186,7 +206,8 @@ func TestStepsMultiplyBlockByBlock(t *testing.T) {
 		in := onTheWay(shown, 7, actAlone)
 		in.Trials = slices.DeleteFunc(in.Trials, func(t lab.Trial) bool { return t.Block != block })
 		w := Analyse(in).Waterfalls[0]
-		if product := w.Steps[0].Ratio.Ratio * w.Steps[1].Ratio.Ratio * w.Steps[2].Ratio.Ratio; math.Abs(product/w.Whole.Ratio-1) > 1e-12 {
+		if product := w.Steps[0].Ratio.Ratio * w.Steps[1].Ratio.Ratio *
+			w.Steps[2].Ratio.Ratio; math.Abs(product/w.Whole.Ratio-1) > 1e-12 {
 			t.Errorf("block %d: the steps multiply to %v, the whole is %v", block, product, w.Whole.Ratio)
 		}
 	}
@@ -201,7 +222,8 @@ func TestStepsAreJudged(t *testing.T) {
 			t.Errorf("step %s: %+v, want %s", s.Variant, s, want[i])
 		}
 	}
-	if s := a.Waterfalls[0].Steps[2]; s.Knob != "placement" || s.Change != "together -> apart" || s.With != "binding http" || s.Before != "sync-together" {
+	if s := a.Waterfalls[0].Steps[2]; s.Knob != "placement" || s.Change != "together -> apart" ||
+		s.With != "binding http" || s.Before != "sync-together" {
 		t.Errorf("%+v", s)
 	}
 	few := Analyse(onTheWay(shown, 1, actAlone)).Waterfalls[0]
@@ -229,19 +251,24 @@ func TestTheAnswerSaysWhereItComesFrom(t *testing.T) {
 		}
 	}
 	broken := onTheWay(shown, 7, actAlone)
-	broken.Trials[1].Audit, broken.Trials[1].Valid = lab.Audit{Verdict: lab.AuditInvalid, Problems: []string{"I1"}}, false
+	broken.Trials[1].Audit, broken.Trials[1].Valid = lab.Audit{Verdict: lab.AuditInvalid,
+		Problems: []string{"I1"}}, false
 	for name, c := range map[string]struct {
 		in   Input
 		want []string
 	}{
-		"largest first": {onTheWay(shown, 7, actAlone), []string{"Median time to completion at rate-40", "from monolith to sync, 2.", "] comes from placement together -> apart, 1.",
-			"] from coordination acid -> orchestrated; equivalent: data shared -> databases", "in one order only",
-			"Undecided: 0 of 3 comparisons of median time to completion"}},
-		"one helps":     {slowStart, []string{"the other way: 0.8"}},
-		"rate":          {unheld, []string{"not every step held the rate (sync did not)"}},
-		"broken":        {broken, []string{"No block holds every step of the way", "saga is struck out"}},
-		"a single step": {onTheWay(shown[:1], 7, actAlone), []string{"from monolith to saga it is 1.5", ", slower by at least 48 %."}},
-		"both alike":    {onTheWay(append(slices.Clone(shown), other...), 7, actAlone), []string{"In another order of the steps (monolith, saga, sync-shared, sync)", "the knobs act alone"}},
+		"largest first": {onTheWay(shown, 7, actAlone),
+			[]string{"Median time to completion at rate-40", "from monolith to sync, 2.",
+				"] comes from placement together -> apart, 1.",
+				"] from coordination acid -> orchestrated; equivalent: data shared -> databases", "in one order only",
+				"Undecided: 0 of 3 comparisons of median time to completion"}},
+		"one helps": {slowStart, []string{"the other way: 0.8"}},
+		"rate":      {unheld, []string{"not every step held the rate (sync did not)"}},
+		"broken":    {broken, []string{"No block holds every step of the way", "saga is struck out"}},
+		"a single step": {onTheWay(shown[:1], 7, actAlone),
+			[]string{"from monolith to saga it is 1.5", ", slower by at least 48 %."}},
+		"both alike": {onTheWay(append(slices.Clone(shown), other...), 7, actAlone),
+			[]string{"In another order of the steps (monolith, saga, sync-shared, sync)", "the knobs act alone"}},
 	} {
 		said := says(c.in)
 		for _, want := range c.want {
@@ -257,7 +284,8 @@ func TestTheOrderOfTheStepsMayMatter(t *testing.T) {
 	both := append(slices.Clone(shown), other...)
 	// Splitting costs more where the data are shared: the knobs do not act alone.
 	in := onTheWay(both, 7, func(stop string, _ int) float64 {
-		return map[string]float64{"monolith": 1, "saga": 1.5, "sync-together": 1.5, "sync": 3, "sync-shared": 4.5}[stop]
+		return map[string]float64{"monolith": 1, "saga": 1.5, "sync-together": 1.5, "sync": 3,
+			"sync-shared": 4.5}[stop]
 	})
 	a := Analyse(in)
 	matters := map[string]bool{}
@@ -271,7 +299,9 @@ func TestTheOrderOfTheStepsMayMatter(t *testing.T) {
 		t.Errorf("what depends on the order: %v", matters)
 	}
 	want := "The order of the steps changes the answer: for data"
-	if !slices.ContainsFunc(a.Answer, func(s lab.Sentence) bool { return strings.HasPrefix(s.Text, want) && s.Figure == "waterfall" }) {
+	if !slices.ContainsFunc(a.Answer, func(s lab.Sentence) bool {
+		return strings.HasPrefix(s.Text, want) && s.Figure == "waterfall"
+	}) {
 		t.Errorf("%q is missing in %+v", want, a.Answer)
 	}
 }
@@ -281,7 +311,8 @@ func TestTheOrderOfTheStepsMayMatter(t *testing.T) {
 func TestChangesMadeTogetherAreHeldAgainstEachOtherTogether(t *testing.T) {
 	a, b, c, d := change("a", "0", "1"), change("b", "0", "1"), change("c", "0", "1"), change("a", "1", "2")
 	first := []lab.PathStep{step(1, "v0", "v1", a, b), step(1, "v1", "v2", c), step(1, "v2", "v3", d)}
-	second := []lab.PathStep{step(2, "v0", "w1", c), step(2, "w1", "w2", b), step(2, "w2", "w3", a), step(2, "w3", "v3", d)}
+	second := []lab.PathStep{step(2, "v0", "w1", c), step(2, "w1", "w2", b), step(2, "w2", "w3", a),
+		step(2, "w3", "v3", d)}
 	var groups []string
 	for _, g := range changedTogether(first, second) {
 		groups = append(groups, groupName(g, second))

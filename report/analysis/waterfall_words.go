@@ -26,11 +26,14 @@ func (e *experiment) saysWaterfalls(all []lab.Waterfall) []string {
 	}
 	var explained []string
 	for _, m := range e.study.AllMetrics() {
-		if slices.ContainsFunc(all, func(w lab.Waterfall) bool { return w.Metric == m.Name }) && len(explained) < mostExplained {
+		if slices.ContainsFunc(all, func(w lab.Waterfall) bool { return w.Metric == m.Name }) &&
+			len(explained) < mostExplained {
 			explained = append(explained, m.Name)
 		}
 	}
-	told := slices.DeleteFunc(slices.Clone(all), func(w lab.Waterfall) bool { return !slices.Contains(explained, w.Metric) })
+	told := slices.DeleteFunc(slices.Clone(all), func(w lab.Waterfall) bool {
+		return !slices.Contains(explained, w.Metric)
+	})
 	texts := e.saysUnheld(told)
 	for _, w := range told {
 		texts = append(texts, e.saysWaterfall(w))
@@ -77,7 +80,8 @@ func (e *experiment) saysUnheld(all []lab.Waterfall) []string {
 			}
 		}
 		if len(fallen) > 0 {
-			text := fmt.Sprintf("At %s not every step held the rate (%s did not): times there grow with the length of the load, and what follows on them is no property of the architectures.",
+			text := fmt.Sprintf("At %s not every step held the rate (%s did not): times there grow with the length "+
+				"of the load, and what follows on them is no property of the architectures.",
 				w.Point.Name, strings.Join(fallen, ", "))
 			if e.study.Explains() {
 				text += " Explain at a lower rate."
@@ -99,7 +103,8 @@ func (e *experiment) saysWaterfall(w lab.Waterfall) string {
 	}
 	if len(w.Stretches) == 2 {
 		split, tuning := w.Stretches[0], w.Stretches[1]
-		said += fmt.Sprintf(". Up to %s, the last stock variant, it is %s; tuning makes %s of that (%s)", split.To, times(split.Ratio), times(tuning.Ratio), tuning.Words)
+		said += fmt.Sprintf(". Up to %s, the last stock variant, it is %s; tuning makes %s of that (%s)", split.To,
+			times(split.Ratio), times(tuning.Ratio), tuning.Words)
 	}
 	return fmt.Sprintf("%s at %s (%s, then %s): %s.", capital(metric.Title), w.Point.Name,
 		figure.Quantity(from, nil, nil, metric.Unit), figure.Quantity(to, nil, nil, metric.Unit), said)
@@ -112,9 +117,11 @@ func saysSteps(w lab.Waterfall, whole string) string {
 	decided := w.Verdict == lab.Slower || w.Verdict == lab.Faster
 	switch {
 	case decided && len(parts.along) > 0:
-		said[0] = fmt.Sprintf("of the %s from %s to %s, %s", times(w.Whole), w.From, w.To, listed(parts.along, "comes from"))
+		said[0] = fmt.Sprintf("of the %s from %s to %s, %s", times(w.Whole), w.From, w.To,
+			listed(parts.along, "comes from"))
 	case decided:
-		said[0] = fmt.Sprintf("of the %s from %s to %s no single step is clear of the margin", times(w.Whole), w.From, w.To)
+		said[0] = fmt.Sprintf("of the %s from %s to %s no single step is clear of the margin", times(w.Whole),
+			w.From, w.To)
 	case len(parts.along) > 0:
 		said = append(said, listed(parts.along, "comes from"))
 	}
@@ -188,7 +195,8 @@ func (e *experiment) saysInteractions(all []lab.Waterfall) string {
 			looked++
 			switch {
 			case i.Matters:
-				found = append(found, fmt.Sprintf("for %s (%s at %s) it is %s in the order shown and %s in the other", i.Knob, metric.Title, w.Point.Name, times(i.First), times(i.Second)))
+				found = append(found, fmt.Sprintf("for %s (%s at %s) it is %s in the order shown and %s in the other",
+					i.Knob, metric.Title, w.Point.Name, times(i.First), times(i.Second)))
 			case !strings.HasPrefix(i.Words, sameInBoth):
 				undecided++
 			}
@@ -202,13 +210,17 @@ func (e *experiment) saysInteractions(all []lab.Waterfall) string {
 	case looked == 0 && len(e.way(1)) < 2:
 		return ""
 	case looked == 0:
-		return "The steps were taken in one order only: in another order the same knobs may have other shares of the whole."
+		return "The steps were taken in one order only: in another order the same knobs may have other shares of " +
+			"the whole."
 	case len(found) > 0:
-		return fmt.Sprintf("The order of the steps changes the answer: %s. Such a share belongs to no knob alone.", some(found))
+		return fmt.Sprintf("The order of the steps changes the answer: %s. Such a share belongs to no knob alone.",
+			some(found))
 	case undecided > 0:
-		return fmt.Sprintf("In another order of the steps%s no share is found to be another; %d of %d stay undecided.", other, undecided, looked)
+		return fmt.Sprintf("In another order of the steps%s no share is found to be another; %d of %d stay "+
+			"undecided.", other, undecided, looked)
 	}
-	return fmt.Sprintf("In another order of the steps%s the shares are the same within the margin: the knobs act alone.", other)
+	return fmt.Sprintf("In another order of the steps%s the shares are the same within the margin: the knobs "+
+		"act alone.", other)
 }
 
 // times writes a ratio with its interval.

@@ -87,8 +87,8 @@ func (t *tracker) endTrial(trial lab.Trial) {
 	}
 }
 
-// left estimates the time for the trials that are not done: each takes as long as its like took so far, or as the mean of all where no
-// like was seen. ok is false while nothing was measured.
+// left estimates the time for the trials that are not done: each takes as long as its like took so far, or as
+// the mean of all where no like was seen. ok is false while nothing was measured.
 func (t *tracker) left() (left time.Duration, ok bool) {
 	var all spent
 	for _, s := range t.spent {
@@ -113,7 +113,8 @@ func (t *tracker) left() (left time.Duration, ok bool) {
 
 // position is "block 2/3, trial 14/96".
 func (t *tracker) position(planned lab.PlannedTrial) string {
-	return fmt.Sprintf("block %d/%d, trial %d/%d", planned.Block, t.plan.Study.Design.Blocks, planned.Number, len(t.plan.Trials))
+	return fmt.Sprintf("block %d/%d, trial %d/%d", planned.Block, t.plan.Study.Design.Blocks, planned.Number,
+		len(t.plan.Trials))
 }
 
 // timeWords says what the trials' time went to: "40 s in trials, 25 s of them measured;
@@ -129,7 +130,8 @@ func (t *tracker) timeWords() string {
 			rest = append(rest, fmt.Sprintf("%s %s", phase.Name, seconds(phase.Seconds)))
 		}
 	}
-	return fmt.Sprintf("%s in trials, %s of it measured; %s", seconds(all), seconds(measured), strings.Join(rest, ", "))
+	return fmt.Sprintf("%s in trials, %s of it measured; %s", seconds(all), seconds(measured),
+		strings.Join(rest, ", "))
 }
 
 func seconds(s float64) string { return Duration(time.Duration(s * float64(time.Second))) }
@@ -166,7 +168,8 @@ func (p *story) Begin(plan lab.Plan, done int) {
 
 // beginning says how much there is to do: "explain: 21 trials in 3 blocks, about 52 s of load".
 func beginning(plan lab.Plan, done int) string {
-	text := fmt.Sprintf("%s: %s in %s", plan.Study.Name, counted(len(plan.Trials), "trial"), counted(plan.Study.Design.Blocks, "block"))
+	text := fmt.Sprintf("%s: %s in %s", plan.Study.Name, counted(len(plan.Trials), "trial"),
+		counted(plan.Study.Design.Blocks, "block"))
 	loads := 0.0
 	for _, trial := range plan.Trials {
 		if point, _ := plan.Study.Point(trial.Point); plan.Study.Load != nil {
@@ -312,7 +315,8 @@ func (l *lines) TrialEnded(trial lab.Trial) {
 	l.endTrial(trial)
 	line := Line{
 		Event: "trial", Block: trial.Block, Trial: trial.Number, Attempt: trial.Attempt, Variant: trial.Variant,
-		Point: trial.Point.Name, Valid: trial.Valid, Reason: trial.Reason, Elapsed: trial.ElapsedSeconds, Phases: trial.Phases,
+		Point: trial.Point.Name, Valid: trial.Valid, Reason: trial.Reason, Elapsed: trial.ElapsedSeconds,
+		Phases: trial.Phases,
 	}
 	if left, ok := l.left(); ok {
 		seconds := left.Seconds()

@@ -19,7 +19,8 @@ func play(t *testing.T, form Form) string {
 	p := New(&out, form, func() time.Time { return now })
 	plan := lab.Plan{Study: lab.Study{Name: "rego2021", Design: lab.Design{Blocks: 2, MaxRepeats: 1}}}
 	for i := range 4 {
-		plan.Trials = append(plan.Trials, lab.PlannedTrial{Number: i + 1, Block: 1 + i/2, Variant: "uds", Point: "s1"})
+		plan.Trials = append(plan.Trials, lab.PlannedTrial{Number: i + 1, Block: 1 + i/2, Variant: "uds",
+			Point: "s1"})
 	}
 	p.Begin(plan, 0)
 	attempt := func(i, number int, valid bool, reason string) {
@@ -28,7 +29,8 @@ func play(t *testing.T, form Form) string {
 		p.TrialEnded(lab.Trial{
 			Number: i + 1, Attempt: number, Block: plan.Trials[i].Block, Variant: "uds", Point: lab.Point{Name: "s1"},
 			Valid: valid, Reason: reason, ElapsedSeconds: 8,
-			Phases: []lab.Phase{{Name: lab.PhaseCalibration, Seconds: 0.5}, {Name: lab.PhaseJob, Seconds: 8}, {Name: lab.PhaseStop, Seconds: 1}, {Name: lab.PhaseCalibration, Seconds: 0.5}},
+			Phases: []lab.Phase{{Name: lab.PhaseCalibration, Seconds: 0.5}, {Name: lab.PhaseJob, Seconds: 8},
+				{Name: lab.PhaseStop, Seconds: 1}, {Name: lab.PhaseCalibration, Seconds: 0.5}},
 		})
 	}
 	attempt(0, 1, true, "")
@@ -58,7 +60,8 @@ a note
 func TestTerminalRedrawsOneLine(t *testing.T) {
 	got := play(t, Terminal)
 	for _, want := range []string{
-		"[.......", "block 2/2, trial 4/4: uds at s1, about 10 s left, done at 00:00", "does not count (attempt 1): worker-7 ended\n", "[#######...]",
+		"[.......", "block 2/2, trial 4/4: uds at s1, about 10 s left, done at 00:00",
+		"does not count (attempt 1): worker-7 ended\n", "[#######...]",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("terminal progress has no %q:\n%q", want, got)
@@ -108,8 +111,10 @@ func TestDurationIsRoundedAsPeopleSayIt(t *testing.T) {
 }
 
 func TestTheBeginningTellsHowLongItMayTake(t *testing.T) {
-	plan := lab.Plan{Study: lab.Study{Name: "s", Load: &lab.Load{Duration: 2, WarmUp: 1}, Design: lab.Design{Blocks: 1}, Points: []lab.Point{
-		{Name: "rate", Levels: map[string]float64{lab.FactorRate: 5}}, {Name: "capacity", Levels: map[string]float64{lab.FactorSearchFrom: 5}}}},
+	plan := lab.Plan{Study: lab.Study{Name: "s", Load: &lab.Load{Duration: 2, WarmUp: 1},
+		Design: lab.Design{Blocks: 1}, Points: []lab.Point{
+			{Name: "rate", Levels: map[string]float64{lab.FactorRate: 5}},
+			{Name: "capacity", Levels: map[string]float64{lab.FactorSearchFrom: 5}}}},
 		Trials: []lab.PlannedTrial{{Point: "rate"}, {Point: "capacity"}, {Point: "rate"}}}
 	if got := beginning(plan, 0); got != "s: 3 trials in 1 block, 6 s of load" {
 		t.Errorf("%q", got)

@@ -60,7 +60,9 @@ func look(t stats.Table, variant int, s spread, b bound) (lab.ComparisonVerdict,
 // different counts how often variants are called slower or faster, as a share per
 // experiment: variants of one experiment share a baseline and are not independent.
 func (all outcomes) different(variants ...int) []float64 {
-	return all.share(variants, func(o outcome) bool { return o.verdict == lab.Slower || o.verdict == lab.Faster })
+	return all.share(variants, func(o outcome) bool {
+		return o.verdict == lab.Slower || o.verdict == lab.Faster
+	})
 }
 
 // share is that of the variants of which something is true, one per experiment.
@@ -78,7 +80,9 @@ func (all outcomes) share(variants []int, is func(outcome) bool) []float64 {
 
 // slower is how often a variant is found to be slower within so many blocks.
 func (all outcomes) slower(variant, within int) []float64 {
-	return all.share([]int{variant}, func(o outcome) bool { return o.verdict == lab.Slower && o.blocks <= within })
+	return all.share([]int{variant}, func(o outcome) bool {
+		return o.verdict == lab.Slower && o.blocks <= within
+	})
 }
 
 // blocks are those that were played for a variant.
@@ -96,5 +100,6 @@ func mean(name, unit string, better lab.Direction, values []float64) (figures.Fi
 	if err != nil {
 		return figures.Figure{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return figures.Figure{Figure: name, Value: e.Value, Low: e.Low, High: e.High, Unit: unit, N: e.N, Better: better}, nil
+	return figures.Figure{Figure: name, Value: e.Value, Low: e.Low, High: e.High, Unit: unit, N: e.N,
+		Better: better}, nil
 }

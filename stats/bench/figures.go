@@ -54,7 +54,8 @@ func compared(tables []stats.Table) ([]figures.Figure, error) {
 		if err != nil {
 			return nil, err
 		}
-		name := fmt.Sprintf("looks from block %d to %d, %s, %s: ", firstLook, mostBlocks, way.spread.name, way.bound.name)
+		name := fmt.Sprintf("looks from block %d to %d, %s, %s: ", firstLook, mostBlocks, way.spread.name,
+			way.bound.name)
 		l.add(name+"wrongly different", "1", lab.LowerIsBetter, all.different(same, alsoSame), none)
 		l.add(name+"1.10x found", "1", lab.HigherIsBetter, all.slower(somewhat, mostBlocks), none)
 		l.add(name+"1.10x, blocks", "blocks", lab.LowerIsBetter, all.blocks(somewhat), none)
@@ -124,6 +125,7 @@ func held(s scene, tables []stats.Table) ([]figures.Figure, error) {
 	if all, err = count(little, checked(), fixed(), 4); err != nil {
 		return nil, err
 	}
-	l.add(s.name+", two variants and a twin, 4 blocks: wrongly different", "1", lab.LowerIsBetter, all.different(same), mistakes)
+	l.add(s.name+", two variants and a twin, 4 blocks: wrongly different", "1", lab.LowerIsBetter,
+		all.different(same), mistakes)
 	return l.all, l.err
 }

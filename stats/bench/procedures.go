@@ -33,9 +33,10 @@ func spreads() []spread {
 }
 
 func checked() spread {
-	return spread{name: "residual of the table, checked", ratio: func(t stats.Table, up, down int) (stats.Ratio, error) {
-		return t.Ratio(up, down, 1-alpha)
-	}}
+	return spread{name: "residual of the table, checked",
+		ratio: func(t stats.Table, up, down int) (stats.Ratio, error) {
+			return t.Ratio(up, down, 1-alpha)
+		}}
 }
 
 // byPair takes the two columns alone.
@@ -124,5 +125,6 @@ func anytime(r stats.Ratio) stats.Estimate {
 	if refused*shrink < 1 {
 		half = r.LogSE * math.Sqrt(r.Degrees*(refused-1)/(1-refused*shrink))
 	}
-	return stats.Estimate{Value: r.Value, Low: r.Value * math.Exp(-half), High: r.Value * math.Exp(half), N: r.N, Confidence: 1 - alpha}
+	return stats.Estimate{Value: r.Value, Low: r.Value * math.Exp(-half), High: r.Value * math.Exp(half), N: r.N,
+		Confidence: 1 - alpha}
 }

@@ -36,7 +36,8 @@ func TestEveryFigureOfTheSecondStudyIsListed(t *testing.T) {
 			t.Errorf("%s (%s): missing %t", f.ID, f.Status, f.Missing)
 		}
 	}
-	want := map[string]int{"ambiguous": 2, "derived": 1, "not-in-text": 12, "not-recomputable": 8, StatusMethodFlaw: 1}
+	want := map[string]int{"ambiguous": 2, "derived": 1, "not-in-text": 12, "not-recomputable": 8,
+		StatusMethodFlaw: 1}
 	for status, n := range want {
 		if counts[status] != n {
 			t.Errorf("%d figures are %q, want %d", counts[status], status, n)
@@ -60,7 +61,8 @@ func TestTheRatioOfCapacitiesFollowsFromThem(t *testing.T) {
 }
 
 func TestUnitsInOurs(t *testing.T) {
-	for unit, want := range map[string]float64{"s": 1, "ms": 1e-3, "requests/min": 1.0 / 60, "percent": 0.01, "x": 1, "ratio": 1, "count": 1, "GiB": 1 << 30, "GB": 0} {
+	for unit, want := range map[string]float64{"s": 1, "ms": 1e-3, "requests/min": 1.0 / 60, "percent": 0.01,
+		"x": 1, "ratio": 1, "count": 1, "GiB": 1 << 30, "GB": 0} {
 		got, known := Figure{Unit: unit}.InOurs()
 		if got != want || known != (want != 0) {
 			t.Errorf("one %s is %g (%t) of ours, want %g", unit, got, known, want)

@@ -14,7 +14,8 @@ func TestEveryFigureOfTheFifthStudyIsListed(t *testing.T) {
 	}
 	for _, f := range s.Figures {
 		if result := f.Ours.Quantity != Setting; result != f.Missing {
-			t.Errorf("%s is a result: %t, and its number is missing: %t; the text prints none", f.ID, result, f.Missing)
+			t.Errorf("%s is a result: %t, and its number is missing: %t; the text prints none", f.ID, result,
+				f.Missing)
 		}
 	}
 }

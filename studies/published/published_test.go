@@ -170,11 +170,13 @@ func TestEveryStatusIsRight(t *testing.T) {
 			}
 		case "ok-rounding":
 			if off <= printed || off > printed+r.inputError(t, f) {
-				t.Errorf("figure %s (%s): %g printed, %.9g recomputed: not explained by rounding alone", f.ID, f.Source, f.Value, got)
+				t.Errorf("figure %s (%s): %g printed, %.9g recomputed: not explained by rounding alone", f.ID, f.Source,
+					f.Value, got)
 			}
 		case StatusWrong:
 			if off <= printed+r.inputError(t, f) {
-				t.Errorf("figure %s (%s): %g printed, %.9g recomputed: rounding explains it", f.ID, f.Source, f.Value, got)
+				t.Errorf("figure %s (%s): %g printed, %.9g recomputed: rounding explains it", f.ID, f.Source, f.Value,
+					got)
 			}
 		}
 	}
@@ -296,7 +298,8 @@ func TestParseRefuses(t *testing.T) {
 		{"unknown status", `"status": "raw"`, `"status": "cooked"`, `"cooked"`},
 		{"same id twice", `"s0-002"`, `"s0-001"`, "s0-001"},
 		{"run without number", `, "run": 1}}`, `}}`, "lacks"},
-		{"missing with a value", `"status": "raw"`, `"missing": true, "status": "raw"`, "one that is missing has none"},
+		{"missing with a value", `"status": "raw"`, `"missing": true, "status": "raw"`,
+			"one that is missing has none"},
 		{"no JSON", `{`, ``, "read published figures"},
 	}
 	for _, test := range tests {

@@ -31,9 +31,11 @@ func TestLossesOfTheFourthStudyAreRatios(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id, printed := range map[string]struct{ lost, faster float64 }{"s4-001": {79.2, 4.81}, "s4-002": {70.2, 3.36}, "s4-004": {33.8, 1.51}} {
+	for id, printed := range map[string]struct{ lost, faster float64 }{"s4-001": {79.2, 4.81},
+		"s4-002": {70.2, 3.36}, "s4-004": {33.8, 1.51}} {
 		f := s.figure(t, id)
-		if math.Abs(f.Value-(1-printed.lost/100)) > 1e-9 || math.Abs(1/f.Value-printed.faster) > 0.005 || *f.Recomputed != f.Value {
+		if math.Abs(f.Value-(1-printed.lost/100)) > 1e-9 || math.Abs(1/f.Value-printed.faster) > 0.005 ||
+			*f.Recomputed != f.Value {
 			t.Errorf("%s is %g, printed as a loss of %g %%", id, f.Value, printed.lost)
 		}
 	}

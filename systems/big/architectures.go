@@ -47,7 +47,8 @@ type family struct {
 func families() []family {
 	none := func(Job) int64 { return 0 }
 	return []family{
-		{Architecture: architecture(Threads, "a goroutine per worker, channels (the study's multithreading)"), oneUnit: true},
+		{Architecture: architecture(Threads, "a goroutine per worker, channels (the study's multithreading)"),
+			oneUnit: true},
 		{Architecture: architecture(ThreadsFast, "mailboxes and a stealing run queue per core"), oneUnit: true},
 		{
 			Architecture: architecture(HTTP, "a process per worker, net/http and JSON (the study's first approach)",
@@ -55,12 +56,14 @@ func families() []family {
 			listens: true, peerConnections: 4, sharedMemory: none,
 		},
 		{
-			Architecture: architecture(HTTPLean, "the same endpoints and messages on a single-threaded event loop", pinKnob()),
-			listens:      true, peerConnections: 2, sharedMemory: none, workerEnv: singleThreaded(),
+			Architecture: architecture(HTTPLean, "the same endpoints and messages on a single-threaded event loop",
+				pinKnob()),
+			listens: true, peerConnections: 2, sharedMemory: none, workerEnv: singleThreaded(),
 		},
 		{
-			Architecture: architecture(UDS, "a process per worker, a Unix-socket connection per JSON message (the study's second approach)"),
-			sockets:      true, sharedMemory: none, workerEnv: []string{"GOMAXPROCS=1"},
+			Architecture: architecture(UDS,
+				"a process per worker, a Unix-socket connection per JSON message (the study's second approach)"),
+			sockets: true, sharedMemory: none, workerEnv: []string{"GOMAXPROCS=1"},
 		},
 		{
 			Architecture: architecture(UDSPersistent, "Unix-socket connections kept, on a single-threaded event loop",

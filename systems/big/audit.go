@@ -75,7 +75,8 @@ func (a *auditor) read(report lab.UnitReport) {
 		return
 	}
 	if report.PID != 0 && account.PID != report.PID {
-		a.problem("processes", "unit %s says it is process %d, the deployer started %d", report.Unit, account.PID, report.PID)
+		a.problem("processes", "unit %s says it is process %d, the deployer started %d", report.Unit, account.PID,
+			report.PID)
 	}
 	if account.Core != nil {
 		a.core = account.Core
@@ -86,7 +87,8 @@ func (a *auditor) read(report lab.UnitReport) {
 	}
 	for _, w := range account.Workers {
 		if _, twice := a.workers[w.Number]; twice || w.Number < 0 || w.Number >= a.job.Total() {
-			a.problem("reports", "unit %s reports worker %d twice or outside 0..%d", report.Unit, w.Number, a.job.Total()-1)
+			a.problem("reports", "unit %s reports worker %d twice or outside 0..%d", report.Unit, w.Number,
+				a.job.Total()-1)
 		}
 		a.workers[w.Number] = w
 	}
@@ -115,7 +117,8 @@ func (a *auditor) checkWorkers() {
 		a.counts["received"] += int64(w.Received)
 		a.counts["answered"] += int64(w.Answered)
 		if w.Sent != a.job.Pings || w.Received != a.job.Pings {
-			a.problem("limit", "worker %d sent %d pings and received %d pongs, want %d each", number, w.Sent, w.Received, a.job.Pings)
+			a.problem("limit", "worker %d sent %d pings and received %d pongs, want %d each", number, w.Sent,
+				w.Received, a.job.Pings)
 		}
 		if len(w.Targets) != a.job.Workers {
 			a.problem("reports", "worker %d reports %d neighbours, want %d", number, len(w.Targets), a.job.Workers)
@@ -145,7 +148,8 @@ func (a *auditor) checkNeighbourhoods() {
 			}
 		}
 		if answered := a.workers[number].Answered; answered != pinged {
-			a.problem("neighbourhood", "worker %d answered %d pings, its neighbours sent it %d", number, answered, pinged)
+			a.problem("neighbourhood", "worker %d answered %d pings, its neighbours sent it %d", number, answered,
+				pinged)
 		}
 	}
 }
@@ -173,7 +177,8 @@ func (a *auditor) checkUniformity() {
 	z := (math.Cbrt(sum/df) - (1 - 2/(9*df))) / math.Sqrt(2/(9*df))
 	a.figure("targets_chi_square_z", z)
 	if math.Abs(z) > maxUniformityZ && a.job.Pings > 1 {
-		a.problem("uniformity", "targets are not uniform: chi-square %.1f on %.0f degrees of freedom (z = %.1f)", sum, df, z)
+		a.problem("uniformity", "targets are not uniform: chi-square %.1f on %.0f degrees of freedom (z = %.1f)",
+			sum, df, z)
 	}
 }
 

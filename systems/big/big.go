@@ -84,5 +84,6 @@ func jobAt(p lab.Point, seed uint64) Job {
 		value, _ := p.Level(factor)
 		return int(value)
 	}
-	return Job{Neighbourhoods: level("neighbourhoods"), Workers: level("workers"), Pings: level("pings"), Seed: seed}
+	return Job{Neighbourhoods: level("neighbourhoods"), Workers: level("workers"), Pings: level("pings"),
+		Seed: seed}
 }

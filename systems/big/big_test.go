@@ -44,7 +44,8 @@ func play(t *testing.T, job Job) []*Worker {
 // reports spells the workers out as one process each, beside a core.
 func reports(t *testing.T, job Job, workers []*Worker) []Account {
 	t.Helper()
-	core := Account{PID: 1, Core: &CoreAccount{Registered: job.Total(), Finished: job.Total(), StartNs: 0, EndNs: 1e9}}
+	core := Account{PID: 1, Core: &CoreAccount{Registered: job.Total(), Finished: job.Total(), StartNs: 0,
+		EndNs: 1e9}}
 	accounts := []Account{core}
 	for i, w := range workers {
 		account := w.Account()
@@ -101,25 +102,33 @@ func TestAuditCatchesEveryBrokenRule(t *testing.T) {
 		verdict lab.AuditVerdict
 		says    string
 	}{
-		"a ping too few":         {func(a []Account) { a[1].Workers[0].Sent-- }, lab.AuditInvalid, "worker 0 sent 999 pings"},
-		"a pong too many":        {func(a []Account) { a[1].Workers[0].Received++ }, lab.AuditInvalid, "received 1001 pongs"},
-		"an answer lost":         {func(a []Account) { a[3].Workers[0].Answered-- }, lab.AuditInvalid, "worker 2 answered"},
-		"message left the group": {func(a []Account) { a[1].Workers[0].Answered--; a[15].Workers[0].Answered++ }, lab.AuditInvalid, "its neighbours sent it"},
-		"pinged itself":          {func(a []Account) { move(a[1], 1, 0, 1) }, lab.AuditInvalid, "worker 0 pinged itself 1 times"},
-		"skewed targets":         {func(a []Account) { move(a[1], 2, 1, 90); move(a[1], 3, 1, 90) }, lab.AuditInvalid, "not uniform"},
-		"targets too regular":    {evenOut, lab.AuditInvalid, "not uniform"},
+		"a ping too few": {func(a []Account) { a[1].Workers[0].Sent-- }, lab.AuditInvalid,
+			"worker 0 sent 999 pings"},
+		"a pong too many": {func(a []Account) { a[1].Workers[0].Received++ }, lab.AuditInvalid,
+			"received 1001 pongs"},
+		"an answer lost": {func(a []Account) { a[3].Workers[0].Answered-- }, lab.AuditInvalid,
+			"worker 2 answered"},
+		"message left the group": {func(a []Account) { a[1].Workers[0].Answered--; a[15].Workers[0].Answered++ },
+			lab.AuditInvalid, "its neighbours sent it"},
+		"pinged itself": {func(a []Account) { move(a[1], 1, 0, 1) }, lab.AuditInvalid,
+			"worker 0 pinged itself 1 times"},
+		"skewed targets": {func(a []Account) { move(a[1], 2, 1, 90); move(a[1], 3, 1, 90) }, lab.AuditInvalid,
+			"not uniform"},
+		"targets too regular": {evenOut, lab.AuditInvalid, "not uniform"},
 		"two workers, one process": {func(a []Account) {
 			a[1].Workers = append(a[1].Workers, a[2].Workers...)
 			a[2].Workers = nil
 		}, lab.AuditInvalid, "hosts 2 workers"},
-		"one process twice":    {func(a []Account) { a[2].PID = a[1].PID }, lab.AuditInvalid, "reported twice"},
-		"shared address space": {func(a []Account) { a[4].OwnAddressSpace = false }, lab.AuditInvalid, "shares its address space"},
+		"one process twice": {func(a []Account) { a[2].PID = a[1].PID }, lab.AuditInvalid, "reported twice"},
+		"shared address space": {func(a []Account) { a[4].OwnAddressSpace = false }, lab.AuditInvalid,
+			"shares its address space"},
 		"worker reported twice": {func(a []Account) {
 			a[2].Workers[0].Number = 0
 		}, lab.AuditInvalid, "reports worker 0 twice"},
 		"a worker is silent": {func(a []Account) { a[5].Workers = nil }, lab.AuditUnknown, "19 of 20 workers"},
 		"the core is silent": {func(a []Account) { a[0].Core = nil }, lab.AuditUnknown, "core reported: false"},
-		"finish not counted": {func(a []Account) { a[0].Core.Finished-- }, lab.AuditInvalid, "19 finished workers of 20"},
+		"finish not counted": {func(a []Account) { a[0].Core.Finished-- }, lab.AuditInvalid,
+			"19 finished workers of 20"},
 		"clock stands still": {func(a []Account) { a[0].Core.EndNs = 0 }, lab.AuditInvalid, "clock"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +167,8 @@ func TestAuditOfAWrongProcessNumber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	audit := System{}.Audit(lab.Variant{Architecture: UDS}, lab.Point{}, []lab.UnitReport{{Unit: "worker-1", PID: 7, Data: data}})
+	audit := System{}.Audit(lab.Variant{Architecture: UDS}, lab.Point{},
+		[]lab.UnitReport{{Unit: "worker-1", PID: 7, Data: data}})
 	if !strings.Contains(strings.Join(audit.Problems, "\n"), "the deployer started 7") {
 		t.Errorf("problems %v, want the process number named", audit.Problems)
 	}
@@ -227,7 +237,8 @@ func TestLayoutOfServices(t *testing.T) {
 			want = 1
 		}
 		if len(layout.Units) != want || layout.Operations != 24 || layout.Units[0].Name != layout.Lead {
-			t.Errorf("%s: %d units led by %s, %d operations", f.Name, len(layout.Units), layout.Lead, layout.Operations)
+			t.Errorf("%s: %d units led by %s, %d operations", f.Name, len(layout.Units), layout.Lead,
+				layout.Operations)
 		}
 		var job UnitJob
 		if err := json.Unmarshal([]byte(layout.Units[len(layout.Units)-1].Args[0]), &job); err != nil {
@@ -261,7 +272,8 @@ func TestRollFormsTheSameNeighbourhoodsInAnyOrder(t *testing.T) {
 // TestAddressesSortByTheirNumbers: hosts are not of one length.
 func TestAddressesSortByTheirNumbers(t *testing.T) {
 	roll := NewRoll(Job{Neighbourhoods: 1, Workers: 4})
-	for _, address := range []string{"198.18.0.100:8081", "198.18.0.99:8081", "198.18.0.99:10000", "198.18.0.10:8081"} {
+	for _, address := range []string{"198.18.0.100:8081", "198.18.0.99:8081", "198.18.0.99:10000",
+		"198.18.0.10:8081"} {
 		if _, err := roll.Register(address); err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,8 @@ func serviceLayout(unit UnitJob, f family) (lab.Layout, error) {
 		Descriptors:  spareDescriptors + max(f.peerConnections*unit.Workers, unit.Total()),
 	}
 	if f.sockets {
-		layout.SocketName = len(f.volume() + "/" + workerName(unit.Total()) + ".sock") // see udsservice.WorkerAddress
+		// see udsservice.WorkerAddress
+		layout.SocketName = len(f.volume() + "/" + workerName(unit.Total()) + ".sock")
 	}
 	unit.Role = RoleWorker
 	for number := range unit.Total() {

@@ -28,7 +28,8 @@ type Workers interface {
 // PlayUnit plays the part of the unit that has a job: the lead's with the workers that are made
 // for it, or a worker's.
 func PlayUnit(
-	channel *unit.Channel, argument string, newWorkers func(UnitJob) (Workers, error), runWorker func(UnitJob) (Account, error),
+	channel *unit.Channel, argument string, newWorkers func(UnitJob) (Workers, error),
+	runWorker func(UnitJob) (Account, error),
 ) error {
 	var job UnitJob
 	if err := json.Unmarshal([]byte(argument), &job); err != nil {

@@ -38,7 +38,8 @@ func (r *Roll) Finish() (last bool) {
 // Account is the account of the core's process, between the two clock readings.
 func (r *Roll) Account(startNs, endNs int64) Account {
 	account := NewAccount()
-	account.Core = &CoreAccount{Registered: len(r.addresses), Finished: r.finished, StartNs: startNs, EndNs: endNs}
+	account.Core = &CoreAccount{Registered: len(r.addresses), Finished: r.finished, StartNs: startNs,
+		EndNs: endNs}
 	return account
 }
 

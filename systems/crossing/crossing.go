@@ -83,17 +83,23 @@ var _ lab.System = System{}
 
 // Describe implements lab.System.
 func (System) Describe() lab.SystemInfo {
-	over := lab.Knob{Name: knobOver, Summary: "what carries the bytes, where both units are on one host", Values: []string{tcp, unix}}
-	nodes := lab.Knob{Name: knobNodes, Summary: "whether the two units are on one node, or on two: of a cluster, hosts by SSH, or networks of this host", Values: []string{either, one, two}}
+	over := lab.Knob{Name: knobOver, Summary: "what carries the bytes, where both units are on one host",
+		Values: []string{tcp, unix}}
+	nodes := lab.Knob{Name: knobNodes, Summary: "whether the two units are on one node, or on two: of a " +
+		"cluster, hosts by SSH, or networks of this host", Values: []string{either, one, two}}
 	reach := lab.Knob{
 		Name: knobReach, Values: []string{usual, string(lab.ReachDirect), string(lab.ReachPublished)},
-		Summary: "at which address the callee is called: the one that its deployment gives to callers, its own, or a published port of its node",
+		Summary: "at which address the callee is called: the one that its deployment gives to callers, its own, " +
+			"or a published port of its node",
 	}
-	front := lab.Knob{Name: knobFront, Summary: "what stands before the callee", Values: []string{none, haproxy, nginx}}
+	front := lab.Knob{Name: knobFront, Summary: "what stands before the callee",
+		Values: []string{none, haproxy, nginx}}
 	return lab.SystemInfo{
-		Name: Name, Operation: "call", Summary: "one unit calls another, which answers with what it was sent: what the network between them costs",
+		Name: Name, Operation: "call", Summary: "one unit calls another, which answers with what it was sent: " +
+			"what the network between them costs",
 		Architectures: []lab.Architecture{
-			{Name: HTTP, Summary: "HTTP/1.1 of net/http, on connections that are kept", Knobs: []lab.Knob{over, front, nodes, reach}},
+			{Name: HTTP, Summary: "HTTP/1.1 of net/http, on connections that are kept",
+				Knobs: []lab.Knob{over, front, nodes, reach}},
 			{Name: GRPC, Summary: "gRPC of grpc-go, on one connection", Knobs: []lab.Knob{over, front, nodes, reach}},
 		},
 		Parameters: []lab.Parameter{
@@ -113,12 +119,15 @@ func check(v lab.Variant) error {
 		return fmt.Errorf("%s=%s: only who calls the callee itself, over TCP, chooses its address: leave %s and %s",
 			knobReach, reach, knobOver, knobFront)
 	case over == unix && front != none:
-		return fmt.Errorf("%s=%s and %s=%s: what stands before the callee is called over TCP", knobOver, over, knobFront, front)
+		return fmt.Errorf("%s=%s and %s=%s: what stands before the callee is called over TCP", knobOver, over,
+			knobFront, front)
 	case over == unix && cluster:
-		return fmt.Errorf("%s=%s: a Unix socket does not lead from one unit of a cluster to another: deploy with %s, %s or %s",
+		return fmt.Errorf("%s=%s: a Unix socket does not lead from one unit of a cluster to another: deploy with "+
+			"%s, %s or %s",
 			knobOver, over, lab.Process, lab.DockerHost, lab.DockerBridge)
 	case over == unix && nodes == two:
-		return fmt.Errorf("%s=%s and %s=%s: a Unix socket does not lead from one node to another", knobOver, over, knobNodes, nodes)
+		return fmt.Errorf("%s=%s and %s=%s: a Unix socket does not lead from one node to another", knobOver, over,
+			knobNodes, nodes)
 	case nodes != either && (v.Deployment == lab.DockerHost || v.Deployment == lab.DockerBridge):
 		return fmt.Errorf("%s=%s: the deployment %s has no nodes, these have: %s, %s, %s, %s",
 			knobNodes, nodes, v.Deployment, lab.Process, lab.SSH, lab.Swarm, lab.Kubernetes)
@@ -163,7 +172,8 @@ func (System) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
 		if err != nil {
 			return lab.Layout{}, fmt.Errorf("encode the job of the %s: %w", role, err)
 		}
-		units = append(units, lab.UnitSpec{Name: role, Role: role, Own: Name, Args: []string{string(text)}, Volume: volume})
+		units = append(units, lab.UnitSpec{Name: role, Role: role, Own: Name, Args: []string{string(text)},
+			Volume: volume})
 	}
 	caller, callee := &units[0], &units[1]
 	caller.Peers, caller.Uses = []string{job.To}, []lab.Use{{To: job.To, How: v.Architecture}}
@@ -177,14 +187,18 @@ func (System) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
 		if job.GRPC {
 			protocol = " proto h2" // without TLS nobody negotiates it
 		}
-		units = append(units, loaded.Proxy(RoleFront, append(loaded.ProxyDefaults(longestAnswer), "frontend clients", loaded.ProxyBind+protocol,
-			"  default_backend units", "backend units", loaded.ProxyServer(RoleCallee)+protocol), []string{RoleCallee}))
+		units = append(units, loaded.Proxy(RoleFront,
+			append(loaded.ProxyDefaults(longestAnswer), "frontend clients", loaded.ProxyBind+protocol,
+				"  default_backend units", "backend units", loaded.ProxyServer(RoleCallee)+protocol),
+			[]string{RoleCallee}))
 	case nginx:
-		units = append(units, loaded.Nginx(RoleFront, longestAnswer, loaded.Route{Path: "/", To: []string{RoleCallee}, GRPC: job.GRPC}))
+		units = append(units, loaded.Nginx(RoleFront, longestAnswer,
+			loaded.Route{Path: "/", To: []string{RoleCallee}, GRPC: job.GRPC}))
 	}
 	units[len(units)-1].Node = callee.Node
 	return lab.Layout{
-		Units: units, Lead: RoleCaller, Operations: int64(count) * int64(each), Descriptors: spareDescriptors + 2*count, SocketName: len(volume + "/" + job.Unix),
+		Units: units, Lead: RoleCaller, Operations: int64(count) * int64(each),
+		Descriptors: spareDescriptors + 2*count, SocketName: len(volume + "/" + job.Unix),
 	}, nil
 }
 
@@ -217,16 +231,19 @@ func (System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.Au
 		all.Right, all.Wrong = all.Right+account.Right, all.Wrong+account.Wrong
 		all.Before, all.Served = all.Before+account.Before, all.Served+account.Served
 	}
-	audit := lab.Audit{Verdict: lab.AuditUnknown, Counts: map[string]int64{"right": all.Right, "wrong": all.Wrong, "served": all.Served}}
+	audit := lab.Audit{Verdict: lab.AuditUnknown,
+		Counts: map[string]int64{"right": all.Right, "wrong": all.Wrong, "served": all.Served}}
 	if len(missing) > 0 {
 		audit.Problems = append(problems, fmt.Sprintf("there is no report of %v", missing))
 		return audit
 	}
 	if all.Right != want || all.Wrong != 0 {
-		problems = append(problems, fmt.Sprintf("%d calls were right and %d wrong, of %d", all.Right, all.Wrong, want))
+		problems = append(problems, fmt.Sprintf("%d calls were right and %d wrong, of %d", all.Right, all.Wrong,
+			want))
 	}
 	if made := all.Before + all.Right + all.Wrong; all.Served != made {
-		problems = append(problems, fmt.Sprintf("the callee has served %d calls, and %d were made", all.Served, made))
+		problems = append(problems, fmt.Sprintf("the callee has served %d calls, and %d were made", all.Served,
+			made))
 	}
 	audit.Verdict, audit.Problems = lab.AuditValid, problems
 	if len(problems) > 0 {

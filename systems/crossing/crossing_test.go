@@ -15,18 +15,19 @@ func at(callers, calls float64) lab.Point {
 
 func TestWaysThatCannotBe(t *testing.T) {
 	for knobs, c := range map[string]struct{ deployment, want string }{
-		"":                         {lab.Process, ""},
-		"over=unix":                {lab.DockerBridge, ""},
-		"nodes=two":                {lab.Swarm, ""},
-		"nodes=two front=nginx":    {lab.Kubernetes, ""},
-		"over=unix front=nginx":    {lab.Process, "what stands before the callee is called over TCP"},
-		"over=unix front=none":     {lab.Kubernetes, "a Unix socket does not lead from one unit of a cluster"},
-		"nodes=one":                {lab.Process, ""},
-		"nodes=two over=tcp":       {lab.SSH, ""},
-		"nodes=two over=unix":      {lab.Process, "a Unix socket does not lead from one node to another"},
-		"reach=direct":             {lab.Kubernetes, ""},
-		"reach=usual over=unix":    {lab.Process, ""},
-		"reach=direct over=unix":   {lab.Process, "reach=direct: only who calls the callee itself, over TCP, chooses its address"},
+		"":                      {lab.Process, ""},
+		"over=unix":             {lab.DockerBridge, ""},
+		"nodes=two":             {lab.Swarm, ""},
+		"nodes=two front=nginx": {lab.Kubernetes, ""},
+		"over=unix front=nginx": {lab.Process, "what stands before the callee is called over TCP"},
+		"over=unix front=none":  {lab.Kubernetes, "a Unix socket does not lead from one unit of a cluster"},
+		"nodes=one":             {lab.Process, ""},
+		"nodes=two over=tcp":    {lab.SSH, ""},
+		"nodes=two over=unix":   {lab.Process, "a Unix socket does not lead from one node to another"},
+		"reach=direct":          {lab.Kubernetes, ""},
+		"reach=usual over=unix": {lab.Process, ""},
+		"reach=direct over=unix": {lab.Process,
+			"reach=direct: only who calls the callee itself, over TCP, chooses its address"},
 		"reach=direct front=nginx": {lab.Kubernetes, "leave over and front"},
 		"nodes=two front=nginx ":   {lab.DockerHost, "the deployment docker-host has no nodes"},
 	} {
@@ -48,12 +49,14 @@ func TestLayouts(t *testing.T) {
 		knobs map[string]string
 		want  string
 	}{
-		"loopback":  {nil, "caller>callee callee"},
-		"on one":    {map[string]string{"nodes": "one"}, "caller@node-1>callee callee@node-1"},
-		"on two":    {map[string]string{"nodes": "two", "front": "nginx"}, "caller@node-1>front callee@node-2 front@node-2>callee"},
+		"loopback": {nil, "caller>callee callee"},
+		"on one":   {map[string]string{"nodes": "one"}, "caller@node-1>callee callee@node-1"},
+		"on two": {map[string]string{"nodes": "two", "front": "nginx"},
+			"caller@node-1>front callee@node-2 front@node-2>callee"},
 		"a proxy":   {map[string]string{"front": "haproxy"}, "caller>front callee front>callee"},
 		"published": {map[string]string{"reach": "published"}, "caller>callee callee!published"},
-		"its own":   {map[string]string{"nodes": "two", "reach": "direct"}, "caller@node-1>callee callee@node-2!direct"},
+		"its own": {map[string]string{"nodes": "two", "reach": "direct"},
+			"caller@node-1>callee callee@node-2!direct"},
 		"a  socket": {map[string]string{"over": "unix"}, "caller/sockets>callee callee/sockets"},
 	} {
 		layout, err := System{}.Layout(lab.Variant{Architecture: HTTP, Knobs: c.knobs}, at(3, 7), 1)
@@ -88,11 +91,16 @@ func TestAudit(t *testing.T) {
 		want   lab.AuditVerdict
 		says   string
 	}{
-		"as it should be":   {func(map[string]Account) {}, lab.AuditValid, ""},
-		"an answer is lost": {func(a map[string]Account) { a[RoleCaller] = Account{Right: 20, Before: 5} }, lab.AuditInvalid, "20 calls were right and 0 wrong, of 21"},
-		"another text":      {func(a map[string]Account) { a[RoleCaller] = Account{Right: 20, Wrong: 1, Before: 4} }, lab.AuditInvalid, "20 calls were right and 1 wrong"},
-		"a call is doubled": {func(a map[string]Account) { a[RoleCallee] = Account{Served: 26} }, lab.AuditInvalid, "served 26 calls, and 25 were made"},
-		"nobody served":     {func(a map[string]Account) { delete(a, RoleCallee) }, lab.AuditUnknown, "no report of [callee]"},
+		"as it should be": {func(map[string]Account) {}, lab.AuditValid, ""},
+		"an answer is lost": {func(a map[string]Account) { a[RoleCaller] = Account{Right: 20, Before: 5} },
+			lab.AuditInvalid, "20 calls were right and 0 wrong, of 21"},
+		"another text": {func(a map[string]Account) {
+			a[RoleCaller] = Account{Right: 20, Wrong: 1, Before: 4}
+		}, lab.AuditInvalid, "20 calls were right and 1 wrong"},
+		"a call is doubled": {func(a map[string]Account) { a[RoleCallee] = Account{Served: 26} }, lab.AuditInvalid,
+			"served 26 calls, and 25 were made"},
+		"nobody served": {func(a map[string]Account) { delete(a, RoleCallee) }, lab.AuditUnknown,
+			"no report of [callee]"},
 	} {
 		accounts := map[string]Account{}
 		for unit, account := range good {
@@ -108,7 +116,8 @@ func TestAudit(t *testing.T) {
 			reports = append(reports, lab.UnitReport{Unit: unit, Data: text})
 		}
 		audit := System{}.Audit(lab.Variant{Architecture: HTTP}, at(3, 7), reports)
-		if audit.Verdict != c.want || c.says != "" && !slices.ContainsFunc(audit.Problems, func(p string) bool { return strings.Contains(p, c.says) }) {
+		if audit.Verdict != c.want || c.says != "" &&
+			!slices.ContainsFunc(audit.Problems, func(p string) bool { return strings.Contains(p, c.says) }) {
 			t.Errorf("%s: %+v", name, audit)
 		}
 	}

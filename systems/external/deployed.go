@@ -69,16 +69,19 @@ func (d *Definition) deploy() error {
 	case !slices.Contains(lab.Deployments(), d.Deployment):
 		return fmt.Errorf("there is no such deployment: use %s", strings.Join(lab.Deployments(), ", "))
 	case kind == kindURL:
-		return errors.New("a URL runs where its owner has it, and only what Cleave starts can be deployed: compare it without")
+		return errors.New("a URL runs where its owner has it, and only what Cleave starts can be deployed: " +
+			"compare it without")
 	case kind == kindCompose:
 		return errors.New("a compose file says itself where its containers run: compare it without")
 	case kind == kindImage && (d.Deployment == lab.Process || d.Deployment == lab.SSH):
-		return fmt.Errorf("an image runs in containers: use %s, %s, %s or %s", lab.DockerBridge, lab.DockerHost, lab.Swarm, lab.Kubernetes)
+		return fmt.Errorf("an image runs in containers: use %s, %s, %s or %s", lab.DockerBridge, lab.DockerHost,
+			lab.Swarm, lab.Kubernetes)
 	case kind == kindImage || d.Deployment == lab.Process:
 		return nil
 	}
 	if d.Deployment != lab.DockerHost && !strings.Contains(d.URL, portMark) {
-		return fmt.Errorf("it would not be found at %s, an address of this host's network: have the command listen on {host} and %s", d.URL, portMark)
+		return fmt.Errorf("it would not be found at %s, an address of this host's network: have the command "+
+			"listen on {host} and %s", d.URL, portMark)
 	}
 	if d.Deployment == lab.DockerHost || d.Deployment == lab.DockerBridge {
 		return d.contain()
@@ -92,7 +95,8 @@ func (d *Definition) contain() (err error) {
 		return fmt.Errorf("its folder: %w", err)
 	}
 	if slices.Contains([]string{"/", "/tmp"}, d.Dir) {
-		return fmt.Errorf("it runs in %s, and a container has one of its own: run it in another folder (dir)", d.Dir)
+		return fmt.Errorf("it runs in %s, and a container has one of its own: run it in another folder (dir)",
+			d.Dir)
 	}
 	return nil
 }
@@ -112,7 +116,8 @@ func (d *Definition) leaveHost() error {
 			continue
 		}
 		if _, err := os.Stat(filepath.Join(d.Dir, word)); err == nil {
-			return fmt.Errorf("its command names %q, which is in the folder %s of this host, and others do not have it", word, d.Dir)
+			return fmt.Errorf("its command names %q, which is in the folder %s "+
+				"of this host, and others do not have it", word, d.Dir)
 		}
 	}
 	d.Dir = ""
@@ -128,7 +133,8 @@ func (d Definition) Afar() bool {
 // alone, as many do unless they are told otherwise, is found on this host and nowhere else.
 func lookAt(v lab.Variant) string {
 	here := v.Deployment == lab.Process || v.Deployment == lab.DockerHost
-	if here || len(v.External.Command) == 0 || strings.Contains(strings.Join(v.External.Command, " "), "{host}") {
+	if here || len(v.External.Command) == 0 || strings.Contains(strings.Join(v.External.Command, " "),
+		"{host}") {
 		return ""
 	}
 	return "look whether it listens on {host}, which its command does not name"

@@ -32,14 +32,18 @@ func TestWaysAreSystemsOfTheirOwn(t *testing.T) {
 		ways, want []string // names and deployments
 		folder     bool
 	}{
-		"its own":       {command, nil, []string{"it process"}, true},
-		"the file's":    {command + "deployment: docker-bridge", nil, []string{"it docker-bridge"}, true},
-		"the flag's":    {command + "deployment: docker-bridge", []string{"docker-host"}, []string{"it docker-host"}, true},
-		"two":           {command, []string{"process", "docker-host"}, []string{"it-process process", "it-docker-host docker-host"}, true},
-		"another host":  {command, []string{"ssh"}, []string{"it ssh"}, false},
-		"a fixed port":  {"command: sleep\nurl: http://127.0.0.1:8080/", []string{"docker-host"}, []string{"it docker-host"}, true},
-		"image":         {"image: nginx\nport: 80", nil, []string{"it docker-bridge"}, true},
-		"told image":    {"image: nginx\ncommand: '{port}'", []string{"docker-host"}, []string{"it docker-host"}, true},
+		"its own":    {command, nil, []string{"it process"}, true},
+		"the file's": {command + "deployment: docker-bridge", nil, []string{"it docker-bridge"}, true},
+		"the flag's": {command + "deployment: docker-bridge", []string{"docker-host"},
+			[]string{"it docker-host"}, true},
+		"two": {command, []string{"process", "docker-host"},
+			[]string{"it-process process", "it-docker-host docker-host"}, true},
+		"another host": {command, []string{"ssh"}, []string{"it ssh"}, false},
+		"a fixed port": {"command: sleep\nurl: http://127.0.0.1:8080/", []string{"docker-host"},
+			[]string{"it docker-host"}, true},
+		"image": {"image: nginx\nport: 80", nil, []string{"it docker-bridge"}, true},
+		"told image": {"image: nginx\ncommand: '{port}'", []string{"docker-host"}, []string{"it docker-host"},
+			true},
 		"runs already":  {"url: http://127.0.0.1:8080/", nil, []string{"it process"}, true},
 		"compose files": {"url: http://127.0.0.1:8080/\ncompose: server", nil, []string{"it compose"}, true},
 	} {
@@ -62,11 +66,14 @@ func TestWaysAreSystemsOfTheirOwn(t *testing.T) {
 // TestWhatCannotBeDeployedIsRefusedByName before anything starts.
 func TestWhatCannotBeDeployedIsRefusedByName(t *testing.T) {
 	for name, test := range map[string]struct{ text, way, says string }{
-		"no way":         {"command: sleep {port}", "moon", "there is no such deployment"},
-		"URL":            {"url: http://127.0.0.1:8080/", "docker-host", "a URL runs where its owner has it"},
-		"compose file":   {"url: http://127.0.0.1:8080/\ncompose: server", "docker-host", "a compose file says itself"},
-		"image":          {"image: nginx\nport: 80", "process", "use docker-bridge, docker-host, swarm or kubernetes"},
-		"fixed port":     {"command: sleep\nurl: http://127.0.0.1:8080/", "docker-bridge", "have the command listen on {host} and {port}"},
+		"no way": {"command: sleep {port}", "moon", "there is no such deployment"},
+		"URL":    {"url: http://127.0.0.1:8080/", "docker-host", "a URL runs where its owner has it"},
+		"compose file": {"url: http://127.0.0.1:8080/\ncompose: server", "docker-host",
+			"a compose file says itself"},
+		"image": {"image: nginx\nport: 80", "process",
+			"use docker-bridge, docker-host, swarm or kubernetes"},
+		"fixed port": {"command: sleep\nurl: http://127.0.0.1:8080/", "docker-bridge",
+			"have the command listen on {host} and {port}"},
 		"program here":   {"command: ./server {port}", "ssh", `its command names "./server"`},
 		"file here":      {"command: cat server {port}", "kubernetes", `its command names "server"`},
 		"folder here":    {"command: sleep {port}\ndir: .", "swarm", "(dir) is one of this host"},
@@ -76,7 +83,8 @@ func TestWhatCannotBeDeployedIsRefusedByName(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := inFolder(t, test.text).In([]string{"process", test.way})
-			if err == nil || !strings.Contains(err.Error(), "system it with --deploy "+test.way+": ") || !strings.Contains(err.Error(), test.says) {
+			if err == nil || !strings.Contains(err.Error(), "system it with --deploy "+test.way+": ") ||
+				!strings.Contains(err.Error(), test.says) {
 				t.Errorf("In: %v, want it to name the system and the way, and to say %q", err, test.says)
 			}
 		})
@@ -90,7 +98,8 @@ func TestWhoIsNotFoundIsToldWhy(t *testing.T) {
 		told         bool
 	}{
 		{"process", "sleep {port}", false}, {"docker-host", "sleep {port}", false},
-		{"docker-bridge", "sleep {port}", true}, {"swarm", "sleep {port}", true}, {"swarm", "sleep {host}:{port}", false}, {"ssh", "", false},
+		{"docker-bridge", "sleep {port}", true}, {"swarm", "sleep {port}", true},
+		{"swarm", "sleep {host}:{port}", false}, {"ssh", "", false},
 	} {
 		v := lab.Variant{Deployment: c.way, External: &lab.ExternalSystem{Command: strings.Fields(c.command)}}
 		if says := lookAt(v); (says != "") != c.told {

@@ -63,7 +63,8 @@ var (
 // Describe implements lab.System.
 func (s System) Describe() lab.SystemInfo {
 	return lab.SystemInfo{
-		Name: Name, Summary: "a system of your own: a URL, a command, an image or a compose file", Operation: "operation",
+		Name: Name, Summary: "a system of your own: a URL, a command, an image or a compose file",
+		Operation: "operation",
 		Architectures: []lab.Architecture{
 			{Name: kindURL, Summary: "runs already"},
 			{Name: kindCommand, Summary: "a program, started for every trial"},
@@ -73,7 +74,8 @@ func (s System) Describe() lab.SystemInfo {
 		Parameters: append([]lab.Parameter{
 			{Name: Rate, Summary: "flows per second of an open loop", Min: 0, Max: maxRate, Optional: true},
 			{Name: Users, Summary: "users of a closed loop", Min: 0, Max: maxUsers, Optional: true},
-			{Name: SearchFrom, Summary: "rate at which the search for the capacity begins", Min: 0, Max: maxRate, Optional: true},
+			{Name: SearchFrom, Summary: "rate at which the search for the capacity begins", Min: 0, Max: maxRate,
+				Optional: true},
 		}, loaded.ClientParameters()...),
 		Metrics: metrics(true, true, true), Foreign: true,
 	}
@@ -97,7 +99,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		return lab.Layout{}, fmt.Errorf("variant %s does not say what its system is", v.Name)
 	}
 	x := v.External
-	job := lab.LoadJob{Load: s.Load, Target: x.URL, Seed: seed, Variant: v.Name, Ready: x.Ready.ReadyCheck, Look: lookAt(v)}
+	job := lab.LoadJob{
+		Load: s.Load, Target: x.URL, Seed: seed, Variant: v.Name, Ready: x.Ready.ReadyCheck, Look: lookAt(v),
+	}
 	loaded.SetClient(&job, p)
 	if err := setLoad(&job, p); err != nil {
 		return lab.Layout{}, err
@@ -121,15 +125,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 			return lab.Layout{}, fmt.Errorf("system %s: %w", v.Name, err)
 		}
 	case x.Image != "" || len(x.Command) > 0:
-		started := s.command
-		if x.Image != "" {
-			started = s.image
-		}
-		unit, err := started(x, environment)
+		unit, err := s.started(x, environment)
 		if err != nil {
-			return lab.Layout{}, err
-		}
-		if unit.Readiness, err = s.readiness(x); err != nil {
 			return lab.Layout{}, err
 		}
 		if unit.Listens {
@@ -158,7 +155,9 @@ const spareDescriptors = 256
 
 // setLoad takes the load from the point. Without any, the scenario's own is played.
 func setLoad(job *lab.LoadJob, p lab.Point) error {
-	if !slices.ContainsFunc(p.Factors(), func(f string) bool { return f != lab.FactorConnections && f != lab.FactorThreads }) {
+	if !slices.ContainsFunc(p.Factors(), func(f string) bool {
+		return f != lab.FactorConnections && f != lab.FactorThreads
+	}) {
 		return nil
 	}
 	factor, level, err := p.Only(Rate, Users, SearchFrom)
@@ -174,6 +173,22 @@ func setLoad(job *lab.LoadJob, p lab.Point) error {
 		job.Rate, job.Search = level, true
 	}
 	return nil
+}
+
+// started is the unit of a system that Cleave starts, with how it shows that it can be used.
+func (s System) started(x *lab.ExternalSystem, environment []string) (lab.UnitSpec, error) {
+	made := s.command
+	if x.Image != "" {
+		made = s.image
+	}
+	unit, err := made(x, environment)
+	if err != nil {
+		return unit, err
+	}
+	unit.Readiness.Log = x.Ready.Log
+	unit.Readiness.Within = time.Duration(x.Ready.Timeout * float64(time.Second))
+	unit.Readiness.Command, err = s.arguments(x.Ready.Command)
+	return unit, err
 }
 
 // command is the unit of a system that is started by a command.
@@ -199,16 +214,10 @@ func (s System) image(x *lab.ExternalSystem, environment []string) (lab.UnitSpec
 	}
 	told, err := s.arguments(x.Command)
 	return lab.UnitSpec{
-		Name: RoleSystem, Role: RoleSystem, Image: x.Image, Port: x.Port, Args: told, Foreign: true, Listens: true, Volume: RoleSystem,
-		Env: environment, Cores: x.Cores,
+		Name: RoleSystem, Role: RoleSystem, Image: x.Image, Port: x.Port, Args: told, Foreign: true, Listens: true,
+		Volume: RoleSystem,
+		Env:    environment, Cores: x.Cores,
 	}, err
-}
-
-// readiness is how a system that Cleave starts shows that it can be used.
-func (s System) readiness(x *lab.ExternalSystem) (lab.Readiness, error) {
-	command, err := s.arguments(x.Ready.Command)
-	within := time.Duration(x.Ready.Timeout * float64(time.Second))
-	return lab.Readiness{Log: x.Ready.Log, Command: command, Within: within}, err
 }
 
 // services are the units of a system that a compose file describes.
@@ -222,9 +231,11 @@ func services(x *lab.ExternalSystem, environment []string) ([]lab.UnitSpec, erro
 	var units []lab.UnitSpec
 	for _, name := range slices.Sorted(maps.Keys(file.Services)) {
 		if name == RoleGenerator {
-			return nil, fmt.Errorf("compose file: its service %s has the name of what loads it: give it another one", name)
+			return nil, fmt.Errorf("compose file: its service %s has the name of what loads it: give it another one",
+				name)
 		}
-		units = append(units, lab.UnitSpec{Name: name, Role: RoleSystem, Foreign: true, Compose: x.Compose, Env: environment, Cores: x.Cores})
+		units = append(units, lab.UnitSpec{Name: name, Role: RoleSystem, Foreign: true, Compose: x.Compose,
+			Env: environment, Cores: x.Cores})
 	}
 	if len(units) == 0 {
 		return nil, errors.New("compose file: it has no services")
@@ -233,10 +244,13 @@ func services(x *lab.ExternalSystem, environment []string) ([]lab.UnitSpec, erro
 }
 
 // foreign is a command of the system's definition. In a container it has its folder, too.
-func (s System) foreign(name string, x *lab.ExternalSystem, argv, environment []string) (lab.UnitSpec, error) {
+func (s System) foreign(
+	name string, x *lab.ExternalSystem, argv, environment []string,
+) (lab.UnitSpec, error) {
 	argv, err := s.arguments(argv)
 	unit := lab.UnitSpec{
-		Name: name, Role: RoleSystem, Program: argv[0], Args: argv[1:], Foreign: true, Volume: RoleSystem, Dir: x.Dir, Env: environment,
+		Name: name, Role: RoleSystem, Program: argv[0], Args: argv[1:], Foreign: true, Volume: RoleSystem,
+		Dir: x.Dir, Env: environment,
 		Listens: strings.Contains(x.URL, portMark), Cores: x.Cores,
 	}
 	if x.Dir != "" {

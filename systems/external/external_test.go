@@ -31,7 +31,8 @@ func (d dummy) Read(r lab.UnitReport) (read lab.LoadReport, err error) {
 
 func parse(t *testing.T, text string) Definition {
 	t.Helper()
-	d, err := Parse(filepath.Join(t.TempDir(), "system.yaml"), []byte("schema: cleave-system/1\nname: it\n"+text))
+	d, err := Parse(filepath.Join(t.TempDir(), "system.yaml"),
+		[]byte("schema: cleave-system/1\nname: it\n"+text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,8 @@ func at(factor string, level float64) lab.Point {
 func layout(t *testing.T, d Definition, p lab.Point) (lab.Layout, lab.LoadJob) {
 	t.Helper()
 	var job lab.LoadJob
-	system := System{Generator: dummy{&job}, Load: lab.Load{Duration: 3, Cores: []int{1}}, Secrets: secret.NewVault(os.LookupEnv)}
+	system := System{Generator: dummy{&job}, Load: lab.Load{Duration: 3, Cores: []int{1}},
+		Secrets: secret.NewVault(os.LookupEnv)}
 	l, err := system.Layout(lab.Variant{Name: d.Name, External: &d.ExternalSystem}, p, 7)
 	if err != nil {
 		t.Fatal(err)
@@ -60,14 +62,22 @@ func TestLayouts(t *testing.T) {
 		target, unit string
 		prepare      int
 	}{
-		"runs already":   {"url: http://127.0.0.1:8080/", []string{"generator"}, nil, "http://127.0.0.1:8080/", "", 0},
-		"chosen port":    {"command: ./server {port}", []string{"system", "generator"}, nil, "http://127.0.0.1:80/", "system", 0},
-		"port by env":    {"command: ./server\nenv: {PORT: '{port}'}", []string{"system", "generator"}, nil, "http://127.0.0.1:80/", "system", 0},
-		"fixed port":     {"command: ./server\nurl: http://localhost:8123/x", []string{"system", "generator"}, []string{"localhost:8123"}, "http://localhost:8123/x", "", 0},
-		"port of scheme": {"command: ./server\nurl: https://127.0.0.1/", []string{"system", "generator"}, []string{"127.0.0.1:443"}, "https://127.0.0.1/", "", 0},
-		"image":          {"image: nginx:1.27\nport: 80", []string{"system", "generator"}, nil, "http://127.0.0.1:80/", "system", 0},
-		"told image":     {"image: nginx\ncommand: --port {port}\nurl: http://127.0.0.1:{port}/x", []string{"system", "generator"}, nil, "http://127.0.0.1:80/x", "system", 0},
-		"with reset":     {"command: ./server {port}\nreset: [./reset, all]", []string{"system", "generator"}, nil, "http://127.0.0.1:80/", "system", 1},
+		"runs already": {"url: http://127.0.0.1:8080/", []string{"generator"}, nil, "http://127.0.0.1:8080/", "",
+			0},
+		"chosen port": {"command: ./server {port}", []string{"system", "generator"}, nil, "http://127.0.0.1:80/",
+			"system", 0},
+		"port by env": {"command: ./server\nenv: {PORT: '{port}'}", []string{"system", "generator"}, nil,
+			"http://127.0.0.1:80/", "system", 0},
+		"fixed port": {"command: ./server\nurl: http://localhost:8123/x", []string{"system", "generator"},
+			[]string{"localhost:8123"}, "http://localhost:8123/x", "", 0},
+		"port of scheme": {"command: ./server\nurl: https://127.0.0.1/", []string{"system", "generator"},
+			[]string{"127.0.0.1:443"}, "https://127.0.0.1/", "", 0},
+		"image": {"image: nginx:1.27\nport: 80", []string{"system", "generator"}, nil, "http://127.0.0.1:80/",
+			"system", 0},
+		"told image": {"image: nginx\ncommand: --port {port}\nurl: http://127.0.0.1:{port}/x",
+			[]string{"system", "generator"}, nil, "http://127.0.0.1:80/x", "system", 0},
+		"with reset": {"command: ./server {port}\nreset: [./reset, all]", []string{"system", "generator"}, nil,
+			"http://127.0.0.1:80/", "system", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, job := layout(t, parse(t, test.text), at(Rate, 50))
@@ -75,14 +85,17 @@ func TestLayouts(t *testing.T) {
 			for _, u := range l.Units {
 				units = append(units, u.Name)
 			}
-			if !slices.Equal(units, test.units) || l.Lead != "generator" || !slices.Equal(l.Units[0].Binds, test.binds) || len(l.Prepare) != test.prepare {
+			if !slices.Equal(units, test.units) || l.Lead != "generator" ||
+				!slices.Equal(l.Units[0].Binds, test.binds) || len(l.Prepare) != test.prepare {
 				t.Errorf("layout %+v", l)
 			}
-			if job.Target != test.target || job.Unit != test.unit || job.Rate != 50 || job.Seed != 7 || job.Duration != 3 || job.Ready.Timeout != 30 {
+			if job.Target != test.target || job.Unit != test.unit || job.Rate != 50 || job.Seed != 7 ||
+				job.Duration != 3 || job.Ready.Timeout != 30 {
 				t.Errorf("job %+v, want target %q and unit %q", job, test.target, test.unit)
 			}
 			generator := l.Units[len(l.Units)-1]
-			if peers := generator.Peers; (len(peers) == 1) != (test.unit != "") || generator.Foreign || !slices.Equal(generator.Cores, []int{1}) {
+			if peers := generator.Peers; (len(peers) == 1) != (test.unit != "") || generator.Foreign ||
+				!slices.Equal(generator.Cores, []int{1}) {
 				t.Errorf("generator %+v", generator)
 			}
 			if len(units) == 2 && (!l.Units[0].Foreign || l.Units[0].Listens != (test.unit != "")) {
@@ -106,16 +119,19 @@ func TestServicesOfAComposeFileBecomeUnits(t *testing.T) {
 	l, _ := layout(t, d, at(Users, 3))
 	for i, name := range []string{"db", "web"} {
 		u := l.Units[i]
-		if u.Name != name || u.Role != RoleSystem || u.Compose == nil || !strings.Contains(u.Compose.Text, "image: web") || u.Compose.Dir != folder {
+		if u.Name != name || u.Role != RoleSystem || u.Compose == nil ||
+			!strings.Contains(u.Compose.Text, "image: web") || u.Compose.Dir != folder {
 			t.Errorf("unit %+v, want the service %s with the text of the compose file", u, name)
 		}
 	}
 	if uses := l.Units[2].Uses; len(l.Units) != 3 || len(uses) != 2 || uses[1].To != "web" {
 		t.Errorf("the generator uses %+v", uses)
 	}
-	for text, says := range map[string]string{"services: {generator: {image: web}}": "give it another one", "volumes: {}": "no services", "services: [": "compose file"} {
+	for text, says := range map[string]string{"services: {generator: {image: web}}": "give it another one",
+		"volumes: {}": "no services", "services: [": "compose file"} {
 		d.Compose = &lab.Compose{Text: text, Dir: folder}
-		_, err := System{Generator: dummy{&lab.LoadJob{}}}.Layout(lab.Variant{Name: "it", External: &d.ExternalSystem}, at(Users, 3), 1)
+		_, err := System{Generator: dummy{&lab.LoadJob{}}}.Layout(lab.Variant{Name: "it",
+			External: &d.ExternalSystem}, at(Users, 3), 1)
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("Layout of %q: %v, want it to say %q", text, err, says)
 		}
@@ -139,8 +155,10 @@ func TestPointsSayWhatTheLoadIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var job lab.LoadJob
-			_, err := System{Generator: dummy{&job}}.Layout(lab.Variant{Name: "theirs", External: &d.ExternalSystem}, test.point, 1)
-			if (err != nil) != test.fails || job.Search && job.Variant != test.want.Variant || job.Rate != test.want.Rate || job.Users != test.want.Users || job.Search != test.want.Search {
+			_, err := System{Generator: dummy{&job}}.Layout(lab.Variant{Name: "theirs", External: &d.ExternalSystem},
+				test.point, 1)
+			if (err != nil) != test.fails || job.Search && job.Variant != test.want.Variant ||
+				job.Rate != test.want.Rate || job.Users != test.want.Users || job.Search != test.want.Search {
 				t.Errorf("job %+v, %v; want %+v", job, err, test.want)
 			}
 		})
@@ -171,35 +189,48 @@ func TestAudits(t *testing.T) {
 	}{
 		"good":        {good, lab.AuditValid, ""},
 		"closed loop": {with(func(r *lab.LoadReport) { r.Offered = 0 }), lab.AuditValid, ""},
-		"some errors": {with(func(r *lab.LoadReport) { r.OK, r.Errors = 60, map[string]int64{"timeout": 40} }), lab.AuditValid, ""},
+		"some errors": {with(func(r *lab.LoadReport) { r.OK, r.Errors = 60, map[string]int64{"timeout": 40} }),
+			lab.AuditValid, ""},
 		"rate missed": {with(func(r *lab.LoadReport) { r.Achieved, r.Unsent = 98, 2 }), lab.AuditValid, ""},
-		"client limited": {with(func(r *lab.LoadReport) { r.Achieved, r.Limited = 50, []string{"own CPU 99 %"} }), lab.AuditUnknown,
+		"client limited": {with(func(r *lab.LoadReport) { r.Achieved, r.Limited = 50, []string{"own CPU 99 %"} }),
+			lab.AuditUnknown,
 			"the generator, not the system, was the limit: own CPU 99 %"},
-		"nothing sent":           {with(func(r *lab.LoadReport) { r.Sent, r.OK = 0, 0 }), lab.AuditUnknown, "no operation was sent"},
-		"nothing right":          {with(func(r *lab.LoadReport) { r.OK, r.Errors = 0, map[string]int64{"wrong": 100} }), lab.AuditInvalid, "none of 100 operations succeeded: 100 wrong"},
-		"nothing right, and why": {with(func(r *lab.LoadReport) { r.OK, r.Remarks = 0, []string{"status 503 came with: full"} }), lab.AuditInvalid, "status 503 came with: full"},
+		"nothing sent": {with(func(r *lab.LoadReport) { r.Sent, r.OK = 0, 0 }), lab.AuditUnknown,
+			"no operation was sent"},
+		"nothing right": {with(func(r *lab.LoadReport) {
+			r.OK, r.Errors = 0, map[string]int64{"wrong": 100}
+		}), lab.AuditInvalid, "none of 100 operations succeeded: 100 wrong"},
+		"nothing right, and why": {with(func(r *lab.LoadReport) {
+			r.OK, r.Remarks = 0, []string{"status 503 came with: full"}
+		}), lab.AuditInvalid, "status 503 came with: full"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			audit := System{Generator: dummy{}}.Audit(lab.Variant{}, at(Rate, 100), handedIn(t, test.report))
-			if said := strings.Join(audit.Problems, "; "); audit.Verdict != test.want || !strings.Contains(said, test.says) || (test.says == "") != (said == "") {
+			if said := strings.Join(audit.Problems, "; "); audit.Verdict != test.want ||
+				!strings.Contains(said, test.says) || (test.says == "") != (said == "") {
 				t.Errorf("audit %+v, want %s with %q", audit, test.want, test.says)
 			}
 		})
 	}
-	if audit := (System{Generator: dummy{}}).Audit(lab.Variant{}, at(Rate, 1), nil); audit.Verdict != lab.AuditUnknown {
+	if audit := (System{Generator: dummy{}}).Audit(lab.Variant{}, at(Rate, 1), nil); audit.Verdict !=
+		lab.AuditUnknown {
 		t.Errorf("audit without a report is %s, want unknown", audit.Verdict)
 	}
 	beyond := with(func(r *lab.LoadReport) { r.Achieved = 10 })
-	if audit := (System{Generator: dummy{}}).Audit(lab.Variant{}, at(SearchFrom, 1), handedIn(t, beyond)); audit.Verdict != lab.AuditValid {
+	if audit := (System{Generator: dummy{}}).Audit(lab.Variant{}, at(SearchFrom, 1),
+		handedIn(t, beyond)); audit.Verdict != lab.AuditValid {
 		t.Errorf("audit of a search is %s, want valid: probes beyond the capacity are part of it", audit.Verdict)
 	}
 }
 
 func TestMeasuresLeaveTheGeneratorOut(t *testing.T) {
-	report := lab.LoadReport{Sent: 1000, OK: 1000, Measures: map[string]float64{"response_time_p99": 0.002, "goodput": 100, "capacity": 900, "service_time_p50": 1}}
+	report := lab.LoadReport{Sent: 1000, OK: 1000,
+		Measures: map[string]float64{"response_time_p99": 0.002, "goodput": 100, "capacity": 900,
+			"service_time_p50": 1}}
 	metered := lab.Metered{
 		Total: lab.Usage{CPUSeconds: 5, PeakMemoryBytes: 9e6},
-		Roles: map[string]lab.Usage{"system": {CPUSeconds: 2, PeakMemoryBytes: 4e6}, "generator": {CPUSeconds: 3, PeakMemoryBytes: 5e6}},
+		Roles: map[string]lab.Usage{"system": {CPUSeconds: 2, PeakMemoryBytes: 4e6},
+			"generator": {CPUSeconds: 3, PeakMemoryBytes: 5e6}},
 	}
 	system := System{Generator: dummy{}}
 	for name, test := range map[string]struct {
@@ -207,16 +238,21 @@ func TestMeasuresLeaveTheGeneratorOut(t *testing.T) {
 		point   lab.Point
 		want    map[string]float64
 	}{
-		"a command": {metered, at(Rate, 100), map[string]float64{"response_time_p99": 0.002, "goodput": 100, "error_share": 0, "service_time_p50": 1, "cpu_per_operation": 0.002, "system_peak_memory": 4e6}},
+		"a command": {metered, at(Rate, 100), map[string]float64{"response_time_p99": 0.002, "goodput": 100,
+			"error_share": 0, "service_time_p50": 1, "cpu_per_operation": 0.002, "system_peak_memory": 4e6}},
 		"a URL": {lab.Metered{Roles: map[string]lab.Usage{"generator": {CPUSeconds: 3}}}, at(Rate, 100),
 			map[string]float64{"response_time_p99": 0.002, "goodput": 100, "error_share": 0, "service_time_p50": 1}},
-		"no CPU time": {lab.Metered{Roles: map[string]lab.Usage{"system": {Unavailable: map[string]string{"cpu_seconds": "?", "peak_memory_bytes": "?"}}}},
-			at(Rate, 100), map[string]float64{"response_time_p99": 0.002, "goodput": 100, "error_share": 0, "service_time_p50": 1}},
+		"no CPU time": {lab.Metered{Roles: map[string]lab.Usage{"system": {
+			Unavailable: map[string]string{"cpu_seconds": "?", "peak_memory_bytes": "?"}}}},
+			at(Rate, 100), map[string]float64{"response_time_p99": 0.002, "goodput": 100, "error_share": 0,
+				"service_time_p50": 1}},
 		"a search": {metered, at(SearchFrom, 100), map[string]float64{"capacity": 900}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := system.Measure(t.Context(), lab.Variant{}, test.point, test.metered, lab.Leftover{Reports: handedIn(t, report)})
-			if err != nil || !maps.EqualFunc(got.Values, test.want, func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }) {
+			got, err := system.Measure(t.Context(), lab.Variant{}, test.point, test.metered,
+				lab.Leftover{Reports: handedIn(t, report)})
+			if err != nil || !maps.EqualFunc(got.Values, test.want,
+				func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }) {
 				t.Errorf("Measure = %v, %v; want %v", got.Values, err, test.want)
 			}
 		})
@@ -247,39 +283,64 @@ func TestTheHeadlineDependsOnTheLoad(t *testing.T) {
 	}
 }
 
+// Long because it is a table.
 func TestMistakesInSystemFilesAreNamed(t *testing.T) {
 	for name, test := range map[string]struct{ text, says string }{
-		"empty":           {"", "the file is empty"},
-		"unknown key":     {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nports: 7", `:4: a system file has no key "ports" (did you mean "port"?)`},
-		"key of ready":    {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nready: {paht: /}", `:4: ready has no key "paht" (did you mean "path"?)`},
-		"port of nothing": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nport: 7", "port is the one that an image listens on"},
-		"image's port":    {"schema: cleave-system/1\nname: x\nimage: nginx", "port is missing: which one does nginx listen on?"},
-		"high port":       {"schema: cleave-system/1\nname: x\nimage: nginx\nport: 65536", "port is 65536"},
-		"image's name":    {"schema: cleave-system/1\nname: x\nimage: ../containers/x\nport: 1", `image is "../containers/x"`},
-		"image's reset":   {"schema: cleave-system/1\nname: x\nimage: nginx\nport: 80\nreset: ./x", "reset is a program of this host"},
-		"image's url":     {"schema: cleave-system/1\nname: x\nimage: nginx\nport: 80\nurl: http://127.0.0.1:80/", "in neither"},
-		"image, compose":  {"schema: cleave-system/1\nname: x\nimage: nginx\nport: 80\ncompose: system.yaml", "only one of them"},
-		"other schema":    {"schema: cleave-system/9\nname: x\nurl: http://127.0.0.1/", `schema is "cleave-system/9"`},
-		"bad name":        {"schema: cleave-system/1\nname: My Server\nurl: http://127.0.0.1/", `name is "My Server"`},
-		"no url":          {"schema: cleave-system/1\nname: x\ncommand: ./server", "url is missing"},
-		"no host":         {"schema: cleave-system/1\nname: x\nurl: /index.html", "expected http://"},
-		"port in url":     {"schema: cleave-system/1\nname: x\nurl: 'http://127.0.0.1:{port}/'\ncommand: ./server", "in neither"},
-		"port in command": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncommand: './server {port}'", "in neither"},
-		"two kinds":       {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncommand: ./server\ncompose: system.yaml", "only one of them"},
-		"no compose file": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncompose: none.yaml", "none.yaml: no such file"},
-		"open quote":      {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncommand: ./server 'x", "inside quotes"},
-		"negative core":   {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncores: [-1]", "cores has -1"},
-		"ready path":      {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\nready: {path: health}", `ready.path is "health"`},
-		"tag":             {"schema: cleave-system/1\nname: !x x\nurl: http://127.0.0.1/", "system.yaml:2: the tag !x"},
-		"anchor":          {"schema: cleave-system/1\nname: &x x\nurl: http://127.0.0.1/", "system.yaml:2: anchors"},
-		"two documents":   {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\n---\na: b", "more than one document"},
-		"large core":      {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncores: [9999]", "cores has 9999"},
-		"endless timeout": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\nready: {timeout: 2562047h}", "at most 24h"},
-		"ready timeout":   {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\nready: {timeout: soon}", "soon"},
+		"empty": {"", "the file is empty"},
+		"unknown key": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nports: 7",
+			`:4: a system file has no key "ports" (did you mean "port"?)`},
+		"key of ready": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nready: {paht: /}",
+			`:4: ready has no key "paht" (did you mean "path"?)`},
+		"port of nothing": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nport: 7",
+			"port is the one that an image listens on"},
+		"image's port": {"schema: cleave-system/1\nname: x\nimage: nginx",
+			"port is missing: which one does nginx listen on?"},
+		"high port": {"schema: cleave-system/1\nname: x\nimage: nginx\nport: 65536", "port is 65536"},
+		"image's name": {"schema: cleave-system/1\nname: x\nimage: ../containers/x\nport: 1",
+			`image is "../containers/x"`},
+		"image's reset": {"schema: cleave-system/1\nname: x\nimage: nginx\nport: 80\nreset: ./x",
+			"reset is a program of this host"},
+		"image's url": {"schema: cleave-system/1\nname: x\nimage: nginx\nport: 80\nurl: http://127.0.0.1:80/",
+			"in neither"},
+		"image, compose": {"schema: cleave-system/1\nname: x\nimage: nginx\nport: 80\ncompose: system.yaml",
+			"only one of them"},
+		"other schema": {"schema: cleave-system/9\nname: x\nurl: http://127.0.0.1/",
+			`schema is "cleave-system/9"`},
+		"bad name": {"schema: cleave-system/1\nname: My Server\nurl: http://127.0.0.1/",
+			`name is "My Server"`},
+		"no url":  {"schema: cleave-system/1\nname: x\ncommand: ./server", "url is missing"},
+		"no host": {"schema: cleave-system/1\nname: x\nurl: /index.html", "expected http://"},
+		"port in url": {"schema: cleave-system/1\nname: x\nurl: 'http://127.0.0.1:{port}/'\ncommand: ./server",
+			"in neither"},
+		"port in command": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\n" +
+			"command: './server {port}'", "in neither"},
+		"two kinds": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncommand: " +
+			"./server\ncompose: system.yaml", "only one of them"},
+		"no compose file": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncompose: none.yaml",
+			"none.yaml: no such file"},
+		"open quote": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncommand: ./server 'x",
+			"inside quotes"},
+		"negative core": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncores: [-1]",
+			"cores has -1"},
+		"ready path": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\nready: {path: health}",
+			`ready.path is "health"`},
+		"tag": {"schema: cleave-system/1\nname: !x x\nurl: http://127.0.0.1/",
+			"system.yaml:2: the tag !x"},
+		"anchor": {"schema: cleave-system/1\nname: &x x\nurl: http://127.0.0.1/",
+			"system.yaml:2: anchors"},
+		"two documents": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\n---\na: b",
+			"more than one document"},
+		"large core": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncores: [9999]",
+			"cores has 9999"},
+		"endless timeout": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\n" +
+			"ready: {timeout: 2562047h}", "at most 24h"},
+		"ready timeout": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\nready: {timeout: soon}",
+			"soon"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse("system.yaml", []byte(test.text))
-			if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "system.yaml") {
+			if err == nil || !strings.Contains(err.Error(), test.says) ||
+				!strings.Contains(err.Error(), "system.yaml") {
 				t.Errorf("Parse: %v, want it to name the file and say %q", err, test.says)
 			}
 		})
@@ -292,13 +353,15 @@ func TestMistakesInSystemFilesAreNamed(t *testing.T) {
 
 func TestInline(t *testing.T) {
 	for text, want := range map[string]Definition{
-		"http://127.0.0.1:8080/": {Name: "127.0.0.1-8080", ExternalSystem: lab.ExternalSystem{URL: "http://127.0.0.1:8080/"}},
+		"http://127.0.0.1:8080/": {Name: "127.0.0.1-8080",
+			ExternalSystem: lab.ExternalSystem{URL: "http://127.0.0.1:8080/"}},
 		"a=http://localhost:1/x": {Name: "a", ExternalSystem: lab.ExternalSystem{URL: "http://localhost:1/x"}},
 		"new=./new --port {port} 'a b'": {Name: "new", ExternalSystem: lab.ExternalSystem{
 			URL: "http://127.0.0.1:{port}/", Command: []string{"./new", "--port", "{port}", "a b"}}},
 	} {
 		d, err := Inline(text)
-		if err != nil || d.Name != want.Name || d.URL != want.URL || !slices.Equal(d.Command, want.Command) || d.Ready.Timeout == 0 {
+		if err != nil || d.Name != want.Name || d.URL != want.URL || !slices.Equal(d.Command, want.Command) ||
+			d.Ready.Timeout == 0 {
 			t.Errorf("Inline(%q) = %+v, %v; want %+v", text, d, err, want)
 		}
 	}

@@ -233,7 +233,8 @@ func (d *Definition) complete() (mistakes []error) {
 	if started && d.Compose != nil {
 		mistake("give command, image or compose, only one of them")
 	}
-	marked := strings.Contains(strings.Join(append(slices.Collect(maps.Values(d.Env)), d.Command...), " "), portMark) || d.Port != 0
+	marked := strings.Contains(strings.Join(append(slices.Collect(maps.Values(d.Env)), d.Command...), " "),
+		portMark) || d.Port != 0
 	if d.URL == "" && started && marked {
 		d.URL = "http://127.0.0.1:" + portMark + "/"
 	}
@@ -241,7 +242,8 @@ func (d *Definition) complete() (mistakes []error) {
 	case d.Image == "" && d.Port != 0:
 		mistake("port is the one that an image listens on: the port of a command is %s, or in url", portMark)
 	case d.Image != "" && !marked:
-		mistake("port is missing: which one does %s listen on? (Cleave chooses one when command or env has %s)", d.Image, portMark)
+		mistake("port is missing: which one does %s listen on? (Cleave chooses one when command or env has %s)",
+			d.Image, portMark)
 	case d.Port < 0 || d.Port > maxPort:
 		mistake("port is %d, expected 1 to %d", d.Port, maxPort)
 	case d.Image != "" && len(d.Reset) > 0:
@@ -253,7 +255,8 @@ func (d *Definition) complete() (mistakes []error) {
 		}
 	}
 	if d.URL == "" {
-		mistake("url is missing: where is the system to be found? (Cleave chooses a port when the command has %s)", portMark)
+		mistake("url is missing: where is the system to be found? (Cleave chooses a port when the command has %s)",
+			portMark)
 	} else if err := checkURL(d.URL); err != nil {
 		mistakes = append(mistakes, err)
 	}
@@ -277,7 +280,8 @@ func (d *Definition) completeReady() (mistakes []error) {
 		mistake("ready.log and ready.command are not for compose files, which say that themselves: " +
 			"healthcheck, and depends_on with condition: service_healthy")
 	case awaited && len(d.Command) == 0 && d.Image == "":
-		mistake("ready.log and ready.command are for systems that Cleave starts, and %s runs already: give ready.path", d.URL)
+		mistake("ready.log and ready.command are for systems that Cleave starts, and %s runs already: give "+
+			"ready.path", d.URL)
 	}
 	if len(d.Ready.Log) > maxReadyLog || strings.ContainsAny(d.Ready.Log, "\r\n") {
 		mistake("ready.log is %q, expected a part of one line, of at most %d characters", d.Ready.Log, maxReadyLog)

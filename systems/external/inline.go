@@ -22,7 +22,8 @@ func Inline(text string) (Definition, error) {
 		d.URL = what
 		u, err := url.Parse(what)
 		if err == nil && u.RawQuery != "" {
-			return d, fmt.Errorf("URL %q: a query belongs to what is asked of every system: --path '%s', and %s://%s here", what, u.RequestURI(), u.Scheme, u.Host)
+			return d, fmt.Errorf("URL %q: a query belongs to what is asked of every system: --path '%s', and "+
+				"%s://%s here", what, u.RequestURI(), u.Scheme, u.Host)
 		}
 		if err == nil && name == "" {
 			d.Name = strings.ToLower(strings.ReplaceAll(u.Host, ":", "-"))
@@ -38,7 +39,8 @@ func Inline(text string) (Definition, error) {
 			return d, fmt.Errorf("system %s: there is no command behind %q", name, name+"=")
 		}
 		if !strings.Contains(what, portMark) {
-			return d, fmt.Errorf("system %s: put %s into the command where its port belongs, or write a system file with its url: cleave init system", name, portMark)
+			return d, fmt.Errorf("system %s: put %s into the command where its port belongs, or write a system file "+
+				"with its url: cleave init system", name, portMark)
 		}
 		if d.Dir, err = os.Getwd(); err != nil {
 			return d, err

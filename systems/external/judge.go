@@ -47,7 +47,8 @@ func (s System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.
 	}
 	if r.Sent > 0 && r.OK == 0 {
 		audit.Verdict = lab.AuditInvalid
-		audit.Problems = append(append(audit.Problems, fmt.Sprintf("none of %d operations succeeded: %s", r.Sent, errorWords(r.Errors))), r.Remarks...)
+		audit.Problems = append(append(audit.Problems,
+			fmt.Sprintf("none of %d operations succeeded: %s", r.Sent, errorWords(r.Errors))), r.Remarks...)
 	}
 	return audit
 }
@@ -120,12 +121,14 @@ func Metrics(points []lab.Point) []lab.Metric {
 // metrics are those for these kinds of points.
 func metrics(open, closed, search bool) []lab.Metric {
 	response := func(name, title string, quantile float64) lab.Metric {
-		return lab.Metric{Name: "response_time_" + name, Title: title + " response time", Unit: "s", Better: lab.LowerIsBetter,
-			Kind: lab.KindTime, Quantity: lab.ResponseTime, Quantile: quantile, Source: lab.FromGenerator}
+		return lab.Metric{Name: "response_time_" + name, Title: title + " response time", Unit: "s",
+			Better: lab.LowerIsBetter,
+			Kind:   lab.KindTime, Quantity: lab.ResponseTime, Quantile: quantile, Source: lab.FromGenerator}
 	}
 	p99 := response("p99", "99th percentile of the", 0.99)
-	goodput := lab.Metric{Name: "goodput", Title: "operations per second with a right answer", Unit: "1/s", Better: lab.HigherIsBetter,
-		Kind: lab.KindRate, Quantity: "goodput", Source: lab.FromGenerator}
+	goodput := lab.Metric{Name: "goodput", Title: "operations per second with a right answer", Unit: "1/s",
+		Better: lab.HigherIsBetter,
+		Kind:   lab.KindRate, Quantity: "goodput", Source: lab.FromGenerator}
 	var all, last []lab.Metric
 	switch {
 	case open:
@@ -134,22 +137,26 @@ func metrics(open, closed, search bool) []lab.Metric {
 		all, last = append(all, goodput), append(last, p99)
 	}
 	if search {
-		all = append(all, lab.Metric{Name: capacity, Title: "highest rate that meets the objective", Unit: "1/s", Better: lab.HigherIsBetter,
-			Kind: lab.KindRate, Quantity: lab.Capacity, Source: lab.FromGenerator})
+		all = append(all, lab.Metric{Name: capacity, Title: "highest rate that meets the objective", Unit: "1/s",
+			Better: lab.HigherIsBetter,
+			Kind:   lab.KindRate, Quantity: lab.Capacity, Source: lab.FromGenerator})
 	}
 	if !open && !closed {
 		return all
 	}
 	all = append(all,
-		lab.Metric{Name: cpuPerOperation, Title: "CPU time of the system per operation", Unit: "s", Better: lab.LowerIsBetter,
-			Kind: lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation, Source: lab.FromMeter, Phrase: "CPU"},
+		lab.Metric{Name: cpuPerOperation, Title: "CPU time of the system per operation", Unit: "s",
+			Better: lab.LowerIsBetter,
+			Kind:   lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation, Source: lab.FromMeter, Phrase: "CPU"},
 		response("p50", "median", 0.5), response("mean", "mean", 0))
 	all = append(append(all, last...),
 		lab.Metric{Name: peakMemory, Title: "peak memory of the system", Unit: "B", Better: lab.LowerIsBetter,
 			Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter},
-		response("p90", "90th percentile of the", 0.9), response("p95", "95th percentile of the", 0.95), response("p999", "99.9th percentile of the", 0.999), response("max", "longest", 1),
-		lab.Metric{Name: FigureErrorShare, Title: "share of operations that were not answered rightly", Unit: "1", Better: lab.LowerIsBetter,
-			Kind: lab.KindShare, Quantity: "error", Source: lab.FromGenerator})
+		response("p90", "90th percentile of the", 0.9), response("p95", "95th percentile of the", 0.95),
+		response("p999", "99.9th percentile of the", 0.999), response("max", "longest", 1),
+		lab.Metric{Name: FigureErrorShare, Title: "share of operations that were not answered rightly", Unit: "1",
+			Better: lab.LowerIsBetter,
+			Kind:   lab.KindShare, Quantity: "error", Source: lab.FromGenerator})
 	return append(all, loaded.ClientMetrics()...)
 }
 
@@ -164,7 +171,9 @@ const (
 )
 
 // Measure implements lab.Measurer. The generator's own use is left out.
-func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover) (lab.Measured, error) {
+func (s System) Measure(
+	_ context.Context, _ lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover,
+) (lab.Measured, error) {
 	r, err := s.report(left.Reports)
 	if err != nil {
 		return lab.Measured{}, err
@@ -176,7 +185,8 @@ func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered l
 	for _, metric := range metrics(true, false, false) {
 		names = append(names, metric.Name)
 	}
-	found := lab.Measured{Values: only(r.Measures, names...), Spectra: r.Spectra, Operations: r.Operations, Course: r.Course, WarmUp: r.WarmUp, Remarks: r.Remarks}
+	found := lab.Measured{Values: only(r.Measures, names...), Spectra: r.Spectra, Operations: r.Operations,
+		Course: r.Course, WarmUp: r.WarmUp, Remarks: r.Remarks}
 	if r.Sent > 0 {
 		found.Values[FigureErrorShare] = errorShare(r)
 	}

@@ -35,7 +35,8 @@ secrets:
 
 func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 	v := secret.NewVault(func(string) (string, bool) { return "", false })
-	d := Definition{Name: "it", ExternalSystem: lab.ExternalSystem{URL: "http://127.0.0.1:1/", Compose: &lab.Compose{Text: composeFile}}}
+	d := Definition{Name: "it", ExternalSystem: lab.ExternalSystem{URL: "http://127.0.0.1:1/",
+		Compose: &lab.Compose{Text: composeFile}}}
 	if err := d.Mask(v); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,8 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 	if strings.Contains(text, "hidden") || strings.Contains(text, "123456789") {
 		t.Errorf("secrets are left in\n%s", text)
 	}
-	for _, kept := range []string{"MODE: plain", "MODE=plain", "${OUTSIDE}", "certificate.txt", "# kept", "image: web"} {
+	for _, kept := range []string{"MODE: plain", "MODE=plain", "${OUTSIDE}", "certificate.txt", "# kept",
+		"image: web"} {
 		if !strings.Contains(text, kept) {
 			t.Errorf("%q has gone from\n%s", kept, text)
 		}
@@ -53,7 +55,8 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 		t.Errorf("what is left is no YAML: %v\n%s", err, text)
 	}
 	var job lab.LoadJob
-	l, err := System{Generator: dummy{&job}, Secrets: v}.Layout(lab.Variant{Name: "it", External: &d.ExternalSystem}, at(Rate, 1), 1)
+	l, err := System{Generator: dummy{&job}, Secrets: v}.Layout(lab.Variant{Name: "it",
+		External: &d.ExternalSystem}, at(Rate, 1), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,29 +75,37 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 
 func TestCommandsAreMaskedAndComeBack(t *testing.T) {
 	for text, want := range map[string][]string{
-		"./s --token abcdef --port {port}":            {"./s", "--token", "${CLEAVE_MASKED_TOKEN}", "--port", "{port}"},
-		"./s --token --verbose {port}":                {"./s", "--token", "--verbose", "{port}"},
-		"./s -password=abcdef {port}":                 {"./s", "-password=${CLEAVE_MASKED_PASSWORD}", "{port}"},
-		"sh -c 'API_KEY=abcdef; exec ./s {port}'":     {"sh", "-c", "API_KEY=${CLEAVE_MASKED_API_KEY}; exec ./s {port}"},
-		"./s 'Authorization: Bearer abc' {port}":      {"./s", "Authorization: ${CLEAVE_MASKED_AUTHORIZATION}", "{port}"},
-		"./s --dsn=redis://:abcdef@h:1/0 ${X} {port}": {"./s", "--dsn=redis://:${CLEAVE_MASKED_COMMAND_PASSWORD}@h:1/0", "${X}", "{port}"},
+		"./s --token abcdef --port {port}": {"./s", "--token", "${CLEAVE_MASKED_TOKEN}", "--port",
+			"{port}"},
+		"./s --token --verbose {port}": {"./s", "--token", "--verbose", "{port}"},
+		"./s -password=abcdef {port}":  {"./s", "-password=${CLEAVE_MASKED_PASSWORD}", "{port}"},
+		"sh -c 'API_KEY=abcdef; exec ./s {port}'": {"sh", "-c",
+			"API_KEY=${CLEAVE_MASKED_API_KEY}; exec ./s {port}"},
+		"./s 'Authorization: Bearer abc' {port}": {"./s", "Authorization: ${CLEAVE_MASKED_AUTHORIZATION}",
+			"{port}"},
+		"./s --dsn=redis://:abcdef@h:1/0 ${X} {port}": {"./s",
+			"--dsn=redis://:${CLEAVE_MASKED_COMMAND_PASSWORD}@h:1/0", "${X}", "{port}"},
 	} {
 		words, err := Split(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		v := secret.NewVault(func(string) (string, bool) { return "", false })
-		d := Definition{Name: "it", ExternalSystem: lab.ExternalSystem{URL: "http://127.0.0.1:{port}/", Command: words}}
+		d := Definition{Name: "it", ExternalSystem: lab.ExternalSystem{URL: "http://127.0.0.1:{port}/",
+			Command: words}}
 		if err := d.Mask(v); err != nil || !slices.Equal(d.Command, want) {
 			t.Errorf("%s becomes %q, %v", text, d.Command, err)
 		}
 		var job lab.LoadJob
-		l, err := System{Generator: dummy{&job}, Secrets: v}.Layout(lab.Variant{Name: "it", External: &d.ExternalSystem}, at(Rate, 1), 1)
+		l, err := System{Generator: dummy{&job}, Secrets: v}.Layout(lab.Variant{Name: "it",
+			External: &d.ExternalSystem}, at(Rate, 1), 1)
 		if err != nil || !slices.Equal(append([]string{l.Units[0].Program}, l.Units[0].Args...), words) {
 			t.Errorf("%s is started as %+v, %v", text, l.Units, err)
 		}
 		var missing secret.MissingError
-		_, err = System{Generator: dummy{&job}, Secrets: secret.NewVault(os.LookupEnv)}.Layout(lab.Variant{Name: "it", External: &d.ExternalSystem}, at(Rate, 1), 1)
+		_, err = System{Generator: dummy{&job},
+			Secrets: secret.NewVault(os.LookupEnv)}.Layout(lab.Variant{Name: "it", External: &d.ExternalSystem},
+			at(Rate, 1), 1)
 		if masked := len(secret.MaskedIn(strings.Join(want, " "))) > 0; masked != errors.As(err, &missing) {
 			t.Errorf("%s elsewhere: %v", text, err)
 		}
@@ -111,7 +122,8 @@ func TestEnvironmentFiles(t *testing.T) {
 		return path
 	}
 	values := write("values.env", "# comment\n\nA=one=1\nB=\" two \"\r\nC=three\n")
-	const text = "schema: cleave-system/1\nname: it\nurl: http://127.0.0.1:1/\ncommand: ./s\nenv_file: values.env\nenv: {C: own, D: 'x${A}', E: '$${A}'}\n"
+	const text = "schema: cleave-system/1\nname: it\nurl: http://127.0.0.1:1/\ncommand: ./s\nenv_file: " +
+		"values.env\nenv: {C: own, D: 'x${A}', E: '$${A}'}\n"
 	d, err := Parse(write("system.yaml", text), []byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -120,16 +132,22 @@ func TestEnvironmentFiles(t *testing.T) {
 		t.Errorf("the definition is %+v", d)
 	}
 	environment := map[string]string{}
-	system := System{Secrets: secret.NewVault(func(name string) (string, bool) { value, set := environment[name]; return value, set })}
+	system := System{Secrets: secret.NewVault(func(name string) (string,
+		bool) {
+		value, set := environment[name]
+		return value, set
+	})}
 	got, err := system.environment(&d.ExternalSystem)
-	if want := []string{"A=one=1", `B=" two "`, "C=own", "D=xone=1", "E=${A}"}; err != nil || !slices.Equal(got, want) {
+	if want := []string{"A=one=1", `B=" two "`, "C=own", "D=xone=1", "E=${A}"}; err != nil ||
+		!slices.Equal(got, want) {
 		t.Errorf("environment %q, %v; want %q", got, err, want)
 	}
 	if err := os.Remove(values); err != nil {
 		t.Fatal(err)
 	}
 	var missing secret.MissingError
-	if _, err := system.environment(&d.ExternalSystem); !errors.As(err, &missing) || !strings.Contains(err.Error(), "env B: the environment variable B is not set") {
+	if _, err := system.environment(&d.ExternalSystem); !errors.As(err, &missing) ||
+		!strings.Contains(err.Error(), "env B: the environment variable B is not set") {
 		t.Errorf("without the file: %v", err)
 	}
 	environment["A"], environment["B"] = "1", "2"

@@ -38,7 +38,8 @@ func (r *replica) start(t *testing.T) {
 // twoBehind starts two replicas of a unit, and the front before them.
 func twoBehind(t *testing.T, front lab.UnitSpec) (url string, replicas [2]*replica) {
 	t.Helper()
-	layout, err := lab.Variant{Replicas: map[string]int{"unit": 2}}.Scale(lab.Layout{Units: []lab.UnitSpec{front, {Name: "unit", Scalable: true}}})
+	layout, err := lab.Variant{Replicas: map[string]int{"unit": 2}}.Scale(lab.Layout{Units: []lab.UnitSpec{front,
+		{Name: "unit", Scalable: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,9 +62,11 @@ func twoBehind(t *testing.T, front lab.UnitSpec) (url string, replicas [2]*repli
 // other, those that must not be sent twice, too; and the first has its share again when it
 // is back. Only calls that it had been sent may have failed.
 func TestAFrontPassesOverADeadReplica(t *testing.T) {
-	haproxy := append(ProxyDefaults(5), "frontend clients", ProxyBind, "  default_backend units", "backend units", ProxyServer("unit"))
+	haproxy := append(ProxyDefaults(5), "frontend clients", ProxyBind, "  default_backend units",
+		"backend units", ProxyServer("unit"))
 	for name, front := range map[string]lab.UnitSpec{
-		"nginx": Nginx("front", 5, Route{Path: "/", To: []string{"unit"}}), "haproxy": Proxy("front", haproxy, []string{"unit"}),
+		"nginx":   Nginx("front", 5, Route{Path: "/", To: []string{"unit"}}),
+		"haproxy": Proxy("front", haproxy, []string{"unit"}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,12 +89,14 @@ func TestAFrontPassesOverADeadReplica(t *testing.T) {
 			}
 			time.Sleep(300 * time.Millisecond)
 			_ = replicas[1].server.Close()
-			time.Sleep(50 * time.Millisecond) // until the front has heard of it: what it sends before on a kept connection it cannot take back
+			// until the front has heard of it: what it sends before on a kept connection it cannot take back
+			time.Sleep(50 * time.Millisecond)
 			known.Store(true)
 			clients.Wait()
 			had := replicas[1].took.Load()
 			if late.Load() > 0 || early.Load() > 16 || had == 0 {
-				t.Errorf("%d calls failed that were begun while a replica was dead, %d before the front had heard of it, of %d", late.Load(), early.Load(), had)
+				t.Errorf("%d calls failed that were begun while a replica was dead, %d before the front had heard of "+
+					"it, of %d", late.Load(), early.Load(), had)
 			}
 			replicas[1].start(t)
 			for end := time.Now().Add(10 * time.Second); replicas[1].took.Load() == had; {

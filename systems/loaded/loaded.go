@@ -46,15 +46,18 @@ func (b Base) Parameters(operations string) []lab.Parameter {
 		{Name: lab.FactorRate, Summary: operations + " per second of an open loop", Max: 1e5, Optional: true},
 		{Name: lab.FactorPerMinute, Summary: operations + " per minute of an open loop", Max: 6e6, Optional: true},
 		{Name: lab.FactorUsers, Summary: "users of a closed loop", Max: 1e4, Optional: true},
-		{Name: lab.FactorSearchFrom, Summary: operations + " per second at which the search for the capacity begins", Max: 1e5, Optional: true},
+		{Name: lab.FactorSearchFrom, Summary: operations +
+			" per second at which the search for the capacity begins", Max: 1e5, Optional: true},
 	}
 	all = append(all, ClientParameters()...)
 	if b.Counted == "" {
 		return all
 	}
 	return append(all,
-		lab.Parameter{Name: b.Counted, Summary: "so many " + operations + ", as fast as they are answered", Max: MaxCount, Optional: true},
-		lab.Parameter{Name: Over, Summary: "seconds over which these " + operations + " become due, evenly (0: all at once)", Max: longest, Optional: true},
+		lab.Parameter{Name: b.Counted, Summary: "so many " + operations + ", as fast as they are answered",
+			Max: MaxCount, Optional: true},
+		lab.Parameter{Name: Over, Summary: "seconds over which these " + operations +
+			" become due, evenly (0: all at once)", Max: longest, Optional: true},
 	)
 }
 
@@ -78,7 +81,8 @@ func (b Base) Unit(job lab.LoadJob, p lab.Point, front string) (lab.UnitSpec, er
 		return lab.UnitSpec{}, err
 	}
 	unit, err := b.Generator.Unit(job)
-	unit.Name, unit.Role, unit.Peers, unit.Cores = lab.RoleGenerator, lab.RoleGenerator, []string{front}, b.Load.Cores
+	unit.Name, unit.Role, unit.Peers, unit.Cores = lab.RoleGenerator, lab.RoleGenerator, []string{front},
+		b.Load.Cores
 	unit.Uses = []lab.Use{{To: front, How: "requests"}}
 	return unit, err
 }

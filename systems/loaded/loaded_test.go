@@ -27,19 +27,24 @@ func (n noting) Read(lab.UnitReport) (lab.LoadReport, error) { return lab.LoadRe
 
 func TestTheGeneratorIsAUnitThatLoadsTheFront(t *testing.T) {
 	var job lab.LoadJob
-	b := Base{Generator: noting{&job}, Load: lab.Load{Duration: 7, Cores: []int{1}, Scenario: []byte("theirs")}, Counted: "orders"}
-	unit, err := b.Unit(lab.LoadJob{Load: lab.Load{Scenario: []byte("own")}, Seed: 4}, at(lab.FactorUsers, 5), "shop")
+	b := Base{Generator: noting{&job}, Load: lab.Load{Duration: 7, Cores: []int{1}, Scenario: []byte("theirs")},
+		Counted: "orders"}
+	unit, err := b.Unit(lab.LoadJob{Load: lab.Load{Scenario: []byte("own")}, Seed: 4}, at(lab.FactorUsers, 5),
+		"shop")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if unit.Name != lab.RoleGenerator || unit.Role != lab.RoleGenerator || len(unit.Peers) != 1 || unit.Peers[0] != "shop" || len(unit.Cores) != 1 || unit.Program != "load" {
+	if unit.Name != lab.RoleGenerator || unit.Role != lab.RoleGenerator || len(unit.Peers) != 1 ||
+		unit.Peers[0] != "shop" || len(unit.Cores) != 1 || unit.Program != "load" {
 		t.Errorf("unit %+v", unit)
 	}
-	if job.Users != 5 || job.Duration != 7 || job.Unit != "shop" || job.History != History || job.Seed != 4 || string(job.Scenario) != "own" {
+	if job.Users != 5 || job.Duration != 7 || job.Unit != "shop" || job.History != History || job.Seed != 4 ||
+		string(job.Scenario) != "own" {
 		t.Errorf("job %+v", job)
 	}
 	counted := b.CheckPoint(9, 1.5)
-	if _, err := b.Unit(lab.LoadJob{}, counted, "shop"); err != nil || job.Count != 9 || job.Over != 2 || job.Duration != longest {
+	if _, err := b.Unit(lab.LoadJob{}, counted, "shop"); err != nil || job.Count != 9 || job.Over != 2 ||
+		job.Duration != longest {
 		t.Errorf("counted: %+v, %v", job, err)
 	}
 	if _, err := (Base{Generator: noting{&job}}).Unit(lab.LoadJob{}, counted, "shop"); err == nil {
@@ -48,7 +53,8 @@ func TestTheGeneratorIsAUnitThatLoadsTheFront(t *testing.T) {
 	if r, err := b.Report([]lab.UnitReport{{Unit: "shop"}}); err == nil {
 		t.Errorf("without a report of the generator: %+v", r)
 	}
-	if r, err := b.Report([]lab.UnitReport{{Unit: "shop"}, {Unit: lab.RoleGenerator}}); err != nil || r.Sent != 3 {
+	if r, err := b.Report([]lab.UnitReport{{Unit: "shop"}, {Unit: lab.RoleGenerator}}); err != nil ||
+		r.Sent != 3 {
 		t.Errorf("report %+v, %v", r, err)
 	}
 }
@@ -58,11 +64,13 @@ func TestAPointSaysHowTheGeneratorConnects(t *testing.T) {
 	var job lab.LoadJob
 	b := Base{Generator: noting{&job}, Load: lab.Load{Client: lab.LoadClient{Connections: 64, HTTP2: true}}}
 	p := at(lab.FactorRate, 100)
-	if _, err := b.Unit(lab.LoadJob{}, p, "shop"); err != nil || job.Client.Connections != 64 || job.Client.Threads != 0 {
+	if _, err := b.Unit(lab.LoadJob{}, p, "shop"); err != nil || job.Client.Connections != 64 ||
+		job.Client.Threads != 0 {
 		t.Errorf("of a point that says nothing: %+v, %v", job.Client, err)
 	}
 	p.Levels[lab.FactorConnections], p.Levels[lab.FactorThreads] = 256, 2
-	if _, err := b.Unit(lab.LoadJob{}, p, "shop"); err != nil || job.Client.Connections != 256 || job.Client.Threads != 2 || !job.Client.HTTP2 {
+	if _, err := b.Unit(lab.LoadJob{}, p, "shop"); err != nil || job.Client.Connections != 256 ||
+		job.Client.Threads != 2 || !job.Client.HTTP2 {
 		t.Errorf("the generator connects as %+v, %v", job.Client, err)
 	}
 }
@@ -74,11 +82,17 @@ func TestWhetherARateWasHeld(t *testing.T) {
 		verdict lab.AuditVerdict
 		want    map[string]float64
 	}{
-		"held":              {lab.LoadReport{Offered: 10, Achieved: 10, Duration: 10}, lab.FactorRate, lab.AuditValid, map[string]float64{lab.FigureHeld: 1, lab.FigureLimited: 0, lab.FigureOffered: 10}},
-		"one begun late":    {lab.LoadReport{Offered: 10, Achieved: 9.5, Duration: 2}, lab.FactorPerMinute, lab.AuditValid, map[string]float64{lab.FigureHeld: 1}},
-		"not held":          {lab.LoadReport{Offered: 10, Achieved: 9, Duration: 10, Sent: 4, OK: 3}, lab.FactorRate, lab.AuditValid, map[string]float64{lab.FigureHeld: 0, lab.FigureAchieved: 9, FigureErrors: 0.25}},
-		"generator limited": {lab.LoadReport{Offered: 10, Achieved: 9, Duration: 10, Limited: []string{"late"}}, lab.FactorRate, lab.AuditUnknown, map[string]float64{lab.FigureLimited: 1}},
-		"users":             {lab.LoadReport{Achieved: 9, Duration: 10}, lab.FactorUsers, lab.AuditValid, map[string]float64{lab.FigureLimited: 0}},
+		"held": {lab.LoadReport{Offered: 10, Achieved: 10, Duration: 10}, lab.FactorRate,
+			lab.AuditValid, map[string]float64{lab.FigureHeld: 1, lab.FigureLimited: 0, lab.FigureOffered: 10}},
+		"one begun late": {lab.LoadReport{Offered: 10, Achieved: 9.5, Duration: 2}, lab.FactorPerMinute,
+			lab.AuditValid, map[string]float64{lab.FigureHeld: 1}},
+		"not held": {lab.LoadReport{Offered: 10, Achieved: 9, Duration: 10, Sent: 4, OK: 3},
+			lab.FactorRate, lab.AuditValid, map[string]float64{lab.FigureHeld: 0, lab.FigureAchieved: 9,
+				FigureErrors: 0.25}},
+		"generator limited": {lab.LoadReport{Offered: 10, Achieved: 9, Duration: 10, Limited: []string{"late"}},
+			lab.FactorRate, lab.AuditUnknown, map[string]float64{lab.FigureLimited: 1}},
+		"users": {lab.LoadReport{Achieved: 9, Duration: 10}, lab.FactorUsers, lab.AuditValid,
+			map[string]float64{lab.FigureLimited: 0}},
 	} {
 		got := Base{Counted: "orders"}.With(lab.Audit{Verdict: lab.AuditValid}, "shop", at(c.factor, 10), c.load)
 		if got.Verdict != c.verdict {
@@ -91,7 +105,8 @@ func TestWhetherARateWasHeld(t *testing.T) {
 		}
 	}
 	for _, factor := range []string{lab.FactorSearchFrom, "orders"} {
-		if got := (Base{Counted: "orders"}).With(lab.Audit{}, "shop", at(factor, 1), lab.LoadReport{Limited: []string{"late"}}); len(got.Figures) != 1 {
+		if got := (Base{Counted: "orders"}).With(lab.Audit{}, "shop", at(factor, 1),
+			lab.LoadReport{Limited: []string{"late"}}); len(got.Figures) != 1 {
 			t.Errorf("%s: figures %v, want what was achieved alone", factor, got.Figures)
 		}
 	}
@@ -99,7 +114,8 @@ func TestWhetherARateWasHeld(t *testing.T) {
 
 func TestWhatTheGeneratorHasMeasured(t *testing.T) {
 	metrics := []lab.Metric{{Name: "goodput", Quantity: "goodput"}, {Name: "capacity", Quantity: lab.Capacity}}
-	load := lab.LoadReport{Offered: 40, Achieved: 10, Sent: 4, OK: 3, Measures: map[string]float64{"goodput": 2, "capacity": 3, "other": 1}}
+	load := lab.LoadReport{Offered: 40, Achieved: 10, Sent: 4, OK: 3,
+		Measures: map[string]float64{"goodput": 2, "capacity": 3, "other": 1}}
 	for factor, want := range map[string]map[string]float64{
 		lab.FactorRate:       {"goodput": 2, "capacity": 3, FigureErrors: 0.25, "achieved_share": 0.25},
 		lab.FactorUsers:      {"goodput": 2, "capacity": 3, FigureErrors: 0.25},
@@ -116,7 +132,8 @@ func TestWhatTheGeneratorHasMeasured(t *testing.T) {
 		}
 	}
 	cpu, memory := Used(lab.Metered{Roles: map[string]lab.Usage{
-		"shop": {CPUSeconds: 1, PeakMemoryBytes: 10}, "database": {CPUSeconds: 2, PeakMemoryBytes: 20}, lab.RoleGenerator: {CPUSeconds: 4, PeakMemoryBytes: 40},
+		"shop": {CPUSeconds: 1, PeakMemoryBytes: 10}, "database": {CPUSeconds: 2, PeakMemoryBytes: 20},
+		lab.RoleGenerator: {CPUSeconds: 4, PeakMemoryBytes: 40},
 	}})
 	if cpu != 3 || memory != 30 {
 		t.Errorf("used %g s and %g bytes", cpu, memory)
@@ -126,25 +143,31 @@ func TestWhatTheGeneratorHasMeasured(t *testing.T) {
 // TestTheLongestTimeWithoutAnAnswer: from the begin of the load to the end of its last
 // operation, whatever was before; and only where something was done to the trial.
 func TestTheLongestTimeWithoutAnAnswer(t *testing.T) {
-	const early, right, wrong = `{"end":"ok","warm_up":true,"finished_ns":1}`, `{"end":"ok","begun_unix_ns":100,"intended_ns":%d,"finished_ns":%d}`, `{"end":"fail","begun_unix_ns":100,"intended_ns":%d,"finished_ns":%d}`
+	const early, right, wrong = `{"end":"ok","warm_up":true,"finished_ns":1}`,
+		`{"end":"ok","begun_unix_ns":100,"intended_ns":%d,"finished_ns":%d}`,
+		`{"end":"fail","begun_unix_ns":100,"intended_ns":%d,"finished_ns":%d}`
 	for name, c := range map[string]struct {
 		lines []string
 		want  float64
 	}{
-		"in the middle":    {[]string{early, fmt.Sprintf(right, 0, 1000000000), fmt.Sprintf(wrong, 0, 3000000000), fmt.Sprintf(right, 4000000000, 5500000000), fmt.Sprintf(right, 2000000000, 6000000000)}, 4.5},
-		"at the beginning": {[]string{early, fmt.Sprintf(wrong, 1000000000, 1500000000), fmt.Sprintf(right, 2000000000, 4000000000)}, 3},
-		"at the end":       {[]string{fmt.Sprintf(right, 0, 1000000000), fmt.Sprintf(wrong, 0, 3000000000)}, 2},
-		"always":           {[]string{fmt.Sprintf(wrong, 0, 3000000000)}, 3},
-		"no load":          {[]string{early}, 0},
+		"in the middle": {[]string{early, fmt.Sprintf(right, 0, 1000000000), fmt.Sprintf(wrong, 0, 3000000000),
+			fmt.Sprintf(right, 4000000000, 5500000000), fmt.Sprintf(right, 2000000000, 6000000000)}, 4.5},
+		"at the beginning": {[]string{early, fmt.Sprintf(wrong, 1000000000, 1500000000),
+			fmt.Sprintf(right, 2000000000, 4000000000)}, 3},
+		"at the end": {[]string{fmt.Sprintf(right, 0, 1000000000), fmt.Sprintf(wrong, 0, 3000000000)}, 2},
+		"always":     {[]string{fmt.Sprintf(wrong, 0, 3000000000)}, 3},
+		"no load":    {[]string{early}, 0},
 	} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, History), []byte(strings.Join(c.lines, "\n")), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, History), []byte(strings.Join(c.lines, "\n")), 0o600); err !=
+			nil {
 			t.Fatal(err)
 		}
 		for _, faults := range [][]lab.FaultRecord{nil, make([]lab.FaultRecord, 1)} {
 			found := lab.Measured{Values: map[string]float64{}}
 			err := AddOutage(found, lab.Leftover{Dir: dir, Faults: faults})
-			if got, has := found.Values[lab.Outage]; err != nil || has != (faults != nil && c.want > 0) || has && got != c.want {
+			if got, has := found.Values[lab.Outage]; err != nil || has != (faults != nil && c.want > 0) ||
+				has && got != c.want {
 				t.Errorf("%s, %d faults: %g s, %t (%v); want %g", name, len(faults), got, has, err, c.want)
 			}
 		}
@@ -153,14 +176,16 @@ func TestTheLongestTimeWithoutAnAnswer(t *testing.T) {
 
 func TestTheHistoryIsReadLineByLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), History)
-	if err := os.WriteFile(path, []byte(`{"operation":"a","end":"ok","noted":{"id":"1"}}`+"\n"+`{"operation":"b","warm_up":true}`+"\n{"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(`{"operation":"a","end":"ok","noted":{"id":"1"}}`+"\n"+
+		`{"operation":"b","warm_up":true}`+"\n{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	since := time.Unix(100, 0)
 	if _, found, err := FirstAnswer(path, since); !found || err != nil {
 		t.Errorf("a first answer: %t, %v", found, err)
 	}
-	history := `{"end":"fail","begun_unix_ns":101000000000,"finished_ns":1}` + "\n" + `{"end":"ok","warm_up":true,"begun_unix_ns":101000000000,"finished_ns":500000000}` + "\n" + `{"end":"ok"}`
+	history := `{"end":"fail","begun_unix_ns":101000000000,"finished_ns":1}` + "\n" +
+		`{"end":"ok","warm_up":true,"begun_unix_ns":101000000000,"finished_ns":500000000}` + "\n" + `{"end":"ok"}`
 	other := filepath.Join(t.TempDir(), History)
 	if err := os.WriteFile(other, []byte(history), 0o600); err != nil {
 		t.Fatal(err)
@@ -180,7 +205,8 @@ func TestTheHistoryIsReadLineByLine(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "line 3") {
 		t.Errorf("a torn line: %v", err)
 	}
-	if len(all) != 2 || all[0].Noted.ID != "1" || all[0].Line != 1 || all[0].End != EndedOK || !all[1].WarmUp || all[1].Line != 2 {
+	if len(all) != 2 || all[0].Noted.ID != "1" || all[0].Line != 1 || all[0].End != EndedOK || !all[1].WarmUp ||
+		all[1].Line != 2 {
 		t.Errorf("attempts %+v", all)
 	}
 }

@@ -58,8 +58,10 @@ func Nginx(name string, answer int, routes ...Route) lab.UnitSpec {
 	lines = append(append(lines, locations...), "  }", "}")
 	const file = "nginx.conf"
 	return lab.UnitSpec{
-		Name: name, Role: name, Foreign: true, Program: "nginx", Install: "sudo apt-get install --no-install-recommends nginx-light",
-		Args: []string{"-e", "stderr", "-p", "{dir}", "-c", file}, Files: map[string][]byte{file: []byte(strings.Join(lines, "\n") + "\n")},
+		Name: name, Role: name, Foreign: true, Program: "nginx",
+		Install: "sudo apt-get install --no-install-recommends nginx-light",
+		Args:    []string{"-e", "stderr", "-p", "{dir}", "-c", file},
+		Files:   map[string][]byte{file: []byte(strings.Join(lines, "\n") + "\n")},
 		Listens: true, Scalable: true, Peers: behind,
 	}
 }

@@ -63,7 +63,8 @@ func startFront(t *testing.T, unit lab.UnitSpec, endpoints map[string]lab.Endpoi
 	}
 	t.Cleanup(func() {
 		_ = command.Process.Signal(syscall.SIGTERM)
-		if err := command.Wait(); t.Failed() || err != nil && command.ProcessState.ExitCode() != 128+int(syscall.SIGTERM) { // as HAProxy's master says it
+		if err := command.Wait(); t.Failed() || err != nil &&
+			command.ProcessState.ExitCode() != 128+int(syscall.SIGTERM) { // as HAProxy's master says it
 			t.Errorf("%s: %v: %.2000s", unit.Program, err, said.String())
 		}
 	})
@@ -87,16 +88,19 @@ func TestNginxRoutes(t *testing.T) {
 	defer gone.Close()
 	nobody := fmt.Sprintf("127.0.0.1:%d", gone.Numbers[0])
 	endpoints := map[string]lab.Endpoint{
-		"one": behind(t, "one"), "two": behind(t, "two"), "three": behind(t, "three"), "gone": {Bind: nobody, Dial: nobody},
+		"one": behind(t, "one"), "two": behind(t, "two"), "three": behind(t, "three"),
+		"gone": {Bind: nobody, Dial: nobody},
 	}
-	unit := Nginx("front", 5, Route{Path: "/posts", To: []string{"one", "gone", "two"}}, Route{Path: "/posts/new", To: []string{"three"}})
+	unit := Nginx("front", 5, Route{Path: "/posts", To: []string{"one", "gone", "two"}},
+		Route{Path: "/posts/new", To: []string{"three"}})
 	if want := []string{"one", "gone", "two", "three"}; !slices.Equal(unit.Peers, want) {
 		t.Errorf("peers %v, want %v", unit.Peers, want)
 	}
 	address := startFront(t, unit, endpoints)
 	ask := func(method, path string) (int, string) {
 		t.Helper()
-		request, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+path, strings.NewReader(`{"a":1}`))
+		request, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+path,
+			strings.NewReader(`{"a":1}`))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -64,8 +64,10 @@ func keepalived(name string, n int) lab.UnitSpec {
 	own, other := member(name, n), member(name, 1-n)
 	configuration := []string{
 		"global_defs {", "  router_id " + own, "  script_user root", "  enable_script_security", "}",
-		"vrrp_script answers {", `  script "/bin/bash {dir}/answers"`, "  interval 1", "  timeout 1", "  fall 1", "  rise 1", "}",
-		"vrrp_instance " + name + " {", "  state BACKUP", "  nopreempt", "  interface eth0", "  version 3", "  virtual_router_id 1", "  advert_int 0.3",
+		"vrrp_script answers {", `  script "/bin/bash {dir}/answers"`, "  interval 1", "  timeout 1", "  fall 1",
+		"  rise 1", "}",
+		"vrrp_instance " + name + " {", "  state BACKUP", "  nopreempt", "  interface eth0", "  version 3",
+		"  virtual_router_id 1", "  advert_int 0.3",
 		fmt.Sprintf("  priority %d", 150-100*n), // the first hears sooner that nobody has the address
 		"  unicast_src_ip {host:" + own + "}", "  unicast_peer {", "    {host:" + other + "}", "  }",
 		"  virtual_ipaddress {", "    {host:" + name + "}/24 dev eth0", "  }",
@@ -78,11 +80,15 @@ func keepalived(name string, n int) lab.UnitSpec {
 		`[[ $status == *" 200 "* ]]`,
 	}
 	return lab.UnitSpec{
-		Name: member(RoleKeepalived, n), Role: RoleKeepalived, Foreign: true, Program: "keepalived", Install: installKeepalived,
-		Args: []string{"--dont-fork", "--log-console", "--log-detail", "--vrrp", "--use-file={dir}/keepalived.conf", "--pid={dir}/pid", "--vrrp_pid={dir}/vrrp.pid"},
+		Name: member(RoleKeepalived, n), Role: RoleKeepalived, Foreign: true, Program: "keepalived",
+		Install: installKeepalived,
+		Args: []string{"--dont-fork", "--log-console", "--log-detail", "--vrrp",
+			"--use-file={dir}/keepalived.conf", "--pid={dir}/pid", "--vrrp_pid={dir}/vrrp.pid"},
 		Files: map[string][]byte{
-			"keepalived.conf": []byte(strings.Join(configuration, "\n") + "\n"), "answers": []byte(strings.Join(answers, "\n") + "\n"),
+			"keepalived.conf": []byte(strings.Join(configuration, "\n") + "\n"),
+			"answers":         []byte(strings.Join(answers, "\n") + "\n"),
 		},
-		Node: "front-" + strconv.Itoa(n+1), Peers: []string{own, other, name}, Uses: []lab.Use{{To: own, How: "health"}},
+		Node: "front-" + strconv.Itoa(n+1), Peers: []string{own, other, name},
+		Uses: []lab.Use{{To: own, How: "health"}},
 	}
 }

@@ -41,7 +41,8 @@ func (k Kind) Properties() []string {
 	case Addresses:
 		return []string{"street", "number", "postcode", "city", "country"}
 	case Profiles:
-		return []string{"userName", "email", "phone", "birthday", "language", "occupation", "company", "website", "interests", "about"}
+		return []string{"userName", "email", "phone", "birthday", "language", "occupation", "company", "website",
+			"interests", "about"}
 	}
 	return nil
 }
@@ -60,7 +61,8 @@ func (k Kind) Check(values []string) error {
 	}
 	for i, value := range values {
 		if value == "" || len(value) > MaxValue || !utf8.ValidString(value) {
-			return Problemf(InvalidArgument, "%s has %d bytes: use 1 to %d of UTF-8 text", properties[i], len(value), MaxValue)
+			return Problemf(InvalidArgument, "%s has %d bytes: use 1 to %d of UTF-8 text", properties[i], len(value),
+				MaxValue)
 		}
 	}
 	return nil

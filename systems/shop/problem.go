@@ -58,7 +58,8 @@ func ProblemOf(err error) *Problem {
 	if err == nil {
 		return nil
 	}
-	return rpc.ProblemOf(err, "a part of the shop does not answer; try again", "the shop failed to carry this out")
+	return rpc.ProblemOf(err, "a part of the shop does not answer; try again",
+		"the shop failed to carry this out")
 }
 
 // IsKind reports whether an error is a problem of that kind.

@@ -57,28 +57,33 @@ func (s Seed) Customer(id int64) SeedCustomer {
 	random := rand.New(rand.NewPCG(^s.Random, uint64(id)))
 	first, last := pick(random, firstNames()), pick(random, lastNames())
 	return SeedCustomer{
-		Name:    first + " " + last,
-		Email:   fmt.Sprintf("%s.%s.%d@example.org", strings.ToLower(first), strings.ToLower(last), id),
-		Address: fmt.Sprintf("%d %s Street, %05d %s", 1+random.IntN(199), pick(random, things()), random.IntN(100_000), pick(random, towns())),
+		Name:  first + " " + last,
+		Email: fmt.Sprintf("%s.%s.%d@example.org", strings.ToLower(first), strings.ToLower(last), id),
+		Address: fmt.Sprintf("%d %s Street, %05d %s", 1+random.IntN(199), pick(random, things()),
+			random.IntN(100_000), pick(random, towns())),
 	}
 }
 
 func pick(random *rand.Rand, words []string) string { return words[random.IntN(len(words))] }
 
 func qualities() []string {
-	return []string{"Amber", "Bright", "Calm", "Deep", "Early", "Fine", "Grand", "Handy", "Iron", "Jolly", "Keen", "Light", "Mild", "Neat", "Oaken", "Plain"}
+	return []string{"Amber", "Bright", "Calm", "Deep", "Early", "Fine", "Grand", "Handy", "Iron", "Jolly",
+		"Keen", "Light", "Mild", "Neat", "Oaken", "Plain"}
 }
 
 func things() []string {
-	return []string{"Basket", "Chair", "Desk", "Easel", "Flask", "Globe", "Hammer", "Jug", "Kettle", "Lamp", "Mirror", "Needle", "Oven", "Pillow", "Quilt", "Rug"}
+	return []string{"Basket", "Chair", "Desk", "Easel", "Flask", "Globe", "Hammer", "Jug", "Kettle", "Lamp",
+		"Mirror", "Needle", "Oven", "Pillow", "Quilt", "Rug"}
 }
 
 func firstNames() []string {
-	return []string{"Ada", "Bela", "Cleo", "Dora", "Emil", "Finn", "Gita", "Hugo", "Ines", "Jan", "Kai", "Lena", "Mara", "Nils", "Olga", "Paul"}
+	return []string{"Ada", "Bela", "Cleo", "Dora", "Emil", "Finn", "Gita", "Hugo", "Ines", "Jan", "Kai", "Lena",
+		"Mara", "Nils", "Olga", "Paul"}
 }
 
 func lastNames() []string {
-	return []string{"Adler", "Braga", "Costa", "Dias", "Esteves", "Faria", "Gomes", "Horta", "Jorge", "Lopes", "Matos", "Neves", "Pinto", "Reis", "Silva", "Viana"}
+	return []string{"Adler", "Braga", "Costa", "Dias", "Esteves", "Faria", "Gomes", "Horta", "Jorge", "Lopes",
+		"Matos", "Neves", "Pinto", "Reis", "Silva", "Viana"}
 }
 
 func towns() []string {

@@ -12,7 +12,8 @@ import (
 )
 
 func TestStateMachine(t *testing.T) {
-	const confirmed, pending, rejected, cancelled = shop.StateConfirmed, shop.StatePending, shop.StateRejected, shop.StateCancelled
+	const confirmed, pending, rejected, cancelled = shop.StateConfirmed, shop.StatePending, shop.StateRejected,
+		shop.StateCancelled
 	cases := []struct {
 		from, to   shop.State
 		next, path bool
@@ -88,7 +89,8 @@ func TestProblemOf(t *testing.T) {
 }
 
 func TestRejects(t *testing.T) {
-	rejecting := map[shop.Kind]bool{shop.UnknownCustomer: true, shop.UnknownProduct: true, shop.OutOfStock: true, shop.Declined: true}
+	rejecting := map[shop.Kind]bool{shop.UnknownCustomer: true, shop.UnknownProduct: true, shop.OutOfStock: true,
+		shop.Declined: true}
 	for _, kind := range shop.Kinds() {
 		reason, ok := shop.Rejects(fmt.Errorf("step: %w", shop.Problemf(kind, "why")))
 		if ok != rejecting[kind] || ok && (reason.GetKind() != string(kind) || reason.GetDetail() != "why") {
@@ -102,18 +104,23 @@ func TestRejects(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	valid := func() *shoppb.CreateOrderRequest {
-		return &shoppb.CreateOrderRequest{IdempotencyKey: "k", CustomerId: 1, Lines: []*shoppb.Line{{ProductId: 1, Quantity: 1}}}
+		return &shoppb.CreateOrderRequest{IdempotencyKey: "k", CustomerId: 1,
+			Lines: []*shoppb.Line{{ProductId: 1, Quantity: 1}}}
 	}
 	if err := shop.CheckNewOrder(valid()); err != nil {
 		t.Fatal(err)
 	}
 	cases := map[string]func(in *shoppb.CreateOrderRequest){
-		"no key":            func(in *shoppb.CreateOrderRequest) { in.IdempotencyKey = "" },
-		"key too long":      func(in *shoppb.CreateOrderRequest) { in.IdempotencyKey = strings.Repeat("k", shop.MaxKeyLength+1) },
-		"key with a space":  func(in *shoppb.CreateOrderRequest) { in.IdempotencyKey = "a b" },
-		"customer 0":        func(in *shoppb.CreateOrderRequest) { in.CustomerId = 0 },
-		"no lines":          func(in *shoppb.CreateOrderRequest) { in.Lines = nil },
-		"too many lines":    func(in *shoppb.CreateOrderRequest) { in.Lines = make([]*shoppb.Line, shop.MaxLines+1) },
+		"no key": func(in *shoppb.CreateOrderRequest) { in.IdempotencyKey = "" },
+		"key too long": func(in *shoppb.CreateOrderRequest) {
+			in.IdempotencyKey = strings.Repeat("k", shop.MaxKeyLength+1)
+		},
+		"key with a space": func(in *shoppb.CreateOrderRequest) { in.IdempotencyKey = "a b" },
+		"customer 0":       func(in *shoppb.CreateOrderRequest) { in.CustomerId = 0 },
+		"no lines":         func(in *shoppb.CreateOrderRequest) { in.Lines = nil },
+		"too many lines": func(in *shoppb.CreateOrderRequest) {
+			in.Lines = make([]*shoppb.Line, shop.MaxLines+1)
+		},
 		"nil line":          func(in *shoppb.CreateOrderRequest) { in.Lines[0] = nil },
 		"product 0":         func(in *shoppb.CreateOrderRequest) { in.Lines[0].ProductId = 0 },
 		"quantity 0":        func(in *shoppb.CreateOrderRequest) { in.Lines[0].Quantity = 0 },
@@ -127,12 +134,14 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for id, ok := range map[string]bool{"0198-ab": true, "": false, "a b": false, "é": false, strings.Repeat("a", shop.OrderIDLength+1): false} {
+	for id, ok := range map[string]bool{"0198-ab": true, "": false, "a b": false, "é": false,
+		strings.Repeat("a", shop.OrderIDLength+1): false} {
 		if err := shop.CheckOrderID(id); (err == nil) != ok {
 			t.Errorf("order id %q: %v", id, err)
 		}
 	}
-	for asked, want := range map[int32]int{0: shop.DefaultPage, 1: 1, shop.MaxPageSize: shop.MaxPageSize, -1: 0, shop.MaxPageSize + 1: 0} {
+	for asked, want := range map[int32]int{0: shop.DefaultPage, 1: 1, shop.MaxPageSize: shop.MaxPageSize, -1: 0,
+		shop.MaxPageSize + 1: 0} {
 		if got, err := shop.PageSize(asked); got != want || (err == nil) != (want > 0) {
 			t.Errorf("page size %d: %d, %v", asked, got, err)
 		}
@@ -144,7 +153,8 @@ func TestSeed(t *testing.T) {
 	if err := seed.Check(); err != nil {
 		t.Fatal(err)
 	}
-	if a, b := seed.Product(1), seed.Product(1); a != b || a.Name == seed.Product(2).Name || a.PriceCents < 100 || a.PriceCents > 19_999 {
+	if a, b := seed.Product(1), seed.Product(1); a != b || a.Name == seed.Product(2).Name ||
+		a.PriceCents < 100 || a.PriceCents > 19_999 {
 		t.Errorf("product 1 = %+v, then %+v; product 2 = %+v", a, b, seed.Product(2))
 	}
 	if a, b := seed.Customer(1), seed.Customer(1); a != b || a.Email == seed.Customer(2).Email {

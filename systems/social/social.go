@@ -46,7 +46,8 @@ var (
 // CheckName refuses what cannot be the name of a user.
 func CheckName(name string) error {
 	if !userName.MatchString(name) {
-		return Problemf(InvalidArgument, "the name %.60q is none: use a lower-case letter and up to %d more, digits and _", name, MaxName-1)
+		return Problemf(InvalidArgument,
+			"the name %.60q is none: use a lower-case letter and up to %d more, digits and _", name, MaxName-1)
 	}
 	return nil
 }

@@ -31,7 +31,8 @@ type outcome struct {
 // hear listens for the conductor and passes on what it wants.
 func hear(faults lab.StarterFaults) (<-chan request, error) {
 	if own := os.Getpid(); own != 1 { // who is not would signal to processes that are no part of the unit
-		return nil, fmt.Errorf("the starter is process %d, and has to be the first of its container: let that have no other init", own)
+		return nil, fmt.Errorf("the starter is process %d, and has to be the first of its container: let that "+
+			"have no other init", own)
 	}
 	listener, err := net.Listen("tcp", faults.Address)
 	if err != nil {
@@ -115,7 +116,8 @@ func (c *container) all(told unix.Signal, are string, right func(state rune) boo
 			return fmt.Sprintf("processes of its container that %s: %d", are, max(before, left)), nil
 		}
 		if time.Now().After(deadline) {
-			return "", fmt.Errorf("%v after signal %d threads of its container are in the states %q", signalPatience, told, wrong)
+			return "", fmt.Errorf("%v after signal %d threads of its container are in the states %q", signalPatience,
+				told, wrong)
 		}
 	}
 }

@@ -98,7 +98,8 @@ func contain(t *testing.T) contained {
 		t.Fatal(err)
 	}
 	t.Cleanup(ports.Close)
-	c := contained{log: &strings.Builder{}, unit: launch.Loopback(ports.Numbers[0]), starter: launch.Loopback(ports.Numbers[1])}
+	c := contained{log: &strings.Builder{}, unit: launch.Loopback(ports.Numbers[0]),
+		starter: launch.Loopback(ports.Numbers[1])}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +112,8 @@ func contain(t *testing.T) contained {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	c.Cmd = exec.CommandContext(ctx, self, partFirst, ordered(t, lab.StarterOrders{
-		Volume: dir, Dir: dir, User: nobody, Env: []string{"PATH=/usr/bin:/bin"}, Run: []string{program, partProgram, c.unit},
+		Volume: dir, Dir: dir, User: nobody, Env: []string{"PATH=/usr/bin:/bin"},
+		Run:    []string{program, partProgram, c.unit},
 		Faults: &lab.StarterFaults{Address: c.starter, Token: "token"},
 	}))
 	c.Stdout, c.Stderr = c.log, c.log
@@ -123,7 +125,8 @@ func contain(t *testing.T) contained {
 		_ = c.Process.Kill() // it may have ended
 		_ = c.Wait()
 	})
-	for deadline := time.Now().Add(time.Minute); c.tell("token", lab.StarterListens+c.port()) != lab.StarterDone+"it listens\n"; {
+	for deadline := time.Now().Add(time.Minute); c.tell("token", lab.StarterListens+c.port()) !=
+		lab.StarterDone+"it listens\n"; {
 		if time.Now().After(deadline) {
 			t.Fatalf("the program does not listen: %s", c.log)
 		}
@@ -168,12 +171,14 @@ func TestFaults(t *testing.T) {
 		{"token", lab.StarterStart, "the unit's program runs, and was not ended", "1"},
 		{"token", lab.StarterListens + "none", `"none" is no port`, "1"},
 		{"token", lab.StarterListens + "1", "nothing listens at port 1 for 5s", "1"},
-		{"token", lab.StarterStop, "done: processes of its container that are stopped, with all their threads: 2", ""},
+		{"token", lab.StarterStop, "done: processes of its container that are stopped, with all their threads: 2",
+			""},
 		{"token", lab.StarterContinue, "done: processes of its container that go on: 2", "1"},
 		{"token", lab.StarterEnd, "done: processes of its container that have ended, with none left: 2", ""},
 		{"token", lab.StarterEnd, "the unit's processes were ended before", ""},
 		{"token", lab.StarterStart, "done: its program runs again", "2"},
-		{"token", lab.StarterStop, "done: processes of its container that are stopped, with all their threads: 2", ""},
+		{"token", lab.StarterStop, "done: processes of its container that are stopped, with all their threads: 2",
+			""},
 		{"token", lab.StarterEnd, "done: processes of its container that have ended, with none left: 2", ""},
 		{"token", lab.StarterStart, "done: its program runs again", "3"},
 	} {
@@ -219,7 +224,8 @@ func TestStopBetweenLives(t *testing.T) {
 
 // TestFaultsOfOthers: a starter that is not alone with its unit harms nobody.
 func TestFaultsOfOthers(t *testing.T) {
-	_, err := Run(ordered(t, lab.StarterOrders{Run: []string{"/bin/true"}, Faults: &lab.StarterFaults{Address: "127.0.0.1:0"}}))
+	_, err := Run(ordered(t, lab.StarterOrders{Run: []string{"/bin/true"},
+		Faults: &lab.StarterFaults{Address: "127.0.0.1:0"}}))
 	if err == nil || !strings.Contains(err.Error(), "has to be the first of its container") {
 		t.Errorf("it says %v", err)
 	}

@@ -56,9 +56,11 @@ func TestRun(t *testing.T) {
 	dir := volume(t)
 	status, err := Run(ordered(t, lab.StarterOrders{
 		Volume: dir, Dir: dir, User: nobody, Env: []string{"PATH=/usr/bin:/bin", "WORD=said"},
-		Files:  []lab.StarterFile{{Path: filepath.Join(dir, "etc"), Folder: true}, {Path: filepath.Join(dir, "etc/goods"), Data: []byte("flour")}},
+		Files: []lab.StarterFile{{Path: filepath.Join(dir, "etc"), Folder: true},
+			{Path: filepath.Join(dir, "etc/goods"), Data: []byte("flour")}},
 		Setups: [][]string{{"/bin/sh", "-c", `cat etc/goods > first; id -u >> first`}},
-		Run:    []string{"/bin/sh", "-c", `(sleep 0 &) ; echo "$WORD" >> first; exit 3`}, // an orphan is nobody's business
+		// an orphan is nobody's business
+		Run: []string{"/bin/sh", "-c", `(sleep 0 &) ; echo "$WORD" >> first; exit 3`},
 	}))
 	if status != 3 || err != nil {
 		t.Errorf("exit status %d (%v), want 3", status, err)
@@ -75,11 +77,14 @@ func TestRunFails(t *testing.T) {
 		path, says string
 		status     int
 	}{
-		"no orders":      {filepath.Join(dir, "none"), "no such file", 1},
-		"no program":     {ordered(t, lab.StarterOrders{Volume: dir}), "they name no program", 1},
-		"a setup":        {ordered(t, lab.StarterOrders{Volume: dir, Setups: [][]string{{"/bin/sh", "-c", "exit 5"}}, Run: []string{"/bin/true"}}), "prepare with /bin/sh: exit status 5", 5},
-		"is not there":   {ordered(t, lab.StarterOrders{Volume: dir, Run: []string{"/nowhere"}}), "/nowhere", 1},
-		"file elsewhere": {ordered(t, lab.StarterOrders{Volume: dir, Files: []lab.StarterFile{{Path: dir + "/a/b"}}, Run: []string{"/bin/true"}}), "fill the volume", 1},
+		"no orders":  {filepath.Join(dir, "none"), "no such file", 1},
+		"no program": {ordered(t, lab.StarterOrders{Volume: dir}), "they name no program", 1},
+		"a setup": {ordered(t, lab.StarterOrders{Volume: dir,
+			Setups: [][]string{{"/bin/sh", "-c", "exit 5"}}, Run: []string{"/bin/true"}}),
+			"prepare with /bin/sh: exit status 5", 5},
+		"is not there": {ordered(t, lab.StarterOrders{Volume: dir, Run: []string{"/nowhere"}}), "/nowhere", 1},
+		"file elsewhere": {ordered(t, lab.StarterOrders{Volume: dir, Files: []lab.StarterFile{{Path: dir + "/a/b"}},
+			Run: []string{"/bin/true"}}), "fill the volume", 1},
 	} {
 		status, err := Run(c.path)
 		if status != c.status || err == nil || !strings.Contains(err.Error(), c.says) {
@@ -123,7 +128,8 @@ func TestDoor(t *testing.T) {
 		"another token": {"tokem\n" + lab.DoorDial + unit.Addr().String() + "\n", "that is not the token\n"},
 		"no token":      {"\n", "that is not the token\n"},
 		"nothing known": {"token\nopen sesame\n", "\"open sesame\" is nothing that a door does\n"},
-		"nobody there":  {"token\n" + lab.DoorDial + "127.0.0.1:1\n", "dial tcp 127.0.0.1:1: connect: connection refused\n"},
+		"nobody there": {"token\n" + lab.DoorDial + "127.0.0.1:1\n",
+			"dial tcp 127.0.0.1:1: connect: connection refused\n"},
 	} {
 		connection, err := net.Dial("tcp", door.Addr().String())
 		if err != nil {

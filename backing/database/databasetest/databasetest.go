@@ -50,7 +50,8 @@ const connections = 500
 // Fresh makes an empty database of that kind.
 func Fresh(t testing.TB, driver database.Driver) database.Config {
 	t.Helper()
-	kind, served := map[database.Driver]server.Kind{database.MariaDB: server.MariaDB, database.PostgreSQL: server.Postgres}[driver]
+	kind, served := map[database.Driver]server.Kind{database.MariaDB: server.MariaDB,
+		database.PostgreSQL: server.Postgres}[driver]
 	if !served {
 		return database.Config{Driver: driver, DSN: filepath.Join(t.TempDir(), "shop.db")}
 	}

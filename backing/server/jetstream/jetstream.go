@@ -113,7 +113,8 @@ func Start(config Config) (*Server, error) {
 	running := &Server{server: s}
 	if !s.ReadyForConnections(startWithin) {
 		running.Stop()
-		return nil, fmt.Errorf("start nats at %s: it takes no connections within %v: is the port free?", config.Address, startWithin)
+		return nil, fmt.Errorf("start nats at %s: it takes no connections within %v: is the port free?",
+			config.Address, startWithin)
 	}
 	if !s.JetStreamEnabled() {
 		running.Stop()

@@ -21,7 +21,8 @@ func TestConfigurationsAreRefused(t *testing.T) {
 		{"no folder", Config{}, "Config.Folder is empty"},
 		{"folder that is a file", Config{Folder: file}, "not a directory"},
 		{"open to others", Config{Folder: t.TempDir(), Address: "0.0.0.0:4222"}, "is neither on loopback nor"},
-		{"on a network of others", Config{Folder: t.TempDir(), Address: "198.20.0.1:4222"}, "is neither on loopback nor"},
+		{"on a network of others", Config{Folder: t.TempDir(), Address: "198.20.0.1:4222"},
+			"is neither on loopback nor"},
 		{"no port", Config{Folder: t.TempDir(), Address: "127.0.0.1"}, "missing port"},
 		{"port that is a word", Config{Folder: t.TempDir(), Address: "127.0.0.1:nats"}, `"127.0.0.1:nats"`},
 	}

@@ -65,8 +65,8 @@ func New(records []spans.Record) (t Trace, whole bool) {
 func (t Trace) First() spans.Record { return *t.first }
 
 // Until is the path from the beginning of the first span to the moment at which the
-// operation was done, or to the end of the span in which that was. It was done in a span that ends reports true for: the last of
-// these that began before. whole is false where spans on the way are missing.
+// operation was done, or to the end of the span in which that was. It was done in a span that ends reports
+// true for: the last of these that began before. whole is false where spans on the way are missing.
 func (t Trace) Until(done int64, ends func(spans.Record) bool) (path []Stretch, whole bool) {
 	at := t.first
 	for _, r := range t.byID {
@@ -100,7 +100,8 @@ func (w *walk) back(to int64, unit string, kind lab.SegmentKind, name string) {
 	if to >= w.at {
 		return
 	}
-	if last := len(w.path) - 1; last >= 0 && w.path[last].Start == w.at && w.path[last].Unit == unit && w.path[last].Kind == kind && w.path[last].Name == name {
+	if last := len(w.path) - 1; last >= 0 && w.path[last].Start == w.at && w.path[last].Unit == unit &&
+		w.path[last].Kind == kind && w.path[last].Name == name {
 		w.path[last].Start = to
 	} else {
 		w.path = append(w.path, Stretch{to, w.at, unit, kind, name})

@@ -21,7 +21,9 @@ const (
 )
 
 // record is a span of a trace, by small numbers.
-func record(id, parent byte, unit string, role trace.SpanKind, kind lab.SegmentKind, name string, start, end int64) spans.Record {
+func record(
+	id, parent byte, unit string, role trace.SpanKind, kind lab.SegmentKind, name string, start, end int64,
+) spans.Record {
 	return spans.Record{
 		Trace: trace.TraceID{1}, ID: trace.SpanID{id}, Parent: trace.SpanID{parent},
 		Unit: unit, Role: role, Kind: kind, Name: name, Start: start, End: end,
@@ -64,8 +66,10 @@ func told() []spans.Record {
 		record(5, 4, "inventory", consumer, lab.SegmentBusiness, "process inventory", 75, 120),
 		record(6, 5, "inventory", inside, lab.SegmentQueueing, "wait in the consumer", 75, 80),
 		record(7, 5, "inventory", inside, lab.SegmentDatabase, "COMMIT", 100, 115),
-		record(8, 5, "inventory", producer, lab.SegmentBroker, "publish stock.reserved", 112, 150), // found before its transaction heard so
-		record(9, 8, "orders", consumer, lab.SegmentBusiness, "process orders", 140, 180),          // delivered before it was confirmed
+		// found before its transaction heard so
+		record(8, 5, "inventory", producer, lab.SegmentBroker, "publish stock.reserved", 112, 150),
+		// delivered before it was confirmed
+		record(9, 8, "orders", consumer, lab.SegmentBusiness, "process orders", 140, 180),
 		record(10, 9, "orders", inside, lab.SegmentDatabase, "COMMIT", 150, 170),
 		record(11, 9, "orders", producer, lab.SegmentBroker, "publish order.confirmed", 171, 175),
 		record(12, 11, "inventory", consumer, lab.SegmentBusiness, "process inventory", 180, 300),
@@ -82,26 +86,35 @@ func TestPaths(t *testing.T) {
 		want    []string
 	}{
 		"to the end": {one(), 200, []string{
-			"100-110 shop business code POST /orders", "110-120 shop encoding decode", "120-130 shop business code POST /orders",
-			"130-140 shop queueing wait for a connection", "140-150 shop database BEGIN", "150-160 shop business code POST /orders",
+			"100-110 shop business code POST /orders", "110-120 shop encoding decode",
+			"120-130 shop business code POST /orders",
+			"130-140 shop queueing wait for a connection", "140-150 shop database BEGIN",
+			"150-160 shop business code POST /orders",
 			"160-190 shop database COMMIT", "190-200 shop business code POST /orders"}},
 		"to the commit": {one(), 190, []string{
-			"100-110 shop business code POST /orders", "110-120 shop encoding decode", "120-130 shop business code POST /orders",
-			"130-140 shop queueing wait for a connection", "140-150 shop database BEGIN", "150-160 shop business code POST /orders",
+			"100-110 shop business code POST /orders", "110-120 shop encoding decode",
+			"120-130 shop business code POST /orders",
+			"130-140 shop queueing wait for a connection", "140-150 shop database BEGIN",
+			"150-160 shop business code POST /orders",
 			"160-190 shop database COMMIT"}},
 		"beyond the end": {one()[:1], 300, []string{"100-200 shop business code POST /orders"}},
 		"what goes on beside is left out": {called(), 100, []string{
-			"0-1 orders business code POST /orders", "1-9 orders database SELECT orders", "9-12 orders business code POST /orders",
-			"12-20 orders encoding encode", "20-30 orders transport Inventory/Reserve", "30-40 inventory business code Inventory/Reserve",
-			"40-70 inventory database UPDATE stock", "70-80 orders transport Inventory/Reserve", "80-100 orders business code POST /orders"}},
+			"0-1 orders business code POST /orders", "1-9 orders database SELECT orders",
+			"9-12 orders business code POST /orders",
+			"12-20 orders encoding encode", "20-30 orders transport Inventory/Reserve",
+			"30-40 inventory business code Inventory/Reserve",
+			"40-70 inventory database UPDATE stock", "70-80 orders transport Inventory/Reserve",
+			"80-100 orders business code POST /orders"}},
 		"over messages": {told(), 171, []string{
 			"0-20 orders business code POST /orders", "20-40 orders database COMMIT", "40-55 orders queueing outbox",
-			"55-70 orders broker publish order.placed", "70-75 broker broker inventory", "75-80 inventory queueing wait in the consumer",
+			"55-70 orders broker publish order.placed", "70-75 broker broker inventory",
+			"75-80 inventory queueing wait in the consumer",
 			"80-100 inventory business code process inventory", "100-112 inventory database COMMIT",
 			"112-140 inventory broker publish stock.reserved", "140-150 orders business code process orders",
 			"150-170 orders database COMMIT", "170-171 orders business code process orders"}},
 		"refused at once": {told()[:4], 60, []string{
-			"0-20 orders business code POST /orders", "20-40 orders database COMMIT", "40-45 orders business code POST /orders",
+			"0-20 orders business code POST /orders", "20-40 orders database COMMIT",
+			"40-45 orders business code POST /orders",
 			"45-50 orders encoding encode", "50-60 orders business code POST /orders"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +147,8 @@ func FuzzPaths(f *testing.F) {
 		var records []spans.Record
 		for of := range slices.Chunk(text, 5) {
 			if len(of) == 5 {
-				records = append(records, record(of[0]%8, of[1]%8, "unit", trace.SpanKind(of[2]%6), lab.SegmentDatabase, "COMMIT", int64(of[3]), int64(of[4])))
+				records = append(records, record(of[0]%8, of[1]%8, "unit", trace.SpanKind(of[2]%6), lab.SegmentDatabase,
+					"COMMIT", int64(of[3]), int64(of[4])))
 			}
 		}
 		trace, whole := criticalpath.New(records)

@@ -88,7 +88,8 @@ func (d *Daemon) endOrphans() {
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is right
 	for _, path := range lines {
 		line, err := os.ReadFile(path)
-		if err == nil && bytes.Contains(line, []byte("containerd")) && bytes.Contains(line, []byte(d.dir+"/exec/")) {
+		if err == nil && bytes.Contains(line, []byte("containerd")) &&
+			bytes.Contains(line, []byte(d.dir+"/exec/")) {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may end by itself
 		}
@@ -112,7 +113,8 @@ func Image(t *testing.T, name, program string) {
 		err = os.WriteFile(filepath.Join(dir, "program"), binary, 0o755)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM scratch\nCOPY program /program\nENTRYPOINT [\"/program\"]\n"), 0o644)
+		err = os.WriteFile(filepath.Join(dir, "Dockerfile"),
+			[]byte("FROM scratch\nCOPY program /program\nENTRYPOINT [\"/program\"]\n"), 0o644)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +157,8 @@ type Daemon struct {
 
 // start starts a daemon in a folder. It ends with this process, however that ends.
 func start(t *testing.T, dir string) *Daemon {
-	d := &Daemon{dir: dir, host: "unix://" + filepath.Join(dir, "sock"), said: new(bytes.Buffer), ended: make(chan struct{})}
+	d := &Daemon{dir: dir, host: "unix://" + filepath.Join(dir, "sock"), said: new(bytes.Buffer),
+		ended: make(chan struct{})}
 	command := exec.Command("dockerd", "--host", d.host, "--pidfile", filepath.Join(dir, "pid"),
 		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
 		"--bridge", "none", "--iptables=false", "--ip-forward=false", "--ip-masq=false", "--log-level", "warn")

@@ -35,7 +35,8 @@ func (d *Daemon) runContainer(dir string) error {
 	for _, args := range [][]string{
 		{"import", path, probeName},
 		{"network", "create", "--subnet", subnet, probeName},
-		{"run", "--rm", "--init", "--network", probeName, "--entrypoint", "/sbin/docker-init", probeName, "--version"},
+		{"run", "--rm", "--init", "--network", probeName, "--entrypoint", "/sbin/docker-init", probeName,
+			"--version"},
 		{"network", "rm", probeName},
 		{"rmi", probeName},
 	} {

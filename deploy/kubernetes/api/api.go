@@ -30,8 +30,9 @@ type Client struct {
 // New is a client of the server at an address, https://host:port.
 func New(address string, trust *tls.Config) *Client {
 	return &Client{address: address, trust: trust, http: &http.Client{Transport: &http.Transport{
-		TLSClientConfig: trust, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second,
-		HTTP2: &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: silence},
+		TLSClientConfig: trust, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute,
+		TLSHandshakeTimeout: 10 * time.Second,
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: silence},
 	}}}
 }
 
@@ -154,7 +155,9 @@ func podsOf(namespace, label string) string {
 
 // Watch tells of every change of these pods since a version, until ctx ends or the server
 // ends it. Those that are gone are told with gone.
-func (c *Client) Watch(ctx context.Context, namespace, label, version string, tell func(pod Pod, gone bool)) error {
+func (c *Client) Watch(
+	ctx context.Context, namespace, label, version string, tell func(pod Pod, gone bool),
+) error {
 	body, err := c.Stream(ctx, podsOf(namespace, label)+"&watch=1&resourceVersion="+version)
 	if err != nil {
 		return err

@@ -51,10 +51,12 @@ func TestAServer(t *testing.T) {
 	wanted.Metadata.Name = "front"
 	wanted.Spec.Selector = map[string]string{"unit": "front"}
 	wanted.Spec.Ports = []api.ServicePort{{Name: "port-0", Port: 8081}}
-	if err := ask(http.MethodPost, path, wanted, &made); err != nil || !strings.HasPrefix(made.Spec.ClusterIP, "198.19.") || made.Metadata.UID == "" {
+	if err := ask(http.MethodPost, path, wanted, &made); err != nil ||
+		!strings.HasPrefix(made.Spec.ClusterIP, "198.19.") || made.Metadata.UID == "" {
 		t.Errorf("made: %+v, %v", made, err)
 	}
-	if err := ask(http.MethodGet, path+"/front", nil, &found); err != nil || found.Spec.ClusterIP != made.Spec.ClusterIP || found.Spec.Ports[0] != wanted.Spec.Ports[0] {
+	if err := ask(http.MethodGet, path+"/front", nil, &found); err != nil ||
+		found.Spec.ClusterIP != made.Spec.ClusterIP || found.Spec.Ports[0] != wanted.Spec.Ports[0] {
 		t.Errorf("found: %+v, %v", found, err)
 	}
 	for name, c := range map[string]struct {
@@ -63,14 +65,20 @@ func TestAServer(t *testing.T) {
 		code         int
 		says         string
 	}{
-		"what is there is made again": {http.MethodPost, path, wanted, http.StatusConflict, `services "front" already exists`},
-		"what is not there":           {http.MethodGet, path + "/back", nil, http.StatusNotFound, `services "back" not found`},
-		"what it cannot be":           {http.MethodPost, path, map[string]any{"metadata": map[string]string{"name": "No!"}}, http.StatusUnprocessableEntity, "Invalid value"},
-		"a path that leads nowhere":   {http.MethodGet, "/api/v1/nothing", nil, http.StatusNotFound, "could not find the requested resource"},
+		"what is there is made again": {http.MethodPost, path, wanted, http.StatusConflict,
+			`services "front" already exists`},
+		"what is not there": {http.MethodGet, path + "/back", nil, http.StatusNotFound,
+			`services "back" not found`},
+		"what it cannot be": {http.MethodPost, path,
+			map[string]any{"metadata": map[string]string{"name": "No!"}}, http.StatusUnprocessableEntity,
+			"Invalid value"},
+		"a path that leads nowhere": {http.MethodGet, "/api/v1/nothing", nil, http.StatusNotFound,
+			"could not find the requested resource"},
 	} {
 		err := ask(c.method, c.path, c.send, nil)
 		var refusal *api.Refusal
-		if !errors.As(err, &refusal) || refusal.Code != c.code || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), c.method+" "+c.path) {
+		if !errors.As(err, &refusal) || refusal.Code != c.code || !strings.Contains(err.Error(), c.says) ||
+			!strings.HasPrefix(err.Error(), c.method+" "+c.path) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if api.NotFound(err) != (c.code == http.StatusNotFound) {
@@ -102,7 +110,8 @@ func watching(t *testing.T, client *api.Client) {
 	if err != nil || len(pods) != 1 || pods[0].Metadata.Name != "front" {
 		t.Errorf("pods %+v, %v", pods, err)
 	}
-	if err := client.Do(ctx, http.MethodDelete, "/api/v1/namespaces/default/pods/front?gracePeriodSeconds=0", nil, nil); err != nil {
+	if err := client.Do(ctx, http.MethodDelete, "/api/v1/namespaces/default/pods/front?gracePeriodSeconds=0",
+		nil, nil); err != nil {
 		t.Error(err)
 	}
 	var came, went bool
@@ -116,7 +125,8 @@ func watching(t *testing.T, client *api.Client) {
 	if !came || !went || !errors.Is(err, context.Canceled) {
 		t.Errorf("seen to come: %v, to go: %v; %v", came, went, err)
 	}
-	if err := client.Watch(t.Context(), "default", "", "1x", nil); err == nil || !strings.Contains(err.Error(), "1x") {
+	if err := client.Watch(t.Context(), "default", "", "1x", nil); err == nil ||
+		!strings.Contains(err.Error(), "1x") {
 		t.Errorf("a version that cannot be: %v", err)
 	}
 }
@@ -125,10 +135,13 @@ func watching(t *testing.T, client *api.Client) {
 // and HTTP; the answers are made up.
 func TestServersThatAnswerBadly(t *testing.T) {
 	answers := map[string]func(http.ResponseWriter){
-		"/not-json":  func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>")) },
-		"/gateway":   func(w http.ResponseWriter) { http.Error(w, "no such upstream", http.StatusBadGateway) },
-		"/nothing":   func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
-		"/cut-short": func(w http.ResponseWriter) { w.Header().Set("Content-Length", "100"); _, _ = w.Write([]byte("{")) },
+		"/not-json": func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>")) },
+		"/gateway":  func(w http.ResponseWriter) { http.Error(w, "no such upstream", http.StatusBadGateway) },
+		"/nothing":  func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"/cut-short": func(w http.ResponseWriter) {
+			w.Header().Set("Content-Length", "100")
+			_, _ = w.Write([]byte("{"))
+		},
 	}
 	const pods = "/api/v1/namespaces/default/pods"
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -138,7 +151,8 @@ func TestServersThatAnswerBadly(t *testing.T) {
 		case r.URL.Path == pods && r.URL.Query().Get("resourceVersion") == "old":
 			_, _ = w.Write([]byte(`{"type":"ERROR","object":{"code":410,"message":"too old resource version"}}`))
 		case r.URL.Path == pods:
-			_, _ = w.Write([]byte(`{"type":"ADDED","object":{"metadata":{"name":"front"}}}` + "\n" + `{"type":"ADDED","object":{"meta`))
+			_, _ = w.Write([]byte(`{"type":"ADDED","object":{"metadata":{"name":"front"}}}` + "\n" +
+				`{"type":"ADDED","object":{"meta`))
 		}
 	}))
 	defer server.Close()
@@ -147,28 +161,34 @@ func TestServersThatAnswerBadly(t *testing.T) {
 	client := api.New(server.URL, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
 	defer client.Close()
 	for path, want := range map[string]string{
-		"/not-json": "read the answer of Kubernetes to GET /not-json: invalid character", "/gateway": "no such upstream\n (status 502 )",
-		"/nothing": "(status 503 )", "/cut-short": "unexpected EOF",
+		"/not-json": "read the answer of Kubernetes to GET /not-json: invalid character",
+		"/gateway":  "no such upstream\n (status 502 )",
+		"/nothing":  "(status 503 )", "/cut-short": "unexpected EOF",
 	} {
 		var answer api.Pod
-		if err := client.Do(t.Context(), http.MethodGet, path, nil, &answer); err == nil || !strings.Contains(err.Error(), want) {
+		if err := client.Do(t.Context(), http.MethodGet, path, nil, &answer); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
-	if err := client.Watch(t.Context(), "default", "", "old", nil); err == nil || !strings.Contains(err.Error(), "too old resource version") {
+	if err := client.Watch(t.Context(), "default", "", "old", nil); err == nil ||
+		!strings.Contains(err.Error(), "too old resource version") {
 		t.Errorf("a version of long ago: %v", err)
 	}
 	var told []string
-	err := client.Watch(t.Context(), "default", "", "1", func(pod api.Pod, gone bool) { told = append(told, pod.Metadata.Name) })
+	err := client.Watch(t.Context(), "default", "", "1",
+		func(pod api.Pod, gone bool) { told = append(told, pod.Metadata.Name) })
 	if len(told) != 1 || told[0] != "front" || err == nil || !strings.Contains(err.Error(), "unexpected EOF") {
 		t.Errorf("told %q until %v", told, err)
 	}
 	stranger := api.New(server.URL, &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12})
-	if err := stranger.Do(t.Context(), http.MethodGet, "/", nil, nil); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if err := stranger.Do(t.Context(), http.MethodGet, "/", nil, nil); err == nil ||
+		!strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a server that cannot prove who it is: %v", err)
 	}
 	server.Close()
-	if err := client.Do(t.Context(), http.MethodGet, "/", nil, nil); err == nil || !strings.Contains(err.Error(), "ask Kubernetes: ") {
+	if err := client.Do(t.Context(), http.MethodGet, "/", nil, nil); err == nil ||
+		!strings.Contains(err.Error(), "ask Kubernetes: ") {
 		t.Errorf("a server that is gone: %v", err)
 	}
 }

@@ -93,7 +93,8 @@ func Open(paths []string, chosen string) (client *Client, named string, err erro
 		}
 	}
 	if of == nil {
-		return nil, "", fmt.Errorf("the context %q is not in %s, which has %q: name one of them", named, strings.Join(paths, ", "), known)
+		return nil, "", fmt.Errorf("the context %q is not in %s, which has %q: name one of them", named,
+			strings.Join(paths, ", "), known)
 	}
 	var cluster *clusterEntry
 	for _, c := range slices.Backward(all.Clusters) {
@@ -108,8 +109,9 @@ func Open(paths []string, chosen string) (client *Client, named string, err erro
 		}
 	}
 	if cluster == nil || user == nil {
-		return nil, "", fmt.Errorf("the context %q of %s is of the cluster %q and the user %q, of which one is not there",
-			named, strings.Join(paths, ", "), of.Cluster, of.User)
+		return nil, "",
+			fmt.Errorf("the context %q of %s is of the cluster %q and the user %q, of which one is not there",
+				named, strings.Join(paths, ", "), of.Cluster, of.User)
 	}
 	client, err = connect(*cluster, *user)
 	if err != nil {
@@ -144,12 +146,15 @@ func readFiles(paths []string) (kubeconfig, error) {
 		}
 		for i := range one.Users {
 			u := &one.Users[i].User
-			u.Certificate, u.Key, u.TokenFile = below(folder, u.Certificate), below(folder, u.Key), below(folder, u.TokenFile)
+			u.Certificate, u.Key, u.TokenFile = below(folder, u.Certificate), below(folder, u.Key),
+				below(folder, u.TokenFile)
 		}
-		all.Contexts, all.Clusters, all.Users = append(all.Contexts, one.Contexts...), append(all.Clusters, one.Clusters...), append(all.Users, one.Users...)
+		all.Contexts, all.Clusters, all.Users = append(all.Contexts, one.Contexts...),
+			append(all.Clusters, one.Clusters...), append(all.Users, one.Users...)
 	}
 	if !found {
-		return all, fmt.Errorf("there is no kubeconfig %s: say where it is (--kubeconfig FILE, or KUBECONFIG)", strings.Join(paths, ", "))
+		return all, fmt.Errorf("there is no kubeconfig %s: say where it is (--kubeconfig FILE, or KUBECONFIG)",
+			strings.Join(paths, ", "))
 	}
 	return all, nil
 }
@@ -167,11 +172,14 @@ func connect(cluster clusterEntry, user userEntry) (*Client, error) {
 	case !strings.HasPrefix(cluster.Server, "https://"):
 		return nil, fmt.Errorf("its server is %q, and only https:// is spoken", cluster.Server)
 	case cluster.Proxy != "":
-		return nil, fmt.Errorf("its server is behind the proxy %s, which is not supported: give it an address that needs none", cluster.Proxy)
+		return nil, fmt.Errorf("its server is behind the proxy %s, which is not supported: give it an address "+
+			"that needs none", cluster.Proxy)
 	case user.Username != "" || user.AuthProvider != nil:
-		return nil, errors.New("its user has a password or an auth-provider, which Kubernetes no longer knows: use a certificate, a token or exec")
+		return nil, errors.New("its user has a password or an auth-provider, which Kubernetes no longer knows: " +
+			"use a certificate, a token or exec")
 	}
-	trust := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: cluster.ServerName, InsecureSkipVerify: cluster.Insecure}
+	trust := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: cluster.ServerName,
+		InsecureSkipVerify: cluster.Insecure}
 	authority, err := dataOr(cluster.Data, cluster.Authority)
 	if err != nil {
 		return nil, err
@@ -246,7 +254,8 @@ func (c *credentials) token(ctx context.Context) (string, error) {
 		return c.last, nil
 	}
 	command := exec.CommandContext(ctx, c.from.Command, c.from.Args...)
-	command.Env = append(os.Environ(), `KUBERNETES_EXEC_INFO={"apiVersion":"`+c.from.Version+`","kind":"ExecCredential","spec":{"interactive":false}}`)
+	command.Env = append(os.Environ(), `KUBERNETES_EXEC_INFO={"apiVersion":"`+c.from.Version+
+		`","kind":"ExecCredential","spec":{"interactive":false}}`)
 	for _, variable := range c.from.Env {
 		command.Env = append(command.Env, variable.Name+"="+variable.Value)
 	}
@@ -254,7 +263,8 @@ func (c *credentials) token(ctx context.Context) (string, error) {
 	command.Stderr = &said
 	text, err := command.Output()
 	if err != nil {
-		return "", fmt.Errorf("%s, which the kubeconfig names: %w: %s", c.from.Command, err, bytes.TrimSpace(said.Bytes()))
+		return "", fmt.Errorf("%s, which the kubeconfig names: %w: %s", c.from.Command, err,
+			bytes.TrimSpace(said.Bytes()))
 	}
 	var answer struct {
 		Status struct {

@@ -50,7 +50,8 @@ contexts:
 - {name: old, context: {cluster: here, user: old}}
 clusters:
 - {name: here, cluster: {server: "`+server.URL+`", certificate-authority: ca.pem}}
-- {name: embedded, cluster: {server: "`+server.URL+`/", certificate-authority-data: `+base64.StdEncoding.EncodeToString(authority)+`}}
+- {name: embedded, cluster: {server: "`+server.URL+`/", certificate-authority-data: `+
+		base64.StdEncoding.EncodeToString(authority)+`}}
 - {name: behind, cluster: {server: "`+server.URL+`", proxy-url: "http://proxy"}}
 - {name: stranger, cluster: {server: "`+server.URL+`"}}
 `)
@@ -60,29 +61,34 @@ contexts: [{name: plain, context: {cluster: nowhere, user: nobody}}]
 users:
 - {name: token, user: {token: t0}}
 - {name: file, user: {tokenFile: token, token: old}}
-- {name: exec, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: "`+helper+`", env: [{name: T, value: t0}]}}}
+- {name: exec, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: "`+helper+
+		`", env: [{name: T, value: t0}]}}}
 - {name: wrong, user: {exec: {command: "false"}}}
 - {name: old, user: {username: me, password: secret}}
 `)
 	for name, says := range map[string]string{
 		"": "", "plain": "", "file": "", "exec": "", "wrong": "false, which the kubeconfig names",
-		"halved": "one is not there", "nobody": `the context "nobody" is not in`, "behind": "proxy", "stranger": "certificate", "old": "password",
+		"halved": "one is not there", "nobody": `the context "nobody" is not in`, "behind": "proxy",
+		"stranger": "certificate", "old": "password",
 	} {
 		client, _, err := api.Open([]string{first, second, filepath.Join(dir, "none")}, name)
 		if err == nil {
 			err = client.Do(t.Context(), http.MethodGet, "/version", nil, nil)
 		}
-		if says == "" && err != nil && !strings.Contains(err.Error(), "unexpected end of JSON") || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
+		if says == "" && err != nil && !strings.Contains(err.Error(), "unexpected end of JSON") ||
+			says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
 			t.Errorf("%q: %v, want %q", name, err, says)
 		}
 		if err != nil && strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q tells a secret: %v", name, err)
 		}
 	}
-	if _, _, err := api.Open([]string{filepath.Join(dir, "none")}, ""); err == nil || !strings.Contains(err.Error(), "--kubeconfig") {
+	if _, _, err := api.Open([]string{filepath.Join(dir, "none")}, ""); err == nil ||
+		!strings.Contains(err.Error(), "--kubeconfig") {
 		t.Errorf("no file: %v", err)
 	}
-	if _, _, err := api.Open([]string{write("broken", "contexts: 7")}, ""); err == nil || !strings.Contains(err.Error(), "broken") {
+	if _, _, err := api.Open([]string{write("broken", "contexts: 7")}, ""); err == nil ||
+		!strings.Contains(err.Error(), "broken") {
 		t.Errorf("a broken file: %v", err)
 	}
 }
@@ -96,7 +102,8 @@ func TestForwardIsRefused(t *testing.T) {
 	defer server.Close()
 	client := api.New(server.URL, &tls.Config{InsecureSkipVerify: true})
 	_, err := client.Forward(context.Background(), "default", "front", 8080)
-	if err == nil || !strings.Contains(err.Error(), "reach port 8080 of the pod front") || !strings.Contains(err.Error(), "you may not") {
+	if err == nil || !strings.Contains(err.Error(), "reach port 8080 of the pod front") ||
+		!strings.Contains(err.Error(), "you may not") {
 		t.Error(err)
 	}
 }

@@ -42,7 +42,8 @@ func (m PodMetrics) CPU() (cores float64, window time.Duration, err error) {
 // quantity reads a number as Kubernetes writes it, with its suffix.
 func quantity(text string) (float64, error) {
 	digits := strings.TrimRight(text, "numkKMGTi")
-	scale, known := map[string]float64{"": 1, "m": 1e-3, "u": 1e-6, "n": 1e-9, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12,
+	scale, known := map[string]float64{"": 1, "m": 1e-3, "u": 1e-6, "n": 1e-9, "k": 1e3, "M": 1e6, "G": 1e9,
+		"T":  1e12,
 		"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}[text[len(digits):]]
 	value, err := strconv.ParseFloat(digits, 64)
 	if err != nil || !known {
@@ -54,6 +55,7 @@ func quantity(text string) (float64, error) {
 // Metrics are what metrics-server says of the pods of a namespace that have a label.
 func (c *Client) Metrics(ctx context.Context, namespace, label string) ([]PodMetrics, error) {
 	var list struct{ Items []PodMetrics }
-	err := c.Do(ctx, http.MethodGet, "/apis/"+MetricsGroup+"/"+MetricsVersion+"/namespaces/"+namespace+"/pods?labelSelector="+url.QueryEscape(label), nil, &list)
+	err := c.Do(ctx, http.MethodGet, "/apis/"+MetricsGroup+"/"+MetricsVersion+"/namespaces/"+namespace+
+		"/pods?labelSelector="+url.QueryEscape(label), nil, &list)
 	return list.Items, err
 }

@@ -114,10 +114,11 @@ type Secret struct {
 
 // Container is a program of a pod.
 type Container struct {
-	Name            string          `json:"name"`
-	Image           string          `json:"image"`
-	ImagePullPolicy string          `json:"imagePullPolicy"`
-	Command         []string        `json:"command,omitempty"` // in the place of the image's own; it is told Args
+	Name            string `json:"name"`
+	Image           string `json:"image"`
+	ImagePullPolicy string `json:"imagePullPolicy"`
+	// in the place of the image's own; it is told Args
+	Command         []string        `json:"command,omitempty"`
 	Args            []string        `json:"args,omitempty"`
 	WorkingDir      string          `json:"workingDir,omitempty"`
 	Env             []Variable      `json:"env,omitempty"`

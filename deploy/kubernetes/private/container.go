@@ -122,7 +122,8 @@ func (n *Node) Cut(ctx context.Context, pid int, off bool) error {
 
 // linkOf finds something among the links of a process.
 func linkOf(ctx context.Context, pid int, pattern string) (string, error) {
-	text, err := exec.CommandContext(ctx, "nsenter", "--target="+strconv.Itoa(pid), "--net", "ip", "-oneline", "link").Output()
+	text, err := exec.CommandContext(ctx, "nsenter", "--target="+strconv.Itoa(pid), "--net", "ip", "-oneline",
+		"link").Output()
 	if err != nil {
 		return "", fmt.Errorf("list the links of process %d: %w", pid, err)
 	}

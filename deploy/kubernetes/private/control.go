@@ -37,13 +37,15 @@ func (c *Cluster) startControl(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = c.kubernetes(c.control(), "controller-manager", "--kubeconfig="+controllers, "--leader-elect=false", "--allocate-node-cidrs=false",
+	err = c.kubernetes(c.control(), "controller-manager", "--kubeconfig="+controllers, "--leader-elect=false",
+		"--allocate-node-cidrs=false",
 		"--use-service-account-credentials", "--service-account-private-key-file="+c.authority.path("accounts.key"),
 		"--root-ca-file="+c.authority.path("ca.crt"), "--secure-port=0")
 	if err != nil {
 		return err
 	}
-	return c.kubernetes(c.control(), "scheduler", "--kubeconfig="+scheduler, "--leader-elect=false", "--secure-port=0")
+	return c.kubernetes(c.control(), "scheduler", "--kubeconfig="+scheduler, "--leader-elect=false",
+		"--secure-port=0")
 }
 
 // startEtcd keeps what etcd writes in memory: the cluster lives no longer than its host.
@@ -53,7 +55,8 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 		return err
 	}
 	client, peer := "http://127.0.0.1:2379", "http://127.0.0.1:2380"
-	return c.run(c.control(), "etcd", "etcd", "--name=control", "--data-dir="+filepath.Join(data, "data"), "--log-level=warn",
+	return c.run(c.control(), "etcd", "etcd", "--name=control", "--data-dir="+filepath.Join(data, "data"),
+		"--log-level=warn",
 		"--listen-client-urls="+client, "--advertise-client-urls="+client, "--listen-peer-urls="+peer,
 		"--initial-advertise-peer-urls="+peer, "--initial-cluster=control="+peer)
 }
@@ -63,11 +66,14 @@ func (c *Cluster) startServer() error {
 	return c.kubernetes(c.control(), "apiserver", "--etcd-servers=http://127.0.0.1:2379",
 		"--bind-address="+c.control().Address, "--advertise-address="+c.control().Address, "--secure-port=6443",
 		fmt.Sprintf("--service-cluster-ip-range=%s0/24", c.hosts.Range(serviceRange)),
-		"--tls-cert-file="+key("server.crt"), "--tls-private-key-file="+key("server.key"), "--client-ca-file="+key("ca.crt"),
+		"--tls-cert-file="+key("server.crt"), "--tls-private-key-file="+key("server.key"),
+		"--client-ca-file="+key("ca.crt"),
 		"--kubelet-client-certificate="+key("to-kubelet.crt"), "--kubelet-client-key="+key("to-kubelet.key"),
 		"--kubelet-certificate-authority="+key("ca.crt"), "--kubelet-preferred-address-types=InternalIP",
-		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+key("accounts.pub"),
-		"--service-account-signing-key-file="+key("accounts.key"), "--authorization-mode=Node,RBAC", "--anonymous-auth=false",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file="+key("accounts.pub"),
+		"--service-account-signing-key-file="+key("accounts.key"), "--authorization-mode=Node,RBAC",
+		"--anonymous-auth=false",
 		// Calls for metrics-server are handed on with the name of who has made them.
 		"--proxy-client-cert-file="+key("to-metrics.crt"), "--proxy-client-key-file="+key("to-metrics.key"),
 		"--requestheader-client-ca-file="+key("ca.crt"), "--requestheader-allowed-names="+aggregator,

@@ -34,7 +34,8 @@ func MissingMetrics() error {
 func (c *Cluster) startMetrics(ctx context.Context) error {
 	// Without the server's word on whom to trust metrics-server would give up.
 	err := c.await(ctx, "the API server does not say whom to trust", func(ctx context.Context) error {
-		return c.API.Do(ctx, http.MethodGet, "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication", nil, nil)
+		return c.API.Do(ctx, http.MethodGet,
+			"/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication", nil, nil)
 	})
 	if err != nil {
 		return err
@@ -44,8 +45,10 @@ func (c *Cluster) startMetrics(ctx context.Context) error {
 		return err
 	}
 	key := c.authority.path
-	err = c.run(c.control(), "metrics-server", metricsServer(), "--kubeconfig="+access, "--authentication-kubeconfig="+access,
-		"--authorization-kubeconfig="+access, "--bind-address="+c.control().Address, "--secure-port="+strconv.Itoa(metricsPort),
+	err = c.run(c.control(), "metrics-server", metricsServer(), "--kubeconfig="+access,
+		"--authentication-kubeconfig="+access,
+		"--authorization-kubeconfig="+access, "--bind-address="+c.control().Address,
+		"--secure-port="+strconv.Itoa(metricsPort),
 		"--tls-cert-file="+key("metrics.crt"), "--tls-private-key-file="+key("metrics.key"),
 		"--kubelet-certificate-authority="+key("ca.crt"), "--kubelet-preferred-address-types=InternalIP",
 		fmt.Sprintf("--metric-resolution=%ds", MetricsResolution), "--kubelet-request-timeout=4s")
@@ -74,12 +77,15 @@ func (c *Cluster) registerMetrics(ctx context.Context) error {
 		{"/api/v1/namespaces/kube-system/services", named{"metadata": service, "spec": named{
 			"ports": []named{{"name": "https", "port": 443, "targetPort": metricsPort}}}}},
 		{"/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices", named{
-			"metadata":    named{"name": "metrics-server", "labels": named{"kubernetes.io/service-name": "metrics-server"}},
-			"addressType": "IPv4", "endpoints": []named{{"addresses": []string{c.control().Address}, "conditions": named{"ready": true}}},
+			"metadata": named{"name": "metrics-server",
+				"labels": named{"kubernetes.io/service-name": "metrics-server"}},
+			"addressType": "IPv4", "endpoints": []named{{"addresses": []string{c.control().Address},
+				"conditions": named{"ready": true}}},
 			"ports": []named{{"name": "https", "port": metricsPort, "protocol": "TCP"}}}},
-		{"/apis/apiregistration.k8s.io/v1/apiservices", named{"metadata": named{"name": api.MetricsVersion + "." + api.MetricsGroup}, "spec": named{
-			"service": service, "group": api.MetricsGroup, "version": api.MetricsVersion, "caBundle": trusted,
-			"groupPriorityMinimum": 100, "versionPriority": 100}}},
+		{"/apis/apiregistration.k8s.io/v1/apiservices",
+			named{"metadata": named{"name": api.MetricsVersion + "." + api.MetricsGroup}, "spec": named{
+				"service": service, "group": api.MetricsGroup, "version": api.MetricsVersion, "caBundle": trusted,
+				"groupPriorityMinimum": 100, "versionPriority": 100}}},
 	} {
 		if err := c.API.Do(ctx, http.MethodPost, made.path, made.what, nil); err != nil {
 			return fmt.Errorf("register metrics-server: %w", err)

@@ -63,7 +63,8 @@ func (n *Node) startEngine(ctx context.Context) error {
 	network := filepath.Join(n.dir, "lib", "cni", "net.d")
 	err := errors.Join(os.MkdirAll(network, 0o700), os.MkdirAll(filepath.Join(n.dir, "log"), 0o700))
 	if err == nil {
-		err = errors.Join(n.describeNetwork(filepath.Join(network, "pods.conflist")), os.WriteFile(n.file("containerd.toml"), []byte(engineConfig), 0o600))
+		err = errors.Join(n.describeNetwork(filepath.Join(network, "pods.conflist")),
+			os.WriteFile(n.file("containerd.toml"), []byte(engineConfig), 0o600))
 	}
 	if err == nil {
 		n.group, err = cgroup.MakeHost(cgroup.Root, n.cluster.label, n.Name)
@@ -74,10 +75,12 @@ func (n *Node) startEngine(ctx context.Context) error {
 	if err := n.host.Run(ctx, "sh", "-c", furnish, n.dir); err != nil {
 		return fmt.Errorf("furnish %s: %w", n.Name, err)
 	}
-	if err := n.cluster.run(n.host, "containerd", "containerd", "--config="+n.file("containerd.toml"), "--log-level=warn"); err != nil {
+	if err := n.cluster.run(n.host, "containerd", "containerd", "--config="+n.file("containerd.toml"),
+		"--log-level=warn"); err != nil {
 		return err
 	}
-	err = n.cluster.await(ctx, "containerd does not answer", func(ctx context.Context) error { return n.host.Run(ctx, "ctr", "version") })
+	err = n.cluster.await(ctx, "containerd does not answer",
+		func(ctx context.Context) error { return n.host.Run(ctx, "ctr", "version") })
 	if err != nil {
 		return err
 	}
@@ -141,7 +144,8 @@ func (n *Node) describeNetwork(path string) error {
 	subnet := n.cluster.hosts.Range(n.pods) + "0/24"
 	return writeJSON(path, named{"cniVersion": "0.4.0", "name": "pods", "plugins": []named{{
 		"type": "bridge", "bridge": "pods", "isGateway": true, "hairpinMode": true,
-		"ipam": named{"type": "host-local", "ranges": [][]named{{{"subnet": subnet}}}, "routes": []named{{"dst": "0.0.0.0/0"}}},
+		"ipam": named{"type": "host-local", "ranges": [][]named{{{"subnet": subnet}}},
+			"routes": []named{{"dst": "0.0.0.0/0"}}},
 	}}})
 }
 
@@ -171,7 +175,8 @@ func (n *Node) join(ctx context.Context) error {
 		return err
 	}
 	err = errors.Join(n.route(ctx),
-		c.kubernetes(n.host, "kubelet", "--config="+agent, "--kubeconfig="+access, "--hostname-override="+n.Name, "--node-ip="+n.host.Address),
+		c.kubernetes(n.host, "kubelet", "--config="+agent, "--kubeconfig="+access, "--hostname-override="+n.Name,
+			"--node-ip="+n.host.Address),
 		c.kubernetes(n.host, "proxy", "--config="+proxy))
 	if err != nil {
 		return err
@@ -229,11 +234,14 @@ func (n *Node) configureAgent() (string, error) {
 	key, path := n.cluster.authority.path, n.file("kubelet.json")
 	return path, writeJSON(path, named{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-		"authentication": named{"anonymous": named{"enabled": false}, "webhook": named{"enabled": true}, "x509": named{"clientCAFile": key("ca.crt")}},
-		"authorization":  named{"mode": "Webhook"},
-		"tlsCertFile":    key(n.Name + ".crt"), "tlsPrivateKeyFile": key(n.Name + ".key"), "address": n.host.Address,
-		"containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock", "cgroupDriver": "cgroupfs", "cgroupRoot": n.group,
-		"clusterDomain": "cluster.local", "resolvConf": "", "failSwapOn": false, "makeIPTablesUtilChains": false, "maxPods": MaxPods,
+		"authentication": named{"anonymous": named{"enabled": false}, "webhook": named{"enabled": true},
+			"x509": named{"clientCAFile": key("ca.crt")}},
+		"authorization": named{"mode": "Webhook"},
+		"tlsCertFile":   key(n.Name + ".crt"), "tlsPrivateKeyFile": key(n.Name + ".key"), "address": n.host.Address,
+		"containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock", "cgroupDriver": "cgroupfs",
+		"cgroupRoot":    n.group,
+		"clusterDomain": "cluster.local", "resolvConf": "", "failSwapOn": false, "makeIPTablesUtilChains": false,
+		"maxPods":                     MaxPods,
 		"imageGCHighThresholdPercent": 100, "localStorageCapacityIsolation": false,
 		"evictionHard": named{"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
 	})

@@ -33,7 +33,8 @@ type authority struct {
 func newAuthority(folder string) (*authority, error) {
 	a := &authority{folder: folder}
 	own := &x509.Certificate{
-		Subject: pkix.Name{CommonName: "cleave"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		Subject: pkix.Name{CommonName: "cleave"}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	if err := a.sign("ca", own); err != nil {
 		return nil, err
@@ -117,8 +118,10 @@ func (a *authority) configure(file, server string) (string, error) {
 	path := a.path(file + ".config")
 	return path, writeJSON(path, named{
 		"apiVersion": "v1", "kind": "Config", "current-context": "cleave",
-		"clusters": []named{{"name": "cleave", "cluster": named{"server": server, "certificate-authority": a.path("ca.crt")}}},
-		"users":    []named{{"name": "part", "user": named{"client-certificate": a.path(file + ".crt"), "client-key": a.path(file + ".key")}}},
+		"clusters": []named{{"name": "cleave", "cluster": named{"server": server,
+			"certificate-authority": a.path("ca.crt")}}},
+		"users": []named{{"name": "part", "user": named{"client-certificate": a.path(file + ".crt"),
+			"client-key": a.path(file + ".key")}}},
 		"contexts": []named{{"name": "cleave", "context": named{"cluster": "cleave", "user": "part"}}},
 	})
 }

@@ -73,14 +73,16 @@ func Missing() error {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(folder(), "kubernetes")); err != nil {
-		return fmt.Errorf("the private cluster needs Kubernetes %s, which is built once (minutes): type: make kubernetes", Version)
+		return fmt.Errorf("the private cluster needs Kubernetes %s, which is built once (minutes): type: make "+
+			"kubernetes", Version)
 	}
 	for program, from := range map[string]string{
 		"etcd": "etcd-server", "containerd": "containerd", "ctr": "containerd", "runc": "runc", "nft": "nftables",
 		filepath.Join(plugins, "bridge"): "containernetworking-plugins",
 	} {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("the private cluster needs the program %s: type: apt-get install --no-install-recommends %s", program, from)
+			return fmt.Errorf("the private cluster needs the program %s: type: apt-get install "+
+				"--no-install-recommends %s", program, from)
 		}
 	}
 	return nil
@@ -144,12 +146,14 @@ func (c *Cluster) prepare() error {
 	}
 	c.server = "https://" + c.control().Address + ":6443"
 	for i, host := range c.hosts.Hosts()[1:] {
-		node := &Node{Name: host.Name, cluster: c, host: host, pods: podRange + i, dir: filepath.Join(c.dir, host.Name)}
+		node := &Node{Name: host.Name, cluster: c, host: host, pods: podRange + i,
+			dir: filepath.Join(c.dir, host.Name)}
 		c.Nodes = append(c.Nodes, node)
 		err = errors.Join(err, c.authority.issue(node.Name, "system:node:"+node.Name, "system:nodes", host.Address))
 	}
 	return errors.Join(err,
-		c.authority.issue("server", "kube-apiserver", "", "127.0.0.1", c.control().Address, c.hosts.Range(serviceRange)+"1"),
+		c.authority.issue("server", "kube-apiserver", "", "127.0.0.1", c.control().Address,
+			c.hosts.Range(serviceRange)+"1"),
 		c.authority.issue("admin", "admin", "system:masters"),
 		c.authority.issue("to-kubelet", "kube-apiserver-kubelet-client", "system:masters"),
 		c.authority.issue("controllers", "system:kube-controller-manager", ""),

@@ -34,7 +34,8 @@ func TestMain(m *testing.M) {
 func state(t *testing.T, label, dir string) string {
 	t.Helper()
 	var all []string
-	for _, name := range []string{"vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "net/netfilter/nf_conntrack_max"} {
+	for _, name := range []string{"vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops",
+		"net/netfilter/nf_conntrack_max"} {
 		text, _ := os.ReadFile(filepath.Join("/proc/sys", name)) // not every kernel has all
 		all = append(all, name+"="+strings.TrimSpace(string(text)))
 	}
@@ -53,7 +54,8 @@ func state(t *testing.T, label, dir string) string {
 			all = append(all, link)
 		}
 	}
-	for _, path := range []string{"/var/lib/kubelet", "/var/lib/cni", "/var/log/pods", "/var/log/containers", dir} {
+	for _, path := range []string{"/var/lib/kubelet", "/var/lib/cni", "/var/log/pods", "/var/log/containers",
+		dir} {
 		if _, err := os.Stat(path); err == nil {
 			all = append(all, path)
 		}
@@ -98,7 +100,8 @@ func TestAClusterComesAndGoes(t *testing.T) {
 	var pod api.Pod
 	pod.Metadata.Name = "first"
 	pod.Spec.RestartPolicy = "Never"
-	pod.Spec.Containers = []api.Container{{Name: "unit", Image: pauseImage, ImagePullPolicy: "Never", Command: []string{"/unit"}}}
+	pod.Spec.Containers = []api.Container{{Name: "unit", Image: pauseImage, ImagePullPolicy: "Never",
+		Command: []string{"/unit"}}}
 	if err := c.API.Do(t.Context(), http.MethodPost, "/api/v1/namespaces/default/pods", pod, nil); err != nil {
 		t.Error(err)
 	}
@@ -147,7 +150,8 @@ func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = conductor.Wait() // killed
-	for deadline := time.Now().Add(20 * time.Second); labelled(t, label) > 0 && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); labelled(t, label) > 0 &&
+		time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 	}
 	if n := labelled(t, label); n > 0 {
 		t.Errorf("%d processes are left", n)

@@ -63,11 +63,13 @@ func New(t *testing.T) *Cluster {
 	server := &http.Server{Handler: &registrytest.Registry{}}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
-	f := &Cluster{Cluster: c, Label: id.String(), Registry: listener.Addr().String(), Starter: deploytest.Starter(t), dir: dir}
+	f := &Cluster{Cluster: c, Label: id.String(), Registry: listener.Addr().String(),
+		Starter: deploytest.Starter(t), dir: dir}
 	f.awaitComplete(t)
 	for _, node := range c.Nodes { // which trust it without TLS
 		folder := filepath.Join(dir, node.Name, "lib", "registries", f.Registry)
-		text := fmt.Sprintf("server = %q\n[host.%q]\ncapabilities = [\"pull\", \"resolve\"]\n", "http://"+f.Registry, "http://"+f.Registry)
+		text := fmt.Sprintf("server = %q\n[host.%q]\ncapabilities = [\"pull\", \"resolve\"]\n",
+			"http://"+f.Registry, "http://"+f.Registry)
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +78,8 @@ func New(t *testing.T) *Cluster {
 		}
 	}
 	config := f.Config(t, c.API.Address(), f.Admin())
-	f.Variables = map[string]string{"CLEAVE_USE_KUBERNETES": "theirs", "KUBECONFIG": config, "CLEAVE_REGISTRY": "http://" + f.Registry + "/team/cleave"}
+	f.Variables = map[string]string{"CLEAVE_USE_KUBERNETES": "theirs", "KUBECONFIG": config,
+		"CLEAVE_REGISTRY": "http://" + f.Registry + "/team/cleave"}
 	return f
 }
 
@@ -92,7 +95,8 @@ func (f *Cluster) awaitComplete(t *testing.T) {
 			if !is {
 				continue
 			}
-			for _, given := range []string{"/api/v1/serviceaccounts/" + name + "/default", "/api/v1/configmaps/" + name + "/kube-root-ca.crt"} {
+			for _, given := range []string{"/api/v1/serviceaccounts/" + name + "/default",
+				"/api/v1/configmaps/" + name + "/kube-root-ca.crt"} {
 				if state[given] == "" {
 					missing = given
 				}
@@ -134,8 +138,10 @@ func (f *Cluster) State(t *testing.T) deploytest.State {
 	t.Helper()
 	all := deploytest.State{}
 	for _, path := range []string{
-		"/api/v1/namespaces", "/api/v1/pods", "/api/v1/services", "/api/v1/secrets", "/api/v1/configmaps", "/api/v1/serviceaccounts",
-		"/apis/apps/v1/deployments", "/apis/rbac.authorization.k8s.io/v1/clusterroles", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+		"/api/v1/namespaces", "/api/v1/pods", "/api/v1/services", "/api/v1/secrets", "/api/v1/configmaps",
+		"/api/v1/serviceaccounts",
+		"/apis/apps/v1/deployments", "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+		"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
 	} {
 		var list struct{ Items []map[string]any }
 		if err := f.API.Do(t.Context(), http.MethodGet, path, nil, &list); err != nil {

@@ -53,7 +53,8 @@ type Host struct {
 // Serve serves the conductor that speaks over in and out until it is gone. program is the
 // file of the agent's program, in a folder of its own, which Serve takes away.
 func Serve(in io.ReadCloser, out io.Writer, program string, meter lab.Meter) (err error) {
-	h := &Host{meter: meter, signs: make(chan struct{}, 1), gone: make(chan struct{}), programs: map[string]bool{}}
+	h := &Host{meter: meter, signs: make(chan struct{}, 1), gone: make(chan struct{}),
+		programs: map[string]bool{}}
 	if err := h.settle(program); err != nil {
 		return errors.Join(err, removeProgram(program))
 	}
@@ -104,14 +105,16 @@ func (h *Host) settle(program string) error {
 	if err != nil {
 		return err
 	}
-	if h.scratch, err = leftovers.Claim(leftovers.Root(), own.String(), []string{program, sweeperCommand}); err != nil {
+	if h.scratch, err = leftovers.Claim(leftovers.Root(), own.String(),
+		[]string{program, sweeperCommand}); err != nil {
 		return err
 	}
 	settled := filepath.Join(h.scratch.Dir, "agent")
 	if err := errors.Join(os.Rename(program, settled), os.Remove(filepath.Dir(program))); err != nil {
 		return errors.Join(err, h.scratch.Release())
 	}
-	h.deployer = process.New("", []string{settled, JanitorCommand}, []string{settled, KeeperCommand}, own.String())
+	h.deployer = process.New("", []string{settled, JanitorCommand}, []string{settled, KeeperCommand},
+		own.String())
 	return nil
 }
 

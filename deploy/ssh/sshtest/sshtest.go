@@ -59,7 +59,8 @@ func New(t *testing.T, label string, names ...string) *Hosts {
 	h.Config = filepath.Join(h.dir, "config")
 	var known, config strings.Builder
 	keygen(t, h.path("user"))
-	fmt.Fprintf(&config, "UserKnownHostsFile %s\nIdentityFile %s\nIdentitiesOnly yes\nUser root\n", h.path("known_hosts"), h.path("user"))
+	fmt.Fprintf(&config, "UserKnownHostsFile %s\nIdentityFile %s\nIdentitiesOnly yes\nUser root\n",
+		h.path("known_hosts"), h.path("user"))
 	for i, host := range set.Hosts() {
 		keygen(t, h.path(host.Name))
 		public, err := os.ReadFile(h.path(host.Name) + ".pub")
@@ -86,7 +87,8 @@ func (h *Hosts) write(t *testing.T, path, text string) {
 
 func keygen(t *testing.T, path string) {
 	t.Helper()
-	if text, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path).CombinedOutput(); err != nil {
+	if text, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
+		path).CombinedOutput(); err != nil {
 		t.Fatalf("make a key: %v: %s", err, text)
 	}
 }
@@ -95,11 +97,14 @@ func keygen(t *testing.T, path string) {
 func (h *Hosts) start(t *testing.T, host *hosts.Host) {
 	t.Helper()
 	config := h.path(host.Name + ".sshd")
-	h.write(t, config, fmt.Sprintf("ListenAddress %s\nPort 22\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nUsePAM no\n"+
-		"AcceptEnv TMPDIR\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\nStrictModes no\n",
-		host.Address, h.path(host.Name), h.path("user.pub")))
+	h.write(t, config,
+		fmt.Sprintf("ListenAddress %s\nPort 22\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nUsePAM no\n"+
+			"AcceptEnv TMPDIR\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin "+
+			"prohibit-password\nStrictModes no\n",
+			host.Address, h.path(host.Name), h.path("user.pub")))
 	// Its folder for logins that have not proven anything, which only this host sees.
-	if err := host.Run(t.Context(), "sh", "-c", "mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd"); err != nil {
+	if err := host.Run(t.Context(), "sh", "-c", "mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd"); err !=
+		nil {
 		t.Fatal(err)
 	}
 	server := host.Command(context.WithoutCancel(t.Context()), sshd, "-D", "-e", "-f", config)
@@ -139,7 +144,8 @@ func (h *Hosts) Use(t *testing.T) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "ssh"), []byte(fmt.Sprintf("#!/bin/sh\nexec %s -F %s \"$@\"\n", ssh, h.Config)), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "ssh"),
+		[]byte(fmt.Sprintf("#!/bin/sh\nexec %s -F %s \"$@\"\n", ssh, h.Config)), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -161,7 +167,8 @@ func (h *Hosts) Run() []string {
 		}
 		text, _ := os.ReadFile(process + "/cmdline") // it may have ended
 		command := strings.TrimSpace(strings.ReplaceAll(string(text), "\x00", " "))
-		own := strings.HasPrefix(command, "sh -c mount") || strings.HasPrefix(command, "sleep infinity") || strings.HasPrefix(command, "sshd:") || strings.Contains(command, sshd+" ")
+		own := strings.HasPrefix(command, "sh -c mount") || strings.HasPrefix(command, "sleep infinity") ||
+			strings.HasPrefix(command, "sshd:") || strings.Contains(command, sshd+" ")
 		if command != "" && !own {
 			found = append(found, command)
 		}

@@ -124,9 +124,12 @@ func (c *Cluster) startDaemon(ctx context.Context, n *Node) (err error) {
 	}
 	n.Socket = "unix://" + filepath.Join(dir, "sock")
 	// Without userland-proxy the kernel alone leads to published ports.
-	daemon := n.Command(context.WithoutCancel(ctx), "dockerd", "--host", n.Socket, "--pidfile", filepath.Join(dir, "pid"),
-		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"), "--cgroup-parent", n.group,
-		"--bridge", "none", "--default-address-pool", "base="+c.Hosts.Range(1)+"0/24,size=24", "--userland-proxy=false", "--log-level", "warn")
+	daemon := n.Command(context.WithoutCancel(ctx), "dockerd", "--host", n.Socket, "--pidfile",
+		filepath.Join(dir, "pid"),
+		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"), "--cgroup-parent",
+		n.group,
+		"--bridge", "none", "--default-address-pool", "base="+c.Hosts.Range(1)+"0/24,size=24",
+		"--userland-proxy=false", "--log-level", "warn")
 	daemon.Args = append(daemon.Args, c.options...)
 	daemon.Stdout, daemon.Stderr, daemon.WaitDelay = n.said, n.said, time.Second
 	if err := n.Start(daemon); err != nil {
@@ -138,7 +141,8 @@ func (c *Cluster) startDaemon(ctx context.Context, n *Node) (err error) {
 		_ = daemon.Wait() // what it said tells more
 		close(ended)
 	}()
-	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("its Docker daemon does not answer for %v", startPatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, startPatience,
+		fmt.Errorf("its Docker daemon does not answer for %v", startPatience))
 	defer cancel()
 	for {
 		if n.Engine, err = engine.OpenAt(ctx, n.Socket); err == nil {
@@ -179,7 +183,8 @@ func (c *Cluster) form(ctx context.Context) error {
 		return err
 	}
 	first := c.Nodes[0]
-	token, err := first.Engine.InitSwarm(ctx, engine.SwarmOptions{Address: first.Address, Pool: c.Hosts.Range(4) + "0/22", Heartbeat: heartbeat})
+	token, err := first.Engine.InitSwarm(ctx, engine.SwarmOptions{Address: first.Address,
+		Pool: c.Hosts.Range(4) + "0/22", Heartbeat: heartbeat})
 	if err != nil {
 		return err
 	}
@@ -213,17 +218,22 @@ const Stays = "stays"
 // units for minutes.
 func (c *Cluster) Stay(ctx context.Context, image string, labels map[string]string) error {
 	for _, n := range c.Nodes {
-		asleep := engine.ServiceContainer{Image: image, Labels: map[string]string{leftovers.DockerLabel: Stays}, ReadOnly: true, Command: []string{"/usr/bin/sleep", "infinity"}}
+		asleep := engine.ServiceContainer{Image: image, Labels: map[string]string{leftovers.DockerLabel: Stays},
+			ReadOnly: true, Command: []string{"/usr/bin/sleep", "infinity"}}
 		for _, folder := range []string{"/usr", "/etc"} {
-			asleep.Mounts = append(asleep.Mounts, engine.Mount{Type: "bind", Source: folder, Target: folder, ReadOnly: true})
+			asleep.Mounts = append(asleep.Mounts, engine.Mount{Type: "bind", Source: folder, Target: folder,
+				ReadOnly: true})
 		}
 		_, err := c.Manager().CreateService(ctx, engine.Service{
 			Name: "stays-on-" + n.Name, Labels: labels,
 			TaskTemplate: engine.TaskTemplate{
-				ContainerSpec: asleep, RestartPolicy: engine.RestartPolicy{Condition: "any"}, LogDriver: engine.LogDriver{Name: "none"},
-				Placement: engine.Placement{Constraints: []string{"node.id==" + n.ID}}, Networks: []engine.ServiceNetwork{{Target: Overlay}},
+				ContainerSpec: asleep, RestartPolicy: engine.RestartPolicy{Condition: "any"},
+				LogDriver: engine.LogDriver{Name: "none"},
+				Placement: engine.Placement{Constraints: []string{"node.id==" + n.ID}},
+				Networks:  []engine.ServiceNetwork{{Target: Overlay}},
 			},
-			Mode: engine.ServiceMode{Replicated: &engine.Replicated{Replicas: 1}}, EndpointSpec: engine.EndpointSpec{Mode: "dnsrr"},
+			Mode:         engine.ServiceMode{Replicated: &engine.Replicated{Replicas: 1}},
+			EndpointSpec: engine.EndpointSpec{Mode: "dnsrr"},
 		})
 		if err != nil {
 			return err
@@ -235,7 +245,9 @@ func (c *Cluster) Stay(ctx context.Context, image string, labels map[string]stri
 // Units lists the containers of a trial on a node: all but the one that stays.
 func (n *Node) Units(ctx context.Context) ([]engine.Thing, error) {
 	things, err := n.Engine.List(ctx, leftovers.DockerLabel)
-	return slices.DeleteFunc(things, func(t engine.Thing) bool { return t.Kind != "container" || t.Label == Stays }), err
+	return slices.DeleteFunc(things, func(t engine.Thing) bool {
+		return t.Kind != "container" || t.Label == Stays
+	}), err
 }
 
 // AwaitPeers waits until a node sees all others in the network of the units. Before that,
@@ -250,7 +262,8 @@ func (c *Cluster) AwaitPeers(ctx context.Context, n *Node) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("it sees %d of %d nodes in the network %s: %w", peers, len(c.Nodes), Overlay, context.Cause(ctx))
+			return fmt.Errorf("it sees %d of %d nodes in the network %s: %w", peers, len(c.Nodes), Overlay,
+				context.Cause(ctx))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -265,7 +278,8 @@ func (n *Node) AwaitKnown(ctx context.Context, service string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not know the service %s in the network %s: %w", n.Name, service, Overlay, context.Cause(ctx))
+			return fmt.Errorf("%s does not know the service %s in the network %s: %w", n.Name, service, Overlay,
+				context.Cause(ctx))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -368,7 +382,8 @@ func isFirst(pid int) bool {
 func Missing() error {
 	for program, from := range map[string]string{"dockerd": "docker.io", "iptables": "iptables"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("a swarm needs %s, which is not installed here: on Debian: apt-get install %s", program, from)
+			return fmt.Errorf("a swarm needs %s, which is not installed here: on Debian: apt-get install %s", program,
+				from)
 		}
 	}
 	if err := hosts.Missing(); err != nil {

@@ -56,7 +56,8 @@ var (
 // New returns a deployer of services that run the unit programs in a folder; see process.New.
 // starter is the program of that name. label marks everything that is made.
 func New(processes *process.Deployer, programs, starter, label string, swarm *Swarm) *Deployer {
-	return &Deployer{processes: processes, programs: programs, starter: starter, label: label, swarm: swarm, images: map[string]string{}}
+	return &Deployer{processes: processes, programs: programs, starter: starter, label: label, swarm: swarm,
+		images: map[string]string{}}
 }
 
 // AskBefore has somebody asked before every trial.
@@ -173,7 +174,8 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	running.assign(all)
 	go running.watch()
 	how := supervise.Steps{
-		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach, SetsUp: true, Followed: running.awaitKnown,
+		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach, SetsUp: true,
+		Followed: running.awaitKnown,
 	}
 	if err := running.Begin(ctx, how, slices.Concat(servers, contained), layout.Prepare); err != nil {
 		return nil, err

@@ -43,7 +43,8 @@ func (d *deployment) assign(specs []lab.UnitSpec) {
 	for _, spec := range specs {
 		for i, name := range spec.Endpoints() {
 			port := strconv.Itoa(firstPort + i)
-			d.trial.Endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort("0.0.0.0", port), Dial: net.JoinHostPort(spec.Name, port)}
+			d.trial.Endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort("0.0.0.0", port),
+				Dial: net.JoinHostPort(spec.Name, port)}
 		}
 	}
 }
@@ -86,9 +87,10 @@ func (d *deployment) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error
 
 // newService is a service that is not made yet.
 func (d *deployment) newService(spec lab.UnitSpec) *service {
-	return d.newLife(spec, &hosted{starter: supervise.NewStarter(spec, func(ctx context.Context) (net.Conn, error) {
-		return d.home.through(ctx, net.JoinHostPort(spec.Name, strconv.Itoa(starterPort)))
-	})})
+	return d.newLife(spec, &hosted{starter: supervise.NewStarter(spec,
+		func(ctx context.Context) (net.Conn, error) {
+			return d.home.through(ctx, net.JoinHostPort(spec.Name, strconv.Itoa(starterPort)))
+		})})
 }
 
 // newLife begins a life of a unit in what the swarm has of it.
@@ -196,10 +198,12 @@ func (d *deployment) Stop() error {
 
 // removeAll removes the services of the trial, and waits until the nodes have ended their tasks.
 func (d *deployment) removeAll() error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(d.watching), leavePatience, fmt.Errorf("not removed after %v", leavePatience))
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(d.watching), leavePatience,
+		fmt.Errorf("not removed after %v", leavePatience))
 	defer cancel()
 	services := d.Everything()
-	err := supervise.SideBySide(ctx, atOnce, services, func(ctx context.Context, s *service) error { return s.remove(ctx) })
+	err := supervise.SideBySide(ctx, atOnce, services,
+		func(ctx context.Context, s *service) error { return s.remove(ctx) })
 	if err == nil {
 		err = d.news.awaitNone(ctx, services)
 	}

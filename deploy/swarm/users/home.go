@@ -67,7 +67,8 @@ func (s *Swarm) enter(ctx context.Context, label, image string) (_ *home, err er
 	if err != nil {
 		return nil, err
 	}
-	if h.network, err = h.manager.MakeAttachable(ctx, engine.Overlay{Name: h.name, Subnet: subnet, Labels: h.labels()}); err != nil {
+	if h.network, err = h.manager.MakeAttachable(ctx,
+		engine.Overlay{Name: h.name, Subnet: subnet, Labels: h.labels()}); err != nil {
 		return nil, err
 	}
 	return h, h.open(ctx, image)
@@ -96,9 +97,12 @@ func (h *home) open(ctx context.Context, image string) error {
 		Name: doors, Labels: h.labels(),
 		TaskTemplate: engine.TaskTemplate{
 			ContainerSpec: engine.ServiceContainer{
-				Image: image, Labels: h.labels(), ReadOnly: true, User: user + ":" + user, CapabilityDrop: []string{"ALL"},
-				Command: []string{"/" + lab.StarterProgram, lab.StarterDoor, net.JoinHostPort("0.0.0.0", strconv.Itoa(doorPort))},
-				Secrets: []engine.SecretFile{engine.Secret(secret, h.name+"-token", lab.StarterTokenFile, user)}, StopGracePeriod: time.Second,
+				Image: image, Labels: h.labels(), ReadOnly: true, User: user + ":" + user,
+				CapabilityDrop: []string{"ALL"},
+				Command: []string{"/" + lab.StarterProgram, lab.StarterDoor,
+					net.JoinHostPort("0.0.0.0", strconv.Itoa(doorPort))},
+				Secrets:         []engine.SecretFile{engine.Secret(secret, h.name+"-token", lab.StarterTokenFile, user)},
+				StopGracePeriod: time.Second,
 			},
 			RestartPolicy: engine.RestartPolicy{Condition: "none"}, LogDriver: engine.LogDriver{Name: "json-file"},
 			Networks: []engine.ServiceNetwork{{Target: h.network}},
@@ -174,7 +178,8 @@ func (h *home) awaitDoors(ctx context.Context, service string) ([]engine.Task, e
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%d of %d nodes have their door: %w: see docker service ps %s-doors", running, len(h.swarm.nodes), context.Cause(ctx), h.name)
+			return nil, fmt.Errorf("%d of %d nodes have their door: %w: see docker service ps %s-doors", running,
+				len(h.swarm.nodes), context.Cause(ctx), h.name)
 		case <-time.After(lookAgain):
 		}
 	}
@@ -200,7 +205,8 @@ func (h *home) awaitPeers(ctx context.Context, door engine.Task, name string, al
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s sees %d of %d nodes in the network %s (%w): %w: look whether the nodes let each other's ports 4789/udp, 7946/tcp and 7946/udp through",
+			return fmt.Errorf("%s sees %d of %d nodes in the network %s (%w): %w: look whether the nodes let each "+
+				"other's ports 4789/udp, 7946/tcp and 7946/udp through",
 				h.nodeName(door.NodeID), count, all, h.name, err, context.Cause(ctx))
 		case <-time.After(lookAgain):
 		}
@@ -270,7 +276,8 @@ func (h *home) say(connection net.Conn, wanted string) (string, error) {
 		return "", err
 	}
 	var line []byte
-	for one := make([]byte, 1); len(line) < longestAnswer; line = append(line, one[0]) { // what follows is not for us
+	// what follows is not for us
+	for one := make([]byte, 1); len(line) < longestAnswer; line = append(line, one[0]) {
 		if _, err := io.ReadFull(connection, one); err != nil {
 			return "", err
 		}
@@ -283,10 +290,12 @@ func (h *home) say(connection net.Conn, wanted string) (string, error) {
 
 // leave removes all that carries the label, and waits until it is gone.
 func (h *home) leave() error {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), leavePatience, fmt.Errorf("not gone after %v", leavePatience))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), leavePatience,
+		fmt.Errorf("not gone after %v", leavePatience))
 	defer cancel()
 	if err := remove(ctx, h.manager, h.label); err != nil {
-		return fmt.Errorf("%s* is still on the swarm %s: %w: remove it later with: %s=%s cleave clean", h.name, h.swarm.Name, err, SwarmVariable, h.swarm.Name)
+		return fmt.Errorf("%s* is still on the swarm %s: %w: remove it later with: %s=%s cleave clean", h.name,
+			h.swarm.Name, err, SwarmVariable, h.swarm.Name)
 	}
 	return nil
 }
@@ -299,7 +308,9 @@ func remove(ctx context.Context, manager *engine.Client, label string) error {
 		if err != nil {
 			return err
 		}
-		kept = slices.DeleteFunc(kept, func(k engine.Kept) bool { return k.Label != label || !strings.HasPrefix(k.Name, prefix+label) })
+		kept = slices.DeleteFunc(kept, func(k engine.Kept) bool {
+			return k.Label != label || !strings.HasPrefix(k.Name, prefix+label)
+		})
 		if len(kept) == 0 {
 			return awaitNoTasks(ctx, manager, label)
 		}

@@ -36,7 +36,8 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		f.Unchanged(t, before)
 	}
 	t.Run("nodes that cannot pull", func(t *testing.T) {
-		d := with(t, registry.Variable, deploytest.NewRoad(t, "tcp", f.Registry).Addr().String()+"/team") // from this host alone
+		// from this host alone
+		d := with(t, registry.Variable, deploytest.NewRoad(t, "tcp", f.Registry).Addr().String()+"/team")
 		defer closed(t, d)
 		_, err := d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
 		deploytest.Says(t, err, "the door on node-", "look whether the nodes reach the registry")
@@ -44,10 +45,12 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 	t.Run("a port that is taken", func(t *testing.T) {
 		d := deployerOf(t, f, program)
 		defer closed(t, d)
-		if err := f.Nodes[2].Run(t.Context(), "sh", "-c", "mkdir -p /run/secrets && touch "+lab.StarterTokenFile); err != nil {
+		if err := f.Nodes[2].Run(t.Context(), "sh", "-c",
+			"mkdir -p /run/secrets && touch "+lab.StarterTokenFile); err != nil {
 			t.Fatal(err)
 		}
-		taken := f.Nodes[2].Command(t.Context(), "sh", "-c", "echo $$ > /run/taken; exec "+f.Starter+" "+lab.StarterDoor+" 0.0.0.0:10000")
+		taken := f.Nodes[2].Command(t.Context(), "sh", "-c",
+			"echo $$ > /run/taken; exec "+f.Starter+" "+lab.StarterDoor+" 0.0.0.0:10000")
 		if err := f.Nodes[2].Start(taken); err != nil {
 			t.Fatal(err)
 		}
@@ -104,14 +107,17 @@ func cleaned(t *testing.T, f *userstest.Swarm) {
 	labels := map[string]string{prefix + own.String(): own.String(), prefix + dead.String(): dead.String(),
 		prefix + elsewhere.String(): elsewhere.String(), "theirs": dead.String()}
 	for name, label := range labels {
-		f.Call(t, 0, http.MethodPost, "/secrets/create", map[string]any{"Name": name, "Labels": map[string]string{leftovers.DockerLabel: label}, "Data": []byte("value")}, nil)
+		f.Call(t, 0, http.MethodPost, "/secrets/create",
+			map[string]any{"Name": name, "Labels": map[string]string{leftovers.DockerLabel: label},
+				"Data": []byte("value")}, nil)
 	}
 	u := deployerOf(t, f, "").swarm
 	if removed, unclear, err := u.Clean(t.Context(), own.String()); len(removed)+len(unclear) > 0 || err != nil {
 		t.Errorf("of one that runs: removed %q, unclear %q, %v", removed, unclear, err)
 	}
 	removed, unclear, err := u.Clean(t.Context(), "")
-	if err != nil || len(removed) != 1 || !strings.Contains(removed[0], dead.String()) || len(unclear) != 1 || !strings.Contains(unclear[0], elsewhere.String()) {
+	if err != nil || len(removed) != 1 || !strings.Contains(removed[0], dead.String()) || len(unclear) != 1 ||
+		!strings.Contains(unclear[0], elsewhere.String()) {
 		t.Errorf("removed %q, unclear %q, %v", removed, unclear, err)
 	}
 	var kept []struct{ Spec struct{ Name string } }

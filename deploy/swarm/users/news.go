@@ -38,7 +38,8 @@ func (d *deployment) watch() {
 		if err == nil {
 			answered = time.Now()
 		} else if time.Since(answered) > managerPatience {
-			d.Fail(fmt.Errorf("the swarm %s has not answered for %v: %w: look whether its manager runs", d.home.swarm.Name, managerPatience, err))
+			d.Fail(fmt.Errorf("the swarm %s has not answered for %v: %w: look whether its manager runs",
+				d.home.swarm.Name, managerPatience, err))
 		}
 		select {
 		case <-d.watching.Done():
@@ -49,7 +50,8 @@ func (d *deployment) watch() {
 
 // ask asks once.
 func (d *deployment) ask() error {
-	ctx, cancel := context.WithTimeoutCause(d.watching, managerPatience, fmt.Errorf("no answer for %v", managerPatience))
+	ctx, cancel := context.WithTimeoutCause(d.watching, managerPatience,
+		fmt.Errorf("no answer for %v", managerPatience))
 	defer cancel()
 	listed, err := d.home.manager.LabelledTasks(ctx, leftovers.DockerLabel, d.deployer.label)
 	if err != nil {
@@ -119,10 +121,13 @@ func hopeless(t engine.Task) bool { return t.Status.State == "rejected" || t.Sta
 func advised(t engine.Task) error {
 	said := cmp.Or(t.Status.Err, t.Status.Message)
 	switch lower := strings.ToLower(said); {
-	case strings.Contains(lower, "no such image"), strings.Contains(lower, "pull"), strings.Contains(lower, "registry"):
+	case strings.Contains(lower, "no such image"), strings.Contains(lower, "pull"),
+		strings.Contains(lower, "registry"):
 		said += ": look whether the nodes reach the registry, trust it, and may read there"
-	case strings.Contains(lower, "address already in use"), strings.Contains(lower, "port is already allocated"), strings.Contains(lower, "host-mode port already in use"):
-		said += ": a program of that node has the port: end it, or publish it as a service, and another one is taken"
+	case strings.Contains(lower, "address already in use"), strings.Contains(lower, "port is already allocated"),
+		strings.Contains(lower, "host-mode port already in use"):
+		said += ": a program of that node has the port: end it, or publish it as a service, and another one is " +
+			"taken"
 	case strings.Contains(lower, "no suitable node"):
 		said += ": look at docker node ls, and at what the nodes have left"
 	}

@@ -157,17 +157,21 @@ func (s *service) description() engine.Service {
 			ContainerSpec: engine.ServiceContainer{
 				Image: d.deployer.images[d.deployer.programOf(spec)], Labels: d.home.labels(), ReadOnly: true,
 				Command: []string{"/" + lab.StarterProgram, lab.StarterRuns}, Init: new(bool), // the starter is the first
-				Mounts:         []engine.Mount{{Type: "tmpfs", Target: "/tmp"}, {Type: "volume", Target: supervise.Volume(d.trial.Dir, spec)}},
+				Mounts: []engine.Mount{{Type: "tmpfs", Target: "/tmp"},
+					{Type: "volume", Target: supervise.Volume(d.trial.Dir, spec)}},
 				Secrets:        []engine.SecretFile{engine.Secret(s.secret, s.name, lab.StarterOrdersFile, "0")},
-				CapabilityDrop: []string{"ALL"}, CapabilityAdd: []string{"CHOWN", "SETUID", "SETGID", "KILL", "DAC_OVERRIDE"}, StopGracePeriod: grace,
+				CapabilityDrop: []string{"ALL"}, CapabilityAdd: []string{"CHOWN", "SETUID", "SETGID", "KILL",
+					"DAC_OVERRIDE"}, StopGracePeriod: grace,
 				// A name that the node does not know yet is asked for outside, where nobody answers: by default for 5 s.
 				DNSConfig: engine.DNSConfig{Options: []string{"timeout:1", "attempts:1"}},
 			},
 			RestartPolicy: engine.RestartPolicy{Condition: "none"}, LogDriver: engine.LogDriver{Name: "json-file"},
-			Networks:  []engine.ServiceNetwork{{Target: d.home.network, Aliases: []string{spec.Name}}},
-			Resources: engine.Resources{Limits: engine.ResourceLimits{NanoCPUs: int64(math.Round(spec.Limits.CPU * 1e9)), MemoryBytes: spec.Limits.Memory}},
+			Networks: []engine.ServiceNetwork{{Target: d.home.network, Aliases: []string{spec.Name}}},
+			Resources: engine.Resources{Limits: engine.ResourceLimits{NanoCPUs: int64(math.Round(spec.Limits.CPU *
+				1e9)), MemoryBytes: spec.Limits.Memory}},
 		},
-		Mode: engine.ServiceMode{Replicated: &engine.Replicated{Replicas: 1}}, EndpointSpec: engine.EndpointSpec{Mode: "dnsrr"},
+		Mode:         engine.ServiceMode{Replicated: &engine.Replicated{Replicas: 1}},
+		EndpointSpec: engine.EndpointSpec{Mode: "dnsrr"},
 	}
 	if spec.Node != "" {
 		made.TaskTemplate.Placement = engine.Placement{Constraints: []string{"node.hostname==" + spec.Node}}
@@ -179,7 +183,8 @@ func (s *service) description() engine.Service {
 func (s *service) orders() ([]byte, error) {
 	spec, trial := s.Spec, s.deployment.trialOf(s.Spec)
 	volume := supervise.Volume(trial.Dir, spec)
-	orders := lab.StarterOrders{Volume: volume, User: nobody, Dir: volume, Faults: s.starter.Orders(anyone(starterPort))}
+	orders := lab.StarterOrders{Volume: volume, User: nobody, Dir: volume,
+		Faults: s.starter.Orders(anyone(starterPort))}
 	var err error
 	if orders.Run, err = trial.Command(spec); err != nil {
 		return nil, err
@@ -261,7 +266,8 @@ func (s *service) awaitEnd(ctx context.Context) (how, err error) {
 		case !known && s.task != "":
 			return errors.New("somebody has removed its service"), nil
 		case known && down && !over(task):
-			return errors.New("its node " + s.deployment.home.nodeName(task.NodeID) + " does not answer to the swarm any more"), nil
+			return errors.New("its node " + s.deployment.home.nodeName(task.NodeID) +
+				" does not answer to the swarm any more"), nil
 		case known && over(task) && code == lab.StarterOutOfMemory:
 			return errors.New(supervise.OutOfMemory(s.Spec)), nil
 		case known && over(task) && code != 0:

@@ -59,7 +59,8 @@ func (s *Swarm) look() error {
 	if s.looked {
 		return s.problems
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), lookPatience, fmt.Errorf("no answer in %v", lookPatience))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), lookPatience,
+		fmt.Errorf("no answer in %v", lookPatience))
 	defer cancel()
 	s.looked, s.problems = true, s.ask(ctx)
 	return s.problems
@@ -72,11 +73,13 @@ const oldest = 41
 // ask finds the manager and its nodes, or says why they cannot be used.
 func (s *Swarm) ask(ctx context.Context) (err error) {
 	if s.manager, err = engine.OpenNamed(ctx, s.Name); err != nil {
-		return fmt.Errorf("the swarm %s: %w: look whether its manager runs, and may be reached from here", s.Name, err)
+		return fmt.Errorf("the swarm %s: %w: look whether its manager runs, and may be reached from here", s.Name,
+			err)
 	}
 	minor := 0
 	if n, err := fmt.Sscanf(s.manager.Version(), "1.%d", &minor); n == 1 && err == nil && minor < oldest {
-		return fmt.Errorf("the swarm %s: its manager speaks version %s of the Engine API, and 1.%d is needed: update Docker there", s.Name, s.manager.Version(), oldest)
+		return fmt.Errorf("the swarm %s: its manager speaks version %s of the Engine API, and 1.%d is needed: "+
+			"update Docker there", s.Name, s.manager.Version(), oldest)
 	}
 	if s.member, err = s.manager.Member(ctx); err != nil {
 		return fmt.Errorf("the swarm %s: %w", s.Name, err)
@@ -86,7 +89,8 @@ func (s *Swarm) ask(ctx context.Context) (err error) {
 		if s.member.LocalNodeState != "active" {
 			is = "in no swarm (" + s.member.LocalNodeState + ")"
 		}
-		return fmt.Errorf("the Docker daemon %s is %s: name a manager: docker node ls, asked of one, lists them", s.Name, is)
+		return fmt.Errorf("the Docker daemon %s is %s: name a manager: docker node ls, asked of one, lists them",
+			s.Name, is)
 	}
 	if s.images != nil {
 		s.manager.PullAs(s.images.Identity())
@@ -132,19 +136,24 @@ func (s *Swarm) Addresses() ([]string, error) {
 func (s *Swarm) preflight(programs, starter string, layout lab.Layout) error {
 	problems := []error{
 		s.look(), containers.CheckServices(layout.Services, "process or docker-host"),
-		containers.CheckPrograms(programs, slices.Concat(layout.Prepare, layout.Units)), containers.CheckStatic(starter),
+		containers.CheckPrograms(programs, slices.Concat(layout.Prepare, layout.Units)),
+		containers.CheckStatic(starter),
 	}
 	if s.images == nil {
-		problems = append(problems, fmt.Errorf("the nodes of the swarm %s need a registry for the images of units: name one (--registry HOST/PATH)", s.Name))
+		problems = append(problems, fmt.Errorf("the nodes of the swarm %s need a registry for the images of "+
+			"units: name one (--registry HOST/PATH)", s.Name))
 	}
 	for _, service := range layout.Services {
 		if service.Files {
-			problems = append(problems, fmt.Errorf("the backing service %s (%s) is a folder of this host, which the nodes of %s do not have: "+
-				"choose a server (--backing), such as postgres or, for documents, mongo", service.Name, service.Kind, s.Name))
+			problems = append(problems,
+				fmt.Errorf("the backing service %s (%s) is a folder of this host, which the nodes of %s do not have: "+
+					"choose a server (--backing), such as postgres or, for documents, mongo", service.Name, service.Kind,
+					s.Name))
 		}
 	}
 	if layout.SharedMemory > 0 {
-		problems = append(problems, fmt.Errorf("the units share memory, which services of %s cannot: deploy them in another way", s.Name))
+		problems = append(problems,
+			fmt.Errorf("the units share memory, which services of %s cannot: deploy them in another way", s.Name))
 	}
 	users, there := map[string]string{}, s.elsewhere() // users of volumes
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
@@ -155,11 +164,13 @@ func (s *Swarm) preflight(programs, starter string, layout lab.Layout) error {
 
 // elsewhere is the swarm as a place for units, as far as it is known.
 func (s *Swarm) elsewhere() containers.Elsewhere {
-	e := containers.Elsewhere{Name: s.Name, Units: "services", Ours: "swarm", Cores: "Swarm has no words for that", NoNode: "none of that name that takes tasks"}
+	e := containers.Elsewhere{Name: s.Name, Units: "services", Ours: "swarm",
+		Cores: "Swarm has no words for that", NoNode: "none of that name that takes tasks"}
 	for _, n := range s.nodes {
 		resources := n.Description.Resources
 		e.Nodes = append(e.Nodes, n.Description.Hostname)
-		e.Largest.CPU, e.Largest.Memory = max(e.Largest.CPU, float64(resources.NanoCPUs)/1e9), max(e.Largest.Memory, resources.MemoryBytes)
+		e.Largest.CPU, e.Largest.Memory = max(e.Largest.CPU, float64(resources.NanoCPUs)/1e9),
+			max(e.Largest.Memory, resources.MemoryBytes)
 	}
 	return e
 }
@@ -204,5 +215,6 @@ func freeSubnet(taken []string) (string, error) {
 		}
 		at = netip.AddrFrom4(bytes)
 	}
-	return "", fmt.Errorf("all ranges of 1024 addresses in %s are taken by networks of the swarm: remove some", ranges)
+	return "", fmt.Errorf("all ranges of 1024 addresses in %s are taken by networks of the swarm: remove some",
+		ranges)
 }

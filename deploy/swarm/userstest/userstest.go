@@ -48,7 +48,8 @@ func New(t *testing.T) *Swarm {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := private.Up(t.Context(), id.String(), filepath.Join(dir, "swarm"), "--insecure-registry=198.19.0.0/16")
+	c, err := private.Up(t.Context(), id.String(), filepath.Join(dir, "swarm"),
+		"--insecure-registry=198.19.0.0/16")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +68,10 @@ func New(t *testing.T) *Swarm {
 	server := &http.Server{Handler: &registrytest.Registry{}}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
-	s := &Swarm{Cluster: c, Label: id.String(), Registry: listener.Addr().String(), Starter: deploytest.Starter(t)}
-	s.Variables = map[string]string{"CLEAVE_USE_SWARM": c.Nodes[0].Socket, "CLEAVE_REGISTRY": "http://" + s.Registry + "/team/cleave"}
+	s := &Swarm{Cluster: c, Label: id.String(), Registry: listener.Addr().String(),
+		Starter: deploytest.Starter(t)}
+	s.Variables = map[string]string{"CLEAVE_USE_SWARM": c.Nodes[0].Socket,
+		"CLEAVE_REGISTRY": "http://" + s.Registry + "/team/cleave"}
 	return s
 }
 
@@ -76,15 +79,21 @@ func New(t *testing.T) *Swarm {
 func (s *Swarm) Furnish(t *testing.T) {
 	t.Helper()
 	labels := map[string]string{"cleave.run": "theirs"}
-	s.Call(t, 0, http.MethodPost, "/networks/create", map[string]any{"Name": "cleave-shop", "Driver": "overlay", "Labels": labels}, nil)
-	s.Call(t, 0, http.MethodPost, "/secrets/create", map[string]any{"Name": "cleave-theirs", "Labels": labels, "Data": []byte("value")}, nil)
-	s.Call(t, 0, http.MethodPost, "/configs/create", map[string]any{"Name": "theirs", "Labels": labels, "Data": []byte("value")}, nil)
+	s.Call(t, 0, http.MethodPost, "/networks/create",
+		map[string]any{"Name": "cleave-shop", "Driver": "overlay", "Labels": labels}, nil)
+	s.Call(t, 0, http.MethodPost, "/secrets/create",
+		map[string]any{"Name": "cleave-theirs", "Labels": labels, "Data": []byte("value")}, nil)
+	s.Call(t, 0, http.MethodPost, "/configs/create",
+		map[string]any{"Name": "theirs", "Labels": labels, "Data": []byte("value")}, nil)
 	s.Call(t, 0, http.MethodPost, "/volumes/create", map[string]any{"Name": "theirs"}, nil)
 	s.Call(t, 0, http.MethodPost, "/services/create", map[string]any{ // it has a port that we would take
 		"Name": "cleave-shop", "Labels": labels,
-		"TaskTemplate": map[string]any{"ContainerSpec": map[string]any{"Image": "none"}, "Placement": map[string]any{"Constraints": []string{"node.hostname==nowhere"}}},
-		"Mode":         map[string]any{"Replicated": map[string]int{"Replicas": 1}},
-		"EndpointSpec": map[string]any{"Mode": "dnsrr", "Ports": []map[string]any{{"Protocol": "tcp", "TargetPort": 1, "PublishedPort": 10000, "PublishMode": "host"}}},
+		"TaskTemplate": map[string]any{"ContainerSpec": map[string]any{"Image": "none"},
+			"Placement": map[string]any{"Constraints": []string{"node.hostname==nowhere"}}},
+		"Mode": map[string]any{"Replicated": map[string]int{"Replicas": 1}},
+		"EndpointSpec": map[string]any{"Mode": "dnsrr",
+			"Ports": []map[string]any{{"Protocol": "tcp", "TargetPort": 1, "PublishedPort": 10000,
+				"PublishMode": "host"}}},
 	}, nil)
 }
 
@@ -95,14 +104,16 @@ func (s *Swarm) Call(t *testing.T, node int, method, path string, body, result a
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), method, "http://docker/v1.41"+path, strings.NewReader(string(text)))
+	request, err := http.NewRequestWithContext(t.Context(), method, "http://docker/v1.41"+path,
+		strings.NewReader(string(text)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", strings.TrimPrefix(s.Nodes[node].Socket, "unix://"))
-	}}}
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", strings.TrimPrefix(s.Nodes[node].Socket, "unix://"))
+		}}}
 	answer, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)

@@ -124,7 +124,9 @@ func (b *builder) structure(t reflect.Type) object {
 
 // fields visits the fields that are marshalled, those of embedded structures
 // as if they stood in the structure itself.
-func (b *builder) fields(t reflect.Type, visit func(owner reflect.Type, f reflect.StructField, name string, optional bool)) {
+func (b *builder) fields(
+	t reflect.Type, visit func(owner reflect.Type, f reflect.StructField, name string, optional bool),
+) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, tagged := strings.Cut(f.Tag.Get("json"), ",")
@@ -174,7 +176,8 @@ func neverNegative(name string) bool {
 			return true
 		}
 	}
-	return slices.Contains([]string{"n", "units", "threads", "trials", "planned", "blocks", "operations", "trial", "attempt",
+	return slices.Contains([]string{"n", "units", "threads", "trials", "planned", "blocks", "operations",
+		"trial", "attempt",
 		"number", "block", "scale", "family", "more_blocks"}, name)
 }
 

@@ -67,7 +67,8 @@ func TestBuild(t *testing.T) {
 		Secret string             `json:"-"`
 		Extra  extra              `json:"extra"`
 	}
-	known := comments{about: map[string]string{"sample.Low": "Low is low."}, constants: map[string][]string{"word": {"yes", "no"}}}
+	known := comments{about: map[string]string{"sample.Low": "Low is low."},
+		constants: map[string][]string{"word": {"yes", "no"}}}
 	got, err := schemaOf(document{"sample", "Sample", reflect.TypeFor[sample]()}, known)
 	if err != nil {
 		t.Fatal(err)

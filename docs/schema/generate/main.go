@@ -29,10 +29,14 @@ type document struct {
 func documents() []document {
 	return []document{
 		{"plan", "plan.json of a result folder: the experiment before it is played", reflect.TypeFor[lab.Plan]()},
-		{"trial", "trial.json of a trial: one fresh deployment under one load, measured once", reflect.TypeFor[lab.Trial]()},
-		{"environment", "environment.json of a result folder: facts about host, build and settings", reflect.TypeFor[lab.Environment]()},
-		{"against", "the document of `cleave report EARLIER LATER --json`: what has changed", reflect.TypeFor[lab.Against]()},
-		{"analysis", "analysis.json of a result folder and the document of --json: what is concluded", reflect.TypeFor[lab.Analysis]()},
+		{"trial", "trial.json of a trial: one fresh deployment under one load, measured once",
+			reflect.TypeFor[lab.Trial]()},
+		{"environment", "environment.json of a result folder: facts about host, build and settings",
+			reflect.TypeFor[lab.Environment]()},
+		{"against", "the document of `cleave report EARLIER LATER --json`: what has changed",
+			reflect.TypeFor[lab.Against]()},
+		{"analysis", "analysis.json of a result folder and the document of --json: what is concluded",
+			reflect.TypeFor[lab.Analysis]()},
 	}
 }
 

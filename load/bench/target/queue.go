@@ -88,7 +88,8 @@ func (q *queue) wait() {
 		return
 	}
 	pause := unix.NsecToTimespec(int64(min(left, patience)))
-	_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&pause)), 0, 0, 0)
+	_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0,
+		uintptr(unsafe.Pointer(&pause)), 0, 0, 0)
 }
 
 // due takes the requests whose answers are due out of the line.

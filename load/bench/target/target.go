@@ -27,7 +27,8 @@ const answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Len
 
 // oldAnswer is what clients of HTTP/1.0 get: without the promise they would wait for
 // the end of the connection.
-const oldAnswer = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\nConnection: keep-alive\r\nContent-Length: 40\r\n\r\n" +
+const oldAnswer = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\nConnection: " +
+	"keep-alive\r\nContent-Length: 40\r\n\r\n" +
 	`{"ok":true,"text":"hello, load engine."}`
 
 // Config says what the server does beside answering.
@@ -141,12 +142,14 @@ func (s *server) open() (port int, err error) {
 	if s.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return 0, err
 	}
-	if s.listen, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
+	if s.listen, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC,
+		0); err != nil {
 		return 0, err
 	}
 	address := &unix.SockaddrInet4{Port: s.config.Port, Addr: [4]byte{127, 0, 0, 1}}
 	const backlog = 4096
-	err = errors.Join(unix.SetsockoptInt(s.listen, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1), unix.Bind(s.listen, address), unix.Listen(s.listen, backlog))
+	err = errors.Join(unix.SetsockoptInt(s.listen, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
+		unix.Bind(s.listen, address), unix.Listen(s.listen, backlog))
 	if err != nil {
 		return 0, fmt.Errorf("listen on port %d: %w", s.config.Port, err)
 	}
@@ -251,7 +254,8 @@ func (s *server) stamped() bool { return s.config.Stamps || s.queue != nil }
 // read reads, with the kernel's receive time where it is wanted.
 func (s *server) read(fd int) (int, int64, error) {
 	if !s.stamped() {
-		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&s.input)), uintptr(len(s.input)), 0, 0, 0)
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&s.input)),
+			uintptr(len(s.input)), 0, 0, 0)
 		if errno != 0 {
 			return 0, 0, errno
 		}

@@ -105,7 +105,8 @@ func Open(ctx context.Context, s Settings, logError func(error)) (*Unit, error) 
 	if err != nil {
 		return nil, err
 	}
-	u := &Unit{kind: s.Unit, address: s.Address, store: opened, grpc: s.GRPC, parts: web.Parts{Asked: s.Unit != UnitMonolith, LogError: logError}}
+	u := &Unit{kind: s.Unit, address: s.Address, store: opened, grpc: s.GRPC,
+		parts: web.Parts{Asked: s.Unit != UnitMonolith, LogError: logError}}
 	has := func(part string) bool { return s.Unit == part || s.Unit == UnitMonolith }
 	if err := opened.Load(ctx, s.Data, has(UnitCustomers), has(UnitFlights)); err != nil {
 		return nil, errors.Join(fmt.Errorf("load the data of the airline: %w", err), u.Close())
@@ -117,7 +118,8 @@ func Open(ctx context.Context, s Settings, logError func(error)) (*Unit, error) 
 		u.parts.Flights = &service.Flights{Store: opened}
 	}
 	if has(UnitAuth) {
-		u.parts.Auth = &service.Auth{Store: opened, Credentials: u.parts.Customers, Lasts: time.Duration(s.SessionSeconds) * time.Second}
+		u.parts.Auth = &service.Auth{Store: opened, Credentials: u.parts.Customers,
+			Lasts: time.Duration(s.SessionSeconds) * time.Second}
 		u.parts.Sessions = u.parts.Auth
 	}
 	if has(UnitBookings) {

@@ -64,15 +64,18 @@ func Read(get func(string) string) (Settings, error) {
 		Unit:    r.one("AIRLINE_UNIT", UnitMonolith, UnitAuth, UnitCustomers, UnitFlights, UnitBookings),
 		Address: r.needed("CLEAVE_ADDRESS"), Peers: map[string]string{},
 		Data: airline.Data{
-			Customers: r.number("AIRLINE_CUSTOMERS", 200, 1, 1_000_000), Airports: r.number("AIRLINE_AIRPORTS", 14, 2, airline.MaxAirports),
-			Days: r.number("AIRLINE_DAYS", 30, 1, 366), Flights: r.number("AIRLINE_FLIGHTS", 2, 1, 99), FirstDay: r.date("AIRLINE_FIRST_DAY", "2026-01-01"),
+			Customers: r.number("AIRLINE_CUSTOMERS", 200, 1, 1_000_000),
+			Airports:  r.number("AIRLINE_AIRPORTS", 14, 2, airline.MaxAirports),
+			Days:      r.number("AIRLINE_DAYS", 30, 1, 366), Flights: r.number("AIRLINE_FLIGHTS", 2, 1, 99),
+			FirstDay: r.date("AIRLINE_FIRST_DAY", "2026-01-01"),
 		},
 		SessionSeconds: r.number("AIRLINE_SESSION_SECONDS", 1800, 1, 86400),
 		Pool:           r.one("AIRLINE_POOL", on, off) == on,
 		GRPC:           r.one("AIRLINE_CALLS", overHTTP, overGRPC) == overGRPC,
 	}
 	if s.GRPC && !s.Pool {
-		r.mistakes = append(r.mistakes, fmt.Errorf("AIRLINE_POOL is %q: with AIRLINE_CALLS=%s connections are kept, use %s", off, overGRPC, on))
+		r.mistakes = append(r.mistakes,
+			fmt.Errorf("AIRLINE_POOL is %q: with AIRLINE_CALLS=%s connections are kept, use %s", off, overGRPC, on))
 	}
 	if r.one("AIRLINE_STORE", embedded, mongodb) == mongodb {
 		s.Database = r.needed(lab.ServiceVariable(serviceDatabase))
@@ -91,7 +94,8 @@ func Read(get func(string) string) (Settings, error) {
 // Asks are the units that a unit asks, where sessions are signed or not.
 func Asks(unit string, signed bool) []string {
 	peers := map[string][]string{
-		UnitAuth: {UnitCustomers}, UnitCustomers: {UnitAuth}, UnitFlights: {UnitAuth}, UnitBookings: {UnitAuth, UnitFlights},
+		UnitAuth: {UnitCustomers}, UnitCustomers: {UnitAuth}, UnitFlights: {UnitAuth},
+		UnitBookings: {UnitAuth, UnitFlights},
 	}[unit]
 	if !signed {
 		return peers
@@ -162,7 +166,8 @@ func (r *reader) key(name string) []byte {
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(key) != keySize { // err would show a part of it
-		r.mistakes = append(r.mistakes, fmt.Errorf("%s is %q: the file has not %d bytes in hexadecimal", name, path, keySize))
+		r.mistakes = append(r.mistakes, fmt.Errorf("%s is %q: the file has not %d bytes in hexadecimal", name, path,
+			keySize))
 	}
 	return key
 }

@@ -56,9 +56,11 @@ func (d *Document) CheckAnswer(request *http.Request, status int, header http.He
 	operation := item.GetOperation(request.Method)
 	input := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{
-			Request: request, Route: &routers.Route{Spec: d.document, Path: path, PathItem: item, Method: request.Method, Operation: operation},
+			Request: request, Route: &routers.Route{Spec: d.document, Path: path, PathItem: item,
+				Method: request.Method, Operation: operation},
 		},
-		Status: status, Header: header, Body: io.NopCloser(bytes.NewReader(body)), Options: &openapi3filter.Options{IncludeResponseStatus: true},
+		Status: status, Header: header, Body: io.NopCloser(bytes.NewReader(body)),
+		Options: &openapi3filter.Options{IncludeResponseStatus: true},
 	}
 	if err := openapi3filter.ValidateResponse(request.Context(), input); err != nil {
 		return err

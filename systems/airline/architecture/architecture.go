@@ -62,23 +62,32 @@ type Design struct {
 // knobs are what can be turned, the default first.
 func knobs() []lab.Knob {
 	return []lab.Knob{
-		{Name: KnobRuntime, Values: []string{Go, Java, Node}, Summary: "in which of three implementations of the same interface"},
-		{Name: KnobStore, Values: []string{Embedded, Mongo}, Summary: "what keeps the data: a store in each unit, or a server of MongoDB's protocol"},
-		{Name: KnobSessions, Values: []string{Ask, Token}, Summary: "who checks a session: every unit asks auth for every request, as in the study, or checks a signed token itself",
+		{Name: KnobRuntime, Values: []string{Go, Java, Node},
+			Summary: "in which of three implementations of the same interface"},
+		{Name: KnobStore, Values: []string{Embedded, Mongo},
+			Summary: "what keeps the data: a store in each unit, or a server of MongoDB's protocol"},
+		{Name: KnobSessions, Values: []string{Ask, Token},
+			Summary: "who checks a session: every unit asks auth for every request, as in the study, or checks a " +
+				"signed token itself",
 			Means: map[string]string{Ask: "asking auth every time", Token: "signed tokens"}},
-		{Name: KnobPool, Values: []string{off, on}, Summary: "whether units keep their connections to each other; off, as in 2016: a new one for every call",
-			Means: map[string]string{off: "a connection for every call", on: "kept connections"}},
-		{Name: KnobCalls, Values: []string{HTTP, GRPC}, Summary: "how units call each other: HTTP with JSON, or gRPC, which keeps its connections (pool=on)",
-			Means: map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
-		{Name: KnobWorkers, Values: []string{perCore, "1"}, Free: true, Summary: "processes of each unit of Node.js: one for each of the trial's cores, or a number from 1 to 64"},
+		{Name: KnobPool, Values: []string{off, on},
+			Summary: "whether units keep their connections to each other; off, as in 2016: a new one for every call",
+			Means:   map[string]string{off: "a connection for every call", on: "kept connections"}},
+		{Name: KnobCalls, Values: []string{HTTP, GRPC},
+			Summary: "how units call each other: HTTP with JSON, or gRPC, which keeps its connections (pool=on)",
+			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
+		{Name: KnobWorkers, Values: []string{perCore, "1"}, Free: true,
+			Summary: "processes of each unit of Node.js: one for each of the trial's cores, or a number from 1 to 64"},
 	}
 }
 
 // All lists the architectures with their knobs.
 func All() []lab.Architecture {
 	return []lab.Architecture{
-		{Name: Monolith, Summary: "auth, customers, flights and bookings in one unit behind HAProxy", Knobs: knobs()},
-		{Name: Services, Summary: "a unit each for auth, customers, flights and bookings behind HAProxy; every one asks auth", Knobs: knobs()},
+		{Name: Monolith, Summary: "auth, customers, flights and bookings in one unit behind HAProxy",
+			Knobs: knobs()},
+		{Name: Services, Summary: "a unit each for auth, customers, flights and bookings behind HAProxy; every " +
+			"one asks auth", Knobs: knobs()},
 	}
 }
 
@@ -102,16 +111,19 @@ func New(name string, turned map[string]string) (Design, error) {
 		Token: settings[KnobSessions] == Token, Pool: settings[KnobPool] == on,
 	}
 	if name == Services {
-		d.Units = []string{airlineunit.UnitAuth, airlineunit.UnitCustomers, airlineunit.UnitFlights, airlineunit.UnitBookings}
+		d.Units = []string{airlineunit.UnitAuth, airlineunit.UnitCustomers, airlineunit.UnitFlights,
+			airlineunit.UnitBookings}
 	}
 	d.GRPC = settings[KnobCalls] == GRPC
 	if d.GRPC && !d.Pool {
-		return Design{}, fmt.Errorf("architecture %s: %s=%s keeps its connections: turn %s=%s, too", name, KnobCalls, GRPC, KnobPool, on)
+		return Design{}, fmt.Errorf("architecture %s: %s=%s keeps its connections: turn %s=%s, too", name,
+			KnobCalls, GRPC, KnobPool, on)
 	}
 	if text := settings[KnobWorkers]; text != perCore {
 		d.Workers, err = strconv.Atoi(text)
 		if err != nil || d.Workers < 1 || d.Workers > maxWorkers {
-			return Design{}, fmt.Errorf("architecture %s: %s is %q: use %s, or 1 to %d", name, KnobWorkers, text, perCore, maxWorkers)
+			return Design{}, fmt.Errorf("architecture %s: %s is %q: use %s, or 1 to %d", name, KnobWorkers, text,
+				perCore, maxWorkers)
 		}
 	}
 	return d, nil

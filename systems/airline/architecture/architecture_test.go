@@ -7,7 +7,8 @@ import (
 )
 
 func TestArchitecturesAreUnits(t *testing.T) {
-	for name, want := range map[string]string{Monolith: "monolith", Services: "auth customers flights bookings"} {
+	for name, want := range map[string]string{Monolith: "monolith",
+		Services: "auth customers flights bookings"} {
 		d, err := New(name, nil)
 		if err != nil || strings.Join(d.Units, " ") != want {
 			t.Errorf("%s: %v, %v, want %s", name, d.Units, err, want)
@@ -16,7 +17,8 @@ func TestArchitecturesAreUnits(t *testing.T) {
 			t.Errorf("%s is by itself %+v", name, d)
 		}
 	}
-	d, err := New(Services, map[string]string{KnobRuntime: Node, KnobSessions: Token, KnobPool: "on", KnobWorkers: "3", KnobStore: Mongo, KnobCalls: GRPC})
+	d, err := New(Services, map[string]string{KnobRuntime: Node, KnobSessions: Token, KnobPool: "on",
+		KnobWorkers: "3", KnobStore: Mongo, KnobCalls: GRPC})
 	if err != nil || d.Runtime != Node || !d.Token || !d.Pool || !d.GRPC || d.Workers != 3 || d.Store != Mongo {
 		t.Errorf("%+v, %v", d, err)
 	}

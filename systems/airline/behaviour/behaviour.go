@@ -54,7 +54,8 @@ type Start func(t *testing.T, settings map[string]string) *Airline
 
 // data is what airlines of the suite begin with.
 func data() map[string]string {
-	return map[string]string{"AIRLINE_CUSTOMERS": "60", "AIRLINE_AIRPORTS": "5", "AIRLINE_DAYS": "3", "AIRLINE_FLIGHTS": "12", "AIRLINE_FIRST_DAY": "2026-02-27"}
+	return map[string]string{"AIRLINE_CUSTOMERS": "60", "AIRLINE_AIRPORTS": "5", "AIRLINE_DAYS": "3",
+		"AIRLINE_FLIGHTS": "12", "AIRLINE_FIRST_DAY": "2026-02-27"}
 }
 
 // with are the data with other settings.
@@ -77,9 +78,12 @@ const perCheck = 4
 func checks() []check {
 	return []check{
 		{"logs in and out", logsInAndOut}, {"refuses without a session", refusesWithoutSession},
-		{"has the customers", hasCustomers}, {"changes customers", changesCustomers}, {"has the flights", hasFlights}, {"refuses queries", refusesQueries},
-		{"books and cancels", booksAndCancels}, {"refuses bookings", refusesBookings}, {"books all or nothing", booksAllOrNothing}, {"books once at a time", booksOnceAtATime},
-		{"refuses bodies", refusesBodies}, {"refuses paths and methods", refusesPathsAndMethods}, {"checks in order", checksInOrder},
+		{"has the customers", hasCustomers}, {"changes customers", changesCustomers},
+		{"has the flights", hasFlights}, {"refuses queries", refusesQueries},
+		{"books and cancels", booksAndCancels}, {"refuses bookings", refusesBookings},
+		{"books all or nothing", booksAllOrNothing}, {"books once at a time", booksOnceAtATime},
+		{"refuses bodies", refusesBodies}, {"refuses paths and methods", refusesPathsAndMethods},
+		{"checks in order", checksInOrder},
 		{"keeps what is internal inside", keepsInternalInside},
 	}
 }
@@ -97,7 +101,9 @@ func Suite(t *testing.T, start Start) {
 		}
 		t.Run("answers other units", func(t *testing.T) { answersUnits(newSession(t, document, a, 56)) })
 		t.Run("ends slow requests", func(t *testing.T) { endsSlowRequests(newSession(t, document, a, 57)) })
-		t.Run("tells that a part is gone", func(t *testing.T) { tellsThatPartIsGone(newSession(t, document, a, 58)) })
+		t.Run("tells that a part is gone", func(t *testing.T) {
+			tellsThatPartIsGone(newSession(t, document, a, 58))
+		})
 		t.Run("keeps what it acknowledged", func(t *testing.T) { keepsAcknowledged(t, document, a) })
 	})
 	t.Run("expiring", func(t *testing.T) {
@@ -106,7 +112,8 @@ func Suite(t *testing.T, start Start) {
 	})
 	t.Run("token", func(t *testing.T) {
 		key := "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
-		a := start(t, with(map[string]string{"AIRLINE_SESSIONS": "token", "AIRLINE_KEY": writeKey(t, key), "AIRLINE_SESSION_SECONDS": "4"}))
+		a := start(t, with(map[string]string{"AIRLINE_SESSIONS": "token", "AIRLINE_KEY": writeKey(t, key),
+			"AIRLINE_SESSION_SECONDS": "4"}))
 		takesSignedTokens(newSession(t, document, a, 0), key)
 	})
 }

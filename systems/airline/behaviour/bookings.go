@@ -18,12 +18,14 @@ func booksAndCancels(s *session) {
 	time.Sleep(20 * time.Millisecond) // so that the times differ
 	pair := s.book("ATL-ATH-20260301-12", "AMS-ATL-20260228-1")
 	all := slices.Concat(single, pair)
-	if flights := flightsOf(all); !slices.Equal(flights, []string{"ATH-ATL-20260227-2", "ATL-ATH-20260301-12", "AMS-ATL-20260228-1"}) {
+	if flights := flightsOf(all); !slices.Equal(flights,
+		[]string{"ATH-ATL-20260227-2", "ATL-ATH-20260301-12", "AMS-ATL-20260228-1"}) {
 		s.Errorf("booked %q, in another order than asked", flights)
 	}
 	for _, b := range all {
 		booked, err := time.Parse("2006-01-02T15:04:05.000Z", b.Booked)
-		if err != nil || booked.Before(before) || booked.After(time.Now().Add(time.Second)) || b.Login != s.login || !regexp.MustCompile("^[0-9a-f]{32}$").MatchString(b.ID) {
+		if err != nil || booked.Before(before) || booked.After(time.Now().Add(time.Second)) || b.Login != s.login ||
+			!regexp.MustCompile("^[0-9a-f]{32}$").MatchString(b.ID) {
 			s.Errorf("made %+v", b)
 		}
 	}
@@ -40,7 +42,8 @@ func booksAndCancels(s *session) {
 		s.Errorf("cancel: %s", got)
 	}
 	s.refused("cancel twice", s.ask("DELETE", "/bookings/"+single[0].ID, ""), "unknown-booking")
-	for _, id := range []string{strings.Repeat("0", 32), "1", strings.ToUpper(pair[0].ID) + "x", pair[0].Flight, strings.Repeat("a", 1000), "%00", "%F0%9F%9B%AB"} {
+	for _, id := range []string{strings.Repeat("0", 32), "1", strings.ToUpper(pair[0].ID) + "x", pair[0].Flight,
+		strings.Repeat("a", 1000), "%00", "%F0%9F%9B%AB"} {
 		s.refused("cancel "+id, s.ask("DELETE", "/bookings/"+id, ""), "unknown-booking")
 	}
 	if left := flightsOf(s.booked()); len(left) != 2 || slices.Contains(left, "ATH-ATL-20260227-2") {
@@ -56,16 +59,23 @@ func booksAndCancels(s *session) {
 
 func refusesBookings(s *session) {
 	for what, body := range map[string]string{
-		"none": order(), "three": order("AMS-ATH-20260227-1", "AMS-ATH-20260227-2", "AMS-ATH-20260227-3"), "one twice": order("AMS-ATH-20260227-1", "AMS-ATH-20260227-1"),
-		"an empty id": order(""), "an empty second": order("AMS-ATH-20260227-1", ""), "a long id": order(strings.Repeat("A", 257)), "a text": `{"flights":"AMS-ATH-20260227-1"}`,
-		"numbers": `{"flights":[1]}`, "null": `{"flights":null}`, "a null": `{"flights":[null]}`, "lists": `{"flights":[["AMS-ATH-20260227-1"]]}`, "nothing": `{}`,
-		"an object": `{"flights":{"0":"AMS-ATH-20260227-1"}}`, "more fields": `{"flights":["AMS-ATH-20260227-1"],"login":"c0"}`, "in capitals": `{"Flights":["AMS-ATH-20260227-1"]}`,
+		"none": order(), "three": order("AMS-ATH-20260227-1", "AMS-ATH-20260227-2", "AMS-ATH-20260227-3"),
+		"one twice":   order("AMS-ATH-20260227-1", "AMS-ATH-20260227-1"),
+		"an empty id": order(""), "an empty second": order("AMS-ATH-20260227-1", ""),
+		"a long id": order(strings.Repeat("A", 257)), "a text": `{"flights":"AMS-ATH-20260227-1"}`,
+		"numbers": `{"flights":[1]}`, "null": `{"flights":null}`, "a null": `{"flights":[null]}`,
+		"lists": `{"flights":[["AMS-ATH-20260227-1"]]}`, "nothing": `{}`,
+		"an object":   `{"flights":{"0":"AMS-ATH-20260227-1"}}`,
+		"more fields": `{"flights":["AMS-ATH-20260227-1"],"login":"c0"}`,
+		"in capitals": `{"Flights":["AMS-ATH-20260227-1"]}`,
 	} {
 		s.refused(what, s.ask("POST", "/bookings", body), "bad-request")
 	}
 	for _, id := range []string{
-		"AMS-ATH-20260227-13", "AMS-ATH-20260302-1", "AMS-CDG-20260227-1", "AMS-AMS-20260227-1", "AMS-ATH-20260227-0", "AMS-ATH-20260227-01", "AMS-ATH-20260227", "ams-ath-20260227-1",
-		" AMS-ATH-20260227-1", "AMS-ATH-20260227-1/", "..", "../sessions/x", "%2e", "AMS-ATH-20260227-1?x", "x", "🛫", "$ne", "\x00", strings.Repeat("A", 256),
+		"AMS-ATH-20260227-13", "AMS-ATH-20260302-1", "AMS-CDG-20260227-1", "AMS-AMS-20260227-1",
+		"AMS-ATH-20260227-0", "AMS-ATH-20260227-01", "AMS-ATH-20260227", "ams-ath-20260227-1",
+		" AMS-ATH-20260227-1", "AMS-ATH-20260227-1/", "..", "../sessions/x", "%2e", "AMS-ATH-20260227-1?x", "x",
+		"🛫", "$ne", "\x00", strings.Repeat("A", 256),
 	} {
 		s.refused(fmt.Sprintf("flight %.40q", id), s.ask("POST", "/bookings", order(id)), "unknown-flight")
 	}
@@ -76,13 +86,16 @@ func refusesBookings(s *session) {
 
 func booksAllOrNothing(s *session) {
 	const first, second, third = "AMS-BKK-20260227-1", "BKK-AMS-20260228-1", "AMS-BKK-20260301-1"
-	s.refused("an unknown second", s.ask("POST", "/bookings", order(first, "AMS-BKK-20260227-99")), "unknown-flight")
-	s.refused("an unknown first", s.ask("POST", "/bookings", order("AMS-BKK-20260227-99", first)), "unknown-flight")
+	s.refused("an unknown second", s.ask("POST", "/bookings", order(first, "AMS-BKK-20260227-99")),
+		"unknown-flight")
+	s.refused("an unknown first", s.ask("POST", "/bookings", order("AMS-BKK-20260227-99", first)),
+		"unknown-flight")
 	s.book(second)
 	s.refused("the same", s.ask("POST", "/bookings", order(second)), "already-booked")
 	s.refused("booked is the second", s.ask("POST", "/bookings", order(first, second)), "already-booked")
 	s.refused("booked is the first", s.ask("POST", "/bookings", order(second, third)), "already-booked")
-	s.refused("booked is one, unknown the other", s.ask("POST", "/bookings", order(second, "AMS-BKK-20260227-99")), "unknown-flight")
+	s.refused("booked is one, unknown the other",
+		s.ask("POST", "/bookings", order(second, "AMS-BKK-20260227-99")), "unknown-flight")
 	if flights := flightsOf(s.booked()); !slices.Equal(flights, []string{second}) {
 		s.Errorf("booked are %q", flights)
 	}
@@ -117,7 +130,8 @@ func booksOnceAtATime(s *session) {
 				if round > 0 {
 					body = bodies[1+i%2]
 				}
-				answers[i], err = s.try(s.Context(), "POST", s.airline.Front+"/bookings", s.token, strings.NewReader(body))
+				answers[i], err = s.try(s.Context(), "POST", s.airline.Front+"/bookings", s.token,
+					strings.NewReader(body))
 				if err != nil {
 					s.Error(err)
 				}

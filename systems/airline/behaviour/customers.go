@@ -37,8 +37,10 @@ func logsInAndOut(s *session) {
 		s.Errorf("the other session of the customer: %s", got)
 	}
 	for what, body := range map[string]string{
-		"another's password": `{"login":"c1","password":"password-2"}`, "an unknown login": `{"login":"c60","password":"password-60"}`,
-		"another case": `{"login":"C1","password":"password-1"}`, "a space": `{"login":"c1 ","password":"password-1"}`,
+		"another's password": `{"login":"c1","password":"password-2"}`,
+		"an unknown login":   `{"login":"c60","password":"password-60"}`,
+		"another case":       `{"login":"C1","password":"password-1"}`,
+		"a space":            `{"login":"c1 ","password":"password-1"}`,
 	} {
 		s.refused(what, s.asks("POST", "/login", "", body), "wrong-credentials")
 	}
@@ -47,19 +49,24 @@ func logsInAndOut(s *session) {
 // protected are operations that need a session.
 func protected(login string) [][2]string {
 	return [][2]string{
-		{"POST", "/logout"}, {"GET", "/customers/" + login}, {"PUT", "/customers/" + login}, {"GET", "/customers/" + login + "/bookings"},
-		{"GET", "/flights?from=AMS&to=ATH&date=2026-02-27"}, {"POST", "/bookings"}, {"DELETE", "/bookings/" + strings.Repeat("0", 32)},
+		{"POST", "/logout"}, {"GET", "/customers/" + login}, {"PUT", "/customers/" + login},
+		{"GET", "/customers/" + login + "/bookings"},
+		{"GET", "/flights?from=AMS&to=ATH&date=2026-02-27"}, {"POST", "/bookings"},
+		{"DELETE", "/bookings/" + strings.Repeat("0", 32)},
 	}
 }
 
 func refusesWithoutSession(s *session) {
 	for _, operation := range protected(s.login) {
 		for what, header := range map[string]string{
-			"no header": "", "no token": "Bearer", "an empty token": "Bearer ", "an unknown token": "Bearer " + strings.Repeat("0", 32),
-			"a long token": "Bearer " + strings.Repeat("0", 2000), "a path": "Bearer ../bookings", "another scheme": "Basic " + s.token,
-			"two spaces": "Bearer  " + s.token, "a lower case": "bearer " + s.token,
+			"no header": "", "no token": "Bearer", "an empty token": "Bearer ",
+			"an unknown token": "Bearer " + strings.Repeat("0", 32),
+			"a long token":     "Bearer " + strings.Repeat("0", 2000), "a path": "Bearer ../bookings",
+			"another scheme": "Basic " + s.token,
+			"two spaces":     "Bearer  " + s.token, "a lower case": "bearer " + s.token,
 		} {
-			request, err := http.NewRequestWithContext(s.Context(), operation[0], s.airline.Front+operation[1], http.NoBody)
+			request, err := http.NewRequestWithContext(s.Context(), operation[0], s.airline.Front+operation[1],
+				http.NoBody)
 			if err != nil {
 				s.Fatal(err)
 			}
@@ -80,7 +87,8 @@ func expires(s *session) {
 	}
 	time.Sleep(2500 * time.Millisecond)
 	for _, operation := range protected(s.login) {
-		s.refused("an expired session: "+operation[0]+" "+operation[1], s.ask(operation[0], operation[1], ""), "no-session")
+		s.refused("an expired session: "+operation[0]+" "+operation[1], s.ask(operation[0], operation[1], ""),
+			"no-session")
 	}
 	s.token = s.logIn(s.first)
 	if got := s.ask("GET", "/customers/"+s.login, ""); got.status != 200 {
@@ -99,8 +107,9 @@ type address struct{ Street, City, Postcode, Country string }
 
 func hasCustomers(s *session) {
 	for n, want := range map[int]person{
-		0:  {"c0", "First 0", "Last 0", "+1 555 0000", 0, address{"0 Main Street", "Springfield", "00000", "US"}},
-		59: {"c59", "First 59", "Last 59", "+1 555 0059", 5900, address{"59 Main Street", "Springfield", "00059", "US"}},
+		0: {"c0", "First 0", "Last 0", "+1 555 0000", 0, address{"0 Main Street", "Springfield", "00000", "US"}},
+		59: {"c59", "First 59", "Last 59", "+1 555 0059", 5900,
+			address{"59 Main Street", "Springfield", "00059", "US"}},
 	} {
 		var got person
 		s.wants(s.asks("GET", "/customers/"+login(n), s.logIn(n), ""), 200, &got)
@@ -108,7 +117,8 @@ func hasCustomers(s *session) {
 			s.Errorf("customer %d: %+v, want %+v", n, got, want)
 		}
 	}
-	for _, who := range []string{login(s.first + 1), "c60", "nobody", "c%31%2F", strings.Repeat("x", 1000), "%F0%9F%9B%AB"} {
+	for _, who := range []string{login(s.first + 1), "c60", "nobody", "c%31%2F", strings.Repeat("x", 1000),
+		"%F0%9F%9B%AB"} {
 		s.refused("customer "+who, s.ask("GET", "/customers/"+who, ""), "not-yours")
 		s.refused("bookings of "+who, s.ask("GET", "/customers/"+who+"/bookings", ""), "not-yours")
 	}
@@ -119,7 +129,8 @@ func hasCustomers(s *session) {
 
 // contact is the body of a change.
 func contact(phone, street string) string {
-	text, err := json.Marshal(map[string]any{"phone": phone, "address": map[string]string{"street": street, "city": "Zürich", "postcode": "8000", "country": "CH"}})
+	text, err := json.Marshal(map[string]any{"phone": phone,
+		"address": map[string]string{"street": street, "city": "Zürich", "postcode": "8000", "country": "CH"}})
 	if err != nil {
 		panic(err) // texts can be encoded
 	}
@@ -128,7 +139,8 @@ func contact(phone, street string) string {
 
 func changesCustomers(s *session) {
 	const path = "/customers/"
-	want := person{s.login, fmt.Sprintf("First %d", s.first), fmt.Sprintf("Last %d", s.first), "+41 44 000", 100 * s.first, address{strings.Repeat("🛫", 256), "Zürich", "8000", "CH"}}
+	want := person{s.login, fmt.Sprintf("First %d", s.first), fmt.Sprintf("Last %d", s.first), "+41 44 000",
+		100 * s.first, address{strings.Repeat("🛫", 256), "Zürich", "8000", "CH"}}
 	var changed, found person
 	s.wants(s.ask("PUT", path+s.login, contact(want.Phone, want.Address.Street)), 200, &changed)
 	s.wants(s.ask("GET", path+s.login, ""), 200, &found)
@@ -138,12 +150,18 @@ func changesCustomers(s *session) {
 	other := s.other(1)
 	s.refused("another customer", s.ask("PUT", path+other.login, contact("1", "2")), "not-yours")
 	for what, body := range map[string]string{
-		"no address": `{"phone":"1"}`, "no phone": strings.Replace(contact("1", "2"), `"phone":"1"`, `"miles":"1"`, 1),
-		"miles, too": strings.Replace(contact("1", "2"), `{"address"`, `{"miles":1,"address"`, 1), "a number": strings.Replace(contact("1", "2"), `"1"`, `1`, 1),
-		"an empty phone": contact("", "2"), "an empty street": contact("1", ""), "a long street": contact("1", strings.Repeat("ü", 257)),
-		"a null street": strings.Replace(contact("1", "2"), `"2"`, `null`, 1), "an address that is a text": `{"phone":"1","address":"2"}`,
-		"an address with more": strings.Replace(contact("1", "2"), `{"city"`, `{"planet":"Earth","city"`, 1), "an address with less": `{"phone":"1","address":{"street":"2"}}`,
-		"an address in capitals": strings.Replace(contact("1", "2"), `"city"`, `"City"`, 1), "a list": "[" + contact("1", "2") + "]",
+		"no address": `{"phone":"1"}`, "no phone": strings.Replace(contact("1", "2"), `"phone":"1"`, `"miles":"1"`,
+			1),
+		"miles, too":     strings.Replace(contact("1", "2"), `{"address"`, `{"miles":1,"address"`, 1),
+		"a number":       strings.Replace(contact("1", "2"), `"1"`, `1`, 1),
+		"an empty phone": contact("", "2"), "an empty street": contact("1", ""),
+		"a long street":             contact("1", strings.Repeat("ü", 257)),
+		"a null street":             strings.Replace(contact("1", "2"), `"2"`, `null`, 1),
+		"an address that is a text": `{"phone":"1","address":"2"}`,
+		"an address with more":      strings.Replace(contact("1", "2"), `{"city"`, `{"planet":"Earth","city"`, 1),
+		"an address with less":      `{"phone":"1","address":{"street":"2"}}`,
+		"an address in capitals":    strings.Replace(contact("1", "2"), `"city"`, `"City"`, 1),
+		"a list":                    "[" + contact("1", "2") + "]",
 	} {
 		s.refused(what, s.ask("PUT", path+s.login, body), "bad-request")
 		s.refused(what+" for another customer", s.ask("PUT", path+other.login, body), "bad-request")
@@ -182,11 +200,15 @@ func takesSignedTokens(s *session, key string) {
 	}
 	parts := strings.Split(s.token, ".")
 	forged := map[string]string{
-		"another key": sign("HS256", good, []byte("another key of thirty-two bytes!")), "no signature": sign("none", good, nil),
-		"no signature, claimed": strings.Join(strings.Split(sign("HS256", good, secret), ".")[:2], ".") + ".", "no expiry": sign("HS256", `{"sub":"c0","jti":"1"}`, secret),
-		"expired": sign("HS256", fmt.Sprintf(`{"sub":%q,"exp":%d,"jti":"1"}`, s.login, later-7200), secret), "no subject": sign("HS256", fmt.Sprintf(`{"exp":%d,"jti":"1"}`, later), secret),
+		"another key":           sign("HS256", good, []byte("another key of thirty-two bytes!")),
+		"no signature":          sign("none", good, nil),
+		"no signature, claimed": strings.Join(strings.Split(sign("HS256", good, secret), ".")[:2], ".") + ".",
+		"no expiry":             sign("HS256", `{"sub":"c0","jti":"1"}`, secret),
+		"expired": sign("HS256", fmt.Sprintf(`{"sub":%q,"exp":%d,"jti":"1"}`, s.login, later-7200),
+			secret), "no subject": sign("HS256", fmt.Sprintf(`{"exp":%d,"jti":"1"}`, later), secret),
 		"no token": "abc", "another algorithm": sign("HS384", good, secret),
-		"another's claims": parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(good)) + "." + parts[len(parts)-1],
+		"another's claims": parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(good)) + "." +
+			parts[len(parts)-1],
 	}
 	for what, token := range forged {
 		s.refused(what, read(token), "no-session")
@@ -203,7 +225,8 @@ func takesSignedTokens(s *session, key string) {
 
 // sign makes a JWT by hand. An algorithm without a key has no signature.
 func sign(algorithm, claims string, key []byte) string {
-	text := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"alg":%q,"typ":"JWT"}`, algorithm)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims))
+	text := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"alg":%q,"typ":"JWT"}`, algorithm)) + "." +
+		base64.RawURLEncoding.EncodeToString([]byte(claims))
 	if key == nil {
 		return text + "."
 	}

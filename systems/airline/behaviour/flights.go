@@ -24,17 +24,20 @@ func expected(from, to, date string, minutes int) []flight {
 	var all []flight
 	for i, hour := range hours() {
 		id := fmt.Sprintf("%s-%s-%s-%d", from, to, strings.ReplaceAll(date, "-", ""), i+1)
-		all = append(all, flight{id, from, to, fmt.Sprintf("%sT%02d:00:00Z", date, hour), minutes, 5000 + 10*minutes})
+		all = append(all, flight{id, from, to, fmt.Sprintf("%sT%02d:00:00Z", date, hour), minutes,
+			5000 + 10*minutes})
 	}
 	return all
 }
 
 func hasFlights(s *session) {
 	for query, want := range map[string]found{
-		"from=AMS&to=ATH&date=2026-02-27":                   {expected("AMS", "ATH", "2026-02-27", 71), nil},
-		"date=2026-03-01&to=ATH&from=AMS":                   {expected("AMS", "ATH", "2026-03-01", 71), nil},
-		"from=ATH&to=BOM&date=2026-02-28&return=2026-03-01": {expected("ATH", "BOM", "2026-02-28", 111), expected("BOM", "ATH", "2026-03-01", 99)},
-		"from=BOM&to=AMS&date=2026-02-28&return=2026-02-27": {expected("BOM", "AMS", "2026-02-28", 88), expected("AMS", "BOM", "2026-02-27", 104)},
+		"from=AMS&to=ATH&date=2026-02-27": {expected("AMS", "ATH", "2026-02-27", 71), nil},
+		"date=2026-03-01&to=ATH&from=AMS": {expected("AMS", "ATH", "2026-03-01", 71), nil},
+		"from=ATH&to=BOM&date=2026-02-28&return=2026-03-01": {expected("ATH", "BOM", "2026-02-28", 111),
+			expected("BOM", "ATH", "2026-03-01", 99)},
+		"from=BOM&to=AMS&date=2026-02-28&return=2026-02-27": {expected("BOM", "AMS", "2026-02-28", 88),
+			expected("AMS", "BOM", "2026-02-27", 104)},
 		"from=AMS&to=ATH&date=2026-03-02":                   {},
 		"from=AMS&to=ATH&date=2026-02-26":                   {},
 		"from=AMS&to=ATH&date=0001-01-01&return=9999-12-31": {},
@@ -44,7 +47,8 @@ func hasFlights(s *session) {
 	} {
 		var got found
 		s.wants(s.ask("GET", "/flights?"+query, ""), 200, &got)
-		if got.Outbound == nil || got.Inbound == nil || !sameFlights(got.Outbound, want.Outbound) || !sameFlights(got.Inbound, want.Inbound) {
+		if got.Outbound == nil || got.Inbound == nil || !sameFlights(got.Outbound, want.Outbound) ||
+			!sameFlights(got.Inbound, want.Inbound) {
 			s.Errorf("%s: %+v, want %+v", query, got, want)
 		}
 	}
@@ -61,19 +65,33 @@ func sameFlights(got, want []flight) bool {
 func refusesQueries(s *session) {
 	long := strings.Repeat("A", 257)
 	for query, kind := range map[string]string{
-		"from=CDG&to=AMS&date=2026-02-27": "unknown-airport", "from=AMS&to=ZRH&date=2026-02-27": "unknown-airport", // 5 airports
+		// 5 airports
+		"from=CDG&to=AMS&date=2026-02-27": "unknown-airport", "from=AMS&to=ZRH&date=2026-02-27": "unknown-airport",
 		"from=ams&to=ATH&date=2026-02-27": "unknown-airport", "from=AMS-&to=ATH&date=2026-02-27": "unknown-airport",
-		"from=" + long[1:] + "&to=ATH&date=2026-02-27": "unknown-airport", "from=" + url.QueryEscape("🛫") + "&to=ATH&date=2026-02-27": "unknown-airport",
-		"": "bad-request", "to=ATH&date=2026-02-27": "bad-request", "from=AMS&date=2026-02-27": "bad-request", "from=AMS&to=ATH": "bad-request",
-		"from=&to=ATH&date=2026-02-27": "bad-request", "from=AMS&to=&date=2026-02-27": "bad-request", "from=AMS&to=ATH&date=": "bad-request",
-		"from=" + long + "&to=ATH&date=2026-02-27": "bad-request", "from=AMS&to=ATH&date=2026-02-30": "bad-request", "from=AMS&to=ATH&date=2025-02-29": "bad-request",
-		"from=AMS&to=ATH&date=2026-2-27": "bad-request", "from=AMS&to=ATH&date=20260227": "bad-request", "from=AMS&to=ATH&date=27-02-2026": "bad-request",
-		"from=AMS&to=ATH&date=2026-13-01": "bad-request", "from=AMS&to=ATH&date=2026-02-27T00:00:00Z": "bad-request", "from=AMS&to=ATH&date=tomorrow": "bad-request",
-		"from=AMS&to=ATH&date=2026-02-27&return=": "bad-request", "from=AMS&to=ATH&date=2026-02-27&return=2026-04-31": "bad-request",
-		"from=AMS&from=AMS&to=ATH&date=2026-02-27": "bad-request", "from=AMS&to=ATH&date=2026-02-27&date=2026-02-27": "bad-request",
-		"from=AMS&to=ATH&date=2026-02-27&return=2026-02-27&return=2026-02-27": "bad-request", "FROM=AMS&to=ATH&date=2026-02-27": "bad-request",
-		"from=nowhere&to=ATH&date=never": "bad-request", "from=AMS&to=ATH&date=%202026-02-27": "bad-request", "from=AMS&to=ATH&date=+2026-02-27": "bad-request",
-		"from=AMS&to=ATH&date=-026-02-27": "bad-request", "from=AMS&to=ATH&date=2026-00-10": "bad-request", "from=AMS&to=ATH&date=2026-01-00": "bad-request",
+		"from=" + long[1:] + "&to=ATH&date=2026-02-27":             "unknown-airport",
+		"from=" + url.QueryEscape("🛫") + "&to=ATH&date=2026-02-27": "unknown-airport",
+		"": "bad-request", "to=ATH&date=2026-02-27": "bad-request", "from=AMS&date=2026-02-27": "bad-request",
+		"from=AMS&to=ATH":              "bad-request",
+		"from=&to=ATH&date=2026-02-27": "bad-request", "from=AMS&to=&date=2026-02-27": "bad-request",
+		"from=AMS&to=ATH&date=":                    "bad-request",
+		"from=" + long + "&to=ATH&date=2026-02-27": "bad-request", "from=AMS&to=ATH&date=2026-02-30": "bad-request",
+		"from=AMS&to=ATH&date=2025-02-29": "bad-request",
+		"from=AMS&to=ATH&date=2026-2-27":  "bad-request", "from=AMS&to=ATH&date=20260227": "bad-request",
+		"from=AMS&to=ATH&date=27-02-2026":           "bad-request",
+		"from=AMS&to=ATH&date=2026-13-01":           "bad-request",
+		"from=AMS&to=ATH&date=2026-02-27T00:00:00Z": "bad-request", "from=AMS&to=ATH&date=tomorrow": "bad-request",
+		"from=AMS&to=ATH&date=2026-02-27&return=":                             "bad-request",
+		"from=AMS&to=ATH&date=2026-02-27&return=2026-04-31":                   "bad-request",
+		"from=AMS&from=AMS&to=ATH&date=2026-02-27":                            "bad-request",
+		"from=AMS&to=ATH&date=2026-02-27&date=2026-02-27":                     "bad-request",
+		"from=AMS&to=ATH&date=2026-02-27&return=2026-02-27&return=2026-02-27": "bad-request",
+		"FROM=AMS&to=ATH&date=2026-02-27":                                     "bad-request",
+		"from=nowhere&to=ATH&date=never":                                      "bad-request",
+		"from=AMS&to=ATH&date=%202026-02-27":                                  "bad-request",
+		"from=AMS&to=ATH&date=+2026-02-27":                                    "bad-request",
+		"from=AMS&to=ATH&date=-026-02-27":                                     "bad-request",
+		"from=AMS&to=ATH&date=2026-00-10":                                     "bad-request",
+		"from=AMS&to=ATH&date=2026-01-00":                                     "bad-request",
 	} {
 		s.refused(query, s.ask("GET", "/flights?"+query, ""), kind)
 	}

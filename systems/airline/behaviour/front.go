@@ -22,7 +22,9 @@ func NewFront(units map[string]string) (http.Handler, error) {
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.Out.URL.Scheme, r.Out.URL.Host, r.Out.URL.RawQuery = target.Scheme, target.Host, r.In.URL.RawQuery
 			},
-			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
+				w.WriteHeader(http.StatusBadGateway)
+			},
 		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,7 +38,8 @@ func NewFront(units map[string]string) (http.Handler, error) {
 		}
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusNotFound)
-		_, _ = fmt.Fprint(w, `{"type":"/problems/unknown-path","title":"There is nothing here","status":404,"detail":"nothing is at this path"}`)
+		_, _ = fmt.Fprint(w,
+			`{"type":"/problems/unknown-path","title":"There is nothing here","status":404,"detail":"nothing is at this path"}`)
 	}), nil
 }
 

@@ -61,8 +61,10 @@ func fuzz(s *session, program string, filter ...string) {
 		s.Fatal(err)
 	}
 	command := exec.Command(program, append([]string{
-		"run", path, "--url", s.airline.Front, "-H", "Authorization: Bearer " + s.token, "--max-examples", cmp.Or(os.Getenv("CLEAVE_FUZZ_EXAMPLES"), briefly),
-		"--checks", "all", "--seed", "1", "--no-color", "--request-timeout", "20", "--warnings", "off", "--continue-on-failure",
+		"run", path, "--url", s.airline.Front, "-H", "Authorization: Bearer " + s.token, "--max-examples",
+		cmp.Or(os.Getenv("CLEAVE_FUZZ_EXAMPLES"), briefly),
+		"--checks", "all", "--seed", "1", "--no-color", "--request-timeout", "20", "--warnings", "off",
+		"--continue-on-failure",
 	}, filter...)...)
 	command.Dir = dir
 	text, err := command.CombinedOutput()

@@ -53,7 +53,8 @@ func TestInstructions(t *testing.T) {
 // count plays so many requests and returns the instructions of all units, from start to end.
 func count(t *testing.T, r runtime, units []string, requests int) (instructions float64) {
 	counts := t.TempDir()
-	r.args = append([]string{"--tool=lackey", "--basic-counts=yes", "--trace-children=yes", "--smc-check=all-non-file",
+	r.args = append([]string{"--tool=lackey", "--basic-counts=yes", "--trace-children=yes",
+		"--smc-check=all-non-file",
 		"--log-file=" + filepath.Join(counts, "%p"), r.program}, r.args...)
 	r.program, r.patience = "valgrind", emulated
 	t.Run(fmt.Sprint(requests), func(t *testing.T) { // all units end with it

@@ -55,7 +55,8 @@ func allFlights() []string {
 func keepsAcknowledged(t *testing.T, document *api.Document, a *Airline) {
 	all := make([]*writer, writers)
 	for i := range all {
-		all[i] = &writer{session: newSession(t, document, a, 20+i), booked: map[string]booking{}, gone: map[string]bool{}, leaving: map[string]bool{}}
+		all[i] = &writer{session: newSession(t, document, a, 20+i), booked: map[string]booking{},
+			gone: map[string]bool{}, leaving: map[string]bool{}}
 		for _, b := range all[i].session.booked() {
 			all[i].booked[b.Flight] = b
 		}
@@ -97,10 +98,12 @@ func (w *writer) write(done *atomic.Bool) {
 		size := 1 + n%2
 		asked := flights[:size]
 		flights = flights[size:]
-		got, err := w.try(context.Background(), "POST", w.airline.Front+"/bookings", w.token, strings.NewReader(order(asked...)))
+		got, err := w.try(context.Background(), "POST", w.airline.Front+"/bookings", w.token,
+			strings.NewReader(order(asked...)))
 		var made struct{ Bookings []booking }
 		switch {
-		case err == nil && got.status == 201 && json.Unmarshal(got.body, &made) == nil && slices.Equal(flightsOf(made.Bookings), asked):
+		case err == nil && got.status == 201 && json.Unmarshal(got.body, &made) == nil &&
+			slices.Equal(flightsOf(made.Bookings), asked):
 			for _, b := range made.Bookings {
 				w.booked[b.Flight] = b
 			}
@@ -119,7 +122,8 @@ func (w *writer) write(done *atomic.Bool) {
 }
 
 func (w *writer) cancel(b booking) {
-	got, err := w.try(context.Background(), "DELETE", w.airline.Front+"/bookings/"+b.ID, w.token, strings.NewReader(""))
+	got, err := w.try(context.Background(), "DELETE", w.airline.Front+"/bookings/"+b.ID, w.token,
+		strings.NewReader(""))
 	delete(w.booked, b.Flight)
 	switch {
 	case err == nil && got.status == 204:
@@ -204,5 +208,6 @@ func survives(s *session) {
 	if err := s.airline.Restart(s.airline.Hosting(Auth)); err != nil {
 		s.Fatal(err)
 	}
-	s.refused("a session that was ended before the kill", s.asks("GET", "/customers/"+s.login, ended, ""), "no-session")
+	s.refused("a session that was ended before the kill", s.asks("GET", "/customers/"+s.login, ended, ""),
+		"no-session")
 }

@@ -180,7 +180,8 @@ func startProcesses(t *testing.T, r runtime, units []string, settings map[string
 	a := &Airline{Units: map[string]string{}}
 	var beginning, ending errgroup.Group // all units at once
 	for _, name := range units {
-		p := &process{runtime: r, unit: name, address: addresses[name], environment: environment(t, name, addresses, settings)}
+		p := &process{runtime: r, unit: name, address: addresses[name],
+			environment: environment(t, name, addresses, settings)}
 		all[name], a.Units[name] = p, "http://"+p.address
 		beginning.Go(func() error { return p.begin(launcher) })
 	}
@@ -210,7 +211,8 @@ func startProcesses(t *testing.T, r runtime, units []string, settings map[string
 func environment(t *testing.T, name string, addresses, settings map[string]string) []string {
 	dir := t.TempDir()
 	variables := []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + dir, "CLEAVE_UNIT=" + name, "CLEAVE_DIR=" + dir,
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + dir, "CLEAVE_UNIT=" + name,
+		"CLEAVE_DIR=" + dir,
 		"CLEAVE_ADDRESS=" + addresses[name],
 		"AIRLINE_UNIT=" + name, "AIRLINE_DATA=" + filepath.Join(dir, "data"),
 	}
@@ -255,7 +257,9 @@ func TestAirlines(t *testing.T) {
 		for name, units := range architectures() {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				Suite(t, func(t *testing.T, settings map[string]string) *Airline { return startProcesses(t, r, units, settings) })
+				Suite(t, func(t *testing.T, settings map[string]string) *Airline {
+					return startProcesses(t, r, units, settings)
+				})
 			})
 		}
 	})
@@ -295,7 +299,8 @@ func TestUnitsSpeakOneGRPC(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := startProcesses(t, r, architectures()["services"], with(map[string]string{"AIRLINE_CALLS": "grpc", "AIRLINE_POOL": "on"}))
+		a := startProcesses(t, r, architectures()["services"],
+			with(map[string]string{"AIRLINE_CALLS": "grpc", "AIRLINE_POOL": "on"}))
 		s := newSession(t, document, a, 0)
 		unit := map[string]*calls.Client{}
 		for _, name := range []string{Auth, Customers, Flights} {
@@ -310,7 +315,8 @@ func TestUnitsSpeakOneGRPC(t *testing.T) {
 		}
 		found, err := unit[Flights].Flight(t.Context(), "ATH-AMS-20260227-2")
 		want := expected("ATH", "AMS", "2026-02-27", 67)[1]
-		if got := (flight{found.ID, found.From, found.To, found.Departs.Format(time.RFC3339), found.Minutes, found.Price}); err != nil || !sameFlights([]flight{got}, []flight{want}) {
+		if got := (flight{found.ID, found.From, found.To, found.Departs.Format(time.RFC3339), found.Minutes,
+			found.Price}); err != nil || !sameFlights([]flight{got}, []flight{want}) {
 			t.Errorf("flights says of a flight: %+v, %v, want %+v", got, err, want)
 		}
 		_, noSession := unit[Auth].Session(t.Context(), strings.Repeat("0", 32))
@@ -332,17 +338,21 @@ func TestUnitsSpeakOneGRPC(t *testing.T) {
 func TestWrongSettingsAreNamed(t *testing.T) {
 	eachRuntime(t, func(t *testing.T, r runtime) {
 		for variable, value := range map[string]string{
-			"AIRLINE_UNIT": "everything", "AIRLINE_STORE": "paper", "AIRLINE_CUSTOMERS": "0", "AIRLINE_AIRPORTS": "31", "AIRLINE_DAYS": "many", "AIRLINE_FLIGHTS": "-1",
-			"AIRLINE_FIRST_DAY": "2026-02-30", "AIRLINE_SESSION_SECONDS": "1.5", "AIRLINE_SESSIONS": "maybe", "AIRLINE_POOL": "yes",
+			"AIRLINE_UNIT": "everything", "AIRLINE_STORE": "paper", "AIRLINE_CUSTOMERS": "0", "AIRLINE_AIRPORTS": "31",
+			"AIRLINE_DAYS": "many", "AIRLINE_FLIGHTS": "-1",
+			"AIRLINE_FIRST_DAY": "2026-02-30", "AIRLINE_SESSION_SECONDS": "1.5", "AIRLINE_SESSIONS": "maybe",
+			"AIRLINE_POOL":  "yes",
 			"AIRLINE_CALLS": "soap",
 		} {
 			command := exec.Command(r.program, r.args...)
-			command.Env = environment(t, Monolith, map[string]string{Monolith: "127.0.0.1:1"}, map[string]string{variable: value})
+			command.Env = environment(t, Monolith, map[string]string{Monolith: "127.0.0.1:1"},
+				map[string]string{variable: value})
 			var complaint bytes.Buffer
 			command.Stderr = &complaint
 			err := command.Run()
 			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(complaint.String(), variable) || !strings.Contains(complaint.String(), value) {
+			if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(complaint.String(), variable) ||
+				!strings.Contains(complaint.String(), value) {
 				t.Errorf("%s=%s: %v: %s", variable, value, err, complaint.String())
 			}
 			if lines := strings.Count(strings.TrimSpace(complaint.String()), "\n"); lines > 0 {

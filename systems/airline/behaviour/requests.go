@@ -12,30 +12,47 @@ const maxBody = 16384
 
 func refusesBodies(s *session) {
 	for what, body := range map[string]string{
-		"nothing": "", "a space": " ", "no JSON": "login=c1", "half": `{"login":"c1","password":`, "a list": `[]`, "null": `null`, "a text": `"c1"`, "a number": `1`,
-		"two values": `{"login":"c1","password":"p"} {}`, "rubbish after it": `{"login":"c1","password":"p"}x`, "a comment": `{"login":"c1","password":"p"/**/}`,
-		"a comma": `{"login":"c1","password":"p",}`, "single quotes": `{'login':'c1','password':'p'}`, "no quotes": `{login:"c1",password:"p"}`,
-		"no password": `{"login":"c1"}`, "no login": `{"password":"p"}`, "one more": `{"login":"c1","password":"p","admin":"true"}`, "capitals": `{"Login":"c1","password":"p"}`,
-		"a number for a text": `{"login":1,"password":"p"}`, "null for a text": `{"login":null,"password":"p"}`, "true for a text": `{"login":true,"password":"p"}`,
-		"a list for a text": `{"login":["c1"],"password":"p"}`, "an object for a text": `{"login":{"$ne":""},"password":"p"}`, "an empty login": `{"login":"","password":"p"}`,
-		"an empty password": `{"login":"c1","password":""}`, "a long login": `{"login":"` + strings.Repeat("x", 257) + `","password":"p"}`,
-		"no UTF-8": "{\"login\":\"c1\xff\",\"password\":\"p\"}", "a bare control character": "{\"login\":\"c\n1\",\"password\":\"p\"}", "not a number": `{"login":NaN,"password":"p"}`,
-		"depth": strings.Repeat("[", 5000), "a prototype": `{"login":"c1","password":"p","__proto__":{}}`, "as long as may be": `{"login":"` + strings.Repeat("x", maxBody-10),
+		"nothing": "", "a space": " ", "no JSON": "login=c1", "half": `{"login":"c1","password":`, "a list": `[]`,
+		"null": `null`, "a text": `"c1"`, "a number": `1`,
+		"two values": `{"login":"c1","password":"p"} {}`, "rubbish after it": `{"login":"c1","password":"p"}x`,
+		"a comment": `{"login":"c1","password":"p"/**/}`,
+		"a comma":   `{"login":"c1","password":"p",}`, "single quotes": `{'login':'c1','password':'p'}`,
+		"no quotes":   `{login:"c1",password:"p"}`,
+		"no password": `{"login":"c1"}`, "no login": `{"password":"p"}`,
+		"one more": `{"login":"c1","password":"p","admin":"true"}`, "capitals": `{"Login":"c1","password":"p"}`,
+		"a number for a text": `{"login":1,"password":"p"}`, "null for a text": `{"login":null,"password":"p"}`,
+		"true for a text":          `{"login":true,"password":"p"}`,
+		"a list for a text":        `{"login":["c1"],"password":"p"}`,
+		"an object for a text":     `{"login":{"$ne":""},"password":"p"}`,
+		"an empty login":           `{"login":"","password":"p"}`,
+		"an empty password":        `{"login":"c1","password":""}`,
+		"a long login":             `{"login":"` + strings.Repeat("x", 257) + `","password":"p"}`,
+		"no UTF-8":                 "{\"login\":\"c1\xff\",\"password\":\"p\"}",
+		"a bare control character": "{\"login\":\"c\n1\",\"password\":\"p\"}",
+		"not a number":             `{"login":NaN,"password":"p"}`,
+		"depth":                    strings.Repeat("[", 5000),
+		"a prototype":              `{"login":"c1","password":"p","__proto__":{}}`,
+		"as long as may be":        `{"login":"` + strings.Repeat("x", maxBody-10),
 	} {
 		s.refused(what, s.asks("POST", "/login", "", body), "bad-request")
 	}
 	padded := `{"login":"c1","password":"wrong"}` + strings.Repeat(" ", maxBody-33)
 	s.refused("as long as may be", s.asks("POST", "/login", "", padded), "wrong-credentials")
-	s.refused("a login of 256 characters", s.asks("POST", "/login", "", `{"login":"`+strings.Repeat("🛫", 256)+`","password":"p"}`), "wrong-credentials")
+	s.refused("a login of 256 characters", s.asks("POST", "/login", "",
+		`{"login":"`+strings.Repeat("🛫", 256)+`","password":"p"}`), "wrong-credentials")
 	s.refused("one byte too long", s.asks("POST", "/login", "", padded+" "), "too-large")
 	s.refused("much too long", s.asks("POST", "/login", "", strings.Repeat("x", 300_000)), "too-large")
-	s.refused("too long, of no known length", s.tries("POST", "/login", struct{ io.Reader }{strings.NewReader(padded + " ")}), "too-large")
-	s.refused("of no known length", s.tries("POST", "/login", struct{ io.Reader }{strings.NewReader(padded)}), "wrong-credentials")
-	request, err := http.NewRequestWithContext(s.Context(), "POST", s.airline.Front+"/login", strings.NewReader(`{"login":"c1","password":"wrong"}`))
+	s.refused("too long, of no known length", s.tries("POST", "/login",
+		struct{ io.Reader }{strings.NewReader(padded + " ")}), "too-large")
+	s.refused("of no known length", s.tries("POST", "/login", struct{ io.Reader }{strings.NewReader(padded)}),
+		"wrong-credentials")
+	request, err := http.NewRequestWithContext(s.Context(), "POST", s.airline.Front+"/login",
+		strings.NewReader(`{"login":"c1","password":"wrong"}`))
 	if err != nil {
 		s.Fatal(err)
 	}
-	for _, mediaType := range []string{"text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-8", "application/JSON", "nonsense", ""} {
+	for _, mediaType := range []string{"text/plain", "application/x-www-form-urlencoded",
+		"application/json; charset=utf-8", "application/JSON", "nonsense", ""} {
 		if request.Body, err = request.GetBody(); err != nil {
 			s.Fatal(err)
 		}
@@ -63,8 +80,10 @@ func (s *session) tries(method, path string, body io.Reader) answer {
 
 func refusesPathsAndMethods(s *session) {
 	for _, path := range []string{
-		"/", "/nothing", "/login/", "/Login", "/login/x", "/customers", "/customers/", "/customers//bookings", "/customers/" + s.login + "/", "/customers/" + s.login + "/bookings/",
-		"/customers/" + s.login + "/bookings/1", "/customers/" + s.login + "/x", "/flights/", "/flights/AMS-ATH-20260227-1", "/bookings/", "/bookings/1/2", "//flights", "/flights//",
+		"/", "/nothing", "/login/", "/Login", "/login/x", "/customers", "/customers/", "/customers//bookings",
+		"/customers/" + s.login + "/", "/customers/" + s.login + "/bookings/",
+		"/customers/" + s.login + "/bookings/1", "/customers/" + s.login + "/x", "/flights/",
+		"/flights/AMS-ATH-20260227-1", "/bookings/", "/bookings/1/2", "//flights", "/flights//",
 		"/favicon.ico", "/docs", "/openapi.json", "/q/health", "/customers/" + s.login + "%2Fbookings",
 	} {
 		want := "unknown-path"
@@ -74,8 +93,10 @@ func refusesPathsAndMethods(s *session) {
 		s.refused("GET "+path, s.ask("GET", path, ""), want)
 	}
 	for path, allowed := range map[string][]string{
-		"/login": {"POST"}, "/logout": {"POST"}, "/customers/" + s.login: {"GET", "PUT"}, "/customers/" + s.login + "/bookings": {"GET"},
-		"/flights": {"GET"}, "/bookings": {"POST"}, "/bookings/" + strings.Repeat("0", 32): {"DELETE"},
+		"/login": {"POST"}, "/logout": {"POST"}, "/customers/" + s.login: {"GET", "PUT"},
+		"/customers/" + s.login + "/bookings": {"GET"},
+		"/flights":                            {"GET"}, "/bookings": {"POST"},
+		"/bookings/" + strings.Repeat("0", 32): {"DELETE"},
 	} {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"} {
 			if slices.Contains(allowed, method) {
@@ -126,9 +147,12 @@ func checksInOrder(s *session) {
 // keepsInternalInside asks the front for what only units may ask.
 func keepsInternalInside(s *session) {
 	for _, path := range []string{
-		"/internal", "/internal/bookings", "/internal/sessions/" + s.token, "/internal/check", "/internal/flights/AMS-ATH-20260227-1", "//internal/bookings",
-		"/%69nternal/bookings", "/internal%2Fbookings", "/bookings/../internal/bookings", "/bookings/%2e%2e/internal/bookings", "/customers/../internal/bookings",
-		"/flights/../internal/flights/AMS-ATH-20260227-1", "/./internal/bookings", "/bookings/..%2finternal/bookings", "/login/../internal/sessions/" + s.token,
+		"/internal", "/internal/bookings", "/internal/sessions/" + s.token, "/internal/check",
+		"/internal/flights/AMS-ATH-20260227-1", "//internal/bookings",
+		"/%69nternal/bookings", "/internal%2Fbookings", "/bookings/../internal/bookings",
+		"/bookings/%2e%2e/internal/bookings", "/customers/../internal/bookings",
+		"/flights/../internal/flights/AMS-ATH-20260227-1", "/./internal/bookings",
+		"/bookings/..%2finternal/bookings", "/login/../internal/sessions/" + s.token,
 	} {
 		for _, method := range []string{"GET", "POST"} {
 			got := s.ask(method, path, `{"login":"c1","password":"password-1"}`)

@@ -116,7 +116,8 @@ func (s *session) send(request *http.Request) (answer, error) {
 	}
 	got := answer{response.StatusCode, response.Header, text}
 	// A front that finds nobody behind it has answers of its own.
-	ofFront := got.status == http.StatusBadGateway || got.status == http.StatusServiceUnavailable && got.problem() == ""
+	ofFront := got.status == http.StatusBadGateway ||
+		got.status == http.StatusServiceUnavailable && got.problem() == ""
 	if strings.HasPrefix(request.URL.String(), s.airline.Front) && !ofFront {
 		if err := s.document.CheckAnswer(request, got.status, got.header, text); err != nil {
 			s.Errorf("%s %.200s: %s: not as openapi.yaml says: %v", request.Method, request.URL, got, err)
@@ -128,7 +129,8 @@ func (s *session) send(request *http.Request) (answer, error) {
 // problem is the kind of problem that an answer has; empty where it has none.
 func (a answer) problem() string {
 	var document struct{ Type string }
-	if !strings.HasPrefix(a.header.Get("Content-Type"), "application/problem+json") || json.Unmarshal(a.body, &document) != nil {
+	if !strings.HasPrefix(a.header.Get("Content-Type"), "application/problem+json") ||
+		json.Unmarshal(a.body, &document) != nil {
 		return ""
 	}
 	kind, _ := strings.CutPrefix(document.Type, "/problems/")
@@ -153,8 +155,10 @@ func (s *session) wants(got answer, status int, into any) {
 // statuses are those of problems.
 func statuses() map[string]int {
 	return map[string]int{
-		"bad-request": 400, "wrong-credentials": 401, "no-session": 401, "not-yours": 403, "unknown-path": 404, "unknown-airport": 404,
-		"unknown-flight": 404, "unknown-booking": 404, "wrong-method": 405, "already-booked": 409, "too-large": 413, "unavailable": 503,
+		"bad-request": 400, "wrong-credentials": 401, "no-session": 401, "not-yours": 403, "unknown-path": 404,
+		"unknown-airport": 404,
+		"unknown-flight":  404, "unknown-booking": 404, "wrong-method": 405, "already-booked": 409,
+		"too-large": 413, "unavailable": 503,
 	}
 }
 
@@ -168,10 +172,12 @@ func (s *session) refused(what string, got answer, kind string) {
 		Detail string
 	}
 	err := json.Unmarshal(got.body, &document)
-	if err != nil || got.problem() != kind || got.status != statuses()[kind] || document.Status != got.status || document.Detail == "" {
+	if err != nil || got.problem() != kind || got.status != statuses()[kind] || document.Status != got.status ||
+		document.Detail == "" {
 		s.Errorf("%s: %s (%s), want the problem %s", what, got, got.header.Get("Content-Type"), kind)
 	}
-	for _, inside := range []string{"Exception", "goroutine", "node_modules", ".java", ".js:", ".go:", "ECONN", "dial tcp"} {
+	for _, inside := range []string{"Exception", "goroutine", "node_modules", ".java", ".js:", ".go:", "ECONN",
+		"dial tcp"} {
 		if strings.Contains(document.Detail, inside) {
 			s.Errorf("%s: the detail tells of the inside: %q", what, document.Detail)
 		}

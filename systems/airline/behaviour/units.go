@@ -17,10 +17,12 @@ import (
 // answersUnits asks units what the front asks, and what they ask each other.
 func answersUnits(s *session) {
 	for name := range s.airline.Units {
-		if got := s.askUnit(name, "GET", "/health", ""); got.status != 200 || string(got.body) != "ok\n" || !strings.HasPrefix(got.header.Get("Content-Type"), "text/plain") {
+		if got := s.askUnit(name, "GET", "/health", ""); got.status != 200 || string(got.body) != "ok\n" ||
+			!strings.HasPrefix(got.header.Get("Content-Type"), "text/plain") {
 			s.Errorf("health of %s: %s", name, got)
 		}
-		s.refused("a path that no unit has, at "+name, s.askUnit(name, "GET", "/internal/nothing", ""), "unknown-path")
+		s.refused("a path that no unit has, at "+name, s.askUnit(name, "GET", "/internal/nothing", ""),
+			"unknown-path")
 	}
 	made := s.book("ATH-AMS-20260227-1", "ATH-AMS-20260227-2")
 	if listed := s.stored(); !slices.Contains(listed, made[0]) || !slices.Contains(listed, made[1]) {
@@ -37,19 +39,23 @@ func answersUnits(s *session) {
 	if session.Login != s.login || time.Until(session.Expires) < 25*time.Minute {
 		s.Errorf("auth says of a session: %+v", session)
 	}
-	if got := s.askUnit(Auth, "GET", "/internal/sessions/"+strings.Repeat("0", 32), ""); got.status != 404 || got.problem() != "no-session" {
+	if got := s.askUnit(Auth, "GET", "/internal/sessions/"+strings.Repeat("0", 32), ""); got.status != 404 ||
+		got.problem() != "no-session" {
 		s.Errorf("auth says of no session: %s", got)
 	}
-	if got := s.askUnit(Customers, "POST", "/internal/check", `{"login":"c1","password":"password-1"}`); got.status != 204 {
+	if got := s.askUnit(Customers, "POST", "/internal/check",
+		`{"login":"c1","password":"password-1"}`); got.status != 204 {
 		s.Errorf("customers says of a password: %s", got)
 	}
-	s.refused("a wrong password", s.askUnit(Customers, "POST", "/internal/check", `{"login":"c1","password":"x"}`), "wrong-credentials")
+	s.refused("a wrong password", s.askUnit(Customers, "POST", "/internal/check",
+		`{"login":"c1","password":"x"}`), "wrong-credentials")
 	var f flight
 	s.wants(s.askUnit(Flights, "GET", "/internal/flights/ATH-AMS-20260227-1", ""), 200, &f)
 	if !sameFlights([]flight{f}, expected("ATH", "AMS", "2026-02-27", 67)[:1]) {
 		s.Errorf("flights says of a flight: %+v", f)
 	}
-	s.refused("an unknown flight", s.askUnit(Flights, "GET", "/internal/flights/ATH-AMS-20260227-99", ""), "unknown-flight")
+	s.refused("an unknown flight", s.askUnit(Flights, "GET", "/internal/flights/ATH-AMS-20260227-99", ""),
+		"unknown-flight")
 	s.refused("what another unit has", s.askUnit(Flights, "POST", "/login", ""), "unknown-path")
 }
 
@@ -88,7 +94,8 @@ func endsSlowRequests(s *session) {
 	host := strings.TrimPrefix(base, "http://")
 	starts := [][2]string{ // and what follows, each second
 		{"GET /flights HTTP/1.1\r\nHost: airline\r\n", "X-Slow: yes\r\n"}, // a header without an end
-		{"GET /flights?from=AMS&to=ATH&date=2026-02-27 HTTP/1.1\r\nHost: airline\r\nAuthorization: Bearer " + s.token + "\r\nContent-Length: 100\r\n\r\n{", "x"},
+		{"GET /flights?from=AMS&to=ATH&date=2026-02-27 HTTP/1.1\r\nHost: airline\r\nAuthorization: Bearer " +
+			s.token + "\r\nContent-Length: 100\r\n\r\n{", "x"},
 	}
 	var slow sync.WaitGroup
 	for i := range slowAtOnce {
@@ -104,7 +111,8 @@ func endsSlowRequests(s *session) {
 	}
 	for range 20 { // others are not held up
 		begun := time.Now()
-		if got := s.askUnit(s.airline.Hosting(Flights), "GET", "/flights?from=AMS&to=ATH&date=2026-02-27", ""); got.status != 200 || time.Since(begun) > 3*time.Second {
+		if got := s.askUnit(s.airline.Hosting(Flights), "GET", "/flights?from=AMS&to=ATH&date=2026-02-27",
+			""); got.status != 200 || time.Since(begun) > 3*time.Second {
 			s.Errorf("beside slow requests, after %s: %s", time.Since(begun), got)
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -169,7 +177,8 @@ func tellsThatPartIsGone(s *session) {
 			s.Fatal(err)
 		}
 		got := s.ask(c.method, c.path, c.body)
-		for begun := time.Now(); got.problem() == "unavailable" && time.Since(begun) < s.airline.Finds; time.Sleep(20 * time.Millisecond) {
+		for begun := time.Now(); got.problem() == "unavailable" &&
+			time.Since(begun) < s.airline.Finds; time.Sleep(20 * time.Millisecond) {
 			got = s.ask(c.method, c.path, c.body)
 		}
 		if got.status >= http.StatusMultipleChoices {

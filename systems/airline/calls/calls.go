@@ -40,7 +40,8 @@ func (f faults) Encode(err error) rpc.Fault {
 func (faults) Decode(fault rpc.Fault, cause error) error {
 	switch fault.Kind {
 	case rpc.Unavailable, rpc.DeadlineExceeded, rpc.Cancelled:
-		return &airline.Problem{Kind: airline.Unavailable, Detail: "another part of the airline does not answer", Cause: cause}
+		return &airline.Problem{Kind: airline.Unavailable, Detail: "another part of the airline does not answer",
+			Cause: cause}
 	}
 	return fmt.Errorf("another unit answers %s: %s", fault.Kind, fault.Detail)
 }
@@ -78,7 +79,9 @@ type auth struct {
 }
 
 // FindSession implements airlinepb.AuthServer.
-func (a auth) FindSession(ctx context.Context, r *airlinepb.FindSessionRequest) (*airlinepb.FindSessionResponse, error) {
+func (a auth) FindSession(
+	ctx context.Context, r *airlinepb.FindSessionRequest,
+) (*airlinepb.FindSessionResponse, error) {
 	session, err := a.sessions.Session(ctx, r.GetToken())
 	if refused(err, airline.NoSession) {
 		return &airlinepb.FindSessionResponse{}, nil
@@ -86,7 +89,8 @@ func (a auth) FindSession(ctx context.Context, r *airlinepb.FindSessionRequest) 
 	if err != nil {
 		return nil, err
 	}
-	return &airlinepb.FindSessionResponse{Session: &airlinepb.Session{Login: session.Login, Expires: session.Expires.Format(time.RFC3339Nano)}}, nil
+	return &airlinepb.FindSessionResponse{Session: &airlinepb.Session{Login: session.Login,
+		Expires: session.Expires.Format(time.RFC3339Nano)}}, nil
 }
 
 type customers struct {
@@ -95,7 +99,9 @@ type customers struct {
 }
 
 // CheckPassword implements airlinepb.CustomersServer.
-func (c customers) CheckPassword(ctx context.Context, r *airlinepb.CheckPasswordRequest) (*airlinepb.CheckPasswordResponse, error) {
+func (c customers) CheckPassword(
+	ctx context.Context, r *airlinepb.CheckPasswordRequest,
+) (*airlinepb.CheckPasswordResponse, error) {
 	err := c.credentials.Check(ctx, r.GetLogin(), r.GetPassword())
 	if err != nil && !refused(err, airline.WrongCredentials) {
 		return nil, err
@@ -109,7 +115,9 @@ type flights struct {
 }
 
 // FindFlight implements airlinepb.FlightsServer.
-func (f flights) FindFlight(ctx context.Context, r *airlinepb.FindFlightRequest) (*airlinepb.FindFlightResponse, error) {
+func (f flights) FindFlight(
+	ctx context.Context, r *airlinepb.FindFlightRequest,
+) (*airlinepb.FindFlightResponse, error) {
 	found, err := f.finder.Flight(ctx, r.GetId())
 	if refused(err, airline.UnknownFlight) {
 		return &airlinepb.FindFlightResponse{}, nil

@@ -19,7 +19,8 @@ type parts struct{}
 
 var (
 	session = airline.Session{Login: "c1", Expires: time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)}
-	flight  = airline.Flight{ID: "AMS-ATH-20260101-1", From: "AMS", To: "ATH", Departs: time.Date(2026, 1, 1, 6, 0, 0, 0, time.UTC), Minutes: 71, Price: 5710}
+	flight  = airline.Flight{ID: "AMS-ATH-20260101-1", From: "AMS", To: "ATH",
+		Departs: time.Date(2026, 1, 1, 6, 0, 0, 0, time.UTC), Minutes: 71, Price: 5710}
 )
 
 const token = "0123456789abcdef0123456789abcdef"
@@ -62,7 +63,8 @@ func serve(t *testing.T, address string, logError func(error)) (at string, stop 
 	ctx, end := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := rpc.Serve(ctx, forCalls, NewServer(Parts{parts{}, parts{}, parts{}}, logError), time.Second); err != nil {
+		if err := rpc.Serve(ctx, forCalls, NewServer(Parts{parts{}, parts{}, parts{}}, logError),
+			time.Second); err != nil {
 			t.Error(err)
 		}
 	})

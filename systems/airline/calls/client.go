@@ -31,7 +31,8 @@ func NewClient(address string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{client, airlinepb.NewAuthClient(client), airlinepb.NewCustomersClient(client), airlinepb.NewFlightsClient(client)}, nil
+	return &Client{client, airlinepb.NewAuthClient(client), airlinepb.NewCustomersClient(client),
+		airlinepb.NewFlightsClient(client)}, nil
 }
 
 // Close ends the connection.
@@ -63,7 +64,8 @@ func (c *Client) Session(ctx context.Context, token string) (airline.Session, er
 func (c *Client) Check(ctx context.Context, login, password string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	answer, err := c.customers.CheckPassword(ctx, &airlinepb.CheckPasswordRequest{Login: login, Password: password})
+	answer, err := c.customers.CheckPassword(ctx,
+		&airlinepb.CheckPasswordRequest{Login: login, Password: password})
 	if err == nil && !answer.GetRight() {
 		return airline.Problemf(airline.WrongCredentials, "no customer has this login and password")
 	}
@@ -86,5 +88,6 @@ func (c *Client) Flight(ctx context.Context, id string) (airline.Flight, error) 
 	if err != nil {
 		return airline.Flight{}, fmt.Errorf("read the flight that another unit answers: %w", err)
 	}
-	return airline.Flight{ID: found.GetId(), From: found.GetFrom(), To: found.GetTo(), Departs: departs, Minutes: int(found.GetMinutes()), Price: int(found.GetPrice())}, nil
+	return airline.Flight{ID: found.GetId(), From: found.GetFrom(), To: found.GetTo(), Departs: departs,
+		Minutes: int(found.GetMinutes()), Price: int(found.GetPrice())}, nil
 }

@@ -42,7 +42,9 @@ type Auth struct {
 }
 
 // Login begins a session.
-func (a *Auth) Login(ctx context.Context, login, password string) (token string, session airline.Session, err error) {
+func (a *Auth) Login(
+	ctx context.Context, login, password string,
+) (token string, session airline.Session, err error) {
 	if err := a.Credentials.Check(ctx, login, password); err != nil {
 		return "", session, err
 	}
@@ -130,7 +132,9 @@ func (c *Customers) Customer(ctx context.Context, login string) (airline.Custome
 }
 
 // SetContact changes phone and address of a customer who has a session.
-func (c *Customers) SetContact(ctx context.Context, login string, contact airline.Contact) (airline.Customer, error) {
+func (c *Customers) SetContact(
+	ctx context.Context, login string, contact airline.Contact,
+) (airline.Customer, error) {
 	return c.Store.SetContact(ctx, login, contact)
 }
 

@@ -21,7 +21,8 @@ var _ Sessions = (*Signer)(nil)
 
 // NewSigner signs and checks with a key.
 func NewSigner(key []byte) *Signer {
-	return &Signer{key, jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Name}), jwt.WithExpirationRequired())}
+	return &Signer{key, jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Name}),
+		jwt.WithExpirationRequired())}
 }
 
 // Sign makes the token of a session, and returns the session as the token has it, which

@@ -31,7 +31,8 @@ const (
 )
 
 func buckets() []string {
-	return []string{bucketLoaded, bucketAccounts, bucketSessions, bucketExpiries, bucketAirports, bucketFlights, bucketBookings, bucketSeats}
+	return []string{bucketLoaded, bucketAccounts, bucketSessions, bucketExpiries, bucketAirports, bucketFlights,
+		bucketBookings, bucketSeats}
 }
 
 // embedded is a store in a file of bbolt. Writes that wait at the same time share a
@@ -228,7 +229,9 @@ func (e *embedded) Account(_ context.Context, login string) (airline.Account, bo
 }
 
 // SetContact implements Store.
-func (e *embedded) SetContact(_ context.Context, login string, contact airline.Contact) (airline.Customer, error) {
+func (e *embedded) SetContact(
+	_ context.Context, login string, contact airline.Contact,
+) (airline.Customer, error) {
 	var account airline.Account
 	err := e.update(func(tx *bolt.Tx) (err error) {
 		var known bool
@@ -264,7 +267,8 @@ func (e *embedded) AddSession(_ context.Context, token string, session airline.S
 				return err
 			}
 		}
-		return errors.Join(put(tx, bucketSessions, token, session), expiries.Put(expiryKey(session.Expires, token), []byte{}))
+		return errors.Join(put(tx, bucketSessions, token, session),
+			expiries.Put(expiryKey(session.Expires, token), []byte{}))
 	})
 }
 
@@ -325,7 +329,8 @@ func (e *embedded) Book(_ context.Context, bookings []airline.Booking) error {
 			}
 		}
 		for _, b := range bookings {
-			if err := errors.Join(put(tx, bucketBookings, b.ID, b), seats.Put(seat(b.Login, b.Flight), []byte(b.ID))); err != nil {
+			if err := errors.Join(put(tx, bucketBookings, b.ID, b),
+				seats.Put(seat(b.Login, b.Flight), []byte(b.ID))); err != nil {
 				return err
 			}
 		}

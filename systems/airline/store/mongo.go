@@ -53,8 +53,9 @@ type accountDocument struct {
 }
 
 func (d accountDocument) account() airline.Account {
-	return airline.Account{Customer: airline.Customer{Login: d.Login, FirstName: d.FirstName, LastName: d.LastName,
-		Phone: d.Phone, Miles: d.Miles, Address: d.Address}, Password: d.Password}
+	return airline.Account{Customer: airline.Customer{Login: d.Login, FirstName: d.FirstName,
+		LastName: d.LastName,
+		Phone:    d.Phone, Miles: d.Miles, Address: d.Address}, Password: d.Password}
 }
 
 // sessionDocument is a session.
@@ -76,7 +77,8 @@ type flightDocument struct {
 }
 
 func (d flightDocument) flight() airline.Flight {
-	return airline.Flight{ID: d.ID, From: d.From, To: d.To, Departs: d.Departs.UTC(), Minutes: d.Minutes, Price: d.Price}
+	return airline.Flight{ID: d.ID, From: d.From, To: d.To, Departs: d.Departs.UTC(), Minutes: d.Minutes,
+		Price: d.Price}
 }
 
 // orderDocument is what was booked together. It is one document, since a server alone
@@ -105,7 +107,8 @@ func (d orderDocument) bookings() []airline.Booking {
 
 // OpenMongo opens the store at a URL, which may have secrets: no error repeats it.
 func OpenMongo(ctx context.Context, url string) (Store, error) {
-	client, err := mongo.Connect(options.Client().ApplyURI(url).SetServerSelectionTimeout(mongoPatience).SetTimeout(mongoPatience))
+	client, err := mongo.Connect(options.Client().ApplyURI(url).SetServerSelectionTimeout(mongoPatience).
+		SetTimeout(mongoPatience))
 	if err != nil {
 		return nil, errors.New("the URL of the database is none that its driver can use")
 	}
@@ -113,7 +116,8 @@ func OpenMongo(ctx context.Context, url string) (Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for collection, index := range map[string]mongo.IndexModel{
-		collectionSessions: {Keys: keys("expires"), Options: options.Index().SetExpireAfterSeconds(0)}, // the server sweeps them
+		// the server sweeps them
+		collectionSessions: {Keys: keys("expires"), Options: options.Index().SetExpireAfterSeconds(0)},
 		collectionFlights:  {Keys: keys("from", "to", "day")},
 		collectionOrders:   {Keys: keys("login", "seats.flight"), Options: options.Index().SetUnique(true)},
 	} {
@@ -121,7 +125,8 @@ func OpenMongo(ctx context.Context, url string) (Store, error) {
 			return nil, errors.Join(fmt.Errorf("make the index of %s: %w", collection, err), m.Close())
 		}
 	}
-	if _, err := m.db.Collection(collectionOrders).Indexes().CreateOne(ctx, mongo.IndexModel{Keys: keys("seats.id")}); err != nil {
+	if _, err := m.db.Collection(collectionOrders).Indexes().CreateOne(ctx,
+		mongo.IndexModel{Keys: keys("seats.id")}); err != nil {
 		return nil, errors.Join(fmt.Errorf("make the index of %s: %w", collectionOrders, err), m.Close())
 	}
 	return m, nil
@@ -148,13 +153,16 @@ func (m *mongoStore) Close() error {
 // problem makes of a server that does not answer what it means for who asks.
 func problem(err error) error {
 	if mongo.IsNetworkError(err) || mongo.IsTimeout(err) || errors.Is(err, context.DeadlineExceeded) {
-		return &airline.Problem{Kind: airline.Unavailable, Detail: "the database of the airline does not answer", Cause: err}
+		return &airline.Problem{Kind: airline.Unavailable, Detail: "the database of the airline does not answer",
+			Cause: err}
 	}
 	return err
 }
 
 // findOne reads a document; known tells whether there is one.
-func findOne[T any](ctx context.Context, m *mongoStore, collection string, filter bson.D) (document T, known bool, err error) {
+func findOne[T any](
+	ctx context.Context, m *mongoStore, collection string, filter bson.D,
+) (document T, known bool, err error) {
 	err = m.db.Collection(collection).FindOne(ctx, filter).Decode(&document)
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return document, false, nil
@@ -200,7 +208,8 @@ func (m *mongoStore) Load(ctx context.Context, data airline.Data, customers, fli
 	}
 	return m.loadOnce(ctx, collectionFlights, func(yield func(any) bool) {
 		for f := range data.AllFlights() {
-			if !yield(flightDocument{f.ID, f.From, f.To, f.Departs.Format(airline.DayLayout), f.Departs, f.Minutes, f.Price}) {
+			if !yield(flightDocument{f.ID, f.From, f.To, f.Departs.Format(airline.DayLayout), f.Departs, f.Minutes,
+				f.Price}) {
 				return
 			}
 		}
@@ -245,7 +254,9 @@ func (m *mongoStore) Account(ctx context.Context, login string) (airline.Account
 }
 
 // SetContact implements Store.
-func (m *mongoStore) SetContact(ctx context.Context, login string, contact airline.Contact) (airline.Customer, error) {
+func (m *mongoStore) SetContact(
+	ctx context.Context, login string, contact airline.Contact,
+) (airline.Customer, error) {
 	var changed accountDocument
 	err := m.db.Collection(collectionCustomers).FindOneAndUpdate(ctx, field("_id", login),
 		field("$set", bson.D{{Key: "phone", Value: contact.Phone}, {Key: "address", Value: contact.Address}}),
@@ -258,7 +269,8 @@ func (m *mongoStore) SetContact(ctx context.Context, login string, contact airli
 
 // AddSession implements Store.
 func (m *mongoStore) AddSession(ctx context.Context, token string, session airline.Session) error {
-	_, err := m.db.Collection(collectionSessions).InsertOne(ctx, sessionDocument{token, session.Login, session.Expires})
+	_, err := m.db.Collection(collectionSessions).InsertOne(ctx,
+		sessionDocument{token, session.Login, session.Expires})
 	return problem(err)
 }
 
@@ -282,7 +294,8 @@ func (m *mongoStore) HasAirport(ctx context.Context, code string) (bool, error) 
 
 // Flights implements Store.
 func (m *mongoStore) Flights(ctx context.Context, from, to, day string) ([]airline.Flight, error) {
-	documents, err := findAll[flightDocument](ctx, m, collectionFlights, bson.D{{Key: "from", Value: from}, {Key: "to", Value: to}, {Key: "day", Value: day}})
+	documents, err := findAll[flightDocument](ctx, m, collectionFlights,
+		bson.D{{Key: "from", Value: from}, {Key: "to", Value: to}, {Key: "day", Value: day}})
 	var found []airline.Flight
 	for _, d := range documents {
 		found = append(found, d.flight())
@@ -345,7 +358,8 @@ func (m *mongoStore) Cancel(ctx context.Context, login, id string) error {
 			}
 			done = result.DeletedCount
 		} else {
-			result, err := m.db.Collection(collectionOrders).UpdateOne(ctx, unchanged, field("$pull", field("seats", field("id", id))))
+			result, err := m.db.Collection(collectionOrders).UpdateOne(ctx, unchanged,
+				field("$pull", field("seats", field("id", id))))
 			if err != nil {
 				return problem(err)
 			}

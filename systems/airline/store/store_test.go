@@ -63,7 +63,8 @@ func onStore(t *testing.T, open func() (Store, error), run func(t *testing.T, s 
 
 // some is a small airline.
 func some() airline.Data {
-	return airline.Data{Customers: 1500, Airports: 3, Days: 2, Flights: 11, FirstDay: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	return airline.Data{Customers: 1500, Airports: 3, Days: 2, Flights: 11,
+		FirstDay: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 }
 
 func TestStoresLoadOnce(t *testing.T) {
@@ -71,7 +72,8 @@ func TestStoresLoadOnce(t *testing.T) {
 		if err := s.Load(t.Context(), some(), true, true); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.SetContact(t.Context(), "c1499", airline.Contact{Phone: "1", Address: airline.Address{Street: "s"}}); err != nil {
+		if _, err := s.SetContact(t.Context(), "c1499",
+			airline.Contact{Phone: "1", Address: airline.Address{Street: "s"}}); err != nil {
 			t.Fatal(err)
 		}
 		s = again()
@@ -79,7 +81,8 @@ func TestStoresLoadOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		account, known, err := s.Account(t.Context(), "c1499")
-		if err != nil || !known || account.Customer.Phone != "1" || account.Customer.Address.Street != "s" || account.Customer.LastName != "Last 1499" ||
+		if err != nil || !known || account.Customer.Phone != "1" || account.Customer.Address.Street != "s" ||
+			account.Customer.LastName != "Last 1499" ||
 			account.Password != airline.PasswordHash("c1499", "password-1499") {
 			t.Errorf("after the second load: %+v %v %v", account, known, err)
 		}
@@ -145,7 +148,8 @@ func TestExpiredSessionsAreSwept(t *testing.T) {
 	})
 	add := func(kind string, count int, expires time.Time) {
 		for i := range count {
-			if err := s.AddSession(t.Context(), fmt.Sprintf("%s %d", kind, i), airline.Session{Login: "c1", Expires: expires}); err != nil {
+			if err := s.AddSession(t.Context(), fmt.Sprintf("%s %d", kind, i),
+				airline.Session{Login: "c1", Expires: expires}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -195,7 +199,8 @@ func kindOf(err error) airline.ProblemKind {
 func bookings(login string, flights ...string) []airline.Booking {
 	var all []airline.Booking
 	for _, f := range flights {
-		all = append(all, airline.Booking{ID: login + f, Login: login, Flight: f, Booked: "2026-01-01T00:00:00.000Z"})
+		all = append(all, airline.Booking{ID: login + f, Login: login, Flight: f,
+			Booked: "2026-01-01T00:00:00.000Z"})
 	}
 	return all
 }

@@ -51,7 +51,8 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 	if err != nil {
 		return loaded.Unknown(err)
 	}
-	j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}}, asked: map[seat][]*request{}, cancelled: map[string]string{}, taken: map[seat]bool{}}
+	j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}}, asked: map[seat][]*request{},
+		cancelled: map[string]string{}, taken: map[seat]bool{}}
 	if err := loaded.EachAttempt(filepath.Join(left.Dir, loaded.History), j.take); err != nil {
 		return loaded.Unknown(err)
 	}
@@ -99,7 +100,8 @@ func (j *judge) take(a loaded.Attempt[noted]) {
 	n := a.Noted
 	switch a.Operation {
 	case opBook:
-		r := &request{end: a.End, ids: [2]string{n.OutID, n.ReturnID}, seats: [2]seat{{n.Login, n.Out}, {n.Login, n.Back}}}
+		r := &request{end: a.End, ids: [2]string{n.OutID, n.ReturnID},
+			seats: [2]seat{{n.Login, n.Out}, {n.Login, n.Back}}}
 		for _, s := range r.seats {
 			j.asked[s] = append(j.asked[s], r)
 		}
@@ -184,7 +186,8 @@ func (j *judge) stored(b airline.Booking) {
 		at = slices.IndexFunc(asked, func(r *request) bool { return r.end == loaded.EndedInfo })
 	}
 	if at < 0 {
-		j.Breach(countMadeUp, "%s has %s (%s), which was refused, told to be another, or never asked for", b.Login, b.Flight, b.ID)
+		j.Breach(countMadeUp, "%s has %s (%s), which was refused, told to be another, or never asked for", b.Login,
+			b.Flight, b.ID)
 		return
 	}
 	r := asked[at]
@@ -208,12 +211,14 @@ func (r *request) number(s seat) int { return slices.Index(r.seats[:], s) }
 func (j *judge) verdict() lab.Audit {
 	for _, r := range j.requests {
 		if r.end == loaded.EndedInfo && r.stored[0] != r.stored[1] {
-			j.Breach(countHalved, "%s has one of %s and %s, which were asked for together", r.seats[0].login, r.seats[0].flight, r.seats[1].flight)
+			j.Breach(countHalved, "%s has one of %s and %s, which were asked for together", r.seats[0].login,
+				r.seats[0].flight, r.seats[1].flight)
 		}
 		for i, id := range r.ids {
 			attempt, tried := j.cancelled[id]
 			if r.end == loaded.EndedOK && r.stored[i] == 0 && (!tried || attempt == loaded.EndedFail) {
-				j.Breach(countLost, "%s has booked %s (%s), and it is not stored", r.seats[i].login, r.seats[i].flight, id)
+				j.Breach(countLost, "%s has booked %s (%s), and it is not stored", r.seats[i].login, r.seats[i].flight,
+					id)
 			}
 		}
 	}

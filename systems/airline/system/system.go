@@ -60,10 +60,12 @@ const mostCores = 1024
 func (s System) Describe() lab.SystemInfo {
 	return lab.SystemInfo{
 		Name: airline.Name, Operation: "request",
-		Summary:       "an airline after Acme Air, in Go, Java and Node.js: customers log in, look for flights, book and cancel them",
+		Summary: "an airline after Acme Air, in Go, Java and Node.js: customers log in, look for flights, " +
+			"book and cancel them",
 		Architectures: architecture.All(),
 		Parameters: append(s.base().Parameters(Visits), []lab.Parameter{
-			{Name: Cores, Summary: "processors that all units of the system share, the same for every variant (all)", Min: 1, Max: mostCores, Optional: true},
+			{Name: Cores, Summary: "processors that all units of the system share, the same for every variant (all)",
+				Min: 1, Max: mostCores, Optional: true},
 			{Name: Customers, Summary: "customers of the airline (10000)", Min: 1, Max: 1e6, Optional: true},
 		}...),
 		Metrics: metrics(), Restartable: true,
@@ -97,9 +99,11 @@ func (s System) Missing(v lab.Variant) error {
 
 // Needs implements lab.Demanding: what builds and runs the airline in Java and Node.js.
 func (s System) Needs() []lab.Need {
-	const java, node = "sudo apt-get install --no-install-recommends openjdk-17-jdk-headless maven", "sudo apt-get install --no-install-recommends nodejs npm"
+	const java, node = "sudo apt-get install --no-install-recommends openjdk-17-jdk-headless maven",
+		"sudo apt-get install --no-install-recommends nodejs npm"
 	var all []lab.Need
-	for _, tool := range [][3]string{{"java", "Java", java}, {"mvn", "Maven", java}, {"node", "Node.js", node}, {"npm", "npm", node}} {
+	for _, tool := range [][3]string{{"java", "Java", java}, {"mvn", "Maven", java}, {"node", "Node.js", node},
+		{"npm", "npm", node}} {
 		need := lab.Need{Name: tool[1]}
 		path, err := exec.LookPath(tool[0])
 		if need.Is = path; err != nil {
@@ -179,7 +183,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	}
 	door := loaded.Proxy(front, routes(design.Units), design.Units)
 	door.Cores = others
-	job := lab.LoadJob{Target: "http://" + airline.Name, Seed: seed, Variant: v.Name, Ready: lab.ReadyCheck{Path: "/health", Timeout: readyTimeout}}
+	job := lab.LoadJob{Target: "http://" + airline.Name, Seed: seed, Variant: v.Name,
+		Ready: lab.ReadyCheck{Path: "/health", Timeout: readyTimeout}}
 	if job.Scenario, job.Files, err = visits(p); err != nil {
 		return lab.Layout{}, err
 	}
@@ -222,9 +227,13 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 	unit := lab.UnitSpec{
 		Name: name, Role: name, Listens: true, Ready: healthy,
 		Env: []string{
-			"AIRLINE_UNIT=" + name, "AIRLINE_DATA={dir}/data", "AIRLINE_STORE=" + map[string]string{architecture.Embedded: "embedded", architecture.Mongo: "mongodb"}[d.Store],
-			"AIRLINE_CUSTOMERS=" + strconv.Itoa(data.Customers), "AIRLINE_AIRPORTS=" + strconv.Itoa(data.Airports), "AIRLINE_DAYS=" + strconv.Itoa(data.Days),
-			"AIRLINE_FLIGHTS=" + strconv.Itoa(data.Flights), "AIRLINE_FIRST_DAY=" + data.FirstDay.Format("2006-01-02"), "AIRLINE_SESSION_SECONDS=3600",
+			"AIRLINE_UNIT=" + name, "AIRLINE_DATA={dir}/data",
+			"AIRLINE_STORE=" + map[string]string{architecture.Embedded: "embedded",
+				architecture.Mongo: "mongodb"}[d.Store],
+			"AIRLINE_CUSTOMERS=" + strconv.Itoa(data.Customers), "AIRLINE_AIRPORTS=" + strconv.Itoa(data.Airports),
+			"AIRLINE_DAYS=" + strconv.Itoa(data.Days),
+			"AIRLINE_FLIGHTS=" + strconv.Itoa(data.Flights), "AIRLINE_FIRST_DAY=" + data.FirstDay.Format("2006-01-02"),
+			"AIRLINE_SESSION_SECONDS=3600",
 			"AIRLINE_SESSIONS=" + map[bool]string{false: architecture.Ask, true: architecture.Token}[d.Token],
 			"AIRLINE_POOL=" + map[bool]string{false: "off", true: "on"}[d.Pool],
 			"AIRLINE_CALLS=" + how(d),
@@ -247,7 +256,8 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 		unit.Own, unit.Args = airline.Name, []string{"{}"}
 		return unit
 	}
-	unit.Foreign, unit.Served, unit.Program, unit.Install, unit.Reads = true, true, program(d.Runtime), build, []string{programs()}
+	unit.Foreign, unit.Served, unit.Program, unit.Install, unit.Reads = true, true, program(d.Runtime), build,
+		[]string{programs()}
 	switch d.Runtime {
 	case architecture.Java:
 		unit.Env = append(unit.Env, "JAVA_OPTS=-Xms"+heap(d)+" -Xmx"+heap(d))
@@ -292,7 +302,8 @@ func workers(d architecture.Design, p lab.Point) int {
 // key is that of a trial's tokens, in hexadecimal. It comes from the seed, so that a
 // trial can be repeated, and protects nothing once the trial is over.
 func key(seed uint64) string {
-	hash := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("key of the tokens of a trial of the airline "), seed))
+	hash := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("key of the tokens of a trial of the airline "),
+		seed))
 	return hex.EncodeToString(hash[:])
 }
 
@@ -325,11 +336,15 @@ func routes(units []string) []string {
 		return fmt.Sprintf(`status %d content-type application/problem+json string '{"type":"/problems/%s","title":"%s","status":%d,"detail":"%s"}'`,
 			status, kind, title, status, title)
 	}
-	unavailable := problem("unavailable", "A part of the airline does not answer; try again", http.StatusServiceUnavailable)
-	lines := append(loaded.ProxyDefaults(longestAnswer), "  http-error "+unavailable, "frontend clients", loaded.ProxyBind)
+	unavailable := problem("unavailable", "A part of the airline does not answer; try again",
+		http.StatusServiceUnavailable)
+	lines := append(loaded.ProxyDefaults(longestAnswer), "  http-error "+unavailable, "frontend clients",
+		loaded.ProxyBind)
 	lines = append(lines,
-		"  acl public path /login /logout /flights /bookings /health", "  acl public path_beg /customers/ /bookings/",
-		"  http-request return "+problem("unknown-path", "There is nothing here", http.StatusNotFound)+" unless public")
+		"  acl public path /login /logout /flights /bookings /health",
+		"  acl public path_beg /customers/ /bookings/",
+		"  http-request return "+problem("unknown-path", "There is nothing here", http.StatusNotFound)+
+			" unless public")
 	if len(units) > 1 {
 		lines = append(lines,
 			"  use_backend bookings if { path_beg /bookings } || { path_reg ^/customers/[^/]+/bookings }",
@@ -353,12 +368,15 @@ func (s System) CheckTable() lab.CheckTable {
 	return lab.CheckTable{
 		Most: loaded.MaxCount,
 		Columns: []lab.CheckColumn{
-			{Title: "booked", Count: countBooked}, {Title: "cancelled", Count: countCancelled}, {Title: "stored", Count: countStored},
-			{Title: "lost", Count: countLost}, {Title: "doubled", Count: countDoubled}, {Title: "halved", Count: countHalved},
+			{Title: "booked", Count: countBooked}, {Title: "cancelled", Count: countCancelled},
+			{Title: "stored", Count: countStored},
+			{Title: "lost", Count: countLost}, {Title: "doubled", Count: countDoubled},
+			{Title: "halved", Count: countHalved},
 			{Title: "made up", Count: countMadeUp}, {Title: "requests/s", Metric: "goodput"},
 		},
 		Faults: []lab.CheckColumn{
-			{Title: "refused", Count: countRefused}, {Title: "of unknown outcome", Count: countUnknown}, {Title: "found done", Count: countRecovered},
+			{Title: "refused", Count: countRefused}, {Title: "of unknown outcome", Count: countUnknown},
+			{Title: "found done", Count: countRecovered},
 			loaded.OutageColumn(),
 		},
 	}

@@ -36,7 +36,8 @@ func (g *generator) Read(lab.UnitReport) (lab.LoadReport, error) { return g.repo
 func point(levels map[string]float64) lab.Point { return lab.Point{Name: "point", Levels: levels} }
 
 func variant(name string, knobs map[string]string) lab.Variant {
-	return lab.Variant{Name: name, System: airline.Name, Architecture: name, Deployment: lab.Process, Knobs: knobs}
+	return lab.Variant{Name: name, System: airline.Name, Architecture: name, Deployment: lab.Process,
+		Knobs: knobs}
 }
 
 func layoutOf(t *testing.T, v lab.Variant, p lab.Point) (lab.Layout, *generator) {
@@ -51,21 +52,26 @@ func layoutOf(t *testing.T, v lab.Variant, p lab.Point) (lab.Layout, *generator)
 
 func TestLayoutsOfArchitectures(t *testing.T) {
 	t.Setenv(programsVariable, "/opt/airline")
-	for runtime, program := range map[string]string{architecture.Go: "", architecture.Java: "/opt/airline/java/run", architecture.Node: "/opt/airline/node/run"} {
+	for runtime, program := range map[string]string{architecture.Go: "",
+		architecture.Java: "/opt/airline/java/run", architecture.Node: "/opt/airline/node/run"} {
 		for name, want := range map[string]string{
-			architecture.Monolith: "monolith front generator", architecture.Services: "auth customers flights bookings front generator",
+			architecture.Monolith: "monolith front generator",
+			architecture.Services: "auth customers flights bookings front generator",
 		} {
-			layout, g := layoutOf(t, variant(name, map[string]string{architecture.KnobRuntime: runtime}), point(map[string]float64{lab.FactorUsers: 3}))
+			layout, g := layoutOf(t, variant(name, map[string]string{architecture.KnobRuntime: runtime}),
+				point(map[string]float64{lab.FactorUsers: 3}))
 			var units []string
 			for _, u := range layout.Units {
 				units = append(units, u.Name)
 				if u.Name == front || u.Name == lab.RoleGenerator {
 					continue
 				}
-				if u.Program != program || u.Foreign != (program != "") || u.Ready == nil || !u.Listens || !slices.Contains(u.Env, "AIRLINE_UNIT="+u.Name) {
+				if u.Program != program || u.Foreign != (program != "") || u.Ready == nil || !u.Listens ||
+					!slices.Contains(u.Env, "AIRLINE_UNIT="+u.Name) {
 					t.Errorf("%s in %s: unit %+v", name, runtime, u)
 				}
-				if slices.Contains(u.Peers, "auth") != (u.Name != "auth" && u.Name != "monolith") || u.Foreign != slices.Contains(u.Reads, "/opt/airline") {
+				if slices.Contains(u.Peers, "auth") != (u.Name != "auth" && u.Name != "monolith") ||
+					u.Foreign != slices.Contains(u.Reads, "/opt/airline") {
 					t.Errorf("%s in %s: %s has the peers %v and reads %v", name, runtime, u.Name, u.Peers, u.Reads)
 				}
 			}
@@ -73,7 +79,8 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 				t.Errorf("%s in %s: %s, want %s", name, runtime, got, want)
 			}
 			if g.job.Users != 3 || g.job.Unit != front || layout.Lead != lab.RoleGenerator || len(g.job.Files) != 2 {
-				t.Errorf("%s in %s: job of %d users at %s with %d files", name, runtime, g.job.Users, g.job.Unit, len(g.job.Files))
+				t.Errorf("%s in %s: job of %d users at %s with %d files", name, runtime, g.job.Users, g.job.Unit,
+					len(g.job.Files))
 			}
 		}
 	}
@@ -81,21 +88,25 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 
 func TestKnobsReachTheUnits(t *testing.T) {
 	layout, _ := layoutOf(t, variant(architecture.Services, map[string]string{
-		architecture.KnobRuntime: architecture.Node, architecture.KnobSessions: architecture.Token, architecture.KnobPool: "on", architecture.KnobWorkers: "3", architecture.KnobStore: architecture.Mongo,
+		architecture.KnobRuntime: architecture.Node, architecture.KnobSessions: architecture.Token,
+		architecture.KnobPool: "on", architecture.KnobWorkers: "3", architecture.KnobStore: architecture.Mongo,
 		architecture.KnobCalls: architecture.GRPC,
 	}), point(map[string]float64{lab.FactorUsers: 1, Customers: 9}))
 	unit := layout.Units[0]
-	for _, want := range []string{"AIRLINE_SESSIONS=token", "AIRLINE_POOL=on", "AIRLINE_CALLS=grpc", "AIRLINE_WORKERS=3", "AIRLINE_STORE=mongodb", "AIRLINE_CUSTOMERS=9", "AIRLINE_KEY={dir}/key"} {
+	for _, want := range []string{"AIRLINE_SESSIONS=token", "AIRLINE_POOL=on", "AIRLINE_CALLS=grpc",
+		"AIRLINE_WORKERS=3", "AIRLINE_STORE=mongodb", "AIRLINE_CUSTOMERS=9", "AIRLINE_KEY={dir}/key"} {
 		if !slices.Contains(unit.Env, want) {
 			t.Errorf("%v has no %s", unit.Env, want)
 		}
 	}
-	if len(layout.Services) != 1 || !unit.Served || len(unit.Files[keyFile]) != 64 || strings.Contains(strings.Join(unit.Env, " "), string(unit.Files[keyFile])) {
+	if len(layout.Services) != 1 || !unit.Served || len(unit.Files[keyFile]) != 64 ||
+		strings.Contains(strings.Join(unit.Env, " "), string(unit.Files[keyFile])) {
 		t.Errorf("services %v, files %q", layout.Services, unit.Files)
 	}
 	layout, _ = layoutOf(t, variant(architecture.Services, nil), point(map[string]float64{lab.FactorUsers: 1}))
 	unit = layout.Units[0]
-	for _, want := range []string{"AIRLINE_SESSIONS=ask", "AIRLINE_POOL=off", "AIRLINE_CALLS=http", "AIRLINE_STORE=embedded", "AIRLINE_CUSTOMERS=10000"} {
+	for _, want := range []string{"AIRLINE_SESSIONS=ask", "AIRLINE_POOL=off", "AIRLINE_CALLS=http",
+		"AIRLINE_STORE=embedded", "AIRLINE_CUSTOMERS=10000"} {
 		if !slices.Contains(unit.Env, want) {
 			t.Errorf("%v has no %s", unit.Env, want)
 		}
@@ -108,7 +119,8 @@ func TestKnobsReachTheUnits(t *testing.T) {
 func TestCoresAreThoseOfAllUnitsTogether(t *testing.T) {
 	all := runtime.NumCPU()
 	for asked := range all {
-		layout, _ := layoutOf(t, variant(architecture.Services, nil), point(map[string]float64{lab.FactorUsers: 1, Cores: float64(asked + 1)}))
+		layout, _ := layoutOf(t, variant(architecture.Services, nil),
+			point(map[string]float64{lab.FactorUsers: 1, Cores: float64(asked + 1)}))
 		for _, u := range layout.Units {
 			want := asked + 1
 			if u.Name == front || u.Name == lab.RoleGenerator {
@@ -226,45 +238,63 @@ func kept(id, flight string) string {
 }
 
 // TestTheAuditFindsWhatIsWrong spoils a trial in which all is right in every way that
-// breaks a rule.
+// breaks a rule. Long because it is a table.
 func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil   func(tr *trial)
 		verdict lab.AuditVerdict
 		count   string
 	}{
-		"all is right":            {func(*trial) {}, lab.AuditValid, ""},
-		"lost":                    {func(tr *trial) { tr.stored = tr.stored[:1] }, lab.AuditInvalid, countLost},
-		"cancelled":               {func(tr *trial) { tr.history, tr.stored = append(tr.history, cancelled("ok", "2")), tr.stored[:1] }, lab.AuditValid, countCancelled},
-		"cancelled, and there":    {func(tr *trial) { tr.history = append(tr.history, cancelled("ok", "2")) }, lab.AuditInvalid, countMadeUp},
-		"perhaps cancelled":       {func(tr *trial) { tr.history, tr.stored = append(tr.history, cancelled("info", "2")), tr.stored[:1] }, lab.AuditValid, countUnknown},
-		"not cancelled, and lost": {func(tr *trial) { tr.history, tr.stored = append(tr.history, cancelled("fail", "2")), tr.stored[:1] }, lab.AuditInvalid, countLost},
-		"stored twice":            {func(tr *trial) { tr.stored = append(tr.stored, kept("2", "AMS")) }, lab.AuditInvalid, ""},
+		"all is right": {func(*trial) {}, lab.AuditValid, ""},
+		"lost":         {func(tr *trial) { tr.stored = tr.stored[:1] }, lab.AuditInvalid, countLost},
+		"cancelled": {func(tr *trial) {
+			tr.history, tr.stored = append(tr.history, cancelled("ok", "2")), tr.stored[:1]
+		}, lab.AuditValid, countCancelled},
+		"cancelled, and there": {func(tr *trial) { tr.history = append(tr.history, cancelled("ok", "2")) },
+			lab.AuditInvalid, countMadeUp},
+		"perhaps cancelled": {func(tr *trial) {
+			tr.history, tr.stored = append(tr.history, cancelled("info", "2")), tr.stored[:1]
+		}, lab.AuditValid, countUnknown},
+		"not cancelled, and lost": {func(tr *trial) {
+			tr.history, tr.stored = append(tr.history, cancelled("fail", "2")), tr.stored[:1]
+		}, lab.AuditInvalid, countLost},
+		"stored twice": {func(tr *trial) { tr.stored = append(tr.stored, kept("2", "AMS")) }, lab.AuditInvalid, ""},
 		"two seats in one": {func(tr *trial) {
-			tr.history, tr.stored = append(tr.history, booked("ok", "3", "4")), append(tr.stored, kept("3", "AMS"), kept("4", "SMA"))
+			tr.history, tr.stored = append(tr.history, booked("ok", "3", "4")),
+				append(tr.stored, kept("3", "AMS"), kept("4", "SMA"))
 		}, lab.AuditInvalid, ""},
-		"asked for in vain": {func(tr *trial) { tr.history = append(tr.history, booked("fail", "", "")) }, lab.AuditValid, countRefused},
+		"asked for in vain": {func(tr *trial) { tr.history = append(tr.history, booked("fail", "", "")) },
+			lab.AuditValid, countRefused},
 		"booked again": {func(tr *trial) {
 			tr.history = append(tr.history, cancelled("ok", "1"), cancelled("ok", "2"), booked("ok", "3", "4"))
 			tr.stored = []string{kept("3", "AMS"), kept("4", "SMA")}
 		}, lab.AuditValid, ""},
-		"booked twice":       {func(tr *trial) { tr.history = append(tr.history, booked("ok", "1", "2")) }, lab.AuditInvalid, ""},
-		"under another id":   {func(tr *trial) { tr.stored[1] = kept("3", "SMA") }, lab.AuditInvalid, countMadeUp},
-		"from nowhere":       {func(tr *trial) { tr.stored = append(tr.stored, kept("3", "ATH")) }, lab.AuditInvalid, countMadeUp},
-		"refused and stored": {func(tr *trial) { tr.history, tr.stored = []string{booked("fail", "", "")}, tr.stored[:1] }, lab.AuditInvalid, countMadeUp},
-		"one of two":         {func(tr *trial) { tr.history, tr.stored = []string{booked("info", "", "")}, tr.stored[:1] }, lab.AuditInvalid, countHalved},
+		"booked twice": {func(tr *trial) { tr.history = append(tr.history, booked("ok", "1", "2")) },
+			lab.AuditInvalid, ""},
+		"under another id": {func(tr *trial) { tr.stored[1] = kept("3", "SMA") }, lab.AuditInvalid, countMadeUp},
+		"from nowhere": {func(tr *trial) { tr.stored = append(tr.stored, kept("3", "ATH")) },
+			lab.AuditInvalid, countMadeUp},
+		"refused and stored": {func(tr *trial) {
+			tr.history, tr.stored = []string{booked("fail", "", "")}, tr.stored[:1]
+		}, lab.AuditInvalid, countMadeUp},
+		"one of two": {func(tr *trial) {
+			tr.history, tr.stored = []string{booked("info", "", "")}, tr.stored[:1]
+		}, lab.AuditInvalid, countHalved},
 		"nothing was tested": {func(tr *trial) { *tr = trial{} }, lab.AuditUnknown, ""},
 		"a torn history":     {func(tr *trial) { tr.history = append(tr.history, "{") }, lab.AuditUnknown, ""},
 		"a torn list":        {func(tr *trial) { tr.stored[1] = "{" }, lab.AuditUnknown, ""},
 	} {
 		for _, runtime := range []string{architecture.Go, architecture.Java} {
-			tr := trial{history: []string{booked("ok", "1", "2")}, stored: []string{kept("1", "AMS"), kept("2", "SMA")}}
+			tr := trial{history: []string{booked("ok", "1", "2")},
+				stored: []string{kept("1", "AMS"), kept("2", "SMA")}}
 			c.spoil(&tr)
 			s := System{Generator: &generator{report: lab.LoadReport{Sent: 2, OK: 2}}}
 			v := variant(architecture.Monolith, map[string]string{architecture.KnobRuntime: runtime})
-			got := s.AuditLive(t.Context(), v, point(map[string]float64{Visits: 1}), tr.leave(t, runtime == architecture.Go))
+			got := s.AuditLive(t.Context(), v, point(map[string]float64{Visits: 1}),
+				tr.leave(t, runtime == architecture.Go))
 			if got.Verdict != c.verdict || c.count != "" && got.Counts[c.count] != 1 {
-				t.Errorf("%s in %s: %s %v %v, want %s and one %s", name, runtime, got.Verdict, got.Counts, got.Problems, c.verdict, c.count)
+				t.Errorf("%s in %s: %s %v %v, want %s and one %s", name, runtime, got.Verdict, got.Counts, got.Problems,
+					c.verdict, c.count)
 			}
 		}
 	}
@@ -279,7 +309,8 @@ func (tr trial) leave(t *testing.T, handsOver bool) lab.Leftover {
 	t.Helper()
 	left := lab.Leftover{Dir: t.TempDir(), Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}}
 	write := func(name string, lines []string) {
-		if err := os.WriteFile(filepath.Join(left.Dir, name), []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(left.Dir, name), []byte(strings.Join(lines, "\n")), 0o600); err !=
+			nil {
 			t.Fatal(err)
 		}
 	}
@@ -306,18 +337,23 @@ func TestHAProxyIsNoCostOfTheUnits(t *testing.T) {
 	metered := lab.Metered{WindowSeconds: 10, Roles: map[string]lab.Usage{
 		lab.RoleGenerator: use(100, 1000), front: use(1, 10), "auth": use(2, 20), "bookings": use(3, 30),
 	}}
-	s := System{Generator: &generator{report: lab.LoadReport{Sent: 8, OK: 5, Measures: map[string]float64{"goodput": 9}}}}
+	s := System{Generator: &generator{report: lab.LoadReport{Sent: 8, OK: 5,
+		Measures: map[string]float64{"goodput": 9}}}}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, loaded.History), []byte(`{"end":"ok","begun_unix_ns":101000000000,"finished_ns":500000000}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, loaded.History),
+		[]byte(`{"end":"ok","begun_unix_ns":101000000000,"finished_ns":500000000}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	left := lab.Leftover{Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}, Dir: dir, Spawned: time.Unix(100, 0)}
-	got, err := s.Measure(t.Context(), lab.Variant{}, point(map[string]float64{lab.FactorUsers: 2}), metered, left)
+	left := lab.Leftover{Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}, Dir: dir,
+		Spawned: time.Unix(100, 0)}
+	got, err := s.Measure(t.Context(), lab.Variant{}, point(map[string]float64{lab.FactorUsers: 2}), metered,
+		left)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]float64{
-		"memory": 50, "peak_memory": 100, "cpu_per_operation": 1, "front_cpu_per_operation": 0.2, "goodput": 9, "error_share": 0.375, "time_to_first_answer": 1.5,
+		"memory": 50, "peak_memory": 100, "cpu_per_operation": 1, "front_cpu_per_operation": 0.2, "goodput": 9,
+		"error_share": 0.375, "time_to_first_answer": 1.5,
 	} {
 		if got.Values[name] != want {
 			t.Errorf("%s is %g, want %g", name, got.Values[name], want)
@@ -326,7 +362,9 @@ func TestHAProxyIsNoCostOfTheUnits(t *testing.T) {
 }
 
 func TestWaysTakeOneStepAtATime(t *testing.T) {
-	from, to := variant(architecture.Monolith, nil), variant(architecture.Services, map[string]string{architecture.KnobPool: "on", architecture.KnobRuntime: architecture.Node})
+	from, to := variant(architecture.Monolith, nil),
+		variant(architecture.Services, map[string]string{architecture.KnobPool: "on",
+			architecture.KnobRuntime: architecture.Node})
 	to.Deployment = lab.DockerBridge
 	stops, steps, err := System{}.Ways(from, to)
 	if err != nil {
@@ -336,15 +374,18 @@ func TestWaysTakeOneStepAtATime(t *testing.T) {
 	for i, s := range steps {
 		all = append(all, fmt.Sprint(s.Changes[0]))
 		if s.Before != stops[i].Name || s.Variant != stops[i+1].Name {
-			t.Errorf("step %d leads from %s to %s, the stops are %s and %s", i, s.Before, s.Variant, stops[i].Name, stops[i+1].Name)
+			t.Errorf("step %d leads from %s to %s, the stops are %s and %s", i, s.Before, s.Variant, stops[i].Name,
+				stops[i+1].Name)
 		}
 	}
-	want := "runtime go -> node, architecture monolith -> services, pool off -> on, deployment process -> docker-bridge"
+	want := "runtime go -> node, architecture monolith -> services, pool off -> on, deployment process -> " +
+		"docker-bridge"
 	if got := strings.Join(all, ", "); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	last := stops[len(stops)-1]
-	if last.Architecture != to.Architecture || last.Deployment != to.Deployment || last.Knobs[architecture.KnobPool] != "on" || stops[0].Knobs[architecture.KnobPool] != "off" {
+	if last.Architecture != to.Architecture || last.Deployment != to.Deployment ||
+		last.Knobs[architecture.KnobPool] != "on" || stops[0].Knobs[architecture.KnobPool] != "off" {
 		t.Errorf("the way ends in %+v", last)
 	}
 	if _, _, err := (System{}).Ways(from, from); err == nil {
@@ -361,10 +402,12 @@ func TestWhatCanBeReplicated(t *testing.T) {
 	}{
 		{architecture.Services, architecture.Embedded, architecture.Token, []string{front}},
 		{architecture.Services, architecture.Mongo, architecture.Ask, []string{airlineunit.UnitBookings, front}},
-		{architecture.Services, architecture.Mongo, architecture.Token, []string{airlineunit.UnitAuth, airlineunit.UnitBookings, front}},
+		{architecture.Services, architecture.Mongo, architecture.Token,
+			[]string{airlineunit.UnitAuth, airlineunit.UnitBookings, front}},
 		{architecture.Monolith, architecture.Mongo, architecture.Ask, []string{front}},
 	} {
-		v := variant(c.architecture, map[string]string{architecture.KnobStore: c.store, architecture.KnobSessions: c.sessions})
+		v := variant(c.architecture, map[string]string{architecture.KnobStore: c.store,
+			architecture.KnobSessions: c.sessions})
 		layout, _ := layoutOf(t, v, point(map[string]float64{lab.FactorUsers: 3}))
 		var got []string
 		for _, unit := range layout.Units {

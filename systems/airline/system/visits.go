@@ -14,7 +14,8 @@ import (
 
 // flights is the data of an airline, of the size that the study's loader gives it.
 func flights(p lab.Point) airline.Data {
-	return airline.Data{Customers: customers(p), Airports: 14, Days: 30, Flights: 2, FirstDay: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	return airline.Data{Customers: customers(p), Airports: 14, Days: 30, Flights: 2,
+		FirstDay: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 }
 
 // The shares of visits, in percent, and the searches of each, as in the driver of Acme
@@ -42,7 +43,8 @@ func visits(p lab.Point) (json.RawMessage, map[string][]byte, error) {
 	for _, views := range []bool{false, true} {
 		for _, cancels := range []bool{false, true} {
 			weight := share(views, viewing) * share(cancels, cancelling)
-			flows = append(flows, object{"name": fmt.Sprintf("visit%s%s", map[bool]string{true: ", profile"}[views], map[bool]string{true: ", cancel"}[cancels]),
+			flows = append(flows, object{"name": fmt.Sprintf("visit%s%s", map[bool]string{true: ", profile"}[views],
+				map[bool]string{true: ", cancel"}[cancels]),
 				"weight": weight, "steps": steps(views, cancels)})
 		}
 	}
@@ -73,7 +75,8 @@ func steps(views, cancels bool) []object {
 	const account = "/customers/${customer.login}"
 	session := object{"Authorization": "Bearer ${token}"}
 	all := []object{{
-		"name": "log in", "request": "POST /login", "json": object{"login": "${customer.login}", "password": "${customer.password}"},
+		"name": "log in", "request": "POST /login", "json": object{"login": "${customer.login}",
+			"password": "${customer.password}"},
 		"expect": object{"status": "200"}, "extract": object{"token": object{"json": "token"}},
 	}}
 	step := func(name, request, status string, more object) {
@@ -89,9 +92,11 @@ func steps(views, cancels bool) []object {
 		all = append(all, s)
 	}
 	if views {
-		step("view the profile", "GET "+account, "200", object{"answer": object{"login": "${customer.login}", "address.country": "US"}})
+		step("view the profile", "GET "+account, "200",
+			object{"answer": object{"login": "${customer.login}", "address.country": "US"}})
 		step("change the profile", "PUT "+account, "200", object{
-			"json":   object{"phone": "${phone}", "address": object{"street": "${phone} Street", "city": "Springfield", "postcode": "12345", "country": "US"}},
+			"json": object{"phone": "${phone}", "address": object{"street": "${phone} Street", "city": "Springfield",
+				"postcode": "12345", "country": "US"}},
 			"answer": object{"login": "${customer.login}", "phone": "${phone}", "address.street": "${phone} Street"},
 		})
 	}
@@ -101,12 +106,14 @@ func steps(views, cancels bool) []object {
 			of = "trip"
 		}
 		column := func(name string) string { return "${" + of + "." + name + "}" }
-		step("search flights", "GET /flights?from="+column("from")+"&to="+column("to")+"&date="+column("date")+"&return="+column("return"), "200",
+		step("search flights", "GET /flights?from="+column("from")+"&to="+column("to")+"&date="+column("date")+
+			"&return="+column("return"), "200",
 			object{"answer": object{"outbound.0.id": column("out"), "inbound.1.id": column("back")}})
 	}
 	step(opBook, "POST /bookings", "201", object{
-		"json":    object{"flights": []string{"${trip.out}", "${trip.back}"}},
-		"answer":  object{"bookings.0.flight": "${trip.out}", "bookings.1.flight": "${trip.back}", "bookings.0.login": "${customer.login}"},
+		"json": object{"flights": []string{"${trip.out}", "${trip.back}"}},
+		"answer": object{"bookings.0.flight": "${trip.out}", "bookings.1.flight": "${trip.back}",
+			"bookings.0.login": "${customer.login}"},
 		"extract": object{"out": object{"json": "bookings.0.id"}, "back": object{"json": "bookings.1.id"}},
 		"note":    []string{"customer.login", "trip.out", "trip.back", "out", "back"},
 	})
@@ -140,7 +147,8 @@ func tripRows(p lab.Point) []byte {
 	for f := range data.AllFlights() {
 		if back := f.Departs.AddDate(0, 0, stay); strings.HasSuffix(f.ID, "-1") && f.Departs.Before(last) {
 			id := fmt.Sprintf("%s-%s-%s-2", f.To, f.From, back.Format(airline.DayLayout))
-			rows = append(rows, []string{f.From, f.To, f.Departs.Format(time.DateOnly), back.Format(time.DateOnly), f.ID, id})
+			rows = append(rows, []string{f.From, f.To, f.Departs.Format(time.DateOnly), back.Format(time.DateOnly),
+				f.ID, id})
 		}
 	}
 	return written(rows)

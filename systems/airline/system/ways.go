@@ -35,18 +35,22 @@ func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error
 		return nil, nil, err
 	}
 	stops, steps := []lab.Variant{variantOf(from.Architecture, at)}, []lab.PathStep(nil)
-	for _, turn := range []string{architecture.KnobRuntime, turnArchitecture, architecture.KnobStore, architecture.KnobSessions, architecture.KnobPool, architecture.KnobCalls, architecture.KnobWorkers, turnDeployment} {
+	for _, turn := range []string{architecture.KnobRuntime, turnArchitecture, architecture.KnobStore,
+		architecture.KnobSessions, architecture.KnobPool, architecture.KnobCalls, architecture.KnobWorkers,
+		turnDeployment} {
 		if at[turn] == after[turn] {
 			continue
 		}
 		change := lab.KnobChange{Knob: turn, From: at[turn], To: after[turn]}
 		at[turn] = after[turn]
 		stop := variantOf(turn+"-"+at[turn], at)
-		steps = append(steps, lab.PathStep{Order: 1, Before: stops[len(stops)-1].Name, Variant: stop.Name, Changes: []lab.KnobChange{change}})
+		steps = append(steps, lab.PathStep{Order: 1, Before: stops[len(stops)-1].Name, Variant: stop.Name,
+			Changes: []lab.KnobChange{change}})
 		stops = append(stops, stop)
 	}
 	if len(steps) == 0 {
-		return nil, nil, fmt.Errorf("%s and %s are the same: nothing is to be explained", from.Architecture, to.Architecture)
+		return nil, nil, fmt.Errorf("%s and %s are the same: nothing is to be explained", from.Architecture,
+			to.Architecture)
 	}
 	return stops, steps, nil
 }
@@ -64,5 +68,6 @@ func variantOf(name string, turned map[string]string) lab.Variant {
 	knobs := maps.Clone(turned)
 	delete(knobs, turnArchitecture)
 	delete(knobs, turnDeployment)
-	return lab.Variant{Name: name, System: airline.Name, Architecture: turned[turnArchitecture], Deployment: turned[turnDeployment], Knobs: knobs}
+	return lab.Variant{Name: name, System: airline.Name, Architecture: turned[turnArchitecture],
+		Deployment: turned[turnDeployment], Knobs: knobs}
 }

@@ -33,7 +33,8 @@ func checkObject(value any, what string, names ...string) (object, error) {
 	}
 	for name := range fields {
 		if !slices.Contains(names, name) {
-			return nil, airline.Problemf(airline.BadRequest, "%s has the field %.50q, which it should not have", what, name)
+			return nil, airline.Problemf(airline.BadRequest, "%s has the field %.50q, which it should not have", what,
+				name)
 		}
 	}
 	return fields, nil
@@ -50,7 +51,8 @@ func (o object) text(name string) (string, error) {
 
 func checkText(text, name string) (string, error) {
 	if text == "" || !utf8.ValidString(text) || utf8.RuneCountInString(text) > airline.MaxText {
-		return "", airline.Problemf(airline.BadRequest, "%s has not 1 to %d characters of UTF-8", name, airline.MaxText)
+		return "", airline.Problemf(airline.BadRequest, "%s has not 1 to %d characters of UTF-8", name,
+			airline.MaxText)
 	}
 	return text, nil
 }

@@ -39,7 +39,8 @@ var (
 // NewClient asks the unit at an address, host:port. Without a pool every call has a
 // connection of its own.
 func NewClient(address string, pool bool) *Client {
-	transport := &http.Transport{DisableKeepAlives: !pool, MaxIdleConns: mostIdle, MaxIdleConnsPerHost: mostIdle, IdleConnTimeout: time.Minute}
+	transport := &http.Transport{DisableKeepAlives: !pool, MaxIdleConns: mostIdle, MaxIdleConnsPerHost: mostIdle,
+		IdleConnTimeout: time.Minute}
 	return &Client{"http://" + address, &http.Client{Transport: transport, Timeout: callTimeout}}
 }
 
@@ -57,7 +58,8 @@ func (c *Client) Session(ctx context.Context, token string) (session airline.Ses
 
 // Check implements service.Credentials.
 func (c *Client) Check(ctx context.Context, login, password string) error {
-	return c.call(ctx, http.MethodPost, "/internal/check", map[string]string{"login": login, "password": password}, nil)
+	return c.call(ctx, http.MethodPost, "/internal/check",
+		map[string]string{"login": login, "password": password}, nil)
 }
 
 // Flight implements service.FlightFinder.
@@ -102,7 +104,8 @@ func (c *Client) call(ctx context.Context, method, path string, body, answer any
 }
 
 func unavailable(cause error) error {
-	return &airline.Problem{Kind: airline.Unavailable, Detail: "another part of the airline does not answer", Cause: cause}
+	return &airline.Problem{Kind: airline.Unavailable, Detail: "another part of the airline does not answer",
+		Cause: cause}
 }
 
 // refusal is the problem that another unit answered with.

@@ -249,7 +249,8 @@ func (h *handler) refuse(w http.ResponseWriter, err error) {
 	if problem.Kind == airline.Internal {
 		h.LogError(problem)
 	}
-	if err := writeJSON(w, status, "application/problem+json", document{typePrefix + string(problem.Kind), title, status, problem.Detail}); err != nil {
+	if err := writeJSON(w, status, "application/problem+json",
+		document{typePrefix + string(problem.Kind), title, status, problem.Detail}); err != nil {
 		h.LogError(err)
 	}
 }
@@ -289,7 +290,8 @@ func meaning(kind airline.ProblemKind) (status int, title string) {
 // Serve serves on the listener until ctx ends, then takes no new requests, finishes
 // those under way, and returns nil.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadTimeout: patience, WriteTimeout: answerTime, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader}
+	server := &http.Server{Handler: handler, ReadTimeout: patience, WriteTimeout: answerTime,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {

@@ -84,10 +84,12 @@ func TestDerive(t *testing.T) {
 		}
 	}
 	best := figureNamed(t, all, "best process per worker / uds, CPU, 10x10")
-	if !strings.Contains(best.Note, "shm gang 10x10 1.00 us over uds 10x10 100 us") || best.Low >= best.Value || best.High <= best.Value {
+	if !strings.Contains(best.Note, "shm gang 10x10 1.00 us over uds 10x10 100 us") || best.Low >= best.Value ||
+		best.High <= best.Value {
 		t.Errorf("best process per worker: %+v", best)
 	}
-	if f := figureNamed(t, all, "threads 10x10, CPU per round trip"); f.Value != 450e-9 || f.Low != 400e-9 || f.High != 500e-9 || f.Must != nil {
+	if f := figureNamed(t, all, "threads 10x10, CPU per round trip"); f.Value != 450e-9 || f.Low != 400e-9 ||
+		f.High != 500e-9 || f.Must != nil {
 		t.Errorf("threads: %+v, want the median, least and greatest round and no goal", f)
 	}
 	for _, f := range all {
@@ -106,7 +108,8 @@ func TestCheapest(t *testing.T) {
 	}{
 		{"gang alone", costs{"shm gang 10x10": at(2), "shm gang 10x50": at(2)}, shmGang},
 		{"one at one size only", costs{"shm gang 10x10": at(1), "shm 10x10": at(2), "shm 10x50": at(2)}, shm},
-		{"by the sum", costs{"shm gang 10x10": at(3), "shm gang 10x50": at(4), "shm 10x10": at(2), "shm 10x50": at(6)}, shmGang},
+		{"by the sum", costs{"shm gang 10x10": at(3), "shm gang 10x50": at(4), "shm 10x10": at(2),
+			"shm 10x50": at(6)}, shmGang},
 	} {
 		if got := cheapest(test.costs); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
@@ -142,7 +145,8 @@ func TestContendersExist(t *testing.T) {
 
 func TestPeerWithoutToolChain(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if err := buildPeer(t.Context(), "."); err == nil || !strings.Contains(err.Error(), "install a Rust tool chain") {
+	if err := buildPeer(t.Context(), "."); err == nil ||
+		!strings.Contains(err.Error(), "install a Rust tool chain") {
 		t.Errorf("got %v, want what to install", err)
 	}
 }

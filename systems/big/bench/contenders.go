@@ -48,7 +48,8 @@ type contender struct {
 func (c contender) String() string { return c.name + " " + c.size.String() }
 
 func (c contender) variant() lab.Variant {
-	return lab.Variant{Name: c.String(), System: big.Name, Architecture: c.architecture, Knobs: c.knobs, Deployment: "process"}
+	return lab.Variant{Name: c.String(), System: big.Name, Architecture: c.architecture, Knobs: c.knobs,
+		Deployment: "process"}
 }
 
 func (c contender) point() lab.Point {

@@ -47,7 +47,8 @@ func questions(best string) []question {
 	var all []question
 	ask := func(name, above, below string, s size, m measure, must, stretch float64) {
 		all = append(all, question{
-			fmt.Sprintf("%s, %s, %s", name, m, s), named(above, s), named(below, s), m, figures.Goal{Must: must, Stretch: stretch},
+			fmt.Sprintf("%s, %s, %s", name, m, s), named(above, s), named(below, s), m,
+			figures.Goal{Must: must, Stretch: stretch},
 		})
 	}
 	for _, s := range []size{small(), large()} {
@@ -77,7 +78,8 @@ func derive(c costs) ([]figures.Figure, error) {
 	for _, who := range contenders() {
 		for _, m := range []measure{cpu, wall} {
 			if values := c.values(who.String(), m); len(values) > 0 {
-				all = append(all, figures.Median(fmt.Sprintf("%s, %s per round trip", who, m), "s", lab.LowerIsBetter, values))
+				all = append(all, figures.Median(fmt.Sprintf("%s, %s per round trip", who, m), "s", lab.LowerIsBetter,
+					values))
 			}
 		}
 	}
@@ -110,7 +112,8 @@ func cheapest(c costs) string {
 		}
 		return sum
 	}
-	return slices.MinFunc([]string{shmGang, shm}, func(a, b string) int { return cmp.Compare(total(a), total(b)) })
+	return slices.MinFunc([]string{shmGang, shm},
+		func(a, b string) int { return cmp.Compare(total(a), total(b)) })
 }
 
 // answer is the ratio by rounds. Its note names what stands above and below the

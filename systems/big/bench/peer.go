@@ -38,7 +38,8 @@ func playPeer(ctx context.Context, folder string, c contender, seed uint64) (cos
 	ctx, cancel := context.WithTimeout(ctx, trialTimeout)
 	defer cancel()
 	command := exec.CommandContext(ctx, filepath.Join(folder, "target", "release", "tokio-big"),
-		strconv.Itoa(c.size.neighbourhoods), strconv.Itoa(c.size.workers), strconv.Itoa(c.pings), strconv.FormatUint(seed, 10))
+		strconv.Itoa(c.size.neighbourhoods), strconv.Itoa(c.size.workers), strconv.Itoa(c.pings),
+		strconv.FormatUint(seed, 10))
 	output, err := command.Output()
 	if err != nil {
 		return cost{}, fmt.Errorf("%s: %w", command, err)

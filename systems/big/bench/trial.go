@@ -23,11 +23,14 @@ type cost struct {
 
 // String is the cost in one line.
 func (c cost) String() string {
-	return fmt.Sprintf("CPU %s, wall %s", figure.Quantity(c.cpu, nil, nil, "s"), figure.Quantity(c.elapsed, nil, nil, "s"))
+	return fmt.Sprintf("CPU %s, wall %s", figure.Quantity(c.cpu, nil, nil, "s"),
+		figure.Quantity(c.elapsed, nil, nil, "s"))
 }
 
 // newSides prepares the contenders; missing says why the peer cannot run.
-func newSides(ctx context.Context, o options, chosen []contender) (sides []figures.Side[cost], missing error, err error) {
+func newSides(
+	ctx context.Context, o options, chosen []contender,
+) (sides []figures.Side[cost], missing error, err error) {
 	units, err := trials.Units(o.units)
 	if err != nil {
 		return nil, nil, err
@@ -54,7 +57,9 @@ func newSides(ctx context.Context, o options, chosen []contender) (sides []figur
 
 // playTrial deploys the contender, runs the job between two marks of the meter
 // and tears everything down. A trial whose audit is not valid is an error.
-func playTrial(ctx context.Context, deployer lab.Deployer, c contender, seed uint64) (measured cost, err error) {
+func playTrial(
+	ctx context.Context, deployer lab.Deployer, c contender, seed uint64,
+) (measured cost, err error) {
 	ctx, cancel := context.WithTimeout(ctx, trialTimeout)
 	defer cancel()
 	layout, err := big.System{}.Layout(c.variant(), c.point(), seed)

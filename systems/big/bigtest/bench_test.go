@@ -34,7 +34,8 @@ type contender struct {
 
 func contenders() []contender {
 	trial := func(architecture string, pings int, knobs map[string]string) bigtest.Trial {
-		return bigtest.Trial{Architecture: architecture, Knobs: knobs, Neighbourhoods: 10, Workers: 10, Pings: pings}
+		return bigtest.Trial{Architecture: architecture, Knobs: knobs, Neighbourhoods: 10, Workers: 10,
+			Pings: pings}
 	}
 	return []contender{
 		{"http", trial(big.HTTP, 300, nil), "http"},

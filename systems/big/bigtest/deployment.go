@@ -88,7 +88,8 @@ func Start(tb testing.TB, trial Trial, names ...string) *Deployment {
 // assignAddresses gives every unit that listens a loopback port; ports rise in the
 // order of the layout.
 func (d *Deployment) assignAddresses(tb testing.TB, layout lab.Layout) {
-	listening := slices.DeleteFunc(slices.Clone(layout.Units), func(spec lab.UnitSpec) bool { return !spec.Listens })
+	listening := slices.DeleteFunc(slices.Clone(layout.Units),
+		func(spec lab.UnitSpec) bool { return !spec.Listens })
 	ports, err := launch.ReservePorts(len(listening))
 	if err != nil {
 		tb.Fatal(err)
@@ -247,7 +248,8 @@ func (d *Deployment) Stop() ([]lab.UnitReport, error) {
 			running--
 		case next.event.Event == lab.EventReport:
 			u := next.unit
-			reports = append(reports, lab.UnitReport{Unit: u.spec.Name, PID: u.command.Process.Pid, Data: next.event.Data})
+			reports = append(reports, lab.UnitReport{Unit: u.spec.Name, PID: u.command.Process.Pid,
+				Data: next.event.Data})
 		}
 	}
 	return reports, nil

@@ -22,7 +22,8 @@ func MalformedHTTP(t *testing.T, architecture string) {
 		{"start without json", "POST", "/start", "go", http.StatusBadRequest},
 		{"start without neighbourhood", "POST", "/start", `{"pingLimit":20}`, http.StatusBadRequest},
 		{"start with strangers", "POST", "/start", `{"pingLimit":20,"neighbourhood":[1,2]}`, http.StatusBadRequest},
-		{"start with another limit", "POST", "/start", `{"pingLimit":21,"neighbourhood":[ADDRESSES]}`, http.StatusBadRequest},
+		{"start with another limit", "POST", "/start", `{"pingLimit":21,"neighbourhood":[ADDRESSES]}`,
+			http.StatusBadRequest},
 		{"unknown path", "GET", "/pong", "", http.StatusNotFound},
 	} {
 		t.Run(test.name, func(t *testing.T) {

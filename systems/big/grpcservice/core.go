@@ -149,7 +149,8 @@ func (c *core) Account(startNs, endNs int64) big.Account {
 // dial returns a connection that connects with its first call. The address is
 // a number and needs no resolver.
 func dial(address string) (*grpc.ClientConn, error) {
-	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", address, err)
 	}

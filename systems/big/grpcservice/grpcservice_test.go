@@ -27,7 +27,8 @@ func TestKilledWorker(t *testing.T) { bigtest.KilledWorker(t, big.GRPC) }
 
 func newWorker() *worker {
 	job := big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 2, Pings: 20}, Worker: 1}
-	return &worker{job: job, address: "127.0.0.1:2", rules: job.NewWorker(1, big.Clock), outcome: big.NewOutcome()}
+	return &worker{job: job, address: "127.0.0.1:2", rules: job.NewWorker(1, big.Clock),
+		outcome: big.NewOutcome()}
 }
 
 func TestWorkerRefusesStart(t *testing.T) {
@@ -38,10 +39,12 @@ func TestWorkerRefusesStart(t *testing.T) {
 		{"nothing", &pb.StartRequest{}},
 		{"strangers", &pb.StartRequest{PingLimit: 20, Neighbourhood: []string{"127.0.0.1:2", "127.0.0.1:1"}}},
 		{"another limit", &pb.StartRequest{PingLimit: 21, Neighbourhood: []string{"127.0.0.1:1", "127.0.0.1:2"}}},
-		{"too many", &pb.StartRequest{PingLimit: 20, Neighbourhood: []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}}},
+		{"too many", &pb.StartRequest{PingLimit: 20, Neighbourhood: []string{"127.0.0.1:1", "127.0.0.1:2",
+			"127.0.0.1:3"}}},
 	} {
 		w := newWorker()
-		if _, err := w.Start(context.Background(), test.request); status.Code(err) != codes.InvalidArgument || w.started {
+		if _, err := w.Start(context.Background(), test.request); status.Code(err) != codes.InvalidArgument ||
+			w.started {
 			t.Errorf("%s: error %v, started: %t", test.name, err, w.started)
 		}
 	}
@@ -49,10 +52,12 @@ func TestWorkerRefusesStart(t *testing.T) {
 
 func TestWorkerChecksSenders(t *testing.T) {
 	w := newWorker()
-	if _, err := w.Ping(context.Background(), &pb.PingRequest{Sender: 2}); status.Code(err) != codes.InvalidArgument {
+	if _, err := w.Ping(context.Background(), &pb.PingRequest{Sender: 2}); status.Code(err) !=
+		codes.InvalidArgument {
 		t.Errorf("ping from outside the neighbourhood: error %v", err)
 	}
-	if response, err := w.Ping(context.Background(), &pb.PingRequest{Sender: 0}); err != nil || response.GetSender() != 1 {
+	if response, err := w.Ping(context.Background(), &pb.PingRequest{Sender: 0}); err != nil ||
+		response.GetSender() != 1 {
 		t.Errorf("ping of a neighbour: answer %v, error %v", response, err)
 	}
 	if answered := w.rules.Account().Answered; answered != 1 {
@@ -78,7 +83,8 @@ func TestCoreRefusesRegistrations(t *testing.T) {
 		{"127.0.0.1:1", codes.OK},
 		{"127.0.0.1:2", codes.FailedPrecondition}, // one more than the trial has
 	} {
-		if _, err := c.Register(context.Background(), &pb.RegisterRequest{Address: test.address}); status.Code(err) != test.code {
+		if _, err := c.Register(context.Background(),
+			&pb.RegisterRequest{Address: test.address}); status.Code(err) != test.code {
 			t.Errorf("register %s: error %v, want %s", test.address, err, test.code)
 		}
 	}

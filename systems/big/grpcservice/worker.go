@@ -64,7 +64,8 @@ func (w *worker) run() error {
 func (w *worker) register() error {
 	ctx, cancel := context.WithTimeout(context.Background(), registerTime)
 	defer cancel()
-	_, err := pb.NewCoreClient(w.core).Register(ctx, &pb.RegisterRequest{Address: w.address}, grpc.WaitForReady(true))
+	_, err := pb.NewCoreClient(w.core).Register(ctx, &pb.RegisterRequest{Address: w.address},
+		grpc.WaitForReady(true))
 	if err != nil {
 		return fmt.Errorf("register at the core: %w", err)
 	}
@@ -95,8 +96,10 @@ func (w *worker) serve(listener net.Listener) error {
 // Start implements pb.WorkerServer: it checks the message and begins to ping.
 func (w *worker) Start(_ context.Context, request *pb.StartRequest) (*pb.StartResponse, error) {
 	addresses := request.GetNeighbourhood()
-	if int(request.GetPingLimit()) != w.job.Pings || len(addresses) != w.job.Workers || addresses[w.rules.Index()] != w.address {
-		return nil, status.Errorf(codes.InvalidArgument, "limit %d and neighbourhood %q: want limit %d and %d addresses, %s at place %d",
+	if int(request.GetPingLimit()) != w.job.Pings || len(addresses) != w.job.Workers ||
+		addresses[w.rules.Index()] != w.address {
+		return nil, status.Errorf(codes.InvalidArgument,
+			"limit %d and neighbourhood %q: want limit %d and %d addresses, %s at place %d",
 			request.GetPingLimit(), addresses, w.job.Pings, w.job.Workers, w.address, w.rules.Index())
 	}
 	w.mu.Lock()

@@ -45,7 +45,8 @@ func NewCore(job big.UnitJob) (big.Workers, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &core{job: job, client: &http.Client{Transport: &http.Transport{}}, reception: big.NewReception(job.Job)}
+	c := &core{job: job, client: &http.Client{Transport: &http.Transport{}},
+		reception: big.NewReception(job.Job)}
 	c.server = &http.Server{Handler: c.routes()}
 	serve(c.server, listener, c.reception.Fail)
 	return c, nil
@@ -86,7 +87,8 @@ func (c *core) KickOff() error {
 	for number := range c.job.Neighbourhoods {
 		addresses := c.reception.Neighbourhood(number)
 		for _, address := range addresses {
-			if err := post(c.client, address, "/start", StartMessage{PingLimit: c.job.Pings, Neighbourhood: addresses}); err != nil {
+			if err := post(c.client, address, "/start", StartMessage{PingLimit: c.job.Pings,
+				Neighbourhood: addresses}); err != nil {
 				return err
 			}
 		}

@@ -35,7 +35,8 @@ func TestAddressTaken(t *testing.T) {
 	defer func() { _ = holder.Close() }() // nothing is buffered
 	t.Setenv("CLEAVE_ADDRESS", holder.Addr().String())
 	_, err = NewCore(big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 2, Pings: 1}})
-	if err == nil || !strings.Contains(err.Error(), holder.Addr().String()) || !strings.Contains(err.Error(), "run again") {
+	if err == nil || !strings.Contains(err.Error(), holder.Addr().String()) ||
+		!strings.Contains(err.Error(), "run again") {
 		t.Errorf("error %v, want one with the address and what to do", err)
 	}
 }

@@ -23,7 +23,8 @@ type StartMessage struct {
 // neighbourhood, which is reached at address.
 func (m StartMessage) Check(index int, address string, size, pings int) error {
 	if len(m.Neighbourhood) != size || m.Neighbourhood[index] != address || m.PingLimit != pings {
-		return fmt.Errorf("start message with limit %d and neighbourhood %v: want limit %d and %d addresses, %s at place %d",
+		return fmt.Errorf("start message with limit %d and neighbourhood %v: want limit %d and %d addresses, %s "+
+			"at place %d",
 			m.PingLimit, m.Neighbourhood, pings, size, address, index)
 	}
 	return nil

@@ -40,7 +40,8 @@ func Addresses() (own, core string, err error) {
 func Listen(address string) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("listen on %s: %w: end the program that holds it, or run again for another port", address, err)
+		return nil, fmt.Errorf("listen on %s: %w: end the program that holds it, or run again for another port",
+			address, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)

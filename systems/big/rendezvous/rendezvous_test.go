@@ -31,7 +31,8 @@ func TestListenSaysWhatToDoAboutATakenPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer first.Close()
-	if _, err := Listen(first.Addr().String()); !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), "end the program") {
+	if _, err := Listen(first.Addr().String()); !errors.Is(err, syscall.EADDRINUSE) ||
+		!strings.Contains(err.Error(), "end the program") {
 		t.Errorf("error %v, want what to do about an address in use", err)
 	}
 }

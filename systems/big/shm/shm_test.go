@@ -22,7 +22,8 @@ func knobs(gang, pinned string) map[string]string {
 }
 
 func TestWholeTrials(t *testing.T) {
-	for _, trial := range bigtest.Sizes(big.SHM, knobs("off", "on"), knobs("on", "on"), knobs("off", "off"), knobs("on", "off")) {
+	for _, trial := range bigtest.Sizes(big.SHM, knobs("off", "on"), knobs("on", "on"), knobs("off", "off"),
+		knobs("on", "off")) {
 		t.Run(trial.Name(), func(t *testing.T) { bigtest.Run(t, trial) })
 	}
 }
@@ -49,7 +50,8 @@ func newTestBoard(t *testing.T, job big.Job) *board {
 }
 
 func TestLayoutHasRoomForTheBoard(t *testing.T) {
-	for _, size := range [][2]int{{1, 2}, {1, 3}, {10, 10}, {10, 50}, {1000, 2}, {3, 63}, {3, 64}, {2, 65}, {1, 500}} {
+	for _, size := range [][2]int{{1, 2}, {1, 3}, {10, 10}, {10, 50}, {1000, 2}, {3, 63}, {3, 64}, {2, 65},
+		{1, 500}} {
 		point := lab.Point{Levels: map[string]float64{
 			"neighbourhoods": float64(size[0]), "workers": float64(size[1]), "pings": 1,
 		}}

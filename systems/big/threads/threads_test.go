@@ -72,7 +72,8 @@ func TestWorkerRefuses(t *testing.T) {
 }
 
 func TestWorkersReportABrokenRule(t *testing.T) {
-	c := NewWorkers(bigtest.Job(t, bigtest.Trial{Architecture: big.Threads, Neighbourhoods: 1, Workers: 2, Pings: 5})).(*workers)
+	c := NewWorkers(bigtest.Job(t, bigtest.Trial{Architecture: big.Threads, Neighbourhoods: 1, Workers: 2,
+		Pings: 5})).(*workers)
 	if err := c.Gather(); err != nil {
 		t.Fatal(err)
 	}

@@ -218,7 +218,8 @@ func TestBench(t *testing.T) {
 	b.share(busy)
 	sat.Wait()
 	if !stays || busy.queue.length() != 4 || sleeper.queue.length() != 3 || sleeper.queue.pop() != 0 {
-		t.Errorf("the sleeper got %d workers, %d were kept; want the 3 oldest", sleeper.queue.length(), busy.queue.length())
+		t.Errorf("the sleeper got %d workers, %d were kept; want the 3 oldest", sleeper.queue.length(),
+			busy.queue.length())
 	}
 	b.close()
 	if b.sit(sleeper) {

@@ -118,7 +118,8 @@ func (j *jsonCodec) decode(data []byte) (o op, n int, err error) {
 	case udsservice.OpPong:
 		return pong, end + 1, nil
 	}
-	return 0, 0, fmt.Errorf("message %.120q: op %q, want %s or %s", line, name, udsservice.OpPing, udsservice.OpPong)
+	return 0, 0, fmt.Errorf("message %.120q: op %q, want %s or %s", line, name, udsservice.OpPing,
+		udsservice.OpPong)
 }
 
 // splitPlain takes a line of exactly the form {"op":"name","content":"text"}
@@ -138,7 +139,8 @@ func splitPlain(line []byte) (name, content []byte, ok bool) {
 		return nil, nil, false
 	}
 	content = rest[len(middle) : len(rest)-1]
-	return name, content, isPlain(name) && content[0] == '"' && content[len(content)-1] == '"' && isPlain(content[1:len(content)-1])
+	return name, content, isPlain(name) && content[0] == '"' && content[len(content)-1] == '"' &&
+		isPlain(content[1:len(content)-1])
 }
 
 // isPlain reports whether text stands for itself in a JSON string.

@@ -71,7 +71,8 @@ func TestJSONCodecTakesAnyForm(t *testing.T) {
 func FuzzJSONCodec(f *testing.F) {
 	for _, seed := range []string{
 		`{"op":"ping","content":"/w"}`, `{"op":"pong","content":"/w"}`, `{"op":"pong","content":"/x"}`,
-		`{"op":"ping","content":"\/w"}`, `{"op":"ping","content":"/w"}}`, `{"op":"ping","content":"/w","op":"pong"}`,
+		`{"op":"ping","content":"\/w"}`, `{"op":"ping","content":"/w"}}`,
+		`{"op":"ping","content":"/w","op":"pong"}`,
 		`{"op":"ping"}`, `{"op":"ping","content":3}`, `{"op":"pi`, "", "{\"op\":\"ping\",\"content\":\"/w\"}\r",
 	} {
 		f.Add([]byte(seed))
@@ -88,7 +89,8 @@ func FuzzJSONCodec(f *testing.F) {
 		var message udsservice.Message
 		wellFormed := json.Unmarshal(line, &message) == nil
 		address, addressErr := message.Address()
-		wants := wellFormed && addressErr == nil && address == "/w" && (message.Op == "ping" || message.Op == "pong")
+		wants := wellFormed && addressErr == nil && address == "/w" &&
+			(message.Op == "ping" || message.Op == "pong")
 		if wants != (err == nil) || err == nil && (o == ping) != (message.Op == "ping") {
 			t.Errorf("%q: op %d, error %v; encoding/json reads %+v", line, o, err, message)
 		}

@@ -14,9 +14,12 @@ func TestCoreRefuses(t *testing.T) {
 	for _, test := range []struct{ name, message, want string }{
 		{"no json", "register\n", "invalid character"},
 		{"no address", `{"op":"register"}` + "\n", "want an address"},
-		{"ready before all are there", `{"op":"register","content":"/a"}` + "\n" + `{"op":"ready"}` + "\n", "out of turn"},
-		{"finish before the kick-off", `{"op":"register","content":"/a"}` + "\n" + `{"op":"finish"}` + "\n", "out of turn"},
-		{"register twice", `{"op":"register","content":"/a"}` + "\n" + `{"op":"register","content":"/b"}` + "\n", "out of turn"},
+		{"ready before all are there", `{"op":"register","content":"/a"}` + "\n" + `{"op":"ready"}` + "\n",
+			"out of turn"},
+		{"finish before the kick-off", `{"op":"register","content":"/a"}` + "\n" + `{"op":"finish"}` + "\n",
+			"out of turn"},
+		{"register twice", `{"op":"register","content":"/a"}` + "\n" + `{"op":"register","content":"/b"}` + "\n",
+			"out of turn"},
 		{"a worker that leaves", `{"op":"register","content":"/a"}` + "\n", `worker "/a" is gone`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

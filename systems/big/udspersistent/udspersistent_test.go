@@ -47,25 +47,33 @@ func TestWorkerRefuses(t *testing.T) {
 		{"no json from the core", "binary", "go\n", hello, "invalid character"},
 		{"no hello", "binary", "", "\x01\x00\x00\x00\x00\x00\x00\x00\n", "invalid character"},
 		{"something else than hello", "binary", "", `{"op":"ping"}` + "\n", "want \"hello\""},
-		{"hello of a stranger", "binary", "", `{"op":"hello","content":"DIR/worker-00009.sock"}` + "\n", "no neighbour"},
-		{"hello of itself", "binary", "", `{"op":"hello","content":"DIR/worker-00001.sock"}` + "\n", "unexpected connection"},
+		{"hello of a stranger", "binary", "", `{"op":"hello","content":"DIR/worker-00009.sock"}` + "\n",
+			"no neighbour"},
+		{"hello of itself", "binary", "", `{"op":"hello","content":"DIR/worker-00001.sock"}` + "\n",
+			"unexpected connection"},
 		{"pong without a ping", "binary", "", hello + "\x02\x00\x00\x00\x00\x00\x00\x00", "awaited -1"},
 		{"unknown frame", "binary", "", hello + "\x03\x00\x00\x00\x00\x00\x00\x00", "op 3"},
 		{"frame with filled gap", "binary", "", hello + "\x01\x00\x01\x00\x00\x00\x00\x00", "op 65537"},
-		{"frame of another sender", "binary", "", hello + "\x01\x00\x00\x00\x07\x00\x00\x00", "sender 7 on the link to 0"},
+		{"frame of another sender", "binary", "", hello + "\x01\x00\x00\x00\x07\x00\x00\x00",
+			"sender 7 on the link to 0"},
 		{"half a frame", "binary", "", hello + "\x01\x00\x00", "unexpected EOF"},
-		{"pong without a ping, json", "json", "", hello + `{"op":"pong","content":"DIR/worker-00000.sock"}` + "\n", "awaited -1"},
-		{"unknown op", "json", "", hello + `{"op":"finish","content":"DIR/worker-00000.sock"}` + "\n", `op "finish"`},
-		{"ping of another sender", "json", "", hello + `{"op":"ping","content":"DIR/worker-00001.sock"}` + "\n", "on the link to"},
+		{"pong without a ping, json", "json", "", hello + `{"op":"pong","content":"DIR/worker-00000.sock"}` + "\n",
+			"awaited -1"},
+		{"unknown op", "json", "", hello + `{"op":"finish","content":"DIR/worker-00000.sock"}` + "\n",
+			`op "finish"`},
+		{"ping of another sender", "json", "", hello + `{"op":"ping","content":"DIR/worker-00001.sock"}` + "\n",
+			"on the link to"},
 		{"no json", "json", "", hello + "ping\n", "invalid character"},
 		{"a line without end", "json", "", hello + strings.Repeat(" ", 2*maxLine), "longer than"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			trial := bigtest.Trial{Architecture: big.UDSPersistent, Knobs: encoding(test.encoding), Neighbourhoods: 1, Workers: 2, Pings: 20}
+			trial := bigtest.Trial{Architecture: big.UDSPersistent, Knobs: encoding(test.encoding), Neighbourhoods: 1,
+				Workers: 2, Pings: 20}
 			d := bigtest.Start(t, trial, "worker-00001")
 			inDir := func(text string) string { return strings.ReplaceAll(text, "DIR", d.Dir()) }
 			core, said := acceptWorker(t, inDir("DIR/core.sock"))
-			write(t, core, inDir(`{"op":"neighbourhood","content":["DIR/worker-00000.sock","DIR/worker-00001.sock"]}`+"\n"))
+			write(t, core, inDir(`{"op":"neighbourhood","content":["DIR/worker-00000.sock","DIR/worker-00001.sock"]}`+
+				"\n"))
 			peer, err := net.Dial("unix", inDir("DIR/worker-00001.sock"))
 			if err != nil {
 				t.Fatal(err)

@@ -38,13 +38,17 @@ func TestWorkerRefuses(t *testing.T) {
 		{"ping without sender", []string{meet, `{"op":"ping"}`}, "want an address"},
 		{"ping of a stranger", []string{meet, `{"op":"ping","content":"DIR/worker-00009.sock"}`}, "no neighbour"},
 		{"ping before the neighbourhood", []string{`{"op":"ping","content":"` + neighbour + `"}`}, "no neighbour"},
-		{"pong without a ping", []string{meet, `{"op":"pong","content":"` + neighbour + `"}`}, "got a pong from neighbour 1, awaited -1"},
-		{"neighbourhood of others", []string{`{"op":"neighbourhood","content":["` + neighbour + `","` + self + `"]}`}, "want " + "DIR/worker-00000.sock at place 0"},
+		{"pong without a ping", []string{meet, `{"op":"pong","content":"` + neighbour + `"}`},
+			"got a pong from neighbour 1, awaited -1"},
+		{"neighbourhood of others", []string{`{"op":"neighbourhood","content":["` + neighbour + `","` + self +
+			`"]}`}, "want " + "DIR/worker-00000.sock at place 0"},
 		{"neighbourhood of numbers", []string{`{"op":"neighbourhood","content":[1,2]}`}, "want addresses"},
-		{"neighbour does not listen", []string{meet, `{"op":"pong","content":"` + core + `"}`}, "worker-00001.sock"},
+		{"neighbour does not listen", []string{meet, `{"op":"pong","content":"` + core + `"}`},
+			"worker-00001.sock"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := bigtest.Start(t, bigtest.Trial{Architecture: big.UDS, Neighbourhoods: 1, Workers: 2, Pings: 20}, "worker-00000")
+			d := bigtest.Start(t, bigtest.Trial{Architecture: big.UDS, Neighbourhoods: 1, Workers: 2, Pings: 20},
+				"worker-00000")
 			inDir := func(text string) string { return strings.ReplaceAll(text, "DIR", d.Dir()) }
 			listener, err := net.Listen("unix", inDir(core))
 			if err != nil {

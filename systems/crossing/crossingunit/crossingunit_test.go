@@ -92,7 +92,8 @@ func TestCalls(t *testing.T) {
 				t.Errorf("finished after %g s", finished.ElapsedSeconds)
 			}
 			made, served := caller.account(t), callee.account(t).Served
-			if want := int64(1 + 4*warmUp); made.Right != 100 || made.Wrong != 0 || made.Before != want || served != 100+want {
+			if want := int64(1 + 4*warmUp); made.Right != 100 || made.Wrong != 0 || made.Before != want ||
+				served != 100+want {
 				t.Errorf("made %+v, served %d", made, served)
 			}
 		})

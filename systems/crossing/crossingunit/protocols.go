@@ -108,17 +108,19 @@ type grpcServer struct{ *grpc.Server }
 
 func newGRPC(served *atomic.Int64) grpcServer {
 	s := grpc.NewServer()
-	s.RegisterService(&grpc.ServiceDesc{ServiceName: service, HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{
-		MethodName: method,
-		Handler: func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-			text := new(wrapperspb.StringValue)
-			if err := decode(text); err != nil {
-				return nil, err
-			}
-			served.Add(1)
-			return text, nil
-		},
-	}}}, nil)
+	s.RegisterService(&grpc.ServiceDesc{ServiceName: service, HandlerType: (*any)(nil),
+		Methods: []grpc.MethodDesc{{
+			MethodName: method,
+			Handler: func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any,
+				error) {
+				text := new(wrapperspb.StringValue)
+				if err := decode(text); err != nil {
+					return nil, err
+				}
+				served.Add(1)
+				return text, nil
+			},
+		}}}, nil)
 	return grpcServer{s}
 }
 

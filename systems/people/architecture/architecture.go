@@ -89,21 +89,32 @@ type Design struct {
 // knobs are what can be turned, with the value of most architectures first.
 func knobs() []lab.Knob {
 	return []lab.Knob{
-		{Name: KnobPlacement, Values: []string{apart, together}, Free: true, Summary: "apart, together, or groups such as gateway+persons,addresses+profiles (the rest: one unit)",
-			Means: map[string]string{together: "one process", apart: "a process per service"}},
-		{Name: KnobHosts, Values: []string{oneHost, twoHosts}, Summary: "one host, or one for gateway and database and another for the services (in docker-host)",
-			Means: map[string]string{oneHost: "one host", twoHosts: "two hosts"}},
-		{Name: KnobCalls, Values: []string{HTTP, GRPC}, Summary: "what carries calls between gateway and services: net/http with JSON, or grpc-go",
-			Means: map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
-		{Name: KnobFront, Values: []string{stock, Lean}, Summary: "what serves clients: net/http, or our own binding, which does less for each request",
-			Means: map[string]string{stock: "net/http", Lean: "our lean HTTP"}},
+		{Name: KnobPlacement, Values: []string{apart, together}, Free: true,
+			Summary: "apart, together, or groups such as gateway+persons,addresses+profiles (the rest: one unit)",
+			Means:   map[string]string{together: "one process", apart: "a process per service"}},
+		{Name: KnobHosts, Values: []string{oneHost, twoHosts},
+			Summary: "one host, or one for gateway and database and another for the services (in docker-host)",
+			Means:   map[string]string{oneHost: "one host", twoHosts: "two hosts"}},
+		{Name: KnobCalls, Values: []string{HTTP, GRPC},
+			Summary: "what carries calls between gateway and services: net/http with JSON, or grpc-go",
+			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
+		{Name: KnobFront, Values: []string{stock, Lean},
+			Summary: "what serves clients: net/http, or our own binding, which does less for each request",
+			Means:   map[string]string{stock: "net/http", Lean: "our lean HTTP"}},
 		{Name: KnobStore, Values: []string{SQLite, Cassandra}, Summary: "what keeps the records"},
-		{Name: KnobCommitLog, Values: []string{batch, Periodic}, Summary: "when Cassandra acknowledges: when a record is on the disk, or before, as it comes and as the study ran it"},
-		{Name: KnobDatabase, Values: []string{shared, own}, Summary: "one database for all, or one (a keyspace, a file) for each kind of records",
-			Means: map[string]string{shared: "one database", own: "a database per service"}},
-		{Name: KnobCipher, Values: []string{seal.GCM, seal.ECB}, Summary: "mode of AES-128: gcm, or ecb, which the JVM takes where a program names none"},
-		{Name: KnobPool, Values: []string{"8"}, Free: true, Summary: "connections to the database, and of the gateway to each service over HTTP, 1 to 1000"},
-		{Name: KnobInFlight, Values: []string{"1024"}, Free: true, Summary: "requests that may be open at once: the gateway refuses more, a database client lets them wait; 1 to 100000"},
+		{Name: KnobCommitLog, Values: []string{batch, Periodic},
+			Summary: "when Cassandra acknowledges: when a record is on the disk, or before, as it comes and as the " +
+				"study ran it"},
+		{Name: KnobDatabase, Values: []string{shared, own},
+			Summary: "one database for all, or one (a keyspace, a file) for each kind of records",
+			Means:   map[string]string{shared: "one database", own: "a database per service"}},
+		{Name: KnobCipher, Values: []string{seal.GCM, seal.ECB},
+			Summary: "mode of AES-128: gcm, or ecb, which the JVM takes where a program names none"},
+		{Name: KnobPool, Values: []string{"8"}, Free: true,
+			Summary: "connections to the database, and of the gateway to each service over HTTP, 1 to 1000"},
+		{Name: KnobInFlight, Values: []string{"1024"}, Free: true,
+			Summary: "requests that may be open at once: the gateway refuses more, a database client lets them " +
+				"wait; 1 to 100000"},
 	}
 }
 
@@ -115,9 +126,11 @@ type preset struct {
 
 func presets() []preset {
 	return []preset{
-		{Monolith, "gateway, persons, addresses and profiles in one unit", map[string]string{KnobPlacement: together}},
+		{Monolith, "gateway, persons, addresses and profiles in one unit",
+			map[string]string{KnobPlacement: together}},
 		{Services, "a unit each for gateway, persons, addresses and profiles", nil},
-		{ServicesTwoHosts, "the same, gateway and database on one host and the services on another", map[string]string{KnobHosts: twoHosts}},
+		{ServicesTwoHosts, "the same, gateway and database on one host and the services on another",
+			map[string]string{KnobHosts: twoHosts}},
 	}
 }
 
@@ -142,7 +155,8 @@ func All() []lab.Architecture {
 func Settings(name string, turned map[string]string) (map[string]string, error) {
 	i := slices.IndexFunc(presets(), func(p preset) bool { return p.name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("people has no architecture %q: use %s, %s or %s", name, Monolith, Services, ServicesTwoHosts)
+		return nil, fmt.Errorf("people has no architecture %q: use %s, %s or %s", name, Monolith, Services,
+			ServicesTwoHosts)
 	}
 	return lab.Settings(knobs(), presets()[i].settings, turned)
 }
@@ -154,15 +168,18 @@ func New(name string, turned map[string]string) (Design, error) {
 		return Design{}, err
 	}
 	d := Design{
-		TwoHosts: settings[KnobHosts] == twoHosts, Calls: settings[KnobCalls], Lean: settings[KnobFront] == Lean, Store: settings[KnobStore],
-		Periodic: settings[KnobCommitLog] == Periodic, Own: settings[KnobDatabase] == own, Cipher: settings[KnobCipher],
+		TwoHosts: settings[KnobHosts] == twoHosts, Calls: settings[KnobCalls], Lean: settings[KnobFront] == Lean,
+		Store:    settings[KnobStore],
+		Periodic: settings[KnobCommitLog] == Periodic, Own: settings[KnobDatabase] == own,
+		Cipher: settings[KnobCipher],
 	}
 	var mistakes [4]error
 	d.Units, mistakes[0] = place(settings[KnobPlacement])
 	d.Pool, mistakes[1] = number(settings, KnobPool, 1000)
 	d.InFlight, mistakes[2] = number(settings, KnobInFlight, 100_000)
 	if d.TwoHosts && len(d.Units) == 1 {
-		mistakes[3] = fmt.Errorf("%s is %s: one unit has no service for another host; turn %s too", KnobHosts, twoHosts, KnobPlacement)
+		mistakes[3] = fmt.Errorf("%s is %s: one unit has no service for another host; turn %s too", KnobHosts,
+			twoHosts, KnobPlacement)
 	}
 	if err := errors.Join(mistakes[:]...); err != nil {
 		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
@@ -206,7 +223,8 @@ func place(text string) ([]Unit, error) {
 		for _, part := range parts {
 			i := slices.Index(left, part)
 			if i < 0 {
-				return nil, fmt.Errorf("placement %q names %q, or twice: use %s, %s, or groups of gateway, persons, addresses and profiles", text, part, together, apart)
+				return nil, fmt.Errorf("placement %q names %q, or twice: use %s, %s, or groups of gateway, persons, "+
+					"addresses and profiles", text, part, together, apart)
 			}
 			left = slices.Delete(left, i, i+1)
 		}

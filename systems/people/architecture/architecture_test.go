@@ -10,8 +10,9 @@ import (
 
 func TestPlacements(t *testing.T) {
 	for text, want := range map[string]string{
-		"together":                           "people: persons addresses profiles",
-		"apart":                              "gateway: , persons: persons, addresses: addresses, profiles: profiles",
+		"together": "people: persons addresses profiles",
+		"apart": "gateway: , persons: persons, addresses: addresses, profiles: " +
+			"profiles",
 		"gateway+persons,addresses+profiles": "gateway: persons, addresses-profiles: addresses profiles",
 		"addresses":                          "gateway: persons profiles, addresses: addresses",
 		"persons,profiles":                   "gateway: addresses, persons: persons, profiles: profiles",
@@ -72,7 +73,8 @@ func TestAnArchitecturesOwnValuesAreFirst(t *testing.T) {
 				t.Errorf("%s: %s is listed as %s and set to %s", a.Name, k.Name, k.Values[0], settings[k.Name])
 			}
 		}
-		if d.Pool != 8 || d.InFlight != 1024 || d.TwoHosts != (a.Name == ServicesTwoHosts) || (len(d.Units) == 1) != (a.Name == Monolith) {
+		if d.Pool != 8 || d.InFlight != 1024 || d.TwoHosts != (a.Name == ServicesTwoHosts) ||
+			(len(d.Units) == 1) != (a.Name == Monolith) {
 			t.Errorf("%s: %+v", a.Name, d)
 		}
 	}

@@ -1,7 +1,7 @@
 // Command bench measures what people costs beside the least that it could: persons
 // created and fetched over HTTP at the monolith, with net/http in front and with our own
-// binding, against the same statements with the same concurrency: at the client of the store for SQLite, straight at Apache's driver for
-// Cassandra, where that is installed; and what sealing a profile costs.
+// binding, against the same statements with the same concurrency: at the client of the store for SQLite,
+// straight at Apache's driver for Cassandra, where that is installed; and what sealing a profile costs.
 //
 // Each row is played in rounds, in each of which every side runs once, in random order; a
 // ratio is that of the rounds, with its 95 % interval. Before the first, some are played
@@ -95,7 +95,8 @@ const sealRounds = 8
 
 // playSeal measures what hashing and encrypting a profile costs.
 func playSeal() ([]figures.Figure, error) {
-	about, text := []byte("profiles 0123456789abcdef"), []byte(strings.Repeat("a property of thirty-two bytes, ", len(people.Profiles.Properties())))
+	about, text := []byte("profiles 0123456789abcdef"),
+		[]byte(strings.Repeat("a property of thirty-two bytes, ", len(people.Profiles.Properties())))
 	var all []figures.Figure
 	for _, mode := range []string{seal.GCM, seal.ECB} {
 		sealer, err := seal.New(mode, make([]byte, seal.KeySize))
@@ -163,7 +164,8 @@ func playStore(ctx context.Context, store string, o options) (all []figures.Figu
 			figures.Median(name+", processor time per request", "s", lab.LowerIsBetter, cpu))
 	}
 	for i, name := range []string{stock, lean} {
-		ratio, err := figures.Ratio(name+" / its statements, requests per second", lab.HigherIsBetter, rates[i], rates[2])
+		ratio, err := figures.Ratio(name+" / its statements, requests per second", lab.HigherIsBetter, rates[i],
+			rates[2])
 		if err != nil {
 			return nil, err
 		}

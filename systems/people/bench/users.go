@@ -56,7 +56,8 @@ func (u *users) create(c *eventloop.Conn) error {
 	}
 	u.left--
 	u.asking++
-	return u.send(c, http.MethodPost, "/persons", "application/json", `{"firstName":"Ada","lastName":"Lovelace"}`)
+	return u.send(c, http.MethodPost, "/persons", "application/json",
+		`{"firstName":"Ada","lastName":"Lovelace"}`)
 }
 
 func (u *users) send(c *eventloop.Conn, method, path, contentType, body string) error {

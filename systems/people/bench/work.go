@@ -138,7 +138,8 @@ func (w work) monolith(ctx context.Context, knobs map[string]string) (m measure,
 	if err != nil {
 		return measure{}, err
 	}
-	unit, err := peopleunit.Open(ctx, design, architecture.UnitAll, peopleunit.Place{Database: w.address, Key: make([]byte, 16)})
+	unit, err := peopleunit.Open(ctx, design, architecture.UnitAll,
+		peopleunit.Place{Database: w.address, Key: make([]byte, 16)})
 	if err != nil {
 		return measure{}, err
 	}

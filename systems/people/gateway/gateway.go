@@ -71,7 +71,8 @@ func (g *gateway) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
 		if err := g.Healthy(r.Context()); err != nil {
-			write(w, g.refusal(&people.Problem{Kind: people.Unavailable, Detail: "a part of the system does not answer", Cause: err}))
+			write(w, g.refusal(&people.Problem{Kind: people.Unavailable,
+				Detail: "a part of the system does not answer", Cause: err}))
 			return
 		}
 		write(w, answer{status: http.StatusOK, mediaType: recordType, body: []byte(`{"status":"up"}`)})
@@ -87,10 +88,14 @@ func (g *gateway) routes() http.Handler {
 			}))
 		})
 		mux.HandleFunc(fmt.Sprintf("GET /%s/{id}", kind), func(w http.ResponseWriter, r *http.Request) {
-			write(w, g.bounded(r.Context(), func(ctx context.Context) (answer, error) { return g.fetch(ctx, kind, r.PathValue("id")) }))
+			write(w, g.bounded(r.Context(), func(ctx context.Context) (answer,
+				error) {
+				return g.fetch(ctx, kind, r.PathValue("id"))
+			}))
 		})
 	}
-	for path, file := range map[string]string{"/{$}": "page.html", "/page.js": "page.js", "/page.css": "page.css"} {
+	for path, file := range map[string]string{"/{$}": "page.html", "/page.js": "page.js",
+		"/page.css": "page.css"} {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Security-Policy", "default-src 'self'")
 			http.ServeFileFS(w, r, page, file)
@@ -119,7 +124,9 @@ func (g *gateway) bounded(ctx context.Context, work func(context.Context) (answe
 	return a
 }
 
-func (g *gateway) create(ctx context.Context, kind people.Kind, mediaType string, text []byte) (answer, error) {
+func (g *gateway) create(
+	ctx context.Context, kind people.Kind, mediaType string, text []byte,
+) (answer, error) {
 	values, err := readRecord(kind, mediaType, text)
 	if err != nil {
 		return answer{}, err
@@ -129,7 +136,8 @@ func (g *gateway) create(ctx context.Context, kind people.Kind, mediaType string
 		return answer{}, err
 	}
 	return answer{
-		status: http.StatusCreated, mediaType: recordType, body: append(appendText([]byte(`{"id":`), made.GetId()), '}'),
+		status: http.StatusCreated, mediaType: recordType,
+		body: append(appendText([]byte(`{"id":`), made.GetId()), '}'),
 		more: []leanhttp.Field{{Name: "Location", Value: "/" + string(kind) + "/" + made.GetId()}},
 	}, nil
 }
@@ -140,7 +148,8 @@ func (g *gateway) fetch(ctx context.Context, kind people.Kind, id string) (answe
 		return answer{}, err
 	}
 	if err := kind.Check(found.GetValues()); err != nil {
-		return answer{}, &people.Problem{Kind: people.Internal, Detail: "the record is not one of its kind", Cause: err}
+		return answer{}, &people.Problem{Kind: people.Internal, Detail: "the record is not one of its kind",
+			Cause: err}
 	}
 	body := appendText(append(make([]byte, 0, 512), `{"id":`...), id)
 	for i, property := range kind.Properties() {
@@ -190,7 +199,8 @@ func readRecord(kind people.Kind, mediaType string, text []byte) ([]string, erro
 		values = append(values, value)
 	}
 	if len(body) > len(values) {
-		return nil, people.Problemf(people.InvalidArgument, "the body has more than the %d properties of %s", len(values), kind)
+		return nil, people.Problemf(people.InvalidArgument, "the body has more than the %d properties of %s",
+			len(values), kind)
 	}
 	return values, kind.Check(values)
 }

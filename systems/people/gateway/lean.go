@@ -16,7 +16,8 @@ import (
 func ServeLean(ctx context.Context, listener net.Listener, backend Backend) error {
 	g := newGateway(backend)
 	server, err := leanhttp.NewServer(leanhttp.Limits{Head: unit.FrontMaxHeader, Body: maxBody},
-		leanhttp.Patience{Request: unit.FrontReadTimeout, Idle: unit.FrontIdleTimeout}, g.lean(leanhttp.Front(g.routes())), malformed)
+		leanhttp.Patience{Request: unit.FrontReadTimeout, Idle: unit.FrontIdleTimeout},
+		g.lean(leanhttp.Front(g.routes())), malformed)
 	if err != nil {
 		return err
 	}
@@ -32,7 +33,9 @@ func (g *gateway) lean(others leanhttp.Respond) leanhttp.Respond {
 		kind, id, usual := route(r.Target)
 		switch method := string(r.Method); {
 		case usual && method == http.MethodPost && id == "":
-			work = func(ctx context.Context) (answer, error) { return g.create(ctx, kind, string(r.ContentType), r.Body) }
+			work = func(ctx context.Context) (answer, error) {
+				return g.create(ctx, kind, string(r.ContentType), r.Body)
+			}
 		case usual && method == http.MethodGet && id != "":
 			work = func(ctx context.Context) (answer, error) { return g.fetch(ctx, kind, id) }
 		default:

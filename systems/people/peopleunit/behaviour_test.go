@@ -43,7 +43,9 @@ func start(t *testing.T, name string, knobs map[string]string, folder string, ke
 
 // startAt joins every unit of a design; the gateway, the first, begins when the others
 // listen. folder is where the database keeps its files.
-func startAt(t *testing.T, name string, knobs map[string]string, database, folder string, key []byte) *system {
+func startAt(
+	t *testing.T, name string, knobs map[string]string, database, folder string, key []byte,
+) *system {
 	t.Helper()
 	design, err := architecture.New(name, knobs)
 	if err != nil {
@@ -86,7 +88,9 @@ func (s *system) logError(err error) {
 }
 
 // ask sends a request and returns the answer.
-func (s *system) ask(t *testing.T, method, path, contentType, body string) (status int, mediaType, answer string) {
+func (s *system) ask(
+	t *testing.T, method, path, contentType, body string,
+) (status int, mediaType, answer string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -133,7 +137,9 @@ func (s *system) create(t *testing.T, kind people.Kind) string {
 }
 
 // refuses asks for what must be refused with a problem of that type.
-func (s *system) refuses(t *testing.T, what string, want people.ProblemKind, wantStatus int, method, path, contentType, body string) {
+func (s *system) refuses(
+	t *testing.T, what string, want people.ProblemKind, wantStatus int, method, path, contentType, body string,
+) {
 	t.Helper()
 	status, mediaType, answer := s.ask(t, method, path, contentType, body)
 	var problem struct {
@@ -142,7 +148,8 @@ func (s *system) refuses(t *testing.T, what string, want people.ProblemKind, wan
 		Detail string
 	}
 	err := json.Unmarshal([]byte(answer), &problem)
-	if err != nil || status != wantStatus || problem.Status != status || mediaType != "application/problem+json" ||
+	if err != nil || status != wantStatus || problem.Status != status ||
+		mediaType != "application/problem+json" ||
 		problem.Type != "urn:cleave:people:"+string(want) || problem.Detail == "" {
 		t.Errorf("%s: %d %s %s, want %d and the type %s", what, status, mediaType, answer, wantStatus, want)
 	}
@@ -154,12 +161,14 @@ func (s *system) refuses(t *testing.T, what string, want people.ProblemKind, wan
 // builds are the ways to build people that all behave alike.
 func builds() map[string]map[string]string {
 	return map[string]map[string]string{
-		"monolith":             {},
-		"services":             {},
-		"services, lean front": {architecture.KnobFront: "lean"},
-		"services, grpc":       {architecture.KnobCalls: architecture.GRPC}, "services, own databases": {architecture.KnobDatabase: "own"},
-		"services, ecb": {architecture.KnobCipher: "ecb"}, "services, pairs": {architecture.KnobPlacement: "gateway+persons,addresses+profiles"},
-		"services-two-hosts": {},
+		"monolith":                {},
+		"services":                {},
+		"services, lean front":    {architecture.KnobFront: "lean"},
+		"services, grpc":          {architecture.KnobCalls: architecture.GRPC},
+		"services, own databases": {architecture.KnobDatabase: "own"},
+		"services, ecb":           {architecture.KnobCipher: "ecb"},
+		"services, pairs":         {architecture.KnobPlacement: "gateway+persons,addresses+profiles"},
+		"services-two-hosts":      {},
 	}
 }
 
@@ -189,8 +198,10 @@ func createsAndFetches(t *testing.T, s *system) {
 			t.Errorf("%s: %d %v, want %v", kind, status, got, want)
 		}
 	}
-	for path, want := range map[string]string{"/": "<h1>People</h1>", "/page.js": "profiles:", "/page.css": "form", "/health": "up"} {
-		if status, _, answer := s.ask(t, "GET", path, "", ""); status != http.StatusOK || !strings.Contains(answer, want) {
+	for path, want := range map[string]string{"/": "<h1>People</h1>", "/page.js": "profiles:",
+		"/page.css": "form", "/health": "up"} {
+		if status, _, answer := s.ask(t, "GET", path, "", ""); status != http.StatusOK ||
+			!strings.Contains(answer, want) {
 			t.Errorf("%s: %d %s", path, status, answer)
 		}
 	}
@@ -218,7 +229,8 @@ func (s *system) holdsNothingReadable(t *testing.T) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if text := s.complaints.String(); strings.Contains(text, secretText) || strings.Contains(text, hex.EncodeToString(s.key)) {
+	if text := s.complaints.String(); strings.Contains(text, secretText) ||
+		strings.Contains(text, hex.EncodeToString(s.key)) {
 		t.Errorf("complaints tell what is secret: %s", text)
 	}
 }
@@ -230,18 +242,27 @@ func refusesNonsense(t *testing.T, s *system) {
 	unknown := "/persons/" + uuid.Nil.String()
 	s.refuses(t, "an unknown id", people.NotFound, 404, "GET", unknown, "", "")
 	s.refuses(t, "no UUID", people.InvalidArgument, 400, "GET", "/persons/17", "", "")
-	s.refuses(t, "another spelling", people.InvalidArgument, 400, "GET", "/persons/"+strings.ToUpper(uuid.New().String()), "", "")
-	s.refuses(t, "an id of another kind", people.NotFound, 404, "GET", "/addresses/"+s.create(t, people.Persons), "", "")
+	s.refuses(t, "another spelling", people.InvalidArgument, 400, "GET",
+		"/persons/"+strings.ToUpper(uuid.New().String()), "", "")
+	s.refuses(t, "an id of another kind", people.NotFound, 404, "GET", "/addresses/"+s.create(t, people.Persons),
+		"", "")
 	s.refuses(t, "no such kind", "no-such-resource", 404, "GET", "/pets/1", "", "")
 	s.refuses(t, "another method", "no-such-resource", 404, "DELETE", unknown, "", "")
 	s.refuses(t, "no JSON", people.InvalidArgument, 400, "POST", "/persons", asJSON, secretText)
-	s.refuses(t, "two values", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"a","lastName":"b"} {}`)
-	s.refuses(t, "a number", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":1,"lastName":"b"}`)
-	s.refuses(t, "a property missing", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"`+secretText+`"}`)
-	s.refuses(t, "one too many", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"a","lastName":"b","age":"7"}`)
-	s.refuses(t, "an empty value", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"","lastName":"b"}`)
-	s.refuses(t, "a long value", people.InvalidArgument, 400, "POST", "/persons", asJSON, `{"firstName":"`+strings.Repeat("a", people.MaxValue+1)+`","lastName":"b"}`)
-	s.refuses(t, "a long body", "body-too-large", 413, "POST", "/persons", asJSON, `{"firstName":"`+strings.Repeat("a", 64<<10)+`"}`)
+	s.refuses(t, "two values", people.InvalidArgument, 400, "POST", "/persons", asJSON,
+		`{"firstName":"a","lastName":"b"} {}`)
+	s.refuses(t, "a number", people.InvalidArgument, 400, "POST", "/persons", asJSON,
+		`{"firstName":1,"lastName":"b"}`)
+	s.refuses(t, "a property missing", people.InvalidArgument, 400, "POST", "/persons", asJSON,
+		`{"firstName":"`+secretText+`"}`)
+	s.refuses(t, "one too many", people.InvalidArgument, 400, "POST", "/persons", asJSON,
+		`{"firstName":"a","lastName":"b","age":"7"}`)
+	s.refuses(t, "an empty value", people.InvalidArgument, 400, "POST", "/persons", asJSON,
+		`{"firstName":"","lastName":"b"}`)
+	s.refuses(t, "a long value", people.InvalidArgument, 400, "POST", "/persons", asJSON,
+		`{"firstName":"`+strings.Repeat("a", people.MaxValue+1)+`","lastName":"b"}`)
+	s.refuses(t, "a long body", "body-too-large", 413, "POST", "/persons", asJSON,
+		`{"firstName":"`+strings.Repeat("a", 64<<10)+`"}`)
 	s.refuses(t, "no media type", "unsupported-media-type", 415, "POST", "/persons", "text/plain", "{}")
 }
 
@@ -287,7 +308,8 @@ func tellsWhatIsSpoiled(t *testing.T, s *system) {
 	}
 	id := s.create(t, people.Profiles)
 	again := startAt(t, architecture.Monolith, map[string]string{
-		architecture.KnobDatabase: map[bool]string{true: "own", false: "shared"}[s.design.Own], architecture.KnobCipher: s.design.Cipher,
+		architecture.KnobDatabase: map[bool]string{true: "own", false: "shared"}[s.design.Own],
+		architecture.KnobCipher:   s.design.Cipher,
 	}, s.database, s.folder, bytes.Repeat([]byte{8}, 16))
 	again.refuses(t, "another key", people.WrongKey, 500, "GET", "/profiles/"+id, "", "")
 	again.holdsNothingReadable(t)
@@ -299,7 +321,8 @@ func tellsWhatIsSpoiled(t *testing.T, s *system) {
 
 // TestMoreThanMayBeOpenAreRefused holds one request open by a body that does not end.
 func TestMoreThanMayBeOpenAreRefused(t *testing.T) {
-	s := start(t, architecture.Monolith, map[string]string{architecture.KnobInFlight: "1"}, t.TempDir(), make([]byte, 16))
+	s := start(t, architecture.Monolith, map[string]string{architecture.KnobInFlight: "1"}, t.TempDir(),
+		make([]byte, 16))
 	body, begin := io.Pipe()
 	held := make(chan error, 1)
 	go func() {
@@ -328,7 +351,8 @@ func TestMoreThanMayBeOpenAreRefused(t *testing.T) {
 	if err := <-held; err != nil {
 		t.Error(err)
 	}
-	if status, _, answer := s.ask(t, "GET", "/persons/"+uuid.Nil.String(), "", ""); status != http.StatusNotFound {
+	if status, _, answer := s.ask(t, "GET", "/persons/"+uuid.Nil.String(), "", ""); status !=
+		http.StatusNotFound {
 		t.Errorf("with none open: %d %s", status, answer)
 	}
 }
@@ -341,7 +365,8 @@ func TestManyUsersAtOnce(t *testing.T) {
 	var users sync.WaitGroup
 	for range 1000 {
 		users.Go(func() {
-			response, err := client.Post(s.url+"/persons", "application/json", strings.NewReader(`{"firstName":"a","lastName":"b"}`))
+			response, err := client.Post(s.url+"/persons", "application/json",
+				strings.NewReader(`{"firstName":"a","lastName":"b"}`))
 			if err != nil {
 				t.Error(err)
 				return
@@ -363,7 +388,8 @@ func TestAKeyIsReadFromTheUnitsFolder(t *testing.T) {
 	if _, err := readKey(); err == nil {
 		t.Error("a key that is not there is read")
 	}
-	for text, good := range map[string]bool{"000102030405060708090a0b0c0d0e0f\n": true, "00": false, "cafecafecafecafecafecafecafecafx": false} {
+	for text, good := range map[string]bool{"000102030405060708090a0b0c0d0e0f\n": true, "00": false,
+		"cafecafecafecafecafecafecafecafx": false} {
 		if err := os.WriteFile(filepath.Join(dir, KeyFile), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -17,12 +17,16 @@ import (
 func TestFrontsAnswerAlike(t *testing.T) {
 	folder, key := t.TempDir(), make([]byte, 16)
 	stock := start(t, architecture.Monolith, nil, folder, key)
-	lean := start(t, architecture.Monolith, map[string]string{architecture.KnobFront: architecture.Lean}, folder, key)
+	lean := start(t, architecture.Monolith, map[string]string{architecture.KnobFront: architecture.Lean}, folder,
+		key)
 	id := stock.create(t, people.Persons)
 	for _, line := range []string{
-		"GET /persons/" + id, "HEAD /persons/" + id, "GET /persons/" + id + "?x=1", "GET /persons/%" + fmt.Sprintf("%x", id[0]) + id[1:],
-		"GET /persons/" + id + "/", "GET /persons/" + strings.ToUpper(id), "GET /persons", "GET /persons/", "GET //persons/" + id,
-		"GET /addresses/" + id, "POST /persons", "POST /persons/", "POST /persons/" + id, "DELETE /persons/" + id, "PUT /profiles",
+		"GET /persons/" + id, "HEAD /persons/" + id, "GET /persons/" + id + "?x=1",
+		"GET /persons/%" + fmt.Sprintf("%x", id[0]) + id[1:],
+		"GET /persons/" + id + "/", "GET /persons/" + strings.ToUpper(id), "GET /persons", "GET /persons/",
+		"GET //persons/" + id,
+		"GET /addresses/" + id, "POST /persons", "POST /persons/", "POST /persons/" + id, "DELETE /persons/" + id,
+		"PUT /profiles",
 		"GET /health", "HEAD /health", "GET /page.js", "GET /nothing",
 	} {
 		if got, want := lean.told(t, line, ""), stock.told(t, line, ""); got != want {
@@ -32,10 +36,12 @@ func TestFrontsAnswerAlike(t *testing.T) {
 	made := lean.told(t, "POST /persons", `{"firstName":"\u003cAda\u003e","lastName":"L\"ovelace"}`)
 	_, at, _ := strings.Cut(made, `Location: `)
 	at, _, _ = strings.Cut(at, "\n")
-	if !strings.HasPrefix(made, "HTTP/1.1 201 ") || !strings.Contains(made, `{"id":"`+strings.TrimPrefix(at, "/persons/")+`"}`) {
+	if !strings.HasPrefix(made, "HTTP/1.1 201 ") ||
+		!strings.Contains(made, `{"id":"`+strings.TrimPrefix(at, "/persons/")+`"}`) {
 		t.Errorf("created, and was told %s", made)
 	}
-	if got, want := lean.told(t, "GET "+at, ""), stock.told(t, "GET "+at, ""); got != want || !strings.Contains(got, `L\"ovelace`) {
+	if got, want := lean.told(t, "GET "+at, ""), stock.told(t, "GET "+at, ""); got != want ||
+		!strings.Contains(got, `L\"ovelace`) {
 		t.Errorf("%s\nlean  %s\nstock %s", at, got, want)
 	}
 }

@@ -16,7 +16,8 @@ func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 // TestOnCassandra is the behaviour over a real server, and over its crash.
 func TestOnCassandra(t *testing.T) {
 	instance := servers.Started(t, server.Cassandra, server.Settings{})
-	s := startAt(t, architecture.Services, map[string]string{architecture.KnobStore: architecture.Cassandra}, instance.URL(), instance.Volume(), []byte("this is some key"))
+	s := startAt(t, architecture.Services, map[string]string{architecture.KnobStore: architecture.Cassandra},
+		instance.URL(), instance.Volume(), []byte("this is some key"))
 	t.Run("created and fetched", func(t *testing.T) { createsAndFetches(t, s) })
 	t.Run("refused", func(t *testing.T) { refusesNonsense(t, s) })
 	t.Run("spoiled", func(t *testing.T) { tellsWhatIsSpoiled(t, s) })
@@ -24,7 +25,8 @@ func TestOnCassandra(t *testing.T) {
 	if err := errors.Join(instance.Kill(), instance.Restart(context.Background())); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // the client looks for the server that was away
+	// the client looks for the server that was away
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		status, _, answer := s.ask(t, "GET", "/profiles/"+id, "", "")
 		if status == 200 {
 			break

@@ -21,7 +21,7 @@ func TestThePageCreatesAndFetches(t *testing.T) {
 	}
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Fatal("chromium is not installed: install it with `apt-get install chromium`, or set CLEAVE_SKIP_CHROMIUM=1 to leave the browser tests out")
+		t.Fatal("chromium is not installed: type apt-get install chromium, or set CLEAVE_SKIP_CHROMIUM=1")
 	}
 	folder, err := os.MkdirTemp("", "cleave-browser-")
 	if err != nil {
@@ -37,8 +37,9 @@ func TestThePageCreatesAndFetches(t *testing.T) {
 		}
 	})
 	s := start(t, architecture.Services, nil, t.TempDir(), []byte("this is some key"))
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(folder), chromedp.Env("TMPDIR="+folder))...)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.UserDataDir(folder), chromedp.Env("TMPDIR="+folder))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
@@ -53,21 +54,22 @@ func TestThePageCreatesAndFetches(t *testing.T) {
 	run(chromedp.Navigate(s.url), chromedp.WaitVisible("#create-profiles button"))
 	for _, kind := range people.Kinds() {
 		var id, fetched, refused string
+		create, fetch := "#create-"+string(kind), "#fetch-"+string(kind)
 		for _, property := range kind.Properties() {
-			run(chromedp.SendKeys("#create-"+string(kind)+"-"+property, property+" <b>&"))
+			run(chromedp.SendKeys(create+"-"+property, property+" <b>&"))
 		}
-		run(chromedp.Click("#create-"+string(kind)+" button"), chromedp.WaitVisible("#create-"+string(kind)+" output.done"),
-			chromedp.Text("#create-"+string(kind)+" output", &id))
-		field := "#fetch-" + string(kind) + "-id"
-		run(chromedp.SendKeys(field, id), chromedp.Click("#fetch-"+string(kind)+" button"),
-			chromedp.WaitVisible("#fetch-"+string(kind)+" output.done"), chromedp.Text("#fetch-"+string(kind)+" output", &fetched))
+		run(chromedp.Click(create+" button"), chromedp.WaitVisible(create+" output.done"),
+			chromedp.Text(create+" output", &id))
+		field := fetch + "-id"
+		run(chromedp.SendKeys(field, id), chromedp.Click(fetch+" button"),
+			chromedp.WaitVisible(fetch+" output.done"), chromedp.Text(fetch+" output", &fetched))
 		for _, property := range kind.Properties() {
 			if !strings.Contains(fetched, property+": "+property+" <b>&") {
 				t.Errorf("%s: %s is not in %q", kind, property, fetched)
 			}
 		}
-		run(chromedp.SetValue(field, "17"), chromedp.Click("#fetch-"+string(kind)+" button"),
-			chromedp.WaitVisible("#fetch-"+string(kind)+" output.failed"), chromedp.Text("#fetch-"+string(kind)+" output", &refused))
+		run(chromedp.SetValue(field, "17"), chromedp.Click(fetch+" button"),
+			chromedp.WaitVisible(fetch+" output.failed"), chromedp.Text(fetch+" output", &refused))
 		if !strings.Contains(refused, "no UUID") {
 			t.Errorf("%s: an id that is none: %q", kind, refused)
 		}

@@ -82,7 +82,8 @@ func Run(channel *unit.Channel, argument string) error {
 	}
 	address, err := unit.Address()
 	if err == nil {
-		err = channel.Serve(ctx, stop, address, u.Serve, func(c *unit.Channel) error { return c.Report(struct{}{}) })
+		err = channel.Serve(ctx, stop, address, u.Serve,
+			func(c *unit.Channel) error { return c.Report(struct{}{}) })
 	}
 	return errors.Join(err, u.Close())
 }
@@ -99,7 +100,8 @@ func readKey() ([]byte, error) {
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(key) != seal.KeySize { // err would show a part of it
-		return nil, fmt.Errorf("the key of records in %s is not %d bytes in hexadecimal", filepath.Join(dir, KeyFile), seal.KeySize)
+		return nil, fmt.Errorf("the key of records in %s is not %d bytes in hexadecimal",
+			filepath.Join(dir, KeyFile), seal.KeySize)
 	}
 	return key, nil
 }
@@ -132,7 +134,8 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	if i < 0 {
 		return nil, fmt.Errorf("the design has no unit %q", name)
 	}
-	u = &Unit{design: design, unit: design.Units[i], place: place, clients: map[string]rpc.Client{}, calls: map[string]records.Keeper{}, logError: place.LogError}
+	u = &Unit{design: design, unit: design.Units[i], place: place, clients: map[string]rpc.Client{},
+		calls: map[string]records.Keeper{}, logError: place.LogError}
 	if u.logError == nil {
 		u.logError = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }
 	}
@@ -239,12 +242,15 @@ type stores map[people.Kind]*wide.Store
 
 // openStores opens the databases of some kinds and makes their tables where these are
 // missing. What is open on error is returned, to be closed.
-func openStores(ctx context.Context, design architecture.Design, address string, kinds []people.Kind) (stores, error) {
+func openStores(
+	ctx context.Context, design architecture.Design, address string, kinds []people.Kind,
+) (stores, error) {
 	opened, byName := stores{}, map[string]*wide.Store{}
 	for _, kind := range kinds {
 		name := design.DatabaseOf(kind)
 		if byName[name] == nil {
-			store, err := wide.Open(ctx, address, wide.Options{Keyspace: name, Connections: design.Pool, InFlight: design.InFlight})
+			store, err := wide.Open(ctx, address, wide.Options{Keyspace: name, Connections: design.Pool,
+				InFlight: design.InFlight})
 			if err != nil {
 				return opened, err
 			}

@@ -52,7 +52,8 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 	if err != nil {
 		return loaded.Unknown(err)
 	}
-	j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}}, created: map[people.Kind]map[string]*created{}}
+	j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}},
+		created: map[people.Kind]map[string]*created{}}
 	for _, kind := range people.Kinds() {
 		j.created[kind] = map[string]*created{}
 	}
@@ -91,7 +92,8 @@ func (j *judge) take(a loaded.Attempt[noted]) {
 		switch {
 		case a.Operation == createOf(kind):
 			j.created[kind][a.Noted.Tag] = &created{id: a.Noted.ID, end: a.End}
-			j.Counts[map[string]string{loaded.EndedOK: countCreated, loaded.EndedFail: countRefused, loaded.EndedInfo: countUnknown}[a.End]]++
+			j.Counts[map[string]string{loaded.EndedOK: countCreated, loaded.EndedFail: countRefused,
+				loaded.EndedInfo: countUnknown}[a.End]]++
 		case a.Operation == fetchOf(kind) && a.Status == "404":
 			j.Breach(countLost, "line %d of the history: what was created was not found", a.Line)
 		case a.Operation == fetchOf(kind) && a.Status == "200" && a.End == loaded.EndedFail:
@@ -111,14 +113,17 @@ func (j *judge) read(ctx context.Context, v lab.Variant, left lab.Leftover) erro
 		return err
 	}
 	for _, kind := range people.Kinds() {
-		if err := j.readKind(ctx, kind, design.DatabaseOf(kind), sealer, left.Addresses[peopleunit.ServiceDatabase]); err != nil {
+		if err := j.readKind(ctx, kind, design.DatabaseOf(kind), sealer,
+			left.Addresses[peopleunit.ServiceDatabase]); err != nil {
 			return fmt.Errorf("read %s: %w", kind, err)
 		}
 	}
 	return nil
 }
 
-func (j *judge) readKind(ctx context.Context, kind people.Kind, database string, sealer *seal.Sealer, address string) (err error) {
+func (j *judge) readKind(
+	ctx context.Context, kind people.Kind, database string, sealer *seal.Sealer, address string,
+) (err error) {
 	store, err := wide.Open(ctx, address, wide.Options{Keyspace: database})
 	if err != nil {
 		return err

@@ -19,11 +19,15 @@ type part struct {
 }
 
 func parts() []part {
-	front := func(role string) bool { return role == architecture.UnitGateway || role == peopleunit.ServiceDatabase }
+	front := func(role string) bool {
+		return role == architecture.UnitGateway || role == peopleunit.ServiceDatabase
+	}
 	return []part{
 		{"", "units and database server", func(string) bool { return true }},
 		{"_front", "gateway and database server", front},
-		{"_services", "units behind the gateway", func(role string) bool { return !front(role) && role != people.Name }},
+		{"_services", "units behind the gateway", func(role string) bool {
+			return !front(role) && role != people.Name
+		}},
 		{"_database", "database server", func(role string) bool { return role == peopleunit.ServiceDatabase }},
 	}
 }
@@ -31,34 +35,42 @@ func parts() []part {
 // metrics of people, the headline first. docs/people.md defines them.
 func metrics() []lab.Metric {
 	response := func(name, title string, quantile float64) lab.Metric {
-		return lab.Metric{Name: "response_time_" + name, Title: title + " response time", Unit: "s", Better: lab.LowerIsBetter,
-			Kind: lab.KindTime, Quantity: lab.ResponseTime, Quantile: quantile, Source: lab.FromGenerator}
+		return lab.Metric{Name: "response_time_" + name, Title: title + " response time", Unit: "s",
+			Better: lab.LowerIsBetter,
+			Kind:   lab.KindTime, Quantity: lab.ResponseTime, Quantile: quantile, Source: lab.FromGenerator}
 	}
 	all := []lab.Metric{
 		response("mean", "mean", 0),
 		response("p90", "90th percentile of the", 0.9),
 		response("p50", "median", 0.5),
 		response("p99", "99th percentile of the", 0.99),
-		{Name: "goodput", Title: "requests per second that were answered rightly", Unit: "1/s", Better: lab.HigherIsBetter,
-			Kind: lab.KindRate, Quantity: "goodput", Source: lab.FromGenerator},
+		{Name: "goodput", Title: "requests per second that were answered rightly", Unit: "1/s",
+			Better: lab.HigherIsBetter,
+			Kind:   lab.KindRate, Quantity: "goodput", Source: lab.FromGenerator},
 		{Name: "capacity", Title: "highest rate that meets the objective", Unit: "1/s", Better: lab.HigherIsBetter,
 			Kind: lab.KindRate, Quantity: lab.Capacity, Source: lab.FromGenerator},
-		{Name: loaded.FigureErrors, Title: "share of requests that were not answered rightly", Unit: "1", Better: lab.LowerIsBetter,
-			Kind: lab.KindShare, Quantity: "error", Source: lab.FromGenerator},
-		{Name: "achieved_share", Title: "share of the offered flows that were begun in time", Unit: "1", Better: lab.HigherIsBetter,
-			Kind: lab.KindShare, Quantity: lab.Achieved, Source: lab.FromGenerator},
-		{Name: "cpu_per_operation", Title: "CPU time of units and database server per request answered rightly", Unit: "s", Better: lab.LowerIsBetter,
+		{Name: loaded.FigureErrors, Title: "share of requests that were not answered rightly", Unit: "1",
+			Better: lab.LowerIsBetter,
+			Kind:   lab.KindShare, Quantity: "error", Source: lab.FromGenerator},
+		{Name: "achieved_share", Title: "share of the offered flows that were begun in time", Unit: "1",
+			Better: lab.HigherIsBetter,
+			Kind:   lab.KindShare, Quantity: lab.Achieved, Source: lab.FromGenerator},
+		{Name: "cpu_per_operation", Title: "CPU time of units and database server per request answered rightly",
+			Unit: "s", Better: lab.LowerIsBetter,
 			Kind: lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation, Phrase: "CPU", Source: lab.FromMeter},
 	}
 	all = append(all, loaded.ClientMetrics()...)
 	for _, part := range parts() {
 		all = append(all,
-			lab.Metric{Name: "cpu_share" + part.suffix, Title: "share of the host's processors that is in use: " + part.title, Unit: "1", Better: lab.LowerIsBetter,
+			lab.Metric{Name: "cpu_share" + part.suffix, Title: "share of the host's processors that is in use: " +
+				part.title, Unit: "1", Better: lab.LowerIsBetter,
 				Kind: lab.KindShare, Quantity: "cpu_share" + part.suffix, Source: lab.FromMeter},
-			lab.Metric{Name: "memory" + part.suffix, Title: "mean memory: " + part.title, Unit: "B", Better: lab.LowerIsBetter,
-				Kind: lab.KindMemory, Quantity: "mean_memory" + part.suffix, Source: lab.FromMeter})
+			lab.Metric{Name: "memory" + part.suffix, Title: "mean memory: " + part.title, Unit: "B",
+				Better: lab.LowerIsBetter,
+				Kind:   lab.KindMemory, Quantity: "mean_memory" + part.suffix, Source: lab.FromMeter})
 	}
-	return append(all, lab.Metric{Name: "peak_memory", Title: "peak memory of units and database server, the sum over all", Unit: "B",
+	return append(all, lab.Metric{Name: "peak_memory",
+		Title: "peak memory of units and database server, the sum over all", Unit: "B",
 		Better: lab.LowerIsBetter, Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter})
 }
 
@@ -68,7 +80,9 @@ func (s System) Profiling(lab.Variant) lab.Profiling {
 }
 
 // Measure implements lab.Measurer. All but the generator is the system's cost.
-func (s System) Measure(_ context.Context, _ lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover) (lab.Measured, error) {
+func (s System) Measure(
+	_ context.Context, _ lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover,
+) (lab.Measured, error) {
 	load, err := s.base().Report(left.Reports)
 	if err != nil {
 		return lab.Measured{}, err

@@ -55,16 +55,19 @@ func (s System) base() loaded.Base {
 func (s System) Describe() lab.SystemInfo {
 	return lab.SystemInfo{
 		Name: people.Name, Operation: "request",
-		Summary:       "persons, addresses and profiles: created and fetched, hashed and encrypted before they are stored",
+		Summary: "persons, addresses and profiles: created and fetched, hashed and encrypted before they " +
+			"are stored",
 		Architectures: architecture.All(),
 		Parameters: append(s.base().Parameters(Records), lab.Parameter{
-			Name: Case, Summary: "test case: 1 persons, 2 addresses, 3 profiles, 4 all at once (4)", Min: 1, Max: everyKind, Optional: true,
+			Name: Case, Summary: "test case: 1 persons, 2 addresses, 3 profiles, 4 all at once (4)", Min: 1,
+			Max: everyKind, Optional: true,
 		}),
 		Metrics: metrics(), Restartable: true,
 		Check: func(v lab.Variant) error {
 			design, err := architecture.New(v.Architecture, v.Knobs)
 			if err == nil && design.TwoHosts && v.Deployment == lab.DockerBridge {
-				return fmt.Errorf("architecture %s: on a bridge each container has a network card of its own, and there are no hosts: deploy with %s", v.Architecture, lab.DockerHost)
+				return fmt.Errorf("architecture %s: on a bridge each container has a network card of its own, and "+
+					"there are no hosts: deploy with %s", v.Architecture, lab.DockerHost)
 			}
 			return err
 		},
@@ -95,7 +98,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	if design.Store == architecture.Cassandra && design.Periodic {
 		database.Options = map[string]string{server.CommitLogSync: architecture.Periodic}
 	}
-	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: descriptors, Services: []lab.ServiceSpec{database}}
+	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: descriptors,
+		Services: []lab.ServiceSpec{database}}
 	prepare, err := process("prepare", peopleunit.Job{Architecture: v.Architecture, Knobs: v.Knobs})
 	if err != nil {
 		return lab.Layout{}, err
@@ -121,7 +125,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		}
 		layout.Units = append(layout.Units, unit)
 	}
-	job := lab.LoadJob{Target: "http://people", Seed: seed, Variant: v.Name, Ready: lab.ReadyCheck{Path: "/health", Timeout: readyTimeout}}
+	job := lab.LoadJob{Target: "http://people", Seed: seed, Variant: v.Name,
+		Ready: lab.ReadyCheck{Path: "/health", Timeout: readyTimeout}}
 	if job.Scenario, err = scenario(p); err != nil {
 		return lab.Layout{}, err
 	}
@@ -142,7 +147,8 @@ func process(name string, job peopleunit.Job) (lab.UnitSpec, error) {
 // keyOf is the key of a trial's records. It comes from the seed, so that the audit can
 // open what is stored, and protects nothing once the trial is over.
 func keyOf(seed uint64) []byte {
-	hash := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("key of the records of a trial of people "), seed))
+	hash := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("key of the records of a trial of people "),
+		seed))
 	return hash[:seal.KeySize]
 }
 
@@ -168,9 +174,11 @@ func scenario(p lab.Point) (json.RawMessage, error) {
 		flows = append(flows, object{"name": kind, "steps": []object{
 			{
 				"name": createOf(kind), "request": fmt.Sprintf("POST /%s", kind), "json": record,
-				"expect": object{"status": "201"}, "extract": object{"id": object{"json": "id"}}, "note": []string{"tag", "id"},
+				"expect": object{"status": "201"}, "extract": object{"id": object{"json": "id"}},
+				"note": []string{"tag", "id"},
 			},
-			{"name": fetchOf(kind), "request": fmt.Sprintf("GET /%s/${id}", kind), "expect": object{"status": "200", "json": record}},
+			{"name": fetchOf(kind), "request": fmt.Sprintf("GET /%s/${id}", kind),
+				"expect": object{"status": "200", "json": record}},
 		}})
 	}
 	return json.Marshal(object{
@@ -199,12 +207,15 @@ func (s System) CheckTable() lab.CheckTable {
 	return lab.CheckTable{
 		Most: loaded.MaxCount,
 		Columns: []lab.CheckColumn{
-			{Title: "created", Count: countCreated}, {Title: "stored", Count: countStored}, {Title: "lost", Count: countLost},
-			{Title: "changed", Count: countChanged}, {Title: "doubled", Count: countDoubled}, {Title: "readable", Count: countReadable},
+			{Title: "created", Count: countCreated}, {Title: "stored", Count: countStored},
+			{Title: "lost", Count: countLost},
+			{Title: "changed", Count: countChanged}, {Title: "doubled", Count: countDoubled},
+			{Title: "readable", Count: countReadable},
 			{Title: "requests/s", Metric: "goodput"},
 		},
 		Faults: []lab.CheckColumn{
-			{Title: "refused", Count: countRefused}, {Title: "of unknown outcome", Count: countUnknown}, {Title: "found done", Count: countRecovered},
+			{Title: "refused", Count: countRefused}, {Title: "of unknown outcome", Count: countUnknown},
+			{Title: "found done", Count: countRecovered},
 			loaded.OutageColumn(),
 		},
 	}
@@ -215,7 +226,8 @@ func (s System) OnBackings(v lab.Variant, kinds []string) (map[string]string, er
 	turned := map[string]string{}
 	for _, kind := range kinds {
 		if kind != architecture.SQLite && kind != architecture.Cassandra {
-			return nil, fmt.Errorf("people has no use for the backing %q: use %s or %s", kind, architecture.SQLite, architecture.Cassandra)
+			return nil, fmt.Errorf("people has no use for the backing %q: use %s or %s", kind, architecture.SQLite,
+				architecture.Cassandra)
 		}
 		if other := cmp.Or(turned[architecture.KnobStore], kind); other != kind {
 			return nil, fmt.Errorf("%s and %s are both for the records: choose one", other, kind)

@@ -45,12 +45,14 @@ func variant(name, deployment string, knobs map[string]string) lab.Variant {
 
 func TestLayoutsOfArchitectures(t *testing.T) {
 	for name, want := range map[string]string{
-		architecture.Monolith:         "people@ generator@",
-		architecture.Services:         "gateway@ persons@ addresses@ profiles@ generator@",
-		architecture.ServicesTwoHosts: "gateway@front persons@services addresses@services profiles@services generator@",
+		architecture.Monolith: "people@ generator@",
+		architecture.Services: "gateway@ persons@ addresses@ profiles@ generator@",
+		architecture.ServicesTwoHosts: "gateway@front persons@services addresses@services profiles@services " +
+			"generator@",
 	} {
 		g := &generator{}
-		layout, err := System{Generator: g}.Layout(variant(name, lab.DockerHost, nil), point(map[string]float64{lab.FactorUsers: 3}), 5)
+		layout, err := System{Generator: g}.Layout(variant(name, lab.DockerHost, nil),
+			point(map[string]float64{lab.FactorUsers: 3}), 5)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +71,8 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 		if layout.Services[0].Node != layout.Units[0].Node || layout.Prepare[0].Node != layout.Units[0].Node {
-			t.Errorf("%s: the database is on %q, and prepared on %q", name, layout.Services[0].Node, layout.Prepare[0].Node)
+			t.Errorf("%s: the database is on %q, and prepared on %q", name, layout.Services[0].Node,
+				layout.Prepare[0].Node)
 		}
 		if g.job.Users != 3 || g.job.Unit != layout.Units[0].Name || layout.Lead != lab.RoleGenerator {
 			t.Errorf("%s: job %+v", name, g.job)
@@ -79,7 +82,8 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 
 func TestTwoHostsNeedADeploymentThatHasThem(t *testing.T) {
 	check := System{}.Describe().Check
-	for deployment, possible := range map[string]bool{lab.DockerHost: true, lab.DockerBridge: false, lab.Process: true, lab.SSH: true, lab.Kubernetes: true, "": true} {
+	for deployment, possible := range map[string]bool{lab.DockerHost: true, lab.DockerBridge: false,
+		lab.Process: true, lab.SSH: true, lab.Kubernetes: true, "": true} {
 		if err := check(variant(architecture.ServicesTwoHosts, deployment, nil)); (err == nil) != possible {
 			t.Errorf("%q: %v", deployment, err)
 		}
@@ -87,7 +91,8 @@ func TestTwoHostsNeedADeploymentThatHasThem(t *testing.T) {
 }
 
 func TestCasesAreTheKindsOfRecords(t *testing.T) {
-	for level, want := range map[float64]string{1: "persons", 2: "addresses", 3: "profiles", 4: "persons addresses profiles"} {
+	for level, want := range map[float64]string{1: "persons", 2: "addresses", 3: "profiles",
+		4: "persons addresses profiles"} {
 		text, err := scenario(point(map[string]float64{Case: level}))
 		if err != nil {
 			t.Fatal(err)
@@ -142,14 +147,16 @@ func sealedAs(t *testing.T, id string, values []string) []byte {
 }
 
 func attempted(operation, end, status, id, tag string) string {
-	return fmt.Sprintf(`{"operation":%q,"end":%q,"status":%q,"noted":{"id":%q,"tag":%q}}`, operation, end, status, id, tag)
+	return fmt.Sprintf(`{"operation":%q,"end":%q,"status":%q,"noted":{"id":%q,"tag":%q}}`, operation, end,
+		status, id, tag)
 }
 
 // leave writes it where the audit looks.
 func (tr trial) leave(t *testing.T) lab.Leftover {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, loaded.History), []byte(strings.Join(tr.history, "\n")), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, loaded.History), []byte(strings.Join(tr.history, "\n")),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	address := "sqlite://" + t.TempDir()
@@ -170,7 +177,8 @@ func (tr trial) leave(t *testing.T) lab.Leftover {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return lab.Leftover{Dir: dir, Seed: 7, Addresses: map[string]string{peopleunit.ServiceDatabase: address}, Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}}
+	return lab.Leftover{Dir: dir, Seed: 7, Addresses: map[string]string{peopleunit.ServiceDatabase: address},
+		Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}}
 }
 
 // TestTheAuditFindsWhatIsWrong spoils a trial in which all is right in every way that
@@ -182,33 +190,49 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 		verdict lab.AuditVerdict
 		count   string
 	}{
-		"all is right":         {func(*trial) {}, lab.AuditValid, ""},
-		"lost":                 {func(tr *trial) { tr.stored = nil }, lab.AuditInvalid, countLost},
-		"not found":            {func(tr *trial) { tr.history[1] = attempted("fetch persons", "fail", "404", "", "") }, lab.AuditInvalid, countLost},
-		"a wrong answer":       {func(tr *trial) { tr.history[1] = attempted("fetch persons", "fail", "200", "", "") }, lab.AuditInvalid, countChanged},
-		"an answer that never": {func(tr *trial) { tr.history[1] = attempted("fetch persons", "info", "503", "", "") }, lab.AuditValid, ""},
-		"tampered":             {func(tr *trial) { tr.stored[firstID][40] ^= 1 }, lab.AuditInvalid, countChanged},
+		"all is right": {func(*trial) {}, lab.AuditValid, ""},
+		"lost":         {func(tr *trial) { tr.stored = nil }, lab.AuditInvalid, countLost},
+		"not found": {func(tr *trial) {
+			tr.history[1] = attempted("fetch persons", "fail", "404", "", "")
+		}, lab.AuditInvalid, countLost},
+		"a wrong answer": {func(tr *trial) {
+			tr.history[1] = attempted("fetch persons", "fail", "200", "", "")
+		}, lab.AuditInvalid, countChanged},
+		"an answer that never": {func(tr *trial) {
+			tr.history[1] = attempted("fetch persons", "info", "503", "", "")
+		}, lab.AuditValid, ""},
+		"tampered": {func(tr *trial) { tr.stored[firstID][40] ^= 1 }, lab.AuditInvalid, countChanged},
 		"another last name": {func(tr *trial) {
 			tr.stored[firstID] = sealedAs(t, firstID, []string{valueOf("firstName", tag), "Byron"})
 		}, lab.AuditInvalid, countChanged},
-		"in plain text":      {func(tr *trial) { tr.stored[firstID] = []byte("firstName " + tag) }, lab.AuditInvalid, countChanged},
-		"stored twice":       {func(tr *trial) { tr.stored[otherID] = sealed(t, otherID, tag) }, lab.AuditInvalid, countDoubled},
-		"under another id":   {func(tr *trial) { tr.stored = map[string][]byte{otherID: sealed(t, otherID, tag)} }, lab.AuditInvalid, countChanged},
-		"from nowhere":       {func(tr *trial) { tr.stored[otherID] = sealed(t, otherID, "ponmlkjihgfedcba") }, lab.AuditInvalid, countMadeUp},
-		"refused and stored": {func(tr *trial) { tr.history[0] = attempted("create persons", "fail", "400", "", tag) }, lab.AuditInvalid, countMadeUp},
-		"unknown and stored": {func(tr *trial) { tr.history[0] = attempted("create persons", "info", "", "", tag) }, lab.AuditUnknown, countRecovered},
+		"in plain text": {func(tr *trial) { tr.stored[firstID] = []byte("firstName " + tag) },
+			lab.AuditInvalid, countChanged},
+		"stored twice": {func(tr *trial) { tr.stored[otherID] = sealed(t, otherID, tag) }, lab.AuditInvalid,
+			countDoubled},
+		"under another id": {func(tr *trial) { tr.stored = map[string][]byte{otherID: sealed(t, otherID, tag)} },
+			lab.AuditInvalid, countChanged},
+		"from nowhere": {func(tr *trial) { tr.stored[otherID] = sealed(t, otherID, "ponmlkjihgfedcba") },
+			lab.AuditInvalid, countMadeUp},
+		"refused and stored": {func(tr *trial) {
+			tr.history[0] = attempted("create persons", "fail", "400", "", tag)
+		}, lab.AuditInvalid, countMadeUp},
+		"unknown and stored": {func(tr *trial) { tr.history[0] = attempted("create persons", "info", "", "", tag) },
+			lab.AuditUnknown, countRecovered},
 		"nothing was tested": {func(tr *trial) { *tr = trial{} }, lab.AuditUnknown, ""},
 		"a torn history":     {func(tr *trial) { tr.history = append(tr.history, "{") }, lab.AuditUnknown, ""},
 	} {
 		tr := trial{
-			history: []string{attempted("create persons", "ok", "201", firstID, tag), attempted("fetch persons", "ok", "200", "", "")},
-			stored:  map[string][]byte{firstID: sealed(t, firstID, tag)},
+			history: []string{attempted("create persons", "ok", "201", firstID, tag),
+				attempted("fetch persons", "ok", "200", "", "")},
+			stored: map[string][]byte{firstID: sealed(t, firstID, tag)},
 		}
 		c.spoil(&tr)
 		s := System{Generator: &generator{report: lab.LoadReport{Sent: 2, OK: 2}}}
-		got := s.AuditLive(t.Context(), variant(architecture.Monolith, lab.Process, nil), point(map[string]float64{Records: 1}), tr.leave(t))
+		got := s.AuditLive(t.Context(), variant(architecture.Monolith, lab.Process, nil),
+			point(map[string]float64{Records: 1}), tr.leave(t))
 		if got.Verdict != c.verdict || c.count != "" && got.Counts[c.count] != 1 {
-			t.Errorf("%s: %s %v %v, want %s and one %s", name, got.Verdict, got.Counts, got.Problems, c.verdict, c.count)
+			t.Errorf("%s: %s %v %v, want %s and one %s", name, got.Verdict, got.Counts, got.Problems, c.verdict,
+				c.count)
 		}
 	}
 	if got := (System{}).Audit(lab.Variant{}, lab.Point{}, nil); got.Verdict != lab.AuditUnknown {
@@ -217,7 +241,8 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 }
 
 func TestWhatIsStoredInPlainTextIsFound(t *testing.T) {
-	j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}}, created: map[people.Kind]map[string]*created{people.Persons: {tag: {id: firstID, end: loaded.EndedOK}}}}
+	j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}},
+		created: map[people.Kind]map[string]*created{people.Persons: {tag: {id: firstID, end: loaded.EndedOK}}}}
 	sealer, err := seal.New(seal.GCM, keyOf(7))
 	if err != nil {
 		t.Fatal(err)
@@ -238,11 +263,14 @@ func TestPartsOfTheHostAreMeasuredApart(t *testing.T) {
 		return lab.Usage{Units: 1, CPUSeconds: cpu, MeanMemoryBytes: memory, PeakMemoryBytes: 2 * memory}
 	}
 	metered := lab.Metered{WindowSeconds: 10, Roles: map[string]lab.Usage{
-		lab.RoleGenerator: use(100, 1000), "gateway": use(1, 10), "persons": use(2, 20), "profiles": use(3, 30), "database": use(4, 40),
+		lab.RoleGenerator: use(100, 1000), "gateway": use(1, 10), "persons": use(2, 20), "profiles": use(3, 30),
+		"database": use(4, 40),
 	}}
-	s := System{Generator: &generator{report: lab.LoadReport{Sent: 8, OK: 5, Measures: map[string]float64{"goodput": 9}}}}
+	s := System{Generator: &generator{report: lab.LoadReport{Sent: 8, OK: 5,
+		Measures: map[string]float64{"goodput": 9}}}}
 	measure := func(p lab.Point) map[string]float64 {
-		got, err := s.Measure(t.Context(), lab.Variant{}, p, metered, lab.Leftover{Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}})
+		got, err := s.Measure(t.Context(), lab.Variant{}, p, metered,
+			lab.Leftover{Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +278,8 @@ func TestPartsOfTheHostAreMeasuredApart(t *testing.T) {
 	}
 	got := measure(point(map[string]float64{lab.FactorUsers: 2}))
 	for name, want := range map[string]float64{
-		"memory": 100, "memory_front": 50, "memory_services": 50, "memory_database": 40, "peak_memory": 200, "cpu_per_operation": 2, "goodput": 9, "error_share": 0.375,
+		"memory": 100, "memory_front": 50, "memory_services": 50, "memory_database": 40, "peak_memory": 200,
+		"cpu_per_operation": 2, "goodput": 9, "error_share": 0.375,
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %g, want %g", name, got[name], want)
@@ -277,7 +306,8 @@ func TestWaysTakeOneStepAtATime(t *testing.T) {
 				all[i] += " with " + s.Changes[1].String()
 			}
 			if s.Before != stops[i].Name || s.Variant != stops[i+1].Name {
-				t.Errorf("step %d leads from %s to %s, the stops are %s and %s", i, s.Before, s.Variant, stops[i].Name, stops[i+1].Name)
+				t.Errorf("step %d leads from %s to %s, the stops are %s and %s", i, s.Before, s.Variant, stops[i].Name,
+					stops[i+1].Name)
 			}
 		}
 		last := stops[len(stops)-1]
@@ -286,15 +316,18 @@ func TestWaysTakeOneStepAtATime(t *testing.T) {
 		}
 		return strings.Join(all, ", ")
 	}
-	monolith, services := variant(architecture.Monolith, lab.Process, nil), variant(architecture.Services, lab.Process, nil)
+	monolith, services := variant(architecture.Monolith, lab.Process, nil),
+		variant(architecture.Services, lab.Process, nil)
 	a2 := variant(architecture.ServicesTwoHosts, lab.DockerHost, nil)
-	grpc := variant(architecture.Services, lab.Process, map[string]string{architecture.KnobCalls: architecture.GRPC, architecture.KnobPool: "9"})
+	grpc := variant(architecture.Services, lab.Process,
+		map[string]string{architecture.KnobCalls: architecture.GRPC, architecture.KnobPool: "9"})
 	for _, c := range []struct {
 		from, to lab.Variant
 		want     string
 	}{
 		{monolith, services, "placement together -> apart"},
-		{monolith, a2, "deployment process -> docker-host, placement together -> apart, deployment docker-host -> docker-bridge, hosts one -> two with deployment docker-bridge -> docker-host"},
+		{monolith, a2, "deployment process -> docker-host, placement together -> apart, deployment docker-host " +
+			"-> docker-bridge, hosts one -> two with deployment docker-bridge -> docker-host"},
 		{services, grpc, "calls http -> grpc, pool 8 -> 9"},
 		{a2, services, "hosts two -> one with deployment docker-host -> process"},
 		{services, services, "services and services are the same: nothing is to be explained"},
@@ -307,7 +340,8 @@ func TestWaysTakeOneStepAtATime(t *testing.T) {
 
 func TestBackingsOfPeople(t *testing.T) {
 	s, v := System{}, variant(architecture.Monolith, lab.Process, nil)
-	if got, err := s.OnBackings(v, []string{"cassandra"}); err != nil || got[architecture.KnobStore] != "cassandra" {
+	if got, err := s.OnBackings(v, []string{"cassandra"}); err != nil ||
+		got[architecture.KnobStore] != "cassandra" {
 		t.Errorf("%v, %v", got, err)
 	}
 	if got, err := s.OnBackings(variant("castle", "", nil), []string{"sqlite"}); err == nil {

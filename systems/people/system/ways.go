@@ -52,7 +52,8 @@ func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error
 		w.deploy(to.Deployment, to.Deployment)
 	}
 	if len(w.steps) == 0 {
-		return nil, nil, fmt.Errorf("%s and %s are the same: nothing is to be explained", from.Architecture, to.Architecture)
+		return nil, nil, fmt.Errorf("%s and %s are the same: nothing is to be explained", from.Architecture,
+			to.Architecture)
 	}
 	if last := len(w.steps) - 1; to.Architecture != from.Architecture { // it has arrived
 		w.steps[last].Variant, w.stops[last+1].Name = to.Architecture, to.Architecture

@@ -102,7 +102,8 @@ func (a api) health(r *http.Request) (answer, error) {
 	}
 	if a.backend.Healthy != nil {
 		if err := a.backend.Healthy(r.Context()); err != nil {
-			return answer{}, &shop.Problem{Kind: shop.Unavailable, Detail: "a part of the shop does not answer", Cause: err}
+			return answer{}, &shop.Problem{Kind: shop.Unavailable, Detail: "a part of the shop does not answer",
+				Cause: err}
 		}
 	}
 	return answer{status: http.StatusOK, body: health{Status: "up"}}, nil

@@ -28,7 +28,9 @@ type scripted struct {
 	ctx    context.Context
 }
 
-func (s *scripted) CreateOrder(ctx context.Context, in *shoppb.CreateOrderRequest) (*shoppb.CreateOrderResponse, error) {
+func (s *scripted) CreateOrder(
+	ctx context.Context, in *shoppb.CreateOrderRequest,
+) (*shoppb.CreateOrderResponse, error) {
 	s.asked, s.ctx = in, ctx
 	return s.answer, s.err
 }
@@ -63,12 +65,15 @@ func TestStates(t *testing.T) {
 		{shop.StatePaid, true, http.StatusAccepted},
 	}
 	for _, c := range cases {
-		backend := &scripted{answer: &shoppb.CreateOrderResponse{Order: &shoppb.Order{OrderId: "o-1", State: string(c.state)}, Replayed: c.replayed}}
+		backend := &scripted{answer: &shoppb.CreateOrderResponse{Order: &shoppb.Order{OrderId: "o-1",
+			State: string(c.state)}, Replayed: c.replayed}}
 		got := order(NewHandler(Backend{Orders: backend}))
 		if got.Code != c.want || got.Header().Get("Location") != "/orders/o-1" {
-			t.Errorf("%s, replayed %v: %d at %q, want %d", c.state, c.replayed, got.Code, got.Header().Get("Location"), c.want)
+			t.Errorf("%s, replayed %v: %d at %q, want %d", c.state, c.replayed, got.Code, got.Header().Get("Location"),
+				c.want)
 		}
-		if in := backend.asked; in.GetIdempotencyKey() != "key" || in.GetCustomerId() != 7 || in.GetLines()[0].GetQuantity() != 2 {
+		if in := backend.asked; in.GetIdempotencyKey() != "key" || in.GetCustomerId() != 7 ||
+			in.GetLines()[0].GetQuantity() != 2 {
 			t.Errorf("the shop was asked for %v", in)
 		}
 		if _, ok := backend.ctx.Deadline(); !ok {
@@ -80,8 +85,9 @@ func TestStates(t *testing.T) {
 // TestProblems: every kind has a status and a document that tells no secrets.
 func TestProblems(t *testing.T) {
 	statuses := map[shop.Kind]int{
-		shop.InvalidArgument: 400, shop.NotFound: 404, shop.UnknownProduct: 404, shop.UnknownCustomer: 404, shop.OutOfStock: 409,
-		shop.Declined: 402, shop.Conflict: 409, shop.KeyReused: 422, shop.Unavailable: 503, shop.Cancelled: 503,
+		shop.InvalidArgument: 400, shop.NotFound: 404, shop.UnknownProduct: 404, shop.UnknownCustomer: 404,
+		shop.OutOfStock: 409,
+		shop.Declined:   402, shop.Conflict: 409, shop.KeyReused: 422, shop.Unavailable: 503, shop.Cancelled: 503,
 		shop.DeadlineExceeded: 504, shop.Internal: 500,
 	}
 	for _, kind := range shop.Kinds() {
@@ -91,8 +97,10 @@ func TestProblems(t *testing.T) {
 		if err := json.Unmarshal(got.Body.Bytes(), &document); err != nil {
 			t.Fatal(err)
 		}
-		want := problemDocument{Type: "urn:cleave:shop:" + string(kind), Title: document.Title, Status: statuses[kind], Detail: secret.Detail}
-		if got.Code != statuses[kind] || document != want || document.Title == "" || got.Header().Get("Content-Type") != "application/problem+json" {
+		want := problemDocument{Type: "urn:cleave:shop:" + string(kind), Title: document.Title,
+			Status: statuses[kind], Detail: secret.Detail}
+		if got.Code != statuses[kind] || document != want || document.Title == "" ||
+			got.Header().Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%s: %d %+v, want %+v", kind, got.Code, document, want)
 		}
 		if retry := got.Header().Get("Retry-After"); (retry != "") != (got.Code == http.StatusServiceUnavailable) {
@@ -134,7 +142,8 @@ func TestDepth(t *testing.T) {
 
 // TestTooDeep: the depth is looked at before anything is decoded.
 func TestTooDeep(t *testing.T) {
-	request := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader(strings.Repeat("[", maxDepth+1)))
+	request := httptest.NewRequest(http.MethodPost, "/orders",
+		strings.NewReader(strings.Repeat("[", maxDepth+1)))
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set(keyHeader, "key")
 	got := httptest.NewRecorder()

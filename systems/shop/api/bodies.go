@@ -105,8 +105,9 @@ type health struct {
 func orderBody(order *shoppb.Order) Order {
 	body := Order{
 		OrderID: order.GetOrderId(), CustomerID: order.GetCustomerId(), State: shop.State(order.GetState()),
-		TotalCents: order.GetTotalCents(), Version: order.GetVersion(), CreatedAt: time.UnixMicro(order.GetCreatedUnixUs()).UTC(),
-		Lines: make([]OrderLine, len(order.GetLines())),
+		TotalCents: order.GetTotalCents(), Version: order.GetVersion(),
+		CreatedAt: time.UnixMicro(order.GetCreatedUnixUs()).UTC(),
+		Lines:     make([]OrderLine, len(order.GetLines())),
 	}
 	for i, line := range order.GetLines() {
 		body.Lines[i] = OrderLine{line.GetProductId(), line.GetName(), line.GetQuantity(), line.GetUnitPriceCents()}

@@ -49,7 +49,8 @@ func readNewOrder(r *http.Request) (*shoppb.CreateOrderRequest, error) {
 	if body.CustomerID == nil || body.Lines == nil {
 		return nil, shop.Problemf(shop.InvalidArgument, "an order needs customerId and lines")
 	}
-	request := &shoppb.CreateOrderRequest{CustomerId: *body.CustomerID, Lines: make([]*shoppb.Line, len(body.Lines))}
+	request := &shoppb.CreateOrderRequest{CustomerId: *body.CustomerID,
+		Lines: make([]*shoppb.Line, len(body.Lines))}
 	for i, line := range body.Lines {
 		if line.ProductID == nil || line.Quantity == nil {
 			return nil, shop.Problemf(shop.InvalidArgument, "line %d needs productId and quantity", i+1)
@@ -63,7 +64,8 @@ func (a api) cancelOrder(r *http.Request) (answer, error) {
 	if _, err := query(r); err != nil {
 		return answer{}, err
 	}
-	order, err := a.backend.Orders.CancelOrder(r.Context(), &shoppb.CancelOrderRequest{OrderId: r.PathValue("orderId")})
+	order, err := a.backend.Orders.CancelOrder(r.Context(),
+		&shoppb.CancelOrderRequest{OrderId: r.PathValue("orderId")})
 	if err != nil {
 		return answer{}, err
 	}
@@ -78,7 +80,8 @@ func (a api) getOrder(r *http.Request) (answer, error) {
 	if _, err := query(r); err != nil {
 		return answer{}, err
 	}
-	order, err := a.backend.OrderViews.GetOrder(r.Context(), &shoppb.GetOrderRequest{OrderId: r.PathValue("orderId")})
+	order, err := a.backend.OrderViews.GetOrder(r.Context(),
+		&shoppb.GetOrderRequest{OrderId: r.PathValue("orderId")})
 	if err != nil {
 		return answer{}, err
 	}
@@ -89,11 +92,13 @@ func (a api) getShipment(r *http.Request) (answer, error) {
 	if _, err := query(r); err != nil {
 		return answer{}, err
 	}
-	s, err := a.backend.Shipping.GetShipment(r.Context(), &shoppb.GetShipmentRequest{OrderId: r.PathValue("orderId")})
+	s, err := a.backend.Shipping.GetShipment(r.Context(),
+		&shoppb.GetShipmentRequest{OrderId: r.PathValue("orderId")})
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{status: http.StatusOK, body: Shipment{s.GetOrderId(), s.GetState(), s.GetRecipient(), s.GetAddress()}}, nil
+	return answer{status: http.StatusOK, body: Shipment{s.GetOrderId(), s.GetState(), s.GetRecipient(),
+		s.GetAddress()}}, nil
 }
 
 func (a api) listOrders(r *http.Request) (answer, error) {
@@ -109,7 +114,8 @@ func (a api) listOrders(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	found, err := a.backend.OrderViews.ListOrders(r.Context(), &shoppb.ListOrdersRequest{CustomerId: customer, PageSize: size, Cursor: cursor})
+	found, err := a.backend.OrderViews.ListOrders(r.Context(),
+		&shoppb.ListOrdersRequest{CustomerId: customer, PageSize: size, Cursor: cursor})
 	if err != nil {
 		return answer{}, err
 	}

@@ -115,7 +115,8 @@ func withProblems(mux *http.ServeMux) http.Handler {
 		handler.ServeHTTP(verdict, r)
 		if allowed := verdict.header.Get("Allow"); allowed != "" {
 			w.Header().Set("Allow", allowed)
-			writeProblem(w, shop.Problemf(kindMethod, "%s takes %s", r.URL.Path, strings.ReplaceAll(allowed, ",", " or")))
+			writeProblem(w, shop.Problemf(kindMethod, "%s takes %s", r.URL.Path,
+				strings.ReplaceAll(allowed, ",", " or")))
 			return
 		}
 		writeProblem(w, shop.Problemf(kindNoRoute, "nothing is at this path"))

@@ -30,7 +30,8 @@ const (
 func readJSON(r *http.Request, into any) error {
 	_, decoding := spans.Begin(r.Context(), "decode", lab.SegmentEncoding)
 	defer decoding.End()
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil ||
+		media != "application/json" {
 		return shop.Problemf(kindMediaType, "send the body with Content-Type: application/json")
 	}
 	text, err := io.ReadAll(r.Body)
@@ -43,7 +44,8 @@ func readJSON(r *http.Request, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
-		return shop.Problemf(shop.InvalidArgument, "the body is not what this resource takes: %s", withoutPackage(err))
+		return shop.Problemf(shop.InvalidArgument, "the body is not what this resource takes: %s",
+			withoutPackage(err))
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return shop.Problemf(shop.InvalidArgument, "the body goes on after its JSON value")
@@ -134,7 +136,8 @@ func page(values url.Values) (int32, string, error) {
 	}
 	size, err := whole("pageSize", values.Get("pageSize"))
 	if err != nil || size > shop.MaxPageSize {
-		return 0, "", shop.Problemf(shop.InvalidArgument, "pageSize must be a whole number from 1 to %d", shop.MaxPageSize)
+		return 0, "", shop.Problemf(shop.InvalidArgument, "pageSize must be a whole number from 1 to %d",
+			shop.MaxPageSize)
 	}
 	return int32(size), cursor, nil
 }

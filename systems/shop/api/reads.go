@@ -49,7 +49,8 @@ func (a api) getStock(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{status: http.StatusOK, body: Stock{s.GetProductId(), s.GetOnHand(), s.GetReserved(), s.GetSold()}}, nil
+	return answer{status: http.StatusOK, body: Stock{s.GetProductId(), s.GetOnHand(), s.GetReserved(),
+		s.GetSold()}}, nil
 }
 
 func (a api) getCustomer(r *http.Request) (answer, error) {
@@ -61,7 +62,8 @@ func (a api) getCustomer(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{status: http.StatusOK, body: Customer{c.GetCustomerId(), c.GetName(), c.GetEmail(), c.GetAddress()}}, nil
+	return answer{status: http.StatusOK, body: Customer{c.GetCustomerId(), c.GetName(), c.GetEmail(),
+		c.GetAddress()}}, nil
 }
 
 func (a api) getAccount(r *http.Request) (answer, error) {
@@ -73,7 +75,8 @@ func (a api) getAccount(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{status: http.StatusOK, body: Account{account.GetCustomerId(), account.GetBalanceCents(), account.GetHeldCents()}}, nil
+	return answer{status: http.StatusOK, body: Account{account.GetCustomerId(), account.GetBalanceCents(),
+		account.GetHeldCents()}}, nil
 }
 
 // byID reads the id in the path of a request that has no parameters.

@@ -142,7 +142,8 @@ func All() []lab.Architecture {
 			if own == "" {
 				own = k.Values[0]
 			}
-			k.Values = append([]string{own}, slices.DeleteFunc(slices.Clone(k.Values), func(v string) bool { return v == own })...)
+			k.Values = append([]string{own}, slices.DeleteFunc(slices.Clone(k.Values),
+				func(v string) bool { return v == own })...)
 			architecture.Knobs = append(architecture.Knobs, k)
 		}
 		all = append(all, architecture)
@@ -174,14 +175,21 @@ func presets() []preset {
 	return []preset{
 		{Monolith, "one unit, in-process calls, one database, one ACID transaction", nil},
 		{MonolithHA, "two monoliths behind a balancer, one database", map[string]string{KnobReplicas: "2"}},
-		{Sync, "a unit and a database per component, HTTP+JSON calls, an orchestrated saga", services(Orchestrated, HTTP, FromTables)},
+		{Sync, "a unit and a database per component, HTTP+JSON calls, an orchestrated saga",
+			services(Orchestrated, HTTP, FromTables)},
 		{SyncGRPC, "the same with gRPC calls", services(Orchestrated, GRPC, FromTables)},
-		{Async, "a unit and a database per component, events over a broker, a choreographed saga, read models (CQRS)", services(Choreographed, HTTP, FromDocuments)},
-		{AsyncDFS, "the same, its databases on a replicated file system", on(lab.DiskReplicated, services(Choreographed, HTTP, FromDocuments))},
-		{MonolithTuned, "monolith with batches: orders that come at the same time share the transaction", better(map[string]string{KnobBinding: string(HTTPLean)})},
-		{SyncTuned, "sync with our HTTP binding, batches, and a runtime that shares the host", better(services(Orchestrated, HTTPLean, FromTables))},
-		{SyncGRPCTuned, "sync-grpc with our gRPC binding, batches, and a runtime that shares the host", better(services(Orchestrated, GRPCLean, FromTables))},
-		{AsyncTuned, "async with our HTTP binding, batches, and a runtime that shares the host", better(services(Choreographed, HTTPLean, FromDocuments))},
+		{Async, "a unit and a database per component, events over a broker, a choreographed saga, read models " +
+			"(CQRS)", services(Choreographed, HTTP, FromDocuments)},
+		{AsyncDFS, "the same, its databases on a replicated file system",
+			on(lab.DiskReplicated, services(Choreographed, HTTP, FromDocuments))},
+		{MonolithTuned, "monolith with batches: orders that come at the same time share the transaction",
+			better(map[string]string{KnobBinding: string(HTTPLean)})},
+		{SyncTuned, "sync with our HTTP binding, batches, and a runtime that shares the host",
+			better(services(Orchestrated, HTTPLean, FromTables))},
+		{SyncGRPCTuned, "sync-grpc with our gRPC binding, batches, and a runtime that shares the host",
+			better(services(Orchestrated, GRPCLean, FromTables))},
+		{AsyncTuned, "async with our HTTP binding, batches, and a runtime that shares the host",
+			better(services(Choreographed, HTTPLean, FromDocuments))},
 	}
 }
 
@@ -201,7 +209,8 @@ func New(name string, turned map[string]string) (Design, error) {
 // read is what an architecture and some knobs say, whether it can be built or not.
 func read(name string, turned map[string]string) (Design, error) {
 	if !slices.Contains(presetNames(), name) {
-		return Design{}, fmt.Errorf("the shop has no architecture %q: use one of %s", name, strings.Join(presetNames(), ", "))
+		return Design{}, fmt.Errorf("the shop has no architecture %q: use one of %s", name,
+			strings.Join(presetNames(), ", "))
 	}
 	mistakes := unknown(turned)
 	d, err := design(name, settingsOf(name, turned))
@@ -231,7 +240,8 @@ func design(name string, settings map[string]string) (Design, error) {
 	d := Design{
 		Architecture: name, Binding: Binding(settings[KnobBinding]), Data: Data(settings[KnobData]),
 		Coordination: Coordination(settings[KnobCoordination]), Views: Views(settings[KnobViews]),
-		Database: settings[KnobDatabase], Replicated: settings[KnobDisk] == lab.DiskReplicated, Pair: settings[KnobBalancer] == balancerPair,
+		Database: settings[KnobDatabase], Replicated: settings[KnobDisk] == lab.DiskReplicated,
+		Pair:     settings[KnobBalancer] == balancerPair,
 		Batching: settings[KnobBatching] == batchingOn, SharedHost: settings[KnobRuntime] == runtimeSharedHost,
 	}
 	if d.Coordination == Choreographed {
@@ -292,7 +302,8 @@ func groups(text string, placeable []string) ([]Unit, error) {
 			case slices.Contains(placeable, component):
 				mistakes = append(mistakes, fmt.Errorf("placement %q puts %s into two units", text, component))
 			default:
-				mistakes = append(mistakes, fmt.Errorf("placement %q names %q: use %s, %s, or groups of %s", text, component, together, apart, strings.Join(placeable, ", ")))
+				mistakes = append(mistakes, fmt.Errorf("placement %q names %q: use %s, %s, or groups of %s", text,
+					component, together, apart, strings.Join(placeable, ", ")))
 			}
 		}
 		units = append(units, Unit{Name: strings.Join(components, "-"), Components: components, Replicas: 1})
@@ -369,7 +380,8 @@ func (d Design) OpenedBy(unit Unit, component string) string {
 	if d.Data != OwnSchemas || d.Coordination != ACID {
 		return d.DatabaseOf(component)
 	}
-	schemas := slices.DeleteFunc(shop.Components(), func(c string) bool { return !slices.Contains(unit.Components, c) })
+	schemas := slices.DeleteFunc(shop.Components(),
+		func(c string) bool { return !slices.Contains(unit.Components, c) })
 	return shop.Name + "." + strings.Join(schemas, ",")
 }
 

@@ -7,7 +7,8 @@ import (
 )
 
 func TestEveryArchitectureIsADesign(t *testing.T) {
-	units := map[string]int{Monolith: 1, MonolithHA: 1, MonolithTuned: 1, Sync: 6, SyncGRPC: 6, Async: 8, AsyncDFS: 8, SyncTuned: 6, SyncGRPCTuned: 6, AsyncTuned: 8}
+	units := map[string]int{Monolith: 1, MonolithHA: 1, MonolithTuned: 1, Sync: 6, SyncGRPC: 6, Async: 8,
+		AsyncDFS: 8, SyncTuned: 6, SyncGRPCTuned: 6, AsyncTuned: 8}
 	for _, a := range All() {
 		d, err := New(a.Name, nil)
 		if d.Replicated != (a.Name == AsyncDFS) {
@@ -23,7 +24,8 @@ func TestEveryArchitectureIsADesign(t *testing.T) {
 			}
 		}
 		again, err := New(a.Name, turned)
-		if err != nil || again.Data != d.Data || again.Coordination != d.Coordination || again.Views != d.Views || len(again.Units) != len(d.Units) {
+		if err != nil || again.Data != d.Data || again.Coordination != d.Coordination || again.Views != d.Views ||
+			len(again.Units) != len(d.Units) {
 			t.Errorf("%s with its own first values: %+v (%v), want %+v", a.Name, again, err, d)
 		}
 	}
@@ -40,7 +42,8 @@ func TestStockIsWhatTeamsDeploy(t *testing.T) {
 				t.Errorf("%s has %s %s", name, knob, settings[knob])
 			}
 		}
-		if isTuned && !slices.Equal(differing(plain(stock), plain(name)), []string{KnobBatching, KnobBinding, KnobRuntime}) {
+		if isTuned && !slices.Equal(differing(plain(stock), plain(name)),
+			[]string{KnobBatching, KnobBinding, KnobRuntime}) {
 			t.Errorf("%s differs from %s in %v", name, stock, differing(plain(stock), plain(name)))
 		}
 	}
@@ -51,7 +54,8 @@ func TestPlacement(t *testing.T) {
 		"together":          {"shop"},
 		"apart":             {"catalog", "customers", "inventory", "payments", "shipping", "orders"},
 		"catalog+customers": {"catalog-customers", "inventory-payments-shipping-orders"},
-		"orders,catalog+customers+inventory+payments+shipping": {"orders", "catalog-customers-inventory-payments-shipping"},
+		"orders,catalog+customers+inventory+payments+shipping": {"orders",
+			"catalog-customers-inventory-payments-shipping"},
 	} {
 		d, err := New(Sync, map[string]string{KnobPlacement: text})
 		var got []string
@@ -62,11 +66,13 @@ func TestPlacement(t *testing.T) {
 			t.Errorf("%s: units %v, error %v, want %v", text, got, err, want)
 		}
 	}
-	if d, err := New(MonolithHA, nil); err != nil || !slices.Equal(d.Units[0].Instances(), []string{"shop-1", "shop-2"}) {
+	if d, err := New(MonolithHA, nil); err != nil ||
+		!slices.Equal(d.Units[0].Instances(), []string{"shop-1", "shop-2"}) {
 		t.Errorf("%s: %+v, error %v, want two behind a balancer", MonolithHA, d, err)
 	}
 	d, err := New(Sync, map[string]string{KnobReplicas: "orders=2,inventory=3"})
-	if err != nil || d.Hosting("orders").Replicas != 2 || d.Hosting("inventory").Replicas != 3 || d.Hosting("catalog").Replicas != 1 {
+	if err != nil || d.Hosting("orders").Replicas != 2 || d.Hosting("inventory").Replicas != 3 ||
+		d.Hosting("catalog").Replicas != 1 {
 		t.Errorf("replicas: %+v, error %v", d.Units, err)
 	}
 }
@@ -77,28 +83,39 @@ func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 		turned       map[string]string
 		want         string
 	}{
-		"unknown architecture":     {"mono", nil, "use one of monolith, monolith-ha"},
-		"unknown knob":             {Monolith, map[string]string{"colour": "red"}, `no knob "colour"`},
-		"unknown value":            {Monolith, map[string]string{KnobDatabase: "oracle"}, "use one of sqlite, mariadb, postgres"},
-		"unknown component":        {Sync, map[string]string{KnobPlacement: "orders+carts"}, `names "carts"`},
-		"component twice":          {Sync, map[string]string{KnobPlacement: "orders,orders"}, "orders into two units"},
-		"no such unit":             {Sync, map[string]string{KnobReplicas: "shop=2"}, `no unit "shop"`},
-		"no replicas":              {Sync, map[string]string{KnobReplicas: "0"}, "use 1 to 20"},
-		"pool":                     {Monolith, map[string]string{KnobPool: "many"}, "use 1 to 200"},
-		"prefetch":                 {Async, map[string]string{KnobPrefetch: "0"}, "use 1 to 10000"},
-		"ACID across units":        {Sync, map[string]string{KnobCoordination: "acid", KnobData: "shared"}, "in 4 units (inventory, orders, payments, shipping)"},
-		"ACID across databases":    {Monolith, map[string]string{KnobData: "databases"}, "one transaction of one database"},
-		"schemas of SQLite":        {Sync, map[string]string{KnobData: "schemas"}, "but a file of SQLite has none: use data databases, or database postgres"},
-		"schemas of MariaDB":       {Sync, map[string]string{KnobData: "schemas", KnobDatabase: "mariadb"}, "to MariaDB a schema is a database: use data databases, or database postgres"},
-		"views without events":     {Sync, map[string]string{KnobViews: "documents"}, "publishes none"},
-		"binding in one unit":      {Monolith, map[string]string{KnobBinding: "grpc"}, "nothing to carry"},
-		"broker without events":    {Sync, map[string]string{KnobBroker: "rabbitmq"}, "publishes no events"},
-		"documents without views":  {Sync, map[string]string{KnobDocuments: "mongo"}, "would be empty"},
-		"a pair before one unit":   {Monolith, map[string]string{KnobBalancer: "pair"}, "has nothing to balance: one unit takes orders; use replicas 2"},
-		"batching by its old name": {Sync, map[string]string{"gather": "on"}, "gather on is called batching on now"},
-		"a runtime's old name":     {Sync, map[string]string{KnobRuntime: "sharing"}, "runtime sharing is called runtime shared-host now"},
-		"the default's old name":   {Sync, map[string]string{KnobRuntime: "alone"}, "runtime alone is called runtime default now"},
-		"every mistake at a time":  {Sync, map[string]string{KnobPool: "x", KnobPrefetch: "y"}, "prefetch is \"y\""},
+		"unknown architecture": {"mono", nil, "use one of monolith, monolith-ha"},
+		"unknown knob":         {Monolith, map[string]string{"colour": "red"}, `no knob "colour"`},
+		"unknown value": {Monolith, map[string]string{KnobDatabase: "oracle"},
+			"use one of sqlite, mariadb, postgres"},
+		"unknown component": {Sync, map[string]string{KnobPlacement: "orders+carts"}, `names "carts"`},
+		"component twice": {Sync, map[string]string{KnobPlacement: "orders,orders"},
+			"orders into two units"},
+		"no such unit": {Sync, map[string]string{KnobReplicas: "shop=2"}, `no unit "shop"`},
+		"no replicas":  {Sync, map[string]string{KnobReplicas: "0"}, "use 1 to 20"},
+		"pool":         {Monolith, map[string]string{KnobPool: "many"}, "use 1 to 200"},
+		"prefetch":     {Async, map[string]string{KnobPrefetch: "0"}, "use 1 to 10000"},
+		"ACID across units": {Sync, map[string]string{KnobCoordination: "acid", KnobData: "shared"},
+			"in 4 units (inventory, orders, payments, shipping)"},
+		"ACID across databases": {Monolith, map[string]string{KnobData: "databases"},
+			"one transaction of one database"},
+		"schemas of SQLite": {Sync, map[string]string{KnobData: "schemas"},
+			"but a file of SQLite has none: use data databases, or database postgres"},
+		"schemas of MariaDB": {Sync, map[string]string{KnobData: "schemas", KnobDatabase: "mariadb"},
+			"to MariaDB a schema is a database: use data databases, or database postgres"},
+		"views without events":    {Sync, map[string]string{KnobViews: "documents"}, "publishes none"},
+		"binding in one unit":     {Monolith, map[string]string{KnobBinding: "grpc"}, "nothing to carry"},
+		"broker without events":   {Sync, map[string]string{KnobBroker: "rabbitmq"}, "publishes no events"},
+		"documents without views": {Sync, map[string]string{KnobDocuments: "mongo"}, "would be empty"},
+		"a pair before one unit": {Monolith, map[string]string{KnobBalancer: "pair"},
+			"has nothing to balance: one unit takes orders; use replicas 2"},
+		"batching by its old name": {Sync, map[string]string{"gather": "on"},
+			"gather on is called batching on now"},
+		"a runtime's old name": {Sync, map[string]string{KnobRuntime: "sharing"},
+			"runtime sharing is called runtime shared-host now"},
+		"the default's old name": {Sync, map[string]string{KnobRuntime: "alone"},
+			"runtime alone is called runtime default now"},
+		"every mistake at a time": {Sync, map[string]string{KnobPool: "x", KnobPrefetch: "y"},
+			"prefetch is \"y\""},
 		"every mistake at a time2": {Sync, map[string]string{KnobPool: "x", KnobPrefetch: "y"}, "pool is \"x\""},
 	} {
 		if _, err := New(c.architecture, c.turned); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -111,24 +128,28 @@ func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 // opens to work with them another where one transaction goes over several schemas.
 func TestWhereTheTablesAre(t *testing.T) {
 	schemas := map[string]string{KnobData: "schemas", KnobDatabase: "postgres"}
-	apartFromReads := map[string]string{KnobData: "schemas", KnobDatabase: "postgres", KnobPlacement: "catalog+customers"}
+	apartFromReads := map[string]string{KnobData: "schemas", KnobDatabase: "postgres",
+		KnobPlacement: "catalog+customers"}
 	for name, c := range map[string]struct {
 		architecture string
 		turned       map[string]string
 		holds, opens string
 	}{
-		"shared":                    {Monolith, nil, "shop", "shop"},
-		"databases":                 {Sync, nil, "orders", "orders"},
-		"schemas":                   {Sync, schemas, "shop.orders", "shop.orders"},
-		"schemas and events":        {Async, schemas, "shop.orders", "shop.orders"},
-		"schemas and ACID":          {Monolith, schemas, "shop.orders", "shop.catalog,customers,inventory,payments,shipping,orders"},
-		"schemas and ACID in parts": {Monolith, apartFromReads, "shop.orders", "shop.inventory,payments,shipping,orders"},
+		"shared":             {Monolith, nil, "shop", "shop"},
+		"databases":          {Sync, nil, "orders", "orders"},
+		"schemas":            {Sync, schemas, "shop.orders", "shop.orders"},
+		"schemas and events": {Async, schemas, "shop.orders", "shop.orders"},
+		"schemas and ACID": {Monolith, schemas, "shop.orders",
+			"shop.catalog,customers,inventory,payments,shipping,orders"},
+		"schemas and ACID in parts": {Monolith, apartFromReads, "shop.orders",
+			"shop.inventory,payments,shipping,orders"},
 	} {
 		d, err := New(c.architecture, c.turned)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if holds, opens := d.DatabaseOf("orders"), d.OpenedBy(d.Hosting("orders"), "orders"); holds != c.holds || opens != c.opens {
+		if holds, opens := d.DatabaseOf("orders"), d.OpenedBy(d.Hosting("orders"), "orders"); holds != c.holds ||
+			opens != c.opens {
 			t.Errorf("%s: tables in %q, opened as %q, want %q and %q", name, holds, opens, c.holds, c.opens)
 		}
 	}
@@ -146,20 +167,25 @@ func TestBackingsGoWhereTheyAreOfUse(t *testing.T) {
 		}
 	}
 	events := map[string]string{KnobCoordination: string(Choreographed)}
-	if turned, err := Backed(Monolith, events, []string{BrokerQuorum}); err != nil || turned[KnobBroker] != BrokerQuorum {
+	if turned, err := Backed(Monolith, events, []string{BrokerQuorum}); err != nil ||
+		turned[KnobBroker] != BrokerQuorum {
 		t.Errorf("%v (%v), want the broker that turned knobs ask for", turned, err)
 	}
 	schemas := map[string]string{KnobData: string(OwnSchemas)}
-	if turned, err := Backed(Sync, schemas, []string{"postgres"}); err != nil || turned[KnobDatabase] != "postgres" {
+	if turned, err := Backed(Sync, schemas, []string{"postgres"}); err != nil ||
+		turned[KnobDatabase] != "postgres" {
 		t.Errorf("%v (%v), want the backing that makes the turned knob possible", turned, err)
 	}
-	if _, err := Backed(Sync, schemas, []string{"mariadb"}); err == nil || !strings.Contains(err.Error(), "a schema is a database") {
+	if _, err := Backed(Sync, schemas, []string{"mariadb"}); err == nil ||
+		!strings.Contains(err.Error(), "a schema is a database") {
 		t.Errorf("%v, want a backing refused that a turned knob cannot stand on", err)
 	}
-	if _, err := Backed(Monolith, nil, []string{"mariadb", "postgres"}); err == nil || !strings.Contains(err.Error(), "choose one") {
+	if _, err := Backed(Monolith, nil, []string{"mariadb", "postgres"}); err == nil ||
+		!strings.Contains(err.Error(), "choose one") {
 		t.Errorf("%v, want one database", err)
 	}
-	if _, err := Backed(Monolith, nil, []string{"oracle"}); err == nil || !strings.Contains(err.Error(), `"oracle"`) {
+	if _, err := Backed(Monolith, nil, []string{"oracle"}); err == nil ||
+		!strings.Contains(err.Error(), `"oracle"`) {
 		t.Errorf("%v, want the unknown backing named", err)
 	}
 }

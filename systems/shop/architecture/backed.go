@@ -19,10 +19,12 @@ func Backed(name string, own map[string]string, kinds []string) (map[string]stri
 	turned := map[string]string{}
 	for _, kind := range kinds {
 		i := slices.IndexFunc(knobs(), func(k lab.Knob) bool {
-			return slices.Contains([]string{KnobDatabase, KnobBroker, KnobDocuments}, k.Name) && slices.Contains(k.Values, kind)
+			return slices.Contains([]string{KnobDatabase, KnobBroker, KnobDocuments}, k.Name) &&
+				slices.Contains(k.Values, kind)
 		})
 		if i < 0 {
-			return nil, fmt.Errorf("the shop has no use for the backing %q: use sqlite, mariadb or postgres, nats, rabbitmq or rabbitmq-classic, and mongo", kind)
+			return nil, fmt.Errorf("the shop has no use for the backing %q: use sqlite, mariadb or postgres, nats, "+
+				"rabbitmq or rabbitmq-classic, and mongo", kind)
 		}
 		knob := knobs()[i].Name
 		if other := turned[knob]; other != "" && other != kind {

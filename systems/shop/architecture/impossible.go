@@ -18,22 +18,30 @@ func (d Design) impossible(turned map[string]string) []error {
 		}
 	}
 	if d.Coordination == ACID {
-		refuse(len(d.driven()) > 1, "coordination %s is one local transaction, but inventory, orders, payments and shipping are in %d units (%s): put them together, or use %s",
+		refuse(len(d.driven()) > 1, "coordination %s is one local transaction, but inventory, orders, payments "+
+			"and shipping are in %d units (%s): put them together, or use %s",
 			ACID, len(d.driven()), strings.Join(d.driven(), ", "), Orchestrated)
-		refuse(d.Data == OwnDatabases, "coordination %s is one transaction of one database, but data is %s: use data %s or %s, or %s",
+		refuse(d.Data == OwnDatabases,
+			"coordination %s is one transaction of one database, but data is %s: use data %s or %s, or %s",
 			ACID, d.Data, SharedData, OwnSchemas, Orchestrated)
 	}
-	refuse(d.Data == OwnSchemas && d.Database != postgres, "data %s is one database with a schema per component, but %s: use data %s, or database %s",
+	refuse(d.Data == OwnSchemas && d.Database != postgres,
+		"data %s is one database with a schema per component, but %s: use data %s, or database %s",
 		OwnSchemas, withoutSchemas(d.Database), OwnDatabases, postgres)
-	refuse(d.Views == FromDocuments && d.Coordination != Choreographed, "views %s are kept up to date by events, but coordination %s publishes none: use views %s, or coordination %s",
+	refuse(d.Views == FromDocuments && d.Coordination != Choreographed,
+		"views %s are kept up to date by events, but coordination %s publishes none: use views %s, or "+
+			"coordination %s",
 		FromDocuments, d.Coordination, FromTables, Choreographed)
-	refuse(d.Pair && d.idle(KnobBalancer), "balancer %s has nothing to balance: one unit takes orders; use replicas 2, or more", balancerPair)
+	refuse(d.Pair && d.idle(KnobBalancer),
+		"balancer %s has nothing to balance: one unit takes orders; use replicas 2, or more", balancerPair)
 	_, binding := turned[KnobBinding]
 	refuse(binding && d.Alone(), "binding %s has nothing to carry: all components are in one unit", d.Binding)
 	_, broker := turned[KnobBroker]
-	refuse(broker && d.Broker == "", "broker %s has nothing to carry: coordination %s publishes no events", turned[KnobBroker], d.Coordination)
+	refuse(broker && d.Broker == "", "broker %s has nothing to carry: coordination %s publishes no events",
+		turned[KnobBroker], d.Coordination)
 	_, documents := turned[KnobDocuments]
-	refuse(documents && d.Documents == "", "documents %s would be empty: views are %s", turned[KnobDocuments], d.Views)
+	refuse(documents && d.Documents == "", "documents %s would be empty: views are %s", turned[KnobDocuments],
+		d.Views)
 	return reasons
 }
 
@@ -54,7 +62,8 @@ func (d Design) Alone() bool { return len(d.Units) == 1 }
 // driven names the units of the components that an order changes.
 func (d Design) driven() []string {
 	var units []string
-	for _, component := range []string{shop.ComponentInventory, shop.ComponentOrders, shop.ComponentPayments, shop.ComponentShipping} {
+	for _, component := range []string{shop.ComponentInventory, shop.ComponentOrders, shop.ComponentPayments,
+		shop.ComponentShipping} {
 		if name := d.Hosting(component).Name; !slices.Contains(units, name) {
 			units = append(units, name)
 		}

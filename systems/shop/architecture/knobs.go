@@ -45,31 +45,58 @@ const (
 // knobs are what can be turned, with the value that most architectures have first.
 func knobs() []lab.Knob {
 	return []lab.Knob{
-		{Name: KnobPlacement, Free: true, Values: []string{together, apart}, Summary: "together, apart, or groups such as catalog+customers,inventory+orders+payments+shipping (the rest: one unit)",
+		{Name: KnobPlacement, Free: true, Values: []string{together, apart},
+			Summary: "together, apart, or groups such as catalog+customers,inventory+orders+payments+shipping (the " +
+				"rest: one unit)",
 			Means: map[string]string{together: "one process", apart: "a process per component"}},
-		{Name: KnobReplicas, Free: true, Values: []string{"1"}, Summary: "how many of each unit, or of some: 2, or orders=2,inventory=3"},
-		{Name: KnobBalancer, Values: []string{balancerOne, balancerPair}, Summary: "what stands before replicas that take orders: one HAProxy, or two on nodes of their own with an address that keepalived moves"},
-		{Name: KnobBinding, Values: bindings(), Summary: "what carries calls between units: net/http and grpc-go, or our own lean ones",
-			Means: map[string]string{"http": "calls over HTTP", "grpc": "calls over gRPC", "http-lean": "calls over our lean HTTP", "grpc-lean": "calls over our lean gRPC"}},
-		{Name: KnobData, Values: []string{string(SharedData), string(OwnSchemas), string(OwnDatabases)}, Summary: "who owns which tables",
-			Means: map[string]string{string(SharedData): "shared tables", string(OwnSchemas): "a schema per component", string(OwnDatabases): "a database per component"}},
-		{Name: KnobCoordination, Values: []string{string(ACID), string(Orchestrated), string(Choreographed)}, Summary: "how an order is carried through the components",
-			Means: map[string]string{string(ACID): "one transaction", string(Orchestrated): "a saga", string(Choreographed): "a saga of events"}},
-		{Name: KnobViews, Values: []string{string(FromTables), string(FromDocuments)}, Summary: "what the read side is answered from",
-			Means: map[string]string{string(FromTables): "reads of the tables", string(FromDocuments): "read models"}},
+		{Name: KnobReplicas, Free: true, Values: []string{"1"},
+			Summary: "how many of each unit, or of some: 2, or orders=2,inventory=3"},
+		{Name: KnobBalancer, Values: []string{balancerOne, balancerPair},
+			Summary: "what stands before replicas that take orders: one HAProxy, or two on nodes of their own with " +
+				"an address that keepalived moves"},
+		{Name: KnobBinding, Values: bindings(),
+			Summary: "what carries calls between units: net/http and grpc-go, or our own lean ones",
+			Means: map[string]string{"http": "calls over HTTP", "grpc": "calls over gRPC",
+				"http-lean": "calls over our lean HTTP", "grpc-lean": "calls over our lean gRPC"}},
+		{Name: KnobData, Values: []string{string(SharedData), string(OwnSchemas), string(OwnDatabases)},
+			Summary: "who owns which tables",
+			Means: map[string]string{string(SharedData): "shared tables",
+				string(OwnSchemas): "a schema per component", string(OwnDatabases): "a database per component"}},
+		{Name: KnobCoordination, Values: []string{string(ACID), string(Orchestrated), string(Choreographed)},
+			Summary: "how an order is carried through the components",
+			Means: map[string]string{string(ACID): "one transaction", string(Orchestrated): "a saga",
+				string(Choreographed): "a saga of events"}},
+		{Name: KnobViews, Values: []string{string(FromTables), string(FromDocuments)},
+			Summary: "what the read side is answered from",
+			Means: map[string]string{string(FromTables): "reads of the tables",
+				string(FromDocuments): "read models"}},
 		{Name: KnobDatabase, Values: []string{sqlite, mariadb, postgres}, Summary: "the database",
 			Means: map[string]string{sqlite: "SQLite", mariadb: "MariaDB", postgres: "PostgreSQL"}},
-		{Name: KnobBroker, Values: []string{BrokerNATS, BrokerQuorum, BrokerClassic}, Summary: "the broker of events; rabbitmq has quorum queues"},
-		{Name: KnobDocuments, Values: []string{"sqlite", "mongo"}, Summary: "the document store of the read models"},
-		{Name: KnobDisk, Values: []string{lab.DiskLocal, lab.DiskReplicated}, Summary: "where the database and the document store keep what they hold: on the host's disk, or on one of which several hosts have a copy",
+		{Name: KnobBroker, Values: []string{BrokerNATS, BrokerQuorum, BrokerClassic},
+			Summary: "the broker of events; rabbitmq has quorum queues"},
+		{Name: KnobDocuments, Values: []string{"sqlite", "mongo"},
+			Summary: "the document store of the read models"},
+		{Name: KnobDisk, Values: []string{lab.DiskLocal, lab.DiskReplicated},
+			Summary: "where the database and the document store keep what they hold: on the host's disk, or on one " +
+				"of which several hosts have a copy",
 			Means: map[string]string{lab.DiskLocal: "a local disk", lab.DiskReplicated: "a replicated disk"}},
-		{Name: KnobPool, Free: true, Values: []string{"16"}, Summary: "connections of a unit to each of its databases, 1 to 200"},
-		{Name: KnobPrefetch, Free: true, Values: []string{"256"}, Summary: "messages that a consumer may hold, 1 to 10000"},
-		{Name: KnobBatching, Values: []string{batchingOff, batchingOn}, Summary: "whether steps, orders and messages of several customers that come at the same time share a transaction (group commit), and reads a call",
-			Means: map[string]string{batchingOff: "a transaction for each order", batchingOn: "transactions that orders share"}},
-		{Name: KnobRuntime, Values: []string{runtimeDefault, runtimeSharedHost}, Summary: "Go's runtime as it is, or told that it shares the host: then units that are among others, and have no files of their own, keep to their share of the processors",
-			Means: map[string]string{runtimeDefault: "Go's runtime as it is", runtimeSharedHost: "a runtime that shares the host"}},
-		{Name: KnobSpans, Free: true, Values: []string{spansOn, spansOff}, Summary: fmt.Sprintf("whether orders are traced: on is one in %.0f; or a share, such as 0.5", 1/tracedShare)},
+		{Name: KnobPool, Free: true, Values: []string{"16"},
+			Summary: "connections of a unit to each of its databases, 1 to 200"},
+		{Name: KnobPrefetch, Free: true, Values: []string{"256"},
+			Summary: "messages that a consumer may hold, 1 to 10000"},
+		{Name: KnobBatching, Values: []string{batchingOff, batchingOn},
+			Summary: "whether steps, orders and messages of several customers that come at the same time share a " +
+				"transaction (group commit), and reads a call",
+			Means: map[string]string{batchingOff: "a transaction for each order",
+				batchingOn: "transactions that orders share"}},
+		{Name: KnobRuntime, Values: []string{runtimeDefault, runtimeSharedHost},
+			Summary: "Go's runtime as it is, or told that it shares the host: then units that are among others, and " +
+				"have no files of their own, keep to their share of the processors",
+			Means: map[string]string{runtimeDefault: "Go's runtime as it is",
+				runtimeSharedHost: "a runtime that shares the host"}},
+		{Name: KnobSpans, Free: true, Values: []string{spansOn, spansOff},
+			Summary: fmt.Sprintf("whether orders are traced: on is one in %.0f; or a share, such as 0.5",
+				1/tracedShare)},
 	}
 }
 
@@ -85,7 +112,8 @@ func unknown(turned map[string]string) error {
 		case i < 0:
 			mistakes = append(mistakes, fmt.Errorf("there is no knob %q", name))
 		case !knobs()[i].Free && !slices.Contains(knobs()[i].Values, turned[name]):
-			mistakes = append(mistakes, fmt.Errorf("%s is %q: use one of %s", name, turned[name], strings.Join(knobs()[i].Values, ", ")))
+			mistakes = append(mistakes, fmt.Errorf("%s is %q: use one of %s", name, turned[name],
+				strings.Join(knobs()[i].Values, ", ")))
 		}
 	}
 	return errors.Join(mistakes...)

@@ -23,53 +23,76 @@ func stops(p Path) string {
 
 func plain(name string) Choice { return Choice{Architecture: name} }
 
+// Long because it is a table.
 func TestPathsGoTheWayATeamWould(t *testing.T) {
 	for name, c := range map[string]struct {
 		from, to Choice
 		want     []string
 	}{
 		"monolith to async": {plain(Monolith), plain(Async), []string{
-			"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> databases: sync-together | " +
+			"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> databases: " +
+				"sync-together | " +
 				"placement together -> apart (with binding http): sync | " +
-				"coordination orchestrated -> choreographed (with broker nats): async-tables | views tables -> documents (with documents sqlite): async",
-			"monolith | coordination acid -> orchestrated: monolith-orchestrated | coordination orchestrated -> choreographed (with broker nats): monolith-choreographed | " +
-				"views tables -> documents (with documents sqlite): monolith-choreographed-documents | placement together -> apart (with binding http): async-shared | data shared -> databases: async",
+				"coordination orchestrated -> choreographed (with broker nats): async-tables | views tables -> " +
+				"documents (with documents sqlite): async",
+			"monolith | coordination acid -> orchestrated: monolith-orchestrated | coordination orchestrated -> " +
+				"choreographed (with broker nats): monolith-choreographed | " +
+				"views tables -> documents (with documents sqlite): monolith-choreographed-documents | placement " +
+				"together -> apart (with binding http): async-shared | data shared -> databases: async",
 		}},
 		"back again": {plain(Async), plain(Monolith), []string{
-			"async | views documents -> tables: async-tables | coordination choreographed -> orchestrated: sync | placement apart -> together: sync-together | " +
+			"async | views documents -> tables: async-tables | coordination choreographed -> orchestrated: sync | " +
+				"placement apart -> together: sync-together | " +
 				"data databases -> shared: monolith-orchestrated | coordination orchestrated -> acid: monolith",
-			"async | data databases -> shared: async-shared | placement apart -> together: async-together-shared | views documents -> tables: monolith-choreographed | " +
-				"coordination choreographed -> orchestrated: monolith-orchestrated | coordination orchestrated -> acid: monolith",
+			"async | data databases -> shared: async-shared | placement apart -> together: async-together-shared | " +
+				"views documents -> tables: monolith-choreographed | " +
+				"coordination choreographed -> orchestrated: monolith-orchestrated | coordination orchestrated -> " +
+				"acid: monolith",
 		}},
 		"monolith to sync": {plain(Monolith), plain(Sync), []string{
-			"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> databases: sync-together | placement together -> apart (with binding http): sync",
-			"monolith | coordination acid -> orchestrated: monolith-orchestrated | placement together -> apart (with binding http): sync-shared | data shared -> databases: sync",
+			"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> databases: " +
+				"sync-together | placement together -> apart (with binding http): sync",
+			"monolith | coordination acid -> orchestrated: monolith-orchestrated | placement together -> apart " +
+				"(with binding http): sync-shared | data shared -> databases: sync",
 		}},
 		"one knob": {plain(Sync), plain(SyncGRPC), []string{"sync | binding http -> grpc: sync-grpc"}},
 		"a split over gRPC": {plain(Monolith), Choice{SyncGRPC, map[string]string{KnobData: "shared"}}, []string{
-			"monolith | coordination acid -> orchestrated: monolith-orchestrated | placement together -> apart (with binding grpc): sync-grpc-shared",
+			"monolith | coordination acid -> orchestrated: monolith-orchestrated | placement together -> apart " +
+				"(with binding grpc): sync-grpc-shared",
 		}},
 		"on real parts": {Choice{Sync, map[string]string{KnobDatabase: "mariadb"}},
-			Choice{Async, map[string]string{KnobDatabase: "mariadb", KnobBroker: "rabbitmq", KnobDocuments: "mongo"}}, []string{
-				"sync | coordination orchestrated -> choreographed (with broker rabbitmq): sync-choreographed | views tables -> documents (with documents mongo): async",
+			Choice{Async, map[string]string{KnobDatabase: "mariadb", KnobBroker: "rabbitmq", KnobDocuments: "mongo"}},
+			[]string{
+				"sync | coordination orchestrated -> choreographed (with broker rabbitmq): sync-choreographed | views " +
+					"tables -> documents (with documents mongo): async",
 			}},
-		"a schema for each": {Choice{Monolith, map[string]string{KnobDatabase: "postgres"}}, Choice{Sync, map[string]string{KnobDatabase: "postgres", KnobData: "schemas"}}, []string{
-			"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> schemas: monolith-schemas-orchestrated | placement together -> apart (with binding http): sync-schemas",
-			"monolith | data shared -> schemas: monolith-schemas | coordination acid -> orchestrated: monolith-schemas-orchestrated | placement together -> apart (with binding http): sync-schemas",
-		}},
-		"schemas only where they can be": {Choice{Sync, map[string]string{KnobDatabase: "postgres", KnobData: "schemas"}}, plain(Sync), []string{
+		"a schema for each": {Choice{Monolith, map[string]string{KnobDatabase: "postgres"}},
+			Choice{Sync, map[string]string{KnobDatabase: "postgres", KnobData: "schemas"}}, []string{
+				"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> schemas: " +
+					"monolith-schemas-orchestrated | placement together -> apart (with binding http): sync-schemas",
+				"monolith | data shared -> schemas: monolith-schemas | coordination acid -> orchestrated: " +
+					"monolith-schemas-orchestrated | placement together -> apart (with binding http): sync-schemas",
+			}},
+		"schemas only where they can be": {Choice{Sync,
+			map[string]string{KnobDatabase: "postgres", KnobData: "schemas"}}, plain(Sync), []string{
 			"sync-schemas-postgres | data schemas -> databases: sync-postgres | database postgres -> sqlite: sync",
 		}},
 		"fewer replicas first": {plain(MonolithHA), Choice{Sync, map[string]string{KnobData: "shared"}}, []string{
-			"monolith-ha | replicas 2 -> 1: monolith | coordination acid -> orchestrated: monolith-orchestrated | placement together -> apart (with binding http): sync-shared",
-			"monolith-ha | coordination acid -> orchestrated: monolith-ha-orchestrated | placement together -> apart (with binding http): monolith-ha-apart-orchestrated | replicas 2 -> 1: sync-shared",
+			"monolith-ha | replicas 2 -> 1: monolith | coordination acid -> orchestrated: monolith-orchestrated | " +
+				"placement together -> apart (with binding http): sync-shared",
+			"monolith-ha | coordination acid -> orchestrated: monolith-ha-orchestrated | placement together -> " +
+				"apart (with binding http): monolith-ha-apart-orchestrated | replicas 2 -> 1: sync-shared",
 		}},
-		"what only the split has": {plain(Monolith), Choice{Sync, map[string]string{KnobReplicas: "orders=2", KnobData: "shared"}}, []string{
-			"monolith | coordination acid -> orchestrated: monolith-orchestrated | placement together -> apart (with binding http): sync-shared | replicas 1 -> orders=2: sync-replicas-orders.2-shared",
+		"what only the split has": {plain(Monolith), Choice{Sync,
+			map[string]string{KnobReplicas: "orders=2", KnobData: "shared"}}, []string{
+			"monolith | coordination acid -> orchestrated: monolith-orchestrated | placement together -> apart " +
+				"(with binding http): sync-shared | replicas 1 -> orders=2: sync-replicas-orders.2-shared",
 		}},
-		"two that need each other": {Choice{Sync, map[string]string{KnobPlacement: "catalog,customers", KnobReplicas: "catalog=2"}},
+		"two that need each other": {Choice{Sync, map[string]string{KnobPlacement: "catalog,customers",
+			KnobReplicas: "catalog=2"}},
 			Choice{Sync, map[string]string{KnobPlacement: "payments,shipping", KnobReplicas: "payments=2"}}, []string{
-				"sync-placement-catalog.customers-replicas-catalog.2 | replicas catalog=2 -> payments=2 and placement catalog,customers -> payments,shipping: sync-placement-payments.shipping-replicas-payments.2",
+				"sync-placement-catalog.customers-replicas-catalog.2 | replicas catalog=2 -> payments=2 and placement " +
+					"catalog,customers -> payments,shipping: sync-placement-payments.shipping-replicas-payments.2",
 			}},
 	} {
 		paths, err := Paths(c.from, c.to)
@@ -78,7 +101,8 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 			got = append(got, stops(p))
 		}
 		if err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%s: error %v\n got %s\nwant %s", name, err, strings.Join(got, "\n     "), strings.Join(c.want, "\n     "))
+			t.Errorf("%s: error %v\n got %s\nwant %s", name, err, strings.Join(got, "\n     "),
+				strings.Join(c.want, "\n     "))
 		}
 	}
 }
@@ -92,17 +116,27 @@ func TestWhatTunesComesLast(t *testing.T) {
 		want     string
 	}{
 		"stock to tuned": {Choice{Async, onServers}, Choice{AsyncTuned, onServers},
-			"async | binding http -> http-lean: async-http-lean | batching off -> on: async-tuned-runtime-default | runtime default -> shared-host: async-tuned"},
-		"from the monolith": {Choice{Monolith, map[string]string{KnobDatabase: "mariadb"}}, Choice{AsyncTuned, onServers},
-			"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> databases: sync-together | " +
-				"placement together -> apart (with binding http): sync | coordination orchestrated -> choreographed (with broker nats): sync-choreographed | " +
-				"views tables -> documents (with documents mongo): async | binding http -> http-lean: async-http-lean | " +
+			"async | binding http -> http-lean: async-http-lean | batching off -> on: async-tuned-runtime-default | " +
+				"runtime default -> shared-host: async-tuned"},
+		"from the monolith": {Choice{Monolith, map[string]string{KnobDatabase: "mariadb"}},
+			Choice{AsyncTuned, onServers},
+			"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> databases: " +
+				"sync-together | " +
+				"placement together -> apart (with binding http): sync | coordination orchestrated -> choreographed " +
+				"(with broker nats): sync-choreographed | " +
+				"views tables -> documents (with documents mongo): async | " +
+				"binding http -> http-lean: async-http-lean | " +
 				"batching off -> on: async-tuned-runtime-default | runtime default -> shared-host: async-tuned"},
-		"where the runtime has no effect": {plain(Sync), plain(SyncTuned), "sync | binding http -> http-lean: sync-http-lean | batching off -> on: sync-tuned"},
-		"to another binding":              {plain(Sync), plain(SyncGRPCTuned), "sync | binding http -> grpc: sync-grpc | binding grpc -> grpc-lean: sync-grpc-lean | batching off -> on: sync-grpc-tuned"},
-		"both tuned":                      {plain(SyncTuned), plain(SyncGRPCTuned), "sync-tuned | binding http-lean -> grpc-lean: sync-grpc-tuned"},
+		"where the runtime has no effect": {plain(Sync), plain(SyncTuned),
+			"sync | binding http -> http-lean: sync-http-lean | batching off -> on: sync-tuned"},
+		"to another binding": {plain(Sync), plain(SyncGRPCTuned),
+			"sync | binding http -> grpc: sync-grpc | binding grpc -> grpc-lean: sync-grpc-lean | batching off -> " +
+				"on: sync-grpc-tuned"},
+		"both tuned": {plain(SyncTuned), plain(SyncGRPCTuned),
+			"sync-tuned | binding http-lean -> grpc-lean: sync-grpc-tuned"},
 		"back again": {plain(SyncGRPCTuned), plain(Monolith),
-			"sync-grpc-tuned | batching on -> off: sync-grpc-tuned-batching-off | binding grpc-lean -> grpc: sync-grpc | placement apart -> together: sync-together | " +
+			"sync-grpc-tuned | batching on -> off: sync-grpc-tuned-batching-off | binding grpc-lean -> grpc: " +
+				"sync-grpc | placement apart -> together: sync-together | " +
 				"data databases -> shared: monolith-orchestrated | coordination orchestrated -> acid: monolith"},
 	} {
 		paths, err := Paths(c.from, c.to)
@@ -118,11 +152,19 @@ func TestDifferencesAreAllKnobsAtOnce(t *testing.T) {
 		from, to Choice
 		want     string
 	}{
-		"a knob without effect before": {plain(MonolithHA), plain(SyncGRPC), "placement together -> apart, replicas 2 -> 1, data shared -> databases, coordination acid -> orchestrated (with binding grpc)"},
-		"tuned, too":                   {plain(MonolithHA), plain(SyncTuned), "placement together -> apart, replicas 2 -> 1, data shared -> databases, coordination acid -> orchestrated, batching off -> on (with binding http-lean)"},
-		"by way of a value":            {plain(Monolith), plain(Async), "placement together -> apart, data shared -> databases, coordination acid -> choreographed, views tables -> documents (with binding http, broker nats, documents sqlite)"},
-		"on other backings": {Choice{Sync, map[string]string{KnobDatabase: "mariadb"}}, Choice{Async, map[string]string{KnobDatabase: "mariadb", KnobBroker: "rabbitmq"}},
-			"coordination orchestrated -> choreographed, views tables -> documents (with broker rabbitmq, documents sqlite)"},
+		"a knob without effect before": {plain(MonolithHA), plain(SyncGRPC),
+			"placement together -> apart, replicas 2 -> 1, data shared -> databases, coordination acid -> " +
+				"orchestrated (with binding grpc)"},
+		"tuned, too": {plain(MonolithHA), plain(SyncTuned),
+			"placement together -> apart, replicas 2 -> 1, data shared -> databases, coordination acid -> " +
+				"orchestrated, batching off -> on (with binding http-lean)"},
+		"by way of a value": {plain(Monolith), plain(Async),
+			"placement together -> apart, data shared -> databases, coordination acid -> choreographed, views " +
+				"tables -> documents (with binding http, broker nats, documents sqlite)"},
+		"on other backings": {Choice{Sync, map[string]string{KnobDatabase: "mariadb"}},
+			Choice{Async, map[string]string{KnobDatabase: "mariadb", KnobBroker: "rabbitmq"}},
+			"coordination orchestrated -> choreographed, views tables -> documents (with broker rabbitmq, documents " +
+				"sqlite)"},
 		"the same": {plain(Sync), plain(Sync), ""},
 	} {
 		found, err := Differences(c.from, c.to)
@@ -159,7 +201,8 @@ func TestPathsBetweenAllArchitectures(t *testing.T) {
 				keepsItsPromises(t, p, to)
 			}
 			if len(paths) == 2 && !slices.Equal(allChanges(paths[0]), allChanges(paths[1])) {
-				t.Errorf("%s to %s: the two orders have other changes: %v and %v", from, to, allChanges(paths[0]), allChanges(paths[1]))
+				t.Errorf("%s to %s: the two orders have other changes: %v and %v", from, to, allChanges(paths[0]),
+					allChanges(paths[1]))
 			}
 		}
 	}
@@ -177,7 +220,8 @@ func keepsItsPromises(t *testing.T, p Path, to string) {
 		if err != nil || err2 != nil {
 			t.Fatalf("%s: %v, %v", stops(p), err, err2)
 		}
-		turned := slices.DeleteFunc(differing(before, step.To), func(knob string) bool { return was.idle(knob) || is.idle(knob) })
+		turned := slices.DeleteFunc(differing(before, step.To),
+			func(knob string) bool { return was.idle(knob) || is.idle(knob) })
 		if len(step.Changes) != 1 || !slices.Equal(turned, []string{step.Changes[0].Knob}) {
 			t.Errorf("%s: step to %s turns %v and says %v", stops(p), step.Name, turned, step.Changes)
 		}
@@ -220,8 +264,9 @@ func TestWhereNoPathLeadsTheErrorSaysSo(t *testing.T) {
 		from, to Choice
 		want     string
 	}{
-		"unknown":     {plain("mono"), plain(Sync), `no architecture "mono"`},
-		"impossible":  {plain(Monolith), Choice{Monolith, map[string]string{KnobViews: string(FromDocuments)}}, "kept up to date by events"},
+		"unknown": {plain("mono"), plain(Sync), `no architecture "mono"`},
+		"impossible": {plain(Monolith), Choice{Monolith, map[string]string{KnobViews: string(FromDocuments)}},
+			"kept up to date by events"},
 		"same":        {plain(Sync), Choice{Sync, map[string]string{KnobBinding: "http"}}, "nothing to explain"},
 		"bad setting": {plain(Sync), Choice{Sync, map[string]string{KnobPool: "many"}}, "use 1 to 200"},
 	} {
@@ -239,11 +284,13 @@ func TestThreeThatNeedEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.stops = map[int]Choice{0: s.from, s.all(): s.to}
-	if paths, err := s.paths(); err == nil || !strings.Contains(err.Error(), "coordination, data, placement differ") {
+	if paths, err := s.paths(); err == nil || !strings.Contains(err.Error(),
+		"coordination, data, placement differ") {
 		t.Errorf("%v, %v, want no way and the knobs named", paths, err)
 	}
 	s.stops[0b011] = plain(MonolithHA) // any: two at once lead there, and one from there
-	if paths, err := s.paths(); err != nil || len(paths) != 1 || len(paths[0].Steps) != 2 || len(paths[0].Steps[0].Changes) != 2 {
+	if paths, err := s.paths(); err != nil || len(paths) != 1 || len(paths[0].Steps) != 2 ||
+		len(paths[0].Steps[0].Changes) != 2 {
 		t.Errorf("%v, %v, want one way of two steps, two knobs at once in the first", paths, err)
 	}
 }

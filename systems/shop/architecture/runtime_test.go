@@ -12,9 +12,11 @@ func TestWhoSharesTheHost(t *testing.T) {
 		shares       bool
 		share, among int // of 12 processors, and of 2
 	}{
-		{Monolith, map[string]string{KnobDatabase: mariadb, KnobRuntime: runtimeSharedHost}, "shop", false, 12, 2}, // there is no other
-		{SyncGRPCTuned, nil, "orders", false, 4, 1},                                                                // SQLite is in the process
-		{MonolithHA, map[string]string{KnobDatabase: postgres, KnobRuntime: runtimeSharedHost}, "shop", true, 12, 2},
+		// there is no other
+		{Monolith, map[string]string{KnobDatabase: mariadb, KnobRuntime: runtimeSharedHost}, "shop", false, 12, 2},
+		{SyncGRPCTuned, nil, "orders", false, 4, 1}, // SQLite is in the process
+		{MonolithHA, map[string]string{KnobDatabase: postgres, KnobRuntime: runtimeSharedHost}, "shop", true, 12,
+			2},
 		{SyncGRPCTuned, map[string]string{KnobDatabase: mariadb}, "orders", true, 4, 1},
 		{SyncGRPCTuned, map[string]string{KnobDatabase: mariadb, KnobReplicas: "orders=3"}, "orders", true, 3, 1},
 		{SyncGRPC, map[string]string{KnobDatabase: mariadb}, "orders", false, 4, 1},
@@ -36,7 +38,8 @@ func TestWhoSharesTheHost(t *testing.T) {
 			}
 		}
 		if share, among := d.ShareOf(12), d.ShareOf(2); !found || share != c.share || among != c.among {
-			t.Errorf("%s %v: unit found %v, shares of 12 and 2 processors %d and %d, want %d and %d", c.name, c.knobs, found, share, among, c.share, c.among)
+			t.Errorf("%s %v: unit found %v, shares of 12 and 2 processors %d and %d, want %d and %d", c.name, c.knobs,
+				found, share, among, c.share, c.among)
 		}
 	}
 }

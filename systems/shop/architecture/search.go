@@ -33,7 +33,8 @@ func newSearch(from, to Choice) (*search, error) {
 		return nil, fmt.Errorf("%s and %s are the same architecture: there is nothing to explain", from, to)
 	}
 	ranks := order()
-	if len(before.Units) > len(after.Units) || len(before.Units) == len(after.Units) && graded(before) > graded(after) {
+	if len(before.Units) > len(after.Units) || len(before.Units) == len(after.Units) &&
+		graded(before) > graded(after) {
 		slices.Reverse(ranks) // joined again: the same way back
 	}
 	slices.SortStableFunc(s.changes, func(a, b Change) int { return rank(ranks, a) - rank(ranks, b) })
@@ -185,7 +186,8 @@ func (s *search) positions(way []int) []int {
 func (s *search) paths() ([]Path, error) {
 	first := s.best(s.asTeamsDo)
 	if first == nil {
-		return nil, fmt.Errorf("no way leads from %s to %s that turns at most two knobs at a time (%s differ): name an architecture in between, and explain both halves",
+		return nil, fmt.Errorf("no way leads from %s to %s that turns at most two knobs at a time (%s differ): "+
+			"name an architecture in between, and explain both halves",
 			s.from, s.to, s.differences())
 	}
 	paths := []Path{s.path(first)}

@@ -6,7 +6,8 @@ import (
 )
 
 func TestShareOfTracedOrders(t *testing.T) {
-	for text, want := range map[string]float64{"": tracedShare, "on": tracedShare, "off": 0, "0": 0, "0.5": 0.5, "1": 1} {
+	for text, want := range map[string]float64{"": tracedShare, "on": tracedShare, "off": 0, "0": 0, "0.5": 0.5,
+		"1": 1} {
 		turned := map[string]string{}
 		if text != "" {
 			turned[KnobSpans] = text
@@ -16,7 +17,8 @@ func TestShareOfTracedOrders(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"2", "-0.1", "NaN", "some"} {
-		if _, err := New(Monolith, map[string]string{KnobSpans: text}); err == nil || !strings.Contains(err.Error(), "a share from 0 to 1") {
+		if _, err := New(Monolith, map[string]string{KnobSpans: text}); err == nil ||
+			!strings.Contains(err.Error(), "a share from 0 to 1") {
 			t.Errorf("spans %q: %v", text, err)
 		}
 	}

@@ -39,11 +39,13 @@ type Shop struct {
 // transaction per order.
 func Monolith(db *database.DB) Shop {
 	all := local.Components{
-		Catalog: catalog.New(db), Customers: customers.New(db), Inventory: inventory.New(db), Payments: payments.New(db), Shipping: shipping.New(db),
+		Catalog: catalog.New(db), Customers: customers.New(db), Inventory: inventory.New(db),
+		Payments: payments.New(db), Shipping: shipping.New(db),
 	}
 	book := orders.NewBook(db)
 	return Shop{
-		Catalog: all.Catalog, Customers: all.Customers, Inventory: all.Inventory, Payments: all.Payments, Shipping: all.Shipping,
+		Catalog: all.Catalog, Customers: all.Customers, Inventory: all.Inventory, Payments: all.Payments,
+		Shipping:   all.Shipping,
 		Orders:     orders.New(book, local.New(db, book, all)),
 		OrderViews: orderviews.FromBook(book), StockViews: stockviews.FromTables(db),
 	}
@@ -52,7 +54,8 @@ func Monolith(db *database.DB) Shop {
 // driven are the components that a coordinator carries orders through.
 func (s Shop) driven() coordination.Components {
 	return coordination.Components{
-		Catalog: s.Catalog, Customers: s.Customers, Inventory: s.Inventory, Payments: s.Payments, Shipping: s.Shipping,
+		Catalog: s.Catalog, Customers: s.Customers, Inventory: s.Inventory, Payments: s.Payments,
+		Shipping: s.Shipping,
 	}
 }
 

@@ -1,6 +1,7 @@
 package assembly_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -60,8 +61,10 @@ func judgedColumns() map[string]changedColumn {
 		"reservations.line":       {where: "state = 'committed'", to: int64(7)},
 		"reservations.product_id": {where: "state = 'committed'"},
 		"reservations.quantity":   {where: "state = 'committed'"},
-		"reservations.state":      {where: "state = 'committed'", says: "its reservation is restocked", to: "restocked"},
-		"reservations.journal":    {where: "state = 'committed' AND line = 0", says: "the lines of its reservation were not moved together", to: "reserved1"},
+		"reservations.state": {where: "state = 'committed'", says: "its reservation is restocked",
+			to: "restocked"},
+		"reservations.journal": {where: "state = 'committed' AND line = 0",
+			says: "the lines of its reservation were not moved together", to: "reserved1"},
 
 		"stock.product_id": {to: int64(9999)},
 		"stock.on_hand":    {says: "on hand"},
@@ -76,13 +79,15 @@ func judgedColumns() map[string]changedColumn {
 		"payments.customer_id":  {where: "state = 'captured'"},
 		"payments.amount_cents": {where: "state = 'captured'"},
 		"payments.state":        {where: "state = 'captured'", says: "its payment is refunded", to: "refunded"},
-		"payments.journal":      {where: "state = 'captured'", says: unproven, to: "authorised1", verdict: lab.AuditUnknown},
+		"payments.journal": {where: "state = 'captured'", says: unproven, to: "authorised1",
+			verdict: lab.AuditUnknown},
 
 		"shipments.order_id":  {where: "state = 'shipped'", says: "shipment"},
 		"shipments.recipient": {where: "state = 'shipped'"},
 		"shipments.address":   {where: "state = 'shipped'"},
 		"shipments.state":     {where: "state = 'shipped'", says: "its shipment is recalled", to: "recalled"},
-		"shipments.journal":   {where: "state = 'shipped'", says: unproven, to: "shipped1recalled2", verdict: lab.AuditUnknown},
+		"shipments.journal": {where: "state = 'shipped'", says: unproven, to: "shipped1recalled2",
+			verdict: lab.AuditUnknown},
 
 		"products.product_id":         {to: int64(9999)},
 		"products.name":               {},
@@ -104,8 +109,10 @@ func judgedColumns() map[string]changedColumn {
 // unjudgedColumns are those that no audit of what was asked and told can judge, and why.
 func unjudgedColumns() map[string]string {
 	return map[string]string{
-		"orders.lease_until_us": "says who works on an order until when, and is empty in the end: whoever audits counts those that are not as sagas that are left",
-		"stock.version":         "puts in order what is told of a product, and several changes in one transaction are one version: only documents have something to compare it with, and are",
+		"orders.lease_until_us": "says who works on an order until when, and is empty in the end: whoever audits " +
+			"counts those that are not as sagas that are left",
+		"stock.version": "puts in order what is told of a product, and several changes in one transaction are " +
+			"one version: only documents have something to compare it with, and are",
 	}
 }
 
@@ -117,7 +124,8 @@ func TestEveryColumnIsJudgedOrSaidNotToBe(t *testing.T) {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		must(t, err)
-		for _, table := range regexp.MustCompile(`(?s)CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\)`).FindAllStringSubmatch(string(text), -1) {
+		for _, table := range regexp.MustCompile(`(?s)CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\)`).
+			FindAllStringSubmatch(string(text), -1) {
 			for _, column := range regexp.MustCompile(`(?m)^  ([a-z_]+) `).FindAllStringSubmatch(table[2], -1) {
 				declared[table[1]+"."+column[1]] = true
 			}
@@ -156,18 +164,22 @@ func TestEveryColumnIsJudged(t *testing.T) {
 			if c.documents != nil {
 				around.documents, around.broker = c.documents(t), natsBroker(t)
 			}
-			running, public := start(t, design, func(t testing.TB) database.Config { return databasetest.Fresh(t, c.driver) }, around)
+			running, public := start(t, design, func(t testing.TB) database.Config {
+				return databasetest.Fresh(t, c.driver)
+			}, around)
 			clients := &customers{base: public}
 			clients.order(t, 40)
 			clients.cancel(t, 4)
-			clients.send(t, audit.OperationCreate, "too-much", "/orders", `{"customerId":1,"lines":[{"productId":1,"quantity":900}]}`)
+			clients.send(t, audit.OperationCreate, "too-much", "/orders",
+				`{"customerId":1,"lines":[{"productId":1,"quantity":900}]}`)
 			over := finished{shop: running, clients: clients, open: running.database(t, design.DatabaseOf)}
 			if c.documents != nil {
 				looking := running.onlooker(t)
 				over.documents = looking.Documents
 				running.settle(t, over.open, looking.Broker)
 			}
-			if got := over.judge(t); got.Verdict != lab.AuditValid || got.Counts[string(shop.StateRejected)] == 0 || got.Counts[string(shop.StateCancelled)] == 0 {
+			if got := over.judge(t); got.Verdict != lab.AuditValid || got.Counts[string(shop.StateRejected)] == 0 ||
+				got.Counts[string(shop.StateCancelled)] == 0 {
 				t.Fatalf("%s: %v, %v", got.Verdict, got.Problems, got.Counts)
 			}
 			for column, change := range judgedColumns() {
@@ -218,11 +230,16 @@ type place struct {
 // places of all tables. Whose a row is, is in its first key.
 func placesOfTables() map[string]place {
 	return map[string]place{
-		"orders": {shop.ComponentOrders, "order", []string{"order_id"}}, "order_lines": {shop.ComponentOrders, "order", []string{"order_id", "line"}},
-		"reservations": {shop.ComponentInventory, "order", []string{"order_id", "line"}}, "stock": {shop.ComponentInventory, "product", []string{"product_id"}},
-		"payments": {shop.ComponentPayments, "order", []string{"order_id"}}, "accounts": {shop.ComponentPayments, "account", []string{"customer_id"}},
-		"shipments": {shop.ComponentShipping, "order", []string{"order_id"}}, "products": {shop.ComponentCatalog, "product", []string{"product_id"}},
-		"customers": {shop.ComponentCustomers, "customer", []string{"customer_id"}}, "known_products": {shop.ComponentOrders, "product", []string{"product_id"}},
+		"orders":          {shop.ComponentOrders, "order", []string{"order_id"}},
+		"order_lines":     {shop.ComponentOrders, "order", []string{"order_id", "line"}},
+		"reservations":    {shop.ComponentInventory, "order", []string{"order_id", "line"}},
+		"stock":           {shop.ComponentInventory, "product", []string{"product_id"}},
+		"payments":        {shop.ComponentPayments, "order", []string{"order_id"}},
+		"accounts":        {shop.ComponentPayments, "account", []string{"customer_id"}},
+		"shipments":       {shop.ComponentShipping, "order", []string{"order_id"}},
+		"products":        {shop.ComponentCatalog, "product", []string{"product_id"}},
+		"customers":       {shop.ComponentCustomers, "customer", []string{"customer_id"}},
+		"known_products":  {shop.ComponentOrders, "product", []string{"product_id"}},
 		"known_customers": {shop.ComponentOrders, "customer", []string{"customer_id"}},
 	}
 }
@@ -238,7 +255,8 @@ func (f finished) expectColumn(t *testing.T, name string, change changedColumn) 
 		where = change.where
 	}
 	var whose, old string
-	_, err := db.One(t.Context(), []any{&whose, &old}, "SELECT "+key+", "+column+" FROM "+table+" WHERE "+where+" ORDER BY "+strings.Join(place.keys, ", "))
+	_, err := db.One(t.Context(), []any{&whose, &old},
+		"SELECT "+key+", "+column+" FROM "+table+" WHERE "+where+" ORDER BY "+strings.Join(place.keys, ", "))
 	must(t, err)
 	to := change.to
 	if to == nil {
@@ -266,20 +284,17 @@ func (f finished) expectColumn(t *testing.T, name string, change changedColumn) 
 	set(to)
 	got := f.judge(t)
 	set(typed(old))
-	says, verdict := change.says, change.verdict
-	if says == "" {
-		says = name
-	}
-	if verdict == "" {
-		verdict = lab.AuditInvalid
-	}
+	says, verdict := cmp.Or(change.says, name), cmp.Or(change.verdict, lab.AuditInvalid)
 	owner := place.owner + " " + whose
 	if column == key && place.owner != "order" {
 		owner = "there is no " + whose
 	}
-	named := func(problem string) bool { return strings.Contains(problem, owner) && strings.Contains(problem, says) }
+	named := func(problem string) bool {
+		return strings.Contains(problem, owner) && strings.Contains(problem, says)
+	}
 	if got.Verdict != verdict || !slices.ContainsFunc(got.Problems, named) {
-		t.Errorf("%s of %s was %s and is %v: %s %q, want %s that names it and %q", name, whose, old, to, got.Verdict, got.Problems, verdict, says)
+		t.Errorf("%s of %s was %s and is %v: %s %q, want %s that names it and %q", name, whose, old, to,
+			got.Verdict, got.Problems, verdict, says)
 	}
 	if after := f.judge(t); after.Verdict != lab.AuditValid {
 		t.Fatalf("%s was put back: %s %q", name, after.Verdict, after.Problems)
@@ -314,7 +329,8 @@ func (f finished) expectFields(t *testing.T) {
 		"occurredUnixUs": "when the event happened: for the laboratory, nobody is shown it",
 		"appliedUnixUs":  "when it was applied: likewise",
 	}
-	for collection, kind := range map[string]string{orderviews.Collection().Name: "order ", stockviews.Collection().Name: "product "} {
+	for collection, kind := range map[string]string{orderviews.Collection().Name: "order ",
+		stockviews.Collection().Name: "product "} {
 		all := f.all(t, collection)
 		original := all[0]
 		for _, d := range all { // one with a reason has all fields

@@ -39,7 +39,9 @@ func StageOf(kind architecture.Unit) int {
 	switch {
 	case slices.Contains(kind.Components, shop.ComponentOrders):
 		return front
-	case slices.ContainsFunc(kind.Components, func(c string) bool { return slices.Contains(shop.Components(), c) }):
+	case slices.ContainsFunc(kind.Components, func(c string) bool {
+		return slices.Contains(shop.Components(), c)
+	}):
 		return middle
 	}
 	return views
@@ -66,7 +68,10 @@ func (u *unit) drain(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, drainPatience)
 	defer cancel()
 	if StageOf(u.kind) != front {
-		return u.await(limited, 1, func(ctx context.Context) (bool, error) { return u.messagesLeft(ctx, StageOf(u.kind)) })
+		return u.await(limited, 1, func(ctx context.Context) (bool,
+			error) {
+			return u.messagesLeft(ctx, StageOf(u.kind))
+		})
 	}
 	quiet := u.quietLooks()
 	if u.requests.settledSince() {
@@ -164,7 +169,8 @@ func (l *orderLook) open(ctx context.Context, db *database.DB) (bool, error) {
 			return false, err
 		}
 	}
-	found, err := db.One(ctx, []any{&l.from}, "SELECT order_id FROM orders WHERE order_id >= ? AND state NOT IN (?, ?, ?) ORDER BY order_id LIMIT 1",
+	found, err := db.One(ctx, []any{&l.from},
+		"SELECT order_id FROM orders WHERE order_id >= ? AND state NOT IN (?, ?, ?) ORDER BY order_id LIMIT 1",
 		l.from, string(shop.StateConfirmed), string(shop.StateRejected), string(shop.StateCancelled))
 	switch {
 	case err != nil:

@@ -18,7 +18,8 @@ import (
 // TestALookMissesNoOrder changes orders between the looks of one who waits until all
 // are final. He may look once more than needed, and never once too few.
 func TestALookMissesNoOrder(t *testing.T) {
-	db := databasetest.Open(t, database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "orders.db")})
+	db := databasetest.Open(t, database.Config{Driver: database.SQLite,
+		DSN: filepath.Join(t.TempDir(), "orders.db")})
 	if err := schema.Migrate(t.Context(), db, shop.ComponentOrders); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,8 @@ func TestALookMissesNoOrder(t *testing.T) {
 		if step.order != "" {
 			for _, text := range []string{
 				"DELETE FROM orders WHERE order_id = '" + step.order + "'",
-				"INSERT INTO orders (order_id, idempotency_key, customer_id, total_cents, state, rejection_kind, rejection_detail, version, created_unix_us, journal) VALUES ('" +
+				"INSERT INTO orders (order_id, idempotency_key, customer_id, total_cents, state, rejection_kind, " +
+					"rejection_detail, version, created_unix_us, journal) VALUES ('" +
 					step.order + "', 'k" + step.order + "', 1, 1, '" + string(step.state) + "', '', '', 1, 1, '')",
 			} {
 				if _, err := db.Exec(t.Context(), text); err != nil {
@@ -64,7 +66,8 @@ func TestALookMissesNoOrder(t *testing.T) {
 
 // TestWhoWaitsIsDoneWithTheLastLook: nothing was left so often in a row, and no pause follows.
 func TestWhoWaitsIsDoneWithTheLastLook(t *testing.T) {
-	for coordination, want := range map[architecture.Coordination]int{architecture.Orchestrated: 3, architecture.Choreographed: 12} {
+	for coordination, want := range map[architecture.Coordination]int{architecture.Orchestrated: 3,
+		architecture.Choreographed: 12} {
 		synctest.Test(t, func(t *testing.T) {
 			u, looks, begun := &unit{design: architecture.Design{Coordination: coordination}}, 0, time.Now()
 			err := u.await(t.Context(), u.quietLooks(), func(context.Context) (bool, error) {
@@ -75,7 +78,8 @@ func TestWhoWaitsIsDoneWithTheLastLook(t *testing.T) {
 				return looks == 2, nil
 			})
 			if took := time.Since(begun); err != nil || looks != want || took != time.Duration(want-1)*drainInterval {
-				t.Errorf("%s: %d looks in %v, %v; want %d, with a pause between two", coordination, looks, took, err, want)
+				t.Errorf("%s: %d looks in %v, %v; want %d, with a pause between two", coordination, looks, took, err,
+					want)
 			}
 		})
 	}

@@ -41,7 +41,9 @@ func Declare(ctx context.Context, design architecture.Design, around Surrounding
 
 // PrepareComponent makes the tables of a component of a design and fills them with
 // a fresh shop. It is called once per component, before any unit begins.
-func PrepareComponent(ctx context.Context, design architecture.Design, component string, db *database.DB, seed shop.Seed) error {
+func PrepareComponent(
+	ctx context.Context, design architecture.Design, component string, db *database.DB, seed shop.Seed,
+) error {
 	of := []string{component}
 	if design.Coordination == architecture.Choreographed {
 		if err := event.CreateTables(ctx, db); err != nil {
@@ -115,7 +117,8 @@ func (h *host) listen() {
 
 // keepViews keeps the read models of this unit up to date.
 func (h *host) keepViews() {
-	ordered, stocked := orderviews.FromDocuments(h.around.Documents), stockviews.FromDocuments(h.around.Documents)
+	ordered, stocked := orderviews.FromDocuments(h.around.Documents),
+		stockviews.FromDocuments(h.around.Documents)
 	if w := h.around.Watcher; w != nil {
 		ordered, stocked = ordered.Watch(w.Shown), stocked.Watch(w.Shown)
 	}
@@ -129,7 +132,8 @@ func (h *host) keepViews() {
 
 // subscribe hands the events of a component's queue to it.
 func (h *host) subscribe(component string, db *database.DB, handle event.Handler) {
-	s := event.Subscriber{Database: db, Source: h.around.Broker, Queue: component, Handle: handle, Prefetch: h.design.Prefetch, Tracer: h.around.Tracer}
+	s := event.Subscriber{Database: db, Source: h.around.Broker, Queue: component, Handle: handle,
+		Prefetch: h.design.Prefetch, Tracer: h.around.Tracer}
 	if !h.design.Batching {
 		s.Batch = 1 // a transaction for each message
 	}

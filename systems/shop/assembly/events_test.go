@@ -91,7 +91,8 @@ func rabbitBroker(owner *testing.T) func(t *testing.T, classic bool) broker.Conf
 			must(t, err)
 			design, err := architecture.New(architecture.Async, nil)
 			must(t, err)
-			must(t, assembly.Declare(context.Background(), design, assembly.Surroundings{Broker: client, Documents: sqliteStore(t)}))
+			must(t, assembly.Declare(context.Background(), design,
+				assembly.Surroundings{Broker: client, Documents: sqliteStore(t)}))
 			must(t, errors.Join(client.Delete(context.Background()), client.Close()))
 		})
 		return config
@@ -134,10 +135,12 @@ func TestEventsBehave(t *testing.T) {
 			broker func(t *testing.T) broker.Config
 			turned map[string]string
 		}{
-			"nats":             {natsBroker, nil},
-			"nats, batches":    {natsBroker, map[string]string{architecture.KnobBatching: "on"}},
-			"rabbitmq":         {func(t *testing.T) broker.Config { return rabbit(t, false) }, map[string]string{architecture.KnobBroker: "rabbitmq"}},
-			"rabbitmq-classic": {func(t *testing.T) broker.Config { return rabbit(t, true) }, map[string]string{architecture.KnobBroker: "rabbitmq-classic"}},
+			"nats":          {natsBroker, nil},
+			"nats, batches": {natsBroker, map[string]string{architecture.KnobBatching: "on"}},
+			"rabbitmq": {func(t *testing.T) broker.Config { return rabbit(t, false) },
+				map[string]string{architecture.KnobBroker: "rabbitmq"}},
+			"rabbitmq-classic": {func(t *testing.T) broker.Config { return rabbit(t, true) },
+				map[string]string{architecture.KnobBroker: "rabbitmq-classic"}},
 		} {
 			t.Run(name, func(t *testing.T) {
 				if c.turned[architecture.KnobBroker] == "" { // RabbitMQ's server is one for all
@@ -169,7 +172,8 @@ func TestEventsBehaveInOtherShapes(t *testing.T) {
 			open := func(t testing.TB) database.Config {
 				return database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "shop.db")}
 			}
-			shoptest.Run(t, runAmong(t, design, open, eventParts{broker: natsBroker(t), documents: sqliteDocuments(t)}))
+			shoptest.Run(t, runAmong(t, design, open, eventParts{broker: natsBroker(t),
+				documents: sqliteDocuments(t)}))
 		})
 	}
 }

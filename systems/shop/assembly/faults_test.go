@@ -121,10 +121,12 @@ func TestNothingIsLostUnderFaults(t *testing.T) {
 		broker func(t *testing.T) restartable
 		turned map[string]string
 	}{
-		"sqlite+nats":          {database.SQLite, restartableNATS, nil},
-		"sqlite+nats, batches": {database.SQLite, restartableNATS, map[string]string{architecture.KnobBatching: "on"}},
-		"mariadb+rabbitmq":     {database.MariaDB, restartableRabbit, map[string]string{architecture.KnobBroker: "rabbitmq", architecture.KnobBatching: "on"}},
-		"schemas+nats":         {database.PostgreSQL, restartableNATS, inSchemas(nil)},
+		"sqlite+nats": {database.SQLite, restartableNATS, nil},
+		"sqlite+nats, batches": {database.SQLite, restartableNATS,
+			map[string]string{architecture.KnobBatching: "on"}},
+		"mariadb+rabbitmq": {database.MariaDB, restartableRabbit,
+			map[string]string{architecture.KnobBroker: "rabbitmq", architecture.KnobBatching: "on"}},
+		"schemas+nats": {database.PostgreSQL, restartableNATS, inSchemas(nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			design, err := architecture.New(architecture.Async, c.turned)
@@ -132,14 +134,17 @@ func TestNothingIsLostUnderFaults(t *testing.T) {
 			target := c.broker(t)
 			around := eventParts{broker: target.config, documents: sqliteDocuments(t),
 				wrap: func(c broker.Client) broker.Client { return chaos{c} }, logError: func(error) {}}
-			running, public := start(t, design, func(t testing.TB) database.Config { return databasetest.Fresh(t, c.driver) }, around)
+			running, public := start(t, design, func(t testing.TB) database.Config {
+				return databasetest.Fresh(t, c.driver)
+			}, around)
 			poison(t, target.config, design)
 			clients := &customers{base: public}
 			var beside sync.WaitGroup
 			beside.Go(func() {
 				for end := time.Now().Add(3 * time.Minute); clients.told() < 100; time.Sleep(time.Millisecond) {
 					if time.Now().After(end) {
-						t.Errorf("%d orders are answered after three minutes, want 100 before the broker is killed", clients.told())
+						t.Errorf("%d orders are answered after three minutes, want 100 before the broker is killed",
+							clients.told())
 						return
 					}
 				}
@@ -158,9 +163,12 @@ func poison(t *testing.T, config broker.Config, design architecture.Design) {
 	t.Helper()
 	client, err := broker.Open(config)
 	must(t, err)
-	must(t, assembly.Declare(t.Context(), design, assembly.Surroundings{Broker: client, Documents: sqliteStore(t)}))
-	for _, kind := range []string{events.OrderPlaced, events.StockReserved, events.PaymentCaptured, events.OrderShipped, events.StockChanged} {
-		must(t, client.Publish(t.Context(), broker.Message{ID: "poison/" + kind, Key: "poison", Type: kind, Body: []byte("{}")}))
+	must(t, assembly.Declare(t.Context(), design,
+		assembly.Surroundings{Broker: client, Documents: sqliteStore(t)}))
+	for _, kind := range []string{events.OrderPlaced, events.StockReserved, events.PaymentCaptured,
+		events.OrderShipped, events.StockChanged} {
+		must(t, client.Publish(t.Context(), broker.Message{ID: "poison/" + kind, Key: "poison", Type: kind,
+			Body: []byte("{}")}))
 	}
 	must(t, client.Close())
 }
@@ -179,7 +187,8 @@ func (c *customers) remember(attempt audit.Attempt, sent time.Time, order api.Or
 	attempt.ID, attempt.Outcome = int64(len(c.history)), audit.OutcomeFail
 	attempt.ActualNS, attempt.CompleteNS = sent.UnixNano(), sent.Add(time.Since(sent)).UnixNano()
 	if attempt.Status < 300 {
-		attempt.Outcome, attempt.Order, attempt.State, attempt.Version = audit.OutcomeOK, order.OrderID, order.State, order.Version
+		attempt.Outcome, attempt.Order, attempt.State, attempt.Version = audit.OutcomeOK, order.OrderID,
+			order.State, order.Version
 	}
 	c.history = append(c.history, attempt)
 }
@@ -212,7 +221,8 @@ func (c *customers) order(t *testing.T, n int) {
 func (c *customers) cancel(t *testing.T, n int) {
 	t.Helper()
 	for _, attempt := range c.history[:n] {
-		for deadline := time.Now().Add(4 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(4 * time.Minute); time.Now().Before(deadline); time.Sleep(10 *
+			time.Millisecond) {
 			response, err := http.Get(c.base + "/orders/" + attempt.Order)
 			must(t, err)
 			var order api.Order
@@ -298,7 +308,9 @@ func (s shopOf) settle(t *testing.T, open func(string) *database.DB, client brok
 }
 
 // judge audits what is on record, told and shown.
-func (s shopOf) judge(t *testing.T, open func(string) *database.DB, store document.Store, clients *customers) lab.Audit {
+func (s shopOf) judge(
+	t *testing.T, open func(string) *database.DB, store document.Store, clients *customers,
+) lab.Audit {
 	t.Helper()
 	in := s.recorded(t, open, clients)
 	in.Inboxes = map[string]audit.Inbox{}
@@ -326,7 +338,8 @@ func (s shopOf) recorded(t *testing.T, open func(string) *database.DB, clients *
 	state, err := audit.Read(t.Context(), from)
 	must(t, err)
 	return audit.Input{
-		Seed: shoptest.Seed(), Fresh: shoptest.Seed(), History: clients.history, UnixClock: true, State: state, Drained: true,
+		Seed: shoptest.Seed(), Fresh: shoptest.Seed(), History: clients.history, UnixClock: true, State: state,
+		Drained:      true,
 		Coordination: audit.Coordination(s.design.Coordination),
 	}
 }
@@ -343,17 +356,18 @@ func expectPoisonOnly(t *testing.T, client broker.Client, queue string) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	read := 0
-	must(t, client.Consume(ctx, broker.Subscription{Queue: queue}, func(_ context.Context, deliveries []broker.Delivery) error {
-		for _, d := range deliveries {
-			if !strings.HasPrefix(d.ID, "poison/") {
-				t.Errorf("%s is in %s", d.ID, queue)
+	must(t, client.Consume(ctx, broker.Subscription{Queue: queue},
+		func(_ context.Context, deliveries []broker.Delivery) error {
+			for _, d := range deliveries {
+				if !strings.HasPrefix(d.ID, "poison/") {
+					t.Errorf("%s is in %s", d.ID, queue)
+				}
 			}
-		}
-		if read += len(deliveries); read >= depth.Ready {
-			cancel()
-		}
-		return nil
-	}))
+			if read += len(deliveries); read >= depth.Ready {
+				cancel()
+			}
+			return nil
+		}))
 	if read < depth.Ready {
 		t.Errorf("%s: read %d dead letters of %d", queue, read, depth.Ready)
 	}
@@ -368,7 +382,8 @@ func (s shopOf) left(t *testing.T, open func(string) *database.DB, client broker
 		must(t, err)
 		left[queue.Name] = int64(depth.Ready + max(0, depth.Unacked))
 	}
-	for _, component := range []string{shop.ComponentOrders, shop.ComponentInventory, shop.ComponentPayments, shop.ComponentShipping} {
+	for _, component := range []string{shop.ComponentOrders, shop.ComponentInventory, shop.ComponentPayments,
+		shop.ComponentShipping} {
 		pending, err := event.Pending(t.Context(), open(component))
 		must(t, err)
 		left["outbox of "+component] = pending

@@ -90,7 +90,9 @@ type forgetful struct {
 	lose *rarely
 }
 
-func (f forgetful) Upsert(ctx context.Context, collection string, documents ...document.Document) (int, error) {
+func (f forgetful) Upsert(
+	ctx context.Context, collection string, documents ...document.Document,
+) (int, error) {
 	if f.lose.now() {
 		return len(documents), nil
 	}
@@ -103,7 +105,9 @@ type newestLast struct {
 	version *atomic.Int64
 }
 
-func (n newestLast) Upsert(ctx context.Context, collection string, documents ...document.Document) (int, error) {
+func (n newestLast) Upsert(
+	ctx context.Context, collection string, documents ...document.Document,
+) (int, error) {
 	for i := range documents {
 		documents[i].Version = n.version.Add(1)
 	}
@@ -126,8 +130,10 @@ func TestEventMutantsAreCaught(t *testing.T) {
 		"told and not committed": {"I10", eventParts{wrap: func(c broker.Client) broker.Client {
 			return ghostly{c, &rarely{every: 5}}
 		}}},
-		"an update of a read model is lost":     {"I9", eventParts{wrapDocs: func(s document.Store) document.Store { return forgetful{s, &rarely{every: 10}} }}},
-		"a read model believes what comes last": {"I9", eventParts{wrapDocs: func(s document.Store) document.Store { return newestLast{s, new(atomic.Int64)} }}},
+		"an update of a read model is lost": {"I9",
+			eventParts{wrapDocs: func(s document.Store) document.Store { return forgetful{s, &rarely{every: 10}} }}},
+		"a read model believes what comes last": {"I9",
+			eventParts{wrapDocs: func(s document.Store) document.Store { return newestLast{s, new(atomic.Int64)} }}},
 	} {
 		for _, of := range []string{architecture.Async, architecture.AsyncTuned} {
 			t.Run(name+" in "+of, func(t *testing.T) {

@@ -59,7 +59,8 @@ func HandedOver(dir, instance string) []string {
 
 // report is what the unit has done since it was started.
 func (u *unit) report() Report {
-	r := Report{Kind: u.kind.Name, Databases: map[string]database.Counters{}, CallBytes: u.callBytes.Load(), Calls: map[string]int64{}, SyncsBefore: u.syncsBefore}
+	r := Report{Kind: u.kind.Name, Databases: map[string]database.Counters{}, CallBytes: u.callBytes.Load(),
+		Calls: map[string]int64{}, SyncsBefore: u.syncsBefore}
 	for name, db := range u.opened {
 		r.Databases[name] = db.Counters()
 	}
@@ -68,7 +69,8 @@ func (u *unit) report() Report {
 	}
 	if u.around.Broker != nil {
 		counts := u.around.Broker.Counts()
-		r.Messages = &Messages{Published: counts.Published, Delivered: counts.Delivered, Bytes: counts.PublishedBytes + counts.DeliveredBytes}
+		r.Messages = &Messages{Published: counts.Published, Delivered: counts.Delivered,
+			Bytes: counts.PublishedBytes + counts.DeliveredBytes}
 	}
 	if u.spans != nil {
 		r.Spans = u.spans.Counts()

@@ -41,7 +41,8 @@ func runUnits(t *testing.T, name string, turned map[string]string) *running {
 	must(t, err)
 	s := &running{dir: t.TempDir(), stop: make(chan struct{}), reports: map[string]assembly.Report{}}
 	s.data = "sqlite://" + s.dir + "/data"
-	services := map[string]string{assembly.ServiceDatabase: s.data, assembly.ServiceDocuments: "sqlite://" + s.dir}
+	services := map[string]string{assembly.ServiceDatabase: s.data,
+		assembly.ServiceDocuments: "sqlite://" + s.dir}
 	if design.Broker != "" {
 		services[assembly.ServiceBroker] = natsBroker(t).URL
 	}
@@ -76,7 +77,8 @@ func runUnits(t *testing.T, name string, turned map[string]string) *running {
 }
 
 func (s *running) run(t *testing.T, design architecture.Design, kind, instance string, place assembly.Place) {
-	report, err := assembly.Run(context.WithoutCancel(t.Context()), design, kind, instance, place, func(err error) { t.Log(err) })
+	report, err := assembly.Run(context.WithoutCancel(t.Context()), design, kind, instance, place,
+		func(err error) { t.Log(err) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reports[instance] = report
@@ -104,7 +106,9 @@ func loopback(t *testing.T) string {
 }
 
 // do sends a request and returns the answer's status, header and order.
-func (s *running) do(t *testing.T, method, path, body string) (status int, header http.Header, order struct{ OrderID, State string }) {
+func (s *running) do(
+	t *testing.T, method, path, body string,
+) (status int, header http.Header, order struct{ OrderID, State string }) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, s.base+path, strings.NewReader(body))
 	must(t, err)
@@ -123,7 +127,8 @@ func (s *running) do(t *testing.T, method, path, body string) (status int, heade
 // place orders some units of a product and returns the order's id.
 func (s *running) place(t *testing.T, product, quantity int) string {
 	t.Helper()
-	status, _, order := s.do(t, http.MethodPost, "/orders", fmt.Sprintf(`{"customerId":1,"lines":[{"productId":%d,"quantity":%d}]}`, product, quantity))
+	status, _, order := s.do(t, http.MethodPost, "/orders",
+		fmt.Sprintf(`{"customerId":1,"lines":[{"productId":%d,"quantity":%d}]}`, product, quantity))
 	if status >= http.StatusBadRequest || order.OrderID == "" {
 		t.Fatalf("an order was answered with %d and %+v", status, order)
 	}
@@ -140,10 +145,14 @@ func (s *running) settle(t *testing.T) {
 
 // shapes are the designs in which what happens must be observed.
 func shapes() map[string]map[string]string {
-	over := func(binding string) map[string]string { return map[string]string{architecture.KnobBinding: binding} }
+	over := func(binding string) map[string]string {
+		return map[string]string{architecture.KnobBinding: binding}
+	}
 	return map[string]map[string]string{
-		architecture.Monolith: nil, architecture.Sync: over("http-unix"), architecture.SyncGRPC: over("grpc-unix"), architecture.Async: over("http-unix"),
-		architecture.MonolithTuned: nil, architecture.SyncTuned: over("http-lean-unix"), architecture.SyncGRPCTuned: over("grpc-lean-unix"), architecture.AsyncTuned: over("http-lean-unix"),
+		architecture.Monolith: nil, architecture.Sync: over("http-unix"), architecture.SyncGRPC: over("grpc-unix"),
+		architecture.Async:         over("http-unix"),
+		architecture.MonolithTuned: nil, architecture.SyncTuned: over("http-lean-unix"),
+		architecture.SyncGRPCTuned: over("grpc-lean-unix"), architecture.AsyncTuned: over("http-lean-unix"),
 	}
 }
 
@@ -175,7 +184,8 @@ func TestUnitsObserveWhatHappens(t *testing.T) {
 				}
 			}
 			if len(observed.Finals) != len(ids) || observed.Torn != 0 {
-				t.Errorf("%d orders became final, %d lines are torn; want %d and none", len(observed.Finals), observed.Torn, len(ids))
+				t.Errorf("%d orders became final, %d lines are torn; want %d and none", len(observed.Finals),
+					observed.Torn, len(ids))
 			}
 			checkShowings(t, name, observed, ids)
 			checkReports(t, name, s.reports)
@@ -219,7 +229,8 @@ func checkShowings(t *testing.T, name string, observed observation.Observations,
 func checkReports(t *testing.T, name string, reports map[string]assembly.Report) {
 	t.Helper()
 	steps := []string{"catalog", "customers", "inventory", "payments", "shipping"}
-	called := map[string][]string{architecture.Sync: steps, architecture.SyncGRPC: steps, architecture.Async: {"orderviews"}}[strings.TrimSuffix(name, "-tuned")]
+	called := map[string][]string{architecture.Sync: steps, architecture.SyncGRPC: steps,
+		architecture.Async: {"orderviews"}}[strings.TrimSuffix(name, "-tuned")]
 	for unit, r := range reports {
 		if got := r.CallBytes > 0; got != slices.Contains(called, unit) {
 			t.Errorf("unit %s has got %d bytes of calls; called are %v", unit, r.CallBytes, called)
@@ -234,7 +245,8 @@ func checkReports(t *testing.T, name string, reports map[string]assembly.Report)
 	if !strings.HasPrefix(name, architecture.Async) {
 		return
 	}
-	if placed := reports["orders"].Messages; placed.Published < 10 || placed.Delivered < 8 || placed.Bytes < 1000 {
+	if placed := reports["orders"].Messages; placed.Published < 10 || placed.Delivered < 8 ||
+		placed.Bytes < 1000 {
 		t.Errorf("the orders' messages %+v, want at least those of ten orders", placed)
 	}
 }
@@ -255,7 +267,8 @@ func TestSettledIsHeldBack(t *testing.T) {
 		t.Helper()
 		_, err := db.Exec(t.Context(), "DELETE FROM orders WHERE order_id = ?", id)
 		must(t, err)
-		_, err = db.Exec(t.Context(), "INSERT INTO orders VALUES (?, ?, 1, 1, ?, '', '', 1, 1, ?, '')", id, "k"+id, state, lease)
+		_, err = db.Exec(t.Context(), "INSERT INTO orders VALUES (?, ?, 1, 1, ?, '', '', 1, 1, ?, '')", id, "k"+id,
+			state, lease)
 		must(t, err)
 	}
 	for _, open := range []struct {
@@ -267,7 +280,8 @@ func TestSettledIsHeldBack(t *testing.T) {
 		request, err := http.NewRequestWithContext(hasty, http.MethodGet, s.base+assembly.SettledPath, nil)
 		must(t, err)
 		if answer, err := http.DefaultClient.Do(request); err == nil {
-			t.Errorf("an order is %s with lease %v, and %s was answered with %s", open.state, open.lease, assembly.SettledPath, answer.Status)
+			t.Errorf("an order is %s with lease %v, and %s was answered with %s", open.state, open.lease,
+				assembly.SettledPath, answer.Status)
 			must(t, answer.Body.Close())
 		}
 		cancel()
@@ -278,7 +292,8 @@ func TestSettledIsHeldBack(t *testing.T) {
 	for unit, r := range s.reports {
 		for name, counted := range r.Databases {
 			if counted.Statements != 0 {
-				t.Errorf("unit %s has counted %d statements on %s, and nobody has ordered", unit, counted.Statements, name)
+				t.Errorf("unit %s has counted %d statements on %s, and nobody has ordered", unit, counted.Statements,
+					name)
 			}
 		}
 	}

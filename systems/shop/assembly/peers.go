@@ -67,7 +67,10 @@ func (p *peers) connect(instance string) (grpc.ClientConnInterface, error) {
 		address = found
 	}
 	p.addresses = append(p.addresses, address)
-	client, err := rpc.Spread(address, func(address string) (rpc.Client, error) { return NewClient(p.design.Binding, address) })
+	client, err := rpc.Spread(address, func(address string) (rpc.Client,
+		error) {
+		return NewClient(p.design.Binding, address)
+	})
 	if err == nil {
 		p.closers = append(p.closers, client.Close)
 	}

@@ -27,11 +27,12 @@ func schemaDesigns(t *testing.T) map[string]architecture.Design {
 		architecture string
 		turned       map[string]string
 	}{
-		"monolith":          {architecture.Monolith, nil},
-		"ACID beside reads": {architecture.Monolith, map[string]string{architecture.KnobPlacement: "catalog,customers"}},
-		"sync":              {architecture.Sync, nil},
-		"saga in one unit":  {architecture.SyncGRPC, map[string]string{architecture.KnobPlacement: "together"}},
-		"async":             {architecture.Async, nil},
+		"monolith": {architecture.Monolith, nil},
+		"ACID beside reads": {architecture.Monolith,
+			map[string]string{architecture.KnobPlacement: "catalog,customers"}},
+		"sync":             {architecture.Sync, nil},
+		"saga in one unit": {architecture.SyncGRPC, map[string]string{architecture.KnobPlacement: "together"}},
+		"async":            {architecture.Async, nil},
 	} {
 		design, err := architecture.New(c.architecture, inSchemas(c.turned))
 		must(t, err)
@@ -47,7 +48,9 @@ func startInSchemas(t *testing.T, design architecture.Design) (shopOf, string) {
 	if design.Broker != "" {
 		around = eventParts{broker: natsBroker(t), documents: sqliteDocuments(t)}
 	}
-	return start(t, design, func(t testing.TB) database.Config { return databasetest.Fresh(t, database.PostgreSQL) }, around)
+	return start(t, design, func(t testing.TB) database.Config {
+		return databasetest.Fresh(t, database.PostgreSQL)
+	}, around)
 }
 
 func TestSchemasBehave(t *testing.T) {

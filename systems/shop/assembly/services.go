@@ -73,10 +73,13 @@ type Hosted struct {
 func Host(design architecture.Design, unit architecture.Unit, around Surroundings) (Hosted, error) {
 	h := host{design: design, unit: unit, around: around}
 	if design.Broker != "" && around.Broker == nil || design.Documents != "" && around.Documents == nil {
-		return Hosted{}, fmt.Errorf("unit %s needs broker %q and documents %q, and has not got both", unit.Name, design.Broker, design.Documents)
+		return Hosted{}, fmt.Errorf("unit %s needs broker %q and documents %q, and has not got both", unit.Name,
+			design.Broker, design.Documents)
 	}
-	h.Catalog = place(&h, shop.ComponentCatalog, func(db *database.DB) shop.Catalog { return catalog.New(db) }, h.prices, remote.RegisterCatalog)
-	h.Customers = place(&h, shop.ComponentCustomers, func(db *database.DB) shop.Customers { return customers.New(db) }, h.buyers, remote.RegisterCustomers)
+	h.Catalog = place(&h, shop.ComponentCatalog, func(db *database.DB) shop.Catalog { return catalog.New(db) },
+		h.prices, remote.RegisterCatalog)
+	h.Customers = place(&h, shop.ComponentCustomers,
+		func(db *database.DB) shop.Customers { return customers.New(db) }, h.buyers, remote.RegisterCustomers)
 	h.Inventory = place(&h, shop.ComponentInventory, h.inventory, remote.NewInventory, remote.RegisterInventory)
 	h.Payments = place(&h, shop.ComponentPayments, h.payments, remote.NewPayments, remote.RegisterPayments)
 	h.Shipping = place(&h, shop.ComponentShipping, h.shipping, remote.NewShipping, remote.RegisterShipping)
@@ -155,12 +158,20 @@ func (h *host) buyers(binding grpc.ClientConnInterface) shop.Customers {
 // their component, documents are for whoever hosts the views.
 func (h *host) placeViews() {
 	if h.design.Views == architecture.FromDocuments {
-		h.StockViews = placed(h, shop.ComponentStockViews, func() shop.StockViews { return stockviews.FromDocuments(h.around.Documents) }, remote.NewStockViews, remote.RegisterStockViews)
-		h.OrderViews = placed(h, shop.ComponentOrderViews, func() shop.OrderViews { return orderviews.FromDocuments(h.around.Documents) }, remote.NewOrderViews, remote.RegisterOrderViews)
+		h.StockViews = placed(h, shop.ComponentStockViews,
+			func() shop.StockViews { return stockviews.FromDocuments(h.around.Documents) }, remote.NewStockViews,
+			remote.RegisterStockViews)
+		h.OrderViews = placed(h, shop.ComponentOrderViews,
+			func() shop.OrderViews { return orderviews.FromDocuments(h.around.Documents) }, remote.NewOrderViews,
+			remote.RegisterOrderViews)
 		return
 	}
-	h.StockViews = place(h, shop.ComponentInventory, func(db *database.DB) shop.StockViews { return stockviews.FromTables(db) }, remote.NewStockViews, remote.RegisterStockViews)
-	h.OrderViews = place(h, shop.ComponentOrders, func(db *database.DB) shop.OrderViews { return orderviews.FromBook(orders.NewBook(db)) }, remote.NewOrderViews, remote.RegisterOrderViews)
+	h.StockViews = place(h, shop.ComponentInventory,
+		func(db *database.DB) shop.StockViews { return stockviews.FromTables(db) }, remote.NewStockViews,
+		remote.RegisterStockViews)
+	h.OrderViews = place(h, shop.ComponentOrders,
+		func(db *database.DB) shop.OrderViews { return orderviews.FromBook(orders.NewBook(db)) },
+		remote.NewOrderViews, remote.RegisterOrderViews)
 }
 
 // host is a unit while it is being joined.
@@ -180,12 +191,18 @@ type host struct {
 
 // place is a component in this unit on its database, which is then offered to
 // others, or what stands for it here.
-func place[C any](h *host, component string, here func(*database.DB) C, elsewhere func(grpc.ClientConnInterface) C, offer func(grpc.ServiceRegistrar, C)) C {
+func place[C any](
+	h *host, component string, here func(*database.DB) C, elsewhere func(grpc.ClientConnInterface) C,
+	offer func(grpc.ServiceRegistrar, C),
+) C {
 	return placed(h, component, func() C { return here(h.around.Database(component)) }, elsewhere, offer)
 }
 
 // placed is the same for what needs no database.
-func placed[C any](h *host, component string, here func() C, elsewhere func(grpc.ClientConnInterface) C, offer func(grpc.ServiceRegistrar, C)) C {
+func placed[C any](
+	h *host, component string, here func() C, elsewhere func(grpc.ClientConnInterface) C,
+	offer func(grpc.ServiceRegistrar, C),
+) C {
 	if !h.hosts(component) {
 		return elsewhere(h.around.Call(component))
 	}

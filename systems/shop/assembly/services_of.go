@@ -23,7 +23,8 @@ func openBroker(design architecture.Design, place Place) (broker.Client, error) 
 
 // OpenBroker is a client of the broker of a design at an address.
 func OpenBroker(design architecture.Design, address string) (broker.Client, error) {
-	config := broker.Config{Driver: broker.RabbitMQ, URL: address, Classic: design.Broker == architecture.BrokerClassic}
+	config := broker.Config{Driver: broker.RabbitMQ, URL: address,
+		Classic: design.Broker == architecture.BrokerClassic}
 	if design.Broker == architecture.BrokerNATS {
 		config.Driver = broker.NATS
 	}
@@ -50,7 +51,8 @@ func OpenDocuments(ctx context.Context, address string) (document.Store, error) 
 		return nil, errors.New("the address of the document store is not a URL")
 	}
 	if u.Scheme == string(document.SQLite) {
-		return document.Open(ctx, document.Config{Driver: document.SQLite, DSN: filepath.Join(u.Path, viewsName+".db")})
+		return document.Open(ctx, document.Config{Driver: document.SQLite,
+			DSN: filepath.Join(u.Path, viewsName+".db")})
 	}
 	u.Path = "/" + strings.TrimPrefix(u.Path, "/") + viewsName
 	return document.Open(ctx, document.Config{Driver: document.Mongo, DSN: u.String()})

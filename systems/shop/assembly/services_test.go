@@ -45,14 +45,15 @@ func TestServicesBehave(t *testing.T) {
 // TestServicesBehaveInOtherShapes turns single knobs, on embedded parts.
 func TestServicesBehaveInOtherShapes(t *testing.T) {
 	for name, turned := range map[string]map[string]string{
-		"http-unix":         {architecture.KnobBinding: "http-unix"},
-		"grpc-unix":         {architecture.KnobBinding: "grpc-unix"},
-		"http-lean-unix":    {architecture.KnobBinding: "http-lean-unix"},
-		"grpc-lean-unix":    {architecture.KnobBinding: "grpc-lean-unix"},
-		"grouped":           {architecture.KnobPlacement: "orders+catalog,inventory+payments"},
-		"batches":           {architecture.KnobBatching: "on"},
-		"saga in one unit":  {architecture.KnobPlacement: "together"},
-		"ACID beside reads": {architecture.KnobPlacement: "catalog,customers", architecture.KnobCoordination: "acid", architecture.KnobData: "shared"},
+		"http-unix":        {architecture.KnobBinding: "http-unix"},
+		"grpc-unix":        {architecture.KnobBinding: "grpc-unix"},
+		"http-lean-unix":   {architecture.KnobBinding: "http-lean-unix"},
+		"grpc-lean-unix":   {architecture.KnobBinding: "grpc-lean-unix"},
+		"grouped":          {architecture.KnobPlacement: "orders+catalog,inventory+payments"},
+		"batches":          {architecture.KnobBatching: "on"},
+		"saga in one unit": {architecture.KnobPlacement: "together"},
+		"ACID beside reads": {architecture.KnobPlacement: "catalog,customers",
+			architecture.KnobCoordination: "acid", architecture.KnobData: "shared"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,16 +89,21 @@ func run(t *testing.T, design architecture.Design, open func(t testing.TB) datab
 }
 
 // runAmong does so for a design that has a broker or documents.
-func runAmong(t *testing.T, design architecture.Design, open func(t testing.TB) database.Config, around eventParts) string {
+func runAmong(
+	t *testing.T, design architecture.Design, open func(t testing.TB) database.Config, around eventParts,
+) string {
 	t.Helper()
 	_, public := start(t, design, open, around)
 	return public
 }
 
 // start also returns what runs.
-func start(t *testing.T, design architecture.Design, open func(t testing.TB) database.Config, around eventParts) (shopOf, string) {
+func start(
+	t *testing.T, design architecture.Design, open func(t testing.TB) database.Config, around eventParts,
+) (shopOf, string) {
 	t.Helper()
-	s := shopOf{design: design, config: places(t, design, open), listeners: map[string]net.Listener{}, around: around}
+	s := shopOf{design: design, config: places(t, design, open), listeners: map[string]net.Listener{},
+		around: around}
 	for _, component := range shop.Components() {
 		s.fill(t, component)
 	}
@@ -120,7 +126,9 @@ func start(t *testing.T, design architecture.Design, open func(t testing.TB) dat
 }
 
 // places makes all that holds tables of a design.
-func places(t *testing.T, design architecture.Design, open func(t testing.TB) database.Config) func(name string) database.Config {
+func places(
+	t *testing.T, design architecture.Design, open func(t testing.TB) database.Config,
+) func(name string) database.Config {
 	t.Helper()
 	if design.Data == architecture.OwnSchemas {
 		where := databasetest.Around(t, open(t))
@@ -140,7 +148,9 @@ func places(t *testing.T, design architecture.Design, open func(t testing.TB) da
 
 // database opens the databases of one unit, or of somebody who looks on, by what the
 // component's is called: as processes, they share none.
-func (s shopOf) database(t *testing.T, named func(component string) string) func(component string) *database.DB {
+func (s shopOf) database(
+	t *testing.T, named func(component string) string,
+) func(component string) *database.DB {
 	opened := map[string]*database.DB{}
 	return func(component string) *database.DB {
 		name := named(component)
@@ -158,7 +168,8 @@ func (s shopOf) fill(t *testing.T, component string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(assembly.PrepareComponent(t.Context(), s.design, component, db, shoptest.Seed()), db.Close()); err != nil {
+	if err := errors.Join(assembly.PrepareComponent(t.Context(), s.design, component, db, shoptest.Seed()),
+		db.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -114,7 +114,9 @@ func databases(place Place) (database.Place, error) {
 }
 
 // fill makes and fills the tables of some components.
-func fill(ctx context.Context, design architecture.Design, config database.Config, seed shop.Seed, components []string) (err error) {
+func fill(
+	ctx context.Context, design architecture.Design, config database.Config, seed shop.Seed, components []string,
+) (err error) {
 	db, err := database.Open(ctx, config)
 	if err != nil {
 		return err
@@ -149,7 +151,9 @@ type unit struct {
 
 // Run is one unit of a design until ctx ends; then it finishes the requests in
 // flight. logError is told what goes wrong beside requests.
-func Run(ctx context.Context, design architecture.Design, kind, instance string, place Place, logError func(error)) (report Report, err error) {
+func Run(
+	ctx context.Context, design architecture.Design, kind, instance string, place Place, logError func(error),
+) (report Report, err error) {
 	u, err := newUnit(design, kind, instance, place)
 	if err != nil {
 		return report, err
@@ -190,7 +194,8 @@ func newUnit(design architecture.Design, kind, instance string, place Place) (*u
 	if err != nil {
 		return nil, err
 	}
-	u := &unit{design: design, kind: design.Units[i], instance: instance, place: place, where: where, opened: map[string]*database.DB{}}
+	u := &unit{design: design, kind: design.Units[i], instance: instance, place: place, where: where,
+		opened: map[string]*database.DB{}}
 	u.calls = peers{design: design, place: place}
 	if design.Spans > 0 {
 		u.spans = spans.NewProvider(design.Spans)

@@ -123,7 +123,8 @@ func (j *judge) verdict() lab.Audit {
 		j.unknown = append(j.unknown, "nothing was confirmed: that orders are carried out was not tested")
 	}
 	if !j.Drained && j.counts["stuck"] > 0 {
-		j.unknown = append(j.unknown, fmt.Sprintf("%d orders are not final and were not waited for", j.counts["stuck"]))
+		j.unknown = append(j.unknown, fmt.Sprintf("%d orders are not final and were not waited for",
+			j.counts["stuck"]))
 	}
 	slices.Sort(j.problems)
 	audit := lab.Audit{Verdict: lab.AuditValid, Counts: j.counts, Problems: append(j.problems, j.unknown...)}

@@ -38,13 +38,17 @@ func good() Input {
 		},
 		State: State{
 			Orders: map[string]*Order{
-				"A": {ID: "A", Key: "a", Customer: 1, TotalCents: 300, State: shop.StateConfirmed, Version: 2, Journal: "pending10confirmed15"},
-				"B": {ID: "B", Key: "b", Customer: 2, TotalCents: 100, State: shop.StateCancelled, Version: 3, Journal: "pending20confirmed25cancelled30undone34"},
-				"C": {ID: "C", Key: "c", Customer: 2, State: shop.StateRejected, Version: 2, Journal: "pending36turned40rejected60",
+				"A": {ID: "A", Key: "a", Customer: 1, TotalCents: 300, State: shop.StateConfirmed, Version: 2,
+					Journal: "pending10confirmed15"},
+				"B": {ID: "B", Key: "b", Customer: 2, TotalCents: 100, State: shop.StateCancelled, Version: 3,
+					Journal: "pending20confirmed25cancelled30undone34"},
+				"C": {ID: "C", Key: "c", Customer: 2, State: shop.StateRejected, Version: 2,
+					Journal:   "pending36turned40rejected60",
 					Rejection: Rejection{"unknown-product", "there is no product 9"}},
 			},
 			Lines: map[string][]Line{
-				"A": {{Product: 1, Quantity: 2, PriceCents: 100, Name: "thing 1"}, {Product: 2, Quantity: 1, PriceCents: 100, Name: "thing 2", Number: 1}},
+				"A": {{Product: 1, Quantity: 2, PriceCents: 100, Name: "thing 1"},
+					{Product: 2, Quantity: 1, PriceCents: 100, Name: "thing 2", Number: 1}},
 				"B": {{Product: 1, Quantity: 1, PriceCents: 100, Name: "thing 1"}}, "C": {{Product: 9, Quantity: 1}},
 			},
 			Reservations: map[string][]Line{
@@ -58,11 +62,13 @@ func good() Input {
 				"A": {{1, 300, "captured", "authorised12captured12"}},
 				"B": {{2, 100, "refunded", "captured22refunded33"}},
 			},
-			Shipments: map[string][]Shipment{"A": {{"Ann", "shipped", "shipped14", "1 Lamp Street"}}, "B": {{"Bob", "recalled", "shipped24recalled31", "2 Lamp Street"}}},
-			Stock:     []Stock{{1, 8, 0, 2, 7}, {2, 9, 0, 1, 3}},
-			Accounts:  []Account{{1, 700, 0}, {2, 1000, 0}},
-			Products:  []Product{{1, "thing 1", "thing 1", 100}, {2, "thing 2", "thing 2", 100}},
-			Customers: []Customer{{1, "Ann", "1@example.org", "1 Lamp Street"}, {2, "Bob", "2@example.org", "2 Lamp Street"}},
+			Shipments: map[string][]Shipment{"A": {{"Ann", "shipped", "shipped14", "1 Lamp Street"}},
+				"B": {{"Bob", "recalled", "shipped24recalled31", "2 Lamp Street"}}},
+			Stock:    []Stock{{1, 8, 0, 2, 7}, {2, 9, 0, 1, 3}},
+			Accounts: []Account{{1, 700, 0}, {2, 1000, 0}},
+			Products: []Product{{1, "thing 1", "thing 1", 100}, {2, "thing 2", "thing 2", 100}},
+			Customers: []Customer{{1, "Ann", "1@example.org", "1 Lamp Street"},
+				{2, "Bob", "2@example.org", "2 Lamp Street"}},
 		},
 	}
 }
@@ -76,7 +82,8 @@ func (fresh) Product(id int64) shop.SeedProduct {
 
 func (fresh) Customer(id int64) shop.SeedCustomer {
 	names := []string{"nobody", "Ann", "Bob"}
-	return shop.SeedCustomer{Name: names[id], Email: fmt.Sprintf("%d@example.org", id), Address: fmt.Sprintf("%d Lamp Street", id)}
+	return shop.SeedCustomer{Name: names[id], Email: fmt.Sprintf("%d@example.org", id),
+		Address: fmt.Sprintf("%d Lamp Street", id)}
 }
 
 // asked is an attempt with what it asked for.
@@ -90,7 +97,8 @@ func TestGoodIsValid(t *testing.T) {
 	if got.Verdict != lab.AuditValid || len(got.Problems) != 0 {
 		t.Fatalf("%s: %v", got.Verdict, got.Problems)
 	}
-	want := map[string]int64{"attempts": 8, "ok": 6, "info": 1, "fail": 1, "orders": 3, "confirmed": 1, "cancelled": 1, "rejected": 1, "undone": 2}
+	want := map[string]int64{"attempts": 8, "ok": 6, "info": 1, "fail": 1, "orders": 3, "confirmed": 1,
+		"cancelled": 1, "rejected": 1, "undone": 2}
 	for name, n := range want {
 		if got.Counts[name] != n {
 			t.Errorf("%s = %d, want %d", name, got.Counts[name], n)
@@ -107,19 +115,29 @@ func TestBadIsFound(t *testing.T) {
 		verdict lab.AuditVerdict
 		problem string // of the rule and the words
 	}{
-		{"an accepted order is gone", func(in *Input) { delete(in.State.Orders, "C") }, lab.AuditInvalid, `I1: key "c" was accepted and has no order`},
-		{"two orders of one key", func(in *Input) { o := *in.State.Orders["C"]; o.ID = "D"; in.State.Orders["D"] = &o }, lab.AuditInvalid, `I2: key "c" has 2 orders`},
+		{"an accepted order is gone", func(in *Input) { delete(in.State.Orders, "C") }, lab.AuditInvalid,
+			`I1: key "c" was accepted and has no order`},
+		{"two orders of one key",
+			func(in *Input) { o := *in.State.Orders["C"]; o.ID = "D"; in.State.Orders["D"] = &o }, lab.AuditInvalid,
+			`I2: key "c" has 2 orders`},
 		{"charged twice", func(in *Input) {
 			in.State.Payments["A"] = append(in.State.Payments["A"], Payment{1, 300, "captured", "captured12"})
 		}, lab.AuditInvalid, "I2: order A has 2 payments"},
-		{"shipped twice", func(in *Input) { in.State.Shipments["A"] = append(in.State.Shipments["A"], in.State.Shipments["A"][0]) }, lab.AuditInvalid, "I2: order A has 2 shipments"},
+		{"shipped twice", func(in *Input) {
+			in.State.Shipments["A"] = append(in.State.Shipments["A"], in.State.Shipments["A"][0])
+		}, lab.AuditInvalid, "I2: order A has 2 shipments"},
 		{"reserved twice", func(in *Input) {
 			in.State.Reservations["A"] = append(in.State.Reservations["A"], in.State.Reservations["A"][0])
 		}, lab.AuditInvalid, "I2: order A has product 1 reserved twice"},
-		{"an order from nowhere", func(in *Input) { in.History = slices.Delete(in.History, 2, 3) }, lab.AuditInvalid, `I3: order C with key "c" was never asked for`},
-		{"a refused order exists", func(in *Input) { in.History[2].Outcome = OutcomeFail }, lab.AuditInvalid, `I3: key "c" was refused and has the order C`},
-		{"an order is stuck", func(in *Input) { in.State.Orders["C"].State = shop.StateReserved; in.History[2].State = "" }, lab.AuditInvalid, "I4: order C is still reserved"},
-		{"a message is left", func(in *Input) { in.Left = map[string]int64{"ready messages": 3, "outbox rows": 0} }, lab.AuditInvalid, "I4: 3 of ready messages are left"},
+		{"an order from nowhere", func(in *Input) { in.History = slices.Delete(in.History, 2, 3) },
+			lab.AuditInvalid, `I3: order C with key "c" was never asked for`},
+		{"a refused order exists", func(in *Input) { in.History[2].Outcome = OutcomeFail }, lab.AuditInvalid,
+			`I3: key "c" was refused and has the order C`},
+		{"an order is stuck",
+			func(in *Input) { in.State.Orders["C"].State = shop.StateReserved; in.History[2].State = "" },
+			lab.AuditInvalid, "I4: order C is still reserved"},
+		{"a message is left", func(in *Input) { in.Left = map[string]int64{"ready messages": 3, "outbox rows": 0} },
+			lab.AuditInvalid, "I4: 3 of ready messages are left"},
 		{"money is held", func(in *Input) {
 			in.State.Payments["X"] = []Payment{{1, 50, "authorised", "authorised50"}}
 			in.State.Accounts[0] = Account{1, 650, 50}
@@ -128,41 +146,70 @@ func TestBadIsFound(t *testing.T) {
 			in.State.Reservations["X"] = []Line{{Product: 2, Quantity: 4, State: "reserved", Journal: "reserved50"}}
 			in.State.Stock[1] = Stock{2, 5, 4, 1, 3}
 		}, lab.AuditInvalid, "I4: product 2 has 4 reserved"},
-		{"money is gone", func(in *Input) { in.State.Accounts[0].BalanceCents = 600 }, lab.AuditInvalid, "I5: account 1: 600 balance + 0 held + 300 captured are not the 1000"},
-		{"refunded twice", func(in *Input) { in.State.Accounts[1].BalanceCents = 1100 }, lab.AuditInvalid, "I5: account 2"},
-		{"too much captured", func(in *Input) { in.State.Payments["A"][0].AmountCents = 301 }, lab.AuditInvalid, "I5: order A of customer 1 for 300 cents was paid by 1 with 301"},
+		{"money is gone", func(in *Input) { in.State.Accounts[0].BalanceCents = 600 }, lab.AuditInvalid,
+			"I5: account 1: 600 balance + 0 held + 300 captured are not the 1000"},
+		{"refunded twice", func(in *Input) { in.State.Accounts[1].BalanceCents = 1100 }, lab.AuditInvalid,
+			"I5: account 2"},
+		{"too much captured", func(in *Input) { in.State.Payments["A"][0].AmountCents = 301 }, lab.AuditInvalid,
+			"I5: order A of customer 1 for 300 cents was paid by 1 with 301"},
 		{"a balance below zero", func(in *Input) {
 			in.State.Payments["A"] = append(in.State.Payments["A"], Payment{1, 800, "authorised", "authorised50"})
 			in.State.Accounts[0] = Account{1, -100, 800}
 		}, lab.AuditInvalid, "I5: account 1: balance -100"},
-		{"paid by another", func(in *Input) { in.State.Payments["A"][0].Customer = 2 }, lab.AuditInvalid, "I5: order A of customer 1"},
-		{"total is wrong", func(in *Input) { in.State.Lines["A"][0].PriceCents = 99 }, lab.AuditInvalid, "I5: order A has a total of 300 cents and lines of 298"},
-		{"an account is gone", func(in *Input) { in.State.Accounts = in.State.Accounts[:1] }, lab.AuditInvalid, "I5: there are 1 accounts of 2"},
-		{"captured from nobody", func(in *Input) { in.State.Accounts = in.State.Accounts[1:] }, lab.AuditInvalid, "I5: 300 cents were captured from customer 1"},
-		{"stock is gone", func(in *Input) { in.State.Stock[0].OnHand = 7 }, lab.AuditInvalid, "I6: product 1: 7 on hand + 0 reserved + 2 sold are not the 10"},
-		{"oversold", func(in *Input) { in.State.Stock[0] = Stock{1, -2, 0, 12, 7} }, lab.AuditInvalid, "I6: product 1: -2 on hand"},
-		{"sold is not bought", func(in *Input) { in.State.Stock[0] = Stock{1, 7, 0, 3, 7} }, lab.AuditInvalid, "I6: product 1: 0 reserved and 3 sold, but the orders have reserved 0 and bought 2"},
-		{"reserved something else", func(in *Input) { in.State.Reservations["A"][0].Product = 2 }, lab.AuditInvalid, "I6: order A has lines"},
-		{"confirmed without shipment", func(in *Input) { delete(in.State.Shipments, "A") }, lab.AuditInvalid, "I7: order A is confirmed and has no shipment"},
-		{"confirmed and not paid", func(in *Input) { delete(in.State.Payments, "A") }, lab.AuditInvalid, "I7: order A is confirmed and has no payment"},
-		{"cancelled and not refunded", func(in *Input) { in.State.Payments["B"][0].State = "captured" }, lab.AuditInvalid, "I7: order B is cancelled and its payment is captured"},
-		{"rejected and still reserved", func(in *Input) { in.State.Reservations["C"] = []Line{{Product: 2, Quantity: 1, State: "committed"}} }, lab.AuditInvalid, "I7: order C is rejected and its reservation is committed"},
+		{"paid by another", func(in *Input) { in.State.Payments["A"][0].Customer = 2 }, lab.AuditInvalid,
+			"I5: order A of customer 1"},
+		{"total is wrong", func(in *Input) { in.State.Lines["A"][0].PriceCents = 99 }, lab.AuditInvalid,
+			"I5: order A has a total of 300 cents and lines of 298"},
+		{"an account is gone", func(in *Input) { in.State.Accounts = in.State.Accounts[:1] }, lab.AuditInvalid,
+			"I5: there are 1 accounts of 2"},
+		{"captured from nobody", func(in *Input) { in.State.Accounts = in.State.Accounts[1:] }, lab.AuditInvalid,
+			"I5: 300 cents were captured from customer 1"},
+		{"stock is gone", func(in *Input) { in.State.Stock[0].OnHand = 7 }, lab.AuditInvalid,
+			"I6: product 1: 7 on hand + 0 reserved + 2 sold are not the 10"},
+		{"oversold", func(in *Input) { in.State.Stock[0] = Stock{1, -2, 0, 12, 7} }, lab.AuditInvalid,
+			"I6: product 1: -2 on hand"},
+		{"sold is not bought", func(in *Input) { in.State.Stock[0] = Stock{1, 7, 0, 3, 7} }, lab.AuditInvalid,
+			"I6: product 1: 0 reserved and 3 sold, but the orders have reserved 0 and bought 2"},
+		{"reserved something else", func(in *Input) { in.State.Reservations["A"][0].Product = 2 }, lab.AuditInvalid,
+			"I6: order A has lines"},
+		{"confirmed without shipment", func(in *Input) { delete(in.State.Shipments, "A") }, lab.AuditInvalid,
+			"I7: order A is confirmed and has no shipment"},
+		{"confirmed and not paid", func(in *Input) { delete(in.State.Payments, "A") }, lab.AuditInvalid,
+			"I7: order A is confirmed and has no payment"},
+		{"cancelled and not refunded", func(in *Input) { in.State.Payments["B"][0].State = "captured" },
+			lab.AuditInvalid, "I7: order B is cancelled and its payment is captured"},
+		{"rejected and still reserved", func(in *Input) {
+			in.State.Reservations["C"] = []Line{{Product: 2, Quantity: 1, State: "committed"}}
+		}, lab.AuditInvalid, "I7: order C is rejected and its reservation is committed"},
 		{"rejected and shipped", func(in *Input) {
 			in.State.Shipments["C"] = []Shipment{{"Bob", "shipped", "shipped50", "2 Lamp Street"}}
 		}, lab.AuditInvalid, "I7: order C is rejected and its shipment is shipped"},
-		{"paid for nothing", func(in *Input) { in.State.Payments["X"] = []Payment{{1, 300, "captured", "captured50"}} }, lab.AuditInvalid, "I7: there is a payment that is captured for order X"},
-		{"a state goes back", func(in *Input) { in.History[4].State = shop.StateConfirmed; in.History[3].State = shop.StateCancelled }, lab.AuditInvalid, "I8: order B was seen cancelled (version 1) and later confirmed"},
-		{"a version goes back", func(in *Input) { in.History[3].Version = 3 }, lab.AuditInvalid, "I8: order B was seen confirmed (version 3) and later cancelled (version 2)"},
-		{"a state is taken back", func(in *Input) { in.History[0].State = shop.StateRejected }, lab.AuditInvalid, "I8: order A was seen rejected and is confirmed"},
-		{"a state nobody knows", func(in *Input) { in.State.Orders["C"].State = "lost" }, lab.AuditInvalid, `I8: order C has the state "lost"`},
-		{"a key with two orders", func(in *Input) { in.History[5].Order = "B" }, lab.AuditInvalid, `I11: key "a" was answered with 2 different orders`},
-		{"an answer that is not on record", func(in *Input) { in.History[0].Order, in.History[5].Order = "Z", "Z" }, lab.AuditInvalid, `I11: key "a" was answered with order Z`},
-		{"nobody said what was asked", func(in *Input) { in.History[0].Asked, in.History[5].Asked = nil, nil }, lab.AuditUnknown, "what was asked for is not in the history of 1 orders"},
-		{"nothing accepted", func(in *Input) { *in = Input{Drained: true} }, lab.AuditUnknown, "no order was accepted"},
+		{"paid for nothing", func(in *Input) {
+			in.State.Payments["X"] = []Payment{{1, 300, "captured", "captured50"}}
+		}, lab.AuditInvalid, "I7: there is a payment that is captured for order X"},
+		{"a state goes back",
+			func(in *Input) { in.History[4].State = shop.StateConfirmed; in.History[3].State = shop.StateCancelled },
+			lab.AuditInvalid, "I8: order B was seen cancelled (version 1) and later confirmed"},
+		{"a version goes back", func(in *Input) { in.History[3].Version = 3 }, lab.AuditInvalid,
+			"I8: order B was seen confirmed (version 3) and later cancelled (version 2)"},
+		{"a state is taken back", func(in *Input) { in.History[0].State = shop.StateRejected }, lab.AuditInvalid,
+			"I8: order A was seen rejected and is confirmed"},
+		{"a state nobody knows", func(in *Input) { in.State.Orders["C"].State = "lost" }, lab.AuditInvalid,
+			`I8: order C has the state "lost"`},
+		{"a key with two orders", func(in *Input) { in.History[5].Order = "B" }, lab.AuditInvalid,
+			`I11: key "a" was answered with 2 different orders`},
+		{"an answer that is not on record", func(in *Input) { in.History[0].Order, in.History[5].Order = "Z", "Z" },
+			lab.AuditInvalid, `I11: key "a" was answered with order Z`},
+		{"nobody said what was asked", func(in *Input) { in.History[0].Asked, in.History[5].Asked = nil, nil },
+			lab.AuditUnknown, "what was asked for is not in the history of 1 orders"},
+		{"nothing accepted", func(in *Input) { *in = Input{Drained: true} }, lab.AuditUnknown,
+			"no order was accepted"},
 		{"nothing confirmed", func(in *Input) {
 			rejected := in.State.Orders["C"]
 			history := in.History[2:3]
-			*in = Input{Fresh: fresh{}, Drained: true, Coordination: Orchestrated, History: history, State: State{Orders: map[string]*Order{"C": rejected}, Lines: map[string][]Line{"C": in.State.Lines["C"]}}}
+			*in = Input{Fresh: fresh{}, Drained: true, Coordination: Orchestrated, History: history,
+				State: State{Orders: map[string]*Order{"C": rejected},
+					Lines: map[string][]Line{"C": in.State.Lines["C"]}}}
 		}, lab.AuditUnknown, "nothing was confirmed"},
 		{"not waited for", func(in *Input) {
 			in.Drained = false
@@ -187,15 +234,30 @@ func TestBadIsFound(t *testing.T) {
 // TestHarmless: what looks odd and is right.
 func TestHarmless(t *testing.T) {
 	cases := map[string]func(in *Input){
-		"a timeout that was carried out": func(in *Input) { in.History[2].Outcome = OutcomeInfo; in.History[2].State = "" },
+		"a timeout that was carried out": func(in *Input) {
+			in.History[2].Outcome = OutcomeInfo
+			in.History[2].State = ""
+		},
 		"a rejection that undid its steps": func(in *Input) {
-			in.State.Reservations["C"] = []Line{{Product: 9, Quantity: 1, State: "released", Journal: "reserved39released51"}}
+			in.State.Reservations["C"] = []Line{{Product: 9, Quantity: 1, State: "released",
+				Journal: "reserved39released51"}}
 			in.State.Payments["C"] = []Payment{{0, 0, "voided", "voided50"}}
 		},
-		"an order forbidden before it came":   func(in *Input) { in.State.Payments["X"] = []Payment{{0, 0, "voided", "voided50"}} },
-		"reads that overlap may change sides": func(in *Input) { in.History[4].ActualNS = 0; in.History[3].Version = 3; in.History[3].CompleteNS = 54 },
-		"sessions that lag behind each other": func(in *Input) { in.History[3].Session = "other"; in.History[3].CompleteNS = 1000 },
-		"a fault":                             func(in *Input) { in.History = append(in.History, Attempt{ID: 9, Operation: OperationFault}) },
+		"an order forbidden before it came": func(in *Input) {
+			in.State.Payments["X"] = []Payment{{0, 0, "voided", "voided50"}}
+		},
+		"reads that overlap may change sides": func(in *Input) {
+			in.History[4].ActualNS = 0
+			in.History[3].Version = 3
+			in.History[3].CompleteNS = 54
+		},
+		"sessions that lag behind each other": func(in *Input) {
+			in.History[3].Session = "other"
+			in.History[3].CompleteNS = 1000
+		},
+		"a fault": func(in *Input) {
+			in.History = append(in.History, Attempt{ID: 9, Operation: OperationFault})
+		},
 	}
 	for name, change := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -214,14 +276,16 @@ func TestProblemsAreBounded(t *testing.T) {
 		in.State.Payments[strings.Repeat("x", i+1)] = []Payment{{1, 0, "captured", "captured50"}}
 	}
 	got := Judge(in)
-	if len(got.Problems) != shownPerRule+1 || !slices.Contains(got.Problems, "I7: and 15 more") || got.Counts["broken_i7"] != 20 {
+	if len(got.Problems) != shownPerRule+1 || !slices.Contains(got.Problems, "I7: and 15 more") ||
+		got.Counts["broken_i7"] != 20 {
 		t.Errorf("%d counted, problems %q", got.Counts["broken_i7"], got.Problems)
 	}
 }
 
 func TestUnreadable(t *testing.T) {
 	got := Unreadable(errors.New("no disk"))
-	if got.Verdict != lab.AuditUnknown || len(got.Problems) != 1 || !strings.Contains(got.Problems[0], "no disk") {
+	if got.Verdict != lab.AuditUnknown || len(got.Problems) != 1 ||
+		!strings.Contains(got.Problems[0], "no disk") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -246,7 +310,8 @@ func TestHistoryRefuses(t *testing.T) {
 		{`{"op":"` + strings.Repeat("x", maxLine), "token too long"},
 	}
 	for _, c := range cases {
-		if _, err := ReadHistory(strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.reason) {
+		if _, err := ReadHistory(strings.NewReader(c.text)); err == nil ||
+			!strings.Contains(err.Error(), c.reason) {
 			t.Errorf("error = %v, want one with %q", err, c.reason)
 		}
 	}

@@ -136,11 +136,13 @@ func (j *judge) checkReason(order *Order, total int64) {
 	}
 	reasons := j.reasons(order, total)[shop.Kind(order.Rejection.Kind)]
 	if reasons == nil {
-		j.breach(13, "%s: orders.rejection_kind is %q, which does not reject this order", whose, order.Rejection.Kind)
+		j.breach(13, "%s: orders.rejection_kind is %q, which does not reject this order", whose,
+			order.Rejection.Kind)
 		return
 	}
 	if !slices.Contains(reasons, order.Rejection.Detail) {
-		j.breach(13, "%s: orders.rejection_detail is %q, which is no reason of kind %s for this order", whose, order.Rejection.Detail, order.Rejection.Kind)
+		j.breach(13, "%s: orders.rejection_detail is %q, which is no reason of kind %s for this order", whose,
+			order.Rejection.Detail, order.Rejection.Kind)
 	}
 }
 
@@ -152,11 +154,13 @@ func (j *judge) reasons(order *Order, total int64) map[shop.Kind][]string {
 		shop.Declined: {fmt.Sprintf("the balance of customer %d does not cover %d cents", order.Customer, total)},
 	}
 	if order.Customer > j.Seed.Customers {
-		found[shop.UnknownCustomer] = []string{fmt.Sprintf("there is no customer %d", order.Customer), fmt.Sprintf("customer %d has no account", order.Customer)}
+		found[shop.UnknownCustomer] = []string{fmt.Sprintf("there is no customer %d", order.Customer),
+			fmt.Sprintf("customer %d has no account", order.Customer)}
 	}
 	for there, line := range lines {
 		if line.Product > j.Seed.Products {
-			found[shop.UnknownProduct] = append(found[shop.UnknownProduct], fmt.Sprintf("there is no product %d", line.Product))
+			found[shop.UnknownProduct] = append(found[shop.UnknownProduct],
+				fmt.Sprintf("there is no product %d", line.Product))
 		}
 		short := fmt.Sprintf("the shelf holds %d of the %d lines", there, len(lines))
 		if len(lines) == 1 {
@@ -246,8 +250,10 @@ func (j *judge) checkSeeded() {
 			}
 		}
 	}
-	j.checkIDs("stock.product_id", j.Seed.Products, each(j.State.Stock, func(s Stock) int64 { return s.Product }))
-	j.checkIDs("accounts.customer_id", j.Seed.Customers, each(j.State.Accounts, func(a Account) int64 { return a.Customer }))
+	j.checkIDs("stock.product_id", j.Seed.Products,
+		each(j.State.Stock, func(s Stock) int64 { return s.Product }))
+	j.checkIDs("accounts.customer_id", j.Seed.Customers,
+		each(j.State.Accounts, func(a Account) int64 { return a.Customer }))
 }
 
 // checkIDs wants each id from 1 on in a column, once.

@@ -82,7 +82,8 @@ func undoes(word string) bool {
 func (j *judge) checkCourses() {
 	chains, known := j.Coordination.chains()
 	if !known {
-		j.unknown = append(j.unknown, fmt.Sprintf("in which order steps must come is unknown of the coordination %q", j.Coordination))
+		j.unknown = append(j.unknown,
+			fmt.Sprintf("in which order steps must come is unknown of the coordination %q", j.Coordination))
 		return
 	}
 	after := predecessors()
@@ -105,7 +106,8 @@ func (j *judge) checkCourses() {
 		j.checkChains(id, found, chains)
 	}
 	if unproven != nil {
-		j.unknown = append(j.unknown, fmt.Sprintf("in which order %d steps came is unknown; %s", j.counts["steps_unproven"], unproven))
+		j.unknown = append(j.unknown, fmt.Sprintf("in which order %d steps came is unknown; %s",
+			j.counts["steps_unproven"], unproven))
 	}
 }
 
@@ -197,10 +199,12 @@ func (j *judge) checkChains(id string, found map[string]place, chains [][]string
 			switch {
 			case before == "":
 			case now.row == last.row && now.at < last.at:
-				j.breach(7, "order %s: by its %s it was %s before it was %s: %s", id, now.row, word, before, misplaced(before, word))
+				j.breach(7, "order %s: by its %s it was %s before it was %s: %s", id, now.row, word, before,
+					misplaced(before, word))
 				return
 			case now.row != last.row && now.atUS < last.atUS:
-				j.breach(7, "order %s was %s %d µs before it was %s: %s", id, word, last.atUS-now.atUS, before, misplaced(before, word))
+				j.breach(7, "order %s was %s %d µs before it was %s: %s", id, word, last.atUS-now.atUS, before,
+					misplaced(before, word))
 				return
 			}
 			before = word

@@ -51,7 +51,8 @@ func orOne[R any](rows []R) []R {
 func coursesOf(c Coordination) map[string]string {
 	switch c {
 	case ACID:
-		return map[string]string{"A record": "confirmed10", "B record": "confirmed20cancelled30", "C record": "rejected40"}
+		return map[string]string{"A record": "confirmed10", "B record": "confirmed20cancelled30",
+			"C record": "rejected40"}
 	case Choreographed:
 		return map[string]string{
 			"A record": "pending10confirmed15", "A reservation": "reserved11committed16",
@@ -69,18 +70,26 @@ func TestGoodCourses(t *testing.T) {
 		coordination Coordination
 		journals     map[string]string
 	}{
-		"in one transaction":                      {ACID, nil},
-		"driven":                                  {Orchestrated, nil},
-		"with events":                             {Choreographed, nil},
-		"rejected, nothing was reserved":          {Orchestrated, map[string]string{"C payment": "voided50", "C reservation": "released51"}},
-		"rejected, it was reserved":               {Orchestrated, map[string]string{"C payment": "voided50", "C reservation": "reserved37released51"}},
-		"refused by the payments":                 {Choreographed, map[string]string{"C payment": "voided50", "C reservation": "reserved38released61"}},
-		"rejected, it was authorised":             {Orchestrated, map[string]string{"C payment": "authorised38voided50", "C reservation": "reserved37released51"}},
-		"refused by the stock":                    {Choreographed, map[string]string{"C reservation": "released39"}},
-		"cancelled by who had waited for the row": {Orchestrated, map[string]string{"B record": "pending20confirmed25cancelled23undone34"}},
-		"turned by who had waited for the row":    {Orchestrated, map[string]string{"C record": "pending36turned40rejected35"}},
-		"cancelled by who had waited for all":     {ACID, map[string]string{"B record": "confirmed20cancelled21"}},
-		"told by who had waited for the row":      {Choreographed, map[string]string{"B record": "pending20confirmed25cancelled19"}},
+		"in one transaction": {ACID, nil},
+		"driven":             {Orchestrated, nil},
+		"with events":        {Choreographed, nil},
+		"rejected, nothing was reserved": {Orchestrated,
+			map[string]string{"C payment": "voided50", "C reservation": "released51"}},
+		"rejected, it was reserved": {Orchestrated,
+			map[string]string{"C payment": "voided50", "C reservation": "reserved37released51"}},
+		"refused by the payments": {Choreographed,
+			map[string]string{"C payment": "voided50", "C reservation": "reserved38released61"}},
+		"rejected, it was authorised": {Orchestrated,
+			map[string]string{"C payment": "authorised38voided50", "C reservation": "reserved37released51"}},
+		"refused by the stock": {Choreographed,
+			map[string]string{"C reservation": "released39"}},
+		"cancelled by who had waited for the row": {Orchestrated,
+			map[string]string{"B record": "pending20confirmed25cancelled23undone34"}},
+		"turned by who had waited for the row": {Orchestrated,
+			map[string]string{"C record": "pending36turned40rejected35"}},
+		"cancelled by who had waited for all": {ACID, map[string]string{"B record": "confirmed20cancelled21"}},
+		"told by who had waited for the row": {Choreographed,
+			map[string]string{"B record": "pending20confirmed25cancelled19"}},
 		"moments that cannot be told apart": {Orchestrated, map[string]string{
 			"B record": "pending20confirmed20cancelled20undone20", "B reservation": "reserved20committed20restocked20",
 			"B payment": "captured20refunded20", "B shipment": "shipped20recalled20",
@@ -96,7 +105,7 @@ func TestGoodCourses(t *testing.T) {
 	}
 }
 
-// TestBadCoursesAreFound: every row ends as it must, only not in that order.
+// TestBadCoursesAreFound: every row ends as it must, only not in that order. Long because it is a table.
 func TestBadCoursesAreFound(t *testing.T) {
 	const (
 		early     = "a step before the one that it depends on"
@@ -107,31 +116,63 @@ func TestBadCoursesAreFound(t *testing.T) {
 		journals     map[string]string
 		problem      string
 	}{
-		"a recall of nothing":            {Orchestrated, map[string]string{"B shipment": "recalled31"}, `I7: order B: its shipment was recalled first of all: a compensation without its step (an empty rollback)`},
-		"a refund of nothing":            {Orchestrated, map[string]string{"B payment": "refunded33"}, `I7: order B: its payment was refunded first of all: a compensation without its step (an empty rollback)`},
-		"a refund of what is only held":  {Orchestrated, map[string]string{"B payment": "authorised22refunded33"}, `I7: order B: its payment was refunded when it was authorised: a compensation without its step (an empty rollback)`},
-		"a restock of what is not sold":  {ACID, map[string]string{"B reservation": "reserved21restocked32"}, `I7: order B: its reservation was restocked when it was reserved: a compensation without its step (an empty rollback)`},
-		"a late step, undone once more":  {Orchestrated, map[string]string{"B shipment": "shipped24recalled31shipped32recalled33"}, "I7: order B: its shipment was shipped when it was recalled: a step after its compensation"},
-		"a late step of what never came": {Orchestrated, map[string]string{"C payment": "voided50authorised51voided52"}, "I7: order C: its payment was authorised when it was voided: a step after its compensation"},
-		"refunded twice":                 {Choreographed, map[string]string{"B payment": "captured22refunded33refunded34"}, "I7: order B: its payment was refunded when it was refunded: compensated twice"},
-		"released and restocked":         {Orchestrated, map[string]string{"B reservation": "reserved21released31restocked32"}, "I7: order B: its reservation was restocked when it was released: compensated twice"},
-		"sold and never reserved":        {ACID, map[string]string{"A reservation": "committed13"}, `I7: order A: its reservation was committed first of all: without the step that comes before it, or twice`},
-		"captured twice":                 {Orchestrated, map[string]string{"A payment": "captured12captured13"}, `I7: order A: its payment was captured when it was captured: without the step that comes before it, or twice`},
-		"a word nobody knows":            {Orchestrated, map[string]string{"A shipment": "lost13shipped14"}, `I7: order A: its shipment was lost first of all: without the step that comes before it, or twice`},
-		"undone from the first on":       {Orchestrated, map[string]string{"B shipment": "shipped24recalled33", "B payment": "captured22refunded31"}, "I7: order B was restocked 1 µs before it was recalled: " + unordered},
-		"refunded before it is restocked": {ACID, map[string]string{"B reservation": "reserved21committed23restocked32", "B payment": "captured22refunded31", "B shipment": "shipped24recalled31"},
+		"a recall of nothing": {Orchestrated, map[string]string{"B shipment": "recalled31"},
+			`I7: order B: its shipment was recalled first of all: a compensation without its step (an empty rollback)`},
+		"a refund of nothing": {Orchestrated, map[string]string{"B payment": "refunded33"},
+			`I7: order B: its payment was refunded first of all: a compensation without its step (an empty rollback)`},
+		"a refund of what is only held": {Orchestrated, map[string]string{"B payment": "authorised22refunded33"},
+			`I7: order B: its payment was refunded when it was authorised: a compensation without its step (an empty rollback)`},
+		"a restock of what is not sold": {ACID, map[string]string{"B reservation": "reserved21restocked32"},
+			`I7: order B: its reservation was restocked when it was reserved: a compensation without its step (an empty rollback)`},
+		"a late step, undone once more": {Orchestrated,
+			map[string]string{"B shipment": "shipped24recalled31shipped32recalled33"},
+			"I7: order B: its shipment was shipped when it was recalled: a step after its compensation"},
+		"a late step of what never came": {Orchestrated,
+			map[string]string{"C payment": "voided50authorised51voided52"},
+			"I7: order C: its payment was authorised when it was voided: a step after its compensation"},
+		"refunded twice": {Choreographed, map[string]string{"B payment": "captured22refunded33refunded34"},
+			"I7: order B: its payment was refunded when it was refunded: compensated twice"},
+		"released and restocked": {Orchestrated,
+			map[string]string{"B reservation": "reserved21released31restocked32"},
+			"I7: order B: its reservation was restocked when it was released: compensated twice"},
+		"sold and never reserved": {ACID, map[string]string{"A reservation": "committed13"},
+			`I7: order A: its reservation was committed first of all: without the step that comes before it, or twice`},
+		"captured twice": {Orchestrated, map[string]string{"A payment": "captured12captured13"},
+			`I7: order A: its payment was captured when it was captured: without the step that comes before it, or twice`},
+		"a word nobody knows": {Orchestrated, map[string]string{"A shipment": "lost13shipped14"},
+			`I7: order A: its shipment was lost first of all: without the step that comes before it, or twice`},
+		"undone from the first on": {Orchestrated, map[string]string{"B shipment": "shipped24recalled33",
+			"B payment": "captured22refunded31"}, "I7: order B was restocked 1 µs before it was recalled: " +
+			unordered},
+		"refunded before it is restocked": {ACID,
+			map[string]string{"B reservation": "reserved21committed23restocked32", "B payment": "captured22refunded31",
+				"B shipment": "shipped24recalled31"},
 			"I7: order B was refunded 1 µs before it was restocked: " + unordered},
-		"the stock is released first":    {Choreographed, map[string]string{"C payment": "voided50", "C reservation": "reserved38released49"}, "I7: order C was released 1 µs before it was voided: " + unordered},
-		"paid before it is reserved":     {ACID, map[string]string{"A reservation": "reserved13committed13"}, "I7: order A was authorised 1 µs before it was reserved: " + early},
-		"shipped before it is paid":      {Choreographed, map[string]string{"A shipment": "shipped11"}, "I7: order A was shipped 1 µs before it was captured: " + early},
-		"reserved before it is taken":    {Orchestrated, map[string]string{"A reservation": "reserved9committed13"}, "I7: order A was reserved 1 µs before it was pending: " + early},
-		"confirmed before it is shipped": {Orchestrated, map[string]string{"A record": "pending10confirmed13"}, "I7: order A was confirmed 1 µs before it was shipped: " + early},
-		"undone before it is cancelled":  {Choreographed, map[string]string{"B payment": "captured22refunded29"}, "I7: order B was refunded 1 µs before it was cancelled: " + early},
-		"undone before it is decided":    {Orchestrated, map[string]string{"C payment": "voided39"}, "I7: order C was voided 1 µs before it was turned: " + early},
-		"over before it is undone":       {Orchestrated, map[string]string{"B record": "pending20confirmed25cancelled30undone32"}, "I7: order B was undone 1 µs before it was refunded: " + early},
-		"rejected, and then turned":      {Orchestrated, map[string]string{"C record": "pending36rejected40turned41"}, "I7: order C: by its record it was rejected before it was turned: " + early},
-		"confirmed twice":                {Orchestrated, map[string]string{"A record": "pending10confirmed15confirmed16"}, "I8: order A was confirmed and then became confirmed"},
-		"a state that goes back":         {Orchestrated, map[string]string{"A record": "pending10confirmed15pending16confirmed17"}, "I8: order A was confirmed and then became pending"},
+		"the stock is released first": {Choreographed,
+			map[string]string{"C payment": "voided50", "C reservation": "reserved38released49"},
+			"I7: order C was released 1 µs before it was voided: " + unordered},
+		"paid before it is reserved": {ACID, map[string]string{"A reservation": "reserved13committed13"},
+			"I7: order A was authorised 1 µs before it was reserved: " + early},
+		"shipped before it is paid": {Choreographed, map[string]string{"A shipment": "shipped11"},
+			"I7: order A was shipped 1 µs before it was captured: " + early},
+		"reserved before it is taken": {Orchestrated, map[string]string{"A reservation": "reserved9committed13"},
+			"I7: order A was reserved 1 µs before it was pending: " + early},
+		"confirmed before it is shipped": {Orchestrated, map[string]string{"A record": "pending10confirmed13"},
+			"I7: order A was confirmed 1 µs before it was shipped: " + early},
+		"undone before it is cancelled": {Choreographed, map[string]string{"B payment": "captured22refunded29"},
+			"I7: order B was refunded 1 µs before it was cancelled: " + early},
+		"undone before it is decided": {Orchestrated, map[string]string{"C payment": "voided39"},
+			"I7: order C was voided 1 µs before it was turned: " + early},
+		"over before it is undone": {Orchestrated,
+			map[string]string{"B record": "pending20confirmed25cancelled30undone32"},
+			"I7: order B was undone 1 µs before it was refunded: " + early},
+		"rejected, and then turned": {Orchestrated, map[string]string{"C record": "pending36rejected40turned41"},
+			"I7: order C: by its record it was rejected before it was turned: " + early},
+		"confirmed twice": {Orchestrated, map[string]string{"A record": "pending10confirmed15confirmed16"},
+			"I8: order A was confirmed and then became confirmed"},
+		"a state that goes back": {Orchestrated,
+			map[string]string{"A record": "pending10confirmed15pending16confirmed17"},
+			"I8: order A was confirmed and then became pending"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := good()
@@ -150,7 +191,8 @@ func TestBadCoursesAreFound(t *testing.T) {
 func TestLinesMoveTogether(t *testing.T) {
 	in := good()
 	in.State.Reservations["A"][1].Journal = "reserved11committed14"
-	want := "I7: order A: the lines of its reservation were not moved together: reserved11committed13, reserved11committed14"
+	want := "I7: order A: the lines of its reservation were not moved together: reserved11committed13, " +
+		"reserved11committed14"
 	if got := Judge(in); got.Verdict != lab.AuditInvalid || got.Problems[0] != want {
 		t.Errorf("%s: %q, want %q", got.Verdict, got.Problems, want)
 	}
@@ -163,13 +205,21 @@ func TestWithoutEvidenceNothingIsKnown(t *testing.T) {
 		spoil func(in *Input)
 		says  string
 	}{
-		"a system without journals": {func(in *Input) { in.State.Payments["A"][0].Journal = "" }, of + `A: the payment is captured, its journal says ""`},
-		"an order without one":      {func(in *Input) { in.State.Orders["C"].Journal = "" }, of + `C: the record is rejected, its journal says ""`},
-		"the last entry is missing": {func(in *Input) { in.State.Shipments["B"][0].Journal = "shipped24" }, of + `B: the shipment is recalled, its journal says "shipped24"`},
-		"no moment":                 {func(in *Input) { in.State.Shipments["A"][0].Journal = "shipped" }, of + `A: the journal "shipped" is torn`},
-		"no word":                   {func(in *Input) { in.State.Shipments["A"][0].Journal = "14shipped15" }, of + `A: the journal "14shipped15" is torn`},
-		"too long a moment":         {func(in *Input) { in.State.Shipments["A"][0].Journal = "shipped99999999999999999999" }, of + "A: the journal"},
-		"nobody says how":           {func(in *Input) { in.Coordination = "" }, `in which order steps must come is unknown of the coordination ""`},
+		"a system without journals": {func(in *Input) { in.State.Payments["A"][0].Journal = "" },
+			of + `A: the payment is captured, its journal says ""`},
+		"an order without one": {func(in *Input) { in.State.Orders["C"].Journal = "" },
+			of + `C: the record is rejected, its journal says ""`},
+		"the last entry is missing": {func(in *Input) { in.State.Shipments["B"][0].Journal = "shipped24" },
+			of + `B: the shipment is recalled, its journal says "shipped24"`},
+		"no moment": {func(in *Input) { in.State.Shipments["A"][0].Journal = "shipped" },
+			of + `A: the journal "shipped" is torn`},
+		"no word": {func(in *Input) { in.State.Shipments["A"][0].Journal = "14shipped15" },
+			of + `A: the journal "14shipped15" is torn`},
+		"too long a moment": {func(in *Input) {
+			in.State.Shipments["A"][0].Journal = "shipped99999999999999999999"
+		}, of + "A: the journal"},
+		"nobody says how": {func(in *Input) { in.Coordination = "" },
+			`in which order steps must come is unknown of the coordination ""`},
 	} {
 		in := good()
 		c.spoil(&in)
@@ -184,7 +234,8 @@ func TestWithoutEvidenceNothingIsKnown(t *testing.T) {
 // TestForbiddenBeforeItCame: a compensation without a step that moved nothing keeps a
 // late one out, unless its order was confirmed.
 func TestForbiddenBeforeItCame(t *testing.T) {
-	for state, want := range map[shop.State]lab.AuditVerdict{shop.StateRejected: lab.AuditValid, shop.StateCancelled: lab.AuditInvalid} {
+	for state, want := range map[shop.State]lab.AuditVerdict{shop.StateRejected: lab.AuditValid,
+		shop.StateCancelled: lab.AuditInvalid} {
 		in := good()
 		in.State.Shipments["C"] = []Shipment{{"", "recalled", "recalled50", ""}}
 		if state == shop.StateCancelled {

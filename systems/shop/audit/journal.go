@@ -54,7 +54,8 @@ func (j *judge) rowsOf(id string) []row {
 		if i == 0 {
 			all = append(all, row{"reservation", r.State, r.Journal, r.Product == 0 && r.Quantity == 0})
 		} else if r.Journal != all[0].journal {
-			j.breach(7, "order %s: the lines of its reservation were not moved together: %s, %s", id, all[0].journal, r.Journal)
+			j.breach(7, "order %s: the lines of its reservation were not moved together: %s, %s", id, all[0].journal,
+				r.Journal)
 		}
 	}
 	for _, r := range j.State.Payments[id] {

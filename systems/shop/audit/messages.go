@@ -52,7 +52,8 @@ func (j *judge) caused(order *Order) (must, may []string) {
 	case shop.StateRejected:
 		return j.refused(order)
 	}
-	return nil, []string{placed, reserved, captured, shipped, confirmed, cancelled, refusedStock, refusedMoney, rejected}
+	return nil, []string{placed, reserved, captured, shipped, confirmed, cancelled, refusedStock, refusedMoney,
+		rejected}
 }
 
 // refused are the events of a rejected order: by the stock, by the payments, or at

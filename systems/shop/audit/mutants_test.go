@@ -58,9 +58,11 @@ func newBench(t *testing.T) *bench {
 // filled is a fresh shop in a file of its own.
 func filled(t *testing.T) *database.DB {
 	t.Helper()
-	db := databasetest.Open(t, database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "shop.db")})
+	db := databasetest.Open(t, database.Config{Driver: database.SQLite,
+		DSN: filepath.Join(t.TempDir(), "shop.db")})
 	ctx := context.Background()
-	if err := errors.Join(schema.Migrate(ctx, db, shop.Components()...), schema.Load(ctx, db, seed(), shop.Components()...)); err != nil {
+	if err := errors.Join(schema.Migrate(ctx, db, shop.Components()...),
+		schema.Load(ctx, db, seed(), shop.Components()...)); err != nil {
 		t.Fatal(err)
 	}
 	return db
@@ -98,7 +100,9 @@ func (b *bench) singly() local.Components {
 
 type singleInventory struct{ shop.Inventory }
 
-func (c singleInventory) ReserveAll(ctx context.Context, all []*shoppb.ReserveRequest) ([]steps.Outcome, error) {
+func (c singleInventory) ReserveAll(
+	ctx context.Context, all []*shoppb.ReserveRequest,
+) ([]steps.Outcome, error) {
 	return each(ctx, all, c.Reserve)
 }
 
@@ -112,7 +116,9 @@ func (c singleInventory) ReleaseAll(ctx context.Context, all []*shoppb.StepReque
 
 type singlePayments struct{ shop.Payments }
 
-func (c singlePayments) ChargeAll(ctx context.Context, all []*shoppb.AuthoriseRequest) ([]steps.Outcome, error) {
+func (c singlePayments) ChargeAll(
+	ctx context.Context, all []*shoppb.AuthoriseRequest,
+) ([]steps.Outcome, error) {
 	return each(ctx, all, c.Charge)
 }
 
@@ -127,7 +133,9 @@ func (c singleShipping) ShipAll(ctx context.Context, all []*shoppb.ShipRequest) 
 }
 
 // each takes a step order by order.
-func each[Q, O any](ctx context.Context, all []Q, step func(context.Context, Q) (O, error)) ([]steps.Outcome, error) {
+func each[Q, O any](
+	ctx context.Context, all []Q, step func(context.Context, Q) (O, error),
+) ([]steps.Outcome, error) {
 	outcomes := make([]steps.Outcome, len(all))
 	for i, in := range all {
 		_, outcomes[i].Err = step(ctx, in)
@@ -136,10 +144,13 @@ func each[Q, O any](ctx context.Context, all []Q, step func(context.Context, Q) 
 }
 
 // note records an attempt and returns the order's id.
-func (b *bench) note(operation string, asked *shoppb.CreateOrderRequest, order *shoppb.Order, err error) string {
+func (b *bench) note(
+	operation string, asked *shoppb.CreateOrderRequest, order *shoppb.Order, err error,
+) string {
 	now := int64(len(b.history))
 	attempt := audit.Attempt{
-		ID: now, Operation: operation, Key: asked.GetIdempotencyKey(), Asked: audit.AskedBy(asked), Outcome: audit.OutcomeOK, ActualNS: 10 * now, CompleteNS: 10*now + 5,
+		ID: now, Operation: operation, Key: asked.GetIdempotencyKey(), Asked: audit.AskedBy(asked),
+		Outcome: audit.OutcomeOK, ActualNS: 10 * now, CompleteNS: 10*now + 5,
 		Order: order.GetOrderId(), State: shop.State(order.GetState()), Version: order.GetVersion(),
 	}
 	if err != nil {
@@ -158,14 +169,16 @@ func (b *bench) judge(t *testing.T) lab.Audit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return audit.Judge(audit.Input{Seed: seed(), Fresh: seed(), History: b.history, State: state, Coordination: b.coordination, Drained: true})
+	return audit.Judge(audit.Input{Seed: seed(), Fresh: seed(), History: b.history, State: state,
+		Coordination: b.coordination, Drained: true})
 }
 
 const ordersPerMutant = 60
 
 // TestSoundShopIsValid in one transaction and as a saga.
 func TestSoundShopIsValid(t *testing.T) {
-	for name, prepare := range map[string]func(b *bench){"acid": func(*bench) {}, "orchestrated": func(b *bench) { b.drive(nil) }} {
+	for name, prepare := range map[string]func(b *bench){"acid": func(*bench) {},
+		"orchestrated": func(b *bench) { b.drive(nil) }} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			prepare(b)
@@ -177,7 +190,8 @@ func TestSoundShopIsValid(t *testing.T) {
 			if got.Verdict != lab.AuditValid {
 				t.Fatalf("%s: %v", got.Verdict, got.Problems)
 			}
-			for _, kind := range []string{string(shop.StateConfirmed), string(shop.StateRejected), string(shop.StateCancelled), "compensations"} {
+			for _, kind := range []string{string(shop.StateConfirmed), string(shop.StateRejected),
+				string(shop.StateCancelled), "compensations"} {
 				if got.Counts[kind] == 0 {
 					t.Errorf("no %s: the trial proves too little", kind)
 				}
@@ -187,38 +201,53 @@ func TestSoundShopIsValid(t *testing.T) {
 }
 
 // TestMutantsAreCaught plants one fault each into a shop that runs, and says after
-// how many orders the audit has noticed.
+// how many orders the audit has noticed. Long because it is a table.
 func TestMutantsAreCaught(t *testing.T) {
 	for _, m := range []struct {
 		name  string
 		rule  string // that must notice, and words of what it says
 		plant func(t *testing.T, b *bench)
 	}{
-		{"refund is skipped", "I7", func(_ *testing.T, b *bench) { b.components.Payments = noRefund{b.components.Payments} }},
-		{"refund twice", "I5", func(_ *testing.T, b *bench) { b.components.Payments = refundTwice{b.components.Payments, b.db} }},
-		{"charge is not idempotent", "I5", func(_ *testing.T, b *bench) { b.components.Payments = chargeTwice{b.components.Payments, b.db} }},
-		{"stock is not taken", "I6", func(_ *testing.T, b *bench) { b.components.Inventory = stockUntouched{b.components.Inventory, b.db} }},
-		{"restock is skipped", "I7", func(_ *testing.T, b *bench) { b.components.Inventory = noRestock{b.components.Inventory} }},
-		{"nothing is shipped", "I7", func(_ *testing.T, b *bench) { b.components.Shipping = noShipment{b.components.Shipping} }},
-		{"two databases, one transaction", "I7", splitTransaction},
-		{"undone in forward order", "I7 compensations not in the reverse order of their steps", func(_ *testing.T, b *bench) {
-			b.drive(func(c orders.Coordinator) orders.Coordinator { return undoesForward{c, b.book, b.components} })
+		{"refund is skipped", "I7", func(_ *testing.T, b *bench) {
+			b.components.Payments = noRefund{b.components.Payments}
 		}},
+		{"refund twice", "I5", func(_ *testing.T, b *bench) {
+			b.components.Payments = refundTwice{b.components.Payments, b.db}
+		}},
+		{"charge is not idempotent", "I5", func(_ *testing.T, b *bench) {
+			b.components.Payments = chargeTwice{b.components.Payments, b.db}
+		}},
+		{"stock is not taken", "I6", func(_ *testing.T, b *bench) {
+			b.components.Inventory = stockUntouched{b.components.Inventory, b.db}
+		}},
+		{"restock is skipped", "I7", func(_ *testing.T, b *bench) {
+			b.components.Inventory = noRestock{b.components.Inventory}
+		}},
+		{"nothing is shipped", "I7", func(_ *testing.T, b *bench) {
+			b.components.Shipping = noShipment{b.components.Shipping}
+		}},
+		{"two databases, one transaction", "I7", splitTransaction},
+		{"undone in forward order", "I7 compensations not in the reverse order of their steps",
+			func(_ *testing.T, b *bench) {
+				b.drive(func(c orders.Coordinator) orders.Coordinator { return undoesForward{c, b.book, b.components} })
+			}},
 		{"a late step after its compensation", "I7 a step after its compensation", func(_ *testing.T, b *bench) {
 			b.drive(nil)
 			b.components.Shipping = latecomer{b.components.Shipping, steps.NewLedger(b.db, "shipments", "shipment")}
 		}},
-		{"an empty rollback", "I7 a compensation without its step (an empty rollback)", func(_ *testing.T, b *bench) {
-			b.drive(nil)
-			b.components.Shipping = &hesitant{Shipping: b.components.Shipping}
-		}},
+		{"an empty rollback", "I7 a compensation without its step (an empty rollback)",
+			func(_ *testing.T, b *bench) {
+				b.drive(nil)
+				b.components.Shipping = &hesitant{Shipping: b.components.Shipping}
+			}},
 		{"compensated twice", "I7 compensated twice", func(_ *testing.T, b *bench) {
 			b.drive(nil)
 			b.components.Payments = forgetsRefund{b.components.Payments, steps.NewLedger(b.db, "payments", "payment")}
 		}},
 		{"paid before it is reserved", "I7 a step before the one that it depends on", func(_ *testing.T, b *bench) {
 			b.drive(nil)
-			b.components.Inventory = &reservesLate{Inventory: b.components.Inventory, asked: map[string]*shoppb.ReserveRequest{}}
+			b.components.Inventory = &reservesLate{Inventory: b.components.Inventory,
+				asked: map[string]*shoppb.ReserveRequest{}}
 		}},
 		{"answer before commit", "I1", func(_ *testing.T, b *bench) {
 			b.coordinator = func(c orders.Coordinator) orders.Coordinator { return answersEarly{c, b.db} }
@@ -236,7 +265,8 @@ func TestMutantsAreCaught(t *testing.T) {
 				got := b.judge(t)
 				rule, words, _ := strings.Cut(m.rule, " ")
 				for _, problem := range got.Problems {
-					if got.Verdict == lab.AuditInvalid && strings.HasPrefix(problem, rule+":") && strings.Contains(problem, words) {
+					if got.Verdict == lab.AuditInvalid && strings.HasPrefix(problem, rule+":") &&
+						strings.Contains(problem, words) {
 						t.Logf("caught after %d orders: %s", n+1, problem)
 						return
 					}

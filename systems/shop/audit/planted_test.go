@@ -33,7 +33,8 @@ func (m refundTwice) Refund(ctx context.Context, in *shoppb.StepRequest) (*shopp
 	if err != nil {
 		return nil, err
 	}
-	_, err = m.db.Exec(ctx, `UPDATE accounts SET balance_cents = balance_cents + (SELECT amount_cents FROM payments WHERE order_id = ?)
+	_, err = m.db.Exec(ctx,
+		`UPDATE accounts SET balance_cents = balance_cents + (SELECT amount_cents FROM payments WHERE order_id = ?)
 WHERE customer_id = (SELECT customer_id FROM payments WHERE order_id = ?)`, in.GetOrderId(), in.GetOrderId())
 	return answer, err
 }
@@ -49,7 +50,8 @@ func (m chargeTwice) Charge(ctx context.Context, in *shoppb.AuthoriseRequest) (*
 	if err != nil || in.GetAmountCents()%10 != 0 {
 		return answer, err
 	}
-	_, err = m.db.Exec(ctx, "UPDATE accounts SET balance_cents = balance_cents - ? WHERE customer_id = ?", in.GetAmountCents(), in.GetCustomerId())
+	_, err = m.db.Exec(ctx, "UPDATE accounts SET balance_cents = balance_cents - ? WHERE customer_id = ?",
+		in.GetAmountCents(), in.GetCustomerId())
 	return answer, err
 }
 
@@ -59,11 +61,14 @@ type stockUntouched struct {
 	db *database.DB
 }
 
-func (m stockUntouched) Reserve(ctx context.Context, in *shoppb.ReserveRequest) (*shoppb.StepResponse, error) {
+func (m stockUntouched) Reserve(
+	ctx context.Context, in *shoppb.ReserveRequest,
+) (*shoppb.StepResponse, error) {
 	answer, err := m.Inventory.Reserve(ctx, in)
 	for _, line := range in.GetLines() {
 		if err == nil {
-			_, err = m.db.Exec(ctx, "UPDATE stock SET on_hand = on_hand + ? WHERE product_id = ?", line.GetQuantity(), line.GetProductId())
+			_, err = m.db.Exec(ctx, "UPDATE stock SET on_hand = on_hand + ? WHERE product_id = ?", line.GetQuantity(),
+				line.GetProductId())
 		}
 	}
 	return answer, err

@@ -105,7 +105,8 @@ func Read(ctx context.Context, from Databases) (State, error) {
 	}{
 		{"orders", from.Orders, s.readOrders}, {"inventory", from.Inventory, s.readInventory},
 		{"payments", from.Payments, s.readPayments}, {"shipping", from.Shipping, s.readShipments},
-		{"catalog", from.Catalog, s.readProducts}, {"customers", from.Customers, s.readCustomers}, {"replica", from.Replica, s.readReplica},
+		{"catalog", from.Catalog, s.readProducts}, {"customers", from.Customers, s.readCustomers},
+		{"replica", from.Replica, s.readReplica},
 	} {
 		if part.db == nil {
 			continue
@@ -127,7 +128,8 @@ func (s *State) readOrders(ctx context.Context, db *database.DB) error {
 		}
 		s.Orders[o.ID] = o
 		return nil
-	}, "SELECT order_id, idempotency_key, customer_id, total_cents, state, version, journal, rejection_kind, rejection_detail, created_unix_us FROM orders")
+	}, "SELECT order_id, idempotency_key, customer_id, total_cents, state, version, journal, rejection_kind, "+
+		"rejection_detail, created_unix_us FROM orders")
 	if err != nil {
 		return err
 	}
@@ -137,7 +139,8 @@ func (s *State) readOrders(ctx context.Context, db *database.DB) error {
 		err := row.Scan(&order, &l.Product, &l.Quantity, &l.PriceCents, &l.Name, &l.Number)
 		s.Lines[order] = append(s.Lines[order], l)
 		return err
-	}, "SELECT order_id, product_id, quantity, unit_price_cents, name, line FROM order_lines ORDER BY order_id, line")
+	}, "SELECT order_id, product_id, quantity, unit_price_cents, name, line FROM order_lines ORDER BY "+
+		"order_id, line")
 }
 
 func (s *State) readInventory(ctx context.Context, db *database.DB) error {

@@ -78,7 +78,8 @@ func each[R, V any](rows []R, of func(R) V) []V {
 func (j *judge) checkReservation(order *Order) {
 	rows := j.State.Reservations[order.ID]
 	states := each(rows, func(r Line) string { return r.State })
-	j.expect(order, "reservation", states, reservationDone, reservationUndone, reservationRejected, reservationUndone)
+	j.expect(order, "reservation", states, reservationDone, reservationUndone, reservationRejected,
+		reservationUndone)
 	if order.State == shop.StateRejected {
 		return
 	}

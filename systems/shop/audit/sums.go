@@ -24,7 +24,8 @@ func (j *judge) checkMoney() {
 				a.Customer, a.BalanceCents, a.HeldCents, captured[a.Customer], j.Seed.Balance)
 		}
 		if a.HeldCents != held[a.Customer] || a.BalanceCents < 0 {
-			j.breach(5, "account %d: balance %d, held %d, and authorised payments of %d", a.Customer, a.BalanceCents, a.HeldCents, held[a.Customer])
+			j.breach(5, "account %d: balance %d, held %d, and authorised payments of %d", a.Customer, a.BalanceCents,
+				a.HeldCents, held[a.Customer])
 		}
 		if a.HeldCents != 0 {
 			j.stuck("account %d has %d cents held", a.Customer, a.HeldCents)

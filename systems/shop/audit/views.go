@@ -73,7 +73,9 @@ func ReadViews(ctx context.Context, store document.Store, orders, stock document
 }
 
 // eachDocument reads a collection page by page.
-func eachDocument(ctx context.Context, store document.Store, collection string, read func(document.Document) error) error {
+func eachDocument(
+	ctx context.Context, store document.Store, collection string, read func(document.Document) error,
+) error {
 	query := document.Query{Limit: document.MaxPage}
 	for {
 		page, err := store.Find(ctx, collection, query)

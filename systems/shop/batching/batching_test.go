@@ -31,7 +31,8 @@ func seed() shop.Seed {
 func open(t *testing.T, config database.Config) *database.DB {
 	t.Helper()
 	db := databasetest.Open(t, config)
-	if err := errors.Join(schema.Migrate(t.Context(), db, shop.Components()...), schema.Load(t.Context(), db, seed(), shop.Components()...)); err != nil {
+	if err := errors.Join(schema.Migrate(t.Context(), db, shop.Components()...),
+		schema.Load(t.Context(), db, seed(), shop.Components()...)); err != nil {
 		t.Fatal(err)
 	}
 	return db
@@ -85,7 +86,8 @@ func TestStepsComeOut(t *testing.T) {
 		parcels := NewShipping(db, shipping.New(db))
 		orders := ids(200)
 		reserve := func(i int) error {
-			_, err := stocks[i/100].Reserve(ctx, &shoppb.ReserveRequest{OrderId: orders[i%150], Lines: []*shoppb.Line{{ProductId: 1 + int64(i%10), Quantity: 2}}})
+			_, err := stocks[i/100].Reserve(ctx, &shoppb.ReserveRequest{OrderId: orders[i%150],
+				Lines: []*shoppb.Line{{ProductId: 1 + int64(i%10), Quantity: 2}}})
 			return err
 		}
 		// 150 orders, 50 of them twice; there is enough for all.
@@ -93,7 +95,8 @@ func TestStepsComeOut(t *testing.T) {
 			t.Errorf("reservations: %v", got)
 		}
 		if got := atOnce(50, func(i int) error { // of which there is none left
-			_, err := stocks[i/100].Reserve(ctx, &shoppb.ReserveRequest{OrderId: orders[150+i], Lines: []*shoppb.Line{{ProductId: 1 + int64(i%10), Quantity: 2}}})
+			_, err := stocks[i/100].Reserve(ctx, &shoppb.ReserveRequest{OrderId: orders[150+i],
+				Lines: []*shoppb.Line{{ProductId: 1 + int64(i%10), Quantity: 2}}})
 			return err
 		}); got[shop.OutOfStock] != 50 {
 			t.Errorf("reservations of nothing: %v", got)
@@ -105,13 +108,15 @@ func TestStepsComeOut(t *testing.T) {
 			t.Errorf("commits: %v", got)
 		}
 		if got := atOnce(120, func(i int) error {
-			_, err := accounts[i%2].Charge(ctx, &shoppb.AuthoriseRequest{OrderId: orders[i], CustomerId: 1, AmountCents: 10})
+			_, err := accounts[i%2].Charge(ctx, &shoppb.AuthoriseRequest{OrderId: orders[i], CustomerId: 1,
+				AmountCents: 10})
 			return err
 		}); got[""] != 100 || got[shop.Declined] != 20 {
 			t.Errorf("charges: %v", got)
 		}
 		if got := atOnce(100, func(i int) error {
-			shipment, err := parcels.Ship(ctx, &shoppb.ShipRequest{OrderId: orders[i/2], Recipient: "R", Address: orders[i/2]})
+			shipment, err := parcels.Ship(ctx, &shoppb.ShipRequest{OrderId: orders[i/2], Recipient: "R",
+				Address: orders[i/2]})
 			if err == nil && shipment.GetAddress() != orders[i/2] {
 				err = fmt.Errorf("another's shipment: %v", shipment)
 			}

@@ -112,7 +112,8 @@ func (c *buyers) getAll(ctx context.Context, group []*buyer) (outcomes []steps.O
 	for _, b := range group {
 		wanted[b.asks.GetCustomerId()] = nil
 	}
-	answer, err := c.Customers.GetCustomers(ctx, &shoppb.GetCustomersRequest{CustomerIds: slices.Sorted(maps.Keys(wanted))})
+	answer, err := c.Customers.GetCustomers(ctx,
+		&shoppb.GetCustomersRequest{CustomerIds: slices.Sorted(maps.Keys(wanted))})
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,9 @@ func (e *elsewhere) GetCustomer(_ context.Context, in *shoppb.GetCustomerRequest
 	return &shoppb.Customer{CustomerId: in.GetCustomerId()}, nil
 }
 
-func (e *elsewhere) GetCustomers(_ context.Context, in *shoppb.GetCustomersRequest) (*shoppb.GetCustomersResponse, error) {
+func (e *elsewhere) GetCustomers(
+	_ context.Context, in *shoppb.GetCustomersRequest,
+) (*shoppb.GetCustomersResponse, error) {
 	if err := e.called(len(in.GetCustomerIds())); err != nil {
 		return nil, err
 	}
@@ -78,7 +80,9 @@ func (e *elsewhere) GetCustomers(_ context.Context, in *shoppb.GetCustomersReque
 
 // behind makes calls while a first one is under way, all of which then wait, and
 // returns what they come to, by number.
-func behind(t *testing.T, e *elsewhere, waiting func() int, calls int, first func() error, call func(n int) error) []error {
+func behind(
+	t *testing.T, e *elsewhere, waiting func() int, calls int, first func() error, call func(n int) error,
+) []error {
 	t.Helper()
 	var all sync.WaitGroup
 	all.Go(func() {

@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 // TestBench plays a tiny run and reads what it writes.
 func TestBench(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "results", "shop.json")
-	o := options{rows: "raw,inprocess", drivers: "sqlite", out: out, rounds: 2, orders: 20, calls: 20, connections: 4, clients: 8, seed: 1}
+	o := options{rows: "raw,inprocess", drivers: "sqlite", out: out, rounds: 2, orders: 20, calls: 20,
+		connections: 4, clients: 8, seed: 1}
 	if err := bench(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +48,9 @@ func TestBenchRefuses(t *testing.T) {
 	whole := options{rows: "raw", drivers: "sqlite", rounds: 2, orders: 1, calls: 1, connections: 1, clients: 1}
 	for what, spoil := range map[string]func(*options){
 		"one round": func(o *options) { o.rounds = 1 }, "no orders": func(o *options) { o.orders = 0 },
-		"no calls": func(o *options) { o.calls = 0 }, "an unknown database": func(o *options) { o.drivers = "none" },
-		"an unknown row": func(o *options) { o.rows = "raw,cooked" },
+		"no calls":            func(o *options) { o.calls = 0 },
+		"an unknown database": func(o *options) { o.drivers = "none" },
+		"an unknown row":      func(o *options) { o.rows = "raw,cooked" },
 	} {
 		o := whole
 		spoil(&o)
@@ -78,7 +80,8 @@ func TestReplayNotices(t *testing.T) {
 	if _, err := playRaw(ctx, place, scripts, o); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := playRaw(ctx, place, append(scripts, scripts[0]), o); err == nil || !strings.Contains(err.Error(), "recorded") && !strings.Contains(err.Error(), "constraint") {
+	if _, err := playRaw(ctx, place, append(scripts, scripts[0]), o); err == nil ||
+		!strings.Contains(err.Error(), "recorded") && !strings.Contains(err.Error(), "constraint") {
 		t.Errorf("the same order twice: %v", err)
 	}
 }

@@ -47,7 +47,9 @@ func playGRPC(ctx context.Context, o options) ([]figures.Figure, error) {
 }
 
 // playCalls compares one of our bindings with what others would take.
-func playCalls(ctx context.Context, o options, name string, goal figures.Goal, ours, theirs string) (all []figures.Figure, err error) {
+func playCalls(
+	ctx context.Context, o options, name string, goal figures.Goal, ours, theirs string,
+) (all []figures.Figure, err error) {
 	for _, callers := range levels() {
 		results, err := figures.Play(ctx, o.taking(), callSide(o, ours, callers), callSide(o, theirs, callers))
 		if err != nil {
@@ -56,10 +58,13 @@ func playCalls(ctx context.Context, o options, name string, goal figures.Goal, o
 		what := fmt.Sprintf("%d at once", callers)
 		for i, binding := range []string{ours, theirs} {
 			all = append(all,
-				figures.Median(fmt.Sprintf("%s call, CPU, %s, %s", name, binding, what), "s", lab.LowerIsBetter, figures.Each(results[i], callCost.cpu)),
-				figures.Median(fmt.Sprintf("%s call, wall, %s, %s", name, binding, what), "s", lab.LowerIsBetter, figures.Each(results[i], callCost.wall)))
+				figures.Median(fmt.Sprintf("%s call, CPU, %s, %s", name, binding, what), "s", lab.LowerIsBetter,
+					figures.Each(results[i], callCost.cpu)),
+				figures.Median(fmt.Sprintf("%s call, wall, %s, %s", name, binding, what), "s", lab.LowerIsBetter,
+					figures.Each(results[i], callCost.wall)))
 		}
-		ratio, err := figures.Ratio(fmt.Sprintf("%s binding / %s, CPU per call, %s", name, theirs, what), lab.LowerIsBetter,
+		ratio, err := figures.Ratio(fmt.Sprintf("%s binding / %s, CPU per call, %s", name, theirs, what),
+			lab.LowerIsBetter,
 			figures.Each(results[0], callCost.cpu), figures.Each(results[1], callCost.cpu))
 		if err != nil {
 			return nil, err
@@ -124,7 +129,8 @@ func runCalls(argument string) (err error) {
 	if err := callAll(catalog, job.Callers, job.Calls); err != nil {
 		return err
 	}
-	cost := callCost{CPU: (cpuSeconds() - used) / float64(job.Calls), Wall: time.Since(began).Seconds() / float64(job.Calls)}
+	cost := callCost{CPU: (cpuSeconds() - used) / float64(job.Calls),
+		Wall: time.Since(began).Seconds() / float64(job.Calls)}
 	return json.NewEncoder(os.Stdout).Encode(cost)
 }
 

@@ -22,17 +22,21 @@ func playSync(ctx context.Context, o options) ([]figures.Figure, error) {
 	knobs := map[string]string{architecture.KnobDatabase: "mariadb"}
 	monolith := lab.Variant{Architecture: architecture.Monolith, Knobs: knobs}
 	return playCapacity(ctx, o,
-		contest{lab.Variant{Architecture: architecture.SyncGRPCTuned, Knobs: knobs}, monolith, figures.Goal{Must: 0.6, Stretch: 0.8}},
+		contest{lab.Variant{Architecture: architecture.SyncGRPCTuned, Knobs: knobs}, monolith,
+			figures.Goal{Must: 0.6, Stretch: 0.8}},
 		contest{variant: lab.Variant{Architecture: architecture.SyncGRPC, Knobs: knobs}, baseline: monolith})
 }
 
 // playAsync compares events with calls.
 func playAsync(ctx context.Context, o options) ([]figures.Figure, error) {
 	knobs := map[string]string{architecture.KnobDatabase: "mariadb"}
-	withBroker := map[string]string{architecture.KnobDatabase: "mariadb", architecture.KnobBroker: architecture.BrokerQuorum}
+	withBroker := map[string]string{architecture.KnobDatabase: "mariadb",
+		architecture.KnobBroker: architecture.BrokerQuorum}
 	return playCapacity(ctx, o,
-		contest{lab.Variant{Architecture: architecture.AsyncTuned, Knobs: withBroker}, lab.Variant{Architecture: architecture.SyncTuned, Knobs: knobs}, figures.Goal{Must: 0.4, Stretch: 0.8}},
-		contest{variant: lab.Variant{Architecture: architecture.Async, Knobs: withBroker}, baseline: lab.Variant{Architecture: architecture.Sync, Knobs: knobs}})
+		contest{lab.Variant{Architecture: architecture.AsyncTuned, Knobs: withBroker},
+			lab.Variant{Architecture: architecture.SyncTuned, Knobs: knobs}, figures.Goal{Must: 0.4, Stretch: 0.8}},
+		contest{variant: lab.Variant{Architecture: architecture.Async, Knobs: withBroker},
+			baseline: lab.Variant{Architecture: architecture.Sync, Knobs: knobs}})
 }
 
 // contest is what is held against what. Goals are for what is tuned; stock variants
@@ -84,14 +88,16 @@ func playCapacity(ctx context.Context, o options, contests ...contest) (all []fi
 func (c contest) ratios(variant, baseline []saturated) ([]figures.Figure, error) {
 	name := c.variant.Architecture + " / " + c.baseline.Architecture
 	perSecond := func(s saturated) float64 { return s.Rate }
-	rate, err := figures.Ratio(name+", final orders per second", lab.HigherIsBetter, figures.Each(variant, perSecond), figures.Each(baseline, perSecond))
+	rate, err := figures.Ratio(name+", final orders per second", lab.HigherIsBetter,
+		figures.Each(variant, perSecond), figures.Each(baseline, perSecond))
 	if err != nil {
 		return nil, err
 	}
 	if c.goal != (figures.Goal{}) {
 		rate = rate.To(c.goal)
 	}
-	cpu, err := figures.Ratio(name+", CPU per order", lab.LowerIsBetter, figures.Each(variant, saturated.system), figures.Each(baseline, saturated.system))
+	cpu, err := figures.Ratio(name+", CPU per order", lab.LowerIsBetter, figures.Each(variant, saturated.system),
+		figures.Each(baseline, saturated.system))
 	return []figures.Figure{rate, cpu}, err
 }
 
@@ -114,7 +120,8 @@ func describe(name string, trials []saturated) []figures.Figure {
 		number("transactions per order", "1", lab.LowerIsBetter, func(s saturated) float64 { return s.Commits }),
 	}
 	for _, role := range slices.Sorted(maps.Keys(trials[0].CPU)) {
-		all = append(all, number("CPU per order, "+role, "s", lab.LowerIsBetter, func(s saturated) float64 { return s.CPU[role] }))
+		all = append(all, number("CPU per order, "+role, "s", lab.LowerIsBetter,
+			func(s saturated) float64 { return s.CPU[role] }))
 	}
 	return all
 }
@@ -131,7 +138,8 @@ func (s saturated) system() (total float64) {
 
 // String is the trial in one line.
 func (s saturated) String() string {
-	text := fmt.Sprintf("%.0f orders/s, per order %.1f statements in %.1f transactions, CPU", s.Rate, s.Statements, s.Commits)
+	text := fmt.Sprintf("%.0f orders/s, per order %.1f statements in %.1f transactions, CPU", s.Rate,
+		s.Statements, s.Commits)
 	for _, role := range slices.Sorted(maps.Keys(s.CPU)) {
 		text += fmt.Sprintf(" %s %.0f us", role, 1e6*s.CPU[role])
 	}

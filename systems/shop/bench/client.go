@@ -29,7 +29,8 @@ func requests(jobs []*shoppb.CreateOrderRequest) [][]byte {
 			lines[i] = fmt.Sprintf(`{"productId":%d,"quantity":%d}`, line.GetProductId(), line.GetQuantity())
 		}
 		body := fmt.Sprintf(`{"customerId":%d,"lines":[%s]}`, job.GetCustomerId(), strings.Join(lines, ","))
-		made[n] = fmt.Appendf(nil, "POST /orders HTTP/1.1\r\nHost: shop\r\nContent-Type: application/json\r\nIdempotency-Key: %s\r\nContent-Length: %d\r\n\r\n%s",
+		made[n] = fmt.Appendf(nil, "POST /orders HTTP/1.1\r\nHost: shop\r\nContent-Type: "+
+			"application/json\r\nIdempotency-Key: %s\r\nContent-Length: %d\r\n\r\n%s",
 			job.GetIdempotencyKey(), len(body), body)
 	}
 	return made

@@ -79,7 +79,8 @@ func newFleet(o options) (*fleet, error) {
 	if err := os.Chmod(dir, 0o755); err != nil { // servers are other users
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	f := &fleet{options: o, deployer: deployer, dir: dir, backings: map[string]lab.Backing{sqlite.Kind: sqlite.New()}}
+	f := &fleet{options: o, deployer: deployer, dir: dir,
+		backings: map[string]lab.Backing{sqlite.Kind: sqlite.New()}}
 	for _, backing := range server.Backings(dir) {
 		f.backings[backing.Kind()] = backing
 	}
@@ -138,14 +139,16 @@ func (f *fleet) layout(v lab.Variant) (lab.Layout, error) {
 	if err != nil {
 		return lab.Layout{}, err
 	}
-	job := clientJob{Seed: f.seed, Orders: f.orders, WarmUp: f.warmUp(), Clients: f.clients, State: shop.StateConfirmed}
+	job := clientJob{Seed: f.seed, Orders: f.orders, WarmUp: f.warmUp(), Clients: f.clients,
+		State: shop.StateConfirmed}
 	if design.Coordination == architecture.Choreographed {
 		job.State, job.Settle = shop.StatePending, design.DatabaseOf(shop.ComponentOrders)
 	}
 	filled := seed()
 	point := lab.Point{Levels: map[string]float64{
-		system.Orders: float64(f.orders), system.Customers: float64(filled.Customers), system.Products: float64(filled.Products),
-		system.Stock: float64(filled.Stock), system.Balance: float64(filled.Balance),
+		system.Orders: float64(f.orders), system.Customers: float64(filled.Customers),
+		system.Products: float64(filled.Products),
+		system.Stock:    float64(filled.Stock), system.Balance: float64(filled.Balance),
 	}}
 	return system.System{Generator: clientsFor{job}}.Layout(v, point, f.seed)
 }

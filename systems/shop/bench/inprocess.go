@@ -27,14 +27,18 @@ func playInProcess(ctx context.Context, o options) ([]figures.Figure, error) {
 	idle := &idle{answer: &shoppb.QuoteResponse{}}
 	in := &shoppb.QuoteRequest{}
 	calls := 1000 * o.calls
-	says := func(c inside) string { return fmt.Sprintf("%.2f ns, %.3g allocations", 1e9*c.seconds, c.allocations) }
+	says := func(c inside) string {
+		return fmt.Sprintf("%.2f ns, %.3g allocations", 1e9*c.seconds, c.allocations)
+	}
 	results, err := figures.Play(ctx, o.taking(),
-		figures.Side[inside]{Name: "in-process binding", Says: says, Play: func(ctx context.Context, _ uint64) (inside, error) {
-			return throughBinding(ctx, idle, in, calls)
-		}},
-		figures.Side[inside]{Name: "direct call", Says: says, Play: func(ctx context.Context, _ uint64) (inside, error) {
-			return direct(ctx, idle, in, calls)
-		}})
+		figures.Side[inside]{Name: "in-process binding", Says: says,
+			Play: func(ctx context.Context, _ uint64) (inside, error) {
+				return throughBinding(ctx, idle, in, calls)
+			}},
+		figures.Side[inside]{Name: "direct call", Says: says,
+			Play: func(ctx context.Context, _ uint64) (inside, error) {
+				return direct(ctx, idle, in, calls)
+			}})
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +46,8 @@ func playInProcess(ctx context.Context, o options) ([]figures.Figure, error) {
 	directCall := figures.Median("direct call, CPU", "s", lab.LowerIsBetter, figures.Each(results[1], seconds))
 	return []figures.Figure{
 		directCall,
-		figures.Median("in-process binding, CPU per call", "s", lab.LowerIsBetter, figures.Each(results[0], seconds)).
+		figures.Median("in-process binding, CPU per call", "s", lab.LowerIsBetter,
+			figures.Each(results[0], seconds)).
 			To(figures.Goal{Must: 50e-9, Stretch: directCall.High}),
 		allocations(results[0]),
 	}, nil
@@ -51,7 +56,8 @@ func playInProcess(ctx context.Context, o options) ([]figures.Figure, error) {
 // allocations must be none: a goal of zero.
 func allocations(trials []inside) figures.Figure {
 	counts := figures.Each(trials, func(c inside) float64 { return c.allocations })
-	return figures.Median("in-process binding, allocations per call", "1", lab.LowerIsBetter, counts).To(figures.Goal{})
+	return figures.Median("in-process binding, allocations per call", "1", lab.LowerIsBetter,
+		counts).To(figures.Goal{})
 }
 
 // nothingBetween makes sure that a monolith's components know each other directly.
@@ -72,7 +78,8 @@ func nothingBetween(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	bound := assembly.Monolith(db).Catalog
 	if _, itself := bound.(*catalog.Catalog); !itself {
-		return fmt.Errorf("a monolith's catalog is a %T: something is between, which this row does not measure", bound)
+		return fmt.Errorf("a monolith's catalog is a %T: something is between, which this row does not measure",
+			bound)
 	}
 	return nil
 }
@@ -90,7 +97,9 @@ func (c *idle) Quote(context.Context, *shoppb.QuoteRequest) (*shoppb.QuoteRespon
 	return c.answer, nil
 }
 
-func throughBinding(ctx context.Context, component shop.Catalog, in *shoppb.QuoteRequest, calls int) (inside, error) {
+func throughBinding(
+	ctx context.Context, component shop.Catalog, in *shoppb.QuoteRequest, calls int,
+) (inside, error) {
 	return measureInside(calls, func() (err error) {
 		for range calls {
 			if _, err = component.Quote(ctx, in); err != nil {
@@ -122,5 +131,6 @@ func measureInside(calls int, loop func() error) (inside, error) {
 	err := loop()
 	took := cpuSeconds() - used
 	runtime.ReadMemStats(&after)
-	return inside{seconds: took / float64(calls), allocations: float64((after.Mallocs - before.Mallocs) / uint64(calls))}, err
+	return inside{seconds: took / float64(calls),
+		allocations: float64((after.Mallocs - before.Mallocs) / uint64(calls))}, err
 }

@@ -70,7 +70,8 @@ func rows() []row {
 		{"grpc", "our gRPC binding / grpc-go, CPU per call", playGRPC},
 		{"inprocess", "a call within a process", playInProcess},
 		{"sync", "sync-grpc-tuned and sync-grpc / monolith, final orders per second on MariaDB", playSync},
-		{"async", "async-tuned / sync-tuned and async / sync, final orders per second on MariaDB and RabbitMQ", playAsync},
+		{"async", "async-tuned / sync-tuned and async / sync, final orders per second on MariaDB and RabbitMQ",
+			playAsync},
 		{"spans", "orders with spans / without, CPU per order, each architecture on embedded services", playSpans},
 	}
 }
@@ -104,7 +105,8 @@ func part(args []string) func() error {
 func parse(args []string) (o options) {
 	flags := flag.NewFlagSet("bench-shop", flag.ExitOnError)
 	flags.StringVar(&o.rows, "rows", rowNames(), "comma-separated `names` of the rows to play")
-	flags.StringVar(&o.drivers, "databases", "sqlite,mariadb,postgres", "comma-separated `names`, for the row raw")
+	flags.StringVar(&o.drivers, "databases", "sqlite,mariadb,postgres",
+		"comma-separated `names`, for the row raw")
 	flags.StringVar(&o.units, "units", "bin/unit", "`folder` of the unit programs")
 	flags.StringVar(&o.out, "out", "results/bench/shop.json", "`file` for the figures as JSON")
 	flags.IntVar(&o.rounds, "rounds", 6, "rounds; the intervals need at least 2")

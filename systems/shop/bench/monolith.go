@@ -19,7 +19,9 @@ import (
 
 // playMonolith has clients order over HTTP, in this process, and returns how long
 // all orders took. What they leave behind must be valid.
-func playMonolith(ctx context.Context, place *place, jobs []*shoppb.CreateOrderRequest, o options) (took time.Duration, err error) {
+func playMonolith(
+	ctx context.Context, place *place, jobs []*shoppb.CreateOrderRequest, o options,
+) (took time.Duration, err error) {
 	config, err := place.fresh(ctx)
 	if err != nil {
 		return 0, err
@@ -60,16 +62,21 @@ func serve(ctx context.Context, db *database.DB) (address string, stop func() er
 
 // judge audits a trial in which every order was taken. filled is the shop as it was
 // before the first.
-func judge(ctx context.Context, from audit.Databases, how architecture.Coordination, filled shop.Seed, jobs []*shoppb.CreateOrderRequest) error {
+func judge(
+	ctx context.Context, from audit.Databases, how architecture.Coordination, filled shop.Seed,
+	jobs []*shoppb.CreateOrderRequest,
+) error {
 	state, err := audit.Read(ctx, from)
 	if err != nil {
 		return err
 	}
 	history := make([]audit.Attempt, len(jobs))
 	for n, job := range jobs {
-		history[n] = audit.Attempt{ID: int64(n), Operation: audit.OperationCreate, Key: job.GetIdempotencyKey(), Asked: audit.AskedBy(job), Outcome: audit.OutcomeOK}
+		history[n] = audit.Attempt{ID: int64(n), Operation: audit.OperationCreate, Key: job.GetIdempotencyKey(),
+			Asked: audit.AskedBy(job), Outcome: audit.OutcomeOK}
 	}
-	judged := audit.Judge(audit.Input{Seed: filled, Fresh: filled, History: history, State: state, Coordination: audit.Coordination(how), Drained: true})
+	judged := audit.Judge(audit.Input{Seed: filled, Fresh: filled, History: history, State: state,
+		Coordination: audit.Coordination(how), Drained: true})
 	if judged.Verdict != lab.AuditValid {
 		return fmt.Errorf("the audit says %s: %v", judged.Verdict, judged.Problems)
 	}

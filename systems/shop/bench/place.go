@@ -33,7 +33,8 @@ func newPlace(ctx context.Context, driver database.Driver) (*place, error) {
 		return nil, err
 	}
 	p := &place{driver: driver, dir: dir}
-	kinds := map[database.Driver]server.Kind{database.MariaDB: server.MariaDB, database.PostgreSQL: server.Postgres}
+	kinds := map[database.Driver]server.Kind{database.MariaDB: server.MariaDB,
+		database.PostgreSQL: server.Postgres}
 	if kind, needed := kinds[driver]; needed {
 		if err := os.Chmod(dir, 0o755); err != nil { // the server is another user
 			return nil, errors.Join(err, p.close())

@@ -75,7 +75,8 @@ func replayAll(ctx context.Context, players []*player, scripts []script) error {
 func openRaw(config database.Config) (*sql.DB, string, error) {
 	switch config.Driver {
 	case database.SQLite:
-		connector, err := sqlite.NewConnector("file:" + config.DSN + "?_pragma=journal_mode(wal)&_pragma=synchronous(full)")
+		connector, err := sqlite.NewConnector("file:" + config.DSN +
+			"?_pragma=journal_mode(wal)&_pragma=synchronous(full)")
 		return opened(connector, err, "BEGIN IMMEDIATE")
 	case database.MariaDB:
 		parsed, err := mysql.ParseDSN(config.DSN)

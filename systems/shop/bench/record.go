@@ -18,7 +18,8 @@ func makeJobs(chance uint64, count int) []*shoppb.CreateOrderRequest {
 	random := rand.New(rand.NewPCG(chance, 1))
 	jobs := make([]*shoppb.CreateOrderRequest, count)
 	for n := range jobs {
-		job := &shoppb.CreateOrderRequest{IdempotencyKey: fmt.Sprintf("bench-%d", n), CustomerId: 1 + random.Int64N(seed().Customers)}
+		job := &shoppb.CreateOrderRequest{IdempotencyKey: fmt.Sprintf("bench-%d", n),
+			CustomerId: 1 + random.Int64N(seed().Customers)}
 		first := random.Int64N(seed().Products)
 		for i := range 1 + random.Int64N(3) {
 			product := 1 + (first+i*317)%seed().Products
@@ -52,7 +53,9 @@ func (r *recorder) Observe(_ context.Context, s database.Statement) {
 }
 
 // record places every order once, alone, and returns what each has said.
-func record(ctx context.Context, place *place, jobs []*shoppb.CreateOrderRequest) (scripts []script, err error) {
+func record(
+	ctx context.Context, place *place, jobs []*shoppb.CreateOrderRequest,
+) (scripts []script, err error) {
 	config, err := place.fresh(ctx)
 	if err != nil {
 		return nil, err

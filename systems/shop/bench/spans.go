@@ -52,12 +52,14 @@ func playSpansOf(ctx context.Context, o options, name string) (all []figures.Fig
 	if err != nil {
 		return nil, err
 	}
-	off, on, every := figures.Each(results[0], saturated.system), figures.Each(results[1], saturated.system), figures.Each(results[2], saturated.system)
+	off, on, every := figures.Each(results[0], saturated.system), figures.Each(results[1], saturated.system),
+		figures.Each(results[2], saturated.system)
 	usual, err := figures.Ratio(name+" with / without spans, CPU per order", lab.LowerIsBetter, on, off)
 	if err != nil {
 		return nil, err
 	}
-	worst, err := figures.Ratio(name+" with every order traced / without spans, CPU per order", lab.LowerIsBetter, every, off)
+	worst, err := figures.Ratio(name+" with every order traced / without spans, CPU per order",
+		lab.LowerIsBetter, every, off)
 	return []figures.Figure{
 		figures.Median(name+" without spans, CPU per order", "s", lab.LowerIsBetter, off),
 		usual, worst, taken(name, worst, design.Spans),
@@ -71,6 +73,7 @@ func taken(name string, every figures.Figure, share float64) figures.Figure {
 	of := func(ratio float64) float64 { return (ratio - 1) * share }
 	return figures.Figure{
 		Figure: fmt.Sprintf("%s, share of CPU for spans of 1 order in %.0f", name, 1/share),
-		Value:  of(every.Value), Low: of(every.Low), High: of(every.High), Unit: "1", N: every.N, Better: lab.LowerIsBetter,
+		Value:  of(every.Value), Low: of(every.Low), High: of(every.High), Unit: "1", N: every.N,
+		Better: lab.LowerIsBetter,
 	}.To(figures.Goal{Must: mostForSpans, Stretch: idealForSpans})
 }

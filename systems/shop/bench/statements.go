@@ -42,12 +42,16 @@ func againstRaw(ctx context.Context, driver database.Driver, o options) (all []f
 	if err != nil {
 		return nil, fmt.Errorf("record the statements: %w", err)
 	}
-	perSecond := func(took time.Duration, err error) (float64, error) { return float64(o.orders) / took.Seconds(), err }
+	perSecond := func(took time.Duration, err error) (float64,
+		error) {
+		return float64(o.orders) / took.Seconds(), err
+	}
 	says := func(rate float64) string { return fmt.Sprintf("%s %.0f orders/s", driver, rate) }
 	results, err := figures.Play(ctx, o.taking(),
-		figures.Side[float64]{Name: "monolith", Says: says, Play: func(ctx context.Context, _ uint64) (float64, error) {
-			return perSecond(playMonolith(ctx, place, jobs, o))
-		}},
+		figures.Side[float64]{Name: "monolith", Says: says,
+			Play: func(ctx context.Context, _ uint64) (float64, error) {
+				return perSecond(playMonolith(ctx, place, jobs, o))
+			}},
 		figures.Side[float64]{Name: "raw", Says: says, Play: func(ctx context.Context, _ uint64) (float64, error) {
 			return perSecond(playRaw(ctx, place, scripts, o))
 		}},
@@ -55,7 +59,8 @@ func againstRaw(ctx context.Context, driver database.Driver, o options) (all []f
 	if err != nil {
 		return nil, err
 	}
-	ratio, err := figures.Ratio(fmt.Sprintf("monolith / raw statements, %s", driver), lab.HigherIsBetter, results[0], results[1])
+	ratio, err := figures.Ratio(fmt.Sprintf("monolith / raw statements, %s", driver), lab.HigherIsBetter,
+		results[0], results[1])
 	return []figures.Figure{
 		figures.Median("monolith over HTTP, "+string(driver), "orders/s", lab.HigherIsBetter, results[0]),
 		figures.Median("the same statements raw, "+string(driver), "orders/s", lab.HigherIsBetter, results[1]),

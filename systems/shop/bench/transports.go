@@ -15,7 +15,8 @@ import (
 // figures call them: what units of the shop have between them.
 func transports() map[string]architecture.Binding {
 	return map[string]architecture.Binding{
-		"httpjson": architecture.HTTPLean, "net/http": architecture.HTTP, "grpcunary": architecture.GRPCLean, "grpc-go": architecture.GRPC,
+		"httpjson": architecture.HTTPLean, "net/http": architecture.HTTP, "grpcunary": architecture.GRPCLean,
+		"grpc-go": architecture.GRPC,
 	}
 }
 

@@ -25,7 +25,8 @@ var _ shop.Catalog = (*Catalog)(nil)
 // New makes the component on its database.
 func New(db *database.DB) *Catalog {
 	return &Catalog{db: db, quotes: database.Texts(shop.MaxLines, func(n int) string {
-		return "SELECT product_id, name, price_cents FROM products WHERE product_id IN (" + database.Placeholders(n) + ")"
+		return "SELECT product_id, name, price_cents FROM products WHERE product_id IN (" +
+			database.Placeholders(n) + ")"
 	})}
 }
 
@@ -33,7 +34,8 @@ func New(db *database.DB) *Catalog {
 func (c *Catalog) Quote(ctx context.Context, in *shoppb.QuoteRequest) (*shoppb.QuoteResponse, error) {
 	ids := in.GetProductIds()
 	if len(ids) == 0 || len(ids) > shop.MaxLines {
-		return nil, shop.Problemf(shop.InvalidArgument, "a quote for %d products, ask for 1 to %d", len(ids), shop.MaxLines)
+		return nil, shop.Problemf(shop.InvalidArgument, "a quote for %d products, ask for 1 to %d", len(ids),
+			shop.MaxLines)
 	}
 	args := make([]any, len(ids))
 	for i, id := range ids {
@@ -72,7 +74,9 @@ func (c *Catalog) GetProduct(ctx context.Context, in *shoppb.GetProductRequest) 
 }
 
 // ListProducts implements shop.Catalog.
-func (c *Catalog) ListProducts(ctx context.Context, in *shoppb.ListProductsRequest) (*shoppb.ProductPage, error) {
+func (c *Catalog) ListProducts(
+	ctx context.Context, in *shoppb.ListProductsRequest,
+) (*shoppb.ProductPage, error) {
 	size, err := shop.PageSize(in.GetPageSize())
 	if err != nil {
 		return nil, err

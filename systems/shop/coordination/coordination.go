@@ -127,7 +127,8 @@ func Reservation(order *shoppb.Order) *shoppb.ReserveRequest {
 
 // Charge asks for what it costs.
 func Charge(order *shoppb.Order) *shoppb.AuthoriseRequest {
-	return &shoppb.AuthoriseRequest{OrderId: order.GetOrderId(), CustomerId: order.GetCustomerId(), AmountCents: order.GetTotalCents()}
+	return &shoppb.AuthoriseRequest{OrderId: order.GetOrderId(), CustomerId: order.GetCustomerId(),
+		AmountCents: order.GetTotalCents()}
 }
 
 // Step asks for any other step.

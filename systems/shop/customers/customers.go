@@ -22,12 +22,15 @@ var _ shop.Customers = (*Customers)(nil)
 // New makes the component on its database.
 func New(db *database.DB) *Customers {
 	return &Customers{db: db, several: database.Texts(shop.MaxPageSize, func(n int) string {
-		return "SELECT customer_id, name, email, address FROM customers WHERE customer_id IN (" + database.Placeholders(n) + ")"
+		return "SELECT customer_id, name, email, address FROM customers WHERE customer_id IN (" +
+			database.Placeholders(n) + ")"
 	})}
 }
 
 // GetCustomer implements shop.Customers.
-func (c *Customers) GetCustomer(ctx context.Context, in *shoppb.GetCustomerRequest) (*shoppb.Customer, error) {
+func (c *Customers) GetCustomer(
+	ctx context.Context, in *shoppb.GetCustomerRequest,
+) (*shoppb.Customer, error) {
 	customer := &shoppb.Customer{CustomerId: in.GetCustomerId()}
 	found, err := c.db.One(ctx, []any{&customer.Name, &customer.Email, &customer.Address},
 		"SELECT name, email, address FROM customers WHERE customer_id = ?", in.GetCustomerId())
@@ -41,10 +44,13 @@ func (c *Customers) GetCustomer(ctx context.Context, in *shoppb.GetCustomerReque
 }
 
 // GetCustomers implements shop.Customers.
-func (c *Customers) GetCustomers(ctx context.Context, in *shoppb.GetCustomersRequest) (*shoppb.GetCustomersResponse, error) {
+func (c *Customers) GetCustomers(
+	ctx context.Context, in *shoppb.GetCustomersRequest,
+) (*shoppb.GetCustomersResponse, error) {
 	ids := in.GetCustomerIds()
 	if len(ids) == 0 || len(ids) > shop.MaxPageSize {
-		return nil, shop.Problemf(shop.InvalidArgument, "%d customers at once, ask for 1 to %d", len(ids), shop.MaxPageSize)
+		return nil, shop.Problemf(shop.InvalidArgument, "%d customers at once, ask for 1 to %d", len(ids),
+			shop.MaxPageSize)
 	}
 	args := make([]any, len(ids))
 	for i, id := range ids {

@@ -161,14 +161,16 @@ const deliveryLimit = 6
 // Without views nobody takes what only they would.
 func Topology(views bool) broker.Topology {
 	t := broker.Topology{Exchange: shop.Name, Queues: []broker.Queue{
-		{Name: shop.ComponentInventory, Types: []string{OrderPlaced, PaymentDeclined, OrderConfirmed, OrderCancelled}},
+		{Name: shop.ComponentInventory, Types: []string{OrderPlaced, PaymentDeclined, OrderConfirmed,
+			OrderCancelled}},
 		{Name: shop.ComponentPayments, Types: []string{StockReserved, OrderCancelled}},
 		{Name: shop.ComponentShipping, Types: []string{PaymentCaptured, OrderCancelled}},
 		{Name: shop.ComponentOrders, Types: []string{StockRefused, PaymentDeclined, OrderShipped}},
 	}}
 	if views {
 		t.Queues = append(t.Queues,
-			broker.Queue{Name: shop.ComponentOrderViews, Types: []string{OrderPlaced, OrderConfirmed, OrderRejected, OrderCancelled}},
+			broker.Queue{Name: shop.ComponentOrderViews, Types: []string{OrderPlaced, OrderConfirmed, OrderRejected,
+				OrderCancelled}},
 			broker.Queue{Name: shop.ComponentStockViews, Types: []string{StockChanged}})
 	}
 	for i := range t.Queues {

@@ -43,7 +43,8 @@ var _ shop.Inventory = (*Inventory)(nil)
 func New(db *database.DB) *Inventory {
 	keep := db.KeepExisting("order_id")
 	moves := func(from, to string) steps.Amounts {
-		return steps.NewAmounts(db, "stock", "product_id", from+" = "+from+" - ?, "+to+" = "+to+" + ?, version = version + 1", from)
+		return steps.NewAmounts(db, "stock", "product_id",
+			from+" = "+from+" - ?, "+to+" = "+to+" + ?, version = version + 1", from)
 	}
 	return &Inventory{
 		db:     db,
@@ -53,7 +54,8 @@ func New(db *database.DB) *Inventory {
 				database.Values(n, reservationColumns) + keep
 		}),
 		lines: database.Texts(steps.Most, func(n int) string {
-			return "SELECT order_id, state, product_id, quantity FROM reservations WHERE order_id IN (" + database.Placeholders(n) + ")" +
+			return "SELECT order_id, state, product_id, quantity FROM reservations WHERE order_id IN (" +
+				database.Placeholders(n) + ")" +
 				db.ForUpdate("order_id, line")
 		}),
 		shelf: database.Texts(steps.Most, func(n int) string {
@@ -61,7 +63,8 @@ func New(db *database.DB) *Inventory {
 				db.ForUpdate("product_id")
 		}),
 		levels: database.Texts(steps.Most, func(n int) string {
-			return "SELECT product_id, on_hand, reserved, sold, version FROM stock WHERE product_id IN (" + database.Placeholders(n) + ")"
+			return "SELECT product_id, on_hand, reserved, sold, version FROM stock WHERE product_id IN (" +
+				database.Placeholders(n) + ")"
 		}),
 		take:   moves("on_hand", "reserved"),
 		sell:   moves("reserved", "sold"),
@@ -98,7 +101,9 @@ func (c *Inventory) ReserveAll(ctx context.Context, all []*shoppb.ReserveRequest
 	return steps.Do(ctx, c.db, "reserve", all, check, c.reserve)
 }
 
-func (c *Inventory) reserve(ctx context.Context, all []*shoppb.ReserveRequest, look bool) ([]steps.Outcome, error) {
+func (c *Inventory) reserve(
+	ctx context.Context, all []*shoppb.ReserveRequest, look bool,
+) ([]steps.Outcome, error) {
 	var known map[string]reservation
 	var onHand shelf
 	if look {
@@ -137,7 +142,8 @@ func (c *Inventory) reserve(ctx context.Context, all []*shoppb.ReserveRequest, l
 	enough, moved, err := c.take.Move(ctx, wanted)
 	if err == nil && !enough {
 		if look {
-			return nil, shop.Problemf(shop.Internal, "%d of %d products moved: the shelf is not what was locked", moved, len(wanted))
+			return nil, shop.Problemf(shop.Internal, "%d of %d products moved: the shelf is not what was locked",
+				moved, len(wanted))
 		}
 		outcomes[0].Err = outOfStock(all[0].GetLines(), int(moved))
 	}
@@ -147,7 +153,8 @@ func (c *Inventory) reserve(ctx context.Context, all []*shoppb.ReserveRequest, l
 // outOfStock says that there is enough for some of the lines only.
 func outOfStock(lines []*shoppb.Line, there int) error {
 	if len(lines) == 1 {
-		return shop.Problemf(shop.OutOfStock, "product %d: the shelf does not hold %d", lines[0].GetProductId(), lines[0].GetQuantity())
+		return shop.Problemf(shop.OutOfStock, "product %d: the shelf does not hold %d", lines[0].GetProductId(),
+			lines[0].GetQuantity())
 	}
 	return shop.Problemf(shop.OutOfStock, "the shelf holds %d of the %d lines", there, len(lines))
 }
@@ -163,7 +170,9 @@ func (c *Inventory) ReleaseAll(ctx context.Context, all []*shoppb.StepRequest) (
 }
 
 // release forbids the reservations that have not come, and gives the others back.
-func (c *Inventory) release(ctx context.Context, all []*shoppb.StepRequest, look bool) ([]steps.Outcome, error) {
+func (c *Inventory) release(
+	ctx context.Context, all []*shoppb.StepRequest, look bool,
+) ([]steps.Outcome, error) {
 	var known map[string]reservation
 	if look {
 		var err error
@@ -208,7 +217,8 @@ func (c *Inventory) step(
 
 // advance is step for orders that are known, and locked.
 func (c *Inventory) advance(
-	ctx context.Context, all []*shoppb.StepRequest, known map[string]reservation, from, to string, amounts steps.Amounts,
+	ctx context.Context, all []*shoppb.StepRequest, known map[string]reservation, from, to string,
+	amounts steps.Amounts,
 ) ([]steps.Outcome, error) {
 	outcomes, lines, quantities := make([]steps.Outcome, len(all)), int64(0), map[int64]int64{}
 	var moving []string
@@ -226,14 +236,16 @@ func (c *Inventory) advance(
 	}
 	changed, err := c.ledger.Move(ctx, moving, from, to)
 	if err == nil && changed != lines {
-		err = shop.Problemf(shop.Internal, "%d of %d lines are %s: the reservations are not what was locked", changed, lines, to)
+		err = shop.Problemf(shop.Internal, "%d of %d lines are %s: the reservations are not what was locked",
+			changed, lines, to)
 	}
 	if err != nil {
 		return nil, err
 	}
 	enough, moved, err := amounts.Move(ctx, quantities)
 	if err == nil && !enough {
-		err = shop.Problemf(shop.Internal, "%d of %d products moved: the stock disagrees with the reservations", moved, len(quantities))
+		err = shop.Problemf(shop.Internal, "%d of %d products moved: the stock disagrees with the reservations",
+			moved, len(quantities))
 	}
 	return outcomes, err
 }

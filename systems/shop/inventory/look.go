@@ -42,7 +42,9 @@ type shelf map[int64]int64
 
 // onHand reads, and locks, what is on hand of the products that orders want, but for
 // those that are known.
-func (c *Inventory) onHand(ctx context.Context, all []*shoppb.ReserveRequest, known map[string]reservation) (shelf, error) {
+func (c *Inventory) onHand(
+	ctx context.Context, all []*shoppb.ReserveRequest, known map[string]reservation,
+) (shelf, error) {
 	found := shelf{}
 	for _, in := range all {
 		for _, line := range in.GetLines() {

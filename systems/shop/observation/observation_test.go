@@ -72,7 +72,8 @@ func TestNotesOfAllUnitsComeTogether(t *testing.T) {
 // TestTheFirstMomentCounts reads what two lives of a unit have noted.
 func TestTheFirstMomentCounts(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "a", "final o 1700000000000000002\nfinal o 1700000000000000001\nshown v 3 1600000000000000000 1700000000000000009\n")
+	write(t, dir, "a", "final o 1700000000000000002\nfinal o 1700000000000000001\nshown v 3 "+
+		"1600000000000000000 1700000000000000009\n")
 	write(t, dir, "b", "final o 1700000000000000003\nshown v 3 1600000000000000000 1700000000000000008\n")
 	o := read(t, dir)
 	if at := o.Finals["o"]; at != 1700000000000000001 {
@@ -87,8 +88,10 @@ func TestTheFirstMomentCounts(t *testing.T) {
 // with the file when it was started again.
 func TestTornLinesAreLeftOut(t *testing.T) {
 	for name, torn := range map[string]string{
-		"in the word": "fin", "in the order": "final 0199", "before the moment": "final o ", "in the moment": "final torn 170000000000000000",
-		"in the version": "shown v 1", "in the change": "shown v 1 1700000", "in the showing": "shown v 1 1700000000000000001 17000",
+		"in the word": "fin", "in the order": "final 0199", "before the moment": "final o ",
+		"in the moment":  "final torn 170000000000000000",
+		"in the version": "shown v 1", "in the change": "shown v 1 1700000",
+		"in the showing": "shown v 1 1700000000000000001 17000",
 	} {
 		dir := t.TempDir()
 		write(t, dir, "orders", "final whole 1700000000000000001\n"+torn)
@@ -96,8 +99,10 @@ func TestTornLinesAreLeftOut(t *testing.T) {
 		again.Final("later")
 		shut(t, again)
 		o := read(t, dir)
-		if len(o.Finals) != 2 || o.Finals["whole"] == 0 || o.Finals["later"] == 0 || len(o.Showings) != 0 || o.Torn != 1 {
-			t.Errorf("%s: final %v, shown %v, %d torn; want whole and later, and one torn", name, o.Finals, o.Showings, o.Torn)
+		if len(o.Finals) != 2 || o.Finals["whole"] == 0 || o.Finals["later"] == 0 || len(o.Showings) != 0 ||
+			o.Torn != 1 {
+			t.Errorf("%s: final %v, shown %v, %d torn; want whole and later, and one torn", name, o.Finals, o.Showings,
+				o.Torn)
 		}
 	}
 }

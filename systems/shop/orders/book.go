@@ -47,7 +47,8 @@ func NewBook(db *database.DB) *Book {
 				database.Values(n, lineColumns)
 		}),
 		arrive: texts(func(n int) string {
-			return "UPDATE orders SET state = ?, version = version + 1, lease_until_us = NULL, " + journal + " WHERE " +
+			return "UPDATE orders SET state = ?, version = version + 1, lease_until_us = NULL, " + journal +
+				" WHERE " +
 				strings.TrimSuffix(strings.Repeat("order_id = ? AND lease_until_us = ? OR ", n), " OR ")
 		}),
 		leases: texts(func(n int) string {
@@ -114,8 +115,10 @@ func (b *Book) begin(ctx context.Context, all []Beginning, _ bool) ([]steps.Outc
 		if begun.Lease == 0 {
 			lease = nil
 		}
-		rows = append(rows, order.GetOrderId(), order.GetIdempotencyKey(), order.GetCustomerId(), order.GetTotalCents(), order.GetState(),
-			why.GetKind(), why.GetDetail(), order.GetVersion(), order.GetCreatedUnixUs(), lease, steps.Entry(order.GetState()))
+		rows = append(rows, order.GetOrderId(), order.GetIdempotencyKey(), order.GetCustomerId(),
+			order.GetTotalCents(), order.GetState(),
+			why.GetKind(), why.GetDetail(), order.GetVersion(), order.GetCreatedUnixUs(), lease,
+			steps.Entry(order.GetState()))
 	}
 	added, err := b.db.ExecRows(ctx, b.record, orderColumns, rows)
 	if err != nil {
@@ -141,7 +144,8 @@ func (b *Book) begin(ctx context.Context, all []Beginning, _ bool) ([]steps.Outc
 			continue
 		}
 		for n, line := range begun.Order.GetLines() {
-			lines = append(lines, begun.GetOrderId(), n, line.GetProductId(), line.GetName(), line.GetQuantity(), line.GetUnitPriceCents())
+			lines = append(lines, begun.GetOrderId(), n, line.GetProductId(), line.GetName(), line.GetQuantity(),
+				line.GetUnitPriceCents())
 		}
 		if shop.State(begun.Order.GetState()).Final() {
 			b.tellFinal(ctx, begun.GetOrderId())
@@ -155,15 +159,20 @@ func (b *Book) begin(ctx context.Context, all []Beginning, _ bool) ([]steps.Outc
 // did: not where the order is in that state already. The states between are taken
 // to be passed in the same moment. Any other state of the order is a Conflict.
 // rejection is why, where the order becomes rejected.
-func (b *Book) Advance(ctx context.Context, id string, from, to shop.State, rejection *shoppb.Rejection) (bool, error) {
+func (b *Book) Advance(
+	ctx context.Context, id string, from, to shop.State, rejection *shoppb.Rejection,
+) (bool, error) {
 	return b.advanceOne(ctx, id, from, to, rejection, nil)
 }
 
 // advanceOne moves an order that then nobody holds, or that has a lease.
-func (b *Book) advanceOne(ctx context.Context, id string, from, to shop.State, rejection *shoppb.Rejection, lease any) (bool, error) {
-	moved, err := steps.One(ctx, &shoppb.StepRequest{OrderId: id}, func(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
-		return b.advanceAll(ctx, all, from, to, rejection, lease)
-	})
+func (b *Book) advanceOne(
+	ctx context.Context, id string, from, to shop.State, rejection *shoppb.Rejection, lease any,
+) (bool, error) {
+	moved, err := steps.One(ctx, &shoppb.StepRequest{OrderId: id},
+		func(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
+			return b.advanceAll(ctx, all, from, to, rejection, lease)
+		})
 	return err == nil && !moved.GetRepeat(), err
 }
 
@@ -173,44 +182,50 @@ func (b *Book) ConfirmAll(ctx context.Context, all []*shoppb.StepRequest) ([]ste
 }
 
 // advanceAll is advanceOne for a batch.
-func (b *Book) advanceAll(ctx context.Context, all []*shoppb.StepRequest, from, to shop.State, rejection *shoppb.Rejection, lease any) ([]steps.Outcome, error) {
+func (b *Book) advanceAll(
+	ctx context.Context, all []*shoppb.StepRequest, from, to shop.State, rejection *shoppb.Rejection, lease any,
+) ([]steps.Outcome, error) {
 	if from == to || !from.MayReach(to) {
 		return nil, shop.Problemf(shop.Internal, "the machine has no way from %s to %s", from, to)
 	}
-	return steps.DoStatement(ctx, b.db, "advance", all, func(ctx context.Context, all []*shoppb.StepRequest, look bool) ([]steps.Outcome, error) {
-		ids, outcomes := steps.IDs(all), make([]steps.Outcome, len(all))
-		moving := ids
-		if look {
-			var err error
-			if moving, err = b.inState(ctx, ids, from, to, outcomes); err != nil {
+	return steps.DoStatement(ctx, b.db, "advance", all,
+		func(ctx context.Context, all []*shoppb.StepRequest, look bool) ([]steps.Outcome, error) {
+			ids, outcomes := steps.IDs(all), make([]steps.Outcome, len(all))
+			moving := ids
+			if look {
+				var err error
+				if moving, err = b.inState(ctx, ids, from, to, outcomes); err != nil {
+					return nil, err
+				}
+			}
+			moved, err := b.ledger.Move(ctx, moving, string(from), string(to), rejection.GetKind(),
+				rejection.GetDetail(), lease)
+			if err == nil && moved < int64(len(moving)) {
+				if !look {
+					moving, err = b.inState(ctx, ids, from, to, outcomes)
+				}
+				if err == nil && len(moving) > 0 {
+					err = b.db.Contended("an order has moved since it was looked for")
+				}
+				return outcomes, err
+			}
+			if err != nil {
 				return nil, err
 			}
-		}
-		moved, err := b.ledger.Move(ctx, moving, string(from), string(to), rejection.GetKind(), rejection.GetDetail(), lease)
-		if err == nil && moved < int64(len(moving)) {
-			if !look {
-				moving, err = b.inState(ctx, ids, from, to, outcomes)
+			if to.Final() && !from.Final() {
+				for _, id := range moving {
+					b.tellFinal(ctx, id)
+				}
 			}
-			if err == nil && len(moving) > 0 {
-				err = b.db.Contended("an order has moved since it was looked for")
-			}
-			return outcomes, err
-		}
-		if err != nil {
-			return nil, err
-		}
-		if to.Final() && !from.Final() {
-			for _, id := range moving {
-				b.tellFinal(ctx, id)
-			}
-		}
-		return outcomes, nil
-	})
+			return outcomes, nil
+		})
 }
 
 // inState returns the orders that are in the state from, and notes the outcome of the
 // others.
-func (b *Book) inState(ctx context.Context, ids []string, from, to shop.State, outcomes []steps.Outcome) (moving []string, err error) {
+func (b *Book) inState(
+	ctx context.Context, ids []string, from, to shop.State, outcomes []steps.Outcome,
+) (moving []string, err error) {
 	states, err := b.ledger.States(ctx, ids)
 	for i, id := range ids {
 		switch state := states[id]; state {
@@ -250,11 +265,14 @@ func (b *Book) only(ctx context.Context, what, which string, args ...any) (*shop
 
 // OfCustomer returns up to limit orders of a customer, the newest first, that are
 // older than the order of id before; all where before is empty.
-func (b *Book) OfCustomer(ctx context.Context, customer int64, before string, limit int) ([]*shoppb.Order, error) {
+func (b *Book) OfCustomer(
+	ctx context.Context, customer int64, before string, limit int,
+) ([]*shoppb.Order, error) {
 	if before == "" {
 		before = "~" // after every id
 	}
-	found, err := b.read(ctx, "SELECT * FROM orders WHERE customer_id = ? AND order_id < ? ORDER BY order_id DESC LIMIT ?",
+	found, err := b.read(ctx,
+		"SELECT * FROM orders WHERE customer_id = ? AND order_id < ? ORDER BY order_id DESC LIMIT ?",
 		customer, before, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list orders of customer %d: %w", customer, err)

@@ -20,7 +20,8 @@ import (
 func (b book) expectJournal(t *testing.T, id, want string) {
 	t.Helper()
 	var journal string
-	if _, err := b.db.One(t.Context(), []any{&journal}, "SELECT journal FROM orders WHERE order_id = ?", id); err != nil {
+	if _, err := b.db.One(t.Context(), []any{&journal}, "SELECT journal FROM orders WHERE order_id = ?",
+		id); err != nil {
 		t.Fatal(err)
 	}
 	if got := regexp.MustCompile(`\d+`).ReplaceAllString(journal, " "); got != want {
@@ -35,7 +36,8 @@ func TestJournalTellsTheWayOfAnOrder(t *testing.T) {
 		b := open(t, fresh(t))
 		ctx := t.Context()
 		refused, err := b.Turn(ctx, b.begin(t, "refused", 100), &shoppb.Rejection{Kind: "declined"})
-		alone, others := b.begin(t, "alone", 100), []orders.Underway{b.begin(t, "one", 100), b.begin(t, "other", 100)}
+		alone, others := b.begin(t, "alone", 100), []orders.Underway{b.begin(t, "one", 100),
+			b.begin(t, "other", 100)}
 		together := errors.Join(came(t, b.db, others, b.ArriveAll)...)
 		if err := errors.Join(err, together, b.Arrive(ctx, refused), b.Arrive(ctx, alone)); err != nil {
 			t.Fatal(err)
@@ -93,7 +95,8 @@ func TestJournalGoesByTheLock(t *testing.T) {
 func (b book) goesBack(t *testing.T, id string) bool {
 	t.Helper()
 	var journal string
-	if _, err := b.db.One(t.Context(), []any{&journal}, "SELECT journal FROM orders WHERE order_id = ?", id); err != nil {
+	if _, err := b.db.One(t.Context(), []any{&journal}, "SELECT journal FROM orders WHERE order_id = ?",
+		id); err != nil {
 		t.Fatal(err)
 	}
 	last := 0

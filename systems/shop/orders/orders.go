@@ -46,7 +46,9 @@ func New(book *Book, coordinator Coordinator) *Orders {
 }
 
 // CreateOrder implements shop.Orders.
-func (o *Orders) CreateOrder(ctx context.Context, in *shoppb.CreateOrderRequest) (*shoppb.CreateOrderResponse, error) {
+func (o *Orders) CreateOrder(
+	ctx context.Context, in *shoppb.CreateOrderRequest,
+) (*shoppb.CreateOrderResponse, error) {
 	if err := shop.CheckNewOrder(in); err != nil {
 		return nil, err
 	}
@@ -88,7 +90,8 @@ func (o *Orders) replay(ctx context.Context, asked *shoppb.Order) (*shoppb.Creat
 		return nil, err
 	}
 	if !sameContent(known, asked) {
-		return nil, shop.Problemf(shop.KeyReused, "the idempotency key %s belongs to an order with other content", asked.GetIdempotencyKey())
+		return nil, shop.Problemf(shop.KeyReused, "the idempotency key %s belongs to an order with other content",
+			asked.GetIdempotencyKey())
 	}
 	return &shoppb.CreateOrderResponse{Order: known, Replayed: true}, nil
 }

@@ -42,7 +42,8 @@ func (u Underway) GetOrderId() string { return u.Order }
 
 // Turn writes down that a pending order goes back, before its first compensation.
 func (b *Book) Turn(ctx context.Context, u Underway, reason *shoppb.Rejection) (Underway, error) {
-	err := b.held(ctx, "turn", u, "rejection_kind = ?, rejection_detail = ?, "+b.journal, reason.GetKind(), reason.GetDetail(), steps.Entry(entryTurned))
+	err := b.held(ctx, "turn", u, "rejection_kind = ?, rejection_detail = ?, "+b.journal, reason.GetKind(),
+		reason.GetDetail(), steps.Entry(entryTurned))
 	u.Reason = reason
 	return u, err
 }
@@ -57,48 +58,49 @@ func (b *Book) Arrive(ctx context.Context, u Underway) error {
 
 // ArriveAll is Arrive for a batch of orders.
 func (b *Book) ArriveAll(ctx context.Context, all []Underway) ([]steps.Outcome, error) {
-	return steps.DoStatement(ctx, b.db, "end", all, func(ctx context.Context, all []Underway, look bool) ([]steps.Outcome, error) {
-		var leases map[string]int64
-		if look {
-			var err error
-			if leases, err = b.leasesOf(ctx, steps.IDs(all)); err != nil {
-				return nil, err
-			}
-		}
-		outcomes, ends := make([]steps.Outcome, len(all)), map[shop.State][]any{}
-		for i, u := range all {
-			to := shop.StateConfirmed
-			if u.Reason != nil {
-				to = shop.StateRejected
-			}
-			if look && leases[u.Order] != u.Lease {
-				outcomes[i].Err = ErrOvertaken
-			} else {
-				ends[to] = append(ends[to], u.Order, u.Lease)
-			}
-		}
-		for to, held := range ends {
-			for part := range slices.Chunk(held, 2*steps.Most) {
-				args := append([]any{string(to), steps.Entry(string(to))}, part...)
-				moved, err := b.db.Exec(ctx, b.arrive[len(part)/2], args...)
-				switch {
-				case err != nil:
+	return steps.DoStatement(ctx, b.db, "end", all,
+		func(ctx context.Context, all []Underway, look bool) ([]steps.Outcome, error) {
+			var leases map[string]int64
+			if look {
+				var err error
+				if leases, err = b.leasesOf(ctx, steps.IDs(all)); err != nil {
 					return nil, err
-				case moved == int64(len(part)/2):
-				case look:
-					return nil, b.db.Contended("an order has moved since it was looked for")
-				default:
-					outcomes[0].Err = ErrOvertaken
 				}
 			}
-		}
-		for i, u := range all {
-			if outcomes[i].Err == nil {
-				b.tellFinal(ctx, u.Order)
+			outcomes, ends := make([]steps.Outcome, len(all)), map[shop.State][]any{}
+			for i, u := range all {
+				to := shop.StateConfirmed
+				if u.Reason != nil {
+					to = shop.StateRejected
+				}
+				if look && leases[u.Order] != u.Lease {
+					outcomes[i].Err = ErrOvertaken
+				} else {
+					ends[to] = append(ends[to], u.Order, u.Lease)
+				}
 			}
-		}
-		return outcomes, nil
-	})
+			for to, held := range ends {
+				for part := range slices.Chunk(held, 2*steps.Most) {
+					args := append([]any{string(to), steps.Entry(string(to))}, part...)
+					moved, err := b.db.Exec(ctx, b.arrive[len(part)/2], args...)
+					switch {
+					case err != nil:
+						return nil, err
+					case moved == int64(len(part)/2):
+					case look:
+						return nil, b.db.Contended("an order has moved since it was looked for")
+					default:
+						outcomes[0].Err = ErrOvertaken
+					}
+				}
+			}
+			for i, u := range all {
+				if outcomes[i].Err == nil {
+					b.tellFinal(ctx, u.Order)
+				}
+			}
+			return outcomes, nil
+		})
 }
 
 // leasesOf reads, and locks, the leases of orders that somebody holds.
@@ -135,7 +137,8 @@ func (b *Book) Take(ctx context.Context, u Underway, lease int64) (Underway, err
 
 // held changes an order where the lease is still the one that is known.
 func (b *Book) held(ctx context.Context, doing string, u Underway, change string, args ...any) error {
-	changed, err := b.db.Exec(ctx, "UPDATE orders SET "+change+" WHERE order_id = ? AND lease_until_us = ?", append(args, u.Order, u.Lease)...)
+	changed, err := b.db.Exec(ctx, "UPDATE orders SET "+change+" WHERE order_id = ? AND lease_until_us = ?",
+		append(args, u.Order, u.Lease)...)
 	if err == nil && changed != 1 {
 		err = ErrOvertaken
 	}
@@ -159,7 +162,8 @@ func (b *Book) Abandoned(ctx context.Context, now int64, limit int) ([]Underway,
 		}
 		found = append(found, u)
 		return nil
-	}, "SELECT order_id, state, rejection_kind, rejection_detail, lease_until_us FROM orders WHERE lease_until_us < ? ORDER BY lease_until_us LIMIT ?",
+	}, "SELECT order_id, state, rejection_kind, rejection_detail, lease_until_us FROM orders WHERE "+
+		"lease_until_us < ? ORDER BY lease_until_us LIMIT ?",
 		now, limit)
 	if err != nil {
 		return nil, fmt.Errorf("look for abandoned orders: %w", err)

@@ -35,7 +35,8 @@ func open(t *testing.T, config database.Config) book {
 
 func pending(key string) *shoppb.Order {
 	return &shoppb.Order{
-		OrderId: uuid.Must(uuid.NewV7()).String(), IdempotencyKey: key, CustomerId: 1, TotalCents: 5, State: string(shop.StatePending), Version: 1,
+		OrderId: uuid.Must(uuid.NewV7()).String(), IdempotencyKey: key, CustomerId: 1, TotalCents: 5,
+		State: string(shop.StatePending), Version: 1,
 		Lines: []*shoppb.OrderLine{{ProductId: 1, Name: "n", Quantity: 1, UnitPriceCents: 5}},
 	}
 }
@@ -62,7 +63,8 @@ func (b book) expect(t *testing.T, id string, state shop.State, finals int, unde
 		t.Fatal(err)
 	}
 	if order.GetState() != string(state) || b.final[id] != finals || left != underway {
-		t.Errorf("order %v, told final %d times, %d under way; want %s, %d, %d", order, b.final[id], left, state, finals, underway)
+		t.Errorf("order %v, told final %d times, %d under way; want %s, %d, %d", order, b.final[id], left, state,
+			finals, underway)
 	}
 	if (order.GetRejection() != nil) != (state == shop.StateRejected) {
 		t.Errorf("a %s order with rejection %v", state, order.GetRejection())
@@ -89,7 +91,8 @@ func TestWhoHasLostHisLeaseWritesNothing(t *testing.T) {
 		}
 		_, turned := b.Turn(ctx, late, reason)
 		_, taken := b.Take(ctx, late, 300)
-		if arrived := b.Arrive(ctx, late); !errors.Is(arrived, orders.ErrOvertaken) || !errors.Is(turned, orders.ErrOvertaken) || !errors.Is(taken, orders.ErrOvertaken) {
+		if arrived := b.Arrive(ctx, late); !errors.Is(arrived, orders.ErrOvertaken) ||
+			!errors.Is(turned, orders.ErrOvertaken) || !errors.Is(taken, orders.ErrOvertaken) {
 			t.Errorf("the late one: arrive %v, turn %v, take %v", arrived, turned, taken)
 		}
 		b.expect(t, late.Order, shop.StatePending, 0, 1)
@@ -97,7 +100,8 @@ func TestWhoHasLostHisLeaseWritesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.expect(t, late.Order, shop.StatePending, 0, 1)
-		if found, err = b.Abandoned(ctx, 201, 10); err != nil || len(found) != 1 || found[0].Reason.GetDetail() != "d" {
+		if found, err = b.Abandoned(ctx, 201, 10); err != nil || len(found) != 1 ||
+			found[0].Reason.GetDetail() != "d" {
 			t.Errorf("an order that goes back: %v, %v", found, err)
 		}
 		if err := b.Arrive(ctx, holder); err != nil {
@@ -108,7 +112,9 @@ func TestWhoHasLostHisLeaseWritesNothing(t *testing.T) {
 }
 
 // came takes a step for a batch in one transaction and returns what came of each.
-func came[Q any](t *testing.T, db *database.DB, all []Q, step func(context.Context, []Q) ([]steps.Outcome, error)) []error {
+func came[Q any](
+	t *testing.T, db *database.DB, all []Q, step func(context.Context, []Q) ([]steps.Outcome, error),
+) []error {
 	t.Helper()
 	errs := make([]error, len(all))
 	err := db.Do(t.Context(), func(ctx context.Context) error {
@@ -142,7 +148,8 @@ func TestManyBeginAndArrive(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.expect(t, all[7].Order, shop.StatePending, 0, 40)
-		again := []orders.Beginning{{Order: pending("new"), Lease: 1}, {Order: pending(begun[3].Order.GetIdempotencyKey()), Lease: 1}}
+		again := []orders.Beginning{{Order: pending("new"), Lease: 1},
+			{Order: pending(begun[3].Order.GetIdempotencyKey()), Lease: 1}}
 		if errs := begin(again); errs[0] != nil || !errors.Is(errs[1], orders.ErrKeyTaken) {
 			t.Errorf("a key twice: %v", errs)
 		}

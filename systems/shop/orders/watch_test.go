@@ -17,7 +17,8 @@ import (
 
 // inState is an order to be recorded.
 func inState(id string, state shop.State) *shoppb.Order {
-	return &shoppb.Order{OrderId: id, IdempotencyKey: "key of " + id, State: string(state), Version: 1, Lines: []*shoppb.OrderLine{{Quantity: 1}}}
+	return &shoppb.Order{OrderId: id, IdempotencyKey: "key of " + id, State: string(state), Version: 1,
+		Lines: []*shoppb.OrderLine{{Quantity: 1}}}
 }
 
 // watched is a book of which somebody is told.
@@ -29,7 +30,8 @@ type watched struct {
 
 func watch(t *testing.T) *watched {
 	t.Helper()
-	db := databasetest.Open(t, database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "orders.db")})
+	db := databasetest.Open(t, database.Config{Driver: database.SQLite,
+		DSN: filepath.Join(t.TempDir(), "orders.db")})
 	if err := schema.Migrate(t.Context(), db, shop.ComponentOrders); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,9 @@ func TestWhoWatchesIsToldOnce(t *testing.T) {
 		do   func(ctx context.Context) error
 		want []string
 	}{
-		{"a new order is pending", func(ctx context.Context) error { return book.Record(ctx, inState("a", shop.StatePending)) }, nil},
+		{"a new order is pending", func(ctx context.Context) error {
+			return book.Record(ctx, inState("a", shop.StatePending))
+		}, nil},
 		{"it is reserved", book.move("a", shop.StatePending, shop.StateReserved), nil},
 		{"it is confirmed, but not committed", func(ctx context.Context) error {
 			err := book.db.Do(ctx, func(ctx context.Context) error {
@@ -78,8 +82,12 @@ func TestWhoWatchesIsToldOnce(t *testing.T) {
 		}, []string{"a"}},
 		{"it was confirmed", book.move("a", shop.StateReserved, shop.StateConfirmed), nil},
 		{"it is cancelled", book.move("a", shop.StateConfirmed, shop.StateCancelled), nil},
-		{"one is confirmed at once", func(ctx context.Context) error { return book.Record(ctx, inState("b", shop.StateConfirmed)) }, []string{"b"}},
-		{"one is rejected at once", func(ctx context.Context) error { return book.Record(ctx, inState("c", shop.StateRejected)) }, []string{"c"}},
+		{"one is confirmed at once", func(ctx context.Context) error {
+			return book.Record(ctx, inState("b", shop.StateConfirmed))
+		}, []string{"b"}},
+		{"one is rejected at once", func(ctx context.Context) error {
+			return book.Record(ctx, inState("c", shop.StateRejected))
+		}, []string{"c"}},
 		{"one is carried on and arrives", func(ctx context.Context) error {
 			err := book.Begin(ctx, orders.Beginning{Order: inState("d", shop.StatePending), Lease: 1})
 			if len(book.told) > 0 {

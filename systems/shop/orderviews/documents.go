@@ -105,11 +105,13 @@ func read(d document.Document) (*shoppb.Order, error) {
 		return nil, fmt.Errorf("read order %s: %w", d.ID, err)
 	}
 	order := &shoppb.Order{
-		OrderId: d.ID, IdempotencyKey: body.IdempotencyKey, CustomerId: customer, TotalCents: body.TotalCents, State: body.State,
+		OrderId: d.ID, IdempotencyKey: body.IdempotencyKey, CustomerId: customer, TotalCents: body.TotalCents,
+		State:   body.State,
 		Version: d.Version, CreatedUnixUs: body.CreatedUnixUs, Lines: make([]*shoppb.OrderLine, len(body.Lines)),
 	}
 	for i, line := range body.Lines {
-		order.Lines[i] = &shoppb.OrderLine{ProductId: line.ProductID, Name: line.Name, Quantity: line.Quantity, UnitPriceCents: line.UnitPriceCents}
+		order.Lines[i] = &shoppb.OrderLine{ProductId: line.ProductID, Name: line.Name, Quantity: line.Quantity,
+			UnitPriceCents: line.UnitPriceCents}
 	}
 	if body.Rejection != nil {
 		order.Rejection = &shoppb.Rejection{Kind: body.Rejection.Kind, Detail: body.Rejection.Detail}
@@ -139,7 +141,8 @@ func (v Documents) ListOrders(ctx context.Context, in *shoppb.ListOrdersRequest)
 		return nil, err
 	}
 	found, err := v.store.Find(ctx, Collection().Name, document.Query{
-		Field: customerField, Value: strconv.FormatInt(in.GetCustomerId(), 10), After: in.GetCursor(), Descending: true, Limit: size + 1,
+		Field: customerField, Value: strconv.FormatInt(in.GetCustomerId(), 10), After: in.GetCursor(),
+		Descending: true, Limit: size + 1,
 	})
 	if err != nil {
 		return nil, event.Unavailable(err)

@@ -27,7 +27,8 @@ func must(t *testing.T, err error) {
 
 func fresh(t *testing.T) document.Store {
 	t.Helper()
-	store, err := document.Open(t.Context(), document.Config{Driver: document.SQLite, DSN: filepath.Join(t.TempDir(), "views.db")})
+	store, err := document.Open(t.Context(), document.Config{Driver: document.SQLite,
+		DSN: filepath.Join(t.TempDir(), "views.db")})
 	must(t, err)
 	t.Cleanup(func() { must(t, store.Close()) })
 	must(t, store.Declare(t.Context(), orderviews.Collection()))
@@ -38,12 +39,15 @@ func fresh(t *testing.T) document.Store {
 func lifeOf(t *testing.T, id string) (told []broker.Message, last *shoppb.Order) {
 	t.Helper()
 	at := func(state shop.State, version int64) *shoppb.Order {
-		last = &shoppb.Order{OrderId: id, IdempotencyKey: "key of " + id, CustomerId: 7, TotalCents: 1234, State: string(state), Version: version,
-			CreatedUnixUs: 1_700_000_000_000_001, Lines: []*shoppb.OrderLine{{ProductId: 3, Name: "Ölkanne", Quantity: 2, UnitPriceCents: 617}}}
+		last = &shoppb.Order{OrderId: id, IdempotencyKey: "key of " + id, CustomerId: 7, TotalCents: 1234,
+			State: string(state), Version: version,
+			CreatedUnixUs: 1_700_000_000_000_001, Lines: []*shoppb.OrderLine{{ProductId: 3, Name: "Ölkanne",
+				Quantity: 2, UnitPriceCents: 617}}}
 		return last
 	}
 	for _, e := range []events.Event{
-		&shoppb.OrderPlaced{Order: at(shop.StatePending, 1)}, &shoppb.OrderConfirmed{Order: at(shop.StateConfirmed, 2)},
+		&shoppb.OrderPlaced{Order: at(shop.StatePending, 1)},
+		&shoppb.OrderConfirmed{Order: at(shop.StateConfirmed, 2)},
 		&shoppb.OrderCancelled{Order: at(shop.StateCancelled, 3)},
 	} {
 		m, err := events.Encode(e, time.Now())
@@ -97,7 +101,8 @@ func TestViewGoesForwardOnly(t *testing.T) {
 // TestRejectionIsKept reads back why an order was rejected.
 func TestRejectionIsKept(t *testing.T) {
 	views := orderviews.FromDocuments(fresh(t))
-	want := &shoppb.Order{OrderId: "o", CustomerId: 1, State: string(shop.StateRejected), Version: 1, Lines: []*shoppb.OrderLine{{ProductId: 1, Quantity: 1}},
+	want := &shoppb.Order{OrderId: "o", CustomerId: 1, State: string(shop.StateRejected), Version: 1,
+		Lines:     []*shoppb.OrderLine{{ProductId: 1, Quantity: 1}},
 		Rejection: &shoppb.Rejection{Kind: string(shop.UnknownProduct), Detail: "there is no product 1"}}
 	m, err := events.Encode(&shoppb.OrderRejected{Order: want}, time.Now())
 	must(t, err)
@@ -112,7 +117,8 @@ func TestRejectionIsKept(t *testing.T) {
 // was applied.
 func TestStalenessCanBeRead(t *testing.T) {
 	store := fresh(t)
-	order := &shoppb.Order{OrderId: "o", CustomerId: 1, State: string(shop.StatePending), Version: 1, Lines: []*shoppb.OrderLine{{ProductId: 1, Quantity: 1}}}
+	order := &shoppb.Order{OrderId: "o", CustomerId: 1, State: string(shop.StatePending), Version: 1,
+		Lines: []*shoppb.OrderLine{{ProductId: 1, Quantity: 1}}}
 	happened := time.Now().Add(-time.Hour)
 	m, err := events.Encode(&shoppb.OrderPlaced{Order: order}, happened)
 	must(t, err)
@@ -121,7 +127,8 @@ func TestStalenessCanBeRead(t *testing.T) {
 	must(t, err)
 	var body orderviews.Body
 	must(t, json.Unmarshal(found.Body, &body))
-	if body.OccurredUnixUs != happened.UnixMicro() || body.AppliedUnixUs-body.OccurredUnixUs < time.Hour.Microseconds() {
+	if body.OccurredUnixUs != happened.UnixMicro() ||
+		body.AppliedUnixUs-body.OccurredUnixUs < time.Hour.Microseconds() {
 		t.Errorf("happened at %d, applied at %d", body.OccurredUnixUs, body.AppliedUnixUs)
 	}
 }

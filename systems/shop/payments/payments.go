@@ -49,7 +49,8 @@ func New(db *database.DB) *Payments {
 				database.Values(n, paymentColumns) + db.KeepExisting("order_id")
 		}),
 		balances: database.Texts(steps.Most, func(n int) string {
-			return "SELECT customer_id, balance_cents FROM accounts WHERE customer_id IN (" + database.Placeholders(n) + ")" +
+			return "SELECT customer_id, balance_cents FROM accounts WHERE customer_id IN (" +
+				database.Placeholders(n) + ")" +
 				db.ForUpdate("customer_id")
 		}),
 		hold:  withdraw("balance_cents = balance_cents - ?, held_cents = held_cents + ?"),
@@ -62,7 +63,8 @@ const paymentColumns = 5
 
 // Authorise implements shop.Payments.
 func (c *Payments) Authorise(ctx context.Context, in *shoppb.AuthoriseRequest) (*shoppb.StepResponse, error) {
-	return steps.One(ctx, in, func(ctx context.Context, all []*shoppb.AuthoriseRequest) ([]steps.Outcome, error) {
+	return steps.One(ctx, in, func(ctx context.Context, all []*shoppb.AuthoriseRequest) ([]steps.Outcome,
+		error) {
 		return c.payAll(ctx, "authorise", all, StateAuthorised, c.hold)
 	})
 }
@@ -84,7 +86,8 @@ func (c *Payments) payAll(
 ) ([]steps.Outcome, error) {
 	check := func(in *shoppb.AuthoriseRequest) error {
 		if in.GetAmountCents() < 1 {
-			return shop.Problemf(shop.InvalidArgument, "order %s: an amount of %d cents cannot be paid", in.GetOrderId(), in.GetAmountCents())
+			return shop.Problemf(shop.InvalidArgument, "order %s: an amount of %d cents cannot be paid",
+				in.GetOrderId(), in.GetAmountCents())
 		}
 		return nil
 	}
@@ -136,7 +139,8 @@ func (c *Payments) pay(
 	enough, moved, err := amounts.Move(ctx, due)
 	if err == nil && !enough {
 		if look {
-			return nil, shop.Problemf(shop.Internal, "%d of %d accounts changed: the balances are not what was locked", moved, len(due))
+			return nil, shop.Problemf(shop.Internal, "%d of %d accounts changed: the balances are not what was locked",
+				moved, len(due))
 		}
 		outcomes[0].Err = c.notCovered(ctx, all[0])
 	}
@@ -204,14 +208,16 @@ const (
 	ofAccount = " WHERE customer_id = (SELECT customer_id FROM payments WHERE order_id = ?)"
 	capture   = "UPDATE accounts SET held_cents = held_cents -" + ofPayment + ofAccount
 	refund    = "UPDATE accounts SET balance_cents = balance_cents +" + ofPayment + ofAccount
-	giveBack  = "UPDATE accounts SET balance_cents = balance_cents +" + ofPayment + ", held_cents = held_cents -" + ofPayment + ofAccount
+	giveBack  = "UPDATE accounts SET balance_cents = balance_cents +" + ofPayment +
+		", held_cents = held_cents -" + ofPayment + ofAccount
 )
 
 // Capture implements shop.Payments.
 func (c *Payments) Capture(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
-	return steps.Single(ctx, c.db, "capture", in, func(ctx context.Context, order string) (steps.Outcome, error) {
-		return c.advance(ctx, order, StateAuthorised, StateCaptured, capture)
-	})
+	return steps.Single(ctx, c.db, "capture", in,
+		func(ctx context.Context, order string) (steps.Outcome, error) {
+			return c.advance(ctx, order, StateAuthorised, StateCaptured, capture)
+		})
 }
 
 // Refund implements shop.Payments.
@@ -232,7 +238,9 @@ func (c *Payments) VoidAll(ctx context.Context, all []*shoppb.StepRequest) ([]st
 }
 
 // void forbids the payments that have not come, and gives the others back.
-func (c *Payments) void(ctx context.Context, all []*shoppb.StepRequest, look bool) (outcomes []steps.Outcome, err error) {
+func (c *Payments) void(
+	ctx context.Context, all []*shoppb.StepRequest, look bool,
+) (outcomes []steps.Outcome, err error) {
 	var known map[string]string
 	if look {
 		if known, err = c.ledger.States(ctx, steps.IDs(all)); err != nil {
@@ -244,7 +252,8 @@ func (c *Payments) void(ctx context.Context, all []*shoppb.StepRequest, look boo
 	for n, in := range all {
 		if known[in.GetOrderId()] == "" {
 			rows = append(rows, in.GetOrderId(), 0, 0, StateVoided, entry)
-		} else if outcomes[n], err = c.advance(ctx, in.GetOrderId(), StateAuthorised, StateVoided, giveBack); err != nil {
+		} else if outcomes[n], err = c.advance(ctx, in.GetOrderId(), StateAuthorised, StateVoided, giveBack); err !=
+			nil {
 			return nil, err
 		}
 	}

@@ -32,7 +32,9 @@ func (c catalog) GetProduct(ctx context.Context, in *shoppb.GetProductRequest) (
 	return c.client.GetProduct(ctx, in)
 }
 
-func (c catalog) ListProducts(ctx context.Context, in *shoppb.ListProductsRequest) (*shoppb.ProductPage, error) {
+func (c catalog) ListProducts(
+	ctx context.Context, in *shoppb.ListProductsRequest,
+) (*shoppb.ProductPage, error) {
 	return c.client.ListProducts(ctx, in)
 }
 
@@ -55,7 +57,9 @@ func (c customers) GetCustomer(ctx context.Context, in *shoppb.GetCustomerReques
 	return c.client.GetCustomer(ctx, in)
 }
 
-func (c customers) GetCustomers(ctx context.Context, in *shoppb.GetCustomersRequest) (*shoppb.GetCustomersResponse, error) {
+func (c customers) GetCustomers(
+	ctx context.Context, in *shoppb.GetCustomersRequest,
+) (*shoppb.GetCustomersResponse, error) {
 	return c.client.GetCustomers(ctx, in)
 }
 
@@ -171,7 +175,9 @@ func NewOrders(binding grpc.ClientConnInterface) shop.Orders {
 
 type orders struct{ client shoppb.OrdersClient }
 
-func (c orders) CreateOrder(ctx context.Context, in *shoppb.CreateOrderRequest) (*shoppb.CreateOrderResponse, error) {
+func (c orders) CreateOrder(
+	ctx context.Context, in *shoppb.CreateOrderRequest,
+) (*shoppb.CreateOrderResponse, error) {
 	return c.client.CreateOrder(ctx, in)
 }
 

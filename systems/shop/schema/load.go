@@ -29,28 +29,34 @@ type table struct {
 // seeded lists the tables that a seed fills.
 func seeded(seed shop.Seed) []table {
 	return []table{
-		{shop.ComponentCatalog, "products", []string{"product_id", "name", "search_name", "price_cents"}, seed.Products, func(id int64) []any {
-			p := seed.Product(id)
-			return []any{id, p.Name, strings.ToLower(p.Name), p.PriceCents}
-		}},
-		{shop.ComponentCustomers, "customers", []string{"customer_id", "name", "email", "address"}, seed.Customers, func(id int64) []any {
-			c := seed.Customer(id)
-			return []any{id, c.Name, c.Email, c.Address}
-		}},
-		{shop.ComponentInventory, "stock", []string{"product_id", "on_hand", "reserved", "sold"}, seed.Products, func(id int64) []any {
-			return []any{id, seed.Stock, 0, 0}
-		}},
-		{shop.ComponentPayments, "accounts", []string{"customer_id", "balance_cents", "held_cents"}, seed.Customers, func(id int64) []any {
-			return []any{id, seed.Balance, 0}
-		}},
-		{Replica, "known_products", []string{"product_id", "name", "price_cents"}, seed.Products, func(id int64) []any {
-			p := seed.Product(id)
-			return []any{id, p.Name, p.PriceCents}
-		}},
-		{Replica, "known_customers", []string{"customer_id", "name", "address"}, seed.Customers, func(id int64) []any {
-			c := seed.Customer(id)
-			return []any{id, c.Name, c.Address}
-		}},
+		{shop.ComponentCatalog, "products", []string{"product_id", "name", "search_name", "price_cents"},
+			seed.Products, func(id int64) []any {
+				p := seed.Product(id)
+				return []any{id, p.Name, strings.ToLower(p.Name), p.PriceCents}
+			}},
+		{shop.ComponentCustomers, "customers", []string{"customer_id", "name", "email", "address"}, seed.Customers,
+			func(id int64) []any {
+				c := seed.Customer(id)
+				return []any{id, c.Name, c.Email, c.Address}
+			}},
+		{shop.ComponentInventory, "stock", []string{"product_id", "on_hand", "reserved", "sold"}, seed.Products,
+			func(id int64) []any {
+				return []any{id, seed.Stock, 0, 0}
+			}},
+		{shop.ComponentPayments, "accounts", []string{"customer_id", "balance_cents", "held_cents"}, seed.Customers,
+			func(id int64) []any {
+				return []any{id, seed.Balance, 0}
+			}},
+		{Replica, "known_products", []string{"product_id", "name", "price_cents"}, seed.Products,
+			func(id int64) []any {
+				p := seed.Product(id)
+				return []any{id, p.Name, p.PriceCents}
+			}},
+		{Replica, "known_customers", []string{"customer_id", "name", "address"}, seed.Customers,
+			func(id int64) []any {
+				c := seed.Customer(id)
+				return []any{id, c.Name, c.Address}
+			}},
 	}
 }
 

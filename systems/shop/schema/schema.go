@@ -50,7 +50,8 @@ func Migrate(ctx context.Context, db *database.DB, components ...string) error {
 func migrate(ctx context.Context, db *database.DB, words *strings.Replacer, component, file string) error {
 	var done int64
 	name := path.Base(file)
-	_, err := db.One(ctx, []any{&done}, "SELECT COUNT(*) FROM migrations WHERE component = ? AND file = ?", component, name)
+	_, err := db.One(ctx, []any{&done}, "SELECT COUNT(*) FROM migrations WHERE component = ? AND file = ?",
+		component, name)
 	if err != nil || done > 0 {
 		return err
 	}
@@ -63,7 +64,8 @@ func migrate(ctx context.Context, db *database.DB, words *strings.Replacer, comp
 			return err
 		}
 	}
-	_, err = db.Exec(ctx, "INSERT INTO migrations (component, file) VALUES (?, ?)"+db.KeepExisting("file"), component, name)
+	_, err = db.Exec(ctx, "INSERT INTO migrations (component, file) VALUES (?, ?)"+db.KeepExisting("file"),
+		component, name)
 	return err
 }
 
@@ -84,13 +86,17 @@ func run(ctx context.Context, db *database.DB, words *strings.Replacer, statemen
 func dialect(driver database.Driver) *strings.Replacer {
 	switch driver {
 	case database.MariaDB:
-		const ascii, end = " CHARACTER SET ascii COLLATE ascii_bin", " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"
+		const ascii, end = " CHARACTER SET ascii COLLATE ascii_bin",
+			" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"
 		return strings.NewReplacer("{number}", "BIGINT", "{id}", "CHAR(36)"+ascii, "{key}", "VARCHAR(64)"+ascii,
-			"{word}", "VARCHAR(16)"+ascii, "{name}", "VARCHAR(255)", "{journal}", "VARCHAR(255)"+ascii, "{rows}", end, "{keyed}", end)
+			"{word}", "VARCHAR(16)"+ascii, "{name}", "VARCHAR(255)", "{journal}", "VARCHAR(255)"+ascii, "{rows}", end,
+			"{keyed}", end)
 	case database.PostgreSQL:
 		const bytewise = ` COLLATE "C"`
-		return strings.NewReplacer("{number}", "BIGINT", "{id}", "VARCHAR(36)"+bytewise, "{key}", "VARCHAR(64)"+bytewise,
-			"{word}", "VARCHAR(16)"+bytewise, "{name}", "VARCHAR(255)"+bytewise, "{journal}", "VARCHAR(255)"+bytewise, "{rows}", "", "{keyed}", "")
+		return strings.NewReplacer("{number}", "BIGINT", "{id}", "VARCHAR(36)"+bytewise, "{key}",
+			"VARCHAR(64)"+bytewise,
+			"{word}", "VARCHAR(16)"+bytewise, "{name}", "VARCHAR(255)"+bytewise, "{journal}", "VARCHAR(255)"+bytewise,
+			"{rows}", "", "{keyed}", "")
 	default:
 		return strings.NewReplacer("{number}", "INTEGER", "{id}", "TEXT", "{key}", "TEXT",
 			"{word}", "TEXT", "{name}", "TEXT", "{journal}", "TEXT", "{rows}", "", "{keyed}", " WITHOUT ROWID")

@@ -33,20 +33,23 @@ func TestSchema(t *testing.T) {
 		if err := schema.Load(ctx, db, seed, shop.Components()...); err != nil {
 			t.Fatal(err)
 		}
-		for table, want := range map[string]int64{"products": 1203, "stock": 1203, "customers": 3, "accounts": 3, "orders": 0} {
+		for table, want := range map[string]int64{"products": 1203, "stock": 1203, "customers": 3, "accounts": 3,
+			"orders": 0} {
 			if got := count(t, db, table); got != want {
 				t.Errorf("%s has %d rows, want %d", table, got, want)
 			}
 		}
 		var name string
 		var price int64
-		if _, err := db.One(ctx, []any{&name, &price}, "SELECT name, price_cents FROM products WHERE product_id = ?", 1203); err != nil {
+		if _, err := db.One(ctx, []any{&name, &price},
+			"SELECT name, price_cents FROM products WHERE product_id = ?", 1203); err != nil {
 			t.Fatal(err)
 		}
 		if want := seed.Product(1203); name != want.Name || price != want.PriceCents {
 			t.Errorf("product 1203 = %s for %d, want %+v", name, price, want)
 		}
-		if err := schema.Load(ctx, db, seed, shop.ComponentCatalog); err == nil || !strings.Contains(err.Error(), "1203 rows already") {
+		if err := schema.Load(ctx, db, seed, shop.ComponentCatalog); err == nil ||
+			!strings.Contains(err.Error(), "1203 rows already") {
 			t.Errorf("loading twice: %v", err)
 		}
 		for _, wrong := range []string{

@@ -73,7 +73,8 @@ func (c *Shipping) ship(ctx context.Context, all []*shoppb.ShipRequest, _ bool) 
 
 // Shipped is the shipment that a request leads to.
 func Shipped(in *shoppb.ShipRequest) *shoppb.Shipment {
-	return &shoppb.Shipment{OrderId: in.GetOrderId(), State: StateShipped, Recipient: in.GetRecipient(), Address: in.GetAddress()}
+	return &shoppb.Shipment{OrderId: in.GetOrderId(), State: StateShipped, Recipient: in.GetRecipient(),
+		Address: in.GetAddress()}
 }
 
 // Recall implements shop.Shipping.

@@ -40,7 +40,8 @@ func badOrders() map[string]string {
 		"more than int64":   `{"customerId":1,"lines":[{"productId":1,"quantity":9223372036854775808}]}`,
 		"product twice":     orderBody(1, line{1, 1}, line{1, 2}),
 		"too many lines":    orderBody(1, tooMany...),
-		"too deep":          `{"customerId":1,"lines":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `}`,
+		"too deep": `{"customerId":1,"lines":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) +
+			`}`,
 	}
 }
 
@@ -53,10 +54,13 @@ func testBadRequests(t *testing.T, c *client) {
 	for _, path := range []string{
 		"/orders", "/orders?customerId=0", "/orders?customerId=x", "/orders?customerId=1&pageSize=0",
 		"/orders?customerId=1&pageSize=101", "/orders?customerId=1&customerId=2", "/orders?customerId=1&cursor=%00",
-		"/products?pageSize=-1", "/products?pageSize=1e1", "/products?cursor=!", "/products?cursor=AAAA", "/products?page=2",
-		"/products?namePrefix=%01", "/products?namePrefix=%ff", "/products?namePrefix=" + strings.Repeat("x", shop.MaxPrefix+1),
+		"/products?pageSize=-1", "/products?pageSize=1e1", "/products?cursor=!", "/products?cursor=AAAA",
+		"/products?page=2",
+		"/products?namePrefix=%01", "/products?namePrefix=%ff",
+		"/products?namePrefix=" + strings.Repeat("x", shop.MaxPrefix+1),
 		"/products/0", "/products/x", "/products/01", "/products/1?x=1", "/products/99999999999999999999",
-		"/customers/-1", "/orders/" + strings.Repeat("x", shop.OrderIDLength+1), "/orders/%20", "/orders/%C3%A9", "/products?a=%zz",
+		"/customers/-1", "/orders/" + strings.Repeat("x", shop.OrderIDLength+1), "/orders/%20", "/orders/%C3%A9",
+		"/products?a=%zz",
 	} {
 		t.Run(path, func(t *testing.T) {
 			expectProblem(t, c.do(t, http.MethodGet, path, nil, ""), http.StatusBadRequest, shop.InvalidArgument)

@@ -10,10 +10,12 @@ import (
 )
 
 func testHealth(t *testing.T, c *client) {
-	if got := c.do(t, http.MethodGet, "/health", nil, ""); got.status != http.StatusOK || string(got.body) != `{"status":"up"}` {
+	if got := c.do(t, http.MethodGet, "/health", nil, ""); got.status != http.StatusOK ||
+		string(got.body) != `{"status":"up"}` {
 		t.Errorf("health = %d %s", got.status, got.body)
 	}
-	if got := c.do(t, http.MethodGet, "/openapi.yaml", nil, ""); got.status != http.StatusOK || string(got.body) != string(api.Document()) {
+	if got := c.do(t, http.MethodGet, "/openapi.yaml", nil, ""); got.status != http.StatusOK ||
+		string(got.body) != string(api.Document()) {
 		t.Errorf("document = %d, %d bytes", got.status, len(got.body))
 	}
 }
@@ -22,10 +24,12 @@ func testConfirmed(t *testing.T, c *client) {
 	const product, customer = 1, 1
 	stock, account, price := c.stock(t, product), c.account(t, customer), c.price(t, product)
 	order := c.order(t, c.key(), customer, line{product, 3})
-	if order.State != shop.StateConfirmed || order.TotalCents != 3*price || order.CustomerID != customer || order.Rejection != nil {
+	if order.State != shop.StateConfirmed || order.TotalCents != 3*price || order.CustomerID != customer ||
+		order.Rejection != nil {
 		t.Errorf("order = %+v, want confirmed for %d", order, 3*price)
 	}
-	if l := order.Lines; len(l) != 1 || l[0].ProductID != product || l[0].Quantity != 3 || l[0].UnitPriceCents != price || l[0].Name == "" {
+	if l := order.Lines; len(l) != 1 || l[0].ProductID != product || l[0].Quantity != 3 ||
+		l[0].UnitPriceCents != price || l[0].Name == "" {
 		t.Errorf("lines = %+v", l)
 	}
 	if got := c.account(t, customer); got.BalanceCents != account.BalanceCents-3*price || got.HeldCents != 0 {
@@ -36,7 +40,8 @@ func testConfirmed(t *testing.T, c *client) {
 	c.get(t, fmt.Sprintf("/customers/%d", customer), &customerIs)
 	var shipment api.Shipment
 	c.get(t, "/orders/"+order.OrderID+"/shipment", &shipment)
-	if want := (api.Shipment{OrderID: order.OrderID, State: "shipped", Recipient: customerIs.Name, Address: customerIs.Address}); shipment != want {
+	if want := (api.Shipment{OrderID: order.OrderID, State: "shipped", Recipient: customerIs.Name,
+		Address: customerIs.Address}); shipment != want {
 		t.Errorf("shipment = %+v, want %+v", shipment, want)
 	}
 }
@@ -80,7 +85,8 @@ func testReplay(t *testing.T, c *client) {
 	}
 	var second api.Order
 	again.into(t, &second)
-	if second.OrderID != first.OrderID || second.State != first.State || again.header.Get("Location") != "/orders/"+first.OrderID {
+	if second.OrderID != first.OrderID || second.State != first.State ||
+		again.header.Get("Location") != "/orders/"+first.OrderID {
 		t.Errorf("the second time %+v, the first %+v", second, first)
 	}
 	expectStock(t, c, api.Stock{ProductID: product, OnHand: Seed().Stock - 2, Sold: 2})
@@ -107,10 +113,12 @@ func expectRejected(t *testing.T, c *client, kind shop.Kind, customer int64, lin
 	t.Helper()
 	key := c.key()
 	order := c.order(t, key, customer, lines...)
-	if order.State != shop.StateRejected || order.Rejection == nil || order.Rejection.Type != api.TypeOf(kind) || order.Rejection.Detail == "" {
+	if order.State != shop.StateRejected || order.Rejection == nil || order.Rejection.Type != api.TypeOf(kind) ||
+		order.Rejection.Detail == "" {
 		t.Fatalf("order = %+v (%+v), want rejected for %s", order, order.Rejection, kind)
 	}
-	if again := c.order(t, key, customer, lines...); again.OrderID != order.OrderID || again.State != order.State {
+	if again := c.order(t, key, customer, lines...); again.OrderID != order.OrderID ||
+		again.State != order.State {
 		t.Errorf("the second time %+v, the first %+v", again, order)
 	}
 	got := c.do(t, http.MethodGet, "/orders/"+order.OrderID+"/shipment", nil, "")
@@ -197,6 +205,8 @@ func testCancel(t *testing.T, c *client) {
 
 func testCancelRefused(t *testing.T, c *client) {
 	order := c.order(t, c.key(), 11, line{103, Seed().Stock + 1})
-	expectProblem(t, c.do(t, http.MethodPost, "/orders/"+order.OrderID+"/cancel", nil, ""), http.StatusConflict, shop.Conflict)
-	expectProblem(t, c.do(t, http.MethodPost, "/orders/no-such-order/cancel", nil, ""), http.StatusNotFound, shop.NotFound)
+	expectProblem(t, c.do(t, http.MethodPost, "/orders/"+order.OrderID+"/cancel", nil, ""), http.StatusConflict,
+		shop.Conflict)
+	expectProblem(t, c.do(t, http.MethodPost, "/orders/no-such-order/cancel", nil, ""), http.StatusNotFound,
+		shop.NotFound)
 }

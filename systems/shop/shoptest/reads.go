@@ -18,7 +18,8 @@ func allOrders(t *testing.T, c *client, customer int64, size int) []api.Order {
 	var all []api.Order
 	for cursor := ""; ; {
 		var page api.Orders
-		c.get(t, fmt.Sprintf("/orders?customerId=%d&pageSize=%d&cursor=%s", customer, size, url.QueryEscape(cursor)), &page)
+		c.get(t, fmt.Sprintf("/orders?customerId=%d&pageSize=%d&cursor=%s", customer, size,
+			url.QueryEscape(cursor)), &page)
 		if len(page.Orders) > size {
 			t.Fatalf("a page of %d has %d orders", size, len(page.Orders))
 		}
@@ -59,7 +60,8 @@ func allProducts(t *testing.T, c *client, prefix string, size int) []api.Product
 	var all []api.Product
 	for cursor := ""; ; {
 		var page api.Products
-		c.get(t, fmt.Sprintf("/products?namePrefix=%s&pageSize=%d&cursor=%s", url.QueryEscape(prefix), size, url.QueryEscape(cursor)), &page)
+		c.get(t, fmt.Sprintf("/products?namePrefix=%s&pageSize=%d&cursor=%s", url.QueryEscape(prefix), size,
+			url.QueryEscape(cursor)), &page)
 		if len(page.Products) > size {
 			t.Fatalf("a page of %d has %d products", size, len(page.Products))
 		}
@@ -132,7 +134,8 @@ func testMissing(t *testing.T, c *client) {
 	} {
 		expectProblem(t, c.do(t, m.method, m.path, nil, ""), m.status, m.kind)
 	}
-	if got := c.do(t, http.MethodDelete, "/orders", nil, ""); !strings.Contains(got.header.Get("Allow"), "POST") {
+	if got := c.do(t, http.MethodDelete, "/orders", nil, ""); !strings.Contains(got.header.Get("Allow"),
+		"POST") {
 		t.Errorf("Allow = %q", got.header.Get("Allow"))
 	}
 }

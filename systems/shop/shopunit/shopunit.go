@@ -62,7 +62,8 @@ func Run(channel *unit.Channel, argument string) error {
 		}
 		close(stopped)
 	}()
-	report, err := assembly.Run(ctx, design, job.Unit, name, place, func(err error) { fmt.Fprintln(os.Stderr, name+":", err) })
+	report, err := assembly.Run(ctx, design, job.Unit, name, place,
+		func(err error) { fmt.Fprintln(os.Stderr, name+":", err) })
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,8 @@ func share(design architecture.Design, kind string) error {
 func service(name string) (string, error) {
 	address := os.Getenv(lab.ServiceVariable(name))
 	if address == "" {
-		return "", fmt.Errorf("%s is not set: this unit needs the backing service %s", lab.ServiceVariable(name), name)
+		return "", fmt.Errorf("%s is not set: this unit needs the backing service %s", lab.ServiceVariable(name),
+			name)
 	}
 	return address, nil
 }

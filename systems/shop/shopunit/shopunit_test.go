@@ -44,17 +44,21 @@ func command(t *testing.T, dir, address string, job assembly.UnitJob) *exec.Cmd 
 		t.Fatal(err)
 	}
 	unit := exec.Command(os.Args[0])
-	unit.Env = append(os.Environ(), unitJob+"="+string(text), "CLEAVE_ADDRESS="+address, "CLEAVE_UNIT=shop", "CLEAVE_DIR="+dir, "CLEAVE_SERVICE_DATABASE=sqlite://"+dir+"/data")
+	unit.Env = append(os.Environ(), unitJob+"="+string(text), "CLEAVE_ADDRESS="+address, "CLEAVE_UNIT=shop",
+		"CLEAVE_DIR="+dir, "CLEAVE_SERVICE_DATABASE=sqlite://"+dir+"/data")
 	unit.Stderr = os.Stderr
 	return unit
 }
 
 // startShop prepares a shop and starts a monolith on it, each in a process of its
 // own.
-func startShop(t *testing.T, dir, address string) (unit *exec.Cmd, commands io.WriteCloser, said *bytes.Buffer) {
+func startShop(
+	t *testing.T, dir, address string,
+) (unit *exec.Cmd, commands io.WriteCloser, said *bytes.Buffer) {
 	t.Helper()
 	seed := &shop.Seed{Customers: 10, Products: 10, Stock: 100, Balance: 1_000_000}
-	if err := command(t, dir, address, assembly.UnitJob{Architecture: "monolith", Prepare: seed}).Run(); err != nil {
+	if err := command(t, dir, address, assembly.UnitJob{Architecture: "monolith", Prepare: seed}).Run(); err !=
+		nil {
 		t.Fatalf("prepare: %v", err)
 	}
 	unit = command(t, dir, address, assembly.UnitJob{Architecture: "monolith", Unit: "shop"})
@@ -153,7 +157,8 @@ func TestShopUnitEndsGracefully(t *testing.T) {
 		t.Fatalf("the request in flight failed: %v", err)
 	}
 	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusCreated || !strings.Contains(string(text), `"confirmed"`) {
+	if err != nil || response.StatusCode != http.StatusCreated ||
+		!strings.Contains(string(text), `"confirmed"`) {
 		t.Errorf("the request in flight = %d %s, %v", response.StatusCode, text, err)
 	}
 	if err := unit.Wait(); err != nil {

@@ -29,14 +29,16 @@ func NewAmounts(db *database.DB, table, key, set, from string) Amounts {
 	if db.Driver() == database.PostgreSQL {
 		value = "CAST(? AS BIGINT)" // it cannot tell the type of a CASE of placeholders
 	}
-	return Amounts{db: db, uses: strings.Count(set, "?"), texts: database.Texts(shop.MaxLines, func(n int) string {
-		amount, where := "?", key+" = ?"
-		if n > 1 {
-			amount = "CASE " + key + strings.Repeat(" WHEN ? THEN "+value, n) + " END"
-			where = db.InKeyOrder(table, key, n)
-		}
-		return "UPDATE " + table + " SET " + strings.ReplaceAll(set, "?", amount) + " WHERE " + where + " AND " + from + " >= " + amount
-	})}
+	return Amounts{db: db, uses: strings.Count(set, "?"),
+		texts: database.Texts(shop.MaxLines, func(n int) string {
+			amount, where := "?", key+" = ?"
+			if n > 1 {
+				amount = "CASE " + key + strings.Repeat(" WHEN ? THEN "+value, n) + " END"
+				where = db.InKeyOrder(table, key, n)
+			}
+			return "UPDATE " + table + " SET " + strings.ReplaceAll(set, "?", amount) + " WHERE " + where + " AND " +
+				from + " >= " + amount
+		})}
 }
 
 // Move moves amounts, by the keys of their rows, and reports whether there was enough of

@@ -14,7 +14,8 @@ import (
 func word(step string) string {
 	return map[string]string{
 		"reserve": "reserved", "commit": "committed", "release": "released", "restock": "restocked",
-		"authorise": "authorised", "capture": "captured", "void": "voided", "refund": "refunded", "ship": "shipped", "recall": "recalled",
+		"authorise": "authorised", "capture": "captured", "void": "voided", "refund": "refunded", "ship": "shipped",
+		"recall": "recalled",
 	}[step]
 }
 
@@ -100,7 +101,8 @@ func expectJournals(t *testing.T, together, oneByOne *whole) {
 func (w *whole) journals(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
-	for table, key := range map[string]string{"orders": "order_id, 0", "reservations": "order_id, line", "payments": "order_id, 0", "shipments": "order_id, 0"} {
+	for table, key := range map[string]string{"orders": "order_id, 0", "reservations": "order_id, line",
+		"payments": "order_id, 0", "shipments": "order_id, 0"} {
 		err := w.db.Each(t.Context(), func(row database.Row) error {
 			var order, line, journal string
 			err := row.Scan(&order, &line, &journal)

@@ -37,7 +37,8 @@ func newWhole(t *testing.T, config database.Config) *whole {
 	t.Helper()
 	w := &whole{db: databasetest.Open(t, config), refused: map[string]string{}}
 	seed := shop.Seed{Customers: 40, Products: 70, Stock: 10, Balance: 200}
-	if err := errors.Join(schema.Migrate(t.Context(), w.db, shop.Components()...), schema.Load(t.Context(), w.db, seed, shop.Components()...)); err != nil {
+	if err := errors.Join(schema.Migrate(t.Context(), w.db, shop.Components()...),
+		schema.Load(t.Context(), w.db, seed, shop.Components()...)); err != nil {
 		t.Fatal(err)
 	}
 	w.inventory, w.payments, w.shipping = inventory.New(w.db), payments.New(w.db), shipping.New(w.db)
@@ -51,11 +52,13 @@ func someOrders(number int) []*shoppb.Order {
 	all := make([]*shoppb.Order, number)
 	for n := range all {
 		order := &shoppb.Order{
-			OrderId: fmt.Sprintf("0190b3d5-0000-7000-8000-%012d", n), IdempotencyKey: fmt.Sprint("key-", n), CustomerId: 1 + random.Int64N(40),
-			State: string(shop.StatePending), Version: 1, CreatedUnixUs: int64(n),
+			OrderId: fmt.Sprintf("0190b3d5-0000-7000-8000-%012d", n), IdempotencyKey: fmt.Sprint("key-", n),
+			CustomerId: 1 + random.Int64N(40),
+			State:      string(shop.StatePending), Version: 1, CreatedUnixUs: int64(n),
 		}
 		for _, product := range random.Perm(70)[:1+random.IntN(3)] {
-			line := &shoppb.OrderLine{ProductId: int64(product) + 1, Name: "thing", Quantity: 1 + random.Int64N(4), UnitPriceCents: 10}
+			line := &shoppb.OrderLine{ProductId: int64(product) + 1, Name: "thing", Quantity: 1 + random.Int64N(4),
+				UnitPriceCents: 10}
 			order.Lines = append(order.Lines, line)
 			order.TotalCents += line.Quantity * line.UnitPriceCents
 		}
@@ -73,7 +76,8 @@ func reservation(order *shoppb.Order) *shoppb.ReserveRequest {
 }
 
 func charge(order *shoppb.Order) *shoppb.AuthoriseRequest {
-	return &shoppb.AuthoriseRequest{OrderId: order.GetOrderId(), CustomerId: order.GetCustomerId(), AmountCents: order.GetTotalCents()}
+	return &shoppb.AuthoriseRequest{OrderId: order.GetOrderId(), CustomerId: order.GetCustomerId(),
+		AmountCents: order.GetTotalCents()}
 }
 
 func shipment(order *shoppb.Order) *shoppb.ShipRequest {
@@ -88,7 +92,10 @@ func beginning(order *shoppb.Order) orders.Beginning { return orders.Beginning{O
 
 // together takes a step for many orders in one transaction, and returns what came of
 // each.
-func together[Q any](t *testing.T, w *whole, all []*shoppb.Order, asks func(*shoppb.Order) Q, take func(context.Context, []Q) ([]steps.Outcome, error)) []steps.Outcome {
+func together[Q any](
+	t *testing.T, w *whole, all []*shoppb.Order, asks func(*shoppb.Order) Q,
+	take func(context.Context, []Q) ([]steps.Outcome, error),
+) []steps.Outcome {
 	t.Helper()
 	var outcomes []steps.Outcome
 	err := w.db.Do(t.Context(), func(ctx context.Context) (err error) {
@@ -102,7 +109,10 @@ func together[Q any](t *testing.T, w *whole, all []*shoppb.Order, asks func(*sho
 }
 
 // bare takes a step without a transaction around it.
-func bare[Q any](t *testing.T, all []*shoppb.Order, asks func(*shoppb.Order) Q, take func(context.Context, []Q) ([]steps.Outcome, error)) []steps.Outcome {
+func bare[Q any](
+	t *testing.T, all []*shoppb.Order, asks func(*shoppb.Order) Q,
+	take func(context.Context, []Q) ([]steps.Outcome, error),
+) []steps.Outcome {
 	t.Helper()
 	outcomes, err := take(t.Context(), ask(all, asks))
 	if err != nil {
@@ -141,7 +151,9 @@ func (w *whole) allTogether(t *testing.T, all []*shoppb.Order) {
 }
 
 // sort tells the orders that were refused from the others, and remembers why.
-func (w *whole) sort(name string, all []*shoppb.Order, outcomes []steps.Outcome) (taken, refused []*shoppb.Order) {
+func (w *whole) sort(
+	name string, all []*shoppb.Order, outcomes []steps.Outcome,
+) (taken, refused []*shoppb.Order) {
 	for i, came := range outcomes {
 		if came.Err == nil {
 			taken = append(taken, all[i])
@@ -221,25 +233,28 @@ func TestManyTogetherAreAsManyOneByOne(t *testing.T) {
 		if !slices.Equal(got, want) {
 			for i := range want {
 				if i >= len(got) || got[i] != want[i] {
-					t.Fatalf("row %d of %d and %d: %q together, %q one by one", i, len(got), len(want), got[min(i, len(got)-1)], want[i])
+					t.Fatalf("row %d of %d and %d: %q together, %q one by one", i, len(got), len(want),
+						got[min(i, len(got)-1)], want[i])
 				}
 			}
 		}
 		expectJournals(t, together, oneByOne)
-		if len(together.refused) < 20 || len(together.refused) > 200 || !maps.Equal(together.refused, oneByOne.refused) {
+		if len(together.refused) < 20 || len(together.refused) > 200 ||
+			!maps.Equal(together.refused, oneByOne.refused) {
 			t.Errorf("%d refused together, %d one by one", len(together.refused), len(oneByOne.refused))
 		}
 		slices.Sort(together.final)
 		slices.Sort(oneByOne.final)
 		if !slices.Equal(together.final, oneByOne.final) || len(together.final) != len(all) {
-			t.Errorf("%d of %d orders were told to be final together, %d one by one", len(together.final), len(all), len(oneByOne.final))
+			t.Errorf("%d of %d orders were told to be final together, %d one by one", len(together.final), len(all),
+				len(oneByOne.final))
 		}
 	})
 }
 
 // TestEachOfABatchHasItsOwnOutcome has batches of which some orders are new, and others
 // have come before, come twice, come too late, or are malformed. What they come to is
-// what they come to one by one.
+// what they come to one by one. Long because it is a table.
 func TestEachOfABatchHasItsOwnOutcome(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		w := newWhole(t, open(t))
@@ -256,7 +271,8 @@ func TestEachOfABatchHasItsOwnOutcome(t *testing.T) {
 		_, unreserved := w.inventory.Release(t.Context(), step(released))
 		_, voided := w.payments.Void(t.Context(), step(released))
 		recorded := errors.Join(w.book.Record(t.Context(), half), w.book.Record(t.Context(), fresh))
-		if err := errors.Join(restocked, refunded, recalled, reserved, authorised, unreserved, voided, recorded); err != nil {
+		if err := errors.Join(restocked, refunded, recalled, reserved, authorised, unreserved, voided,
+			recorded); err != nil {
 			t.Fatal(err)
 		}
 		mixed := []*shoppb.Order{done, fresh, undone, half, bad, released, none, fresh}
@@ -265,18 +281,26 @@ func TestEachOfABatchHasItsOwnOutcome(t *testing.T) {
 			outcomes []steps.Outcome
 			want     string
 		}{
-			{"reserve", together(t, w, mixed, reservation, w.inventory.ReserveAll), "repeat, taken, conflict, repeat, invalid-argument, conflict, invalid-argument, repeat"},
-			{"charge", together(t, w, mixed, charge, w.payments.ChargeAll), "repeat, taken, conflict, taken, invalid-argument, conflict, invalid-argument, repeat"},
-			{"commit", together(t, w, mixed, step, w.inventory.CommitAll), "repeat, taken, conflict, taken, invalid-argument, conflict, conflict, repeat"},
-			{"confirm", together(t, w, mixed, step, w.book.ConfirmAll), "repeat, taken, repeat, taken, invalid-argument, not-found, not-found, repeat"},
-			{"release", together(t, w, mixed, step, w.inventory.ReleaseAll), "conflict, conflict, conflict, conflict, invalid-argument, repeat, taken, conflict"},
-			{"void", together(t, w, mixed, step, w.payments.VoidAll), "conflict, conflict, conflict, conflict, invalid-argument, repeat, taken, conflict"},
-			{"ship", together(t, w, mixed, shipment, w.shipping.ShipAll), "taken, taken, conflict, taken, invalid-argument, taken, taken, repeat"}, // it does not say which it was
+			{"reserve", together(t, w, mixed, reservation, w.inventory.ReserveAll),
+				"repeat, taken, conflict, repeat, invalid-argument, conflict, invalid-argument, repeat"},
+			{"charge", together(t, w, mixed, charge, w.payments.ChargeAll),
+				"repeat, taken, conflict, taken, invalid-argument, conflict, invalid-argument, repeat"},
+			{"commit", together(t, w, mixed, step, w.inventory.CommitAll),
+				"repeat, taken, conflict, taken, invalid-argument, conflict, conflict, repeat"},
+			{"confirm", together(t, w, mixed, step, w.book.ConfirmAll),
+				"repeat, taken, repeat, taken, invalid-argument, not-found, not-found, repeat"},
+			{"release", together(t, w, mixed, step, w.inventory.ReleaseAll),
+				"conflict, conflict, conflict, conflict, invalid-argument, repeat, taken, conflict"},
+			{"void", together(t, w, mixed, step, w.payments.VoidAll),
+				"conflict, conflict, conflict, conflict, invalid-argument, repeat, taken, conflict"},
+			{"ship", together(t, w, mixed, shipment, w.shipping.ShipAll),
+				"taken, taken, conflict, taken, invalid-argument, taken, taken, repeat"}, // it does not say which it was
 		} {
 			if got := words(c.outcomes); got != c.want {
 				t.Errorf("%s: %s, want %s", c.name, got, c.want)
 			}
 		}
+		paid := done.TotalCents + half.TotalCents + fresh.TotalCents
 		for query, want := range map[string]int64{
 			"SELECT SUM(on_hand + reserved + sold) FROM stock":            70 * 10,
 			"SELECT SUM(reserved) FROM stock":                             0,
@@ -287,7 +311,7 @@ func TestEachOfABatchHasItsOwnOutcome(t *testing.T) {
 			"SELECT COUNT(*) FROM reservations WHERE state = 'reserved'":  0,
 			"SELECT COUNT(*) FROM reservations WHERE product_id = 0":      2,
 			"SELECT COUNT(*) FROM payments WHERE customer_id = 0":         2,
-			"SELECT 40 * 200 - SUM(balance_cents) FROM accounts":          done.TotalCents + half.TotalCents + fresh.TotalCents,
+			"SELECT 40 * 200 - SUM(balance_cents) FROM accounts":          paid,
 			"SELECT COUNT(*) FROM reservations WHERE state = 'restocked'": int64(len(undone.Lines)),
 		} {
 			var got int64
@@ -324,13 +348,16 @@ func TestBeginAllLeavesOutTakenKeys(t *testing.T) {
 		}
 		repeated, same, rejected := all[60], all[61], all[62]
 		repeated.IdempotencyKey, same.IdempotencyKey = all[0].IdempotencyKey, all[59].IdempotencyKey
-		rejected.State, rejected.Rejection = string(shop.StateRejected), &shoppb.Rejection{Kind: string(shop.UnknownProduct)}
+		rejected.State, rejected.Rejection = string(shop.StateRejected),
+			&shoppb.Rejection{Kind: string(shop.UnknownProduct)}
 		for i, came := range together(t, w, all[1:], beginning, w.book.BeginAll) {
-			if taken := i == 59 || i == 60; taken != errors.Is(came.Err, orders.ErrKeyTaken) || !taken && came.Err != nil {
+			if taken := i == 59 || i == 60; taken != errors.Is(came.Err, orders.ErrKeyTaken) ||
+				!taken && came.Err != nil {
 				t.Errorf("order %d: %v", i+1, came.Err)
 			}
 		}
-		if got, err := w.book.Get(t.Context(), all[59].GetOrderId()); err != nil || len(got.GetLines()) != len(all[59].GetLines()) {
+		if got, err := w.book.Get(t.Context(), all[59].GetOrderId()); err != nil ||
+			len(got.GetLines()) != len(all[59].GetLines()) {
 			t.Errorf("order %v (%v)", got, err)
 		}
 		if _, err := w.book.Get(t.Context(), same.GetOrderId()); !shop.IsKind(err, shop.NotFound) {
@@ -355,12 +382,24 @@ func TestStatementsOfABatch(t *testing.T) {
 			one, many, not int64 // not: one that is refused
 			take           func(some []*shoppb.Order) []steps.Outcome
 		}{
-			{"begin", 2, 2, 2, func(some []*shoppb.Order) []steps.Outcome { return together(t, w, some, beginning, w.book.BeginAll) }},
-			{"reserve", 2, 4, 2, func(some []*shoppb.Order) []steps.Outcome { return bare(t, some, reservation, w.inventory.ReserveAll) }},
-			{"commit", 3, 3, 1, func(some []*shoppb.Order) []steps.Outcome { return bare(t, some, step, w.inventory.CommitAll) }},
-			{"charge", 2, 4, 3, func(some []*shoppb.Order) []steps.Outcome { return bare(t, some, charge, w.payments.ChargeAll) }},
-			{"ship", 1, 1, 1, func(some []*shoppb.Order) []steps.Outcome { return together(t, w, some, shipment, w.shipping.ShipAll) }},
-			{"confirm", 1, 2, 1, func(some []*shoppb.Order) []steps.Outcome { return together(t, w, some, step, w.book.ConfirmAll) }},
+			{"begin", 2, 2, 2, func(some []*shoppb.Order) []steps.Outcome {
+				return together(t, w, some, beginning, w.book.BeginAll)
+			}},
+			{"reserve", 2, 4, 2, func(some []*shoppb.Order) []steps.Outcome {
+				return bare(t, some, reservation, w.inventory.ReserveAll)
+			}},
+			{"commit", 3, 3, 1, func(some []*shoppb.Order) []steps.Outcome {
+				return bare(t, some, step, w.inventory.CommitAll)
+			}},
+			{"charge", 2, 4, 3, func(some []*shoppb.Order) []steps.Outcome {
+				return bare(t, some, charge, w.payments.ChargeAll)
+			}},
+			{"ship", 1, 1, 1, func(some []*shoppb.Order) []steps.Outcome {
+				return together(t, w, some, shipment, w.shipping.ShipAll)
+			}},
+			{"confirm", 1, 2, 1, func(some []*shoppb.Order) []steps.Outcome {
+				return together(t, w, some, step, w.book.ConfirmAll)
+			}},
 		} {
 			for _, size := range []struct {
 				some []*shoppb.Order

@@ -55,7 +55,9 @@ type OfOrder interface{ GetOrderId() string }
 // Do takes a step for a batch of orders in one transaction, which the refusal of a
 // single order undoes. Those that fail the check, if any, are refused, and one that is in
 // the batch again repeats its first; take gets the others.
-func Do[Q OfOrder](ctx context.Context, db *database.DB, doing string, all []Q, check func(Q) error, take Take[Q]) ([]Outcome, error) {
+func Do[Q OfOrder](
+	ctx context.Context, db *database.DB, doing string, all []Q, check func(Q) error, take Take[Q],
+) ([]Outcome, error) {
 	return each(doing, all, check, func(fit []Q, look bool) (taken []Outcome, err error) {
 		var refused error
 		err = db.Do(ctx, func(ctx context.Context) (err error) {
@@ -75,7 +77,9 @@ func Do[Q OfOrder](ctx context.Context, db *database.DB, doing string, all []Q, 
 
 // DoStatement is Do for a step that is one statement for one order, and leaves nothing
 // where it is refused: that needs no transaction.
-func DoStatement[Q OfOrder](ctx context.Context, db *database.DB, doing string, all []Q, take Take[Q]) ([]Outcome, error) {
+func DoStatement[Q OfOrder](
+	ctx context.Context, db *database.DB, doing string, all []Q, take Take[Q],
+) ([]Outcome, error) {
 	if len(all) > 1 {
 		return Do(ctx, db, doing, all, nil, take)
 	}
@@ -134,10 +138,12 @@ func One[Q any](ctx context.Context, in Q, step Step[Q]) (*shoppb.StepResponse, 
 
 // Single takes a step that is never asked for in batches.
 func Single(
-	ctx context.Context, db *database.DB, doing string, in *shoppb.StepRequest, take func(ctx context.Context, order string) (Outcome, error),
+	ctx context.Context, db *database.DB, doing string, in *shoppb.StepRequest,
+	take func(ctx context.Context, order string) (Outcome, error),
 ) (*shoppb.StepResponse, error) {
 	return One(ctx, in, func(ctx context.Context, all []*shoppb.StepRequest) ([]Outcome, error) {
-		return Do(ctx, db, doing, all, nil, func(ctx context.Context, _ []*shoppb.StepRequest, _ bool) ([]Outcome, error) {
+		return Do(ctx, db, doing, all, nil, func(ctx context.Context, _ []*shoppb.StepRequest, _ bool) ([]Outcome,
+			error) {
 			outcome, err := take(ctx, in.GetOrderId())
 			return []Outcome{outcome}, err
 		})
@@ -147,7 +153,9 @@ func Single(
 // Insert writes the first rows of orders, in a statement of which each row has that many
 // values, and reports whether all orders are new here. After a look they are, or others
 // got in the way.
-func Insert(ctx context.Context, db *database.DB, texts []string, columns int, rows []any, look bool) (fresh bool, err error) {
+func Insert(
+	ctx context.Context, db *database.DB, texts []string, columns int, rows []any, look bool,
+) (fresh bool, err error) {
 	added, err := db.ExecRows(ctx, texts, columns, rows)
 	if err == nil && look && added < int64(len(rows)/columns) {
 		err = db.Contended("an order has come since it was looked for")
@@ -179,10 +187,12 @@ func NewLedger(db *database.DB, table, what string, also ...string) Ledger {
 	return Ledger{
 		db: db, what: what,
 		move: database.Texts(Most, func(n int) string {
-			return "UPDATE " + table + " SET " + set + " WHERE state = ? AND order_id IN (" + database.Placeholders(n) + ")"
+			return "UPDATE " + table + " SET " + set + " WHERE state = ? AND order_id IN (" +
+				database.Placeholders(n) + ")"
 		}),
 		look: database.Texts(Most, func(n int) string {
-			return "SELECT order_id, state FROM " + table + " WHERE order_id IN (" + database.Placeholders(n) + ")" + db.ForUpdate("order_id")
+			return "SELECT order_id, state FROM " + table + " WHERE order_id IN (" + database.Placeholders(n) + ")" +
+				db.ForUpdate("order_id")
 		}),
 	}
 }
@@ -202,7 +212,9 @@ func (l Ledger) States(ctx context.Context, orders []string) (map[string]string,
 
 // Move moves the orders that are in one state to the next and returns how many rows
 // it has changed.
-func (l Ledger) Move(ctx context.Context, orders []string, from, to string, also ...any) (changed int64, err error) {
+func (l Ledger) Move(
+	ctx context.Context, orders []string, from, to string, also ...any,
+) (changed int64, err error) {
 	for part := range slices.Chunk(orders, Most) {
 		args := append(append([]any{to, Entry(to)}, also...), from)
 		for _, order := range part {
@@ -236,7 +248,8 @@ func (l Ledger) Came(order, state string, to ...string) Outcome {
 	case state == "":
 		return Outcome{Err: shop.Problemf(shop.Conflict, "order %s has no %s", order, l.what)}
 	case !slices.Contains(to, state):
-		return Outcome{Err: shop.Problemf(shop.Conflict, "the %s of order %s is %s, not %s", l.what, order, state, to[0])}
+		return Outcome{Err: shop.Problemf(shop.Conflict, "the %s of order %s is %s, not %s", l.what, order, state,
+			to[0])}
 	}
 	return Outcome{Repeat: true}
 }

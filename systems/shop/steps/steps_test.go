@@ -37,12 +37,14 @@ func newParts(t *testing.T, open func(t testing.TB) database.Config) parts {
 		if err := schema.Migrate(ctx, db, component); err != nil {
 			t.Fatal(err)
 		}
-		if err := schema.Load(ctx, db, shop.Seed{Customers: maxCases, Products: 2 * maxCases, Stock: 10, Balance: 1000}, component); err != nil {
+		if err := schema.Load(ctx, db, shop.Seed{Customers: maxCases, Products: 2 * maxCases, Stock: 10,
+			Balance: 1000}, component); err != nil {
 			t.Fatal(err)
 		}
 		return db
 	}
-	stock, accounts, parcels := owned(shop.ComponentInventory), owned(shop.ComponentPayments), owned(shop.ComponentShipping)
+	stock, accounts, parcels := owned(shop.ComponentInventory), owned(shop.ComponentPayments),
+		owned(shop.ComponentShipping)
 	return parts{inventory.New(stock), payments.New(accounts), shipping.New(parcels), stock, accounts, parcels}
 }
 
@@ -54,7 +56,8 @@ func (p parts) do(number int64, name string) error {
 	var err error
 	switch name {
 	case "reserve":
-		_, err = p.inventory.Reserve(ctx, &shoppb.ReserveRequest{OrderId: order, Lines: []*shoppb.Line{{ProductId: number + maxCases, Quantity: 1}, {ProductId: number, Quantity: 4}}})
+		_, err = p.inventory.Reserve(ctx, &shoppb.ReserveRequest{OrderId: order,
+			Lines: []*shoppb.Line{{ProductId: number + maxCases, Quantity: 1}, {ProductId: number, Quantity: 4}}})
 	case "commit":
 		_, err = p.inventory.Commit(ctx, step)
 	case "release":
@@ -62,7 +65,8 @@ func (p parts) do(number int64, name string) error {
 	case "restock":
 		_, err = p.inventory.Restock(ctx, step)
 	case "authorise":
-		_, err = p.payments.Authorise(ctx, &shoppb.AuthoriseRequest{OrderId: order, CustomerId: number, AmountCents: 400})
+		_, err = p.payments.Authorise(ctx, &shoppb.AuthoriseRequest{OrderId: order, CustomerId: number,
+			AmountCents: 400})
 	case "capture":
 		_, err = p.payments.Capture(ctx, step)
 	case "void":
@@ -70,7 +74,8 @@ func (p parts) do(number int64, name string) error {
 	case "refund":
 		_, err = p.payments.Refund(ctx, step)
 	case "ship":
-		_, err = p.shipping.Ship(ctx, &shoppb.ShipRequest{OrderId: order, Recipient: "Ada", Address: "1 Lamp Street"})
+		_, err = p.shipping.Ship(ctx, &shoppb.ShipRequest{OrderId: order, Recipient: "Ada",
+			Address: "1 Lamp Street"})
 	case "recall":
 		_, err = p.shipping.Recall(ctx, step)
 	default:
@@ -85,14 +90,16 @@ func (p parts) holds(t *testing.T, number int64) string {
 	t.Helper()
 	ctx := context.Background()
 	var onHand, reserved, sold int64
-	if _, err := p.stock.One(ctx, []any{&onHand, &reserved, &sold}, "SELECT on_hand, reserved, sold FROM stock WHERE product_id = ?", number); err != nil {
+	if _, err := p.stock.One(ctx, []any{&onHand, &reserved, &sold},
+		"SELECT on_hand, reserved, sold FROM stock WHERE product_id = ?", number); err != nil {
 		t.Fatal(err)
 	}
 	account, err := p.payments.GetAccount(ctx, &shoppb.GetAccountRequest{CustomerId: number})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("%d %d %d, %d %d", onHand, reserved, sold, account.GetBalanceCents(), account.GetHeldCents())
+	return fmt.Sprintf("%d %d %d, %d %d", onHand, reserved, sold, account.GetBalanceCents(),
+		account.GetHeldCents())
 }
 
 // TestSteps takes steps in turn, each twice: the second time changes nothing. The
@@ -170,7 +177,8 @@ func TestStepsRefuse(t *testing.T) {
 		return err
 	}
 	authorise := func(order string, customer, amount int64) error {
-		_, err := p.payments.Authorise(ctx, &shoppb.AuthoriseRequest{OrderId: order, CustomerId: customer, AmountCents: amount})
+		_, err := p.payments.Authorise(ctx, &shoppb.AuthoriseRequest{OrderId: order, CustomerId: customer,
+			AmountCents: amount})
 		return err
 	}
 	cases := []struct {
@@ -179,7 +187,8 @@ func TestStepsRefuse(t *testing.T) {
 		want shop.Kind
 	}{
 		{"one line short", reserve("order-1", &shoppb.Line{ProductId: 1, Quantity: 11}), shop.OutOfStock},
-		{"one of two short", reserve("order-1", &shoppb.Line{ProductId: 1, Quantity: 1}, &shoppb.Line{ProductId: 2, Quantity: 11}), shop.OutOfStock},
+		{"one of two short", reserve("order-1", &shoppb.Line{ProductId: 1, Quantity: 1},
+			&shoppb.Line{ProductId: 2, Quantity: 11}), shop.OutOfStock},
 		{"no such product", reserve("order-1", &shoppb.Line{ProductId: 999, Quantity: 1}), shop.OutOfStock},
 		{"no lines", reserve("order-1"), shop.InvalidArgument},
 		{"no order", reserve("", &shoppb.Line{ProductId: 1, Quantity: 1}), shop.InvalidArgument},

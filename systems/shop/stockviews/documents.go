@@ -74,7 +74,8 @@ func (v Documents) GetStock(ctx context.Context, in *shoppb.GetStockRequest) (*s
 	if err := json.Unmarshal(d.Body, &body); err != nil {
 		return nil, fmt.Errorf("read stock of product %s: %w", d.ID, err)
 	}
-	return &shoppb.Stock{ProductId: in.GetProductId(), OnHand: body.OnHand, Reserved: body.Reserved, Sold: body.Sold}, nil
+	return &shoppb.Stock{ProductId: in.GetProductId(), OnHand: body.OnHand, Reserved: body.Reserved,
+		Sold: body.Sold}, nil
 }
 
 // Fill writes the stock of a fresh shop, which no event tells.

@@ -24,7 +24,8 @@ func must(t *testing.T, err error) {
 
 func fresh(t *testing.T, seed shop.Seed) stockviews.Documents {
 	t.Helper()
-	store, err := document.Open(t.Context(), document.Config{Driver: document.SQLite, DSN: filepath.Join(t.TempDir(), "views.db")})
+	store, err := document.Open(t.Context(), document.Config{Driver: document.SQLite,
+		DSN: filepath.Join(t.TempDir(), "views.db")})
 	must(t, err)
 	t.Cleanup(func() { must(t, store.Close()) })
 	must(t, store.Declare(t.Context(), stockviews.Collection()))
@@ -47,7 +48,8 @@ func TestNewestVersionStays(t *testing.T) {
 	var told []broker.Message
 	for version := int64(1); version <= 20; version++ {
 		for product := int64(1); product <= 2; product++ {
-			m, err := events.Encode(&shoppb.StockChanged{Stock: &shoppb.Stock{ProductId: product, OnHand: 40 - version, Sold: version}, Version: version}, time.Now())
+			m, err := events.Encode(&shoppb.StockChanged{Stock: &shoppb.Stock{ProductId: product, OnHand: 40 - version,
+				Sold: version}, Version: version}, time.Now())
 			must(t, err)
 			told = append(told, m, m)
 		}
@@ -59,12 +61,14 @@ func TestNewestVersionStays(t *testing.T) {
 		must(t, views.Apply(t.Context(), told[:n]))
 		told = told[n:]
 	}
-	for product, want := range map[int64]string{1: "1 20 0 20", 2: "2 20 0 20", 3: "3 40 0 0", 1500: "1500 40 0 0"} {
+	for product, want := range map[int64]string{1: "1 20 0 20", 2: "2 20 0 20", 3: "3 40 0 0",
+		1500: "1500 40 0 0"} {
 		if got := read(t, views, product); got != want {
 			t.Errorf("stock %s, want %s", got, want)
 		}
 	}
-	if _, err := views.GetStock(t.Context(), &shoppb.GetStockRequest{ProductId: 1501}); !shop.IsKind(err, shop.UnknownProduct) {
+	if _, err := views.GetStock(t.Context(), &shoppb.GetStockRequest{ProductId: 1501}); !shop.IsKind(err,
+		shop.UnknownProduct) {
 		t.Errorf("a product that is not there: %v", err)
 	}
 }

@@ -82,7 +82,9 @@ func gather(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) 
 
 // inboxes are what the components of a choreographed design were told. Read models
 // note nothing: their documents carry versions.
-func inboxes(ctx context.Context, design architecture.Design, databases opened) (map[string]audit.Inbox, error) {
+func inboxes(
+	ctx context.Context, design architecture.Design, databases opened,
+) (map[string]audit.Inbox, error) {
 	if design.Coordination != architecture.Choreographed {
 		return nil, nil
 	}
@@ -98,7 +100,9 @@ func inboxes(ctx context.Context, design architecture.Design, databases opened) 
 }
 
 // views are the documents of a design that has any.
-func views(ctx context.Context, design architecture.Design, left lab.Leftover) (found *audit.Views, err error) {
+func views(
+	ctx context.Context, design architecture.Design, left lab.Leftover,
+) (found *audit.Views, err error) {
 	if design.Documents == "" {
 		return nil, nil
 	}
@@ -152,7 +156,9 @@ func (o opened) close() error {
 
 // remaining counts what must be empty in the end: sagas, events that were never
 // published, and messages that were never taken in, or given up.
-func remaining(ctx context.Context, design architecture.Design, databases opened, left lab.Leftover) (map[string]int64, error) {
+func remaining(
+	ctx context.Context, design architecture.Design, databases opened, left lab.Leftover,
+) (map[string]int64, error) {
 	sagas, err := orders.CountUnderway(ctx, databases[shop.ComponentOrders])
 	if err != nil {
 		return nil, err
@@ -172,7 +178,9 @@ func remaining(ctx context.Context, design architecture.Design, databases opened
 }
 
 // countMessages adds what the broker still holds, queue by queue.
-func countMessages(ctx context.Context, counts map[string]int64, design architecture.Design, address string) (err error) {
+func countMessages(
+	ctx context.Context, counts map[string]int64, design architecture.Design, address string,
+) (err error) {
 	client, err := assembly.OpenBroker(design, address)
 	if err != nil {
 		return err

@@ -14,7 +14,8 @@ import (
 func (s System) CheckPoint(operations int, over float64) lab.Point {
 	orders := float64(operations)
 	p := s.base().CheckPoint(operations, over)
-	p.Levels[Cancelled], p.Levels[Stock], p.Levels[Balance] = 5, max(3, math.Ceil(orders/30)), max(50_000, orders*100)
+	p.Levels[Cancelled], p.Levels[Stock], p.Levels[Balance] = 5, max(3, math.Ceil(orders/30)),
+		max(50_000, orders*100)
 	return p
 }
 

@@ -197,7 +197,8 @@ func withCompletion(judged lab.Audit, load lab.LoadReport, dir string) lab.Audit
 	for _, state := range []shop.State{shop.StateConfirmed, shop.StateRejected, shop.StateCancelled} {
 		onRecord += float64(judged.Counts[string(state)])
 	}
-	if judged.Figures[lab.FigureHeld] > 0 && orders.accepted > 0 && orders.openAt(load.Duration)*load.Duration > mostBehind {
+	if judged.Figures[lab.FigureHeld] > 0 && orders.accepted > 0 &&
+		orders.openAt(load.Duration)*load.Duration > mostBehind {
 		judged.Figures[lab.FigureHeld] = 0
 	}
 	judged.Figures[figureNeverFinal] = float64(orders.open)

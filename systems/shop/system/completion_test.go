@@ -43,7 +43,8 @@ func trial(t *testing.T, attempts []tried, observed ...string) string {
 			begun -= 10_000 * ms
 		}
 		line, err := json.Marshal(map[string]any{
-			"operation": operation, "end": a.end, "outcome": "x", "intended_ns": a.due * ms, "sent_ns": a.due*ms + 1, "finished_ns": a.answered * ms,
+			"operation": operation, "end": a.end, "outcome": "x", "intended_ns": a.due * ms, "sent_ns": a.due*ms + 1,
+			"finished_ns":   a.answered * ms,
 			"begun_unix_ns": begun, "warm_up": a.warmUp, "noted": map[string]string{"order": a.order, "key": a.key},
 		})
 		if err != nil {
@@ -51,7 +52,8 @@ func trial(t *testing.T, attempts []tried, observed ...string) string {
 		}
 		text.Write(append(line, '\n'))
 	}
-	for name, content := range map[string]string{loaded.History: text.String(), "orders.observed": strings.Join(observed, "\n") + "\n"} {
+	for name, content := range map[string]string{loaded.History: text.String(),
+		"orders.observed": strings.Join(observed, "\n") + "\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +83,8 @@ func busy(t *testing.T) string {
 		{order: "d", key: "kd", due: 300, answered: 310, end: "ok"},
 		{key: "ke", due: 400, answered: 450, end: "info"},
 		{key: "kf", due: 500, answered: 501, end: "fail"},
-	}, final("b", 600), final("a", 10), final("warm", -9_990), final("c", 1_200), final("e", 470), "final torn 17",
+	}, final("b", 600), final("a", 10), final("warm", -9_990), final("c", 1_200), final("e", 470),
+		"final torn 17",
 		shown("order_views/a", 10, 30), shown("order_views/b", 600, 700), shown("order_views/warm", -9_990, -8_000))
 }
 
@@ -101,7 +104,8 @@ func TestHistoryAndObservationsAreJoined(t *testing.T) {
 		good     float64 // per second of a load of a second
 		complete float64
 	}{
-		"ids are known":              {map[string]string{"ke": "e", "kf": "nobody"}, []float64{0.010, 0.070, 0.500, 1.000}, 2, 3},
+		"ids are known": {map[string]string{"ke": "e", "kf": "nobody"},
+			[]float64{0.010, 0.070, 0.500, 1.000}, 2, 3},
 		"an id was told to nobody":   {nil, []float64{0.010, 0.500, 1.000}, 2, 2},
 		"ids of orders of elsewhere": {map[string]string{"kz": "z"}, []float64{0.010, 0.500, 1.000}, 2, 2},
 	} {
@@ -117,7 +121,8 @@ func TestHistoryAndObservationsAreJoined(t *testing.T) {
 			for i := range got {
 				near(t, "completion time", got[i], c.want[i])
 			}
-			if orders.accepted != 4 || orders.open != 1 || orders.unknown != 1 || orders.all != 5 || orders.since != 4 || orders.begun != epoch {
+			if orders.accepted != 4 || orders.open != 1 || orders.unknown != 1 || orders.all != 5 ||
+				orders.since != 4 || orders.begun != epoch {
 				t.Errorf("%+v, want 4 accepted, 1 open, 1 unknown, 5 final in all and 4 since", orders)
 			}
 			completed, good := orders.rates(1)
@@ -150,7 +155,8 @@ func TestALoadWithoutATimeEndsWithItsLastOrder(t *testing.T) {
 // is final on record but nobody has noted when.
 func TestTheAuditSaysWhichOrdersHaveNoTime(t *testing.T) {
 	valid := func() lab.Audit {
-		return lab.Audit{Verdict: lab.AuditValid, Counts: map[string]int64{"confirmed": 3, "rejected": 2, "cancelled": 1}, Figures: map[string]float64{}}
+		return lab.Audit{Verdict: lab.AuditValid, Counts: map[string]int64{"confirmed": 3, "rejected": 2,
+			"cancelled": 1}, Figures: map[string]float64{}}
 	}
 	got := withCompletion(valid(), lab.LoadReport{}, busy(t))
 	if got.Verdict != lab.AuditValid || got.Figures[figureNeverFinal] != 1 || got.Figures[figureUnseen] != 1 {
@@ -166,9 +172,11 @@ func TestTheAuditSaysWhichOrdersHaveNoTime(t *testing.T) {
 func TestARateAtWhichOrdersPileUpIsNotHeld(t *testing.T) {
 	for _, c := range []struct{ duration, held, want float64 }{{1, 1, 1}, {10, 1, 0}, {10, 0, 0}} {
 		all := trial(t, []tried{
-			{order: "a", due: 0, answered: 5, end: "ok"}, {order: "b", due: 10, answered: 15, end: "ok"}, {order: "c", due: 20, answered: 25, end: "ok"},
+			{order: "a", due: 0, answered: 5, end: "ok"}, {order: "b", due: 10, answered: 15, end: "ok"},
+			{order: "c", due: 20, answered: 25, end: "ok"},
 		}, final("a", 50), final("b", 20_000), final("c", 30_000))
-		got := withCompletion(lab.Audit{Figures: map[string]float64{lab.FigureHeld: c.held}}, lab.LoadReport{Duration: c.duration}, all)
+		got := withCompletion(lab.Audit{Figures: map[string]float64{lab.FigureHeld: c.held}},
+			lab.LoadReport{Duration: c.duration}, all)
 		if got.Figures[lab.FigureHeld] != c.want {
 			t.Errorf("held is %g after %g s, want %g", got.Figures[lab.FigureHeld], c.duration, c.want)
 		}
@@ -208,25 +216,29 @@ func reported(t *testing.T, unit string, r assembly.Report) lab.UnitReport {
 }
 
 // TestMeasuresOfATrial has a warm-up: what was metered goes by the four orders that
-// became final since the load began, what units counted by all five.
+// became final since the load began, what units counted by all five. Long because it is a table.
 func TestMeasuresOfATrial(t *testing.T) {
 	reports := []lab.UnitReport{
 		reported(t, "orders", assembly.Report{
-			Databases: map[string]database.Counters{"orders": {Statements: 30, RowsRead: 10, RowsChanged: 20, Writes: 5}},
-			Messages:  &assembly.Messages{Published: 10, Delivered: 5, Bytes: 1000},
+			Databases: map[string]database.Counters{"orders": {Statements: 30, RowsRead: 10, RowsChanged: 20,
+				Writes: 5}},
+			Messages: &assembly.Messages{Published: 10, Delivered: 5, Bytes: 1000},
 		}),
 		reported(t, "payments", assembly.Report{
-			Databases: map[string]database.Counters{"payments": {Statements: 20, RowsRead: 5, RowsChanged: 5, Writes: 5}},
-			Messages:  &assembly.Messages{Published: 5, Delivered: 10, Bytes: 500}, CallBytes: 250,
+			Databases: map[string]database.Counters{"payments": {Statements: 20, RowsRead: 5, RowsChanged: 5,
+				Writes: 5}},
+			Messages: &assembly.Messages{Published: 5, Delivered: 10, Bytes: 500}, CallBytes: 250,
 		}),
 		{Unit: RoleGenerator},
 	}
 	metered := lab.Metered{Roles: map[string]lab.Usage{
-		"orders": {CPUSeconds: 2, PeakMemoryBytes: 100}, "payments": {CPUSeconds: 1, PeakMemoryBytes: 30}, RoleBalancer: {CPUSeconds: 0.5, PeakMemoryBytes: 20},
-		"database": {CPUSeconds: 0.5, PeakMemoryBytes: 50}, RoleGenerator: {CPUSeconds: 99, PeakMemoryBytes: 999},
+		"orders": {CPUSeconds: 2, PeakMemoryBytes: 100}, "payments": {CPUSeconds: 1, PeakMemoryBytes: 30},
+		RoleBalancer: {CPUSeconds: 0.5, PeakMemoryBytes: 20},
+		"database":   {CPUSeconds: 0.5, PeakMemoryBytes: 50}, RoleGenerator: {CPUSeconds: 99, PeakMemoryBytes: 999},
 	}}
 	says := lab.LoadReport{
-		Sent: 6, OK: 4, Duration: 1, Measures: map[string]float64{"response_time_p99": 0.5, "goodput": 4, "capacity": 70, "secret": 1},
+		Sent: 6, OK: 4, Duration: 1, Measures: map[string]float64{"response_time_p99": 0.5, "goodput": 4,
+			"capacity": 70, "secret": 1},
 		Spectra: map[string][]lab.Quantile{lab.ServiceTime: {{Share: 1, Value: 2}}},
 	}
 	left := lab.Leftover{Dir: busy(t), Reports: reports, Addresses: prepared(t)}
@@ -241,9 +253,11 @@ func TestMeasuresOfATrial(t *testing.T) {
 	}
 	got := measure(map[string]float64{lab.FactorRate: 6}, left)
 	for name, want := range map[string]float64{
-		"completion_time_p50": 0.500, "completion_time_p99": 1.000, "staleness_p99": 0.100, "response_time_p99": 0.5,
-		"completed_rate": 2, "goodput": 2, "unfinished_share": 0.5, "error_share": 2.0 / 6,
-		"cpu_per_operation": 4.0 / 4, "peak_memory": 200, "statements_per_order": 10, "rows_per_order": 8, "commits_per_order": 2,
+		"completion_time_p50": 0.500, "completion_time_p99": 1.000, "staleness_p99": 0.100,
+		"response_time_p99": 0.5,
+		"completed_rate":    2, "goodput": 2, "unfinished_share": 0.5, "error_share": 2.0 / 6,
+		"cpu_per_operation": 4.0 / 4, "peak_memory": 200, "statements_per_order": 10, "rows_per_order": 8,
+		"commits_per_order":  2,
 		"messages_per_order": 3, "deliveries_per_order": 3, "bytes_per_order": 350, "secret": 0,
 	} {
 		near(t, name, got.Values[name], want)
@@ -261,7 +275,8 @@ func TestMeasuresOfATrial(t *testing.T) {
 	if _, there := got.Values["statements_per_order"]; there || got.Values["cpu_per_operation"] != 1 {
 		t.Errorf("%v: reports of units that were killed count", got.Values)
 	}
-	if got = measure(map[string]float64{lab.FactorSearchFrom: 1}, left); len(got.Values) != 1 || got.Values["capacity"] != 70 {
+	if got = measure(map[string]float64{lab.FactorSearchFrom: 1}, left); len(got.Values) != 1 ||
+		got.Values["capacity"] != 70 {
 		t.Errorf("a search measures %v, want its capacity alone", got.Values)
 	}
 }
@@ -275,7 +290,8 @@ func prepared(t *testing.T) map[string]string {
 	}
 	address := "sqlite://" + t.TempDir()
 	place := assembly.Place{Service: func(string) (string, error) { return address, nil }}
-	if err := assembly.Prepare(context.WithoutCancel(t.Context()), design, place, seed(point(nil), 1)); err != nil {
+	if err := assembly.Prepare(context.WithoutCancel(t.Context()), design, place, seed(point(nil), 1)); err !=
+		nil {
 		t.Fatal(err)
 	}
 	return map[string]string{assembly.ServiceDatabase: address}
@@ -292,7 +308,8 @@ func TestWhatCannotBeReadIsNoMeasure(t *testing.T) {
 		}},
 	} {
 		s := System{Generator: &generator{}}
-		if _, err := s.Measure(t.Context(), variant(architecture.Monolith, nil), point(map[string]float64{lab.FactorRate: 1}), lab.Metered{}, left); err == nil {
+		if _, err := s.Measure(t.Context(), variant(architecture.Monolith, nil),
+			point(map[string]float64{lab.FactorRate: 1}), lab.Metered{}, left); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -15,7 +15,9 @@ import (
 // costs adds what a completed order has cost. What was metered is divided by the
 // orders that became final since the metered window began; what the units have
 // counted since they were started, by all orders of the trial.
-func (t *tally) costs(ctx context.Context, v lab.Variant, values map[string]float64, metered lab.Metered, left lab.Leftover) error {
+func (t *tally) costs(
+	ctx context.Context, v lab.Variant, values map[string]float64, metered lab.Metered, left lab.Leftover,
+) error {
 	cpu, memory := loaded.Used(metered)
 	values["peak_memory"] = memory
 	if t.since == 0 {

@@ -50,7 +50,8 @@ func readHistory(path string) ([]audit.Attempt, error) {
 	all := make([]audit.Attempt, len(attempts))
 	for i, a := range attempts {
 		all[i] = audit.Attempt{
-			ID: a.Line, Operation: audit.OperationCreate, Key: a.Noted.Key, Order: a.Noted.Order, Asked: a.Noted.asked(),
+			ID: a.Line, Operation: audit.OperationCreate, Key: a.Noted.Key, Order: a.Noted.Order,
+			Asked:      a.Noted.asked(),
 			IntendedNS: a.Begun + a.Intended, ActualNS: a.Begun + a.Sent, CompleteNS: a.Begun + a.Finished,
 			Outcome: audit.Outcome(a.End), Error: a.Outcome,
 		}

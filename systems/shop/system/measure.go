@@ -73,7 +73,9 @@ func metrics() []lab.Metric {
 
 // Measure implements lab.Measurer. All but the generator is the shop's cost. A
 // search plays many loads: only its capacity counts.
-func (s System) Measure(ctx context.Context, v lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover) (lab.Measured, error) {
+func (s System) Measure(
+	ctx context.Context, v lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover,
+) (lab.Measured, error) {
 	load, err := s.base().Report(left.Reports)
 	if err != nil {
 		return lab.Measured{}, err
@@ -91,7 +93,8 @@ func (s System) Measure(ctx context.Context, v lab.Variant, p lab.Point, metered
 	if err := orders.costs(ctx, v, found.Values, metered, left); err != nil {
 		return found, err
 	}
-	if len(left.Faults) == 0 && orders.all > 0 { // the report of a unit that was killed tells of its last life only
+	// the report of a unit that was killed tells of its last life only
+	if len(left.Faults) == 0 && orders.all > 0 {
 		if found.Traffic, err = traffic(left.Reports, orders.all); err != nil {
 			return found, err
 		}
@@ -121,7 +124,8 @@ func reckon(ctx context.Context, v lab.Variant, left lab.Leftover) (t tally, err
 
 // times adds how long orders took and how far read models lagged behind.
 func (t *tally) times(found lab.Measured) {
-	for quantity, values := range map[string][]float64{lab.CompletionTime: t.completions(), lab.Staleness: t.staleness()} {
+	for quantity, values := range map[string][]float64{lab.CompletionTime: t.completions(),
+		lab.Staleness: t.staleness()} {
 		if len(values) == 0 {
 			continue
 		}

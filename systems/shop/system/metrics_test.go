@@ -17,7 +17,8 @@ func TestOldPlansSayWhatTheirMetricsAre(t *testing.T) {
 		if m.Kind == "" || m.Quantity == "" || m.Source == "" {
 			t.Errorf("metric %s does not say what it is", m.Name)
 		}
-		plan.Study.Metrics = append(plan.Study.Metrics, lab.Metric{Name: m.Name, Title: m.Title, Unit: m.Unit, Better: m.Better})
+		plan.Study.Metrics = append(plan.Study.Metrics,
+			lab.Metric{Name: m.Name, Title: m.Title, Unit: m.Unit, Better: m.Better})
 	}
 	plan.DescribeMetrics()
 	for i, m := range old {

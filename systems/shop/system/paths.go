@@ -90,7 +90,8 @@ func (f *followed) follow(t criticalpath.Trace) bool {
 	}
 	all := []criticalpath.Stretch{
 		{Start: f.intended, End: f.sent, Unit: RoleGenerator, Kind: lab.SegmentQueueing, Name: "wait to be sent"},
-		{Start: f.sent, End: first.Start, Unit: RoleGenerator, Kind: lab.SegmentTransport, Name: "to " + first.Unit},
+		{Start: f.sent, End: first.Start, Unit: RoleGenerator, Kind: lab.SegmentTransport,
+			Name: "to " + first.Unit},
 	}
 	all = append(all, inside...)
 	f.stretches = slices.DeleteFunc(all, func(s criticalpath.Stretch) bool { return s.Start == s.End })
@@ -109,7 +110,8 @@ func (f followed) path(share float64, sampled int) lab.Path {
 	p := lab.Path{Share: share, Operation: f.order, Seconds: seconds(f.took()), Sampled: sampled}
 	for _, s := range f.visible() {
 		p.Segments = append(p.Segments, lab.Segment{
-			Start: seconds(s.Start - f.intended), Seconds: seconds(s.End - s.Start), Unit: s.Unit, Kind: s.Kind, Name: s.Name,
+			Start: seconds(s.Start - f.intended), Seconds: seconds(s.End - s.Start), Unit: s.Unit, Kind: s.Kind,
+			Name: s.Name,
 		})
 	}
 	return p
@@ -156,12 +158,14 @@ func meanPath(orders []followed) lab.Path {
 	}
 	kinds := lab.SegmentKinds()
 	slices.SortFunc(groups, func(a, b group) int {
-		return cmp.Or(cmp.Compare(slices.Index(kinds, a.kind), slices.Index(kinds, b.kind)), cmp.Compare(a.unit, b.unit))
+		return cmp.Or(cmp.Compare(slices.Index(kinds, a.kind), slices.Index(kinds, b.kind)),
+			cmp.Compare(a.unit, b.unit))
 	})
 	p := lab.Path{Share: lab.PathMean, Operation: "mean", Sampled: len(orders)}
 	for _, g := range groups {
 		length := seconds(sums[g]) / float64(len(orders))
-		p.Segments = append(p.Segments, lab.Segment{Start: p.Seconds, Seconds: length, Unit: g.unit, Kind: g.kind, Name: string(g.kind)})
+		p.Segments = append(p.Segments, lab.Segment{Start: p.Seconds, Seconds: length, Unit: g.unit, Kind: g.kind,
+			Name: string(g.kind)})
 		p.Seconds += length
 	}
 	return p

@@ -24,7 +24,9 @@ func moment(milliseconds int64) time.Time { return time.Unix(0, epoch+millisecon
 // traced makes the spans of an order that one unit takes at begin, commits with a
 // statement of 3 ms, and answers.
 func traced(p *spans.Provider, order string, begin int64) {
-	kind := func(k lab.SegmentKind) attribute.KeyValue { return attribute.String(lab.SegmentAttribute, string(k)) }
+	kind := func(k lab.SegmentKind) attribute.KeyValue {
+		return attribute.String(lab.SegmentAttribute, string(k))
+	}
 	tracer := p.Tracer("")
 	ctx, root := tracer.Start(context.Background(), "POST /orders", trace.WithTimestamp(moment(begin)))
 	root.SetAttributes(kind(lab.SegmentBusiness), attribute.String(api.LocationNote, "/orders/"+order))
@@ -58,7 +60,8 @@ func measured(order string, due, sent, final int64) followed {
 // is that of the traced order nearest to the quantile of all.
 func TestPathsOfATrial(t *testing.T) {
 	dir := written(t, map[string]int64{"a": 12, "b": 131, "c": 215, "never final": 300})
-	orders := []followed{measured("a", 10, 11, 17), measured("not traced", 0, 0, 12), measured("b", 100, 130, 136), measured("c", 200, 210, 220)}
+	orders := []followed{measured("a", 10, 11, 17), measured("not traced", 0, 0, 12),
+		measured("b", 100, 130, 136), measured("c", 200, 210, 220)}
 	got, err := paths(dir, orders)
 	if err != nil || len(got) != 3 {
 		t.Fatalf("%d paths (%v), want 3", len(got), err)
@@ -70,13 +73,17 @@ func TestPathsOfATrial(t *testing.T) {
 		segments  []string
 	}{
 		{lab.PathMean, "mean", (7 + 36 + 20) / 3e3, []string{
-			"shop business code business code", "generator transport transport", "generator queueing queueing", "shop database database"}},
+			"shop business code business code", "generator transport transport", "generator queueing queueing",
+			"shop database database"}},
 		// The median of 7, 12, 20 and 36 ms is 12; the nearest that is traced has 7.
-		{0.5, "a", 0.007, []string{"generator queueing wait to be sent", "generator transport to shop", "shop business code POST /orders", "shop database COMMIT"}},
-		{0.99, "b", 0.036, []string{"generator queueing wait to be sent", "generator transport to shop", "shop business code POST /orders", "shop database COMMIT"}},
+		{0.5, "a", 0.007, []string{"generator queueing wait to be sent", "generator transport to shop",
+			"shop business code POST /orders", "shop database COMMIT"}},
+		{0.99, "b", 0.036, []string{"generator queueing wait to be sent", "generator transport to shop",
+			"shop business code POST /orders", "shop database COMMIT"}},
 	} {
 		path := got[i]
-		if path.Share != want.share || path.Operation != want.operation || path.Sampled != 3 || math.Abs(path.Seconds-want.seconds) > 1e-9 {
+		if path.Share != want.share || path.Operation != want.operation || path.Sampled != 3 ||
+			math.Abs(path.Seconds-want.seconds) > 1e-9 {
 			t.Errorf("path %d: %+v, want %+v", i, path, want)
 		}
 		var segments []string
@@ -137,7 +144,8 @@ func TestOrdersThatCannotBeFollowed(t *testing.T) {
 func TestSpansAreKeptWhereSomebodyWantsThem(t *testing.T) {
 	dir, to := written(t, map[string]int64{"a": 12}), filepath.Join(t.TempDir(), "spans")
 	for range 2 {
-		if err := (System{Spans: to}).keepSpans(lab.Variant{Name: "sync, 2 of each"}, lab.Point{Name: "rate=5/s"}, dir); err != nil {
+		if err := (System{Spans: to}).keepSpans(lab.Variant{Name: "sync, 2 of each"}, lab.Point{Name: "rate=5/s"},
+			dir); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -31,7 +31,8 @@ func uses(d architecture.Design, unit architecture.Unit) []lab.Use {
 		all = append(all, lab.Use{To: assembly.ServiceDatabase})
 	}
 	views := hosts(shop.ComponentOrderViews, shop.ComponentStockViews)
-	if d.Broker != "" && (views || hosts(shop.ComponentOrders, shop.ComponentInventory, shop.ComponentPayments, shop.ComponentShipping)) {
+	if d.Broker != "" && (views || hosts(shop.ComponentOrders, shop.ComponentInventory, shop.ComponentPayments,
+		shop.ComponentShipping)) {
 		all = append(all, lab.Use{To: assembly.ServiceBroker, How: "events"})
 	}
 	if d.Documents != "" && views {
@@ -53,7 +54,8 @@ func traffic(reports []lab.UnitReport, orders int) ([]lab.Traffic, error) {
 			return nil, fmt.Errorf("report of unit %s: %w", r.Unit, err)
 		}
 		add := func(to, what string, count int64) {
-			all = append(all, lab.Traffic{From: said.Kind, To: to, What: what, PerOperation: float64(count) / float64(orders)})
+			all = append(all, lab.Traffic{From: said.Kind, To: to, What: what,
+				PerOperation: float64(count) / float64(orders)})
 		}
 		for to, calls := range said.Calls {
 			add(to, "calls", calls)

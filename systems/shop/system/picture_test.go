@@ -13,8 +13,10 @@ import (
 func TestWhatUnitsUse(t *testing.T) {
 	for architecture, want := range map[string]map[string][]string{
 		"monolith": {"shop": {"database"}},
-		"sync":     {"orders": {"catalog", "customers", "inventory", "payments", "shipping", "database"}, "payments": {"database"}},
-		"async":    {"catalog": {"database"}, "payments": {"database", "broker"}, "orderviews": {"broker", "documents"}},
+		"sync": {"orders": {"catalog", "customers", "inventory", "payments", "shipping", "database"},
+			"payments": {"database"}},
+		"async": {"catalog": {"database"}, "payments": {"database", "broker"},
+			"orderviews": {"broker", "documents"}},
 	} {
 		for unit, uses := range want {
 			if got := usedBy(t, architecture, unit); !slices.Equal(got, uses) {
@@ -41,7 +43,8 @@ func usedBy(t *testing.T, name, unit string) (to []string) {
 }
 
 func TestTrafficIsPerOrder(t *testing.T) {
-	said, err := json.Marshal(assembly.Report{Kind: "orders", Calls: map[string]int64{"payments": 30}, Messages: &assembly.Messages{Published: 5, Delivered: 20}})
+	said, err := json.Marshal(assembly.Report{Kind: "orders", Calls: map[string]int64{"payments": 30},
+		Messages: &assembly.Messages{Published: 5, Delivered: 20}})
 	if err != nil {
 		t.Fatal(err)
 	}

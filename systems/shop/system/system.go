@@ -66,7 +66,8 @@ func (s System) Describe() lab.SystemInfo {
 			{Name: Products, Summary: "products of the shop (1000)", Min: 1, Max: shop.MaxRows, Optional: true},
 			{Name: Stock, Summary: "units of each product on the shelf (1000000)", Max: 1e9, Optional: true},
 			{Name: Balance, Summary: "cents on the account of each customer (1000000000)", Max: 1e12, Optional: true},
-			{Name: Cancelled, Summary: "percent of orders that their customers cancel a moment later; rejections are right answers then (0)", Max: 90, Optional: true},
+			{Name: Cancelled, Summary: "percent of orders that their customers cancel a moment later; rejections " +
+				"are right answers then (0)", Max: 90, Optional: true},
 		}...),
 		Metrics: metrics(), Restartable: true,
 		Check: func(v lab.Variant) error {
@@ -136,7 +137,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, random uint64) (lab.Layout, e
 		return lab.Layout{}, err
 	}
 	layout := lab.Layout{Lead: RoleGenerator, Descriptors: descriptors, Services: services(design)}
-	prepare, err := process("prepare", assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs, Prepare: &filled})
+	prepare, err := process("prepare", assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs,
+		Prepare: &filled})
 	if err != nil {
 		return lab.Layout{}, err
 	}
@@ -146,7 +148,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, random uint64) (lab.Layout, e
 	}
 	if design.Binding.OverUnix() {
 		for _, unit := range layout.Units {
-			layout.SocketName = max(layout.SocketName, len(socketsVolume+"/"+unit.Name+".sock")) // see assembly's socketOf
+			// see assembly's socketOf
+			layout.SocketName = max(layout.SocketName, len(socketsVolume+"/"+unit.Name+".sock"))
 		}
 	}
 	front := design.Hosting(shop.ComponentOrders).Instances()
@@ -169,7 +172,8 @@ func services(d architecture.Design) []lab.ServiceSpec {
 		all = append(all, lab.ServiceSpec{Name: assembly.ServiceBroker, Kind: d.Broker})
 	}
 	if d.Documents != "" {
-		all = append(all, lab.ServiceSpec{Name: assembly.ServiceDocuments, Kind: d.Documents, Replicated: d.Replicated})
+		all = append(all, lab.ServiceSpec{Name: assembly.ServiceDocuments, Kind: d.Documents,
+			Replicated: d.Replicated})
 	}
 	return all
 }
@@ -186,7 +190,8 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 	var all []lab.UnitSpec
 	for _, kind := range d.Units {
 		for n, instance := range kind.Instances() {
-			unit, err := process(instance, assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs, Unit: kind.Name})
+			unit, err := process(instance, assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs,
+				Unit: kind.Name})
 			if err != nil {
 				return nil, err
 			}
@@ -216,7 +221,9 @@ func process(name string, job assembly.UnitJob) (lab.UnitSpec, error) {
 }
 
 // generator is the unit that orders, at the unit in front.
-func (s System) generator(v lab.Variant, p lab.Point, filled shop.Seed, d architecture.Design, front string, random uint64) (lab.UnitSpec, error) {
+func (s System) generator(
+	v lab.Variant, p lab.Point, filled shop.Seed, d architecture.Design, front string, random uint64,
+) (lab.UnitSpec, error) {
 	job := lab.LoadJob{
 		Target: "http://shop", Seed: random, Variant: v.Name,
 		Ready:  lab.ReadyCheck{Path: "/health", Timeout: readyTimeout},

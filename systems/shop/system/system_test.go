@@ -35,6 +35,7 @@ func variant(name string, knobs map[string]string) lab.Variant {
 	return lab.Variant{Name: name, Architecture: name, Knobs: knobs}
 }
 
+// Long because it is a table.
 func TestLayoutsOfArchitectures(t *testing.T) {
 	for _, c := range []struct {
 		variant  lab.Variant
@@ -43,15 +44,22 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 		front    string
 	}{
 		{variant(architecture.Monolith, nil), []string{"shop", "generator"}, []string{"sqlite"}, "shop"},
-		{variant(architecture.Monolith, map[string]string{"database": "mariadb"}), []string{"shop", "generator"}, []string{"mariadb"}, "shop"},
-		{variant(architecture.Sync, nil), []string{"catalog", "customers", "inventory", "payments", "shipping", "orders", "generator"}, []string{"sqlite"}, "orders"},
+		{variant(architecture.Monolith, map[string]string{"database": "mariadb"}), []string{"shop", "generator"},
+			[]string{"mariadb"}, "shop"},
+		{variant(architecture.Sync, nil), []string{"catalog", "customers", "inventory", "payments", "shipping",
+			"orders", "generator"}, []string{"sqlite"}, "orders"},
 		{variant(architecture.Sync, map[string]string{"replicas": "inventory=2"}),
-			[]string{"catalog", "customers", "inventory-1", "inventory-2", "payments", "shipping", "orders", "generator"}, []string{"sqlite"}, "orders"},
-		{variant(architecture.MonolithHA, nil), []string{"shop-1", "shop-2", "balancer", "generator"}, []string{"sqlite"}, "balancer"},
+			[]string{"catalog", "customers", "inventory-1", "inventory-2", "payments", "shipping", "orders",
+				"generator"}, []string{"sqlite"}, "orders"},
+		{variant(architecture.MonolithHA, nil), []string{"shop-1", "shop-2", "balancer", "generator"},
+			[]string{"sqlite"}, "balancer"},
 		{variant(architecture.MonolithHA, map[string]string{"balancer": "pair"}),
-			[]string{"shop-1", "shop-2", "balancer-1", "balancer-2", "keepalived-1", "keepalived-2", "generator"}, []string{"sqlite"}, "balancer"},
-		{variant(architecture.Async, map[string]string{"broker": "rabbitmq", "documents": "mongo", "database": "postgres"}),
-			[]string{"catalog", "customers", "inventory", "payments", "shipping", "orders", "orderviews", "stockviews", "generator"},
+			[]string{"shop-1", "shop-2", "balancer-1", "balancer-2", "keepalived-1", "keepalived-2", "generator"},
+			[]string{"sqlite"}, "balancer"},
+		{variant(architecture.Async, map[string]string{"broker": "rabbitmq", "documents": "mongo",
+			"database": "postgres"}),
+			[]string{"catalog", "customers", "inventory", "payments", "shipping", "orders", "orderviews", "stockviews",
+				"generator"},
 			[]string{"postgres", "rabbitmq", "mongo"}, "orders"},
 	} {
 		g := &generator{}
@@ -69,7 +77,8 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 					others++
 				}
 			}
-			if ours := u.Name != RoleGenerator && !u.Foreign; ours && (u.Role != strings.TrimRight(u.Name, "-12") || !u.Listens || len(u.Peers) != others) {
+			if ours := u.Name != RoleGenerator && !u.Foreign; ours &&
+				(u.Role != strings.TrimRight(u.Name, "-12") || !u.Listens || len(u.Peers) != others) {
 				t.Errorf("%s: unit %s listens %v and knows %v", c.variant.Name, u.Name, u.Listens, u.Peers)
 			}
 		}
@@ -79,10 +88,13 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 		if settle := g.job.Settle; settle.Path != assembly.SettledPath || settle.Timeout == 0 {
 			t.Errorf("%s: settles by %+v", c.variant.Name, settle)
 		}
-		if !slices.Equal(units, c.units) || !slices.Equal(services, c.services) || g.job.Unit != c.front || layout.Lead != RoleGenerator {
-			t.Errorf("%s: units %v, services %v, front %s, lead %s", c.variant.Name, units, services, g.job.Unit, layout.Lead)
+		if !slices.Equal(units, c.units) || !slices.Equal(services, c.services) || g.job.Unit != c.front ||
+			layout.Lead != RoleGenerator {
+			t.Errorf("%s: units %v, services %v, front %s, lead %s", c.variant.Name, units, services, g.job.Unit,
+				layout.Lead)
 		}
-		if len(layout.Prepare) != 1 || !strings.Contains(layout.Prepare[0].Args[0], `"prepare":{"customers":1000,`) {
+		if len(layout.Prepare) != 1 || !strings.Contains(layout.Prepare[0].Args[0],
+			`"prepare":{"customers":1000,`) {
 			t.Errorf("%s: prepared by %+v", c.variant.Name, layout.Prepare)
 		}
 	}
@@ -94,12 +106,17 @@ func TestPointsThatCannotBePlayed(t *testing.T) {
 		levels  map[string]float64
 		want    string
 	}{
-		"no load":       {variant("monolith", nil), nil, "needs one of rate, per_minute, users, search_from, orders"},
-		"two loads":     {variant("monolith", nil), map[string]float64{lab.FactorRate: 1, lab.FactorUsers: 1}, "has both rate and users"},
-		"no rate":       {variant("monolith", nil), map[string]float64{lab.FactorRate: 0}, "and above zero"},
-		"no objective":  {variant("monolith", nil), map[string]float64{lab.FactorSearchFrom: 1}, "has no objective"},
-		"no customers":  {variant("monolith", nil), map[string]float64{lab.FactorRate: 1, Customers: 0}, "customers 0"},
-		"no such thing": {variant("duolith", nil), map[string]float64{lab.FactorRate: 1}, `no architecture "duolith"`},
+		"no load": {variant("monolith", nil), nil,
+			"needs one of rate, per_minute, users, search_from, orders"},
+		"two loads": {variant("monolith", nil), map[string]float64{lab.FactorRate: 1, lab.FactorUsers: 1},
+			"has both rate and users"},
+		"no rate": {variant("monolith", nil), map[string]float64{lab.FactorRate: 0}, "and above zero"},
+		"no objective": {variant("monolith", nil), map[string]float64{lab.FactorSearchFrom: 1},
+			"has no objective"},
+		"no customers": {variant("monolith", nil), map[string]float64{lab.FactorRate: 1, Customers: 0},
+			"customers 0"},
+		"no such thing": {variant("duolith", nil), map[string]float64{lab.FactorRate: 1},
+			`no architecture "duolith"`},
 	} {
 		_, err := System{Generator: &generator{}}.Layout(c.variant, point(c.levels), 1)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -117,23 +134,28 @@ func TestThePointSaysWhichLoadIsPlayed(t *testing.T) {
 		{map[string]float64{lab.FactorPerMinute: 90}, lab.LoadJob{Rate: 1.5, Load: lab.Load{Duration: 7}}},
 		{map[string]float64{lab.FactorUsers: 3}, lab.LoadJob{Users: 3, Load: lab.Load{Duration: 7}}},
 		{map[string]float64{Orders: 5}, lab.LoadJob{Count: 5, Load: lab.Load{Duration: 3600}}},
-		{map[string]float64{lab.FactorSearchFrom: 4}, lab.LoadJob{Rate: 4, Search: true, Load: lab.Load{Duration: 2}}},
+		{map[string]float64{lab.FactorSearchFrom: 4},
+			lab.LoadJob{Rate: 4, Search: true, Load: lab.Load{Duration: 2}}},
 	} {
 		g := &generator{}
-		s := System{Generator: g, Load: lab.Load{Duration: 7, Objective: "p99<1s", Effort: lab.SearchEffort{Duration: 2}}}
+		s := System{Generator: g, Load: lab.Load{Duration: 7, Objective: "p99<1s",
+			Effort: lab.SearchEffort{Duration: 2}}}
 		if _, err := s.Layout(variant("monolith", nil), point(c.levels), 1); err != nil {
 			t.Fatal(err)
 		}
-		if g.job.Rate != c.want.Rate || g.job.Users != c.want.Users || g.job.Count != c.want.Count || g.job.Search != c.want.Search || g.job.Duration != c.want.Duration || g.job.Variant != "monolith" {
+		if g.job.Rate != c.want.Rate || g.job.Users != c.want.Users || g.job.Count != c.want.Count ||
+			g.job.Search != c.want.Search || g.job.Duration != c.want.Duration || g.job.Variant != "monolith" {
 			t.Errorf("%v: %+v, want %+v", c.levels, g.job, c.want)
 		}
 	}
 }
 
 func TestTheWorkloadKnowsWhenAnOrderIsRight(t *testing.T) {
-	for name, want := range map[string]string{architecture.Monolith: "confirmed", architecture.Async: "pending"} {
+	for name, want := range map[string]string{architecture.Monolith: "confirmed",
+		architecture.Async: "pending"} {
 		g := &generator{}
-		if _, err := (System{Generator: g}).Layout(variant(name, nil), point(map[string]float64{lab.FactorUsers: 4, Products: 1}), 1); err != nil {
+		if _, err := (System{Generator: g}).Layout(variant(name, nil),
+			point(map[string]float64{lab.FactorUsers: 4, Products: 1}), 1); err != nil {
 			t.Fatal(err)
 		}
 		var scenario struct {
@@ -215,13 +237,17 @@ func played(t *testing.T, history string) lab.Leftover {
 	product, customer := fresh.Product(1), fresh.Customer(1)
 	price := strconv.FormatInt(product.PriceCents, 10)
 	for _, statement := range []string{
-		`INSERT INTO orders VALUES ('` + id + `', 'k1', 1, ` + price + `, 'confirmed', '', '', 1, 1, NULL, 'confirmed1')`,
+		`INSERT INTO orders VALUES ('` + id + `', 'k1', 1, ` + price +
+			`, 'confirmed', '', '', 1, 1, NULL, 'confirmed1')`,
 		`INSERT INTO order_lines VALUES ('` + id + `', 0, 1, '` + product.Name + `', 1, ` + price + `)`,
-		`INSERT INTO reservations (order_id, line, product_id, quantity, state, journal) VALUES ('` + id + `', 0, 1, 1, 'committed', 'reserved2committed4')`,
+		`INSERT INTO reservations (order_id, line, product_id, quantity, state, journal) VALUES ('` + id +
+			`', 0, 1, 1, 'committed', 'reserved2committed4')`,
 		`UPDATE stock SET on_hand = on_hand - 1, sold = sold + 1 WHERE product_id = 1`,
-		`INSERT INTO payments (order_id, customer_id, amount_cents, state, journal) VALUES ('` + id + `', 1, ` + price + `, 'captured', 'captured3')`,
+		`INSERT INTO payments (order_id, customer_id, amount_cents, state, journal) VALUES ('` + id + `', 1, ` +
+			price + `, 'captured', 'captured3')`,
 		`UPDATE accounts SET balance_cents = balance_cents - ` + price + ` WHERE customer_id = 1`,
-		`INSERT INTO shipments (order_id, state, recipient, address, journal) VALUES ('` + id + `', 'shipped', '` + customer.Name + `', '` + customer.Address + `', 'shipped5')`,
+		`INSERT INTO shipments (order_id, state, recipient, address, journal) VALUES ('` + id + `', 'shipped', '` +
+			customer.Name + `', '` + customer.Address + `', 'shipped5')`,
 	} {
 		if _, err := db.Exec(t.Context(), statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
@@ -230,7 +256,8 @@ func played(t *testing.T, history string) lab.Leftover {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return lab.Leftover{Dir: dir, Addresses: map[string]string{"database": address}, Reports: []lab.UnitReport{{Unit: RoleGenerator}}, Seed: 1}
+	return lab.Leftover{Dir: dir, Addresses: map[string]string{"database": address},
+		Reports: []lab.UnitReport{{Unit: RoleGenerator}}, Seed: 1}
 }
 
 // line is a line of the generator's history.
@@ -247,15 +274,19 @@ func TestAuditHoldsTheHistoryAgainstTheDatabases(t *testing.T) {
 		want    lab.AuditVerdict
 		says    string
 	}{
-		"all is well":        {line("k1", "ok"), good, nil, lab.AuditValid, ""},
-		"an order was lost":  {line("k1", "ok") + line("k2", "ok"), good, nil, lab.AuditInvalid, "I1"},
-		"another customer":   {strings.Replace(line("k1", "ok"), `"customer":"1"`, `"customer":"2"`, 1), good, nil, lab.AuditInvalid, "orders.customer_id is 1, want 2"},
-		"nobody knows what":  {strings.Replace(line("k1", "ok"), `"customer":"1"`, `"customer":"0"`, 1), good, nil, lab.AuditUnknown, "what was asked for"},
-		"out of nowhere":     {line("k2", "info"), good, nil, lab.AuditInvalid, "I3"},
-		"generator too slow": {line("k1", "ok"), lab.LoadReport{Limited: []string{"late"}}, nil, lab.AuditUnknown, "the generator, not the shop"},
-		"shop too slow":      {line("k1", "ok"), lab.LoadReport{Offered: 10, Achieved: 5}, nil, lab.AuditValid, ""},
-		"a search may probe": {line("k1", "ok"), lab.LoadReport{Offered: 10, Achieved: 5}, map[string]float64{lab.FactorSearchFrom: 10}, lab.AuditValid, ""},
-		"no history":         {"{", good, nil, lab.AuditUnknown, "line 1"},
+		"all is well":       {line("k1", "ok"), good, nil, lab.AuditValid, ""},
+		"an order was lost": {line("k1", "ok") + line("k2", "ok"), good, nil, lab.AuditInvalid, "I1"},
+		"another customer": {strings.Replace(line("k1", "ok"), `"customer":"1"`, `"customer":"2"`, 1), good, nil,
+			lab.AuditInvalid, "orders.customer_id is 1, want 2"},
+		"nobody knows what": {strings.Replace(line("k1", "ok"), `"customer":"1"`, `"customer":"0"`, 1), good, nil,
+			lab.AuditUnknown, "what was asked for"},
+		"out of nowhere": {line("k2", "info"), good, nil, lab.AuditInvalid, "I3"},
+		"generator too slow": {line("k1", "ok"), lab.LoadReport{Limited: []string{"late"}}, nil, lab.AuditUnknown,
+			"the generator, not the shop"},
+		"shop too slow": {line("k1", "ok"), lab.LoadReport{Offered: 10, Achieved: 5}, nil, lab.AuditValid, ""},
+		"a search may probe": {line("k1", "ok"), lab.LoadReport{Offered: 10, Achieved: 5},
+			map[string]float64{lab.FactorSearchFrom: 10}, lab.AuditValid, ""},
+		"no history": {"{", good, nil, lab.AuditUnknown, "line 1"},
 	} {
 		s := System{Generator: &generator{says: c.load}}
 		got := s.AuditLive(t.Context(), variant("monolith", nil), point(c.levels), played(t, c.history))
@@ -278,10 +309,13 @@ func TestWhatCanBeReplicated(t *testing.T) {
 	}{
 		{architecture.Monolith, nil, []string{"shop"}},
 		{architecture.MonolithHA, nil, []string{"balancer"}},
-		{architecture.Sync, map[string]string{architecture.KnobReplicas: "payments=2"}, []string{"catalog", "customers", "inventory", "shipping", "orders"}},
-		{architecture.SyncTuned, map[string]string{architecture.KnobBinding: string(architecture.HTTPLeanUnix)}, nil},
+		{architecture.Sync, map[string]string{architecture.KnobReplicas: "payments=2"},
+			[]string{"catalog", "customers", "inventory", "shipping", "orders"}},
+		{architecture.SyncTuned, map[string]string{architecture.KnobBinding: string(architecture.HTTPLeanUnix)},
+			nil},
 	} {
-		l, err := System{Generator: &generator{}}.Layout(variant(c.architecture, c.knobs), point(map[string]float64{lab.FactorRate: 10}), 1)
+		l, err := System{Generator: &generator{}}.Layout(variant(c.architecture, c.knobs),
+			point(map[string]float64{lab.FactorRate: 10}), 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,7 +53,8 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 		regretted := order("product")
 		regretted["think"] = regret
 		flows = append(flows, flow("regretted", 2*cancelled, regretted, object{
-			"name": "cancel order", "request": "POST /orders/${order}/cancel", "expect": object{"status": "200, 202, 409"},
+			"name": "cancel order", "request": "POST /orders/${order}/cancel",
+			"expect": object{"status": "200, 202, 409"},
 		}))
 	}
 	half := max(filled.Products/2, 1)
@@ -64,7 +65,8 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 			"customer": object{"integer": object{"from": 1, "to": filled.Customers}},
 			"product":  object{"zipf": object{"from": 1, "to": filled.Products, "exponent": popularity}},
 			"left":     object{"zipf": object{"from": 1, "to": half, "exponent": popularity}},
-			"right":    object{"zipf": object{"from": half + 1, "to": max(filled.Products, half+1), "exponent": popularity}},
+			"right": object{"zipf": object{"from": half + 1, "to": max(filled.Products, half+1),
+				"exponent": popularity}},
 			"quantity": object{"integer": object{"from": 1, "to": 3}},
 		},
 		"flows": flows,

@@ -85,21 +85,31 @@ type Design struct {
 
 func knobs() []lab.Knob {
 	return []lab.Knob{
-		{Name: KnobPlacement, Values: []string{apart, together}, Free: true, Summary: "apart, together, or groups such as front+compose,posts+media (the rest: one unit)",
-			Means: map[string]string{together: "one process", apart: "a process per service"}},
-		{Name: KnobCalls, Values: []string{GRPC, HTTP}, Summary: "what carries calls between units: grpc-go, or net/http with JSON",
-			Means: map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
-		{Name: KnobCache, Values: []string{off, LookAside}, Summary: "whether posts that were read are kept in a cache",
-			Means: map[string]string{off: "no cache", LookAside: "a cache"}},
-		{Name: KnobCacheStore, Values: []string{Memory, Redis, Memcached}, Summary: "the cache: in the unit itself, or a server"},
-		{Name: KnobFanOut, Values: []string{OnWrite, OnRead}, Summary: "home timelines are filled when somebody posts, or gathered when somebody reads",
-			Means: map[string]string{OnWrite: "timelines filled at each post", OnRead: "timelines gathered at each read"}},
-		{Name: KnobFanOutBy, Values: []string{ByCalls, ByEvents}, Summary: "who posts waits until home timelines are filled, or leaves it to a broker",
-			Means: map[string]string{ByCalls: "calls", ByEvents: "events"}},
+		{Name: KnobPlacement, Values: []string{apart, together}, Free: true,
+			Summary: "apart, together, or groups such as front+compose,posts+media (the rest: one unit)",
+			Means:   map[string]string{together: "one process", apart: "a process per service"}},
+		{Name: KnobCalls, Values: []string{GRPC, HTTP},
+			Summary: "what carries calls between units: grpc-go, or net/http with JSON",
+			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
+		{Name: KnobCache, Values: []string{off, LookAside},
+			Summary: "whether posts that were read are kept in a cache",
+			Means:   map[string]string{off: "no cache", LookAside: "a cache"}},
+		{Name: KnobCacheStore, Values: []string{Memory, Redis, Memcached},
+			Summary: "the cache: in the unit itself, or a server"},
+		{Name: KnobFanOut, Values: []string{OnWrite, OnRead},
+			Summary: "home timelines are filled when somebody posts, or gathered when somebody reads",
+			Means: map[string]string{OnWrite: "timelines filled at each post",
+				OnRead: "timelines gathered at each read"}},
+		{Name: KnobFanOutBy, Values: []string{ByCalls, ByEvents},
+			Summary: "who posts waits until home timelines are filled, or leaves it to a broker",
+			Means:   map[string]string{ByCalls: "calls", ByEvents: "events"}},
 		{Name: KnobBroker, Values: []string{NATS, RabbitMQ}, Summary: "the broker of events"},
-		{Name: KnobDocuments, Values: []string{SQLite, Mongo}, Summary: "what keeps users, links, posts and timelines"},
+		{Name: KnobDocuments, Values: []string{SQLite, Mongo},
+			Summary: "what keeps users, links, posts and timelines"},
 		{Name: KnobFront, Values: []string{none, Nginx}, Summary: "what is in front of the public interface"},
-		{Name: KnobMedia, Values: []string{Own, Third}, Summary: "who looks at media: the unit alone, or somebody else's service too (a stand-in: 100 ms, 4 connections per unit)"},
+		{Name: KnobMedia, Values: []string{Own, Third},
+			Summary: "who looks at media: the unit alone, or somebody else's service too (a stand-in: 100 ms, 4 " +
+				"connections per unit)"},
 	}
 }
 
@@ -134,11 +144,13 @@ func New(name string, turned map[string]string) (Design, error) {
 	}
 	d := Design{
 		Calls: settings[KnobCalls], Cache: settings[KnobCache] == LookAside, CacheStore: settings[KnobCacheStore],
-		OnRead: settings[KnobFanOut] == OnRead, Documents: settings[KnobDocuments], Nginx: settings[KnobFront] == Nginx, ThirdParty: settings[KnobMedia] == Third,
+		OnRead: settings[KnobFanOut] == OnRead, Documents: settings[KnobDocuments],
+		Nginx: settings[KnobFront] == Nginx, ThirdParty: settings[KnobMedia] == Third,
 	}
 	if settings[KnobFanOutBy] == ByEvents {
 		if d.OnRead {
-			return Design{}, fmt.Errorf("architecture %s: %s=%s has nothing to announce: with %s=%s no home timeline is filled", name, KnobFanOutBy, ByEvents, KnobFanOut, OnRead)
+			return Design{}, fmt.Errorf("architecture %s: %s=%s has nothing to announce: with %s=%s no home "+
+				"timeline is filled", name, KnobFanOutBy, ByEvents, KnobFanOut, OnRead)
 		}
 		d.Broker = settings[KnobBroker]
 	}
@@ -160,7 +172,8 @@ func place(text string) ([]Unit, error) {
 	}
 	var units []Unit
 	add := func(group []string) {
-		unit := Unit{Name: strings.Join(group, "."), Parts: slices.DeleteFunc(slices.Clone(group), func(p string) bool { return p == UnitFront })}
+		unit := Unit{Name: strings.Join(group, "."), Parts: slices.DeleteFunc(slices.Clone(group),
+			func(p string) bool { return p == UnitFront })}
 		switch {
 		case len(unit.Parts) == len(parts.Names()) && len(group) > len(unit.Parts):
 			unit.Name = social.Name
@@ -180,7 +193,8 @@ func place(text string) ([]Unit, error) {
 		for _, part := range members {
 			i := slices.Index(left, part)
 			if i < 0 {
-				return nil, fmt.Errorf("placement %q names %q, or twice: use %s, %s, or groups of %s and %s", text, part, together, apart, UnitFront, strings.Join(parts.Names(), ", "))
+				return nil, fmt.Errorf("placement %q names %q, or twice: use %s, %s, or groups of %s and %s", text, part,
+					together, apart, UnitFront, strings.Join(parts.Names(), ", "))
 			}
 			left = slices.Delete(left, i, i+1)
 		}
@@ -205,7 +219,8 @@ func (d Design) Hosting(part string) Unit {
 func (d Design) Needs(part string) []string {
 	switch part {
 	case UnitFront:
-		return []string{parts.UsersName, parts.SocialGraphName, parts.ShortURLsName, parts.ComposerName, parts.UserTimelinesName, parts.HomeTimelinesName}
+		return []string{parts.UsersName, parts.SocialGraphName, parts.ShortURLsName, parts.ComposerName,
+			parts.UserTimelinesName, parts.HomeTimelinesName}
 	case parts.SocialGraphName:
 		return []string{parts.UsersName}
 	case parts.TextsName:
@@ -219,7 +234,8 @@ func (d Design) Needs(part string) []string {
 		}
 		return needs
 	case parts.ComposerName:
-		needs := []string{parts.UsersName, parts.UniqueIDsName, parts.TextsName, parts.MediaName, parts.PostsName, parts.UserTimelinesName}
+		needs := []string{parts.UsersName, parts.UniqueIDsName, parts.TextsName, parts.MediaName, parts.PostsName,
+			parts.UserTimelinesName}
 		if d.Broker == "" {
 			needs = append(needs, parts.HomeTimelinesName)
 		}
@@ -231,7 +247,8 @@ func (d Design) Needs(part string) []string {
 // SpeaksToBroker reports whether a unit announces posts, is told of them, or is asked whether
 // all have been taken.
 func (d Design) SpeaksToBroker(unit Unit) bool {
-	return d.Broker != "" && (unit.Name == d.Front().Name || slices.Contains(unit.Parts, parts.ComposerName) || slices.Contains(unit.Parts, parts.HomeTimelinesName))
+	return d.Broker != "" && (unit.Name == d.Front().Name || slices.Contains(unit.Parts, parts.ComposerName) ||
+		slices.Contains(unit.Parts, parts.HomeTimelinesName))
 }
 
 // Peers are the other units that one calls.
@@ -256,5 +273,6 @@ func (d Design) Keeps(part string) bool {
 	if part == parts.HomeTimelinesName {
 		return !d.OnRead
 	}
-	return slices.Contains([]string{parts.UsersName, parts.SocialGraphName, parts.ShortURLsName, parts.PostsName, parts.UserTimelinesName}, part)
+	return slices.Contains([]string{parts.UsersName, parts.SocialGraphName, parts.ShortURLsName, parts.PostsName,
+		parts.UserTimelinesName}, part)
 }

@@ -122,7 +122,8 @@ func playStore(ctx context.Context, store string, o settings) (all []figures.Fig
 	if err != nil {
 		return nil, err
 	}
-	ratio, err := figures.Ratio("monolith / its statements on "+name+", home timelines per second", lab.HigherIsBetter, played[0], played[1])
+	ratio, err := figures.Ratio("monolith / its statements on "+name+", home timelines per second",
+		lab.HigherIsBetter, played[0], played[1])
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +139,9 @@ func playStore(ctx context.Context, store string, o settings) (all []figures.Fig
 
 // playSplit reads one home timeline whose posts are cached, by one client, at each side: the
 // median of its times, whole and by what it consists of.
-func playSplit(ctx context.Context, rounds figures.Rounds, o settings, address string) (all []figures.Figure, err error) {
+func playSplit(
+	ctx context.Context, rounds figures.Rounds, o settings, address string,
+) (all []figures.Figure, err error) {
 	var sides []figures.Side[float64]
 	says := func(seconds float64) string { return fmt.Sprintf("%.0f us", 1e6*seconds) }
 	for _, c := range []struct{ name, architecture, calls string }{
@@ -146,7 +149,8 @@ func playSplit(ctx context.Context, rounds figures.Rounds, o settings, address s
 		{"services over gRPC", architecture.Services, architecture.GRPC},
 		{"services over HTTP", architecture.Services, architecture.HTTP},
 	} {
-		n, err := start(ctx, c.architecture, map[string]string{architecture.KnobCache: architecture.LookAside, architecture.KnobCalls: c.calls}, address)
+		n, err := start(ctx, c.architecture, map[string]string{architecture.KnobCache: architecture.LookAside,
+			architecture.KnobCalls: c.calls}, address)
 		if err != nil {
 			return nil, err
 		}
@@ -179,7 +183,8 @@ func playSplit(ctx context.Context, rounds figures.Rounds, o settings, address s
 		all = append(all, figures.Median(side.Name, "s", lab.LowerIsBetter, played[i]))
 	}
 	for i, calls := range []string{"gRPC", "HTTP"} {
-		ratio, err := figures.Ratio("services over "+calls+" / monolith, p50 of a cached home timeline", lab.LowerIsBetter, played[i+1], played[0])
+		ratio, err := figures.Ratio("services over "+calls+" / monolith, p50 of a cached home timeline",
+			lab.LowerIsBetter, played[i+1], played[0])
 		if err != nil {
 			return nil, err
 		}

@@ -58,7 +58,8 @@ func start(ctx context.Context, name string, turned map[string]string, address s
 			return nil, err
 		}
 	}
-	place := socialunit.Place{Documents: address, Cache: "memory://", Peer: func(unit string) (string, error) { return listeners[unit].Addr().String(), nil }}
+	place := socialunit.Place{Documents: address, Cache: "memory://",
+		Peer: func(unit string) (string, error) { return listeners[unit].Addr().String(), nil }}
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	errs := make([]error, len(design.Units))
 	var all sync.WaitGroup
@@ -71,12 +72,13 @@ func start(ctx context.Context, name string, turned map[string]string, address s
 		all.Go(func() { errs[i] = errors.Join(unit.Serve(serving, listeners[u.Name]), unit.Close()) })
 	}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}}
-	return &network{base: "http://" + listeners[design.Front().Name].Addr().String(), client: client, stop: func() error {
-		client.CloseIdleConnections()
-		end()
-		all.Wait()
-		return errors.Join(errs...)
-	}}, nil
+	return &network{base: "http://" + listeners[design.Front().Name].Addr().String(), client: client,
+		stop: func() error {
+			client.CloseIdleConnections()
+			end()
+			all.Wait()
+			return errors.Join(errs...)
+		}}, nil
 }
 
 // ask sends a request and reads the answer to its end.
@@ -101,7 +103,9 @@ func home(user int) string { return fmt.Sprintf("/home-timelines/%d?count=%d", u
 
 // median is that of the times of one client who reads the same home timeline.
 func (n *network) median(ctx context.Context, reads int) (float64, error) {
-	return median(ctx, reads, func(ctx context.Context) error { return n.ask(ctx, http.MethodGet, home(1), nil) })
+	return median(ctx, reads, func(ctx context.Context) error {
+		return n.ask(ctx, http.MethodGet, home(1), nil)
+	})
 }
 
 // median is that of the times of something done over and over, in seconds.
@@ -144,7 +148,8 @@ func prepare(ctx context.Context, o settings, address string, turned map[string]
 		return nil, err
 	}
 	for i := range o.posts {
-		text, _ := json.Marshal(map[string]string{"author": fmt.Sprintf("user_%d", 1+i%users), "text": fmt.Sprintf("%0256d", i)}) // texts cannot fail
+		text, _ := json.Marshal(map[string]string{"author": fmt.Sprintf("user_%d", 1+i%users),
+			"text": fmt.Sprintf("%0256d", i)}) // texts cannot fail
 		if err := n.ask(ctx, http.MethodPost, "/posts", bytes.NewReader(text)); err != nil {
 			return nil, errors.Join(err, n.stop())
 		}
@@ -173,7 +178,9 @@ func (w *work) rate(ctx context.Context, read func(ctx context.Context, user int
 
 // monolith reads over HTTP.
 func (w *work) monolith(ctx context.Context, _ uint64) (float64, error) {
-	return w.rate(ctx, func(ctx context.Context, user int) error { return w.network.ask(ctx, http.MethodGet, home(user), nil) })
+	return w.rate(ctx, func(ctx context.Context, user int) error {
+		return w.network.ask(ctx, http.MethodGet, home(user), nil)
+	})
 }
 
 // query is what a home timeline reads first: its latest entries.
@@ -222,7 +229,8 @@ func (w *work) driver(ctx context.Context, _ uint64) (rate float64, err error) {
 	defer func() { err = errors.Join(err, client.Disconnect(ctx)) }()
 	entries := client.Database("social_home_timelines").Collection(timelines.HomeCollection.Name)
 	texts := client.Database("social_posts").Collection(posts.Collection.Name)
-	latest := options.Find().SetSort(bson.D{{Key: "body.owner", Value: -1}, {Key: "_id", Value: -1}}).SetLimit(page)
+	latest := options.Find().SetSort(bson.D{{Key: "body.owner", Value: -1},
+		{Key: "_id", Value: -1}}).SetLimit(page)
 	return w.rate(ctx, func(ctx context.Context, user int) error {
 		cursor, err := entries.Find(ctx, bson.D{{Key: "body.owner", Value: fmt.Sprint(user)}}, latest)
 		if err != nil {
@@ -238,7 +246,8 @@ func (w *work) driver(ctx context.Context, _ uint64) (rate float64, err error) {
 		for i, e := range found {
 			ids[i] = timelines.PostOf(e.ID)
 		}
-		if cursor, err = texts.Find(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}); err != nil {
+		if cursor, err = texts.Find(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}); err !=
+			nil {
 			return err
 		}
 		var read []bson.Raw
@@ -255,11 +264,13 @@ type pieces struct {
 
 // openParts opens them over stores that are filled.
 func openParts(ctx context.Context, address string) (*pieces, error) {
-	design, err := architecture.New(architecture.Monolith, map[string]string{architecture.KnobCache: architecture.LookAside})
+	design, err := architecture.New(architecture.Monolith,
+		map[string]string{architecture.KnobCache: architecture.LookAside})
 	if err != nil {
 		return nil, err
 	}
-	unit, err := socialunit.Open(ctx, design, design.Front().Name, socialunit.Place{Documents: address, Cache: "memory://"})
+	unit, err := socialunit.Open(ctx, design, design.Front().Name,
+		socialunit.Place{Documents: address, Cache: "memory://"})
 	if err != nil {
 		return nil, err
 	}

@@ -71,14 +71,17 @@ func NewTexts(users parts.Users, shorts parts.ShortURLs) *Texts { return &Texts{
 func (t *Texts) Prepare(ctx context.Context, in *pb.Text) (*pb.PreparedText, error) {
 	text := in.GetText()
 	if text == "" || len(text) > social.MaxText || !utf8.ValidString(text) {
-		return nil, social.Problemf(social.InvalidArgument, "the text has %d bytes: use 1 to %d of UTF-8", len(text), social.MaxText)
+		return nil, social.Problemf(social.InvalidArgument, "the text has %d bytes: use 1 to %d of UTF-8",
+			len(text), social.MaxText)
 	}
 	urls, names := link.FindAllString(text, -1), mention.FindAllString(text, -1)
 	switch {
 	case len(urls) > social.MaxLinks:
-		return nil, social.Problemf(social.InvalidArgument, "the text has %d links: use at most %d", len(urls), social.MaxLinks)
+		return nil, social.Problemf(social.InvalidArgument, "the text has %d links: use at most %d", len(urls),
+			social.MaxLinks)
 	case len(names) > social.MaxMentions:
-		return nil, social.Problemf(social.InvalidArgument, "the text mentions %d users: use at most %d", len(names), social.MaxMentions)
+		return nil, social.Problemf(social.InvalidArgument, "the text mentions %d users: use at most %d",
+			len(names), social.MaxMentions)
 	}
 	prepared := &pb.PreparedText{Text: text}
 	if len(names) > 0 {
@@ -127,7 +130,8 @@ func (s *ShortURLs) Shorten(ctx context.Context, in *pb.Links) (*pb.ShortLinks, 
 	for _, long := range in.GetUrls() {
 		u, err := url.Parse(long)
 		if err != nil || u.Host == "" || len(long) > social.MaxURL {
-			return nil, social.Problemf(social.InvalidArgument, "the link %.80q is none, or longer than %d bytes", long, social.MaxURL)
+			return nil, social.Problemf(social.InvalidArgument, "the link %.80q is none, or longer than %d bytes",
+				long, social.MaxURL)
 		}
 		hash := sha256.Sum256([]byte(long))
 		name := base64.RawURLEncoding.EncodeToString(hash[:9])
@@ -200,11 +204,15 @@ var mediumID = regexp.MustCompile(`^[A-Za-z0-9]{1,40}$`)
 // Attach checks what shall be attached; the media themselves are somewhere else.
 func (m *Media) Attach(ctx context.Context, in *pb.MediaList) (*pb.MediaList, error) {
 	if n := len(in.GetMedia()); n > social.MaxMedia {
-		return nil, social.Problemf(social.InvalidArgument, "%d media are attached: use at most %d", n, social.MaxMedia)
+		return nil, social.Problemf(social.InvalidArgument, "%d media are attached: use at most %d", n,
+			social.MaxMedia)
 	}
 	for _, one := range in.GetMedia() {
-		if !mediumID.MatchString(one.GetId()) || one.GetType() != "png" && one.GetType() != "jpg" && one.GetType() != "mp4" {
-			return nil, social.Problemf(social.InvalidArgument, "the medium %.60q of type %.20q is none: use letters and digits, and png, jpg or mp4", one.GetId(), one.GetType())
+		if !mediumID.MatchString(one.GetId()) || one.GetType() != "png" && one.GetType() != "jpg" &&
+			one.GetType() != "mp4" {
+			return nil, social.Problemf(social.InvalidArgument,
+				"the medium %.60q of type %.20q is none: use letters and digits, and png, jpg or mp4", one.GetId(),
+				one.GetType())
 		}
 	}
 	if m.third == nil || len(in.GetMedia()) == 0 {

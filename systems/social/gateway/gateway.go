@@ -70,7 +70,8 @@ func NewHandler(backend Backend) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
 		if err := g.Healthy(r.Context()); err != nil {
-			g.refuse(w, &social.Problem{Kind: social.Unavailable, Detail: "a part of the system does not answer", Cause: err})
+			g.refuse(w, &social.Problem{Kind: social.Unavailable, Detail: "a part of the system does not answer",
+				Cause: err})
 			return
 		}
 		write(w, http.StatusOK, "application/json", []byte(`{"status":"up"}`))
@@ -92,7 +93,9 @@ func NewHandler(backend Backend) http.Handler {
 }
 
 // answering bounds a request in time, in size, and with others in number.
-func (g *gateway) answering(handle func(*http.Request) (status int, body []byte, err error)) http.HandlerFunc {
+func (g *gateway) answering(
+	handle func(*http.Request) (status int, body []byte, err error),
+) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case g.open <- struct{}{}:
@@ -132,7 +135,8 @@ func (g *gateway) register(r *http.Request) (int, []byte, error) {
 }
 
 func (g *gateway) follow(r *http.Request) (int, []byte, error) {
-	done, err := g.Parts.SocialGraph.Follow(r.Context(), &pb.FollowRequest{Follower: r.PathValue("user"), Followee: r.PathValue("other")})
+	done, err := g.Parts.SocialGraph.Follow(r.Context(),
+		&pb.FollowRequest{Follower: r.PathValue("user"), Followee: r.PathValue("other")})
 	return answer(http.StatusOK, done, err)
 }
 
@@ -142,14 +146,17 @@ func (g *gateway) resolve(r *http.Request) (int, []byte, error) {
 }
 
 // timeline reads a part of one. Beside the posts the answer has their ids, in order.
-func timeline(r *http.Request, readFrom func(context.Context, *pb.TimelineRequest) (*pb.PostList, error)) (int, []byte, error) {
+func timeline(
+	r *http.Request, readFrom func(context.Context, *pb.TimelineRequest) (*pb.PostList, error),
+) (int, []byte, error) {
 	in := pb.TimelineRequest{User: r.PathValue("user"), Before: r.URL.Query().Get("before")}
 	start, count := 0, usualCount
 	for name, value := range map[string]*int{"start": &start, "count": &count} {
 		if text := r.URL.Query().Get(name); text != "" {
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 0 || n > social.MaxPage {
-				return 0, nil, social.Problemf(social.InvalidArgument, "%s is %.20q: use 0 to %d", name, text, social.MaxPage)
+				return 0, nil, social.Problemf(social.InvalidArgument, "%s is %.20q: use 0 to %d", name, text,
+					social.MaxPage)
 			}
 			*value = n
 		}
@@ -207,10 +214,13 @@ func answer(status int, out proto.Message, err error) (int, []byte, error) {
 // statuses are those of HTTP by the kinds of problems.
 func statuses() map[social.ProblemKind]int {
 	return map[social.ProblemKind]int{
-		social.InvalidArgument: http.StatusBadRequest, social.NotFound: http.StatusNotFound, social.Exists: http.StatusConflict,
-		social.SelfFollow: http.StatusConflict, social.TooBusy: http.StatusServiceUnavailable, social.Unavailable: http.StatusServiceUnavailable,
+		social.InvalidArgument: http.StatusBadRequest, social.NotFound: http.StatusNotFound,
+		social.Exists:     http.StatusConflict,
+		social.SelfFollow: http.StatusConflict, social.TooBusy: http.StatusServiceUnavailable,
+		social.Unavailable:      http.StatusServiceUnavailable,
 		social.DeadlineExceeded: http.StatusGatewayTimeout, social.Cancelled: http.StatusServiceUnavailable,
-		kindNoRoute: http.StatusNotFound, kindMediaType: http.StatusUnsupportedMediaType, kindTooLarge: http.StatusRequestEntityTooLarge,
+		kindNoRoute: http.StatusNotFound, kindMediaType: http.StatusUnsupportedMediaType,
+		kindTooLarge: http.StatusRequestEntityTooLarge,
 	}
 }
 
@@ -223,7 +233,8 @@ func (g *gateway) refuse(w http.ResponseWriter, err error) {
 		g.LogError(err)
 	}
 	body, _ := json.Marshal(map[string]any{ // texts and a number cannot fail
-		"type": "urn:cleave:social:" + string(problem.Kind), "title": http.StatusText(status), "status": status, "detail": problem.Detail,
+		"type": "urn:cleave:social:" + string(problem.Kind), "title": http.StatusText(status), "status": status,
+		"detail": problem.Detail,
 	})
 	write(w, status, "application/problem+json", body)
 }

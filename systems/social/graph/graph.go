@@ -75,7 +75,8 @@ func (u *Users) Register(ctx context.Context, in *pb.RegisterRequest) (*pb.User,
 		}
 	}
 	if applied == 0 {
-		return nil, social.Problemf(social.Exists, "there is a user of the name %s or the number %s", user.GetName(), user.GetId())
+		return nil, social.Problemf(social.Exists, "there is a user of the name %s or the number %s",
+			user.GetName(), user.GetId())
 	}
 	return user, nil
 }
@@ -174,7 +175,8 @@ func (g *Graph) page(ctx context.Context, in *pb.EdgeRequest, end string) (*pb.U
 	if limit < 1 || limit > document.MaxPage {
 		limit = document.MaxPage
 	}
-	edges, err := g.store.Find(ctx, edgesName, document.Query{Field: end, Value: in.GetUser(), After: in.GetAfter(), Limit: limit})
+	edges, err := g.store.Find(ctx, edgesName, document.Query{Field: end, Value: in.GetUser(),
+		After: in.GetAfter(), Limit: limit})
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,8 @@ const (
 // Names lists them, those that others stand on first.
 func Names() []string {
 	return []string{
-		UsersName, SocialGraphName, UniqueIDsName, ShortURLsName, TextsName, MediaName, PostsName, UserTimelinesName, HomeTimelinesName,
+		UsersName, SocialGraphName, UniqueIDsName, ShortURLsName, TextsName, MediaName, PostsName,
+		UserTimelinesName, HomeTimelinesName,
 		ComposerName,
 	}
 }

@@ -37,7 +37,8 @@ const (
 // weight (Chung and Lu 2002), and none twice. There can be no more than half of all links.
 func New(users, links int) (*Population, error) {
 	if most := users * (users - 1) / 4; users < 2 || links < 0 || links > most {
-		return nil, fmt.Errorf("a population of %d users can have up to %d links, not %d", users, max(0, most), links)
+		return nil, fmt.Errorf("a population of %d users can have up to %d links, not %d", users, max(0, most),
+			links)
 	}
 	p := &Population{Users: users, Friends: make([][]int, users+1)}
 	sums := make([]float64, users) // of the weights of the users up to here
@@ -48,7 +49,8 @@ func New(users, links int) (*Population, error) {
 	}
 	random := rand.New(rand.NewPCG(seed, uint64(users)))
 	draw := func() int {
-		i, _ := slices.BinarySearchFunc(sums, random.Float64()*total, func(sum, x float64) int { return cmp.Compare(sum, x) })
+		i, _ := slices.BinarySearchFunc(sums, random.Float64()*total,
+			func(sum, x float64) int { return cmp.Compare(sum, x) })
 		return min(i, users-1) + 1
 	}
 	known := make(map[[2]int]bool, links)

@@ -45,14 +45,16 @@ func (p *Posts) Store(ctx context.Context, in *pb.Post) (*pb.Empty, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = p.store.Upsert(ctx, Collection.Name, document.Document{ID: in.GetId(), Version: 1, Body: json.RawMessage(body)})
+	_, err = p.store.Upsert(ctx, Collection.Name,
+		document.Document{ID: in.GetId(), Version: 1, Body: json.RawMessage(body)})
 	return &pb.Empty{}, err
 }
 
 // Read returns posts in the order of the ids. A cache that fails is done without.
 func (p *Posts) Read(ctx context.Context, in *pb.PostIDs) (*pb.PostList, error) {
 	if len(in.GetIds()) > document.MaxPage {
-		return nil, social.Problemf(social.InvalidArgument, "%d posts are asked for: use at most %d", len(in.GetIds()), document.MaxPage)
+		return nil, social.Problemf(social.InvalidArgument, "%d posts are asked for: use at most %d",
+			len(in.GetIds()), document.MaxPage)
 	}
 	found := map[string]*pb.Post{}
 	missing := p.fromCache(ctx, in.GetIds(), found)

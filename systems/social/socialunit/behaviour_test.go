@@ -45,7 +45,8 @@ func start(t *testing.T, name string, turned map[string]string, people *populati
 	if err != nil {
 		t.Fatal(err)
 	}
-	place := Place{Documents: "sqlite://" + t.TempDir(), Cache: "memory://", LogError: func(err error) { t.Logf("logs: %v", err) }}
+	place := Place{Documents: "sqlite://" + t.TempDir(), Cache: "memory://",
+		LogError: func(err error) { t.Logf("logs: %v", err) }}
 	if design.Broker != "" {
 		place.Broker = servers.Started(t, server.Kind(design.Broker), server.Settings{}).DSN("")
 	}
@@ -81,7 +82,8 @@ func start(t *testing.T, name string, turned map[string]string, people *populati
 		stop()
 		all.Wait()
 	})
-	return network{"http://" + listeners[design.Front().Name].Addr().String(), place.Broker, place.Documents, units}
+	return network{"http://" + listeners[design.Front().Name].Addr().String(), place.Broker, place.Documents,
+		units}
 }
 
 // ask sends a request and returns status and body.
@@ -109,7 +111,8 @@ func (n network) ask(t *testing.T, method, path, body string) (int, string) {
 // compose posts and returns the id.
 func (n network) compose(t *testing.T, author int, text string) string {
 	t.Helper()
-	status, body := n.ask(t, "POST", "/posts", fmt.Sprintf(`{"author":"user_%d","text":%q,"media":[{"id":"abc","type":"png"}]}`, author, text))
+	status, body := n.ask(t, "POST", "/posts",
+		fmt.Sprintf(`{"author":"user_%d","text":%q,"media":[{"id":"abc","type":"png"}]}`, author, text))
 	var post struct{ ID string }
 	if err := json.Unmarshal([]byte(body), &post); status != http.StatusCreated || err != nil || post.ID == "" {
 		t.Fatalf("compose: %d %s", status, body)
@@ -168,16 +171,18 @@ func TestBehaviour(t *testing.T) {
 		architecture string
 		knobs        map[string]string
 	}{
-		"monolith":              {architecture.Monolith, nil},
-		"services":              {architecture.Services, nil},
-		"services over HTTP":    {architecture.Services, map[string]string{"calls": "http"}},
-		"gathered on read":      {architecture.Services, map[string]string{"fan_out": "read"}},
-		"monolith, on read":     {architecture.Monolith, map[string]string{"fan_out": "read"}},
-		"with a cache":          {architecture.Services, map[string]string{"cache": "look-aside"}},
-		"filled by events":      {architecture.Services, map[string]string{"fan_out_by": "events"}},
-		"monolith, by events":   {architecture.Monolith, map[string]string{"fan_out_by": "events"}},
-		"by events of RabbitMQ": {architecture.Services, map[string]string{"fan_out_by": "events", "broker": "rabbitmq"}},
-		"some components share": {architecture.Services, map[string]string{"placement": "front+compose,posts+media+texts"}},
+		"monolith":            {architecture.Monolith, nil},
+		"services":            {architecture.Services, nil},
+		"services over HTTP":  {architecture.Services, map[string]string{"calls": "http"}},
+		"gathered on read":    {architecture.Services, map[string]string{"fan_out": "read"}},
+		"monolith, on read":   {architecture.Monolith, map[string]string{"fan_out": "read"}},
+		"with a cache":        {architecture.Services, map[string]string{"cache": "look-aside"}},
+		"filled by events":    {architecture.Services, map[string]string{"fan_out_by": "events"}},
+		"monolith, by events": {architecture.Monolith, map[string]string{"fan_out_by": "events"}},
+		"by events of RabbitMQ": {architecture.Services,
+			map[string]string{"fan_out_by": "events", "broker": "rabbitmq"}},
+		"some components share": {architecture.Services,
+			map[string]string{"placement": "front+compose,posts+media+texts"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := start(t, c.architecture, c.knobs, people)
@@ -208,7 +213,8 @@ func timelinesHoldWhatWasPosted(t *testing.T, n network, people *population.Popu
 		t.Errorf("ids are not in the order of time: %v", all)
 	}
 	for user := 1; user <= people.Users; user++ {
-		if got := n.timeline(t, fmt.Sprintf("/user-timelines/%d?count=100", user)); !slices.Equal(got, posted[user]) {
+		if got := n.timeline(t, fmt.Sprintf("/user-timelines/%d?count=100", user)); !slices.Equal(got,
+			posted[user]) {
 			t.Errorf("user %d posted %v, the timeline has %v", user, posted[user], got)
 		}
 		var home []string
@@ -251,14 +257,17 @@ func postsAreMadeOfParts(t *testing.T, n network) {
 		t.Fatalf("%s (%v)", body, err)
 	}
 	p := found.Posts[0]
-	if p.ID != id || p.Author.ID != "4" || p.Author.Name != "user_4" || len(p.Mentions) != 1 || p.Mentions[0].ID != "5" || len(p.Media) != 1 || p.Media[0].Type != "png" {
+	if p.ID != id || p.Author.ID != "4" || p.Author.Name != "user_4" || len(p.Mentions) != 1 ||
+		p.Mentions[0].ID != "5" || len(p.Media) != 1 || p.Media[0].Type != "png" {
 		t.Errorf("the post is %s", body)
 	}
-	if len(p.Links) != 1 || p.Links[0].URL != "https://example.com/a?b=c" || p.Text != "for @user_5 and @nobody_here see "+p.Links[0].Short {
+	if len(p.Links) != 1 || p.Links[0].URL != "https://example.com/a?b=c" ||
+		p.Text != "for @user_5 and @nobody_here see "+p.Links[0].Short {
 		t.Fatalf("the text is %q, the links are %v", p.Text, p.Links)
 	}
 	short := p.Links[0].Short[strings.LastIndexByte(p.Links[0].Short, '/')+1:]
-	if status, link := n.ask(t, "GET", "/links/"+short, ""); status != http.StatusOK || !strings.Contains(link, "https://example.com/a?b=c") {
+	if status, link := n.ask(t, "GET", "/links/"+short, ""); status != http.StatusOK ||
+		!strings.Contains(link, "https://example.com/a?b=c") {
 		t.Errorf("the short link leads to %d %s", status, link)
 	}
 }
@@ -266,10 +275,12 @@ func postsAreMadeOfParts(t *testing.T, n network) {
 func usersFollowUsers(t *testing.T, n network) {
 	for _, name := range []string{"ann", "bea"} {
 		id := map[string]string{"ann": "1001", "bea": "1002"}[name]
-		if status, body := n.ask(t, "POST", "/users", fmt.Sprintf(`{"id":%q,"name":%q}`, id, name)); status != http.StatusCreated {
+		if status, body := n.ask(t, "POST", "/users", fmt.Sprintf(`{"id":%q,"name":%q}`, id, name)); status !=
+			http.StatusCreated {
 			t.Fatalf("register: %d %s", status, body)
 		}
-		if status, body := n.ask(t, "POST", "/users", fmt.Sprintf(`{"id":"9%s","name":%q}`, id, name)); status != http.StatusConflict {
+		if status, body := n.ask(t, "POST", "/users", fmt.Sprintf(`{"id":"9%s","name":%q}`, id, name)); status !=
+			http.StatusConflict {
 			t.Errorf("the same name again: %d %s", status, body)
 		}
 	}
@@ -298,18 +309,23 @@ func nonsenseIsRefused(t *testing.T, n network) {
 		status             int
 		kind               social.ProblemKind
 	}{
-		"no such user":         {"GET", "/home-timelines/777", "", 404, social.NotFound},
-		"no such author":       {"POST", "/posts", `{"author":"nobody","text":"x"}`, 404, social.NotFound},
-		"no user's number":     {"GET", "/user-timelines/abc", "", 400, social.InvalidArgument},
-		"follows themselves":   {"PUT", "/users/1/follows/1", "", 409, social.SelfFollow},
-		"follows nobody":       {"PUT", "/users/1/follows/777", "", 404, social.NotFound},
-		"a long text":          {"POST", "/posts", fmt.Sprintf(`{"author":"user_1","text":%q}`, long), 400, social.InvalidArgument},
-		"no text":              {"POST", "/posts", `{"author":"user_1","text":""}`, 400, social.InvalidArgument},
-		"an unknown member":    {"POST", "/posts", `{"author":"user_1","text":"x","likes":3}`, 400, social.InvalidArgument},
-		"half of a body":       {"POST", "/posts", `{"author":`, 400, social.InvalidArgument},
-		"a large body":         {"POST", "/posts", `{"author":"` + strings.Repeat("a", 20_000) + `"}`, 413, "too-large"},
-		"another medium":       {"POST", "/posts", `{"author":"user_1","text":"x","media":[{"id":"a","type":"exe"}]}`, 400, social.InvalidArgument},
-		"too many media":       {"POST", "/posts", `{"author":"user_1","text":"x","media":[` + strings.Repeat(`{"id":"a","type":"png"},`, 8) + `{"id":"a","type":"png"}]}`, 400, social.InvalidArgument},
+		"no such user":       {"GET", "/home-timelines/777", "", 404, social.NotFound},
+		"no such author":     {"POST", "/posts", `{"author":"nobody","text":"x"}`, 404, social.NotFound},
+		"no user's number":   {"GET", "/user-timelines/abc", "", 400, social.InvalidArgument},
+		"follows themselves": {"PUT", "/users/1/follows/1", "", 409, social.SelfFollow},
+		"follows nobody":     {"PUT", "/users/1/follows/777", "", 404, social.NotFound},
+		"a long text": {"POST", "/posts", fmt.Sprintf(`{"author":"user_1","text":%q}`, long), 400,
+			social.InvalidArgument},
+		"no text": {"POST", "/posts", `{"author":"user_1","text":""}`, 400, social.InvalidArgument},
+		"an unknown member": {"POST", "/posts", `{"author":"user_1","text":"x","likes":3}`, 400,
+			social.InvalidArgument},
+		"half of a body": {"POST", "/posts", `{"author":`, 400, social.InvalidArgument},
+		"a large body": {"POST", "/posts", `{"author":"` + strings.Repeat("a", 20_000) + `"}`, 413,
+			"too-large"},
+		"another medium": {"POST", "/posts", `{"author":"user_1","text":"x","media":[{"id":"a","type":"exe"}]}`,
+			400, social.InvalidArgument},
+		"too many media": {"POST", "/posts", `{"author":"user_1","text":"x","media":[` +
+			strings.Repeat(`{"id":"a","type":"png"},`, 8) + `{"id":"a","type":"png"}]}`, 400, social.InvalidArgument},
 		"too far":              {"GET", "/home-timelines/1?start=499&count=2", "", 400, social.InvalidArgument},
 		"a million":            {"GET", "/home-timelines/1?count=1000000", "", 400, social.InvalidArgument},
 		"nothing":              {"GET", "/home-timelines/1?count=0", "", 400, social.InvalidArgument},
@@ -320,7 +336,8 @@ func nonsenseIsRefused(t *testing.T, n network) {
 	} {
 		status, body := n.ask(t, c.method, c.path, c.body)
 		var problem struct{ Type, Detail string }
-		if err := json.Unmarshal([]byte(body), &problem); err != nil || status != c.status || problem.Type != "urn:cleave:social:"+string(c.kind) || problem.Detail == "" {
+		if err := json.Unmarshal([]byte(body), &problem); err != nil || status != c.status ||
+			problem.Type != "urn:cleave:social:"+string(c.kind) || problem.Detail == "" {
 			t.Errorf("%s: %d %s, want %d and %s", name, status, body, c.status, c.kind)
 		}
 	}
@@ -372,7 +389,8 @@ func TestAnAnnouncementThatCannotBeReadHoldsNobodyUp(t *testing.T) {
 	defer func() { _ = client.Close() }()
 	id := n.compose(t, 1, "once")
 	announced := timelines.Announcer{Broker: client}
-	if err := client.Publish(t.Context(), broker.Message{ID: "nonsense", Type: "post.composed", Key: "1", Body: []byte("\xff\xff")}); err != nil {
+	if err := client.Publish(t.Context(), broker.Message{ID: "nonsense", Type: "post.composed", Key: "1",
+		Body: []byte("\xff\xff")}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := announced.Add(t.Context(), &pb.Entry{User: "1", Post: id}); err != nil {
@@ -384,7 +402,8 @@ func TestAnAnnouncementThatCannotBeReadHoldsNobodyUp(t *testing.T) {
 			t.Errorf("the home timeline of user %d is %v, want %s once", follower, got, id)
 		}
 	}
-	if dead, err := client.Depth(t.Context(), broker.DeadLetters(timelines.Queue)); err != nil || dead.Ready != 1 {
+	if dead, err := client.Depth(t.Context(), broker.DeadLetters(timelines.Queue)); err != nil ||
+		dead.Ready != 1 {
 		t.Errorf("%d dead letters, %v; want the one that cannot be read", dead.Ready, err)
 	}
 }

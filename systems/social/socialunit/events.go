@@ -75,7 +75,8 @@ func (u *Unit) answerSettled(w http.ResponseWriter, r *http.Request) {
 // returns ends that, after those that still wait: who announced them has ended before.
 func (u *Unit) takeAnnounced(ctx context.Context) (end func()) {
 	taking, stop := context.WithCancel(context.WithoutCancel(ctx))
-	subscriber := event.Subscriber{Source: u.broker, Queue: timelines.Queue, Handle: u.parts.HomeTimelines.(*timelines.Home).Take}
+	subscriber := event.Subscriber{Source: u.broker, Queue: timelines.Queue,
+		Handle: u.parts.HomeTimelines.(*timelines.Home).Take}
 	var beside sync.WaitGroup
 	beside.Go(func() { subscriber.Run(taking, u.place.LogError) })
 	return func() {

@@ -38,7 +38,8 @@ func TestAHotUser(t *testing.T) {
 // does not grow with it.
 func TestATimelineOfAMillion(t *testing.T) {
 	if os.Getenv("CLEAVE_LARGE") == "" {
-		t.Skip("a million entries take up to minutes: CLEAVE_LARGE=1 go test ./systems/social/socialunit -run Million")
+		t.Skip("a million entries take up to minutes: CLEAVE_LARGE=1 go test ./systems/social/socialunit -run " +
+			"Million")
 	}
 	people, err := population.New(3, 1)
 	if err != nil {
@@ -55,7 +56,8 @@ func TestATimelineOfAMillion(t *testing.T) {
 	entries := make([]document.Document, some)
 	for at := 0; at < million; at += some {
 		for i := range entries {
-			entries[i] = document.Document{ID: fmt.Sprintf("%016x.1", at+i), Version: 1, Body: json.RawMessage(`{"owner":"1"}`)}
+			entries[i] = document.Document{ID: fmt.Sprintf("%016x.1", at+i), Version: 1,
+				Body: json.RawMessage(`{"owner":"1"}`)}
 		}
 		if _, err := store.Upsert(t.Context(), timelines.HomeCollection.Name, entries...); err != nil {
 			t.Fatal(err)
@@ -74,7 +76,8 @@ func TestATimelineOfAMillion(t *testing.T) {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
-	if status, body := n.ask(t, "GET", "/home-timelines/1?start=1000000", ""); status != http.StatusBadRequest || !strings.Contains(body, string(social.InvalidArgument)) {
+	if status, body := n.ask(t, "GET", "/home-timelines/1?start=1000000", ""); status != http.StatusBadRequest ||
+		!strings.Contains(body, string(social.InvalidArgument)) {
 		t.Errorf("what no page reaches: %d %s", status, body)
 	}
 	n.compose(t, 2, "one more")

@@ -81,7 +81,8 @@ func Run(channel *unit.Channel, argument string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	place := Place{Documents: os.Getenv(lab.ServiceVariable(ServiceDocuments)), Cache: os.Getenv(lab.ServiceVariable(ServiceCache)),
+	place := Place{Documents: os.Getenv(lab.ServiceVariable(ServiceDocuments)),
+		Cache:  os.Getenv(lab.ServiceVariable(ServiceCache)),
 		Broker: os.Getenv(lab.ServiceVariable(ServiceBroker)), Peer: unit.PeerAddress}
 	if job.Unit == "" {
 		people, err := population.New(job.Users, job.Links)
@@ -96,7 +97,8 @@ func Run(channel *unit.Channel, argument string) error {
 	}
 	address, err := unit.Address()
 	if err == nil {
-		err = channel.Serve(ctx, stop, address, u.Serve, func(c *unit.Channel) error { return c.Report(struct{}{}) })
+		err = channel.Serve(ctx, stop, address, u.Serve,
+			func(c *unit.Channel) error { return c.Report(struct{}{}) })
 	}
 	return errors.Join(err, u.Close())
 }
@@ -131,7 +133,8 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	if place.LogError == nil {
 		place.LogError = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }
 	}
-	u = &Unit{design: design, unit: design.Units[i], place: place, parts: &parts.All{}, stores: map[string]document.Store{}, clients: map[string]rpc.Client{}}
+	u = &Unit{design: design, unit: design.Units[i], place: place, parts: &parts.All{},
+		stores: map[string]document.Store{}, clients: map[string]rpc.Client{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("unit %s: %w", name, err), u.Close())
@@ -314,8 +317,10 @@ func OpenStore(ctx context.Context, address, part string) (document.Store, error
 // CollectionOf is what a component keeps.
 func CollectionOf(part string) document.Collection {
 	return map[string]document.Collection{
-		parts.UsersName: graph.UsersCollection, parts.SocialGraphName: graph.EdgesCollection, parts.ShortURLsName: content.ShortURLsCollection,
-		parts.PostsName: posts.Collection, parts.UserTimelinesName: timelines.UserCollection, parts.HomeTimelinesName: timelines.HomeCollection,
+		parts.UsersName: graph.UsersCollection, parts.SocialGraphName: graph.EdgesCollection,
+		parts.ShortURLsName: content.ShortURLsCollection,
+		parts.PostsName:     posts.Collection, parts.UserTimelinesName: timelines.UserCollection,
+		parts.HomeTimelinesName: timelines.HomeCollection,
 	}[part]
 }
 
@@ -323,7 +328,9 @@ func CollectionOf(part string) document.Collection {
 const batch = 1000
 
 // Fill makes the stores of a design, with the users and links of a population.
-func Fill(ctx context.Context, design architecture.Design, address string, people *population.Population) error {
+func Fill(
+	ctx context.Context, design architecture.Design, address string, people *population.Population,
+) error {
 	documents := map[string][]document.Document{}
 	for user := 1; user <= people.Users; user++ {
 		documents[parts.UsersName] = append(documents[parts.UsersName], graph.UserDocument(population.User(user)))

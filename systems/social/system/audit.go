@@ -75,7 +75,8 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 		audit = j.Audit(broken(), countPosted, "no post was acknowledged")
 	}
 	least, median, greatest := people.Degrees()
-	audit.Figures = map[string]float64{"least_links": float64(least), "median_links": float64(median), "most_links": float64(greatest)}
+	audit.Figures = map[string]float64{"least_links": float64(least), "median_links": float64(median),
+		"most_links": float64(greatest)}
 	return s.base().With(audit, "system", p, load)
 }
 
@@ -120,7 +121,8 @@ type judge struct {
 }
 
 func newJudge(people *population.Population, design architecture.Design) *judge {
-	return &judge{Findings: loaded.Findings{Counts: map[string]int64{}}, design: design, people: people, posts: map[string]*post{}, open: map[int]int{}}
+	return &judge{Findings: loaded.Findings{Counts: map[string]int64{}}, design: design, people: people,
+		posts: map[string]*post{}, open: map[int]int{}}
 }
 
 // take takes a line of the history in.
@@ -131,13 +133,15 @@ func (j *judge) take(a loaded.Attempt[noted]) {
 	}
 	sent, finished := a.Begun+a.Sent, a.Begun+a.Finished
 	if a.Operation == compose {
-		j.Counts[map[string]string{loaded.EndedOK: countPosted, loaded.EndedFail: countRefused, loaded.EndedInfo: countUnknown}[a.End]]++
+		j.Counts[map[string]string{loaded.EndedOK: countPosted, loaded.EndedFail: countRefused,
+			loaded.EndedInfo: countUnknown}[a.End]]++
 		switch a.End {
 		case loaded.EndedOK:
 			if j.posts[a.Noted.ID] != nil {
 				j.Breach(countMadeUp, "line %d of the history: two clients were told of the post %s", a.Line, a.Noted.ID)
 			}
-			j.posts[a.Noted.ID] = &post{id: a.Noted.ID, author: user, sent: sent, finished: finished, acknowledged: true, home: map[int]bool{}}
+			j.posts[a.Noted.ID] = &post{id: a.Noted.ID, author: user, sent: sent, finished: finished,
+				acknowledged: true, home: map[int]bool{}}
 		case loaded.EndedInfo:
 			j.open[user]++
 		}
@@ -161,7 +165,8 @@ func (j *judge) readStores(ctx context.Context, address string) error {
 	for _, of := range []struct {
 		part string
 		take func(document.Document) error
-	}{{parts.PostsName, j.stored}, {parts.UserTimelinesName, j.inUserTimeline}, {parts.HomeTimelinesName, j.inHomeTimeline}} {
+	}{{parts.PostsName, j.stored}, {parts.UserTimelinesName, j.inUserTimeline},
+		{parts.HomeTimelinesName, j.inHomeTimeline}} {
 		if !j.design.Keeps(of.part) {
 			continue
 		}
@@ -236,7 +241,8 @@ func (j *judge) owned(d document.Document) (*post, int, error) {
 	owner, err := strconv.Atoi(body.Owner)
 	p := j.posts[timelines.PostOf(d.ID)]
 	if err == nil && p == nil {
-		j.Breach(countMadeUp, "a timeline of user %d has the post %s, which is not stored", owner, timelines.PostOf(d.ID))
+		j.Breach(countMadeUp, "a timeline of user %d has the post %s, which is not stored", owner,
+			timelines.PostOf(d.ID))
 	}
 	return p, owner, err
 }
@@ -247,7 +253,8 @@ func (j *judge) inUserTimeline(d document.Document) error {
 		return err
 	}
 	if p.author != owner {
-		j.Breach(countMisplaced, "the post %s of user %d is in the timeline of user %d", timelines.PostOf(d.ID), p.author, owner)
+		j.Breach(countMisplaced, "the post %s of user %d is in the timeline of user %d", timelines.PostOf(d.ID),
+			p.author, owner)
 	}
 	p.ownEntry = p.ownEntry || p.author == owner
 	return nil
@@ -259,7 +266,8 @@ func (j *judge) inHomeTimeline(d document.Document) error {
 		return err
 	}
 	if !j.people.Follows(owner, p.author) {
-		j.Breach(countMisplaced, "the post %s of user %d is in the home timeline of user %d, who does not follow", timelines.PostOf(d.ID), p.author, owner)
+		j.Breach(countMisplaced, "the post %s of user %d is in the home timeline of user %d, who does not follow",
+			timelines.PostOf(d.ID), p.author, owner)
 		return nil
 	}
 	p.home[owner] = true
@@ -283,7 +291,8 @@ func (j *judge) whole(id string, p *post) {
 	}
 	for _, follower := range j.people.Friends[p.author] {
 		if !p.home[follower] {
-			j.Breach(countLost, "the post %s of user %d is not in the home timeline of user %d, who follows", id, p.author, follower)
+			j.Breach(countLost, "the post %s of user %d is not in the home timeline of user %d, who follows", id,
+				p.author, follower)
 		}
 	}
 }
@@ -309,18 +318,22 @@ func (j *judge) judgeReads() {
 			p := j.posts[id]
 			switch {
 			case p == nil:
-				j.Breach(countWrong, "line %d of the history: user %d read the post %s, which there is not", r.line, r.user, id)
+				j.Breach(countWrong, "line %d of the history: user %d read the post %s, which there is not", r.line,
+					r.user, id)
 			case !slices.Contains(authors, p.author):
-				j.Breach(countWrong, "line %d of the history: user %d read the post %s of user %d, which is not for them", r.line, r.user, id, p.author)
+				j.Breach(countWrong, "line %d of the history: user %d read the post %s of user %d, which is not for them",
+					r.line, r.user, id, p.author)
 			case i > 0 && r.ids[i-1] <= id:
 				j.Breach(countWrong, "line %d of the history: user %d read %s before %s", r.line, r.user, r.ids[i-1], id)
 			case p.sent > r.finished:
-				j.Breach(countWrong, "line %d of the history: user %d read the post %s before it was sent", r.line, r.user, id)
+				j.Breach(countWrong, "line %d of the history: user %d read the post %s before it was sent", r.line,
+					r.user, id)
 			}
 		}
 		j.fresh(r, authors, byAuthor)
 		if len(r.ids) > pageSize {
-			j.Breach(countWrong, "line %d of the history: user %d read %d posts, at most %d were asked for", r.line, r.user, len(r.ids), pageSize)
+			j.Breach(countWrong, "line %d of the history: user %d read %d posts, at most %d were asked for", r.line,
+				r.user, len(r.ids), pageSize)
 		}
 	}
 }
@@ -333,7 +346,8 @@ func (j *judge) fresh(r read, authors []int, byAuthor map[int][]*post) {
 	known := 0
 	for _, author := range authors {
 		all := byAuthor[author]
-		before, _ := slices.BinarySearchFunc(all, r.sent, func(p *post, sent int64) int { return cmp.Or(cmp.Compare(p.finished, sent), 1) })
+		before, _ := slices.BinarySearchFunc(all, r.sent,
+			func(p *post, sent int64) int { return cmp.Or(cmp.Compare(p.finished, sent), 1) })
 		known += before
 		if len(r.ids) == 0 {
 			for _, p := range all[:before] {
@@ -356,7 +370,8 @@ func (j *judge) fresh(r read, authors []int, byAuthor map[int][]*post) {
 	short := len(r.ids) < min(pageSize, known-r.start)
 	if j.design.Broker == "" || !r.home {
 		if lacking > 0 || short {
-			j.Breach(countShort, "line %d of the history: user %d read %d posts from %d on and lacks %d or more of the %d that had been acknowledged",
+			j.Breach(countShort, "line %d of the history: user %d read %d posts from %d on and lacks %d or more of "+
+				"the %d that had been acknowledged",
 				r.line, r.user, len(r.ids), r.start, max(lacking, 1), known)
 		}
 		return

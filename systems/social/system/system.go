@@ -59,12 +59,17 @@ func (s System) base() loaded.Base {
 func (s System) Describe() lab.SystemInfo {
 	return lab.SystemInfo{
 		Name: social.Name, Operation: "request",
-		Summary:       "a network of posts and timelines in the shape of DeathStarBench's: home timelines are read, user timelines are read, posts are composed",
+		Summary: "a network of posts and timelines in the shape of DeathStarBench's: home timelines are " +
+			"read, user timelines are read, posts are composed",
 		Architectures: architecture.All(),
 		Parameters: append(s.base().Parameters(Operations),
-			lab.Parameter{Name: Users, Summary: fmt.Sprintf("users of the network (%d)", usualUsers), Min: 20, Max: 100_000, Optional: true},
-			lab.Parameter{Name: Links, Summary: fmt.Sprintf("links between them, each followed in both directions (%d)", usualLinks), Min: 0, Max: 2e6, Optional: true},
-			lab.Parameter{Name: Only, Summary: "0 the benchmark's mix, 1 only home timelines, 2 only user timelines, 3 only posts (0)", Max: 3, Optional: true}),
+			lab.Parameter{Name: Users, Summary: fmt.Sprintf("users of the network (%d)", usualUsers), Min: 20,
+				Max: 100_000, Optional: true},
+			lab.Parameter{Name: Links,
+				Summary: fmt.Sprintf("links between them, each followed in both directions (%d)", usualLinks), Min: 0,
+				Max: 2e6, Optional: true},
+			lab.Parameter{Name: Only, Summary: "0 the benchmark's mix, 1 only home timelines, 2 only user " +
+				"timelines, 3 only posts (0)", Max: 3, Optional: true}),
 		Metrics: metrics(), Restartable: true,
 		Check: func(v lab.Variant) error {
 			_, err := architecture.New(v.Architecture, v.Knobs)
@@ -107,11 +112,14 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	}
 	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: descriptors,
 		Services: []lab.ServiceSpec{{Name: socialunit.ServiceDocuments, Kind: design.Documents}}}
+	need := func(name, kind string) {
+		layout.Services = append(layout.Services, lab.ServiceSpec{Name: name, Kind: kind})
+	}
 	if design.Cache {
-		layout.Services = append(layout.Services, lab.ServiceSpec{Name: socialunit.ServiceCache, Kind: design.CacheStore})
+		need(socialunit.ServiceCache, design.CacheStore)
 	}
 	if design.Broker != "" {
-		layout.Services = append(layout.Services, lab.ServiceSpec{Name: socialunit.ServiceBroker, Kind: design.Broker})
+		need(socialunit.ServiceBroker, design.Broker)
 	}
 	job := socialunit.Job{Architecture: v.Architecture, Knobs: v.Knobs}
 	filling := job
@@ -129,27 +137,17 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		}
 		unit.Listens, unit.Stage, unit.Peers = true, stage(design, i), design.Peers(u)
 		unit.Scalable = !slices.Contains(u.Parts, parts.UniqueIDsName) // which counts in memory
-		unit.Uses = []lab.Use{}
-		for _, peer := range unit.Peers {
-			unit.Uses = append(unit.Uses, lab.Use{To: peer, How: design.Calls})
-		}
-		if slices.ContainsFunc(u.Parts, design.Keeps) {
-			unit.Uses = append(unit.Uses, lab.Use{To: socialunit.ServiceDocuments})
-		}
-		if design.Cache && slices.Contains(u.Parts, parts.PostsName) {
-			unit.Uses = append(unit.Uses, lab.Use{To: socialunit.ServiceCache})
-		}
-		if design.SpeaksToBroker(u) {
-			unit.Uses = append(unit.Uses, lab.Use{To: socialunit.ServiceBroker, How: "events"})
-		}
+		unit.Uses = uses(design, u, unit.Peers)
 		layout.Units = append(layout.Units, unit)
 	}
 	front := design.Front().Name
 	if design.Nginx {
-		layout.Units = append(layout.Units, loaded.Nginx(unitNginx, answerTimeout, loaded.Route{Path: "/", To: []string{front}}))
+		all := loaded.Route{Path: "/", To: []string{front}}
+		layout.Units = append(layout.Units, loaded.Nginx(unitNginx, answerTimeout, all))
 		front = unitNginx
 	}
-	work := lab.LoadJob{Target: "http://social", Seed: seed, Variant: v.Name, Ready: lab.ReadyCheck{Path: "/health", Timeout: readyTimeout}}
+	work := lab.LoadJob{Target: "http://social", Seed: seed, Variant: v.Name,
+		Ready: lab.ReadyCheck{Path: "/health", Timeout: readyTimeout}}
 	if work.Scenario, err = scenario(p); err != nil {
 		return lab.Layout{}, err
 	}
@@ -159,6 +157,24 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	generator, err := s.base().Unit(work, p, front)
 	layout.Units = append(layout.Units, generator)
 	return layout, err
+}
+
+// uses are what a unit calls, for the picture of the architecture.
+func uses(design architecture.Design, u architecture.Unit, peers []string) []lab.Use {
+	used := []lab.Use{}
+	for _, peer := range peers {
+		used = append(used, lab.Use{To: peer, How: design.Calls})
+	}
+	if slices.ContainsFunc(u.Parts, design.Keeps) {
+		used = append(used, lab.Use{To: socialunit.ServiceDocuments})
+	}
+	if design.Cache && slices.Contains(u.Parts, parts.PostsName) {
+		used = append(used, lab.Use{To: socialunit.ServiceCache})
+	}
+	if design.SpeaksToBroker(u) {
+		used = append(used, lab.Use{To: socialunit.ServiceBroker, How: "events"})
+	}
+	return used
 }
 
 // stage is when a unit of a design ends: the one in front first and, where announced posts may
@@ -197,12 +213,15 @@ func (s System) CheckTable() lab.CheckTable {
 	return lab.CheckTable{
 		Most: loaded.MaxCount,
 		Columns: []lab.CheckColumn{
-			{Title: "posted", Count: countPosted}, {Title: "delivered", Count: countDelivered}, {Title: "lost", Count: countLost},
-			{Title: "misplaced", Count: countMisplaced}, {Title: "made up", Count: countMadeUp}, {Title: "wrong reads", Count: countWrong},
+			{Title: "posted", Count: countPosted}, {Title: "delivered", Count: countDelivered},
+			{Title: "lost", Count: countLost},
+			{Title: "misplaced", Count: countMisplaced}, {Title: "made up", Count: countMadeUp},
+			{Title: "wrong reads", Count: countWrong},
 			{Title: "requests/s", Metric: "goodput"},
 		},
 		Faults: []lab.CheckColumn{
-			{Title: "refused", Count: countRefused}, {Title: "of unknown outcome", Count: countUnknown}, {Title: "found done", Count: countRecovered},
+			{Title: "refused", Count: countRefused}, {Title: "of unknown outcome", Count: countUnknown},
+			{Title: "found done", Count: countRecovered},
 			loaded.OutageColumn(),
 		},
 	}
@@ -215,10 +234,12 @@ func (s System) OnBackings(v lab.Variant, kinds []string) (map[string]string, er
 		knob := map[string]string{
 			architecture.SQLite: architecture.KnobDocuments, architecture.Mongo: architecture.KnobDocuments,
 			architecture.NATS: architecture.KnobBroker, architecture.RabbitMQ: architecture.KnobBroker,
-			architecture.Memory: architecture.KnobCacheStore, architecture.Redis: architecture.KnobCacheStore, architecture.Memcached: architecture.KnobCacheStore,
+			architecture.Memory: architecture.KnobCacheStore, architecture.Redis: architecture.KnobCacheStore,
+			architecture.Memcached: architecture.KnobCacheStore,
 		}[kind]
 		if knob == "" {
-			return nil, fmt.Errorf("social has no use for the backing %q: use %s, %s, %s or %s", kind, architecture.Mongo, architecture.Redis, architecture.Memcached, architecture.RabbitMQ)
+			return nil, fmt.Errorf("social has no use for the backing %q: use %s, %s, %s or %s", kind,
+				architecture.Mongo, architecture.Redis, architecture.Memcached, architecture.RabbitMQ)
 		}
 		if other := cmp.Or(turned[knob], kind); other != kind {
 			return nil, fmt.Errorf("%s and %s are both for %s: choose one", other, kind, knob)
@@ -276,8 +297,10 @@ const (
 func scenario(p lab.Point) (json.RawMessage, error) {
 	users, _ := populationOf(p)
 	values := object{
-		"user": object{"integer": object{"from": 1, "to": users}}, "start": object{"integer": object{"from": 0, "to": farthest}},
-		"words": object{"text": object{"length": textLength}}, "medium": object{"text": object{"length": 18}}, "host": object{"text": object{"length": 10}},
+		"user":  object{"integer": object{"from": 1, "to": users}},
+		"start": object{"integer": object{"from": 0, "to": farthest}},
+		"words": object{"text": object{"length": textLength}}, "medium": object{"text": object{"length": 18}},
+		"host": object{"text": object{"length": 10}},
 	}
 	for i := range mostMentions {
 		values[fmt.Sprint("other", i)] = object{"integer": object{"from": 1, "to": users}}
@@ -285,11 +308,13 @@ func scenario(p lab.Point) (json.RawMessage, error) {
 	reading := func(name, path string, weight int) object {
 		return object{"name": name, "weight": weight, "steps": []object{{
 			"name": name, "request": "GET /" + path + "/${user}?start=${start}&count=" + fmt.Sprint(pageSize),
-			"expect": object{"status": "200", "json": object{"user": "${user}"}}, "extract": object{"ids": object{"json": "ids"}}, "note": []string{"user", "start", "ids"},
+			"expect":  object{"status": "200", "json": object{"user": "${user}"}},
+			"extract": object{"ids": object{"json": "ids"}}, "note": []string{"user", "start", "ids"},
 		}}}
 	}
 	const shares = 10 * (mostMentions + 1) // a tenth for each number of mentions
-	flows := [][]object{{reading(readHome, "home-timelines", 6*shares)}, {reading(readUser, "user-timelines", 3*shares)}, composing(shares / (mostMentions + 1))}
+	flows := [][]object{{reading(readHome, "home-timelines", 6*shares)},
+		{reading(readUser, "user-timelines", 3*shares)}, composing(shares / (mostMentions + 1))}
 	only, _ := p.Level(Only)
 	if only < 0 || only > float64(len(flows)) || only != float64(int(only)) {
 		return nil, fmt.Errorf("point %s: %s is %g: use 0 to %d", p, Only, only, len(flows))
@@ -298,7 +323,8 @@ func scenario(p lab.Point) (json.RawMessage, error) {
 	if only > 0 {
 		played = flows[int(only)-1]
 	}
-	return json.Marshal(object{"schema": "cleave-scenario/1", "name": social.Name, "cookies": false, "values": values, "flows": played})
+	return json.Marshal(object{"schema": "cleave-scenario/1", "name": social.Name, "cookies": false,
+		"values": values, "flows": played})
 }
 
 // composing are the flows that post, one for each number of mentions.
@@ -306,10 +332,13 @@ func composing(weight int) []object {
 	var flows []object
 	text, media := "${words}", []object{}
 	for n := 0; n <= mostMentions; n++ {
-		flows = append(flows, object{"name": fmt.Sprintf("%s with %d", compose, n), "weight": weight, "steps": []object{{
-			"name": compose, "request": "POST /posts", "json": object{"author": "user_${user}", "text": text, "media": slices.Clone(media)},
-			"expect": object{"status": "201", "json": object{"author.id": "${user}"}}, "extract": object{"id": object{"json": "id"}}, "note": []string{"user", "id"},
-		}}})
+		flows = append(flows, object{"name": fmt.Sprintf("%s with %d", compose, n), "weight": weight,
+			"steps": []object{{
+				"name": compose, "request": "POST /posts", "json": object{"author": "user_${user}", "text": text,
+					"media": slices.Clone(media)},
+				"expect":  object{"status": "201", "json": object{"author.id": "${user}"}},
+				"extract": object{"id": object{"json": "id"}}, "note": []string{"user", "id"},
+			}}})
 		text += fmt.Sprintf(" @user_${other%d} http://${host}%d.example/a", n, n)
 		if n < mostMedia {
 			media = append(media, object{"id": fmt.Sprintf("${medium}%d", n), "type": "png"})

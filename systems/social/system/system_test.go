@@ -33,7 +33,8 @@ func (g generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 }
 
 func (generator) Read(lab.UnitReport) (lab.LoadReport, error) {
-	return lab.LoadReport{Sent: 10, OK: 10, Duration: 1, Measures: map[string]float64{"response_time_p50": 0.002}}, nil
+	return lab.LoadReport{Sent: 10, OK: 10, Duration: 1,
+		Measures: map[string]float64{"response_time_p50": 0.002}}, nil
 }
 
 // trial is what is left of one that nobody has played: a small network, its stores, and
@@ -55,14 +56,17 @@ func newTrial(t *testing.T) *trial {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := &trial{design: design, address: "sqlite://" + t.TempDir(), point: lab.Point{Levels: map[string]float64{Users: 20, Links: 40, lab.FactorRate: 10}}}
+	tr := &trial{design: design, address: "sqlite://" + t.TempDir(),
+		point: lab.Point{Levels: map[string]float64{Users: 20, Links: 40, lab.FactorRate: 10}}}
 	if tr.people, err = sizeOf(tr.point); err != nil {
 		t.Fatal(err)
 	}
 	if err := socialunit.Fill(t.Context(), design, tr.address, tr.people); err != nil {
 		t.Fatal(err)
 	}
-	tr.left = lab.Leftover{Dir: t.TempDir(), Addresses: map[string]string{socialunit.ServiceDocuments: tr.address}, Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}}
+	tr.left = lab.Leftover{Dir: t.TempDir(),
+		Addresses: map[string]string{socialunit.ServiceDocuments: tr.address},
+		Reports:   []lab.UnitReport{{Unit: lab.RoleGenerator}}}
 	return tr
 }
 
@@ -70,12 +74,15 @@ func newTrial(t *testing.T) *trial {
 func (tr *trial) note(operation, end string, notes map[string]string) {
 	tr.now += 10
 	noted, _ := json.Marshal(notes) // texts cannot fail
-	tr.lines = append(tr.lines, fmt.Sprintf(`{"operation":%q,"end":%q,"sent_ns":%d,"finished_ns":%d,"begun_unix_ns":1000,"noted":%s}`, operation, end, tr.now, tr.now+5, noted))
+	tr.lines = append(tr.lines,
+		fmt.Sprintf(`{"operation":%q,"end":%q,"sent_ns":%d,"finished_ns":%d,"begun_unix_ns":1000,"noted":%s}`,
+			operation, end, tr.now, tr.now+5, noted))
 }
 
 func (tr *trial) reads(operation string, user int, ids ...string) {
 	text, _ := json.Marshal(append([]string{}, ids...)) // texts cannot fail
-	tr.note(operation, loaded.EndedOK, map[string]string{"user": fmt.Sprint(user), "start": "0", "ids": string(text)})
+	tr.note(operation, loaded.EndedOK, map[string]string{"user": fmt.Sprint(user), "start": "0",
+		"ids": string(text)})
 }
 
 // put writes documents into the store of a component.
@@ -87,7 +94,8 @@ func (tr *trial) put(t *testing.T, part string, documents map[string]string) {
 	}
 	defer func() { _ = store.Close() }()
 	for id, body := range documents {
-		if _, err := store.Upsert(t.Context(), socialunit.CollectionOf(part).Name, document.Document{ID: id, Version: 1, Body: json.RawMessage(body)}); err != nil {
+		if _, err := store.Upsert(t.Context(), socialunit.CollectionOf(part).Name,
+			document.Document{ID: id, Version: 1, Body: json.RawMessage(body)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -114,10 +122,12 @@ func idOf(n int) string                   { return fmt.Sprintf("%016x", n) }
 
 func (tr *trial) audit(t *testing.T) lab.Audit {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(tr.left.Dir, loaded.History), []byte(strings.Join(tr.lines, "\n")+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(tr.left.Dir, loaded.History), []byte(strings.Join(tr.lines, "\n")+"\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	return System{Generator: generator{}}.AuditLive(context.Background(), lab.Variant{Architecture: architecture.Monolith, Knobs: tr.knobs}, tr.point, tr.left)
+	return System{Generator: generator{}}.AuditLive(context.Background(),
+		lab.Variant{Architecture: architecture.Monolith, Knobs: tr.knobs}, tr.point, tr.left)
 }
 
 // TestPlantedFaultsAreFound, each alone; without one, all is right. Long because each fault
@@ -153,12 +163,16 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 			tr.reads(readHome, stranger)
 		}, countLost},
 		"a wrong follower": {func(t *testing.T, tr *trial, _, stranger int) {
-			tr.posts(t, idOf(1), author, func(_, home map[string]string) { home[entryID(idOf(1), stranger)] = ownerOf(stranger) })
+			tr.posts(t, idOf(1), author, func(_, home map[string]string) {
+				home[entryID(idOf(1), stranger)] = ownerOf(stranger)
+			})
 			acknowledged(tr, 1)
 			tr.reads(readHome, stranger)
 		}, countMisplaced},
 		"in another's timeline": {func(t *testing.T, tr *trial, _, stranger int) {
-			tr.posts(t, idOf(1), author, func(user, _ map[string]string) { user[entryID(idOf(1), stranger)] = ownerOf(stranger) })
+			tr.posts(t, idOf(1), author, func(user, _ map[string]string) {
+				user[entryID(idOf(1), stranger)] = ownerOf(stranger)
+			})
 			acknowledged(tr, 1)
 			tr.reads(readHome, stranger)
 		}, countMisplaced},
@@ -254,10 +268,12 @@ func TestReadsMayBeStaleWhereEventsFillTimelines(t *testing.T) {
 	tr.reads(readHome, follower, idOf(2), idOf(1))
 	audit := tr.audit(t)
 	if audit.Verdict != lab.AuditValid || audit.Counts[countStale] != 1 || audit.Counts[countShort] != 0 {
-		t.Errorf("%s, %d stale, %d short: %q; want valid and one stale", audit.Verdict, audit.Counts[countStale], audit.Counts[countShort], audit.Problems)
+		t.Errorf("%s, %d stale, %d short: %q; want valid and one stale", audit.Verdict, audit.Counts[countStale],
+			audit.Counts[countShort], audit.Problems)
 	}
 	values := map[string]float64{}
-	if err := measureStaleness(values, lab.Variant{Architecture: architecture.Monolith, Knobs: tr.knobs}, tr.point, tr.left); err != nil {
+	if err := measureStaleness(values, lab.Variant{Architecture: architecture.Monolith, Knobs: tr.knobs},
+		tr.point, tr.left); err != nil {
 		t.Fatal(err)
 	}
 	// The second post was acknowledged 5 ns before the first read was sent.
@@ -289,13 +305,21 @@ func TestLayouts(t *testing.T) {
 		scalable []string
 	}{
 		"monolith": {lab.Variant{Architecture: architecture.Monolith}, 2, social.Name, []string{"sqlite"}, nil},
-		"services": {lab.Variant{Architecture: architecture.Services}, 12, architecture.UnitFront, []string{"sqlite"},
-			[]string{"compose", "front", "home-timelines", "media", "posts", "short-urls", "social-graph", "texts", "user-timelines", "users"}},
-		"by events": {lab.Variant{Architecture: architecture.Services, Knobs: map[string]string{"fan_out_by": "events", "broker": "rabbitmq"}}, 12, architecture.UnitFront, []string{"sqlite", "rabbitmq"},
-			[]string{"compose", "front", "home-timelines", "media", "posts", "short-urls", "social-graph", "texts", "user-timelines", "users"}},
-		"servers": {lab.Variant{Architecture: architecture.Services, Knobs: map[string]string{"documents": "mongo", "cache": "look-aside", "cache_store": "redis", "front": "nginx", "fan_out": "read"}},
+		"services": {lab.Variant{Architecture: architecture.Services}, 12, architecture.UnitFront,
+			[]string{"sqlite"},
+			[]string{"compose", "front", "home-timelines", "media", "posts", "short-urls", "social-graph", "texts",
+				"user-timelines", "users"}},
+		"by events": {lab.Variant{Architecture: architecture.Services,
+			Knobs: map[string]string{"fan_out_by": "events", "broker": "rabbitmq"}}, 12, architecture.UnitFront,
+			[]string{"sqlite", "rabbitmq"},
+			[]string{"compose", "front", "home-timelines", "media", "posts", "short-urls", "social-graph", "texts",
+				"user-timelines", "users"}},
+		"servers": {lab.Variant{Architecture: architecture.Services,
+			Knobs: map[string]string{"documents": "mongo", "cache": "look-aside", "cache_store": "redis",
+				"front": "nginx", "fan_out": "read"}},
 			13, "nginx", []string{"mongo", "redis"},
-			[]string{"compose", "front", "home-timelines", "media", "nginx", "posts", "short-urls", "social-graph", "texts", "user-timelines", "users"}},
+			[]string{"compose", "front", "home-timelines", "media", "nginx", "posts", "short-urls", "social-graph",
+				"texts", "user-timelines", "users"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			layout, err := s.Layout(c.variant, point, 1)
@@ -312,15 +336,18 @@ func TestLayouts(t *testing.T) {
 				}
 			}
 			slices.Sort(scalable)
-			if len(layout.Units) != c.units || job.Unit != c.front || !slices.Equal(services, c.services) || !slices.Equal(scalable, c.scalable) {
-				t.Errorf("%d units, %s in front, services %v, scalable %v", len(layout.Units), job.Unit, services, scalable)
+			if len(layout.Units) != c.units || job.Unit != c.front || !slices.Equal(services, c.services) ||
+				!slices.Equal(scalable, c.scalable) {
+				t.Errorf("%d units, %s in front, services %v, scalable %v", len(layout.Units), job.Unit, services,
+					scalable)
 			}
 		})
 	}
 }
 
 func TestOperationsOfAPoint(t *testing.T) {
-	for only, want := range map[float64][]string{0: {readHome, readUser, compose}, 1: {readHome}, 2: {readUser}, 3: {compose}} {
+	for only, want := range map[float64][]string{0: {readHome, readUser, compose}, 1: {readHome}, 2: {readUser},
+		3: {compose}} {
 		text, err := scenario(lab.Point{Levels: map[string]float64{Only: only}})
 		if err != nil {
 			t.Fatal(err)
@@ -352,8 +379,10 @@ func TestOperationsOfAPoint(t *testing.T) {
 
 func TestWays(t *testing.T) {
 	from := lab.Variant{Architecture: architecture.Monolith}
-	stops, steps, err := System{}.Ways(from, lab.Variant{Architecture: architecture.Services, Knobs: map[string]string{"cache": "look-aside"}})
-	if err != nil || len(stops) != 3 || len(steps) != 2 || stops[2].Name != architecture.Services || steps[1].Before != stops[1].Name {
+	stops, steps, err := System{}.Ways(from, lab.Variant{Architecture: architecture.Services,
+		Knobs: map[string]string{"cache": "look-aside"}})
+	if err != nil || len(stops) != 3 || len(steps) != 2 || stops[2].Name != architecture.Services ||
+		steps[1].Before != stops[1].Name {
 		t.Errorf("stops %+v, steps %+v, %v", stops, steps, err)
 	}
 	if _, _, err := (System{}).Ways(from, from); err == nil {

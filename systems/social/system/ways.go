@@ -39,10 +39,12 @@ func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error
 		before := at.Name
 		at.Name = fmt.Sprintf("%s-%s", k.Name, after[k.Name])
 		stops = append(stops, at)
-		steps = append(steps, lab.PathStep{Order: 1, Before: before, Variant: at.Name, Changes: []lab.KnobChange{change}})
+		steps = append(steps, lab.PathStep{Order: 1, Before: before, Variant: at.Name,
+			Changes: []lab.KnobChange{change}})
 	}
 	if len(steps) == 0 {
-		return nil, nil, fmt.Errorf("%s and %s are the same: nothing is to be explained", from.Architecture, to.Architecture)
+		return nil, nil, fmt.Errorf("%s and %s are the same: nothing is to be explained", from.Architecture,
+			to.Architecture)
 	}
 	if last := len(steps) - 1; to.Architecture != from.Architecture { // it has arrived
 		steps[last].Variant, stops[last+1].Name = to.Architecture, to.Architecture

@@ -39,8 +39,11 @@ func PostOf(id string) string {
 }
 
 // latest are the ids of the latest posts in a user's timeline, the latest first.
-func latest(ctx context.Context, store document.Store, collection, user, before string, limit int) ([]string, error) {
-	entries, err := store.Find(ctx, collection, document.Query{Field: owner, Value: user, After: before, Descending: true, Limit: limit})
+func latest(
+	ctx context.Context, store document.Store, collection, user, before string, limit int,
+) ([]string, error) {
+	entries, err := store.Find(ctx, collection, document.Query{Field: owner, Value: user, After: before,
+		Descending: true, Limit: limit})
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +65,8 @@ func check(in *pb.TimelineRequest) error {
 		}
 	}
 	if in.GetStart() < 0 || in.GetStop() <= in.GetStart() || in.GetStop() > social.MaxPage {
-		return social.Problemf(social.InvalidArgument, "from %d to %d is no part of a timeline: use 0 <= start < stop <= %d, and before= for what lies beyond",
+		return social.Problemf(social.InvalidArgument,
+			"from %d to %d is no part of a timeline: use 0 <= start < stop <= %d, and before= for what lies beyond",
 			in.GetStart(), in.GetStop(), social.MaxPage)
 	}
 	return nil
@@ -121,7 +125,8 @@ func (t *User) Read(ctx context.Context, in *pb.TimelineRequest) (*pb.PostList, 
 // Latest are the ids of the latest posts of several users together.
 func (t *User) Latest(ctx context.Context, in *pb.LatestRequest) (*pb.PostIDs, error) {
 	if n := in.GetLimit(); n < 1 || n > social.MaxPage {
-		return nil, social.Problemf(social.InvalidArgument, "%d posts are asked for: use 1 to %d", n, social.MaxPage)
+		return nil, social.Problemf(social.InvalidArgument, "%d posts are asked for: use 1 to %d", n,
+			social.MaxPage)
 	}
 	var all []string
 	for _, user := range in.GetUsers() {
@@ -152,7 +157,10 @@ var _ parts.HomeTimelines = (*Home)(nil)
 
 // NewHome keeps entries in a store that has their collection or, without one, gathers what
 // a user follows from user timelines.
-func NewHome(store document.Store, graph parts.SocialGraph, userTimelines parts.UserTimelines, posts parts.Posts, users parts.Users) *Home {
+func NewHome(
+	store document.Store, graph parts.SocialGraph, userTimelines parts.UserTimelines, posts parts.Posts,
+	users parts.Users,
+) *Home {
 	return &Home{store, graph, userTimelines, reader{posts, users}}
 }
 
@@ -208,7 +216,8 @@ func (t *Home) gather(ctx context.Context, in *pb.TimelineRequest) (all []string
 			return nil, err
 		}
 		if len(page.GetIds()) > 0 {
-			ids, err := t.users.Latest(ctx, &pb.LatestRequest{Users: page.GetIds(), Limit: in.GetStop(), Before: in.GetBefore()})
+			ids, err := t.users.Latest(ctx, &pb.LatestRequest{Users: page.GetIds(), Limit: in.GetStop(),
+				Before: in.GetBefore()})
 			if err != nil {
 				return nil, err
 			}

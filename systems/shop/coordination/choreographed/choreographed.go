@@ -85,7 +85,9 @@ type reaction struct {
 }
 
 // about makes a reaction to events of type E.
-func about[E events.Event](to func(ctx context.Context, s scope, group []E) ([]events.Event, error)) reaction {
+func about[E events.Event](
+	to func(ctx context.Context, s scope, group []E) ([]events.Event, error),
+) reaction {
 	return reaction{
 		takes: func(e events.Event) bool {
 			_, is := e.(E)
@@ -134,7 +136,10 @@ func (r step[E, Q]) reaction() reaction {
 		for i, e := range group {
 			asked[i] = r.asks(e)
 		}
-		outcomes, err := s.ask(ctx, len(group), func(ctx context.Context) ([]steps.Outcome, error) { return r.take(ctx, asked) })
+		outcomes, err := s.ask(ctx, len(group), func(ctx context.Context) ([]steps.Outcome,
+			error) {
+			return r.take(ctx, asked)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -143,7 +148,8 @@ func (r step[E, Q]) reaction() reaction {
 			why, refused := shop.Rejects(outcomes[i].Err)
 			switch {
 			case refused && r.refused == nil:
-				return nil, shop.Problemf(shop.Internal, "a step that cannot be refused was: %s: %s", why.GetKind(), why.GetDetail())
+				return nil, shop.Problemf(shop.Internal, "a step that cannot be refused was: %s: %s", why.GetKind(),
+					why.GetDetail())
 			case refused:
 				told = append(told, r.refused(e, why))
 				forbidden = append(forbidden, coordination.Step(e.GetOrder()))
@@ -193,7 +199,8 @@ func (r *reactions) to(ctx context.Context, left []events.Event) (told []events.
 		told = append(told, next...)
 	}
 	if len(left) > 0 { // the topology is wrong
-		return nil, shop.Problemf(shop.Internal, "event %s is not for this component", left[0].GetHappening().GetEventId())
+		return nil, shop.Problemf(shop.Internal, "event %s is not for this component",
+			left[0].GetHappening().GetEventId())
 	}
 	return told, nil
 }
@@ -240,7 +247,8 @@ func (s scope) ask(
 		return nil, err
 	}
 	for _, came := range outcomes {
-		if _, refused := shop.Rejects(came.Err); came.Err != nil && !refused && !shop.IsKind(came.Err, shop.Conflict) {
+		if _, refused := shop.Rejects(came.Err); came.Err != nil && !refused &&
+			!shop.IsKind(came.Err, shop.Conflict) {
 			return nil, came.Err
 		}
 	}
@@ -256,7 +264,8 @@ func (s scope) ask(
 // take takes steps for an order that no rule of the shop refuses, and reports whether
 // it did: not where the order has gone past them.
 func (s scope) take(
-	ctx context.Context, order *shoppb.Order, all ...func(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error),
+	ctx context.Context, order *shoppb.Order, all ...func(context.Context,
+		*shoppb.StepRequest) (*shoppb.StepResponse, error),
 ) (bool, error) {
 	outcomes, err := s.ask(ctx, 1, func(ctx context.Context) ([]steps.Outcome, error) {
 		for _, step := range all {
@@ -270,7 +279,8 @@ func (s scope) take(
 		return false, err
 	}
 	if why, refused := shop.Rejects(outcomes[0].Err); refused {
-		return false, shop.Problemf(shop.Internal, "a step that cannot be refused was: %s: %s", why.GetKind(), why.GetDetail())
+		return false, shop.Problemf(shop.Internal, "a step that cannot be refused was: %s: %s", why.GetKind(),
+			why.GetDetail())
 	}
 	return outcomes[0].Err == nil, nil
 }

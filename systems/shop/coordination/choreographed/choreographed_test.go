@@ -126,14 +126,17 @@ type parts struct {
 
 func newBench(t *testing.T, change func(*parts)) *bench {
 	t.Helper()
-	db := databasetest.Open(t, database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "shop.db")})
+	db := databasetest.Open(t, database.Config{Driver: database.SQLite,
+		DSN: filepath.Join(t.TempDir(), "shop.db")})
 	all := append(shop.Components(), schema.Replica)
-	if err := errors.Join(schema.Migrate(t.Context(), db, all...), schema.Load(t.Context(), db, seed(), all...)); err != nil {
+	if err := errors.Join(schema.Migrate(t.Context(), db, all...),
+		schema.Load(t.Context(), db, seed(), all...)); err != nil {
 		t.Fatal(err)
 	}
 	p := parts{inventory.New(db), payments.New(db), shipping.New(db)}
 	change(&p)
-	b := &bus{db: db, topology: events.Topology(false), seen: map[[3]string]bool{}, last: map[[2]string][]string{}}
+	b := &bus{db: db, topology: events.Topology(false), seen: map[[3]string]bool{},
+		last: map[[2]string][]string{}}
 	book := orders.NewBook(db)
 	b.handlers = map[string]func(context.Context, []broker.Message) error{
 		shop.ComponentInventory: choreographed.Inventory(db, p.stock, b, false),
@@ -164,7 +167,8 @@ func (b *bench) place(t *testing.T, random *rand.Rand, number int) string {
 func (b *bench) remember(operation string, asked *shoppb.CreateOrderRequest, order *shoppb.Order) {
 	now := int64(len(b.history))
 	b.history = append(b.history, audit.Attempt{
-		ID: now, Operation: operation, Key: asked.GetIdempotencyKey(), Asked: audit.AskedBy(asked), Outcome: audit.OutcomeOK, ActualNS: 10 * now, CompleteNS: 10*now + 5,
+		ID: now, Operation: operation, Key: asked.GetIdempotencyKey(), Asked: audit.AskedBy(asked),
+		Outcome: audit.OutcomeOK, ActualNS: 10 * now, CompleteNS: 10*now + 5,
 		Order: order.GetOrderId(), State: shop.State(order.GetState()), Version: order.GetVersion(),
 	})
 }
@@ -204,7 +208,8 @@ func (b *bench) judge(t *testing.T) lab.Audit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return audit.Judge(audit.Input{Seed: seed(), Fresh: seed(), History: b.history, State: state, Coordination: audit.Choreographed, Drained: true})
+	return audit.Judge(audit.Input{Seed: seed(), Fresh: seed(), History: b.history, State: state,
+		Coordination: audit.Choreographed, Drained: true})
 }
 
 // TestAnyOrderOfEventsEndsWell delivers the events of many orders at random, some
@@ -267,9 +272,12 @@ func TestCompensationBeforeItsStep(t *testing.T) {
 		to   string
 		tell []events.Event
 	}{
-		{shop.ComponentInventory, []events.Event{&shoppb.OrderCancelled{Order: order}, &shoppb.OrderPlaced{Order: order}, &shoppb.OrderConfirmed{Order: order}}},
-		{shop.ComponentPayments, []events.Event{&shoppb.OrderCancelled{Order: order}, &shoppb.StockReserved{Order: order}}},
-		{shop.ComponentShipping, []events.Event{&shoppb.OrderCancelled{Order: order}, &shoppb.PaymentCaptured{Order: order}}},
+		{shop.ComponentInventory, []events.Event{&shoppb.OrderCancelled{Order: order},
+			&shoppb.OrderPlaced{Order: order}, &shoppb.OrderConfirmed{Order: order}}},
+		{shop.ComponentPayments, []events.Event{&shoppb.OrderCancelled{Order: order},
+			&shoppb.StockReserved{Order: order}}},
+		{shop.ComponentShipping, []events.Event{&shoppb.OrderCancelled{Order: order},
+			&shoppb.PaymentCaptured{Order: order}}},
 	} {
 		b.waiting = nil
 		for _, e := range step.tell {

@@ -70,23 +70,24 @@ func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Out
 	if err != nil {
 		return nil, err
 	}
-	return steps.Do(ctx, c.db, "place", all, nil, func(ctx context.Context, all []*placing, _ bool) ([]steps.Outcome, error) {
-		begun, told := make([]orders.Beginning, len(all)), make([]events.Event, len(all))
-		for i, p := range all {
-			p.placed, told[i] = price(known, p.order)
-			begun[i].Order = p.placed
-		}
-		outcomes, err := c.book.BeginAll(ctx, begun)
-		if err != nil {
-			return nil, err
-		}
-		for i, came := range outcomes {
-			if came.Err != nil {
-				told[i] = nil
+	return steps.Do(ctx, c.db, "place", all, nil,
+		func(ctx context.Context, all []*placing, _ bool) ([]steps.Outcome, error) {
+			begun, told := make([]orders.Beginning, len(all)), make([]events.Event, len(all))
+			for i, p := range all {
+				p.placed, told[i] = price(known, p.order)
+				begun[i].Order = p.placed
 			}
-		}
-		return outcomes, tell(ctx, c.outbox, told...)
-	})
+			outcomes, err := c.book.BeginAll(ctx, begun)
+			if err != nil {
+				return nil, err
+			}
+			for i, came := range outcomes {
+				if came.Err != nil {
+					told[i] = nil
+				}
+			}
+			return outcomes, tell(ctx, c.outbox, told...)
+		})
 }
 
 // Cancel implements orders.Coordinator. The order counts as cancelled once that is

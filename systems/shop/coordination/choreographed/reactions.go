@@ -21,7 +21,8 @@ type handler = func(ctx context.Context, messages []broker.Message) error
 // reacting joins reactions with the outbox that their events go to. also, if any, sees
 // what came after the reactions to it, and tells of it too.
 func reacting(
-	db *database.DB, outbox Outbox, also func(ctx context.Context, came []events.Event) ([]events.Event, error), all ...reaction,
+	db *database.DB, outbox Outbox, also func(ctx context.Context, came []events.Event) ([]events.Event, error),
+	all ...reaction,
 ) handler {
 	r := &reactions{db: db, all: all}
 	return func(ctx context.Context, messages []broker.Message) error {
@@ -139,7 +140,8 @@ func Shipping(db *database.DB, component coordination.Shipping, outbox Outbox) h
 		step[*shoppb.PaymentCaptured, *shoppb.ShipRequest]{
 			take: component.ShipAll,
 			asks: func(e *shoppb.PaymentCaptured) *shoppb.ShipRequest {
-				return &shoppb.ShipRequest{OrderId: e.GetOrder().GetOrderId(), Recipient: e.GetRecipient(), Address: e.GetAddress()}
+				return &shoppb.ShipRequest{OrderId: e.GetOrder().GetOrderId(), Recipient: e.GetRecipient(),
+					Address: e.GetAddress()}
 			},
 			done: func(e *shoppb.PaymentCaptured) events.Event { return &shoppb.OrderShipped{Order: e.GetOrder()} },
 		}.reaction(),
@@ -153,8 +155,10 @@ func Shipping(db *database.DB, component coordination.Shipping, outbox Outbox) h
 // Orders makes the reactions of the orders, on their database: they bring pending orders
 // to their end. The states between are passed in that moment.
 func Orders(db *database.DB, book *orders.Book, outbox Outbox) handler {
-	reject := func(ctx context.Context, s scope, order *shoppb.Order, why *shoppb.Rejection) (events.Event, error) {
-		taken, err := s.take(ctx, order, func(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
+	reject := func(ctx context.Context, s scope, order *shoppb.Order, why *shoppb.Rejection) (events.Event,
+		error) {
+		taken, err := s.take(ctx, order, func(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse,
+			error) {
 			_, err := book.Advance(ctx, in.GetOrderId(), shop.StatePending, shop.StateRejected, why)
 			return nil, err
 		})

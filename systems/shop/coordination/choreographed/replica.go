@@ -24,7 +24,10 @@ type replica struct {
 
 func newReplica(db *database.DB) replica {
 	by := func(begin string) []string {
-		return database.Texts(steps.Most, func(n int) string { return begin + " IN (" + database.Placeholders(n) + ")" })
+		return database.Texts(steps.Most, func(n int) string {
+			return begin + " IN (" + database.Placeholders(n) +
+				")"
+		})
 	}
 	return replica{
 		db:        db,
@@ -65,5 +68,6 @@ func price(k coordination.Known, order *shoppb.Order) (*shoppb.Order, events.Eve
 		rejected := coordination.Rejected(order, why)
 		return rejected, &shoppb.OrderRejected{Order: rejected}
 	}
-	return placed, &shoppb.OrderPlaced{Order: placed, Recipient: customer.GetName(), Address: customer.GetAddress()}
+	return placed, &shoppb.OrderPlaced{Order: placed, Recipient: customer.GetName(),
+		Address: customer.GetAddress()}
 }

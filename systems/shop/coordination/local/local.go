@@ -157,7 +157,8 @@ func placed[Q any](asks func(*shoppb.Order) Q) func(*placing) Q {
 func beginning(order *shoppb.Order) orders.Beginning { return orders.Beginning{Order: order} }
 
 func shipment(p *placing) *shoppb.ShipRequest {
-	return &shoppb.ShipRequest{OrderId: p.placed.GetOrderId(), Recipient: p.customer.GetName(), Address: p.customer.GetAddress()}
+	return &shoppb.ShipRequest{OrderId: p.placed.GetOrderId(), Recipient: p.customer.GetName(),
+		Address: p.customer.GetAddress()}
 }
 
 // lookUp asks what must be known of orders before they are taken, and prices them.
@@ -182,7 +183,8 @@ func (c *Coordinator) lookUp(ctx context.Context, all []*placing) error {
 	}
 	for _, p := range all {
 		p.err = nil
-		if unknown && known.Customers[p.order.GetCustomerId()] != nil { // a quote is for all or none: each asks for its own
+		// a quote is for all or none: each asks for its own
+		if unknown && known.Customers[p.order.GetCustomerId()] != nil {
 			p.err = c.quote(ctx, known, coordination.ProductIDs(p.order))
 		}
 		if p.err == nil {

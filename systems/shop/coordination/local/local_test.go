@@ -50,7 +50,8 @@ func open(t *testing.T, config database.Config) (*database.DB, *orders.Orders, *
 	db := databasetest.Open(t, config)
 	ctx := context.Background()
 	seed := shop.Seed{Customers: 2, Products: 3, Stock: 10, Balance: 1_000_000}
-	if err := errors.Join(schema.Migrate(ctx, db, shop.Components()...), schema.Load(ctx, db, seed, shop.Components()...)); err != nil {
+	if err := errors.Join(schema.Migrate(ctx, db, shop.Components()...),
+		schema.Load(ctx, db, seed, shop.Components()...)); err != nil {
 		t.Fatal(err)
 	}
 	last := &brokenShipping{Shipping: shipping.New(db)}
@@ -62,7 +63,8 @@ func open(t *testing.T, config database.Config) (*database.DB, *orders.Orders, *
 func on(db *database.DB, last coordination.Shipping) (*orders.Orders, *local.Coordinator) {
 	book := orders.NewBook(db)
 	coordinator := local.New(db, book, local.Components{
-		Catalog: catalog.New(db), Customers: customers.New(db), Inventory: inventory.New(db), Payments: payments.New(db), Shipping: last,
+		Catalog: catalog.New(db), Customers: customers.New(db), Inventory: inventory.New(db),
+		Payments: payments.New(db), Shipping: last,
 	})
 	return orders.New(book, coordinator), coordinator
 }
@@ -94,7 +96,8 @@ func TestAllOrNothing(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
 		db, service, last := open(t, fresh(t))
 		ctx := context.Background()
-		for _, broken := range []brokenShipping{{before: fault}, {after: fault}, {before: shop.Problemf(shop.Unavailable, "gone")}} {
+		for _, broken := range []brokenShipping{{before: fault}, {after: fault},
+			{before: shop.Problemf(shop.Unavailable, "gone")}} {
 			last.before, last.after = broken.before, broken.after
 			if _, err := service.CreateOrder(ctx, request("k", 1, 2)); err == nil {
 				t.Fatal("no error")
@@ -132,7 +135,8 @@ func TestStatements(t *testing.T) {
 			t.Fatal(err)
 		}
 		after := db.Counters()
-		return database.Counters{Statements: after.Statements - before.Statements, Commits: after.Commits - before.Commits, Rollbacks: after.Rollbacks - before.Rollbacks}
+		return database.Counters{Statements: after.Statements - before.Statements,
+			Commits: after.Commits - before.Commits, Rollbacks: after.Rollbacks - before.Rollbacks}
 	}
 	const perOrder = 12
 	for name, c := range map[string]struct {
@@ -154,7 +158,7 @@ func TestStatements(t *testing.T) {
 
 // TestOrdersShareATransaction has orders come at the same time. Each comes out as it
 // would alone: what is refused is rejected and leaves no other trace, a key makes one
-// order, and what fails takes nobody with it.
+// order, and what fails takes nobody with it. Long because a table is in it.
 func TestOrdersShareATransaction(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
 		db, _, last := open(t, fresh(t))
@@ -165,11 +169,17 @@ func TestOrdersShareATransaction(t *testing.T) {
 			ask        func(in *shoppb.CreateOrderRequest)
 		}{
 			{string(shop.StateConfirmed), "", func(*shoppb.CreateOrderRequest) {}},
-			{string(shop.StateConfirmed), "", func(in *shoppb.CreateOrderRequest) { in.Lines = request("", 3, 1).GetLines() }},
-			{string(shop.StateRejected), string(shop.UnknownProduct), func(in *shoppb.CreateOrderRequest) { in.Lines[1].ProductId = 77 }},
-			{string(shop.StateRejected), string(shop.UnknownCustomer), func(in *shoppb.CreateOrderRequest) { in.CustomerId, in.Lines[1].ProductId = 77, 77 }},
-			{string(shop.StateRejected), string(shop.OutOfStock), func(in *shoppb.CreateOrderRequest) { in.Lines[0].Quantity = 501 }},
-			{string(shop.StateRejected), string(shop.Declined), func(in *shoppb.CreateOrderRequest) { in.CustomerId = 2 }},
+			{string(shop.StateConfirmed), "", func(in *shoppb.CreateOrderRequest) {
+				in.Lines = request("", 3, 1).GetLines()
+			}},
+			{string(shop.StateRejected), string(shop.UnknownProduct),
+				func(in *shoppb.CreateOrderRequest) { in.Lines[1].ProductId = 77 }},
+			{string(shop.StateRejected), string(shop.UnknownCustomer),
+				func(in *shoppb.CreateOrderRequest) { in.CustomerId, in.Lines[1].ProductId = 77, 77 }},
+			{string(shop.StateRejected), string(shop.OutOfStock),
+				func(in *shoppb.CreateOrderRequest) { in.Lines[0].Quantity = 501 }},
+			{string(shop.StateRejected), string(shop.Declined),
+				func(in *shoppb.CreateOrderRequest) { in.CustomerId = 2 }},
 		}
 		_, err := db.Exec(t.Context(), "UPDATE stock SET on_hand = 500")
 		_, err2 := db.Exec(t.Context(), "UPDATE accounts SET balance_cents = 0 WHERE customer_id = 2")
@@ -240,7 +250,8 @@ func TestNobodyIsRefusedForWhatIsUndone(t *testing.T) {
 			t.Fatal(err)
 		}
 		var all sync.WaitGroup
-		for n, want := range []shop.State{shop.StateConfirmed, shop.StateRejected, shop.StateConfirmed, shop.StateRejected} {
+		for n, want := range []shop.State{shop.StateConfirmed, shop.StateRejected, shop.StateConfirmed,
+			shop.StateRejected} {
 			product, customer := int64(1+n/2), int64(1)
 			if want == shop.StateRejected {
 				product, customer = 2, 2
@@ -250,7 +261,8 @@ func TestNobodyIsRefusedForWhatIsUndone(t *testing.T) {
 				in.CustomerId = customer
 				created, err := service.CreateOrder(t.Context(), in)
 				if err != nil || created.GetOrder().GetState() != string(want) {
-					t.Errorf("round %d, customer %d, product %d: %v, error %v, want %s", round, customer, product, created.GetOrder(), err, want)
+					t.Errorf("round %d, customer %d, product %d: %v, error %v, want %s", round, customer, product,
+						created.GetOrder(), err, want)
 				}
 			})
 		}

@@ -57,7 +57,8 @@ var _ orders.Coordinator = (*Coordinator)(nil)
 // New makes a coordinator. db is the database of the book; the components may be
 // anywhere.
 func New(db *database.DB, book *orders.Book, components coordination.Components) *Coordinator {
-	return &Coordinator{db: db, book: book, components: components, begin: book.Begin, arrive: book.Arrive, now: time.Now}
+	return &Coordinator{db: db, book: book, components: components, begin: book.Begin, arrive: book.Arrive,
+		now: time.Now}
 }
 
 // Batch has orders that come at the same time written down in one transaction. It is
@@ -106,18 +107,24 @@ func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.O
 }
 
 // lookUp asks what must be known before an order is taken.
-func (c *Coordinator) lookUp(ctx context.Context, order *shoppb.Order) (*shoppb.Customer, []*shoppb.Product, error) {
-	customer, err := c.components.Customers.GetCustomer(ctx, &shoppb.GetCustomerRequest{CustomerId: order.GetCustomerId()})
+func (c *Coordinator) lookUp(
+	ctx context.Context, order *shoppb.Order,
+) (*shoppb.Customer, []*shoppb.Product, error) {
+	customer, err := c.components.Customers.GetCustomer(ctx,
+		&shoppb.GetCustomerRequest{CustomerId: order.GetCustomerId()})
 	if err != nil {
 		return nil, nil, err
 	}
-	quote, err := c.components.Catalog.Quote(ctx, &shoppb.QuoteRequest{ProductIds: coordination.ProductIDs(order)})
+	quote, err := c.components.Catalog.Quote(ctx,
+		&shoppb.QuoteRequest{ProductIds: coordination.ProductIDs(order)})
 	return customer, quote.GetProducts(), err
 }
 
 // forward takes all steps and confirms the order, or turns back where one is
 // refused. After another error the saga stays on record.
-func (c *Coordinator) forward(ctx context.Context, saga orders.Underway, order *shoppb.Order, customer *shoppb.Customer) (*shoppb.Order, error) {
+func (c *Coordinator) forward(
+	ctx context.Context, saga orders.Underway, order *shoppb.Order, customer *shoppb.Customer,
+) (*shoppb.Order, error) {
 	err := c.takeSteps(ctx, order, customer)
 	if reason, ok := shop.Rejects(err); ok {
 		if saga, err = c.book.Turn(ctx, saga, reason); err == nil {
@@ -162,7 +169,8 @@ func (c *Coordinator) takeSteps(ctx context.Context, order *shoppb.Order, custom
 			return err
 		},
 		func() error {
-			_, err := c.components.Shipping.Ship(ctx, &shoppb.ShipRequest{OrderId: order.GetOrderId(), Recipient: customer.GetName(), Address: customer.GetAddress()})
+			_, err := c.components.Shipping.Ship(ctx, &shoppb.ShipRequest{OrderId: order.GetOrderId(),
+				Recipient: customer.GetName(), Address: customer.GetAddress()})
 			return err
 		},
 	)
@@ -253,7 +261,8 @@ func (c *Coordinator) resume(ctx context.Context, saga orders.Underway) error {
 	if err != nil {
 		return err
 	}
-	customer, err := c.components.Customers.GetCustomer(ctx, &shoppb.GetCustomerRequest{CustomerId: order.GetCustomerId()})
+	customer, err := c.components.Customers.GetCustomer(ctx,
+		&shoppb.GetCustomerRequest{CustomerId: order.GetCustomerId()})
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,9 @@ func (u *unreliable) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	}
 }
 
-func (u *unreliable) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+func (u *unreliable) NewStream(
+	context.Context, *grpc.StreamDesc, string, ...grpc.CallOption,
+) (grpc.ClientStream, error) {
 	return nil, errors.ErrUnsupported
 }
 
@@ -92,7 +94,8 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{unreliable: &unreliable{methods: map[string]func(context.Context, any) (any, error){}}, databases: map[string]*database.DB{}, clock: time.Now()}
+	w := &world{unreliable: &unreliable{methods: map[string]func(context.Context, any) (any, error){}},
+		databases: map[string]*database.DB{}, clock: time.Now()}
 	for _, component := range shop.Components() {
 		w.databases[component] = open(t, component)
 	}
@@ -114,7 +117,8 @@ func newWorld(t *testing.T) *world {
 
 func open(t *testing.T, component string) *database.DB {
 	t.Helper()
-	db, err := database.Open(t.Context(), database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), component+".db")})
+	db, err := database.Open(t.Context(), database.Config{Driver: database.SQLite,
+		DSN: filepath.Join(t.TempDir(), component+".db")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,14 +168,16 @@ func (w *world) recover(t *testing.T) {
 func (w *world) check(t *testing.T, sold int64, paid int64, shipments int64) {
 	t.Helper()
 	for what, c := range map[string]struct{ got, want int64 }{
-		"sagas left": {w.sum(t, shop.ComponentOrders, "SELECT COUNT(*) FROM orders WHERE lease_until_us IS NOT NULL"), 0},
+		"sagas left": {w.sum(t, shop.ComponentOrders,
+			"SELECT COUNT(*) FROM orders WHERE lease_until_us IS NOT NULL"), 0},
 		"open orders": {w.sum(t, shop.ComponentOrders,
 			"SELECT COUNT(*) FROM orders WHERE state NOT IN ('confirmed', 'rejected', 'cancelled')"), 0},
 		"sold":       {w.sum(t, shop.ComponentInventory, "SELECT SUM(sold) FROM stock"), sold},
 		"on hand":    {w.sum(t, shop.ComponentInventory, "SELECT SUM(on_hand) FROM stock"), 9 - sold},
 		"held money": {w.sum(t, shop.ComponentPayments, "SELECT SUM(held_cents) FROM accounts"), 0},
 		"money":      {w.sum(t, shop.ComponentPayments, "SELECT SUM(balance_cents) FROM accounts"), 100_000 - paid},
-		"shipments":  {w.sum(t, shop.ComponentShipping, "SELECT COUNT(*) FROM shipments WHERE state = 'shipped'"), shipments},
+		"shipments": {w.sum(t, shop.ComponentShipping, "SELECT COUNT(*) FROM shipments WHERE state = 'shipped'"),
+			shipments},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %d, want %d (calls: %v)", what, c.got, c.want, w.log)
@@ -196,15 +202,18 @@ func TestARefusedStepIsCompensated(t *testing.T) {
 	for name, c := range map[string]struct {
 		customer, quantity int64
 		kind               shop.Kind
-	}{"out of stock": {1, 4, shop.OutOfStock}, "unknown customer": {9, 1, shop.UnknownCustomer}, "declined": {2, 3, shop.Declined}} {
+	}{"out of stock": {1, 4, shop.OutOfStock}, "unknown customer": {9, 1, shop.UnknownCustomer},
+		"declined": {2, 3, shop.Declined}} {
 		w := newWorld(t)
 		if c.kind == shop.Declined { // leave too little on the account
-			if _, err := w.databases[shop.ComponentPayments].Exec(t.Context(), "UPDATE accounts SET balance_cents = 1 WHERE customer_id = 2"); err != nil {
+			if _, err := w.databases[shop.ComponentPayments].Exec(t.Context(),
+				"UPDATE accounts SET balance_cents = 1 WHERE customer_id = 2"); err != nil {
 				t.Fatal(err)
 			}
 		}
 		order, err := w.place(t, "one", c.customer, c.quantity)
-		if err != nil || order.GetState() != string(shop.StateRejected) || order.GetRejection().GetKind() != string(c.kind) {
+		if err != nil || order.GetState() != string(shop.StateRejected) ||
+			order.GetRejection().GetKind() != string(c.kind) {
 			t.Errorf("%s: order %v, error %v", name, order, err)
 			continue
 		}
@@ -219,17 +228,20 @@ func TestARefusedStepIsCompensated(t *testing.T) {
 func TestAStepThatArrivesAfterItsCompensationIsRefused(t *testing.T) {
 	w := newWorld(t)
 	accounts := w.databases[shop.ComponentPayments]
-	if _, err := accounts.Exec(t.Context(), "UPDATE accounts SET balance_cents = 1 WHERE customer_id = 1"); err != nil {
+	if _, err := accounts.Exec(t.Context(),
+		"UPDATE accounts SET balance_cents = 1 WHERE customer_id = 1"); err != nil {
 		t.Fatal(err)
 	}
 	order, err := w.place(t, "one", 1, 1)
 	if err != nil || order.GetState() != string(shop.StateRejected) {
 		t.Fatalf("order %v, error %v", order, err)
 	}
-	if _, err := accounts.Exec(t.Context(), "UPDATE accounts SET balance_cents = 50000 WHERE customer_id = 1"); err != nil {
+	if _, err := accounts.Exec(t.Context(),
+		"UPDATE accounts SET balance_cents = 50000 WHERE customer_id = 1"); err != nil {
 		t.Fatal(err)
 	}
-	late := &shoppb.AuthoriseRequest{OrderId: order.GetOrderId(), CustomerId: 1, AmountCents: order.GetTotalCents()}
+	late := &shoppb.AuthoriseRequest{OrderId: order.GetOrderId(), CustomerId: 1,
+		AmountCents: order.GetTotalCents()}
 	if _, err := remote.NewPayments(w).Authorise(t.Context(), late); !shop.IsKind(err, shop.Conflict) {
 		t.Errorf("a late authorisation: %v, want %s", err, shop.Conflict)
 	}
@@ -247,7 +259,8 @@ func TestWhateverCallIsLost(t *testing.T) {
 			for fail := 1; fail <= 8; fail++ {
 				t.Run(fmt.Sprintf("call %d of balance %d, after %v", fail, balance, after), func(t *testing.T) {
 					w := newWorld(t)
-					if _, err := w.databases[shop.ComponentPayments].Exec(t.Context(), "UPDATE accounts SET balance_cents = ? WHERE customer_id = 1", balance); err != nil {
+					if _, err := w.databases[shop.ComponentPayments].Exec(t.Context(),
+						"UPDATE accounts SET balance_cents = ? WHERE customer_id = 1", balance); err != nil {
 						t.Fatal(err)
 					}
 					w.fail, w.after = fail, after
@@ -261,7 +274,8 @@ func TestWhateverCallIsLost(t *testing.T) {
 						t.Fatal(err)
 					}
 					left := w.sum(t, shop.ComponentPayments, "SELECT SUM(balance_cents) FROM accounts")
-					if want := map[int64]shop.State{50_000: shop.StateConfirmed, 1: shop.StateRejected}[balance]; order.GetState() != string(want) {
+					if want := map[int64]shop.State{50_000: shop.StateConfirmed,
+						1: shop.StateRejected}[balance]; order.GetState() != string(want) {
 						t.Errorf("the order is %s, want %s", order.GetState(), want)
 					}
 					confirmed := int64(0)
@@ -327,7 +341,9 @@ func TestASagaGoesOnWhenTheCallerGivesUp(t *testing.T) {
 		giveUp()
 		return pay(ctx, in)
 	}
-	_, _ = orders.New(w.book, w.saga).CreateOrder(ctx, &shoppb.CreateOrderRequest{IdempotencyKey: "one", CustomerId: 1, Lines: []*shoppb.Line{{ProductId: 1, Quantity: 1}}})
+	_, _ = orders.New(w.book, w.saga).CreateOrder(ctx,
+		&shoppb.CreateOrderRequest{IdempotencyKey: "one", CustomerId: 1,
+			Lines: []*shoppb.Line{{ProductId: 1, Quantity: 1}}})
 	order, err := w.book.ByKey(t.Context(), "one")
 	if err != nil {
 		t.Fatal(err)

@@ -63,11 +63,15 @@ func newFuzzer(baseURL string, text []byte, seed uint64) (*fuzzer, error) {
 	}
 	f := &fuzzer{
 		base: baseURL, document: document, random: rand.New(rand.NewPCG(seed, 0)), statuses: map[string]int{},
-		client: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		client: &http.Client{CheckRedirect: func(*http.Request,
+			[]*http.Request) error {
+			return http.ErrUseLastResponse
+		}},
 	}
 	for path, item := range document.Paths.Map() {
 		for method, operation := range item.Operations() {
-			f.routes = append(f.routes, &routers.Route{Spec: document, Path: path, PathItem: item, Method: method, Operation: operation})
+			f.routes = append(f.routes, &routers.Route{Spec: document, Path: path, PathItem: item, Method: method,
+				Operation: operation})
 		}
 	}
 	slices.SortFunc(f.routes, func(a, b *routers.Route) int { // maps have no order

@@ -35,8 +35,14 @@ func TestFuzzerFindsFaults(t *testing.T) {
 			}
 			return right(n)
 		}},
-		{"takes everything", "it was not refused", func(string) (int, string) { return http.StatusOK, `{"number":1}` }},
-		{"refuses what is right", "it was refused", func(string) (int, string) { return http.StatusBadRequest, `{"problem":"no"}` }},
+		{"takes everything", "it was not refused", func(string) (int, string) {
+			return http.StatusOK,
+				`{"number":1}`
+		}},
+		{"refuses what is right", "it was refused", func(string) (int, string) {
+			return http.StatusBadRequest,
+				`{"problem":"no"}`
+		}},
 		{"status not listed", "status is not supported", func(n string) (int, string) {
 			if status, body := right(n); status != http.StatusOK {
 				return http.StatusConflict, body
@@ -68,7 +74,8 @@ func TestFuzzerFindsFaults(t *testing.T) {
 			for n := 0; n < 500 && found == nil; n++ {
 				found = f.step()
 			}
-			if c.complaint == "" && found != nil || c.complaint != "" && !strings.Contains(fmt.Sprint(found), c.complaint) {
+			if c.complaint == "" && found != nil || c.complaint != "" &&
+				!strings.Contains(fmt.Sprint(found), c.complaint) {
 				t.Errorf("found %v, want %q", found, c.complaint)
 			}
 		})

@@ -23,7 +23,8 @@ func (f *fuzzer) spoil(made *request) {
 
 // strange are texts that no number and no id is.
 func strange() []string {
-	return []string{"0", "-1", "01", "+1", "1.0", "1e3", "x", " ", "..", ".", "%", "a/b", "é", "\x00", "9223372036854775808", "null", strings.Repeat("y", 300)}
+	return []string{"0", "-1", "01", "+1", "1.0", "1e3", "x", " ", "..", ".", "%", "a/b", "é", "\x00",
+		"9223372036854775808", "null", strings.Repeat("y", 300)}
 }
 
 func (f *fuzzer) spoilPath(made *request) {
@@ -92,7 +93,8 @@ func (f *fuzzer) spoilBytes(made *request) {
 	case 4:
 		made.body = append(bytes.Repeat([]byte(" "), 64<<10), made.body...)
 	case 5:
-		made.body = []byte(pick(f.random, []string{"null", "[]", "1", `"x"`, "{}", "\xff\xfe", "{\"customerId\":1e400,\"lines\":[]}"}))
+		made.body = []byte(pick(f.random, []string{"null", "[]", "1", `"x"`, "{}", "\xff\xfe",
+			"{\"customerId\":1e400,\"lines\":[]}"}))
 	}
 }
 
@@ -117,7 +119,8 @@ func (f *fuzzer) spoilField(made *request) {
 	case 1:
 		target["unheardOf"] = 1
 	default:
-		target[name] = pick(f.random, []any{nil, "1", 0, -1, 0.5, 1001, 1e18, 1e19, true, []any{}, map[string]any{}, []any{nil}, strings.Repeat("z", 500)})
+		target[name] = pick(f.random, []any{nil, "1", 0, -1, 0.5, 1001, 1e18, 1e19, true, []any{}, map[string]any{},
+			[]any{nil}, strings.Repeat("z", 500)})
 	}
 	made.body = encode(body)
 	// Numbers went through floating point: large ids may have become too large.

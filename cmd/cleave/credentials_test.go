@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/systems/shop"
+)
+
+// TestWrongCredentialsAreNamed: a unit that a server does not let in says which one
+// and why, and does not tell the password.
+func TestWrongCredentialsAreNamed(t *testing.T) {
+	for kind, c := range map[server.Kind]struct{ architecture, knob, service, want string }{
+		server.MariaDB:  {"monolith", "database", "DATABASE", "Access denied for user 'cleave'"},
+		server.Postgres: {"monolith", "database", "DATABASE", "password authentication failed for user"},
+		server.RabbitMQ: {"async", "broker", "BROKER", "username or password not allowed"},
+		server.NATS:     {"async", "broker", "BROKER", "Authorization Violation"},
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			needServers(t, kind)
+			t.Parallel()
+			folder, err := os.MkdirTemp("", "cleave-wrong-") // servers' socket paths must be short
+			if err != nil {
+				t.Fatal(err)
+			}
+			instance, err := servers.Start(t.Context(), kind, folder, server.Settings{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := errors.Join(instance.Stop(), os.RemoveAll(folder)); err != nil {
+					t.Error(err)
+				}
+			})
+			unit := exec.Command(filepath.Join(binaries, "unit", shop.Name),
+				fmt.Sprintf(`{"architecture":%q,"knobs":{%q:%q},"unit":"%s"}`, c.architecture, c.knob, kind,
+					unitOf(c.architecture)))
+			unit.Env = []string{
+				"CLEAVE_UNIT=one", "CLEAVE_DIR=" + t.TempDir(), "CLEAVE_ADDRESS=127.0.0.1:9",
+				"CLEAVE_SERVICE_DATABASE=sqlite://" + t.TempDir(), "CLEAVE_SERVICE_DOCUMENTS=sqlite://" + t.TempDir(),
+				fmt.Sprintf("CLEAVE_SERVICE_%s=%s://cleave:s3same@%s", c.service, scheme(kind), instance.Address()),
+			}
+			if _, err := unit.StdinPipe(); err != nil { // its end would mean that the conductor is gone
+				t.Fatal(err)
+			}
+			said, err := unit.Output()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+				t.Errorf("the unit ended with %v, want code 1", err)
+			}
+			if !strings.Contains(string(said), c.want) || !strings.Contains(string(said), string(kind)) ||
+				strings.Contains(string(said), "s3same") {
+				t.Errorf("the unit says %s, want %q, the server's name and no password", said, c.want)
+			}
+			if kind != server.NATS {
+				expectRefused(t, kind, c.architecture, instance.Address(), c.want)
+			}
+		})
+	}
+}
+
+// expectRefused has cleave use a server of the user's with a wrong password.
+func expectRefused(t *testing.T, kind server.Kind, architecture, address, want string) {
+	t.Helper()
+	e := &experiment{t: t, dir: t.TempDir()}
+	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", architecture,
+		"--backing", string(kind), "--results", e.dir)
+	e.Cmd.Env = append(os.Environ(), fmt.Sprintf("CLEAVE_USE_%s=%s://cleave:s3same@%s",
+		strings.ToUpper(string(kind)), scheme(kind), address))
+	e.Cmd.Stderr = &e.story
+	if err := e.Cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if code := e.code(); code != exitFailed {
+		t.Errorf("exit code %d, want %d", code, exitFailed)
+	}
+	for _, words := range []string{fmt.Sprintf("use the %s server at %s", kind, address), want} {
+		if !strings.Contains(e.story.String(), words) {
+			t.Errorf("the story does not say %q:\n%s", words, e.story.String())
+		}
+	}
+	if strings.Contains(e.story.String(), "s3same") {
+		t.Error("the story tells the password")
+	}
+}
+
+func unitOf(architecture string) string {
+	if architecture == "async" {
+		return "catalog"
+	}
+	return "shop"
+}
+
+func scheme(kind server.Kind) string {
+	if kind == server.RabbitMQ {
+		return "amqp"
+	}
+	return string(kind)
+}

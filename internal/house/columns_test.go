@@ -1,0 +1,130 @@
+package house
+
+import (
+	"bytes"
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// maxColumns is how long a line may be, in characters; a tab is one.
+const maxColumns = 110
+
+// tooWide finds the lines of a file that are longer than that, but for those that may be.
+func tooWide(path string, text []byte, may func(number int, line string) bool) []string {
+	var found []string
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		columns := utf8.RuneCountInString(strings.TrimRight(line, "\n"))
+		if columns > maxColumns && !may(number, line) {
+			found = append(found, fmt.Sprintf("%s:%d has %d columns, more than %d", path, number, columns, maxColumns))
+		}
+	}
+	return found
+}
+
+// raw are the lines of a Go file that a string in backquotes is on, which nobody can break.
+func raw(text []byte) map[int]bool {
+	files := token.NewFileSet()
+	file := files.AddFile("", files.Base(), len(text))
+	var s scanner.Scanner
+	s.Init(file, text, nil, 0)
+	lines := map[int]bool{}
+	for {
+		at, what, literal := s.Scan()
+		switch {
+		case what == token.EOF:
+			return lines
+		case what == token.STRING && literal[0] == '`':
+			first := files.Position(at).Line
+			for i := range strings.Count(literal, "\n") + 1 {
+				lines[first+i] = true
+			}
+		}
+	}
+}
+
+// mayBeWide are the lines of a text in Markdown that may be long: rows of tables, what a program
+// printed or is called with, and single words, such as addresses.
+func mayBeWide(text []byte) func(int, string) bool {
+	fenced := map[int]bool{}
+	within, number := false, 0
+	for line := range bytes.Lines(text) {
+		number++
+		fence := bytes.HasPrefix(bytes.TrimSpace(line), []byte("```"))
+		fenced[number] = within || fence
+		within = within != fence
+	}
+	return func(number int, line string) bool {
+		line = strings.TrimSpace(line)
+		return fenced[number] || strings.HasPrefix(line, "|") || !strings.Contains(line, " ")
+	}
+}
+
+// TestLinesAreShort in what people wrote: sources and documents.
+func TestLinesAreShort(t *testing.T) {
+	eachSource(t, func(path string, text []byte) {
+		strings := map[int]bool{}
+		if filepath.Ext(path) == ".go" {
+			strings = raw(text)
+		}
+		for _, complaint := range tooWide(path, text, func(number int, _ string) bool { return strings[number] }) {
+			t.Error(complaint)
+		}
+	})
+	eachDocument(t, func(path string, text []byte) {
+		for _, complaint := range tooWide(path, text, mayBeWide(text)) {
+			t.Error(complaint)
+		}
+	})
+}
+
+// eachDocument visits all texts in Markdown, by their path below the root.
+func eachDocument(t *testing.T, visit func(path string, text []byte)) {
+	t.Helper()
+	top := root(t)
+	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != top && skipped(entry.Name()):
+			return filepath.SkipDir
+		case filepath.Ext(path) != ".md":
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err == nil {
+			visit(strings.TrimPrefix(path, top+"/"), text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWideLinesAreFound(t *testing.T) {
+	long := strings.Repeat("word ", 30)
+	source := "package p\n\nvar a = `" + long + "\n" + long + "`\n\nvar b = \"" + long + "\"\n"
+	inStrings := raw([]byte(source))
+	found := tooWide("p.go", []byte(source), func(number int, _ string) bool { return inStrings[number] })
+	if !slices.Equal(found, []string{"p.go:6 has 160 columns, more than 110"}) {
+		t.Errorf("in a source: %q", found)
+	}
+	document := "# " + long + "\n| " + long + "|\n```\n" + long + "\n```\n- " + long + "\n" +
+		strings.Repeat("x", 200) + "\n" +
+		strings.Repeat("é", maxColumns) + "\n"
+	found = tooWide("d.md", []byte(document), mayBeWide([]byte(document)))
+	if !slices.Equal(found, []string{"d.md:1 has 152 columns, more than 110",
+		"d.md:6 has 152 columns, more than 110"}) {
+		t.Errorf("in a document: %q", found)
+	}
+}

@@ -1,0 +1,85 @@
+package convert
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+)
+
+func TestDataSets(t *testing.T) {
+	set := func(more ...string) string {
+		return tag("CSVDataSet", "Data", prop("filename", "d/users.txt")+strings.Join(more, ""), "")
+	}
+	files := fstest.MapFS{"d/users.txt": {Data: []byte("user,pass word\nada,1\ngrace\n")}}
+	use := sampler("A", "/${user}", "")
+	cases := []struct{ name, set, request, file, note string }{
+		{"header in the file", set(), "GET /${users.user}", "user,pass_word\nada,1\ngrace,\n", ""},
+		{"names given", set(prop("variableNames", "a,user")), "GET /${users.user}",
+			"a,user\nuser,pass word\nada,1\ngrace,\n", ""},
+		{"names given, header skipped", set(prop("variableNames", "a,user"), prop("ignoreFirstLine", "true")),
+			"GET /${users.user}", "a,user\nada,1\ngrace,\n", ""},
+		{"once", set(prop("recycle", "false")), "GET /${users.user}", "user,pass_word\nada,1\ngrace,\n",
+			"rows are used once"},
+		{"for each thread", set(prop("shareMode", "shareMode.thread")), "GET /${users.user}",
+			"user,pass_word\nada,1\ngrace,\n", "shareMode.thread"},
+		{"encoding", set(prop("fileEncoding", "ISO-8859-1")), "GET /${users.user}",
+			"user,pass_word\nada,1\ngrace,\n", "encoding iso-8859-1"},
+	}
+	jar := tag("CookieManager", "Jar", prop("CookieManager.clearEachIteration", "true"), "")
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got := converts(t, plan(jar, group("G", 1, c.set+use)), Options{Beside: files})
+			if request := got.File.Flows[0].Steps[0].Request; request != c.request {
+				t.Errorf("request %q, want %q", request, c.request)
+			}
+			if data := string(got.Beside["plan-users.csv"]); data != c.file {
+				t.Errorf("data %q, want %q", data, c.file)
+			}
+			wantNote(t, &got, c.note)
+		})
+	}
+}
+
+func TestDataOutsideTheFolderIsNotRead(t *testing.T) {
+	for _, name := range []string{"/etc/passwd", "../secret.csv", `..\secret.csv`} {
+		text := plan(group("G", 1, tag("CSVDataSet", "Data", prop("filename", name)+prop("variableNames", "user"),
+			"")+sampler("A", "/${user}", "")))
+		c, err := Convert("plan.jmx", []byte(text),
+			Options{Beside: fstest.MapFS{"secret.csv": {Data: []byte("x\n")}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(c.Beside) > 0 {
+			t.Errorf("%s was read: %v", name, c.Beside)
+		}
+		wantNote(t, &c, "only files in the test plan's folder are read")
+	}
+}
+
+// TestPipesAreNotRead would wait for ever for somebody who writes to the pipe.
+func TestPipesAreNotRead(t *testing.T) {
+	dir := t.TempDir()
+	text := plan(group("G", 1, tag("CSVDataSet", "Data",
+		prop("filename", "users.csv")+prop("variableNames", "user"), "")+sampler("A", "/${user}", "")))
+	err := errors.Join(
+		os.WriteFile(filepath.Join(dir, "plan.jmx"), []byte(text), 0o600),
+		syscall.Mkfifo(filepath.Join(dir, "users.csv"), 0o600),
+		syscall.Mkfifo(filepath.Join(dir, "pipe.har"), 0o600),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := ReadFile(filepath.Join(dir, "plan.jmx"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantNote(t, &c, "users.csv is a pipe, expected a regular file")
+	if _, err := ReadFile(filepath.Join(dir, "pipe.har"), Options{}); err == nil ||
+		!strings.Contains(err.Error(), "is a pipe") {
+		t.Errorf("a pipe as the input: %v", err)
+	}
+}

@@ -1,0 +1,78 @@
+package http2
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestAnEndIsTold: to who is in flight, to who waits, and to who comes after.
+func TestAnEndIsTold(t *testing.T) {
+	c, p := meet(t, time.Minute, pair{settingStreams, 1})
+	var first, second Exchange
+	one := ask(c, &first, "")
+	p.hear(frameHeaders)
+	two := ask(c, &second, "")
+	await(t, "the second request waits", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.waiting) == 1
+	})
+	if err := p.conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-one; !errors.Is(err, io.EOF) || errors.Is(err, ErrUnseen) {
+		t.Errorf("error %v of what was in flight", err)
+	}
+	if err := <-two; !errors.Is(err, ErrUnseen) {
+		t.Errorf("error %v of what waited", err)
+	}
+	if err := <-ask(c, &first, ""); !errors.Is(err, ErrUnseen) || c.Usable() {
+		t.Errorf("error %v of what came after", err)
+	}
+}
+
+// half is a connection that takes nothing any more once it is told so.
+type half struct {
+	net.Conn
+	mute atomic.Bool
+}
+
+// Write fails when it is told so.
+func (h *half) Write(p []byte) (int, error) {
+	if h.mute.Load() {
+		return 0, io.ErrClosedPipe
+	}
+	return h.Conn.Write(p)
+}
+
+// TestWhatWasSaidIsReadAfterAWriteFails: a server may answer and hang up while we
+// still write.
+func TestWhatWasSaidIsReadAfterAWriteFails(t *testing.T) {
+	ours, theirs := net.Pipe()
+	p := &peer{t: t, conn: theirs, said: make(chan said, 1000)}
+	go p.listen()
+	go p.say(appendFrame(nil, frameSettings, 0, 0, nil))
+	below := &half{Conn: ours}
+	c, err := Open(t.Context(), below, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	x := &Exchange{}
+	ended := ask(c, x, "")
+	p.hear(frameHeaders)
+	below.mute.Store(true)
+	p.say(appendFrame(nil, framePing, 0, 0, make([]byte, 8)))
+	await(t, "the connection is of no use any more", func() bool { return !c.Usable() })
+	p.say(answer(1))
+	if err := <-ended; err != nil {
+		t.Errorf("error %v of an answer that came", err)
+	}
+	if !c.Ended() {
+		t.Error("a connection that takes nothing goes on after its last answer")
+	}
+}
