@@ -110,7 +110,7 @@ kills: ## kill cleave at random moments and look what is left (KILLS=100, 30 min
 # Without C, as programs and most tests are compiled (internal/tally): what is compiled once serves all.
 .PHONY: lint
 lint: export CGO_ENABLED := 0
-lint: $(TOOLS) web ## gofmt, vet, staticcheck, errcheck, tsc, shellcheck
+lint: $(TOOLS) web ## gofmt, vet, staticcheck, errcheck, prettier, tsc, shellcheck
 	@unformatted=$$(find . -name node_modules -prune -o -name '*.go' -print0 | xargs -0 gofmt -l); \
 	  if [ -n "$$unformatted" ]; then echo "not formatted (type: gofmt -w FILE):"; echo "$$unformatted"; exit 1; fi
 	go vet ./...

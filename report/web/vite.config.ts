@@ -2,7 +2,9 @@ import { readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
 
 // The licences of what is bundled travel with every copy of it.
-const licences = ["@observablehq/plot", "d3", "d3-shape"].map((name) => `${name}\n${readFileSync(`node_modules/${name}/LICENSE`, "utf8")}`);
+const licences = ["@observablehq/plot", "d3", "d3-shape"].map(
+  (name) => `${name}\n${readFileSync(`node_modules/${name}/LICENSE`, "utf8")}`,
+);
 
 // One classic script: the page inlines it and allows it by its hash.
 export default defineConfig({

@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { clean, comparedVariants, headline, ratiosToBaseline, readAnalysis, resultsOf, struckOut } from "./analysis";
+import {
+  clean,
+  comparedVariants,
+  headline,
+  ratiosToBaseline,
+  readAnalysis,
+  resultsOf,
+  struckOut,
+} from "./analysis";
 import { smallAnalysis } from "./fixture";
 
 describe("the analysis", () => {
@@ -14,14 +22,20 @@ describe("the analysis", () => {
   });
   it("compares with the baseline only, in the order of the points", () => {
     const own = ratiosToBaseline(a, "elapsed").filter((c) => c.variant === "http-json");
-    expect(own.map((c) => [c.point.name, c.baseline])).toEqual([["s1", "goroutines"], ["s2", "goroutines"], ["s5", "goroutines"]]);
+    expect(own.map((c) => [c.point.name, c.baseline])).toEqual([
+      ["s1", "goroutines"],
+      ["s2", "goroutines"],
+      ["s5", "goroutines"],
+    ]);
   });
   it("has elapsed as its headline, else the first metric", () => {
     expect(headline(a).name).toBe("elapsed");
     expect(headline({ ...a, metrics: a.metrics.slice(3) }).name).toBe("cpu_per_operation");
   });
   it("is cleaned, keys and all", () => {
-    const dirty = readAnalysis(JSON.stringify({ study: "a\u202eb\u001b[31m", audit: { "x\u0007": { verdict: "valid" } } }));
+    const dirty = readAnalysis(
+      JSON.stringify({ study: "a\u202eb\u001b[31m", audit: { "x\u0007": { verdict: "valid" } } }),
+    );
     expect(dirty.study).toBe("ab[31m");
     expect(Object.keys(dirty.audit)).toEqual(["x"]);
     expect(clean(" a\nb\u2028c\u009b ")).toBe("a b c");

@@ -248,14 +248,20 @@ export function embeddedText(page: Document): string {
   return page.getElementById("analysis")?.textContent ?? "";
 }
 
-/** Reads the embedded document, its texts cleaned as clean.go does; the report writes every list, so none is null. */
+/**
+ * Reads the embedded document, its texts cleaned as clean.go does;
+ * the report writes every list, so none is null.
+ */
 export function readAnalysis(text: string): Analysis {
   return cleanDeep(JSON.parse(text)) as Analysis;
 }
 
 /** Drops control characters and marks that reorder text: a label must read as it is written. */
 export function clean(text: string): string {
-  return text.replace(/[\n\r\t\u2028\u2029]/g, " ").replace(/[\p{Cc}\p{Bidi_Control}]/gu, "").trim();
+  return text
+    .replace(/[\n\r\t\u2028\u2029]/g, " ")
+    .replace(/[\p{Cc}\p{Bidi_Control}]/gu, "")
+    .trim();
 }
 
 /** Cleans every text and key alike, so that names still refer to each other. */
@@ -273,7 +279,9 @@ export function comparedVariants(a: Analysis): string[] {
 
 /** The metric of a quantity: at a quantile (0: none), and divided by per ("": by nothing). */
 export function findMetric(a: Analysis, quantity: string, quantile = 0, per = ""): Metric | undefined {
-  return a.metrics.find((m) => m.quantity === quantity && (m.quantile ?? 0) === quantile && (m.per ?? "") === per);
+  return a.metrics.find(
+    (m) => m.quantity === quantity && (m.quantile ?? 0) === quantile && (m.per ?? "") === per,
+  );
 }
 
 /** The metric of the headline tables: elapsed, else the first. */
@@ -302,7 +310,9 @@ export function resultsOf(a: Analysis, metric: string): Map<string, Result[]> {
   const byVariant = new Map<string, Result[]>();
   for (const variant of comparedVariants(a)) {
     if (struckOut(a, variant)) continue;
-    const rows = a.points.flatMap((p) => a.results.filter((r) => r.metric === metric && r.variant === variant && r.point.name === p.name));
+    const rows = a.points.flatMap((p) =>
+      a.results.filter((r) => r.metric === metric && r.variant === variant && r.point.name === p.name),
+    );
     if (rows.length > 0) byVariant.set(variant, rows);
   }
   return byVariant;

@@ -19,12 +19,36 @@ describe("architecture", () => {
   });
   it("is one box for many alike", () => {
     const a = loadedAnalysis();
-    a.pictures = [{ variant: "big", point: { name: "p" }, parts: [{ name: "worker", units: 100, cpu_per_operation: 1e-6, peak_memory: 0, links: [{ to: "worker", how: "pings" }] }] }];
-    expect(texts(render(architecture(a, 600, 0), 600, ""))).toEqual(["worker × 100", "1.00 us CPU", "↻ pings"]);
+    a.pictures = [
+      {
+        variant: "big",
+        point: { name: "p" },
+        parts: [
+          {
+            name: "worker",
+            units: 100,
+            cpu_per_operation: 1e-6,
+            peak_memory: 0,
+            links: [{ to: "worker", how: "pings" }],
+          },
+        ],
+      },
+    ];
+    expect(texts(render(architecture(a, 600, 0), 600, ""))).toEqual([
+      "worker × 100",
+      "1.00 us CPU",
+      "↻ pings",
+    ]);
   });
   it("ends where units call each other in a circle", () => {
     const a = loadedAnalysis();
-    const part = (name: string, to: string) => ({ name, units: 1, cpu_per_operation: 0, peak_memory: 0, links: [{ to }] });
+    const part = (name: string, to: string) => ({
+      name,
+      units: 1,
+      cpu_per_operation: 0,
+      peak_memory: 0,
+      links: [{ to }],
+    });
     a.pictures = [{ variant: "v", point: { name: "p" }, parts: [part("a", "b"), part("b", "a")] }];
     expect(texts(render(architecture(a, 600, 0), 600, ""))).toContain("a");
   });
@@ -34,7 +58,9 @@ describe("arrows", () => {
   it("say what went over them", () => {
     expect(trafficLines({ to: "x", how: "http", traffic: { calls: 1 } })).toEqual(["1 http call"]);
     expect(trafficLines({ to: "x", how: "http", traffic: { calls: 0 } })).toEqual(["no http calls"]);
-    expect(trafficLines({ to: "x", traffic: { "messages in": 2, "messages out": 0 } })).toEqual(["2 messages in"]);
+    expect(trafficLines({ to: "x", traffic: { "messages in": 2, "messages out": 0 } })).toEqual([
+      "2 messages in",
+    ]);
     expect(trafficLines({ to: "x", how: "events" })).toEqual(["events"]);
   });
 });

@@ -18,7 +18,13 @@ function controls(page: Document, ...children: HTMLElement[]): HTMLElement {
   return made;
 }
 
-function select(page: Document, name: string, choices: [string, string][], chosen: string, use: (value: string) => void): HTMLElement {
+function select(
+  page: Document,
+  name: string,
+  choices: [string, string][],
+  chosen: string,
+  use: (value: string) => void,
+): HTMLElement {
   const made = page.createElement("select");
   for (const [value, text] of choices) made.append(option(page, value, text));
   made.value = chosen;
@@ -30,7 +36,9 @@ function select(page: Document, name: string, choices: [string, string][], chose
 
 /** Lets the reader choose the metric of the ratios. */
 function metricSelect(filled: Filled, a: Analysis): HTMLElement {
-  const choices = a.metrics.filter((m) => ratiosToBaseline(a, m.name).length > 0).map((m): [string, string] => [m.name, m.title]);
+  const choices = a.metrics
+    .filter((m) => ratiosToBaseline(a, m.name).length > 0)
+    .map((m): [string, string] => [m.name, m.title]);
   return select(filled.place.ownerDocument, "Metric", choices, filled.wish.metric, (value) => {
     filled.wish.metric = value;
     filled.draw();
@@ -54,12 +62,18 @@ function uncorrectedBox(filled: Filled): HTMLElement {
 /** Lets the reader choose the load of all plots of a figure that show one. */
 function pointSelect(own: Filled[], points: string[]): HTMLElement {
   const page = (own[0] as Filled).place.ownerDocument;
-  return select(page, "Load", points.map((p) => [p, p]), own[0]?.wish.point ?? "", (value) => {
-    for (const filled of own) {
-      filled.wish.point = value;
-      filled.draw();
-    }
-  });
+  return select(
+    page,
+    "Load",
+    points.map((p) => [p, p]),
+    own[0]?.wish.point ?? "",
+    (value) => {
+      for (const filled of own) {
+        filled.wish.point = value;
+        filled.draw();
+      }
+    },
+  );
 }
 
 /** Puts the controls of the ratios over their plot, and those of distributions and uses over their figure. */
@@ -68,7 +82,10 @@ export function addControls(page: Document, a: Analysis, all: Filled[]): void {
     if (filled.wish.kind === "forest") filled.place.before(controls(page, metricSelect(filled, a)));
   }
   for (const figure of page.querySelectorAll("figure")) {
-    const made = figureControls(a, all.filter((f) => figure.contains(f.place)));
+    const made = figureControls(
+      a,
+      all.filter((f) => figure.contains(f.place)),
+    );
     if (made.length > 0) figure.prepend(controls(page, ...made));
   }
 }
@@ -77,9 +94,13 @@ function figureControls(a: Analysis, own: Filled[]): HTMLElement[] {
   const spectra = own.filter((f) => f.wish.kind === "spectrum");
   const usages = own.filter((f) => f.wish.kind === "usage");
   const made: HTMLElement[] = [];
-  const points = pointsOf(a, [...(a.spectra ?? []).filter((s) => spectra.some((f) => f.wish.metric === s.quantity)), ...(usages.length > 0 ? a.usages ?? [] : [])]);
+  const points = pointsOf(a, [
+    ...(a.spectra ?? []).filter((s) => spectra.some((f) => f.wish.metric === s.quantity)),
+    ...(usages.length > 0 ? (a.usages ?? []) : []),
+  ]);
   if (points.length > 1) made.push(pointSelect([...spectra, ...usages], points));
   const response = spectra.find((f) => f.wish.metric === "response_time");
-  if (response && (a.spectra ?? []).some((s) => s.quantity === "service_time")) made.push(uncorrectedBox(response));
+  if (response && (a.spectra ?? []).some((s) => s.quantity === "service_time"))
+    made.push(uncorrectedBox(response));
   return made;
 }

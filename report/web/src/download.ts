@@ -21,13 +21,16 @@ export function standalone(svg: SVGSVGElement): string {
 
 function resolve(original: SVGElement, copy: SVGElement): void {
   for (const name of PAINTED) {
-    if (original.getAttribute(name)?.includes("var(")) copy.setAttribute(name, getComputedStyle(original).getPropertyValue(name));
+    if (original.getAttribute(name)?.includes("var("))
+      copy.setAttribute(name, getComputedStyle(original).getPropertyValue(name));
   }
 }
 
 /** A file name without anything that a file system could mistake. */
 export function fileName(parts: string[], extension: string): string {
-  const safe = parts.map((p) => p.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[-.]+|[-.]+$/g, "")).filter((p) => p !== "");
+  const safe = parts
+    .map((p) => p.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[-.]+|[-.]+$/g, ""))
+    .filter((p) => p !== "");
   return `${safe.join("-").slice(0, 80) || "report"}.${extension}`;
 }
 

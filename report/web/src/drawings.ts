@@ -33,7 +33,14 @@ function costs(a: Analysis): string[] {
 /** Reads what a place of the page asks for. */
 export function wishOf(place: HTMLElement, a: Analysis): Wish {
   const { plot, index, metric, point, limit } = place.dataset;
-  return { kind: plot ?? "", index: Number(index ?? 0), metric: metric ?? headline(a).name, point: point ?? "", limit: Number(limit ?? 0), uncorrected: false };
+  return {
+    kind: plot ?? "",
+    index: Number(index ?? 0),
+    metric: metric ?? headline(a).name,
+    point: point ?? "",
+    limit: Number(limit ?? 0),
+    uncorrected: false,
+  };
 }
 
 /** Draws a wish at a width. */

@@ -11,7 +11,18 @@ export function addFilter(place: HTMLElement, table: HTMLTableElement, columns: 
   search.setAttribute("aria-label", "filter the rows by text");
   const selects = columns.flatMap((name) => {
     const at = heads.indexOf(name);
-    return at < 0 ? [] : [{ at, select: columnSelect(page, name, rows.map((r) => r.cells[at]?.textContent ?? "")) }];
+    return at < 0
+      ? []
+      : [
+          {
+            at,
+            select: columnSelect(
+              page,
+              name,
+              rows.map((r) => r.cells[at]?.textContent ?? ""),
+            ),
+          },
+        ];
   });
   const count = page.createElement("span");
   count.setAttribute("role", "status");
@@ -19,7 +30,9 @@ export function addFilter(place: HTMLElement, table: HTMLTableElement, columns: 
     const wanted = search.value.trim().toLowerCase();
     let shown = 0;
     for (const row of rows) {
-      const fits = (row.textContent ?? "").toLowerCase().includes(wanted) && selects.every((s) => s.select.value === "" || row.cells[s.at]?.textContent === s.select.value);
+      const fits =
+        (row.textContent ?? "").toLowerCase().includes(wanted) &&
+        selects.every((s) => s.select.value === "" || row.cells[s.at]?.textContent === s.select.value);
       row.hidden = !fits;
       if (fits) shown++;
     }

@@ -37,7 +37,11 @@ function svg(a: Analysis, w: Wish, width: number): SVGSVGElement {
 }
 
 describe("layers", () => {
-  const time = (layer: string, per_operation: number) => ({ layer, share: per_operation / 3e-4, per_operation });
+  const time = (layer: string, per_operation: number) => ({
+    layer,
+    share: per_operation / 3e-4,
+    per_operation,
+  });
   const layers = ["monolith", "sync"].map((variant) => ({
     variant,
     point: loadedAnalysis().points.find((p) => p.name === "at-80") as Analysis["points"][number],
@@ -57,7 +61,18 @@ describe("layers", () => {
 
 describe("throughput", () => {
   const rates = loadedAnalysis();
-  const bytes = { ...rates, curves: (rates.curves ?? []).map((c) => (c.metric === "completed_rate" ? { ...c, unit: "B/s", points: (c.points ?? []).map((p) => ({ ...p, median: 4096 * p.median, values: [] })) } : c)) };
+  const bytes = {
+    ...rates,
+    curves: (rates.curves ?? []).map((c) =>
+      c.metric === "completed_rate"
+        ? {
+            ...c,
+            unit: "B/s",
+            points: (c.points ?? []).map((p) => ({ ...p, median: 4096 * p.median, values: [] })),
+          }
+        : c,
+    ),
+  };
   const drawn = (a: Analysis) => svg(a, wish({ kind: "throughput", metric: "completed_rate" }), 500);
   it("has the line of what is due only where something is due", () => {
     expect(drawn(rates).querySelector('[stroke="currentColor"][stroke-dasharray="2 3"]')).not.toBeNull();
@@ -71,7 +86,16 @@ describe("throughput", () => {
 
 describe("courses", () => {
   const courses = ["monolith", "sync"].flatMap((variant) =>
-    [1, 2].map((trial) => ({ variant, point: "at-80", trial, end: [1, 2, 3], rate: [80, 79, 0], median: [0.002, 0.003, null], p99: [0.01, 0, null], used: { end: [1.4, 2.9], cores: [0.5, 0], memory: [3e7, 4e7] } })),
+    [1, 2].map((trial) => ({
+      variant,
+      point: "at-80",
+      trial,
+      end: [1, 2, 3],
+      rate: [80, 79, 0],
+      median: [0.002, 0.003, null],
+      p99: [0.01, 0, null],
+      used: { end: [1.4, 2.9], cores: [0.5, 0], memory: [3e7, 4e7] },
+    })),
   );
   const a = { ...loadedAnalysis(), courses };
   it.each([280, 500, 1000])("are a line for each trial and a row for each variant at %d pixels", (width) => {
@@ -87,7 +111,14 @@ describe("courses", () => {
     expect(secondsOf(a, "rate", "at-80").filter((s) => s.value === 0)).toHaveLength(4);
   });
   it("tell what the system used at points of its own, in cores and in bytes, from nothing on", () => {
-    expect(secondsOf(a, "cores", "at-80").slice(0, 2).map((s) => [s.second, s.value])).toEqual([[1.4, 0.5], [2.9, 0]]);
+    expect(
+      secondsOf(a, "cores", "at-80")
+        .slice(0, 2)
+        .map((s) => [s.second, s.value]),
+    ).toEqual([
+      [1.4, 0.5],
+      [2.9, 0],
+    ]);
     const text = (metric: string): string => svg(a, wish({ kind: "course", metric }), 500).textContent ?? "";
     expect(text("cores")).toContain("↑ cores");
     expect(text("memory")).toMatch(/↑ MiB/);
@@ -111,7 +142,16 @@ describe.each(Object.keys(wishes))("%s", (name) => {
   });
   it("survives an analysis without figures", () => {
     const a = loadedAnalysis();
-    const bare: Analysis = { ...a, results: [], curves: [], spectra: [], usages: [], paths: [], waterfalls: [], points: [] };
+    const bare: Analysis = {
+      ...a,
+      results: [],
+      curves: [],
+      spectra: [],
+      usages: [],
+      paths: [],
+      waterfalls: [],
+      points: [],
+    };
     expect(() => svg(bare, w, 500)).not.toThrow();
     const { curves, spectra, usages, paths, waterfalls, ...older } = a;
     expect([curves, spectra, usages, paths, waterfalls]).not.toContain(undefined);
@@ -131,15 +171,34 @@ describe("curves", () => {
     const unheld = svg(a, wishes["a curve of medians"] as Wish, 500);
     const hollow = [...unheld.querySelectorAll('[fill="var(--paper)"]')];
     expect(hollow.length).toBeGreaterThan(0);
-    const allHeld = { ...a, curves: (a.curves ?? []).map((c) => ({ ...c, points: (c.points ?? []).map((p) => ({ ...p, held: true })) })) };
-    expect(svg(allHeld, wishes["a curve of medians"] as Wish, 500).querySelectorAll('[fill="var(--paper)"]').length).toBe(0);
+    const allHeld = {
+      ...a,
+      curves: (a.curves ?? []).map((c) => ({
+        ...c,
+        points: (c.points ?? []).map((p) => ({ ...p, held: true })),
+      })),
+    };
+    expect(
+      svg(allHeld, wishes["a curve of medians"] as Wish, 500).querySelectorAll('[fill="var(--paper)"]')
+        .length,
+    ).toBe(0);
   });
   it("draw a rate that only missed its objective hollow, too, and say so", () => {
-    const all = (missed: boolean): Analysis => ({ ...a, curves: (a.curves ?? []).map((c) => ({ ...c, points: (c.points ?? []).map((p) => ({ ...p, held: true, missed })) })) });
-    const hollow = (missed: boolean): number => svg(all(missed), wishes["a curve of medians"] as Wish, 500).querySelectorAll('[fill="var(--paper)"]').length;
+    const all = (missed: boolean): Analysis => ({
+      ...a,
+      curves: (a.curves ?? []).map((c) => ({
+        ...c,
+        points: (c.points ?? []).map((p) => ({ ...p, held: true, missed })),
+      })),
+    });
+    const hollow = (missed: boolean): number =>
+      svg(all(missed), wishes["a curve of medians"] as Wish, 500).querySelectorAll('[fill="var(--paper)"]')
+        .length;
     expect(hollow(false)).toBe(0);
     expect(hollow(true)).toBeGreaterThan(15); // every median, and every trial
-    expect(unheldWords({ ...(a.curves?.[0]?.points?.[0] as CurvePoint), held: true, missed: true })).toBe(", the objective was missed");
+    expect(unheldWords({ ...(a.curves?.[0]?.points?.[0] as CurvePoint), held: true, missed: true })).toBe(
+      ", the objective was missed",
+    );
   });
   it("show capacities under the time that they are about only", () => {
     expect(finishTime(a)).toBe("completion_time_p99");
@@ -159,7 +218,13 @@ describe("curves", () => {
 
 describe("spectra", () => {
   it("do not show the largest value, nor what a log axis cannot", () => {
-    expect(places([{ share: 0.5, value: 0 }, { share: 0.75, value: 2 }, { share: 1, value: 9 }])).toEqual([{ rarity: 4, share: 0.75, value: 2 }]);
+    expect(
+      places([
+        { share: 0.5, value: 0 },
+        { share: 0.75, value: 2 },
+        { share: 1, value: 9 },
+      ]),
+    ).toEqual([{ rarity: 4, share: 0.75, value: 2 }]);
   });
 });
 
@@ -173,7 +238,9 @@ describe("units", () => {
   it("add up without the generator", () => {
     const a = loadedAnalysis();
     const text = svg(a, wish({ kind: "usage", metric: "cpu" }), 900).textContent ?? "";
-    const sum = (a.usages ?? []).filter((u) => u.variant === "sync" && u.point.name === "at-80" && u.role !== "generator").reduce((t, u) => t + u.cpu_per_operation, 0);
+    const sum = (a.usages ?? [])
+      .filter((u) => u.variant === "sync" && u.point.name === "at-80" && u.role !== "generator")
+      .reduce((t, u) => t + u.cpu_per_operation, 0);
     expect(text).toContain(`${(sum * 1000).toPrecision(3)} ms`);
   });
 });
@@ -182,7 +249,13 @@ describe("paths", () => {
   it("have known kinds first, each with its own fill", () => {
     const path = (loadedAnalysis().paths ?? []).slice(-1);
     expect(kindsIn(path)).toEqual(["business code", "transport", "queueing", "database", "broker"]);
-    expect(new Set(["business code", "encoding", "transport", "queueing", "database", "broker"].map((k) => kindLook(k).colour)).size).toBe(6);
+    expect(
+      new Set(
+        ["business code", "encoding", "transport", "queueing", "database", "broker"].map(
+          (k) => kindLook(k).colour,
+        ),
+      ).size,
+    ).toBe(6);
     expect(kindLook("astrology").colour).toBe("var(--p8)");
   });
 });
@@ -197,21 +270,36 @@ describe("a waterfall", () => {
   });
   it("lists what a step with a name turns", () => {
     const way = (loadedAnalysis().waterfalls ?? [])[0];
-    const step = { ...way?.steps?.[0], name: "monolith -> sync", changes: [{ knob: "data" }, { knob: "placement" }] };
+    const step = {
+      ...way?.steps?.[0],
+      name: "monolith -> sync",
+      changes: [{ knob: "data" }, { knob: "placement" }],
+    };
     const [bar] = barsOf({ ...way, steps: [step] } as never);
     expect([bar?.knob, bar?.change]).toEqual(["monolith → sync", "data, placement"]);
   });
   it("calls a step by what it leads to, where the system has words for it", () => {
     const way = loadedAnalysis().waterfalls?.[0];
-    const step = { ...way?.steps?.[0], name: "", knob: "coordination", change: "acid -> orchestrated", plain: "a saga that one service leads to its end" };
+    const step = {
+      ...way?.steps?.[0],
+      name: "",
+      knob: "coordination",
+      change: "acid -> orchestrated",
+      plain: "a saga that one service leads to its end",
+    };
     const a = { ...loadedAnalysis(), waterfalls: [{ ...way, steps: [step] } as never] } as Analysis;
     const bar = barsOf(a.waterfalls?.[0] as never)[0];
     expect([bar?.knob, bar?.change]).toEqual([step.plain, "coordination acid → orchestrated"]);
-    const bold = [...svg(a, wish({ kind: "waterfall", index: 0 }), 300).querySelectorAll('[font-weight="600"]')].map((e) => e.textContent);
+    const bold = [
+      ...svg(a, wish({ kind: "waterfall", index: 0 }), 300).querySelectorAll('[font-weight="600"]'),
+    ].map((e) => e.textContent);
     expect(bold.length).toBeGreaterThan(2);
   });
   it("breaks long changes between words", () => {
-    expect(twoLines("together → apart (with binding http)", 24)).toEqual(["together → apart (with", "binding http)"]);
+    expect(twoLines("together → apart (with binding http)", 24)).toEqual([
+      "together → apart (with",
+      "binding http)",
+    ]);
     expect(twoLines("short", 24)).toEqual(["short"]);
     expect(twoLines("antidisestablishmentarianism", 10)).toEqual(["antidises…"]);
   });
@@ -219,10 +307,16 @@ describe("a waterfall", () => {
 
 describe("controls", () => {
   it("move all plots of a figure to another load", () => {
-    document.body.innerHTML = '<figure><div id="one"></div><div id="two"></div></figure><figure><div id="three"></div></figure>';
+    document.body.innerHTML =
+      '<figure><div id="one"></div><div id="two"></div></figure><figure><div id="three"></div></figure>';
     const drawn: string[] = [];
     const filled = ["one", "two", "three"].map((id, i): Filled => {
-      const f: Filled = { place: document.getElementById(id) as HTMLElement, wish: wish(i < 2 ? { kind: "spectrum", metric: "response_time" } : { kind: "drift" }), draw: () => drawn.push(`${id} at ${f.wish.point}`), forPaper: () => undefined };
+      const f: Filled = {
+        place: document.getElementById(id) as HTMLElement,
+        wish: wish(i < 2 ? { kind: "spectrum", metric: "response_time" } : { kind: "drift" }),
+        draw: () => drawn.push(`${id} at ${f.wish.point}`),
+        forPaper: () => undefined,
+      };
       return f;
     });
     addControls(document, loadedAnalysis(), filled);
@@ -237,7 +331,14 @@ describe("controls", () => {
   it("are absent where nothing is to be chosen", () => {
     document.body.innerHTML = '<figure><div id="one"></div></figure>';
     const none = readAnalysis('{"metrics":[],"variants":[],"points":[],"comparisons":[],"audit":{}}');
-    addControls(document, none, [{ place: document.getElementById("one") as HTMLElement, wish: wish({ kind: "spectrum" }), draw: () => undefined, forPaper: () => undefined }]);
+    addControls(document, none, [
+      {
+        place: document.getElementById("one") as HTMLElement,
+        wish: wish({ kind: "spectrum" }),
+        draw: () => undefined,
+        forPaper: () => undefined,
+      },
+    ]);
     expect(document.querySelector("select, input")).toBeNull();
   });
 });

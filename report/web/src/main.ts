@@ -24,19 +24,23 @@ function fill(place: HTMLElement, a: Analysis, all: Map<string, Look>): Filled {
   // The page's own words say what it shows first; after a choice, plain ones.
   const label = (): string => {
     if (wish.metric !== first.metric) return `${wish.metric}, as ratios to ${a.baseline}.`;
-    if (wish.point !== first.point) return `${wish.kind} of ${wish.metric} at ${wish.point}. The tables below have the same numbers.`;
+    if (wish.point !== first.point)
+      return `${wish.kind} of ${wish.metric} at ${wish.point}. The tables below have the same numbers.`;
     return place.dataset["label"] ?? "";
   };
   const after = page.createElement("div");
   after.className = "controls after";
-  after.append(button(page, "Download SVG", () => {
-    const svg = place.querySelector("svg");
-    if (svg) save(page, fileName([a.study, place.id], "svg"), "image/svg+xml", standalone(svg));
-  }));
+  after.append(
+    button(page, "Download SVG", () => {
+      const svg = place.querySelector("svg");
+      if (svg) save(page, fileName([a.study, place.id], "svg"), "image/svg+xml", standalone(svg));
+    }),
+  );
   place.after(after);
   draw();
   new ResizeObserver(() => {
-    if (Math.max(NARROWEST, Math.floor(place.clientWidth)) !== drawnAt && !window.matchMedia("print").matches) draw();
+    if (Math.max(NARROWEST, Math.floor(place.clientWidth)) !== drawnAt && !window.matchMedia("print").matches)
+      draw();
   }).observe(place);
   window.addEventListener("afterprint", () => draw());
   const shared = place.closest(".panels") !== null && place.closest(".whole") === null;
@@ -46,12 +50,16 @@ function fill(place: HTMLElement, a: Analysis, all: Map<string, Look>): Filled {
 /** The buttons of the page: theme, raw data, tables. */
 function addTools(page: Document, a: Analysis, text: string): void {
   const root = page.documentElement;
-  const dark = (): boolean => (root.dataset["theme"] ?? (window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const dark = (): boolean =>
+    (root.dataset["theme"] ??
+      (window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
   const theme = button(page, "Light or dark", () => {
     root.dataset["theme"] = dark() ? "light" : "dark";
   });
   theme.id = "theme";
-  const raw = button(page, "Download the data (JSON)", () => save(page, fileName([a.study, String(a.seed), "analysis"], "json"), "application/json", text));
+  const raw = button(page, "Download the data (JSON)", () =>
+    save(page, fileName([a.study, String(a.seed), "analysis"], "json"), "application/json", text),
+  );
   const tables = button(page, "Open all tables", () => openAll(page));
   const handout = button(page, "Print two pages", () => printHandout(root));
   page.getElementById("tools")?.append(theme, raw, tables, handout);

@@ -39,7 +39,13 @@ describe("ticks", () => {
   });
 
   it("scale seconds for the eye", () => {
-    expect([1e-9, 3e-8, 1e-5, 0.2, 10].map((t) => tick(t, "s"))).toEqual(["1 ns", "30 ns", "10 us", "200 ms", "10 s"]);
+    expect([1e-9, 3e-8, 1e-5, 0.2, 10].map((t) => tick(t, "s"))).toEqual([
+      "1 ns",
+      "30 ns",
+      "10 us",
+      "200 ms",
+      "10 s",
+    ]);
   });
 });
 

@@ -23,9 +23,19 @@ export function scaleFor(value: number, unit: string): Scale {
 function stepsOf(unit: string): Scale[] {
   switch (unit) {
     case "s":
-      return [{ unit: "s", factor: 1 }, { unit: "ms", factor: 1e3 }, { unit: "us", factor: 1e6 }, { unit: "ns", factor: 1e9 }];
+      return [
+        { unit: "s", factor: 1 },
+        { unit: "ms", factor: 1e3 },
+        { unit: "us", factor: 1e6 },
+        { unit: "ns", factor: 1e9 },
+      ];
     case "B":
-      return [{ unit: "GiB", factor: 2 ** -30 }, { unit: "MiB", factor: 2 ** -20 }, { unit: "KiB", factor: 2 ** -10 }, { unit: "B", factor: 1 }];
+      return [
+        { unit: "GiB", factor: 2 ** -30 },
+        { unit: "MiB", factor: 2 ** -20 },
+        { unit: "KiB", factor: 2 ** -10 },
+        { unit: "B", factor: 1 },
+      ];
     case "B/s":
       return stepsOf("B").map((step) => ({ ...step, unit: `${step.unit}/s` }));
     default:
@@ -39,7 +49,10 @@ export interface Estimate {
   high: number | null;
 }
 
-/** Digits after the point: two significant ones of the half-width of the interval, and at most three of the value. */
+/**
+ * Digits after the point: two significant ones of the half-width of the interval,
+ * and at most three of the value.
+ */
 export function decimals(e: Estimate, factor: number): number {
   const half = halfWidth(e);
   const most = 2 - magnitude(e.value * factor * 1.0005);
@@ -93,11 +106,18 @@ const WIDE = 10;
 const two = (value: number): string => fixed(value, 1 - magnitude(value));
 
 /**
- * An estimate as a ratio to a base: "3.68x [3.46, 3.91]". However wide the interval, the ratio itself keeps a digit.
- * Where it spans more than a factor of ten, each number has two digits of its own.
+ * An estimate as a ratio to a base: "3.68x [3.46, 3.91]". However wide the interval, the ratio itself keeps a
+ * digit. Where it spans more than a factor of ten, each number has two digits of its own.
  */
 export function times(e: Estimate): string {
-  if (Number.isFinite(e.value) && e.low !== null && e.high !== null && e.low > 0 && Number.isFinite(e.high) && e.high > WIDE * e.low) {
+  if (
+    Number.isFinite(e.value) &&
+    e.low !== null &&
+    e.high !== null &&
+    e.low > 0 &&
+    Number.isFinite(e.high) &&
+    e.high > WIDE * e.low
+  ) {
     return `${two(e.value)}x [${two(e.low)}, ${two(e.high)}]`;
   }
   return write(e, 1, "x", e.value === 0 ? -Infinity : -magnitude(e.value));

@@ -4,12 +4,19 @@ import { addFilter } from "./filter";
 
 function table(): { place: HTMLElement; table: HTMLTableElement } {
   document.body.innerHTML = `<div></div><table><thead><tr><th>source</th><th>status</th></tr></thead><tbody>
-    <tr><td>Table 1</td><td>raw</td></tr><tr><td>Table 2</td><td>ok</td></tr><tr><td>Table 3</td><td>wrong</td></tr></tbody></table>`;
-  return { place: document.querySelector("div") as HTMLElement, table: document.querySelector("table") as HTMLTableElement };
+    <tr><td>Table 1</td><td>raw</td></tr>
+    <tr><td>Table 2</td><td>ok</td></tr>
+    <tr><td>Table 3</td><td>wrong</td></tr></tbody></table>`;
+  return {
+    place: document.querySelector("div") as HTMLElement,
+    table: document.querySelector("table") as HTMLTableElement,
+  };
 }
 
 function shown(t: HTMLTableElement): string[] {
-  return [...t.querySelectorAll<HTMLTableRowElement>("tbody tr")].filter((r) => !r.hidden).map((r) => r.cells[0]?.textContent ?? "");
+  return [...t.querySelectorAll<HTMLTableRowElement>("tbody tr")]
+    .filter((r) => !r.hidden)
+    .map((r) => r.cells[0]?.textContent ?? "");
 }
 
 describe("the filter", () => {
@@ -37,7 +44,8 @@ describe("downloads", () => {
     expect(fileName([""], "json")).toBe("report.json");
   });
   it("stand alone: no custom property is left and the text is escaped", () => {
-    document.body.innerHTML = `<svg xmlns="http://www.w3.org/2000/svg"><circle fill="var(--v0)"></circle><text></text></svg>`;
+    const drawn = `<circle fill="var(--v0)"></circle><text></text>`;
+    document.body.innerHTML = `<svg xmlns="http://www.w3.org/2000/svg">${drawn}</svg>`;
     const svg = document.querySelector("svg") as SVGSVGElement;
     (svg.querySelector("text") as SVGTextElement).textContent = "</svg><script>";
     const file = standalone(svg);

@@ -32,7 +32,17 @@ describe.each(Object.keys(drawings))("plot %s", (kind) => {
   });
   it("survives an analysis without figures", () => {
     const a = smallAnalysis();
-    const bare: Analysis = { ...a, results: [], comparisons: [], trends: [], ladder: [], published: [], noise_floor: {}, audit: {}, points: [] };
+    const bare: Analysis = {
+      ...a,
+      results: [],
+      comparisons: [],
+      trends: [],
+      ladder: [],
+      published: [],
+      noise_floor: {},
+      audit: {},
+      points: [],
+    };
     expect(() => render(make(bare, 600), 600, "nothing")).not.toThrow();
   });
 });
@@ -42,8 +52,14 @@ describe("forest", () => {
     const a = smallAnalysis();
     a.audit = {};
     expect(forestRows(a, "elapsed", 900).map((r) => [r.label, r.heading])).toEqual([
-      ["unix-sockets", true], ["s1", false], ["s2", false], ["s5", false],
-      ["http-json", true], ["s1", false], ["s2", false], ["s5", false],
+      ["unix-sockets", true],
+      ["s1", false],
+      ["s2", false],
+      ["s5", false],
+      ["http-json", true],
+      ["s1", false],
+      ["s2", false],
+      ["s5", false],
       ["shared-memory (s1)", false],
     ]);
   });

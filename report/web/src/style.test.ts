@@ -4,7 +4,12 @@ import { smallAnalysis } from "./fixture";
 
 describe("looks", () => {
   it("differ for the first sixty-four things by colour or shape", () => {
-    const seen = new Set(Array.from({ length: 64 }, (_, i) => { const l = look(i); return `${l.colour} ${l.dash} ${String(l.symbol.draw)}`; }));
+    const seen = new Set(
+      Array.from({ length: 64 }, (_, i) => {
+        const l = look(i);
+        return `${l.colour} ${l.dash} ${String(l.symbol.draw)}`;
+      }),
+    );
     expect(seen.size).toBe(64);
   });
   it("belong to variants in the order of the study", () => {

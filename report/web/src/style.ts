@@ -1,4 +1,14 @@
-import { symbolCircle, symbolCross, symbolDiamond, symbolSquare, symbolStar, symbolTriangle, symbolWye, symbolTimes, type SymbolType } from "d3-shape";
+import {
+  symbolCircle,
+  symbolCross,
+  symbolDiamond,
+  symbolSquare,
+  symbolStar,
+  symbolTriangle,
+  symbolWye,
+  symbolTimes,
+  type SymbolType,
+} from "d3-shape";
 import { type Analysis, comparedVariants } from "./analysis";
 
 /** How one variant looks in every plot: colour, shape and dash, so that none depends on colour alone. */
@@ -8,7 +18,16 @@ export interface Look {
   dash: string;
 }
 
-const SHAPES: readonly SymbolType[] = [symbolCircle, symbolSquare, symbolTriangle, symbolDiamond, symbolStar, symbolCross, symbolWye, symbolTimes];
+const SHAPES: readonly SymbolType[] = [
+  symbolCircle,
+  symbolSquare,
+  symbolTriangle,
+  symbolDiamond,
+  symbolStar,
+  symbolCross,
+  symbolWye,
+  symbolTimes,
+];
 const DASHES: readonly string[] = ["none", "6 3", "2 3", "8 3 2 3", "1 3", "10 4", "4 2 1 2", "3 6"];
 const COLOURS = 8; // --v0 .. --v7 in the style sheet
 
@@ -22,7 +41,10 @@ export function look(i: number): Look {
   };
 }
 
-/** The looks of the study's variants, by name; the order of the study decides, so they never change between plots. */
+/**
+ * The looks of the study's variants, by name; the order of the study decides,
+ * so they never change between plots.
+ */
 export function looks(a: Analysis): Map<string, Look> {
   return new Map(comparedVariants(a).map((name, i) => [name, look(i)]));
 }

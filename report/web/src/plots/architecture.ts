@@ -36,7 +36,10 @@ interface Arrow {
   passes: { from: number; to: number; y: number }[];
 }
 
-/** The architecture of a variant with its costs: columns from the load to the backing services, or a list where that is too wide. */
+/**
+ * The architecture of a variant with its costs: columns from the load to the backing services,
+ * or a list where that is too wide.
+ */
 export function architecture(a: Analysis, width: number, index: number): Drawing {
   const picture = a.pictures?.[index];
   const parts = picture?.parts ?? [];
@@ -53,13 +56,29 @@ export function architecture(a: Analysis, width: number, index: number): Drawing
   return { options: { height, axis: null, marks: [draw as never] } };
 }
 
-/** The boxes with what is written in them, and their layers: behind all that call them, backing services last. */
+/**
+ * The boxes with what is written in them, and their layers:
+ * behind all that call them, backing services last.
+ */
 function boxesOf(parts: PicturePart[]): Box[] {
-  const boxes = parts.map((part): Box => ({ part, layer: 0, lines: [], arrows: [], incoming: [], x: 0, y: 0, width: 0, height: 0 }));
+  const boxes = parts.map((part): Box => ({
+    part,
+    layer: 0,
+    lines: [],
+    arrows: [],
+    incoming: [],
+    x: 0,
+    y: 0,
+    width: 0,
+    height: 0,
+  }));
   const named = new Map(boxes.map((b) => [b.part.name, b]));
-  const links = boxes.flatMap((from) => (from.part.links ?? []).flatMap((link) => ({ from, to: named.get(link.to), link })));
+  const links = boxes.flatMap((from) =>
+    (from.part.links ?? []).flatMap((link) => ({ from, to: named.get(link.to), link })),
+  );
   for (let turn = 0; turn < parts.length; turn++) {
-    for (const { from, to } of links) if (to && to !== from && from.layer + 1 < parts.length) to.layer = Math.max(to.layer, from.layer + 1);
+    for (const { from, to } of links)
+      if (to && to !== from && from.layer + 1 < parts.length) to.layer = Math.max(to.layer, from.layer + 1);
   }
   const last = Math.max(0, ...boxes.filter((b) => !b.part.service).map((b) => b.layer)) + 1;
   for (const b of boxes) if (b.part.service) b.layer = last;
@@ -75,7 +94,10 @@ function boxesOf(parts: PicturePart[]): Box[] {
     b.lines = partLines(b.part);
     // What calls its like, or goes back, is told in the box.
     for (const l of b.part.links ?? []) {
-      if (!b.arrows.some((x) => x.link === l)) b.lines.push(`${l.to === b.part.name ? "↻" : `→ ${shorten(l.to, 16)}:`} ${trafficLines(l).join(", ")}`);
+      if (!b.arrows.some((x) => x.link === l))
+        b.lines.push(
+          `${l.to === b.part.name ? "↻" : `→ ${shorten(l.to, 16)}:`} ${trafficLines(l).join(", ")}`,
+        );
     }
   }
   return boxes;
@@ -100,11 +122,13 @@ export function trafficLines(link: Link): string[] {
   const traffic = Object.entries(link.traffic ?? {}).sort(([x], [y]) => x.localeCompare(y));
   if (traffic.length === 0) return link.how ? [shorten(link.how, 22)] : [];
   const any = traffic.some(([, count]) => count !== 0);
-  return traffic.filter(([, count]) => count !== 0 || !any).map(([what, count]) => {
-    const words = what === "calls" && link.how ? `${link.how} ${what}` : what;
-    const shown = Number(quantity({ value: count, low: null, high: null }, "1"));
-    return `${count === 0 ? "no" : shown} ${shorten(shown === 1 ? words.replace(/s\b/, "") : words, 24)}`;
-  });
+  return traffic
+    .filter(([, count]) => count !== 0 || !any)
+    .map(([what, count]) => {
+      const words = what === "calls" && link.how ? `${link.how} ${what}` : what;
+      const shown = Number(quantity({ value: count, low: null, high: null }, "1"));
+      return `${count === 0 ? "no" : shown} ${shorten(shown === 1 ? words.replace(/s\b/, "") : words, 24)}`;
+    });
 }
 
 /** Sets the boxes in columns and says how high that is; undefined where there is no room for it. */
@@ -112,24 +136,41 @@ function inColumns(boxes: Box[], width: number): number | undefined {
   const columns: Box[][] = [];
   for (const b of boxes) (columns[b.layer] ??= []).push(b);
   // The first line is bold, and so a little wider.
-  const widths = columns.map((column) => Math.max(room(column.flatMap((b) => b.lines)), 1.1 * room(column.map((b) => b.lines[0] ?? ""))) + 2 * PAD);
-  const gaps = columns.slice(0, -1).map((column) => room(column.flatMap((b) => b.arrows.flatMap((x) => x.lines))) + BEND);
+  const widths = columns.map(
+    (column) =>
+      Math.max(room(column.flatMap((b) => b.lines)), 1.1 * room(column.map((b) => b.lines[0] ?? ""))) +
+      2 * PAD,
+  );
+  const gaps = columns
+    .slice(0, -1)
+    .map((column) => room(column.flatMap((b) => b.arrows.flatMap((x) => x.lines))) + BEND);
   const needs = [...widths, ...gaps].reduce((sum, w) => sum + w, 8);
   if (needs > width) return undefined;
   const spare = gaps.length === 0 ? 0 : Math.min(60, (width - needs) / gaps.length);
   const lefts: number[] = [];
-  columns.forEach((_, i) => lefts.push(i === 0 ? 2 : (lefts[i - 1] ?? 0) + (widths[i - 1] ?? 0) + (gaps[i - 1] ?? 0) + spare));
+  columns.forEach((_, i) =>
+    lefts.push(i === 0 ? 2 : (lefts[i - 1] ?? 0) + (widths[i - 1] ?? 0) + (gaps[i - 1] ?? 0) + spare),
+  );
   for (const b of boxes) {
     const order = columns.flat();
     b.arrows.sort((x, y) => y.to.layer - x.to.layer || order.indexOf(x.to) - order.indexOf(y.to));
     b.width = widths[b.layer] ?? 0;
     b.x = lefts[b.layer] ?? 0;
-    b.height = Math.max(b.lines.length * LINE, b.arrows.reduce((sum, x) => sum + laneOf(x), 0)) + 2 * PAD;
+    b.height =
+      Math.max(
+        b.lines.length * LINE,
+        b.arrows.reduce((sum, x) => sum + laneOf(x), 0),
+      ) +
+      2 * PAD;
   }
   // Arrows over several columns pass above the boxes between.
-  const long = boxes.flatMap((b) => b.arrows.filter((x) => x.to.layer > b.layer + 1).map((arrow) => ({ arrow, from: b.layer })));
+  const long = boxes.flatMap((b) =>
+    b.arrows.filter((x) => x.to.layer > b.layer + 1).map((arrow) => ({ arrow, from: b.layer })),
+  );
   const above = columns.map((_, i) => long.filter((l) => l.from < i && i < l.arrow.to.layer));
-  const heights = columns.map((column, i) => column.reduce((sum, b) => sum + b.height + GAP, 0) + (above[i]?.length ?? 0) * LINE);
+  const heights = columns.map(
+    (column, i) => column.reduce((sum, b) => sum + b.height + GAP, 0) + (above[i]?.length ?? 0) * LINE,
+  );
   const highest = Math.max(...heights);
   columns.forEach((column, i) => {
     let y = 6 + (highest - (heights[i] ?? 0)) / 2;
@@ -174,9 +215,13 @@ function inList(boxes: Box[], width: number): number {
   let y = 4;
   for (const b of boxes.sort((x, y) => x.layer - y.layer)) {
     const [name, ...facts] = b.lines;
-    const uses = b.arrows.map((x) => [`→ ${x.to.part.name}`, x.lines.join(", ")].filter((t) => t !== "").join(": "));
+    const uses = b.arrows.map((x) =>
+      [`→ ${x.to.part.name}`, x.lines.join(", ")].filter((t) => t !== "").join(": "),
+    );
     const inOne = facts.join(", ");
-    b.lines = [name ?? "", ...(inOne.length <= most ? [inOne].filter((t) => t !== "") : facts), ...uses].map((t) => shorten(t, most));
+    b.lines = [name ?? "", ...(inOne.length <= most ? [inOne].filter((t) => t !== "") : facts), ...uses].map(
+      (t) => shorten(t, most),
+    );
     b.arrows = [];
     Object.assign(b, { x: 2, y, width: width - 8, height: b.lines.length * LINE + 2 * PAD });
     y += b.height + GAP / 2 + (b.part.units > 1 ? 4 : 0);
@@ -193,18 +238,46 @@ function element(name: string, attributes: Record<string, string | number>, text
 
 function boxMarks(b: Box, total: number): SVGElement {
   const group = element("g", {});
-  const shape = { x: b.x, y: b.y, width: b.width, height: b.height, rx: b.part.service ? 14 : 3, stroke: "currentColor", "stroke-width": 1.2 };
+  const shape = {
+    x: b.x,
+    y: b.y,
+    width: b.width,
+    height: b.height,
+    rx: b.part.service ? 14 : 3,
+    stroke: "currentColor",
+    "stroke-width": 1.2,
+  };
   if (b.part.units > 1) {
-    for (const shift of [SHADOW, SHADOW / 2]) group.append(element("rect", { ...shape, x: b.x + shift, y: b.y + shift, fill: "var(--paper)" }));
+    for (const shift of [SHADOW, SHADOW / 2])
+      group.append(element("rect", { ...shape, x: b.x + shift, y: b.y + shift, fill: "var(--paper)" }));
   }
   group.append(element("rect", { ...shape, fill: "var(--paper)" }));
   const generator = b.part.name === GENERATOR;
   const share = generator || total === 0 ? 0 : b.part.cpu_per_operation / total;
-  group.append(element("rect", { ...shape, fill: "var(--p0)", "fill-opacity": (0.5 * share).toFixed(3), ...(generator || b.part.embedded === true ? { "stroke-dasharray": "4 3" } : {}) }));
+  group.append(
+    element("rect", {
+      ...shape,
+      fill: "var(--p0)",
+      "fill-opacity": (0.5 * share).toFixed(3),
+      ...(generator || b.part.embedded === true ? { "stroke-dasharray": "4 3" } : {}),
+    }),
+  );
   const top = b.y + (b.height - b.lines.length * LINE) / 2;
-  b.lines.forEach((line, i) => group.append(element("text", {
-    x: b.x + PAD, y: top + i * LINE + 11.5, "text-anchor": "start", stroke: "none", ...(i === 0 ? { "font-weight": 600 } : {}),
-  }, line)));
+  b.lines.forEach((line, i) =>
+    group.append(
+      element(
+        "text",
+        {
+          x: b.x + PAD,
+          y: top + i * LINE + 11.5,
+          "text-anchor": "start",
+          stroke: "none",
+          ...(i === 0 ? { "font-weight": 600 } : {}),
+        },
+        line,
+      ),
+    ),
+  );
   return group;
 }
 
@@ -216,18 +289,42 @@ function arrowMarks(b: Box, arrow: Arrow): SVGElement[] {
   const end = { x: arrow.to.x - 1, y: portOf(arrow) };
   let path = `M${start},${arrow.y}H${straight}`;
   let at = { x: straight, y: arrow.y };
-  for (const pass of [...arrow.passes.map((p) => ({ x: p.from - 4, y: p.y, on: p.to })), { ...end, on: end.x }]) {
+  for (const pass of [
+    ...arrow.passes.map((p) => ({ x: p.from - 4, y: p.y, on: p.to })),
+    { ...end, on: end.x },
+  ]) {
     const middle = (at.x + pass.x) / 2;
     path += `C${middle},${at.y} ${middle},${pass.y} ${pass.x},${pass.y}H${pass.on}`;
     at = { x: pass.on, y: pass.y };
   }
   const look = { stroke: "currentColor", "stroke-opacity": unused ? 0.35 : 0.65 };
-  const line = element("path", { d: path, fill: "none", "stroke-width": 1.1, ...look, ...(unused ? { "stroke-dasharray": "1 4" } : {}) });
-  line.append(element("title", {}, `${b.part.name} → ${arrow.to.part.name}${arrow.lines.length > 0 ? `: ${arrow.lines.join(", ")}` : ""}`));
+  const line = element("path", {
+    d: path,
+    fill: "none",
+    "stroke-width": 1.1,
+    ...look,
+    ...(unused ? { "stroke-dasharray": "1 4" } : {}),
+  });
+  line.append(
+    element(
+      "title",
+      {},
+      `${b.part.name} → ${arrow.to.part.name}${arrow.lines.length > 0 ? `: ${arrow.lines.join(", ")}` : ""}`,
+    ),
+  );
   const head = element("path", { d: `M${end.x},${end.y}l-7,-3.5v7z`, "fill-opacity": unused ? 0.35 : 0.65 });
-  const labels = arrow.lines.map((text, i) => element("text", {
-    x: start + 4, y: arrow.y - 3.5 + i * LINE, "text-anchor": "start", "fill-opacity": unused ? 0.7 : 1,
-  }, text));
+  const labels = arrow.lines.map((text, i) =>
+    element(
+      "text",
+      {
+        x: start + 4,
+        y: arrow.y - 3.5 + i * LINE,
+        "text-anchor": "start",
+        "fill-opacity": unused ? 0.7 : 1,
+      },
+      text,
+    ),
+  );
   return [line, head, ...labels];
 }
 

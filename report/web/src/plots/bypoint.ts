@@ -17,30 +17,60 @@ interface Dot {
 export function ratiosByPoint(a: Analysis, looks: Map<string, Look>, width: number): Drawing {
   const series = new Map<string, Dot[]>();
   for (const c of ratiosToBaseline(a, headline(a).name)) {
-    const title = `${c.variant} at ${c.point.name}: ${times({ value: c.ratio, low: c.low, high: c.high })}, n=${c.n} blocks`;
-    series.set(c.variant, [...(series.get(c.variant) ?? []), { point: c.point.name, value: c.ratio, low: c.low, high: c.high, title }]);
+    const ratio = times({ value: c.ratio, low: c.low, high: c.high });
+    const title = `${c.variant} at ${c.point.name}: ${ratio}, n=${c.n} blocks`;
+    series.set(c.variant, [
+      ...(series.get(c.variant) ?? []),
+      { point: c.point.name, value: c.ratio, low: c.low, high: c.high, title },
+    ]);
   }
-  const swept = comparedVariants(a).map((v): [string, Dot[]] => [v, series.get(v) ?? []]).filter(([, dots]) => dots.length > 1);
-  return byPoint(a, new Map(swept), looks, width, `ratio to ${shorten(a.baseline, 24)}`, (d) => `${d}x`, false);
+  const swept = comparedVariants(a)
+    .map((v): [string, Dot[]] => [v, series.get(v) ?? []])
+    .filter(([, dots]) => dots.length > 1);
+  return byPoint(
+    a,
+    new Map(swept),
+    looks,
+    width,
+    `ratio to ${shorten(a.baseline, 24)}`,
+    (d) => `${d}x`,
+    false,
+  );
 }
 
 /** A cost per operation per point, for every variant. */
 export function costByPoint(a: Analysis, looks: Map<string, Look>, width: number, metric: string): Drawing {
   const series = new Map<string, Dot[]>();
   for (const [variant, results] of resultsOf(a, metric)) {
-    const dots = results.filter((r) => positive([r.mean]).length === 1).map((r) => ({
-      point: r.point.name, value: r.mean, low: r.low, high: r.high,
-      title: `${variant} at ${r.point.name}: ${quantity({ value: r.mean, low: r.low, high: r.high }, r.unit)} per ${a.operation}`,
-    }));
+    const dots = results
+      .filter((r) => positive([r.mean]).length === 1)
+      .map((r) => {
+        const cost = { value: r.mean, low: r.low, high: r.high };
+        const title = `${variant} at ${r.point.name}: ${quantity(cost, r.unit)} per ${a.operation}`;
+        return { point: r.point.name, ...cost, title };
+      });
     if (dots.length > 0) series.set(variant, dots);
   }
   return byPoint(a, series, looks, width, `per ${shorten(a.operation, 20)}`, (d) => tick(d, "s"), true);
 }
 
-function byPoint(a: Analysis, series: Map<string, Dot[]>, looks: Map<string, Look>, width: number, label: string, format: (d: number) => string, joined: boolean): Drawing {
-  const domain = logDomain(positive([...series.values()].flat().flatMap((d) => [d.value, d.low, d.high])), 1.2);
+function byPoint(
+  a: Analysis,
+  series: Map<string, Dot[]>,
+  looks: Map<string, Look>,
+  width: number,
+  label: string,
+  format: (d: number) => string,
+  joined: boolean,
+): Drawing {
+  const domain = logDomain(
+    positive([...series.values()].flat().flatMap((d) => [d.value, d.low, d.high])),
+    1.2,
+  );
   const ticks = logTicks(...domain, 8);
-  const shown = a.points.map((p) => p.name).filter((p) => [...series.values()].some((dots) => dots.some((d) => d.point === p)));
+  const shown = a.points
+    .map((p) => p.name)
+    .filter((p) => [...series.values()].some((dots) => dots.some((d) => d.point === p)));
   const step = width / Math.max(1, shown.length + 1);
   const spread = Math.min(7, (step * 0.6) / Math.max(1, series.size));
   return {
@@ -50,7 +80,15 @@ function byPoint(a: Analysis, series: Map<string, Dot[]>, looks: Map<string, Loo
       marginTop: 26,
       marginLeft: widest(ticks.map(format)) + 18,
       marginBottom: 36,
-      x: { type: "point", domain: shown, label: "point", labelAnchor: "center", labelOffset: 34, padding: 0.5, tickFormat: (p: string) => shorten(p, Math.max(3, Math.floor(step / 7))) },
+      x: {
+        type: "point",
+        domain: shown,
+        label: "point",
+        labelAnchor: "center",
+        labelOffset: 34,
+        padding: 0.5,
+        tickFormat: (p: string) => shorten(p, Math.max(3, Math.floor(step / 7))),
+      },
       y: { type: "log", domain, axis: null },
       marks: [
         ...leftLogAxis(ticks, format, `↑ ${label} (log axis)`),
@@ -59,9 +97,37 @@ function byPoint(a: Analysis, series: Map<string, Dot[]>, looks: Map<string, Loo
           const dx = (i - (series.size - 1) / 2) * spread;
           const barred = dots.filter((d) => positive([d.low, d.high]).length === 2);
           return [
-            ...(joined ? [Plot.line(dots, { x: "point", y: "value", dx, stroke: look.colour, strokeDasharray: look.dash, strokeOpacity: 0.5 })] : []),
-            Plot.ruleX(barred, { x: "point", y1: "low", y2: "high", dx, stroke: look.colour, strokeWidth: 1.8 }),
-            Plot.dot(dots, { x: "point", y: "value", dx, symbol: look.symbol, r: 4, fill: look.colour, stroke: look.colour, title: "title", tip: true }),
+            ...(joined
+              ? [
+                  Plot.line(dots, {
+                    x: "point",
+                    y: "value",
+                    dx,
+                    stroke: look.colour,
+                    strokeDasharray: look.dash,
+                    strokeOpacity: 0.5,
+                  }),
+                ]
+              : []),
+            Plot.ruleX(barred, {
+              x: "point",
+              y1: "low",
+              y2: "high",
+              dx,
+              stroke: look.colour,
+              strokeWidth: 1.8,
+            }),
+            Plot.dot(dots, {
+              x: "point",
+              y: "value",
+              dx,
+              symbol: look.symbol,
+              r: 4,
+              fill: look.colour,
+              stroke: look.colour,
+              title: "title",
+              tip: true,
+            }),
           ];
         }),
       ],

@@ -24,8 +24,12 @@ const isTime = (followed: Followed): boolean => followed === "median" || followe
 /** What a quantity is counted in. */
 const unitOf: Record<Followed, string> = { median: "s", p99: "s", rate: "1/s", cores: "cores", memory: "B" };
 
-function pointsOf(c: TrialCourse, followed: Followed): { end: number[] | null | undefined; values: (number | null)[] } {
-  if (followed === "cores" || followed === "memory") return { end: c.used?.end, values: c.used?.[followed] ?? [] };
+function pointsOf(
+  c: TrialCourse,
+  followed: Followed,
+): { end: number[] | null | undefined; values: (number | null)[] } {
+  if (followed === "cores" || followed === "memory")
+    return { end: c.used?.end, values: c.used?.[followed] ?? [] };
   return { end: c.end, values: c[followed] ?? [] };
 }
 
@@ -35,7 +39,12 @@ export function secondsOf(a: Analysis, followed: Followed, point: string): Secon
     .filter((c) => c.point === point && shown(a, c.variant))
     .flatMap((c) => {
       const { end, values } = pointsOf(c, followed);
-      return values.map((value, i): Second => ({ variant: c.variant, trial: c.trial, second: end?.[i] ?? i + 1, value: !isTime(followed) || (value ?? 0) > 0 ? value : null }));
+      return values.map((value, i): Second => ({
+        variant: c.variant,
+        trial: c.trial,
+        second: end?.[i] ?? i + 1,
+        value: !isTime(followed) || (value ?? 0) > 0 ? value : null,
+      }));
     });
 }
 
@@ -47,7 +56,9 @@ export function course(a: Analysis, looks: Map<string, Look>, followed: Followed
   const rows = comparedVariants(a).filter((name) => seconds.some((s) => s.variant === name));
   const linear = !isTime(followed);
   const most = Math.max(...values);
-  const domain: [number, number] = linear ? [0, (most || 1) * 1.1] : logDomain([Math.min(...values), Math.max(most, LEAST * Math.min(...values))], 1.1);
+  const domain: [number, number] = linear
+    ? [0, (most || 1) * 1.1]
+    : logDomain([Math.min(...values), Math.max(most, LEAST * Math.min(...values))], 1.1);
   const unit = scaleFor(most, unitOf[followed]);
   const ticks = linear ? linearTicks(0, most, 2, unit.factor) : logTicks(domain[0], domain[1], 3);
   const format = (d: number): string => String(Number((d * unit.factor).toPrecision(3)));
@@ -59,7 +70,13 @@ export function course(a: Analysis, looks: Map<string, Look>, followed: Followed
       marginRight: 12,
       marginBottom: 38,
       fy: { domain: rows, axis: null, padding: 0.12 },
-      x: { domain: [0, Math.max(...seconds.map((s) => s.second))], label: "second of the load →", labelAnchor: "right", labelOffset: 34, ticks: 5 },
+      x: {
+        domain: [0, Math.max(...seconds.map((s) => s.second))],
+        label: "second of the load →",
+        labelAnchor: "right",
+        labelOffset: 34,
+        ticks: 5,
+      },
       y: { type: linear ? "linear" : "log", domain, axis: null },
       marks: [
         Plot.frame({ stroke: "currentColor", strokeOpacity: 0.15 }),
@@ -67,9 +84,30 @@ export function course(a: Analysis, looks: Map<string, Look>, followed: Followed
         Plot.axisY(ticks, { text: format, label: `↑ ${unit.unit}${linear ? "" : " (log axis)"}` }),
         ...rows.map((variant) => {
           const look = lookOf(looks, variant);
-          return Plot.line(seconds.filter((s) => s.variant === variant), { x: "second", y: "value", z: "trial", fy: "variant", stroke: look.colour, strokeWidth: 1.1, strokeOpacity: 0.7 });
+          return Plot.line(
+            seconds.filter((s) => s.variant === variant),
+            {
+              x: "second",
+              y: "value",
+              z: "trial",
+              fy: "variant",
+              stroke: look.colour,
+              strokeWidth: 1.1,
+              strokeOpacity: 0.7,
+            },
+          );
         }),
-        Plot.text(rows, { fy: (d: string) => d, text: (d: string) => shorten(d, 34), frameAnchor: "top-left", dx: 5, dy: 4, fill: "currentColor", stroke: "var(--paper)", strokeWidth: 3, textAnchor: "start" }),
+        Plot.text(rows, {
+          fy: (d: string) => d,
+          text: (d: string) => shorten(d, 34),
+          frameAnchor: "top-left",
+          dx: 5,
+          dy: 4,
+          fill: "currentColor",
+          stroke: "var(--paper)",
+          strokeWidth: 3,
+          textAnchor: "start",
+        }),
       ],
     },
   };

@@ -1,5 +1,13 @@
 import * as Plot from "@observablehq/plot";
-import { type Analysis, type Curve, type CurvePoint, type Result, comparedVariants, findMetric, shown } from "../analysis";
+import {
+  type Analysis,
+  type Curve,
+  type CurvePoint,
+  type Result,
+  comparedVariants,
+  findMetric,
+  shown,
+} from "../analysis";
 import { bottomLogAxis, type Drawing, leftLogAxis, textWidth, widest } from "../frame";
 import { logDomain, logTicks, positive, quantity, scaleFor, tick } from "../number";
 import { type Look, lookOf, shorten } from "../style";
@@ -16,16 +24,37 @@ export function curvesOf(a: Analysis, fits: (metric: string) => boolean): Curve[
 
 /** The points of curves that a log axis can show. */
 function drawable(curve: Curve): CurvePoint[] {
-  return (curve.points ?? []).filter((p) => positive([p.offered, p.median]).length === 2).map((p) => ({ ...p, values: positive(p.values ?? []) }));
+  return (curve.points ?? [])
+    .filter((p) => positive([p.offered, p.median]).length === 2)
+    .map((p) => ({ ...p, values: positive(p.values ?? []) }));
 }
 
-/** A time over the offered rate. Times of the same percentile share their axis, so that panels side by side can be compared. */
-export function curve(a: Analysis, looks: Map<string, Look>, width: number, metric: string, limit: number): Drawing {
+/**
+ * A time over the offered rate. Times of the same percentile share their axis,
+ * so that panels side by side can be compared.
+ */
+export function curve(
+  a: Analysis,
+  looks: Map<string, Look>,
+  width: number,
+  metric: string,
+  limit: number,
+): Drawing {
   const quantile = a.metrics.find((m) => m.name === metric)?.quantile;
-  const names = new Set(a.metrics.filter((m) => m.kind === "time" && m.quantile === quantile && m.quantity !== "staleness").map((m) => m.name));
+  const names = new Set(
+    a.metrics
+      .filter((m) => m.kind === "time" && m.quantile === quantile && m.quantity !== "staleness")
+      .map((m) => m.name),
+  );
   const curves = curvesOf(a, (m) => m === metric);
   const akin = curvesOf(a, (m) => names.has(m));
-  const times = logDomain(positive([...akin.flatMap((c) => drawable(c).flatMap((p) => [p.median, ...(p.values ?? [])])), limit > 0 ? limit : null]), 1.3);
+  const times = logDomain(
+    positive([
+      ...akin.flatMap((c) => drawable(c).flatMap((p) => [p.median, ...(p.values ?? [])])),
+      limit > 0 ? limit : null,
+    ]),
+    1.3,
+  );
   const brackets = metric === finishTime(a) ? capacities(a) : [];
   const strip = layStrip(times, brackets.length);
   const offered = curves.flatMap((c) => drawable(c).map((p) => p.offered));
@@ -44,13 +73,19 @@ export function curve(a: Analysis, looks: Map<string, Look>, width: number, metr
       x: { type: "log", domain: rates, axis: null },
       y: { type: "log", domain: [strip.bottom, times[1]], axis: null },
       marks: [
-        ...bottomLogAxis(roomyTicks(rateTicks(offered, rates), rates, width - left - 14), rateText, `offered ${shorten(a.operation, 14)}s/s (log axis) →`),
+        ...bottomLogAxis(
+          roomyTicks(rateTicks(offered, rates), rates, width - left - 14),
+          rateText,
+          `offered ${shorten(a.operation, 14)}s/s (log axis) →`,
+        ),
         ...leftLogAxis(ticks, format, "↑ time (log axis)"),
         ...(limit > 0 ? [Plot.ruleY([limit], { stroke: "currentColor", strokeDasharray: "6 4" })] : []),
         ...curves.flatMap((c) => curveMarks(c, lookOf(looks, c.variant), drawable(c))),
         ...limitMarks(limit, format),
         ...stripMarks(times[0], brackets.length),
-        ...brackets.flatMap((r, i) => bracketMarks(r, lookOf(looks, r.variant), strip.rows[i] ?? strip.bottom, strip.half)),
+        ...brackets.flatMap((r, i) =>
+          bracketMarks(r, lookOf(looks, r.variant), strip.rows[i] ?? strip.bottom, strip.half),
+        ),
       ],
     },
   };
@@ -84,7 +119,17 @@ export function roomyTicks(rates: number[], domain: [number, number], room: numb
 function limitMarks(limit: number, format: (d: number) => string): Plot.Markish[] {
   if (!(limit > 0)) return [];
   return [
-    Plot.text([limit], { frameAnchor: "left", y: (d: number) => d, text: () => `objective ${format(limit)}`, dx: 5, dy: -8, textAnchor: "start", fill: "currentColor", stroke: "var(--paper)", strokeWidth: 4 }),
+    Plot.text([limit], {
+      frameAnchor: "left",
+      y: (d: number) => d,
+      text: () => `objective ${format(limit)}`,
+      dx: 5,
+      dy: -8,
+      textAnchor: "start",
+      fill: "currentColor",
+      stroke: "var(--paper)",
+      strokeWidth: 4,
+    }),
   ];
 }
 
@@ -100,18 +145,53 @@ export function unheldWords(p: CurvePoint): string {
 }
 
 function curveMarks(c: Curve, look: Look, points: CurvePoint[], share = false): Plot.Markish[] {
-  const trials = points.flatMap((p) => (p.values ?? []).map((value) => ({ offered: p.offered, value, whole: within(p) })));
+  const trials = points.flatMap((p) =>
+    (p.values ?? []).map((value) => ({ offered: p.offered, value, whole: within(p) })),
+  );
   const fill = (whole: boolean): string => (whole ? look.colour : "var(--paper)");
-  const title = (p: CurvePoint): string => `${c.variant} at ${p.point}: ${valueText(p.median, c, share)} (median of ${p.values?.length ?? 0} trials)${unheldWords(p)}`;
+  const title = (p: CurvePoint): string => {
+    const median = `${valueText(p.median, c, share)} (median of ${p.values?.length ?? 0} trials)`;
+    return `${c.variant} at ${p.point}: ${median}${unheldWords(p)}`;
+  };
   return [
-    ...legs(points).map((leg) => Plot.line(leg.points, { x: "offered", y: "median", stroke: look.colour, strokeWidth: 1.8, strokeDasharray: look.dash, strokeOpacity: leg.held ? 1 : 0.45 })),
-    Plot.dot(trials, { x: "offered", y: "value", r: 1.8, fill: (t) => fill(t.whole), stroke: look.colour, strokeWidth: 0.8, fillOpacity: 0.55, strokeOpacity: 0.55 }),
-    Plot.dot(points, { x: "offered", y: "median", symbol: look.symbol, r: 4.4, fill: (p: CurvePoint) => fill(within(p)), stroke: look.colour, strokeWidth: 1.6, title, tip: true }),
+    ...legs(points).map((leg) =>
+      Plot.line(leg.points, {
+        x: "offered",
+        y: "median",
+        stroke: look.colour,
+        strokeWidth: 1.8,
+        strokeDasharray: look.dash,
+        strokeOpacity: leg.held ? 1 : 0.45,
+      }),
+    ),
+    Plot.dot(trials, {
+      x: "offered",
+      y: "value",
+      r: 1.8,
+      fill: (t) => fill(t.whole),
+      stroke: look.colour,
+      strokeWidth: 0.8,
+      fillOpacity: 0.55,
+      strokeOpacity: 0.55,
+    }),
+    Plot.dot(points, {
+      x: "offered",
+      y: "median",
+      symbol: look.symbol,
+      r: 4.4,
+      fill: (p: CurvePoint) => fill(within(p)),
+      stroke: look.colour,
+      strokeWidth: 1.6,
+      title,
+      tip: true,
+    }),
   ];
 }
 
 function valueText(value: number, c: Curve, share: boolean): string {
-  return share ? `${Number((value * 100).toPrecision(3))} %` : quantity({ value, low: null, high: null }, c.unit);
+  return share
+    ? `${Number((value * 100).toPrecision(3))} %`
+    : quantity({ value, low: null, high: null }, c.unit);
 }
 
 /** A curve cut at its points; a leg counts as held where both of its ends are. */
@@ -131,22 +211,33 @@ function legs(points: CurvePoint[]): { points: CurvePoint[]; held: boolean }[] {
 /** Capacities with their intervals, in the order of the variants. */
 export function capacities(a: Analysis): Result[] {
   const capacity = findMetric(a, "capacity")?.name;
-  const found = a.results.filter((r) => r.metric === capacity && shown(a, r.variant) && positive([r.mean]).length === 1);
+  const found = a.results.filter(
+    (r) => r.metric === capacity && shown(a, r.variant) && positive([r.mean]).length === 1,
+  );
   return comparedVariants(a).flatMap((v) => found.filter((r) => r.variant === v).slice(0, 1));
 }
 
-/** Room for the brackets on a log axis: the value of each row, half a bracket as a factor, and the new lower end. */
+/**
+ * Room for the brackets on a log axis: the value of each row, half a bracket as a factor,
+ * and the new lower end.
+ */
 function layStrip(times: [number, number], rows: number): { bottom: number; rows: number[]; half: number } {
   const [low, high] = times;
   const inner = HEIGHT - 26 - 40 - rows * STRIP;
   const pixel = (high / low) ** (1 / inner);
   const row = (i: number): number => low / pixel ** (STRIP * (i + 0.6));
-  return { bottom: low / pixel ** (STRIP * rows + (rows > 0 ? 4 : 0)), rows: Array.from({ length: rows }, (_, i) => row(i)), half: pixel ** 4 };
+  return {
+    bottom: low / pixel ** (STRIP * rows + (rows > 0 ? 4 : 0)),
+    rows: Array.from({ length: rows }, (_, i) => row(i)),
+    half: pixel ** 4,
+  };
 }
 
 /** The time that a capacity is about: that to completion, else that of the answer. */
 export function finishTime(a: Analysis): string {
-  const tails = ["completion_time", "response_time"].flatMap((quantity) => findMetric(a, quantity, 0.99)?.name ?? []);
+  const tails = ["completion_time", "response_time"].flatMap(
+    (quantity) => findMetric(a, quantity, 0.99)?.name ?? [],
+  );
   return tails.find((m) => curvesOf(a, (x) => x === m).length > 0) ?? "";
 }
 
@@ -155,23 +246,61 @@ function stripMarks(top: number, rows: number): Plot.Markish[] {
   if (rows === 0) return [];
   return [
     Plot.ruleY([top], { stroke: "currentColor", strokeOpacity: 0.35 }),
-    Plot.text([top], { frameAnchor: "left", y: (d: number) => d, text: () => "capacity", dx: 5, dy: 9, textAnchor: "start", fill: "currentColor", fillOpacity: 0.8 }),
+    Plot.text([top], {
+      frameAnchor: "left",
+      y: (d: number) => d,
+      text: () => "capacity",
+      dx: 5,
+      dy: 9,
+      textAnchor: "start",
+      fill: "currentColor",
+      fillOpacity: 0.8,
+    }),
   ];
 }
 
 function bracketMarks(r: Result, look: Look, y: number, half: number): Plot.Markish[] {
   const ends = positive([r.low, r.high]);
   const title = `${r.variant}: capacity ${quantity({ value: r.mean, low: r.low, high: r.high }, r.unit)}`;
-  const bar = ends.length === 2 ? [
-    Plot.ruleY([y], { y: (d: number) => d, x1: () => r.low, x2: () => r.high, stroke: look.colour, strokeWidth: 1.5 }),
-    ...ends.map((end) => Plot.ruleX([end], { x: (d: number) => d, y1: y / half, y2: y * half, stroke: look.colour, strokeWidth: 1.5 })),
-  ] : [];
-  return [...bar, Plot.dot([r], { x: "mean", y: () => y, symbol: look.symbol, r: 3.4, fill: look.colour, stroke: look.colour, title: () => title, tip: true })];
+  const bar =
+    ends.length === 2
+      ? [
+          Plot.ruleY([y], {
+            y: (d: number) => d,
+            x1: () => r.low,
+            x2: () => r.high,
+            stroke: look.colour,
+            strokeWidth: 1.5,
+          }),
+          ...ends.map((end) =>
+            Plot.ruleX([end], {
+              x: (d: number) => d,
+              y1: y / half,
+              y2: y * half,
+              stroke: look.colour,
+              strokeWidth: 1.5,
+            }),
+          ),
+        ]
+      : [];
+  return [
+    ...bar,
+    Plot.dot([r], {
+      x: "mean",
+      y: () => y,
+      symbol: look.symbol,
+      r: 3.4,
+      fill: look.colour,
+      stroke: look.colour,
+      title: () => title,
+      tip: true,
+    }),
+  ];
 }
 
 /**
- * A rate of results over the offered rate, with the line on which all that was due got done; a share of what was
- * offered, or bytes per second: of these nothing is due.
+ * A rate of results over the offered rate, with the line on which all that was due got done; a share of what
+ * was offered, or bytes per second: of these nothing is due.
  */
 export function throughput(a: Analysis, looks: Map<string, Look>, metric: string): Drawing {
   const share = a.metrics.find((m) => m.name === metric)?.kind === "share";
@@ -179,12 +308,24 @@ export function throughput(a: Analysis, looks: Map<string, Look>, metric: string
   const bytes = curves[0]?.unit === "B/s";
   const points = curves.flatMap((c) => c.points ?? []);
   const most = Math.max(...points.map((p) => p.offered), 1e-9);
-  const fastest = points.reduce<CurvePoint | undefined>((most, p) => (most && most.offered >= p.offered ? most : p), undefined);
+  const fastest = points.reduce<CurvePoint | undefined>(
+    (most, p) => (most && most.offered >= p.offered ? most : p),
+    undefined,
+  );
   const steep = fastest?.due ? fastest.due / fastest.offered : 1;
-  const top = Math.max(share || bytes ? 1e-4 : most * steep, ...points.flatMap((p) => [p.median, ...(p.values ?? [])]));
-  const scale = share ? { unit: "share", factor: 100 } : bytes ? scaleFor(top, "B/s") : { unit: `${shorten(a.operation, 14)}s/s`, factor: 1 };
+  const top = Math.max(
+    share || bytes ? 1e-4 : most * steep,
+    ...points.flatMap((p) => [p.median, ...(p.values ?? [])]),
+  );
+  const scale = share
+    ? { unit: "share", factor: 100 }
+    : bytes
+      ? scaleFor(top, "B/s")
+      : { unit: `${shorten(a.operation, 14)}s/s`, factor: 1 };
   const ticks = linearTicks(0, top, 5, scale.factor);
-  const format = share ? (d: number): string => `${Number((d * 100).toPrecision(4))} %` : (d: number): string => rateText(d * scale.factor);
+  const format = share
+    ? (d: number): string => `${Number((d * 100).toPrecision(4))} %`
+    : (d: number): string => rateText(d * scale.factor);
   return {
     legend: curves.map((c) => ({ name: c.variant, look: lookOf(looks, c.variant) })),
     options: {
@@ -193,11 +334,27 @@ export function throughput(a: Analysis, looks: Map<string, Look>, metric: string
       marginLeft: widest(ticks.map(format)) + 20,
       marginRight: 14,
       marginBottom: 40,
-      x: { domain: [0, most * 1.06], label: `offered ${steep === 1 ? shorten(a.operation, 14) : "flow"}s/s →`, labelAnchor: "right", labelOffset: 36, ticks: linearTicks(0, most, 5, 1), tickFormat: rateText },
+      x: {
+        domain: [0, most * 1.06],
+        label: `offered ${steep === 1 ? shorten(a.operation, 14) : "flow"}s/s →`,
+        labelAnchor: "right",
+        labelOffset: 36,
+        ticks: linearTicks(0, most, 5, 1),
+        tickFormat: rateText,
+      },
       y: { domain: [0, top * 1.06], label: `↑ ${scale.unit}`, grid: true, ticks, tickFormat: format },
       marks: [
         Plot.ruleY([0], { stroke: "currentColor", strokeOpacity: 0.5 }),
-        ...(share || bytes ? [] : [Plot.line([0, most * 1.06], { x: (d: number) => d, y: (d: number) => d * steep, stroke: "currentColor", strokeDasharray: "2 3" })]),
+        ...(share || bytes
+          ? []
+          : [
+              Plot.line([0, most * 1.06], {
+                x: (d: number) => d,
+                y: (d: number) => d * steep,
+                stroke: "currentColor",
+                strokeDasharray: "2 3",
+              }),
+            ]),
         ...curves.flatMap((c) => curveMarks(c, lookOf(looks, c.variant), c.points ?? [], share)),
       ],
     },

@@ -13,7 +13,11 @@ interface Trial {
 /** Every trial over the mean of its variant and point, by block: shows a host that drifted. */
 export function drift(a: Analysis, looks: Map<string, Look>, width: number): Drawing {
   const series = new Map<string, Trial[]>();
-  for (const [variant, results] of resultsOf(a, headline(a).name)) series.set(variant, results.flatMap((r) => relativeTrials(variant, r)));
+  for (const [variant, results] of resultsOf(a, headline(a).name))
+    series.set(
+      variant,
+      results.flatMap((r) => relativeTrials(variant, r)),
+    );
   const all = [...series.values()].flat();
   const reach = Math.max(1.05, ...all.map((t) => Math.max(t.relative, 1 / t.relative)));
   const domain = logDomain([1 / reach, reach], 1.02);
@@ -28,7 +32,14 @@ export function drift(a: Analysis, looks: Map<string, Look>, width: number): Dra
       marginTop: 26,
       marginLeft: widest(ticks.map(format)) + 18,
       marginBottom: 38,
-      x: { type: "point", domain: blocks, label: "block, in the order played →", labelAnchor: "right", labelOffset: 34, padding: 0.5 },
+      x: {
+        type: "point",
+        domain: blocks,
+        label: "block, in the order played →",
+        labelAnchor: "right",
+        labelOffset: 34,
+        padding: 0.5,
+      },
       y: { type: "log", domain, axis: null },
       marks: [
         ...leftLogAxis(ticks, format, "↑ trial / mean (log axis)"),
@@ -36,19 +47,36 @@ export function drift(a: Analysis, looks: Map<string, Look>, width: number): Dra
         ...[...series.entries()].map(([variant, trials], i) => {
           const look = lookOf(looks, variant);
           const dx = (i - (series.size - 1) / 2) * Math.min(9, (step * 0.7) / Math.max(1, series.size));
-          return Plot.dot(trials, { x: "block", y: "relative", dx, symbol: look.symbol, r: 3, fill: look.colour, fillOpacity: 0.5, stroke: look.colour, title: "title", tip: true });
+          return Plot.dot(trials, {
+            x: "block",
+            y: "relative",
+            dx,
+            symbol: look.symbol,
+            r: 3,
+            fill: look.colour,
+            fillOpacity: 0.5,
+            stroke: look.colour,
+            title: "title",
+            tip: true,
+          });
         }),
       ],
     },
   };
 }
 
-function relativeTrials(variant: string, r: { mean: number; values: number[] | null; blocks: number[] | null; point: { name: string } }): Trial[] {
+function relativeTrials(
+  variant: string,
+  r: { mean: number; values: number[] | null; blocks: number[] | null; point: { name: string } },
+): Trial[] {
   return (r.values ?? []).flatMap((value, i) => {
     const relative = value / r.mean;
     if (positive([relative]).length === 0) return [];
     const block = r.blocks?.[i] ?? i + 1;
-    return [{ block, relative, title: `${variant} at ${r.point.name}, block ${block}: ${times({ value: relative, low: null, high: null })} of its mean` }];
+    const ratio = times({ value: relative, low: null, high: null });
+    return [
+      { block, relative, title: `${variant} at ${r.point.name}, block ${block}: ${ratio} of its mean` },
+    ];
   });
 }
 

@@ -20,15 +20,29 @@ export function forestRows(a: Analysis, metric: string, width: number): Row[] {
   return comparedVariants(a).flatMap((variant) => {
     const own = all.filter((c) => c.variant === variant);
     const name = rowLabel(variant, width);
-    if (own.length === 1) return own.map((c) => ({ key: `${variant}/${c.point.name}`, label: rowLabel(`${variant} (${c.point.name})`, width), heading: false, comparison: c }));
-    const rows: Row[] = own.map((c) => ({ key: `${variant}/${c.point.name}`, label: rowLabel(c.point.name + (unheld(a, c) ? " *" : ""), width), heading: false, comparison: c }));
+    if (own.length === 1)
+      return own.map((c) => ({
+        key: `${variant}/${c.point.name}`,
+        label: rowLabel(`${variant} (${c.point.name})`, width),
+        heading: false,
+        comparison: c,
+      }));
+    const rows: Row[] = own.map((c) => ({
+      key: `${variant}/${c.point.name}`,
+      label: rowLabel(c.point.name + (unheld(a, c) ? " *" : ""), width),
+      heading: false,
+      comparison: c,
+    }));
     return own.length === 0 ? [] : [{ key: `${variant}/`, label: name, heading: true }, ...rows];
   });
 }
 
 /** Whether one of the two did not hold the rate of the point. */
 function unheld(a: Analysis, c: Comparison): boolean {
-  const missed = (variant: string): boolean => (a.curves ?? []).some((x) => x.variant === variant && (x.points ?? []).some((p) => p.point === c.point.name && !p.held));
+  const missed = (variant: string): boolean =>
+    (a.curves ?? []).some(
+      (x) => x.variant === variant && (x.points ?? []).some((p) => p.point === c.point.name && !p.held),
+    );
   return missed(c.variant) || missed(c.baseline);
 }
 
@@ -40,8 +54,13 @@ export function forest(a: Analysis, looks: Map<string, Look>, width: number, met
   const margin = { low: 1 / reach, high: reach };
   const noise = a.noise_floor[metric];
   const extent = positive(measured.flatMap((r) => [r.comparison.ratio, r.comparison.low, r.comparison.high]));
-  const domain = logDomain([...extent, margin.low, margin.high, ...positive([noise?.low, noise?.high])], 1.25);
-  const texts = measured.map((r) => times({ value: r.comparison.ratio, low: r.comparison.low, high: r.comparison.high }));
+  const domain = logDomain(
+    [...extent, margin.low, margin.high, ...positive([noise?.low, noise?.high])],
+    1.25,
+  );
+  const texts = measured.map((r) =>
+    times({ value: r.comparison.ratio, low: r.comparison.low, high: r.comparison.high }),
+  );
   const wide = width > 560;
   return {
     options: {
@@ -52,28 +71,97 @@ export function forest(a: Analysis, looks: Map<string, Look>, width: number, met
       x: { type: "log", domain, axis: null },
       y: { type: "point", domain: rows.map((r) => r.key), axis: null, padding: 0.6 },
       marks: [
-        ...bottomLogAxis(logTicks(...domain, wide ? 9 : 5), (d) => `${d}x`, `ratio to ${shorten(a.baseline, 30)} (log axis) →`),
+        ...bottomLogAxis(
+          logTicks(...domain, wide ? 9 : 5),
+          (d) => `${d}x`,
+          `ratio to ${shorten(a.baseline, 30)} (log axis) →`,
+        ),
         Plot.rect([margin], { x1: "low", x2: "high", fill: "currentColor", fillOpacity: 0.14 }),
         ...(noise && positive([noise.low, noise.high]).length === 2
-          ? [Plot.rect([noise], { x1: "low", x2: "high", fill: "none", stroke: "currentColor", strokeDasharray: "2 2", strokeOpacity: 0.8 })]
+          ? [
+              Plot.rect([noise], {
+                x1: "low",
+                x2: "high",
+                fill: "none",
+                stroke: "currentColor",
+                strokeDasharray: "2 2",
+                strokeOpacity: 0.8,
+              }),
+            ]
           : []),
         Plot.ruleX([1], { stroke: "currentColor", strokeWidth: 1.2 }),
-        Plot.text(rows, { frameAnchor: "left", y: "key", text: "label", dx: -8, textAnchor: "end", fill: "currentColor", fontWeight: 400, filter: (r: Row) => !r.heading }),
-        Plot.text(rows, { frameAnchor: "left", y: "key", text: "label", dx: -8, textAnchor: "end", fill: "currentColor", fontWeight: 650, filter: (r: Row) => r.heading }),
+        Plot.text(rows, {
+          frameAnchor: "left",
+          y: "key",
+          text: "label",
+          dx: -8,
+          textAnchor: "end",
+          fill: "currentColor",
+          fontWeight: 400,
+          filter: (r: Row) => !r.heading,
+        }),
+        Plot.text(rows, {
+          frameAnchor: "left",
+          y: "key",
+          text: "label",
+          dx: -8,
+          textAnchor: "end",
+          fill: "currentColor",
+          fontWeight: 650,
+          filter: (r: Row) => r.heading,
+        }),
         ...measured.flatMap((r, i) => rowMarks(r, lookOf(looks, r.comparison.variant), texts[i] ?? "", wide)),
       ],
     },
   };
 }
 
-function rowMarks(row: Row & { comparison: Comparison }, look: Look, text: string, wide: boolean): Plot.Markish[] {
+function rowMarks(
+  row: Row & { comparison: Comparison },
+  look: Look,
+  text: string,
+  wide: boolean,
+): Plot.Markish[] {
   const c = row.comparison;
-  const bar = positive([c.low, c.high]).length === 2 ? [Plot.ruleY([row], { y: "key", x1: () => c.low, x2: () => c.high, stroke: look.colour, strokeWidth: 2 })] : [];
+  const bar =
+    positive([c.low, c.high]).length === 2
+      ? [
+          Plot.ruleY([row], {
+            y: "key",
+            x1: () => c.low,
+            x2: () => c.high,
+            stroke: look.colour,
+            strokeWidth: 2,
+          }),
+        ]
+      : [];
   const decided = c.verdict === "slower" || c.verdict === "faster";
   const title = `${c.variant} at ${c.point.name}: ${text}, ${c.verdict}, n=${c.n} blocks`;
   return [
     ...bar,
-    Plot.dot([row], { y: "key", x: () => c.ratio, symbol: look.symbol, r: 4.2, fill: decided ? look.colour : "var(--paper)", stroke: look.colour, strokeWidth: 1.5, title: () => title, tip: true }),
-    ...(wide ? [Plot.text([row], { frameAnchor: "right", y: "key", text: () => text, dx: textWidth(text) > 0 ? 8 : 0, textAnchor: "start", fill: "currentColor", fillOpacity: 0.8 })] : []),
+    Plot.dot([row], {
+      y: "key",
+      x: () => c.ratio,
+      symbol: look.symbol,
+      r: 4.2,
+      fill: decided ? look.colour : "var(--paper)",
+      stroke: look.colour,
+      strokeWidth: 1.5,
+      title: () => title,
+      tip: true,
+    }),
+    ...(wide
+      ? [
+          Plot.text([row], {
+            frameAnchor: "right",
+            y: "key",
+            text: () => text,
+            dx: textWidth(text) > 0 ? 8 : 0,
+            textAnchor: "start",
+            fill: "currentColor",
+            fillOpacity: 0.8,
+          }),
+        ]
+      : []),
   ];
 }

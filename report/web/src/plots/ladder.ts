@@ -6,12 +6,20 @@ import { look, type Look, lookOf, shorten } from "../style";
 
 /** CPU and wall time of one operation per variant, cheapest first. */
 export function ladder(a: Analysis, looks: Map<string, Look>, width: number): Drawing {
-  const rungs = a.ladder.filter((r) => !struckOut(a, r.variant) && positive([r.cpu_per_operation]).length === 1).sort((x, y) => x.cpu_per_operation - y.cpu_per_operation);
-  const domain = logDomain(positive(rungs.flatMap((r) => [r.cpu_per_operation, r.elapsed_per_operation])), 1.6);
+  const rungs = a.ladder
+    .filter((r) => !struckOut(a, r.variant) && positive([r.cpu_per_operation]).length === 1)
+    .sort((x, y) => x.cpu_per_operation - y.cpu_per_operation);
+  const domain = logDomain(
+    positive(rungs.flatMap((r) => [r.cpu_per_operation, r.elapsed_per_operation])),
+    1.6,
+  );
   const texts = rungs.map((r) => quantity({ value: r.cpu_per_operation, low: null, high: null }, "s"));
   const neutral = { ...look(0), colour: "currentColor" };
   return {
-    legend: [{ name: "CPU time of all units", look: neutral }, { name: "wall time / operations", look: neutral, hollow: true }],
+    legend: [
+      { name: "CPU time of all units", look: neutral },
+      { name: "wall time / operations", look: neutral, hollow: true },
+    ],
     options: {
       height: rungs.length * 30 + 56,
       marginLeft: widest(rungs.map((r) => rowLabel(r.variant, width))) + 14,
@@ -20,8 +28,14 @@ export function ladder(a: Analysis, looks: Map<string, Look>, width: number): Dr
       x: { type: "log", domain, axis: null },
       y: { type: "point", domain: rungs.map((r) => r.variant), axis: null, padding: 0.6 },
       marks: [
-        ...bottomLogAxis(logTicks(...domain, width > 560 ? 8 : 4), (d) => tick(d, "s"), `time per ${shorten(a.operation, 20)} (log axis) →`),
-        ...rungs.flatMap((r, i) => rungMarks(a, r, lookOf(looks, r.variant), texts[i] ?? "", rowLabel(r.variant, width))),
+        ...bottomLogAxis(
+          logTicks(...domain, width > 560 ? 8 : 4),
+          (d) => tick(d, "s"),
+          `time per ${shorten(a.operation, 20)} (log axis) →`,
+        ),
+        ...rungs.flatMap((r, i) =>
+          rungMarks(a, r, lookOf(looks, r.variant), texts[i] ?? "", rowLabel(r.variant, width)),
+        ),
       ],
     },
   };
@@ -30,21 +44,85 @@ export function ladder(a: Analysis, looks: Map<string, Look>, width: number): Dr
 function rungMarks(a: Analysis, r: Rung, look: Look, text: string, name: string): Plot.Markish[] {
   const cpu = interval(a, r, "cpu");
   const wall = positive([r.elapsed_per_operation]).length === 1;
-  const title = (what: string, measured: string, value: number): string => `${r.variant} at ${r.point}: ${what} ${quantity({ value, ...interval(a, r, measured) }, "s")} per ${a.operation}`;
+  const title = (what: string, measured: string, value: number): string => {
+    const time = quantity({ value, ...interval(a, r, measured) }, "s");
+    return `${r.variant} at ${r.point}: ${what} ${time} per ${a.operation}`;
+  };
   const at = { y: () => r.variant };
   return [
-    Plot.text([r], { ...at, frameAnchor: "left", text: () => name, dx: -8, textAnchor: "end", fill: "currentColor" }),
-    ...(wall ? [Plot.ruleY([r], { ...at, x1: "elapsed_per_operation", x2: "cpu_per_operation", stroke: look.colour, strokeOpacity: 0.35, strokeWidth: 2 })] : []),
-    ...(positive([cpu.low, cpu.high]).length === 2 ? [Plot.ruleY([r], { ...at, x1: () => cpu.low, x2: () => cpu.high, stroke: look.colour, strokeWidth: 5, strokeOpacity: 0.5 })] : []),
-    ...(wall ? [Plot.dot([r], { ...at, x: "elapsed_per_operation", symbol: look.symbol, r: 4.5, fill: "var(--paper)", stroke: look.colour, strokeWidth: 1.6, title: () => title("wall", "elapsed", r.elapsed_per_operation), tip: true })] : []),
-    Plot.dot([r], { ...at, x: "cpu_per_operation", symbol: look.symbol, r: 4.8, fill: look.colour, stroke: look.colour, title: () => title("CPU", "cpu", r.cpu_per_operation), tip: true }),
-    Plot.text([r], { ...at, frameAnchor: "right", text: () => text, dx: 8, textAnchor: "start", fill: "currentColor" }),
+    Plot.text([r], {
+      ...at,
+      frameAnchor: "left",
+      text: () => name,
+      dx: -8,
+      textAnchor: "end",
+      fill: "currentColor",
+    }),
+    ...(wall
+      ? [
+          Plot.ruleY([r], {
+            ...at,
+            x1: "elapsed_per_operation",
+            x2: "cpu_per_operation",
+            stroke: look.colour,
+            strokeOpacity: 0.35,
+            strokeWidth: 2,
+          }),
+        ]
+      : []),
+    ...(positive([cpu.low, cpu.high]).length === 2
+      ? [
+          Plot.ruleY([r], {
+            ...at,
+            x1: () => cpu.low,
+            x2: () => cpu.high,
+            stroke: look.colour,
+            strokeWidth: 5,
+            strokeOpacity: 0.5,
+          }),
+        ]
+      : []),
+    ...(wall
+      ? [
+          Plot.dot([r], {
+            ...at,
+            x: "elapsed_per_operation",
+            symbol: look.symbol,
+            r: 4.5,
+            fill: "var(--paper)",
+            stroke: look.colour,
+            strokeWidth: 1.6,
+            title: () => title("wall", "elapsed", r.elapsed_per_operation),
+            tip: true,
+          }),
+        ]
+      : []),
+    Plot.dot([r], {
+      ...at,
+      x: "cpu_per_operation",
+      symbol: look.symbol,
+      r: 4.8,
+      fill: look.colour,
+      stroke: look.colour,
+      title: () => title("CPU", "cpu", r.cpu_per_operation),
+      tip: true,
+    }),
+    Plot.text([r], {
+      ...at,
+      frameAnchor: "right",
+      text: () => text,
+      dx: 8,
+      textAnchor: "start",
+      fill: "currentColor",
+    }),
   ];
 }
 
 /** The interval of a rung in what an operation takes of a quantity. */
 function interval(a: Analysis, r: Rung, measured: string): { low: number | null; high: number | null } {
   const metric = findMetric(a, measured, 0, "operation")?.name;
-  const found = a.results.find((x) => x.metric === metric && x.variant === r.variant && x.point.name === r.point);
+  const found = a.results.find(
+    (x) => x.metric === metric && x.variant === r.variant && x.point.name === r.point,
+  );
   return { low: found?.low ?? null, high: found?.high ?? null };
 }

@@ -42,13 +42,44 @@ export function path(a: Analysis, width: number, index: number): Drawing {
       marginLeft: left,
       marginRight: 14,
       marginBottom: 40,
-      x: { domain: [0, end], ticks: linearTicks(0, end, width > 420 ? 6 : 4, scale.factor), tickFormat: (d: number) => String(Number((d * scale.factor).toPrecision(4))), label: `${scale.unit} since the intended start →`, labelAnchor: "right", labelOffset: 34, grid: true },
+      x: {
+        domain: [0, end],
+        ticks: linearTicks(0, end, width > 420 ? 6 : 4, scale.factor),
+        tickFormat: (d: number) => String(Number((d * scale.factor).toPrecision(4))),
+        label: `${scale.unit} since the intended start →`,
+        labelAnchor: "right",
+        labelOffset: 34,
+        grid: true,
+      },
       y: { type: "band", domain: units, axis: null, padding: 0.2 },
       marks: [
-        Plot.text(units, { frameAnchor: "left", y: (d: string) => d, text: (d: string) => rowLabel(d, width), dx: -8, textAnchor: "end", fill: "currentColor" }),
+        Plot.text(units, {
+          frameAnchor: "left",
+          y: (d: string) => d,
+          text: (d: string) => rowLabel(d, width),
+          dx: -8,
+          textAnchor: "end",
+          fill: "currentColor",
+        }),
         ...hops(segments),
-        Plot.barX(segments, { y: "unit", x1: "start", x2: (s: Segment) => s.start + s.seconds, fill: (s: Segment) => kindLook(s.kind).colour, stroke: "var(--paper)", strokeWidth: 0.6, title: (s: Segment) => `${s.unit}: ${s.name} (${s.kind}), ${show(s.seconds)} from ${show(s.start)} on`, tip: true }),
-        Plot.text(segments.filter(fits), { y: "unit", x: (s: Segment) => s.start + s.seconds / 2, text: "name", fill: "var(--on-part)", fontSize: 10.5 }),
+        Plot.barX(segments, {
+          y: "unit",
+          x1: "start",
+          x2: (s: Segment) => s.start + s.seconds,
+          fill: (s: Segment) => kindLook(s.kind).colour,
+          stroke: "var(--paper)",
+          strokeWidth: 0.6,
+          title: (s: Segment) =>
+            `${s.unit}: ${s.name} (${s.kind}), ${show(s.seconds)} from ${show(s.start)} on`,
+          tip: true,
+        }),
+        Plot.text(segments.filter(fits), {
+          y: "unit",
+          x: (s: Segment) => s.start + s.seconds / 2,
+          text: "name",
+          fill: "var(--on-part)",
+          fontSize: 10.5,
+        }),
       ],
     },
   };
@@ -60,6 +91,16 @@ function hops(segments: Segment[]): Plot.Markish[] {
   return inOrder.flatMap((s, i) => {
     const before = inOrder[i - 1];
     if (!before || before.unit === s.unit) return [];
-    return [Plot.link([s], { x1: "start", x2: "start", y1: () => before.unit, y2: () => s.unit, stroke: "currentColor", strokeOpacity: 0.55, strokeWidth: 1 })];
+    return [
+      Plot.link([s], {
+        x1: "start",
+        x2: "start",
+        y1: () => before.unit,
+        y2: () => s.unit,
+        stroke: "currentColor",
+        strokeOpacity: 0.55,
+        strokeWidth: 1,
+      }),
+    ];
   });
 }

@@ -17,9 +17,14 @@ export function publishedAgainstMeasured(a: Analysis, width: number): Drawing {
     const [published, measured] = [f.published_per_operation, f.measured_per_operation];
     if (published === null || measured === null || positive([published, measured]).length < 2) return [];
     const show = (value: number): string => quantity({ value, low: null, high: null }, "s");
-    return [{ variant: f.variant, published, measured, title: `${f.variant} ${f.point ?? ""}, ${f.metric}: published ${show(published)}, measured ${show(measured)}` }];
+    const times = `published ${show(published)}, measured ${show(measured)}`;
+    const title = `${f.variant} ${f.point ?? ""}, ${f.metric}: ${times}`;
+    return [{ variant: f.variant, published, measured, title }];
   });
-  const domain = logDomain(both.flatMap((b) => [b.published, b.measured]), 1.5);
+  const domain = logDomain(
+    both.flatMap((b) => [b.published, b.measured]),
+    1.5,
+  );
   const ticks = logTicks(...domain, width > 560 ? 7 : 4);
   const format = (d: number): string => tick(d, "s");
   const names = [...new Set(both.map((b) => b.variant))];
@@ -37,9 +42,25 @@ export function publishedAgainstMeasured(a: Analysis, width: number): Drawing {
       marks: [
         ...bottomLogAxis(ticks, format, "published (log axis) →"),
         ...leftLogAxis(ticks, format, "↑ measured here (log axis)"),
-        Plot.line(domain.map((d) => ({ d })), { x: "d", y: "d", stroke: "currentColor", strokeDasharray: "4 3" }),
+        Plot.line(
+          domain.map((d) => ({ d })),
+          { x: "d", y: "d", stroke: "currentColor", strokeDasharray: "4 3" },
+        ),
         ...looks.map(({ name, look: l }) =>
-          Plot.dot(both.filter((b) => b.variant === name), { x: "published", y: "measured", symbol: l.symbol, r: 3.6, fill: "currentColor", fillOpacity: 0.25, stroke: "currentColor", title: "title", tip: true }),
+          Plot.dot(
+            both.filter((b) => b.variant === name),
+            {
+              x: "published",
+              y: "measured",
+              symbol: l.symbol,
+              r: 3.6,
+              fill: "currentColor",
+              fillOpacity: 0.25,
+              stroke: "currentColor",
+              title: "title",
+              tip: true,
+            },
+          ),
         ),
       ],
     },

@@ -21,23 +21,37 @@ function percent(share: number): string {
 
 /** What a log axis of rarity can show: not the largest value, whose rarity depends on how many there were. */
 export function places(quantiles: Quantile[] | null): At[] {
-  return (quantiles ?? []).filter((q) => q.share < 1 && positive([q.value]).length === 1).map((q) => ({ rarity: 1 / (1 - q.share), share: q.share, value: q.value }));
+  return (quantiles ?? [])
+    .filter((q) => q.share < 1 && positive([q.value]).length === 1)
+    .map((q) => ({ rarity: 1 / (1 - q.share), share: q.share, value: q.value }));
 }
 
 /** The spectra of a quantity at a point, in the order of the variants. */
 export function spectraOf(a: Analysis, of: string, point: string): Spectrum[] {
-  const found = (a.spectra ?? []).filter((s) => s.quantity === of && s.point.name === point && shown(a, s.variant));
+  const found = (a.spectra ?? []).filter(
+    (s) => s.quantity === of && s.point.name === point && shown(a, s.variant),
+  );
   return comparedVariants(a).flatMap((v) => found.filter((s) => s.variant === v));
 }
 
 /** Distributions at a point: thin lines are trials, thick ones their medians. */
-export function spectrum(a: Analysis, looks: Map<string, Look>, width: number, of: string, point: string, uncorrected: boolean): Drawing {
+export function spectrum(
+  a: Analysis,
+  looks: Map<string, Look>,
+  width: number,
+  of: string,
+  point: string,
+  uncorrected: boolean,
+): Drawing {
   const spectra = spectraOf(a, of, point);
   const service = uncorrected ? spectraOf(a, "service_time", point) : [];
   // Response and completion share their axis, so that they can be compared side by side.
   const akin = TIMES.includes(of) ? TIMES.flatMap((quantity) => spectraOf(a, quantity, point)) : spectra;
   const all = [...akin, ...service].flatMap((s) => [s.median, ...(s.trials ?? [])].flatMap(places));
-  const domain = logDomain(all.map((p) => p.value), 1.2);
+  const domain = logDomain(
+    all.map((p) => p.value),
+    1.2,
+  );
   const rarest = Math.max(10, ...all.map((p) => p.rarity));
   const ticks = logTicks(...domain, 7);
   const format = (d: number): string => tick(d, "s");
@@ -46,7 +60,15 @@ export function spectrum(a: Analysis, looks: Map<string, Look>, width: number, o
   return {
     legend: [
       ...spectra.map((s) => ({ name: s.variant, look: lookOf(looks, s.variant) })),
-      ...(service.length > 0 ? [{ name: "hollow, thin: service time (uncorrected)", look: { ...lookOf(looks, ""), colour: "currentColor" }, hollow: true }] : []),
+      ...(service.length > 0
+        ? [
+            {
+              name: "hollow, thin: service time (uncorrected)",
+              look: { ...lookOf(looks, ""), colour: "currentColor" },
+              hollow: true,
+            },
+          ]
+        : []),
     ],
     options: {
       height: 320,
@@ -57,7 +79,11 @@ export function spectrum(a: Analysis, looks: Map<string, Look>, width: number, o
       x: { type: "log", domain: [1, rarest], axis: null },
       y: { type: "log", domain, axis: null },
       marks: [
-        ...bottomLogAxis([...byRarity.keys()], (d) => byRarity.get(d) ?? "", `share of all (axis: 1/(1 - share), log) →`),
+        ...bottomLogAxis(
+          [...byRarity.keys()],
+          (d) => byRarity.get(d) ?? "",
+          `share of all (axis: 1/(1 - share), log) →`,
+        ),
         ...leftLogAxis(ticks, format, "↑ at most (log axis)"),
         ...spectra.flatMap((s) => spectrumMarks(s, lookOf(looks, s.variant), false)),
         ...service.flatMap((s) => spectrumMarks(s, lookOf(looks, s.variant), true)),
@@ -70,11 +96,27 @@ function spectrumMarks(s: Spectrum, look: Look, thin: boolean): Plot.Markish[] {
   const middle = places(s.median);
   const named = middle.filter((p) => LABELLED.includes(p.share) && p.share > 0);
   const what = thin ? "service time (uncorrected)" : s.quantity.replaceAll("_", " ");
-  const title = (p: At): string => `${s.variant}: ${percent(p.share)} of the ${what}s are at most ${quantity({ value: p.value, low: null, high: null }, "s")}`;
+  const title = (p: At): string => {
+    const time = quantity({ value: p.value, low: null, high: null }, "s");
+    return `${s.variant}: ${percent(p.share)} of the ${what}s are at most ${time}`;
+  };
   const line = { x: "rarity", y: "value", stroke: look.colour };
   return [
-    ...(thin ? [] : (s.trials ?? []).map((t) => Plot.line(places(t), { ...line, strokeWidth: 0.8, strokeOpacity: 0.35 }))),
+    ...(thin
+      ? []
+      : (s.trials ?? []).map((t) =>
+          Plot.line(places(t), { ...line, strokeWidth: 0.8, strokeOpacity: 0.35 }),
+        )),
     Plot.line(middle, { ...line, strokeWidth: thin ? 1 : 2.2, strokeDasharray: thin ? "2 2" : look.dash }),
-    Plot.dot(named, { x: "rarity", y: "value", symbol: look.symbol, r: thin ? 3 : 4, fill: thin ? "var(--paper)" : look.colour, stroke: look.colour, title, tip: true }),
+    Plot.dot(named, {
+      x: "rarity",
+      y: "value",
+      symbol: look.symbol,
+      r: thin ? 3 : 4,
+      fill: thin ? "var(--paper)" : look.colour,
+      stroke: look.colour,
+      title,
+      tip: true,
+    }),
   ];
 }

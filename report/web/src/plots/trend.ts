@@ -45,14 +45,37 @@ export function trend(a: Analysis, looks: Map<string, Look>, index: number): Dra
       marginLeft: widest(ticks.map(format)) + 18,
       marginRight: 16,
       marginBottom: 38,
-      x: { domain: [0, last * 1.04], label: `${shorten(line.factor, 24)} →`, labelAnchor: "right", labelOffset: 34, ticks: 4, tickFormat: compact },
-      y: { domain: [bottom, top * 1.05], label: `↑ ${shorten(line.metric, 18)}${unit.unit === "" ? "" : ` (${unit.unit})`}`, grid: true, ticks, tickFormat: format },
+      x: {
+        domain: [0, last * 1.04],
+        label: `${shorten(line.factor, 24)} →`,
+        labelAnchor: "right",
+        labelOffset: 34,
+        ticks: 4,
+        tickFormat: compact,
+      },
+      y: {
+        domain: [bottom, top * 1.05],
+        label: `↑ ${shorten(line.metric, 18)}${unit.unit === "" ? "" : ` (${unit.unit})`}`,
+        grid: true,
+        ticks,
+        tickFormat: format,
+      },
       marks: [
         Plot.ruleY([0], { stroke: "currentColor", strokeOpacity: 0.5 }),
         Plot.line([fit(0), fit(first)], { x: "x", y: "y", stroke: look.colour, strokeDasharray: "2 3" }),
         Plot.line([fit(first), fit(last)], { x: "x", y: "y", stroke: look.colour, strokeWidth: 1.6 }),
         Plot.dot(trials, { x: "x", y: "y", r: 2, fill: look.colour, fillOpacity: 0.45 }),
-        Plot.dot(means, { x: "x", y: "y", symbol: look.symbol, r: 4.2, fill: look.colour, stroke: "var(--paper)", title: (m: At) => `${line.factor} ${m.x}: mean ${quantity({ value: m.y, low: null, high: null }, line.unit)}`, tip: true }),
+        Plot.dot(means, {
+          x: "x",
+          y: "y",
+          symbol: look.symbol,
+          r: 4.2,
+          fill: look.colour,
+          stroke: "var(--paper)",
+          title: (m: At) =>
+            `${line.factor} ${m.x}: mean ${quantity({ value: m.y, low: null, high: null }, line.unit)}`,
+          tip: true,
+        }),
       ],
     },
   };
@@ -65,7 +88,8 @@ export function linearTicks(low: number, high: number, most: number, factor: num
   const power = 10 ** Math.floor(Math.log10(span / most));
   const step = [1, 2, 5, 10].map((s) => s * power).find((s) => span / s <= most) ?? 10 * power;
   const ticks: number[] = [];
-  for (let k = Math.ceil((low * factor) / step); k * step <= high * factor; k++) ticks.push((k * step) / factor + 0); // + 0: never minus zero
+  for (let k = Math.ceil((low * factor) / step); k * step <= high * factor; k++)
+    ticks.push((k * step) / factor + 0); // + 0: never minus zero
   return ticks;
 }
 
