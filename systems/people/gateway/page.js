@@ -27,8 +27,10 @@ function form(name, labels, doing, work) {
     const made = document.createElement("form");
     made.id = name;
     for (const label of labels) {
-        const input = Object.assign(document.createElement("input"), { name: label, id: `${name}-${label}`, required: true });
-        made.append(Object.assign(document.createElement("label"), { textContent: label, htmlFor: input.id }), input);
+        const attributes = { name: label, id: `${name}-${label}`, required: true };
+        const input = Object.assign(document.createElement("input"), attributes);
+        const caption = Object.assign(document.createElement("label"), { textContent: label, htmlFor: input.id });
+        made.append(caption, input);
     }
     const shown = document.createElement("output");
     made.append(Object.assign(document.createElement("button"), { textContent: doing }), shown);
@@ -47,7 +49,10 @@ function form(name, labels, doing, work) {
 }
 for (const [kind, properties] of Object.entries(kinds)) {
     const heading = Object.assign(document.createElement("h2"), { textContent: kind });
-    const create = form(`create-${kind}`, properties, "Create", async (record) => (await ask("POST", `/${kind}`, record))["id"] ?? "");
+    const create = form(`create-${kind}`, properties, "Create", async (record) => {
+        const created = await ask("POST", `/${kind}`, record);
+        return created["id"] ?? "";
+    });
     const fetching = form(`fetch-${kind}`, ["id"], "Fetch", async (given) => {
         const record = await ask("GET", `/${kind}/${encodeURIComponent(given["id"] ?? "")}`);
         return properties.map((property) => `${property}: ${record[property]}`).join("\n");
