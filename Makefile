@@ -14,8 +14,8 @@ SCRIPTS := $(wildcard scripts/*.sh) .ci/run
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# What goes into images, the unit programs, has no symbols and no debugger's tables, and gRPC's without the page of
-# traces that nobody looks at: with it the linker keeps every exported method.
+# What goes into images, the unit programs, has no symbols and no debugger's tables, and gRPC's without the
+# page of traces that nobody looks at: with it the linker keeps every exported method.
 .PHONY: build
 build: web ## build bin/cleave, bin/host-agent and the unit programs, bin/unit/*
 	@scripts/need.sh build
@@ -32,7 +32,8 @@ $(WEB)/node_modules/.package-lock.json: $(WEB)/package.json $(WEB)/package-lock.
 	cd $(WEB) && npm ci --no-audit --no-fund --loglevel=error
 	touch $@
 
-$(WEB)/dist/report.js: $(WEB)/node_modules/.package-lock.json $(WEB)/vite.config.ts $(WEB)/tsconfig.json $(shell find $(WEB)/src -type f)
+$(WEB)/dist/report.js: $(WEB)/node_modules/.package-lock.json $(WEB)/vite.config.ts $(WEB)/tsconfig.json \
+  $(shell find $(WEB)/src -type f)
 	cd $(WEB) && npm run --silent build
 	touch $@
 
@@ -42,8 +43,11 @@ AIRLINE := $(patsubst scripts/airline-%.sh,%,$(wildcard scripts/airline-java.sh 
 .PHONY: airline
 airline: $(AIRLINE:%=bin/airline/%/run) ## build the airline in Java and Node.js into bin/airline (Maven, npm)
 
+airline_sources = $(shell find systems/airline/$(1) \
+  \( -name node_modules -o -name target -o -name dist \) -prune -o -type f -print)
+
 define build_airline
-bin/airline/$(1)/run: scripts/airline-$(1).sh $$(shell find systems/airline/$(1) \( -name node_modules -o -name target -o -name dist \) -prune -o -type f -print)
+bin/airline/$(1)/run: scripts/airline-$(1).sh $$(call airline_sources,$(1))
 	scripts/airline-$(1).sh build
 	touch $$@
 endef
@@ -58,7 +62,7 @@ demo: build ## a shop as monolith, services and event-driven: what splitting it 
 	bin/cleave explain shop --from monolith --to async --quick
 
 .PHONY: demo-cluster
-demo-cluster: build ## a shop as monolith and services on a private Kubernetes of this host (make kubernetes, first)
+demo-cluster: build ## a shop as monolith and services on a private Kubernetes (make kubernetes, first)
 	bin/cleave explain shop --from monolith --to sync --quick --deploy kubernetes
 
 .PHONY: test
@@ -82,12 +86,13 @@ test-cluster: ## run the tests that bring up clusters on this host (minutes)
 	@scripts/need.sh cluster
 	$(KUBERNETES) || echo "test-cluster: the tests that need what was not built will be skipped" >&2
 	status=0; export CLEAVE_CLUSTERS=1; \
-	go run ./internal/tally -p=1 -vet=off -timeout=30m ./deploy/swarm/... -- -p=1 -vet=off -timeout=30m ./deploy/kubernetes/... || status=1; \
+	go run ./internal/tally -p=1 -vet=off -timeout=30m ./deploy/swarm/... \
+	  -- -p=1 -vet=off -timeout=30m ./deploy/kubernetes/... || status=1; \
 	go run ./internal/tally -p=1 -vet=off -timeout=30m -run="Swarm|Kubernetes" ./cmd/cleave || status=1; \
 	exit $$status
 
 .PHONY: check
-check: ## lint, and run the tests that need no server, but for those of whole trials, without the race detector (minutes)
+check: ## lint, and run the tests without servers and whole trials, without the race detector (minutes)
 	$(MAKE) --no-print-directory lint web-test
 	go run ./internal/tally -short -vet=off -timeout=10m $$(go list ./... | grep -v /cmd/cleave$$)
 
@@ -112,7 +117,9 @@ kills: ## kill cleave at random moments and look what is left (KILLS=100, 30 min
 lint: export CGO_ENABLED := 0
 lint: $(TOOLS) web ## gofmt, vet, staticcheck, errcheck, prettier, tsc, shellcheck
 	@unformatted=$$(find . -name node_modules -prune -o -name '*.go' -print0 | xargs -0 gofmt -l); \
-	  if [ -n "$$unformatted" ]; then echo "not formatted (type: gofmt -w FILE):"; echo "$$unformatted"; exit 1; fi
+	  if [ -n "$$unformatted" ]; then \
+	    echo "not formatted (type: gofmt -w FILE):"; echo "$$unformatted"; exit 1; \
+	  fi
 	go vet ./...
 	bin/tools/staticcheck ./...
 	bin/tools/errcheck -ignoretests -exclude tools/errcheck-exclude.txt ./...
@@ -130,7 +137,8 @@ $(TOOLS) &: tools/go.mod tools/go.sum
 PROTOS := $(shell find systems binding -name '*.proto' 2>/dev/null)
 
 .PHONY: generate
-generate: bin/tools/protoc-gen-go bin/tools/protoc-gen-go-grpc $(WEB)/node_modules/.package-lock.json ## write all generated files anew
+generate: bin/tools/protoc-gen-go bin/tools/protoc-gen-go-grpc
+generate: $(WEB)/node_modules/.package-lock.json ## write all generated files anew
 	@scripts/need.sh generate
 	go run ./docs/schema/generate
 	PATH="$$PWD/bin/tools:$$PATH" protoc --go_out=. --go_opt=paths=source_relative \
@@ -154,15 +162,16 @@ bench-people: ## compare people with its own statements, and time its encryption
 	go run ./systems/people/bench -out results/bench/people.json
 
 .PHONY: bench-social
-bench-social: ## compare reading timelines of social with its own statements, and services with the monolith (two minutes, two idle cores)
+bench-social: ## compare social with its own statements, services with the monolith (2 minutes, 2 idle cores)
 	go run ./systems/social/bench -out results/bench/social.json
 
 .PHONY: bench-shop
-bench-shop: build ## compare the shop's architectures and bindings with what sets the mark (12 minutes, two idle cores)
+bench-shop: build ## compare the shop's architectures and bindings with their marks (12 minutes, 2 idle cores)
 	go run ./systems/shop/bench -out results/bench/shop.json
 
+# Containers need Docker's daemon, clusters need root and make kubernetes.
 .PHONY: bench-deploy
-bench-deploy: ## measure how long units take from nothing until ready, and until gone, and what metering fifty costs (six minutes; Docker's daemon for containers, root and make kubernetes for clusters)
+bench-deploy: ## measure how long units take until ready and until gone, and what metering costs (six minutes)
 	go run ./deploy/bench -out results/bench/deploy.json
 
 .PHONY: bench-stats

@@ -21,8 +21,11 @@ install() {
   fi
   echo "airline-fuzz: installing Schemathesis $version into $folder" >&2
   mkdir -p "${folder%/*}"
-  if ! { python3 -m venv --clear "$folder" && "$folder/bin/pip" install -q --disable-pip-version-check "schemathesis==$version" &&
-    touch "$folder/complete"; } >&2; then
+  if ! {
+    python3 -m venv --clear "$folder" &&
+      "$folder/bin/pip" install -q --disable-pip-version-check "schemathesis==$version" &&
+      touch "$folder/complete"
+  } >&2; then
     echo "airline-fuzz: Schemathesis cannot be had: it needs python3-venv and PyPI" >&2
     exit 3
   fi
@@ -32,7 +35,8 @@ case "${1:-} ${2:-}" in
   "install ") install ;;
   "go monolith" | "go services" | "java monolith" | "java services" | "node monolith" | "node services")
     install
-    CLEAVE_FUZZ_EXAMPLES="${3:-300}" go test "$(go list ./... | grep /airline/behaviour$)" -run "^TestFuzzer$/^$1$/^$2$" -count=1 -timeout=2h -v
+    CLEAVE_FUZZ_EXAMPLES="${3:-300}" go test "$(go list ./... | grep /airline/behaviour$)" \
+      -run "^TestFuzzer$/^$1$/^$2$" -count=1 -timeout=2h -v
     ;;
   *)
     sed -n '/^#   /s/^# *//p' "$0" >&2

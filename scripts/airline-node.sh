@@ -14,10 +14,11 @@ readonly source=systems/airline/node target=bin/airline/node
 # built; no package may run scripts of its own.
 install() {
   local folder=$1
+  local installed=$folder/node_modules/.package-lock.json
   shift
-  if [ ! -e "$folder/node_modules/.package-lock.json" ] || [ "$folder/package-lock.json" -nt "$folder/node_modules/.package-lock.json" ]; then
+  if [ ! -e "$installed" ] || [ "$folder/package-lock.json" -nt "$installed" ]; then
     (cd "$folder" && npm ci --ignore-scripts --prefer-offline --no-audit --no-fund --loglevel=error "$@")
-    touch "$folder/node_modules/.package-lock.json"
+    touch "$installed"
   fi
 }
 

@@ -45,8 +45,9 @@ for target in "${targets[@]}"; do
   cache=$bin/cache/$package
   mkdir -p "$cache"
   go test -c -fuzz="^$name\$" -o "$test" "./$package"
-  if (cd "$package" && ulimit -v "$memory" && GOMEMLIMIT=2GiB "$test" -test.run='^$' -test.fuzz="^$name\$" \
-    -test.fuzztime="$each" -test.fuzzminimizetime=2s -test.parallel=1 -test.fuzzcachedir="$cache") >"$test.log" 2>&1; then
+  if (cd "$package" && ulimit -v "$memory" &&
+    GOMEMLIMIT=2GiB "$test" -test.run='^$' -test.fuzz="^$name\$" -test.fuzztime="$each" \
+      -test.fuzzminimizetime=2s -test.parallel=1 -test.fuzzcachedir="$cache") >"$test.log" 2>&1; then
     echo "ok      $target  $(grep -o 'execs: [0-9]*' "$test.log" | tail -1)"
   else
     failed=$((failed + 1))

@@ -30,7 +30,8 @@ flock 9 # another one may be at it
 if complete; then
   exit
 fi
-export GOMODCACHE="$building/modules" GOCACHE="$building/objects" GOFLAGS=-modcacherw GOMAXPROCS=2 CGO_ENABLED=0
+export GOMODCACHE="$building/modules" GOCACHE="$building/objects"
+export GOFLAGS=-modcacherw GOMAXPROCS=2 CGO_ENABLED=0
 
 # room TEXT MIB: fails where the disk has too little of it for building that.
 room() {
@@ -44,8 +45,11 @@ room() {
 
 # compile FLAGS OUTPUT PACKAGE: builds a program in the current folder.
 compile() {
-  nice -n 19 go build -buildvcs=false -mod=readonly -trimpath -ldflags "-s -w$1" -o "$building/done/$2" "$3" ||
-    { echo "kubernetes: the build of $2 has failed; what is there is kept for the next time: see above" >&2; return 3; }
+  nice -n 19 go build -buildvcs=false -mod=readonly -trimpath -ldflags "-s -w$1" \
+    -o "$building/done/$2" "$3" || {
+    echo "kubernetes: the build of $2 has failed; what is there is kept for the next time: see above" >&2
+    return 3
+  }
 }
 
 if [ ! -x "$folder/kubernetes" ]; then

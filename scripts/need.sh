@@ -38,14 +38,14 @@ at_least() {
 }
 
 check_go() {
-  local have
+  local have page=https://go.dev/dl/
   if ! command -v go >/dev/null 2>&1; then
-    problems+=("Go is missing: install Go $go_least or later from https://go.dev/dl/ and put its bin folder into PATH")
+    problems+=("Go is missing: install Go $go_least or later from $page and put its bin folder into PATH")
     return
   fi
   have=$(go env GOVERSION)
   at_least "${have#go}" "$go_least" ||
-    problems+=("Go is $have, need $go_least or later: install it from https://go.dev/dl/")
+    problems+=("Go is $have, need $go_least or later: install it from $page")
 }
 
 check_node() {
@@ -76,11 +76,12 @@ install_missing() {
 
 # The servers are optional: what cannot be installed is said and not a failure.
 install_servers() {
+  local by_hand="sudo apt-get install --no-install-recommends ${servers[*]}"
   if [ "${#servers[@]}" -eq 0 ]; then
     return
   fi
   if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
-    echo "need: some tests will be skipped; to run them type: sudo apt-get install --no-install-recommends ${servers[*]}" >&2
+    echo "need: some tests will be skipped; to run them type: $by_hand" >&2
     return
   fi
   echo "need: installing ${servers[*]}" >&2
@@ -107,13 +108,18 @@ install_servers() {
 # compares them.
 install_mongo_stand_in() {
   local folder="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/secantusdb" version=0.7.0b3
-  if command -v mongod >/dev/null || command -v secantusd-py >/dev/null || [ -x "$folder/bin/secantusd-py" ]; then
+  if command -v mongod >/dev/null || command -v secantusd-py >/dev/null ||
+    [ -x "$folder/bin/secantusd-py" ]; then
     return
   fi
   echo "need: installing SecantusDB $version into $folder" >&2
-  if ! { python3 -m venv "$folder" && "$folder/bin/pip" install -q --disable-pip-version-check "secantusdb==$version"; } >&2; then
+  if ! {
+    python3 -m venv "$folder" &&
+      "$folder/bin/pip" install -q --disable-pip-version-check "secantusdb==$version"
+  } >&2; then
     rm -rf "$folder"
-    echo "need: the tests over MongoDB's protocol will be skipped: there is no mongod, and pip could not install SecantusDB" >&2
+    echo "need: the tests over MongoDB's protocol will be skipped:" \
+      "there is no mongod, and pip could not install SecantusDB" >&2
   fi
 }
 
@@ -139,7 +145,8 @@ install_cassandra() {
 </project>
 END
   if (cd "$work" && mvn -B -q --strict-checksums "-Dmaven.repo.local=$work/repository" \
-    org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DoutputDirectory=libraries -DincludeScope=runtime) >&2; then
+    org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies \
+    -DoutputDirectory=libraries -DincludeScope=runtime) >&2; then
     mv -T "$work/libraries" "$folder" || [ -d "$folder" ] # or somebody else was quicker
   else
     echo "need: the tests over Cassandra will be skipped: Maven could not fetch it" >&2

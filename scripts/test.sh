@@ -38,6 +38,8 @@ races() {
   return 1
 }
 
+imports='{{.ImportPath}}{{range .Imports}} {{.}}{{end}}'
+imports+='{{range .TestImports}} {{.}}{{end}}{{range .XTestImports}} {{.}}{{end}}'
 plain=() racing=()
 while read -r package uses; do
   # shellcheck disable=SC2086 # one word per package
@@ -53,9 +55,10 @@ while read -r package uses; do
   if [[ $package =~ $twice ]]; then
     plain+=("$package")
   fi
-done < <(go list -f '{{.ImportPath}}{{range .Imports}} {{.}}{{end}}{{range .TestImports}} {{.}}{{end}}{{range .XTestImports}} {{.}}{{end}}' ./...)
+done < <(go list -f "$imports" ./...)
 
 mkdir -p bin
 go build -o bin/tally ./internal/tally
 # `make lint` has vetted all of it.
-exec bin/tally -p=1 -vet=off -timeout=40m "${plain[@]}" -- -p=2 -vet=off -race "${unwatched[@]}" -timeout=40m "${racing[@]}"
+exec bin/tally -p=1 -vet=off -timeout=40m "${plain[@]}" -- \
+  -p=2 -vet=off -race "${unwatched[@]}" -timeout=40m "${racing[@]}"
