@@ -92,7 +92,12 @@ impl Worker {
         send(&home.inboxes[target as usize], Message::Ping(self.index));
     }
 
-    async fn work(mut self, mut inbox: UnboundedReceiver<Message>, home: Arc<Neighbourhood>, totals: Arc<Totals>) {
+    async fn work(
+        mut self,
+        mut inbox: UnboundedReceiver<Message>,
+        home: Arc<Neighbourhood>,
+        totals: Arc<Totals>,
+    ) {
         while let Some(message) = inbox.recv().await {
             match message {
                 Message::KickOff => self.ping_next(&home),
@@ -136,7 +141,11 @@ struct Job {
 }
 
 /// Spawns all workers, which wait for the kick-off, and returns their homes.
-fn spawn(job: &Job, totals: &Arc<Totals>, tasks: &mut Vec<tokio::task::JoinHandle<()>>) -> Vec<Arc<Neighbourhood>> {
+fn spawn(
+    job: &Job,
+    totals: &Arc<Totals>,
+    tasks: &mut Vec<tokio::task::JoinHandle<()>>,
+) -> Vec<Arc<Neighbourhood>> {
     let mut homes = Vec::new();
     for neighbourhood in 0..job.neighbourhoods {
         let (inboxes, readers): (Vec<_>, Vec<_>) = (0..job.workers).map(|_| unbounded_channel()).unzip();
@@ -177,15 +186,20 @@ async fn run(job: Job, totals: Arc<Totals>) -> (f64, f64) {
 }
 
 fn main() {
-    let arguments: Vec<u64> = std::env::args().skip(1).map(|text| text.parse().expect("a whole number")).collect();
+    let arguments: Vec<u64> =
+        std::env::args().skip(1).map(|text| text.parse().expect("a whole number")).collect();
     let [neighbourhoods, workers, pings, seed] = arguments[..] else {
         eprintln!("usage: tokio-big NEIGHBOURHOODS WORKERS PINGS SEED");
         std::process::exit(2);
     };
-    assert!(neighbourhoods >= 1 && workers >= 2 && pings >= 1, "give at least 1 neighbourhood, 2 workers, 1 ping");
+    assert!(
+        neighbourhoods >= 1 && workers >= 2 && pings >= 1,
+        "give at least 1 neighbourhood, 2 workers, 1 ping"
+    );
     let job = Job { neighbourhoods: neighbourhoods as usize, workers: workers as usize, pings, seed };
     let totals = Arc::new(Totals::default());
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).build().expect("a runtime");
     let (sender, receiver) = oneshot::channel();
     let counted = totals.clone();
     runtime.spawn(async move {
@@ -193,7 +207,8 @@ fn main() {
     });
     let (elapsed, cpu) = runtime.block_on(receiver).expect("the run broke off");
     println!(
-        "{{\"round_trips\":{},\"sent\":{},\"answered\":{},\"received\":{},\"elapsed_seconds\":{:.9},\"cpu_seconds\":{:.9}}}",
+        "{{\"round_trips\":{},\"sent\":{},\"answered\":{},\"received\":{},\
+         \"elapsed_seconds\":{:.9},\"cpu_seconds\":{:.9}}}",
         neighbourhoods * workers * pings,
         totals.sent.load(Ordering::Relaxed),
         totals.answered.load(Ordering::Relaxed),
