@@ -22,7 +22,8 @@ if (isMainThread) {
     written = true;
     session.post('Profiler.stop', (error, { profile } = {}) => {
       if (error) return;
-      writeFileSync(join(__dirname, 'profile', `${process.pid}.cpuprofile`), JSON.stringify({ ...profile, began }));
+      const file = join(__dirname, 'profile', `${process.pid}.cpuprofile`);
+      writeFileSync(file, JSON.stringify({ ...profile, began }));
     });
   };
   process.on('exit', write);
