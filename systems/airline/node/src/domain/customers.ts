@@ -27,7 +27,10 @@ export class Customers implements Credentials {
   }
 }
 
-/** Whoever has a session has logged in, so is a customer: else the stores of the units do not belong together. */
+/**
+ * Whoever has a session has logged in, so is a customer:
+ * else the stores of the units do not belong together.
+ */
 function existing(login: string, customer: Customer | undefined): Customer {
   if (customer === undefined) {
     throw new Error(`customer ${JSON.stringify(login)} has a session and is not stored`);

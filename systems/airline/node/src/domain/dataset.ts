@@ -13,7 +13,8 @@ export interface DatasetSize {
 }
 
 const codes =
-  'AMS ATH ATL BKK BOM CDG DEL DFW DXB FCO FRA GRU HKG HND IST JFK LAX LHR MAD MEX MIA MUC NRT ORD PEK SFO SIN SYD YYZ ZRH';
+  'AMS ATH ATL BKK BOM CDG DEL DFW DXB FCO FRA GRU HKG HND IST ' +
+  'JFK LAX LHR MAD MEX MIA MUC NRT ORD PEK SFO SIN SYD YYZ ZRH';
 
 export const allAirports: readonly string[] = codes.split(' ');
 
