@@ -45,12 +45,15 @@ func Example() {
 	for more := true; more; {
 		request, _, _ := bytes.Cut(session.HTTP1(), []byte("\r\n"))
 		outcome, complaint := session.Judge(&answers[session.Operation()], true)
-		fmt.Printf("%s: %s %q\n", request, outcome, complaint)
+		if complaint != "" {
+			complaint = ", " + complaint
+		}
+		fmt.Printf("%s: %s%s\n", request, outcome, complaint)
 		_, more = session.Next(outcome)
 	}
 	fmt.Println("unchecked:", len(plan.Unchecked()))
 	// Output:
-	// POST /orders HTTP/1.1: ok ""
-	// GET /orders/41 HTTP/1.1: failed "expected the body to have amount=3, got
-	// \"{\\\"id\\\":41,\\\"amount\\\":2}\"" unchecked: 0
+	// POST /orders HTTP/1.1: ok
+	// GET /orders/41 HTTP/1.1: failed, expected the body to have amount=3, got "{\"id\":41,\"amount\":2}"
+	// unchecked: 0
 }
