@@ -24,8 +24,8 @@ func TestScaledUnitsHaveReplicasOnStandby(t *testing.T) {
 		"MILK="+all+" CLEAVE_ADDRESS_MILK="+all; got != want {
 		t.Errorf("the environment is %s, want %s", got, want)
 	}
-	if got, want := v.Scaling(), "milk: 1 to 3 replicas at 50 % of its processors; milk: 0.2 processors"; got !=
-		want {
+	if got, want := v.Scaling(),
+		"milk: 1 to 3 replicas at 50 % of its processors; milk: 0.2 processors"; got != want {
 		t.Errorf("Scaling is %q, want %q", got, want)
 	}
 }

@@ -150,8 +150,8 @@ func TestRolesAndUnitsAddUp(t *testing.T) {
 	if workers.Units != 2 || metered.Total.Units != 3 {
 		t.Errorf("%d workers of %d units, want 2 of 3", workers.Units, metered.Total.Units)
 	}
-	if sum := workers.CPUSeconds + metered.Roles["core"].CPUSeconds; math.Abs(sum-metered.Total.CPUSeconds) >
-		1e-9 {
+	if sum := workers.CPUSeconds +
+		metered.Roles["core"].CPUSeconds; math.Abs(sum-metered.Total.CPUSeconds) > 1e-9 {
 		t.Errorf("roles use %v s, total is %v s", sum, metered.Total.CPUSeconds)
 	}
 	for i, name := range []string{"core", "worker-001", "worker-002"} {

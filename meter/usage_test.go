@@ -128,8 +128,8 @@ func TestGroupSaysWhichUnitLacksWhat(t *testing.T) {
 	if reason := got.Unavailable["read_bytes"]; reason != "1 of 2 units, first b: permission denied" {
 		t.Errorf("reason = %q", reason)
 	}
-	if alone := w.group([]int{1}, deltas, make([]stat, 2)); alone.Unavailable["read_bytes"] !=
-		"permission denied" {
+	if alone := w.group([]int{1}, deltas, make([]stat,
+		2)); alone.Unavailable["read_bytes"] != "permission denied" {
 		t.Errorf("reason of the unit itself = %q", alone.Unavailable["read_bytes"])
 	}
 	if _, missing := w.group([]int{0}, deltas, make([]stat, 2)).Unavailable["read_bytes"]; missing {

@@ -84,8 +84,8 @@ func TestLayersOfPackages(t *testing.T) {
 		goRules()); got != lab.LayerRuntime || !native {
 		t.Errorf("a system call is of the layer %q, native: %t", got, native)
 	}
-	if got, _ := layerOfGo([]string{"runtime.scanobject", "runtime.gcBgMarkWorker"}, own, goRules()); got !=
-		lab.LayerCollector {
+	if got, _ := layerOfGo([]string{"runtime.scanobject", "runtime.gcBgMarkWorker"}, own,
+		goRules()); got != lab.LayerCollector {
 		t.Errorf("the collector is of the layer %q", got)
 	}
 	for url, want := range map[string]lab.Layer{

@@ -90,8 +90,7 @@ func (p *printer) chart(c chart) {
 	labels = min(labels, widestColumn)
 	room := pageWidth - 3*columnGap - labels - texts
 	column := func(x float64) int {
-		return int(math.Round(math.Log(x/low) / math.Log(high/low) *
-			float64(room-1)))
+		return int(math.Round(math.Log(x/low) / math.Log(high/low) * float64(room-1)))
 	}
 	p.println("")
 	p.paragraph("  ", sentenceCase(clean(c.title)), "2")

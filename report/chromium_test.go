@@ -222,8 +222,8 @@ func testHandout(t *testing.T, ctx context.Context) {
 
 // testPaper holds a page in print mode to white paper and open tables.
 func testPaper(t *testing.T, p *tab) {
-	if paper := ask[string](p, "getComputedStyle(document.body).backgroundColor"); paper !=
-		"rgb(255, 255, 255)" {
+	if paper := ask[string](p,
+		"getComputedStyle(document.body).backgroundColor"); paper != "rgb(255, 255, 255)" {
 		t.Errorf("paper is %s although the reader prefers dark", paper)
 	}
 	if n := ask[int](p,

@@ -102,8 +102,8 @@ func TestCoursesShowWhatTheSystemUsed(t *testing.T) {
 	}
 	a.Steadiness = []lab.Steadiness{{Variant: "sync", Point: lab.Point{Name: "at-80"},
 		Words: "in 2 of 3 trials its median response time changes"}}
-	if got := newView(a).coursesSection().Finding; got !=
-		"sync is not steady: in 2 of 3 trials its median response time changes" {
+	if got := newView(a).coursesSection().
+		Finding; got != "sync is not steady: in 2 of 3 trials its median response time changes" {
 		t.Errorf("the heading is %q", got)
 	}
 	a.Courses[0].Used = &lab.UsageCourse{End: []float64{1.2, 2.4}, Cores: []float64{0.5, 1.25},

@@ -110,8 +110,7 @@ func (v view) ratios(metric, variant string) []lab.Comparison {
 // swept returns the challengers that were compared at two points or more.
 func (v view) swept(metric string) []lab.Variant {
 	return slices.DeleteFunc(v.challengers(), func(x lab.Variant) bool {
-		return len(v.ratios(metric, x.Name)) <
-			2
+		return len(v.ratios(metric, x.Name)) < 2
 	})
 }
 

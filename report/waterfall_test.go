@@ -64,8 +64,9 @@ func TestStretchesStandBeforeTheWhole(t *testing.T) {
 func TestStepsSayWhereWhenPointsDiffer(t *testing.T) {
 	table := explanation(way("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Slower),
 		way("capacity", "capacity", [3]float64{1, 3, 3}, lab.Slower)).stepsTable(false)
-	if names := []string{table.Columns[1].Name, table.Columns[2].Name}; names[0] !=
-		"cpu per operation at calm" || names[1] != "capacity" || strings.Contains(table.Title, "calm") {
+	if names := []string{table.Columns[1].Name,
+		table.Columns[2].Name}; names[0] != "cpu per operation at calm" || names[1] != "capacity" ||
+		strings.Contains(table.Title, "calm") {
 		t.Errorf("%q under %q", names, table.Title)
 	}
 }

@@ -64,8 +64,7 @@ func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering
 			target := lab.FaultTarget{Name: unit.Name, Parts: &metered{Harmer: harmer, deployment: deployment,
 				metering: metering}}
 			if i := slices.IndexFunc(layout.Units, func(spec lab.UnitSpec) bool {
-				return spec.Name ==
-					unit.Name
+				return spec.Name == unit.Name
 			}); i >= 0 {
 				target.Unit, target.Group = true, layout.Units[i].Group
 			}

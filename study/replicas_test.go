@@ -89,8 +89,8 @@ func TestWhatHoldsInOneDeploymentAlone(t *testing.T) {
 		"nodes: {till: ": "nodes: {till: ../",
 		"{door: yard}":   "{door: UP}",
 	} {
-		if _, err := study.Parse("kiosk.yaml", []byte(strings.Replace(text, right, wrong, 1)), kiosk()); err ==
-			nil {
+		if _, err := study.Parse("kiosk.yaml", []byte(strings.Replace(text, right, wrong, 1)),
+			kiosk()); err == nil {
 			t.Errorf("%s is accepted", wrong)
 		}
 	}

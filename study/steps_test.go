@@ -59,8 +59,8 @@ func TestStepsAskTheSystem(t *testing.T) {
 		error) {
 		return map[string]string{"till": "steel"}, nil
 	}})
-	if err != nil || len(s.Steps) != 1 || s.Steps[0].Changes[0] !=
-		(lab.KnobChange{Knob: "weight", From: "a", To: "bsteel"}) {
+	if err != nil || len(s.Steps) != 1 || s.Steps[0].Changes[0] != (lab.KnobChange{Knob: "weight", From: "a",
+		To: "bsteel"}) {
 		t.Errorf("steps %+v, %v, want what the system says of the variants as they are played", s.Steps, err)
 	}
 }

@@ -38,8 +38,8 @@ func TestSuggest(t *testing.T) {
 // product of the lengths.
 func TestLongWordsAreCheap(t *testing.T) {
 	long := strings.Repeat("a", 2<<20)
-	if got := Suggest(long+"b", []string{"name", strings.Repeat("ab", 1<<20), long}); len(got) !=
-		len(long)+len(` (did you mean ""?)`) {
+	if got := Suggest(long+"b", []string{"name", strings.Repeat("ab", 1<<20), long}); len(got) != len(long)+
+		len(` (did you mean ""?)`) {
 		t.Errorf("a suggestion of %d bytes", len(got))
 	}
 }

@@ -205,8 +205,8 @@ func (p Place) Drop(ctx context.Context, which func(name string) bool) error {
 func create(ctx context.Context, db *DB, name string) error {
 	if db.Driver() == PostgreSQL {
 		var n int64
-		if _, err := db.One(ctx, []any{&n}, "SELECT COUNT(*) FROM pg_database WHERE datname = ?", name); err !=
-			nil || n > 0 {
+		if _, err := db.One(ctx, []any{&n}, "SELECT COUNT(*) FROM pg_database WHERE datname = ?",
+			name); err != nil || n > 0 {
 			return err
 		}
 		_, err := db.Exec(ctx, "CREATE DATABASE "+name)

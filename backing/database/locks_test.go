@@ -24,8 +24,8 @@ func checkDeadlock(t *testing.T, config database.Config) {
 		met := false
 		return db.Do(ctx, func(ctx context.Context) error {
 			for n := range names {
-				if _, err := db.Exec(ctx, "UPDATE items SET amount = amount + 1 WHERE name = ?", names[(n+i)%2]); err !=
-					nil {
+				if _, err := db.Exec(ctx, "UPDATE items SET amount = amount + 1 WHERE name = ?",
+					names[(n+i)%2]); err != nil {
 					return err
 				}
 				if n == 0 && !met && db.Driver() != database.SQLite {

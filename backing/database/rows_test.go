@@ -16,8 +16,8 @@ func checkManyRows(t *testing.T, config database.Config) {
 	insert := database.Texts(4, func(n int) string {
 		return "INSERT INTO items (name, amount) VALUES " + database.Values(n, 2) + db.KeepExisting("name")
 	})
-	if added, err := db.ExecRows(ctx, insert, 2, []any{"p", 1, "q", 2, "a", 3, "r", 4, "s", 5, "u", 6}); err !=
-		nil || added != 5 {
+	if added, err := db.ExecRows(ctx, insert, 2, []any{"p", 1, "q", 2, "a", 3, "r", 4, "s", 5, "u",
+		6}); err != nil || added != 5 {
 		t.Errorf("added %d rows, want 5 (%v)", added, err)
 	}
 	query := database.Texts(2, func(n int) string {

@@ -88,8 +88,8 @@ func TestCassandraSyncsAsAsked(t *testing.T) {
 		if !strings.Contains(string(unit.Files["cassandra.yaml"]), "commitlog_sync: "+want+"\n") {
 			t.Errorf("%q: the configuration does not say %s", asked, want)
 		}
-		if says := strings.HasSuffix(fresh.Address("h:1"), "?commitlog_sync=periodic"); says !=
-			(want == "periodic") {
+		if says := strings.HasSuffix(fresh.Address("h:1"),
+			"?commitlog_sync=periodic"); says != (want == "periodic") {
 			t.Errorf("%q: the address says periodic: %v", asked, says)
 		}
 	}

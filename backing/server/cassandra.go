@@ -28,8 +28,8 @@ func cassandraFolder() string { return filepath.Join(cacheFolder(), "cassandra-"
 // installedCassandra finds the libraries and a Java 17: Cassandra 5 starts with no later
 // one.
 func installedCassandra() (Installed, error) {
-	if _, err := os.Stat(filepath.Join(cassandraFolder(), "cassandra-all-"+cassandraVersion+".jar")); err !=
-		nil {
+	if _, err := os.Stat(filepath.Join(cassandraFolder(),
+		"cassandra-all-"+cassandraVersion+".jar")); err != nil {
 		return Installed{}, &MissingError{Kind: Cassandra, What: "its libraries are not in " + cassandraFolder(),
 			Install: cassandraInstall}
 	}

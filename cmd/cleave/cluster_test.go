@@ -102,8 +102,8 @@ func killedOnCluster(t *testing.T, f *userstest.Cluster) {
 	pods := func() int {
 		var list struct{ Items []api.Object }
 		for _, name := range namespacesOf(t, f) {
-			if err := f.API.Do(t.Context(), http.MethodGet, "/api/v1/namespaces/"+name+"/pods", nil, &list); err !=
-				nil {
+			if err := f.API.Do(t.Context(), http.MethodGet, "/api/v1/namespaces/"+name+"/pods", nil,
+				&list); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -140,8 +140,7 @@ func readSystems(args, ways []string, secrets *secret.Vault) ([]external.Definit
 		mistakes = append(mistakes, err)
 		for _, one := range deployed {
 			if slices.ContainsFunc(definitions, func(other external.Definition) bool {
-				return other.Name ==
-					one.Name
+				return other.Name == one.Name
 			}) {
 				mistakes = append(mistakes,
 					fmt.Errorf("two systems are called %s: name them, for example with a= and b= in front", one.Name))

@@ -55,8 +55,7 @@ func admit(ctx context.Context, plan lab.Plan, deployments ...string) error {
 	defer cancel()
 	for _, deployment := range deployments {
 		if !slices.ContainsFunc(plan.Study.Variants, func(v lab.Variant) bool {
-			return v.Deployment ==
-				deployment
+			return v.Deployment == deployment
 		}) {
 			continue
 		}

@@ -120,8 +120,8 @@ func findTool() ([]string, error) {
 		return nil, errors.New("a compose file needs Docker, which is not installed here: on Debian: apt-get " +
 			"install docker.io docker-compose")
 	}
-	if text, err := exec.Command("docker", "version", "--format", "{{.Server.Version}}").CombinedOutput(); err !=
-		nil {
+	if text, err := exec.Command("docker", "version", "--format",
+		"{{.Server.Version}}").CombinedOutput(); err != nil {
 		return nil, engine.Unanswered("a compose file needs", errors.New(strings.TrimSpace(string(text))))
 	}
 	if exec.Command("docker", "compose", "version").Run() == nil {

@@ -78,8 +78,9 @@ func (c *container) run(ctx context.Context) (token string, err error) {
 		return "", err
 	}
 	c.name = d.name(c.Spec.Name)
-	if err := making(ctx, func(ctx context.Context) error { return d.engine.Create(ctx, c.name, made) }); err !=
-		nil {
+	if err := making(ctx, func(ctx context.Context) error {
+		return d.engine.Create(ctx, c.name, made)
+	}); err != nil {
 		return "", err
 	}
 	said, err := d.engine.Attach(d.watching, c.name, false)

@@ -190,8 +190,8 @@ func TestAFileSystemIsShown(t *testing.T) {
 		}
 	}()
 	alpha, folder := s.Hosts()[0], filepath.Join(t.TempDir(), "shown")
-	if err := errors.Join(os.Mkdir(folder, 0o700), unix.Mount("tmpfs", folder, "tmpfs", 0, "size=1m")); err !=
-		nil {
+	if err := errors.Join(os.Mkdir(folder, 0o700),
+		unix.Mount("tmpfs", folder, "tmpfs", 0, "size=1m")); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) }) // it may be gone
@@ -249,8 +249,8 @@ func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = conductor.Wait()
-	for deadline := time.Now().Add(20 * time.Second); labelled(t, "000000-1-1") >
-		0; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); labelled(t,
+		"000000-1-1") > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("its hosts are still there")
 		}

@@ -152,8 +152,8 @@ func (d *deployment) adopt(
 		return lab.Arrived{}, err
 	}
 	labelled := map[string]any{"metadata": map[string]any{"labels": map[string]string{labelUnit: spec.Name}}}
-	if err := d.cluster.API.Do(ctx, http.MethodPatch, d.cluster.ours("pods", p.name), labelled, nil); err !=
-		nil {
+	if err := d.cluster.API.Do(ctx, http.MethodPatch, d.cluster.ours("pods", p.name), labelled,
+		nil); err != nil {
 		return lab.Arrived{}, err
 	}
 	if err := p.awaitListening(ctx); err != nil {
@@ -187,8 +187,8 @@ func (d *deployment) autoscale(unit lab.UnitSpec) error {
 			"target": named{"type": "Utilization", "averageUtilization": int(math.Round(100 * unit.Autoscale.CPU))}}}},
 		"behavior": named{"scaleDown": named{"selectPolicy": "Disabled"}},
 	}}
-	if err := d.cluster.API.Do(d.watching, http.MethodPost, d.cluster.autoscalers(), autoscaler, nil); err !=
-		nil {
+	if err := d.cluster.API.Do(d.watching, http.MethodPost, d.cluster.autoscalers(), autoscaler,
+		nil); err != nil {
 		return fmt.Errorf("have Kubernetes scale unit %s: %w", unit.Name, err)
 	}
 	return nil

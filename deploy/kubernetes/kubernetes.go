@@ -175,8 +175,8 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.
-	if running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor, running.endpoints); err !=
-		nil {
+	if running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor,
+		running.endpoints); err != nil {
 		return nil, err
 	}
 	return running, nil

@@ -45,8 +45,8 @@ func (d *deployment) replicate(ctx context.Context, layout lab.Layout) (err erro
 	if len(folders) == 0 {
 		return nil
 	}
-	if d.disk, err = gluster.Start(ctx, filepath.Join(d.group.dir, diskFolder), d.group.label, d.Fail); err !=
-		nil {
+	if d.disk, err = gluster.Start(ctx, filepath.Join(d.group.dir, diskFolder), d.group.label,
+		d.Fail); err != nil {
 		return err
 	}
 	for _, folder := range folders {

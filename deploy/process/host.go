@@ -34,8 +34,8 @@ const (
 func (d *Deployer) Preflight(layout lab.Layout) error {
 	units := len(layout.Units)
 	var problems []error
-	if err := CheckDescriptors(max(layout.Descriptors, conductorDescriptors+units*descriptorsPerUnit)); err !=
-		nil {
+	if err := CheckDescriptors(max(layout.Descriptors,
+		conductorDescriptors+units*descriptorsPerUnit)); err != nil {
 		problems = append(problems, err)
 	}
 	if err := checkProcesses(units); err != nil {

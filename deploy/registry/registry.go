@@ -56,8 +56,8 @@ func Parse(text string) (*Repository, error) {
 		scheme = "http"
 	}
 	known := !given || scheme == "http" || scheme == "https"
-	if host == "" || path == "" || !known || strings.Trim(path, "abcdefghijklmnopqrstuvwxyz0123456789._-/") !=
-		"" {
+	if host == "" || path == "" || !known || strings.Trim(path,
+		"abcdefghijklmnopqrstuvwxyz0123456789._-/") != "" {
 		return nil, fmt.Errorf("%q is not the place of images in a registry: write HOST/PATH, such as "+
 			"registry.example.org/team/cleave", text)
 	}

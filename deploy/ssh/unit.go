@@ -46,8 +46,8 @@ func (u *unit) start(ctx context.Context, how agent.Start) error {
 
 // Write implements io.Writer: it is what the unit reads.
 func (u *unit) Write(data []byte) (int, error) {
-	if err := u.host.call(context.Background(), "Tell", agent.Told{Life: u.life, Text: data}, none()); err !=
-		nil {
+	if err := u.host.call(context.Background(), "Tell", agent.Told{Life: u.life, Text: data},
+		none()); err != nil {
 		return 0, err
 	}
 	return len(data), nil

@@ -239,8 +239,8 @@ func (s *service) describe() error {
 			Placement: d.placement(spec),
 			Networks:  []engine.ServiceNetwork{{Target: private.Overlay, Aliases: []string{spec.Name}}},
 			LogDriver: engine.LogDriver{Name: "json-file"},
-			Resources: engine.Resources{Limits: engine.ResourceLimits{NanoCPUs: int64(math.Round(spec.Limits.CPU *
-				1e9)), MemoryBytes: spec.Limits.Memory}},
+			Resources: engine.Resources{Limits: engine.ResourceLimits{
+				NanoCPUs: int64(math.Round(spec.Limits.CPU * 1e9)), MemoryBytes: spec.Limits.Memory}},
 		},
 		Mode: engine.ServiceMode{Replicated: &engine.Replicated{Replicas: 1}}, EndpointSpec: d.published(spec),
 	}

@@ -126,8 +126,8 @@ func removeIfThere(path string) error {
 
 // Drain gives the volume room again.
 func Drain(folder string) error {
-	if err := unix.Mount("", folder, "", unix.MS_REMOUNT|unix.MS_NOSUID|unix.MS_NODEV, options(size)); err !=
-		nil {
+	if err := unix.Mount("", folder, "", unix.MS_REMOUNT|unix.MS_NOSUID|unix.MS_NODEV,
+		options(size)); err != nil {
 		return fmt.Errorf("make room in the volume %s: %w", folder, err)
 	}
 	return nil

@@ -79,8 +79,8 @@ func TestAWarmUpGoesOnUntilTheLoadIsSteady(t *testing.T) {
 			for _, s := range w.Slices {
 				answered += s.OK
 			}
-			if answered == 0 || answered > warm || report.Outcome.Results.Count(record.All, record.OK) !=
-				seen.Load()-warm {
+			if answered == 0 || answered > warm || report.Outcome.Results.Count(record.All,
+				record.OK) != seen.Load()-warm {
 				t.Errorf("%d answers in the slices of the warm-up, %d to it and %d to all; in the results %d", answered,
 					warm, seen.Load(), report.Outcome.Results.Count(record.All, record.OK))
 			}

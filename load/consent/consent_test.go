@@ -226,8 +226,7 @@ func TestRefusedLoads(t *testing.T) {
 		{"another port", func(_ *Guard, r *Request) { r.Port = 22 }, "not for this port"},
 		{"too early", func(g *Guard, _ *Request) {
 			g.Now = func() time.Time {
-				return night().Add(-2 *
-					time.Hour)
+				return night().Add(-2 * time.Hour)
 			}
 		}, "at 22:00-05:30 Europe/Berlin only"},
 		{"too long", func(_ *Guard, r *Request) { r.Duration = 7 * time.Hour },

@@ -111,8 +111,7 @@ func (c *chain) extracted(wish string) string {
 // a default, one of an enumeration, or a number within given bounds.
 func (c *chain) describedValue(o *operation, name string) (text, reason string) {
 	i := slices.IndexFunc(o.parameters, func(p *openapi3.Parameter) bool {
-		return p.In ==
-			openapi3.ParameterInPath && p.Name == name
+		return p.In == openapi3.ParameterInPath && p.Name == name
 	})
 	if i < 0 {
 		return "", "its path has {" + name + "}, which is not described"

@@ -233,8 +233,8 @@ func TestOnAGridTheNextStepDoesNotWaitForTheNextFlow(t *testing.T) {
 	}
 	results, _ := r.run()
 	want(t, results, map[record.Outcome]int64{record.OK: 8})
-	if late := time.Duration(results.Times(record.Lateness, 1).ValueAtQuantile(50)); late >
-		250*time.Millisecond {
+	if late := time.Duration(results.Times(record.Lateness,
+		1).ValueAtQuantile(50)); late > 250*time.Millisecond {
 		t.Errorf("half of the second steps left %v late or more", late)
 	}
 }

@@ -65,8 +65,8 @@ func TestOracleDoesNotJudgeWhatItHasNotSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := oracle.Judge(&Answer{Status: 200, Body: []byte("begin"), Truncated: true}, false); got !=
-		record.TooLarge {
+	if got, _ := oracle.Judge(&Answer{Status: 200, Body: []byte("begin"), Truncated: true},
+		false); got != record.TooLarge {
 		t.Errorf("outcome %s, want %s", got, record.TooLarge)
 	}
 }

@@ -57,8 +57,8 @@ func TestAStallOfAClosedLoopIsTold(t *testing.T) {
 			ServiceTime: Percentiles{P99: at(0.01), Max: at(2)}}, false},
 		"nothing was timed": {Summary{Closed: closed, Duration: 10}, false},
 	} {
-		if got := c.s.Stall(); strings.HasPrefix(got, "one operation took 2 s, 200 times the 99th percentile") !=
-			c.want || (got != "") != c.want {
+		if got := c.s.Stall(); strings.HasPrefix(got,
+			"one operation took 2 s, 200 times the 99th percentile") != c.want || (got != "") != c.want {
 			t.Errorf("%s: %q, want a stall told: %t", name, got, c.want)
 		}
 	}

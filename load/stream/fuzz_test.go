@@ -169,8 +169,8 @@ func FuzzMessage(f *testing.F) {
 			runtime.ReadMemStats(&before)
 			text, err := m.decode(message)
 			runtime.ReadMemStats(&after)
-			if used := after.TotalAlloc - before.TotalAlloc; used >
-				uint64(memoryOfMessage+memoryPerByte*len(message)) {
+			if used := after.TotalAlloc - before.TotalAlloc; used > uint64(memoryOfMessage+
+				memoryPerByte*len(message)) {
 				t.Errorf("%d bytes made it allocate %d", len(message), used)
 			}
 			switch {

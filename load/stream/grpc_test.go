@@ -145,8 +145,8 @@ func TestHeadersTravelWithCalls(t *testing.T) {
 	echo := func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any,
 		error) {
 		md, _ := metadata.FromIncomingContext(ctx)
-		if got := strings.Join(md["x-kind"], " ") + " " + strings.Join(md[":authority"], " "); got !=
-			"green shop.test:1234" {
+		if got := strings.Join(md["x-kind"], " ") + " " +
+			strings.Join(md[":authority"], " "); got != "green shop.test:1234" {
 			return nil, status.Error(codes.InvalidArgument, got)
 		}
 		if err := grpc.SetHeader(ctx, metadata.Pairs("x-answer", "good")); err != nil {

@@ -207,8 +207,8 @@ func (c *chunk) samples(data []byte) ([]Sample, error) {
 		}
 		ticks := float64(v.parts["startTime"].number - c.startTicks)
 		all = append(all, Sample{Event: of.name, Frames: c.stack(v.parts["stackTrace"].number),
-			Time: time.Unix(0, c.startNanos).Add(time.Duration(ticks / float64(c.ticksPerSecond) *
-				float64(time.Second)))})
+			Time: time.Unix(0,
+				c.startNanos).Add(time.Duration(ticks / float64(c.ticksPerSecond) * float64(time.Second)))})
 	}
 	return all, nil
 }

@@ -79,8 +79,8 @@ func TestWhatWasNotTheSameInTwoRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Environment) != 2 || got.Environment[0] !=
-		(lab.EnvironmentChange{Fact: "kernel", Before: "6.1", After: "6.2"}) ||
+	if len(got.Environment) != 2 || got.Environment[0] != (lab.EnvironmentChange{Fact: "kernel", Before: "6.1",
+		After: "6.2"}) ||
 		got.Environment[1].Before != "not recorded" || got.Environment[1].After != "not available: no such file" {
 		t.Errorf("environment %+v", got.Environment)
 	}

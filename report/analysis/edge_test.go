@@ -69,8 +69,8 @@ func TestBiasOfAnotherVariantDoesNotBlurAComparison(t *testing.T) {
 			in.Trials = append(in.Trials, trial)
 		}
 	}
-	if c := comparisonOf(t, Analyse(in), "elapsed", "s2", "http", "threads"); c.Margin !=
-		in.Plan.Study.Design.Margin {
+	if c := comparisonOf(t, Analyse(in), "elapsed", "s2", "http",
+		"threads"); c.Margin != in.Plan.Study.Design.Margin {
 		t.Errorf("margin of a variant whose twin is alike is %g, want the study's %g", c.Margin,
 			in.Plan.Study.Design.Margin)
 	}

@@ -265,8 +265,8 @@ func TestOperationsAreToldApart(t *testing.T) {
 func TestUsagesWithoutACostAreDividedByTheTrialsOwnCount(t *testing.T) {
 	trial := lab.Trial{Operations: 50,
 		Metered: lab.Metered{Roles: map[string]lab.Usage{"orders": {CPUSeconds: 1}}}}
-	if got := (&experiment{}).roleUsage("one", lab.Point{}, "orders", []lab.Trial{trial}).CPUPerOperation; got !=
-		0.02 {
+	if got := (&experiment{}).roleUsage("one", lab.Point{}, "orders",
+		[]lab.Trial{trial}).CPUPerOperation; got != 0.02 {
 		t.Errorf("CPU per operation %v, want 0.02", got)
 	}
 }

@@ -41,8 +41,7 @@ func cutDown(t *testing.T) map[string]Input {
 		"baseline alone": full.only(func(trial lab.Trial) bool { return trial.Variant == "threads" }),
 		"no twin":        full.only(func(trial lab.Trial) bool { return trial.Variant != "uds.twin" }),
 		"no block in common": full.only(func(trial lab.Trial) bool {
-			return (trial.Variant == "threads") ==
-				(trial.Block < 3)
+			return (trial.Variant == "threads") == (trial.Block < 3)
 		}),
 		"first half":            full.only(func(trial lab.Trial) bool { return trial.Number <= 60 }),
 		"numbers not finite":    notFinite(t),

@@ -54,12 +54,10 @@ func (e *experiment) platform(v lab.Variant, point lab.Point, trials []lab.Trial
 		ImagesSeconds: middle(func(t lab.Trial) (float64, bool) { return t.Platform.ImagesSeconds, true }),
 		ReadySeconds:  middle(func(t lab.Trial) (float64, bool) { return t.Platform.ReadySeconds, true }),
 		CPUShare: used(func(t lab.Trial) float64 {
-			return t.Platform.Used.CPUSeconds /
-				t.Metered.WindowSeconds
+			return t.Platform.Used.CPUSeconds / t.Metered.WindowSeconds
 		}),
 		CPUPerOperation: used(func(t lab.Trial) float64 {
-			return t.Platform.Used.CPUSeconds /
-				e.costedOperations(t)
+			return t.Platform.Used.CPUSeconds / e.costedOperations(t)
 		}),
 		MeanMemory: used(func(t lab.Trial) float64 { return float64(t.Platform.Used.MeanMemoryBytes) }),
 		PeakMemory: used(func(t lab.Trial) float64 { return float64(t.Platform.Used.PeakMemoryBytes) }),

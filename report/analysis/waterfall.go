@@ -274,8 +274,7 @@ func changedTogether(shown, other []lab.PathStep) [][]lab.KnobChange {
 		return nil
 	}
 	slices.SortStableFunc(groups, func(a, b []lab.KnobChange) int {
-		return firstMade(shown, a) -
-			firstMade(shown, b)
+		return firstMade(shown, a) - firstMade(shown, b)
 	})
 	return groups
 }

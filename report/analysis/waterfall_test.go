@@ -206,8 +206,8 @@ func TestStepsMultiplyBlockByBlock(t *testing.T) {
 		in := onTheWay(shown, 7, actAlone)
 		in.Trials = slices.DeleteFunc(in.Trials, func(t lab.Trial) bool { return t.Block != block })
 		w := Analyse(in).Waterfalls[0]
-		if product := w.Steps[0].Ratio.Ratio * w.Steps[1].Ratio.Ratio *
-			w.Steps[2].Ratio.Ratio; math.Abs(product/w.Whole.Ratio-1) > 1e-12 {
+		product := w.Steps[0].Ratio.Ratio * w.Steps[1].Ratio.Ratio * w.Steps[2].Ratio.Ratio
+		if math.Abs(product/w.Whole.Ratio-1) > 1e-12 {
 			t.Errorf("block %d: the steps multiply to %v, the whole is %v", block, product, w.Whole.Ratio)
 		}
 	}

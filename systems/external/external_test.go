@@ -212,8 +212,8 @@ func TestAudits(t *testing.T) {
 			}
 		})
 	}
-	if audit := (System{Generator: dummy{}}).Audit(lab.Variant{}, at(Rate, 1), nil); audit.Verdict !=
-		lab.AuditUnknown {
+	if audit := (System{Generator: dummy{}}).Audit(lab.Variant{}, at(Rate, 1),
+		nil); audit.Verdict != lab.AuditUnknown {
 		t.Errorf("audit without a report is %s, want unknown", audit.Verdict)
 	}
 	beyond := with(func(r *lab.LoadReport) { r.Achieved = 10 })

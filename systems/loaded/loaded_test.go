@@ -159,8 +159,8 @@ func TestTheLongestTimeWithoutAnAnswer(t *testing.T) {
 		"no load":    {[]string{early}, 0},
 	} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, History), []byte(strings.Join(c.lines, "\n")), 0o600); err !=
-			nil {
+		if err := os.WriteFile(filepath.Join(dir, History), []byte(strings.Join(c.lines, "\n")),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		for _, faults := range [][]lab.FaultRecord{nil, make([]lab.FaultRecord, 1)} {

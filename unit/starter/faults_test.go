@@ -125,8 +125,8 @@ func contain(t *testing.T) contained {
 		_ = c.Process.Kill() // it may have ended
 		_ = c.Wait()
 	})
-	for deadline := time.Now().Add(time.Minute); c.tell("token", lab.StarterListens+c.port()) !=
-		lab.StarterDone+"it listens\n"; {
+	for deadline := time.Now().Add(time.Minute); c.tell("token", lab.StarterListens+c.port()) != lab.StarterDone+
+		"it listens\n"; {
 		if time.Now().After(deadline) {
 			t.Fatalf("the program does not listen: %s", c.log)
 		}

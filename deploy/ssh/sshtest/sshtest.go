@@ -103,8 +103,8 @@ func (h *Hosts) start(t *testing.T, host *hosts.Host) {
 			"prohibit-password\nStrictModes no\n",
 			host.Address, h.path(host.Name), h.path("user.pub")))
 	// Its folder for logins that have not proven anything, which only this host sees.
-	if err := host.Run(t.Context(), "sh", "-c", "mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd"); err !=
-		nil {
+	if err := host.Run(t.Context(), "sh", "-c",
+		"mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd"); err != nil {
 		t.Fatal(err)
 	}
 	server := host.Command(context.WithoutCancel(t.Context()), sshd, "-D", "-e", "-f", config)

@@ -167,8 +167,8 @@ func (s *service) description() engine.Service {
 			},
 			RestartPolicy: engine.RestartPolicy{Condition: "none"}, LogDriver: engine.LogDriver{Name: "json-file"},
 			Networks: []engine.ServiceNetwork{{Target: d.home.network, Aliases: []string{spec.Name}}},
-			Resources: engine.Resources{Limits: engine.ResourceLimits{NanoCPUs: int64(math.Round(spec.Limits.CPU *
-				1e9)), MemoryBytes: spec.Limits.Memory}},
+			Resources: engine.Resources{Limits: engine.ResourceLimits{
+				NanoCPUs: int64(math.Round(spec.Limits.CPU * 1e9)), MemoryBytes: spec.Limits.Memory}},
 		},
 		Mode:         engine.ServiceMode{Replicated: &engine.Replicated{Replicas: 1}},
 		EndpointSpec: engine.EndpointSpec{Mode: "dnsrr"},

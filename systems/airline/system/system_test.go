@@ -309,8 +309,8 @@ func (tr trial) leave(t *testing.T, handsOver bool) lab.Leftover {
 	t.Helper()
 	left := lab.Leftover{Dir: t.TempDir(), Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}}
 	write := func(name string, lines []string) {
-		if err := os.WriteFile(filepath.Join(left.Dir, name), []byte(strings.Join(lines, "\n")), 0o600); err !=
-			nil {
+		if err := os.WriteFile(filepath.Join(left.Dir, name), []byte(strings.Join(lines, "\n")),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

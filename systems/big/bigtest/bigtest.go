@@ -116,8 +116,8 @@ func Run(tb testing.TB, trial Trial) Outcome {
 	if outcome.Audit.Verdict != lab.AuditValid {
 		tb.Fatalf("%s: audit %s: %q", trial.Name(), outcome.Audit.Verdict, outcome.Audit.Problems)
 	}
-	if want := int64(trial.Neighbourhoods * trial.Workers * trial.Pings); outcome.Audit.Counts["received"] !=
-		want {
+	want := int64(trial.Neighbourhoods * trial.Workers * trial.Pings)
+	if outcome.Audit.Counts["received"] != want {
 		tb.Fatalf("%s: %d pongs, want %d", trial.Name(), outcome.Audit.Counts["received"], want)
 	}
 	return outcome

@@ -52,8 +52,8 @@ func TestWorkerRefusesStart(t *testing.T) {
 
 func TestWorkerChecksSenders(t *testing.T) {
 	w := newWorker()
-	if _, err := w.Ping(context.Background(), &pb.PingRequest{Sender: 2}); status.Code(err) !=
-		codes.InvalidArgument {
+	if _, err := w.Ping(context.Background(),
+		&pb.PingRequest{Sender: 2}); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("ping from outside the neighbourhood: error %v", err)
 	}
 	if response, err := w.Ping(context.Background(), &pb.PingRequest{Sender: 0}); err != nil ||

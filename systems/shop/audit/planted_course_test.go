@@ -69,8 +69,8 @@ func (m latecomer) Recall(ctx context.Context, in *shoppb.StepRequest) (*shoppb.
 	if _, err := m.Shipping.Recall(ctx, in); err != nil {
 		return nil, err
 	}
-	if _, err := m.ledger.Advance(ctx, in.GetOrderId(), shipping.StateRecalled, shipping.StateShipped); err !=
-		nil {
+	if _, err := m.ledger.Advance(ctx, in.GetOrderId(), shipping.StateRecalled,
+		shipping.StateShipped); err != nil {
 		return nil, err
 	}
 	return m.Shipping.Recall(ctx, in)

@@ -252,8 +252,8 @@ func (c *Payments) void(
 	for n, in := range all {
 		if known[in.GetOrderId()] == "" {
 			rows = append(rows, in.GetOrderId(), 0, 0, StateVoided, entry)
-		} else if outcomes[n], err = c.advance(ctx, in.GetOrderId(), StateAuthorised, StateVoided, giveBack); err !=
-			nil {
+		} else if outcomes[n], err = c.advance(ctx, in.GetOrderId(), StateAuthorised, StateVoided,
+			giveBack); err != nil {
 			return nil, err
 		}
 	}

@@ -57,8 +57,8 @@ func startShop(
 ) (unit *exec.Cmd, commands io.WriteCloser, said *bytes.Buffer) {
 	t.Helper()
 	seed := &shop.Seed{Customers: 10, Products: 10, Stock: 100, Balance: 1_000_000}
-	if err := command(t, dir, address, assembly.UnitJob{Architecture: "monolith", Prepare: seed}).Run(); err !=
-		nil {
+	if err := command(t, dir, address, assembly.UnitJob{Architecture: "monolith", Prepare: seed}).
+		Run(); err != nil {
 		t.Fatalf("prepare: %v", err)
 	}
 	unit = command(t, dir, address, assembly.UnitJob{Architecture: "monolith", Unit: "shop"})

@@ -290,8 +290,8 @@ func prepared(t *testing.T) map[string]string {
 	}
 	address := "sqlite://" + t.TempDir()
 	place := assembly.Place{Service: func(string) (string, error) { return address, nil }}
-	if err := assembly.Prepare(context.WithoutCancel(t.Context()), design, place, seed(point(nil), 1)); err !=
-		nil {
+	if err := assembly.Prepare(context.WithoutCancel(t.Context()), design, place,
+		seed(point(nil), 1)); err != nil {
 		t.Fatal(err)
 	}
 	return map[string]string{assembly.ServiceDatabase: address}

@@ -246,8 +246,8 @@ func (w *work) driver(ctx context.Context, _ uint64) (rate float64, err error) {
 		for i, e := range found {
 			ids[i] = timelines.PostOf(e.ID)
 		}
-		if cursor, err = texts.Find(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}); err !=
-			nil {
+		if cursor, err = texts.Find(ctx, bson.D{{Key: "_id",
+			Value: bson.D{{Key: "$in", Value: ids}}}}); err != nil {
 			return err
 		}
 		var read []bson.Raw
