@@ -105,7 +105,8 @@ func goals() map[string]figures.Goal {
 // comparisons are the tools that a goal holds against a peer's, each with the figure of both.
 func comparisons() [][4]string {
 	return [][4]string{
-		{"closed cpu", "cleave", "closed cpu", "wrk"}, {"https cpu", "cleave", "https cpu", "wrk"},
+		{"closed cpu", "cleave", "closed cpu", "wrk"}, {"closed cpu", "cleave", "closed cpu", "floor"},
+		{"closed cpu", "floor", "closed cpu", "wrk"}, {"https cpu", "cleave", "https cpu", "wrk"},
 		{"h2c cpu", "cleave", "h2c cpu", "h2load"}, {"h2 cpu", "cleave", "h2 cpu", "h2load"},
 		{"grpc cpu", "cleave", "grpc cpu", "ghz"}, {"features cpu", "cleave", "closed cpu", "wrk"},
 		{"open cpu", "cleave-grid", "open cpu", "wrk2"}, {"loops throughput", "2", "loops throughput", "1"},

@@ -2,7 +2,7 @@
 
 // Command bench compares the load engine with its peers: wrk, wrk2, ab, h2load,
 // oha, fortio, hey, vegeta, k6 and ghz, where they can be had, on a target of its
-// own and, over TLS and HTTP/2, on nginx. Generator and target have
+// own and, over TLS and HTTP/2, on nginx, and with what the kernel alone costs. Generator and target have
 // a processor each, the tools take turns in rotating order, and every figure is a
 // median. It also watches the engine's memory for ten minutes and lets it search
 // for capacities that theory knows.
@@ -27,9 +27,12 @@ import (
 
 func main() {
 	var err error
-	if len(os.Args) > 1 && os.Args[1] == "target" {
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == "target":
 		err = serve(os.Args[2:])
-	} else {
+	case len(os.Args) == 4 && os.Args[1] == "floor":
+		err = floor(os.Args[2], os.Args[3])
+	default:
 		err = bench(os.Args[1:])
 	}
 	if err != nil {

@@ -116,8 +116,12 @@ func (p *plan) gather() ([]tool, error) {
 			return nil, err
 		}
 	}
+	itself, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
 	tools := []tool{
-		{"cleave", own, cleave("exact")}, {"cleave-grid", own, cleave("grid:1ms")},
+		{"floor", itself, floorOf}, {"cleave", own, cleave("exact")}, {"cleave-grid", own, cleave("grid:1ms")},
 		{"cleave-spin", own, cleave("spin")},
 	}
 	for _, peer := range peers() {
@@ -139,6 +143,14 @@ func (p *plan) gather() ([]tool, error) {
 
 // takes reports whether a tool is to have its turns.
 func (p *plan) takes(name string) bool { return len(p.among) == 0 || slices.Contains(p.among, name) }
+
+// floorOf is this program as a load generator that does nothing else.
+func floorOf(scene, seconds string) []string {
+	if scene != sceneClosed {
+		return nil
+	}
+	return []string{"floor", addressMark, seconds}
+}
 
 // cleave is our own command line. Waiting differs in open loops only.
 func cleave(pacing string) arguments {
