@@ -32,6 +32,11 @@ type ExternalSystem struct {
 	Cores []int `json:"cores,omitempty"`
 }
 
+// RunsAlready reports whether Cleave finds the system running; a system of Cleave's own, nil, is not.
+func (x *ExternalSystem) RunsAlready() bool {
+	return x != nil && len(x.Command) == 0 && x.Image == "" && x.Compose == nil
+}
+
 // SystemReady says when a system that Cleave starts may be loaded: after its Log, its Command and
 // its ReadyCheck, each within the Timeout.
 type SystemReady struct {

@@ -390,6 +390,9 @@ func (e *experiment) notTested(a lab.Analysis) string {
 	if len(e.study.Faults) == 0 {
 		parts = append(parts, "what happens when a part fails")
 	}
+	if slices.ContainsFunc(e.study.Variants, func(v lab.Variant) bool { return v.External.RunsAlready() }) {
+		parts = append(parts, "CPU and memory of the systems that run already, which nobody meters")
+	}
 	untestable, unasked := 0, 0
 	for _, c := range a.Claims {
 		switch {

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,5 +87,27 @@ func TestKnobsAreToldInTheSystemsWords(t *testing.T) {
 	if plain["placement"] != "a process per component" || plain["data"] != "a database per component" ||
 		plain["coordination"] != "" {
 		t.Errorf("steps are called %v", plain)
+	}
+}
+
+// TestWhatNobodyMetersIsSaid: of a system that runs already there is no CPU time and no memory.
+func TestWhatNobodyMetersIsSaid(t *testing.T) {
+	const unmetered = "CPU and memory of the systems that run already, which nobody meters"
+	for name, c := range map[string]struct {
+		system *lab.ExternalSystem
+		said   bool
+	}{
+		"of our own": {},
+		"a URL":      {&lab.ExternalSystem{URL: "http://127.0.0.1:1/"}, true},
+		"a command":  {&lab.ExternalSystem{URL: "http://127.0.0.1:{port}/", Command: []string{"serve"}}, false},
+		"an image":   {&lab.ExternalSystem{URL: "http://127.0.0.1:{port}/", Image: "web"}, false},
+		"compose":    {&lab.ExternalSystem{URL: "http://127.0.0.1:1/", Compose: &lab.Compose{}}, false},
+	} {
+		e := newExperiment(shopUnderLoad())
+		e.study.Variants = slices.Clone(e.study.Variants)
+		e.study.Variants[0].External = c.system
+		if said := e.notTested(lab.Analysis{}); strings.Contains(said, unmetered) != c.said {
+			t.Errorf("%s: %q", name, said)
+		}
 	}
 }

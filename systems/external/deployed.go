@@ -23,14 +23,14 @@ const (
 // Kind is the architecture that the system is one of.
 func (d Definition) Kind() string {
 	switch {
+	case d.RunsAlready():
+		return kindURL
 	case d.Compose != nil:
 		return kindCompose
 	case d.Image != "":
 		return kindImage
-	case len(d.Command) > 0:
-		return kindCommand
 	}
-	return kindURL
+	return kindCommand
 }
 
 // In is the system in each of several deployments, with the deployment in its name where it is
