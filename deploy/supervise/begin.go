@@ -106,7 +106,11 @@ func (s *Supervisor) startStage(ctx context.Context, how Steps, stage []lab.Unit
 }
 
 func (s *Supervisor) awaitReady(ctx context.Context, how Steps, spec lab.UnitSpec) error {
-	return s.Named(spec.Name).AwaitUsable(ctx, how.Reach(spec.Name), atOnce)
+	u := s.Named(spec.Name)
+	if u == nil {
+		return nil // its platform makes as many of it as are wanted, under names of its own
+	}
+	return u.AwaitUsable(ctx, how.Reach(spec.Name), atOnce)
 }
 
 // atOnce is what to wait for with a unit of which nothing says when it can be used.

@@ -151,3 +151,18 @@ func TestAwaitPrepared(t *testing.T) {
 		t.Errorf("a command of ours that goes on: %v", err)
 	}
 }
+
+// TestBeginWithoutALife: a unit of which the platform makes as many as are wanted has no life of
+// its own name.
+func TestBeginWithoutALife(t *testing.T) {
+	units := []lab.UnitSpec{{Name: "front"}, {Name: "stock", Reached: lab.ReachDirect}}
+	b := &begun{Lives: NewLives[*life](New(lab.Layout{Units: units}, ""))}
+	how := b.steps()
+	how.Start = func(_ context.Context, spec lab.UnitSpec) error { return b.note("start " + spec.Name) }
+	if err := b.Begin(t.Context(), how, units, nil); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(b.noted, "started front") || !slices.Contains(b.noted, "followed stock") {
+		t.Errorf("%q, want all steps", b.noted)
+	}
+}
