@@ -133,16 +133,34 @@ func (c cassandra) insert(ctx context.Context, table *statements, key [16]byte, 
 	for _, value := range values {
 		arguments = append(arguments, value)
 	}
-	return cassandraFailure(c.session.Query("INSERT"+table.insert, arguments...).ExecContext(ctx))
+	return cassandraFailure(again(ctx, func() error {
+		return c.session.Query("INSERT"+table.insert, arguments...).ExecContext(ctx)
+	}))
 }
 
 func (c cassandra) get(ctx context.Context, table *statements, key [16]byte) ([][]byte, error) {
 	values := make([][]byte, len(table.Columns))
-	err := c.session.Query(table.get, gocql.UUID(key)).ScanContext(ctx, destinations(values)...)
+	err := again(ctx, func() error {
+		return c.session.Query(table.get, gocql.UUID(key)).ScanContext(ctx, destinations(values)...)
+	})
 	if errors.Is(err, gocql.ErrNotFound) {
 		return nil, nil
 	}
 	return values, cassandraFailure(err)
+}
+
+// again runs a statement, which may be repeated, once more where the driver's connection has ended
+// under it: the driver then says that a context was canceled, which was not the caller's.
+func again(ctx context.Context, run func() error) error {
+	ended := func(err error) bool { return errors.Is(err, context.Canceled) && ctx.Err() == nil }
+	err := run()
+	if ended(err) {
+		err = run()
+	}
+	if ended(err) {
+		return errors.New("the driver's connections end as they begin")
+	}
+	return err
 }
 
 // page goes on where the server says.

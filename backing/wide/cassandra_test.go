@@ -240,3 +240,26 @@ func wrongPassword(t *testing.T, instance *servers.Instance) {
 		t.Errorf("error = %v", err)
 	}
 }
+
+// TestAConnectionEndsUnderAStatement: what the driver calls canceled, and nobody has, is asked again.
+func TestAConnectionEndsUnderAStatement(t *testing.T) {
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	other := errors.New("other")
+	for name, c := range map[string]struct {
+		ctx     context.Context
+		answers []error
+		want    error
+	}{
+		"once":           {t.Context(), []error{context.Canceled, nil}, nil},
+		"twice":          {t.Context(), []error{context.Canceled, context.Canceled}, ErrUnavailable},
+		"by the caller":  {canceled, []error{context.Canceled}, context.Canceled},
+		"something else": {t.Context(), []error{other}, other},
+	} {
+		asked := 0
+		err := cassandraFailure(again(c.ctx, func() error { asked++; return c.answers[asked-1] }))
+		if !errors.Is(err, c.want) || asked != len(c.answers) {
+			t.Errorf("%s: %v after %d times, want %v after %d", name, err, asked, c.want, len(c.answers))
+		}
+	}
+}
