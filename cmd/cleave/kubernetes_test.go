@@ -114,8 +114,8 @@ func TestNothingIsLeftOfKubernetesWhoseConductorIsKilled(t *testing.T) {
 // awaitNodes waits until there are nodes, or none.
 func awaitNodes(t *testing.T, conductor *exec.Cmd, there bool) {
 	t.Helper()
-	for deadline := time.Now().
-		Add(time.Minute); (len(nodeGroups(conductor)) > 0) != there; time.Sleep(50 * time.Millisecond) {
+	deadline := time.Now().Add(time.Minute)
+	for ; (len(nodeGroups(conductor)) > 0) != there; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("a minute later the nodes are %q", nodeGroups(conductor))
 		}

@@ -236,8 +236,8 @@ func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = conductor.Wait() // killed, as it should be
-	for deadline := time.Now().
-		Add(time.Minute); len(deploytest.Processes(label)) > 0; time.Sleep(20 * time.Millisecond) {
+	deadline := time.Now().Add(time.Minute)
+	for ; len(deploytest.Processes(label)) > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("processes %q still run", deploytest.Processes(label))
 		}

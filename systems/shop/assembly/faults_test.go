@@ -221,8 +221,8 @@ func (c *customers) order(t *testing.T, n int) {
 func (c *customers) cancel(t *testing.T, n int) {
 	t.Helper()
 	for _, attempt := range c.history[:n] {
-		for deadline := time.Now().Add(4 * time.Minute); time.Now().
-			Before(deadline); time.Sleep(10 * time.Millisecond) {
+		deadline := time.Now().Add(4 * time.Minute)
+		for ; time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 			response, err := http.Get(c.base + "/orders/" + attempt.Order)
 			must(t, err)
 			var order api.Order
