@@ -120,7 +120,7 @@ func (s *Starter) Heal(
 // does not), and reach where this host finds it.
 func (s *Starter) Again(ctx context.Context, u *Unit, connect func(context.Context) error,
 	bind string, reach func(unit string) string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, readyPatience, fmt.Errorf("not ready after %v", readyPatience))
+	ctx, cancel := u.readyInTime(ctx)
 	defer cancel()
 	if _, err := s.Tell(ctx, lab.StarterStart); err != nil {
 		return err

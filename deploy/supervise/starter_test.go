@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -113,5 +114,23 @@ func TestHealByTheStarter(t *testing.T) {
 		nil)
 	if err == nil || !strings.Contains(err.Error(), "leads the trial") {
 		t.Errorf("a fault of the lead: %v", err)
+	}
+}
+
+// TestAgainWaitsAsLongAsTheUnitMayTake: not as long as a server may.
+func TestAgainWaitsAsLongAsTheUnitMayTake(t *testing.T) {
+	var asked string
+	starter := answered(lab.StarterDone+"started\n", &asked)
+	shown := lab.Readiness{Log: "is up", Within: 300 * time.Millisecond}
+	u := NewUnit(lab.UnitSpec{Name: "stock", Readiness: shown})
+	connect := func(ctx context.Context) error {
+		if end, bound := ctx.Deadline(); !bound || time.Until(end) > time.Second {
+			t.Errorf("its deadline is %v", end)
+		}
+		return nil
+	}
+	err := starter.Again(t.Context(), u, connect, "", func(string) string { return "" })
+	if err == nil || !strings.Contains(err.Error(), "not ready after 300ms") {
+		t.Errorf("%v, want that it is not ready in its time", err)
 	}
 }
