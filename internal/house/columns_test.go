@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"go/scanner"
 	"go/token"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -72,43 +70,21 @@ func mayBeWide(text []byte) func(int, string) bool {
 // TestLinesAreShort in what people wrote: sources and documents.
 func TestLinesAreShort(t *testing.T) {
 	eachSource(t, func(path string, text []byte) {
-		strings := map[int]bool{}
+		inStrings := map[int]bool{}
 		if filepath.Ext(path) == ".go" {
-			strings = raw(text)
+			inStrings = raw(text)
 		}
-		for _, complaint := range tooWide(path, text, func(number int, _ string) bool { return strings[number] }) {
+		may := func(number int, _ string) bool { return inStrings[number] }
+		for _, complaint := range tooWide(path, text, may) {
 			t.Error(complaint)
 		}
 	})
-	eachDocument(t, func(path string, text []byte) {
+	document := func(name string) bool { return filepath.Ext(name) == ".md" }
+	eachFile(t, document, func(path string, text []byte) {
 		for _, complaint := range tooWide(path, text, mayBeWide(text)) {
 			t.Error(complaint)
 		}
 	})
-}
-
-// eachDocument visits all texts in Markdown, by their path below the root.
-func eachDocument(t *testing.T, visit func(path string, text []byte)) {
-	t.Helper()
-	top := root(t)
-	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && path != top && skipped(entry.Name()):
-			return filepath.SkipDir
-		case filepath.Ext(path) != ".md":
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		if err == nil {
-			visit(strings.TrimPrefix(path, top+"/"), text)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestWideLinesAreFound(t *testing.T) {

@@ -56,28 +56,31 @@ func generated(text []byte) bool {
 // eachSource visits all files that people wrote, by their path below the root.
 func eachSource(t *testing.T, visit func(path string, text []byte)) {
 	t.Helper()
+	eachFile(t, source, func(path string, text []byte) {
+		if !generated(text) {
+			visit(path, text)
+		}
+	})
+}
+
+// eachFile visits all files with a wanted name, by their path below the root.
+func eachFile(t *testing.T, wanted func(name string) bool, visit func(path string, text []byte)) {
+	t.Helper()
 	top := root(t)
 	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if entry.IsDir() {
-			if path != top && skipped(entry.Name()) {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if !source(entry.Name()) {
+		case entry.IsDir() && path != top && skipped(entry.Name()):
+			return filepath.SkipDir
+		case entry.IsDir() || !wanted(entry.Name()):
 			return nil
 		}
 		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		if !generated(text) {
+		if err == nil {
 			visit(strings.TrimPrefix(path, top+"/"), text)
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
