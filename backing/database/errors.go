@@ -96,10 +96,11 @@ func (db *DB) failed(statement string, err error) error {
 // mariaDBMeans follows the list of error codes in the server's documentation.
 func mariaDBMeans(err error) failure {
 	var coded *mysql.MySQLError
-	if !errors.As(err, &coded) {
-		if errors.Is(err, mysql.ErrInvalidConn) {
-			return unavailable
-		}
+	switch {
+	case errors.As(err, &coded): // its code says more
+	case errors.Is(err, mysql.ErrInvalidConn):
+		return unavailable
+	default:
 		return other
 	}
 	switch coded.Number {

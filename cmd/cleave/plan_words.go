@@ -81,16 +81,13 @@ func timeWords(plan lab.Plan, before earlier) string {
 		}
 	}
 	var seconds, rest float64
-	searches, jobs := 0, 0
+	searches := 0
 	for _, trial := range plan.Trials {
 		point, _ := plan.Study.Point(trial.Point)
 		_, searched := point.Level(lab.FactorSearchFrom)
-		switch {
-		case load == 0:
-			jobs++
-		case searched:
+		if searched {
 			searches++
-		default:
+		} else {
 			seconds += load
 		}
 		rest += before.mean(trial, searched || load == 0)
@@ -102,7 +99,7 @@ func timeWords(plan lab.Plan, before earlier) string {
 	case plan.Study.Took > 0:
 		return fmt.Sprintf("about %s on two processors without other work; more where trials are played again",
 			lasting(plan.Study.Took))
-	case jobs > 0:
+	case load == 0:
 		return "only playing shows: every trial lasts until its work is done; after the first one, progress says " +
 			"when all is"
 	}
