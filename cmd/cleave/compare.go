@@ -177,7 +177,7 @@ func (f *compareFlags) study(definitions []external.Definition, points []lab.Poi
 		Schema: lab.StudySchema, Name: compareName, Title: strings.Join(names, " against "),
 		Question: "Which of them is faster, by how much, and up to which rate does each hold?",
 		System:   external.Name, Baseline: names[0], Points: points, Load: &load,
-		Metrics: external.Metrics(points), Design: f.design(load, definitions[0]),
+		Metrics: external.Metrics(points), Design: f.design(load, definitions),
 	}
 	if f.noGates {
 		study.WithoutGates(&s)

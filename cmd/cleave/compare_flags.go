@@ -269,17 +269,34 @@ func (f *compareFlags) points(own *scenario.Load) ([]lab.Point, error) {
 }
 
 // design is how the experiment is played.
-func (f *compareFlags) design(load lab.Load, baseline external.Definition) lab.Design {
+func (f *compareFlags) design(load lab.Load, definitions []external.Definition) lab.Design {
 	d := study.Defaults()
-	d.Blocks, d.Margin, d.MaxRepeats, d.NoiseFloor, d.Lengthen = f.blocks, f.margin, 1, []string{baseline.Name},
-		f.lengthen
+	d.Blocks, d.Margin, d.MaxRepeats, d.Lengthen = f.blocks, f.margin, 1, f.lengthen
+	d.NoiseFloor = []string{definitions[0].Name}
 	if f.given("seed") {
 		d.Seed = f.seed
 	}
-	d.TrialTimeout = load.Duration + load.LongestWarmUp() + baseline.Ready.Timeout + 2*time.Minute.Seconds()
+	d.TrialTimeout = load.Duration + load.LongestWarmUp() + 2*time.Minute.Seconds() + longestStart(definitions)
 	if f.capacity {
 		// about twenty probes, some of them repeated, and one that is longer
 		d.TrialTimeout += 45 * (load.Duration + 10)
 	}
 	return d
+}
+
+// longestStart is how many seconds a system may take until it can be loaded: each of the things
+// that are waited for, one after the other, may take ready.timeout.
+func longestStart(definitions []external.Definition) float64 {
+	longest := 0.0
+	for _, d := range definitions {
+		steps := 1.0 // an answer, or a connection
+		if d.Ready.Log != "" {
+			steps++
+		}
+		if len(d.Ready.Command) > 0 {
+			steps++
+		}
+		longest = max(longest, steps*d.Ready.Timeout)
+	}
+	return longest
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/docs/schema"
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/study"
 	"github.com/cleave-lab/cleave/systems/external"
@@ -209,6 +210,20 @@ func TestPinning(t *testing.T) {
 		f := compareFlags{cores: text}
 		if _, _, err := f.pin(); err == nil {
 			t.Errorf("--cores %q passes", text)
+		}
+	}
+}
+
+// TestATrialMayLastAsLongAsItsSystemsStart: whichever of them, and each of the things that it waits for.
+func TestATrialMayLastAsLongAsItsSystemsStart(t *testing.T) {
+	flags := compareFlags{given: func(string) bool { return false }}
+	quick, slow := external.Definition{Name: "quick"}, external.Definition{Name: "slow"}
+	quick.Ready.Timeout, slow.Ready.Timeout = 30, 600
+	slow.Ready.Log, slow.Ready.Command = "listening", []string{"curl"}
+	load := lab.Load{Duration: 10, WarmUp: 2}
+	for _, all := range [][]external.Definition{{quick, slow}, {slow, quick}} {
+		if d := flags.design(load, all); d.TrialTimeout < 10+2+3*600 || d.NoiseFloor[0] != all[0].Name {
+			t.Errorf("%s first: %g s, twins of %v", all[0].Name, d.TrialTimeout, d.NoiseFloor)
 		}
 	}
 }
