@@ -143,6 +143,10 @@ type LoadJob struct {
 	// all is final. One that is not there, or says with a 5xx that it cannot tell, is
 	// asked again. After Timeout the load fails.
 	Settle ReadyCheck
+	// Between is the path that is asked instead where another load follows at once, after the
+	// warm-up and the probes of a search: what is hardly seen need not be waited for there.
+	// Empty: that of Settle.
+	Between string
 	// History is a file in the trial's directory that gets a JSON line for every
 	// attempt at an operation; empty means none.
 	History string

@@ -78,7 +78,7 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 		Search: job.Search, History: job.History,
 		Resolution: job.Effort.Resolution, Votes: job.Effort.Votes,
 		Await:  agent.Await{Path: job.Ready.Path, For: seconds(job.Ready.Timeout), Look: job.Look},
-		Settle: agent.Await{Path: job.Settle.Path, For: seconds(job.Settle.Timeout)},
+		Settle: agent.Await{Path: job.Settle.Path, For: seconds(job.Settle.Timeout)}, Between: job.Between,
 		Warmup: seconds(job.WarmUp), WarmupLimit: seconds(job.WarmUpLimit),
 	}
 	if err := json.Unmarshal(job.Scenario, &work.Spec.Scenario); err != nil {

@@ -49,6 +49,9 @@ type Job struct {
 	// Settle is what to ask when the load, or a part of it, has got its last answer;
 	// the load is over when the answer comes. See trial.Settle.
 	Settle Await `json:"settle,omitzero"`
+	// Between is the path to ask instead where another load follows at once, after the
+	// warm-up and the probes of a search; empty: that of Settle.
+	Between string `json:"between,omitempty"`
 	// Warmup is played before the agent is ready, and thrown away. With WarmupLimit it
 	// goes on until the load is steady (stats.WarmedUp), so long at most.
 	Warmup      scenario.Duration `json:"warmup,omitempty"`

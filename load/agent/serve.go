@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -263,10 +264,19 @@ func (s *served) hooks(warmUp bool) trial.Hooks {
 // settle waits until the target has done its work, and returns how long it took
 // after its last answer.
 func (s *served) settle(ctx context.Context) (time.Duration, error) {
-	if s.Settle.Path == "" {
+	return s.askSettled(ctx, s.Settle.Path)
+}
+
+// settleBetween does where another load follows.
+func (s *served) settleBetween(ctx context.Context) (time.Duration, error) {
+	return s.askSettled(ctx, cmp.Or(s.Between, s.Settle.Path))
+}
+
+func (s *served) askSettled(ctx context.Context, path string) (time.Duration, error) {
+	if path == "" {
 		return 0, nil
 	}
-	return s.trial.Settle(ctx, s.Settle.Path, time.Duration(s.Settle.For))
+	return s.trial.Settle(ctx, path, time.Duration(s.Settle.For))
 }
 
 // search looks for the capacity. One that is to cost little, with single votes, confirms
@@ -275,11 +285,15 @@ func (s *served) search(ctx context.Context) (trial.Outcome, error) {
 	hooks := s.hooks(false)
 	hooks.Connected = s.connected(ctx)
 	quest := trial.Quest{Objective: s.limit, Resolution: s.Resolution, Votes: s.Votes, Confirm: s.Votes != 1,
-		Hooks: hooks, Settle: s.settle}
+		Hooks: hooks, Settle: s.settleBetween}
 	if s.MaxSteal > 0 {
 		quest.Host, quest.MaxSteal = s.host, s.MaxSteal
 	}
-	return s.trial.Search(ctx, quest)
+	outcome, err := s.trial.Search(ctx, quest)
+	if err == nil && s.Between != "" {
+		_, err = s.settle(ctx)
+	}
+	return outcome, err
 }
 
 // fixed plays one load.

@@ -18,7 +18,8 @@ import (
 // settling is a target that has work left for a while after its answers.
 type settling struct {
 	operations atomic.Int64
-	questions  chan int64 // how many operations had come when it was asked
+	questions  chan int64   // how many operations had come when it was asked
+	between    atomic.Int64 // questions of those that another load followed
 	status     int
 	hold       time.Duration
 }
@@ -28,6 +29,9 @@ func (s *settling) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.operations.Add(1)
 		_, _ = io.WriteString(w, "done soon")
 		return
+	}
+	if r.URL.RawQuery == "follows" {
+		s.between.Add(1)
 	}
 	s.questions <- s.operations.Load()
 	time.Sleep(s.hold)
@@ -43,6 +47,7 @@ func TestTheLoadIsOverWhenTheTargetHasSettled(t *testing.T) {
 	defer server.Close()
 	job := jobFor(t, server.URL)
 	job.Warmup, job.Settle = 100*ms, Await{Path: "/settled", For: scenario.Duration(time.Minute)}
+	job.Between = "/settled?follows"
 	u := serve(t, &job)
 	u.expect(lab.EventReady)
 	warm := target.operations.Load()
@@ -64,6 +69,9 @@ func TestTheLoadIsOverWhenTheTargetHasSettled(t *testing.T) {
 	}
 	if want := []int64{warm, warm + sent}; !slices.Equal(asked, want) {
 		t.Errorf("asked after %v operations, want %v", asked, want)
+	}
+	if n := target.between.Load(); n != 1 {
+		t.Errorf("asked %d times what is asked between two loads, want it after the warm-up alone", n)
 	}
 	if elapsed < 0.795 { // the last flow is due, and then the target takes its time
 		t.Errorf("finished after %g s", elapsed)

@@ -49,6 +49,6 @@ func (s *served) warmUp(ctx context.Context) error {
 	if s.warm != nil && !hooks.Enough.Load() {
 		*s.warm = stats.WarmedUp(s.warm.Slices, true)
 	}
-	_, err = s.settle(ctx)
+	_, err = s.settleBetween(ctx)
 	return err
 }

@@ -73,7 +73,7 @@ func (u *unit) drain(ctx context.Context) error {
 			return u.messagesLeft(ctx, StageOf(u.kind))
 		})
 	}
-	quiet := u.quietLooks()
+	quiet := u.quietLooks(false)
 	if u.requests.settledSince() {
 		quiet = 1
 	}
@@ -105,12 +105,15 @@ func (u *unit) await(ctx context.Context, quiet int, left func(context.Context) 
 }
 
 // quietLooks is how often in a row nothing must be left: a message that another unit works
-// on is in no queue that this one can see.
-func (u *unit) quietLooks() int {
-	if u.design.Coordination == architecture.Choreographed {
-		return 10
+// on is in no queue that this one can see. Where more orders follow at once, it is one of many.
+func (u *unit) quietLooks(follow bool) int {
+	switch {
+	case u.design.Coordination != architecture.Choreographed:
+		return 1
+	case follow:
+		return 2
 	}
-	return 1
+	return 10
 }
 
 func (u *unit) pause(ctx context.Context) {
@@ -229,6 +232,12 @@ func waiting(d broker.Depth) int64 { return int64(d.Ready + max(d.Unacked, 0)) }
 // part of the shop's public interface.
 const SettledPath = "/settled"
 
+// BetweenPath is asked instead where more orders follow at once: what is hardly seen need not
+// be waited for.
+const BetweenPath = SettledPath + "?" + moreFollow
+
+const moreFollow = "orders=follow"
+
 // withSettled puts SettledPath in front of the public interface until ctx ends.
 func (u *unit) withSettled(ctx context.Context, public http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -241,13 +250,13 @@ func (u *unit) withSettled(ctx context.Context, public http.Handler) http.Handle
 		limited, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		defer context.AfterFunc(ctx, cancel)()
-		u.answerSettled(limited, w)
+		u.answerSettled(limited, w, r.URL.RawQuery == moreFollow)
 	})
 }
 
 // answerSettled holds the answer back until all is done. It starts to look when it
 // is asked.
-func (u *unit) answerSettled(ctx context.Context, w http.ResponseWriter) {
+func (u *unit) answerSettled(ctx context.Context, w http.ResponseWriter, follow bool) {
 	asked := time.Now()
 	connection := http.NewResponseController(w)
 	for _, unlimited := range []func(time.Time) error{connection.SetReadDeadline, connection.SetWriteDeadline} {
@@ -258,7 +267,7 @@ func (u *unit) answerSettled(ctx context.Context, w http.ResponseWriter) {
 	}
 	answered := u.requests.answered()
 	work := look{unit: u, last: views}
-	err := u.await(ctx, u.quietLooks(), work.left)
+	err := u.await(ctx, u.quietLooks(follow), work.left)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -266,7 +275,9 @@ func (u *unit) answerSettled(ctx context.Context, w http.ResponseWriter) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	u.requests.settled.Store(answered)
+	if !follow {
+		u.requests.settled.Store(answered)
+	}
 	w.Header().Set("Server-Timing", fmt.Sprintf("settle;dur=%.3f", 1e3*work.final.Sub(asked).Seconds()))
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -66,20 +66,28 @@ func TestALookMissesNoOrder(t *testing.T) {
 
 // TestWhoWaitsIsDoneWithTheLastLook: nothing was left so often in a row, and no pause follows.
 func TestWhoWaitsIsDoneWithTheLastLook(t *testing.T) {
-	for coordination, want := range map[architecture.Coordination]int{architecture.Orchestrated: 3,
-		architecture.Choreographed: 12} {
+	for _, c := range []struct {
+		coordination architecture.Coordination
+		follow       bool // more orders do
+		want         int
+	}{
+		{architecture.Orchestrated, false, 3},
+		{architecture.Orchestrated, true, 3},
+		{architecture.Choreographed, false, 12},
+		{architecture.Choreographed, true, 4},
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			u, looks, begun := &unit{design: architecture.Design{Coordination: coordination}}, 0, time.Now()
-			err := u.await(t.Context(), u.quietLooks(), func(context.Context) (bool, error) {
+			u, looks, begun := &unit{design: architecture.Design{Coordination: c.coordination}}, 0, time.Now()
+			err := u.await(t.Context(), u.quietLooks(c.follow), func(context.Context) (bool, error) {
 				looks++
 				if looks == 1 {
 					return false, errors.New("the connection is gone")
 				}
 				return looks == 2, nil
 			})
-			if took := time.Since(begun); err != nil || looks != want || took != time.Duration(want-1)*drainInterval {
-				t.Errorf("%s: %d looks in %v, %v; want %d, with a pause between two", coordination, looks, took, err,
-					want)
+			took := time.Since(begun)
+			if err != nil || looks != c.want || took != time.Duration(c.want-1)*drainInterval {
+				t.Errorf("%+v: %d looks in %v, %v; want a pause between two", c, looks, took, err)
 			}
 		})
 	}

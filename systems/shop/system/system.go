@@ -227,7 +227,7 @@ func (s System) generator(
 	job := lab.LoadJob{
 		Target: "http://shop", Seed: random, Variant: v.Name,
 		Ready:  lab.ReadyCheck{Path: "/health", Timeout: readyTimeout},
-		Settle: lab.ReadyCheck{Path: assembly.SettledPath, Timeout: settleTimeout},
+		Settle: lab.ReadyCheck{Path: assembly.SettledPath, Timeout: settleTimeout}, Between: assembly.BetweenPath,
 	}
 	var err error
 	if job.Scenario, err = workload(p, filled, d); err != nil {
