@@ -215,6 +215,7 @@ func environment(t *testing.T, name string, addresses, settings map[string]strin
 		"CLEAVE_DIR=" + dir,
 		"CLEAVE_ADDRESS=" + addresses[name],
 		"AIRLINE_UNIT=" + name, "AIRLINE_DATA=" + filepath.Join(dir, "data"),
+		"JAVA_OPTS=-XX:TieredStopAtLevel=1", // its optimizing compiler costs more than it wins in a test's seconds
 	}
 	for peer, address := range addresses {
 		variables = append(variables, "CLEAVE_ADDRESS_"+strings.ToUpper(peer)+"="+address)
