@@ -47,6 +47,10 @@ type Change struct {
 	Ratio
 	Verdict ComparisonVerdict `json:"verdict"`
 	Words   string            `json:"words"`
+	// Unsteady says why the figure may be another with longer trials, and Instability by which
+	// factor, either way: verdicts and gates bear that. Absent where both runs are steady.
+	Unsteady    string  `json:"unsteady,omitempty"`
+	Instability float64 `json:"instability,omitempty"`
 }
 
 // GateVerdict is what became of a limit that changes were held to.

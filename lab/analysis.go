@@ -40,6 +40,9 @@ type Analysis struct {
 	Ladder      []Rung             `json:"ladder"`
 	Claims      []Judgement        `json:"claims"`
 	Published   []PublishedFigure  `json:"published"`
+	// LoadSeconds is how long the trials that count were measured under load, by point;
+	// absent of jobs, which last until they are done.
+	LoadSeconds map[string]float64 `json:"load_seconds,omitempty"`
 	// Held are the offered rates of a system under load.
 	Held []HeldRate `json:"held,omitempty"`
 	// Steadiness is of trials of which there is a course, and WarmUps of what went on before

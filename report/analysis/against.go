@@ -58,7 +58,7 @@ func Against(before, after lab.Analysis, gates []Gate) (lab.Against, error) {
 	a := lab.Against{
 		Schema: AgainstSchema, Before: noteOf(before), After: noteOf(after), Confidence: after.Confidence,
 		Margin:      after.Margin,
-		Environment: differences(before.Environment, after.Environment),
+		Environment: append(differences(before.Environment, after.Environment), workload(before, after)...),
 		Metrics:     []lab.Metric{}, Changes: []lab.Change{}, Gates: []lab.GateVerdict{},
 	}
 	for _, m := range after.Metrics {
@@ -73,7 +73,9 @@ func Against(before, after lab.Analysis, gates []Gate) (lab.Against, error) {
 	for _, r := range after.Results {
 		m, common := lab.MetricNamed(a.Metrics, r.Metric)
 		if earlier, known := of[cell{r.Variant, r.Point.Name, r.Metric}]; common && known {
-			a.Changes = append(a.Changes, changeOf(m, earlier, r, a))
+			c := changeOf(m, earlier, r, a)
+			withholdChange(&c, m, before, after)
+			a.Changes = append(a.Changes, c)
 		}
 	}
 	a.Missing = append(onlyIn("earlier", before, after), onlyIn("later", after, before)...)
@@ -140,6 +142,67 @@ func changeOf(m lab.Metric, before, after lab.Result, a lab.Against) lab.Change 
 	return c
 }
 
+// withholdChange takes back a verdict that hangs on how long trials lasted.
+func withholdChange(c *lab.Change, m lab.Metric, before, after lab.Analysis) {
+	follows := followed(m)
+	if follows == "" || c.Low == nil || c.High == nil {
+		return
+	}
+	var short string
+	c.Instability, short, c.Unsteady = timeScale(*c, follows, before, after)
+	if c.Unsteady == "" {
+		return
+	}
+	var stands bool
+	if c.Words, stands = bears(c.Words, *c.Low, *c.High, 1+after.Margin, c.Instability, short); !stands {
+		c.Verdict = lab.Undecided
+	}
+}
+
+// timeScale is by which factor a change may be off for how long trials lasted: by what one of
+// the runs changes within its trials, as within one experiment; and by all of it where the
+// loads of one run were longer, since nothing tells that from a change. It is told in short
+// and in full; 0 of runs that were steady for as long.
+func timeScale(
+	c lab.Change, follows string, before, after lab.Analysis,
+) (factor float64, short, full string) {
+	for i, run := range []lab.Analysis{before, after} {
+		for _, s := range run.Steadiness {
+			if !s.Steady && s.Variant == c.Variant && s.Point.Name == c.Point &&
+				(s.Quantity == follows || s.Quantity == warmUpQuantity) && s.Factor > factor {
+				factor, short = s.Factor, "the "+[]string{"earlier", "later"}[i]+" run is not steady"
+				full = short + ": " + s.Words
+			}
+		}
+	}
+	changed := c.Verdict == lab.Slower || c.Verdict == lab.Faster
+	if was, is := before.LoadSeconds[c.Point], after.LoadSeconds[c.Point]; changed && was != is && was*is > 0 {
+		factor = max(factor, *c.High, 1 / *c.Low)
+		short = fmt.Sprintf("loads of %s, then of %s", seconds(was), seconds(is))
+		full = short
+	}
+	return factor, short, full
+}
+
+// workload is what was not the same of the work of a trial.
+func workload(before, after lab.Analysis) []lab.EnvironmentChange {
+	var all []lab.EnvironmentChange
+	differ := func(fact, was, is string) {
+		all = append(all, lab.EnvironmentChange{Fact: fact, Before: was, After: is})
+	}
+	if before.Scale != after.Scale {
+		differ("scale of the work", fmt.Sprint(before.Scale), fmt.Sprint(after.Scale))
+	}
+	for _, point := range slices.Sorted(maps.Keys(after.LoadSeconds)) {
+		if was, is := before.LoadSeconds[point], after.LoadSeconds[point]; was > 0 && was != is {
+			differ("load at "+point, seconds(was), seconds(is))
+		}
+	}
+	return all
+}
+
+func seconds(s float64) string { return fmt.Sprintf("%g s", s) }
+
 // judge holds the changes of a metric to a gate.
 func (g Gate) judge(a lab.Against) (lab.GateVerdict, error) {
 	v := lab.GateVerdict{Gate: g.Text, Failed: []lab.Change{}, Open: []lab.Change{}}
@@ -166,10 +229,11 @@ func (g Gate) beyond(c lab.Change) (shown, possible bool) {
 	if c.Low == nil || c.High == nil {
 		return false, true
 	}
+	off := max(1, c.Instability)
 	if g.Above {
-		return *c.Low > g.Limit, *c.High > g.Limit
+		return *c.Low > g.Limit*off, *c.High*off > g.Limit
 	}
-	return *c.High < g.Limit, *c.Low < g.Limit
+	return *c.High < g.Limit/off, *c.Low/off < g.Limit
 }
 
 // freeDisk is a fact that is another all the time.

@@ -94,6 +94,62 @@ func TestWhatWasNotTheSameInTwoRuns(t *testing.T) {
 	}
 }
 
+// TestAChangeThatLongerTrialsMayTurnIsNone: a verdict bears what a run changes by within its trials, and
+// none is told where the loads of one run were longer.
+func TestAChangeThatLongerTrialsMayTurnIsNone(t *testing.T) {
+	rates := []float64{20, 20.1, 19.9, 20}
+	unsteady := func(run lab.Analysis, quantity string, factor float64) lab.Analysis {
+		run.Steadiness = []lab.Steadiness{{Variant: "sync", Point: lab.Point{Name: "rate-20"}, Quantity: quantity,
+			Factor: factor, Words: "in 4 of 4 trials it changes"}}
+		return run
+	}
+	lasting := func(run lab.Analysis, seconds float64) lab.Analysis {
+		run.LoadSeconds = map[string]float64{"rate-20": seconds}
+		return run
+	}
+	before := lasting(played([]float64{1, 1.01, 0.99, 1}, rates), 4)
+	twice := func() lab.Analysis { return lasting(played([]float64{2, 2.02, 1.98, 2}, rates), 4) }
+	for name, c := range map[string]struct {
+		after        lab.Analysis
+		verdict      lab.ComparisonVerdict
+		words        string
+		failed, open bool
+	}{
+		"steady": {twice(), lab.Slower, "slower by at least", true, false},
+		"swings little": {unsteady(twice(), "p99", 1.3), lab.Slower, "by how much is open: the later run", true,
+			false},
+		"swings widely": {unsteady(twice(), "p99", 3), lab.Undecided, "withheld: the later run is not steady",
+			false, true},
+		"another quantity swings":   {unsteady(twice(), "rate", 3), lab.Slower, "slower by at least", true, false},
+		"its warm-up was too short": {unsteady(twice(), "warm-up", 3), lab.Undecided, "withheld", false, true},
+		"longer loads": {lasting(twice(), 10), lab.Undecided, "withheld: loads of 4 s, then of 10 s", false,
+			true},
+		"longer loads, the same figures": {lasting(before, 10), lab.Equivalent, "equivalent", false, false},
+	} {
+		gate, err := analysis.ParseGate("p99>1.2x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := analysis.Against(before, c.after, []analysis.Gate{gate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if change := got.Changes[0]; change.Verdict != c.verdict || !strings.Contains(change.Words, c.words) {
+			t.Errorf("%s: %s, %q, want %s, %q", name, change.Verdict, change.Words, c.verdict, c.words)
+		}
+		if g := got.Gates[0]; len(g.Failed) > 0 != c.failed || len(g.Open) > 0 != c.open {
+			t.Errorf("%s: gate %+v", name, g)
+		}
+		wantFacts := 0
+		if c.after.LoadSeconds["rate-20"] != 4 {
+			wantFacts = 1
+		}
+		if len(got.Environment) != wantFacts {
+			t.Errorf("%s: not the same: %+v", name, got.Environment)
+		}
+	}
+}
+
 func TestMistakesInGates(t *testing.T) {
 	for _, text := range []string{"p99", "p99>5%", "p99>=1.05x", "p99>0x", "p99>1.2.3x", ">1.05x", ""} {
 		if gate, err := analysis.ParseGate(text); err == nil {

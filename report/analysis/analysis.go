@@ -49,6 +49,7 @@ func Analyse(in Input) lab.Analysis {
 		e.pictures()
 	if e.study.Load != nil {
 		a.Objective = e.study.Load.Objective
+		a.LoadSeconds = e.loadSeconds()
 	}
 	e.noteLoad(a)
 	a.NodeLoads, a.Platforms = e.nodeLoads(), e.platforms()

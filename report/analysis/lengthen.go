@@ -1,10 +1,12 @@
 package analysis
 
 import (
+	"fmt"
 	"maps"
-	"slices"
+	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/stats"
 )
 
@@ -17,22 +19,68 @@ func (e *experiment) keepLongest() {
 			e.lengths[at] = trial.Lengthened
 		}
 	}
-	shorter := map[string]int{}
-	e.trials = slices.DeleteFunc(e.trials, func(trial lab.Trial) bool {
-		at := trial.Point.Name
-		if max(1, trial.Lengthened) >= e.lengths[at] {
-			return false
+	var longest []lab.Trial
+	shorter := map[string][]lab.Trial{}
+	for _, trial := range e.trials {
+		if at := trial.Point.Name; max(1, trial.Lengthened) < e.lengths[at] {
+			shorter[at] = append(shorter[at], trial)
+		} else {
+			longest = append(longest, trial)
 		}
-		shorter[at]++
-		return true
-	})
+	}
+	e.trials = longest
 	for _, point := range e.study.Points {
 		if times := e.lengths[point.Name]; times > 1 {
 			e.note("Trials at %s were not steady as planned. Load and warm-up were made %g times as long there; %s "+
-				"that were shorter do not count.",
-				point.Name, times, count(shorter[point.Name], "trial"))
+				"that were shorter do not count.%s",
+				point.Name, times, count(len(shorter[point.Name]), "trial"), e.timeScale(point.Name, shorter[point.Name]))
 		}
 	}
+}
+
+// timeScale holds shorter trials against the longest, in the headline: how far what is
+// measured hangs on how long a trial lasts.
+func (e *experiment) timeScale(point string, shorter []lab.Trial) string {
+	metric, known := e.metric(e.headline())
+	if !known {
+		return ""
+	}
+	var parts []string
+	for _, v := range e.variants() {
+		was, is := medianOf(metric, v.Name, point, shorter), medianOf(metric, v.Name, point, e.trials)
+		if was > 0 && is > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s, %s", v.Name, figure.Quantity(was, nil, nil, metric.Unit),
+				figure.Quantity(is, nil, nil, metric.Unit)))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" Their median %s, and that of these: %s.", metric.Name, strings.Join(parts, "; "))
+}
+
+// medianOf is that of the valid trials of a variant at a point; 0 without any.
+func medianOf(metric lab.Metric, variant, point string, trials []lab.Trial) float64 {
+	var values []float64
+	for _, trial := range trials {
+		if value, measured := trial.Measures[metric.Name]; measured && trial.Valid && trial.Variant == variant &&
+			trial.Point.Name == point && finite(value) {
+			values = append(values, value)
+		}
+	}
+	if len(values) == 0 {
+		return 0
+	}
+	return stats.Median(values)
+}
+
+// loadSeconds is how long the trials that count were measured under load, by point.
+func (e *experiment) loadSeconds() map[string]float64 {
+	seconds := map[string]float64{}
+	for _, point := range e.study.Points {
+		seconds[point.Name] = e.study.Load.Duration * max(1, e.lengths[point.Name])
+	}
+	return seconds
 }
 
 // leastChanging is how many trials must change within themselves before those that follow

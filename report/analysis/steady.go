@@ -186,12 +186,20 @@ func (e *experiment) withhold(out *lab.Comparison, metric lab.Metric, p pair, c 
 	}
 	out.Unsteady = words
 	beyond := 1 + e.gates(metric.Name, p).Widest()
-	if c.ratio.Low/factor > beyond || c.ratio.High*factor < 1/beyond {
-		direction, _, _ := strings.Cut(out.Words, " by at least")
-		out.Words = direction + ", by how much is open: " + short
-		return
+	var stands bool
+	if out.Words, stands = bears(out.Words, c.ratio.Low, c.ratio.High, beyond, factor, short); !stands {
+		out.Verdict, out.MoreBlocks = lab.Undecided, 0
 	}
-	out.Verdict, out.MoreBlocks, out.Words = lab.Undecided, 0, "withheld: "+short
+}
+
+// bears says what is left of a verdict where its ratio may be off by a factor, either way: its
+// direction stands where even that leads to no other.
+func bears(verdict string, low, high, beyond, factor float64, why string) (words string, stands bool) {
+	if low/factor > beyond || high*factor < 1/beyond {
+		direction, _, _ := strings.Cut(verdict, " by at least")
+		return direction + ", by how much is open: " + why, true
+	}
+	return "withheld: " + why, false
 }
 
 // driftOf says how a ratio goes up or down over the blocks of an experiment: by more than

@@ -231,7 +231,8 @@ func TestTrialsThatAreNotSteadyBecomeLonger(t *testing.T) {
 		t.Errorf("%d trials count, want the last four; first sentence: %s", a.Trials.Valid, a.Answer[0].Text)
 	}
 	if notes := strings.Join(a.Notes, "\n"); !strings.Contains(notes,
-		"made 4 times as long there; 8 trials that were shorter do not count") {
+		"made 4 times as long there; 8 trials that were shorter do not count. Their median response_time_p50, "+
+			"and that of these: a 1") {
 		t.Errorf("notes: %s", notes)
 	}
 	in.Plan.Study.Design.Lengthen = 0

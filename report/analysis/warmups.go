@@ -8,6 +8,9 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
+// warmUpQuantity is that of what was not steady when its warm-up ended, in all that follows.
+const warmUpQuantity = "warm-up"
+
 // followWarmUps sums up the warm-ups of a variant's trials at a point. Where at least half of
 // them were not steady when they ended, neither is what was measured after them, in
 // anything that is followed.
@@ -37,7 +40,7 @@ func (e *experiment) followWarmUps(variant string, point lab.Point) {
 	if 2*sum.Steady > sum.Trials {
 		return
 	}
-	s := lab.Steadiness{Variant: variant, Point: point, Quantity: "warm-up", Courses: sum.Courses,
+	s := lab.Steadiness{Variant: variant, Point: point, Quantity: warmUpQuantity, Courses: sum.Courses,
 		Factor: stats.Median(left)}
 	s.Words = fmt.Sprintf("in %d of %s it still changed, by %s, when its warm-up ended at the limit of %s",
 		len(left), count(sum.Trials, "trial"), figure.Times(s.Factor, nil, nil),
