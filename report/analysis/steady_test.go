@@ -235,6 +235,9 @@ func TestTrialsThatAreNotSteadyBecomeLonger(t *testing.T) {
 			"and that of these: a 1") {
 		t.Errorf("notes: %s", notes)
 	}
+	if s := a.Summary.NotTested; !strings.Contains(s, "loads of more than 40 s") {
+		t.Errorf("not tested: %s; want the loads as long as they have become", s)
+	}
 	in.Plan.Study.Design.Lengthen = 0
 	if got := (Rule{in}).Lengths(in.Trials[:4])["at-100"]; got != 0 {
 		t.Errorf("a design that permits nothing has trials become %g times as long", got)

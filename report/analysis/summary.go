@@ -385,7 +385,11 @@ func (e *experiment) notTested(a lab.Analysis) string {
 		if _, searched := lab.FindMetric(e.study.AllMetrics(), lab.Capacity, 0, ""); !searched {
 			parts = append(parts, "the highest rate of each")
 		}
-		parts = append(parts, fmt.Sprintf("loads of more than %s s", plain(e.study.Load.Duration)))
+		longest := e.study.Load.Duration
+		for _, seconds := range e.loadSeconds() {
+			longest = max(longest, seconds)
+		}
+		parts = append(parts, fmt.Sprintf("loads of more than %s s", plain(longest)))
 	}
 	if len(e.study.Faults) == 0 {
 		parts = append(parts, "what happens when a part fails")
