@@ -145,7 +145,7 @@ func (s *Starter) awaitListening(ctx context.Context, u *Unit, port string) erro
 		}
 		select {
 		case <-u.Ended:
-			return fmt.Errorf("%v ended at once%s", u, u.Log.LastWords())
+			return u.endedEarly()
 		case <-ctx.Done():
 			return fmt.Errorf("%v: %w: %w", u, context.Cause(ctx), err)
 		case <-time.After(dialAgain):
