@@ -3,13 +3,12 @@ package system
 import (
 	"context"
 	"errors"
-	"path/filepath"
+	"sync"
 
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -29,23 +28,26 @@ func (s System) Audit(lab.Variant, lab.Point, []lab.UnitReport) lab.Audit {
 // AuditLive implements lab.LiveAuditor: it holds what clients were told against
 // what the databases hold.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
+	var attempts []attempt
+	var unread error
+	var reading sync.WaitGroup
+	reading.Go(func() { attempts, unread = readAttempts(left.Dir) })
 	in, err := gather(ctx, v, p, left)
-	if err != nil {
+	reading.Wait()
+	if err = errors.Join(unread, err); err != nil {
 		return audit.Unreadable(err)
 	}
+	in.History = history(attempts)
 	judged := audit.Judge(in)
 	load, err := s.base().Report(left.Reports)
 	if err != nil {
 		return audit.Unreadable(err)
 	}
-	return withCompletion(s.base().With(judged, shop.Name, p, load), load, left.Dir)
+	return withCompletion(s.base().With(judged, shop.Name, p, load), load, attempts, left.Dir)
 }
 
-// gather reads all that the audit needs.
+// gather reads all that the audit needs but the history, which is read beside it.
 func gather(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) (in audit.Input, err error) {
-	if in.History, err = readHistory(filepath.Join(left.Dir, loaded.History)); err != nil {
-		return in, err
-	}
 	databases, err := openAll(ctx, v, left.Addresses[assembly.ServiceDatabase])
 	if err != nil {
 		return in, err

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"path/filepath"
 	"slices"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/observation"
@@ -33,18 +31,16 @@ type tally struct {
 	showings   []observation.Showing // of changes made since begun
 }
 
-// count joins history and observations in a trial's directory.
-func count(dir string, ids map[string]string) (t tally, err error) {
-	attempts, err := readAttempts(filepath.Join(dir, loaded.History))
-	if err != nil {
-		return t, err
-	}
+// count joins the history with the observations in a trial's directory.
+func count(attempts []attempt, dir string, ids map[string]string) (t tally, err error) {
 	observed, err := observation.Read(dir)
 	if err != nil {
 		return t, err
 	}
-	attempts = slices.DeleteFunc(attempts, func(a attempt) bool { return a.WarmUp })
 	for _, a := range attempts {
+		if a.WarmUp {
+			continue
+		}
 		if t.begun == 0 || a.Begun < t.begun {
 			t.begun = a.Begun
 		}
@@ -184,8 +180,8 @@ const mostBehind = 1
 
 // withCompletion adds which orders are missing in the times to completion. A rate
 // at which orders pile up, accepted or not, was not held.
-func withCompletion(judged lab.Audit, load lab.LoadReport, dir string) lab.Audit {
-	orders, err := count(dir, nil)
+func withCompletion(judged lab.Audit, load lab.LoadReport, attempts []attempt, dir string) lab.Audit {
+	orders, err := count(attempts, dir, nil)
 	if err != nil {
 		judged.Problems = append(judged.Problems, err.Error())
 		if judged.Verdict == lab.AuditValid {

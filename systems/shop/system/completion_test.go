@@ -95,6 +95,16 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
+// historyIn is the history of a trial in a directory.
+func historyIn(t *testing.T, dir string) ([]attempt, string) {
+	t.Helper()
+	attempts, err := readAttempts(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return attempts, dir
+}
+
 // TestHistoryAndObservationsAreJoined: times run from the intended start to the
 // final state, on the host's clock, without the warm-up's.
 func TestHistoryAndObservationsAreJoined(t *testing.T) {
@@ -110,7 +120,8 @@ func TestHistoryAndObservationsAreJoined(t *testing.T) {
 		"ids of orders of elsewhere": {map[string]string{"kz": "z"}, []float64{0.010, 0.500, 1.000}, 2, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			orders, err := count(busy(t), c.ids)
+			attempts, dir := historyIn(t, busy(t))
+			orders, err := count(attempts, dir, c.ids)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +150,8 @@ func TestHistoryAndObservationsAreJoined(t *testing.T) {
 
 // TestALoadWithoutATimeEndsWithItsLastOrder: a counted load is over when all is.
 func TestALoadWithoutATimeEndsWithItsLastOrder(t *testing.T) {
-	orders, err := count(busy(t), nil)
+	attempts, dir := historyIn(t, busy(t))
+	orders, err := count(attempts, dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,12 +170,17 @@ func TestTheAuditSaysWhichOrdersHaveNoTime(t *testing.T) {
 		return lab.Audit{Verdict: lab.AuditValid, Counts: map[string]int64{"confirmed": 3, "rejected": 2,
 			"cancelled": 1}, Figures: map[string]float64{}}
 	}
-	got := withCompletion(valid(), lab.LoadReport{}, busy(t))
+	attempts, dir := historyIn(t, busy(t))
+	got := withCompletion(valid(), lab.LoadReport{}, attempts, dir)
 	if got.Verdict != lab.AuditValid || got.Figures[figureNeverFinal] != 1 || got.Figures[figureUnseen] != 1 {
 		t.Errorf("%s with %v, want valid with one never final and one unseen", got.Verdict, got.Figures)
 	}
-	if got = withCompletion(valid(), lab.LoadReport{}, t.TempDir()); got.Verdict != lab.AuditUnknown {
-		t.Errorf("%s without a history", got.Verdict)
+	unreadable := t.TempDir()
+	if err := os.Mkdir(filepath.Join(unreadable, "orders.observed"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got = withCompletion(valid(), lab.LoadReport{}, attempts, unreadable); got.Verdict != lab.AuditUnknown {
+		t.Errorf("%s where observations cannot be read", got.Verdict)
 	}
 }
 
@@ -171,12 +188,12 @@ func TestTheAuditSaysWhichOrdersHaveNoTime(t *testing.T) {
 // the load ends, which is more than its last second's where it lasted long.
 func TestARateAtWhichOrdersPileUpIsNotHeld(t *testing.T) {
 	for _, c := range []struct{ duration, held, want float64 }{{1, 1, 1}, {10, 1, 0}, {10, 0, 0}} {
-		all := trial(t, []tried{
+		attempts, dir := historyIn(t, trial(t, []tried{
 			{order: "a", due: 0, answered: 5, end: "ok"}, {order: "b", due: 10, answered: 15, end: "ok"},
 			{order: "c", due: 20, answered: 25, end: "ok"},
-		}, final("a", 50), final("b", 20_000), final("c", 30_000))
+		}, final("a", 50), final("b", 20_000), final("c", 30_000)))
 		got := withCompletion(lab.Audit{Figures: map[string]float64{lab.FigureHeld: c.held}},
-			lab.LoadReport{Duration: c.duration}, all)
+			lab.LoadReport{Duration: c.duration}, attempts, dir)
 		if got.Figures[lab.FigureHeld] != c.want {
 			t.Errorf("held is %g after %g s, want %g", got.Figures[lab.FigureHeld], c.duration, c.want)
 		}

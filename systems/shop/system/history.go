@@ -1,6 +1,8 @@
 package system
 
 import (
+	"path/filepath"
+
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 )
@@ -20,9 +22,9 @@ type noted struct {
 	Right    int64 `json:"right,string"`
 }
 
-// readAttempts reads what the generator wrote down of the creation of orders.
-func readAttempts(path string) (all []attempt, err error) {
-	err = loaded.EachAttempt(path, func(a attempt) {
+// readAttempts reads what the generator wrote down of the creation of orders, in a trial's directory.
+func readAttempts(dir string) (all []attempt, err error) {
+	err = loaded.EachAttempt(filepath.Join(dir, loaded.History), func(a attempt) {
 		if a.Operation == operation {
 			all = append(all, a)
 		}
@@ -44,9 +46,8 @@ func (n noted) asked() *audit.Asked {
 	return asked
 }
 
-// readHistory reads it in the words of the audit, all loads on one clock.
-func readHistory(path string) ([]audit.Attempt, error) {
-	attempts, err := readAttempts(path)
+// history is that in the words of the audit, all loads on one clock.
+func history(attempts []attempt) []audit.Attempt {
 	all := make([]audit.Attempt, len(attempts))
 	for i, a := range attempts {
 		all[i] = audit.Attempt{
@@ -56,5 +57,5 @@ func readHistory(path string) ([]audit.Attempt, error) {
 			Outcome: audit.Outcome(a.End), Error: a.Outcome,
 		}
 	}
-	return all, err
+	return all
 }

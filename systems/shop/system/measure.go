@@ -106,7 +106,11 @@ func (s System) Measure(
 // reckon counts what became of the orders. The databases are asked only for the ids
 // of orders whose clients were not told them.
 func reckon(ctx context.Context, v lab.Variant, left lab.Leftover) (t tally, err error) {
-	t, err = count(left.Dir, nil)
+	attempts, err := readAttempts(left.Dir)
+	if err != nil {
+		return t, err
+	}
+	t, err = count(attempts, left.Dir, nil)
 	if err != nil || t.unknown == 0 {
 		return t, err
 	}
@@ -119,7 +123,7 @@ func reckon(ctx context.Context, v lab.Variant, left lab.Leftover) (t tally, err
 	if err != nil {
 		return t, err
 	}
-	return count(left.Dir, ids)
+	return count(attempts, left.Dir, ids)
 }
 
 // times adds how long orders took and how far read models lagged behind.
