@@ -33,14 +33,15 @@ func (e *experiment) keepLongest() {
 		if times := e.lengths[point.Name]; times > 1 {
 			e.note("Trials at %s were not steady as planned. Load and warm-up were made %g times as long there; %s "+
 				"that were shorter do not count.%s",
-				point.Name, times, count(len(shorter[point.Name]), "trial"), e.timeScale(point.Name, shorter[point.Name]))
+				point.Name, times, count(len(shorter[point.Name]), "trial"),
+				e.besideShorter(point.Name, shorter[point.Name]))
 		}
 	}
 }
 
-// timeScale holds shorter trials against the longest, in the headline: how far what is
+// besideShorter holds shorter trials against the longest, in the headline: how far what is
 // measured hangs on how long a trial lasts.
-func (e *experiment) timeScale(point string, shorter []lab.Trial) string {
+func (e *experiment) besideShorter(point string, shorter []lab.Trial) string {
 	metric, known := e.metric(e.headline())
 	if !known {
 		return ""
