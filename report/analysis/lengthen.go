@@ -69,9 +69,6 @@ func medianOf(metric lab.Metric, variant, point string, trials []lab.Trial) floa
 			values = append(values, value)
 		}
 	}
-	if len(values) == 0 {
-		return 0
-	}
 	return stats.Median(values)
 }
 

@@ -175,6 +175,9 @@ func TestTheAuditSaysWhichOrdersHaveNoTime(t *testing.T) {
 	if got.Verdict != lab.AuditValid || got.Figures[figureNeverFinal] != 1 || got.Figures[figureUnseen] != 1 {
 		t.Errorf("%s with %v, want valid with one never final and one unseen", got.Verdict, got.Figures)
 	}
+	if _, err := readAttempts(t.TempDir()); err == nil {
+		t.Error("a trial without a history is read")
+	}
 	unreadable := t.TempDir()
 	if err := os.Mkdir(filepath.Join(unreadable, "orders.observed"), 0o700); err != nil {
 		t.Fatal(err)
