@@ -92,16 +92,18 @@ func timeWords(plan lab.Plan, before earlier) string {
 		}
 		rest += before.mean(trial, searched || load == 0)
 	}
-	if before.trials > 0 {
-		return fmt.Sprintf("about %s, as far as the trials in %s tell", lasting(seconds+rest), before.dir)
-	}
 	switch {
+	case before.trials > 0 && before.growth != 1:
+		return fmt.Sprintf("about %s, if jobs last %.4g times as long as those in %s, at scale %g",
+			lasting(seconds+rest), before.growth, before.dir, plan.Study.Design.Scale/before.growth)
+	case before.trials > 0:
+		return fmt.Sprintf("about %s, as far as the trials in %s tell", lasting(seconds+rest), before.dir)
 	case plan.Study.Took > 0:
 		return fmt.Sprintf("about %s on two processors without other work; more where trials are played again",
 			lasting(plan.Study.Took))
 	case load == 0:
-		return "only playing shows: every trial lasts until its work is done; after the first one, progress says " +
-			"when all is"
+		return "only playing shows: every trial lasts until its work is done; after a run at a smaller --scale, " +
+			"or with --quick, this tells more"
 	}
 	parts := []string{fmt.Sprintf("%s of load", lasting(seconds))}
 	all := seconds + besides*float64(len(plan.Trials))
@@ -141,21 +143,26 @@ type earlier struct {
 	dir     string
 	trials  int
 	bytes   int64
-	seconds map[lab.PlannedTrial][2]float64 // by variant and point: the sum over trials without and with the job
+	growth  float64                         // of jobs: their scale now by that of before
+	seconds map[lab.PlannedTrial][2]float64 // sums over trials like it, beside the job and of the job
 	counts  map[lab.PlannedTrial]int
 }
 
-// lastRun reads what a run took. There is nothing to read where there is no such folder, or
-// its jobs were of another size.
+// lastRun reads what a run took. There is nothing to read where there is no such folder. Jobs of another
+// scale are taken to last in proportion to it.
 func lastRun(dir string, s lab.Study) (earlier, error) {
-	e := earlier{dir: dir, seconds: map[lab.PlannedTrial][2]float64{}, counts: map[lab.PlannedTrial]int{}}
+	e := earlier{dir: dir, growth: 1, seconds: map[lab.PlannedTrial][2]float64{},
+		counts: map[lab.PlannedTrial]int{}}
 	folder, err := store.Open(dir)
 	if err != nil {
 		return e, nil // it was never played
 	}
 	played, err := folder.Plan()
-	if err != nil || s.Load == nil && played.Study.Design.Scale != s.Design.Scale {
+	if err != nil {
 		return e, err
+	}
+	if s.Load == nil && played.Study.Design.Scale > 0 {
+		e.growth = s.Design.Scale / played.Study.Design.Scale
 	}
 	trials, err := folder.Trials()
 	if err != nil {
@@ -166,11 +173,12 @@ func lastRun(dir string, s lab.Study) (earlier, error) {
 			continue
 		}
 		e.trials++
-		for _, like := range []lab.PlannedTrial{{Variant: trial.Variant, Point: trial.Point.Name}, {}} {
+		for _, like := range likes(trial.Variant, trial.Point.Name) {
 			sum := e.seconds[like]
 			for _, phase := range trial.Phases {
-				sum[1] += phase.Seconds
-				if phase.Name != lab.PhaseJob {
+				if phase.Name == lab.PhaseJob {
+					sum[1] += e.growth * phase.Seconds
+				} else {
 					sum[0] += phase.Seconds
 				}
 			}
@@ -190,21 +198,24 @@ func lastRun(dir string, s lab.Study) (earlier, error) {
 	})
 }
 
-// mean is how long a trial of the kind took, with its job or without; that of all where
-// there was none of the kind.
+// likes are the kinds of trials that tell of one, the nearest first: those at its point, those of its
+// variant, and all.
+func likes(variant, point string) []lab.PlannedTrial {
+	return []lab.PlannedTrial{{Variant: variant, Point: point}, {Variant: variant}, {}}
+}
+
+// mean is how long a trial takes, with its job or without, by the nearest kind that was played.
 func (e earlier) mean(trial lab.PlannedTrial, withJob bool) float64 {
-	like := lab.PlannedTrial{Variant: trial.Variant, Point: trial.Point}
-	if e.counts[like] == 0 {
-		like = lab.PlannedTrial{}
+	for _, like := range likes(trial.Variant, trial.Point) {
+		if n := float64(e.counts[like]); n > 0 {
+			beside, job := e.seconds[like][0]/n, e.seconds[like][1]/n
+			if withJob {
+				return beside + job
+			}
+			return beside
+		}
 	}
-	if e.counts[like] == 0 {
-		return 0
-	}
-	sum := e.seconds[like][0]
-	if withJob {
-		sum = e.seconds[like][1]
-	}
-	return sum / float64(e.counts[like])
+	return 0
 }
 
 // diskWords says what the run will keep.

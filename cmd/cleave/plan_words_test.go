@@ -83,29 +83,51 @@ func TestAWarmUpUntilSteadyIsPlanned(t *testing.T) {
 	}
 }
 
-func TestPlanOfJobsIsToldByJobsOfTheSameSizeOnly(t *testing.T) {
-	plan := planned(t, "reproduce", "rego2021", "--quick", "--points", "s1")
-	if got := timeWords(plan, earlier{}); !strings.Contains(got, "only playing shows") {
-		t.Errorf("got %q", got)
-	}
+// TestPlanOfJobsIsToldBySmallerJobs: jobs last in proportion to their scale, what is beside them does not,
+// and a trial that was not played is told by those of its variant.
+func TestPlanOfJobsIsToldBySmallerJobs(t *testing.T) {
+	small := planned(t, "reproduce", "rego2021", "--quick", "--points", "s1")
 	results := t.TempDir()
-	folder, err := store.Create(results, plan, lab.Environment{})
+	folder, err := store.Create(results, small, lab.Environment{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := plan.Trials[0]
-	point, _ := plan.Study.Point(first.Point)
-	if err := folder.Save(lab.Trial{Schema: lab.TrialSchema, Number: 1, Attempt: 1, Block: 1,
-		Variant: first.Variant, Point: point, Phases: []lab.Phase{{Name: lab.PhaseJob, Seconds: 2}}},
-		nil); err != nil {
+	for i, variant := range []string{"http", "uds"} {
+		trial := lab.Trial{Schema: lab.TrialSchema, Number: i + 1, Attempt: 1, Block: 1, Variant: variant,
+			Phases: []lab.Phase{{Name: lab.PhaseStop, Seconds: 1}, {Name: lab.PhaseJob, Seconds: 2}}}
+		trial.Point.Name = "s1"
+		if variant == "uds" {
+			trial.Phases[1].Seconds = 5
+		}
+		if err := folder.Save(trial, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same, err := lastRun(folder.Dir(), small.Study)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for scale, trials := range map[float64]int{plan.Study.Design.Scale: 1, 10: 0} {
-		s := plan.Study
-		s.Design.Scale = scale
-		if e, err := lastRun(folder.Dir(), s); err != nil || e.trials != trials {
-			t.Errorf("at scale %g: %d trials tell, error %v; want %d", scale, e.trials, err, trials)
+	larger := small.Study
+	larger.Design.Scale *= 100
+	grown, err := lastRun(folder.Dir(), larger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		told           earlier
+		variant, point string
+		want           float64
+	}{
+		{same, "http", "s1", 3}, {same, "uds", "s1", 6}, {grown, "http", "s1", 201}, {grown, "uds", "s9", 501},
+		{grown, "grpc", "s1", 351}, {same, "grpc", "s1", 4.5},
+	} {
+		if got := c.told.mean(lab.PlannedTrial{Variant: c.variant, Point: c.point}, true); got != c.want {
+			t.Errorf("%s at %s, %g times as large: %g s, want %g", c.variant, c.point, c.told.growth, got, c.want)
 		}
+	}
+	want := "if jobs last 100 times as long as those in " + folder.Dir() + ", at scale 0.001"
+	if got := timeWords(lab.Plan{Study: larger, Trials: small.Trials}, grown); !strings.HasSuffix(got, want) {
+		t.Errorf("%q, want %q in the end", got, want)
 	}
 }
 
