@@ -365,7 +365,7 @@ func (e *experiment) howSure(a lab.Analysis) string {
 	} else {
 		text += "No variant ran beside its own twin in enough blocks to tell a bias."
 	}
-	return text
+	return text + e.disturbers()
 }
 
 // notTested says what bounds the sentence: other hosts and networks, other rates, faults,

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/stats"
 )
 
@@ -138,4 +139,33 @@ func (e *experiment) conditions() lab.ConditionSummary {
 		sum.MeterShareMax = slices.Max(meter)
 	}
 	return sum
+}
+
+// othersMatter is the share of all processors from which on a trial has been disturbed by programs that used
+// it, and the share of disturbed trials from which on it is told first.
+const othersMatter = 0.1
+
+// disturbers tell in how many trials programs that have nothing to do with them were busy on this host; ""
+// where hardly any were. Such trials count where all are alike, and where the host is so uneven that none
+// stands out. Of systems that run already nobody knows their own part, and a platform's is told elsewhere.
+func (e *experiment) disturbers() string {
+	known, busy, most := 0, 0, 0.0
+	for _, trial := range e.trials {
+		v, found := e.study.Variant(trial.Variant)
+		_, missing := trial.Conditions.Unavailable["others_share"]
+		platform := trial.Platform != nil && trial.Platform.Used != nil
+		if !found || missing || platform || v.External.RunsAlready() {
+			continue
+		}
+		known++
+		if share := trial.Conditions.OthersShare; share >= othersMatter {
+			busy, most = busy+1, max(most, share)
+		}
+	}
+	if busy == 0 || float64(busy) < othersMatter*float64(known) {
+		return ""
+	}
+	return fmt.Sprintf(" Other programs used %s of this host's processors or more during %d of %s, and up to "+
+		"%s: on an idle host the answer may be another.",
+		figure.Percent(othersMatter), busy, count(known, "trial"), figure.Percent(most))
 }

@@ -1,0 +1,53 @@
+package analysis
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestABusyHostIsToldFirst, but not the share of a system that nobody meters, or of a platform.
+func TestABusyHostIsToldFirst(t *testing.T) {
+	nothing := func(*lab.Variant, *lab.Trial) {}
+	unavailable := func(name string) func(*lab.Variant, *lab.Trial) {
+		return func(_ *lab.Variant, t *lab.Trial) {
+			t.Conditions.Unavailable = map[string]string{name: "it cannot be read"}
+		}
+	}
+	for name, test := range map[string]struct {
+		share float64
+		every int // trials, of which one has it
+		with  func(*lab.Variant, *lab.Trial)
+		told  bool
+	}{
+		"busy":            {0.4, 1, nothing, true},
+		"nearly idle":     {0.09, 1, nothing, false},
+		"at times":        {0.4, 7, nothing, true},
+		"rarely":          {0.4, 15, nothing, false},
+		"not known":       {0.4, 1, unavailable("others_share"), false},
+		"steal not known": {0.4, 1, unavailable("steal_share"), true},
+		"runs already": {0.4, 1, func(v *lab.Variant, _ *lab.Trial) {
+			v.External = &lab.ExternalSystem{}
+		}, false},
+		"a metered platform": {0.4, 1, func(_ *lab.Variant, t *lab.Trial) {
+			t.Platform = &lab.PlatformCost{Used: &lab.Usage{}}
+		}, false},
+		"processes": {0.4, 1, func(_ *lab.Variant, t *lab.Trial) { t.Platform = &lab.PlatformCost{} }, true},
+	} {
+		in := shopUnderLoad()
+		for i := range in.Trials {
+			if i%test.every == 0 {
+				in.Trials[i].Conditions.OthersShare = test.share
+			}
+			for v := range in.Plan.Study.Variants {
+				test.with(&in.Plan.Study.Variants[v], &in.Trials[i])
+			}
+		}
+		got := newExperiment(in).howSure(lab.Analysis{})
+		told := strings.Contains(got, "Other programs used")
+		if told != test.told || told && !strings.Contains(got, "up to 40 %") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
