@@ -183,8 +183,8 @@ func TestRepeatsHaveAnEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"1/1 audit invalid: [lost a ping]", "1/2 audit invalid: [lost a ping]",
-		"2/1 audit unknown: [lost a ping]", "2/2 audit unknown: [lost a ping]",
+		"1/1 audit invalid: lost a ping", "1/2 audit invalid: lost a ping",
+		"2/1 audit unknown: lost a ping", "2/2 audit unknown: lost a ping",
 	}
 	if got := r.verdicts(); !slices.Equal(got, want) {
 		t.Errorf("records %q, want %q", got, want)

@@ -135,7 +135,7 @@ func TestFaultsThatSpoilATrial(t *testing.T) {
 	}{
 		"not started again": {func(w *world) { w.parts.stuck = "one" }, "fault kill of one: its port is taken"},
 		"without effect": {func(w *world) { w.late = true },
-			"audit unknown: [fault kill of one did not take effect: the load was over"},
+			"audit unknown: fault kill of one did not take effect: the load was over"},
 		"in a failed trial": {func(w *world) { w.spoil = map[int]error{1: errors.New("unit two died")} },
 			"unit two died"},
 	} {

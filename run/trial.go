@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -118,7 +119,7 @@ func (e *experiment) judge(trial *lab.Trial, played error) {
 	case played != nil:
 		trial.Reason = played.Error()
 	case trial.Audit.Verdict != lab.AuditValid:
-		trial.Reason = fmt.Sprintf("audit %s: %v", trial.Audit.Verdict, trial.Audit.Problems)
+		trial.Reason = fmt.Sprintf("audit %s: %s", trial.Audit.Verdict, strings.Join(trial.Audit.Problems, "; "))
 	default:
 		trial.Reason = e.disturbed(trial)
 	}

@@ -261,7 +261,8 @@ func packFiles(load *lab.Load, job lab.LoadJob, dir string) error {
 func compareVerdict(folder *store.Folder, analysis lab.Analysis, mustKnow bool) error {
 	for _, v := range analysis.Variants {
 		if sum := analysis.Audit[v.Name]; sum.Verdict == lab.AuditInvalid {
-			return withCode(exitInvariant, "%s did not give a right answer: %v", v.Name, sum.Problems)
+			return withCode(exitInvariant, "%s did not give a right answer: %s", v.Name,
+				strings.Join(sum.Problems, "; "))
 		}
 	}
 	if err := allCounted(folder); err != nil {

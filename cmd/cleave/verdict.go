@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/analysis"
@@ -13,7 +14,8 @@ import (
 func verdict(folder *store.Folder, analysis lab.Analysis, mustKnow bool) error {
 	for _, v := range analysis.Variants {
 		if sum := analysis.Audit[v.Name]; sum.Verdict == lab.AuditInvalid {
-			return withCode(exitInvariant, "variant %s broke a rule of the system: %v", v.Name, sum.Problems)
+			return withCode(exitInvariant, "variant %s broke a rule of the system: %s", v.Name,
+				strings.Join(sum.Problems, "; "))
 		}
 	}
 	if err := allCounted(folder); err != nil {

@@ -293,6 +293,9 @@ func TestAVariantThatBreaksAnInvariantIsStruckOut(t *testing.T) {
 			})
 			in.Trials[i].Valid, in.Trials[i].Reason = false, "audit invalid"
 			in.Trials[i].Audit = lab.Audit{Verdict: lab.AuditInvalid, Problems: []string{"3 pongs lost"}}
+			again := in.Trials[i]
+			again.Attempt = 2
+			in.Trials = append(in.Trials, again)
 			a := Analyse(in)
 			for _, c := range a.Comparisons {
 				if c.Variant == "uds" || c.Baseline == "uds" {
@@ -309,13 +312,14 @@ func TestAVariantThatBreaksAnInvariantIsStruckOut(t *testing.T) {
 			if slices.ContainsFunc(a.Ladder, func(r lab.Rung) bool { return r.Variant == "uds" }) {
 				t.Error("uds is on the ladder")
 			}
+			// What two attempts at one trial did alike is told once.
 			if sum := a.Audit[breaker]; sum.Verdict != lab.AuditInvalid || len(sum.Problems) != 1 {
 				t.Errorf("audit of %s = %+v", breaker, sum)
 			}
 			if last := a.Answer[len(a.Answer)-1].Text; !strings.Contains(last, "uds is struck out") {
 				t.Errorf("the answer does not say it: %s", last)
 			}
-			if len(a.Trials.Invalid) != 1 || a.Trials.Valid != a.Trials.Planned-1 {
+			if len(a.Trials.Invalid) != 2 || a.Trials.Valid != a.Trials.Planned-1 {
 				t.Errorf("trials = %+v", a.Trials)
 			}
 			if claimOf(t, a, "threads-faster-than-first").Verdict != lab.ClaimSupported {

@@ -75,7 +75,7 @@ func (e *experiment) auditOf(variant string) lab.AuditSum {
 			}
 		}
 		for _, problem := range audit.Problems {
-			sum.Problems = append(sum.Problems, fmt.Sprintf("trial %d: %s", trial.Number, problem))
+			sum.Problems = appendNew(sum.Problems, fmt.Sprintf("trial %d: %s", trial.Number, problem))
 		}
 	}
 	if more := len(sum.Problems) - mostProblems; more > 0 {

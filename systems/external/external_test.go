@@ -198,8 +198,8 @@ func TestAudits(t *testing.T) {
 		"nothing sent": {with(func(r *lab.LoadReport) { r.Sent, r.OK = 0, 0 }), lab.AuditUnknown,
 			"no operation was sent"},
 		"nothing right": {with(func(r *lab.LoadReport) {
-			r.OK, r.Errors = 0, map[string]int64{"wrong": 100}
-		}), lab.AuditInvalid, "none of 100 operations succeeded: 100 wrong"},
+			r.OK, r.Errors = 0, map[string]int64{"reset": 10, "wrong": 90}
+		}), lab.AuditInvalid, "none of 100 operations succeeded: 10 reset, 90 wrong"},
 		"nothing right, and why": {with(func(r *lab.LoadReport) {
 			r.OK, r.Remarks = 0, []string{"status 503 came with: full"}
 		}), lab.AuditInvalid, "status 503 came with: full"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/loaded"
@@ -97,11 +98,11 @@ func errorShare(r lab.LoadReport) float64 {
 }
 
 func errorWords(errors map[string]int64) string {
-	var words string
+	var words []string
 	for _, kind := range slices.Sorted(maps.Keys(errors)) {
-		words += fmt.Sprintf("%d %s ", errors[kind], kind)
+		words = append(words, fmt.Sprintf("%d %s", errors[kind], kind))
 	}
-	return words
+	return strings.Join(words, ", ")
 }
 
 // Metrics are what trials at these points are compared in, the headline first. An
