@@ -274,13 +274,13 @@ func judgeLoad(s *record.Summary, limit objective.Objective, searched bool) erro
 		return withCode(exitLoadNotReached, "the load was broken off: %s", s.Aborted)
 	case s.OK == 0 && s.Sent > 0:
 		return withCode(exitFailed, "none of %d operations succeeded", s.Sent)
+	case s.Generator.Limited:
+		return withCode(exitLoadNotReached, "the client, not the system, was the limit: %s",
+			strings.Join(s.Generator.LimitedBy, "; "))
 	case s.OfferedRate != nil && s.AchievedRate < leastAchieved**s.OfferedRate:
 		return withCode(exitLoadNotReached,
 			"the load was not achieved: %.6g/s of %.6g/s were sent, %d never: offer less, or use more connections",
 			s.AchievedRate, *s.OfferedRate, s.Unsent)
-	case s.Generator.Limited:
-		return withCode(exitLoadNotReached, "the client, not the system, was the limit: %s",
-			strings.Join(s.Generator.LimitedBy, "; "))
 	}
 	if pass, reasons := limit.Judge(s); !pass {
 		return withCode(exitLoadNotReached, "the objective was missed: %s", strings.Join(reasons, "; "))

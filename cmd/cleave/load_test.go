@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/docs/schema"
+	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/trial"
@@ -232,5 +233,22 @@ func TestTheDocumentedScenarioIsOne(t *testing.T) {
 	}
 	if _, err := (trial.Spec{Scenario: *file}).Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestWhyALoadWasNotAchieved names the generator first, where it was the limit: more connections help nothing.
+func TestWhyALoadWasNotAchieved(t *testing.T) {
+	offered := 100.0
+	for want, s := range map[string]record.Summary{
+		"the client, not the system, was the limit: it used 96 %": {OK: 50, Sent: 50, OfferedRate: &offered,
+			AchievedRate: 50, Unsent: 50,
+			Generator: record.Generator{Limited: true, LimitedBy: []string{"it used 96 %"}}},
+		"the load was not achieved: 50/s of 100/s were sent, 50 never": {OK: 50, Sent: 50,
+			OfferedRate: &offered, AchievedRate: 50, Unsent: 50},
+		"none of 50 operations succeeded": {Sent: 50, OfferedRate: &offered, AchievedRate: 50},
+	} {
+		if err := judgeLoad(&s, objective.Objective{}, false); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
