@@ -44,7 +44,8 @@ type Load struct {
 	Scenario json.RawMessage `json:"scenario"`
 	// Files are those that the scenario names.
 	Files map[string][]byte `json:"files,omitempty"`
-	// Duration of the measured load and of the unrecorded one before it.
+	// Duration of the measured load and of the unrecorded one before it; 0: it lasts until the
+	// operations that the points count are done.
 	Duration float64 `json:"duration_seconds"`
 	WarmUp   float64 `json:"warm_up_seconds"`
 	// WarmUpLimit, where above 0, lets the unrecorded load go on from WarmUp until it is

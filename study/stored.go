@@ -153,7 +153,14 @@ func (f *File) checkDesign(r *reader) {
 	limit("design.gates.max_steal_share", d.Gates.MaxStealShare, 0, 1)
 	limit("design.gates.max_calibration_drift", d.Gates.MaxCalibrationDrift, 0, math.MaxFloat64)
 	if l := f.Study.Load; l != nil {
-		limit("load.duration_seconds", l.Duration, 1e-9, longest)
+		shortest := 0.0 // of operations that are counted
+		for _, p := range f.Study.Points {
+			if _, _, err := p.Only(lab.FactorRate, lab.FactorPerMinute, lab.FactorUsers,
+				lab.FactorSearchFrom); err == nil {
+				shortest = 1e-9
+			}
+		}
+		limit("load.duration_seconds", l.Duration, shortest, longest)
 		limit("load.warm_up_seconds", l.WarmUp, 0, longest)
 		if l.WarmUpLimit != 0 {
 			limit("load.warm_up_limit_seconds", l.WarmUpLimit, max(l.WarmUp, lab.LeastWarmUpLimit),

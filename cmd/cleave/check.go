@@ -98,7 +98,7 @@ func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 		Design: study.Defaults(), Points: []lab.Point{system.CheckPoint(f.operations, 0)}, Metrics: info.Metrics,
 	}
 	if len(info.Metrics) > 0 { // it is under load
-		s.Load = &lab.Load{Duration: 1}
+		s.Load = &lab.Load{} // it lasts until its operations are done, or as long as the faults do
 	}
 	s.Design.Blocks, s.Design.MaxRepeats, s.Design.NoiseFloor = 1, 0, nil
 	s.Design.Gates = lab.Gates{MaxStealShare: 1, MaxCalibrationDrift: 1e9} // a slow host breaks no rule

@@ -126,8 +126,9 @@ func (f *checkFlags) withFaults(system lab.Checkable, s *lab.Study) error {
 		for _, one := range s.Faults {
 			end = max(end, over(one, layouts[i]))
 		}
-		point := system.CheckPoint(f.operations, max(end+loadAfter, float64(f.operations)/faultyRate))
-		point.Name = v.Name
+		lasts := max(end+loadAfter, float64(f.operations)/faultyRate)
+		point := system.CheckPoint(f.operations, lasts)
+		point.Name, s.Load.Duration = v.Name, max(s.Load.Duration, lasts)
 		s.Points = append(s.Points, point)
 		s.Variants[i].Points = []string{v.Name}
 	}

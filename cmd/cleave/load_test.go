@@ -236,7 +236,7 @@ func TestTheDocumentedScenarioIsOne(t *testing.T) {
 	}
 }
 
-// TestWhyALoadWasNotAchieved names the generator first, where it was the limit: more connections help nothing.
+// TestWhyALoadWasNotAchieved: the generator is named first, where it was the limit.
 func TestWhyALoadWasNotAchieved(t *testing.T) {
 	offered := 100.0
 	for want, s := range map[string]record.Summary{

@@ -102,8 +102,8 @@ func timeWords(plan lab.Plan, before earlier) string {
 		return fmt.Sprintf("about %s on two processors without other work; more where trials are played again",
 			lasting(plan.Study.Took))
 	case load == 0:
-		return "only playing shows: every trial lasts until its work is done; after a run at a smaller --scale, " +
-			"or with --quick, this tells more"
+		return "only playing shows: every trial lasts until its work is done; once a run was played, a smaller " +
+			"one too, this tells more"
 	}
 	parts := []string{fmt.Sprintf("%s of load", lasting(seconds))}
 	all := seconds + besides*float64(len(plan.Trials))

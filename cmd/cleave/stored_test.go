@@ -41,7 +41,7 @@ func TestOwnPlansMayBePlayedAgain(t *testing.T) {
 	own := [][]string{
 		{"compare", "a=./server {port}", "b=http://127.0.0.1:2", "--rate", "0.5,1000", "--capacity", "--no-gates"},
 		{"explain", "shop"}, {"explain", "shop", "--quick", "--capacity", "--rate", "0.5"},
-		{"check", "shop", "--fault", "kill:every-unit"},
+		{"check", "shop", "--fault", "kill:every-unit"}, {"check", "shop"},
 		{"compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "--users", "1,2"},
 	}
 	for _, name := range studies.Names() {
@@ -95,6 +95,8 @@ func TestHostilePlansAreRefused(t *testing.T) {
 		"too many repeats": {built, func(p *lab.Plan) { p.Study.Design.MaxRepeats = 1e9 }, "max_repeats"},
 		"a negative time limit": {built, func(p *lab.Plan) { p.Study.Design.TrialTimeout = -1 },
 			"trial_timeout"},
+		"a rate for no time": {compared, func(p *lab.Plan) { p.Study.Load.Duration = 0 },
+			"load.duration_seconds is 0"},
 		"a trial of nothing": {built, func(p *lab.Plan) { p.Trials[0].Variant = "none" },
 			"is none of the study"},
 		"a number twice": {built, func(p *lab.Plan) { p.Trials[1].Number = 1 }, "is none of the study"},

@@ -389,7 +389,9 @@ func (e *experiment) notTested(a lab.Analysis) string {
 		for _, seconds := range e.loadSeconds() {
 			longest = max(longest, seconds)
 		}
-		parts = append(parts, fmt.Sprintf("loads of more than %s s", plain(longest)))
+		if longest > 0 { // else it lasted until its work was done
+			parts = append(parts, fmt.Sprintf("loads of more than %s s", plain(longest)))
+		}
 	}
 	if len(e.study.Faults) == 0 {
 		parts = append(parts, "what happens when a part fails")
