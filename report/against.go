@@ -84,6 +84,18 @@ func changesTable(a lab.Against, full bool) table {
 	return t
 }
 
+// GatesTerminal writes as text what became of the limits that the variants of a run were held to.
+func GatesTerminal(w io.Writer, gates []lab.GateVerdict, o Options) error {
+	p := printer{colour: o.Colour}
+	for _, g := range gates {
+		p.gate(g)
+	}
+	if _, err := io.WriteString(w, p.b.String()); err != nil {
+		return fmt.Errorf("write what became of the gates: %w", err)
+	}
+	return nil
+}
+
 // gate writes what became of a limit.
 func (p *printer) gate(g lab.GateVerdict) {
 	names := func(all []lab.Change) string {
@@ -91,6 +103,10 @@ func (p *printer) gate(g lab.GateVerdict) {
 		for i, c := range all {
 			if i > 0 {
 				text += "; "
+			}
+			if c.Point == "" {
+				text += clean(c.Variant) + ", which is not compared"
+				continue
 			}
 			text += fmt.Sprintf("%s at %s, %s", clean(c.Variant), clean(c.Point),
 				figure.Times(c.Ratio.Ratio, c.Low, c.High))
@@ -102,7 +118,7 @@ func (p *printer) gate(g lab.GateVerdict) {
 	case len(g.Failed) > 0:
 		p.paragraph(lead, "failed: "+names(g.Failed), toneBad.code())
 	case len(g.Open) > 0:
-		p.paragraph(lead, "open, the intervals reach beyond it: "+names(g.Open), toneWarn.code())
+		p.paragraph(lead, "open, it may be beyond it: "+names(g.Open), toneWarn.code())
 	default:
 		p.paragraph(lead, "kept", toneGood.code())
 	}

@@ -22,19 +22,47 @@ type againstFlags struct {
 
 func (f *againstFlags) register(command *cobra.Command) {
 	command.Flags().StringArrayVar(&f.gates, "fail-if", nil,
-		"of two runs: exit with code 7 where a change is beyond `METRIC>RATIOx`; repeatable")
-	command.Flags().BoolVar(&f.mustKnow, "require-verdict", false,
-		"of two runs: exit with code 6 where a gate stays open")
+		"exit with code 7 where a variant against its baseline, or a later run, is beyond `METRIC>RATIOx`; "+
+			"repeatable")
+	command.Flags().BoolVar(&f.mustKnow, "require-verdict", false, "exit with code 6 where a gate stays open")
+}
+
+// parse reads the gates.
+func (f *againstFlags) parse() ([]analysis.Gate, error) {
+	var gates []analysis.Gate
+	var mistakes []error
+	for _, text := range f.gates {
+		gate, err := analysis.ParseGate(text)
+		gates, mistakes = append(gates, gate), append(mistakes, err)
+	}
+	return gates, errors.Join(mistakes...)
+}
+
+// hold holds the variants of a run that was reported to the gates.
+func (a app) hold(concluded lab.Analysis, flags documentFlags, held againstFlags) error {
+	gates, err := held.parse()
+	if err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	verdicts, err := analysis.Hold(concluded, gates)
+	if err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	shown := a.out
+	if flags.json == "-" {
+		shown = a.story
+	}
+	if err := report.GatesTerminal(plain.Raw(shown), verdicts,
+		report.Options{Colour: useColour(shown)}); err != nil {
+		return err
+	}
+	return gatesVerdict(verdicts, held.mustKnow, "a variant")
 }
 
 // reportAgainst holds a run against an earlier one.
 func (a app) reportAgainst(before, after string, flags documentFlags, held againstFlags) error {
-	var gates []analysis.Gate
-	var mistakes []error
-	for _, text := range held.gates {
-		gate, err := analysis.ParseGate(text)
-		gates, mistakes = append(gates, gate), append(mistakes, err)
-	}
+	gates, err := held.parse()
+	mistakes := []error{err}
 	var runs [2]lab.Analysis
 	var folders [2]string
 	for i, dir := range []string{before, after} {
@@ -67,11 +95,11 @@ func (a app) reportAgainst(before, after string, flags documentFlags, held again
 	if err != nil {
 		return err
 	}
-	return gatesVerdict(changes.Gates, held.mustKnow)
+	return gatesVerdict(changes.Gates, held.mustKnow, "the later run")
 }
 
-// gatesVerdict is the error of gates that were not kept.
-func gatesVerdict(gates []lab.GateVerdict, mustKnow bool) error {
+// gatesVerdict is the error of gates that what was held to them did not keep.
+func gatesVerdict(gates []lab.GateVerdict, mustKnow bool, what string) error {
 	var failed, open []string
 	for _, g := range gates {
 		switch {
@@ -83,9 +111,9 @@ func gatesVerdict(gates []lab.GateVerdict, mustKnow bool) error {
 	}
 	switch {
 	case len(failed) > 0:
-		return withCode(exitGate, "the later run is beyond %s", strings.Join(failed, ", "))
+		return withCode(exitGate, "%s is beyond %s", what, strings.Join(failed, ", "))
 	case len(open) > 0 && mustKnow:
-		return withCode(exitUndecided, "whether the later run is beyond %s is open: play more blocks",
+		return withCode(exitUndecided, "whether %s is beyond %s is open: play more blocks", what,
 			strings.Join(open, ", "))
 	}
 	return nil

@@ -49,9 +49,11 @@ and writes analysis.json, results.csv and report.html anew.
 
 Of two folders it shows what has changed from the earlier to the later one, in
 every metric that both have, and what was not the same of host and settings;
-nothing is written but --json. --fail-if METRIC>RATIOx makes a gate of it: the
-exit code is 7 where a change is shown to be beyond the limit, and 6 with
---require-verdict where it may be.`,
+nothing is written but --json.
+
+--fail-if METRIC>RATIOx makes a gate of either, of one run for every variant
+against its baseline: the exit code is 7 where one is shown to be beyond the
+limit, and 6 with --require-verdict where it may be.`,
 		Example: `  cleave report results/rego2021/latest --full
   cleave report results/shop/20261101T080000Z-1 results/shop/latest --fail-if 'p99>1.05x' --fail-if 'cpu_per_operation>1.1x'`,
 		Args: arguments(cobra.RangeArgs(1, 2)),
@@ -62,16 +64,15 @@ exit code is 7 where a change is shown to be beyond the limit, and 6 with
 			if len(args) == 2 {
 				return a.reportAgainst(args[0], args[1], flags, held)
 			}
-			if command.Flags().Changed("fail-if") || held.mustKnow {
-				return withCode(exitBadPlan,
-					"--fail-if and --require-verdict are for two runs: cleave report EARLIER LATER")
-			}
 			folder, err := store.Open(args[0])
 			if err != nil {
 				return withCode(exitBadPlan, "%w", err)
 			}
-			_, err = a.conclude(folder, flags)
-			return err
+			concluded, err := a.conclude(folder, flags)
+			if err != nil {
+				return err
+			}
+			return a.hold(concluded, flags, held)
 		},
 	}
 	flags.register(command)

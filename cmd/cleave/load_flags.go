@@ -94,8 +94,8 @@ virtual machine), grid:1ms (in packets, up to 1 ms late, a fifth of the price at
 
 Exit codes: 0 the load was achieved (and met its objective), 1 the target could
 not be reached or no operation succeeded, 2 bad arguments or target not allowed,
-4 the load was not achieved, the client was the limit, the objective was missed
-or no rate met it, 130 interrupted.
+3 this process may not open so many files, 4 the load was not achieved, the
+client was the limit, the objective was missed or no rate met it, 130 interrupted.
 `
 
 func (f *loadFlags) whenFlags() group {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -49,7 +50,8 @@ func (g Gate) metricOf(metrics []lab.Metric) (string, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return "", fmt.Errorf("gate %q: both runs have no metric %q; they have %v", g.Text, g.Metric, names)
+	return "", fmt.Errorf("gate %q: there is no metric %q; there are %s", g.Text, g.Metric,
+		strings.Join(names, ", "))
 }
 
 // Against holds a run against an earlier one: every metric of every variant at every point
@@ -82,14 +84,51 @@ func Against(before, after lab.Analysis, gates []Gate) (lab.Against, error) {
 	if len(a.Changes) == 0 {
 		return a, errors.New("the two runs have no variant, point and metric in common: nothing can be compared")
 	}
-	for _, g := range gates {
-		verdict, err := g.judge(a)
-		if err != nil {
-			return a, err
+	var err error
+	a.Gates, err = judgeAll(gates, a.Metrics, a.Changes)
+	return a, err
+}
+
+// Hold holds the variants of one run to gates, each by its ratio to the baseline. A variant that is not
+// compared at all leaves a gate open, and so does what hangs on how long the trials lasted.
+func Hold(a lab.Analysis, gates []Gate) ([]lab.GateVerdict, error) {
+	var changes []lab.Change
+	for _, m := range a.Metrics {
+		for _, v := range a.Variants {
+			if v.Name == a.Baseline || v.TwinOf != "" {
+				continue
+			}
+			compared := false
+			for _, c := range a.Comparisons {
+				if c.Metric != m.Name || c.Variant != v.Name || c.Baseline != a.Baseline {
+					continue
+				}
+				compared = true
+				change := lab.Change{Metric: c.Metric, Variant: c.Variant, Point: c.Point.Name, Ratio: c.Ratio,
+					Verdict: c.Verdict, Words: c.Words, Unsteady: c.Unsteady}
+				if c.Unsteady != "" {
+					change.Instability = math.Inf(1)
+				}
+				changes = append(changes, change)
+			}
+			if !compared {
+				changes = append(changes, lab.Change{Metric: m.Name, Variant: v.Name})
+			}
 		}
-		a.Gates = append(a.Gates, verdict)
 	}
-	return a, nil
+	return judgeAll(gates, a.Metrics, changes)
+}
+
+func judgeAll(gates []Gate, metrics []lab.Metric, changes []lab.Change) ([]lab.GateVerdict, error) {
+	verdicts := []lab.GateVerdict{}
+	for _, g := range gates {
+		verdict, err := g.judge(metrics, changes)
+		if err != nil {
+			return nil, err
+		}
+		verdicts = append(verdicts, verdict)
+	}
+	return verdicts, nil
 }
 
 // onlyIn says what one run has and the other has not.
@@ -204,13 +243,13 @@ func workload(before, after lab.Analysis) []lab.EnvironmentChange {
 func seconds(s float64) string { return fmt.Sprintf("%g s", s) }
 
 // judge holds the changes of a metric to a gate.
-func (g Gate) judge(a lab.Against) (lab.GateVerdict, error) {
+func (g Gate) judge(metrics []lab.Metric, changes []lab.Change) (lab.GateVerdict, error) {
 	v := lab.GateVerdict{Gate: g.Text, Failed: []lab.Change{}, Open: []lab.Change{}}
-	metric, err := g.metricOf(a.Metrics)
+	metric, err := g.metricOf(metrics)
 	if err != nil {
 		return v, err
 	}
-	for _, c := range a.Changes {
+	for _, c := range changes {
 		if c.Metric != metric || c.Verdict == lab.Equivalent && c.Low == nil {
 			continue
 		}

@@ -70,6 +70,42 @@ func TestOneRunAgainstAnother(t *testing.T) {
 	}
 }
 
+// TestVariantsAreHeldToTheirBaseline: who is not compared, or not steady, leaves a gate open; twins and other
+// baselines are none of its business.
+func TestVariantsAreHeldToTheirBaseline(t *testing.T) {
+	low, high := 1.2, 1.4
+	slower := func(variant, baseline, unsteady string) []lab.Comparison {
+		return []lab.Comparison{{Metric: "response_time_p99", Point: lab.Point{Name: "rate-20"}, Variant: variant,
+			Baseline: baseline, Ratio: lab.Ratio{Ratio: 1.3, Low: &low, High: &high}, Unsteady: unsteady}}
+	}
+	for name, c := range map[string]struct {
+		found        []lab.Comparison
+		gate         string
+		failed, open bool
+	}{
+		"slower":            {slower("new", "old", ""), "p99>1.05x", true, false},
+		"slower, allowed":   {slower("new", "old", ""), "p99>1.5x", false, false},
+		"perhaps":           {slower("new", "old", ""), "p99>1.3x", false, true},
+		"not steady":        {slower("new", "old", "it swings"), "p99>1.05x", false, true},
+		"another baseline":  {slower("new", "other", ""), "p99>1.05x", false, true},
+		"its twin":          {slower("old.twin", "old", ""), "p99>1.05x", false, true},
+		"another metric":    {slower("new", "old", ""), "goodput<0.9x", false, true},
+		"nothing was found": {nil, "p99>1.05x", false, true},
+	} {
+		gate, err := analysis.ParseGate(c.gate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := played([]float64{1}, []float64{1})
+		run.Baseline, run.Comparisons = "old", c.found
+		run.Variants = []lab.Variant{{Name: "old"}, {Name: "old.twin", TwinOf: "old"}, {Name: "new"}}
+		got, err := analysis.Hold(run, []analysis.Gate{gate})
+		if err != nil || len(got) != 1 || len(got[0].Failed) > 0 != c.failed || len(got[0].Open) > 0 != c.open {
+			t.Errorf("%s: %+v, error %v", name, got, err)
+		}
+	}
+}
+
 func TestWhatWasNotTheSameInTwoRuns(t *testing.T) {
 	before, after := played([]float64{1, 1.1}, []float64{2, 2}), played([]float64{1, 1.1, 1}, []float64{2, 2, 2})
 	after.Environment = lab.Environment{"kernel": {Value: "6.2"}, "smt": {Unavailable: "no such file"},
@@ -162,7 +198,7 @@ func TestMistakesInGates(t *testing.T) {
 	}
 	run := played([]float64{1, 1.1}, []float64{2, 2})
 	if _, err := analysis.Against(run, run, []analysis.Gate{gate}); err == nil ||
-		!strings.Contains(err.Error(), "response_time_p99 goodput") {
+		!strings.Contains(err.Error(), "response_time_p99, goodput") {
 		t.Errorf("%v, want it to name the metrics that there are", err)
 	}
 }

@@ -1,0 +1,40 @@
+package house
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// shellBlock is what a page fences as a shell's.
+var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
+
+// TestShellOfPagesCanBeRead: what a reader pastes into a shell is whole, loops of several lines too.
+func TestShellOfPagesCanBeRead(t *testing.T) {
+	top := root(t)
+	pages, err := filepath.Glob(filepath.Join(top, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := 0
+	for _, path := range append(pages, filepath.Join(top, "README.md")) {
+		page, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range shellBlock.FindAllSubmatch(page, -1) {
+			blocks++
+			read := exec.Command("bash", "-n")
+			read.Stdin = bytes.NewReader(block[1])
+			if said, err := read.CombinedOutput(); err != nil {
+				t.Errorf("%s: %s in\n%s", filepath.Base(path), said, block[1])
+			}
+		}
+	}
+	if blocks == 0 {
+		t.Error("no page has anything for a shell")
+	}
+}
