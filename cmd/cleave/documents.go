@@ -61,6 +61,9 @@ limit, and 6 with --require-verdict where it may be.`,
 			if err := checkOutput("--json", flags.json); err != nil {
 				return err
 			}
+			if held.mustKnow && len(held.gates) == 0 {
+				return withCode(exitBadPlan, "--require-verdict is about gates: name one with --fail-if")
+			}
 			if len(args) == 2 {
 				return a.reportAgainst(args[0], args[1], flags, held)
 			}
