@@ -48,10 +48,7 @@ func (a app) hold(concluded lab.Analysis, flags documentFlags, held againstFlags
 	if err != nil {
 		return withCode(exitBadPlan, "%w", err)
 	}
-	shown := a.out
-	if flags.json == "-" {
-		shown = a.story
-	}
+	shown := a.shown(flags.json)
 	if err := report.GatesTerminal(plain.Raw(shown), verdicts,
 		report.Options{Colour: useColour(shown)}); err != nil {
 		return err
@@ -81,11 +78,10 @@ func (a app) reportAgainst(before, after string, flags documentFlags, held again
 		return withCode(exitBadPlan, "%w", err)
 	}
 	changes.Before.Folder, changes.After.Folder = folders[0], folders[1]
-	shown := a.out
+	shown := a.shown(flags.json)
 	switch flags.json {
 	case "":
 	case "-":
-		shown = a.story
 		err = report.AgainstJSON(a.out, changes)
 	default:
 		err = writeFile(flags.json, func(w io.Writer) error { return report.AgainstJSON(w, changes) })

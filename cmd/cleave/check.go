@@ -230,10 +230,7 @@ func (a app) check(command *cobra.Command, plan lab.Plan, shown lab.CheckTable, 
 func (a app) showChecks(
 	folder *store.Folder, asked lab.CheckTable, trials []lab.Trial, flags *checkFlags,
 ) error {
-	shown := a.out
-	if flags.documents.json == "-" {
-		shown = a.story
-	}
+	shown := a.shown(flags.documents.json)
 	table := tabwriter.NewWriter(shown, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "architecture\tverdict\t%son\n", headings(asked.Columns))
 	for _, trial := range trials {

@@ -93,15 +93,20 @@ func (a app) conclude(folder *store.Folder, flags documentFlags) (lab.Analysis, 
 	if err := writeDocuments(folder, concluded); err != nil {
 		return concluded, err
 	}
-	shown := a.out
-	if flags.json == "-" {
-		shown = a.story
-	}
+	shown := a.shown(flags.json)
 	err = report.Terminal(plain.Raw(shown), concluded,
 		report.Options{Colour: useColour(shown), Full: flags.full})
 	err = errors.Join(err, a.writeJSONFile(flags.json, concluded))
 	fmt.Fprintf(shown, "\nreport  %s\nagain   cleave report %s --full\n", folder.Path(reportFile), folder.Dir())
 	return concluded, err
+}
+
+// shown is where people read the results: standard output, unless --json sends JSON there.
+func (a app) shown(json string) io.Writer {
+	if json == "-" {
+		return a.story
+	}
+	return a.out
 }
 
 func analyse(folder *store.Folder) (lab.Analysis, error) {

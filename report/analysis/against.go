@@ -93,30 +93,36 @@ func Against(before, after lab.Analysis, gates []Gate) (lab.Against, error) {
 // compared at all leaves a gate open, and so does what hangs on how long the trials lasted.
 func Hold(a lab.Analysis, gates []Gate) ([]lab.GateVerdict, error) {
 	var changes []lab.Change
-	for _, m := range a.Metrics {
-		for _, v := range a.Variants {
-			if v.Name == a.Baseline || v.TwinOf != "" {
-				continue
-			}
-			compared := false
-			for _, c := range a.Comparisons {
-				if c.Metric != m.Name || c.Variant != v.Name || c.Baseline != a.Baseline {
-					continue
-				}
-				compared = true
-				change := lab.Change{Metric: c.Metric, Variant: c.Variant, Point: c.Point.Name, Ratio: c.Ratio,
-					Verdict: c.Verdict, Words: c.Words, Unsteady: c.Unsteady}
-				if c.Unsteady != "" {
-					change.Instability = math.Inf(1)
-				}
-				changes = append(changes, change)
-			}
-			if !compared {
-				changes = append(changes, lab.Change{Metric: m.Name, Variant: v.Name})
-			}
+	for _, v := range a.Variants {
+		if v.Name == a.Baseline || v.TwinOf != "" {
+			continue
+		}
+		for _, m := range a.Metrics {
+			changes = append(changes, toBaseline(a, v.Name, m.Name)...)
 		}
 	}
 	return judgeAll(gates, a.Metrics, changes)
+}
+
+// toBaseline is how a variant stands to the baseline at every point; one change without a point where it is
+// not compared.
+func toBaseline(a lab.Analysis, variant, metric string) []lab.Change {
+	var changes []lab.Change
+	for _, c := range a.Comparisons {
+		if c.Metric != metric || c.Variant != variant || c.Baseline != a.Baseline {
+			continue
+		}
+		change := lab.Change{Metric: metric, Variant: variant, Point: c.Point.Name, Ratio: c.Ratio,
+			Verdict: c.Verdict, Words: c.Words, Unsteady: c.Unsteady}
+		if c.Unsteady != "" {
+			change.Instability = math.Inf(1)
+		}
+		changes = append(changes, change)
+	}
+	if changes == nil {
+		return []lab.Change{{Metric: metric, Variant: variant}}
+	}
+	return changes
 }
 
 func judgeAll(gates []Gate, metrics []lab.Metric, changes []lab.Change) ([]lab.GateVerdict, error) {
