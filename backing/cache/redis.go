@@ -5,69 +5,94 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
-	"github.com/redis/go-redis/v9/maintnotifications"
+	"github.com/gomodule/redigo/redis"
 )
 
 // redisCache is a server of Redis.
 type redisCache struct {
-	client  *redis.Client
+	pool    *redis.Pool
 	timeout time.Duration
+	lost    *atomic.Int64 // when a connection was last found broken, in Unix nanoseconds
 }
 
 // openRedis connects with the first request. Nothing is tried again: the truth is
-// elsewhere, and who waits for a cache had better ask there.
+// elsewhere, and who waits for a cache had better ask there. A server that is gone takes all
+// connections with it: those that were used before are not used again.
 func openRedis(u *url.URL, options Options) redisCache {
-	logging.Disable() // of the whole library, which says on standard error what it returns, too
 	password, _ := u.User.Password()
-	return redisCache{redis.NewClient(&redis.Options{
-		Addr: u.Host, Username: u.User.Username(), Password: password,
-		PoolSize: options.Connections, MaxRetries: -1, DialerRetries: 1, Protocol: 2, DisableIdentity: true,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-		ContextTimeoutEnabled:    true,
-	}), options.Timeout}
+	lost := &atomic.Int64{}
+	return redisCache{&redis.Pool{
+		MaxIdle: options.Connections,
+		DialContext: func(ctx context.Context) (redis.Conn, error) {
+			return redis.DialContext(ctx, "tcp", u.Host, redis.DialUsername(u.User.Username()),
+				redis.DialPassword(password), redis.DialReadTimeout(options.Timeout),
+				redis.DialWriteTimeout(options.Timeout))
+		},
+		TestOnBorrow: func(_ redis.Conn, used time.Time) error {
+			if used.UnixNano() <= lost.Load() {
+				return errors.New("it is as old as one that was lost")
+			}
+			return nil
+		},
+	}, options.Timeout, lost}
 }
 
 func (r redisCache) get(ctx context.Context, keys []string) (map[string][]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	answer, err := r.client.MGet(ctx, keys...).Result()
+	answer, err := redis.ByteSlices(r.do(ctx, "MGET", redis.Args{}.AddFlat(keys)...))
 	if err != nil {
-		return nil, ofRedis(ctx, err)
+		return nil, err
 	}
 	values := make(map[string][]byte, len(keys))
 	for n, value := range answer {
-		if text, found := value.(string); found {
-			values[keys[n]] = []byte(text)
+		if value != nil {
+			values[keys[n]] = value
 		}
 	}
 	return values, nil
 }
 
 func (r redisCache) set(ctx context.Context, key string, value []byte, seconds int) error {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	return ofRedis(ctx, r.client.Set(ctx, key, value, time.Duration(seconds)*time.Second).Err())
+	arguments := []any{key, value}
+	if seconds > 0 {
+		arguments = append(arguments, "EX", seconds)
+	}
+	_, err := r.do(ctx, "SET", arguments...)
+	return err
 }
 
 func (r redisCache) remove(ctx context.Context, keys []string) error {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	return ofRedis(ctx, r.client.Del(ctx, keys...).Err())
+	_, err := r.do(ctx, "DEL", redis.Args{}.AddFlat(keys)...)
+	return err
 }
 
-func (r redisCache) close() error { return r.client.Close() }
+func (r redisCache) close() error { return r.pool.Close() }
 
-// ofRedis tells what the server refused from a server that is not there, and this
-// client's own deadline from the caller's.
-func ofRedis(ctx context.Context, err error) error {
+// do sends a command and returns what the server answers. It tells what the server refused from a
+// server that is not there, and this client's own deadline from the end of the caller's context, which
+// it looks at before and after.
+func (r redisCache) do(ctx context.Context, command string, arguments ...any) (any, error) {
+	bounded, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	connection, err := r.pool.GetContext(bounded)
+	if err == nil {
+		deadline, _ := bounded.Deadline()
+		var answer any
+		answer, err = redis.DoWithTimeout(connection, time.Until(deadline), command, arguments...)
+		_ = connection.Close() // it goes back to the others, or err says what is wrong with it
+		if err == nil {
+			return answer, nil
+		}
+	}
 	var refused redis.Error
 	switch {
-	case err == nil || errors.As(err, &refused) || errors.Is(ctx.Err(), context.Canceled):
-		return err
+	case errors.As(err, &refused):
+		return nil, err
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
 	}
-	return fmt.Errorf("%w: %v", ErrUnavailable, err)
+	r.lost.Store(time.Now().UnixNano())
+	return nil, fmt.Errorf("%w: %v", ErrUnavailable, err)
 }
