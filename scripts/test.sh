@@ -6,10 +6,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Checks of the house and measuring programs have nothing that could race. The tests
-# of the command line start programs that are built without the detector.
-raceless='/(internal|docs|tools|cmd)(/|$)|/bench$'
-# What the detector finds in nats-server is not ours: some tests of this package leave it out.
-twice='/backing/server/jetstream$'
+# of the command line start programs that are built without the detector. What it finds in
+# nats-server is not ours.
+raceless='/(internal|docs|tools|cmd)(/|$)|/bench$|/backing/server/jetstream$'
 
 # SQLite is C that was translated to Go, and keeps its data outside Go's memory, where the
 # detector sees nothing: to watch it there costs twice the processor time and finds nothing.
@@ -24,7 +23,7 @@ longest='/(assembly|deploy/docker|airline/behaviour)$'
 
 concurrent=" "
 while read -r package folder; do
-  if grep -qE '^\s*(defer )?go |\.Go\(' "$folder"/*.go; then
+  if ! [[ $package =~ $raceless ]] && grep -qE '^\s*(defer )?go |\.Go\(' "$folder"/*.go; then
     concurrent+="$package "
   fi
 done < <(go list -f '{{.ImportPath}} {{.Dir}}' ./...)
@@ -51,9 +50,6 @@ while read -r package uses; do
     racing=("$package" "${racing[@]}")
   else
     racing+=("$package")
-  fi
-  if [[ $package =~ $twice ]]; then
-    plain+=("$package")
   fi
 done < <(go list -f "$imports" ./...)
 

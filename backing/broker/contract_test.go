@@ -6,16 +6,13 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/server"
-	"github.com/cleave-lab/cleave/backing/server/jetstream"
 	"github.com/cleave-lab/cleave/internal/servers"
 )
 
-// The test program is also the NATS server's process, and a consumer that is
-// killed.
+// The test program is also a consumer that is killed.
 func TestMain(m *testing.M) {
 	servers.Main(m.Run, map[string]func([]string) error{
-		string(server.NATS): func(args []string) error { return jetstream.Run(args[0]) },
-		"consumer":          func(args []string) error { return holdOneMessage(args[0]) },
+		"consumer": func(args []string) error { return holdOneMessage(args[0]) },
 	})
 }
 

@@ -1,14 +1,11 @@
 package server
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/cleave-lab/cleave/backing/server/jetstream"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -48,20 +45,6 @@ func TestEveryTrialHasAServerOfItsOwn(t *testing.T) {
 					passwords[0] == passwords[1])
 			}
 		})
-	}
-}
-
-func TestNATSConfigurationIsUnderstood(t *testing.T) {
-	ours := natsConfig{Address: "127.0.0.1:1", User: "u", Password: "p", Folder: "/f", Memory: 2, Connections: 3}
-	text, err := json.Marshal(ours)
-	must(t, err)
-	var theirs jetstream.Config
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	must(t, decoder.Decode(&theirs))
-	if want := (jetstream.Config{Address: "127.0.0.1:1", User: "u", Password: "p", Folder: "/f", Memory: 2,
-		Connections: 3}); theirs != want {
-		t.Errorf("understood %+v, want %+v", theirs, want)
 	}
 }
 

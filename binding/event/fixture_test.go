@@ -13,7 +13,6 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/backing/server"
-	"github.com/cleave-lab/cleave/backing/server/jetstream"
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/internal/servers"
 )
@@ -133,12 +132,7 @@ func (w *wire) ids() []string {
 	return ids
 }
 
-// TestMain lets the test program also be the NATS server's process.
-func TestMain(m *testing.M) {
-	servers.Main(m.Run, map[string]func([]string) error{
-		string(server.NATS): func(args []string) error { return jetstream.Run(args[0]) },
-	})
-}
+func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
 // natsServer is a real server, in a process of its own: what the race detector
 // finds inside it is not about this package.

@@ -14,8 +14,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/cleave-lab/cleave/backing/server"
-	"github.com/cleave-lab/cleave/backing/server/jetstream"
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/docs/schema"
@@ -27,9 +25,7 @@ import (
 var binaries string
 
 func TestMain(m *testing.M) {
-	servers.Main(func() int { return withBinaries(m.Run) }, map[string]func([]string) error{
-		string(server.NATS): func(args []string) error { return jetstream.Run(args[0]) },
-	})
+	servers.Main(func() int { return withBinaries(m.Run) }, nil)
 }
 
 // withBinaries builds cleave and the unit programs for the tests.

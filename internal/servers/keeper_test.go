@@ -282,6 +282,7 @@ func killStarter(t *testing.T, kind server.Kind) []int {
 	}
 	starter := exec.Command(os.Args[0], "starter", string(kind), t.TempDir())
 	starter.Stderr = os.Stderr
+	starter.Env = append(os.Environ(), "TMPDIR="+t.TempDir()) // what it cannot remove goes with the test
 	starter.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := starter.StdoutPipe()
 	must(t, err)

@@ -28,7 +28,7 @@ const begunVariable = "CLEAVE_TEST_SERVERS"
 
 // Main is the main function of a test binary: its tests, which run begins, or what a
 // deployer or one of them has started it for. parts are further programs that it can be,
-// by their first argument; server.NATS is one that a server may need.
+// by their first argument.
 func Main(run func() int, parts map[string]func(args []string) error) {
 	part := trials.Part(os.Args[1:])
 	if len(os.Args) > 1 && parts[os.Args[1]] != nil {
@@ -39,7 +39,7 @@ func Main(run func() int, parts map[string]func(args []string) error) {
 			panic(err) // the name is well formed
 		}
 		code := run()
-		if err := shared.end(); err != nil {
+		if err := errors.Join(shared.end(), own.end()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
@@ -67,7 +67,7 @@ func Start(ctx context.Context, kind server.Kind, dir string, settings server.Se
 	if testing.Testing() && os.Getenv(begunVariable) == "" {
 		return nil, errors.New("TestMain of this package must be servers.Main")
 	}
-	// A part of a test program reads no flags, and NATS is in the program.
+	// A part of a test program reads no flags, and NATS is a program of ours.
 	if testing.Testing() && flag.Parsed() && testing.Short() && kind != server.NATS {
 		return nil, &server.MissingError{Kind: kind, What: "with -short no server is looked for",
 			Install: "make test"}
@@ -76,11 +76,13 @@ func Start(ctx context.Context, kind server.Kind, dir string, settings server.Se
 	if err != nil {
 		return nil, err
 	}
-	own, err := os.Executable()
-	if err != nil {
-		return nil, err
+	unit, programs := described.Unit(string(kind)), ""
+	if unit.Own != "" {
+		if programs, err = own.with(unit.Own); err != nil {
+			return nil, err
+		}
 	}
-	deployer, err := trials.Deployer(own)
+	deployer, err := trials.Deployer(programs)
 	if err != nil {
 		return nil, err
 	}
@@ -94,10 +96,6 @@ func Start(ctx context.Context, kind server.Kind, dir string, settings server.Se
 		return nil, err
 	}
 	i := &Instance{Server: described, name: string(kind), dir: dir}
-	unit := described.Unit(i.name)
-	if unit.Own != "" { // this program is it then: see Main
-		unit.Own, unit.Args = "", append([]string{unit.Own}, unit.Args...)
-	}
 	i.deployment, err = deployer.Deploy(ctx, lab.Layout{Units: []lab.UnitSpec{unit}}, dir)
 	return i, err
 }

@@ -14,13 +14,11 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/server"
-	"github.com/cleave-lab/cleave/backing/server/jetstream"
 )
 
-// The test program is also the NATS server's, and a starter that is killed.
+// The test program is also a starter that is killed.
 func TestMain(m *testing.M) {
 	Main(m.Run, map[string]func([]string) error{
-		string(server.NATS): func(args []string) error { return jetstream.Run(args[0]) },
 		"starter": func(args []string) error {
 			if err := os.Setenv(begunVariable, "yes"); err != nil {
 				return err

@@ -1,11 +1,18 @@
 package jetstream
 
 import (
+	"bytes"
+	"encoding/json"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/cleave-lab/cleave/backing/server"
 )
 
 func TestConfigurationsAreRefused(t *testing.T) {
@@ -51,5 +58,68 @@ func TestRunRefusesFiles(t *testing.T) {
 		if err := Run(path); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("error = %v, want one that names %s", err, path)
 		}
+	}
+}
+
+func TestStartServesWhoHasThePassword(t *testing.T) {
+	server, err := Start(Config{User: "u", Password: "p", Folder: filepath.Join(t.TempDir(), "streams")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	if !strings.HasPrefix(server.URL(), "nats://127.0.0.1:") {
+		t.Errorf("it listens at %s", server.URL())
+	}
+	connection, err := nats.Connect(server.URL(), nats.UserInfo("u", "p"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if connection.ConnectedServerVersion() != Version() {
+		t.Errorf("version %s, want %s", connection.ConnectedServerVersion(), Version())
+	}
+	connection.Close()
+	if connection, err := nats.Connect(server.URL(), nats.UserInfo("u", "wrong")); err == nil {
+		connection.Close()
+		t.Error("a wrong password is let in")
+	}
+}
+
+func TestStopFreesTheFolder(t *testing.T) {
+	folder := t.TempDir()
+	for range 2 {
+		server, err := Start(Config{Folder: folder})
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := strings.TrimPrefix(server.URL(), "nats://")
+		server.Stop()
+		if connection, err := nats.Connect(address); err == nil {
+			connection.Close()
+			t.Error("it answers after its stop")
+		}
+	}
+}
+
+// TestTheFileOfDeployersIsUnderstood: who deploys a server writes it without this package.
+func TestTheFileOfDeployersIsUnderstood(t *testing.T) {
+	described, err := server.New(server.NATS, server.Settings{Memory: 2 << 20, Connections: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := url.Parse(described.URL("127.0.0.1:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(described.Unit("broker").Files["nats.json"]))
+	decoder.DisallowUnknownFields()
+	var read Config
+	if err := decoder.Decode(&read); err != nil {
+		t.Fatal(err)
+	}
+	password, _ := address.User.Password()
+	want := Config{Address: "{host}:{port}", User: address.User.Username(), Password: password,
+		Folder: read.Folder, Memory: 8 << 20, Connections: 3}
+	if read != want || !strings.HasPrefix(read.Folder, "{dir}/") || password == "" {
+		t.Errorf("read %+v, want %+v and a folder in the unit's", read, want)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/backing/server"
-	"github.com/cleave-lab/cleave/backing/server/jetstream"
 	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -65,12 +64,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// TestMain lets the test program also be the NATS server's process.
-func TestMain(m *testing.M) {
-	servers.Main(m.Run, map[string]func([]string) error{
-		string(server.NATS): func(args []string) error { return jetstream.Run(args[0]) },
-	})
-}
+func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
 // natsBroker is a server of this test alone.
 func natsBroker(t *testing.T) broker.Config {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/server"
-	"github.com/cleave-lab/cleave/backing/server/jetstream"
 	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
@@ -25,12 +24,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/social/timelines"
 )
 
-// TestMain lets the test program also be the process of the embedded broker.
-func TestMain(m *testing.M) {
-	servers.Main(m.Run, map[string]func([]string) error{
-		string(server.NATS): func(args []string) error { return jetstream.Run(args[0]) },
-	})
-}
+func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
 // network is a whole system that runs in this process.
 type network struct {
