@@ -82,6 +82,10 @@ func Start(ctx context.Context, kind server.Kind, dir string, settings server.Se
 			return nil, err
 		}
 	}
+	if kind == server.Cassandra && testing.Testing() {
+		// Java's optimizing compiler costs more than it wins in a test's seconds.
+		unit.Args = append([]string{"-XX:TieredStopAtLevel=1"}, unit.Args...)
+	}
 	deployer, err := trials.Deployer(programs)
 	if err != nil {
 		return nil, err
