@@ -35,8 +35,7 @@ build)
   cp "$source/src/main/sh/run" "$out/run"
   ;;
 check)
-  maven spotless:check
-  maven verify
+  maven spotless:check verify
   ;;
 *)
   echo "airline-java: unknown command $1; want build or check" >&2

@@ -32,7 +32,11 @@ import (
 const asUnit = "airline"
 
 func TestMain(m *testing.M) {
-	servers.Main(m.Run, map[string]func([]string) error{asUnit: func([]string) error {
+	tests := func() int {
+		defer classes.remove()
+		return m.Run()
+	}
+	servers.Main(tests, map[string]func([]string) error{asUnit: func([]string) error {
 		channel, err := unit.Open()
 		if err == nil {
 			err = airlineunit.Run(channel, "{}")
@@ -50,6 +54,8 @@ type runtime struct {
 	name    string
 	program string
 	args    []string
+	// options are variables of the environment for the language itself.
+	options []string
 	// patience is how long a unit may take to start, and to end; 0: as long as usual.
 	patience time.Duration
 }
@@ -79,6 +85,9 @@ func eachRuntime(t *testing.T, run func(t *testing.T, r runtime)) {
 			if _, err := os.Stat(r.program); err != nil {
 				t.Skipf("the airline in %s is not built (make airline): %v", r.name, err)
 			}
+			if r.name == "java" {
+				r.options = classes.options(t, r)
+			}
 			run(t, r)
 		})
 	}
@@ -102,7 +111,7 @@ type process struct {
 // begin starts the unit and returns when it is healthy.
 func (p *process) begin(launcher *launch.Launcher) error {
 	p.command = exec.Command(p.program, p.args...)
-	p.command.Env = p.environment
+	p.command.Env = append(p.environment, p.options...)
 	p.command.Stderr = &p.complaints
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if _, err := p.command.StdinPipe(); err != nil { // a unit of ours ends when it is closed
@@ -215,7 +224,6 @@ func environment(t *testing.T, name string, addresses, settings map[string]strin
 		"CLEAVE_DIR=" + dir,
 		"CLEAVE_ADDRESS=" + addresses[name],
 		"AIRLINE_UNIT=" + name, "AIRLINE_DATA=" + filepath.Join(dir, "data"),
-		"JAVA_OPTS=-XX:TieredStopAtLevel=1", // its optimizing compiler costs more than it wins in a test's seconds
 	}
 	for peer, address := range addresses {
 		variables = append(variables, "CLEAVE_ADDRESS_"+strings.ToUpper(peer)+"="+address)
@@ -346,8 +354,8 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 			"AIRLINE_CALLS": "soap",
 		} {
 			command := exec.Command(r.program, r.args...)
-			command.Env = environment(t, Monolith, map[string]string{Monolith: "127.0.0.1:1"},
-				map[string]string{variable: value})
+			command.Env = append(environment(t, Monolith, map[string]string{Monolith: "127.0.0.1:1"},
+				map[string]string{variable: value}), r.options...)
 			var complaint bytes.Buffer
 			command.Stderr = &complaint
 			err := command.Run()

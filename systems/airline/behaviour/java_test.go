@@ -1,0 +1,39 @@
+package behaviour
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// classes are those that units in Java load, in an archive of Java's own.
+var classes archive
+
+// archive is left by a first unit, for all that come after it: what they would find and check anew is a third
+// of the processor time of a start.
+type archive struct {
+	once sync.Once
+	dir  string
+}
+
+// options are those of Java for a test's units: with the archive, and without the optimizing compiler, which
+// costs more than it wins in a test's seconds.
+func (a *archive) options(t *testing.T, r runtime) []string {
+	const options = "JAVA_OPTS=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+	file := func() string { return filepath.Join(a.dir, "classes.jsa") }
+	a.once.Do(func() {
+		dir, err := os.MkdirTemp("", "cleave-java-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.dir = dir
+		t.Run("archive of classes", func(t *testing.T) {
+			r.options = []string{options + "-XX:ArchiveClassesAtExit=" + file()}
+			startProcesses(t, r, []string{Monolith}, data())
+		})
+	})
+	return []string{options + "-XX:SharedArchiveFile=" + file()}
+}
+
+func (a *archive) remove() { _ = os.RemoveAll(a.dir) }
