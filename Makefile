@@ -65,8 +65,8 @@ demo: build ## a shop as monolith, services and event-driven: what splitting it 
 demo-cluster: build ## a shop as monolith and services on a private Kubernetes (make kubernetes, first)
 	bin/cleave explain shop --from monolith --to sync --quick --deploy kubernetes
 
-# There is memory for Go's compiler, and for tests, to collect garbage less often; that is a tenth of what
-# compiling takes. Most of the airline's building waits: it goes beside the linters.
+# There is memory for Go's compiler, and for tests, to collect garbage less often: compiling takes a twelfth
+# less of the processors. Building the airline mostly waits: it goes beside the linters.
 .PHONY: test
 test: export GOGC := 400
 test: ## install what is missing, then lint and run all tests

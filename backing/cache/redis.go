@@ -71,8 +71,7 @@ func (r redisCache) remove(ctx context.Context, keys []string) error {
 func (r redisCache) close() error { return r.pool.Close() }
 
 // do sends a command and returns what the server answers. It tells what the server refused from a
-// server that is not there, and this client's own deadline from the end of the caller's context, which
-// it looks at before and after.
+// server that is not there, and this client's own deadline from the end of the caller's context.
 func (r redisCache) do(ctx context.Context, command string, arguments ...any) (any, error) {
 	bounded, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()

@@ -9,11 +9,11 @@ import (
 	"sync"
 )
 
-// own has the unit programs that servers are (NATS is one). What the race detector finds in them is not
-// about those who call them: it does not watch them.
+// own has the unit programs that servers are (NATS is one). They are built without the race detector: what
+// it finds in them is not about those who call them.
 var own programs
 
-// programs are built from our sources by whoever needs them first, and kept until the end of this program.
+// programs are built from our sources by whoever needs them first, and kept until the end of Main.
 type programs struct {
 	mu     sync.Mutex
 	folder string
