@@ -24,7 +24,8 @@ const depthsScript = `[begin
   {resource, _, queue, Name} = amqqueue:get_name(Q),
   Count = fun(Query) -> {ok, Answer, _} = ra:consistent_query(amqqueue:get_pid(Q), Query), Answer end,
   {Ready, Unacked} = case amqqueue:get_type(Q) of
-    rabbit_quorum_queue -> {Count(fun rabbit_fifo:query_messages_ready/1), Count(fun rabbit_fifo:query_messages_checked_out/1)};
+    rabbit_quorum_queue -> {Count(fun rabbit_fifo:query_messages_ready/1),
+      Count(fun rabbit_fifo:query_messages_checked_out/1)};
     _ -> [{_, R}, {_, U}] = rabbit_amqqueue:info(Q, [messages_ready, messages_unacknowledged]), {R, U}
   end,
   io:format("~s ~b ~b~n", [Name, Ready, Unacked])

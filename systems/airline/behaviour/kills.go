@@ -67,7 +67,8 @@ func keepsAcknowledged(t *testing.T, document *api.Document, a *Airline) {
 	for _, w := range all {
 		writing.Go(func() { w.write(&done) })
 	}
-	defer func() { done.Store(true); writing.Wait() }()
+	end := func() { done.Store(true); writing.Wait() }
+	defer end()
 	// work is until as much was acknowledged as there are writers: a kill meets them at work, however slow
 	// this machine is.
 	work := func() {
@@ -89,8 +90,7 @@ func keepsAcknowledged(t *testing.T, document *api.Document, a *Airline) {
 		}
 	}
 	work()
-	done.Store(true)
-	writing.Wait()
+	end()
 	for _, w := range all {
 		w.compare()
 	}
