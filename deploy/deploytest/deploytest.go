@@ -36,6 +36,9 @@ func Program(t *testing.T) string { return built(t, "unit", "deploy/deploytest/u
 // Starter builds the first process of containers on nodes of the user's and returns its path.
 func Starter(t *testing.T) string { return built(t, lab.StarterProgram, "cmd/unit/starter") }
 
+// Agent builds the program that runs on hosts of the user's and returns its path.
+func Agent(t *testing.T) string { return built(t, "host-agent", "cmd/host-agent") }
+
 func built(t *testing.T, name, from string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

@@ -94,7 +94,7 @@ func TestCoursesOfTwoHosts(t *testing.T) {
 func TestHostsThatCannotBeUsed(t *testing.T) {
 	h := sshtest.New(t, label(t), "left")
 	h.Use(t)
-	host, agent := h.Hosts()[0], buildAgent(t)
+	host, agent := h.Hosts()[0], deploytest.Agent(t)
 	for _, folder := range []struct{ name, options string }{{"noexec", "noexec"}, {"full", "size=64k"}} {
 		path := filepath.Join(t.TempDir(), folder.name)
 		if err := os.Mkdir(path, 0o700); err != nil {
@@ -171,7 +171,7 @@ func startConductor(t *testing.T, h *sshtest.Hosts) *exec.Cmd {
 		t.Fatal(err)
 	}
 	dir := deploytest.Folder(t)
-	conductor := exec.Command(own, append([]string{"conductor", deploytest.Program(t), buildAgent(t), dir},
+	conductor := exec.Command(own, append([]string{"conductor", deploytest.Program(t), deploytest.Agent(t), dir},
 		h.Names...)...)
 	conductor.Stderr = os.Stderr
 	out, err := conductor.StdoutPipe()
@@ -191,7 +191,7 @@ func startConductor(t *testing.T, h *sshtest.Hosts) *exec.Cmd {
 func TestALostConnectionFailsTheTrial(t *testing.T) {
 	h := sshtest.New(t, label(t), "left")
 	h.Use(t)
-	d := newDeployer(deploytest.Program(t), buildAgent(t), h.Names)
+	d := newDeployer(deploytest.Program(t), deploytest.Agent(t), h.Names)
 	deploy := func() lab.Deployment {
 		t.Helper()
 		dir := deploytest.Folder(t)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,18 +66,6 @@ func waiting() lab.Layout {
 	}}
 }
 
-// buildAgent builds the program that runs on hosts.
-func buildAgent(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "host-agent")
-	command := exec.Command("go", "build", "-o", path, "github.com/cleave-lab/cleave/cmd/host-agent")
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if text, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("build the agent: %v: %s", err, text)
-	}
-	return path
-}
-
 func label(t *testing.T) string {
 	t.Helper()
 	own, err := launch.Own()
@@ -92,7 +79,7 @@ func label(t *testing.T) string {
 func TestSuite(t *testing.T) {
 	h := sshtest.New(t, label(t), "left", "right")
 	h.Use(t)
-	d := newDeployer(deploytest.Program(t), buildAgent(t), h.Names)
+	d := newDeployer(deploytest.Program(t), deploytest.Agent(t), h.Names)
 	deploytest.Suite(t, d, func() []string {
 		left := slices.DeleteFunc(h.Run(), func(command string) bool {
 			return strings.Contains(command, " serve ") || strings.Contains(command, " sweeper ")
