@@ -66,13 +66,22 @@ demo-cluster: build ## a shop as monolith and services on a private Kubernetes (
 	bin/cleave explain shop --from monolith --to sync --quick --deploy kubernetes
 
 # There is memory for Go's compiler, and for tests, to collect garbage less often: compiling takes a twelfth
-# less of the processors. Building the airline mostly waits: it goes beside the linters.
+# less of the processors.
 .PHONY: test
 test: export GOGC := 400
-test: ## install what is missing, then lint and run all tests
-	scripts/need.sh test
-	$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint web-test airline-test
+test: ## run the tests that need no server, container or browser (minutes)
+	@scripts/need.sh test
+	@$(MAKE) --no-print-directory web web-test
 	scripts/test.sh
+
+# Building the airline mostly waits: it goes beside the linters. What `make test` has run and nothing has
+# changed since, Go takes from its cache.
+.PHONY: test-all
+test-all: export GOGC := 400
+test-all: ## install what is missing, then lint and run all tests but those of clusters (half an hour)
+	scripts/need.sh test-all
+	$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint web-test airline-test
+	CLEAVE_TESTS=all scripts/test.sh
 
 # Kubernetes is built once, from its Go modules, and kept in the user's cache folder.
 .PHONY: kubernetes
@@ -88,16 +97,11 @@ KUBERNETES = scripts/kubernetes.sh
 test-cluster: ## run the tests that bring up clusters on this host (minutes)
 	@scripts/need.sh cluster
 	$(KUBERNETES) || echo "test-cluster: the tests that need what was not built will be skipped" >&2
-	status=0; export CLEAVE_CLUSTERS=1; \
+	status=0; export CLEAVE_TESTS=clusters; \
 	go run ./internal/tally -p=1 -vet=off -timeout=30m ./deploy/swarm/... \
 	  -- -p=1 -vet=off -timeout=30m ./deploy/kubernetes/... || status=1; \
 	go run ./internal/tally -p=1 -vet=off -timeout=30m -run="Swarm|Kubernetes" ./cmd/cleave || status=1; \
 	exit $$status
-
-.PHONY: check
-check: ## lint, and run the tests without servers and whole trials, without the race detector (minutes)
-	$(MAKE) --no-print-directory lint web-test
-	go run ./internal/tally -short -vet=off -timeout=10m $$(go list ./... | grep -v /cmd/cleave$$)
 
 .PHONY: web-test
 web-test: $(WEB)/node_modules/.package-lock.json ## test the script of the report

@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -51,14 +52,11 @@ func profile(t *testing.T) string {
 // newBrowser starts one headless Chromium for all tests of a function.
 func newBrowser(t *testing.T) context.Context {
 	t.Helper()
-	if os.Getenv("CLEAVE_SKIP_CHROMIUM") != "" {
-		t.Skip("CLEAVE_SKIP_CHROMIUM is set: the page is not tested in a browser")
-	}
+	testset.Need(t, "it opens the page in Chromium")
 	needScript(t)
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Fatal("chromium is not installed: install it with `make test` or `apt-get install chromium`, or set " +
-			"CLEAVE_SKIP_CHROMIUM=1 to leave the browser tests out")
+		t.Fatal("chromium is not installed: type: apt-get install chromium")
 	}
 	folder := profile(t)
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],

@@ -4,10 +4,11 @@
 # what to type. Does nothing, quickly, when all is there.
 #
 #   scripts/need.sh build     Go, Node.js, npm, git
-#   scripts/need.sh test      these, and a C compiler (race detector), chromium
-#                             (report tests), shellcheck (lint), a JDK and Maven
-#                             (the airline in Java); where it may
-#                             also the servers that the backing services are
+#   scripts/need.sh test      these; where it may also a C compiler, which the race
+#                             detector needs: without one tests run without it
+#   scripts/need.sh test-all  these, a C compiler, chromium (report tests), shellcheck
+#                             (lint), a JDK and Maven (the airline in Java); where it
+#                             may also the servers that the backing services are
 #                             tested with: without one its tests are skipped
 #   scripts/need.sh cluster   Go, Node.js, npm, git; where it may also what private
 #                             clusters run on: without it their tests are skipped
@@ -18,7 +19,7 @@ set -euo pipefail
 
 readonly go_least="1.26" node_least="20.19"
 missing=()  # packages of the distribution
-servers=()  # packages that the tests can do without
+optional=() # packages that the tests can do without
 problems=() # what only people can mend
 
 # need COMMAND PACKAGE: the package brings the command.
@@ -26,10 +27,10 @@ need() {
   command -v "$1" >/dev/null 2>&1 || missing+=("$2")
 }
 
-# serve COMMAND PACKAGE [FOLDER]: the package brings the server, whose command
-# may stand in a folder outside of PATH.
-serve() {
-  command -v "$1" >/dev/null 2>&1 || compgen -G "${3:-/usr/sbin}/$1" >/dev/null || servers+=("$2")
+# prefer COMMAND PACKAGE [FOLDER]: the package brings the command, which may stand in a folder
+# outside of PATH, and which the tests can do without.
+prefer() {
+  command -v "$1" >/dev/null 2>&1 || compgen -G "${3:-/usr/sbin}/$1" >/dev/null || optional+=("$2")
 }
 
 # at_least HAVE WANT: compares versions.
@@ -74,31 +75,31 @@ install_missing() {
   fi
 }
 
-# The servers are optional: what cannot be installed is said and not a failure.
-install_servers() {
-  local by_hand="sudo apt-get install --no-install-recommends ${servers[*]}"
-  if [ "${#servers[@]}" -eq 0 ]; then
+# What cannot be installed of this is said and not a failure.
+install_optional() {
+  local by_hand="sudo apt-get install --no-install-recommends ${optional[*]}"
+  if [ "${#optional[@]}" -eq 0 ]; then
     return
   fi
   if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
-    echo "need: some tests will be skipped; to run them type: $by_hand" >&2
+    echo "need: some tests will be skipped, or run without the race detector; for all type: $by_hand" >&2
     return
   fi
-  echo "need: installing ${servers[*]}" >&2
+  echo "need: installing ${optional[*]}" >&2
   export DEBIAN_FRONTEND=noninteractive
   apt-get update -qq >&2 || echo "need: apt-get could not fetch the lists of packages" >&2
   # From Debian 13 on Docker's client is a package of its own.
-  if [[ " ${servers[*]} " == *" docker.io "* ]] && apt-cache show docker-cli >/dev/null 2>&1; then
-    servers+=(docker-cli)
+  if [[ " ${optional[*]} " == *" docker.io "* ]] && apt-cache show docker-cli >/dev/null 2>&1; then
+    optional+=(docker-cli)
   fi
   # Tests start an sshd of their own: none of this machine's begins to listen for them.
-  if [[ " ${servers[*]} " == *" openssh-server "* ]]; then
+  if [[ " ${optional[*]} " == *" openssh-server "* ]]; then
     mkdir -p /etc/ssh && touch /etc/ssh/sshd_not_to_be_run
   fi
-  local server # one by one: what one of them lacks must not keep the others away
-  for server in "${servers[@]}"; do
-    apt-get install -y -qq --no-install-recommends "$server" >&2 ||
-      echo "need: some tests will be skipped: apt-get could not install $server" >&2
+  local package # one by one: what one of them lacks must not keep the others away
+  for package in "${optional[@]}"; do
+    apt-get install -y -qq --no-install-recommends "$package" >&2 ||
+      echo "need: apt-get could not install $package: some tests will be skipped" >&2
   done
 }
 
@@ -158,49 +159,51 @@ case "${1:-}" in
   build) ;;
   generate) need protoc protobuf-compiler ;;
   test)
+    prefer gcc gcc
+    [ -e /usr/include/stdlib.h ] || optional+=(libc6-dev)
+    ;;
+  test-all)
     need gcc gcc
     [ -e /usr/include/stdlib.h ] || missing+=(libc6-dev)
     need shellcheck shellcheck
     need javac openjdk-17-jdk-headless # the airline in Java
     need mvn maven
     command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || missing+=(chromium)
-    serve mariadbd mariadb-server
-    serve postgres postgresql '/usr/lib/postgresql/*/bin'
-    serve rabbitmq-server rabbitmq-server
-    serve redis-server redis-server /usr/bin
-    serve memcached memcached /usr/bin
-    serve haproxy haproxy
-    serve keepalived keepalived
-    serve nginx nginx-light
-    serve glusterd glusterfs-server # brings the client too
-    serve sshd openssh-server
-    serve dockerd docker.io
-    docker compose version >/dev/null 2>&1 || serve docker-compose docker-compose
-    compgen -G '/usr/lib/jvm/*17*/bin/java' >/dev/null || servers+=(openjdk-17-jre-headless) # Cassandra's
-    python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || servers+=(python3-venv)
+    prefer mariadbd mariadb-server
+    prefer postgres postgresql '/usr/lib/postgresql/*/bin'
+    prefer rabbitmq-server rabbitmq-server
+    prefer redis-server redis-server /usr/bin
+    prefer memcached memcached /usr/bin
+    prefer haproxy haproxy
+    prefer keepalived keepalived
+    prefer nginx nginx-light
+    prefer glusterd glusterfs-server # brings the client too
+    prefer sshd openssh-server
+    prefer dockerd docker.io
+    docker compose version >/dev/null 2>&1 || prefer docker-compose docker-compose
+    compgen -G '/usr/lib/jvm/*17*/bin/java' >/dev/null || optional+=(openjdk-17-jre-headless) # Cassandra's
+    python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || optional+=(python3-venv)
     ;;
   cluster)
-    serve ip iproute2
-    serve sshd openssh-server
-    serve dockerd docker.io
-    serve iptables iptables
-    serve etcd etcd-server
-    serve containerd containerd
-    serve runc runc
-    serve nft nftables
-    serve host-local containernetworking-plugins /usr/lib/cni # bridge is a command of iproute2, too
+    prefer ip iproute2
+    prefer sshd openssh-server
+    prefer dockerd docker.io
+    prefer iptables iptables
+    prefer etcd etcd-server
+    prefer containerd containerd
+    prefer runc runc
+    prefer nft nftables
+    prefer host-local containernetworking-plugins /usr/lib/cni # bridge is a command of iproute2, too
     ;;
   *)
-    echo "usage: scripts/need.sh build|test|cluster|generate" >&2
+    echo "usage: scripts/need.sh build|test|test-all|cluster|generate" >&2
     exit 2
     ;;
 esac
 need git git
 install_missing
-if [ "$1" = test ] || [ "$1" = cluster ]; then
-  install_servers
-fi
-if [ "$1" = test ]; then
+install_optional
+if [ "$1" = test-all ]; then
   install_mongo_stand_in
   install_cassandra
   "${BASH_SOURCE%/*}/airline-fuzz.sh" install || echo "need: the airline will not be fuzzed" >&2

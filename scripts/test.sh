@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs all Go tests and closes with the slowest packages and one line: how many passed
-# and failed. Packages that have goroutines of ours, or use one that has, are tested under
-# the race detector, all others without it, at the same time: most tests wait for servers.
+# Runs the Go tests and closes with the slowest packages and one line: how many passed and
+# failed. With CLEAVE_TESTS=all they are those of `make test-all`, else those of `make test`.
+# Packages that have goroutines of ours, or use one that has, are tested under the race
+# detector, all others without it, at the same time: most tests wait for servers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -55,9 +56,15 @@ while read -r package uses; do
 done < <(go list -f "$imports" ./...)
 
 mkdir -p bin
-go build -o bin/tally ./internal/tally
-# `make lint` has vetted all of it. Three packages race beside those of the command line: many
+CGO_ENABLED=0 go build -o bin/tally ./internal/tally
+race=(-race "${compiled[@]}")
+if ! echo "#include <stdlib.h>" | $(go env CC) -E - >/dev/null 2>&1; then
+  race=()
+  echo "test: without the race detector, which needs a C compiler:" \
+    "type: sudo apt-get install --no-install-recommends gcc libc6-dev" >&2
+fi
+# `make lint` vets. Three packages race beside those of the command line: many
 # wait for servers, and with two of them two processors stood half still in the end. Four were
 # not faster, and too much for what must answer in time.
 exec bin/tally -p=1 -vet=off -timeout=40m "${plain[@]}" -- \
-  -p=3 -vet=off -race "${compiled[@]}" -timeout=40m "${racing[@]}"
+  -p=3 -vet=off "${race[@]}" -timeout=40m "${racing[@]}"

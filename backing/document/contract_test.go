@@ -44,22 +44,13 @@ func open(t *testing.T, config Config) func() Store {
 // its own database.
 func mongoServer(t *testing.T) opener {
 	var databases int
-	start := sync.OnceValues(func() (*servers.Instance, error) {
-		return servers.Start(within(t), server.Mongo, t.TempDir(), server.Settings{})
-	})
-	t.Cleanup(func() {
-		if instance, err := start(); err == nil {
-			must(t, instance.Stop())
-		}
+	start := sync.OnceValue(func() *servers.Instance {
+		return servers.Started(t, server.Mongo, server.Settings{})
 	})
 	return func(t *testing.T) func() Store {
 		t.Helper()
-		instance, err := start()
-		var missing *server.MissingError
-		if errors.As(err, &missing) {
-			t.Skip(missing)
-		}
-		must(t, err)
+		servers.Need(t, server.Mongo)
+		instance := start()
 		if instance.StandIn != "" {
 			t.Logf("MongoDB's protocol is spoken by the stand-in %s %s", instance.StandIn, instance.Version)
 		}

@@ -40,7 +40,7 @@ func TestMissingProgramNamesItsPackage(t *testing.T) {
 	for kind, want := range map[Kind]string{
 		RabbitMQ:  "sudo apt-get install --no-install-recommends rabbitmq-server",
 		Mongo:     "pip install secantusdb==" + secantusVersion,
-		Cassandra: "type: scripts/need.sh test",
+		Cassandra: "type: scripts/need.sh test-all",
 	} {
 		_, err := New(kind, Settings{})
 		var missing *MissingError

@@ -17,7 +17,7 @@ const (
 	// cassandraVersion is the one that scripts/need.sh brings.
 	cassandraVersion = "5.0.6"
 	// cassandraInstall brings it: its libraries come from Maven Central, a hundred of them.
-	cassandraInstall = "scripts/need.sh test (in the folder of Cleave's sources)"
+	cassandraInstall = "scripts/need.sh test-all (in the folder of Cleave's sources)"
 	// storagePort is where nodes would talk to each other.
 	storagePort = "storage"
 )

@@ -138,9 +138,7 @@ func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 // finds inside it is not about this package.
 func natsServer(t testing.TB) broker.Config {
 	t.Helper()
-	instance, err := servers.Start(t.Context(), server.NATS, t.TempDir(), server.Settings{})
-	must(t, err)
-	t.Cleanup(func() { must(t, instance.Stop()) })
+	instance := servers.Started(t, server.NATS, server.Settings{})
 	return broker.Config{Driver: broker.NATS, URL: instance.DSN(""), AckWait: time.Second}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -9,14 +8,13 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/swarm"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // needSwarm skips the test where no swarm can be made, with the reason.
 func needSwarm(t *testing.T) {
 	t.Helper()
-	if os.Getenv("CLEAVE_CLUSTERS") == "" {
-		t.Skip("clusters are brought up by: make test-cluster")
-	}
+	testset.NeedClusters(t)
 	if err := swarm.Missing(); err != nil {
 		t.Skip(err)
 	}

@@ -24,21 +24,9 @@ func TestWrongCredentialsAreNamed(t *testing.T) {
 		server.NATS:     {"async", "broker", "BROKER", "Authorization Violation"},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
-			needServers(t, kind)
+			servers.Need(t, kind)
 			t.Parallel()
-			folder, err := os.MkdirTemp("", "cleave-wrong-") // servers' socket paths must be short
-			if err != nil {
-				t.Fatal(err)
-			}
-			instance, err := servers.Start(t.Context(), kind, folder, server.Settings{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := errors.Join(instance.Stop(), os.RemoveAll(folder)); err != nil {
-					t.Error(err)
-				}
-			})
+			instance := servers.Started(t, kind, server.Settings{})
 			unit := exec.Command(filepath.Join(binaries, "unit", shop.Name),
 				fmt.Sprintf(`{"architecture":%q,"knobs":{%q:%q},"unit":"%s"}`, c.architecture, c.knob, kind,
 					unitOf(c.architecture)))

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,16 +20,15 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/deploy/hosts"
+	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // needServers skips a test of servers that are not on this host.
 func needServers(t *testing.T, kinds ...server.Kind) {
 	t.Helper()
-	for _, available := range server.Available() {
-		if slices.Contains(kinds, available.Kind) && available.Missing != nil {
-			t.Skip(available.Missing)
-		}
+	for _, kind := range kinds {
+		servers.Need(t, kind)
 	}
 }
 

@@ -30,11 +30,7 @@ func sshHosts(t *testing.T) *sshtest.Hosts {
 // TestTheSameRunsOnHostsBySSH by one word and their names, and is audited alike, also when a
 // unit there is killed.
 func TestTheSameRunsOnHostsBySSH(t *testing.T) {
-	for _, b := range server.Available() {
-		if (b.Kind == server.MariaDB || b.Kind == server.Cassandra) && b.Missing != nil {
-			t.Skip(b.Missing.What)
-		}
-	}
+	needServers(t, server.MariaDB, server.Cassandra)
 	h := sshHosts(t)
 	for _, c := range []struct {
 		name, args string

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -12,14 +11,13 @@ import (
 	"github.com/cleave-lab/cleave/deploy/kubernetes"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // needKubernetes skips the test where no private cluster can be had, with the reason.
 func needKubernetes(t *testing.T) {
 	t.Helper()
-	if os.Getenv("CLEAVE_CLUSTERS") == "" {
-		t.Skip("clusters are brought up by: make test-cluster")
-	}
+	testset.NeedClusters(t)
 	if err := kubernetes.Missing(); err != nil {
 		t.Skip(err)
 	}

@@ -29,24 +29,8 @@ type usersServers struct {
 func startUsersServers(t *testing.T) usersServers {
 	t.Helper()
 	needServers(t, server.Postgres, server.RabbitMQ)
-	start := func(kind server.Kind) *servers.Instance {
-		folder, err := os.MkdirTemp("", "cleave-users-") // servers' socket paths must be short
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = os.RemoveAll(folder) })
-		instance, err := servers.Start(t.Context(), kind, folder, server.Settings{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := instance.Stop(); err != nil {
-				t.Error(err)
-			}
-		})
-		return instance
-	}
-	return usersServers{t, start(server.Postgres), start(server.RabbitMQ)}
+	return usersServers{t, servers.Started(t, server.Postgres, server.Settings{}),
+		servers.Started(t, server.RabbitMQ, server.Settings{})}
 }
 
 // cleave is the program with these servers named.

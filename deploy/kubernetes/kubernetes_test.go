@@ -11,6 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestMain lets the test program be the janitor of units that are processes.
@@ -28,9 +29,7 @@ func TestMain(m *testing.M) {
 // newDeployer is one whose units are those of the suite, and which is closed with the test.
 func newDeployer(t *testing.T) (d *Deployer, label string) {
 	t.Helper()
-	if os.Getenv("CLEAVE_CLUSTERS") == "" {
-		t.Skip("clusters are brought up by: make test-cluster")
-	}
+	testset.NeedClusters(t)
 	if err := Missing(); err != nil {
 		t.Skip(err)
 	}

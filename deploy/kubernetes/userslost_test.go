@@ -91,7 +91,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 	})
 	t.Run("a node that is lost", func(t *testing.T) {
 		if os.Getenv("CLEAVE_LARGE") == "" {
-			t.Skip("Kubernetes takes minutes to give a node up: CLEAVE_LARGE=1 CLEAVE_CLUSTERS=1 go test " +
+			t.Skip("Kubernetes takes minutes to give a node up: CLEAVE_LARGE=1 CLEAVE_TESTS=clusters go test " +
 				"./deploy/kubernetes -run GoesWrong")
 		}
 		d := deployerOf(t, f, program)

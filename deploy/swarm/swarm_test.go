@@ -18,6 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -68,9 +69,7 @@ func newDeployer(program, dir, label string) (*Deployer, error) {
 // need skips the test where no swarm can be made, with the reason.
 func need(t *testing.T) {
 	t.Helper()
-	if os.Getenv("CLEAVE_CLUSTERS") == "" {
-		t.Skip("clusters are brought up by: make test-cluster")
-	}
+	testset.NeedClusters(t)
 	if err := private.Missing(); err != nil {
 		t.Skip(err)
 	}

@@ -130,7 +130,8 @@ func benches() []rule {
 
 // forTests may be imported by the tests of any room, beside what the room may.
 func forTests() []string {
-	return []string{module + "/docs/schema", module + "/internal/servers", "github.com/google/go-cmp/",
+	return []string{module + "/docs/schema", module + "/internal/servers", module + "/internal/testset",
+		"github.com/google/go-cmp/",
 		"github.com/rogpeppe/go-internal/"}
 }
 
@@ -236,11 +237,12 @@ func packages(t *testing.T) []pkg {
 	}
 }
 
-// edges lists all imports of a package, those of its tests included.
+// edges lists all imports of a package, those of its tests included. A package that imports testing is
+// one for tests.
 func (p pkg) edges() []edge {
 	var all []edge
 	for _, to := range p.Imports {
-		all = append(all, edge{p.ImportPath, to, false})
+		all = append(all, edge{p.ImportPath, to, slices.Contains(p.Imports, "testing")})
 	}
 	for _, to := range slices.Concat(p.TestImports, p.XTestImports) {
 		all = append(all, edge{p.ImportPath, to, true})

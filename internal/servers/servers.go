@@ -11,13 +11,13 @@ package servers
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/internal/trials"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -62,15 +62,10 @@ type Instance struct {
 
 // Start starts a server in a new folder below dir, which is made where it is missing, and
 // returns when a client can work with it. A program that is not installed is a
-// *server.MissingError; so is every one but NATS to a test with -short.
+// *server.MissingError; tests call Need before.
 func Start(ctx context.Context, kind server.Kind, dir string, settings server.Settings) (*Instance, error) {
 	if testing.Testing() && os.Getenv(begunVariable) == "" {
 		return nil, errors.New("TestMain of this package must be servers.Main")
-	}
-	// A part of a test program reads no flags, and NATS is a program of ours.
-	if testing.Testing() && flag.Parsed() && testing.Short() && kind != server.NATS {
-		return nil, &server.MissingError{Kind: kind, What: "with -short no server is looked for",
-			Install: "make test"}
 	}
 	described, err := server.New(kind, settings)
 	if err != nil {
@@ -104,14 +99,33 @@ func Start(ctx context.Context, kind server.Kind, dir string, settings server.Se
 	return i, err
 }
 
-// Started starts a server that ends with the test; without its program the test is skipped.
-func Started(t testing.TB, kind server.Kind, settings server.Settings) *Instance {
+// Need skips a test where the program of a server is missing, and in `make test`, which starts none but NATS.
+func Need(t testing.TB, kind server.Kind) {
 	t.Helper()
-	instance, err := Start(context.Background(), kind, t.TempDir(), settings)
+	if kind != server.NATS { // NATS is a program of ours
+		testset.Need(t, "it starts "+string(kind))
+	}
+	_, err := server.New(kind, server.Settings{})
 	var missing *server.MissingError
 	if errors.As(err, &missing) {
 		t.Skip(missing)
 	}
+}
+
+// Started starts a server that ends with the test; without its program the test is skipped.
+func Started(t testing.TB, kind server.Kind, settings server.Settings) *Instance {
+	t.Helper()
+	Need(t, kind)
+	dir, err := os.MkdirTemp("", "cleave-server-") // the paths of servers' sockets must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	instance, err := Start(context.Background(), kind, dir, settings)
 	if err != nil {
 		t.Fatal(err)
 	}

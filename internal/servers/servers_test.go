@@ -40,16 +40,8 @@ func within(t *testing.T) context.Context {
 func launchHere(t *testing.T, kind server.Kind) *Instance {
 	t.Helper()
 	begin := time.Now()
-	instance, err := Start(within(t), kind, t.TempDir(), server.Settings{})
-	var missing *server.MissingError
-	if errors.As(err, &missing) {
-		t.Skip(missing)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	instance := Started(t, kind, server.Settings{})
 	t.Logf("%s started in %v", instance.About(), time.Since(begin))
-	t.Cleanup(func() { must(t, instance.Stop()) })
 	return instance
 }
 
@@ -229,9 +221,6 @@ func TestNothingOutlivesItsStarter(t *testing.T) {
 }
 
 func TestStartRefuses(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short no server is looked for: make test")
-	}
 	file := t.TempDir() + "/file"
 	must(t, os.WriteFile(file, nil, 0o600))
 	for name, c := range map[string]struct {

@@ -32,11 +32,8 @@ type common struct {
 // they have made there, and leave the server running.
 func Shared(t testing.TB, kind server.Kind, settings server.Settings) *Instance {
 	t.Helper()
+	Need(t, kind)
 	c := shared.server(kind, settings)
-	var missing *server.MissingError
-	if errors.As(c.err, &missing) {
-		t.Skip(missing)
-	}
 	if c.err != nil {
 		t.Fatal(c.err)
 	}

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // Starting and ending take as long on a busy host.
@@ -29,9 +30,7 @@ const patience = 2 * time.Minute
 // there is none and none can be started the test is skipped, with the reason.
 func Start(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("with -short no Docker daemon is looked for: make test")
-	}
+	testset.Need(t, "it runs containers")
 	if !answers("") {
 		Private(t)
 	}
@@ -40,9 +39,7 @@ func Start(t *testing.T) {
 // Private is Start for a test that needs a daemon of its own, for example to kill it.
 func Private(t *testing.T) *Daemon {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("with -short no Docker daemon is started: make test")
-	}
+	testset.Need(t, "it starts a Docker daemon")
 	for _, program := range []string{"docker", "dockerd"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("Docker is not installed here: %v; on Debian: apt-get install docker.io docker-compose", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestMain lets the test program be a conductor that is killed.
@@ -80,9 +81,7 @@ func label(t *testing.T) string {
 
 func need(t *testing.T) {
 	t.Helper()
-	if os.Getenv("CLEAVE_CLUSTERS") == "" {
-		t.Skip("clusters are brought up by: make test-cluster")
-	}
+	testset.NeedClusters(t)
 	if err := Missing(); err != nil {
 		t.Skip(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/hosts"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // sshd is called by its path: it starts itself again for every login.
@@ -40,9 +41,7 @@ func New(t *testing.T, label string, names ...string) *Hosts {
 	if err := hosts.Missing(); err != nil {
 		t.Skip(err)
 	}
-	if testing.Short() {
-		t.Skip("with -short no sshd is started: make test")
-	}
+	testset.Need(t, "it starts an sshd")
 	if _, err := os.Stat(sshd); err != nil {
 		t.Skip("there is no sshd here: type: apt-get install openssh-server")
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/registry/registrytest"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // Swarm is one of this host, brought up beside its deployer.
@@ -34,9 +35,7 @@ type Swarm struct {
 // New brings it up; it ends with the test.
 func New(t *testing.T) *Swarm {
 	t.Helper()
-	if os.Getenv("CLEAVE_CLUSTERS") == "" {
-		t.Skip("clusters are brought up by: make test-cluster")
-	}
+	testset.NeedClusters(t)
 	if err := private.Missing(); err != nil {
 		t.Skip(err)
 	}

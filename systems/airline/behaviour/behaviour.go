@@ -88,7 +88,7 @@ func checks() []check {
 	}
 }
 
-// Suite plays all checks. Those that take long are left out with -short.
+// Suite plays all checks; see testset for those that take long.
 func Suite(t *testing.T, start Start) {
 	document, err := api.Load(t.Context())
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/airline/api"
 )
 
@@ -35,9 +36,7 @@ func fuzzer(t *testing.T) string {
 // TestFuzzer has every operation tried with what a fuzzer makes of the description. The
 // one that ends sessions is tried alone: without a session the others refuse everything.
 func TestFuzzer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the fuzzer takes long: left out with -short")
-	}
+	testset.Need(t, "the fuzzer takes long")
 	program := fuzzer(t)
 	eachRuntime(t, func(t *testing.T, r runtime) {
 		for name, units := range architectures() {

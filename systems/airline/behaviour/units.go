@@ -10,8 +10,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // answersUnits asks units what the front asks, and what they ask each other.
@@ -87,8 +88,9 @@ const (
 // endsSlowRequests sends requests that never end, to a unit itself: the front would hold
 // some of them back.
 func endsSlowRequests(s *session) {
-	if testing.Short() || s.airline.Patient {
-		s.Skip("slow requests take 10 seconds each: left out with -short, and where others are sent them")
+	testset.Need(s, "slow requests take 10 seconds each")
+	if s.airline.Patient {
+		s.Skip("this airline is sent slow requests by other tests")
 	}
 	base := s.airline.Units[s.airline.Hosting(Flights)]
 	host := strings.TrimPrefix(base, "http://")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/bigtest"
 )
@@ -22,8 +23,9 @@ func TestWholeTrials(t *testing.T) {
 }
 
 func TestFiveHundredWorkers(t *testing.T) {
-	if testing.Short() || racing {
-		t.Skip("starts 501 processes, too many for -short and for the race detector")
+	testset.Need(t, "it starts 501 processes")
+	if racing {
+		t.Skip("501 processes are too many for the race detector: type: go test ./systems/big/udspersistent")
 	}
 	bigtest.Run(t, bigtest.Trial{Architecture: big.UDSPersistent, Neighbourhoods: 10, Workers: 50, Pings: 20})
 }

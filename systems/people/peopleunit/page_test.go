@@ -10,18 +10,17 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
 )
 
 // TestThePageCreatesAndFetches fills in every form of the page in Chromium.
 func TestThePageCreatesAndFetches(t *testing.T) {
-	if os.Getenv("CLEAVE_SKIP_CHROMIUM") != "" {
-		t.Skip("CLEAVE_SKIP_CHROMIUM is set: the page is not tested in a browser")
-	}
+	testset.Need(t, "it opens the page in Chromium")
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Fatal("chromium is not installed: type apt-get install chromium, or set CLEAVE_SKIP_CHROMIUM=1")
+		t.Fatal("chromium is not installed: type: apt-get install chromium")
 	}
 	folder, err := os.MkdirTemp("", "cleave-browser-")
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
@@ -197,10 +198,7 @@ func TestEveryColumnIsJudged(t *testing.T) {
 
 // mongoDocuments are behind MongoDB's protocol.
 func mongoDocuments(t *testing.T) document.Config {
-	instance := startServer(t, server.Mongo)
-	if instance == nil {
-		t.Skip("neither mongod nor a stand-in is here")
-	}
+	instance := servers.Started(t, server.Mongo, server.Settings{})
 	return document.Config{Driver: document.Mongo, DSN: instance.DSN("views")}
 }
 

@@ -3,8 +3,8 @@ package assembly_test
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/broker"
@@ -69,17 +69,17 @@ func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 // natsBroker is a server of this test alone.
 func natsBroker(t *testing.T) broker.Config {
 	t.Helper()
-	return broker.Config{Driver: broker.NATS, URL: startServer(t, server.NATS).DSN("")}
+	return broker.Config{Driver: broker.NATS, URL: servers.Started(t, server.NATS, server.Settings{}).DSN("")}
 }
 
 // rabbitBroker is a server, for one shop at a time, emptied after each.
 func rabbitBroker(owner *testing.T) func(t *testing.T, classic bool) broker.Config {
-	instance := startServer(owner, server.RabbitMQ)
+	start := sync.OnceValue(func() *servers.Instance {
+		return servers.Started(owner, server.RabbitMQ, server.Settings{})
+	})
 	return func(t *testing.T, classic bool) broker.Config {
-		if instance == nil {
-			t.Skip("no rabbitmq here")
-		}
-		config := broker.Config{Driver: broker.RabbitMQ, URL: instance.DSN(""), Classic: classic}
+		servers.Need(t, server.RabbitMQ)
+		config := broker.Config{Driver: broker.RabbitMQ, URL: start().DSN(""), Classic: classic}
 		t.Cleanup(func() {
 			client, err := broker.Open(config)
 			must(t, err)
@@ -99,23 +99,6 @@ func sqliteStore(t *testing.T) document.Store {
 	must(t, err)
 	t.Cleanup(func() { must(t, store.Close()) })
 	return store
-}
-
-// startServer is nil where the program is missing. All servers have processes of
-// their own: what the race detector finds inside NATS is not about the shop.
-func startServer(owner *testing.T, kind server.Kind) *servers.Instance {
-	owner.Helper()
-	dir, err := os.MkdirTemp("", "cleave-events-")
-	must(owner, err)
-	owner.Cleanup(func() { must(owner, os.RemoveAll(dir)) })
-	instance, err := servers.Start(context.Background(), kind, dir, server.Settings{})
-	var missing *server.MissingError
-	if errors.As(err, &missing) {
-		return nil
-	}
-	must(owner, err)
-	owner.Cleanup(func() { must(owner, instance.Stop()) })
-	return instance
 }
 
 func sqliteDocuments(t *testing.T) document.Config {
@@ -174,10 +157,7 @@ func TestEventsBehaveInOtherShapes(t *testing.T) {
 
 // TestEventsBehaveOnMongo has read models behind MongoDB's protocol.
 func TestEventsBehaveOnMongo(t *testing.T) {
-	instance := startServer(t, server.Mongo)
-	if instance == nil {
-		t.Skip("neither mongod nor a stand-in is here")
-	}
+	instance := servers.Started(t, server.Mongo, server.Settings{})
 	design, err := architecture.New(architecture.Async, map[string]string{architecture.KnobDocuments: "mongo"})
 	must(t, err)
 	open := func(t testing.TB) database.Config {

@@ -18,6 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/binding/event"
+	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
@@ -39,7 +40,7 @@ type restartable struct {
 // restartableNATS loses its process's memory, not its files.
 func restartableNATS(t *testing.T) restartable {
 	t.Helper()
-	instance := startServer(t, server.NATS)
+	instance := servers.Started(t, server.NATS, server.Settings{})
 	return restartable{broker.Config{Driver: broker.NATS, URL: instance.DSN(""), AckWait: time.Second}, func() {
 		if err := instance.Restart(context.Background()); err != nil {
 			t.Error(err)
@@ -50,10 +51,7 @@ func restartableNATS(t *testing.T) restartable {
 // restartableRabbit is killed with kill -9.
 func restartableRabbit(t *testing.T) restartable {
 	t.Helper()
-	instance := startServer(t, server.RabbitMQ)
-	if instance == nil {
-		t.Skip("no rabbitmq here")
-	}
+	instance := servers.Started(t, server.RabbitMQ, server.Settings{})
 	unacked := func(ctx context.Context) (map[string]int, error) {
 		held := map[string]int{}
 		depths, err := instance.QueueDepths(ctx)
