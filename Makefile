@@ -5,7 +5,9 @@ SHELL := bash
 MAKEFLAGS += --no-builtin-rules
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-GOBUILD := CGO_ENABLED=0 go build -trimpath
+TRIM    ?= -trimpath
+GOBUILD := CGO_ENABLED=0 go build $(TRIM)
+BIN     := bin
 WEB     := report/web
 TOOLS   := $(addprefix bin/tools/,staticcheck errcheck protoc-gen-go protoc-gen-go-grpc)
 SCRIPTS := $(wildcard scripts/*.sh) .ci/run
@@ -19,9 +21,16 @@ help: ## list the targets
 .PHONY: build
 build: web ## build bin/cleave, bin/host-agent and the unit programs, bin/unit/*
 	@scripts/need.sh build
-	$(GOBUILD) -ldflags "-X main.version=$(VERSION)" -o bin/cleave ./cmd/cleave
-	$(GOBUILD) -ldflags "-s -w" -o bin/host-agent ./cmd/host-agent
-	$(GOBUILD) -tags grpcnotrace -ldflags "-s -w" -o bin/unit/ ./cmd/unit/...
+	$(GOBUILD) -ldflags "-X main.version=$(VERSION) $(STRIP)" -o $(BIN)/cleave ./cmd/cleave
+	$(GOBUILD) -ldflags "-s -w" -o $(BIN)/host-agent ./cmd/host-agent
+	$(GOBUILD) -tags grpcnotrace -ldflags "-s -w" -o $(BIN)/unit/ ./cmd/unit/...
+
+# What leaves this machine: cleave, too, is without the debugger's tables there.
+ARCHES := amd64 arm64
+
+.PHONY: dist
+dist: web ## make an archive of all programs that runs from anywhere, for amd64 and arm64, in dist
+	scripts/dist.sh dist "$(VERSION)" $(ARCHES)
 
 .PHONY: web
 web: $(WEB)/dist/report.js ## build the script of the report
@@ -187,4 +196,4 @@ bench-stats: ## hold the statistics against simulated experiments of which the t
 
 .PHONY: clean
 clean: ## remove what was built; results stay
-	rm -rf bin $(WEB)/node_modules $(WEB)/dist/report.js $(WEB)/dist/report.js.map
+	rm -rf bin dist $(WEB)/node_modules $(WEB)/dist/report.js $(WEB)/dist/report.js.map $(WEB)/dist/licences.md

@@ -155,6 +155,25 @@ END
   rm -rf "$work"
 }
 
+# The files of a small Debian, in which a test starts the archive of make dist as a
+# container. The test knows the name, too.
+install_debian() {
+  local archive="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/debian-bookworm.tar" work
+  if [ -e "$archive" ] || [ "$(id -u)" -ne 0 ] || ! command -v debootstrap >/dev/null; then
+    return
+  fi
+  echo "need: installing a small Debian into $archive" >&2
+  mkdir -p "${archive%/*}"
+  work=$(mktemp -d "$archive.XXXXXX")
+  if ! {
+    debootstrap --variant=minbase bookworm "$work/root" &&
+      tar -C "$work/root" -cf "$work/tar" . && mv "$work/tar" "$archive"
+  } >&2; then
+    echo "need: the archive of make dist will not be tried in a container: debootstrap could not fetch Debian" >&2
+  fi
+  rm -rf --one-file-system "$work"
+}
+
 case "${1:-}" in
   build) ;;
   generate) need protoc protobuf-compiler ;;
@@ -180,6 +199,7 @@ case "${1:-}" in
     prefer glusterd glusterfs-server # brings the client too
     prefer sshd openssh-server
     prefer dockerd docker.io
+    prefer debootstrap debootstrap
     docker compose version >/dev/null 2>&1 || prefer docker-compose docker-compose
     compgen -G '/usr/lib/jvm/*17*/bin/java' >/dev/null || optional+=(openjdk-17-jre-headless) # Cassandra's
     python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || optional+=(python3-venv)
@@ -206,6 +226,7 @@ install_optional
 if [ "$1" = test-all ]; then
   install_mongo_stand_in
   install_cassandra
+  install_debian
   "${BASH_SOURCE%/*}/airline-fuzz.sh" install || echo "need: the airline will not be fuzzed" >&2
 fi
 check_go

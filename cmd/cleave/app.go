@@ -144,7 +144,8 @@ func programs() (own, units string, err error) {
 	for _, part := range []struct{ name, path string }{{"the unit programs are", units},
 		{"host-agent, which keeps units, is", hostAgent(own)}} {
 		if _, err := os.Stat(part.path); err != nil {
-			return "", "", withCode(exitMissingPart, "%s not beside cleave (%s): build all with: make build",
+			return "", "", withCode(exitMissingPart, "%s not beside cleave (%s): unpack the whole archive, "+
+				"or build all with: make build",
 				part.name, part.path)
 		}
 	}

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
 
-// The licences of what is bundled travel with every copy of it.
-const licences = ["@observablehq/plot", "d3", "d3-shape"].map(
+// The licences of what is bundled travel with every copy of it; those of d3 and its modules
+// are one text. dist/licences.md, for make dist, lists each package by its version.
+const licences = ["@observablehq/plot", "d3", "d3-shape", "isoformat"].map(
   (name) => `${name}\n${readFileSync(`node_modules/${name}/LICENSE`, "utf8")}`,
 );
 
@@ -13,6 +14,7 @@ export default defineConfig({
     emptyOutDir: false, // dist/README.md is committed: the embed needs the folder
     target: "es2022",
     reportCompressedSize: false,
+    license: { fileName: "licences.md" },
     lib: { entry: "src/main.ts", name: "cleaveReport", formats: ["iife"], fileName: () => "report.js" },
     rolldownOptions: { output: { postBanner: `/*!\n${licences.join("\n")}*/` } },
   },

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# Makes archives of Cleave that run from anywhere on Linux, without its sources, Go or
+# Node.js: bin, shell completions, manual pages, the documents, and the licences of all
+# that is linked or bundled. The same commit and tools make the same bytes.
+#
+#   scripts/dist.sh FOLDER VERSION ARCH...    FOLDER/cleave-VERSION-linux-ARCH.tar.gz
+#
+# TRIM= (empty) leaves the folders of the sources in the programs, which then share what
+# tests have compiled.
+#
+# Exit codes: 0 made, 1 failed, 2 bad arguments.
+set -euo pipefail
+
+if [ "$#" -lt 3 ]; then
+  echo "usage: scripts/dist.sh FOLDER VERSION ARCH..." >&2
+  exit 2
+fi
+mkdir -p "$1"
+into=$(cd "$1" && pwd) version=$2
+shift 2
+cd "$(dirname "$0")/.."
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH GOOS=linux CGO_ENABLED=0
+read -ra build <<<"go build ${TRIM--trimpath}"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# describe FOLDER: what cleave says of its own commands, by a build for this machine.
+describe() {
+  local own="$work/own/cleave" share="$1/share"
+  mkdir -p "$share/man/man1" "$share/bash-completion/completions" "$share/zsh/site-functions" \
+    "$share/fish/vendor_completions.d"
+  if [ ! -e "$own" ]; then
+    GOARCH=$(go env GOHOSTARCH) "${build[@]}" -ldflags "-X main.version=$version" -o "$own" ./cmd/cleave
+  fi
+  "$own" man "$share/man/man1"
+  "$own" completion bash >"$share/bash-completion/completions/cleave"
+  "$own" completion zsh >"$share/zsh/site-functions/_cleave"
+  "$own" completion fish >"$share/fish/vendor_completions.d/cleave.fish"
+}
+
+# packages ARCH: every package that is linked, as MODULE TAB FOLDER OF MODULE TAB FOLDER.
+packages() {
+  local of='{{with .Module}}{{.Path}}@{{.Version}}	{{.Dir}}	{{$.Dir}}{{end}}'
+  { GOARCH=$1 go list -deps -f "$of" ./cmd/cleave ./cmd/host-agent &&
+    GOARCH=$1 go list -deps -tags grpcnotrace -f "$of" ./cmd/unit/...; } | sort -u
+}
+
+# licences ARCH FOLDER: the licences and notices of each package, from its folder up to
+# that of its module. A module without any is an error.
+licences() {
+  local module top package kept
+  mkdir -p "$2/go"
+  cp "$(go env GOROOT)/LICENSE" "$2/go/LICENSE"
+  cp report/web/dist/licences.md "$2/report.md"
+  packages "$1" >"$work/packages"
+  while IFS=$'\t' read -r module top package; do
+    [[ $module != *@ ]] || continue # ours
+    while [[ $package/ == "$top"/* ]]; do
+      kept="$2/$module${package#"$top"}"
+      find "$package" -maxdepth 1 -type f -regextype posix-extended -iregex \
+        '.*/((.*[-.])?(un)?licen[cs]e|copying|notice|patents)([-.].*)?' ! -name '*.go' -exec mkdir -p "$kept" \; \
+        -exec cp -n --no-preserve=mode {} "$kept" \;
+      package=${package%/*}
+    done
+    if [ ! -d "$2/$module" ]; then
+      echo "dist: $module has no file with its licence: look into $top, and leave the module out or mend this" >&2
+      return 1
+    fi
+  done <"$work/packages"
+}
+
+for arch; do
+  name=cleave-$version-linux-$arch
+  folder="$work/$name"
+  mkdir -p "$folder/docs"
+  GOARCH=$arch make --no-print-directory build BIN="$folder/bin" VERSION="$version" STRIP="-s -w"
+  describe "$folder"
+  licences "$arch" "$folder/licences"
+  cp README.md CHANGELOG.md SECURITY.md LICENSE "$folder"
+  git archive HEAD docs ':!*.go' | tar -x -C "$folder"
+  tar -C "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
+    --mode='u=rwX,go=rX' --format=ustar -c "$name" | gzip -n >"$into/.$name"
+  mv "$into/.$name" "$into/$name.tar.gz"
+  rm -r "$folder"
+  du -h "$into/$name.tar.gz"
+done
