@@ -58,13 +58,13 @@ licences() {
     [[ $module != *@ ]] || continue # ours
     while [[ $package/ == "$top"/* ]]; do
       kept="$2/$module${package#"$top"}"
-      find "$package" -maxdepth 1 -type f -regextype posix-extended -iregex \
-        '.*/((.*[-.])?(un)?licen[cs]e|copying|notice|patents)([-.].*)?' ! -name '*.go' -exec mkdir -p "$kept" \; \
+      find "$package" -maxdepth 1 -type f -regextype posix-extended ! -name '*.go' -iregex \
+        '.*/((.*[-.])?(un)?licen[cs]e|copying|notice|patents)([-.].*)?' -exec mkdir -p "$kept" \; \
         -exec cp -n --no-preserve=mode {} "$kept" \;
       package=${package%/*}
     done
     if [ ! -d "$2/$module" ]; then
-      echo "dist: $module has no file with its licence: look into $top, and leave the module out or mend this" >&2
+      echo "dist: $module has no file with its licence: look into $top" >&2
       return 1
     fi
   done <"$work/packages"

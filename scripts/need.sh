@@ -155,6 +155,24 @@ END
   rm -rf "$work"
 }
 
+# Apache Otava, which reads what cleave report --format otava writes. The test of report/ci knows
+# the folder, too.
+install_otava() {
+  local version=0.8.0 folder
+  folder="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/otava-$version"
+  if [ -x "$folder/bin/otava" ]; then
+    return
+  fi
+  echo "need: installing Otava $version into $folder" >&2
+  if ! {
+    python3 -m venv "$folder" &&
+      "$folder/bin/pip" install -q --disable-pip-version-check "apache-otava==$version"
+  } >&2; then
+    rm -rf "$folder"
+    echo "need: the series for Otava will not be tried: pip could not install it" >&2
+  fi
+}
+
 # The files of a small Debian, in which a test starts the archive of make dist as a
 # container. The test knows the name, too.
 install_debian() {
@@ -169,7 +187,7 @@ install_debian() {
     debootstrap --variant=minbase bookworm "$work/root" &&
       tar -C "$work/root" -cf "$work/tar" . && mv "$work/tar" "$archive"
   } >&2; then
-    echo "need: the archive of make dist will not be tried in a container: debootstrap could not fetch Debian" >&2
+    echo "need: make dist will not be tried in a container: debootstrap could not fetch Debian" >&2
   fi
   rm -rf --one-file-system "$work"
 }
@@ -227,6 +245,7 @@ if [ "$1" = test-all ]; then
   install_mongo_stand_in
   install_cassandra
   install_debian
+  install_otava
   "${BASH_SOURCE%/*}/airline-fuzz.sh" install || echo "need: the airline will not be fuzzed" >&2
 fi
 check_go

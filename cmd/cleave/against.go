@@ -10,6 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report"
 	"github.com/cleave-lab/cleave/report/analysis"
+	"github.com/cleave-lab/cleave/report/ci"
 	"github.com/cleave-lab/cleave/report/plain"
 	"github.com/cleave-lab/cleave/store"
 )
@@ -38,28 +39,22 @@ func (f *againstFlags) parse() ([]analysis.Gate, error) {
 	return gates, errors.Join(mistakes...)
 }
 
-// hold holds the variants of a run that was reported to the gates.
-func (a app) hold(concluded lab.Analysis, flags documentFlags, held againstFlags) error {
-	gates, err := held.parse()
-	if err != nil {
-		return withCode(exitBadPlan, "%w", err)
-	}
+// hold holds the variants of a run that was reported to the gates, and shows their verdicts.
+func (a app) hold(
+	concluded lab.Analysis, flags documentFlags, gates []analysis.Gate,
+) ([]lab.GateVerdict, error) {
 	verdicts, err := analysis.Hold(concluded, gates)
 	if err != nil {
-		return withCode(exitBadPlan, "%w", err)
+		return nil, withCode(exitBadPlan, "%w", err)
 	}
-	shown := a.shown(flags.json)
-	if err := report.GatesTerminal(plain.Raw(shown), verdicts,
-		report.Options{Colour: useColour(shown)}); err != nil {
-		return err
-	}
-	return gatesVerdict(verdicts, held.mustKnow, "a variant")
+	shown := a.shown(flags.takeOutput())
+	return verdicts, report.GatesTerminal(plain.Raw(shown), verdicts, report.Options{Colour: useColour(shown)})
 }
 
 // reportAgainst holds a run against an earlier one.
 func (a app) reportAgainst(before, after string, flags documentFlags, held againstFlags) error {
 	gates, err := held.parse()
-	mistakes := []error{err}
+	mistakes := []error{err, ci.Known(flags.format, ci.FormatsAgainst())}
 	var runs [2]lab.Analysis
 	var folders [2]string
 	for i, dir := range []string{before, after} {
@@ -78,7 +73,7 @@ func (a app) reportAgainst(before, after string, flags documentFlags, held again
 		return withCode(exitBadPlan, "%w", err)
 	}
 	changes.Before.Folder, changes.After.Folder = folders[0], folders[1]
-	shown := a.shown(flags.json)
+	shown := a.shown(flags.takeOutput())
 	switch flags.json {
 	case "":
 	case "-":
@@ -88,6 +83,9 @@ func (a app) reportAgainst(before, after string, flags documentFlags, held again
 	}
 	err = errors.Join(err, report.AgainstTerminal(plain.Raw(shown), changes,
 		report.Options{Colour: useColour(shown), Full: flags.full}))
+	if err == nil && flags.format != "" {
+		err = ci.WriteAgainst(plain.Raw(a.out), flags.format, changes, held.mustKnow)
+	}
 	if err != nil {
 		return err
 	}

@@ -230,7 +230,7 @@ func (a app) check(command *cobra.Command, plan lab.Plan, shown lab.CheckTable, 
 func (a app) showChecks(
 	folder *store.Folder, asked lab.CheckTable, trials []lab.Trial, flags *checkFlags,
 ) error {
-	shown := a.shown(flags.documents.json)
+	shown := a.shown(flags.documents.takeOutput())
 	table := tabwriter.NewWriter(shown, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "architecture\tverdict\t%son\n", headings(asked.Columns))
 	for _, trial := range trials {
@@ -251,7 +251,8 @@ func (a app) showChecks(
 	if err != nil {
 		return err
 	}
-	return a.writeJSONFile(flags.documents.json, concluded)
+	return errors.Join(a.writeJSONFile(flags.documents.json, concluded),
+		a.writeFormat(folder, flags.documents, concluded, nil, false))
 }
 
 // headings are the titles of columns, each with a tab behind it.

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report"
 	"github.com/cleave-lab/cleave/report/analysis"
+	"github.com/cleave-lab/cleave/report/ci"
 	"github.com/cleave-lab/cleave/report/plain"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/studies/published"
@@ -28,15 +31,33 @@ const (
 
 // documentFlags say how results are shown.
 type documentFlags struct {
-	json string
-	full bool
+	json   string
+	format string
+	full   bool
 }
 
 func (f *documentFlags) register(command *cobra.Command) {
 	command.Flags().StringVar(&f.json, "json", "",
 		"write the analysis as JSON to this file, - for standard output")
+	command.Flags().StringVar(&f.format, "format", "", "write the results to standard output for other tools: "+
+		strings.Join(ci.Formats(), ", "))
 	command.Flags().BoolVar(&f.full, "full", false, "print every table")
 }
+
+// check refuses, before anything is played, documents that cannot be written.
+func (f *documentFlags) check() error {
+	err := ci.Known(f.format, ci.Formats())
+	if err == nil && f.format != "" && f.json == "-" {
+		err = fmt.Errorf("--format %s and --json - both take standard output: give --json a file", f.format)
+	}
+	if err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	return checkOutput("--json", f.json)
+}
+
+// takeOutput reports whether a document takes standard output.
+func (f *documentFlags) takeOutput() bool { return f.json == "-" || f.format != "" }
 
 func (a app) reportCommand() *cobra.Command {
 	var flags documentFlags
@@ -51,6 +72,9 @@ Of two folders it shows what has changed from the earlier to the later one, in
 every metric that both have, and what was not the same of host and settings;
 nothing is written but --json.
 
+--format writes the results for other tools to standard output, and the text to
+standard error (docs/ci.md); of two folders, markdown and junit alone.
+
 --fail-if METRIC>RATIOx makes a gate of either, of one run for every variant
 against its baseline: the exit code is 7 where one is shown to be beyond the
 limit, and 6 with --require-verdict where it may be.`,
@@ -58,7 +82,7 @@ limit, and 6 with --require-verdict where it may be.`,
   cleave report results/shop/20261101T080000Z-1 results/shop/latest --fail-if 'p99>1.05x' --fail-if 'cpu_per_operation>1.1x'`,
 		Args: arguments(cobra.RangeArgs(1, 2)),
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := checkOutput("--json", flags.json); err != nil {
+			if err := flags.check(); err != nil {
 				return err
 			}
 			if held.mustKnow && len(held.gates) == 0 {
@@ -71,11 +95,22 @@ limit, and 6 with --require-verdict where it may be.`,
 			if err != nil {
 				return withCode(exitBadPlan, "%w", err)
 			}
+			gates, err := held.parse()
+			if err != nil {
+				return withCode(exitBadPlan, "%w", err)
+			}
 			concluded, err := a.conclude(folder, flags)
 			if err != nil {
 				return err
 			}
-			return a.hold(concluded, flags, held)
+			verdicts, err := a.hold(concluded, flags, gates)
+			if err != nil {
+				return err
+			}
+			if err := a.writeFormat(folder, flags, concluded, verdicts, held.mustKnow); err != nil {
+				return err
+			}
+			return gatesVerdict(verdicts, held.mustKnow, "a variant")
 		},
 	}
 	flags.register(command)
@@ -93,7 +128,7 @@ func (a app) conclude(folder *store.Folder, flags documentFlags) (lab.Analysis, 
 	if err := writeDocuments(folder, concluded); err != nil {
 		return concluded, err
 	}
-	shown := a.shown(flags.json)
+	shown := a.shown(flags.takeOutput())
 	err = report.Terminal(plain.Raw(shown), concluded,
 		report.Options{Colour: useColour(shown), Full: flags.full})
 	err = errors.Join(err, a.writeJSONFile(flags.json, concluded))
@@ -101,12 +136,27 @@ func (a app) conclude(folder *store.Folder, flags documentFlags) (lab.Analysis, 
 	return concluded, err
 }
 
-// shown is where people read the results: standard output, unless --json sends JSON there.
-func (a app) shown(json string) io.Writer {
-	if json == "-" {
+// shown is where people read the results: standard output, unless a document takes that.
+func (a app) shown(taken bool) io.Writer {
+	if taken {
 		return a.story
 	}
 	return a.out
+}
+
+// writeFormat writes a run in the format that was asked for, if any.
+func (a app) writeFormat(folder *store.Folder, flags documentFlags, concluded lab.Analysis,
+	gates []lab.GateVerdict, mustKnow bool,
+) error {
+	if flags.format == "" {
+		return nil
+	}
+	plan, err := folder.Plan()
+	if err != nil {
+		return err
+	}
+	return ci.Write(plain.Raw(a.out), flags.format, ci.Run{Name: filepath.Base(folder.Dir()),
+		Began: plan.Created, Analysis: concluded, Gates: gates, MustKnow: mustKnow})
 }
 
 func analyse(folder *store.Folder) (lab.Analysis, error) {

@@ -231,6 +231,9 @@ func (a app) experiment(command *cobra.Command, plan lab.Plan, flags *experiment
 		return errors.Join(played, a.adviseResume(command, folder))
 	}
 	analysis, err := a.conclude(folder, flags.documents)
+	if err == nil {
+		err = a.writeFormat(folder, flags.documents, analysis, nil, false)
+	}
 	if played != nil {
 		return errors.Join(played, err, a.adviseResume(command, folder))
 	}
@@ -277,7 +280,7 @@ func (a app) begin(
 	command *cobra.Command, plan lab.Plan, flags *experimentFlags,
 ) (*run.Conductor, *store.Folder, lab.Plan, error) {
 	refused := func(err error) (*run.Conductor, *store.Folder, lab.Plan, error) { return nil, nil, plan, err }
-	if err := checkOutput("--json", flags.documents.json); err != nil {
+	if err := flags.documents.check(); err != nil {
 		return refused(err)
 	}
 	var folder *store.Folder

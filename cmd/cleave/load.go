@@ -94,7 +94,7 @@ func (a app) load(ctx context.Context, what string, flags *loadFlags) error {
 	if outcome.Results == nil {
 		return errors.Join(played, flags.outputs.close(whole))
 	}
-	shown := a.shown(flags.outputs.json)
+	shown := a.shown(flags.outputs.json == "-")
 	a.conceal(&outcome)
 	showLoad(shown, &outcome)
 	if err := errors.Join(played, flags.outputs.write(a.out, &outcome), flags.outputs.close(whole)); err != nil {

@@ -18,6 +18,10 @@ import (
 
 // showPlan says what would be played: in words, or with --json as the document.
 func (a app) showPlan(plan lab.Plan, flags *experimentFlags) error {
+	if flags.documents.format != "" {
+		return withCode(exitBadPlan, "--plan plays nothing: --format %s has no results to write",
+			flags.documents.format)
+	}
 	switch path := flags.documents.json; path {
 	case "":
 		return planWords(a.out, plan, flags.results)

@@ -1,0 +1,84 @@
+// Package ci writes results in the forms that tools of continuous integration read: Markdown
+// for summaries of jobs and pull requests, JUnit's XML, and the files of github-action-benchmark,
+// Bencher and Apache Otava. It chooses no figures: the answer is that of report/analysis.
+//
+// Entry points: Formats, Known, Write and WriteAgainst.
+package ci
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/plain"
+)
+
+// The formats.
+const (
+	Markdown        = "markdown"
+	JUnit           = "junit"
+	BenchmarkAction = "benchmark-action"
+	Bencher         = "bencher"
+	Otava           = "otava"
+)
+
+// Formats lists the formats of a run.
+func Formats() []string { return []string{Markdown, JUnit, BenchmarkAction, Bencher, Otava} }
+
+// FormatsAgainst lists those of one run against another: the others hold the figures of a single run.
+func FormatsAgainst() []string { return []string{Markdown, JUnit} }
+
+// Known returns an error if the format is none of those that are known. The empty name is fine.
+func Known(format string, known []string) error {
+	if format == "" || slices.Contains(known, format) {
+		return nil
+	}
+	return fmt.Errorf("--format cannot be %q here: use one of %s", format, strings.Join(known, ", "))
+}
+
+// Run is one run with the gates that it was held to.
+type Run struct {
+	Name     string    // of its folder
+	Began    time.Time // when its first trial started
+	Analysis lab.Analysis
+	Gates    []lab.GateVerdict
+	// MustKnow fails open gates, too.
+	MustKnow bool
+}
+
+// Write writes a run in a format.
+func Write(w io.Writer, format string, r Run) error {
+	writers := map[string]func(io.Writer, Run) error{Markdown: markdown, JUnit: junit,
+		BenchmarkAction: benchmarkAction, Bencher: bencher, Otava: otava}
+	return whole(w, format, func(b io.Writer) error { return writers[format](b, r) })
+}
+
+// WriteAgainst writes one run against another in one of FormatsAgainst.
+func WriteAgainst(w io.Writer, format string, a lab.Against, mustKnow bool) error {
+	return whole(w, format, func(b io.Writer) error {
+		if format == JUnit {
+			return writeSuite(b, a.After.Study, gateCases(a.Gates, mustKnow))
+		}
+		return againstMarkdown(b, a, mustKnow)
+	})
+}
+
+// oneLine is a text of somebody else's on one line, which steers no terminal.
+func oneLine(text string) string { return strings.Join(strings.Fields(plain.Text(text)), " ") }
+
+// whole writes a document once it is complete.
+func whole(w io.Writer, format string, write func(io.Writer) error) error {
+	var document bytes.Buffer
+	err := write(&document)
+	if err == nil {
+		_, err = document.WriteTo(w)
+	}
+	if err != nil {
+		return fmt.Errorf("write the results as %s: %w", format, err)
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package ci
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// place names a variant at a point.
+func place(r lab.Result) string { return oneLine(r.Variant + " at " + r.Point.Name) }
+
+// benchmark is an entry of a file for github-action-benchmark (BenchmarkResult in its
+// src/extract.ts); it shows range and extra as they are.
+type benchmark struct {
+	Name  string  `json:"name"`
+	Unit  string  `json:"unit"`
+	Value float64 `json:"value"`
+	Range string  `json:"range,omitempty"`
+	Extra string  `json:"extra"`
+}
+
+// benchmarkAction writes the means of all metrics of which less is better, for the tool
+// customSmallerIsBetter, in seconds, bytes and plain numbers.
+func benchmarkAction(w io.Writer, r Run) error {
+	all := []benchmark{}
+	for _, result := range r.Analysis.Results {
+		m, _ := lab.MetricNamed(r.Analysis.Metrics, result.Metric) // it is one of them
+		if m.Better != lab.LowerIsBetter {
+			continue
+		}
+		b := benchmark{Name: place(result) + ": " + oneLine(result.Metric), Unit: oneLine(result.Unit),
+			Value: result.Mean, Extra: fmt.Sprintf("mean of %d trials", result.N)}
+		if result.Low != nil && result.High != nil {
+			b.Range = fmt.Sprintf("[%s, %s]", number(*result.Low), number(*result.High))
+			b.Extra += fmt.Sprintf("; range: %s %% interval", number(100*r.Analysis.Confidence))
+		}
+		all = append(all, b)
+	}
+	return writeJSON(w, all)
+}
+
+// metricValue is a metric in Bencher's Metric Format (bencher.dev/docs/reference/bencher-metric-format).
+type metricValue struct {
+	Value float64  `json:"value"`
+	Lower *float64 `json:"lower_value,omitempty"`
+	Upper *float64 `json:"upper_value,omitempty"`
+}
+
+// bencher writes the means of all metrics with their intervals: a benchmark is a variant at
+// a point, its measures are the metrics, in seconds, bytes and plain numbers.
+func bencher(w io.Writer, r Run) error {
+	all := map[string]map[string]metricValue{}
+	for _, result := range r.Analysis.Results {
+		name := place(result)
+		if all[name] == nil {
+			all[name] = map[string]metricValue{}
+		}
+		all[name][oneLine(result.Metric)] = metricValue{result.Mean, result.Low, result.High}
+	}
+	return writeJSON(w, all)
+}
+
+// otava writes a table with one row, which the user appends to those of earlier runs: the
+// time, the run, and the mean of each metric of each variant at each point. The columns are
+// those of the plan, so that the rows of all runs of a study fit; a missing value is nan.
+func otava(w io.Writer, r Run) error {
+	a := r.Analysis
+	means := map[string]float64{}
+	column := func(variant, point, metric string) string {
+		return oneLine(variant + " at " + point + ": " + metric)
+	}
+	for _, result := range a.Results {
+		means[column(result.Variant, result.Point.Name, result.Metric)] = result.Mean
+	}
+	head, row := []string{"time", "run"}, []string{r.Began.UTC().Format(time.RFC3339), oneLine(r.Name)}
+	for _, v := range a.Variants {
+		for _, p := range a.Points {
+			for _, m := range a.Metrics {
+				name := column(v.Name, p.Name, m.Name)
+				mean, measured := means[name]
+				value := "nan"
+				if measured {
+					value = number(mean)
+				}
+				head, row = append(head, name), append(row, value)
+			}
+		}
+	}
+	return csv.NewWriter(w).WriteAll([][]string{head, row})
+}
+
+// number writes a value so that it reads back as the same one.
+func number(value float64) string { return strconv.FormatFloat(value, 'g', -1, 64) }
+
+func writeJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}

@@ -1,0 +1,147 @@
+package ci
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// suite is the part of JUnit's XML that all of its readers know.
+type suite struct {
+	XMLName  xml.Name   `xml:"testsuite"`
+	Name     string     `xml:"name,attr"`
+	Tests    int        `xml:"tests,attr"`
+	Failures int        `xml:"failures,attr"`
+	Errors   int        `xml:"errors,attr"`
+	Skipped  int        `xml:"skipped,attr"`
+	Cases    []testCase `xml:"testcase"`
+}
+
+// testCase has passed where it has neither a failure nor a reason to be skipped.
+type testCase struct {
+	Name    string   `xml:"name,attr"`
+	Class   string   `xml:"classname,attr"`
+	Failure *message `xml:"failure"`
+	Skipped *message `xml:"skipped"`
+}
+
+type message struct {
+	Message string `xml:"message,attr"`
+}
+
+// junit writes a test case for the audit of each variant, for each claim and each gate. What
+// is undecided or cannot be tested is skipped, with the reason.
+func junit(w io.Writer, r Run) error {
+	var cases []testCase
+	for _, v := range r.Analysis.Variants {
+		sum, audited := r.Analysis.Audit[v.Name]
+		if !audited {
+			continue
+		}
+		c := newCase("audit", v.Name)
+		switch problems := strings.Join(sum.Problems, "; "); sum.Verdict {
+		case lab.AuditValid:
+		case lab.AuditInvalid:
+			c.Failure = says("broke a rule of the system: " + problems)
+		default:
+			c.Skipped = says("the audit came to no verdict: " + problems)
+		}
+		cases = append(cases, c)
+	}
+	for _, claim := range r.Analysis.Claims {
+		c := newCase("claim", claim.ID+": "+claim.Text)
+		switch claim.Verdict {
+		case lab.ClaimSupported:
+		case lab.ClaimContradicted:
+			c.Failure = says("contradicted: " + claim.Reason)
+		default:
+			c.Skipped = says(claim.Standing() + ": " + claim.Reason)
+		}
+		cases = append(cases, c)
+	}
+	return writeSuite(w, r.Analysis.Study, append(cases, gateCases(r.Gates, r.MustKnow)...))
+}
+
+// gateCases has a test case for each gate; an open one is skipped, or fails if a verdict
+// was required.
+func gateCases(gates []lab.GateVerdict, mustKnow bool) []testCase {
+	var cases []testCase
+	for _, g := range gates {
+		c := newCase("gate", g.Gate)
+		switch gateStanding(g) {
+		case failed:
+			c.Failure = says("beyond the limit: " + changeList(g.Failed))
+		case open:
+			if said := says("it may be beyond the limit: " + changeList(g.Open)); mustKnow {
+				c.Failure = said
+			} else {
+				c.Skipped = said
+			}
+		}
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+func newCase(kind, name string) testCase {
+	return testCase{Class: "cleave." + kind, Name: oneLine(name)}
+}
+
+func says(text string) *message { return &message{oneLine(text)} }
+
+func writeSuite(w io.Writer, name string, cases []testCase) error {
+	s := suite{Name: oneLine(name), Tests: len(cases), Cases: cases}
+	for _, c := range cases {
+		if c.Failure != nil {
+			s.Failures++
+		}
+		if c.Skipped != nil {
+			s.Skipped++
+		}
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	encoder := xml.NewEncoder(w)
+	encoder.Indent("", "  ")
+	if err := encoder.Encode(s); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// The standings of a gate.
+const (
+	kept   = "kept"
+	failed = "failed"
+	open   = "open"
+)
+
+func gateStanding(g lab.GateVerdict) string {
+	switch {
+	case len(g.Failed) > 0:
+		return failed
+	case len(g.Open) > 0:
+		return open
+	}
+	return kept
+}
+
+// changeList names changes with their ratios.
+func changeList(changes []lab.Change) string {
+	var all []string
+	for _, c := range changes {
+		if c.Point == "" {
+			all = append(all, c.Variant+", which is not compared")
+			continue
+		}
+		ratio := figure.Times(c.Ratio.Ratio, c.Low, c.High)
+		all = append(all, fmt.Sprintf("%s at %s, %s", c.Variant, c.Point, ratio))
+	}
+	return strings.Join(all, "; ")
+}

@@ -1,0 +1,155 @@
+package ci
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// mostRows bounds a table: a summary on GitHub has room for a megabyte, and a reader for less.
+const mostRows = 100
+
+// escaped makes a text plain on one line of Markdown, in tables too: nothing in it is markup,
+// and nobody is mentioned by it.
+func escaped(text string) string {
+	var b strings.Builder
+	for _, r := range oneLine(text) {
+		switch {
+		case r == '&':
+			b.WriteString("&amp;")
+		case r == '@':
+			b.WriteString("@\u200b") // a space without width: no name follows the sign
+		case strings.ContainsRune("\\`*_[]<>#|~$!", r):
+			b.WriteByte('\\')
+			fallthrough
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// markdown writes a summary: the answer with its figures, how sure it is and what was not
+// tested, gates, claims, broken rules, and all comparisons folded away.
+func markdown(w io.Writer, r Run) error {
+	a := r.Analysis
+	d := document{}
+	d.line("## %s", escaped(a.Title))
+	d.line("**%s**", escaped(a.Summary.Sentence))
+	d.table(headlineRows(a))
+	d.gates(r.Gates, r.MustKnow)
+	d.claims(a.Claims)
+	for _, v := range a.Variants {
+		if sum := a.Audit[v.Name]; sum.Verdict == lab.AuditInvalid {
+			d.line("❌ %s broke a rule of the system: %s", escaped(v.Name),
+				escaped(strings.Join(sum.Problems, "; ")))
+		}
+	}
+	d.line("**How sure:** %s", escaped(a.Summary.Sure))
+	d.line("**Not tested:** %s", escaped(a.Summary.NotTested))
+	rows := [][]string{{"metric", "point", "variant", "baseline", "variant / baseline", "verdict"}}
+	for _, c := range a.Comparisons {
+		rows = append(rows, []string{c.Metric, c.Point.Name, c.Variant, c.Baseline,
+			figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Words})
+	}
+	d.folded("All comparisons", rows)
+	d.line("%s, profile %s, scale %s, %d blocks, %d of %d trials counted, %s intervals, seed %d",
+		escaped(r.Name), escaped(a.Profile), number(a.Scale), a.Blocks, a.Trials.Valid, a.Trials.Planned,
+		figure.Percent(a.Confidence), a.Seed)
+	_, err := io.WriteString(w, d.String())
+	return err
+}
+
+// againstMarkdown writes a summary of one run against another: the gates, and what has changed.
+func againstMarkdown(w io.Writer, a lab.Against, mustKnow bool) error {
+	d := document{}
+	d.line("## %s against %s", escaped(a.After.Folder), escaped(a.Before.Folder))
+	d.gates(a.Gates, mustKnow)
+	head := []string{"metric", "variant", "point", "earlier", "later", "later / earlier", "verdict"}
+	changed, all := [][]string{head}, [][]string{head}
+	for _, c := range a.Changes {
+		m, _ := lab.MetricNamed(a.Metrics, c.Metric) // it is one of them
+		row := []string{c.Metric, c.Variant, c.Point, figure.Quantity(c.Before, nil, nil, m.Unit),
+			figure.Quantity(c.After, nil, nil, m.Unit), figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Words}
+		all = append(all, row)
+		if c.Verdict == lab.Slower || c.Verdict == lab.Faster {
+			changed = append(changed, row)
+		}
+	}
+	if len(changed) == 1 {
+		d.line("Nothing is shown to have changed.")
+	}
+	d.table(changed)
+	d.folded("All figures", all)
+	d.line("%d and %d trials counted, %s intervals, margin %s. The runs were played at different times: what "+
+		"changed on the host between them is in the ratios, and not in their intervals.", a.Before.Trials,
+		a.After.Trials, figure.Percent(a.Confidence), figure.Percent(a.Margin))
+	_, err := io.WriteString(w, d.String())
+	return err
+}
+
+// document collects blocks of Markdown, with an empty line behind each.
+type document struct{ strings.Builder }
+
+func (d *document) line(format string, args ...any) { fmt.Fprintf(d, format+"\n\n", args...) }
+
+// table writes rows, of which the first is the head, where there are others.
+func (d *document) table(rows [][]string) {
+	if len(rows) < 2 {
+		return
+	}
+	left := max(0, len(rows)-1-mostRows)
+	for i, row := range rows[:len(rows)-left] {
+		for _, cell := range row {
+			fmt.Fprintf(d, "| %s ", escaped(cell))
+		}
+		d.WriteString("|\n")
+		if i == 0 {
+			d.WriteString(strings.Repeat("| --- ", len(row)) + "|\n")
+		}
+	}
+	d.WriteString("\n")
+	if left > 0 {
+		d.line("%d more are in the report.", left)
+	}
+}
+
+// folded writes a table that opens with a click.
+func (d *document) folded(title string, rows [][]string) {
+	if len(rows) < 2 {
+		return
+	}
+	d.line("<details><summary>%s</summary>", title)
+	d.table(rows)
+	d.line("</details>")
+}
+
+// gates writes a table of gates.
+func (d *document) gates(gates []lab.GateVerdict, mustKnow bool) {
+	rows := [][]string{{"gate", "", "where"}}
+	for _, g := range gates {
+		standing, changes := gateStanding(g), g.Failed
+		mark := map[string]string{kept: "✅ kept", failed: "❌ failed", open: "❔ open"}[standing]
+		if standing == open {
+			changes = g.Open
+			if mustKnow {
+				mark = "❌ open, and a verdict was required"
+			}
+		}
+		rows = append(rows, []string{g.Gate, mark, changeList(changes)})
+	}
+	d.table(rows)
+}
+
+// claims writes a table of claims.
+func (d *document) claims(claims []lab.Judgement) {
+	rows := [][]string{{"claim", "", "why"}}
+	for _, c := range claims {
+		mark := map[lab.ClaimVerdict]string{lab.ClaimSupported: "✅ ", lab.ClaimContradicted: "❌ "}[c.Verdict]
+		rows = append(rows, []string{c.Text, mark + c.Standing(), c.Reason})
+	}
+	d.table(rows)
+}
