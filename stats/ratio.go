@@ -37,9 +37,8 @@ func PairedRatio(numerator, denominator []float64, confidence float64) (Ratio, e
 		return Ratio{}, &TooFewError{"ratio by block", len(differences), 2}
 	}
 	degrees := float64(len(differences) - 1)
-	r := newRatio(Mean(differences), standardError(differences), degrees, len(differences), confidence)
-	r.Spread = OfPair
-	return r, nil
+	return newRatio(Mean(differences), standardError(differences), degrees, len(differences), confidence).
+		of(OfPair), nil
 }
 
 // LogRatios returns ln(numerator/denominator) of each pair.
@@ -87,6 +86,12 @@ func newRatio(mean, se, degrees float64, n int, confidence float64) Ratio {
 	r := Ratio{LogMean: mean, LogSE: se, Degrees: degrees, P: tTest(mean, se, degrees)}
 	r.Estimate = Estimate{Value: math.Exp(mean), N: n}
 	r.Estimate = r.At(confidence)
+	return r
+}
+
+// of returns the ratio with where its width comes from.
+func (r Ratio) of(spread Spread) Ratio {
+	r.Spread = spread
 	return r
 }
 

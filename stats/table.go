@@ -1,9 +1,11 @@
 package stats
 
 import (
+	"errors"
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -44,6 +46,10 @@ const (
 	scattersLess = 0.001
 )
 
+// mostUnchecked is how many degrees of freedom count at most where nothing tells whether a
+// pair scatters like its table: more would be those of a noise that may not be the pair's.
+const mostUnchecked = 4
+
 // Ratio returns one column over another, by block, as PairedRatio does, but with
 // the noise of the whole table: three blocks of eight variants have 14 degrees of
 // freedom where the differences of a pair have 2. The noise is the residual of
@@ -56,30 +62,96 @@ const (
 // variants estimated apart, each against the mean of all others (Grubbs 1948),
 // with the degrees of freedom of Satterthwaite (1946). stats/bench compares this with
 // other ways, and measures what happens where variants scatter unlike.
+//
+// Where a block lacks one of the two, the ratio is that of least squares over the whole
+// table: the other variants of the block tell what the block did to the one that it has.
+// It needs one degree of freedom, even if no block has both. Two blocks that have both are
+// too few for the pair to stand on its own: where they scatter more than the rest, their
+// variance takes the place of the table's. With fewer nothing is checked, and few degrees
+// of freedom count. N counts the blocks that have both.
 func (t Table) Ratio(numerator, denominator int, confidence float64) (Ratio, error) {
 	up, down := t.pair(numerator, denominator)
 	own, err := PairedRatio(up, down, confidence)
-	if err != nil {
+	var few *TooFewError
+	if err != nil && !errors.As(err, &few) {
 		return Ratio{}, err
 	}
-	n := float64(own.N)
-	all := t.noise()
+	n, all, gaps := float64(len(up)), t.noise(), t.lacksOne(numerator, denominator)
+	difference, scale := own.LogMean, 2/n
+	if gaps {
+		difference, scale = t.across(numerator, denominator)
+	}
+	if few != nil {
+		if !gaps || all.degrees < 1 || math.IsInf(scale, 1) {
+			return Ratio{}, err
+		}
+		degrees := min(all.degrees, mostUnchecked)
+		return newRatio(difference, math.Sqrt(scale*all.variance()), degrees, len(up), confidence).of(OfTable), nil
+	}
 	// The difference of two trials has twice the variance of one.
 	pair := noise{own.LogSE * own.LogSE * n * (n - 1) / 2, n - 1}
 	rest := noise{max(0, all.squares-pair.squares), all.degrees - pair.degrees}
 	if rest.degrees < 1 {
 		return own, nil
 	}
+	variance := all.variance()
 	more, less := pair.beside(rest)
 	switch {
+	case more < scattersMore && gaps && len(up) == 2:
+		variance = max(variance, pair.variance())
 	case more < scattersMore:
 		return t.apart(own, numerator, denominator, confidence), nil
 	case less < scattersLess:
 		return own, nil
 	}
-	r := newRatio(own.LogMean, math.Sqrt(2*all.variance()/n), all.degrees, own.N, confidence)
-	r.Spread = OfTable
-	return r, nil
+	return newRatio(difference, math.Sqrt(scale*variance), all.degrees, own.N, confidence).of(OfTable), nil
+}
+
+// lacksOne reports whether some block has one of two columns and lacks the other.
+func (t Table) lacksOne(a, b int) bool {
+	return slices.ContainsFunc(t, func(row []float64) bool { return math.IsNaN(row[a]) != math.IsNaN(row[b]) })
+}
+
+// across returns the difference of two columns by least squares under log value = block
+// + variant (intra-block analysis of incomplete blocks; Scheffe 1959, section 5.2), and
+// its variance in units of a trial's: infinite where no chain of blocks joins the two.
+func (t Table) across(a, b int) (difference, scale float64) {
+	columns := t.width()
+	information, sums := mat.NewSymDense(columns, nil), make([]float64, columns)
+	for _, row := range t {
+		present := slices.DeleteFunc(slices.Clone(row), math.IsNaN)
+		for i, value := range row {
+			if math.IsNaN(value) {
+				continue
+			}
+			sums[i] += value - Mean(present)
+			information.SetSym(i, i, information.At(i, i)+1)
+			for j := range i + 1 {
+				if !math.IsNaN(row[j]) {
+					information.SetSym(i, j, information.At(i, j)-1/float64(len(present)))
+				}
+			}
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(information, true) {
+		return 0, math.Inf(1)
+	}
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	const none = 1e-9 // of an eigenvalue that is 0 but for rounding
+	for k, value := range eigen.Values(nil) {
+		axis := vectors.ColView(k)
+		along := mat.Dot(axis, mat.NewVecDense(columns, sums))
+		weight := axis.AtVec(a) - axis.AtVec(b)
+		switch {
+		case value > none:
+			difference, scale = difference+weight*along/value, scale+weight*weight/value
+		case math.Abs(weight) > none:
+			return 0, math.Inf(1)
+		}
+	}
+	return difference, scale
 }
 
 // pair are the values of two columns in the blocks that have both.
@@ -134,9 +206,7 @@ func (t Table) apart(own Ratio, a, b int, confidence float64) Ratio {
 	// Of the sum of the two estimates: variance in units of 2/(n-1).
 	unsure := (va+added)*(va+added) + (vb+added)*(vb+added) + 2*added*added + 4*added*added*(n-1)/base.degrees
 	degrees := max(n-1, (n-1)*(va+vb)*(va+vb)/unsure)
-	r := newRatio(own.LogMean, math.Sqrt((va+vb)/n), degrees, own.N, confidence)
-	r.Spread = OfVariants
-	return r
+	return newRatio(own.LogMean, math.Sqrt((va+vb)/n), degrees, own.N, confidence).of(OfVariants)
 }
 
 // noise is what is left of the table without its blocks and variants. A full table

@@ -79,6 +79,111 @@ func TestDegreesOfTablesInParts(t *testing.T) {
 	}
 }
 
+// TestRatioOfIncompleteBlocks: Montgomery, Design and Analysis of Experiments, example
+// 4.5, four catalysts in incomplete blocks of three: adjusted totals -9/3, -7/3, -4/3
+// and 20/3, so effects of -9/8, -7/8, -4/8 and 20/8, an error of 3.25 with 5 degrees of
+// freedom, and a standard error of a difference of sqrt(2 x 3 x 0.65 / (2 x 4)).
+func TestRatioOfIncompleteBlocks(t *testing.T) {
+	table := Table{{73, gap, 73, 75}, {74, 75, 75, gap}, {gap, 67, 68, 72}, {71, 72, gap, 75}}
+	r, err := table.Ratio(3, 2, 0.95)
+	must(t, err)
+	if r.Spread != OfTable || r.N != 2 {
+		t.Errorf("spread %q of %d blocks, want that of the table, 2", r.Spread, r.N)
+	}
+	within(t, "difference", r.LogMean, 3, 1e-9)
+	within(t, "standard error", r.LogSE, math.Sqrt(0.4875), 1e-9)
+	near(t, "degrees of freedom", r.Degrees, 5)
+	back, err := table.Ratio(2, 3, 0.95)
+	must(t, err)
+	near(t, "low of the inverse", back.Low, 1/r.High)
+}
+
+// TestRatioWithALostTrial: block 3 lacks the last variant. By hand its ratio to the first
+// is d = last - (first + second)/2, over two blocks, plus (second - first)/2, over three:
+// 3/4 + 1/6 = 11/12 of a trial's variance. What these two leave is the residual.
+func TestRatioWithALostTrial(t *testing.T) {
+	table := Table{{0.51, 0.89, 2.0}, {0.59, 1.01, 2.0}, {0.3, 0.7, gap}}
+	r, err := table.Ratio(2, 0, 0.95)
+	must(t, err)
+	first, second := 2-(0.51+0.89)/2, 2-(0.59+1.01)/2
+	within(t, "difference", r.LogMean, (first+second)/2+(0.38+0.42+0.4)/6, 1e-12)
+	squares := (first-second)*(first-second)/2/1.5 + (0.02*0.02+0.02*0.02)/2
+	within(t, "standard error", r.LogSE, math.Sqrt(11./12*squares/3), 1e-9)
+	near(t, "degrees of freedom", r.Degrees, 3)
+}
+
+// TestRatioThatOthersJoin: no block has both variants, yet a third that was in every
+// block joins them: 2.1 - 1.0 by way of it.
+func TestRatioThatOthersJoin(t *testing.T) {
+	table := Table{{1.1, 0.1, gap}, {0.9, -0.1, gap}, {gap, 0, 2.1}, {gap, 0.2, 2.3}}
+	r, err := table.Ratio(2, 0, 0.95)
+	must(t, err)
+	within(t, "difference", r.LogMean, 1.1, 1e-12)
+	if r.N != 0 || r.Degrees != 2 || r.Spread != OfTable {
+		t.Errorf("%+v: want no block with both, 2 degrees of freedom, the spread of the table", r)
+	}
+	for name, apart := range map[string]Table{
+		"nothing joins them":      {{1, 2, gap, gap}, {1, 2.1, gap, gap}, {gap, gap, 3, 4}, {gap, gap, 3, 4.1}},
+		"nothing is left to tell": {{1, 2, 3, 3}, {1, gap, gap, gap}},
+	} {
+		if r, err := apart.Ratio(3, 0, 0.95); err == nil {
+			t.Errorf("%s: %+v, want an error", name, r)
+		}
+	}
+}
+
+// TestAcrossIsLeastSquares holds it against a design matrix with a column per block and
+// variant.
+func TestAcrossIsLeastSquares(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	for range 20 {
+		table := random(r, 5, 0.1, 0.2, 0.3, 0.4)
+		for b := range table {
+			if b > 0 {
+				table[b][r.IntN(4)] = gap
+			}
+		}
+		var design, values []float64
+		for b, row := range table {
+			for v, value := range row {
+				if !math.IsNaN(value) {
+					columns := make([]float64, 9)
+					columns[b], columns[5+v] = 1, 1
+					design, values = append(design, columns...), append(values, value)
+				}
+			}
+		}
+		x, y := mat.NewDense(len(values), 9, design), mat.NewDense(len(values), 1, values)
+		var svd mat.SVD
+		if !svd.Factorize(x, mat.SVDThin) {
+			t.Fatal("no factorisation")
+		}
+		var solution, normal mat.Dense
+		svd.SolveTo(&solution, y, svd.Rank(1e-10))
+		difference, scale := table.across(3, 1)
+		within(t, "difference", difference, solution.At(8, 0)-solution.At(6, 0), 1e-9)
+		contrast := mat.NewDense(9, 1, []float64{0, 0, 0, 0, 0, 0, -1, 0, 1})
+		var squares mat.Dense
+		squares.Mul(x.T(), x)
+		if !svd.Factorize(&squares, mat.SVDThin) {
+			t.Fatal("no factorisation")
+		}
+		svd.SolveTo(&normal, contrast, svd.Rank(1e-10))
+		within(t, "variance", scale, normal.At(8, 0)-normal.At(6, 0), 1e-9)
+	}
+}
+
+// TestTwoBlocksThatScatterMore: the differences of the two blocks that have both are 0.4
+// apart, and the rest scatters by next to nothing. One degree of freedom gives them no
+// spread of their own (t 12.7), but their variance takes the place of the table's.
+func TestTwoBlocksThatScatterMore(t *testing.T) {
+	table := Table{{0, 0.01, 1}, {0, 0, 1.4}, {0, -0.01, gap}}
+	r, err := table.Ratio(2, 0, 0.95)
+	must(t, err)
+	within(t, "standard error", r.LogSE, math.Sqrt(11./12*0.4*0.4/2/2), 1e-9)
+	near(t, "degrees of freedom", r.Degrees, 3)
+}
+
 // random is a table of blocks whose variants have their own deviations.
 func random(r *rand.Rand, blocks int, deviations ...float64) Table {
 	table := make(Table, blocks)

@@ -53,6 +53,13 @@ func bench(out string, experiments int, seed uint64) error {
 		}
 		all = append(all, rows...)
 	}
+	for _, s := range append(scenes(), unlike()) {
+		rows, err := lost(s, played(s, experiments, seed))
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		all = append(all, rows...)
+	}
 	return figures.Publish(os.Stdout, out, all)
 }
 

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// incomplete is a design that lost trials of the variant that is compared: of the blocks
+// named, counted from 0.
+type incomplete struct {
+	name   string
+	blocks int
+	lost   []int
+	among  []int // columns that are played
+}
+
+// incompletes are small designs, where a lost trial costs most. Of two blocks one is left
+// that has both variants, of three blocks two.
+func incompletes() []incomplete {
+	few := []int{baseline, twin, same}
+	all := []int{baseline, twin, same, alsoSame, slightly, somewhat, clearly, doubly}
+	return []incomplete{
+		{"two variants and a twin, 3 blocks, 1 trial lost", 3, []int{1}, few},
+		{"two variants and a twin, 5 blocks, 1 trial lost", 5, []int{2}, few},
+		{"two variants and a twin, 8 blocks, 2 trials lost", 8, []int{0, 5}, few},
+		{"eight variants, 2 blocks, 1 trial lost", 2, []int{1}, all},
+		{"eight variants, 3 blocks, 1 trial lost", 3, []int{1}, all},
+	}
+}
+
+// of are the blocks of an experiment that the design played, without what it lost.
+func (d incomplete) of(t stats.Table) stats.Table {
+	played := pick(t[:d.blocks], d.among...)
+	for _, block := range d.lost {
+		played[block][slices.Index(d.among, same)] = math.NaN()
+	}
+	return played
+}
+
+// lost holds the intervals of incomplete tables against the truth and, with everything
+// disturbed at once, against those that are left when the blocks with a gap are dropped.
+func lost(s scene, tables []stats.Table) ([]figures.Figure, error) {
+	var l list
+	mistakes := wrong()
+	if s == unlike() {
+		mistakes = figures.Goal{}
+	}
+	for _, d := range incompletes() {
+		misses := make([]float64, len(tables))
+		widths, dropped := make([]float64, len(tables)), make([]float64, len(tables))
+		err := each(tables, func(i int, t stats.Table) error {
+			gaps, up, down := d.of(t), slices.Index(d.among, same), slices.Index(d.among, baseline)
+			ratio, err := gaps.Ratio(up, down, 1-alpha)
+			if err != nil {
+				return err
+			}
+			if !ratio.Contains(1) {
+				misses[i] = 1
+			}
+			widths[i] = math.Log(ratio.High / ratio.Low)
+			whole := slices.DeleteFunc(gaps, func(row []float64) bool { return math.IsNaN(row[up]) })
+			if len(whole) > 1 {
+				ratio, err = whole.Ratio(up, down, 1-alpha)
+				dropped[i] = math.Log(ratio.High / ratio.Low)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		name := fmt.Sprintf("%s, %s: ", s.name, d.name)
+		l.add(name+"interval misses the truth", "1", lab.LowerIsBetter, misses, mistakes)
+		if s == together() && d.blocks-len(d.lost) > 1 { // of one block there is no interval
+			f, err := figures.Ratio(name+"width / width without the block", lab.LowerIsBetter, widths, dropped)
+			if err != nil {
+				return nil, err
+			}
+			l.all = append(l.all, f.To(figures.Goal{Must: 1, Stretch: 0.8}))
+		}
+	}
+	return l.all, l.err
+}
