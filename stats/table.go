@@ -100,7 +100,8 @@ func (t Table) Ratio(numerator, denominator int, confidence float64) (Ratio, err
 	case more < scattersMore && gaps && len(up) == 2:
 		variance = max(variance, pair.variance())
 	case more < scattersMore:
-		return t.apart(own, numerator, denominator, confidence), nil
+		wide := newRatio(difference, own.LogSE, own.Degrees, own.N, confidence).of(OfPair)
+		return t.apart(wide, numerator, denominator, confidence), nil
 	case less < scattersLess:
 		return own, nil
 	}

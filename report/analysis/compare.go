@@ -14,17 +14,21 @@ import (
 // pair is two variants to be compared: variant over against.
 type pair struct{ variant, against string }
 
-// contrast is one pair at one point, over the blocks in which both count.
+// contrast is one pair at one point.
 type contrast struct {
-	up, down []float64 // positive, one per block
-	// ratio is set from two blocks on; value from one.
+	up, down []float64 // positive, one per block in which both count
+	// ratio is set where there is an interval; value from one block on.
 	ratio   stats.Ratio
 	value   float64
 	decided bool // ratio is set
 }
 
-// n is the number of blocks.
+// n is the number of blocks in which both count.
 func (c contrast) n() int { return len(c.up) }
+
+// known reports whether anything tells the ratio: a block with both, or blocks with one
+// of the two that other variants join.
+func (c contrast) known() bool { return c.decided || c.n() > 0 }
 
 // estimate is the ratio as the document holds it.
 func (c contrast) estimate() lab.Ratio {
@@ -72,7 +76,7 @@ func (e *experiment) contrastOf(metric, below, point string, p pair) contrast {
 	if below != metric {
 		return e.byBlock(c.up, c.down)
 	}
-	return e.inTable(c.up, c.down, e.table(metric, point, nil), p)
+	return e.inTable(c.up, c.down, e.table(metric, point, p), p)
 }
 
 // byBlock compares positive values that are paired by block, and have no table.
@@ -84,13 +88,12 @@ func (e *experiment) byBlock(up, down []float64) contrast {
 	return e.inTable(up, down, table{alone, []string{"up", "down"}}, pair{"up", "down"})
 }
 
-// inTable compares positive values, paired by block, with the noise of their table.
+// inTable compares positive values, paired by block, by their table.
 func (e *experiment) inTable(up, down []float64, t table, p pair) contrast {
 	c := contrast{up: up, down: down}
-	if c.n() == 0 {
-		return c
+	if c.n() > 0 {
+		c.value = up[0] / down[0]
 	}
-	c.value = up[0] / down[0]
 	if ratio, err := t.logs.Ratio(slices.Index(t.variants, p.variant), slices.Index(t.variants, p.against),
 		e.sure(e.design.Confidence, c.n())); err == nil {
 		ratio.P = e.overall(ratio.P, c.n())
@@ -106,17 +109,15 @@ type table struct {
 	variants []string
 }
 
-// table is over some blocks, or over all where none are named, without the values of
-// what was struck out.
-func (e *experiment) table(metric, point string, blocks []int) table {
+// table has all blocks, without the values of what was struck out. A block tells nothing
+// of a pair if one of the two was not needed in it any more.
+func (e *experiment) table(metric, point string, p pair) table {
 	var t table
 	for _, v := range e.study.Variants {
 		t.variants = append(t.variants, v.Name)
 	}
+	over, under := slices.Index(t.variants, p.variant), slices.Index(t.variants, p.against)
 	for block := 1; block <= e.lastBlock(); block++ {
-		if blocks != nil && !slices.Contains(blocks, block) {
-			continue
-		}
 		row := make([]float64, len(t.variants))
 		for i, name := range t.variants {
 			row[i] = math.NaN()
@@ -124,6 +125,10 @@ func (e *experiment) table(metric, point string, blocks []int) table {
 				e.struck[name] == "" {
 				row[i] = math.Log(value)
 			}
+		}
+		if e.looks != nil && math.IsNaN(row[over]) != math.IsNaN(row[under]) &&
+			!(e.attempted(block, p.variant, point) && e.attempted(block, p.against, point)) {
+			row[over], row[under] = math.NaN(), math.NaN()
 		}
 		t.logs = append(t.logs, row)
 	}
@@ -167,7 +172,7 @@ func (e *experiment) comparisons() []lab.Comparison {
 		for _, p := range e.pairs() {
 			for _, point := range e.study.Points {
 				c := e.contrast(metric.Name, point.Name, p)
-				if c.n() == 0 {
+				if !c.known() {
 					continue
 				}
 				family = append(family, e.comparison(metric, point, p, c))
@@ -253,9 +258,12 @@ func (e *experiment) robust(out *lab.Comparison, c contrast) {
 	}
 }
 
-// ratioOfMeans answers questions about totals. It is nil where the denominator
-// is not clear of zero.
+// ratioOfMeans answers questions about totals, over the blocks in which both count. It is
+// nil without any, and where the denominator is not clear of zero.
 func (e *experiment) ratioOfMeans(c contrast) *lab.Ratio {
+	if c.n() == 0 {
+		return nil
+	}
 	estimate, err := stats.KaliberaJones(c.up, c.down, e.sure(e.design.Confidence, c.n()))
 	var few *stats.TooFewError
 	switch {

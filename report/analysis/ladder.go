@@ -33,13 +33,13 @@ func (e *experiment) ladder() []lab.Rung {
 }
 
 // rungRatio compares CPU per operation; nil with itself, with a variant that
-// was struck out, and without a common block.
+// was struck out, and where nothing tells the ratio.
 func (e *experiment) rungRatio(point, variant, against string) *lab.Ratio {
 	if variant == against || !e.comparable(against) {
 		return nil
 	}
 	c := e.contrast(e.named(lab.CPU, 0, lab.PerOperation), point, pair{variant, against})
-	if c.n() == 0 {
+	if !c.known() {
 		return nil
 	}
 	r := c.estimate()

@@ -119,7 +119,7 @@ func TestTrialsThatWereNotNeededAreNoGaps(t *testing.T) {
 	way := untilDecided(onTheWay(shown, 5, actAlone), 12)
 	way.Trials[4].Valid = false
 	notes := fmt.Sprint(Analyse(way).Notes)
-	if !strings.Contains(notes, "Left out: 2 (no trial of monolith counts).") {
+	if !strings.Contains(notes, "At rate-40 blocks lack trials: 2 (no trial of monolith counts).") {
 		t.Errorf("the block whose trial failed, and no other, is a gap: %s", notes)
 	}
 }

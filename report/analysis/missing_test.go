@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/stats"
 )
 
 // only keeps the trials that pass.
@@ -120,10 +121,13 @@ func checkTop(t *testing.T, data []byte) {
 func checkComparison(t *testing.T, c lab.Comparison) {
 	t.Helper()
 	name := c.Metric + " " + c.Variant + "/" + c.Baseline + " at " + c.Point.Name
-	if (c.Low == nil) != (c.High == nil) || c.Words == "" || c.N < 1 {
+	if (c.Low == nil) != (c.High == nil) || c.Words == "" || (c.N < 1 && c.Low == nil) {
 		t.Errorf("%s: half an interval, no words or no blocks: %+v", name, c)
 	}
-	if c.N == 1 && (c.Low != nil || c.P != nil || c.Verdict != lab.Undecided || c.MoreBlocks != 1) {
+	if c.N < 2 && c.Low != nil && c.Spread != string(stats.OfTable) {
+		t.Errorf("%s: an interval of one block, and not by the other variants: %+v", name, c)
+	}
+	if c.N < 2 && c.Low == nil && (c.P != nil || c.Verdict != lab.Undecided || c.MoreBlocks != 1) {
 		t.Errorf("%s: one block decides: %+v", name, c)
 	}
 	if c.Low != nil && (c.Ratio.Ratio < *c.Low*(1-1e-12) || c.Ratio.Ratio > *c.High*(1+1e-12)) {
@@ -197,17 +201,48 @@ func TestARepeatedTrialCountsOnce(t *testing.T) {
 	}
 }
 
-func TestABlockCountsWhereBothVariantsDo(t *testing.T) {
+// TestABlockThatLacksAVariantCountsByTheOthers: runs 1, 3 and 5 have three variants, run 2
+// lacks uds and run 4 http. Least squares, by hand: the whole runs tell the log ratio six
+// times as well as http/threads of run 2 and threads/uds of run 4 together.
+func TestABlockThatLacksAVariantCountsByTheOthers(t *testing.T) {
 	in := table1(t).only(func(trial lab.Trial) bool {
-		return !(trial.Variant == "uds" && trial.Block == 2) && !(trial.Variant == "http" && trial.Block == 4)
+		return trial.Variant != "uds.twin" && trial.Variant != "uds-persistent" &&
+			!(trial.Variant == "uds" && trial.Block == 2) && !(trial.Variant == "http" && trial.Block == 4)
 	})
 	c := comparisonOf(t, Analyse(in), "elapsed", "s1", "http", "uds")
 	if c.N != 3 {
 		t.Errorf("n = %d, want the 3 blocks in common", c.N)
 	}
-	// Runs 1, 3 and 5 of both, paired.
-	want := math.Cbrt(114.685 * 116.764 * 128.898 / (31.131 * 33.026 * 33.193))
+	at := func(variant string, block int) float64 {
+		i := slices.IndexFunc(in.Trials, func(trial lab.Trial) bool {
+			return trial.Variant == variant && trial.Block == block && trial.Point.Name == "s1"
+		})
+		return math.Log(in.Trials[i].ElapsedSeconds)
+	}
+	whole := math.Log(114.685*116.764*128.898/(31.131*33.026*33.193)) / 3
+	want := math.Exp((6*whole + at("http", 2) - at("threads", 2) + at("threads", 4) - at("uds", 4)) / 7)
 	near(t, "ratio", &c.Ratio.Ratio, want, 1e-12)
+}
+
+// TestATwinKeepsTheVerdictOfALostTrial: b costs 2.3 times as much as a, which has a twin. The
+// last of two blocks, and of three, lacks b.
+func TestATwinKeepsTheVerdictOfALostTrial(t *testing.T) {
+	cost := func(name string, _ int) float64 {
+		return map[string]float64{"a": 169e-6, "a.twin": 169e-6, "b": 392e-6}[name]
+	}
+	for blocks := 2; blocks <= 3; blocks++ {
+		in := onTheWay([]lab.PathStep{step(1, "a", "a.twin"), step(1, "a", "b")}, blocks, cost)
+		in.Plan.Study.Steps, in.Plan.Study.Variants[1].TwinOf = nil, "a"
+		for i, trial := range in.Trials {
+			if trial.Variant == "b" && trial.Block == blocks {
+				in.Trials[i].Valid, in.Trials[i].Reason = false, "steal of 3 %"
+			}
+		}
+		c := comparisonOf(t, Analyse(in), "completion_time_p50", "rate-40", "b", "a")
+		if c.N != blocks-1 || c.Verdict != lab.Slower || c.Spread != string(stats.OfTable) {
+			t.Errorf("%d blocks: %+v, want slower by the spread of the table", blocks, c)
+		}
+	}
 }
 
 // TestPairsThatMeetInOneMetricHaveMet has a study whose first metric no trial has, as at a point

@@ -105,7 +105,7 @@ func (e *experiment) widestGates(metric string) stats.Gates {
 // spread orders A/A comparisons: the half-width of the interval on the log
 // scale, or 0 where one block gives none. It is false without any block.
 func (c contrast) spread() (float64, bool) {
-	if c.n() == 0 {
+	if !c.known() {
 		return 0, false
 	}
 	if !c.decided {

@@ -23,11 +23,10 @@ func (e *experiment) waterfalls() []lab.Waterfall {
 	}
 	for _, metric := range e.stepMetrics() {
 		for _, point := range points {
-			values, blocks := e.overBlocks(metric.Name, point.Name, shown)
-			if len(blocks) == 0 {
+			w, known := e.waterfall(metric, point, shown)
+			if !known {
 				continue
 			}
-			w := e.waterfall(metric, point, shown, values, e.table(metric.Name, point.Name, blocks))
 			w.Interactions = e.interactions(metric, point.Name, shown, other)
 			all = append(all, w)
 		}
@@ -64,12 +63,13 @@ func (e *experiment) stepMetrics() []lab.Metric {
 	return named
 }
 
-// noteGaps names the blocks in which a trial of the way is missing.
+// noteGaps names the blocks in which a trial of the way does not count.
 func (e *experiment) noteGaps(point string, steps []lab.PathStep) {
 	var gaps []string
-	for block := 1; block <= e.design.Blocks; block++ {
+	for block := 1; block <= max(e.design.Blocks, e.lastBlock()); block++ {
+		optional := block > e.design.Blocks || e.design.Until == lab.UntilDecided
 		for _, name := range stops(steps) {
-			if e.design.Until == lab.UntilDecided && !e.attempted(block, name, point) {
+			if optional && !e.attempted(block, name, point) {
 				break // it was not needed
 			}
 			if _, counted := e.cells[cell{name, point, operations}].at(block); !counted {
@@ -79,8 +79,7 @@ func (e *experiment) noteGaps(point string, steps []lab.PathStep) {
 		}
 	}
 	if len(gaps) > 0 {
-		e.note("At %s the steps are over the blocks in which every stop was measured. Left out: %s.", point,
-			some(gaps))
+		e.note("At %s blocks lack trials: %s. Ratios are estimated from all trials that count.", point, some(gaps))
 	}
 }
 
@@ -102,41 +101,21 @@ func stops(steps []lab.PathStep) []string {
 	return names
 }
 
-// overBlocks are the values of every variant on some steps, over the blocks in which
-// all of them have one that is positive. Only then do the ratios of the steps
-// multiply to the ratio of the whole.
-func (e *experiment) overBlocks(
-	metric, point string, steps []lab.PathStep,
-) (values map[string][]float64, blocks []int) {
-	values = map[string][]float64{}
-	for block := 1; block <= e.design.Blocks; block++ {
-		found := map[string]float64{}
-		for _, name := range stops(steps) {
-			value, measured := e.cells[cell{name, point, metric}].at(block)
-			if measured && value > 0 && e.comparable(name) {
-				found[name] = value
-			}
-		}
-		if len(found) < len(stops(steps)) {
-			continue
-		}
-		for name, value := range found {
-			values[name] = append(values[name], value)
-		}
-		blocks = append(blocks, block)
-	}
-	return values, blocks
-}
-
-// waterfall judges the steps as a family, and the whole alone, over the blocks of a
-// table.
+// waterfall judges the steps as a family, and the whole alone; false where nothing tells
+// one of them. All ratios at a point are least squares over one table, so that those of
+// the steps multiply to the whole, also where trials do not count.
 func (e *experiment) waterfall(
-	metric lab.Metric, point lab.Point, steps []lab.PathStep, values map[string][]float64, t table,
-) lab.Waterfall {
-	over := func(p pair) contrast { return e.inTable(values[p.variant], values[p.against], t, p) }
+	metric lab.Metric, point lab.Point, steps []lab.PathStep,
+) (w lab.Waterfall, known bool) {
+	over := func(p pair) contrast { return e.contrast(metric.Name, point.Name, p) }
 	from, to := steps[0].Before, steps[len(steps)-1].Variant
+	for _, s := range append(slices.Clone(steps), lab.PathStep{Before: from, Variant: to}) {
+		if !e.comparable(s.Before) || !e.comparable(s.Variant) || !over(pair{s.Variant, s.Before}).known() {
+			return w, false
+		}
+	}
 	whole := e.comparison(metric, point, pair{to, from}, over(pair{to, from}))
-	w := lab.Waterfall{Metric: metric.Name, Point: point, From: from, To: to, Whole: whole.Ratio,
+	w = lab.Waterfall{Metric: metric.Name, Point: point, From: from, To: to, Whole: whole.Ratio,
 		Verdict: whole.Verdict, Words: whole.Words, Unsteady: whole.Unsteady}
 	var family []lab.Comparison
 	var ratios []stats.Ratio
@@ -159,7 +138,7 @@ func (e *experiment) waterfall(
 		w.Stretches = append(w.Stretches, lab.Stretch{From: p.against, To: p.variant, Ratio: c.Ratio,
 			Verdict: c.Verdict, Words: c.Words})
 	}
-	return w
+	return w, true
 }
 
 // stretches are the way to the last stock variant, and on from there to the tuned one;
@@ -171,6 +150,31 @@ func stretches(steps []lab.PathStep) []pair {
 	}
 	between := steps[stock].Before
 	return []pair{{between, steps[0].Before}, {steps[len(steps)-1].Variant, between}}
+}
+
+// overBlocks are the values of every variant on some steps, over the blocks in which
+// all of them have one that is positive, and how many these are.
+func (e *experiment) overBlocks(
+	metric, point string, steps []lab.PathStep,
+) (values map[string][]float64, blocks int) {
+	values = map[string][]float64{}
+	for block := 1; block <= e.lastBlock(); block++ {
+		found := map[string]float64{}
+		for _, name := range stops(steps) {
+			value, measured := e.cells[cell{name, point, metric}].at(block)
+			if measured && value > 0 && e.comparable(name) {
+				found[name] = value
+			}
+		}
+		if len(found) < len(stops(steps)) {
+			continue
+		}
+		for name, value := range found {
+			values[name] = append(values[name], value)
+		}
+		blocks++
+	}
+	return values, blocks
 }
 
 // interactions hold the effect of each knob on the way shown against its effect in
@@ -185,13 +189,13 @@ func (e *experiment) interactions(
 		return nil // there is one order only
 	}
 	values, blocks := e.overBlocks(metric.Name, point, slices.Concat(shown, other))
-	if len(blocks) == 0 {
+	if blocks == 0 {
 		return nil
 	}
-	ones := slices.Repeat([]float64{1}, len(blocks))
+	ones := slices.Repeat([]float64{1}, blocks)
 	var all []lab.Interaction
 	for _, group := range groups {
-		first, second := effect(group, shown, values, len(blocks)), effect(group, other, values, len(blocks))
+		first, second := effect(group, shown, values, blocks), effect(group, other, values, blocks)
 		difference := e.byBlock(first, second)
 		i := lab.Interaction{
 			Knob: groupName(group, shown), First: e.byBlock(first, ones).estimate(),
