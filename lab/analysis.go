@@ -93,8 +93,10 @@ type Sentence struct {
 
 // TrialCounts says how many trials were planned, counted and struck out.
 type TrialCounts struct {
-	Planned int `json:"planned"`
+	Planned int `json:"planned"` // with those of further blocks
 	Valid   int `json:"valid"`
+	// Further trials were played beyond the plan, at points at which others were lost.
+	Further int `json:"further,omitempty"`
 	// Spared trials were planned at most: what they compare was decided, or the time up.
 	Spared  int            `json:"spared,omitempty"`
 	Invalid []InvalidTrial `json:"invalid"`

@@ -1,6 +1,10 @@
 package lab
 
-import "time"
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+)
 
 // StudySchema, PlanSchema, TrialSchema and AnalysisSchema version the documents
 // that Cleave reads and writes. docs/schema holds one JSON Schema for each.
@@ -81,7 +85,8 @@ type Design struct {
 	// once more at every point, under the profilers of its runtimes. Such trials are not
 	// timed.
 	ProfiledBlocks int `json:"profiled_blocks,omitempty"`
-	// MaxRepeats is how often an invalid trial is played again.
+	// MaxRepeats is how often an invalid trial is played again, and how many further blocks
+	// are played for trials that did not count even so.
 	MaxRepeats   int     `json:"max_repeats"`
 	TrialTimeout float64 `json:"trial_timeout_seconds"`
 	Gates        Gates   `json:"gates"`
@@ -184,7 +189,7 @@ type Plan struct {
 // PlannedTrial is one trial to be played.
 type PlannedTrial struct {
 	Number  int    `json:"number"` // 1..n in playing order
-	Block   int    `json:"block"`  // 1..Design.Blocks
+	Block   int    `json:"block"`  // 1..Design.Blocks; further blocks stand in no plan
 	Variant string `json:"variant"`
 	Point   string `json:"point"`
 	Seed    uint64 `json:"seed"`
@@ -211,4 +216,30 @@ func (s Study) Point(name string) (Point, bool) {
 		}
 	}
 	return Point{}, false
+}
+
+// Block returns the trials of a block, numbered from the one after the last: every variant
+// once at every point. Points come in random order, and at each point the variants do, one
+// right after the other, so that a comparison is made between trials that lie close in
+// time. All variants of a block get the same seed at a point: they are given the same
+// random choices. Of the same study a block is always the same.
+func (s Study) Block(block, last int) []PlannedTrial {
+	var trials []PlannedTrial
+	random := rand.New(rand.NewPCG(s.Design.Seed, uint64(block)))
+	for _, p := range shuffled(random, s.Points) {
+		seed := random.Uint64() >> 11 // exact in JSON readers that know only doubles
+		for _, v := range shuffled(random, s.Variants) {
+			if v.RunsAt(p.Name) {
+				trials = append(trials, PlannedTrial{Number: last + len(trials) + 1, Block: block, Variant: v.Name,
+					Point: p.Name, Seed: seed})
+			}
+		}
+	}
+	return trials
+}
+
+func shuffled[T any](random *rand.Rand, items []T) []T {
+	mixed := slices.Clone(items)
+	random.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
+	return mixed
 }

@@ -152,6 +152,8 @@ type Answer struct {
 // Progress is told how an experiment goes. Implementations show it.
 type Progress interface {
 	Begin(plan Plan, done int)
+	// Further says which trials are played beyond the plan, before they are.
+	Further(trials []PlannedTrial)
 	TrialStarted(planned PlannedTrial, attempt int)
 	TrialEnded(trial Trial)
 	Note(text string)

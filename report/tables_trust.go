@@ -28,11 +28,14 @@ func (v view) designTable() table {
 		plainNumber(v.Scale))))
 	t.add(text("intervals"), text(setting(v.Confidence)+", trials are the sample"))
 	t.add(text("margin"), text(setting(v.Margin)+": smaller differences do not matter"))
-	spared := ""
+	beside := ""
 	if v.Trials.Spared > 0 {
-		spared = fmt.Sprintf("%d of them not needed or out of time, ", v.Trials.Spared)
+		beside = fmt.Sprintf("%d of them not needed or out of time, ", v.Trials.Spared)
 	}
-	t.add(text("trials"), text(fmt.Sprintf("%d planned, %s%d counted, %s struck out", v.Trials.Planned, spared,
+	if v.Trials.Further > 0 {
+		beside = fmt.Sprintf("%d of them in further blocks, where others were lost, ", v.Trials.Further)
+	}
+	t.add(text("trials"), text(fmt.Sprintf("%d planned, %s%d counted, %s struck out", v.Trials.Planned, beside,
 		v.Trials.Valid, counted(len(v.Trials.Invalid), "attempt"))))
 	return t
 }

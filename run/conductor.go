@@ -45,7 +45,8 @@ type Conductor struct {
 var errInterrupted = errors.New("interrupted")
 
 // Play plays what is left of the plan: trials that the store has as valid, or
-// that have used up their attempts, are not played again. It returns an error
+// that have used up their attempts, are not played again. Then it plays further blocks
+// where trials were lost. It returns an error
 // when the experiment cannot go on or ctx ends; what was stored by then stays.
 func (c *Conductor) Play(ctx context.Context, plan lab.Plan) (err error) {
 	e := experiment{Conductor: c, plan: plan}
@@ -80,7 +81,7 @@ func (c *Conductor) Play(ctx context.Context, plan lab.Plan) (err error) {
 			return err
 		}
 	}
-	return nil
+	return e.playFurther(ctx, done)
 }
 
 // experiment is a plan being played.
@@ -173,7 +174,8 @@ const maxUnixPath = 107
 // checkSockets says whether Unix sockets in the directories of trials have paths that
 // the kernel takes.
 func (e *experiment) checkSockets(layout lab.Layout) error {
-	longest := len(e.directory(len(e.plan.Trials), 1+e.plan.Study.Design.MaxRepeats)) + len("/") +
+	repeats := e.plan.Study.Design.MaxRepeats
+	longest := len(e.directory((1+repeats)*len(e.plan.Trials), 1+repeats)) + len("/") +
 		layout.SocketName
 	if layout.SocketName == 0 || longest <= maxUnixPath {
 		return nil

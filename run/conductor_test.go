@@ -31,6 +31,7 @@ type rooms struct {
 	cancelAt  int
 	cancel    context.CancelFunc
 	notes     []string
+	further   []int // trials of each further block
 	begun     int
 	socket    int // bytes of the name of a Unix socket
 }
@@ -101,6 +102,7 @@ func (r *rooms) Save(trial lab.Trial, _ map[string]string) error {
 func (r *rooms) Trials() ([]lab.Trial, error) { return r.saved, nil }
 
 func (r *rooms) Begin(_ lab.Plan, done int)           { r.begun = done }
+func (r *rooms) Further(trials []lab.PlannedTrial)    { r.further = append(r.further, len(trials)) }
 func (r *rooms) TrialStarted(lab.PlannedTrial, int)   {}
 func (r *rooms) TrialEnded(lab.Trial)                 {}
 func (r *rooms) Note(text string)                     { r.notes = append(r.notes, text) }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -348,28 +347,15 @@ func chooseTrends(s lab.Study) []lab.Trend {
 	return chosen
 }
 
-// Expand turns a resolved study into randomised complete blocks: every block
-// holds every variant once at every point. Points come in random order, and at
-// each point the variants do, one right after the other, so that a comparison
-// is made between trials that lie close in time. Profiled trials of a block come after
-// those that are timed. All variants of a block get
-// the same seed at a point: they are given the same random choices.
+// Expand turns a resolved study into randomised complete blocks (lab.Study.Block). Profiled
+// trials of a block come after those that are timed.
 func Expand(s lab.Study, profile string, created time.Time) (lab.Plan, error) {
 	plan := lab.Plan{Schema: lab.PlanSchema, Created: created.UTC(), Profile: profile, Study: s}
 	for block := 1; block <= s.Design.Blocks; block++ {
-		random, begin := rand.New(rand.NewPCG(s.Design.Seed, uint64(block))), len(plan.Trials)
-		for _, p := range shuffled(random, s.Points) {
-			seed := random.Uint64() >> 11 // exact in JSON readers that know only doubles
-			for _, v := range shuffled(random, s.Variants) {
-				if v.RunsAt(p.Name) {
-					plan.Trials = append(plan.Trials, lab.PlannedTrial{
-						Number: len(plan.Trials) + 1, Block: block, Variant: v.Name, Point: p.Name, Seed: seed,
-					})
-				}
-			}
-		}
+		timed := s.Block(block, len(plan.Trials))
+		plan.Trials = append(plan.Trials, timed...)
 		if block <= s.Design.ProfiledBlocks {
-			plan.Trials = append(plan.Trials, profiledTrials(s, plan.Trials[begin:])...)
+			plan.Trials = append(plan.Trials, profiledTrials(s, timed)...)
 		}
 		if len(plan.Trials) > maxTrials {
 			return plan, Problems{{Message: fmt.Sprintf("the plan has more than %d trials: choose fewer blocks, "+
@@ -408,10 +394,4 @@ func Profile(s *lab.Study) error {
 		s.Metrics = append(slices.Clone(s.Metrics), lab.ProfiledMetric())
 	}
 	return nil
-}
-
-func shuffled[T any](random *rand.Rand, items []T) []T {
-	mixed := slices.Clone(items)
-	random.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
-	return mixed
 }

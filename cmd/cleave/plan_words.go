@@ -44,10 +44,14 @@ func planWords(w io.Writer, plan lab.Plan, results string) error {
 	for _, p := range s.Points {
 		points = append(points, p.Name)
 	}
+	further := ""
+	if s.Design.MaxRepeats > 0 && s.Design.Until == "" {
+		further = ", then its point in a further block"
+	}
 	lines := []string{
 		fmt.Sprintf("%s: %s", s.Name, s.Title),
-		fmt.Sprintf("trials    %d in %d blocks; each that does not count is played up to %d times more",
-			len(plan.Trials), s.Design.Blocks, s.Design.MaxRepeats),
+		fmt.Sprintf("trials    %d in %d blocks; each that does not count is played up to %d times more%s",
+			len(plan.Trials), s.Design.Blocks, s.Design.MaxRepeats, further),
 		fmt.Sprintf("variants  %s", strings.Join(names, ", ")),
 		fmt.Sprintf("points    %s", strings.Join(points, ", ")),
 	}

@@ -326,14 +326,17 @@ func (e *experiment) saysTrust(a lab.Analysis) string {
 			"Whether equal variants are measured alike is unknown: none ran often enough beside its own twin.")
 	}
 	undecided, all := e.countUndecided(a, headline)
-	spared := ""
+	beside := ""
 	if a.Trials.Spared > 0 {
-		spared = fmt.Sprintf(" (%d were not played: what they compare was decided, or the time was up)",
+		beside = fmt.Sprintf(" (%d were not played: what they compare was decided, or the time was up)",
 			a.Trials.Spared)
+	}
+	if a.Trials.Further > 0 {
+		beside = fmt.Sprintf(" (%d in further blocks, where others were lost)", a.Trials.Further)
 	}
 	parts = append(parts, fmt.Sprintf("Undecided: %d of %s of %s. Counted: %d of %s%s; %s did not count.",
 		undecided, count(all, "comparison"),
-		what, a.Trials.Valid, count(a.Trials.Planned, "planned trial"), spared,
+		what, a.Trials.Valid, count(a.Trials.Planned, "planned trial"), beside,
 		count(len(a.Trials.Invalid), "attempt")))
 	if e.looks != nil {
 		parts = append(parts, fmt.Sprintf("The data were looked at after every block from %d on, at most %d: the "+

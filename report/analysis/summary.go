@@ -354,6 +354,9 @@ func (e *experiment) howSure(a lab.Analysis) string {
 		blocks = "up to " + count(e.design.Blocks, "block") +
 			", in each of which all that was not decided yet was played once"
 	}
+	if a.Trials.Further > 0 {
+		blocks += ", and once more at points at which trials were lost"
+	}
 	text := fmt.Sprintf("%s, in random order; %d of %s counted; intervals of %s. ",
 		blocks, a.Trials.Valid, count(a.Trials.Planned-a.Trials.Spared, "trial"), figure.Percent(a.Confidence))
 	if all > 0 {

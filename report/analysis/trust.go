@@ -28,6 +28,14 @@ func (e *experiment) countTrials() lab.TrialCounts {
 		})
 	}
 	counts.Valid = len(valid)
+	further := map[int]bool{}
+	for _, trial := range e.in.Trials {
+		if trial.Block > e.design.Blocks {
+			further[trial.Number] = true
+		}
+	}
+	counts.Further = len(further)
+	counts.Planned += counts.Further
 	if e.design.Until == lab.UntilDecided {
 		for _, planned := range e.in.Plan.Trials {
 			if !e.attempted(planned.Block, planned.Variant, planned.Point) {

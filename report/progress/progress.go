@@ -64,6 +64,14 @@ type tracker struct {
 
 func (t *tracker) begin(plan lab.Plan, done int) { t.plan, t.done = plan, done }
 
+// Further implements lab.Progress.
+func (t *tracker) Further(trials []lab.PlannedTrial) {
+	t.plan.Trials = slices.Concat(t.plan.Trials, trials)
+	for _, planned := range trials {
+		t.plan.Study.Design.Blocks = max(t.plan.Study.Design.Blocks, planned.Block)
+	}
+}
+
 func (t *tracker) startTrial(planned lab.PlannedTrial) {
 	t.current, t.next, t.started = planned, planned.Number, t.now()
 }

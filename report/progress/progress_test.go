@@ -124,3 +124,19 @@ func TestTheBeginningTellsHowLongItMayTake(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestFurtherTrialsAreCounted with those of the plan, in their block.
+func TestFurtherTrialsAreCounted(t *testing.T) {
+	var out bytes.Buffer
+	p := New(&out, Plain, time.Now)
+	plan := lab.Plan{Study: lab.Study{Design: lab.Design{Blocks: 3}}, Trials: make([]lab.PlannedTrial, 6)}
+	p.Begin(plan, 6)
+	further := []lab.PlannedTrial{{Number: 7, Block: 4, Variant: "a", Point: "s1"},
+		{Number: 8, Block: 4, Variant: "b", Point: "s1"}}
+	p.Further(further)
+	p.TrialStarted(further[0], 1)
+	p.TrialEnded(lab.Trial{Number: 7, Block: 4, Variant: "a", Valid: true, Point: lab.Point{Name: "s1"}})
+	if text := out.String(); !strings.Contains(text, "block 4/4, trial 7/8: a at s1") || len(plan.Trials) != 6 {
+		t.Errorf("%s\nwant block 4 of 4, trial 7 of 8", text)
+	}
+}

@@ -1,0 +1,92 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// playFurther plays blocks beyond the plan where trials were lost: none of their attempts
+// counts. At such a point every variant is played once more, since a trial is compared
+// with those beside it. There are at most as many further blocks as repeats of a trial.
+// Whether there is one depends on which trials count, never on what they say. A design that
+// stops by its verdicts has none: it plays on what is open as far as its limits go.
+func (e *experiment) playFurther(ctx context.Context, done []int) error {
+	design := e.plan.Study.Design
+	if design.Until == lab.UntilDecided {
+		return nil
+	}
+	last := 0
+	for _, planned := range e.plan.Trials {
+		last = max(last, planned.Block)
+	}
+	number := len(e.plan.Trials)
+	for block := last + 1; block <= last+design.MaxRepeats; block++ {
+		further, err := e.further(block, number)
+		if err != nil || len(further) == 0 {
+			return err
+		}
+		number += len(further)
+		e.Progress.Further(further)
+		for _, planned := range further {
+			if slices.Contains(done, planned.Number) {
+				continue
+			}
+			if err := e.playUntilValid(ctx, planned); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// further returns the trials of a further block, numbered from the one after the last: all
+// at points at which trials of the blocks before were lost. Of the same records they are
+// always the same, so that they can be resumed.
+func (e *experiment) further(block, last int) ([]lab.PlannedTrial, error) {
+	played, err := e.Store.Trials()
+	if err != nil {
+		return nil, err
+	}
+	lost := e.lost(slices.DeleteFunc(slices.Clone(played), func(t lab.Trial) bool { return t.Block >= block }))
+	if len(lost) == 0 {
+		return nil, nil
+	}
+	whole := e.plan.Study.Block(block, 0)
+	further := slices.DeleteFunc(whole, func(p lab.PlannedTrial) bool { return !slices.Contains(lost, p.Point) })
+	for i := range further {
+		further[i].Number = last + 1 + i
+	}
+	e.Progress.Note(fmt.Sprintf("trials that do not count are missing at %s: a further block is played there (%d "+
+		"trials)", strings.Join(lost, ", "), len(further)))
+	return further, nil
+}
+
+// lost returns the points at which a variant has fewer trials that count than were planned.
+// One of which none counts is no loss, nor is one whose audit was invalid: playing it again
+// would not help.
+func (e *experiment) lost(played []lab.Trial) []string {
+	planned, counted, invalid := map[kind]int{}, map[kind]int{}, map[string]bool{}
+	for _, p := range e.plan.Trials {
+		if !p.Profiled {
+			planned[kind{p.Variant, p.Point}]++
+		}
+	}
+	for _, trial := range played {
+		if trial.Valid && !trial.Profiled {
+			counted[kind{trial.Variant, trial.Point.Name}]++
+		}
+		invalid[trial.Variant] = invalid[trial.Variant] || trial.Audit.Verdict == lab.AuditInvalid
+	}
+	var points []string
+	for at, n := range counted {
+		if n < planned[at] && !invalid[at.variant] && !slices.Contains(points, at.point) {
+			points = append(points, at.point)
+		}
+	}
+	slices.Sort(points)
+	return points
+}

@@ -1,0 +1,106 @@
+package run
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// lossy is a plan of three blocks of a and b at two points, of which attempts can be lost.
+func lossy() lab.Plan {
+	p := plan(0)
+	p.Study.Points = []lab.Point{{Name: "s1"}, {Name: "s2"}}
+	p.Study.Design.Blocks, p.Study.Design.Seed = 3, 7
+	for block := 1; block <= 3; block++ {
+		p.Trials = append(p.Trials, p.Study.Block(block, len(p.Trials))...)
+	}
+	return p
+}
+
+// lose has both attempts at a trial fail; all before it are played once.
+func lose(attempts ...int) map[int]error {
+	lost := map[int]error{}
+	for _, attempt := range attempts {
+		lost[attempt] = errors.New("unit gateway ended")
+	}
+	return lost
+}
+
+// TestLostTrialsAreMadeUpForInAFurtherBlock: trial 4 of 12 fails twice. All variants are played
+// once more at its point, and nothing at the other.
+func TestLostTrialsAreMadeUpForInAFurtherBlock(t *testing.T) {
+	r, p := &rooms{spoil: lose(4, 5)}, lossy()
+	c := r.conductor(t)
+	if err := c.Play(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.saved) != 15 || !slices.Equal(r.further, []int{2}) {
+		t.Fatalf("%d records, further blocks %v: want 13 of the plan, and one block of 2", len(r.saved), r.further)
+	}
+	lost, variants := p.Trials[3].Point, []string{}
+	for i, trial := range r.saved[13:] {
+		variants = append(variants, trial.Variant)
+		if trial.Number != 13+i || trial.Block != 4 || trial.Point.Name != lost || trial.Seed != r.saved[13].Seed {
+			t.Errorf("%+v: want trial %d in block 4 at %s, with the seed of its block", trial, 13+i, lost)
+		}
+	}
+	if slices.Sort(variants); !slices.Equal(variants, []string{"a", "b"}) {
+		t.Errorf("variants %v, want a and b", variants)
+	}
+	if text := strings.Join(r.notes, "\n"); !strings.Contains(text, "missing at "+lost+": a further block is played") {
+		t.Errorf("notes: %s", text)
+	}
+	if err := c.Play(t.Context(), p); err != nil || len(r.saved) != 15 {
+		t.Errorf("resumed: %d records, %v: want nothing more", len(r.saved), err)
+	}
+}
+
+// TestAFurtherBlockIsResumed where it was interrupted, under the same numbers.
+func TestAFurtherBlockIsResumed(t *testing.T) {
+	r, p := &rooms{spoil: lose(1, 2)}, lossy()
+	c := r.conductor(t)
+	if err := c.Play(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	want := r.saved[len(r.saved)-1]
+	r.saved, r.further = r.saved[:len(r.saved)-1], nil
+	if err := c.Play(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	got := r.saved[len(r.saved)-1]
+	if len(r.saved) != 15 || got.Number != want.Number || got.Variant != want.Variant || got.Seed != want.Seed {
+		t.Errorf("resumed with %+v, want %+v", got, want)
+	}
+}
+
+func TestFurtherBlocksHaveAnEnd(t *testing.T) {
+	broken := map[string]lab.AuditVerdict{"a": lab.AuditUnknown}
+	for name, c := range map[string]struct {
+		rooms   rooms
+		change  func(*lab.Design)
+		further []int
+	}{
+		"nothing is lost":                {rooms{}, nil, nil},
+		"a variant never counts":         {rooms{audits: broken}, nil, nil},
+		"a trial is not repeated":        {rooms{spoil: lose(4)}, func(d *lab.Design) { d.MaxRepeats = 0 }, nil},
+		"it stops by its verdicts":       {rooms{spoil: lose(4, 5)}, func(d *lab.Design) { d.Until = lab.UntilDecided }, nil},
+		"its further block is lost, too": {rooms{spoil: lose(4, 5, 14, 15, 16, 17)}, nil, []int{2}},
+		"two blocks are allowed": {rooms{spoil: lose(4, 5, 6, 15, 16, 17, 18, 19, 20)},
+			func(d *lab.Design) { d.MaxRepeats = 2 }, []int{2, 2}},
+	} {
+		p := lossy()
+		if c.change != nil {
+			c.change(&p.Study.Design)
+		}
+		conductor := c.rooms.conductor(t)
+		if err := conductor.Play(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(c.rooms.further, c.further) {
+			t.Errorf("%s: further blocks of %v trials, want %v", name, c.rooms.further, c.further)
+		}
+	}
+}
