@@ -50,8 +50,9 @@ func TestLostTrialsAreMadeUpForInAFurtherBlock(t *testing.T) {
 	if slices.Sort(variants); !slices.Equal(variants, []string{"a", "b"}) {
 		t.Errorf("variants %v, want a and b", variants)
 	}
-	if text := strings.Join(r.notes, "\n"); !strings.Contains(text, "missing at "+lost+": a further block is played") {
-		t.Errorf("notes: %s", text)
+	want := "missing at " + lost + ": a further block is played there (2 trials)"
+	if text := strings.Join(r.notes, "\n"); !strings.Contains(text, want) {
+		t.Errorf("notes: %s\nwant %q", text, want)
 	}
 	if err := c.Play(t.Context(), p); err != nil || len(r.saved) != 15 {
 		t.Errorf("resumed: %d records, %v: want nothing more", len(r.saved), err)
@@ -80,21 +81,19 @@ func TestFurtherBlocksHaveAnEnd(t *testing.T) {
 	broken := map[string]lab.AuditVerdict{"a": lab.AuditUnknown}
 	for name, c := range map[string]struct {
 		rooms   rooms
-		change  func(*lab.Design)
+		repeats int
+		until   string
 		further []int
 	}{
-		"nothing is lost":                {rooms{}, nil, nil},
-		"a variant never counts":         {rooms{audits: broken}, nil, nil},
-		"a trial is not repeated":        {rooms{spoil: lose(4)}, func(d *lab.Design) { d.MaxRepeats = 0 }, nil},
-		"it stops by its verdicts":       {rooms{spoil: lose(4, 5)}, func(d *lab.Design) { d.Until = lab.UntilDecided }, nil},
-		"its further block is lost, too": {rooms{spoil: lose(4, 5, 14, 15, 16, 17)}, nil, []int{2}},
-		"two blocks are allowed": {rooms{spoil: lose(4, 5, 6, 15, 16, 17, 18, 19, 20)},
-			func(d *lab.Design) { d.MaxRepeats = 2 }, []int{2, 2}},
+		"nothing is lost":                {rooms{}, 1, "", nil},
+		"a variant never counts":         {rooms{audits: broken}, 1, "", nil},
+		"a trial is not repeated":        {rooms{spoil: lose(4)}, 0, "", nil},
+		"it stops by its verdicts":       {rooms{spoil: lose(4, 5)}, 1, lab.UntilDecided, nil},
+		"its further block is lost, too": {rooms{spoil: lose(4, 5, 14, 15, 16, 17)}, 1, "", []int{2}},
+		"two blocks are allowed":         {rooms{spoil: lose(4, 5, 6, 15, 16, 17, 18, 19, 20)}, 2, "", []int{2, 2}},
 	} {
 		p := lossy()
-		if c.change != nil {
-			c.change(&p.Study.Design)
-		}
+		p.Study.Design.MaxRepeats, p.Study.Design.Until = c.repeats, c.until
 		conductor := c.rooms.conductor(t)
 		if err := conductor.Play(t.Context(), p); err != nil {
 			t.Fatal(err)
