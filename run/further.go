@@ -60,8 +60,8 @@ func (e *experiment) further(block, last int) ([]lab.PlannedTrial, error) {
 	for i := range further {
 		further[i].Number = last + 1 + i
 	}
-	e.Progress.Note(fmt.Sprintf("trials that do not count are missing at %s: a further block is played there (%d "+
-		"trials)", strings.Join(lost, ", "), len(further)))
+	e.Progress.Note(fmt.Sprintf("trials that do not count are missing at %s: a further block is played there "+
+		"(%d trials)", strings.Join(lost, ", "), len(further)))
 	return further, nil
 }
 
