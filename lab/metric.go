@@ -14,13 +14,11 @@ const (
 // Metric is a named quantity with its unit. What it measures is said by its fields:
 // reports ask these, and never the name.
 type Metric struct {
-	Name   string    `json:"name"`
-	Title  string    `json:"title"`
-	Unit   string    `json:"unit"`
-	Better Direction `json:"better"`
-	// Kind, Quantity and Source are missing in plans that were written before there
-	// were such fields; see DescribedByName.
-	Kind MetricKind `json:"kind,omitempty"`
+	Name   string     `json:"name"`
+	Title  string     `json:"title"`
+	Unit   string     `json:"unit"`
+	Better Direction  `json:"better"`
+	Kind   MetricKind `json:"kind,omitempty"`
 	// Quantity is what is measured, whatever is taken of it: CompletionTime, CPU, or a
 	// word of the system's own, such as "statements".
 	Quantity string `json:"quantity,omitempty"`

@@ -135,7 +135,6 @@ func (f *Folder) decodePlan(data []byte, strict bool) (lab.Plan, error) {
 		return plan, fmt.Errorf("%s has schema %q, this cleave reads %q", f.Path(planFile), plan.Schema,
 			lab.PlanSchema)
 	}
-	plan.DescribeMetrics()
 	return plan, nil
 }
 

@@ -105,10 +105,7 @@ func unknown(turned map[string]string) error {
 	var mistakes []error
 	for _, name := range slices.Sorted(maps.Keys(turned)) {
 		i := slices.IndexFunc(knobs(), func(k lab.Knob) bool { return k.Name == name })
-		now, renamed := renamedTo(name, turned[name])
 		switch {
-		case renamed:
-			mistakes = append(mistakes, fmt.Errorf("%s %s is called %s now", name, turned[name], now))
 		case i < 0:
 			mistakes = append(mistakes, fmt.Errorf("there is no knob %q", name))
 		case !knobs()[i].Free && !slices.Contains(knobs()[i].Values, turned[name]):
@@ -117,17 +114,4 @@ func unknown(turned map[string]string) error {
 		}
 	}
 	return errors.Join(mistakes...)
-}
-
-// renamedTo is what a setting of older study files is called today.
-func renamedTo(knob, value string) (now string, renamed bool) {
-	switch {
-	case knob == "gather":
-		return KnobBatching + " " + value, true
-	case knob == KnobRuntime && value == "sharing":
-		return KnobRuntime + " " + runtimeSharedHost, true
-	case knob == KnobRuntime && value == "alone":
-		return KnobRuntime + " " + runtimeDefault, true
-	}
-	return "", false
 }
