@@ -12,6 +12,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // shortDir is a folder for temporary files with a path that is short enough for Unix
@@ -57,6 +58,7 @@ func namespaces(t *testing.T, flags ...string) []string {
 // TestCleanSparesTheLiving has a study in a PID namespace of its own, as containers
 // and jobs of a CI have, and cleans up from outside, also where /proc shows nothing.
 func TestCleanSparesTheLiving(t *testing.T) {
+	testset.Need(t, "it plays whole studies")
 	inside := namespaces(t, "--pid", "--fork", "--kill-child", "--mount-proc")
 	for name, c := range map[string]struct {
 		shared bool // inside and outside have the same folder for temporary files

@@ -57,6 +57,7 @@ func TestCompareScripts(t *testing.T) {
 			env.Setenv("HTTP", there.URL)
 			return errors.Join(writeTaken(env, "taken.yaml", "a", there), writeTaken(env, "taken2.yaml", "b", there))
 		},
+		Condition: condition,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exits, "valid": valid,
 			"compares": func(ts *testscript.TestScript, _ bool, args []string) {

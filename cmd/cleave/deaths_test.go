@@ -14,6 +14,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -52,6 +53,7 @@ func keptOf(label, mark string) []int {
 // somebody else ends the trial at once, which says what it was and how it ended; the
 // next attempt has a fresh one and counts.
 func TestWhatDiesInMidTrialIsNamed(t *testing.T) {
+	testset.Need(t, "it plays whole trials")
 	for name, c := range map[string]struct {
 		architecture, backing string
 		needs                 []server.Kind

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/gluster"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -28,6 +29,7 @@ func mountsIn(t *testing.T, folder string) (points []string) {
 
 // TestALostBrickCostsNoOrder: a shop on a replicated disk loses one of its copies under load.
 func TestALostBrickCostsNoOrder(t *testing.T) {
+	testset.Need(t, "it plays whole trials")
 	if err := gluster.Missing(); err != nil {
 		t.Skip(err)
 	}
@@ -58,6 +60,7 @@ func TestALostBrickCostsNoOrder(t *testing.T) {
 
 // TestCleanUnmountsAReplicatedDisk: a conductor dies, and its sweeper and its janitor with it.
 func TestCleanUnmountsAReplicatedDisk(t *testing.T) {
+	testset.Need(t, "it plays whole trials")
 	if err := gluster.Missing(); err != nil {
 		t.Skip(err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -224,6 +225,7 @@ func TestKillOfTheConductorLeavesNothingAndCanResume(t *testing.T) {
 }
 
 func TestAKilledWorkerSpoilsItsTrialWhichIsRepeated(t *testing.T) {
+	testset.Need(t, "it plays a whole study")
 	e := begin(t, 4000)
 	pids := e.awaitWorkers(e.label())
 	if err := syscall.Kill(pids[3], syscall.SIGKILL); err != nil {
@@ -251,6 +253,7 @@ func TestAKilledWorkerSpoilsItsTrialWhichIsRepeated(t *testing.T) {
 }
 
 func TestATerminalThatGoesAwayIsAnInterruption(t *testing.T) {
+	testset.Need(t, "it plays a whole study")
 	e := &experiment{t: t, dir: t.TempDir()}
 	reader, writer, err := os.Pipe()
 	if err != nil {
@@ -279,6 +282,7 @@ func TestATerminalThatGoesAwayIsAnInterruption(t *testing.T) {
 }
 
 func TestAFullDiskEndsTheExperimentAndKeepsWhatIsDone(t *testing.T) {
+	testset.Need(t, "it plays a whole study")
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=128k"); err != nil {
 		if errors.Is(err, syscall.EPERM) {

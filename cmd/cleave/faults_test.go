@@ -21,6 +21,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -79,8 +80,11 @@ func expectNobody(t *testing.T, label string) {
 }
 
 // TestPartsAreKilledInMidLoad: whatever is killed with kill -9 while orders come in,
-// and started again, nothing is lost, nothing doubled, and every order final.
+// and started again, nothing is lost, nothing doubled, and every order final. Each client
+// that has to come back is in one case: of HTTP and of our gRPC, of each server, alone and
+// in batches.
 func TestPartsAreKilledInMidLoad(t *testing.T) {
+	testset.Need(t, "it plays whole trials")
 	const every = "kill:every-unit@500ms+200ms"
 	for name, c := range map[string]struct {
 		architecture string
@@ -89,13 +93,10 @@ func TestPartsAreKilledInMidLoad(t *testing.T) {
 		needs        []server.Kind
 		killed       int
 	}{
-		"monolith":        {"monolith", []string{every}, "", nil, 1},
 		"monolith-ha":     {"monolith-ha", []string{every}, "", nil, 3},
 		"monolith-tuned":  {"monolith-tuned", []string{every}, "", nil, 1},
 		"sync":            {"sync", []string{every}, "", nil, 6},
-		"sync-grpc":       {"sync-grpc", []string{every}, "", nil, 6},
 		"sync-grpc-tuned": {"sync-grpc-tuned", []string{every}, "", nil, 6},
-		"async":           {"async", []string{every}, "", nil, 8},
 		"async-tuned":     {"async-tuned", []string{every}, "", nil, 8},
 		"database": {"sync", []string{"kill:database@1s+200ms"}, "mariadb", []server.Kind{server.MariaDB},
 			1},
@@ -157,6 +158,7 @@ func expectKilled(t *testing.T, trial lab.Trial, killed int) {
 // TestOneOfTwoMayDie: behind a balancer a unit that is killed costs the orders in
 // flight and no other.
 func TestOneOfTwoMayDie(t *testing.T) {
+	testset.Need(t, "it plays whole trials")
 	if _, err := exec.LookPath("haproxy"); err != nil {
 		t.Skip("haproxy is not installed")
 	}
@@ -179,6 +181,7 @@ func TestOneOfTwoMayDie(t *testing.T) {
 // a node behind it, clients are without an answer for less time than it is gone; the address
 // goes to the other balancer and does not come back when the first is healed.
 func TestTheAddressOfAPairMoves(t *testing.T) {
+	testset.Need(t, "it plays whole trials")
 	for _, program := range []string{"haproxy", "keepalived"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip(program + " is not installed")
@@ -237,6 +240,7 @@ design: {blocks: 1, max_repeats: 0, gates: {steal: 99%%, calibration: 99%%}}
 // that is too large and a client that is too slow are answered with typed problems,
 // and leave nothing in the shop.
 func TestBadClientsGetProblems(t *testing.T) {
+	testset.Need(t, "it plays whole trials")
 	for architecture, front := range map[string]string{
 		"monolith": `"unit":"shop"`, "monolith-ha": "haproxy", "sync": `"unit":"orders"`,
 		"async": `"unit":"orders"`,
@@ -323,6 +327,7 @@ func expectProblem(t *testing.T, address, body string, length, status int, kind 
 // TestAFullDiskIsNamedAndNothingIsLeft: databases, logs and history of a trial fill
 // the disk that holds them.
 func TestAFullDiskIsNamedAndNothingIsLeft(t *testing.T) {
+	testset.Need(t, "it plays whole trials")
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=10m"); err != nil {
 		t.Skipf("mounting a small disk needs root: %v", err)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // shorter are flags that make the commands of guides short enough for a test.
@@ -21,6 +23,7 @@ var shorter = map[string]string{
 // TestGuides runs the commands of the guides, each guide in a folder of its own, as a
 // reader would.
 func TestGuides(t *testing.T) {
+	testset.Need(t, "it plays whole trials")
 	for _, guide := range []string{"getting-started", "should-i-split", "rego2021", "ci"} {
 		t.Run(guide, func(t *testing.T) {
 			t.Parallel() // most of a short load is waiting

@@ -20,6 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/gluster"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // The number of kills and the seed of their moments; `make kills` sets them.
@@ -73,6 +74,7 @@ func victims(t *testing.T) []*victim {
 // TestKillsLeaveNothing kills cleave at random moments, alone and with its process
 // group, and expects that soon nothing is left, without a clean.
 func TestKillsLeaveNothing(t *testing.T) {
+	testset.Need(t, "it plays whole trials")
 	count, seed := number(t, killsVariable, 6), number(t, killsSeedVariable, time.Now().Unix())
 	t.Logf("seed %d: repeat it with %s=%d %s=%d", seed, killsVariable, count, killsSeedVariable, seed)
 	random := rand.New(rand.NewPCG(uint64(seed), 0))

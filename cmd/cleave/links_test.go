@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/hosts"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -66,6 +67,7 @@ func playLinked(t *testing.T, study, deployment string, says ...string) lab.Tria
 // TestHostsOfAStudyHaveLinks that are proven before the trial, kept in its record and printed; the
 // generator is on a host of its own.
 func TestHostsOfAStudyHaveLinks(t *testing.T) {
+	testset.Need(t, "it plays whole trials")
 	if err := hosts.Missing(); err != nil {
 		t.Skip(err)
 	}

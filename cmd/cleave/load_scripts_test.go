@@ -40,6 +40,7 @@ func TestLoadScripts(t *testing.T) {
 			env.Setenv("BINARIES", binaries)
 			return errors.Join(serveWeb(env), serveSocket(env), serveGRPC(env))
 		},
+		Condition: condition,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exits, "valid": valid, "loads": loads, "due": due, "has": has, "lines": lines, "column": column,
 		},

@@ -18,6 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/docs/schema"
 	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -103,12 +104,7 @@ func TestScripts(t *testing.T) {
 			env.Defer(func() { _ = os.RemoveAll(scratch) }) // scripts look themselves what is left
 			return err
 		},
-		Condition: func(name string) (bool, error) {
-			if name != "hosts" { // this one can have more on it
-				return false, fmt.Errorf("there is no condition %q", name)
-			}
-			return hosts.Missing() == nil, nil
-		},
+		Condition: condition,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits":       exits,
 			"valid":       valid,
@@ -116,6 +112,18 @@ func TestScripts(t *testing.T) {
 			"nothingleft": nothingLeft,
 		},
 	})
+}
+
+// condition is what scripts may ask: whether `make test-all` runs them, and whether this host can have more
+// hosts on it.
+func condition(name string) (bool, error) {
+	switch name {
+	case "all":
+		return testset.All(), nil
+	case "hosts":
+		return hosts.Missing() == nil, nil
+	}
+	return false, fmt.Errorf("there is no condition %q", name)
 }
 
 // expectSaid runs a command to its end, and holds its exit code and what it says to this.

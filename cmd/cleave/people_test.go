@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -20,6 +21,7 @@ import (
 // unit in the middle, and looks for keys and plain text in all that it shows, in the
 // result folder, and in the process list meanwhile.
 func TestKeysAndRecordsOfPeopleAreReadNowhere(t *testing.T) {
+	testset.Need(t, "it plays whole trials")
 	dir := t.TempDir()
 	command := exec.Command(filepath.Join(binaries, "cleave"), "check", "people", "--operations", "600",
 		"--fault", "kill:every-unit", "--json", "out.json")

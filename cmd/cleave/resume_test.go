@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -50,6 +51,7 @@ func contents(t *testing.T, dir string) map[string][]byte {
 // ends by itself, their files go, the trials that were over stay as they are, each of the
 // others is played once, and the report is over all of them.
 func TestAStudyOfTheShopGoesOnAfterAKill(t *testing.T) {
+	testset.Need(t, "it plays whole trials")
 	e := &experiment{t: t, dir: t.TempDir()}
 	e.results = filepath.Join(e.dir, "results")
 	file, folder := filepath.Join(e.dir, "shop.yaml"), filepath.Join(e.results, "long", "latest")

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/volume"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // started is a volume on which a folder of this host lies.
 func started(t *testing.T, lost func(error)) (v *Volume, folder string) {
 	t.Helper()
+	testset.Need(t, "it starts GlusterFS")
 	if err := Missing(); err != nil {
 		t.Skip(err)
 	}

@@ -1,6 +1,7 @@
 package house
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -215,27 +217,33 @@ type pkg struct {
 // packages lists every package of the module.
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	command := exec.Command("go", "list", "-e", "-json", "./...")
-	command.Dir = root(t)
+	all, err := listed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// listed asks the toolchain once for all tests: it takes a second of processor time.
+var listed = sync.OnceValues(func() (all []pkg, err error) {
+	command := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,Doc,Name,GoFiles,CgoFiles,Imports,"+
+		"TestImports,XTestImports,Deps", module+"/...")
 	var complaints strings.Builder
 	command.Stderr = &complaints
 	text, err := command.Output()
 	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, complaints.String())
+		return nil, fmt.Errorf("go list: %w: %s", err, complaints.String())
 	}
-	var all []pkg
-	for decoder := json.NewDecoder(strings.NewReader(string(text))); ; {
+	for decoder := json.NewDecoder(bytes.NewReader(text)); ; {
 		var p pkg
-		err := decoder.Decode(&p)
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		if err != nil {
-			t.Fatalf("go list: %v", err)
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
 		}
 		all = append(all, p)
 	}
-}
+})
 
 // edges lists all imports of a package, those of its tests included. A package that imports testing is
 // one for tests.

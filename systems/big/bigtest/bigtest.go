@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/unit"
@@ -155,14 +156,19 @@ func (d *Deployment) finish() (Outcome, error) {
 }
 
 // Sizes are the trials that every architecture must pass: tiny, odd and full
-// neighbourhoods, and self-pings, each with every given setting of the knobs.
+// neighbourhoods (these not in `make test`: a hundred processes start), and self-pings, each with every given
+// setting of the knobs.
 func Sizes(architecture string, settings ...map[string]string) []Trial {
 	if len(settings) == 0 {
 		settings = []map[string]string{nil}
 	}
+	sizes := [][3]int{{2, 2, 50}, {4, 5, 40}}
+	if testset.All() {
+		sizes = append(sizes, [3]int{10, 10, 30})
+	}
 	var trials []Trial
 	for _, knobs := range settings {
-		for _, size := range [][3]int{{2, 2, 50}, {4, 5, 40}, {10, 10, 30}} {
+		for _, size := range sizes {
 			trials = append(trials, Trial{
 				Architecture: architecture, Knobs: knobs, Neighbourhoods: size[0], Workers: size[1], Pings: size[2],
 			})
