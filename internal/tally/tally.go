@@ -62,6 +62,13 @@ type suite struct {
 	parents map[string]bool
 	blamed  map[string]bool // tests around a failed one
 	failed  []string        // tests
+	took    []duration      // of tests that are in no other
+}
+
+// cached reports whether the results are those of an earlier run, from Go's cache.
+func (s *suite) cached() bool {
+	output, there := s.output[""]
+	return there && strings.HasSuffix(output.String(), "\t(cached)\n")
 }
 
 // newTally counts nothing yet.
@@ -193,7 +200,7 @@ func (s *suite) reason(test string) string {
 func (t *tally) count(e event) {
 	s := t.suite(e.Package)
 	if !strings.Contains(e.Test, "/") {
-		t.tests = append(t.tests, duration{e.Elapsed, t.named(e.Package) + " " + e.Test})
+		s.took = append(s.took, duration{e.Elapsed, t.named(e.Package) + " " + e.Test})
 	}
 	if e.Action == "skip" && !s.parents[e.Test] {
 		t.print("skip %s %s: %s\n", e.Package, e.Test, s.reason(e.Test))
@@ -230,14 +237,19 @@ func (t *tally) finish(e event) {
 	s := t.suite(e.Package)
 	delete(t.running, e.Package)
 	name := t.named(e.Package)
-	t.took = append(t.took, duration{e.Elapsed, name})
+	took := fmt.Sprintf("%.1f s", e.Elapsed)
+	if s.cached() {
+		took = "(cached)"
+	} else {
+		t.took, t.tests = append(t.took, duration{e.Elapsed, name}), append(t.tests, s.took...)
+	}
 	switch e.Action {
 	case "pass":
-		t.print("ok   %s %.1f s\n", name, e.Elapsed)
+		t.print("ok   %s %s\n", name, took)
 	case "skip":
 		t.print("-    %s has no tests\n", e.Package)
 	case "fail":
-		t.fail(failure{e.Package, fmt.Sprintf("%.1f s", e.Elapsed), s})
+		t.fail(failure{e.Package, took, s})
 	}
 }
 

@@ -39,6 +39,7 @@ func TestClosingLine(t *testing.T) {
 	}{
 		{"subtests count, what holds them does not", []string{"passes"}, "3 passed, 0 failed, 1 skipped"},
 		{"a failed parent counts only for itself", []string{"fails"}, "3 passed, 3 failed"},
+		{"from Go's cache of results", []string{"cached"}, "1 passed, 0 failed, 1 skipped"},
 		{"panic", []string{"panics"}, "0 passed, 1 failed"},
 		{"does not compile", []string{"broken"}, "0 passed, 1 failed"},
 		{"no tests", []string{"empty"}, "0 passed, 0 failed"},
@@ -88,6 +89,7 @@ func TestOutputOfFailuresOnly(t *testing.T) {
 		{"passes", "skip example.org/fixture/passes TestSkipped: a_test.go:13: not here\n", "=== RUN"},
 		{"fails", "got 1, want 2", "good output"},
 		{"fails", "FAIL example.org/fixture/fails", "ok   "},
+		{"cached", "ok   example.org/fixture/cached (cached)", "0.0 s"},
 		{"panics", "panic: no luck", "ok   "},
 		{"broken", "undefined: undefined", "ok   "},
 		{"empty", "has no tests", "FAIL"},
@@ -99,6 +101,14 @@ func TestOutputOfFailuresOnly(t *testing.T) {
 				t.Errorf("output %q: want %q and not %q", out, c.shown, c.withheld)
 			}
 		})
+	}
+}
+
+// TestTheCacheIsNotAmongTheSlowest: what was not run took no time.
+func TestTheCacheIsNotAmongTheSlowest(t *testing.T) {
+	got, _ := tallied(t, "cached")
+	if slowest := got.slowest(); strings.Contains(slowest, "fixture") {
+		t.Errorf("the slowest are\n%s", slowest)
 	}
 }
 
