@@ -21,6 +21,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/docs/schema"
+	"github.com/cleave-lab/cleave/internal/gobuild"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/study"
@@ -31,10 +32,8 @@ import (
 func buildServer(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "server"), "./testdata/server")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // it also stands alone in a container
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the server: %v\n%s", err, out)
+	if err := gobuild.Programs(filepath.Join(dir, "server"), nil, "./testdata/server"); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/docs/schema"
+	"github.com/cleave-lab/cleave/internal/gobuild"
 	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
@@ -56,19 +57,17 @@ func withBinaries(run func() int) int {
 
 // build builds what make build does. Unit programs are as small as those.
 func build(dir string) error {
-	for _, arguments := range [][]string{
-		{"-o", filepath.Join(dir, "cleave"), "./cmd/cleave"},
-		{"-o", filepath.Join(dir, "host-agent"), "./cmd/host-agent"},
-		{"-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", filepath.Join(dir, "unit") + "/", "./cmd/unit/..."},
-	} {
-		command := exec.Command("go", append([]string{"build"}, arguments...)...)
-		command.Dir = filepath.Join("..", "..")
-		command.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := command.CombinedOutput(); err != nil {
-			return fmt.Errorf("build the programs under test: %w\n%s", err, out)
-		}
+	small := []string{"-tags=grpcnotrace", "-ldflags=-s -w"}
+	return errors.Join(gobuild.Programs(filepath.Join(dir, "cleave"), nil, "."),
+		gobuild.Programs(filepath.Join(dir, "host-agent"), nil, "../host-agent"),
+		gobuild.Programs(filepath.Join(dir, "unit")+"/", small, "../unit/..."))
+}
+
+// TestResultsFollowTheSources has Go's cache of results forget those of this package when a program changes.
+func TestResultsFollowTheSources(t *testing.T) {
+	if err := gobuild.Follow(".", "../host-agent", "../unit/...", "./testdata/server"); err != nil {
+		t.Fatal(err)
 	}
-	return nil
 }
 
 // largestUnit is how large a unit program may be, in bytes: each is copied into images, to hosts

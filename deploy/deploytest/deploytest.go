@@ -13,13 +13,13 @@ import (
 	"math"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/gobuild"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -42,10 +42,8 @@ func Agent(t *testing.T) string { return built(t, "host-agent", "cmd/host-agent"
 func built(t *testing.T, name, from string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	command := exec.Command("go", "build", "-o", path, "github.com/cleave-lab/cleave/"+from)
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if text, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v: %s", from, err, text)
+	if err := gobuild.Programs(path, nil, "github.com/cleave-lab/cleave/"+from); err != nil {
+		t.Fatal(err)
 	}
 	return path
 }

@@ -132,9 +132,8 @@ func benches() []rule {
 
 // forTests may be imported by the tests of any room, beside what the room may.
 func forTests() []string {
-	return []string{module + "/docs/schema", module + "/internal/servers", module + "/internal/testset",
-		"github.com/google/go-cmp/",
-		"github.com/rogpeppe/go-internal/"}
+	return []string{module + "/docs/schema", module + "/internal/gobuild", module + "/internal/servers",
+		module + "/internal/testset", "github.com/google/go-cmp/", "github.com/rogpeppe/go-internal/"}
 }
 
 // edge is one import.

@@ -1,0 +1,47 @@
+// Package gobuild builds our programs for the tests that start them.
+//
+// Entry points: Programs, and Follow where a program was built before the tests ran (in TestMain).
+package gobuild
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// Programs builds packages into a file, or into a folder whose name ends with a slash. The programs are
+// linked statically and without the race detector, as those that users get.
+func Programs(output string, flags []string, packages ...string) error {
+	words := append(append([]string{"build", "-o", output}, flags...), packages...)
+	if _, err := toolchain(words...); err != nil {
+		return err
+	}
+	return Follow(packages...)
+}
+
+// Follow makes the result of the running test depend on the sources of packages: Go's cache of results knows
+// the folders that a test has read, and not what it has built of them.
+func Follow(packages ...string) error {
+	const ours = "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"
+	folders, err := toolchain(append([]string{"list", "-deps", "-f", ours}, packages...)...)
+	for _, folder := range strings.Fields(folders) {
+		if err == nil {
+			_, err = os.ReadDir(folder)
+		}
+	}
+	return err
+}
+
+// toolchain runs go and returns what it printed.
+func toolchain(words ...string) (string, error) {
+	command := exec.Command("go", words...)
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	var complaints strings.Builder
+	command.Stderr = &complaints
+	text, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("go %s: %w: %s", strings.Join(words, " "), err, complaints.String())
+	}
+	return string(text), nil
+}
