@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
@@ -148,6 +149,7 @@ func TestEveryColumnIsJudgedOrSaidNotToBe(t *testing.T) {
 // behind, in tables and in documents, and has the audit find it, with the order or
 // product and the column.
 func TestEveryColumnIsJudged(t *testing.T) {
+	testset.Need(t, "it audits a shop once per column")
 	for name, c := range map[string]struct {
 		architecture string
 		driver       database.Driver

@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
@@ -133,6 +134,7 @@ func TestEventsBehave(t *testing.T) {
 
 // TestEventsBehaveInOtherShapes turns single knobs, on embedded parts.
 func TestEventsBehaveInOtherShapes(t *testing.T) {
+	testset.Need(t, "it plays the suite of events for seven more shapes")
 	for name, turned := range map[string]map[string]string{
 		"together":              {architecture.KnobPlacement: "together"},
 		"apart, no views":       {architecture.KnobViews: "tables"},

@@ -11,6 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/events"
@@ -117,6 +118,7 @@ func (n newestLast) Upsert(
 // TestEventMutantsAreCaught plants one fault each into a shop that is joined by
 // events, and says after how many orders the audit has noticed.
 func TestEventMutantsAreCaught(t *testing.T) {
+	testset.Need(t, "it plays the suite for many shops that are broken")
 	for name, m := range map[string]struct {
 		rules  string // those of which one must notice
 		around eventParts

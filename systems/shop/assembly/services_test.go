@@ -13,6 +13,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
@@ -44,6 +45,7 @@ func TestServicesBehave(t *testing.T) {
 
 // TestServicesBehaveInOtherShapes turns single knobs, on embedded parts.
 func TestServicesBehaveInOtherShapes(t *testing.T) {
+	testset.Need(t, "it plays the suite for many more shapes")
 	for name, turned := range map[string]map[string]string{
 		"http-unix":        {architecture.KnobBinding: "http-unix"},
 		"grpc-unix":        {architecture.KnobBinding: "grpc-unix"},
