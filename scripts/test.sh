@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the Go tests and closes with the slowest packages and one line: how many passed and
 # failed. With CLEAVE_TESTS=all they are those of `make test-all`, else those of `make test`.
-# Packages that have goroutines of ours, or use one that has, are tested under the race
-# detector, all others without it, at the same time: most tests wait for servers.
+# Packages that have goroutines of ours, or are tested by a suite that has, are tested under
+# the race detector, all others without it, at the same time: most tests wait.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,32 +23,32 @@ done
 # The longest begin first, so that nothing waits for them alone in the end.
 longest='/(assembly|deploy/docker|airline/behaviour|socialunit)$'
 
-concurrent=" "
-while read -r package folder; do
+# Packages with goroutines of ours, and those of them that are suites by which others are tested.
+concurrent=" " suites=" "
+while read -r package folder imports; do
   if ! [[ $package =~ $raceless ]] && grep -qE '^\s*(defer )?go |\.Go\(' "$folder"/*.go; then
     concurrent+="$package "
+    [[ " $imports " != *" testing "* ]] || suites+="$package "
   fi
-done < <(go list -f '{{.ImportPath}} {{.Dir}}' ./...)
+done < <(go list -f '{{.ImportPath}} {{.Dir}} {{join .Imports " "}}' ./...)
 
-# races WORD...: one of the packages has goroutines of ours.
+# races PACKAGE IMPORT...: it has goroutines of ours, or a suite that it imports has.
 races() {
-  local package
-  for package in "$@"; do
-    [[ $concurrent != *" $package "* ]] || return 0
+  [[ $concurrent != *" $1 "* ]] || return 0
+  local import
+  for import in "${@:2}"; do
+    [[ $suites != *" $import "* ]] || return 0
   done
   return 1
 }
 
-imports='{{.ImportPath}}{{range .Imports}} {{.}}{{end}}'
-imports+='{{range .TestImports}} {{.}}{{end}}{{range .XTestImports}} {{.}}{{end}}'
+imports='{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}'
 plain=() racing=()
 while read -r package uses; do
   # shellcheck disable=SC2086 # one word per package
   if [[ $package =~ $raceless ]] || ! races "$package" $uses; then
     plain+=("$package")
-    continue
-  fi
-  if [[ $package =~ $longest ]]; then
+  elif [[ $package =~ $longest ]]; then
     racing=("$package" "${racing[@]}")
   else
     racing+=("$package")
