@@ -323,7 +323,7 @@ func TestAProfileOfGoIsRead(t *testing.T) {
 func TestNodeLeavesAProfile(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("there is no node here: ", err)
+		t.Skip("there is no node here: install Node.js: ", err)
 	}
 	for name, c := range map[string]struct{ program, end string }{
 		"that ends itself": {"const until = Date.now() + 300; while (Date.now() < until) " +

@@ -177,7 +177,7 @@ func smallDisk(t *testing.T) string {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
 		if errors.Is(err, syscall.EPERM) {
-			t.Skip("mounting a small disk needs root")
+			t.Skip("mounting a small disk needs root: run the tests as root")
 		}
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func TestCleanSparesTheLiving(t *testing.T) {
 func TestCleanTellsWhatItCouldNotRemove(t *testing.T) {
 	disk := shortDir(t)
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=1m,mode=700"); err != nil {
-		t.Skipf("mounting a small disk needs root: %v", err)
+		t.Skipf("mounting a small disk needs root, run the tests as root: %v", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(disk, 0) })
 	own, err := launch.Own()
@@ -151,7 +151,7 @@ func TestCleanTellsWhatItCouldNotRemove(t *testing.T) {
 // TestAScratchThatSomebodyElseMadeIsNotUsed: neither by a run, nor by clean.
 func TestAScratchThatSomebodyElseMadeIsNotUsed(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("giving a folder to another user needs root")
+		t.Skip("giving a folder to another user needs root: run the tests as root")
 	}
 	const other = 4711
 	victim := t.TempDir() // what a link of the other user points to

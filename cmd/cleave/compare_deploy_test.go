@@ -99,7 +99,7 @@ func TestACommandIsComparedWithItselfInContainers(t *testing.T) {
 func someServer(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
-		t.Skip("there is no /usr/bin/python3 here: apt-get install python3")
+		t.Skip("there is no /usr/bin/python3 here: type: apt-get install python3")
 	}
 	return "/usr/bin/python3 -m http.server --bind {host} {port}"
 }

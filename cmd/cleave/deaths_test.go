@@ -74,7 +74,7 @@ func TestWhatDiesInMidTrialIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			needServers(t, c.needs...)
 			if _, err := exec.LookPath("haproxy"); err != nil && name == "haproxy" {
-				t.Skip("haproxy is not installed")
+				t.Skip("haproxy is not installed: type: apt-get install haproxy")
 			}
 			t.Parallel()
 			e := &experiment{t: t, dir: t.TempDir()}

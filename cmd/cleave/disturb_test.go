@@ -286,7 +286,7 @@ func TestAFullDiskEndsTheExperimentAndKeepsWhatIsDone(t *testing.T) {
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=128k"); err != nil {
 		if errors.Is(err, syscall.EPERM) {
-			t.Skip("mounting a small disk needs root")
+			t.Skip("mounting a small disk needs root: run the tests as root")
 		}
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestAFullDiskEndsTheExperimentAndKeepsWhatIsDone(t *testing.T) {
 
 func TestAUserWithoutPermissionIsToldWhatToDo(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("changing to another user needs root")
+		t.Skip("changing to another user needs root: run the tests as root")
 	}
 	const nobody = 65534
 	forbidden := t.TempDir() // belongs to root, like the path to it

@@ -110,7 +110,7 @@ func TestPartsAreKilledInMidLoad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			needServers(t, c.needs...)
 			if _, err := exec.LookPath("haproxy"); err != nil && c.architecture == "monolith-ha" {
-				t.Skip("haproxy is not installed")
+				t.Skip("haproxy is not installed: type: apt-get install haproxy")
 			}
 			t.Parallel()
 			e := &experiment{t: t, dir: t.TempDir()}
@@ -160,7 +160,7 @@ func expectKilled(t *testing.T, trial lab.Trial, killed int) {
 func TestOneOfTwoMayDie(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	if _, err := exec.LookPath("haproxy"); err != nil {
-		t.Skip("haproxy is not installed")
+		t.Skip("haproxy is not installed: type: apt-get install haproxy")
 	}
 	t.Parallel()
 	e := &experiment{t: t, dir: t.TempDir()}
@@ -184,7 +184,7 @@ func TestTheAddressOfAPairMoves(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	for _, program := range []string{"haproxy", "keepalived"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(program + " is not installed")
+			t.Skipf("%s is not installed: type: apt-get install %[1]s", program)
 		}
 	}
 	if err := hosts.Missing(); err != nil {
@@ -247,7 +247,7 @@ func TestBadClientsGetProblems(t *testing.T) {
 	} {
 		t.Run(architecture, func(t *testing.T) {
 			if _, err := exec.LookPath("haproxy"); err != nil && front == "haproxy" {
-				t.Skip("haproxy is not installed")
+				t.Skip("haproxy is not installed: type: apt-get install haproxy")
 			}
 			t.Parallel()
 			e := &experiment{t: t, dir: t.TempDir()}
@@ -330,7 +330,7 @@ func TestAFullDiskIsNamedAndNothingIsLeft(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=10m"); err != nil {
-		t.Skipf("mounting a small disk needs root: %v", err)
+		t.Skipf("mounting a small disk needs root, run the tests as root: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(disk, 0); err != nil {

@@ -115,7 +115,7 @@ func filled(t *testing.T, s suite) {
 		t.Skip("nothing can be filled in this deployment")
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("only root can mount a volume")
+		t.Skip("only root can mount a volume: run the tests as root")
 	}
 	l := layout("front", "stock").Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultFill}})
 	d := s.deploy(t, l)

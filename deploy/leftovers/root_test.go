@@ -27,7 +27,7 @@ func TestARootThatOthersCouldHaveFilledIsRefused(t *testing.T) {
 	asRoot := func(t *testing.T, path string) {
 		t.Helper()
 		if os.Geteuid() != 0 {
-			t.Skip("giving a folder to another user needs root")
+			t.Skip("giving a folder to another user needs root: run the tests as root")
 		}
 		must(t, os.Lchown(path, other, other))
 	}

@@ -15,7 +15,7 @@ import (
 
 func TestFilledAndDrained(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can mount a volume")
+		t.Skip("only root can mount a volume: run the tests as root")
 	}
 	dir := t.TempDir()
 	units := []lab.UnitSpec{{Name: "front"}, {Name: "stock", Faults: []lab.FaultKind{lab.FaultFill}}}

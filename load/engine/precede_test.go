@@ -25,7 +25,7 @@ func rankIn(t *testing.T) int {
 // unless it spins.
 func TestTheSendingThreadGoesFirst(t *testing.T) {
 	if unix.Geteuid() != 0 {
-		t.Skip("the priority is for root")
+		t.Skip("the priority is for root: run the tests as root")
 	}
 	before := rankIn(t)
 	for _, c := range []struct {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -35,9 +36,10 @@ func behind(t *testing.T, name string) lab.Endpoint {
 // startFront runs a front with its files as a deployer makes them, until the end of the test.
 func startFront(t *testing.T, unit lab.UnitSpec, endpoints map[string]lab.Endpoint) (address string) {
 	t.Helper()
+	testset.Need(t, "it starts "+unit.Program)
 	program, err := exec.LookPath(unit.Program)
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("%v: type: scripts/need.sh test-all", err)
 	}
 	ports, err := launch.ReservePorts(1)
 	if err != nil {

@@ -36,7 +36,7 @@ func ordered(t *testing.T, orders lab.StarterOrders) string {
 func volume(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("only root can become somebody else")
+		t.Skip("only root can become somebody else: run the tests as root")
 	}
 	dir, err := os.MkdirTemp("/tmp", "cleave-starter-")
 	if err != nil {

@@ -46,7 +46,7 @@ func Private(t *testing.T) *Daemon {
 		}
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("only root can start a Docker daemon")
+		t.Skip("only root can start a Docker daemon: run the tests as root")
 	}
 	dir, err := os.MkdirTemp("", "cleave-dockerd-") // short: sockets are in it
 	if err != nil {
