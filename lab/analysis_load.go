@@ -14,6 +14,8 @@ type HeldRate struct {
 	// were not right: medians over the trials.
 	Begun float64 `json:"begun"`
 	Wrong float64 `json:"wrong"`
+	// Missed says why the other trials did not hold it.
+	Missed string `json:"missed,omitempty"`
 }
 
 // Curve is one metric of one variant over the offered rate.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -94,7 +93,7 @@ func (p Point) Factors() []string {
 func (p Point) String() string {
 	parts := make([]string, 0, len(p.Levels))
 	for _, factor := range p.Factors() {
-		parts = append(parts, factor+" "+strconv.FormatFloat(p.Levels[factor], 'g', -1, 64))
+		parts = append(parts, factor+" "+Plain(p.Levels[factor]))
 	}
 	return fmt.Sprintf("%s (%s)", p.Name, strings.Join(parts, ", "))
 }

@@ -137,7 +137,7 @@ func (l load) String() string {
 }
 
 // offered is the rate as it was set, in four digits: "80/s", "41.67/s".
-func (l load) offered() string { return strconv.FormatFloat(l.rate, 'g', 4, 64) + "/s" }
+func (l load) offered() string { return lab.Plain(l.rate) + "/s" }
 
 // at names a point in a sentence: by its load, where it has one.
 func (v view) at(point string) string {

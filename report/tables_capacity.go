@@ -76,4 +76,4 @@ func timeCell(seconds *float64) cell {
 }
 
 // ratePerSecond shows an offered rate as it was set.
-func ratePerSecond(rate float64) string { return strconv.FormatFloat(rate, 'g', 4, 64) + "/s" }
+func ratePerSecond(rate float64) string { return lab.Plain(rate) + "/s" }

@@ -79,7 +79,7 @@ func (v view) levels(p lab.Point) string {
 	parts := make([]string, 0, len(p.Levels))
 	for _, factor := range p.Factors() {
 		if level, _ := p.Level(factor); len(v.Points) == 1 || v.varies(factor) {
-			parts = append(parts, factor+" "+plainNumber(level))
+			parts = append(parts, factor+" "+lab.Plain(level))
 		}
 	}
 	return strings.Join(parts, ", ")

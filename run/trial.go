@@ -137,7 +137,7 @@ func (e *experiment) disturbed(trial *lab.Trial) string {
 	if s := trial.Search; s != nil {
 		for _, load := range s.Loads {
 			if load.Disturbed != "" {
-				return fmt.Sprintf("search, each time that %g/s was played: %s", load.Rate, load.Disturbed)
+				return fmt.Sprintf("search, each time that %s/s was played: %s", lab.Plain(load.Rate), load.Disturbed)
 			}
 		}
 		capacity, _ := lab.FindMetric(e.plan.Study.AllMetrics(), lab.Capacity, 0, "")

@@ -241,7 +241,7 @@ func (f *compareFlags) points(own *scenario.Load) ([]lab.Point, error) {
 	for i, text := range f.rates {
 		rate, err := schedule.ParseRate(text)
 		if err == nil {
-			err = add("rate-"+strings.ReplaceAll(strconv.FormatFloat(rate, 'f', -1, 64), "+", ""), external.Rate, rate)
+			err = add("rate-"+lab.Plain(rate), external.Rate, rate)
 		}
 		mistakes = append(mistakes, err)
 		if i == 0 {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -250,7 +249,7 @@ func (f *explainFlags) point() lab.Point {
 		return lab.Point{Name: fmt.Sprintf("users-%d", f.users),
 			Levels: map[string]float64{lab.FactorUsers: float64(f.users)}}
 	}
-	return lab.Point{Name: "rate-" + strconv.FormatFloat(f.rate, 'f', -1, 64),
+	return lab.Point{Name: "rate-" + lab.Plain(f.rate),
 		Levels: map[string]float64{lab.FactorRate: f.rate}}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
 )
@@ -116,7 +117,7 @@ func (l *loop) countUnsent() {
 	case l.report.Stopped != "":
 		l.report.UnsentBecause = l.report.Stopped
 	case l.limit.From() > l.report.Window:
-		l.report.UnsentBecause = fmt.Sprintf("the permitted rate is %g/s", l.config.MaxRate)
+		l.report.UnsentBecause = fmt.Sprintf("the permitted rate is %s/s", lab.Plain(l.config.MaxRate))
 	default:
 		l.report.UnsentBecause = "no connection was free"
 	}

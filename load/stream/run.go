@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/scenario"
 )
@@ -223,7 +224,7 @@ func (l *loop) countUnsent(r *engine.Report, stopped time.Duration) {
 	case r.Stopped != "":
 		r.UnsentBecause = r.Stopped
 	case l.limit.From() > stopped:
-		r.UnsentBecause = fmt.Sprintf("the permitted rate is %g/s", l.config.MaxRate)
+		r.UnsentBecause = fmt.Sprintf("the permitted rate is %s/s", lab.Plain(l.config.MaxRate))
 	default:
 		r.UnsentBecause = "no connection was free"
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/schedule"
 )
@@ -111,7 +112,7 @@ func (m *model) setOpen(l scenario.Load, dir string) error {
 	if err != nil {
 		return err
 	}
-	m.peak, m.words = rate, fmt.Sprintf("%g/s", rate)
+	m.peak, m.words = rate, fmt.Sprintf("%s/s", lab.Plain(rate))
 	m.open, err = schedule.Constant(rate, m.duration)
 	return err
 }
@@ -137,7 +138,7 @@ func (m *model) ramp(r scenario.Ramp) error {
 	if err := errors.Join(errFrom, errTo); err != nil {
 		return err
 	}
-	m.peak, m.words = max(from, to), fmt.Sprintf("ramp from %g/s to %g/s", from, to)
+	m.peak, m.words = max(from, to), fmt.Sprintf("ramp from %s/s to %s/s", lab.Plain(from), lab.Plain(to))
 	var err error
 	m.open, err = schedule.Ramp(from, to, m.duration)
 	return err
@@ -169,7 +170,8 @@ func (m *model) stairs(s scenario.Stairs) error {
 	}
 	m.duration = each * time.Duration(s.Count)
 	m.peak = steps[s.Count-1].Rate
-	m.words = fmt.Sprintf("%d steps of %v from %g/s by %g/s to %g/s", s.Count, each, from, by, m.peak)
+	m.words = fmt.Sprintf("%d steps of %v from %s/s by %s/s to %s/s", s.Count, each, lab.Plain(from),
+		lab.Plain(by), lab.Plain(m.peak))
 	var err error
 	m.open, err = schedule.Steps(steps)
 	return err
@@ -195,7 +197,8 @@ func (m *model) spike(s scenario.Spike) error {
 		}
 	}
 	m.peak = max(base, peak)
-	m.words = fmt.Sprintf("%g/s with a spike of %g/s from %v on for %v", base, peak, at, length)
+	m.words = fmt.Sprintf("%s/s with a spike of %s/s from %v on for %v", lab.Plain(base), lab.Plain(peak), at,
+		length)
 	var err error
 	m.open, err = schedule.Steps(steps)
 	return err

@@ -93,7 +93,7 @@ func (e *experiment) behind(variant, point string) (share float64, late bool) {
 func (e *experiment) rateWords(point string) string {
 	at, _ := e.study.Point(point)
 	rate, _ := offeredRate(at, e.counted(e.study.Baseline, point))
-	return fmt.Sprintf("%s %ss/s", plain(rate), e.operation())
+	return fmt.Sprintf("%s %ss/s", lab.Plain(rate), e.operation())
 }
 
 // comparisonAt finds a variant's comparison with the baseline.

@@ -15,31 +15,17 @@ import (
 // where no objective says otherwise.
 const mostWrong = 0.01
 
-// heldRates says of every offered rate in how many trials each variant held it. Trials
-// in which the generator was the limit say nothing; of a rate with no others nothing is known.
+// heldRates returns, for every offered rate, in how many trials each variant held it. Only trials that
+// count are judged: what disturbed the others is no fault of the variant. Of a rate without any that
+// count nothing is known.
 func (e *experiment) heldRates() []lab.HeldRate {
 	var all []lab.HeldRate
 	for _, v := range e.variants() {
 		for _, point := range e.study.Points {
-			played := e.lastAttempts(v.Name, point.Name)
-			rate := lab.HeldRate{Variant: v.Name, Point: point.Name}
-			rate.Rate, _ = offeredRate(point, nil)
-			var begun, wrong []float64
-			for _, trial := range played {
-				figures := trial.Audit.Figures
-				offered, asked := figures[lab.FigureOffered]
-				if !asked || figures[lab.FigureLimited] > 0 {
-					continue
-				}
-				rate.Rate, rate.Trials = offered, rate.Trials+1
-				begun, wrong = append(begun, figures[lab.FigureAchieved]/offered),
-					append(wrong, figures[lab.FigureErrors])
-				if trial.Valid && e.heldWithin(trial) {
-					rate.Held++
-				}
-			}
-			rate.Begun, rate.Wrong = stats.Median(begun), stats.Median(wrong)
-			if rate.Rate > 0 && len(played) > 0 {
+			tried := slices.ContainsFunc(e.trials, func(t lab.Trial) bool {
+				return t.Variant == v.Name && t.Point.Name == point.Name
+			})
+			if rate := e.heldRate(v.Name, point); tried && rate.Rate > 0 {
 				all = append(all, rate)
 			}
 		}
@@ -53,26 +39,40 @@ func (e *experiment) heldRates() []lab.HeldRate {
 	return all
 }
 
+// heldRate counts the trials of a variant that held the rate of a point.
+func (e *experiment) heldRate(variant string, point lab.Point) lab.HeldRate {
+	rate := lab.HeldRate{Variant: variant, Point: point.Name}
+	rate.Rate, _ = offeredRate(point, nil)
+	var begun, wrong []float64
+	var missed []lab.Trial
+	for _, trial := range e.counted(variant, point.Name) {
+		offered, asked := trial.Audit.Figures[lab.FigureOffered]
+		if !asked {
+			continue
+		}
+		rate.Rate, rate.Trials = offered, rate.Trials+1
+		begun, wrong = append(begun, begunShare(trial)), append(wrong, trial.Audit.Figures[lab.FigureErrors])
+		if e.heldWithin(trial) {
+			rate.Held++
+		} else {
+			missed = append(missed, trial)
+		}
+	}
+	rate.Begun, rate.Wrong = stats.Median(begun), stats.Median(wrong)
+	rate.Missed = missedWords(missed)
+	return rate
+}
+
+// begunShare returns the share of the offered rate that a trial began.
+func begunShare(trial lab.Trial) float64 {
+	return trial.Audit.Figures[lab.FigureAchieved] / trial.Audit.Figures[lab.FigureOffered]
+}
+
 // heldWithin reports whether a trial held its rate within the objective of the study, where
 // that was judged.
 func (e *experiment) heldWithin(trial lab.Trial) bool {
 	objective, judged := trial.Audit.Figures[lab.FigureObjective]
 	return e.held(trial) && (!judged || objective > 0)
-}
-
-// lastAttempts are the last ones at every trial of a variant at a point.
-func (e *experiment) lastAttempts(variant, point string) []lab.Trial {
-	var found []lab.Trial
-	for _, trial := range e.trials {
-		if trial.Variant != variant || trial.Point.Name != point {
-			continue
-		}
-		if n := len(found); n > 0 && found[n-1].Number == trial.Number {
-			found = found[:n-1]
-		}
-		found = append(found, trial)
-	}
-	return found
 }
 
 // saysHeld tells up to which of the offered rates each variant held, where one did not.
@@ -84,14 +84,14 @@ func (e *experiment) saysHeld(rates []lab.HeldRate) string {
 	for _, v := range e.variants() {
 		var held, missed []string
 		for _, r := range rates {
-			shown := plain(r.Rate) + "/s"
+			shown := lab.Plain(r.Rate) + "/s"
 			switch {
 			case r.Variant != v.Name || r.Trials == 0:
 			case r.Held == r.Trials:
 				held = appendNew(held, shown) // at several points
 			default:
 				missed = append(missed, fmt.Sprintf("%s (missed in %d of %s: %s)", shown, r.Trials-r.Held,
-					count(r.Trials, "trial"), missedWords(r)))
+					count(r.Trials, "trial"), r.Missed))
 			}
 		}
 		text := v.Name + " held " + strings.Join(held, ", ")
@@ -108,17 +108,32 @@ func (e *experiment) saysHeld(rates []lab.HeldRate) string {
 	return fmt.Sprintf("Of the offered rates %s.", strings.Join(parts, "; "))
 }
 
-// missedWords says why a rate was not held.
-func missedWords(r lab.HeldRate) string {
+// missedWords says why trials did not hold their rate, by their medians; "" without any. An objective is
+// named only where one was judged and missed.
+func missedWords(missed []lab.Trial) string {
+	if len(missed) == 0 {
+		return ""
+	}
+	var begun, wrong, objective []float64
+	for _, trial := range missed {
+		figures := trial.Audit.Figures
+		begun, wrong = append(begun, begunShare(trial)), append(wrong, figures[lab.FigureErrors])
+		if met, judged := figures[lab.FigureObjective]; judged {
+			objective = append(objective, met)
+		}
+	}
 	var parts []string
-	if r.Begun < leastAchieved {
-		parts = append(parts, figure.Percent(r.Begun)+" of it was begun")
+	if share := stats.Median(begun); share < leastAchieved {
+		parts = append(parts, figure.Percent(share)+" of it was begun")
 	}
-	if r.Wrong > mostWrong {
-		parts = append(parts, figure.Percent(r.Wrong)+" of the answers were not right")
+	if share := stats.Median(wrong); share > mostWrong {
+		parts = append(parts, figure.Percent(share)+" of the answers were not right")
 	}
-	if len(parts) == 0 {
+	switch {
+	case len(parts) > 0:
+		return strings.Join(parts, ", ")
+	case slices.Contains(objective, 0):
 		return "the objective was missed"
 	}
-	return strings.Join(parts, ", ")
+	return "not all of it was done within the load"
 }

@@ -28,8 +28,15 @@ func TestHeldRates(t *testing.T) {
 		"all":  {[]lab.Trial{good}, 1, 1, ""},
 		"rate missed": {[]lab.Trial{good, missed, trial(3, 1, true, figures(0, 1, 0))}, 1, 3,
 			"a held none, not 10/s (missed in 2 of 3 trials: 80 % of it was begun)"},
-		"objective missed": {[]lab.Trial{trial(1, 1, true, figures(1, 0, 0))}, 0, 1, "the objective was missed"},
-		"client limited":   {[]lab.Trial{good, trial(2, 1, false, figures(1, 1, 1))}, 1, 1, ""},
+		"objective missed": {[]lab.Trial{trial(1, 1, true, figures(1, 0, 0))}, 0, 1,
+			"the objective was missed"},
+		"client limited":        {[]lab.Trial{good, trial(2, 1, false, figures(1, 1, 1))}, 1, 1, ""},
+		"disturbed by the host": {[]lab.Trial{good, trial(2, 1, false, figures(0, 1, 0))}, 1, 1, ""},
+		"all disturbed":         {[]lab.Trial{trial(1, 1, false, figures(0, 1, 0))}, 0, 0, ""},
+		"a minority, by its rate": {[]lab.Trial{good, trial(3, 1, true, figures(1, 1, 0)), missed}, 2, 3,
+			"(missed in 1 of 3 trials: 80 % of it was begun)"},
+		"no objective": {[]lab.Trial{trial(1, 1, true, map[string]float64{lab.FigureOffered: 10,
+			lab.FigureAchieved: 10, lab.FigureHeld: 0})}, 0, 1, "not all of it was done within the load"},
 		"second attempt": {[]lab.Trial{trial(1, 1, false, figures(0, 1, 0)), trial(1, 2, true, figures(1, 1, 0))},
 			1, 1, ""},
 		"nothing known": {[]lab.Trial{trial(1, 1, false, nil)}, 0, 0, ""},
@@ -109,8 +116,8 @@ func TestARateThatMissedItsObjectiveIsMissedEverywhere(t *testing.T) {
 func TestARateHeldAtSeveralPointsIsNamedOnce(t *testing.T) {
 	e := newExperiment(Input{Plan: lab.Plan{Study: lab.Study{Variants: []lab.Variant{{Name: "a"}}}}})
 	held := lab.HeldRate{Variant: "a", Rate: 10, Held: 1, Trials: 1}
-	says := e.saysHeld([]lab.HeldRate{held, held, {Variant: "a", Rate: 20, Trials: 1}})
-	if !strings.HasPrefix(says, "Of the offered rates a held 10/s, not 20/s") {
+	says := e.saysHeld([]lab.HeldRate{held, held, {Variant: "a", Rate: 1181.0 / 60, Trials: 1}})
+	if !strings.HasPrefix(says, "Of the offered rates a held 10/s, not 19.68/s") {
 		t.Errorf("%q", says)
 	}
 }

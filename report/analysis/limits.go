@@ -55,7 +55,7 @@ func (e *experiment) noteUnheld(curves []lab.Curve) {
 		for _, p := range curve.Points {
 			if !p.Held {
 				where = appendNew(where, fmt.Sprintf("%s at %s (%s/s)", curve.Variant, p.Point,
-					figure.Number(p.Offered, nil, nil)))
+					lab.Plain(p.Offered)))
 			}
 		}
 	}

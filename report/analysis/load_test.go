@@ -302,7 +302,7 @@ func TestNotesSayWhatBoundsALoad(t *testing.T) {
 	limited.Valid, limited.Audit.Verdict, limited.Audit.Figures[lab.FigureLimited] = false, lab.AuditUnknown, 1
 	notes := strings.Join(Analyse(in).Notes, "\n")
 	for _, want := range []string{"generator, not the system, was the limit in 1 trial (two at p)",
-		"not held: one at p (10.0/s)",
+		"not held: one at p (10/s)",
 		"share the 2 processors of one host", "from 20 % of one processor"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("no note says %q:\n%s", want, notes)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -260,12 +259,9 @@ func (e *experiment) scaleRemark(f published.Figure) string {
 			if theirs, _ := there.Level(factor); ours != theirs {
 				return fmt.Sprintf("measured at scale %s (%s %s in place of %s): compare times per operation and "+
 					"ratios, not absolute times",
-					plain(e.design.Scale), factor, plain(ours), plain(theirs))
+					lab.Plain(e.design.Scale), factor, lab.Plain(ours), lab.Plain(theirs))
 			}
 		}
 	}
 	return ""
 }
-
-// plain writes a number as it was set, without rounding.
-func plain(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }

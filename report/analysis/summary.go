@@ -383,7 +383,7 @@ func (e *experiment) notTested(a lab.Analysis) string {
 			}
 		}
 		if len(rates) > 0 {
-			parts = append(parts, fmt.Sprintf("rates above %s/s", plain(slices.Max(rates))))
+			parts = append(parts, fmt.Sprintf("rates above %s/s", lab.Plain(slices.Max(rates))))
 		}
 		if _, searched := lab.FindMetric(e.study.AllMetrics(), lab.Capacity, 0, ""); !searched {
 			parts = append(parts, "the highest rate of each")
@@ -393,7 +393,7 @@ func (e *experiment) notTested(a lab.Analysis) string {
 			longest = max(longest, seconds)
 		}
 		if longest > 0 { // else it lasted until its work was done
-			parts = append(parts, fmt.Sprintf("loads of more than %s s", plain(longest)))
+			parts = append(parts, fmt.Sprintf("loads of more than %s s", lab.Plain(longest)))
 		}
 	}
 	if len(e.study.Faults) == 0 {
