@@ -70,8 +70,9 @@ type WarmUps struct {
 type Steadiness struct {
 	Variant string `json:"variant"`
 	Point   Point  `json:"point"`
-	// Quantity is what was followed: "median", "p99" (of the response time) or "rate" (of
-	// right answers); "warm-up" where the load before was not steady when it ended.
+	// Quantity is what was followed: "median", "p99" (of the response time; "p95" or "p90" where
+	// operations are too few) or "rate" (of right answers); "warm-up" where the load before was not
+	// steady when it ended.
 	Quantity string `json:"quantity"`
 	// Courses counts the trials by how they went on: "flat", "warm-up", "slowdown", "no
 	// steady state", "swings", "too short".

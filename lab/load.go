@@ -218,10 +218,11 @@ type LoadReport struct {
 	Spectra map[string][]Quantile
 	// Operations are what single ones gave, in the order of the scenario.
 	Operations []OperationOutcome
-	Course     []Slice // of one load; none of a search
-	Search     *Search // nil where it was one load
-	WarmUp     *WarmUp // nil where it was to last a fixed time
-	Network    string  // how a probe has found the one before the system; empty: it has none of its own
+	Course     []Slice  // of one load; none of a search
+	Cohorts    *Cohorts // likewise; nil where they were not counted
+	Search     *Search  // nil where it was one load
+	WarmUp     *WarmUp  // nil where it was to last a fixed time
+	Network    string   // how a probe has found the one before the system; empty: it has none of its own
 	// Missed says which parts of the objective the load did not meet.
 	Missed []string
 	// Remarks are what a reader has to know beside the figures: what the server said with

@@ -96,6 +96,7 @@ type Measured struct {
 	// Operations are what single ones gave; none where the load has one only.
 	Operations []OperationOutcome
 	Course     []Slice  // as the generator saw it
+	Cohorts    *Cohorts // likewise; nil where they were not counted
 	WarmUp     *WarmUp  // likewise; nil where it lasts a fixed time
 	Search     *Search  // likewise; nil where the capacity is not looked for
 	Network    string   // likewise; empty where there is none

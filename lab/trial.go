@@ -56,6 +56,8 @@ type Trial struct {
 	ByOperation []OperationOutcome `json:"by_operation,omitempty"`
 	// Course is how the load went on, second by second.
 	Course []Slice `json:"course,omitempty"`
+	// Cohorts are its operations by when they were due.
+	Cohorts *Cohorts `json:"cohorts,omitempty"`
 	// Search is how the capacity was looked for; nil: it was not.
 	Search *Search `json:"search,omitempty"`
 	// WarmUp is how the load before it went, where that goes on until it is steady.

@@ -60,7 +60,7 @@ func (v view) noiseTable() table {
 // steadinessTable shows how the trials went on that were not steady, or too short to tell.
 func (v view) steadinessTable() table {
 	t := table{ID: "steadiness", Title: "Trials that were not steady", Keys: 2,
-		Note: "a trial is followed second by second; where its level changes by more than the margin, what is " +
+		Note: "a trial is followed part by part; where its level changes by more than the margin, what is " +
 			"measured depends on how long it lasts",
 		Columns: []column{words("variant"), words("point"), words("followed"), prose("what was found"),
 			numbers("second / first half"), prose("trials")}}

@@ -100,6 +100,7 @@ func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, 
 	found, err := m.Measure(ctx, s.variant, s.point, trial.Metered, left)
 	trial.Measures, trial.Spectra, trial.Course, trial.Paths = found.Values, found.Spectra, found.Course,
 		found.Paths
+	trial.Cohorts = found.Cohorts
 	trial.WarmUp, trial.Network, trial.ByOperation = found.WarmUp, found.Network, found.Operations
 	trial.Remarks, trial.Search = found.Remarks, found.Search
 	if len(found.Course) > 0 {

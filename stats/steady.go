@@ -80,7 +80,9 @@ func Steadiness(times []float64, margin float64) (Course, error) {
 // more, and beyond chance, which each slice may be off by the given deviation of its
 // logarithm for. It does where the mid between the second lowest and the second highest slice
 // is crossed, but in fewer than twenty stretches: a trial of more holds them all in their
-// proportion, and what is left shows between trials. The factor is 1 where it does not.
+// proportion, and what is left shows between trials. The slices on either
+// side must be two levels, apart by more than four of their deviations (D of Ashman, Bird and Zepf 1994;
+// normal noise that is cut in its middle has 2.6). The factor is 1 where it does not.
 func Swings(times []float64, chance float64) (factor float64, err error) {
 	const least, many, beyond = 2, 20, 4
 	values, err := logs("swings", times)
@@ -92,16 +94,23 @@ func Swings(times []float64, chance float64) (factor float64, err error) {
 	}
 	sorted := slices.Sorted(slices.Values(values))
 	low, high := sorted[1], sorted[len(sorted)-2]
-	stretches := 1
+	stretches, middle := 1, (low+high)/2
 	for i := range values[1:] {
-		if middle := (low + high) / 2; (values[i] > middle) != (values[i+1] > middle) {
+		if (values[i] > middle) != (values[i+1] > middle) {
 			stretches++
 		}
 	}
-	if high-low < max(math.Log(least), beyond*chance) || stretches >= many {
+	at, _ := slices.BinarySearch(sorted, middle)
+	if high-low < max(math.Log(least), beyond*chance) || stretches >= many || !apart(sorted[:at], sorted[at:]) {
 		return 1, nil
 	}
 	return math.Exp(high - low), nil
+}
+
+// apart reports whether values are two levels.
+func apart(low, high []float64) bool {
+	const deviations = 4
+	return Mean(high)-Mean(low) > deviations*math.Sqrt((Variance(low)+Variance(high))/2)
 }
 
 // partition cuts values into segments of two or more, so that the likelihood of normal

@@ -7,13 +7,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// What a load is followed in, slice by slice, always as times.
-const (
-	FollowMedian = "median" // the median response time
-	FollowTail   = "p99"    // the 99th percentile of the response time
-	FollowRate   = "rate"   // the time between right answers, which stands for their rate
-)
-
 // TooShort is the course of a load of fewer slices than tell a change from noise.
 const TooShort = "too short"
 
@@ -48,7 +41,7 @@ func WarmedUp(load []lab.Slice, limit bool) lab.WarmUp {
 	slower := false
 	judged := coarser(load)
 	for _, quantity := range []string{FollowRate, FollowMedian} {
-		times, chance := Times(judged, quantity, 0)
+		times, chance := series(judged, quantity)
 		if len(times) < leastWarmUp {
 			continue
 		}
@@ -83,7 +76,7 @@ func coarser(load []lab.Slice) []lab.Slice {
 // warmUpCourse is the course of a warm-up, and the factor by which it still changes in its
 // last half: 1 where it does not.
 func warmUpCourse(times []float64, chance float64, limit bool) (course Course, left float64) {
-	course, _ = Steadiness(times, warmUpMargin) // Times hands on what has logarithms
+	course, _ = Steadiness(times, warmUpMargin) // series hands on what has logarithms
 	later := times[len(times)/2:]
 	left = course.Later
 	if swing, err := Swings(later, chance); err == nil && swing > left {
@@ -141,10 +134,9 @@ func withoutOutliers(times []float64) []float64 {
 	return clean
 }
 
-// Times are a load's series of a quantity, and about how much the logarithm of one of them
-// is off by chance. Slices that are shorter than most are left out, and what ended after
-// the load, where that lasts so many seconds (0: for ever).
-func Times(load []lab.Slice, quantity string, lasts float64) (times []float64, chance float64) {
+// series returns a quantity of a load as times, slice by slice, and about how much the logarithm of one of
+// them is off by chance. Slices that are shorter than most are left out.
+func series(load []lab.Slice, quantity string) (times []float64, chance float64) {
 	const whole = 0.9 // of a slice
 	var lengths, each []float64
 	begun := 0.0
@@ -154,14 +146,11 @@ func Times(load []lab.Slice, quantity string, lasts float64) (times []float64, c
 	}
 	usual := Median(lengths)
 	for i, s := range load {
-		if lengths[i] < whole*usual || lasts > 0 && s.End > lasts+(1-whole)*usual {
+		if lengths[i] < whole*usual {
 			continue
 		}
 		value, off := s.Median, chanceOfMedian(s)
-		switch quantity {
-		case FollowTail:
-			value = s.P99 // where the medians are off, the tail is
-		case FollowRate:
+		if quantity == FollowRate {
 			between := lengths[i] / (float64(s.OK) + 0.5) // half an answer, for a slice without any
 			value, off = &between, 1/math.Sqrt(float64(s.OK)+0.5)
 		}

@@ -165,16 +165,16 @@ func TestALongWarmUpIsJudgedInLongerSlices(t *testing.T) {
 	}
 }
 
-// What is too short to be a slice is left out, and so is what came after the load.
-func TestTimesOfALoad(t *testing.T) {
+// What is too short to be a slice is left out.
+func TestSeriesOfALoad(t *testing.T) {
 	p50 := 0.01
 	load := []lab.Slice{{End: 1, OK: 10, Median: &p50, P99: &p50}, {End: 2, OK: 20, Median: &p50, P99: &p50},
 		{End: 2.3, OK: 1, Median: &p50}, {End: 3.3}, {End: 4.3, OK: 5}}
-	if times, chance := Times(load, FollowRate, 3.3); len(times) != 3 || math.Abs(times[1]-1/20.5) > 1e-12 ||
+	if times, chance := series(load[:4], FollowRate); len(times) != 3 || math.Abs(times[1]-1/20.5) > 1e-12 ||
 		math.Abs(times[2]-2) > 1e-9 || math.Abs(chance-1/math.Sqrt(10.5)) > 1e-12 {
 		t.Errorf("rate: %v, %g", times, chance)
 	}
-	if times, _ := Times(load, FollowMedian, 0); len(times) != 2 {
+	if times, _ := series(load, FollowMedian); len(times) != 2 {
 		t.Errorf("medians: %v", times)
 	}
 }

@@ -164,7 +164,8 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 	read := lab.LoadReport{
 		Achieved: s.AchievedRate, Duration: s.Duration, Sent: s.Sent, OK: s.OK, Unsent: s.Unsent, Errors: s.Errors,
 		Unchecked: s.Unchecked, Measures: loadMeasures(s), Spectra: handed.Spectra(), Course: handed.Course,
-		WarmUp: handed.WarmUp, Network: handed.Network, Remarks: s.Said.Words(),
+		Cohorts: handed.Outcome.Cohorts,
+		WarmUp:  handed.WarmUp, Network: handed.Network, Remarks: s.Said.Words(),
 	}
 	if s.Capacity != nil {
 		read.Search = searchOf(s.Capacity)

@@ -299,7 +299,7 @@ func (s *served) search(ctx context.Context) (trial.Outcome, error) {
 // fixed plays one load.
 func (s *served) fixed(ctx context.Context) (trial.Outcome, error) {
 	hooks := s.hooks(false)
-	hooks.Connected = s.connected(ctx)
+	hooks.Connected, hooks.Cohorts = s.connected(ctx), true
 	list := &sentRows{channel: s.channel, before: hooks.Row}
 	if s.Rows {
 		hooks.Row = list.add

@@ -42,6 +42,7 @@ type conn struct {
 	newer      *conn
 	// Of the operation, since the beginning of the load:
 	due        time.Duration
+	flow       time.Duration // when its flow was due
 	free       time.Duration // when the connection was last ready to be used
 	begun      time.Duration
 	sent       time.Duration

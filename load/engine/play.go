@@ -142,6 +142,9 @@ func (l *loop) free() *conn {
 // begin starts an operation on a connection, or on one that it makes first.
 func (l *loop) begin(c *conn, due time.Duration) {
 	c.assigned, c.due, c.begun, c.sent = true, due, l.now, l.now
+	if c.session.First() {
+		c.flow = due
+	}
 	c.connecting, c.firstByte, c.received, c.written = 0, 0, 0, 0
 	l.enlist(c)
 	l.inFlight++
@@ -162,7 +165,7 @@ func (l *loop) finish(c *conn, outcome record.Outcome, at time.Duration) {
 	l.inFlight--
 	sample := record.Sample{
 		Operation: c.session.Operation(), Outcome: outcome, Follows: !c.session.First(),
-		Intended: c.due, Free: c.free, Sent: c.sent, Finished: at,
+		Intended: c.due, Lag: c.due - c.flow, Free: c.free, Sent: c.sent, Finished: at,
 		Connection: c.slot, Received: c.received, Written: c.written,
 		FirstByte: c.firstByte, Connected: c.connecting,
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // buffers of a recorder bound its memory. One is being filled; the others wait
@@ -20,6 +22,7 @@ type Recorder struct {
 	full    chan *Results
 	spare   chan *Results
 	tap     *Tap
+	cohorts *cohorts // nil: nobody wants them
 }
 
 // NewRecorder makes a recorder. Its results have to be taken by Collect.
@@ -28,14 +31,18 @@ func NewRecorder(o Options) (*Recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Recorder{
+	r := &Recorder{
 		options: first.options,
 		now:     first,
 		end:     first.options.Interval,
 		made:    1,
 		full:    make(chan *Results, buffers),
 		spare:   make(chan *Results, buffers),
-	}, nil
+	}
+	if o.Cohorts {
+		r.cohorts = newCohorts(o.Window)
+	}
+	return r, nil
 }
 
 // Record counts one operation in the interval in which it finished.
@@ -44,9 +51,20 @@ func (r *Recorder) Record(s Sample) {
 		r.turn(s.Finished)
 	}
 	r.now.add(&s)
+	if r.cohorts != nil {
+		r.cohorts.add(&s)
+	}
 	if r.tap != nil {
 		r.tap.put(&s)
 	}
+}
+
+// Cohorts returns what was counted by when it was due; nothing without Options.Cohorts. Call it after Close.
+func (r *Recorder) Cohorts() lab.Cohorts {
+	if r.cohorts == nil {
+		return lab.Cohorts{}
+	}
+	return r.cohorts.counted()
 }
 
 // Tapped reports whether somebody wants every sample.

@@ -56,6 +56,8 @@ type Options struct {
 	// Interval is how long results are gathered before they are handed on. Zero: one
 	// second.
 	Interval time.Duration
+	// Cohorts counts operations also by when they were due, within Window.
+	Cohorts bool
 }
 
 // Sample is one operation that ended. Times are since the beginning of the load.
@@ -69,6 +71,7 @@ type Sample struct {
 	// Follows: it is not the first step of its flow, so the schedule did not ask
 	// for it and it does not count as achieved.
 	Follows bool
+	Lag     time.Duration // from when its flow was due until Intended
 
 	// What follows is for lists of operations (Tap) and may be left out.
 

@@ -22,8 +22,9 @@ type place struct {
 	wake    chan bool // false: the end
 	x       exchange
 
-	due  time.Duration // of the next step
-	free time.Duration // since when the place could be used
+	due     time.Duration // of the next step
+	flowDue time.Duration // of the first step of the flow
+	free    time.Duration // since when the place could be used
 	tally
 }
 
@@ -79,6 +80,7 @@ func (p *place) live(begin, think time.Duration) {
 // last step ended and how long that has one think.
 func (p *place) flow() (record.Outcome, time.Duration) {
 	defer p.leave()
+	p.flowDue = p.due
 	for {
 		outcome := p.step()
 		think, more := p.session.Next(outcome)
@@ -129,7 +131,7 @@ func (p *place) step() record.Outcome {
 	}
 	sample := record.Sample{
 		Operation: p.session.Operation(), Outcome: outcome, Follows: !p.session.First(),
-		Intended: p.due, Free: free, Sent: p.x.sent, Finished: finished,
+		Intended: p.due, Lag: p.due - p.flowDue, Free: free, Sent: p.x.sent, Finished: finished,
 		Status: int32(p.x.answer.Status), Connection: p.number, FirstByte: p.x.first, Connected: connected,
 		Received: p.x.received, Written: p.x.written,
 	}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -35,6 +36,8 @@ type Hooks struct {
 	Second func(Second) error
 	// Row is called with every operation, one at a time, beside the load.
 	Row func(record.Row) error
+	// Cohorts asks for those of the outcome.
+	Cohorts bool
 }
 
 // Outcome is what a trial found. It travels from agents as JSON.
@@ -50,6 +53,8 @@ type Outcome struct {
 	// Notes are what a reader has to know beside the report: they end up in the
 	// summary.
 	Notes []string `json:"notes,omitempty"`
+	// Cohorts are the operations by when they were due, where hooks ask for them.
+	Cohorts *lab.Cohorts `json:"cohorts,omitempty"`
 	// Backlog is how the flows that were due and not done piled up.
 	Backlog search.Growth `json:"-"`
 }
@@ -100,6 +105,12 @@ func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 	if o.Report.Elapsed == 0 { // it never began
 		return Outcome{Report: o.Report}, err
 	}
+	if p.hooks.Cohorts {
+		o.Cohorts = &lab.Cohorts{}
+		for _, recorder := range p.recorders {
+			*o.Cohorts = o.Cohorts.Add(recorder.Cohorts())
+		}
+	}
 	generator := &o.Summary.Generator
 	generator.CPUSeconds, generator.Loops = (after - before).Seconds(), len(p.recorders)
 	generator.PeakMemory, cpuErr = peakMemory()
@@ -114,7 +125,7 @@ func (p *performance) record() error {
 	for range p.spec.Loops {
 		recorder, err := record.NewRecorder(record.Options{
 			Operations: p.plan.Operations(), Window: p.model.duration, Timeout: time.Duration(p.spec.Timeout),
-			LateAfter: time.Millisecond + p.pacing.Lateness(), Interval: p.hooks.Interval,
+			LateAfter: time.Millisecond + p.pacing.Lateness(), Interval: p.hooks.Interval, Cohorts: p.hooks.Cohorts,
 		})
 		if err != nil {
 			return err

@@ -158,6 +158,10 @@ func (t *Trial) Join(parts map[string]Outcome, order []string) (Outcome, error) 
 		}
 		sum.Report.Merge(&part.Report)
 		sum.Cores += part.Cores
+		if sum.Cohorts != nil && part.Cohorts != nil {
+			both := sum.Cohorts.Add(*part.Cohorts)
+			sum.Cohorts = &both
+		}
 		for _, note := range part.Notes {
 			if !slices.Contains(sum.Notes, note) {
 				sum.Notes = append(sum.Notes, note)

@@ -31,25 +31,43 @@ func followed(m lab.Metric) string {
 	return ""
 }
 
-// followSteadiness looks at the course of every trial. Trials have one second in a
-// slice; one that its load did not fill tells nothing.
+// followSteadiness looks at how every trial went on, in cohorts of its operations.
 func (e *experiment) followSteadiness() {
 	e.unsteady = map[cell]lab.Steadiness{}
 	for _, v := range e.variants() {
 		e.noteNetwork(v)
 		e.noteLinks(v)
 		for _, point := range e.study.Points {
+			loads := e.loadsOf(v.Name, point.Name)
 			for _, quantity := range quantities {
-				if s := e.steadiness(v.Name, point, quantity); len(s.Courses) > 0 {
+				s := e.steadiness(v.Name, point, quantity, loads)
+				if s.Halves != nil {
 					e.steady = append(e.steady, s)
-					if !s.Steady {
-						e.unsteady[cell{v.Name, point.Name, quantity}] = s
-					}
+				} else if quantity == stats.FollowTail { // too few operations: where the median is off, the tail is
+					s = e.unsteady[cell{v.Name, point.Name, stats.FollowMedian}]
+				}
+				if s.Words != "" {
+					e.unsteady[cell{v.Name, point.Name, quantity}] = s
 				}
 			}
 			e.followWarmUps(v.Name, point)
 		}
 	}
+}
+
+// loadsOf returns the loads of the trials of a variant at a point that count.
+func (e *experiment) loadsOf(variant, point string) []lab.Cohorts {
+	var loads []lab.Cohorts
+	for _, trial := range e.counted(variant, point) {
+		switch {
+		case trial.Cohorts != nil:
+			loads = append(loads, *trial.Cohorts)
+		case len(trial.Course) > 0:
+			e.note("Whether loads were steady was not judged: this result is of a version that did not count " +
+				"operations by when they were due.")
+		}
+	}
+	return loads
 }
 
 // noteNetwork says how a probe has found the network before a variant, where that is its own.
@@ -81,61 +99,30 @@ func (e *experiment) noteLinks(v lab.Variant) {
 	}
 }
 
-// steadiness sums up the courses of a variant's trials at a point. They are not steady
-// where at least half of those that are long enough change their level by more than the
-// margin, or where all together their second halves differ by more than that from
-// their first.
-func (e *experiment) steadiness(variant string, point lab.Point, quantity string) lab.Steadiness {
-	s := lab.Steadiness{Variant: variant, Point: point, Quantity: quantity, Courses: map[string]int{},
-		Steady: true, Factor: 1}
-	var factors, first, second []float64
-	for _, trial := range e.counted(variant, point.Name) {
-		times, chance := e.course(trial, quantity)
-		if len(times) >= 2 {
-			half := len(times) / 2
-			first, second = append(first, stats.Mean(times[:half])),
-				append(second, stats.Mean(times[len(times)-half:]))
-		}
-		if len(trial.Course) == 0 {
-			continue
-		}
-		found, err := stats.Steadiness(times, e.design.Margin)
-		if err != nil {
-			s.Courses[stats.TooShort]++
-			continue
-		}
-		swinging := times
-		if quantity == stats.FollowTail { // where the medians swing, the tail does
-			swinging, chance = e.course(trial, stats.FollowMedian)
-		}
-		if factor, err := stats.Swings(swinging, chance); err == nil && factor > 1 {
-			found = stats.Course{Kind: stats.Swinging, Factor: max(factor, found.Factor)}
-		}
-		s.Courses[string(found.Kind)]++
-		factors = append(factors, found.Factor)
+// steadiness sums up how the loads of a variant at a point went on. They are not steady where they change
+// within themselves, or where all together their second halves differ by more than the margin from their
+// first.
+func (e *experiment) steadiness(
+	variant string, point lab.Point, quantity string, loads []lab.Cohorts,
+) lab.Steadiness {
+	f := stats.Follow(loads, quantity, e.design.Margin)
+	s := lab.Steadiness{Variant: variant, Point: point, Quantity: f.Quantity, Courses: f.Courses, Steady: true,
+		Factor: 1}
+	halves := e.byBlock(f.Second, f.First)
+	if halves.n() > 0 {
+		r := halves.estimate()
+		s.Halves = &r
 	}
-	changed := len(factors) - s.Courses[string(stats.Flat)]
-	if changed > 0 && 2*changed >= len(factors) {
-		slices.Sort(factors)
-		s.Steady, s.Factor = false, stats.Median(factors[len(factors)-changed:])
-		s.Words = fmt.Sprintf("in %d of %s its %s changes within the trial, by %s", changed,
-			count(len(factors), "trial"), quantityWords[quantity], figure.Times(s.Factor, nil, nil))
-	}
-	halves := e.byBlock(second, first)
-	if halves.n() == 0 {
-		return s
-	}
-	r := halves.estimate()
-	s.Halves = &r
-	sure := e.strict(len(e.study.Points)*len(e.study.Variants)*len(quantities), halves.n())
-	if !halves.decided {
-		return s
-	}
-	if wide := halves.ratio.At(sure); s.Steady &&
-		(wide.Low > 1+e.design.Margin || wide.High < 1/(1+e.design.Margin)) {
-		s.Steady, s.Factor = false, math.Exp(math.Abs(math.Log(r.Ratio)))
+	sure := e.strict(len(e.study.Points)*len(e.study.Variants)*len(quantities), len(loads))
+	switch {
+	case f.Changes():
+		s.Steady, s.Factor = false, f.Factor
+		s.Words = fmt.Sprintf("in %d of %s its %s changes within the trial, by %s", f.Changed,
+			count(f.Judged(), "trial"), quantityWords[f.Quantity], figure.Times(s.Factor, nil, nil))
+	case f.HalvesDiffer(e.design.Margin, sure):
+		s.Steady, s.Factor = false, math.Exp(math.Abs(math.Log(s.Halves.Ratio)))
 		s.Words = fmt.Sprintf("the second half of its trials has %s the %s of the first", halves.text(),
-			quantityWords[quantity])
+			quantityWords[f.Quantity])
 	}
 	return s
 }
@@ -143,16 +130,8 @@ func (e *experiment) steadiness(variant string, point lab.Point, quantity string
 // quantityWords are the quantities in sentences. A rate is followed as its inverse.
 var quantityWords = map[string]string{
 	stats.FollowMedian: "median response time", stats.FollowTail: "99th percentile of the response time",
+	"p95": "95th percentile of the response time", "p90": "90th percentile of the response time",
 	stats.FollowRate: "time between right answers",
-}
-
-// course is a trial's series of a quantity, as times, and how far one may be off by chance.
-func (e *experiment) course(trial lab.Trial, quantity string) (times []float64, chance float64) {
-	lasts := 0.0
-	if e.study.Load != nil {
-		lasts = e.study.Load.Duration * max(1, trial.Lengthened)
-	}
-	return stats.Times(trial.Course, quantity, lasts)
 }
 
 // disturbance is the widest of the changes that a comparison may hang on: of either

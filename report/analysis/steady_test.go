@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -35,6 +36,13 @@ func followedTrials(ratio float64, course func(block, second int) float64) Input
 				trial.Course = append(trial.Course, lab.Slice{End: float64(second + 1), OK: 100, Median: &value,
 					P99: &value})
 			}
+			trial.Cohorts = cohortsOf(10, func(number int) float64 {
+				value := 0.001 * wobble(block, 3*number+k)
+				if name == "b" {
+					value *= ratio * course(block, number/100)
+				}
+				return value
+			})
 			trial.Measures = map[string]float64{"response_time_p50": mean,
 				"rows": 3 + float64(k)*0.3 + 0.001*wobble(block, k)}
 			in.Trials = append(in.Trials, trial)
@@ -43,6 +51,18 @@ func followedTrials(ratio float64, course func(block, second int) float64) Input
 		}
 	}
 	return in
+}
+
+// cohortsOf are the operations of a load of so many seconds at 100/s, by their response time in seconds.
+func cohortsOf(seconds int, took func(number int) float64) *lab.Cohorts {
+	all := &lab.Cohorts{Seconds: float64(seconds) / lab.CohortsOfLoad,
+		All: make([]lab.Cohort, lab.CohortsOfLoad)}
+	for number := range 100 * seconds {
+		at := number * lab.CohortsOfLoad / (100 * seconds)
+		bucket := lab.TimeBucket(time.Duration(took(number) * float64(time.Second)))
+		all.All[at] = all.All[at].Add(lab.Cohort{OK: 1, Buckets: []int{bucket}, Counts: []int64{1}})
+	}
+	return all
 }
 
 func TestVerdictsThatHangOnTheLengthOfTrialsAreWithheld(t *testing.T) {

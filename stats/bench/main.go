@@ -60,7 +60,11 @@ func bench(out string, experiments int, seed uint64) error {
 		}
 		all = append(all, rows...)
 	}
-	return figures.Publish(os.Stdout, out, all)
+	rows, err := followed(experiments/10, seed)
+	if err != nil {
+		return err
+	}
+	return figures.Publish(os.Stdout, out, append(all, rows...))
 }
 
 // played are the experiments of a scene, each from a seed of its own.

@@ -187,7 +187,7 @@ func (s System) Measure(
 		names = append(names, metric.Name)
 	}
 	found := lab.Measured{Values: only(r.Measures, names...), Spectra: r.Spectra, Operations: r.Operations,
-		Course: r.Course, WarmUp: r.WarmUp, Remarks: r.Remarks}
+		Course: r.Course, Cohorts: r.Cohorts, WarmUp: r.WarmUp, Remarks: r.Remarks}
 	if r.Sent > 0 {
 		found.Values[FigureErrorShare] = errorShare(r)
 	}

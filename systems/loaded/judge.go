@@ -69,7 +69,8 @@ func Measured(metrics []lab.Metric, p lab.Point, load lab.LoadReport) lab.Measur
 		return found
 	}
 	maps.Copy(found.Spectra, load.Spectra)
-	found.Course, found.Operations, found.Remarks = load.Course, load.Operations, load.Remarks
+	found.Course, found.Cohorts = load.Course, load.Cohorts
+	found.Operations, found.Remarks = load.Operations, load.Remarks
 	if load.Sent > 0 {
 		found.Values[FigureErrors] = ErrorShare(load)
 	}

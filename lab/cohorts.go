@@ -1,0 +1,99 @@
+package lab
+
+import (
+	"math"
+	"math/bits"
+	"time"
+)
+
+// CohortsOfLoad is how many cohorts a load has, whatever it lasts.
+const CohortsOfLoad = 60
+
+// Cohorts are the operations of a load by when they were due. Seconds by when operations finished lack
+// the slow ones at the beginning of a load; cohorts are complete from the first to the last.
+type Cohorts struct {
+	// Seconds is how long operations of one cohort were due.
+	Seconds float64 `json:"seconds"`
+	// Lag is the time, in seconds, from the beginning of a flow within which 99 of 100 of its operations
+	// were due. The cohorts before it lack later steps of flows. 0: flows have one step.
+	Lag float64  `json:"lag,omitempty"`
+	All []Cohort `json:"all"`
+}
+
+// Cohort is the operations that were due in one part of a load.
+type Cohort struct {
+	OK int64 `json:"ok"` // those that were answered rightly
+	// Buckets and Counts say how many operations had a response time in which bucket (see TimeBucket), in
+	// the order of the buckets.
+	Buckets []int   `json:"buckets"`
+	Counts  []int64 `json:"counts"`
+}
+
+// Operations returns how many operations were due.
+func (c Cohort) Operations() int64 {
+	var sum int64
+	for _, n := range c.Counts {
+		sum += n
+	}
+	return sum
+}
+
+// Add returns the cohort with the operations of another.
+func (c Cohort) Add(other Cohort) Cohort {
+	sum := Cohort{OK: c.OK + other.OK}
+	for i, k := 0, 0; i < len(c.Buckets) || k < len(other.Buckets); {
+		bucket, n := math.MaxInt, int64(0)
+		if i < len(c.Buckets) {
+			bucket = c.Buckets[i]
+		}
+		if k < len(other.Buckets) {
+			bucket = min(bucket, other.Buckets[k])
+		}
+		if i < len(c.Buckets) && c.Buckets[i] == bucket {
+			n, i = n+c.Counts[i], i+1
+		}
+		if k < len(other.Buckets) && other.Buckets[k] == bucket {
+			n, k = n+other.Counts[k], k+1
+		}
+		sum.Buckets, sum.Counts = append(sum.Buckets, bucket), append(sum.Counts, n)
+	}
+	return sum
+}
+
+// Add returns the cohorts of a load of which another generator, or loop, played a part. Those of a
+// load of another length are left out.
+func (c Cohorts) Add(other Cohorts) Cohorts {
+	if c.Seconds == 0 {
+		return other
+	}
+	if other.Seconds != c.Seconds || len(other.All) != len(c.All) {
+		return c
+	}
+	sum := Cohorts{Seconds: c.Seconds, Lag: max(c.Lag, other.Lag), All: make([]Cohort, len(c.All))}
+	for i := range sum.All {
+		sum.All[i] = c.All[i].Add(other.All[i])
+	}
+	return sum
+}
+
+// Buckets of response times are 1/64 to 1/128 of their time wide, from units of 128 ns up to five minutes.
+const (
+	unitBits   = 7
+	octaveBits = 6 // two to this power is the number of buckets in an octave
+	// TimeBuckets is the number of buckets.
+	TimeBuckets = (33 - octaveBits) << octaveBits
+)
+
+// TimeBucket returns the bucket of a response time. The last also holds what is longer.
+func TimeBucket(d time.Duration) int {
+	units := uint64(max(d, 0)) >> unitBits
+	octave := max(0, bits.Len64(units)-octaveBits-1)
+	return min(octave<<octaveBits+int(units>>octave), TimeBuckets-1)
+}
+
+// BucketTime returns the middle of a bucket, in seconds.
+func BucketTime(bucket int) float64 {
+	octave := max(0, bucket>>octaveBits-1)
+	units := float64(bucket-octave<<octaveBits) + 0.5
+	return math.Ldexp(units, octave+unitBits) / float64(time.Second)
+}

@@ -1,0 +1,80 @@
+package record
+
+import (
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// cohorts counts the operations of one loop by when they were due. Its memory is bounded by the number of
+// cohorts, however long the load is.
+type cohorts struct {
+	length time.Duration // of a cohort
+	all    [lab.CohortsOfLoad]*cohort
+	lags   [lab.TimeBuckets]uint32 // operations by the time since their flow was due
+	follow bool                    // there were flows of several steps
+}
+
+// cohort is the operations that were due in one part of the load, by response time.
+type cohort struct {
+	ok    int64
+	times [lab.TimeBuckets]uint32
+}
+
+// newCohorts divides a load of so long.
+func newCohorts(load time.Duration) *cohorts {
+	return &cohorts{length: max(1, (load+lab.CohortsOfLoad-1)/lab.CohortsOfLoad)}
+}
+
+// add counts an operation. What was due after the load belongs to no cohort.
+func (c *cohorts) add(s *Sample) {
+	at := int64(s.Intended / c.length)
+	if at < 0 || at >= lab.CohortsOfLoad {
+		return
+	}
+	if c.all[at] == nil {
+		c.all[at] = &cohort{}
+	}
+	if s.Outcome == OK {
+		c.all[at].ok++
+	}
+	c.all[at].times[lab.TimeBucket(s.Finished-s.Intended)]++
+	c.lags[lab.TimeBucket(s.Lag)]++
+	c.follow = c.follow || s.Follows
+}
+
+// counted returns what was counted.
+func (c *cohorts) counted() lab.Cohorts {
+	out := lab.Cohorts{Seconds: c.length.Seconds(), All: make([]lab.Cohort, lab.CohortsOfLoad)}
+	for i, one := range c.all {
+		if one == nil {
+			continue
+		}
+		out.All[i].OK = one.ok
+		for bucket, n := range one.times {
+			if n > 0 {
+				out.All[i].Buckets, out.All[i].Counts = append(out.All[i].Buckets, bucket),
+					append(out.All[i].Counts, int64(n))
+			}
+		}
+	}
+	if c.follow {
+		out.Lag = c.lag()
+	}
+	return out
+}
+
+// lag returns the time since the beginning of their flow within which 99 of 100 operations were due, in
+// seconds.
+func (c *cohorts) lag() float64 {
+	var all, sum uint64
+	for _, n := range c.lags {
+		all += uint64(n)
+	}
+	for bucket, n := range c.lags {
+		if sum += uint64(n); 100*sum >= 99*all {
+			return lab.BucketTime(bucket)
+		}
+	}
+	return 0
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// server gives the response time of the operation with a number that is due at a moment of a load, in
+// seconds; base is the one it has usually.
+type server struct {
+	name  string
+	times func(r *rand.Rand, l load) func(number int, at float64) float64
+}
+
+// load is what a simulated server is asked.
+type load struct {
+	rate, seconds float64
+	base          float64 // usual response time, in seconds
+	poisson       bool    // arrivals; else constant
+	users         bool    // a closed loop of so many users that it has about the rate; else an open one
+}
+
+func (l load) String() string {
+	kind := "constant"
+	switch {
+	case l.users:
+		kind = "users"
+	case l.poisson:
+		kind = "poisson"
+	}
+	return fmt.Sprintf("%g ms at %g/s for %g s, %s", 1000*l.base, l.rate, l.seconds, kind)
+}
+
+// own is a server of which an operation does not depend on others.
+func own(name string, factor func(r *rand.Rand, number int, share float64) float64) server {
+	return server{name, func(r *rand.Rand, l load) func(int, float64) float64 {
+		return func(number int, at float64) float64 { return l.base * factor(r, number, at/l.seconds) }
+	}}
+}
+
+// scattered is a time with log-normal noise.
+func scattered(r *rand.Rand) float64 { return math.Exp(0.1 * r.NormFloat64()) }
+
+// steadyServers have no course.
+func steadyServers() []server {
+	return []server{
+		own("constant", func(*rand.Rand, int, float64) float64 { return 1 }),
+		own("log-normal", func(r *rand.Rand, _ int, _ float64) float64 { return scattered(r) }),
+		own("every 50th takes 4 times as long", func(r *rand.Rand, number int, _ float64) float64 {
+			return scattered(r) * []float64{1, 4}[(number%50)/49]
+		}),
+		own("2 % take 4 times as long", func(r *rand.Rand, _ int, _ float64) float64 {
+			if r.Float64() < 0.02 {
+				return 4 * scattered(r)
+			}
+			return scattered(r)
+		}),
+		own("exponential", func(r *rand.Rand, _ int, _ float64) float64 { return max(0.01, r.ExpFloat64()) }),
+	}
+}
+
+// halfUsed is a server with a queue (M/M/1) that is used by half: its response times depend on each other.
+func halfUsed() server {
+	return server{"queue, half used", func(r *rand.Rand, l load) func(int, float64) float64 {
+		free := 0.0
+		return func(_ int, at float64) float64 {
+			free = max(free, at) + 0.5/l.rate*r.ExpFloat64()
+			return free - at
+		}
+	}}
+}
+
+// unsteadyServers change within a load.
+func unsteadyServers() []server {
+	return []server{
+		own("drift of 20 %", func(r *rand.Rand, _ int, share float64) float64 {
+			return scattered(r) * (1 + 0.2*share)
+		}),
+		own("leak, from 6 to 13 ms", func(r *rand.Rand, _ int, share float64) float64 {
+			return scattered(r) * (6 + 7*share) / 6
+		}),
+		own("warm-up, 3 times as slow in the first fifth", func(r *rand.Rand, _ int, share float64) float64 {
+			if share < 0.2 {
+				return 3 * scattered(r)
+			}
+			return scattered(r)
+		}),
+		{"pauses of 200 ms every 3 s", func(r *rand.Rand, l load) func(int, float64) float64 {
+			const every, pause = 3, 0.2
+			phase := every * r.Float64()
+			return func(_ int, at float64) float64 {
+				return scattered(r)*l.base + max(0, pause-math.Mod(at+phase, every))
+			}
+		}},
+	}
+}
+
+// play returns what a recorder counts of one load.
+func (l load) play(r *rand.Rand, s server) lab.Cohorts {
+	answer := s.times(r, l)
+	var counts [lab.CohortsOfLoad][lab.TimeBuckets]int64
+	out := lab.Cohorts{Seconds: l.seconds / lab.CohortsOfLoad, All: make([]lab.Cohort, lab.CohortsOfLoad)}
+	number := 0
+	ask := func(at float64) float64 {
+		took := answer(number, at)
+		number++
+		i := min(int(at/out.Seconds), lab.CohortsOfLoad-1)
+		counts[i][lab.TimeBucket(seconds(took))]++
+		out.All[i].OK++
+		return took
+	}
+	if l.users {
+		due := make([]float64, max(1, int(l.rate*l.base)))
+		for i := 0; due[i] < l.seconds; i = slices.Index(due, slices.Min(due)) {
+			due[i] += ask(due[i])
+		}
+	} else {
+		for at := 0.0; at < l.seconds; {
+			ask(at)
+			if l.poisson {
+				at += r.ExpFloat64() / l.rate
+			} else {
+				at = float64(number) / l.rate
+			}
+		}
+	}
+	for i := range counts {
+		for bucket, n := range counts[i] {
+			if n > 0 {
+				c := &out.All[i]
+				c.Buckets, c.Counts = append(c.Buckets, bucket), append(c.Counts, n)
+			}
+		}
+	}
+	return out
+}
+
+// steadyBlocks are the trials of a variant at a point in these simulations.
+const steadyBlocks = 4
+
+// calledUnsteady plays the trials of a variant and reports whether it is called not steady, as the analysis
+// does it: in any of three quantities, of two variants at one point.
+func calledUnsteady(r *rand.Rand, l load, s server, blocks int) bool {
+	var loads []lab.Cohorts
+	for range blocks {
+		loads = append(loads, l.play(r, s))
+	}
+	quantities := []string{stats.FollowMedian, stats.FollowTail, stats.FollowRate}
+	return slices.ContainsFunc(quantities, func(quantity string) bool {
+		f := stats.Follow(loads, quantity, margin)
+		return f.Changes() || f.HalvesDiffer(margin, 1-alpha/float64(2*len(quantities)))
+	})
+}
+
+// followed counts how often servers are called not steady: steady ones at every rate, duration and response
+// time, and ones that change, where there are operations enough to see it.
+func followed(experiments int, seed uint64) ([]figures.Figure, error) {
+	if experiments < 2 {
+		return nil, fmt.Errorf("%d experiments for each load: give -experiments 20 or more", experiments)
+	}
+	var l list
+	for _, s := range append(steadyServers(), halfUsed()) {
+		var called []float64
+		for _, one := range loads([]float64{10, 100, 1000}, []float64{2, 5, 10}, s.name == halfUsed().name) {
+			called = append(called, unsteadyShare(one, s, steadyBlocks, experiments, seed)...)
+		}
+		l.add("steadiness, "+s.name+": wrongly unsteady", "1", lab.LowerIsBetter, called,
+			figures.Goal{Must: 0.01, Stretch: 0.005})
+	}
+	for _, s := range unsteadyServers() {
+		for _, lasts := range []float64{2, 5, 10} {
+			for _, rate := range []float64{10, 100, 1000} {
+				one := load{rate: rate, seconds: lasts, base: 0.006}
+				l.add(fmt.Sprintf("steadiness, %s, %g/s for %g s: found", s.name, rate, lasts), "1",
+					lab.HigherIsBetter, unsteadyShare(one, s, steadyBlocks, experiments, seed), figures.Goal{})
+			}
+		}
+	}
+	return l.all, l.err
+}
+
+// loads are those that steady servers are held against. A queue has response times of its own.
+func loads(rates, durations []float64, queue bool) []load {
+	var all []load
+	for _, rate := range rates {
+		for _, lasts := range durations {
+			for _, base := range []float64{0.005, 0.06, 0.5} {
+				for _, one := range []load{{poisson: true}, {}, {users: true}} {
+					if queue && (!one.poisson || base > 0.005) {
+						continue
+					}
+					one.rate, one.seconds, one.base = rate, lasts, base
+					all = append(all, one)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// unsteadyShare plays a number of experiments and returns, for each, whether it was called not steady.
+func unsteadyShare(l load, s server, blocks, experiments int, seed uint64) []float64 {
+	called := make([]float64, experiments)
+	const workers = 2
+	var all sync.WaitGroup
+	for w := range workers {
+		all.Go(func() {
+			for i := w; i < experiments; i += workers {
+				if calledUnsteady(rand.New(rand.NewPCG(seed, uint64(i))), l, s, blocks) {
+					called[i] = 1
+				}
+			}
+		})
+	}
+	all.Wait()
+	return called
+}
+
+// seconds is a duration.
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

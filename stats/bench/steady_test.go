@@ -1,0 +1,42 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// TestSteadyServersAreCalledSteady at every rate, duration and response time: in at most 1 % of experiments.
+func TestSteadyServersAreCalledSteady(t *testing.T) {
+	for _, s := range append(steadyServers(), halfUsed()) {
+		t.Run(s.name, func(t *testing.T) {
+			called, played := 0.0, 0
+			for _, one := range loads([]float64{10, 100}, []float64{2, 5}, s.name == halfUsed().name) {
+				for _, share := range unsteadyShare(one, s, steadyBlocks, 6, 3) {
+					called, played = called+share, played+1
+				}
+			}
+			if share := called / float64(played); share > 0.01 {
+				t.Errorf("%.1f %% of %d experiments are called not steady", 100*share, played)
+			}
+		})
+	}
+}
+
+// TestServersThatChangeAreFound where they have operations enough.
+func TestServersThatChangeAreFound(t *testing.T) {
+	for i, s := range unsteadyServers() {
+		one := load{rate: 100, seconds: []float64{5, 5, 5, 10}[i], base: 0.006}
+		if found := stats.Mean(unsteadyShare(one, s, steadyBlocks, 20, 5)); found < 0.95 {
+			t.Errorf("%s at %v: found in %.0f %%", s.name, one, 100*found)
+		}
+	}
+}
+
+// TestOneAnswerAboveItsPercentileIsNoChange: 20 ms, every 50th answer 80 ms, at 100/s for 2 s, was withheld.
+func TestOneAnswerAboveItsPercentileIsNoChange(t *testing.T) {
+	one := load{rate: 100, seconds: 2, base: 0.02}
+	if share := stats.Mean(unsteadyShare(one, steadyServers()[2], 3, 50, 1)); share > 0 {
+		t.Errorf("called not steady in %.0f %%", 100*share)
+	}
+}
