@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -30,6 +31,7 @@ func warming(t *testing.T, takes func(age time.Duration) time.Duration) (url str
 // TestAWarmUpGoesOnUntilTheLoadIsSteady, and no longer than its limit. Nothing of it is
 // broken off, and the measured load follows in both cases.
 func TestAWarmUpGoesOnUntilTheLoadIsSteady(t *testing.T) {
+	testset.Need(t, "it takes a minute where compilers make the load unsteady")
 	const fast, slow = 10 * time.Millisecond, 40 * time.Millisecond
 	for name, c := range map[string]struct {
 		takes  func(age time.Duration) time.Duration
