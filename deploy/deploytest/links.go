@@ -2,6 +2,7 @@ package deploytest
 
 import (
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,11 @@ func linked(t *testing.T, s suite) {
 	linker, is := s.Deployer.(lab.Linker)
 	if !is || linker.LinksHosts() != nil || os.Geteuid() != 0 {
 		t.Skip("the links of hosts are not ours to change in this deployment")
+	}
+	for _, program := range []string{"ip", "tc"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%v: type: apt-get install iproute2", err)
+		}
 	}
 	const delay = 500 * time.Millisecond
 	l := layout("front", "stock", "beside", "free")
