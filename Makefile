@@ -194,6 +194,10 @@ bench-deploy: ## measure how long units take until ready and until gone, and wha
 bench-stats: ## hold the statistics against simulated experiments of which the truth is known (a minute)
 	go run ./stats/bench -out results/bench/stats.json
 
+.PHONY: bench-truth
+bench-truth: build ## hold answers against servers of which the truth is known (20 minutes, 2 idle cores)
+	go run ./report/bench -out results/bench/truth.json
+
 .PHONY: clean
 clean: ## remove what was built; results stay
 	rm -rf bin dist $(WEB)/node_modules $(WEB)/dist/report.js $(WEB)/dist/report.js.map $(WEB)/dist/licences.md

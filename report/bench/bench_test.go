@@ -1,0 +1,165 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// ask sends requests one after the other and returns the statuses.
+func ask(t *testing.T, s *server, path string, requests int) (statuses []int) {
+	t.Helper()
+	for range requests {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		statuses = append(statuses, w.Code)
+	}
+	return statuses
+}
+
+// TestCPUIsBurnedToTheTruth: with all that the process does beside, and in no more than one
+// request too many.
+func TestCPUIsBurnedToTheTruth(t *testing.T) {
+	s := &server{cpu: 2 * time.Millisecond}
+	ask(t, s, "/", 1)
+	before := processCPU()
+	ask(t, s, "/", 50)
+	if used := processCPU() - before; math.Abs(used.Seconds()/0.1-1) > 0.05 {
+		t.Errorf("50 requests of 2 ms used %v, want 100 ms", used)
+	}
+}
+
+// TestEveryHundredthAnswerFails, and requests whether the server is ready are none.
+func TestEveryHundredthAnswerFails(t *testing.T) {
+	s := &server{errorEvery: 100}
+	ask(t, s, "/ready", 7)
+	for i, status := range ask(t, s, "/", 300) {
+		if failed := status == http.StatusInternalServerError; failed != ((i+1)%100 == 0) {
+			t.Errorf("request %d: status %d", i+1, status)
+		}
+	}
+}
+
+// TestAnswersAreDue by what the server is to do, from when a request came.
+func TestAnswersAreDue(t *testing.T) {
+	const ms = time.Millisecond
+	began := time.Now()
+	for name, c := range map[string]struct {
+		server    *server
+		came, due []time.Duration
+	}{
+		"at once":       {&server{}, []time.Duration{0, ms}, []time.Duration{0, ms}},
+		"after a sleep": {&server{sleep: 20 * ms}, []time.Duration{0, 5 * ms}, []time.Duration{20 * ms, 25 * ms}},
+		"every other is slow": {&server{sleep: ms, slow: 60 * ms, slowEvery: 2},
+			[]time.Duration{0, 0}, []time.Duration{ms, 60 * ms}},
+		"a rising sleep": {&server{sleep: 20 * ms, rise: 0.5, rising: time.Second},
+			[]time.Duration{0, 500 * ms, 4000 * ms}, []time.Duration{20 * ms, 525 * ms, 4030 * ms}},
+		"one after the other": {&server{capacity: 200}, []time.Duration{0, 0, 50 * ms},
+			[]time.Duration{5 * ms, 10 * ms, 55 * ms}},
+	} {
+		for i, came := range c.came {
+			number, due := c.server.admit(began.Add(came))
+			if got := due.Sub(began); number != i+1 || got != c.due[i] {
+				t.Errorf("%s: request %d is due after %v, want request %d after %v", name, number, got, i+1, c.due[i])
+			}
+		}
+	}
+}
+
+// found is an analysis with one comparison of b, and of how steady a and b were.
+func found(of measure, low, high float64, verdict lab.ComparisonVerdict) lab.Analysis {
+	return lab.Analysis{
+		Metrics: []lab.Metric{{Name: "figure", Quantity: of.quantity, Quantile: of.quantile, Per: of.per}},
+		Comparisons: []lab.Comparison{{Metric: "figure", Variant: "b", Baseline: "a", Verdict: verdict,
+			Ratio: lab.Ratio{Ratio: (low + high) / 2, Low: &low, High: &high, N: 5}}},
+		Steadiness: []lab.Steadiness{{Variant: "a", Steady: true}, {Variant: "b", Steady: verdict != lab.Slower}},
+	}
+}
+
+// TestTruthsAreHeld: an interval that misses and a verdict that is wrong are counted each.
+func TestTruthsAreHeld(t *testing.T) {
+	for name, c := range map[string]struct {
+		truth       truth
+		a           lab.Analysis
+		held, wrong bool
+	}{
+		"right":         {exactly("b", cpu(), 1.1), found(cpu(), 1.05, 1.15, lab.Slower), true, false},
+		"open":          {exactly("b", cpu(), 1.1), found(cpu(), 0.9, 1.3, lab.Undecided), true, false},
+		"missed":        {exactly("b", cpu(), 1.1), found(cpu(), 1.15, 1.25, lab.Slower), false, false},
+		"the wrong way": {exactly("b", cpu(), 1.1), found(cpu(), 0.7, 0.9, lab.Faster), false, true},
+		"not equal":     {exactly("b", cpu(), 1.1), found(cpu(), 0.99, 1.01, lab.Equivalent), false, true},
+		"not different": {exactly("b", cpu(), 1), found(cpu(), 1.05, 1.15, lab.Slower), false, true},
+		"within the doubt": {times("b", median(), 26*time.Millisecond, 20*time.Millisecond),
+			found(median(), 1.284, 1.286, lab.Slower), true, false},
+	} {
+		var counted tally
+		if err := counted.hold(c.truth, c.a); err != nil {
+			t.Fatal(err)
+		}
+		if held, wrong := counted.held.so == 1, counted.wrong.so == 1; held != c.held || wrong != c.wrong {
+			t.Errorf("%s: held %t, wrong %t, want %t, %t", name, held, wrong, c.held, c.wrong)
+		}
+	}
+	var counted tally
+	if err := counted.hold(exactly("c", cpu(), 1), found(cpu(), 1, 1, lab.Slower)); err == nil {
+		t.Error("a comparison that is not there was held")
+	}
+}
+
+// TestFalseAlarmsAreCounted of equal servers and of steady ones, and drifts that are missed.
+func TestFalseAlarmsAreCounted(t *testing.T) {
+	var counted tally
+	verdicts := []lab.ComparisonVerdict{lab.Slower, lab.Faster, lab.Undecided, lab.Equivalent}
+	for _, verdict := range verdicts {
+		counted.addEqual(found(cpu(), 0.9, 1.1, verdict))
+	}
+	counted.addSteadiness("b", found(cpu(), 1, 1, lab.Undecided))
+	counted.addSteadiness("", found(cpu(), 1, 1, lab.Slower))
+	counted.addErrors(loaded{Sent: 1000, OK: 990})
+	counted.addCapacity(200, loaded{Capacity: searched{Rate: 190, Low: 185, High: 195}})
+	got := map[string]string{}
+	for _, f := range counted.figures() {
+		got[f.Figure] = fmt.Sprintf("%.4g %s", f.Value, f.Reached())
+	}
+	for figure, want := range map[string]string{
+		"equal servers called different, CPU": "0.5 missed", "drifts that are missed": "1 missed",
+		"steady servers called unsteady": "0.3333 missed", "errors, 1 in 100: off by": "0 stretch",
+		"capacity of 200/s: found / truth": "0.95 ", "capacity of 200/s: off by": "0.05 missed",
+	} {
+		if got[figure] != want {
+			t.Errorf("%s: %q, want %q", figure, got[figure], want)
+		}
+	}
+}
+
+// TestSharesHaveTheirInterval: of none of 40 it ends at 1 - 0.025^(1/40).
+func TestSharesHaveTheirInterval(t *testing.T) {
+	end := math.Pow(0.025, 1./40)
+	if low, high := (count{0, 40}).interval(); low != 0 || math.Abs(high-(1-end)) > 1e-9 {
+		t.Errorf("none of 40: [%g, %g]", low, high)
+	}
+	if low, high := (count{40, 40}).interval(); high != 1 || math.Abs(low-end) > 1e-9 {
+		t.Errorf("all of 40: [%g, %g]", low, high)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	if all, err := choose(""); err != nil || len(all) != len(experiments()) {
+		t.Errorf("%d experiments, %v, want all", len(all), err)
+	}
+	if some, err := choose("equal,cpu"); err != nil || len(some) != 2 || some[0].name != "equal" {
+		t.Errorf("%d experiments, %v, want equal and cpu", len(some), err)
+	}
+	_, err := choose("cpu,nothing")
+	if err == nil || !strings.Contains(err.Error(), `no "nothing"; there are cpu, `) {
+		t.Errorf("%v, want what there is", err)
+	}
+}

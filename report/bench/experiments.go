@@ -1,0 +1,182 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// experiment is something that is played, with what must come out.
+type experiment struct {
+	name string
+	// often multiplies the rounds.
+	often int
+	play  func(ctx context.Context, p player, seed uint64, found *tally) error
+}
+
+// times is how often an experiment is played.
+func (e experiment) times(rounds int, quick bool) int {
+	if quick {
+		return rounds
+	}
+	return rounds * max(1, e.often)
+}
+
+// measure is what a truth is known of; see lab.FindMetric.
+type measure struct {
+	quantity string
+	quantile float64
+	per      string
+}
+
+func cpu() measure    { return measure{quantity: lab.CPU, per: lab.PerOperation} }
+func median() measure { return measure{quantity: lab.ResponseTime, quantile: 0.5} }
+func tail() measure   { return measure{quantity: lab.ResponseTime, quantile: 0.99} }
+
+// in is the name of the metric in an analysis; "" where it has none.
+func (m measure) in(a lab.Analysis) string {
+	metric, _ := lab.FindMetric(a.Metrics, m.quantity, m.quantile, m.per)
+	return metric.Name
+}
+
+// truth is the ratio of a server to the first one of its comparison: within low and high,
+// since the way to a server and its timers take up to a millisecond too.
+type truth struct {
+	server    string
+	of        measure
+	low, high float64
+}
+
+// exactly is a truth without such doubt.
+func exactly(server string, of measure, ratio float64) truth { return truth{server, of, ratio, ratio} }
+
+// overhead is what a response time has at most beside the time that the server takes.
+const overhead = 1100 * time.Microsecond
+
+// times is the truth of two response times.
+func times(server string, of measure, over, under time.Duration) truth {
+	a, b := float64(over)/float64(under), float64(over+overhead)/float64(under+overhead)
+	return truth{server, of, math.Min(a, b), math.Max(a, b)}
+}
+
+// slowAnswers has one answer in twenty take the time that follows.
+const slowAnswers = "-sleep 20ms -slow-every 20 -slow "
+
+// experiments are all that is played, in their order.
+func experiments() []experiment {
+	const ms = time.Millisecond
+	return []experiment{
+		{name: "cpu", play: comparison{
+			servers: []named{{"a", "-cpu 500us"}, {"b", "-cpu 550us"}, {"c", "-cpu 650us"},
+				{"d", "-cpu 1ms"}},
+			truths: []truth{exactly("b", cpu(), 1.1), exactly("c", cpu(), 1.3), exactly("d", cpu(), 2)},
+			blocks: 4, lasts: 3 * time.Second,
+		}.play},
+		{name: "time", play: comparison{
+			servers: []named{{"a", "-sleep 20ms"}, {"b", "-sleep 22ms"}, {"c", "-sleep 26ms"},
+				{"d", "-sleep 40ms"}},
+			truths: []truth{times("b", median(), 22*ms, 20*ms), times("c", median(), 26*ms, 20*ms),
+				times("d", median(), 40*ms, 20*ms)},
+			blocks: 4, lasts: 3 * time.Second,
+		}.play},
+		{name: "tail", play: comparison{
+			servers: []named{{"a", slowAnswers + "60ms"}, {"b", slowAnswers + "66ms"},
+				{"c", slowAnswers + "78ms"}, {"d", slowAnswers + "120ms"}},
+			truths: []truth{times("b", tail(), 66*ms, 60*ms), times("c", tail(), 78*ms, 60*ms),
+				times("d", tail(), 120*ms, 60*ms), exactly("b", median(), 1), exactly("c", median(), 1),
+				exactly("d", median(), 1)},
+			blocks: 4, lasts: 3 * time.Second,
+		}.play},
+		{name: "drift", play: comparison{
+			servers: []named{{"a", "-sleep 20ms"}, {"b", "-sleep 20ms -rise 0.5 -rising 6s"}},
+			drifts:  "b", blocks: 3, lasts: 6 * time.Second, flags: []string{"--lengthen", "1"},
+		}.play},
+		{name: "equal", often: 10, play: comparison{
+			servers: []named{{"a", "-sleep 20ms"}, {"b", "-sleep 20ms"}, {"c", "-sleep 20ms"},
+				{"d", "-sleep 20ms"}, {"e", "-sleep 20ms"}},
+			equal: true, blocks: 3, lasts: 2 * time.Second,
+		}.play},
+		{name: "errors", play: playErrors},
+		{name: "capacity", play: playCapacities},
+	}
+}
+
+// named is a server of a comparison with its flags.
+type named struct{ name, flags string }
+
+// comparison is servers that `cleave compare` compares, at 100 requests a second.
+type comparison struct {
+	servers []named
+	truths  []truth
+	drifts  string // a server that becomes slower within its trials; the others are steady
+	equal   bool   // all servers are: every difference is a false alarm
+	blocks  int
+	lasts   time.Duration // load of a trial
+	flags   []string
+}
+
+func (c comparison) play(ctx context.Context, p player, seed uint64, found *tally) error {
+	arguments := []string{"compare"}
+	for _, s := range c.servers {
+		arguments = append(arguments, fmt.Sprintf("%s=%s serve -port {port} %s", s.name, p.server, s.flags))
+	}
+	if p.quick { // on a host that is busy nothing would count
+		c.blocks, c.flags = 3, append(slices.Clone(c.flags), "--no-gates")
+	}
+	arguments = append(arguments, "--rate", "100", "--warm-up", "500ms", "--duration", c.lasts.String(),
+		"--blocks", fmt.Sprint(c.blocks), "--seed", fmt.Sprint(seed))
+	var a lab.Analysis
+	if err := p.run(ctx, &a, append(arguments, c.flags...)...); err != nil {
+		return err
+	}
+	for _, t := range c.truths {
+		if err := found.hold(t, a); err != nil {
+			return err
+		}
+	}
+	if c.equal {
+		found.addEqual(a)
+	}
+	found.addSteadiness(c.drifts, a)
+	found.addTrials(a)
+	return nil
+}
+
+// playErrors loads a server of which every hundredth answer fails.
+func playErrors(ctx context.Context, p player, seed uint64, found *tally) error {
+	return p.serving(ctx, "-sleep 5ms -error-every 100", func(url string) error {
+		var got loaded
+		err := p.run(ctx, &got, "load", url, "--rate", "200", "--duration", "5s", "--seed", fmt.Sprint(seed))
+		if err == nil {
+			found.addErrors(got)
+		}
+		return err
+	})
+}
+
+// playCapacities searches the capacities of two servers that serve one request after the
+// other, each in the same time: a rate above them grows a queue without end, one below
+// waits for nobody.
+func playCapacities(ctx context.Context, p player, seed uint64, found *tally) error {
+	for _, capacity := range []float64{200, 400} {
+		err := p.serving(ctx, fmt.Sprintf("-capacity %g", capacity), func(url string) error {
+			var got loaded
+			err := p.run(ctx, &got, "load", url, "--search", "--objective", "p99<100ms",
+				"--arrivals", "constant", "--seed", fmt.Sprint(seed))
+			if err == nil {
+				found.addCapacity(capacity, got)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/launch"
+)
+
+// player runs Cleave's program and servers of known truth.
+type player struct {
+	cleave, server string // programs
+	results        string // folder
+	quick          bool
+	story          io.Writer
+}
+
+// loaded is what a truth needs of the document of `cleave load`.
+type loaded struct {
+	Sent     int64    `json:"sent"`
+	OK       int64    `json:"ok"`
+	Capacity searched `json:"capacity"`
+}
+
+// searched is a capacity with the bracket around it, per second; all 0: none was found.
+type searched struct {
+	Rate float64 `json:"rate"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// run runs a command of Cleave's and reads the document that it writes. An exit code other
+// than 0 is no error where there is a document: a load with errors ends with one.
+func (p player) run(ctx context.Context, document any, arguments ...string) error {
+	path := filepath.Join(p.results, "document.json")
+	if err := os.RemoveAll(path); err != nil {
+		return fmt.Errorf("remove the last document: %w", err)
+	}
+	arguments = append(arguments, "--json", path, "--progress", "none")
+	if arguments[0] == "compare" {
+		arguments = append(arguments, "--results", filepath.Join(p.results, "runs"))
+	}
+	fmt.Fprintln(p.story, "cleave", strings.Join(arguments, " "))
+	command := exec.CommandContext(ctx, p.cleave, arguments...)
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = time.Minute
+	said, failed := command.CombinedOutput()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("%s %s wrote no document: %w\n%s", p.cleave, arguments[0],
+			errors.Join(failed, ctx.Err()), last(said))
+	}
+	if err := json.Unmarshal(text, document); err != nil {
+		return fmt.Errorf("read the document of %s %s: %w", p.cleave, arguments[0], err)
+	}
+	return nil
+}
+
+// last is the end of what a command said.
+func last(said []byte) []byte {
+	const most = 2000
+	return bytes.TrimSpace(said[max(0, len(said)-most):])
+}
+
+// serving starts a server with flags, and calls f with its address while it runs.
+func (p player) serving(ctx context.Context, flags string, f func(url string) error) error {
+	ports, err := launch.ReservePorts(1)
+	if err != nil {
+		return fmt.Errorf("find a port: %w", err)
+	}
+	defer ports.Close()
+	port := fmt.Sprint(ports.Numbers[0])
+	address := "http://127.0.0.1:" + port + "/"
+	arguments := append([]string{"serve", "-port", port}, strings.Fields(flags)...)
+	server := exec.CommandContext(ctx, p.server, arguments...)
+	if err := server.Start(); err != nil {
+		return fmt.Errorf("start a server: %w", err)
+	}
+	defer func() {
+		_ = server.Process.Kill()
+		_ = server.Wait() // it was killed
+	}()
+	if err := ready(ctx, address+"ready"); err != nil {
+		return err
+	}
+	return f(address)
+}
+
+// ready waits until a server answers.
+func ready(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return fmt.Errorf("ask %s: %w", url, err)
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err == nil {
+			return answer.Body.Close()
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("the server at %s does not answer: %w", url, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}

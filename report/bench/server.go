@@ -1,0 +1,136 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// server answers every GET with a small text, and behaves as its fields say. The zero value
+// answers at once.
+type server struct {
+	// cpu is what the process uses per request, everything included: each request burns what
+	// is missing of it.
+	cpu time.Duration
+	// sleep is how long an answer takes, slow how long every slowEvery-th one does.
+	sleep, slow time.Duration
+	slowEvery   int
+	// errorEvery has every so-manieth answer fail with status 500; 0: none.
+	errorEvery int
+	// rise makes sleep longer by this share, evenly over the time rising from the first
+	// request on.
+	rise   float64
+	rising time.Duration
+	// capacity is how many requests a second are served, one after the other; 0: no limit.
+	capacity float64
+
+	mu       sync.Mutex
+	requests int
+	began    time.Time     // the first request
+	used     time.Duration // CPU of the process before the first request
+	free     time.Time     // when the last one in line is served
+}
+
+// serve is a server as a process of its own, until it is asked to end.
+func serve(ctx context.Context, arguments []string) error {
+	var s server
+	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
+	port := flags.Int("port", 0, "on 127.0.0.1")
+	flags.DurationVar(&s.cpu, "cpu", 0, "CPU time per request, all included")
+	flags.DurationVar(&s.sleep, "sleep", 0, "how long an answer takes")
+	flags.DurationVar(&s.slow, "slow", 0, "how long slow answers take")
+	flags.IntVar(&s.slowEvery, "slow-every", 0, "every which answer is slow")
+	flags.IntVar(&s.errorEvery, "error-every", 0, "every which answer fails")
+	flags.Float64Var(&s.rise, "rise", 0, "by which share -sleep becomes longer")
+	flags.DurationVar(&s.rising, "rising", 0, "over which time, from the first request on")
+	flags.Float64Var(&s.capacity, "capacity", 0, "requests per second that are served")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	web := http.Server{Handler: &s, ReadHeaderTimeout: time.Minute}
+	go func() {
+		<-ctx.Done()
+		_ = web.Close()
+	}()
+	if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// ServeHTTP implements http.Handler. Requests for /ready tell that the server can be used,
+// and are none of its requests.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/ready" {
+		return
+	}
+	number, due := s.admit(time.Now())
+	time.Sleep(time.Until(due))
+	s.burn(number)
+	if s.errorEvery > 0 && number%s.errorEvery == 0 {
+		http.Error(w, "this one fails", http.StatusInternalServerError)
+		return
+	}
+	_, _ = io.WriteString(w, "fine\n") // a client that left needs no answer
+}
+
+// admit returns the number of a request, from 1 on, and when its answer is due.
+func (s *server) admit(now time.Time) (number int, due time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.requests++; s.requests == 1 {
+		s.began, s.used = now, processCPU()
+	}
+	takes := s.sleep
+	if s.rising > 0 {
+		risen := min(1, now.Sub(s.began).Seconds()/s.rising.Seconds())
+		takes += time.Duration(float64(s.sleep) * s.rise * risen)
+	}
+	if s.slowEvery > 0 && s.requests%s.slowEvery == 0 {
+		takes = s.slow
+	}
+	due = now.Add(takes)
+	if s.capacity > 0 {
+		if s.free.Before(now) {
+			s.free = now
+		}
+		s.free = s.free.Add(time.Duration(float64(time.Second) / s.capacity))
+		due = s.free
+	}
+	return s.requests, due
+}
+
+// burn uses the processor until the process has used what all requests up to this one are
+// to take.
+func (s *server) burn(number int) {
+	if s.cpu == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for all := s.used + time.Duration(number)*s.cpu; processCPU() < all; {
+	}
+}
+
+// processCPU is what this process has used of the processors so far.
+func processCPU() time.Duration {
+	var spent unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &spent); err != nil {
+		return 0 // which no kernel says of the own process
+	}
+	return time.Duration(spent.Nano())
+}

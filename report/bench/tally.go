@@ -1,0 +1,193 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// tally is what was found so far.
+type tally struct {
+	each []figures.Figure // of every truth, in the order in which they were played
+
+	held, wrong, large                   count // intervals, verdicts, differences of 1.3 and more
+	falseCPU, falseTimes, falseAll       count // equal servers called different
+	driftsMissed, falseUnsteady, notHeld count
+	lost                                 count // attempts at trials
+}
+
+// count is how many of some were so.
+type count struct{ so, all int }
+
+// add counts one more.
+func (c *count) add(so bool) {
+	c.all++
+	if so {
+		c.so++
+	}
+}
+
+// hold holds a comparison against a truth.
+func (t *tally) hold(want truth, a lab.Analysis) error {
+	i := slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool {
+		return c.Variant == want.server && c.Metric == want.of.in(a)
+	})
+	if i < 0 || a.Comparisons[i].Low == nil {
+		return fmt.Errorf("%s of %s has no interval: %v", want.of.quantity, want.server, a.Notes)
+	}
+	c := a.Comparisons[i]
+	holds := *c.Low <= want.high && *c.High >= want.low
+	wrong := !want.allows(c.Verdict)
+	t.held.add(holds)
+	t.wrong.add(wrong)
+	if want.low > 1.25 {
+		t.large.add(c.Verdict == lab.Slower)
+	}
+	note := fmt.Sprintf("%s; truth %s", c.Verdict, want.text())
+	if !holds {
+		note += ", which the interval misses"
+	}
+	if c.Unsteady != "" {
+		note += "; withheld as not steady"
+	}
+	t.each = append(t.each, figures.Figure{Figure: c.Metric + " of " + c.Variant + " / a", Value: c.Ratio.Ratio,
+		Low: *c.Low, High: *c.High, Unit: "1", N: c.N, Better: lab.LowerIsBetter, Note: note})
+	return nil
+}
+
+// allows reports whether a verdict is right, or open.
+func (t truth) allows(verdict lab.ComparisonVerdict) bool {
+	const margin = 1.05 // of the comparisons
+	switch verdict {
+	case lab.Slower:
+		return t.high > 1
+	case lab.Faster:
+		return t.low < 1
+	case lab.Equivalent:
+		return t.low < margin && t.high > 1/margin
+	}
+	return true
+}
+
+func (t truth) text() string {
+	if t.low == t.high {
+		return fmt.Sprintf("%.4g", t.low)
+	}
+	return fmt.Sprintf("%.4g to %.4g", t.low, t.high)
+}
+
+// addEqual counts the comparisons of equal servers that call them different.
+func (t *tally) addEqual(a lab.Analysis) {
+	for _, c := range a.Comparisons {
+		if c.Low == nil {
+			continue
+		}
+		different := c.Verdict == lab.Slower || c.Verdict == lab.Faster
+		t.falseAll.add(different)
+		switch c.Metric {
+		case cpu().in(a):
+			t.falseCPU.add(different)
+		case median().in(a), tail().in(a):
+			t.falseTimes.add(different)
+		}
+	}
+}
+
+// addSteadiness counts whether the server that drifts was found to, and which steady ones were.
+func (t *tally) addSteadiness(drifts string, a lab.Analysis) {
+	found := false
+	for _, s := range a.Steadiness {
+		if s.Variant == drifts {
+			found = found || !s.Steady
+			continue
+		}
+		t.falseUnsteady.add(!s.Steady)
+	}
+	if drifts != "" {
+		t.driftsMissed.add(!found)
+	}
+}
+
+// addTrials counts the attempts that were struck out.
+func (t *tally) addTrials(a lab.Analysis) {
+	t.lost.all += a.Trials.Valid + len(a.Trials.Invalid)
+	t.lost.so += len(a.Trials.Invalid)
+	for _, r := range a.Held {
+		t.notHeld.all += r.Trials
+		t.notHeld.so += r.Trials - r.Held
+	}
+}
+
+// addErrors holds the share of answers that failed against the truth, one in a hundred.
+func (t *tally) addErrors(got loaded) {
+	failed := got.Sent - got.OK
+	off := math.Abs(100*float64(failed)/float64(got.Sent) - 1)
+	t.each = append(t.each, figures.Figure{Figure: "errors, 1 in 100: off by", Value: off, Low: off, High: off,
+		Unit: "1", N: int(got.Sent), Better: lab.LowerIsBetter,
+		Note: fmt.Sprintf("%d of %d requests", failed, got.Sent)}.To(figures.Goal{Must: 0.01}))
+}
+
+// addCapacity holds a capacity that was searched against the truth.
+func (t *tally) addCapacity(truth float64, got loaded) {
+	name := fmt.Sprintf("capacity of %g/s", truth)
+	c := got.Capacity
+	off := math.Abs(c.Rate/truth - 1)
+	t.each = append(t.each, figures.Figure{Figure: name + ": found / truth", Value: c.Rate / truth,
+		Low: c.Low / truth, High: c.High / truth, Unit: "1", N: 1, Better: lab.HigherIsBetter,
+		Note: fmt.Sprintf("%.4g/s", c.Rate)}, figures.Figure{Figure: name + ": off by", Value: off, Low: off,
+		High: off, Unit: "1", N: 1, Better: lab.LowerIsBetter}.To(figures.Goal{Must: 0.03, Stretch: 0.01}))
+}
+
+// figures are the counts, then every truth by itself.
+func (t *tally) figures() []figures.Figure {
+	less, more := lab.LowerIsBetter, lab.HigherIsBetter
+	alarms := figures.Goal{Must: 0.06, Stretch: 0.05}
+	all := slices.Concat(
+		t.held.figure("intervals that hold the truth", more, figures.Goal{Must: 0.9, Stretch: 0.95}),
+		t.wrong.figure("verdicts that are wrong", less, figures.Goal{}),
+		t.large.figure("differences of 1.3 and more found", more, figures.Goal{Must: 0.9, Stretch: 1}),
+		t.falseCPU.figure("equal servers called different, CPU", less, alarms),
+		t.falseTimes.figure("equal servers called different, p50 and p99", less, alarms),
+		t.falseAll.figure("equal servers called different, all figures", less, alarms),
+		t.driftsMissed.figure("drifts that are missed", less, figures.Goal{}),
+		t.falseUnsteady.figure("steady servers called unsteady", less, figures.Goal{Must: 0.01}),
+		t.notHeld.figure("rates called not held", less, figures.Goal{Must: 0.01}),
+		t.lost.figure("attempts struck out", less, figures.Goal{Must: 0.1, Stretch: 0.05}),
+	)
+	return append(all, t.each...)
+}
+
+// figure is the share as this run has counted it, none where there was nothing to count. Its
+// note has the interval of the share.
+func (c count) figure(name string, better lab.Direction, goal figures.Goal) []figures.Figure {
+	if c.all == 0 {
+		return nil
+	}
+	share := float64(c.so) / float64(c.all)
+	low, high := c.interval()
+	return []figures.Figure{figures.Figure{
+		Figure: name, Value: share, Low: share, High: share, Unit: "1", N: c.all, Better: better,
+		Note: fmt.Sprintf("%d of %d, 95 %% interval %.2g to %.2g", c.so, c.all, low, high),
+	}.To(goal)}
+}
+
+// interval is that of a share by Clopper and Pearson (1934).
+func (c count) interval() (low, high float64) {
+	const tail = (1 - figures.Confidence) / 2
+	so, not := float64(c.so), float64(c.all-c.so)
+	high = 1
+	if so > 0 {
+		low = distuv.Beta{Alpha: so, Beta: not + 1}.Quantile(tail)
+	}
+	if not > 0 {
+		high = distuv.Beta{Alpha: so + 1, Beta: not}.Quantile(1 - tail)
+	}
+	return low, high
+}
