@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -124,8 +127,10 @@ func Convert(name string, data []byte, options Options) (Conversion, error) {
 	return d.conversion(format), nil
 }
 
-// guess finds the format by the name's ending, otherwise by how the document
-// begins.
+// descriptionKey matches the key of a description in YAML that names its version.
+var descriptionKey = regexp.MustCompile(`(?m)^(---[ \t]+)?\{?[ \t]*["']?(openapi|swagger)["']?[ \t]*:`)
+
+// guess finds the format by the name's ending, otherwise by the root or the topmost keys of the document.
 func guess(name string, data []byte) string {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".har":
@@ -133,15 +138,15 @@ func guess(name string, data []byte) string {
 	case ".jmx":
 		return JMX
 	}
-	const beginning = 4 << 10
-	head := bytes.TrimSpace(data[:min(len(data), beginning)])
+	head := bytes.TrimLeft(data, "\ufeff \t\r\n")
 	switch {
-	case bytes.Contains(head, []byte("<jmeterTestPlan")):
+	case bytes.HasPrefix(head, []byte("<")) && bytes.Contains(head, []byte("<jmeterTestPlan")):
 		return JMX
-	case bytes.Contains(head, []byte("openapi")), bytes.Contains(head, []byte("swagger")):
-		return OpenAPI
-	case bytes.Contains(head, []byte(`"log"`)):
+	case gjson.GetBytes(head, "log").Exists():
 		return HAR
+	case gjson.GetBytes(head, "openapi").Exists(), gjson.GetBytes(head, "swagger").Exists(),
+		descriptionKey.Match(head):
+		return OpenAPI
 	}
 	return ""
 }

@@ -80,13 +80,18 @@ func FuzzHAR(f *testing.F) {
 		`{"request":{"method":"GET","url":"http://a/b?c=d","headers":[{"name":"X","value":"y"}]},"response":{"status":200,"content":{"text":"{\"a\":1}","mimeType":"application/json"}}}`,
 		`{"startedDateTime":"2026-01-01T00:00:00Z","time":1e308,"request":{"method":"POST","url":"http://a/${x}","postData":{"text":"a=b","params":[{"name":"a","value":"b"}]}},"response":{"status":-1}}`,
 		`{"request":{"method":"GET /","url":"\u0000"}}`, `{}`, `null`,
+		`{"request":{"url":7,"cookies":{},"headers":null,"bodySize":0.0},"response":{"status":"200"}}`,
 	} {
 		f.Add([]byte(`{"log":{"entries":[` + entry + `]}}`))
 	}
 	fuzz(f, HAR, "shop.har")
 }
 
-func FuzzOpenAPI(f *testing.F) { fuzz(f, OpenAPI, "shop.openapi.yaml", "shop.swagger.json") }
+func FuzzOpenAPI(f *testing.F) {
+	fuzz(f, OpenAPI, "shop.openapi.yaml", "shop.swagger.json", "openapi/numbers-in-a-body.yaml",
+		"openapi/texts-like-numbers.yaml", "openapi/port-of-a-server.yaml", "openapi/keys-by-reference.yaml",
+		"openapi/type-null.yaml")
+}
 
 func FuzzJMX(f *testing.F) {
 	f.Add([]byte(plan(group("G", 2, userVariable("a", "${b}")+

@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,10 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/getkin/kin-openapi/openapi2"
-	"github.com/getkin/kin-openapi/openapi2conv"
 	"github.com/getkin/kin-openapi/openapi3"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/cleave-lab/cleave/load/scenario"
 )
@@ -72,38 +68,6 @@ func (d *draft) openAPI(data []byte) (err error) {
 	}
 	d.pruneValues()
 	return nil
-}
-
-// readDescription reads JSON or YAML, OpenAPI 3 or Swagger 2. References to
-// other documents are refused by the loader.
-func readDescription(data []byte) (*openapi3.T, error) {
-	var tree any
-	if err := yaml.Unmarshal(data, &tree); err != nil {
-		return nil, err
-	}
-	top, isObject := tree.(map[string]any)
-	if !isObject {
-		return nil, errors.New("it is not a document of keys and values")
-	}
-	text, err := json.Marshal(tree)
-	if err != nil {
-		return nil, err
-	}
-	loader := openapi3.NewLoader()
-	if version, isSwagger := top["swagger"]; isSwagger {
-		if fmt.Sprint(version) != "2" && !strings.HasPrefix(fmt.Sprint(version), "2.") {
-			return nil, fmt.Errorf("swagger %v: versions 2, and OpenAPI 3, are read", version)
-		}
-		var old openapi2.T
-		if err := json.Unmarshal(text, &old); err != nil {
-			return nil, err
-		}
-		return openapi2conv.ToV3WithLoader(&old, loader, nil)
-	}
-	if version := fmt.Sprint(top["openapi"]); !strings.HasPrefix(version, "3.") {
-		return nil, fmt.Errorf("openapi %s: versions 3, and Swagger 2, are read", version)
-	}
-	return loader.LoadFromData(text)
 }
 
 // server chooses the target: the first server, its variables by their defaults.

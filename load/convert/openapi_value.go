@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -34,10 +33,10 @@ func (a *description) generate(ref *openapi3.SchemaRef, wish string, depth int) 
 	}
 	s := ref.Value
 	if value, found := given(s); found {
-		return value, ""
+		return ofType(s, value), ""
 	}
 	if len(s.Enum) > 0 {
-		return a.oneOfEnum(s.Enum, wish), ""
+		return a.oneOfEnum(s, wish), ""
 	}
 	for _, alternatives := range []openapi3.SchemaRefs{s.OneOf, s.AnyOf} {
 		if len(alternatives) > 0 {
@@ -77,6 +76,16 @@ func given(s *openapi3.Schema) (any, bool) {
 	return nil, false
 }
 
+// ofType returns a text in place of a number where the schema wants a text: YAML has no quotes there.
+func ofType(s *openapi3.Schema, value any) any {
+	text, _ := value.(string)
+	number, marked := markedNumber(text)
+	if marked && len(s.Type.Slice()) > 0 && kindOf(s) == openapi3.TypeString {
+		return number.String()
+	}
+	return value
+}
+
 func (a *description) firstOf(
 	alternatives openapi3.SchemaRefs, wish string, depth int,
 ) (value any, reason string) {
@@ -89,12 +98,13 @@ func (a *description) firstOf(
 }
 
 // oneOfEnum is a choice of texts; where that cannot be written, the first one.
-func (a *description) oneOfEnum(enum []any, wish string) any {
+func (a *description) oneOfEnum(s *openapi3.Schema, wish string) any {
 	var texts []string
-	for _, value := range enum {
-		text, isText := value.(string)
-		if !isText || strings.ContainsAny(text, "&=+%?/") { // which values in a URL would not be encoded
-			return enum[0]
+	for _, value := range s.Enum {
+		text, isText := ofType(s, value).(string)
+		_, marked := markedNumber(text)
+		if !isText || marked || strings.ContainsAny(text, "&=+%?/") { // which values in a URL would not be encoded
+			return ofType(s, s.Enum[0])
 		}
 		texts = append(texts, text)
 	}
@@ -330,6 +340,9 @@ func scalarText(value any, escape func(string) string) (text, reason string) {
 	case generated:
 		return string(v), ""
 	case string:
+		if number, marked := markedNumber(v); marked {
+			return escape(number.String()), ""
+		}
 		return literal(escape(v)), ""
 	case bool:
 		return strconv.FormatBool(v), ""
@@ -337,8 +350,6 @@ func scalarText(value any, escape func(string) string) (text, reason string) {
 		return strconv.FormatFloat(v, 'f', -1, 64), ""
 	case int64:
 		return strconv.FormatInt(v, 10), ""
-	case json.Number:
-		return escape(v.String()), ""
 	}
 	return "", "its value is not a single one"
 }
@@ -350,6 +361,9 @@ func (a *description) jsonBody(value any) any {
 	case generated:
 		return string(v)
 	case string:
+		if number, marked := markedNumber(v); marked {
+			return number
+		}
 		return literal(v)
 	case float64:
 		const exact = 1 << 53

@@ -76,7 +76,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 			"in quotes"},
 		{"infinity in JSON", head + "flows: [{name: a, steps: [{request: GET /, json: {a: .inf}}]}]",
 			"JSON cannot hold"},
-		{"digits lost", head + "flows: [{name: a, steps: [{request: GET /, json: 99999999999999999999}]}]",
+		{"digits lost", head + "flows: [{name: a, steps: [{request: GET /, json: +99999999999999999999}]}]",
 			"JSON cannot hold"},
 		{"key that is a list", head + "flows: [{name: a, steps: [{request: GET /, json: {[a]: b}}]}]",
 			"expected a text"},

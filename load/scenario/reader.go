@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding"
+	"encoding/json"
 	"maps"
 	"math"
 	"reflect"
@@ -211,6 +212,9 @@ func (r *reader) anyJSON(node *yaml.Node, place string) any {
 	case "!!null":
 		return nil
 	case "!!int", "!!float", "!!bool":
+		if node.Tag == "!!float" && json.Valid([]byte(node.Value)) {
+			return json.Number(node.Value) // all of its digits; YAML has long whole numbers as floats, too
+		}
 		if err := node.Decode(&value); err == nil && isJSONValue(value) {
 			return value
 		}
@@ -222,7 +226,7 @@ func (r *reader) anyJSON(node *yaml.Node, place string) any {
 }
 
 // isJSONValue refuses what YAML has and JSON has not: infinite numbers, and
-// whole ones so large that digits are lost.
+// whole ones in YAML's own form that are so large that digits are lost.
 func isJSONValue(value any) bool {
 	f, isFloat := value.(float64)
 	return !isFloat || !math.IsNaN(f) && !math.IsInf(f, 0) && (f != math.Trunc(f) || math.Abs(f) < 1<<63)

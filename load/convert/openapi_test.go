@@ -1,0 +1,44 @@
+package convert
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestDescriptionsAsPeopleWriteThem converts descriptions whose scalars YAML takes for something else
+// than OpenAPI does.
+func TestDescriptionsAsPeopleWriteThem(t *testing.T) {
+	cases := map[string][]string{ // by file: parts of the scenario
+		"unquoted-status.yaml":      {"request: GET /books", `status: "200"`},
+		"unquoted-version.yaml":     {"request: GET /books"},
+		"date-and-long-number.yaml": {"GET /books?id=9007199254740993&since=2020-01-02"},
+		"key-late.json":             {"request: GET /books"},
+		"version-of-openapi.yaml":   {"GET /a"},
+		"version-of-swagger.yaml":   {`name: "2026"`, "GET /a"},
+		"port-of-a-server.yaml":     {"target: http://h:8443"},
+		"texts-like-numbers.yaml":   {"zip=01234", "v=1.0", "choice:", `- "1.0"`, `- "2.0"`},
+		"numbers-in-a-body.yaml": {"/a/18446744073709551617", "default: 9007199254740993",
+			"long: 123456789012345678901234567890", "price: 1.10", "tax: 0.5",
+			`sku: "12345678901234567890"`, `day: "2020-01-02"`},
+		"keys-by-reference.yaml": {"GET /a", "GET /b", "GET /c"},
+		"type-null.yaml":         {"from: 3", "to: 3"},
+	}
+	for name, parts := range cases {
+		t.Run(name, func(t *testing.T) {
+			conversion, err := Convert(name, read(t, "openapi/"+name), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			compile(t, &conversion)
+			text, err := conversion.YAML("a.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range parts {
+				if !strings.Contains(string(text), want) {
+					t.Errorf("lacks %q:\n%s", want, text)
+				}
+			}
+		})
+	}
+}
