@@ -1,50 +1,40 @@
 package convert
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// recording is a HAR 1.2 document as far as a scenario needs it; fields that
-// begin with an underscore are Chromium's.
-type recording struct {
-	Log struct {
-		Pages []struct {
-			Title string `json:"title"`
-		} `json:"pages"`
-		Entries []entry `json:"entries"`
-	} `json:"log"`
-}
-
-// entry is one request of a recording with its answer.
+// entry is one request of a recording (HAR 1.2) with its answer, as far as a scenario needs it.
 type entry struct {
-	Started string  `json:"startedDateTime"`
-	Time    float64 `json:"time"` // in ms
-	Request struct {
-		Method   string    `json:"method"`
-		URL      string    `json:"url"`
-		Headers  []pair    `json:"headers"`
-		Cookies  []pair    `json:"cookies"`
-		PostData *postData `json:"postData"`
-		BodySize int       `json:"bodySize"` // in bytes, -1 unknown
-	} `json:"request"`
-	Response struct {
-		Status  int    `json:"status"`
-		Headers []pair `json:"headers"`
-		Cookies []pair `json:"cookies"`
-		Error   string `json:"_error"`
-	} `json:"response"`
-	ResourceType string          `json:"_resourceType"`
-	FromCache    string          `json:"_fromCache"`
-	Messages     json.RawMessage `json:"_webSocketMessages"`
+	started      string
+	time         float64 // in ms
+	method       string
+	address      string
+	headers      []pair
+	cookies      []pair
+	postData     *postData
+	bodySize     int64 // in bytes, -1 unknown
+	status       int64
+	contentType  string
+	setCookies   []pair
+	setHeaders   []pair
+	failure      string // Chromium's, as the next three
+	resourceType string
+	fromCache    string
+	websocket    bool
 
 	number int // in the recording, from 1
 	url    *url.URL
@@ -52,9 +42,56 @@ type entry struct {
 }
 
 // pair is a header, a cookie or a query parameter.
-type pair struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
+type pair struct{ name, value string }
+
+// newEntry reads an entry. A field of another type than HAR's is read as far as it makes sense: one that
+// matters makes the entry unusable, and no other may.
+func newEntry(number int, of gjson.Result) *entry {
+	request, response := of.Get("request"), of.Get("response")
+	e := &entry{
+		number: number, started: of.Get("startedDateTime").String(), time: of.Get("time").Float(),
+		method: request.Get("method").String(), address: request.Get("url").String(),
+		headers: pairs(request.Get("headers")), cookies: pairs(request.Get("cookies")),
+		bodySize: request.Get("bodySize").Int(), status: response.Get("status").Int(),
+		contentType: response.Get("content.mimeType").String(),
+		setCookies:  pairs(response.Get("cookies")), setHeaders: pairs(response.Get("headers")),
+		failure: response.Get("_error").String(), resourceType: of.Get("_resourceType").String(),
+		fromCache: of.Get("_fromCache").String(), websocket: of.Get("_webSocketMessages.0").Exists(),
+	}
+	if sent := request.Get("postData"); sent.IsObject() {
+		e.postData = newPostData(sent)
+	}
+	if value, found := valueOf(e.setHeaders, "Content-Type"); found && e.contentType == "" {
+		e.contentType = value
+	}
+	return e
+}
+
+// pairs reads a list of names and values; anything else is an empty one.
+func pairs(list gjson.Result) []pair {
+	if !list.IsArray() {
+		return nil
+	}
+	var all []pair
+	for _, item := range list.Array() {
+		all = append(all, pair{item.Get("name").String(), item.Get("value").String()})
+	}
+	return all
+}
+
+// valueOf returns the value of a header, whatever its case.
+func valueOf(headers []pair, name string) (value string, found bool) {
+	i := slices.IndexFunc(headers, func(h pair) bool { return strings.EqualFold(h.name, name) })
+	if i < 0 {
+		return "", false
+	}
+	return headers[i].value, true
+}
+
+// isType reports whether the answer has a media type, whatever its parameters.
+func (e *entry) isType(media string) bool {
+	plain, _, _ := strings.Cut(e.contentType, ";")
+	return strings.EqualFold(strings.TrimSpace(plain), media)
 }
 
 // where names the entry in notes.
@@ -62,8 +99,8 @@ func (e *entry) where() string { return "entry " + strconv.Itoa(e.number) }
 
 // what shows the entry in notes, without its query, which may hold secrets.
 func (e *entry) what() string {
-	address, _, _ := strings.Cut(e.Request.URL, "?")
-	return e.Request.Method + " " + address
+	address, _, _ := strings.Cut(e.address, "?")
+	return e.method + " " + address
 }
 
 // origin is scheme and host of the entry.
@@ -72,27 +109,43 @@ func (e *entry) origin() string { return e.url.Scheme + "://" + e.url.Host }
 // end is when the answer was complete.
 func (e *entry) end() time.Time {
 	const longest = 24 * time.Hour // a duration beyond it is a mistake of the recorder
-	took := time.Duration(min(max(e.Time, 0), longest.Seconds()*1000) * float64(time.Millisecond))
+	took := time.Duration(min(max(e.time, 0), longest.Seconds()*1000) * float64(time.Millisecond))
 	return e.start.Add(took)
+}
+
+// readRecording reads the entries of a recording and the title of its first page.
+func readRecording(data []byte) (entries []*entry, title string, err error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	var valid json.RawMessage
+	if err := json.Unmarshal(data, &valid); err != nil {
+		return nil, "", err
+	}
+	log := gjson.GetBytes(bytes.ToValidUTF8(data, []byte("\ufffd")), "log")
+	if list := log.Get("entries"); list.IsArray() {
+		for i, item := range list.Array() {
+			entries = append(entries, newEntry(i+1, item))
+		}
+	}
+	return entries, log.Get("pages.0.title").String(), nil
 }
 
 // har converts a recording.
 func (d *draft) har(data []byte, options Options) error {
-	var r recording
-	if err := json.Unmarshal(data, &r); err != nil {
+	entries, title, err := readRecording(data)
+	if err != nil {
 		return fmt.Errorf("read the recording: %w", err)
 	}
-	if len(r.Log.Entries) == 0 {
+	if len(entries) == 0 {
 		return errors.New("the recording has no entries: record with the network tab open, then save as HAR")
 	}
-	usable := d.usableEntries(r.Log.Entries)
+	usable := d.usableEntries(entries)
 	kept, err := d.keepOrigin(usable, options.Host)
 	if err != nil {
 		return err
 	}
 	flow := scenario.Flow{Name: "recording"}
-	if len(r.Log.Pages) > 0 && oneLine(r.Log.Pages[0].Title) != "" {
-		flow.Name = oneLine(literal(r.Log.Pages[0].Title))
+	if oneLine(title) != "" {
+		flow.Name = oneLine(literal(title))
 	}
 	dropped := map[string]bool{}
 	var played []*entry
@@ -128,11 +181,9 @@ func (d *draft) reasons() string {
 
 // usableEntries returns the entries that are plain requests with an answer, in
 // the order of their start.
-func (d *draft) usableEntries(entries []entry) []*entry {
+func (d *draft) usableEntries(entries []*entry) []*entry {
 	var usable []*entry
-	for i := range entries {
-		e := &entries[i]
-		e.number = i + 1
+	for _, e := range entries {
 		if reason := e.unusable(); reason != "" {
 			d.note(e.where(), e.what(), reason)
 			continue
@@ -147,32 +198,48 @@ func (d *draft) usableEntries(entries []entry) []*entry {
 // time on the way.
 func (e *entry) unusable() string {
 	var err error
-	e.url, err = url.Parse(e.Request.URL)
+	e.url, err = url.Parse(e.address)
 	if err != nil || e.url.Host == "" && e.url.Scheme != "data" && e.url.Scheme != "blob" {
 		return "its URL cannot be read"
 	}
-	e.start, err = time.Parse(time.RFC3339Nano, e.Started)
+	e.start, err = time.Parse(time.RFC3339Nano, e.started)
 	switch {
-	case e.url.Scheme == "ws" || e.url.Scheme == "wss" || e.Response.Status == 101 || len(e.Messages) > 0:
+	case e.url.Scheme == "ws" || e.url.Scheme == "wss" || e.status == 101 || e.websocket:
 		return "websockets have no counterpart"
 	case e.url.Scheme != "http" && e.url.Scheme != "https":
 		return "not a request over HTTP"
-	case e.ResourceType == "eventsource":
+	case e.resourceType == "eventsource" || e.isType("text/event-stream"):
 		return "a stream of events has no end that could be timed"
-	case e.ResourceType == "preflight":
+	case e.resourceType == "preflight" || e.isPreflight():
 		return "a browser's own question before a request to another origin; the engine asks none"
-	case e.FromCache != "":
-		return "answered by the browser's " + e.FromCache + " cache; the target did not see it"
-	case e.Response.Status == 0:
-		return strings.TrimSpace("has no answer (blocked, aborted or failed) " + e.Response.Error)
-	case e.Response.Status < 200 || e.Response.Status > 599:
-		return fmt.Sprintf("status %d is not a final one", e.Response.Status)
-	case !methodToken(e.Request.Method):
+	case e.fromCache != "":
+		return "answered by the browser's " + e.fromCache + " cache; the target did not see it"
+	case e.status == 0:
+		return strings.TrimSpace("has no answer (blocked, aborted or failed) " + e.failure)
+	case e.status < 200 || e.status > 599:
+		return fmt.Sprintf("status %d is not a final one", e.status)
+	case !methodToken(e.method):
 		return "its method cannot be sent"
 	case err != nil:
 		return "its time cannot be read, so its place in the flow is unknown"
 	}
 	return ""
+}
+
+// isPreflight reports whether a browser asked whether it may send a request to another origin (Fetch, CORS
+// protocol).
+func (e *entry) isPreflight() bool {
+	_, asks := valueOf(e.headers, "Access-Control-Request-Method")
+	return asks && e.method == http.MethodOptions
+}
+
+// isPage reports whether the answer is a page, and not a redirect to one.
+func (e *entry) isPage() bool {
+	if e.status >= 300 && e.status < 400 && e.status != http.StatusNotModified {
+		return false
+	}
+	return e.resourceType == "document" ||
+		e.resourceType == "" && (e.isType("text/html") || e.isType("application/xhtml+xml"))
 }
 
 // methodToken reports whether a text can be a request's method, and is not one
@@ -211,10 +278,10 @@ func (d *draft) keepOrigin(usable []*entry, host string) ([]*entry, error) {
 }
 
 // mainOrigin is that of the chosen host; without choice that of the first page,
-// or the most frequent where the recorder does not tell pages from the rest.
+// or the most frequent where the recording has no page.
 func mainOrigin(usable []*entry, origins []string, counts map[string]int, host string) string {
 	for _, e := range usable {
-		if host == "" && e.ResourceType == "document" || host != "" && (e.url.Host == host || e.origin() == host) {
+		if host == "" && e.isPage() || host != "" && (e.url.Host == host || e.origin() == host) {
 			return e.origin()
 		}
 	}

@@ -10,22 +10,33 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
 // postData is the body of a recorded request.
 type postData struct {
-	MimeType string  `json:"mimeType"`
-	Text     string  `json:"text"`
-	Params   []param `json:"params"`
-	Encoding string  `json:"encoding"` // base64, or empty
+	mimeType string
+	text     string
+	params   []param
+	encoding string // base64, or empty
 }
 
 // param is a field of a recorded form.
-type param struct {
-	Name     string `json:"name"`
-	Value    string `json:"value"`
-	FileName string `json:"fileName"`
+type param struct{ name, value, fileName string }
+
+// newPostData reads a body.
+func newPostData(of gjson.Result) *postData {
+	p := &postData{mimeType: of.Get("mimeType").String(), text: of.Get("text").String(),
+		encoding: of.Get("encoding").String()}
+	if list := of.Get("params"); list.IsArray() {
+		for _, item := range list.Array() {
+			p.params = append(p.params, param{item.Get("name").String(), item.Get("value").String(),
+				item.Get("fileName").String()})
+		}
+	}
+	return p
 }
 
 // recordedStep is the step of an entry; not ok when its body cannot be sent.
@@ -40,25 +51,25 @@ func (d *draft) recordedStep(e *entry, dropped map[string]bool) (step scenario.S
 	if path == "" {
 		path = "/"
 	}
-	step.Name = literal(e.Request.Method + " " + path)
+	step.Name = literal(e.method + " " + path)
 	if e.url.RawQuery != "" {
 		path += "?" + requestTarget(e.url.RawQuery)
 	}
-	step.Request = literal(e.Request.Method + " " + path)
+	step.Request = literal(e.method + " " + path)
 	step.Body = literal(body)
 	step.Headers = d.recordedHeaders(e, dropped)
 	if _, typed := findHeader(step.Headers, "Content-Type"); !typed && body != "" &&
-		e.Request.PostData.MimeType != "" {
-		step.Headers["Content-Type"] = literal(oneLine(e.Request.PostData.MimeType))
+		e.postData.mimeType != "" {
+		step.Headers["Content-Type"] = literal(oneLine(e.postData.mimeType))
 	}
-	status := e.Response.Status
+	status := e.status
 	if status == 304 {
 		d.note(e.where(), "status 304 (not modified)",
 			"the flow has no cache of its own: asked without condition, and 200 is expected")
 		status = 200
 	}
-	step.Expect.Status = strconv.Itoa(status)
-	if size := e.Request.BodySize; size > 0 && size != len(body) {
+	step.Expect.Status = strconv.FormatInt(status, 10)
+	if size := e.bodySize; size > 0 && size != int64(len(body)) {
 		d.note(e.where(), fmt.Sprintf("a body of %d bytes", size),
 			fmt.Sprintf("the recording holds %d bytes of it; these are sent", len(body)))
 	}
@@ -67,43 +78,43 @@ func (d *draft) recordedStep(e *entry, dropped map[string]bool) (step scenario.S
 
 // body is what the entry sent, or the reason why it is not known.
 func (e *entry) body() (body, reason string) {
-	p := e.Request.PostData
+	p := e.postData
 	if p == nil {
-		if e.Request.BodySize > 0 {
-			return "", fmt.Sprintf("the recording lacks its body of %d bytes", e.Request.BodySize)
+		if e.bodySize > 0 {
+			return "", fmt.Sprintf("the recording lacks its body of %d bytes", e.bodySize)
 		}
 		return "", ""
 	}
-	isFile := func(p param) bool { return p.FileName != "" }
+	isFile := func(p param) bool { return p.fileName != "" }
 	switch {
-	case slices.ContainsFunc(p.Params, isFile),
-		strings.HasPrefix(p.MimeType, "multipart/") && strings.Contains(p.Text, "filename="):
+	case slices.ContainsFunc(p.params, isFile),
+		strings.HasPrefix(p.mimeType, "multipart/") && strings.Contains(p.text, "filename="):
 		return "", "uploads a file, whose content a recording does not keep reliably"
-	case p.Encoding == "base64":
-		decoded, err := base64.StdEncoding.DecodeString(p.Text)
+	case p.encoding == "base64":
+		decoded, err := base64.StdEncoding.DecodeString(p.text)
 		if err != nil || !utf8.Valid(decoded) {
 			return "", "its body is binary; a scenario holds texts"
 		}
 		return string(decoded), ""
-	case p.Encoding != "":
-		return "", "its body has the unknown encoding " + p.Encoding
-	case len(p.Text) > maxText:
+	case p.encoding != "":
+		return "", "its body has the unknown encoding " + p.encoding
+	case len(p.text) > maxText:
 		return "", fmt.Sprintf("its body has more than %d bytes", maxText)
-	case strings.ContainsRune(p.Text, utf8.RuneError) || strings.ContainsRune(p.Text, 0):
+	case strings.ContainsRune(p.text, utf8.RuneError) || strings.ContainsRune(p.text, 0):
 		return "", "its body is binary; a scenario holds texts"
-	case p.Text != "" || len(p.Params) == 0:
-		return p.Text, ""
-	case !strings.HasPrefix(p.MimeType, "application/x-www-form-urlencoded"):
+	case p.text != "" || len(p.params) == 0:
+		return p.text, ""
+	case !strings.HasPrefix(p.mimeType, "application/x-www-form-urlencoded"):
 		return "", "the recording has only the fields of its body, not the text"
 	}
-	return form(p.Params), ""
+	return form(p.params), ""
 }
 
 // form encodes fields as a browser's form does, in their order.
 func form(params []param) string {
 	var fields []string
 	for _, p := range params {
-		fields = append(fields, url.QueryEscape(p.Name)+"="+url.QueryEscape(p.Value))
+		fields = append(fields, url.QueryEscape(p.name)+"="+url.QueryEscape(p.value))
 	}
 	return strings.Join(fields, "&")
 }
@@ -112,26 +123,26 @@ func form(params []param) string {
 // engine or any browser adds.
 func (d *draft) recordedHeaders(e *entry, dropped map[string]bool) map[string]string {
 	kept := map[string]string{}
-	for _, h := range e.Request.Headers {
-		switch lower := strings.ToLower(h.Name); {
+	for _, h := range e.headers {
+		switch lower := strings.ToLower(h.name); {
 		case lower == "cookie": // see draft.cookies
-		case setByEngine(h.Name) || addedByBrowser(lower):
+		case setByEngine(h.name) || addedByBrowser(lower):
 			dropped[lower] = true
-		case !validHeader(h.Name, h.Value):
-			d.note(e.where(), "header "+h.Name,
+		case !validHeader(h.name, h.value):
+			d.note(e.where(), "header "+h.name,
 				"cannot be sent: its name or value has characters that are not allowed")
 		default:
 			if lower == "authorization" || lower == "x-api-key" || strings.HasPrefix(lower, "x-csrf") ||
 				strings.HasPrefix(lower, "x-xsrf") {
-				d.note("recording", "header "+h.Name,
+				d.note("recording", "header "+h.name,
 					"kept as recorded: it may have expired, and it is a secret now in the scenario; better extract or "+
 						"generate it")
 			}
-			if name, known := findHeader(kept, h.Name); known {
-				kept[name] += ", " + literal(h.Value) // RFC 9110, section 5.3: the same as two lines
+			if name, known := findHeader(kept, h.name); known {
+				kept[name] += ", " + literal(h.value) // RFC 9110, section 5.3: the same as two lines
 				continue
 			}
-			kept[h.Name] = literal(h.Value)
+			kept[h.name] = literal(h.value)
 		}
 	}
 	return kept
@@ -197,17 +208,17 @@ func (d *draft) hoistHeaders() {
 func (d *draft) cookies(played []*entry) {
 	given, foreign := map[string]bool{}, map[string]bool{}
 	for _, e := range played {
-		for _, c := range slices.Concat(e.Request.Cookies, cookiePairs(e.Request.Headers)) {
-			if !given[c.Name] {
-				foreign[c.Name] = true
+		for _, c := range slices.Concat(e.cookies, cookiePairs(e.headers)) {
+			if !given[c.name] {
+				foreign[c.name] = true
 			}
 		}
-		for _, c := range e.Response.Cookies {
-			given[c.Name] = true
+		for _, c := range e.setCookies {
+			given[c.name] = true
 		}
-		for _, h := range e.Response.Headers {
-			if strings.EqualFold(h.Name, "set-cookie") {
-				for line := range strings.Lines(h.Value) { // Chromium joins several by line ends
+		for _, h := range e.setHeaders {
+			if strings.EqualFold(h.name, "set-cookie") {
+				for line := range strings.Lines(h.value) { // Chromium joins several by line ends
 					name, _, _ := strings.Cut(line, "=")
 					given[strings.TrimSpace(name)] = true
 				}
@@ -225,10 +236,10 @@ func (d *draft) cookies(played []*entry) {
 func cookiePairs(headers []pair) []pair {
 	var cookies []pair
 	for _, h := range headers {
-		if !strings.EqualFold(h.Name, "cookie") {
+		if !strings.EqualFold(h.name, "cookie") {
 			continue
 		}
-		for part := range strings.SplitSeq(h.Value, ";") {
+		for part := range strings.SplitSeq(h.value, ";") {
 			name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 			if name != "" {
 				cookies = append(cookies, pair{name, value})
