@@ -156,6 +156,7 @@ type draft struct {
 	file   scenario.File
 	beside map[string][]byte
 	notes  []Note
+	lost   []Note          // those of the notes that cost a request
 	taken  map[string]bool // names of values, data and extractions
 }
 
@@ -173,6 +174,31 @@ func (d *draft) note(where, what, why string) {
 	if !slices.Contains(d.notes, n) {
 		d.notes = append(d.notes, n)
 	}
+}
+
+// lose records what cost the scenario a request.
+func (d *draft) lose(where, what, why string) {
+	d.note(where, what, why)
+	d.lost = append(d.lost, Note{Where: where, What: what, Why: why})
+}
+
+// reasons lists the notes for an error message: first those that cost a request, and not all of many.
+func (d *draft) reasons() string {
+	const most = 12
+	notes := slices.Clone(d.lost)
+	for _, n := range d.notes {
+		if !slices.Contains(notes, n) {
+			notes = append(notes, n)
+		}
+	}
+	var text strings.Builder
+	for _, n := range notes[:min(most, len(notes))] {
+		text.WriteString("\n- " + n.String())
+	}
+	if more := len(notes) - most; more > 0 {
+		fmt.Fprintf(&text, "\n- and %d more", more)
+	}
+	return text.String()
 }
 
 // name makes a name for a value, data or an extraction that is not in use yet.

@@ -159,7 +159,7 @@ func (d *draft) har(data []byte, options Options) error {
 		}
 	}
 	if len(played) == 0 {
-		return errors.New("no entry of the recording can be played: " + d.reasons())
+		return errors.New("no entry of the recording can be played:" + d.reasons())
 	}
 	d.file.Target = played[0].origin()
 	d.pauses(flow.Steps, played, options.NoThink)
@@ -169,23 +169,13 @@ func (d *draft) har(data []byte, options Options) error {
 	return nil
 }
 
-// reasons shortens the notes to an error message.
-func (d *draft) reasons() string {
-	const shown = 3
-	var texts []string
-	for _, n := range d.notes[:min(shown, len(d.notes))] {
-		texts = append(texts, n.String())
-	}
-	return strings.Join(texts, "; ")
-}
-
 // usableEntries returns the entries that are plain requests with an answer, in
 // the order of their start.
 func (d *draft) usableEntries(entries []*entry) []*entry {
 	var usable []*entry
 	for _, e := range entries {
 		if reason := e.unusable(); reason != "" {
-			d.note(e.where(), e.what(), reason)
+			d.lose(e.where(), e.what(), reason)
 			continue
 		}
 		usable = append(usable, e)

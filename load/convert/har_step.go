@@ -44,7 +44,7 @@ func newPostData(of gjson.Result) *postData {
 func (d *draft) recordedStep(e *entry, dropped map[string]bool) (step scenario.Step, ok bool) {
 	body, reason := e.body()
 	if reason != "" {
-		d.note(e.where(), e.what(), reason)
+		d.lose(e.where(), e.what(), reason)
 		return step, false
 	}
 	path := requestTarget(e.url.EscapedPath())

@@ -36,12 +36,11 @@ func (d *draft) jmx(data []byte, options Options) error {
 	for _, g := range groups {
 		all = append(all, p.group(g))
 	}
-	if err := p.keepTarget(all); err != nil {
-		return err
-	}
+	p.keepTarget(all)
 	p.merge(all)
 	if len(d.file.Flows) == 0 {
-		return errors.New("no HTTP request of the test plan can be converted: " + d.reasons())
+		p.sweep(root)
+		return errors.New("no HTTP request of the test plan can be converted:" + d.reasons())
 	}
 	if !p.cookieJar {
 		no := false
@@ -60,12 +59,19 @@ func (d *draft) jmx(data []byte, options Options) error {
 // threadGroups finds the groups to convert and lists the others.
 func (p *testPlan) threadGroups(root *element) ([]*element, error) {
 	var groups []*element
-	var names []string
+	var names, others []string
 	root.walk(func(e *element) bool {
-		if !e.enabled {
+		isOther := strings.Contains(e.class, "ThreadGroup") && !isGroup(e.class)
+		switch {
+		case !e.enabled && strings.Contains(e.class, "ThreadGroup"):
+			others = append(others, e.label()+" (disabled)")
 			return false
-		}
-		if !isGroup(e.class) {
+		case !e.enabled:
+			return false
+		case isOther:
+			others = append(others, e.label()+" ("+e.class+")")
+			return false
+		case !isGroup(e.class):
 			return true
 		}
 		names = append(names, e.name)
@@ -78,8 +84,12 @@ func (p *testPlan) threadGroups(root *element) ([]*element, error) {
 	})
 	switch {
 	case len(names) == 0:
-		return nil,
-			errors.New("the test plan has no enabled thread group of the kinds ThreadGroup and ConcurrencyThreadGroup")
+		has := "no other"
+		if len(others) > 0 {
+			has = oneLine(strings.Join(others, ", "))
+		}
+		return nil, errors.New("the test plan has no enabled thread group of the kinds ThreadGroup and " +
+			"ConcurrencyThreadGroup; it has " + has)
 	case len(groups) == 0:
 		return nil, fmt.Errorf("no thread group %q: the test plan has %s", p.options.Group,
 			strings.Join(names, ", "))
@@ -107,11 +117,15 @@ func (p *testPlan) skip(e *element, why string) {
 		what += fmt.Sprintf(" with the %d elements below it", below)
 	}
 	e.reached, e.told = true, true
+	if e.enabled && !isBesideRequests(e) {
+		p.lose(e.where(), what, why)
+		return
+	}
 	p.note(e.where(), what, why)
 }
 
 // keepTarget chooses the target that most steps go to and takes out the others.
-func (p *testPlan) keepTarget(groups []*converted) error {
+func (p *testPlan) keepTarget(groups []*converted) {
 	counts := map[string]int{}
 	main := ""
 	for _, g := range groups {
@@ -128,7 +142,7 @@ func (p *testPlan) keepTarget(groups []*converted) error {
 		}
 	}
 	if len(counts) == 0 {
-		return errors.New("no HTTP request of the test plan can be converted: " + p.reasons())
+		return
 	}
 	p.file.Target = main
 	if main == "" {
@@ -146,7 +160,6 @@ func (p *testPlan) keepTarget(groups []*converted) error {
 			})
 		}
 	}
-	return nil
 }
 
 func orNone(origin string) string {

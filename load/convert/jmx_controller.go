@@ -60,7 +60,8 @@ func (p *testPlan) sequence(children []*element) []variant {
 
 // product plays what follows behind what was there.
 func (p *testPlan) product(e *element, first, then []variant) []variant {
-	if len(then) == 0 {
+	then = joinEmpty(then)
+	if countSteps(then) == 0 {
 		return first
 	}
 	if len(first)*len(then) > maxVariants || len(then)*countSteps(first)+len(first)*countSteps(then) > maxSteps {
@@ -76,6 +77,24 @@ func (p *testPlan) product(e *element, first, then []variant) []variant {
 		}
 	}
 	return all
+}
+
+// joinEmpty makes one of the variants that send nothing.
+func joinEmpty(variants []variant) []variant {
+	var joined []variant
+	empty := -1
+	for _, v := range variants {
+		switch {
+		case len(v.steps) > 0:
+			joined = append(joined, v)
+		case empty < 0:
+			empty = len(joined)
+			joined = append(joined, variant{weight: v.weight})
+		default:
+			joined[empty].weight += v.weight
+		}
+	}
+	return joined
 }
 
 func countSteps(variants []variant) int {
@@ -163,6 +182,10 @@ func (p *testPlan) conditional(e *element) []variant {
 	all := p.sequence(e.children)
 	if known {
 		return all
+	}
+	if countSteps(all) == 0 {
+		p.note(e.where(), "if "+e.text("IfController.condition"), "no request below it is in the scenario")
+		return nil
 	}
 	p.note(e.where(), "if "+e.text("IfController.condition"),
 		"whether that holds only the run tells, and a flow is chosen before: one half of the flows has its "+

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -132,12 +133,8 @@ func (p *testPlan) dataSet(e *element) {
 		p.note(e.where(), "data file "+written, "its name is not known beforehand")
 		return
 	}
-	if utf8Name := strings.ToLower(e.text("fileEncoding")); utf8Name != "" && utf8Name != "utf-8" &&
-		utf8Name != "us-ascii" {
-		p.note(e.where(), "encoding "+utf8Name, "data files are read as UTF-8; convert it")
-	}
 	name := p.name(strings.TrimSuffix(path.Base(file), path.Ext(file)))
-	rows, err := p.readData(file, delimiter, e.truth("quotedData"))
+	rows, err := p.readData(file, e.text("fileEncoding"), delimiter, e.truth("quotedData"))
 	if err != nil {
 		p.note(e.where(), "data file "+file, fmt.Sprintf("not read (%v): put it beside the scenario as %s, with "+
 			"commas and a first line of column names: %s",
@@ -201,7 +198,7 @@ func (p *testPlan) dataSetDifferences(e *element) {
 }
 
 // readData reads a data file from the folder of the test plan.
-func (p *testPlan) readData(name, delimiter string, quoted bool) ([][]string, error) {
+func (p *testPlan) readData(name, encoding, delimiter string, quoted bool) ([][]string, error) {
 	if p.options.Beside == nil || !fs.ValidPath(name) {
 		return nil, errors.New("only files in the test plan's folder are read")
 	}
@@ -210,7 +207,11 @@ func (p *testPlan) readData(name, delimiter string, quoted bool) ([][]string, er
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // only read
-	data, err := io.ReadAll(file)
+	text, err := decoded(cmp.Or(encoding, "UTF-8"), file)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(text)
 	if err != nil {
 		return nil, err
 	}

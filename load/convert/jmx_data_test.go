@@ -26,8 +26,8 @@ func TestDataSets(t *testing.T) {
 			"rows are used once"},
 		{"for each thread", set(prop("shareMode", "shareMode.thread")), "GET /${users.user}",
 			"user,pass_word\nada,1\ngrace,\n", "shareMode.thread"},
-		{"encoding", set(prop("fileEncoding", "ISO-8859-1")), "GET /${users.user}",
-			"user,pass_word\nada,1\ngrace,\n", "encoding iso-8859-1"},
+		{"ASCII", set(prop("fileEncoding", "US-ASCII")), "GET /${users.user}",
+			"user,pass_word\nada,1\ngrace,\n", ""},
 	}
 	jar := tag("CookieManager", "Jar", prop("CookieManager.clearEachIteration", "true"), "")
 	for _, c := range cases {
@@ -41,6 +41,23 @@ func TestDataSets(t *testing.T) {
 			}
 			wantNote(t, &got, c.note)
 		})
+	}
+}
+
+func TestDataInAnotherEncoding(t *testing.T) {
+	for encoding, want := range map[string]string{"ISO-8859-1": "user\nzo\u00e9\n", "x": ""} {
+		set := tag("CSVDataSet", "Data", prop("filename", "latin.txt")+prop("fileEncoding", encoding), "")
+		c, err := Convert("plan.jmx", []byte(plan(group("G", 1, set+sampler("A", "/${user}", "")))),
+			Options{Beside: fstest.MapFS{"latin.txt": {Data: []byte("user\nzo\xe9\n")}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data := string(c.Beside["plan-latin.csv"]); data != want {
+			t.Errorf("%s: data %q, want %q", encoding, data, want)
+		}
+		if refused := noted(&c, "the encoding x is not known"); refused != (want == "") {
+			t.Errorf("%s: notes %v", encoding, c.NotConverted)
+		}
 	}
 }
 

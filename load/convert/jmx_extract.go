@@ -60,13 +60,17 @@ func (p *testPlan) jsonExtractor(e *element) []found {
 }
 
 // match reads which of several matches is meant, from 1; only the JSON
-// extractor can have any but the first.
-func (p *testPlan) match(e *element, name, number string, several bool) (int, bool) {
-	n, err := strconv.Atoi(strings.TrimSpace(number))
+// extractor can have any but the first. JMeter takes a random one for 0, and for no number at all.
+func (p *testPlan) match(e *element, name, written string, several bool) (int, bool) {
+	number, isConstant := p.constant(e, written)
+	number = strings.TrimSpace(number)
+	n, err := strconv.Atoi(number)
 	switch {
-	case err == nil && n > 0:
+	case !isConstant || err != nil && number != "":
+		p.note(e.where(), "match "+written+" of "+name, "not a number that is known beforehand; the first is taken")
+	case n > 0:
 		return n, true
-	case err == nil && n < 0:
+	case n < 0:
 		p.note(e.where(), "all matches of "+name, "one value is taken; loops over matches have no counterpart")
 		return 0, false
 	case several:
@@ -90,7 +94,7 @@ func (p *testPlan) regexExtractor(e *element) []found {
 		p.note(e.where(), "empty by default", "an answer without the value fails its step")
 	}
 	number, of := e.text("RegexExtractor.match_number"), e.text("RegexExtractor.useHeaders")
-	match, ok := p.match(e, name, number, strings.TrimSpace(number) == "0")
+	match, ok := p.match(e, name, number, true)
 	template := e.text("RegexExtractor.template")
 	compiled, err := regexp.Compile(pattern)
 	switch {

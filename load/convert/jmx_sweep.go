@@ -50,11 +50,27 @@ func neutral(name, value string) bool {
 	return false
 }
 
+// isListener reports whether an element shows or writes results.
+func isListener(e *element) bool {
+	return e.class == "ResultCollector" || e.class == "Summariser" || strings.HasSuffix(e.class, "Listener") ||
+		strings.HasSuffix(e.gui, "Visualizer")
+}
+
+// isBesideRequests reports whether an element sends nothing, and holds nothing that does.
+func isBesideRequests(e *element) bool {
+	for _, ending := range []string{"Timer", "Assertion", "Manager", "Extractor", "Processor", "DataSet",
+		"ConfigTestElement", "Config", "Arguments"} {
+		if strings.HasSuffix(e.class, ending) {
+			return true
+		}
+	}
+	return isListener(e)
+}
+
 // whyNot is why an element is not in the scenario.
 func whyNot(e *element) string {
 	switch {
-	case e.class == "ResultCollector" || e.class == "Summariser" || strings.HasSuffix(e.class, "Listener") ||
-		strings.HasSuffix(e.gui, "Visualizer"):
+	case isListener(e):
 		return "the engine writes its own results; the command line chooses their form"
 	case strings.Contains(e.class, "ThreadGroup"):
 		return "this kind of thread group has no counterpart; its requests are not in the scenario"

@@ -2,11 +2,14 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+
+	"golang.org/x/text/encoding/ianaindex"
 )
 
 // Limits of a test plan.
@@ -70,6 +73,7 @@ func readTree(data []byte) (*element, error) {
 // readNodes reads XML within the limits.
 func readNodes(data []byte) (*node, error) {
 	decoder := xml.NewDecoder(bytes.NewReader(data))
+	decoder.CharsetReader = decoded
 	var open []*node
 	var top *node
 	for count := 0; ; {
@@ -104,6 +108,15 @@ func readNodes(data []byte) (*node, error) {
 			}
 		}
 	}
+}
+
+// decoded reads text in another encoding than UTF-8 as UTF-8.
+func decoded(label string, input io.Reader) (io.Reader, error) {
+	encoding, err := ianaindex.IANA.Encoding(label)
+	if err != nil || encoding == nil {
+		return nil, fmt.Errorf("the encoding %s is not known: save it as UTF-8", label)
+	}
+	return encoding.NewDecoder().Reader(input), nil
 }
 
 func newNode(start xml.StartElement) *node {
@@ -153,15 +166,15 @@ func newProperty(n *node) *property {
 
 // where is the element's place: names from the thread group on.
 func (e *element) where() string {
-	label := e.name
-	if label == "" {
-		label = e.class
-	}
+	label := e.label()
 	if e.parent == nil || e.parent.class == "jmeterTestPlan" || e.parent.class == "TestPlan" {
 		return label
 	}
 	return e.parent.where() + " > " + label
 }
+
+// label returns the element's name, or its class where it has none.
+func (e *element) label() string { return cmp.Or(e.name, e.class) }
 
 // find returns a property and marks it used.
 func find(props []*property, name string) *property {

@@ -59,12 +59,12 @@ func (d *draft) openAPI(data []byte) (err error) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(a.operations)) {
 		if o := a.operations[key]; !o.used && o.method != http.MethodGet && o.method != http.MethodHead {
-			a.note(o.key(), "the operation", "it changes data, and no flow that begins with it and reads the result "+
+			a.lose(o.key(), "the operation", "it changes data, and no flow that begins with it and reads the result "+
 				"could be made; add it by hand where it is safe")
 		}
 	}
 	if len(d.file.Flows) == 0 {
-		return errors.New("no operation can be converted: " + d.reasons())
+		return errors.New("no operation can be converted:" + d.reasons())
 	}
 	d.pruneValues()
 	return nil
@@ -139,7 +139,7 @@ func (a *description) collect() {
 			a.listBesides(o)
 			if method == http.MethodOptions || method == http.MethodTrace || method == http.MethodConnect ||
 				!methodToken(method) {
-				a.note(o.key(), "the operation", "asks about the server, not for its work")
+				a.lose(o.key(), "the operation", "asks about the server, not for its work")
 				continue
 			}
 			a.operations[o.key()] = o
@@ -224,6 +224,6 @@ func (a *description) addFlows(o *operation) {
 		done = done || attempt(http.MethodGet) || attempt(http.MethodPost, http.MethodGet)
 	}
 	if !done {
-		a.note(o.key(), "the operation", reasons[0])
+		a.lose(o.key(), "the operation", reasons[0])
 	}
 }
