@@ -58,7 +58,7 @@ func (r *reader) object(node *yaml.Node, what string, known fields, required ...
 // pairs calls visit for every key of a mapping, in order, and returns the keys.
 func (r *reader) pairs(node *yaml.Node, what string, visit func(key, value *yaml.Node)) map[string]bool {
 	if node.Kind != yaml.MappingNode {
-		r.Problem(node.Line, "%s is %s, expected keys with values", what, kindOf(node))
+		r.Problem(node.Line, "%s is %s, expected keys with values", what, yamlfile.Show(node))
 		return nil
 	}
 	seen := map[string]bool{}
@@ -76,7 +76,7 @@ func (r *reader) pairs(node *yaml.Node, what string, visit func(key, value *yaml
 
 func (r *reader) list(node *yaml.Node, what string, visit func(*yaml.Node)) {
 	if node.Kind != yaml.SequenceNode {
-		r.Problem(node.Line, "%s is %s, expected a list", what, kindOf(node))
+		r.Problem(node.Line, "%s is %s, expected a list", what, yamlfile.Show(node))
 		return
 	}
 	for _, child := range node.Content {
@@ -89,7 +89,7 @@ func (r *reader) text(what string, into *string) func(*yaml.Node) {
 	return func(node *yaml.Node) {
 		switch {
 		case node.Kind != yaml.ScalarNode:
-			r.Problem(node.Line, "%s is %s, expected a text", what, kindOf(node))
+			r.Problem(node.Line, "%s is %s, expected a text", what, yamlfile.Show(node))
 		case len(node.Value) > maxText:
 			r.Problem(node.Line, "%s has %d bytes, at most %d are allowed", what, len(node.Value), maxText)
 		case node.Tag == "!!null", strings.TrimSpace(node.Value) == "":
@@ -117,7 +117,8 @@ func (r *reader) number(what string, lowest, highest float64, into *float64) fun
 	return func(node *yaml.Node) {
 		value, err := strconv.ParseFloat(node.Value, 64)
 		if node.Kind != yaml.ScalarNode || err != nil || !(value >= lowest && value <= highest) {
-			r.Problem(node.Line, "%s is %s, expected a number from %g to %g", what, show(node), lowest, highest)
+			r.Problem(node.Line, "%s is %s, expected a number from %g to %g", what, yamlfile.Show(node),
+				lowest, highest)
 			return
 		}
 		*into = value
@@ -128,7 +129,8 @@ func (r *reader) whole(what string, lowest, highest int, into *int) func(*yaml.N
 	return func(node *yaml.Node) {
 		value, err := strconv.Atoi(node.Value)
 		if node.Kind != yaml.ScalarNode || err != nil || value < lowest || value > highest {
-			r.Problem(node.Line, "%s is %s, expected a whole number from %d to %d", what, show(node), lowest, highest)
+			r.Problem(node.Line, "%s is %s, expected a whole number from %d to %d", what,
+				yamlfile.Show(node), lowest, highest)
 			return
 		}
 		*into = value
@@ -140,7 +142,7 @@ func (r *reader) flag(what string, into *bool) func(*yaml.Node) {
 	return func(node *yaml.Node) {
 		value, err := strconv.ParseBool(node.Value)
 		if node.Kind != yaml.ScalarNode || err != nil {
-			r.Problem(node.Line, "%s is %s, expected true or false", what, show(node))
+			r.Problem(node.Line, "%s is %s, expected true or false", what, yamlfile.Show(node))
 			return
 		}
 		*into = value
@@ -151,7 +153,7 @@ func (r *reader) seed(into *uint64) func(*yaml.Node) {
 	return func(node *yaml.Node) {
 		value, err := strconv.ParseUint(node.Value, 10, 64)
 		if node.Kind != yaml.ScalarNode || err != nil {
-			r.Problem(node.Line, "seed is %s, expected a whole number from 0 to %d", show(node),
+			r.Problem(node.Line, "seed is %s, expected a whole number from 0 to %d", yamlfile.Show(node),
 				uint64(math.MaxUint64))
 			return
 		}
@@ -168,7 +170,7 @@ func (r *reader) share(what string, into *float64) func(*yaml.Node) {
 			value /= 100
 		}
 		if node.Kind != yaml.ScalarNode || err != nil || !(value >= 0 && value < 1) {
-			r.Problem(node.Line, "%s is %s, expected a share such as 5%% or 0.05", what, show(node))
+			r.Problem(node.Line, "%s is %s, expected a share such as 5%% or 0.05", what, yamlfile.Show(node))
 			return
 		}
 		*into = value
@@ -184,7 +186,8 @@ func (r *reader) duration(what string, into *float64) func(*yaml.Node) {
 	return func(node *yaml.Node) {
 		span, err := time.ParseDuration(node.Value)
 		if node.Kind != yaml.ScalarNode || err != nil || span <= 0 || span > Longest {
-			r.Problem(node.Line, "%s is %s, expected a time span such as 90s or 30m, at most %.0fh", what, show(node),
+			r.Problem(node.Line, "%s is %s, expected a time span such as 90s or 30m, at most %.0fh", what,
+				yamlfile.Show(node),
 				Longest.Hours())
 			return
 		}
@@ -206,7 +209,8 @@ func (r *reader) rate(what string, into *float64) func(*yaml.Node) {
 	return func(node *yaml.Node) {
 		value, err := Rate(node.Value)
 		if node.Kind != yaml.ScalarNode || err != nil {
-			r.Problem(node.Line, "%s is %s, expected bytes per second such as 100KiB or 2MB", what, show(node))
+			r.Problem(node.Line, "%s is %s, expected bytes per second such as 100KiB or 2MB", what,
+				yamlfile.Show(node))
 			return
 		}
 		*into = value
@@ -218,31 +222,9 @@ func (r *reader) size(what string, into *float64) func(*yaml.Node) {
 	return func(node *yaml.Node) {
 		value, err := Rate(node.Value)
 		if node.Kind != yaml.ScalarNode || err != nil {
-			r.Problem(node.Line, "%s is %s, expected bytes such as 64MiB or 1GB", what, show(node))
+			r.Problem(node.Line, "%s is %s, expected bytes such as 64MiB or 1GB", what, yamlfile.Show(node))
 			return
 		}
 		*into = value
 	}
-}
-
-func show(node *yaml.Node) string {
-	if node.Kind == yaml.ScalarNode {
-		return strconv.Quote(node.Value)
-	}
-	return kindOf(node)
-}
-
-func kindOf(node *yaml.Node) string {
-	switch node.Kind {
-	case yaml.MappingNode:
-		return "a set of keys"
-	case yaml.SequenceNode:
-		return "a list"
-	case yaml.ScalarNode:
-		if node.Tag == "!!null" {
-			return "empty"
-		}
-		return "the value " + strconv.Quote(node.Value)
-	}
-	return "something else"
 }

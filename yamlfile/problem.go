@@ -49,7 +49,7 @@ func (p Problems) OrNil() error {
 
 // Problem notes a mistake at a line; 0 where none can be named.
 func (r *Reader) Problem(line int, format string, args ...any) {
-	r.Problems = append(r.Problems, Problem{File: r.File, Line: line, Message: fmt.Sprintf(format, args...)})
+	r.Problems = append(r.Problems, Problem{File: r.File, Line: line, Message: Message(format, args...)})
 }
 
 // UnknownKey notes a key that its object does not have. what is the object in the

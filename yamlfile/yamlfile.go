@@ -43,13 +43,17 @@ func (r *Reader) Root(data []byte) *yaml.Node {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document yaml.Node
 	if err := decoder.Decode(&document); err != nil {
-		r.syntax(err)
+		r.syntax(data, err)
 		return nil
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		r.Problem(0, "the file holds more than one document; write one %s per file", r.Kind)
 	}
 	root := document.Content[0]
+	if root.Kind == yaml.ScalarNode { // a file of another kind: nothing of it is shown
+		r.Problem(root.Line, "this is a text, expected keys with values; start with: schema: %s", r.Schema)
+		return nil
+	}
 	nodes := 0
 	if !r.withinLimits(root, 1, &nodes) {
 		return nil
@@ -60,7 +64,15 @@ func (r *Reader) Root(data []byte) *yaml.Node {
 // syntaxLine finds the line that the YAML library names in its message.
 var syntaxLine = regexp.MustCompile(`^line (\d+): `)
 
-func (r *Reader) syntax(err error) {
+// inCollection matches messages of the library's parser. It counts lines from 0, and names the one where a
+// list or a set of keys begins.
+var inCollection = regexp.MustCompile(`^did not find expected (',' or|key|'-' indicator|node content|<)`)
+
+// bareBraces matches a word in braces beside other text, which YAML reads as a set of keys.
+var bareBraces = regexp.MustCompile(`[^\s\[{,]({[a-zA-Z_]+})|({[a-zA-Z_]+})[^\s\]},#]`)
+
+// syntax notes what the YAML library found wrong.
+func (r *Reader) syntax(data []byte, err error) {
 	if errors.Is(err, io.EOF) {
 		r.Problem(0, "the file is empty; start with: schema: %s", r.Schema)
 		return
@@ -71,7 +83,20 @@ func (r *Reader) syntax(err error) {
 		line, _ = strconv.Atoi(found[1])
 		message = strings.TrimPrefix(message, found[0])
 	}
-	r.Problem(line, "this is no YAML: %s", message)
+	if !inCollection.MatchString(message) {
+		r.Problem(line, "this is no YAML: %s", message)
+		return
+	}
+	line++
+	for i, text := range strings.Split(string(data), "\n") {
+		found := bareBraces.FindStringSubmatch(text)
+		if found != nil && i+1 >= line && !strings.ContainsAny(text, `"'`) {
+			r.Problem(i+1, "this is no YAML: put the text with %s in quotes: a brace begins a set of keys",
+				found[1]+found[2])
+			return
+		}
+	}
+	r.Problem(line, "this is no YAML: %s, in what begins here", message)
 }
 
 // withinLimits counts the nodes from one on and stops at the first that is too

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // recipes is a format with limits that are quickly reached.
@@ -14,7 +16,7 @@ func recipes() Format {
 func TestRoot(t *testing.T) {
 	cases := []struct{ name, text, want string }{ // want: all problems; "" for none
 		{"fine", "schema: recipe/1\nsteps: [a, b]", ""},
-		{"as long as allowed", "#" + strings.Repeat("x", 57) + "\na", ""},
+		{"as long as allowed", "#" + strings.Repeat("x", 56) + "\na:", ""},
 		{"too long", "#" + strings.Repeat("x", 58) + "\na", "r.yaml: the file has 61 bytes, at most 60 are read"},
 		{"empty", "", "r.yaml: the file is empty; start with: schema: recipe/1"},
 		{"comment only", "# later", "r.yaml: the file is empty; start with: schema: recipe/1"},
@@ -27,6 +29,14 @@ func TestRoot(t *testing.T) {
 		{"alias to nothing", "a: *x", "r.yaml: this is no YAML: unknown anchor 'x' referenced"},
 		{"as deep as allowed", "a:\n- b", ""},
 		{"tag of somebody", "a: b\nc: !foo d", "r.yaml:2: the tag !foo: tags are not allowed in recipe files"},
+		{"a text", "user=anna\npassword=hunter2",
+			"r.yaml:1: this is a text, expected keys with values; start with: schema: recipe/1"},
+		{"braces in a list", "a: b\nc: d\ne: [f, 1:{port}]",
+			"r.yaml:3: this is no YAML: put the text with {port} in quotes: a brace begins a set of keys"},
+		{"braces in an item", "a: b\nc:\n - d\n - {port}:1",
+			"r.yaml:4: this is no YAML: put the text with {port} in quotes: a brace begins a set of keys"},
+		{"open list", "a: b\nc: [d\ne: f",
+			"r.yaml:2: this is no YAML: did not find expected ',' or ']', in what begins here"},
 		{"tag of a mapping", "a: !!map {b: c}", "r.yaml:1: the tag !!map: tags are not allowed in recipe files"},
 		{"tag of a key", "!!int a: b", "r.yaml:1: the tag !!int: tags are not allowed in recipe files"},
 		{"too deep", "a:\n- - b", "r.yaml:2: nested deeper than 3 levels"},
@@ -90,16 +100,36 @@ func TestProblemsAreOneError(t *testing.T) {
 	}
 }
 
+// TestMessagesShowExcerpts: no message shows more of a file than a line, and not all of a long one.
+func TestMessagesShowExcerpts(t *testing.T) {
+	long := strings.Repeat("x", longestExcerpt)
+	for text, want := range map[string]string{
+		"a": `"a"`, "user=anna\r\npassword=hunter2": `"user=anna ..."`,
+		long: `"` + long + `"`, long + "y": `"` + long + ` ..."`,
+	} {
+		r := Reader{}
+		r.Problem(0, "%q, %s of %d", text, "all of a list", 1)
+		if got := r.Problems.Error(); got != want+", all of a list of 1" {
+			t.Errorf("%q is shown as %s, want %s", text, got, want)
+		}
+	}
+}
+
 // FuzzRoot: every text has a root or a reason, and every reason has words and the
 // name of the file.
 func FuzzRoot(f *testing.F) {
-	for _, text := range []string{"", "a: [1, {b: c}]", "a: b\n---\nc", "&x a: *x", "a: b: c", "\xff"} {
+	for _, text := range []string{"", "a: [1, {b: c}]", "a: b\n---\nc", "&x a: *x", "a: b: c", "\xff",
+		"[a, b:{port}]", "- {a}b"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := Reader{Format: recipes(), File: "r.yaml"}
-		if root := r.Root(data); root == nil && len(r.Problems) == 0 {
+		root := r.Root(data)
+		if root == nil && len(r.Problems) == 0 {
 			t.Errorf("%q has no root and no problem", data)
+		}
+		if root != nil && root.Kind == yaml.ScalarNode {
+			t.Errorf("%q has a text for a root", data)
 		}
 		for _, p := range r.Problems {
 			if p.File != "r.yaml" || p.Line < 0 || strings.TrimSpace(p.Message) == "" {

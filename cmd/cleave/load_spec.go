@@ -13,6 +13,7 @@ import (
 
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/load/consent"
+	"github.com/cleave-lab/cleave/load/convert"
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/oracle"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -104,6 +105,9 @@ func (f *loadFlags) scenario(what string) (scenario.File, string, error) {
 			strings.Join(misplaced, ", --"), what)
 	}
 	text, err := inputfile.Read(what, scenario.MaxBytes)
+	if hint := importHint(what, text); hint != nil {
+		return scenario.File{}, "", hint
+	}
 	if err != nil {
 		return scenario.File{}, "", fmt.Errorf("scenario: %w: give a file, or a URL such as http://127.0.0.1:8080/",
 			err)
@@ -114,6 +118,17 @@ func (f *loadFlags) scenario(what string) (scenario.File, string, error) {
 	}
 	dir, err := filepath.Abs(filepath.Dir(what)) // agents run elsewhere
 	return *file, dir, err
+}
+
+// importHint returns an error for a file that becomes a scenario by load import, and nil for any other.
+func importHint(path string, text []byte) error {
+	kind := map[string]string{convert.HAR: "a recording", convert.OpenAPI: "a description in OpenAPI",
+		convert.JMX: "a test plan of JMeter"}[convert.Recognize(path, text)]
+	if kind == "" {
+		return nil
+	}
+	return fmt.Errorf("%s is %s and no scenario: make one of it with cleave load import %s -o scenario.yaml",
+		path, kind, path)
 }
 
 // request is a scenario around a URL.

@@ -93,7 +93,7 @@ func ReadFile(path string, options Options) (Conversion, error) {
 func Convert(name string, data []byte, options Options) (Conversion, error) {
 	format := options.Format
 	if format == "" {
-		format = guess(name, data)
+		format = Recognize(name, data)
 	}
 	stem := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	if stem = oneLine(stem); stem == "" {
@@ -128,10 +128,11 @@ func Convert(name string, data []byte, options Options) (Conversion, error) {
 }
 
 // descriptionKey matches the key of a description in YAML that names its version.
-var descriptionKey = regexp.MustCompile(`(?m)^(---[ \t]+)?\{?[ \t]*["']?(openapi|swagger)["']?[ \t]*:`)
+var descriptionKey = regexp.MustCompile(`(?m)^(---[ \t]+)?(\{[ \t]*)?["']?(openapi|swagger)["']?[ \t]*:`)
 
-// guess finds the format by the name's ending, otherwise by the root or the topmost keys of the document.
-func guess(name string, data []byte) string {
+// Recognize returns the format of a document by its name's ending, otherwise by its root or topmost keys; ""
+// for none that can be converted.
+func Recognize(name string, data []byte) string {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".har":
 		return HAR

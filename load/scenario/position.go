@@ -1,8 +1,6 @@
 package scenario
 
 import (
-	"fmt"
-
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
@@ -15,7 +13,7 @@ type position struct {
 
 // problem is a mistake at a place; of what is missing, at the top of the file.
 func (p *position) problem(place, format string, args ...any) yamlfile.Problem {
-	message := fmt.Sprintf(format, args...)
+	message := yamlfile.Message(format, args...)
 	if p.lines == nil {
 		if place != "" {
 			message = place + ": " + message

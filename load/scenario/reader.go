@@ -7,7 +7,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -103,7 +102,7 @@ func keysOf(t reflect.Type) (known map[string]int, required []string) {
 // pairs calls visit for every key of a mapping, in order.
 func (r *reader) pairs(node *yaml.Node, place string, visit func(key, value *yaml.Node, inner string)) bool {
 	if node.Kind != yaml.MappingNode {
-		r.Problem(node.Line, "%s is %s, expected keys with values", called(place), show(node))
+		r.Problem(node.Line, "%s is %s, expected keys with values", called(place), yamlfile.Show(node))
 		return false
 	}
 	seen := map[string]bool{}
@@ -111,7 +110,7 @@ func (r *reader) pairs(node *yaml.Node, place string, visit func(key, value *yam
 		key, value := node.Content[i], node.Content[i+1]
 		switch {
 		case key.Kind != yaml.ScalarNode:
-			r.Problem(key.Line, "%s has a key that is %s, expected a text", called(place), show(key))
+			r.Problem(key.Line, "%s has a key that is %s, expected a text", called(place), yamlfile.Show(key))
 		case seen[key.Value]:
 			r.Problem(key.Line, "%s has the key %q twice", called(place), key.Value)
 		default:
@@ -138,7 +137,7 @@ func (r *reader) mapping(node *yaml.Node, place string, into reflect.Value) {
 
 func (r *reader) list(node *yaml.Node, place string, into reflect.Value) {
 	if node.Kind != yaml.SequenceNode {
-		r.Problem(node.Line, "%s is %s, expected a list", called(place), show(node))
+		r.Problem(node.Line, "%s is %s, expected a list", called(place), yamlfile.Show(node))
 		return
 	}
 	into.Set(reflect.MakeSlice(into.Type(), len(node.Content), len(node.Content)))
@@ -154,7 +153,7 @@ func (r *reader) scalar(node *yaml.Node, place, expected string) (string, bool) 
 		if node.Kind != yaml.ScalarNode {
 			hint = " (in quotes, where it begins with [ or {)"
 		}
-		r.Problem(node.Line, "%s is %s, expected %s%s", called(place), show(node), expected, hint)
+		r.Problem(node.Line, "%s is %s, expected %s%s", called(place), yamlfile.Show(node), expected, hint)
 		return "", false
 	}
 	return node.Value, true
@@ -184,7 +183,7 @@ func (r *reader) number(node *yaml.Node, place string, into reflect.Value) {
 	if node.Decode(value.Interface()) != nil ||
 		value.Elem().Kind() == reflect.Float64 && (math.IsNaN(value.Elem().Float()) ||
 			math.IsInf(value.Elem().Float(), 0)) {
-		r.Problem(node.Line, "%s is %s, expected %s", called(place), strconv.Quote(text), expected)
+		r.Problem(node.Line, "%s is %q, expected %s", called(place), text, expected)
 		return
 	}
 	into.Set(value.Elem())
@@ -219,7 +218,7 @@ func (r *reader) anyJSON(node *yaml.Node, place string) any {
 			return value
 		}
 		r.Problem(node.Line, "%s is %s, a number that JSON cannot hold: put it in quotes", called(place),
-			show(node))
+			yamlfile.Show(node))
 		return nil
 	}
 	return node.Value // times too stay as they are written
@@ -240,17 +239,4 @@ func called(place string) string {
 		return "the scenario"
 	}
 	return place
-}
-
-// show is a node in a message.
-func show(node *yaml.Node) string {
-	switch {
-	case node.Kind == yaml.MappingNode:
-		return "a set of keys"
-	case node.Kind == yaml.SequenceNode:
-		return "a list"
-	case isNull(node):
-		return "empty"
-	}
-	return strconv.Quote(node.Value)
 }

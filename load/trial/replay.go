@@ -16,6 +16,7 @@ import (
 
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/load/schedule"
+	"github.com/cleave-lab/cleave/yamlfile"
 )
 
 // within is a path, relative to a folder.
@@ -131,7 +132,8 @@ func arrivalsInSeconds(in io.Reader) (times []time.Duration, err error) {
 	err = eachLine(in, func(line string) error {
 		seconds, err := strconv.ParseFloat(line, 64)
 		if err != nil || !(seconds >= 0) || seconds > math.MaxInt64/1e9 {
-			return fmt.Errorf("%q is not a time: write seconds since the beginning, for example 0.25", line)
+			return fmt.Errorf("%q is not a time: write seconds since the beginning, for example 0.25",
+				yamlfile.Excerpt(line))
 		}
 		times = append(times, time.Duration(math.Round(seconds*1e9)))
 		return nil
@@ -169,7 +171,8 @@ func arrivalsOfTable(in io.Reader) ([]time.Duration, error) {
 	}
 	column := slices.Index(header, "timeStamp")
 	if column < 0 {
-		return nil, fmt.Errorf("the first line has no column timeStamp: %q", strings.Join(header, ","))
+		return nil, fmt.Errorf("the first line has no column timeStamp: %q",
+			yamlfile.Excerpt(strings.Join(header, ",")))
 	}
 	var times []time.Duration
 	for {
@@ -184,7 +187,7 @@ func arrivalsOfTable(in io.Reader) ([]time.Duration, error) {
 		ms, err := strconv.ParseInt(row[column], 10, 64)
 		if err != nil || ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) || len(times) == maxArrivals {
 			return nil, fmt.Errorf("line %d: timeStamp %q is not a time in milliseconds, or there are more than %d",
-				line, row[column], maxArrivals)
+				line, yamlfile.Excerpt(row[column]), maxArrivals)
 		}
 		times = append(times, time.Duration(ms)*time.Millisecond)
 	}

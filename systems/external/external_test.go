@@ -324,6 +324,18 @@ func TestMistakesInSystemFilesAreNamed(t *testing.T) {
 			"cores has -1"},
 		"ready path": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\nready: {path: health}",
 			`ready.path is "health"`},
+		"braces in a list": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\n" +
+			"command: [server, 127.0.0.1:{port}]",
+			"system.yaml:4: this is no YAML: put the text with {port} in quotes"},
+		"braces in an item": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\n" +
+			"command:\n- server\n- {port}",
+			"line 6: this is a set of keys, expected a text: a text that begins with a brace needs quotes"},
+		"braces in the environment": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\n" +
+			"env: {PORT: {port}}",
+			"line 4: this is a set of keys, expected a text: a text that begins with a brace needs quotes"},
+		"a text": {"user=anna\npassword=hunter2", "system.yaml:1: this is a text, expected keys with values"},
+		"a word for cores": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncores: all of them",
+			`"all of ..." is a text, expected a list of whole numbers`},
 		"tag": {"schema: cleave-system/1\nname: !x x\nurl: http://127.0.0.1/",
 			"system.yaml:2: the tag !x"},
 		"anchor": {"schema: cleave-system/1\nname: &x x\nurl: http://127.0.0.1/",
@@ -335,7 +347,7 @@ func TestMistakesInSystemFilesAreNamed(t *testing.T) {
 		"endless timeout": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\n" +
 			"ready: {timeout: 2562047h}", "at most 24h"},
 		"ready timeout": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\nready: {timeout: soon}",
-			"soon"},
+			`line 4: "soon" is a text, expected a time such as 30s`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse("system.yaml", []byte(test.text))

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -165,9 +167,34 @@ func inWords(path string, err error) error {
 	}
 	var mistakes []error
 	for _, text := range several.Errors {
-		mistakes = append(mistakes, fmt.Errorf("%s: %s", path, text))
+		mistakes = append(mistakes, fmt.Errorf("%s: %s", path, plainMistake(text)))
 	}
 	return errors.Join(mistakes...)
+}
+
+// wrongType matches the YAML library's message for a value of another type than the file's.
+var wrongType = regexp.MustCompile("^line (\\d+): cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.+)$")
+
+// plainMistake says what the YAML library found in the words of system files. The library shortens values.
+func plainMistake(text string) string {
+	found := wrongType.FindStringSubmatch(text)
+	if found == nil {
+		return yamlfile.Excerpt(text)
+	}
+	is := map[string]string{"map": "a set of keys", "seq": "a list", "str": "a text", "int": "a whole number",
+		"float": "a number", "bool": "true or false"}
+	wants := map[string]string{"string": "a text", "int": "a whole number", "[]int": "a list of whole numbers",
+		"time.Duration": "a time such as 30s"}
+	value := "this"
+	if found[3] != "" {
+		value = strconv.Quote(yamlfile.Excerpt(found[3]))
+	}
+	message := fmt.Sprintf("line %s: %s is %s, expected %s", found[1], value,
+		cmp.Or(is[found[2]], "another value"), cmp.Or(wants[found[4]], "keys with values"))
+	if found[4] == "string" && found[2] == "map" {
+		message += `: a text that begins with a brace needs quotes, as in "{port}"`
+	}
+	return message
 }
 
 // definition checks the file and fills in what is left out.

@@ -1,0 +1,62 @@
+package yamlfile
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// longestExcerpt is how much of a text from a file a message shows, in characters: a file may hold secrets,
+// and may not be of the kind that it was taken for.
+const longestExcerpt = 80
+
+// Excerpt returns the first line of a text, and " ..." in place of the end of a long one and of further
+// lines.
+func Excerpt(text string) string {
+	line, _, more := strings.Cut(text, "\n")
+	line = strings.TrimSuffix(line, "\r")
+	if runes := []rune(line); len(runes) > longestExcerpt {
+		line, more = string(runes[:longestExcerpt]), true
+	}
+	if more {
+		line += " ..."
+	}
+	return line
+}
+
+// Message formats a message in which %q shows only an excerpt of a text.
+func Message(format string, args ...any) string {
+	for i, arg := range args {
+		if text, isText := arg.(string); isText {
+			args[i] = quoted(text)
+		}
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// quoted is a text that %q shows an excerpt of.
+type quoted string
+
+// Format implements fmt.Formatter.
+func (q quoted) Format(state fmt.State, verb rune) {
+	text := string(q)
+	if verb == 'q' {
+		text = Excerpt(text)
+	}
+	_, _ = fmt.Fprintf(state, fmt.FormatString(state, verb), text) // reported by whoever prints
+}
+
+// Show returns what a node is, for a message: the kind of what has parts, and an excerpt of a text.
+func Show(node *yaml.Node) string {
+	switch {
+	case node.Kind == yaml.MappingNode:
+		return "a set of keys"
+	case node.Kind == yaml.SequenceNode:
+		return "a list"
+	case node.Tag == "!!null":
+		return "empty"
+	}
+	return strconv.Quote(Excerpt(node.Value))
+}
