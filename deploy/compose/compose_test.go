@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,6 +73,28 @@ func TestNetworksLieInTheRangeForBenchmarks(t *testing.T) {
 			t.Errorf("network %s has %q, want one of its own in 198.19.0.0/16", name, subnet)
 		}
 		seen[subnet] = true
+	}
+}
+
+func TestNetworksWithARangeKeepIt(t *testing.T) {
+	kinds := marked(t, `
+services: {web: {image: web, networks: {app: {ipv4_address: 172.28.0.10}}}}
+networks: {app: {ipam: {config: [{subnet: 172.28.0.0/16}]}}, other: {ipam: {driver: default}}}
+`)
+	if ipam := fmt.Sprint(kinds["networks"]["app"]["ipam"]); ipam != "map[config:[map[subnet:172.28.0.0/16]]]" {
+		t.Errorf("app has the range %v, want its own", ipam)
+	}
+	if labels, _ := kinds["networks"]["app"]["labels"].(map[string]any); labels["cleave.run"] != "7-8" {
+		t.Errorf("app is %v, want the label", kinds["networks"]["app"])
+	}
+	if ipam := fmt.Sprint(kinds["networks"]["other"]["ipam"]); !strings.Contains(ipam, "198.19.") {
+		t.Errorf("other, without a range, gets %s", ipam)
+	}
+	disk := marked(t, "services: {web: {image: web}}\n"+
+		"volumes: {data: {driver_opts: {type: tmpfs}, labels: [a=b]}}")
+	if got := fmt.Sprint(disk["volumes"]["data"]); got !=
+		"map[driver_opts:map[type:tmpfs] labels:map[a:b cleave.run:7-8]]" {
+		t.Errorf("data is %s, want its own options and labels, and ours", got)
 	}
 }
 

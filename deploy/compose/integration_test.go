@@ -134,7 +134,8 @@ func TestIntegrationEveryContainerIsAUnit(t *testing.T) {
 	d := f.deploy(t, f.layout(t, `
 services:
   init: {image: IMAGE, command: [move, "", /data/lives], volumes: ["data:/data"]}
-  web: {image: IMAGE, command: [boxed, /data, ":80"], volumes: ["data:/data"], scale: 2, tty: true, depends_on: {init: {condition: service_completed_successfully}}}
+  web: {image: IMAGE, command: [boxed, /data, ":80"], volumes: ["data:/data"], scale: 2, tty: true,
+    depends_on: {init: {condition: service_completed_successfully}}}
 volumes: {data: {}}
 `, "init", "web"))
 	var names []string
@@ -168,6 +169,27 @@ volumes: {data: {}}
 	if logs["init"] != "moves to /data/lives\n" || strings.Count(logs["web-2"], "boxed listens") != 2 ||
 		!strings.HasPrefix(logs["web"], "boxed listens") {
 		t.Errorf("logs %q, want what init did and two lives of web-2", logs)
+	}
+}
+
+// TestIntegrationAServiceMayHaveAnAddress: in a network whose range the file gives.
+func TestIntegrationAServiceMayHaveAnAddress(t *testing.T) {
+	f := newFixture(t)
+	d := f.deploy(t, f.layout(t, `
+services:
+  web:
+    {image: IMAGE, command: [boxed, /data, ":80"], volumes: ["data:/data"],
+      networks: {app: {ipv4_address: 198.18.77.10}}}
+volumes: {data: {}}
+networks: {app: {ipam: {config: [{subnet: 198.18.77.0/24}]}}}
+`, "web"))
+	units := d.Units()
+	if len(units) != 2 {
+		t.Fatalf("units %v, want web and the lead", units)
+	}
+	table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/fib_trie", units[0].PID))
+	if err != nil || !strings.Contains(string(table), "198.18.77.10") {
+		t.Errorf("web has the addresses %s (%v), want 198.18.77.10", table, err)
 	}
 }
 

@@ -47,11 +47,11 @@ func override(c lab.Compose, label string, cores []int) (string, error) {
 		services[name] = service
 	}
 	extra["services"] = services
-	extra["networks"] = networks(file.Networks, labels, label)
+	extra["networks"] = networks(file.Networks, label)
 	volumes := map[string]any{}
 	for name, volume := range file.Volumes {
 		if !external(volume) {
-			volumes[name] = map[string]any{"labels": labels}
+			volumes[name] = labelled(volume, label)
 		}
 	}
 	if len(volumes) > 0 {
@@ -61,8 +61,9 @@ func override(c lab.Compose, label string, cores []int) (string, error) {
 	return string(text), err
 }
 
-// networks gives every network of the project a range of its own.
-func networks(known map[string]any, labels map[string]string, label string) map[string]any {
+// networks gives every network of the project a range of its own, but for those whose file gives them one:
+// its services may have addresses in it.
+func networks(known map[string]any, label string) map[string]any {
 	names := slices.Sorted(maps.Keys(known))
 	if !slices.Contains(names, "default") {
 		names = append(names, "default")
@@ -74,16 +75,47 @@ func networks(known map[string]any, labels map[string]string, label string) map[
 		if external(known[name]) {
 			continue
 		}
-		all[name] = map[string]any{
-			"labels": labels,
-			"ipam":   map[string]any{"config": []map[string]string{{"subnet": subnet(first.Sum32() + uint32(i))}}},
+		network := labelled(known[name], label)
+		if !hasRange(known[name]) {
+			ranges := []map[string]string{{"subnet": subnet(first.Sum32() + uint32(i))}}
+			network["ipam"] = map[string]any{"config": ranges}
 		}
+		all[name] = network
 	}
 	return all
 }
 
 // subnet is one of the 256 networks 198.19.0.0/24 to 198.19.255.0/24.
 func subnet(n uint32) string { return fmt.Sprintf("198.19.%d.0/24", n%256) }
+
+// labelled returns an entry of a compose file with our label. It is whole: docker-compose 1 takes that of the
+// last file and merges nothing.
+func labelled(entry any, label string) map[string]any {
+	keys, _ := entry.(map[string]any)
+	whole, labels := maps.Clone(keys), map[string]any{}
+	if whole == nil {
+		whole = map[string]any{}
+	}
+	switch own := whole["labels"].(type) {
+	case map[string]any:
+		maps.Copy(labels, own)
+	case []any:
+		for _, item := range own {
+			name, value, _ := strings.Cut(fmt.Sprint(item), "=")
+			labels[name] = value
+		}
+	}
+	labels[leftovers.DockerLabel] = label
+	whole["labels"] = labels
+	return whole
+}
+
+// hasRange reports whether a network has addresses of its own.
+func hasRange(network any) bool {
+	keys, _ := network.(map[string]any)
+	ipam, _ := keys["ipam"].(map[string]any)
+	return ipam["config"] != nil
+}
 
 // external reports whether something is not the project's own.
 func external(entry any) bool {

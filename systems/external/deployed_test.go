@@ -17,6 +17,10 @@ func inFolder(t *testing.T, text string) Definition {
 	if err := os.WriteFile(filepath.Join(folder, "server"), nil, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(folder, "compose.yaml"),
+		[]byte("services: {web: {image: web, ports: ['8080:80']}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	d, err := Parse(filepath.Join(folder, "system.yaml"), []byte("schema: cleave-system/1\nname: it\n"+text))
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +49,7 @@ func TestWaysAreSystemsOfTheirOwn(t *testing.T) {
 		"told image": {"image: nginx\ncommand: '{port}'", []string{"docker-host"}, []string{"it docker-host"},
 			true},
 		"runs already":  {"url: http://127.0.0.1:8080/", nil, []string{"it process"}, true},
-		"compose files": {"url: http://127.0.0.1:8080/\ncompose: server", nil, []string{"it compose"}, true},
+		"compose files": {"url: http://127.0.0.1:8080/\ncompose: compose.yaml", nil, []string{"it compose"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, err := inFolder(t, test.text).In(test.ways)
@@ -68,7 +72,7 @@ func TestWhatCannotBeDeployedIsRefusedByName(t *testing.T) {
 	for name, test := range map[string]struct{ text, way, says string }{
 		"no way": {"command: sleep {port}", "moon", "there is no such deployment"},
 		"URL":    {"url: http://127.0.0.1:8080/", "docker-host", "a URL runs where its owner has it"},
-		"compose file": {"url: http://127.0.0.1:8080/\ncompose: server", "docker-host",
+		"compose file": {"url: http://127.0.0.1:8080/\ncompose: compose.yaml", "docker-host",
 			"a compose file says itself"},
 		"image": {"image: nginx\nport: 80", "process",
 			"use docker-bridge, docker-host, swarm or kubernetes"},

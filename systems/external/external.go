@@ -10,16 +10,12 @@
 package external
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
@@ -222,25 +218,13 @@ func (s System) image(x *lab.ExternalSystem, environment []string) (lab.UnitSpec
 
 // services are the units of a system that a compose file describes.
 func services(x *lab.ExternalSystem, environment []string) ([]lab.UnitSpec, error) {
-	var file struct {
-		Services map[string]any `yaml:"services"`
-	}
-	if err := yaml.Unmarshal([]byte(x.Compose.Text), &file); err != nil {
-		return nil, fmt.Errorf("compose file: %w", err)
-	}
+	names, err := serviceNames(x.Compose)
 	var units []lab.UnitSpec
-	for _, name := range slices.Sorted(maps.Keys(file.Services)) {
-		if name == RoleGenerator {
-			return nil, fmt.Errorf("compose file: its service %s has the name of what loads it: give it another one",
-				name)
-		}
+	for _, name := range names {
 		units = append(units, lab.UnitSpec{Name: name, Role: RoleSystem, Foreign: true, Compose: x.Compose,
 			Env: environment, Cores: x.Cores})
 	}
-	if len(units) == 0 {
-		return nil, errors.New("compose file: it has no services")
-	}
-	return units, nil
+	return units, err
 }
 
 // foreign is a command of the system's definition. In a container it has its folder, too.

@@ -108,7 +108,8 @@ func TestLayouts(t *testing.T) {
 func TestServicesOfAComposeFileBecomeUnits(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "compose.yaml")
-	if err := os.WriteFile(file, []byte("services: {web: {image: web}, db: {image: db}}"), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte("services: {web: {image: web, network_mode: host}, db: {image: db}}"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	const system = "schema: cleave-system/1\nname: it\nurl: http://127.0.0.1:8080/\ncompose: compose.yaml"

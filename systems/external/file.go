@@ -16,7 +16,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/yamlfile"
@@ -232,11 +231,16 @@ func (f *file) definition(folder string) (Definition, []error) {
 	}
 	if f.Compose != "" {
 		path := within(folder, f.Compose)
-		text, err := inputfile.Read(path, MaxFile)
+		described, err := readCompose(path)
 		if err != nil {
 			mistake("compose: %w", err)
+			described = &lab.Compose{Dir: filepath.Dir(path)}
+		} else if _, err := serviceNames(described); err != nil {
+			mistakes = append(mistakes, err)
+		} else if err := checkPublished(described, d.URL); err != nil {
+			mistakes = append(mistakes, err)
 		}
-		d.Compose = &lab.Compose{Text: string(text), Dir: filepath.Dir(path)}
+		d.Compose = described
 	}
 	mistakes = append(mistakes, d.complete()...)
 	return d, mistakes

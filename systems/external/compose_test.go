@@ -1,0 +1,97 @@
+package external
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// composed parses a system file beside compose files.
+func composed(t *testing.T, files map[string]string, address string) (Definition, error) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Parse(filepath.Join(dir, "system.yaml"),
+		[]byte("schema: cleave-system/1\nname: x\nurl: "+address+"\ncompose: compose.yaml"))
+}
+
+func TestIncludedComposeFilesArePartOfTheText(t *testing.T) {
+	d, err := composed(t, map[string]string{
+		"compose.yaml": "include: [web.yaml, db.yaml]",
+		"web.yaml":     "name: shop\nservices: {web: {image: nginx, ports: [\"127.0.0.1:8080:80\"]}}",
+		"db.yaml":      "include: [volumes.yaml]\nservices: {db: {image: postgres, volumes: [\"data:/data\"]}}",
+		"volumes.yaml": "volumes: {data: {}}",
+	}, "http://127.0.0.1:8080/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := serviceNames(d.Compose)
+	if err != nil || strings.Join(names, " ") != "db web" || strings.Contains(d.Compose.Text, "include") ||
+		!strings.Contains(d.Compose.Text, "data: {}") {
+		t.Errorf("services %v, %v, of\n%s", names, err, d.Compose.Text)
+	}
+}
+
+func TestComposeFilesThatCannotBeComparedAreRefused(t *testing.T) {
+	const web = "services: {web: {image: nginx, ports: [\"8080:80\"]}}"
+	for name, c := range map[string]struct {
+		files map[string]string
+		says  string
+	}{
+		"empty":       {map[string]string{"compose.yaml": ""}, "compose file: it has no services"},
+		"no services": {map[string]string{"compose.yaml": "volumes: {}"}, "compose file: it has no services"},
+		"no YAML":     {map[string]string{"compose.yaml": "services: ["}, "compose: yaml: line 1"},
+		"a text": {map[string]string{"compose.yaml": "password=hunter2"},
+			"it is no set of keys such as services"},
+		"generator": {map[string]string{"compose.yaml": "services: {generator: {image: x, ports: [\"8080:1\"]}}"},
+			"its service generator has the name of what loads it"},
+		"included twice": {map[string]string{"compose.yaml": "include: [a.yaml]", "a.yaml": "include: [a.yaml]"},
+			"a.yaml is included twice"},
+		"included file is missing": {map[string]string{"compose.yaml": "include: [a.yaml]"}, "include: open"},
+		"included from elsewhere": {map[string]string{"compose.yaml": "include: [a/b.yaml]", "a/b.yaml": web},
+			"a/b.yaml lies in another folder"},
+		"included with settings": {map[string]string{"compose.yaml": "include: [{path: a.yaml}]", "a.yaml": web},
+			"only a list of files is read"},
+		"two of one name": {map[string]string{"compose.yaml": "include: [a.yaml]\n" + web, "a.yaml": web},
+			"a.yaml: services has web, and so has the file that includes it"},
+	} {
+		if _, err := composed(t, c.files, "http://127.0.0.1:8080/"); err == nil ||
+			!strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: error %v, want %q", name, err, c.says)
+		}
+	}
+}
+
+// TestPublishedPorts: a file is refused only where none of its services can be at the URL.
+func TestPublishedPorts(t *testing.T) {
+	for entry, published := range map[string]bool{
+		`ports: ["8080:80"]`: true, `ports: ["127.0.0.1:8080:80/tcp"]`: true, `ports: ["8000-8090:8000-8090"]`: true,
+		`ports: [{published: 8080, target: 80}]`: true, `ports: [{published: "8080", target: 80}]`: true,
+		`ports: ["${PORT}:80"]`: true, `network_mode: host`: true, `extends: {service: base}`: true,
+		`ports: ["[::1]:8080:80"]`: true,
+		`ports: ["8080:80/udp"]`:   false, `ports: ["8080"]`: false, `ports: [8080]`: false, `expose: [8080]`: false,
+		`ports: ["80:8080"]`: false, `ports: [{target: 8080}]`: false, `image: nginx`: false,
+	} {
+		files := map[string]string{"compose.yaml": "services:\n  web: {image: nginx}\n  it: {" + entry + "}"}
+		if strings.HasPrefix(entry, "image") {
+			files["compose.yaml"] = "services: {web: {image: nginx}}"
+		}
+		_, err := composed(t, files, "http://127.0.0.1:8080/")
+		refused := err != nil && strings.Contains(err.Error(), "no service of the compose file publishes it")
+		if refused == published || err != nil && !refused {
+			t.Errorf("%s: error %v, published: %t", entry, err, published)
+		}
+		if _, err := composed(t, files, "http://172.28.0.10:8080/"); err != nil {
+			t.Errorf("%s at an address of its own: %v", entry, err)
+		}
+	}
+}
