@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/load/record"
@@ -34,6 +35,9 @@ func (t *Trial) Await(ctx context.Context, path string, limit time.Duration) err
 		if err == nil {
 			return nil
 		}
+		if explained := t.explain(err); explained != nil { // time changes neither certificate nor protocol
+			return explained
+		}
 		cut := errors.Is(err, context.DeadlineExceeded)
 		if missing == nil || !cut { // a look that was cut off says less than the one before
 			missing = err
@@ -58,7 +62,12 @@ func (t *Trial) look(ctx context.Context, path string, limit time.Duration) (err
 		if err != nil {
 			return err
 		}
-		return connection.Close()
+		if t.at.secure() {
+			config := t.tlsConfig()
+			config.NextProtos = []string{"h2", "http/1.1"}
+			err = tls.Client(connection, config).HandshakeContext(ctx)
+		}
+		return errors.Join(err, connection.Close())
 	}
 	answer, said, err := t.get(ctx, path)
 	if err != nil || answer.StatusCode < http.StatusBadRequest {
@@ -82,8 +91,7 @@ func (t *Trial) get(ctx context.Context, path string) (answer *http.Response, sa
 		Transport: &http.Transport{
 			DisableKeepAlives: true,
 			DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return t.dial(ctx) },
-			TLSClientConfig: &tls.Config{RootCAs: t.roots, InsecureSkipVerify: t.spec.Insecure,
-				MinVersion: tls.VersionTLS12},
+			TLSClientConfig:   t.tlsConfig(),
 		},
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.at.origin()+t.at.path+path, nil)
@@ -96,6 +104,29 @@ func (t *Trial) get(ctx context.Context, path string) (answer *http.Response, sa
 	const enough = 1 << 10                                     // bytes; an excerpt is shorter
 	body, _ := io.ReadAll(io.LimitReader(answer.Body, enough)) // a body that breaks off says what it said
 	return answer, record.Excerpt(body), answer.Body.Close()
+}
+
+// tlsConfig returns how the target is checked.
+func (t *Trial) tlsConfig() *tls.Config {
+	return &tls.Config{RootCAs: t.roots, InsecureSkipVerify: t.spec.Insecure, MinVersion: tls.VersionTLS12,
+		ServerName: t.at.name}
+}
+
+// explain returns what to do about a target whose certificate or protocol is not what was expected; nil for
+// any other error.
+func (t *Trial) explain(err error) error {
+	var refused *tls.CertificateVerificationError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused):
+		return fmt.Errorf("%s has a certificate that is not trusted here: %w: give the certificate of who "+
+			"signed it with --ca FILE", t.spec.Target, refused)
+	case strings.Contains(err.Error(), `malformed HTTP response "\x00\x00`): // a frame of HTTP/2
+		return fmt.Errorf("%s answers in HTTP/2 without being asked, as servers of gRPC do: if it is one, write "+
+			"its address with grpc:// and a scenario whose steps have grpc: package.Service/Method", t.spec.Target)
+	}
+	return nil
 }
 
 // dial connects to the target.

@@ -101,6 +101,9 @@ func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 	o.Report, o.Cores, played = p.send()
 	<-collected
 	after, cpuErr := processorTime()
+	if explained := t.explain(played); explained != nil {
+		played = explained
+	}
 	err = errors.Join(played, collecting, cpuErr)
 	if o.Report.Elapsed == 0 { // it never began
 		return Outcome{Report: o.Report}, err

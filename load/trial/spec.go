@@ -192,7 +192,9 @@ func (t *Trial) checkProtocol() error {
 	case s.Protocol != "" && s.Protocol != HTTP2:
 		return fmt.Errorf("protocol %q is unknown: use %s, or leave it out", s.Protocol, HTTP2)
 	case t.at.grpc() && http:
-		return fmt.Errorf("%s:// is for gRPC: every step needs a method: grpc: package.Service/Method", t.at.scheme)
+		return fmt.Errorf("%s speaks gRPC, and what is asked is a path of HTTP: every step needs a method: write "+
+			"a scenario whose steps have grpc: package.Service/Method; the address of a server that speaks HTTP "+
+			"begins with http://", s.Target)
 	case http && grpc:
 		return errors.New("some steps are gRPC and some are not: a connection speaks one of them, so load them " +
 			"apart")
