@@ -224,7 +224,9 @@ func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
 			group := *r.group
 			group.Job.Spec.Load = load
 			group.Job.Spec.Scenario.Seed = seed
-			return group.Play(ctx, agent.Listeners{})
+			outcome, err := group.Play(ctx, agent.Listeners{})
+			r.group.Job.Spec.After = outcome.Progress
+			return outcome, err
 		}
 	}
 	return r.trial.Search(ctx, quest)
@@ -249,9 +251,10 @@ func (r *loadRun) findFirstRate(ctx context.Context) error {
 		perSecond(outcome.Summary.AchievedRate), perSecond(rate))
 	r.spec.Load = trial.AtRate(scenario.Load{Duration: r.spec.Load.Duration, Arrivals: r.spec.Load.Arrivals},
 		rate)
+	r.spec.After = outcome.Progress
 	r.trial, err = r.spec.Prepare(ctx)
 	if r.group != nil {
-		r.group.Job.Spec.Load = r.spec.Load
+		r.group.Job.Spec.Load, r.group.Job.Spec.After = r.spec.Load, r.spec.After
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -241,5 +242,36 @@ func TestStoppedAgentsHandInWhatTheyDid(t *testing.T) {
 	}
 	if s := o.Summary; s.Sent == 0 || s.Sent != seen.Load() {
 		t.Errorf("%d sent, the server saw %d", s.Sent, seen.Load())
+	}
+}
+
+// TestAgentsGoOnWhereOthersEnded: the agents of a probe take no value that those of the
+// one before have taken.
+func TestAgentsGoOnWhereOthersEnded(t *testing.T) {
+	var mu sync.Mutex
+	seen := map[string]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[r.URL.Path]++
+	}))
+	t.Cleanup(server.Close)
+	job, from := jobFor(t, server.URL), int64(1)
+	job.Spec.Scenario.Values = map[string]scenario.Value{"user": {Sequence: &from}, "key": {UUID: &struct{}{}}}
+	job.Spec.Scenario.Flows[0].Steps[0].Request = "GET /${user}"
+	job.Spec.Scenario.Flows[0].Steps = append(job.Spec.Scenario.Flows[0].Steps,
+		scenario.Step{Request: "GET /${key}"})
+	command := program(t, "plays")
+	for range 2 {
+		o, err := Group{Commands: [][]string{command, command}, Job: job}.Play(t.Context(), Listeners{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		job.Spec.After = o.Progress
+	}
+	for path, times := range seen {
+		if times > 1 {
+			t.Fatalf("%s was sent %d times among %d", path, times, len(seen))
+		}
 	}
 }

@@ -41,7 +41,7 @@ type table struct {
 // rows is where one player stands in a table.
 type rows struct {
 	table      *table
-	next, step int
+	next, step int64
 }
 
 // take returns the player's next row. Several players together take every row
@@ -50,7 +50,7 @@ func (r *rows) take(random *rand.Rand) []value {
 	if r.table.random {
 		return r.table.rows[random.IntN(len(r.table.rows))]
 	}
-	row := r.table.rows[r.next%len(r.table.rows)]
+	row := r.table.rows[r.next%int64(len(r.table.rows))]
 	r.next += r.step
 	return row
 }

@@ -82,11 +82,11 @@ func (g personName) appendNext(out []byte, r *rand.Rand) []byte {
 	return append(out, g.last[r.IntN(len(g.last))]...)
 }
 
-// sequence takes every n-th number.
-type sequence struct{ next, step int64 }
+// sequence takes every n-th number from one on.
+type sequence struct{ from, next, step int64 }
 
 func (g *sequence) appendNext(out []byte, _ *rand.Rand) []byte {
-	out = strconv.AppendInt(out, g.next, 10)
+	out = strconv.AppendInt(out, g.from+g.next, 10)
 	g.next += g.step
 	return out
 }

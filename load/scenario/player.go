@@ -15,12 +15,20 @@ type Origin struct {
 	// Part of Of: which share of sequences and rows this player takes, and which
 	// stream of random numbers.
 	Part, Of int
-	// Round counts the loads that one program plays with the plan: each draws
-	// random numbers of its own, so that a warm-up uses no key twice. Sequences and
-	// rows begin again.
-	Round int
+	// After is how far the loads before this one have come.
+	After Progress
 	// Close: the last step of every flow asks for the end of its connection.
 	Close bool
+}
+
+// Progress is how far the loads that were played with a plan have come, so that the
+// next one uses no key twice: a warm-up, the probes of a search and the load itself.
+type Progress struct {
+	// Loads counts them: each draws random numbers of its own.
+	Loads int `json:"loads"`
+	// Taken is the most values that one player has taken of a sequence, or rows of a
+	// table: sequences and rows go on behind them.
+	Taken int64 `json:"taken"`
 }
 
 // Player begins flows for one loop of an engine. It is not safe for several
@@ -52,7 +60,7 @@ type request struct {
 func (p *Plan) Player(at Origin) *Player {
 	at.Of = max(at.Of, 1)
 	player := &Player{plan: p, skipped: make([]atomic.Int64, len(p.operations)),
-		random: newRandom(p.seed, at.Part, at.Round)}
+		random: newRandom(p.seed, at.Part, at.After.Loads)}
 	for _, f := range p.flows {
 		requests := make([]request, len(f.steps))
 		for i := range f.steps {
@@ -64,15 +72,33 @@ func (p *Plan) Player(at Origin) *Player {
 		player.generators = append(player.generators, v.start(at))
 	}
 	for _, t := range p.data {
-		player.rows = append(player.rows, rows{table: t, next: at.Part, step: at.Of})
+		player.rows = append(player.rows, rows{table: t, next: at.first(), step: int64(at.Of)})
 	}
 	return player
 }
 
-// newRandom returns the stream of one part of one round. The seed is spread over
-// all bits, so that neighbouring seeds, parts and rounds have nothing in common.
-func newRandom(seed uint64, part, round int) *rand.Rand {
-	spread := rand.New(rand.NewPCG(seed, uint64(part)|uint64(round)<<32))
+// first is the index of the first value of a sequence, or row, that a player takes.
+func (at Origin) first() int64 { return int64(at.Part) + at.After.Taken*int64(at.Of) }
+
+// Taken is the most values that the player, or one before it, has taken of a sequence,
+// or rows of a table.
+func (p *Player) Taken() int64 {
+	var most int64
+	for _, g := range p.generators {
+		if s, is := g.(*sequence); is {
+			most = max(most, s.next/s.step)
+		}
+	}
+	for i := range p.rows {
+		most = max(most, p.rows[i].next/p.rows[i].step)
+	}
+	return most
+}
+
+// newRandom returns the stream of one part of one load. The seed is spread over
+// all bits, so that neighbouring seeds, parts and loads have nothing in common.
+func newRandom(seed uint64, part, load int) *rand.Rand {
+	spread := rand.New(rand.NewPCG(seed, uint64(part)|uint64(load)<<32))
 	return rand.New(rand.NewPCG(spread.Uint64(), spread.Uint64()))
 }
 

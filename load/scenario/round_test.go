@@ -1,8 +1,11 @@
 package scenario
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
-func TestEveryRoundHasKeysOfItsOwn(t *testing.T) {
+func TestEveryLoadHasKeysOfItsOwn(t *testing.T) {
 	file := &File{
 		Schema: Schema, Name: "keys", Values: map[string]Value{"key": {UUID: &struct{}{}}},
 		Flows: []Flow{{Name: "one", Steps: []Step{{Request: "GET /${key}"}}}},
@@ -12,16 +15,48 @@ func TestEveryRoundHasKeysOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for _, at := range []Origin{{Round: 0}, {Round: 1}, {Round: 2}, {Part: 1, Of: 2},
-		{Part: 1, Of: 2, Round: 1}} {
+	for _, at := range []Origin{{}, {After: Progress{Loads: 1}}, {After: Progress{Loads: 2}}, {Part: 1, Of: 2},
+		{Part: 1, Of: 2, After: Progress{Loads: 1}}} {
 		player, session := plan.Player(at), &Session{}
 		for range 10 {
 			player.Begin(session)
 			if request := string(session.HTTP1()); seen[request] {
-				t.Errorf("round %d of part %d repeats %q", at.Round, at.Part, request)
+				t.Errorf("load %d of part %d repeats %q", at.After.Loads, at.Part, request)
 			} else {
 				seen[request] = true
 			}
 		}
+	}
+}
+
+// TestEveryLoadGoesOn: sequences and rows go on where the loads before have ended, in
+// every part.
+func TestEveryLoadGoesOn(t *testing.T) {
+	folder, from := t.TempDir(), int64(10)
+	write(t, folder, "d.csv", "name\n"+strings.Join([]string{"a", "b", "c", "d", "e", "f", "g", "h"}, "\n"))
+	file := Single(Step{Request: "GET /${n}/${d.name}"})
+	file.Values = map[string]Value{"n": {Sequence: &from}}
+	file.Data = map[string]Data{"d": {CSV: "d.csv"}}
+	plan, err := file.Compile(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var after Progress
+	got, session := "", new(Session)
+	for load, flows := range [][2]int{{1, 0}, {2, 1}, {1, 1}} { // of each part
+		after.Loads = load
+		most := after.Taken
+		for part, n := range flows {
+			player := plan.Player(Origin{Host: "h", Part: part, Of: 2, After: after})
+			for range n {
+				player.Begin(session)
+				got += session.Call().Path + " "
+			}
+			most = max(most, player.Taken())
+		}
+		after.Taken = most
+	}
+	if want := "/10/a /12/c /14/e /13/d /16/g /17/h "; got != want {
+		t.Errorf("took %s, want %s", got, want)
 	}
 }

@@ -31,7 +31,7 @@ func newGenerator(v Value) (func(at Origin) generator, error) {
 	}
 	if v.Sequence != nil {
 		from := *v.Sequence
-		return func(at Origin) generator { return &sequence{next: from + int64(at.Part), step: int64(at.Of)} }, nil
+		return func(at Origin) generator { return &sequence{from: from, next: at.first(), step: int64(at.Of)} }, nil
 	}
 	g, err := newIndependent(v)
 	return func(Origin) generator { return g }, err

@@ -55,6 +55,8 @@ type Outcome struct {
 	Notes []string `json:"notes,omitempty"`
 	// Cohorts are the operations by when they were due, where hooks ask for them.
 	Cohorts *lab.Cohorts `json:"cohorts,omitempty"`
+	// Progress is for another trial that shall use no sequence and row again.
+	Progress scenario.Progress `json:"progress,omitzero"`
 	// Backlog is how the flows that were due and not done piled up.
 	Backlog search.Growth `json:"-"`
 }
@@ -64,7 +66,7 @@ type performance struct {
 	*Trial
 	ctx       context.Context
 	hooks     Hooks
-	round     int // see scenario.Origin
+	players   []*scenario.Player // by loop
 	recorders []*record.Recorder
 	taps      []*record.Tap
 	rows      rowMaker
@@ -82,7 +84,7 @@ func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("the permission to load %s ends at %s, before the load would", t.spec.Target,
 			until.Format(time.RFC3339))
 	}
-	p := &performance{Trial: t, ctx: ctx, hooks: hooks, round: int(t.rounds.Add(1) - 1), rows: newRowMaker(t)}
+	p := &performance{Trial: t, ctx: ctx, hooks: hooks, rows: newRowMaker(t)}
 	if err := p.record(); err != nil {
 		return Outcome{}, err
 	}
@@ -100,6 +102,7 @@ func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 	var played error
 	o.Report, o.Cores, played = p.send()
 	<-collected
+	o.Progress = p.goOn()
 	after, cpuErr := processorTime()
 	if explained := t.explain(played); explained != nil {
 		played = explained
@@ -263,8 +266,19 @@ func (p *performance) target() (engine.Target, error) {
 
 // player is a loop's view of the scenario.
 func (p *performance) player(loop int) *scenario.Player {
-	return p.plan.Player(scenario.Origin{Host: p.at.host, Path: p.at.path, Part: p.part(loop), Of: p.parts(),
-		Round: p.round, Close: p.spec.OneUse})
+	player := p.plan.Player(scenario.Origin{Host: p.at.host, Path: p.at.path, Part: p.part(loop), Of: p.parts(),
+		After: *p.progress, Close: p.spec.OneUse})
+	p.players = append(p.players, player)
+	return player
+}
+
+// goOn moves the progress behind this load, which has ended, and returns it.
+func (p *performance) goOn() scenario.Progress {
+	p.progress.Loads++
+	for _, player := range p.players {
+		p.progress.Taken = max(p.progress.Taken, player.Taken())
+	}
+	return *p.progress
 }
 
 // arrivals are a loop's flows of an open loop, or its users.

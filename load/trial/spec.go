@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/cleave-lab/cleave/load/consent"
@@ -61,6 +60,9 @@ type Spec struct {
 	// connections. Of zero: the whole.
 	Part int `json:"part,omitempty"`
 	Of   int `json:"of,omitempty"`
+	// After is how far loads of other trials with the same scenario have come; see
+	// Outcome.Progress.
+	After scenario.Progress `json:"after,omitzero"`
 
 	// of an open loop, in all; zero: DefaultConnections
 	Connections int `json:"connections,omitempty"`
@@ -76,17 +78,17 @@ type Spec struct {
 	Guard consent.Guard `json:"-"`
 }
 
-// Trial is a load that is ready to be played, any number of times.
+// Trial is a load that is ready to be played, any number of times, one after the other.
 type Trial struct {
-	spec    Spec
-	at      destination
-	ticket  consent.Ticket
-	model   model
-	plan    *scenario.Plan
-	pacing  engine.Pacing
-	roots   *x509.CertPool // nil: the host's
-	longest int            // steps of the longest flow
-	rounds  *atomic.Int64  // loads played so far, also by copies at other rates
+	spec     Spec
+	at       destination
+	ticket   consent.Ticket
+	model    model
+	plan     *scenario.Plan
+	pacing   engine.Pacing
+	roots    *x509.CertPool     // nil: the host's
+	longest  int                // steps of the longest flow
+	progress *scenario.Progress // of all loads so far, also by copies at other rates
 }
 
 // Prepare checks everything, asks whether the target may be loaded and makes
@@ -106,7 +108,7 @@ func (s Spec) Prepare(ctx context.Context) (*Trial, error) {
 // join what agents did, but not be played.
 func (s Spec) Check() (*Trial, error) {
 	s.fill()
-	t := &Trial{spec: s, rounds: &atomic.Int64{}}
+	t := &Trial{spec: s, progress: &s.After}
 	var mistakes []error
 	note := func(err error) { mistakes = append(mistakes, err) }
 	var err error

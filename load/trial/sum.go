@@ -162,6 +162,8 @@ func (t *Trial) Join(parts map[string]Outcome, order []string) (Outcome, error) 
 			both := sum.Cohorts.Add(*part.Cohorts)
 			sum.Cohorts = &both
 		}
+		sum.Progress.Loads = max(sum.Progress.Loads, part.Progress.Loads)
+		sum.Progress.Taken = max(sum.Progress.Taken, part.Progress.Taken)
 		for _, note := range part.Notes {
 			if !slices.Contains(sum.Notes, note) {
 				sum.Notes = append(sum.Notes, note)

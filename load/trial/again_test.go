@@ -1,0 +1,67 @@
+package trial
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/objective"
+	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// TestNoLoadTakesAValueAgain: a warm-up, the load and the probes of a search share
+// sequences and rows, on both engines.
+func TestNoLoadTakesAValueAgain(t *testing.T) {
+	var mu sync.Mutex
+	seen := map[string]int{}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[r.URL.Path]++
+	}))
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetHTTP1(true)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	t.Cleanup(server.Close)
+	limit, err := objective.Parse("p99<10s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*Spec){
+		"HTTP/1.1": func(s *Spec) { s.Loops = 2 }, "HTTP/2": func(s *Spec) { s.Protocol = HTTP2 },
+	} {
+		clear(seen)
+		s := specFor(t, server.URL)
+		from := int64(1)
+		s.Scenario.Values = map[string]scenario.Value{"user": {Sequence: &from}}
+		s.Scenario.Flows[0].Steps[0].Request = "GET /${user}"
+		change(&s)
+		load := prepare(t, s)
+		warmUp, err := load.Warmup(200 * time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, played := range []*Trial{warmUp, load} {
+			if _, err := played.Play(t.Context(), Hooks{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fixed := len(seen)
+		ctx, stop := context.WithCancel(t.Context())
+		quest := Quest{Objective: limit, Probed: func(record.Probe) { stop() }} // one probe is enough
+		_, _ = load.Search(ctx, quest)
+		if len(seen) < fixed+20 {
+			t.Errorf("%s: %d flows of the loads, %d with the search", name, fixed, len(seen))
+		}
+		for path, times := range seen {
+			if times > 1 {
+				t.Fatalf("%s: %s was sent %d times", name, path, times)
+			}
+		}
+	}
+}
