@@ -6,7 +6,7 @@ import (
 )
 
 // header reads one header line, and keeps it where that is wanted. Only those that
-// frame the answer matter here; lengths keep the comparison off the hot path.
+// frame or encode the answer matter here; lengths keep the comparison off the hot path.
 func (r *Response) header(line []byte) error {
 	i := bytes.IndexByte(line, ':')
 	if i <= 0 {
@@ -26,6 +26,8 @@ func (r *Response) header(line []byte) error {
 			return fmt.Errorf("%w: transfer encoding %q is not supported", ErrMalformed, value[:min(len(value), 40)])
 		}
 		r.chunked = true
+	case i == len("content-encoding") && bytes.EqualFold(name, []byte("content-encoding")):
+		r.Encoding = append(r.Encoding[:0], bytes.TrimSpace(value)...)
 	}
 	return nil
 }

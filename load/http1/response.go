@@ -52,6 +52,8 @@ type Response struct {
 	// without its framing: both as package oracle wants them. A status from 400 on has the
 	// beginning of its body always.
 	Header, Body []byte
+	// Encoding is the header Content-Encoding; empty: none.
+	Encoding []byte
 	// Truncated: Body holds only the beginning.
 	Truncated bool
 	// Last: the connection ends with this answer.
@@ -66,6 +68,7 @@ type Response struct {
 	oldest     bool // HTTP/1.0
 	keepAlive  bool // the server said so
 	headBytes  int
+	folds      bool  // partial is a whole header line that the next one may continue
 	left       int64 // of the body or the chunk, bytes
 	partial    []byte
 }
@@ -75,7 +78,7 @@ type Response struct {
 func (r *Response) Begin(bodiless, keepHeader, keepBody bool) {
 	*r = Response{
 		bodiless: bodiless, keepHeader: keepHeader,
-		partial: r.partial[:0], Header: r.Header[:0], Body: again(r.Body),
+		partial: r.partial[:0], Header: r.Header[:0], Encoding: r.Encoding[:0], Body: again(r.Body),
 	}
 	if keepBody {
 		r.kept = maxInspected
@@ -151,6 +154,14 @@ func (r *Response) keep(data []byte) {
 
 // line takes a line, or the beginning of one.
 func (r *Response) line(data []byte) (int, error) {
+	if r.folds {
+		if r.folds = false; !isBlank(data[0]) {
+			whole := r.partial
+			r.partial = r.partial[:0]
+			return 0, r.interpret(whole)
+		}
+		r.partial = append(bytes.TrimRight(r.partial, " \t"), ' ')
+	}
 	i := bytes.IndexByte(data, '\n')
 	n := i + 1
 	if i < 0 {
@@ -171,8 +182,16 @@ func (r *Response) line(data []byte) (int, error) {
 	if len(line) > 0 && line[len(line)-1] == '\r' {
 		line = line[:len(line)-1]
 	}
+	if r.phase == headerLine && len(line) > 0 && (n == len(data) || isBlank(data[n])) {
+		// The next line may continue it; a user agent joins them (RFC 9112, 5.2).
+		r.folds, r.partial = true, append(r.partial[:0], line...)
+		return n, nil
+	}
 	return n, r.interpret(line)
 }
+
+// isBlank reports whether a line that begins with the byte continues the one before.
+func isBlank(first byte) bool { return first == ' ' || first == '\t' }
 
 // measure holds lines against the limits.
 func (r *Response) measure(n int) error {

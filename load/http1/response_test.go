@@ -53,6 +53,9 @@ func TestAnswersAreReadWhateverTheirPieces(t *testing.T) {
 		{"not modified", "HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n", 304, "", false},
 		{"continue first", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 201 " +
 			"Created\r\nContent-Length: 1\r\n\r\na", 201, "a", false},
+		{"folded", "HTTP/1.1 200 OK\r\nX-Long: first \r\n\t second\r\n   \r\nContent-Length:\r\n 2\r\nConnection: " +
+			"x,\r\n close\r\n\r\nok", 200, "ok", true},
+		{"folded, to chunks", "HTTP/1.1 200 OK\nTransfer-Encoding:\n\tchunked\n\n1\na\n0\nX: y\n z\n\n", 200, "a", false},
 		{"same length twice", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na", 200, "a",
 			false},
 	}
@@ -68,6 +71,21 @@ func TestAnswersAreReadWhateverTheirPieces(t *testing.T) {
 	}
 	if r, err := parse("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", 7, true); err != nil || len(r.Body) != 0 {
 		t.Errorf("answer to HEAD: body %q, error %v", r.Body, err)
+	}
+}
+
+// TestFoldedHeadersAreJoined: readers of headers see one line (RFC 9112, 5.2).
+func TestFoldedHeadersAreJoined(t *testing.T) {
+	text := "HTTP/1.1 200 OK\r\nX-Long: first\r\n  second\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n\r\n"
+	for size := 1; size <= len(text); size++ {
+		r, err := parse(text, size, false)
+		if want := "X-Long: first   second\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n"; err != nil ||
+			string(r.Header) != want || string(r.Encoding) != "gzip" {
+			t.Fatalf("in pieces of %d: header %q, encoding %q, error %v", size, r.Header, r.Encoding, err)
+		}
+		if r.Begin(false, false, false); len(r.Encoding) > 0 {
+			t.Fatalf("the next answer begins with encoding %q", r.Encoding)
+		}
 	}
 }
 
