@@ -22,7 +22,8 @@ func showLoad(w io.Writer, o *trial.Outcome) {
 		unit = " flows/s"
 	}
 	if s.OfferedRate != nil {
-		fmt.Fprintf(w, "rate         %.6g%s offered, %.6g%s achieved\n", *s.OfferedRate, unit, s.AchievedRate, unit)
+		fmt.Fprintf(w, "rate         %.6g%s offered, %.6g%s achieved%s\n", *s.OfferedRate, unit, s.AchievedRate, unit,
+			wholeFlows(s))
 	} else {
 		fmt.Fprintf(w, "rate         %.6g%s\n", s.AchievedRate, unit)
 	}
@@ -45,6 +46,14 @@ func showLoad(w io.Writer, o *trial.Outcome) {
 	if s.Capacity != nil {
 		showCapacity(w, s.Capacity)
 	}
+}
+
+// wholeFlows explains an achieved rate above the offered one: flows cannot be divided.
+func wholeFlows(s *record.Summary) string {
+	if s.AchievedRate <= 1.01**s.OfferedRate {
+		return ""
+	}
+	return fmt.Sprintf(" (%.0f in %s)", s.AchievedRate*s.Duration, figure.Quantity(s.Duration, nil, nil, "s"))
 }
 
 // showErrors names what went wrong, and the statuses.

@@ -25,7 +25,6 @@ import (
 // Limits of files that flags name, in bytes. A body is kept whole, and sent whole
 // with every request.
 const (
-	maxBody         = 16 << 20
 	maxCertificates = 1 << 20
 	maxProtoSet     = 16 << 20
 )
@@ -320,7 +319,7 @@ func loadBody(text string) ([]byte, error) {
 	if !isFile {
 		return []byte(text), nil
 	}
-	body, err := inputfile.Read(path, maxBody)
+	body, err := inputfile.Read(path, scenario.MaxBody)
 	if err != nil {
 		return nil, fmt.Errorf("--body: %w", err)
 	}

@@ -114,12 +114,13 @@ func (l *loop) receive(c *conn, data []byte, ending bool) bool {
 // answered judges a whole answer.
 func (l *loop) answered(c *conn, reuse bool) {
 	a := &c.answer
-	l.judged = oracle.Answer{Status: a.Status, Header: a.Header, Body: a.Body, Truncated: a.Truncated}
+	l.judged = oracle.Answer{Status: a.Status, Header: a.Header, Body: a.Body, Encoding: a.Encoding,
+		Truncated: a.Truncated}
 	outcome, complaint := c.session.Judge(&l.judged, l.report.Example == "")
 	l.explain(complaint)
 	l.statuses[a.Status]++
 	if outcome == record.BadStatus || outcome == record.Rejected {
-		l.report.Said.Hear(a.Status, a.Body)
+		l.report.Said.Hear(a.Status, l.judged.Text())
 	}
 	if c.reads {
 		l.now = l.clock() // reading took time

@@ -29,6 +29,7 @@ type Exchange struct {
 	Status    int
 	Header    []byte // lines "Name: value", each with CRLF
 	Body      []byte
+	Encoding  []byte        // the header content-encoding; empty: none
 	Truncated bool          // Body holds only the beginning
 	Received  int64         // bytes of the body
 	Sent      time.Duration // when the request could be handed to the connection
@@ -137,7 +138,7 @@ func (x *Exchange) begin() {
 	x.Status, x.Header, x.Body, x.Truncated, x.Received, x.First, x.Waited = 0, x.Header[:0], x.Body[:0], false,
 		0, 0, false
 	x.err, x.id, x.credit, x.declared, x.size, x.headed, x.bad, x.blocked = nil, 0, 0, -1, 0, false, nil, false
-	x.begun = time.Now()
+	x.Encoding, x.begun = x.Encoding[:0], time.Now()
 }
 
 // field takes a field of a header block. After a mistake the rest is only read.
@@ -175,6 +176,9 @@ func (x *Exchange) status(value string) {
 func (x *Exchange) regular(name, value string) {
 	if x.KeepHeader {
 		x.Header = append(append(append(append(x.Header, name...), ": "...), value...), "\r\n"...)
+	}
+	if name == "content-encoding" {
+		x.Encoding = append(x.Encoding[:0], value...)
 	}
 	if name != "content-length" || x.headed {
 		return

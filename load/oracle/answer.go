@@ -1,6 +1,9 @@
 package oracle
 
-import "bytes"
+import (
+	"bytes"
+	"fmt"
+)
 
 // Answer is what came back from the target. Its memory belongs to who received
 // it and is used again: keep copies only.
@@ -13,8 +16,23 @@ type Answer struct {
 	// Body is the body, for gRPC the message as JSON. It is nil where nobody
 	// asked for it.
 	Body []byte
+	// Encoding is the header Content-Encoding; empty: none, or nobody asked.
+	Encoding []byte
 	// Truncated: Body holds only the beginning.
 	Truncated bool
+}
+
+// IsCompressed reports whether the body is in an encoding that nobody here reads.
+func (a *Answer) IsCompressed() bool {
+	return len(a.Encoding) > 0 && !bytes.EqualFold(a.Encoding, []byte("identity"))
+}
+
+// Text is the body for people to read, or that it is compressed.
+func (a *Answer) Text() []byte {
+	if !a.IsCompressed() || len(a.Body) == 0 {
+		return a.Body
+	}
+	return fmt.Appendf(nil, "(a body that is compressed: Content-Encoding: %s)", a.Encoding[:min(len(a.Encoding), shown)])
 }
 
 // HeaderValue is the first value of a header, whatever the case of its name,

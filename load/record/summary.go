@@ -20,7 +20,8 @@ type Summary struct {
 	Schema string `json:"schema"`
 	Target string `json:"target"`
 	Model  string `json:"model"` // the load in words: "open, poisson, 5000/s"
-	// OfferedRate counts the flows that the schedule held; null in a closed loop,
+	// OfferedRate is the rate of constant arrivals; of other schedules, and of a load that
+	// was broken off, it counts the flows that they held. It is null in a closed loop,
 	// which offers nothing. AchievedRate counts those begun while it lasted. A flow
 	// of one step is one operation.
 	OfferedRate  *float64 `json:"offered_rate"`

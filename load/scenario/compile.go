@@ -14,6 +14,9 @@ const (
 	maxNames  = 1000 // values and data
 	maxLength = 1 << 20
 	maxSpan   = 1 << 53 // numbers of a zipf: float64 counts no further
+
+	// MaxBody is the most that a body may hold, in bytes.
+	MaxBody = 16 << 20
 )
 
 // Single is the scenario of one step.

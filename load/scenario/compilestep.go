@@ -131,8 +131,8 @@ func (c *compiler) readBody(place string, s *Step, compiled *step, names *scope)
 		c.problem(place, "body: %v", err)
 	}
 	compiled.sized = len(compiled.body) > 0 || slices.Contains([]string{"POST", "PUT", "PATCH"}, compiled.method)
-	if len(s.Body) > maxLength {
-		c.problem(place, "the body has %d bytes, at most %d are allowed", len(s.Body), maxLength)
+	if len(s.Body) > MaxBody {
+		c.problem(place, "the body has %d bytes, at most %d are allowed", len(s.Body), MaxBody)
 	}
 }
 
@@ -186,6 +186,12 @@ func (c *compiler) readHeaders(place string, s *Step, compiled *step, names *sco
 			c.problem(place, "header %s: %v", name, err)
 		}
 		merged[strings.ToLower(name)] = header{name: name, value: t}
+		if compiled.grpc == "" || !strings.HasSuffix(strings.ToLower(name), BinarySuffix) || err != nil || !t.fixed() {
+			return
+		}
+		if _, err := DecodeBinary(text); err != nil {
+			c.problem(place, "header %s: %v", name, err)
+		}
 	}
 	if s.JSON != nil && compiled.grpc == "" {
 		add("", "Content-Type", "application/json")

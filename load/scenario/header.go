@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"encoding/base64"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -24,6 +26,19 @@ func (c *compiler) checkHeaders(place string, headers map[string]string) {
 		}
 		seen[key] = name
 	}
+}
+
+// BinarySuffix ends the names of gRPC metadata that hold bytes.
+const BinarySuffix = "-bin"
+
+// DecodeBinary returns the bytes of such a header, which are written as base64, with
+// padding or without.
+func DecodeBinary(text string) ([]byte, error) {
+	data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
+	if err != nil {
+		return nil, fmt.Errorf("metadata that ends in %s holds bytes, and %q is no base64: %w", BinarySuffix, text, err)
+	}
+	return data, nil
 }
 
 // isToken reports whether s is a word as methods and header names are (RFC 9110,

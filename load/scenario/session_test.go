@@ -373,3 +373,13 @@ func TestGRPC(t *testing.T) {
 		}
 	}
 }
+
+// TestBodiesHaveALimit that is what the documents say.
+func TestBodiesHaveALimit(t *testing.T) {
+	for length, fits := range map[int]bool{16 << 20: true, 16<<20 + 1: false} {
+		file := Single(Step{Request: "POST /", Body: strings.Repeat("x", length)})
+		if _, err := file.Compile(""); (err == nil) != fits {
+			t.Errorf("a body of %d bytes: error %v", length, err)
+		}
+	}
+}

@@ -2,6 +2,8 @@ package stream
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -216,6 +218,11 @@ func (l *grpcLink) exchange(ctx context.Context, x *exchange) {
 		x.fail(record.Closed, "the connection ended as soon as it was made")
 		return
 	}
+	md, err := metadataOf(&call)
+	if err != nil {
+		x.fail(record.OtherError, err.Error())
+		return
+	}
 	header, body := x.session.Needs()
 	var answered atomic.Bool
 	var before, behind metadata.MD // the answer's headers
@@ -223,7 +230,7 @@ func (l *grpcLink) exchange(ctx context.Context, x *exchange) {
 	if header {
 		options = append(options, grpc.Header(&before), grpc.Trailer(&behind))
 	}
-	ctx = context.WithValue(metadata.NewOutgoingContext(ctx, metadataOf(&call)), trailerKey{}, &answered)
+	ctx = context.WithValue(metadata.NewOutgoingContext(ctx, md), trailerKey{}, &answered)
 	x.written, x.sent = int64(len(message)), x.clock()
 	err = conn.Invoke(ctx, method.path, message, &x.body, options...)
 	x.received = int64(len(x.body))
@@ -239,16 +246,26 @@ func (l *grpcLink) exchange(ctx context.Context, x *exchange) {
 	}
 }
 
-// metadataOf are the headers of a step. Those of HTTP itself are gRPC's business.
-func metadataOf(call *scenario.Call) metadata.MD {
+// metadataOf are the headers of a step. Those of HTTP itself are gRPC's business. The
+// values of names that end in -bin are bytes, which are written as base64.
+func metadataOf(call *scenario.Call) (metadata.MD, error) {
 	md := make(metadata.MD, len(call.Header))
 	for _, field := range call.Header {
 		name := strings.ToLower(field.Name)
-		if name != "content-type" && name != "te" && name != "user-agent" {
-			md[name] = append(md[name], field.Value)
+		if name == "content-type" || name == "te" || name == "user-agent" {
+			continue
 		}
+		value := field.Value
+		if strings.HasSuffix(name, scenario.BinarySuffix) {
+			bytes, err := scenario.DecodeBinary(value)
+			if err != nil {
+				return nil, fmt.Errorf("header %s: %w", name, err)
+			}
+			value = string(bytes)
+		}
+		md[name] = append(md[name], value)
 	}
-	return md
+	return md, nil
 }
 
 // hangUp ends the connection.
@@ -265,11 +282,14 @@ func (l *grpcLink) abort() {
 	}
 }
 
-// lines writes headers as package oracle reads them.
+// lines writes headers as package oracle reads them, bytes as base64.
 func lines(header map[string][]string) []byte {
 	var out []byte
 	for name, values := range header {
 		for _, value := range values {
+			if strings.HasSuffix(name, scenario.BinarySuffix) {
+				value = base64.StdEncoding.EncodeToString([]byte(value))
+			}
 			out = append(append(append(append(out, name...), ": "...), value...), "\r\n"...)
 		}
 	}

@@ -166,6 +166,32 @@ func TestHeadersTravelWithCalls(t *testing.T) {
 	}
 }
 
+// TestMetadataThatEndsInBinHoldsBytes, as gRPC has it: people write and read base64.
+func TestMetadataThatEndsInBinHoldsBytes(t *testing.T) {
+	echo := func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any,
+		error) {
+		md, _ := metadata.FromIncomingContext(ctx)
+		if got := strings.Join(md["trace-bin"], ","); got != "\x00\x01\x02\x03" {
+			return nil, status.Errorf(codes.InvalidArgument, "%q", got)
+		}
+		if err := grpc.SetHeader(ctx, metadata.Pairs("back-bin", "\r\n\xff")); err != nil {
+			return nil, err
+		}
+		return next(ctx, request)
+	}
+	for _, text := range []string{"AAECAw==", "AAECAw"} {
+		r := newCall(t, "http://shop.test", serveGRPC(t, nil, echo, describes))
+		r.step().Headers = map[string]string{"Trace-Bin": text}
+		r.step().Expect = scenario.Expect{Header: map[string]string{"back-bin": "DQr/"}}
+		results, _ := r.run()
+		want(t, results, map[record.Outcome]int64{record.OK: 20})
+	}
+	file := scenario.Single(scenario.Step{GRPC: "a.B/C", Headers: map[string]string{"trace-bin": "no base64"}})
+	if _, err := file.Compile(""); err == nil || !strings.Contains(err.Error(), `"no base64" is no base64`) {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestCallsThatFailHaveNames(t *testing.T) {
 	says := func(code codes.Code) grpc.UnaryServerInterceptor {
 		return func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {

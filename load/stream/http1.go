@@ -112,6 +112,7 @@ func (l *http1Link) exchange(_ context.Context, x *exchange) {
 		return
 	}
 	x.answer.Status, x.answer.Truncated = l.answer.Status, l.answer.Truncated
+	x.answer.Encoding = l.answer.Encoding
 	if header {
 		x.answer.Header = l.answer.Header
 	}

@@ -177,7 +177,7 @@ func (l *http2Link) send(x *exchange, conn *http2Conn) error {
 	h.Send(call.Method, call.Body)
 	err := conn.RoundTrip(h)
 	x.sent, x.first, x.waited, x.received = h.Sent, h.First, h.Waited, h.Received
-	x.answer.Status, x.answer.Truncated = h.Status, h.Truncated
+	x.answer.Status, x.answer.Truncated, x.answer.Encoding = h.Status, h.Truncated, h.Encoding
 	if h.KeepHeader {
 		x.answer.Header = h.Header
 	}

@@ -223,7 +223,7 @@ func (l *loop) explain(complaint string) {
 func (l *loop) hear(a *oracle.Answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.said.Hear(a.Status, a.Body)
+	l.said.Hear(a.Status, a.Text())
 }
 
 // nap is a place that sleeps.

@@ -31,6 +31,7 @@ type model struct {
 	think, rampUp time.Duration
 	duration      time.Duration // flows are begun before it
 	peak          float64       // highest rate that is planned, flows per second; zero: a closed loop has none
+	even          bool          // flows are due at that rate all the time, evenly spaced
 	words         string        // "open, poisson, 5000/s"
 }
 
@@ -113,6 +114,7 @@ func (m *model) setOpen(l scenario.Load, dir string) error {
 		return err
 	}
 	m.peak, m.words = rate, fmt.Sprintf("%s/s", lab.Plain(rate))
+	m.peak, m.even, m.words = rate, true, fmt.Sprintf("%g/s", rate)
 	m.open, err = schedule.Constant(rate, m.duration)
 	return err
 }
@@ -121,7 +123,7 @@ func (m *model) setOpen(l scenario.Load, dir string) error {
 func (m *model) setArrivals(kind string, seed uint64) error {
 	switch kind {
 	case Poisson:
-		m.open = m.open.Random(seed)
+		m.open, m.even = m.open.Random(seed), false
 	case "", Constant:
 		kind = Constant
 	default:

@@ -29,6 +29,9 @@ func (t *Trial) sumUp(o *Outcome) {
 	}
 	generator := o.Summary.Generator
 	s := o.Results.Summarize(window, offered)
+	if t.model.even && window == t.model.duration { // what it held are whole flows, a little more
+		s.OfferedRate = &t.model.peak
+	}
 	s.Target, s.Model, s.Unchecked = t.spec.Target, t.words(), t.plan.Unchecked()
 	if t.spec.Unix != "" {
 		s.Target += " at " + t.spec.Unix

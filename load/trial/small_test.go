@@ -1,0 +1,48 @@
+package trial
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// TestACompressedBodyIsNamed: who expects a text learns why none could be read, on both
+// engines.
+func TestACompressedBodyIsNamed(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "br")
+		if r.URL.Path == "/fails" {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+		_, _ = w.Write([]byte("\x8f\x02\x80fine\x03"))
+	}))
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetHTTP1(true)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	t.Cleanup(server.Close)
+	for _, protocol := range []string{"", HTTP2} {
+		s := specFor(t, server.URL)
+		s.Protocol = protocol
+		s.Scenario.Flows[0].Steps[0].Expect = scenario.Expect{JSON: map[string]string{"ok": "true"}}
+		if got := play(t, s).Report.Example; !strings.Contains(got, "it is compressed (Content-Encoding: br)") {
+			t.Errorf("protocol %q: the example of a wrong body: %s", protocol, got)
+		}
+		s.Scenario.Flows[0].Steps[0] = scenario.Step{Request: "GET /fails"}
+		if got := play(t, s).Summary.Said[502]; len(got) != 1 || !strings.Contains(got[0], "compressed") {
+			t.Errorf("protocol %q: of a failure is shown: %q", protocol, got)
+		}
+	}
+}
+
+// TestTheOfferedRateIsTheAskedOne: a load of whole flows has a little more of them.
+func TestTheOfferedRateIsTheAskedOne(t *testing.T) {
+	s := specFor(t, serve(t, fine))
+	s.Load = scenario.Load{Rate: "4", Duration: 300 * ms}
+	if o := play(t, s).Summary; *o.OfferedRate != 4 || o.Sent != 2 {
+		t.Errorf("%g/s offered, %d flows sent; want 4/s and 2", *o.OfferedRate, o.Sent)
+	}
+}
