@@ -49,7 +49,8 @@ const (
 //	cores    processors that the engine may use
 //	elapsed  wall-clock time over which CPUSeconds were counted
 //	pacing   lateness that the user's pacing permits by itself; zero for exact
-func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration) {
+//	moved    what lateness may have done to the figures, as Results.MovedByLateness says
+func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration, moved string) {
 	var by []string
 	late := 0
 	if busy := CPULimit(s.Generator.CPUSeconds, cores, elapsed); busy != "" {
@@ -60,10 +61,14 @@ func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration) {
 		if s.ResponseTime.P50 != nil {
 			limit = max(limit, maxLagShare**s.ResponseTime.P50)
 		}
-		if *lag >= limit {
+		sent := fmt.Sprintf("it sent 1 %% of the operations %.3g ms late or more, of its own fault", 1e3**lag)
+		switch {
+		case *lag < limit:
+		case moved == "":
+			s.Notes = append(s.Notes, "the client: "+sent+", which could not move the figures far")
+		default:
 			late = 1
-			by = append(by, fmt.Sprintf("it sent 1 %% of the operations %.3g ms late or more, of its own fault; the "+
-				"limit is %.3g ms", 1e3**lag, 1e3*limit))
+			by = append(by, fmt.Sprintf("%s; the limit is %.3g ms: %s", sent, 1e3*limit, moved))
 		}
 	}
 	if n := s.Errors[Exhausted.String()]; n > 0 {

@@ -32,3 +32,30 @@ func TestLatenessThatIsPermittedLimitsNobody(t *testing.T) {
 		}
 	}
 }
+
+// TestLatenessThatMovesNoFigureLimitsNobody: of 150 operations of 6 ms two are sent late,
+// as a generator does that shares its processors.
+func TestLatenessThatMovesNoFigureLimitsNobody(t *testing.T) {
+	for late, limited := range map[time.Duration]bool{
+		900 * time.Microsecond: false, 2400 * time.Microsecond: false, 20 * time.Millisecond: true,
+	} {
+		under := prepare(t, specFor(t, "http://127.0.0.1:1/"))
+		results, err := record.NewResults(record.Options{Operations: under.Operations()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 150 {
+			var sent time.Duration
+			if i == 40 || i == 110 {
+				sent = late
+			}
+			results.Add(record.Sample{Sent: sent,
+				Finished: sent + 6*time.Millisecond + time.Duration(i)*3*time.Microsecond})
+		}
+		o := Outcome{Results: results, Report: engine.Report{Elapsed: 3 * time.Second}}
+		under.sumUp(&o)
+		if s := o.Summary; s.Generator.Limited != limited {
+			t.Errorf("%v late: limited %v by %q; notes %q", late, s.Generator.Limited, s.Generator.LimitedBy, s.Notes)
+		}
+	}
+}

@@ -54,7 +54,8 @@ func (t *Trial) sumUp(o *Outcome) {
 	if t.model.users > 0 {
 		s.Closed = t.littlesLaw(o)
 	}
-	s.CheckGenerator(cores(o.Cores), o.Report.Elapsed, t.pacing.Lateness()+time.Duration(t.spec.Lateness))
+	s.CheckGenerator(cores(o.Cores), o.Report.Elapsed, t.pacing.Lateness()+time.Duration(t.spec.Lateness),
+		o.Results.MovedByLateness())
 	noteReport(&s, &o.Report)
 	if stall := s.Stall(); stall != "" {
 		s.Notes = append(s.Notes, stall)

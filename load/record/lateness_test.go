@@ -1,0 +1,55 @@
+package record
+
+import (
+	"testing"
+	"time"
+)
+
+// TestLatenessIsJudgedByWhatItMoves: the same sendings are harmless beside long times, or
+// where they are few, and matter beside short ones.
+func TestLatenessIsJudgedByWhatItMoves(t *testing.T) {
+	us := time.Microsecond
+	for _, c := range []struct {
+		name    string
+		n       int
+		service time.Duration // of the fastest; they spread over a tenth of it
+		late    []time.Duration
+		matters bool
+	}{
+		{"none", 150, 6 * ms, nil, false},
+		{"two of 150 by 1.0 and 2.4 ms", 150, 6 * ms, []time.Duration{1000 * us, 2400 * us}, false},
+		{"as many that matter", 150, 6 * ms, []time.Duration{10 * ms, 24 * ms}, true},
+		{"beside short times", 150, 600 * us, []time.Duration{1000 * us, 2400 * us}, true},
+		{"one by far too much", 150, 6 * ms, []time.Duration{500 * ms}, true},
+		{"a tenth of all", 150, 6 * ms, repeated(15, 2*ms), true},
+		{"a tenth of all beside long times", 150, 100 * ms, repeated(15, 2*ms), false},
+		{"all, a little", 150, 6 * ms, repeated(150, 100*us), false},
+		{"all", 150, 6 * ms, repeated(150, 1000*us), true},
+		{"one percent of many", 10_000, 6 * ms, repeated(150, 2400*us), true},
+		{"few of many", 10_000, 6 * ms, repeated(15, 2400*us), false},
+		{"half of all", 10_000, 6 * ms, repeated(5000, 1500*us), true},
+	} {
+		r := newResults(t, two())
+		for i := range c.n {
+			due := time.Duration(i) * 20 * ms
+			sent := due
+			if i*len(c.late)/c.n != (i+1)*len(c.late)/c.n { // spread evenly
+				sent += c.late[i*len(c.late)/c.n]
+			}
+			r.Add(Sample{Intended: due, Sent: sent,
+				Finished: sent + c.service + c.service/10*time.Duration(i*7%100)/100})
+		}
+		if got := r.MovedByLateness(); (got != "") != c.matters {
+			t.Errorf("%s: %q, want it to matter: %t", c.name, got, c.matters)
+		}
+	}
+}
+
+// repeated is a time n times.
+func repeated(n int, d time.Duration) []time.Duration {
+	all := make([]time.Duration, n)
+	for i := range all {
+		all[i] = d
+	}
+	return all
+}
