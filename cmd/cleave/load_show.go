@@ -22,8 +22,8 @@ func showLoad(w io.Writer, o *trial.Outcome) {
 		unit = " flows/s"
 	}
 	if s.OfferedRate != nil {
-		fmt.Fprintf(w, "rate         %.6g%s offered, %.6g%s achieved%s\n", *s.OfferedRate, unit, s.AchievedRate, unit,
-			wholeFlows(s))
+		fmt.Fprintf(w, "rate         %.6g%s offered, %.6g%s achieved%s\n", *s.OfferedRate, unit, s.AchievedRate,
+			unit, wholeFlows(s))
 	} else {
 		fmt.Fprintf(w, "rate         %.6g%s\n", s.AchievedRate, unit)
 	}

@@ -53,9 +53,10 @@ func TestAnswersAreReadWhateverTheirPieces(t *testing.T) {
 		{"not modified", "HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n", 304, "", false},
 		{"continue first", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 201 " +
 			"Created\r\nContent-Length: 1\r\n\r\na", 201, "a", false},
-		{"folded", "HTTP/1.1 200 OK\r\nX-Long: first \r\n\t second\r\n   \r\nContent-Length:\r\n 2\r\nConnection: " +
-			"x,\r\n close\r\n\r\nok", 200, "ok", true},
-		{"folded, to chunks", "HTTP/1.1 200 OK\nTransfer-Encoding:\n\tchunked\n\n1\na\n0\nX: y\n z\n\n", 200, "a", false},
+		{"folded", "HTTP/1.1 200 OK\r\nX-Long: first \r\n\t second\r\n   \r\nContent-Length:\r\n 2\r\n" +
+			"Connection: x,\r\n close\r\n\r\nok", 200, "ok", true},
+		{"folded, to chunks", "HTTP/1.1 200 OK\nTransfer-Encoding:\n\tchunked\n\n1\na\n0\nX: y\n z\n\n", 200, "a",
+			false},
 		{"same length twice", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na", 200, "a",
 			false},
 	}

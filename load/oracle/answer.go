@@ -27,12 +27,15 @@ func (a *Answer) IsCompressed() bool {
 	return len(a.Encoding) > 0 && !bytes.EqualFold(a.Encoding, []byte("identity"))
 }
 
+// encoding is its name, as much of it as is shown.
+func (a *Answer) encoding() []byte { return a.Encoding[:min(len(a.Encoding), shown)] }
+
 // Text is the body for people to read, or that it is compressed.
 func (a *Answer) Text() []byte {
 	if !a.IsCompressed() || len(a.Body) == 0 {
 		return a.Body
 	}
-	return fmt.Appendf(nil, "(a body that is compressed: Content-Encoding: %s)", a.Encoding[:min(len(a.Encoding), shown)])
+	return fmt.Appendf(nil, "(a body that is compressed: Content-Encoding: %s)", a.encoding())
 }
 
 // HeaderValue is the first value of a header, whatever the case of its name,

@@ -153,9 +153,9 @@ func WrongBody(a *Answer, explain bool, expected fmt.Stringer) (record.Outcome, 
 		return outcome, ""
 	}
 	if a.IsCompressed() {
-		return outcome, fmt.Sprintf("expected the body %s, but it is compressed (Content-Encoding: %s), and bodies are "+
-			"not decompressed: send no header Accept-Encoding, or 'Accept-Encoding: identity'", expected,
-			a.Encoding[:min(len(a.Encoding), shown)])
+		return outcome, fmt.Sprintf("expected the body %s, but it is compressed (Content-Encoding: %s), and "+
+			"bodies are not decompressed: send no header Accept-Encoding, or 'Accept-Encoding: identity'", expected,
+			a.encoding())
 	}
 	return outcome, fmt.Sprintf("expected the body %s, got %q", expected, a.Body[:min(len(a.Body), shown)])
 }

@@ -43,7 +43,8 @@ func (r *Results) MovedByLateness() string {
 			by = min(by, at-valueAtRank(response, q*float64(n)-float64(n-e.Count))+float64(e.ValueAt))
 		}
 		byChance := at - valueAtRank(response, q*float64(n)-chance*math.Sqrt(float64(n)*q*(1-q)))
-		limit := maxMoved*at + min(byChance, maxMovedByFew*float64(response.ValueAtQuantile(50)))
+		median := float64(response.ValueAtQuantile(50))
+		limit := maxMoved*at + min(byChance, maxMovedByFew*median)
 		if by > limit {
 			return moved(fmt.Sprintf("the percentile %g", 100*q), by, limit)
 		}
@@ -53,8 +54,8 @@ func (r *Results) MovedByLateness() string {
 
 // moved says how far a figure may be off. Times are in nanoseconds.
 func moved(figure string, by, limit float64) string {
-	return fmt.Sprintf("%s of the response times may be off by %.3g ms, and %.3g ms are harmless", figure, by/1e6,
-		limit/1e6)
+	return fmt.Sprintf("%s of the response times may be off by %.3g ms, and %.3g ms are harmless", figure,
+		by/1e6, limit/1e6)
 }
 
 // valueAtRank is the value at a rank from 1 on, rounded down.

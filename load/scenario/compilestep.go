@@ -186,7 +186,8 @@ func (c *compiler) readHeaders(place string, s *Step, compiled *step, names *sco
 			c.problem(place, "header %s: %v", name, err)
 		}
 		merged[strings.ToLower(name)] = header{name: name, value: t}
-		if compiled.grpc == "" || !strings.HasSuffix(strings.ToLower(name), BinarySuffix) || err != nil || !t.fixed() {
+		isBinary := compiled.grpc != "" && strings.HasSuffix(strings.ToLower(name), BinarySuffix)
+		if !isBinary || err != nil || !t.fixed() {
 			return
 		}
 		if _, err := DecodeBinary(text); err != nil {

@@ -36,7 +36,8 @@ const BinarySuffix = "-bin"
 func DecodeBinary(text string) ([]byte, error) {
 	data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
 	if err != nil {
-		return nil, fmt.Errorf("metadata that ends in %s holds bytes, and %q is no base64: %w", BinarySuffix, text, err)
+		return nil, fmt.Errorf("metadata that ends in %s holds bytes, and %q is no base64: %w", BinarySuffix, text,
+			err)
 	}
 	return data, nil
 }
