@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/search"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/trial"
 	"github.com/cleave-lab/cleave/meter"
@@ -208,6 +209,8 @@ func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
 			}
 			if probe.Confirms {
 				longer = fmt.Sprintf("%d times as long ", trial.Longer)
+			} else if probe.Short {
+				longer = fmt.Sprintf("%g times as long ", search.ShortShare)
 			}
 			fmt.Fprintf(r.story, "%s %s%s\n", perSecond(probe.Rate), longer, verdict)
 		}}

@@ -155,7 +155,7 @@ func (f *loadFlags) judgeFlags() group {
 	set.BoolVar(&f.abort, "abort", false,
 		"break the load off when the objective cannot be met any more, or was missed 5 seconds in a row")
 	set.BoolVar(&f.search, "search", false, "find the highest rate that meets the objective, from --rate on")
-	set.Float64Var(&f.resolution, "resolution", 1.05,
+	set.Float64Var(&f.resolution, "resolution", 1.03,
 		"how near the search comes: `ratio` of the lowest rate that failed to the highest that passed")
 	return group{"Judgement", set}
 }

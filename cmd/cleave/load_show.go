@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/search"
 	"github.com/cleave-lab/cleave/load/trial"
 	"github.com/cleave-lab/cleave/report/figure"
 )
@@ -225,13 +226,13 @@ func showCapacity(w io.Writer, c *record.Capacity) {
 // it passed, the times of its last trial that decided so, and why it failed.
 func showProbes(w io.Writer, probes []record.Probe) {
 	type key struct {
-		rate     float64
-		confirms bool
+		rate            float64
+		confirms, short bool
 	}
 	passed, played := map[key]int{}, map[key]int{}
 	failed, last := map[key]record.Probe{}, map[key]record.Probe{}
 	for _, probe := range probes {
-		k := key{probe.Rate, probe.Confirms}
+		k := key{probe.Rate, probe.Confirms, probe.Short}
 		played[k]++
 		if probe.Pass {
 			passed[k]++
@@ -244,7 +245,7 @@ func showProbes(w io.Writer, probes []record.Probe) {
 		if a.rate != b.rate {
 			return cmp.Compare(a.rate, b.rate)
 		}
-		if a.confirms { // behind the shorter ones, of which b is one
+		if a.confirms || b.short { // by their length
 			return 1
 		}
 		return -1
@@ -257,6 +258,8 @@ func showProbes(w io.Writer, probes []record.Probe) {
 		}
 		if k.confirms {
 			note = fmt.Sprintf("%d times as long; ", trial.Longer)
+		} else if k.short {
+			note = fmt.Sprintf("%g times as long; ", search.ShortShare)
 		}
 		times := shown.ResponseTime
 		line := fmt.Sprintf("%-13s %-9s %10s %10s %10s  %s%s", perSecond(k.rate),

@@ -119,6 +119,8 @@ type Probe struct {
 	Pass     bool    `json:"pass"`
 	// Confirms: a longer trial, at the rate that the others had found.
 	Confirms bool `json:"confirms,omitempty"`
+	// Short: a shorter trial, where one decides.
+	Short bool `json:"short,omitempty"`
 	// Reasons say which parts of the objective were missed, and by how much.
 	Reasons []string `json:"reasons,omitempty"`
 	// Disturbed says how the host disturbed a trial that failed, each time that it was

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -17,8 +18,16 @@ type Growth struct {
 	Grows bool
 }
 
-// maxGrowth is the share of the offered rate that may pile up.
-const maxGrowth = 0.01
+const (
+	// maxGrowth is the share of the offered rate that may pile up.
+	maxGrowth = 0.01
+	// walk is the variance of the slope that is fitted to a random walk of n steps, in
+	// variances of a step over n (Durlauf and Phillips 1988).
+	walk = 1.2
+	// unitRoot is what n (1 - r) exceeds in 5 % of random walks about a trend (Dickey and
+	// Fuller 1979).
+	unitRoot = 21.8
+)
 
 // BacklogGrows fits a straight line to a backlog by least squares and reports
 // whether the lower end of the slope's 95 % interval exceeds 1 % of the offered
@@ -26,34 +35,45 @@ const maxGrowth = 0.01
 // that only grows is a target that is not keeping up, whatever the percentiles
 // of the operations that did end. Below three values nothing grows.
 //
+// Values of a backlog depend on each other, so they tell less than as many independent
+// ones: the standard error grows by sqrt((1 + r) / (1 - r)), with r the correlation of
+// neighbouring residuals (Bartlett 1935). Where a random walk cannot be ruled out it is
+// that of a random walk with the backlog's own steps.
+//
 //	backlog  operations due or accepted, but not done, at equal distances
 //	every    the distance
 //	rate     offered, operations per second
 func BacklogGrows(backlog []float64, every time.Duration, rate float64) Growth {
-	n := len(backlog)
+	n := float64(len(backlog))
 	if n < 3 || every <= 0 {
-		return Growth{N: n, Low: math.Inf(-1), High: math.Inf(1)}
+		return Growth{N: len(backlog), Low: math.Inf(-1), High: math.Inf(1)}
 	}
-	middle, mean := float64(n-1)/2, 0.0
-	for _, y := range backlog {
-		mean += y / float64(n)
+	at := make([]float64, len(backlog))
+	for i := range at {
+		at[i] = float64(i) - (n-1)/2
 	}
-	var xx, xy float64
+	start, slope := stat.LinearRegression(at, backlog, nil, false)
+	rest := make([]float64, len(backlog))
+	var squares, neighbours, steps float64
 	for i, y := range backlog {
-		x := float64(i) - middle
-		xx += x * x
-		xy += x * (y - mean)
+		rest[i] = y - start - slope*at[i]
+		squares += rest[i] * rest[i]
+		if i > 0 {
+			neighbours += rest[i] * rest[i-1]
+			step := y - backlog[i-1] - slope
+			steps += step * step / (n - 1)
+		}
 	}
-	slope := xy / xx
-	var rest float64
-	for i, y := range backlog {
-		r := y - mean - slope*(float64(i)-middle)
-		rest += r * r
+	deviation := math.Sqrt(squares / (n - 2) / (n * (n*n - 1) / 12))
+	switch r := neighbours / squares; {
+	case n*(1-r) < unitRoot:
+		deviation = max(deviation, math.Sqrt(walk*steps/n))
+	case r > 0: // not where nothing is left
+		deviation *= math.Sqrt((1 + r) / (1 - r))
 	}
-	t := distuv.StudentsT{Sigma: 1, Nu: float64(n - 2)}.Quantile(0.975)
-	half := t * math.Sqrt(rest/float64(n-2)/xx)
+	half := distuv.StudentsT{Sigma: 1, Nu: n - 2}.Quantile(0.975) * deviation
 	s := every.Seconds()
-	g := Growth{Slope: slope / s, Low: (slope - half) / s, High: (slope + half) / s, N: n}
+	g := Growth{Slope: slope / s, Low: (slope - half) / s, High: (slope + half) / s, N: len(backlog)}
 	g.Grows = g.Low > maxGrowth*rate
 	return g
 }

@@ -22,13 +22,16 @@ type Options struct {
 	Min   float64 // the search goes no lower; zero: a thousandth of Start
 	Max   float64 // no probe is above it; zero: MaxRate
 	// Resolution is the ratio of the bracket's ends at which the search stops;
-	// zero: 1.05.
+	// zero: 1.03.
 	Resolution float64
 	// MaxProbes bounds the search; zero: 100.
 	MaxProbes int
 	// Votes is how many trials decide near the bracket, by the median; zero: 3. With
 	// 1 the capacity is not confirmed a little below and above it.
 	Votes int
+	// Short, if given, plays a trial of ShortShare of the length, which is enough where one
+	// decides: in a wide bracket, and a little below and above the capacity.
+	Short Prober
 	// Confirm, if given, plays a longer trial at the capacity. Where that fails the
 	// search steps down until one passes.
 	Confirm Prober
@@ -43,30 +46,33 @@ const (
 	// votes is how many trials decide near the bracket, where nothing else is said.
 	votes = 3
 	// usualResolution is where a search stops, where nothing else is said.
-	usualResolution = 1.05
+	usualResolution = 1.03
 
 	nearBy = 1.2 // ratio of the bracket's ends below which a rate is near
 
 	// The capacity is confirmed a little below and a little above it.
 	below, above = 0.95, 1.10
 
-	// longerTrials is how many longer ones are played. Each step down is twice as
-	// large as the one before, so that they reach half the rate of a fine search.
-	longerTrials = 5
+	// roundedOff is what rates may be off by their rounding.
+	roundedOff = 0.001
 )
 
+// ShortShare is the length of a short trial, in full ones.
+const ShortShare = 0.25
+
 // Loads is about how many loads of the length of a probe a search plays that begins within a factor
-// of two of the capacity: 20 at the resolution of 1.05, 25 at 1.01. With one vote nothing is
-// confirmed.
+// of two of the capacity: 10 at the resolution of 1.03, 12 at 1.01. With one vote all have their
+// full length, and nothing is confirmed.
 func (o Options) Loads() float64 {
 	resolution, deciding := cmp.Or(o.Resolution, usualResolution), cmp.Or(o.Votes, votes)
 	halvings := func(from, to float64) float64 { return max(0, math.Log2(math.Log(from)/math.Log(to))) }
-	loads := 2 + halvings(2, max(nearBy, resolution)) + float64(deciding)*halvings(nearBy, resolution)
+	wide, near := 2+halvings(2, max(nearBy, resolution)), halvings(nearBy, resolution)
 	if deciding == 1 {
-		return loads
+		return wide + near
 	}
-	const longer = 3 // times the length of a probe
-	return loads + 2*float64(deciding) + longer
+	majority := float64(deciding/2 + 1) // what fails needs it, what passes at once does not
+	const longer = 3                    // times the length of a probe
+	return ShortShare*(wide+float64(deciding)+majority) + near*(1+majority)/2 + longer
 }
 
 // check fills in what is left out.
@@ -168,7 +174,7 @@ func Run(ctx context.Context, o Options, probe Prober) (record.Capacity, error) 
 // halving; one end may be missing at the limits of the search.
 func (s *search) bracket() error {
 	for rate := s.Start; ; {
-		pass, err := s.decide(rate, 1)
+		pass, err := s.glance(rate)
 		if err != nil {
 			return err
 		}
@@ -205,8 +211,11 @@ func (s *search) settled() bool {
 		(s.low == 0 || s.sure(s.low)) && (math.IsInf(s.high, 1) || s.sure(s.high))
 }
 
-// sure reports whether the median is known at a rate.
-func (s *search) sure(rate float64) bool { return s.grid.decided(rate, s.Votes) }
+// sure reports whether the median is known at a rate, or a longer trial will tell.
+func (s *search) sure(rate float64) bool {
+	t := s.grid[rate]
+	return s.grid.decided(rate, s.Votes) || s.Confirm != nil && t.passed > 0 && t.failed == 0
+}
 
 // narrow makes one step: it tries the geometric middle of a wide bracket, or has
 // the ends of a narrow one confirmed.
@@ -214,12 +223,12 @@ func (s *search) narrow() error {
 	if s.low == 0 || math.IsInf(s.high, 1) || s.high <= s.low*s.Resolution {
 		return s.secure()
 	}
-	n := 1
-	if s.high <= s.low*nearBy {
-		n = s.Votes
-	}
 	rate := tidy(math.Sqrt(s.low * s.high))
-	pass, err := s.decide(rate, n)
+	decide := s.glance
+	if s.high <= s.low*nearBy {
+		decide = s.decide
+	}
+	pass, err := decide(rate)
 	if err == nil {
 		s.take(rate, pass)
 	}
@@ -235,7 +244,7 @@ func (s *search) secure() error {
 			continue
 		}
 		before := s.grid.passes(rate)
-		pass, err := s.decide(rate, s.Votes)
+		pass, err := s.decide(rate)
 		if err != nil {
 			return err
 		}
@@ -254,7 +263,7 @@ func (s *search) reopen() error {
 		if s.low > 0 {
 			rate = min(2*s.low, s.Max)
 		}
-		pass, err := s.decide(rate, 1)
+		pass, err := s.glance(rate)
 		if err != nil {
 			return err
 		}
@@ -263,23 +272,44 @@ func (s *search) reopen() error {
 	return nil
 }
 
-// decide plays trials at a rate until the majority of n is known, those played
-// before included, and returns it.
-func (s *search) decide(rate float64, n int) (bool, error) {
-	for !s.grid.decided(rate, n) {
-		if err := s.play(rate); err != nil {
+// glance is the decision by what is known of a rate, or by one short trial.
+func (s *search) glance(rate float64) (bool, error) {
+	if s.grid[rate] == (tally{}) {
+		if err := s.play(s.short(), rate); err != nil {
 			return false, err
 		}
 	}
 	return s.grid.passes(rate), nil
 }
 
+// decide plays trials at a rate until the majority of the votes is known, those played
+// before included, and returns it. One that passes at once is believed where a longer
+// trial will confirm the capacity.
+func (s *search) decide(rate float64) (bool, error) { return s.decideBy(s.probe, rate) }
+
+func (s *search) decideBy(probe Prober, rate float64) (bool, error) {
+	for !s.sure(rate) {
+		if err := s.play(probe, rate); err != nil {
+			return false, err
+		}
+	}
+	return s.grid.passes(rate), nil
+}
+
+// short plays short trials, where there are some.
+func (s *search) short() Prober {
+	if s.Short != nil {
+		return s.Short
+	}
+	return s.probe
+}
+
 // play plays one trial.
-func (s *search) play(rate float64) error {
+func (s *search) play(probe Prober, rate float64) error {
 	if len(s.all) >= s.MaxProbes {
 		return errTooMany
 	}
-	p, err := s.ask(s.probe, rate)
+	p, err := s.ask(probe, rate)
 	if err == nil {
 		s.grid.add(rate, p.Pass)
 	}
@@ -300,30 +330,44 @@ func (s *search) ask(probe Prober, rate float64) (record.Probe, error) {
 	return p, nil
 }
 
-// hold plays a longer trial at the capacity and steps down until one passes: what
-// fills up slowly does not show in a short one. It returns what the steps were for.
+// hold plays a longer trial at the capacity. Where it fails, the search steps down until
+// one passes, and looks between that and the last that failed: what fills up slowly does
+// not show in a short one. It returns what the steps were for.
 func (s *search) hold() (string, error) {
-	found, step := s.low, s.Resolution
-	for range longerTrials {
-		p, err := s.ask(s.Confirm, s.low)
+	found, step := s.low, math.Sqrt(s.Resolution)
+	s.low = 0
+	for rate := found; rate >= s.Min; {
+		p, err := s.ask(s.Confirm, rate)
 		if err != nil {
 			return "", err
 		}
-		switch {
-		case p.Pass && s.low == found:
-			return "", nil
-		case p.Pass:
-			return fmt.Sprintf("%g/s passed, but did not hold in a longer load; %g/s did", found, s.low), nil
-		}
-		s.high = s.low
-		s.low = max(tidy(s.low/step), s.Min)
-		step = min(step*step, CoarsestResolution)
-		if s.low >= s.high {
+		if p.Pass {
+			s.low = rate
 			break
 		}
+		if s.high = rate; step > CoarsestResolution {
+			break
+		}
+		first := rate == found
+		if rate = tidy(rate / step); !first {
+			step *= step
+		}
 	}
-	s.low = 0
-	return fmt.Sprintf("%g/s passed, but no longer load held, down to %g/s", found, s.high), nil
+	if s.low == found {
+		return "", nil
+	}
+	if s.low == 0 {
+		return fmt.Sprintf("%g/s passed, but no longer load held, down to %g/s", found, s.high), nil
+	}
+	for narrow := math.Sqrt(s.Resolution) + roundedOff; s.high > s.low*narrow; {
+		rate := tidy(math.Sqrt(s.low * s.high))
+		p, err := s.ask(s.Confirm, rate)
+		if err != nil {
+			return "", err
+		}
+		s.take(rate, p.Pass)
+	}
+	return fmt.Sprintf("%g/s passed, but did not hold in a longer load; %g/s did", found, s.low), nil
 }
 
 // confirm tries the capacity a little below and above and returns what is wrong
@@ -341,7 +385,7 @@ func (s *search) confirm() (string, error) {
 	}
 	if !math.IsInf(s.high, 1) && s.low > 0 {
 		rate := min(max(tidy(above*s.low), s.high), s.Max)
-		if _, err := s.decide(rate, s.Votes); err != nil {
+		if _, err := s.decideBy(s.short(), rate); err != nil {
 			return "", err
 		}
 		if s.grid.passes(rate) {
@@ -351,10 +395,10 @@ func (s *search) confirm() (string, error) {
 	return "", nil
 }
 
-// repeat plays trials at a rate as long as its tally says so.
+// repeat plays short trials at a rate as long as its tally says so.
 func (s *search) repeat(rate float64, again func(tally) bool) error {
 	for again(s.grid[rate]) {
-		if err := s.play(rate); err != nil {
+		if err := s.play(s.short(), rate); err != nil {
 			return err
 		}
 	}

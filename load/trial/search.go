@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -36,16 +37,17 @@ func (c *ClientLimitError) Error() string {
 type Quest struct {
 	Objective objective.Objective
 	// Resolution is the ratio of the highest rate that passed and the lowest that
-	// failed at which the search ends; zero: 1.05.
+	// failed at which the search ends; zero: 1.03.
 	Resolution float64
 	// Votes is how many trials decide near the capacity; zero: 3, see package search.
 	Votes int
 	// Hooks are those of every trial that is played here.
 	Hooks Hooks
 	// Confirm asks for a longer trial at the rate that is found, and to step down where
-	// it does not hold.
+	// it does not hold. Where one trial decides, it is a short one then.
 	Confirm bool
-	// Play plays one trial of a load, with arrivals of its own seed; nil: here.
+	// Play plays one trial of a load, with arrivals of its own seed; nil: here, where a
+	// trial ends when the objective cannot be met any more.
 	Play func(ctx context.Context, load scenario.Load, seed uint64) (Outcome, error)
 	// Host, if given, is watched during every trial. One that fails while more than
 	// MaxSteal of the processors are withheld is played again: that makes times longer,
@@ -71,17 +73,17 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("a search needs a constant or poisson rate to begin with, not %s",
 			t.model.words)
 	}
+	written := q.Objective.String()
+	q.Objective = q.Objective.WithDefaults()
 	if q.Play == nil {
 		q.Play = func(ctx context.Context, load scenario.Load, seed uint64) (Outcome, error) {
 			at, err := t.withLoad(load, seed)
 			if err != nil {
 				return Outcome{}, err
 			}
-			return at.Play(ctx, q.Hooks)
+			return at.playUntilLost(ctx, q.Hooks, q.Objective)
 		}
 	}
-	written := q.Objective.String()
-	q.Objective = q.Objective.WithDefaults()
 	var best Outcome
 	bestRate, seed := 0.0, t.spec.Scenario.Seed
 	play := func(ctx context.Context, load scenario.Load, rate float64) (Outcome, record.Probe, error) {
@@ -96,6 +98,22 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 	}
 	options := search.Options{Start: t.model.peak, Objective: written, Max: t.maxRate(),
 		Resolution: q.Resolution, Votes: q.Votes}
+	length := time.Duration(search.ShortShare * float64(t.model.duration))
+	if q.Confirm && length >= shortest {
+		options.Short = func(ctx context.Context, rate float64) (record.Probe, error) {
+			short := t.spec.Load
+			short.Duration = scenario.Duration(length)
+			outcome, probe, err := play(ctx, short, rate)
+			if err != nil {
+				return probe, err
+			}
+			if best.Results == nil { // nothing better may come
+				best = outcome
+			}
+			probe.Short = true
+			return tell(probe)
+		}
+	}
 	if q.Confirm {
 		options.Confirm = func(ctx context.Context, rate float64) (record.Probe, error) {
 			longer := t.spec.Load
@@ -123,6 +141,33 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 	})
 	best.Summary.Capacity = &capacity
 	return best, err
+}
+
+// shortest is the length from which on a trial can be a short one.
+const shortest = time.Second
+
+// playUntilLost plays the load until its end, or until the objective cannot be met any
+// more, whatever is still to come.
+func (t *Trial) playUntilLost(ctx context.Context, hooks Hooks, limit objective.Objective) (Outcome, error) {
+	watch, err := t.Watch(limit)
+	if err != nil {
+		return Outcome{}, err
+	}
+	second, enough := hooks.Second, new(atomic.Bool)
+	hooks.Enough = enough
+	hooks.Second = func(s Second) error {
+		if err := watch.total.Merge(s.Results); err != nil {
+			return err
+		}
+		if len(limit.Lost(watch.total, watch.planned)) > 0 {
+			enough.Store(true)
+		}
+		if second == nil {
+			return nil
+		}
+		return second(s)
+	}
+	return t.Play(ctx, hooks)
 }
 
 // probe plays a trial at a rate and judges it. A target that piles up work fails,
