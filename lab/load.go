@@ -37,6 +37,10 @@ const (
 // the system.
 const RoleGenerator = "generator"
 
+// JitteredArrivals are due at random moments of even intervals. Evenly spaced ones keep in
+// step with the timers of a system, and shift all of its times.
+const JitteredArrivals = "jittered"
+
 // Load is the load that every trial of a study is put under; the points set
 // what varies, such as the rate.
 type Load struct {
@@ -54,7 +58,7 @@ type Load struct {
 	// RampUp is over which the users of a closed loop begin, evenly, in seconds; it is a
 	// part of Duration.
 	RampUp float64 `json:"ramp_up_seconds,omitempty"`
-	// Arrivals of open loops: "constant" (default) or "poisson".
+	// Arrivals of open loops: "constant" (default), "poisson" or JitteredArrivals.
 	Arrivals string `json:"arrivals,omitempty"`
 	// Consent is the text of a list of other hosts that may be loaded; see
 	// docs/consent.md. Empty: this host only.

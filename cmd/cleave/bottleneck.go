@@ -119,7 +119,7 @@ func (f *bottleneckFlags) plan(name string, given func(flag string) bool) (lab.P
 		Question: "Which unit holds the system back?", Points: []lab.Point{point}, Design: f.design(given("seed")),
 		Metrics: throughputFirst(info.Metrics),
 		Load: &lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.least.Seconds(),
-			WarmUpLimit: f.warmUp.limit.Seconds()},
+			WarmUpLimit: f.warmUp.limit.Seconds(), Arrivals: lab.JitteredArrivals},
 	}
 	if f.noGates {
 		study.WithoutGates(&s)

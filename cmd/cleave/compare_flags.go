@@ -50,7 +50,8 @@ func (f *compareFlags) register(command *cobra.Command) {
 	flags.StringSliceVarP(&f.rates, "rate", "r", nil,
 		"open loop: `flows` per second, several with commas: 500,1000")
 	flags.IntSliceVarP(&f.users, "users", "u", nil, "closed loop: `number` of users, several with commas: 1,16")
-	flags.StringVar(&f.arrivals, "arrivals", "", "open loop: constant (default) or poisson")
+	flags.StringVar(&f.arrivals, "arrivals", lab.JitteredArrivals,
+		"open loop: jittered (each at a random moment of its interval), constant or poisson")
 	flags.DurationVarP(&f.duration, "duration", "d", 10*time.Second, "length of the measured load of a trial")
 	registerWarmUp(flags, &f.warmUp)
 	flags.StringVar(&f.scenario, "scenario", "", "scenario `file`: what is sent and what right answers are")
@@ -116,6 +117,11 @@ func (f *compareFlags) load(secrets *secret.Vault) (lab.Load, string, error) {
 		WarmUpLimit: f.warmUp.limit.Seconds(), Arrivals: f.arrivals, Objective: f.request.objective}
 	file, dir, err := f.file()
 	note(err)
+	if l := file.Load; err == nil && l != nil && l.Users == 0 && l.Replay == "" && l.Arrivals == "" {
+		own := *l
+		own.Arrivals = f.arrivals
+		file.Load = &own
+	}
 	if err == nil {
 		load.Scenario, err = json.Marshal(maskScenario(secrets, file))
 		note(err)

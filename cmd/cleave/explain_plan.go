@@ -220,7 +220,8 @@ func (f *explainFlags) study(
 		System:   info.Name, Baseline: first.Name, Design: f.design(first.Name, seedGiven), Steps: steps,
 		Points: []lab.Point{f.point()},
 		Load: &lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.least.Seconds(),
-			WarmUpLimit: f.warmUp.limit.Seconds(), Objective: f.objective},
+			WarmUpLimit: f.warmUp.limit.Seconds(), Objective: f.objective,
+			Arrivals: lab.JitteredArrivals},
 	}
 	if f.noGates {
 		study.WithoutGates(&s)

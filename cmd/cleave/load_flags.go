@@ -107,7 +107,7 @@ func (f *loadFlags) whenFlags() group {
 	set.StringVar(&f.spike, "spike", "", "open loop: `BASE:PEAK:AT:FOR`, e.g. 100:1000:10s:2s")
 	set.StringVar(&f.replay, "replay", "",
 		"open loop: arrivals from a `file`: a time in seconds per line, or what --lines or --jtl wrote")
-	set.StringVar(&f.arrivals, "arrivals", "", "open loop: constant (default) or poisson")
+	set.StringVar(&f.arrivals, "arrivals", "", "open loop: constant (default), jittered or poisson")
 	set.IntVarP(&f.users, "users", "u", 0, "closed loop: `number` of users, each with a connection")
 	set.DurationVar(&f.think, "think", 0, "closed loop: pause of a user between flows")
 	set.DurationVar(&f.rampUp, "ramp-up", 0, "closed loop: time over which the users begin")

@@ -55,6 +55,9 @@ func planWords(w io.Writer, plan lab.Plan, results string) error {
 		fmt.Sprintf("variants  %s", strings.Join(names, ", ")),
 		fmt.Sprintf("points    %s", strings.Join(points, ", ")),
 	}
+	if s.Load != nil && s.Load.Arrivals != "" {
+		lines = append(lines, "arrivals  "+s.Load.Arrivals+", in open loops")
+	}
 	before, err := lastRun(filepath.Join(results, s.Name, "latest"), s)
 	if err != nil {
 		return err

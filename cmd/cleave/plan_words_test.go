@@ -28,7 +28,8 @@ func TestPlanSaysWhatItTakes(t *testing.T) {
 			}
 		}
 	}
-	expect("trials    6 in 2 blocks", "variants  a, a.twin, b", "time      about 45 s: 36 s of load, and start,",
+	expect("trials    6 in 2 blocks", "variants  a, a.twin, b", "arrivals  jittered",
+		"time      about 45 s: 36 s of load, and start,",
 		"some 100 KiB for each trial")
 	folder, err := store.Create(results, plan, lab.Environment{})
 	if err != nil {
@@ -45,6 +46,23 @@ func TestPlanSaysWhatItTakes(t *testing.T) {
 	// What is not the job holds the warm-up: it comes before the lead is ready.
 	expect("time      about 42 s, as far as the trials in "+results+"/compare/latest tell",
 		" KiB, in "+results+"/compare")
+}
+
+// TestComparisonsAreNotInStepWithTheirSystems: open loads of comparisons have jittered
+// arrivals unless somebody asks for others, and those of studies are as they were defined.
+func TestComparisonsAreNotInStepWithTheirSystems(t *testing.T) {
+	compare := []string{"compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "-r", "5"}
+	for want, commands := range map[string][][]string{
+		lab.JitteredArrivals: {compare, {"explain", "shop"}, {"bottleneck", "shop"}},
+		"constant":           {append(compare, "--arrivals", "constant")},
+		"":                   {{"reproduce", "fama2021"}},
+	} {
+		for _, command := range commands {
+			if got := planned(t, command...).Study.Load.Arrivals; got != want {
+				t.Errorf("%v: arrivals %q, want %q", command, got, want)
+			}
+		}
+	}
 }
 
 // TestAPlanTellsHowLongItTook: jobs and searches last until their work is done, which only playing shows.

@@ -37,8 +37,9 @@ type File struct {
 // an open loop, or Users for a closed one. Rates are texts such as "50", "50/s",
 // "3000/m" or "900/h".
 type Load struct {
-	Rate     string  `yaml:"rate,omitempty" json:"rate,omitempty"`
-	Arrivals string  `yaml:"arrivals,omitempty" json:"arrivals,omitempty"` // constant (default) or poisson
+	Rate string `yaml:"rate,omitempty" json:"rate,omitempty"`
+	// Arrivals are constant (default), jittered or poisson.
+	Arrivals string  `yaml:"arrivals,omitempty" json:"arrivals,omitempty"`
 	Ramp     *Ramp   `yaml:"ramp,omitempty" json:"ramp,omitempty"`
 	Steps    *Stairs `yaml:"steps,omitempty" json:"steps,omitempty"`
 	Spike    *Spike  `yaml:"spike,omitempty" json:"spike,omitempty"`

@@ -21,7 +21,7 @@ type walk struct {
 	phase   int     // of the part's profile
 	i       int64   // arrivals of the part so far
 	random  sum     // of exponential gaps with mean 1
-	gaps    gaps    // of a random part
+	gaps    gaps    // of a random or jittered part
 	limit   float64 // expected arrivals at the end of the phase
 }
 
@@ -48,8 +48,10 @@ func (w *walk) enter(p *part) {
 		return
 	}
 	w.limit = p.profile[0].total()
-	if p.random {
+	if p.random || p.jittered {
 		w.gaps = newGaps(p.seed)
+	}
+	if p.random {
 		w.random.add(w.gaps.next())
 	}
 }
@@ -65,9 +67,12 @@ func (w *walk) nextOf(p *part) (time.Duration, bool) {
 		return p.times[i], true
 	}
 	n := float64(i)
-	if p.random {
+	switch {
+	case p.random:
 		n = w.random.value()
 		w.random.add(w.gaps.next())
+	case p.jittered:
+		n += w.gaps.uniform()
 	}
 	return w.when(p.profile, n)
 }
@@ -100,10 +105,10 @@ func newGaps(seed uint64) gaps {
 }
 
 // next draws a gap from -ln(1-u), u uniform in [0, 1).
-func (g gaps) next() float64 {
-	u := float64(g.source.Uint64()>>11) / (1 << 53)
-	return -math.Log1p(-u)
-}
+func (g gaps) next() float64 { return -math.Log1p(-g.uniform()) }
+
+// uniform draws a number in [0, 1).
+func (g gaps) uniform() float64 { return float64(g.source.Uint64()>>11) / (1 << 53) }
 
 // Share is every of-th arrival, beginning with number index: one engine's share
 // when several play one schedule. Together the shares are the whole.

@@ -22,6 +22,7 @@ type Schedule struct {
 type part struct {
 	profile  profile // of the rate; empty for recorded times
 	random   bool    // Poisson arrivals instead of evenly spaced ones
+	jittered bool    // each somewhere in its own interval instead of at its beginning
 	seed     uint64
 	times    []time.Duration // recorded, instead of a profile
 	duration time.Duration
@@ -125,6 +126,17 @@ func (s Schedule) Random(seed uint64) Schedule {
 	parts := append([]part(nil), s.parts...)
 	for i := range parts {
 		parts[i].random, parts[i].seed = true, seed+uint64(i)
+	}
+	return Schedule{parts}
+}
+
+// Jittered has each arrival of s at a random moment of its own interval: as many as the
+// evenly spaced ones, which keep in step with timers of what is loaded. Recorded times
+// stay. Each part draws from its own stream of the seed.
+func (s Schedule) Jittered(seed uint64) Schedule {
+	parts := append([]part(nil), s.parts...)
+	for i := range parts {
+		parts[i].jittered, parts[i].seed = true, seed+uint64(i)
 	}
 	return Schedule{parts}
 }

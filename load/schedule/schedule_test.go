@@ -343,3 +343,37 @@ func BenchmarkNext(b *testing.B) {
 		})
 	}
 }
+
+// TestJitteredArrivalsKeepTheirIntervals: as many as evenly spaced ones, one in each
+// interval, anywhere in it, the same for the same seed.
+func TestJitteredArrivalsKeepTheirIntervals(t *testing.T) {
+	const n, rate = 10_000, 100.0
+	even, err := Constant(rate, n/rate*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	walk, again, other := even.Jittered(1).Arrivals(), even.Jittered(1).Arrivals(), even.Jittered(2).Arrivals()
+	var sum, squares, same float64
+	for i := range n {
+		due, ok := walk.Next()
+		twin, _ := again.Next()
+		stranger, _ := other.Next()
+		phase := due.Seconds()*rate - float64(i)
+		if !ok || phase < -1e-6 || phase > 1 || due != twin {
+			t.Fatalf("arrival %d is due at %v, and again at %v: ok %v", i, due, twin, ok)
+		}
+		if due == stranger {
+			same++
+		}
+		sum, squares = sum+phase, squares+phase*phase
+	}
+	if due, more := walk.Next(); more {
+		t.Errorf("one more is due at %v", due)
+	}
+	// Uniform: mean 1/2, variance 1/12.
+	if mean, variance := sum/n, squares/n-sum*sum/n/n; math.Abs(mean-0.5) > 0.01 ||
+		math.Abs(variance-1./12) > 0.003 || same > 10 {
+		t.Errorf("phases have the mean %.3f and the variance %.4f; %g are those of another seed", mean, variance,
+			same)
+	}
+}

@@ -16,6 +16,7 @@ import (
 const (
 	Constant = "constant"
 	Poisson  = "poisson"
+	Jittered = lab.JitteredArrivals
 )
 
 // DefaultDuration is how long flows are begun when nothing says so.
@@ -119,15 +120,17 @@ func (m *model) setOpen(l scenario.Load, dir string) error {
 	return err
 }
 
-// setArrivals spaces arrivals evenly or at random.
+// setArrivals spaces arrivals evenly, about evenly or at random.
 func (m *model) setArrivals(kind string, seed uint64) error {
 	switch kind {
 	case Poisson:
 		m.open, m.even = m.open.Random(seed), false
+	case Jittered:
+		m.open, m.even = m.open.Jittered(seed), false
 	case "", Constant:
 		kind = Constant
 	default:
-		return fmt.Errorf("arrivals %q are unknown: use %s or %s", kind, Constant, Poisson)
+		return fmt.Errorf("arrivals %q are unknown: use %s, %s or %s", kind, Constant, Jittered, Poisson)
 	}
 	m.words = fmt.Sprintf("open, %s, %s", kind, m.words)
 	return nil

@@ -81,6 +81,16 @@ func TestArrivalsAreRandomFromTheSeed(t *testing.T) {
 	}
 }
 
+// TestArrivalsCanBeJittered without a change of their number, whatever the rate does.
+func TestArrivalsCanBeJittered(t *testing.T) {
+	l := scenario.Load{Rate: "100", Duration: 3 * second, Arrivals: Jittered}
+	m, err := newModel(l, 1, "")
+	counts := countsOf(m, 3)
+	if err != nil || !slices.Equal(counts, []int64{100, 100, 100}) || m.words != "open, jittered, 100/s" {
+		t.Errorf("%s: %v a second, error %v", m.words, counts, err)
+	}
+}
+
 func TestMistakesOfModels(t *testing.T) {
 	for name, c := range map[string]struct {
 		load scenario.Load

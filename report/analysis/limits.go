@@ -18,6 +18,7 @@ func (e *experiment) noteLoad(a lab.Analysis) {
 		return
 	}
 	e.noteLimited()
+	e.noteArrivals()
 	e.noteClocks()
 	e.noteUnheld(a.Curves)
 	e.noteShared(a.Usages)
@@ -37,6 +38,18 @@ func (e *experiment) noteLimited() {
 	if n > 0 {
 		e.note("The generator, not the system, was the limit in %s (%s): what was measured there says nothing "+
 			"about the system.", count(n, "trial"), strings.Join(where, ", "))
+	}
+}
+
+// noteArrivals says when flows of an open loop were due where they were not spaced evenly.
+func (e *experiment) noteArrivals() {
+	open := slices.ContainsFunc(e.study.Points, func(p lab.Point) bool {
+		_, open := offeredRate(p, nil)
+		return open
+	})
+	if e.study.Load != nil && e.study.Load.Arrivals == lab.JitteredArrivals && open {
+		e.note("Flows were due at random moments of even intervals (jittered arrivals): evenly spaced ones keep " +
+			"in step with timers of a system, which shifts its times.")
 	}
 }
 
