@@ -86,59 +86,44 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 	}
 	var best Outcome
 	bestRate, seed := 0.0, t.spec.Scenario.Seed
-	play := func(ctx context.Context, load scenario.Load, rate float64) (Outcome, record.Probe, error) {
-		seed++ // a fresh trial has its own arrivals
-		return q.probe(ctx, AtRate(load, rate), rate, seed)
-	}
-	tell := func(probe record.Probe) (record.Probe, error) {
-		if q.Probed != nil {
-			q.Probed(probe)
+	of := func(share float64, keep func(Outcome, *record.Probe)) search.Prober {
+		return func(ctx context.Context, rate float64) (record.Probe, error) {
+			seed++ // a fresh trial has its own arrivals
+			load := AtRate(t.spec.Load, rate)
+			load.Duration = scenario.Duration(share * float64(t.model.duration))
+			outcome, probe, err := q.probe(ctx, load, rate, seed)
+			if err != nil {
+				return probe, err
+			}
+			keep(outcome, &probe)
+			if q.Probed != nil {
+				q.Probed(probe)
+			}
+			return probe, nil
 		}
-		return probe, nil
 	}
 	options := search.Options{Start: t.model.peak, Objective: written, Max: t.maxRate(),
 		Resolution: q.Resolution, Votes: q.Votes}
-	length := time.Duration(search.ShortShare * float64(t.model.duration))
-	if q.Confirm && length >= shortest {
-		options.Short = func(ctx context.Context, rate float64) (record.Probe, error) {
-			short := t.spec.Load
-			short.Duration = scenario.Duration(length)
-			outcome, probe, err := play(ctx, short, rate)
-			if err != nil {
-				return probe, err
-			}
-			if best.Results == nil { // nothing better may come
+	if q.Confirm && search.ShortShare*t.model.duration.Seconds() >= shortest.Seconds() {
+		options.Short = of(search.ShortShare, func(outcome Outcome, probe *record.Probe) {
+			if probe.Short = true; best.Results == nil { // nothing better may come
 				best = outcome
 			}
-			probe.Short = true
-			return tell(probe)
-		}
+		})
 	}
 	if q.Confirm {
-		options.Confirm = func(ctx context.Context, rate float64) (record.Probe, error) {
-			longer := t.spec.Load
-			longer.Duration = scenario.Duration(Longer * t.model.duration)
-			outcome, probe, err := play(ctx, longer, rate)
-			if err != nil {
-				return probe, err
-			}
+		options.Confirm = of(Longer, func(outcome Outcome, probe *record.Probe) {
 			best, probe.Confirms = outcome, true // those of the last one are shown
-			return tell(probe)
-		}
+		})
 	}
-	capacity, err := search.Run(ctx, options, func(ctx context.Context, rate float64) (record.Probe, error) {
-		outcome, probe, err := play(ctx, t.spec.Load, rate)
-		if err != nil {
-			return probe, err
-		}
-		if probe.Pass && rate >= bestRate || bestRate == 0 {
+	capacity, err := search.Run(ctx, options, of(1, func(outcome Outcome, probe *record.Probe) {
+		if probe.Pass && probe.Rate >= bestRate || bestRate == 0 {
 			best = outcome
 		}
 		if probe.Pass {
-			bestRate = max(bestRate, rate)
+			bestRate = max(bestRate, probe.Rate)
 		}
-		return tell(probe)
-	})
+	}))
 	best.Summary.Capacity = &capacity
 	return best, err
 }
