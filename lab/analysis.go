@@ -17,8 +17,7 @@ type Analysis struct {
 	// Objective is the limit that a capacity is the highest rate under; empty
 	// where the study has none.
 	Objective   string      `json:"objective,omitempty"`
-	Summary     Summary     `json:"summary"`
-	Answer      []Sentence  `json:"answer"`
+	Answer      Conclusion  `json:"answer"`
 	Environment Environment `json:"environment"`
 	Metrics     []Metric    `json:"metrics"`
 	Variants    []Variant   `json:"variants"`
@@ -75,20 +74,6 @@ type Analysis struct {
 	Audit       map[string]AuditSum `json:"audit"` // by variant
 	Conditions  ConditionSummary    `json:"conditions"`
 	Notes       []string            `json:"notes"`
-}
-
-// Summary is the first screen of a report; empty where no trial counts.
-type Summary struct {
-	Sentence  string `json:"sentence"`   // what was found, in plain words
-	Sure      string `json:"sure"`       // what that stands on
-	NotTested string `json:"not_tested"` // what bounds it
-}
-
-// Sentence is one generated sentence of the answer; Figure names the part of
-// the report that shows it: "ratios", "bottleneck", "ladder", "trends", "claims", "trust".
-type Sentence struct {
-	Text   string `json:"text"`
-	Figure string `json:"figure"`
 }
 
 // TrialCounts says how many trials were planned, counted and struck out.

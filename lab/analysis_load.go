@@ -1,6 +1,9 @@
 package lab
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // HeldRate says how often a variant held an offered rate: began what was due, with right
 // answers, within the objective of the study.
@@ -158,13 +161,8 @@ type Step struct {
 	Unsteady string `json:"unsteady,omitempty"`
 }
 
-// Title is what the step is called: its name, else what it turns.
-func (s Step) Title() string {
-	if s.Name != "" {
-		return s.Name
-	}
-	return s.Knob + " " + s.Change
-}
+// Label names the step in words: its name, else what it leads to, else what it turns.
+func (s Step) Label() string { return cmp.Or(s.Name, s.Plain, s.Knob+" "+s.Change) }
 
 // Turned lists all that the step changes, and what comes with it: "data shared ->
 // databases, placement together -> apart (with binding http)".
@@ -183,6 +181,8 @@ func (s Step) Turned() string {
 // Interaction is one knob's effect in two orders of the same steps.
 type Interaction struct {
 	Knob string `json:"knob"`
+	// Plain says in words what the knob was turned to: "a saga".
+	Plain string `json:"plain,omitempty"`
 	// First and Second are its ratios on the way shown and on the other way;
 	// OfRatios is one over the other, by block.
 	First    Ratio `json:"first"`

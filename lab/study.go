@@ -12,7 +12,7 @@ const (
 	StudySchema    = "cleave-study/1"
 	PlanSchema     = "cleave-plan/1"
 	TrialSchema    = "cleave-trial/1"
-	AnalysisSchema = "cleave-analysis/1"
+	AnalysisSchema = "cleave-analysis/2"
 )
 
 // Study is an experiment with questions and claims, as read from a study file.

@@ -47,14 +47,11 @@ func (v view) bottleneckSection() section {
 		return section{}
 	}
 	b := v.Bottlenecks[0]
-	s := section{ID: "bottleneck", Kicker: "Which unit to scale", Finding: b.Answer[0],
+	s := section{ID: "bottleneck", Title: "Which unit to scale",
 		Caption: v.bottleneckTables()[0].Note, Shown: v.bottleneckTables(),
 		HowTo: fmt.Sprintf("Every row is %s with more of one unit and nothing else changed. Above 1 the unit "+
 			"held the system back; at 1 it did not; below 1 one more of it takes more from the others than it gives. "+
 			"The columns behind are what is commonly asked instead, before anything is scaled: a signal is good "+
 			"where its largest value stands in the first row.", b.Variant)}
-	for _, one := range v.Bottlenecks {
-		s.Notes = append(s.Notes, cleanAll(one.Answer)...)
-	}
 	return s
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// charted is a chart as the terminal shows it.
-func charted(c chart) []string {
+// charted is a headline as the terminal shows it.
+func charted(h lab.Headline) []string {
 	var p printer
-	p.chart(c)
+	p.chart(view{}, &h)
 	return strings.Split(strings.Trim(p.b.String(), "\n"), "\n")
 }
 
@@ -18,7 +18,7 @@ func TestStepsBeginWhereTheOneBeforeEnded(t *testing.T) {
 	w := lab.Waterfall{From: "a", To: "c", Whole: lab.Ratio{Ratio: 4}, Verdict: lab.Slower, Steps: []lab.Step{
 		{Knob: "data", Change: "x -> y", Plain: "a saga", Ratio: lab.Ratio{Ratio: 8}, Verdict: lab.Slower},
 		{Knob: "views", Change: "t -> d", Ratio: lab.Ratio{Ratio: 0.5}, Verdict: lab.Undecided}}}
-	lines := charted(explanation(w).wayChart(w))
+	lines := charted(w.Chart("time"))
 	if len(lines) != 5 {
 		t.Fatalf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
 	}
@@ -33,11 +33,26 @@ func TestStepsBeginWhereTheOneBeforeEnded(t *testing.T) {
 	}
 }
 
+// TestALongLabelIsWrappedAndNotCut: who cannot read what a bar is cannot read the bar.
+func TestALongLabelIsWrappedAndNotCut(t *testing.T) {
+	label := strings.TrimSpace(strings.Repeat("transactions that orders share ", 4))
+	bar := func(label string, r float64) lab.Bar {
+		return lab.Bar{Label: label, Begin: 1, Ratio: lab.Ratio{Ratio: r}, Verdict: lab.Slower}
+	}
+	all := strings.Join(charted(lab.Headline{Bars: []lab.Bar{bar(label, 2), bar("short", 3)}}), "\n")
+	for _, word := range strings.Fields(label) {
+		all = strings.Replace(all, word, "", 1)
+	}
+	if strings.Contains(all, "share") || strings.Contains(all, "...") || strings.Count(all, "orders") > 0 {
+		t.Errorf("of the label is left or missing:\n%s", all)
+	}
+}
+
 func TestAChartFitsItsPage(t *testing.T) {
 	for name, a := range map[string]lab.Analysis{"a job": fixture(t, "analysis.json"),
 		"under load": fixture(t, "shop-under-load.json")} {
-		lines := charted(newView(a).leadChart())
-		if len(lines) < 3 || len(lines) > mostBars+3 || !strings.Contains(lines[1], "|") {
+		lines := charted(*a.Answer.Headline)
+		if len(lines) < 3 || !strings.Contains(lines[2], "|") {
 			t.Errorf("%s:\n%s", name, strings.Join(lines, "\n"))
 		}
 		for _, line := range lines {
@@ -46,10 +61,28 @@ func TestAChartFitsItsPage(t *testing.T) {
 			}
 		}
 	}
-	var none chart
-	none.add("nothing", 1, 0, lab.Faster, cell{})
-	none.add("equal", 1, 1, lab.Equivalent, cell{Text: "1x"})
-	if lines := charted(none); len(none.bars) != 1 || lines[0] != "" {
+	none := lab.Headline{Bars: []lab.Bar{{Label: "nothing", Begin: 1}, {Label: "equal", Begin: 1,
+		Ratio: lab.Ratio{Ratio: 1}}}}
+	if lines := charted(none); lines[0] != "" {
 		t.Errorf("nothing differs, and was drawn: %q", lines)
+	}
+}
+
+// TestASentenceAndItsBarsHaveTheSameNumbers in every form of the report.
+func TestASentenceAndItsBarsHaveTheSameNumbers(t *testing.T) {
+	for _, name := range []string{"analysis.json", "shop-under-load.json"} {
+		a := fixture(t, name)
+		bars := a.Answer.Headline.Bars
+		number, _, _ := strings.Cut(ofRatio(bars[len(bars)-1].Ratio).times(), "x")
+		if name == "analysis.json" {
+			number, _, _ = strings.Cut(ofRatio(bars[0].Ratio).times(), "x")
+		}
+		if !strings.Contains(a.Answer.Sentence, " "+number+" times") {
+			t.Errorf("%s: %q does not have the %s of its bar", name, a.Answer.Sentence, number)
+		}
+		if out := terminal(t, a, Options{}); len(a.Claims) == 0 && strings.Count(out, number+"x [") != 1 {
+			t.Errorf("%s: %sx stands %d times on the terminal, want once, in the chart", name, number,
+				strings.Count(out, number+"x ["))
+		}
 	}
 }

@@ -235,8 +235,8 @@ func testPaper(t *testing.T, p *tab) {
 func testWithoutScript(t *testing.T, ctx context.Context) {
 	a := fixture(t, "analysis.json")
 	p := open(t, ctx, a, emulation.SetScriptExecutionDisabled(true))
-	for selector, least := range map[string]int{"ul.answer li": len(a.Answer), "td": 50, "noscript p": 1,
-		"figcaption": 3, ".plot svg": 0} {
+	for selector, least := range map[string]int{"ul.answer li": len(a.Answer.Findings), "td": 50,
+		"noscript p": 1, "figcaption": 3, ".plot svg": 0} {
 		var nodes []*cdp.Node
 		p.run(chromedp.Nodes(selector, &nodes, chromedp.ByQueryAll, chromedp.AtLeast(0)))
 		if len(nodes) < least || (least == 0 && len(nodes) > 0) {

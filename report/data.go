@@ -48,7 +48,9 @@ func withLists(a lab.Analysis) lab.Analysis {
 	if a.Schema == "" {
 		a.Schema = lab.AnalysisSchema
 	}
-	a.Answer, a.Metrics = list(a.Answer), list(a.Metrics)
+	a.Answer.Findings, a.Answer.Withheld = list(a.Answer.Findings), list(a.Answer.Withheld)
+	a.Answer.Sure, a.Answer.NotTested = list(a.Answer.Sure), list(a.Answer.NotTested)
+	a.Metrics = list(a.Metrics)
 	a.Variants, a.Points = list(a.Variants), list(a.Points)
 	a.Results, a.Comparisons = list(a.Results), list(a.Comparisons)
 	a.Averages, a.Trends = list(a.Averages), list(a.Trends)

@@ -2,8 +2,8 @@
 // JSON and CSV, and as one HTML file that needs no network.
 //
 // It computes no statistic and reads no trial: every number it shows stands in
-// the analysis. What it adds is rounding, units for the eye, headings that
-// state the finding, and order. Texts of the analysis are never trusted:
+// the analysis, and so does the answer, which it shows as it is. What it adds is
+// rounding, units for the eye, and order. Texts of the analysis are never trusted:
 // control characters are stripped everywhere and each format is escaped.
 //
 // Entry points: Terminal, JSON, CSV and HTML. Both the terminal and the HTML

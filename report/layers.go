@@ -138,19 +138,18 @@ func (v view) layersSection() section {
 			parts = append(parts, fmt.Sprintf("%s with %s", words, l.Variant))
 		}
 	}
-	finding := fmt.Sprintf("CPU time of one %s by layer at %s", v.Operation, v.at(at))
+	libraries := ""
 	if len(parts) > 0 {
-		finding = fmt.Sprintf("Libraries and runtime take, of the CPU time of one %s at %s, %s", v.Operation,
-			v.at(at), strings.Join(parts, ", "))
+		libraries = fmt.Sprintf(" Libraries and runtime take %s.", strings.Join(parts, ", "))
 	}
-	s := section{ID: "layers", Kicker: "Time by layer", Finding: finding, Shown: []table{v.layersTable(at)},
+	s := section{ID: "layers", Title: "Time by layer", Shown: []table{v.layersTable(at)},
 		Caption: fmt.Sprintf("CPU time per %s at %s. Shares come from %d profiled trials, which are compared "+
-			"with nothing else; the length of a bar from the trials that were timed without a profiler.", v.Operation,
-			v.at(at), trials),
+			"with nothing else; the length of a bar from the trials that were timed without a profiler.%s",
+			v.Operation, v.at(at), trials, libraries),
 		HowTo: "A sample counts for the code that ran, not for who called it: what JSON costs is in its bar, not " +
 			"in the application's. Kernel time is what system calls and page faults took, as the kernel counts it. " +
 			"Not profiled are threads and programs that no profiler looks at. " + sentenceCase(v.pathLength()) + "."}
-	s.Plots = []plot{{ID: "plot-layers", Kind: "layers", Point: at, Label: s.Finding, Whole: true}}
+	s.Plots = []plot{{ID: "plot-layers", Kind: "layers", Point: at, Label: s.Title, Whole: true}}
 	for _, p := range v.Points {
 		if p.Name != at && len(v.layersAt(p.Name)) > 0 {
 			s.Folded = append(s.Folded, v.layersTable(p.Name))

@@ -25,7 +25,11 @@ func (v view) curve(metric, variant string) (lab.Curve, bool) {
 
 // drawnCurves are the metrics drawn over the offered rate: of the times the
 // median and the 99th percentile, every rate, and shares that are not all zero.
+// A curve of one rate is a column of dots: the tables tell it.
 func (v view) drawnCurves(kind string) []lab.Metric {
+	if len(v.loads()) < 2 {
+		return nil
+	}
 	return slices.DeleteFunc(slices.Clone(v.Metrics),
 		func(m lab.Metric) bool { return !v.hasCurve(m.Name) || v.curveKind(m) != kind })
 }
@@ -110,22 +114,6 @@ func (v view) loads() []load {
 	return all
 }
 
-// sharedLoad is the load at which the variants are shown side by side: the
-// highest that all of them held, else the lowest.
-func (v view) sharedLoad() (load, bool) {
-	all := v.loads()
-	if len(all) == 0 {
-		return load{}, false
-	}
-	widest := slices.MaxFunc(all, func(a, b load) int { return cmp.Compare(a.count, b.count) }).count
-	for _, l := range slices.Backward(all) {
-		if l.held && l.count == widest {
-			return l, true
-		}
-	}
-	return all[0], true
-}
-
 // String names a load: "calm (80/s)", or "80/s" where the point says no more.
 func (l load) String() string {
 	rate := l.offered()
@@ -149,19 +137,10 @@ func (v view) at(point string) string {
 	return point
 }
 
-// sideBySide is the point at which distributions, uses and paths are shown
-// first: the shared load, else the reference.
-func (v view) sideBySide() string {
-	if l, ok := v.sharedLoad(); ok {
-		return l.point
-	}
-	return v.reference()
-}
-
 // shownAt is the point of some data at which they are shown first: the one where
 // all stand side by side, else the first that has any.
 func (v view) shownAt(has func(point string) bool) (string, bool) {
-	if at := v.sideBySide(); has(at) {
+	if at := v.reference(); has(at) {
 		return at, true
 	}
 	for _, p := range v.Points {

@@ -70,9 +70,6 @@ func TestARateThatMissedItsObjectiveIsMarkedInTheTable(t *testing.T) {
 	if got := newView(a).curveCell(m, a.Baseline, "at-80"); got.Text != "* "+before || got.Tone != toneWarn {
 		t.Errorf("missed within the objective: %+v, want * and %s", got, before)
 	}
-	if got := newView(a).forestFinding(); !strings.Contains(got, "async, at-80") {
-		t.Errorf("the ratios there are left out: %s", got)
-	}
 }
 
 // TestCoursesShowWhatTheSystemUsed beside what the generator saw, where it was metered, and say
@@ -100,12 +97,6 @@ func TestCoursesShowWhatTheSystemUsed(t *testing.T) {
 		strings.Contains(newView(a).coursesSection().Caption, "CPU") {
 		t.Errorf("an old result has the plots %v", got)
 	}
-	a.Steadiness = []lab.Steadiness{{Variant: "sync", Point: lab.Point{Name: "at-80"},
-		Words: "in 2 of 3 trials its median response time changes"}}
-	if got := newView(a).coursesSection().
-		Finding; got != "sync is not steady: in 2 of 3 trials its median response time changes" {
-		t.Errorf("the heading is %q", got)
-	}
 	a.Courses[0].Used = &lab.UsageCourse{End: []float64{1.2, 2.4}, Cores: []float64{0.5, 1.25},
 		Memory: []int64{10 << 20, 20 << 20}}
 	a.Courses[1].Used = &lab.UsageCourse{End: []float64{1}, Cores: []float64{2},
@@ -123,31 +114,6 @@ func TestCoursesShowWhatTheSystemUsed(t *testing.T) {
 	if rows := fmt.Sprint(s.Folded[0].Rows); !strings.Contains(rows,
 		"{0.500 to 1.25 } {10.0 MiB to 20.0 MiB }") || !strings.Contains(rows, "{2.00 to 2.00 } {- }") {
 		t.Errorf("the rows are %s", rows)
-	}
-}
-
-func TestSharedLoadIsTheHighestThatAllHeld(t *testing.T) {
-	a := fixture(t, "shop-under-load.json")
-	if l, ok := newView(a).sharedLoad(); !ok || l.point != "at-80" || l.String() != "80/s" {
-		t.Errorf("shared load %+v (%t), want at-80", l, ok)
-	}
-	for i := range a.Curves {
-		for k := range a.Curves[i].Points {
-			a.Curves[i].Points[k].Held = false
-		}
-	}
-	if l, _ := newView(a).sharedLoad(); l.point != "at-20" {
-		t.Errorf("none was held: %q, want the lowest", l.point)
-	}
-	if _, ok := newView(fixture(t, "analysis.json")).sharedLoad(); ok {
-		t.Error("a job has a shared load")
-	}
-}
-
-func TestRangeOfRatiosLeavesOutRatesThatWereNotHeld(t *testing.T) {
-	if got := newView(fixture(t, "shop-under-load.json")).forestFinding(); strings.Contains(got, "240") ||
-		!strings.Contains(got, "async, at-80") {
-		t.Errorf("the range of the ratios is %q, want it to end where all rates were held", got)
 	}
 }
 
@@ -187,7 +153,7 @@ func TestWhoBrokeARuleIsInNoPlotOfTheLoad(t *testing.T) {
 	sum.Verdict = lab.AuditInvalid
 	a.Audit["async"] = sum
 	v := newView(a)
-	at := v.sideBySide()
+	at := v.reference()
 	for name, t2 := range map[string]table{"curve": v.curveTable(v.metric("completion_time_p99")),
 		"spectrum": v.spectrumTable(lab.CompletionTime, at),
 		"kinds":    v.kindsTable(at), "usage": v.usageTable(at), "capacity": v.capacityTable()} {
@@ -264,7 +230,7 @@ func TestCostTableAddsUp(t *testing.T) {
 }
 
 func TestManyMetricsMakeATallMatrix(t *testing.T) {
-	tall := newView(fixture(t, "shop-under-load.json")).matrixTable()
+	tall := newView(fixture(t, "shop-under-load.json")).matrixTable(true)
 	if len(tall.Columns) != 3 || tall.Columns[0].Name != "metric" || tall.Columns[2].Name != "async" ||
 		len(tall.Rows) <= widestMatrix {
 		t.Errorf("columns %+v and %d rows, want a row per metric and a column per variant", tall.Columns,

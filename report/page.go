@@ -20,17 +20,23 @@ type document struct {
 	Study, Title, Subtitle string
 	Policy                 string
 	Style, Script, Data    template.HTML
-	Summary                lab.Summary
-	Lead                   *plot // the picture of the first screen; nil: none
-	Answer                 []sentence
+	Answer                 answer
 	Sections               []section
 	Variants               []entry
 	Drawn                  bool // the script is there
 }
 
-// sentence is one of the answer; Link is the id of the section that shows it,
-// empty where there is none.
-type sentence struct{ Text, Link string }
+// answer is the first section of the page.
+type answer struct {
+	Sentence                  string
+	Lead                      *plot // the bars of the headline; nil: none
+	Findings                  []finding
+	Withheld, Sure, NotTested string
+}
+
+// finding is one of the answer; Link is the id of the section that shows its figures, empty
+// where there is none.
+type finding struct{ Text, Link string }
 
 // entry explains one variant.
 type entry struct{ Name, Summary, Traits string }
@@ -76,36 +82,41 @@ func newDocument(a lab.Analysis) (document, error) {
 		Script: template.HTML("<script>" + code + "</script>"),
 		Data: template.HTML(`<script type="application/json" id="analysis">` + string(escapeMarks(data)) +
 			"</script>"),
-		Summary: lab.Summary{Sentence: clean(a.Summary.Sentence), Sure: clean(a.Summary.Sure),
-			NotTested: clean(a.Summary.NotTested)},
-		Lead:     v.lead(sections),
-		Answer:   linked(a.Answer, sections),
+		Answer:   newAnswer(a.Answer, sections),
 		Sections: sections, Variants: glossary(a.Variants), Drawn: code != "",
 	}, nil
 }
 
-// lead is the picture that answers the study's question: the way where it explains one, the
-// time over the rate under load, else the ratios.
-func (v view) lead(sections []section) *plot {
-	for _, id := range []string{"waterfall", "curves", "ratios"} {
-		i := slices.IndexFunc(sections, func(s section) bool { return s.ID == id && len(s.Plots) > 0 })
-		if i < 0 || id == "waterfall" && !v.explains() {
-			continue
-		}
-		first := sections[i].Plots[0]
-		decided := slices.IndexFunc(sections[i].Plots, func(p plot) bool {
-			return id == "waterfall" && v.Waterfalls[p.Index].Verdict != lab.Undecided
-		})
-		if decided > 0 {
-			first = sections[i].Plots[decided] // the one that the sentence is about
-		}
-		first.ID = "plot-lead"
-		if first.Title == "" {
-			first.Title = sections[i].Finding
-		}
-		return &first
+// newAnswer sets the answer for the page; findings are linked to the sections that there are.
+func newAnswer(c lab.Conclusion, sections []section) answer {
+	a := answer{Sentence: clean(c.Sentence), Withheld: clean(strings.Join(c.Withheld, " ")),
+		Sure: clean(strings.Join(c.Sure, " ")), NotTested: clean(notTested(c))}
+	if c.Headline != nil && len(c.Headline.Bars) > 0 {
+		a.Lead = barsPlot("plot-lead", *c.Headline)
 	}
-	return nil
+	for _, f := range c.Findings {
+		link := ""
+		if slices.ContainsFunc(sections, func(s section) bool { return s.ID == f.Section }) {
+			link = f.Section
+		}
+		a.Findings = append(a.Findings, finding{clean(f.Text), link})
+	}
+	return a
+}
+
+// barsPlot is a place for bars, with them as the script's data.
+func barsPlot(id string, h lab.Headline) *plot {
+	data, err := json.Marshal(h)
+	if err != nil { // a number that is not finite
+		return nil
+	}
+	var words []string
+	for _, b := range h.Bars {
+		words = append(words, b.Label+" "+ofRatio(b.Ratio).times())
+	}
+	title := capital(clean(h.Title))
+	return &plot{ID: id, Kind: "headline", Bars: string(escapeMarks(data)), Title: title,
+		Label: clean(title + ": " + strings.Join(words, "; "))}
 }
 
 // largestData is how much data a page holds before single trials of distributions
@@ -122,18 +133,6 @@ func embedded(a lab.Analysis) ([]byte, error) {
 	a.Spectra = newView(a).lightSpectra()
 	a.Courses = newView(a).lightCourses()
 	return json.Marshal(withLists(a))
-}
-
-// linked joins every sentence of the answer with the section that shows it.
-func linked(answer []lab.Sentence, sections []section) []sentence {
-	joined := make([]sentence, len(answer))
-	for i, s := range answer {
-		joined[i].Text = clean(s.Text)
-		if slices.ContainsFunc(sections, func(x section) bool { return x.ID == s.Figure }) {
-			joined[i].Link = s.Figure
-		}
-	}
-	return joined
 }
 
 // glossary says of every variant what it stands for.
@@ -165,10 +164,7 @@ func hash(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// subtitle says what sample the page stands on.
+// subtitle says how the study was played.
 func (v view) subtitle() string {
-	return clean(fmt.Sprintf("Profile %s · scale %s · %s · %d of %d trials counted · %s intervals · margin %s "+
-		"· seed %d",
-		v.Profile, plainNumber(v.Scale), counted(v.Blocks, "block"), v.Trials.Valid, v.played(),
-		setting(v.Confidence), setting(v.Margin), v.Seed))
+	return clean(fmt.Sprintf("Profile %s · scale %s · seed %d", v.Profile, plainNumber(v.Scale), v.Seed))
 }

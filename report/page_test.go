@@ -27,8 +27,8 @@ func html(t *testing.T, a lab.Analysis) string {
 func TestTheFirstScreenComesFirst(t *testing.T) {
 	page := html(t, fixture(t, "shop-under-load.json"))
 	at := 0
-	for _, part := range []string{`<p class="lead">`, `id="plot-lead"`, "How sure.", "Not tested.",
-		`<section id="answer">`} {
+	for _, part := range []string{`<section id="answer">`, `<p class="lead">`, `id="plot-lead"`, `<ul class="answer">`,
+		"How sure.", "Not tested.", `<section id="verdicts">`} {
 		i := strings.Index(page, part)
 		if i < at {
 			t.Errorf("%s is at %d, after what follows it at %d", part, i, at)
@@ -175,7 +175,7 @@ func TestPageIdsAreUniqueAndLinksLead(t *testing.T) {
 func TestEveryPlotHasATextAlternativeAndItsNumbers(t *testing.T) {
 	sections := newView(fixture(t, "analysis.json")).sections()
 	for _, s := range append(sections, newView(fixture(t, "shop-under-load.json")).sections()...) {
-		if s.Finding == "" || s.HowTo == "" || s.Caption == "" {
+		if s.Title == "" || s.HowTo == "" || s.Caption == "" {
 			t.Errorf("%s lacks a heading, a caption or how to read it: %+v", s.ID, s)
 		}
 		if len(s.Plots) > 0 && len(s.Shown)+len(s.Folded) == 0 {
@@ -207,9 +207,8 @@ func TestScriptKnowsTheAnalysis(t *testing.T) {
 		"Spectrum": reflect.TypeFor[lab.Spectrum](),
 		"Quantile": reflect.TypeFor[lab.Quantile](), "RoleUsage": reflect.TypeFor[lab.RoleUsage](),
 		"TrialPath": reflect.TypeFor[lab.TrialPath](),
-		"Segment":   reflect.TypeFor[lab.Segment](), "Waterfall": reflect.TypeFor[lab.Waterfall](),
-		"Step":       reflect.TypeFor[lab.Step](),
-		"KnobChange": reflect.TypeFor[lab.KnobChange](), "Picture": reflect.TypeFor[lab.Picture](),
+		"Segment":   reflect.TypeFor[lab.Segment](), "Headline": reflect.TypeFor[lab.Headline](),
+		"Bar": reflect.TypeFor[lab.Bar](), "Picture": reflect.TypeFor[lab.Picture](),
 		"PicturePart": reflect.TypeFor[lab.PicturePart](),
 		"Link":        reflect.TypeFor[lab.Link](), "TrialCourse": reflect.TypeFor[lab.TrialCourse](),
 		"UsageCourse": reflect.TypeFor[lab.UsageCourse](), "LayerShare": reflect.TypeFor[lab.LayerShare](),

@@ -32,7 +32,7 @@ func (v view) pictureSection() section {
 	if !ok {
 		return section{}
 	}
-	s := section{ID: "architecture", Kicker: "Architecture", Finding: v.pictureFinding(at), Wide: true,
+	s := section{ID: "architecture", Title: "Architecture", Wide: true,
 		Caption: fmt.Sprintf("What ran, what calls what, and what it cost per %s at %s; medians over %d blocks. "+
 			"On a box: CPU per %s and peak memory of all its units; on an arrow: what went over it per %s.",
 			v.Operation, v.at(at), v.Blocks, v.Operation, v.Operation),
@@ -52,21 +52,7 @@ func (v view) pictureSection() section {
 	return s
 }
 
-// pictureFinding says of how much each variant consists.
-func (v view) pictureFinding(at string) string {
-	var found []string
-	for _, p := range v.picturesAt(at) {
-		units := 0
-		for _, part := range p.Parts {
-			if part.Name != lab.RoleGenerator && part.Service == "" {
-				units += part.Units
-			}
-		}
-		found = append(found, fmt.Sprintf("%s is %s", p.Variant, counted(units, "unit")))
-	}
-	return "What was built: " + strings.Join(found, ", ")
-}
-
+// counted writes a number of things: "1 unit", "5 units".
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -11,7 +11,7 @@ import (
 func TestWhatThePlatformSaysIsBesideTheControlGroups(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	v := newView(a)
-	at := v.sideBySide()
+	at := v.reference()
 	if rows := v.platformTable(at).Rows; len(rows) > 0 {
 		t.Errorf("of what nobody has said there is %v", rows)
 	}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -102,30 +101,10 @@ func (v view) programsTable() table {
 
 // takesSection shows what stands between units and the kernel.
 func (v view) takesSection() section {
-	return section{ID: "platforms", Kicker: "The platform", Finding: v.takesFinding(),
+	return section{ID: "platforms", Title: "The platform",
 		Shown: []table{v.takesTable()}, Folded: []table{v.programsTable(), v.startsTable()},
 		HowTo: "What deployments need beside the units: time until they run, images, daemons and control planes " +
 			"that work and hold memory whatever the units do. " +
 			"It is in no figure of the units. A platform that serves many systems divides it among them; what a " +
 			"trial has to itself is the most that it can be."}
-}
-
-// takesFinding says which platform takes most of processors and memory.
-func (v view) takesFinding() string {
-	at, some := v.takesAt()
-	if !some {
-		return ""
-	}
-	var most lab.PlatformTake
-	for _, p := range v.takes(at) {
-		if p.PeakMemory > most.PeakMemory {
-			most = p
-		}
-	}
-	if most.PeakMemory == 0 {
-		return "What the platforms used beside the units is not known"
-	}
-	return fmt.Sprintf("Beside the units of %s, %s itself takes %s of a core and %s of memory", most.Variant,
-		most.Deployment,
-		figure.Percent(most.CPUShare), single(most.PeakMemory).quantity("B"))
 }

@@ -17,7 +17,7 @@ func TestWhatThePlatformItselfCostsIsShown(t *testing.T) {
 	v := newView(a)
 	var at lab.Point
 	for _, p := range a.Points {
-		if p.Name == v.sideBySide() {
+		if p.Name == v.reference() {
 			at = p
 		}
 	}
@@ -46,9 +46,6 @@ func TestWhatThePlatformItselfCostsIsShown(t *testing.T) {
 		}
 	}
 	s := v.takesSection()
-	if !strings.Contains(s.Finding, "kubernetes itself takes 31") {
-		t.Errorf("the finding is %q", s.Finding)
-	}
 	if shown := fmt.Sprint(s.Folded); !strings.Contains(shown, "not metered: a reason") ||
 		!strings.Contains(shown, "kubernetes apiserver") || !strings.Contains(shown, "orders") {
 		t.Errorf("folded are %s", shown)

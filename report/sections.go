@@ -8,12 +8,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// section is one part of the page: a finding, its plots, how to read them and
+// section is one part of the page: its plots, how to read them and
 // the tables with the same numbers.
 type section struct {
 	ID      string
-	Kicker  string // what the part is about, in a word or two
-	Finding string // the heading
+	Title   string // what the part is about, in a word or two
 	Caption string // unit, base, n, scale
 	HowTo   string
 	Plots   []plot
@@ -29,16 +28,19 @@ type section struct {
 type plot struct {
 	ID    string
 	Kind  string
-	Index int // which of a list of the analysis, or which cost
+	Index int // which of a list of the analysis
 	// Metric, Point and Limit (in the metric's unit, 0: none) say what is drawn,
 	// where the kind leaves a choice.
 	Metric string
 	Point  string
 	Limit  float64
-	Whole  bool // takes a row of its own among others
-	Title  string
-	Label  string // the text alternative
-	Note   string // under the plot
+	// Capacities stand below the curve.
+	Capacities bool
+	Bars       string // of Kind "headline": a lab.Headline as JSON
+	Whole      bool   // takes a row of its own among others
+	Title      string
+	Label      string // the text alternative
+	Note       string // under the plot
 }
 
 // sections are the parts of the page after the answer; parts without any data
@@ -55,7 +57,7 @@ func (v view) sections() []section {
 		if len(s.Shown)+len(s.Folded) == 0 {
 			continue
 		}
-		s.Finding, s.Caption = clean(s.Finding), clean(s.Caption)
+		s.Caption = clean(s.Caption)
 		for i, p := range s.Plots {
 			s.Plots[i].Title, s.Plots[i].Metric, s.Plots[i].Point = clean(p.Title), clean(p.Metric), clean(p.Point)
 			s.Plots[i].Note = clean(p.Note)
@@ -66,14 +68,14 @@ func (v view) sections() []section {
 	return kept
 }
 
-// one is a section's only plot, labelled with the finding.
-func one(kind, finding string) []plot {
-	return []plot{{ID: "plot-" + kind, Kind: kind, Label: finding}}
+// one is a section's only plot, labelled with the section's title.
+func (v view) one(kind, title string) []plot {
+	return []plot{{ID: "plot-" + kind, Kind: kind, Metric: v.headline().Name, Label: title}}
 }
 
 func (v view) verdictSection() section {
-	t := v.matrixTable()
-	return section{ID: "verdicts", Kicker: "Verdicts", Finding: v.verdictFinding(), Caption: t.Note,
+	t := v.matrixTable(true)
+	return section{ID: "verdicts", Title: "Verdicts", Caption: t.Note,
 		Shown: []table{t},
 		HowTo: fmt.Sprintf("Each cell is the variant's value over that of %s, with its interval. Red is worse, "+
 			"green is better, both by more than the margin of %s. "+
@@ -83,7 +85,7 @@ func (v view) verdictSection() section {
 
 func (v view) forestSection() section {
 	m := v.headline()
-	s := section{ID: "ratios", Kicker: "Ratios", Finding: v.forestFinding(),
+	s := section{ID: "ratios", Title: "Ratios",
 		Caption: fmt.Sprintf("%s, variant / %s (base), log axis; dots: geometric means over blocks, bars: %s "+
 			"intervals; %s.", sentenceCase(m.Title), v.Baseline, setting(v.Confidence), v.sample()),
 		HowTo: fmt.Sprintf("The line at 1 is %s. A bar that lies wholly to its right needs more, wholly to its "+
@@ -95,7 +97,7 @@ func (v view) forestSection() section {
 		s.Caption += " *: a rate that one of the two did not hold, so that the ratio grows with the length of " +
 			"the load."
 	}
-	s.Plots = one("forest", s.Finding)
+	s.Plots = v.one("forest", s.Title)
 	for _, metric := range v.matrixMetrics(v.reference()) {
 		s.Folded = append(s.Folded, v.ratiosTable(metric.Name))
 	}
@@ -104,13 +106,13 @@ func (v view) forestSection() section {
 
 func (v view) ladderSection() section {
 	t := v.ladderTable()
-	s := section{ID: "ladder", Kicker: "Ladder", Finding: v.ladderFinding(),
+	s := section{ID: "ladder", Title: "Ladder",
 		Caption: t.Title + ", log axis; " + t.Note + ".", Shown: []table{t},
 		HowTo: fmt.Sprintf("From the cheapest to the dearest way to do one %s. Filled marks are CPU time of all "+
 			"units together, hollow marks are wall time divided by the number of %ss; "+
 			"wall lies below CPU where units work side by side. The distance between two rungs is the price of the "+
 			"step between them.", v.Operation, v.Operation)}
-	s.Plots = one("ladder", s.Finding)
+	s.Plots = v.one("ladder", s.Title)
 	return s
 }
 
@@ -121,7 +123,7 @@ func (v view) pointsSection() section {
 		return section{}
 	}
 	m := v.headline()
-	s := section{ID: "points", Kicker: "Ratio by point", Finding: v.pointsFinding(),
+	s := section{ID: "points", Title: "Ratio by point",
 		Shown:  []table{v.averagesTable()},
 		Folded: []table{v.pairsTable(), v.ratiosTable(m.Name)},
 		Caption: fmt.Sprintf("%s, variant / %s (base), log axis, one group per point; %s.", sentenceCase(m.Title),
@@ -132,13 +134,13 @@ func (v view) pointsSection() section {
 	if len(v.swept(m.Name)) == 0 {
 		return section{Folded: nil}
 	}
-	s.Plots = one("points", s.Finding)
+	s.Plots = v.one("points", s.Title)
 	return s
 }
 
 func (v view) trendsSection() section {
 	t := v.trendsTable()
-	s := section{ID: "trends", Kicker: "Scaling", Finding: v.trendFinding(), Shown: []table{t},
+	s := section{ID: "trends", Title: "Scaling", Shown: []table{t},
 		Folded: []table{v.meansTable(v.headline().Name), v.rawTable()},
 		Caption: fmt.Sprintf("Small dots: trials; large dots: means; line: least squares through the means. "+
 			"Linear axes, each panel its own scale; %s.", v.sample()),
@@ -146,10 +148,12 @@ func (v view) trendsSection() section {
 			"1 slower. A line that meets the left edge below zero promises a negative fixed cost, " +
 			"which cannot be: a straight line is the wrong model there, however near R2 is to 1."}
 	for i, l := range v.Trends {
-		label := fmt.Sprintf("%s, line %s per step of %s", panelFinding(l), plusMinus(l.Slope, l.SlopeSE, l.Unit),
+		title := fmt.Sprintf("%s of %s along %s, exponent %s", spaced(l.Metric), l.Variant, l.Factor,
+			plusMinus(l.Exponent, l.ExponentSE, "1"))
+		label := fmt.Sprintf("%s, line %s per step of %s", title, plusMinus(l.Slope, l.SlopeSE, l.Unit),
 			l.Factor)
 		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-trend-%d", i), Kind: "trend", Index: i,
-			Title: sentenceCase(panelFinding(l)), Label: label,
+			Title: sentenceCase(title), Label: label,
 			Note: strings.Join(cleanAll(l.Warnings), "; ")})
 	}
 	if t.empty() {
@@ -159,7 +163,7 @@ func (v view) trendsSection() section {
 }
 
 func (v view) costSection() section {
-	s := section{ID: "cost", Kicker: "Cost per operation", Finding: v.costFinding(),
+	s := section{ID: "cost", Title: "Cost per operation",
 		Caption: fmt.Sprintf("CPU time of all units per %s and wall time per %s, log axis; means with %s "+
 			"intervals; %s.", v.Operation, v.Operation, setting(v.Confidence), v.sample()),
 		HowTo: fmt.Sprintf("A level row means that %s costs the same whatever the load. A falling row gets "+
@@ -176,15 +180,16 @@ func (v view) costSection() section {
 	}
 	for i, metric := range v.costMetrics() {
 		title := v.metric(metric).Title
-		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-cost-%d", i), Kind: "cost", Index: i, Title: title,
-			Label: title + ". " + s.Finding})
+		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-cost-%d", i), Kind: "cost", Metric: metric,
+			Title: title,
+			Label: title})
 	}
 	return s
 }
 
 func (v view) claimsSection() section {
 	t := v.claimsTable()
-	return section{ID: "claims", Kicker: "Claims", Finding: v.claimsFinding(), Caption: t.Note,
+	return section{ID: "claims", Title: "Claims", Caption: t.Note,
 		Shown: []table{t},
 		HowTo: "Supported and contradicted need the whole interval on one side of what the claim says. Undecided " +
 			"is an answer: more blocks might tell. Untestable claims say what this host lacks; what was not asked " +
@@ -193,7 +198,7 @@ func (v view) claimsSection() section {
 
 func (v view) publishedSection() section {
 	t := v.publishedTable()
-	s := section{ID: "published", Kicker: "Published figures", Finding: v.publishedFinding(), Shown: []table{t},
+	s := section{ID: "published", Title: "Published figures", Shown: []table{t},
 		Filter: true,
 		Caption: fmt.Sprintf("Time per %s as published against measured here, log axes, line: equal; scale %s.",
 			v.Operation, plainNumber(v.Scale)),
@@ -203,14 +208,14 @@ func (v view) publishedSection() section {
 			"inconsistent figures contradict it, a method-flaw is right arithmetic with a misleading statistic."}
 	for _, f := range v.Published {
 		if f.PublishedPerOperation != nil && f.MeasuredPerOperation != nil {
-			s.Plots = one("published", s.Finding)
+			s.Plots = v.one("published", s.Title)
 		}
 	}
 	return s
 }
 
 func (v view) trustSection() section {
-	s := section{ID: "trust", Kicker: "Trust", Finding: v.trustFinding(), Shown: v.trustTables(),
+	s := section{ID: "trust", Title: "Trust", Shown: v.trustTables(),
 		Notes: cleanAll(v.Notes),
 		Caption: fmt.Sprintf("%s of every trial over its variant's mean at that point, by block; %s.",
 			sentenceCase(v.headline().Title), v.sample()),
@@ -218,6 +223,6 @@ func (v view) trustSection() section {
 			"because every block holds every variant in random order, " +
 			"the ratios bear that. A wide cloud says that a single trial is worth little. What would change the " +
 			"answer: another host, more processors, a larger scale."}
-	s.Plots = one("drift", strings.TrimSpace(s.Finding))
+	s.Plots = v.one("drift", s.Title)
 	return s
 }

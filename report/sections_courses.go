@@ -18,7 +18,7 @@ func (v view) coursesSection() section {
 	if !ok {
 		return section{}
 	}
-	s := section{ID: "courses", Kicker: "Over the trial", Finding: v.coursesFinding(at), Wide: true,
+	s := section{ID: "courses", Title: "Over the trial", Wide: true,
 		Caption: fmt.Sprintf("All counted trials at %s, second by second; a row for each variant, a line for "+
 			"each trial, one scale for all rows.", v.at(at)) + v.usedWords(at),
 		HowTo: "Level lines that lie on one another are trials that measured the same thing throughout. Lines " +
@@ -29,7 +29,7 @@ func (v view) coursesSection() section {
 	for _, followed := range v.followed(at) {
 		s.Plots = append(s.Plots, plot{ID: "plot-course-" + followed.name, Kind: "course", Metric: followed.name,
 			Point: at, Title: followed.title,
-			Label: followed.title + " over the trials at " + v.at(at) + ". " + s.Finding})
+			Label: followed.title + " over the trials at " + v.at(at)})
 	}
 	return s
 }
@@ -87,16 +87,6 @@ func (v view) usedWords(at string) string {
 		unmetered = "" // an old result, or all run somewhere else
 	}
 	return told + unmetered + untold
-}
-
-// coursesFinding names what was not steady.
-func (v view) coursesFinding(at string) string {
-	for _, s := range v.Steadiness {
-		if !s.Steady && s.Point.Name == at && !v.struckOut(s.Variant) {
-			return s.Variant + " is not steady: " + s.Words
-		}
-	}
-	return "How the trials at " + v.at(at) + " went on"
 }
 
 // courseTable has the range of every trial.

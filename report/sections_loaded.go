@@ -10,7 +10,7 @@ import (
 
 // curvesSection shows how times and throughput follow the offered rate.
 func (v view) curvesSection() section {
-	s := section{ID: "curves", Kicker: "Load and latency", Finding: v.curvesFinding(), Wide: true,
+	s := section{ID: "curves", Title: "Load and latency", Wide: true,
 		Caption: fmt.Sprintf("Times and completed %ss over the offered rate in %ss per second; times on log "+
 			"axes. Small marks: trials; lines: medians over trials (n=%d blocks). "+
 			"Hollow: a rate that was not held.%s", v.Operation, v.Operation, v.Blocks, v.capacityCaption()),
@@ -25,8 +25,8 @@ func (v view) curvesSection() section {
 	for _, kind := range []string{"curve", "throughput", "share"} {
 		for _, m := range v.drawnCurves(kind) {
 			s.Plots = append(s.Plots, plot{ID: "plot-" + kind + "-" + slug(m.Name), Kind: kind, Metric: m.Name,
-				Limit: v.limit(m),
-				Title: shortTitle(m), Label: sentenceCase(m.Title) + " over the offered rate. " + s.Finding})
+				Limit: v.limit(m), Capacities: m.Name == finish.Name,
+				Title: shortTitle(m), Label: sentenceCase(m.Title) + " over the offered rate"})
 		}
 	}
 	for _, m := range v.Metrics {
@@ -52,7 +52,7 @@ func (v view) capacityCaption() string {
 
 // spectraSection shows whole distributions.
 func (v view) spectraSection() section {
-	s := section{ID: "spectra", Kicker: "Distributions", Finding: v.spectraFinding(), Wide: true,
+	s := section{ID: "spectra", Title: "Distributions", Wide: true,
 		Caption: fmt.Sprintf("Percentile spectra: the share of %ss on an axis of 1/(1 - share), so that every "+
 			"step to the right is a ten times rarer %s; times on a log axis. "+
 			"Thin: trials; thick: median over %d blocks at each share. Times run from the intended start.",
@@ -68,8 +68,7 @@ func (v view) spectraSection() section {
 		}
 		title := sentenceCase(quantity)
 		s.Plots = append(s.Plots, plot{ID: "plot-spectrum-" + slug(quantity), Kind: "spectrum", Metric: quantity,
-			Point: point, Title: title, Label: title + " as a percentile spectrum at " + v.at(point) + ". " +
-				s.Finding})
+			Point: point, Title: title, Label: title + " as a percentile spectrum at " + v.at(point) + ". "})
 		s.Shown = append(s.Shown, v.spectrumTable(quantity, point))
 		s.Folded = append(s.Folded, v.otherSpectra(quantity, point)...)
 		if quantity == lab.ResponseTime {
@@ -84,14 +83,14 @@ func (v view) spectraSection() section {
 
 // stalenessSection shows how far read models lag.
 func (v view) stalenessSection() section {
-	s := section{ID: "staleness", Kicker: "Staleness", Finding: v.stalenessFinding(),
+	s := section{ID: "staleness", Title: "Staleness",
 		Caption: fmt.Sprintf("From a change on the write side until a read model shows it, as a percentile "+
 			"spectrum on log axes; thin: trials, thick: median over %d blocks.", v.Blocks),
 		HowTo: "At 99 % the line says how old one in a hundred answers of the read model may be. A variant that " +
 			"reads what it writes has no line: it is never stale."}
 	if at, ok := v.spectrumAt(lab.Staleness); ok {
 		s.Plots = []plot{{ID: "plot-spectrum-staleness", Kind: "spectrum", Metric: lab.Staleness, Point: at,
-			Label: s.Finding}}
+			Label: s.Title}}
 		s.Shown = []table{v.spectrumTable(lab.Staleness, at)}
 		s.Folded = v.otherSpectra(lab.Staleness, at)
 	}
@@ -100,7 +99,7 @@ func (v view) stalenessSection() section {
 
 // waterfallSection shows the ways from one architecture to another.
 func (v view) waterfallSection() section {
-	s := section{ID: "waterfall", Kicker: "Where the cost comes from", Finding: v.waterfallFinding(), Wide: true,
+	s := section{ID: "waterfall", Title: "Where the cost comes from", Wide: true,
 		Caption: fmt.Sprintf("%s: every bar is a step's ratio to the step before it, on a log axis, and begins "+
 			"where the last one ended; whiskers: %s intervals of the step; %s. "+
 			"The last bar is the whole way, the product of the steps. Red: worse, green: better, grey: equivalent "+
@@ -114,9 +113,10 @@ func (v view) waterfallSection() section {
 		if !slices.ContainsFunc(v.explained(false), func(x lab.Waterfall) bool { return x.Metric == w.Metric }) {
 			continue
 		}
-		title := sentenceCase(v.metric(w.Metric).Title) + ", " + v.at(w.Point.Name)
-		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-waterfall-%d", i), Kind: "waterfall", Index: i,
-			Title: title, Label: title + ": " + wayWords(w), Note: interactionWords(w)})
+		title := v.metric(w.Metric).Title + " at " + v.at(w.Point.Name)
+		if p := barsPlot(fmt.Sprintf("plot-waterfall-%d", i), w.Chart(title)); p != nil {
+			s.Plots = append(s.Plots, *p)
+		}
 	}
 	s.Shown = []table{v.stepsTable(false), v.interactionTable()}
 	return s
@@ -124,7 +124,7 @@ func (v view) waterfallSection() section {
 
 // pathsSection shows where the time of an operation goes.
 func (v view) pathsSection() section {
-	s := section{ID: "paths", Kicker: "Where the time goes", Wide: true,
+	s := section{ID: "paths", Title: "Where the time goes", Wide: true,
 		HowTo: "The bars of " + article(v.Operation) +
 			" lie end to end: at every moment it waited for exactly one thing, in the unit of that row. Long bars " +
 			"of one colour are what to work on first; " +
@@ -141,7 +141,6 @@ func (v view) pathsSection() section {
 	if !ok {
 		return section{}
 	}
-	s.Finding = v.pathsFinding(at)
 	s.Caption = fmt.Sprintf("Critical paths at %s, from the intended start to the final state; every plot has "+
 		"a scale of its own. Each is the path of the trial whose value is the median of %d blocks.", v.at(at),
 		v.Blocks)
@@ -150,7 +149,7 @@ func (v view) pathsSection() section {
 	}) {
 		s.Plots = append(s.Plots, plot{ID: "plot-path-mean", Kind: "path-mean", Point: at,
 			Title: "Mean over all traced " + v.Operation + "s",
-			Label: "Mean time of " + article(v.Operation) + " by kind at " + v.at(at) + ". " + s.Finding, Whole: true})
+			Label: "Mean time of " + article(v.Operation) + " by kind at " + v.at(at), Whole: true})
 	}
 	for i, p := range v.Paths {
 		if p.Point.Name != at || p.Share == lab.PathMean || v.struckOut(p.Variant) || v.isTwin(p.Variant) {
@@ -178,7 +177,7 @@ func (v view) usageSection() section {
 	if !ok {
 		return section{}
 	}
-	s := section{ID: "usage", Kicker: "CPU and memory", Finding: v.usageFinding(at), Wide: true,
+	s := section{ID: "usage", Title: "CPU and memory", Wide: true,
 		Caption: fmt.Sprintf("By unit and backing service at %s, medians over %d blocks; one fill per unit "+
 			"throughout. Dashed outline: the load generator, which is no part of the system and in no sum.", v.at(at),
 			v.Blocks),
@@ -189,7 +188,7 @@ func (v view) usageSection() section {
 		title := map[string]string{"cpu": "CPU time per " + v.Operation, "share": "Share of one processor",
 			"memory": "Peak memory"}[kind]
 		s.Plots = append(s.Plots, plot{ID: "plot-usage-" + kind, Kind: "usage", Metric: kind, Point: at,
-			Title: title, Label: title + " by unit at " + v.at(at) + ". " + s.Finding, Whole: kind == "cpu"})
+			Title: title, Label: title + " by unit at " + v.at(at), Whole: kind == "cpu"})
 	}
 	s.Folded = append([]table{v.usageTable(at), v.platformTable(at), v.nodesTable()}, v.otherUsages(at)...)
 	return s

@@ -29,10 +29,10 @@ func (v view) loadTables(full bool) []table {
 				tables = append(tables, v.spectrumTable(quantity, at))
 			}
 		}
-		tables = append(tables, v.interactionTable(), v.kindsTable(v.sideBySide()))
+		tables = append(tables, v.interactionTable(), v.kindsTable(v.reference()))
 	}
-	tables = append(tables, v.operationsTable(v.sideBySide()))
-	if at := v.sideBySide(); full || v.foreign() && len(v.rolesAt(at)) > 0 {
+	tables = append(tables, v.operationsTable(v.reference()))
+	if at := v.reference(); full || v.foreign() && len(v.rolesAt(at)) > 0 {
 		tables = append(tables, v.usageTable(at), v.platformTable(at))
 	}
 	if at, profiled := v.profiledPoint(); profiled {
@@ -206,9 +206,9 @@ func verdictTone(verdict lab.ComparisonVerdict) tone {
 // interactionTable shows the knobs that were turned in two orders.
 func (v view) interactionTable() table {
 	t := table{ID: "interactions", Title: "Does the order of the steps matter?", Keys: 2,
-		Note: "a knob's ratio on the way shown, on the other way, and one over the other by block; " +
+		Note: "a change's ratio on the way shown, on the other way, and one over the other by block; " +
 			v.sample(),
-		Columns: []column{words("metric"), words("knob"), numbers("this way"), numbers("other way"),
+		Columns: []column{words("metric"), words("change"), numbers("this way"), numbers("other way"),
 			numbers("one / other"), words("matters"), prose("in words")}}
 	for _, w := range v.Waterfalls {
 		for _, i := range w.Interactions {
@@ -216,15 +216,12 @@ func (v view) interactionTable() table {
 			if i.Matters {
 				matters = toned("yes", toneWarn)
 			}
-			t.add(text(spaced(w.Metric)), text(i.Knob), text(ofRatio(i.First).times()),
+			t.add(text(spaced(w.Metric)), text(cmp.Or(i.Plain, i.Knob)), text(ofRatio(i.First).times()),
 				text(ofRatio(i.Second).times()), text(ofRatio(i.OfRatios).times()), matters, text(i.Words))
 		}
 	}
 	return t
 }
-
-// compareReach orders ratios by how far they lie from 1, either way.
-func compareReach(a, b float64) int { return cmp.Compare(math.Abs(math.Log(a)), math.Abs(math.Log(b))) }
 
 // kinds are those of segments in the order in which they are shown.
 func kinds() []lab.SegmentKind {
@@ -350,7 +347,7 @@ func (v view) otherUsages(shown string) []table {
 // costTable shows all that one operation costs at the load where the variants
 // stand side by side: CPU by unit, and all that the system has counted per operation.
 func (v view) costTable() table {
-	at := v.sideBySide()
+	at := v.reference()
 	t := table{ID: "per-operation", Title: fmt.Sprintf("What one %s costs at %s", v.Operation, v.at(at)),
 		Keys: 1, Columns: []column{words("cost")},
 		Note: "CPU by unit: medians over trials; all else: means with intervals; " + v.sample()}
@@ -420,4 +417,22 @@ func (v view) resultCell(metric, variant, point string) cell {
 		return toned(absent, toneMuted)
 	}
 	return text(ofResult(r).quantity(r.Unit))
+}
+
+// quantileOf is the value at a share that is kept.
+func quantileOf(quantiles []lab.Quantile, share float64) (float64, bool) {
+	i := slices.IndexFunc(quantiles, func(q lab.Quantile) bool { return q.Share == share })
+	if i < 0 {
+		return 0, false
+	}
+	return quantiles[i].Value, true
+}
+
+// kindSums adds up the segments of a path by kind, in seconds.
+func kindSums(p lab.TrialPath) map[lab.SegmentKind]float64 {
+	sums := map[lab.SegmentKind]float64{}
+	for _, s := range p.Segments {
+		sums[s.Kind] += s.Seconds
+	}
+	return sums
 }

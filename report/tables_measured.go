@@ -163,8 +163,9 @@ func (v view) ratioCell(c lab.Comparison, measured bool) cell {
 // widestMatrix is how many metrics the matrix has as columns; more become rows.
 const widestMatrix = 8
 
-// matrixTable shows every variant against every metric at the reference point.
-func (v view) matrixTable() table {
+// matrixTable shows every variant against every metric at the reference point. The metrics
+// whose bars stand over it are left out, unless all are asked for.
+func (v view) matrixTable(all bool) table {
 	at := v.reference()
 	t := table{ID: "matrix", Title: "Verdicts at " + clean(v.at(at)), Keys: 1,
 		Columns: []column{words("variant")},
@@ -172,6 +173,12 @@ func (v view) matrixTable() table {
 			"broke a rule of its system; %s",
 			clean(v.Baseline), setting(v.Margin), v.sample())}
 	metrics := v.matrixMetrics(at)
+	if !all {
+		metrics = slices.DeleteFunc(metrics, func(m lab.Metric) bool { return v.allDrawn(m.Name, at) })
+	}
+	if len(metrics) == 0 {
+		return table{}
+	}
 	for _, m := range metrics {
 		t.Columns = append(t.Columns, numbers(v.question(m, at)))
 	}
@@ -191,6 +198,16 @@ func (v view) matrixTable() table {
 		return transposed(t, "metric")
 	}
 	return t
+}
+
+// allDrawn reports whether the headline of the answer has all ratios that the matrix would
+// show of a metric.
+func (v view) allDrawn(metric, at string) bool {
+	point, _ := v.comparedAt(metric, at)
+	return !slices.ContainsFunc(v.challengers(), func(x lab.Variant) bool {
+		_, compared := v.ratio(metric, x.Name, point)
+		return compared && !v.drawn(metric, x.Name, point)
+	})
 }
 
 // question heads a metric in the matrix, with its point where that is another.

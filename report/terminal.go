@@ -26,14 +26,13 @@ func Terminal(w io.Writer, a lab.Analysis, o Options) error {
 	p := printer{colour: o.Colour}
 	v := newView(a)
 	p.head(v)
-	p.summary(v)
 	p.answer(v)
 	p.tables(v.bottleneckTables())
 	if v.explains() {
 		p.table(v.stepsTable(o.Full))
 	}
 	if o.Full || !v.explains() {
-		p.table(v.matrixTable())
+		p.table(v.matrixTable(o.Full))
 	}
 	if !v.explains() {
 		p.table(v.stepsTable(o.Full))
@@ -152,32 +151,43 @@ func (p *printer) title(s string) {
 func (p *printer) head(v view) {
 	p.paragraph("", clean(v.Study)+": "+clean(v.Title), "1")
 	p.paragraph("",
-		fmt.Sprintf("profile %s, scale %s, %s, %d of %d trials counted, %s intervals, margin %s, seed %d",
-			clean(v.Profile), plainNumber(v.Scale), counted(v.Blocks, "block"), v.Trials.Valid, v.played(),
-			setting(v.Confidence), setting(v.Margin), v.Seed), "2")
+		fmt.Sprintf("profile %s, scale %s, seed %d", clean(v.Profile), plainNumber(v.Scale), v.Seed), "2")
 }
 
-// summary writes what was found in plain words and one picture, how sure that is, and what was not tested.
-func (p *printer) summary(v view) {
-	if v.Summary.Sentence == "" {
-		return
-	}
-	p.title("In short")
-	p.paragraph("  ", clean(v.Summary.Sentence), "1")
-	p.chart(v.leadChart())
-	p.paragraph("  How sure:   ", clean(v.Summary.Sure), "")
-	p.paragraph("  Not tested: ", clean(v.Summary.NotTested), "")
-}
-
-// answer writes the sentences.
+// answer writes what was found in plain words and one picture, then what else was found, what
+// is withheld, how sure that is, and what was not tested.
 func (p *printer) answer(v view) {
-	if len(v.Answer) == 0 {
+	a := v.Answer
+	if a.Sentence == "" {
 		return
 	}
 	p.title("Answer")
-	for _, s := range v.Answer {
-		p.paragraph("  * ", clean(s.Text), "")
+	p.paragraph("  ", clean(a.Sentence), "1")
+	p.chart(v, a.Headline)
+	p.println("")
+	for _, f := range a.Findings {
+		p.paragraph("  * ", clean(f.Text), "")
 	}
+	if len(a.Findings) > 0 {
+		p.println("")
+	}
+	for _, part := range []struct{ lead, text string }{
+		{"  Withheld:   ", strings.Join(a.Withheld, " ")},
+		{"  How sure:   ", strings.Join(a.Sure, " ")},
+		{"  Not tested: ", notTested(a)},
+	} {
+		if part.text != "" {
+			p.paragraph(part.lead, clean(part.text), "")
+		}
+	}
+}
+
+// notTested is the list of what was not tested, as a sentence.
+func notTested(c lab.Conclusion) string {
+	if len(c.NotTested) == 0 {
+		return ""
+	}
+	return capital(strings.Join(c.NotTested, ", ")) + "."
 }
 
 // tables writes several tables.
@@ -257,8 +267,6 @@ func (v view) trustSentences() []string {
 		rules = "not every variant kept the rules of the system: see the audit"
 	}
 	return []string{
-		fmt.Sprintf("%d of %d planned trials counted; %s struck out", v.Trials.Valid, v.played(),
-			counted(len(v.Trials.Invalid), "attempt")),
 		rules,
 		fmt.Sprintf("host: a fixed computation spread %s, steal at most %s, other processes %s of all processors "+
 			"(median)",

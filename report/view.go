@@ -74,16 +74,13 @@ func (v view) headline() lab.Metric {
 	return lab.JobMetrics()[0]
 }
 
-// reference is the point at which all variants stand side by side: the
-// ladder's, the load that all of them held, else the first.
+// reference is the point at which all variants stand side by side: the answer's, else the
+// first.
 func (v view) reference() string {
-	if len(v.Ladder) > 0 {
-		return v.Ladder[0].Point
-	}
-	if l, ok := v.sharedLoad(); ok {
-		return l.point
-	}
-	if len(v.Points) > 0 {
+	switch {
+	case v.Answer.Point != "":
+		return v.Answer.Point
+	case len(v.Points) > 0:
 		return v.Points[0].Name
 	}
 	return ""

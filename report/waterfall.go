@@ -26,9 +26,14 @@ func (v view) explained(all bool) []lab.Waterfall {
 		func(w lab.Waterfall) bool { return !slices.Contains(metrics, w.Metric) })
 }
 
-// stepsTable shows the steps of the way against the metrics, and what they come to.
+// stepsTable shows the steps of the way against the metrics, and what they come to. The
+// metrics whose bars stand over it are left out, unless all are asked for.
 func (v view) stepsTable(all bool) table {
 	shown := v.explained(all)
+	if !all {
+		shown = slices.DeleteFunc(shown,
+			func(w lab.Waterfall) bool { return v.drawn(w.Metric, w.To, w.Point.Name) })
+	}
 	if len(shown) == 0 {
 		return table{}
 	}
@@ -36,8 +41,10 @@ func (v view) stepsTable(all bool) table {
 	t := table{ID: "steps", Title: fmt.Sprintf("From %s to %s, %s", way.From, way.To, v.pace()), Keys: 1,
 		Columns: []column{prose("step")},
 		Note: fmt.Sprintf("each step: its variant / the one before it, by block; the last row is their product; "+
-			"~ equivalent within the margin (%s, or a bias), ? undecided; %s%s",
-			setting(v.Margin), v.sample(), alongWith(way))}
+			"~ equivalent within the margin (%s, or a bias), ? undecided; %s", setting(v.Margin), v.sample())}
+	if all {
+		t.Note += alongWith(way)
+	}
 	several := slices.ContainsFunc(shown, func(w lab.Waterfall) bool { return w.Point.Name != way.Point.Name })
 	if !several {
 		t.Title += ", at " + way.Point.Name
@@ -50,7 +57,7 @@ func (v view) stepsTable(all bool) table {
 		t.Columns = append(t.Columns, numbers(name))
 	}
 	for i, s := range way.Steps {
-		row := []cell{text(s.Title())}
+		row := []cell{text(s.Label())}
 		for _, w := range shown {
 			row = append(row, v.stepCell(w.Metric, w.Steps[i].Ratio, w.Steps[i].Verdict))
 		}
@@ -106,14 +113,22 @@ func alongWith(w lab.Waterfall) string {
 		text = "; cleave explain turns one knob at a time"
 	}
 	for _, s := range w.Steps {
-		switch {
-		case s.Name != "":
-			text += fmt.Sprintf("; %s: %s", s.Name, s.Turned())
-		case s.With != "":
-			text += fmt.Sprintf("; with %s %s comes %s", s.Knob, s.Change, s.With)
+		if s.Name != "" || s.With != "" {
+			text += fmt.Sprintf("; %s: %s", s.Label(), s.Turned())
 		}
 	}
 	return text
+}
+
+// drawn reports whether the headline of the answer has the ratio of a variant: of the metric, or
+// of what it divides by the operations, which are the same at one point.
+func (v view) drawn(metric, variant, point string) bool {
+	m := v.metric(metric)
+	return v.Answer.Headline != nil && slices.ContainsFunc(v.Answer.Headline.Bars, func(b lab.Bar) bool {
+		x := v.metric(b.Metric)
+		return b.Variant == variant && b.Point == point && (x.Name == m.Name || x.Quantity != "" &&
+			x.Quantity == m.Quantity && x.Quantile == m.Quantile)
+	})
 }
 
 // stepCell shows a step as a comparison is shown.

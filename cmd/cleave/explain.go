@@ -115,7 +115,7 @@ func explainVerdict(folder *store.Folder, analysis lab.Analysis, mustKnow bool) 
 	headline := analysis.Waterfalls[0]
 	for _, s := range headline.Steps {
 		if s.Verdict == lab.Undecided {
-			undecided = append(undecided, s.Title()+" is "+s.Words)
+			undecided = append(undecided, s.Label()+" is "+s.Words)
 		}
 	}
 	if mustKnow && len(undecided) > 0 {

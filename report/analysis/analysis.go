@@ -55,7 +55,7 @@ func Analyse(in Input) lab.Analysis {
 	a.NodeLoads, a.Platforms = e.nodeLoads(), e.platforms()
 	a.Waterfalls = e.waterfalls()
 	a.Bottlenecks = e.bottlenecks(a)
-	a.Summary, a.Answer = e.summary(a), e.answer(a)
+	a.Answer = e.conclude(a)
 	e.noteRemarks()
 	a.Notes = e.allNotes()
 	return a

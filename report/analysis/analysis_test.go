@@ -273,9 +273,8 @@ func TestATwinThatIsSlowerEveryTimeIsABias(t *testing.T) {
 		!strings.Contains(c.Words, "within the bias of") {
 		t.Errorf("3.7x under a bias of 5x is %s: %s", c.Verdict, c.Words)
 	}
-	if last := a.Answer[len(a.Answer)-1].Text; !strings.Contains(last,
-		"that is a bias, and differences in elapsed time below") {
-		t.Errorf("the answer does not tell of it: %s", last)
+	if sure := strings.Join(a.Answer.Sure, " "); !strings.Contains(sure, ": a bias, so that differences below") {
+		t.Errorf("the answer does not tell of it: %s", sure)
 	}
 	if !slices.ContainsFunc(a.Notes, func(note string) bool {
 		return strings.HasPrefix(note, "uds was measured at 5")
@@ -316,8 +315,8 @@ func TestAVariantThatBreaksAnInvariantIsStruckOut(t *testing.T) {
 			if sum := a.Audit[breaker]; sum.Verdict != lab.AuditInvalid || len(sum.Problems) != 1 {
 				t.Errorf("audit of %s = %+v", breaker, sum)
 			}
-			if last := a.Answer[len(a.Answer)-1].Text; !strings.Contains(last, "uds is struck out") {
-				t.Errorf("the answer does not say it: %s", last)
+			if said := strings.Join(a.Answer.Withheld, " "); !strings.Contains(said, "uds is struck out") {
+				t.Errorf("the answer does not say it: %s", said)
 			}
 			if len(a.Trials.Invalid) != 2 || a.Trials.Valid != a.Trials.Planned-1 {
 				t.Errorf("trials = %+v", a.Trials)
@@ -379,8 +378,8 @@ func TestDocumentIsTakenFromThePlan(t *testing.T) {
 		a.Baseline != "threads" || a.Blocks != 5 {
 		t.Errorf("head = %s, %s, %s, %s, %d", a.Schema, a.Study, a.Operation, a.Baseline, a.Blocks)
 	}
-	if n := len(a.Answer); n < 3 || n > 6 {
-		t.Errorf("%d sentences, want 3 to 6", n)
+	if n := len(a.Answer.Findings); n < 3 || n > 7 {
+		t.Errorf("%d findings, want 3 to 7", n)
 	}
 	wrong := func(n string) bool { return strings.Contains(n, "y3 intercept -16404 should be -16407.5") }
 	if !slices.ContainsFunc(a.Notes, wrong) {

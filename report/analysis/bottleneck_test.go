@@ -63,8 +63,8 @@ func bottleneckOf(t *testing.T, in Input) lab.Bottleneck {
 	if len(a.Bottlenecks) != 1 {
 		t.Fatalf("%d bottlenecks, want 1", len(a.Bottlenecks))
 	}
-	if a.Summary.Sentence != a.Bottlenecks[0].Answer[0] {
-		t.Errorf("the report begins with %q, want %q", a.Summary.Sentence, a.Bottlenecks[0].Answer[0])
+	if a.Answer.Sentence != a.Bottlenecks[0].Answer[0] {
+		t.Errorf("the report begins with %q, want %q", a.Answer.Sentence, a.Bottlenecks[0].Answer[0])
 	}
 	return a.Bottlenecks[0]
 }
@@ -75,9 +75,9 @@ func TestAStudyThatScalesUnitsBeginsWithTheOne(t *testing.T) {
 	in.Plan.Study.Claims = []lab.Claim{{ID: "more", Kind: "more", Metric: "goodput", Variant: "cook-x2",
 		Against: "base"}}
 	a := Analyse(in)
-	if first := a.Bottlenecks[0].Answer[0]; !strings.HasPrefix(a.Summary.Sentence, first+" ") ||
-		!strings.Contains(a.Summary.Sentence, "with cook-x2") {
-		t.Errorf("the report begins with %q, want %q and what the variants are", a.Summary.Sentence, first)
+	if first := a.Bottlenecks[0].Answer[0]; !strings.HasPrefix(a.Answer.Sentence, first+" ") ||
+		!strings.Contains(a.Answer.Sentence, "with cook-x2") {
+		t.Errorf("the report begins with %q, want %q and what the variants are", a.Answer.Sentence, first)
 	}
 }
 

@@ -21,9 +21,11 @@ type experiment struct {
 	profiled []lab.Trial
 	cells    map[cell]series
 	// struck are the variants that broke an invariant, with the reason.
-	struck  map[string]string
-	noise   map[string]lab.Ratio
-	margins map[string]float64
+	struck map[string]string
+	noise  map[string]lab.Ratio
+	// twinTests are, by metric, the tests of the ratios in noise.
+	twinTests map[string]twinTest
+	margins   map[string]float64
 	// bias of the variants with a twin in a metric, over all points: 0 where none was found.
 	bias   map[cell]float64
 	biases []lab.Bias

@@ -15,8 +15,31 @@ import (
 // others: their own intervals hold that noise already.
 func (e *experiment) measureNoise() {
 	e.noise, e.margins, e.bias = map[string]lab.Ratio{}, map[string]float64{}, map[cell]float64{}
-	var tested []lab.Bias
-	var p []float64
+	tested, p, widestTest := e.testTwins()
+	adjusted := stats.Holm(p)
+	e.twinTests = map[string]twinTest{}
+	for metric, i := range widestTest {
+		e.twinTests[metric] = twinTest{p: adjusted[i], family: len(p)}
+	}
+	e.countBiases(tested, adjusted)
+	for _, metric := range e.study.AllMetrics() {
+		e.margins[metric.Name] = e.widestGates(metric.Name).Widest()
+	}
+	if len(e.noise) == 0 && len(e.trials) > 0 {
+		e.note("No variant ran beside its own twin: whether the laboratory is biased was not tested.")
+	}
+	for _, b := range e.biases {
+		e.note("%s was measured at %s of itself at %s (%s, Holm p %s over %s): something favours one of two "+
+			"equal variants, and smaller differences are not told from it.",
+			b.Variant, figure.Times(b.Ratio.Ratio, b.Low, b.High), b.Point, b.Metric, figure.Number(b.PHolm, nil, nil),
+			count(b.Family, "such comparison"))
+	}
+}
+
+// testTwins compares every twin with its original at every point, each with its p-value, and
+// keeps the widest of these ratios for each metric, with its index among the tested.
+func (e *experiment) testTwins() (tested []lab.Bias, p []float64, widestTest map[string]int) {
+	widestTest = map[string]int{}
 	for _, metric := range e.study.AllMetrics() {
 		widest := -1.0
 		for _, twins := range e.twins() {
@@ -36,36 +59,39 @@ func (e *experiment) measureNoise() {
 					tested = append(tested, lab.Bias{Metric: metric.Name, Point: point.Name, Variant: twins.against,
 						Ratio: c.estimate()})
 					p = append(p, c.ratio.P)
+					if width == widest {
+						widestTest[metric.Name] = len(p) - 1
+					}
 				}
 			}
 		}
 	}
-	for i, adjusted := range stats.Holm(p) {
+	return tested, p, widestTest
+}
+
+// countBiases keeps the tests that exclude 1 over the whole family and may reach beyond the margin.
+func (e *experiment) countBiases(tested []lab.Bias, adjusted []float64) {
+	for i, p := range adjusted {
 		b := tested[i]
-		if adjusted > 1-e.design.Confidence || b.Low == nil {
+		if p > 1-e.design.Confidence || b.Low == nil {
 			continue
 		}
 		reach := math.Expm1(max(-math.Log(*b.Low), math.Log(*b.High)))
 		if reach <= e.design.Margin {
 			continue // it can move no verdict
 		}
-		b.PHolm, b.Family = adjusted, len(p)
+		b.PHolm, b.Family = p, len(adjusted)
 		e.biases = append(e.biases, b)
 		own := cell{variant: b.Variant, metric: b.Metric}
 		e.bias[own] = max(e.bias[own], reach)
 	}
-	for _, metric := range e.study.AllMetrics() {
-		e.margins[metric.Name] = e.widestGates(metric.Name).Widest()
-	}
-	if len(e.noise) == 0 && len(e.trials) > 0 {
-		e.note("No variant ran beside its own twin: whether the laboratory is biased was not tested.")
-	}
-	for _, b := range e.biases {
-		e.note("%s was measured at %s of itself at %s (%s, Holm p %s over %s): something favours one of two "+
-			"equal variants, and smaller differences are not told from it.",
-			b.Variant, figure.Times(b.Ratio.Ratio, b.Low, b.High), b.Point, b.Metric, figure.Number(b.PHolm, nil, nil),
-			count(b.Family, "such comparison"))
-	}
+}
+
+// twinTest is the test of a twin against its original for a bias: its p-value, adjusted over
+// the family of all such tests.
+type twinTest struct {
+	p      float64
+	family int
 }
 
 // twins are the A/A pairs: twin over original.

@@ -99,9 +99,9 @@ func TestVerdictsThatHangOnTheLengthOfTrialsAreWithheld(t *testing.T) {
 				"in 6 of 6 trials its median response time changes within the trial, by 20") {
 				t.Errorf("in full: %s", c.Unsteady)
 			}
-			first := strings.HasPrefix(a.Answer[0].Text, "Not steady: b at at-100")
-			if within := strings.Contains(test.words, "b is not steady"); first != within {
-				t.Errorf("first sentence: %s", a.Answer[0].Text)
+			said := strings.HasPrefix(strings.Join(a.Answer.Withheld, " "), "Not steady: b at at-100")
+			if within := strings.Contains(test.words, "b is not steady"); said != within {
+				t.Errorf("withheld: %s", a.Answer.Withheld)
 			}
 			if rows := a.Comparisons[len(a.Comparisons)-1]; rows.Metric != "rows" || rows.Verdict != lab.Slower {
 				t.Errorf("a count hangs on no time: %+v", rows)
@@ -150,12 +150,10 @@ func TestVerdictsAfterAWarmUpThatWasNotDoneAreWithheld(t *testing.T) {
 				t.Errorf("%s: %s, want %s: %s", c.Verdict, c.Words, test.verdict, test.words)
 			}
 			withheld := c.Unsteady != ""
-			if first := a.Answer[0].Text; withheld != strings.HasPrefix(first, "Not steady: b at at-100: in ") ||
+			first := strings.Join(a.Answer.Withheld, " ")
+			if withheld != strings.HasPrefix(first, "Not steady: b at at-100: in ") ||
 				withheld && !strings.Contains(first, "by 1.50x, when its warm-up ended at the limit of 8") {
-				t.Errorf("first sentence: %s", first)
-			}
-			if withheld != strings.HasPrefix(a.Summary.Sentence, "Not steady: b at at-100") {
-				t.Errorf("summary: %s", a.Summary.Sentence)
+				t.Errorf("withheld: %s", first)
 			}
 			if w := a.WarmUps; len(w) != 2 || w[1].Variant != "b" || w[1].Steady != test.steady || w[1].Trials != 6 ||
 				w[1].Seconds != 8 || w[1].Factor != 5 {
@@ -247,15 +245,15 @@ func TestTrialsThatAreNotSteadyBecomeLonger(t *testing.T) {
 		}
 	}
 	a := Analyse(in)
-	if a.Trials.Valid != 4 || a.Answer[0].Text == "" || strings.HasPrefix(a.Answer[0].Text, "Not steady") {
-		t.Errorf("%d trials count, want the last four; first sentence: %s", a.Trials.Valid, a.Answer[0].Text)
+	if a.Trials.Valid != 4 || a.Answer.Sentence == "" || len(a.Answer.Withheld) > 0 {
+		t.Errorf("%d trials count, want the last four; withheld: %s", a.Trials.Valid, a.Answer.Withheld)
 	}
 	if notes := strings.Join(a.Notes, "\n"); !strings.Contains(notes,
 		"made 4 times as long there; 8 trials that were shorter do not count. Their median response_time_p50, "+
 			"and that of these: a 1") {
 		t.Errorf("notes: %s", notes)
 	}
-	if s := a.Summary.NotTested; !strings.Contains(s, "loads of more than 40 s") {
+	if s := strings.Join(a.Answer.NotTested, ", "); !strings.Contains(s, "loads of more than 40 s") {
 		t.Errorf("not tested: %s; want the loads as long as they have become", s)
 	}
 	in.Plan.Study.Design.Lengthen = 0

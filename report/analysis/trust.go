@@ -173,7 +173,7 @@ func (e *experiment) disturbers() string {
 	if busy == 0 || float64(busy) < othersMatter*float64(known) {
 		return ""
 	}
-	return fmt.Sprintf(" Other programs used %s of this host's processors or more during %d of %s, and up to "+
+	return fmt.Sprintf("Other programs used %s of this host's processors or more during %d of %s, and up to "+
 		"%s: on an idle host the answer may be another.",
 		figure.Percent(othersMatter), busy, count(known, "trial"), figure.Percent(most))
 }

@@ -44,7 +44,7 @@ func TestABusyHostIsToldFirst(t *testing.T) {
 				test.with(&in.Plan.Study.Variants[v], &in.Trials[i])
 			}
 		}
-		got := newExperiment(in).howSure(lab.Analysis{})
+		got := strings.Join(newExperiment(in).howSure(lab.Analysis{}, lab.Metric{}), " ")
 		told := strings.Contains(got, "Other programs used")
 		if told != test.told || told && !strings.Contains(got, "up to 40 %") {
 			t.Errorf("%s: %q", name, got)

@@ -139,7 +139,8 @@ func TestWhatTuningWinsBackIsToldApart(t *testing.T) {
 		math.Abs(split.Ratio*tuning.Ratio/w.Whole.Ratio-1) > 1e-12 {
 		t.Errorf("split %v, tuning %v, whole %v", split, tuning, w.Whole)
 	}
-	if want := "Up to sync, the last stock variant, it is "; !strings.Contains(fmt.Sprint(a.Answer), want) {
+	want := "tuning takes back most of what the way to sync changes."
+	if !strings.Contains(fmt.Sprint(a.Answer), want) {
 		t.Errorf("the answer does not say %q: %v", want, a.Answer)
 	}
 	encode(t, a)
@@ -174,19 +175,15 @@ func TestStepsOfAStudyWithClaims(t *testing.T) {
 		a.Waterfalls[0].Steps[2].Name != "sync-together -> sync" || len(a.Waterfalls[0].Steps[2].Changes) != 2 {
 		t.Fatalf("%+v, want the one metric that is named, with the names of its steps", a.Waterfalls)
 	}
-	on := slices.IndexFunc(a.Answer, func(x lab.Sentence) bool { return x.Figure == "waterfall" })
-	if on < 0 {
-		t.Fatalf("%+v says nothing of the way", a.Answer)
-	}
-	for _, want := range []string{"comes from sync-together -> sync, 1.",
-		"Such a step turns several knobs at once; cleave explain turns them one at a time."} {
-		if !strings.Contains(a.Answer[on].Text, want) {
-			t.Errorf("%q is missing in %q", want, a.Answer[on].Text)
+	for _, want := range []string{"; most of the time comes from sync-together -> sync.",
+		"waterfall: " + severalKnobs} {
+		if said := strings.Join(told(a.Answer), "\n"); !strings.Contains(said, want) {
+			t.Errorf("%q is missing in %s", want, said)
 		}
 	}
 	s.Steps = nil
-	if alone := Analyse(in).Answer; !slices.Equal(slices.Delete(slices.Clone(a.Answer), on, on+1), alone) {
-		t.Errorf("beside the way the answer is\n%+v\nwant what it is without\n%+v", a.Answer, alone)
+	if alone := answerOf(in); strings.Contains(alone, "waterfall") || strings.Contains(alone, "comes from") {
+		t.Errorf("without a way the answer tells of one:\n%s", alone)
 	}
 	s.Steps, s.Explained = shown, nil
 	without := in
@@ -235,13 +232,7 @@ func TestStepsAreJudged(t *testing.T) {
 
 func TestTheAnswerSaysWhereItComesFrom(t *testing.T) {
 	shown, other := toSync()
-	says := func(in Input) string {
-		var all []string
-		for _, s := range Analyse(in).Answer {
-			all = append(all, s.Text)
-		}
-		return strings.Join(all, "\n")
-	}
+	says := answerOf
 	slowStart := onTheWay(shown, 7, func(stop string, _ int) float64 {
 		return map[string]float64{"monolith": 1, "saga": 2, "sync-together": 1.6, "sync": 4}[stop]
 	})
@@ -259,17 +250,16 @@ func TestTheAnswerSaysWhereItComesFrom(t *testing.T) {
 		want []string
 	}{
 		"largest first": {onTheWay(shown, 7, actAlone),
-			[]string{"Median time to completion at rate-40", "from monolith to sync, 2.",
-				"] comes from placement together -> apart, 1.",
-				"] from coordination acid -> orchestrated; equivalent: data shared -> databases", "in one order only",
-				"Undecided: 0 of 3 comparisons of median time to completion"}},
-		"one helps": {slowStart, []string{"the other way: 0.8"}},
+			[]string{"Median time to completion at 40 orders/s: ", " ms with monolith, ", " with sync.",
+				"; most of the time comes from placement apart in place of placement together.", "in one order only"}},
+		"one helps": {slowStart, []string{"; the other way: data databases."}},
 		"rate":      {unheld, []string{"not every step held the rate (sync did not)"}},
 		"broken":    {broken, []string{"No block holds every step of the way", "saga is struck out"}},
 		"a single step": {onTheWay(shown[:1], 7, actAlone),
-			[]string{"from monolith to saga it is 1.5", ", slower by at least 48 %."}},
+			[]string{"with saga an order takes 1.50 times as long", "; nearly all of the time comes from"}},
 		"both alike": {onTheWay(append(slices.Clone(shown), other...), 7, actAlone),
-			[]string{"In another order of the steps (monolith, saga, sync-shared, sync)", "the knobs act alone"}},
+			[]string{"In another order of the steps the shares are the same within the margin: " +
+				"each change acts alone."}},
 	} {
 		said := says(c.in)
 		for _, want := range c.want {
@@ -299,9 +289,9 @@ func TestTheOrderOfTheStepsMayMatter(t *testing.T) {
 	if fmt.Sprint(matters) != "map[coordination:false data:true placement:true]" {
 		t.Errorf("what depends on the order: %v", matters)
 	}
-	want := "The order of the steps changes the answer: for data"
-	if !slices.ContainsFunc(a.Answer, func(s lab.Sentence) bool {
-		return strings.HasPrefix(s.Text, want) && s.Figure == "waterfall"
+	want := "The order of the steps changes the answer: data databases ("
+	if !slices.ContainsFunc(a.Answer.Findings, func(s lab.Finding) bool {
+		return strings.HasPrefix(s.Text, want) && s.Section == "waterfall"
 	}) {
 		t.Errorf("%q is missing in %+v", want, a.Answer)
 	}

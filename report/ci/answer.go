@@ -5,14 +5,14 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// headlineRows are the comparisons of the first metric with the baseline.
-func headlineRows(a lab.Analysis) [][]string {
-	rows := [][]string{{"variant", "point", "variant / " + a.Baseline, "verdict"}}
-	for _, c := range a.Comparisons {
-		if c.Metric == a.Metrics[0].Name && c.Baseline == a.Baseline {
-			ratio := figure.Times(c.Ratio.Ratio, c.Low, c.High)
-			rows = append(rows, []string{c.Variant, c.Point.Name, ratio, c.Words})
-		}
+// headlineRows are the bars of the answer.
+func headlineRows(h *lab.Headline) [][]string {
+	if h == nil {
+		return nil
+	}
+	rows := [][]string{{h.Title, "ratio to " + h.Baseline, "verdict"}}
+	for _, b := range h.Bars {
+		rows = append(rows, []string{b.Label, figure.Times(b.Ratio.Ratio, b.Low, b.High), string(b.Verdict)})
 	}
 	return rows
 }

@@ -38,8 +38,12 @@ func markdown(w io.Writer, r Run) error {
 	a := r.Analysis
 	d := document{}
 	d.line("## %s", escaped(a.Title))
-	d.line("**%s**", escaped(a.Summary.Sentence))
-	d.table(headlineRows(a))
+	d.line("**%s**", escaped(a.Answer.Sentence))
+	d.table(headlineRows(a.Answer.Headline))
+	for _, f := range a.Answer.Findings {
+		d.item(f.Text)
+	}
+	d.line("")
 	d.gates(r.Gates, r.MustKnow)
 	d.claims(a.Claims)
 	for _, v := range a.Variants {
@@ -48,8 +52,11 @@ func markdown(w io.Writer, r Run) error {
 				escaped(strings.Join(sum.Problems, "; ")))
 		}
 	}
-	d.line("**How sure:** %s", escaped(a.Summary.Sure))
-	d.line("**Not tested:** %s", escaped(a.Summary.NotTested))
+	if len(a.Answer.Withheld) > 0 {
+		d.line("**Withheld:** %s", escaped(strings.Join(a.Answer.Withheld, " ")))
+	}
+	d.line("**How sure:** %s", escaped(strings.Join(a.Answer.Sure, " ")))
+	d.line("**Not tested:** %s", escaped(strings.Join(a.Answer.NotTested, ", ")))
 	rows := [][]string{{"metric", "point", "variant", "baseline", "variant / baseline", "verdict"}}
 	for _, c := range a.Comparisons {
 		rows = append(rows, []string{c.Metric, c.Point.Name, c.Variant, c.Baseline,
@@ -95,6 +102,9 @@ func againstMarkdown(w io.Writer, a lab.Against, mustKnow bool) error {
 type document struct{ strings.Builder }
 
 func (d *document) line(format string, args ...any) { fmt.Fprintf(d, format+"\n\n", args...) }
+
+// item writes one entry of a list.
+func (d *document) item(text string) { fmt.Fprintf(d, "- %s\n", escaped(text)) }
 
 // table writes rows, of which the first is the head, where there are others.
 func (d *document) table(rows [][]string) {

@@ -44,16 +44,10 @@ const wide = 10
 // two writes a number with two significant digits.
 func two(value float64) string { return Fixed(value, 1-magnitude(value)) }
 
-// Rough writes a ratio as people say it, in two digits: "7.5", "15", "0.69"; near 1 in
-// hundredths.
-func Rough(ratio float64) string {
-	switch {
-	case !finite(ratio):
-		return Absent
-	case math.Abs(ratio-1) < 0.1:
-		return Fixed(ratio, 2)
-	}
-	return two(ratio)
+// Factor is the ratio of Times alone, for a sentence: "3.68".
+func Factor(ratio float64, low, high *float64) string {
+	factor, _, _ := strings.Cut(Times(ratio, low, high), "x")
+	return factor
 }
 
 // Quantity writes an estimate in a unit that is easy to read:

@@ -1,13 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  clean,
-  comparedVariants,
-  headline,
-  ratiosToBaseline,
-  readAnalysis,
-  resultsOf,
-  struckOut,
-} from "./analysis";
+import { clean, comparedVariants, ratiosToBaseline, readAnalysis, resultsOf, struckOut } from "./analysis";
 import { smallAnalysis } from "./fixture";
 
 describe("the analysis", () => {
@@ -27,10 +19,6 @@ describe("the analysis", () => {
       ["s2", "goroutines"],
       ["s5", "goroutines"],
     ]);
-  });
-  it("has elapsed as its headline, else the first metric", () => {
-    expect(headline(a).name).toBe("elapsed");
-    expect(headline({ ...a, metrics: a.metrics.slice(3) }).name).toBe("cpu_per_operation");
   });
   it("is cleaned, keys and all", () => {
     const dirty = readAnalysis(

@@ -189,27 +189,17 @@ export interface TrialPath {
   segments: Segment[] | null;
 }
 
-export interface KnobChange {
-  knob: string;
-}
-
-export interface Step {
-  name?: string;
-  changes?: KnobChange[];
-  knob: string;
-  change: string;
-  plain?: string;
-  variant: string;
-  ratio: Ratio;
+/** One ratio of a headline; it ends at begin times the ratio. */
+export interface Bar extends Ratio {
+  label: string;
+  begin: number;
   verdict: Comparison["verdict"];
 }
 
-export interface Waterfall {
-  metric: string;
-  from: string;
-  to: string;
-  steps: Step[] | null;
-  whole: Ratio;
+export interface Headline {
+  title: string;
+  baseline: string;
+  bars: Bar[] | null;
 }
 
 export interface AuditSum {
@@ -239,7 +229,6 @@ export interface Analysis {
   layers?: LayerShare[];
   paths?: TrialPath[];
   pictures?: Picture[];
-  waterfalls?: Waterfall[];
   audit: Record<string, AuditSum>;
 }
 
@@ -254,6 +243,11 @@ export function embeddedText(page: Document): string {
  */
 export function readAnalysis(text: string): Analysis {
   return cleanDeep(JSON.parse(text)) as Analysis;
+}
+
+/** Reads the bars that a place of the page holds. */
+export function readHeadline(text: string): Headline {
+  return cleanDeep(JSON.parse(text)) as Headline;
 }
 
 /** Drops control characters and marks that reorder text: a label must read as it is written. */
@@ -282,12 +276,6 @@ export function findMetric(a: Analysis, quantity: string, quantile = 0, per = ""
   return a.metrics.find(
     (m) => m.quantity === quantity && (m.quantile ?? 0) === quantile && (m.per ?? "") === per,
   );
-}
-
-/** The metric of the headline tables: elapsed, else the first. */
-export function headline(a: Analysis): Metric {
-  const found = findMetric(a, "elapsed") ?? a.metrics[0];
-  return found ?? { name: "elapsed", title: "elapsed", unit: "s", better: "lower" };
 }
 
 /** A variant that broke a rule of its system is in no speed comparison. */

@@ -1,4 +1,4 @@
-import { type Analysis, findMetric, headline } from "./analysis";
+import { type Analysis, type Headline, readHeadline } from "./analysis";
 import type { Drawing } from "./frame";
 import { architecture } from "./plots/architecture";
 import { layerBars, meanPaths, type UsageKind, usageBars } from "./plots/bars";
@@ -7,12 +7,12 @@ import { course, type Followed } from "./plots/course";
 import { curve, throughput } from "./plots/curve";
 import { drift } from "./plots/drift";
 import { forest } from "./plots/forest";
+import { headline } from "./plots/headline";
 import { ladder } from "./plots/ladder";
 import { path } from "./plots/path";
 import { publishedAgainstMeasured } from "./plots/published";
 import { spectrum } from "./plots/spectrum";
 import { trend } from "./plots/trend";
-import { waterfall } from "./plots/waterfall";
 import type { Look } from "./style";
 
 /** What a place of the page asks for; the reader may change metric, point and uncorrected. */
@@ -23,23 +23,24 @@ export interface Wish {
   point: string;
   limit: number;
   uncorrected: boolean;
-}
-
-/** The costs per operation that are metrics of this study, in the order of their places on the page. */
-function costs(a: Analysis): string[] {
-  return ["cpu", "elapsed"].flatMap((quantity) => findMetric(a, quantity, 0, "operation")?.name ?? []);
+  /** Whether a curve has the capacities below it. */
+  capacities?: boolean;
+  /** The bars of a headline, which the page gives. */
+  bars?: Headline | undefined;
 }
 
 /** Reads what a place of the page asks for. */
-export function wishOf(place: HTMLElement, a: Analysis): Wish {
-  const { plot, index, metric, point, limit } = place.dataset;
+export function wishOf(place: HTMLElement): Wish {
+  const { plot, index, metric, point, limit, capacities, bars } = place.dataset;
   return {
     kind: plot ?? "",
     index: Number(index ?? 0),
-    metric: metric ?? headline(a).name,
+    metric: metric ?? "",
     point: point ?? "",
     limit: Number(limit ?? 0),
     uncorrected: false,
+    capacities: capacities !== undefined,
+    bars: bars === undefined ? undefined : readHeadline(bars),
   };
 }
 
@@ -51,17 +52,17 @@ export function drawing(a: Analysis, looks: Map<string, Look>, wish: Wish, width
     case "ladder":
       return ladder(a, looks, width);
     case "points":
-      return ratiosByPoint(a, looks, width);
+      return ratiosByPoint(a, looks, width, wish.metric);
     case "trend":
       return trend(a, looks, wish.index);
     case "cost":
-      return costByPoint(a, looks, width, costs(a)[wish.index] ?? "");
+      return costByPoint(a, looks, width, wish.metric);
     case "published":
       return publishedAgainstMeasured(a, width);
     case "drift":
-      return drift(a, looks, width);
+      return drift(a, looks, width, wish.metric);
     case "curve":
-      return curve(a, looks, width, wish.metric, wish.limit);
+      return curve(a, looks, width, wish.metric, wish.limit, wish.capacities);
     case "throughput":
     case "share":
       return throughput(a, looks, wish.metric);
@@ -69,8 +70,8 @@ export function drawing(a: Analysis, looks: Map<string, Look>, wish: Wish, width
       return spectrum(a, looks, width, wish.metric, wish.point, wish.uncorrected);
     case "course":
       return course(a, looks, wish.metric as Followed, wish.point);
-    case "waterfall":
-      return waterfall(a, width, wish.index);
+    case "headline":
+      return headline(wish.bars, width);
     case "architecture":
       return architecture(a, width, wish.index);
     case "path":

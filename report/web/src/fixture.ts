@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type Analysis, readAnalysis } from "./analysis";
+import { type Analysis, type Headline, readAnalysis } from "./analysis";
 
 /** The small analysis that the Go tests use too. For tests only. */
 export function smallAnalysis(): Analysis {
@@ -9,4 +9,9 @@ export function smallAnalysis(): Analysis {
 /** The system under load that the Go tests use too. For tests only. */
 export function loadedAnalysis(): Analysis {
   return readAnalysis(readFileSync("../testdata/shop-under-load.json", "utf8"));
+}
+
+/** The headline of an analysis's answer, which the page gives to its place. */
+export function headlineOf(a: Analysis): Headline {
+  return (a as Analysis & { answer: { headline: Headline } }).answer.headline;
 }

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { addControls, type Filled } from "./controls";
-import { type Analysis, type CurvePoint, readAnalysis } from "./analysis";
+import { type Analysis, type Bar, type CurvePoint, type Headline, readAnalysis } from "./analysis";
 import { drawing, type Wish } from "./drawings";
-import { loadedAnalysis } from "./fixture";
+import { headlineOf, loadedAnalysis } from "./fixture";
 import { render } from "./frame";
 import { roleLooks } from "./plots/bars";
 import { secondsOf } from "./plots/course";
-import { capacities, curvesOf, finishTime, rateTicks, roomyTicks, unheldWords } from "./plots/curve";
+import { capacities, curvesOf, rateTicks, roomyTicks, unheldWords } from "./plots/curve";
 import { kindLook, kindsIn } from "./plots/path";
 import { places, spectraOf } from "./plots/spectrum";
-import { barsOf, twoLines } from "./plots/waterfall";
+import { linesOf } from "./plots/headline";
 import { looks } from "./style";
 
 function wish(change: Partial<Wish>): Wish {
@@ -17,14 +17,19 @@ function wish(change: Partial<Wish>): Wish {
 }
 
 const wishes: Record<string, Wish> = {
-  "a curve with its limit and capacities": wish({ kind: "curve", metric: "completion_time_p99", limit: 0.1 }),
+  "a curve with its limit and capacities": wish({
+    kind: "curve",
+    metric: "completion_time_p99",
+    limit: 0.1,
+    capacities: true,
+  }),
   "a curve of medians": wish({ kind: "curve", metric: "response_time_p50" }),
   throughput: wish({ kind: "throughput", metric: "completed_rate" }),
   "a share": wish({ kind: "share", metric: "error_share" }),
   "a spectrum": wish({ kind: "spectrum", metric: "response_time" }),
   "a spectrum with the service time": wish({ kind: "spectrum", metric: "response_time", uncorrected: true }),
   staleness: wish({ kind: "spectrum", metric: "staleness" }),
-  "a waterfall": wish({ kind: "waterfall", index: 1 }),
+  "a headline": wish({ kind: "headline", bars: headlineOf(loadedAnalysis()) }),
   "a path": wish({ kind: "path", index: 1 }),
   "mean paths": wish({ kind: "path-mean" }),
   "CPU by unit": wish({ kind: "usage", metric: "cpu" }),
@@ -149,12 +154,11 @@ describe.each(Object.keys(wishes))("%s", (name) => {
       spectra: [],
       usages: [],
       paths: [],
-      waterfalls: [],
       points: [],
     };
     expect(() => svg(bare, w, 500)).not.toThrow();
-    const { curves, spectra, usages, paths, waterfalls, ...older } = a;
-    expect([curves, spectra, usages, paths, waterfalls]).not.toContain(undefined);
+    const { curves, spectra, usages, paths, ...older } = a;
+    expect([curves, spectra, usages, paths]).not.toContain(undefined);
     expect(() => svg(older, w, 500)).not.toThrow();
   });
 });
@@ -201,10 +205,10 @@ describe("curves", () => {
     );
   });
   it("show capacities under the time that they are about only", () => {
-    expect(finishTime(a)).toBe("completion_time_p99");
-    const text = (metric: string): string => svg(a, wish({ kind: "curve", metric }), 500).textContent ?? "";
-    expect(text("completion_time_p99")).toContain("capacity");
-    expect(text("response_time_p99")).not.toContain("capacity");
+    const text = (capacities: boolean): string =>
+      svg(a, wish({ kind: "curve", metric: "completion_time_p99", capacities }), 500).textContent ?? "";
+    expect(text(true)).toContain("capacity");
+    expect(text(false)).not.toContain("capacity");
   });
   it("label as many rates as there is room for", () => {
     expect(roomyTicks([20, 40, 80], [20, 80], 400)).toEqual([20, 40, 80]);
@@ -260,48 +264,30 @@ describe("paths", () => {
   });
 });
 
-describe("a waterfall", () => {
-  it("begins every step where the last one ended", () => {
-    const bars = barsOf((loadedAnalysis().waterfalls ?? [])[0] as never);
-    expect(bars.map((b) => b.key)).toEqual(["0", "1", "2", "3", "whole"]);
-    for (let i = 1; i < 4; i++) expect(bars[i]?.from).toBe(bars[i - 1]?.to);
-    expect(bars[4]?.from).toBe(1);
-    expect(bars[4]?.to).toBeCloseTo(bars[3]?.to ?? 0, 6);
+describe("a headline", () => {
+  const way = (): Headline => structuredClone(headlineOf(loadedAnalysis()));
+  it("begins each step where the one before ended", () => {
+    const bars = way().bars ?? [];
+    expect(bars.length).toBeGreaterThan(3);
+    bars.slice(1, -1).forEach((b, i) => {
+      const before = bars[i] as Bar;
+      expect(b.begin).toBeCloseTo(before.begin * before.ratio);
+    });
+    const made = svg(loadedAnalysis(), wish({ kind: "headline", bars: way() }), 800);
+    expect(made.querySelectorAll('[stroke-dasharray="2 2"]').length).toBe(bars.length - 2);
   });
-  it("lists what a step with a name turns", () => {
-    const way = (loadedAnalysis().waterfalls ?? [])[0];
-    const step = {
-      ...way?.steps?.[0],
-      name: "monolith -> sync",
-      changes: [{ knob: "data" }, { knob: "placement" }],
-    };
-    const [bar] = barsOf({ ...way, steps: [step] } as never);
-    expect([bar?.knob, bar?.change]).toEqual(["monolith → sync", "data, placement"]);
+  it("shows labels whole, however long they are and narrow the plot is", () => {
+    const label = "transactions that several orders of many customers share antidisestablishmentarianism";
+    const h = way();
+    (h.bars ?? []).forEach((b) => (b.label = label));
+    const made = svg(loadedAnalysis(), wish({ kind: "headline", bars: h }), 300);
+    const shown = [...made.querySelectorAll('[font-weight="600"]')].map((t) => t.textContent).join("");
+    expect(shown.replaceAll(" ", "")).toContain(label.replaceAll(" ", ""));
+    expect(shown).not.toContain("…");
   });
-  it("calls a step by what it leads to, where the system has words for it", () => {
-    const way = loadedAnalysis().waterfalls?.[0];
-    const step = {
-      ...way?.steps?.[0],
-      name: "",
-      knob: "coordination",
-      change: "acid -> orchestrated",
-      plain: "a saga that one service leads to its end",
-    };
-    const a = { ...loadedAnalysis(), waterfalls: [{ ...way, steps: [step] } as never] } as Analysis;
-    const bar = barsOf(a.waterfalls?.[0] as never)[0];
-    expect([bar?.knob, bar?.change]).toEqual([step.plain, "coordination acid → orchestrated"]);
-    const bold = [
-      ...svg(a, wish({ kind: "waterfall", index: 0 }), 300).querySelectorAll('[font-weight="600"]'),
-    ].map((e) => e.textContent);
-    expect(bold.length).toBeGreaterThan(2);
-  });
-  it("breaks long changes between words", () => {
-    expect(twoLines("together → apart (with binding http)", 24)).toEqual([
-      "together → apart (with",
-      "binding http)",
-    ]);
-    expect(twoLines("short", 24)).toEqual(["short"]);
-    expect(twoLines("antidisestablishmentarianism", 10)).toEqual(["antidises…"]);
+  it("breaks lines between words where it can", () => {
+    expect(linesOf("a process per component", 10)).toEqual(["a process", "per", "component"]);
+    expect(linesOf("short", 24)).toEqual(["short"]);
   });
 });
 

@@ -14,7 +14,7 @@ const PAPER = { alone: 680, panel: 325 };
 /** Fills one place of the page and keeps it as wide as its column. */
 function fill(place: HTMLElement, a: Analysis, all: Map<string, Look>): Filled {
   const page = place.ownerDocument;
-  const wish = wishOf(place, a);
+  const wish = wishOf(place);
   const first = { ...wish };
   let drawnAt = 0;
   const draw = (width = place.clientWidth): void => {

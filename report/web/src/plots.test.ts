@@ -13,11 +13,11 @@ import { looks } from "./style";
 const drawings: Record<string, (a: Analysis, width: number) => Drawing> = {
   forest: (a, width) => forest(a, looks(a), width, "elapsed"),
   ladder: (a, width) => ladder(a, looks(a), width),
-  points: (a, width) => ratiosByPoint(a, looks(a), width),
+  points: (a, width) => ratiosByPoint(a, looks(a), width, "elapsed"),
   cost: (a, width) => costByPoint(a, looks(a), width, "cpu_per_operation"),
   trend: (a) => trend(a, looks(a), 0),
   published: (a, width) => publishedAgainstMeasured(a, width),
-  drift: (a, width) => drift(a, looks(a), width),
+  drift: (a, width) => drift(a, looks(a), width, "elapsed"),
 };
 
 describe.each(Object.keys(drawings))("plot %s", (kind) => {

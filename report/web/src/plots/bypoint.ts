@@ -1,5 +1,5 @@
 import * as Plot from "@observablehq/plot";
-import { type Analysis, comparedVariants, headline, ratiosToBaseline, resultsOf } from "../analysis";
+import { type Analysis, comparedVariants, ratiosToBaseline, resultsOf } from "../analysis";
 import { type Drawing, leftLogAxis, widest } from "../frame";
 import { logDomain, logTicks, positive, quantity, tick, times } from "../number";
 import { type Look, lookOf, shorten } from "../style";
@@ -14,9 +14,9 @@ interface Dot {
 }
 
 /** Ratios to the baseline per point, for variants measured at several points. */
-export function ratiosByPoint(a: Analysis, looks: Map<string, Look>, width: number): Drawing {
+export function ratiosByPoint(a: Analysis, looks: Map<string, Look>, width: number, metric: string): Drawing {
   const series = new Map<string, Dot[]>();
-  for (const c of ratiosToBaseline(a, headline(a).name)) {
+  for (const c of ratiosToBaseline(a, metric)) {
     const ratio = times({ value: c.ratio, low: c.low, high: c.high });
     const title = `${c.variant} at ${c.point.name}: ${ratio}, n=${c.n} blocks`;
     series.set(c.variant, [

@@ -39,6 +39,7 @@ export function curve(
   width: number,
   metric: string,
   limit: number,
+  withCapacities = false,
 ): Drawing {
   const quantile = a.metrics.find((m) => m.name === metric)?.quantile;
   const names = new Set(
@@ -55,7 +56,7 @@ export function curve(
     ]),
     1.3,
   );
-  const brackets = metric === finishTime(a) ? capacities(a) : [];
+  const brackets = withCapacities ? capacities(a) : [];
   const strip = layStrip(times, brackets.length);
   const offered = curves.flatMap((c) => drawable(c).map((p) => p.offered));
   const rates = logDomain(positive([...offered, ...brackets.flatMap((r) => [r.low, r.mean, r.high])]), 1.15);
@@ -231,14 +232,6 @@ function layStrip(times: [number, number], rows: number): { bottom: number; rows
     rows: Array.from({ length: rows }, (_, i) => row(i)),
     half: pixel ** 4,
   };
-}
-
-/** The time that a capacity is about: that to completion, else that of the answer. */
-export function finishTime(a: Analysis): string {
-  const tails = ["completion_time", "response_time"].flatMap(
-    (quantity) => findMetric(a, quantity, 0.99)?.name ?? [],
-  );
-  return tails.find((m) => curvesOf(a, (x) => x === m).length > 0) ?? "";
 }
 
 /** Parts the brackets from the curves and says what they are. */

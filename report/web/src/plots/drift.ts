@@ -1,5 +1,5 @@
 import * as Plot from "@observablehq/plot";
-import { type Analysis, headline, resultsOf } from "../analysis";
+import { type Analysis, resultsOf } from "../analysis";
 import { type Drawing, leftLogAxis, widest } from "../frame";
 import { logDomain, logTicks, positive, times } from "../number";
 import { type Look, lookOf } from "../style";
@@ -11,9 +11,9 @@ interface Trial {
 }
 
 /** Every trial over the mean of its variant and point, by block: shows a host that drifted. */
-export function drift(a: Analysis, looks: Map<string, Look>, width: number): Drawing {
+export function drift(a: Analysis, looks: Map<string, Look>, width: number, metric: string): Drawing {
   const series = new Map<string, Trial[]>();
-  for (const [variant, results] of resultsOf(a, headline(a).name))
+  for (const [variant, results] of resultsOf(a, metric))
     series.set(
       variant,
       results.flatMap((r) => relativeTrials(variant, r)),

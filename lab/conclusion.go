@@ -1,0 +1,74 @@
+package lab
+
+// Conclusion is the answer of an experiment, chosen once. Every report shows it, and none
+// picks a headline or writes a sentence of its own.
+type Conclusion struct {
+	// Sentence says in plain words what was decided, the largest effect first.
+	Sentence string `json:"sentence"`
+	// Point is where the sentence compares the variants; reports show them side by side there.
+	Point string `json:"point"`
+	// Headline is the comparison that the sentence is about; nil where nothing was compared.
+	Headline *Headline `json:"headline,omitempty"`
+	// Findings say what else was found: one sentence for each metric or topic.
+	Findings []Finding `json:"findings"`
+	// Withheld says what the answer leaves out, and why: variants without a valid trial or
+	// struck out, and verdicts that depend on how long a trial lasts.
+	Withheld []string `json:"withheld"`
+	// Sure says what the answer stands on, in sentences.
+	Sure []string `json:"sure"`
+	// NotTested lists what could change the answer and was not tried.
+	NotTested []string `json:"not_tested"`
+}
+
+// Finding is one sentence of the answer. Section is the part of the page that shows its
+// figures: "ratios", "waterfall", "curves", "cost", "ladder", "claims" ...
+type Finding struct {
+	Text    string `json:"text"`
+	Section string `json:"section"`
+}
+
+// Headline is the comparison that answers the question of the experiment, as bars on a log
+// axis. The numbers of the sentence are those of its bars.
+type Headline struct {
+	Title string `json:"title"`
+	// Baseline is what a ratio of 1 stands for: a variant.
+	Baseline string `json:"baseline"`
+	Bars     []Bar  `json:"bars"`
+}
+
+// Bar is one ratio of a headline.
+type Bar struct {
+	// Label names the bar in words: "a saga", a variant, or a metric.
+	Label    string `json:"label"`
+	Metric   string `json:"metric"`
+	Point    string `json:"point"`
+	Variant  string `json:"variant"`
+	Baseline string `json:"baseline"`
+	// Begin is where the bar begins on the axis: 1, or where the step before it ended. The
+	// bar ends at Begin times the ratio.
+	Begin float64 `json:"begin"`
+	Ratio
+	Verdict ComparisonVerdict `json:"verdict"`
+}
+
+// Chart shows the steps of the way as bars, each from where the one before it ended, then
+// its stretches and the whole.
+func (w Waterfall) Chart(title string) Headline {
+	h := Headline{Title: title, Baseline: w.From}
+	at := 1.0
+	add := func(label, from, to string, begin float64, r Ratio, verdict ComparisonVerdict) {
+		h.Bars = append(h.Bars, Bar{Label: label, Metric: w.Metric, Point: w.Point.Name, Variant: to,
+			Baseline: from, Begin: begin, Ratio: r, Verdict: verdict})
+	}
+	for _, s := range w.Steps {
+		add(s.Label(), s.Before, s.Variant, at, s.Ratio, s.Verdict)
+		at *= s.Ratio.Ratio
+	}
+	at = 1
+	for _, s := range w.Stretches {
+		add(s.From+" -> "+s.To, s.From, s.To, at, s.Ratio, s.Verdict)
+		at *= s.Ratio.Ratio
+	}
+	add(w.From+" -> "+w.To, w.From, w.To, 1, w.Whole, w.Verdict)
+	return h
+}

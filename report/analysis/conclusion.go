@@ -1,0 +1,148 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// mostNamed bounds how many things one sentence lists.
+const mostNamed = 3
+
+// conclude chooses the answer: what it is about, the sentence, the bars behind it, and what
+// else was found. All reports show this one.
+func (e *experiment) conclude(a lab.Analysis) lab.Conclusion {
+	c := lab.Conclusion{Findings: []lab.Finding{}, Withheld: e.withheld(), Sure: []string{},
+		NotTested: []string{}}
+	if a.Trials.Valid == 0 {
+		c.Sentence = fmt.Sprintf("No trial counted (%d planned, %d attempts not valid): nothing can be said.",
+			a.Trials.Planned, len(a.Trials.Invalid))
+		return c
+	}
+	var s subject
+	switch {
+	case e.study.Explains() && len(a.Waterfalls) > 0:
+		s = e.explainWay(a, &c)
+	default:
+		s = e.explainVariants(a, &c)
+	}
+	if len(a.Bottlenecks) > 0 {
+		e.explainScaling(a, &c)
+	}
+	c.Point = s.point
+	if c.Sentence == "" {
+		c.Sentence = "What was measured does not tell the variants apart."
+	}
+	c.Sentence = e.saysSilent() + c.Sentence
+	e.findings(a, s, &c)
+	about, _ := e.metric(e.headline())
+	if c.Headline != nil && len(c.Headline.Bars) > 0 {
+		about, _ = e.metric(c.Headline.Bars[0].Metric)
+	}
+	c.Sure, c.NotTested = e.howSure(a, about), e.notTested(a)
+	return c
+}
+
+// explainWay answers for a way from one architecture to another.
+func (e *experiment) explainWay(a lab.Analysis, c *lab.Conclusion) subject {
+	first := a.Waterfalls[0]
+	s := e.chooseSubject(e.wayRatios(a.Waterfalls), first.From, first.Point.Name, []string{first.To})
+	ways := s.ways(a.Waterfalls)
+	c.Headline = e.wayBars(ways[0])
+	found := e.plainFindings(first.To, s.of(first.To))
+	switch step, decided := e.largestStep(ways); {
+	case found != "":
+		c.Sentence = fmt.Sprintf("Compared with %s, %s: %s%s.", first.From, e.plainPlace(s.point), found,
+			e.saysOrigin(ways))
+	case decided:
+		c.Headline = e.wayBars(step.way)
+		c.Sentence = fmt.Sprintf("From %s to %s as a whole nothing is decided; of the steps, %s, %s.", first.From,
+			first.To, e.plainPlace(step.point), e.plainFindings(step.label, []judged{step.judged}))
+	}
+	return s
+}
+
+// ways are the ways of a subject, one for each of its metrics.
+func (s subject) ways(all []lab.Waterfall) []lab.Waterfall {
+	var found []lab.Waterfall
+	for _, m := range s.metrics {
+		i := slices.IndexFunc(all, func(w lab.Waterfall) bool {
+			return w.Metric == m.Name && (w.Point.Name == s.point || m.Quantity == lab.Capacity)
+		})
+		if i >= 0 {
+			found = append(found, all[i])
+		}
+	}
+	return found
+}
+
+// explainVariants answers for variants that are compared with a baseline.
+func (e *experiment) explainVariants(a lab.Analysis, c *lab.Conclusion) subject {
+	point := e.fullestPoint()
+	if e.study.Load != nil {
+		point = cmp.Or(e.commonPoint(), point)
+	}
+	all := e.comparedRatios(a)
+	s := e.chooseSubject(all, e.study.Baseline, point, e.widest())
+	var parts, told []string
+	for _, name := range s.variants {
+		if text := e.plainFindings(name, s.of(name)); text != "" && len(parts) < mostNamed {
+			parts, told = append(parts, text), append(told, name)
+		}
+	}
+	c.Headline = e.variantBars(s, all)
+	if len(parts) > 0 {
+		s.variants = told
+		c.Sentence = fmt.Sprintf("Compared with %s, %s: %s%s.%s", s.baseline, e.plainPlace(s.point),
+			strings.Join(parts, "; "), e.saysOrigin(s.ways(a.Waterfalls)), e.plainMissed(a, s.point))
+	}
+	s.variants = s.variants[:min(mostNamed, len(s.variants))]
+	return s
+}
+
+// explainScaling answers for a study that doubles units, which it does to find the one that
+// is worth it.
+func (e *experiment) explainScaling(a lab.Analysis, c *lab.Conclusion) {
+	b := a.Bottlenecks[0]
+	c.Headline = e.unitBars(b)
+	if len(e.study.Claims) == 0 {
+		c.Sentence = ""
+	}
+	c.Sentence = strings.TrimSpace(b.Answer[0] + " " + c.Sentence)
+	for i, b := range a.Bottlenecks {
+		for k, text := range b.Answer {
+			if i > 0 || k > 0 {
+				c.Findings = append(c.Findings, lab.Finding{Text: text, Section: "bottleneck"})
+			}
+		}
+	}
+}
+
+// withheld says what the answer leaves out, and why.
+func (e *experiment) withheld() []string {
+	all := []string{}
+	for _, silent := range SilentVariants(e.study, e.in.Trials) {
+		all = append(all, silent.String())
+	}
+	for _, v := range e.study.Variants {
+		if reason, struck := e.struck[v.Name]; struck {
+			all = append(all, fmt.Sprintf("%s is struck out of every comparison: %s.", v.Name, reason))
+		}
+	}
+	if text := e.saysUnsteady(); text != "" {
+		all = append(all, text)
+	}
+	return all
+}
+
+// saysSilent begins the sentence where there are variants of which nothing is known.
+func (e *experiment) saysSilent() string {
+	text := ""
+	for _, s := range SilentVariants(e.study, e.in.Trials) {
+		text += fmt.Sprintf("Nothing can be said of %s: none of its trials count. ", s.Variant)
+	}
+	return text
+}

@@ -1,0 +1,217 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// told are the texts of an answer, with the numbers of its bars as they are shown.
+func told(c lab.Conclusion) []string {
+	all := append(slices.Clone(c.Withheld), c.Sentence)
+	if c.Headline != nil {
+		all = append(all, "bars: "+c.Headline.Title)
+		for _, b := range c.Headline.Bars {
+			all = append(all, fmt.Sprintf("bar: %s %s %s", b.Label, times(b.Ratio), b.Verdict))
+		}
+	}
+	for _, f := range c.Findings {
+		all = append(all, f.Section+": "+f.Text)
+	}
+	return slices.Concat(all, c.Sure, c.NotTested)
+}
+
+// answerOf is the whole answer, a line for each text.
+func answerOf(in Input) string { return strings.Join(told(Analyse(in).Answer), "\n") }
+
+func TestAnswerOfASystemUnderLoad(t *testing.T) {
+	answer := answerOf(shopUnderLoad())
+	for _, want := range []string{
+		"Compared with monolith, at 80 orders/s: with sync an order takes 2.28 times as long and costs 2.52 " +
+			"times the CPU, and the highest rate is 0.607 times as high; with async",
+		"bars: median time to completion at 80 orders/s, compared with monolith",
+		"bar: sync 2.28x [2.14, 2.43] slower", "bar: async 6.16x [5.86, 6.47] slower",
+		"ratios: Median time to completion at 80 orders/s: 6.18 ms with monolith, 14.0 ms with sync, " +
+			"38.4 ms with async.",
+		"ratios: Accepting is not completing: async answers after 4.30 ms, and the order is done after 8.92 " +
+			"times as long (medians).",
+		"278/s with monolith, 169/s with sync, 117/s with async.",
+		"cost: CPU time of shop and backing services per order at 80 orders/s: 2.13 ms with monolith, ",
+		"of itself in median time to completion: no bias was found.",
+	} {
+		if !strings.Contains(answer, want) {
+			t.Errorf("the answer lacks %q:\n%s", want, answer)
+		}
+	}
+	if strings.Contains(answer, "not done when the load ended") {
+		t.Errorf("the answer tells of unfinished orders, which nobody measured:\n%s", answer)
+	}
+}
+
+// leaveUnfinished has async leave a share of its orders behind at a point.
+func leaveUnfinished(in *Input, point string, share float64) {
+	in.Plan.Study.Metrics = append(loadMetrics(),
+		lab.Metric{Name: "unfinished_share", Title: "share of accepted orders that were not done", Unit: "1",
+			Kind: lab.KindShare, Quantity: lab.Unfinished, Source: lab.FromSystem})
+	for _, trial := range in.Trials {
+		if trial.Variant == "async" && trial.Point.Name == point {
+			trial.Measures["unfinished_share"] = share
+			trial.Audit.Figures[lab.FigureHeld] = 0
+		}
+	}
+}
+
+func TestAnswerTellsWhatAcceptingHides(t *testing.T) {
+	in := shopUnderLoad()
+	leaveUnfinished(&in, "at-240", 0.4)
+	want := "Accepted, and not done when the load ended: async left 40 % of them at 240 orders/s."
+	if !strings.Contains(answerOf(in), want) {
+		t.Errorf("the answer lacks %q:\n%s", want, answerOf(in))
+	}
+	leaveUnfinished(&in, "at-80", 0.2)
+	if want := "Compared with monolith, at 40 orders/s"; !strings.Contains(answerOf(in), want) {
+		t.Errorf("async does not keep up with 80/s, and still it is where all are compared:\n%s", answerOf(in))
+	}
+}
+
+func TestAnswerTellsWhatWasNeverSent(t *testing.T) {
+	in := shopUnderLoad()
+	in.Plan.Study.Metrics = append(loadMetrics(),
+		lab.Metric{Name: "achieved_share", Title: "share that was begun", Unit: "1", Better: lab.HigherIsBetter,
+			Kind: lab.KindShare, Quantity: lab.Achieved, Source: lab.FromGenerator})
+	for _, trial := range in.Trials {
+		share := map[string]float64{"at-160": 0.5, "at-240": 0.25}[trial.Point.Name]
+		if trial.Variant == "sync" && share > 0 {
+			trial.Measures["achieved_share"] = share
+		}
+	}
+	if want := "Not all was begun in time: sync took 25 % of 240 orders/s."; !strings.Contains(answerOf(in),
+		want) {
+		t.Errorf("the answer lacks %q:\n%s", want, answerOf(in))
+	}
+}
+
+func TestAnswerWithoutASearchOrABaseline(t *testing.T) {
+	in := shopUnderLoad()
+	for i := range in.Trials {
+		in.Trials[i].Valid = in.Trials[i].Point.Name != "capacity"
+	}
+	if answer := answerOf(in); strings.Contains(answer, "highest rate") ||
+		!strings.Contains(answer, "an order takes") {
+		t.Errorf("without a search:\n%s", answer)
+	}
+	for i := range in.Trials {
+		in.Trials[i].Valid = in.Trials[i].Variant == "async"
+	}
+	if answer := answerOf(in); !strings.Contains(answer, "What was measured does not tell the variants apart.") {
+		t.Errorf("without a baseline:\n%s", answer)
+	}
+}
+
+func TestTheFirstScreenIsInPlainWords(t *testing.T) {
+	swings := followedTrials(1, func(_, second int) float64 { return []float64{1, 20}[second/3%2] })
+	silent := followedTrials(2, func(int, int) float64 { return 1 })
+	silent.Plan.Study.Variants = append(silent.Plan.Study.Variants, lab.Variant{Name: "c"})
+	silent.Trials = append(silent.Trials, lab.Trial{Number: 99, Attempt: 1, Block: 1, Variant: "c",
+		Point: silent.Plan.Study.Points[0], Reason: "no"})
+	shown, _ := toSync()
+	for name, test := range map[string]struct {
+		in   Input
+		want []string
+	}{
+		"under load": {shopUnderLoad(), []string{
+			"Compared with monolith, at 80 orders/s: with sync an order takes 2.28 times as long"}},
+		"a way": {onTheWay(shown, 7, actAlone), []string{
+			"Compared with monolith, at 40 orders/s: with sync an order takes 3.0",
+			" times as long and costs as much processor time; most of the time comes from placement apart in " +
+				"place of placement together."}},
+		"not steady": {swings, []string{"Compared with a, at 100 operations/s: with b "}},
+		"one is mute": {silent, []string{"Nothing can be said of c: none of its trials count. Compared with a, " +
+			"at 100 operations/s: with b an operation takes 1.99 times as long."}},
+	} {
+		s := Analyse(test.in).Answer
+		for _, want := range test.want {
+			if !strings.Contains(s.Sentence, want) {
+				t.Errorf("%s: %q lacks %q", name, s.Sentence, want)
+			}
+		}
+		if !strings.Contains(s.Sure[0], "blocks") || s.NotTested[0] != "another host than this one" ||
+			strings.Contains(s.Sentence, "[") {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	if s := Analyse(Input{Plan: silent.Plan}).Answer; !strings.HasPrefix(s.Sentence, "No trial counted (") {
+		t.Errorf("without a trial: %+v", s)
+	}
+}
+
+func TestTheFirstSentenceNamesPlaceAndWhoDidNotHoldIt(t *testing.T) {
+	e := newExperiment(shopUnderLoad())
+	e.study.Points = append(e.study.Points, lab.Point{Name: "users-4",
+		Levels: map[string]float64{lab.FactorUsers: 4}})
+	if place := e.plainPlace("users-4"); place != "with 4 users" {
+		t.Errorf("a closed loop is compared %q", place)
+	}
+	held := []lab.HeldRate{{Variant: "a", Point: "p", Trials: 3, Held: 3}, {Variant: "b", Point: "p", Trials: 3},
+		{Variant: "c", Point: "p", Trials: 3, Held: 2}, {Variant: "a", Point: "q", Trials: 3}}
+	if missed := e.plainMissed(lab.Analysis{Held: held}, "p"); missed != " That rate was not held by b and c." {
+		t.Errorf("%q", missed)
+	}
+	if missed := e.plainMissed(lab.Analysis{Held: held[:1]}, "p"); missed != "" {
+		t.Errorf("everybody held it: %q", missed)
+	}
+	slowest := e.plainFindings("b", []judged{{
+		metric: lab.Metric{Kind: lab.KindTime, Quantity: lab.ResponseTime, Quantile: 0.99},
+		ratio:  lab.Ratio{Ratio: 56}, verdict: lab.Slower}})
+	if !strings.HasSuffix(slowest, "takes 56.0 times as long (of the slowest 1 %)") {
+		t.Errorf("%q", slowest)
+	}
+}
+
+// TestKnobsAreToldInTheSystemsWords: who reads the first sentence may never have seen a knob.
+func TestKnobsAreToldInTheSystemsWords(t *testing.T) {
+	shown, _ := toSync()
+	in := onTheWay(shown, 7, actAlone)
+	in.System.Architectures = []lab.Architecture{{Knobs: []lab.Knob{
+		{Name: "placement", Means: map[string]string{"together": "one process",
+			"apart": "a process per component"}},
+		{Name: "data", Means: map[string]string{"databases": "a database per component"}}}}}
+	a := Analyse(in)
+	want := "most of the time comes from a process per component in place of one process."
+	if !strings.Contains(a.Answer.Sentence, want) {
+		t.Errorf("%q lacks %q", a.Answer.Sentence, want)
+	}
+	plain := map[string]string{}
+	for _, s := range a.Waterfalls[0].Steps {
+		plain[s.Knob] = s.Plain
+	}
+	if plain["placement"] != "a process per component" || plain["data"] != "a database per component" ||
+		plain["coordination"] != "coordination orchestrated" {
+		t.Errorf("steps are called %v", plain)
+	}
+}
+
+// TestWhatNobodyMetersIsSaid: of a system that runs already there is no CPU time and no memory.
+func TestWhatNobodyMetersIsSaid(t *testing.T) {
+	const unmetered = "CPU and memory of the systems that run already, which nobody meters"
+	for name, c := range map[string]struct {
+		system *lab.ExternalSystem
+		said   bool
+	}{
+		"of our own": {},
+		"a URL":      {&lab.ExternalSystem{URL: "http://127.0.0.1:1/"}, true},
+		"a command":  {&lab.ExternalSystem{URL: "http://127.0.0.1:{port}/", Command: []string{"serve"}}, false},
+		"an image":   {&lab.ExternalSystem{URL: "http://127.0.0.1:{port}/", Image: "web"}, false},
+		"compose":    {&lab.ExternalSystem{URL: "http://127.0.0.1:1/", Compose: &lab.Compose{}}, false},
+	} {
+		e := newExperiment(shopUnderLoad())
+		e.study.Variants = slices.Clone(e.study.Variants)
+		e.study.Variants[0].External = c.system
+		if said := strings.Join(e.notTested(lab.Analysis{}), ", "); strings.Contains(said, unmetered) != c.said {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+}

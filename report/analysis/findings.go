@@ -1,0 +1,220 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// findings add what was found beside the sentence: levels of the metrics that it is about,
+// what else differs, and what the design of the study asks for.
+func (e *experiment) findings(a lab.Analysis, s subject, c *lab.Conclusion) {
+	add := func(section string, texts ...string) {
+		for _, text := range texts {
+			if text != "" {
+				c.Findings = append(c.Findings, lab.Finding{Text: text, Section: section})
+			}
+		}
+	}
+	add("claims", saysClaims(a))
+	add("curves", e.saysAutoscaling()...)
+	ways := e.wayFindings(a, c.Headline)
+	if !e.study.Explains() {
+		for _, m := range s.metrics {
+			add(sectionOf(m), sentence(e.saysLevels(m, s.point, append([]string{s.baseline}, s.variants...))))
+		}
+	}
+	add("waterfall", ways...)
+	add("usage", e.saysDifferences(s, c)...)
+	add("curves", e.saysWrong(s))
+	if e.completes() {
+		add("ratios", e.saysAnswering(s))
+		add("curves", e.saysUnsent(), e.saysUnfinished())
+	} else {
+		add("curves", e.saysHeld(a.Held))
+	}
+	add("ratios", e.saysAverage(a))
+	add("trends", e.saysTrends(a))
+}
+
+// sectionOf is the part of the page that has a metric's levels.
+func sectionOf(m lab.Metric) string {
+	switch {
+	case m.Quantity == lab.Capacity:
+		return "curves"
+	case m.Kind == lab.KindCost:
+		return "cost"
+	}
+	return "ratios"
+}
+
+// sentence ends what is not empty with a full stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return text + "."
+}
+
+// saysLevels tells what some variants come to in a metric, as the tables have it, without a
+// full stop: "Median time at 80 orders/s: 6.18 ms with monolith, 38.4 ms with async".
+func (e *experiment) saysLevels(m lab.Metric, point string, variants []string) string {
+	if m.Quantity == lab.Capacity {
+		point = e.searchedPoint(m.Name)
+	}
+	var parts []string
+	for _, name := range variants {
+		if level := e.levelOf(m, name, point); level != "" {
+			parts = append(parts, fmt.Sprintf("%s with %s", level, name))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s%s: %s", capital(m.Title), e.placeOf(m, point), strings.Join(parts, ", "))
+}
+
+// levelOf writes what a variant comes to in a metric: of quantiles the median over the trials,
+// as curves have it, else the mean; "" where nothing was measured.
+func (e *experiment) levelOf(m lab.Metric, variant, point string) string {
+	values := e.cells[cell{variant, point, m.Name}].values
+	switch {
+	case len(values) == 0:
+		return ""
+	case m.Quantile > 0:
+		return figure.Quantity(stats.Median(values), nil, nil, m.Unit)
+	}
+	low, high := e.meanInterval(values)
+	level, _, _ := strings.Cut(figure.Quantity(stats.Mean(values), low, high, m.Unit), " [")
+	return level
+}
+
+// searchedPoint is the first point at which a capacity was measured.
+func (e *experiment) searchedPoint(capacity string) string {
+	for _, p := range e.study.Points {
+		for _, v := range e.variants() {
+			if len(e.cells[cell{v.Name, p.Name, capacity}].values) > 0 {
+				return p.Name
+			}
+		}
+	}
+	return ""
+}
+
+// saysDifferences tells how long the variants take to start and how much memory they need,
+// where that differs and the headline does not tell it.
+func (e *experiment) saysDifferences(s subject, c *lab.Conclusion) []string {
+	var texts []string
+	for _, m := range e.study.AllMetrics() {
+		asked := m.Quantity == lab.FirstAnswer || m.Quantity == lab.Memory
+		told := slices.ContainsFunc(s.metrics, func(x lab.Metric) bool { return x.Name == m.Name }) ||
+			slices.ContainsFunc(c.Findings, func(f lab.Finding) bool {
+				return strings.HasPrefix(f.Text, capital(m.Title))
+			})
+		if !asked || told {
+			continue
+		}
+		differs := slices.ContainsFunc(s.variants, func(name string) bool {
+			p := pair{name, s.baseline}
+			point, known := e.study.Point(s.point)
+			c := e.comparison(m, point, p, e.contrast(m.Name, s.point, p))
+			return known && judged{verdict: c.Verdict}.differs()
+		})
+		if differs {
+			texts = append(texts, sentence(e.saysLevels(m, s.point, append([]string{s.baseline}, s.variants...))))
+		}
+	}
+	return texts
+}
+
+// saysWrong tells which share of the answers was not right with each variant, where it is not
+// zero with all of them.
+func (e *experiment) saysWrong(s subject) string {
+	var parts []string
+	any := false
+	for _, name := range append([]string{s.baseline}, s.variants...) {
+		shares := figuresOf(e.counted(name, s.point), lab.FigureErrors)
+		if len(shares) == 0 {
+			continue
+		}
+		wrong := stats.Mean(shares)
+		any = any || wrong > 0
+		parts = append(parts, fmt.Sprintf("%s with %s", figure.Percent(wrong), name))
+	}
+	if !any {
+		return ""
+	}
+	return fmt.Sprintf("Answers that were not right %s: %s.", e.plainPlace(s.point), strings.Join(parts, ", "))
+}
+
+// saysAnswering tells which variants answer before the operation is done.
+func (e *experiment) saysAnswering(s subject) string {
+	completed, answered := e.named(lab.CompletionTime, 0.5, ""), e.named(lab.ResponseTime, 0.5, "")
+	m, _ := e.metric(answered)
+	var parts []string
+	for _, name := range s.variants {
+		early := e.contrastOf(completed, answered, s.point, pair{name, name})
+		value, measured := e.middle(name, s.point, answered)
+		if !measured || !early.decided || early.ratio.Low <= 1+e.design.Margin {
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%s answers after %s, and the %s is done after %s times as long", name,
+			figure.Quantity(value, nil, nil, m.Unit), e.operation(),
+			figure.Factor(early.ratio.Value, &early.ratio.Low, &early.ratio.High)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Accepting is not completing: %s (medians).", strings.Join(parts, "; "))
+}
+
+// saysUnsent tells, for every variant that did not take all that was offered, how
+// much of it was begun at the rate where it was least: what was not sent is in no
+// error rate.
+func (e *experiment) saysUnsent() string {
+	achieved := e.named(lab.Achieved, 0, "")
+	var parts []string
+	for _, v := range e.variants() {
+		least, at := leastAchieved, ""
+		for _, point := range e.study.Points {
+			if share, measured := e.mean(v.Name, point.Name, achieved); measured && share < least {
+				least, at = share, point.Name
+			}
+		}
+		if at != "" {
+			parts = append(parts, fmt.Sprintf("%s took %s of %s", v.Name, figure.Percent(least), e.rateWords(at)))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Not all was begun in time: %s. What was never sent is in no error rate.",
+		strings.Join(parts, "; "))
+}
+
+// saysUnfinished names, for every variant that left work behind, the rate at which
+// it left the most.
+func (e *experiment) saysUnfinished() string {
+	var parts []string
+	for _, v := range e.variants() {
+		worst, at := 0.0, ""
+		for _, point := range e.study.Points {
+			if share, late := e.behind(v.Name, point.Name); late && share > worst {
+				worst, at = share, point.Name
+			}
+		}
+		if at != "" {
+			parts = append(parts, fmt.Sprintf("%s left %s of them at %s", v.Name, figure.Percent(worst),
+				e.rateWords(at)))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Accepted, and not done when the load ended: %s. An error rate does not show that.",
+		strings.Join(parts, "; "))
+}

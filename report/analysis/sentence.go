@@ -1,0 +1,157 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// plainFindings says in words what was found of a variant: "with sync an order takes 2.28
+// times as long and costs 2.5 times the CPU". Undecided ratios are left out; "" if all are.
+func (e *experiment) plainFindings(variant string, all []judged) string {
+	var each, whole []string // of an operation, and of the system
+	for _, j := range all {
+		if j.verdict == lab.Undecided {
+			continue
+		}
+		m, same := j.metric, j.verdict == lab.Equivalent
+		times := figure.Factor(j.ratio.Ratio, j.ratio.Low, j.ratio.High) + " times "
+		if same {
+			times = ""
+		}
+		switch {
+		case m.Quantity == lab.Capacity && same:
+			whole = append(whole, "the highest rate is the same")
+		case m.Quantity == lab.Capacity:
+			whole = append(whole, "the highest rate is "+times+"as high")
+		case m.Kind == lab.KindRate && same:
+			whole = append(whole, fmt.Sprintf("as many %ss get done", e.operation()))
+		case m.Kind == lab.KindRate:
+			whole = append(whole, fmt.Sprintf("%sas many %ss get done", times, e.operation()))
+		case isDuration(m):
+			each = append(each, "takes "+times+"as long"+tailWords(m))
+		case m.Kind == lab.KindCost:
+			often := times + "the "
+			if same {
+				often = "as much "
+			}
+			each = append(each, "costs "+often+cmp.Or(m.Phrase, "processor time"))
+		case same:
+			whole = append(whole, fmt.Sprintf("%s is the same", m.Title))
+		default:
+			whole = append(whole, fmt.Sprintf("%s is %sas much", m.Title, times))
+		}
+	}
+	if len(each) > 0 {
+		whole = slices.Insert(whole, 0, fmt.Sprintf("%s %s %s", article(e.operation()), e.operation(), and(each)))
+	}
+	if len(whole) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("with %s %s", variant, strings.Join(whole, ", and "))
+}
+
+// isDuration reports whether a metric is how long an operation takes: of other times, such as
+// that of a start, a sentence says the title.
+func isDuration(m lab.Metric) bool {
+	return m.Kind == lab.KindTime &&
+		slices.Contains([]string{lab.CompletionTime, lab.ResponseTime, lab.ServiceTime, lab.Elapsed}, m.Quantity)
+}
+
+// tailWords says of a tail which operations it is of: " (of the slowest 1 %)".
+func tailWords(m lab.Metric) string {
+	if m.Quantile <= 0.5 {
+		return ""
+	}
+	return fmt.Sprintf(" (of the slowest %s %%)", strconv.FormatFloat(100*(1-m.Quantile), 'g', 3, 64))
+}
+
+// plainMissed names who did not hold the rate at which the variants are compared: how long
+// an operation takes there depends on how long the load lasts.
+func (e *experiment) plainMissed(a lab.Analysis, point string) string {
+	var names []string
+	for _, r := range a.Held {
+		if r.Point == point && r.Held < r.Trials {
+			names = append(names, r.Variant)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" That rate was not held by %s.", and(names))
+}
+
+// plainPlace says where a comparison was made: "at 80 orders/s", "with 4 users".
+func (e *experiment) plainPlace(point string) string {
+	if at, known := e.study.Point(point); known {
+		if _, open := offeredRate(at, e.counted(e.study.Baseline, point)); open {
+			return "at " + e.rateWords(point)
+		}
+		if users, closed := at.Level(lab.FactorUsers); closed {
+			return "with " + count(int(users), "user")
+		}
+	}
+	return "at " + point
+}
+
+// rateWords are a point's rate: "20 orders/s".
+func (e *experiment) rateWords(point string) string {
+	at, _ := e.study.Point(point)
+	rate, _ := offeredRate(at, e.counted(e.study.Baseline, point))
+	return fmt.Sprintf("%s %ss/s", lab.Plain(rate), e.operation())
+}
+
+// operation is what one operation of the system is called.
+func (e *experiment) operation() string { return cmp.Or(e.in.System.Operation, "operation") }
+
+// times writes a ratio with its interval.
+func times(r lab.Ratio) string { return figure.Times(r.Ratio, r.Low, r.High) }
+
+// capital begins a sentence.
+func capital(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// count writes a number of things: "1 block", "5 blocks".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// some lists the first of several things and how many more there are.
+func some(things []string) string {
+	if more := len(things) - mostNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(things[:mostNamed], ", "), more)
+	}
+	return strings.Join(things, ", ")
+}
+
+// and joins clauses: "a, b and c".
+func and(parts []string) string {
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	last := len(parts) - 1
+	return strings.Join(parts[:last], ", ") + " and " + parts[last]
+}
+
+// article is "a" or "an".
+func article(noun string) string {
+	if noun != "" && strings.ContainsRune("aeiou", rune(noun[0])) {
+		return "an"
+	}
+	return "a"
+}
+
+// spaced shows a name in words.
+func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }

@@ -1,0 +1,155 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// howSure says what the answer stands on; m is the headline's metric.
+func (e *experiment) howSure(a lab.Analysis, m lab.Metric) []string {
+	blocks := count(e.design.Blocks, "block") + " in random order, every variant once in each"
+	counted := fmt.Sprintf("%d of %s counted", a.Trials.Valid, count(a.Trials.Planned-a.Trials.Spared, "trial"))
+	if e.looks != nil || a.Trials.Spared > 0 {
+		blocks = "Up to " + count(e.design.Blocks, "block") + " in random order; what was decided by then " +
+			"was not played again"
+	}
+	if n := a.Trials.Further; n > 0 {
+		counted += fmt.Sprintf(" (%d in further blocks, where others were lost)", n)
+	}
+	if a.Trials.Spared > 0 {
+		counted += fmt.Sprintf(" (%d more were not needed, or the time was up)", a.Trials.Spared)
+	}
+	if n := len(a.Trials.Invalid); n > 0 {
+		counted += fmt.Sprintf(", %s did not", count(n, "attempt"))
+	}
+	sure := []string{blocks + ".", counted + ".", fmt.Sprintf("Intervals of %s, a margin of %s.",
+		setting(a.Confidence), setting(a.Margin))}
+	if undecided, all := e.countUndecided(a, m.Name); undecided > 0 {
+		sure = append(sure, fmt.Sprintf("Of %s in %s %d undecided.", count(all, "comparison"), m.Title, undecided))
+	}
+	sure = append(sure, e.saysTwin(a, m))
+	if e.looks != nil {
+		sure = append(sure, fmt.Sprintf("The data were looked at after every block from %d on: the intervals hold "+
+			"for all looks together (Lan-DeMets with Pocock's spending).", lab.FirstLook))
+	}
+	if text := e.disturbers(); text != "" {
+		sure = append(sure, text)
+	}
+	return sure
+}
+
+// setting writes a share that was chosen, not measured: "5 %".
+func setting(share float64) string { return strconv.FormatFloat(100*share, 'g', 10, 64) + " %" }
+
+// saysTwin says whether equal variants are measured alike: what the interval of a variant
+// against its twin holds, and at which level a bias was looked for.
+func (e *experiment) saysTwin(a lab.Analysis, m lab.Metric) string {
+	r, ran := a.NoiseFloor[m.Name]
+	if !ran || r.Low == nil {
+		return "Whether equal variants are measured alike is unknown: none ran beside its own twin in two blocks."
+	}
+	text := fmt.Sprintf("The same variant under a second name came out at %s of itself in %s", times(r), m.Title)
+	test := e.twinTests[m.Name]
+	bias := e.widestGates(m.Name).Bias
+	switch {
+	case bias > 0:
+		return fmt.Sprintf("%s: a bias, so that differences below %s are not told from it.", text,
+			stats.Reach(bias))
+	case fewBlocks(r):
+		return fmt.Sprintf("%s: too wide to tell a bias (%s).", text, count(r.N, "block"))
+	case *r.Low <= 1 && *r.High >= 1:
+		return text + ": no bias was found."
+	case *r.Low >= 1/(1+e.design.Margin) && *r.High <= 1+e.design.Margin:
+		return text + ": it differs, by less than the margin."
+	}
+	return fmt.Sprintf("%s. That interval excludes 1; among all %s of this kind one such may be chance "+
+		"(Holm p %s), so no bias is counted.",
+		text, count(test.family, "comparison"), figure.Number(test.p, nil, nil))
+}
+
+// countUndecided counts the verdicts on a metric: on its steps where the study is
+// about these, else on its comparisons.
+func (e *experiment) countUndecided(a lab.Analysis, metric string) (undecided, all int) {
+	var verdicts []lab.ComparisonVerdict
+	steps := e.study.Explains() && len(a.Waterfalls) > 0
+	for _, w := range a.Waterfalls {
+		for _, s := range w.Steps {
+			if steps && w.Metric == metric {
+				verdicts = append(verdicts, s.Verdict)
+			}
+		}
+	}
+	for _, c := range a.Comparisons {
+		if !steps && c.Metric == metric {
+			verdicts = append(verdicts, c.Verdict)
+		}
+	}
+	for _, v := range verdicts {
+		if v == lab.Undecided {
+			undecided++
+		}
+	}
+	return undecided, len(verdicts)
+}
+
+// notTested lists what could change the answer and was not tried: other hosts, other rates,
+// faults, and the claims that nothing here can test.
+func (e *experiment) notTested(a lab.Analysis) []string {
+	parts := []string{"another host than this one"}
+	if e.study.Load != nil {
+		parts = append(parts, e.loadNotTested()...)
+	}
+	if len(e.study.Faults) == 0 {
+		parts = append(parts, "what happens when a part fails")
+	}
+	if slices.ContainsFunc(e.study.Variants, func(v lab.Variant) bool { return v.External.RunsAlready() }) {
+		parts = append(parts, "CPU and memory of the systems that run already, which nobody meters")
+	}
+	untestable, unasked := 0, 0
+	for _, c := range a.Claims {
+		switch {
+		case c.Unasked:
+			unasked++
+		case c.Verdict == lab.ClaimUntestable:
+			untestable++
+		}
+	}
+	if unasked > 0 {
+		parts = append(parts, count(unasked, "claim")+" that this run was not asked for")
+	}
+	if untestable > 0 {
+		parts = append(parts, count(untestable, "claim")+
+			" that cannot be tested here (the reasons stand with them)")
+	}
+	return parts
+}
+
+// loadNotTested lists the rates and lengths of load that were not tried.
+func (e *experiment) loadNotTested() []string {
+	var parts []string
+	var rates []float64
+	for _, p := range e.study.Points {
+		if rate, open := offeredRate(p, nil); open {
+			rates = append(rates, rate)
+		}
+	}
+	if len(rates) > 0 {
+		parts = append(parts, fmt.Sprintf("rates above %s/s", lab.Plain(slices.Max(rates))))
+	}
+	if _, searched := lab.FindMetric(e.study.AllMetrics(), lab.Capacity, 0, ""); !searched {
+		parts = append(parts, "the highest rate of each")
+	}
+	longest := e.study.Load.Duration
+	for _, seconds := range e.loadSeconds() {
+		longest = max(longest, seconds)
+	}
+	if longest > 0 { // else it lasted until its work was done
+		parts = append(parts, fmt.Sprintf("loads of more than %s s", lab.Plain(longest)))
+	}
+	return parts
+}

@@ -1,0 +1,331 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// mostExplained bounds of how many metrics the answer explains the steps.
+const mostExplained = 6
+
+// noWay is said where no block holds every step.
+const noWay = "No block holds every step of the way: nothing can be said of where the difference comes from."
+
+// severalKnobs is said of steps that were not made to turn one.
+const severalKnobs = "Such a step changes several things at once; cleave explain changes one at a time."
+
+// wayFindings say of each metric what the way makes of it and where that comes from, and
+// whether the order of the steps matters. A study with claims has one such sentence.
+func (e *experiment) wayFindings(a lab.Analysis, h *lab.Headline) []string {
+	if len(e.study.Steps) == 0 {
+		return nil
+	}
+	if len(a.Waterfalls) == 0 {
+		return []string{noWay}
+	}
+	ways := e.explainedWays(a.Waterfalls)
+	if !e.study.Explains() {
+		ways = ways[:1]
+	}
+	texts := e.saysUnheld(ways)
+	for _, w := range ways {
+		inSentence := h != nil && len(h.Bars) > 0 && h.Bars[0].Metric == w.Metric && h.Bars[0].Point == w.Point.Name
+		if !inSentence || e.study.Explains() {
+			texts = append(texts, e.saysWay(w, inSentence))
+		}
+	}
+	if several(ways[0]) {
+		texts = append(texts, severalKnobs)
+	} else if text := e.saysInteractions(ways); text != "" && e.study.Explains() {
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// explainedWays are those of the study's first metrics that have any.
+func (e *experiment) explainedWays(all []lab.Waterfall) []lab.Waterfall {
+	var metrics []string
+	for _, w := range all {
+		if len(metrics) < mostExplained {
+			metrics = appendNew(metrics, w.Metric)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(w lab.Waterfall) bool {
+		return !slices.Contains(metrics, w.Metric)
+	})
+}
+
+// several reports whether some step between variants of the study turns more than
+// one knob.
+func several(w lab.Waterfall) bool {
+	return slices.ContainsFunc(w.Steps, func(s lab.Step) bool { return s.Name != "" && len(s.Changes) > 1 })
+}
+
+// saysUnheld warns of steps that did not hold the rate they were compared at.
+func (e *experiment) saysUnheld(all []lab.Waterfall) []string {
+	var texts []string
+	for _, w := range all {
+		var fallen []string
+		for _, name := range stops(e.way(1)) {
+			if trials := e.counted(name, w.Point.Name); len(trials) > 0 && !e.mostHeld(trials) {
+				fallen = append(fallen, name)
+			}
+		}
+		if len(fallen) > 0 {
+			text := fmt.Sprintf("At %s not every step held the rate (%s did not): times there grow with the length "+
+				"of the load, and are no property of the architectures.", w.Point.Name, strings.Join(fallen, ", "))
+			if e.study.Explains() {
+				text += " Explain at a lower rate."
+			}
+			texts = appendNew(texts, text)
+		}
+	}
+	return texts
+}
+
+// saysWay tells one metric: its level at both ends, and where the difference comes from. The
+// ratios are in the table of the steps. Of the headline's way the sentence tells the origin.
+func (e *experiment) saysWay(w lab.Waterfall, inSentence bool) string {
+	metric, _ := e.metric(w.Metric)
+	text := e.saysLevels(metric, w.Point.Name, []string{w.From, w.To})
+	origin := strings.TrimPrefix(e.plainOrigin(w), "; ")
+	switch {
+	case inSentence && origin != "":
+		origin = ""
+	case w.Verdict == lab.Undecided:
+		origin = "the data do not decide whether they differ"
+	case w.Verdict == lab.Equivalent:
+		origin = "they are equivalent"
+	case origin == "" && len(w.Steps) > 1:
+		origin = "no single step is clear of the margin"
+	}
+	if origin != "" {
+		text += "; " + origin
+	}
+	return text + saysAgainst(w) + saysTuning(w) + "."
+}
+
+// saysAgainst names the decided steps that take some of a decided whole back.
+func saysAgainst(w lab.Waterfall) string {
+	var names []string
+	for _, s := range w.Steps {
+		decided := s.Verdict == lab.Slower || s.Verdict == lab.Faster
+		if decided && s.Ratio.Ratio > 1 != (w.Whole.Ratio > 1) && w.Verdict != lab.Undecided {
+			names = append(names, s.Label())
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; the other way: " + some(names)
+}
+
+// saysTuning says what tuning does to the price of the way to the last stock variant, as a
+// share of its logarithm, in which steps add up.
+func saysTuning(w lab.Waterfall) string {
+	if len(w.Stretches) != 2 {
+		return ""
+	}
+	split, tuning := w.Stretches[0], w.Stretches[1]
+	part := -math.Log(tuning.Ratio.Ratio) / math.Log(split.Ratio.Ratio)
+	switch {
+	case tuning.Verdict == lab.Undecided:
+		return fmt.Sprintf("; what tuning makes of it after %s is undecided", split.To)
+	case tuning.Verdict == lab.Equivalent:
+		return fmt.Sprintf("; tuning after %s makes no difference", split.To)
+	case part > 0 && split.Verdict == lab.Slower || part > 0 && split.Verdict == lab.Faster:
+		return fmt.Sprintf("; tuning takes back %s of what the way to %s changes", shareWords(part), split.To)
+	}
+	return fmt.Sprintf("; tuning after %s adds to it", split.To)
+}
+
+// saysOrigin says of the first of some ways whose difference has one where it comes from.
+func (e *experiment) saysOrigin(ways []lab.Waterfall) string {
+	for _, w := range ways {
+		if origin := e.plainOrigin(w); origin != "" {
+			return origin
+		}
+	}
+	return ""
+}
+
+// decidedStep is a step of a way whose own ratio is decided.
+type decidedStep struct {
+	judged
+	label string
+	way   lab.Waterfall
+}
+
+// largestStep is the largest of the steps that are decided, for ways of which none is as a
+// whole.
+func (e *experiment) largestStep(ways []lab.Waterfall) (largest decidedStep, found bool) {
+	for _, w := range ways {
+		m, _ := e.metric(w.Metric)
+		for _, s := range w.Steps {
+			step := decidedStep{judged{m, w.Point.Name, s.Variant, s.Before, s.Ratio, s.Verdict}, s.Label(), w}
+			if step.differs() && step.effect() > largest.effect() {
+				largest, found = step, true
+			}
+		}
+	}
+	return largest, found
+}
+
+// plainOrigin says which step, or which two, make the most of a whole: as shares of its
+// logarithm, in which steps add up; "" where no step is decided.
+func (e *experiment) plainOrigin(w lab.Waterfall) string {
+	whole := math.Log(w.Whole.Ratio)
+	if w.Verdict == lab.Undecided || w.Verdict == lab.Equivalent || whole == 0 {
+		return ""
+	}
+	type origin struct {
+		name  string
+		share float64
+	}
+	var origins []origin
+	for _, s := range w.Steps {
+		decided := s.Verdict == lab.Slower || s.Verdict == lab.Faster
+		if !decided || s.Ratio.Ratio > 1 != (w.Whole.Ratio > 1) {
+			continue
+		}
+		name := cmp.Or(s.Name, s.Knob)
+		i := slices.IndexFunc(origins, func(o origin) bool { return o.name == name })
+		if i < 0 {
+			i, origins = len(origins), append(origins, origin{name: name})
+		}
+		origins[i].share += math.Log(s.Ratio.Ratio) / whole
+	}
+	slices.SortStableFunc(origins, func(a, b origin) int { return cmp.Compare(b.share, a.share) })
+	if len(origins) == 0 {
+		return ""
+	}
+	names, share := []string{origins[0].name}, origins[0].share
+	if len(origins) > 1 && share < 0.4 {
+		names, share = append(names, origins[1].name), share+origins[1].share
+	}
+	for i, name := range names {
+		names[i] = e.knobWords(w, name)
+	}
+	return fmt.Sprintf("; %s of the %s comes from %s", shareWords(share), e.what(w), and(names))
+}
+
+// what says in a word what a waterfall is of.
+func (e *experiment) what(w lab.Waterfall) string {
+	if m, _ := e.metric(w.Metric); m.Kind == lab.KindCost && w.Whole.Ratio > 1 {
+		return cmp.Or(m.Phrase, "cost")
+	} else if m.Kind == lab.KindTime && w.Whole.Ratio > 1 {
+		return "time"
+	}
+	return "difference"
+}
+
+// knobWords are what a knob was turned to on a way, and from: "a saga of events in place of
+// one transaction". A step with a name of its own has that.
+func (e *experiment) knobWords(w lab.Waterfall, name string) string {
+	label := name
+	var first, last []lab.KnobChange
+	for _, s := range w.Steps {
+		if s.Name == "" && s.Knob == name {
+			label = s.Label()
+			if first == nil {
+				first = s.Changes
+			}
+			last = s.Changes
+		}
+	}
+	if len(first) == 0 {
+		return label
+	}
+	var before, after []string
+	for i := range min(len(first), len(last)) {
+		before, after = append(before, e.means(first[i].Knob, first[i].From)),
+			append(after, e.means(last[i].Knob, last[i].To))
+	}
+	return and(after) + " in place of " + and(before)
+}
+
+// plainStep says in words what a step leads to; "" where it has a name of its own.
+func (e *experiment) plainStep(s lab.PathStep) string {
+	if s.Name != "" {
+		return ""
+	}
+	return e.changeWords(s.Changes)
+}
+
+// changeWords say what some changes lead to: "a saga".
+func (e *experiment) changeWords(changes []lab.KnobChange) string {
+	var all []string
+	for _, c := range changes {
+		all = append(all, e.means(c.Knob, c.To))
+	}
+	return and(all)
+}
+
+// means is a knob's value in words: the system's, else the knob and its value.
+func (e *experiment) means(knob, value string) string {
+	for _, a := range e.in.System.Architectures {
+		for _, k := range a.Knobs {
+			if k.Name == knob && k.Means[value] != "" {
+				return k.Means[value]
+			}
+		}
+	}
+	return spaced(knob) + " " + value
+}
+
+// shareWords are a share of a whole.
+func shareWords(share float64) string {
+	switch {
+	case share > 1.1:
+		return "more than all"
+	case share > 0.85:
+		return "nearly all"
+	case share > 0.6:
+		return "most"
+	case share > 0.4:
+		return "half"
+	case share > 0.28:
+		return "a third"
+	}
+	return figure.Percent(share)
+}
+
+// saysInteractions tells where the order of the steps changes the answer, and
+// where nothing of that kind was seen or looked for.
+func (e *experiment) saysInteractions(all []lab.Waterfall) string {
+	var found []string
+	looked, undecided := 0, 0
+	for _, w := range all {
+		metric, _ := e.metric(w.Metric)
+		for _, i := range w.Interactions {
+			looked++
+			switch {
+			case i.Matters:
+				found = append(found, fmt.Sprintf("%s (%s%s) makes %s in the order shown and %s in the other",
+					i.Plain, metric.Title, e.placeOf(metric, w.Point.Name), times(i.First), times(i.Second)))
+			case !strings.HasPrefix(i.Words, sameInBoth):
+				undecided++
+			}
+		}
+	}
+	switch {
+	case looked == 0 && len(e.way(1)) < 2:
+		return ""
+	case looked == 0:
+		return "The steps were taken in one order only: in another the same changes may have other shares of the " +
+			"whole."
+	case len(found) > 0:
+		return fmt.Sprintf("The order of the steps changes the answer: %s. Such a share belongs to no change "+
+			"alone.", some(found))
+	case undecided > 0:
+		return fmt.Sprintf("In another order of the steps no share is found to be another; %d of %d stay "+
+			"undecided.", undecided, looked)
+	}
+	return "In another order of the steps the shares are the same within the margin: each change acts alone."
+}
