@@ -215,3 +215,62 @@ func TestWhatNobodyMetersIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsDecidedIsTold: where the main metrics are undecided, others are told, the largest
+// difference first, and at another point where there is none at the usual one.
+func TestWhatIsDecidedIsTold(t *testing.T) {
+	e := newExperiment(shopUnderLoad())
+	ratio := func(metric, point string, r float64, verdict lab.ComparisonVerdict) judged {
+		m, _ := e.metric(metric)
+		return judged{m, point, "sync", "monolith", lab.Ratio{Ratio: r, N: 6}, verdict}
+	}
+	open := ratio("completion_time_p50", "at-80", 3, lab.Undecided)
+	for want, all := range map[string][]judged{
+		"at-80 [completion_time_p99 ": {open, ratio("completion_time_p99", "at-80", 2, lab.Slower)},
+		"at-80 [cpu_per_operation completion_time_p99]": {open, ratio("completion_time_p99", "at-80", 2,
+			lab.Slower), ratio("cpu_per_operation", "at-80", 0.25, lab.Faster)},
+		"at-80 [peak_memory ":         {open, ratio("peak_memory", "at-80", 2, lab.Slower)},
+		"at-20 [completion_time_p50]": {open, ratio("completion_time_p50", "at-20", 2, lab.Slower)},
+	} {
+		s := e.chooseSubject(all, "monolith", "at-80", []string{"sync"})
+		var names []string
+		for _, m := range s.metrics {
+			names = append(names, m.Name)
+		}
+		got := fmt.Sprintf("%s %v", s.point, names)
+		if !strings.HasPrefix(strings.ReplaceAll(got, "]", " "), strings.TrimSuffix(want, "]")) {
+			t.Errorf("the sentence is about %s, want %s", got, want)
+		}
+	}
+}
+
+// TestATwinIntervalThatExcludesOneIsSaidToDoSo, with the level at which no bias was found.
+func TestATwinIntervalThatExcludesOneIsSaidToDoSo(t *testing.T) {
+	e := newExperiment(shopUnderLoad())
+	m, _ := e.metric("completion_time_p50")
+	e.bias, e.twinTests = nil, map[string]twinTest{m.Name: {p: 0.3, family: 12}}
+	low, high := 1.07, 2.07
+	a := lab.Analysis{NoiseFloor: map[string]lab.Ratio{m.Name: {Ratio: 1.49, Low: &low, High: &high, N: 3}}}
+	said := e.saysTwin(a, m)
+	if strings.Contains(said, "no bias was found") || !strings.Contains(said, "excludes 1") ||
+		!strings.Contains(said, "12 comparisons of this kind") || !strings.Contains(said, "Holm p 0.300") {
+		t.Errorf("%s", said)
+	}
+}
+
+// TestWrongAnswersAreTold, but not where there were none.
+func TestWrongAnswersAreTold(t *testing.T) {
+	in := shopUnderLoad()
+	if said := answerOf(in); strings.Contains(said, "Answers that were not right") {
+		t.Errorf("there were none:\n%s", said)
+	}
+	for _, trial := range in.Trials {
+		if trial.Variant == "sync" && trial.Point.Name == "at-80" {
+			trial.Audit.Figures[lab.FigureErrors] = 0.01
+		}
+	}
+	if said := answerOf(in); !strings.Contains(said, "Answers that were not right at 80 orders/s: ") ||
+		!strings.Contains(said, "1.0 % with sync") {
+		t.Errorf("one in a hundred is not told:\n%s", said)
+	}
+}
