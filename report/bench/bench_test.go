@@ -101,16 +101,20 @@ func TestTruthsAreHeld(t *testing.T) {
 			found(median(), 1.284, 1.286, lab.Slower), true, false},
 	} {
 		var counted tally
-		if err := counted.hold(c.truth, c.a); err != nil {
-			t.Fatal(err)
-		}
+		counted.hold(c.truth, c.a)
 		if held, wrong := counted.held.so == 1, counted.wrong.so == 1; held != c.held || wrong != c.wrong {
 			t.Errorf("%s: held %t, wrong %t, want %t, %t", name, held, wrong, c.held, c.wrong)
 		}
 	}
+}
+
+// TestTruthsWithoutAnAnswer are counted, and hold or miss nothing: trials may all be lost.
+func TestTruthsWithoutAnAnswer(t *testing.T) {
 	var counted tally
-	if err := counted.hold(exactly("c", cpu(), 1), found(cpu(), 1, 1, lab.Slower)); err == nil {
-		t.Error("a comparison that is not there was held")
+	counted.hold(exactly("c", cpu(), 1), found(cpu(), 1, 1, lab.Slower))
+	counted.addSteadiness("c", found(cpu(), 1, 1, lab.Undecided))
+	if counted.silent != (count{2, 2}) || counted.held.all != 0 || counted.driftsMissed.all != 0 {
+		t.Errorf("%+v, want two truths without an answer", counted)
 	}
 }
 

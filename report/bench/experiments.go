@@ -136,9 +136,7 @@ func (c comparison) play(ctx context.Context, p player, seed uint64, found *tall
 		return err
 	}
 	for _, t := range c.truths {
-		if err := found.hold(t, a); err != nil {
-			return err
-		}
+		found.hold(t, a)
 	}
 	if c.equal {
 		found.addEqual(a)
@@ -168,7 +166,7 @@ func playCapacities(ctx context.Context, p player, seed uint64, found *tally) er
 		err := p.serving(ctx, fmt.Sprintf("-capacity %g", capacity), func(url string) error {
 			var got loaded
 			err := p.run(ctx, &got, "load", url, "--search", "--objective", "p99<100ms",
-				"--arrivals", "constant", "--seed", fmt.Sprint(seed))
+				"--seed", fmt.Sprint(seed))
 			if err == nil {
 				found.addCapacity(capacity, got)
 			}

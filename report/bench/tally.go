@@ -20,6 +20,7 @@ type tally struct {
 	held, wrong, large                   count // intervals, verdicts, differences of 1.3 and more
 	falseCPU, falseTimes, falseAll       count // equal servers called different
 	driftsMissed, falseUnsteady, notHeld count
+	silent                               count // truths that nothing was found of
 	lost                                 count // attempts at trials
 }
 
@@ -35,12 +36,14 @@ func (c *count) add(so bool) {
 }
 
 // hold holds a comparison against a truth.
-func (t *tally) hold(want truth, a lab.Analysis) error {
+func (t *tally) hold(want truth, a lab.Analysis) {
 	i := slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool {
 		return c.Variant == want.server && c.Metric == want.of.in(a)
 	})
-	if i < 0 || a.Comparisons[i].Low == nil {
-		return fmt.Errorf("%s of %s has no interval: %v", want.of.quantity, want.server, a.Notes)
+	known := i >= 0 && a.Comparisons[i].Low != nil
+	t.silent.add(!known)
+	if !known {
+		return
 	}
 	c := a.Comparisons[i]
 	holds := *c.Low <= want.high && *c.High >= want.low
@@ -59,7 +62,6 @@ func (t *tally) hold(want truth, a lab.Analysis) error {
 	}
 	t.each = append(t.each, figures.Figure{Figure: c.Metric + " of " + c.Variant + " / a", Value: c.Ratio.Ratio,
 		Low: *c.Low, High: *c.High, Unit: "1", N: c.N, Better: lab.LowerIsBetter, Note: note})
-	return nil
 }
 
 // allows reports whether a verdict is right, or open.
@@ -102,15 +104,18 @@ func (t *tally) addEqual(a lab.Analysis) {
 
 // addSteadiness counts whether the server that drifts was found to, and which steady ones were.
 func (t *tally) addSteadiness(drifts string, a lab.Analysis) {
-	found := false
+	followed, found := false, false
 	for _, s := range a.Steadiness {
 		if s.Variant == drifts {
-			found = found || !s.Steady
+			followed, found = true, found || !s.Steady
 			continue
 		}
 		t.falseUnsteady.add(!s.Steady)
 	}
-	if drifts != "" {
+	if drifts == "" {
+		return
+	}
+	if t.silent.add(!followed); followed {
 		t.driftsMissed.add(!found)
 	}
 }
@@ -159,6 +164,7 @@ func (t *tally) figures() []figures.Figure {
 		t.driftsMissed.figure("drifts that are missed", less, figures.Goal{}),
 		t.falseUnsteady.figure("steady servers called unsteady", less, figures.Goal{Must: 0.01}),
 		t.notHeld.figure("rates called not held", less, figures.Goal{Must: 0.01}),
+		t.silent.figure("truths without an answer", less, figures.Goal{}),
 		t.lost.figure("attempts struck out", less, figures.Goal{Must: 0.1, Stretch: 0.05}),
 	)
 	return append(all, t.each...)
