@@ -62,9 +62,6 @@ type Explanation struct {
 // Demanding is a System some of whose variants need more than every host has.
 type Demanding interface {
 	System
-	// Missing says what this host lacks for a variant, in one sentence with what to do
-	// about it; nil: nothing.
-	Missing(v Variant) error
 	// Needs are what such variants take, here or not.
 	Needs() []Need
 }

@@ -15,8 +15,6 @@ const (
 
 // Replicator is what a deployer is that can put volumes on a replicated disk.
 type Replicator interface {
-	// Replicates says what this host lacks for it; nil: nothing.
-	Replicates() error
 	// DiskAbout says what the disk is: "GlusterFS 10.3, 3 copies".
 	DiskAbout() string
 }

@@ -12,7 +12,6 @@ func (barrow) Name() string { return "barrow" }
 
 type cellar struct{ barrow }
 
-func (cellar) Replicates() error { return nil }
 func (cellar) Nodes(l Layout) []Node {
 	if !l.OnReplicatedDisk() {
 		return nil

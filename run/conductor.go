@@ -112,41 +112,67 @@ func (e *experiment) resume() (done []int, err error) {
 	return done, nil
 }
 
-// shownProblems is how many of a host's shortcomings are spelled out.
-const shownProblems = 3
-
 // Preflight refuses a plan of which this host cannot carry every part, before
-// anything is started. The part that needs most is named first. Its error is a
-// MissingPartError, or a PlanError where the plan asks for what cannot be.
+// anything is started. Its error is a MissingPartError, or a PlanError where the plan
+// asks for what cannot be.
 func (c *Conductor) Preflight(plan lab.Plan) error {
+	lacks, err := c.Lacks(plan)
+	if err == nil && len(lacks) > 0 {
+		err = &MissingPartError{lacks}
+	}
+	return err
+}
+
+// Lacks returns every part that this host lacks for a plan, by variant: those of the largest
+// layouts first. Twins need what the variants need whose twins they are. Its error is a
+// PlanError: the plan asks for what cannot be.
+func (c *Conductor) Lacks(plan lab.Plan) ([]lab.Lack, error) {
 	e := experiment{Conductor: c, plan: plan}
-	var problems []shortcoming
-	seen := map[string]bool{}
+	points := map[string][]string{} // of variants that are no twins
+	var all []setting
 	for _, planned := range plan.Trials {
-		key := planned.Variant + " at " + planned.Point
-		if seen[key] {
+		if v, _ := plan.Study.Variant(planned.Variant); v.TwinOf != "" ||
+			slices.Contains(points[planned.Variant], planned.Point) {
 			continue
 		}
-		seen[key] = true
+		points[planned.Variant] = append(points[planned.Variant], planned.Point)
 		setting, err := e.setting(planned)
 		if err == nil {
 			err = c.checkFaults(plan.Study.Faults, setting.layout, setting.deployer)
 		}
 		if err != nil {
-			return &PlanError{fmt.Errorf("%s: %w", key, err)}
+			return nil, &PlanError{fmt.Errorf("%s at %s: %w", planned.Variant, planned.Point, err)}
 		}
-		err = errors.Join(
-			c.preflightServices(setting.layout), setting.deployer.Preflight(setting.layout),
-			e.checkSockets(setting.layout), checkReadiness(setting.layout),
-		)
-		if err != nil {
-			problems = append(problems, shortcoming{len(setting.layout.Units), fmt.Errorf("%s: %w", key, err)})
+		all = append(all, setting)
+	}
+	slices.SortStableFunc(all, func(a, b setting) int { return len(b.layout.Units) - len(a.layout.Units) })
+	var lacks []lab.Lack
+	for _, s := range all {
+		lacks = addLacks(lacks, s.variant.Name, s.point.Name, errors.Join(
+			c.preflightServices(s.layout), s.deployer.Preflight(s.layout), e.checkSockets(s.layout),
+			checkReadiness(s.layout)))
+	}
+	for i, lack := range lacks {
+		if len(lack.Points) == len(points[lack.Variant]) {
+			lacks[i].Points = nil
 		}
 	}
-	if len(problems) == 0 {
-		return nil
+	return lacks, nil
+}
+
+// addLacks adds what is missing for a variant at a point.
+func addLacks(lacks []lab.Lack, variant, point string, err error) []lab.Lack {
+	for _, one := range lab.Leaves(err) {
+		known := slices.IndexFunc(lacks, func(l lab.Lack) bool {
+			return l.Variant == variant && l.Err.Error() == one.Error()
+		})
+		if known < 0 {
+			known = len(lacks)
+			lacks = append(lacks, lab.Lack{Variant: variant, Err: one})
+		}
+		lacks[known].Points = append(lacks[known].Points, point)
 	}
-	return &MissingPartError{summarise(problems)}
+	return lacks
 }
 
 // checkReadiness says which programs this host lacks that tell when units can be used.
@@ -190,33 +216,11 @@ func (e *experiment) directory(trial, attempt int) string {
 	return filepath.Join(e.Scratch, fmt.Sprintf("%d-%d", trial, attempt))
 }
 
-// shortcoming is what a host lacks for a number of units.
-type shortcoming struct {
-	units int
-	err   error
-}
-
-// summarise names the largest shortcomings and counts the others.
-func summarise(problems []shortcoming) error {
-	slices.SortStableFunc(problems, func(a, b shortcoming) int { return b.units - a.units })
-	var shown []error
-	for _, problem := range problems[:min(shownProblems, len(problems))] {
-		shown = append(shown, problem.err)
-	}
-	if more := len(problems) - shownProblems; more > 0 {
-		shown = append(shown, fmt.Errorf("and %d more that need no more than these", more))
-	}
-	return errors.Join(shown...)
-}
-
 // MissingPartError says what this host lacks for the plan.
-type MissingPartError struct{ cause error }
+type MissingPartError struct{ Lacks []lab.Lack }
 
-// Error implements error.
-func (m *MissingPartError) Error() string { return m.cause.Error() }
-
-// Unwrap returns the cause.
-func (m *MissingPartError) Unwrap() error { return m.cause }
+// Error implements error: it names every part once.
+func (m *MissingPartError) Error() string { return strings.Join(lab.LackLines(m.Lacks), "\n") }
 
 // warmUp plays every variant at its points without keeping the record: files
 // come into memory and processors to their clock before the first block.

@@ -282,7 +282,7 @@ func TestWhatEndsTheExperiment(t *testing.T) {
 	}{
 		"store fails":       {rooms{saveError: errors.New("disk full")}, "disk full"},
 		"clean-up fails":    {rooms{stopError: errors.New("process 7 does not end")}, "process 7 does not end"},
-		"host is too small": {rooms{preflight: errors.New("too few files")}, "a at s1: too few files"},
+		"host is too small": {rooms{preflight: errors.New("too few files")}, "a, b: too few files"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := test.rooms.conductor(t)
@@ -313,8 +313,22 @@ func TestPreflightFailureIsAMissingPart(t *testing.T) {
 	c := r.conductor(t)
 	var missing *MissingPartError
 	if err := c.Play(t.Context(), plan(4)); !errors.As(err, &missing) ||
-		strings.Count(err.Error(), "too few") != 2 {
-		t.Errorf("Play: %v, want both variants named once", err)
+		err.Error() != "a, b: too few files" {
+		t.Errorf("Play: %v, want both variants named before the part", err)
+	}
+}
+
+// TestAPartIsMissingWhereItIsNeeded: everywhere, or at some points, and of a twin as of its original.
+func TestAPartIsMissingWhereItIsNeeded(t *testing.T) {
+	lost := &lab.MissingError{What: "no balancer", Install: "bring it"}
+	r := &rooms{preflight: errors.Join(lost, errors.Join(lost, errors.New("no room")))}
+	c := r.conductor(t)
+	p := plan(2)
+	p.Study.Variants[1].TwinOf = p.Study.Variants[0].Name
+	got, err := c.Lacks(p)
+	if err != nil || len(got) != 2 || got[0].Variant != "a" || got[0].Err != lost || got[0].Points != nil ||
+		got[1].Err.Error() != "no room" {
+		t.Errorf("Lacks: %+v, %v; want both parts of a, everywhere", got, err)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 // kept is a deployer that has a replicated disk, whose bricks are metered as units.
 type kept struct{ *world }
 
-func (kept) Replicates() error { return nil }
 func (kept) DiskAbout() string { return "stone, 3 copies" }
 
 // folder is a service that is one.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // Installed is a server program of this host.
@@ -29,8 +31,11 @@ type MissingError struct {
 }
 
 // Error implements error.
-func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s is not installed (%s): type: %s", e.Kind, e.What, e.Install)
+func (e *MissingError) Error() string { return e.Unwrap().Error() }
+
+// Unwrap returns what is missing as a host's part like any other.
+func (e *MissingError) Unwrap() error {
+	return &lab.MissingError{What: fmt.Sprintf("%s is not installed (%s)", e.Kind, e.What), Install: e.Install}
 }
 
 // Availability says whether this host can start a server.
@@ -54,7 +59,7 @@ func Available() []Availability {
 		if missing, ok := err.(*MissingError); ok {
 			entry.Missing = missing
 		} else if err != nil {
-			entry.Missing = &MissingError{Kind: kind, What: err.Error(), Install: aptInstall(debianPackage(kind))}
+			entry.Missing = &MissingError{Kind: kind, What: err.Error(), Install: lab.AptInstall(debianPackage(kind))}
 		}
 		all = append(all, entry)
 	}
@@ -85,10 +90,6 @@ func cacheFolder() string {
 	return filepath.Join(cache, "cleave")
 }
 
-func aptInstall(name string) string {
-	return "sudo apt-get install --no-install-recommends " + name
-}
-
 // find looks for an executable in PATH and in further folders, which may be
 // patterns; of several that match a pattern the last one counts.
 func find(kind Kind, name string, folders ...string) (string, error) {
@@ -103,7 +104,7 @@ func find(kind Kind, name string, folders ...string) (string, error) {
 			}
 		}
 	}
-	return "", &MissingError{Kind: kind, What: "there is no " + name, Install: aptInstall(debianPackage(kind))}
+	return "", &MissingError{Kind: kind, What: "there is no " + name, Install: lab.AptInstall(debianPackage(kind))}
 }
 
 // installed finds a program and asks for its version.

@@ -41,7 +41,7 @@ func installedCassandra() (Installed, error) {
 		}
 	}
 	return Installed{}, &MissingError{Kind: Cassandra, What: "there is no Java 17 in /usr/lib/jvm",
-		Install: aptInstall("openjdk-17-jre-headless")}
+		Install: lab.AptInstall("openjdk-17-jre-headless")}
 }
 
 func describeCassandra(s *Server, unit *lab.UnitSpec) {

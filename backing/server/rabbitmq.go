@@ -33,7 +33,7 @@ func rabbitFolders() []string {
 func installedRabbit() (Installed, error) {
 	if _, err := exec.LookPath("epmd"); err != nil {
 		return Installed{}, &MissingError{Kind: RabbitMQ, What: "there is no epmd",
-			Install: aptInstall(debianPackage(RabbitMQ))}
+			Install: lab.AptInstall(debianPackage(RabbitMQ))}
 	}
 	for _, folder := range rabbitFolders() {
 		found, _ := filepath.Glob(filepath.Join(folder, "rabbitmq-server")) // the patterns are ours
@@ -44,7 +44,7 @@ func installedRabbit() (Installed, error) {
 		return Installed{Path: found[0], Version: firstVersion(fmt.Sprint(libraries))}, nil
 	}
 	return Installed{}, &MissingError{Kind: RabbitMQ, What: "there is no rabbitmq-server",
-		Install: aptInstall(debianPackage(RabbitMQ))}
+		Install: lab.AptInstall(debianPackage(RabbitMQ))}
 }
 
 func describeRabbit(s *Server, unit *lab.UnitSpec) {

@@ -117,8 +117,8 @@ func Missing() error {
 // findTool finds the compose command, and a Docker daemon behind it.
 func findTool() ([]string, error) {
 	if _, err := exec.LookPath("docker"); err != nil {
-		return nil, errors.New("a compose file needs Docker, which is not installed here: on Debian: apt-get " +
-			"install docker.io docker-compose")
+		return nil, &lab.MissingError{What: "a compose file needs Docker, which is not installed here",
+			Install: lab.AptInstall("docker.io", "docker-compose")}
 	}
 	if text, err := exec.Command("docker", "version", "--format",
 		"{{.Server.Version}}").CombinedOutput(); err != nil {
@@ -130,6 +130,6 @@ func findTool() ([]string, error) {
 	if path, err := exec.LookPath("docker-compose"); err == nil {
 		return []string{path}, nil
 	}
-	return nil, errors.New("a compose file needs docker compose, which is not installed here: on Debian: " +
-		"apt-get install docker-compose")
+	return nil, &lab.MissingError{What: "a compose file needs docker compose, which is not installed here",
+		Install: lab.AptInstall("docker-compose")}
 }

@@ -132,12 +132,12 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 		scripts map[string]string
 		says    string
 	}{
-		"no Docker": {nil, "apt-get install docker.io"},
+		"no Docker": {nil, "apt-get install --no-install-recommends docker.io"},
 		"no daemon": {map[string]string{"docker": "echo Cannot connect to the Docker daemon >&2; exit 1"},
 			"Cannot connect to the Docker daemon"},
 		"no right": {map[string]string{"docker": "echo permission denied while trying to connect >&2; exit 1"},
 			"usermod -aG docker"},
-		"no compose": {map[string]string{"docker": `[ "$1" = version ]`}, "apt-get install docker-compose"},
+		"no compose": {map[string]string{"docker": `[ "$1" = version ]`}, "apt-get install --no-install-recommends docker-compose"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			missingTool(t, test.scripts)

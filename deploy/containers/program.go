@@ -95,7 +95,7 @@ func ProgramOf(spec lab.UnitSpec) (string, error) {
 	}
 	switch {
 	case err != nil && spec.Install != "":
-		return "", fmt.Errorf("there is no program %q here: type: %s", spec.Program, spec.Install)
+		return "", spec.ProgramMissing()
 	case err != nil:
 		return "", fmt.Errorf("there is no program %q here: install it, or give its path: %w", spec.Program, err)
 	case !there(path):

@@ -76,8 +76,8 @@ func unanswered(err error) error {
 		return nil
 	}
 	if _, missing := exec.LookPath("docker"); missing != nil && errors.Is(err, fs.ErrNotExist) {
-		return errors.New("containers need Docker, which is not installed here: on Debian: apt-get install " +
-			"docker.io")
+		return &lab.MissingError{What: "containers need Docker, which is not installed here",
+			Install: lab.AptInstall("docker.io")}
 	}
 	return engine.Unanswered("containers need", err)
 }

@@ -57,21 +57,14 @@ func Bricks() []string {
 
 // Missing says what this host lacks for a volume; nil: nothing.
 func Missing() error {
-	for program, from := range map[string]string{"glusterd": "glusterfs-server", "glusterfs": "glusterfs-client",
-		"gluster": "glusterfs-server"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("a replicated disk needs GlusterFS, and there is no program %s here: type: apt-get "+
-				"install --no-install-recommends %s", program, from)
-		}
+	err := lab.MissingPrograms("a replicated disk (GlusterFS)", map[string]string{
+		"glusterd": "glusterfs-server", "glusterfs": "glusterfs-client", "gluster": "glusterfs-server",
+	})
+	if _, failed := os.Stat("/dev/fuse"); failed != nil {
+		err = errors.Join(err, &lab.MissingError{Install: "sudo modprobe fuse",
+			What: fmt.Sprintf("a replicated disk is mounted by FUSE, and this host has none (%v)", failed)})
 	}
-	if _, err := os.Stat("/dev/fuse"); err != nil {
-		return fmt.Errorf("a replicated disk is mounted by FUSE, and this host has none (%w): type: modprobe fuse",
-			err)
-	}
-	if err := hosts.Missing(); err != nil {
-		return fmt.Errorf("a replicated disk is kept by hosts made of this one: %w", err)
-	}
-	return nil
+	return errors.Join(err, hosts.Missing())
 }
 
 // About says what the disk is: "GlusterFS 10.3, 3 copies".

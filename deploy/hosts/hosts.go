@@ -66,16 +66,12 @@ type Host struct {
 
 // Missing says what this host lacks; nil: nothing.
 func Missing() error {
+	var err error
 	if os.Geteuid() != 0 {
-		return errors.New("hosts of their own network need root: run as root")
+		err = errors.New("hosts of their own network need root: run as root")
 	}
-	for program, from := range map[string]string{"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux",
-		"mount": "mount"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("there is no program %s here: type: apt-get install %s", program, from)
-		}
-	}
-	return nil
+	return errors.Join(err, lab.MissingPrograms("a host of its own network", map[string]string{
+		"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "mount": "mount"}))
 }
 
 // Make makes hosts of these names. What is started on them carries the label.

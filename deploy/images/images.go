@@ -38,8 +38,9 @@ func Check(units []lab.UnitSpec) error {
 		case err != nil:
 			problems = append(problems, err)
 		case id == "":
-			problems = append(problems, fmt.Errorf("unit %s: Docker has no image %s here: type: docker pull %s",
-				spec.Name, spec.Image, spec.Image))
+			problems = append(problems, &lab.MissingError{
+				What:    fmt.Sprintf("unit %s: Docker has no image %s here", spec.Name, spec.Image),
+				Install: "docker pull " + spec.Image})
 		}
 	}
 	return errors.Join(problems...)

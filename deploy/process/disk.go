@@ -13,9 +13,6 @@ import (
 
 var _ lab.Replicator = (*Deployer)(nil)
 
-// Replicates implements lab.Replicator.
-func (d *Deployer) Replicates() error { return gluster.Missing() }
-
 // DiskAbout implements lab.Replicator.
 func (d *Deployer) DiskAbout() string { return gluster.About() }
 

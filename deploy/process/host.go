@@ -57,7 +57,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 		}
 		_, err := findProgram(spec.Program, spec.Dir)
 		if err != nil && spec.Install != "" {
-			err = fmt.Errorf("%w: type: %s", err, spec.Install)
+			err = spec.ProgramMissing()
 		}
 		if err != nil {
 			problems = append(problems, err)

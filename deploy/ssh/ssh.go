@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,10 +59,7 @@ func Named(lookup func(string) (string, bool)) ([]string, error) {
 
 // Missing says what this host lacks; nil: nothing.
 func Missing() error {
-	if _, err := exec.LookPath("ssh"); err != nil {
-		return errors.New("there is no program ssh in PATH: type: apt-get install openssh-client")
-	}
-	return nil
+	return lab.MissingPrograms("a deployment on hosts of yours", map[string]string{"ssh": "openssh-client"})
 }
 
 // Deployer starts units on hosts. It must be closed after the last trial.

@@ -59,7 +59,7 @@ func Nginx(name string, answer int, routes ...Route) lab.UnitSpec {
 	const file = "nginx.conf"
 	return lab.UnitSpec{
 		Name: name, Role: name, Foreign: true, Program: "nginx",
-		Install: "sudo apt-get install --no-install-recommends nginx-light",
+		Install: lab.AptInstall("nginx-light"),
 		Args:    []string{"-e", "stderr", "-p", "{dir}", "-c", file},
 		Files:   map[string][]byte{file: []byte(strings.Join(lines, "\n") + "\n")},
 		Listens: true, Scalable: true, Peers: behind,

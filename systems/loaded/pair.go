@@ -14,8 +14,6 @@ import (
 const (
 	// RoleKeepalived is the role of the units that move a pair's address.
 	RoleKeepalived = "keepalived"
-	// installKeepalived brings it on Debian and Ubuntu.
-	installKeepalived = "sudo apt-get install --no-install-recommends keepalived"
 	// aliveness is the path at which HAProxy answers for itself.
 	aliveness = "/balancer"
 )
@@ -81,7 +79,7 @@ func keepalived(name string, n int) lab.UnitSpec {
 	}
 	return lab.UnitSpec{
 		Name: member(RoleKeepalived, n), Role: RoleKeepalived, Foreign: true, Program: "keepalived",
-		Install: installKeepalived,
+		Install: lab.AptInstall("keepalived"),
 		Args: []string{"--dont-fork", "--log-console", "--log-detail", "--vrrp",
 			"--use-file={dir}/keepalived.conf", "--pid={dir}/pid", "--vrrp_pid={dir}/vrrp.pid"},
 		Files: map[string][]byte{

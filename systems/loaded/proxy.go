@@ -7,9 +7,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// installHAProxy brings it on Debian and Ubuntu.
-const installHAProxy = "sudo apt-get install --no-install-recommends haproxy"
-
 // ProxyDefaults are the first lines of a configuration of HAProxy. A request that finds
 // no connection is tried again; one that was sent is never sent again, because it may
 // have had its effect. answer is how long an answer may take, in seconds.
@@ -46,7 +43,7 @@ func ProxyServer(unit string) string {
 func Proxy(name string, configuration, behind []string) lab.UnitSpec {
 	const file = "haproxy.cfg"
 	return lab.UnitSpec{
-		Name: name, Role: name, Foreign: true, Program: "haproxy", Install: installHAProxy,
+		Name: name, Role: name, Foreign: true, Program: "haproxy", Install: lab.AptInstall("haproxy"),
 		Args:  []string{"-W", "-db", "-f", "{dir}/" + file},
 		Files: map[string][]byte{file: []byte(strings.Join(configuration, "\n") + "\n")}, Listens: true,
 		Scalable: true, Peers: behind,

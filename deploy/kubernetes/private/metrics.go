@@ -2,7 +2,6 @@ package private
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 const (
@@ -24,7 +24,7 @@ func metricsServer() string { return filepath.Join(folder(), "metrics-server") }
 // MissingMetrics says why clusters here do not say what pods use; nil: they do.
 func MissingMetrics() error {
 	if _, err := os.Stat(metricsServer()); err != nil {
-		return errors.New("metrics-server is not built: type: make kubernetes")
+		return &lab.MissingError{What: "metrics-server is not built", Install: "make kubernetes"}
 	}
 	return nil
 }

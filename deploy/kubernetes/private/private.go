@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -69,23 +68,15 @@ const plugins = "/usr/lib/cni"
 
 // Missing says what this host lacks for a cluster; nil: nothing.
 func Missing() error {
-	if err := hosts.Missing(); err != nil {
-		return err
-	}
-	if _, err := os.Stat(filepath.Join(folder(), "kubernetes")); err != nil {
-		return fmt.Errorf("the private cluster needs Kubernetes %s, which is built once (minutes): type: make "+
-			"kubernetes", Version)
-	}
-	for program, from := range map[string]string{
+	err := lab.MissingPrograms("a private cluster", map[string]string{
 		"etcd": "etcd-server", "containerd": "containerd", "ctr": "containerd", "runc": "runc", "nft": "nftables",
 		filepath.Join(plugins, "bridge"): "containernetworking-plugins",
-	} {
-		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("the private cluster needs the program %s: type: apt-get install "+
-				"--no-install-recommends %s", program, from)
-		}
+	})
+	if _, failed := os.Stat(filepath.Join(folder(), "kubernetes")); failed != nil {
+		err = errors.Join(err, &lab.MissingError{Install: "make kubernetes",
+			What: "a private cluster needs Kubernetes " + Version + ", which is built once (minutes)"})
 	}
-	return nil
+	return errors.Join(hosts.Missing(), err)
 }
 
 // Up brings up a cluster whose files lie in dir, which is made. What it starts and makes

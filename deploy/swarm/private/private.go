@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -23,6 +22,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 const (
@@ -380,14 +380,7 @@ func isFirst(pid int) bool {
 
 // Missing says what this host lacks for a private swarm; nil: nothing.
 func Missing() error {
-	for program, from := range map[string]string{"dockerd": "docker.io", "iptables": "iptables"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("a swarm needs %s, which is not installed here: on Debian: apt-get install %s", program,
-				from)
-		}
-	}
-	if err := hosts.Missing(); err != nil {
-		return fmt.Errorf("a swarm on this host: %w", err)
-	}
-	return nil
+	return errors.Join(
+		lab.MissingPrograms("a private swarm", map[string]string{"dockerd": "docker.io", "iptables": "iptables"}),
+		hosts.Missing())
 }

@@ -10,7 +10,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -85,36 +87,40 @@ func playable(p lab.Point) error {
 	return nil
 }
 
-// Missing implements lab.Demanding: Java and Node.js are built apart.
-func (s System) Missing(v lab.Variant) error {
-	design, err := architecture.New(v.Architecture, v.Knobs)
-	if err != nil || design.Runtime == architecture.Go {
-		return nil // mistakes are told elsewhere
+// tools are the programs that build and run the airline in a runtime, with the packages that bring them.
+func tools(runtime string) map[string]string {
+	const jdk = "openjdk-17-jdk-headless"
+	return map[string]map[string]string{
+		architecture.Java: {"java": jdk, "javac": jdk, "mvn": "maven"},
+		architecture.Node: {"node": "nodejs", "npm": "npm"},
+	}[runtime]
+}
+
+// install returns the line that brings the airline in a runtime, with its tools where they are not here.
+func install(runtime string) string {
+	var missing *lab.MissingError
+	if errors.As(lab.MissingPrograms("it", tools(runtime)), &missing) {
+		return lab.InstallAll([]string{missing.Install, build})
 	}
-	if _, err := os.Stat(program(design.Runtime)); err != nil {
-		return fmt.Errorf("the airline in %s is not built here (%w): type: %s", design.Runtime, err, build)
-	}
-	return nil
+	return build
 }
 
 // Needs implements lab.Demanding: what builds and runs the airline in Java and Node.js.
 func (s System) Needs() []lab.Need {
-	const java, node = "sudo apt-get install --no-install-recommends openjdk-17-jdk-headless maven",
-		"sudo apt-get install --no-install-recommends nodejs npm"
 	var all []lab.Need
-	for _, tool := range [][3]string{{"java", "Java", java}, {"mvn", "Maven", java}, {"node", "Node.js", node},
-		{"npm", "npm", node}} {
-		need := lab.Need{Name: tool[1]}
-		path, err := exec.LookPath(tool[0])
-		if need.Is = path; err != nil {
-			need.Missing, need.Install = "there is no "+tool[0]+" in PATH", tool[2]
-		}
-		all = append(all, need)
-	}
 	for _, runtime := range []string{architecture.Java, architecture.Node} {
+		packages := tools(runtime)
+		for _, tool := range slices.Sorted(maps.Keys(packages)) {
+			need := lab.Need{Name: tool}
+			path, err := exec.LookPath(tool)
+			if need.Is = path; err != nil {
+				need.Missing, need.Install = "there is no "+tool+" in PATH", lab.AptInstall(packages[tool])
+			}
+			all = append(all, need)
+		}
 		need := lab.Need{Name: airline.Name + " in " + runtime, Is: program(runtime)}
 		if _, err := os.Stat(need.Is); err != nil {
-			need.Missing, need.Install = "it is not built", build
+			need.Missing, need.Install = "it is not built", install(runtime)
 		}
 		all = append(all, need)
 	}
@@ -256,8 +262,8 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 		unit.Own, unit.Args = airline.Name, []string{"{}"}
 		return unit
 	}
-	unit.Foreign, unit.Served, unit.Program, unit.Install, unit.Reads = true, true, program(d.Runtime), build,
-		[]string{programs()}
+	unit.Foreign, unit.Served, unit.Reads = true, true, []string{programs()}
+	unit.Program, unit.Install = program(d.Runtime), install(d.Runtime)
 	switch d.Runtime {
 	case architecture.Java:
 		unit.Env = append(unit.Env, "JAVA_OPTS=-Xms"+heap(d)+" -Xmx"+heap(d))

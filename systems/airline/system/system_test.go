@@ -156,12 +156,17 @@ func TestProgramsAreFoundThroughLinks(t *testing.T) {
 
 func TestAProgramThatIsNotBuiltIsMissing(t *testing.T) {
 	t.Setenv(programsVariable, t.TempDir())
-	java := variant(architecture.Monolith, map[string]string{architecture.KnobRuntime: architecture.Java})
-	if err := (System{}).Missing(java); err == nil || !strings.Contains(err.Error(), "type: make airline") {
-		t.Errorf("%v, want it to say how Java is built", err)
-	}
-	if err := (System{}).Missing(variant(architecture.Monolith, nil)); err != nil {
-		t.Errorf("Go needs nothing: %v", err)
+	t.Setenv("PATH", t.TempDir())
+	for runtime, want := range map[string]string{
+		architecture.Java: "sudo apt-get install --no-install-recommends maven openjdk-17-jdk-headless && make airline",
+		architecture.Node: "sudo apt-get install --no-install-recommends nodejs npm && make airline",
+		architecture.Go:   "",
+	} {
+		v := variant(architecture.Monolith, map[string]string{architecture.KnobRuntime: runtime})
+		layout, _ := layoutOf(t, v, point(map[string]float64{lab.FactorUsers: 1}))
+		if got := layout.Units[0].Install; got != want {
+			t.Errorf("%s is installed by %q, want %q", runtime, got, want)
+		}
 	}
 }
 

@@ -1,0 +1,167 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// MissingError is a part that a host lacks, with the command that brings it.
+type MissingError struct {
+	What    string // "there is no program haproxy in PATH"
+	Install string // a line for a shell
+}
+
+// Error implements error.
+func (m *MissingError) Error() string { return m.What + ": type: " + m.Install }
+
+// ProgramMissing returns the error of a unit whose program is not on this host, with what installs it.
+func (u UnitSpec) ProgramMissing() error {
+	return &MissingError{What: fmt.Sprintf("there is no program %q here", u.Program), Install: u.Install}
+}
+
+// aptInstall begins the command that installs packages of Debian and Ubuntu.
+const aptInstall = "sudo apt-get install --no-install-recommends "
+
+// AptInstall returns the command that installs packages of Debian and Ubuntu.
+func AptInstall(packages ...string) string { return aptInstall + strings.Join(packages, " ") }
+
+// MissingPrograms returns a MissingError that names every program which is not in PATH, or nil where all are.
+// packages are those that bring them, by program; why says what the programs are for.
+func MissingPrograms(why string, packages map[string]string) error {
+	var lost, from []string
+	for _, program := range slices.Sorted(maps.Keys(packages)) {
+		if _, err := exec.LookPath(program); err != nil {
+			lost, from = append(lost, program), append(from, packages[program])
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	slices.Sort(from)
+	return &MissingError{What: why + " needs " + strings.Join(lost, ", ") + ", not found here",
+		Install: AptInstall(slices.Compact(from)...)}
+}
+
+// InstallAll joins commands that install parts to one line. Packages come first, in one command; every other
+// command follows once, in its order.
+func InstallAll(commands []string) string {
+	var packages, others []string
+	for _, command := range commands {
+		for part := range strings.SplitSeq(command, " && ") {
+			if names, is := strings.CutPrefix(part, aptInstall); is {
+				packages = append(packages, strings.Fields(names)...)
+			} else if part != "" && !slices.Contains(others, part) {
+				others = append(others, part)
+			}
+		}
+	}
+	if len(packages) > 0 {
+		slices.Sort(packages)
+		others = slices.Insert(others, 0, AptInstall(slices.Compact(packages)...))
+	}
+	return strings.Join(others, " && ")
+}
+
+// Lack is one part that a host lacks for a variant.
+type Lack struct {
+	Variant string
+	Points  []string // where the variant needs it; empty: everywhere
+	Err     error
+}
+
+// Leaves returns the errors that errors.Join has put together, at any depth, without those of the same text.
+func Leaves(err error) []error {
+	var all []error
+	joined, is := err.(interface{ Unwrap() []error })
+	switch {
+	case is && errors.Join(joined.Unwrap()...).Error() == err.Error(): // it has no words of its own
+		for _, one := range joined.Unwrap() {
+			all = append(all, Leaves(one)...)
+		}
+	case err != nil:
+		all = []error{err}
+	}
+	var once []error
+	for _, one := range all {
+		if !slices.ContainsFunc(once, func(e error) bool { return e.Error() == one.Error() }) {
+			once = append(once, one)
+		}
+	}
+	return once
+}
+
+// MissingPart is a part that a host lacks, and the variants that need it.
+type MissingPart struct {
+	What     string   `json:"what"`
+	Install  string   `json:"install,omitempty"` // the command that brings it; empty: What says what to do
+	Variants []string `json:"variants"`          // some with the points that need it: "two at p, q"
+}
+
+// MissingParts names every part once.
+func MissingParts(lacks []Lack) []MissingPart {
+	var parts []MissingPart
+	for _, lack := range lacks {
+		part := MissingPart{What: strings.ReplaceAll(lack.Err.Error(), "\n", "; ")}
+		var missing *MissingError
+		if errors.As(lack.Err, &missing) {
+			part.What, part.Install = missing.What, missing.Install
+		}
+		i := slices.IndexFunc(parts, func(p MissingPart) bool {
+			return p.What == part.What && p.Install == part.Install
+		})
+		if i < 0 {
+			i, parts = len(parts), append(parts, part)
+		}
+		name := lack.Variant
+		if len(lack.Points) > 0 {
+			name += " at " + strings.Join(lack.Points, ", ")
+		}
+		if !slices.Contains(parts[i].Variants, name) {
+			parts[i].Variants = append(parts[i].Variants, name)
+		}
+	}
+	for _, part := range parts {
+		slices.Sort(part.Variants) // trials come in random order
+	}
+	return parts
+}
+
+// String names the variants, what they lack, and what to type.
+func (p MissingPart) String() string {
+	text := strings.Join(p.Variants, ", ") + ": " + p.What
+	if p.Install != "" {
+		text += ": type: " + p.Install
+	}
+	return text
+}
+
+// InstallParts returns one line that brings all parts; empty: no command does.
+func InstallParts(parts []MissingPart) string {
+	var commands []string
+	for _, part := range parts {
+		commands = append(commands, part.Install)
+	}
+	slices.Sort(commands)
+	return InstallAll(commands)
+}
+
+// LackLines are the missing parts as lines. Where several are installed, the last line brings them all.
+func LackLines(lacks []Lack) []string {
+	var lines []string
+	installs := 0
+	parts := MissingParts(lacks)
+	for _, part := range parts {
+		lines = append(lines, part.String())
+		if part.Install != "" {
+			installs++
+		}
+	}
+	if installs > 1 {
+		lines = append(lines, "to install all of it: "+InstallParts(parts))
+	}
+	return lines
+}

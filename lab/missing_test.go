@@ -1,0 +1,61 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+func TestOneLineInstallsAll(t *testing.T) {
+	commands := []string{AptInstall("nginx-light"), "make airline",
+		AptInstall("maven", "haproxy") + " && make airline", "a && b", AptInstall("haproxy"), "", "b"}
+	const want = "sudo apt-get install --no-install-recommends haproxy maven nginx-light && make airline && " +
+		"a && b"
+	if got := InstallAll(commands); got != want {
+		t.Errorf("the line is %q, want %q", got, want)
+	}
+	if got := InstallAll(nil); got != "" {
+		t.Errorf("nothing is brought by %q", got)
+	}
+}
+
+func TestAMissingPartIsNamedOnce(t *testing.T) {
+	balancer := &MissingError{What: "no balancer", Install: AptInstall("haproxy")}
+	disk := fmt.Errorf("a disk: %w", &MissingError{What: "no server", Install: AptInstall("glusterfs-server")})
+	got := LackLines([]Lack{{Variant: "one", Err: balancer},
+		{Variant: "two", Points: []string{"p", "q"}, Err: balancer}, {Variant: "two", Err: disk},
+		{Variant: "three", Err: errors.New("no room")}})
+	want := []string{
+		"one, two at p, q: no balancer: type: sudo apt-get install --no-install-recommends haproxy",
+		"two: no server: type: sudo apt-get install --no-install-recommends glusterfs-server",
+		"three: no room",
+		"to install all of it: sudo apt-get install --no-install-recommends glusterfs-server haproxy",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the lines are %q, want %q", got, want)
+	}
+}
+
+func TestProgramsThatAreNotInPathAreNamedTogether(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	err := MissingPrograms("a cluster", map[string]string{"b": "two", "a": "one", "c": "two", "/bin/sh": "dash"})
+	const want = "a cluster needs a, b, c, not found here: type: sudo apt-get install --no-install-recommends " +
+		"one two"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if err := MissingPrograms("a shell", map[string]string{"/bin/sh": "dash"}); err != nil {
+		t.Errorf("a shell is here: %v", err)
+	}
+}
+
+// TestLeavesAreWhatWasJoined: an error that only mentions others stays whole.
+func TestLeavesAreWhatWasJoined(t *testing.T) {
+	a, b := errors.New("a"), errors.New("b")
+	wrapped := fmt.Errorf("of %w and %w", a, b)
+	got := Leaves(errors.Join(a, errors.Join(b, a), nil, wrapped))
+	if !slices.Equal(got, []error{a, b, wrapped}) || len(Leaves(nil)) != 0 {
+		t.Errorf("the leaves are %v", got)
+	}
+}
