@@ -105,9 +105,9 @@ func TestAnOptionalVariantThatCannotBeDeployedIsSetAside(t *testing.T) {
 		options study.Options
 		reason  string
 	}{
-		"no containers":             {study.Options{Missing: missing}, "no daemon"},
+		"no containers":             {study.Options{Refuses: missing}, "no daemon"},
 		"containers":                {study.Options{}, ""},
-		"processes in their places": {study.Options{Missing: missing, Deployment: lab.Process}, ""},
+		"processes in their places": {study.Options{Refuses: missing, Deployment: lab.Process}, ""},
 	} {
 		s, err := file.Resolve(c.options)
 		if err != nil {
@@ -331,7 +331,7 @@ func TestScaleChangesTheLengthOfTheLoad(t *testing.T) {
 
 func TestProfiledTrialsComeAfterThoseOfTheirBlock(t *testing.T) {
 	file := parseKiosk(t, "design: {blocks: 3, profiled_blocks: 2, noise_floor: [a]}\nquick: {blocks: 1}\n")
-	s, err := file.Resolve(study.Options{Missing: func(v lab.Variant) error { return nil }})
+	s, err := file.Resolve(study.Options{Refuses: func(v lab.Variant) error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,9 +35,9 @@ type Options struct {
 	Knobs func(lab.Variant) (map[string]string, error)
 	// Runtimes are those that are played of variants with a knob of that name; empty: all.
 	Runtimes []string
-	// Missing says what this host lacks for a variant; nil: it has all. Optional
-	// variants are left out for it.
-	Missing func(lab.Variant) error
+	// Refuses says why a deployment cannot be what a variant asks for; nil: it can.
+	// Optional variants are left out for it.
+	Refuses func(lab.Variant) error
 }
 
 // ProfiledByDefault is how many blocks are profiled where nobody says: the least that give
@@ -139,8 +139,8 @@ func (f *File) leaveOut(s *lab.Study, o Options) error {
 		}
 		err = cmp.Or(err, f.deployed.refuses(v))
 		unasked := err != nil
-		if f.optional[v.Name] && o.Missing != nil {
-			err = cmp.Or(err, o.Missing(v))
+		if f.optional[v.Name] && o.Refuses != nil {
+			err = cmp.Or(err, o.Refuses(v))
 		}
 		if f.optional[v.Name] && f.info.Check != nil {
 			err = cmp.Or(err, f.info.Check(v))

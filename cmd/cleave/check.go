@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/run"
 	"github.com/cleave-lab/cleave/store"
@@ -54,6 +53,7 @@ arguments, 3 a backing service is not installed, 5 a rule is broken.`,
 			if err != nil {
 				return err
 			}
+			flags.strict = flags.strict || !flags.all()
 			plan, err := flags.plan(system)
 			if err != nil {
 				return withCode(exitBadPlan, "%w", err)
@@ -109,9 +109,8 @@ func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 	if err != nil {
 		return lab.Plan{}, err
 	}
-	names, err := f.names(info)
-	mistakes := []error{err}
-	for _, name := range names {
+	var mistakes []error
+	for _, name := range f.names(info) {
 		v := lab.Variant{Name: name, System: info.Name, Architecture: name, Deployment: f.deployment(),
 			Replicas: f.replicas}
 		var err error
@@ -132,10 +131,8 @@ func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 	if err := errors.Join(mistakes...); err != nil {
 		return lab.Plan{}, err
 	}
-	if f.all() && f.deployment() == lab.Process {
-		if s.Variants, err = onNodesOfThisHost(s); err != nil {
-			return lab.Plan{}, err
-		}
+	if len(s.Variants) == 0 {
+		return lab.Plan{}, fmt.Errorf("no architecture of %s can be deployed with %s", info.Name, f.deployment())
 	}
 	s.Baseline = s.Variants[0].Name
 	if err := f.withFaults(system, &s); err != nil {
@@ -152,33 +149,19 @@ func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 // all reports whether no architectures were named.
 func (f *checkFlags) all() bool { return slices.Equal(f.architectures, []string{"all"}) }
 
-// names are the architectures that were asked for; all are those that can be built, on a
-// replicated disk where there is one.
-func (f *checkFlags) names(info lab.SystemInfo) ([]string, error) {
+// names are the architectures that were asked for; all are those that can be built and deployed so.
+func (f *checkFlags) names(info lab.SystemInfo) []string {
 	if !f.all() {
-		return f.architectures, nil
+		return f.architectures
 	}
-	ways, err := deployers("", "", "")
 	var names []string
 	for _, a := range info.Architectures {
 		v := lab.Variant{System: info.Name, Architecture: a.Name, Deployment: f.deployment()}
-		if possible(info, v) == nil && diskMissing(v, ways) == nil {
+		if possible(info, v) == nil && refuses(v) == nil {
 			names = append(names, a.Name)
 		}
 	}
-	return names, err
-}
-
-// onNodesOfThisHost are the variants whose nodes this host can be: not everybody may make
-// networks.
-func onNodesOfThisHost(s lab.Study) (can []lab.Variant, err error) {
-	layouts, err := layoutsOf(s)
-	for i, layout := range layouts {
-		if process.CheckNodes(layout) == nil {
-			can = append(can, s.Variants[i])
-		}
-	}
-	return can, err
+	return names
 }
 
 // possible says why a variant of a system cannot be; nil where it can.
@@ -205,6 +188,10 @@ func possible(info lab.SystemInfo, v lab.Variant) error {
 // check plays the plan and shows what the audits say.
 func (a app) check(command *cobra.Command, plan lab.Plan, shown lab.CheckTable, flags *checkFlags) error {
 	if flags.planOnly && flags.resume == "" {
+		_, plan, err := a.prepared(plan, &flags.experimentFlags)
+		if err != nil {
+			return err
+		}
 		return a.showPlan(plan, &flags.experimentFlags)
 	}
 	conductor, folder, plan, err := a.begin(command, plan, &flags.experimentFlags)
@@ -220,7 +207,7 @@ func (a app) check(command *cobra.Command, plan lab.Plan, shown lab.CheckTable, 
 	if err != nil {
 		return errors.Join(played, err)
 	}
-	if err := a.showChecks(folder, shown, trials, flags); err != nil || played != nil {
+	if err := a.showChecks(folder, plan, shown, trials, flags); err != nil || played != nil {
 		return errors.Join(played, err)
 	}
 	return checkVerdict(plan, trials)
@@ -228,7 +215,7 @@ func (a app) check(command *cobra.Command, plan lab.Plan, shown lab.CheckTable, 
 
 // showChecks writes a line for every architecture, and what is wrong with it.
 func (a app) showChecks(
-	folder *store.Folder, asked lab.CheckTable, trials []lab.Trial, flags *checkFlags,
+	folder *store.Folder, plan lab.Plan, asked lab.CheckTable, trials []lab.Trial, flags *checkFlags,
 ) error {
 	shown := a.shown(flags.documents.takeOutput())
 	table := tabwriter.NewWriter(shown, 0, 0, 2, ' ', 0)
@@ -245,6 +232,9 @@ func (a app) showChecks(
 		for _, problem := range trial.Audit.Problems {
 			fmt.Fprintf(shown, "%s: %s\n", trial.Variant, problem)
 		}
+	}
+	for _, v := range plan.Study.Absent {
+		fmt.Fprintf(shown, "%s: untestable here: %s\n", v.Name, v.Reason)
 	}
 	fmt.Fprintf(shown, "\nraw data  %s\n", folder.Dir())
 	concluded, err := analyse(folder)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/kubernetes"
 	"github.com/cleave-lab/cleave/deploy/registry"
+	"github.com/cleave-lab/cleave/deploy/swarm"
 	swarmusers "github.com/cleave-lab/cleave/deploy/swarm/users"
 )
 
@@ -72,6 +73,22 @@ func usersSwarm() (*swarmusers.Swarm, error) {
 		return nil, withCode(exitBadPlan, "%w", err)
 	}
 	return named, nil
+}
+
+// clusterMissing says what this host lacks for a cluster, unless the user names one.
+func clusterMissing() error {
+	if named, err := usersCluster(); err != nil || named != nil {
+		return err
+	}
+	return kubernetes.Missing()
+}
+
+// swarmMissing says what this host lacks for a swarm, unless the user names one.
+func swarmMissing() error {
+	if named, err := usersSwarm(); err != nil || named != nil {
+		return err
+	}
+	return swarm.Missing()
 }
 
 // cleanClusters removes what conductors that are gone have left on the clusters that the user

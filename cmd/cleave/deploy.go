@@ -8,10 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cleave-lab/cleave/deploy/docker"
-	"github.com/cleave-lab/cleave/deploy/kubernetes"
-	"github.com/cleave-lab/cleave/deploy/ssh"
-	"github.com/cleave-lab/cleave/deploy/swarm"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -32,66 +28,24 @@ func registerDeploy(command *cobra.Command, into *deployFlag) {
 // deployment is that of variants that no study file names.
 func (f *experimentFlags) deployment() string { return cmp.Or(string(f.deploy), lab.Process) }
 
-// missing says what this host lacks for a variant; nil: nothing.
-func missing(v lab.Variant) error {
+// refuses says why a deployment cannot be what a variant asks for; nil: it can.
+func refuses(v lab.Variant) error {
 	ways, err := deployers("", "", "")
-	if err == nil {
-		err = v.SupportedBy(ways[v.Deployment])
-	}
 	if err != nil {
 		return err
 	}
-	if err := diskMissing(v, ways); err != nil {
+	if err := v.SupportedBy(ways[v.Deployment]); err != nil {
 		return err
 	}
-	if v.Deployment == lab.DockerHost || v.Deployment == lab.DockerBridge {
-		if err := docker.Missing(); err != nil {
-			return err
-		}
-	}
-	if v.Deployment == lab.Kubernetes {
-		if users, err := usersCluster(); err != nil || users != nil {
-			return err
-		}
-		if err := kubernetes.Missing(); err != nil {
-			return err
-		}
-	}
-	if v.Deployment == lab.Swarm {
-		if named, err := usersSwarm(); err != nil || named != nil {
-			return err
-		}
-		if err := swarm.Missing(); err != nil {
-			return err
-		}
-	}
-	if v.Deployment == lab.SSH {
-		if err := ssh.Missing(); err != nil {
-			return err
-		}
-	}
-	if system, demands := systemNamed[lab.Demanding](v.System, conditions{}); demands {
-		return system.Missing(v)
-	}
-	return nil
-}
-
-// diskMissing says why a variant cannot have the replicated disk that it asks for; nil: it can, or
-// it asks for none.
-func diskMissing(v lab.Variant, ways map[string]lab.Deployer) error {
 	system, is := systemNamed[lab.System](v.System, conditions{})
 	if !is {
 		return nil
 	}
 	a, _ := system.Describe().Architecture(v.Architecture)
-	if a.KnobValue(v, lab.KnobDisk) != lab.DiskReplicated {
-		return nil
+	if a.KnobValue(v, lab.KnobDisk) == lab.DiskReplicated {
+		_, err = lab.ReplicatorOf(ways[v.Deployment])
 	}
-	replicator, err := lab.ReplicatorOf(ways[v.Deployment])
-	if err != nil {
-		return err
-	}
-	return replicator.Replicates()
+	return err
 }
 
 // String implements pflag.Value.

@@ -47,6 +47,7 @@ type experimentFlags struct {
 	mustKnow  bool
 	documents documentFlags
 	looks     sequentialFlags
+	strict    bool
 	profiled  profiledFlag
 	compares  bool // the study is a comparison of systems that others wrote
 }
@@ -79,6 +80,8 @@ func (f *experimentFlags) registerPlay(command *cobra.Command) {
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of order and random choices (default: the study's)")
 	flags.StringVar(&f.results, "results", "results", "folder for results")
 	flags.StringVar(&f.resume, "resume", "", "go on with an interrupted experiment in this result folder")
+	flags.BoolVar(&f.strict, "strict", false,
+		"refuse (exit code 3) where this host lacks a part, instead of leaving out what needs it")
 	f.progress = "auto"
 	flags.Var(&f.progress, "progress",
 		"how progress is shown: auto, terminal, plain (a line each trial), json (an object) or none")
@@ -218,6 +221,9 @@ func (a app) experiment(command *cobra.Command, plan lab.Plan, flags *experiment
 			return err
 		}
 		if flags.planOnly {
+			if _, plan, err = a.prepared(plan, flags); err != nil {
+				return err
+			}
 			return a.showPlan(plan, flags)
 		}
 	}
@@ -257,7 +263,7 @@ func planOf(path string, data []byte, flags *experimentFlags, options study.Opti
 	if options.Knobs, err = backed(file.Study.System, flags.backings); err != nil {
 		return lab.Plan{}, err
 	}
-	options.Missing = missing
+	options.Refuses = refuses
 	return expand(file, options, flags.quick)
 }
 
@@ -290,9 +296,9 @@ func (a app) begin(
 			return refused(err)
 		}
 	}
-	conductor, err := a.conductor(plan, flags)
+	conductor, plan, err := a.prepared(plan, flags)
 	if err == nil {
-		err = conductor.Preflight(plan)
+		err = askConsent(plan, conductor.Deployers)
 	}
 	if err == nil && folder == nil {
 		folder, err = store.Create(flags.results, plan, meter.NewHost(version).Environment())
@@ -354,7 +360,7 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 	if err != nil {
 		return nil, err
 	}
-	ways, err := admittedDeployers(plan, own, units, label.String())
+	ways, err := deployers(own, units, label.String())
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/ssh"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
+	"github.com/cleave-lab/cleave/studies"
 )
 
 // sweeperName is the hidden command that removes what a conductor had; see package
@@ -160,13 +161,18 @@ func usersServer(ctx context.Context, b named.Backing) backingState {
 func (a app) doctorCommand() *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
-		Use:   "doctor",
+		Use:   "doctor [STUDY | FILE]",
 		Short: "say what this host can do, and how to get the rest",
 		Long: "Prints the facts that every experiment records about this host, which parts are\nmissing and " +
-			"why, and what earlier runs have left. Exit code 3: a part is missing.",
-		Example: "  cleave doctor",
-		Args:    arguments(cobra.NoArgs),
-		RunE: func(command *cobra.Command, _ []string) error {
+			"why, and what earlier runs have left. Of a built-in study, or a study file, it\nsays what would be " +
+			"left out here, and prints one line that installs all that is\nmissing. Exit code 3: a part is missing.",
+		Example:           "  cleave doctor\n  cleave doctor costa2022",
+		Args:              arguments(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: cobra.FixedCompletions(studies.Names(), cobra.ShellCompDirectiveDefault),
+		RunE: func(command *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return a.doctorStudy(args[0], asJSON)
+			}
 			found, broken := diagnose(command.Context())
 			if asJSON {
 				return errors.Join(writeJSON(a.out, found), broken)
@@ -190,10 +196,10 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 	if err := docker.Missing(); err != nil {
 		found.Deployments[lab.DockerHost], found.Deployments[lab.DockerBridge] = err.Error(), err.Error()
 	}
-	if err := missing(lab.Variant{Deployment: lab.Kubernetes}); err != nil {
+	if err := clusterMissing(); err != nil {
 		found.Deployments[lab.Kubernetes] = err.Error()
 	}
-	if err := missing(lab.Variant{Deployment: lab.Swarm}); err != nil {
+	if err := swarmMissing(); err != nil {
 		found.Deployments[lab.Swarm] = err.Error()
 	}
 	if err := ssh.Missing(); err != nil {

@@ -31,13 +31,9 @@ type owned struct {
 	place   string // of the proof
 }
 
-// admittedDeployers are the deployers, for a plan that has the consent which it needs. It is
-// asked for again before every trial.
-func admittedDeployers(plan lab.Plan, own, units, label string) (map[string]lab.Deployer, error) {
-	ways, err := deployers(own, units, label)
-	if err != nil {
-		return nil, err
-	}
+// askConsent asks for the consent that a plan needs, and has the deployers ask for it again before
+// every trial.
+func askConsent(plan lab.Plan, ways map[string]lab.Deployer) error {
 	for _, way := range ways {
 		if asks, is := way.(interface {
 			AskBefore(admit func(context.Context) error)
@@ -45,7 +41,7 @@ func admittedDeployers(plan lab.Plan, own, units, label string) (map[string]lab.
 			asks.AskBefore(func(ctx context.Context) error { return admit(ctx, plan, way.Name()) })
 		}
 	}
-	return ways, admit(context.Background(), plan, lab.Kubernetes, lab.Swarm, lab.SSH)
+	return admit(context.Background(), plan, lab.Kubernetes, lab.Swarm, lab.SSH)
 }
 
 // admit asks for the consent of the owners of the user's clusters and hosts, where the plan

@@ -124,7 +124,7 @@ func timeWords(plan lab.Plan, before earlier) string {
 		parts = append(parts, fmt.Sprintf("some %s of %d searches", lasting(searching), searches))
 	}
 	parts = append(parts, fmt.Sprintf("and start, checks and stop of %s, a second or two each, more in "+
-		"containers", trials(len(plan.Trials))))
+		"containers", counted(len(plan.Trials), "trial")))
 	return fmt.Sprintf("%sabout %s: %s", upTo, lasting(all), strings.Join(parts, ", "))
 }
 
@@ -137,13 +137,6 @@ func searchTakes(l lab.Load) float64 {
 
 // besides is what a trial takes beside its load, in seconds, where none was played yet: processes need that.
 const besides = 1.5
-
-func trials(n int) string {
-	if n == 1 {
-		return "1 trial"
-	}
-	return fmt.Sprintf("%d trials", n)
-}
 
 func lasting(seconds float64) string {
 	return progress.Duration(time.Duration(seconds * float64(time.Second)))

@@ -1,0 +1,144 @@
+package study_test
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/study"
+)
+
+// names are those of the variants of a study.
+func names(s lab.Study) (all []string) {
+	for _, v := range s.Variants {
+		all = append(all, v.Name)
+	}
+	return all
+}
+
+// stallStudy is a study of stalls with twins, steps and a claim.
+func stallStudy(t *testing.T) lab.Study {
+	t.Helper()
+	file, err := study.Parse("stall.yaml", stall("design: {noise_floor: [a], noise_floor_points: [low]}\n"+
+		"steps: {variants: [a, d, b], points: [low]}\n"+
+		"claims: [{id: x, text: t, kind: slower, variant: d, against: a}]\n"), kiosk())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := file.Resolve(study.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestWhatAHostLacksIsLeftOut(t *testing.T) {
+	oven := errors.New("no oven\nno coal")
+	whole := stallStudy(t)
+	for name, c := range map[string]struct {
+		lacks     []lab.Lack
+		variants  string
+		baseline  string
+		twins     []string
+		steps     []string // where they lead
+		absent    []string
+		note      string
+		playsOnly map[string]string
+	}{
+		"nothing": {nil, "a a.twin b d e", "a", []string{"a"}, []string{"a d", "d b"}, nil, "", nil},
+		"a variant": {[]lab.Lack{{Variant: "d", Err: oven}}, "a a.twin b e", "a", []string{"a"},
+			[]string{"a b"}, []string{"d: no oven; no coal"}, "d is left out, not testable here: no oven; no coal.",
+			nil},
+		"the baseline": {[]lab.Lack{{Variant: "a", Err: oven}}, "b b.twin d e", "b", []string{"b"}, []string{"d b"},
+			[]string{"a: no oven; no coal"}, "All are compared with b, since a is not testable here.", nil},
+		"a point": {[]lab.Lack{{Variant: "a", Points: []string{"high"}, Err: oven}}, "a a.twin b d e", "a",
+			[]string{"a"}, []string{"a d", "d b"}, nil, "a is not testable here at high: no oven; no coal.",
+			map[string]string{"a": "low"}},
+		"all points, one by one": {[]lab.Lack{{Variant: "d", Points: []string{"high"}, Err: oven},
+			{Variant: "d", Points: []string{"low"}, Err: errors.New("no door")}}, "a a.twin b e", "a", []string{"a"},
+			[]string{"a b"}, []string{"d: no oven; no coal; no door"}, "no door", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := study.Without(whole, c.lacks)
+			var absent, steps []string
+			for _, v := range s.Absent {
+				if v.Name != "c" { // which no host can build
+					absent = append(absent, v.Name+": "+v.Reason)
+				}
+			}
+			for _, step := range s.Steps {
+				steps = append(steps, step.Before+" "+step.Variant)
+			}
+			if got := strings.Join(names(s), " "); got != c.variants || s.Baseline != c.baseline ||
+				!slices.Equal(s.Design.NoiseFloor, c.twins) || !slices.Equal(absent, c.absent) {
+				t.Errorf("left are %q against %s with twins of %q, absent %q", got, s.Baseline, s.Design.NoiseFloor,
+					absent)
+			}
+			if !slices.Equal(steps, c.steps) {
+				t.Errorf("the steps are %q, want %q", steps, c.steps)
+			}
+			if !strings.Contains(strings.Join(s.Notes, "\n"), c.note) {
+				t.Errorf("the notes are %q, want %q among them", s.Notes, c.note)
+			}
+			for name, points := range c.playsOnly {
+				if v, _ := s.Variant(name); strings.Join(v.Points, " ") != points {
+					t.Errorf("%s plays at %q, want %q", name, v.Points, points)
+				}
+			}
+			if len(s.Claims) != len(whole.Claims) {
+				t.Errorf("the study has %d claims, want all: those that cannot be tested say so", len(s.Claims))
+			}
+			plan, err := study.Expand(s, "full", time.Time{})
+			if err == nil {
+				err = study.CheckPlan("plan.json", plan, kiosk())
+			}
+			if err != nil {
+				t.Errorf("the plan cannot be stored: %v", err)
+			}
+		})
+	}
+	if !reflect.DeepEqual(whole, stallStudy(t)) {
+		t.Error("leaving out has changed the study itself")
+	}
+}
+
+func TestNothingIsLeftOfAStudy(t *testing.T) {
+	var lacks []lab.Lack
+	whole := stallStudy(t)
+	for _, v := range whole.Variants {
+		lacks = append(lacks, lab.Lack{Variant: v.Name, Err: errors.New("no oven")})
+	}
+	if s := study.Without(whole, lacks); len(s.Variants)+len(s.Points)+len(s.Steps) != 0 {
+		t.Errorf("%d variants, %d points and %d steps are left", len(s.Variants), len(s.Points), len(s.Steps))
+	}
+}
+
+// TestStepsLeadPastWhatIsAbsent: with the changes of both, in each order.
+func TestStepsLeadPastWhatIsAbsent(t *testing.T) {
+	change := func(knob, from, to string) []lab.KnobChange {
+		return []lab.KnobChange{{Knob: knob, From: from, To: to}}
+	}
+	s := lab.Study{Points: []lab.Point{{Name: "p"}}, Baseline: "a", Variants: []lab.Variant{{Name: "a"},
+		{Name: "b"}, {Name: "c"}, {Name: "d"}, {Name: "e"}}, Steps: []lab.PathStep{
+		{Order: 1, Before: "a", Variant: "b", Changes: change("x", "1", "2")},
+		{Order: 1, Before: "b", Variant: "c", Changes: change("y", "1", "2")},
+		{Order: 1, Before: "c", Variant: "d", Changes: change("x", "2", "3"), Tunes: true},
+		{Order: 2, Before: "a", Variant: "e", Changes: change("y", "1", "2")},
+		{Order: 2, Before: "e", Variant: "d", Changes: change("x", "1", "3")},
+	}}
+	lacks := []lab.Lack{{Variant: "b", Err: errors.New("no")}, {Variant: "c", Err: errors.New("no")}}
+	whole := lab.PathStep{Order: 1, Before: "a", Variant: "d", Tunes: true, Changes: []lab.KnobChange{
+		{Knob: "x", From: "1", To: "3"}, {Knob: "y", From: "1", To: "2"}}}
+	if got := study.Without(s, lacks).Steps; !reflect.DeepEqual(got,
+		append([]lab.PathStep{whole}, s.Steps[3:]...)) {
+		t.Errorf("the steps are %+v", got)
+	}
+	lacks = append(lacks, lab.Lack{Variant: "e", Err: errors.New("no")})
+	if got := study.Without(s, lacks).Steps; !reflect.DeepEqual(got, []lab.PathStep{whole}) {
+		t.Errorf("the steps are %+v, want the same way once", got)
+	}
+}
