@@ -104,7 +104,8 @@ func find(kind Kind, name string, folders ...string) (string, error) {
 			}
 		}
 	}
-	return "", &MissingError{Kind: kind, What: "there is no " + name, Install: lab.AptInstall(debianPackage(kind))}
+	return "", &MissingError{Kind: kind, What: "there is no " + name,
+		Install: lab.AptInstall(debianPackage(kind))}
 }
 
 // installed finds a program and asks for its version.

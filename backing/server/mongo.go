@@ -26,8 +26,8 @@ func standInFolder() string { return filepath.Join(cacheFolder(), "secantusdb") 
 // standInInstall is the command that brings the stand-in.
 func standInInstall() string {
 	folder := standInFolder()
-	return fmt.Sprintf("%s && python3 -m venv %s && %s/bin/pip install secantusdb==%s", lab.AptInstall("python3-venv"),
-		folder, folder, secantusVersion)
+	return fmt.Sprintf("%s && python3 -m venv %s && %s/bin/pip install secantusdb==%s",
+		lab.AptInstall("python3-venv"), folder, folder, secantusVersion)
 }
 
 // installedMongo prefers a mongod. Where there is none it takes SecantusDB, a

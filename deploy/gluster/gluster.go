@@ -124,8 +124,10 @@ func Start(ctx context.Context, dir, label string, lost func(error)) (_ *Volume,
 // paths. Replication to other places (gsyncd) looks as if it were not installed: the server
 // asks it twenty times, through Python, what it will never be told to do.
 const begin = `mount -t tmpfs tmpfs /run && mkdir /run/gluster && mkdir -p /var/lib/glusterd /var/log/glusterfs &&
-mount --bind "$0/state" /var/lib/glusterd && mount --bind "$0/log" /var/log/glusterfs && echo '#!/nowhere' >/run/absent && chmod +x /run/absent || exit
-for gsyncd in /usr/lib*/glusterfs/gsyncd /usr/lib/*/glusterfs/gsyncd; do [ ! -e "$gsyncd" ] || mount --bind /run/absent "$gsyncd" || exit; done
+mount --bind "$0/state" /var/lib/glusterd && mount --bind "$0/log" /var/log/glusterfs &&
+echo '#!/nowhere' >/run/absent && chmod +x /run/absent || exit
+for gsyncd in /usr/lib*/glusterfs/gsyncd /usr/lib/*/glusterfs/gsyncd; do
+[ ! -e "$gsyncd" ] || mount --bind /run/absent "$gsyncd" || exit; done
 exec glusterd </dev/null >"$0/log/start" 2>&1`
 
 func (v *Volume) startServer(ctx context.Context, host *hosts.Host) error {

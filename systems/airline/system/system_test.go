@@ -158,8 +158,8 @@ func TestAProgramThatIsNotBuiltIsMissing(t *testing.T) {
 	t.Setenv(programsVariable, t.TempDir())
 	t.Setenv("PATH", t.TempDir())
 	for runtime, want := range map[string]string{
-		architecture.Java: "sudo apt-get install --no-install-recommends maven openjdk-17-jdk-headless && make airline",
-		architecture.Node: "sudo apt-get install --no-install-recommends nodejs npm && make airline",
+		architecture.Java: lab.AptInstall("maven", "openjdk-17-jdk-headless") + " && make airline",
+		architecture.Node: lab.AptInstall("nodejs", "npm") + " && make airline",
 		architecture.Go:   "",
 	} {
 		v := variant(architecture.Monolith, map[string]string{architecture.KnobRuntime: runtime})
