@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/spans"
@@ -131,14 +132,10 @@ func keyOf(asks any) string {
 	return ""
 }
 
-// carryOut carries out a batch in the time that its first call has.
+// carryOut carries out a batch and hands every call its outcome.
 func (b *Batcher[Q]) carryOut(group []*call[Q]) {
-	ctx := context.Background()
-	if deadline, limited := group[0].ctx.Deadline(); limited {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, deadline)
-		defer cancel()
-	}
+	ctx, cancel := longest(group)
+	defer cancel()
 	for _, c := range group {
 		c.turn.End()
 	}
@@ -157,6 +154,22 @@ func (b *Batcher[Q]) carryOut(group []*call[Q]) {
 			c.outcome <- outcomes[i]
 		}
 	}
+}
+
+// longest returns a context with the latest deadline of a batch's calls, and none where one of them has none. A
+// call with less time stops waiting by itself (Do) and takes nothing from the others.
+func longest[Q any](group []*call[Q]) (context.Context, context.CancelFunc) {
+	var latest time.Time
+	for _, c := range group {
+		deadline, limited := c.ctx.Deadline()
+		if !limited {
+			return context.WithCancel(context.Background())
+		}
+		if deadline.After(latest) {
+			latest = deadline
+		}
+	}
+	return context.WithDeadline(context.Background(), latest)
 }
 
 // attempt carries out a batch.

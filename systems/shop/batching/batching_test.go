@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -280,4 +281,40 @@ func TestWhoGivesUpWaitsNoMore(t *testing.T) {
 	}
 	close(c.release)
 	firsts.Wait()
+}
+
+// TestACallWithLittleTimeLeavesTheOthersTheirs: the batch goes on when the deadline of its first call passes.
+func TestACallWithLittleTimeLeavesTheOthersTheirs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		busy := make(chan struct{})
+		batcher := New(nil, func(ctx context.Context, group []int) ([]steps.Outcome, error) {
+			if group[0] == first {
+				<-busy
+				return fine(group)
+			}
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(time.Second):
+				return fine(group)
+			}
+		})
+		var all sync.WaitGroup
+		call := func(n int, limit time.Duration, want error) {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				defer cancel()
+				if _, err := batcher.Do(ctx, n); !errors.Is(err, want) {
+					t.Errorf("call %d: error %v, want %v", n, err, want)
+				}
+			})
+			synctest.Wait()
+		}
+		call(first, time.Minute, nil)
+		call(1, 500*time.Millisecond, context.DeadlineExceeded)
+		call(2, time.Minute, nil)
+		call(3, time.Minute, nil)
+		close(busy)
+		all.Wait()
+	})
 }
