@@ -16,6 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/stats"
+	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
 // samples are values by figure and tool, in the order of the rounds.
@@ -52,8 +53,8 @@ func (s samples) addPrecision(tool, path string) error {
 	}
 	off := distances(times)
 	slices.Sort(off)
-	s.add("precision p50", tool, off[len(off)/2])
-	s.add("precision p99", tool, off[len(off)*99/100])
+	s.add("precision p50", tool, loaded.Percentile(off, 0.5))
+	s.add("precision p99", tool, loaded.Percentile(off, 0.99))
 	return nil
 }
 

@@ -3,11 +3,11 @@ package system
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/observation"
@@ -212,15 +212,8 @@ func spectrum(values []float64) []lab.Quantile {
 	var all []lab.Quantile
 	for _, share := range lab.SpectrumShares() {
 		if share == 1 || (1-share)*float64(len(values)) >= 1 {
-			all = append(all, lab.Quantile{Share: share, Value: at(values, share)})
+			all = append(all, lab.Quantile{Share: share, Value: loaded.Percentile(values, share)})
 		}
 	}
 	return all
-}
-
-// at is the value that a share of sorted values does not exceed. Its rank is rounded
-// as HdrHistogram does, which response times come from: so both can be compared,
-// also where the tail has few values.
-func at(sorted []float64, share float64) float64 {
-	return sorted[max(int(math.Round(share*float64(len(sorted))))-1, 0)]
 }

@@ -134,7 +134,8 @@ func (t *tally) times(found lab.Measured) {
 			continue
 		}
 		found.Spectra[quantity] = spectrum(values)
-		found.Values[quantity+"_p50"], found.Values[quantity+"_p99"] = at(values, 0.5), at(values, 0.99)
+		found.Values[quantity+"_p50"] = loaded.Percentile(values, 0.5)
+		found.Values[quantity+"_p99"] = loaded.Percentile(values, 0.99)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/binding/spans/criticalpath"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
 )
@@ -53,7 +54,7 @@ func paths(dir string, orders []followed) ([]lab.Path, error) {
 	slices.Sort(times)
 	all := []lab.Path{meanPath(traced)}
 	for _, share := range pathShares() {
-		all = append(all, nearest(traced, int64(at(times, share))).path(share, len(traced)))
+		all = append(all, nearest(traced, int64(loaded.Percentile(times, share))).path(share, len(traced)))
 	}
 	return all, nil
 }
