@@ -117,6 +117,7 @@ func (c *Inventory) reserve(
 	}
 	outcomes, wanted, entry := make([]steps.Outcome, len(all)), map[int64]int64{}, steps.Entry(StateReserved)
 	var rows []any
+	var refused []string
 	for n, in := range all {
 		order, lines := in.GetOrderId(), in.GetLines()
 		if state := known[order].state; state != "" {
@@ -126,6 +127,7 @@ func (c *Inventory) reserve(
 		if look {
 			if there := onHand.take(lines); there < len(lines) {
 				outcomes[n].Err = outOfStock(lines, there)
+				refused = append(refused, order)
 				continue
 			}
 		}
@@ -133,6 +135,9 @@ func (c *Inventory) reserve(
 			rows = append(rows, order, i, line.GetProductId(), line.GetQuantity(), StateReserved, entry)
 			wanted[line.GetProductId()] += line.GetQuantity()
 		}
+	}
+	if err := c.ledger.StillNew(ctx, refused); err != nil {
+		return nil, err
 	}
 	if fresh, err := steps.Insert(ctx, c.db, c.record, reservationColumns, rows, look); err != nil {
 		return nil, err

@@ -113,6 +113,7 @@ func (c *Payments) pay(
 	}
 	outcomes, due, entry := make([]steps.Outcome, len(all)), map[int64]int64{}, steps.Entry(to)
 	rows := make([]any, 0, paymentColumns*len(all))
+	var refused []string
 	for n, in := range all {
 		order, customer, amount := in.GetOrderId(), in.GetCustomerId(), in.GetAmountCents()
 		if state := known[order]; state != "" {
@@ -124,12 +125,16 @@ func (c *Payments) pay(
 		}
 		if look {
 			if outcomes[n].Err = covers(balances, customer, amount); outcomes[n].Err != nil {
+				refused = append(refused, order)
 				continue
 			}
 			balances[customer] -= amount
 		}
 		rows = append(rows, order, customer, amount, to, entry)
 		due[customer] += amount
+	}
+	if err := c.ledger.StillNew(ctx, refused); err != nil {
+		return nil, err
 	}
 	if fresh, err := steps.Insert(ctx, c.db, c.record, paymentColumns, rows, look); err != nil {
 		return nil, err

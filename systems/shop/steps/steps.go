@@ -210,6 +210,16 @@ func (l Ledger) States(ctx context.Context, orders []string) (map[string]string,
 	return states, err
 }
 
+// StillNew returns an error, at which the transaction is tried again, where one of the orders has come since a look:
+// a step that waited for stock or money may find that its own twin has taken the last of it.
+func (l Ledger) StillNew(ctx context.Context, orders []string) error {
+	states, err := l.States(ctx, orders)
+	if err == nil && len(states) > 0 {
+		err = l.db.Contended("an order has come since it was looked for")
+	}
+	return err
+}
+
 // Move moves the orders that are in one state to the next and returns how many rows
 // it has changed.
 func (l Ledger) Move(
