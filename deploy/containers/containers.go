@@ -157,8 +157,8 @@ func (t Trial) Given(
 	if spec.Foreign {
 		return all, "", nil
 	}
-	path := filepath.Join(supervise.Volume(t.Dir, spec), spec.Name+".environment")
-	environment = map[string]string{lab.EnvironmentVariable: path}
+	volume, file := supervise.Volume(t.Dir, spec), spec.Name+".environment"
+	environment = map[string]string{lab.EnvironmentVariable: filepath.Join(volume, file)}
 	for _, name := range []string{"GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT"} {
 		if value, set := all[name]; set {
 			environment[name] = value
@@ -172,7 +172,7 @@ func (t Trial) Given(
 	if err != nil {
 		return nil, "", err
 	}
-	return environment, token, os.WriteFile(path, text, 0o600)
+	return environment, token, supervise.WriteToVolume(volume, file, text)
 }
 
 // Command is what the container of a unit runs.

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -51,8 +52,8 @@ func fillFile(text string, spec lab.UnitSpec, dir string, endpoints map[string]l
 	return strings.NewReplacer(pairs...).Replace(Fill(spec, dir, endpoints).Replace(text))
 }
 
-// MakeVolume makes the folder that a unit gets, where it is not there, and writes the
-// unit's files into it.
+// MakeVolume makes the folder that a unit gets, where it is not there, and writes the unit's files into it. A link
+// that the unit has put there leads to no place outside the folder.
 func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint) error {
 	path := Volume(dir, spec)
 	if filepath.Dir(path) != dir || filepath.Base(path) == HandedOverFolder {
@@ -65,20 +66,26 @@ func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint
 		if spec.Foreign {
 			data = []byte(fillFile(string(data), spec, dir, endpoints))
 		}
-		file := filepath.Join(path, name)
-		folder, isFolder := filepath.Dir(file), strings.HasSuffix(name, "/")
-		if isFolder {
-			folder = file
-		}
-		err := os.MkdirAll(folder, 0o700)
-		if err == nil && !isFolder {
-			err = os.WriteFile(file, data, 0o600)
-		}
-		if err != nil {
+		if err := WriteToVolume(path, name, data); err != nil {
 			return fmt.Errorf("write a file of unit %s: %w", spec.Name, err)
 		}
 	}
 	return nil
+}
+
+// WriteToVolume writes a file of a unit's folder, with the folders above it; a name that ends with a slash is a
+// folder itself. It fails where a link of the unit leads out of its folder.
+func WriteToVolume(volume, name string, data []byte) error {
+	root, err := os.OpenRoot(volume)
+	if err != nil {
+		return err
+	}
+	if file, isFolder := strings.CutSuffix(name, "/"); isFolder {
+		err = root.MkdirAll(file, 0o700)
+	} else if err = root.MkdirAll(filepath.Dir(name), 0o700); err == nil {
+		err = root.WriteFile(name, data, 0o600)
+	}
+	return errors.Join(err, root.Close())
 }
 
 // Environment is all that a unit gets, as KEY=value: nothing of the conductor's own

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -37,17 +39,26 @@ func (s *Supervisor) EndForeign(ctx context.Context, dir string, end func(*Unit)
 		if u.Spec.Leaves == "" {
 			continue
 		}
-		if err := s.takeLeft(u.Spec, filepath.Join(Volume(dir, u.Spec), u.Spec.Leaves)); err != nil {
+		if err := s.takeLeft(u.Spec, Volume(dir, u.Spec)); err != nil {
 			return fmt.Errorf("take what unit %s has left: %w", u.Spec.Name, err)
 		}
 	}
 	return nil
 }
 
-// takeLeft moves the regular files of a folder to what was handed over.
-func (s *Supervisor) takeLeft(spec lab.UnitSpec, folder string) error {
-	entries, err := os.ReadDir(folder)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+// takeLeft moves the regular files that a unit left in its volume to what was handed over. It fails where a link
+// of the unit leads out of the volume.
+func (s *Supervisor) takeLeft(spec lab.UnitSpec, volume string) (err error) {
+	folder, err := os.OpenInRoot(volume, spec.Leaves)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	entries, err := folder.ReadDir(-1)
+	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(s.handed.folder, 0o700); err != nil {
@@ -57,9 +68,9 @@ func (s *Supervisor) takeLeft(spec lab.UnitSpec, folder string) error {
 		if !entry.Type().IsRegular() {
 			continue
 		}
-		if err := os.Rename(filepath.Join(folder, entry.Name()),
-			filepath.Join(s.handed.folder, spec.Name+"."+entry.Name())); err != nil {
-			return err
+		to := filepath.Join(s.handed.folder, spec.Name+"."+entry.Name())
+		if err := unix.Renameat(int(folder.Fd()), entry.Name(), unix.AT_FDCWD, to); err != nil {
+			return fmt.Errorf("move %s: %w", entry.Name(), err)
 		}
 	}
 	return nil
