@@ -19,7 +19,6 @@
 package docker
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -281,24 +280,19 @@ func (d *deployment) removeAll(patience time.Duration) error {
 	stuck := time.AfterFunc(patience, func() { giveUp(fmt.Errorf("none was removed for %v", patience)) })
 	defer stuck.Stop()
 	all := d.Everything()
-	var mu sync.Mutex
-	var first error
-	_ = supervise.SideBySide(ctx, atOnce, all, func(ctx context.Context, c *container) error {
+	err := supervise.ForAll(ctx, atOnce, all, func(ctx context.Context, c *container) error {
 		err := c.remove(ctx)
 		if err == nil {
 			stuck.Reset(patience)
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		first = cmp.Or(first, err)
-		return nil // the others are removed all the same
+		return err
 	})
 	left := slices.DeleteFunc(slices.Clone(all), func(c *container) bool { return c.name == "" || c.removed })
 	if len(left) == 0 {
 		return nil
 	}
 	return fmt.Errorf("%d of %d containers could not be removed (%w): type: cleave clean", len(left), len(all),
-		first)
+		err)
 }
 
 // abandonPatience is how long processes may take to end that nobody controls any more.

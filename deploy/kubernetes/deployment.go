@@ -272,30 +272,20 @@ func (d *deployment) Stop() error {
 // clear removes the trial's pods and services. Where the cluster cannot do that any more
 // it is ended, and they with it.
 func (d *deployment) clear() error {
-	var mu sync.Mutex
-	var problems []error
-	note := func(err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		problems = append(problems, err)
-	}
-	note(d.endScaling())
-	_ = supervise.SideBySide(d.watching, atOnce, d.Everything(), func(ctx context.Context, p *pod) error {
-		note(p.remove(ctx))
-		return nil // the others are removed all the same
-	})
+	problems := []error{d.endScaling(), supervise.ForAll(d.watching, atOnce, d.Everything(),
+		func(ctx context.Context, p *pod) error { return p.remove(ctx) })}
 	ctx, cancel := context.WithTimeout(d.watching, removePatience)
 	defer cancel()
 	d.mu.Lock()
 	drained := slices.Clone(d.drained)
 	d.mu.Unlock()
 	for _, node := range drained {
-		note(d.refill(ctx, node))
+		problems = append(problems, d.refill(ctx, node))
 	}
 	for _, name := range d.services {
 		if err := d.cluster.API.Do(ctx, http.MethodDelete, d.cluster.ours("services", name), nil,
 			nil); !api.NotFound(err) {
-			note(err)
+			problems = append(problems, err)
 		}
 	}
 	err := errors.Join(problems...)

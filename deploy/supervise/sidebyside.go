@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"context"
+	"errors"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -20,4 +21,19 @@ func SideBySide[T any](ctx context.Context, atOnce int, all []T, do func(context
 		})
 	}
 	return group.Wait()
+}
+
+// ForAll does something with units, or with what stands for them, so many at a time. It goes on with the others
+// where it fails with one, and returns all errors.
+func ForAll[T any](ctx context.Context, atOnce int, all []T, do func(context.Context, T) error) error {
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	problems := make([]error, len(all))
+	for i, one := range all {
+		group.Go(func() error {
+			problems[i] = do(ctx, one)
+			return nil
+		})
+	}
+	return errors.Join(append(problems, group.Wait())...)
 }

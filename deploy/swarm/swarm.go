@@ -354,16 +354,15 @@ func (d *deployment) removeAll() error {
 	ctx, cancel := context.WithTimeoutCause(d.watching, removePatience,
 		fmt.Errorf("not removed after %v", removePatience))
 	defer cancel()
-	_ = supervise.SideBySide(ctx, atOnce, d.All(), func(ctx context.Context, s *service) error {
+	_ = supervise.ForAll(ctx, atOnce, d.All(), func(ctx context.Context, s *service) error {
 		s.endGently(ctx)
-		return nil // it is removed all the same
+		return nil
 	})
 	d.mu.Lock()
 	made := slices.Clone(d.made)
 	d.mu.Unlock()
-	err := supervise.SideBySide(ctx, atOnce, made,
-		func(ctx context.Context, id string) error { return d.cluster.Manager().RemoveService(ctx, id) })
-	err = errors.Join(err, private.Each(ctx, d.cluster.Nodes, d.removeContainers))
+	err := errors.Join(supervise.ForAll(ctx, atOnce, made, d.cluster.Manager().RemoveService),
+		supervise.ForAll(ctx, atOnce, d.cluster.Nodes, d.removeContainers))
 	if err != nil {
 		return fmt.Errorf("the swarm still has something of the trial: %w", err)
 	}
@@ -374,8 +373,11 @@ func (d *deployment) removeAll() error {
 func (d *deployment) removeContainers(ctx context.Context, n *private.Node) error {
 	for {
 		things, err := n.Units(ctx)
-		if err != nil || len(things) == 0 {
-			return err
+		if err != nil {
+			return fmt.Errorf("containers on %s: %w", n.Name, err)
+		}
+		if len(things) == 0 {
+			return nil
 		}
 		for _, thing := range things {
 			_ = n.Engine.Remove(ctx, thing.ID) // looked at again

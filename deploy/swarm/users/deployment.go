@@ -163,7 +163,7 @@ func (d *deployment) NodeOf(unit string) string {
 
 // Logs implements lab.Deployment.
 func (d *deployment) Logs() map[string]string {
-	_ = supervise.SideBySide(d.watching, atOnce, d.Everything(), func(ctx context.Context, s *service) error {
+	_ = supervise.ForAll(d.watching, atOnce, d.Everything(), func(ctx context.Context, s *service) error {
 		s.readLog(ctx)
 		return nil
 	})
@@ -202,7 +202,7 @@ func (d *deployment) removeAll() error {
 		fmt.Errorf("not removed after %v", leavePatience))
 	defer cancel()
 	services := d.Everything()
-	err := supervise.SideBySide(ctx, atOnce, services,
+	err := supervise.ForAll(ctx, atOnce, services,
 		func(ctx context.Context, s *service) error { return s.remove(ctx) })
 	if err == nil {
 		err = d.news.awaitNone(ctx, services)
