@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -207,6 +208,35 @@ func TestAForeignUnitThatEndsEarlyFailsTheTrial(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAForeignUnitThatCannotBeLimitedEnds: its keeper has started and is no part of the deployment, and the
+// janitor would wait for it for ever.
+func TestAForeignUnitThatCannotBeLimitedEnds(t *testing.T) {
+	l := layout("wait", "wait")
+	l.Units = l.Units[:1]
+	d, dir := deploy(t, l)
+	root := t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "cpu"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	spec := foreign(t, "server", "daemons", filepath.Join(t.TempDir(), "pids"))
+	spec.Listens, spec.Limits = false, lab.Limits{CPU: 0.5}
+	group, err := cgroup.Make(root, "label", "trial", spec.Name, spec.Limits)
+	if err == nil {
+		err = os.RemoveAll(group.Folders()[0])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := d.(*deployment)
+	running.limits[spec.Name] = group
+	if err := deployer(t).startUnit(spec, nil, running); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("start: %v, want that the control group is gone", err)
+	}
+	units := d.Units()
+	stop(t, d)
+	assertGone(t, units, dir)
 }
 
 func TestNothingOfAForeignUnitSurvivesAConductorKilledWithSignal9(t *testing.T) {

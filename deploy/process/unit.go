@@ -65,7 +65,11 @@ func (d *deployment) launch(u *unit) error {
 	if limits == nil {
 		return nil
 	}
-	return limits.Add(u.PID)
+	if err := limits.Add(u.PID); err != nil {
+		_ = commands.Close() // a keeper ends what it keeps; a unit of ours ends with its group
+		return err
+	}
+	return nil
 }
 
 // limitsOf is the control group of a unit that has limits; it keeps it over restarts.
