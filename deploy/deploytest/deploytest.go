@@ -64,6 +64,7 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 		{"platform", platform},
 		{"a unit that gives up", unitThatGivesUp},
 		{"a unit that ends", unitThatEnds},
+		{"a unit that ends before it is reached", unitThatEndsUnreached},
 		{"killed and started again", killedAndRestarted},
 		{"the lead has no fault", leadIsNotHarmed},
 		{"a unit is paused", pausedUnit},
@@ -277,6 +278,17 @@ func unitThatEnds(t *testing.T, s suite) {
 	l := layout()
 	l.Units = append(l.Units, lab.UnitSpec{Name: "views", Role: "server", Args: []string{"crash"}})
 	fails(t, s, l, "unit views ended: exit status 3")
+}
+
+// unitThatEndsUnreached: the deployer knows that the program has ended, and waits no longer for its call.
+func unitThatEndsUnreached(t *testing.T, s suite) {
+	l := layout()
+	l.Units = append(l.Units, lab.UnitSpec{Name: "views", Role: "server", Args: []string{"stillborn"}})
+	begun := time.Now()
+	fails(t, s, l, "unit views", "ended", "stillborn")
+	if took := time.Since(begun); took > 40*time.Second {
+		t.Errorf("it took %v to notice", took)
+	}
 }
 
 // fails deploys a layout of which one unit fails, sooner or later.

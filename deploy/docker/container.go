@@ -62,7 +62,7 @@ func (c *container) start(ctx context.Context) error {
 		go c.await()
 		return nil
 	}
-	connection, err := supervise.Dial(ctx, d.control[c.Spec.Name], token)
+	connection, err := supervise.Dial(ctx, c.followed, d.control[c.Spec.Name], token)
 	if err != nil {
 		return fmt.Errorf("start unit %s: %w%s", c.Spec.Name, err, c.Log.LastWords())
 	}

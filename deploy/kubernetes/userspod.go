@@ -177,7 +177,7 @@ func (p *pod) advised(err error) error {
 func (p *pod) dial(ctx context.Context, token string) (net.Conn, error) {
 	d := p.deployment
 	if d.deployer.users == nil {
-		return supervise.Dial(ctx, net.JoinHostPort(p.address, strconv.Itoa(controlPort)), token)
+		return supervise.Dial(ctx, p.followed, net.JoinHostPort(p.address, strconv.Itoa(controlPort)), token)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -18,9 +18,9 @@ const (
 	dialPatience = time.Second
 )
 
-// Dial connects to a unit that waits for its conductor at an address, as soon as it
-// does, and proves with the token to be that conductor.
-func Dial(ctx context.Context, address, token string) (net.Conn, error) {
+// Dial connects to a unit that waits for its conductor at an address, as soon as it does, and proves with the
+// token to be that conductor. It gives up when ended is closed: the unit's program has ended.
+func Dial(ctx context.Context, ended <-chan struct{}, address, token string) (net.Conn, error) {
 	for {
 		dialer := net.Dialer{Timeout: dialPatience}
 		connection, err := dialer.DialContext(ctx, "tcp", address)
@@ -39,6 +39,8 @@ func Dial(ctx context.Context, address, token string) (net.Conn, error) {
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("the unit does not wait for its conductor at %s: %w", address, context.Cause(ctx))
+		case <-ended:
+			return nil, errors.New("its program ended before it waited for its conductor")
 		case <-time.After(dialAgain):
 		}
 	}

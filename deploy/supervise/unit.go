@@ -87,6 +87,9 @@ func (u *Unit) AwaitEnd(ctx context.Context) error {
 }
 
 func (u *Unit) send(command lab.Command) error {
+	if u.Commands == nil {
+		return fmt.Errorf("send %q to unit %s: it is being started", command.Command, u.Spec.Name)
+	}
 	if err := json.NewEncoder(u.Commands).Encode(command); err != nil {
 		return fmt.Errorf("send %q to unit %s: %w", command.Command, u.Spec.Name, err)
 	}

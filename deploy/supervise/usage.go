@@ -53,6 +53,7 @@ type selfMetering struct {
 type former struct {
 	used  lab.Usage
 	began *lab.UsageAnswer // of the present one
+	away  bool             // there is no present one yet
 }
 
 type selfMark struct {
@@ -69,14 +70,14 @@ func (m *selfMetering) Mark() error {
 	return err
 }
 
-// read asks all units at once.
+// read asks all units at once, but for those that were killed and are not back yet.
 func (m *selfMetering) read() ([]*lab.UsageAnswer, error) {
 	said := make([]*lab.UsageAnswer, len(m.units))
 	group, ctx := errgroup.WithContext(m.ctx)
 	group.SetLimit(usageAtOnce)
 	for i, unit := range m.units {
 		u := m.asks.Named(unit.Name)
-		if u == nil || u.Spec.Foreign {
+		if u == nil || u.Spec.Foreign || m.former[unit.Name].away {
 			continue
 		}
 		group.Go(func() (err error) {
@@ -110,17 +111,26 @@ func (u *Unit) askUsage(ctx context.Context) (*lab.UsageAnswer, error) {
 // Suspend implements lab.Metering: what a unit has used until now, nobody says afterwards.
 func (m *selfMetering) Suspend(unit string) error {
 	return m.meanwhile(unit, func(i int, said *lab.UsageAnswer) {
-		m.former[unit] = former{used: m.used(i, said), began: &lab.UsageAnswer{}}
+		m.former[unit] = former{used: m.used(i, said), began: &lab.UsageAnswer{}, away: true}
 		m.notes = append(m.notes,
 			fmt.Sprintf("unit %s was asked for the last time %.3f s after metering began and then killed: "+
 				"what it used between its answer and its end is in no figure", unit, time.Since(m.watched.at).Seconds()))
 	})
 }
 
-// Resume implements lab.Metering. All that the new life has used counts.
+// Resume implements lab.Metering. All that the new life has used counts, and nothing of one that begins after
+// the load.
 func (m *selfMetering) Resume(unit lab.Unit) error {
+	m.mu.Lock()
+	closed := len(m.marks) == 2
+	m.mu.Unlock()
+	if closed {
+		return nil
+	}
 	return m.meanwhile(unit.Name, func(_ int, said *lab.UsageAnswer) {
-		m.former[unit.Name].began.MemoryBytes = said.MemoryBytes
+		life := m.former[unit.Name]
+		life.began.MemoryBytes, life.away = said.MemoryBytes, false
+		m.former[unit.Name] = life
 	})
 }
 
@@ -129,6 +139,9 @@ func (m *selfMetering) used(i int, said *lab.UsageAnswer) lab.Usage {
 	before, ended := m.former[m.units[i].Name]
 	if !ended {
 		return between(m.marks[0].said[i], said)
+	}
+	if before.away {
+		return before.used
 	}
 	return lives(before.used, between(before.began, said))
 }

@@ -77,6 +77,32 @@ func TestUnitsThatAreKilledSayWhatTheyUsedBefore(t *testing.T) {
 	}
 }
 
+// TestAUnitThatIsStartedAgainWhenTheLoadEndsIsNotAsked: it has no commands yet, and its figures are those of the
+// lives that it has had.
+func TestAUnitThatIsStartedAgainWhenTheLoadEndsIsNotAsked(t *testing.T) {
+	begun := time.Now()
+	first := []*lab.UsageAnswer{{MemoryBytes: 1}}
+	m := selfMetering{ctx: t.Context(), asks: New(lab.Layout{}, ""), units: []lab.Unit{{Name: "core", Role: "core"}},
+		former: map[string]former{}, watched: selfMark{begun, first}, marks: []selfMark{{begun, first}}}
+	core := NewUnit(lab.UnitSpec{Name: "core"})
+	m.asks.Add(core)
+	core.Commands = answering{core, &lab.UsageAnswer{CPUNanoseconds: int64(3 * time.Second), MemoryBytes: 5}}
+	if err := m.Suspend("core"); err != nil {
+		t.Fatal(err)
+	}
+	m.asks.Add(NewUnit(lab.UnitSpec{Name: "core"}))
+	if err := m.Mark(); err != nil {
+		t.Fatal(err)
+	}
+	used, err := m.Stop()
+	if err != nil || used.Total.CPUSeconds != 3 || used.Total.PeakMemoryBytes != 5 {
+		t.Errorf("it used %+v (%v), want the three seconds of its life", used.Total, err)
+	}
+	if err := m.Resume(m.units[0]); err != nil {
+		t.Errorf("a unit that is back after the load: %v", err)
+	}
+}
+
 // answering is a control connection over which a unit says at once what it has used.
 type answering struct {
 	unit *Unit

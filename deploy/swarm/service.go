@@ -112,7 +112,7 @@ func (s *service) start(ctx context.Context) error {
 		return nil
 	}
 	control := net.JoinHostPort(s.node.Address, strconv.Itoa(d.ports[s.Spec.Name].outside[0]))
-	connection, err := supervise.Dial(ctx, control, s.token)
+	connection, err := supervise.Dial(ctx, s.followed, control, s.token)
 	if err != nil {
 		return fmt.Errorf("start unit %s: %w%s", s.Spec.Name, err, s.Log.LastWords())
 	}

@@ -23,6 +23,10 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "stillborn" { // it never meets its conductor
+		fmt.Fprintln(os.Stderr, "stillborn")
+		os.Exit(3)
+	}
 	channel, err := unit.Open()
 	if err == nil {
 		err = play(channel, os.Args[1], os.Args[2:])
