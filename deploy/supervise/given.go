@@ -52,8 +52,8 @@ func fillFile(text string, spec lab.UnitSpec, dir string, endpoints map[string]l
 	return strings.NewReplacer(pairs...).Replace(Fill(spec, dir, endpoints).Replace(text))
 }
 
-// MakeVolume makes the folder that a unit gets, where it is not there, and writes the unit's files into it. A link
-// that the unit has put there leads to no place outside the folder.
+// MakeVolume makes the folder that a unit gets, where it is not there, and writes the unit's files into it. A
+// link that the unit has put there leads to no place outside the folder.
 func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint) error {
 	path := Volume(dir, spec)
 	if filepath.Dir(path) != dir || filepath.Base(path) == HandedOverFolder {
@@ -73,8 +73,8 @@ func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint
 	return nil
 }
 
-// WriteToVolume writes a file of a unit's folder, with the folders above it; a name that ends with a slash is a
-// folder itself. It fails where a link of the unit leads out of its folder.
+// WriteToVolume writes a file of a unit's folder, with the folders above it; a name that ends with a slash is
+// a folder itself. It fails where a link of the unit leads out of its folder.
 func WriteToVolume(volume, name string, data []byte) error {
 	root, err := os.OpenRoot(volume)
 	if err != nil {

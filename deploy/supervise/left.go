@@ -46,8 +46,8 @@ func (s *Supervisor) EndForeign(ctx context.Context, dir string, end func(*Unit)
 	return nil
 }
 
-// takeLeft moves the regular files that a unit left in its volume to what was handed over. It fails where a link
-// of the unit leads out of the volume.
+// takeLeft moves the regular files that a unit left in its volume to what was handed over. It fails where a
+// link of the unit leads out of the volume.
 func (s *Supervisor) takeLeft(spec lab.UnitSpec, volume string) (err error) {
 	folder, err := os.OpenInRoot(volume, spec.Leaves)
 	if errors.Is(err, fs.ErrNotExist) {

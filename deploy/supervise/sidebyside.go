@@ -23,8 +23,8 @@ func SideBySide[T any](ctx context.Context, atOnce int, all []T, do func(context
 	return group.Wait()
 }
 
-// ForAll does something with units, or with what stands for them, so many at a time. It goes on with the others
-// where it fails with one, and returns all errors.
+// ForAll does something with units, or with what stands for them, so many at a time. It goes on with the
+// others where it fails with one, and returns all errors.
 func ForAll[T any](ctx context.Context, atOnce int, all []T, do func(context.Context, T) error) error {
 	var group errgroup.Group
 	group.SetLimit(atOnce)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestForAllGoesOnAfterErrors: what is removed at the end of a trial is removed also where one of it cannot be.
+// TestForAllGoesOnAfterErrors: what is removed at the end of a trial is removed also where one of it cannot
+// be.
 func TestForAllGoesOnAfterErrors(t *testing.T) {
 	var done atomic.Int64
 	err := ForAll(t.Context(), 1, []int{1, 2, 3, 4}, func(ctx context.Context, n int) error {

@@ -77,13 +77,14 @@ func TestUnitsThatAreKilledSayWhatTheyUsedBefore(t *testing.T) {
 	}
 }
 
-// TestAUnitThatIsStartedAgainWhenTheLoadEndsIsNotAsked: it has no commands yet, and its figures are those of the
-// lives that it has had.
+// TestAUnitThatIsStartedAgainWhenTheLoadEndsIsNotAsked: it has no commands yet, and its figures are those of
+// the lives that it has had.
 func TestAUnitThatIsStartedAgainWhenTheLoadEndsIsNotAsked(t *testing.T) {
 	begun := time.Now()
 	first := []*lab.UsageAnswer{{MemoryBytes: 1}}
-	m := selfMetering{ctx: t.Context(), asks: New(lab.Layout{}, ""), units: []lab.Unit{{Name: "core", Role: "core"}},
-		former: map[string]former{}, watched: selfMark{begun, first}, marks: []selfMark{{begun, first}}}
+	m := selfMetering{ctx: t.Context(), asks: New(lab.Layout{}, ""), former: map[string]former{},
+		units:   []lab.Unit{{Name: "core", Role: "core"}},
+		watched: selfMark{begun, first}, marks: []selfMark{{begun, first}}}
 	core := NewUnit(lab.UnitSpec{Name: "core"})
 	m.asks.Add(core)
 	core.Commands = answering{core, &lab.UsageAnswer{CPUNanoseconds: int64(3 * time.Second), MemoryBytes: 5}}

@@ -27,8 +27,8 @@ func expectUntouched(t *testing.T, file string) {
 	}
 }
 
-// TestAUnitsLinksLeadNowhereWhenItsFilesAreWritten: a restart writes the unit's files again, into a folder that
-// the unit could change.
+// TestAUnitsLinksLeadNowhereWhenItsFilesAreWritten: a restart writes the unit's files again, into a folder
+// that the unit could change.
 func TestAUnitsLinksLeadNowhereWhenItsFilesAreWritten(t *testing.T) {
 	folder, file := hostFolder(t)
 	for name, link := range map[string]struct{ at, to string }{

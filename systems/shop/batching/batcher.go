@@ -156,8 +156,8 @@ func (b *Batcher[Q]) carryOut(group []*call[Q]) {
 	}
 }
 
-// longest returns a context with the latest deadline of a batch's calls, or without one where a call has none.
-// A call with less time stops waiting by itself (Do) and takes nothing from the others.
+// longest returns a context with the latest deadline of a batch's calls, or without one where a call has
+// none. A call with less time stops waiting by itself (Do) and takes nothing from the others.
 func longest[Q any](group []*call[Q]) (context.Context, context.CancelFunc) {
 	var latest time.Time
 	for _, c := range group {

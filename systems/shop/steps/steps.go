@@ -210,8 +210,8 @@ func (l Ledger) States(ctx context.Context, orders []string) (map[string]string,
 	return states, err
 }
 
-// StillNew returns an error, at which the transaction is tried again, where one of the orders has come since a
-// look: a step that waited for stock or money may find that its own twin has taken the last of it.
+// StillNew returns an error, at which the transaction is tried again, where one of the orders has come since
+// a look: a step that waited for stock or money may find that its own twin has taken the last of it.
 func (l Ledger) StillNew(ctx context.Context, orders []string) error {
 	states, err := l.States(ctx, orders)
 	if err == nil && len(states) > 0 {

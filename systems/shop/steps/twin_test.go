@@ -44,8 +44,8 @@ func TestATwinThatTookTheLastIsARepeat(t *testing.T) {
 	})
 }
 
-// meetTwin takes a step for all twins while another transaction holds a row that they need, and takes the step
-// for the first of them.
+// meetTwin takes a step for all twins while another transaction holds a row that they need, and takes the
+// step for the first of them.
 func (w *whole) meetTwin(
 	t *testing.T, lock string, step func(ctx context.Context, orders []string) ([]steps.Outcome, error),
 ) {
