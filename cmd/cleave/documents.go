@@ -34,6 +34,8 @@ type documentFlags struct {
 	json   string
 	format string
 	full   bool
+	// decision is what a page for a decision record is written for; nil: there is none.
+	decision *ci.Need
 }
 
 func (f *documentFlags) register(command *cobra.Command) {
@@ -57,11 +59,14 @@ func (f *documentFlags) check() error {
 }
 
 // takeOutput reports whether a document takes standard output.
-func (f *documentFlags) takeOutput() bool { return f.json == "-" || f.format != "" }
+func (f *documentFlags) takeOutput() bool {
+	return f.json == "-" || f.format != "" || f.decision != nil
+}
 
 func (a app) reportCommand() *cobra.Command {
 	var flags documentFlags
 	var held againstFlags
+	var decision decisionFlags
 	command := &cobra.Command{
 		Use:   "report RUN | report EARLIER LATER",
 		Short: "rebuild every view of a result folder from its raw data, or hold a run against an earlier one",
@@ -75,47 +80,59 @@ nothing is written but --json.
 --format writes the results for other tools to standard output, and the text to
 standard error (docs/ci.md); of two folders, markdown and junit alone.
 
+--decision writes a page for a record of an architecture decision to standard
+output (docs/decisions.md).
+
 --fail-if METRIC>RATIOx makes a gate of either, of one run for every variant
 against its baseline: the exit code is 7 where one is shown to be beyond the
 limit, and 6 with --require-verdict where it may be.`,
 		Example: `  cleave report results/rego2021/latest --full
   cleave report results/shop/20261101T080000Z-1 results/shop/latest --fail-if 'p99>1.05x' --fail-if 'cpu_per_operation>1.1x'`,
 		Args: arguments(cobra.RangeArgs(1, 2)),
-		RunE: func(command *cobra.Command, args []string) error {
+		RunE: func(command *cobra.Command, args []string) (err error) {
 			if err := flags.check(); err != nil {
 				return err
 			}
 			if held.mustKnow && len(held.gates) == 0 {
 				return withCode(exitBadPlan, "--require-verdict is about gates: name one with --fail-if")
 			}
+			if flags.decision, err = decision.need(command, args, flags); err != nil {
+				return err
+			}
 			if len(args) == 2 {
 				return a.reportAgainst(args[0], args[1], flags, held)
 			}
-			folder, err := store.Open(args[0])
-			if err != nil {
-				return withCode(exitBadPlan, "%w", err)
-			}
-			gates, err := held.parse()
-			if err != nil {
-				return withCode(exitBadPlan, "%w", err)
-			}
-			concluded, err := a.conclude(folder, flags)
-			if err != nil {
-				return err
-			}
-			verdicts, err := a.hold(concluded, flags, gates)
-			if err != nil {
-				return err
-			}
-			if err := a.writeFormat(folder, flags, concluded, verdicts, held.mustKnow); err != nil {
-				return err
-			}
-			return gatesVerdict(verdicts, held.mustKnow, "a variant")
+			return a.reportRun(args[0], flags, held)
 		},
 	}
 	flags.register(command)
 	held.register(command)
+	decision.register(command)
 	return command
+}
+
+// reportRun rebuilds every view of a run, and holds its variants to the gates.
+func (a app) reportRun(dir string, flags documentFlags, held againstFlags) error {
+	gates, err := held.parse()
+	if err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	folder, err := store.Open(dir)
+	if err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	concluded, err := a.conclude(folder, flags)
+	if err != nil {
+		return err
+	}
+	verdicts, err := a.hold(concluded, flags, gates)
+	if err != nil {
+		return err
+	}
+	if err := a.writeFormat(folder, flags, concluded, verdicts, held.mustKnow); err != nil {
+		return err
+	}
+	return gatesVerdict(verdicts, held.mustKnow, "a variant")
 }
 
 // conclude derives every document from the raw data of the folder and shows
@@ -144,19 +161,23 @@ func (a app) shown(taken bool) io.Writer {
 	return a.out
 }
 
-// writeFormat writes a run in the format that was asked for, if any.
+// writeFormat writes a run in the format that was asked for, or the page of a decision, if any.
 func (a app) writeFormat(folder *store.Folder, flags documentFlags, concluded lab.Analysis,
 	gates []lab.GateVerdict, mustKnow bool,
 ) error {
-	if flags.format == "" {
+	if flags.format == "" && flags.decision == nil {
 		return nil
 	}
 	plan, err := folder.Plan()
 	if err != nil {
 		return err
 	}
-	return ci.Write(plain.Raw(a.out), flags.format, ci.Run{Name: filepath.Base(folder.Dir()),
-		Began: plan.Created, Analysis: concluded, Gates: gates, MustKnow: mustKnow})
+	run := ci.Run{Name: filepath.Base(folder.Dir()), Began: plan.Created, Analysis: concluded, Gates: gates,
+		MustKnow: mustKnow}
+	if flags.decision != nil {
+		return ci.Decision(plain.Raw(a.out), run, *flags.decision)
+	}
+	return ci.Write(plain.Raw(a.out), flags.format, run)
 }
 
 func analyse(folder *store.Folder) (lab.Analysis, error) {

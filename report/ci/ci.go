@@ -2,7 +2,7 @@
 // for summaries of jobs and pull requests, JUnit's XML, and the files of github-action-benchmark,
 // Bencher and Apache Otava. It chooses no figures: the answer is that of report/analysis.
 //
-// Entry points: Formats, Known, Write and WriteAgainst.
+// Entry points: Formats, Known, Write and WriteAgainst; Decision for a page of a decision record.
 package ci
 
 import (

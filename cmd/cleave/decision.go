@@ -1,0 +1,56 @@
+package main
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cleave-lab/cleave/report/ci"
+)
+
+// decisionFlags ask for a page that records a decision.
+type decisionFlags struct {
+	wanted bool
+	rate   float64
+	prices string
+}
+
+func (f *decisionFlags) register(command *cobra.Command) {
+	command.Flags().BoolVar(&f.wanted, "decision", false,
+		"write a page for an architecture decision record to standard output (Markdown)")
+	command.Flags().Float64Var(&f.rate, "rate", 0,
+		"operations per second that --decision is for (default: the highest that was measured)")
+	command.Flags().StringVar(&f.prices, "prices", "",
+		"`file` with the prices of cores and memory for --decision (docs/decisions.md)")
+}
+
+// need reads what the decision is for; nil: none was asked for.
+func (f *decisionFlags) need(
+	command *cobra.Command, args []string, documents documentFlags,
+) (*ci.Need, error) {
+	switch changed := command.Flags().Changed; {
+	case !f.wanted && (changed("rate") || changed("prices")):
+		return nil, withCode(exitBadPlan, "--rate and --prices are for --decision: add it")
+	case !f.wanted:
+		return nil, nil
+	case len(args) != 1:
+		return nil, withCode(exitBadPlan, "--decision is about one run: name one folder")
+	case documents.takeOutput():
+		return nil, withCode(exitBadPlan, "--decision takes standard output: leave out --format and --json -")
+	case changed("rate") && !(f.rate > 0 && f.rate < math.MaxInt64):
+		return nil, withCode(exitBadPlan, "--rate is %v: give operations per second, above 0", f.rate)
+	}
+	again := []string{"cleave", "report", args[0], "--decision"}
+	need := ci.Need{Rate: f.rate}
+	if f.rate > 0 {
+		again = append(again, "--rate", strconv.FormatFloat(f.rate, 'g', -1, 64))
+	}
+	var err error
+	if f.prices != "" {
+		again = append(again, "--prices", f.prices)
+		need.Prices, err = readPrices(f.prices)
+	}
+	need.Again = words([]string{"cleave", "run", args[0]}) + "\n" + words(again)
+	return &need, err
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestPricesAreReadStrictly(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "prices.yaml")
+	for name, c := range map[string]struct{ text, mistake string }{
+		"all of it": {"schema: cleave-prices/1\ncurrency: EUR\ncore_hour: 0.04\nmemory_gib_hour: 0\n", ""},
+		"another schema": {"schema: cleave-prices/2\ncurrency: EUR\ncore_hour: 1\nmemory_gib_hour: 1\n",
+			`prices.yaml:1: schema is "cleave-prices/2"`},
+		"a mistyped key": {"schema: cleave-prices/1\ncurrency: EUR\ncore_hours: 1\nmemory_gib_hour: 1\n",
+			"prices.yaml:3: "},
+		"a missing key": {"schema: cleave-prices/1\ncurrency: EUR\ncore_hour: 1\n",
+			`the key "memory_gib_hour" is missing`},
+		"a price below 0": {"schema: cleave-prices/1\ncurrency: EUR\ncore_hour: 1\nmemory_gib_hour: -1\n",
+			`prices.yaml:4: memory_gib_hour is "-1"`},
+		"no number": {"schema: cleave-prices/1\ncurrency: EUR\ncore_hour: cheap\nmemory_gib_hour: .inf\n",
+			`prices.yaml:4: memory_gib_hour is ".inf"`},
+		"a long currency": {"schema: cleave-prices/1\ncurrency: doubloons\ncore_hour: 1\nmemory_gib_hour: 1\n",
+			"prices.yaml:2: currency"},
+		"a list":    {"- 1\n", "prices.yaml:1: a price list is an object"},
+		"two times": {"schema: cleave-prices/1\ncore_hour: 1\ncore_hour: 2\n", "prices.yaml:3: the key"},
+		"nothing":   {"", "prices.yaml"},
+	} {
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		prices, err := readPrices(path)
+		switch {
+		case c.mistake == "" && (err != nil || prices.Core != 0.04 || prices.Currency != "EUR"):
+			t.Errorf("%s: read %+v, %v", name, prices, err)
+		case c.mistake != "" && (err == nil || !strings.Contains(err.Error(), c.mistake) ||
+			exitCode(err) != exitBadPlan):
+			t.Errorf("%s: the mistake is told as %v, want %q and exit code 2", name, err, c.mistake)
+		}
+	}
+}

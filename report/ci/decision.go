@@ -1,0 +1,197 @@
+package ci
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+const (
+	minute        = 60
+	gib           = 1 << 30
+	hoursPerMonth = 730 // as clouds count it
+)
+
+// Need is what a decision is made for.
+type Need struct {
+	Rate   float64 // operations per second; 0: the highest that was measured
+	Prices *Prices // nil: nothing is priced
+	Again  string  // the commands that play the plan and write this page again
+}
+
+// Prices are what an hour costs.
+type Prices struct {
+	Currency   string
+	Core       float64 // of a core
+	MemoryGiB  float64 // of a GiB of memory
+	PricedFrom string  // the file
+}
+
+// Decision writes one page for a record of an architecture decision: question, answer, what
+// each variant takes at the user's rate and what that costs, how sure that is, what was not
+// tested, and the commands that repeat it. What is decided stays with the reader.
+func Decision(w io.Writer, r Run, need Need) error {
+	a := r.Analysis
+	return whole(w, "decision", func(b io.Writer) error {
+		d := document{}
+		d.line("# %s", escaped(a.Title))
+		d.line("Status: proposed. Measured on %s UTC with seed %d, %d of %d trials counted.",
+			r.Began.UTC().Format("2006-01-02 15:04"), a.Seed, a.Trials.Valid, a.Trials.Planned)
+		d.line("## Question")
+		d.line("Which of %s, and what does it cost?", escaped(strings.Join(variantNames(a), ", ")))
+		d.line("## Answer")
+		d.line("**%s**", escaped(a.Answer.Sentence))
+		d.table(headlineRows(a.Answer.Headline))
+		if len(a.Answer.Withheld) > 0 {
+			d.line("**Withheld:** %s", escaped(strings.Join(a.Answer.Withheld, " ")))
+		}
+		d.takes(a, need)
+		d.line("## How sure")
+		d.line("%s", escaped(strings.Join(a.Answer.Sure, " ")))
+		d.line("## Not tested")
+		d.line("%s", escaped(strings.Join(a.Answer.NotTested, ", ")))
+		d.line("## Again")
+		d.line("```\n%s\n```", need.Again)
+		d.line("## Decision")
+		d.line("(To be written: what is chosen, and what follows from it.)")
+		_, err := io.WriteString(b, d.String())
+		return err
+	})
+}
+
+// variantNames are the variants that are compared, the baseline first, without twins.
+func variantNames(a lab.Analysis) []string {
+	names := []string{}
+	for _, v := range a.Variants {
+		if v.TwinOf == "" {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
+// takes writes which cores and how much memory each variant takes at the user's rate, by the
+// processor time of an operation where the measured rate is closest to it.
+func (d *document) takes(a lab.Analysis, need Need) {
+	point, measured := closestPoint(a, need.Rate)
+	rate := cmp.Or(need.Rate, measured)
+	cpu, hasCPU := lab.FindMetric(a.Metrics, lab.CPU, 0, lab.PerOperation)
+	memory, hasMemory := lab.FindMetric(a.Metrics, lab.Memory, 0, "")
+	if rate <= 0 || !hasCPU && !hasMemory {
+		d.line("Cores and memory are not told: the load has no rate, and none was given with --rate, or nobody " +
+			"metered the system.")
+		return
+	}
+	d.line("## What it takes at %s %ss per second", number(rate), escaped(a.Operation))
+	head := []string{"variant", "cores", "memory"}
+	if need.Prices != nil {
+		head = append(head, oneLine(need.Prices.Currency)+" per month")
+	}
+	rows := [][]string{head}
+	for _, name := range variantNames(a) {
+		cores := resultOf(a, name, point, cpu.Name).times(rate)
+		bytes := resultOf(a, name, point, memory.Name)
+		row := []string{name, cores.text("1"), bytes.text("B")}
+		if p := need.Prices; p != nil {
+			month := cores.times(p.Core * hoursPerMonth).plus(bytes.times(p.MemoryGiB * hoursPerMonth / gib))
+			row = append(row, month.text("1"))
+		}
+		rows = append(rows, row)
+	}
+	d.table(rows)
+	how := fmt.Sprintf("Cores: processor time of an operation at %s, times the rate; memory: the peak of all "+
+		"parts at %s; with %s intervals. Spare capacity is not included.", escaped(point), escaped(point),
+		figure.Percent(a.Confidence))
+	if measured > 0 && measured != rate {
+		how += fmt.Sprintf(" **%s per second was not measured:** the closest was %s, and what an operation takes "+
+			"may be another there.", number(rate), number(measured))
+	}
+	if p := need.Prices; p != nil {
+		currency := escaped(p.Currency)
+		how += fmt.Sprintf(" Prices: %s %s for a core and %s %s for a GiB of memory an hour (%s), "+
+			"%d hours a month.", number(p.Core), currency, number(p.MemoryGiB), currency,
+			escaped(p.PricedFrom), hoursPerMonth)
+	}
+	d.line("%s", how)
+}
+
+// closestPoint returns the point whose offered rate is closest to a rate, by their ratio, and that
+// rate in operations per second; of rate 0 that with the highest. Without rates it is the
+// first point, and the rate 0.
+func closestPoint(a lab.Analysis, rate float64) (name string, offered float64) {
+	best := math.Inf(1)
+	for i, p := range a.Points {
+		at := ratePerSecond(p)
+		if i == 0 {
+			name = p.Name
+		}
+		if at <= 0 {
+			continue
+		}
+		distance := -at
+		if rate > 0 {
+			distance = math.Abs(math.Log(at / rate))
+		}
+		if distance < best {
+			name, offered, best = p.Name, at, distance
+		}
+	}
+	return name, offered
+}
+
+// ratePerSecond is the offered rate of a point; 0: it has none.
+func ratePerSecond(p lab.Point) float64 {
+	if rate, has := p.Level(lab.FactorRate); has {
+		return rate
+	}
+	perMinute, _ := p.Level(lab.FactorPerMinute)
+	return perMinute / minute
+}
+
+// estimate is a value with its interval; nil: nothing was measured.
+type estimate struct{ value, low, high *float64 }
+
+func resultOf(a lab.Analysis, variant, point, metric string) estimate {
+	for _, r := range a.Results {
+		if r.Variant == variant && r.Point.Name == point && r.Metric == metric && metric != "" {
+			return estimate{&r.Mean, r.Low, r.High}
+		}
+	}
+	return estimate{}
+}
+
+func (e estimate) times(factor float64) estimate {
+	scaled := func(v *float64) *float64 {
+		if v == nil {
+			return nil
+		}
+		product := *v * factor
+		return &product
+	}
+	return estimate{scaled(e.value), scaled(e.low), scaled(e.high)}
+}
+
+// plus adds two estimates, and the ends of their intervals: the sum's is no narrower than it
+// has to be.
+func (e estimate) plus(other estimate) estimate {
+	sum := func(a, b *float64) *float64 {
+		if a == nil || b == nil {
+			return nil
+		}
+		total := *a + *b
+		return &total
+	}
+	return estimate{sum(e.value, other.value), sum(e.low, other.low), sum(e.high, other.high)}
+}
+
+func (e estimate) text(unit string) string {
+	if e.value == nil {
+		return "not measured"
+	}
+	return figure.Quantity(*e.value, e.low, e.high, unit)
+}

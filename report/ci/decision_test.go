@@ -1,0 +1,75 @@
+package ci
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// decided returns the page for two variants that were measured at 20 and 100 operations a second.
+func decided(t *testing.T, need Need) string {
+	t.Helper()
+	r := sample(t)
+	low, high := 0.001, 0.003
+	point := func(rate float64) lab.Point {
+		name := map[float64]string{20: "rate-20", 100: "rate-100"}[rate]
+		return lab.Point{Name: name, Levels: map[string]float64{lab.FactorRate: rate}}
+	}
+	r.Analysis.Operation = "order"
+	r.Analysis.Points = []lab.Point{point(20), point(100)}
+	r.Analysis.Variants = []lab.Variant{{Name: hostile}, {Name: "two"}, {Name: "two.twin", TwinOf: "two"}}
+	r.Analysis.Results = []lab.Result{
+		{Variant: hostile, Point: point(20), Metric: "cpu_per_operation", Mean: 0.01},
+		{Variant: hostile, Point: point(100), Metric: "cpu_per_operation", Mean: 0.002, Low: &low, High: &high},
+		{Variant: hostile, Point: point(100), Metric: "peak_memory", Mean: 2 << 30},
+	}
+	var b bytes.Buffer
+	if err := Decision(&b, r, need); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestDecisionTellsWhatAVariantTakes(t *testing.T) {
+	prices := &Prices{Currency: "EUR|", Core: 0.1, MemoryGiB: 0.01, PricedFrom: "prices.yaml"}
+	for name, c := range map[string]struct {
+		need Need
+		want []string
+	}{
+		"the highest rate": {Need{}, []string{"at 100 orders per second", `| 0.20 \[0.10, 0.30\] | 2.00 GiB |`}},
+		"a rate between":   {Need{Rate: 30}, []string{"at 30 orders", "| 0.300 |", "the closest was 20"}},
+		"another rate": {Need{Rate: 200}, []string{`| 0.40 \[0.20, 0.60\] |`,
+			"**200 per second was not measured:** the closest was 100"}},
+		// 730 hours of 0.2 cores and 2 GiB: 14.6 + 14.6.
+		"prices": {Need{Prices: prices}, []string{`EUR\| per month |`, "| 29.2 |", "a core and 0.01 EUR"}},
+		"again":  {Need{Again: "cleave run results/x\ncleave report"}, []string{"```\ncleave run results/x\n"}},
+	} {
+		text := decided(t, c.need)
+		for _, want := range append(c.want, "| two | not measured | not measured |", "## Question", "## Answer",
+			"## How sure", "## Not tested", "## Again", "## Decision") {
+			if name == "prices" && strings.HasPrefix(want, "| two") {
+				want = "| two | not measured | not measured | not measured |"
+			}
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: the page has no %q:\n%s", name, want, text)
+			}
+		}
+		for _, bad := range []string{"two.twin", "<i>", "a|b", "@all", "\x1b"} {
+			if strings.Contains(text, bad) {
+				t.Errorf("%s: the page has %q:\n%s", name, bad, text)
+			}
+		}
+	}
+}
+
+func TestDecisionWithoutARateTellsSo(t *testing.T) {
+	var b bytes.Buffer
+	if err := Decision(&b, sample(t), Need{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "the load has no rate, and none was given with --rate") {
+		t.Errorf("the page of a job says nothing of its missing rate:\n%s", b.String())
+	}
+}
