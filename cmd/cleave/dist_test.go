@@ -45,7 +45,7 @@ func TestDistRunsAlone(t *testing.T) {
 			cleave explain shop --from monolith --to async --quick
 			grep -q "^@observablehq/plot" results/explain/latest/report.html
 			cleave clean`)
-	for _, want := range []string{"cleave version v1-test", "In short", "monolith -> async"} {
+	for _, want := range []string{"cleave version v1-test", "How sure", "monolith -> async"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the demo in a container said no %q: %s", want, text)
 		}
