@@ -36,8 +36,7 @@ func stallStudy(t *testing.T) lab.Study {
 	return s
 }
 
-// TestWhatAHostLacksIsLeftOut: the study that is left can be planned, and the whole one is as it was. Long
-// because its cases are a table.
+// TestWhatAHostLacksIsLeftOut: variants, the baseline, points. Long because it is a table.
 func TestWhatAHostLacksIsLeftOut(t *testing.T) {
 	oven := errors.New("no oven\nno coal")
 	whole := stallStudy(t)
