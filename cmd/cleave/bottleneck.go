@@ -57,13 +57,14 @@ Closed loop at saturation, since one trial of it is short and the blocks repeat 
 read the answer.
 
 Exit codes: 0 answered, 1 failed, 2 bad arguments, 3 a backing service is not here,
-4 no load was achieved, 5 a rule of the system was broken, 130 interrupted.`,
+4 no load was achieved, 5 a rule of the system was broken, 6 undecided (with
+--require-verdict), 130 interrupted.`,
 		Example: `  cleave bottleneck people --architecture services
   cleave bottleneck people --architecture "services calls=grpc" --cpu 0.5 --users 64 --level case=1
   cleave bottleneck people --architecture services --until decided --within 10m`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(command *cobra.Command, args []string) error {
-			plan, err := flags.plan(args[0], command.Flags().Changed)
+			plan, err := flags.plan(args[0], command.Flags().Changed, flags.profiled.blocks(command.Flags()))
 			if err != nil {
 				return withCode(exitBadPlan, "%w", err)
 			}
@@ -95,10 +96,11 @@ func (f *bottleneckFlags) register(command *cobra.Command) {
 	flags.BoolVar(&f.quick, "quick", false, "3 blocks of 2 s; small differences stay undecided")
 	f.looks.register(flags)
 	f.registerPlay(command)
+	f.registerVerdict(command)
 }
 
 // plan is the plan of the search: the system as it is, and once more for each unit.
-func (f *bottleneckFlags) plan(name string, given func(flag string) bool) (lab.Plan, error) {
+func (f *bottleneckFlags) plan(name string, given func(flag string) bool, profiled *int) (lab.Plan, error) {
 	system, err := askedFor[underLoad](name, "scaled")
 	if err != nil {
 		return lab.Plan{}, err
@@ -140,7 +142,7 @@ func (f *bottleneckFlags) plan(name string, given func(flag string) bool) (lab.P
 		scaled.Summary = scaled.Scaling()
 		s.Variants = append(s.Variants, scaled)
 	}
-	return expand(&study.File{Study: s}, study.Options{}, f.quick)
+	return expand(&study.File{Study: s}, study.Options{Profiled: profiled}, f.quick)
 }
 
 // throughputFirst are metrics in the order in which they are told.

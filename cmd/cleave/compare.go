@@ -20,9 +20,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// leastBegun is the share of a rate without which it was not held.
-const leastBegun = 0.99
-
 // compareName is the study of every comparison.
 const compareName = "compare"
 
@@ -66,7 +63,6 @@ here, 4 no load was achieved, 5 none of a system's answers were right,
 
 // compare plans, plays and reports a comparison.
 func (a app) compare(command *cobra.Command, args []string, flags *compareFlags) error {
-	flags.compares = true
 	if flags.resume != "" {
 		return a.resumeComparison(command, args, flags)
 	}
@@ -255,37 +251,4 @@ func packFiles(load *lab.Load, job lab.LoadJob, dir string) error {
 	load.Files = packed.Files
 	load.Scenario, err = json.Marshal(file)
 	return err
-}
-
-// compareVerdict turns what a comparison found into the command's error.
-func compareVerdict(folder *store.Folder, analysis lab.Analysis, mustKnow bool) error {
-	for _, v := range analysis.Variants {
-		if sum := analysis.Audit[v.Name]; sum.Verdict == lab.AuditInvalid {
-			return withCode(exitInvariant, "%s did not give a right answer: %s", v.Name,
-				strings.Join(sum.Problems, "; "))
-		}
-	}
-	if err := allCounted(folder); err != nil {
-		return err
-	}
-	held := map[string]bool{} // any rate
-	for _, r := range analysis.Held {
-		if r.Trials == 0 {
-			continue // the generator was the limit
-		}
-		held[r.Variant] = held[r.Variant] || r.Held > 0 || r.Begun >= leastBegun
-	}
-	for _, v := range analysis.Variants {
-		if any, offered := held[v.Name]; offered && !any {
-			return withCode(exitLoadNotReached, "%s held none of the offered rates: give lower ones to --rate", v.Name)
-		}
-	}
-	for _, c := range analysis.Comparisons {
-		if mustKnow && len(analysis.Metrics) > 0 && c.Metric == analysis.Metrics[0].Name &&
-			c.Verdict == lab.Undecided {
-			return withCode(exitUndecided, "%s against %s at %s is undecided: %s", c.Variant, c.Baseline, c.Point.Name,
-				c.Words)
-		}
-	}
-	return nil
 }

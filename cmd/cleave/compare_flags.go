@@ -84,6 +84,7 @@ func (f *compareFlags) register(command *cobra.Command) {
 	registerHosts(command)
 	f.looks.register(flags)
 	f.registerPlay(command)
+	f.registerVerdict(command)
 }
 
 // quickly shortens what was not given.

@@ -25,7 +25,6 @@ import (
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/studies"
 	"github.com/cleave-lab/cleave/study"
-	"github.com/cleave-lab/cleave/systems/external"
 )
 
 // experimentFlags are the flags of reproduce and run, and in part of compare.
@@ -49,7 +48,6 @@ type experimentFlags struct {
 	looks     sequentialFlags
 	strict    bool
 	profiled  profiledFlag
-	compares  bool // the study is a comparison of systems that others wrote
 }
 
 func (f *experimentFlags) register(command *cobra.Command) {
@@ -72,6 +70,7 @@ func (f *experimentFlags) register(command *cobra.Command) {
 	registerDeploy(command, &f.deploy)
 	f.looks.register(flags)
 	f.registerPlay(command)
+	f.registerVerdict(command)
 }
 
 // registerPlay makes the flags that say how an experiment is played and shown.
@@ -88,10 +87,17 @@ func (f *experimentFlags) registerPlay(command *cobra.Command) {
 	flags.BoolVar(&f.trust, "trust", false, "play what a result folder of somebody else starts, without asking")
 	flags.BoolVar(&f.planOnly, "plan", false, "say what would be played, how long that takes and what it "+
 		"keeps, and play nothing; with --json the plan itself")
+	flags.StringVar(&f.documents.json, "json", "",
+		"write the analysis as JSON to this file, - for standard output")
+}
+
+// registerVerdict makes the flags of experiments that compare variants.
+func (f *experimentFlags) registerVerdict(command *cobra.Command) {
+	flags := command.Flags()
 	flags.BoolVar(&f.mustKnow, "require-verdict", false,
 		"exit with code 6 when a claim or the headline stays undecided")
 	f.profiled.register(flags)
-	f.documents.register(command)
+	flags.BoolVar(&f.documents.full, "full", false, "print every table")
 }
 
 // options are what the flags change in the study: numbers only when given.
@@ -200,7 +206,6 @@ func (a app) repeat(command *cobra.Command, folder *store.Folder, flags *experim
 		return err
 	}
 	plan.Created = time.Now().UTC()
-	flags.compares = plan.Study.System == external.Name
 	return a.experiment(command, plan, flags)
 }
 
@@ -246,13 +251,7 @@ func (a app) experiment(command *cobra.Command, plan lab.Plan, flags *experiment
 	if err != nil {
 		return err
 	}
-	switch {
-	case flags.compares:
-		return compareVerdict(folder, analysis, flags.mustKnow)
-	case plan.Study.Explains():
-		return explainVerdict(folder, analysis, flags.mustKnow)
-	}
-	return verdict(folder, analysis, flags.mustKnow)
+	return verdict(folder, plan.Study, analysis, flags.mustKnow)
 }
 
 func planOf(path string, data []byte, flags *experimentFlags, options study.Options) (lab.Plan, error) {

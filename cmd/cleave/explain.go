@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/studies"
 )
 
@@ -56,7 +55,7 @@ here, 4 no load was achieved, 5 a rule of the system was broken, 6 undecided
 			if err != nil {
 				return err
 			}
-			plan, err := flags.plan(system, command.Flags().Changed)
+			plan, err := flags.plan(system, command.Flags().Changed, flags.profiled.blocks(command.Flags()))
 			if err != nil {
 				return withCode(exitBadPlan, "%w", err)
 			}
@@ -101,26 +100,4 @@ func explanations() (lines string) {
 			system.Describe().Operation)
 	}
 	return lines
-}
-
-// explainVerdict turns what an explanation found into the command's error.
-func explainVerdict(folder *store.Folder, analysis lab.Analysis, mustKnow bool) error {
-	if err := verdict(folder, analysis, mustKnow); err != nil {
-		return err
-	}
-	if len(analysis.Waterfalls) == 0 {
-		return withCode(exitFailed, "no block holds every step of the way; the reasons are in the report")
-	}
-	var undecided []string
-	headline := analysis.Waterfalls[0]
-	for _, s := range headline.Steps {
-		if s.Verdict == lab.Undecided {
-			undecided = append(undecided, s.Label()+" is "+s.Words)
-		}
-	}
-	if mustKnow && len(undecided) > 0 {
-		return withCode(exitUndecided, "%s at %s: %s", headline.Metric, headline.Point.Name,
-			strings.Join(undecided, "; "))
-	}
-	return nil
 }

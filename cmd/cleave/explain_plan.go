@@ -58,6 +58,7 @@ func (f *explainFlags) register(command *cobra.Command) {
 		"3 blocks of 2 s in one order: about a minute; small differences stay undecided")
 	f.looks.register(flags)
 	f.registerPlay(command)
+	f.registerVerdict(command)
 }
 
 // complete fills in what was not given: from the system, and shorter where it is to be
@@ -94,7 +95,9 @@ func (f *explainFlags) complete(usual lab.Explanation, given func(flag string) b
 
 // plan makes the plan of an explanation. All mistakes in the flags are named at
 // once.
-func (f *explainFlags) plan(system lab.Explainable, given func(flag string) bool) (lab.Plan, error) {
+func (f *explainFlags) plan(
+	system lab.Explainable, given func(flag string) bool, profiled *int,
+) (lab.Plan, error) {
 	f.complete(system.Explanation(), given)
 	if given("users") {
 		if f.users < 1 || f.users > 200000 {
@@ -129,7 +132,7 @@ func (f *explainFlags) plan(system lab.Explainable, given func(flag string) bool
 	}
 	s := f.study(info, stops, steps, given("seed"))
 	s.Metrics = f.metrics(info, system.Explanation().Metrics)
-	return expand(&study.File{Study: s}, study.Options{}, f.quick)
+	return expand(&study.File{Study: s}, study.Options{Profiled: profiled}, f.quick)
 }
 
 // tunedOf is an architecture with knobs behind it, with the tuned architecture that

@@ -8,25 +8,89 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/analysis"
 	"github.com/cleave-lab/cleave/store"
+	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// verdict turns what the analysis found into the command's error.
-func verdict(folder *store.Folder, analysis lab.Analysis, mustKnow bool) error {
+// verdict turns what the analysis of a study found into the command's error.
+func verdict(folder *store.Folder, s lab.Study, analysis lab.Analysis, mustKnow bool) error {
+	broke := "variant %s broke a rule of the system: %s"
+	if s.System == external.Name {
+		broke = "%s did not give a right answer: %s"
+	}
 	for _, v := range analysis.Variants {
 		if sum := analysis.Audit[v.Name]; sum.Verdict == lab.AuditInvalid {
-			return withCode(exitInvariant, "variant %s broke a rule of the system: %s", v.Name,
-				strings.Join(sum.Problems, "; "))
+			return withCode(exitInvariant, broke, v.Name, strings.Join(sum.Problems, "; "))
 		}
 	}
 	if err := allCounted(folder); err != nil {
 		return err
 	}
-	for _, claim := range analysis.Claims {
-		if mustKnow && claim.Verdict == lab.ClaimUndecided {
-			return withCode(exitUndecided, "claim %s is undecided: %s", claim.ID, claim.Reason)
+	if s.System == external.Name {
+		if err := anyHeld(analysis); err != nil {
+			return err
+		}
+	}
+	if s.Explains() && len(analysis.Waterfalls) == 0 {
+		return withCode(exitFailed, "no block holds every step of the way; the reasons are in the report")
+	}
+	if open := undecided(s, analysis); mustKnow && len(open) > 0 {
+		return withCode(exitUndecided, "%s", strings.Join(open, "; "))
+	}
+	return nil
+}
+
+// leastBegun is the share of a rate without which it was not held.
+const leastBegun = 0.99
+
+// anyHeld is an error that names a system which held none of the rates that it was offered.
+func anyHeld(analysis lab.Analysis) error {
+	held := map[string]bool{} // any rate
+	for _, r := range analysis.Held {
+		if r.Trials > 0 { // else the generator was the limit
+			held[r.Variant] = held[r.Variant] || r.Held > 0 || r.Begun >= leastBegun
+		}
+	}
+	for _, v := range analysis.Variants {
+		if any, offered := held[v.Name]; offered && !any {
+			return withCode(exitLoadNotReached, "%s held none of the offered rates: give lower ones to --rate", v.Name)
 		}
 	}
 	return nil
+}
+
+// undecided says what a run has left open of its question: claims of a study, else the steps of a way,
+// the units that were scaled, or the comparisons in the headline's metric.
+func undecided(s lab.Study, analysis lab.Analysis) []string {
+	var open []string
+	add := func(is bool, format string, args ...any) {
+		if is {
+			open = append(open, fmt.Sprintf(format, args...))
+		}
+	}
+	switch {
+	case len(s.Claims) > 0:
+		for _, c := range analysis.Claims {
+			add(c.Verdict == lab.ClaimUndecided, "claim %s is undecided: %s", c.ID, c.Reason)
+		}
+	case s.Explains() && len(analysis.Waterfalls) > 0:
+		headline := analysis.Waterfalls[0]
+		for _, step := range headline.Steps {
+			add(step.Verdict == lab.Undecided, "%s at %s: %s is %s", headline.Metric, headline.Point.Name,
+				step.Label(), step.Words)
+		}
+	case s.Name == bottleneckName:
+		for _, b := range analysis.Bottlenecks {
+			for _, d := range b.Doubled {
+				add(d.Verdict == lab.Undecided, "%s of %s at %s is undecided", b.Metric, d.Variant, b.Point.Name)
+			}
+		}
+	case s.System == external.Name && len(analysis.Metrics) > 0:
+		for _, c := range analysis.Comparisons {
+			add(c.Metric == analysis.Metrics[0].Name && c.Verdict == lab.Undecided,
+				"%s against %s at %s is undecided: %s", c.Variant, c.Baseline, c.Point.Name, c.Words)
+		}
+	}
+	return open
 }
 
 // allCounted is an error that names every variant of which no trial counts: the load
