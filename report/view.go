@@ -147,10 +147,6 @@ func (v view) comparedAt(metric, at string) (string, bool) {
 	return at, false
 }
 
-// played are the trials that were to be played: all, but for those that an experiment
-// which stops when it is decided has spared.
-func (v view) played() int { return v.Trials.Planned - v.Trials.Spared }
-
 // margin is the smallest difference of a metric that counts: the study's
 // margin, or a bias where that reaches farther.
 func (v view) margin(metric string) float64 {

@@ -43,6 +43,10 @@ func (f *documentFlags) register(command *cobra.Command) {
 		"write the analysis as JSON to this file, - for standard output")
 	command.Flags().StringVar(&f.format, "format", "", "write the results to standard output for other tools: "+
 		strings.Join(ci.Formats(), ", "))
+}
+
+// registerFull makes the flag of reports with more tables than they show at once.
+func (f *documentFlags) registerFull(command *cobra.Command) {
 	command.Flags().BoolVar(&f.full, "full", false, "print every table")
 }
 
@@ -106,6 +110,7 @@ limit, and 6 with --require-verdict where it may be.`,
 		},
 	}
 	flags.register(command)
+	flags.registerFull(command)
 	held.register(command)
 	decision.register(command)
 	return command

@@ -87,8 +87,7 @@ func (f *experimentFlags) registerPlay(command *cobra.Command) {
 	flags.BoolVar(&f.trust, "trust", false, "play what a result folder of somebody else starts, without asking")
 	flags.BoolVar(&f.planOnly, "plan", false, "say what would be played, how long that takes and what it "+
 		"keeps, and play nothing; with --json the plan itself")
-	flags.StringVar(&f.documents.json, "json", "",
-		"write the analysis as JSON to this file, - for standard output")
+	f.documents.register(command)
 }
 
 // registerVerdict makes the flags of experiments that compare variants.
@@ -97,7 +96,7 @@ func (f *experimentFlags) registerVerdict(command *cobra.Command) {
 	flags.BoolVar(&f.mustKnow, "require-verdict", false,
 		"exit with code 6 when a claim or the headline stays undecided")
 	f.profiled.register(flags)
-	flags.BoolVar(&f.documents.full, "full", false, "print every table")
+	f.documents.registerFull(command)
 }
 
 // options are what the flags change in the study: numbers only when given.
