@@ -25,8 +25,8 @@ type Cohort struct {
 	OK int64 `json:"ok"` // those that were answered rightly
 	// Buckets and Counts say how many operations had a response time in which bucket (see TimeBucket), in
 	// the order of the buckets.
-	Buckets []int   `json:"buckets"`
-	Counts  []int64 `json:"counts"`
+	Buckets []int   `json:"buckets,omitempty"`
+	Counts  []int64 `json:"counts,omitempty"`
 }
 
 // Operations returns how many operations were due.

@@ -220,7 +220,7 @@ func TestFoldersForTemporaryFilesThatCannotBeUsed(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			code, said := cleaved(t, tmp, nil, append(c.arguments, "--results", results)...)
+			code, said := cleaved(t, tmp, nil, append(c.arguments, "--results", results, "--strict")...)
 			if code != exitMissingPart || !strings.Contains(said, c.want) || !strings.Contains(said, "TMPDIR") {
 				t.Errorf("it ended with %d and said %q, want code %d and %q", code, said, exitMissingPart, c.want)
 			}

@@ -55,7 +55,7 @@ func TestTheSameRunsInContainers(t *testing.T) {
 		{"two hosts", "check people --operations 200 --deploy docker-host", exitFine,
 			[]string{"monolith            valid    200", "services            valid    200",
 				"services-two-hosts  valid    200"}},
-		{"a factor", "run big.yaml", exitFine, []string{"4 of 4 planned trials counted"}},
+		{"a factor", "run big.yaml", exitFine, []string{"4 of 4 trials counted"}},
 		{"no such deployment", "run big.yaml --deploy moon", exitBadPlan,
 			[]string{`there is no deployment "moon"`, "docker-bridge"}},
 	} {

@@ -118,7 +118,7 @@ func TestAReplicatedDiskIsOfProcesses(t *testing.T) {
 	}
 	code, said := cleaved(t, shortDir(t), []string{"/usr/bin/env", "PATH=" + t.TempDir()}, "check", "shop",
 		"--architecture", "async-dfs", "--results", t.TempDir())
-	if code != exitMissingPart || !strings.Contains(said, "a replicated disk needs GlusterFS") ||
+	if code != exitMissingPart || !strings.Contains(said, "a replicated disk (GlusterFS) needs") ||
 		!strings.Contains(said, "apt-get install") {
 		t.Errorf("without GlusterFS it ended with %d and said %q", code, said)
 	}

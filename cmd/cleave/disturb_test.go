@@ -374,7 +374,7 @@ func TestATakenPortIsNamed(t *testing.T) {
 func TestAHostThatIsTooSmallIsRefusedBeforeTheStart(t *testing.T) {
 	e := &experiment{t: t, dir: t.TempDir()}
 	results := filepath.Join(e.dir, "results")
-	const limited = `ulimit -n 256; exec "$0" reproduce rego2021 --quick --results "$1"`
+	const limited = `ulimit -n 256; exec "$0" reproduce rego2021 --quick --strict --results "$1"`
 	e.Cmd = exec.Command("sh", "-c", limited, filepath.Join(binaries, "cleave"), results)
 	e.Cmd.Stderr = &e.story
 	if err := e.Cmd.Start(); err != nil {

@@ -49,7 +49,8 @@ func TestTheSameRunsOnHostsBySSH(t *testing.T) {
 			[]string{"--hosts user@a,user@b"}},
 		{"no host", "check shop --architecture sync --deploy ssh --hosts left,,right", exitBadPlan,
 			[]string{`"" is no host`}},
-		{"no such host", "check people --architecture services --deploy ssh --hosts nowhere.invalid", exitBadPlan,
+		{"no such host", "check people --architecture services --backing cassandra --deploy ssh " +
+			"--hosts nowhere.invalid", exitBadPlan,
 			[]string{"the host nowhere.invalid: looking up", "check the name"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -19,6 +19,9 @@ import (
 // --plan it stays whole, too: it may be for another host.
 func (a app) prepared(plan lab.Plan, flags *experimentFlags) (*run.Conductor, lab.Plan, error) {
 	conductor, err := a.conductor(plan, flags)
+	if flags.planOnly && exitCode(err) == exitMissingPart {
+		return nil, plan, nil // nothing can be played here, but planned
+	}
 	if err != nil {
 		return nil, plan, err
 	}

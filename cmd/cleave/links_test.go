@@ -43,7 +43,7 @@ func playLinked(t *testing.T, study, deployment string, says ...string) lab.Tria
 	command := exec.Command(filepath.Join(binaries, "cleave"), "run", "linked.yaml", "--deploy", deployment,
 		"--full", "--no-gates")
 	command.Dir = dir
-	expectSaid(t, command, exitFine, append(says, "1 of 1 planned trials counted",
+	expectSaid(t, command, exitFine, append(says, "1 of 1 trial counted",
 		"Link of host-1 of far: 20ms later, at most 0.5 MB/s."))
 	paths, err := filepath.Glob(filepath.Join(dir, "results", "linked", "latest", "trials", "*", "trial.json"))
 	if err != nil || len(paths) != 1 {
