@@ -295,9 +295,6 @@ func (a app) begin(
 		}
 	}
 	conductor, plan, err := a.prepared(plan, flags)
-	if err == nil {
-		err = askConsent(plan, conductor.Deployers)
-	}
 	if err == nil && folder == nil {
 		folder, err = store.Create(flags.results, plan, meter.NewHost(version).Environment())
 	}

@@ -22,6 +22,12 @@ func (a app) prepared(plan lab.Plan, flags *experimentFlags) (*run.Conductor, la
 	if flags.planOnly && exitCode(err) == exitMissingPart {
 		return nil, plan, nil // nothing can be played here, but planned
 	}
+	if err == nil {
+		// Before this host looks at theirs. What may not be played may be planned.
+		if err = askConsent(plan, conductor.Deployers); err != nil && flags.planOnly {
+			return nil, plan, nil
+		}
+	}
 	if err != nil {
 		return nil, plan, err
 	}
