@@ -2,6 +2,7 @@ package stats
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -76,7 +77,7 @@ func Follow(loads []lab.Cohorts, quantity string, margin float64) Following {
 	f := Following{Quantity: quantity, Courses: map[string]int{}, Factor: 1, HalvesP: 1}
 	share, parts := followable(loads, quantity)
 	if quantity == FollowTail && share > 0 {
-		f.Quantity = shareNames[share]
+		f.Quantity = fmt.Sprintf("p%.0f", 100*share)
 	}
 	var factors []float64
 	var halves []tally
@@ -104,9 +105,6 @@ func Follow(loads []lab.Cohorts, quantity string, margin float64) Following {
 	f.HalvesP = differ(halves, true, false)
 	return f
 }
-
-// shareNames are the quantiles that a tail is followed in, by their share.
-var shareNames = map[float64]string{0.99: "p99", 0.95: "p95", 0.9: "p90"}
 
 // followable returns the quantile in which loads can be followed, 0 of a rate, and into how many parts
 // each can be divided so that all have enough operations; fewer than 2: none.
