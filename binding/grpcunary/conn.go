@@ -58,6 +58,7 @@ type stream struct {
 	body   []byte // received so far; guarded by conn.mu
 	fields fields // received
 
+	ended  bool               // of a server's call: the whole request has come; guarded by conn.mu
 	done   chan struct{}      // of a client's call: it is over
 	lost   error              // why it has no answer
 	cancel context.CancelFunc // of a server's call that is being carried out

@@ -52,12 +52,13 @@ const (
 
 // Errors (section 7).
 const (
-	codeNone        = 0x0
-	codeProtocol    = 0x1
-	codeFrameSize   = 0x6
-	codeRefused     = 0x7
-	codeCancel      = 0x8
-	codeCompression = 0x9
+	codeNone         = 0x0
+	codeProtocol     = 0x1
+	codeStreamClosed = 0x5
+	codeFrameSize    = 0x6
+	codeRefused      = 0x7
+	codeCancel       = 0x8
+	codeCompression  = 0x9
 )
 
 // protocolError ends a connection.

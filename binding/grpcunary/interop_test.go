@@ -2,10 +2,13 @@ package grpcunary
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -156,5 +159,51 @@ func converse(t *testing.T, client grpc.ClientConnInterface) {
 	if err := client.Invoke(ctx, "/cleave.test.Echo/Sing", wrapperspb.String(""),
 		&wrapperspb.StringValue{}); err == nil {
 		t.Error("an unknown method was carried out")
+	}
+}
+
+// TestDataBehindTheEndOfARequestIsAStreamError: the call is given up, not carried out a second time, and the
+// connection serves others (RFC 9113 section 5.1, half-closed).
+func TestDataBehindTheEndOfARequestIsAStreamError(t *testing.T) {
+	server := NewServer(1<<10, statusFaults{})
+	var calls atomic.Int32
+	server.RegisterService(&grpc.ServiceDesc{ServiceName: "cleave.test.Echo", HandlerType: (*any)(nil),
+		Methods: []grpc.MethodDesc{{MethodName: "Say", Handler: func(_ any, ctx context.Context,
+			decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+			if calls.Add(1) == 1 {
+				<-ctx.Done()
+			}
+			in := &wrapperspb.StringValue{}
+			return in, decode(in)
+		}}}}, nil)
+	t.Cleanup(server.Stop)
+	near, far := net.Pipe()
+	server.enter(far)
+	_ = near.SetDeadline(time.Now().Add(5 * time.Second))
+	more := framed(frameData, flagEndStream, 1, []byte("more"))
+	go func() { _, _ = near.Write(slices.Concat([]byte(preface), request(1), more)) }()
+	var reset, answered bool
+	for in := make([]byte, 0, 4<<10); !answered; {
+		f, taken, err := parseFrame(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if taken == 0 {
+			n, err := near.Read(in[len(in):cap(in)])
+			if err != nil {
+				t.Fatalf("stream 1 reset: %t, and then: %v", reset, err)
+			}
+			in = in[:len(in)+n]
+			continue
+		}
+		if f.kind == frameReset && f.stream == 1 && binary.BigEndian.Uint32(f.payload) == codeStreamClosed {
+			reset = true
+			go func() { _, _ = near.Write(request(3)) }()
+		}
+		answered = f.kind == frameHeaders && f.stream == 3 && f.has(flagEndStream)
+		in = in[:copy(in, in[taken:])]
+	}
+	if n := calls.Load(); !reset || n != 2 {
+		t.Errorf("stream 1 reset: %t, %d calls, want both carried out once", reset, n)
 	}
 }

@@ -166,9 +166,15 @@ func (c *served) asked(f frame) error {
 		if err != nil {
 			return err
 		}
+		if s.ended {
+			c.abandon(s)
+			c.out = appendNumber(c.out, frameReset, s.id, codeStreamClosed)
+			c.flushBeside()
+			return nil
+		}
 		if s.body = append(s.body, content...); len(s.body) > c.server.maxBody+messagePrefix {
 			c.refuse(s, status.Newf(codes.ResourceExhausted, "a message of more than %d bytes", c.server.maxBody))
-		} else if f.has(flagEndStream) {
+		} else if s.ended = f.has(flagEndStream); s.ended {
 			go c.answer(s)
 		}
 	}
@@ -194,6 +200,7 @@ func (c *served) open(f frame) error {
 		c.refuse(s, status.Newf(codes.InvalidArgument, "a %s of %q is no gRPC call", s.fields.method,
 			s.fields.contentType))
 	case f.has(flagEndStream):
+		s.ended = true
 		go c.answer(s)
 	}
 	return nil

@@ -4,6 +4,7 @@ package leanhttp
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -186,5 +187,26 @@ func TestTheContextOfARequestEndsWithItsClient(t *testing.T) {
 	_ = connection.Close()
 	if !<-ended {
 		t.Error("it went on for a client that had gone")
+	}
+}
+
+// TestAFrontHasNoPatienceWithAReaderWhoStops: a client that reads no answer holds neither its connection nor
+// the end of the server.
+func TestAFrontHasNoPatienceWithAReaderWhoStops(t *testing.T) {
+	large := bytes.Repeat([]byte("x"), 32<<20) // more than the sockets hold
+	address := lean(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(large) }),
+		Patience{Answer: 50 * time.Millisecond})
+	connection, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	if _, err := io.WriteString(connection, "GET / HTTP/1.1\r\nHost: shop\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond)
+	_ = connection.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if n, _ := io.Copy(io.Discard, connection); n >= int64(len(large)) {
+		t.Errorf("%d bytes came to a reader who had stopped for longer than the server waits", n)
 	}
 }

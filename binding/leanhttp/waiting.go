@@ -22,6 +22,7 @@ type Respond func(ctx context.Context, r *Request, last bool, out []byte) []byte
 type Patience struct {
 	Request time.Duration // until a request that has begun is complete
 	Idle    time.Duration // between requests
+	Answer  time.Duration // until the peer has taken an answer
 }
 
 // Server answers requests whose handlers may wait for others: each connection has a
@@ -121,7 +122,7 @@ func (s *Server) serve(accepted net.Conn) {
 			}
 			last := !request.KeepAlive || s.isClosing()
 			out = s.respond(ctx, &request, last, out[:0])
-			if _, err := c.Write(out); err != nil || last || !s.end(c) {
+			if err := s.write(c, out); err != nil || last || !s.end(c) {
 				return
 			}
 			in = in[:copy(in, in[taken:])]
@@ -147,6 +148,17 @@ func (s *Server) read(c *served, in *[]byte) error {
 		}
 	}
 	_, err := Fill(c, in)
+	return err
+}
+
+// write writes an answer, for as long as the peer may take to read it.
+func (s *Server) write(c *served, out []byte) error {
+	if s.patience.Answer > 0 {
+		if err := c.SetWriteDeadline(time.Now().Add(s.patience.Answer)); err != nil {
+			return err
+		}
+	}
+	_, err := c.Write(out)
 	return err
 }
 
@@ -203,7 +215,7 @@ func (s *Server) turnAway(c *served, cause error) {
 	refused := &Error{Status: http.StatusBadRequest, Reason: cause.Error()}
 	_ = errors.As(cause, &refused) // else it is that
 	contentType, body := s.refuse(refused)
-	_, _ = c.Write(AppendResponse(nil, refused.Status, "", contentType, body, true)) // the peer may be gone
+	_ = s.write(c, AppendResponse(nil, refused.Status, "", contentType, body, true)) // the peer may be gone
 	// Closed while the peer still sends, the connection would be reset, and the answer lost.
 	_ = c.SetReadDeadline(time.Now().Add(lingerFor))
 	_, _ = io.CopyN(io.Discard, c, lingerMost)

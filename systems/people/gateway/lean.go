@@ -16,7 +16,8 @@ import (
 func ServeLean(ctx context.Context, listener net.Listener, backend Backend) error {
 	g := newGateway(backend)
 	server, err := leanhttp.NewServer(leanhttp.Limits{Head: unit.FrontMaxHeader, Body: maxBody},
-		leanhttp.Patience{Request: unit.FrontReadTimeout, Idle: unit.FrontIdleTimeout},
+		leanhttp.Patience{Request: unit.FrontReadTimeout, Idle: unit.FrontIdleTimeout,
+			Answer: unit.FrontReadTimeout},
 		g.lean(leanhttp.Front(g.routes())), malformed)
 	if err != nil {
 		return err
