@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -51,20 +50,22 @@ func openCassandra(ctx context.Context, address *url.URL, options Options) (driv
 func connectCassandra(
 	ctx context.Context, address *url.URL, keyspace string, connections int,
 ) (*gocql.Session, error) {
-	node, err := (&net.Resolver{}).LookupIPAddr(ctx, address.Hostname())
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	port, err := strconv.Atoi(address.Port())
-	if err != nil {
+	if address.Port() == "" {
 		return nil, errors.New("the address has no port: Cassandra's is 9042 where nobody has changed it")
 	}
+	// The dialer tries all addresses of a name (RFC 8305); the driver would take any.
+	found, err := (&net.Dialer{Timeout: connectWithin}).DialContext(ctx, "tcp", address.Host)
+	if err != nil {
+		return nil, fmt.Errorf("is Cassandra running, and is the address right? %w: %w", ErrUnavailable, err)
+	}
+	node := found.RemoteAddr().(*net.TCPAddr)
+	_ = found.Close() // it has served its purpose
 	password, _ := address.User.Password()
-	cluster := gocql.NewCluster(net.JoinHostPort(node[0].String(), address.Port()))
+	cluster := gocql.NewCluster(node.String())
 	cluster.Keyspace, cluster.NumConns = keyspace, connections
 	cluster.Authenticator = gocql.PasswordAuthenticator{Username: address.User.Username(), Password: password}
 	cluster.AddressTranslator = gocql.AddressTranslatorFunc(func(net.IP, int) (net.IP, int) {
-		return node[0].IP, port
+		return node.IP, node.Port
 	})
 	cluster.Metadata.CacheMode = gocql.Disabled // nobody asks the driver for it
 	cluster.Events.DisableNodeStatusEvents, cluster.Events.DisableTopologyEvents = true, true

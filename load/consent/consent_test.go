@@ -3,9 +3,11 @@ package consent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,7 +91,7 @@ func guard(t *testing.T) Guard {
 func TestOwnTargets(t *testing.T) {
 	cases := []struct{ host, want string }{
 		{"127.0.0.1", "127.0.0.1:80"}, {"127.9.9.9", "127.9.9.9:80"}, {"::1", "[::1]:80"},
-		{"localhost", "127.0.0.1:80"}, {"localhost.", "127.0.0.1:80"},
+		{"localhost", "[::1]:80 127.0.0.1:80"}, {"localhost.", "[::1]:80 127.0.0.1:80"},
 		{"198.18.0.1", "198.18.0.1:80"}, {"198.19.255.255", "198.19.255.255:80"}, {"made.test", "198.18.3.4:80"},
 		{"evil.test", "127.0.0.1:80"}, // the first answer is all that counts
 	}
@@ -101,7 +103,7 @@ func TestOwnTargets(t *testing.T) {
 			return names(t)(ctx, host)
 		}
 		got, err := g.Admit(t.Context(), Request{Host: c.host, Port: 80})
-		if err != nil || !got.Own || got.Address.String() != c.want {
+		if err != nil || !got.Own || fmt.Sprint(got.Addresses) != "["+c.want+"]" {
 			t.Errorf("%s: %+v, %v, want %s", c.host, got, err, c.want)
 		}
 		if lookups > 1 {
@@ -154,8 +156,8 @@ func TestRefusedHosts(t *testing.T) {
 		if !errors.As(err, &refusal) || !strings.Contains(refusal.Why, c.why) || refusal.Next == "" {
 			t.Errorf("%q: ticket %+v, error %v, want a refusal: %s", c.host, ticket, err, c.why)
 		}
-		if ticket.Address.IsValid() {
-			t.Errorf("%q: refused, and an address to connect to: %v", c.host, ticket.Address)
+		if len(ticket.Addresses) > 0 {
+			t.Errorf("%q: refused, and addresses to connect to: %v", c.host, ticket.Addresses)
 		}
 	}
 }
@@ -189,14 +191,15 @@ func TestPermitted(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Ticket{
-		Address: netip.MustParseAddrPort("203.0.113.5:443"), Owner: "Jane Doe <jane@example.org>", MaxRate: 200,
+		Addresses: []netip.AddrPort{netip.MustParseAddrPort("203.0.113.5:443")},
+		Owner:     "Jane Doe <jane@example.org>", MaxRate: 200,
 		Until: time.Date(2026, 11, 21, 4, 30, 0, 0, time.UTC), // 5:30 in Berlin
 	}
-	if got.Address != want.Address || got.Owner != want.Owner || got.MaxRate != want.MaxRate ||
+	if !slices.Equal(got.Addresses, want.Addresses) || got.Owner != want.Owner || got.MaxRate != want.MaxRate ||
 		!got.Until.Equal(want.Until) || got.Own {
 		t.Errorf("ticket %+v, want %+v", got, want)
 	}
-	if (asked != Proof{want.Address, "https", "shop.example.org", "/.well-known/cleave-load.txt"}) {
+	if (asked != Proof{want.Addresses[0], "https", "shop.example.org", "/.well-known/cleave-load.txt"}) {
 		t.Errorf("proof was fetched from %+v", asked)
 	}
 	got, err = guard(t).Admit(t.Context(), Request{Host: "192.0.2.7", Port: 80, Rate: 10, Duration: time.Hour})
@@ -407,7 +410,7 @@ func FuzzAdmit(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, host string) {
 		ticket, err := g.Admit(t.Context(), Request{Host: host, Port: 80, Rate: 1})
-		if err == nil && !ticket.Address.Addr().IsLoopback() {
+		if err == nil && !ticket.Addresses[0].Addr().IsLoopback() {
 			t.Fatalf("%q: %+v", host, ticket)
 		}
 	})

@@ -5,7 +5,7 @@
 // such as the metadata services of clouds, never may.
 //
 // Entry points: ReadList, and Guard.Admit, which looks the name up once, checks
-// every address it has and returns the only one to connect to. The package
+// every address it has and returns the only ones to connect to. The package
 // connects to nothing; the caller passes functions that do. docs/consent.md
 // explains the rules to users.
 package consent

@@ -34,6 +34,8 @@ type Guard struct {
 	Allowed []Permission
 	// Lookup finds all addresses of a name; it is called once for a target.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Reach finds the address of a target that answers, as RFC 8305 has it.
+	Reach func(ctx context.Context, addresses []netip.AddrPort) (netip.AddrPort, error)
 	// Fetch reads the token that a target serves.
 	Fetch func(ctx context.Context, p Proof) ([]byte, error)
 	// Now is the wall clock.
@@ -51,9 +53,10 @@ type Request struct {
 
 // Ticket is the permission to send load.
 type Ticket struct {
-	// Address is the only one to connect to. Do not look the name up again: it
-	// may have other addresses by then.
-	Address netip.AddrPort
+	// Addresses are the only ones to connect to, in the order to try them: those
+	// of this host, or the one that gave the proof. Do not look the name up again:
+	// it may have other addresses by then.
+	Addresses []netip.AddrPort
 	// Own: the target is this host or one that Cleave made. The bounds below are
 	// for others.
 	Own     bool
@@ -98,18 +101,23 @@ func (g Guard) Admit(ctx context.Context, r Request) (Ticket, error) {
 			foreign++
 		}
 	}
-	address := netip.AddrPortFrom(addresses[0], r.Port)
+	targets := make([]netip.AddrPort, len(addresses))
+	for i, a := range addresses {
+		targets[i] = netip.AddrPortFrom(a, r.Port)
+	}
 	switch foreign {
 	case 0:
-		return Ticket{Address: address, Own: true}, nil
+		return Ticket{Addresses: targets, Own: true}, nil
 	case len(addresses):
-		return g.permit(ctx, r, address)
+		return g.permit(ctx, r, targets)
 	}
 	return Ticket{}, r.refuse(fmt.Sprintf("it has addresses of this host and of others: %v", addresses),
 		"write the address instead of the name")
 }
 
-// resolve finds all addresses of the host, in a fixed order, IPv4 first.
+// resolve finds all addresses of the host, in the order to try them: the family
+// that the resolver prefers first, then families in turn (RFC 8305 section 4),
+// and in a fixed order within each.
 func (g Guard) resolve(ctx context.Context, r Request) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(r.Host); err == nil {
 		return []netip.Addr{a}, nil
@@ -124,9 +132,25 @@ func (g Guard) resolve(ctx context.Context, r Request) ([]netip.Addr, error) {
 	if len(addresses) == 0 {
 		return nil, r.refuse("the name has no address", "check the name, or write the address")
 	}
-	addresses = slices.Clone(addresses)
-	slices.SortFunc(addresses, netip.Addr.Compare)
-	return addresses, nil
+	families := [2][]netip.Addr{}
+	for _, a := range addresses {
+		family := 0
+		if a.Is4() != addresses[0].Is4() {
+			family = 1
+		}
+		families[family] = append(families[family], a)
+	}
+	var inTurn []netip.Addr
+	slices.SortFunc(families[0], netip.Addr.Compare)
+	slices.SortFunc(families[1], netip.Addr.Compare)
+	for i := range addresses {
+		for _, family := range families {
+			if i < len(family) {
+				inTurn = append(inTurn, family[i])
+			}
+		}
+	}
+	return inTurn, nil
 }
 
 // own reports whether an address is this host or a host that Cleave made.
@@ -135,7 +159,7 @@ func (g Guard) own(a netip.Addr) bool {
 }
 
 // permit asks the allow list, and the target for proof.
-func (g Guard) permit(ctx context.Context, r Request, address netip.AddrPort) (Ticket, error) {
+func (g Guard) permit(ctx context.Context, r Request, addresses []netip.AddrPort) (Ticket, error) {
 	p, err := g.entry(r)
 	if err != nil {
 		return Ticket{}, err
@@ -144,10 +168,16 @@ func (g Guard) permit(ctx context.Context, r Request, address netip.AddrPort) (T
 	if err != nil {
 		return Ticket{}, err
 	}
+	address := addresses[0]
+	if g.Reach != nil && len(addresses) > 1 {
+		if address, err = g.Reach(ctx, addresses); err != nil {
+			return Ticket{}, err
+		}
+	}
 	if err := g.prove(ctx, r, p, address); err != nil {
 		return Ticket{}, err
 	}
-	return Ticket{Address: address, Owner: p.Owner, MaxRate: p.MaxRate, Until: until}, nil
+	return Ticket{Addresses: []netip.AddrPort{address}, Owner: p.Owner, MaxRate: p.MaxRate, Until: until}, nil
 }
 
 // entry finds the entry for a host and port.

@@ -25,7 +25,7 @@ const (
 
 // Await waits until the target is there, at most for a time. With a path, a GET
 // of it has to be answered with a status below 400; without, a connection is
-// enough. Only the permitted address is connected to.
+// enough. Only permitted addresses are connected to.
 func (t *Trial) Await(ctx context.Context, path string, limit time.Duration) error {
 	until, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -127,15 +127,6 @@ func (t *Trial) explain(err error) error {
 			"its address with grpc:// and a scenario whose steps have grpc: package.Service/Method", t.spec.Target)
 	}
 	return nil
-}
-
-// dial connects to the target.
-func (t *Trial) dial(ctx context.Context) (net.Conn, error) {
-	var dialer net.Dialer
-	if t.spec.Unix != "" {
-		return dialer.DialContext(ctx, "unix", t.spec.Unix)
-	}
-	return dialer.DialContext(ctx, "tcp", t.ticket.Address.String())
 }
 
 // Warmup is the trial for a shorter time: its users, all at once, or its mean

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"runtime"
 	"strings"
 	"sync"
@@ -66,6 +67,7 @@ type performance struct {
 	*Trial
 	ctx       context.Context
 	hooks     Hooks
+	to        netip.AddrPort     // where the target answers; none: a Unix socket
 	players   []*scenario.Player // by loop
 	recorders []*record.Recorder
 	taps      []*record.Tap
@@ -84,7 +86,11 @@ func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("the permission to load %s ends at %s, before the load would", t.spec.Target,
 			until.Format(time.RFC3339))
 	}
-	p := &performance{Trial: t, ctx: ctx, hooks: hooks, rows: newRowMaker(t)}
+	address, err := t.address(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	p := &performance{Trial: t, ctx: ctx, hooks: hooks, rows: newRowMaker(t), to: address}
 	if err := p.record(); err != nil {
 		return Outcome{}, err
 	}
@@ -260,7 +266,7 @@ func (p *performance) target() (engine.Target, error) {
 	if p.spec.Unix != "" {
 		return engine.NewUnixTarget(p.at.origin(), p.spec.Unix)
 	}
-	target, err := engine.NewTarget(p.at.origin(), p.ticket.Address)
+	target, err := engine.NewTarget(p.at.origin(), p.to)
 	return target.Spread(p.spec.Replicas...), err
 }
 
@@ -315,7 +321,7 @@ func (p *performance) loopConfig(loop int, target engine.Target) engine.Config {
 func (p *performance) streamConfig() stream.Config {
 	open, users := p.arrivals(0)
 	return stream.Config{
-		Protocol: p.protocol(), URL: p.at.origin(), Address: p.ticket.Address, Unix: p.spec.Unix,
+		Protocol: p.protocol(), URL: p.at.origin(), Address: p.to, Unix: p.spec.Unix,
 		TLS:     stream.TLS{Insecure: p.spec.Insecure, CA: p.spec.Roots},
 		Methods: p.methods(), ProtoSet: p.spec.ProtoSet, Player: p.player(0), Open: open, Users: users,
 		Duration: p.model.duration, Connections: p.share(p.spec.Connections, 0), Streams: p.spec.Streams,

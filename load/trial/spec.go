@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/cleave-lab/cleave/load/consent"
@@ -89,6 +90,8 @@ type Trial struct {
 	roots    *x509.CertPool     // nil: the host's
 	longest  int                // steps of the longest flow
 	progress *scenario.Progress // of all loads so far, also by copies at other rates
+	// answers is the address of the ticket that was reached first, also for copies.
+	answers *atomic.Pointer[netip.AddrPort]
 }
 
 // Prepare checks everything, asks whether the target may be loaded and makes
@@ -108,7 +111,7 @@ func (s Spec) Prepare(ctx context.Context) (*Trial, error) {
 // join what agents did, but not be played.
 func (s Spec) Check() (*Trial, error) {
 	s.fill()
-	t := &Trial{spec: s, progress: &s.After}
+	t := &Trial{spec: s, progress: &s.After, answers: new(atomic.Pointer[netip.AddrPort])}
 	var mistakes []error
 	note := func(err error) { mistakes = append(mistakes, err) }
 	var err error

@@ -84,8 +84,8 @@ func (d destination) web() string {
 // origin is scheme and host, as engines want them.
 func (d destination) origin() string { return d.web() + "://" + d.host }
 
-// admit finds the address and asks whether it may be loaded. It is resolved
-// once: the ticket's address is the only one that is ever connected to.
+// admit finds the addresses and asks whether they may be loaded. The name is
+// resolved once: no other addresses are ever connected to.
 func (t *Trial) admit(ctx context.Context) error {
 	s := &t.spec
 	if s.Unix != "" {
@@ -98,6 +98,9 @@ func (t *Trial) admit(ctx context.Context) error {
 	}
 	if guard.Fetch == nil {
 		guard.Fetch = proofs{roots: t.roots}.fetch
+	}
+	if guard.Reach == nil {
+		guard.Reach = reachable
 	}
 	if guard.Now == nil {
 		guard.Now = time.Now

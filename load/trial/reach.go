@@ -1,0 +1,117 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/engine"
+)
+
+const (
+	// attemptDelay is how long a connection may take before the next address is tried beside it
+	// (RFC 8305 section 5).
+	attemptDelay = 250 * time.Millisecond
+	// reachWithin bounds the search for an address that answers.
+	reachWithin = 5 * time.Second
+)
+
+// reach connects to one of several addresses: each is tried in its order, when the one before has failed or
+// takes long, and the first connection that stands counts (RFC 8305, Happy Eyeballs).
+func reach(ctx context.Context, addresses []netip.AddrPort) (connection net.Conn, err error) {
+	type attempt struct {
+		net.Conn
+		err error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	made := make(chan attempt, len(addresses))
+	begun, ended := 0, 0
+	defer func() {
+		cancel()
+		for ; ended < begun; ended++ {
+			if late := <-made; late.err == nil {
+				_ = late.Close() // another was first
+			}
+		}
+	}()
+	for ended < len(addresses) {
+		var delay <-chan time.Time
+		if begun < len(addresses) {
+			address := addresses[begun].String()
+			begun++
+			go func() {
+				conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+				made <- attempt{conn, err}
+			}()
+			delay = time.After(attemptDelay)
+		}
+		select {
+		case a := <-made:
+			ended++
+			switch {
+			case a.err == nil:
+				return a.Conn, nil
+			case err == nil:
+				err = a.err
+			default:
+				err = fmt.Errorf("%w; %w", err, a.err)
+			}
+		case <-delay:
+		}
+	}
+	return nil, err
+}
+
+// reachable returns the first of several addresses that answers.
+func reachable(ctx context.Context, addresses []netip.AddrPort) (netip.AddrPort, error) {
+	ctx, cancel := context.WithTimeout(ctx, reachWithin)
+	defer cancel()
+	connection, err := reach(ctx, addresses)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	answers := addressOf(connection)
+	return answers, connection.Close()
+}
+
+// addressOf returns the address of the peer.
+func addressOf(connection net.Conn) netip.AddrPort {
+	peer := connection.RemoteAddr().(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port())
+}
+
+// dial connects to the target: to the first of its addresses that answers, and from then on to that one.
+func (t *Trial) dial(ctx context.Context) (net.Conn, error) {
+	if t.spec.Unix != "" {
+		return (&net.Dialer{}).DialContext(ctx, "unix", t.spec.Unix)
+	}
+	addresses := t.ticket.Addresses
+	if answers := t.answers.Load(); answers != nil {
+		addresses = []netip.AddrPort{*answers}
+	}
+	connection, err := reach(ctx, addresses)
+	if err == nil {
+		answers := addressOf(connection)
+		t.answers.CompareAndSwap(nil, &answers)
+	}
+	return connection, err
+}
+
+// address returns where all of a load goes: the address that answers, where the target has several.
+func (t *Trial) address(ctx context.Context) (netip.AddrPort, error) {
+	addresses := t.ticket.Addresses
+	if answers := t.answers.Load(); answers != nil {
+		return *answers, nil
+	}
+	if len(addresses) <= 1 {
+		return append(addresses, netip.AddrPort{})[0], nil // none: the target is a Unix socket
+	}
+	answers, err := reachable(ctx, addresses)
+	if err != nil {
+		return answers, &engine.UnreachableError{Target: t.at.host, Cause: err}
+	}
+	t.answers.CompareAndSwap(nil, &answers)
+	return *t.answers.Load(), nil
+}

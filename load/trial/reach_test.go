@@ -1,0 +1,112 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/load/consent"
+)
+
+// serveAt is a server of HTTP/1.1 and HTTP/2 in clear text at an address; the test is skipped where the host
+// has no such address.
+func serveAt(t *testing.T, address string) netip.AddrPort {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Skipf("this host has no %s: %v", address, err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(fine))
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetHTTP1(true)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	_ = server.Listener.Close()
+	server.Listener = listener
+	server.Start()
+	t.Cleanup(server.Close)
+	return netip.MustParseAddrPort(listener.Addr().String())
+}
+
+// TestEveryAddressOfANameIsTried: the server listens at one of the name's two addresses, for either engine,
+// for the look that waits for it and for the proof of consent.
+func TestEveryAddressOfANameIsTried(t *testing.T) {
+	for _, listens := range []string{"[::1]:0", "127.0.0.1:0"} {
+		at := serveAt(t, listens)
+		for _, protocol := range []string{"", HTTP2} {
+			s := specFor(t, fmt.Sprintf("http://dual.test:%d", at.Port()))
+			s.Protocol = protocol
+			s.Guard.Lookup = func(context.Context, string) ([]netip.Addr, error) {
+				return []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::1")}, nil
+			}
+			if err := prepare(t, s).Await(t.Context(), "/", 5*time.Second); err != nil {
+				t.Errorf("%v: await: %v", at, err)
+			}
+			o, err := prepare(t, s).Play(t.Context(), Hooks{})
+			if err != nil || o.Summary.OK != 40 {
+				t.Errorf("%v, protocol %q: %d of 40 right, %v", at, protocol, o.Summary.OK, err)
+			}
+		}
+	}
+}
+
+// TestAnAddressThatIsSilentIsNotWaitedFor: the next is tried after the delay of an attempt.
+func TestAnAddressThatIsSilentIsNotWaitedFor(t *testing.T) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Listen(fd, 0); err != nil {
+		t.Fatal(err)
+	}
+	name, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(name.(*unix.SockaddrInet4).Port))
+	for range 4 { // until the queue is full
+		connection, err := net.DialTimeout("tcp", silent.String(), 100*time.Millisecond)
+		if err == nil {
+			defer func() { _ = connection.Close() }()
+		}
+	}
+	at := serveAt(t, "127.0.0.1:0")
+	begun := time.Now()
+	found, err := reachable(t.Context(), []netip.AddrPort{silent, at})
+	if took := time.Since(begun); err != nil || found != at || took < attemptDelay || took > reachWithin/2 {
+		t.Errorf("%v after %v, %v: want %v", found, took, err, at)
+	}
+}
+
+// TestTheProofComesFromAnAddressThatAnswers: and that one gets the load.
+func TestTheProofComesFromAnAddressThatAnswers(t *testing.T) {
+	s := specFor(t, "http://shop.test/")
+	first, second := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	var asked netip.AddrPort
+	s.Guard = consent.Guard{
+		Lookup: func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{first, second}, nil },
+		Reach: func(_ context.Context, all []netip.AddrPort) (netip.AddrPort, error) {
+			return all[len(all)-1], nil
+		},
+		Fetch: func(_ context.Context, p consent.Proof) ([]byte, error) {
+			asked = p.Address
+			return []byte("0123456789abcdef"), nil
+		},
+		Allowed: []consent.Permission{{Host: "shop.test", Ports: []uint16{80}, Owner: "o", MaxRate: 200,
+			Hours: always(t), Expires: time.Now().Add(24 * time.Hour), Token: "0123456789abcdef"}},
+	}
+	prepared := prepare(t, s)
+	if to, err := prepared.address(t.Context()); err != nil || to != asked || to.Addr() != second {
+		t.Errorf("the load goes to %v and the proof came from %v, %v: want %v", to, asked, err, second)
+	}
+}
