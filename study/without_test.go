@@ -36,71 +36,83 @@ func stallStudy(t *testing.T) lab.Study {
 	return s
 }
 
-// TestWhatAHostLacksIsLeftOut: variants, the baseline, points. Long because it is a table.
-func TestWhatAHostLacksIsLeftOut(t *testing.T) {
-	oven := errors.New("no oven\nno coal")
-	whole := stallStudy(t)
+// TestVariantsThatAHostLacksAreLeftOut: with their twins and steps, and another baseline.
+func TestVariantsThatAHostLacksAreLeftOut(t *testing.T) {
 	for name, c := range map[string]struct {
-		lacks     []lab.Lack
-		variants  string
-		baseline  string
-		twins     []string
-		steps     []string // where they lead
-		absent    []string
-		note      string
-		playsOnly map[string]string
+		lacks    []lab.Lack
+		variants string
+		baseline string
+		steps    []string // where they lead
+		absent   []string
 	}{
-		"nothing": {nil, "a a.twin b d e", "a", []string{"a"}, []string{"a d", "d b"}, nil, "", nil},
-		"a variant": {[]lab.Lack{{Variant: "d", Err: oven}}, "a a.twin b e", "a", []string{"a"},
-			[]string{"a b"}, []string{"d: no oven; no coal"}, "d is left out, not testable here: no oven; no coal.",
-			nil},
-		"the baseline": {[]lab.Lack{{Variant: "a", Err: oven}}, "b b.twin d e", "b", []string{"b"}, []string{"d b"},
-			[]string{"a: no oven; no coal"}, "All are compared with b, since a is not testable here.", nil},
-		"a point": {[]lab.Lack{{Variant: "a", Points: []string{"high"}, Err: oven}}, "a a.twin b d e", "a",
-			[]string{"a"}, []string{"a d", "d b"}, nil, "a is not testable here at high: no oven; no coal.",
-			map[string]string{"a": "low"}},
-		"all points, one by one": {[]lab.Lack{{Variant: "d", Points: []string{"high"}, Err: oven},
-			{Variant: "d", Points: []string{"low"}, Err: errors.New("no door")}}, "a a.twin b e", "a", []string{"a"},
-			[]string{"a b"}, []string{"d: no oven; no coal; no door"}, "no door", nil},
+		"nothing":      {nil, "a a.twin b d e", "a", []string{"a d", "d b"}, nil},
+		"a variant":    {lackOf("d"), "a a.twin b e", "a", []string{"a b"}, []string{"d: no oven; no coal"}},
+		"the baseline": {lackOf("a"), "b b.twin d e", "b", []string{"d b"}, []string{"a: no oven; no coal"}},
+		"a point":      {lackOf("a", "high"), "a a.twin b d e", "a", []string{"a d", "d b"}, nil},
+		"all points, one by one": {append(lackOf("d", "high"), lab.Lack{Variant: "d", Points: []string{"low"},
+			Err: errors.New("no door")}), "a a.twin b e", "a", []string{"a b"},
+			[]string{"d: no oven; no coal; no door"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := study.Without(whole, c.lacks)
-			var absent, steps []string
-			for _, v := range s.Absent {
-				if v.Name != "c" { // which no host can build
-					absent = append(absent, v.Name+": "+v.Reason)
-				}
+		s := study.Without(stallStudy(t), c.lacks)
+		var absent, steps []string
+		for _, v := range s.Absent {
+			if v.Name != "c" { // which no host can build
+				absent = append(absent, v.Name+": "+v.Reason)
 			}
-			for _, step := range s.Steps {
-				steps = append(steps, step.Before+" "+step.Variant)
-			}
-			if got := strings.Join(names(s), " "); got != c.variants || s.Baseline != c.baseline ||
-				!slices.Equal(s.Design.NoiseFloor, c.twins) || !slices.Equal(absent, c.absent) {
-				t.Errorf("left are %q against %s with twins of %q, absent %q", got, s.Baseline, s.Design.NoiseFloor,
-					absent)
-			}
-			if !slices.Equal(steps, c.steps) {
-				t.Errorf("the steps are %q, want %q", steps, c.steps)
-			}
-			if !strings.Contains(strings.Join(s.Notes, "\n"), c.note) {
-				t.Errorf("the notes are %q, want %q among them", s.Notes, c.note)
-			}
-			for name, points := range c.playsOnly {
-				if v, _ := s.Variant(name); strings.Join(v.Points, " ") != points {
-					t.Errorf("%s plays at %q, want %q", name, v.Points, points)
-				}
-			}
-			if len(s.Claims) != len(whole.Claims) {
-				t.Errorf("the study has %d claims, want all: those that cannot be tested say so", len(s.Claims))
-			}
-			plan, err := study.Expand(s, "full", time.Time{})
-			if err == nil {
-				err = study.CheckPlan("plan.json", plan, kiosk())
-			}
-			if err != nil {
-				t.Errorf("the plan cannot be stored: %v", err)
-			}
-		})
+		}
+		for _, step := range s.Steps {
+			steps = append(steps, step.Before+" "+step.Variant)
+		}
+		if got := strings.Join(names(s), " "); got != c.variants || s.Baseline != c.baseline ||
+			!slices.Equal(s.Design.NoiseFloor, []string{c.baseline}) || !slices.Equal(absent, c.absent) {
+			t.Errorf("%s: left are %q against %s with twins of %q, absent %q", name, got, s.Baseline,
+				s.Design.NoiseFloor, absent)
+		}
+		if !slices.Equal(steps, c.steps) {
+			t.Errorf("%s: the steps are %q, want %q", name, steps, c.steps)
+		}
+	}
+}
+
+// lackOf has a variant lack an oven and coal, at all points or at some.
+func lackOf(variant string, points ...string) []lab.Lack {
+	return []lab.Lack{{Variant: variant, Points: points, Err: errors.New("no oven\nno coal")}}
+}
+
+func TestPointsThatAHostLacksAreLeftOut(t *testing.T) {
+	s := study.Without(stallStudy(t), lackOf("a", "high"))
+	if v, _ := s.Variant("a"); !slices.Equal(v.Points, []string{"low"}) {
+		t.Errorf("a plays at %q, want low alone", v.Points)
+	}
+}
+
+func TestNotesSayWhatIsLeftOut(t *testing.T) {
+	for note, lacks := range map[string][]lab.Lack{
+		"d is left out, not testable here: no oven; no coal.":    lackOf("d"),
+		"All are compared with b, since a is not testable here.": lackOf("a"),
+		"a is not testable here at high: no oven; no coal.":      lackOf("a", "high"),
+		"d is left out, not testable here: no oven; no coal; no oven again.": append(lackOf("d", "high"),
+			lab.Lack{Variant: "d", Points: []string{"low"}, Err: errors.New("no oven again")}),
+	} {
+		if s := study.Without(stallStudy(t), lacks); !slices.Contains(s.Notes, note) {
+			t.Errorf("the notes are %q, want %q among them", s.Notes, note)
+		}
+	}
+}
+
+// TestWhatIsLeftCanBeStored: with all claims, since those that cannot be tested say so. The study itself
+// stays as it was.
+func TestWhatIsLeftCanBeStored(t *testing.T) {
+	whole := stallStudy(t)
+	for _, lacks := range [][]lab.Lack{nil, lackOf("d"), lackOf("a"), lackOf("a", "high")} {
+		s := study.Without(whole, lacks)
+		plan, err := study.Expand(s, "full", time.Time{})
+		if err == nil {
+			err = study.CheckPlan("plan.json", plan, kiosk())
+		}
+		if err != nil || len(s.Claims) != len(whole.Claims) {
+			t.Errorf("%d claims are left, want %d; storing the plan: %v", len(s.Claims), len(whole.Claims), err)
+		}
 	}
 	if !reflect.DeepEqual(whole, stallStudy(t)) {
 		t.Error("leaving out has changed the study itself")
