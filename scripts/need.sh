@@ -103,24 +103,20 @@ install_optional() {
   done
 }
 
-# A server for MongoDB's protocol: a mongod in PATH, else the stand-in SecantusDB,
-# which pip brings (a process of its own, GPL-2.0; nothing of ours links to it).
-# The folder and the version are those of backing/server/mongo.go: a test there
-# compares them.
-install_mongo_stand_in() {
-  local folder="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/secantusdb" version=0.7.0b3
-  if command -v mongod >/dev/null || command -v secantusd-py >/dev/null ||
-    [ -x "$folder/bin/secantusd-py" ]; then
+# pip_install PACKAGE VERSION FOLDER PROGRAM TESTS: pip installs the package, which brings the
+# program, into a folder of the cache. Where it cannot, the tests will be skipped.
+pip_install() {
+  local folder="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/$3"
+  if [ -x "$folder/bin/$4" ]; then
     return
   fi
-  echo "need: installing SecantusDB $version into $folder" >&2
+  echo "need: installing $1 $2 into $folder" >&2
   if ! {
     python3 -m venv "$folder" &&
-      "$folder/bin/pip" install -q --disable-pip-version-check "secantusdb==$version"
+      "$folder/bin/pip" install -q --disable-pip-version-check "$1==$2"
   } >&2; then
     rm -rf "$folder"
-    echo "need: the tests over MongoDB's protocol will be skipped:" \
-      "there is no mongod, and pip could not install SecantusDB" >&2
+    echo "need: $5 will be skipped: pip could not install $1" >&2
   fi
 }
 
@@ -153,24 +149,6 @@ END
     echo "need: the tests over Cassandra will be skipped: Maven could not fetch it" >&2
   fi
   rm -rf "$work"
-}
-
-# Apache Otava, which reads what cleave report --format otava writes. The test of report/ci knows
-# the folder, too.
-install_otava() {
-  local version=0.8.0 folder
-  folder="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/otava-$version"
-  if [ -x "$folder/bin/otava" ]; then
-    return
-  fi
-  echo "need: installing Otava $version into $folder" >&2
-  if ! {
-    python3 -m venv "$folder" &&
-      "$folder/bin/pip" install -q --disable-pip-version-check "apache-otava==$version"
-  } >&2; then
-    rm -rf "$folder"
-    echo "need: the series for Otava will not be tried: pip could not install it" >&2
-  fi
 }
 
 # The files of a small Debian, in which a test starts the archive of make dist as a
@@ -242,10 +220,13 @@ need git git
 install_missing
 install_optional
 if [ "$1" = test-all ]; then
-  install_mongo_stand_in
+  # The stand-in for MongoDB is a process of its own (GPL-2.0; nothing of ours links to it). Its folder and
+  # version are those of backing/server/mongo.go, Otava's those of report/ci/ci_test.go.
+  command -v mongod >/dev/null || command -v secantusd-py >/dev/null ||
+    pip_install secantusdb 0.7.0b3 secantusdb secantusd-py "the tests over MongoDB's protocol"
+  pip_install apache-otava 0.8.0 otava-0.8.0 otava "the tests of the series for Otava"
   install_cassandra
   install_debian
-  install_otava
   "${BASH_SOURCE%/*}/airline-fuzz.sh" install || echo "need: the airline will not be fuzzed" >&2
 fi
 check_go

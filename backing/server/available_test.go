@@ -107,7 +107,7 @@ func TestNeedScriptInstallsWhatNoPackageBrings(t *testing.T) {
 	must(t, err)
 	t.Setenv("XDG_CACHE_HOME", "/cache")
 	for _, want := range []string{
-		"version=" + secantusVersion + "\n", strings.TrimPrefix(standInFolder(), "/cache/") + `"`, secantusProgram,
+		"pip_install secantusdb " + secantusVersion + " " + filepath.Base(standInFolder()) + " " + secantusProgram,
 		"version=" + cassandraVersion + " ", strings.TrimSuffix(strings.TrimPrefix(cassandraFolder(), "/cache/"),
 			cassandraVersion) + `$version"`,
 	} {
