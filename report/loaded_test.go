@@ -95,7 +95,7 @@ func TestCoursesShowWhatTheSystemUsed(t *testing.T) {
 	}
 	if got := kinds(); fmt.Sprint(got) != "[median p99 rate]" ||
 		strings.Contains(newView(a).coursesSection().Caption, "CPU") {
-		t.Errorf("an old result has the plots %v", got)
+		t.Errorf("without metered units the plots are %v", got)
 	}
 	a.Courses[0].Used = &lab.UsageCourse{End: []float64{1.2, 2.4}, Cores: []float64{0.5, 1.25},
 		Memory: []int64{10 << 20, 20 << 20}}

@@ -84,7 +84,7 @@ func (v view) usedWords(at string) string {
 		}
 	}
 	if told == "" {
-		unmetered = "" // an old result, or all run somewhere else
+		unmetered = "" // all run somewhere else
 	}
 	return told + unmetered + untold
 }

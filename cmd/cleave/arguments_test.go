@@ -40,7 +40,7 @@ run own.yaml --resume ''                         | --resume is empty
 run own.yaml --block 3                           | unknown flag: --block (did you mean "blocks"?)
 run own.yaml own.yaml                            | accepts 1 arg
 run huge.yaml --plan                             | more than 100000 trials
-run objective.yaml                               | the load of own: objective, column 1: unknown metric "nonsense"
+run objective.yaml | the load of own: objective, column 1: unknown metric "nonsense"
 run pointless.yaml                               | needs one of rate, per_minute
 run                                              | accepts 1 arg
 run ''                                           | no such file
@@ -52,13 +52,13 @@ run broken-run                                   | broken-run is a folder
 report broken-run                                | is no result folder
 report ''                                        | is no result folder
 report pipe                                      | is no result folder
-reproduce rego2021 --plan --sets ''              | --points is empty
+reproduce rego2021 --plan --points ''            | --points is empty
 reproduce nosuch                                 | no built-in study "nosuch"
 rnu own.yaml                                     | there is no command "rnu" (did you mean "run"?)
 help nosuch                                      | there is no command "nosuch"
 list extra                                       | there is no system "extra"
 init system ''                                   | no such file
-init system missing/x.yaml                       | missing/x.yaml: no such file or directory: give another path
+init system missing/x.yaml | missing/x.yaml: no such file or directory: give another path
 init system pipe --force                         | no such device or address
 init bogus                                       | no file to begin with for "bogus"
 compare a=URL b=URL -r 1 --connections 0            | --connections is 0
@@ -94,8 +94,8 @@ load URL -r 1 --loops 100000                     | 100000 loops
 load URL -r 1 --seed 0                           | --seed is 0
 load URL -r 1 --agents -1                        | give either --agents
 load URL -r 1 --resolution 1.1                   | --resolution belongs to --search
-load URL -r 1 --search --objective p99<1s --resolution NaN | --resolution is NaN, expected a ratio from 1.002 to 2
-load URL -r 1 --search --objective p99<1s --resolution 1   | --resolution is 1
+load URL -r 1 --search --objective p99<1s --resolution NaN | --resolution is NaN
+load URL -r 1 --search --objective p99<1s --resolution 1 | --resolution is 1, expected a ratio from 1.002
 load URL -r 1 --search --objective p99<1s --resolution Inf | --resolution is +Inf
 load URL --ramp 1:NaN                            | out of range
 load URL --steps 1:1:5:2562047h                  | too long
@@ -146,8 +146,8 @@ compare a=URL b=URL --rate 1 --allow /dev/zero   | /dev/zero is a device
 compare pipe b=URL --rate 1                      | pipe is a pipe
 compare piped-compose.yaml b=URL --rate 1        | pipe is a pipe
 compare folder b=URL --rate 1                    | folder is a folder
-check shop --orders 0                            | use 1 to 1000000
-check shop --orders 9223372036854775807          | use 1 to 1000000
+check shop --operations 0                        | use 1 to 1000000
+check shop --operations 9223372036854775807      | use 1 to 1000000
 check shop --architecture ''                     | --architecture is empty
 check shop --plan --progress bogus               | expected auto, terminal, plain, json, none
 check shop --fault kill:every-unit@2562047h      | no time span

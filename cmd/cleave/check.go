@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/run"
@@ -45,8 +44,9 @@ The systems that can be checked: ` + strings.Join(systemsThat[lab.Checkable](), 
 
 Exit codes: 0 every rule holds in every architecture, 1 failed or unknown, 2 bad
 arguments, 3 a backing service is not installed, 5 a rule is broken.`,
-		Example: "  cleave check shop --orders 10000\n  cleave check shop --architecture monolith,sync --backing " +
-			"mariadb\n  cleave check shop --orders 5000 --fault kill:every-unit",
+		Example: `  cleave check shop --operations 10000
+  cleave check shop --architecture monolith,sync --backing mariadb
+  cleave check shop --operations 5000 --fault kill:every-unit`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(command *cobra.Command, args []string) error {
 			system, err := askedFor[lab.Checkable](args[0], "checked")
@@ -63,14 +63,7 @@ arguments, 3 a backing service is not installed, 5 a rule is broken.`,
 	}
 	command.Flags().StringSliceVar(&flags.architectures, "architecture", []string{"all"},
 		"architectures to check, or all")
-	command.Flags().IntVar(&flags.operations, "operations", 1000,
-		"operations to push through each; --orders means the same")
-	command.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "orders" {
-			name = "operations"
-		}
-		return pflag.NormalizedName(name)
-	})
+	command.Flags().IntVar(&flags.operations, "operations", 1000, "operations to push through each")
 	registerBackings(command, &flags.backings)
 	command.Flags().StringToStringVar(&flags.knobs, "knob", nil,
 		"turn a `knob=value` in each, for example runtime=java; may be repeated")

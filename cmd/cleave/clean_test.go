@@ -177,8 +177,8 @@ func TestAScratchThatSomebodyElseMadeIsNotUsed(t *testing.T) {
 				arguments []string
 			}{
 				{exitFailed, []string{"clean"}},
-				{exitMissingPart, []string{"check", "shop", "--architecture", "monolith", "--orders", "5", "--results",
-					results}},
+				{exitMissingPart, []string{"check", "shop", "--architecture", "monolith", "--operations", "5",
+					"--results", results}},
 				{exitMissingPart, []string{"reproduce", "rego2021", "--quick", "--results", results}},
 			} {
 				code, said := cleaved(t, tmp, nil, c.arguments...)
@@ -200,8 +200,8 @@ func TestAScratchThatSomebodyElseMadeIsNotUsed(t *testing.T) {
 
 // TestFoldersForTemporaryFilesThatCannotBeUsed are refused before anything starts.
 func TestFoldersForTemporaryFilesThatCannotBeUsed(t *testing.T) {
-	rabbit := []string{"check", "shop", "--architecture", "async", "--orders", "5", "--backing", "rabbitmq"}
-	sockets := []string{"reproduce", "rego2021", "--quick", "--sets", "s1"}
+	rabbit := []string{"check", "shop", "--architecture", "async", "--operations", "5", "--backing", "rabbitmq"}
+	sockets := []string{"reproduce", "rego2021", "--quick", "--points", "s1"}
 	for name, c := range map[string]struct {
 		folder    string
 		arguments []string

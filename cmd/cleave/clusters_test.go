@@ -29,11 +29,11 @@ func TestTheSameRunsOnASwarm(t *testing.T) {
 		code       int
 		says       []string
 	}{
-		{"a node is cut off", "check shop --architecture sync,async --orders 500 --deploy swarm --fault cut:node-3",
-			exitFine,
+		{"a node is cut off", "check shop --architecture sync,async --operations 500 --deploy swarm " +
+			"--fault cut:node-3", exitFine,
 			[]string{"sync          valid", "async         valid", "1 of 1"}},
 		{"a node is emptied",
-			"check shop --architecture sync,async --orders 500 --deploy swarm --fault drain:node-3+2s", exitFine,
+			"check shop --architecture sync,async --operations 500 --deploy swarm --fault drain:node-3+2s", exitFine,
 			[]string{"sync          valid", "async         valid", "1 of 1"}},
 		{"a server", "check people --architecture services,services-two-hosts --operations 200 --deploy swarm",
 			exitFine,
@@ -42,8 +42,8 @@ func TestTheSameRunsOnASwarm(t *testing.T) {
 			[]string{"there is no such unit", "node-2, node-3, node-4"}},
 		{"a node that is paused", "check shop --architecture sync --deploy swarm --fault pause:node-3", exitBadPlan,
 			[]string{"it is a node, to which only these can be done: [cut kill drain]"}},
-		{"replicas are updated", "check shop --architecture sync,async --orders 500 --deploy swarm --replicas " +
-			"inventory=2 --fault update:inventory", exitFine,
+		{"replicas are updated", "check shop --architecture sync,async --operations 500 --deploy swarm " +
+			"--replicas inventory=2 --fault update:inventory", exitFine,
 			[]string{"sync          valid", "async         valid", "2 of 2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -40,12 +40,12 @@ func TestTheSameRunsInContainers(t *testing.T) {
 		code       int
 		says       []string
 	}{
-		{"bridge", "check shop --architecture monolith-ha,sync --orders 100 --deploy docker-bridge", exitFine,
+		{"bridge", "check shop --architecture monolith-ha,sync --operations 100 --deploy docker-bridge", exitFine,
 			[]string{"monolith-ha   valid", "sync          valid"}},
-		{"host", "check shop --architecture async --orders 100 --deploy docker-host", exitFine,
+		{"host", "check shop --architecture async --operations 100 --deploy docker-host", exitFine,
 			[]string{"async         valid"}},
-		{"a server on a bridge", "check shop --architecture async --orders 100 --deploy docker-bridge --fault " +
-			"pause:broker+300ms --fault cut:payments+300ms",
+		{"a server on a bridge", "check shop --architecture async --operations 100 --deploy docker-bridge " +
+			"--fault pause:broker+300ms --fault cut:payments+300ms",
 			exitFine, []string{"async         valid", "2 of 2"}},
 		{"a user's server that a bridge does not reach",
 			"check shop --architecture monolith --backing mariadb --deploy docker-bridge", exitMissingPart,

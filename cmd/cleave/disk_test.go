@@ -35,7 +35,7 @@ func TestALostBrickCostsNoOrder(t *testing.T) {
 	}
 	t.Parallel()
 	e := &experiment{t: t, dir: t.TempDir()}
-	e.start("check", "shop", "--architecture", "async-dfs", "--orders", "60", "--fault", "kill:brick-2",
+	e.start("check", "shop", "--architecture", "async-dfs", "--operations", "60", "--fault", "kill:brick-2",
 		"--results", e.dir)
 	label := e.label()
 	if code := e.code(); code != exitFine {
@@ -68,7 +68,7 @@ func TestCleanUnmountsAReplicatedDisk(t *testing.T) {
 	tmp := shortDir(t)
 	e := &experiment{t: t, dir: t.TempDir()}
 	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", "async-dfs",
-		"--orders", "5000", "--results", e.dir)
+		"--operations", "5000", "--results", e.dir)
 	e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+tmp), &e.story
 	if err := e.Cmd.Start(); err != nil {
 		t.Fatal(err)

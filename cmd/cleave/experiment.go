@@ -57,12 +57,6 @@ func (f *experimentFlags) register(command *cobra.Command) {
 		"multiply the amount of work per trial, or the length of its load (1 is full)")
 	flags.IntVar(&f.blocks, "blocks", 0, "number of blocks (default: the study's)")
 	flags.StringSliceVar(&f.points, "points", nil, "play only these points, for example s1,s5")
-	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "sets" { // what reproduce called them once
-			name = "points"
-		}
-		return pflag.NormalizedName(name)
-	})
 	flags.StringSliceVar(&f.runtimes, "runtime", nil,
 		"leave out the variants of other runtimes than these, for example go,node")
 	flags.BoolVar(&f.noGates, "no-gates", false, "count trials also when host or generator were disturbed")

@@ -114,8 +114,8 @@ func TestPartsAreKilledInMidLoad(t *testing.T) {
 			}
 			t.Parallel()
 			e := &experiment{t: t, dir: t.TempDir()}
-			arguments := []string{"check", "shop", "--orders", "600", "--architecture", c.architecture, "--results",
-				e.dir}
+			arguments := []string{"check", "shop", "--operations", "600", "--architecture", c.architecture,
+				"--results", e.dir}
 			for _, fault := range c.faults {
 				arguments = append(arguments, "--fault", fault)
 			}
@@ -164,8 +164,8 @@ func TestOneOfTwoMayDie(t *testing.T) {
 	}
 	t.Parallel()
 	e := &experiment{t: t, dir: t.TempDir()}
-	e.start("check", "shop", "--orders", "600", "--architecture", "monolith-ha", "--fault", "kill:shop-1@1s+1s",
-		"--results", e.dir)
+	e.start("check", "shop", "--operations", "600", "--architecture", "monolith-ha", "--fault",
+		"kill:shop-1@1s+1s", "--results", e.dir)
 	if code := e.code(); code != exitFine {
 		t.Fatalf("exit code %d\n%s", code, e.story.String())
 	}
@@ -193,7 +193,7 @@ func TestTheAddressOfAPairMoves(t *testing.T) {
 	t.Parallel()
 	const gone = 5 // seconds
 	e := &experiment{t: t, dir: t.TempDir()}
-	e.start("check", "shop", "--orders", "1500", "--architecture", "monolith-ha", "--knob", "balancer=pair",
+	e.start("check", "shop", "--operations", "1500", "--architecture", "monolith-ha", "--knob", "balancer=pair",
 		"--results", e.dir,
 		"--fault", "kill:front-1@1s+5s", "--fault", "kill:back-2@2s+4s", "--fault", "kill:balancer-2@8s+5s",
 		"--fault", "cut:front-1@15s+5s")
@@ -339,7 +339,7 @@ func TestAFullDiskIsNamedAndNothingIsLeft(t *testing.T) {
 	})
 	t.Parallel()
 	e := &experiment{t: t, dir: t.TempDir()}
-	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--orders", "50000",
+	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--operations", "50000",
 		"--architecture", "monolith", "--results", e.dir)
 	e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+disk), &e.story
 	if err := e.Cmd.Start(); err != nil {

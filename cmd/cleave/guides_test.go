@@ -16,7 +16,7 @@ import (
 var shorter = map[string]string{
 	"explain":   " --blocks 1 --duration 1s --warm-up 0s --no-gates",
 	"compare":   " --blocks 1 --duration 1s --warm-up 0s --no-gates",
-	"reproduce": " --blocks 1 --scale 0.0002 --sets s1 --no-gates",
+	"reproduce": " --blocks 1 --scale 0.0002 --points s1 --no-gates",
 	"run":       " --quick --blocks 1 --no-gates", // of one block there is no interval: no gate fails by chance
 }
 

@@ -37,8 +37,8 @@ func TestTheSameRunsOnHostsBySSH(t *testing.T) {
 		code       int
 		says       []string
 	}{
-		{"a unit is killed", "check shop --architecture sync --backing mariadb --orders 300 --deploy ssh --hosts " +
-			"left,right --fault kill:inventory", exitFine,
+		{"a unit is killed", "check shop --architecture sync --backing mariadb --operations 300 --deploy ssh " +
+			"--hosts left,right --fault kill:inventory", exitFine,
 			[]string{"sync          valid", "1 of 1"}},
 		{"two of them", "check people --architecture services-two-hosts --operations 200 --backing cassandra " +
 			"--deploy ssh --hosts left,right", exitFine,

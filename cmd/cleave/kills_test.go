@@ -46,14 +46,14 @@ func victims(t *testing.T) []*victim {
 	web := filepath.Join(buildServer(t), "server") + " -port {port}"
 	const mixed, short, long = "mariadb,rabbitmq,mongo", 8 * time.Second, 20 * time.Second
 	three := []server.Kind{server.MariaDB, server.RabbitMQ, server.Mongo}
-	shop := []string{"check", "shop", "--orders", "300"}
+	shop := []string{"check", "shop", "--operations", "300"}
 	return []*victim{
 		{name: "check", arguments: shop, length: short},
 		{name: "check on servers", arguments: append(slices.Clone(shop), "--architecture", "sync,async",
 			"--backing", mixed), needs: three, length: long},
 		{name: "check on a replicated disk", arguments: append(slices.Clone(shop), "--architecture", "async-dfs"),
 			disk: true, length: long},
-		{name: "reproduce rego2021", arguments: []string{"reproduce", "rego2021", "--quick", "--sets", "s1,s5"},
+		{name: "reproduce rego2021", arguments: []string{"reproduce", "rego2021", "--quick", "--points", "s1,s5"},
 			length: short},
 		{name: "check on nodes", arguments: append(slices.Clone(shop), "--architecture", "monolith-ha", "--knob",
 			"balancer=pair"), length: short},
