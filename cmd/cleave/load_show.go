@@ -31,6 +31,9 @@ func showLoad(w io.Writer, o *trial.Outcome) {
 	fmt.Fprintf(w, "operations   %d sent: %d ok, %d failed, %d in flight at the end\n", s.Sent, s.OK,
 		s.Sent-s.OK-s.InFlight, s.InFlight)
 	fmt.Fprintf(w, "not in time  %d sent late, %d never sent\n", s.Late, s.Unsent)
+	if s.Resent > 0 {
+		fmt.Fprintf(w, "sent again   %d on new connections, as the server had ended theirs\n", s.Resent)
+	}
 	if s.Skipped > 0 {
 		fmt.Fprintf(w, "skipped      %d steps, because an earlier step of their flow failed\n", s.Skipped)
 	}

@@ -4,11 +4,11 @@ import (
 	"time"
 )
 
-// entry is who waits for a time: a user between two flows, or the flow on a
-// connection between two steps.
+// entry is a connection that waits for a time: its user between two flows, or its
+// flow between two steps.
 type entry struct {
 	due  time.Duration
-	conn *conn // nil for a user
+	conn *conn
 }
 
 // agenda is a binary heap: the first entry is the one that is due next.

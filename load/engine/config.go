@@ -28,7 +28,7 @@ type Config struct {
 	// progress at its end has its operation in flight answered and no further one.
 	Duration time.Duration
 	// Connections is the size of the pool, open from the beginning: the most flows
-	// in progress. In a closed loop it is the number of users.
+	// in progress. In a closed loop every user has one of its own.
 	Connections int
 	// KeepAlive uses connections again. Without it every flow has its own, and
 	// nothing but the first connection is made before the load.

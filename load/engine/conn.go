@@ -34,6 +34,7 @@ type conn struct {
 	assigned   bool   // an operation waits for it or is in flight on it
 	thinking   bool   // its flow is between two steps
 	reads      bool   // the session reads more of the answer than its status
+	resent     bool   // its request was sent again, on this connection
 	pushes     bool   // the poller tells when the socket takes more of the request
 	unsent     []byte // rest of the request
 	session    scenario.Session
@@ -215,16 +216,30 @@ func (l *loop) rewatch(c *conn) {
 }
 
 // lose ends the operation, if there is one, together with its connection. A flow
-// that thinks goes on with another one.
+// that thinks, and a user, go on with another one.
 func (l *loop) lose(c *conn, outcome record.Outcome) {
 	l.hangUp(c)
 	switch {
+	case c.assigned && l.repeats(c, outcome):
+		c.resent = true
+		l.limit.Take(l.now)
+		if err := l.connect(c); err != nil {
+			l.unreached(c, err)
+		}
 	case c.assigned:
 		l.finish(c, outcome, l.now)
-	case !c.thinking:
+	case !c.thinking && !l.owned():
 		l.forgetIdle(c)
 		l.vacate(c)
 	}
+}
+
+// repeats reports whether the operation is sent again: the server may have ended its
+// connection before the request was sent, said nothing, and may see it twice
+// (RFC 9110 section 9.2.2).
+func (l *loop) repeats(c *conn, outcome record.Outcome) bool {
+	return (outcome == record.Closed || outcome == record.Reset) && c.firstByte == 0 &&
+		c.connecting == 0 && !c.resent && c.session.Repeatable() && l.now < l.until && l.limit.From() <= l.now
 }
 
 // forgetIdle takes a connection that ended between operations out of the pool.

@@ -37,7 +37,7 @@ func TestGridRoundsUp(t *testing.T) {
 }
 
 func TestUsersAreDueInOrder(t *testing.T) {
-	u := newUsers(Users{Number: 3, Think: 10, RampUp: 30}, 100)
+	u := newUsers(Users{Number: 3, Think: 10, RampUp: 30}, 100, make([]conn, 3))
 	var begun []time.Duration
 	for range 3 {
 		due, ok := u.peek()
@@ -54,7 +54,7 @@ func TestUsersAreDueInOrder(t *testing.T) {
 		t.Error("a user is due while all wait for answers")
 	}
 	for _, end := range []time.Duration{50, 30, 40} {
-		u.finished(end, 0, false)
+		u.finished(nil, end, 0, false)
 	}
 	for _, want := range []time.Duration{40, 50, 60} {
 		if due, _ := u.peek(); due != want {
@@ -66,7 +66,7 @@ func TestUsersAreDueInOrder(t *testing.T) {
 		t.Errorf("users paused %v in all, want 30", u.paused)
 	}
 	for range 3 {
-		u.finished(95, 0, false) // the next would be due after the end
+		u.finished(nil, 95, 0, false) // the next would be due after the end
 	}
 	if want := time.Duration(3*95 - 30); u.active != want || u.paused != 30 {
 		t.Errorf("users were active for %v and paused %v, want %v and 30", u.active, u.paused, want)
@@ -74,9 +74,9 @@ func TestUsersAreDueInOrder(t *testing.T) {
 }
 
 func TestUsersWhoComeTooLateAreAccountedFor(t *testing.T) {
-	u := newUsers(Users{Number: 3, Think: 10, RampUp: 30}, 100) // due at 0, 10 and 20
+	u := newUsers(Users{Number: 3, Think: 10, RampUp: 30}, 100, make([]conn, 3)) // due at 0, 10 and 20
 	u.take()
-	u.finished(50, 0, false)
+	u.finished(nil, 50, 0, false)
 	u.stop(70, nil) // nobody else was begun; the first thinks until 60
 	if u.active != 60 || u.paused != 10 {
 		t.Errorf("users were active for %v and paused %v, want 60 and 10", u.active, u.paused)
@@ -86,7 +86,7 @@ func TestUsersWhoComeTooLateAreAccountedFor(t *testing.T) {
 // TestPausesWithinFlowsAddUp: two users play flows of two steps, in a load of 100.
 // Their time is what they waited for answers and what they paused, to the tick.
 func TestPausesWithinFlowsAddUp(t *testing.T) {
-	u := newUsers(Users{Number: 2, Think: 5}, 100)
+	u := newUsers(Users{Number: 2, Think: 5}, 100, make([]conn, 2))
 	var thinking agenda
 	// one: a step from 0 to 10, a pause to 40, a step to 60, a flow's pause to 65+2, a step that ends at 120
 	u.take()
@@ -94,10 +94,10 @@ func TestPausesWithinFlowsAddUp(t *testing.T) {
 	u.pauses(10, 40)
 	u.pauses(30, 90)
 	thinking.push(entry{due: 90})
-	u.finished(60, 2, false)
+	u.finished(nil, 60, 2, false)
 	u.take()
 	u.stop(80, thinking)
-	u.finished(120, 0, false)
+	u.finished(nil, 120, 0, false)
 	busyOne, busyTwo := time.Duration(10+20+53), time.Duration(30)
 	pausedOne, pausedTwo := time.Duration(30+7), time.Duration(60)
 	if u.paused != pausedOne+pausedTwo || u.active != busyOne+busyTwo+u.paused {
@@ -125,9 +125,9 @@ func TestTheAgendaIsInOrder(t *testing.T) {
 }
 
 func TestUsersWhoReachNobodyPause(t *testing.T) {
-	u := newUsers(Users{Number: 1}, time.Hour)
+	u := newUsers(Users{Number: 1}, time.Hour, make([]conn, 1))
 	u.take()
-	u.finished(time.Second, 0, true)
+	u.finished(nil, time.Second, 0, true)
 	if due, _ := u.peek(); due != time.Second+backoff {
 		t.Errorf("due at %v, want a pause of %v", due, backoff)
 	}

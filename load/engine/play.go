@@ -99,7 +99,7 @@ func (l *loop) upcoming() (at time.Duration, continues, ok bool) {
 	if len(l.thinking) > 0 {
 		at, continues, ok = l.config.Pacing.Slot(l.thinking[0].due), true, true
 	}
-	if len(l.idle)+len(l.vacant) == 0 {
+	if !l.owned() && len(l.idle)+len(l.vacant) == 0 {
 		return at, continues, ok
 	}
 	due, more := l.source.peek()
@@ -112,16 +112,22 @@ func (l *loop) upcoming() (at time.Duration, continues, ok bool) {
 	return at, continues, ok
 }
 
-// beginFlow begins the flow that is next, on a connection from the pool.
+// owned reports whether connections belong to users, and not to the pool.
+func (l *loop) owned() bool { return l.config.Users != nil && l.source != nil }
+
+// beginFlow begins the flow that is next, on its user's connection or one from the
+// pool.
 func (l *loop) beginFlow() {
 	due, _ := l.source.peek()
-	l.source.take()
+	c := l.source.take()
+	if c == nil {
+		c = l.free()
+	}
 	if l.limit.From() > l.config.Pacing.Slot(due) {
 		l.report.HeldBack++
 		l.source.pauses(due, l.now)
 	}
 	l.limit.Take(l.now)
-	c := l.free()
 	l.config.Player.Begin(&c.session)
 	l.begin(c, due)
 }
@@ -141,7 +147,7 @@ func (l *loop) free() *conn {
 
 // begin starts an operation on a connection, or on one that it makes first.
 func (l *loop) begin(c *conn, due time.Duration) {
-	c.assigned, c.due, c.begun, c.sent = true, due, l.now, l.now
+	c.assigned, c.resent, c.due, c.begun, c.sent = true, false, due, l.now, l.now
 	if c.session.First() {
 		c.flow = due
 	}
@@ -167,7 +173,7 @@ func (l *loop) finish(c *conn, outcome record.Outcome, at time.Duration) {
 		Operation: c.session.Operation(), Outcome: outcome, Follows: !c.session.First(),
 		Intended: c.due, Lag: c.due - c.flow, Free: c.free, Sent: c.sent, Finished: at,
 		Connection: c.slot, Received: c.received, Written: c.written,
-		FirstByte: c.firstByte, Connected: c.connecting,
+		FirstByte: c.firstByte, Connected: c.connecting, Resent: c.resent,
 	}
 	if c.firstByte > 0 {
 		sample.Status = int32(c.answer.Status)
@@ -184,7 +190,7 @@ func (l *loop) finish(c *conn, outcome record.Outcome, at time.Duration) {
 		return
 	}
 	l.over++
-	l.source.finished(l.now, think, unreached(outcome))
+	l.source.finished(c, l.now, think, unreached(outcome))
 	l.release(c)
 }
 
@@ -214,15 +220,19 @@ func (l *loop) goOn(c *conn, at, due time.Duration) {
 	}
 }
 
-// release gives the connection of a flow back to the pool.
+// release gives the connection of a flow back.
 func (l *loop) release(c *conn) {
 	if !l.config.KeepAlive {
 		l.hangUp(c)
 	}
-	if c.fd < 0 {
-		l.vacant = append(l.vacant, c)
-		return
+	if c.fd >= 0 {
+		c.state = idle
 	}
-	c.state = idle
-	l.idle = append(l.idle, c)
+	switch {
+	case l.owned(): // the user has it
+	case c.fd < 0:
+		l.vacate(c)
+	default:
+		l.idle = append(l.idle, c)
+	}
 }

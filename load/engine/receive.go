@@ -13,18 +13,27 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// handle deals with what the poller reports.
+// ending are the events of a connection that the peer has closed or that is broken.
+const ending = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+
+// handle deals with what the poller reports: with idle connections that have ended
+// first, since what it does with others may use them.
 func (l *loop) handle(events []unix.EpollEvent) {
 	l.now = l.clock()
+	for i := range events {
+		if c := l.reported(&events[i]); c != nil && c.state == idle && events[i].Events&ending != 0 {
+			l.readable(c, true)
+		}
+	}
 	for i := range events {
 		event := &events[i]
 		if event.Fd == timerSlot {
 			l.poller.expired()
 			continue
 		}
-		c := &l.conns[event.Fd]
-		if c.generation != event.Pad || c.state == vacant {
-			continue // it was closed while the event waited
+		c := l.reported(event)
+		if c == nil {
+			continue
 		}
 		if c.state == connecting {
 			l.finishConnecting(c)
@@ -34,7 +43,7 @@ func (l *loop) handle(events []unix.EpollEvent) {
 			l.flush(c)
 		}
 		if event.Events&^unix.EPOLLOUT != 0 && c.state != vacant && c.generation == event.Pad {
-			l.readable(c, event.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0)
+			l.readable(c, event.Events&ending != 0)
 		}
 		if l.sending {
 			l.dispatch()
@@ -42,9 +51,22 @@ func (l *loop) handle(events []unix.EpollEvent) {
 	}
 }
 
-// readable reads what has come. ending is set when the peer has closed or the
+// reported is the connection of an event; nil for none, or where it was closed while
+// the event waited.
+func (l *loop) reported(event *unix.EpollEvent) *conn {
+	if event.Fd == timerSlot {
+		return nil
+	}
+	c := &l.conns[event.Fd]
+	if c.generation != event.Pad || c.state == vacant {
+		return nil
+	}
+	return c
+}
+
+// readable reads what has come. ends is set when the peer has closed or the
 // connection is broken: then the end is read too.
-func (l *loop) readable(c *conn, ending bool) {
+func (l *loop) readable(c *conn, ends bool) {
 	for range readsPerTurn {
 		n, errno := l.read(c)
 		switch {
@@ -57,7 +79,7 @@ func (l *loop) readable(c *conn, ending bool) {
 			l.ended(c)
 			return
 		}
-		if l.receive(c, l.input[:n], ending) || n < len(l.input) && !ending {
+		if l.receive(c, l.input[:n], ends) || n < len(l.input) && !ends {
 			return
 		}
 	}
@@ -85,7 +107,7 @@ func (l *loop) read(c *conn) (int, unix.Errno) {
 
 // receive hands bytes to the parser and reports whether the connection needs no
 // more reading now.
-func (l *loop) receive(c *conn, data []byte, ending bool) bool {
+func (l *loop) receive(c *conn, data []byte, ends bool) bool {
 	l.report.Received += int64(len(data))
 	if c.state != busy {
 		l.report.Unsolicited++
@@ -107,7 +129,7 @@ func (l *loop) receive(c *conn, data []byte, ending bool) bool {
 	}
 	// What follows the answer belongs to nothing; an answer before the end of
 	// the request leaves the connection in doubt.
-	l.answered(c, !ending && n == len(data) && !c.answer.Last && len(c.unsent) == 0)
+	l.answered(c, !ends && n == len(data) && !c.answer.Last && len(c.unsent) == 0)
 	return true
 }
 

@@ -139,7 +139,7 @@ func (l *loop) startAt(start time.Time) error {
 		l.until = until.Sub(start)
 	}
 	if users := l.config.Users; users != nil {
-		l.source = newUsers(*users, min(l.config.Duration, l.until))
+		l.source = newUsers(*users, min(l.config.Duration, l.until), l.conns)
 	} else {
 		l.source = newOpen(l.config.Open)
 	}

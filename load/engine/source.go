@@ -10,13 +10,13 @@ import (
 type source interface {
 	// peek is the next due time; ok is false when none is known now.
 	peek() (due time.Duration, ok bool)
-	// take consumes it.
-	take()
+	// take consumes it and returns the connection of whose it is; nil: any.
+	take() *conn
 	// pauses tells that whoever acts on a connection does nothing until a time.
 	pauses(now, until time.Duration)
-	// finished tells that a flow ended, how long its last step has one think, and
-	// whether nobody could be reached.
-	finished(now, think time.Duration, unreached bool)
+	// finished tells that the flow on a connection ended, how long its last step has
+	// one think, and whether nobody could be reached.
+	finished(c *conn, now, think time.Duration, unreached bool)
 }
 
 // open is an open loop: due times come from a schedule alone. A flow that finds
@@ -30,20 +30,24 @@ type open struct {
 
 func newOpen(arrivals schedule.Arrivals) *open {
 	o := &open{arrivals: arrivals}
-	o.take()
+	o.next, o.more = arrivals.Next()
 	return o
 }
 
-func (o *open) peek() (time.Duration, bool)                 { return o.next, o.more }
-func (o *open) take()                                       { o.next, o.more = o.arrivals.Next() }
-func (o *open) pauses(time.Duration, time.Duration)         {}
-func (o *open) finished(time.Duration, time.Duration, bool) {}
+func (o *open) take() *conn {
+	o.next, o.more = o.arrivals.Next()
+	return nil
+}
+
+func (o *open) peek() (time.Duration, bool)                        { return o.next, o.more }
+func (o *open) pauses(time.Duration, time.Duration)                {}
+func (o *open) finished(*conn, time.Duration, time.Duration, bool) {}
 
 // backoff is how long a user waits after finding nobody at the target.
 const backoff = 10 * time.Millisecond
 
-// users is a closed loop: who is in no flow is here, with the time at which the
-// next is due.
+// users is a closed loop: who is in no flow is here, with the own connection and the
+// time at which the next flow is due.
 type users struct {
 	due   agenda
 	think time.Duration
@@ -53,11 +57,12 @@ type users struct {
 	active, paused time.Duration
 }
 
-func newUsers(u Users, end time.Duration) *users {
+// newUsers has one user for each connection.
+func newUsers(u Users, end time.Duration, conns []conn) *users {
 	s := &users{think: u.Think, end: end, due: make(agenda, 0, u.Number)}
-	for k := range u.Number { // ascending, so it is a heap
+	for k := range conns { // ascending, so it is a heap
 		due := time.Duration(float64(u.RampUp) * float64(k) / float64(u.Number))
-		s.due = append(s.due, entry{due: due})
+		s.due = append(s.due, entry{due, &conns[k]})
 		if due < end {
 			s.active -= due
 		}
@@ -72,7 +77,7 @@ func (u *users) peek() (time.Duration, bool) {
 	return u.due[0].due, true
 }
 
-func (u *users) take() { u.due.pop() }
+func (u *users) take() *conn { return u.due.pop().conn }
 
 // pauses counts a pause, or the end of what a user did when the pause outlasts
 // the load.
@@ -84,13 +89,13 @@ func (u *users) pauses(now, until time.Duration) {
 	}
 }
 
-func (u *users) finished(now, think time.Duration, unreached bool) {
+func (u *users) finished(c *conn, now, think time.Duration, unreached bool) {
 	pause := u.think + think
 	if unreached {
 		pause = max(pause, backoff)
 	}
 	u.pauses(now, now+pause)
-	u.due.push(entry{due: now + pause})
+	u.due.push(entry{now + pause, c})
 }
 
 // stop ends the loop: who was due, for a flow or for the next step of one, and

@@ -47,6 +47,9 @@ func NewHistoryWriter(w io.Writer) *HistoryWriter {
 
 // Write adds a line.
 func (h *HistoryWriter) Write(r Row) error {
+	if r.Resent {
+		r.Sent = r.Intended // the first request left some time between
+	}
 	err := h.enc.Encode(Attempt{
 		Operation: r.Operation, End: r.End(), Outcome: r.Outcome.String(), Status: r.Status,
 		Intended: int64(r.Intended), Sent: int64(r.Sent), Finished: int64(r.Finished), Noted: r.Noted,
@@ -63,7 +66,8 @@ func (h *HistoryWriter) Flush() error { return h.out.Flush() }
 
 // End says what a client knows of an operation. A request that may have reached
 // the system and was not answered is open; so is one whose answer cannot be read,
-// or says that the system broke over it.
+// or says that the system broke over it. The first of two requests may have done
+// what the second was refused.
 func (r *Row) End() string {
 	switch r.Outcome {
 	case OK:
@@ -74,6 +78,9 @@ func (r *Row) End() string {
 		if broke(r.Status) {
 			return EndedInfo
 		}
+	}
+	if r.Resent {
+		return EndedInfo
 	}
 	return EndedFail
 }

@@ -28,6 +28,7 @@ type Row struct {
 	Active    int // users or connections of the load, JMeter's threads
 	URL       string
 	Follows   bool   // it is not the first step of its flow
+	Resent    bool   // it was sent again, on a new connection
 	WarmUp    bool   // it is not in the results
 	Noted     []byte // what the step wants to have in the list, a JSON object
 	// Since the beginning of the load: due time, actual send, and end.

@@ -32,6 +32,7 @@ type line struct {
 	URL       string    `json:"url,omitempty"`
 	// Follows: it is not the first step of its flow.
 	Follows bool            `json:"follows,omitempty"`
+	Resent  bool            `json:"resent,omitempty"`
 	Noted   json.RawMessage `json:"noted,omitempty"`
 }
 
@@ -48,7 +49,7 @@ func (l *LineWriter) Write(r Row) error {
 		Elapsed: r.Elapsed.Seconds(), FirstByte: r.FirstByte.Seconds(), Connect: r.Connect.Seconds(),
 		Status: r.Status, Failure: r.Failure, Agent: r.Agent, Loop: r.Loop, Received: r.Received,
 		SentBytes: r.SentBytes, URL: r.URL,
-		Follows: r.Follows, Noted: r.Noted,
+		Follows: r.Follows, Resent: r.Resent, Noted: r.Noted,
 	})
 	if err != nil {
 		return fmt.Errorf("list of operations: %w", err)

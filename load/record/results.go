@@ -72,6 +72,8 @@ type Sample struct {
 	// for it and it does not count as achieved.
 	Follows bool
 	Lag     time.Duration // from when its flow was due until Intended
+	// Resent: it was sent again, since its first connection had ended before.
+	Resent bool
 
 	// What follows is for lists of operations (Tap) and may be left out.
 
@@ -96,6 +98,7 @@ type Counts struct {
 	Unsent   int64 // due, but never sent
 	Achieved int64 // flows begun within Options.Window
 	Clamped  int64 // times outside the range of the histograms, counted at its edge
+	Resent   int64 // sent again on a new connection
 }
 
 // Results are what happened in an interval of the load. They belong to one
@@ -159,6 +162,9 @@ func (r *Results) add(s *Sample) {
 	if s.Sent-s.Intended > r.options.LateAfter {
 		counts.Late++
 	}
+	if s.Resent {
+		counts.Resent++
+	}
 	if !s.Follows && (r.options.Window == 0 || s.Sent < r.options.Window) {
 		counts.Achieved++
 	}
@@ -212,6 +218,7 @@ func (c *Counts) add(other Counts) {
 	c.Unsent += other.Unsent
 	c.Achieved += other.Achieved
 	c.Clamped += other.Clamped
+	c.Resent += other.Resent
 }
 
 // merged adds from to into, which is made when it is needed.

@@ -17,7 +17,7 @@ func agentsRow() Row {
 		Started: time.Unix(1_700_000_000, 123_456_789).UTC(), Elapsed: 12 * ms, FirstByte: 11 * ms, Connect: 2 * ms,
 		Operation: "get", Status: "503", Message: "Service Unavailable", Agent: "agent 2", Loop: "loop 1-3",
 		Outcome: Rejected, Failure: "rejected",
-		Received: 77, SentBytes: 40, Active: 3, URL: "http://127.0.0.1/", Follows: true, WarmUp: true,
+		Received: 77, SentBytes: 40, Active: 3, URL: "http://127.0.0.1/", Follows: true, Resent: true, WarmUp: true,
 		Noted:    []byte(`{"id":7}`),
 		Intended: time.Second, Sent: time.Second + 1, Finished: time.Second + 12*ms,
 	}

@@ -35,6 +35,9 @@ type Summary struct {
 	Unsent       int64    `json:"unsent"` // due, but never sent
 	Late         int64    `json:"late"`   // sent long after the intended start
 	InFlight     int64    `json:"in_flight"`
+	// Resent operations were sent again on a new connection: the server had ended
+	// the one they were on before it could see them, and to repeat them is safe.
+	Resent int64 `json:"resent,omitempty"`
 	// Skipped steps were never begun, because an earlier step of their flow failed.
 	Skipped int64 `json:"skipped"`
 	// Errors counts operations by how they failed; names are those of Outcome.
@@ -141,7 +144,7 @@ func (r *Results) Summarize(duration time.Duration, offered *int64) Summary {
 		ResponseTimeOK: PercentilesOf(r.Times(Response, All, OK)),
 		ServiceTime:    all.ServiceTime,
 		SendLateness:   lagOf(r.Times(Lateness, All)),
-		Clamped:        r.Counts(All).Clamped,
+		Clamped:        r.Counts(All).Clamped, Resent: r.Counts(All).Resent,
 	}
 	if duration > 0 {
 		s.AchievedRate = float64(r.Counts(All).Achieved) / duration.Seconds()

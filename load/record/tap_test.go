@@ -114,6 +114,10 @@ func TestHistorySaysWhatIsKnown(t *testing.T) {
 		if got := r.End(); got != c.want {
 			t.Errorf("%s %s: %s, want %s", c.outcome, c.status, got, c.want)
 		}
+		r.Resent = true // then the first request may have done it, whatever the second was told
+		if got := r.End(); (got == EndedOK) != (c.outcome == OK) || got == EndedFail {
+			t.Errorf("%s %s, sent again: %s", c.outcome, c.status, got)
+		}
 	}
 }
 

@@ -80,7 +80,7 @@ func (r *Results) UnmarshalJSON(text []byte) error {
 // unpack fills in one operation.
 func (r *Results) unpack(operation int, one wired) error {
 	c := one.Counts
-	if slices.Min([]int64{c.Late, c.Unsent, c.Achieved, c.Clamped}) < 0 {
+	if slices.Min([]int64{c.Late, c.Unsent, c.Achieved, c.Clamped, c.Resent}) < 0 {
 		return fmt.Errorf("negative counts: %+v", c)
 	}
 	r.counts[operation] = c

@@ -45,6 +45,16 @@ func (s *Session) Needs() (header, body bool) {
 // method is HEAD.
 func (s *Session) Bodiless() bool { return s.steps[s.at].method == "HEAD" }
 
+// Repeatable reports whether it is safe to send the step again when nobody knows
+// whether the server has seen it: its method is idempotent (RFC 9110 section 9.2.2).
+func (s *Session) Repeatable() bool {
+	switch s.steps[s.at].method {
+	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
+		return true
+	}
+	return false
+}
+
 // HTTP1 is the whole HTTP/1.1 request of the step, head and body. It holds until
 // the next call of HTTP1, Call, Next or Player.Begin.
 func (s *Session) HTTP1() []byte {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -380,5 +381,31 @@ func expectGone(t *testing.T, results *record.Results, example string) {
 	if refused+cut != 20 || refused == 0 {
 		t.Errorf("%d operations refused and %d cut off, want 20 of which most are refused: %s", refused, cut,
 			example)
+	}
+}
+
+// TestARequestOnAConnectionThatHadEndedIsSentAgain: the server answers the first request of a connection and
+// hangs up on the second, so that only requests that may be repeated are answered, each once.
+func TestARequestOnAConnectionThatHadEndedIsSentAgain(t *testing.T) {
+	for method, again := range map[string]bool{"GET": true, "POST": false} {
+		var second atomic.Int64
+		var served sync.Map
+		address := serveRaw(t, nil, func(conn, _ net.Conn) error {
+			if _, before := served.LoadOrStore(conn, true); before {
+				second.Add(1)
+				return io.EOF
+			}
+			_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+			return err
+		})
+		r := newRig(t, HTTP1, "http://shop.test", address)
+		r.step().Request = method + " /"
+		r.config.Connections = 1
+		results, _ := r.run()
+		ok, resent, lost := results.Count(record.All, record.OK), results.Counts(record.All).Resent, second.Load()
+		if want := map[bool]int64{true: 20, false: 20 - lost}[again]; ok != want || lost == 0 ||
+			again != (resent == lost) || !again && resent > 0 {
+			t.Errorf("%s: %d of 20 right, %d sent again after %d losses", method, ok, resent, lost)
+		}
 	}
 }

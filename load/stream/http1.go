@@ -157,6 +157,7 @@ func (l *http1Link) lose(x *exchange, err error) {
 		outcome = below
 	}
 	x.fail(outcome, err.Error())
+	x.unanswered = x.first == 0 && (outcome == record.Closed || outcome == record.Reset)
 	l.abandon()
 }
 

@@ -135,6 +135,7 @@ func (l *http2Link) exchange(ctx context.Context, x *exchange) {
 		if errors.Is(err, http2.ErrUnseen) {
 			l.replace(conn)
 			if again {
+				x.resent = true
 				continue
 			}
 		}

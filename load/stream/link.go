@@ -41,12 +41,15 @@ type exchange struct {
 	first time.Duration // when the answer began; zero: not known
 	// waited: the server permitted no further stream, so that until sent the target
 	// was waited for, not this engine.
-	waited   bool
-	outcome  record.Outcome // OK: there is an answer to be judged
-	why      string         // no answer; for the report
-	answer   oracle.Answer
-	received int64 // bytes, as far as they are this operation's own
-	written  int64
+	waited bool
+	// unanswered: the connection stood before, and ended without a word.
+	unanswered bool
+	resent     bool           // it is sent for the second time
+	outcome    record.Outcome // OK: there is an answer to be judged
+	why        string         // no answer; for the report
+	answer     oracle.Answer
+	received   int64 // bytes, as far as they are this operation's own
+	written    int64
 }
 
 // begin forgets the last step.

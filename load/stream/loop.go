@@ -139,6 +139,18 @@ func (l *loop) admit(p *place) (time.Duration, bool) {
 	}
 }
 
+// permits reports whether a step may be sent a second time, and counts it.
+func (l *loop) permits() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock()
+	if l.limit.From() > now || !l.config.Until.IsZero() && !time.Now().Before(l.config.Until) {
+		return false
+	}
+	l.limit.Take(now)
+	return true
+}
+
 // turn does what is due and returns when to look again. over: no step is begun
 // any more.
 func (l *loop) turn() (again time.Duration, over bool) {

@@ -133,7 +133,7 @@ func (p *place) step() record.Outcome {
 		Operation: p.session.Operation(), Outcome: outcome, Follows: !p.session.First(),
 		Intended: p.due, Lag: p.due - p.flowDue, Free: free, Sent: p.x.sent, Finished: finished,
 		Status: int32(p.x.answer.Status), Connection: p.number, FirstByte: p.x.first, Connected: connected,
-		Received: p.x.received, Written: p.x.written,
+		Received: p.x.received, Written: p.x.written, Resent: p.x.resent,
 	}
 	if l.config.Recorder.Tapped() {
 		sample.Noted = p.session.Notes()
@@ -146,20 +146,27 @@ func (p *place) step() record.Outcome {
 
 // send sends the step and receives its answer, and connects before where that is
 // needed; it returns how long that took. The time limit begins anew when the
-// connection stands.
+// connection stands. A step whose connection the server may have ended before is
+// sent again on a new one, where that is safe (RFC 9110 section 9.2.2).
 func (p *place) send() (connected time.Duration) {
 	x := &p.x
-	x.begin()
-	if !p.link.stands() {
-		if err := p.connect(); err != nil {
-			x.fail(outcomeOfConnect(err), err.Error())
-			return 0
+	for again := false; ; again = true {
+		x.begin()
+		x.resent = again
+		stood := p.link.stands()
+		if !stood {
+			if err := p.connect(); err != nil {
+				x.fail(outcomeOfConnect(err), err.Error())
+				return connected
+			}
+			p.free = p.loop.clock()
+			connected = p.free - x.sent
 		}
-		p.free = p.loop.clock()
-		connected = p.free - x.sent
+		p.link.exchange(p.loop.ctx, x)
+		if !stood || !x.unanswered || !p.session.Repeatable() || !p.loop.permits() {
+			return connected
+		}
 	}
-	p.link.exchange(p.loop.ctx, x)
-	return connected
 }
 
 // connect makes the connection within the time limit.

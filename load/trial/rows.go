@@ -54,7 +54,8 @@ func (m *rowMaker) row(start time.Time, loop int, s *record.Sample) record.Row {
 		Started: start.Add(s.Intended), Elapsed: s.Finished - s.Intended, Connect: s.Connected,
 		Operation: m.operations[s.Operation], URL: m.urls[s.Operation],
 		Loop: fmt.Sprintf("loop %d-%d", loop+1, s.Connection+1), Outcome: s.Outcome,
-		Received: s.Received, SentBytes: s.Written, Active: m.active, Follows: s.Follows, Noted: s.Noted,
+		Received: s.Received, SentBytes: s.Written, Active: m.active, Follows: s.Follows, Resent: s.Resent,
+		Noted:    s.Noted,
 		Intended: s.Intended, Sent: s.Sent, Finished: s.Finished,
 	}
 	if s.FirstByte > s.Intended {

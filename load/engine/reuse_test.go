@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// TestEveryUserHasAConnectionOfItsOwn: the server closes each in silence after its answer. Who thinks
+// hears of it before the next request; who took a connection that another has just left would not. The
+// requests are none that could be repeated.
+func TestEveryUserHasAConnectionOfItsOwn(t *testing.T) {
+	r := newRig(t, serveRaw(t, hangsUp(fine)))
+	r.step().Request = "POST /"
+	r.config.Users, r.config.Duration = &Users{Number: 16, Think: 100 * time.Millisecond}, time.Second
+	results, _ := r.run()
+	if sent, ok := results.Sent(record.All), results.Count(record.All, record.OK); ok != sent || sent < 32 {
+		t.Errorf("%d of %d operations are right, want all", ok, sent)
+	}
+}
+
+// serveOnce answers the first request of every connection and hangs up on the second, which it counts.
+func serveOnce(t *testing.T) (address string, second *atomic.Int64) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	second = new(atomic.Int64)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				in := bufio.NewReader(conn)
+				if _, err := http.ReadRequest(in); err != nil {
+					return
+				}
+				if _, err := io.WriteString(conn, fine); err != nil {
+					return
+				}
+				if _, err := http.ReadRequest(in); err == nil {
+					second.Add(1)
+				}
+			}()
+		}
+	}()
+	return listener.Addr().String(), second
+}
+
+// TestARequestOnAConnectionThatHadEndedIsSentAgain: once, on a new connection, and only where that is safe.
+func TestARequestOnAConnectionThatHadEndedIsSentAgain(t *testing.T) {
+	for _, c := range []struct {
+		method string
+		again  bool
+	}{{"GET", true}, {"PUT", true}, {"DELETE", true}, {"POST", false}, {"PATCH", false}} {
+		for name, users := range map[string]*Users{"open": nil, "closed": {Number: 1}} {
+			address, second := serveOnce(t)
+			r := newRig(t, address)
+			r.steps(scenario.Step{Name: "op", Request: c.method + " /"})
+			r.config.Connections, r.config.Users = 1, users
+			if users != nil {
+				r.config.Duration = 300 * time.Millisecond
+			}
+			results, _ := r.run()
+			sent, ok, resent := results.Sent(record.All), results.Count(record.All, record.OK),
+				results.Counts(record.All).Resent
+			want := sent
+			if !c.again {
+				want = sent - second.Load()
+			}
+			if n := second.Load(); ok != want || sent < 2 || n < 1 || c.again != (resent > 0) || resent > n {
+				t.Errorf("%s, %s: %d of %d right, %d sent again after %d losses", c.method, name, ok, sent, resent, n)
+			}
+		}
+	}
+}
