@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc/codes"
+
 	"github.com/cleave-lab/cleave/load/record"
 )
 
@@ -64,9 +66,10 @@ func (m *rowMaker) row(start time.Time, loop int, s *record.Sample) record.Row {
 	switch {
 	case m.grpc && s.Outcome != record.OK && s.Status == 0, !m.grpc && s.Status == 0:
 		r.Status, r.Message = "", s.Outcome.String() // no answer
+	case m.grpc:
+		r.Status, r.Message = strconv.Itoa(int(s.Status)), codes.Code(s.Status).String()
 	default:
-		r.Status = strconv.Itoa(int(s.Status))
-		r.Message = http.StatusText(int(s.Status))
+		r.Status, r.Message = strconv.Itoa(int(s.Status)), http.StatusText(int(s.Status))
 	}
 	if s.Outcome != record.OK {
 		r.Failure = s.Outcome.String()

@@ -1,0 +1,44 @@
+package trial
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// TestRowsOfGRPCNameTheStatus, that of the protocol and not that of the web.
+func TestRowsOfGRPCNameTheStatus(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
+	reflection.Register(server)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	s := specFor(t, "http://127.0.0.1")
+	s.Target, s.Load.Duration = "grpc://"+listener.Addr().String(), scenario.Duration(100*time.Millisecond)
+	s.Scenario.Flows[0].Steps = []scenario.Step{{Name: "well", GRPC: "grpc.health.v1.Health/Check"},
+		{Name: "unknown", GRPC: "grpc.health.v1.Health/Check", Body: `{"service": "nobody"}`}}
+	rows := map[string]record.Row{}
+	if _, err := prepare(t, s).Play(t.Context(), Hooks{Row: func(r record.Row) error {
+		rows[r.Operation] = r
+		return nil
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	for operation, want := range map[string][2]string{"well": {"0", "OK"}, "unknown": {"5", "NotFound"}} {
+		if r := rows[operation]; r.Status != want[0] || r.Message != want[1] {
+			t.Errorf("%s: status %q, message %q, want %q", operation, r.Status, r.Message, want)
+		}
+	}
+}
