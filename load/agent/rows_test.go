@@ -207,14 +207,7 @@ func TestRowsComeInParts(t *testing.T) {
 		}
 		parts, listed = parts+1, listed+int64(len(rows))
 	}
-	u.command(lab.CommandStop)
-	report, err := ReadReport(lab.UnitReport{Data: u.expect(lab.EventReport).Data})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := <-u.ended; err != nil {
-		t.Fatal(err)
-	}
+	report := u.report()
 	text := u.handed
 	sent, attempts := report.Outcome.Summary.Sent, int64(bytes.Count(text, []byte("\n")))
 	if listed != sent || parts != (sent+rowsAtOnce-1)/rowsAtOnce || attempts != warm+sent ||

@@ -53,14 +53,7 @@ func TestTheLoadIsOverWhenTheTargetHasSettled(t *testing.T) {
 	warm := target.operations.Load()
 	u.command(lab.CommandStart)
 	elapsed := u.expect(lab.EventFinished).ElapsedSeconds
-	u.command(lab.CommandStop)
-	report, err := ReadReport(lab.UnitReport{Data: u.expect(lab.EventReport).Data})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := <-u.ended; err != nil {
-		t.Fatal(err)
-	}
+	report := u.report()
 	sent := report.Outcome.Summary.Sent
 	close(target.questions)
 	var asked []int64

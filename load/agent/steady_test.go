@@ -32,16 +32,7 @@ func playLoad(
 	job.Spec.Load, job.Spec.Connections = load, 256
 	u := serve(t, &job)
 	u.expect(lab.EventReady)
-	u.command(lab.CommandStart)
-	u.expect(lab.EventFinished)
-	u.command(lab.CommandStop)
-	report, err := ReadReport(lab.UnitReport{Data: u.expect(lab.EventReport).Data})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := <-u.ended; err != nil {
-		t.Fatal(err)
-	}
+	report := u.play()
 	if report.Outcome.Cohorts == nil {
 		t.Fatal("the report has no cohorts")
 	}

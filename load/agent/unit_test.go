@@ -74,6 +74,25 @@ func (u *driven) command(kind lab.CommandKind) {
 	}
 }
 
+// play has an agent that is ready play its load and returns its report.
+func (u *driven) play() Report {
+	u.t.Helper()
+	u.command(lab.CommandStart)
+	u.expect(lab.EventFinished)
+	return u.report()
+}
+
+// report ends an agent that has played and returns its report.
+func (u *driven) report() Report {
+	u.t.Helper()
+	u.command(lab.CommandStop)
+	report, err := ReadReport(lab.UnitReport{Data: u.expect(lab.EventReport).Data})
+	if err := errors.Join(err, <-u.ended); err != nil {
+		u.t.Fatal(err)
+	}
+	return report
+}
+
 // TestGeneratorUnit plays an agent's part in an experiment: the address comes from
 // the environment, the target is awaited, a warm-up is not counted, and what
 // steps noted is in the history.
@@ -96,14 +115,7 @@ func TestGeneratorUnit(t *testing.T) {
 	if elapsed := u.expect(lab.EventFinished).ElapsedSeconds; elapsed < 0.495 { // when the last flow is due
 		t.Errorf("finished after %g s", elapsed)
 	}
-	u.command(lab.CommandStop)
-	report, err := ReadReport(lab.UnitReport{Unit: "generator", Data: u.expect(lab.EventReport).Data})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := <-u.ended; err != nil {
-		t.Fatal(err)
-	}
+	report := u.report()
 	s := report.Outcome.Summary
 	if s.Sent+s.Unsent != 100 || seen.Load() <= s.Sent {
 		t.Errorf("%d sent and %d unsent, want 100; the server saw %d, want more: a look and the warm-up", s.Sent,
@@ -130,13 +142,7 @@ func TestTheNetworkBeforeASystemIsHeld(t *testing.T) {
 	job.Unit = "front"
 	u := serve(t, &job)
 	u.expect(lab.EventReady)
-	u.command(lab.CommandStart)
-	u.expect(lab.EventFinished)
-	u.command(lab.CommandStop)
-	report, err := ReadReport(lab.UnitReport{Data: u.expect(lab.EventReport).Data})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := u.play()
 	s := report.Outcome.Summary
 	if s.OK == 0 || *s.ServiceTime.P50 < 0.02 || !strings.Contains(report.Network, "1 bytes took 2") {
 		t.Errorf("%d were answered, half of them within %v s; the probe: %q", s.OK, *s.ServiceTime.P50,
@@ -161,11 +167,7 @@ func TestGeneratorUnitSearches(t *testing.T) {
 	if event.Event == lab.EventFailed && strings.Contains(event.Error, "the client, not the system") {
 		return // on a busy host
 	}
-	u.command(lab.CommandStop)
-	report, err := ReadReport(lab.UnitReport{Data: u.expect(lab.EventReport).Data})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := u.report()
 	if c := report.Outcome.Summary.Capacity; c == nil || c.Rate != nil || len(c.Probes) == 0 {
 		t.Errorf("capacity %+v, want that no rate met the objective", c)
 	}
@@ -181,13 +183,7 @@ func TestWhatASearchFindsIsConfirmed(t *testing.T) {
 		job.Spec.Load.Duration, job.Spec.Load.Rate = 100*ms, "100"
 		u := serve(t, &job)
 		u.expect(lab.EventReady)
-		u.command(lab.CommandStart)
-		u.expect(lab.EventFinished)
-		u.command(lab.CommandStop)
-		report, err := ReadReport(lab.UnitReport{Data: u.expect(lab.EventReport).Data})
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := u.play()
 		probes := report.Outcome.Summary.Capacity.Probes
 		if last := probes[len(probes)-1]; last.Confirms != confirmed {
 			t.Errorf("with %d votes the last load is %+v, want that it confirms: %v", votes, last, confirmed)

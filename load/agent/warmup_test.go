@@ -60,16 +60,7 @@ func TestAWarmUpGoesOnUntilTheLoadIsSteady(t *testing.T) {
 			u := serve(t, &job)
 			u.expect(lab.EventReady)
 			warm := seen.Load()
-			u.command(lab.CommandStart)
-			u.expect(lab.EventFinished)
-			u.command(lab.CommandStop)
-			report, err := ReadReport(lab.UnitReport{Data: u.expect(lab.EventReport).Data})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := <-u.ended; err != nil {
-				t.Fatal(err)
-			}
+			report := u.play()
 			w := report.WarmUp
 			// At its limit a change must be shown, which a busy host may do.
 			if w == nil || w.Steady != c.steady && !(c.steady && c.whole && w.Left > 1) ||
@@ -99,13 +90,7 @@ func TestAWarmUpLeavesNothingOpen(t *testing.T) {
 	job.WarmupLimit, job.History = 60_000*ms, "history.jsonl"
 	u := serve(t, &job)
 	u.expect(lab.EventReady)
-	u.command(lab.CommandStart)
-	u.expect(lab.EventFinished)
-	u.command(lab.CommandStop)
-	u.expect(lab.EventReport)
-	if err := <-u.ended; err != nil {
-		t.Fatal(err)
-	}
+	u.play()
 	if all, right := bytes.Count(u.handed, []byte("\n")),
 		bytes.Count(u.handed, []byte(`"end":"ok"`)); all == 0 || all != right ||
 		!bytes.Contains(u.handed, []byte(`"warm_up":true`)) {
