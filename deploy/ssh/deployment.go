@@ -111,9 +111,12 @@ func (d *deployment) open(ctx context.Context, specs []lab.UnitSpec) error {
 		listeners[at] = append(listeners[at], spec.Endpoints()...)
 	}
 	for i, h := range d.hosts {
-		var opened agent.Opened
 		trial := agent.Trial{Name: filepath.Base(d.dir), Ports: len(listeners[i])}
-		if err := h.call(ctx, "Open", trial, &opened); err != nil {
+		opened, err := call[agent.Opened](ctx, h, "Open", trial)
+		if err == nil && len(opened.Ports) != trial.Ports {
+			err = fmt.Errorf("its agent has %d ports for %d units", len(opened.Ports), trial.Ports)
+		}
+		if err != nil {
 			return fmt.Errorf("begin the trial on host %s: %w", h.name, err)
 		}
 		for n, name := range listeners[i] {
@@ -122,7 +125,7 @@ func (d *deployment) open(ctx context.Context, specs []lab.UnitSpec) error {
 		}
 	}
 	for _, h := range d.hosts {
-		if err := h.call(ctx, "Know", d.endpoints, none()); err != nil {
+		if err := h.tell(ctx, "Know", d.endpoints); err != nil {
 			return fmt.Errorf("begin the trial on host %s: %w", h.name, err)
 		}
 	}
@@ -144,7 +147,7 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit super
 	if err := u.start(ctx, agent.Start{Prepares: true}); err != nil {
 		return err
 	}
-	release := func(ctx context.Context) error { return u.host.call(ctx, "Release", u.life, none()) }
+	release := func(ctx context.Context) error { return u.host.tell(ctx, "Release", u.life) }
 	return u.AwaitPrepared(ctx, d.reach(spec.Name), visit, release)
 }
 
@@ -203,8 +206,9 @@ func (d *deployment) Stop() error {
 		var ends sync.WaitGroup
 		for i, h := range d.hosts {
 			ends.Go(func() {
-				if err := h.call(context.Background(), "Stop", agent.None{}, none()); err != nil {
+				if err := h.tell(context.Background(), "Stop", agent.None{}); err != nil {
 					problems[i] = fmt.Errorf("end the trial on host %s: %w", h.name, err)
+					h.end() // with it the agent removes what is left, and nobody waits for units any more
 				}
 			})
 		}

@@ -16,9 +16,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/bounded"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"
 	"github.com/cleave-lab/cleave/deploy/supervise"
@@ -30,8 +32,13 @@ const (
 	connectPatience = 2 * time.Minute
 	// probePatience is how long a connection to the host may take.
 	probePatience = 5 * time.Second
+	// callPatience bounds one call of an agent.
+	callPatience = 2 * time.Minute
 	// leavePatience is how long an agent may take to remove what it has.
 	leavePatience = 60 * time.Second
+	// maxAnswer is the longest answer of an agent, maxNoise what a login may say before it, and maxCleaned
+	// what an agent may say that it has removed, in bytes.
+	maxAnswer, maxNoise, maxCleaned = 64 << 20, 64 << 10, 1 << 20
 )
 
 // host is one that the user names, with the agent that we have started there.
@@ -41,12 +48,15 @@ type host struct {
 	label    string
 
 	command    *exec.Cmd // ssh
+	end        func()    // ends ssh, which was started
 	complaints *supervise.Tail
+	answers    *bounded.Reader
 	client     *rpc.Client
 	address    string        // at which units are reached
 	probe      string        // address at which the agent listens until the first trial
 	ended      chan struct{} // closed when ssh has ended
 	left       error         // how; read after that
+	hung       atomic.Bool   // ssh was ended because the agent did not answer
 	programs   sync.Mutex
 	sent       map[string]string // where programs are there, by where they are here
 }
@@ -103,7 +113,9 @@ func (h *host) run(ctx context.Context, program, role string) (s streams, err er
 	if err != nil {
 		return s, err
 	}
+	h.end = func() { _ = h.command.Process.Kill() } // it may have ended
 	h.ended = make(chan struct{})
+	h.hung.Store(false)
 	s.settled = context.AfterFunc(ctx, h.end)
 	s.out = bufio.NewReader(from)
 	if err = awaitLine(s.out, agent.Mark, checkSystem); err == nil {
@@ -115,28 +127,31 @@ func (h *host) run(ctx context.Context, program, role string) (s streams, err er
 // awaitLine reads until a line that begins with a mark, before which some login shells have
 // words of their own.
 func awaitLine(from *bufio.Reader, mark string, check func(rest string) error) error {
-	for {
-		line, err := from.ReadString('\n')
-		if err != nil {
+	for noise := 0; noise < maxNoise; {
+		line, err := from.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return err
 		}
-		if rest, is := strings.CutPrefix(line, mark); is {
+		if rest, is := strings.CutPrefix(string(line), mark); is {
 			return check(strings.TrimSpace(rest))
 		}
+		noise += len(line)
 	}
+	return unfit(fmt.Sprintf("a login there says more than %d bytes before it runs a command: have its shell say "+
+		"nothing to what is no terminal", maxNoise))
 }
 
-// errSystem is a host that cannot run our programs.
-type errSystem string
+// unfit says why a host cannot run our programs.
+type unfit string
 
 // Error implements error.
-func (e errSystem) Error() string { return string(e) }
+func (u unfit) Error() string { return string(u) }
 
 // checkSystem compares what uname says of the host with what our programs are built for.
 func checkSystem(said string) error {
 	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 	if want := "Linux " + machine; said != want {
-		return errSystem(fmt.Sprintf("it is %q, and these programs are built for %q: take a host of that kind",
+		return unfit(fmt.Sprintf("it is %q, and these programs are built for %q: take a host of that kind",
 			said, want))
 	}
 	return nil
@@ -167,9 +182,10 @@ func (h *host) connect(ctx context.Context, program string) (err error) {
 		}
 		return fmt.Errorf("host %s: %w", h.name, err)
 	}
-	h.client = rpc.NewClient(connection{s.out, s.in})
+	h.answers = bounded.New(s.out, maxAnswer)
+	h.client = rpc.NewClient(connection{h.answers, s.in})
 	go h.await(h.client)
-	go giveSigns(h.client, h.ended)
+	go h.giveSigns(h.client)
 	if err = h.meet(ctx, addresses); err != nil {
 		return errors.Join(fmt.Errorf("host %s: %w", h.name, err), h.leave())
 	}
@@ -181,7 +197,7 @@ func (h *host) abandon(s streams, err error) error {
 	_ = s.in.Close() // it is not used
 	h.end()
 	h.await(nil)
-	var wrong errSystem
+	var wrong unfit
 	if errors.As(err, &wrong) {
 		return err
 	}
@@ -203,11 +219,18 @@ func (h *host) await(client *rpc.Client) {
 	close(h.ended)
 }
 
-// end ends ssh, which was started.
-func (h *host) end() { _ = h.command.Process.Kill() } // it may have ended
+// giveUp ends ssh, because the agent does not answer any more.
+func (h *host) giveUp() {
+	h.hung.Store(true)
+	h.end()
+}
 
 // explain says why ssh has ended, and what to do.
 func (h *host) explain() error {
+	if h.hung.Load() {
+		return errors.New("its agent did not answer any more: look whether that host is short of memory or its " +
+			"disk is stuck")
+	}
 	said := strings.TrimSpace(h.complaints.String())
 	if lines := strings.Split(said, "\n"); len(lines) > 0 {
 		said = strings.TrimSpace(lines[len(lines)-1])
@@ -286,15 +309,19 @@ func Proof(ctx context.Context, host string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer context.AfterFunc(ctx, func() { _ = command.Process.Kill() })() // it may have ended
-	proof, err := io.ReadAll(text)
+	kill := func() { _ = command.Process.Kill() } // it may have ended
+	defer context.AfterFunc(ctx, kill)()
+	proof, err := io.ReadAll(bounded.New(text, maxProof))
+	if err != nil {
+		kill() // it would wait until more is read
+	}
 	return proof, errors.Join(err, command.Wait())
 }
 
 // meet learns where units of the host will be reached, and sees that they can be.
 func (h *host) meet(ctx context.Context, addresses []netip.Addr) error {
-	var about agent.About
-	if err := h.call(ctx, "About", agent.None{}, &about); err != nil {
+	about, err := call[agent.About](ctx, h, "About", agent.None{})
+	if err != nil {
 		return err
 	}
 	address, err := netip.ParseAddr(about.Address)
@@ -312,39 +339,57 @@ func (h *host) meet(ctx context.Context, addresses []netip.Addr) error {
 	return probe.Close()
 }
 
-// call calls a method of the agent.
-func (h *host) call(ctx context.Context, method string, arguments, reply any) error {
-	call := h.client.Go(agent.Service+"."+method, arguments, reply, make(chan *rpc.Call, 1))
+// call calls a method of the agent. One that does not answer in time is given up with its host.
+func call[Answer any](ctx context.Context, h *host, method string, arguments any) (Answer, error) {
+	bound, cancel := context.WithTimeoutCause(ctx, callPatience, fmt.Errorf("no answer for %v", callPatience))
+	defer cancel()
+	answer, err := await[Answer](bound, h, method, arguments)
+	if bound.Err() != nil && ctx.Err() == nil {
+		h.giveUp()
+	}
+	return answer, err
+}
+
+// tell is call of a method that answers nothing.
+func (h *host) tell(ctx context.Context, method string, arguments any) error {
+	_, err := call[agent.None](ctx, h, method, arguments)
+	return err
+}
+
+// await is call for as long as the agent lives. An answer that comes after the end of ctx is thrown away.
+func await[Answer any](ctx context.Context, h *host, method string, arguments any) (none Answer, err error) {
+	answer := new(Answer)
+	call := h.client.Go(agent.Service+"."+method, arguments, answer, make(chan *rpc.Call, 1))
 	select {
 	case <-call.Done:
+		h.answers.Next()
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return none, context.Cause(ctx)
 	}
 	var said rpc.ServerError
 	if call.Error == nil || errors.As(call.Error, &said) {
-		return call.Error
+		return *answer, call.Error
 	}
 	select { // ssh says why
 	case <-h.ended:
-		return fmt.Errorf("the connection to host %s is lost: %w", h.name, h.explain())
+		return none, fmt.Errorf("the connection to host %s is lost: %w", h.name, h.explain())
 	case <-time.After(time.Second):
-		return fmt.Errorf("the connection to host %s is lost: %w", h.name, call.Error)
+		return none, fmt.Errorf("the connection to host %s is lost: %w", h.name, call.Error)
 	}
 }
 
-// none is what takes an empty answer.
-func none() *agent.None { return &agent.None{} }
-
-// giveSigns tells an agent that we live, until ssh ends.
-func giveSigns(client *rpc.Client, ended <-chan struct{}) {
+// giveSigns tells an agent that we live, until ssh ends. An agent that does not answer is given up.
+func (h *host) giveSigns(client *rpc.Client) {
 	tick := time.NewTicker(agent.Lease / 6)
 	defer tick.Stop()
 	for {
 		select {
-		case <-ended:
+		case <-h.ended:
 			return
 		case <-tick.C:
-			client.Go(agent.Service+".Sign", agent.None{}, none(), make(chan *rpc.Call, 1))
+			silent := time.AfterFunc(agent.Lease, h.giveUp)
+			_ = client.Call(agent.Service+".Sign", agent.None{}, &agent.None{}) // others hear of its end
+			silent.Stop()
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (m hostsMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, 
 		var metering lab.Metering
 		var err error
 		if i < len(d.hosts) {
-			metering, err = &hostMetering{ctx, d.hosts[i]}, d.hosts[i].call(ctx, "Watch", group, none())
+			metering, err = &hostMetering{ctx, d.hosts[i]}, d.hosts[i].tell(ctx, "Watch", group)
 		} else {
 			metering, err = d.deployer.meter.Watch(ctx, group)
 		}
@@ -60,19 +60,19 @@ type hostMetering struct {
 }
 
 // Mark implements lab.Metering.
-func (m *hostMetering) Mark() error { return m.host.call(m.ctx, "Mark", agent.None{}, none()) }
+func (m *hostMetering) Mark() error { return m.host.tell(m.ctx, "Mark", agent.None{}) }
 
 // Suspend implements lab.Metering.
 func (m *hostMetering) Suspend(unit string) error {
-	return m.host.call(m.ctx, "Without", unit, none())
+	return m.host.tell(m.ctx, "Without", unit)
 }
 
 // Resume implements lab.Metering.
-func (m *hostMetering) Resume(unit lab.Unit) error { return m.host.call(m.ctx, "With", unit, none()) }
+func (m *hostMetering) Resume(unit lab.Unit) error { return m.host.tell(m.ctx, "With", unit) }
 
 // Stop implements lab.Metering.
 func (m *hostMetering) Stop() (used lab.Metered, err error) {
-	err = m.host.call(context.WithoutCancel(m.ctx), "Metered", agent.None{}, &used)
+	used, err = call[lab.Metered](context.WithoutCancel(m.ctx), m.host, "Metered", agent.None{})
 	for role, source := range used.Sources {
 		used.Sources[role] = source + ", on each host"
 	}

@@ -25,6 +25,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cleave-lab/cleave/deploy/bounded"
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/process"
@@ -142,7 +143,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 				part.Units = append(part.Units, spec)
 			}
 		}
-		if err := h.call(context.Background(), "Check", part, none()); err != nil {
+		if err := h.tell(context.Background(), "Check", part); err != nil {
 			problems = append(problems, fmt.Errorf("host %s: %w", h.name, err))
 		}
 	}
@@ -249,7 +250,7 @@ func (d *Deployer) connected(ctx context.Context) ([]*host, error) {
 			if from == h {
 				continue
 			}
-			if err := from.call(ctx, "Reaches", h.probe, none()); err != nil {
+			if err := from.tell(ctx, "Reaches", h.probe); err != nil {
 				return nil, fmt.Errorf("host %s does not reach host %s: %w: let the firewalls pass ports 10000 to "+
 					"32767 between them", from.name, h.name, err)
 			}
@@ -287,7 +288,7 @@ func Clean(ctx context.Context, program, label string, names []string) (removed 
 		s, failed := h.run(ctx, program, agent.CleanCommand)
 		var text []byte
 		if failed == nil {
-			text, failed = io.ReadAll(s.out)
+			text, failed = io.ReadAll(bounded.New(s.out, maxCleaned))
 		}
 		switch {
 		case s.settled == nil: // ssh was not started
@@ -345,16 +346,14 @@ func (d *Deployer) send(ctx context.Context, program string, hosts []*host) erro
 
 // take has the host have a program.
 func (h *host) take(ctx context.Context, program, name string, text []byte) error {
-	var at string
-	if err := h.call(ctx, "Has", name, &at); err != nil {
-		return err
-	}
-	for begin := 0; at == ""; begin += pieceBytes {
+	at, err := call[string](ctx, h, "Has", name)
+	for begin := 0; err == nil && at == "" && begin < len(text); begin += pieceBytes {
 		end := min(begin+pieceBytes, len(text))
-		if err := h.call(ctx, "Put", agent.Piece{Name: name, Data: text[begin:end], First: begin == 0,
-			Last: end == len(text)}, &at); err != nil {
-			return err
-		}
+		at, err = call[string](ctx, h, "Put", agent.Piece{Name: name, Data: text[begin:end], First: begin == 0,
+			Last: end == len(text)})
+	}
+	if err != nil {
+		return err
 	}
 	h.programs.Lock()
 	defer h.programs.Unlock()

@@ -33,9 +33,9 @@ func (u *unit) start(ctx context.Context, how agent.Start) error {
 	u.Prepares = how.Prepares
 	how.Spec = u.Spec
 	how.Spec.Node, how.Spec.Program = "", u.host.programOf(d.deployer.programs, u.Spec)
-	var started agent.Started
 	// Who gives up would not know what was started.
-	if err := u.host.call(context.WithoutCancel(ctx), "Start", how, &started); err != nil {
+	started, err := call[agent.Started](context.WithoutCancel(ctx), u.host, "Start", how)
+	if err != nil {
 		return fmt.Errorf("start unit %s on host %s: %w", u.Spec.Name, u.host.name, err)
 	}
 	u.life, u.PID, u.Commands = started.Life, started.PID, u
@@ -46,8 +46,7 @@ func (u *unit) start(ctx context.Context, how agent.Start) error {
 
 // Write implements io.Writer: it is what the unit reads.
 func (u *unit) Write(data []byte) (int, error) {
-	if err := u.host.call(context.Background(), "Tell", agent.Told{Life: u.life, Text: data},
-		none()); err != nil {
+	if err := u.host.tell(context.Background(), "Tell", agent.Told{Life: u.life, Text: data}); err != nil {
 		return 0, err
 	}
 	return len(data), nil
@@ -67,8 +66,8 @@ func (u *unit) listen() {
 	}()
 	var next agent.Heard
 	for !next.Ended {
-		next = agent.Heard{}
-		if err := u.host.call(context.Background(), "Hear", u.life, &next); err != nil {
+		var err error
+		if next, err = await[agent.Heard](context.Background(), u.host, "Hear", u.life); err != nil {
 			d.Fail(err)
 			_ = said.Close() // it is not heard any more
 			<-heard
@@ -118,12 +117,13 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 	case f.Target == d.lead:
 		return "", fmt.Errorf("unit %s leads the trial and cannot have a fault in it", f.Target)
 	case f.Kind == lab.FaultPause:
-		err = u.host.call(ctx, "Pause", u.life, &proof)
+		proof, err = call[string](ctx, u.host, "Pause", u.life)
 	case !f.Kind.Ends():
 		return "", fmt.Errorf("processes of hosts that are not ours cannot have the fault %q", f.Kind)
 	default:
-		err = d.Kill(ctx, u.Unit, func(ctx context.Context) error {
-			return u.host.call(ctx, "Kill", u.life, &proof)
+		err = d.Kill(ctx, u.Unit, func(ctx context.Context) (err error) {
+			proof, err = call[string](ctx, u.host, "Kill", u.life)
+			return err
 		})
 	}
 	if err != nil {
@@ -139,7 +139,7 @@ func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 	case u == nil:
 		return d.processes.(lab.Harmer).Heal(ctx, f)
 	case f.Kind == lab.FaultPause:
-		return u.host.call(ctx, "Resume", u.life, none())
+		return u.host.tell(ctx, "Resume", u.life)
 	case !d.IsDoomed(u.Unit):
 		return fmt.Errorf("unit %q was not killed, so it is not started again", f.Target)
 	}

@@ -1,0 +1,36 @@
+// Package bounded reads from hosts, agents, units, daemons and registries, any of which may send without end.
+//
+// Entry point: New.
+package bounded
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+)
+
+// Reader reads messages of a limited size.
+type Reader struct {
+	from io.Reader
+	most int64
+	left atomic.Int64
+}
+
+// New returns a reader of messages of at most so many bytes each. What is longer is an error and is not read.
+func New(from io.Reader, most int64) *Reader {
+	r := &Reader{from: from, most: most}
+	r.Next()
+	return r
+}
+
+// Next says that the next message begins. It may be called from another goroutine than Read.
+func (r *Reader) Next() { r.left.Store(r.most) }
+
+// Read implements io.Reader.
+func (r *Reader) Read(into []byte) (int, error) {
+	n, err := r.from.Read(into)
+	if r.left.Add(-int64(n)) < 0 {
+		return 0, fmt.Errorf("it sends more than %d bytes at once: the rest is not read", r.most)
+	}
+	return n, err
+}
