@@ -30,7 +30,15 @@ func (r *Reader) Next() { r.left.Store(r.most) }
 func (r *Reader) Read(into []byte) (int, error) {
 	n, err := r.from.Read(into)
 	if r.left.Add(-int64(n)) < 0 {
-		return 0, fmt.Errorf("it sends more than %d bytes at once: the rest is not read", r.most)
+		return 0, Error(r.most)
 	}
 	return n, err
+}
+
+// Error is that of a message that is longer than its limit, in bytes.
+type Error int64
+
+// Error implements error.
+func (e Error) Error() string {
+	return fmt.Sprintf("it sends more than %d bytes at once: the rest is not read", int64(e))
 }

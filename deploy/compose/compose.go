@@ -16,7 +16,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
-	"strings"
+	"time"
 
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/process"
@@ -72,7 +72,7 @@ func part(layout lab.Layout) (services []lab.UnitSpec, rest lab.Layout) {
 
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
-	tool, err := findTool()
+	tool, err := findTool(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -110,21 +110,23 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 
 // Missing says what this host lacks for compose files; nil: nothing.
 func Missing() error {
-	_, err := findTool()
+	_, err := findTool(context.Background())
 	return err
 }
 
+// toolPatience is how long the docker program may take to say what it is, and what its daemon is.
+const toolPatience = 10 * time.Second
+
 // findTool finds the compose command, and a Docker daemon behind it.
-func findTool() ([]string, error) {
+func findTool(ctx context.Context) ([]string, error) {
 	if _, err := exec.LookPath("docker"); err != nil {
 		return nil, &lab.MissingError{What: "a compose file needs Docker, which is not installed here",
 			Install: lab.AptInstall("docker.io", "docker-compose")}
 	}
-	if text, err := exec.Command("docker", "version", "--format",
-		"{{.Server.Version}}").CombinedOutput(); err != nil {
-		return nil, engine.Unanswered("a compose file needs", errors.New(strings.TrimSpace(string(text))))
+	if err := run(ctx, toolPatience, nil, "docker", "version", "--format", "{{.Server.Version}}"); err != nil {
+		return nil, engine.Unanswered("a compose file needs", err)
 	}
-	if exec.Command("docker", "compose", "version").Run() == nil {
+	if run(ctx, toolPatience, nil, "docker", "compose", "version") == nil {
 		return []string{"docker", "compose"}, nil
 	}
 	if path, err := exec.LookPath("docker-compose"); err == nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -141,7 +142,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			missingTool(t, test.scripts)
-			if _, err := findTool(); err == nil || !strings.Contains(err.Error(), test.says) {
+			if _, err := findTool(t.Context()); err == nil || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("findTool: %v, want it to say %q", err, test.says)
 			}
 		})
@@ -150,12 +151,38 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 
 func TestBothComposeCommandsAreFound(t *testing.T) {
 	missingTool(t, map[string]string{"docker": "exit 0"})
-	if tool, err := findTool(); err != nil || !slices.Equal(tool, []string{"docker", "compose"}) {
+	if tool, err := findTool(t.Context()); err != nil || !slices.Equal(tool, []string{"docker", "compose"}) {
 		t.Errorf("findTool = %q, %v; want docker compose", tool, err)
 	}
 	missingTool(t, map[string]string{"docker": `[ "$1" = version ]`, "docker-compose": "exit 0"})
-	if tool, err := findTool(); err != nil || filepath.Base(tool[0]) != "docker-compose" {
+	if tool, err := findTool(t.Context()); err != nil || filepath.Base(tool[0]) != "docker-compose" {
 		t.Errorf("findTool = %q, %v; want docker-compose", tool, err)
+	}
+}
+
+// TestACommandThatHangsIsGivenUp with what it has started: Stop and Preflight wait for Docker no longer.
+func TestACommandThatHangsIsGivenUp(t *testing.T) {
+	started := filepath.Join(t.TempDir(), "started")
+	begun := time.Now()
+	err := run(t.Context(), 300*time.Millisecond, nil, "sh", "-c", "sleep 60 & echo $! >"+started+"; echo word >&2; wait")
+	if err == nil || !strings.Contains(err.Error(), "not done after 300ms: word") {
+		t.Errorf("it says %v", err)
+	}
+	if took := time.Since(begun); took > 30*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	text, err := os.ReadFile(started)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := "/proc/" + strings.TrimSpace(string(text)) + "/cmdline"
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if text, err := os.ReadFile(child); err != nil || len(text) == 0 { // gone, or waited for by nobody
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("what it has started goes on")
+		}
 	}
 }
 

@@ -158,7 +158,7 @@ func (d *deployment) Stop() error {
 		for _, c := range all {
 			_ = d.Doom(c.Unit) // it may have ended
 		}
-		d.stopErr = d.project.down()
+		d.stopErr = d.project.down(len(all))
 		d.unwatch()
 		for _, c := range all {
 			<-c.Ended

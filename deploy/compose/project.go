@@ -9,8 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -41,15 +44,24 @@ func (p *project) up(ctx context.Context) error {
 		}
 	}
 	p.begun = true
-	return p.run(ctx, "up", "-d")
+	return p.run(ctx, upPatience, "up", "-d")
 }
 
-// down removes everything that the project made.
-func (p *project) down() error {
+const (
+	// upPatience is how long the services may take to be up, which may be built or pulled before.
+	upPatience = time.Hour
+	// downPatience is how long Docker may take to remove what is left when its containers have ended, which may
+	// be one after another.
+	downPatience = 2 * time.Minute
+)
+
+// down removes everything that the project made of so many containers.
+func (p *project) down(containers int) error {
 	if !p.begun {
 		return nil
 	}
-	err := p.run(context.Background(), "down", "--volumes", "--remove-orphans", "--timeout",
+	patience := downPatience + time.Duration(containers)*stopGrace
+	err := p.run(context.Background(), patience, "down", "--volumes", "--remove-orphans", "--timeout",
 		fmt.Sprint(stopGrace.Seconds()))
 	left, findErr := leftovers.Docker(func(label string) bool { return label == p.label })
 	err = errors.Join(err, findErr)
@@ -59,20 +71,32 @@ func (p *project) down() error {
 	return err
 }
 
-// run runs the compose command on the project. Its error has the command, to paste, and what
-// it said.
-func (p *project) run(ctx context.Context, args ...string) error {
+// run runs the compose command on the project.
+func (p *project) run(ctx context.Context, patience time.Duration, args ...string) error {
 	described := p.services[0]
-	all := slices.Concat(p.tool[1:], []string{
+	words := slices.Concat(p.tool, []string{
 		"-p", p.name(), "--project-directory", described.Compose.Dir,
 		"-f", filepath.Join(p.dir, "compose.yaml"), "-f", filepath.Join(p.dir, "cleave.yaml"),
 	}, args)
-	command := exec.CommandContext(ctx, p.tool[0], all...)
 	// it ends when we die
-	command.Env = slices.Concat(environment(), described.Env, []string{"CLEAVE_RUN=" + p.label})
-	var said strings.Builder
-	command.Stderr = &said
-	if err := command.Run(); err != nil {
+	return run(ctx, patience, slices.Concat(environment(), described.Env, []string{"CLEAVE_RUN=" + p.label}), words...)
+}
+
+// run runs a command of Docker's in an environment; nil: ours. Its error has the command, to paste, and the end of
+// what it said.
+func run(ctx context.Context, patience time.Duration, environment []string, words ...string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not done after %v", patience))
+	defer cancel()
+	command := exec.CommandContext(ctx, words[0], words[1:]...)
+	said := &supervise.Tail{}
+	command.Env, command.Stderr, command.WaitDelay = environment, said, time.Second
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // compose is a plugin, with a process of its own
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
+	err := command.Run()
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w: %s", strings.Join(command.Args, " "), err, strings.TrimSpace(said.String()))
 	}
 	return nil

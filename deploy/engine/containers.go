@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/cleave-lab/cleave/deploy/bounded"
 )
 
 // Container is what a container is made of. The names are those of the Engine API.
@@ -168,7 +170,7 @@ func (c *Client) Wait(ctx context.Context, name string) (code int, outOfMemory b
 		return 0, false, named("wait for the container", name, err)
 	}
 	var ended struct{ StatusCode int }
-	err = errors.Join(json.NewDecoder(answer.Body).Decode(&ended), answer.Body.Close())
+	err = errors.Join(json.NewDecoder(bounded.New(answer.Body, maxAnswer)).Decode(&ended), answer.Body.Close())
 	if err == nil && ended.StatusCode != 0 {
 		state, gone := c.Inspect(ctx, name)
 		outOfMemory = gone == nil && state.OOMKilled

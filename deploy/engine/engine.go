@@ -3,8 +3,9 @@
 // docker program does the same, but a client that waits for a container is a process
 // of 30 MB, and five hundred of them are more than most hosts have.
 //
-// Every call is bounded: a daemon that does not answer is an error after Patience. Two
-// are not, as they last as long as the container: Wait, and reading what Attach returns.
+// Every call is bounded: a daemon that does not answer is an error after Patience, and one whose
+// answer does not end, too. Two are not, as they last as long as the container: Wait, and reading
+// what Attach returns.
 //
 // Entry points: Open, OpenNamed for a daemon that the user names, Client.Create, Client.List.
 package engine
@@ -24,10 +25,15 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/cleave-lab/cleave/deploy/bounded"
 )
 
 // Patience is how long the daemon may take to answer a call.
 const Patience = time.Minute
+
+// maxAnswer is the longest answer of a daemon, in bytes.
+const maxAnswer = 64 << 20
 
 // openPatience is how long it may take to say that it is there.
 const openPatience = 10 * time.Second
@@ -145,10 +151,11 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	if err != nil {
 		return err
 	}
+	said := bounded.New(answer.Body, maxAnswer)
 	if result != nil {
-		err = json.NewDecoder(answer.Body).Decode(result)
+		err = json.NewDecoder(said).Decode(result)
 	}
-	_, _ = io.Copy(io.Discard, answer.Body) // so that the connection is used again
+	_, _ = io.Copy(io.Discard, said) // so that the connection is used again
 	return errors.Join(err, answer.Body.Close())
 }
 

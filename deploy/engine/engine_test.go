@@ -115,6 +115,26 @@ func TestADaemonThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	}
 }
 
+// TestAnAnswerWithoutEndIsCut: a daemon that is somebody else's does not fill the memory.
+func TestAnAnswerWithoutEndIsCut(t *testing.T) {
+	c := daemon(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, err := io.WriteString(w, `{"Status":"`)
+		for piece := bytes.Repeat([]byte("x"), 1<<16); err == nil; {
+			_, err = w.Write(piece)
+		}
+	})
+	for what, do := range map[string]func() error{
+		"Look":   func() error { _, err := c.Look(t.Context(), "unit"); return err },
+		"Wait":   func() error { _, _, err := c.Wait(t.Context(), "unit"); return err },
+		"Load":   func() error { _, err := c.Load(t.Context(), strings.NewReader("")); return err },
+		"Import": func() error { return c.Import(t.Context(), "image", "label", strings.NewReader("")) },
+	} {
+		if err := do(); err == nil || !strings.Contains(err.Error(), "more than 67108864 bytes") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 func TestAttachJoinsBothOutputs(t *testing.T) {
 	c := daemon(t, func(w http.ResponseWriter, _ *http.Request) {
 		// Both outputs, an empty piece, and one as long as a whole buffer.

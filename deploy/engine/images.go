@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/cleave-lab/cleave/deploy/bounded"
 )
 
 // Import makes an image whose root file system comes as a tar archive.
@@ -22,7 +24,7 @@ func (c *Client) Import(ctx context.Context, name, label string, archive io.Read
 		return named("make the image", name, err)
 	}
 	var progress struct{ Error string }
-	err = errors.Join(json.NewDecoder(answer.Body).Decode(&progress), answer.Body.Close())
+	err = errors.Join(json.NewDecoder(bounded.New(answer.Body, maxAnswer)).Decode(&progress), answer.Body.Close())
 	if err == nil && progress.Error != "" {
 		err = &Refusal{Status: answer.StatusCode, Message: progress.Error}
 	}
@@ -39,21 +41,23 @@ func (c *Client) ImageID(ctx context.Context, name string) (id string, err error
 	return image.ID, named("look for the image", name, err)
 }
 
-// Save returns an image in the format of `docker save`, as it is read.
-func (c *Client) Save(ctx context.Context, name string) (io.ReadCloser, error) {
+// imagePatience is how long an image may take to be saved or loaded: some have gigabytes.
+const imagePatience = 10 * time.Minute
+
+// Save has take read an image in the format of `docker save`.
+func (c *Client) Save(ctx context.Context, name string, take func(context.Context, io.Reader) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, imagePatience, fmt.Errorf("not saved after %v", imagePatience))
+	defer cancel()
 	answer, err := c.send(ctx, http.MethodGet, "/images/"+name+"/get", nil, nil)
 	if err != nil {
-		return nil, named("save the image", name, err)
+		return named("save the image", name, err)
 	}
-	return answer.Body, nil
+	return errors.Join(take(ctx, answer.Body), answer.Body.Close())
 }
-
-// loadPatience is how long an image may take to be taken in: some have gigabytes.
-const loadPatience = 10 * time.Minute
 
 // Load takes in an image in the format of `docker save`, and returns the ID that it has here.
 func (c *Client) Load(ctx context.Context, archive io.Reader) (id string, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, loadPatience, fmt.Errorf("not loaded after %v", loadPatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, imagePatience, fmt.Errorf("not loaded after %v", imagePatience))
 	defer cancel()
 	answer, err := c.send(ctx, http.MethodPost, "/images/load", url.Values{"quiet": {"1"}}, archive)
 	if err != nil {
@@ -72,7 +76,7 @@ func (c *Client) Load(ctx context.Context, archive io.Reader) (id string, err er
 // loaded is what an image is called of which the daemon says that it was loaded; one that was
 // saved by its digest has no other name than its ID.
 func loaded(said io.Reader) (name string, err error) {
-	for decoder := json.NewDecoder(said); ; {
+	for decoder := json.NewDecoder(bounded.New(said, maxAnswer)); ; {
 		var progress struct{ Stream, Error string }
 		err := decoder.Decode(&progress)
 		switch {

@@ -52,9 +52,5 @@ func Send(ctx context.Context, name string, take func(context.Context, io.Reader
 	if err != nil {
 		return err
 	}
-	archive, err := client.Save(ctx, name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(take(ctx, archive), archive.Close())
+	return client.Save(ctx, name, take)
 }

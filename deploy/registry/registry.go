@@ -25,6 +25,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/cleave-lab/cleave/deploy/bounded"
 )
 
 // Variable says where images for clusters of the user's go: HOST/PATH.
@@ -306,6 +308,9 @@ func (r *Repository) send(
 	return answer, said, errors.Join(err, answer.Body.Close())
 }
 
+// maxToken is the longest answer that has a token, in bytes.
+const maxToken = 1 << 20
+
 // authorize finds out what the registry wants to see: the login itself, or a token for it.
 func (r *Repository) authorize(ctx context.Context, challenge, path string) error {
 	scheme, rest, _ := strings.Cut(challenge, " ")
@@ -348,7 +353,7 @@ func (r *Repository) authorize(ctx context.Context, challenge, path string) erro
 	if answer.StatusCode != http.StatusOK {
 		return refused(http.MethodGet, realm.String(), answer, nil, r.login != "")
 	}
-	if err := json.NewDecoder(answer.Body).Decode(&token); err != nil {
+	if err := json.NewDecoder(bounded.New(answer.Body, maxToken)).Decode(&token); err != nil {
 		return fmt.Errorf("the token from %s: %w", realm.Host, err)
 	}
 	if token.Token == "" {

@@ -56,7 +56,7 @@ func trialOn(t *testing.T, h *host) (*deployment, *unit) {
 // signs that nobody answers fail the trial.
 func TestAHungAgentIsGivenUp(t *testing.T) {
 	for name, try := range map[string]func(*deployment, *host) error{
-		"Stop": func(d *deployment, _ *host) error { return d.Stop() },
+		"Stop":      func(d *deployment, _ *host) error { return d.Stop() },
 		"Preflight": func(d *deployment, _ *host) error { return d.deployer.Preflight(waiting()) },
 		"signs": func(d *deployment, h *host) error {
 			go h.giveSigns(h.client)

@@ -1,7 +1,6 @@
 package supervise
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -41,12 +40,14 @@ func commandVisit(spec lab.UnitSpec) Visit {
 		command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 		runtime.LockOSThread() // the kernel takes the end of the thread that began it for this program's
 		defer runtime.UnlockOSThread()
-		said, err := command.CombinedOutput()
-		if err == nil {
+		said := &Tail{}
+		command.Stdout, command.Stderr = said, said
+		err := command.Run()
+		switch last := said.LastLine(); {
+		case err == nil:
 			return nil
-		}
-		if said = bytes.TrimSpace(said); len(said) > 0 {
-			return fmt.Errorf("%s: %w: %s", words[0], err, said[bytes.LastIndexByte(said, '\n')+1:])
+		case last != "":
+			return fmt.Errorf("%s: %w: %s", words[0], err, last)
 		}
 		return fmt.Errorf("%s: %w", words[0], err)
 	}

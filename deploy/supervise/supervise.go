@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/bounded"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -84,15 +85,20 @@ func (s *Supervisor) Named(name string) *Unit {
 	return all[i]
 }
 
+// maxEvent is the longest event of a unit, in bytes; a file comes in pieces.
+const maxEvent = 64 << 20
+
 // Hear takes in what a unit says until it closes its side, or the connection to it
-// breaks. What is no event fails the trial; the rest is then thrown away, or the unit
-// would block.
+// breaks. What is no event, or one without end, fails the trial; the rest is then thrown
+// away, or the unit would block.
 func (s *Supervisor) Hear(u *Unit, from io.Reader) {
 	if !u.Spec.Foreign { // whose keeper speaks
 		u.canBeUsed()
 	}
-	decoder := json.NewDecoder(from)
+	said := bounded.New(from, maxEvent)
+	decoder := json.NewDecoder(said)
 	for {
+		said.Next()
 		var event lab.Event
 		err := decoder.Decode(&event)
 		if err == nil {
@@ -101,7 +107,8 @@ func (s *Supervisor) Hear(u *Unit, from io.Reader) {
 		}
 		var syntax *json.SyntaxError
 		var kind *json.UnmarshalTypeError
-		if errors.As(err, &syntax) || errors.As(err, &kind) {
+		var long bounded.Error
+		if errors.As(err, &syntax) || errors.As(err, &kind) || errors.As(err, &long) {
 			s.Fail(fmt.Errorf("unit %s wrote what is no event: %w", u.Spec.Name, err))
 			_, _ = io.Copy(io.Discard, from)
 		}

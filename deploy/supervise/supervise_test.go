@@ -186,6 +186,31 @@ func TestFilesStayInTheirFolder(t *testing.T) {
 	}
 }
 
+// endless is the rest of an event that has no end, and counts what was read.
+type endless struct{ sent *int }
+
+// Read implements io.Reader.
+func (e endless) Read(into []byte) (int, error) {
+	if *e.sent += len(into); *e.sent > 2*maxEvent {
+		return 0, io.EOF // the unit has ended
+	}
+	for i := range into {
+		into[i] = 'x'
+	}
+	return len(into), nil
+}
+
+// TestAnEventWithoutEndFailsTheTrial, and its unit can end.
+func TestAnEventWithoutEndFailsTheTrial(t *testing.T) {
+	s := New(lab.Layout{Lead: "load"}, t.TempDir())
+	sent := 0
+	s.Hear(NewUnit(lab.UnitSpec{Name: "front"}), io.MultiReader(strings.NewReader(`{"event":"`), endless{&sent}))
+	if err := s.Failure(); err == nil || !strings.Contains(err.Error(), "unit front") ||
+		!strings.Contains(err.Error(), "more than 67108864 bytes") || sent <= 2*maxEvent {
+		t.Errorf("after %d bytes: %v", sent, err)
+	}
+}
+
 func TestAUnitThatIsDoomedMayEnd(t *testing.T) {
 	c := newCrowd(t, []lab.UnitSpec{{Name: "load"}, {Name: "front"}}, func(string, func(lab.Event)) {})
 	front := c.Named("front")

@@ -17,6 +17,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/cleave-lab/cleave/deploy/bounded"
 )
 
 // Client asks one server.
@@ -35,6 +37,13 @@ func New(address string, trust *tls.Config) *Client {
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: silence},
 	}}}
 }
+
+const (
+	// patience is how long the server may take to answer a question.
+	patience = time.Minute
+	// maxAnswer is the longest answer, or event of a watch, and maxRefusal the longest refusal, in bytes.
+	maxAnswer, maxRefusal = 64 << 20, 1 << 20
+)
 
 // silence is how long a server may say nothing until it is asked whether it is there, and
 // how long it may take to answer that.
@@ -67,11 +76,13 @@ func NotFound(err error) bool {
 // Do asks for something at a path. What is sent, unless nil, is written as JSON; the
 // answer is read into answer, unless that is nil.
 func (c *Client) Do(ctx context.Context, method, path string, send, answer any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer for %v", patience))
+	defer cancel()
 	body, err := c.ask(ctx, method, path, send)
 	if err != nil {
 		return err
 	}
-	text, err := io.ReadAll(body)
+	text, err := io.ReadAll(bounded.New(body, maxAnswer))
 	err = errors.Join(err, body.Close())
 	if err == nil && answer != nil {
 		err = json.Unmarshal(text, answer)
@@ -108,13 +119,16 @@ func (c *Client) ask(ctx context.Context, method, path string, send any) (io.Rea
 		return nil, err
 	}
 	response, err := c.http.Do(request)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("ask Kubernetes: %w", err)
 	}
 	if response.StatusCode < 300 {
 		return response.Body, nil
 	}
-	text, err := io.ReadAll(response.Body)
+	text, err := io.ReadAll(bounded.New(response.Body, maxRefusal))
 	err = errors.Join(err, response.Body.Close())
 	refusal := &Refusal{Code: response.StatusCode}
 	if json.Unmarshal(text, refusal) != nil || refusal.Message == "" {
@@ -163,7 +177,8 @@ func (c *Client) Watch(
 		return err
 	}
 	defer func() { _ = body.Close() }() // only read
-	for decoder := json.NewDecoder(body); ; {
+	said := bounded.New(body, maxAnswer)
+	for decoder := json.NewDecoder(said); ; said.Next() {
 		var event struct {
 			Type   string
 			Object json.RawMessage

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -129,6 +130,14 @@ func watching(t *testing.T, client *api.Client) {
 	}
 }
 
+// sendWithoutEnd sends a text until nobody reads it.
+func sendWithoutEnd(w http.ResponseWriter) {
+	_, err := w.Write([]byte(`{"type":"`))
+	for piece := bytes.Repeat([]byte("x"), 1<<16); err == nil; {
+		_, err = w.Write(piece)
+	}
+}
+
 // TestServersThatAnswerBadly, as no real one does when asked to. What is on the way is TLS
 // and HTTP; the answers are made up.
 func TestServersThatAnswerBadly(t *testing.T) {
@@ -140,6 +149,7 @@ func TestServersThatAnswerBadly(t *testing.T) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = w.Write([]byte("{"))
 		},
+		"/endless": sendWithoutEnd,
 	}
 	const pods = "/api/v1/namespaces/default/pods"
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -148,6 +158,8 @@ func TestServersThatAnswerBadly(t *testing.T) {
 			answers[r.URL.Path](w)
 		case r.URL.Path == pods && r.URL.Query().Get("resourceVersion") == "old":
 			_, _ = w.Write([]byte(`{"type":"ERROR","object":{"code":410,"message":"too old resource version"}}`))
+		case r.URL.Path == pods && r.URL.Query().Get("resourceVersion") == "endless":
+			sendWithoutEnd(w)
 		case r.URL.Path == pods:
 			_, _ = w.Write([]byte(`{"type":"ADDED","object":{"metadata":{"name":"front"}}}` + "\n" +
 				`{"type":"ADDED","object":{"meta`))
@@ -162,6 +174,7 @@ func TestServersThatAnswerBadly(t *testing.T) {
 		"/not-json": "read the answer of Kubernetes to GET /not-json: invalid character",
 		"/gateway":  "no such upstream\n (status 502 )",
 		"/nothing":  "(status 503 )", "/cut-short": "unexpected EOF",
+		"/endless": "more than 67108864 bytes",
 	} {
 		var answer api.Pod
 		if err := client.Do(t.Context(), http.MethodGet, path, nil, &answer); err == nil ||
@@ -172,6 +185,10 @@ func TestServersThatAnswerBadly(t *testing.T) {
 	if err := client.Watch(t.Context(), "default", "", "old", nil); err == nil ||
 		!strings.Contains(err.Error(), "too old resource version") {
 		t.Errorf("a version of long ago: %v", err)
+	}
+	if err := client.Watch(t.Context(), "default", "", "endless", nil); err == nil ||
+		!strings.Contains(err.Error(), "more than 67108864 bytes") {
+		t.Errorf("an event without end: %v", err)
 	}
 	var told []string
 	err := client.Watch(t.Context(), "default", "", "1",

@@ -105,6 +105,8 @@ func (s *service) dial(ctx context.Context) (net.Conn, error) {
 // awaitOpen waits until a server accepts, or has ended. Before that a door takes connections that
 // lead nowhere, of which clients complain.
 func (s *service) awaitOpen(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, pullPatience)
+	defer cancel()
 	for {
 		connection, err := s.deployment.home.through(ctx, s.deployment.trial.Endpoints[s.Spec.Name].Dial)
 		if err == nil {
