@@ -164,7 +164,8 @@ func TestBothComposeCommandsAreFound(t *testing.T) {
 func TestACommandThatHangsIsGivenUp(t *testing.T) {
 	started := filepath.Join(t.TempDir(), "started")
 	begun := time.Now()
-	err := run(t.Context(), 300*time.Millisecond, nil, "sh", "-c", "sleep 60 & echo $! >"+started+"; echo word >&2; wait")
+	hangs := "sleep 60 & echo $! >" + started + "; echo word >&2; wait"
+	err := run(t.Context(), 300*time.Millisecond, nil, "sh", "-c", hangs)
 	if err == nil || !strings.Contains(err.Error(), "not done after 300ms: word") {
 		t.Errorf("it says %v", err)
 	}

@@ -78,12 +78,12 @@ func (p *project) run(ctx context.Context, patience time.Duration, args ...strin
 		"-p", p.name(), "--project-directory", described.Compose.Dir,
 		"-f", filepath.Join(p.dir, "compose.yaml"), "-f", filepath.Join(p.dir, "cleave.yaml"),
 	}, args)
-	// it ends when we die
-	return run(ctx, patience, slices.Concat(environment(), described.Env, []string{"CLEAVE_RUN=" + p.label}), words...)
+	label := "CLEAVE_RUN=" + p.label // it ends when we die
+	return run(ctx, patience, slices.Concat(environment(), described.Env, []string{label}), words...)
 }
 
-// run runs a command of Docker's in an environment; nil: ours. Its error has the command, to paste, and the end of
-// what it said.
+// run runs a command of Docker's in an environment; nil: ours. Its error has the command, to paste, and the
+// end of what it said.
 func run(ctx context.Context, patience time.Duration, environment []string, words ...string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not done after %v", patience))
 	defer cancel()

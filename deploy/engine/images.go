@@ -24,7 +24,8 @@ func (c *Client) Import(ctx context.Context, name, label string, archive io.Read
 		return named("make the image", name, err)
 	}
 	var progress struct{ Error string }
-	err = errors.Join(json.NewDecoder(bounded.New(answer.Body, maxAnswer)).Decode(&progress), answer.Body.Close())
+	said := bounded.New(answer.Body, maxAnswer)
+	err = errors.Join(json.NewDecoder(said).Decode(&progress), answer.Body.Close())
 	if err == nil && progress.Error != "" {
 		err = &Refusal{Status: answer.StatusCode, Message: progress.Error}
 	}

@@ -137,8 +137,8 @@ func awaitLine(from *bufio.Reader, mark string, check func(rest string) error) e
 		}
 		noise += len(line)
 	}
-	return unfit(fmt.Sprintf("a login there says more than %d bytes before it runs a command: have its shell say "+
-		"nothing to what is no terminal", maxNoise))
+	return unfit(fmt.Sprintf("a login there says more than %d bytes before it runs a command: have its "+
+		"shell be silent where there is no terminal", maxNoise))
 }
 
 // unfit says why a host cannot run our programs.

@@ -74,7 +74,8 @@ func TestAHungAgentIsGivenUp(t *testing.T) {
 					t.Errorf("after %v: %v", time.Since(begun), err)
 				}
 				<-u.Ended
-				if err := d.Failure(); err == nil || !strings.Contains(err.Error(), "the connection to host left is lost") {
+				const lost = "the connection to host left is lost"
+				if err := d.Failure(); err == nil || !strings.Contains(err.Error(), lost) {
 					t.Errorf("Failure: %v", err)
 				}
 			})
@@ -146,8 +147,8 @@ func strange(t *testing.T, sends string) {
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-// TestAHostThatSendsWithoutEnd is asked for its consent, and for the line before its agent, in vain: little of
-// what it sends is read.
+// TestAHostThatSendsWithoutEnd is asked for its consent, and for the line before its agent, in vain: little
+// of what it sends is read.
 func TestAHostThatSendsWithoutEnd(t *testing.T) {
 	strange(t, "exec head -c 1000000000 /dev/zero")
 	proof, err := Proof(t.Context(), "left")
