@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"os"
-	"strconv"
-	"strings"
 	"testing"
 )
 
@@ -19,18 +17,11 @@ type golden struct {
 		SDB           float64    `json:"sd_b"`
 		RatioOfMeans  float64    `json:"ratio_of_means"`
 		KaliberaJones [2]float64 `json:"kalibera_jones_ci95"`
-		FiellerWelch  [2]float64 `json:"fieller_welch_ci95"`
 		LogWelch      float64    `json:"log_welch_geomean_ratio"`
 		LogWelchCI    [2]float64 `json:"log_welch_ci95"`
 		DeltaZ        [2]float64 `json:"delta_z_ci95"`
 		Paired        [2]float64 `json:"paired_log_t_ci95_by_run_index"`
-		MannWhitney   float64    `json:"mann_whitney_exact_p_two_sided"`
-		HodgesLehmann float64    `json:"hodges_lehmann_log_ratio"`
 	} `json:"cases"`
-	Tables struct {
-		MinP map[string]float64 `json:"mann_whitney_min_p_two_sided_n_vs_n"`
-		MinN map[string]int     `json:"order_statistic_ci95_min_n"`
-	} `json:"tables"`
 	Averages struct {
 		Arithmetic float64 `json:"arithmetic"`
 	} `json:"averages_of_R_microservices"`
@@ -77,10 +68,6 @@ func TestGoldenRatios(t *testing.T) {
 			must(t, err)
 			near(t, "ratio of means", kj.Value, c.RatioOfMeans)
 			nearInterval(t, "Kalibera-Jones", kj, c.KaliberaJones)
-			fieller, err := FiellerWelch(c.A, c.B, 0.95)
-			must(t, err)
-			near(t, "ratio of means", fieller.Value, c.RatioOfMeans)
-			nearInterval(t, "Fieller-Welch", fieller, c.FiellerWelch)
 			welch, err := LogWelch(c.A, c.B, 0.95)
 			must(t, err)
 			near(t, "log-Welch", welch.Value, c.LogWelch)
@@ -91,39 +78,6 @@ func TestGoldenRatios(t *testing.T) {
 			nearInterval(t, "paired", paired.Estimate, c.Paired)
 			nearInterval(t, "delta z", deltaZ(c.A, c.B), c.DeltaZ)
 		})
-	}
-}
-
-func TestGoldenRanks(t *testing.T) {
-	for _, c := range readGolden(t).Cases {
-		p, err := MannWhitney(c.A, c.B)
-		must(t, err)
-		near(t, c.Set+" Mann-Whitney p", p, c.MannWhitney)
-		shift, err := HodgesLehmann(c.A, c.B)
-		must(t, err)
-		near(t, c.Set+" Hodges-Lehmann", shift, c.HodgesLehmann)
-	}
-}
-
-func TestGoldenTables(t *testing.T) {
-	tables := readGolden(t).Tables
-	for text, want := range tables.MinP {
-		n, err := strconv.Atoi(text)
-		must(t, err)
-		var low, high []float64
-		for i := range n {
-			low, high = append(low, float64(i)), append(high, float64(100+i))
-		}
-		p, err := MannWhitney(low, high)
-		must(t, err)
-		near(t, "smallest p of "+text, p, want)
-	}
-	for text, want := range tables.MinN {
-		percent, err := strconv.ParseFloat(strings.TrimPrefix(text, "p"), 64)
-		must(t, err)
-		if got := QuantileNeeds(percent/100, 0.95); got != want {
-			t.Errorf("QuantileNeeds(%s) = %d, want %d", text, got, want)
-		}
 	}
 }
 

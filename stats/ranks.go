@@ -5,25 +5,6 @@ import (
 	"slices"
 )
 
-// MannWhitney returns the exact two-sided p-value of the rank-sum test of two
-// independent samples (Mann and Whitney 1947), by counting every split of the
-// pooled ranks; ties share their mean rank. The cost grows with the fourth
-// power of the number of values: meant for trials, not for requests.
-func MannWhitney(a, b []float64) (float64, error) {
-	const name = "Mann-Whitney test"
-	if err := checkMeans(name, a, b); err != nil {
-		return 0, err
-	}
-	ranks := doubledRanks(slices.Concat(a, b))
-	observed := 0
-	for _, rank := range ranks[:len(a)] {
-		observed += rank
-	}
-	counts := subsetSums(ranks, len(a))
-	// The sum over a has the mean n_a (n+1)/2, doubled like the ranks.
-	return tails(counts, observed, float64(len(a)*(len(ranks)+1))), nil
-}
-
 // SignedRank returns the exact two-sided p-value of Wilcoxon's signed-rank test
 // (1945) of differences against zero. Zeros are left out, ties share ranks.
 func SignedRank(differences []float64) (float64, error) {
@@ -50,29 +31,6 @@ func SignedRank(differences []float64) (float64, error) {
 	}
 	n := len(ranks)
 	return tails(signSums(ranks), observed, float64(n*(n+1))/2), nil
-}
-
-// HodgesLehmann returns the robust ratio of two independent samples: exp of the
-// median of all differences of logs (Hodges and Lehmann 1963).
-func HodgesLehmann(numerator, denominator []float64) (float64, error) {
-	up, err := logs("Hodges-Lehmann ratio, numerator", numerator)
-	if err != nil {
-		return 0, err
-	}
-	down, err := logs("Hodges-Lehmann ratio, denominator", denominator)
-	if err != nil {
-		return 0, err
-	}
-	if n := min(len(up), len(down)); n < 1 {
-		return 0, &TooFewError{"Hodges-Lehmann ratio", n, 1}
-	}
-	shifts := make([]float64, 0, len(up)*len(down))
-	for _, u := range up {
-		for _, d := range down {
-			shifts = append(shifts, u-d)
-		}
-	}
-	return math.Exp(Median(shifts)), nil
 }
 
 // PairedHodgesLehmann returns the robust ratio of values paired by block: exp
@@ -123,27 +81,6 @@ func doubledRanks(values []float64) []int {
 		first = last + 1
 	}
 	return ranks
-}
-
-// subsetSums counts, for each sum, the subsets of the given size with that sum.
-func subsetSums(ranks []int, size int) []float64 {
-	total := 0
-	for _, rank := range ranks {
-		total += rank
-	}
-	counts := make([][]float64, size+1) // by subset size, then by sum
-	for i := range counts {
-		counts[i] = make([]float64, total+1)
-	}
-	counts[0][0] = 1
-	for _, rank := range ranks {
-		for k := size; k >= 1; k-- {
-			for sum := total; sum >= rank; sum-- {
-				counts[k][sum] += counts[k-1][sum-rank]
-			}
-		}
-	}
-	return counts[size]
 }
 
 // signSums counts, for each sum, the subsets of any size with that sum.

@@ -1,23 +1,10 @@
 package stats
 
 import (
-	"errors"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 )
-
-func TestMannWhitneyWithTies(t *testing.T) {
-	// Pooled 1 2 2 3 has ranks 1, 2.5, 2.5, 4; of the six pairs 1,2 1,2 1,3 2,2
-	// 2,3 2,3 the sums 3.5 and 6.5 lie as far from 5 as the observed 3.5.
-	p, err := MannWhitney([]float64{1, 2}, []float64{2, 3})
-	must(t, err)
-	near(t, "p", p, 4.0/6)
-	all, err := MannWhitney([]float64{1, 1, 1}, []float64{1, 1})
-	must(t, err)
-	near(t, "p of equal values", all, 1)
-}
 
 func TestSignedRank(t *testing.T) {
 	tests := []struct {
@@ -49,43 +36,6 @@ func TestPairedHodgesLehmann(t *testing.T) {
 	got, err := PairedHodgesLehmann([]float64{5, 2, 8}, []float64{5, 1, 1})
 	must(t, err)
 	near(t, "ratio", got, 2.378414230005442)
-}
-
-func TestQuantileInterval(t *testing.T) {
-	ten := []float64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}
-	// Ranks 2 and 9 of 10 cover the median with 97.9 %, 3 and 8 with 89.1 %;
-	// 2 and 8 with 94.5 % (tables of the sign test).
-	got, err := QuantileInterval(ten, 0.5, 0.95)
-	must(t, err)
-	if got.Value != 5.5 || got.Low != 2 || got.High != 9 {
-		t.Errorf("median = %+v, want 5.5 [2, 9]", got)
-	}
-	var few *TooFewError
-	if _, err := QuantileInterval(ten, 0.9, 0.95); !errors.As(err, &few) || few.Need != 29 {
-		t.Errorf("p90 of ten: error %v, want that 29 are needed", err)
-	}
-}
-
-func TestQuantileIntervalCovers(t *testing.T) {
-	const repeats = 2000
-	r := rand.New(rand.NewPCG(7, 8))
-	for _, q := range []float64{0.5, 0.9} {
-		covered := 0
-		for range repeats {
-			values := make([]float64, 40)
-			for i := range values {
-				values[i] = r.Float64() // its quantile q is q
-			}
-			e, err := QuantileInterval(values, q, 0.95)
-			must(t, err)
-			if e.Contains(q) {
-				covered++
-			}
-		}
-		if share := float64(covered) / repeats; share < 0.935 {
-			t.Errorf("the interval of quantile %g holds it in %.3f of cases, want 0.95 or more", q, share)
-		}
-	}
 }
 
 func TestHolm(t *testing.T) {
@@ -128,44 +78,4 @@ func TestHolmIntervalsAgreeWithHolm(t *testing.T) {
 	if found == 0 || found == 1200 {
 		t.Errorf("%d of 1200 significant: the test tells nothing apart", found)
 	}
-}
-
-// TestQuantileIntervalIsTheClosestPair compares with a search over all pairs.
-func TestQuantileIntervalIsTheClosestPair(t *testing.T) {
-	for _, n := range []int{29, 35, 40, 61} {
-		values := make([]float64, n)
-		for i := range values {
-			values[i] = float64(i + 1) // the value of a rank is the rank
-		}
-		e, err := QuantileInterval(values, 0.9, 0.95)
-		must(t, err)
-		bestWidth, bestCover := n, 0.0
-		for low := 1; low < n; low++ {
-			cover := 0.0
-			for high := low + 1; high <= n; high++ {
-				cover += binomial(n, high-1, 0.9)
-				if width := high - low; cover >= 0.95 && (width < bestWidth ||
-					(width == bestWidth && cover > bestCover)) {
-					bestWidth, bestCover = width, cover
-				}
-			}
-		}
-		got := 0.0
-		for k := int(e.Low); k < int(e.High); k++ {
-			got += binomial(n, k, 0.9)
-		}
-		if int(e.High-e.Low) != bestWidth {
-			t.Errorf("n %d: ranks %g to %g, want %d apart", n, e.Low, e.High, bestWidth)
-		}
-		within(t, "coverage", got, bestCover, 1e-9)
-	}
-}
-
-// binomial is the chance of k in n, by multiplication.
-func binomial(n, k int, q float64) float64 {
-	p := math.Pow(q, float64(k)) * math.Pow(1-q, float64(n-k))
-	for i := range k {
-		p *= float64(n-i) / float64(i+1)
-	}
-	return p
 }

@@ -26,39 +26,6 @@ func KaliberaJones(numerator, denominator []float64, confidence float64) (Estima
 	return Estimate{up / down, (up*down - root) / downRest, (up*down + root) / downRest, n, confidence}, nil
 }
 
-// FiellerWelch returns the ratio of two arithmetic means with the interval of
-// Fieller (1954) and the degrees of freedom of Welch, for independent samples
-// of any two sizes. Its N is the smaller sample.
-func FiellerWelch(numerator, denominator []float64, confidence float64) (Estimate, error) {
-	if err := checkMeans("Fieller-Welch interval", numerator, denominator); err != nil {
-		return Estimate{}, err
-	}
-	a, b := Mean(numerator), Mean(denominator)
-	va := Variance(numerator) / float64(len(numerator))
-	vb := Variance(denominator) / float64(len(denominator))
-	if b == 0 {
-		return Estimate{}, &UnboundedError{b, len(denominator)}
-	}
-	ratio := a / b
-	t := tQuantile(confidence, ratioDegrees(ratio, va, vb, len(numerator), len(denominator)))
-	g := t * t * vb / (b * b)
-	if g >= 1 {
-		return Estimate{}, &UnboundedError{b, len(denominator)}
-	}
-	half := t / math.Abs(b) * math.Sqrt(max(0, va+ratio*ratio*vb-g*va))
-	n := min(len(numerator), len(denominator))
-	return Estimate{ratio, (ratio - half) / (1 - g), (ratio + half) / (1 - g), n, confidence}, nil
-}
-
-// ratioDegrees are the Welch-Satterthwaite degrees of freedom of a - R b.
-func ratioDegrees(ratio, va, vb float64, na, nb int) float64 {
-	scaled := ratio * ratio * vb
-	if va+scaled == 0 {
-		return float64(na + nb - 2)
-	}
-	return (va + scaled) * (va + scaled) / (va*va/float64(na-1) + scaled*scaled/float64(nb-1))
-}
-
 // checkMeans refuses samples that have no variance or are not numbers.
 func checkMeans(name string, numerator, denominator []float64) error {
 	if err := checkFinite(name+", numerator", numerator); err != nil {

@@ -47,9 +47,6 @@ func ParsePlace(address string) (Place, error) {
 		"mariadb://user:password@host:port or the same with postgres", u.Redacted())
 }
 
-// Driver is the kind of the databases there.
-func (p Place) Driver() Driver { return p.driver }
-
 // Config opens a database, or schemas of one, by name.
 func (p Place) Config(name string, connections int) Config {
 	database, schemas, _ := strings.Cut(name, ".")

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,7 +87,6 @@ func TestContract(t *testing.T) {
 		{"many are read at once, but for those that are not there", manyAtOnce},
 		{"pages cover a field once and in order", pagesCover},
 		{"pages go backwards", pagesGoBackwards},
-		{"equal content has an equal digest", digests},
 		{"clear leaves nothing", clearLeavesNothing},
 		{"what is written outlives its client", outlivesClient},
 		{"declaring again changes nothing", declareAgain},
@@ -294,46 +294,14 @@ func pagesGoBackwards(t *testing.T, open func() Store) {
 	}
 }
 
-func digest(t *testing.T, store Store) Digest {
-	t.Helper()
-	d, err := DigestOf(within(t), store, "orders")
-	must(t, err)
-	return d
-}
-
-func digests(t *testing.T, open func() Store) {
-	store := declared(t, open)
-	if d := digest(t, store); d.Count != 0 || len(d.SHA256) != 64 {
-		t.Errorf("digest of nothing = %+v", d)
-	}
-	upsert(t, store, 2, Document{"b", 1, json.RawMessage(`{"x":1.0,"y":[2]}`)},
-		Document{"a", 1, json.RawMessage(`{ "y": "é" }`)})
-	before := digest(t, store)
-	// The same content in another store, written in other ways.
-	other := openSQLiteHere(t)
-	upsert(t, other, 1, Document{"a", 1, json.RawMessage(`{"y":"\u00e9"}`)})
-	upsert(t, other, 1, Document{"b", 1, json.RawMessage(`{"y":[2], "x":1}`)})
-	if got := digest(t, other); got != before || got.Count != 2 {
-		t.Errorf("digest of the same = %+v, want %+v", got, before)
-	}
-	upsert(t, other, 1, Document{"b", 2, json.RawMessage(`{"y":[2], "x":1}`)})
-	if digest(t, other) == before {
-		t.Error("another version has the same digest")
-	}
-}
-
-// openSQLiteHere is a store to compare with.
-func openSQLiteHere(t *testing.T) Store {
-	t.Helper()
-	return declared(t, open(t, Config{Driver: SQLite, DSN: filepath.Join(t.TempDir(), "other.db")}))
-}
-
 func clearLeavesNothing(t *testing.T, open func() Store) {
 	store := declared(t, open)
 	many(t, store)
 	must(t, store.Clear(within(t), "orders"))
-	if d := digest(t, store); d.Count != 0 {
-		t.Errorf("%d documents are left", d.Count)
+	left, err := store.Find(within(t), "orders", Query{Limit: 1})
+	must(t, err)
+	if len(left) != 0 {
+		t.Errorf("%s is left", left[0].ID)
 	}
 	upsert(t, store, 1, order("o00", 1, "a"))
 }
@@ -418,4 +386,38 @@ func TestOpenNamesMistakes(t *testing.T) {
 			t.Errorf("%s: error = %v, want %q", c.name, err, c.want)
 		}
 	}
+}
+
+// canonical writes JSON in one way: fields in order, no blanks, whole numbers
+// without a fraction.
+func canonical(body json.RawMessage) ([]byte, error) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, err
+	}
+	return json.Marshal(plainNumbers(value))
+}
+
+// plainNumbers gives numbers that stores write in their own ways one form.
+func plainNumbers(value any) any {
+	switch v := value.(type) {
+	case json.Number:
+		if whole, err := v.Int64(); err == nil {
+			return whole
+		}
+		if float, err := v.Float64(); err == nil {
+			return float
+		}
+	case []any:
+		for n := range v {
+			v[n] = plainNumbers(v[n])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = plainNumbers(v[name])
+		}
+	}
+	return value
 }

@@ -17,10 +17,7 @@
 package document
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,14 +51,6 @@ type Query struct {
 
 // MaxPage is the largest page.
 const MaxPage = 1000
-
-// Digest stands for the content of a collection: equal digests, equal content.
-type Digest struct {
-	Count int64
-	// SHA256 is over ID, version and body of all documents, in hexadecimal. It
-	// does not depend on the store, on blanks or on the order of fields.
-	SHA256 string
-}
 
 // ErrNotFound is a document that is not there.
 var ErrNotFound = errors.New("there is no such document")
@@ -189,64 +178,4 @@ func checkMany(collection string, ids []string) error {
 		return fmt.Errorf("get %d documents from %s: at most %d at once", len(ids), collection, MaxPage)
 	}
 	return nil
-}
-
-// DigestOf reads a whole collection, page by page. It is for audits, when nobody
-// writes.
-func DigestOf(ctx context.Context, store Store, collection string) (Digest, error) {
-	sum := sha256.New()
-	query := Query{Limit: MaxPage}
-	var count int64
-	for {
-		page, err := store.Find(ctx, collection, query)
-		if err != nil {
-			return Digest{}, fmt.Errorf("digest of %s: %w", collection, err)
-		}
-		for _, d := range page {
-			body, err := canonical(d.Body)
-			if err != nil {
-				return Digest{}, fmt.Errorf("digest of %s: document %q: %w", collection, d.ID, err)
-			}
-			_, _ = fmt.Fprintf(sum, "%q %d %s\n", d.ID, d.Version, body) // a hash takes everything
-		}
-		count += int64(len(page))
-		if len(page) < query.Limit {
-			return Digest{Count: count, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
-		}
-		query.After = page[len(page)-1].ID
-	}
-}
-
-// canonical writes JSON in one way: fields in order, no blanks, whole numbers
-// without a fraction.
-func canonical(body json.RawMessage) ([]byte, error) {
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, err
-	}
-	return json.Marshal(plainNumbers(value))
-}
-
-// plainNumbers gives numbers that stores write in their own ways one form.
-func plainNumbers(value any) any {
-	switch v := value.(type) {
-	case json.Number:
-		if whole, err := v.Int64(); err == nil {
-			return whole
-		}
-		if float, err := v.Float64(); err == nil {
-			return float
-		}
-	case []any:
-		for n := range v {
-			v[n] = plainNumbers(v[n])
-		}
-	case map[string]any:
-		for name := range v {
-			v[name] = plainNumbers(v[name])
-		}
-	}
-	return value
 }

@@ -129,12 +129,6 @@ func (s *Server) Stop() {
 	s.server.WaitForShutdown()
 }
 
-// URL is where clients connect, without credentials.
-func (s *Server) URL() string { return s.server.ClientURL() }
-
-// Version is that of the embedded server.
-func Version() string { return server.VERSION }
-
 // Run is the main function of a server's own process: it reads the configuration
 // file, serves until it is told to end (SIGTERM, SIGINT) and ends in good order.
 func Run(configFile string) error {
