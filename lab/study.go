@@ -125,49 +125,6 @@ type Trend struct {
 	Points []string `json:"points"`
 }
 
-// ClaimKind names the test that a claim is put to.
-type ClaimKind string
-
-// The kinds of claims.
-const (
-	// ClaimSlower: Variant needs more of Metric than Against at every point.
-	ClaimSlower ClaimKind = "slower"
-	// ClaimFactor: the ratio Variant/Against lies within Low..High.
-	ClaimFactor ClaimKind = "factor"
-	// ClaimLinear: Metric of Variant is proportional to Factor: its log-log
-	// exponent lies within Low..High.
-	ClaimLinear ClaimKind = "linear"
-	// ClaimGrows: the ratio Variant/Against rises along Factor.
-	ClaimGrows ClaimKind = "grows"
-	// ClaimMore is ClaimSlower for metrics that are no times: Variant has more of
-	// Metric than Against at every point.
-	ClaimMore ClaimKind = "more"
-	// ClaimEquivalent: the ratio Variant/Against lies within Low..High at every
-	// point; without them within the margin of the design.
-	ClaimEquivalent ClaimKind = "equivalent"
-	// ClaimLevel: the mean of Metric of Variant lies within Low..High at every point.
-	ClaimLevel ClaimKind = "level"
-)
-
-// Claim is a sentence that data can support, contradict or leave undecided.
-type Claim struct {
-	ID      string    `json:"id"`
-	Text    string    `json:"text"`
-	Source  string    `json:"source"` // table, figure or section of the study
-	Kind    ClaimKind `json:"kind"`
-	Metric  string    `json:"metric"`
-	Variant string    `json:"variant"`
-	Against string    `json:"against,omitempty"`
-	// AgainstMetric is that of Against where it is another than Metric; Against may
-	// be Variant itself then.
-	AgainstMetric string   `json:"against_metric,omitempty"`
-	Factor        string   `json:"factor,omitempty"`
-	Points        []string `json:"points,omitempty"` // empty: all that both variants ran
-	Low           float64  `json:"low,omitempty"`
-	High          float64  `json:"high,omitempty"`
-	Published     float64  `json:"published,omitempty"` // the study's own number, 0: none
-}
-
 // AbsentVariant is a variant that is not played, with the reason.
 type AbsentVariant struct {
 	Name    string `json:"name"`

@@ -252,52 +252,35 @@ func (f *File) metricNames() []string {
 	return names
 }
 
-// needs are what the test of a kind of claim cannot do without.
-type needs struct{ against, factor, bounds bool }
-
-// needsOf knows every kind of claim.
-func needsOf(kind lab.ClaimKind) (needs, bool) {
-	switch kind {
-	case lab.ClaimSlower, lab.ClaimMore, lab.ClaimEquivalent:
-		return needs{against: true}, true
-	case lab.ClaimFactor:
-		return needs{against: true, bounds: true}, true
-	case lab.ClaimLinear:
-		return needs{factor: true, bounds: true}, true
-	case lab.ClaimGrows:
-		return needs{against: true, factor: true}, true
-	case lab.ClaimLevel:
-		return needs{bounds: true}, true
-	}
-	return needs{}, false
-}
-
-// checkClaimKind sees to it that a claim has what its test needs.
+// checkClaimKind reports what a claim lacks for the test of its kind.
 func (f *File) checkClaimKind(r *reader, line int, c lab.Claim) {
-	need, known := needsOf(c.Kind)
+	test, known := c.Kind.Test()
 	if !known {
-		r.Problem(line, "claim %s: kind is %q, expected slower, more, factor, equivalent, level, linear or grows",
-			c.ID, c.Kind)
+		var kinds []string
+		for _, t := range lab.ClaimTests() {
+			kinds = append(kinds, string(t.Kind))
+		}
+		r.Problem(line, "claim %s: kind is %q, expected one of %s", c.ID, c.Kind, strings.Join(kinds, ", "))
 		return
 	}
-	if need.against && c.Against == "" {
+	if test.Against && c.Against == "" {
 		r.Problem(line, "claim %s: a claim of kind %s needs the key \"against\"", c.ID, c.Kind)
 	}
-	if need.factor && c.Factor == "" {
+	if test.Exponent && c.Factor == "" {
 		r.Problem(line, "claim %s: a claim of kind %s needs the key \"factor\"", c.ID, c.Kind)
 	}
-	if c.AgainstMetric != "" && !(need.against && c.Kind != lab.ClaimGrows) {
+	if c.AgainstMetric != "" && (!test.Against || test.Exponent) {
 		r.Problem(line, "claim %s: a claim of kind %s has no use for the key \"against_metric\"", c.ID, c.Kind)
 	}
 	if c.Factor != "" {
 		f.checkFactor(r, line, c.Factor)
 	}
-	if c.Low < 0 && c.Kind != lab.ClaimLinear {
-		r.Problem(line, "claim %s: low is %g, expected a number from 0 up: only an exponent (%s) can be negative",
-			c.ID, c.Low, lab.ClaimLinear)
-	}
-	bounded := need.bounds || c.Kind == lab.ClaimEquivalent && (c.Low != 0 || c.High != 0)
-	if bounded && !(c.Low < c.High) {
+	ranged := test.Range || c.Low != 0 || c.High != 0
+	switch {
+	case c.Low < 0 && !test.Exponent:
+		r.Problem(line, "claim %s: low is %g, expected a number from 0 up: only an exponent can be negative",
+			c.ID, c.Low)
+	case ranged && !(c.Low < c.High):
 		r.Problem(line, "claim %s: low is %g and high is %g, expected low below high", c.ID, c.Low, c.High)
 	}
 }

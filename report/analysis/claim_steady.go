@@ -13,18 +13,18 @@ import (
 func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Judgement, claim)) {
 	metrics := []lab.Metric{}
 	for _, name := range []string{c.Metric, c.AgainstMetric} {
-		if m, known := e.metric(name); known && (name == c.Metric || c.pairs()) {
+		if m, known := e.metric(name); known && (name == c.Metric || c.test.Against) {
 			metrics = append(metrics, m)
 		}
 	}
 	p := c.pair()
-	if !c.pairs() {
+	if !c.test.Against {
 		p.against = p.variant
 	}
 	up, down, short := map[string]float64{}, map[string]float64{}, ""
 	for _, point := range c.points {
 		ratio := contrast{}
-		if c.pairs() {
+		if c.test.Against {
 			ratio = e.contrastOf(c.Metric, c.AgainstMetric, point, p)
 		}
 		for _, m := range metrics {
@@ -40,7 +40,7 @@ func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Jud
 	if j.Unsteady == "" || j.Verdict != lab.ClaimSupported && j.Verdict != lab.ClaimContradicted {
 		return
 	}
-	turned := c.Kind == lab.ClaimLinear || c.Kind == lab.ClaimGrows // by points that are off differently
+	turned := c.test.Exponent // by points that are off differently
 	for _, off := range []map[string]float64{up, down} {
 		other := *j
 		c.off = off

@@ -12,9 +12,10 @@ import (
 // minExponentPoints is how many points an exponent needs.
 const minExponentPoints = 3
 
-// claim is a claim with what it is tested on.
+// claim is a claim with its test and what it is tested on.
 type claim struct {
 	lab.Claim
+	test    lab.ClaimTest
 	points  []string // that ran
 	missing []string // that were claimed and did not run
 	// off, by point, are the factors by which what is measured may be off: of a trial that is
@@ -50,6 +51,7 @@ func (e *experiment) tested(stated lab.Claim) (lab.Judgement, claim) {
 		stated.AgainstMetric = stated.Metric
 	}
 	c := claim{Claim: stated}
+	c.test, _ = stated.Kind.Test()
 	if j.Reason = e.untestable(&c); j.Reason != "" {
 		j.Unasked = e.unasked(c)
 		return j, c
@@ -64,14 +66,13 @@ func (e *experiment) tested(stated lab.Claim) (lab.Judgement, claim) {
 	if len(c.missing) > 0 {
 		j.Reason += fmt.Sprintf("; not tested at %s, which did not run", strings.Join(c.missing, ", "))
 	}
-	if scale := e.design.Scale; scale < 1 && c.Kind != lab.ClaimSlower && c.Kind != lab.ClaimMore &&
-		j.Measured != nil {
+	if scale := e.design.Scale; scale < 1 && !c.test.Direction && j.Measured != nil {
 		j.Reason += fmt.Sprintf("; at %g of the study's work, where fixed costs weigh more", scale)
 	}
 	return j, c
 }
 
-// tests are those of every kind of claim.
+// tests returns the function that judges each kind of claims.
 func (e *experiment) tests() map[lab.ClaimKind]func(*lab.Judgement, claim) {
 	return map[lab.ClaimKind]func(*lab.Judgement, claim){
 		lab.ClaimSlower: e.judgeSlower, lab.ClaimMore: e.judgeSlower, lab.ClaimFactor: e.judgeFactor,
@@ -80,15 +81,9 @@ func (e *experiment) tests() map[lab.ClaimKind]func(*lab.Judgement, claim) {
 	}
 }
 
-// pairs reports whether the claim is about two variants, or two metrics.
-func (c claim) pairs() bool { return c.Kind != lab.ClaimLinear && c.Kind != lab.ClaimLevel }
-
-// fits reports whether an exponent along the claim's factor decides it.
-func (c claim) fits() bool { return c.Kind == lab.ClaimLinear || c.Kind == lab.ClaimGrows }
-
-// variants are those that the claim is about.
+// variants returns the variants that the claim is about.
 func (c claim) variants() []string {
-	if c.pairs() {
+	if c.test.Against {
 		return []string{c.Variant, c.Against}
 	}
 	return []string{c.Variant}
@@ -100,7 +95,7 @@ func (c claim) pair() pair { return pair{c.Variant, c.Against} }
 // untestable says why a claim cannot be tested here, or "" and fills in its points.
 func (e *experiment) untestable(c *claim) string {
 	variants, metrics := c.variants(), []string{c.Metric}
-	if c.pairs() {
+	if c.test.Against {
 		metrics = append(metrics, c.AgainstMetric)
 	}
 	for i, name := range variants {
@@ -123,7 +118,7 @@ func (e *experiment) untestable(c *claim) string {
 		return fmt.Sprintf("%s of %s was not measured at any of its points", c.Metric,
 			strings.Join(variants, " and "))
 	}
-	if !c.fits() {
+	if !c.test.Exponent {
 		return ""
 	}
 	return e.noExponent(c)
@@ -143,8 +138,7 @@ func (e *experiment) unasked(c claim) bool {
 	if left {
 		return true
 	}
-	var asked claim
-	asked.Claim = c.Claim
+	asked := claim{Claim: c.Claim}
 	for _, point := range e.claimedPoints(c.Claim, append(e.pointsOf(), e.study.Unasked...)) {
 		_, known := e.study.Point(point)
 		switch {
@@ -154,7 +148,7 @@ func (e *experiment) unasked(c claim) bool {
 			left = true
 		}
 	}
-	return left && (len(asked.points) == 0 || asked.fits() && e.noExponent(&asked) != "")
+	return left && (len(asked.points) == 0 || c.test.Exponent && e.noExponent(&asked) != "")
 }
 
 // planned reports whether all of the variants were to be played at a point.

@@ -136,8 +136,7 @@ func (e *experiment) openClaims() []seat {
 
 // holdsAt reports whether a claim about every point was found to hold at one.
 func (e *experiment) holdsAt(c claim, point string) bool {
-	if !slices.Contains([]lab.ClaimKind{lab.ClaimSlower, lab.ClaimMore, lab.ClaimEquivalent, lab.ClaimLevel},
-		c.Kind) || len(c.points) < 2 {
+	if !c.test.EveryPoint || len(c.points) < 2 {
 		return false
 	}
 	c.Claim.Points = []string{point}
