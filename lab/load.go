@@ -213,11 +213,9 @@ type LoadReport struct {
 	Limited []string
 	// Unchecked are the operations whose answers nobody reads.
 	Unchecked []string
-	// Measures are named quantities in seconds or operations per second: of
-	// response_time_p50, _p90, _p95, _p99, _p999, _max, _mean, the same of service_time, goodput,
-	// transfer_rate (bytes per second), bad_status_share and capacity those that could be
-	// measured.
-	Measures map[string]float64
+	// Measures are what the generator could measure: response and service times, SendLateness,
+	// Goodput, Transfer, Requests, BadStatus, Capacity, Relief.
+	Measures []Measure
 	// Spectra are the distributions of response and service times; see Quantities.
 	Spectra map[string][]Quantile
 	// Operations are what single ones gave, in the order of the scenario.

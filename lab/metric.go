@@ -78,7 +78,31 @@ const (
 	// Unfinished is the share of accepted operations that were not final when the load
 	// ended.
 	Unfinished = "unfinished"
+	// Goodput is the rate of operations that were answered rightly.
+	Goodput = "goodput"
+	// SendLateness is how late the generator sent an operation that was due.
+	SendLateness = "send_lateness"
+	Requests     = "requests"   // operations sent
+	Transfer     = "transfer"   // bytes of answers per second
+	BadStatus    = "bad_status" // share of answers with a status that was not expected
 )
+
+// Measure is a measured number: a quantity at a quantile, as a Metric names both.
+type Measure struct {
+	Quantity string
+	Quantile float64 // 0: a mean, a sum or a rate
+	Value    float64
+}
+
+// Measured returns the number that a metric asks for; false where it was not measured.
+func (m Metric) Measured(measures []Measure) (float64, bool) {
+	for _, found := range measures {
+		if found.Quantity == m.Quantity && found.Quantile == m.Quantile {
+			return found.Value, true
+		}
+	}
+	return 0, false
+}
 
 // PerOperation is the Per of a metric of single operations.
 const PerOperation = "operation"

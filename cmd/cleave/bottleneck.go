@@ -148,7 +148,7 @@ func (f *bottleneckFlags) plan(name string, given func(flag string) bool, profil
 // throughputFirst are metrics in the order in which they are told.
 func throughputFirst(metrics []lab.Metric) []lab.Metric {
 	rank := func(m lab.Metric) int {
-		if m.Quantity == "goodput" {
+		if m.Quantity == lab.Goodput {
 			return 0
 		}
 		return 1

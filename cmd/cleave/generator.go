@@ -174,7 +174,7 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 		read.Remarks = append(read.Remarks, stall)
 	}
 	if relief, relieved := reliefOf(handed.Course, g.limit); relieved {
-		read.Measures[lab.Relief] = relief
+		read.Measures = append(read.Measures, lab.Measure{Quantity: lab.Relief, Value: relief})
 	}
 	if len(s.Operations) > 1 {
 		for _, o := range s.Operations {
@@ -236,38 +236,38 @@ func outcomeOf(o record.Operation) lab.OperationOutcome {
 	return kept
 }
 
-// loadMeasures are the quantities of a summary under the names of metrics.
-func loadMeasures(s *record.Summary) map[string]float64 {
-	measures := map[string]float64{}
-	set := func(name string, value *float64) {
+// loadMeasures returns the quantities of a summary that were measured.
+func loadMeasures(s *record.Summary) []lab.Measure {
+	var measures []lab.Measure
+	add := func(quantity string, quantile float64, value *float64) {
 		if value != nil {
-			measures[name] = *value
+			measures = append(measures, lab.Measure{Quantity: quantity, Quantile: quantile, Value: *value})
 		}
 	}
-	for name, times := range map[string]record.Percentiles{lab.ResponseTime: s.ResponseTime,
+	for quantity, times := range map[string]record.Percentiles{lab.ResponseTime: s.ResponseTime,
 		lab.ServiceTime: s.ServiceTime} {
-		set(name+"_p50", times.P50)
-		set(name+"_p90", times.P90)
-		set(name+"_p95", times.P95)
-		set(name+"_p99", times.P99)
-		set(name+"_p999", times.P999)
-		set(name+"_max", times.Max)
-		set(name+"_mean", times.Mean)
+		add(quantity, 0, times.Mean)
+		add(quantity, 0.5, times.P50)
+		add(quantity, 0.9, times.P90)
+		add(quantity, 0.95, times.P95)
+		add(quantity, 0.99, times.P99)
+		add(quantity, 0.999, times.P999)
+		add(quantity, 1, times.Max)
 	}
-	set("transfer_rate", s.TransferRate)
-	set("send_lateness_p99", s.SendLateness.P99)
+	add(lab.Transfer, 0, s.TransferRate)
+	add(lab.SendLateness, 0.99, s.SendLateness.P99)
 	sent := float64(s.Sent)
-	set("requests", &sent)
+	add(lab.Requests, 0, &sent)
 	if s.Sent > 0 {
-		bad := float64(s.Errors[record.BadStatus.String()]+s.Errors[record.Rejected.String()]) / float64(s.Sent)
-		set("bad_status_share", &bad)
+		bad := float64(s.Errors[record.BadStatus.String()]+s.Errors[record.Rejected.String()]) / sent
+		add(lab.BadStatus, 0, &bad)
 	}
 	if s.Duration > 0 {
 		goodput := float64(s.OK) / s.Duration
-		set("goodput", &goodput)
+		add(lab.Goodput, 0, &goodput)
 	}
 	if s.Capacity != nil {
-		set("capacity", s.Capacity.Rate)
+		add(lab.Capacity, 0, s.Capacity.Rate)
 	}
 	return measures
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/systems/external"
+	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
 // TestTheAgentIsToldWhatASearchMayCost: what a study says of searches reaches the
@@ -113,11 +115,12 @@ func TestWhatAClientSeesHasAName(t *testing.T) {
 		ResponseTime: record.Percentiles{P50: at(2), Max: at(9)},
 		ServiceTime:  record.Percentiles{P50: at(1), Max: at(3)}, SendLateness: record.Lag{P99: at(0.5)},
 	}
-	got := loadMeasures(&s)
+	got := loaded.Measured(external.Metrics([]lab.Point{{}}), lab.Point{}, lab.LoadReport{
+		Measures: loadMeasures(&s), Sent: s.Sent, OK: s.OK}).Values
 	want := map[string]float64{
-		"response_time_p50": 2, "response_time_max": 9, "service_time_p50": 1, "service_time_max": 3,
+		"response_time_p50": 2, "response_time_max": 9, "service_time_p50": 1,
 		"transfer_rate": 4096, "bad_status_share": 0.3,
-		"requests": 10, "send_lateness_p99": 0.5,
+		"requests": 10, "send_lateness_p99": 0.5, "error_share": 0.4,
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("measures %v, want %v", got, want)

@@ -67,7 +67,7 @@ func (e *experiment) throughput(p lab.Point) string {
 		return e.named(lab.Capacity, 0, "")
 	}
 	if _, closed := p.Level(lab.FactorUsers); closed {
-		return e.named("goodput", 0, "")
+		return e.named(lab.Goodput, 0, "")
 	}
 	return ""
 }

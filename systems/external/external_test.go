@@ -226,8 +226,9 @@ func TestAudits(t *testing.T) {
 
 func TestMeasuresLeaveTheGeneratorOut(t *testing.T) {
 	report := lab.LoadReport{Sent: 1000, OK: 1000,
-		Measures: map[string]float64{"response_time_p99": 0.002, "goodput": 100, "capacity": 900,
-			"service_time_p50": 1}}
+		Measures: []lab.Measure{{Quantity: lab.ResponseTime, Quantile: 0.99, Value: 0.002},
+			{Quantity: lab.Goodput, Value: 100}, {Quantity: lab.Capacity, Value: 900},
+			{Quantity: lab.ServiceTime, Quantile: 0.5, Value: 1}}}
 	metered := lab.Metered{
 		Total: lab.Usage{CPUSeconds: 5, PeakMemoryBytes: 9e6},
 		Roles: map[string]lab.Usage{"system": {CPUSeconds: 2, PeakMemoryBytes: 4e6},

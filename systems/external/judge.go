@@ -119,17 +119,11 @@ func Metrics(points []lab.Point) []lab.Metric {
 	return metrics(open, closed, search)
 }
 
-// metrics are those for these kinds of points.
+// metrics returns the metrics of these kinds of points.
 func metrics(open, closed, search bool) []lab.Metric {
-	response := func(name, title string, quantile float64) lab.Metric {
-		return lab.Metric{Name: "response_time_" + name, Title: title + " response time", Unit: "s",
-			Better: lab.LowerIsBetter,
-			Kind:   lab.KindTime, Quantity: lab.ResponseTime, Quantile: quantile, Source: lab.FromGenerator}
-	}
-	p99 := response("p99", "99th percentile of the", 0.99)
-	goodput := lab.Metric{Name: "goodput", Title: "operations per second with a right answer", Unit: "1/s",
-		Better: lab.HigherIsBetter,
-		Kind:   lab.KindRate, Quantity: "goodput", Source: lab.FromGenerator}
+	words := loaded.Words{Operations: "operations", Flows: "flows", Cost: "the system", Per: "operation",
+		Response: "response time"}
+	p99, goodput := words.ResponseTimes(0.99)[0], words.Goodput()
 	var all, last []lab.Metric
 	switch {
 	case open:
@@ -138,38 +132,20 @@ func metrics(open, closed, search bool) []lab.Metric {
 		all, last = append(all, goodput), append(last, p99)
 	}
 	if search {
-		all = append(all, lab.Metric{Name: capacity, Title: "highest rate that meets the objective", Unit: "1/s",
-			Better: lab.HigherIsBetter,
-			Kind:   lab.KindRate, Quantity: lab.Capacity, Source: lab.FromGenerator})
+		all = append(all, words.Capacity())
 	}
 	if !open && !closed {
 		return all
 	}
-	all = append(all,
-		lab.Metric{Name: cpuPerOperation, Title: "CPU time of the system per operation", Unit: "s",
-			Better: lab.LowerIsBetter,
-			Kind:   lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation, Source: lab.FromMeter, Phrase: "CPU"},
-		response("p50", "median", 0.5), response("mean", "mean", 0))
-	all = append(append(all, last...),
-		lab.Metric{Name: peakMemory, Title: "peak memory of the system", Unit: "B", Better: lab.LowerIsBetter,
-			Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter},
-		response("p90", "90th percentile of the", 0.9), response("p95", "95th percentile of the", 0.95),
-		response("p999", "99.9th percentile of the", 0.999), response("max", "longest", 1),
-		lab.Metric{Name: FigureErrorShare, Title: "share of operations that were not answered rightly", Unit: "1",
-			Better: lab.LowerIsBetter,
-			Kind:   lab.KindShare, Quantity: "error", Source: lab.FromGenerator})
-	return append(all, loaded.ClientMetrics()...)
+	memory := words.PeakMemory()
+	memory.Name, memory.Title = peakMemory, "peak memory of the system"
+	all = append(append(append(all, words.CPU()), words.ResponseTimes(0.5, 0)...), last...)
+	all = append(append(all, memory), words.ResponseTimes(0.9, 0.95, 0.999, 1)...)
+	return append(append(all, words.Errors()), loaded.ClientMetrics()...)
 }
 
-// capacity is what a search finds.
-const capacity = "capacity"
-
-// Metrics that come from the meter.
-const (
-	cpuPerOperation = "cpu_per_operation"
-	// peakMemory is not called peak_memory, which is that of all units.
-	peakMemory = "system_peak_memory"
-)
+// peakMemory is not called peak_memory, which is that of all units.
+const peakMemory = "system_peak_memory"
 
 // Measure implements lab.Measurer. The generator's own use is left out.
 func (s System) Measure(
@@ -179,15 +155,10 @@ func (s System) Measure(
 	if err != nil {
 		return lab.Measured{}, err
 	}
+	found := loaded.Measured(Metrics([]lab.Point{p}), p, r)
 	if loaded.Searches(p) {
-		return lab.Measured{Values: only(r.Measures, capacity), WarmUp: r.WarmUp, Search: r.Search}, nil
+		return found, nil
 	}
-	var names []string
-	for _, metric := range metrics(true, false, false) {
-		names = append(names, metric.Name)
-	}
-	found := lab.Measured{Values: only(r.Measures, names...), Spectra: r.Spectra, Operations: r.Operations,
-		Course: r.Course, Cohorts: r.Cohorts, WarmUp: r.WarmUp, Remarks: r.Remarks}
 	if r.Sent > 0 {
 		found.Values[FigureErrorShare] = errorShare(r)
 	}
@@ -196,21 +167,10 @@ func (s System) Measure(
 		return found, nil // it runs somewhere else
 	}
 	if _, missing := used.Unavailable["cpu_seconds"]; !missing && r.Sent > 0 {
-		found.Values[cpuPerOperation] = used.CPUSeconds / float64(r.Sent)
+		found.Values[loaded.CPUPerOperation] = used.CPUSeconds / float64(r.Sent)
 	}
 	if _, missing := used.Unavailable["peak_memory_bytes"]; !missing {
 		found.Values[peakMemory] = float64(used.PeakMemoryBytes)
 	}
 	return found, nil
-}
-
-// only keeps the named values.
-func only(values map[string]float64, names ...string) map[string]float64 {
-	kept := map[string]float64{}
-	for _, name := range names {
-		if value, measured := values[name]; measured {
-			kept[name] = value
-		}
-	}
-	return kept
 }

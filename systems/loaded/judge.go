@@ -1,8 +1,6 @@
 package loaded
 
 import (
-	"maps"
-
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -53,41 +51,3 @@ func Held(load lab.LoadReport) bool {
 
 // ErrorShare is the share of the operations sent that were not answered rightly.
 func ErrorShare(load lab.LoadReport) float64 { return 1 - float64(load.OK)/float64(load.Sent) }
-
-// Measured is what the generator has measured of these metrics. A search plays many
-// loads: only its capacity counts.
-func Measured(metrics []lab.Metric, p lab.Point, load lab.LoadReport) lab.Measured {
-	found := lab.Measured{Values: map[string]float64{}, Spectra: map[string][]lab.Quantile{}}
-	for _, m := range metrics {
-		value, measured := load.Measures[m.Name]
-		if measured && (m.Quantity == lab.Capacity || !Searches(p)) {
-			found.Values[m.Name] = value
-		}
-	}
-	found.WarmUp, found.Network, found.Search = load.WarmUp, load.Network, load.Search
-	if Searches(p) {
-		return found
-	}
-	maps.Copy(found.Spectra, load.Spectra)
-	found.Course, found.Cohorts = load.Course, load.Cohorts
-	found.Operations, found.Remarks = load.Operations, load.Remarks
-	if load.Sent > 0 {
-		found.Values[FigureErrors] = ErrorShare(load)
-	}
-	if Paced(p) && load.Offered > 0 {
-		found.Values["achieved_share"] = min(load.Achieved/load.Offered, 1)
-	}
-	return found
-}
-
-// Used adds up all roles but the generator's: what runs in front of a system, and what
-// it stands on, is a part of its cost.
-func Used(metered lab.Metered) (cpuSeconds, memoryBytes float64) {
-	for role, usage := range metered.Roles {
-		if role != lab.RoleGenerator {
-			cpuSeconds += usage.CPUSeconds
-			memoryBytes += float64(usage.PeakMemoryBytes)
-		}
-	}
-	return cpuSeconds, memoryBytes
-}

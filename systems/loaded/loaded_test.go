@@ -113,9 +113,11 @@ func TestWhetherARateWasHeld(t *testing.T) {
 }
 
 func TestWhatTheGeneratorHasMeasured(t *testing.T) {
-	metrics := []lab.Metric{{Name: "goodput", Quantity: "goodput"}, {Name: "capacity", Quantity: lab.Capacity}}
+	metrics := []lab.Metric{{Name: "goodput", Quantity: "goodput"}, {Name: "capacity", Quantity: lab.Capacity},
+		Words{}.AchievedShare()}
 	load := lab.LoadReport{Offered: 40, Achieved: 10, Sent: 4, OK: 3,
-		Measures: map[string]float64{"goodput": 2, "capacity": 3, "other": 1}}
+		Measures: []lab.Measure{{Quantity: lab.Goodput, Value: 2}, {Quantity: lab.Capacity, Value: 3},
+			{Quantity: "other", Value: 1}}}
 	for factor, want := range map[string]map[string]float64{
 		lab.FactorRate:       {"goodput": 2, "capacity": 3, FigureErrors: 0.25, "achieved_share": 0.25},
 		lab.FactorUsers:      {"goodput": 2, "capacity": 3, FigureErrors: 0.25},
@@ -131,12 +133,12 @@ func TestWhatTheGeneratorHasMeasured(t *testing.T) {
 			}
 		}
 	}
-	cpu, memory := Used(lab.Metered{Roles: map[string]lab.Usage{
+	used := Used(lab.Metered{Roles: map[string]lab.Usage{
 		"shop": {CPUSeconds: 1, PeakMemoryBytes: 10}, "database": {CPUSeconds: 2, PeakMemoryBytes: 20},
 		lab.RoleGenerator: {CPUSeconds: 4, PeakMemoryBytes: 40},
 	}})
-	if cpu != 3 || memory != 30 {
-		t.Errorf("used %g s and %g bytes", cpu, memory)
+	if used.CPUSeconds != 3 || used.PeakMemoryBytes != 30 {
+		t.Errorf("used %g s and %d bytes", used.CPUSeconds, used.PeakMemoryBytes)
 	}
 }
 

@@ -378,7 +378,7 @@ func (s System) CheckTable() lab.CheckTable {
 			{Title: "stored", Count: countStored},
 			{Title: "lost", Count: countLost}, {Title: "doubled", Count: countDoubled},
 			{Title: "halved", Count: countHalved},
-			{Title: "made up", Count: countMadeUp}, {Title: "requests/s", Metric: "goodput"},
+			{Title: "made up", Count: countMadeUp}, {Title: "requests/s", Metric: lab.Goodput},
 		},
 		Faults: []lab.CheckColumn{
 			{Title: "refused", Count: countRefused}, {Title: "of unknown outcome", Count: countUnknown},

@@ -343,7 +343,7 @@ func TestHAProxyIsNoCostOfTheUnits(t *testing.T) {
 		lab.RoleGenerator: use(100, 1000), front: use(1, 10), "auth": use(2, 20), "bookings": use(3, 30),
 	}}
 	s := System{Generator: &generator{report: lab.LoadReport{Sent: 8, OK: 5,
-		Measures: map[string]float64{"goodput": 9}}}}
+		Measures: []lab.Measure{{Quantity: lab.Goodput, Value: 9}}}}}
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, loaded.History),
 		[]byte(`{"end":"ok","begun_unix_ns":101000000000,"finished_ns":500000000}`), 0o600); err != nil {

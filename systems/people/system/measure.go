@@ -32,33 +32,12 @@ func parts() []part {
 	}
 }
 
-// metrics of people, the headline first. docs/people.md defines them.
+// metrics returns the metrics of people, the headline first. docs/people.md defines them.
 func metrics() []lab.Metric {
-	response := func(name, title string, quantile float64) lab.Metric {
-		return lab.Metric{Name: "response_time_" + name, Title: title + " response time", Unit: "s",
-			Better: lab.LowerIsBetter,
-			Kind:   lab.KindTime, Quantity: lab.ResponseTime, Quantile: quantile, Source: lab.FromGenerator}
-	}
-	all := []lab.Metric{
-		response("mean", "mean", 0),
-		response("p90", "90th percentile of the", 0.9),
-		response("p50", "median", 0.5),
-		response("p99", "99th percentile of the", 0.99),
-		{Name: "goodput", Title: "requests per second that were answered rightly", Unit: "1/s",
-			Better: lab.HigherIsBetter,
-			Kind:   lab.KindRate, Quantity: "goodput", Source: lab.FromGenerator},
-		{Name: "capacity", Title: "highest rate that meets the objective", Unit: "1/s", Better: lab.HigherIsBetter,
-			Kind: lab.KindRate, Quantity: lab.Capacity, Source: lab.FromGenerator},
-		{Name: loaded.FigureErrors, Title: "share of requests that were not answered rightly", Unit: "1",
-			Better: lab.LowerIsBetter,
-			Kind:   lab.KindShare, Quantity: "error", Source: lab.FromGenerator},
-		{Name: "achieved_share", Title: "share of the offered flows that were begun in time", Unit: "1",
-			Better: lab.HigherIsBetter,
-			Kind:   lab.KindShare, Quantity: lab.Achieved, Source: lab.FromGenerator},
-		{Name: "cpu_per_operation", Title: "CPU time of units and database server per request answered rightly",
-			Unit: "s", Better: lab.LowerIsBetter,
-			Kind: lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation, Phrase: "CPU", Source: lab.FromMeter},
-	}
+	words := loaded.Words{Operations: "requests", Flows: "flows", Cost: "units and database server",
+		Per: "request answered rightly", Response: "response time"}
+	all := append(words.ResponseTimes(0, 0.9, 0.5, 0.99), words.Goodput(), words.Capacity(), words.Errors(),
+		words.AchievedShare(), words.CPU())
 	all = append(all, loaded.ClientMetrics()...)
 	for _, part := range parts() {
 		all = append(all,
@@ -69,9 +48,7 @@ func metrics() []lab.Metric {
 				Better: lab.LowerIsBetter,
 				Kind:   lab.KindMemory, Quantity: "mean_memory" + part.suffix, Source: lab.FromMeter})
 	}
-	return append(all, lab.Metric{Name: "peak_memory",
-		Title: "peak memory of units and database server, the sum over all", Unit: "B",
-		Better: lab.LowerIsBetter, Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter})
+	return append(all, words.PeakMemory())
 }
 
 // Profiling implements lab.Profiled.
@@ -83,26 +60,14 @@ func (s System) Profiling(lab.Variant) lab.Profiling {
 func (s System) Measure(
 	_ context.Context, _ lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover,
 ) (lab.Measured, error) {
-	load, err := s.base().Report(left.Reports)
-	if err != nil {
-		return lab.Measured{}, err
-	}
-	found := loaded.Measured(metrics(), p, load)
-	if loaded.Searches(p) {
-		return found, nil
-	}
-	if _, counted := p.Level(Records); counted && metered.WindowSeconds > 0 { // its duration is a limit
-		found.Values["goodput"] = float64(load.OK) / metered.WindowSeconds
-	}
-	cpu, peak := loaded.Used(metered)
-	found.Values["peak_memory"] = peak
-	if load.OK > 0 {
-		found.Values["cpu_per_operation"] = cpu / float64(load.OK)
+	found, _, err := s.base().Measure(metrics(), p, metered, left)
+	if err != nil || loaded.Searches(p) {
+		return found, err
 	}
 	for _, part := range parts() {
 		part.measure(found.Values, metered)
 	}
-	return found, loaded.AddOutage(found, left)
+	return found, nil
 }
 
 // measure adds what a part has used; nothing where the variant has no such part.

@@ -211,7 +211,7 @@ func (s System) CheckTable() lab.CheckTable {
 			{Title: "lost", Count: countLost},
 			{Title: "changed", Count: countChanged}, {Title: "doubled", Count: countDoubled},
 			{Title: "readable", Count: countReadable},
-			{Title: "requests/s", Metric: "goodput"},
+			{Title: "requests/s", Metric: lab.Goodput},
 		},
 		Faults: []lab.CheckColumn{
 			{Title: "refused", Count: countRefused}, {Title: "of unknown outcome", Count: countUnknown},

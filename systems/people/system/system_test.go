@@ -267,7 +267,7 @@ func TestPartsOfTheHostAreMeasuredApart(t *testing.T) {
 		"database": use(4, 40),
 	}}
 	s := System{Generator: &generator{report: lab.LoadReport{Sent: 8, OK: 5,
-		Measures: map[string]float64{"goodput": 9}}}}
+		Measures: []lab.Measure{{Quantity: lab.Goodput, Value: 9}}}}}
 	measure := func(p lab.Point) map[string]float64 {
 		got, err := s.Measure(t.Context(), lab.Variant{}, p, metered,
 			lab.Leftover{Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}})

@@ -18,12 +18,11 @@ import (
 func (t *tally) costs(
 	ctx context.Context, v lab.Variant, values map[string]float64, metered lab.Metered, left lab.Leftover,
 ) error {
-	cpu, memory := loaded.Used(metered)
-	values["peak_memory"] = memory
+	delete(values, loaded.CPUPerOperation) // of operations, not of completed orders
 	if t.since == 0 {
 		return nil
 	}
-	values["cpu_per_operation"] = cpu / float64(t.since)
+	values[loaded.CPUPerOperation] = loaded.Used(metered).CPUSeconds / float64(t.since)
 	if len(left.Faults) > 0 {
 		return nil // the report of a unit that was killed tells of its last life only
 	}

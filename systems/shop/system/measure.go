@@ -9,55 +9,36 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-// metrics of the shop, the headline first. docs/shop.md defines them.
+// metrics returns the metrics of the shop, the headline first. docs/shop.md defines them.
 func metrics() []lab.Metric {
+	words := loaded.Words{Operations: "operations", Flows: "orders", Cost: "shop and backing services",
+		Per: "completed order", Response: "time to the answer (async answers on acceptance)"}
+	times := func(quantity, title string, at ...float64) []lab.Metric {
+		all := loaded.Times(quantity, title, lab.FromSystem, at...)
+		for i := range all {
+			all[i].Clocks = true
+		}
+		return all
+	}
 	perOrder := func(quantity, title, unit, phrase string) lab.Metric {
 		return lab.Metric{Name: quantity + "_per_order", Title: title, Unit: unit, Better: lab.LowerIsBetter,
 			Kind: lab.KindCount, Quantity: quantity, Per: lab.PerOperation, Source: lab.FromSystem, Phrase: phrase}
 	}
-	return append([]lab.Metric{
-		{Name: "completion_time_p99", Unit: "s", Better: lab.LowerIsBetter,
-			Title: "99th percentile of the time from intended start to final order",
-			Kind:  lab.KindTime, Quantity: lab.CompletionTime, Quantile: 0.99, Source: lab.FromSystem, Clocks: true},
-		{Name: "capacity", Unit: "1/s", Better: lab.HigherIsBetter,
-			Title: "highest rate of orders that meets the objective",
-			Kind:  lab.KindRate, Quantity: lab.Capacity, Source: lab.FromGenerator},
-		{Name: "cpu_per_operation", Unit: "s", Better: lab.LowerIsBetter,
-			Title: "CPU time of shop and backing services per completed order",
-			Kind:  lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation, Phrase: "CPU", Source: lab.FromMeter},
-		{Name: "completion_time_p50", Unit: "s", Better: lab.LowerIsBetter,
-			Title: "median time from intended start to final order",
-			Kind:  lab.KindTime, Quantity: lab.CompletionTime, Quantile: 0.5, Source: lab.FromSystem, Clocks: true},
-		{Name: "response_time_p99", Unit: "s", Better: lab.LowerIsBetter,
-			Title: "99th percentile of the time to the answer (async answers on acceptance)",
-			Kind:  lab.KindTime, Quantity: lab.ResponseTime, Quantile: 0.99, Source: lab.FromGenerator},
-		{Name: "response_time_p50", Unit: "s", Better: lab.LowerIsBetter,
-			Title: "median time to the answer (async answers on acceptance)",
-			Kind:  lab.KindTime, Quantity: lab.ResponseTime, Quantile: 0.5, Source: lab.FromGenerator},
-		{Name: "response_time_mean", Unit: "s", Better: lab.LowerIsBetter,
-			Title: "mean time to the answer (async answers on acceptance)",
-			Kind:  lab.KindTime, Quantity: lab.ResponseTime, Source: lab.FromGenerator},
-		{Name: "staleness_p99", Unit: "s", Better: lab.LowerIsBetter,
-			Title: "99th percentile of the lag of read models behind changes",
-			Kind:  lab.KindTime, Quantity: lab.Staleness, Quantile: 0.99, Source: lab.FromSystem, Clocks: true},
-		{Name: "staleness_p50", Unit: "s", Better: lab.LowerIsBetter,
-			Title: "median lag of read models behind changes",
-			Kind:  lab.KindTime, Quantity: lab.Staleness, Quantile: 0.5, Source: lab.FromSystem, Clocks: true},
-		{Name: "completed_rate", Unit: "1/s", Better: lab.HigherIsBetter,
+	completion := times(lab.CompletionTime, "time from intended start to final order", 0.99, 0.5)
+	goodput := words.Goodput()
+	goodput.Title = "orders per second that were answered rightly and became final"
+	all := []lab.Metric{completion[0], words.Capacity(), words.CPU(), completion[1]}
+	all = append(all, words.ResponseTimes(0.99, 0.5, 0)...)
+	all = append(all, times(lab.Staleness, "lag of read models behind changes", 0.99, 0.5)...)
+	all = append(all,
+		lab.Metric{Name: "completed_rate", Unit: "1/s", Better: lab.HigherIsBetter,
 			Title: "orders per second that became final",
 			Kind:  lab.KindRate, Quantity: lab.CompletedRate, Source: lab.FromSystem},
-		{Name: "goodput", Unit: "1/s", Better: lab.HigherIsBetter,
-			Title: "orders per second that were answered rightly and became final",
-			Kind:  lab.KindRate, Quantity: "goodput", Source: lab.FromGenerator},
-		{Name: "achieved_share", Unit: "1", Better: lab.HigherIsBetter,
-			Title: "share of the offered orders that were begun in time",
-			Kind:  lab.KindShare, Quantity: lab.Achieved, Source: lab.FromGenerator},
-		{Name: "unfinished_share", Unit: "1", Better: lab.LowerIsBetter,
+		goodput, words.AchievedShare(),
+		lab.Metric{Name: "unfinished_share", Unit: "1", Better: lab.LowerIsBetter,
 			Title: "share of accepted orders that were not final when the load ended",
 			Kind:  lab.KindShare, Quantity: lab.Unfinished, Source: lab.FromSystem},
-		{Name: "error_share", Unit: "1", Better: lab.LowerIsBetter,
-			Title: "share of operations that were not answered rightly",
-			Kind:  lab.KindShare, Quantity: "error", Source: lab.FromGenerator},
+		words.Errors(),
 		perOrder("statements", "SQL statements per completed order", "1", "statements"),
 		perOrder("rows", "rows read or changed per completed order", "1", ""),
 		perOrder("commits", "commits that changed rows, per completed order", "1", ""),
@@ -65,10 +46,8 @@ func metrics() []lab.Metric {
 		perOrder("messages", "messages published per completed order", "1", "messages"),
 		perOrder("deliveries", "messages delivered per completed order", "1", ""),
 		perOrder("bytes", "bytes between units (calls and message bodies) per completed order", "B", ""),
-		{Name: "peak_memory", Unit: "B", Better: lab.LowerIsBetter,
-			Title: "peak memory of shop and backing services, the sum over all",
-			Kind:  lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter},
-	}, loaded.ClientMetrics()...)
+		words.PeakMemory())
+	return append(all, loaded.ClientMetrics()...)
 }
 
 // Measure implements lab.Measurer. All but the generator is the shop's cost. A
@@ -76,16 +55,12 @@ func metrics() []lab.Metric {
 func (s System) Measure(
 	ctx context.Context, v lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover,
 ) (lab.Measured, error) {
-	load, err := s.base().Report(left.Reports)
-	if err != nil {
-		return lab.Measured{}, err
-	}
-	found := loaded.Measured(metrics(), p, load)
-	if loaded.Searches(p) {
-		return found, nil
+	found, load, err := s.base().Measure(metrics(), p, metered, left)
+	if err != nil || loaded.Searches(p) {
+		return found, err
 	}
 	orders, err := reckon(ctx, v, left)
-	if err = errors.Join(err, loaded.AddOutage(found, left)); err != nil {
+	if err != nil {
 		return found, err
 	}
 	orders.times(found)

@@ -217,7 +217,7 @@ func (s System) CheckTable() lab.CheckTable {
 			{Title: "lost", Count: countLost},
 			{Title: "misplaced", Count: countMisplaced}, {Title: "made up", Count: countMadeUp},
 			{Title: "wrong reads", Count: countWrong},
-			{Title: "requests/s", Metric: "goodput"},
+			{Title: "requests/s", Metric: lab.Goodput},
 		},
 		Faults: []lab.CheckColumn{
 			{Title: "refused", Count: countRefused}, {Title: "of unknown outcome", Count: countUnknown},

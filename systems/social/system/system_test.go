@@ -34,7 +34,7 @@ func (g generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 
 func (generator) Read(lab.UnitReport) (lab.LoadReport, error) {
 	return lab.LoadReport{Sent: 10, OK: 10, Duration: 1,
-		Measures: map[string]float64{"response_time_p50": 0.002}}, nil
+		Measures: []lab.Measure{{Quantity: lab.ResponseTime, Quantile: 0.5, Value: 0.002}}}, nil
 }
 
 // trial is what is left of one that nobody has played: a small network, its stores, and

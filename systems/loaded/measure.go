@@ -1,0 +1,75 @@
+package loaded
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Measure returns what every system under load measures of a trial, and the report of its
+// generator: what clients saw, outages, processor time and memory. Roles apart are no part
+// of the system's cost. A search plays many loads: only its capacity counts.
+func (b Base) Measure(
+	metrics []lab.Metric, p lab.Point, metered lab.Metered, left lab.Leftover, apart ...string,
+) (lab.Measured, lab.LoadReport, error) {
+	load, err := b.Report(left.Reports)
+	if err != nil {
+		return lab.Measured{}, load, err
+	}
+	found := Measured(metrics, p, load)
+	if Searches(p) {
+		return found, load, nil
+	}
+	if _, counted := p.Level(b.Counted); counted && metered.WindowSeconds > 0 { // its duration is a limit
+		found.Values[lab.Goodput] = float64(load.OK) / metered.WindowSeconds
+	}
+	used := Used(metered, apart...)
+	found.Values[peakMemory] = float64(used.PeakMemoryBytes)
+	if load.OK > 0 {
+		found.Values[CPUPerOperation] = used.CPUSeconds / float64(load.OK)
+	}
+	return found, load, AddOutage(found, left)
+}
+
+// Measured returns what the generator measured of these metrics. A search plays many
+// loads: only its capacity counts.
+func Measured(metrics []lab.Metric, p lab.Point, load lab.LoadReport) lab.Measured {
+	found := lab.Measured{Values: map[string]float64{}, Spectra: map[string][]lab.Quantile{}}
+	for _, m := range metrics {
+		value, measured := m.Measured(load.Measures)
+		if measured && (m.Quantity == lab.Capacity || !Searches(p)) {
+			found.Values[m.Name] = value
+		}
+	}
+	found.WarmUp, found.Network, found.Search = load.WarmUp, load.Network, load.Search
+	if Searches(p) {
+		return found
+	}
+	maps.Copy(found.Spectra, load.Spectra)
+	found.Course, found.Cohorts = load.Course, load.Cohorts
+	found.Operations, found.Remarks = load.Operations, load.Remarks
+	if load.Sent > 0 {
+		found.Values[FigureErrors] = ErrorShare(load)
+	}
+	if _, asked := lab.FindMetric(metrics, lab.Achieved, 0, ""); asked && Paced(p) && load.Offered > 0 {
+		found.Values[achievedShare] = min(load.Achieved/load.Offered, 1)
+	}
+	return found
+}
+
+// Used returns the sum of all roles but the generator and those apart: what runs in front
+// of a system, and what it stands on, is a part of its cost.
+func Used(metered lab.Metered, apart ...string) lab.Usage {
+	var sum lab.Usage
+	for role, usage := range metered.Roles {
+		if role == lab.RoleGenerator || slices.Contains(apart, role) {
+			continue
+		}
+		sum.Units += usage.Units
+		sum.CPUSeconds += usage.CPUSeconds
+		sum.PeakMemoryBytes += usage.PeakMemoryBytes
+		sum.MeanMemoryBytes += usage.MeanMemoryBytes
+	}
+	return sum
+}
