@@ -21,8 +21,8 @@ func metrics() []lab.Metric {
 	all = append(all, words.Capacity(), words.Errors(), words.AchievedShare(),
 		lab.Metric{Name: "memory", Title: "mean memory of the units, the sum over all", Unit: "B",
 			Better: lab.LowerIsBetter, Kind: lab.KindMemory, Quantity: "mean_memory", Source: lab.FromMeter},
-		lab.Metric{Name: "time_to_first_answer", Title: "time from the start of the units to the first right answer",
-			Unit: "s", Better: lab.LowerIsBetter,
+		lab.Metric{Name: "time_to_first_answer",
+			Title: "time from the start of the units to the first right answer", Unit: "s", Better: lab.LowerIsBetter,
 			Kind: lab.KindTime, Quantity: lab.FirstAnswer, Source: lab.FromGenerator, Clocks: true},
 		words.PeakMemory())
 	return append(all, loaded.ClientMetrics()...)

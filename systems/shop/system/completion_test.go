@@ -258,7 +258,8 @@ func TestMeasuresOfATrial(t *testing.T) {
 	}}
 	says := lab.LoadReport{
 		Sent: 6, OK: 4, Duration: 1, Measures: []lab.Measure{{Quantity: lab.ResponseTime, Quantile: 0.99, Value: 0.5},
-			{Quantity: lab.Goodput, Value: 4}, {Quantity: lab.Capacity, Value: 70}, {Quantity: "secret", Value: 1}},
+			{Quantity: lab.Goodput, Value: 4}, {Quantity: lab.Capacity, Value: 70},
+			{Quantity: "secret", Value: 1}},
 		Spectra: map[string][]lab.Quantile{lab.ServiceTime: {{Share: 1, Value: 2}}},
 	}
 	left := lab.Leftover{Dir: busy(t), Reports: reports, Addresses: prepared(t)}
