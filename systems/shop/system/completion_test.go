@@ -257,7 +257,8 @@ func TestMeasuresOfATrial(t *testing.T) {
 		"database":   {CPUSeconds: 0.5, PeakMemoryBytes: 50}, RoleGenerator: {CPUSeconds: 99, PeakMemoryBytes: 999},
 	}}
 	says := lab.LoadReport{
-		Sent: 6, OK: 4, Duration: 1, Measures: []lab.Measure{{Quantity: lab.ResponseTime, Quantile: 0.99, Value: 0.5},
+		Sent: 6, OK: 4, Duration: 1,
+		Measures: []lab.Measure{{Quantity: lab.ResponseTime, Quantile: 0.99, Value: 0.5},
 			{Quantity: lab.Goodput, Value: 4}, {Quantity: lab.Capacity, Value: 70},
 			{Quantity: "secret", Value: 1}},
 		Spectra: map[string][]lab.Quantile{lab.ServiceTime: {{Share: 1, Value: 2}}},
