@@ -3,14 +3,13 @@
 // metrics, and never drops a value it was given: input that a method cannot
 // take is refused with a typed error.
 //
-// The unit of replication is the trial; trials are compared by block. The
-// default comparison of two variants is Table.Ratio: the mean of the log ratios
-// of each block, with a Student t interval from the noise of all variants that were
-// played beside the two; PairedRatio has the two alone. Looks says at which level to
-// draw it when one looks after every block. LogWelch serves
-// unblocked data, KaliberaJones questions about totals. Judge turns a ratio, a margin
-// and a bias into slower, faster, equivalent or undecided. Holm adjusts several comparisons, Combine says whether one ratio may stand for several
-// points, FitLine and FitPowerLaw describe how a cost grows along a factor.
+// The unit of replication is the trial; trials are compared by block. The default comparison of two
+// variants is Table.Ratio: the mean of the log ratios of each block, with a Student t interval from
+// the noise of all variants that were played beside the two; PairedRatio has the two alone. Looks
+// says at which level to draw it when one looks after every block. LogWelch serves unblocked data,
+// KaliberaJones questions about totals. Judge turns a ratio, a margin and a bias into slower,
+// faster, equivalent or undecided. Holm adjusts several comparisons, Combine says whether one ratio
+// may stand for several points, FitLine and FitPowerLaw describe how a cost grows along a factor.
 //
 // Confidence levels are between 0 and 1 (0.95). Every other unit is that of
 // the numbers given.
