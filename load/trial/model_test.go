@@ -89,6 +89,15 @@ func TestArrivalsCanBeJittered(t *testing.T) {
 	if err != nil || !slices.Equal(counts, []int64{100, 100, 100}) || m.words != "open, jittered, 100/s" {
 		t.Errorf("%s: %v a second, error %v", m.words, counts, err)
 	}
+	early, walk := 0, m.open.Arrivals()
+	for i := range 300 {
+		if due, _ := walk.Next(); due < time.Duration(10*i+5)*time.Millisecond {
+			early++
+		}
+	}
+	if early < 100 || early > 200 {
+		t.Errorf("%d of 300 flows are due in the first half of their interval", early)
+	}
 }
 
 func TestMistakesOfModels(t *testing.T) {
