@@ -76,6 +76,9 @@ type Leftover struct {
 	// Faults are what was done to the trial. The report of a unit that was killed
 	// tells of its last life only.
 	Faults []FaultRecord
+	// ClocksApart is how far apart the clocks (time since 1970) of two units can be: moments of
+	// different units that are closer prove no order.
+	ClocksApart time.Duration
 }
 
 // Measurer is a System with metrics of its own.

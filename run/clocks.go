@@ -18,6 +18,17 @@ func readClocks(ctx context.Context, deployment lab.Deployment) ([]lab.ClockRead
 	return timed.Clocks(ctx)
 }
 
+// clocksApart returns how far apart the clocks of two units can be: as far as those of their
+// hosts are, and as far as this host's was set during the trial. byWall and byMonotonic are how
+// long the trial took by this host's two clocks.
+func clocksApart(clocks *lab.Clocks, byWall, byMonotonic time.Duration) time.Duration {
+	apart := (byWall - byMonotonic).Abs()
+	if clocks != nil {
+		apart += time.Duration(clocks.ApartSeconds * float64(time.Second))
+	}
+	return apart
+}
+
 // withholdByClocks takes out of a trial what it has measured from one host's clock to another's,
 // where that is too short a time for clocks which are that far apart.
 func withholdByClocks(trial *lab.Trial, metrics []lab.Metric) {

@@ -5,9 +5,27 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
+
+// TestHowFarClocksAreApart: those of hosts, and this host's own where it is set meanwhile.
+func TestHowFarClocksAreApart(t *testing.T) {
+	for name, c := range map[string]struct {
+		clocks              *lab.Clocks
+		wall, monotonic, is time.Duration
+	}{
+		"one clock":              {nil, time.Minute, time.Minute, 0},
+		"one clock, set back":    {nil, time.Minute, 62 * time.Second, 2 * time.Second},
+		"two clocks":             {&lab.Clocks{ApartSeconds: 0.002}, time.Minute, time.Minute, 2 * time.Millisecond},
+		"two clocks, one is set": {&lab.Clocks{ApartSeconds: 0.5}, 3 * time.Second, time.Second, 2500 * time.Millisecond},
+	} {
+		if got := clocksApart(c.clocks, c.wall, c.monotonic); got != c.is {
+			t.Errorf("%s: %v, want %v", name, got, c.is)
+		}
+	}
+}
 
 // TestATimeBetweenClocksNeedsClocksThatAgree: what is less than ten times their difference is
 // withheld with its reason, and nothing else.

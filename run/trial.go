@@ -55,10 +55,12 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	trial.ElapsedSeconds, trial.Metered, trial.Clocks = done.Finished.ElapsedSeconds, done.Used, done.Clocks
 	trial.Faults, trial.Arrivals, trial.Platform = done.Faults, done.Arrivals, done.Platform
 	played = fullDisk(e.Scratch, failureOr(deployment, played))
-	trial.LifetimeSeconds = time.Since(spawned).Seconds()
+	ended := time.Now()
+	trial.LifetimeSeconds = ended.Sub(spawned).Seconds()
 	left := lab.Leftover{Reports: done.Reports, Addresses: addresses,
 		Foreign: foreignUnits(s.layout, deployment), Dir: deployment.HandedOver(), Seed: trial.Seed,
-		Spawned: spawned, Faults: trial.Faults}
+		Spawned: spawned, Faults: trial.Faults, ClocksApart: clocksApart(trial.Clocks,
+			ended.Round(0).Sub(spawned.Round(0)), ended.Sub(spawned))}
 	if live, ok := e.System.(lab.LiveAuditor); ok && played == nil {
 		trial.Audit = withFaults(live.AuditLive(ctx, s.variant, s.point, left), trial.Faults)
 	} else {

@@ -19,6 +19,7 @@ package audit
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -34,10 +35,12 @@ type Input struct {
 	// record are.
 	UnixClock bool
 	State     State
-	// Coordination is how the steps of the orders were coordinated, by units that
-	// share a clock: those of one host. Where it is empty the order of the steps, and
-	// so the verdict, is unknown.
+	// Coordination is how the steps of the orders were coordinated. Where it is empty the
+	// order of the steps, and so the verdict, is unknown.
 	Coordination Coordination
+	// ClocksApart is how far apart the clocks of two units can be; 0: they share one. Steps
+	// of different units whose moments are closer may have come in either order.
+	ClocksApart time.Duration
 	// Drained says that the system had its full time to finish: what is not final
 	// now, is stuck. Otherwise it makes the verdict unknown.
 	Drained bool

@@ -94,7 +94,8 @@ func (j *judge) checkRequest(order *Order, r request) {
 		j.column(whose, "order_lines.quantity", line.Quantity, r.what.Lines[i].Quantity)
 	}
 	created := order.CreatedUS * int64(time.Microsecond)
-	early, late := r.first-int64(clockSlack), r.last+int64(clockSlack)
+	slack := int64(clockSlack + j.ClocksApart)
+	early, late := r.first-slack, r.last+slack
 	if j.UnixClock && (created < early || r.answered && created > late) {
 		j.breach(13, "%s: orders.created_unix_us is %d, its client asked at %d and had the answer at %d",
 			whose, order.CreatedUS, r.first/1000, r.last/1000)

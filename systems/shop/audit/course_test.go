@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -184,6 +185,33 @@ func TestBadCoursesAreFound(t *testing.T) {
 				t.Errorf("%s: %q, want invalid with %q alone", got.Verdict, got.Problems, c.problem)
 			}
 		})
+	}
+}
+
+// TestClocksOfHosts: steps of units on hosts whose clocks differ are out of order only where they
+// are so by more than that; those of one row are, whatever the clocks say.
+func TestClocksOfHosts(t *testing.T) {
+	early := map[string]string{"A payment": "captured5"} // it was reserved at 11
+	for name, c := range map[string]struct {
+		apart    time.Duration
+		journals map[string]string
+		verdict  lab.AuditVerdict
+		within   int64
+	}{
+		"one clock":                {0, early, lab.AuditInvalid, 0},
+		"clocks differ by less":    {5 * time.Microsecond, early, lab.AuditInvalid, 0},
+		"clocks differ by as much": {6 * time.Microsecond, early, lab.AuditValid, 1},
+		"one row": {time.Hour, map[string]string{"C record": "pending36rejected40turned41"},
+			lab.AuditInvalid, 0},
+	} {
+		in := good()
+		in.ClocksApart = c.apart
+		journals(&in, c.journals)
+		got := Judge(in)
+		if got.Verdict != c.verdict || got.Counts["steps_within_clocks"] != c.within {
+			t.Errorf("%s: %s: %q, %d pairs of steps within the clocks", name, got.Verdict, got.Problems,
+				got.Counts["steps_within_clocks"])
+		}
 	}
 }
 

@@ -14,11 +14,11 @@ import (
 // statement waited for that, and may be earlier than that of an entry before it.
 type entry struct {
 	word string
-	atUS int64 // the host's monotonic clock, microseconds
+	atUS int64 // microseconds since 1970, by the clock of the unit's host
 }
 
 // readJournal reads what a row says of itself, such as
-// "reserved34559871264committed34559880113".
+// "reserved1790333371264104committed1790333371273953".
 func readJournal(text string) ([]entry, error) {
 	const digits = "0123456789"
 	var all []entry

@@ -28,7 +28,7 @@ func (j *judge) checkKeys() {
 	}
 }
 
-// told gathers the attempts to create by key, and counts all attempts.
+// told gathers the attempts to create by key, and counts them, and those of other operations.
 func (j *judge) told() map[string]*told {
 	attempted := map[string]*told{}
 	for _, attempt := range j.History {
@@ -36,11 +36,12 @@ func (j *judge) told() map[string]*told {
 			j.counts["faults"]++
 			continue
 		}
-		j.counts["attempts"]++
-		j.counts[string(attempt.Outcome)]++
 		if attempt.Operation != OperationCreate {
+			j.counts[attempt.Operation+"s"]++
 			continue
 		}
+		j.counts["attempts"]++
+		j.counts[string(attempt.Outcome)]++
 		known := attempted[attempt.Key]
 		if known == nil {
 			known = &told{orders: map[string]bool{}}

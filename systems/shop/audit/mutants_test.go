@@ -38,6 +38,7 @@ type bench struct {
 	book        *orders.Book
 	components  coordination.Components
 	coordinator func(orders.Coordinator) orders.Coordinator
+	read        func(ctx context.Context, id string) (*shoppb.Order, error)
 	// coordination is what coordinator makes of the orders.
 	coordination audit.Coordination
 	history      []audit.Attempt
@@ -45,8 +46,9 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	db := filled(t)
+	book := orders.NewBook(db)
 	return &bench{
-		db: db, dbs: audit.InOne(db), book: orders.NewBook(db), coordination: audit.ACID,
+		db: db, dbs: audit.InOne(db), book: book, read: book.Get, coordination: audit.ACID,
 		coordinator: func(c orders.Coordinator) orders.Coordinator { return c },
 		components: coordination.Components{
 			Catalog: catalog.New(db), Customers: customers.New(db), Inventory: inventory.New(db),
@@ -68,7 +70,7 @@ func filled(t *testing.T) *database.DB {
 	return db
 }
 
-// play places, repeats and cancels one order, as a client who records what it is
+// play places, repeats, cancels and reads one order, as a client who records what it is
 // told.
 func (b *bench) play(random *rand.Rand, number int) {
 	service := orders.New(b.book, b.coordinator(local.New(b.db, b.book, b.singly())))
@@ -85,6 +87,8 @@ func (b *bench) play(random *rand.Rand, number int) {
 	if number%4 == 0 && id != "" {
 		cancelled, err := service.CancelOrder(ctx, &shoppb.CancelOrderRequest{OrderId: id})
 		b.note(audit.OperationCancel, nil, cancelled, err)
+		seen, err := b.read(ctx, id)
+		b.note(audit.OperationRead, nil, seen, err)
 	}
 }
 
@@ -251,6 +255,15 @@ func TestMutantsAreCaught(t *testing.T) {
 		}},
 		{"answer before commit", "I1", func(_ *testing.T, b *bench) {
 			b.coordinator = func(c orders.Coordinator) orders.Coordinator { return answersEarly{c, b.db} }
+		}},
+		{"a cancellation is acknowledged and lost", "I8 was seen cancelled and is confirmed",
+			func(_ *testing.T, b *bench) {
+				b.coordinator = func(c orders.Coordinator) orders.Coordinator { return losesCancels{c, b.book} }
+			}},
+		{"a read is stale", "I8 was seen cancelled (version 2) and later confirmed (version 1)",
+			func(_ *testing.T, b *bench) { b.read = withState(b.book, shop.StateCancelled, shop.StateConfirmed, 1) }},
+		{"a read makes a state up", "I8 was seen rejected and is cancelled", func(_ *testing.T, b *bench) {
+			b.read = withState(b.book, shop.StateCancelled, shop.StateRejected, 2)
 		}},
 		{"retry with a new key", "I3", func(_ *testing.T, b *bench) {
 			b.coordinator = func(c orders.Coordinator) orders.Coordinator { return newKeys{c} }

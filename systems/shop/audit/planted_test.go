@@ -140,3 +140,30 @@ func (m newKeys) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order,
 	changed.IdempotencyKey = fmt.Sprintf("%s-again", order.GetIdempotencyKey())
 	return m.Coordinator.Place(ctx, changed)
 }
+
+// losesCancels acknowledges a cancellation and does nothing.
+type losesCancels struct {
+	orders.Coordinator
+	book *orders.Book
+}
+
+func (m losesCancels) Cancel(ctx context.Context, id string) (*shoppb.Order, error) {
+	order, err := m.book.Get(ctx, id)
+	if err == nil && order.GetState() == string(shop.StateConfirmed) {
+		order.State, order.Version = string(shop.StateCancelled), order.GetVersion()+1
+	}
+	return order, err
+}
+
+// withState reads orders and tells, of those in a state, another one.
+func withState(
+	book *orders.Book, is, told shop.State, version int64,
+) func(context.Context, string) (*shoppb.Order, error) {
+	return func(ctx context.Context, id string) (*shoppb.Order, error) {
+		order, err := book.Get(ctx, id)
+		if err == nil && order.GetState() == string(is) {
+			order.State, order.Version = string(told), version
+		}
+		return order, err
+	}
+}

@@ -21,7 +21,7 @@ type Databases struct {
 func InOne(db *database.DB) Databases { return Databases{db, db, db, db, db, db, nil} }
 
 // State is what the databases hold. The journal of a row lists the states that it
-// came into, each with its moment on the host's monotonic clock in microseconds.
+// came into, each with its moment in microseconds since 1970.
 type State struct {
 	Orders       map[string]*Order // by id
 	Lines        map[string][]Line // of orders, by order

@@ -2,8 +2,7 @@ package steps
 
 import (
 	"strconv"
-
-	"golang.org/x/sys/unix"
+	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
 )
@@ -12,7 +11,7 @@ import (
 // that it came into, one after the other, each with the moment of it. An entry is
 // written by the statement that changes the state, so that it is true where the
 // change is, and nothing is ever taken out: what came twice is there twice, and a
-// step that is repeated in vain leaves nothing. "reserved34559871264committed34559880113"
+// step that is repeated in vain leaves nothing. "reserved1790333371264104committed1790333371273953"
 // is a journal. Who audits a shop reads from it in which order things came.
 //
 // The order of the entries is the order in which the database granted the lock of the
@@ -22,15 +21,11 @@ import (
 // no common lock puts in order: a step that begins when another one is committed has
 // read a later moment.
 
-// Entry is what a journal gains in this moment: a state, and the host's monotonic
-// clock in microseconds. All processes of a host share that clock and nothing sets
-// it back. An entry is made just before its statement.
+// Entry returns what a journal gains in this moment: a state, and the microseconds since 1970.
+// It is not the monotonic clock, which begins anew with every host: how far apart clocks are
+// that count from 1970, the conductor measures. An entry is made just before its statement.
 func Entry(state string) string {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		return state // cannot fail for this clock; the audit misses the moment
-	}
-	return state + strconv.FormatInt(now.Nano()/1000, 10)
+	return state + strconv.FormatInt(time.Now().UnixMicro(), 10)
 }
 
 // Journalling is the assignment of an UPDATE that adds an entry, its one parameter,

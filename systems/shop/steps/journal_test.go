@@ -1,6 +1,9 @@
 package steps_test
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -43,6 +46,33 @@ func momentOf(t *testing.T, entry string) int64 {
 		t.Fatalf("entry %q: %v", entry, err)
 	}
 	return at
+}
+
+// TestMomentsOfTwoHosts: an entry that is made on a host which was started on another day, as a
+// time namespace has it, follows one that was made here before, and not by a day.
+func TestMomentsOfTwoHosts(t *testing.T) {
+	const there = "CLEAVE_ENTRY_THERE"
+	if os.Getenv(there) != "" {
+		fmt.Println(steps.Entry("there"))
+		return
+	}
+	for _, offset := range []string{"-3600", "86400"} {
+		host := []string{"--time", "--monotonic", offset, "--boottime", offset, "--fork"}
+		if said, err := exec.Command("unshare", append(host, "true")...).CombinedOutput(); err != nil {
+			t.Skipf("unshare %v: %v: %s", host, err, said)
+		}
+		other := exec.Command("unshare", append(host, os.Args[0], "-test.run", "^TestMomentsOfTwoHosts$")...)
+		other.Env = append(os.Environ(), there+"=yes")
+		before := momentOf(t, steps.Entry("here"))
+		said, err := other.Output()
+		if err != nil {
+			t.Fatalf("%v: %s", err, said)
+		}
+		at := momentOf(t, regexp.MustCompile(`there\d+`).FindString(string(said)))
+		if after := momentOf(t, steps.Entry("here")); at < before || at > after {
+			t.Errorf("between %d and %d the other host made an entry at %d", before, after, at)
+		}
+	}
 }
 
 // expectJournal wants one entry for each step that changed something: not one that

@@ -37,13 +37,17 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 	if err = errors.Join(unread, err); err != nil {
 		return audit.Unreadable(err)
 	}
-	in.History = history(attempts)
+	design, err := architecture.New(v.Architecture, v.Knobs)
+	if err != nil {
+		return audit.Unreadable(err)
+	}
+	in.History = history(attempts, design.Views)
 	judged := audit.Judge(in)
 	load, err := s.base().Report(left.Reports)
 	if err != nil {
 		return audit.Unreadable(err)
 	}
-	return withCompletion(s.base().With(judged, shop.Name, p, load), load, attempts, left.Dir)
+	return withCompletion(s.base().With(judged, shop.Name, p, load), load, attempts, left)
 }
 
 // gather reads all that the audit needs but the history, which is read beside it.
@@ -55,7 +59,7 @@ func gather(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) 
 	defer func() { err = errors.Join(err, databases.close()) }()
 	// The units have ended: what is not final now, will not be.
 	in.Seed, in.Drained, in.UnixClock = seed(p, left.Seed), true, true
-	in.Fresh = in.Seed
+	in.Fresh, in.ClocksApart = in.Seed, left.ClocksApart
 	design, err := architecture.New(v.Architecture, v.Knobs)
 	if err != nil {
 		return in, err

@@ -38,7 +38,7 @@ func count(attempts []attempt, dir string, ids map[string]string) (t tally, err 
 		return t, err
 	}
 	for _, a := range attempts {
-		if a.WarmUp {
+		if a.WarmUp || a.Operation != creating {
 			continue
 		}
 		if t.begun == 0 || a.Begun < t.begun {
@@ -179,9 +179,12 @@ const (
 const mostBehind = 1
 
 // withCompletion adds which orders are missing in the times to completion. A rate
-// at which orders pile up, accepted or not, was not held.
-func withCompletion(judged lab.Audit, load lab.LoadReport, attempts []attempt, dir string) lab.Audit {
-	orders, err := count(attempts, dir, nil)
+// at which orders pile up, accepted or not, was not held. An order is open at the end where
+// it is so by every clock.
+func withCompletion(
+	judged lab.Audit, load lab.LoadReport, attempts []attempt, left lab.Leftover,
+) lab.Audit {
+	orders, err := count(attempts, left.Dir, nil)
 	if err != nil {
 		judged.Problems = append(judged.Problems, err.Error())
 		if judged.Verdict == lab.AuditValid {
@@ -194,7 +197,7 @@ func withCompletion(judged lab.Audit, load lab.LoadReport, attempts []attempt, d
 		onRecord += float64(judged.Counts[string(state)])
 	}
 	if judged.Figures[lab.FigureHeld] > 0 && orders.accepted > 0 &&
-		orders.openAt(load.Duration)*load.Duration > mostBehind {
+		orders.openAt(load.Duration+left.ClocksApart.Seconds())*load.Duration > mostBehind {
 		judged.Figures[lab.FigureHeld] = 0
 	}
 	judged.Figures[figureNeverFinal] = float64(orders.open)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/lab"
@@ -43,7 +44,7 @@ func trial(t *testing.T, attempts []tried, observed ...string) string {
 			begun -= 10_000 * ms
 		}
 		line, err := json.Marshal(map[string]any{
-			"operation": operation, "end": a.end, "outcome": "x", "intended_ns": a.due * ms, "sent_ns": a.due*ms + 1,
+			"operation": creating, "end": a.end, "outcome": "x", "intended_ns": a.due * ms, "sent_ns": a.due*ms + 1,
 			"finished_ns":   a.answered * ms,
 			"begun_unix_ns": begun, "warm_up": a.warmUp, "noted": map[string]string{"order": a.order, "key": a.key},
 		})
@@ -171,7 +172,7 @@ func TestTheAuditSaysWhichOrdersHaveNoTime(t *testing.T) {
 			"cancelled": 1}, Figures: map[string]float64{}}
 	}
 	attempts, dir := historyIn(t, busy(t))
-	got := withCompletion(valid(), lab.LoadReport{}, attempts, dir)
+	got := withCompletion(valid(), lab.LoadReport{}, attempts, lab.Leftover{Dir: dir})
 	if got.Verdict != lab.AuditValid || got.Figures[figureNeverFinal] != 1 || got.Figures[figureUnseen] != 1 {
 		t.Errorf("%s with %v, want valid with one never final and one unseen", got.Verdict, got.Figures)
 	}
@@ -182,7 +183,8 @@ func TestTheAuditSaysWhichOrdersHaveNoTime(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(unreadable, "orders.observed"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if got = withCompletion(valid(), lab.LoadReport{}, attempts, unreadable); got.Verdict != lab.AuditUnknown {
+	got = withCompletion(valid(), lab.LoadReport{}, attempts, lab.Leftover{Dir: unreadable})
+	if got.Verdict != lab.AuditUnknown {
 		t.Errorf("%s where observations cannot be read", got.Verdict)
 	}
 }
@@ -190,15 +192,20 @@ func TestTheAuditSaysWhichOrdersHaveNoTime(t *testing.T) {
 // TestARateAtWhichOrdersPileUpIsNotHeld: of three accepted orders two are open when
 // the load ends, which is more than its last second's where it lasted long.
 func TestARateAtWhichOrdersPileUpIsNotHeld(t *testing.T) {
-	for _, c := range []struct{ duration, held, want float64 }{{1, 1, 1}, {10, 1, 0}, {10, 0, 0}} {
+	for _, c := range []struct {
+		duration, held float64
+		apart          time.Duration
+		want           float64
+	}{{1, 1, 0, 1}, {10, 1, 0, 0}, {10, 0, 0, 0}, {10, 1, 20 * time.Second, 1}} {
 		attempts, dir := historyIn(t, trial(t, []tried{
 			{order: "a", due: 0, answered: 5, end: "ok"}, {order: "b", due: 10, answered: 15, end: "ok"},
 			{order: "c", due: 20, answered: 25, end: "ok"},
 		}, final("a", 50), final("b", 20_000), final("c", 30_000)))
 		got := withCompletion(lab.Audit{Figures: map[string]float64{lab.FigureHeld: c.held}},
-			lab.LoadReport{Duration: c.duration}, attempts, dir)
+			lab.LoadReport{Duration: c.duration}, attempts, lab.Leftover{Dir: dir, ClocksApart: c.apart})
 		if got.Figures[lab.FigureHeld] != c.want {
-			t.Errorf("held is %g after %g s, want %g", got.Figures[lab.FigureHeld], c.duration, c.want)
+			t.Errorf("held is %g after %g s with clocks %v apart, want %g", got.Figures[lab.FigureHeld], c.duration,
+				c.apart, c.want)
 		}
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"path/filepath"
 
 	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 )
 
-// attempt is a line of the generator's history: an order that a client tried to make.
+// attempt is a line of the generator's history: what a client tried to do with an order.
 type attempt = loaded.Attempt[noted]
 
 // noted is what the workload notes of an order.
@@ -20,15 +22,13 @@ type noted struct {
 	Product  int64 `json:"product,string"`
 	Left     int64 `json:"left,string"`
 	Right    int64 `json:"right,string"`
+	// State is that of the order in the answer; empty: the answer has no order.
+	State shop.State `json:"state"`
 }
 
-// readAttempts reads what the generator wrote down of the creation of orders, in a trial's directory.
+// readAttempts reads the generator's history in a trial's directory.
 func readAttempts(dir string) (all []attempt, err error) {
-	err = loaded.EachAttempt(filepath.Join(dir, loaded.History), func(a attempt) {
-		if a.Operation == operation {
-			all = append(all, a)
-		}
-	})
+	err = loaded.EachAttempt(filepath.Join(dir, loaded.History), func(a attempt) { all = append(all, a) })
 	return all, err
 }
 
@@ -46,15 +46,26 @@ func (n noted) asked() *audit.Asked {
 	return asked
 }
 
-// history is that in the words of the audit, all loads on one clock.
-func history(attempts []attempt) []audit.Attempt {
+// history translates attempts for the audit, all loads on one clock. Read models may lag behind
+// what a client was told by the components: reads from them are a session of their own.
+func history(attempts []attempt, views architecture.Views) []audit.Attempt {
 	all := make([]audit.Attempt, len(attempts))
 	for i, a := range attempts {
 		all[i] = audit.Attempt{
-			ID: a.Line, Operation: audit.OperationCreate, Key: a.Noted.Key, Order: a.Noted.Order,
-			Asked:      a.Noted.asked(),
+			ID: a.Line, Order: a.Noted.Order, State: a.Noted.State,
 			IntendedNS: a.Begun + a.Intended, ActualNS: a.Begun + a.Sent, CompleteNS: a.Begun + a.Finished,
 			Outcome: audit.Outcome(a.End), Error: a.Outcome,
+		}
+		switch a.Operation {
+		case creating:
+			all[i].Operation, all[i].Key, all[i].Asked = audit.OperationCreate, a.Noted.Key, a.Noted.asked()
+		case cancelling:
+			all[i].Operation = audit.OperationCancel
+		case reading:
+			all[i].Operation = audit.OperationRead
+			if views == architecture.FromDocuments {
+				all[i].Session = "read models"
+			}
 		}
 	}
 	return all

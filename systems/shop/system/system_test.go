@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/lab"
@@ -187,6 +188,7 @@ func TestSomeOrdersAreCancelled(t *testing.T) {
 			Steps  []struct {
 				Request string
 				Expect  struct{ Body []string }
+				Note    []string
 			}
 		}
 	}
@@ -196,8 +198,13 @@ func TestSomeOrdersAreCancelled(t *testing.T) {
 	var all, cancelled float64
 	for _, flow := range scenario.Flows {
 		all += flow.Weight
-		if last := flow.Steps[len(flow.Steps)-1]; strings.HasSuffix(last.Request, "/cancel") {
-			cancelled += flow.Weight
+		for _, step := range flow.Steps {
+			if strings.HasSuffix(step.Request, "/cancel") {
+				cancelled += flow.Weight
+			}
+			if !slices.Contains(step.Note, "order") || !slices.Contains(step.Note, "state") {
+				t.Errorf("the history has %v of %s, want the order and its state", step.Note, step.Request)
+			}
 		}
 		if body := flow.Steps[0].Expect.Body; len(body) != 1 || !strings.Contains(body[0], "rejected") {
 			t.Errorf("a right answer has %q, although orders may be rejected", body)
@@ -207,6 +214,9 @@ func TestSomeOrdersAreCancelled(t *testing.T) {
 		t.Errorf("%g of %g orders are cancelled, want a fifth", cancelled, all)
 	}
 }
+
+// playedID is the order of played.
+const playedID = "0199aaaa-0000-7000-8000-000000000001"
 
 // played is what a trial of a monolith leaves behind after some orders.
 func played(t *testing.T, history string) lab.Leftover {
@@ -232,21 +242,20 @@ func played(t *testing.T, history string) lab.Leftover {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const id = "0199aaaa-0000-7000-8000-000000000001"
 	fresh := seed(point(nil), 1)
 	product, customer := fresh.Product(1), fresh.Customer(1)
 	price := strconv.FormatInt(product.PriceCents, 10)
 	for _, statement := range []string{
-		`INSERT INTO orders VALUES ('` + id + `', 'k1', 1, ` + price +
+		`INSERT INTO orders VALUES ('` + playedID + `', 'k1', 1, ` + price +
 			`, 'confirmed', '', '', 1, 1, NULL, 'confirmed1')`,
-		`INSERT INTO order_lines VALUES ('` + id + `', 0, 1, '` + product.Name + `', 1, ` + price + `)`,
-		`INSERT INTO reservations (order_id, line, product_id, quantity, state, journal) VALUES ('` + id +
+		`INSERT INTO order_lines VALUES ('` + playedID + `', 0, 1, '` + product.Name + `', 1, ` + price + `)`,
+		`INSERT INTO reservations (order_id, line, product_id, quantity, state, journal) VALUES ('` + playedID +
 			`', 0, 1, 1, 'committed', 'reserved2committed4')`,
 		`UPDATE stock SET on_hand = on_hand - 1, sold = sold + 1 WHERE product_id = 1`,
-		`INSERT INTO payments (order_id, customer_id, amount_cents, state, journal) VALUES ('` + id + `', 1, ` +
+		`INSERT INTO payments (order_id, customer_id, amount_cents, state, journal) VALUES ('` + playedID + `', 1, ` +
 			price + `, 'captured', 'captured3')`,
 		`UPDATE accounts SET balance_cents = balance_cents - ` + price + ` WHERE customer_id = 1`,
-		`INSERT INTO shipments (order_id, state, recipient, address, journal) VALUES ('` + id + `', 'shipped', '` +
+		`INSERT INTO shipments (order_id, state, recipient, address, journal) VALUES ('` + playedID + `', 'shipped', '` +
 			customer.Name + `', '` + customer.Address + `', 'shipped5')`,
 	} {
 		if _, err := db.Exec(t.Context(), statement); err != nil {
@@ -258,6 +267,13 @@ func played(t *testing.T, history string) lab.Leftover {
 	}
 	return lab.Leftover{Dir: dir, Addresses: map[string]string{"database": address},
 		Reports: []lab.UnitReport{{Unit: RoleGenerator}}, Seed: 1}
+}
+
+// again is a line of the generator's history: the order of played, cancelled or read, with what
+// the answer said of it.
+func again(operation string, at int, state string) string {
+	return fmt.Sprintf(`{"operation":%q,"end":"ok","outcome":"ok","intended_ns":%d,"sent_ns":%d,"finished_ns":%d,"noted":{"order":%q,"state":%q}}`+"\n",
+		operation, at, at, at+1, playedID, state)
 }
 
 // line is a line of the generator's history.
@@ -286,6 +302,15 @@ func TestAuditHoldsTheHistoryAgainstTheDatabases(t *testing.T) {
 		"shop too slow": {line("k1", "ok"), lab.LoadReport{Offered: 10, Achieved: 5}, nil, lab.AuditValid, ""},
 		"a search may probe": {line("k1", "ok"), lab.LoadReport{Offered: 10, Achieved: 5},
 			map[string]float64{lab.FactorSearchFrom: 10}, lab.AuditValid, ""},
+		"cancelled too early": {line("k1", "ok") + again("cancel order", 10, "") +
+			again("read order", 20, "confirmed"), good, nil, lab.AuditValid, ""},
+		"a cancellation was lost": {line("k1", "ok") + again("cancel order", 10, "cancelled"), good, nil,
+			lab.AuditInvalid, "I8: order " + playedID + " was seen cancelled and is confirmed"},
+		"a read is wrong": {line("k1", "ok") + again("read order", 10, "rejected"), good, nil,
+			lab.AuditInvalid, "I8: order " + playedID + " was seen rejected and is confirmed"},
+		"a read is stale": {line("k1", "ok") + again("read order", 10, "confirmed") +
+			again("read order", 20, "pending"), good, nil, lab.AuditInvalid,
+			"I8: order " + playedID + " was seen confirmed (version 0) and later pending"},
 		"no history": {"{", good, nil, lab.AuditUnknown, "line 1"},
 	} {
 		s := System{Generator: &generator{says: c.load}}
@@ -296,6 +321,38 @@ func TestAuditHoldsTheHistoryAgainstTheDatabases(t *testing.T) {
 	}
 	if s := (System{}); s.Audit(lab.Variant{}, lab.Point{}, nil).Verdict != lab.AuditUnknown {
 		t.Error("a trial that was not played to its end is more than unknown")
+	}
+}
+
+// TestClocksOfHostsReachTheAudit: a payment whose unit's clock is behind is out of order, unless
+// clocks can be as far apart.
+func TestClocksOfHostsReachTheAudit(t *testing.T) {
+	left := played(t, line("k1", "ok"))
+	where, err := database.ParsePlace(left.Addresses["database"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	design, err := architecture.New(architecture.Monolith, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := database.Open(t.Context(), where.Config(design.DatabaseOf("payments"), 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = db.Exec(t.Context(), "UPDATE payments SET journal = 'captured1'"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := System{Generator: &generator{says: lab.LoadReport{Offered: 10, Achieved: 10, Sent: 1, OK: 1}}}
+	for apart, want := range map[time.Duration]lab.AuditVerdict{0: lab.AuditInvalid,
+		time.Microsecond: lab.AuditValid} {
+		left.ClocksApart = apart
+		if got := s.AuditLive(t.Context(), variant("monolith", nil), point(nil), left); got.Verdict != want {
+			t.Errorf("clocks %v apart: %s: %q, want %s", apart, got.Verdict, got.Problems, want)
+		}
 	}
 }
 

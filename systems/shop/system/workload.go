@@ -18,7 +18,7 @@ type object = map[string]any
 // workload is the scenario of clients who order, as cleave-scenario/1: one order
 // of one or two lines, by a customer chosen evenly, of popular products. An order
 // is right when it is confirmed; where the answer comes before the order is done,
-// when it was accepted. A point may have some of them cancelled.
+// when it was accepted. A point may have some of them cancelled, and read again.
 func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMessage, error) {
 	cancelled, _ := p.Level(Cancelled)
 	right := object{"status": "2xx", "json": object{"state": string(shop.StateConfirmed)}}
@@ -29,16 +29,16 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 		right = object{"status": "2xx", "body": []string{`re:"state": ?"(confirmed|rejected)"`}}
 	}
 	order := func(products ...string) object {
-		note, lines := []string{"key", "order", "customer", "quantity"}, []object{}
+		note, lines := []string{"key", "order", "state", "customer", "quantity"}, []object{}
 		for _, product := range products {
 			note = append(note, product)
 			lines = append(lines, object{"productId": "${" + product + "}", "quantity": "${quantity}"})
 		}
 		return object{
-			"name": operation, "request": "POST /orders", "headers": object{"Idempotency-Key": "${key}"},
+			"name": creating, "request": "POST /orders", "headers": object{"Idempotency-Key": "${key}"},
 			"json":    object{"customerId": "${customer}", "lines": lines},
 			"expect":  right,
-			"extract": object{"order": object{"json": "orderId"}},
+			"extract": object{"order": object{"json": "orderId"}, "state": object{"json": "state"}},
 			"note":    note,
 		}
 	}
@@ -52,10 +52,13 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 	if cancelled > 0 {
 		regretted := order("product")
 		regretted["think"] = regret
-		flows = append(flows, flow("regretted", 2*cancelled, regretted, object{
-			"name": "cancel order", "request": "POST /orders/${order}/cancel",
-			"expect": object{"status": "200, 202, 409"},
-		}))
+		found := "200"
+		if d.Views == architecture.FromDocuments {
+			found = "200, 404" // the read model may not have heard of the order yet
+		}
+		flows = append(flows, flow("regretted", 2*cancelled, regretted,
+			of(cancelling, "POST /orders/${order}/cancel", "200, 202, 409"),
+			of(reading, "GET /orders/${order}", found)))
 	}
 	half := max(filled.Products/2, 1)
 	return json.Marshal(object{
@@ -77,5 +80,15 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 // to be done. One that is not cannot be cancelled yet.
 const regret = "300ms"
 
-// operation is what the workload calls the creation of an order.
-const operation = "create order"
+// of is a step with an order that was made. It notes the order's state, or "" where the answer
+// has none.
+func of(name, request, status string) object {
+	return object{
+		"name": name, "request": request, "expect": object{"status": status},
+		"extract": object{"state": object{"regexp": `(?s)(?:^.*?"state": ?"|^)([a-z]*)`}},
+		"note":    []string{"order", "state"},
+	}
+}
+
+// What the workload calls its steps.
+const creating, cancelling, reading = "create order", "cancel order", "read order"
