@@ -2,6 +2,9 @@ package lab
 
 import (
 	"context"
+	"os"
+	"runtime"
+	"strings"
 	"time"
 )
 
@@ -126,7 +129,23 @@ type NodeUsage struct {
 // UnitUsage is the use of one unit.
 type UnitUsage struct {
 	Unit Unit
+	Host UnitHost
 	Usage
+}
+
+// UnitHost is the host that a unit runs on. Zero: nobody there can tell.
+type UnitHost struct {
+	KernelRun  string `json:"kernel_run"` // units with the same one share a host
+	Processors int    `json:"processors"`
+}
+
+// ThisHost returns the host of this process.
+func ThisHost() UnitHost {
+	run, err := os.ReadFile(KernelRun)
+	if err != nil {
+		return UnitHost{}
+	}
+	return UnitHost{KernelRun: strings.TrimSpace(string(run)), Processors: runtime.NumCPU()}
 }
 
 // ProcessUsage is what the processes of one name used in a unit that is a command with all

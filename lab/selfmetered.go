@@ -8,12 +8,13 @@ type SelfMetered interface {
 
 // UsageAnswer is what a unit says that its process has used since it started.
 type UsageAnswer struct {
-	CPUNanoseconds    int64 `json:"cpu_nanoseconds"`
-	UserNanoseconds   int64 `json:"user_nanoseconds"`
-	SystemNanoseconds int64 `json:"system_nanoseconds"`
-	Voluntary         int64 `json:"voluntary"`
-	Involuntary       int64 `json:"involuntary"`
-	Threads           int64 `json:"threads"` // now
+	Host              UnitHost `json:"host"`
+	CPUNanoseconds    int64    `json:"cpu_nanoseconds"`
+	UserNanoseconds   int64    `json:"user_nanoseconds"`
+	SystemNanoseconds int64    `json:"system_nanoseconds"`
+	Voluntary         int64    `json:"voluntary"`
+	Involuntary       int64    `json:"involuntary"`
+	Threads           int64    `json:"threads"` // now
 	// MemoryBytes is the proportional set size now, LargestBytes the largest resident set
 	// until now.
 	MemoryBytes  int64 `json:"memory_bytes"`

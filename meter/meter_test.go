@@ -155,8 +155,8 @@ func TestRolesAndUnitsAddUp(t *testing.T) {
 		t.Errorf("roles use %v s, total is %v s", sum, metered.Total.CPUSeconds)
 	}
 	for i, name := range []string{"core", "worker-001", "worker-002"} {
-		if got := metered.Units[i].Unit.Name; got != name {
-			t.Errorf("unit %d is %q, want %q", i, got, name)
+		if got := metered.Units[i]; got.Unit.Name != name || got.Host != lab.ThisHost() || got.Host.Processors < 1 {
+			t.Errorf("unit %d is %q on %+v, want %q on this host", i, got.Unit.Name, got.Host, name)
 		}
 	}
 	if burner, idle := metered.Units[2].CPUSeconds,

@@ -105,9 +105,10 @@ func (w *worker) metered() lab.Metered {
 	for role, members := range byRole {
 		result.Roles[w.roles[role]] = combine(members, w.memory.roles[role])
 	}
+	host := lab.ThisHost() // a meter reads units of its own host
 	for i, p := range w.probes {
 		usage := combine([]int{i}, w.memory.units[i])
-		result.Units = append(result.Units, lab.UnitUsage{Unit: p.metered(), Usage: usage})
+		result.Units = append(result.Units, lab.UnitUsage{Unit: p.metered(), Host: host, Usage: usage})
 		if p.metered().Span != "" {
 			result.Processes = append(result.Processes, w.processes(i, usage)...)
 		}

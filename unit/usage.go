@@ -22,7 +22,7 @@ func (c *Channel) tellUsage() error {
 		return fmt.Errorf("read what this unit has used: %w", err)
 	}
 	const kilo = 1024 // the kernel counts memory in KiB
-	return c.Tell(lab.EventUsage, lab.UsageAnswer{
+	return c.Tell(lab.EventUsage, lab.UsageAnswer{Host: lab.ThisHost(),
 		CPUNanoseconds: clock.Nano(), UserNanoseconds: used.Utime.Nano(), SystemNanoseconds: used.Stime.Nano(),
 		Voluntary: used.Nvcsw, Involuntary: used.Nivcsw, LargestBytes: used.Maxrss * kilo,
 		Threads:     field("/proc/self/status", "Threads:"),

@@ -193,7 +193,11 @@ func (m *selfMetering) Stop() (lab.Metered, error) {
 		if result.IdleSeconds > 0 {
 			used.IdleCores = between(m.watched.said[i], m.marks[0].said[i]).CPUSeconds / result.IdleSeconds
 		}
-		result.Units = append(result.Units, lab.UnitUsage{Unit: unit, Usage: used})
+		metered := lab.UnitUsage{Unit: unit, Usage: used}
+		if said := m.watched.said[i]; said != nil {
+			metered.Host = said.Host
+		}
+		result.Units = append(result.Units, metered)
 		result.Total, result.Roles[unit.Role] = Plus(result.Total, used), Plus(result.Roles[unit.Role], used)
 		result.Sources[unit.Role] = source
 	}

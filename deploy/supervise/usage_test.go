@@ -41,8 +41,10 @@ func TestUnitsSayWhatTheyUsedBeforeTheLoad(t *testing.T) {
 
 // TestUnitsThatAreKilledSayWhatTheyUsedBefore: the figures are those of all lives.
 func TestUnitsThatAreKilledSayWhatTheyUsedBefore(t *testing.T) {
+	there := lab.UnitHost{KernelRun: "there", Processors: 16}
 	said := func(cpu time.Duration, memory int64) *lab.UsageAnswer {
-		return &lab.UsageAnswer{CPUNanoseconds: int64(cpu), MemoryBytes: memory, LargestBytes: memory, Threads: 5}
+		return &lab.UsageAnswer{Host: there, CPUNanoseconds: int64(cpu), MemoryBytes: memory, LargestBytes: memory,
+			Threads: 5}
 	}
 	begun := time.Now()
 	m := selfMetering{asks: New(lab.Layout{}, ""), units: []lab.Unit{{Name: "core", Role: "core"}},
@@ -72,6 +74,9 @@ func TestUnitsThatAreKilledSayWhatTheyUsedBefore(t *testing.T) {
 	}
 	want := lab.Usage{Units: 1, CPUSeconds: 3.5, Threads: 5, PeakMemoryBytes: 500, MeanMemoryBytes: 70,
 		PeakResidentBytes: 500}
+	if got := used.Units[0].Host; got != there {
+		t.Errorf("it ran on %+v, want %+v", got, there)
+	}
 	if got := used.Units[0].Usage; !reflect.DeepEqual(got, want) || !reflect.DeepEqual(used.Total, want) {
 		t.Errorf("it used %+v, in total %+v, want %+v", got, used.Total, want)
 	}

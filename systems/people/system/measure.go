@@ -2,7 +2,6 @@ package system
 
 import (
 	"context"
-	"runtime"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/loaded"
@@ -41,7 +40,7 @@ func metrics() []lab.Metric {
 	all = append(all, loaded.ClientMetrics()...)
 	for _, part := range parts() {
 		all = append(all,
-			lab.Metric{Name: "cpu_share" + part.suffix, Title: "share of the host's processors that is in use: " +
+			lab.Metric{Name: "cpu_share" + part.suffix, Title: "share of its hosts' processors that is in use: " +
 				part.title, Unit: "1", Better: lab.LowerIsBetter,
 				Kind: lab.KindShare, Quantity: "cpu_share" + part.suffix, Source: lab.FromMeter},
 			lab.Metric{Name: "memory" + part.suffix, Title: "mean memory: " + part.title, Unit: "B",
@@ -83,5 +82,25 @@ func (p part) measure(values map[string]float64, metered lab.Metered) {
 		return
 	}
 	values["memory"+p.suffix] = memory
-	values["cpu_share"+p.suffix] = cpu / metered.WindowSeconds / float64(runtime.NumCPU())
+	if processors := p.processors(metered); processors > 0 {
+		values["cpu_share"+p.suffix] = cpu / metered.WindowSeconds / float64(processors)
+	}
+}
+
+// processors returns how many the hosts of a part's units have; 0: one of them is not known.
+func (p part) processors(metered lab.Metered) (all int) {
+	hosts := map[lab.UnitHost]bool{}
+	for _, u := range metered.Units {
+		if u.Unit.Role == lab.RoleGenerator || !p.has(u.Unit.Role) {
+			continue
+		}
+		if u.Host.Processors == 0 {
+			return 0
+		}
+		hosts[u.Host] = true
+	}
+	for host := range hosts {
+		all += host.Processors
+	}
+	return all
 }

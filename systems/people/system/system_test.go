@@ -266,6 +266,11 @@ func TestPartsOfTheHostAreMeasuredApart(t *testing.T) {
 		lab.RoleGenerator: use(100, 1000), "gateway": use(1, 10), "persons": use(2, 20), "profiles": use(3, 30),
 		"database": use(4, 40),
 	}}
+	front, back := lab.UnitHost{KernelRun: "front", Processors: 4}, lab.UnitHost{KernelRun: "back", Processors: 16}
+	for role, host := range map[string]lab.UnitHost{lab.RoleGenerator: {}, "gateway": front, "database": front,
+		"persons": back, "profiles": back} {
+		metered.Units = append(metered.Units, lab.UnitUsage{Unit: lab.Unit{Name: role, Role: role}, Host: host})
+	}
 	s := System{Generator: &generator{report: lab.LoadReport{Sent: 8, OK: 5,
 		Measures: []lab.Measure{{Quantity: lab.Goodput, Value: 9}}}}}
 	measure := func(p lab.Point) map[string]float64 {
@@ -280,13 +285,24 @@ func TestPartsOfTheHostAreMeasuredApart(t *testing.T) {
 	for name, want := range map[string]float64{
 		"memory": 100, "memory_front": 50, "memory_services": 50, "memory_database": 40, "peak_memory": 200,
 		"cpu_per_operation": 2, "goodput": 9, "error_share": 0.375,
+		"cpu_share": 10.0 / 10 / 20, "cpu_share_front": 5.0 / 10 / 4, "cpu_share_services": 5.0 / 10 / 16,
+		"cpu_share_database": 4.0 / 10 / 4,
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %g, want %g", name, got[name], want)
 		}
 	}
-	if front, all := got["cpu_share_front"], got["cpu_share"]; all <= 0 || front*2 != all {
-		t.Errorf("CPU shares %g of %g", front, all)
+	for i := range metered.Units {
+		if metered.Units[i].Unit.Role == "persons" {
+			metered.Units[i].Host = lab.UnitHost{} // of a host that tells nothing
+		}
+	}
+	got = measure(point(map[string]float64{lab.FactorUsers: 2}))
+	for name, known := range map[string]bool{"cpu_share": false, "cpu_share_front": true,
+		"cpu_share_services": false, "cpu_share_database": true} {
+		if _, is := got[name]; is != known {
+			t.Errorf("%s is known: %v, where a host does not tell its processors", name, is)
+		}
 	}
 	if got := measure(point(map[string]float64{Records: 2})); got["goodput"] != 0.5 {
 		t.Errorf("goodput of a counted load is %g, want what was right in the metered time", got["goodput"])
