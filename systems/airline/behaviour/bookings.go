@@ -116,28 +116,17 @@ func booksAllOrNothing(s *session) {
 	}
 }
 
-// booksOnceAtATime asks for the same flights many times at once.
+// booksOnceAtATime asks for the same flights many times at once, and cancels what it has so.
 func booksOnceAtATime(s *session) {
 	const out, back = "ATL-BKK-20260227-1", "BKK-ATL-20260228-1"
 	bodies := []string{order(out), order(back, out), order(out, back)}
 	for round := range 5 {
-		answers := make([]answer, 12)
-		var asking sync.WaitGroup
-		for i := range answers {
-			asking.Go(func() {
-				var err error
-				body := bodies[0]
-				if round > 0 {
-					body = bodies[1+i%2]
-				}
-				answers[i], err = s.try(s.Context(), "POST", s.airline.Front+"/bookings", s.token,
-					strings.NewReader(body))
-				if err != nil {
-					s.Error(err)
-				}
-			})
-		}
-		asking.Wait()
+		answers := s.atOnce(12, "POST", "/bookings", func(i int) string {
+			if round > 0 {
+				return bodies[1+i%2]
+			}
+			return bodies[0]
+		})
 		made := 0
 		for _, got := range answers {
 			if got.status == 201 {
@@ -157,9 +146,41 @@ func booksOnceAtATime(s *session) {
 			s.Errorf("round %d: %d of %d were booked, and booked are %q", round, made, len(answers), flights)
 		}
 		for _, b := range listed {
-			if got := s.ask("DELETE", "/bookings/"+b.ID, ""); got.status != 204 {
-				s.Errorf("cancel: %s", got)
-			}
+			s.cancelsOnceAtATime(b)
 		}
 	}
+}
+
+// cancelsOnceAtATime cancels a booking many times at once.
+func (s *session) cancelsOnceAtATime(b booking) {
+	s.Helper()
+	cancelled := 0
+	for _, got := range s.atOnce(12, "DELETE", "/bookings/"+b.ID, func(int) string { return "" }) {
+		if got.status == 204 {
+			cancelled++
+		} else {
+			s.refused("one of many cancellations at once", got, "unknown-booking")
+		}
+	}
+	if cancelled != 1 {
+		s.Errorf("%d of 12 cancellations of one booking are right", cancelled)
+	}
+}
+
+// atOnce sends so many requests at the same time and returns their answers.
+func (s *session) atOnce(n int, method, path string, body func(i int) string) []answer {
+	s.Helper()
+	answers := make([]answer, n)
+	var asking sync.WaitGroup
+	for i := range answers {
+		asking.Go(func() {
+			var err error
+			answers[i], err = s.try(s.Context(), method, s.airline.Front+path, s.token, strings.NewReader(body(i)))
+			if err != nil {
+				s.Error(err)
+			}
+		})
+	}
+	asking.Wait()
+	return answers
 }

@@ -177,6 +177,10 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	if err := playable(p); err != nil {
 		return lab.Layout{}, fmt.Errorf("point %s: %w", p, err)
 	}
+	if _, set := p.Level(Cores); set && v.Deployment == lab.SSH {
+		return lab.Layout{}, fmt.Errorf("point %s sets %s, which are processors of this host, and units by ssh "+
+			"are on others: limit the units instead", p, Cores)
+	}
 	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: descriptors}
 	if design.Store == architecture.Mongo {
 		layout.Services = []lab.ServiceSpec{{Name: serviceDatabase, Kind: architecture.Mongo}}
@@ -266,9 +270,9 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 	unit.Program, unit.Install = program(d.Runtime), install(d.Runtime)
 	switch d.Runtime {
 	case architecture.Java:
-		unit.Env = append(unit.Env, "JAVA_OPTS=-Xms"+heap(d)+" -Xmx"+heap(d))
+		unit.Env = append(unit.Env, "JAVA_OPTS=-Xmx"+heap(d))
 	case architecture.Node:
-		unit.Env = append(unit.Env, "AIRLINE_WORKERS="+strconv.Itoa(workers(d, p)))
+		unit.Env = append(unit.Env, "AIRLINE_WORKERS="+workers(d, p))
 	}
 	return unit
 }
@@ -290,19 +294,21 @@ func how(d architecture.Design) string {
 	return architecture.HTTP
 }
 
-// heap is that of a Java unit. All variants have a gigabyte in all.
+// heap is the largest of a Java unit. All variants have a gigabyte in all. With how much it begins,
+// Java decides: it would be what a unit is metered to use.
 func heap(d architecture.Design) string { return strconv.Itoa(1024/len(d.Units)) + "m" }
 
-// workers are the processes of a unit of Node.js, which runs one thread in each.
-func workers(d architecture.Design, p lab.Point) int {
-	cores := runtime.NumCPU()
-	if asked, set := p.Level(Cores); set {
-		cores = int(asked)
+// workers are the processes of a unit of Node.js, which runs one thread in each: as many as the
+// unit finds processors on its host, unless something else is asked for.
+func workers(d architecture.Design, p lab.Point) string {
+	asked, set := p.Level(Cores)
+	switch {
+	case d.Workers > 0:
+		return strconv.Itoa(d.Workers)
+	case set:
+		return strconv.Itoa(int(asked))
 	}
-	if d.Workers > 0 {
-		return d.Workers
-	}
-	return cores
+	return "cores"
 }
 
 // key is that of a trial's tokens, in hexadecimal. It comes from the seed, so that a

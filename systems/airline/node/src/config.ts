@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { allAirports, type DatasetSize } from './domain/dataset.js';
 import type { Peers } from './remote/units.js';
 
@@ -68,7 +69,10 @@ export function readConfig(env: Environment): Config {
     key: sessions === 'token' ? key(env, 'AIRLINE_KEY') : undefined,
     keepConnections: pool === 'on',
     calls,
-    workers: integer(env, 'AIRLINE_WORKERS', 1, 1, 1024),
+    workers:
+      env['AIRLINE_WORKERS'] === 'cores'
+        ? availableParallelism()
+        : integer(env, 'AIRLINE_WORKERS', 1, 1, 1024),
   };
 }
 

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { expect, test } from 'vitest';
 import { ConfigError, readConfig } from '../src/config.js';
 import { MongoStore } from '../src/store/mongo.js';
@@ -41,6 +42,11 @@ test.each([
   const read = () => readConfig({ ...least, [name]: value });
   expect(read).toThrow(ConfigError);
   expect(read).toThrow(`${name} is ${JSON.stringify(value)}, want `);
+});
+
+test('a unit may run a process for each core that it finds', () => {
+  expect(readConfig({ ...least, AIRLINE_WORKERS: 'cores' }).workers).toBe(availableParallelism());
+  expect(readConfig(least).workers).toBe(1);
 });
 
 test.each([

@@ -187,6 +187,16 @@ test('bookings: all or none, once, listed, cancelled by their owner', async () =
   expect((audit.body as string).split('\n')).toHaveLength(4 + 1);
 });
 
+test('of many cancellations at once one is right', async () => {
+  const token = await login(address, 3);
+  const made = await ask(address, 'POST', '/bookings', token, { flights: ['ATH-AMS-20260102-3'] });
+  const [booking] = (made.body as { bookings: { id: string }[] }).bookings;
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => ask(address, 'DELETE', `/bookings/${booking?.id ?? ''}`, token)),
+  );
+  expect(answers.map(({ status }) => status).sort()).toEqual([204, ...Array.from({ length: 7 }, () => 404)]);
+});
+
 test('what a customer changes stays, and nothing else changes', async () => {
   const token = await login(address, 7);
   const before = await ask(address, 'GET', '/customers/c7', token);

@@ -42,13 +42,13 @@ export class Bookings {
 
   async cancel(login: string, id: string): Promise<void> {
     const booking = bookingId.test(id) ? await this.store.booking(id) : undefined;
-    if (booking === undefined) {
-      throw new Problem('unknown-booking', `there is no booking ${JSON.stringify(id)}`);
-    }
-    if (booking.login !== login) {
+    if (booking !== undefined && booking.login !== login) {
       throw new Problem('not-yours', `booking ${JSON.stringify(id)} is another customer's`);
     }
-    await this.store.removeBooking(booking);
+    // Another request may have cancelled it meanwhile.
+    if (booking === undefined || !(await this.store.removeBooking(booking))) {
+      throw new Problem('unknown-booking', `there is no booking ${JSON.stringify(id)}`);
+    }
   }
 
   all(): AsyncIterable<Booking> | Iterable<Booking> {

@@ -53,8 +53,8 @@ export interface BookingStore {
    */
   addBookings(bookings: Booking[]): Promise<string | undefined>;
   booking(id: string): Promise<Booking | undefined>;
-  /** Does nothing where the booking is gone. */
-  removeBooking(booking: Booking): Promise<void>;
+  /** Answers false where the booking is gone: of those who remove it at the same time, one has true. */
+  removeBooking(booking: Booking): Promise<boolean>;
   /** In no particular order. */
   bookingsOf(login: string): Promise<Booking[]>;
   allBookings(): AsyncIterable<Booking> | Iterable<Booking>;

@@ -156,12 +156,14 @@ export class EmbeddedStore implements Store {
     return this.read(() => this.bookings.get(id));
   }
 
-  async removeBooking({ id, login, flight }: Booking): Promise<void> {
-    await this.root.transaction(() => {
+  removeBooking({ id, login, flight }: Booking): Promise<boolean> {
+    return this.root.transaction(() => {
+      const removed = this.bookings.removeSync(id);
       // Once it is gone, the flight may have been booked anew, under another id.
-      if (this.bookings.removeSync(id)) {
+      if (removed) {
         this.booked.removeSync([login, flight]);
       }
+      return removed;
     });
   }
 

@@ -207,12 +207,14 @@ export class MongoStore implements Store {
   }
 
   /** The last seat of an order goes with it: the index would take two without seats for the same. */
-  async removeBooking({ id }: Booking): Promise<void> {
+  async removeBooking({ id }: Booking): Promise<boolean> {
     const notTheLast = { 'seats.id': id, 'seats.1': { $exists: true } };
     const { modifiedCount } = await answered(this.orders.updateOne(notTheLast, { $pull: { seats: { id } } }));
-    if (modifiedCount === 0) {
-      await answered(this.orders.deleteOne({ 'seats.id': id }));
+    if (modifiedCount > 0) {
+      return true;
     }
+    const { deletedCount } = await answered(this.orders.deleteOne({ 'seats.id': id }));
+    return deletedCount > 0;
   }
 
   async bookingsOf(login: string): Promise<Booking[]> {

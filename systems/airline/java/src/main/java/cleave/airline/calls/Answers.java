@@ -65,11 +65,13 @@ public final class Answers extends Handler.Wrapper {
     ByteBuffer answer = null;
     try {
       answer = answer(request.getHttpURI().getPath(), body);
-    } catch (Problem e) {
-      status = e.kind() == Problem.Kind.UNAVAILABLE ? Status.UNAVAILABLE : Status.INTERNAL;
     } catch (RuntimeException e) {
-      LOG.log(Level.SEVERE, "a call of another unit could not be carried out", e);
-      status = Status.INTERNAL;
+      if (e instanceof Problem problem && problem.kind() == Problem.Kind.UNAVAILABLE) {
+        status = Status.UNAVAILABLE;
+      } else {
+        LOG.log(Level.SEVERE, "a call of another unit could not be carried out", e);
+        status = Status.INTERNAL;
+      }
     }
     String code = Integer.toString(status.getCode().value());
     response.getHeaders().put(HttpHeader.CONTENT_TYPE, TYPE);

@@ -53,9 +53,17 @@ public final class Callee implements AutoCloseable {
       if (e.getStatus().getCode() == Status.Code.UNAVAILABLE) {
         channel.resetConnectBackoff(); // the next call tries anew: pauses would grow to two minutes
       }
-      String what = " does not answer (status " + e.getStatus().getCode() + ")";
-      throw new Problem(Problem.Kind.UNAVAILABLE, name + what, e);
+      throw failure(e);
     }
+  }
+
+  /** What a status other than OK means: the unit is away, or something is wrong with it. */
+  private Problem failure(StatusRuntimeException e) {
+    return switch (e.getStatus().getCode()) {
+      case UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED ->
+          new Problem(Problem.Kind.UNAVAILABLE, name + " does not answer", e);
+      default -> new Problem(Problem.Kind.INTERNAL, name + " failed: " + e.getStatus(), e);
+    };
   }
 
   @Override

@@ -72,7 +72,10 @@ public final class Peer {
 
   /** The problem with an answer that the contract between units does not have. */
   Problem unexpected(HttpResponse<byte[]> answer) {
-    return unavailable("cannot answer (status " + answer.statusCode() + ")", null);
+    if (answer.statusCode() == 503) {
+      return unavailable("cannot answer now", null);
+    }
+    return new Problem(Problem.Kind.INTERNAL, name + " answered " + answer.statusCode());
   }
 
   private Problem unavailable(String what, Exception cause) {
