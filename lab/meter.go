@@ -2,9 +2,6 @@ package lab
 
 import (
 	"context"
-	"os"
-	"runtime"
-	"strings"
 	"time"
 )
 
@@ -137,15 +134,6 @@ type UnitUsage struct {
 type UnitHost struct {
 	KernelRun  string `json:"kernel_run"` // units with the same one share a host
 	Processors int    `json:"processors"`
-}
-
-// ThisHost returns the host of this process.
-func ThisHost() UnitHost {
-	run, err := os.ReadFile(KernelRun)
-	if err != nil {
-		return UnitHost{}
-	}
-	return UnitHost{KernelRun: strings.TrimSpace(string(run)), Processors: runtime.NumCPU()}
 }
 
 // ProcessUsage is what the processes of one name used in a unit that is a command with all

@@ -155,7 +155,7 @@ func TestRolesAndUnitsAddUp(t *testing.T) {
 		t.Errorf("roles use %v s, total is %v s", sum, metered.Total.CPUSeconds)
 	}
 	for i, name := range []string{"core", "worker-001", "worker-002"} {
-		if got := metered.Units[i]; got.Unit.Name != name || got.Host != lab.ThisHost() || got.Host.Processors < 1 {
+		if got := metered.Units[i]; got.Unit.Name != name || got.Host != thisHost() || got.Host.Processors < 1 {
 			t.Errorf("unit %d is %q on %+v, want %q on this host", i, got.Unit.Name, got.Host, name)
 		}
 	}

@@ -2,7 +2,10 @@ package meter
 
 import (
 	"fmt"
+	"os"
+	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -105,7 +108,7 @@ func (w *worker) metered() lab.Metered {
 	for role, members := range byRole {
 		result.Roles[w.roles[role]] = combine(members, w.memory.roles[role])
 	}
-	host := lab.ThisHost() // a meter reads units of its own host
+	host := thisHost() // a meter reads units of its own host
 	for i, p := range w.probes {
 		usage := combine([]int{i}, w.memory.units[i])
 		result.Units = append(result.Units, lab.UnitUsage{Unit: p.metered(), Host: host, Usage: usage})
@@ -114,6 +117,15 @@ func (w *worker) metered() lab.Metered {
 		}
 	}
 	return result
+}
+
+// thisHost is the host of this process; zero where it has no kernel's name.
+func thisHost() lab.UnitHost {
+	run, err := os.ReadFile(lab.KernelRun)
+	if err != nil {
+		return lab.UnitHost{}
+	}
+	return lab.UnitHost{KernelRun: strings.TrimSpace(string(run)), Processors: runtime.NumCPU()}
 }
 
 // idle is how long the units rested before the first mark; 0: not long enough to tell.

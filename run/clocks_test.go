@@ -18,8 +18,8 @@ func TestHowFarClocksAreApart(t *testing.T) {
 	}{
 		"one clock":              {nil, time.Minute, time.Minute, 0},
 		"one clock, set back":    {nil, time.Minute, 62 * time.Second, 2 * time.Second},
-		"two clocks":             {&lab.Clocks{ApartSeconds: 0.002}, time.Minute, time.Minute, 2 * time.Millisecond},
-		"two clocks, one is set": {&lab.Clocks{ApartSeconds: 0.5}, 3 * time.Second, time.Second, 2500 * time.Millisecond},
+		"two clocks":             {&lab.Clocks{ApartSeconds: 2}, time.Minute, time.Minute, 2 * time.Second},
+		"two clocks, one is set": {&lab.Clocks{ApartSeconds: 1}, time.Minute, time.Second, time.Minute},
 	} {
 		if got := clocksApart(c.clocks, c.wall, c.monotonic); got != c.is {
 			t.Errorf("%s: %v, want %v", name, got, c.is)

@@ -28,9 +28,8 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	if err != nil {
 		return nil, err, nil
 	}
-	layout = layout.Readied(e.plan.Study.Faults)
 	spawned := time.Now()
-	deployment, err := s.deployer.Deploy(ctx, layout, dir)
+	deployment, err := s.deployer.Deploy(ctx, layout.Readied(e.plan.Study.Faults), dir)
 	if err != nil {
 		return nil, fullDisk(e.Scratch, err), nil
 	}
@@ -55,12 +54,11 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	trial.ElapsedSeconds, trial.Metered, trial.Clocks = done.Finished.ElapsedSeconds, done.Used, done.Clocks
 	trial.Faults, trial.Arrivals, trial.Platform = done.Faults, done.Arrivals, done.Platform
 	played = fullDisk(e.Scratch, failureOr(deployment, played))
-	ended := time.Now()
-	trial.LifetimeSeconds = ended.Sub(spawned).Seconds()
+	lifetime, byWall := elapsed(spawned)
+	trial.LifetimeSeconds = lifetime.Seconds()
 	left := lab.Leftover{Reports: done.Reports, Addresses: addresses,
 		Foreign: foreignUnits(s.layout, deployment), Dir: deployment.HandedOver(), Seed: trial.Seed,
-		Spawned: spawned, Faults: trial.Faults, ClocksApart: clocksApart(trial.Clocks,
-			ended.Round(0).Sub(spawned.Round(0)), ended.Sub(spawned))}
+		Spawned: spawned, Faults: trial.Faults, ClocksApart: clocksApart(trial.Clocks, byWall, lifetime)}
 	if live, ok := e.System.(lab.LiveAuditor); ok && played == nil {
 		trial.Audit = withFaults(live.AuditLive(ctx, s.variant, s.point, left), trial.Faults)
 	} else {

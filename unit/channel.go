@@ -129,13 +129,17 @@ func (c *Channel) Await(kind lab.CommandKind) error {
 }
 
 func (c *Channel) tellClock() error {
+	return c.Tell(lab.EventClock, lab.ClockAnswer{KernelRun: kernelRun(), Nanoseconds: time.Now().UnixNano()})
+}
+
+// kernelRun is which run of which kernel this is; empty: nobody knows, and its clock is taken for one
+// of its own.
+func kernelRun() string {
 	run, err := os.ReadFile(lab.KernelRun)
 	if err != nil {
-		run = nil // the clock is then taken for one of its own
+		return ""
 	}
-	return c.Tell(lab.EventClock, lab.ClockAnswer{
-		KernelRun: strings.TrimSpace(string(run)), Nanoseconds: time.Now().UnixNano(),
-	})
+	return strings.TrimSpace(string(run))
 }
 
 func (c *Channel) send(event lab.Event) error {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -22,7 +23,8 @@ func (c *Channel) tellUsage() error {
 		return fmt.Errorf("read what this unit has used: %w", err)
 	}
 	const kilo = 1024 // the kernel counts memory in KiB
-	return c.Tell(lab.EventUsage, lab.UsageAnswer{Host: lab.ThisHost(),
+	return c.Tell(lab.EventUsage, lab.UsageAnswer{
+		Host:           lab.UnitHost{KernelRun: kernelRun(), Processors: runtime.NumCPU()},
 		CPUNanoseconds: clock.Nano(), UserNanoseconds: used.Utime.Nano(), SystemNanoseconds: used.Stime.Nano(),
 		Voluntary: used.Nvcsw, Involuntary: used.Nivcsw, LargestBytes: used.Maxrss * kilo,
 		Threads:     field("/proc/self/status", "Threads:"),

@@ -94,7 +94,7 @@ func (p part) processors(metered lab.Metered) (all int) {
 		if u.Unit.Role == lab.RoleGenerator || !p.has(u.Unit.Role) {
 			continue
 		}
-		if u.Host.Processors == 0 {
+		if u.Host.KernelRun == "" {
 			return 0
 		}
 		hosts[u.Host] = true

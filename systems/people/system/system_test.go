@@ -266,7 +266,8 @@ func TestPartsOfTheHostAreMeasuredApart(t *testing.T) {
 		lab.RoleGenerator: use(100, 1000), "gateway": use(1, 10), "persons": use(2, 20), "profiles": use(3, 30),
 		"database": use(4, 40),
 	}}
-	front, back := lab.UnitHost{KernelRun: "front", Processors: 4}, lab.UnitHost{KernelRun: "back", Processors: 16}
+	front := lab.UnitHost{KernelRun: "front", Processors: 4}
+	back := lab.UnitHost{KernelRun: "back", Processors: 16}
 	for role, host := range map[string]lab.UnitHost{lab.RoleGenerator: {}, "gateway": front, "database": front,
 		"persons": back, "profiles": back} {
 		metered.Units = append(metered.Units, lab.UnitUsage{Unit: lab.Unit{Name: role, Role: role}, Host: host})

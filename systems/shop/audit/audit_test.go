@@ -97,8 +97,8 @@ func TestGoodIsValid(t *testing.T) {
 	if got.Verdict != lab.AuditValid || len(got.Problems) != 0 {
 		t.Fatalf("%s: %v", got.Verdict, got.Problems)
 	}
-	want := map[string]int64{"attempts": 6, "ok": 4, "info": 1, "fail": 1, "cancels": 1, "reads": 1, "orders": 3, "confirmed": 1,
-		"cancelled": 1, "rejected": 1, "undone": 2}
+	want := map[string]int64{"attempts": 6, "ok": 4, "info": 1, "fail": 1, "cancels": 1, "reads": 1,
+		"orders": 3, "confirmed": 1, "cancelled": 1, "rejected": 1, "undone": 2}
 	for name, n := range want {
 		if got.Counts[name] != n {
 			t.Errorf("%s = %d, want %d", name, got.Counts[name], n)
