@@ -89,11 +89,14 @@ func (r *Relay) Target() string {
 
 func (r *Relay) accept() {
 	for {
-		from, err := r.listener.Accept()
-		if err != nil {
-			return // closed
+		switch from, err := r.listener.Accept(); {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // no descriptor may be left for a moment
+			time.Sleep(dialAgain)
+		default:
+			r.passing.Go(func() { r.carry(from) })
 		}
-		r.passing.Go(func() { r.carry(from) })
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -75,6 +76,15 @@ func TestWhatIsSentComesOutAtTheOtherEnd(t *testing.T) {
 	_, _ = rand.Read(sent)
 	if answer, _ := exchange(t, r.Address(), sent); !bytes.Equal(answer, sent) {
 		t.Errorf("%d bytes came back of %d, or others", len(answer), len(sent))
+	}
+}
+
+// TestNoDescriptorIsLeft for a caller: the next is served.
+func TestNoDescriptorIsLeft(t *testing.T) {
+	r := front(t, echo(t))
+	testset.CallWithoutDescriptors(t, r.Address())
+	if answer, _ := exchange(t, r.Address(), []byte("hello")); string(answer) != "hello" {
+		t.Errorf("it answers %q", answer)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,6 +25,10 @@ const (
 	helloPatience = 5 * time.Second
 	// maxToken is the longest token, in bytes.
 	maxToken = 256
+	// maxCallers is how many callers may prove who they are at once; one more takes the place of the first.
+	maxCallers = 64
+	// acceptAgain is when callers are taken again where no descriptor was left for one.
+	acceptAgain = 10 * time.Millisecond
 )
 
 // Open connects the unit to its conductor; see Streams.
@@ -82,26 +87,59 @@ func readEnvironment(path string) error {
 	return nil
 }
 
-// accept returns the first connection that begins with the token.
+// accept returns the first connection that begins with the token. Callers are heard side by side, so that
+// those who say nothing keep nobody away.
 func accept(listener net.Listener, token string) (net.Conn, error) {
-	if err := listener.(*net.TCPListener).SetDeadline(time.Now().Add(Lease)); err != nil {
+	end := time.Now().Add(Lease)
+	if err := listener.(*net.TCPListener).SetDeadline(end); err != nil {
 		return nil, err
 	}
+	proven := make(chan net.Conn, 1)
+	var callers []net.Conn
+	defer func() {
+		for _, caller := range callers {
+			_ = caller.Close() // it was somebody else's
+		}
+	}()
 	for {
-		connection, err := listener.Accept()
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return nil, ErrGone
+		caller, err := listener.Accept()
+		if err == nil {
+			callers = append(callers, caller)
+			go prove(listener, caller, token, proven)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("wait for the conductor: %w", err)
-		}
-		if proves(connection, token) {
+		select {
+		case conductor := <-proven:
+			callers = slices.DeleteFunc(callers, func(caller net.Conn) bool { return caller == conductor })
 			// The conductor may be behind something that takes connections before we do: an
 			// empty line, which is no event, tells it that it has reached us.
-			_, err := connection.Write([]byte("\n"))
-			return connection, errors.Join(err, watch(connection.(*net.TCPConn)))
+			_, err := conductor.Write([]byte("\n"))
+			return conductor, errors.Join(err, watch(conductor.(*net.TCPConn)))
+		default:
 		}
-		_ = connection.Close() // it was somebody else's
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, ErrGone
+		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+			time.Sleep(acceptAgain)
+		case err != nil:
+			return nil, fmt.Errorf("wait for the conductor: %w", err)
+		case len(callers) > maxCallers:
+			_ = callers[0].Close() // it has had its time
+			callers = callers[1:]
+		}
+	}
+}
+
+// prove hands on a caller that knows the token, and has accept look at it.
+func prove(listener net.Listener, caller net.Conn, token string, proven chan<- net.Conn) {
+	if !proves(caller, token) {
+		_ = caller.Close() // it was somebody else's
+		return
+	}
+	select {
+	case proven <- caller:
+		_ = listener.(*net.TCPListener).SetDeadline(time.Now()) // it may be closed
+	default: // another was first
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -109,16 +110,41 @@ func TestOnlyTheConductorIsHeard(t *testing.T) {
 	}
 }
 
-// TestASlowStrangerKeepsNobodyAway: who connects and says nothing has a few seconds.
-func TestASlowStrangerKeepsNobodyAway(t *testing.T) {
+// TestSilentStrangersKeepNobodyAway, however many they are.
+func TestSilentStrangersKeepNobodyAway(t *testing.T) {
 	address := unitEnvironment(t, "right")
 	opened := make(chan error, 1)
 	go func() {
 		_, err := Open()
 		opened <- err
 	}()
-	dial(t, address, "")
+	begun := time.Now()
+	for range maxCallers + 10 {
+		dial(t, address, "")
+	}
 	dial(t, address, "right\n")
+	if err := <-opened; err != nil || time.Since(begun) > helloPatience*3/4 {
+		t.Errorf("after %v: %v", time.Since(begun), err)
+	}
+}
+
+// TestNoDescriptorIsLeft for a caller for a while: the conductor is heard after that.
+func TestNoDescriptorIsLeft(t *testing.T) {
+	address := unitEnvironment(t, "right")
+	opened := make(chan error, 1)
+	go func() {
+		_, err := Open()
+		opened <- err
+	}()
+	dial(t, address, "wrong\n")
+	give := testset.TakeDescriptors(t, 1) // the conductor's
+	dial(t, address, "right\n")
+	select {
+	case err := <-opened:
+		t.Errorf("without a descriptor: %v", err)
+	case <-time.After(10 * acceptAgain):
+	}
+	give()
 	if err := <-opened; err != nil {
 		t.Error(err)
 	}

@@ -1,10 +1,12 @@
 package supervise
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"sync"
+	"time"
 )
 
 // Doors lead from this host to units that it cannot call itself: a listener on loopback for
@@ -45,14 +47,20 @@ func (d *Doors) To(endpoint string) string {
 	return door.Addr().String()
 }
 
+// acceptAgain is when callers are taken again where that has failed: no descriptor may be left for one.
+const acceptAgain = 10 * time.Millisecond
+
 // admit lets calls through a door until it is closed.
 func (d *Doors) admit(door net.Listener, endpoint string) {
 	for {
-		caller, err := door.Accept()
-		if err != nil {
+		switch caller, err := door.Accept(); {
+		case errors.Is(err, net.ErrClosed):
 			return
+		case err != nil:
+			time.Sleep(acceptAgain)
+		default:
+			go d.lead(caller, endpoint)
 		}
-		go d.lead(caller, endpoint)
 	}
 }
 

@@ -39,12 +39,19 @@ func Door(address, tokenFile string) error {
 	return answer(listener, func(caller net.Conn) error { return admit(caller, string(token)) })
 }
 
-// answer has callers served, and tells them what went wrong, until nobody can call any more.
+// acceptAgain is when callers are taken again where that has failed: no descriptor may be left for one.
+const acceptAgain = 10 * time.Millisecond
+
+// answer has callers served, and tells them what went wrong, until the listener is closed.
 func answer(listener net.Listener, serve func(net.Conn) error) error {
 	for {
 		caller, err := listener.Accept()
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return err
+		}
+		if err != nil {
+			time.Sleep(acceptAgain)
+			continue
 		}
 		go func() {
 			defer func() { _ = caller.Close() }() // all has been said

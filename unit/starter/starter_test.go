@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -122,6 +123,7 @@ func TestDoor(t *testing.T) {
 			_ = caller.Close()
 		}
 	}()
+	testset.CallWithoutDescriptors(t, door.Addr().String()) // the others are served
 	for name, c := range map[string]struct{ says, want string }{
 		"connected":     {"token\n" + lab.DoorDial + unit.Addr().String() + "\nhello", "open\nheard hello"},
 		"counted":       {"token\n" + lab.DoorCount + "127.0.0.1\n", "1\n"},

@@ -1,0 +1,59 @@
+package testset
+
+import (
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// CallWithoutDescriptors calls an address for whose listener, in this process, no descriptor is left
+// meanwhile.
+func CallWithoutDescriptors(t testing.TB, address string) {
+	t.Helper()
+	giveBack := TakeDescriptors(t, 1) // the caller's
+	defer giveBack()
+	caller, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(50 * time.Millisecond) // nobody tells that it could not be accepted
+	_ = caller.Close()                // nothing was said
+}
+
+// TakeDescriptors leaves this process so many file descriptors, until the test's end or a call of giveBack.
+func TakeDescriptors(t testing.TB, left int) (giveBack func()) {
+	t.Helper()
+	var usual syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &usual); err != nil {
+		t.Fatal(err)
+	}
+	few := syscall.Rlimit{Cur: min(usual.Cur, 1024), Max: usual.Max}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	var taken []*os.File
+	for {
+		file, err := os.Open(os.DevNull)
+		if err != nil {
+			break // all are taken
+		}
+		taken = append(taken, file)
+	}
+	giveBack = func() {
+		for _, file := range taken {
+			_ = file.Close() // only read
+		}
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &usual); err != nil {
+			t.Error(err)
+		}
+		taken = nil
+	}
+	t.Cleanup(giveBack)
+	for range min(left, len(taken)) {
+		_ = taken[len(taken)-1].Close() // only read
+		taken = taken[:len(taken)-1]
+	}
+	return giveBack
+}
