@@ -36,7 +36,7 @@ func equivalent(name string) string {
 		return "the assertion names the status"
 	case "ISREGEX":
 		return "the text is no pattern"
-	case "ThroughputController.perThread", "ThroughputController.maxThroughput", "ActionProcessor.target":
+	case "ActionProcessor.target":
 		return "not in force beside the other settings"
 	}
 	if neutral(name, "*") {
@@ -71,7 +71,8 @@ func escapeXML(text string) string {
 // covers all that is in it.
 func coveredByNote(n *node) bool {
 	return n.attrs["enabled"] == "false" ||
-		slices.Contains([]string{"JSR223PostProcessor", "ResultCollector"}, n.tag)
+		slices.Contains([]string{"JSR223PostProcessor", "ResultCollector", "IfController",
+			"ThroughputController"}, n.tag)
 }
 
 // planMutations calls try for every change of a test plan; what says what was

@@ -29,6 +29,9 @@ const (
 	maxDocument  = 16 << 20
 )
 
+// maxSteps is how many steps a flow of a scenario may have.
+const maxSteps = 1000
+
 // Conversion is a scenario made from a document, and what is missing from it.
 type Conversion struct {
 	// Format of the input: HAR, OpenAPI or JMX.

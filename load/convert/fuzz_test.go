@@ -96,6 +96,6 @@ func FuzzOpenAPI(f *testing.F) {
 func FuzzJMX(f *testing.F) {
 	f.Add([]byte(plan(group("G", 2, userVariable("a", "${b}")+
 		sampler("A", "/${a}${__Random(1,2,c)}", regex("x(.)")+assertion("response_data", 2, "a"))+
-		share("S", "50", sampler("B", "/${v}", ""))))))
+		tag("GenericController", "S", "", sampler("B", "/${v}", ""))))))
 	fuzz(f, JMX, "shop.jmx", "mix.jmx")
 }

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -129,15 +130,13 @@ func (p *testPlan) keepTarget(groups []*converted) {
 	counts := map[string]int{}
 	main := ""
 	for _, g := range groups {
-		for _, v := range g.variants {
-			for _, s := range v.steps {
-				if s.empty {
-					continue
-				}
-				counts[s.origin]++
-				if counts[s.origin] > counts[main] {
-					main = s.origin
-				}
+		for _, s := range g.steps {
+			if s.empty {
+				continue
+			}
+			counts[s.origin]++
+			if counts[s.origin] > counts[main] {
+				main = s.origin
 			}
 		}
 	}
@@ -150,23 +149,14 @@ func (p *testPlan) keepTarget(groups []*converted) {
 			"the test plan names none (perhaps it is a property); give the target on the command line")
 	}
 	for _, g := range groups {
-		for i, v := range g.variants {
-			g.variants[i].steps = slices.DeleteFunc(v.steps, func(s plannedStep) bool {
-				if s.origin == main || s.empty {
-					return false
-				}
-				p.note(s.where, s.step.Request+" to "+orNone(s.origin), "a scenario has one target, "+main)
-				return true
-			})
-		}
+		g.steps = slices.DeleteFunc(g.steps, func(s plannedStep) bool {
+			if s.origin == main || s.empty {
+				return false
+			}
+			p.note(s.where, s.step.Request+" to "+cmp.Or(s.origin, "no server"), "a scenario has one target, "+main)
+			return true
+		})
 	}
-}
-
-func orNone(origin string) string {
-	if origin == "" {
-		return "no server"
-	}
-	return origin
 }
 
 // settle checks every reference in the steps: where nothing before gives the

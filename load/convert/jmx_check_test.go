@@ -139,7 +139,7 @@ func TestExtractors(t *testing.T) {
 		{"whole match", regex("a(.)", template("$0$")), map[string]ex{"v": {Regexp: "(a(.))"}}, ""},
 		{"second group", regex("a(.)(.)", template("$2$")), nil, "only the first group"},
 		{"default", regex("a(.)", template("$1$"), prop("RegexExtractor.default", "none")),
-			map[string]ex{"v": {Regexp: "a(.)"}}, "default none"},
+			map[string]ex{"v": {Regexp: "a(.)"}}, "RegexExtractor.default = none: an answer without"},
 		{"random match", regex("a(.)", template("$1$"), prop("RegexExtractor.match_number", "0")),
 			map[string]ex{"v": {Regexp: "a(.)"}}, "a random match of v"},
 		{"all matches", regex("a(.)", template("$1$"), prop("RegexExtractor.match_number", "-1")), nil,
@@ -190,8 +190,9 @@ func TestValuesThatNoEarlierStepGives(t *testing.T) {
 	cases := []struct{ name, below, request, note string }{
 		{"used before it is taken", use + sampler("A", "/a", x), "GET /$${v}", "no step before it"},
 		{"with a first value", userVariable("v", "x y") + use + sampler("A", "/a", x), "GET /x%20y", ""},
-		{"taken in another choice", tag("RandomController", "R", "", sampler("C", "/c", "")+sampler("A", "/a", x)) +
-			use, "GET /$${v}", "no step before it"},
+		{"taken below a controller that is listed", sampler("C", "/c", "") +
+			tag("RandomController", "R", "", sampler("A", "/a", x)) + use, "GET /$${v}",
+			"nothing in what was converted sets this variable"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -22,13 +22,12 @@ const maxData = 64 << 20
 // sets user-defined ones before a test begins, the others for their scope.
 func (p *testPlan) variables(root *element) {
 	root.walk(func(e *element) bool {
-		if !e.enabled || e.told {
+		if _, _, once := playsOnce(e.class); !e.enabled || e.told || isController(e.class) && !once {
 			return false
 		}
 		switch e.class {
 		case "TestPlan":
 			e.reached = true
-			p.testPlanSettings(e)
 			p.userDefined(collection(e.collection("TestPlan.user_defined_variables"), "Arguments.arguments"))
 			p.userDefined(collection(e.props, "TestPlan.user_defined_variables"))
 		case "Arguments":
@@ -51,15 +50,6 @@ func (p *testPlan) variables(root *element) {
 	})
 }
 
-func (p *testPlan) testPlanSettings(e *element) {
-	if e.truth("TestPlan.serialize_threadgroups") {
-		p.note(e.where(), "thread groups one after another", "flows are mixed by their weights")
-	}
-	if e.truth("TestPlan.functional_mode") {
-		p.note(e.where(), "functional test mode", "answers are not kept")
-	}
-}
-
 // userDefined takes constants; the last definition counts, as in JMeter.
 func (p *testPlan) userDefined(arguments []*property) {
 	for _, a := range arguments {
@@ -75,21 +65,7 @@ func (p *testPlan) userDefined(arguments []*property) {
 func (p *testPlan) counter(e *element) {
 	e.reached = true
 	variable := e.text("CounterConfig.name")
-	start := p.number(e, "CounterConfig.start", 0)
-	if step := p.number(e, "CounterConfig.incr", 1); step != 1 {
-		p.note(e.where(), fmt.Sprintf("increment %d", step), "a sequence counts by one")
-	}
-	const none = "9223372036854775807"
-	if end := e.text("CounterConfig.end"); end != "" && end != none {
-		p.note(e.where(), "maximum "+end, "a sequence does not begin again")
-	}
-	if e.truth("CounterConfig.per_user") {
-		p.note(e.where(), "a counter for each user", "a sequence counts over all users")
-	}
-	if format := e.text("CounterConfig.format"); format != "" {
-		p.note(e.where(), "format "+format, "a sequence is a plain number")
-	}
-	p.setValue(e, variable, scenario.Value{Sequence: new(int64(start))})
+	p.setValue(e, variable, scenario.Value{Sequence: new(int64(p.number(e, "CounterConfig.start", 0)))})
 }
 
 // randomVariable maps a Random Variable.
@@ -97,12 +73,6 @@ func (p *testPlan) randomVariable(e *element) {
 	e.reached = true
 	variable := e.text("variableName")
 	from, to := p.number(e, "minimumValue", 1), p.number(e, "maximumValue", 1)
-	if format := e.text("outputFormat"); format != "" {
-		p.note(e.where(), "format "+format, "the number is a plain one")
-	}
-	if seed := e.text("randomSeed"); seed != "" {
-		p.note(e.where(), "seed "+seed, "the scenario has a seed of its own")
-	}
 	p.setValue(e, variable, scenario.Value{Integer: &scenario.Range{From: int64(min(from, to)),
 		To: int64(max(from, to))}})
 }
@@ -128,7 +98,9 @@ func (p *testPlan) dataSet(e *element) {
 	if delimiter == "" {
 		delimiter = ","
 	}
-	p.dataSetDifferences(e)
+	if e.text("recycle") == "false" {
+		p.note(e.where(), "rows are used once", "data begins again at its end")
+	}
 	if !isConstant || file == "" {
 		p.note(e.where(), "data file "+written, "its name is not known beforehand")
 		return
@@ -182,19 +154,6 @@ func dataFile(scenario, data, original string) string {
 		return identifier(scenario) + "-" + data + "-rows.csv"
 	}
 	return file
-}
-
-// dataSetDifferences lists what the data of a scenario does otherwise.
-func (p *testPlan) dataSetDifferences(e *element) {
-	if e.text("recycle") == "false" {
-		p.note(e.where(), "rows are used once", "data begins again at its end")
-	}
-	if e.truth("stopThread") {
-		p.note(e.where(), "stop the user at the end of the data", "data begins again at its end")
-	}
-	if mode := e.text("shareMode"); mode != "" && mode != "shareMode.all" {
-		p.note(e.where(), "sharing "+mode, "all flows share the rows: each takes the next one")
-	}
 }
 
 // readData reads a data file from the folder of the test plan.

@@ -32,10 +32,6 @@ func (p *testPlan) jsonExtractor(e *element) []found {
 	names := strings.Split(e.text("JSONPostProcessor.referenceNames"), ";")
 	paths := strings.Split(e.text("JSONPostProcessor.jsonPathExprs"), ";")
 	matches := strings.Split(e.text("JSONPostProcessor.match_numbers"), ";")
-	p.defaults(e, "JSONPostProcessor.defaultValues")
-	if e.truth("JSONPostProcessor.compute_concat") {
-		p.note(e.where(), "concatenation of all matches", "one value is taken")
-	}
 	var all []found
 	for i, name := range names {
 		if i >= len(paths) {
@@ -79,20 +75,9 @@ func (p *testPlan) match(e *element, name, written string, several bool) (int, b
 	return 1, true
 }
 
-// defaults lists values that JMeter takes where an answer has none.
-func (p *testPlan) defaults(e *element, property string) {
-	if value := strings.Trim(e.text(property), ";"); value != "" {
-		p.note(e.where(), "default "+value, "an answer without the value fails its step")
-	}
-}
-
 // regexExtractor maps a Regular Expression Extractor.
 func (p *testPlan) regexExtractor(e *element) []found {
 	name, pattern := e.text("RegexExtractor.refname"), e.text("RegexExtractor.regex")
-	p.defaults(e, "RegexExtractor.default")
-	if e.truth("RegexExtractor.default_empty_value") {
-		p.note(e.where(), "empty by default", "an answer without the value fails its step")
-	}
 	number, of := e.text("RegexExtractor.match_number"), e.text("RegexExtractor.useHeaders")
 	match, ok := p.match(e, name, number, true)
 	template := e.text("RegexExtractor.template")

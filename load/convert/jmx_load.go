@@ -12,10 +12,10 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// converted is a thread group: the ways through it and its load.
+// converted is a thread group: its steps and its load.
 type converted struct {
 	group    *element
-	variants []variant
+	steps    []plannedStep
 	users    int
 	ramp     time.Duration
 	duration time.Duration // 0 unknown
@@ -34,14 +34,13 @@ func usersOf(class string) string {
 	return "ThreadGroup.num_threads"
 }
 
-// group converts a thread group; what the variants of it lead to is decided
-// when all groups are known.
+// group converts a thread group; which load it has is decided when all are known.
 func (p *testPlan) group(e *element) *converted {
 	e.reached = true
 	c := &converted{group: e, users: max(1, p.number(e, usersOf(e.class), 1))}
 	if e.class == concurrencyGroup {
 		p.holdsUsers(c)
-		c.variants = p.sequence(e.children)
+		c.steps = p.sequence(e.children)
 		return c
 	}
 	c.ramp = p.seconds(e, "ThreadGroup.ramp_time")
@@ -58,10 +57,7 @@ func (p *testPlan) group(e *element) *converted {
 		p.note(e.where(), "the same user in all iterations",
 			"every flow begins as a new user, with a new connection and without cookies")
 	}
-	if e.truth("ThreadGroup.delayedStart") {
-		p.note(e.where(), "delayed creation of threads", "connections are opened when they are needed")
-	}
-	c.variants = p.sequence(e.children)
+	c.steps = p.sequence(e.children)
 	return c
 }
 
@@ -75,13 +71,6 @@ func (p *testPlan) holdsUsers(c *converted) {
 	}
 	c.ramp = p.seconds(e, "RampUp") / time.Second * unit
 	c.duration = c.ramp + p.seconds(e, "Hold")/time.Second*unit
-	if steps := p.number(e, "Steps", 0); steps > 1 && c.ramp > 0 {
-		p.note(e.where(), fmt.Sprintf("%d steps of the ramp-up", steps), "users come one by one")
-	}
-	if rounds := e.text("Iterations"); rounds != "" {
-		p.note(e.where(), rounds+" iterations per user",
-			"a load ends after a time, "+durationOr(c.duration, "which the command line gives"))
-	}
 	if action := e.text("ThreadGroup.on_sample_error"); action != "startnextloop" {
 		p.note(e.where(), "on error "+cmp.Or(action, "continue"),
 			"a step that fails ends its flow, not the user or the test")
@@ -142,10 +131,18 @@ type open struct {
 func (p *testPlan) merge(groups []*converted) {
 	var rates []*open
 	for _, c := range groups {
-		p.dropEmpty(c)
+		c.steps = foldPauses(c.steps)
+		switch n := len(c.steps); {
+		case n == 0:
+			p.note(c.group.where(), "the whole thread group", "none of its requests was converted")
+		case n > maxSteps:
+			p.lose(c.group.where(), fmt.Sprintf("%d of its requests", n-maxSteps),
+				fmt.Sprintf("a flow has at most %d steps", maxSteps))
+			c.steps = c.steps[:maxSteps]
+		}
 		rates = append(rates, p.groupRate(c, groups))
 	}
-	first := slices.IndexFunc(groups, func(c *converted) bool { return len(c.variants) > 0 })
+	first := slices.IndexFunc(groups, func(c *converted) bool { return len(c.steps) > 0 })
 	if first < 0 {
 		return
 	}
@@ -153,7 +150,7 @@ func (p *testPlan) merge(groups []*converted) {
 	total, merged := 0.0, 0
 	for i := first; i < len(groups); i++ {
 		c, rate := groups[i], rates[i]
-		if len(c.variants) == 0 {
+		if len(c.steps) == 0 {
 			continue
 		}
 		if !agrees(groups[first], c, rates[first], rate) {
@@ -167,7 +164,7 @@ func (p *testPlan) merge(groups []*converted) {
 		}
 		total += weight
 		merged++
-		p.addFlows(c, weight, len(groups) > 1)
+		p.addFlow(c, weight, len(groups) > 1)
 	}
 	p.setLoad(load, groups[first], rates[first], total)
 	if merged > 1 && rates[first] == nil {
@@ -201,27 +198,6 @@ func (p *testPlan) setLoad(load *scenario.Load, c *converted, rate *open, total 
 		"flows begin by the rate, from the start; give the size of the pool of connections on the command line")
 }
 
-// dropEmpty takes out ways through a group that send nothing.
-func (p *testPlan) dropEmpty(c *converted) {
-	empty := 0.0
-	for i := range c.variants {
-		c.variants[i].steps = foldPauses(c.variants[i].steps)
-	}
-	c.variants = slices.DeleteFunc(c.variants, func(v variant) bool {
-		if len(v.steps) == 0 {
-			empty += v.weight
-		}
-		return len(v.steps) == 0
-	})
-	if len(c.variants) > 0 && empty > 0 {
-		p.note(c.group.where(), fmt.Sprintf("%.4g %% of the iterations, which send nothing", 100*empty),
-			"every flow has a step; the load is that of the others")
-	}
-	if len(c.variants) == 0 {
-		p.note(c.group.where(), "the whole thread group", "none of its requests was converted")
-	}
-}
-
 // foldPauses moves the pauses of steps that send nothing to the step behind.
 func foldPauses(steps []plannedStep) []plannedStep {
 	var folded []plannedStep
@@ -243,27 +219,17 @@ func foldPauses(steps []plannedStep) []plannedStep {
 	return folded
 }
 
-// addFlows adds the ways through a group as flows. The weight is the group's.
-func (p *testPlan) addFlows(c *converted, weight float64, several bool) {
-	sum := 0.0
-	for _, v := range c.variants {
-		sum += v.weight
+// addFlow adds the steps of a group as a flow, with a weight where there are several.
+func (p *testPlan) addFlow(c *converted, weight float64, several bool) {
+	flow := scenario.Flow{Name: c.group.name}
+	if several {
+		flow.Weight = weight
 	}
-	for _, v := range c.variants {
-		flow := scenario.Flow{Name: c.group.name}
-		if v.label != "" {
-			flow.Name += ": " + v.label
-		}
-		if several || len(c.variants) > 1 {
-			flow.Weight = roundWeight(weight * v.weight / sum)
-		}
-		for i, s := range v.steps {
-			next := v.steps[(i+1)%len(v.steps)]
-			s.step.Think = scenario.Duration(next.before)
-			flow.Steps = append(flow.Steps, cloneStep(s.step))
-		}
-		p.file.Flows = append(p.file.Flows, flow)
+	for i, s := range c.steps {
+		s.step.Think = scenario.Duration(c.steps[(i+1)%len(c.steps)].before)
+		flow.Steps = append(flow.Steps, s.step)
 	}
+	p.file.Flows = append(p.file.Flows, flow)
 }
 
 // roundWeight keeps six significant digits: 0.1+0.2 is 0.3 in a file.

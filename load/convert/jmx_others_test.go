@@ -5,29 +5,6 @@ import (
 	"testing"
 )
 
-// TestControllersWithoutRequests: what sends nothing makes no flow of its own, and no share of flows.
-func TestControllersWithoutRequests(t *testing.T) {
-	unknown := tag("JDBCSampler", "Rows", "", "")
-	for name, c := range map[string]struct{ below, noted string }{
-		"if": {tag("IfController", "Maybe", prop("IfController.condition", "${__custom(UNSET)}"), ""),
-			"no request below it is in the scenario"},
-		"if around what is not converted": {tag("IfController", "Maybe",
-			prop("IfController.condition", "${__custom(UNSET)}"), unknown), "speaks JDBC"},
-		"throughput":            {share("Half", "50", ""), ""},
-		"throughputs above one": {share("Most", "80", "") + share("Many", "70", ""), ""},
-		"random":                {tag("RandomController", "Any", "", unknown+unknown), "speaks JDBC"},
-	} {
-		got := converts(t, plan(group("G", 1, sampler("First", "/first", "")+c.below+sampler("Last", "/last", ""))),
-			Options{})
-		if len(got.File.Flows) != 1 || len(got.File.Flows[0].Steps) != 2 {
-			t.Errorf("%s: flows %+v, want one of two steps", name, got.File.Flows)
-		}
-		if c.noted != "" && !noted(&got, c.noted) {
-			t.Errorf("%s: notes %v, want %q", name, got.NotConverted, c.noted)
-		}
-	}
-}
-
 // TestPlansThatCannotBeConverted: the error names what matters first.
 func TestPlansThatCannotBeConverted(t *testing.T) {
 	many := prop("ThreadGroup.ramp_time", "${__P(r)}") + prop("ThreadGroup.duration", "${__P(d)}")

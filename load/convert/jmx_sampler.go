@@ -310,8 +310,4 @@ func (p *testPlan) differences(e *element, settings []*element) {
 		p.note(e.where(), "a connection of its own",
 			"a flow keeps its connection; the command line can give every flow a new one")
 	}
-	embedded := setting(settings, "HTTPSampler.embedded_url_re")
-	if setting(settings, "HTTPSampler.image_parser") == "true" {
-		p.note(e.where(), strings.TrimSpace("embedded resources "+embedded), "nothing is loaded that no step names")
-	}
 }

@@ -42,6 +42,14 @@ func neutral(name, value string) bool {
 		return true
 	case "Argument.metadata":
 		return value == "="
+	case "CounterConfig.incr", "Steps":
+		return value == "1"
+	case "CounterConfig.end":
+		return value == "9223372036854775807" // none
+	case "shareMode":
+		return value == "shareMode.all"
+	case "JSONPostProcessor.defaultValues":
+		return strings.Trim(value, ";") == ""
 	case "HTTPSampler.contentEncoding":
 		return strings.EqualFold(value, "utf-8")
 	case "HTTPArgument.content_type":
@@ -115,6 +123,28 @@ func whyNotSetting(name string) string {
 		return "the time limit of an operation is given on the command line"
 	case strings.Contains(name, "proxy"):
 		return "load goes straight to its target"
+	}
+	switch name {
+	case "TestPlan.serialize_threadgroups":
+		return "flows are mixed by their weights"
+	case "ThreadGroup.delayedStart":
+		return "connections are opened when they are needed"
+	case "Steps":
+		return "users come one by one"
+	case "Iterations":
+		return "a load ends after a time"
+	case "CounterConfig.incr", "CounterConfig.end", "CounterConfig.per_user", "CounterConfig.format":
+		return "a sequence counts by one over all users, without an end, in plain numbers"
+	case "outputFormat", "randomSeed":
+		return "the number is a plain one, and the scenario has a seed of its own"
+	case "stopThread", "shareMode":
+		return "all flows share the rows, which begin again at their end"
+	case "RegexExtractor.default", "RegexExtractor.default_empty_value", "JSONPostProcessor.defaultValues":
+		return "an answer without the value fails its step"
+	case "JSONPostProcessor.compute_concat":
+		return "one value is taken"
+	case "HTTPSampler.image_parser", "HTTPSampler.embedded_url_re":
+		return "nothing is loaded that no step names"
 	}
 	return "this setting has no counterpart"
 }

@@ -69,10 +69,10 @@ func TestAGroupThatHoldsUsers(t *testing.T) {
 	}{
 		"minutes": {[]string{prop("TargetLevel", "30"), prop("RampUp", "2"), prop("Steps", "5"), prop("Hold", "10"),
 			prop("Unit", "M")},
-			2 * time.Minute, 12 * time.Minute, "5 steps of the ramp-up: users come one by one"},
+			2 * time.Minute, 12 * time.Minute, "Steps = 5: users come one by one"},
 		"seconds": {[]string{prop("TargetLevel", "30"), prop("RampUp", "20"), prop("Steps", "1"),
 			prop("Hold", "40"), prop("Unit", "S"), prop("Iterations", "3")},
-			20 * time.Second, time.Minute, "3 iterations per user: a load ends after a time, here 1m0s"},
+			20 * time.Second, time.Minute, "Iterations = 3: a load ends after a time"},
 	} {
 		got := converts(t, plan(concurrency("Held", sampler("Look", "/n-${__threadNum}", ""), c.settings...)),
 			Options{})
@@ -83,35 +83,6 @@ func TestAGroupThatHoldsUsers(t *testing.T) {
 		}
 		if drawn := got.File.Values["thread"].Integer; drawn == nil || drawn.To != 30 {
 			t.Errorf("%s: the number of a user is drawn from %+v", name, drawn)
-		}
-	}
-}
-
-// TestConditionsOfIfControllers: what is known beforehand decides, the rest is a share.
-func TestConditionsOfIfControllers(t *testing.T) {
-	const always, never, open = "1", "0", "0.5"
-	for condition, want := range map[string]string{
-		"true": always, "false": never, "${__groovy(true)}": always, "${__jexl3(false,)}": never,
-		`"${kind}" == "rich"`: always, `${__jexl3("${kind}" == "poor",)}`: never,
-		"${JMeterThread.last_sample_ok}":    always,
-		`${__jexl3("${nobody}" == "rich")}`: open, `${__jexl3(${kind} == rich && 1 == 2)}`: open,
-		`${__groovy(vars.get("x") != null)}`: open, "": open,
-		`"${__Random(1,2)}" == "1"`: open,
-	} {
-		below := sampler("First", "/first", "") + tag("IfController", "Maybe",
-			prop("IfController.condition", condition), sampler("Then", "/then", ""))
-		c := converts(t, plan(userVariable("kind", "rich"), group("G", 1, below)), Options{})
-		got := never
-		for _, flow := range c.File.Flows {
-			if len(flow.Steps) == 2 {
-				got = always
-				if len(c.File.Flows) == 2 {
-					got = fmt.Sprint(flow.Weight)
-				}
-			}
-		}
-		if got != want || (got == open) != noted(&c, "whether that holds only the run tells") {
-			t.Errorf("%s: taken by a share of %s, want %s: %v", condition, got, want, c.NotConverted)
 		}
 	}
 }
@@ -229,12 +200,6 @@ func TestLoads(t *testing.T) {
 	}
 }
 
-func share(name, percent, below string) string {
-	return tag("ThroughputController", name, prop("ThroughputController.style", "1")+
-		`<FloatProperty><name>ThroughputController.percentThroughput</name><value>`+percent+
-		`</value><savedValue>0.0</savedValue></FloatProperty>`, below)
-}
-
 // flowsOf writes flows as "weight: step, step".
 func flowsOf(c *Conversion) []string {
 	var all []string
@@ -261,26 +226,8 @@ func TestControllers(t *testing.T) {
 		{"transaction", tag("TransactionController", "T", "", a+b), []string{"0: a b"},
 			"the time of the transaction"},
 		{"once only", tag("OnceOnlyController", "O", "", a) + b, []string{"0: a b"}, "in every flow"},
-		{"loop", a + tag("LoopController", "L", prop("LoopController.loops", "3"), b+c),
-			[]string{"0: a b c b c b c"}, ""},
-		{"loop of a variable", userVariable("n", "2") +
-			tag("LoopController", "L", prop("LoopController.loops", "${n}"), b), []string{"0: b b"}, ""},
-		{"endless loop", tag("LoopController", "L", prop("LoopController.loops", "-1"), b), []string{"0: b"},
-			"an endless loop"},
-		{"nested loops", tag("LoopController", "L", prop("LoopController.loops", "2"),
-			a+tag("LoopController", "M", prop("LoopController.loops", "2"), b)), []string{"0: a b b a b b"}, ""},
-		{"shares that fit", a + share("X", "75.0", b) + share("Y", "25.0", c), []string{"7.5: a b", "2.5: a c"},
-			"takes one of them"},
-		{"share and the rest", a + share("X", "40.0", b), []string{"4: a b", "6: a"}, ""},
-		{"shares that overlap", share("X", "100.0", a) + share("Y", "50.0", b) + share("Z", "50.0", c),
-			[]string{"2.5: a b c", "2.5: a b", "2.5: a c", "2.5: a"}, ""},
-		{"fixed executions", a + tag("ThroughputController", "X", prop("ThroughputController.style", "0"), b),
-			[]string{"0: a"}, "a fixed number of executions"},
-		{"random", tag("RandomController", "R", "", a+b) + c, []string{"5: a c", "5: b c"}, ""},
-		{"interleave", tag("InterleaveControl", "R", "", a+b) + c, []string{"5: a c", "5: b c"}, "take turns"},
 		{"while", a + tag("WhileController", "W", "", b+c), []string{"0: a"},
-			"WhileController with the 2 elements below it"},
-		{"empty iterations", share("X", "10.0", a), []string{"0: a"}, "90 % of the iterations"},
+			"WhileController with the 2 elements below it: a controller that repeats or chooses"},
 		{"other sampler", a + tag("JDBCSampler", "D", "", ""), []string{"0: a"},
 			"G > D: JDBCSampler: speaks JDBC; a scenario"},
 		{"unknown element", a + tag("com.example.Strange", "D", "", b), []string{"0: a"},
@@ -293,23 +240,35 @@ func TestControllers(t *testing.T) {
 			if flows := flowsOf(&got); !reflect.DeepEqual(flows, c.flows) {
 				t.Errorf("flows %q, want %q", flows, c.flows)
 			}
-			if c.note != "" || !strings.Contains(c.name, "share") {
-				wantNote(t, &got, c.note)
-			}
+			wantNote(t, &got, c.note)
 		})
 	}
 }
 
-func TestLoopsAreUnrolledToALimit(t *testing.T) {
-	below := sampler("A", "/a", "")
-	for range 4 {
-		below = tag("LoopController", "L", prop("LoopController.loops", "1000000"), below)
+// TestControllersThatRepeatOrChooseAreListed, and cost the flow their requests.
+func TestControllersThatRepeatOrChooseAreListed(t *testing.T) {
+	a, b, c := sampler("A", "/a", ""), sampler("B", "/b", ""), sampler("C", "/${v}", "")
+	takes := regex("v(.)", prop("RegexExtractor.template", "$1$"), prop("RegexExtractor.match_number", "1"))
+	for _, class := range []string{"LoopController", "IfController", "ThroughputController", "RandomController",
+		"RandomOrderController", "InterleaveControl", "SwitchController", "ForeachController", "IncludeController",
+		"ModuleController", "RunTime", "com.example.OwnController"} {
+		got := converts(t, plan(group("G", 10, a+tag(class, "X", prop(class+".setting", "1"), b+takes)+c)),
+			Options{})
+		if flows := flowsOf(&got); !reflect.DeepEqual(flows, []string{"0: a $${v}"}) {
+			t.Errorf("%s: flows %q, want those without it", class, flows)
+		}
+		if !noted(&got, "G > X: "+class+" with the 2 elements below it: ") || noted(&got, "setting") {
+			t.Errorf("%s: notes %v", class, got.NotConverted)
+		}
 	}
-	c := converts(t, plan(group("G", 1, below)), Options{})
-	if n := len(c.File.Flows[0].Steps); n > maxSteps || n < maxSteps/2 {
+}
+
+func TestAFlowHasALimit(t *testing.T) {
+	c := converts(t, plan(group("G", 1, strings.Repeat(sampler("A", "/a", ""), maxSteps+2))), Options{})
+	if n := len(c.File.Flows[0].Steps); n != maxSteps {
 		t.Errorf("%d steps", n)
 	}
-	wantNote(t, &c, "1000000 rounds of the loop")
+	wantNote(t, &c, "2 of its requests: a flow has at most 1000 steps")
 }
 
 func TestTexts(t *testing.T) {
@@ -339,7 +298,8 @@ func TestTexts(t *testing.T) {
 			prop("CounterConfig.name", "c")+prop("CounterConfig.start", "5")+prop("CounterConfig.incr", "1"), ""),
 			"/${c}", "/${c}", ""},
 		{"counter by two", tag("CounterConfig", "C", prop("CounterConfig.name", "c")+
-			prop("CounterConfig.incr", "2"), ""), "/${c}", "/${c}", "increment 2"},
+			prop("CounterConfig.incr", "2"), ""), "/${c}", "/${c}",
+			"CounterConfig.incr = 2: a sequence counts by one"},
 		{"random element", tag("RandomVariableConfig", "C",
 			prop("variableName", "c")+prop("minimumValue", "1")+prop("maximumValue", "6"), ""), "/${c}", "/${c}", ""},
 		{"server in the path", userVariable("base", "http://127.0.0.1/x"), "${base}/y", "/x/y", ""},

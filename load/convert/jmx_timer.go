@@ -2,14 +2,11 @@ package convert
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/cleave-lab/cleave/load/scenario"
 )
 
 // pause is what the timers in scope of a sampler wait before it.
@@ -79,32 +76,27 @@ func (p *testPlan) groupRate(c *converted, groups []*converted) *open {
 // throttlesOf lists the throughput timers of a group, each once.
 func throttlesOf(c *converted) []*element {
 	var timers []*element
-	for _, v := range c.variants {
-		for _, s := range v.steps {
-			for _, timer := range s.throttles {
-				if !slices.Contains(timers, timer) {
-					timers = append(timers, timer)
-				}
+	for _, s := range c.steps {
+		for _, timer := range s.throttles {
+			if !slices.Contains(timers, timer) {
+				timers = append(timers, timer)
 			}
 		}
 	}
 	return timers
 }
 
-// covered is the mean number of steps of a flow that a timer delays.
-func covered(c *converted, timer *element) float64 {
-	steps, weights := 0.0, 0.0
-	for _, v := range c.variants {
-		weights += v.weight
-		for _, s := range v.steps {
-			for _, t := range s.throttles {
-				if t == timer {
-					steps += v.weight
-				}
+// delays is how often a timer delays in a flow.
+func delays(c *converted, timer *element) float64 {
+	n := 0.0
+	for _, s := range c.steps {
+		for _, t := range s.throttles {
+			if t == timer {
+				n++
 			}
 		}
 	}
-	return steps / weights
+	return n
 }
 
 // timerRate turns samples per time, as a timer counts, into flows per minute.
@@ -131,17 +123,17 @@ func (p *testPlan) timerRate(timer *element, c *converted, groups []*converted) 
 			p.note(timer.where(), fmt.Sprintf("mode %d", mode), "unknown; taken as the rate of the whole thread group")
 		}
 	}
-	rate.perMinute = roundWeight(samples / covered(c, timer))
+	rate.perMinute = roundWeight(samples / delays(c, timer))
 	if !(rate.perMinute > 0) || math.IsInf(rate.perMinute, 0) {
 		p.note(timer.where(), fmt.Sprintf("a throughput of %g per minute", samples),
 			"not a rate that can be played")
 		return nil
 	}
 	p.note(timer.where(), fmt.Sprintf("%s: %.6g requests per minute", timer.class, samples),
-		fmt.Sprintf("an open loop of %.6g flows per minute (each delayed %.4g times): flows begin when they are "+
+		fmt.Sprintf("an open loop of %.6g flows per minute (each delayed %g times): flows begin when they are "+
 			"due, whatever the target does. "+
 			"In JMeter the timer only delays its threads, so the rate is a limit and falls when the target is slow",
-			rate.perMinute, covered(c, timer)))
+			rate.perMinute, delays(c, timer)))
 	return rate
 }
 
@@ -167,12 +159,4 @@ func (p *testPlan) decimal(e *element, property string) (float64, bool) {
 		return 0, false
 	}
 	return n, true
-}
-
-// cloneStep copies a step that several flows share.
-func cloneStep(s scenario.Step) scenario.Step {
-	s.Headers = maps.Clone(s.Headers)
-	s.Expect.Body = slices.Clone(s.Expect.Body)
-	s.Expect.JSON, s.Expect.Header = maps.Clone(s.Expect.JSON), maps.Clone(s.Expect.Header)
-	return s
 }

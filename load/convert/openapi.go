@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -96,7 +97,8 @@ func (a *description) server() {
 func (a *description) otherServers() {
 	for i, s := range a.doc.Servers {
 		if i > 0 && s != nil {
-			a.note("servers", orNone(s.URL), "a scenario has one target, "+orNone(a.file.Target)+
+			a.note("servers", cmp.Or(s.URL, "no server"), "a scenario has one target, "+
+				cmp.Or(a.file.Target, "no server")+
 				"; the command line can give another")
 		}
 	}
