@@ -3,10 +3,6 @@ package lab
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -130,27 +126,6 @@ type Knob struct {
 	// Means says what values are, in words for readers who know no knobs: "a saga". Those
 	// that say so themselves are not in it.
 	Means map[string]string `json:"means,omitempty"`
-}
-
-// Settings are the values of all knobs: the first of each, or what the architecture has as
-// its own, or what was turned. The error names every mistake.
-func Settings(knobs []Knob, own, turned map[string]string) (map[string]string, error) {
-	settings := map[string]string{}
-	var mistakes []error
-	for _, k := range knobs {
-		settings[k.Name] = k.Values[0]
-		if value, set := turned[k.Name]; set && !k.Free && !slices.Contains(k.Values, value) {
-			mistakes = append(mistakes, fmt.Errorf("%s is %q: use %s", k.Name, value, strings.Join(k.Values, " or ")))
-		}
-	}
-	for _, knob := range slices.Sorted(maps.Keys(turned)) {
-		if _, known := settings[knob]; !known {
-			mistakes = append(mistakes, fmt.Errorf("there is no knob %q", knob))
-		}
-	}
-	maps.Copy(settings, own)
-	maps.Copy(settings, turned)
-	return settings, errors.Join(mistakes...)
 }
 
 // Parameter is a whole-numbered factor of a system with its limits.

@@ -57,6 +57,7 @@ func rules() []rule {
 			"business code knows neither how it is deployed, loaded, metered nor reported"},
 		{"systems/loaded", noun, nil, []string{"deploy/launch", "deploy/supervise"},
 			"what systems under load have in common knows none of them, nor the load engine"},
+		{"systems/kit", noun, nil, nil, "what systems are built from knows none of them"},
 		{"systems/external", []string{"lab", "inputfile", "yamlfile", "secret", "systems/loaded"}, any, nil,
 			"what somebody else wrote is known by its definition, which may refer to secrets"},
 		{"systems/big/bigtest", []string{"lab", "unit", "deploy/launch", "systems/big"}, any, nil,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/airline/airlineunit"
+	"github.com/cleave-lab/cleave/systems/kit"
 )
 
 // The architectures, after the study.
@@ -81,30 +82,28 @@ func knobs() []lab.Knob {
 	}
 }
 
-// All lists the architectures with their knobs.
-func All() []lab.Architecture {
-	return []lab.Architecture{
-		{Name: Monolith, Summary: "auth, customers, flights and bookings in one unit behind HAProxy",
-			Knobs: knobs()},
+// catalogue returns the architectures of the airline.
+func catalogue() kit.Catalogue {
+	return kit.Catalogue{System: "the airline", Knobs: knobs(), Presets: []kit.Preset{
+		{Name: Monolith, Summary: "auth, customers, flights and bookings in one unit behind HAProxy"},
 		{Name: Services, Summary: "a unit each for auth, customers, flights and bookings behind HAProxy; every " +
-			"one asks auth", Knobs: knobs()},
-	}
+			"one asks auth"},
+	}}
 }
 
-// Settings are all knobs of an architecture with some of them turned. The error names
-// what there is not.
+// All returns the architectures with their knobs.
+func All() []lab.Architecture { return catalogue().All() }
+
+// Settings returns all knobs of an architecture with some of them turned.
 func Settings(name string, turned map[string]string) (map[string]string, error) {
-	if name != Monolith && name != Services {
-		return nil, fmt.Errorf("the airline has no architecture %q: use %s or %s", name, Monolith, Services)
-	}
-	return lab.Settings(knobs(), nil, turned)
+	return catalogue().Settings(name, turned)
 }
 
 // New is the design of an architecture with some knobs turned.
 func New(name string, turned map[string]string) (Design, error) {
 	settings, err := Settings(name, turned)
 	if err != nil {
-		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
+		return Design{}, err
 	}
 	d := Design{
 		Runtime: settings[KnobRuntime], Units: []string{airlineunit.UnitMonolith}, Store: settings[KnobStore],

@@ -29,13 +29,13 @@ func TestArchitecturesAreUnits(t *testing.T) {
 
 func TestWhatThereIsNotIsNamed(t *testing.T) {
 	for want, turned := range map[string]map[string]string{
-		`runtime is "cobol": use go or java or node`: {KnobRuntime: "cobol"},
-		`there is no knob "wings"`:                   {"wings": "two"},
-		`workers is "0": use cores, or 1 to 64`:      {KnobWorkers: "0"},
-		`workers is "many": use cores, or 1 to 64`:   {KnobWorkers: "many"},
-		`sessions is "": use ask or token`:           {KnobSessions: ""},
-		`store is "paper": use embedded or mongo`:    {KnobStore: "paper"},
-		`calls=grpc keeps its connections`:           {KnobCalls: GRPC},
+		`runtime is "cobol": use one of go, java, node`: {KnobRuntime: "cobol"},
+		`there is no knob "wings"`:                      {"wings": "two"},
+		`workers is "0": use cores, or 1 to 64`:         {KnobWorkers: "0"},
+		`workers is "many": use cores, or 1 to 64`:      {KnobWorkers: "many"},
+		`sessions is "": use one of ask, token`:         {KnobSessions: ""},
+		`store is "paper": use one of embedded, mongo`:  {KnobStore: "paper"},
+		`calls=grpc keeps its connections`:              {KnobCalls: GRPC},
 	} {
 		if _, err := New(Monolith, turned); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want it to say %s", turned, err, want)

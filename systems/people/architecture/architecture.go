@@ -11,10 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/seal"
 )
@@ -43,8 +43,6 @@ const (
 
 // Values of knobs.
 const (
-	together  = "together"
-	apart     = "apart"
 	oneHost   = "one"
 	twoHosts  = "two"
 	HTTP      = "http"
@@ -89,9 +87,9 @@ type Design struct {
 // knobs are what can be turned, with the value of most architectures first.
 func knobs() []lab.Knob {
 	return []lab.Knob{
-		{Name: KnobPlacement, Values: []string{apart, together}, Free: true,
+		{Name: KnobPlacement, Values: []string{kit.Apart, kit.Together}, Free: true,
 			Summary: "apart, together, or groups such as gateway+persons,addresses+profiles (the rest: one unit)",
-			Means:   map[string]string{together: "one process", apart: "a process per service"}},
+			Means:   map[string]string{kit.Together: "one process", kit.Apart: "a process per service"}},
 		{Name: KnobHosts, Values: []string{oneHost, twoHosts},
 			Summary: "one host, or one for gateway and database and another for the services (in docker-host)",
 			Means:   map[string]string{oneHost: "one host", twoHosts: "two hosts"}},
@@ -118,47 +116,37 @@ func knobs() []lab.Knob {
 	}
 }
 
-// preset is an architecture as a set of knobs.
-type preset struct {
-	name, summary string
-	settings      map[string]string
+// catalogue returns the architectures of people.
+func catalogue() kit.Catalogue {
+	return kit.Catalogue{System: people.Name, Knobs: knobs(), Presets: []kit.Preset{
+		{Name: Monolith, Summary: "gateway, persons, addresses and profiles in one unit",
+			Settings: map[string]string{KnobPlacement: kit.Together}},
+		{Name: Services, Summary: "a unit each for gateway, persons, addresses and profiles"},
+		{Name: ServicesTwoHosts,
+			Summary:  "the same, gateway and database on one host and the services on another",
+			Settings: map[string]string{KnobHosts: twoHosts}},
+	}}
 }
 
-func presets() []preset {
-	return []preset{
-		{Monolith, "gateway, persons, addresses and profiles in one unit",
-			map[string]string{KnobPlacement: together}},
-		{Services, "a unit each for gateway, persons, addresses and profiles", nil},
-		{ServicesTwoHosts, "the same, gateway and database on one host and the services on another",
-			map[string]string{KnobHosts: twoHosts}},
-	}
-}
+// All returns the architectures with their knobs, their own value first.
+func All() []lab.Architecture { return catalogue().All() }
 
-// All lists the architectures with their knobs, their own value first.
-func All() []lab.Architecture {
-	var all []lab.Architecture
-	for _, p := range presets() {
-		a := lab.Architecture{Name: p.name, Summary: p.summary, Knobs: knobs()}
-		for i, k := range a.Knobs {
-			if set := p.settings[k.Name]; set != "" {
-				others := slices.DeleteFunc(k.Values, func(v string) bool { return v == set })
-				a.Knobs[i].Values = append([]string{set}, others...)
-			}
-		}
-		all = append(all, a)
-	}
-	return all
-}
+// Changes returns the knobs in which two variants differ.
+func Changes(from, to lab.Variant) []lab.KnobChange { return catalogue().Changes(from, to) }
 
-// Settings are all knobs of an architecture with some of them turned. The error names
-// what there is not.
+// Settings returns all knobs of an architecture with some of them turned.
 func Settings(name string, turned map[string]string) (map[string]string, error) {
-	i := slices.IndexFunc(presets(), func(p preset) bool { return p.name == name })
-	if i < 0 {
-		return nil, fmt.Errorf("people has no architecture %q: use %s, %s or %s", name, Monolith, Services,
-			ServicesTwoHosts)
+	return catalogue().Settings(name, turned)
+}
+
+// Backed returns the knobs that put an architecture on these kinds of backings.
+func Backed(v lab.Variant, kinds []string) (map[string]string, error) {
+	turned, err := catalogue().OnBackings(kinds, KnobStore)
+	if err != nil {
+		return nil, err
 	}
-	return lab.Settings(knobs(), presets()[i].settings, turned)
+	_, err = Settings(v.Architecture, v.Knobs)
+	return turned, err
 }
 
 // New is the design of an architecture with some knobs turned.
@@ -175,8 +163,8 @@ func New(name string, turned map[string]string) (Design, error) {
 	}
 	var mistakes [4]error
 	d.Units, mistakes[0] = place(settings[KnobPlacement])
-	d.Pool, mistakes[1] = number(settings, KnobPool, 1000)
-	d.InFlight, mistakes[2] = number(settings, KnobInFlight, 100_000)
+	d.Pool, mistakes[1] = kit.Number(settings, KnobPool, 1000)
+	d.InFlight, mistakes[2] = kit.Number(settings, KnobInFlight, 100_000)
 	if d.TwoHosts && len(d.Units) == 1 {
 		mistakes[3] = fmt.Errorf("%s is %s: one unit has no service for another host; turn %s too", KnobHosts,
 			twoHosts, KnobPlacement)
@@ -189,60 +177,33 @@ func New(name string, turned map[string]string) (Design, error) {
 
 // place puts the gateway and the kinds of records into units, the gateway's first.
 func place(text string) ([]Unit, error) {
-	left := []string{UnitGateway}
+	components := []string{UnitGateway}
 	for _, kind := range people.Kinds() {
-		left = append(left, string(kind))
+		components = append(components, string(kind))
 	}
-	groups := text
-	switch text {
-	case together:
-		groups = strings.Join(left, "+")
-	case apart:
-		groups = strings.Join(left, ",")
+	groups, err := kit.Place(text, components)
+	if err != nil {
+		return nil, err
 	}
 	var units []Unit
-	add := func(parts []string) {
-		unit := Unit{Name: strings.Join(parts, "-")}
-		for _, part := range parts {
-			if part != UnitGateway {
-				unit.Kinds = append(unit.Kinds, people.Kind(part))
+	for _, group := range groups {
+		unit := Unit{Name: strings.Join(group, "-")}
+		for _, component := range group {
+			if component != UnitGateway {
+				unit.Kinds = append(unit.Kinds, people.Kind(component))
 			}
 		}
-		if !slices.Contains(parts, UnitGateway) {
+		if len(unit.Kinds) == len(group) {
 			units = append(units, unit)
-			return
+			continue
 		}
 		unit.Name = UnitGateway
-		if len(unit.Kinds) == len(people.Kinds()) {
+		if len(group) == len(components) {
 			unit.Name = UnitAll
 		}
 		units = slices.Insert(units, 0, unit)
 	}
-	for group := range strings.SplitSeq(groups, ",") {
-		parts := strings.Split(group, "+")
-		for _, part := range parts {
-			i := slices.Index(left, part)
-			if i < 0 {
-				return nil, fmt.Errorf("placement %q names %q, or twice: use %s, %s, or groups of gateway, persons, "+
-					"addresses and profiles", text, part, together, apart)
-			}
-			left = slices.Delete(left, i, i+1)
-		}
-		add(parts)
-	}
-	if len(left) > 0 {
-		add(left)
-	}
 	return units, nil
-}
-
-// number reads a whole number from 1 on.
-func number(settings map[string]string, knob string, highest int) (int, error) {
-	n, err := strconv.Atoi(settings[knob])
-	if err != nil || n < 1 || n > highest {
-		return 0, fmt.Errorf("%s is %q: use 1 to %d", knob, settings[knob], highest)
-	}
-	return n, nil
 }
 
 // Hosting is the unit that keeps records of a kind.

@@ -48,11 +48,11 @@ func TestWhatCannotBeBuiltSaysWhy(t *testing.T) {
 	}{
 		{"castle", nil, `no architecture "castle"`},
 		{Monolith, map[string]string{"colour": "red"}, `no knob "colour"`},
-		{Monolith, map[string]string{KnobCipher: "rot13"}, `cipher is "rot13": use gcm or ecb`},
+		{Monolith, map[string]string{KnobCipher: "rot13"}, `cipher is "rot13": use one of gcm, ecb`},
 		{Monolith, map[string]string{KnobPool: "0"}, `pool is "0"`},
 		{Monolith, map[string]string{KnobInFlight: "many"}, `in_flight is "many"`},
 		{Monolith, map[string]string{KnobHosts: "two"}, "no service for another host"},
-		{Services, map[string]string{KnobPlacement: "persons,persons"}, `names "persons", or twice`},
+		{Services, map[string]string{KnobPlacement: "persons,persons"}, `puts persons into two units`},
 		{Services, map[string]string{KnobPlacement: "cellar"}, `names "cellar"`},
 	} {
 		if _, err := New(c.name, c.knobs); err == nil || !strings.Contains(err.Error(), c.want) {

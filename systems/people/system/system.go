@@ -6,7 +6,6 @@
 package system
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
@@ -71,7 +71,7 @@ func (s System) Describe() lab.SystemInfo {
 			}
 			return err
 		},
-		Changes: changes,
+		Changes: architecture.Changes,
 	}
 }
 
@@ -100,14 +100,16 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	}
 	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: descriptors,
 		Services: []lab.ServiceSpec{database}}
-	prepare, err := process("prepare", peopleunit.Job{Architecture: v.Architecture, Knobs: v.Knobs})
+	job := peopleunit.Job{Architecture: v.Architecture, Knobs: v.Knobs}
+	prepare, err := kit.Unit("prepare", people.Name, job)
 	if err != nil {
 		return lab.Layout{}, err
 	}
 	prepare.Node = front
 	layout.Prepare = []lab.UnitSpec{prepare}
 	for i, u := range design.Units {
-		unit, err := process(u.Name, peopleunit.Job{Architecture: v.Architecture, Knobs: v.Knobs, Unit: u.Name})
+		job.Unit = u.Name
+		unit, err := kit.Unit(u.Name, people.Name, job)
 		if err != nil {
 			return lab.Layout{}, err
 		}
@@ -125,23 +127,14 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		}
 		layout.Units = append(layout.Units, unit)
 	}
-	job := lab.LoadJob{Target: "http://people", Seed: seed, Variant: v.Name,
+	work := lab.LoadJob{Target: "http://people", Seed: seed, Variant: v.Name,
 		Ready: lab.ReadyCheck{Path: "/health", Timeout: readyTimeout}}
-	if job.Scenario, err = scenario(p); err != nil {
+	if work.Scenario, err = scenario(p); err != nil {
 		return lab.Layout{}, err
 	}
-	generator, err := s.base().Unit(job, p, design.Front().Name)
+	generator, err := s.base().Unit(work, p, design.Front().Name)
 	layout.Units = append(layout.Units, generator)
 	return layout, err
-}
-
-// process is one process of people.
-func process(name string, job peopleunit.Job) (lab.UnitSpec, error) {
-	text, err := json.Marshal(job)
-	if err != nil {
-		return lab.UnitSpec{}, fmt.Errorf("encode the job of %s: %w", name, err)
-	}
-	return lab.UnitSpec{Name: name, Role: name, Own: people.Name, Args: []string{string(text)}}, nil
 }
 
 // keyOf is the key of a trial's records. It comes from the seed, so that the audit can
@@ -223,33 +216,5 @@ func (s System) CheckTable() lab.CheckTable {
 
 // OnBackings implements lab.Backed.
 func (s System) OnBackings(v lab.Variant, kinds []string) (map[string]string, error) {
-	turned := map[string]string{}
-	for _, kind := range kinds {
-		if kind != architecture.SQLite && kind != architecture.Cassandra {
-			return nil, fmt.Errorf("people has no use for the backing %q: use %s or %s", kind, architecture.SQLite,
-				architecture.Cassandra)
-		}
-		if other := cmp.Or(turned[architecture.KnobStore], kind); other != kind {
-			return nil, fmt.Errorf("%s and %s are both for the records: choose one", other, kind)
-		}
-		turned[architecture.KnobStore] = kind
-	}
-	_, err := architecture.Settings(v.Architecture, v.Knobs)
-	return turned, err
-}
-
-// changes are the knobs in which two variants differ, none where one cannot be built.
-func changes(from, to lab.Variant) []lab.KnobChange {
-	before, errBefore := architecture.Settings(from.Architecture, from.Knobs)
-	after, errAfter := architecture.Settings(to.Architecture, to.Knobs)
-	if errBefore != nil || errAfter != nil {
-		return nil
-	}
-	var all []lab.KnobChange
-	for _, k := range architecture.All()[0].Knobs { // all architectures have the same
-		if before[k.Name] != after[k.Name] {
-			all = append(all, lab.KnobChange{Knob: k.Name, From: before[k.Name], To: after[k.Name]})
-		}
-	}
-	return all
+	return architecture.Backed(v, kinds)
 }

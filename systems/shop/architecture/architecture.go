@@ -11,12 +11,11 @@ package architecture
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
@@ -117,50 +116,32 @@ type Design struct {
 	Spans float64
 }
 
-// placements that have a name.
-const (
-	together = "together"
-	apart    = "apart"
-)
-
 // Placeable are what can be put into units: components and read models.
 func Placeable() []string {
 	return append(shop.Components(), shop.ComponentOrderViews, shop.ComponentStockViews)
 }
 
-// All lists the architectures with their knobs; the first value of each is what
+// catalogue returns the architectures of the shop.
+func catalogue() kit.Catalogue {
+	return kit.Catalogue{System: "the " + shop.Name, Knobs: knobs(), Presets: presets()}
+}
+
+// All returns the architectures with their knobs; the first value of each is what
 // the architecture is by itself.
 func All() []lab.Architecture {
-	var all []lab.Architecture
-	for _, a := range presets() {
-		architecture := lab.Architecture{Name: a.name, Summary: a.summary}
-		if slices.Contains(presetNames(), a.name+tuned) {
-			architecture.Tuned = a.name + tuned
+	all := catalogue().All()
+	for i, a := range all {
+		if slices.Contains(catalogue().Names(), a.Name+tuned) {
+			all[i].Tuned = a.Name + tuned
 		}
-		for _, k := range knobs() {
-			own := a.settings[k.Name]
-			if own == "" {
-				own = k.Values[0]
-			}
-			k.Values = append([]string{own}, slices.DeleteFunc(slices.Clone(k.Values),
-				func(v string) bool { return v == own })...)
-			architecture.Knobs = append(architecture.Knobs, k)
-		}
-		all = append(all, architecture)
 	}
 	return all
 }
 
-// preset is an architecture as a set of knobs.
-type preset struct {
-	name, summary string
-	settings      map[string]string
-}
-
-func presets() []preset {
+func presets() []kit.Preset {
 	services := func(coordination Coordination, binding Binding, views Views) map[string]string {
 		return map[string]string{
-			KnobPlacement: apart, KnobBinding: string(binding), KnobData: string(OwnDatabases),
+			KnobPlacement: kit.Apart, KnobBinding: string(binding), KnobData: string(OwnDatabases),
 			KnobCoordination: string(coordination), KnobViews: string(views),
 		}
 	}
@@ -172,24 +153,29 @@ func presets() []preset {
 		settings[KnobBatching], settings[KnobRuntime] = batchingOn, runtimeSharedHost
 		return settings
 	}
-	return []preset{
-		{Monolith, "one unit, in-process calls, one database, one ACID transaction", nil},
-		{MonolithHA, "two monoliths behind a balancer, one database", map[string]string{KnobReplicas: "2"}},
-		{Sync, "a unit and a database per component, HTTP+JSON calls, an orchestrated saga",
-			services(Orchestrated, HTTP, FromTables)},
-		{SyncGRPC, "the same with gRPC calls", services(Orchestrated, GRPC, FromTables)},
-		{Async, "a unit and a database per component, events over a broker, a choreographed saga, read models " +
-			"(CQRS)", services(Choreographed, HTTP, FromDocuments)},
-		{AsyncDFS, "the same, its databases on a replicated file system",
-			on(lab.DiskReplicated, services(Choreographed, HTTP, FromDocuments))},
-		{MonolithTuned, "monolith with batches: orders that come at the same time share the transaction",
-			better(map[string]string{KnobBinding: string(HTTPLean)})},
-		{SyncTuned, "sync with our HTTP binding, batches, and a runtime that shares the host",
-			better(services(Orchestrated, HTTPLean, FromTables))},
-		{SyncGRPCTuned, "sync-grpc with our gRPC binding, batches, and a runtime that shares the host",
-			better(services(Orchestrated, GRPCLean, FromTables))},
-		{AsyncTuned, "async with our HTTP binding, batches, and a runtime that shares the host",
-			better(services(Choreographed, HTTPLean, FromDocuments))},
+	return []kit.Preset{
+		{Name: Monolith, Summary: "one unit, in-process calls, one database, one ACID transaction"},
+		{Name: MonolithHA, Summary: "two monoliths behind a balancer, one database",
+			Settings: map[string]string{KnobReplicas: "2"}},
+		{Name: Sync, Summary: "a unit and a database per component, HTTP+JSON calls, an orchestrated saga",
+			Settings: services(Orchestrated, HTTP, FromTables)},
+		{Name: SyncGRPC, Summary: "the same with gRPC calls",
+			Settings: services(Orchestrated, GRPC, FromTables)},
+		{Name: Async, Summary: "a unit and a database per component, events over a broker, a choreographed saga, " +
+			"read models (CQRS)",
+			Settings: services(Choreographed, HTTP, FromDocuments)},
+		{Name: AsyncDFS, Summary: "the same, its databases on a replicated file system",
+			Settings: on(lab.DiskReplicated, services(Choreographed, HTTP, FromDocuments))},
+		{Name: MonolithTuned,
+			Summary:  "monolith with batches: orders that come at the same time share the transaction",
+			Settings: better(map[string]string{KnobBinding: string(HTTPLean)})},
+		{Name: SyncTuned, Summary: "sync with our HTTP binding, batches, and a runtime that shares the host",
+			Settings: better(services(Orchestrated, HTTPLean, FromTables))},
+		{Name: SyncGRPCTuned,
+			Summary:  "sync-grpc with our gRPC binding, batches, and a runtime that shares the host",
+			Settings: better(services(Orchestrated, GRPCLean, FromTables))},
+		{Name: AsyncTuned, Summary: "async with our HTTP binding, batches, and a runtime that shares the host",
+			Settings: better(services(Choreographed, HTTPLean, FromDocuments))},
 	}
 }
 
@@ -208,31 +194,15 @@ func New(name string, turned map[string]string) (Design, error) {
 
 // read is what an architecture and some knobs say, whether it can be built or not.
 func read(name string, turned map[string]string) (Design, error) {
-	if !slices.Contains(presetNames(), name) {
-		return Design{}, fmt.Errorf("the shop has no architecture %q: use one of %s", name,
-			strings.Join(presetNames(), ", "))
+	settings, err := catalogue().Settings(name, turned)
+	if err != nil {
+		return Design{}, err
 	}
-	mistakes := unknown(turned)
-	d, err := design(name, settingsOf(name, turned))
-	if err := errors.Join(mistakes, err); err != nil {
+	d, err := design(name, settings)
+	if err != nil {
 		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
 	}
 	return d, nil
-}
-
-// settingsOf are all knobs of an architecture with some of them turned.
-func settingsOf(name string, turned map[string]string) map[string]string {
-	settings := map[string]string{}
-	for _, k := range knobs() {
-		settings[k.Name] = k.Values[0]
-	}
-	for _, p := range presets() {
-		if p.name == name {
-			maps.Copy(settings, p.settings)
-		}
-	}
-	maps.Copy(settings, turned)
-	return settings
 }
 
 // design reads the settings. Whether it can be built is another question.
@@ -252,19 +222,11 @@ func design(name string, settings map[string]string) (Design, error) {
 	}
 	var mistakes [5]error
 	d.Units, mistakes[0] = place(settings[KnobPlacement], d.Views)
-	mistakes[1] = replicate(d.Units, settings[KnobReplicas])
-	d.Pool, mistakes[2] = number(KnobPool, settings[KnobPool], 200)
-	d.Prefetch, mistakes[3] = number(KnobPrefetch, settings[KnobPrefetch], 10_000)
+	mistakes[1] = replicate(d.Units, settings)
+	d.Pool, mistakes[2] = kit.Number(settings, KnobPool, 200)
+	d.Prefetch, mistakes[3] = kit.Number(settings, KnobPrefetch, 10_000)
 	d.Spans, mistakes[4] = share(settings[KnobSpans])
 	return d, errors.Join(mistakes[:]...)
-}
-
-func presetNames() []string {
-	var all []string
-	for _, p := range presets() {
-		all = append(all, p.name)
-	}
-	return all
 }
 
 // place puts components into units. Read models answered from tables live with
@@ -274,53 +236,25 @@ func place(text string, views Views) ([]Unit, error) {
 	if views == FromTables {
 		placeable = shop.Components()
 	}
-	switch text {
-	case together:
-		return []Unit{{Name: shop.Name, Components: placeable, Replicas: 1}}, nil
-	case apart:
-		var units []Unit
-		for _, component := range placeable {
-			units = append(units, Unit{Name: component, Components: []string{component}, Replicas: 1})
-		}
-		return units, nil
-	}
-	return groups(text, placeable)
-}
-
-// groups reads "a+b,c": units in the order given, and one more for the rest.
-func groups(text string, placeable []string) ([]Unit, error) {
+	groups, err := kit.Place(text, placeable)
 	var units []Unit
-	left := slices.Clone(placeable)
-	var mistakes []error
-	for group := range strings.SplitSeq(text, ",") {
-		components := strings.Split(group, "+")
-		for _, component := range components {
-			i := slices.Index(left, component)
-			switch {
-			case i >= 0:
-				left = slices.Delete(left, i, i+1)
-			case slices.Contains(placeable, component):
-				mistakes = append(mistakes, fmt.Errorf("placement %q puts %s into two units", text, component))
-			default:
-				mistakes = append(mistakes, fmt.Errorf("placement %q names %q: use %s, %s, or groups of %s", text,
-					component, together, apart, strings.Join(placeable, ", ")))
-			}
-		}
-		units = append(units, Unit{Name: strings.Join(components, "-"), Components: components, Replicas: 1})
+	for _, group := range groups {
+		units = append(units, Unit{Name: strings.Join(group, "-"), Components: group, Replicas: 1})
 	}
-	if len(left) > 0 {
-		units = append(units, Unit{Name: strings.Join(left, "-"), Components: left, Replicas: 1})
+	if len(units) == 1 {
+		units[0].Name = shop.Name
 	}
-	return units, errors.Join(mistakes...)
+	return units, err
 }
 
 // maxReplicas bounds how many units of a kind there may be.
 const maxReplicas = 20
 
 // replicate reads "2" or "orders=2,inventory=3".
-func replicate(units []Unit, text string) error {
+func replicate(units []Unit, settings map[string]string) error {
+	text := settings[KnobReplicas]
 	if !strings.Contains(text, "=") {
-		n, err := number(KnobReplicas, text, maxReplicas)
+		n, err := kit.Number(settings, KnobReplicas, maxReplicas)
 		for i := range units {
 			units[i].Replicas = n
 		}
@@ -334,20 +268,11 @@ func replicate(units []Unit, text string) error {
 			mistakes = append(mistakes, fmt.Errorf("replicas %q: there is no unit %q", text, name))
 			continue
 		}
-		n, err := number(KnobReplicas, count, maxReplicas)
+		n, err := kit.Number(map[string]string{KnobReplicas: count}, KnobReplicas, maxReplicas)
 		units[i].Replicas = n
 		mistakes = append(mistakes, err)
 	}
 	return errors.Join(mistakes...)
-}
-
-// number reads a whole number from 1 on.
-func number(knob, text string, highest int) (int, error) {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > highest {
-		return 0, fmt.Errorf("%s is %q: use 1 to %d", knob, text, highest)
-	}
-	return n, nil
 }
 
 // Hosting returns the unit that hosts a component.

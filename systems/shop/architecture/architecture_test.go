@@ -34,8 +34,11 @@ func TestEveryArchitectureIsADesign(t *testing.T) {
 // TestStockIsWhatTeamsDeploy: only what is called tuned is, and differs from its stock
 // architecture in nothing else.
 func TestStockIsWhatTeamsDeploy(t *testing.T) {
-	for _, name := range presetNames() {
-		settings := settingsOf(name, nil)
+	for _, name := range catalogue().Names() {
+		settings, err := catalogue().Settings(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		stock, isTuned := strings.CutSuffix(name, tuned)
 		for _, knob := range []string{KnobBinding, KnobBatching, KnobRuntime} {
 			if isStock(knob, settings[knob]) == isTuned {

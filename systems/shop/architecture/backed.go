@@ -1,11 +1,7 @@
 package architecture
 
 import (
-	"fmt"
 	"maps"
-	"slices"
-
-	"github.com/cleave-lab/cleave/lab"
 )
 
 // Backed are the knobs that an architecture, with some turned already, needs to
@@ -16,21 +12,9 @@ func Backed(name string, own map[string]string, kinds []string) (map[string]stri
 	if err != nil {
 		return nil, err
 	}
-	turned := map[string]string{}
-	for _, kind := range kinds {
-		i := slices.IndexFunc(knobs(), func(k lab.Knob) bool {
-			return slices.Contains([]string{KnobDatabase, KnobBroker, KnobDocuments}, k.Name) &&
-				slices.Contains(k.Values, kind)
-		})
-		if i < 0 {
-			return nil, fmt.Errorf("the shop has no use for the backing %q: use sqlite, mariadb or postgres, nats, "+
-				"rabbitmq or rabbitmq-classic, and mongo", kind)
-		}
-		knob := knobs()[i].Name
-		if other := turned[knob]; other != "" && other != kind {
-			return nil, fmt.Errorf("%s and %s are both for the %s: choose one", other, kind, knob)
-		}
-		turned[knob] = kind
+	turned, err := catalogue().OnBackings(kinds, KnobDatabase, KnobBroker, KnobDocuments)
+	if err != nil {
+		return nil, err
 	}
 	unused := map[string]bool{KnobBroker: d.Broker == "", KnobDocuments: d.Documents == ""}
 	maps.DeleteFunc(turned, func(knob, _ string) bool { return unused[knob] })

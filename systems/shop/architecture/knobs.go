@@ -1,13 +1,10 @@
 package architecture
 
 import (
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 )
 
 // The knobs.
@@ -45,10 +42,10 @@ const (
 // knobs are what can be turned, with the value that most architectures have first.
 func knobs() []lab.Knob {
 	return []lab.Knob{
-		{Name: KnobPlacement, Free: true, Values: []string{together, apart},
+		{Name: KnobPlacement, Free: true, Values: []string{kit.Together, kit.Apart},
 			Summary: "together, apart, or groups such as catalog+customers,inventory+orders+payments+shipping (the " +
 				"rest: one unit)",
-			Means: map[string]string{together: "one process", apart: "a process per component"}},
+			Means: map[string]string{kit.Together: "one process", kit.Apart: "a process per component"}},
 		{Name: KnobReplicas, Free: true, Values: []string{"1"},
 			Summary: "how many of each unit, or of some: 2, or orders=2,inventory=3"},
 		{Name: KnobBalancer, Values: []string{balancerOne, balancerPair},
@@ -98,20 +95,4 @@ func knobs() []lab.Knob {
 			Summary: fmt.Sprintf("whether orders are traced: on is one in %.0f; or a share, such as 0.5",
 				1/tracedShare)},
 	}
-}
-
-// unknown complains about knobs and values that there are not.
-func unknown(turned map[string]string) error {
-	var mistakes []error
-	for _, name := range slices.Sorted(maps.Keys(turned)) {
-		i := slices.IndexFunc(knobs(), func(k lab.Knob) bool { return k.Name == name })
-		switch {
-		case i < 0:
-			mistakes = append(mistakes, fmt.Errorf("there is no knob %q", name))
-		case !knobs()[i].Free && !slices.Contains(knobs()[i].Values, turned[name]):
-			mistakes = append(mistakes, fmt.Errorf("%s is %q: use one of %s", name, turned[name],
-				strings.Join(knobs()[i].Values, ", ")))
-		}
-	}
-	return errors.Join(mistakes...)
 }

@@ -107,7 +107,11 @@ func order() []Setting {
 // spelledOut are a choice's settings, all knobs, and the design they make.
 func spelledOut(c Choice) (map[string]string, Design, error) {
 	d, err := New(c.Architecture, c.Knobs)
-	return settingsOf(c.Architecture, c.Knobs), d, err
+	if err != nil {
+		return nil, d, err
+	}
+	settings, err := catalogue().Settings(c.Architecture, c.Knobs)
+	return settings, d, err
 }
 
 // idle reports whether a knob has no effect in a design.
@@ -253,8 +257,11 @@ func choose(settings map[string]string, preferred ...string) (Choice, error) {
 		return Choice{}, err
 	}
 	var best Choice
-	for _, name := range append(preferred, presetNames()...) {
-		own := settingsOf(name, nil)
+	for _, name := range append(preferred, catalogue().Names()...) {
+		own, err := catalogue().Settings(name, nil)
+		if err != nil {
+			return Choice{}, err
+		}
 		turned := map[string]string{}
 		for knob, value := range settings {
 			if value != own[knob] && !d.idle(knob) {

@@ -184,7 +184,7 @@ func TestDifferencesAreAllKnobsAtOnce(t *testing.T) {
 // TestPathsBetweenAllArchitectures holds every path between two presets to what a
 // path promises.
 func TestPathsBetweenAllArchitectures(t *testing.T) {
-	names := presetNames()
+	names := catalogue().Names()
 	for _, from := range names {
 		for _, to := range names {
 			paths, err := Paths(plain(from), plain(to))
@@ -238,7 +238,8 @@ func keepsItsPromises(t *testing.T, p Path, to string) {
 
 // differing are the knobs at which two choices are set differently.
 func differing(a, b Choice) []string {
-	one, other := settingsOf(a.Architecture, a.Knobs), settingsOf(b.Architecture, b.Knobs)
+	one, _ := catalogue().Settings(a.Architecture, a.Knobs)
+	other, _ := catalogue().Settings(b.Architecture, b.Knobs)
 	var names []string
 	for _, knob := range slices.Sorted(maps.Keys(one)) {
 		if one[knob] != other[knob] {

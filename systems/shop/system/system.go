@@ -6,12 +6,12 @@
 package system
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
@@ -137,7 +137,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, random uint64) (lab.Layout, e
 		return lab.Layout{}, err
 	}
 	layout := lab.Layout{Lead: RoleGenerator, Descriptors: descriptors, Services: services(design)}
-	prepare, err := process("prepare", assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs,
+	prepare, err := kit.Unit("prepare", shop.Name, assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs,
 		Prepare: &filled})
 	if err != nil {
 		return lab.Layout{}, err
@@ -190,7 +190,7 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 	var all []lab.UnitSpec
 	for _, kind := range d.Units {
 		for n, instance := range kind.Instances() {
-			unit, err := process(instance, assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs,
+			unit, err := kit.Unit(instance, shop.Name, assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs,
 				Unit: kind.Name})
 			if err != nil {
 				return nil, err
@@ -209,15 +209,6 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 		}
 	}
 	return all, nil
-}
-
-// process is one process of the shop.
-func process(name string, job assembly.UnitJob) (lab.UnitSpec, error) {
-	text, err := json.Marshal(job)
-	if err != nil {
-		return lab.UnitSpec{}, fmt.Errorf("encode the job of %s: %w", name, err)
-	}
-	return lab.UnitSpec{Name: name, Role: name, Own: shop.Name, Args: []string{string(text)}}, nil
 }
 
 // generator is the unit that orders, at the unit in front.

@@ -9,9 +9,9 @@ package architecture
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/parts"
 )
@@ -38,8 +38,6 @@ const (
 
 // Values of knobs.
 const (
-	together  = "together"
-	apart     = "apart"
 	GRPC      = "grpc"
 	HTTP      = "http"
 	off       = "off"
@@ -85,9 +83,9 @@ type Design struct {
 
 func knobs() []lab.Knob {
 	return []lab.Knob{
-		{Name: KnobPlacement, Values: []string{apart, together}, Free: true,
+		{Name: KnobPlacement, Values: []string{kit.Apart, kit.Together}, Free: true,
 			Summary: "apart, together, or groups such as front+compose,posts+media (the rest: one unit)",
-			Means:   map[string]string{together: "one process", apart: "a process per service"}},
+			Means:   map[string]string{kit.Together: "one process", kit.Apart: "a process per service"}},
 		{Name: KnobCalls, Values: []string{GRPC, HTTP},
 			Summary: "what carries calls between units: grpc-go, or net/http with JSON",
 			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
@@ -113,27 +111,41 @@ func knobs() []lab.Knob {
 	}
 }
 
-func presets() map[string]map[string]string {
-	return map[string]map[string]string{Monolith: {KnobPlacement: together}, Services: nil}
+// catalogue returns the architectures of social.
+func catalogue() kit.Catalogue {
+	return kit.Catalogue{System: social.Name, Knobs: knobs(), Presets: []kit.Preset{
+		{Name: Monolith, Summary: "all components in one unit",
+			Settings: map[string]string{KnobPlacement: kit.Together}},
+		{Name: Services, Summary: "a unit for each of the ten components, and one in front"},
+	}}
 }
 
-// All lists the architectures with their knobs, their own value first.
-func All() []lab.Architecture {
-	monolith, services := knobs(), knobs()
-	monolith[0].Values = []string{together, apart}
-	return []lab.Architecture{
-		{Name: Monolith, Summary: "all components in one unit", Knobs: monolith},
-		{Name: Services, Summary: "a unit for each of the ten components, and one in front", Knobs: services},
-	}
-}
+// All returns the architectures with their knobs, their own value first.
+func All() []lab.Architecture { return catalogue().All() }
 
-// Settings are all knobs of an architecture with some of them turned.
+// Changes returns the knobs in which two variants differ.
+func Changes(from, to lab.Variant) []lab.KnobChange { return catalogue().Changes(from, to) }
+
+// Settings returns all knobs of an architecture with some of them turned.
 func Settings(name string, turned map[string]string) (map[string]string, error) {
-	own, known := presets()[name]
-	if !known {
-		return nil, fmt.Errorf("social has no architecture %q: use %s or %s", name, Monolith, Services)
+	return catalogue().Settings(name, turned)
+}
+
+// Backed returns the knobs that put an architecture on these kinds of backings: a cache is used
+// then, and a broker announces posts.
+func Backed(v lab.Variant, kinds []string) (map[string]string, error) {
+	turned, err := catalogue().OnBackings(kinds, KnobDocuments, KnobBroker, KnobCacheStore)
+	if err != nil {
+		return nil, err
 	}
-	return lab.Settings(knobs(), own, turned)
+	if turned[KnobCacheStore] != "" {
+		turned[KnobCache] = LookAside
+	}
+	if turned[KnobBroker] != "" {
+		turned[KnobFanOutBy] = ByEvents
+	}
+	_, err = Settings(v.Architecture, v.Knobs)
+	return turned, err
 }
 
 // New is the design of an architecture with some knobs turned.
@@ -162,46 +174,29 @@ func New(name string, turned map[string]string) (Design, error) {
 
 // place puts the front and the components into units, the front's first.
 func place(text string) ([]Unit, error) {
-	left := append([]string{UnitFront}, parts.Names()...)
-	groups := text
-	switch text {
-	case together:
-		groups = strings.Join(left, "+")
-	case apart:
-		groups = strings.Join(left, ",")
+	components := append([]string{UnitFront}, parts.Names()...)
+	groups, err := kit.Place(text, components)
+	if err != nil {
+		return nil, err
 	}
 	var units []Unit
-	add := func(group []string) {
-		unit := Unit{Name: strings.Join(group, "."), Parts: slices.DeleteFunc(slices.Clone(group),
+	for _, group := range groups {
+		unit := Unit{Name: group[0], Parts: slices.DeleteFunc(slices.Clone(group),
 			func(p string) bool { return p == UnitFront })}
+		hasFront := len(group) > len(unit.Parts)
 		switch {
-		case len(unit.Parts) == len(parts.Names()) && len(group) > len(unit.Parts):
+		case len(group) == len(components):
 			unit.Name = social.Name
-		case len(group) > len(unit.Parts):
+		case hasFront:
 			unit.Name = UnitFront
 		case len(group) > 1:
 			unit.Name = group[0] + "-and-" + fmt.Sprint(len(group)-1)
 		}
-		if len(group) > len(unit.Parts) {
+		if hasFront {
 			units = slices.Insert(units, 0, unit)
-			return
+		} else {
+			units = append(units, unit)
 		}
-		units = append(units, unit)
-	}
-	for group := range strings.SplitSeq(groups, ",") {
-		members := strings.Split(group, "+")
-		for _, part := range members {
-			i := slices.Index(left, part)
-			if i < 0 {
-				return nil, fmt.Errorf("placement %q names %q, or twice: use %s, %s, or groups of %s and %s", text, part,
-					together, apart, UnitFront, strings.Join(parts.Names(), ", "))
-			}
-			left = slices.Delete(left, i, i+1)
-		}
-		add(members)
-	}
-	if len(left) > 0 {
-		add(left)
 	}
 	return units, nil
 }

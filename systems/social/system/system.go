@@ -6,13 +6,12 @@
 package system
 
 import (
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
@@ -75,7 +74,7 @@ func (s System) Describe() lab.SystemInfo {
 			_, err := architecture.New(v.Architecture, v.Knobs)
 			return err
 		},
-		Changes: changes,
+		Changes: architecture.Changes,
 	}
 }
 
@@ -124,14 +123,14 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	job := socialunit.Job{Architecture: v.Architecture, Knobs: v.Knobs}
 	filling := job
 	filling.Users, filling.Links = populationOf(p)
-	prepare, err := process("prepare", filling)
+	prepare, err := kit.Unit("prepare", social.Name, filling)
 	if err != nil {
 		return lab.Layout{}, err
 	}
 	layout.Prepare = []lab.UnitSpec{prepare}
 	for i, u := range design.Units {
 		job.Unit = u.Name
-		unit, err := process(u.Name, job)
+		unit, err := kit.Unit(u.Name, social.Name, job)
 		if err != nil {
 			return lab.Layout{}, err
 		}
@@ -189,15 +188,6 @@ func stage(design architecture.Design, unit int) int {
 	return 2
 }
 
-// process is one process of social.
-func process(name string, job socialunit.Job) (lab.UnitSpec, error) {
-	text, err := json.Marshal(job)
-	if err != nil {
-		return lab.UnitSpec{}, fmt.Errorf("encode the job of %s: %w", name, err)
-	}
-	return lab.UnitSpec{Name: name, Role: name, Own: social.Name, Args: []string{string(text)}}, nil
-}
-
 // Profiling implements lab.Profiled.
 func (s System) Profiling(lab.Variant) lab.Profiling {
 	return lab.Profiling{Own: []string{"github.com/cleave-lab/cleave/systems/social"}}
@@ -229,47 +219,7 @@ func (s System) CheckTable() lab.CheckTable {
 
 // OnBackings implements lab.Backed.
 func (s System) OnBackings(v lab.Variant, kinds []string) (map[string]string, error) {
-	turned := map[string]string{}
-	for _, kind := range kinds {
-		knob := map[string]string{
-			architecture.SQLite: architecture.KnobDocuments, architecture.Mongo: architecture.KnobDocuments,
-			architecture.NATS: architecture.KnobBroker, architecture.RabbitMQ: architecture.KnobBroker,
-			architecture.Memory: architecture.KnobCacheStore, architecture.Redis: architecture.KnobCacheStore,
-			architecture.Memcached: architecture.KnobCacheStore,
-		}[kind]
-		if knob == "" {
-			return nil, fmt.Errorf("social has no use for the backing %q: use %s, %s, %s or %s", kind,
-				architecture.Mongo, architecture.Redis, architecture.Memcached, architecture.RabbitMQ)
-		}
-		if other := cmp.Or(turned[knob], kind); other != kind {
-			return nil, fmt.Errorf("%s and %s are both for %s: choose one", other, kind, knob)
-		}
-		turned[knob] = kind
-		switch knob {
-		case architecture.KnobCacheStore:
-			turned[architecture.KnobCache] = architecture.LookAside
-		case architecture.KnobBroker:
-			turned[architecture.KnobFanOutBy] = architecture.ByEvents
-		}
-	}
-	_, err := architecture.Settings(v.Architecture, v.Knobs)
-	return turned, err
-}
-
-// changes are the knobs in which two variants differ, none where one cannot be built.
-func changes(from, to lab.Variant) []lab.KnobChange {
-	before, errBefore := architecture.Settings(from.Architecture, from.Knobs)
-	after, errAfter := architecture.Settings(to.Architecture, to.Knobs)
-	if errors.Join(errBefore, errAfter) != nil {
-		return nil
-	}
-	var all []lab.KnobChange
-	for _, k := range architecture.All()[0].Knobs { // all architectures have the same
-		if before[k.Name] != after[k.Name] {
-			all = append(all, lab.KnobChange{Knob: k.Name, From: before[k.Name], To: after[k.Name]})
-		}
-	}
-	return all
+	return architecture.Backed(v, kinds)
 }
 
 // object is JSON.

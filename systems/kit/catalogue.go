@@ -1,0 +1,135 @@
+package kit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Preset is an architecture: a name for a set of knobs. Knobs that it does not set have their
+// first value.
+type Preset struct {
+	Name, Summary string
+	Settings      map[string]string
+}
+
+// Catalogue lists the architectures of a system, and the knobs that all of them have.
+type Catalogue struct {
+	System  string // as messages call it: "the shop"
+	Knobs   []lab.Knob
+	Presets []Preset
+}
+
+// Names returns the names of the architectures.
+func (c Catalogue) Names() []string {
+	var all []string
+	for _, p := range c.Presets {
+		all = append(all, p.Name)
+	}
+	return all
+}
+
+// All returns the architectures with their knobs, each with the architecture's own value first.
+func (c Catalogue) All() []lab.Architecture {
+	var all []lab.Architecture
+	for _, p := range c.Presets {
+		a := lab.Architecture{Name: p.Name, Summary: p.Summary}
+		for _, k := range c.Knobs {
+			own := cmp.Or(p.Settings[k.Name], k.Values[0])
+			others := slices.DeleteFunc(slices.Clone(k.Values), func(v string) bool { return v == own })
+			k.Values = append([]string{own}, others...)
+			a.Knobs = append(a.Knobs, k)
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// Settings returns the values of all knobs of an architecture with some of them turned. The error
+// names every mistake.
+func (c Catalogue) Settings(name string, turned map[string]string) (map[string]string, error) {
+	i := slices.IndexFunc(c.Presets, func(p Preset) bool { return p.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("%s has no architecture %q: use one of %s", c.System, name,
+			strings.Join(c.Names(), ", "))
+	}
+	var mistakes []error
+	settings := map[string]string{}
+	for _, k := range c.Knobs {
+		settings[k.Name] = k.Values[0]
+	}
+	for _, knob := range slices.Sorted(maps.Keys(turned)) {
+		if i := slices.IndexFunc(c.Knobs, func(k lab.Knob) bool { return k.Name == knob }); i < 0 {
+			mistakes = append(mistakes, fmt.Errorf("there is no knob %q", knob))
+		} else if k := c.Knobs[i]; !k.Free && !slices.Contains(k.Values, turned[knob]) {
+			mistakes = append(mistakes, fmt.Errorf("%s is %q: use one of %s", knob, turned[knob],
+				strings.Join(k.Values, ", ")))
+		}
+	}
+	maps.Copy(settings, c.Presets[i].Settings)
+	maps.Copy(settings, turned)
+	if err := errors.Join(mistakes...); err != nil {
+		return nil, fmt.Errorf("architecture %s: %w", name, err)
+	}
+	return settings, nil
+}
+
+// Changes returns the knobs in which two variants differ; none where one of them cannot be built.
+func (c Catalogue) Changes(from, to lab.Variant) []lab.KnobChange {
+	before, errBefore := c.Settings(from.Architecture, from.Knobs)
+	after, errAfter := c.Settings(to.Architecture, to.Knobs)
+	if errors.Join(errBefore, errAfter) != nil {
+		return nil
+	}
+	var all []lab.KnobChange
+	for _, k := range c.Knobs {
+		if before[k.Name] != after[k.Name] {
+			all = append(all, lab.KnobChange{Knob: k.Name, From: before[k.Name], To: after[k.Name]})
+		}
+	}
+	return all
+}
+
+// OnBackings returns the knobs, of those given, that put a system on backing services of these
+// kinds: each kind goes to the first knob that has it as a value.
+func (c Catalogue) OnBackings(kinds []string, knobs ...string) (map[string]string, error) {
+	turned := map[string]string{}
+	var usable []string
+	for _, kind := range kinds {
+		knob := ""
+		for _, k := range c.Knobs {
+			if !slices.Contains(knobs, k.Name) {
+				continue
+			}
+			usable = append(usable, k.Values...)
+			if knob == "" && slices.Contains(k.Values, kind) {
+				knob = k.Name
+			}
+		}
+		if knob == "" {
+			slices.Sort(usable)
+			return nil, fmt.Errorf("%s has no use for the backing %q: use one of %s", c.System, kind,
+				strings.Join(slices.Compact(usable), ", "))
+		}
+		if other := cmp.Or(turned[knob], kind); other != kind {
+			return nil, fmt.Errorf("%s and %s are both for the %s: choose one", other, kind, knob)
+		}
+		turned[knob] = kind
+	}
+	return turned, nil
+}
+
+// Number reads a knob that is a whole number from 1 to the highest.
+func Number(settings map[string]string, knob string, highest int) (int, error) {
+	n, err := strconv.Atoi(settings[knob])
+	if err != nil || n < 1 || n > highest {
+		return 0, fmt.Errorf("%s is %q: use 1 to %d", knob, settings[knob], highest)
+	}
+	return n, nil
+}

@@ -1,0 +1,6 @@
+// Package kit is what systems are built from: a catalogue of architectures and knobs, the
+// placement of components in units, and units of the system's own program. It knows no system,
+// no transport and no deployment.
+//
+// Entry points: Catalogue, Place, Unit.
+package kit

@@ -1,0 +1,100 @@
+package kit
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+func catalogue() Catalogue {
+	return Catalogue{System: "the bakery", Knobs: []lab.Knob{
+		{Name: "oven", Values: []string{"stone", "steel"}},
+		{Name: "flour", Values: []string{"wheat", "rye"}},
+		{Name: "loaves", Values: []string{"8"}, Free: true},
+	}, Presets: []Preset{{Name: "village"}, {Name: "town", Settings: map[string]string{"oven": "steel"}}}}
+}
+
+func TestSettings(t *testing.T) {
+	for name, c := range map[string]struct {
+		architecture string
+		turned       map[string]string
+		want         string
+	}{
+		"first values":   {"village", nil, "map[flour:wheat loaves:8 oven:stone]"},
+		"its own values": {"town", nil, "map[flour:wheat loaves:8 oven:steel]"},
+		"turned": {"town", map[string]string{"oven": "stone", "loaves": "9"},
+			"map[flour:wheat loaves:9 oven:stone]"},
+		"no such one": {"city", nil, `the bakery has no architecture "city": use one of village, town`},
+		"every mistake": {"town", map[string]string{"oven": "gas", "yeast": "dry"},
+			"architecture town: oven is \"gas\": use one of stone, steel\nthere is no knob \"yeast\""},
+	} {
+		settings, err := catalogue().Settings(c.architecture, c.turned)
+		got := fmt.Sprint(settings)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestAnArchitecturesOwnValuesAreFirst(t *testing.T) {
+	if got := catalogue().All()[1].Knobs[0].Values; fmt.Sprint(got) != "[steel stone]" {
+		t.Errorf("the ovens of a town are listed as %v", got)
+	}
+	changes := catalogue().Changes(lab.Variant{Architecture: "village"}, lab.Variant{Architecture: "town"})
+	if fmt.Sprint(changes) != "[oven stone -> steel]" {
+		t.Errorf("changes %v", changes)
+	}
+}
+
+func TestOnBackings(t *testing.T) {
+	for kinds, want := range map[string]string{
+		"rye":       "map[flour:rye]",
+		"rye steel": "map[flour:rye oven:steel]",
+		"rye wheat": "rye and wheat are both for the flour: choose one",
+		"sugar":     `the bakery has no use for the backing "sugar": use one of rye, steel, stone, wheat`,
+	} {
+		turned, err := catalogue().OnBackings(strings.Fields(kinds), "oven", "flour")
+		got := fmt.Sprint(turned)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", kinds, got, want)
+		}
+	}
+}
+
+func TestPlace(t *testing.T) {
+	for text, want := range map[string]string{
+		Together: "[[a b c]]",
+		Apart:    "[[a] [b] [c]]",
+		"b+a,c":  "[[b a] [c]]",
+		"b":      "[[b] [a c]]",
+		"a,b+a,d": `placement "a,b+a,d" puts a into two units` + "\n" +
+			`placement "a,b+a,d" names "d": use together, apart, or groups of a, b, c`,
+	} {
+		units, err := Place(text, []string{"a", "b", "c"})
+		got := fmt.Sprint(units)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for text, want := range map[string]string{"1": "1 <nil>", "20": "20 <nil>",
+		"0": `0 loaves is "0": use 1 to 20`, "21": `0 loaves is "21": use 1 to 20`,
+		"x": `0 loaves is "x": use 1 to 20`} {
+		if n, err := Number(map[string]string{"loaves": text}, "loaves", 20); fmt.Sprint(n, " ", err) != want {
+			t.Errorf("%s: %d, %v, want %s", text, n, err, want)
+		}
+	}
+}
