@@ -21,8 +21,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -51,7 +49,11 @@ type Client struct {
 func Open() (*Client, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), openPatience)
 	defer cancel()
-	return OpenAt(ctx, address(ctx))
+	name, err := usual()
+	if err != nil {
+		return nil, err
+	}
+	return OpenNamed(ctx, name)
 }
 
 // Unanswered says what to do about this host's daemon, which somebody needs and which does not
@@ -89,20 +91,6 @@ func open(ctx context.Context, address string, secured *tls.Config) (*Client, er
 		c.scheme = "https"
 	}
 	return c, c.Ping(ctx)
-}
-
-// address is where the daemon is: what the environment says, else the context that the
-// docker program is set to.
-func address(ctx context.Context) string {
-	if host := os.Getenv("DOCKER_HOST"); host != "" {
-		return host
-	}
-	said, err := exec.CommandContext(ctx, "docker", "context", "inspect", "--format",
-		"{{.Endpoints.docker.Host}}").Output()
-	if host := strings.TrimSpace(string(said)); err == nil && host != "" {
-		return host
-	}
-	return "unix:///var/run/docker.sock" // the program is not needed
 }
 
 // Ping asks whether the daemon answers.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -19,14 +20,16 @@ import (
 // addresses DOCKER_TLS_VERIFY and DOCKER_CERT_PATH say where they are.
 func OpenNamed(ctx context.Context, name string) (*Client, error) {
 	address, keys, unverified := name, "", false
-	if os.Getenv("DOCKER_TLS_VERIFY") != "" {
-		keys = os.Getenv("DOCKER_CERT_PATH")
-	}
+	var err error
 	if !strings.Contains(name, "://") {
-		var err error
-		if address, keys, unverified, err = contextOf(name); err != nil {
-			return nil, err
+		address, keys, unverified, err = contextOf(name)
+	} else if os.Getenv("DOCKER_TLS_VERIFY") != "" {
+		if keys = os.Getenv("DOCKER_CERT_PATH"); keys == "" {
+			keys, err = settings()
 		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	if keys == "" || !strings.HasPrefix(address, "tcp://") {
 		return open(ctx, address, nil)
@@ -43,16 +46,54 @@ func OpenNamed(ctx context.Context, name string) (*Client, error) {
 	return open(ctx, address, secured)
 }
 
+// socket is where the daemon of this host is unless the user says something else.
+const socket = "unix:///var/run/docker.sock"
+
+// usual is the daemon that the docker program would ask, as an address or a context: what the environment
+// says, else the context that the program is set to.
+func usual() (string, error) {
+	for _, variable := range []string{"DOCKER_HOST", "DOCKER_CONTEXT"} {
+		if name := os.Getenv(variable); name != "" {
+			return name, nil
+		}
+	}
+	folder, err := settings()
+	if err != nil {
+		return socket, nil // then nothing is set
+	}
+	path := filepath.Join(folder, "config.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return socket, nil // the same
+	}
+	var config struct{ CurrentContext string }
+	if err := json.Unmarshal(text, &config); err != nil {
+		return "", fmt.Errorf("read the settings of docker in %s: %w", path, err)
+	}
+	return cmp.Or(config.CurrentContext, socket), nil
+}
+
+// settings is the folder of the docker program's settings.
+func settings() (string, error) {
+	if folder := os.Getenv("DOCKER_CONFIG"); folder != "" {
+		return folder, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find the settings of docker: %w", err)
+	}
+	return filepath.Join(home, ".docker"), nil
+}
+
 // contextOf reads a context of the docker program: where its daemon is, the folder of its keys
 // (empty: none), and whether who answers is not to be verified.
 func contextOf(name string) (address, keys string, unverified bool, err error) {
-	folder := os.Getenv("DOCKER_CONFIG")
-	if folder == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", "", false, fmt.Errorf("find the contexts of docker: %w", err)
-		}
-		folder = filepath.Join(home, ".docker")
+	if name == "default" { // which the program always has
+		return socket, "", false, nil
+	}
+	folder, err := settings()
+	if err != nil {
+		return "", "", false, err
 	}
 	contexts, id := filepath.Join(folder, "contexts"), fmt.Sprintf("%x", sha256.Sum256([]byte(name)))
 	text, err := os.ReadFile(filepath.Join(contexts, "meta", id, "meta.json"))

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -51,7 +52,8 @@ func keys(t *testing.T, folder string) {
 }
 
 // TestOpenNamed finds a daemon that wants to see a certificate by a context of the docker program,
-// and by its address with the keys in a folder. Without them it is not reached.
+// and by its address with the keys in a folder, as the user names it or as the environment and the program's
+// settings say. Without the keys it is not reached. Long because each way is in it.
 func TestOpenNamed(t *testing.T) {
 	config := t.TempDir()
 	t.Setenv("DOCKER_CONFIG", config)
@@ -91,6 +93,23 @@ func TestOpenNamed(t *testing.T) {
 		if c.says == "" && (err != nil || client.Version() != "1.41") ||
 			c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+	}
+	set := filepath.Join(config, "config.json")
+	for name, c := range map[string]struct{ host, context, set, verify, keys string }{
+		"the host of the environment":    {host: address, verify: "1", keys: folder},
+		"the context of the environment": {context: "theirs"},
+		"the context that is set":        {set: `{"currentContext":"theirs"}`},
+	} {
+		t.Setenv("DOCKER_HOST", c.host)
+		t.Setenv("DOCKER_CONTEXT", c.context)
+		t.Setenv("DOCKER_TLS_VERIFY", c.verify)
+		t.Setenv("DOCKER_CERT_PATH", c.keys)
+		if err := os.WriteFile(set, []byte(cmp.Or(c.set, "{}")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if client, err := Open(); err != nil || client.Version() != "1.41" {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
