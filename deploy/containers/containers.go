@@ -70,7 +70,14 @@ func CheckServices(services []lab.ServiceSpec, than string) error {
 // nobody is a user of every Linux who owns nothing.
 const nobody = 65534
 
-// ServerUser is who runs servers: us, unless we are root, whom some of them refuse.
+// Unprivileged reports whether a unit is a program of this host that runs as ServerUser, without any power of
+// root: its container has this host's /etc. A command of the user's, which has a folder, writes there.
+func Unprivileged(spec lab.UnitSpec) bool {
+	return spec.Server != nil || spec.Foreign && spec.Image == "" && spec.Dir == ""
+}
+
+// ServerUser is who runs servers, and other programs of this host: us, unless we are root, whom some of them
+// refuse.
 func ServerUser() (uid, gid int) {
 	if os.Geteuid() != 0 {
 		return os.Geteuid(), os.Getegid()
@@ -78,7 +85,7 @@ func ServerUser() (uid, gid int) {
 	return nobody, nobody
 }
 
-// GiveTo lets the user of servers have a volume. Nobody else gets in: the trial's
+// GiveTo lets ServerUser have a volume. Nobody else gets in: the trial's
 // folder above it stays ours.
 func GiveTo(volume string) error {
 	uid, gid := ServerUser()
@@ -93,7 +100,7 @@ func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint
 	switch {
 	case err != nil:
 		return err
-	case spec.Server != nil:
+	case Unprivileged(spec):
 		return GiveTo(supervise.Volume(dir, spec))
 	case spec.Image != "": // that says it; the trial's folder above is ours
 		return os.Chmod(supervise.Volume(dir, spec), 0o777)
@@ -208,9 +215,12 @@ func (t Trial) Folders(spec lab.UnitSpec) (writes, reads []string) {
 		writes = append(writes, t.Memory)
 	}
 	writes = append(writes, spec.Mounts...)
-	// where a program of this host begins it: Bound
-	if spec.Image == "" && (spec.Foreign || len(spec.Cores) > 0) {
+	switch {
+	case spec.Image != "":
+	case spec.Foreign:
 		reads = append([]string{"/usr", "/etc"}, spec.Reads...)
+	case len(spec.Cores) > 0: // a program of this host begins it: Bound
+		reads = []string{"/usr"}
 	}
 	return writes, reads
 }

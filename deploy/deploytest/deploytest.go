@@ -85,6 +85,7 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 		{"a limit of memory", limitOfMemory},
 		{"a program in a folder", programInAFolder},
 		{"what a program leaves", whatIsLeft},
+		{"secrets of the host", secretsOfTheHost},
 		{"a program that looks names up once", looksUpOnce},
 		{"a server", server},
 		{"a server that ends", serverThatEnds},

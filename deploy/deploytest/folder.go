@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -26,7 +27,7 @@ func (s suite) skip(t *testing.T, why string) {
 func programInAFolder(t *testing.T, s suite) {
 	program := Program(t)
 	folder := filepath.Dir(program)
-	if err := os.WriteFile(filepath.Join(folder, "goods"), []byte("flour"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "goods"), []byte("flour"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	want := "flour"
@@ -58,6 +59,26 @@ func programInAFolder(t *testing.T, s suite) {
 	if got := ask(t, d, "shelf"); got != want {
 		t.Errorf("started again it says %q, want %q", got, want)
 	}
+}
+
+// secretsOfTheHost: a program of this host that runs in a container has this host's /etc there, and may read
+// no more of it than everybody.
+func secretsOfTheHost(t *testing.T, s suite) {
+	if s.Name() == lab.Process || s.Name() == lab.SSH {
+		s.skip(t, "its units are processes of their hosts")
+	}
+	l := layout("stock")
+	l.Units = append(l.Units, lab.UnitSpec{
+		Name: "spy", Role: "spy", Foreign: true, Program: "sh", Readiness: lab.Readiness{Log: "that is all"},
+		Args: []string{"-c", `cat /etc/shadow; grep CapEff /proc/self/status; echo that is all; exec sleep 1000`},
+	})
+	d := s.deploy(t, l)
+	defer stop(t, d)
+	log := d.Logs()["spy"]
+	if strings.Contains(log, "root:") || !strings.Contains(log, "CapEff:\t0000000000000000") {
+		t.Errorf("it reads /etc/shadow, or has capabilities of root: it writes %d bytes", len(log))
+	}
+	job(t, d)
 }
 
 // whatIsLeft ends a foreign program that leaves files only then: regular ones are handed

@@ -153,9 +153,9 @@ func (c *container) description() (made engine.Container, token string, err erro
 	d.place(&made, spec)
 	d.publish(&made, spec)
 	limit(&made.HostConfig, spec.Limits)
-	if spec.Server != nil {
+	if containers.Unprivileged(spec) {
 		uid, gid := containers.ServerUser()
-		made.User = fmt.Sprintf("%d:%d", uid, gid)
+		made.User, made.HostConfig.CapAdd = fmt.Sprintf("%d:%d", uid, gid), nil
 	}
 	if made.Cmd, err = d.trial().Command(spec); err != nil {
 		return made, "", err

@@ -241,9 +241,10 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 		runs.VolumeMounts = append(runs.VolumeMounts,
 			api.Mount{Name: name, MountPath: path, ReadOnly: i >= len(writes)})
 	}
-	if spec.Server != nil {
+	if containers.Unprivileged(spec) {
 		uid, gid := containers.ServerUser()
 		runs.SecurityContext.RunAsUser, runs.SecurityContext.RunAsGroup = &uid, &gid
+		runs.SecurityContext.Capabilities.Add = nil
 	}
 	if runs.Command, err = seen.Command(spec); err == nil && !images.IsUnit(spec) {
 		runs.Command, err = containers.Bound(spec, runs.Command)

@@ -266,9 +266,9 @@ func (s *service) described() (container engine.ServiceContainer, err error) {
 		container.Mounts = append(container.Mounts, engine.Mount{Type: "bind", Source: folder, Target: folder,
 			ReadOnly: !slices.Contains(writes, folder)})
 	}
-	if spec.Server != nil {
+	if containers.Unprivileged(spec) {
 		uid, gid := containers.ServerUser()
-		container.User = fmt.Sprintf("%d:%d", uid, gid)
+		container.User, container.CapabilityAdd = fmt.Sprintf("%d:%d", uid, gid), nil
 	}
 	command, err := seen.Command(spec)
 	if err != nil {

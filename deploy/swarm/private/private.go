@@ -219,11 +219,8 @@ const Stays = "stays"
 func (c *Cluster) Stay(ctx context.Context, image string, labels map[string]string) error {
 	for _, n := range c.Nodes {
 		asleep := engine.ServiceContainer{Image: image, Labels: map[string]string{leftovers.DockerLabel: Stays},
-			ReadOnly: true, Command: []string{"/usr/bin/sleep", "infinity"}}
-		for _, folder := range []string{"/usr", "/etc"} {
-			asleep.Mounts = append(asleep.Mounts, engine.Mount{Type: "bind", Source: folder, Target: folder,
-				ReadOnly: true})
-		}
+			ReadOnly: true, Command: []string{"/usr/bin/sleep", "infinity"}, CapabilityDrop: []string{"ALL"},
+			Mounts: []engine.Mount{{Type: "bind", Source: "/usr", Target: "/usr", ReadOnly: true}}}
 		_, err := c.Manager().CreateService(ctx, engine.Service{
 			Name: "stays-on-" + n.Name, Labels: labels,
 			TaskTemplate: engine.TaskTemplate{
