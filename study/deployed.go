@@ -24,7 +24,7 @@ func newDeployed() deployed {
 
 func (f *File) readDeployed(r *reader, node *yaml.Node, variant string) {
 	as := map[string]lab.Variant{}
-	r.pairs(node, "deployed", func(key, value *yaml.Node) {
+	r.Pairs(node, "deployed", func(key, value *yaml.Node) {
 		var v lab.Variant
 		r.object(value, "deployed "+key.Value, fields{
 			"replicas": func(n *yaml.Node) { v.Replicas = r.replicas(n) },
@@ -40,7 +40,7 @@ func (f *File) readDeployed(r *reader, node *yaml.Node, variant string) {
 }
 
 func (f *File) readOnly(r *reader, node *yaml.Node, variant string) {
-	r.list(node, "only", func(child *yaml.Node) {
+	r.List(node, "only", func(_ int, child *yaml.Node) {
 		r.checkDeployment(child, "only")
 		f.deployed.only[variant] = append(f.deployed.only[variant], child.Value)
 	})

@@ -13,7 +13,7 @@ const maxFaults = 100
 
 // readFaults reads what is done to every trial.
 func (f *File) readFaults(r *reader, node *yaml.Node) {
-	r.list(node, "faults", func(child *yaml.Node) {
+	r.List(node, "faults", func(_ int, child *yaml.Node) {
 		fault := lab.Fault{Heal: math.NaN()}
 		known := fields{
 			"after": r.duration("after", &fault.After), "heal": r.duration("heal", &fault.Heal),

@@ -19,7 +19,7 @@ type hostLinks struct {
 // readHosts reads links of hosts, of the study or of a variant.
 func (r *reader) readHosts(node *yaml.Node) hostLinks {
 	h := hostLinks{map[string]lab.Network{}, map[string]int{}}
-	r.pairs(node, "hosts", func(key, value *yaml.Node) {
+	r.Pairs(node, "hosts", func(key, value *yaml.Node) {
 		var link lab.Network
 		r.object(value, "host "+key.Value, fields{"delay": r.duration("delay", &link.Delay),
 			"rate": r.rate("rate", &link.Rate)})

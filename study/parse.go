@@ -146,7 +146,7 @@ func at(line *int, read func(*yaml.Node)) func(*yaml.Node) {
 }
 
 func (f *File) readVariants(r *reader, node *yaml.Node) {
-	r.pairs(node, "variants", func(key, value *yaml.Node) {
+	r.Pairs(node, "variants", func(key, value *yaml.Node) {
 		v := lab.Variant{Name: key.Value, Deployment: lab.Process}
 		f.lines.variants[v.Name] = key.Line
 		r.object(value, "variant "+v.Name, fields{
@@ -181,7 +181,7 @@ func (f *File) readVariants(r *reader, node *yaml.Node) {
 
 func (r *reader) replicas(node *yaml.Node) map[string]int {
 	replicas := map[string]int{}
-	r.pairs(node, "replicas", func(key, value *yaml.Node) {
+	r.Pairs(node, "replicas", func(key, value *yaml.Node) {
 		n := 0
 		r.whole("replicas of "+key.Value, 1, lab.MaxReplicas, &n)(value)
 		replicas[key.Value] = n
@@ -191,7 +191,7 @@ func (r *reader) replicas(node *yaml.Node) map[string]int {
 
 func (r *reader) autoscale(node *yaml.Node) map[string]lab.Autoscale {
 	scaled := map[string]lab.Autoscale{}
-	r.pairs(node, "autoscale", func(key, value *yaml.Node) {
+	r.Pairs(node, "autoscale", func(key, value *yaml.Node) {
 		var a lab.Autoscale
 		r.object(value, "the autoscaling of "+key.Value, fields{
 			"max": r.whole("max", 2, lab.MaxReplicas, &a.Max),
@@ -204,7 +204,7 @@ func (r *reader) autoscale(node *yaml.Node) map[string]lab.Autoscale {
 
 func (r *reader) limits(node *yaml.Node) map[string]lab.Limits {
 	limits := map[string]lab.Limits{}
-	r.pairs(node, "limits", func(key, value *yaml.Node) {
+	r.Pairs(node, "limits", func(key, value *yaml.Node) {
 		var limit lab.Limits
 		var memory float64
 		r.object(value, "the limits of "+key.Value, fields{
@@ -223,7 +223,7 @@ const maxProcessors = 10_000
 // named reads texts by names; what is one of them, for messages.
 func (r *reader) named(node *yaml.Node, what string) map[string]string {
 	texts := map[string]string{}
-	r.pairs(node, what+"s", func(key, value *yaml.Node) {
+	r.Pairs(node, what+"s", func(key, value *yaml.Node) {
 		var one string
 		r.text(what+" "+key.Value, &one)(value)
 		texts[key.Value] = one
@@ -232,13 +232,13 @@ func (r *reader) named(node *yaml.Node, what string) map[string]string {
 }
 
 func (f *File) readPoints(r *reader, node *yaml.Node) {
-	r.pairs(node, "points", func(key, value *yaml.Node) {
+	r.Pairs(node, "points", func(key, value *yaml.Node) {
 		p := lab.Point{Name: key.Value, Levels: map[string]float64{}}
 		f.lines.points[p.Name] = key.Line
 		if !namePattern.MatchString(p.Name) {
 			r.Problem(key.Line, "point is called %q, expected lower-case letters, digits, dots and dashes", p.Name)
 		}
-		r.pairs(value, "point "+p.Name, func(factor, level *yaml.Node) {
+		r.Pairs(value, "point "+p.Name, func(factor, level *yaml.Node) {
 			number := math.NaN() // stays so after a mistake, which is reported once
 			r.number(factor.Value, -1e15, 1e15, &number)(level)
 			p.Levels[factor.Value] = number
@@ -250,9 +250,9 @@ func (f *File) readPoints(r *reader, node *yaml.Node) {
 // readFactors crosses the levels of all factors into points.
 func (f *File) readFactors(r *reader, node *yaml.Node) {
 	points := []lab.Point{{Levels: map[string]float64{}}}
-	r.pairs(node, "factors", func(key, value *yaml.Node) {
+	r.Pairs(node, "factors", func(key, value *yaml.Node) {
 		var levels []*yaml.Node
-		r.list(value, "factor "+key.Value, func(level *yaml.Node) { levels = append(levels, level) })
+		r.List(value, "factor "+key.Value, func(_ int, level *yaml.Node) { levels = append(levels, level) })
 		if len(points)*len(levels) > maxPoints {
 			r.Problem(key.Line, "the factors cross to more than %d points", maxPoints)
 			return
@@ -280,7 +280,7 @@ func (r *reader) cross(points []lab.Point, factor string, levels []*yaml.Node) [
 }
 
 func (f *File) readTrends(r *reader, node *yaml.Node) {
-	r.list(node, "trends", func(child *yaml.Node) {
+	r.List(node, "trends", func(_ int, child *yaml.Node) {
 		var t lab.Trend
 		r.object(child, "trend", fields{
 			"factor": r.text("factor", &t.Factor),
@@ -397,7 +397,7 @@ func (f *File) readQuick(r *reader, node *yaml.Node) {
 }
 
 func (f *File) readClaims(r *reader, node *yaml.Node) {
-	r.list(node, "claims", func(child *yaml.Node) {
+	r.List(node, "claims", func(_ int, child *yaml.Node) {
 		c := lab.Claim{}
 		var kind string
 		r.object(child, "claim", fields{

@@ -16,21 +16,14 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// Limits of a study file.
+// Limits of a study file, in bytes.
 const (
-	MaxBytes = 256 << 10
-	maxDepth = 8
-	maxNodes = 20_000
-	maxText  = 2_000 // bytes in one text
+	MaxBytes = yamlfile.SmallFile
+	maxText  = 2_000 // of one text
 )
 
 // format is that of study files.
-func format() yamlfile.Format {
-	return yamlfile.Format{
-		Kind: "study", Schema: lab.StudySchema,
-		MaxBytes: MaxBytes, MaxDepth: maxDepth, MaxNodes: maxNodes,
-	}
-}
+func format() yamlfile.Format { return yamlfile.Small("study", lab.StudySchema) }
 
 // reader walks the values of a study file.
 type reader struct{ yamlfile.Reader }
@@ -40,7 +33,7 @@ type reader struct{ yamlfile.Reader }
 type fields map[string]func(*yaml.Node)
 
 func (r *reader) object(node *yaml.Node, what string, known fields, required ...string) {
-	seen := r.pairs(node, what, func(key *yaml.Node, value *yaml.Node) {
+	seen := r.Pairs(node, what, func(key *yaml.Node, value *yaml.Node) {
 		read, ok := known[key.Value]
 		if !ok {
 			r.UnknownKey(key, what, slices.Sorted(maps.Keys(known)))
@@ -52,35 +45,6 @@ func (r *reader) object(node *yaml.Node, what string, known fields, required ...
 		if seen != nil && !seen[key] {
 			r.Problem(node.Line, "%s needs the key %q", what, key)
 		}
-	}
-}
-
-// pairs calls visit for every key of a mapping, in order, and returns the keys.
-func (r *reader) pairs(node *yaml.Node, what string, visit func(key, value *yaml.Node)) map[string]bool {
-	if node.Kind != yaml.MappingNode {
-		r.Problem(node.Line, "%s is %s, expected keys with values", what, yamlfile.Show(node))
-		return nil
-	}
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
-		if seen[key.Value] {
-			r.Problem(key.Line, "%s has the key %q twice", what, key.Value)
-			continue
-		}
-		seen[key.Value] = true
-		visit(key, value)
-	}
-	return seen
-}
-
-func (r *reader) list(node *yaml.Node, what string, visit func(*yaml.Node)) {
-	if node.Kind != yaml.SequenceNode {
-		r.Problem(node.Line, "%s is %s, expected a list", what, yamlfile.Show(node))
-		return
-	}
-	for _, child := range node.Content {
-		visit(child)
 	}
 }
 
@@ -104,7 +68,7 @@ func (r *reader) text(what string, into *string) func(*yaml.Node) {
 
 func (r *reader) texts(what string, into *[]string) func(*yaml.Node) {
 	return func(node *yaml.Node) {
-		r.list(node, what, func(child *yaml.Node) {
+		r.List(node, what, func(_ int, child *yaml.Node) {
 			var text string
 			r.text(what, &text)(child)
 			*into = append(*into, text)

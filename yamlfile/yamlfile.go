@@ -2,7 +2,7 @@
 // within limits, and with every mistake at its line, so that all of them are
 // told at once. It knows no kind of file; what the values mean, its users say.
 //
-// Entry points: Reader.Root, Reader.Problem, Problems.OrNil, Suggest.
+// Entry points: Reader.Root, Reader.Decode, Reader.Problem, Problems.OrNil, Suggest.
 package yamlfile
 
 import (
@@ -24,6 +24,14 @@ type Format struct {
 	MaxBytes int
 	MaxDepth int // levels of nesting
 	MaxNodes int // keys and values in the file
+}
+
+// SmallFile is the most bytes of a file that somebody writes by hand as a whole.
+const SmallFile = 256 << 10
+
+// Small is a format with the limits of such files.
+func Small(kind, schema string) Format {
+	return Format{Kind: kind, Schema: schema, MaxBytes: SmallFile, MaxDepth: 8, MaxNodes: 20_000}
 }
 
 // Reader reads one file of a format and collects every mistake in it.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -137,4 +138,51 @@ func FuzzRoot(f *testing.F) {
 			}
 		}
 	})
+}
+
+// words is a list that may be written as one text.
+type words []string
+
+func (w *words) UnmarshalText(text []byte) error {
+	*w = strings.Fields(string(text))
+	return nil
+}
+
+// recipe has every kind of value that files have.
+type recipe struct {
+	Schema string            `yaml:"schema"`
+	Steps  words             `yaml:"steps"`
+	Rest   time.Duration     `yaml:"rest,omitempty"`
+	Serves int               `yaml:"serves,omitempty"`
+	Notes  map[string]string `yaml:"notes,omitempty"`
+	Sauce  *recipe           `yaml:"sauce,omitempty"`
+}
+
+func TestDecode(t *testing.T) {
+	for text, want := range map[string]string{ // all problems; "" for none
+		"schema: a\nsteps: boil serve\nrest: 90s\nserves: 2\nnotes: {salt: 1}\n" +
+			"sauce: {schema: b, steps: [a, b]}": "",
+		"steps: a": `r.yaml:1: the recipe needs the key "schema"`,
+		"schema: a\nsteps: a\nrests: 1s": `r.yaml:3: the recipe has no key "rests" (did you mean "rest"?); ` +
+			"it takes notes, rest, sauce, schema, serves, steps",
+		"schema: a\nsteps: {a: b}\nrest: soon\nserves: x": "r.yaml:2: steps is a set of keys, expected a list\n" +
+			`r.yaml:3: rest is "soon", expected a time such as 30s` + "\n" +
+			`r.yaml:4: serves is "x", expected a whole number`,
+		"schema: a\nsteps: a\nsauce:\n  schema: b\n  steps: [[a]]": "r.yaml:5: sauce.steps[0] is a list, " +
+			"expected a text (in quotes, where it begins with [ or {)",
+		"schema: a\nsteps: a\nsteps: b":        `r.yaml:3: the recipe has the key "steps" twice`,
+		"schema: a\nsteps: a\nnotes: {[a]: b}": "r.yaml:3: notes has a key that is a list, expected a text",
+	} {
+		r := Reader{Format: Small("recipe", "recipe/1"), File: "r.yaml"}
+		var into recipe
+		lines := r.Decode(r.Root([]byte(text)), &into)
+		_ = r.Problems.OrNil()
+		if got := r.Problems.Error(); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", text, got, want)
+		}
+		if want == "" && (len(into.Steps) != 2 || into.Rest != 90*time.Second || into.Notes["salt"] != "1" ||
+			len(into.Sauce.Steps) != 2 || lines["sauce.steps"] != 6 || lines["rest"] != 3) {
+			t.Errorf("read %+v at %v", into, lines)
+		}
+	}
 }

@@ -1,89 +1,48 @@
 package main
 
 import (
-	"errors"
-	"math"
-	"strings"
-
-	"go.yaml.in/yaml/v3"
-
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/report/ci"
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// pricesFormat is of files with prices (docs/decisions.md).
-func pricesFormat() yamlfile.Format {
-	return yamlfile.Format{Kind: "price list", Schema: "cleave-prices/1", MaxBytes: 64 << 10, MaxDepth: 8,
-		MaxNodes: 1000}
+// priceList is a file of prices (docs/decisions.md).
+type priceList struct {
+	Schema    string  `yaml:"schema"`
+	Currency  string  `yaml:"currency"`
+	Core      float64 `yaml:"core_hour"`
+	MemoryGiB float64 `yaml:"memory_gib_hour"`
 }
 
 // readPrices reads a file of prices. All mistakes are named at once, each at its line.
 func readPrices(path string) (*ci.Prices, error) {
-	format := pricesFormat()
-	data, err := inputfile.Read(path, int64(format.MaxBytes))
+	data, err := inputfile.Read(path, yamlfile.SmallFile)
 	if err != nil {
 		return nil, withCode(exitBadPlan, "--prices: %w", err)
 	}
-	r := yamlfile.Reader{File: path, Format: format}
-	p := ci.Prices{PricedFrom: path}
+	r := yamlfile.Reader{File: path, Format: yamlfile.Small("price list", "cleave-prices/1")}
+	var list priceList
 	if root := r.Root(data); root != nil {
-		fillPrices(&r, root, &p)
+		lines := r.Decode(root, &list)
+		list.check(&r, lines)
 	}
 	if err := r.Problems.OrNil(); err != nil {
 		return nil, withCode(exitBadPlan, "%w", err)
 	}
-	return &p, nil
+	return &ci.Prices{PricedFrom: path, Currency: list.Currency, Core: list.Core, MemoryGiB: list.MemoryGiB}, nil
 }
 
-// fillPrices takes the values of a file's only object.
-func fillPrices(r *yamlfile.Reader, root *yaml.Node, p *ci.Prices) {
-	if root.Kind != yaml.MappingNode {
-		r.Problem(root.Line, "a price list is an object with the keys %s", strings.Join(priceKeys(), ", "))
-		return
+// check holds the values that were read against what they may be.
+func (p *priceList) check(r *yamlfile.Reader, lines map[string]int) {
+	if p.Schema != "" && p.Schema != r.Schema {
+		r.Problem(lines["schema"], "schema is %q, expected %q", p.Schema, r.Schema)
 	}
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		key, value := root.Content[i], root.Content[i+1]
-		if seen[key.Value] {
-			r.Problem(key.Line, "the key %q stands twice", key.Value)
-		}
-		seen[key.Value] = true
-		switch key.Value {
-		case "schema":
-			if value.Value != r.Schema {
-				r.Problem(value.Line, "schema is %q, expected %q", value.Value, r.Schema)
-			}
-		case "currency":
-			if p.Currency = value.Value; value.Kind != yaml.ScalarNode || p.Currency == "" || len(p.Currency) > 8 {
-				r.Problem(value.Line, "currency is %q: give one to eight characters, such as EUR", value.Value)
-			}
-		case "core_hour":
-			p.Core = price(r, key.Value, value)
-		case "memory_gib_hour":
-			p.MemoryGiB = price(r, key.Value, value)
-		default:
-			r.UnknownKey(key, "a price list", priceKeys())
+	if len(p.Currency) > 8 {
+		r.Problem(lines["currency"], "currency is %q: give one to eight characters, such as EUR", p.Currency)
+	}
+	for key, price := range map[string]float64{"core_hour": p.Core, "memory_gib_hour": p.MemoryGiB} {
+		if price < 0 {
+			r.Problem(lines[key], "%s is %g: give a number that is 0 or more", key, price)
 		}
 	}
-	for _, key := range priceKeys() {
-		if !seen[key] {
-			r.Problem(root.Line, "the key %q is missing", key)
-		}
-	}
-}
-
-func priceKeys() []string { return []string{"schema", "currency", "core_hour", "memory_gib_hour"} }
-
-// price is a number that is not below 0.
-func price(r *yamlfile.Reader, key string, node *yaml.Node) float64 {
-	var value float64
-	err := node.Decode(&value)
-	if err == nil && (value < 0 || math.IsNaN(value) || math.IsInf(value, 0)) {
-		err = errors.New("negative or no number")
-	}
-	if err != nil {
-		r.Problem(node.Line, "%s is %q: give a number that is 0 or more", key, node.Value)
-	}
-	return value
 }

@@ -16,16 +16,17 @@ func TestPricesAreReadStrictly(t *testing.T) {
 		"a mistyped key": {"schema: cleave-prices/1\ncurrency: EUR\ncore_hours: 1\nmemory_gib_hour: 1\n",
 			"prices.yaml:3: "},
 		"a missing key": {"schema: cleave-prices/1\ncurrency: EUR\ncore_hour: 1\n",
-			`the key "memory_gib_hour" is missing`},
+			`the price list needs the key "memory_gib_hour"`},
 		"a price below 0": {"schema: cleave-prices/1\ncurrency: EUR\ncore_hour: 1\nmemory_gib_hour: -1\n",
-			`prices.yaml:4: memory_gib_hour is "-1"`},
+			`prices.yaml:4: memory_gib_hour is -1: give`},
 		"no number": {"schema: cleave-prices/1\ncurrency: EUR\ncore_hour: cheap\nmemory_gib_hour: .inf\n",
 			`prices.yaml:4: memory_gib_hour is ".inf"`},
 		"a long currency": {"schema: cleave-prices/1\ncurrency: doubloons\ncore_hour: 1\nmemory_gib_hour: 1\n",
 			"prices.yaml:2: currency"},
-		"a list":    {"- 1\n", "prices.yaml:1: a price list is an object"},
-		"two times": {"schema: cleave-prices/1\ncore_hour: 1\ncore_hour: 2\n", "prices.yaml:3: the key"},
-		"nothing":   {"", "prices.yaml"},
+		"a list": {"- 1\n", "prices.yaml:1: the price list is a list, expected keys with values"},
+		"two times": {"schema: cleave-prices/1\ncore_hour: 1\ncore_hour: 2\n",
+			`prices.yaml:3: the price list has the key "core_hour" twice`},
+		"nothing": {"", "prices.yaml"},
 	} {
 		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)

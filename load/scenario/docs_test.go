@@ -13,6 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/cleave-lab/cleave/docs/schema"
+
+	"github.com/cleave-lab/cleave/yamlfile"
 )
 
 // jsonOf turns YAML into JSON, as editors do to hold it against the schema.
@@ -149,7 +151,7 @@ func TestSchemaKnowsEveryKey(t *testing.T) {
 		reflect.TypeFor[Data](),
 		reflect.TypeFor[Flow](), reflect.TypeFor[Step](), reflect.TypeFor[Expect](), reflect.TypeFor[Extraction](),
 	} {
-		known, _ := keysOf(of)
+		known, _ := yamlfile.Keys(of)
 		var keys []string
 		for key := range known {
 			keys = append(keys, key)

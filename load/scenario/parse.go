@@ -3,7 +3,6 @@ package scenario
 import (
 	"errors"
 	"path/filepath"
-	"reflect"
 
 	"github.com/cleave-lab/cleave/yamlfile"
 )
@@ -30,22 +29,21 @@ type Problems = yamlfile.Problems
 // Parse reads a scenario file. path is only used in messages. The error is of
 // type Problems and names all mistakes, those that Compile would find included.
 func Parse(path string, data []byte) (*File, error) {
-	r := &reader{yamlfile.Reader{Format: format(), File: path}, map[string]int{}}
+	r := &yamlfile.Reader{Format: format(), File: path}
 	root := r.Root(data)
 	if root == nil {
 		return nil, r.Problems.OrNil()
 	}
 	f := new(File)
-	r.read(root, "", reflect.ValueOf(f).Elem())
-	f.origin = position{file: path, lines: r.lines}
+	f.origin = position{file: path, lines: r.Decode(root, f)}
 	if len(r.Problems) > 0 {
-		return nil, r.withCompiled(f)
+		return nil, withCompiled(r, f)
 	}
 	return f, nil
 }
 
 // withCompiled adds what Compile finds in the rest of the file.
-func (r *reader) withCompiled(f *File) error {
+func withCompiled(r *yamlfile.Reader, f *File) error {
 	seen := map[int]bool{}
 	for _, p := range r.Problems {
 		seen[p.Line] = true

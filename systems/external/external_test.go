@@ -290,7 +290,7 @@ func TestMistakesInSystemFilesAreNamed(t *testing.T) {
 	for name, test := range map[string]struct{ text, says string }{
 		"empty": {"", "the file is empty"},
 		"unknown key": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nports: 7",
-			`:4: a system file has no key "ports" (did you mean "port"?)`},
+			`:4: the system has no key "ports" (did you mean "port"?)`},
 		"key of ready": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nready: {paht: /}",
 			`:4: ready has no key "paht" (did you mean "path"?)`},
 		"port of nothing": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nport: 7",
@@ -331,13 +331,13 @@ func TestMistakesInSystemFilesAreNamed(t *testing.T) {
 			"system.yaml:4: this is no YAML: put the text with {port} in quotes"},
 		"braces in an item": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\n" +
 			"command:\n- server\n- {port}",
-			"line 6: this is a set of keys, expected a text: a text that begins with a brace needs quotes"},
+			"system.yaml:6: command[1] is a set of keys, expected a text (in quotes, where it begins with [ or {)"},
 		"braces in the environment": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\n" +
 			"env: {PORT: {port}}",
-			"line 4: this is a set of keys, expected a text: a text that begins with a brace needs quotes"},
+			"system.yaml:4: env.PORT is a set of keys, expected a text (in quotes, where it begins with [ or {)"},
 		"a text": {"user=anna\npassword=hunter2", "system.yaml:1: this is a text, expected keys with values"},
 		"a word for cores": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncores: all of them",
-			`"all of ..." is a text, expected a list of whole numbers`},
+			`system.yaml:4: cores is "all of them", expected a list`},
 		"tag": {"schema: cleave-system/1\nname: !x x\nurl: http://127.0.0.1/",
 			"system.yaml:2: the tag !x"},
 		"anchor": {"schema: cleave-system/1\nname: &x x\nurl: http://127.0.0.1/",
@@ -349,7 +349,7 @@ func TestMistakesInSystemFilesAreNamed(t *testing.T) {
 		"endless timeout": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\n" +
 			"ready: {timeout: 2562047h}", "at most 24h"},
 		"ready timeout": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\nready: {timeout: soon}",
-			`line 4: "soon" is a text, expected a time such as 30s`},
+			`system.yaml:4: ready.timeout is "soon", expected a time such as 30s`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse("system.yaml", []byte(test.text))

@@ -1,20 +1,15 @@
 package external
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"net/url"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
@@ -37,12 +32,8 @@ const maxReadyLog = 200
 // maxCore is the highest number of a processor that the kernel's sets have by default.
 const maxCore = 1023
 
-// Limits of a system file; the first, in bytes, is also that of a compose file.
-const (
-	MaxFile  = 256 << 10
-	maxDepth = 8
-	maxNodes = 20_000
-)
+// MaxFile is the most bytes of a system file and of a compose file.
+const MaxFile = yamlfile.SmallFile
 
 // namePattern is what systems may be called: names appear in paths and reports.
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
@@ -67,65 +58,50 @@ type Definition struct {
 // file is a system file as written. Give one of command, image and compose, or only a
 // url; with an image, the command is what its container is told.
 type file struct {
-	Schema     string            `yaml:"schema"`
-	Name       string            `yaml:"name"`
-	Summary    string            `yaml:"summary"`
-	URL        string            `yaml:"url"`
-	Command    argv              `yaml:"command"`
-	Image      string            `yaml:"image"`
-	Port       int               `yaml:"port"`
-	Compose    string            `yaml:"compose"`
-	Deployment string            `yaml:"deployment"`
-	Dir        string            `yaml:"dir"`
-	Env        map[string]string `yaml:"env"`
-	EnvFile    string            `yaml:"env_file"`
-	Ready      ready             `yaml:"ready"`
-	Reset      argv              `yaml:"reset"`
-	Cores      []int             `yaml:"cores"`
+	Schema     string            `yaml:"schema,omitempty"`
+	Name       string            `yaml:"name,omitempty"`
+	Summary    string            `yaml:"summary,omitempty"`
+	URL        string            `yaml:"url,omitempty"`
+	Command    argv              `yaml:"command,omitempty"`
+	Image      string            `yaml:"image,omitempty"`
+	Port       int               `yaml:"port,omitempty"`
+	Compose    string            `yaml:"compose,omitempty"`
+	Deployment string            `yaml:"deployment,omitempty"`
+	Dir        string            `yaml:"dir,omitempty"`
+	Env        map[string]string `yaml:"env,omitempty"`
+	EnvFile    string            `yaml:"env_file,omitempty"`
+	Ready      ready             `yaml:"ready,omitempty"`
+	Reset      argv              `yaml:"reset,omitempty"`
+	Cores      []int             `yaml:"cores,omitempty"`
 }
 
 // ready is the key of that name.
 type ready struct {
-	Log     string        `yaml:"log"`
-	Command argv          `yaml:"command"`
-	Path    string        `yaml:"path"`
-	Timeout time.Duration `yaml:"timeout"`
+	Log     string        `yaml:"log,omitempty"`
+	Command argv          `yaml:"command,omitempty"`
+	Path    string        `yaml:"path,omitempty"`
+	Timeout time.Duration `yaml:"timeout,omitempty"`
 }
 
 // argv is a command: a list, or a text that is split at blanks.
 type argv []string
 
-// UnmarshalYAML implements yaml.Unmarshaler.
-func (a *argv) UnmarshalYAML(node *yaml.Node) error {
-	if node.Kind == yaml.SequenceNode {
-		return node.Decode((*[]string)(a))
-	}
-	var text string
-	if err := node.Decode(&text); err != nil {
-		return err
-	}
-	words, err := Split(text)
-	if err != nil {
-		return fmt.Errorf("line %d: %w", node.Line, err)
-	}
-	*a = words
-	return nil
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (a *argv) UnmarshalText(text []byte) (err error) {
+	*a, err = Split(string(text))
+	return err
 }
 
 // Parse reads a system file. Its own folder is where relative paths start from.
 // All mistakes are named at once.
 func Parse(path string, data []byte) (Definition, error) {
-	whole := yamlfile.Reader{File: path, Format: yamlfile.Format{
-		Kind: "system", Schema: Schema, MaxBytes: MaxFile, MaxDepth: maxDepth, MaxNodes: maxNodes,
-	}}
-	root := whole.Root(data)
-	checkKeys(&whole, root, reflect.TypeFor[file](), "a system file")
-	if err := whole.Problems.OrNil(); err != nil {
-		return Definition{}, err
-	}
+	r := yamlfile.Reader{File: path, Format: yamlfile.Small("system", Schema)}
 	var f file
-	if err := root.Decode(&f); err != nil {
-		return Definition{}, inWords(path, err)
+	if root := r.Root(data); root != nil {
+		r.Decode(root, &f)
+	}
+	if err := r.Problems.OrNil(); err != nil {
+		return Definition{}, err
 	}
 	folder, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
@@ -136,64 +112,6 @@ func Parse(path string, data []byte) (Definition, error) {
 		mistakes[i] = fmt.Errorf("%s: %w", path, mistake)
 	}
 	return d, errors.Join(mistakes...)
-}
-
-// checkKeys finds the keys that a structure, or one in it, has not.
-func checkKeys(r *yamlfile.Reader, node *yaml.Node, into reflect.Type, what string) {
-	if node == nil || node.Kind != yaml.MappingNode {
-		return // the library says what is wrong with it
-	}
-	inner := map[string]reflect.Type{}
-	for i := range into.NumField() {
-		inner[into.Field(i).Tag.Get("yaml")] = into.Field(i).Type
-	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
-		switch field, known := inner[key.Value]; {
-		case !known:
-			r.UnknownKey(key, what, slices.Sorted(maps.Keys(inner)))
-		case field.Kind() == reflect.Struct:
-			checkKeys(r, value, field, key.Value)
-		}
-	}
-}
-
-// inWords names the file in every mistake that the YAML library found.
-func inWords(path string, err error) error {
-	var several *yaml.TypeError
-	if !errors.As(err, &several) {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	var mistakes []error
-	for _, text := range several.Errors {
-		mistakes = append(mistakes, fmt.Errorf("%s: %s", path, plainMistake(text)))
-	}
-	return errors.Join(mistakes...)
-}
-
-// wrongType matches the YAML library's message for a value of another type than the file's.
-var wrongType = regexp.MustCompile("^line (\\d+): cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.+)$")
-
-// plainMistake says what the YAML library found in the words of system files. The library shortens values.
-func plainMistake(text string) string {
-	found := wrongType.FindStringSubmatch(text)
-	if found == nil {
-		return yamlfile.Excerpt(text)
-	}
-	is := map[string]string{"map": "a set of keys", "seq": "a list", "str": "a text", "int": "a whole number",
-		"float": "a number", "bool": "true or false"}
-	wants := map[string]string{"string": "a text", "int": "a whole number", "[]int": "a list of whole numbers",
-		"time.Duration": "a time such as 30s"}
-	value := "this"
-	if found[3] != "" {
-		value = strconv.Quote(yamlfile.Excerpt(found[3]))
-	}
-	message := fmt.Sprintf("line %s: %s is %s, expected %s", found[1], value,
-		cmp.Or(is[found[2]], "another value"), cmp.Or(wants[found[4]], "keys with values"))
-	if found[4] == "string" && found[2] == "map" {
-		message += `: a text that begins with a brace needs quotes, as in "{port}"`
-	}
-	return message
 }
 
 // definition checks the file and fills in what is left out.

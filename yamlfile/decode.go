@@ -1,30 +1,74 @@
-package scenario
+package yamlfile
 
 import (
 	"encoding"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// reader fills the types of file.go by their yaml tags: a key without "omitempty"
-// must be given. place is the path of a node in the document.
-type reader struct {
-	yamlfile.Reader
+// Decode fills a struct from the root of a file by its yaml tags: a key without
+// "omitempty" must be given. Types that implement encoding.TextUnmarshaler read
+// texts themselves. It returns the line of every value by its place in the file, such
+// as flows[0].name; "" is the root.
+func (r *Reader) Decode(root *yaml.Node, into any) map[string]int {
+	d := &decoder{r, map[string]int{}}
+	d.read(root, "", reflect.ValueOf(into).Elem())
+	return d.lines
+}
+
+// decoder fills values. place is the path of a node in the document.
+type decoder struct {
+	*Reader
 	lines map[string]int // by place
 }
 
+// Pairs calls visit for every key of a mapping, in order, and returns the keys; nil
+// where it is none. what is it in messages.
+func (r *Reader) Pairs(node *yaml.Node, what string, visit func(key, value *yaml.Node)) map[string]bool {
+	if node.Kind != yaml.MappingNode {
+		r.Problem(node.Line, "%s is %s, expected keys with values", what, Show(node))
+		return nil
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		switch {
+		case key.Kind != yaml.ScalarNode:
+			r.Problem(key.Line, "%s has a key that is %s, expected a text", what, Show(key))
+		case seen[key.Value]:
+			r.Problem(key.Line, "%s has the key %q twice", what, key.Value)
+		default:
+			seen[key.Value] = true
+			visit(key, value)
+		}
+	}
+	return seen
+}
+
+// List calls visit for every element of a list. what is it in messages.
+func (r *Reader) List(node *yaml.Node, what string, visit func(i int, element *yaml.Node)) {
+	if node.Kind != yaml.SequenceNode {
+		r.Problem(node.Line, "%s is %s, expected a list", what, Show(node))
+		return
+	}
+	for i, element := range node.Content {
+		visit(i, element)
+	}
+}
+
 // read fills a value from a node.
-func (r *reader) read(node *yaml.Node, place string, into reflect.Value) {
+func (r *decoder) read(node *yaml.Node, place string, into reflect.Value) {
 	r.lines[place] = node.Line
-	if text, ok := into.Addr().Interface().(encoding.TextUnmarshaler); ok {
+	text, ok := into.Addr().Interface().(encoding.TextUnmarshaler)
+	if ok && (into.Kind() != reflect.Slice || node.Kind == yaml.ScalarNode) { // a list may be one text
 		r.readText(node, place, text)
 		return
 	}
@@ -52,7 +96,7 @@ func (r *reader) read(node *yaml.Node, place string, into reflect.Value) {
 
 // pointer fills what may be left out. A key without value means that something
 // without settings is wanted, as in "uuid:".
-func (r *reader) pointer(node *yaml.Node, place string, into reflect.Value) {
+func (r *decoder) pointer(node *yaml.Node, place string, into reflect.Value) {
 	into.Set(reflect.New(into.Type().Elem()))
 	if isNull(node) && into.Type().Elem() == reflect.TypeFor[struct{}]() {
 		return
@@ -61,29 +105,26 @@ func (r *reader) pointer(node *yaml.Node, place string, into reflect.Value) {
 }
 
 // structure fills a struct. Unknown, repeated and missing keys are problems.
-func (r *reader) structure(node *yaml.Node, place string, into reflect.Value) {
-	known, required := keysOf(into.Type())
-	seen := map[string]bool{}
-	ok := r.pairs(node, place, func(key, value *yaml.Node, inner string) {
+func (r *decoder) structure(node *yaml.Node, place string, into reflect.Value) {
+	known, required := Keys(into.Type())
+	seen := r.pairs(node, place, func(key, value *yaml.Node, inner string) {
 		field, found := known[key.Value]
 		if !found {
-			r.UnknownKey(key, called(place), slices.Sorted(maps.Keys(known)))
+			r.UnknownKey(key, r.called(place), slices.Sorted(maps.Keys(known)))
 			return
 		}
-		seen[key.Value] = true
 		r.read(value, inner, into.Field(field))
 		r.lines[inner] = key.Line
 	})
 	for _, key := range required {
-		if ok && !seen[key] {
-			r.Problem(node.Line, "%s needs the key %q", called(place), key)
+		if seen != nil && !seen[key] {
+			r.Problem(node.Line, "%s needs the key %q", r.called(place), key)
 		}
 	}
 }
 
-// keysOf are the keys of a struct with their fields, and those that must be
-// given.
-func keysOf(t reflect.Type) (known map[string]int, required []string) {
+// Keys are the keys of a struct with their fields, and those that must be given.
+func Keys(t reflect.Type) (known map[string]int, required []string) {
 	known = map[string]int{}
 	for i := range t.NumField() {
 		tag, isKey := t.Field(i).Tag.Lookup("yaml")
@@ -99,29 +140,16 @@ func keysOf(t reflect.Type) (known map[string]int, required []string) {
 	return known, required
 }
 
-// pairs calls visit for every key of a mapping, in order.
-func (r *reader) pairs(node *yaml.Node, place string, visit func(key, value *yaml.Node, inner string)) bool {
-	if node.Kind != yaml.MappingNode {
-		r.Problem(node.Line, "%s is %s, expected keys with values", called(place), yamlfile.Show(node))
-		return false
-	}
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
-		switch {
-		case key.Kind != yaml.ScalarNode:
-			r.Problem(key.Line, "%s has a key that is %s, expected a text", called(place), yamlfile.Show(key))
-		case seen[key.Value]:
-			r.Problem(key.Line, "%s has the key %q twice", called(place), key.Value)
-		default:
-			seen[key.Value] = true
-			visit(key, value, strings.TrimPrefix(place+"."+key.Value, "."))
-		}
-	}
-	return true
+// pairs calls visit for every key of a mapping with the place of its value.
+func (r *decoder) pairs(
+	node *yaml.Node, place string, visit func(key, value *yaml.Node, inner string),
+) map[string]bool {
+	return r.Pairs(node, r.called(place), func(key, value *yaml.Node) {
+		visit(key, value, strings.TrimPrefix(place+"."+key.Value, "."))
+	})
 }
 
-func (r *reader) mapping(node *yaml.Node, place string, into reflect.Value) {
+func (r *decoder) mapping(node *yaml.Node, place string, into reflect.Value) {
 	into.Set(reflect.MakeMap(into.Type()))
 	r.pairs(node, place, func(key, value *yaml.Node, inner string) {
 		element := reflect.New(into.Type().Elem()).Elem()
@@ -135,44 +163,46 @@ func (r *reader) mapping(node *yaml.Node, place string, into reflect.Value) {
 	})
 }
 
-func (r *reader) list(node *yaml.Node, place string, into reflect.Value) {
-	if node.Kind != yaml.SequenceNode {
-		r.Problem(node.Line, "%s is %s, expected a list", called(place), yamlfile.Show(node))
-		return
-	}
+func (r *decoder) list(node *yaml.Node, place string, into reflect.Value) {
 	into.Set(reflect.MakeSlice(into.Type(), len(node.Content), len(node.Content)))
-	for i, child := range node.Content {
-		r.read(child, at(place, i), into.Index(i))
-	}
+	r.List(node, r.called(place), func(i int, element *yaml.Node) {
+		r.read(element, at(place, i), into.Index(i))
+	})
 }
 
+// at is the place of an element of a list.
+func at(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
+
 // scalar is the text of a plain value.
-func (r *reader) scalar(node *yaml.Node, place, expected string) (string, bool) {
+func (r *decoder) scalar(node *yaml.Node, place, expected string) (string, bool) {
 	if node.Kind != yaml.ScalarNode || isNull(node) {
 		hint := ""
 		if node.Kind != yaml.ScalarNode {
 			hint = " (in quotes, where it begins with [ or {)"
 		}
-		r.Problem(node.Line, "%s is %s, expected %s%s", called(place), yamlfile.Show(node), expected, hint)
+		r.Problem(node.Line, "%s is %s, expected %s%s", r.called(place), Show(node), expected, hint)
 		return "", false
 	}
 	return node.Value, true
 }
 
-func (r *reader) readText(node *yaml.Node, place string, into encoding.TextUnmarshaler) {
+func (r *decoder) readText(node *yaml.Node, place string, into encoding.TextUnmarshaler) {
 	if text, ok := r.scalar(node, place, "a text"); ok {
 		if err := into.UnmarshalText([]byte(text)); err != nil {
-			r.Problem(node.Line, "%s: %v", called(place), err)
+			r.Problem(node.Line, "%s: %v", r.called(place), err)
 		}
 	}
 }
 
 // number fills a number or a bool.
-func (r *reader) number(node *yaml.Node, place string, into reflect.Value) {
+func (r *decoder) number(node *yaml.Node, place string, into reflect.Value) {
 	expected := map[reflect.Kind]string{
 		reflect.Bool: "true or false", reflect.Uint64: "a whole number from 0 on", reflect.Float64: "a number",
 	}[into.Kind()]
-	if expected == "" {
+	switch {
+	case into.Type() == reflect.TypeFor[time.Duration]():
+		expected = "a time such as 30s"
+	case expected == "":
 		expected = "a whole number"
 	}
 	text, ok := r.scalar(node, place, expected)
@@ -183,14 +213,14 @@ func (r *reader) number(node *yaml.Node, place string, into reflect.Value) {
 	if node.Decode(value.Interface()) != nil ||
 		value.Elem().Kind() == reflect.Float64 && (math.IsNaN(value.Elem().Float()) ||
 			math.IsInf(value.Elem().Float(), 0)) {
-		r.Problem(node.Line, "%s is %q, expected %s", called(place), text, expected)
+		r.Problem(node.Line, "%s is %q, expected %s", r.called(place), text, expected)
 		return
 	}
 	into.Set(value.Elem())
 }
 
 // anyJSON is a body that is written as YAML.
-func (r *reader) anyJSON(node *yaml.Node, place string) any {
+func (r *decoder) anyJSON(node *yaml.Node, place string) any {
 	switch node.Kind {
 	case yaml.MappingNode:
 		object := map[string]any{}
@@ -217,8 +247,8 @@ func (r *reader) anyJSON(node *yaml.Node, place string) any {
 		if err := node.Decode(&value); err == nil && isJSONValue(value) {
 			return value
 		}
-		r.Problem(node.Line, "%s is %s, a number that JSON cannot hold: put it in quotes", called(place),
-			yamlfile.Show(node))
+		r.Problem(node.Line, "%s is %s, a number that JSON cannot hold: put it in quotes", r.called(place),
+			Show(node))
 		return nil
 	}
 	return node.Value // times too stay as they are written
@@ -234,9 +264,9 @@ func isJSONValue(value any) bool {
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.Tag == "!!null" }
 
 // called is a place in a message.
-func called(place string) string {
+func (r *decoder) called(place string) string {
 	if place == "" {
-		return "the scenario"
+		return "the " + r.Kind
 	}
 	return place
 }
