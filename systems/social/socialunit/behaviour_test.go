@@ -29,11 +29,18 @@ func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 // network is a whole system that runs in this process.
 type network struct {
 	base, broker, documents string
-	units                   []*Unit
 }
 
 // start joins all units of a design and fills its stores.
 func start(t *testing.T, name string, turned map[string]string, people *population.Population) network {
+	t.Helper()
+	return startWith(t, name, turned, people, func(*Unit) {})
+}
+
+// startWith is start with something done to each unit before it serves.
+func startWith(
+	t *testing.T, name string, turned map[string]string, people *population.Population, change func(*Unit),
+) network {
 	t.Helper()
 	design, err := architecture.New(name, turned)
 	if err != nil {
@@ -56,13 +63,12 @@ func start(t *testing.T, name string, turned map[string]string, people *populati
 	place.Peer = func(unit string) (string, error) { return listeners[unit].Addr().String(), nil }
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	var units []*Unit
 	for _, u := range design.Units {
 		unit, err := Open(ctx, design, u.Name, place)
 		if err != nil {
 			t.Fatal(err)
 		}
-		units = append(units, unit)
+		change(unit)
 		all.Go(func() {
 			if err := unit.Serve(ctx, listeners[u.Name]); err != nil {
 				t.Errorf("serve: %v", err)
@@ -76,8 +82,7 @@ func start(t *testing.T, name string, turned map[string]string, people *populati
 		stop()
 		all.Wait()
 	})
-	return network{"http://" + listeners[design.Front().Name].Addr().String(), place.Broker, place.Documents,
-		units}
+	return network{"http://" + listeners[design.Front().Name].Addr().String(), place.Broker, place.Documents}
 }
 
 // ask sends a request and returns status and body.
@@ -114,17 +119,9 @@ func (n network) compose(t *testing.T, author int, text string) string {
 	return post.ID
 }
 
-// settle waits until home timelines have what was posted, where events fill them. What the
-// unit that fills them holds of RabbitMQ's, the one in front does not see: all are asked.
+// settle waits until home timelines have what was posted, where events fill them.
 func (n network) settle(t *testing.T) {
 	t.Helper()
-	for _, u := range n.units {
-		if u.broker != nil {
-			if err := u.settled(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 	for end := time.Now().Add(3 * time.Minute); ; {
 		status, body := n.ask(t, "GET", SettledPath, "")
 		if status == http.StatusNoContent || status == http.StatusNotFound {

@@ -25,6 +25,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/cache"
 	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/binding/grpcgo"
 	"github.com/cleave-lab/cleave/binding/nethttp"
 	"github.com/cleave-lab/cleave/binding/rpc"
@@ -122,6 +123,7 @@ type Unit struct {
 	cache   *cache.Cache
 	broker  broker.Client
 	clients map[string]rpc.Client // by unit
+	fillers []filler              // of the unit in front: see connectFillers
 }
 
 // Open joins a unit of a design.
@@ -161,6 +163,9 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 		if u.clients[peer], err = u.connect(peer); err != nil {
 			return nil, err
 		}
+	}
+	if err = u.connectFillers(); err != nil {
+		return nil, err
 	}
 	for _, part := range parts.Names() {
 		if slices.Contains(u.unit.Parts, part) {
@@ -209,12 +214,15 @@ func (u *Unit) connect(name string) (rpc.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rpc.Spread(addresses, func(address string) (rpc.Client, error) {
-		if u.design.Calls == architecture.GRPC {
-			return grpcgo.NewClient(address, social.Faults{})
-		}
-		return nethttp.NewClient(address, pool, social.Faults{}), nil
-	})
+	return rpc.Spread(addresses, u.connectTo)
+}
+
+// connectTo makes the client of the unit at an address.
+func (u *Unit) connectTo(address string) (rpc.Client, error) {
+	if u.design.Calls == architecture.GRPC {
+		return grpcgo.NewClient(address, social.Faults{})
+	}
+	return nethttp.NewClient(address, pool, social.Faults{}), nil
 }
 
 // Parts are the components as this unit sees them.
@@ -270,6 +278,9 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	for _, part := range u.unit.Parts {
 		u.parts.Register(server, part)
 	}
+	if u.broker != nil {
+		event.OfferTaken(server, u.broker)
+	}
 	return rpc.Serve(ctx, listener, server, drain)
 }
 
@@ -291,6 +302,9 @@ func (u *Unit) Close() error {
 		if c != nil {
 			errs = append(errs, c.Close())
 		}
+	}
+	for _, f := range u.fillers {
+		errs = append(errs, f.Close())
 	}
 	return errors.Join(errs...)
 }
