@@ -3,6 +3,7 @@ package analysis
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -167,6 +168,19 @@ func (e *experiment) variants() []lab.Variant {
 	return slices.DeleteFunc(slices.Clone(e.study.Variants), func(v lab.Variant) bool {
 		return v.TwinOf != "" || e.struck[v.Name] != ""
 	})
+}
+
+// places yields every variant that is compared at every point of the study.
+func (e *experiment) places() iter.Seq2[lab.Variant, lab.Point] {
+	return func(yield func(lab.Variant, lab.Point) bool) {
+		for _, v := range e.variants() {
+			for _, point := range e.study.Points {
+				if !yield(v, point) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // ran reports whether a variant has valid trials at a point.

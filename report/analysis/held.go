@@ -20,14 +20,12 @@ const mostWrong = 0.01
 // count nothing is known.
 func (e *experiment) heldRates() []lab.HeldRate {
 	var all []lab.HeldRate
-	for _, v := range e.variants() {
-		for _, point := range e.study.Points {
-			tried := slices.ContainsFunc(e.trials, func(t lab.Trial) bool {
-				return t.Variant == v.Name && t.Point.Name == point.Name
-			})
-			if rate := e.heldRate(v.Name, point); tried && rate.Rate > 0 {
-				all = append(all, rate)
-			}
+	for v, point := range e.places() {
+		tried := slices.ContainsFunc(e.trials, func(t lab.Trial) bool {
+			return t.Variant == v.Name && t.Point.Name == point.Name
+		})
+		if rate := e.heldRate(v.Name, point); tried && rate.Rate > 0 {
+			all = append(all, rate)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b lab.HeldRate) int {

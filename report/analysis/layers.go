@@ -70,13 +70,11 @@ func libraries(shares map[lab.Layer]float64) float64 {
 // layers are where the CPU time of an operation goes, of every variant at every point.
 func (e *experiment) layers() []lab.LayerShare {
 	var all []lab.LayerShare
-	for _, v := range e.variants() {
-		for _, point := range e.study.Points {
-			trials := slices.DeleteFunc(slices.Clone(e.profiled),
-				func(t lab.Trial) bool { return t.Variant != v.Name || t.Point.Name != point.Name })
-			if len(trials) > 0 {
-				all = append(all, e.layersOf(v.Name, point, trials))
-			}
+	for v, point := range e.places() {
+		trials := slices.DeleteFunc(slices.Clone(e.profiled),
+			func(t lab.Trial) bool { return t.Variant != v.Name || t.Point.Name != point.Name })
+		if len(trials) > 0 {
+			all = append(all, e.layersOf(v.Name, point, trials))
 		}
 	}
 	return all

@@ -10,24 +10,22 @@ import (
 // a layout is depends on the variant and the point, so that the first trial tells it.
 func (e *experiment) pictures() []lab.Picture {
 	var all []lab.Picture
-	for _, v := range e.variants() {
-		for _, point := range e.study.Points {
-			trials := e.counted(v.Name, point.Name)
-			if len(trials) == 0 || len(trials[0].Parts) == 0 {
-				continue
-			}
-			picture := lab.Picture{Variant: v.Name, Point: point}
-			for _, part := range trials[0].Parts {
-				used := e.roleUsage(v.Name, point, part.Name, trials)
-				part.Links = slices.Clone(part.Links)
-				for i, link := range part.Links {
-					part.Links[i].Traffic = middleTraffic(trials, part.Name, link)
-				}
-				picture.Parts = append(picture.Parts, lab.PicturePart{Part: part, CPUPerOperation: used.CPUPerOperation,
-					PeakMemory: used.PeakMemory})
-			}
-			all = append(all, picture)
+	for v, point := range e.places() {
+		trials := e.counted(v.Name, point.Name)
+		if len(trials) == 0 || len(trials[0].Parts) == 0 {
+			continue
 		}
+		picture := lab.Picture{Variant: v.Name, Point: point}
+		for _, part := range trials[0].Parts {
+			used := e.roleUsage(v.Name, point, part.Name, trials)
+			part.Links = slices.Clone(part.Links)
+			for i, link := range part.Links {
+				part.Links[i].Traffic = middleTraffic(trials, part.Name, link)
+			}
+			picture.Parts = append(picture.Parts, lab.PicturePart{Part: part, CPUPerOperation: used.CPUPerOperation,
+				PeakMemory: used.PeakMemory})
+		}
+		all = append(all, picture)
 	}
 	return all
 }

@@ -14,13 +14,11 @@ func (e *experiment) platforms() []lab.PlatformTake {
 		return nil
 	}
 	var all []lab.PlatformTake
-	for _, v := range e.variants() {
-		for _, point := range e.study.Points {
-			trials := slices.DeleteFunc(slices.Clone(e.counted(v.Name, point.Name)),
-				func(t lab.Trial) bool { return t.Platform == nil })
-			if len(trials) > 0 {
-				all = append(all, e.platform(v, point, trials))
-			}
+	for v, point := range e.places() {
+		trials := slices.DeleteFunc(slices.Clone(e.counted(v.Name, point.Name)),
+			func(t lab.Trial) bool { return t.Platform == nil })
+		if len(trials) > 0 {
+			all = append(all, e.platform(v, point, trials))
 		}
 	}
 	return all

@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -16,17 +18,15 @@ func (e *experiment) usages() []lab.RoleUsage {
 		return nil
 	}
 	var all []lab.RoleUsage
-	for _, v := range e.variants() {
-		for _, point := range e.study.Points {
-			trials := e.counted(v.Name, point.Name)
-			for _, role := range rolesOf(trials) {
-				if parts := e.processUsages(v.Name, point, trials); v.External != nil && role != lab.RoleGenerator &&
-					len(parts) > 0 {
-					all = append(all, parts...)
-					continue
-				}
-				all = append(all, e.roleUsage(v.Name, point, role, trials))
+	for v, point := range e.places() {
+		trials := e.counted(v.Name, point.Name)
+		for _, role := range rolesOf(trials) {
+			if parts := e.processUsages(v.Name, point, trials); v.External != nil && role != lab.RoleGenerator &&
+				len(parts) > 0 {
+				all = append(all, parts...)
+				continue
 			}
+			all = append(all, e.roleUsage(v.Name, point, role, trials))
 		}
 	}
 	return all
@@ -132,4 +132,81 @@ func (e *experiment) costedOperations(trial lab.Trial) float64 {
 		return cpu / cost
 	}
 	return float64(trial.Operations)
+}
+
+// mostProcesses is how many names of processes a report shows by themselves.
+const mostProcesses = 12
+
+// processUsages divide the use of a system that somebody else wrote by its processes or
+// containers: medians over the trials, the dearest first, the cheap ones in one row. None
+// where it is a single one.
+func (e *experiment) processUsages(variant string, point lab.Point, trials []lab.Trial) []lab.RoleUsage {
+	type uses struct{ cpu, share, memory, network []float64 }
+	byName := map[string]*uses{}
+	for _, trial := range trials {
+		operations, window := e.costedOperations(trial), trial.Metered.WindowSeconds
+		if operations <= 0 || window <= 0 {
+			continue
+		}
+		for _, p := range trial.Metered.Processes {
+			if byName[p.Name] == nil {
+				byName[p.Name] = &uses{}
+			}
+			u := byName[p.Name]
+			u.cpu, u.share = append(u.cpu, p.CPUSeconds/operations), append(u.share, p.CPUSeconds/window)
+			u.memory = append(u.memory, float64(p.PeakMemoryBytes))
+			u.network = append(u.network, float64(p.ReceivedBytes+p.SentBytes)/operations)
+		}
+	}
+	if len(byName) < 2 {
+		return nil
+	}
+	var rows []lab.RoleUsage
+	for name, u := range byName {
+		rows = append(rows, lab.RoleUsage{Variant: variant, Point: point, Role: name,
+			CPUPerOperation: medianOrNone(u.cpu),
+			CPUShare:        medianOrNone(u.share), PeakMemory: medianOrNone(u.memory),
+			NetworkPerOperation: medianOrNone(u.network)})
+	}
+	slices.SortFunc(rows, func(a, b lab.RoleUsage) int {
+		return cmp.Or(cmp.Compare(b.CPUPerOperation, a.CPUPerOperation), cmp.Compare(a.Role, b.Role))
+	})
+	if len(rows) <= mostProcesses {
+		return rows
+	}
+	rest := lab.RoleUsage{Variant: variant, Point: point,
+		Role: fmt.Sprintf("%d others", len(rows)-mostProcesses)}
+	for _, u := range rows[mostProcesses:] {
+		rest.CPUPerOperation += u.CPUPerOperation
+		rest.CPUShare += u.CPUShare
+		rest.PeakMemory += u.PeakMemory
+		rest.NetworkPerOperation += u.NetworkPerOperation
+	}
+	return append(rows[:mostProcesses], rest)
+}
+
+// nodeLoads are what the units of each node used, per variant and point, where the deployment
+// has nodes: medians over the trials in which the node had units. Searches are left out:
+// what they used on average is that of no load.
+func (e *experiment) nodeLoads() []lab.NodeLoad {
+	var all []lab.NodeLoad
+	for v, point := range e.places() {
+		if _, search := point.Level(lab.FactorSearchFrom); search {
+			continue
+		}
+		cores, memory, units := map[string][]float64{}, map[string][]float64{}, map[string][]float64{}
+		for _, trial := range e.counted(v.Name, point.Name) {
+			for node, used := range trial.Metered.Nodes {
+				cores[node] = append(cores[node], used.CPUSeconds/trial.Metered.WindowSeconds)
+				memory[node] = append(memory[node], float64(used.MeanMemoryBytes))
+				units[node] = append(units[node], float64(used.Units))
+			}
+		}
+		for _, node := range slices.Sorted(maps.Keys(cores)) {
+			all = append(all, lab.NodeLoad{Variant: v.Name, Point: point, Node: node, Trials: len(cores[node]),
+				Units: medianOrNone(units[node]), CPUShare: medianOrNone(cores[node]),
+				MeanMemory: medianOrNone(memory[node])})
+		}
+	}
+	return all
 }

@@ -121,3 +121,122 @@ func asNumber(value any) (float64, bool) {
 	}
 	return 0, false
 }
+
+// noteRemarks passes on what generators remarked on their loads: of every variant a few,
+// with the number of trials that had them.
+func (e *experiment) noteRemarks() {
+	for _, v := range e.study.Variants {
+		var texts []string
+		trials := map[string]int{}
+		for _, trial := range e.trials {
+			if trial.Variant != v.Name {
+				continue
+			}
+			for _, text := range trial.Remarks {
+				texts = appendNew(texts, text)
+				trials[text]++
+			}
+		}
+		slices.SortStableFunc(texts, func(a, b string) int { return trials[b] - trials[a] })
+		for i, text := range texts {
+			texts[i] = fmt.Sprintf("%s (%s)", text, count(trials[text], "trial"))
+		}
+		if more := len(texts) - mostNamed; more > 0 {
+			texts = append(texts[:mostNamed], fmt.Sprintf("and %d more remarks", more))
+		}
+		if len(texts) > 0 {
+			e.note("%s: %s.", v.Name, strings.Join(texts, "; "))
+		}
+	}
+}
+
+// idleMatters is the share of the CPU time of a load from which on it is told what of it the
+// units use when nobody asks.
+const idleMatters = 0.05
+
+// noteIdle says where a cost per operation depends on how many operations there are: units
+// that work while nobody asks do so under load, too, and the fewer operations share that,
+// the more of it each has to bear.
+func (e *experiment) noteIdle() {
+	type part struct {
+		share, cores float64
+		words        string
+	}
+	var parts []part
+	var rested []float64
+	for v, point := range e.places() {
+		var shares, cores []float64
+		for _, trial := range e.counted(v.Name, point.Name) {
+			if idle, used := idleOf(trial); used > 0 && trial.Metered.IdleSeconds > 0 {
+				shares, cores = append(shares, idle/used), append(cores, idle)
+				rested = append(rested, trial.Metered.IdleSeconds)
+			}
+		}
+		if share := medianOrNone(shares); share > idleMatters {
+			parts = append(parts, part{share, medianOrNone(cores), v.Name + " at " + point.Name})
+		}
+	}
+	if len(parts) == 0 {
+		return
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.share, a.share) })
+	var words []string
+	for _, p := range parts[:min(len(parts), mostNamed)] {
+		words = append(words, fmt.Sprintf("%s with %s (%s of one processor)", figure.Percent(min(p.share, 1)),
+			p.words, figure.Percent(p.cores)))
+	}
+	if more := len(parts) - mostNamed; more > 0 {
+		words = append(words, fmt.Sprintf("less in %d more", more))
+	}
+	e.note("Of the CPU per operation, up to %s is what the units use while nobody asks anything, as they did "+
+		"for %s right before the load. At a higher rate more operations share it.",
+		strings.Join(words, ", "), figure.Quantity(medianOrNone(rested), nil, nil, "s"))
+}
+
+// idleOf is how many processors a trial's system used before its load, and under it. 0 of
+// what its roles cannot tell.
+func idleOf(trial lab.Trial) (idle, used float64) {
+	for role, u := range trial.Metered.Roles {
+		if _, missing := u.Unavailable["cpu_seconds"]; missing {
+			return 0, 0
+		}
+		if role != lab.RoleGenerator {
+			idle, used = idle+u.IdleCores, used+u.CPUSeconds/trial.Metered.WindowSeconds
+		}
+	}
+	return idle, used
+}
+
+// noteClocks says how far apart the clocks of the units' hosts can have been, and what could
+// not be measured for that.
+func (e *experiment) noteClocks() {
+	apart := 0.0
+	var withheld []string
+	for _, trial := range e.trials {
+		if !trial.Valid || trial.Clocks == nil {
+			continue
+		}
+		apart = max(apart, trial.Clocks.ApartSeconds)
+		for _, m := range e.study.Metrics {
+			if _, missing := trial.Unmeasured[m.Name]; missing {
+				withheld = appendNew(withheld, fmt.Sprintf("%s of %s at %s", m.Name, trial.Variant, trial.Point.Name))
+			}
+		}
+	}
+	if apart == 0 {
+		return
+	}
+	var between []string
+	for _, m := range e.study.Metrics {
+		if m.Clocks {
+			between = append(between, m.Name)
+		}
+	}
+	e.note("Units ran on hosts with clocks of their own, which differed by up to %s: "+
+		"by so much %s can be wrong.",
+		figure.Number(apart*1e3, nil, nil)+" ms", strings.Join(between, ", "))
+	if len(withheld) > 0 {
+		e.note("Not available, since the clocks may differ by more than a tenth of it: %s.",
+			strings.Join(withheld, ", "))
+	}
+}

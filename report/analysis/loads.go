@@ -1,0 +1,211 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// operations are what single operations of the loads gave, in the order of the scenario.
+func (e *experiment) operations() []lab.OperationTimes {
+	var all []lab.OperationTimes
+	for v, point := range e.places() {
+		trials := e.counted(v.Name, point.Name)
+		if len(trials) == 0 {
+			continue
+		}
+		for _, operation := range trials[0].ByOperation {
+			all = append(all, operationTimes(v.Name, point, operation.Name, trials))
+		}
+	}
+	return all
+}
+
+// operationTimes sums up one operation over the trials.
+func operationTimes(variant string, point lab.Point, name string, trials []lab.Trial) lab.OperationTimes {
+	sum := lab.OperationTimes{Variant: variant, Point: point, Name: name, Errors: map[string]int64{}}
+	var median, p99, longest []float64
+	for _, trial := range trials {
+		for _, o := range trial.ByOperation {
+			if o.Name != name || o.Sent == 0 {
+				continue
+			}
+			sum.Sent += o.Sent
+			sum.Wrong += float64(o.Sent - o.OK)
+			for kind, n := range o.Errors {
+				sum.Errors[kind] += n
+			}
+			median, p99, longest = append(median, o.Median), append(p99, o.P99), append(longest, o.Longest)
+		}
+	}
+	if sum.Sent > 0 {
+		sum.Wrong /= float64(sum.Sent)
+	}
+	maps.DeleteFunc(sum.Errors, func(_ string, n int64) bool { return n == 0 })
+	sum.Median, sum.P99, sum.Longest = medianOrNone(median), medianOrNone(p99), medianOrNone(longest)
+	return sum
+}
+
+// courses are how all counted trials went on, second by second.
+func (e *experiment) courses() []lab.TrialCourse {
+	var all []lab.TrialCourse
+	for v, point := range e.places() {
+		for _, trial := range e.counted(v.Name, point.Name) {
+			course := lab.TrialCourse{Variant: v.Name, Point: point.Name, Trial: trial.Number, Block: trial.Block}
+			begin := 0.0
+			for _, slice := range trial.Course {
+				lasts := slice.End - begin
+				begin = slice.End
+				if lasts < fullSlice {
+					continue
+				}
+				rate := float64(slice.OK) / lasts
+				course.End = append(course.End, significant(slice.End))
+				course.Rate = append(course.Rate, significant(rate))
+				course.Median = append(course.Median, significantOrNone(slice.Median))
+				course.P99 = append(course.P99, significantOrNone(slice.P99))
+			}
+			if len(course.End) > 0 { // of a load that lasted long enough
+				course.Used = usedMeanwhile(trial)
+				all = append(all, course)
+			}
+		}
+	}
+	return all
+}
+
+// usedMeanwhile is how the use of a trial's system went on; nil: nobody metered it.
+func usedMeanwhile(trial lab.Trial) *lab.UsageCourse {
+	metered := trial.Metered.Course
+	if metered == nil {
+		return nil
+	}
+	used := &lab.UsageCourse{End: []float64{}, Unavailable: metered.Unavailable}
+	for _, end := range metered.End {
+		used.End = append(used.End, significant(end))
+	}
+	for _, cores := range metered.Cores {
+		used.Cores = append(used.Cores, significant(cores))
+	}
+	for _, bytes := range metered.Memory {
+		used.Memory = append(used.Memory, int64(significant(float64(bytes))))
+	}
+	return used
+}
+
+// fullSlice is how long a slice lasts at least that tells anything, in seconds: the last one
+// may hold a few answers only.
+const fullSlice = 0.5
+
+func significantOrNone(x *float64) *float64 {
+	if x == nil {
+		return nil
+	}
+	rounded := significant(*x)
+	return &rounded
+}
+
+// searches are what those of all trials came to, in the order of variants and blocks.
+func (e *experiment) searches() []lab.TrialSearch {
+	var all []lab.TrialSearch
+	name := e.named(lab.Capacity, 0, "")
+	for v, point := range e.places() {
+		for _, trial := range e.counted(v.Name, point.Name) {
+			if trial.Search == nil {
+				continue
+			}
+			found := lab.TrialSearch{Variant: v.Name, Point: point.Name, Trial: trial.Number, Block: trial.Block,
+				Loads: len(trial.Search.Loads), Reason: trial.Search.Reason}
+			found.Passed, found.Failed = trial.Search.Ends(trial.Measures[name])
+			all = append(all, found)
+		}
+	}
+	return all
+}
+
+// warmUpQuantity is that of what was not steady when its warm-up ended, in all that follows.
+const warmUpQuantity = "warm-up"
+
+// followWarmUps sums up the warm-ups of a variant's trials at a point. Where at least half of
+// them were not steady when they ended, neither is what was measured after them, in
+// anything that is followed.
+func (e *experiment) followWarmUps(variant string, point lab.Point) {
+	sum := lab.WarmUps{Variant: variant, Point: point, Courses: map[string]int{}}
+	var seconds, factors, left []float64
+	for _, trial := range e.counted(variant, point.Name) {
+		w := trial.WarmUp
+		if w == nil {
+			continue
+		}
+		sum.Trials++
+		sum.Courses[w.Course]++
+		sum.Longest = max(sum.Longest, w.Seconds)
+		seconds, factors = append(seconds, w.Seconds), append(factors, w.Factor)
+		if w.Steady {
+			sum.Steady++
+		} else {
+			left = append(left, w.Left)
+		}
+	}
+	if sum.Trials == 0 {
+		return
+	}
+	sum.Seconds, sum.Factor = stats.Median(seconds), stats.Median(factors)
+	e.warmUps = append(e.warmUps, sum)
+	if 2*sum.Steady > sum.Trials {
+		return
+	}
+	s := lab.Steadiness{Variant: variant, Point: point, Quantity: warmUpQuantity, Courses: sum.Courses,
+		Factor: stats.Median(left)}
+	s.Words = fmt.Sprintf("in %d of %s it still changed, by %s, when its warm-up ended at the limit of %s",
+		len(left), count(sum.Trials, "trial"), figure.Times(s.Factor, nil, nil),
+		figure.Quantity(sum.Longest, nil, nil, "s"))
+	e.steady = append(e.steady, s)
+	for _, quantity := range quantities {
+		if at := (cell{variant, point.Name, quantity}); e.unsteady[at].Factor < s.Factor {
+			e.unsteady[at] = s
+		}
+	}
+}
+
+// paths are the critical paths that stand for a variant at a point: for each
+// share that of the trial whose path is the median by length. Of an even number
+// it is the shorter of the middle two, so that it is a path which happened.
+func (e *experiment) paths() []lab.TrialPath {
+	var all []lab.TrialPath
+	for v, point := range e.places() {
+		all = append(all, middlePaths(v.Name, point, e.counted(v.Name, point.Name))...)
+	}
+	return all
+}
+
+// middlePaths has one path per share, by rising share.
+func middlePaths(variant string, point lab.Point, trials []lab.Trial) []lab.TrialPath {
+	byShare := map[float64][]lab.TrialPath{}
+	var shares []float64
+	for _, trial := range trials {
+		for _, path := range trial.Paths {
+			if !finite(path.Seconds) || len(path.Segments) == 0 {
+				continue
+			}
+			if _, known := byShare[path.Share]; !known {
+				shares = append(shares, path.Share)
+			}
+			byShare[path.Share] = append(byShare[path.Share],
+				lab.TrialPath{Variant: variant, Point: point, Trial: trial.Number, Path: path})
+		}
+	}
+	slices.Sort(shares)
+	var middle []lab.TrialPath
+	for _, share := range shares {
+		candidates := byShare[share]
+		slices.SortStableFunc(candidates, func(a, b lab.TrialPath) int { return cmp.Compare(a.Seconds, b.Seconds) })
+		middle = append(middle, candidates[(len(candidates)-1)/2])
+	}
+	return middle
+}
