@@ -20,7 +20,6 @@ func TestDatabases(t *testing.T) {
 		for name, check := range map[string]func(t *testing.T, config database.Config){
 			"values come back":         checkValues,
 			"existing rows are kept":   checkKeepExisting,
-			"duplicates are told":      checkDuplicate,
 			"many rows":                checkManyRows,
 			"work that was contended":  checkContended,
 			"commit and rollback":      checkCommitAndRollback,
@@ -109,14 +108,6 @@ func checkKeepExisting(t *testing.T, config database.Config) {
 	}
 	if got := amount(t, context.Background(), db, "a"); got != 10 {
 		t.Errorf("the existing row has become %d", got)
-	}
-}
-
-func checkDuplicate(t *testing.T, config database.Config) {
-	db := table(t, config)
-	_, err := db.Exec(context.Background(), "INSERT INTO items (name, amount) VALUES (?, ?)", "a", 1)
-	if !database.IsDuplicate(err) || database.IsUnavailable(err) {
-		t.Errorf("error = %v", err)
 	}
 }
 

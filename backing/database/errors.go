@@ -21,7 +21,6 @@ type failure int
 
 const (
 	other failure = iota
-	duplicate
 	contention
 	unavailable
 )
@@ -50,9 +49,6 @@ func (e *Error) Unwrap() error { return e.Err }
 // now: out of connections, starting, out of disk, too busy. What was asked may
 // have been carried out.
 func (e *Error) Unavailable() bool { return e.means == unavailable || e.means == contention }
-
-// IsDuplicate reports that a row with the same key exists already.
-func IsDuplicate(err error) bool { return means(err, duplicate) }
 
 // IsUnavailable reports that the database does not answer; see Error.Unavailable.
 func IsUnavailable(err error) bool {
@@ -104,8 +100,6 @@ func mariaDBMeans(err error) failure {
 		return other
 	}
 	switch coded.Number {
-	case 1062, 1586: // duplicate entry
-		return duplicate
 	case 1205, 1213, 1020: // lock wait timeout, deadlock, record has changed
 		return contention
 	// too many connections, out of resources, disk full, shutdown, killed
@@ -126,8 +120,6 @@ func postgreSQLMeans(err error) failure {
 		return other
 	}
 	switch code := coded.Code; {
-	case code == "23505":
-		return duplicate
 	case code == "40001", code == "40P01", code == "55P03":
 		return contention
 	case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "53"), strings.HasPrefix(code, "57P"):
@@ -145,10 +137,7 @@ func sqliteMeans(err error) failure {
 	}
 	code := coded.Code()
 	const busy, locked, full, ioError, cannotOpen = 5, 6, 13, 10, 14
-	const primaryKey, unique = 1555, 2067
 	switch {
-	case code == primaryKey, code == unique:
-		return duplicate
 	case slices.Contains([]int{busy, locked}, code&0xff):
 		return contention
 	case slices.Contains([]int{full, ioError, cannotOpen}, code&0xff):

@@ -72,14 +72,6 @@ func Steps(steps []Step) (Schedule, error) {
 	return even(phases)
 }
 
-// Spike holds a base rate, jumps to a peak and returns.
-//
-//	base, peak             operations per second; base may be zero
-//	before, length, after  times at base, at peak and at base again
-func Spike(base, peak float64, before, length, after time.Duration) (Schedule, error) {
-	return Steps([]Step{{base, before}, {peak, length}, {base, after}})
-}
-
 // Replay repeats recorded arrivals: times since the beginning, never decreasing.
 // The schedule ends one nanosecond after the last of them.
 func Replay(times []time.Duration) (Schedule, error) {
@@ -95,19 +87,6 @@ func Replay(times []time.Duration) (Schedule, error) {
 		last = at
 	}
 	return Schedule{[]part{{times: append([]time.Duration(nil), times...), duration: last + 1}}}, nil
-}
-
-// Users spreads the starts of the users of a closed loop evenly over a ramp-up
-// period: user k of n starts at k*period/n. A period of zero starts all at once.
-func Users(n int, period time.Duration) (Schedule, error) {
-	if n <= 0 || period < 0 {
-		return Schedule{}, fmt.Errorf("users: %d over %v: use at least one user and no negative period", n, period)
-	}
-	times := make([]time.Duration, n)
-	for k := range times {
-		times[k] = time.Duration(float64(period) * (float64(k) / float64(n)))
-	}
-	return Replay(times)
 }
 
 // Concat plays schedules one after the other. Each begins anew: evenly spaced

@@ -53,13 +53,7 @@ func TestDueTimes(t *testing.T) {
 			[]time.Duration{0, 1000 * ms, 1550 * ms, 1650 * ms, 1750 * ms}},
 		{"steps with a pause", must(Steps([]Step{{2, time.Second}, {0, time.Second}, {2, time.Second}})),
 			[]time.Duration{0, 500 * ms, 2000 * ms, 2500 * ms}},
-		{"spike", must(Spike(1, 4, time.Second, 500*ms, time.Second)),
-			[]time.Duration{0, 1000 * ms, 1250 * ms, 1500 * ms}},
-		{"spike out of nothing", must(Spike(0, 2, time.Second, time.Second, time.Second)),
-			[]time.Duration{1000 * ms, 1500 * ms}},
 		{"replay", must(Replay([]time.Duration{3 * ms, 3 * ms, 8 * ms})), []time.Duration{3 * ms, 3 * ms, 8 * ms}},
-		{"users", must(Users(4, time.Second)), []time.Duration{0, 250 * ms, 500 * ms, 750 * ms}},
-		{"users at once", must(Users(3, 0)), []time.Duration{0, 0, 0}},
 		{"one after the other", Concat(must(Constant(1, 1500*ms)), must(Replay([]time.Duration{ms})),
 			must(Constant(1, time.Second))),
 			[]time.Duration{0, 1000 * ms, 1501 * ms, 1501*ms + 1}},
@@ -259,7 +253,6 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"nothing to replay", func() (Schedule, error) { return Replay(nil) }, []string{"no recorded arrivals"}},
 		{"replay backwards", func() (Schedule, error) { return Replay([]time.Duration{2, 1}) },
 			[]string{"arrival 2 is due at 1ns, before 2ns"}},
-		{"no users", func() (Schedule, error) { return Users(0, 0) }, []string{"at least one user"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

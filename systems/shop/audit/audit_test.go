@@ -1,10 +1,8 @@
 package audit
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -287,32 +285,5 @@ func TestUnreadable(t *testing.T) {
 	if got.Verdict != lab.AuditUnknown || len(got.Problems) != 1 ||
 		!strings.Contains(got.Problems[0], "no disk") {
 		t.Errorf("%+v", got)
-	}
-}
-
-func TestHistoryRoundTrip(t *testing.T) {
-	var text bytes.Buffer
-	if err := WriteHistory(&text, good().History); err != nil {
-		t.Fatal(err)
-	}
-	back, err := ReadHistory(&text)
-	if err != nil || !reflect.DeepEqual(back, good().History) {
-		t.Errorf("%v, %+v", err, back)
-	}
-}
-
-func TestHistoryRefuses(t *testing.T) {
-	cases := []struct{ text, reason string }{
-		{`{"op":"create","key":"a","outcome":"ok"}` + "\n{", "line 2"},
-		{`{"op":"create","key":"a","outcome":"fine"}`, `outcome "fine"`},
-		{`{"op":"create","outcome":"ok"}`, "without its key"},
-		{`{"op":"read","outcome":"ok","state":"lost"}`, `no state "lost"`},
-		{`{"op":"` + strings.Repeat("x", maxLine), "token too long"},
-	}
-	for _, c := range cases {
-		if _, err := ReadHistory(strings.NewReader(c.text)); err == nil ||
-			!strings.Contains(err.Error(), c.reason) {
-			t.Errorf("error = %v, want one with %q", err, c.reason)
-		}
 	}
 }

@@ -1,12 +1,6 @@
 package audit
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
@@ -68,61 +62,4 @@ func AskedBy(in *shoppb.CreateOrderRequest) *Asked {
 		asked.Lines = append(asked.Lines, Wanted{line.GetProductId(), line.GetQuantity()})
 	}
 	return asked
-}
-
-// check refuses a line that a history cannot have.
-func (a Attempt) check() error {
-	switch a.Outcome {
-	case OutcomeOK, OutcomeFail, OutcomeInfo:
-	default:
-		if a.Operation != OperationFault {
-			return fmt.Errorf("outcome %q, use ok, fail or info", a.Outcome)
-		}
-	}
-	if a.Operation == OperationCreate && a.Key == "" {
-		return errors.New("a create without its key")
-	}
-	if a.State != "" && !a.State.Known() {
-		return fmt.Errorf("there is no state %q", a.State)
-	}
-	return nil
-}
-
-// maxLine bounds one line of a history, in bytes.
-const maxLine = 1 << 20
-
-// ReadHistory reads JSON lines.
-func ReadHistory(from io.Reader) ([]Attempt, error) {
-	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, maxLine)
-	var all []Attempt
-	for number := 1; lines.Scan(); number++ {
-		var attempt Attempt
-		if err := json.Unmarshal(lines.Bytes(), &attempt); err != nil {
-			return nil, fmt.Errorf("history, line %d: %w", number, err)
-		}
-		if err := attempt.check(); err != nil {
-			return nil, fmt.Errorf("history, line %d: %w", number, err)
-		}
-		all = append(all, attempt)
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("read the history: %w", err)
-	}
-	return all, nil
-}
-
-// WriteHistory writes JSON lines.
-func WriteHistory(to io.Writer, history []Attempt) error {
-	buffered := bufio.NewWriter(to)
-	encoder := json.NewEncoder(buffered)
-	for _, attempt := range history {
-		if err := encoder.Encode(attempt); err != nil {
-			return fmt.Errorf("write attempt %d of the history: %w", attempt.ID, err)
-		}
-	}
-	if err := buffered.Flush(); err != nil {
-		return fmt.Errorf("write the history: %w", err)
-	}
-	return nil
 }
