@@ -13,16 +13,33 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// TestEveryUserHasAConnectionOfItsOwn: the server closes each in silence after its answer. Who thinks
-// hears of it before the next request; who took a connection that another has just left would not. The
-// requests are none that could be repeated.
+// TestEveryUserHasAConnectionOfItsOwn: on each connection a user thinks before its next request. Who took one
+// that another has just left would not, and may not have heard yet that the server had closed it.
 func TestEveryUserHasAConnectionOfItsOwn(t *testing.T) {
+	const think = 100 * time.Millisecond
 	r := newRig(t, serveRaw(t, hangsUp(fine)))
-	r.step().Request = "POST /"
-	r.config.Users, r.config.Duration = &Users{Number: 16, Think: 100 * time.Millisecond}, time.Second
-	results, _ := r.run()
-	if sent, ok := results.Sent(record.All), results.Count(record.All, record.OK); ok != sent || sent < 32 {
-		t.Errorf("%d of %d operations are right, want all", ok, sent)
+	r.config.Users, r.config.Duration = &Users{Number: 16, Think: think, RampUp: think}, time.Second
+	tap := r.prepare().Tap()
+	ended := make(chan error, 1)
+	last, early, pairs := map[int32]time.Duration{}, 0, 0
+	go func() {
+		ended <- tap.Each(func(s *record.Sample) error {
+			if before, used := last[s.Connection]; used {
+				pairs++
+				if s.Intended-before < think {
+					early++
+				}
+			}
+			last[s.Connection] = s.Finished
+			return nil
+		})
+	}()
+	r.play()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if len(last) != 16 || early > 0 || pairs < 16 {
+		t.Errorf("on %d connections, %d of %d requests came before their user had thought", len(last), early, pairs)
 	}
 }
 
