@@ -4,35 +4,34 @@ import (
 	"time"
 )
 
-// entry is a connection that waits for a time: its user between two flows, or its
-// flow between two steps.
-type entry struct {
-	due  time.Duration
-	conn *conn
+// Entry is who waits for a time.
+type Entry[T any] struct {
+	Due time.Duration
+	Who T
 }
 
-// agenda is a binary heap: the first entry is the one that is due next.
-type agenda []entry
+// Agenda is a binary heap: the first entry is the one that is due next.
+type Agenda[T any] []Entry[T]
 
-// push adds an entry.
-func (a *agenda) push(e entry) {
+// Push adds an entry.
+func (a *Agenda[T]) Push(e Entry[T]) {
 	all := append(*a, e)
-	for i := len(all) - 1; i > 0 && all[i].due < all[(i-1)/2].due; i = (i - 1) / 2 {
+	for i := len(all) - 1; i > 0 && all[i].Due < all[(i-1)/2].Due; i = (i - 1) / 2 {
 		all[i], all[(i-1)/2] = all[(i-1)/2], all[i]
 	}
 	*a = all
 }
 
-// pop takes the first entry away.
-func (a *agenda) pop() entry {
+// Pop takes the first entry away.
+func (a *Agenda[T]) Pop() Entry[T] {
 	all := *a
 	first, last := all[0], len(all)-1
-	all[0], all[last] = all[last], entry{}
+	all[0], all[last] = all[last], Entry[T]{}
 	*a = all[:last]
 	for i := 0; ; {
 		least := i
 		for child := 2*i + 1; child <= 2*i+2 && child < last; child++ {
-			if all[child].due < all[least].due {
+			if all[child].Due < all[least].Due {
 				least = child
 			}
 		}

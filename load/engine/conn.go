@@ -130,7 +130,7 @@ func (l *loop) unreached(c *conn, err error) {
 	}
 	l.hangUp(c)
 	if c.assigned {
-		l.finish(c, outcomeOfConnect(err), l.now)
+		l.finish(c, connectOutcome(err), l.now)
 		return
 	}
 	l.vacate(c)
@@ -193,7 +193,7 @@ func (l *loop) flush(c *conn) {
 		n, errno = 0, 0
 	}
 	if errno != 0 {
-		l.lose(c, outcomeOf(errno))
+		l.lose(c, OutcomeOf(errno))
 		return
 	}
 	c.unsent = c.unsent[n:]
@@ -252,37 +252,10 @@ func (l *loop) forgetIdle(c *conn) {
 	}
 }
 
-// outcomeOf names what broke a connection.
-func outcomeOf(errno unix.Errno) record.Outcome {
-	switch errno {
-	case unix.ECONNRESET, unix.EPIPE:
-		return record.Reset
-	case unix.ETIMEDOUT:
-		return record.Timeout
-	case unix.ENOBUFS, unix.ENOMEM:
-		return record.Exhausted
-	case unix.EHOSTUNREACH, unix.ENETUNREACH:
-		return record.Unreachable
-	}
-	return record.OtherError
-}
-
-// outcomeOfConnect names why there is no connection. A full queue of a Unix
-// socket is EAGAIN; a socket file nobody listens at is gone or refuses.
-func outcomeOfConnect(err error) record.Outcome {
-	var errno unix.Errno
-	if !errors.As(err, &errno) {
-		return record.OtherError
-	}
-	switch errno {
-	case unix.ECONNREFUSED, unix.ENOENT, unix.EAGAIN, unix.ECONNRESET:
-		return record.Refused
-	case unix.EMFILE, unix.ENFILE, unix.EADDRNOTAVAIL:
-		return record.Exhausted
-	case unix.EACCES, unix.EPERM, unix.ENOTSOCK:
-		return record.Unreachable
-	}
-	return outcomeOf(errno)
+// connectOutcome names why there is no connection.
+func connectOutcome(err error) record.Outcome {
+	outcome, _ := OutcomeOfConnect(err)
+	return outcome
 }
 
 // UnreachableError means that no connection to the target could be made.
@@ -293,7 +266,7 @@ type UnreachableError struct {
 
 // Own reports whether this side was short of files, ports or memory: then nothing is
 // known of the target.
-func (u *UnreachableError) Own() bool { return outcomeOfConnect(u.Cause) == record.Exhausted }
+func (u *UnreachableError) Own() bool { return connectOutcome(u.Cause) == record.Exhausted }
 
 // Error names the target and asks the first questions.
 func (u *UnreachableError) Error() string {

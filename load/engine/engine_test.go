@@ -32,9 +32,10 @@ func newRig(t *testing.T, address string) *rig {
 		t.Fatal(err)
 	}
 	return &rig{
-		t:      t,
-		config: Config{Target: target, Connections: 4, Duration: time.Hour, Timeout: time.Minute, KeepAlive: true},
-		file:   scenario.Single(scenario.Step{Name: "op", Request: "GET /"}),
+		t: t,
+		config: Config{Target: target,
+			Load: Load{Connections: 4, Duration: time.Hour, Timeout: time.Minute, KeepAlive: true}},
+		file: scenario.Single(scenario.Step{Name: "op", Request: "GET /"}),
 	}
 }
 

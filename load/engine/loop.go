@@ -47,7 +47,7 @@ type loop struct {
 	vacant   []*conn
 	oldest   *conn // of those with an operation
 	newest   *conn
-	thinking agenda // flows between two steps
+	thinking Agenda[*conn] // flows between two steps
 
 	tapped       bool          // somebody wants to see every operation
 	stamped      bool          // the kernel notes when answers come, so nobody need wake for them

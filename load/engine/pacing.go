@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// guard is how long before a due time spinning begins: virtual machines wake a
+// Guard is how long before a due time spinning begins: virtual machines wake a
 // sleeper 24 to 31 us late.
-const guard = 60 * time.Microsecond
+const Guard = 60 * time.Microsecond
 
 // Pacing is how an open loop waits for the next due time. The zero value is
 // exact.

@@ -87,13 +87,13 @@ func TestUsersWhoComeTooLateAreAccountedFor(t *testing.T) {
 // Their time is what they waited for answers and what they paused, to the tick.
 func TestPausesWithinFlowsAddUp(t *testing.T) {
 	u := newUsers(Users{Number: 2, Think: 5}, 100, make([]conn, 2))
-	var thinking agenda
+	var thinking Agenda[*conn]
 	// one: a step from 0 to 10, a pause to 40, a step to 60, a flow's pause to 65+2, a step that ends at 120
 	u.take()
 	u.take() // two: a step from 0 to 30, a pause to 90, which the end at 80 cuts
 	u.pauses(10, 40)
 	u.pauses(30, 90)
-	thinking.push(entry{due: 90})
+	thinking.Push(Entry[*conn]{Due: 90})
 	u.finished(nil, 60, 2, false)
 	u.take()
 	u.stop(80, thinking)
@@ -108,15 +108,15 @@ func TestPausesWithinFlowsAddUp(t *testing.T) {
 
 func TestTheAgendaIsInOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
-	var a agenda
+	var a Agenda[*conn]
 	for range 1000 {
-		a.push(entry{due: time.Duration(random.IntN(500))})
+		a.Push(Entry[*conn]{Due: time.Duration(random.IntN(500))})
 		if random.IntN(3) == 0 {
-			a.pop()
+			a.Pop()
 		}
 	}
 	for last := time.Duration(0); len(a) > 0; {
-		next := a.pop().due
+		next := a.Pop().Due
 		if next < last {
 			t.Fatalf("due at %d after %d", next, last)
 		}
@@ -128,8 +128,8 @@ func TestUsersWhoReachNobodyPause(t *testing.T) {
 	u := newUsers(Users{Number: 1}, time.Hour, make([]conn, 1))
 	u.take()
 	u.finished(nil, time.Second, 0, true)
-	if due, _ := u.peek(); due != time.Second+backoff {
-		t.Errorf("due at %v, want a pause of %v", due, backoff)
+	if due, _ := u.peek(); due != time.Second+Backoff {
+		t.Errorf("due at %v, want a pause of %v", due, Backoff)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestTargets(t *testing.T) {
 }
 
 func TestConfigNamesAllMistakes(t *testing.T) {
-	_, err := Run(t.Context(), Config{Connections: -1, Grace: -1})
+	_, err := Run(t.Context(), Config{Load: Load{Connections: -1, Grace: -1}})
 	if err == nil || len(strings.Split(err.Error(), "\n")) != 7 {
 		t.Errorf("error %v, want 7 mistakes", err)
 	}

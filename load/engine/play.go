@@ -3,7 +3,6 @@
 package engine
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/cleave-lab/cleave/load/record"
@@ -56,7 +55,7 @@ func (l *loop) endSending() {
 	l.sending = false
 	l.report.Window = min(l.now, l.config.Duration)
 	if l.now >= l.until && l.until < l.config.Duration {
-		l.report.Stopped = fmt.Sprintf("the permission ended at %s", l.config.Until.Format(time.RFC3339))
+		l.report.Stopped = l.config.PermissionEnded()
 	}
 	if l.config.Open != nil && !l.interrupted.Load() {
 		l.report.Window = l.config.Duration
@@ -84,9 +83,9 @@ func (l *loop) dispatch() {
 			return
 		}
 		if continues {
-			next := l.thinking.pop()
-			next.conn.thinking = false
-			l.begin(next.conn, next.due)
+			next := l.thinking.Pop()
+			next.Who.thinking = false
+			l.begin(next.Who, next.Due)
 			continue
 		}
 		l.beginFlow()
@@ -97,7 +96,7 @@ func (l *loop) dispatch() {
 // and not on an answer, and whether it continues a flow.
 func (l *loop) upcoming() (at time.Duration, continues, ok bool) {
 	if len(l.thinking) > 0 {
-		at, continues, ok = l.config.Pacing.Slot(l.thinking[0].due), true, true
+		at, continues, ok = l.config.Pacing.Slot(l.thinking[0].Due), true, true
 	}
 	if !l.owned() && len(l.idle)+len(l.vacant) == 0 {
 		return at, continues, ok
@@ -190,13 +189,8 @@ func (l *loop) finish(c *conn, outcome record.Outcome, at time.Duration) {
 		return
 	}
 	l.over++
-	l.source.finished(c, l.now, think, unreached(outcome))
+	l.source.finished(c, l.now, think, Unreached(outcome))
 	l.release(c)
-}
-
-// unreached reports whether an outcome means that nobody was there.
-func unreached(o record.Outcome) bool {
-	return o == record.Refused || o == record.Unreachable || o == record.Exhausted
 }
 
 // goOn continues a flow whose next step is due at a time: now, when it has
@@ -213,7 +207,7 @@ func (l *loop) goOn(c *conn, at, due time.Duration) {
 		if c.fd >= 0 {
 			c.state = idle
 		}
-		l.thinking.push(entry{due, c})
+		l.thinking.Push(Entry[*conn]{due, c})
 	default:
 		c.free = 0 // the connection was there all the time
 		l.begin(c, due)

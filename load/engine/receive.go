@@ -73,7 +73,7 @@ func (l *loop) readable(c *conn, ends bool) {
 		case errno == unix.EAGAIN:
 			return
 		case errno != 0:
-			l.lose(c, outcomeOf(errno))
+			l.lose(c, OutcomeOf(errno))
 			return
 		case n == 0:
 			l.ended(c)

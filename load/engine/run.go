@@ -82,7 +82,7 @@ func run(ctx context.Context, config Config, together *gate) (report Report, err
 		return report, err
 	}
 	defer context.AfterFunc(ctx, func() { l.interrupted.Store(true) })()
-	cpu, err := threadCPU()
+	cpu, err := ProcessorTime(unix.RUSAGE_THREAD)
 	if err != nil {
 		return report, err
 	}
@@ -91,7 +91,7 @@ func run(ctx context.Context, config Config, together *gate) (report Report, err
 	}
 	err = l.play()
 	l.abandon()
-	after, cpuErr := threadCPU()
+	after, cpuErr := ProcessorTime(unix.RUSAGE_THREAD)
 	l.report.ThreadCPU = after - cpu
 	l.conclude(err == nil && ctx.Err() == nil)
 	return l.report, errors.Join(err, cpuErr, ctx.Err())
@@ -161,15 +161,9 @@ func (l *loop) conclude(whole bool) {
 	if u, closed := l.source.(*users); closed {
 		l.report.PauseTime, l.report.UserTime = u.paused, u.active
 	} else if whole {
-		l.countUnsent()
+		due, more := l.source.peek()
+		l.config.CountUnsent(&l.report, due, more, l.limit.From() > l.report.Window)
 	}
-}
-
-// threadCPU is the processor time of this thread.
-func threadCPU() (time.Duration, error) {
-	var usage unix.Rusage
-	err := unix.Getrusage(unix.RUSAGE_THREAD, &usage)
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), err
 }
 
 // lead is how long before their common beginning loops are told of it.

@@ -43,13 +43,10 @@ func (o *open) peek() (time.Duration, bool)                        { return o.ne
 func (o *open) pauses(time.Duration, time.Duration)                {}
 func (o *open) finished(*conn, time.Duration, time.Duration, bool) {}
 
-// backoff is how long a user waits after finding nobody at the target.
-const backoff = 10 * time.Millisecond
-
 // users is a closed loop: who is in no flow is here, with the own connection and the
 // time at which the next flow is due.
 type users struct {
-	due   agenda
+	due   Agenda[*conn]
 	think time.Duration
 	end   time.Duration // operations are begun before it
 	// For Little's law: the sums of what users did between their first operation
@@ -59,10 +56,10 @@ type users struct {
 
 // newUsers has one user for each connection.
 func newUsers(u Users, end time.Duration, conns []conn) *users {
-	s := &users{think: u.Think, end: end, due: make(agenda, 0, u.Number)}
+	s := &users{think: u.Think, end: end, due: make(Agenda[*conn], 0, u.Number)}
 	for k := range conns { // ascending, so it is a heap
-		due := time.Duration(float64(u.RampUp) * float64(k) / float64(u.Number))
-		s.due = append(s.due, entry{due, &conns[k]})
+		due := u.Begins(k)
+		s.due = append(s.due, Entry[*conn]{due, &conns[k]})
 		if due < end {
 			s.active -= due
 		}
@@ -74,10 +71,10 @@ func (u *users) peek() (time.Duration, bool) {
 	if len(u.due) == 0 {
 		return 0, false
 	}
-	return u.due[0].due, true
+	return u.due[0].Due, true
 }
 
-func (u *users) take() *conn { return u.due.pop().conn }
+func (u *users) take() *conn { return u.due.Pop().Who }
 
 // pauses counts a pause, or the end of what a user did when the pause outlasts
 // the load.
@@ -92,20 +89,20 @@ func (u *users) pauses(now, until time.Duration) {
 func (u *users) finished(c *conn, now, think time.Duration, unreached bool) {
 	pause := u.think + think
 	if unreached {
-		pause = max(pause, backoff)
+		pause = max(pause, Backoff)
 	}
 	u.pauses(now, now+pause)
-	u.due.push(entry{now + pause, c})
+	u.due.Push(Entry[*conn]{now + pause, c})
 }
 
 // stop ends the loop: who was due, for a flow or for the next step of one, and
 // came too late has waited until then, and who still waits for an answer does
 // nothing after it.
-func (u *users) stop(now time.Duration, thinking agenda) {
-	for _, waiting := range [...]agenda{u.due, thinking} {
+func (u *users) stop(now time.Duration, thinking Agenda[*conn]) {
+	for _, waiting := range [...]Agenda[*conn]{u.due, thinking} {
 		for _, e := range waiting {
-			if e.due < u.end {
-				u.active += e.due
+			if e.Due < u.end {
+				u.active += e.Due
 			}
 		}
 	}

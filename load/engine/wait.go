@@ -3,14 +3,11 @@
 package engine
 
 import (
-	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/record"
-	"github.com/cleave-lab/cleave/load/scenario"
 )
 
 // wait sleeps until something comes or is due. end is when play decides anew.
@@ -20,10 +17,10 @@ func (l *loop) wait(end time.Duration) ([]unix.EpollEvent, error) {
 		return l.poller.wait(0, true)
 	}
 	if known && l.config.Pacing.spin {
-		if due-l.now <= guard {
+		if due-l.now <= Guard {
 			return l.poller.wait(0, true)
 		}
-		due -= guard
+		due -= Guard
 	}
 	if known && l.stamped && due-l.now <= time.Duration(maxWait)*time.Millisecond {
 		if l.inFlight > 0 { // an answer may be followed by the next step of its flow
@@ -99,26 +96,5 @@ func (l *loop) countStatuses() {
 		if n > 0 {
 			l.report.Statuses[status] = n
 		}
-	}
-}
-
-// countUnsent counts what the schedule still held. A flow is chosen for each, so
-// that it is known what was not done.
-func (l *loop) countUnsent() {
-	var flow scenario.Session
-	for due, ok := l.source.peek(); ok && due < l.config.Duration; due, ok = l.source.peek() {
-		l.source.take()
-		l.config.Player.Begin(&flow)
-		l.config.Recorder.Unsent(flow.Operation(), 1)
-		l.report.Unsent++
-	}
-	switch {
-	case l.report.Unsent == 0:
-	case l.report.Stopped != "":
-		l.report.UnsentBecause = l.report.Stopped
-	case l.limit.From() > l.report.Window:
-		l.report.UnsentBecause = fmt.Sprintf("the permitted rate is %s/s", lab.Plain(l.config.MaxRate))
-	default:
-		l.report.UnsentBecause = "no connection was free"
 	}
 }

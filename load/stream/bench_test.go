@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/record"
 )
 
@@ -18,7 +19,7 @@ func BenchmarkRecord(b *testing.B) {
 		_, err := record.Collect(nil, recorder)
 		collected <- err
 	}()
-	l := &loop{config: &Config{Recorder: recorder}, start: time.Now()}
+	l := &loop{config: &Config{Load: engine.Load{Recorder: recorder}}, start: time.Now()}
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

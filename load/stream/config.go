@@ -6,13 +6,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/cleave-lab/cleave/load/engine"
-	"github.com/cleave-lab/cleave/load/record"
-	"github.com/cleave-lab/cleave/load/scenario"
-	"github.com/cleave-lab/cleave/load/schedule"
 )
 
 // Protocol is what is spoken. Whether it is encrypted is said by the URL.
@@ -46,40 +41,14 @@ type Config struct {
 	Address netip.AddrPort
 	Unix    string
 	TLS     TLS
-	Player  *scenario.Player
 	// Methods are the gRPC methods that the scenario calls, "package.Service/Method".
 	// ProtoSet, a FileDescriptorSet, describes them; nil: the server is asked.
 	Methods  []string
 	ProtoSet []byte
-	// Open are the due times of flows in an open loop; nil in a closed loop.
-	Open schedule.Arrivals
-	// Users is the closed loop; nil in an open loop.
-	Users *engine.Users
-	// Duration is the window in which steps are begun.
-	Duration time.Duration
-	// Connections is the size of the pool, open from the beginning; in a closed
-	// loop it follows from the users. Streams is how many flows share a connection
-	// at the same time. Zero: one on HTTP/1.1, else 32.
-	Connections, Streams int
-	// KeepAlive false: every flow has a new connection.
-	KeepAlive bool
-	// Enough, if given, ends the duration when it is set.
-	Enough *atomic.Bool
-	// Timeout is the limit of an operation, from its actual send (or the attempt
-	// to connect).
-	Timeout time.Duration
-	// Grace is how long to wait, after Duration, for operations in flight. Zero: as
-	// long as Timeout.
-	Grace  time.Duration
-	Pacing engine.Pacing
-	// MaxRate caps how many flows begin in a second, whatever is due; zero: no cap.
-	MaxRate float64
-	// Until is when the permission ends: nothing goes on after it. Zero: never.
-	Until time.Time
-	// Connected, if given, is called when the pool is open, before time zero. It may
-	// block; its error ends the load.
-	Connected func() error
-	Recorder  *record.Recorder
+	// Streams is how many flows share a connection at the same time. Zero: one on
+	// HTTP/1.1, else 32.
+	Streams int
+	engine.Load
 }
 
 // Notes is what a reader of the results has to be told.
@@ -102,21 +71,7 @@ func (c *Config) check() error {
 	refuse(err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https",
 		"URL %q: write for example https://shop.example:8443", c.URL)
 	refuse(!c.Address.IsValid() && c.Unix == "", "no address to connect to")
-	refuse((c.Open == nil) == (c.Users == nil), "give either an open loop or users")
-	refuse(c.Users != nil && (c.Users.Think < 0 || c.Users.RampUp < 0),
-		"think time and ramp-up must not be negative")
-	refuse(c.Player == nil, "no scenario")
-	refuse(c.Recorder == nil, "no recorder")
-	refuse(c.Duration <= 0, "duration %v is not above zero", c.Duration)
-	refuse(c.Timeout <= 0, "timeout %v is not above zero", c.Timeout)
-	refuse(c.Grace < 0, "grace %v is negative", c.Grace)
-	refuse(!(c.MaxRate >= 0), "highest rate %g is negative", c.MaxRate)
-	refuse(!c.Until.IsZero() && !time.Now().Before(c.Until), "the load must not go on after %s, which is over",
-		c.Until.Format(time.RFC3339))
-	if c.Grace == 0 {
-		c.Grace = c.Timeout
-	}
-	return errors.Join(append(mistakes, c.checkPool())...)
+	return errors.Join(append(mistakes, c.Check(), c.checkPool())...)
 }
 
 // checkPool checks how flows share connections, once the protocol is known.

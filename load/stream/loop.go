@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"container/heap"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -31,7 +30,7 @@ type loop struct {
 	more    bool // next is due then
 	limit   engine.Limit
 	idle    []*place // the last one used is the next one used
-	asleep  agenda
+	asleep  engine.Agenda[*place]
 	looking time.Duration // when the pacer looks again by itself
 	stopped bool          // no step is begun any more
 	held    int64
@@ -109,7 +108,7 @@ func (l *loop) sleep(p *place, until time.Duration) bool {
 		l.mu.Unlock()
 		return true
 	}
-	heap.Push(&l.asleep, nap{until, p})
+	l.asleep.Push(engine.Entry[*place]{Due: until, Who: p})
 	if until < l.looking {
 		l.waiter.nudge()
 	}
@@ -162,8 +161,8 @@ func (l *loop) turn() (again time.Duration, over bool) {
 		l.end = min(l.end, now)
 		l.config.Duration = min(l.config.Duration, l.end)
 	}
-	for len(l.asleep) > 0 && l.asleep[0].until <= now {
-		heap.Pop(&l.asleep).(nap).place.wake <- true // never blocks: who sleeps has an empty channel
+	for len(l.asleep) > 0 && l.asleep[0].Due <= now {
+		l.asleep.Pop().Who.wake <- true // never blocks: who sleeps has an empty channel
 	}
 	at, ok := l.from()
 	for ; ok && at <= now && len(l.idle) > 0; at, ok = l.from() {
@@ -181,7 +180,7 @@ func (l *loop) turn() (again time.Duration, over bool) {
 	}
 	l.looking = min(l.end, now.Truncate(engine.EndedEvery)+engine.EndedEvery)
 	if len(l.asleep) > 0 {
-		l.looking = min(l.looking, l.asleep[0].until)
+		l.looking = min(l.looking, l.asleep[0].Due)
 	}
 	if ok && len(l.idle) > 0 {
 		l.looking = min(l.looking, at)
@@ -196,7 +195,7 @@ func (l *loop) stop() {
 		p.wake <- false
 	}
 	for _, n := range l.asleep {
-		n.place.wake <- false
+		n.Who.wake <- false
 	}
 	l.idle, l.asleep = nil, nil
 }
@@ -236,26 +235,4 @@ func (l *loop) hear(a *oracle.Answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.said.Hear(a.Status, a.Text())
-}
-
-// nap is a place that sleeps.
-type nap struct {
-	until time.Duration
-	place *place
-}
-
-// agenda is a heap of naps: the first ends first.
-type agenda []nap
-
-// The methods of heap.Interface.
-
-func (a agenda) Len() int           { return len(a) }
-func (a agenda) Less(i, j int) bool { return a[i].until < a[j].until }
-func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
-func (a *agenda) Push(x any)        { *a = append(*a, x.(nap)) }
-func (a *agenda) Pop() any {
-	last := len(*a) - 1
-	n := (*a)[last]
-	*a = (*a)[:last]
-	return n
 }

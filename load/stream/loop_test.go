@@ -387,7 +387,8 @@ func TestStreamsThatTheServerDoesNotPermit(t *testing.T) {
 }
 
 func TestMistakesAreNamedTogether(t *testing.T) {
-	_, err := Run(t.Context(), Config{URL: "ftp://x", Timeout: -1, Grace: -1, MaxRate: -1, Protocol: "spdy"})
+	_, err := Run(t.Context(), Config{URL: "ftp://x", Protocol: "spdy",
+		Load: engine.Load{Timeout: -1, Grace: -1, MaxRate: -1}})
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -397,16 +398,17 @@ func TestMistakesAreNamedTogether(t *testing.T) {
 			t.Errorf("error %q does not tell of %s", err, part)
 		}
 	}
+	load := func(connections int) engine.Load { return engine.Load{Connections: connections} }
 	for _, c := range []struct {
 		config Config
 		want   string
 	}{
-		{Config{Protocol: HTTP1, Connections: 1, Streams: 2}, "one operation at a time"},
-		{Config{Protocol: HTTP2, Connections: 1, Streams: 2}, "keep-alive"},
-		{Config{Protocol: HTTP2, Connections: 1, Streams: -1, KeepAlive: true}, "-1 streams"},
-		{Config{Protocol: HTTP2, Connections: 20_000, KeepAlive: true}, "at most 100000"},
-		{Config{Protocol: HTTP1, Connections: 0}, "0 connections"},
-		{Config{Protocol: HTTP1, Users: &engine.Users{}}, "0 users"},
+		{Config{Protocol: HTTP1, Streams: 2, Load: load(1)}, "one operation at a time"},
+		{Config{Protocol: HTTP2, Streams: 2, Load: load(1)}, "keep-alive"},
+		{Config{Protocol: HTTP2, Streams: -1, Load: engine.Load{Connections: 1, KeepAlive: true}}, "-1 streams"},
+		{Config{Protocol: HTTP2, Load: engine.Load{Connections: 20_000, KeepAlive: true}}, "at most 100000"},
+		{Config{Protocol: HTTP1, Load: load(0)}, "0 connections"},
+		{Config{Protocol: HTTP1, Load: engine.Load{Users: &engine.Users{}}}, "0 users"},
 	} {
 		if err := c.config.checkPool(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want one with %q", c.config, err, c.want)

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/http1"
 	"github.com/cleave-lab/cleave/load/http2"
 	"github.com/cleave-lab/cleave/load/record"
@@ -34,24 +35,9 @@ func outcomeOf(err error) record.Outcome {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return record.Closed
 	case errors.As(err, &errno):
-		return outcomeOfErrno(errno)
+		return engine.OutcomeOf(errno)
 	case errors.As(err, &alert), errors.As(err, &garbage):
 		return record.BadTLS
-	}
-	return record.OtherError
-}
-
-// outcomeOfErrno names what the kernel says of a connection.
-func outcomeOfErrno(errno syscall.Errno) record.Outcome {
-	switch errno {
-	case syscall.ECONNRESET, syscall.EPIPE:
-		return record.Reset
-	case syscall.ETIMEDOUT:
-		return record.Timeout
-	case syscall.ENOBUFS, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL:
-		return record.Exhausted
-	case syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EACCES, syscall.EPERM, syscall.ENOTSOCK:
-		return record.Unreachable
 	}
 	return record.OtherError
 }
@@ -70,20 +56,10 @@ func outcomeOfConnect(err error) record.Outcome {
 		}
 		return handshake.below
 	}
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
-		switch errno {
-		// A Unix socket's file is gone, or its queue is full.
-		case syscall.ECONNREFUSED, syscall.ENOENT, syscall.EAGAIN, syscall.ECONNRESET:
-			return record.Refused
-		}
+	if outcome, known := engine.OutcomeOfConnect(err); known {
+		return outcome
 	}
 	return outcomeOf(err)
-}
-
-// unreached reports whether an outcome means that nobody was there.
-func unreached(o record.Outcome) bool {
-	return o == record.Refused || o == record.Unreachable || o == record.Exhausted
 }
 
 // outcomeOfHTTP2 names why there is no answer on HTTP/2. What the connection below

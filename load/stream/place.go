@@ -4,13 +4,11 @@ import (
 	"context"
 	"time"
 
+	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/http2"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
 )
-
-// backoff is how long a user waits after finding nobody at the target.
-const backoff = 10 * time.Millisecond
 
 // place is where one flow at a time is in progress: a goroutine with its part of a
 // connection. In a closed loop it is a user.
@@ -66,8 +64,8 @@ func (p *place) live(begin, think time.Duration) {
 		outcome, thought := p.flow()
 		began, last = true, p.free
 		pause := think + thought
-		if unreached(outcome) {
-			pause = max(pause, backoff)
+		if engine.Unreached(outcome) {
+			pause = max(pause, engine.Backoff)
 		}
 		p.due = last + pause
 	}

@@ -87,7 +87,8 @@ type rig struct {
 func newRig(t *testing.T, protocol Protocol, url string, address net.Addr) *rig {
 	t.Helper()
 	config := Config{
-		Protocol: protocol, URL: url, Connections: 2, KeepAlive: true, Duration: time.Hour, Timeout: time.Minute,
+		Protocol: protocol, URL: url,
+		Load: engine.Load{Connections: 2, KeepAlive: true, Duration: time.Hour, Timeout: time.Minute},
 	}
 	if address.Network() == "unix" {
 		config.Unix = address.String()

@@ -12,17 +12,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/engine"
-	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-const (
-	// patience bounds how long the pool may take to connect.
-	patience = 5 * time.Second
-	// guard is how long before a due time spinning begins.
-	guard = 60 * time.Microsecond
-)
+// patience bounds how long the pool may take to connect.
+const patience = 5 * time.Second
 
 // Run connects, sends the load and records every operation; it closes the
 // recorder, whatever happens. It fails with engine.UnreachableError when no
@@ -58,7 +52,7 @@ func Run(ctx context.Context, config Config) (report engine.Report, err error) {
 
 // play sends the load through an open pool.
 func play(ctx context.Context, config *Config, pool *pool) (report engine.Report, err error) {
-	before, err := processorTime()
+	before, err := engine.ProcessorTime(unix.RUSAGE_SELF)
 	if err != nil {
 		return report, err
 	}
@@ -71,7 +65,7 @@ func play(ctx context.Context, config *Config, pool *pool) (report engine.Report
 	places := l.begin(pool)
 	stopped, paceErr := l.pace()
 	l.drain(ctx, places, pool)
-	after, cpuErr := processorTime()
+	after, cpuErr := engine.ProcessorTime(unix.RUSAGE_SELF)
 	report = l.report(places, stopped)
 	report.Connects, report.Received = pool.dialer.connects.Load(), pool.dialer.received.Load()
 	report.ThreadCPU = after - before
@@ -109,8 +103,7 @@ func (l *loop) begin(pool *pool) crowd {
 		p := newPlace(l, pool.links[number], number)
 		c.places = append(c.places, p)
 		if users := l.config.Users; users != nil {
-			begin := time.Duration(float64(users.RampUp) * float64(i) / float64(users.Number))
-			all.Go(func() { p.live(begin, users.Think) })
+			all.Go(func() { p.live(users.Begins(i), users.Think) })
 		} else {
 			all.Go(p.serve)
 		}
@@ -153,8 +146,8 @@ func (l *loop) waitUntil(at time.Duration) error {
 	if !l.config.Pacing.Spins() {
 		return l.waiter.wait(at - l.clock())
 	}
-	if rest := at - l.clock(); rest > guard {
-		return l.waiter.wait(rest - guard)
+	if rest := at - l.clock(); rest > engine.Guard {
+		return l.waiter.wait(rest - engine.Guard)
 	}
 	for l.clock() < at { // the processor stays awake
 	}
@@ -193,11 +186,11 @@ func (l *loop) report(c crowd, stopped time.Duration) engine.Report {
 		Statuses: make(map[int]int64),
 	}
 	if until := l.config.Until; !until.IsZero() && l.end < l.config.Duration && stopped >= l.end {
-		r.Stopped = "the permission ended at " + until.Format(time.RFC3339)
+		r.Stopped = l.config.PermissionEnded()
 	}
 	if l.config.Open != nil && !l.interrupted.Load() {
 		r.Window = l.config.Duration // also when the schedule held nothing at its end
-		l.countUnsent(&r, stopped)
+		l.config.CountUnsent(&r, l.next, l.more, l.limit.From() > stopped)
 	}
 	for _, p := range c.places {
 		for status, n := range p.statuses {
@@ -208,33 +201,4 @@ func (l *loop) report(c crowd, stopped time.Duration) engine.Report {
 		r.UserTime += p.spent
 	}
 	return r
-}
-
-// countUnsent counts what the schedule still held. A flow is chosen for each, so
-// that it is known what was not done.
-func (l *loop) countUnsent(r *engine.Report, stopped time.Duration) {
-	var flow scenario.Session
-	for ; l.more && l.next < l.config.Duration; l.advance() {
-		l.config.Player.Begin(&flow)
-		l.config.Recorder.Unsent(flow.Operation(), 1)
-		r.Unsent++
-	}
-	switch {
-	case r.Unsent == 0:
-	case r.Stopped != "":
-		r.UnsentBecause = r.Stopped
-	case l.limit.From() > stopped:
-		r.UnsentBecause = fmt.Sprintf("the permitted rate is %s/s", lab.Plain(l.config.MaxRate))
-	default:
-		r.UnsentBecause = "no connection was free"
-	}
-}
-
-// processorTime is what this process has used so far.
-func processorTime() (time.Duration, error) {
-	var usage unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
-		return 0, fmt.Errorf("read own processor time: %w", err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/schedule"
 )
@@ -29,7 +30,8 @@ func patient(t *testing.T) *loop {
 		t.Fatal(err)
 	}
 	l := &loop{
-		config: &Config{Open: plan.Arrivals(), Duration: time.Hour, Connections: 2, Streams: 1, Recorder: recorder},
+		config: &Config{Streams: 1, Load: engine.Load{Open: plan.Arrivals(), Duration: time.Hour, Connections: 2,
+			Recorder: recorder}},
 		waiter: w, start: time.Now(), end: time.Hour, looking: time.Minute,
 	}
 	l.advance()
@@ -91,7 +93,7 @@ func TestNapsEndInOrder(t *testing.T) {
 	}
 }
 
-func (l *loop) naps() agenda {
+func (l *loop) naps() engine.Agenda[*place] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.asleep

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/record"
@@ -94,7 +96,7 @@ func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 	if err := p.record(); err != nil {
 		return Outcome{}, err
 	}
-	before, err := processorTime()
+	before, err := engine.ProcessorTime(unix.RUSAGE_SELF)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -109,7 +111,7 @@ func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 	o.Report, o.Cores, played = p.send()
 	<-collected
 	o.Progress = p.goOn()
-	after, cpuErr := processorTime()
+	after, cpuErr := engine.ProcessorTime(unix.RUSAGE_SELF)
 	if explained := t.explain(played); explained != nil {
 		played = explained
 	}
@@ -152,9 +154,9 @@ func (p *performance) record() error {
 
 // collect gathers what the recorders hand on until they are closed.
 func (p *performance) collect() (*record.Results, error) {
-	cpu, _ := processorTime() // for the eye only
+	cpu, _ := engine.ProcessorTime(unix.RUSAGE_SELF) // for the eye only
 	seconds := NewSeconds(len(p.recorders), func(s Second) error {
-		now, _ := processorTime()
+		now, _ := engine.ProcessorTime(unix.RUSAGE_SELF)
 		s.CPU, cpu = now-cpu, now
 		if p.hooks.Second == nil {
 			return nil
@@ -308,9 +310,14 @@ func (p *performance) until() time.Time {
 
 // loopConfig is the load for one loop of the engine of plain HTTP/1.1.
 func (p *performance) loopConfig(loop int, target engine.Target) engine.Config {
+	return engine.Config{Target: target, Load: p.load(loop)}
+}
+
+// load is what a loop of either engine plays.
+func (p *performance) load(loop int) engine.Load {
 	open, users := p.arrivals(loop)
-	return engine.Config{
-		Target: target, Player: p.player(loop), Open: open, Users: users,
+	return engine.Load{
+		Player: p.player(loop), Open: open, Users: users,
 		Duration: p.model.duration, Connections: p.share(p.spec.Connections, loop), KeepAlive: !p.spec.OneUse,
 		Timeout: time.Duration(p.spec.Timeout), Pacing: p.pacing, MaxRate: p.maxRate(), Until: p.until(),
 		Enough: p.hooks.Enough, Connected: p.connected(loop), Recorder: p.recorders[loop],
@@ -319,15 +326,10 @@ func (p *performance) loopConfig(loop int, target engine.Target) engine.Config {
 
 // streamConfig is the load for the engine of goroutines.
 func (p *performance) streamConfig() stream.Config {
-	open, users := p.arrivals(0)
 	return stream.Config{
 		Protocol: p.protocol(), URL: p.at.origin(), Address: p.to, Unix: p.spec.Unix,
 		TLS:     stream.TLS{Insecure: p.spec.Insecure, CA: p.spec.Roots},
-		Methods: p.methods(), ProtoSet: p.spec.ProtoSet, Player: p.player(0), Open: open, Users: users,
-		Duration: p.model.duration, Connections: p.share(p.spec.Connections, 0), Streams: p.spec.Streams,
-		KeepAlive: !p.spec.OneUse,
-		Timeout:   time.Duration(p.spec.Timeout), Pacing: p.pacing, MaxRate: p.maxRate(), Until: p.until(),
-		Enough: p.hooks.Enough, Connected: p.connected(0), Recorder: p.recorders[0],
+		Methods: p.methods(), ProtoSet: p.spec.ProtoSet, Streams: p.spec.Streams, Load: p.load(0),
 	}
 }
 

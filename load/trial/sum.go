@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/search"
@@ -182,15 +180,6 @@ func (t *Trial) Join(parts map[string]Outcome, order []string) (Outcome, error) 
 		g.Limited, g.LimitedBy, g.OnlyLate = true, append(g.LimitedBy, busy...), false
 	}
 	return sum, nil
-}
-
-// processorTime is what this process has used so far.
-func processorTime() (time.Duration, error) {
-	var usage unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
-		return 0, fmt.Errorf("read own processor time: %w", err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
 }
 
 // peakMemory is the most that was ever resident, in bytes.

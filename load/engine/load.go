@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/load/schedule"
+)
+
+// MaxConnections bounds the pool: a loopback address has about 28,000 ports.
+const MaxConnections = 20_000
+
+// Load is what an engine is to play, over whatever protocol.
+type Load struct {
+	// Player says what is sent and whether answers are right. It belongs to one loop
+	// alone.
+	Player *scenario.Player
+	// Open are the due times of an open loop's flows; nil in a closed loop.
+	Open schedule.Arrivals
+	// Users is the closed loop; nil in an open loop.
+	Users *Users
+	// Duration is the window in which operations are begun. A flow that is in
+	// progress at its end has its operation in flight answered and no further one.
+	Duration time.Duration
+	// Connections is the size of the pool, open from the beginning. In a closed loop it
+	// follows from the users.
+	Connections int
+	// KeepAlive uses connections again. Without it every flow has its own, and
+	// nothing but the first connection is made before the load.
+	KeepAlive bool
+	// Timeout is the limit of an operation, from its actual send (or the attempt
+	// to connect).
+	Timeout time.Duration
+	// Grace is how long the engine waits, after Duration, for operations in
+	// flight. Zero: as long as Timeout.
+	Grace  time.Duration
+	Pacing Pacing
+	// MaxRate is the most flows per second that are ever begun, measured over about
+	// a second. What is due beyond it is held back, and unsent in the end. Zero: no
+	// limit.
+	MaxRate float64
+	// Until is when nothing is begun any more, whatever the duration. Zero: never.
+	Until time.Time
+	// Enough, if given, ends the duration when it is set.
+	Enough *atomic.Bool
+	// Connected, if given, is called when the pool is open and before the clock
+	// starts. It may block; its error ends the load.
+	Connected func() error
+	// Recorder takes every operation.
+	Recorder *record.Recorder
+}
+
+// Users are a closed loop: each plays a flow, thinks, and plays the next.
+type Users struct {
+	Number int
+	Think  time.Duration // between a flow and the next
+	RampUp time.Duration // over which the users begin, evenly
+}
+
+// Begins is when a user begins, of those from 0 on.
+func (u Users) Begins(user int) time.Duration {
+	return time.Duration(float64(u.RampUp) * float64(user) / float64(u.Number))
+}
+
+// Check names all mistakes and fills what follows from the rest.
+func (l *Load) Check() error {
+	var mistakes []error
+	refuse := func(wrong bool, format string, args ...any) {
+		if wrong {
+			mistakes = append(mistakes, fmt.Errorf(format, args...))
+		}
+	}
+	refuse((l.Open == nil) == (l.Users == nil), "give either an open loop or users")
+	refuse(l.Users != nil && (l.Users.Think < 0 || l.Users.RampUp < 0),
+		"think time and ramp-up must not be negative")
+	refuse(l.Duration <= 0, "duration %v is not above zero", l.Duration)
+	refuse(l.Timeout <= 0, "timeout %v is not above zero", l.Timeout)
+	refuse(l.Grace < 0, "grace %v is negative", l.Grace)
+	refuse(!(l.MaxRate >= 0), "highest rate %g/s is negative", l.MaxRate)
+	refuse(!l.Until.IsZero() && !time.Now().Before(l.Until), "the load must not go on after %s, which is over",
+		l.Until.Format(time.RFC3339))
+	refuse(l.Player == nil, "no player of a scenario")
+	refuse(l.Recorder == nil, "no recorder")
+	if l.Grace == 0 {
+		l.Grace = l.Timeout
+	}
+	return errors.Join(mistakes...)
+}
+
+// PermissionEnded is why a load stopped at Until.
+func (l *Load) PermissionEnded() string {
+	return "the permission ended at " + l.Until.Format(time.RFC3339)
+}
+
+// CountUnsent counts what the schedule still holds, of which the next is due at a
+// time. A flow is chosen for each, so that it is known what was not done. held: the
+// highest rate permits none now.
+func (l *Load) CountUnsent(r *Report, due time.Duration, more, held bool) {
+	var flow scenario.Session
+	for ; more && due < l.Duration; due, more = l.Open.Next() {
+		l.Player.Begin(&flow)
+		l.Recorder.Unsent(flow.Operation(), 1)
+		r.Unsent++
+	}
+	switch {
+	case r.Unsent == 0:
+	case r.Stopped != "":
+		r.UnsentBecause = r.Stopped
+	case held:
+		r.UnsentBecause = fmt.Sprintf("the permitted rate is %s/s", lab.Plain(l.MaxRate))
+	default:
+		r.UnsentBecause = "no connection was free"
+	}
+}
+
+// ProcessorTime is what a process or thread of ours has used so far; of is
+// unix.RUSAGE_SELF or unix.RUSAGE_THREAD.
+func ProcessorTime(of int) (time.Duration, error) {
+	var usage unix.Rusage
+	if err := unix.Getrusage(of, &usage); err != nil {
+		return 0, fmt.Errorf("read own processor time: %w", err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
+}
