@@ -34,7 +34,7 @@ func (e *experiment) conclude(a lab.Analysis) lab.Conclusion {
 	}
 	c.Point = s.point
 	if c.Sentence == "" {
-		c.Sentence = "What was measured does not tell the variants apart."
+		c.Sentence = e.nothingDecided()
 	}
 	c.Sentence = e.saysSilent() + c.Sentence
 	e.findings(a, s, &c)
@@ -44,6 +44,20 @@ func (e *experiment) conclude(a lab.Analysis) lab.Conclusion {
 	}
 	c.Sure, c.NotTested = e.howSure(a, about), e.notTested(a)
 	return c
+}
+
+// nothingDecided returns the sentence where no comparison is decided.
+func (e *experiment) nothingDecided() string {
+	var counted []string
+	for _, v := range e.variants() {
+		if len(e.pointsOf(v.Name)) > 0 {
+			counted = append(counted, v.Name)
+		}
+	}
+	if len(counted) == 1 {
+		return fmt.Sprintf("Only %s has trials that count: there is nothing to compare it with.", counted[0])
+	}
+	return "What was measured does not tell the variants apart."
 }
 
 // explainWay answers for a way from one architecture to another.
