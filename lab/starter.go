@@ -26,18 +26,17 @@ type StarterFile struct {
 
 // StarterProgram is the name of the starter, below the top of the image and among the unit
 // programs. Its parts are the first argument; a door has the address that it listens on as
-// the second.
+// the second, and the network that it leads to as the third.
 const (
 	StarterProgram = "starter"
 	StarterRuns    = "run"
 	StarterDoor    = "door"
 )
 
-// The files that the starter reads: its orders, and what callers of a door prove who they
-// are with.
+// The files that the starter reads: its orders, and the key of a door (NewDoorKey).
 const (
 	StarterOrdersFile = "/run/secrets/orders"
-	StarterTokenFile  = "/run/secrets/token"
+	StarterKeyFile    = "/run/secrets/key"
 )
 
 // StarterOutOfMemory is the exit status of a starter whose program the kernel has ended at the
@@ -55,13 +54,4 @@ const (
 	StarterContinue = "continue"
 	StarterListens  = "listens "
 	StarterDone     = "done: "
-)
-
-// What callers ask a door for, after a line with the token: to be connected to HOST:PORT, or
-// how many addresses a name has there. The door answers with a line: DoorOpen, the number, or
-// what went wrong.
-const (
-	DoorDial  = "dial "
-	DoorCount = "count "
-	DoorOpen  = "open"
 )

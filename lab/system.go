@@ -365,6 +365,8 @@ type Server struct {
 	Setup []ServerSetup
 	// Ready asks, as a client, whether the server can be used at the address.
 	Ready func(ctx context.Context, address string) error `json:"-"`
+	// OpensFirst says that everybody may log in until the server has its user, a moment after its first start.
+	OpensFirst bool `json:"-"`
 }
 
 // ServerSetup is a program that runs in the place of a server and prepares its volume.

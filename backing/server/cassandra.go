@@ -47,6 +47,7 @@ func installedCassandra() (Installed, error) {
 func describeCassandra(s *Server, unit *lab.UnitSpec) {
 	unit.Ports = []string{storagePort}
 	unit.Mounts = []string{cassandraFolder()}
+	unit.Server.OpensFirst = true
 	unit.Files["temporary/"] = nil
 	unit.Files["cassandra.yaml"] = s.cassandraConfiguration()
 	unit.Files["logback.xml"] = lines(

@@ -63,6 +63,7 @@ func describeMongo(s *Server, unit *lab.UnitSpec) {
 	unit.Files[dataFolder+"/"] = nil
 	arguments := s.mongoArguments()
 	unit.Server.Setup = []lab.ServerSetup{{Program: s.Path, Args: arguments, Visit: s.addMongoUser}}
+	unit.Server.OpensFirst = true
 	unit.Args = append(arguments, "--auth")
 	if s.StandIn != "" {
 		unit.Mounts = pythonFolders(filepath.Dir(filepath.Dir(s.Path)))

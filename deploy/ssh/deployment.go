@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,7 +61,10 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if running.hosts, err = d.connected(ctx); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	if err := d.sendAll(ctx, running.hosts, placed); err != nil {
+	if err = running.checkOpen(servers); err == nil {
+		err = d.sendAll(ctx, running.hosts, placed)
+	}
+	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	running.Lives = supervise.NewLives[*unit](supervise.New(layout, supervise.HandedOver(dir)))
@@ -84,6 +88,37 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, err
 	}
 	return running, nil
+}
+
+// checkOpen refuses servers at public addresses that everybody may log in to at first.
+func (d *deployment) checkOpen(servers []lab.UnitSpec) error {
+	var problems []error
+	for _, spec := range servers {
+		h := d.hosts[d.places[spec.Name]]
+		if spec.Server.OpensFirst && isPublic(h.address) {
+			problems = append(problems, &lab.Incapable{Why: fmt.Sprintf("%s (%s) lets everybody log in for a moment "+
+				"when it starts, and host %s is called at the public address %s: call it at a private one (HostName in "+
+				"the configuration of ssh), or choose another server (--backing)", spec.Name, spec.Server.Kind, h.name,
+				h.address)})
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// isPublic reports whether an address may be called from anywhere: it lies in no range for networks that are
+// not routed (RFC 1918, 4193, 6598), for links and hosts themselves, or for benchmarks (RFC 2544).
+func isPublic(text string) bool {
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return true
+	}
+	address = address.Unmap()
+	for _, inside := range []string{"100.64.0.0/10", "198.18.0.0/15"} {
+		if netip.MustParsePrefix(inside).Contains(address) {
+			return false
+		}
+	}
+	return !address.IsPrivate() && !address.IsLoopback() && !address.IsLinkLocalUnicast()
 }
 
 // sendAll has all hosts have the unit programs that the units run.

@@ -20,6 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"
 	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // connectedTo is a host whose agent is played by serve.
@@ -176,3 +177,19 @@ func (zeros) Read(into []byte) (int, error) { clear(into); return len(into), nil
 
 // Read implements io.Reader.
 func (lines) Read(into []byte) (int, error) { return copy(into, "welcome\n"), nil }
+
+// TestServersThatAreOpenAtFirst are not started at public addresses.
+func TestServersThatAreOpenAtFirst(t *testing.T) {
+	server := lab.UnitSpec{Name: "documents", Server: &lab.Server{Kind: "mongo", OpensFirst: true}}
+	other := lab.UnitSpec{Name: "database", Server: &lab.Server{Kind: "postgres"}}
+	for address, public := range map[string]bool{
+		"203.0.113.7": true, "2001:db8::7": true, "10.1.2.3": false, "192.168.0.2": false, "172.16.0.1": false,
+		"127.0.0.1": false, "198.19.0.2": false, "100.64.3.4": false, "fd00::7": false, "::ffff:10.0.0.1": false,
+	} {
+		d := &deployment{hosts: []*host{{name: "left", address: address}}}
+		err := d.checkOpen([]lab.UnitSpec{server, other})
+		if public != (err != nil) || public && !strings.Contains(err.Error(), "documents (mongo) lets everybody") {
+			t.Errorf("at %s: %v", address, err)
+		}
+	}
+}

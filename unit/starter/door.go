@@ -3,11 +3,12 @@ package starter
 import (
 	"bufio"
 	"context"
-	"crypto/subtle"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -25,10 +26,18 @@ const (
 	longestLine = 512
 )
 
-// Door lets callers in that prove who they are with the token in a file, until it cannot
-// listen any more.
-func Door(address, tokenFile string) error {
-	token, err := os.ReadFile(tokenFile)
+// Door lets callers that have the key in a file in to a network, 198.18.0.0/22, until it cannot listen any
+// more.
+func Door(address, network, keyFile string) error {
+	key, err := os.ReadFile(keyFile)
+	if err != nil {
+		return err
+	}
+	secured, err := lab.DoorTLS(key)
+	if err != nil {
+		return err
+	}
+	inside, err := netip.ParsePrefix(network)
 	if err != nil {
 		return err
 	}
@@ -36,7 +45,8 @@ func Door(address, tokenFile string) error {
 	if err != nil {
 		return err
 	}
-	return answer(listener, func(caller net.Conn) error { return admit(caller, string(token)) })
+	return answer(tls.NewListener(listener, secured),
+		func(caller net.Conn) error { return admit(caller, inside) })
 }
 
 // acceptAgain is when callers are taken again where that has failed: no descriptor may be left for one.
@@ -62,23 +72,13 @@ func answer(listener net.Listener, serve func(net.Conn) error) error {
 	}
 }
 
-// greet returns what a caller wants that knows the token, and what follows.
-func greet(caller net.Conn, token string) (wanted string, from *bufio.Reader, err error) {
-	if err := caller.SetDeadline(time.Now().Add(askPatience)); err != nil {
-		return "", nil, err
-	}
-	from = bufio.NewReaderSize(caller, longestLine)
-	said, err := line(from)
-	if err != nil || subtle.ConstantTimeCompare([]byte(said), []byte(token)) != 1 {
-		return "", nil, errors.New("that is not the token")
-	}
-	wanted, err = line(from)
-	return wanted, from, err
-}
-
 // admit does what one caller wants.
-func admit(caller net.Conn, token string) error {
-	wanted, from, err := greet(caller, token)
+func admit(caller net.Conn, inside netip.Prefix) error {
+	if err := caller.SetDeadline(time.Now().Add(askPatience)); err != nil {
+		return err
+	}
+	from := bufio.NewReaderSize(caller, longestLine)
+	wanted, err := line(from)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func admit(caller net.Conn, token string) error {
 	if !is {
 		return fmt.Errorf("%.20q is nothing that a door does", wanted)
 	}
-	unit, err := net.DialTimeout("tcp", address, dialPatience)
+	unit, err := dial(address, inside)
 	if err != nil {
 		return err
 	}
@@ -109,6 +109,31 @@ func admit(caller net.Conn, token string) error {
 	}
 	connect(caller, from, unit)
 	return nil
+}
+
+// dial connects to an address, where that is inside.
+func dial(address string, inside netip.Prefix) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), dialPatience)
+	defer cancel()
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip4", host)
+	if err != nil {
+		return nil, err
+	}
+	last := fmt.Errorf("%s is not in the network %v of the units", host, inside)
+	for _, one := range found {
+		if !inside.Contains(one.Unmap()) {
+			continue
+		}
+		var unit net.Conn
+		if unit, last = (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(one.String(), port)); last == nil {
+			return unit, nil
+		}
+	}
+	return nil, last
 }
 
 // line reads one without its end.

@@ -1,6 +1,8 @@
 package starter
 
 import (
+	"bufio"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
@@ -47,7 +49,7 @@ func hear(faults lab.StarterFaults) (<-chan request, error) {
 
 // obey has done what one caller wants.
 func obey(caller net.Conn, token string, wanted chan<- request) error {
-	what, _, err := greet(caller, token)
+	what, err := greet(caller, token)
 	if err != nil {
 		return err
 	}
@@ -63,6 +65,19 @@ func obey(caller net.Conn, token string, wanted chan<- request) error {
 	}
 	_, err = io.WriteString(caller, lab.StarterDone+came.seen+"\n")
 	return err
+}
+
+// greet returns what a caller wants that knows the token.
+func greet(caller net.Conn, token string) (wanted string, err error) {
+	if err := caller.SetDeadline(time.Now().Add(askPatience)); err != nil {
+		return "", err
+	}
+	from := bufio.NewReaderSize(caller, longestLine)
+	said, err := line(from)
+	if err != nil || subtle.ConstantTimeCompare([]byte(said), []byte(token)) != 1 {
+		return "", errors.New("that is not the token")
+	}
+	return line(from)
 }
 
 // do does what the conductor wants of all processes of the container but this one.

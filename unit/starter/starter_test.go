@@ -2,10 +2,12 @@ package starter
 
 import (
 	"compress/gzip"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,9 +96,18 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// TestDoor: who knows the token is connected or told a number, nobody else.
+// TestDoor: who has its key is connected to what is in its network, or told a number, and nobody else. Long
+// because the unit behind it is in it.
 func TestDoor(t *testing.T) {
-	door, err := net.Listen("tcp", "127.0.0.1:0")
+	key, err := lab.NewDoorKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	secured, err := lab.DoorTLS(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,12 +116,13 @@ func TestDoor(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(door.Close(), unit.Close()); err != nil {
+		if err := errors.Join(plain.Close(), unit.Close()); err != nil {
 			t.Error(err)
 		}
 	})
 	go func() { // until it is closed
-		_ = answer(door, func(caller net.Conn) error { return admit(caller, "token") })
+		inside := netip.MustParsePrefix("127.0.0.0/24")
+		_ = answer(tls.NewListener(plain, secured), func(caller net.Conn) error { return admit(caller, inside) })
 	}()
 	go func() {
 		for {
@@ -123,25 +135,49 @@ func TestDoor(t *testing.T) {
 			_ = caller.Close()
 		}
 	}()
-	testset.CallWithoutDescriptors(t, door.Addr().String()) // the others are served
+	testset.CallWithoutDescriptors(t, plain.Addr().String()) // the others are served
 	for name, c := range map[string]struct{ says, want string }{
-		"connected":     {"token\n" + lab.DoorDial + unit.Addr().String() + "\nhello", "open\nheard hello"},
-		"counted":       {"token\n" + lab.DoorCount + "127.0.0.1\n", "1\n"},
-		"another token": {"tokem\n" + lab.DoorDial + unit.Addr().String() + "\n", "that is not the token\n"},
-		"no token":      {"\n", "that is not the token\n"},
-		"nothing known": {"token\nopen sesame\n", "\"open sesame\" is nothing that a door does\n"},
-		"nobody there": {"token\n" + lab.DoorDial + "127.0.0.1:1\n",
-			"dial tcp 127.0.0.1:1: connect: connection refused\n"},
+		"connected":     {lab.DoorDial + unit.Addr().String() + "\nhello", "open\nheard hello"},
+		"counted":       {lab.DoorCount + "127.0.0.1\n", "1\n"},
+		"nothing known": {"open sesame\n", "\"open sesame\" is nothing that a door does\n"},
+		"elsewhere": {lab.DoorDial + "127.0.1.1:80\n",
+			"127.0.1.1 is not in the network 127.0.0.0/24 of the units\n"},
+		"nobody there": {lab.DoorDial + "127.0.0.1:1\n", "dial tcp 127.0.0.1:1: connect: connection refused\n"},
 	} {
-		connection, err := net.Dial("tcp", door.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = io.WriteString(connection, c.says)
-		err = errors.Join(err, connection.(*net.TCPConn).CloseWrite())
-		said, wrong := io.ReadAll(connection)
-		if err = errors.Join(err, wrong, connection.Close()); err != nil || string(said) != c.want {
+		if said, err := callDoor(t, plain.Addr().String(), secured, c.says); err != nil || said != c.want {
 			t.Errorf("%s: it says %q (%v), want %q", name, said, err, c.want)
 		}
 	}
+	other, err := lab.NewDoorKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	strange, err := lab.DoorTLS(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyless := secured.Clone()
+	keyless.Certificates = nil
+	trusting := strange.Clone()
+	trusting.RootCAs = secured.RootCAs
+	for name, config := range map[string]*tls.Config{"another key": strange, "no key": keyless,
+		"another key, and trust": trusting} {
+		if said, err := callDoor(t, plain.Addr().String(), config, lab.DoorCount+"127.0.0.1\n"); err == nil {
+			t.Errorf("%s: it says %q", name, said)
+		}
+	}
+}
+
+// callDoor says something to a door, and returns all that it answers.
+func callDoor(t *testing.T, address string, secured *tls.Config, says string) (string, error) {
+	t.Helper()
+	connection, err := tls.Dial("tcp", address, secured)
+	if err != nil {
+		return "", err
+	}
+	_, err = io.WriteString(connection, says)
+	err = errors.Join(err, connection.CloseWrite())
+	said, wrong := io.ReadAll(connection)
+	_ = connection.Close() // the other side may have closed it
+	return string(said), errors.Join(err, wrong)
 }

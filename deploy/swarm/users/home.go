@@ -2,7 +2,7 @@ package users
 
 import (
 	"context"
-	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -44,7 +44,8 @@ type home struct {
 	name    string // that others begin with
 	label   string
 	network string // its ID
-	token   string
+	key     []byte // of the doors, and of their callers
+	secured *tls.Config
 	doors   []string // host:port
 	inside  []string // the same, as the network of the units has them
 }
@@ -53,12 +54,18 @@ func (h *home) labels() map[string]string { return map[string]string{leftovers.D
 
 // enter makes the home of this conductor. The doors' image has the starter alone.
 func (s *Swarm) enter(ctx context.Context, label, image string) (_ *home, err error) {
-	h := &home{swarm: s, manager: s.manager, name: prefix + label, label: label, token: rand.Text()}
+	h := &home{swarm: s, manager: s.manager, name: prefix + label, label: label}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("make a network for units on the swarm %s: %w", s.Name, err), h.leave())
 		}
 	}()
+	if h.key, err = lab.NewDoorKey(); err != nil {
+		return nil, err
+	}
+	if h.secured, err = lab.DoorTLS(h.key); err != nil {
+		return nil, err
+	}
 	taken, err := h.manager.Subnets(ctx)
 	if err != nil {
 		return nil, err
@@ -71,15 +78,15 @@ func (s *Swarm) enter(ctx context.Context, label, image string) (_ *home, err er
 		engine.Overlay{Name: h.name, Subnet: subnet, Labels: h.labels()}); err != nil {
 		return nil, err
 	}
-	return h, h.open(ctx, image)
+	return h, h.open(ctx, image, subnet)
 }
 
 // nobody is the user of all that runs there.
 const nobody = 65534
 
-// open makes the doors and waits until they lead everywhere.
-func (h *home) open(ctx context.Context, image string) error {
-	secret, err := h.manager.MakeSecret(ctx, h.name+"-token", h.labels(), []byte(h.token))
+// open makes the doors to the network and waits until they lead everywhere.
+func (h *home) open(ctx context.Context, image, subnet string) error {
+	secret, err := h.manager.MakeSecret(ctx, h.name+"-key", h.labels(), h.key)
 	if err != nil {
 		return err
 	}
@@ -100,8 +107,8 @@ func (h *home) open(ctx context.Context, image string) error {
 				Image: image, Labels: h.labels(), ReadOnly: true, User: user + ":" + user,
 				CapabilityDrop: []string{"ALL"},
 				Command: []string{"/" + lab.StarterProgram, lab.StarterDoor,
-					net.JoinHostPort("0.0.0.0", strconv.Itoa(doorPort))},
-				Secrets:         []engine.SecretFile{engine.Secret(secret, h.name+"-token", lab.StarterTokenFile, user)},
+					net.JoinHostPort("0.0.0.0", strconv.Itoa(doorPort)), subnet},
+				Secrets:         []engine.SecretFile{engine.Secret(secret, h.name+"-key", lab.StarterKeyFile, user)},
 				StopGracePeriod: time.Second,
 			},
 			RestartPolicy: engine.RestartPolicy{Condition: "none"}, LogDriver: engine.LogDriver{Name: "json-file"},
@@ -226,10 +233,11 @@ func (h *home) addressOf(task engine.Task) string {
 
 // count asks a door, at its address in the network, how many addresses a name has.
 func (h *home) count(ctx context.Context, door, name string) (int, error) {
-	connection, err := h.through(ctx, door)
+	there, err := h.through(ctx, door)
 	if err != nil {
 		return 0, err
 	}
+	connection := tls.Client(there, h.secured)
 	defer func() { _ = connection.Close() }() // the answer is in
 	said, err := h.say(connection, lab.DoorCount+name)
 	if err != nil {
@@ -250,11 +258,12 @@ const (
 func (h *home) through(ctx context.Context, address string) (net.Conn, error) {
 	var problems []error
 	for _, door := range h.doors {
-		connection, err := (&net.Dialer{Timeout: dialPatience}).DialContext(ctx, "tcp", door)
+		plain, err := (&net.Dialer{Timeout: dialPatience}).DialContext(ctx, "tcp", door)
 		if err != nil {
 			problems = append(problems, err)
 			continue
 		}
+		connection := tls.Client(plain, h.secured)
 		said, err := h.say(connection, lab.DoorDial+address)
 		if err == nil && said != lab.DoorOpen {
 			err = errors.New(said)
@@ -272,7 +281,7 @@ func (h *home) say(connection net.Conn, wanted string) (string, error) {
 	if err := connection.SetDeadline(time.Now().Add(answerPatience)); err != nil {
 		return "", err
 	}
-	if _, err := io.WriteString(connection, h.token+"\n"+wanted+"\n"); err != nil {
+	if _, err := io.WriteString(connection, wanted+"\n"); err != nil {
 		return "", err
 	}
 	var line []byte

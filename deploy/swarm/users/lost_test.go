@@ -45,12 +45,16 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 	t.Run("a port that is taken", func(t *testing.T) {
 		d := deployerOf(t, f, program)
 		defer closed(t, d)
+		key, err := lab.NewDoorKey()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := f.Nodes[2].Run(t.Context(), "sh", "-c",
-			"mkdir -p /run/secrets && touch "+lab.StarterTokenFile); err != nil {
+			`mkdir -p /run/secrets && printf %s "$0" >`+lab.StarterKeyFile, string(key)); err != nil {
 			t.Fatal(err)
 		}
 		taken := f.Nodes[2].Command(t.Context(), "sh", "-c",
-			"echo $$ > /run/taken; exec "+f.Starter+" "+lab.StarterDoor+" 0.0.0.0:10000")
+			"echo $$ > /run/taken; exec "+f.Starter+" "+lab.StarterDoor+" 0.0.0.0:10000 198.18.0.0/22")
 		if err := f.Nodes[2].Start(taken); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +66,7 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		_, err := d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
+		_, err = d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
 		deploytest.Says(t, err, "the door on node-3", "a program of that node has the port")
 	})
 	t.Run("a manager that is gone", func(t *testing.T) {

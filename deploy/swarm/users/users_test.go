@@ -57,7 +57,7 @@ func TestSuiteOnTheUsersSwarm(t *testing.T) {
 		}
 		var left []string
 		for _, k := range kept {
-			home := k.Name == d.home.name || k.Name == d.home.name+"-doors" || k.Name == d.home.name+"-token"
+			home := k.Name == d.home.name || k.Name == d.home.name+"-doors" || k.Name == d.home.name+"-key"
 			if k.Label == f.Label && !home {
 				left = append(left, k.Kind+" "+k.Name)
 			}
