@@ -64,8 +64,24 @@ func Parse(text string) (*Repository, error) {
 			"registry.example.org/team/cleave", text)
 	}
 	login, err := loginOf(host)
-	return &Repository{host: host, path: path, scheme: scheme, login: login,
-		http: &http.Client{Timeout: patience}}, err
+	client := &http.Client{Timeout: patience}
+	if scheme == "https" {
+		client.Transport = secured{http.DefaultTransport}
+	}
+	return &Repository{host: host, path: path, scheme: scheme, login: login, http: client}, err
+}
+
+// secured keeps what a registry with TLS is sent from going anywhere in clear: where it asks for the login,
+// sends uploads to, or redirects to, it says itself.
+type secured struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (s secured) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Scheme != "https" {
+		return nil, fmt.Errorf("the registry sends us to %s://%s, where anybody could read the login: have it "+
+			"name an address with https", request.URL.Scheme, request.URL.Host)
+	}
+	return s.RoundTripper.RoundTrip(request)
 }
 
 // patience bounds one call, which may send an image.

@@ -154,3 +154,53 @@ func TestLoginsOfHelpersAreRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestNothingInClear: the login of a registry with TLS goes nowhere without it.
+func TestNothingInClear(t *testing.T) {
+	asked := make(chan string, 10)
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Header.Get("Authorization")
+		_, _ = w.Write([]byte(`{"token":"t0"}`))
+	}))
+	defer plain.Close()
+	for name, answers := range map[string]http.HandlerFunc{
+		"a realm": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="`+plain.URL+`/token",service="here"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		},
+		"an upload": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", plain.URL+"/upload")
+			if r.Method == http.MethodHead {
+				w.WriteHeader(http.StatusNotFound)
+			} else {
+				w.WriteHeader(http.StatusAccepted)
+			}
+		},
+		"a redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, plain.URL, http.StatusTemporaryRedirect)
+		},
+	} {
+		server := httptest.NewTLSServer(answers)
+		host := strings.TrimPrefix(server.URL, "https://")
+		login := base64.StdEncoding.EncodeToString([]byte("me:secret"))
+		logIn(t, `{"auths":{"`+host+`":{"auth":"`+login+`"}}}`)
+		r, err := Parse(server.URL + "/team")
+		if err != nil {
+			t.Fatal(err)
+		}
+		trusting := server.Client().Transport
+		if _, ours := r.http.Transport.(secured); ours {
+			trusting = secured{trusting}
+		}
+		r.http.Transport = trusting
+		_, err = r.Push(t.Context(), Image{Name: "unit", Config: []byte("{}"), Layer: []byte("layer")})
+		server.Close()
+		if err == nil || !strings.Contains(err.Error(), "where anybody could read the login") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	close(asked)
+	for seen := range asked {
+		t.Errorf("it was asked in clear, with %q", seen)
+	}
+}
