@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -50,22 +51,21 @@ func openCassandra(ctx context.Context, address *url.URL, options Options) (driv
 func connectCassandra(
 	ctx context.Context, address *url.URL, keyspace string, connections int,
 ) (*gocql.Session, error) {
-	if address.Port() == "" {
+	node, err := (&net.Resolver{}).LookupIPAddr(ctx, address.Hostname())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	port, err := strconv.Atoi(address.Port())
+	if err != nil {
 		return nil, errors.New("the address has no port: Cassandra's is 9042 where nobody has changed it")
 	}
-	// The dialer tries all addresses of a name (RFC 8305); the driver would take any.
-	found, err := (&net.Dialer{Timeout: connectWithin}).DialContext(ctx, "tcp", address.Host)
-	if err != nil {
-		return nil, fmt.Errorf("is Cassandra running, and is the address right? %w: %w", ErrUnavailable, err)
-	}
-	node := found.RemoteAddr().(*net.TCPAddr)
-	_ = found.Close() // it has served its purpose
 	password, _ := address.User.Password()
-	cluster := gocql.NewCluster(node.String())
+	cluster := gocql.NewCluster(net.JoinHostPort(node[0].String(), address.Port()))
+	cluster.Dialer = nameDialer(address.Host)
 	cluster.Keyspace, cluster.NumConns = keyspace, connections
 	cluster.Authenticator = gocql.PasswordAuthenticator{Username: address.User.Username(), Password: password}
 	cluster.AddressTranslator = gocql.AddressTranslatorFunc(func(net.IP, int) (net.IP, int) {
-		return node.IP, node.Port
+		return node[0].IP, port
 	})
 	cluster.Metadata.CacheMode = gocql.Disabled // nobody asks the driver for it
 	cluster.Events.DisableNodeStatusEvents, cluster.Events.DisableTopologyEvents = true, true
@@ -83,6 +83,15 @@ func connectCassandra(
 	}
 	only.session.Store(session)
 	return session, nil
+}
+
+// nameDialer connects to a name, as host:port, instead of to the one address of it that the
+// driver knows: net.Dialer tries all of them (RFC 8305).
+type nameDialer string
+
+// DialContext implements gocql.Dialer.
+func (d nameDialer) DialContext(ctx context.Context, network, _ string) (net.Conn, error) {
+	return (&net.Dialer{Timeout: connectWithin}).DialContext(ctx, network, string(d))
 }
 
 // onlyNode keeps the node in use while it is away: there is no other to go to. The driver would
