@@ -11,31 +11,12 @@ import (
 	"syscall"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/google/renameio/v2"
 )
 
 // writeFile writes a file whole or not at all.
 func writeFile(path string, data []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return explain(path, err)
-	}
-	_, err = file.Write(data)
-	if err == nil {
-		err = file.Chmod(0o644)
-	}
-	if err == nil {
-		err = file.Sync()
-	}
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(explain(path, err), os.Remove(file.Name()))
-	}
-	return nil
+	return explain(path, renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path))))
 }
 
 // explain says what to do about the failures that users meet.

@@ -17,10 +17,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/google/renameio/v2"
 )
 
 // Names of the files in a result folder.
@@ -257,12 +257,8 @@ func marshal(value any) ([]byte, error) {
 // pointLatest makes <study>/latest a link to this folder.
 func (f *Folder) pointLatest() error {
 	link := filepath.Join(filepath.Dir(f.dir), latestLink)
-	draft := link + "." + strconv.FormatInt(time.Now().UnixNano(), 36)
-	if err := os.Symlink(filepath.Base(f.dir), draft); err != nil {
+	if err := renameio.Symlink(filepath.Base(f.dir), link); err != nil {
 		return fmt.Errorf("link latest results: %w", err)
-	}
-	if err := os.Rename(draft, link); err != nil {
-		return errors.Join(fmt.Errorf("link latest results: %w", err), os.Remove(draft))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
 )
 
@@ -54,28 +55,25 @@ func writeFile(path string, write func(io.Writer) error) error {
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
 		path = resolved // a link stays one
 	}
-	info, missing := os.Stat(path)
-	if missing == nil && !info.Mode().IsRegular() {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
 			return err
 		}
 		return errors.Join(write(file), file.Close())
 	}
-	draft, err := newDraft(path)
+	draft, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)),
+		renameio.WithPermissions(0o666), renameio.WithExistingPermissions())
 	if err != nil {
 		return err
 	}
-	if missing == nil {
-		err = draft.Chmod(info.Mode().Perm())
-	}
+	defer func() { _ = draft.Cleanup() }() // of what was not put in place
 	buffer := bufio.NewWriter(draft)
-	err = errors.Join(err, write(buffer), buffer.Flush(), draft.Close())
-	if err == nil {
-		err = os.Rename(draft.Name(), path)
+	if err = errors.Join(write(buffer), buffer.Flush()); err == nil {
+		err = draft.CloseAtomicallyReplace()
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(draft.Name()))
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }
