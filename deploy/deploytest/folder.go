@@ -70,7 +70,8 @@ func secretsOfTheHost(t *testing.T, s suite) {
 	l := layout("stock")
 	l.Units = append(l.Units, lab.UnitSpec{
 		Name: "spy", Role: "spy", Foreign: true, Program: "sh", Readiness: lab.Readiness{Log: "that is all"},
-		Args: []string{"-c", `cat /etc/shadow; grep CapEff /proc/self/status; echo that is all; exec sleep 1000`},
+		Reads: []string{t.TempDir()}, // nodes of the user's have nothing of this host
+		Args:  []string{"-c", `cat /etc/shadow; grep CapEff /proc/self/status; echo that is all; exec sleep 1000`},
 	})
 	d := s.deploy(t, l)
 	defer stop(t, d)

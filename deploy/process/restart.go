@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/gluster"
+	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -83,7 +84,8 @@ func (u *unit) killAll() (proof string, err error) {
 	if err != nil {
 		return "", err
 	}
-	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); {
+	begun := time.Now()
+	for time.Since(begun) < killPatience {
 		if err := u.kill(); err != nil {
 			return "", fmt.Errorf("kill unit %s: %w", u.Spec.Name, err)
 		}
@@ -93,7 +95,7 @@ func (u *unit) killAll() (proof string, err error) {
 				return "", fmt.Errorf("kill unit %s: processes %v still run", u.Spec.Name, left)
 			}
 			return fmt.Sprintf("%d processes, of which none is left", len(killed)), u.Unkept
-		case <-time.After(5 * time.Millisecond): // those that fork need another round
+		case <-time.After(supervise.Pause(begun, firstWait, longestWait)): // those that fork need another round
 		}
 	}
 	return "", fmt.Errorf("unit %s does not end after kill -9", u.Spec.Name)
@@ -152,7 +154,7 @@ func (u *unit) awaitListening(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, listenPatience,
 		fmt.Errorf("it does not listen after %v", listenPatience))
 	defer cancel()
-	for {
+	for begun := time.Now(); ; {
 		pids, err := u.pids()
 		if err == nil && slices.ContainsFunc(pids, listens) {
 			return nil
@@ -162,7 +164,7 @@ func (u *unit) awaitListening(ctx context.Context) error {
 			return errors.New("unit " + u.Spec.Name + " ended at once" + u.Log.LastWords())
 		case <-ctx.Done():
 			return fmt.Errorf("unit %s: %w", u.Spec.Name, context.Cause(ctx))
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(supervise.Pause(begun, firstWait, longestWait)):
 		}
 	}
 }

@@ -20,7 +20,15 @@ const (
 	lookAgain = 10 * time.Millisecond
 	// lookPatience bounds one look.
 	lookPatience = 5 * time.Second
+	// firstRead and longestRead are how often a log is read that does not come by itself.
+	firstRead, longestRead = 100 * time.Millisecond, 2 * time.Second
 )
+
+// Pause is how long to wait before the next look at what takes long to look at, after those since begun: a
+// twentieth of that time, by which what is awaited may be seen late, within limits.
+func Pause(begun time.Time, shortest, longest time.Duration) time.Duration {
+	return min(max(time.Since(begun)/20, shortest), longest)
+}
 
 // Stages are the units but servers in the order of their start: each stage waits until the
 // one before has started, and what says so is ready. First come those that say when they are
@@ -91,9 +99,11 @@ func (u *Unit) awaitText(ctx context.Context) error {
 	}
 	ctx, cancel := u.readyInTime(ctx)
 	defer cancel()
-	for {
+	for begun := time.Now(); ; {
+		pause := lookAgain
 		if u.ReadLog != nil {
 			u.ReadLog(ctx)
+			pause = Pause(begun, firstRead, longestRead)
 		}
 		select {
 		case <-u.said:
@@ -103,7 +113,7 @@ func (u *Unit) awaitText(ctx context.Context) error {
 		case <-ctx.Done():
 			return fmt.Errorf("%v: %w: it has not written %q%s", u, context.Cause(ctx), u.Spec.Readiness.Log,
 				u.Log.LastWords())
-		case <-time.After(lookAgain):
+		case <-time.After(pause):
 		}
 	}
 }

@@ -1,12 +1,14 @@
 package supervise
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -95,4 +97,38 @@ func TestReadiness(t *testing.T) {
 	if _, err := os.Stat(marker); errors.Is(err, os.ErrNotExist) {
 		t.Error("the command did not run")
 	}
+}
+
+// TestPause: a minute takes some hundred looks, and what is seen is a twentieth late at most.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, looks := time.Now(), 0
+		for time.Since(begun) < time.Minute {
+			pause := Pause(begun, 5*time.Millisecond, 200*time.Millisecond)
+			if since := time.Since(begun); pause > max(since/20, 5*time.Millisecond) {
+				t.Errorf("after %v it waits %v", since, pause)
+			}
+			time.Sleep(pause)
+			looks++
+		}
+		if looks < 300 || looks > 500 {
+			t.Errorf("%d looks", looks)
+		}
+	})
+}
+
+// TestALogThatIsRead and does not come by itself is read a few times a second.
+func TestALogThatIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := NewUnit(lab.UnitSpec{Name: "front", Readiness: lab.Readiness{Log: "ready", Within: time.Minute}})
+		reads, begun := 0, time.Now()
+		u.ReadLog = func(context.Context) {
+			if reads++; time.Since(begun) > 10*time.Second {
+				_, _ = u.Log.Write([]byte("ready\n")) // it never fails
+			}
+		}
+		if err := u.awaitText(t.Context()); err != nil || reads > 100 || time.Since(begun) > 11*time.Second {
+			t.Errorf("it was read %d times in %v: %v", reads, time.Since(begun), err)
+		}
+	})
 }

@@ -12,7 +12,7 @@ const maxLog = 64 << 10
 // Tail keeps the end of what is written to it.
 type Tail struct {
 	mu       sync.Mutex
-	data     []byte
+	data     []byte    // twice what is kept at most, so that little is moved for what is written
 	expected *expected // nil: nothing is
 }
 
@@ -51,8 +51,8 @@ func (t *Tail) Write(data []byte) (int, error) {
 		t.expected = nil
 	}
 	t.data = append(t.data, data...)
-	if excess := len(t.data) - maxLog; excess > 0 {
-		t.data = append(t.data[:0], t.data[excess:]...)
+	if len(t.data) > 2*maxLog {
+		t.data = append(t.data[:0], t.data[len(t.data)-maxLog:]...)
 	}
 	return len(data), nil
 }
@@ -61,7 +61,7 @@ func (t *Tail) Write(data []byte) (int, error) {
 func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return string(t.data)
+	return string(t.data[max(0, len(t.data)-maxLog):])
 }
 
 // LastLine is the last line of what is kept.
