@@ -96,8 +96,8 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// TestDoor: who has its key is connected to what is in its network, or told a number, and nobody else. Long
-// because the unit behind it is in it.
+// TestDoor: who has its key is connected to what is in its network, or told a number, and nobody else.
+// Long because the unit behind it is in it.
 func TestDoor(t *testing.T) {
 	key, err := lab.NewDoorKey()
 	if err != nil {

@@ -139,7 +139,7 @@ func sendWithoutEnd(w http.ResponseWriter) {
 }
 
 // TestServersThatAnswerBadly, as no real one does when asked to. What is on the way is TLS
-// and HTTP; the answers are made up.
+// and HTTP; the answers are made up. Long because the server is in it.
 func TestServersThatAnswerBadly(t *testing.T) {
 	answers := map[string]func(http.ResponseWriter){
 		"/not-json": func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>")) },
