@@ -23,7 +23,7 @@ const (
 	OperationFault  = "fault" // something was broken on purpose
 )
 
-// Attempt is one line of a history. Times run on one monotonic clock.
+// Attempt is one line of a history. Times are those of one clock, the client's; see Input.UnixClock.
 type Attempt struct {
 	ID        int64  `json:"id"`
 	Operation string `json:"op"`
