@@ -23,9 +23,10 @@ type againstFlags struct {
 
 func (f *againstFlags) register(command *cobra.Command) {
 	command.Flags().StringArrayVar(&f.gates, "fail-if", nil,
-		"exit with code 7 where a variant against its baseline, or a later run, is beyond `METRIC>RATIOx`; "+
+		"limit `METRIC>RATIOx` for variants against their baseline, or for the later run: exit code 7 beyond it; "+
 			"repeatable")
-	command.Flags().BoolVar(&f.mustKnow, "require-verdict", false, "exit with code 6 where a gate stays open")
+	command.Flags().BoolVar(&f.mustKnow, "require-verdict", false,
+		"exit with code 6 if a limit of --fail-if stays open")
 }
 
 // parse reads the gates.

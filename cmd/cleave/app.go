@@ -134,22 +134,29 @@ func systemInfos() map[string]lab.SystemInfo {
 	return infos
 }
 
-// programs are the path of this program and the folder of the unit programs beside it, where
-// host-agent has to be, too.
+// programs returns the path of this program and the folder of the unit programs, which is beside it.
 func programs() (own, units string, err error) {
 	if own, err = os.Executable(); err != nil {
 		return "", "", fmt.Errorf("find the program cleave itself: %w", err)
 	}
-	units = filepath.Join(filepath.Dir(own), "unit")
+	return own, filepath.Join(filepath.Dir(own), "unit"), nil
+}
+
+// unitPrograms returns an error unless the unit programs and host-agent are beside this program.
+func unitPrograms() error {
+	own, units, err := programs()
+	if err != nil {
+		return err
+	}
 	for _, part := range []struct{ name, path string }{{"the unit programs are", units},
 		{"host-agent, which keeps units, is", hostAgent(own)}} {
 		if _, err := os.Stat(part.path); err != nil {
-			return "", "", withCode(exitMissingPart, "%s not beside cleave (%s): unpack the whole archive, "+
+			return withCode(exitMissingPart, "%s not beside cleave (%s): unpack the whole archive, "+
 				"or build all with: make build",
 				part.name, part.path)
 		}
 	}
-	return own, units, nil
+	return nil
 }
 
 // deployers are the deployments that this program brings. label marks all that

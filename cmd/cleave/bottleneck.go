@@ -3,13 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/study"
@@ -20,16 +19,13 @@ const bottleneckName = "bottleneck"
 
 // bottleneckFlags are the flags of bottleneck.
 type bottleneckFlags struct {
-	experimentFlags
+	designFlags
 	architecture string
 	units        []string
 	replicas     int
 	cpu          float64
 	users        int
 	levels       map[string]string
-	duration     time.Duration
-	warmUp       warmUp
-	margin       float64
 }
 
 // underLoad is a system that is loaded, and measures that itself.
@@ -52,9 +48,8 @@ Only units that keep nothing of their own can be doubled. Each may use --cpu pro
 as a pod with a limit: on a host with few of them, more of a unit would otherwise only
 take from the others. Backing services have no limit.
 
-Closed loop at saturation, since one trial of it is short and the blocks repeat it; choose
---users so that more of them get no more answers. docs/bottleneck.md says how to
-read the answer.
+The load is a closed loop; --users has to be enough of them to saturate the system.
+docs/bottleneck.md says how to read the answer.
 
 Exit codes: 0 answered, 1 failed, 2 bad arguments, 3 a backing service is not here,
 4 no load was achieved, 5 a rule of the system was broken, 6 undecided (with
@@ -64,11 +59,11 @@ Exit codes: 0 answered, 1 failed, 2 bad arguments, 3 a backing service is not he
   cleave bottleneck people --architecture services --until decided --within 10m`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(command *cobra.Command, args []string) error {
-			plan, err := flags.plan(args[0], command.Flags().Changed, flags.profiled.blocks(command.Flags()))
+			plan, err := flags.plan(args[0])
 			if err != nil {
 				return withCode(exitBadPlan, "%w", err)
 			}
-			return a.experiment(command, plan, &flags.experimentFlags)
+			return a.experiment(command, plan, &flags.experimentFlags, a.reported)
 		},
 	}
 	flags.register(command)
@@ -76,55 +71,44 @@ Exit codes: 0 answered, 1 failed, 2 bad arguments, 3 a backing service is not he
 }
 
 func (f *bottleneckFlags) register(command *cobra.Command) {
-	flags := command.Flags()
-	flags.SortFlags = false
-	flags.StringVar(&f.architecture, "architecture", "",
-		"`architecture` to scale, with knobs behind it (default: the system's first with several such units)")
-	flags.StringSliceVar(&f.units, "units", nil, "double only these `units` (default: all that can be)")
-	flags.IntVar(&f.replicas, "replicas", 2, "how often the unit runs whose turn it is")
-	flags.Float64Var(&f.cpu, "cpu", 0.2, "`processors` that each unit may use at most; 0: no limit")
-	registerBackings(command, &f.backings)
-	registerDeploy(command, &f.deploy)
-	flags.IntVarP(&f.users, "users", "u", 32,
-		"`number` of users, each of whom waits for an answer before asking again")
-	flags.StringToStringVar(&f.levels, "level", nil, "`NAME=VALUE` of a parameter of the system (cleave list)")
-	flags.DurationVarP(&f.duration, "duration", "d", 5*time.Second, "length of the measured load of a trial")
-	registerWarmUp(flags, &f.warmUp)
-	flags.IntVar(&f.blocks, "blocks", 6, "how often every variant is measured")
-	flags.Float64Var(&f.margin, "margin", 0.05, "smallest difference that matters, as a share")
-	flags.BoolVar(&f.noGates, "no-gates", false, "count trials also when host or generator were disturbed")
-	flags.BoolVar(&f.quick, "quick", false, "3 blocks of 2 s; small differences stay undecided")
-	f.looks.register(flags)
-	f.registerPlay(command)
-	f.registerVerdict(command)
+	f.given = command.Flags().Changed
+	addGroup(command, "What is scaled", func(flags *pflag.FlagSet) {
+		flags.StringVar(&f.architecture, "architecture", "", "`architecture` to scale, with knobs behind it "+
+			"(default: the system's first with several units that can be scaled)")
+		flags.StringSliceVar(&f.units, "units", nil, "`units` to scale, one at a time (default: all that can be)")
+		flags.IntVar(&f.replicas, "replicas", 2, "number of replicas of the scaled unit")
+		flags.Float64Var(&f.cpu, "cpu", 0.2, "`processors` that each unit may use at most (0: no limit)")
+	}, f.addBackings)
+	addGroup(command, "Load", func(flags *pflag.FlagSet) {
+		flags.IntVarP(&f.users, "users", "u", 32, "`number` of users of the closed loop, enough to saturate the system")
+		flags.StringToStringVar(&f.levels, "level", nil,
+			"`NAME=VALUE` of a parameter of the system (cleave list); repeatable")
+		f.addLength(flags, 5*time.Second)
+	})
+	addGroup(command, "Deployment", f.addDeployment)
+	addGroup(command, "Experiment", func(flags *pflag.FlagSet) {
+		f.addBlocks(flags, 6, "variant", "play 3 blocks of 2 s; small differences stay undecided")
+	}, f.addDesign, f.addPlay)
+	addGroup(command, "Output", f.addOutput, f.addVerdict)
 }
 
-// plan is the plan of the search: the system as it is, and once more for each unit.
-func (f *bottleneckFlags) plan(name string, given func(flag string) bool, profiled *int) (lab.Plan, error) {
+// plan makes the plan of the search: the system as it is, and once more for each unit.
+func (f *bottleneckFlags) plan(name string) (lab.Plan, error) {
 	system, err := askedFor[underLoad](name, "scaled")
 	if err != nil {
 		return lab.Plan{}, err
 	}
 	info := system.Describe()
-	if f.quick && !given("blocks") {
-		f.blocks = 3
-	}
-	if f.quick && !given("duration") {
-		f.duration = 2 * time.Second
-	}
+	f.hasten(2*time.Second, f.warmUp.least)
 	point, err := f.point(info)
 	if err := errors.Join(err, f.mistakes()); err != nil {
 		return lab.Plan{}, err
 	}
+	load := f.measuredLoad()
 	s := lab.Study{
 		Schema: lab.StudySchema, Name: bottleneckName, System: info.Name, Baseline: "base",
-		Question: "Which unit holds the system back?", Points: []lab.Point{point}, Design: f.design(given("seed")),
-		Metrics: throughputFirst(info.Metrics),
-		Load: &lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.least.Seconds(),
-			WarmUpLimit: f.warmUp.limit.Seconds(), Arrivals: lab.JitteredArrivals},
-	}
-	if f.noGates {
-		study.WithoutGates(&s)
+		Question: "Which unit holds the system back?", Points: []lab.Point{point}, Design: f.design("base"),
+		Metrics: throughputFirst(info.Metrics), Load: &load,
 	}
 	onBackings, err := backed(info.Name, f.backings)
 	if err != nil {
@@ -142,7 +126,7 @@ func (f *bottleneckFlags) plan(name string, given func(flag string) bool, profil
 		scaled.Summary = scaled.Scaling()
 		s.Variants = append(s.Variants, scaled)
 	}
-	return expand(&study.File{Study: s}, study.Options{Profiled: profiled}, f.quick)
+	return f.expand(&study.File{Study: s}, f.options())
 }
 
 // throughputFirst are metrics in the order in which they are told.
@@ -167,7 +151,7 @@ func (f *bottleneckFlags) mistakes() error {
 		mistakes = append(mistakes, fmt.Errorf("--cpu is %g, expected processors such as 0.2, or 0 for no limit",
 			f.cpu))
 	}
-	return errors.Join(append(mistakes, f.checkDesign(f.margin, f.duration, f.warmUp))...)
+	return errors.Join(append(mistakes, f.checkDesign())...)
 }
 
 // point is the load: users of a closed loop, and what else the system is to be told.
@@ -183,33 +167,6 @@ func (f *bottleneckFlags) point(info lab.SystemInfo) (lab.Point, error) {
 	p := lab.Point{Name: fmt.Sprintf("users-%d", f.users),
 		Levels: map[string]float64{lab.FactorUsers: float64(f.users)}}
 	return p, setLevels(p, info, f.levels)
-}
-
-// setLevels adds to a point what --level says.
-func setLevels(p lab.Point, info lab.SystemInfo, levels map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(levels)) {
-		parameter, known := info.Parameter(name)
-		if !known {
-			return fmt.Errorf("--level: %s has no parameter %q: see cleave list %s", info.Name, name, info.Name)
-		}
-		value, err := strconv.ParseFloat(levels[name], 64)
-		if err != nil || !(value >= parameter.Min && value <= parameter.Max) {
-			return fmt.Errorf("--level: %s is %q, expected a number from %g to %g", name, levels[name], parameter.Min,
-				parameter.Max)
-		}
-		p.Levels[name] = value
-	}
-	return nil
-}
-
-// design is how the experiment is played.
-func (f *bottleneckFlags) design(seedGiven bool) lab.Design {
-	d := study.Defaults()
-	d.Blocks, d.Margin, d.MaxRepeats, d.NoiseFloor = f.blocks, f.margin, 1, []string{"base"}
-	if seedGiven {
-		d.Seed = f.seed
-	}
-	return d
 }
 
 // base is the variant that is scaled, with the units that are to be. Where no architecture

@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/run"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/study"
 )
@@ -58,29 +57,40 @@ arguments, 3 a backing service is not installed, 5 a rule is broken.`,
 			if err != nil {
 				return withCode(exitBadPlan, "%w", err)
 			}
-			return a.check(command, plan, system.CheckTable(), &flags)
+			return a.experiment(command, plan, &flags.experimentFlags,
+				func(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (verdict, err error) {
+					return a.showChecks(folder, plan, system.CheckTable(), flags)
+				})
 		},
 	}
-	command.Flags().StringSliceVar(&flags.architectures, "architecture", []string{"all"},
-		"architectures to check, or all")
-	command.Flags().IntVar(&flags.operations, "operations", 1000, "operations to push through each")
-	registerBackings(command, &flags.backings)
-	command.Flags().StringToStringVar(&flags.knobs, "knob", nil,
-		"turn a `knob=value` in each, for example runtime=java; may be repeated")
-	command.Flags().StringArrayVar(&flags.faults, "fault", nil,
-		"do a fault to a part in mid-load, and heal it: KIND:TARGET[@AFTER][+HEAL];\nKIND is kill, restart, "+
-			"pause, cut, slow, fill, update, or drain of a node, TARGET a unit,\ndatabase, broker, documents, a "+
-			"node or every-unit; may be repeated")
-	command.Flags().StringToIntVar(&flags.replicas, "replicas", nil,
-		"have a unit run several times in each: `UNIT=NUMBER`, for example gateway=2; may be repeated")
-	command.Flags().StringToStringVar(&flags.levels, "level", nil,
-		"`NAME=VALUE` of a parameter of the system (cleave list); may be repeated")
-	registerDeploy(command, &flags.deploy)
-	flags.registerPlay(command)
+	flags.register(command)
 	return command
 }
 
-// plan has a trial for every architecture.
+func (f *checkFlags) register(command *cobra.Command) {
+	f.given = command.Flags().Changed
+	addGroup(command, "What is checked", func(flags *pflag.FlagSet) {
+		flags.StringSliceVar(&f.architectures, "architecture", []string{"all"}, "`architectures` to check, or all")
+		flags.StringToStringVar(&f.knobs, "knob", nil,
+			"`knob=value` of every architecture, e.g. runtime=java; repeatable")
+		flags.StringToIntVar(&f.replicas, "replicas", nil,
+			"number of replicas of a unit in every architecture, `UNIT=NUMBER`, e.g. gateway=2; repeatable")
+	}, f.addBackings)
+	addGroup(command, "Load", func(flags *pflag.FlagSet) {
+		flags.IntVar(&f.operations, "operations", 1000, "`number` of operations to push through each architecture")
+		flags.StringToStringVar(&f.levels, "level", nil,
+			"`NAME=VALUE` of a parameter of the system (cleave list); repeatable")
+		flags.StringArrayVar(&f.faults, "fault", nil, "fault in mid-load, and its end: `KIND:TARGET[@AFTER][+HEAL]`; "+
+			"KIND is kill, restart, pause, cut, slow, fill, update, or drain of a node, TARGET a unit, database, "+
+			"broker, documents, a node or every-unit; repeatable")
+		flags.Uint64Var(&f.seed, "seed", 0, "seed of the operations (default 1)")
+	})
+	addGroup(command, "Deployment", f.addDeployment)
+	addGroup(command, "Experiment", f.addPlay)
+	addGroup(command, "Output", f.addOutput)
+}
+
+// plan makes a plan with a trial for every architecture.
 func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 	info := system.Describe()
 	if most := system.CheckTable().Most; f.operations < 1 || f.operations > most {
@@ -95,31 +105,17 @@ func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 	}
 	s.Design.Blocks, s.Design.MaxRepeats, s.Design.NoiseFloor = 1, 0, nil
 	s.Design.Gates = lab.Gates{MaxStealShare: 1, MaxCalibrationDrift: 1e9} // a slow host breaks no rule
-	if f.seed > 0 {
-		s.Design.Seed = f.seed
-	}
-	knobs, err := backed(info.Name, f.backings)
+	onBackings, err := backed(info.Name, f.backings)
 	if err != nil {
 		return lab.Plan{}, err
 	}
 	var mistakes []error
 	for _, name := range f.names(info) {
 		v := lab.Variant{Name: name, System: info.Name, Architecture: name, Deployment: f.deployment(),
-			Replicas: f.replicas}
-		var err error
-		v.Knobs = maps.Clone(f.knobs)
-		if knobs != nil {
-			var more map[string]string
-			more, err = knobs(v)
-			if v.Knobs == nil {
-				v.Knobs = map[string]string{}
-			}
-			maps.Copy(v.Knobs, more)
-		}
-		if err == nil {
-			err = possible(info, v)
-		}
-		mistakes, s.Variants = append(mistakes, err), append(s.Variants, v)
+			Replicas: f.replicas, Knobs: map[string]string{}}
+		maps.Copy(v.Knobs, f.knobs)
+		mistakes = append(mistakes, turn(info, &v, onBackings))
+		s.Variants = append(s.Variants, v)
 	}
 	if err := errors.Join(mistakes...); err != nil {
 		return lab.Plan{}, err
@@ -136,13 +132,13 @@ func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 			return lab.Plan{}, err
 		}
 	}
-	return study.Expand(s, "full", time.Now())
+	return f.expand(&study.File{Study: s}, f.options())
 }
 
 // all reports whether no architectures were named.
 func (f *checkFlags) all() bool { return slices.Equal(f.architectures, []string{"all"}) }
 
-// names are the architectures that were asked for; all are those that can be built and deployed so.
+// names returns the architectures to check: those that were named, or all that can be built and deployed so.
 func (f *checkFlags) names(info lab.SystemInfo) []string {
 	if !f.all() {
 		return f.architectures
@@ -157,59 +153,15 @@ func (f *checkFlags) names(info lab.SystemInfo) []string {
 	return names
 }
 
-// possible says why a variant of a system cannot be; nil where it can.
-func possible(info lab.SystemInfo, v lab.Variant) error {
-	if info.Check != nil {
-		return info.Check(v)
-	}
-	if a, known := info.Architecture(v.Architecture); known {
-		for _, knob := range slices.Sorted(maps.Keys(v.Knobs)) {
-			if a.KnobValue(lab.Variant{}, knob) == "" {
-				return fmt.Errorf("the architecture %s of %s has no knob %q", a.Name, info.Name, knob)
-			}
-		}
-		return nil
-	}
-	var names []string
-	for _, a := range info.Architectures {
-		names = append(names, a.Name)
-	}
-	return fmt.Errorf("the system %s has no architecture %q: use one of %s", info.Name, v.Architecture,
-		strings.Join(names, ", "))
-}
-
-// check plays the plan and shows what the audits say.
-func (a app) check(command *cobra.Command, plan lab.Plan, shown lab.CheckTable, flags *checkFlags) error {
-	if flags.planOnly && flags.resume == "" {
-		_, plan, err := a.prepared(plan, &flags.experimentFlags)
-		if err != nil {
-			return err
-		}
-		return a.showPlan(plan, &flags.experimentFlags)
-	}
-	conductor, folder, plan, err := a.begin(command, plan, &flags.experimentFlags)
-	if err != nil {
-		return err
-	}
-	defer folder.Unlock()
-	played := a.play(command.Context(), conductor, plan, folder)
-	if played != nil && !run.Interrupted(played) {
-		return played
-	}
+// showChecks writes a line for every architecture, and what is wrong with it. The verdict is that of the
+// audits.
+func (a app) showChecks(
+	folder *store.Folder, plan lab.Plan, asked lab.CheckTable, flags *experimentFlags,
+) (verdict, err error) {
 	trials, err := folder.Trials()
 	if err != nil {
-		return errors.Join(played, err)
+		return nil, err
 	}
-	if err := a.showChecks(folder, plan, shown, trials, flags); err != nil || played != nil {
-		return errors.Join(played, err)
-	}
-	return checkVerdict(plan, trials)
-}
-
-// showChecks writes a line for every architecture, and what is wrong with it.
-func (a app) showChecks(
-	folder *store.Folder, plan lab.Plan, asked lab.CheckTable, trials []lab.Trial, flags *checkFlags,
-) error {
 	shown := a.shown(flags.documents.takeOutput())
 	table := tabwriter.NewWriter(shown, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "architecture\tverdict\t%son\n", headings(asked.Columns))
@@ -219,7 +171,7 @@ func (a app) showChecks(
 			strings.Join(services, ", "))
 	}
 	if err := errors.Join(table.Flush(), showFaults(shown, asked.Faults, trials)); err != nil {
-		return err
+		return nil, err
 	}
 	for _, trial := range trials {
 		for _, problem := range trial.Audit.Problems {
@@ -232,13 +184,13 @@ func (a app) showChecks(
 	fmt.Fprintf(shown, "\nraw data  %s\n", folder.Dir())
 	concluded, err := analyse(folder)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return errors.Join(a.writeJSONFile(flags.documents.json, concluded),
+	return checkVerdict(plan, trials), errors.Join(a.writeJSONFile(flags.documents.json, concluded),
 		a.writeFormat(folder, flags.documents, concluded, nil, false))
 }
 
-// headings are the titles of columns, each with a tab behind it.
+// headings returns the titles of columns, each with a tab behind it.
 func headings(columns []lab.CheckColumn) (row string) {
 	for _, c := range columns {
 		row += c.Title + "\t"
@@ -246,7 +198,7 @@ func headings(columns []lab.CheckColumn) (row string) {
 	return row
 }
 
-// cells are the values of columns, each with a tab behind it.
+// cells returns the values of columns, each with a tab behind it.
 func cells(columns []lab.CheckColumn, trial lab.Trial) (row string) {
 	for _, c := range columns {
 		if c.Metric != "" {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/cleave-lab/cleave/fault"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/study"
 )
 
@@ -133,33 +131,6 @@ func (f *checkFlags) withFaults(system lab.Checkable, s *lab.Study) error {
 		s.Variants[i].Points = []string{v.Name}
 	}
 	return errors.Join(mistakes...)
-}
-
-// layoutsOf are the layouts of the variants at the study's only point.
-func layoutsOf(s lab.Study) ([]lab.Layout, error) {
-	system, err := systemOf(lab.Plan{Study: s}, secret.NewVault(os.LookupEnv))
-	if err != nil {
-		return nil, err
-	}
-	var all []lab.Layout
-	for _, v := range s.Variants {
-		layout, err := system.Layout(v, s.Points[0], s.Design.Seed)
-		if err == nil {
-			layout, err = v.Scale(layout)
-		}
-		if err != nil {
-			return nil, err
-		}
-		ways, err := deployers("", "", "")
-		if err != nil {
-			return nil, err
-		}
-		if layout, err = layout.On(ways[v.Deployment]); err != nil {
-			return nil, err
-		}
-		all = append(all, layout)
-	}
-	return all, nil
 }
 
 // inTurn has faults that name no time begin when those before them are over in

@@ -6,58 +6,14 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/cobra"
-
 	"github.com/cleave-lab/cleave/deploy/kubernetes"
-	"github.com/cleave-lab/cleave/deploy/registry"
+	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/ssh"
 	"github.com/cleave-lab/cleave/deploy/swarm"
 	swarmusers "github.com/cleave-lab/cleave/deploy/swarm/users"
 )
 
-// variableFlag is a flag that is another way to set a variable, which the janitor, the
-// sweeper and a later `cleave clean` read as well.
-type variableFlag struct {
-	variable string
-	with     string // a variable that is set with it, to nothing, where it is not
-}
-
-// String implements pflag.Value.
-func (f variableFlag) String() string { return os.Getenv(f.variable) }
-
-// Type implements pflag.Value.
-func (f variableFlag) Type() string { return "text" }
-
-// Set implements pflag.Value.
-func (f variableFlag) Set(text string) error {
-	if _, set := os.LookupEnv(f.with); f.with != "" && !set {
-		if err := os.Setenv(f.with, ""); err != nil {
-			return err
-		}
-	}
-	if f.variable == kubernetes.ConfigVariable { // the sweeper reads it, too, from another folder
-		var err error
-		if text, err = filepath.Abs(text); err != nil {
-			return err
-		}
-	}
-	return os.Setenv(f.variable, text)
-}
-
-// registerCluster makes the flags that name a cluster of the user's.
-func registerCluster(command *cobra.Command) {
-	flags := command.Flags()
-	flags.Var(variableFlag{variable: kubernetes.ContextVariable}, "context",
-		"deploy kubernetes: on your cluster of this `context` ("+kubernetes.ContextVariable+")")
-	flags.Var(variableFlag{variable: kubernetes.ConfigVariable, with: kubernetes.ContextVariable}, "kubeconfig",
-		"deploy kubernetes: on your cluster of this `file` ("+kubernetes.ConfigVariable+")")
-	flags.Var(variableFlag{variable: swarmusers.SwarmVariable}, "swarm",
-		"deploy swarm: on your swarm with a manager at this `address`, or of this context of docker ("+
-			swarmusers.SwarmVariable+")")
-	flags.Var(variableFlag{variable: registry.Variable}, "registry",
-		"where your cluster's nodes find images, as `HOST/PATH` ("+registry.Variable+")")
-}
-
-// usersCluster is the cluster that the user names; nil: none.
+// usersCluster returns the Kubernetes cluster that the user names, or nil.
 func usersCluster() (*kubernetes.Users, error) {
 	users, err := kubernetes.FromEnvironment(os.LookupEnv)
 	if err != nil {
@@ -66,7 +22,7 @@ func usersCluster() (*kubernetes.Users, error) {
 	return users, nil
 }
 
-// usersSwarm is the swarm that the user names; nil: none.
+// usersSwarm returns the swarm that the user names, or nil.
 func usersSwarm() (*swarmusers.Swarm, error) {
 	named, err := swarmusers.FromEnvironment(os.LookupEnv)
 	if err != nil {
@@ -75,7 +31,7 @@ func usersSwarm() (*swarmusers.Swarm, error) {
 	return named, nil
 }
 
-// clusterMissing says what this host lacks for a cluster, unless the user names one.
+// clusterMissing returns what this host lacks for a private cluster. A cluster of the user's needs nothing.
 func clusterMissing() error {
 	if named, err := usersCluster(); err != nil || named != nil {
 		return err
@@ -83,7 +39,7 @@ func clusterMissing() error {
 	return kubernetes.Missing()
 }
 
-// swarmMissing says what this host lacks for a swarm, unless the user names one.
+// swarmMissing returns what this host lacks for a private swarm. A swarm of the user's needs nothing.
 func swarmMissing() error {
 	if named, err := usersSwarm(); err != nil || named != nil {
 		return err
@@ -91,8 +47,41 @@ func swarmMissing() error {
 	return swarm.Missing()
 }
 
-// cleanClusters removes what conductors that are gone have left on the clusters that the user
-// names: the one with a label, or all.
+// usersHosts returns the hosts that the user names.
+func usersHosts() ([]string, error) {
+	names, err := ssh.Named(os.LookupEnv)
+	if err != nil {
+		return nil, withCode(exitBadPlan, "%w", err)
+	}
+	return names, nil
+}
+
+// hostAgent returns the path of the program that keeps units, on this host and on others. It lies beside this
+// program.
+func hostAgent(own string) string { return filepath.Join(filepath.Dir(own), "host-agent") }
+
+// cleanHosts removes what dead conductors have left on the hosts that the user names.
+func cleanHosts(ctx context.Context) ([]string, error) {
+	names, err := usersHosts()
+	if len(names) == 0 || err != nil {
+		return nil, err
+	}
+	own, _, err := programs()
+	if err == nil {
+		err = unitPrograms()
+	}
+	if err != nil {
+		return nil, err
+	}
+	label, err := launch.Own()
+	if err != nil {
+		return nil, err
+	}
+	return ssh.Clean(ctx, hostAgent(own), label.String(), names)
+}
+
+// cleanClusters removes what dead conductors have left on the clusters that the user names: all of it, or
+// what has a label.
 func cleanClusters(ctx context.Context, label string) (removed, unclear []string, err error) {
 	var all []interface {
 		Clean(ctx context.Context, label string) (removed, unclear []string, err error)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -66,12 +67,14 @@ func (a app) compare(command *cobra.Command, args []string, flags *compareFlags)
 	if flags.resume != "" {
 		return a.resumeComparison(command, args, flags)
 	}
-	plan, err := flags.plan(command.Context(), args, flags.profiled.blocks(command.Flags()), a.secrets)
-	warnOfSecrets(a.story, a.secrets)
+	plan, err := flags.plan(command.Context(), args, a.secrets)
+	for _, warning := range a.secrets.Warnings() {
+		fmt.Fprintln(a.story, "warning:", warning)
+	}
 	if err != nil {
 		return refused(err)
 	}
-	return a.experiment(command, plan, &flags.experimentFlags)
+	return a.experiment(command, plan, &flags.experimentFlags, a.reported)
 }
 
 // resumeComparison goes on with the plan of a folder.
@@ -91,14 +94,12 @@ func (a app) resumeComparison(command *cobra.Command, args []string, flags *comp
 	if err != nil {
 		return err
 	}
-	return a.experiment(command, plan, &flags.experimentFlags)
+	return a.experiment(command, plan, &flags.experimentFlags, a.reported)
 }
 
 // plan makes the plan of a comparison. All mistakes are named at once.
-func (f *compareFlags) plan(
-	ctx context.Context, args []string, profiled *int, secrets *secret.Vault,
-) (lab.Plan, error) {
-	f.quickly()
+func (f *compareFlags) plan(ctx context.Context, args []string, secrets *secret.Vault) (lab.Plan, error) {
+	f.hasten(3*time.Second, time.Second/2)
 	definitions, err := readSystems(args, f.ways, secrets)
 	if f.cores == "auto" && slices.ContainsFunc(definitions, external.Definition.Afar) {
 		f.cores = "none"
@@ -116,7 +117,7 @@ func (f *compareFlags) plan(
 	if err := f.checkSystems(ctx, &s, dir, secrets); err != nil {
 		return lab.Plan{}, err
 	}
-	return expand(&study.File{Study: s}, study.Options{Profiled: profiled}, f.quick)
+	return f.expand(&study.File{Study: s}, f.options())
 }
 
 // readSystems reads the arguments of the command: each is a system in every way to deploy it, or
@@ -173,11 +174,9 @@ func (f *compareFlags) study(definitions []external.Definition, points []lab.Poi
 		Schema: lab.StudySchema, Name: compareName, Title: strings.Join(names, " against "),
 		Question: "Which of them is faster, by how much, and up to which rate does each hold?",
 		System:   external.Name, Baseline: names[0], Points: points, Load: &load,
-		Metrics: external.Metrics(points), Design: f.design(load, definitions),
+		Metrics: external.Metrics(points), Design: f.design(names[0]),
 	}
-	if f.noGates {
-		study.WithoutGates(&s)
-	}
+	s.Design.Lengthen, s.Design.TrialTimeout = f.lengthen, f.trialTimeout(load, definitions)
 	pinned, _, _ := f.pin() // a mistake in the flag was reported before
 	for _, d := range definitions {
 		s.Variants = append(s.Variants, variant(d, pinned))

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/consent"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/schedule"
-	"github.com/cleave-lab/cleave/load/trial"
 	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/study"
 	"github.com/cleave-lab/cleave/systems/external"
@@ -25,97 +25,69 @@ import (
 
 // compareFlags are the flags of compare.
 type compareFlags struct {
-	experimentFlags
+	designFlags
 	request  loadFlags // what is sent, without a scenario
 	ways     []string  // to deploy every system; none: each has its own
 	scenario string
 	path     string
 	rates    []string
 	users    []int
-	duration time.Duration
-	warmUp   warmUp
 	arrivals string
 	capacity bool
 	cores    string
-	margin   float64
 	lengthen float64
-	given    func(flag string) bool
 }
 
 func (f *compareFlags) register(command *cobra.Command) {
-	flags := command.Flags()
-	flags.SortFlags = false
-	f.given = flags.Changed
-	f.request.given = flags.Changed
-	flags.StringSliceVarP(&f.rates, "rate", "r", nil,
-		"open loop: `flows` per second, several with commas: 500,1000")
-	flags.IntSliceVarP(&f.users, "users", "u", nil, "closed loop: `number` of users, several with commas: 1,16")
-	flags.StringVar(&f.arrivals, "arrivals", lab.JitteredArrivals,
-		"open loop: jittered (each at a random moment of its interval), constant or poisson")
-	flags.DurationVarP(&f.duration, "duration", "d", 10*time.Second, "length of the measured load of a trial")
-	registerWarmUp(flags, &f.warmUp)
-	flags.StringVar(&f.scenario, "scenario", "", "scenario `file`: what is sent and what right answers are")
-	flags.StringVar(&f.path, "path", "/", "without a scenario: what is asked of every system")
-	flags.AddFlagSet(f.request.whatFlags().flags)
-	flags.StringVar(&f.request.objective, "objective", "",
-		"`conditions` for a rate to count as held, e.g. 'p99<50ms,errors<0.1%'")
-	flags.BoolVar(&f.capacity, "capacity", false,
-		"also search the highest rate of each that meets the objective")
-	flags.StringVar(&f.request.allow, "allow", "",
-		"`file` with other targets and their owners' consent (docs/consent.md)")
-	flags.IntVarP(&f.request.connections, "connections", "c", trial.DefaultConnections,
-		"open loop: size of the pool of connections")
-	flags.DurationVar(&f.request.timeout, "timeout", trial.DefaultTimeout, "time limit of an operation")
-	flags.BoolVar(&f.request.http2, "http2", false, "HTTP/2; with http:// in clear text (h2c)")
-	flags.StringVar(&f.request.ca, "ca", "", "PEM `file` of certificates to trust instead of the host's")
-	flags.StringVar(&f.cores, "cores", "auto",
-		"processors as `SYSTEM/GENERATOR`, e.g. 0,1/2; auto: the last for the generator; none")
-	flags.IntVar(&f.blocks, "blocks", 8, "how often every system is measured at every point")
-	flags.Float64Var(&f.margin, "margin", 0.05, "smallest difference that matters, as a share")
-	flags.Float64Var(&f.lengthen, "lengthen", 4,
-		"up to how many `times` as long loads become where trials are not steady; 1: never")
-	flags.BoolVar(&f.noGates, "no-gates", false, "count trials also when host or generator were disturbed")
-	flags.BoolVar(&f.quick, "quick", false,
-		"3 blocks of 3 s: to see that all works; differences below 20 % stay undecided")
-	flags.StringSliceVar(&f.ways, deployFlagName, nil,
-		"deploy commands in this `way`, or compare each in several (process,docker-host): "+
-			strings.Join(lab.Deployments(), ", "))
-	registerCluster(command)
-	registerHosts(command)
-	f.looks.register(flags)
-	f.registerPlay(command)
-	f.registerVerdict(command)
-}
-
-// quickly shortens what was not given.
-func (f *compareFlags) quickly() {
-	if !f.quick {
-		return
-	}
-	if !f.given("blocks") {
-		f.blocks = 3
-	}
-	if !f.given("duration") {
-		f.duration = 3 * time.Second
-	}
-	if !f.given("warm-up") {
-		f.warmUp.least = time.Second / 2
-	}
+	r := &f.request
+	f.given, r.given = command.Flags().Changed, command.Flags().Changed
+	addGroup(command, "What is sent", func(flags *pflag.FlagSet) {
+		flags.StringVar(&f.scenario, "scenario", "", "scenario `file` with the requests and the right answers")
+		flags.StringVar(&f.path, "path", "/", "path that every system is asked for, without a scenario")
+	}, r.addRequest)
+	addGroup(command, "Load", func(flags *pflag.FlagSet) {
+		flags.StringSliceVarP(&f.rates, "rate", "r", nil,
+			"open loop: `flows` per second, comma-separated: 500,1000")
+		flags.IntSliceVarP(&f.users, "users", "u", nil, "closed loop: `number` of users, comma-separated: 1,16")
+		flags.StringVar(&f.arrivals, "arrivals", lab.JitteredArrivals,
+			"open loop: `kind` of arrivals: jittered (at a random moment of its interval), constant or poisson")
+		f.addLength(flags, 10*time.Second)
+	}, r.addClient)
+	addGroup(command, "Answers", r.addAnswers, func(flags *pflag.FlagSet) {
+		flags.StringVar(&r.objective, "objective", "",
+			"`conditions` that a rate must meet, e.g. 'p99<50ms,errors<0.1%'")
+		flags.BoolVar(&f.capacity, "capacity", false,
+			"also search for the highest rate of each system that meets the objective")
+	})
+	addGroup(command, "Trust", r.addAllowed, f.addTrust)
+	addGroup(command, "Deployment", func(flags *pflag.FlagSet) {
+		flags.StringSliceVar(&f.ways, deployFlagName, nil,
+			"`deployment` of commands, or several to compare each in (process,docker-host): "+
+				strings.Join(lab.Deployments(), ", "))
+		flags.StringVar(&f.cores, "cores", "auto",
+			"processors as `SYSTEM/GENERATOR`, e.g. 0,1/2; auto: the last for the generator; none: all for both")
+	}, addClusters)
+	addGroup(command, "Experiment", func(flags *pflag.FlagSet) {
+		f.addBlocks(flags, 8, "system at each point",
+			"play 3 blocks of 3 s to see that all works; differences below 20 % stay undecided")
+		flags.Float64Var(&f.lengthen, "lengthen", 4,
+			"maximum `factor` for the length of loads whose trials are not steady (1: no longer loads)")
+	}, f.addDesign, f.addPlay)
+	addGroup(command, "Output", f.addOutput, f.addVerdict)
 }
 
 // defaultObjective is what a capacity is searched for when none is given.
 const defaultObjective = "p99<100ms,errors<0.1%"
 
-// load reads what every trial is put under, and the folder of the scenario's
-// files.
+// load reads the load of every trial, and the folder of the scenario's files.
 func (f *compareFlags) load(secrets *secret.Vault) (lab.Load, string, error) {
 	var mistakes []error
 	note := func(err error) { mistakes = append(mistakes, err) }
 	if f.capacity && f.request.objective == "" {
 		f.request.objective = defaultObjective
 	}
-	load := lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.least.Seconds(),
-		WarmUpLimit: f.warmUp.limit.Seconds(), Arrivals: f.arrivals, Objective: f.request.objective}
+	load := f.measuredLoad()
+	load.Arrivals, load.Objective = f.arrivals, f.request.objective
 	file, dir, err := f.file()
 	note(err)
 	if l := file.Load; err == nil && l != nil && l.Users == 0 && l.Replay == "" && l.Arrivals == "" {
@@ -136,7 +108,7 @@ func (f *compareFlags) load(secrets *secret.Vault) (lab.Load, string, error) {
 	}
 	load.Client, err = f.client()
 	note(err)
-	note(f.checkDesign(f.margin, f.duration, f.warmUp))
+	note(f.checkDesign())
 	_, load.Cores, err = f.pin()
 	note(err)
 	if !(f.lengthen >= 1 && f.lengthen <= study.MostLengthened) {
@@ -275,20 +247,14 @@ func (f *compareFlags) points(own *scenario.Load) ([]lab.Point, error) {
 	return points, errors.Join(mistakes...)
 }
 
-// design is how the experiment is played.
-func (f *compareFlags) design(load lab.Load, definitions []external.Definition) lab.Design {
-	d := study.Defaults()
-	d.Blocks, d.Margin, d.MaxRepeats, d.Lengthen = f.blocks, f.margin, 1, f.lengthen
-	d.NoiseFloor = []string{definitions[0].Name}
-	if f.given("seed") {
-		d.Seed = f.seed
-	}
-	d.TrialTimeout = load.Duration + load.LongestWarmUp() + 2*time.Minute.Seconds() + longestStart(definitions)
+// trialTimeout returns how many seconds a trial may take.
+func (f *compareFlags) trialTimeout(load lab.Load, definitions []external.Definition) float64 {
+	limit := load.Duration + load.LongestWarmUp() + 2*time.Minute.Seconds() + longestStart(definitions)
 	if f.capacity {
 		// about twenty probes, some of them repeated, and one that is longer
-		d.TrialTimeout += 45 * (load.Duration + 10)
+		limit += 45 * (load.Duration + 10)
 	}
-	return d
+	return limit
 }
 
 // longestStart is how many seconds a system may take until it can be loaded: each of the things

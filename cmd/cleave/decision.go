@@ -20,7 +20,7 @@ func (f *decisionFlags) register(command *cobra.Command) {
 	command.Flags().BoolVar(&f.wanted, "decision", false,
 		"write a page for an architecture decision record to standard output (Markdown)")
 	command.Flags().Float64Var(&f.rate, "rate", 0,
-		"operations per second that --decision is for (default: the highest that was measured)")
+		"operations per second for --decision (default: the highest that was measured)")
 	command.Flags().StringVar(&f.prices, "prices", "",
 		"`file` with the prices of cores and memory for --decision (docs/decisions.md)")
 }

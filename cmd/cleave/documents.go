@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report"
@@ -38,16 +39,15 @@ type documentFlags struct {
 	decision *ci.Need
 }
 
-func (f *documentFlags) register(command *cobra.Command) {
-	command.Flags().StringVar(&f.json, "json", "",
-		"write the analysis as JSON to this file, - for standard output")
-	command.Flags().StringVar(&f.format, "format", "", "write the results to standard output for other tools: "+
+func (f *documentFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringVar(&f.json, "json", "", "write the analysis as JSON to this `file`, - for standard output")
+	flags.StringVar(&f.format, "format", "", "write the results to standard output in a `format` of other tools: "+
 		strings.Join(ci.Formats(), ", "))
 }
 
-// registerFull makes the flag of reports with more tables than they show at once.
-func (f *documentFlags) registerFull(command *cobra.Command) {
-	command.Flags().BoolVar(&f.full, "full", false, "print every table")
+// addFull adds the flag of reports with more tables than they show at once.
+func (f *documentFlags) addFull(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.full, "full", false, "print every table")
 }
 
 // check refuses, before anything is played, documents that cannot be written.
@@ -109,8 +109,8 @@ limit, and 6 with --require-verdict where it may be.`,
 			return a.reportRun(args[0], flags, held)
 		},
 	}
-	flags.register(command)
-	flags.registerFull(command)
+	flags.addTo(command.Flags())
+	flags.addFull(command.Flags())
 	held.register(command)
 	decision.register(command)
 	return command

@@ -19,6 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
 	"github.com/cleave-lab/cleave/profiler"
+	"github.com/cleave-lab/cleave/report/analysis"
 	"github.com/cleave-lab/cleave/report/plain"
 	"github.com/cleave-lab/cleave/report/progress"
 	"github.com/cleave-lab/cleave/run"
@@ -27,8 +28,9 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// experimentFlags are the flags of reproduce and run, and in part of compare.
+// experimentFlags are the flags of every command that plays an experiment.
 type experimentFlags struct {
+	given     func(flag string) bool // whether the command line has the flag
 	quick     bool
 	scale     float64
 	blocks    int
@@ -47,92 +49,24 @@ type experimentFlags struct {
 	documents documentFlags
 	looks     sequentialFlags
 	strict    bool
-	profiled  profiledFlag
+	profiled  int // blocks
 }
 
+// register adds the flags of commands that play a study file.
 func (f *experimentFlags) register(command *cobra.Command) {
-	flags := command.Flags()
-	flags.BoolVar(&f.quick, "quick", false, "play the study's quick profile")
-	flags.Float64Var(&f.scale, "scale", 0,
-		"multiply the amount of work per trial, or the length of its load (1 is full)")
-	flags.IntVar(&f.blocks, "blocks", 0, "number of blocks (default: the study's)")
-	flags.StringSliceVar(&f.points, "points", nil, "play only these points, for example s1,s5")
-	flags.StringSliceVar(&f.runtimes, "runtime", nil,
-		"leave out the variants of other runtimes than these, for example go,node")
-	flags.BoolVar(&f.noGates, "no-gates", false, "count trials also when host or generator were disturbed")
-	registerBackings(command, &f.backings)
-	registerDeploy(command, &f.deploy)
-	f.looks.register(flags)
-	f.registerPlay(command)
-	f.registerVerdict(command)
-}
-
-// registerPlay makes the flags that say how an experiment is played and shown.
-func (f *experimentFlags) registerPlay(command *cobra.Command) {
-	flags := command.Flags()
-	flags.Uint64Var(&f.seed, "seed", 0, "seed of order and random choices (default: the study's)")
-	flags.StringVar(&f.results, "results", "results", "folder for results")
-	flags.StringVar(&f.resume, "resume", "", "go on with an interrupted experiment in this result folder")
-	flags.BoolVar(&f.strict, "strict", false,
-		"refuse (exit code 3) where this host lacks a part, instead of leaving out what needs it")
-	f.progress = "auto"
-	flags.Var(&f.progress, "progress",
-		"how progress is shown: auto, terminal, plain (a line each trial), json (an object) or none")
-	flags.BoolVar(&f.trust, "trust", false, "play what a result folder of somebody else starts, without asking")
-	flags.BoolVar(&f.planOnly, "plan", false, "say what would be played, how long that takes and what it "+
-		"keeps, and play nothing; with --json the plan itself")
-	f.documents.register(command)
-}
-
-// registerVerdict makes the flags of experiments that compare variants.
-func (f *experimentFlags) registerVerdict(command *cobra.Command) {
-	flags := command.Flags()
-	flags.BoolVar(&f.mustKnow, "require-verdict", false,
-		"exit with code 6 when a claim or the headline stays undecided")
-	f.profiled.register(flags)
-	f.documents.registerFull(command)
-}
-
-// options are what the flags change in the study: numbers only when given.
-func (f *experimentFlags) options(command *cobra.Command) study.Options {
-	o := study.Options{Profiled: f.profiled.blocks(command.Flags()), Quick: f.quick, Points: f.points,
-		Runtimes: f.runtimes, NoGates: f.noGates, Deployment: string(f.deploy)}
-	if command.Flags().Changed("scale") {
-		o.Scale = &f.scale
-	}
-	if command.Flags().Changed("blocks") {
-		o.Blocks = &f.blocks
-	}
-	if command.Flags().Changed("seed") {
-		o.Seed = &f.seed
-	}
-	return o
-}
-
-// checkDesign finds mistakes in the numbers of an experiment without a study file.
-func (f *experimentFlags) checkDesign(margin float64, duration time.Duration, w warmUp) error {
-	var mistakes []error
-	if f.blocks < 1 || f.blocks > study.MaxBlocks {
-		mistakes = append(mistakes, fmt.Errorf("--blocks is %d, expected a whole number from 1 to %d", f.blocks,
-			study.MaxBlocks))
-	}
-	if !(margin >= 0 && margin < 1) {
-		mistakes = append(mistakes, fmt.Errorf("--margin is %g, expected a share from 0 to below 1", margin))
-	}
-	if duration < time.Second || duration > study.Longest {
-		mistakes = append(mistakes, fmt.Errorf("--duration is %v, expected 1s to %.0fh", duration,
-			study.Longest.Hours()))
-	}
-	if w.least < 0 || w.least > study.Longest {
-		mistakes = append(mistakes, fmt.Errorf("--warm-up is %v, expected 0s to %.0fh, or %s", w.least,
-			study.Longest.Hours(), study.Steady))
-	}
-	if lowest := max(w.least.Seconds(), lab.LeastWarmUpLimit); w.limit != 0 &&
-		!(w.limit.Seconds() >= lowest && w.limit.Seconds() <= lab.LongestWarmUpLimit) {
-		mistakes = append(mistakes, fmt.Errorf("--warm-up-limit is %v, expected %gs to %gs: in less, no load "+
-			"shows that it is steady", w.limit, lowest, lab.LongestWarmUpLimit))
-	}
-	return errors.Join(mistakes...)
+	f.given = command.Flags().Changed
+	addGroup(command, "What is played", func(flags *pflag.FlagSet) {
+		flags.BoolVar(&f.quick, "quick", false, "play the quick profile of the study")
+		flags.Float64Var(&f.scale, "scale", 0,
+			"`factor` for the work of each trial, or the length of its load (1: full)")
+		flags.IntVar(&f.blocks, "blocks", 0, "`number` of blocks (default: the study's)")
+		flags.StringSliceVar(&f.points, "points", nil, "play these `points` only, e.g. s1,s5")
+		flags.StringSliceVar(&f.runtimes, "runtime", nil,
+			"leave out the variants of other `runtimes` than these, e.g. go,node")
+	}, f.addBackings)
+	addGroup(command, "Deployment", f.addDeployment)
+	addGroup(command, "Experiment", f.addDesign, f.addPlay)
+	addGroup(command, "Output", f.addOutput, f.addVerdict)
 }
 
 func (a app) reproduceCommand() *cobra.Command {
@@ -182,6 +116,7 @@ order with the same seeds, into a new folder.`,
 		},
 	}
 	flags.register(command)
+	addGroup(command, "Experiment", flags.addTrust)
 	return command
 }
 
@@ -189,7 +124,7 @@ order with the same seeds, into a new folder.`,
 func (a app) repeat(command *cobra.Command, folder *store.Folder, flags *experimentFlags) error {
 	for _, name := range []string{"quick", "scale", "blocks", "points", "seed", "until", "within", "resume",
 		"runtime", "no-gates", profileFlag, backingFlag, deployFlagName} {
-		if command.Flags().Changed(name) {
+		if flags.given(name) {
 			return withCode(exitBadPlan, "--%s would change the plan of %s: repeat it as it is, or run the study file",
 				name, folder.Dir())
 		}
@@ -199,31 +134,30 @@ func (a app) repeat(command *cobra.Command, folder *store.Folder, flags *experim
 		return err
 	}
 	plan.Created = time.Now().UTC()
-	return a.experiment(command, plan, flags)
+	return a.experiment(command, plan, flags, a.reported)
 }
 
 // study plans, plays and reports a study file.
 func (a app) study(command *cobra.Command, path string, data []byte, flags *experimentFlags) error {
-	plan, err := planOf(path, data, flags, flags.options(command))
+	plan, err := flags.ofStudy(path, data)
 	if err != nil {
 		return err
 	}
-	return a.experiment(command, plan, flags)
+	return a.experiment(command, plan, flags, a.reported)
 }
 
-// experiment plays a plan and reports what came out.
-func (a app) experiment(command *cobra.Command, plan lab.Plan, flags *experimentFlags) error {
-	if flags.resume == "" {
-		var err error
-		if plan, err = flags.looks.apply(command, plan); err != nil {
-			return err
-		}
-		if flags.planOnly {
-			if _, plan, err = a.prepared(plan, flags); err != nil {
-				return err
-			}
-			return a.showPlan(plan, flags)
-		}
+// reporter shows what came out of an experiment, and returns the verdict as the error of the command.
+type reporter func(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (verdict, err error)
+
+// experiment plays a plan and reports what came out. With --plan it only shows the plan.
+func (a app) experiment(
+	command *cobra.Command, plan lab.Plan, flags *experimentFlags, report reporter,
+) error {
+	if err := flags.documents.check(); err != nil {
+		return err
+	}
+	if flags.planOnly && flags.resume == "" {
+		return a.showPlan(plan, flags)
 	}
 	conductor, folder, plan, err := a.begin(command, plan, flags)
 	if err != nil {
@@ -231,12 +165,9 @@ func (a app) experiment(command *cobra.Command, plan lab.Plan, flags *experiment
 	}
 	defer folder.Unlock()
 	played := a.play(command.Context(), conductor, plan, folder)
-	if played != nil && !run.Interrupted(played) {
-		return errors.Join(played, a.adviseResume(command, folder))
-	}
-	analysis, err := a.conclude(folder, flags.documents)
-	if err == nil {
-		err = a.writeFormat(folder, flags.documents, analysis, nil, false)
+	var verdict error
+	if played == nil || run.Interrupted(played) {
+		verdict, err = report(folder, plan, flags)
 	}
 	if played != nil {
 		return errors.Join(played, err, a.adviseResume(command, folder))
@@ -244,43 +175,27 @@ func (a app) experiment(command *cobra.Command, plan lab.Plan, flags *experiment
 	if err != nil {
 		return err
 	}
-	return verdict(folder, plan.Study, analysis, flags.mustKnow)
+	return verdict
 }
 
-func planOf(path string, data []byte, flags *experimentFlags, options study.Options) (lab.Plan, error) {
-	file, err := study.Parse(path, data, systemInfos())
+// reported shows the analysis of a study.
+func (a app) reported(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (found, err error) {
+	analysis, err := a.conclude(folder, flags.documents)
+	if err == nil {
+		err = a.writeFormat(folder, flags.documents, analysis, nil, false)
+	}
 	if err != nil {
-		return lab.Plan{}, err
+		return nil, err
 	}
-	if options.Knobs, err = backed(file.Study.System, flags.backings); err != nil {
-		return lab.Plan{}, err
-	}
-	options.Refuses = refuses
-	return expand(file, options, flags.quick)
+	return verdict(folder, plan.Study, analysis, flags.mustKnow), nil
 }
 
-// expand makes the plan of a study, under the name of the profile that was asked for.
-func expand(file *study.File, options study.Options, quick bool) (lab.Plan, error) {
-	resolved, err := file.Resolve(options)
-	if err != nil {
-		return lab.Plan{}, err
-	}
-	profile := "full"
-	if quick {
-		profile = "quick"
-	}
-	return study.Expand(resolved, profile, time.Now())
-}
-
-// begin makes ready what plays the plan, and the locked folder that it is played
-// into. With --resume the plan is that of the folder.
+// begin returns the conductor of a plan, and the locked folder for its results. With --resume the plan is
+// that of the folder.
 func (a app) begin(
 	command *cobra.Command, plan lab.Plan, flags *experimentFlags,
 ) (*run.Conductor, *store.Folder, lab.Plan, error) {
 	refused := func(err error) (*run.Conductor, *store.Folder, lab.Plan, error) { return nil, nil, plan, err }
-	if err := flags.documents.check(); err != nil {
-		return refused(err)
-	}
 	var folder *store.Folder
 	if flags.resume != "" {
 		var err error
@@ -305,11 +220,12 @@ func (a app) resumed(
 ) (*store.Folder, lab.Plan, error) {
 	var fixed []string
 	command.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains([]string{"resume", "progress", "json", "full", "require-verdict", "trust", "context",
-			"kubeconfig", "swarm", "hosts", "registry"}, f.Name) {
+		if !slices.Contains([]string{"resume", "progress", "json", "format", "full", "require-verdict", "trust",
+			"context", "kubeconfig", "swarm", "hosts", "registry"}, f.Name) {
 			fixed = append(fixed, "--"+f.Name)
 		}
 	})
+	slices.Sort(fixed)
 	if len(fixed) > 0 {
 		return nil, plan, withCode(exitBadPlan, "--resume goes on with the plan of %s, which %s cannot change: "+
 			"leave that out, or begin anew without --resume",
@@ -320,9 +236,9 @@ func (a app) resumed(
 		return nil, plan, withCode(exitBadPlan, "%w", err)
 	}
 	begun, err := a.planToPlay(folder, flags.trust)
-	if err == nil && begun.Study.Name != plan.Study.Name {
-		err = withCode(exitBadPlan, "%s holds the study %s, not %s", folder.Dir(), begun.Study.Name,
-			plan.Study.Name)
+	if err == nil && (begun.Study.Name != plan.Study.Name || begun.Study.System != plan.Study.System) {
+		err = withCode(exitBadPlan, "%s holds the study %s of %s, not %s of %s", folder.Dir(), begun.Study.Name,
+			begun.Study.System, plan.Study.Name, plan.Study.System)
 	}
 	return folder, begun, err
 }
@@ -330,9 +246,6 @@ func (a app) resumed(
 // conductor joins the rooms that play the plan; only the store is missing.
 func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, error) {
 	label, err := launch.Own()
-	if err == nil {
-		err = leftovers.CheckRoot(leftovers.Root())
-	}
 	if err != nil {
 		return nil, withCode(exitMissingPart, "%w", err)
 	}
@@ -361,6 +274,11 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 	}, nil
 }
 
+// stopping returns the rule by which an experiment stops when it is decided.
+func stopping(plan lab.Plan, system lab.SystemInfo) lab.StoppingRule {
+	return analysis.Rule{Input: analysis.Input{Plan: plan, System: system}}
+}
+
 // play plays the plan into the folder and leaves nothing behind.
 func (a app) play(ctx context.Context, conductor *run.Conductor, plan lab.Plan, folder *store.Folder) error {
 	if found, err := leftovers.Find(leftovers.Root()); err == nil && len(found.Left) > 0 {
@@ -380,24 +298,6 @@ func (a app) play(ctx context.Context, conductor *run.Conductor, plan lab.Plan, 
 	return errors.Join(conductor.Play(ctx, plan), scratch.Release())
 }
 
-// progressFlag is the name of a form in which progress is shown.
-type progressFlag string
-
-// String implements pflag.Value.
-func (p *progressFlag) String() string { return string(*p) }
-
-// Type implements pflag.Value.
-func (p *progressFlag) Type() string { return "string" }
-
-// Set implements pflag.Value.
-func (p *progressFlag) Set(name string) error {
-	if known := []string{"auto", "terminal", "plain", "json", "none"}; !slices.Contains(known, name) {
-		return fmt.Errorf("expected %s", strings.Join(known, ", "))
-	}
-	*p = progressFlag(name)
-	return nil
-}
-
 func (a app) progressForm(name progressFlag) progress.Form {
 	switch {
 	case name == "json":
@@ -410,7 +310,7 @@ func (a app) progressForm(name progressFlag) progress.Form {
 	return progress.Plain
 }
 
-// adviseResume says how to go on, as the last line of the story.
+// adviseResume says how to continue, as the last line of the story.
 func (a app) adviseResume(command *cobra.Command, folder *store.Folder) error {
 	trials, err := folder.Trials()
 	if err != nil {

@@ -55,11 +55,11 @@ here, 4 no load was achieved, 5 a rule of the system was broken, 6 undecided
 			if err != nil {
 				return err
 			}
-			plan, err := flags.plan(system, command.Flags().Changed, flags.profiled.blocks(command.Flags()))
+			plan, err := flags.plan(system)
 			if err != nil {
 				return withCode(exitBadPlan, "%w", err)
 			}
-			return a.experiment(command, plan, &flags.experimentFlags)
+			return a.experiment(command, plan, &flags.experimentFlags, a.reported)
 		},
 	}
 	flags.register(command)

@@ -3,12 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/study"
@@ -16,94 +16,72 @@ import (
 
 // explainFlags are the flags of explain.
 type explainFlags struct {
-	experimentFlags
+	designFlags
 	from, to  string
 	rate      float64
 	users     int
-	duration  time.Duration
-	warmUp    warmUp
 	capacity  bool
 	objective string
-	margin    float64
 	oneOrder  bool
 	tuned     bool
 }
 
-// explainObjective is what a capacity is searched for when none is given.
+// explainObjective is the objective of a capacity without --objective.
 const explainObjective = "p99<500ms,errors<0.1%"
 
 func (f *explainFlags) register(command *cobra.Command) {
-	flags := command.Flags()
-	flags.SortFlags = false
-	flags.StringVar(&f.from, "from", "", "`architecture` to begin with (default: the system's)")
-	flags.StringVar(&f.to, "to", "", "`architecture` to arrive at (default: the system's)")
-	flags.BoolVar(&f.tuned, "tuned", false,
-		"go on from there to its tuned variant: what of the cost can be won back")
-	registerBackings(command, &f.backings)
-	registerDeploy(command, &f.deploy)
-	flags.Float64VarP(&f.rate, "rate", "r", 0,
-		"operations per second that every stop gets (default: the system's)")
-	flags.IntVarP(&f.users, "users", "u", 0,
-		"instead of a rate: `number` of users of a closed loop that every stop gets")
-	flags.DurationVarP(&f.duration, "duration", "d", 10*time.Second, "length of the measured load of a trial")
-	registerWarmUp(flags, &f.warmUp)
-	flags.BoolVar(&f.capacity, "capacity", false,
-		"also search the highest rate of each that meets the objective")
-	flags.StringVar(&f.objective, "objective", explainObjective, "`conditions` for a rate to count as held")
-	flags.IntVar(&f.blocks, "blocks", 8, "how often every stop is measured")
-	flags.Float64Var(&f.margin, "margin", 0.05, "smallest difference that matters, as a share")
-	flags.BoolVar(&f.oneOrder, "one-order", false, "do not turn the knobs in another order too")
-	flags.BoolVar(&f.noGates, "no-gates", false, "count trials also when host or generator were disturbed")
-	flags.BoolVar(&f.quick, "quick", false,
-		"3 blocks of 2 s in one order: about a minute; small differences stay undecided")
-	f.looks.register(flags)
-	f.registerPlay(command)
-	f.registerVerdict(command)
+	f.given = command.Flags().Changed
+	addGroup(command, "What is explained", func(flags *pflag.FlagSet) {
+		flags.StringVar(&f.from, "from", "", "`architecture` to begin with (default: the system's)")
+		flags.StringVar(&f.to, "to", "", "`architecture` to arrive at (default: the system's)")
+		flags.BoolVar(&f.tuned, "tuned", false,
+			"continue to the tuned variant of --to: what of the cost can be won back")
+		flags.BoolVar(&f.oneOrder, "one-order", false, "change the knobs in one order only")
+	}, f.addBackings)
+	addGroup(command, "Load", func(flags *pflag.FlagSet) {
+		flags.Float64VarP(&f.rate, "rate", "r", 0, "operations per second of every stop (default: the system's)")
+		flags.IntVarP(&f.users, "users", "u", 0, "`number` of users of a closed loop, instead of a rate")
+		f.addLength(flags, 10*time.Second)
+		flags.BoolVar(&f.capacity, "capacity", false,
+			"also search for the highest rate of each stop that meets the objective")
+		flags.StringVar(&f.objective, "objective", explainObjective, "`conditions` that a rate must meet")
+	})
+	addGroup(command, "Deployment", f.addDeployment)
+	addGroup(command, "Experiment", func(flags *pflag.FlagSet) {
+		f.addBlocks(flags, 8, "stop",
+			"play 3 blocks of 2 s in one order: about a minute; small differences stay undecided")
+	}, f.addDesign, f.addPlay)
+	addGroup(command, "Output", f.addOutput, f.addVerdict)
 }
 
-// complete fills in what was not given: from the system, and shorter where it is to be
-// quick.
-func (f *explainFlags) complete(usual lab.Explanation, given func(flag string) bool) {
-	if !given("from") {
+// complete fills in what was not given: from the system, and shorter for a quick experiment.
+func (f *explainFlags) complete(usual lab.Explanation) {
+	if !f.given("from") {
 		f.from = usual.From
 	}
-	if !given("to") {
+	if !f.given("to") {
 		f.to = usual.To
 	}
-	if !given("rate") {
+	if !f.given("rate") {
 		f.rate = usual.Rate
 	}
-	if !f.quick {
-		return
-	}
-	if !given("blocks") {
-		f.blocks = 3
-	}
-	if !given("duration") {
-		f.duration = 2 * time.Second
-	}
-	if !given("warm-up") {
-		f.warmUp.least = time.Second / 2
-	}
-	if !given("one-order") {
+	f.hasten(2*time.Second, time.Second/2)
+	if f.quick && !f.given("one-order") {
 		f.oneOrder = true
 	}
-	if !given("no-gates") {
+	if f.quick && !f.given("no-gates") {
 		f.noGates = true
 	}
 }
 
-// plan makes the plan of an explanation. All mistakes in the flags are named at
-// once.
-func (f *explainFlags) plan(
-	system lab.Explainable, given func(flag string) bool, profiled *int,
-) (lab.Plan, error) {
-	f.complete(system.Explanation(), given)
-	if given("users") {
+// plan makes the plan of an explanation. All mistakes in the flags are named at once.
+func (f *explainFlags) plan(system lab.Explainable) (lab.Plan, error) {
+	f.complete(system.Explanation())
+	if f.given("users") {
 		if f.users < 1 || f.users > 200000 {
 			return lab.Plan{}, fmt.Errorf("--users is %d, expected a number from 1 to 200000", f.users)
 		}
-		if given("rate") || f.capacity {
+		if f.given("rate") || f.capacity {
 			return lab.Plan{},
 				errors.New("--users is a closed loop: give it without --rate and --capacity, which are about rates")
 		}
@@ -130,9 +108,9 @@ func (f *explainFlags) plan(
 	if f.oneOrder {
 		steps = slices.DeleteFunc(steps, func(s lab.PathStep) bool { return s.Order > 1 })
 	}
-	s := f.study(info, stops, steps, given("seed"))
+	s := f.study(info, stops, steps)
 	s.Metrics = f.metrics(info, system.Explanation().Metrics)
-	return expand(&study.File{Study: s}, study.Options{Profiled: profiled}, f.quick)
+	return f.expand(&study.File{Study: s}, f.options())
 }
 
 // tunedOf is an architecture with knobs behind it, with the tuned architecture that
@@ -159,75 +137,29 @@ func (f *explainFlags) mistakes() error {
 	if !(f.rate > 0 && f.rate <= 1e5) {
 		mistakes = append(mistakes, fmt.Errorf("--rate is %g, expected operations per second above 0", f.rate))
 	}
-	mistakes = append(mistakes, f.checkDesign(f.margin, f.duration, f.warmUp))
+	mistakes = append(mistakes, f.checkDesign())
 	if _, err := newGenerator(f.objective); err != nil {
 		mistakes = append(mistakes, fmt.Errorf("--objective: %w", err))
 	}
 	return errors.Join(mistakes...)
 }
 
-// variant reads an architecture with knobs behind it, "sync binding=grpc", and puts
-// it on the backing services that were asked for.
-func (f *experimentFlags) variant(
-	info lab.SystemInfo, onBackings standing, flag, text string,
-) (lab.Variant, error) {
-	words := strings.Fields(text)
-	if len(words) == 0 {
-		return lab.Variant{}, fmt.Errorf("--%s is empty: name an architecture, see cleave list", flag)
-	}
-	v := lab.Variant{System: info.Name, Architecture: words[0], Knobs: map[string]string{},
-		Deployment: f.deployment()}
-	for _, word := range words[1:] {
-		knob, value, set := strings.Cut(word, "=")
-		if !set {
-			return v, fmt.Errorf("--%s: %q is no knob: write NAME=VALUE, see cleave list", flag, word)
-		}
-		if knob == "deployment" { // no knob of an architecture
-			v.Deployment = value
-			continue
-		}
-		v.Knobs[knob] = value
-	}
-	if !slices.Contains(lab.Deployments(), v.Deployment) {
-		return v, fmt.Errorf("--%s: there is no deployment %q: use %s", flag, v.Deployment,
-			strings.Join(lab.Deployments(), ", "))
-	}
-	var err error
-	if onBackings == nil {
-		err = possible(info, v)
-	} else { // it may be possible on these only
-		var more map[string]string
-		more, err = onBackings(v)
-		maps.Copy(v.Knobs, more)
-	}
-	if err != nil {
-		return v, fmt.Errorf("--%s: %w", flag, err)
-	}
-	return v, nil
-}
-
 // study is the explanation as a study: every stop on the steps is a variant.
-func (f *explainFlags) study(
-	info lab.SystemInfo, stops []lab.Variant, steps []lab.PathStep, seedGiven bool,
-) lab.Study {
+func (f *explainFlags) study(info lab.SystemInfo, stops []lab.Variant, steps []lab.PathStep) lab.Study {
 	first, last := stops[0], ""
 	for _, step := range steps {
 		if step.Order == 1 {
 			last = step.Variant
 		}
 	}
+	load := f.measuredLoad()
+	load.Objective = f.objective
 	s := lab.Study{
 		Schema: lab.StudySchema, Name: explainName,
 		Title:    "where the cost from " + first.Name + " to " + last + " comes from",
 		Question: "Which of the changes on the way costs what?",
-		System:   info.Name, Baseline: first.Name, Design: f.design(first.Name, seedGiven), Steps: steps,
-		Points: []lab.Point{f.point()},
-		Load: &lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.least.Seconds(),
-			WarmUpLimit: f.warmUp.limit.Seconds(), Objective: f.objective,
-			Arrivals: lab.JitteredArrivals},
-	}
-	if f.noGates {
-		study.WithoutGates(&s)
+		System:   info.Name, Baseline: first.Name, Design: f.design(first.Name), Steps: steps,
+		Points: []lab.Point{f.point()}, Load: &load,
 	}
 	if f.capacity {
 		// The blocks repeat every search: one probe at a rate is enough in each.
@@ -255,16 +187,6 @@ func (f *explainFlags) point() lab.Point {
 	}
 	return lab.Point{Name: "rate-" + lab.Plain(f.rate),
 		Levels: map[string]float64{lab.FactorRate: f.rate}}
-}
-
-// design is how the experiment is played.
-func (f *explainFlags) design(baseline string, seedGiven bool) lab.Design {
-	d := study.Defaults()
-	d.Blocks, d.Margin, d.MaxRepeats, d.NoiseFloor = f.blocks, f.margin, 1, []string{baseline}
-	if seedGiven {
-		d.Seed = f.seed
-	}
-	return d
 }
 
 // leastForP99 is how many values a 99th percentile needs to have an interval within

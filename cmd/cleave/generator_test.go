@@ -91,7 +91,8 @@ func TestTheGeneratorConnectsAsFlagsSay(t *testing.T) {
 		t.Errorf("%d connections, time limit %v, protocol %q, roots %q", s.Connections, time.Duration(s.Timeout),
 			s.Protocol, s.Roots)
 	}
-	flags := compareFlags{given: func(string) bool { return false }}
+	var flags compareFlags
+	flags.given = func(string) bool { return false }
 	flags.request.ca = ca
 	if client, err := flags.client(); err != nil || string(client.Roots) != "certificates" {
 		t.Errorf("of --ca came %q, %v", client.Roots, err)

@@ -189,7 +189,7 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 	found := diagnosis{Environment: meter.NewHost(version).Environment(),
 		Deployments: map[string]string{lab.Process: "", "compose": "", lab.DockerHost: "", lab.DockerBridge: "",
 			lab.Kubernetes: "", lab.Swarm: "", lab.SSH: ""}, Leftovers: []string{}}
-	_, _, broken := programs()
+	broken := unitPrograms()
 	if broken != nil {
 		found.Deployments[lab.Process] = broken.Error()
 	}

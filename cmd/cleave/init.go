@@ -45,7 +45,7 @@ FILE is KIND.yaml unless named. A file that is there is kept, unless --force.`,
 			return a.init(kind, path, force)
 		},
 	}
-	command.Flags().BoolVar(&force, "force", false, "replace a file that is there")
+	command.Flags().BoolVar(&force, "force", false, "overwrite an existing file")
 	return command
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/run"
@@ -14,19 +15,21 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// prepared returns what plays a plan, and the plan without what this host lacks a part for: the
-// story names every part once. A plan of a folder is played as it is (--resume), or not at all. With
-// --plan it stays whole, too: it may be for another host.
+// prepared returns the conductor of a plan, and the plan without the variants and points for which this host
+// lacks a part. The story names every part once. With --strict or --resume a missing part is an error.
 func (a app) prepared(plan lab.Plan, flags *experimentFlags) (*run.Conductor, lab.Plan, error) {
 	conductor, err := a.conductor(plan, flags)
-	if flags.planOnly && exitCode(err) == exitMissingPart {
-		return nil, plan, nil // nothing can be played here, but planned
+	if err == nil {
+		err = unitPrograms()
 	}
 	if err == nil {
-		// Before this host looks at theirs. What may not be played may be planned.
-		if err = askConsent(plan, conductor.Deployers); err != nil && flags.planOnly {
-			return nil, plan, nil
+		err = leftovers.CheckRoot(leftovers.Root())
+		if err != nil {
+			err = withCode(exitMissingPart, "%w", err)
 		}
+	}
+	if err == nil {
+		err = askConsent(plan, conductor.Deployers) // before the hosts of others are looked at
 	}
 	if err != nil {
 		return nil, plan, err
@@ -39,24 +42,47 @@ func (a app) prepared(plan lab.Plan, flags *experimentFlags) (*run.Conductor, la
 	if flags.strict || flags.resume != "" {
 		return nil, plan, refused
 	}
-	lines := strings.Join(lab.LackLines(lacks), "\n  ")
-	if flags.planOnly {
-		fmt.Fprintf(a.story, "This host lacks parts of the plan and would leave out:\n  %s\n", lines)
-		return conductor, plan, nil
-	}
-	s := study.Without(plan.Study, lacks)
-	if err := enough(plan.Study, s); err != nil {
+	left := study.Without(plan.Study, lacks)
+	if err := checkLeft(plan.Study, left); err != nil {
 		return nil, plan, withCode(exitMissingPart, "%w:\n%w", err, refused)
 	}
-	fmt.Fprintf(a.story, "Left out, since this host lacks a part (--strict refuses instead):\n  %s\n", lines)
-	if plan, err = study.Expand(s, plan.Profile, plan.Created); err == nil {
+	fmt.Fprintf(a.story, "Left out, since this host lacks a part (--strict refuses instead):\n  %s\n",
+		strings.Join(lab.LackLines(lacks), "\n  "))
+	if plan, err = study.Expand(left, plan.Profile, plan.Created); err == nil {
 		conductor.Stopping = stopping(plan, conductor.System.Describe())
 	}
 	return conductor, plan, err
 }
 
-// enough says why too little of a study is left to answer its question; nil: it is enough.
-func enough(whole, left lab.Study) error {
+// noteLacks tells in the story why this host could not play a plan as it is. The plan may be for another
+// host.
+func (a app) noteLacks(plan lab.Plan, flags *experimentFlags) error {
+	conductor, err := a.conductor(plan, flags)
+	if err != nil {
+		return err
+	}
+	note := func(format string, args ...any) { fmt.Fprintf(a.story, "note: "+format+"\n", args...) }
+	if err := unitPrograms(); err != nil {
+		note("nothing can be played here: %v", err)
+	}
+	if err := askConsent(plan, conductor.Deployers); err != nil {
+		note("the plan may not be played yet: %v", err)
+		return nil // without consent, the hosts of others are not looked at
+	}
+	lacks, err := conductor.Lacks(plan)
+	if err != nil || len(lacks) == 0 {
+		return err
+	}
+	if flags.strict {
+		return &run.MissingPartError{Lacks: lacks}
+	}
+	note("this host lacks parts of the plan and would leave out:\n  %s",
+		strings.Join(lab.LackLines(lacks), "\n  "))
+	return nil
+}
+
+// checkLeft returns an error if too little of a study is left to answer its question.
+func checkLeft(whole, left lab.Study) error {
 	has := func(name string) bool {
 		_, is := left.Variant(name)
 		return is
@@ -71,7 +97,12 @@ func enough(whole, left lab.Study) error {
 	case whole.Name == bottleneckName && !(has(whole.Baseline) && n > 1):
 		return errors.New("this host cannot play the system both as it is and with more of a unit")
 	case whole.Explains():
-		for _, end := range wayEnds(whole) {
+		shown := slices.DeleteFunc(slices.Clone(whole.Steps),
+			func(step lab.PathStep) bool { return step.Order != 1 })
+		if len(shown) == 0 {
+			return nil
+		}
+		for _, end := range []string{shown[0].Before, shown[len(shown)-1].Variant} {
 			if !has(end) {
 				return fmt.Errorf("this host cannot play %s, an end of the way that is explained", end)
 			}
@@ -80,25 +111,16 @@ func enough(whole, left lab.Study) error {
 	return nil
 }
 
-// wayEnds are the variants between which the steps of a study lead.
-func wayEnds(s lab.Study) []string {
-	shown := slices.DeleteFunc(slices.Clone(s.Steps), func(step lab.PathStep) bool { return step.Order != 1 })
-	if len(shown) == 0 {
-		return nil
-	}
-	return []string{shown[0].Before, shown[len(shown)-1].Variant}
-}
-
-// studyLacks is what doctor finds out about a study.
+// studyLacks is the document of doctor about a study.
 type studyLacks struct {
 	Study    string            `json:"study"`
-	Variants int               `json:"variants"` // that the study asks for
-	Played   int               `json:"played"`   // of them, here
+	Variants int               `json:"variants"` // of the study
+	Played   int               `json:"played"`   // variants that this host can play
 	Missing  []lab.MissingPart `json:"missing"`
-	Install  string            `json:"install,omitempty"` // one line that brings all parts
+	Install  string            `json:"install,omitempty"` // one line for a shell that installs all parts
 }
 
-// doctorStudy says what of a study this host would leave out, and how to get it.
+// doctorStudy shows what this host would leave out of a study, and what installs it.
 func (a app) doctorStudy(name string, asJSON bool) error {
 	path := name + ".yaml"
 	data, err := studies.Read(name)
@@ -109,12 +131,15 @@ func (a app) doctorStudy(name string, asJSON bool) error {
 				strings.Join(studies.Names(), ", "), err)
 		}
 	}
-	var flags experimentFlags
-	plan, err := planOf(path, data, &flags, study.Options{})
+	flags := experimentFlags{given: func(string) bool { return false }}
+	plan, err := flags.ofStudy(path, data)
 	if err != nil {
 		return err
 	}
 	conductor, err := a.conductor(plan, &flags)
+	if err == nil {
+		err = unitPrograms()
+	}
 	if err != nil {
 		return err
 	}
@@ -147,7 +172,7 @@ func (a app) showStudyLacks(found studyLacks) {
 	}
 }
 
-// originals counts the variants of a study that are no twins.
+// originals returns the number of variants of a study without twins.
 func originals(s lab.Study) int {
 	n := 0
 	for _, v := range s.Variants {
@@ -158,7 +183,7 @@ func originals(s lab.Study) int {
 	return n
 }
 
-// counted writes a number of things.
+// counted returns a number with its noun, "2 parts".
 func counted(n int, what string) string {
 	if n != 1 {
 		what += "s"

@@ -45,7 +45,7 @@ Closed loop (--users): each user waits for its answers, thinks, and goes on.
 Load goes to this host only; for others see --allow. Redirects are answers and
 are not followed. An operation without --expect-body, --expect-json or
 --expect-header (in a scenario: expect) is unchecked: a failure behind status
-200 stays unseen.`,
+200 stays unseen.` + loadNotes,
 		Example: `  cleave load http://127.0.0.1:8080/ -r 5000 -d 30s --expect-body '"ok":true'
   cleave load http://127.0.0.1:8080/ -u 64 --think 100ms --ramp-up 5s
   cleave load http://127.0.0.1:8080/ --steps 60/m:60/m:5:1m --json load.json
@@ -56,8 +56,6 @@ are not followed. An operation without --expect-body, --expect-json or
   cleave load shop.yaml --agent 'ssh a cleave agent' --agent 'ssh b cleave agent'`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(command *cobra.Command, args []string) error {
-			flags.given = command.Flags().Changed
-			flags.value = func(name string) string { return command.Flag(name).Value.String() }
 			return a.load(command.Context(), args[0], flags)
 		},
 	}
@@ -315,6 +313,6 @@ func agentCommand(in io.Reader, out io.Writer) *cobra.Command {
 		},
 	}
 	command.Flags().StringVar(&text, "job", "",
-		"the job as JSON, or @FILE; default: the first line of standard input")
+		"`job` as JSON, or @FILE (default: the first line of standard input)")
 	return command
 }

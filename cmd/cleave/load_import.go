@@ -43,13 +43,13 @@ what becomes of what.`,
 		},
 	}
 	f, o := command.Flags(), &flags.options
-	f.StringVarP(&flags.output, "output", "o", "-", "file for the scenario; - is the terminal")
-	f.BoolVar(&flags.force, "force", false, "overwrite files that exist")
-	f.StringVar(&o.Format, "format", "", "har, openapi or jmx (default: by the file)")
+	f.StringVarP(&flags.output, "output", "o", "-", "`file` for the scenario, - for standard output")
+	f.BoolVar(&flags.force, "force", false, "overwrite existing files")
+	f.StringVar(&o.Format, "format", "", "`format` of the input: har, openapi or jmx (default: by the file)")
 	f.StringVar(&o.Host, "host", "",
-		"HAR: host to keep, such as shop.example.org:8080 (default: that of the first page)")
+		"HAR: `host` to keep, such as shop.example.org:8080 (default: that of the first page)")
 	f.BoolVar(&o.NoThink, "no-think", false, "HAR: leave out the pauses between requests")
-	f.StringVar(&o.Group, "group", "", "JMeter: thread group to convert (default: all, if their loads agree)")
+	f.StringVar(&o.Group, "group", "", "JMeter: thread `group` to convert (default: all, if their loads agree)")
 	return command
 }
 

@@ -23,19 +23,18 @@ type loadOutputs struct {
 	lists []*loadList
 }
 
-func (o *loadOutputs) flags() group {
-	set := pflag.NewFlagSet("", pflag.ContinueOnError)
-	set.StringVar(&o.json, "json", "", "write the result as JSON to this `file`, - for standard output")
-	set.StringVar(&o.hdr, "hdr", "", "write response times as an HdrHistogram log (`file`), second by second")
-	set.StringVar(&o.hgrm, "hgrm", "",
+func (o *loadOutputs) addTo(flags *pflag.FlagSet) {
+	flags.StringVar(&o.json, "json", "", "write the result as JSON to this `file`, - for standard output")
+	flags.StringVar(&o.hdr, "hdr", "", "write response times as an HdrHistogram log (`file`), second by second")
+	flags.StringVar(&o.hgrm, "hgrm", "",
 		"write response times as percentile text (`file`) for HdrHistogram's plotter")
-	set.StringVar(&o.jtl, "jtl", "",
+	flags.StringVar(&o.jtl, "jtl", "",
 		"write every operation as a JTL `file` (CSV), which JMeter's report generator reads")
-	set.StringVar(&o.lines, "lines", "", "write every operation as a line of JSON to this `file`")
+	flags.StringVar(&o.lines, "lines", "", "write every operation as a line of JSON to this `file`")
 	o.progress = "auto"
-	set.Var(&o.progress, "progress",
-		"auto, terminal (a live view), plain (a line each second), json (an object each second) or none")
-	return group{"Output", set}
+	flags.Var(&o.progress, "progress",
+		"`form` of the progress: auto, terminal (a live view), plain (a line per second), json (an object per "+
+			"second) or none")
 }
 
 // check finds mistakes in the flags.

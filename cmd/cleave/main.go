@@ -59,6 +59,7 @@ plots. Results go to standard output, the story to standard error.`,
 	root.SetOut(out)
 	root.SetErr(story)
 	root.SetFlagErrorFunc(badFlag)
+	root.SetUsageFunc(usage(root.UsageFunc()))
 	root.PersistentPreRunE = func(command *cobra.Command, _ []string) error { return emptyFlags(command) }
 	root.SetHelpCommand(helpCommand())
 	app := app{in: in, out: out, story: story, secrets: secret.NewVault(os.LookupEnv)}

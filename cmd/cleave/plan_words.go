@@ -16,11 +16,15 @@ import (
 	"github.com/cleave-lab/cleave/store"
 )
 
-// showPlan says what would be played: in words, or with --json as the document.
+// showPlan shows what would be played, in words or with --json as the document. What this host lacks for it
+// is told in the story.
 func (a app) showPlan(plan lab.Plan, flags *experimentFlags) error {
 	if flags.documents.format != "" {
 		return withCode(exitBadPlan, "--plan plays nothing: --format %s has no results to write",
 			flags.documents.format)
+	}
+	if err := a.noteLacks(plan, flags); err != nil {
+		return err
 	}
 	switch path := flags.documents.json; path {
 	case "":

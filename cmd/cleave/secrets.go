@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -116,11 +115,4 @@ func withMembers(name string, value any, change func(name, header, text string) 
 		return changed
 	}
 	return value
-}
-
-// warnOfSecrets says once what was masked.
-func warnOfSecrets(story io.Writer, v *secret.Vault) {
-	for _, warning := range v.Warnings() {
-		fmt.Fprintln(story, "warning:", warning)
-	}
 }

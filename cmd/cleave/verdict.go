@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// verdict turns what the analysis of a study found into the command's error.
+// verdict returns the error of a command for what the analysis of a study found.
 func verdict(folder *store.Folder, s lab.Study, analysis lab.Analysis, mustKnow bool) error {
 	broke := "variant %s broke a rule of the system: %s"
 	if s.System == external.Name {
@@ -31,7 +31,7 @@ func verdict(folder *store.Folder, s lab.Study, analysis lab.Analysis, mustKnow 
 		}
 	}
 	if s.Explains() && len(analysis.Waterfalls) == 0 {
-		return withCode(exitFailed, "no block holds every step of the way; the reasons are in the report")
+		return withCode(exitFailed, "no block has every step; the reasons are in the report")
 	}
 	if open := undecided(s, analysis); mustKnow && len(open) > 0 {
 		return withCode(exitUndecided, "%s", strings.Join(open, "; "))
@@ -39,12 +39,12 @@ func verdict(folder *store.Folder, s lab.Study, analysis lab.Analysis, mustKnow 
 	return nil
 }
 
-// leastBegun is the share of a rate without which it was not held.
+// leastBegun is the share of the operations that have to begin for a rate to be held.
 const leastBegun = 0.99
 
-// anyHeld is an error that names a system which held none of the rates that it was offered.
+// anyHeld returns an error that names a system which held none of the offered rates.
 func anyHeld(analysis lab.Analysis) error {
-	held := map[string]bool{} // any rate
+	held := map[string]bool{} // whether a variant held a rate
 	for _, r := range analysis.Held {
 		if r.Trials > 0 { // else the generator was the limit
 			held[r.Variant] = held[r.Variant] || r.Held > 0 || r.Begun >= leastBegun
@@ -58,8 +58,8 @@ func anyHeld(analysis lab.Analysis) error {
 	return nil
 }
 
-// undecided says what a run has left open of its question: claims of a study, else the steps of a way,
-// the units that were scaled, or the comparisons in the headline's metric.
+// undecided returns what a run has left open of its question: claims of a study, else steps, scaled units, or
+// comparisons in the metric of the headline.
 func undecided(s lab.Study, analysis lab.Analysis) []string {
 	var open []string
 	add := func(is bool, format string, args ...any) {
@@ -84,7 +84,7 @@ func undecided(s lab.Study, analysis lab.Analysis) []string {
 				add(d.Verdict == lab.Undecided, "%s of %s at %s is undecided", b.Metric, d.Variant, b.Point.Name)
 			}
 		}
-	case s.System == external.Name && len(analysis.Metrics) > 0:
+	case len(analysis.Metrics) > 0:
 		for _, c := range analysis.Comparisons {
 			add(c.Metric == analysis.Metrics[0].Name && c.Verdict == lab.Undecided,
 				"%s against %s at %s is undecided: %s", c.Variant, c.Baseline, c.Point.Name, c.Words)
@@ -93,8 +93,8 @@ func undecided(s lab.Study, analysis lab.Analysis) []string {
 	return open
 }
 
-// allCounted is an error that names every variant of which no trial counts: the load
-// was not achieved where a generator has reported on all that failed, else they failed.
+// allCounted returns an error that names every variant without a valid trial. Its code says that the load was
+// not achieved if the generator has reported on all of them.
 func allCounted(folder *store.Folder) error {
 	plan, err := folder.Plan()
 	if err != nil {

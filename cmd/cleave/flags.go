@@ -1,0 +1,283 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/cleave-lab/cleave/deploy/kubernetes"
+	"github.com/cleave-lab/cleave/deploy/registry"
+	"github.com/cleave-lab/cleave/deploy/ssh"
+	swarmusers "github.com/cleave-lab/cleave/deploy/swarm/users"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/study"
+)
+
+// Names of flags that messages and lists of flags mention, too.
+const (
+	deployFlagName = "deploy"
+	backingFlag    = "backing"
+	profileFlag    = "profile"
+)
+
+// groupAnnotation holds the title under which help shows a flag.
+const groupAnnotation = "group"
+
+// helpWidth is the width of the texts of flags in groups, in columns.
+const helpWidth = 80
+
+// addGroup adds flags to a command, whose help shows them under a title in the order of their making.
+func addGroup(command *cobra.Command, title string, makers ...func(*pflag.FlagSet)) {
+	set := pflag.NewFlagSet(title, pflag.ContinueOnError)
+	set.SortFlags = false
+	for _, addTo := range makers {
+		addTo(set)
+	}
+	set.VisitAll(func(f *pflag.Flag) { f.Annotations = map[string][]string{groupAnnotation: {title}} })
+	command.Flags().SortFlags = false
+	command.Flags().AddFlagSet(set)
+}
+
+// usage returns the function that shows a command with its flags in groups. usual shows commands without
+// groups.
+func usage(usual func(*cobra.Command) error) func(*cobra.Command) error {
+	return func(command *cobra.Command) error {
+		var titles []string
+		groups := map[string]*pflag.FlagSet{}
+		command.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			for _, title := range f.Annotations[groupAnnotation] {
+				if groups[title] == nil {
+					titles, groups[title] = append(titles, title), pflag.NewFlagSet(title, pflag.ContinueOnError)
+					groups[title].SortFlags = false
+				}
+				groups[title].AddFlag(f)
+			}
+		})
+		if len(titles) == 0 {
+			return usual(command)
+		}
+		out := command.OutOrStdout()
+		fmt.Fprintf(out, "Usage:\n  %s\n", command.UseLine())
+		for _, below := range command.Commands() {
+			fmt.Fprintf(out, "  %s   %s\n", below.UseLine(), below.Short)
+		}
+		fmt.Fprintf(out, "\nExamples:\n%s\n", command.Example)
+		for _, title := range titles {
+			fmt.Fprintf(out, "\n%s:\n%s", title, groups[title].FlagUsagesWrapped(helpWidth))
+		}
+		return nil
+	}
+}
+
+// addDeployment adds the flag that deploys every variant, and those of the user's clusters.
+func (f *experimentFlags) addDeployment(flags *pflag.FlagSet) {
+	flags.Var(&f.deploy, deployFlagName, "`deployment` of every variant: "+strings.Join(lab.Deployments(), ", "))
+	addClusters(flags)
+}
+
+// addClusters adds the flags that name clusters and hosts of the user's.
+func addClusters(flags *pflag.FlagSet) {
+	add := func(name, variable, with, text string) {
+		flags.Var(variableFlag{variable: variable, with: with}, name, text+" ("+variable+")")
+	}
+	add("context", kubernetes.ContextVariable, "", "`context` of your cluster, for --deploy kubernetes")
+	add("kubeconfig", kubernetes.ConfigVariable, kubernetes.ContextVariable,
+		"`file` with the context of your cluster, for --deploy kubernetes")
+	add("swarm", swarmusers.SwarmVariable, "",
+		"`address` of a manager of your swarm, or its context of docker, for --deploy swarm")
+	add("registry", registry.Variable, "", "`HOST/PATH` from which the nodes of your cluster pull images")
+	add("hosts", ssh.Variable, "", "your `hosts` as ssh takes them, comma-separated, for --deploy ssh")
+}
+
+// deployFlag is the name of a deployment, or empty: each variant keeps its own.
+type deployFlag string
+
+// String implements pflag.Value.
+func (d *deployFlag) String() string { return string(*d) }
+
+// Type implements pflag.Value.
+func (d *deployFlag) Type() string { return "deployment" }
+
+// Set implements pflag.Value.
+func (d *deployFlag) Set(name string) error {
+	if !slices.Contains(lab.Deployments(), name) {
+		return fmt.Errorf("there is no deployment %q: use %s", name, strings.Join(lab.Deployments(), ", "))
+	}
+	*d = deployFlag(name)
+	return nil
+}
+
+// variableFlag is a flag that sets a variable of the environment, which the janitor, the sweeper and a later
+// `cleave clean` read as well.
+type variableFlag struct {
+	variable string
+	with     string // a variable that becomes empty with it if it is not set
+}
+
+// String implements pflag.Value.
+func (f variableFlag) String() string { return os.Getenv(f.variable) }
+
+// Type implements pflag.Value.
+func (f variableFlag) Type() string { return "text" }
+
+// Set implements pflag.Value.
+func (f variableFlag) Set(text string) error {
+	if _, set := os.LookupEnv(f.with); f.with != "" && !set {
+		if err := os.Setenv(f.with, ""); err != nil {
+			return err
+		}
+	}
+	if f.variable == kubernetes.ConfigVariable { // the sweeper reads it, too, from another folder
+		var err error
+		if text, err = filepath.Abs(text); err != nil {
+			return err
+		}
+	}
+	return os.Setenv(f.variable, text)
+}
+
+// addBackings adds the flag that puts every variant on other backing services.
+func (f *experimentFlags) addBackings(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.backings, backingFlag, nil, "backing `services` instead of the embedded ones: mariadb "+
+		"or postgres, rabbitmq, mongo, cassandra (systems: "+strings.Join(systemsThat[lab.Backed](), ", ")+")")
+}
+
+// addDesign adds the flags of how the trials of an experiment are planned and counted.
+func (f *experimentFlags) addDesign(flags *pflag.FlagSet) {
+	flags.Uint64Var(&f.seed, "seed", 0, "seed of the order and of random choices (default: the study's)")
+	flags.BoolVar(&f.noGates, "no-gates", false, "count trials even if the host or the generator was disturbed")
+	f.looks.addTo(flags)
+	flags.IntVar(&f.profiled, profileFlag, 0, "repeat every variant under the profiler of its runtime (Java, "+
+		"Node.js, our units in Go) in this number of `blocks`; such trials are not timed (docs/profiling.md)")
+	flags.Lookup(profileFlag).NoOptDefVal = strconv.Itoa(study.ProfiledByDefault)
+}
+
+// addPlay adds the flags of how a plan is played.
+func (f *experimentFlags) addPlay(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.planOnly, "plan", false,
+		"show trials, time and disk of the plan, and play nothing; with --json the plan itself")
+	flags.StringVar(&f.resume, "resume", "", "continue the interrupted experiment in this result `folder`")
+	flags.BoolVar(&f.strict, "strict", false,
+		"refuse (exit code 3) if this host lacks a part, instead of leaving out what needs it")
+}
+
+// addTrust adds the flag that trusts plans of others.
+func (f *experimentFlags) addTrust(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.trust, "trust", false, "play the plan of somebody else's result folder without asking")
+}
+
+// addOutput adds the flags of results and progress.
+func (f *experimentFlags) addOutput(flags *pflag.FlagSet) {
+	flags.StringVar(&f.results, "results", "results", "`folder` for results")
+	f.progress = "auto"
+	flags.Var(&f.progress, "progress",
+		"`form` of the progress: auto, terminal, plain (a line per trial), json (an object per trial) or none")
+	f.documents.addTo(flags)
+}
+
+// addVerdict adds the flags of results that compare variants.
+func (f *experimentFlags) addVerdict(flags *pflag.FlagSet) {
+	f.documents.addFull(flags)
+	flags.BoolVar(&f.mustKnow, "require-verdict", false,
+		"exit with code 6 if a claim or the headline is undecided")
+}
+
+// warmUp is the unrecorded load before the measured one: how long it lasts at least, and at most if it
+// goes on until the load is steady.
+type warmUp struct{ least, limit time.Duration }
+
+// addTo adds the flags.
+func (w *warmUp) addTo(flags *pflag.FlagSet) {
+	w.least = 2 * time.Second
+	flags.Var(w, "warm-up", "`length` of the warm-up before measuring, or \""+study.Steady+
+		"\": until the load is")
+	flags.DurationVar(&w.limit, "warm-up-limit", 0,
+		"maximum length of a warm-up that continues after --warm-up until the load is steady (with "+
+			study.Steady+": 1m)")
+}
+
+// The methods of pflag.Value.
+
+func (w *warmUp) String() string { return w.least.String() }
+func (w *warmUp) Type() string   { return "length" }
+
+func (w *warmUp) Set(text string) (err error) {
+	if text == study.Steady {
+		w.least, w.limit = 0, cmp.Or(w.limit, study.WarmUpLimit*time.Second)
+		return nil
+	}
+	w.least, err = time.ParseDuration(text)
+	return err
+}
+
+// usuallyLooked is the maximum number of blocks of an experiment that stops when it is decided, without
+// --blocks.
+const usuallyLooked = 12
+
+// sequentialFlags make an experiment look at its data after every block.
+type sequentialFlags struct {
+	until  string
+	within time.Duration
+}
+
+// addTo adds the flags.
+func (f *sequentialFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringVar(&f.until, "until", "", fmt.Sprintf("stopping `rule`: \"decided\" analyses after every block "+
+		"from %d on and plays no further what is decided; --blocks is the maximum then (default %d)",
+		lab.FirstLook, usuallyLooked))
+	flags.DurationVar(&f.within, "within", 0,
+		"time limit of an experiment with --until, e.g. 20m (--resume starts it again)")
+}
+
+// apply returns the plan of an experiment that looks at its data, if the flags ask for it. Its blocks are
+// those of the plan with the same seeds, and more of them.
+func (f *sequentialFlags) apply(plan lab.Plan, given func(flag string) bool) (lab.Plan, error) {
+	if !given("until") {
+		if given("within") {
+			return plan, withCode(exitBadPlan,
+				"--within limits an experiment that stops when it is decided: add --until %s", lab.UntilDecided)
+		}
+		return plan, nil
+	}
+	design := &plan.Study.Design
+	if !given("blocks") {
+		design.Blocks = usuallyLooked
+	}
+	switch {
+	case f.until != lab.UntilDecided:
+		return plan, withCode(exitBadPlan, "--until is %q, expected %s", f.until, lab.UntilDecided)
+	case design.Blocks <= lab.FirstLook || design.Blocks > lab.MostLooked:
+		return plan, withCode(exitBadPlan, "--until %s looks from block %d on: --blocks is %d, expected a whole "+
+			"number from %d to %d", f.until, lab.FirstLook, design.Blocks, lab.FirstLook+1, lab.MostLooked)
+	case given("within") && (f.within < time.Second || f.within > study.Longest):
+		return plan, withCode(exitBadPlan, "--within is %v, expected 1s to %.0fh", f.within, study.Longest.Hours())
+	}
+	design.Until, design.Within = f.until, f.within.Seconds()
+	return study.Expand(plan.Study, plan.Profile, plan.Created)
+}
+
+// progressFlag is the name of a form in which progress is shown.
+type progressFlag string
+
+// String implements pflag.Value.
+func (p *progressFlag) String() string { return string(*p) }
+
+// Type implements pflag.Value.
+func (p *progressFlag) Type() string { return "form" }
+
+// Set implements pflag.Value.
+func (p *progressFlag) Set(name string) error {
+	if known := []string{"auto", "terminal", "plain", "json", "none"}; !slices.Contains(known, name) {
+		return fmt.Errorf("expected %s", strings.Join(known, ", "))
+	}
+	*p = progressFlag(name)
+	return nil
+}

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/study"
+)
+
+// options returns what the flags change in every study: numbers only if they were given.
+func (f *experimentFlags) options() study.Options {
+	o := study.Options{NoGates: f.noGates}
+	if f.given(profileFlag) {
+		o.Profiled = &f.profiled
+	}
+	if f.given("seed") {
+		o.Seed = &f.seed
+	}
+	return o
+}
+
+// expand makes the plan of a study. Every command that plays a plan makes it here.
+func (f *experimentFlags) expand(file *study.File, options study.Options) (lab.Plan, error) {
+	resolved, err := file.Resolve(options)
+	if err != nil {
+		return lab.Plan{}, err
+	}
+	profile := "full"
+	if f.quick {
+		profile = "quick"
+	}
+	plan, err := study.Expand(resolved, profile, time.Now())
+	if err != nil {
+		return plan, err
+	}
+	return f.looks.apply(plan, f.given)
+}
+
+// ofStudy makes the plan of a study file.
+func (f *experimentFlags) ofStudy(path string, data []byte) (lab.Plan, error) {
+	file, err := study.Parse(path, data, systemInfos())
+	if err != nil {
+		return lab.Plan{}, err
+	}
+	o := f.options()
+	o.Quick, o.Points, o.Runtimes = f.quick, f.points, f.runtimes
+	o.Deployment, o.Refuses = string(f.deploy), refuses
+	if f.given("scale") {
+		o.Scale = &f.scale
+	}
+	if f.given("blocks") {
+		o.Blocks = &f.blocks
+	}
+	if o.Knobs, err = backed(file.Study.System, f.backings); err != nil {
+		return lab.Plan{}, err
+	}
+	return f.expand(file, o)
+}
+
+// designFlags are the flags of experiments under load without a study file: compare, explain and bottleneck.
+type designFlags struct {
+	experimentFlags
+	duration time.Duration
+	warmUp   warmUp
+	margin   float64
+}
+
+// addLength adds the flags of how long a load lasts.
+func (f *designFlags) addLength(flags *pflag.FlagSet, duration time.Duration) {
+	flags.DurationVarP(&f.duration, "duration", "d", duration, "length of the measured load of a trial")
+	f.warmUp.addTo(flags)
+}
+
+// addBlocks adds the flags of how often the variants are measured.
+func (f *designFlags) addBlocks(flags *pflag.FlagSet, blocks int, measured, quick string) {
+	flags.IntVar(&f.blocks, "blocks", blocks, "number of measurements of each "+measured)
+	flags.Float64Var(&f.margin, "margin", 0.05, "smallest difference that matters, as a share")
+	flags.BoolVar(&f.quick, "quick", false, quick)
+}
+
+// hasten shortens a quick experiment, except what was given.
+func (f *designFlags) hasten(duration, warmUp time.Duration) {
+	if !f.quick {
+		return
+	}
+	if !f.given("blocks") {
+		f.blocks = 3
+	}
+	if !f.given("duration") {
+		f.duration = duration
+	}
+	if !f.given("warm-up") {
+		f.warmUp.least = warmUp
+	}
+}
+
+// checkDesign returns the mistakes in the numbers of the experiment.
+func (f *designFlags) checkDesign() error {
+	var mistakes []error
+	note := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf(format, args...)) }
+	if f.blocks < 1 || f.blocks > study.MaxBlocks {
+		note("--blocks is %d, expected a whole number from 1 to %d", f.blocks, study.MaxBlocks)
+	}
+	if !(f.margin >= 0 && f.margin < 1) {
+		note("--margin is %g, expected a share from 0 to below 1", f.margin)
+	}
+	if f.duration < time.Second || f.duration > study.Longest {
+		note("--duration is %v, expected 1s to %.0fh", f.duration, study.Longest.Hours())
+	}
+	w := f.warmUp
+	if w.least < 0 || w.least > study.Longest {
+		note("--warm-up is %v, expected 0s to %.0fh, or %s", w.least, study.Longest.Hours(), study.Steady)
+	}
+	if lowest := max(w.least.Seconds(), lab.LeastWarmUpLimit); w.limit != 0 &&
+		!(w.limit.Seconds() >= lowest && w.limit.Seconds() <= lab.LongestWarmUpLimit) {
+		note("--warm-up-limit is %v, expected %gs to %gs: in less, no load shows that it is steady", w.limit,
+			lowest, lab.LongestWarmUpLimit)
+	}
+	return errors.Join(mistakes...)
+}
+
+// measuredLoad returns a load of the length that the flags give.
+func (f *designFlags) measuredLoad() lab.Load {
+	return lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.least.Seconds(),
+		WarmUpLimit: f.warmUp.limit.Seconds(), Arrivals: lab.JitteredArrivals}
+}
+
+// design returns how the experiment is played, with a twin of the baseline.
+func (f *designFlags) design(baseline string) lab.Design {
+	d := study.Defaults()
+	d.Blocks, d.Margin, d.MaxRepeats, d.NoiseFloor = f.blocks, f.margin, 1, []string{baseline}
+	return d
+}
+
+// standing returns the knobs that put a variant on backing services.
+type standing = func(lab.Variant) (map[string]string, error)
+
+// backed returns what puts variants of a system on backing services of these kinds, or nil without any.
+func backed(system string, kinds []string) (standing, error) {
+	if len(kinds) == 0 {
+		return nil, nil
+	}
+	on, can := systemNamed[lab.Backed](system, conditions{})
+	if !can {
+		return nil, withCode(exitBadPlan, "--%s %s: the system %s has no backing services: leave the flag out",
+			backingFlag, strings.Join(kinds, ","), system)
+	}
+	// No architecture has a use for an unknown kind.
+	any := lab.Variant{Architecture: on.Describe().Architectures[0].Name}
+	if _, err := on.OnBackings(any, kinds); err != nil {
+		return nil, withCode(exitBadPlan, "--%s: %w", backingFlag, err)
+	}
+	return func(v lab.Variant) (map[string]string, error) { return on.OnBackings(v, kinds) }, nil
+}
+
+// deployment returns the deployment of variants that no study file names.
+func (f *experimentFlags) deployment() string { return cmp.Or(string(f.deploy), lab.Process) }
+
+// refuses returns why a deployment cannot be what a variant asks for, or nil.
+func refuses(v lab.Variant) error {
+	ways, err := deployers("", "", "")
+	if err != nil {
+		return err
+	}
+	if err := v.SupportedBy(ways[v.Deployment]); err != nil {
+		return err
+	}
+	system, is := systemNamed[lab.System](v.System, conditions{})
+	if !is {
+		return nil
+	}
+	a, _ := system.Describe().Architecture(v.Architecture)
+	if a.KnobValue(v, lab.KnobDisk) == lab.DiskReplicated {
+		_, err = lab.ReplicatorOf(ways[v.Deployment])
+	}
+	return err
+}
+
+// variant reads an architecture with knobs, "sync binding=grpc", from a flag, and puts it on the backing
+// services.
+func (f *experimentFlags) variant(
+	info lab.SystemInfo, onBackings standing, flag, text string,
+) (lab.Variant, error) {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return lab.Variant{}, fmt.Errorf("--%s is empty: name an architecture, see cleave list", flag)
+	}
+	v := lab.Variant{System: info.Name, Architecture: words[0], Knobs: map[string]string{},
+		Deployment: f.deployment()}
+	for _, word := range words[1:] {
+		knob, value, set := strings.Cut(word, "=")
+		if !set {
+			return v, fmt.Errorf("--%s: %q is no knob: write NAME=VALUE, see cleave list", flag, word)
+		}
+		if knob == "deployment" { // no knob of an architecture
+			v.Deployment = value
+			continue
+		}
+		v.Knobs[knob] = value
+	}
+	if !slices.Contains(lab.Deployments(), v.Deployment) {
+		return v, fmt.Errorf("--%s: there is no deployment %q: use %s", flag, v.Deployment,
+			strings.Join(lab.Deployments(), ", "))
+	}
+	if err := turn(info, &v, onBackings); err != nil {
+		return v, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return v, nil
+}
+
+// turn puts a variant on the backing services, if any. Its error says why the variant cannot be.
+func turn(info lab.SystemInfo, v *lab.Variant, onBackings standing) error {
+	if onBackings != nil {
+		more, err := onBackings(*v)
+		if err != nil {
+			return err
+		}
+		maps.Copy(v.Knobs, more)
+	}
+	return possible(info, *v)
+}
+
+// possible returns why a variant of a system cannot be, or nil.
+func possible(info lab.SystemInfo, v lab.Variant) error {
+	if info.Check != nil {
+		return info.Check(v)
+	}
+	if a, known := info.Architecture(v.Architecture); known {
+		for _, knob := range slices.Sorted(maps.Keys(v.Knobs)) {
+			if a.KnobValue(lab.Variant{}, knob) == "" {
+				return fmt.Errorf("the architecture %s of %s has no knob %q", a.Name, info.Name, knob)
+			}
+		}
+		return nil
+	}
+	var names []string
+	for _, a := range info.Architectures {
+		names = append(names, a.Name)
+	}
+	return fmt.Errorf("the system %s has no architecture %q: use one of %s", info.Name, v.Architecture,
+		strings.Join(names, ", "))
+}
+
+// setLevels gives the point the levels of --level.
+func setLevels(p lab.Point, info lab.SystemInfo, levels map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(levels)) {
+		parameter, known := info.Parameter(name)
+		if !known {
+			return fmt.Errorf("--level: %s has no parameter %q: see cleave list %s", info.Name, name, info.Name)
+		}
+		value, err := strconv.ParseFloat(levels[name], 64)
+		if err != nil || !(value >= parameter.Min && value <= parameter.Max) {
+			return fmt.Errorf("--level: %s is %q, expected a number from %g to %g", name, levels[name], parameter.Min,
+				parameter.Max)
+		}
+		p.Levels[name] = value
+	}
+	return nil
+}
+
+// layoutsOf returns the layouts of the variants at the study's first point.
+func layoutsOf(s lab.Study) ([]lab.Layout, error) {
+	system, err := systemOf(lab.Plan{Study: s}, secret.NewVault(os.LookupEnv))
+	if err != nil {
+		return nil, err
+	}
+	ways, err := deployers("", "", "")
+	if err != nil {
+		return nil, err
+	}
+	var all []lab.Layout
+	for _, v := range s.Variants {
+		layout, err := system.Layout(v, s.Points[0], s.Design.Seed)
+		if err == nil {
+			layout, err = v.Scale(layout)
+		}
+		if err == nil {
+			layout, err = layout.On(ways[v.Deployment])
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, layout)
+	}
+	return all, nil
+}
