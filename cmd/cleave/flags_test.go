@@ -1,0 +1,449 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/cleave-lab/cleave/deploy/kubernetes"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/store"
+)
+
+// flagProofs proves of every flag of every command that it does something. At the margin stands a command
+// line, below it flags that are added to it, each after two spaces, and how their effect shows:
+//
+//	plan     the plan, or what --plan says of it, becomes another
+//	spec     the load that would be sent becomes another
+//	output   the command prints or writes something else
+//	sets     the variable of the environment that the help names has the value
+//	refused  exit code 2 names the flag: its value does not fit
+//	script   the file of the tests that is named first uses the flag while something is played
+//
+// URL is where nobody listens, RUN/NAME the result folder of a command.
+const flagProofs = `
+reproduce rego2021
+  plan     --quick  --scale 0.5  --blocks 3  --points s1  --seed 7  --no-gates  --until decided
+  plan     --results other
+  sets     --context c  --kubeconfig /k  --swarm 127.0.0.1  --registry 127.0.0.1/r  --hosts h
+  refused  --progress bogus
+  script   backing.txt --plan
+reproduce rego2021 --until decided
+  plan     --within 20m
+reproduce ueda2016
+  plan     --runtime go
+reproduce flygare2017
+  plan     --profile  --deploy docker-host
+reproduce costa2022
+  plan     --backing rabbitmq
+reproduce costa2022 --quick
+  plan     --strict
+reproduce rego2021 --resume RUN/rego2021
+  output   --json -  --format junit  --full  --require-verdict
+reproduce rego2021
+  plan     --resume RUN/rego2021
+run own.yaml
+  plan     --quick  --scale 0.5  --blocks 3  --points p  --seed 7  --no-gates  --until decided
+  plan     --results other
+  plan     --runtime go  --profile  --deploy docker-host  --backing mariadb
+  sets     --context c  --kubeconfig /k  --swarm 127.0.0.1  --registry 127.0.0.1/r  --hosts h
+  refused  --progress bogus
+  script   run.txt --plan
+run lacks.yaml
+  plan     --strict
+run own.yaml --until decided
+  plan     --within 20m
+run own.yaml --resume RUN/own
+  output   --json -  --format junit  --full  --require-verdict
+run own.yaml
+  plan     --resume RUN/own
+run RUN/foreign
+  script   trust.txt --trust
+compare a=URL b=URL --rate 10
+  plan     --rate 20  --arrivals poisson  --duration 5s  --warm-up 1s  --warm-up-limit 20s  --connections 7
+  plan     --timeout 3s  --http2  --path /x  --method PUT  --header A:b  --body x  --ca ca.pem
+  plan     --allow list.yaml
+  plan     --expect-status 200  --expect-body x  --expect-json a=1  --expect-header A:b  --objective p99<9s
+  plan     --capacity  --cores none  --blocks 3  --margin 0.2  --lengthen 2  --no-gates  --quick  --seed 7
+  plan     --until decided  --profile  --results other  --scenario flow.yaml
+  sets     --context c  --kubeconfig /k  --swarm 127.0.0.1  --registry 127.0.0.1/r  --hosts h
+  refused  --progress bogus
+  script   until.txt --plan
+compare a=URL b=URL
+  plan     --users 3
+compare a=URL b=URL --rate 10 --until decided
+  plan     --within 20m
+compare x.yaml y.yaml --rate 10
+  plan     --deploy process,docker-host  --strict
+compare --resume RUN/compare
+  output   --json -  --format junit  --full  --require-verdict
+compare
+  output   --resume RUN/compare
+  script   trust.txt --trust
+explain shop
+  plan     --from sync  --to sync-grpc  --tuned  --one-order  --backing mariadb  --rate 33  --users 3
+  plan     --duration 5s  --warm-up 1s  --warm-up-limit 20s  --capacity  --objective p99<9s
+  plan     --deploy docker-host
+  plan     --blocks 3  --margin 0.2  --no-gates  --quick  --seed 7  --until decided  --profile
+  plan     --results other
+  sets     --context c  --kubeconfig /k  --swarm 127.0.0.1  --registry 127.0.0.1/r  --hosts h
+  refused  --progress bogus
+  script   explain.txt --plan
+explain shop --until decided
+  plan     --within 20m
+explain shop --to monolith-ha
+  plan     --strict
+explain shop --resume RUN/explain
+  output   --json -  --format junit  --full  --require-verdict
+explain shop
+  plan     --resume RUN/explain
+bottleneck people
+  plan     --architecture services-cassandra  --units persons  --replicas 3  --cpu 0.5  --backing cassandra
+  plan     --users 3
+  plan     --level case=1  --duration 3s  --warm-up 1s  --warm-up-limit 20s  --deploy docker-host  --blocks 3
+  plan     --margin 0.2  --no-gates  --quick  --seed 7  --until decided  --profile
+  plan     --results other
+  sets     --context c  --kubeconfig /k  --swarm 127.0.0.1  --registry 127.0.0.1/r  --hosts h
+  refused  --progress bogus
+  script   bottleneck.txt --plan
+bottleneck people --until decided
+  plan     --within 20m
+bottleneck people --deploy docker-host
+  plan     --strict
+bottleneck people --resume RUN/bottleneck
+  output   --json -  --format junit  --full  --require-verdict
+bottleneck people
+  plan     --resume RUN/bottleneck
+check shop
+  plan     --architecture sync  --knob payments=fail  --replicas orders=2  --backing mariadb  --operations 9
+  plan     --level cancel_share=0.5  --fault kill:orders  --seed 7  --deploy docker-host  --results other
+  plan     --strict
+  sets     --context c  --kubeconfig /k  --swarm 127.0.0.1  --registry 127.0.0.1/r  --hosts h
+  refused  --progress bogus
+  script   arguments_test.go --plan
+check shop --resume RUN/check
+  output   --json -  --format junit
+check shop
+  plan     --resume RUN/check
+report RUN/compare
+  output   --json -  --format junit  --full  --fail-if cpu_per_operation>1.5x  --decision
+report RUN/compare --decision
+  output   --rate 9  --prices prices.yaml
+report RUN/compare --fail-if cpu_per_operation>1.5x
+  output   --require-verdict
+list
+  output   --json
+doctor
+  script   host.txt --json
+init system kept.yaml
+  output   --force
+agent
+  refused  --job {
+load URL --rate 10
+  spec     --rate 20  --arrivals poisson  --duration 5s  --seed 7  --method PUT  --header A:b  --body x
+  spec     --expect-status 200  --expect-body x  --expect-json a=1  --expect-header A:b  --unix /socket
+  spec     --allow list.yaml  --ca ca.pem  --connections 7  --timeout 3s  --http2  --streams 7
+  spec     --no-keep-alive
+  spec     --insecure  --proto-set ca.pem  --objective p99<9s  --pacing spin  --loops 2  --agents 2  --agent x
+  refused  --progress bogus
+  script   load_test.go --hdr  --hgrm
+  script   judgement.txt --jtl  --json  --abort  --search
+  script   canary_test.go --lines
+load URL
+  spec     --ramp 1:2  --steps 1:1:2:1s  --spike 1:2:1s:1s  --replay arrivals.txt  --users 3
+load URL --users 3
+  spec     --think 1s  --ramp-up 1s
+load flow.yaml --rate 10
+  spec     --target URL
+load URL --search --objective p99<9s
+  refused  --resolution 9
+load import shop.har
+  output   --output new.yaml  --no-think  --host nowhere
+load import shop.har --output kept.yaml
+  output   --force
+load import shop.jmx
+  output   --group Nobody
+load import ca.pem
+  output   --format har
+`
+
+func TestEveryFlagDoesSomething(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := proofs{t: t, scripts: here, dir: proofFolder(t), known: map[string]bool{}, usual: map[string]string{}}
+	t.Chdir(p.dir)
+	t.Setenv("PATH", "/nonexistent") // so that this host lacks parts
+	t.Setenv("DOCKER_HOST", "unix:///nonexistent")
+	var line string
+	runs := regexp.MustCompile(`RUN/(\w+)`)
+	for row := range strings.Lines(strings.TrimSpace(flagProofs)) {
+		row = strings.ReplaceAll(strings.TrimRight(row, "\n"), "URL", "http://127.0.0.1:1/")
+		row = runs.ReplaceAllString(row, "runs/$1/latest")
+		rest, indented := strings.CutPrefix(row, "  ")
+		if !indented {
+			line = row
+			continue
+		}
+		kind, flags, _ := strings.Cut(rest, " ")
+		file := ""
+		if flags = strings.TrimSpace(flags); kind == "script" {
+			file, flags, _ = strings.Cut(flags, " ")
+		}
+		for flag := range strings.SplitSeq(flags, "  ") {
+			p.prove(line, kind, file, flag)
+		}
+	}
+	for _, name := range unproven(newRoot(nil, nil, nil), p.known) {
+		t.Errorf("%s: say in flagProofs what it does, or delete it", name)
+	}
+}
+
+// unproven returns the flags of a command, and of all below it, that are not known.
+func unproven(command *cobra.Command, known map[string]bool) (all []string) {
+	command.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if name := command.CommandPath() + " --" + f.Name; !known[name] {
+			all = append(all, name)
+		}
+	})
+	for _, below := range command.Commands() {
+		all = append(all, unproven(below, known)...)
+	}
+	return all
+}
+
+func TestAFlagThatDoesNothingIsFound(t *testing.T) {
+	root := &cobra.Command{Use: "cleave"}
+	root.Flags().Bool("idle", false, "do nothing")
+	if got := unproven(root, nil); !slices.Equal(got, []string{"cleave --idle"}) {
+		t.Errorf("unproven are %q", got)
+	}
+}
+
+// proofs proves the effects of flags.
+type proofs struct {
+	t            *testing.T
+	scripts, dir string            // the folders of this package and of the commands
+	known        map[string]bool   // the flags that were looked at, as "cleave run --plan"
+	usual        map[string]string // what a command line does without the flag, by kind and line
+}
+
+func (p *proofs) prove(line, kind, file, flag string) {
+	p.t.Helper()
+	args, added := strings.Fields(line), strings.Fields(flag)
+	command, _, err := newRoot(nil, nil, nil).Find(args)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	f := command.Flags().Lookup(strings.TrimPrefix(added[0], "--"))
+	if f == nil {
+		p.t.Errorf("%s: there is no flag %s", line, added[0])
+		return
+	}
+	name := command.CommandPath() + " --" + f.Name
+	p.known[name] = true
+	acts := false
+	switch with := slices.Concat(args, added); kind {
+	case "plan":
+		acts = p.differs(p.plan, kind, args, with)
+	case "spec":
+		acts = p.differs(p.spec, kind, args, with)
+	case "output":
+		acts = p.differs(p.output, kind, args, with)
+	case "sets":
+		acts = p.sets(f, with)
+	case "refused":
+		_, _, err := p.run(with...)
+		acts = exitCode(err) == exitBadPlan && strings.Contains(err.Error(), f.Name)
+	case "script":
+		acts = p.scripted(file, command.Name(), added[0])
+	}
+	if !acts {
+		p.t.Errorf("%s does nothing that can be seen as %s", name, kind)
+	}
+}
+
+// differs reports whether a command line does something else with a flag. Without the flag it always does the
+// same.
+func (p *proofs) differs(do func(...string) string, kind string, args, with []string) bool {
+	p.t.Helper()
+	key := kind + " " + strings.Join(args, " ")
+	if _, done := p.usual[key]; !done {
+		_ = do(args...) // the first time makes files
+		p.usual[key] = do(args...)
+		if again := do(args...); again != p.usual[key] {
+			p.t.Fatalf("%s: it gives each time something else:\n%s\n%s", key, p.usual[key], again)
+		}
+	}
+	return do(with...) != p.usual[key]
+}
+
+// sets reports whether a flag sets the variable that its help names.
+func (p *proofs) sets(f *pflag.Flag, with []string) bool {
+	variable := regexp.MustCompile(`\((\w+)\)$`).FindStringSubmatch(f.Usage)[1]
+	for _, name := range []string{variable, kubernetes.ContextVariable} {
+		p.t.Setenv(name, "") // and back at the end of the test
+		if err := os.Unsetenv(name); err != nil {
+			p.t.Fatal(err)
+		}
+		defer os.Unsetenv(name)
+	}
+	_ = p.plan(with...)
+	return os.Getenv(variable) == with[len(with)-1]
+}
+
+// run runs a command in this process.
+func (p *proofs) run(args ...string) (out, story string, err error) {
+	var outs, stories bytes.Buffer
+	root := newRoot(strings.NewReader(""), &outs, &stories)
+	root.SetArgs(args)
+	err = root.ExecuteContext(p.t.Context())
+	return outs.String(), stories.String(), err
+}
+
+// plan returns the plan of a command line, and what is said of it.
+func (p *proofs) plan(args ...string) string {
+	document, _, failed := p.run(slices.Concat(args, []string{"--plan", "--json", "-"})...)
+	words, story, err := p.run(slices.Concat(args, []string{"--plan"})...)
+	document = regexp.MustCompile(`"created": .*`).ReplaceAllString(document, "")
+	return fmt.Sprint(document, words, story, failed, err)
+}
+
+// spec returns the load of a command line, and the commands of its agents.
+func (p *proofs) spec(args ...string) string {
+	var flags loadFlags
+	command := &cobra.Command{}
+	flags.register(command)
+	if err := command.ParseFlags(args[1:]); err != nil {
+		p.t.Fatal(err)
+	}
+	spec, limit, mistakes := flags.read(command.Flags().Arg(0))
+	agents, err := flags.agentCommands()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	text, err := json.Marshal(spec)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return fmt.Sprint(string(text), len(spec.Guard.Allowed), limit, agents, mistakes)
+}
+
+// output returns what the program prints, and the files that there are then.
+func (p *proofs) output(args ...string) string {
+	said, ended := exec.Command(filepath.Join(binaries, "cleave"), args...).CombinedOutput()
+	var files []string
+	if err := filepath.WalkDir(p.dir, func(path string, _ fs.DirEntry, err error) error {
+		files = append(files, path)
+		return err
+	}); err != nil {
+		p.t.Fatal(err)
+	}
+	return fmt.Sprint(string(said), ended, files)
+}
+
+// scripted reports whether a file of the tests uses a flag of a command.
+func (p *proofs) scripted(file, command, flag string) bool {
+	path := filepath.Join(p.scripts, file)
+	if found, _ := filepath.Glob(filepath.Join(p.scripts, "testdata", "*", file)); len(found) > 0 {
+		path = found[0]
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return regexp.MustCompile(flag+`\b`).Match(text) && strings.Contains(string(text), command)
+}
+
+// proofFolder has the files that flagProofs names, and a complete run of every command.
+func proofFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"shop.har", "shop.jmx", "customers.csv"} {
+		text, err := os.ReadFile(filepath.Join("../../load/convert/testdata", name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{
+		"own.yaml": "schema: cleave-study/1\nname: own\ntitle: A test\nsystem: shop\nbaseline: a\nvariants:\n" +
+			"  a: {architecture: sync}\n  b: {architecture: sync-tuned}\n" +
+			"points: {p: {rate: 20}, q: {rate: 30}}\nload: {duration: 1s}\nquick: {blocks: 2}\n",
+		"lacks.yaml": "schema: cleave-study/1\nname: lacks\ntitle: A test\nsystem: shop\nbaseline: a\nvariants:\n" +
+			"  a: {architecture: sync}\n  c: {architecture: monolith-ha}\n" +
+			"points: {p: {rate: 20}}\nload: {duration: 1s}\n",
+		"x.yaml": "schema: cleave-system/1\nname: x\ncommand: [./server, \"{port}\"]\n",
+		"y.yaml": "schema: cleave-system/1\nname: y\ncommand: [./server, \"{port}\"]\n",
+		"flow.yaml": "schema: cleave-scenario/1\nname: flow\ntarget: http://127.0.0.1:2\nflows:\n" +
+			"  - {name: f, steps: [{request: GET /}]}\n",
+		"prices.yaml": "schema: cleave-prices/1\ncurrency: EUR\ncore_hour: 0.1\nmemory_gib_hour: 0.1\n",
+		"list.yaml": "allow:\n  - {host: shop.example.org, ports: [443], owner: Jane <jane@example.org>, " +
+			"max_rate: 9/s,\n     hours: always, expires: " + time.Now().AddDate(0, 1, 0).Format(time.DateOnly) +
+			", token: 4f0c1a8be6d94c7fa1b2}\n",
+		"arrivals.txt": "0\n", "ca.pem": "none", "kept.yaml": "kept",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compare := []string{"compare", "a=http://127.0.0.1:1/", "b=http://127.0.0.1:2/", "--rate", "10",
+		"--blocks", "3"}
+	foreign := playedRun(t, dir, "foreign", compare...)
+	if err := os.Remove(foreign.Path("plan.seal")); err != nil {
+		t.Fatal(err)
+	}
+	playedRun(t, dir, "", compare...)
+	playedRun(t, dir, "", "reproduce", "rego2021", "--quick", "--points", "s1")
+	playedRun(t, dir, "", "run", filepath.Join(dir, "own.yaml"), "--blocks", "3")
+	playedRun(t, dir, "", "explain", "shop", "--blocks", "3")
+	playedRun(t, dir, "", "bottleneck", "people", "--blocks", "3")
+	playedRun(t, dir, "", "check", "shop", "--architecture", "sync,async")
+	return dir
+}
+
+// playedRun keeps the plan of a command line below dir as if it was played, under another name of its study
+// where one is given. Its values are noise.
+func playedRun(t *testing.T, dir, name string, args ...string) *store.Folder {
+	t.Helper()
+	plan := planned(t, args...)
+	plan.Study.Name = cmp.Or(name, plan.Study.Name)
+	folder, err := store.Create(filepath.Join(dir, "runs"), plan, lab.Environment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(4, 2))
+	for i, p := range plan.Trials {
+		noise := math.Exp(random.NormFloat64())
+		point, _ := plan.Study.Point(p.Point)
+		trial := lab.Trial{Schema: lab.TrialSchema, Number: i + 1, Attempt: 1, Block: p.Block, Variant: p.Variant,
+			Point: point, Seed: p.Seed, Valid: true, Units: 1, Operations: 100, ElapsedSeconds: noise,
+			LifetimeSeconds: 2 * noise, Metered: lab.Metered{Total: lab.Usage{CPUSeconds: noise}},
+			Audit: lab.Audit{Verdict: lab.AuditValid}, Measures: map[string]float64{}}
+		for _, m := range plan.Study.Metrics {
+			trial.Measures[m.Name] = noise
+		}
+		if err := folder.Save(trial, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
