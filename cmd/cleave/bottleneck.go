@@ -80,7 +80,8 @@ func (f *bottleneckFlags) register(command *cobra.Command) {
 		flags.Float64Var(&f.cpu, "cpu", 0.2, "`processors` that each unit may use at most (0: no limit)")
 	}, f.addBackings)
 	addGroup(command, "Load", func(flags *pflag.FlagSet) {
-		flags.IntVarP(&f.users, "users", "u", 32, "`number` of users of the closed loop, enough to saturate the system")
+		flags.IntVarP(&f.users, "users", "u", 32,
+			"`number` of users of the closed loop, enough to saturate the system")
 		flags.StringToStringVar(&f.levels, "level", nil,
 			"`NAME=VALUE` of a parameter of the system (cleave list); repeatable")
 		f.addLength(flags, 5*time.Second)

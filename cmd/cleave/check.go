@@ -80,9 +80,9 @@ func (f *checkFlags) register(command *cobra.Command) {
 		flags.IntVar(&f.operations, "operations", 1000, "`number` of operations to push through each architecture")
 		flags.StringToStringVar(&f.levels, "level", nil,
 			"`NAME=VALUE` of a parameter of the system (cleave list); repeatable")
-		flags.StringArrayVar(&f.faults, "fault", nil, "fault in mid-load, and its end: `KIND:TARGET[@AFTER][+HEAL]`; "+
-			"KIND is kill, restart, pause, cut, slow, fill, update, or drain of a node, TARGET a unit, database, "+
-			"broker, documents, a node or every-unit; repeatable")
+		flags.StringArrayVar(&f.faults, "fault", nil, "fault in mid-load, and its end: "+
+			"`KIND:TARGET[@AFTER][+HEAL]`; KIND is kill, restart, pause, cut, slow, fill, update, or drain of a "+
+			"node, TARGET a unit, database, broker, documents, a node or every-unit; repeatable")
 		flags.Uint64Var(&f.seed, "seed", 0, "seed of the operations (default 1)")
 	})
 	addGroup(command, "Deployment", f.addDeployment)

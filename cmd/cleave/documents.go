@@ -41,8 +41,8 @@ type documentFlags struct {
 
 func (f *documentFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.json, "json", "", "write the analysis as JSON to this `file`, - for standard output")
-	flags.StringVar(&f.format, "format", "", "write the results to standard output in a `format` of other tools: "+
-		strings.Join(ci.Formats(), ", "))
+	flags.StringVar(&f.format, "format", "",
+		"write the results to standard output in a `format` of other tools: "+strings.Join(ci.Formats(), ", "))
 }
 
 // addFull adds the flag of reports with more tables than they show at once.

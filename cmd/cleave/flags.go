@@ -146,8 +146,9 @@ func (f variableFlag) Set(text string) error {
 
 // addBackings adds the flag that puts every variant on other backing services.
 func (f *experimentFlags) addBackings(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.backings, backingFlag, nil, "backing `services` instead of the embedded ones: mariadb "+
-		"or postgres, rabbitmq, mongo, cassandra (systems: "+strings.Join(systemsThat[lab.Backed](), ", ")+")")
+	flags.StringSliceVar(&f.backings, backingFlag, nil, "backing `services` instead of the embedded ones: "+
+		"mariadb or postgres, rabbitmq, mongo, cassandra (systems: "+
+		strings.Join(systemsThat[lab.Backed](), ", ")+")")
 }
 
 // addDesign adds the flags of how the trials of an experiment are planned and counted.
@@ -230,8 +231,8 @@ type sequentialFlags struct {
 
 // addTo adds the flags.
 func (f *sequentialFlags) addTo(flags *pflag.FlagSet) {
-	flags.StringVar(&f.until, "until", "", fmt.Sprintf("stopping `rule`: \"decided\" analyses after every block "+
-		"from %d on and plays no further what is decided; --blocks is the maximum then (default %d)",
+	flags.StringVar(&f.until, "until", "", fmt.Sprintf("stopping `rule`: \"decided\" analyses after every "+
+		"block from %d on and plays no further what is decided; --blocks is the maximum then (default %d)",
 		lab.FirstLook, usuallyLooked))
 	flags.DurationVar(&f.within, "within", 0,
 		"time limit of an experiment with --until, e.g. 20m (--resume starts it again)")
