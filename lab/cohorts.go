@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// CohortsOfLoad is how many cohorts a load has, whatever it lasts.
+// CohortsOfLoad is the number of cohorts of a load of any length.
 const CohortsOfLoad = 60
 
-// Cohorts are the operations of a load by when they were due. Seconds by when operations finished lack
-// the slow ones at the beginning of a load; cohorts are complete from the first to the last.
+// Cohorts groups the operations of a load by their due times. Groups by finish times lack the slow operations
+// at the beginning of a load; cohorts are complete.
 type Cohorts struct {
-	// Seconds is how long operations of one cohort were due.
+	// Seconds is the length of a cohort.
 	Seconds float64 `json:"seconds"`
-	// Lag is the time, in seconds, from the beginning of a flow within which 99 of 100 of its operations
-	// were due. The cohorts before it lack later steps of flows. 0: flows have one step.
+	// Lag is the 99th percentile of the time from the beginning of a flow to the due times of its operations, in
+	// seconds. Cohorts before it lack later steps of flows. 0: flows have one step.
 	Lag float64  `json:"lag,omitempty"`
 	All []Cohort `json:"all"`
 }
 
-// Cohort is the operations that were due in one part of a load.
+// Cohort holds the operations that were due in one part of a load.
 type Cohort struct {
-	OK int64 `json:"ok"` // those that were answered rightly
-	// Buckets and Counts say how many operations had a response time in which bucket (see TimeBucket), in
-	// the order of the buckets.
+	OK int64 `json:"ok"` // right answers
+	// Buckets and Counts are the histogram of response times: buckets in their order (see TimeBucket), and the
+	// number of operations in each.
 	Buckets []int   `json:"buckets,omitempty"`
 	Counts  []int64 `json:"counts,omitempty"`
 }
@@ -60,8 +60,8 @@ func (c Cohort) Add(other Cohort) Cohort {
 	return sum
 }
 
-// Add returns the cohorts of a load of which another generator, or loop, played a part. Those of a
-// load of another length are left out.
+// Add returns the cohorts of a load that two generators or loops have shared. Cohorts of another length are
+// left out.
 func (c Cohorts) Add(other Cohorts) Cohorts {
 	if c.Seconds == 0 {
 		return other
@@ -84,7 +84,7 @@ const (
 	TimeBuckets = (33 - octaveBits) << octaveBits
 )
 
-// TimeBucket returns the bucket of a response time. The last also holds what is longer.
+// TimeBucket returns the bucket of a response time. The last bucket also holds all longer times.
 func TimeBucket(d time.Duration) int {
 	units := uint64(max(d, 0)) >> unitBits
 	octave := max(0, bits.Len64(units)-octaveBits-1)

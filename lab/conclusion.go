@@ -3,18 +3,18 @@ package lab
 // Conclusion is the answer of an experiment, chosen once. Every report shows it, and none
 // picks a headline or writes a sentence of its own.
 type Conclusion struct {
-	// Sentence says in plain words what was decided, the largest effect first.
+	// Sentence tells what was decided, the largest effect first.
 	Sentence string `json:"sentence"`
 	// Point is where the sentence compares the variants; reports show them side by side there.
 	Point string `json:"point"`
 	// Headline is the comparison that the sentence is about; nil where nothing was compared.
 	Headline *Headline `json:"headline,omitempty"`
-	// Findings say what else was found: one sentence for each metric or topic.
+	// Findings are further results: one sentence for each metric or topic.
 	Findings []Finding `json:"findings"`
-	// Withheld says what the answer leaves out, and why: variants without a valid trial or
-	// struck out, and verdicts that depend on how long a trial lasts.
+	// Withheld lists what the answer leaves out, and why: variants without a valid trial or struck out, and
+	// verdicts that depend on the length of a trial.
 	Withheld []string `json:"withheld"`
-	// Sure says what the answer stands on, in sentences.
+	// Sure lists the evidence for the answer, in sentences.
 	Sure []string `json:"sure"`
 	// NotTested lists what could change the answer and was not tried.
 	NotTested []string `json:"not_tested"`
@@ -51,8 +51,8 @@ type Bar struct {
 	Verdict ComparisonVerdict `json:"verdict"`
 }
 
-// Chart shows the steps of the way as bars, each from where the one before it ended, then
-// its stretches and the whole.
+// Chart returns the steps as bars, each of which begins where the one before it ended, then the stretches and
+// the whole.
 func (w Waterfall) Chart(title string) Headline {
 	h := Headline{Title: title, Baseline: w.From}
 	at := 1.0

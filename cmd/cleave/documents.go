@@ -30,12 +30,12 @@ const (
 	reportFile   = "report.html"
 )
 
-// documentFlags say how results are shown.
+// documentFlags are the flags of what is shown and written of results.
 type documentFlags struct {
 	json   string
 	format string
 	full   bool
-	// decision is what a page for a decision record is written for; nil: there is none.
+	// decision is the need that a page for a decision record answers, or nil without one.
 	decision *ci.Need
 }
 
@@ -50,7 +50,7 @@ func (f *documentFlags) addFull(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.full, "full", false, "print every table")
 }
 
-// check refuses, before anything is played, documents that cannot be written.
+// check returns an error for documents that cannot be written, before anything is played.
 func (f *documentFlags) check() error {
 	err := ci.Known(f.format, ci.Formats())
 	if err == nil && f.format != "" && f.json == "-" {
@@ -116,7 +116,7 @@ limit, and 6 with --require-verdict where it may be.`,
 	return command
 }
 
-// reportRun rebuilds every view of a run, and holds its variants to the gates.
+// reportRun rebuilds every view of a run, and checks its variants against the gates.
 func (a app) reportRun(dir string, flags documentFlags, held againstFlags) error {
 	gates, err := held.parse()
 	if err != nil {
@@ -140,8 +140,7 @@ func (a app) reportRun(dir string, flags documentFlags, held againstFlags) error
 	return gatesVerdict(verdicts, held.mustKnow, "a variant")
 }
 
-// conclude derives every document from the raw data of the folder and shows
-// the results.
+// conclude writes every document from the raw data of the folder, and shows the results.
 func (a app) conclude(folder *store.Folder, flags documentFlags) (lab.Analysis, error) {
 	concluded, err := analyse(folder)
 	if err != nil {
@@ -158,7 +157,7 @@ func (a app) conclude(folder *store.Folder, flags documentFlags) (lab.Analysis, 
 	return concluded, err
 }
 
-// shown is where people read the results: standard output, unless a document takes that.
+// shown returns the stream for people: standard output, or the story if a document takes that.
 func (a app) shown(taken bool) io.Writer {
 	if taken {
 		return a.story
@@ -166,7 +165,7 @@ func (a app) shown(taken bool) io.Writer {
 	return a.out
 }
 
-// writeFormat writes a run in the format that was asked for, or the page of a decision, if any.
+// writeFormat writes a run in the format of --format, or the page of --decision, if any.
 func (a app) writeFormat(folder *store.Folder, flags documentFlags, concluded lab.Analysis,
 	gates []lab.GateVerdict, mustKnow bool,
 ) error {
@@ -214,7 +213,7 @@ func analyse(folder *store.Folder) (lab.Analysis, error) {
 	}), nil
 }
 
-// publishedFigures returns what the study has published, nil for a user's own.
+// publishedFigures returns the published figures of a built-in study, or nil.
 func publishedFigures(study string) (*published.Study, error) {
 	if !slices.Contains(published.Names(), study) {
 		return nil, nil
