@@ -165,7 +165,11 @@ func (a app) showStudyLacks(found studyLacks) {
 	fmt.Fprintf(a.out, "%s: %d of %s can be played here\n", found.Study, found.Played,
 		counted(found.Variants, "variant"))
 	for _, part := range found.Missing {
-		fmt.Fprintf(a.out, "  missing  %s (%s)\n", part.What, strings.Join(part.Variants, ", "))
+		lacking := strings.Join(part.Variants, ", ")
+		if n := len(part.Variants); n > 1 && n == found.Variants {
+			lacking = "all variants"
+		}
+		fmt.Fprintf(a.out, "  missing  %s (%s)\n", part.What, lacking)
 	}
 	if found.Install != "" {
 		fmt.Fprintf(a.out, "  install  %s\n", found.Install)
