@@ -108,7 +108,7 @@ func (p *injection) End() []lab.FaultRecord {
 	return done
 }
 
-// now is the time in seconds since the start of the load.
+// now returns the time in seconds since the start of the load.
 func (p *injection) now() float64 { return time.Since(p.start).Seconds() }
 
 // play does a fault to its target, or to every unit, or every replica, in turn.
@@ -124,7 +124,7 @@ func (p *injection) play(f lab.Fault) {
 	}
 }
 
-// chosen are the parts that a fault's target stands for: of updates all replicas of a unit.
+// chosen returns the parts that a fault's target stands for: of updates all replicas of a unit.
 func (p *injection) chosen(f lab.Fault) []lab.FaultTarget {
 	return slices.DeleteFunc(slices.Clone(p.targets), func(t lab.FaultTarget) bool {
 		return t.Name != f.Target && !(f.Target == lab.EveryUnit && t.Unit) &&

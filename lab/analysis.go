@@ -268,7 +268,7 @@ type Judgement struct {
 // NotAskedFor stands in place of the verdict on a claim that is Unasked.
 const NotAskedFor = "not asked for"
 
-// Standing is the verdict in words; they tell what was not asked for from what this host
+// Standing returns the verdict in words; they tell what was not asked for from what this host
 // cannot test.
 func (j Judgement) Standing() string {
 	if j.Unasked {

@@ -58,7 +58,7 @@ type Arrival struct {
 	Ready float64 `json:"ready_seconds"`
 }
 
-// mostReplicas are how many replicas of each unit there can be, by its name: as many as the
+// mostReplicas returns how many replicas of each unit there can be, by its name: as many as the
 // variant has, or as its platform may add.
 func (v Variant) mostReplicas() map[string]int {
 	most := maps.Clone(v.Replicas)

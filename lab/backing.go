@@ -87,7 +87,7 @@ type FileService interface {
 	Folder() string
 }
 
-// ServiceVariable is the environment variable in which a unit gets the address
+// ServiceVariable returns the environment variable in which a unit gets the address
 // of a backing service: CLEAVE_SERVICE_DATABASE for "database".
 func ServiceVariable(service string) string {
 	return "CLEAVE_SERVICE_" + strings.ToUpper(strings.ReplaceAll(service, "-", "_"))

@@ -50,7 +50,7 @@ func Nodes(names []string, faults ...FaultKind) (all []Node) {
 	return all
 }
 
-// On is a layout as a deployer has it: with the nodes that faults can be done to. One that
+// On returns a layout as a deployer has it: with the nodes that faults can be done to. One that
 // shall lie on a replicated disk is refused by a deployer that has none.
 func (l Layout) On(d Deployer) (Layout, error) {
 	if clustered, is := d.(Clustered); is {
@@ -63,7 +63,7 @@ func (l Layout) On(d Deployer) (Layout, error) {
 	return l, err
 }
 
-// Node is the node of a name, if there is one.
+// Node returns the node of a name, if there is one.
 func (l Layout) Node(name string) (node Node, is bool) {
 	if i := slices.IndexFunc(l.Nodes, func(n Node) bool { return n.Name == name }); i >= 0 {
 		return l.Nodes[i], true
@@ -204,7 +204,7 @@ const programs = "host: "
 // SpanPrograms is SpanHost for programs of these names alone.
 func SpanPrograms(names ...string) Span { return Span(programs + strings.Join(names, ",")) }
 
-// Programs are the names of a SpanPrograms; none: it is another span.
+// Programs returns the names of a SpanPrograms; none: it is another span.
 func (s Span) Programs() []string {
 	list, is := strings.CutPrefix(string(s), programs)
 	if !is {
@@ -213,7 +213,7 @@ func (s Span) Programs() []string {
 	return strings.Split(list, ",")
 }
 
-// PeerVariable is the environment variable in which a deployer hands a unit the
+// PeerVariable returns the environment variable in which a deployer hands a unit the
 // address of another: CLEAVE_ADDRESS_CORE for the unit core.
 func PeerVariable(unit string) string {
 	return "CLEAVE_ADDRESS_" + strings.ToUpper(strings.ReplaceAll(unit, "-", "_"))

@@ -24,7 +24,7 @@ func (l Layout) OnReplicatedDisk() bool {
 	return slices.ContainsFunc(l.Services, func(s ServiceSpec) bool { return s.Replicated })
 }
 
-// ReplicatorOf is the deployer as one that has a replicated disk, or why it has none.
+// ReplicatorOf returns the deployer as one that has a replicated disk, or why it has none.
 func ReplicatorOf(d Deployer) (Replicator, error) {
 	replicator, can := d.(Replicator)
 	if !can {

@@ -74,7 +74,7 @@ func (k FaultKind) Replaces() bool { return k == FaultDrain || k == FaultUpdate 
 // Passes reports whether the fault is over by itself: it has no Heal.
 func (k FaultKind) Passes() bool { return k == FaultRestart || k == FaultUpdate }
 
-// DefaultHeal is how long a fault lasts where nothing is said, in seconds.
+// DefaultHeal returns how long a fault lasts where nothing is said, in seconds.
 func (k FaultKind) DefaultHeal() float64 {
 	if k.Passes() {
 		return 0

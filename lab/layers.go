@@ -180,7 +180,7 @@ type RoleLayerTime struct {
 // LibraryCPU is the quantity of ProfiledMetric.
 const LibraryCPU = "library_cpu"
 
-// ProfiledMetric is what profiled trials are compared in.
+// ProfiledMetric returns what profiled trials are compared in.
 func ProfiledMetric() Metric {
 	return Metric{Name: "library_cpu_per_operation", Title: "CPU time in libraries per operation, by profile",
 		Unit: "s", Better: LowerIsBetter,

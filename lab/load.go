@@ -77,13 +77,13 @@ type Load struct {
 	Client LoadClient `json:"client,omitzero"`
 }
 
-// Lengthened is the load and its warm-up, so many times as long.
+// Lengthened returns the load and its warm-up, so many times as long.
 func (l Load) Lengthened(times float64) Load {
 	l.Duration, l.WarmUp, l.WarmUpLimit = times*l.Duration, times*l.WarmUp, times*l.WarmUpLimit
 	return l
 }
 
-// LongestWarmUp is how long the load before the measured one lasts at most, in seconds.
+// LongestWarmUp returns how long the load before the measured one lasts at most, in seconds.
 func (l Load) LongestWarmUp() float64 { return max(l.WarmUp, l.WarmUpLimit) }
 
 // LoadClient is how a generator connects.
@@ -165,7 +165,7 @@ const (
 	longestRest  = time.Second
 )
 
-// Rest is how long the system rests before the load; 0 before a search, of which no costs
+// Rest returns how long the system rests before the load; 0 before a search, of which no costs
 // are told.
 func (j LoadJob) Rest() time.Duration {
 	if j.Search {

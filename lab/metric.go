@@ -107,7 +107,7 @@ func (m Metric) Measured(measures []Measure) (float64, bool) {
 // PerOperation is the Per of a metric of single operations.
 const PerOperation = "operation"
 
-// JobMetrics are those of a system that names none of its own: a job of known
+// JobMetrics returns the job metrics of a system that names none of its own: a job of known
 // size that is played once. They are in the order in which they are shown.
 func JobMetrics() []Metric {
 	return []Metric{
@@ -129,7 +129,7 @@ func JobMetrics() []Metric {
 	}
 }
 
-// AllMetrics are what the trials of the study are compared in, in the order in
+// AllMetrics returns what the trials of the study are compared in, in the order in
 // which they are shown. The first is the headline.
 func (s Study) AllMetrics() []Metric {
 	if len(s.Metrics) > 0 {

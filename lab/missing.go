@@ -149,7 +149,7 @@ func InstallParts(parts []MissingPart) string {
 	return InstallAll(commands)
 }
 
-// LackLines are the missing parts as lines. Where several are installed, the last line brings them all.
+// LackLines returns the missing parts as lines. Where several are installed, the last line brings them all.
 func LackLines(lacks []Lack) []string {
 	var lines []string
 	installs := 0

@@ -16,7 +16,7 @@ const (
 	AllUnits = "all"
 )
 
-// Scale is a layout with as many replicas, the limits, nodes and network that the variant has. Every
+// Scale returns a layout with as many replicas, the limits, nodes and network that the variant has. Every
 // replica is a unit of its own, with its own report, meter and faults: orders, orders-2,
 // orders-3. Whoever has such a unit as a peer gets the addresses of all, separated by
 // commas, where it would get one; in the files of a foreign unit a line with the address
@@ -81,7 +81,7 @@ func (v Variant) Scaling() string {
 	return strings.Join(parts, "; ")
 }
 
-// replicaNames are those of a unit that runs n times; 0 is once.
+// replicaNames returns the replica names of a unit that runs n times; 0 is once.
 func replicaNames(unit string, n int) []string {
 	names := []string{unit}
 	for i := 2; i <= n; i++ {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// street is a layout with a proxy and a front before two kinds of units.
+// street returns a layout with a proxy and a front before two kinds of units.
 func street() Layout {
 	return Layout{
 		Lead: "generator", Services: []ServiceSpec{{Name: "database"}},

@@ -23,7 +23,7 @@ type SearchLoad struct {
 	Longest *float64 `json:"max"`
 }
 
-// Ends are the two loads between which the capacity lies: the last that passed at the
+// Ends returns the two loads between which the capacity lies: the last that passed at the
 // capacity, which is the longer one where there was one, and the last that failed at the
 // lowest rate above it. Nil: there was none. A capacity of 0 is that of a search in which
 // no rate passed.
@@ -39,7 +39,7 @@ func (s Search) Ends(capacity float64) (passed, failed *SearchLoad) {
 	return passed, failed
 }
 
-// Width is how far the ends lie apart, as a share of the capacity: it is not known any
+// Width returns how far the ends lie apart, as a share of the capacity: it is not known any
 // better. 0: one of them is missing.
 func (s Search) Width(capacity float64) float64 {
 	if passed, failed := s.Ends(capacity); passed != nil && failed != nil {

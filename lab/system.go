@@ -318,7 +318,7 @@ type UnitSpec struct {
 	Faults []FaultKind
 }
 
-// Endpoints are the names of the addresses that the unit listens on: its own, and those of its
+// Endpoints returns the names of the addresses that the unit listens on: its own, and those of its
 // further ports.
 func (u UnitSpec) Endpoints() (names []string) {
 	if u.Listens {
@@ -330,7 +330,7 @@ func (u UnitSpec) Endpoints() (names []string) {
 	return names
 }
 
-// PortOf is the name of the endpoint of a unit's further port.
+// PortOf returns the name of the endpoint of a unit's further port.
 func PortOf(unit, port string) string { return unit + ":" + port }
 
 // Limits are what a unit can use at most; zero means no limit.

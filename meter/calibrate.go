@@ -13,7 +13,7 @@ const (
 	calibrationSteps = 8_000_000
 )
 
-// spin is a fixed computation without memory access: a xorshift generator
+// spin returns a fixed computation without memory access: a xorshift generator
 // (Marsaglia 2003, "Xorshift RNGs", section 3, triple 13, 7, 17), whose every
 // step needs the one before. The result keeps the compiler from dropping it.
 func spin(steps int) uint64 {

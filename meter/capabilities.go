@@ -139,7 +139,7 @@ func (h *Host) moduleOnDisk(module, release string) bool {
 // unlimited stands for a control group that sets no limit.
 const unlimited = "unlimited"
 
-// cgroupCPU is the lowest limit on processors in the control groups of this
+// cgroupCPU returns the lowest limit on processors in the control groups of this
 // process, in cores.
 func (h *Host) cgroupCPU() lab.Fact {
 	lowest, seen := 0.0, false
@@ -171,7 +171,7 @@ func (h *Host) cgroupCPU() lab.Fact {
 	return unavailable("no control groups below /sys/fs/cgroup")
 }
 
-// cgroupMemory is the lowest memory limit in the control groups of this process.
+// cgroupMemory returns the lowest memory limit in the control groups of this process.
 func (h *Host) cgroupMemory() lab.Fact {
 	// Version 1 writes a number near the largest page count for "no limit".
 	const none = int64(1) << 62

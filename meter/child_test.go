@@ -122,7 +122,7 @@ func writeNowhere(amount int) error {
 	return err
 }
 
-// cpuOfSelf is what getrusage says of this process.
+// cpuOfSelf returns what getrusage says of this process.
 func cpuOfSelf() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -178,7 +178,7 @@ func (c *child) do(order string) string {
 	return c.output.Text()
 }
 
-// usage is what the child says that it has used.
+// usage returns what the child says that it has used.
 func (c *child) usage() time.Duration {
 	c.t.Helper()
 	nanoseconds, err := strconv.ParseInt(c.do("usage"), 10, 64)

@@ -47,7 +47,7 @@ func (w *worker) follow(cpu []int64) {
 // ofSystem reports whether a unit is part of the system: the generator only makes the load.
 func (w *worker) ofSystem(unit int) bool { return w.roles[w.roleOf[unit]] != lab.RoleGenerator }
 
-// usageCourse is how the use of the system went on; nil: none of its units is metered, or not
+// usageCourse returns how the use of the system went on; nil: none of its units is metered, or not
 // for long enough. It has no memory where that of a unit cannot be told.
 func (w *worker) usageCourse() *lab.UsageCourse {
 	points, system := w.course.points, 0

@@ -48,7 +48,7 @@ func TestACourseTellsWhenTheSystemWorked(t *testing.T) {
 	}
 }
 
-// told is the CPU time that a course tells, in seconds.
+// told returns the CPU time that a course tells, in seconds.
 func told(c *lab.UsageCourse) (sum float64) {
 	if c == nil {
 		return 0

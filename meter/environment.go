@@ -47,7 +47,7 @@ func (h *Host) Environment() lab.Environment {
 	}
 }
 
-// processorModel is the model name of the first processor.
+// processorModel returns the model name of the first processor.
 func (h *Host) processorModel() lab.Fact {
 	model, err := h.keyed("/proc/cpuinfo", "model name", ":")
 	if err != nil {
@@ -90,7 +90,7 @@ func (h *Host) virtualised() lab.Fact {
 	return lab.Fact{Value: slices.Contains(strings.Fields(flags), "hypervisor")}
 }
 
-// memoryTotal is the memory that the kernel manages.
+// memoryTotal returns the memory that the kernel manages.
 func (h *Host) memoryTotal() lab.Fact {
 	text, err := h.keyed("/proc/meminfo", "MemTotal", ":")
 	if err != nil {
@@ -103,7 +103,7 @@ func (h *Host) memoryTotal() lab.Fact {
 	return lab.Fact{Value: kib << 10, Unit: "B"}
 }
 
-// osRelease is the distribution with its version.
+// osRelease returns the distribution with its version.
 func (h *Host) osRelease() lab.Fact {
 	name, err := h.keyed("/etc/os-release", "PRETTY_NAME", "=")
 	if err != nil {
@@ -112,7 +112,7 @@ func (h *Host) osRelease() lab.Fact {
 	return lab.Fact{Value: name}
 }
 
-// portRange is the range of ports that outgoing connections take: its width
+// portRange returns the range of ports that outgoing connections take: its width
 // bounds the number of connections to one address.
 func (h *Host) portRange() lab.Fact {
 	text, err := h.read("/proc/sys/net/ipv4/ip_local_port_range")
@@ -122,7 +122,7 @@ func (h *Host) portRange() lab.Fact {
 	return lab.Fact{Value: strings.Join(strings.Fields(text), "-")}
 }
 
-// resourceLimit is the soft limit of this process.
+// resourceLimit returns the soft limit of this process.
 func resourceLimit(resource int) lab.Fact {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(resource, &limit); err != nil {
@@ -134,7 +134,7 @@ func resourceLimit(resource int) lab.Fact {
 	return lab.Fact{Value: limit.Cur}
 }
 
-// diskFree is the space that a user may still fill where Cleave was started:
+// diskFree returns the space that a user may still fill where Cleave was started:
 // results go there unless told otherwise.
 func diskFree() lab.Fact {
 	var disk unix.Statfs_t
@@ -144,7 +144,7 @@ func diskFree() lab.Fact {
 	return lab.Fact{Value: disk.Bavail * uint64(disk.Bsize), Unit: "B"}
 }
 
-// buildVersion is the version that the linker was told.
+// buildVersion returns the version that the linker was told.
 func (h *Host) buildVersion() lab.Fact {
 	if h.version == "" {
 		return unavailable("built without a version; make build sets it")
@@ -152,7 +152,7 @@ func (h *Host) buildVersion() lab.Fact {
 	return lab.Fact{Value: h.version}
 }
 
-// buildCommit is the revision of the source that the Go tool noted, with "-modified" where the tree
+// buildCommit returns the revision of the source that the Go tool noted, with "-modified" where the tree
 // had changes.
 func buildCommit() lab.Fact {
 	info, ok := debug.ReadBuildInfo()

@@ -52,12 +52,12 @@ func (h *Host) exists(path string) bool {
 	return err == nil
 }
 
-// unavailable is a fact that cannot be had.
+// unavailable returns a fact that cannot be had.
 func unavailable(format string, arguments ...any) lab.Fact {
 	return lab.Fact{Unavailable: fmt.Sprintf(format, arguments...)}
 }
 
-// textOf is a file's text as a fact.
+// textOf returns a file's text as a fact.
 func (h *Host) textOf(path string) lab.Fact {
 	text, err := h.read(path)
 	if err != nil {
@@ -66,7 +66,7 @@ func (h *Host) textOf(path string) lab.Fact {
 	return lab.Fact{Value: text}
 }
 
-// numberOf is the whole number that a file holds, as a fact.
+// numberOf returns the whole number that a file holds, as a fact.
 func (h *Host) numberOf(path, unit string) lab.Fact {
 	text, err := h.read(path)
 	if err != nil {
@@ -79,7 +79,7 @@ func (h *Host) numberOf(path, unit string) lab.Fact {
 	return lab.Fact{Value: value, Unit: unit}
 }
 
-// chosen is the word in square brackets of a file such as "always [madvise] never".
+// chosen returns the word in square brackets of a file such as "always [madvise] never".
 func (h *Host) chosen(path string) lab.Fact {
 	text, err := h.read(path)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// hostLike is the machine in a folder of testdata.
+// hostLike returns the machine in a folder of testdata.
 func hostLike(name string) *Host {
 	directory, err := os.Getwd()
 	if err != nil {

@@ -152,7 +152,7 @@ func (w *worker) resume(unit lab.Unit) error {
 	return nil
 }
 
-// find is the place of a unit in the order of Watch.
+// find returns the place of a unit in the order of Watch.
 func (w *worker) find(name string) (int, error) {
 	i := slices.IndexFunc(w.probes, func(p source) bool { return p.metered().Name == name })
 	if i < 0 {

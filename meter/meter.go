@@ -62,7 +62,7 @@ func (m *Meter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, erro
 	return run, nil
 }
 
-// pause is the time to wait after a sampling round that burned cost.
+// pause returns the time to wait after a sampling round that burned cost.
 func (m *Meter) pause(cost time.Duration) time.Duration {
 	return max(m.shortest, time.Duration(float64(cost)/m.share))
 }

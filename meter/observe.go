@@ -16,7 +16,7 @@ import (
 // that one of 50 is already 2 %.
 const shortestWindow = 50
 
-// pressures are the resources whose stall times are observed.
+// pressures returns the resources whose stall times are observed.
 func pressures() []string { return []string{"cpu", "io", "memory"} }
 
 // observation is a window on the host's condition.
@@ -174,7 +174,7 @@ func (h *Host) take() reading {
 	return r
 }
 
-// ownCPU is the CPU time of this process with all its threads.
+// ownCPU returns the CPU time of this process with all its threads.
 func ownCPU() (time.Duration, error) {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -210,7 +210,7 @@ func (h *Host) processorTicks() (ticks, error) {
 	return t, nil
 }
 
-// stalled is the time in microseconds since boot in which some task waited for
+// stalled returns the time in microseconds since boot in which some task waited for
 // the resource (Linux "Pressure Stall Information").
 func (h *Host) stalled(resource string) (int64, error) {
 	text, err := h.read("/proc/pressure/" + resource)
@@ -227,7 +227,7 @@ func (h *Host) stalled(resource string) (int64, error) {
 	return value, nil
 }
 
-// loadAverage is the mean number of runnable tasks over the last minute.
+// loadAverage returns the mean number of runnable tasks over the last minute.
 func (h *Host) loadAverage() (float64, error) {
 	text, err := h.read("/proc/loadavg")
 	if err != nil {

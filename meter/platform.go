@@ -123,7 +123,7 @@ func (h *host) accounts(s *scratch, c *counters) error {
 	return nil
 }
 
-// daemon is what a process of a platform is called: its program, and the part of it that it
+// daemon returns what a process of a platform is called: its program, and the part of it that it
 // was told to be. Files that it was started with tell nothing of it.
 func (p *probe) daemon(s *scratch) string {
 	text, err := s.file(p.dir, "cmdline")

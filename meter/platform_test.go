@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// busy is a shell that burns processor time, under a name that nothing else here has.
+// busy returns a shell that burns processor time, under a name that nothing else here has.
 func busy(t *testing.T) (program string) {
 	t.Helper()
 	text, err := os.ReadFile("/bin/sh")
@@ -152,7 +152,7 @@ func TestAHostIsMeteredWithoutItsContainers(t *testing.T) {
 	}
 }
 
-// burner is the process of a program that descends from another one, as soon as it burns.
+// burner returns the process of a program that descends from another one, as soon as it burns.
 func burner(t *testing.T, program string, from int) int {
 	t.Helper()
 	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(5 * time.Millisecond) {
@@ -185,7 +185,7 @@ func descends(pid, from int) bool {
 	return false
 }
 
-// clockOf is the processor time of a process, in seconds.
+// clockOf returns the processor time of a process, in seconds.
 func clockOf(t *testing.T, pid int) float64 {
 	t.Helper()
 	clock, err := newScratch().clock(processClock(pid))

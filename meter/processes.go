@@ -40,7 +40,7 @@ func (t *tree) readProcesses(s *scratch) []process {
 	return all
 }
 
-// name is what a process is called: its program, and the script or file that it was started
+// name returns what a process is called: its program, and the script or file that it was started
 // with. Other arguments are left out, since there may be a secret among them.
 func (p *probe) name(s *scratch) string {
 	text, err := s.file(p.dir, "cmdline")

@@ -62,7 +62,7 @@ func (s *scratch) clock(id int32) (int64, error) {
 	return s.time.Nano(), nil
 }
 
-// processClock is the id of the CPU clock of a process with all its threads.
+// processClock returns the id of the CPU clock of a process with all its threads.
 // Its layout is the kernel's (clock_getcpuclockid(3) builds the same): the
 // complement of the pid above three bits, of which 2 selects the scheduler's
 // nanosecond account.

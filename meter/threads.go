@@ -28,7 +28,7 @@ func (m *Meter) Threads(units []lab.Unit) ([]lab.ThreadUse, error) {
 	return all, nil
 }
 
-// processesOf are the numbers of a unit's processes.
+// processesOf returns the numbers of a unit's processes.
 func processesOf(unit lab.Unit) ([]int, error) {
 	source, _, err := openSource(unit)
 	if err != nil {
@@ -51,7 +51,7 @@ func processesOf(unit lab.Unit) ([]int, error) {
 	return pids, err
 }
 
-// threadsOf are those of a process that have not ended since they were listed.
+// threadsOf returns those of a process that have not ended since they were listed.
 func threadsOf(unit lab.Unit, pid int) []lab.ThreadUse {
 	folder := fmt.Sprintf("/proc/%d/task", pid)
 	entries, err := os.ReadDir(folder)

@@ -161,7 +161,7 @@ func (t *tree) clocks(s *scratch) (sum int64, complete bool) {
 	return sum, complete
 }
 
-// all are the members and the root, which keeps the accounts of orphans.
+// all returns the members and the root, which keeps the accounts of orphans.
 func (t *tree) all() []*probe {
 	all := make([]*probe, 0, len(t.members)+1)
 	for _, p := range t.members {

@@ -30,7 +30,7 @@ func (a *account) add(bytes int64) {
 	a.samples++
 }
 
-// mean is the mean over the samples, in bytes.
+// mean returns the mean over the samples, in bytes.
 func (a *account) mean() int64 {
 	if a.samples == 0 {
 		return 0
@@ -119,7 +119,7 @@ func (w *worker) metered() lab.Metered {
 	return result
 }
 
-// thisHost is the host of this process; zero where it has no kernel's name.
+// thisHost returns the host of this process; zero where it has no kernel's name.
 func thisHost() lab.UnitHost {
 	run, err := os.ReadFile(lab.KernelRun)
 	if err != nil {
@@ -128,7 +128,7 @@ func thisHost() lab.UnitHost {
 	return lab.UnitHost{KernelRun: strings.TrimSpace(string(run)), Processors: runtime.NumCPU()}
 }
 
-// idle is how long the units rested before the first mark; 0: not long enough to tell.
+// idle returns how long the units rested before the first mark; 0: not long enough to tell.
 func (w *worker) idle() time.Duration {
 	if rested := w.marks[0].at.Sub(w.started); rested >= lab.ShortestIdle {
 		return rested
@@ -136,7 +136,7 @@ func (w *worker) idle() time.Duration {
 	return 0
 }
 
-// difference is what one unit used between the marks, without memory and
+// difference returns what one unit used between the marks, without memory and
 // without the user and system split, whose ticks it returns beside it.
 func (w *worker) difference(i int) (lab.Usage, stat) {
 	open, closing := &w.marks[0].units[i], &w.marks[1].units[i]
@@ -160,7 +160,7 @@ func (w *worker) difference(i int) (lab.Usage, stat) {
 	return usage, ticks
 }
 
-// idleCores is how many processors a unit used while it rested.
+// idleCores returns how many processors a unit used while it rested.
 func (w *worker) idleCores(i int) float64 {
 	idle := w.idle()
 	if idle == 0 {

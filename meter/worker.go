@@ -72,7 +72,7 @@ func (w *worker) close() {
 	}
 }
 
-// own is what reading has cost so far, in nanoseconds: this thread's CPU clock and what its helpers
+// own returns what reading has cost so far, in nanoseconds: this thread's CPU clock and what its helpers
 // have used. The clock cannot fail on Linux: every thread has it.
 func (w *worker) own() int64 {
 	value, _ := w.scratch.clock(unix.CLOCK_THREAD_CPUTIME_ID)
@@ -231,7 +231,7 @@ func (w *worker) keep(counted bool) error {
 	return nil
 }
 
-// result is the use between the marks.
+// result returns the use between the marks.
 func (w *worker) result() (lab.Metered, error) {
 	if !w.complete() {
 		return lab.Metered{}, fmt.Errorf("%d of 2 marks were taken: mark before the start signal and after the "+

@@ -105,7 +105,7 @@ func TestLayersOfPackages(t *testing.T) {
 	}
 }
 
-// v8 is a profile with a stack of main.js, fastify and a native function; every sample
+// v8 returns a profile with a stack of main.js, fastify and a native function; every sample
 // is of a millisecond.
 func v8(t *testing.T, began time.Time, ids ...int) []byte {
 	t.Helper()
@@ -290,7 +290,7 @@ func TestWhoMayNotSampleHasNoSampling(t *testing.T) {
 	}
 }
 
-// processorTime is what this process has used so far.
+// processorTime returns what this process has used so far.
 func processorTime(t *testing.T) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

@@ -36,7 +36,7 @@ func layerOf(name string, own []string, rules []rule) (lab.Layer, bool) {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// otherwise is the layer of what no rule knows: a library where it is said what the
+// otherwise returns the layer of what no rule knows: a library where it is said what the
 // application's own is, and else the application.
 func otherwise(own []string) lab.Layer {
 	if len(own) > 0 {

@@ -164,7 +164,7 @@ func layerOfNode(
 	return lab.LayerRuntime, native
 }
 
-// layerOfModule is that of a package in node_modules, the innermost one, of a module of
+// layerOfModule returns that of a package in node_modules, the innermost one, of a module of
 // Node.js, or of the application.
 func layerOfModule(url string, own []string, rules []rule) lab.Layer {
 	const modules = "/node_modules/"
@@ -204,7 +204,7 @@ func readGo(data []byte, own []string) (samples, error) {
 	return s, nil
 }
 
-// sampled is what was seen from outside of the programs of a role.
+// sampled returns what was seen from outside of the programs of a role.
 func sampled(role string, programs []lab.ProgramSamples, own []string) samples {
 	s, rules := newSamples(runtimeGo), goRules()
 	for _, program := range programs {
@@ -227,7 +227,7 @@ func sampled(role string, programs []lab.ProgramSamples, own []string) samples {
 	return s
 }
 
-// functions are the names of those that were being called, the running one first.
+// functions returns the names of those that were being called, the running one first.
 func functions(sample *profile.Sample) []string {
 	var names []string
 	for _, location := range sample.Location {

@@ -69,7 +69,7 @@ func Listen(host, unit, target string) (*Relay, error) {
 	return r, nil
 }
 
-// Address is what others dial, as host:port.
+// Address returns what others dial, as host:port.
 func (r *Relay) Address() string { return r.listener.Addr().String() }
 
 // To has the relay pass new connections on to an address, as host:port: that of a unit which has
@@ -80,7 +80,7 @@ func (r *Relay) To(target string) {
 	r.target = target
 }
 
-// Target is where the relay passes connections on to, as host:port; "": nobody knows it yet.
+// Target returns where the relay passes connections on to, as host:port; "": nobody knows it yet.
 func (r *Relay) Target() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -200,7 +200,7 @@ func (r *Relay) pass(from io.ReadCloser, to io.WriteCloser, way direction) {
 	writing.Wait()
 }
 
-// due is when so many bytes that have come now may be at the other side.
+// due returns when so many bytes that have come now may be at the other side.
 func (r *Relay) due(bytes int, way direction) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -275,7 +275,7 @@ func (r *Relay) set(delay time.Duration, rate float64) {
 	r.free = [2]time.Time{}
 }
 
-// probe is how long so many bytes take to the other side of a connection of its own, which
+// probe returns how long so many bytes take to the other side of a connection of its own, which
 // leads to nobody.
 func (r *Relay) probe(ctx context.Context, bytes int) (time.Duration, error) {
 	near, in := net.Pipe()
@@ -353,7 +353,7 @@ func Ahead(units []lab.UnitSpec, endpoints map[string]lab.Endpoint, host string)
 	return all, nil
 }
 
-// Behind is the address of an endpoint itself, which others know by an address that may be that of
+// Behind returns the address of an endpoint itself, which others know by an address that may be that of
 // its relay: one at which nobody listens takes no connection there.
 func (r Relays) Behind(endpoint, known string) string {
 	if relay := r[endpoint]; relay != nil {

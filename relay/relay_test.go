@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// echo is a unit that sends back what comes, and closes when its peer has.
+// echo returns a unit that sends back what comes, and closes when its peer has.
 func echo(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

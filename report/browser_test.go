@@ -27,7 +27,7 @@ import (
 // patience bounds one test in the browser; nothing is measured by it.
 const patience = 4 * time.Minute
 
-// profile is a folder for the browser's own files. Processes of the browser may
+// profile returns a folder for the browser's own files. Processes of the browser may
 // write into it for a moment after the browser has ended, so that removing it
 // takes more than one try.
 func profile(t *testing.T) string {

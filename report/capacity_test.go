@@ -41,7 +41,7 @@ func TestARowOfASearchReadsFromWhatHeldToWhyItEnded(t *testing.T) {
 	}
 }
 
-// titles are those of the columns as a row.
+// titles returns the titles of the columns as a row.
 func titles(t table) []cell {
 	var all []cell
 	for _, c := range t.Columns {

@@ -16,7 +16,7 @@ type textBar struct {
 	shown cell
 }
 
-// end is where a bar ends on the axis.
+// end returns where a bar ends on the axis.
 func end(b lab.Bar) float64 { return b.Begin * b.Ratio.Ratio }
 
 // chart writes the headline as bars: "a saga  |######   3.9x [1.8, 8.5]". A long label takes

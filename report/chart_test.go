@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// charted is a headline as the terminal shows it.
+// charted returns a headline as the terminal shows it.
 func charted(h lab.Headline) []string {
 	var p printer
 	p.chart(view{}, &h)

@@ -185,7 +185,7 @@ func testPrint(t *testing.T, ctx context.Context) {
 	}
 }
 
-// printed is a page on paper.
+// printed returns a page on paper.
 func printed(t *testing.T, p *tab, name string) []byte {
 	t.Helper()
 	var pdf []byte

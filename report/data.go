@@ -99,7 +99,7 @@ func CSV(w io.Writer, a lab.Analysis) error {
 	return nil
 }
 
-// longRows are the trials of one result.
+// longRows returns the trials of one result.
 func longRows(a lab.Analysis, r lab.Result, factors []string) [][]string {
 	prefix := []string{guard(a.Study), exact(a.Scale), guard(r.Variant), guard(r.Point.Name)}
 	for _, factor := range factors {

@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// layerTitle is what a layer is called before people.
+// layerTitle returns what a layer is called before people.
 func layerTitle(layer lab.Layer) string {
 	switch layer {
 	case lab.LayerServer:
@@ -34,14 +34,14 @@ func layerTitle(layer lab.Layer) string {
 	return string(layer)
 }
 
-// layersAt are the profiled variants at a point.
+// layersAt returns the profiled variants at a point.
 func (v view) layersAt(point string) []lab.LayerShare {
 	return those(v.Layers, func(l lab.LayerShare) bool {
 		return l.Point.Name == point && !v.struckOut(l.Variant)
 	})
 }
 
-// profiledPoint is the one whose layers are shown first.
+// profiledPoint returns the one whose layers are shown first.
 func (v view) profiledPoint() (string, bool) {
 	return v.shownAt(func(point string) bool { return len(v.layersAt(point)) > 0 })
 }
@@ -115,7 +115,7 @@ func (v view) pathLength() string {
 	return words
 }
 
-// libraryWords is the time in libraries; "" of what has no profile.
+// libraryWords returns the time in libraries; "" of what has no profile.
 func libraryWords(l lab.LayerShare) string {
 	if l.Samples == 0 || l.CPUPerOperation <= 0 {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// profiled is the shop under load with layers of two variants; the database of one was not
+// profiled returns the shop under load with layers of two variants; the database of one was not
 // profiled, and of the third variant nothing was.
 func profiled(t *testing.T) lab.Analysis {
 	a := fixture(t, "shop-under-load.json")

@@ -23,7 +23,7 @@ func (v view) curve(metric, variant string) (lab.Curve, bool) {
 	return v.Curves[i], true
 }
 
-// drawnCurves are the metrics drawn over the offered rate: of the times the
+// drawnCurves returns the metrics drawn over the offered rate: of the times the
 // median and the 99th percentile, every rate, and shares that are not all zero.
 // A curve of one rate is a column of dots: the tables tell it.
 func (v view) drawnCurves(kind string) []lab.Metric {
@@ -72,7 +72,7 @@ func (v view) hasCurve(metric string) bool {
 	})
 }
 
-// finishTime is the metric that a system under load is judged by: the tail of
+// finishTime returns the metric that a system under load is judged by: the tail of
 // the time to completion, else that of the response time.
 func (v view) finishTime() (lab.Metric, bool) {
 	for _, quantity := range []string{lab.CompletionTime, lab.ResponseTime} {
@@ -91,7 +91,7 @@ type load struct {
 	count int     // of those variants
 }
 
-// loads are the offered rates, from the lowest.
+// loads returns the offered rates, from the lowest.
 func (v view) loads() []load {
 	m, ok := v.finishTime()
 	if !ok {
@@ -124,7 +124,7 @@ func (l load) String() string {
 	return l.point + " (" + rate + ")"
 }
 
-// offered is the rate as it was set, in four digits: "80/s", "41.67/s".
+// offered returns the rate as it was set, in four digits: "80/s", "41.67/s".
 func (l load) offered() string { return lab.Plain(l.rate) + "/s" }
 
 // at names a point in a sentence: by its load, where it has one.
@@ -137,7 +137,7 @@ func (v view) at(point string) string {
 	return point
 }
 
-// shownAt is the point of some data at which they are shown first: the one where
+// shownAt returns the point of some data at which they are shown first: the one where
 // all stand side by side, else the first that has any.
 func (v view) shownAt(has func(point string) bool) (string, bool) {
 	if at := v.reference(); has(at) {
@@ -162,7 +162,7 @@ func (v view) spectrum(quantity, variant, point string) (lab.Spectrum, bool) {
 	return v.Spectra[i], true
 }
 
-// spectrumAt is where the distributions of a quantity are shown first.
+// spectrumAt returns where the distributions of a quantity are shown first.
 func (v view) spectrumAt(quantity string) (string, bool) {
 	return v.shownAt(func(point string) bool {
 		return slices.ContainsFunc(v.Spectra, func(s lab.Spectrum) bool {
@@ -197,7 +197,7 @@ func (v view) lightSpectra() []lab.Spectrum {
 	return light
 }
 
-// usages are what the roles of a variant used at a point, in the order of the
+// usages returns what the roles of a variant used at a point, in the order of the
 // analysis.
 func (v view) usages(variant, point string) []lab.RoleUsage {
 	return those(v.Usages, func(u lab.RoleUsage) bool {
@@ -210,14 +210,14 @@ func (v view) foreign() bool {
 	return slices.ContainsFunc(v.Variants, func(x lab.Variant) bool { return x.External != nil })
 }
 
-// paths are the critical paths of a variant at a point, by rising share.
+// paths returns the critical paths of a variant at a point, by rising share.
 func (v view) paths(variant, point string) []lab.TrialPath {
 	return those(v.Paths, func(p lab.TrialPath) bool {
 		return p.Variant == variant && p.Point.Name == point && !v.struckOut(variant)
 	})
 }
 
-// those are the items that are wanted, in their order.
+// those returns the items that are wanted, in their order.
 func those[T any](items []T, wanted func(T) bool) []T {
 	var found []T
 	for _, item := range items {
@@ -247,7 +247,7 @@ func limits(objective string) map[string]float64 {
 // limitTerm is a condition on a percentile of the response time.
 var limitTerm = regexp.MustCompile(`^\s*(p[0-9.]+)\s*<=?\s*([0-9.]+)\s*(us|ms|s)\s*$`)
 
-// limit is what the objective demands of a metric, 0 for nothing.
+// limit returns what the objective demands of a metric, 0 for nothing.
 func (v view) limit(m lab.Metric) float64 {
 	percent := strconv.FormatFloat(100*m.Quantile, 'g', 6, 64)
 	return limits(v.Objective)["p"+strings.ReplaceAll(percent, ".", "")]

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// ids are those of the sections of an analysis, in order.
+// ids returns the ids of the sections of an analysis, in order.
 func ids(a lab.Analysis) []string {
 	var all []string
 	for _, s := range newView(a).sections() {
@@ -199,7 +199,7 @@ func TestHowLongWarmUpsTookIsTold(t *testing.T) {
 	}
 }
 
-// trustTexts are the tables of the report that tell how far to believe it.
+// trustTexts returns the tables of the report that tell how far to believe it.
 func trustTexts(a lab.Analysis) []string {
 	var all []string
 	for _, table := range newView(a).trustTables() {

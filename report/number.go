@@ -17,13 +17,13 @@ type estimate struct {
 	low, high *float64
 }
 
-// single is an estimate without an interval.
+// single returns an estimate without an interval.
 func single(value float64) estimate { return estimate{value: value} }
 
-// ofRatio is the estimate inside a lab.Ratio.
+// ofRatio returns the estimate inside a lab.Ratio.
 func ofRatio(r lab.Ratio) estimate { return estimate{r.Ratio, r.Low, r.High} }
 
-// ofResult is the estimate inside a lab.Result.
+// ofResult returns the estimate inside a lab.Result.
 func ofResult(r lab.Result) estimate { return estimate{r.Mean, r.Low, r.High} }
 
 // quantity shows an estimate with its unit: "32.66 s [31.58, 33.75]".

@@ -104,7 +104,7 @@ func newAnswer(c lab.Conclusion, sections []section) answer {
 	return a
 }
 
-// barsPlot is a place for bars, with them as the script's data.
+// barsPlot returns a place for bars, with them as the script's data.
 func barsPlot(id string, h lab.Headline) *plot {
 	data, err := json.Marshal(h)
 	if err != nil { // a number that is not finite
@@ -123,7 +123,7 @@ func barsPlot(id string, h lab.Headline) *plot {
 // and courses at other points give way: in bytes, so that with script and tables it stays under 2 MiB.
 const largestData = 1_250_000
 
-// embedded is the analysis as the page holds it. json.Marshal writes <, > and & as
+// embedded returns the analysis as the page holds it. json.Marshal writes <, > and & as
 // \u003c, \u003e and \u0026: no text of the analysis can end the element around it.
 func embedded(a lab.Analysis) ([]byte, error) {
 	data, err := json.Marshal(withLists(a))
@@ -158,7 +158,7 @@ func policy(code, style string) string {
 		"img-src data: blob:", "base-uri 'none'", "form-action 'none'"}, "; ")
 }
 
-// hash is a CSP source that allows exactly this inline text.
+// hash returns a CSP source that allows exactly this inline text.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

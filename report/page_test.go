@@ -237,7 +237,7 @@ func TestScriptKnowsTheAnalysis(t *testing.T) {
 	}
 }
 
-// jsonNames are the names under which the fields of a struct are written.
+// jsonNames returns the names under which the fields of a struct are written.
 func jsonNames(goType reflect.Type) map[string]bool {
 	names := make(map[string]bool)
 	for _, field := range reflect.VisibleFields(goType) {

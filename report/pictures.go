@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// pictureAt is the point at which the architectures are drawn; there is none where every
+// pictureAt returns the point at which the architectures are drawn; there is none where every
 // variant is one thing that stands alone.
 func (v view) pictureAt() (string, bool) {
 	return v.shownAt(func(point string) bool {
@@ -60,7 +60,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// partsWords is a picture in words.
+// partsWords returns a picture in words.
 func partsWords(p lab.Picture) string {
 	var found []string
 	for _, part := range p.Parts {
@@ -71,7 +71,7 @@ func partsWords(p lab.Picture) string {
 	return strings.Join(found, "; ")
 }
 
-// linkWords are the links of a part with what went over them: "database: 3.10 statements".
+// linkWords returns the links of a part with what went over them: "database: 3.10 statements".
 func linkWords(links []lab.Link) string {
 	var found []string
 	for _, link := range links {
@@ -122,7 +122,7 @@ func unitWords(p lab.Part) string {
 	return fmt.Sprint(p.Units)
 }
 
-// used is an amount; none was measured where it is 0.
+// used returns an amount; none was measured where it is 0.
 func used(value float64, unit string) cell {
 	if value == 0 {
 		return toned(absent, toneMuted)

@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// platformTable is what the deployment's platform itself said of processors, beside the
+// platformTable returns what the deployment's platform itself said of processors, beside the
 // control groups; without rows where it said nothing.
 func (v view) platformTable(at string) table {
 	t := table{ID: "platform-" + at, Title: "CPU as the platform says it, at " + v.at(at), Keys: 2}
@@ -36,7 +36,7 @@ func (v view) platformTable(at string) table {
 
 func millicores(m float64) cell { return text(figure.Fixed(m, 0) + "m") }
 
-// difference is how far the platform is from the control group. Of next to nothing a share
+// difference returns how far the platform is from the control group. Of next to nothing a share
 // says nothing.
 func difference(p lab.PlatformUsage) cell {
 	if p.GroupMillicores < 1 {

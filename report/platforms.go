@@ -7,13 +7,13 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// takes are what platforms took at a point.
+// takes returns what platforms took at a point.
 func (v view) takes(at string) []lab.PlatformTake {
 	return slices.DeleteFunc(slices.Clone(v.Platforms),
 		func(p lab.PlatformTake) bool { return p.Point.Name != at || v.struckOut(p.Variant) })
 }
 
-// takesAt is the point at which what platforms took is shown.
+// takesAt returns the point at which what platforms took is shown.
 func (v view) takesAt() (string, bool) {
 	return v.shownAt(func(point string) bool { return len(v.takes(point)) > 0 })
 }

@@ -32,7 +32,7 @@ func fixture(t *testing.T, name string) lab.Analysis {
 	return a
 }
 
-// fixtures are the analyses that every format must survive, by situation.
+// fixtures returns the analyses that every format must survive, by situation.
 func fixtures(t *testing.T) map[string]lab.Analysis {
 	t.Helper()
 	return map[string]lab.Analysis{
@@ -51,7 +51,7 @@ func fixtures(t *testing.T) map[string]lab.Analysis {
 const venom = "<img src=x onerror=alert(1)></script><script>alert(2)</script>" +
 	"\"'><svg/onload=alert(3)>{{.}}\x1b[31m\u202e\x07"
 
-// hostile is the small analysis with venom at the end of every text, map keys
+// hostile returns the small analysis with venom at the end of every text, map keys
 // included, so that names still refer to each other.
 func hostile(t *testing.T) lab.Analysis {
 	t.Helper()
@@ -60,7 +60,7 @@ func hostile(t *testing.T) lab.Analysis {
 	return a
 }
 
-// hostileLoaded is the system under load with venom in every text but those that
+// hostileLoaded returns the system under load with venom in every text but those that
 // choose what is drawn.
 func hostileLoaded(t *testing.T) lab.Analysis {
 	t.Helper()
@@ -136,7 +136,7 @@ func poisonMap(m reflect.Value) {
 	m.Set(poisoned)
 }
 
-// lonely is one variant at one point, measured once: no intervals, no
+// lonely returns one variant at one point, measured once: no intervals, no
 // comparisons, no trends.
 func lonely(t *testing.T) lab.Analysis {
 	t.Helper()

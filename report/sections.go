@@ -43,7 +43,7 @@ type plot struct {
 	Note       string // under the plot
 }
 
-// sections are the parts of the page after the answer; parts without any data
+// sections returns the parts of the page after the answer; parts without any data
 // are left out.
 func (v view) sections() []section {
 	var kept []section
@@ -68,7 +68,7 @@ func (v view) sections() []section {
 	return kept
 }
 
-// one is a section's only plot, labelled with the section's title.
+// one returns a section's only plot, labelled with the section's title.
 func (v view) one(kind, title string) []plot {
 	return []plot{{ID: "plot-" + kind, Kind: kind, Metric: v.headline().Name, Label: title}}
 }

@@ -37,7 +37,7 @@ func (v view) coursesSection() section {
 // followed is what is drawn over the trials.
 type followed struct{ name, title string }
 
-// followed are the plots of the courses at a point: of what the generator saw, and of what the
+// followed returns the plots of the courses at a point: of what the generator saw, and of what the
 // system used, where that was metered.
 func (v view) followed(at string) []followed {
 	all := []followed{{"median", "Median response time"}, {"p99", "99th percentile of the response time"},
@@ -56,7 +56,7 @@ func (v view) followed(at string) []followed {
 	return all
 }
 
-// coursesAt are those at a point that are shown.
+// coursesAt returns those at a point that are shown.
 func (v view) coursesAt(at string) []lab.TrialCourse {
 	return those(v.Courses, func(c lab.TrialCourse) bool {
 		return c.Point == at && !v.isTwin(c.Variant) && !v.struckOut(c.Variant)
@@ -107,7 +107,7 @@ func (v view) courseTable(at string) table {
 	return t
 }
 
-// known are the values that were measured.
+// known returns the values that were measured.
 func known(values []*float64) []float64 {
 	var all []float64
 	for _, value := range values {
@@ -127,7 +127,7 @@ func rangeOf[T int64 | float64](values []T, unit string) string {
 		single(float64(slices.Max(values))).quantity(unit)
 }
 
-// lightCourses are those at the point that the page shows.
+// lightCourses returns those at the point that the page shows.
 func (v view) lightCourses() []lab.TrialCourse {
 	s := v.coursesSection()
 	if len(s.Plots) == 0 {

@@ -49,10 +49,10 @@ func words(name string) column   { return column{Name: clean(name)} }
 func numbers(name string) column { return column{Name: clean(name), Number: true} }
 func prose(name string) column   { return column{Name: clean(name), Flexible: true} }
 
-// text is a cell without a tone.
+// text returns a cell without a tone.
 func text(s string) cell { return toned(s, toneNone) }
 
-// toned is a cell with a tone. Every cell is cleaned here, once.
+// toned returns a cell with a tone. Every cell is cleaned here, once.
 func toned(s string, t tone) cell {
 	s = clean(s)
 	if s == "" {
@@ -110,7 +110,7 @@ func slug(name string) string {
 	}, name), "-")
 }
 
-// Interval is the bracketed end of a cell, which the page keeps in one piece
+// Interval returns the bracketed end of a cell, which the page keeps in one piece
 // and may set below the number.
 func (c cell) Interval() string {
 	if i := strings.LastIndex(c.Text, " ["); i > 0 && strings.HasSuffix(c.Text, "]") {
@@ -119,7 +119,7 @@ func (c cell) Interval() string {
 	return ""
 }
 
-// Head is the cell without its interval.
+// Head returns the cell without its interval.
 func (c cell) Head() string {
 	return strings.TrimSuffix(strings.TrimSuffix(c.Text, c.Interval()), " ")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// capacities are the results of searches, highest first.
+// capacities returns the results of searches, highest first.
 func (v view) capacities() []lab.Result {
 	capacity, searched := lab.FindMetric(v.Metrics, lab.Capacity, 0, "")
 	found := those(v.Results, func(r lab.Result) bool {

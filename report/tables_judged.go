@@ -124,7 +124,7 @@ func figureName(f lab.PublishedFigure) string {
 	return strings.Join(cleanAll([]string{f.Point, f.Variant}), ", ") + ": " + clean(f.Metric)
 }
 
-// unitAfter is the unit behind a figure that may be absent.
+// unitAfter returns the unit behind a figure that may be absent.
 func unitAfter(value *float64, unit string) string {
 	if word := unitWord(unit); value != nil && word != "" {
 		return " " + word

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// loadTables are those of a system under load in the order of the page; the
+// loadTables returns the load tables of a system under load in the order of the page; the
 // distributions, the waits and the use of every unit only in full.
 func (v view) loadTables(full bool) []table {
 	finish, loaded := v.finishTime()
@@ -70,7 +70,7 @@ func (v view) heldTable() table {
 	return t
 }
 
-// curvePoint is what a variant's curve has at a point.
+// curvePoint returns what a variant's curve has at a point.
 func (v view) curvePoint(metric, variant, point string) (lab.CurvePoint, bool) {
 	c, ok := v.curve(metric, variant)
 	i := slices.IndexFunc(c.Points, func(p lab.CurvePoint) bool { return p.Point == point })
@@ -118,7 +118,7 @@ func (v view) curveCell(m lab.Metric, variant, point string) cell {
 	}
 }
 
-// spectrumShares are the columns of the tables of distributions. The largest
+// spectrumShares returns the columns of the tables of distributions. The largest
 // value is no property of a system and has none.
 func spectrumShares() []float64 { return []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.999} }
 
@@ -152,7 +152,7 @@ func (v view) spectrumTable(quantity, point string) table {
 	return t
 }
 
-// otherSpectra are the tables at the points that are not shown first.
+// otherSpectra returns the tables at the points that are not shown first.
 func (v view) otherSpectra(quantity, shown string) []table {
 	var tables []table
 	for _, p := range v.Points {
@@ -223,7 +223,7 @@ func (v view) interactionTable() table {
 	return t
 }
 
-// kinds are those of segments in the order in which they are shown.
+// kinds returns the kinds of segments in the order in which they are shown.
 func kinds() []lab.SegmentKind {
 	return []lab.SegmentKind{lab.SegmentBusiness, lab.SegmentEncoding, lab.SegmentTransport, lab.SegmentQueueing,
 		lab.SegmentDatabase, lab.SegmentBroker}
@@ -258,7 +258,7 @@ func partCell(seconds, whole float64) cell {
 	return text(fmt.Sprintf("%s (%s)", single(seconds).quantity("s"), figure.Percent(seconds/whole)))
 }
 
-// pathTables are the segments of every path at a point.
+// pathTables returns the segments of every path at a point.
 func (v view) pathTables(at string) []table {
 	var tables []table
 	for i, p := range v.Paths {
@@ -319,7 +319,7 @@ func (v view) usageTable(at string) table {
 	return t
 }
 
-// usageCells is one row of the uses, the network last. Nothing used is nothing measured.
+// usageCells returns one row of the uses, the network last. Nothing used is nothing measured.
 func usageCells(variant, unit string, u lab.RoleUsage, tone tone) []cell {
 	shown := func(value float64, words string) cell {
 		if value == 0 {
@@ -333,7 +333,7 @@ func usageCells(variant, unit string, u lab.RoleUsage, tone tone) []cell {
 		shown(u.NetworkPerOperation, single(u.NetworkPerOperation).quantity("B"))}
 }
 
-// otherUsages are the tables at the points that are not shown first.
+// otherUsages returns the tables at the points that are not shown first.
 func (v view) otherUsages(shown string) []table {
 	var tables []table
 	for _, p := range v.Points {
@@ -388,7 +388,7 @@ func (v view) costRow(t *table, title string, of func(variant string) cell) {
 	}
 }
 
-// rolesAt are the roles of all variants at a point but the generator, in the
+// rolesAt returns the roles of all variants at a point but the generator, in the
 // order in which they come.
 func (v view) rolesAt(point string) []string {
 	var roles []string
@@ -419,7 +419,7 @@ func (v view) resultCell(metric, variant, point string) cell {
 	return text(ofResult(r).quantity(r.Unit))
 }
 
-// quantileOf is the value at a share that is kept.
+// quantileOf returns the value at a share that is kept.
 func quantileOf(quantiles []lab.Quantile, share float64) (float64, bool) {
 	i := slices.IndexFunc(quantiles, func(q lab.Quantile) bool { return q.Share == share })
 	if i < 0 {

@@ -218,7 +218,7 @@ func (v view) question(m lab.Metric, at string) string {
 	return spaced(m.Name)
 }
 
-// matrixMetrics are the metrics that were compared at a point. A cost per
+// matrixMetrics returns the metrics that were compared at a point. A cost per
 // operation is left out where its total is there: at one point the operations
 // are the same, and so is the ratio.
 func (v view) matrixMetrics(at string) []lab.Metric {

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// trustTables are what lets a reader judge how far to believe the numbers.
+// trustTables returns what lets a reader judge how far to believe the numbers.
 func (v view) trustTables() []table {
 	return filled(v.designTable(), v.noiseTable(), v.steadinessTable(), v.warmUpTable(), v.invalidTable(),
 		v.auditTable(), v.conditionsTable(), v.environmentTable())
@@ -110,7 +110,7 @@ func coursesText(courses map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// noiseMetrics are the metrics of which a twin was measured, in the order of the metrics.
+// noiseMetrics returns the metrics of which a twin was measured, in the order of the metrics.
 func (v view) noiseMetrics() []string {
 	order := func(name string) int {
 		i := slices.IndexFunc(v.Metrics, func(m lab.Metric) bool { return m.Name == name })

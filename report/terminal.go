@@ -57,7 +57,7 @@ func Terminal(w io.Writer, a lab.Analysis, o Options) error {
 	return nil
 }
 
-// fullTables are the long tables in the order of the study: raw values, means,
+// fullTables returns the long tables in the order of the study: raw values, means,
 // ratios, averages, trend lines, cost per operation.
 func (v view) fullTables() []table {
 	m := v.headline().Name
@@ -69,7 +69,7 @@ func (v view) fullTables() []table {
 	return filled(tables...)
 }
 
-// costMetrics are the costs per operation that are shown at every point, as far
+// costMetrics returns the costs per operation that are shown at every point, as far
 // as they are metrics of this study.
 func (v view) costMetrics() []string {
 	var names []string
@@ -109,7 +109,7 @@ func (p *printer) paint(s, code string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// code is the colour code of a tone.
+// code returns the colour code of a tone.
 func (t tone) code() string {
 	switch t {
 	case toneGood:
@@ -182,7 +182,7 @@ func (p *printer) answer(v view) {
 	}
 }
 
-// notTested is the list of what was not tested, as a sentence.
+// notTested returns the list of what was not tested, as a sentence.
 func notTested(c lab.Conclusion) string {
 	if len(c.NotTested) == 0 {
 		return ""

@@ -37,12 +37,12 @@ func newView(a lab.Analysis) view {
 	return v
 }
 
-// variants are what is compared: all but the twins.
+// variants returns what is compared: all but the twins.
 func (v view) variants() []lab.Variant {
 	return slices.DeleteFunc(slices.Clone(v.Variants), func(x lab.Variant) bool { return x.TwinOf != "" })
 }
 
-// challengers are the variants that are compared with the baseline.
+// challengers returns the variants that are compared with the baseline.
 func (v view) challengers() []lab.Variant {
 	return slices.DeleteFunc(v.variants(), func(x lab.Variant) bool { return x.Name == v.Baseline })
 }
@@ -62,7 +62,7 @@ func (v view) metric(name string) lab.Metric {
 	return lab.Metric{Name: name, Title: name, Unit: "1"}
 }
 
-// headline is the metric that the main tables show: of a job its elapsed time, else
+// headline returns the metric that the main tables show: of a job its elapsed time, else
 // the first.
 func (v view) headline() lab.Metric {
 	if m, is := lab.FindMetric(v.Metrics, lab.Elapsed, 0, ""); is {
@@ -74,7 +74,7 @@ func (v view) headline() lab.Metric {
 	return lab.JobMetrics()[0]
 }
 
-// reference is the point at which all variants stand side by side: the answer's, else the
+// reference returns the point at which all variants stand side by side: the answer's, else the
 // first.
 func (v view) reference() string {
 	switch {
@@ -127,7 +127,7 @@ func (v view) pairs() []pair {
 	return found
 }
 
-// comparedAt is where the matrix shows a metric: at the given point or, of a
+// comparedAt returns where the matrix shows a metric: at the given point or, of a
 // system under load, at the first where it was compared, such as that of a search.
 func (v view) comparedAt(metric, at string) (string, bool) {
 	compared := func(point string) bool {
@@ -147,7 +147,7 @@ func (v view) comparedAt(metric, at string) (string, bool) {
 	return at, false
 }
 
-// margin is the smallest difference of a metric that counts: the study's
+// margin returns the smallest difference of a metric that counts: the study's
 // margin, or a bias where that reaches farther.
 func (v view) margin(metric string) float64 {
 	if margin, ok := v.Margins[metric]; ok {

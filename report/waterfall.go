@@ -11,7 +11,7 @@ import (
 // asked for: those that the answer explains.
 const mostExplained = 6
 
-// explained are the waterfalls of the study's first metrics that have one.
+// explained returns the waterfalls of the study's first metrics that have one.
 func (v view) explained(all bool) []lab.Waterfall {
 	var metrics []string
 	for _, w := range v.Waterfalls {

@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// way is a waterfall of two steps.
+// way returns a waterfall of two steps.
 func way(metric, point string, ratios [3]float64, verdict lab.ComparisonVerdict) lab.Waterfall {
 	of := func(r float64) lab.Ratio {
 		low, high := 0.9*r, 1.1*r
@@ -85,7 +85,7 @@ func TestAllMetricsOnlyOnRequest(t *testing.T) {
 	}
 }
 
-// namedWay is the way between variants that a study has anyway.
+// namedWay returns the way between variants that a study has anyway.
 func namedWay() lab.Waterfall {
 	w := way("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Slower)
 	w.Steps = w.Steps[:1]

@@ -23,7 +23,7 @@ func capital(name string) string {
 	return string(unicode.ToUpper(first)) + name[size:]
 }
 
-// article is a noun with its article: "an order".
+// article returns a noun with its article: "an order".
 func article(noun string) string {
 	if noun != "" && strings.ContainsRune("aeiou", rune(noun[0])) {
 		return "an " + noun

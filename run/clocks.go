@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// readClocks are those of a deployment on hosts that may have clocks of their own; none of
+// readClocks returns the clocks of a deployment on hosts that may have clocks of their own; none of
 // another.
 func readClocks(ctx context.Context, deployment lab.Deployment) ([]lab.ClockReading, error) {
 	timed, has := deployment.(lab.Timed)

@@ -211,7 +211,7 @@ func (e *experiment) checkSockets(layout lab.Layout) error {
 		e.Scratch, longest, maxUnixPath)
 }
 
-// directory is that of an attempt at a trial.
+// directory returns the directory of an attempt at a trial.
 func (e *experiment) directory(trial, attempt int) string {
 	return filepath.Join(e.Scratch, fmt.Sprintf("%d-%d", trial, attempt))
 }

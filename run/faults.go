@@ -52,7 +52,7 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer 
 	return errors.Join(problems...)
 }
 
-// targets are the units and backing services of a trial, and the nodes that they are on.
+// targets returns the units and backing services of a trial, and the nodes that they are on.
 func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering) []lab.FaultTarget {
 	harmer, can := deployment.(lab.Harmer)
 	if !can {

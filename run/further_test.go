@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// lossy is a plan of three blocks of a and b at two points, of which attempts can be lost.
+// lossy returns a plan of three blocks of a and b at two points, of which attempts can be lost.
 func lossy() lab.Plan {
 	p := plan(0)
 	p.Study.Points = []lab.Point{{Name: "s1"}, {Name: "s2"}}

@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// parts are the picture of a layout's architecture, the units by their roles, each on the
+// parts returns the picture of a layout's architecture, the units by their roles, each on the
 // node where its deployment has placed it.
 func (s Services) parts(layout lab.Layout, deployment lab.Deployment) []lab.Part {
 	nodeOf := func(string) string { return "" }
@@ -50,7 +50,7 @@ func (s Services) parts(layout lab.Layout, deployment lab.Deployment) []lab.Part
 	return all
 }
 
-// usesOf is what a unit uses. Of one that does not say it, its peers are taken, and all
+// usesOf returns what a unit uses. Of one that does not say it, its peers are taken, and all
 // services where it is given them.
 func usesOf(unit lab.UnitSpec, layout lab.Layout) []lab.Use {
 	if unit.Uses != nil {

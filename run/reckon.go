@@ -43,7 +43,7 @@ func (l *looks) reckon(next []lab.PlannedTrial, before []lab.Trial) time.Duratio
 	return time.Duration(sum * float64(time.Second))
 }
 
-// lengthened is how long a trial takes whose load is so many times as long. The warm-up, which
+// lengthened returns how long a trial takes whose load is so many times as long. The warm-up, which
 // becomes longer as well, is nearly all of the time until the lead unit is ready.
 func lengthened(phases []lab.Phase, times float64) float64 {
 	var sum float64

@@ -43,7 +43,7 @@ func (d *decides) Needed(played []lab.Trial) func(lab.PlannedTrial) bool {
 	return func(p lab.PlannedTrial) bool { return last < d.after[p.Variant] }
 }
 
-// blocks is a plan of that many blocks of variants a and b.
+// blocks returns a plan of that many blocks of variants a and b.
 func blocks(n int) lab.Plan {
 	p := plan(2 * n)
 	for i := range p.Trials {

@@ -124,7 +124,7 @@ func (s Services) Release() error {
 	return errors.Join(problems...)
 }
 
-// Introduce is the layout with the servers of the services, in which every unit of the
+// Introduce returns the layout with the servers of the services, in which every unit of the
 // system knows the services.
 func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
 	var servers []lab.UnitSpec
@@ -171,7 +171,7 @@ func (g given) to(units []lab.UnitSpec) []lab.UnitSpec {
 	return units
 }
 
-// Addresses are what clients of the services need on the conductor's host.
+// Addresses returns what clients of the services need on the conductor's host.
 func (s Services) Addresses(deployment lab.Deployment) (map[string]string, error) {
 	all := make(map[string]string, len(s))
 	for name, service := range s {

@@ -75,7 +75,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	return deployment.Logs(), played, cleanup
 }
 
-// foreignUnits are the addresses of foreign units that listen.
+// foreignUnits returns the addresses of foreign units that listen.
 func foreignUnits(layout lab.Layout, deployment lab.Deployment) map[string]string {
 	all := map[string]string{}
 	for _, spec := range layout.Units {
@@ -160,7 +160,7 @@ func (e *experiment) disturbed(trial *lab.Trial) string {
 	return ""
 }
 
-// spread is the relative standard deviation of the values, estimated from the
+// spread returns the relative standard deviation of the values, estimated from the
 // distance of their quartiles, which outliers do not move. A gate narrower than
 // the host's everyday noise would strike out trials at random.
 func spread(values []float64) float64 {
@@ -170,7 +170,7 @@ func spread(values []float64) float64 {
 	return (sorted[len(sorted)-1-quarter] - sorted[quarter]) / normal / median(sorted)
 }
 
-// calibration is the trial's calibration time in seconds.
+// calibration returns the trial's calibration time in seconds.
 func calibration(c lab.Conditions) float64 { return (c.CalibrationBefore + c.CalibrationAfter) / 2 }
 
 func median(values []float64) float64 {

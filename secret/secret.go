@@ -100,7 +100,7 @@ func (v *Vault) conceal(value string) {
 	}
 }
 
-// Warnings are what people should know of the values that were masked, once.
+// Warnings returns what people should know of the values that were masked, once.
 func (v *Vault) Warnings() []string {
 	warnings := v.warnings
 	v.warnings = nil
@@ -119,7 +119,7 @@ func (v *Vault) MaskURLs(what, name, text string, form func(variable string) str
 	})
 }
 
-// Reference is how system files and plans write a reference: ${NAME}.
+// Reference returns how system files and plans write a reference: ${NAME}.
 func Reference(variable string) string { return "${" + variable + "}" }
 
 // reference finds references, and the $${ that is a plain ${.
@@ -170,7 +170,7 @@ func (v *Vault) FillMasked(text string) (string, error) {
 	return filled, nil
 }
 
-// MaskedIn are the variables of masked values to which a text refers.
+// MaskedIn returns the variables of masked values to which a text refers.
 func MaskedIn(text string) []string {
 	var names []string
 	for _, found := range maskedReference.FindAllString(text, -1) {
@@ -181,7 +181,7 @@ func MaskedIn(text string) []string {
 
 var maskedReference = regexp.MustCompile(`\$\{` + Prefix + `[A-Z0-9_]*\}`)
 
-// Value is that of a variable, and whether there is one. It is concealed from now on.
+// Value returns the value of a variable, and whether there is one. It is concealed from now on.
 func (v *Vault) Value(name string, atHand map[string]string) (string, bool) {
 	value, known := atHand[name]
 	if !known {

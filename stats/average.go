@@ -117,7 +117,7 @@ func weighted(effects []Effect, tau2 float64) (mean, weights, squares float64) {
 	return mean / weights, weights, squares
 }
 
-// heterogeneityP is the chance of a Q at least as large under one common ratio.
+// heterogeneityP returns the chance of a Q at least as large under one common ratio.
 func heterogeneityP(q, degrees, varianceDegrees float64) float64 {
 	if varianceDegrees > 0 {
 		// The upper tail of F through the beta distribution: exact far out, where

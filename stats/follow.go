@@ -136,7 +136,7 @@ func partsOf(load lab.Cohorts, share float64) int {
 	return parts
 }
 
-// filled are the cohorts that have operations of all steps of flows.
+// filled returns the cohorts that have operations of all steps of flows.
 func filled(load lab.Cohorts) []lab.Cohort {
 	if load.Seconds <= 0 {
 		return nil

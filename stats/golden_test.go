@@ -81,7 +81,7 @@ func TestGoldenRatios(t *testing.T) {
 	}
 }
 
-// deltaZ is the interval that the lab does not use, since it covers 90 % where
+// deltaZ returns the interval that the lab does not use, since it covers 90 % where
 // it promises 95 %: here to show that it is narrower than the ones in use.
 func deltaZ(a, b []float64) Estimate {
 	ratio := Mean(a) / Mean(b)

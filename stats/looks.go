@@ -68,13 +68,13 @@ func NewSequence(first, last int, spend Spending) Sequence {
 	return s
 }
 
-// Level is that of a look after n blocks under a chance; see Looks. Before the first
+// Level returns the level of a look after n blocks under a chance; see Looks. Before the first
 // look it is the first one's, after the last the last one's.
 func (s Sequence) Level(chance float64, n int) float64 {
 	return between(s.chance, s.level[s.look(n)], chance)
 }
 
-// P is the chance under which a p-value after n blocks would just have been enough: a
+// P returns the chance under which a p-value after n blocks would just have been enough: a
 // p-value for all looks together.
 func (s Sequence) P(p float64, n int) float64 {
 	return min(1, between(s.level[s.look(n)], s.chance, p))
@@ -101,7 +101,7 @@ func between(from, to []float64, at float64) float64 {
 // density is a distribution as points with their masses.
 type density []struct{ at, mass float64 }
 
-// bound is what the sum passes on either side with the given probability, once a
+// bound returns what the sum passes on either side with the given probability, once a
 // normal step is added.
 func (d density) bound(deviation, probability float64) float64 {
 	low, high := 0.0, 0.0
@@ -118,7 +118,7 @@ func (d density) bound(deviation, probability float64) float64 {
 	return (low + high) / 2
 }
 
-// beyond is the probability that the sum lies outside the bound on either side.
+// beyond returns the probability that the sum lies outside the bound on either side.
 func (d density) beyond(bound, deviation float64) float64 {
 	sum := 0.0
 	for _, p := range d {
@@ -128,7 +128,7 @@ func (d density) beyond(bound, deviation float64) float64 {
 	return sum
 }
 
-// add is the density after a normal step, as far as it lies within the bound: a
+// add returns the density after a normal step, as far as it lies within the bound: a
 // grid by Simpson's rule.
 func (d density) add(deviation, bound float64) density {
 	const intervals = 160

@@ -99,7 +99,7 @@ func signSums(ranks []int) []float64 {
 	return counts
 }
 
-// tails is the share of the counts at least as far from the mean as observed.
+// tails returns the share of the counts at least as far from the mean as observed.
 func tails(counts []float64, observed int, mean float64) float64 {
 	distance := math.Abs(float64(observed) - mean)
 	extreme, all := 0.0, 0.0

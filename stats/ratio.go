@@ -95,7 +95,7 @@ func (r Ratio) of(spread Spread) Ratio {
 	return r
 }
 
-// welchDegrees are the Welch-Satterthwaite degrees of freedom.
+// welchDegrees returns the Welch-Satterthwaite degrees of freedom.
 func welchDegrees(a, b []float64) float64 {
 	va, vb := Variance(a)/float64(len(a)), Variance(b)/float64(len(b))
 	if va+vb == 0 {

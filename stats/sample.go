@@ -82,13 +82,13 @@ func standardError(values []float64) float64 {
 	return math.Sqrt(Variance(values) / float64(len(values)))
 }
 
-// tQuantile is the two-sided quantile of Student's t: confidence of its mass
+// tQuantile returns the two-sided quantile of Student's t: confidence of its mass
 // lies between minus it and it.
 func tQuantile(confidence, degrees float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: degrees}.Quantile((1 + confidence) / 2)
 }
 
-// tTest is the two-sided p-value of an estimate against zero.
+// tTest returns the two-sided p-value of an estimate against zero.
 func tTest(estimate, standardError, degrees float64) float64 {
 	if standardError == 0 {
 		if estimate == 0 {

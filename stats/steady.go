@@ -197,7 +197,7 @@ func MannKendall(values []float64) (float64, error) {
 	return min(1, p), nil
 }
 
-// TheilSen is the median of the slopes between all pairs of values, per step (Theil
+// TheilSen returns the median of the slopes between all pairs of values, per step (Theil
 // 1950, Sen 1968); 0 of fewer than two.
 func TheilSen(values []float64) float64 {
 	var slopes []float64

@@ -155,7 +155,7 @@ func (t Table) across(a, b int) (difference, scale float64) {
 	return difference, scale
 }
 
-// pair are the values of two columns in the blocks that have both.
+// pair returns the values of two columns in the blocks that have both.
 func (t Table) pair(a, b int) (up, down []float64) {
 	for _, row := range t {
 		if !math.IsNaN(row[a]) && !math.IsNaN(row[b]) {
@@ -210,7 +210,7 @@ func (t Table) apart(own Ratio, a, b int, confidence float64) Ratio {
 	return newRatio(own.LogMean, math.Sqrt((va+vb)/n), degrees, own.N, confidence).of(OfVariants)
 }
 
-// noise is what is left of the table without its blocks and variants. A full table
+// noise returns what is left of the table without its blocks and variants. A full table
 // of b blocks and v variants has (b-1)(v-1) degrees of freedom, one with gaps its
 // cells less the parameters that they can tell.
 func (t Table) noise() noise {
@@ -266,7 +266,7 @@ func center(n int, at func(int) *float64) float64 {
 	return math.Abs(sum / count)
 }
 
-// width is the number of columns.
+// width returns the number of columns.
 func (t Table) width() int {
 	if len(t) == 0 {
 		return 0

@@ -184,7 +184,7 @@ func TestTwoBlocksThatScatterMore(t *testing.T) {
 	near(t, "degrees of freedom", r.Degrees, 3)
 }
 
-// random is a table of blocks whose variants have their own deviations.
+// random returns a table of blocks whose variants have their own deviations.
 func random(r *rand.Rand, blocks int, deviations ...float64) Table {
 	table := make(Table, blocks)
 	for b := range table {

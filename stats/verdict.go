@@ -35,7 +35,7 @@ type Gates struct {
 	Bias float64
 }
 
-// Widest is the larger of the two.
+// Widest returns the larger of the two.
 func (g Gates) Widest() float64 { return max(g.Margin, g.Bias) }
 
 // Judge puts a ratio through its gates. An interval wholly beyond margin and

@@ -55,7 +55,7 @@ func WarmedUp(load []lab.Slice, limit bool) lab.WarmUp {
 	return w
 }
 
-// coarser is a load in slices that are so much longer that there are at most mostSlices.
+// coarser returns a load in slices that are so much longer that there are at most mostSlices.
 func coarser(load []lab.Slice) []lab.Slice {
 	for len(load) > mostSlices {
 		var pairs []lab.Slice
@@ -73,7 +73,7 @@ func coarser(load []lab.Slice) []lab.Slice {
 	return load
 }
 
-// warmUpCourse is the course of a warm-up, and the factor by which it still changes in its
+// warmUpCourse returns the course of a warm-up, and the factor by which it still changes in its
 // last half: 1 where it does not.
 func warmUpCourse(times []float64, chance float64, limit bool) (course Course, left float64) {
 	course, _ = Steadiness(times, warmUpMargin) // series hands on what has logarithms
@@ -91,7 +91,7 @@ func warmUpCourse(times []float64, chance float64, limit bool) (course Course, l
 	return course, left
 }
 
-// trend is how far the logarithms of positive times go up or down from first to last, by the
+// trend returns how far the logarithms of positive times go up or down from first to last, by the
 // line of least squares, and the standard error of that.
 func trend(times []float64) (change, off float64) {
 	n := float64(len(times))

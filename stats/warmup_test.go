@@ -11,7 +11,7 @@ import (
 // quarter is the length of a slice in these tests, in seconds.
 const quarter = 0.25
 
-// closedLoop is what a generator sees of sixteen users, slice by slice: level is the service
+// closedLoop returns what a generator sees of sixteen users, slice by slice: level is the service
 // time at a moment, in seconds, and every slice is off by the deviation.
 func closedLoop(random *rand.Rand, deviation, lasts float64, level func(at float64) float64) []lab.Slice {
 	const users = 16
@@ -25,7 +25,7 @@ func closedLoop(random *rand.Rand, deviation, lasts float64, level func(at float
 	return load
 }
 
-// warmUpUntilSteady is a warm-up as a generator plays it: it looks after every slice.
+// warmUpUntilSteady returns a warm-up as a generator plays it: it looks after every slice.
 func warmUpUntilSteady(load []lab.Slice) lab.WarmUp {
 	for n := range load {
 		if w := WarmedUp(load[:n+1], false); w.Steady {
@@ -35,7 +35,7 @@ func warmUpUntilSteady(load []lab.Slice) lab.WarmUp {
 	return WarmedUp(load, true)
 }
 
-// ramp is a just-in-time compiler: from so many times the level down to it.
+// ramp returns a just-in-time compiler: from so many times the level down to it.
 func ramp(times, scale float64) func(float64) float64 {
 	return func(at float64) float64 { return 0.005 * (1 + (times-1)*math.Exp(-at/scale)) }
 }

@@ -67,7 +67,7 @@ func sealOf(key, plan []byte) string {
 	return hex.EncodeToString(code.Sum(nil))
 }
 
-// ownKey is the key of this user, in a file that nobody else can read; it is made
+// ownKey returns the key of this user, in a file that nobody else can read; it is made
 // where it is wanted and missing.
 func ownKey(wanted bool) ([]byte, error) {
 	settings, err := os.UserConfigDir()

@@ -106,10 +106,10 @@ func Open(dir string) (*Folder, error) {
 	return &Folder{dir: resolved}, nil
 }
 
-// Dir is the path of the folder.
+// Dir returns the path of the folder.
 func (f *Folder) Dir() string { return f.dir }
 
-// Path is the path of a file in the folder.
+// Path returns the path of a file in the folder.
 func (f *Folder) Path(name string) string { return filepath.Join(f.dir, name) }
 
 // Plan reads the plan.

@@ -83,7 +83,7 @@ func (f *File) deploy(s *lab.Study, deployment string) {
 	}
 }
 
-// merged is what is said of units in general with what is said of a deployment.
+// merged returns what is said of units in general with what is said of a deployment.
 func merged[T any](general, there map[string]T) map[string]T {
 	if len(there) == 0 {
 		return general

@@ -22,7 +22,7 @@ load: {duration: 20s}
 faults:
 `
 
-// shops is a system that goes on without some of its units, and one that does not.
+// shops returns a system that goes on without some of its units, and one that does not.
 func shops(restartable bool) map[string]lab.SystemInfo {
 	return map[string]lab.SystemInfo{"shop": {
 		Name: "shop", Architectures: []lab.Architecture{{Name: "apart"}}, Restartable: restartable,

@@ -53,7 +53,7 @@ func (r *reader) checkHost(host string, line int, of string, nodes []string) {
 	}
 }
 
-// nodesOf are the hosts that a variant places units on, in whatever deployment.
+// nodesOf returns the hosts that a variant places units on, in whatever deployment.
 func (f *File) nodesOf(v lab.Variant) []string {
 	nodes := slices.Collect(maps.Values(v.Nodes))
 	for _, as := range f.deployed.as[v.Name] {

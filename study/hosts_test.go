@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// withHosts is a study whose variant b has units on yard and, on a swarm, on street.
+// withHosts returns a study whose variant b has units on yard and, on a swarm, on street.
 func withHosts(hosts, own string) []byte {
 	text := strings.Replace(string(kioskStudy("")), "b: {architecture: stand,",
 		"b: {architecture: stand, nodes: {door: yard}, deployed: {swarm: {nodes: {till: street}}}, "+own, 1)

@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// kiosk is a system under load: an architecture of it cannot be built, and one
+// kiosk returns a system under load: an architecture of it cannot be built, and one
 // knob value neither.
 func kiosk() map[string]lab.SystemInfo {
 	knobs := []lab.Knob{{Name: "till", Values: []string{"paper", "steel"}}}
@@ -36,7 +36,7 @@ func kiosk() map[string]lab.SystemInfo {
 	}}
 }
 
-// kioskStudy is a study of it with more lines.
+// kioskStudy returns a study of it with more lines.
 func kioskStudy(more string) []byte {
 	return []byte(`schema: cleave-study/1
 name: kiosk

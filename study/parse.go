@@ -102,7 +102,7 @@ func Parse(path string, data []byte, systems map[string]lab.SystemInfo) (*File, 
 	return f, nil
 }
 
-// Defaults are the design's settings where the file is silent. The reasons for
+// Defaults returns the design's settings where the file is silent. The reasons for
 // the numbers are in docs/statistics.md.
 func Defaults() lab.Design {
 	return lab.Design{
@@ -350,7 +350,7 @@ func (r *reader) checkWarmUp(node *yaml.Node, l *lab.Load) {
 	}
 }
 
-// loadKeys are those that the quick profile can change too.
+// loadKeys returns the load keys that the quick profile can change too.
 func (r *reader) loadKeys(l *lab.Load) fields {
 	return fields{
 		"duration": r.duration("duration", &l.Duration),
@@ -430,7 +430,7 @@ func (f *File) variantNames() []string {
 	return names
 }
 
-// claimable are the variants that claims may speak of: also those that cannot be
+// claimable returns the variants that claims may speak of: also those that cannot be
 // built here.
 func (f *File) claimable() []string {
 	names := f.variantNames()

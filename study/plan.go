@@ -179,7 +179,7 @@ func (f *File) dropPoints(s *lab.Study) error {
 	return nil
 }
 
-// scaled is a load of another length. The unrecorded load before it stays as it is.
+// scaled returns a load of another length. The unrecorded load before it stays as it is.
 func scaled(load *lab.Load, scale float64) (*lab.Load, error) {
 	const shortest = 1.0                                  // seconds
 	if load == nil || !(scale > 0 && scale <= maxScale) { // which is refused later
@@ -196,7 +196,7 @@ func scaled(load *lab.Load, scale float64) (*lab.Load, error) {
 	return &changed, nil
 }
 
-// hasten is a load with what the quick profile sets. Without one there is nothing
+// hasten returns a load with what the quick profile sets. Without one there is nothing
 // to be changed.
 func hasten(load, quick *lab.Load) *lab.Load {
 	if load == nil || quick == nil {
@@ -218,7 +218,7 @@ func hasten(load, quick *lab.Load) *lab.Load {
 	return &changed
 }
 
-// turn is the variants with more knobs turned. Every mistake is a problem.
+// turn returns the variants with more knobs turned. Every mistake is a problem.
 func (f *File) turn(
 	variants []lab.Variant, knobs func(lab.Variant) (map[string]string, error),
 ) ([]lab.Variant, error) {
@@ -318,7 +318,7 @@ func chooseVariants(s *lab.Study) {
 	s.Variants = chosen
 }
 
-// twin is the variant under a second name, at the points named for twins.
+// twin returns the variant under a second name, at the points named for twins.
 func twin(v lab.Variant, points []string) lab.Variant {
 	v.Name, v.TwinOf = v.Name+TwinSuffix, v.Name
 	switch {
@@ -365,7 +365,7 @@ func Expand(s lab.Study, profile string, created time.Time) (lab.Plan, error) {
 	return plan, nil
 }
 
-// profiledTrials are the trials of a block that are played once more under a profiler:
+// profiledTrials returns the trials of a block that are played once more under a profiler:
 // after those that are timed, and without twins.
 func profiledTrials(s lab.Study, timed []lab.PlannedTrial) []lab.PlannedTrial {
 	var more []lab.PlannedTrial

@@ -22,7 +22,7 @@ const (
 	maxText  = 2_000 // of one text
 )
 
-// format is that of study files.
+// format returns the format of study files.
 func format() yamlfile.Format { return yamlfile.Small("study", lab.StudySchema) }
 
 // reader walks the values of a study file.

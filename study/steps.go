@@ -109,7 +109,7 @@ func (f *File) steps(variants []lab.Variant) []lab.PathStep {
 	return steps
 }
 
-// changes are the deployment, the scaling and all knobs in which two variants differ.
+// changes returns the deployment, the scaling and all knobs in which two variants differ.
 func (f *File) changes(from, to lab.Variant) []lab.KnobChange {
 	all := f.knobChanges(from, to)
 	if before, after := from.Scaling(), to.Scaling(); before != after {
@@ -121,7 +121,7 @@ func (f *File) changes(from, to lab.Variant) []lab.KnobChange {
 	return all
 }
 
-// knobChanges are those that the system sees; where it does not say, the architecture
+// knobChanges returns the knob changes that the system sees; where it does not say, the architecture
 // and the knobs that both have.
 func (f *File) knobChanges(from, to lab.Variant) []lab.KnobChange {
 	if f.info.Changes != nil {
@@ -140,7 +140,7 @@ func (f *File) knobChanges(from, to lab.Variant) []lab.KnobChange {
 	return all
 }
 
-// settings are the values of all knobs of a variant.
+// settings returns the values of all knobs of a variant.
 func (f *File) settings(v lab.Variant) map[string]string {
 	all := map[string]string{}
 	architecture, _ := f.info.Architecture(v.Architecture)

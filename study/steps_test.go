@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// stall is the kiosk with a knob more, and a variant at one point only.
+// stall returns the kiosk with a knob more, and a variant at one point only.
 func stall(steps string) []byte {
 	return []byte(strings.Replace(string(kioskStudy(steps)), "  c:",
 		"  d: {architecture: stand, knobs: {till: steel}}\n  e: {architecture: stand, knobs: {till: steel}, "+

@@ -38,7 +38,7 @@ func CheckPlan(path string, plan lab.Plan, systems map[string]lab.SystemInfo) er
 	return r.Problems.OrNil()
 }
 
-// stored is the study of a plan as a file without lines. Checking changes it, so
+// stored returns the study of a plan as a file without lines. Checking changes it, so
 // that it has lists of its own.
 func stored(path string, plan lab.Plan) (*File, *reader) {
 	f := &File{Path: path, Study: plan.Study, planned: true}

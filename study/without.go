@@ -59,14 +59,14 @@ func Without(s lab.Study, lacks []lab.Lack) lab.Study {
 	return rebased(s)
 }
 
-// lacksOf are those of a variant, or of the one whose twin it is.
+// lacksOf returns those of a variant, or of the one whose twin it is.
 func lacksOf(lacks []lab.Lack, v lab.Variant) []lab.Lack {
 	return slices.DeleteFunc(slices.Clone(lacks), func(l lab.Lack) bool {
 		return l.Variant != v.Name && l.Variant != v.TwinOf
 	})
 }
 
-// pointsOf are the names of the points at which a variant is played.
+// pointsOf returns the names of the points at which a variant is played.
 func pointsOf(s lab.Study, v lab.Variant) []string {
 	var names []string
 	for _, p := range s.Points {
@@ -151,7 +151,7 @@ func bridged(s lab.Study) []lab.PathStep {
 	})
 }
 
-// joined are the changes of two steps as those of one.
+// joined returns the changes of two steps as those of one.
 func joined(first, second []lab.KnobChange) []lab.KnobChange {
 	all := slices.Clone(first)
 	for _, c := range second {

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// names are those of the variants of a study.
+// names returns the names of the variants of a study.
 func names(s lab.Study) (all []string) {
 	for _, v := range s.Variants {
 		all = append(all, v.Name)
@@ -20,7 +20,7 @@ func names(s lab.Study) (all []string) {
 	return all
 }
 
-// stallStudy is a study of stalls with twins, steps and a claim.
+// stallStudy returns a study of stalls with twins, steps and a claim.
 func stallStudy(t *testing.T) lab.Study {
 	t.Helper()
 	file, err := study.Parse("stall.yaml", stall("design: {noise_floor: [a], noise_floor_points: [low]}\n"+

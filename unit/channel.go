@@ -132,7 +132,7 @@ func (c *Channel) tellClock() error {
 	return c.Tell(lab.EventClock, lab.ClockAnswer{KernelRun: kernelRun(), Nanoseconds: time.Now().UnixNano()})
 }
 
-// kernelRun is which run of which kernel this is; empty: nobody knows, and its clock is taken for one
+// kernelRun returns which run of which kernel this is; empty: nobody knows, and its clock is taken for one
 // of its own.
 func kernelRun() string {
 	run, err := os.ReadFile(lab.KernelRun)
@@ -151,23 +151,23 @@ func (c *Channel) send(event lab.Event) error {
 	return nil
 }
 
-// Address is the host:port on which the deployer wants this unit to listen.
+// Address returns the host:port on which the deployer wants this unit to listen.
 func Address() (string, error) {
 	return variable("CLEAVE_ADDRESS")
 }
 
-// PeerAddress is the host:port of another unit of the layout; where that runs several
+// PeerAddress returns the host:port of another unit of the layout; where that runs several
 // times, of all its replicas, with lab.AddressSeparator between them.
 func PeerAddress(unit string) (string, error) {
 	return variable(lab.PeerVariable(unit))
 }
 
-// Name is what the layout calls this unit; replicas have names of their own.
+// Name returns what the layout calls this unit; replicas have names of their own.
 func Name() (string, error) {
 	return variable("CLEAVE_UNIT")
 }
 
-// Dir is the folder that the deployer has given to this unit.
+// Dir returns the folder that the deployer has given to this unit.
 func Dir() (string, error) {
 	return variable("CLEAVE_DIR")
 }

@@ -40,7 +40,7 @@ func Open() (*Channel, error) {
 	return NewChannel(in, out), nil
 }
 
-// Streams are those between the unit and its conductor: the standard ones, or a connection
+// Streams returns those between the unit and its conductor: the standard ones, or a connection
 // over TCP where the deployer has given the unit an address for that. Before that it takes over the
 // environment that the deployer has left in a file, where it has: what stands there
 // can be seen neither in arguments nor in the description of a container.

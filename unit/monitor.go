@@ -31,7 +31,7 @@ func Slacken(by time.Duration) error {
 	return nil
 }
 
-// monitorThread is the number of the monitor's thread: the first that the runtime starts. The
+// monitorThread returns the number of the monitor's thread: the first that the runtime starts. The
 // kernel lists threads in the order in which they were started, the main one first.
 func monitorThread() (thread string, err error) {
 	list, err := os.Open("/proc/self/task")

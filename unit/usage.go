@@ -33,7 +33,7 @@ func (c *Channel) tellUsage() error {
 	})
 }
 
-// field is a number in a file of the kernel's; 0: it is not there.
+// field returns a number in a file of the kernel's; 0: it is not there.
 func field(path, name string) int64 {
 	text, err := os.ReadFile(path)
 	if err != nil {

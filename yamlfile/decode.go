@@ -123,7 +123,7 @@ func (r *decoder) structure(node *yaml.Node, place string, into reflect.Value) {
 	}
 }
 
-// Keys are the keys of a struct with their fields, and those that must be given.
+// Keys returns the keys of a struct with their fields, and those that must be given.
 func Keys(t reflect.Type) (known map[string]int, required []string) {
 	known = map[string]int{}
 	for i := range t.NumField() {
@@ -170,10 +170,10 @@ func (r *decoder) list(node *yaml.Node, place string, into reflect.Value) {
 	})
 }
 
-// at is the place of an element of a list.
+// at returns the place of an element of a list.
 func at(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 
-// scalar is the text of a plain value.
+// scalar returns the text of a plain value.
 func (r *decoder) scalar(node *yaml.Node, place, expected string) (string, bool) {
 	if node.Kind != yaml.ScalarNode || isNull(node) {
 		hint := ""
@@ -219,7 +219,7 @@ func (r *decoder) number(node *yaml.Node, place string, into reflect.Value) {
 	into.Set(value.Elem())
 }
 
-// anyJSON is a body that is written as YAML.
+// anyJSON returns a body that is written as YAML.
 func (r *decoder) anyJSON(node *yaml.Node, place string) any {
 	switch node.Kind {
 	case yaml.MappingNode:
@@ -263,7 +263,7 @@ func isJSONValue(value any) bool {
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.Tag == "!!null" }
 
-// called is a place in a message.
+// called returns a place in a message.
 func (r *decoder) called(place string) string {
 	if place == "" {
 		return "the " + r.Kind

@@ -15,7 +15,7 @@ type Problem struct {
 	Message string
 }
 
-// String is the problem as editors understand it: file:line: message.
+// String returns the problem as editors understand it: file:line: message.
 func (p Problem) String() string {
 	switch {
 	case p.File == "" && p.Line == 0:

@@ -29,7 +29,7 @@ type Format struct {
 // SmallFile is the most bytes of a file that somebody writes by hand as a whole.
 const SmallFile = 256 << 10
 
-// Small is a format with the limits of such files.
+// Small returns a format with the limits of such files.
 func Small(kind, schema string) Format {
 	return Format{Kind: kind, Schema: schema, MaxBytes: SmallFile, MaxDepth: 8, MaxNodes: 20_000}
 }

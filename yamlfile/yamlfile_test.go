@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// recipes is a format with limits that are quickly reached.
+// recipes returns a format with limits that are quickly reached.
 func recipes() Format {
 	return Format{Kind: "recipe", Schema: "recipe/1", MaxBytes: 60, MaxDepth: 3, MaxNodes: 8}
 }

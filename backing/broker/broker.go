@@ -72,7 +72,7 @@ type Queue struct {
 	DeliveryLimit int
 }
 
-// DeadLetters is the name of a queue's dead-letter queue. It is consumed as any
+// DeadLetters returns the name of a queue's dead-letter queue. It is consumed as any
 // other queue, but has no dead letters of its own: its messages come again
 // without end.
 func DeadLetters(queue string) string { return queue + "-dead" }
@@ -279,7 +279,7 @@ func (t Topology) takesIn(kind string) bool {
 	return slices.ContainsFunc(t.Queues, func(q Queue) bool { return slices.Contains(q.Types, kind) })
 }
 
-// deliveryLimit is that of a queue; dead-letter queues have none, which is 0.
+// deliveryLimit returns the delivery limit of a queue; dead-letter queues have none, which is 0.
 func (t Topology) deliveryLimit(queue string) (int, error) {
 	for _, q := range t.Queues {
 		switch queue {

@@ -58,7 +58,7 @@ func (v variant) start(t testing.TB) *fixture {
 	return f
 }
 
-// within is a context for one test.
+// within returns a context for one test.
 func within(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
@@ -99,7 +99,7 @@ func (f *fixture) open(t testing.TB) Client {
 	return c
 }
 
-// shop is a topology with two queues.
+// shop returns a topology with two queues.
 func shop() Topology {
 	return Topology{Exchange: "shop", Queues: []Queue{
 		{Name: "views", Types: []string{"order.created", "order.confirmed"}, DeliveryLimit: 3},
@@ -107,7 +107,7 @@ func shop() Topology {
 	}}
 }
 
-// promises are what broker.go says of every Client.
+// promises returns what broker.go says of every Client.
 func promises() []struct {
 	name string
 	test func(t *testing.T, f *fixture)

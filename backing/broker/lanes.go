@@ -247,7 +247,7 @@ func (l *lanes) pause(wait time.Duration) {
 	}
 }
 
-// deliveries is what a handler sees of a batch.
+// deliveries returns what a handler sees of a batch.
 func deliveries(batch []*received) []Delivery {
 	all := make([]Delivery, len(batch))
 	for n, r := range batch {

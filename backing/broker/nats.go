@@ -188,7 +188,7 @@ func (c *natsClient) declareQueue(
 
 func subject(exchange, kind string) string { return exchange + "." + kind }
 
-// streamOf is the stream that holds a queue's messages.
+// streamOf returns the stream that holds a queue's messages.
 func (t Topology) streamOf(queue string) string {
 	for _, q := range t.Queues {
 		if DeadLetters(q.Name) == queue {

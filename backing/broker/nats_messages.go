@@ -118,7 +118,7 @@ func (c *natsClient) bury(ctx context.Context, d Delivery) error {
 	return c.publishBatch(ctx, []*nats.Msg{toNATS(to, d.Message)})
 }
 
-// toNATS is a message in the server's form. It does not use the server's own
+// toNATS returns a message in the server's form. It does not use the server's own
 // detection of repeated messages: what a system does about them must not depend
 // on its broker.
 func toNATS(subject string, m Message) *nats.Msg {
@@ -130,7 +130,7 @@ func toNATS(subject string, m Message) *nats.Msg {
 	return &nats.Msg{Subject: subject, Header: header, Data: m.Body}
 }
 
-// fromNATS is the reverse of toNATS. Headers for the server are left out.
+// fromNATS returns the reverse of toNATS. Headers for the server are left out.
 func fromNATS(m jetstream.Msg) Message {
 	header := m.Headers()
 	message := Message{ID: header.Get(natsID), Type: header.Get(natsType), Key: header.Get(natsKey),

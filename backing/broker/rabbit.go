@@ -110,7 +110,7 @@ func (l *link) dial(network, address string) (net.Conn, error) {
 	return l.wire, nil
 }
 
-// current is the wire of the connection there is.
+// current returns the wire of the connection there is.
 func (l *link) current() *wire {
 	l.mu.Lock()
 	defer l.mu.Unlock()

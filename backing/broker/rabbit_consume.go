@@ -100,7 +100,7 @@ func attempt(m amqp.Delivery) int {
 	return 1
 }
 
-// fromAMQP is the reverse of publishing. Headers that the broker adds are left
+// fromAMQP returns the reverse of publishing. Headers that the broker adds are left
 // out.
 func fromAMQP(m amqp.Delivery) Message {
 	key, _ := m.Headers[keyHeader].(string)

@@ -195,7 +195,7 @@ func (r *rabbit) give(c *confirming, failed *PublishError) {
 // keyHeader carries Message.Key; AMQP has properties for the rest.
 const keyHeader = "cleave-key"
 
-// publishing is a durable message in AMQP's form.
+// publishing returns a durable message in AMQP's form.
 func publishing(m Message) amqp.Publishing {
 	headers := amqp.Table{keyHeader: m.Key}
 	for name, value := range m.Headers {

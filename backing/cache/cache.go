@@ -187,7 +187,7 @@ func (c *Cache) request(ctx context.Context, keys []string, work func() error) e
 	return work()
 }
 
-// named is what a message calls keys: the first one, which may be anything.
+// named returns what a message calls keys: the first one, which may be anything.
 func named(keys []string) string {
 	first := keys[0]
 	if len(first) > 60 {

@@ -48,7 +48,7 @@ func got(t *testing.T, client *cache.Cache, keys ...string) string {
 	return strings.Join(found, " ")
 }
 
-// memoryFor is the address of a cache in the process with room for so many bytes.
+// memoryFor returns the address of a cache in the process with room for so many bytes.
 func memoryFor(bytes int) string { return fmt.Sprintf("memory://?bytes=%d", bytes) }
 
 func TestMemory(t *testing.T) { contract(t, memoryFor(8<<20)) }

@@ -53,7 +53,7 @@ func (p Place) Config(name string, connections int) Config {
 	return p.config(p.named(database), schemas, connections)
 }
 
-// named is what a database is called there.
+// named returns what a database is called there.
 func (p Place) named(database string) string {
 	if p.driver == SQLite {
 		return database
@@ -155,7 +155,7 @@ func (p Place) administer(ctx context.Context, name string, work func(db *DB) er
 	return errors.Join(work(db), db.Close())
 }
 
-// home is the database that every server has.
+// home returns the database that every server has.
 func (p Place) home() string {
 	if p.driver == MariaDB {
 		return "mysql"

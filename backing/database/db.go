@@ -21,7 +21,7 @@ type DB struct {
 	rebound  sync.Map // text with ? to text with $1
 }
 
-// Driver is the kind of the database.
+// Driver returns the kind of the database.
 func (db *DB) Driver() Driver { return db.driver }
 
 // Close closes all connections.
@@ -129,7 +129,7 @@ type executor interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// executor is the transaction that the context carries, else the pool.
+// executor returns the transaction that the context carries, else the pool.
 func (db *DB) executor(ctx context.Context, otherwise *sql.DB) executor {
 	if current := db.ambient(ctx); current != nil {
 		return current.tx
@@ -158,7 +158,7 @@ func (db *DB) rebind(query string) string {
 	return text.String()
 }
 
-// KeepExisting is the end of an INSERT that leaves rows alone whose key exists
+// KeepExisting returns the end of an INSERT that leaves rows alone whose key exists
 // already; Exec then counts the new rows only. column is any column of the table.
 func (db *DB) KeepExisting(column string) string {
 	if db.driver == MariaDB {
@@ -168,7 +168,7 @@ func (db *DB) KeepExisting(column string) string {
 	return " ON CONFLICT DO NOTHING"
 }
 
-// ForUpdate is the end of a SELECT whose rows come, and are locked, in the order of the
+// ForUpdate returns the end of a SELECT whose rows come, and are locked, in the order of the
 // key, and which nobody else changes until the transaction ends.
 func (db *DB) ForUpdate(key string) string {
 	if db.driver == SQLite {
@@ -177,7 +177,7 @@ func (db *DB) ForUpdate(key string) string {
 	return " ORDER BY " + key + " FOR UPDATE"
 }
 
-// InKeyOrder is a condition of an UPDATE: the key is one of that many values, and
+// InKeyOrder returns a condition of an UPDATE: the key is one of that many values, and
 // the rows are locked in the order of the key. Transactions that update several
 // rows of a table by this condition do not wait for each other in a circle.
 func (db *DB) InKeyOrder(table, key string, values int) string {

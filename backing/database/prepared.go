@@ -137,7 +137,7 @@ func (c *cachingConn) prepare(ctx context.Context, text string) (statement, bool
 	return able, true, nil
 }
 
-// watch is the context for a statement.
+// watch returns the context for a statement.
 func (c *cachingConn) watch(ctx context.Context) (context.Context, error) {
 	if !c.unwatched {
 		return ctx, nil

@@ -68,7 +68,7 @@ func span(ctx context.Context, name string, kind lab.SegmentKind, from time.Time
 	return made
 }
 
-// subject is what a statement does and to which table: "INSERT orders".
+// subject returns what a statement does and to which table: "INSERT orders".
 func subject(text string) string {
 	verb, rest, _ := strings.Cut(text, " ")
 	before := map[string]string{"INSERT": "INTO ", "SELECT": "FROM ", "DELETE": "FROM "}[verb]

@@ -34,7 +34,7 @@ type transaction struct {
 // carried is the context key of the transaction of one database.
 type carried struct{ db *DB }
 
-// ambient is the transaction that the context carries for this database, or nil.
+// ambient returns the transaction that the context carries for this database, or nil.
 func (db *DB) ambient(ctx context.Context) *transaction {
 	current, _ := ctx.Value(carried{db}).(*transaction)
 	return current

@@ -139,7 +139,7 @@ func (f fields) MarshalJSON() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// fromBSON is the reverse of toBSON, up to blanks.
+// fromBSON returns the reverse of toBSON, up to blanks.
 func fromBSON(value any) any {
 	switch v := value.(type) {
 	case bson.D:

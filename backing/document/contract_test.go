@@ -134,7 +134,7 @@ func declared(t *testing.T, open func() Store) Store {
 	return store
 }
 
-// order is a document for tests.
+// order returns a document for tests.
 func order(id string, version int64, customer string) Document {
 	return Document{ID: id, Version: version,
 		Body: json.RawMessage(fmt.Sprintf(`{"customer":%q,"state":"paid","cents":%d}`, customer, version*100))}
@@ -158,7 +158,7 @@ func expect(t *testing.T, store Store, want Document) {
 	}
 }
 
-// plain is a document whose body can be compared.
+// plain returns a document whose body can be compared.
 func plain(t *testing.T, d Document) string {
 	t.Helper()
 	body, err := canonical(d.Body)

@@ -215,7 +215,7 @@ func (s *mongoStore) Find(ctx context.Context, collection string, query Query) (
 	return page, nil
 }
 
-// page are the documents that a filter selects.
+// page returns the documents that a filter selects.
 func (s *mongoStore) page(
 	ctx context.Context, collection string, filter bson.D, how *options.FindOptionsBuilder,
 ) ([]Document, error) {

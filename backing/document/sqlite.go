@@ -59,7 +59,7 @@ func (s *sqlite) Declare(ctx context.Context, declared ...Collection) error {
 	return nil
 }
 
-// path is the expression that reads a field; the index has the same.
+// path returns the expression that reads a field; the index has the same.
 func path(field string) string { return "json_extract(body, '$." + field + "')" }
 
 // Upsert implements Store. All documents are one transaction.
@@ -155,7 +155,7 @@ func (s *sqlite) Find(ctx context.Context, collection string, query Query) ([]Do
 	return page, nil
 }
 
-// page are the documents that a statement selects.
+// page returns the documents that a statement selects.
 func (s *sqlite) page(ctx context.Context, text string, args []any) (page []Document, err error) {
 	s.calls.Add(1)
 	err = s.db.Each(ctx, func(row database.Row) error {

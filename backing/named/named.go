@@ -34,7 +34,7 @@ type Backing struct {
 
 var _ lab.PermanentBacking = Backing{}
 
-// FromEnvironment are the servers that the variables CLEAVE_USE_MARIADB,
+// FromEnvironment returns the servers that the variables CLEAVE_USE_MARIADB,
 // CLEAVE_USE_POSTGRES, CLEAVE_USE_MONGO and CLEAVE_USE_RABBITMQ name, by the kinds of
 // backing services whose place they take.
 func FromEnvironment(lookup func(string) (string, bool)) (map[string]Backing, error) {
@@ -60,7 +60,7 @@ func FromEnvironment(lookup func(string) (string, bool)) (map[string]Backing, er
 // Kind implements lab.Backing.
 func (b Backing) Kind() string { return b.kind }
 
-// Variable is the name of the variable that names the server.
+// Variable returns the name of the variable that names the server.
 func (b Backing) Variable() string { return b.server.variable() }
 
 // Preflight implements lab.Backing: whether it lets the user in shows when the first
@@ -200,13 +200,13 @@ func (s service) Release() error {
 	return s.backing.remove(ctx, func(name string) bool { return strings.HasPrefix(name, s.prefix) })
 }
 
-// owner is what the names of all that is this process's begin with.
+// owner returns what the names of all that is this process's begin with.
 func owner() (string, error) {
 	own, err := launch.Own()
 	return "cleave_" + strings.ReplaceAll(own.String(), "-", "_") + "_", err
 }
 
-// ownerOf is the process that made what has this name.
+// ownerOf returns the process that made what has this name.
 func ownerOf(name string) (owner launch.ID, ours bool) {
 	parts := regexp.MustCompile(`^cleave_([0-9a-f]+)_(\d+)_(\d+)_`).FindStringSubmatch(name)
 	if parts == nil {

@@ -29,7 +29,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// running is a server that somebody else runs, as far as this package can see.
+// running returns a server that somebody else runs, as far as this package can see.
 func running(t *testing.T, kind server.Kind) (Backing, *servers.Instance) {
 	t.Helper()
 	instance := servers.Started(t, kind, server.Settings{})

@@ -50,7 +50,7 @@ func nameables() []nameable {
 	}
 }
 
-// variable is the name of the server's.
+// variable returns the name of the server's.
 func (s nameable) variable() string { return variables + strings.ToUpper(s.name) }
 
 // parse reads an address. Its errors do not repeat the password.

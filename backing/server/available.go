@@ -81,7 +81,7 @@ func debianPackage(kind Kind) string {
 	return string(kind)
 }
 
-// cacheFolder is where scripts/need.sh puts servers that no package brings.
+// cacheFolder returns where scripts/need.sh puts servers that no package brings.
 func cacheFolder() string {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -26,7 +26,7 @@ type Backing struct {
 
 var _ lab.Backing = Backing{}
 
-// Backings are those that studies can name. scratch is the directory below which
+// Backings returns the backings that studies can name. scratch is the directory below which
 // trials have theirs.
 func Backings(scratch string) []Backing {
 	return []Backing{

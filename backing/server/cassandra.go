@@ -22,7 +22,7 @@ const (
 	storagePort = "storage"
 )
 
-// cassandraFolder is where the libraries are.
+// cassandraFolder returns where the libraries are.
 func cassandraFolder() string { return filepath.Join(cacheFolder(), "cassandra-"+cassandraVersion) }
 
 // installedCassandra finds the libraries and a Java 17: Cassandra 5 starts with no later

@@ -7,7 +7,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// DSN is the address of the server, which is reached at host:port, with the credentials
+// DSN returns the address of the server, which is reached at host:port, with the credentials
 // in it, in the form that the Go client of the server takes. The database is that of the
 // name; brokers have none. It is a secret: it belongs in environments and files, not in
 // arguments.
@@ -32,13 +32,13 @@ func (s *Server) DSN(at, database string) string {
 	return s.address("mongodb", at, "/"+database+"?directConnection=true&authSource=admin")
 }
 
-// address is a URL with the credentials. at is not escaped: it may be what a deployer
+// address returns a URL with the credentials. at is not escaped: it may be what a deployer
 // replaces (lab.AddressOf).
 func (s *Server) address(scheme, at, rest string) string {
 	return scheme + "://" + url.UserPassword(s.user, s.password).String() + "@" + at + rest
 }
 
-// mysqlDSN is the Go driver's form of an address.
+// mysqlDSN returns the Go driver's form of an address.
 func (s *Server) mysqlDSN(at, database string) string {
 	config := mysql.NewConfig()
 	config.User, config.Passwd = s.user, s.password
@@ -48,7 +48,7 @@ func (s *Server) mysqlDSN(at, database string) string {
 	return config.FormatDSN()
 }
 
-// URL is the address of the server, which is reached at host:port, as one URL with the
+// URL returns the address of the server, which is reached at host:port, as one URL with the
 // credentials. Databases are named by who uses them: those of MariaDB and PostgreSQL are
 // made through database.Place, the other servers make theirs when they are first used.
 func (s *Server) URL(at string) string {

@@ -15,7 +15,7 @@ func installedMariaDB() (Installed, error) {
 	return installed(MariaDB, "mariadbd", "--version", "/usr/sbin", "/usr/libexec")
 }
 
-// mariadbInstaller is the program that makes the data folder of a new server.
+// mariadbInstaller returns the program that makes the data folder of a new server.
 func mariadbInstaller() (string, error) {
 	return find(MariaDB, "mariadb-install-db", "/usr/bin", "/usr/local/bin")
 }

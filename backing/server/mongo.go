@@ -20,10 +20,10 @@ const (
 	secantusProgram = "secantusd-py"
 )
 
-// standInFolder is where StandInInstall puts the stand-in for MongoDB.
+// standInFolder returns where StandInInstall puts the stand-in for MongoDB.
 func standInFolder() string { return filepath.Join(cacheFolder(), "secantusdb") }
 
-// standInInstall is the command that brings the stand-in.
+// standInInstall returns the command that brings the stand-in.
 func standInInstall() string {
 	folder := standInFolder()
 	return fmt.Sprintf("%s && python3 -m venv %s && %s/bin/pip install secantusdb==%s",
@@ -70,7 +70,7 @@ func describeMongo(s *Server, unit *lab.UnitSpec) {
 	}
 }
 
-// pythonFolders are a Python environment and, where it is not that of the distribution,
+// pythonFolders returns a Python environment and, where it is not that of the distribution,
 // the installation that it builds on.
 func pythonFolders(environment string) []string {
 	python, err := filepath.EvalSymlinks(filepath.Join(environment, "bin", "python3"))
@@ -80,7 +80,7 @@ func pythonFolders(environment string) []string {
 	return []string{environment, filepath.Dir(filepath.Dir(python))}
 }
 
-// mongoArguments are those of either program; both journal every write that a client
+// mongoArguments returns the mongo arguments of either program; both journal every write that a client
 // asks to have journalled.
 func (s *Server) mongoArguments() []string {
 	if s.StandIn == "" {

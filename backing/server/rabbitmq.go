@@ -21,7 +21,7 @@ const distributionPort, mapperPort = "distribution", "mapper"
 // RabbitNode is the broker's name in its own Erlang world of one.
 const RabbitNode = "cleave@localhost"
 
-// rabbitFolders are where distributions put the broker's own scripts. The
+// rabbitFolders returns where distributions put the broker's own scripts. The
 // wrappers in PATH change the user and write to /var.
 func rabbitFolders() []string {
 	return []string{"/usr/lib/rabbitmq/bin", "/usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin",

@@ -144,7 +144,7 @@ func (s *Server) About() string {
 	return fmt.Sprintf("%s %s", s.Kind, s.Version)
 }
 
-// Unit is the server as a unit of that name.
+// Unit returns the server as a unit of that name.
 func (s *Server) Unit(name string) lab.UnitSpec {
 	unit := lab.UnitSpec{
 		Name: name, Role: name, Foreign: true, Listens: true, Program: s.Path, Env: environment(),
@@ -160,7 +160,7 @@ func (s *Server) Unit(name string) lab.UnitSpec {
 // dataFolder is where a server keeps what it is told.
 const dataFolder = "data"
 
-// environment is the least that a server needs: nothing of ours reaches it but where
+// environment returns the least that a server needs: nothing of ours reaches it but where
 // programs are.
 func environment() []string {
 	return []string{
@@ -169,7 +169,7 @@ func environment() []string {
 	}
 }
 
-// lines is the content of a file.
+// lines returns the content of a file.
 func lines(text ...string) []byte { return []byte(strings.Join(text, "\n") + "\n") }
 
 // secret returns 128 random bits in hexadecimal.

@@ -84,7 +84,7 @@ func (s service) Server() (unit lab.UnitSpec, ok bool) { return unit, false }
 // Release implements lab.Service.
 func (s service) Release() error { return os.RemoveAll(s.folder) }
 
-// moduleVersion is that of the module that SQLite comes in, as far as it is known.
+// moduleVersion returns the module version of the module that SQLite comes in, as far as it is known.
 func moduleVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -66,7 +66,7 @@ func contract(t *testing.T, open opener) {
 	}
 }
 
-// table is that of one test.
+// table returns the table of one test.
 func table(name string) Table { return Table{Name: name, Columns: []string{"name", "order"}} }
 
 // created opens a store with one table.

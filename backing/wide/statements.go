@@ -19,7 +19,7 @@ func newStatements(t Table) *statements {
 // keyColumn is the name of the key, which no column can have.
 const keyColumn = "_key"
 
-// insertInto is what follows INSERT in SQL and in CQL. Names are quoted: some are words
+// insertInto returns what follows INSERT in SQL and in CQL. Names are quoted: some are words
 // of these languages.
 func (t Table) insertInto() string {
 	return fmt.Sprintf(" INTO %q (%q, %s) VALUES (?%s)", t.Name, keyColumn, t.columns(),
@@ -45,7 +45,7 @@ func (t Table) selectAll() string {
 	return fmt.Sprintf("SELECT %q, %s FROM %q", keyColumn, t.columns(), t.Name)
 }
 
-// destinations is where a driver puts the values of a row.
+// destinations returns where a driver puts the values of a row.
 func destinations(values [][]byte) []any {
 	all := make([]any, len(values))
 	for n := range values {

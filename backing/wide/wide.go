@@ -256,7 +256,7 @@ func (s *Store) Count(ctx context.Context, table string) (count int64, err error
 	return count, nil
 }
 
-// table is one that CreateTables was given.
+// table returns one that CreateTables was given.
 func (s *Store) table(name string) (*statements, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

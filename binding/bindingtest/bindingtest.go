@@ -60,7 +60,7 @@ type Client interface {
 	Close() error
 }
 
-// Closed is the client, which is closed when the test ends.
+// Closed returns the client, which is closed when the test ends.
 func Closed(t *testing.T, client Client, err error) grpc.ClientConnInterface {
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func (faults) Encode(err error) rpc.Fault {
 
 func (faults) Decode(f rpc.Fault, cause error) error { return &kindError{f, cause} }
 
-// kind is the kind of an error, or what it says.
+// kind returns the kind of an error, or what it says.
 func kind(err error) string {
 	var known *kindError
 	if errors.As(err, &known) {

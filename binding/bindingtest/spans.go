@@ -71,7 +71,7 @@ func untraced(t *testing.T, x *bench) {
 	}
 }
 
-// written are the spans that a provider keeps.
+// written returns the spans that a provider keeps.
 func written(t *testing.T, p *spans.Provider) []spans.Record {
 	t.Helper()
 	dir := t.TempDir()

@@ -134,7 +134,7 @@ func (w *wire) ids() []string {
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
-// natsServer is a real server, in a process of its own: what the race detector
+// natsServer returns a real server, in a process of its own: what the race detector
 // finds inside it is not about this package.
 func natsServer(t testing.TB) broker.Config {
 	t.Helper()
@@ -142,7 +142,7 @@ func natsServer(t testing.TB) broker.Config {
 	return broker.Config{Driver: broker.NATS, URL: instance.DSN(""), AckWait: time.Second}
 }
 
-// rabbitServer is a real server, or the test is skipped.
+// rabbitServer returns a real server, or the test is skipped.
 func rabbitServer(t testing.TB) broker.Config {
 	t.Helper()
 	instance := servers.Started(t, server.RabbitMQ, server.Settings{})

@@ -75,7 +75,7 @@ func (i *Inbox) first(ctx context.Context, consumer string, messages []broker.Me
 	return err
 }
 
-// unknown are the messages that the consumer has not had.
+// unknown returns the messages that the consumer has not had.
 func (i *Inbox) unknown(
 	ctx context.Context, consumer string, messages []broker.Message,
 ) ([]broker.Message, error) {

@@ -42,7 +42,7 @@ func appendText(to []byte, text string) []byte {
 // errPack is a row that pack did not write.
 var errPack = errors.New("a row of the outbox does not hold messages")
 
-// unpack is the reverse of pack.
+// unpack returns the reverse of pack.
 func unpack(text []byte) ([]broker.Message, error) {
 	if len(text) == 0 || text[0] != packVersion {
 		return nil, errPack

@@ -141,7 +141,7 @@ type place struct {
 
 func (p place) message() broker.Message { return p.row.messages[p.index] }
 
-// ready are the messages to be told now: own ones, unless another owner has an older
+// ready returns the messages to be told now: own ones, unless another owner has an older
 // one of the same key. Without that two processes would mix up the order of a key.
 func (r *Relay) ready(rows []row) (ready []place, blocked bool) {
 	foreign := map[string]bool{}

@@ -16,7 +16,7 @@ import (
 // it over the outbox and the broker to the one that it has its effect in. What it
 // waits for in the outbox and in the broker are the gaps between these spans.
 
-// withTrace are the headers of a message with the operation that tells it. In a
+// withTrace returns the headers of a message with the operation that tells it. In a
 // batch that is the operation which the key names.
 func withTrace(ctx context.Context, m broker.Message) map[string]string {
 	header := spans.Traceparent(ctx, m.Key)
@@ -35,7 +35,7 @@ func withHeader(headers map[string]string, value string) map[string]string {
 	return all
 }
 
-// messages are those of rows. The way to the broker of each that is traced is a span.
+// messages returns the messages of rows. The way to the broker of each that is traced is a span.
 func (r *Relay) messages(of []place) ([]broker.Message, spans.Batch) {
 	var traced spans.Batch
 	messages := make([]broker.Message, len(of))

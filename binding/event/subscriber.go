@@ -128,7 +128,7 @@ func (w worker) take(ctx context.Context, deliveries []broker.Delivery) error {
 	}
 }
 
-// distinct are the messages without those that are in the batch twice.
+// distinct returns the messages without those that are in the batch twice.
 func distinct(deliveries []broker.Delivery) []broker.Message {
 	seen := make(map[string]bool, len(deliveries))
 	messages := make([]broker.Message, 0, len(deliveries))

@@ -181,7 +181,7 @@ func TestInboxForgetsWhatIsOld(t *testing.T) {
 	})
 }
 
-// brokers are the real ones.
+// brokers returns the real ones.
 func brokers() map[string]func(testing.TB) broker.Config {
 	return map[string]func(testing.TB) broker.Config{"nats": natsServer, "rabbitmq": rabbitServer}
 }

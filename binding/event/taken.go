@@ -17,7 +17,7 @@ const consumers, takenCall = "cleave.event.v1.Consumers", "Taken"
 // Working is the answer of a unit that works on a message.
 const Working = -1
 
-// Taken is how many messages the consumers of this unit have taken in since it began, or Working.
+// Taken returns how many messages the consumers of this unit have taken in since it began, or Working.
 func Taken(client broker.Client) int64 {
 	if client.Held() > 0 {
 		return Working

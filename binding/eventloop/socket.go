@@ -52,7 +52,7 @@ func (l *Loop) Listen(network, address string, accept func(*Conn) Handler) (*Lis
 	return listener, nil
 }
 
-// Address is where the listener can be reached: for TCP with the port that the
+// Address returns where the listener can be reached: for TCP with the port that the
 // kernel chose where the caller asked for port 0.
 func (s *Listener) Address() (string, error) {
 	if s.path != "" {

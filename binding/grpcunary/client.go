@@ -108,7 +108,7 @@ func (c *Client) lost(ctx context.Context, cause error) error {
 	return c.faults.Decode(rpc.Lost(ctx, c.address), cause)
 }
 
-// connection is the one that can take a call; it is made where there is none.
+// connection returns the one that can take a call; it is made where there is none.
 func (c *Client) connection(ctx context.Context) (*conn, error) {
 	if ready, err := c.ready(); ready != nil || err != nil {
 		return ready, err
@@ -130,7 +130,7 @@ func (c *Client) connection(ctx context.Context) (*conn, error) {
 	return c.take(raw)
 }
 
-// ready is the current connection while it takes calls; nil where there is none.
+// ready returns the current connection while it takes calls; nil where there is none.
 func (c *Client) ready() (*conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

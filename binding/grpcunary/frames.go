@@ -100,7 +100,7 @@ func parseFrame(data []byte) (f frame, taken int, err error) {
 	return f, framePrefix + length, nil
 }
 
-// content is the payload of a frame without padding and priority.
+// content returns the payload of a frame without padding and priority.
 func (f frame) content() ([]byte, error) {
 	payload, padding := f.payload, 0
 	if f.has(flagPadded) {
@@ -127,12 +127,12 @@ func appendPrefix(dst []byte, length int, kind, flags byte, stream uint32) []byt
 	return binary.BigEndian.AppendUint32(dst, stream)
 }
 
-// appendNumber is a frame whose payload is one number: RST_STREAM, WINDOW_UPDATE.
+// appendNumber returns a frame whose payload is one number: RST_STREAM, WINDOW_UPDATE.
 func appendNumber(dst []byte, kind byte, stream, number uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendPrefix(dst, 4, kind, 0, stream), number)
 }
 
-// appendSettings is a SETTINGS frame of pairs of setting and value.
+// appendSettings returns a SETTINGS frame of pairs of setting and value.
 func appendSettings(dst []byte, pairs ...uint32) []byte {
 	dst = appendPrefix(dst, 3*len(pairs), frameSettings, 0, 0)
 	for i := 0; i < len(pairs); i += 2 {

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// block is a header block.
+// block returns a header block.
 func block(pairs ...string) []byte {
 	var b bytes.Buffer
 	encoder := hpack.NewEncoder(&b)
@@ -24,12 +24,12 @@ func block(pairs ...string) []byte {
 	return b.Bytes()
 }
 
-// framed is a frame.
+// framed returns a frame.
 func framed(kind, flags byte, stream uint32, payload []byte) []byte {
 	return append(appendPrefix(nil, len(payload), kind, flags, stream), payload...)
 }
 
-// request is a whole call, as grpcunary's own client makes it.
+// request returns a whole call, as grpcunary's own client makes it.
 func request(stream uint32) []byte {
 	fields := block(":method", "POST", ":scheme", "http", ":authority", "a", ":path", echoMethod, "content-type",
 		contentType, "te", "trailers", "grpc-timeout", "5S")
@@ -38,7 +38,7 @@ func request(stream uint32) []byte {
 		framed(frameData, flagEndStream, stream, message)...)
 }
 
-// answer is a whole answer.
+// answer returns a whole answer.
 func answer(stream uint32) []byte {
 	all := framed(frameHeaders, flagEndHeaders, stream, block(":status", "200", "content-type", contentType))
 	all = append(all, framed(frameData, 0, stream, []byte{0, 0, 0, 0, 3, 10, 1, 'x'})...)

@@ -49,7 +49,7 @@ func (f *fields) take(field hpack.HeaderField) {
 
 const contentType = "application/grpc"
 
-// status is what the fields at the end of an answer say.
+// status returns what the fields at the end of an answer say.
 func (f *fields) status() *status.Status {
 	if f.details != "" {
 		var detailed statuspb.Status
@@ -65,7 +65,7 @@ func (f *fields) status() *status.Status {
 	return status.New(codes.Code(code), unescape(f.message))
 }
 
-// statusFields are the fields at the end of an answer that is a fault.
+// statusFields returns the fields at the end of an answer that is a fault.
 func statusFields(s *status.Status) []hpack.HeaderField {
 	all := []hpack.HeaderField{
 		{Name: "grpc-status", Value: strconv.Itoa(int(s.Code()))},
@@ -78,7 +78,7 @@ func statusFields(s *status.Status) []hpack.HeaderField {
 	return all
 }
 
-// escape is the percent-encoding of grpc-message, cut where it is very long.
+// escape returns the percent-encoding of grpc-message, cut where it is very long.
 func escape(text string) string {
 	const hexadecimal = "0123456789ABCDEF"
 	var b strings.Builder

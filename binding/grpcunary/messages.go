@@ -58,7 +58,7 @@ func (m *messages) decode(body []byte, into any, call *spans.Part) error {
 	return proto.Unmarshal(body[messagePrefix:], known)
 }
 
-// stream is an unused stream, which release takes back when nobody knows it any more.
+// stream returns an unused stream, which release takes back when nobody knows it any more.
 func (m *messages) stream() *stream {
 	if used, ok := m.streams.Get().(*stream); ok {
 		return used

@@ -253,7 +253,7 @@ func (c *served) answer(s *stream) {
 	c.server.messages.release(s)
 }
 
-// contextOf is the context of a call: it ends with the caller's time or patience.
+// contextOf returns the context of a call: it ends with the caller's time or patience.
 func (c *served) contextOf(s *stream) (ctx context.Context, cancel context.CancelFunc) {
 	if left, limited := parseTimeout(s.fields.timeout); limited {
 		ctx, cancel = context.WithTimeout(c.ctx, left)

@@ -45,7 +45,7 @@ func Front(handler http.Handler) Respond {
 	}
 }
 
-// requestOf is the request as handlers of net/http know it.
+// requestOf returns the request as handlers of net/http know it.
 func requestOf(ctx context.Context, r *Request) (*http.Request, error) {
 	target, err := url.ParseRequestURI(string(r.Target))
 	if err != nil {
@@ -131,7 +131,7 @@ func (w *writer) appendTo(out []byte, date string, last, headOnly bool) []byte {
 	return append(out, w.body...)
 }
 
-// ownFields are those that the server itself says.
+// ownFields returns those that the server itself says.
 func ownFields() []string {
 	return []string{"Content-Type", "Content-Length", "Date", "Connection", "Transfer-Encoding"}
 }
@@ -145,7 +145,7 @@ type second struct {
 	text string
 }
 
-// Date is the value of the field for now.
+// Date returns the value of the field for now.
 func (c *Clock) Date() string {
 	now := time.Now()
 	told := c.told.Load()

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// talkative is a handler that does what handlers do.
+// talkative returns a handler that does what handlers do.
 func talkative() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /plain/{id}", func(w http.ResponseWriter, r *http.Request) {
@@ -107,7 +107,7 @@ func TestAFrontAnswersAsNetHTTP(t *testing.T) {
 	}
 }
 
-// told is an answer as text, but for its date. The kept connection is used twice.
+// told returns an answer as text, but for its date. The kept connection is used twice.
 func told(t *testing.T, address, sent string) string {
 	t.Helper()
 	connection, err := net.Dial("tcp", address)

@@ -101,7 +101,7 @@ func (s *server) refuse(err error) {
 		true)
 }
 
-// now is the Date that RFC 9110 section 6.6.1 asks of a server with a clock. It
+// now returns the Date that RFC 9110 section 6.6.1 asks of a server with a clock. It
 // is formatted once a second.
 func (s *server) now() string {
 	now := time.Now()

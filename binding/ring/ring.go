@@ -49,13 +49,13 @@ type Inbox struct {
 	head   uint32 // next position to be read
 }
 
-// Slots is the number of slots an inbox gets that must hold capacity messages:
+// Slots returns the number of slots an inbox gets that must hold capacity messages:
 // the next power of two.
 func Slots(capacity int) int {
 	return 1 << bits.Len(uint(max(capacity, 2)-1))
 }
 
-// Size is the number of bytes of an inbox that holds at least capacity unread
+// Size returns the number of bytes of an inbox that holds at least capacity unread
 // messages. It is a multiple of Line.
 func Size(capacity int) int {
 	bytes := Line + Slots(capacity)*slotBytes
@@ -83,7 +83,7 @@ func Attach(memory []byte, inboxes, capacity int) (Row, error) {
 	}, nil
 }
 
-// header is the first line of an inbox of the row.
+// header returns the first line of an inbox of the row.
 func (r *Row) header(inbox int) *header {
 	if uint(inbox) >= uint(r.inboxes) {
 		panic(fmt.Sprintf("inbox %d of a row of %d", inbox, r.inboxes)) // like an index of a slice
@@ -91,7 +91,7 @@ func (r *Row) header(inbox int) *header {
 	return (*header)(unsafe.Add(r.start, uintptr(inbox)*r.stride))
 }
 
-// slot is the slot of a position of an inbox.
+// slot returns the slot of a position of an inbox.
 func (h *header) slot(position, mask uint32) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Add(unsafe.Pointer(h), Line+uintptr(position&mask)*slotBytes))
 }

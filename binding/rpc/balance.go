@@ -46,7 +46,7 @@ type Client interface {
 	Close() error
 }
 
-// Spread is a client of every replica of a unit, whose addresses are separated by commas:
+// Spread returns a client of every replica of a unit, whose addresses are separated by commas:
 // calls go to one after the other, as round robin over a headless service has it. A replica
 // that a call has failed at is looked at, and passed over while it accepts no connections; so
 // is one on standby (lab.StandbyMark) from the beginning. A call that failed is not repeated.

@@ -13,7 +13,7 @@ type counting struct {
 	calls *atomic.Int64
 }
 
-// Counted is the connection, with its calls added to a count.
+// Counted returns the connection, with its calls added to a count.
 func Counted(connection grpc.ClientConnInterface, calls *atomic.Int64) grpc.ClientConnInterface {
 	return counting{connection, calls}
 }

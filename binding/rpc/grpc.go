@@ -11,7 +11,7 @@ import (
 // domain marks the reasons that are kinds of faults.
 const domain = "cleave"
 
-// Status is the fault as a status of gRPC: the kind travels as the reason of an
+// Status returns the fault as a status of gRPC: the kind travels as the reason of an
 // ErrorInfo.
 func (f Fault) Status() *status.Status {
 	plain := status.New(f.code(), f.Detail)
@@ -22,7 +22,7 @@ func (f Fault) Status() *status.Status {
 	return detailed
 }
 
-// code is the nearest that gRPC itself has for a kind.
+// code returns the nearest that gRPC itself has for a kind.
 func (f Fault) code() codes.Code {
 	switch f.Kind {
 	case InvalidArgument:

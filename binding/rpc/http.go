@@ -35,7 +35,7 @@ func ParseTimeout(value string) (left time.Duration, ok bool) {
 	return time.Duration(n) * time.Microsecond, true
 }
 
-// HTTPStatus is the status of an answer that is a fault. The kind tells the caller
+// HTTPStatus returns the status of an answer that is a fault. The kind tells the caller
 // all; the status is for people who look at the wire.
 func (f Fault) HTTPStatus() int {
 	switch f.Kind {
@@ -51,7 +51,7 @@ func (f Fault) HTTPStatus() int {
 	return http.StatusConflict
 }
 
-// FaultOfHTTP is the fault that an answer holds. What is none was not made by a
+// FaultOfHTTP returns the fault that an answer holds. What is none was not made by a
 // binding.
 func FaultOfHTTP(callee string, status int, body []byte) Fault {
 	var fault Fault

@@ -16,7 +16,7 @@ func Traced(tracer trace.TracerProvider) Option {
 	return func(o *Options) { o.Tracer = tracer }
 }
 
-// Sum is what options add up to.
+// Sum returns what options add up to.
 func Sum(options []Option) (sum Options) {
 	for _, set := range options {
 		set(&sum)

@@ -27,10 +27,10 @@ func (p *Problem) Error() string {
 // Unwrap returns the cause.
 func (p *Problem) Unwrap() error { return p.Cause }
 
-// Fault is what of the problem crosses.
+// Fault returns what of the problem crosses.
 func (p *Problem) Fault() Fault { return Fault{Kind: string(p.Kind), Detail: p.Detail} }
 
-// ProblemFrom is what Fault has sent, with a cause on this side.
+// ProblemFrom returns what Fault has sent, with a cause on this side.
 func ProblemFrom(fault Fault, cause error) *Problem {
 	return &Problem{Kind(fault.Kind), fault.Detail, cause}
 }

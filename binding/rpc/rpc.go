@@ -37,7 +37,7 @@ type Faults interface {
 	Decode(fault Fault, cause error) error
 }
 
-// Lost is the fault of a call that a transport failed to bring to its end.
+// Lost returns the fault of a call that a transport failed to bring to its end.
 func Lost(ctx context.Context, callee string) Fault {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):

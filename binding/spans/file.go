@@ -75,7 +75,7 @@ const (
 	suffix  = ".jsonl"
 )
 
-// File is the file of a unit in a directory.
+// File returns the file of a unit in a directory.
 func File(dir, unit string) string { return filepath.Join(dir, prefix+unit+suffix) }
 
 // Write adds what the provider has kept to the unit's file in a directory and

@@ -50,7 +50,7 @@ func (p *Part) Begin(name string, kind lab.SegmentKind) *Part {
 	return part
 }
 
-// Traceparent is the header that takes the operation on to another process; empty
+// Traceparent returns the header that takes the operation on to another process; empty
 // where it is not traced.
 func (p *Part) Traceparent() string {
 	if p == nil {
@@ -171,7 +171,7 @@ func segment(kind lab.SegmentKind) attribute.KeyValue {
 	return attribute.String(lab.SegmentAttribute, string(kind))
 }
 
-// Traceparent is the header that takes the operation of the context on to another
+// Traceparent returns the header that takes the operation of the context on to another
 // process; empty where it is not traced. Of a batch (see Join) it is that of the
 // operation with the key; without a key all of them, which share a call then.
 func Traceparent(ctx context.Context, key string) string {

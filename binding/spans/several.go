@@ -21,7 +21,7 @@ func (b *Batch) Add(key string, part *Part) {
 	}
 }
 
-// Join is the context of the work: a span that begins there begins for every
+// Join returns the context of the work: a span that begins there begins for every
 // operation of the batch that is traced.
 func (b *Batch) Join(ctx context.Context) context.Context {
 	if len(b.members.all) == 0 {
@@ -47,7 +47,7 @@ type several struct {
 	all []member
 }
 
-// of is the span of the operation with that key, nil where that is not traced.
+// of returns the span of the operation with that key, nil where that is not traced.
 func (s several) of(key string) trace.Span {
 	for _, m := range s.all {
 		if m.key == key {
@@ -57,7 +57,7 @@ func (s several) of(key string) trace.Span {
 	return nil
 }
 
-// traceparents are the headers of all operations.
+// traceparents returns the headers of all operations.
 func (s several) traceparents() string {
 	headers := make([]string, len(s.all))
 	for i, m := range s.all {

@@ -41,7 +41,7 @@ type app struct {
 // spansVariable names a folder that keeps the spans of all trials (docs/tracing.md).
 const spansVariable = "CLEAVE_SPANS"
 
-// backings are the backing services that this program can provide. A server that
+// backings returns the backing services that this program can provide. A server that
 // the user names takes the place of a private one.
 func backings(scratch string) (map[string]lab.Backing, error) {
 	all := map[string]lab.Backing{sqlite.Kind: sqlite.New(), cache.Memory: cache.Embedded{}}
@@ -55,7 +55,7 @@ func backings(scratch string) (map[string]lab.Backing, error) {
 	return all, err
 }
 
-// users are the servers that the user names, by the kinds whose place they take.
+// users returns the servers that the user names, by the kinds whose place they take.
 func users() (map[string]named.Backing, error) {
 	all, err := named.FromEnvironment(os.LookupEnv)
 	if err != nil {
@@ -64,7 +64,7 @@ func users() (map[string]named.Backing, error) {
 	return all, nil
 }
 
-// systemOf is the system of a plan: one that this program brings, or those that
+// systemOf returns the system of a plan: one that this program brings, or those that
 // somebody else wrote, under the load of the plan.
 func systemOf(plan lab.Plan, secrets *secret.Vault) (lab.System, error) {
 	c := conditions{spans: os.Getenv(spansVariable)}
@@ -87,7 +87,7 @@ func systemOf(plan lab.Plan, secrets *secret.Vault) (lab.System, error) {
 	return system, nil
 }
 
-// systemNamed is the system of that name, where it can do what T asks for.
+// systemNamed returns the system of that name, where it can do what T asks for.
 func systemNamed[T lab.System](name string, c conditions) (T, bool) {
 	for _, system := range systems(c) {
 		if asked, can := system.(T); can && system.Describe().Name == name {
@@ -98,7 +98,7 @@ func systemNamed[T lab.System](name string, c conditions) (T, bool) {
 	return none, false
 }
 
-// systemsThat are the names of the systems that can do what T asks for.
+// systemsThat returns the names of the systems that can do what T asks for.
 func systemsThat[T lab.System]() []string {
 	var names []string
 	for _, system := range systems(conditions{}) {
@@ -109,7 +109,7 @@ func systemsThat[T lab.System]() []string {
 	return names
 }
 
-// askedFor is the system of that name; the error of one that cannot be what is asked of
+// askedFor returns the system of that name; the error of one that cannot be what is asked of
 // it ("checked", "explained") names those that can.
 func askedFor[T lab.System](name, what string) (T, error) {
 	system, can := systemNamed[T](name, conditions{})
@@ -159,7 +159,7 @@ func unitPrograms() error {
 	return nil
 }
 
-// deployers are the deployments that this program brings. label marks all that
+// deployers returns the deployments that this program brings. label marks all that
 // they start.
 func deployers(own, units, label string) (map[string]lab.Deployer, error) {
 	users, err := usersCluster()
@@ -188,7 +188,7 @@ func deployers(own, units, label string) (map[string]lab.Deployer, error) {
 	}, err
 }
 
-// swarmDeployer is that of the swarm that the user names, or of a private one.
+// swarmDeployer returns the swarm deployer of the swarm that the user names, or of a private one.
 func swarmDeployer(processes *process.Deployer, units, label string) (lab.Deployer, error) {
 	named, err := usersSwarm()
 	if err != nil || named == nil {

@@ -155,7 +155,7 @@ func (f *bottleneckFlags) mistakes() error {
 	return errors.Join(append(mistakes, f.checkDesign())...)
 }
 
-// point is the load: users of a closed loop, and what else the system is to be told.
+// point returns the load: users of a closed loop, and what else the system is to be told.
 func (f *bottleneckFlags) point(info lab.SystemInfo) (lab.Point, error) {
 	users, known := info.Parameter(lab.FactorUsers)
 	if !known {
@@ -170,7 +170,7 @@ func (f *bottleneckFlags) point(info lab.SystemInfo) (lab.Point, error) {
 	return p, setLevels(p, info, f.levels)
 }
 
-// base is the variant that is scaled, with the units that are to be. Where no architecture
+// base returns the variant that is scaled, with the units that are to be. Where no architecture
 // was asked for, it is the first with several units that can be replicated.
 func (f *bottleneckFlags) base(
 	s lab.Study, info lab.SystemInfo, onBackings standing,
@@ -212,7 +212,7 @@ func (f *bottleneckFlags) base(
 		info.Name)
 }
 
-// scalable are the units of a variant that can be replicated.
+// scalable returns the units of a variant that can be replicated.
 func scalable(s lab.Study, base lab.Variant) ([]string, error) {
 	s.Variants = []lab.Variant{base}
 	layouts, err := layoutsOf(s)
@@ -228,7 +228,7 @@ func scalable(s lab.Study, base lab.Variant) ([]string, error) {
 	return all, nil
 }
 
-// chosen are the units that were asked for, of those that can be replicated.
+// chosen returns the units that were asked for, of those that can be replicated.
 func (f *bottleneckFlags) chosen(all []string) ([]string, error) {
 	for _, unit := range f.units {
 		if !slices.Contains(all, unit) {

@@ -86,7 +86,7 @@ func readSizes(text string, f *lab.Fault) (err error) {
 	return nil
 }
 
-// span is a time in seconds.
+// span returns a time in seconds.
 func span(text string) (float64, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 || d > study.Longest {
@@ -149,7 +149,7 @@ func inTurn(faults []lab.Fault, layouts []lab.Layout) []lab.Fault {
 	return faults
 }
 
-// over is when a fault will be healed in a layout, in seconds since the start of
+// over returns when a fault will be healed in a layout, in seconds since the start of
 // the load.
 func over(f lab.Fault, layout lab.Layout) float64 {
 	if f.Target == lab.EveryUnit {

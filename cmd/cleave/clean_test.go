@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// shortDir is a folder for temporary files with a path that is short enough for Unix
+// shortDir returns a folder for temporary files with a path that is short enough for Unix
 // sockets below it.
 func shortDir(t *testing.T) string {
 	t.Helper()
@@ -27,7 +27,7 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// rootIn is the root of private directories where TMPDIR is dir.
+// rootIn returns the root of private directories where TMPDIR is dir.
 func rootIn(dir string) string { return filepath.Join(dir, filepath.Base(leftovers.Root())) }
 
 // cleaved runs cleave with TMPDIR, through the wrapping command if there is one.

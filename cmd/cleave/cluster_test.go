@@ -17,7 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/load/consent"
 )
 
-// namespacesOf are those of conductors on a cluster.
+// namespacesOf returns those of conductors on a cluster.
 func namespacesOf(t *testing.T, f *userstest.Cluster) []string {
 	t.Helper()
 	var list struct{ Items []api.Object }

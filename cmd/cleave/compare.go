@@ -164,7 +164,7 @@ func readSystem(argument string) (external.Definition, error) {
 	return external.Inline(argument)
 }
 
-// study is the comparison as a study.
+// study returns the comparison as a study.
 func (f *compareFlags) study(definitions []external.Definition, points []lab.Point, load lab.Load) lab.Study {
 	var names []string
 	for _, d := range definitions {
@@ -184,7 +184,7 @@ func (f *compareFlags) study(definitions []external.Definition, points []lab.Poi
 	return s
 }
 
-// variant is a system as what is compared.
+// variant returns a system as what is compared.
 func variant(d external.Definition, pinned []int) lab.Variant {
 	v := lab.Variant{
 		Name: d.Name, System: external.Name, Architecture: d.Kind(), Deployment: d.Deployment, Summary: d.Summary,

@@ -95,7 +95,7 @@ func TestACommandIsComparedWithItselfInContainers(t *testing.T) {
 	}
 }
 
-// someServer is the command of a web server that other hosts have, too.
+// someServer returns the command of a web server that other hosts have, too.
 func someServer(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {

@@ -117,7 +117,7 @@ func (f *compareFlags) load(secrets *secret.Vault) (lab.Load, string, error) {
 	return load, dir, errors.Join(mistakes...)
 }
 
-// client is how the generator connects, as far as flags say it.
+// client returns how the generator connects, as far as flags say it.
 func (f *compareFlags) client() (lab.LoadClient, error) {
 	client := lab.LoadClient{HTTP2: f.request.http2}
 	if f.given("connections") {
@@ -140,7 +140,7 @@ func (f *compareFlags) client() (lab.LoadClient, error) {
 	return client, err
 }
 
-// file is the scenario's, or one around the path.
+// file returns the scenario's, or one around the path.
 func (f *compareFlags) file() (scenario.File, string, error) {
 	if f.scenario != "" {
 		if f.given("path") {
@@ -201,7 +201,7 @@ func coreList(text string) ([]int, error) {
 	return cores, nil
 }
 
-// points are the loads at which the systems are compared, and one more for the
+// points returns the loads at which the systems are compared, and one more for the
 // capacity.
 func (f *compareFlags) points(own *scenario.Load) ([]lab.Point, error) {
 	if len(f.rates) > 0 && len(f.users) > 0 {
@@ -257,7 +257,7 @@ func (f *compareFlags) trialTimeout(load lab.Load, definitions []external.Defini
 	return limit
 }
 
-// longestStart is how many seconds a system may take until it can be loaded: each of the things
+// longestStart returns how many seconds a system may take until it can be loaded: each of the things
 // that are waited for, one after the other, may take ready.timeout.
 func longestStart(definitions []external.Definition) float64 {
 	longest := 0.0

@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// mountsIn are the points below a folder at which something is mounted.
+// mountsIn returns the points below a folder at which something is mounted.
 func mountsIn(t *testing.T, folder string) (points []string) {
 	t.Helper()
 	for _, line := range tableOf(t, "/proc/self/mountinfo") {

@@ -84,7 +84,7 @@ func (e *experiment) code() int {
 	return e.Cmd.ProcessState.ExitCode()
 }
 
-// label is what everything that this cleave starts carries.
+// label returns what everything that this cleave starts carries.
 func (e *experiment) label() string {
 	e.t.Helper()
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(e.Process.Pid) + "/stat")

@@ -90,7 +90,7 @@ func (a app) explainStudy(command *cobra.Command, flags *explainFlags) error {
 	return a.study(command, explainedStudy+".yaml", data, &flags.experimentFlags)
 }
 
-// explanations are the systems that can be explained, and what is explained of each
+// explanations returns the systems that can be explained, and what is explained of each
 // unless flags say otherwise.
 func explanations() (lines string) {
 	for _, name := range systemsThat[lab.Explainable]() {

@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// ways are those of a system from one variant to another. A system whose ways stay in one
+// ways returns the ways of a system from one variant to another. A system whose ways stay in one
 // deployment, though their ends are in two, has the deployment turned for it: last, so that it
 // shows what the new one costs at the end of the way, and in the other orders first.
 func ways(system lab.Explainable, from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
@@ -99,7 +99,7 @@ func (w *deployedWay) take(order int, next lab.Variant, step lab.PathStep) {
 	w.stops, w.steps = append(w.stops, next), append(w.steps, step)
 }
 
-// through are the deployments on the way from one to another: between processes and a bridge
+// through returns the deployments on the way from one to another: between processes and a bridge
 // network lies the container, which has a price of its own.
 func through(from, to string) []string {
 	ends := []string{from, to}

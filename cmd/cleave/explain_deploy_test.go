@@ -64,7 +64,7 @@ func TestExplainLeadsToAnotherDeployment(t *testing.T) {
 	}
 }
 
-// turnedBy is what a step turns: deployments by their names, else the knobs.
+// turnedBy returns what a step turns: deployments by their names, else the knobs.
 func turnedBy(step lab.PathStep, before, after lab.Variant) []string {
 	if step.Knob() == "deployment" {
 		return []string{before.Deployment, after.Deployment}

@@ -113,7 +113,7 @@ func (f *explainFlags) plan(system lab.Explainable) (lab.Plan, error) {
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// tunedOf is an architecture with knobs behind it, with the tuned architecture that
+// tunedOf returns an architecture with knobs behind it, with the tuned architecture that
 // stands beside it in its place; a tuned one stays.
 func tunedOf(info lab.SystemInfo, text string) (string, error) {
 	name, knobs, _ := strings.Cut(strings.TrimSpace(text), " ")
@@ -144,7 +144,7 @@ func (f *explainFlags) mistakes() error {
 	return errors.Join(mistakes...)
 }
 
-// study is the explanation as a study: every stop on the steps is a variant.
+// study returns the explanation as a study: every stop on the steps is a variant.
 func (f *explainFlags) study(info lab.SystemInfo, stops []lab.Variant, steps []lab.PathStep) lab.Study {
 	first, last := stops[0], ""
 	for _, step := range steps {
@@ -179,7 +179,7 @@ func (f *explainFlags) study(info lab.SystemInfo, stops []lab.Variant, steps []l
 	return s
 }
 
-// point is the load that every stop gets.
+// point returns the load that every stop gets.
 func (f *explainFlags) point() lab.Point {
 	if f.users > 0 {
 		return lab.Point{Name: fmt.Sprintf("users-%d", f.users),
@@ -193,7 +193,7 @@ func (f *explainFlags) point() lab.Point {
 // a trial (order statistics at 95 %).
 const leastForP99 = 299
 
-// metrics are the system's, those first that explain a cost. A tail of too few
+// metrics returns the system's, those first that explain a cost. A tail of too few
 // operations explains nothing: it is left out.
 func (f *explainFlags) metrics(info lab.SystemInfo, first []string) []lab.Metric {
 	all := slices.DeleteFunc(slices.Clone(info.Metrics), func(m lab.Metric) bool {

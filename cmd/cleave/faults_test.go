@@ -279,7 +279,7 @@ func answersOK(url string) bool {
 	return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
 }
 
-// frontAddress is where the unit listens whose command line has a text in it.
+// frontAddress returns where the unit listens whose command line has a text in it.
 func frontAddress(label, front string) (string, bool) {
 	for pid := range labelled(label, front) {
 		environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))

@@ -37,7 +37,7 @@ type generator struct {
 
 var _ lab.Generator = generator{}
 
-// newGenerator is a generator for loads with this objective, "" for none.
+// newGenerator returns a generator for loads with this objective, "" for none.
 func newGenerator(written string) (generator, error) {
 	own, err := os.Executable()
 	if err != nil {
@@ -71,7 +71,7 @@ func (g generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 	}, nil
 }
 
-// agentJob is the job in the words of the load engine.
+// agentJob returns the job in the words of the load engine.
 func agentJob(job lab.LoadJob) (agent.Job, error) {
 	work := agent.Job{
 		Schema: agent.Schema, Unit: job.Unit, Allow: job.Consent, Files: job.Files, Objective: job.Objective,
@@ -116,7 +116,7 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 	return work, nil
 }
 
-// startOf is the rate of a load, or where a search begins: between the job's rate and
+// startOf returns the rate of a load, or where a search begins: between the job's rate and
 // twice it, by the seed and the variant. A search doubles and bisects. Were all begun at
 // one rate, or those of a block, all would end on the same few rates, and capacities
 // that differ by a step in every block would look as if they were known without error.
@@ -131,7 +131,7 @@ func startOf(job lab.LoadJob) float64 {
 	return math.Round(scattered*100) / 100
 }
 
-// arrivals are the times in seconds at which flows are due, one per line: evenly
+// arrivals returns the times in seconds at which flows are due, one per line: evenly
 // over a time, or all at once, and then as many are under way as there are
 // connections.
 func arrivals(count int, over float64) []byte {
@@ -194,7 +194,7 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 	return read, nil
 }
 
-// reliefOf is when the last second ended of which the 99th percentile took longer than an
+// reliefOf returns when the last second ended of which the 99th percentile took longer than an
 // objective permits, in seconds since the beginning of the load; 0: there was none. The end of
 // the load is no relief.
 func reliefOf(course []lab.Slice, limit objective.Objective) (seconds float64, relieved bool) {
@@ -214,7 +214,7 @@ func reliefOf(course []lab.Slice, limit objective.Objective) (seconds float64, r
 	return seconds, true
 }
 
-// searchOf is what is kept of a search.
+// searchOf returns what is kept of a search.
 func searchOf(c *record.Capacity) *lab.Search {
 	kept := &lab.Search{Reason: c.Reason}
 	for _, p := range c.Probes {
@@ -227,7 +227,7 @@ func searchOf(c *record.Capacity) *lab.Search {
 	return kept
 }
 
-// outcomeOf is what is kept of one operation.
+// outcomeOf returns what is kept of one operation.
 func outcomeOf(o record.Operation) lab.OperationOutcome {
 	kept := lab.OperationOutcome{Name: o.Name, Sent: o.Sent, OK: o.OK, Errors: o.Errors}
 	if times := o.ResponseTime; times.P50 != nil {

@@ -43,7 +43,7 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// commandsIn are the lines of the blocks that are shell commands.
+// commandsIn returns the lines of the blocks that are shell commands.
 func commandsIn(guide string) []string {
 	var commands []string
 	inside := false

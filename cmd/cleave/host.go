@@ -112,7 +112,7 @@ type backingState struct {
 	Install string `json:"install,omitempty"` // the command that brings it
 }
 
-// doorState is that of a program in front of units, which a package of that name brings.
+// doorState returns the door state of a program in front of units, which a package of that name brings.
 func doorState(program, packaged, use string) backingState {
 	if _, err := exec.LookPath(program); err != nil {
 		return backingState{Missing: "there is no " + program + " in PATH",
@@ -121,7 +121,7 @@ func doorState(program, packaged, use string) backingState {
 	return backingState{Is: program + ", " + use}
 }
 
-// diskState is that of the replicated disk that knobs of systems ask for.
+// diskState returns the disk state of the replicated disk that knobs of systems ask for.
 func diskState() backingState {
 	if err := gluster.Missing(); err != nil {
 		return backingState{Missing: err.Error()}
@@ -143,7 +143,7 @@ func stateOf(b server.Availability) backingState {
 // serverPatience is how long a server of the user may take to say what it is.
 const serverPatience = 10 * time.Second
 
-// usersServer is the state of a server that the user names.
+// usersServer returns the state of a server that the user names.
 func usersServer(ctx context.Context, b named.Backing) backingState {
 	ctx, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()

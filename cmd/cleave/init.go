@@ -17,7 +17,7 @@ import (
 //go:embed starters
 var starters embed.FS
 
-// starterKinds are what init can write.
+// starterKinds returns what init can write.
 func starterKinds() []string { return []string{"system", "study", "scenario"} }
 
 func (a app) initCommand() *cobra.Command {

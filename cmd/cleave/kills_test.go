@@ -269,7 +269,7 @@ func (h *traces) left(t *testing.T) (left []string) {
 	return left
 }
 
-// memoryFiles are the files of POSIX shared memory on this host.
+// memoryFiles returns the files of POSIX shared memory on this host.
 func memoryFiles() map[string]bool {
 	names, _ := filepath.Glob("/dev/shm/*")
 	found := map[string]bool{}
@@ -279,7 +279,7 @@ func memoryFiles() map[string]bool {
 	return found
 }
 
-// tableOf are the lines of a table of the kernel.
+// tableOf returns the lines of a table of the kernel.
 func tableOf(t *testing.T, path string) (all []string) {
 	t.Helper()
 	text, err := os.ReadFile(path)

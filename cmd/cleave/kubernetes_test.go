@@ -120,7 +120,7 @@ func awaitNodes(t *testing.T, conductor *exec.Cmd, there bool) {
 	}
 }
 
-// nodeGroups are the control groups of the nodes of a conductor's cluster.
+// nodeGroups returns the control groups of the nodes of a conductor's cluster.
 func nodeGroups(conductor *exec.Cmd) []string {
 	var found []string
 	for _, group := range cgroup.All(cgroup.Root) {

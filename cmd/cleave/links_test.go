@@ -77,7 +77,7 @@ func TestHostsOfAStudyHaveLinks(t *testing.T) {
 	}
 }
 
-// onlyTheShop is a study that leaves the generator on this host.
+// onlyTheShop returns a study that leaves the generator on this host.
 func onlyTheShop() string {
 	return strings.NewReplacer(", generator: load", "", "\n  load: {rate: 1MB}", "").Replace(linkedShop)
 }

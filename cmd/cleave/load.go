@@ -289,7 +289,7 @@ func judgeLoad(s *record.Summary, limit objective.Objective, searched bool) erro
 	return nil
 }
 
-// agentCommand is an agent: not for people, see package load/agent.
+// agentCommand returns an agent: not for people, see package load/agent.
 func agentCommand(in io.Reader, out io.Writer) *cobra.Command {
 	var text string
 	command := &cobra.Command{

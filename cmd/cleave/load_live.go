@@ -164,7 +164,7 @@ func (v *liveView) bar(at time.Duration) string {
 	return "[" + strings.Repeat("#", full) + strings.Repeat("-", width-full) + "]"
 }
 
-// left is the time left.
+// left returns the time left.
 func (v *liveView) left(at time.Duration) string {
 	if rest := v.duration - at; rest > 0 {
 		return rest.Round(time.Second).String() + " left"

@@ -91,7 +91,7 @@ func (f *loadFlags) limit() (objective.Objective, error) {
 	return objective.Parse(f.objective)
 }
 
-// scenario is the file's, or one around a URL, with the folder of its files.
+// scenario returns the file's, or one around a URL, with the folder of its files.
 func (f *loadFlags) scenario(what string) (scenario.File, string, error) {
 	if strings.Contains(what, "://") {
 		file, err := f.request(what)
@@ -130,7 +130,7 @@ func importHint(path string, text []byte) error {
 		path, kind, path)
 }
 
-// request is a scenario around a URL.
+// request returns a scenario around a URL.
 func (f *loadFlags) request(url string) (scenario.File, error) {
 	body, bodyErr := loadBody(f.body)
 	r := trial.Request{URL: url, Method: f.method, Headers: f.headers, Body: body,
@@ -178,7 +178,7 @@ func splitHeader(text string) (name, value string, err error) {
 // firstUsers are those of the load from which a search without a rate learns where to begin.
 const firstUsers = 8
 
-// load is the load of the flags: one model on the command line replaces that of the
+// load returns the load of the flags: one model on the command line replaces that of the
 // scenario; the rest is changed one by one.
 func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 	var l scenario.Load
@@ -313,7 +313,7 @@ func (f *loadFlags) readFiles(s *trial.Spec) error {
 	return errors.Join(mistakes...)
 }
 
-// loadBody is the text itself or, after @, what a file holds.
+// loadBody returns the text itself or, after @, what a file holds.
 func loadBody(text string) ([]byte, error) {
 	path, isFile := strings.CutPrefix(text, "@")
 	if !isFile {
@@ -326,7 +326,7 @@ func loadBody(text string) ([]byte, error) {
 	return body, nil
 }
 
-// agentCommands are the commands that start agents, one each; none: this process
+// agentCommands returns the commands that start agents, one each; none: this process
 // sends the load.
 func (f *loadFlags) agentCommands() ([][]string, error) {
 	if f.agents < 0 || f.agents > 0 && len(f.agent) > 0 {

@@ -72,7 +72,7 @@ plots. Results go to standard output, the story to standard error.`,
 	return root
 }
 
-// commit is the commit that the program was built from, where it is known.
+// commit returns the commit that the program was built from, where it is known.
 func commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -33,7 +33,7 @@ func startUsersServers(t *testing.T) usersServers {
 		servers.Started(t, server.RabbitMQ, server.Settings{})}
 }
 
-// cleave is the program with these servers named.
+// cleave returns the program with these servers named.
 func (u usersServers) cleave(arguments ...string) *exec.Cmd {
 	command := exec.Command(filepath.Join(binaries, "cleave"), arguments...)
 	command.Env = append(os.Environ(), "CLEAVE_USE_POSTGRES="+u.database.URL(),
@@ -59,7 +59,7 @@ func (u usersServers) start(study string) *experiment {
 	return e
 }
 
-// left are the names of what is on the servers and not their own.
+// left returns the names of what is on the servers and not their own.
 func (u usersServers) left() []string {
 	u.t.Helper()
 	place, err := database.ParsePlace(u.database.URL())
@@ -83,7 +83,7 @@ func (u usersServers) left() []string {
 	return names
 }
 
-// secrets are the servers' passwords.
+// secrets returns the servers' passwords.
 func (u usersServers) secrets() [][]byte {
 	u.t.Helper()
 	var all [][]byte

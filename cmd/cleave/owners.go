@@ -72,7 +72,7 @@ func admit(ctx context.Context, plan lab.Plan, deployments ...string) error {
 	return nil
 }
 
-// ownedBy is what the user names for a deployment; none: it is made on this host.
+// ownedBy returns what the user names for a deployment; none: it is made on this host.
 func ownedBy(ctx context.Context, deployment string) ([]owned, error) {
 	switch deployment {
 	case lab.Kubernetes:
@@ -107,7 +107,7 @@ func ownedPods(named *kubernetes.Users) owned {
 		proof: named.Proof, place: kubernetes.ProofPlace}
 }
 
-// ownedServices is a swarm with those of its nodes that are not this host.
+// ownedServices returns a swarm with those of its nodes that are not this host.
 func ownedServices(named *swarmusers.Swarm) ([]owned, error) {
 	there := owned{name: "the swarm " + named.Name, proof: named.Proof, place: swarmusers.ProofPlace}
 	addresses, err := named.Addresses()
@@ -186,7 +186,7 @@ func (o owned) admitted(ctx context.Context, guard consent.Guard, plan lab.Plan)
 	return nil
 }
 
-// highestRate is the highest planned, in operations per second; 0: a point of the plan is
+// highestRate returns the highest planned, in operations per second; 0: a point of the plan is
 // not bounded by a rate.
 func highestRate(plan lab.Plan) float64 {
 	const minute = 60

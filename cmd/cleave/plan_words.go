@@ -206,13 +206,13 @@ func lastRun(dir string, s lab.Study) (earlier, error) {
 	})
 }
 
-// likes are the kinds of trials that tell of one, the nearest first: those at its point, those of its
+// likes returns the kinds of trials that tell of one, the nearest first: those at its point, those of its
 // variant, and all.
 func likes(variant, point string) []lab.PlannedTrial {
 	return []lab.PlannedTrial{{Variant: variant, Point: point}, {Variant: variant}, {}}
 }
 
-// mean is how long a trial takes, with its job or without, by the nearest kind that was played.
+// mean returns how long a trial takes, with its job or without, by the nearest kind that was played.
 func (e earlier) mean(trial lab.PlannedTrial, withJob bool) float64 {
 	for _, like := range likes(trial.Variant, trial.Point) {
 		if n := float64(e.counts[like]); n > 0 {

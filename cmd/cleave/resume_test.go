@@ -31,7 +31,7 @@ steps: {variants: [one, events], metrics: [cpu_per_operation]}
 design: {blocks: 2, gates: {steal: 99%, calibration: 99%}}
 `
 
-// contents are all files below a folder.
+// contents returns all files below a folder.
 func contents(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}

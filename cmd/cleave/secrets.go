@@ -72,7 +72,7 @@ func fillScenario(v *secret.Vault, file scenario.File) (scenario.File, error) {
 	return filled, errors.Join(missing...)
 }
 
-// withTexts is a copy of the scenario in which headers and bodies are changed: by
+// withTexts returns a copy of the scenario in which headers and bodies are changed: by
 // the name of the header or member, and again the header's if it is one.
 func withTexts(file scenario.File, change func(name, header, text string) string) scenario.File {
 	headers := func(all map[string]string) map[string]string {
@@ -96,7 +96,7 @@ func withTexts(file scenario.File, change func(name, header, text string) string
 	return file
 }
 
-// withMembers is a copy of a JSON value with its texts changed.
+// withMembers returns a copy of a JSON value with its texts changed.
 func withMembers(name string, value any, change func(name, header, text string) string) any {
 	switch value := value.(type) {
 	case string:

@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// planned is the plan that a command makes.
+// planned returns the plan that a command makes.
 func planned(t *testing.T, args ...string) lab.Plan {
 	t.Helper()
 	var out, story bytes.Buffer

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// builtIn is a built-in study as it is played.
+// builtIn returns a built-in study as it is played.
 func builtIn(t *testing.T, name string, options study.Options) lab.Study {
 	t.Helper()
 	data, err := studies.Read(name)

@@ -18,7 +18,7 @@ type conditions struct {
 	spans     string // folder for the spans of all trials; empty: none
 }
 
-// systems are the systems under test that this program brings. No other file of it
+// systems returns the systems under test that this program brings. No other file of it
 // names one (see "Add a system" in DESIGN.md).
 func systems(c conditions) []lab.System {
 	return []lab.System{

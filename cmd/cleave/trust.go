@@ -104,7 +104,7 @@ func whatItDoes(s lab.Study) string {
 	return strings.Join(lines, "\n")
 }
 
-// placeOf is where the commands of a variant run: their folder of this host, where they have
+// placeOf returns where the commands of a variant run: their folder of this host, where they have
 // one, and their deployment, where it is not beside this program.
 func placeOf(v lab.Variant) string {
 	place := words([]string{v.External.Dir})
@@ -117,7 +117,7 @@ func placeOf(v lab.Variant) string {
 	return place
 }
 
-// localFiles are the files of this host that a load reads, beside those that came
+// localFiles returns the files of this host that a load reads, beside those that came
 // with it.
 func localFiles(load lab.Load) []string {
 	var file scenario.File
@@ -137,12 +137,12 @@ func localFiles(load lab.Load) []string {
 	})
 }
 
-// indented is a text of several lines below another line.
+// indented returns a text of several lines below another line.
 func indented(text string) string {
 	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n      ")
 }
 
-// words are a command as somebody would type it.
+// words returns a command as somebody would type it.
 func words(argv []string) string {
 	var shown []string
 	for _, word := range argv {

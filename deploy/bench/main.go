@@ -92,7 +92,7 @@ func bench(ctx context.Context, o options) (err error) {
 	return figures.Publish(os.Stdout, o.out, all)
 }
 
-// layout is a lead that is ready when it has called all others.
+// layout returns a lead that is ready when it has called all others.
 func layout(count int) lab.Layout {
 	l := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Role: "lead", Args: []string{"lead"}}}}
 	for n := 1; n < count; n++ {

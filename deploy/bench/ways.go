@@ -29,7 +29,7 @@ type way struct {
 	deployer func(dir string) lab.Deployer
 }
 
-// ways are all that are measured. What is no container goes to processes; label marks what is
+// ways returns all that are measured. What is no container goes to processes; label marks what is
 // made.
 func ways(processes *process.Deployer, program, label string) []way {
 	inDocker := func(network docker.Network) func(string) lab.Deployer {
@@ -48,7 +48,7 @@ func ways(processes *process.Deployer, program, label string) []way {
 	}
 }
 
-// toMeasure are the ways that were asked for and that this host can do; of the others it says
+// toMeasure returns the ways that were asked for and that this host can do; of the others it says
 // why not.
 func toMeasure(program, dir, only string) ([]way, error) {
 	processes, err := trials.Deployer(program)
@@ -76,7 +76,7 @@ func toMeasure(program, dir, only string) ([]way, error) {
 	return measured, nil
 }
 
-// choose are those of the given names, separated by commas, or all.
+// choose returns those of the given names, separated by commas, or all.
 func choose(all []way, only string) ([]way, error) {
 	if only == "" {
 		return all, nil

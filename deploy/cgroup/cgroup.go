@@ -127,7 +127,7 @@ func write(folder, file, text string) error {
 	return os.WriteFile(filepath.Join(folder, file), []byte(text), 0o644)
 }
 
-// Folders are the folders of the group.
+// Folders returns the folders of the group.
 func (g *Group) Folders() []string {
 	return slices.DeleteFunc(slices.Compact([]string{g.cpu, g.memory}), func(f string) bool { return f == "" })
 }
@@ -229,7 +229,7 @@ func RemoveHost(root, label, host string) error {
 	return removeNamed(root, nameOf(label, "host", host))
 }
 
-// First is the first process of the PID namespace that a group holds, as this host numbers
+// First returns the first process of the PID namespace that a group holds, as this host numbers
 // it; 0: there is none. path is that of the group below every controller.
 func First(root, path string) int {
 	files, _ := filepath.Glob(filepath.Join(root, "*", path, "cgroup.procs")) // its pattern is well formed
@@ -247,7 +247,7 @@ func First(root, path string) int {
 	return 0
 }
 
-// CPU is what all processes of a group have used of processors, also those that have
+// CPU returns what all processes of a group have used of processors, also those that have
 // ended. path is that of the group below every controller.
 func CPU(root, path string) (time.Duration, error) {
 	if !unified(root) {
@@ -328,5 +328,5 @@ func MakeHost(root, label, host string) (path string, err error) {
 	return "/" + name, err
 }
 
-// nameOf is the name of a group's folder.
+// nameOf returns the name of a group's folder.
 func nameOf(label, trial, unit string) string { return prefix + label + "-" + trial + "-" + unit }

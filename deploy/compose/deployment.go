@@ -100,13 +100,13 @@ func (d *deployment) takeIn(ctx context.Context) error {
 	return nil
 }
 
-// numberOf is which container of its service it is, from 1.
+// numberOf returns which container of its service it is, from 1.
 func numberOf(seen engine.Seen) int {
 	n, _ := strconv.Atoi(seen.Config.Labels[labelNumber]) // made by the compose command
 	return n
 }
 
-// specOf is the unit that a container is. The first of a service is the one that the layout
+// specOf returns the unit that a container is. The first of a service is the one that the layout
 // names; further ones have a number behind their names.
 func (d *deployment) specOf(seen engine.Seen) lab.UnitSpec {
 	service := seen.Config.Labels[labelService]

@@ -66,7 +66,7 @@ func newFixture(t *testing.T) fixture {
 	return f
 }
 
-// layout is a lead and the services of a compose file, in which IMAGE stands for the image.
+// layout returns a lead and the services of a compose file, in which IMAGE stands for the image.
 func (f fixture) layout(t *testing.T, text string, services ...string) lab.Layout {
 	t.Helper()
 	file := &lab.Compose{Text: strings.ReplaceAll(text, "IMAGE", f.image), Dir: t.TempDir()}

@@ -12,7 +12,7 @@ import (
 // network of each container, at another port in every life of it.
 const nameServer = "0B00007F:"
 
-// listening are the TCP ports that accept connections in the network of a process, as the kernel
+// listening returns the TCP ports that accept connections in the network of a process, as the kernel
 // writes them; none, where this host has no such process.
 func listening(pid int) map[string]bool {
 	ports := map[string]bool{}
@@ -30,7 +30,7 @@ func listening(pid int) map[string]bool {
 	return ports
 }
 
-// own are those of ports that were the container's, which has ended: in the network of this host
+// own returns those of ports that were the container's, which has ended: in the network of this host
 // others listen, too.
 func (c *container) own(ports map[string]bool) map[string]bool {
 	if c.network == "host" {

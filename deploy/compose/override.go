@@ -23,7 +23,7 @@ type described struct {
 	Volumes  map[string]any `yaml:"volumes"`
 }
 
-// override is a second compose file that marks everything in the first, puts
+// override returns a second compose file that marks everything in the first, puts
 // its networks into the range for benchmarks and binds it to processors.
 func override(c lab.Compose, label string, cores []int) (string, error) {
 	var file described
@@ -85,7 +85,7 @@ func networks(known map[string]any, label string) map[string]any {
 	return all
 }
 
-// subnet is one of the 256 networks 198.19.0.0/24 to 198.19.255.0/24.
+// subnet returns one of the 256 networks 198.19.0.0/24 to 198.19.255.0/24.
 func subnet(n uint32) string { return fmt.Sprintf("198.19.%d.0/24", n%256) }
 
 // labelled returns an entry of a compose file with our label. It is whole: docker-compose 1 takes that of the

@@ -102,7 +102,7 @@ func run(ctx context.Context, patience time.Duration, environment []string, word
 	return nil
 }
 
-// environment is what the compose command gets of the conductor's environment:
+// environment returns what the compose command gets of the conductor's environment:
 // how Docker is reached, and nothing that a compose file could read by accident.
 func environment() []string {
 	var passed []string

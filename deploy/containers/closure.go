@@ -41,7 +41,7 @@ func ImageOf(programs []string, beside ...string) (config, layer []byte, err err
 	return config, root.Bytes(), err
 }
 
-// closure are the paths, below /usr and /etc, of all that programs need.
+// closure returns the paths, below /usr and /etc, of all that programs need.
 func closure(programs []string) ([]string, error) {
 	packages := []string{"tzdata"}
 	for _, program := range programs {
@@ -96,7 +96,7 @@ func closure(programs []string) ([]string, error) {
 	return all, err
 }
 
-// sameSource are the packages here that were built of the same sources: what belongs
+// sameSource returns the packages here that were built of the same sources: what belongs
 // together is often in several, that do not name each other.
 func sameSource(packages []string) ([]string, error) {
 	all, err := output("dpkg-query", "--show", "--showformat",
@@ -119,7 +119,7 @@ func sameSource(packages []string) ([]string, error) {
 	return related, nil
 }
 
-// librariesOf are what the loader finds for programs and libraries, and the loader itself.
+// librariesOf returns what the loader finds for programs and libraries, and the loader itself.
 func librariesOf(linked []string) ([]string, error) {
 	if len(linked) == 0 {
 		return nil, nil
@@ -139,7 +139,7 @@ func librariesOf(linked []string) ([]string, error) {
 	return all, nil
 }
 
-// inUsr is a path as it is since /bin, /lib and /sbin are links.
+// inUsr returns a path as it is since /bin, /lib and /sbin are links.
 func inUsr(path string) string {
 	for _, folder := range []string{"/bin/", "/lib/", "/lib64/", "/sbin/"} {
 		if strings.HasPrefix(path, folder) {

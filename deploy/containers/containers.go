@@ -140,7 +140,7 @@ type Trial struct {
 	Endpoints map[string]lab.Endpoint
 }
 
-// Environment is all that a unit gets.
+// Environment returns all that a unit gets.
 func (t Trial) Environment(spec lab.UnitSpec) map[string]string {
 	all := map[string]string{}
 	if t.Memory != "" {
@@ -153,7 +153,7 @@ func (t Trial) Environment(spec lab.UnitSpec) map[string]string {
 	return all
 }
 
-// Given is the environment that a container has itself. Of a foreign unit that is all; a unit of
+// Given returns the environment that a container has itself. Of a foreign unit that is all; a unit of
 // ours finds its own in a file of its volume, so that no description of the container shows it,
 // but for what Go's runtime reads before the unit can. Where it waits for its conductor, at the
 // address control, the file holds the token that is returned, too.
@@ -182,7 +182,7 @@ func (t Trial) Given(
 	return environment, token, supervise.WriteToVolume(volume, file, text)
 }
 
-// Command is what the container of a unit runs.
+// Command returns what the container of a unit runs.
 func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
 	volume, command := supervise.Volume(t.Dir, spec), []string{ProgramInImage}
 	if !spec.Foreign {
@@ -207,7 +207,7 @@ func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
 	return command, nil
 }
 
-// Folders are those of this host that the container of a unit has at the same path: its
+// Folders returns the folders of this host that the container of a unit has at the same path: its
 // volume and what it shares with others, and those that it may only read.
 func (t Trial) Folders(spec lab.UnitSpec) (writes, reads []string) {
 	writes = []string{supervise.Volume(t.Dir, spec)}

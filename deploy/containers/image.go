@@ -71,7 +71,7 @@ func writeBeside(archive *tar.Writer, programs []string) error {
 	return nil
 }
 
-// configOf is the configuration of an image with one layer.
+// configOf returns the configuration of an image with one layer.
 func configOf(layer []byte, labels map[string]string) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux", "created": "1970-01-01T00:00:00Z",

@@ -13,12 +13,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// nodeFaults are those that can be done to nodes of the clusters that we make.
+// nodeFaults returns the node faults that can be done to nodes of the clusters that we make.
 func nodeFaults() []lab.FaultKind {
 	return []lab.FaultKind{lab.FaultCut, lab.FaultKill, lab.FaultDrain}
 }
 
-// Nodes are those of a cluster that faults can be done to, with the units that a layout wants
+// Nodes returns the nodes of a cluster that faults can be done to, with the units that a layout wants
 // there. places are nodes by the names that the layout has for them.
 func Nodes(names []string, specs []lab.UnitSpec, places map[string]string) []lab.Node {
 	nodes := lab.Nodes(names, nodeFaults()...)

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Packed are the orders of a starter as it reads them, at most so many bytes, which a secret holds.
+// Packed returns the orders of a starter as it reads them, at most so many bytes, which a secret holds.
 func Packed(orders lab.StarterOrders, most int) ([]byte, error) {
 	var into bytes.Buffer
 	writer := gzip.NewWriter(&into)

@@ -61,7 +61,7 @@ func CheckStatic(program string) error {
 	return nil
 }
 
-// UnitProgram is the unit program of ours, in a folder, that a unit runs; empty: it runs
+// UnitProgram returns the unit program of ours, in a folder, that a unit runs; empty: it runs
 // another.
 func UnitProgram(folder string, spec lab.UnitSpec) string {
 	if spec.Program != "" || spec.Image != "" {
@@ -70,7 +70,7 @@ func UnitProgram(folder string, spec lab.UnitSpec) string {
 	return filepath.Join(folder, spec.Own)
 }
 
-// ProgramOf is the path of a program of this host. Containers have its /usr, and so
+// ProgramOf returns the path of a program of this host. Containers have its /usr, and so
 // the libraries that it needs; what lies elsewhere would be there without them. A program
 // keeps the name that it is called by, where that leads to it in the container, too: some do
 // another thing under another one, such as redis-server, which is a link to redis-check-rdb.

@@ -16,7 +16,7 @@ const (
 	programSeparator = "|"
 )
 
-// PushedProgram is what an image for nodes that do not have this host's folders has of a unit
+// PushedProgram returns what an image for nodes that do not have this host's folders has of a unit
 // that names its program: that one alone where it is the conductor's, else with all that it
 // needs.
 func PushedProgram(spec lab.UnitSpec) string {

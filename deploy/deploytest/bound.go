@@ -46,7 +46,7 @@ func bound(t *testing.T, s suite) {
 	}
 }
 
-// allowed are the processors on which the kernel lets a process of this host run.
+// allowed returns the processors on which the kernel lets a process of this host run.
 func allowed(t *testing.T, pid int) string {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -110,7 +110,7 @@ type suite struct {
 	dir string
 }
 
-// layout is a lead that calls units that serve.
+// layout returns a lead that calls units that serve.
 func layout(names ...string) lab.Layout {
 	l := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Role: "lead",
 		Args: append([]string{"lead"}, names...), Peers: names}}}
@@ -405,7 +405,7 @@ func neverReady(t *testing.T, s suite) {
 	}
 }
 
-// Processes are those of this host that carry the label of a conductor.
+// Processes returns the processes of this host that carry the label of a conductor.
 func Processes(label string) []string {
 	var found []string
 	all, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is right

@@ -25,7 +25,7 @@ type Foreign struct {
 // Boxed is the name of the container that speaks nothing.
 const Boxed = "boxed"
 
-// layout is a lead that waits for nobody, and the container.
+// layout returns a lead that waits for nobody, and the container.
 func (f Foreign) layout(part string) lab.Layout {
 	boxed := f.Unit(part)
 	boxed.Name, boxed.Role, boxed.Foreign = Boxed, "server", true

@@ -65,7 +65,7 @@ func (r *Road) Cut() {
 	}
 }
 
-// Front is a layout of a lead and a unit that serves.
+// Front returns a layout of a lead and a unit that serves.
 func Front() lab.Layout {
 	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
 		{Name: "lead", Role: "lead", Args: []string{"lead", "front"}, Peers: []string{"front"}},
@@ -73,7 +73,7 @@ func Front() lab.Layout {
 	}}
 }
 
-// Folder is one of a trial.
+// Folder returns one of a trial.
 func Folder(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "trial")

@@ -99,7 +99,7 @@ func updated(t *testing.T, s suite) {
 	}
 }
 
-// nodesFor are the nodes to which something can be done: no layout has chosen them.
+// nodesFor returns the nodes to which something can be done: no layout has chosen them.
 func (s suite) nodesFor(kind lab.FaultKind, l lab.Layout) (names []string) {
 	clustered, is := s.Deployer.(lab.Clustered)
 	if !is {

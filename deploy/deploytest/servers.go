@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// withStore is a layout in which the lead uses a server. Its volume is prepared by a
+// withStore returns a layout in which the lead uses a server. Its volume is prepared by a
 // command and by a visit, which are two lives of what it keeps.
 func withStore(ready func(ctx context.Context, address string) error) lab.Layout {
 	l := layout("front")
@@ -60,7 +60,7 @@ func lives(n int) func(context.Context, string) error {
 	return func(_ context.Context, address string) error { return hears(address, fmt.Sprintf("store:%d", n)) }
 }
 
-// withStore is the layout with as many lives as there are before the server is used: one less
+// withStore returns the layout with as many lives as there are before the server is used: one less
 // where no client can visit it before. expect says in which life it is ready.
 func (s suite) withStore(expect func(first int) int) (l lab.Layout, first int) {
 	first = 3

@@ -122,7 +122,7 @@ func making(ctx context.Context, do func(context.Context) error) error {
 // makePatience is how long the daemon may take to finish what nobody wants any more.
 const makePatience = 5 * time.Second
 
-// description is what the container is made of. Nothing secret is in it: it can be read
+// description returns what the container is made of. Nothing secret is in it: it can be read
 // by whoever may ask the daemon.
 func (c *container) description() (made engine.Container, token string, err error) {
 	d, spec := c.deployment, c.Spec

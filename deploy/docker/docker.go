@@ -221,7 +221,7 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit super
 	return c.remove(ctx)
 }
 
-// reach is where this host reaches a unit.
+// reach returns where this host reaches a unit.
 func (d *deployment) reach(unit string) string { return d.endpoints[unit].Dial }
 
 // Units implements lab.Deployment.
@@ -316,7 +316,7 @@ func (d *deployment) abandon(gone error) error {
 		"with: cleave clean", len(all), gone)
 }
 
-// trial is what the containers have in common.
+// trial returns what the containers have in common.
 func (d *deployment) trial() containers.Trial {
 	return containers.Trial{Label: d.deployer.label, Dir: d.dir, Memory: d.memory, Endpoints: d.endpoints}
 }

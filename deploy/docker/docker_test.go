@@ -58,7 +58,7 @@ func playConductor(network, program, dir, label, text string) error {
 	return nil
 }
 
-// label is that of the test program, in the form of real labels.
+// label returns the label of the test program, in the form of real labels.
 func label(t *testing.T) string {
 	t.Helper()
 	own, err := launch.Own()
@@ -68,7 +68,7 @@ func label(t *testing.T) string {
 	return own.String()
 }
 
-// newDeployer is one whose units are those of the suite.
+// newDeployer returns one whose units are those of the suite.
 func newDeployer(t *testing.T, network Network, program string) *Deployer {
 	t.Helper()
 	own, err := os.Executable()
@@ -87,7 +87,7 @@ func newDeployer(t *testing.T, network Network, program string) *Deployer {
 	return d
 }
 
-// things are what in Docker carries our label, of some kinds.
+// things returns what in Docker carries our label, of some kinds.
 func things(t *testing.T, kinds ...string) []string {
 	t.Helper()
 	found, err := leftovers.Docker(func(l string) bool { return l == label(t) })
@@ -105,7 +105,7 @@ func things(t *testing.T, kinds ...string) []string {
 	return names
 }
 
-// waiting is a layout of units that wait for commands.
+// waiting returns a layout of units that wait for commands.
 func waiting() lab.Layout {
 	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
 		{Name: "lead", Role: "lead", Args: []string{"lead", "front"}, Peers: []string{"front"}},
@@ -392,7 +392,7 @@ func TestUnitsOnNodes(t *testing.T) {
 	}
 }
 
-// cli is what Docker's own client says, without the last newline.
+// cli returns what Docker's own client says, without the last newline.
 func cli(ctx context.Context, args ...string) (string, error) {
 	text, err := exec.CommandContext(ctx, "docker", args...).Output()
 	return strings.TrimSpace(string(text)), err

@@ -28,7 +28,7 @@ const (
 	subnetsTried = 16
 )
 
-// nodeOf is the node that a container is on. In a bridge network each is one of its own;
+// nodeOf returns the node that a container is on. In a bridge network each is one of its own;
 // "" is this host.
 func (d *Deployer) nodeOf(spec lab.UnitSpec) string {
 	if d.network == Bridge {
@@ -37,7 +37,7 @@ func (d *Deployer) nodeOf(spec lab.UnitSpec) string {
 	return spec.Node
 }
 
-// nodesOf are the nodes of containers other than this host.
+// nodesOf returns the nodes of containers other than this host.
 func (d *Deployer) nodesOf(specs []lab.UnitSpec) []string {
 	var nodes []string
 	for _, spec := range specs {
@@ -90,7 +90,7 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	return nil
 }
 
-// portsHere is how many ports of this host the containers need: in its network one for control
+// portsHere returns how many ports of this host the containers need: in its network one for control
 // and one for each endpoint, elsewhere one for each endpoint that is published.
 func (d *Deployer) portsHere(specs []lab.UnitSpec) int {
 	needed := 0
@@ -186,7 +186,7 @@ func (d *deployment) hold(ctx context.Context, name string, n *node) error {
 	})
 }
 
-// at is an address in the trial's network.
+// at returns an address in the trial's network.
 func (d *deployment) at(address string) engine.NetworkingConfig {
 	return engine.NetworkingConfig{EndpointsConfig: map[string]engine.Endpoint{d.network: engine.In(address)}}
 }

@@ -67,7 +67,7 @@ type Endpoint struct{ IPAMConfig IPAM }
 // IPAM is an address.
 type IPAM struct{ IPv4Address string }
 
-// In is the endpoint with an address.
+// In returns the endpoint with an address.
 func In(address string) Endpoint { return Endpoint{IPAMConfig: IPAM{IPv4Address: address}} }
 
 // State is that of a container.
@@ -147,7 +147,7 @@ func (c *Client) Look(ctx context.Context, name string) (seen Seen, err error) {
 	return seen, named("look at the container", name, err)
 }
 
-// Containers are the IDs of those that have a label with a value, whether they run or not.
+// Containers returns the IDs of those that have a label with a value, whether they run or not.
 func (c *Client) Containers(ctx context.Context, label, value string) (ids []string, err error) {
 	filters, err := json.Marshal(map[string][]string{"label": {label + "=" + value}})
 	if err != nil {

@@ -32,7 +32,7 @@ func (c *Client) Import(ctx context.Context, name, label string, archive io.Read
 	return named("make the image", name, err)
 }
 
-// ImageID is that of an image; "": the daemon has none of that name.
+// ImageID returns the image ID of an image; "": the daemon has none of that name.
 func (c *Client) ImageID(ctx context.Context, name string) (id string, err error) {
 	var image struct{ ID string }
 	err = c.call(ctx, http.MethodGet, "/images/"+name+"/json", nil, nil, &image)
@@ -74,7 +74,7 @@ func (c *Client) Load(ctx context.Context, archive io.Reader) (id string, err er
 	return id, err
 }
 
-// loaded is what an image is called of which the daemon says that it was loaded; one that was
+// loaded returns what an image is called of which the daemon says that it was loaded; one that was
 // saved by its digest has no other name than its ID.
 func loaded(said io.Reader) (name string, err error) {
 	for decoder := json.NewDecoder(bounded.New(said, maxAnswer)); ; {

@@ -25,7 +25,7 @@ func (c *Client) Member(ctx context.Context) (Member, error) {
 	return info.Swarm, named("ask for its swarm", c.address, err)
 }
 
-// Version is that of the API, such as "1.41", after the first answer.
+// Version returns the version of the API, such as "1.41", after the first answer.
 func (c *Client) Version() string {
 	if c.version == "" {
 		return ""
@@ -50,7 +50,7 @@ func (c *Client) MakeAttachable(ctx context.Context, o Overlay) (id string, err 
 	return made.ID, named("make the network", o.Name, err)
 }
 
-// Subnets are those of all networks that the daemon knows.
+// Subnets returns the subnets of all networks that the daemon knows.
 func (c *Client) Subnets(ctx context.Context) ([]string, error) {
 	var all []struct {
 		IPAM struct{ Config []struct{ Subnet string } }
@@ -65,7 +65,7 @@ func (c *Client) Subnets(ctx context.Context) ([]string, error) {
 	return subnets, named("list the networks of", c.address, err)
 }
 
-// PublishedPorts are those that services of the swarm have on nodes.
+// PublishedPorts returns the published ports that services of the swarm have on nodes.
 func (c *Client) PublishedPorts(ctx context.Context) (map[int]bool, error) {
 	var all []struct {
 		Endpoint struct{ Ports []PublishedPort }
@@ -91,7 +91,7 @@ func (c *Client) MakeSecret(
 	return made.ID, named("make the secret", name, err)
 }
 
-// Config is the content of a configuration that the swarm keeps.
+// Config returns the content of a configuration that the swarm keeps.
 func (c *Client) Config(ctx context.Context, name string) ([]byte, error) {
 	var found struct{ Spec struct{ Data []byte } }
 	err := c.call(ctx, http.MethodGet, "/configs/"+name, nil, nil, &found)
@@ -157,7 +157,7 @@ func (c *Client) LabelledTasks(ctx context.Context, label, value string) ([]Task
 // logPatience is how long a swarm may take to bring what a task has written.
 const logPatience = 5 * time.Second
 
-// TaskLog is what a task has written until now to both of its outputs, up to a limit.
+// TaskLog returns what a task has written until now to both of its outputs, up to a limit.
 func (c *Client) TaskLog(ctx context.Context, task string, limit int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, logPatience, fmt.Errorf("no answer for %v", logPatience))
 	defer cancel()

@@ -49,8 +49,8 @@ func OpenNamed(ctx context.Context, name string) (*Client, error) {
 // socket is where the daemon of this host is unless the user says something else.
 const socket = "unix:///var/run/docker.sock"
 
-// usual is the daemon that the docker program would ask, as an address or a context: what the environment
-// says, else the context that the program is set to.
+// usual returns the daemon that the docker program would ask, as an address or a context: what the
+// environment says, else the context that the program is set to.
 func usual() (string, error) {
 	for _, variable := range []string{"DOCKER_HOST", "DOCKER_CONTEXT"} {
 		if name := os.Getenv(variable); name != "" {
@@ -73,7 +73,7 @@ func usual() (string, error) {
 	return cmp.Or(config.CurrentContext, socket), nil
 }
 
-// settings is the folder of the docker program's settings.
+// settings returns the folder of the docker program's settings.
 func settings() (string, error) {
 	if folder := os.Getenv("DOCKER_CONFIG"); folder != "" {
 		return folder, nil

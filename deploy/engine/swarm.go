@@ -102,7 +102,7 @@ func (c *Client) Peers(ctx context.Context, network string) (int, error) {
 	return len(seen.Peers), named("look at the network", network, err)
 }
 
-// Known are the names of the services of which the daemon's node knows where they are in a
+// Known returns the names of the services of which the daemon's node knows where they are in a
 // network, so that it answers who asks for them there: none, where the network is not there.
 func (c *Client) Known(ctx context.Context, network string) ([]string, error) {
 	var seen struct {
@@ -174,7 +174,7 @@ type FileOf struct {
 	Mode           uint32
 }
 
-// Secret is one whose file only a user may read.
+// Secret returns one whose file only a user may read.
 func Secret(id, name, file, user string) SecretFile {
 	const readable = 0o400
 	return SecretFile{SecretID: id, SecretName: name,

@@ -46,7 +46,7 @@ const (
 	Brick = "brick"
 )
 
-// Bricks are the names of the hosts that keep the files.
+// Bricks returns the names of the hosts that keep the files.
 func Bricks() []string {
 	var all []string
 	for i := range copies {
@@ -211,7 +211,7 @@ func (v *Volume) mount(ctx context.Context, label string, lost func(error)) erro
 	})
 }
 
-// at is where the volume is mounted.
+// at returns where the volume is mounted.
 func (v *Volume) at() string { return filepath.Join(v.dir, "mount") }
 
 // until does something until it is right, or the mount or ctx has ended.
@@ -244,7 +244,7 @@ func (v *Volume) Carry(folder string) error {
 	return nil
 }
 
-// Units are the processes that keep the files, host by host, and the one behind the mount.
+// Units returns the processes that keep the files, host by host, and the one behind the mount.
 func (v *Volume) Units() []lab.Unit {
 	units := []lab.Unit{{Name: Client, Role: Client, PID: v.client.Process.Pid}}
 	for _, host := range v.hosts.Hosts() {

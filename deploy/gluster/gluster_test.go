@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// started is a volume on which a folder of this host lies.
+// started returns a volume on which a folder of this host lies.
 func started(t *testing.T, lost func(error)) (v *Volume, folder string) {
 	t.Helper()
 	testset.Need(t, "it starts GlusterFS")
@@ -47,7 +47,7 @@ func started(t *testing.T, lost func(error)) (v *Volume, folder string) {
 	return v, folder
 }
 
-// copiesOf are what the bricks hold of a file.
+// copiesOf returns what the bricks hold of a file.
 func copiesOf(t *testing.T, v *Volume, file string) (all []string) {
 	t.Helper()
 	for _, brick := range Bricks() {

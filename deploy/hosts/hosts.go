@@ -119,7 +119,7 @@ func (h *Host) Boot(ctx context.Context) (err error) {
 	return err
 }
 
-// card is the address of the host's network card: one of those that anybody may give, made
+// card returns the address of the host's network card: one of those that anybody may give, made
 // of its address.
 func (h *Host) card() string {
 	text := "02:00"
@@ -147,10 +147,10 @@ func (h *Host) Kill(ctx context.Context) error {
 	return err
 }
 
-// First is the process that all others of the host descend from, as this host numbers it.
+// First returns the process that all others of the host descend from, as this host numbers it.
 func (h *Host) First() int { return h.pid }
 
-// Kills is how often the host was killed: whoever waits for a program there knows by it
+// Kills returns how often the host was killed: whoever waits for a program there knows by it
 // why that has ended.
 func (h *Host) Kills() int32 { return h.kills.Load() }
 
@@ -213,24 +213,24 @@ func (s *Set) claim(ctx context.Context) error {
 		most-1)
 }
 
-// link is the name of the link that leads from this host to the others.
+// link returns the name of the link that leads from this host to the others.
 func (s *Set) link() string { return "cleave-" + strconv.Itoa(s.number) }
 
-// Range is what 256 addresses begin with, such as "198.19.8.": range 0 is that of the
+// Range returns what 256 addresses begin with, such as "198.19.8.": range 0 is that of the
 // hosts, the others up to 7 are for what runs on them.
 func (s *Set) Range(i int) string { return fmt.Sprintf("198.19.%d.", s.number*ranges+i) }
 
-// Here is the address of this host in their network.
+// Here returns the address of this host in their network.
 func (s *Set) Here() string { return s.Range(0) + "1" }
 
-// Floating is the i-th address, from 0 to 7, that no host has by itself: programs there agree
+// Floating returns the i-th address, from 0 to 7, that no host has by itself: programs there agree
 // which of them has it.
 func (s *Set) Floating(i int) string { return fmt.Sprintf("%s%d", s.Range(0), firstFloating+i) }
 
 // Hosts lists them in the order of their names when they were made.
 func (s *Set) Hosts() []*Host { return s.hosts }
 
-// Units are what runs on the hosts themselves, not in containers there, for a meter.
+// Units returns what runs on the hosts themselves, not in containers there, for a meter.
 func (s *Set) Units() []lab.Unit {
 	var all []lab.Unit
 	for _, h := range s.hosts {
@@ -290,7 +290,7 @@ func Unreached(address string) (proof string, err error) {
 	return "from this host: " + err.Error(), nil
 }
 
-// Command is a program of this host that will run on that one. It ends with the host, at
+// Command returns a program of this host that will run on that one. It ends with the host, at
 // the latest.
 func (h *Host) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "nsenter", append([]string{

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// links are those of sets of hosts on this host.
+// links returns the links of sets of hosts on this host.
 func links(t *testing.T) []string {
 	t.Helper()
 	all, err := filepath.Glob("/sys/class/net/cleave-*")
@@ -301,7 +301,7 @@ func TestAHostThatWasKilledIsBooted(t *testing.T) {
 	}
 }
 
-// mountsOf are the mounts on this host of the file system that a folder is in (proc_pid_mountinfo(5):
+// mountsOf returns the mounts on this host of the file system that a folder is in (proc_pid_mountinfo(5):
 // the third field is its device); others come and go with other tests.
 func mountsOf(t *testing.T, folder string) []string {
 	t.Helper()

@@ -47,7 +47,7 @@ func (h *Host) Limit(ctx context.Context, rate float64) error {
 	)
 }
 
-// burst is how many bytes pass a limited link at once.
+// burst returns how many bytes pass a limited link at once.
 func burst(rate float64) int { return max(leastBurst, int(rate*burstSpan.Seconds())) }
 
 // ProbeRate proves the limit of the link with bytes that pass it in each direction: neither
@@ -81,7 +81,7 @@ func (h *Host) ProbeRate(ctx context.Context) (proof string, err error) {
 		fromHost.Round(shown)), nil
 }
 
-// passes is how long so many bytes take from one end of a connection to the other.
+// passes returns how long so many bytes take from one end of a connection to the other.
 func passes(from, to net.Conn, bytes int) (time.Duration, error) {
 	begun := time.Now()
 	deadline := begun.Add(probePatience)
@@ -102,7 +102,7 @@ func passes(from, to net.Conn, bytes int) (time.Duration, error) {
 	return took, errors.Join(err, <-sent)
 }
 
-// connect is a connection between this host and that one, with its ends here and there.
+// connect returns a connection between this host and that one, with its ends here and there.
 func (h *Host) connect(ctx context.Context) (here, there net.Conn, err error) {
 	listener, err := h.listen()
 	if err != nil {

@@ -167,7 +167,7 @@ func (a *account) add(byUnit map[string]lab.PlatformUsage, from, to time.Time) {
 	}
 }
 
-// until is what the control group had counted by a moment, between two readings in
+// until returns what the control group had counted by a moment, between two readings in
 // proportion; false: nobody read it before, or after.
 func (a *account) until(at time.Time) (time.Duration, bool) {
 	for i := 1; i < len(a.counted); i++ {

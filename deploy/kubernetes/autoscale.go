@@ -97,7 +97,7 @@ func (d *deployment) startOf(ctx context.Context, s *scaled) error {
 	return nil
 }
 
-// setOf is what the cluster calls the replicas of a unit, and what scales them.
+// setOf returns what the cluster calls the replicas of a unit, and what scales them.
 func (d *deployment) setOf(unit string) string { return d.trial + "-" + unit }
 
 func (c *cluster) replicaSets(name ...string) string {
@@ -208,7 +208,7 @@ func (d *deployment) Arrivals(ctx context.Context, tell func(lab.Arrived) error)
 	}
 }
 
-// onStandby are the units that the cluster may still add.
+// onStandby returns the units that the cluster may still add.
 func (d *deployment) onStandby() (units []lab.Unit) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

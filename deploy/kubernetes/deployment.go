@@ -57,7 +57,7 @@ type deployment struct {
 	stopErr   error
 }
 
-// Clocks is that of lab.Timed: nodes may be other hosts.
+// Clocks implements lab.Timed: nodes may be other hosts.
 func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { return d.AskClocks(ctx) }
 
 // newsPatience is how long the kubelet may take to tell that a program has ended: it looks
@@ -99,7 +99,7 @@ const (
 	anyAddress = "0.0.0.0"
 )
 
-// portOf is the port of a unit's endpoint, in the order of lab.UnitSpec.Endpoints.
+// portOf returns the port of a unit's endpoint, in the order of lab.UnitSpec.Endpoints.
 func portOf(spec lab.UnitSpec, endpoint int) int {
 	if endpoint == 0 && spec.Port != 0 {
 		return spec.Port
@@ -154,7 +154,7 @@ func (d *deployment) reachDirectly(specs []lab.UnitSpec) {
 	}
 }
 
-// shared is what the pods of the trial have in common.
+// shared returns what the pods of the trial have in common.
 func (d *deployment) shared() containers.Trial {
 	return containers.Trial{Label: d.deployer.label, Dir: d.dir, Memory: d.memory, Endpoints: d.endpoints}
 }

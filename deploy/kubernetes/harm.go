@@ -182,5 +182,5 @@ func (p *pod) awaitListening(ctx context.Context) error {
 	return p.AwaitListening(ctx, p.deployment.reach(p.Spec.Name), upPatience)
 }
 
-// literal is a text in which Kubernetes finds no variable to replace.
+// literal returns a text in which Kubernetes finds no variable to replace.
 func literal(text string) string { return strings.ReplaceAll(text, "$(", "$$(") }

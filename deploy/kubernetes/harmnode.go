@@ -103,7 +103,7 @@ func (d *deployment) doom(pods []*pod, may func(spec lab.UnitSpec, lead string) 
 	return nil
 }
 
-// podsOn are those of units on a node.
+// podsOn returns those of units on a node.
 func (d *deployment) podsOn(node *private.Node) []*pod {
 	return slices.DeleteFunc(d.All(), func(p *pod) bool { return p.node != node })
 }

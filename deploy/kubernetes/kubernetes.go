@@ -264,12 +264,12 @@ func (c *cluster) Named(name string) *private.Node {
 	return c.private.Named(name)
 }
 
-// ours is the path of things of a kind in our namespace, or of one of them.
+// ours returns the path of things of a kind in our namespace, or of one of them.
 func (c *cluster) ours(kind string, name ...string) string {
 	return strings.Join(append([]string{"/api/v1/namespaces/" + c.namespace, kind}, name...), "/")
 }
 
-// theirs is the path of things in our namespace that a part of the API has, or of one of them.
+// theirs returns the path of things in our namespace that a part of the API has, or of one of them.
 func (c *cluster) theirs(part, kind string, name ...string) string {
 	return strings.Join(append([]string{"/apis/" + part + "/namespaces/" + c.namespace, kind}, name...), "/")
 }
@@ -283,7 +283,7 @@ func (c *cluster) makeNamespace(ctx context.Context, label string) error {
 	return c.API.Do(ctx, http.MethodPost, "/api/v1/namespaces", own, nil)
 }
 
-// contentOf is what the image of a unit has: a program of ours by its path, none (""), or, by its
+// contentOf returns what the image of a unit has: a program of ours by its path, none (""), or, by its
 // name, what is in an image of the user's.
 func (d *Deployer) contentOf(spec lab.UnitSpec) string {
 	if images.IsUnit(spec) {

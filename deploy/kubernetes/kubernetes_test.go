@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newDeployer is one whose units are those of the suite, and which is closed with the test.
+// newDeployer returns one whose units are those of the suite, and which is closed with the test.
 func newDeployer(t *testing.T) (d *Deployer, label string) {
 	t.Helper()
 	testset.NeedClusters(t)
@@ -60,7 +60,7 @@ func TestSuite(t *testing.T) {
 	deploytest.Suite(t, d, func() []string { return inCluster(t, d) })
 }
 
-// inCluster are the pods and services that there are.
+// inCluster returns the pods and services that there are.
 func inCluster(t *testing.T, d *Deployer) (left []string) {
 	t.Helper()
 	if d.cluster == nil {

@@ -22,10 +22,10 @@ func (d *Deployer) LinksHosts() error {
 // Links implements lab.Linked.
 func (d *deployment) Links() map[string]string { return d.links.Proofs() }
 
-// host is that of the node which a node of the layout is.
+// host returns the host of the node which a node of the layout is.
 func (d *deployment) host(name string) *hosts.Host { return d.cluster.Named(d.placed[name]).Host() }
 
-// trialOf is the trial as a unit sees it.
+// trialOf returns the trial as a unit sees it.
 func (d *deployment) trialOf(spec lab.UnitSpec) containers.Trial {
 	seen := d.shared()
 	seen.Endpoints = d.links.SeenBy(spec, d.endpoints,

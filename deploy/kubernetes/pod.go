@@ -212,7 +212,7 @@ func started(pod api.Pod, gone bool) (bool, error) {
 	return (state.Running != nil && pod.Status.PodIP != "") || state.Terminated != nil, nil
 }
 
-// description is what the pod is made of. Nothing secret is in it: it can be read by
+// description returns what the pod is made of. Nothing secret is in it: it can be read by
 // whoever may ask the cluster.
 func (p *pod) description() (made api.Pod, token string, err error) {
 	d, spec := p.deployment, p.Spec
@@ -273,7 +273,7 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 	return made, token, err
 }
 
-// wanted is the node of the cluster where a unit has to be; "": anywhere. The unit that leads
+// wanted returns the node of the cluster where a unit has to be; "": anywhere. The unit that leads
 // the trial is on the first of ours, which has no faults.
 func (d *deployment) wanted(spec lab.UnitSpec) string {
 	if node := d.placed[spec.Node]; node != "" || spec.Name != d.lead || d.deployer.users != nil {
@@ -324,7 +324,7 @@ func (p *pod) await() {
 	d.JudgeEnd(p.Unit, err)
 }
 
-// ended is how the program of a pod has ended, even where the cluster has begun it anew; nil:
+// ended returns how the program of a pod has ended, even where the cluster has begun it anew; nil:
 // it has not.
 func ended(pod api.Pod) *api.Terminated {
 	if len(pod.Status.ContainerStatuses) == 0 {

@@ -52,7 +52,7 @@ func (t *told) note(pod api.Pod, gone bool) {
 	t.pods[name], t.gone[name] = pod, gone
 }
 
-// since is when a pod was first told of.
+// since returns when a pod was first told of.
 func (t *told) since(name string) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()

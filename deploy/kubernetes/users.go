@@ -43,7 +43,7 @@ type Users struct {
 	problems error      // found then
 }
 
-// FromEnvironment is the cluster that variables name; nil: none.
+// FromEnvironment returns the cluster that variables name; nil: none.
 func FromEnvironment(lookup func(string) (string, bool)) (*Users, error) {
 	chosen, set := lookup(ContextVariable)
 	if !set {
@@ -114,7 +114,7 @@ func (u *Users) preflight(programs string, layout lab.Layout) error {
 // lookPatience is how long a cluster may take to say what we may do there.
 const lookPatience = 20 * time.Second
 
-// elsewhere is the cluster as a place for units, as far as it is known.
+// elsewhere returns the cluster as a place for units, as far as it is known.
 func (u *Users) elsewhere() containers.Elsewhere {
 	e := containers.Elsewhere{Name: u.Context, Units: "pods", Ours: "cluster",
 		Cores: "Kubernetes chooses them itself", NoNode: "none of that name"}
@@ -300,7 +300,7 @@ func (u *Users) Clean(ctx context.Context, label string) (removed, unclear []str
 // those who agree to load.
 const ProofPlace = "the key token of the config map cleave-load in the namespace kube-public"
 
-// Proof is what stands there.
+// Proof returns what stands there.
 func (u *Users) Proof(ctx context.Context) ([]byte, error) {
 	var found struct{ Data map[string]string }
 	err := u.API.Do(ctx, http.MethodGet, "/api/v1/namespaces/kube-public/configmaps/cleave-load", nil, &found)

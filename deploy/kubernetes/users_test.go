@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/process"
 )
 
-// deployerOf is one of the cluster, whose units are those of a program.
+// deployerOf returns one of the cluster, whose units are those of a program.
 func deployerOf(t *testing.T, f *userstest.Cluster, program string) *Deployer {
 	t.Helper()
 	users, err := FromEnvironment(func(name string) (string, bool) {

@@ -95,7 +95,7 @@ func (p *pod) makeForeign(ctx context.Context, made *api.Pod) error {
 // setupPrefix begins the names of what prepares a server in its pod.
 const setupPrefix = "setup-"
 
-// setups are what prepares a server, in its pod and as its own container, but for what they run.
+// setups returns what prepares a server, in its pod and as its own container, but for what they run.
 func (p *pod) setups(runs api.Container) ([]api.Container, error) {
 	if p.Spec.Server == nil {
 		return nil, nil
@@ -194,7 +194,7 @@ func (p *pod) dial(ctx context.Context, token string) (net.Conn, error) {
 	}, token)
 }
 
-// reach is the address at which this host reaches a unit itself.
+// reach returns the address at which this host reaches a unit itself.
 func (d *deployment) reach(name string) string {
 	inside := d.relays.Behind(name, d.endpoints[name].Dial)
 	if d.deployer.users == nil || inside == "" {
@@ -217,7 +217,7 @@ func (d *deployment) enter(name string) (net.Conn, error) {
 	return d.cluster.API.Forward(d.watching, d.cluster.namespace, p.name, port)
 }
 
-// latest is the pod of a unit, or of what prepares it.
+// latest returns the pod of a unit, or of what prepares it.
 func (d *deployment) latest(unit string) *pod {
 	if p := d.Named(unit); p != nil {
 		return p

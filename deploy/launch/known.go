@@ -34,7 +34,7 @@ const (
 	Ended
 )
 
-// Own is the ID of this process.
+// Own returns the ID of this process.
 func Own() (ID, error) {
 	place, err := place()
 	if err != nil {
@@ -57,7 +57,7 @@ func ParseID(text string) (ID, bool) {
 	return ID{Place: parts[1], PID: pid, Start: parts[3]}, err == nil
 }
 
-// String is the ID as one word of lower-case letters, digits and hyphens.
+// String returns the ID as one word of lower-case letters, digits and hyphens.
 func (id ID) String() string { return fmt.Sprintf("%s-%d-%s", id.Place, id.PID, id.Start) }
 
 // Fate looks whether the process still runs. Only a process of the same PID namespace

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// idOf is the ID of a process of this namespace, from the kernel's own table.
+// idOf returns the ID of a process of this namespace, from the kernel's own table.
 func idOf(t *testing.T, pid int) ID {
 	t.Helper()
 	own, err := Own()

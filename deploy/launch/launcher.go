@@ -68,7 +68,7 @@ func startOn(command *exec.Cmd, cores []int) error {
 	return err
 }
 
-// Processors are those of this host that core numbers stand for.
+// Processors returns the processors of this host that core numbers stand for.
 func Processors(cores []int) ([]int, error) {
 	var allowed unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {

@@ -22,7 +22,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// launcher is one that ends with the test, after the processes that it started.
+// launcher returns one that ends with the test, after the processes that it started.
 func launcher(t *testing.T) *Launcher {
 	t.Helper()
 	l := NewLauncher()

@@ -79,5 +79,5 @@ func PortIsFree(port int) bool {
 // LoopbackHost is where this host reaches itself.
 const LoopbackHost = "127.0.0.1"
 
-// Loopback is the address of a port.
+// Loopback returns the address of a port.
 func Loopback(port int) string { return net.JoinHostPort(LoopbackHost, strconv.Itoa(port)) }

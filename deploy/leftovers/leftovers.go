@@ -106,7 +106,7 @@ func Find(root string) (Found, error) {
 	return found, nil
 }
 
-// controlGroups are those that limit units. Processes come before them in the list, and
+// controlGroups returns the control groups that limit units. Processes come before them in the list, and
 // so end before.
 func controlGroups() ([]Leftover, error) {
 	var all []Leftover
@@ -116,7 +116,7 @@ func controlGroups() ([]Leftover, error) {
 	return all, nil
 }
 
-// directories are those of conductors in the root, and what else is there.
+// directories returns the directories of conductors in the root, and what else is there.
 func directories(root *os.Root) (dirs []Leftover, strange []string, err error) {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	for _, entry := range entries {
@@ -130,7 +130,7 @@ func directories(root *os.Root) (dirs []Leftover, strange []string, err error) {
 	return dirs, strange, err
 }
 
-// fateOf is what the lock in its private directory, or else its number, tells of a
+// fateOf returns what the lock in its private directory, or else its number, tells of a
 // conductor. A free lock whose conductor runs was only not taken yet.
 func fateOf(root *os.Root, id launch.ID) launch.Fate {
 	state, lock := takeLock(root, id.String())
@@ -201,7 +201,7 @@ func endProcess(pid int, label string) (ended bool, err error) {
 	return false, fmt.Errorf("process %d does not end after kill -9", pid)
 }
 
-// labelledProcesses are the processes of this host that carry a label.
+// labelledProcesses returns the processes of this host that carry a label.
 func labelledProcesses() ([]Leftover, error) {
 	if _, err := launch.Own(); err != nil {
 		return nil, err // numbers in /proc may be those of others

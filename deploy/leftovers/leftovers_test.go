@@ -37,7 +37,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// newRoot is the path of a root that is not there yet.
+// newRoot returns the path of a root that is not there yet.
 func newRoot(t *testing.T) string { return filepath.Join(t.TempDir(), "cleave") }
 
 func claim(t *testing.T, root string) *Scratch {
@@ -49,7 +49,7 @@ func claim(t *testing.T, root string) *Scratch {
 	return s
 }
 
-// deadLabel is the label of a conductor that has ended, here or in another place.
+// deadLabel returns the label of a conductor that has ended, here or in another place.
 func deadLabel(t *testing.T, place string) string {
 	t.Helper()
 	short := exec.Command("true")

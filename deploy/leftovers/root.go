@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Root is the directory that holds the private directories of this user's
+// Root returns the directory that holds the private directories of this user's
 // conductors.
 func Root() string {
 	root := filepath.Join(os.TempDir(), "cleave-"+strconv.Itoa(os.Geteuid()))

@@ -27,7 +27,7 @@ type Wanted struct {
 	limited []*hosts.Host
 }
 
-// Of are the links that are wanted for hosts with these units.
+// Of returns the links that are wanted for hosts with these units.
 func Of(links map[string]lab.Network, units []lab.UnitSpec) *Wanted {
 	w := &Wanted{of: links, late: map[string]string{}, proofs: map[string]string{}}
 	for _, spec := range units {
@@ -76,7 +76,7 @@ func Check(links map[string]lab.Network, units []lab.UnitSpec) error {
 // Any reports whether links are wanted otherwise than they are.
 func (w *Wanted) Any() bool { return len(w.of) > 0 }
 
-// Relayed are the units of a layout, those that are called late among those to be slowed.
+// Relayed returns the units of a layout, those that are called late among those to be slowed.
 func (w *Wanted) Relayed(units []lab.UnitSpec) []lab.UnitSpec {
 	units = slices.Clone(units)
 	for i := range units {
@@ -131,7 +131,7 @@ func (w *Wanted) Lift(ctx context.Context) error {
 // Proofs say how probes have found the links, by host.
 func (w *Wanted) Proofs() map[string]string { return w.proofs }
 
-// SeenBy are the endpoints as a unit has them: units of one host call each other at their own
+// SeenBy returns the endpoints as a unit has them: units of one host call each other at their own
 // addresses, without a delay.
 func (w *Wanted) SeenBy(
 	spec lab.UnitSpec, endpoints map[string]lab.Endpoint, own func(unit string) string,

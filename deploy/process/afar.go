@@ -82,7 +82,7 @@ func (a *Afar) Start(spec lab.UnitSpec, again, prepares bool, ear Ear) (*AfarUni
 	return &AfarUnit{u}, nil
 }
 
-// PID is the number of the unit's process, or of its keeper.
+// PID returns the number of the unit's process, or of its keeper.
 func (u *AfarUnit) PID() int { return u.unit.PID }
 
 // Tell hands the unit something that it reads as its standard input.

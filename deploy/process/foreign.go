@@ -18,14 +18,14 @@ import (
 // stopGrace is how long a foreign unit has between SIGTERM and SIGKILL.
 const stopGrace = 10 * time.Second
 
-// passedOn are the variables of the conductor's environment that foreign
+// passedOn returns the variables of the conductor's environment that foreign
 // programs get: what finds programs, files, language and time zone. Nothing
 // else, so that no secret and no setting of the lab reaches what is measured.
 func passedOn() []string {
 	return []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR"}
 }
 
-// keeperCommand is the command that keeps a foreign program.
+// keeperCommand returns the command that keeps a foreign program.
 func (d *Deployer) keeperCommand(
 	spec lab.UnitSpec, grace time.Duration, running *deployment,
 ) (*exec.Cmd, error) {

@@ -112,7 +112,7 @@ func playDaemons(path string) {
 	time.Sleep(time.Hour)
 }
 
-// withForeign is a layout of a waiting lead and a foreign unit.
+// withForeign returns a layout of a waiting lead and a foreign unit.
 func withForeign(t *testing.T, part string, args ...string) lab.Layout {
 	t.Helper()
 	l := layout("wait", "wait")

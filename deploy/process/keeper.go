@@ -110,7 +110,7 @@ func unprivileged(attributes *syscall.SysProcAttr) {
 // say tells the deployer.
 func say(out io.Writer, event lab.Event) error { return json.NewEncoder(out).Encode(event) }
 
-// ending is how a program ended by itself.
+// ending returns how a program ended by itself.
 func ending(status unix.WaitStatus) lab.Event {
 	switch {
 	case status.Exited() && status.ExitStatus() == 0:

@@ -24,7 +24,7 @@ func listens(pid int) bool {
 		anyListed(root+"unix", "00010000", 6, own)
 }
 
-// sockets are the inodes of the sockets that a process has open.
+// sockets returns the inodes of the sockets that a process has open.
 func sockets(pid int) map[string]bool {
 	links, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*") // the pattern is right
 	found := map[string]bool{}

@@ -28,7 +28,7 @@ var (
 	_ lab.Placed    = (*deployment)(nil)
 )
 
-// nodesOf are the nodes that a layout names.
+// nodesOf returns the nodes that a layout names.
 func nodesOf(layout lab.Layout) (names []string) {
 	for _, spec := range slices.Concat(layout.Units, layout.Prepare) {
 		if spec.Node != "" && !slices.Contains(names, spec.Node) {
@@ -64,7 +64,7 @@ func makeNetwork(ctx context.Context, label string, layout lab.Layout) (*network
 	return &network{set: set}, nil
 }
 
-// addressOf is where units listen that are on a node; none is this host.
+// addressOf returns where units listen that are on a node; none is this host.
 func (n *network) addressOf(node string) string {
 	if n == nil {
 		return launch.LoopbackHost
@@ -75,7 +75,7 @@ func (n *network) addressOf(node string) string {
 	return n.set.Here()
 }
 
-// float is an address that no host has by itself yet.
+// float returns an address that no host has by itself yet.
 func (n *network) float() string {
 	n.floating++
 	return n.set.Floating(n.floating - 1)
@@ -117,7 +117,7 @@ func (d *deployment) NodeOf(unit string) string {
 	return ""
 }
 
-// on are the units on a node.
+// on returns the units on a node.
 func (d *deployment) on(node string) []*unit {
 	return slices.DeleteFunc(d.All(), func(u *unit) bool { return u.Spec.Node != node })
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// onNodes is a lead on this host, as the unit here is, and one unit each on two nodes, which
+// onNodes returns a lead on this host, as the unit here is, and one unit each on two nodes, which
 // share an address.
 func onNodes(t *testing.T) lab.Layout {
 	t.Helper()
@@ -52,7 +52,7 @@ func reached(t *testing.T, d lab.Deployment, unit string) bool {
 	return err == nil && connection.Close() == nil
 }
 
-// networkOf is the network that a process is in.
+// networkOf returns the network that a process is in.
 func networkOf(t *testing.T, pid int) string {
 	t.Helper()
 	name, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "ns", "net"))
@@ -62,7 +62,7 @@ func networkOf(t *testing.T, pid int) string {
 	return name
 }
 
-// linksOf are the links of this host into networks that carry a label.
+// linksOf returns the links of this host into networks that carry a label.
 func linksOf(t *testing.T, label string) (found []string) {
 	t.Helper()
 	all, err := filepath.Glob("/sys/class/net/cleave-*/ifalias")

@@ -44,7 +44,7 @@ func (u *unit) signalUntil(signal syscall.Signal, done func(entry) bool) (int, e
 	return all, nil
 }
 
-// among are the unit's processes of those that there are.
+// among returns the unit's processes of those that there are.
 func (u *unit) among(all []entry) []int {
 	if u.Spec.Foreign {
 		return below(u.command.Process.Pid, all)

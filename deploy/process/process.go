@@ -131,7 +131,7 @@ func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *d
 	}, layout.Units, layout.Prepare)
 }
 
-// reach is where this host reaches a unit.
+// reach returns where this host reaches a unit.
 func (d *deployment) reach(unit string) string { return d.endpoints[unit].Dial }
 
 func (d *Deployer) startUnit(spec lab.UnitSpec, memory *os.File, running *deployment) error {
@@ -150,10 +150,10 @@ func (d *Deployer) startUnit(spec lab.UnitSpec, memory *os.File, running *deploy
 	return nil
 }
 
-// volume is the folder that a unit gets.
+// volume returns the folder that a unit gets.
 func (d *deployment) volume(spec lab.UnitSpec) string { return supervise.Volume(d.group.dir, spec) }
 
-// command is that of any unit, whose own addresses must be free.
+// command returns the command of any unit, whose own addresses must be free.
 func (d *Deployer) command(spec lab.UnitSpec, memory *os.File, running *deployment) (*exec.Cmd, error) {
 	if !spec.Foreign {
 		return d.unitCommand(spec, memory, running), nil
@@ -169,7 +169,7 @@ func (d *Deployer) command(spec lab.UnitSpec, memory *os.File, running *deployme
 	return command, CheckBinds(spec)
 }
 
-// unitCommand is the command of a unit of our own.
+// unitCommand returns the command of a unit of our own.
 func (d *Deployer) unitCommand(spec lab.UnitSpec, memory *os.File, running *deployment) *exec.Cmd {
 	program := d.programOf(spec)
 	args := slices.Clone(spec.Args)
@@ -184,7 +184,7 @@ func (d *Deployer) unitCommand(spec lab.UnitSpec, memory *os.File, running *depl
 	return command
 }
 
-// programOf is the file that a unit runs.
+// programOf returns the file that a unit runs.
 func (d *Deployer) programOf(spec lab.UnitSpec) string {
 	if spec.Program != "" {
 		return spec.Program
@@ -192,7 +192,7 @@ func (d *Deployer) programOf(spec lab.UnitSpec) string {
 	return filepath.Join(d.programs, spec.Own)
 }
 
-// environment is all that a unit gets.
+// environment returns all that a unit gets.
 func (d *Deployer) environment(spec lab.UnitSpec, running *deployment) []string {
 	return supervise.Environment(spec, d.label, running.group.dir, running.seenBy(spec))
 }

@@ -20,7 +20,7 @@ import (
 // patience is how long a test waits for what must happen.
 const patience = 3 * time.Minute
 
-// label is that of the test program, in the form of real labels: a "cleave clean"
+// label returns the label of the test program, in the form of real labels: a "cleave clean"
 // that other tests run on this host at the same time spares whose conductor lives.
 func label(t *testing.T) string {
 	t.Helper()
@@ -41,7 +41,7 @@ func deployer(t *testing.T) *Deployer {
 	return New(own, []string{own, "janitor"}, []string{own, "keeper"}, label(t))
 }
 
-// layout is a lead and three workers that play the given part.
+// layout returns a lead and three workers that play the given part.
 func layout(leadPart, workerPart string) lab.Layout {
 	l := lab.Layout{Lead: "core", Units: []lab.UnitSpec{{Name: "core", Role: "core",
 		Args: []string{"unit", leadPart}, Listens: true}}}

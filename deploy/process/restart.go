@@ -116,7 +116,7 @@ func (u *unit) kill() error {
 	return err
 }
 
-// pids are the processes that the unit consists of.
+// pids returns the processes that the unit consists of.
 func (u *unit) pids() ([]int, error) {
 	if !u.Spec.Foreign {
 		return u.among(nil), nil

@@ -17,7 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// withUnit is a lead that has nothing to do and a unit that plays a part.
+// withUnit returns a lead that has nothing to do and a unit that plays a part.
 func withUnit(part string) lab.Layout {
 	return lab.Layout{Lead: "core", Units: []lab.UnitSpec{
 		{Name: "core", Args: []string{"unit", "brief"}},

@@ -72,7 +72,7 @@ func (d *deployment) launch(u *unit) error {
 	return nil
 }
 
-// limitsOf is the control group of a unit that has limits; it keeps it over restarts.
+// limitsOf returns the control group of a unit that has limits; it keeps it over restarts.
 func (d *deployment) limitsOf(spec lab.UnitSpec) (limits *cgroup.Group, err error) {
 	if spec.Limits == (lab.Limits{}) {
 		return nil, nil

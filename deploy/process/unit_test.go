@@ -145,7 +145,7 @@ func playListener(network, address string) {
 	}
 }
 
-// counter is a number in the memory that all units share, if there is any.
+// counter returns a number in the memory that all units share, if there is any.
 func counter() *atomic.Uint32 {
 	memory, err := syscall.Mmap(3, 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 	if err != nil {

@@ -87,7 +87,7 @@ func (s secured) RoundTrip(request *http.Request) (*http.Response, error) {
 // patience bounds one call, which may send an image.
 const patience = 5 * time.Minute
 
-// loginOf is what `docker login` has left for a host.
+// loginOf returns what `docker login` has left for a host.
 func loginOf(host string) (string, error) {
 	folder := os.Getenv("DOCKER_CONFIG")
 	if folder == "" {
@@ -123,7 +123,7 @@ func loginOf(host string) (string, error) {
 	return entry.Auth, nil
 }
 
-// Login is what nodes need to pull what we push, as a file of `docker login`; nil: nothing.
+// Login returns what nodes need to pull what we push, as a file of `docker login`; nil: nothing.
 func (r *Repository) Login() []byte {
 	if r.login == "" {
 		return nil
@@ -136,7 +136,7 @@ func (r *Repository) Login() []byte {
 	return text
 }
 
-// Identity is what a manager of a swarm wants to see to let its nodes pull what we push, as JSON
+// Identity returns what a manager of a swarm wants to see to let its nodes pull what we push, as JSON
 // in base64; "": nothing.
 func (r *Repository) Identity() string {
 	plain, err := base64.StdEncoding.DecodeString(r.login)

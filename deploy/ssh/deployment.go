@@ -186,7 +186,7 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit super
 	return u.AwaitPrepared(ctx, d.reach(spec.Name), visit, release)
 }
 
-// reach is where this host reaches a unit.
+// reach returns where this host reaches a unit.
 func (d *deployment) reach(unit string) string { return d.endpoints[unit].Dial }
 
 // NodeOf implements lab.Placed.

@@ -273,7 +273,7 @@ func (h *host) resolve(ctx context.Context) (addresses []netip.Addr, port uint16
 	return addresses, port, nil
 }
 
-// Target is the name or address, and the port, that ssh would call for a host.
+// Target returns the name or address, and the port, that ssh would call for a host.
 func Target(ctx context.Context, host string) (name string, port uint16, err error) {
 	text, err := exec.CommandContext(ctx, "ssh", "-G", "--", host).Output()
 	if err != nil {
@@ -298,7 +298,7 @@ const ProofPlace = "the file /etc/cleave-load.txt, which root has written"
 // maxProof is how much of it is read, in bytes.
 const maxProof = 4096
 
-// Proof is what stands there. A file of anybody else's proves nothing.
+// Proof returns what stands there. A file of anybody else's proves nothing.
 func Proof(ctx context.Context, host string) ([]byte, error) {
 	command := sshCommand(host, "", fmt.Sprintf("exec sh -c 'f=/etc/cleave-load.txt; test \"$(stat -L -c %%u "+
 		"$f)\" = 0 && head -c %d $f'", maxProof+1))

@@ -23,7 +23,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// connectedTo is a host whose agent is played by serve.
+// connectedTo returns a host whose agent is played by serve.
 func connectedTo(serve func(net.Conn)) *host {
 	ours, theirs := net.Pipe()
 	go serve(theirs)
@@ -40,7 +40,7 @@ func connectedTo(serve func(net.Conn)) *host {
 // hangs reads calls and answers none.
 func hangs(from net.Conn) { _, _ = io.Copy(io.Discard, from) } // until it is closed
 
-// trialOn is a trial on a host, and its unit, which is heard.
+// trialOn returns a trial on a host, and its unit, which is heard.
 func trialOn(t *testing.T, h *host) (*deployment, *unit) {
 	t.Helper()
 	layout := waiting()

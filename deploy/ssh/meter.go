@@ -145,7 +145,7 @@ func each[T any](all []T, do func(int, T) error) error {
 	return nil
 }
 
-// together is what units of two groups of hosts have used.
+// together returns what units of two groups of hosts have used.
 func together(a, b lab.Metered) lab.Metered {
 	sum := lab.Metered{
 		Total: supervise.Plus(a.Total, b.Total), Roles: maps.Clone(a.Roles), Sources: maps.Clone(a.Sources),

@@ -37,7 +37,7 @@ import (
 // Variable names the hosts: as ssh takes them, with commas between.
 const Variable = "CLEAVE_USE_HOSTS"
 
-// Named are the hosts of the variable; none: nobody has named any.
+// Named returns the hosts of the variable; none: nobody has named any.
 func Named(lookup func(string) (string, bool)) ([]string, error) {
 	text, set := lookup(Variable)
 	if !set {
@@ -216,7 +216,7 @@ func volumeOf(spec lab.UnitSpec) string {
 	return spec.Name
 }
 
-// connected are the hosts, each with an agent: all at once.
+// connected returns the hosts, each with an agent: all at once.
 func (d *Deployer) connected(ctx context.Context) ([]*host, error) {
 	d.connecting.Lock()
 	defer d.connecting.Unlock()
@@ -361,7 +361,7 @@ func (h *host) take(ctx context.Context, program, name string, text []byte) erro
 	return nil
 }
 
-// programOf is the file that a unit of ours runs there; that of any other is as it is named.
+// programOf returns the file that a unit of ours runs there; that of any other is as it is named.
 func (h *host) programOf(programs string, spec lab.UnitSpec) string {
 	if spec.Program != "" {
 		return spec.Program

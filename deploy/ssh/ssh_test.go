@@ -44,7 +44,7 @@ func playConductor(program, agent, dir string, names []string) error {
 	return nil
 }
 
-// newDeployer is one whose units are those of the suite.
+// newDeployer returns one whose units are those of the suite.
 func newDeployer(program, agent string, names []string) *Deployer {
 	own, err := os.Executable()
 	if err != nil {
@@ -58,7 +58,7 @@ func newDeployer(program, agent string, names []string) *Deployer {
 		label.String(), names, nil)
 }
 
-// waiting is a layout of units that wait for commands.
+// waiting returns a layout of units that wait for commands.
 func waiting() lab.Layout {
 	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
 		{Name: "lead", Role: "lead", Args: []string{"lead", "front"}, Peers: []string{"front"}},

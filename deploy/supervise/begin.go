@@ -116,7 +116,7 @@ func (s *Supervisor) awaitReady(ctx context.Context, how Steps, spec lab.UnitSpe
 // atOnce is what to wait for with a unit of which nothing says when it can be used.
 func atOnce(context.Context) error { return nil }
 
-// readyOf is the visit that says whether a unit can be used; nil: none does.
+// readyOf returns the visit that says whether a unit can be used; nil: none does.
 func readyOf(spec lab.UnitSpec) Visit {
 	switch {
 	case spec.Server != nil:

@@ -84,7 +84,7 @@ func TestAUnitThatEndsInsteadOfTellingItsClock(t *testing.T) {
 	}
 }
 
-// lone is a deployment of one unit, with the unit's ends of its two pipes.
+// lone returns a deployment of one unit, with the unit's ends of its two pipes.
 func lone(t *testing.T) (*Supervisor, *Unit, *io.PipeReader, *io.PipeWriter) {
 	t.Helper()
 	u := NewUnit(lab.UnitSpec{Name: "front"})

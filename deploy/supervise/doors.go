@@ -27,7 +27,7 @@ func (s *Supervisor) NewDoors(enter func(endpoint string) (net.Conn, error)) *Do
 	return &Doors{units: s, enter: enter, byName: map[string]net.Listener{}, open: map[net.Conn]bool{}}
 }
 
-// To is the address of the door to an endpoint, which is made where there is none.
+// To returns the address of the door to an endpoint, which is made where there is none.
 func (d *Doors) To(endpoint string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -15,10 +15,10 @@ import (
 // HandedOverFolder is the folder, below that of the trial, of what units hand over.
 const HandedOverFolder = "handed-over"
 
-// HandedOver is that folder.
+// HandedOver returns that folder.
 func HandedOver(dir string) string { return filepath.Join(dir, HandedOverFolder) }
 
-// Volume is the folder that a unit gets, below that of the trial.
+// Volume returns the folder that a unit gets, below that of the trial.
 func Volume(dir string, spec lab.UnitSpec) string {
 	if spec.Volume == "" {
 		return filepath.Join(dir, spec.Name)
@@ -88,7 +88,7 @@ func WriteToVolume(volume, name string, data []byte) error {
 	return errors.Join(err, root.Close())
 }
 
-// Environment is all that a unit gets, as KEY=value: nothing of the conductor's own
+// Environment returns all that a unit gets, as KEY=value: nothing of the conductor's own
 // environment reaches the system under test.
 func Environment(spec lab.UnitSpec, label, dir string, endpoints map[string]lab.Endpoint) []string {
 	environment := []string{"CLEAVE_RUN=" + label, "CLEAVE_UNIT=" + spec.Name, "CLEAVE_DIR=" + Volume(dir, spec)}

@@ -41,14 +41,14 @@ func (l *Lives[L]) Add(life L) {
 	}
 }
 
-// Named is the present life of a unit; the zero value where the deployer runs none of the name.
+// Named returns the present life of a unit; the zero value where the deployer runs none of the name.
 func (l *Lives[L]) Named(name string) L {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.byName[name]
 }
 
-// All are the units of the deployer as they are now, in the order of the layout.
+// All returns the units of the deployer as they are now, in the order of the layout.
 func (l *Lives[L]) All() []L {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,17 +61,17 @@ func (l *Lives[L]) All() []L {
 	return all
 }
 
-// Prepared are the commands that ran before the units, in their order.
+// Prepared returns the commands that ran before the units, in their order.
 func (l *Lives[L]) Prepared() []L {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.prepared)
 }
 
-// Everything is what prepared and the units as they are now.
+// Everything returns what prepared and the units as they are now.
 func (l *Lives[L]) Everything() []L { return append(l.Prepared(), l.All()...) }
 
-// LogsWith are the logs of them all, and of what runs beside them; nil: nothing yet.
+// LogsWith returns the logs of them all, and of what runs beside them; nil: nothing yet.
 func (l *Lives[L]) LogsWith(beside lab.Deployment) map[string]string {
 	logs := map[string]string{}
 	if beside != nil {

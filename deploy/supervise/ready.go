@@ -24,13 +24,13 @@ const (
 	firstRead, longestRead = 100 * time.Millisecond, 2 * time.Second
 )
 
-// Pause is how long to wait before the next look at what takes long to look at, after those since begun: a
-// twentieth of that time, by which what is awaited may be seen late, within limits.
+// Pause returns how long to wait before the next look at what takes long to look at, after those since begun:
+// a twentieth of that time, by which what is awaited may be seen late, within limits.
 func Pause(begun time.Time, shortest, longest time.Duration) time.Duration {
 	return min(max(time.Since(begun)/20, shortest), longest)
 }
 
-// Stages are the units but servers in the order of their start: each stage waits until the
+// Stages returns the units but servers in the order of their start: each stage waits until the
 // one before has started, and what says so is ready. First come those that say when they are
 // ready, and those whose address for their peers may be known only when they run; last foreign
 // ones that call others: such programs look names up once, when they start, and end where one

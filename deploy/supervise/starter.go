@@ -21,7 +21,7 @@ type Starter struct {
 	reach func(context.Context) (net.Conn, error)
 }
 
-// NewStarter is that of a unit; nil where the unit shall have no faults that it could do.
+// NewStarter returns the starter of a unit; nil where the unit shall have no faults that it could do.
 func NewStarter(spec lab.UnitSpec, reach func(context.Context) (net.Conn, error)) *Starter {
 	if len(spec.Faults) == 0 {
 		return nil
@@ -29,12 +29,12 @@ func NewStarter(spec lab.UnitSpec, reach func(context.Context) (net.Conn, error)
 	return &Starter{token: rand.Text(), reach: reach}
 }
 
-// StarterFaults are the faults that a starter does.
+// StarterFaults returns the faults that a starter does.
 func StarterFaults() []lab.FaultKind {
 	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause}
 }
 
-// Orders are what the starter is told beforehand, when it listens at an address.
+// Orders returns what the starter is told beforehand, when it listens at an address.
 func (s *Starter) Orders(address string) *lab.StarterFaults {
 	if s == nil {
 		return nil

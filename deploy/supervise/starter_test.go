@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// answered is a starter that answers everything with a text, and what it was asked.
+// answered returns a starter that answers everything with a text, and what it was asked.
 func answered(text string, asked *string) *Starter {
 	return NewStarter(lab.UnitSpec{Faults: []lab.FaultKind{lab.FaultKill}},
 		func(context.Context) (net.Conn, error) {

@@ -9,7 +9,7 @@ import (
 // canBeUsed notes that the unit can be used from now on.
 func (u *Unit) canBeUsed() { u.usable.Store(int64(time.Since(u.asked))) }
 
-// Starts is what a deployment says of its platform for itself: how long the present lives of
+// Starts returns what a deployment says of its platform for itself: how long the present lives of
 // its units took, and all until the lead unit was ready. It counts from New.
 func (s *Supervisor) Starts() lab.PlatformCost {
 	var cost lab.PlatformCost

@@ -68,7 +68,7 @@ func (s *Supervisor) Add(u *Unit) {
 	s.units[place] = u
 }
 
-// All are the units as they are now, in the order of the layout.
+// All returns the units as they are now, in the order of the layout.
 func (s *Supervisor) All() []*Unit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -239,7 +239,7 @@ func (s *Supervisor) fail() {
 // usual. It comes before the first unit.
 func (s *Supervisor) NewsTake(longest time.Duration) { s.newsTake = longest }
 
-// Failed is that of lab.Deployment.
+// Failed implements lab.Deployment.
 func (s *Supervisor) Failed() <-chan struct{} { return s.failed }
 
 // serverNotice is how long, usually, the news of a server's end may take in a trial that has
@@ -308,7 +308,7 @@ func (s *Supervisor) MayEnd() {
 	s.stopping = true
 }
 
-// Await is that of lab.Deployment.
+// Await implements lab.Deployment.
 func (s *Supervisor) Await(ctx context.Context, kind lab.EventKind) (lab.Event, error) {
 	select {
 	case event := <-s.events:
@@ -335,7 +335,7 @@ func (s *Supervisor) Command(command lab.Command) error {
 	return lead.send(command)
 }
 
-// Reports is that of lab.Deployment.
+// Reports implements lab.Deployment.
 func (s *Supervisor) Reports(ctx context.Context) ([]lab.UnitReport, error) {
 	if lead := s.Named(s.lead); lead != nil {
 		if err := lead.AwaitEnd(ctx); err != nil {
@@ -371,7 +371,7 @@ func endStage(ctx context.Context, units []*Unit) error {
 	return nil
 }
 
-// reports are those of the units that have ended.
+// reports returns the reports of the units that have ended.
 func (s *Supervisor) reports(units []*Unit, err error) ([]lab.UnitReport, error) {
 	var all []lab.UnitReport
 	for _, u := range units {
@@ -386,5 +386,5 @@ func (s *Supervisor) reports(units []*Unit, err error) ([]lab.UnitReport, error)
 	return all, errors.Join(s.Failure(), err)
 }
 
-// HandedOver is that of lab.Deployment.
+// HandedOver implements lab.Deployment.
 func (s *Supervisor) HandedOver() string { return s.handed.folder }

@@ -132,7 +132,7 @@ func TestAStageThatDoesNotEndIsNamed(t *testing.T) {
 	}
 }
 
-// file is a piece of a file as an event.
+// file returns a piece of a file as an event.
 func file(name, data string) lab.Event {
 	text, err := json.Marshal(lab.FilePiece{File: name, Data: []byte(data)})
 	if err != nil {

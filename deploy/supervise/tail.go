@@ -64,7 +64,7 @@ func (t *Tail) String() string {
 	return string(t.data[max(0, len(t.data)-maxLog):])
 }
 
-// LastLine is the last line of what is kept.
+// LastLine returns the last line of what is kept.
 func (t *Tail) LastLine() string {
 	lines := strings.Split(strings.TrimSpace(t.String()), "\n")
 	return lines[len(lines)-1]
@@ -73,7 +73,7 @@ func (t *Tail) LastLine() string {
 // shownLines is how much of a log an error repeats.
 const shownLines = 5
 
-// LastWords are the last lines of the log, as the end of an error.
+// LastWords returns the last lines of the log, as the end of an error.
 func (t *Tail) LastWords() string {
 	text := strings.TrimSpace(t.String())
 	if text == "" {

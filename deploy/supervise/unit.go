@@ -42,7 +42,7 @@ type Unit struct {
 	usable atomic.Int64 // nanoseconds from then until it could be used; 0: not known
 }
 
-// NewUnit is a unit that is about to be started.
+// NewUnit returns a unit that is about to be started.
 func NewUnit(spec lab.UnitSpec) *Unit {
 	u := &Unit{
 		Spec: spec, Ended: make(chan struct{}), asked: time.Now(),
@@ -60,7 +60,7 @@ func (u *Unit) WriteTo(log *Tail) {
 	}
 }
 
-// Failure is what the unit said when it gave up, or "". It is read after its end.
+// Failure returns what the unit said when it gave up, or "". It is read after its end.
 func (u *Unit) Failure() string { return u.failure }
 
 // String names the unit in messages.

@@ -21,7 +21,7 @@ const (
 	usageAtOnce = 64
 )
 
-// SelfMeter is a meter that asks the units themselves, over their control channels: for
+// SelfMeter returns a meter that asks the units themselves, over their control channels: for
 // hosts of which nothing else can be read. Foreign units say nothing.
 func (s *Supervisor) SelfMeter() lab.Meter { return selfMeter{s} }
 
@@ -134,7 +134,7 @@ func (m *selfMetering) Resume(unit lab.Unit) error {
 	})
 }
 
-// used is what a unit has used since the first mark, in all its lives.
+// used returns what a unit has used since the first mark, in all its lives.
 func (m *selfMetering) used(i int, said *lab.UsageAnswer) lab.Usage {
 	before, ended := m.former[m.units[i].Name]
 	if !ended {
@@ -204,7 +204,7 @@ func (m *selfMetering) Stop() (lab.Metered, error) {
 	return result, nil
 }
 
-// between is what a unit has used from one answer to another.
+// between returns what a unit has used from one answer to another.
 func between(open, closing *lab.UsageAnswer) lab.Usage {
 	if open == nil || closing == nil {
 		const why = "it is no unit of ours, and nothing of its node can be read"
@@ -226,7 +226,7 @@ func between(open, closing *lab.UsageAnswer) lab.Usage {
 	}
 }
 
-// lives is what a unit has used in two lives, one after the other.
+// lives returns what a unit has used in two lives, one after the other.
 func lives(former, present lab.Usage) lab.Usage {
 	both := Plus(former, present)
 	both.Units, both.Threads, both.MeanMemoryBytes = 1, present.Threads, present.MeanMemoryBytes

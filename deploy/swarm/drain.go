@@ -50,7 +50,7 @@ func (d *deployment) drainNode(ctx context.Context, n *private.Node) (proof stri
 	return d.emptied(ctx, n, there)
 }
 
-// unitsOn are the units that are on a node.
+// unitsOn returns the units that are on a node.
 func (d *deployment) unitsOn(n *private.Node) []*service {
 	return slices.DeleteFunc(d.All(), func(s *service) bool { return s.node != n })
 }

@@ -15,13 +15,13 @@ func (d *Deployer) LinksHosts() error { return nil }
 // Links implements lab.Linked.
 func (d *deployment) Links() map[string]string { return d.links.Proofs() }
 
-// host is that of the node which a node of the layout is.
+// host returns the host of the node which a node of the layout is.
 func (d *deployment) host(name string) *hosts.Host { return d.cluster.Named(d.places[name]).Host }
 
-// inOverlay is the address of a unit in the overlay network, where it listens at a port.
+// inOverlay returns the address of a unit in the overlay network, where it listens at a port.
 func inOverlay(unit string, port int) string { return net.JoinHostPort(unit, strconv.Itoa(port)) }
 
-// trialOf is the trial as a unit sees it.
+// trialOf returns the trial as a unit sees it.
 func (d *deployment) trialOf(spec lab.UnitSpec) containers.Trial {
 	seen := d.trial
 	seen.Endpoints = d.links.SeenBy(spec, seen.Endpoints,

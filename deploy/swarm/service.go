@@ -247,7 +247,7 @@ func (s *service) describe() error {
 	return nil
 }
 
-// described is what the container of the service is made of. Nothing secret is in it: it can be
+// described returns what the container of the service is made of. Nothing secret is in it: it can be
 // read by whoever may ask the swarm.
 func (s *service) described() (container engine.ServiceContainer, err error) {
 	d, spec := s.deployment, s.Spec
@@ -325,7 +325,7 @@ func (d *deployment) wanted(spec lab.UnitSpec) engine.Placement {
 	return engine.Placement{}
 }
 
-// published are the ports of the unit that its node has, too. A foreign one waits for no
+// published returns the ports of the unit that its node has, too. A foreign one waits for no
 // conductor.
 func (d *deployment) published(spec lab.UnitSpec) engine.EndpointSpec {
 	p, published := d.ports[spec.Name], engine.EndpointSpec{Mode: "dnsrr"}
@@ -363,7 +363,7 @@ func (s *service) remove(ctx context.Context) error {
 	return errors.Join(err, s.node.Engine.Remove(ctx, s.container))
 }
 
-// dialOf is where this host reaches a unit itself, which has a node.
+// dialOf returns where this host reaches a unit itself, which has a node.
 func (d *deployment) dialOf(unit string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -143,7 +143,7 @@ func (d *Deployer) prepared(
 	return d.cluster, maps.Clone(d.images), nil
 }
 
-// contentOf is what the image of a unit has: a program of ours by its path, none (""), or, by its
+// contentOf returns what the image of a unit has: a program of ours by its path, none (""), or, by its
 // name, what is in an image of the user's.
 func (d *Deployer) contentOf(spec lab.UnitSpec) string {
 	return cmp.Or(spec.Image, containers.UnitProgram(d.programs, spec))
@@ -290,7 +290,7 @@ type deployment struct {
 	stopErr   error
 }
 
-// Clocks is that of lab.Timed: nodes may be other hosts.
+// Clocks implements lab.Timed: nodes may be other hosts.
 func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { return d.AskClocks(ctx) }
 
 // NodeOf implements lab.Placed.

@@ -75,7 +75,7 @@ func need(t *testing.T) {
 	}
 }
 
-// label is that of the test program, in the form of real labels.
+// label returns the label of the test program, in the form of real labels.
 func label(t *testing.T) string {
 	t.Helper()
 	own, err := launch.Own()
@@ -85,7 +85,7 @@ func label(t *testing.T) string {
 	return own.String()
 }
 
-// folder is one with a short name: there are sockets in it.
+// folder returns one with a short name: there are sockets in it.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cleave-swarm-")
@@ -100,7 +100,7 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// deployer is one whose units are those of the suite.
+// deployer returns one whose units are those of the suite.
 func deployer(t *testing.T) *Deployer {
 	t.Helper()
 	need(t)
@@ -122,7 +122,7 @@ func deployer(t *testing.T) *Deployer {
 	return d
 }
 
-// left is what there is of a conductor: processes, control groups, links and mounts.
+// left returns what there is of a conductor: processes, control groups, links and mounts.
 func left(label, dir string) []string {
 	things := deploytest.Processes(label)
 	for _, group := range cgroup.All(cgroup.Root) {
@@ -138,7 +138,7 @@ func left(label, dir string) []string {
 	return append(things, entries...)
 }
 
-// waiting is a layout of units that wait for commands.
+// waiting returns a layout of units that wait for commands.
 func waiting() lab.Layout {
 	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
 		{Name: "lead", Role: "lead", Args: []string{"lead", "front", "stock"}, Peers: []string{"front", "stock"}},

@@ -149,7 +149,7 @@ func unmount(point string) error {
 	return nil
 }
 
-// below are the points at and in a folder at which something is mounted.
+// below returns the points at and in a folder at which something is mounted.
 func below(folder string) ([]string, error) {
 	file, err := os.Open("/proc/self/mountinfo")
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 //	go test ./docs/schema -folder $PWD/results/rego2021/latest
 var folder = flag.String("folder", "", "result `folder` to check")
 
-// value is a pointer to a number.
+// value returns a pointer to a number.
 func value(x float64) *float64 { return &x }
 
-// studyOfTwo is a small study with every optional part.
+// studyOfTwo returns a small study with every optional part.
 func studyOfTwo() lab.Study {
 	return lab.Study{
 		Schema: lab.StudySchema, Name: "two", Title: "Two", Question: "Which?", Source: "nowhere", System: "big",
@@ -42,7 +42,7 @@ func studyOfTwo() lab.Study {
 	}
 }
 
-// trialOfTwo is one good trial.
+// trialOfTwo returns one good trial.
 func trialOfTwo() lab.Trial {
 	usage := lab.Usage{Units: 2, CPUSeconds: 0.5,
 		Unavailable: map[string]string{"read_bytes": "permission denied"}}

@@ -51,7 +51,7 @@ type Figure struct {
 // unit of the figure.
 type Goal struct{ Must, Stretch float64 }
 
-// Median is a figure of one side: the median of its values with the least and the
+// Median returns a figure of one side: the median of its values with the least and the
 // greatest of them, one value per round, at least one, in the unit.
 func Median(name, unit string, better lab.Direction, values []float64) Figure {
 	return Figure{
@@ -60,7 +60,7 @@ func Median(name, unit string, better lab.Direction, values []float64) Figure {
 	}
 }
 
-// Ratio is a figure that compares two sides, whose values are paired by round: the
+// Ratio returns a figure that compares two sides, whose values are paired by round: the
 // geometric mean of the rounds' ratios with its 95 % interval, of unit "1". It
 // needs two rounds and values above zero; see stats.PairedRatio.
 func Ratio(name string, better lab.Direction, numerator, denominator []float64) (Figure, error) {
@@ -71,7 +71,7 @@ func Ratio(name string, better lab.Direction, numerator, denominator []float64) 
 	return Figure{Figure: name, Value: r.Value, Low: r.Low, High: r.High, Unit: "1", N: r.N, Better: better}, nil
 }
 
-// To is the figure with a goal.
+// To returns the figure with a goal.
 func (f Figure) To(goal Goal) Figure {
 	f.Must, f.Stretch = &goal.Must, &goal.Stretch
 	return f

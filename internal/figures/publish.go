@@ -47,7 +47,7 @@ func Print(out io.Writer, all []Figure) {
 	_ = table.Flush() // a reader who left is no failure
 }
 
-// cells are those of the figure's row, without its note.
+// cells returns the cells of the figure's row, without its note.
 func (f Figure) cells() []string {
 	unit, factor := figure.Scale(f.Value, f.Unit)
 	if unit == "" {

@@ -30,7 +30,7 @@ type rule struct {
 	why    string
 }
 
-// rules is the house plan of DESIGN.md as a table. A room may always import
+// rules returns the house plan of DESIGN.md as a table. A room may always import
 // what is below its own folder. Long because it is that table.
 func rules() []rule {
 	noun := []string{"lab"}
@@ -118,7 +118,7 @@ func rules() []rule {
 	}...)
 }
 
-// benches are the rules of the programs behind `make bench-*`.
+// benches returns the rules of the programs behind `make bench-*`.
 func benches() []rule {
 	var all []rule
 	for _, pattern := range []string{"../../*/bench", "../../systems/*/bench"} {
@@ -143,7 +143,7 @@ type edge struct {
 	inTest   bool
 }
 
-// ruleFor is the rule of the room that a package belongs to.
+// ruleFor returns the rule of the room that a package belongs to.
 func ruleFor(path string) (rule, bool) {
 	room := strings.TrimPrefix(strings.TrimPrefix(path, module), "/")
 	var best rule

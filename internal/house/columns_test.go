@@ -29,7 +29,7 @@ func tooWide(path string, text []byte, may func(number int, line string) bool) [
 	return found
 }
 
-// raw are the lines of a Go file that a string in backquotes is on, which nobody can break.
+// raw returns the lines of a Go file that a string in backquotes is on, which nobody can break.
 func raw(text []byte) map[int]bool {
 	files := token.NewFileSet()
 	file := files.AddFile("", files.Base(), len(text))
@@ -50,7 +50,7 @@ func raw(text []byte) map[int]bool {
 	}
 }
 
-// mayBeWide are the lines of a text in Markdown that may be long: rows of tables, what a program
+// mayBeWide returns the lines of a text in Markdown that may be long: rows of tables, what a program
 // printed or is called with, and single words, such as addresses.
 func mayBeWide(text []byte) func(int, string) bool {
 	fenced := map[int]bool{}

@@ -82,7 +82,7 @@ func hostThings(path string, text []byte) map[string][]string {
 	return found
 }
 
-// fileCalls are those of the standard library that find, open, make or remove files.
+// fileCalls returns the file calls of the standard library that find, open, make or remove files.
 func fileCalls() []string {
 	return []string{
 		"os.Open", "os.OpenFile", "os.Create", "os.ReadFile", "os.WriteFile", "os.ReadDir", "os.Stat", "os.Lstat",

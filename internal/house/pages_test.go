@@ -72,7 +72,7 @@ func TestEveryDeployerIsListedAndHeldToTheSuite(t *testing.T) {
 	}
 }
 
-// deployers are the folders that say that they implement lab.Deployer.
+// deployers returns the folders that say that they implement lab.Deployer.
 func deployers(t *testing.T) []string {
 	t.Helper()
 	var folders []string

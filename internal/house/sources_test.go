@@ -22,7 +22,7 @@ const (
 	longBecause = "Long because"
 )
 
-// root is the top of the checkout.
+// root returns the top of the checkout.
 func root(t *testing.T) string {
 	t.Helper()
 	directory, err := filepath.Abs("../..")

@@ -19,7 +19,7 @@ import (
 // beside its unit program.
 const systemList = "cmd/cleave/systems.go"
 
-// unitProgram is the main function of a system's units.
+// unitProgram returns the main function of a system's units.
 func unitProgram(system string) string { return "cmd/unit/" + system + "/main.go" }
 
 // isAnotherProgram reports whether a file is that of units of a system that want a program of
@@ -29,7 +29,7 @@ func isAnotherProgram(path, system string) bool {
 	return matched && err == nil
 }
 
-// systemsOf are the folders below systems that a list imports.
+// systemsOf returns the folders below systems that a list imports.
 func systemsOf(t *testing.T, path string, text []byte) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ImportsOnly)

@@ -50,7 +50,7 @@ func (i impostor) DSN(database string) string {
 	return strings.ReplaceAll(i.Instance.DSN(database), password(i.Instance), "wrong")
 }
 
-// password is that of the server's only user.
+// password returns the password of the server's only user.
 func password(i *Instance) string {
 	address, _ := url.Parse(i.URL()) // ours
 	text, _ := address.User.Password()
@@ -294,7 +294,7 @@ func killStarter(t *testing.T, kind server.Kind) []int {
 	return all
 }
 
-// pids are the server's processes, without the keeper above them.
+// pids returns the server's processes, without the keeper above them.
 func pids(i *Instance) []int {
 	below := []int{i.Units()[0].PID}
 	all, _ := procfs.AllProcs() // without /proc none is known

@@ -20,7 +20,7 @@ type built struct {
 	folder string
 }
 
-// with is the folder that has the program.
+// with returns the folder that has the program.
 func (p *built) with(name string) (folder string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

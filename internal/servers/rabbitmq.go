@@ -65,7 +65,7 @@ func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, erro
 	return depths, nil
 }
 
-// environment is that of the server, for a tool of its own.
+// environment returns the environment of the server, for a tool of its own.
 func (i *Instance) environment() []string {
 	unit, endpoints := i.Unit(i.name), map[string]lab.Endpoint{}
 	for _, port := range unit.Ports {

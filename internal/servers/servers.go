@@ -137,10 +137,10 @@ func Started(t testing.TB, kind server.Kind, settings server.Settings) *Instance
 	return instance
 }
 
-// Address is where clients connect: a loopback address and a port below 32768.
+// Address returns where clients connect: a loopback address and a port below 32768.
 func (i *Instance) Address() string { return i.address("") }
 
-// address is that of the server itself, or of a further port of it.
+// address returns the address of the server itself, or of a further port of it.
 func (i *Instance) address(port string) string {
 	unit := i.name
 	if port != "" {
@@ -159,10 +159,10 @@ func (i *Instance) URL() string { return i.Server.URL(i.Address()) }
 // DSN is server.Server.DSN at the server's address.
 func (i *Instance) DSN(database string) string { return i.Server.DSN(i.Address(), database) }
 
-// Volume is the server's folder.
+// Volume returns the server's folder.
 func (i *Instance) Volume() string { return filepath.Join(i.dir, i.name) }
 
-// Units are the processes of the server, as the meter takes them.
+// Units returns the processes of the server, as the meter takes them.
 func (i *Instance) Units() []lab.Unit { return i.deployment.Units() }
 
 // Failed is closed when the server has ended although nobody asked for it.

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// within is a context for one test's servers.
+// within returns a context for one test's servers.
 func within(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
@@ -45,7 +45,7 @@ func launchHere(t *testing.T, kind server.Kind) *Instance {
 	return instance
 }
 
-// keepers are the servers that keep data, with a client for each.
+// keepers returns the servers that keep data, with a client for each.
 func keepers() map[server.Kind]keeper {
 	return map[server.Kind]keeper{
 		server.MariaDB: sqlKeeper{"mysql"}, server.Postgres: sqlKeeper{"pgx"},

@@ -27,7 +27,7 @@ type common struct {
 	err      error
 }
 
-// Shared is a server that the first test to ask for one of its kind and settings starts, and
+// Shared returns a server that the first test to ask for one of its kind and settings starts, and
 // that ends with the program; without its own program tests are skipped. Tests keep to what
 // they have made there, and leave the server running.
 func Shared(t testing.TB, kind server.Kind, settings server.Settings) *Instance {

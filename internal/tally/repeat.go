@@ -45,7 +45,7 @@ func (f failure) repeatable() bool {
 	return true
 }
 
-// roots are the failed tests without the names of subtests.
+// roots returns the failed tests without the names of subtests.
 func (f failure) roots() []string {
 	var names []string
 	for _, test := range f.failed {
@@ -56,7 +56,7 @@ func (f failure) roots() []string {
 	return slices.Compact(names)
 }
 
-// alone is a run of the failed tests and no others.
+// alone returns a run of the failed tests and no others.
 func (f failure) alone(flags []string) group {
 	var names []string
 	for _, name := range f.roots() {
@@ -82,7 +82,7 @@ func (t *tally) unsettle(f failure) {
 	}
 }
 
-// printed is what the failed tests of a package and the package itself printed.
+// printed returns what the failed tests of a package and the package itself printed.
 func (s *suite) printed() string {
 	var all strings.Builder
 	for _, test := range s.order {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// told is what `go test -json` says of a package: of each test how it ended
+// told returns what `go test -json` says of a package: of each test how it ended
 // ("TestA fail") and, behind a colon, what it printed.
 func told(tests ...string) string {
 	var b strings.Builder

@@ -76,7 +76,7 @@ func newTally(out io.Writer) *tally {
 	return &tally{out: out, running: make(map[string]*suite)}
 }
 
-// String is the closing line.
+// String returns the closing line.
 func (t *tally) String() string {
 	text := fmt.Sprintf("%d passed, %d failed", t.passed, t.failed)
 	if t.skipped > 0 {
@@ -146,7 +146,7 @@ func (t *tally) line(line []byte) {
 	}
 }
 
-// suite is the running suite of a package.
+// suite returns the running suite of a package.
 func (t *tally) suite(name string) *suite {
 	s, known := t.running[name]
 	if !known {
@@ -180,7 +180,7 @@ func (s *suite) keep(test, text string) {
 	builder.WriteString(text)
 }
 
-// reason is what a skipped test said, without the lines of the test runner.
+// reason returns what a skipped test said, without the lines of the test runner.
 func (s *suite) reason(test string) string {
 	kept, there := s.output[test]
 	if !there {
@@ -223,7 +223,7 @@ func (t *tally) count(e event) {
 	}
 }
 
-// named is what a package is called in this run.
+// named returns what a package is called in this run.
 func (t *tally) named(name string) string {
 	if slices.Contains(t.flags, "-race") {
 		name += " -race"

@@ -26,7 +26,7 @@ func tallied(t *testing.T, names ...string) (*tally, string) {
 	return result, out.String()
 }
 
-// once is a tester that prints a stream; what is repeated prints nothing.
+// once returns a tester that prints a stream; what is repeated prints nothing.
 func once(stream io.Reader) tester {
 	return func(_ group, events func(io.Reader) error) error { return events(stream) }
 }

@@ -29,7 +29,7 @@ const (
 	keeperName  = "keeper"
 )
 
-// Part is what a deployer of Deployer has started this program for, by its
+// Part returns what a deployer of Deployer has started this program for, by its
 // arguments without the program's name; nil: something else has. A test binary that
 // deploys needs it too, in TestMain: else its janitor is all its tests again.
 func Part(args []string) func() error {
@@ -48,7 +48,7 @@ func Part(args []string) func() error {
 	return nil
 }
 
-// Units is the folder of the unit programs as a process with another directory can use
+// Units returns the folder of the unit programs as a process with another directory can use
 // it. It must exist.
 func Units(path string) (string, error) {
 	info, err := os.Stat(path) // of no path too: that would be the working directory

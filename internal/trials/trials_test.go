@@ -57,7 +57,7 @@ func (f *fake) Reports(context.Context) ([]lab.UnitReport, error) {
 
 func (f *fake) Endpoint(string) (lab.Endpoint, error) { return lab.Endpoint{}, nil }
 
-// whole is a trial without a failure, step by step.
+// whole returns a trial without a failure, step by step.
 func whole() []string {
 	return []string{"preflight", "deploy", "await ready", "start", "await finished", "stop", "reports", "judge",
 		"tear down"}

@@ -155,7 +155,7 @@ func dismiss(agents []*member) {
 	all.Wait()
 }
 
-// shown is a command as somebody would type it.
+// shown returns a command as somebody would type it.
 func shown(command []string) string {
 	quoted := make([]string, len(command))
 	for i, word := range command {

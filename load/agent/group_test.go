@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// program is a command that starts this program as an agent of a kind.
+// program returns a command that starts this program as an agent of a kind.
 func program(t *testing.T, kind string) []string {
 	t.Helper()
 	own, err := os.Executable()
@@ -55,7 +55,7 @@ func program(t *testing.T, kind string) []string {
 	return []string{"env", "CLEAVE_TEST_AGENT=" + kind, own}
 }
 
-// counted is a server and how many requests it saw.
+// counted returns a server and how many requests it saw.
 func counted(t *testing.T) (url string, seen *atomic.Int64) {
 	t.Helper()
 	seen = new(atomic.Int64)
@@ -71,7 +71,7 @@ func counted(t *testing.T) (url string, seen *atomic.Int64) {
 	return server.URL, seen
 }
 
-// jobFor is an open load of 100 flows in half a second.
+// jobFor returns an open load of 100 flows in half a second.
 func jobFor(t *testing.T, url string) Job {
 	t.Helper()
 	file, err := trial.Request{URL: url}.Scenario()

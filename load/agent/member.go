@@ -238,7 +238,7 @@ func (l *lastWords) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is what was kept, in one line.
+// String returns what was kept, in one line.
 func (l *lastWords) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -50,7 +50,7 @@ func (g gathered) gather(r record.Row) error {
 	return nil
 }
 
-// number is that of all rows.
+// number returns the number of all rows.
 func (g gathered) number() (n int64) {
 	for _, rows := range g {
 		n += int64(len(rows))

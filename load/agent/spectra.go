@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/load/trial"
 )
 
-// Spectra are the distributions of the response and service times of all
+// Spectra returns the distributions of the response and service times of all
 // operations, in seconds.
 func (r Report) Spectra() map[string][]lab.Quantile {
 	if r.Outcome.Results == nil || r.Outcome.Results.Sent(record.All) == 0 {
@@ -20,7 +20,7 @@ func (r Report) Spectra() map[string][]lab.Quantile {
 	}
 }
 
-// slice is what there is to keep of a second.
+// slice returns what there is to keep of a second.
 func slice(second trial.Second) lab.Slice {
 	times := record.PercentilesOf(second.Results.Times(record.Response, record.All))
 	return lab.Slice{

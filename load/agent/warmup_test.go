@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// warming is a server whose answers take as long as it says, by its age.
+// warming returns a server whose answers take as long as it says, by its age.
 func warming(t *testing.T, takes func(age time.Duration) time.Duration) (url string, seen *atomic.Int64) {
 	begun := time.Now()
 	seen = new(atomic.Int64)

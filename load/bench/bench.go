@@ -147,7 +147,7 @@ func (p *plan) playAll(scene string, round int, s samples) error {
 // slack is how much longer than its load a tool may take.
 const slack = 2 * time.Minute
 
-// lengthOf is how long a load of a scene takes.
+// lengthOf returns how long a load of a scene takes.
 func (p *plan) lengthOf(scene string, t tool) time.Duration {
 	switch {
 	case scene == sceneStall:

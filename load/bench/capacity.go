@@ -35,7 +35,7 @@ func stands() []stand {
 	}
 }
 
-// capacityMM1 is the rate at which a share of the response times of an M/M/1
+// capacityMM1 returns the rate at which a share of the response times of an M/M/1
 // queue is at most limit: they are exponential with rate mu - lambda, so
 //
 //	lambda = mu + ln(1 - share) / limit
@@ -45,7 +45,7 @@ func capacityMM1(share, service, limit float64) float64 {
 	return 1/service + math.Log(1-share)/limit
 }
 
-// waitsMD1 is the probability that an operation of an M/D/1 queue waits at most
+// waitsMD1 returns the probability that an operation of an M/D/1 queue waits at most
 // t before its service (Crommelin 1932; service time d, arrivals lambda):
 //
 //	P(W <= t) = (1 - lambda d) sum_{k=0}^{floor(t/d)} (-lambda (t - k d))^k / k! * e^(lambda (t - k d))
@@ -59,7 +59,7 @@ func waitsMD1(lambda, d, t float64) float64 {
 	return (1 - lambda*d) * sum
 }
 
-// capacityMD1 is the rate at which a share of the response times of an M/D/1
+// capacityMD1 returns the rate at which a share of the response times of an M/D/1
 // queue is at most limit, by bisection.
 func capacityMD1(share, service, limit float64) float64 {
 	low, high := 0.0, 1/service

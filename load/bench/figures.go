@@ -58,7 +58,7 @@ func (s samples) addPrecision(tool, path string) error {
 	return nil
 }
 
-// distances are how far ascending times are from the line through them with
+// distances returns how far ascending times are from the line through them with
 // constant spacing, by least squares in slope and median in height, in us.
 func distances(times []float64) []float64 {
 	middle, mean := float64(len(times)-1)/2, 0.0
@@ -103,7 +103,7 @@ func goals() map[string]figures.Goal {
 	}
 }
 
-// comparisons are the tools that a goal holds against a peer's, each with the figure of both.
+// comparisons returns the tools that a goal holds against a peer's, each with the figure of both.
 func comparisons() [][4]string {
 	return [][4]string{
 		{"closed cpu", "cleave", "closed cpu", "wrk"}, {"closed cpu", "cleave", "closed cpu", "floor"},
@@ -166,7 +166,7 @@ func (s samples) errors(name string, truth float64) {
 	}
 }
 
-// betterOf is the direction of a figure.
+// betterOf returns the direction of a figure.
 func betterOf(name string) lab.Direction {
 	if strings.HasSuffix(name, "throughput") {
 		return lab.HigherIsBetter
@@ -174,7 +174,7 @@ func betterOf(name string) lab.Direction {
 	return lab.LowerIsBetter
 }
 
-// unitOf is the unit of a figure.
+// unitOf returns the unit of a figure.
 func unitOf(name string) string {
 	switch {
 	case strings.Contains(name, "error"):

@@ -40,7 +40,7 @@ func watchMemory(pid int) func() []float64 {
 	}
 }
 
-// memoryOf is what a process has resident, and the most that it had since it
+// memoryOf returns what a process has resident, and the most that it had since it
 // became the program that it is, in bytes. A process that has ended has none.
 func memoryOf(pid int) (resident, peak float64, known bool) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

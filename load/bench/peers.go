@@ -50,7 +50,7 @@ func (p peer) find(scratch string) (string, error) {
 	return filepath.Join(scratch, p.name), nil
 }
 
-// rates are those of the open scenes; zero is as fast as it goes.
+// rates returns the rates of the open scenes; zero is as fast as it goes.
 func rates(scene string) (rate, clients string, known bool) {
 	rates := map[string]int{sceneClosed: 0, sceneOpen: rateOfOpen, scenePrecision: rateOfPrecision,
 		sceneMemory: rateOfOpen}

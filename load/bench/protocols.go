@@ -39,7 +39,7 @@ const (
 	streams     = connections / multiplexed
 )
 
-// servedByNginx are the scenes that need more than our own target speaks, with the
+// servedByNginx returns the scenes that need more than our own target speaks, with the
 // scheme of their URL.
 func servedByNginx(scene string) (scheme string, ok bool) {
 	scheme, ok = map[string]string{sceneLoops: "http", sceneHTTPS: "https", sceneH2C: "http",
@@ -114,7 +114,7 @@ func startNginx(scene, scratch string, workers int, cores string) (*running, err
 	}
 }
 
-// nginxCount is how many requests nginx has answered, those for the count
+// nginxCount returns how many requests nginx has answered, those for the count
 // included: the last line but one of its status begins with connections accepted
 // and handled, and ends with requests.
 func nginxCount(url string) (int64, error) {
@@ -167,7 +167,7 @@ func writeCertificate(dir string) error {
 	return nil
 }
 
-// serveGRPC is a target that answers whether it is healthy, and describes itself,
+// serveGRPC returns a target that answers whether it is healthy, and describes itself,
 // until it is asked to end.
 func serveGRPC(ctx context.Context, tell func(port int)) (served, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -31,11 +31,11 @@ const (
 	sceneGRPC  = "grpc"  // the same with unary calls, in clear text
 )
 
-// scenes are those that tools take turns in: the short ones, which are played in
+// scenes returns the scenes that tools take turns in: the short ones, which are played in
 // rounds, and the one over many connections.
 func scenes() []string { return append(rounds(), sceneMemory) }
 
-// rounds are the short scenes in their order.
+// rounds returns the short scenes in their order.
 func rounds() []string {
 	return []string{
 		sceneClosed, sceneHTTPS, sceneH2C, sceneH2, sceneGRPC, sceneFeatures, sceneOpen, scenePrecision, sceneStall,
@@ -71,7 +71,7 @@ const (
 	k6Mark       = "{k6}"       // k6Program
 )
 
-// command is the tool's command line for a scene, or nil.
+// command returns the tool's command line for a scene, or nil.
 func (t tool) command(scene string, length time.Duration) []string {
 	args := t.args(scene, strconv.Itoa(int(length.Seconds())))
 	if args == nil {

@@ -27,7 +27,7 @@ func addresses(t *testing.T, texts ...string) []netip.Addr {
 	return all
 }
 
-// names is what a resolver knows. evil.test gives another answer every time.
+// names returns what a resolver knows. evil.test gives another answer every time.
 func names(t *testing.T) func(context.Context, string) ([]netip.Addr, error) {
 	asked := 0
 	return func(_ context.Context, host string) ([]netip.Addr, error) {
@@ -173,7 +173,7 @@ func TestUnknownName(t *testing.T) {
 	}
 }
 
-// shop is a load that the allow list permits at night.
+// shop returns a load that the allow list permits at night.
 func shop() Request {
 	return Request{Scheme: "https", Host: "shop.example.org", Port: 443, Rate: 200, Duration: time.Minute}
 }

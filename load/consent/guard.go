@@ -218,5 +218,5 @@ func (g Guard) prove(ctx context.Context, r Request, p Permission, address netip
 	return nil
 }
 
-// plain is a host name for comparing.
+// plain returns a host name for comparing.
 func plain(host string) string { return strings.TrimSuffix(strings.ToLower(host), ".") }

@@ -44,12 +44,12 @@ func ParseHours(text string) (Hours, error) {
 	return h, nil
 }
 
-// clock is the time of day.
+// clock returns the time of day.
 func clock(t time.Time) time.Duration {
 	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute
 }
 
-// String is the hours as they were written.
+// String returns the hours as they were written.
 func (h Hours) String() string { return h.text }
 
 // Until reports whether a moment is within the hours and when they end.
@@ -72,7 +72,7 @@ func (h Hours) Until(now time.Time) (end time.Time, open bool) {
 	return time.Time{}, false
 }
 
-// at is a time of day, some days from a moment's own day. The calendar does the
+// at returns a time of day, some days from a moment's own day. The calendar does the
 // sums, so that days of 23 and 25 hours are right.
 func (h Hours) at(local time.Time, days int, clock time.Duration) time.Time {
 	return time.Date(local.Year(), local.Month(), local.Day()+days, int(clock/time.Hour),

@@ -52,7 +52,7 @@ type Note struct {
 	Why   string // and what can be done about it
 }
 
-// String is the note on one line, without characters that could act on a
+// String returns the note on one line, without characters that could act on a
 // terminal or end a comment.
 func (n Note) String() string {
 	return oneLine(n.Where + ": " + n.What + ": " + n.Why)

@@ -93,7 +93,7 @@ func read(t testing.TB, name string) []byte {
 	return data
 }
 
-// rendered is the whole conversion as text, or its error.
+// rendered returns the whole conversion as text, or its error.
 func rendered(t testing.TB, name string, data []byte) string {
 	t.Helper()
 	c, err := Convert(name, data, Options{Beside: os.DirFS("testdata")})

@@ -57,7 +57,7 @@ func fuzz(f *testing.F, format string, fixtures ...string) {
 	})
 }
 
-// columnsOf is a data file for a conversion without one: with all columns that
+// columnsOf returns a data file for a conversion without one: with all columns that
 // its steps read.
 func columnsOf(c *Conversion) string {
 	header, row, seen := "a", "1", map[string]bool{"a": true}

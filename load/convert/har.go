@@ -106,7 +106,7 @@ func (e *entry) what() string {
 // origin is scheme and host of the entry.
 func (e *entry) origin() string { return e.url.Scheme + "://" + e.url.Host }
 
-// end is when the answer was complete.
+// end returns when the answer was complete.
 func (e *entry) end() time.Time {
 	const longest = 24 * time.Hour // a duration beyond it is a mistake of the recorder
 	took := time.Duration(min(max(e.time, 0), longest.Seconds()*1000) * float64(time.Millisecond))
@@ -267,7 +267,7 @@ func (d *draft) keepOrigin(usable []*entry, host string) ([]*entry, error) {
 	return slices.DeleteFunc(usable, func(e *entry) bool { return e.origin() != main }), nil
 }
 
-// mainOrigin is that of the chosen host; without choice that of the first page,
+// mainOrigin returns the main origin of the chosen host; without choice that of the first page,
 // or the most frequent where the recording has no page.
 func mainOrigin(usable []*entry, origins []string, counts map[string]int, host string) string {
 	for _, e := range usable {

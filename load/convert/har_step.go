@@ -39,7 +39,7 @@ func newPostData(of gjson.Result) *postData {
 	return p
 }
 
-// recordedStep is the step of an entry; not ok when its body cannot be sent.
+// recordedStep returns the step of an entry; not ok when its body cannot be sent.
 // Names of headers that are left out are added to dropped.
 func (d *draft) recordedStep(e *entry, dropped map[string]bool) (step scenario.Step, ok bool) {
 	body, reason := e.body()
@@ -76,7 +76,7 @@ func (d *draft) recordedStep(e *entry, dropped map[string]bool) (step scenario.S
 	return step, true
 }
 
-// body is what the entry sent, or the reason why it is not known.
+// body returns what the entry sent, or the reason why it is not known.
 func (e *entry) body() (body, reason string) {
 	p := e.postData
 	if p == nil {
@@ -232,7 +232,7 @@ func (d *draft) cookies(played []*entry) {
 	}
 }
 
-// cookiePairs are the cookies of a header line.
+// cookiePairs returns the cookies of a header line.
 func cookiePairs(headers []pair) []pair {
 	var cookies []pair
 	for _, h := range headers {

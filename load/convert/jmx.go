@@ -175,7 +175,7 @@ func (p *testPlan) settle() {
 	}
 }
 
-// settleReference is what a reference in a step becomes.
+// settleReference returns what a reference in a step becomes.
 func (p *testPlan) settleReference(step, name string, known map[string]bool) string {
 	base, _, isColumn := strings.Cut(name, ".")
 	_, isValue := p.file.Values[name]

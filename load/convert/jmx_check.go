@@ -176,7 +176,7 @@ func (p *testPlan) expectBody(a *element, step *scenario.Step, texts []wanted, k
 	}
 }
 
-// bodyPattern is a text as a pattern.
+// bodyPattern returns a text as a pattern.
 func bodyPattern(text string, kind int) string {
 	switch {
 	case kind&typeEquals != 0:

@@ -111,7 +111,7 @@ func TestAssertionThatAPathExists(t *testing.T) {
 	}
 }
 
-// regex is an extractor of the first match, unless more says otherwise.
+// regex returns an extractor of the first match, unless more says otherwise.
 func regex(pattern string, more ...string) string {
 	if !strings.Contains(strings.Join(more, ""), "match_number") {
 		more = append(more, prop("RegexExtractor.match_number", "1"))

@@ -73,7 +73,7 @@ func (p *testPlan) generated(e *element, wish, variable string, v scenario.Value
 	return []piece{{ref: name}}
 }
 
-// group is the thread group of an element, or the top of the plan.
+// group returns the thread group of an element, or the top of the plan.
 func (e *element) group() *element {
 	at := e
 	for at.parent != nil && !isGroup(at.class) {
@@ -95,7 +95,7 @@ func (p *testPlan) threadNumber(e *element, call string, depth int) []piece {
 	return p.generated(e, "thread", "", scenario.Value{Integer: &scenario.Range{From: 1, To: int64(users)}})
 }
 
-// property is the default of a property of JMeter's command line.
+// property returns the default of a property of JMeter's command line.
 func (p *testPlan) property(e *element, call, name string, args []string, at int) []piece {
 	value, unset := "1", true // JMeter's own default of __P
 	if at < len(args) {

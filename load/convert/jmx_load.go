@@ -26,7 +26,7 @@ const concurrencyGroup = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyT
 
 func isGroup(class string) bool { return class == "ThreadGroup" || class == concurrencyGroup }
 
-// usersOf is the property with the number of users of a thread group.
+// usersOf returns the property with the number of users of a thread group.
 func usersOf(class string) string {
 	if class == concurrencyGroup {
 		return "TargetLevel"

@@ -89,7 +89,7 @@ func defaults(scope []*element) []*element {
 	return found
 }
 
-// setting is the nearest value of a property; all count as read.
+// setting returns the nearest value of a property; all count as read.
 func setting(settings []*element, name string) string {
 	value := ""
 	for _, e := range settings {
@@ -232,7 +232,7 @@ func (p *testPlan) request(e *element, settings []*element, step *scenario.Step,
 	step.Request = m + " " + target
 }
 
-// argument is one parameter, or the whole body.
+// argument returns one parameter, or the whole body.
 func (p *testPlan) argument(e *element, argument *property, raw bool) string {
 	name, value := text(argument.sub, "Argument.name"), text(argument.sub, "Argument.value")
 	encode, equals := truth(argument.sub, "HTTPArgument.always_encode"),

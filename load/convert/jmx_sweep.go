@@ -97,7 +97,7 @@ func whyNot(e *element) string {
 	return "has no counterpart, or no converted request is in its scope"
 }
 
-// otherProtocol is what a sampler speaks that is not of HTTP; "" where that is not known.
+// otherProtocol returns what a sampler speaks that is not of HTTP; "" where that is not known.
 func otherProtocol(class string) string {
 	switch class {
 	case "FTPSampler":

@@ -41,7 +41,7 @@ func userVariable(name, value string) string {
 			prop("Argument.name", name)+prop("Argument.value", value)+`</elementProp></collectionProp>`, "")
 }
 
-// group is an endless thread group without surprises.
+// group returns an endless thread group without surprises.
 func group(name string, threads int, below string, more ...string) string {
 	settings := prop("ThreadGroup.num_threads", fmt.Sprint(threads)) +
 		prop("ThreadGroup.on_sample_error", "startnextloop") +
@@ -54,7 +54,7 @@ func group(name string, threads int, below string, more ...string) string {
 	return tag("ThreadGroup", name, settings+strings.Join(more, ""), below)
 }
 
-// concurrency is a group of a plugin that holds users.
+// concurrency returns a group of a plugin that holds users.
 func concurrency(name, below string, settings ...string) string {
 	const class = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup"
 	return tag(class, name, prop("ThreadGroup.on_sample_error", "startnextloop")+strings.Join(settings, ""),

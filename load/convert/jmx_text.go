@@ -53,7 +53,7 @@ func (p *testPlan) constant(e *element, text string) (string, bool) {
 	return joinConstant(p.pieces(e, text, 0))
 }
 
-// joinConstant is the text of pieces without references.
+// joinConstant returns the text of pieces without references.
 func joinConstant(pieces []piece) (text string, isConstant bool) {
 	var b strings.Builder
 	for _, part := range pieces {

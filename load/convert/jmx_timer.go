@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// pause is what the timers in scope of a sampler wait before it.
+// pause returns what the timers in scope of a sampler wait before it.
 func (p *testPlan) pause(scope []*element) (before time.Duration, throttles []*element) {
 	for _, e := range scope {
 		switch e.class {
@@ -57,7 +57,7 @@ func (p *testPlan) milliseconds(e *element, property string) time.Duration {
 	return time.Duration(min(max(ms, 0), longest) * float64(time.Millisecond)).Round(time.Microsecond)
 }
 
-// groupRate is the rate of flows that the throughput timers of a group ask for,
+// groupRate returns the rate of flows that the throughput timers of a group ask for,
 // or nil without any: the lowest, as each of them delays.
 func (p *testPlan) groupRate(c *converted, groups []*converted) *open {
 	var lowest *open
@@ -86,7 +86,7 @@ func throttlesOf(c *converted) []*element {
 	return timers
 }
 
-// delays is how often a timer delays in a flow.
+// delays returns how often a timer delays in a flow.
 func delays(c *converted, timer *element) float64 {
 	n := 0.0
 	for _, s := range c.steps {
@@ -137,7 +137,7 @@ func (p *testPlan) timerRate(timer *element, c *converted, groups []*converted) 
 	return rate
 }
 
-// usersShare is the part of a timer's throughput that falls to a group, where
+// usersShare returns the part of a timer's throughput that falls to a group, where
 // the timer stands above several.
 func usersShare(c *converted, groups []*converted, timer *element) float64 {
 	users := 0

@@ -164,7 +164,7 @@ func newProperty(n *node) *property {
 	return p
 }
 
-// where is the element's place: names from the thread group on.
+// where returns the element's place: names from the thread group on.
 func (e *element) where() string {
 	label := e.label()
 	if e.parent == nil || e.parent.class == "jmeterTestPlan" || e.parent.class == "TestPlan" {
@@ -187,7 +187,7 @@ func find(props []*property, name string) *property {
 	return nil
 }
 
-// text is a property's text, or "".
+// text returns a property's text, or "".
 func text(props []*property, name string) string {
 	if p := find(props, name); p != nil {
 		return p.text
@@ -200,7 +200,7 @@ func truth(props []*property, name string) bool {
 	return strings.TrimSpace(text(props, name)) == "true"
 }
 
-// collection is what a property holds.
+// collection returns what a property holds.
 func collection(props []*property, name string) []*property {
 	if p := find(props, name); p != nil {
 		return p.sub

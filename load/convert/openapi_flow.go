@@ -98,7 +98,7 @@ func noExample(name string) string {
 	return "no example for {" + name + "} in its path, and no answer that holds one"
 }
 
-// extracted is the name for what is taken from answers under a wish; flows may
+// extracted returns the name for what is taken from answers under a wish; flows may
 // share it.
 func (c *chain) extracted(wish string) string {
 	if _, known := c.extractions[wish]; !known {
@@ -107,7 +107,7 @@ func (c *chain) extracted(wish string) string {
 	return c.extractions[wish]
 }
 
-// describedValue is a value that the description promises to exist: an example,
+// describedValue returns a value that the description promises to exist: an example,
 // a default, one of an enumeration, or a number within given bounds.
 func (c *chain) describedValue(o *operation, name string) (text, reason string) {
 	i := slices.IndexFunc(o.parameters, func(p *openapi3.Parameter) bool {

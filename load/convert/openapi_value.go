@@ -61,7 +61,7 @@ func (a *description) generate(ref *openapi3.SchemaRef, wish string, depth int) 
 	return a.text(s, wish)
 }
 
-// given is a value that the schema itself names.
+// given returns a value that the schema itself names.
 func given(s *openapi3.Schema) (any, bool) {
 	switch {
 	case s.Example != nil:
@@ -97,7 +97,7 @@ func (a *description) firstOf(
 	return nil, reason
 }
 
-// oneOfEnum is a choice of texts; where that cannot be written, the first one.
+// oneOfEnum returns a choice of texts; where that cannot be written, the first one.
 func (a *description) oneOfEnum(s *openapi3.Schema, wish string) any {
 	var texts []string
 	for _, value := range s.Enum {
@@ -114,7 +114,7 @@ func (a *description) oneOfEnum(s *openapi3.Schema, wish string) any {
 	return generated(a.value(wish, scenario.Value{Choice: texts}))
 }
 
-// kindOf is the type of a schema, the first one that is not null; guessed from
+// kindOf returns the type of a schema, the first one that is not null; guessed from
 // what else the schema says where it names none.
 func kindOf(s *openapi3.Schema) string {
 	for _, kind := range s.Type.Slice() {
@@ -133,7 +133,7 @@ func kindOf(s *openapi3.Schema) string {
 	return openapi3.TypeString
 }
 
-// allProperties are those of a schema and of all that it is composed of.
+// allProperties returns those of a schema and of all that it is composed of.
 func allProperties(s *openapi3.Schema, depth int) openapi3.Schemas {
 	all := openapi3.Schemas{}
 	if depth > maxNesting {
@@ -152,7 +152,7 @@ func allProperties(s *openapi3.Schema, depth int) openapi3.Schemas {
 	return all
 }
 
-// allRequired are the names of required properties, of all parts.
+// allRequired returns the names of required properties, of all parts.
 func allRequired(s *openapi3.Schema, depth int) []string {
 	required := slices.Clone(s.Required)
 	if depth > maxNesting {
@@ -217,7 +217,7 @@ func (a *description) array(s *openapi3.Schema, wish string, depth int) (any, st
 	return list, ""
 }
 
-// bounds are the smallest and largest number, both included; steps of 1 stand
+// bounds returns the smallest and largest number, both included; steps of 1 stand
 // for excluded bounds.
 func bounds(s *openapi3.Schema) (low, high float64) {
 	const usual = 999 // numbers above the smallest, where no largest is given
@@ -272,7 +272,7 @@ func (a *description) integer(s *openapi3.Schema, wish string) (any, string) {
 		To: int64(high)}})), ""
 }
 
-// number is a constant within the bounds: values are whole numbers.
+// number returns a constant within the bounds: values are whole numbers.
 func number(s *openapi3.Schema, wish string) (any, string) {
 	low, high := bounds(s)
 	if s.Min != nil && s.Max != nil {

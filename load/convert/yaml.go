@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// YAML is the scenario as a file, with what is missing from it as comments at
+// YAML returns the scenario as a file, with what is missing from it as comments at
 // its top. From is the name of the input.
 func (c *Conversion) YAML(from string) ([]byte, error) {
 	var out bytes.Buffer

@@ -43,7 +43,7 @@ func (d *diary) byConnection() map[string][]visit {
 	return groups
 }
 
-// twoSteps is a flow that logs in and buys.
+// twoSteps returns a flow that logs in and buys.
 func twoSteps(think time.Duration) []scenario.Step {
 	return []scenario.Step{
 		{Name: "login", Request: "GET /login", Think: scenario.Duration(think)},

@@ -27,7 +27,7 @@ func NewLimit(rate float64) Limit {
 	return l
 }
 
-// From is when the next flow may begin.
+// From returns when the next flow may begin.
 func (l *Limit) From() time.Duration {
 	if l.window == 0 {
 		return 0

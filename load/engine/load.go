@@ -64,7 +64,7 @@ type Users struct {
 	RampUp time.Duration // over which the users begin, evenly
 }
 
-// Begins is when a user begins, of those from 0 on.
+// Begins returns when a user begins, of those from 0 on.
 func (u Users) Begins(user int) time.Duration {
 	return time.Duration(float64(u.RampUp) * float64(user) / float64(u.Number))
 }
@@ -120,7 +120,7 @@ func (l *Load) CountUnsent(r *Report, due time.Duration, more, held bool) {
 	}
 }
 
-// ProcessorTime is what a process or thread of ours has used so far; of is
+// ProcessorTime returns what a process or thread of ours has used so far; of is
 // unix.RUSAGE_SELF or unix.RUSAGE_THREAD.
 func ProcessorTime(of int) (time.Duration, error) {
 	var usage unix.Rusage

@@ -100,7 +100,7 @@ func (l *loop) close() error {
 	return l.poller.close()
 }
 
-// clock is the time since the beginning of the load.
+// clock returns the time since the beginning of the load.
 func (l *loop) clock() time.Duration { return time.Since(l.start) }
 
 // open connects the pool before the load begins. Some connections may

@@ -39,7 +39,7 @@ func ParsePacing(text string) (Pacing, error) {
 	return Pacing{}, fmt.Errorf("pacing %q is unknown: use exact, grid:1ms or spin", text)
 }
 
-// String is what ParsePacing reads.
+// String returns what ParsePacing reads.
 func (p Pacing) String() string {
 	switch {
 	case p.spin:
@@ -50,10 +50,10 @@ func (p Pacing) String() string {
 	return "exact"
 }
 
-// Lateness is how late a send may be by this pacing alone.
+// Lateness returns how late a send may be by this pacing alone.
 func (p Pacing) Lateness() time.Duration { return p.grid }
 
-// Slot is when an operation due at a time is sent.
+// Slot returns when an operation due at a time is sent.
 func (p Pacing) Slot(due time.Duration) time.Duration {
 	if p.grid == 0 {
 		return due

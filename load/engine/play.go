@@ -92,7 +92,7 @@ func (l *loop) dispatch() {
 	}
 }
 
-// upcoming is when the next operation can be begun, if that depends on the clock
+// upcoming returns when the next operation can be begun, if that depends on the clock
 // and not on an answer, and whether it continues a flow.
 func (l *loop) upcoming() (at time.Duration, continues, ok bool) {
 	if len(l.thinking) > 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// rankIn is the priority of the calling thread as the kernel tells it: 20 less its
+// rankIn returns the priority of the calling thread as the kernel tells it: 20 less its
 // niceness.
 func rankIn(t *testing.T) int {
 	t.Helper()

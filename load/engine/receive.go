@@ -51,7 +51,7 @@ func (l *loop) handle(events []unix.EpollEvent) {
 	}
 }
 
-// reported is the connection of an event; nil for none, or where it was closed while
+// reported returns the connection of an event; nil for none, or where it was closed while
 // the event waited.
 func (l *loop) reported(event *unix.EpollEvent) *conn {
 	if event.Fd == timerSlot {

@@ -71,7 +71,7 @@ func joined(errs []error) error {
 	return errors.Join(own...)
 }
 
-// run is one loop on its own thread.
+// run returns one loop on its own thread.
 func run(ctx context.Context, config Config, together *gate) (report Report, err error) {
 	l, err := prepare(ctx, config)
 	if l != nil {
@@ -169,7 +169,7 @@ func (l *loop) conclude(whole bool) {
 // lead is how long before their common beginning loops are told of it.
 const lead = 2 * time.Millisecond
 
-// Lead is how long after its last loop has called Connected a load of so many
+// Lead returns how long after its last loop has called Connected a load of so many
 // loops begins.
 func Lead(loops int) time.Duration {
 	if loops == 1 {

@@ -184,7 +184,7 @@ func (p *poller) watch(operation int, c *conn, events uint32) error {
 	return nil
 }
 
-// monotonic is the clock that the timer uses, in nanoseconds.
+// monotonic returns the clock that the timer uses, in nanoseconds.
 func monotonic() (int64, error) {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {

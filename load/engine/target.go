@@ -41,7 +41,7 @@ func SplitURL(text string) (host string, port uint16, err error) {
 	return u.Hostname(), uint16(n), nil
 }
 
-// NewTarget is the URL's server at an address.
+// NewTarget returns the URL's server at an address.
 func NewTarget(text string, address netip.AddrPort) (Target, error) {
 	u, err := parseURL(text)
 	if err != nil {
@@ -50,14 +50,14 @@ func NewTarget(text string, address netip.AddrPort) (Target, error) {
 	return Target{address: address, host: u.Host}, nil
 }
 
-// Spread is the target at further addresses too, as a server has that runs several
+// Spread returns the target at further addresses too, as a server has that runs several
 // times: connections go to all in turn.
 func (t Target) Spread(more ...netip.AddrPort) Target {
 	t.more = more
 	return t
 }
 
-// NewUnixTarget is the server behind a Unix socket. The URL's host is only sent
+// NewUnixTarget returns the server behind a Unix socket. The URL's host is only sent
 // in the header Host.
 func NewUnixTarget(text, path string) (Target, error) {
 	u, err := parseURL(text)
@@ -91,10 +91,10 @@ func parseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// Host is the URL's host and port, for the header Host.
+// Host returns the URL's host and port, for the header Host.
 func (t Target) Host() string { return t.host }
 
-// String is the address that is connected to.
+// String returns the address that is connected to.
 func (t Target) String() string {
 	if t.path != "" {
 		return t.path
@@ -102,7 +102,7 @@ func (t Target) String() string {
 	return net.JoinHostPort(t.address.Addr().String(), strconv.Itoa(int(t.address.Port())))
 }
 
-// sockaddr is the address for the nth connect(2), with its domain.
+// sockaddr returns the address for the nth connect(2), with its domain.
 func (t Target) sockaddr(nth int64) (int, unix.Sockaddr) {
 	if t.path != "" {
 		return unix.AF_UNIX, &unix.SockaddrUnix{Name: t.path}

@@ -49,7 +49,7 @@ func (l *loop) wait(end time.Duration) ([]unix.EpollEvent, error) {
 	return events, err
 }
 
-// nextSend is when the next operation can be begun, if that depends on the
+// nextSend returns when the next operation can be begun, if that depends on the
 // clock and not on an answer.
 func (l *loop) nextSend() (time.Duration, bool) {
 	if !l.sending {
@@ -59,7 +59,7 @@ func (l *loop) nextSend() (time.Duration, bool) {
 	return at, ok
 }
 
-// deadline is when something happens by the clock, sends apart.
+// deadline returns when something happens by the clock, sends apart.
 func (l *loop) deadline(end time.Duration) time.Duration {
 	at := min(end, l.now.Truncate(time.Second)+time.Second) // seconds are handed on
 	if l.oldest != nil {

@@ -85,7 +85,7 @@ func (r *Response) Begin(bodiless, keepHeader, keepBody bool) {
 	}
 }
 
-// again is the memory of a body for the next one. A large one is given back: a
+// again returns the memory of a body for the next one. A large one is given back: a
 // thousand connections that each keep a megabyte would be a gigabyte.
 func again(body []byte) []byte {
 	if cap(body) > maxRetained {
@@ -311,7 +311,7 @@ func (r *Response) chunk(line []byte) error {
 	return nil
 }
 
-// hexadecimal is the value of a digit.
+// hexadecimal returns the value of a digit.
 func hexadecimal(digit byte) (byte, bool) {
 	switch {
 	case '0' <= digit && digit <= '9':

@@ -93,7 +93,7 @@ func await(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// fields is a header block.
+// fields returns a header block.
 func fields(pairs ...string) []byte {
 	var out bytes.Buffer
 	encoder := hpack.NewEncoder(&out)
@@ -103,7 +103,7 @@ func fields(pairs ...string) []byte {
 	return out.Bytes()
 }
 
-// answer is a whole answer without a body.
+// answer returns a whole answer without a body.
 func answer(stream uint32) []byte {
 	return appendFrame(nil, frameHeaders, flagEndHeaders|flagEndStream, stream, fields(":status", "204"))
 }

@@ -46,7 +46,7 @@ type pair struct {
 	value uint32
 }
 
-// settings is the payload of a frame with settings.
+// settings returns the payload of a frame with settings.
 func settings(all ...pair) []byte {
 	var out []byte
 	for _, p := range all {

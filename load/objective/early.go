@@ -63,7 +63,7 @@ func (t Term) lost(r *record.Results, planned int64) string {
 	return fmt.Sprintf("%d operations speak against %s, of at most %d", n, t, planned)
 }
 
-// rank is the percentile that a condition is on, as a share, with its kind of
+// rank returns the percentile that a condition is on, as a share, with its kind of
 // times.
 func (t Term) rank() (rank float64, kind record.Kind, is bool) {
 	ranks := map[string]float64{"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "max": 1}

@@ -93,13 +93,13 @@ func metricNames() []string {
 	return append(all, "service.p99 ...")
 }
 
-// number is a count as a number.
+// number returns a count as a number.
 func number(n int64) *float64 {
 	x := float64(n)
 	return &x
 }
 
-// errorShare is the share of operations sent that failed, whichever way.
+// errorShare returns the share of operations sent that failed, whichever way.
 func errorShare(s *record.Summary) *float64 {
 	if s.Sent == 0 {
 		return nil
@@ -112,7 +112,7 @@ func errorShare(s *record.Summary) *float64 {
 	return &x
 }
 
-// achievedShare is the achieved rate by the offered one.
+// achievedShare returns the achieved rate by the offered one.
 func achievedShare(s *record.Summary) *float64 {
 	if s.OfferedRate == nil || *s.OfferedRate == 0 {
 		return nil
@@ -164,7 +164,7 @@ func (o Objective) Judge(s *record.Summary) (pass bool, reasons []string) {
 	return len(reasons) == 0, reasons
 }
 
-// LongestTime is the longest time that the objective grants any operation: the
+// LongestTime returns the longest time that the objective grants any operation: the
 // largest upper limit of its times, or otherwise where it limits none.
 func (o Objective) LongestTime(otherwise time.Duration) time.Duration {
 	longest := 0.0
@@ -179,7 +179,7 @@ func (o Objective) LongestTime(otherwise time.Duration) time.Duration {
 	return time.Duration(longest * float64(time.Second))
 }
 
-// TightestTime is the smallest upper limit of the objective's times, or otherwise where it
+// TightestTime returns the smallest upper limit of the objective's times, or otherwise where it
 // limits none.
 func (o Objective) TightestTime(otherwise time.Duration) time.Duration {
 	tightest := otherwise

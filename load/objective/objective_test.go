@@ -10,10 +10,10 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// value is a pointer to a number.
+// value returns a pointer to a number.
 func value(x float64) *float64 { return &x }
 
-// measured is a load of 1,000 operations, 990 of them achieved.
+// measured returns a load of 1,000 operations, 990 of them achieved.
 func measured() record.Summary {
 	return record.Summary{
 		OfferedRate: value(100), AchievedRate: 99, Sent: 1000, OK: 998, Unsent: 3, Late: 20,

@@ -41,7 +41,7 @@ type Mistake struct {
 // Error says what is wrong and where.
 func (m *Mistake) Error() string { return fmt.Sprintf("objective, column %d: %s", m.Column, m.Text) }
 
-// String is the objective as the user wrote it, without spaces.
+// String returns the objective as the user wrote it, without spaces.
 func (o Objective) String() string {
 	var all []string
 	for _, t := range o.Terms {
@@ -50,7 +50,7 @@ func (o Objective) String() string {
 	return strings.Join(all, ",")
 }
 
-// String is the term as the user wrote it, without spaces.
+// String returns the term as the user wrote it, without spaces.
 func (t Term) String() string { return t.text }
 
 // Parse reads conditions, separated by commas. Metrics are

@@ -27,10 +27,10 @@ func (a *Answer) IsCompressed() bool {
 	return len(a.Encoding) > 0 && !bytes.EqualFold(a.Encoding, []byte("identity"))
 }
 
-// encoding is its name, as much of it as is shown.
+// encoding returns its name, as much of it as is shown.
 func (a *Answer) encoding() []byte { return a.Encoding[:min(len(a.Encoding), shown)] }
 
-// Text is the body for people to read, or that it is compressed.
+// Text returns the body for people to read, or that it is compressed.
 func (a *Answer) Text() []byte {
 	if !a.IsCompressed() || len(a.Body) == 0 {
 		return a.Body
@@ -38,7 +38,7 @@ func (a *Answer) Text() []byte {
 	return fmt.Appendf(nil, "(a body that is compressed: Content-Encoding: %s)", a.encoding())
 }
 
-// HeaderValue is the first value of a header, whatever the case of its name,
+// HeaderValue returns the first value of a header, whatever the case of its name,
 // and whether there is one.
 func (a *Answer) HeaderValue(name string) ([]byte, bool) {
 	for rest := a.Header; len(rest) > 0; {

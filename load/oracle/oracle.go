@@ -142,7 +142,7 @@ func (toBeJSON) String() string { return "to be JSON" }
 // shown is how much of a wrong answer a complaint quotes, in bytes.
 const shown = 120
 
-// WrongBody is the outcome of an answer whose body is not as expected. Where only
+// WrongBody returns the outcome of an answer whose body is not as expected. Where only
 // the beginning was kept, nobody can know.
 func WrongBody(a *Answer, explain bool, expected fmt.Stringer) (record.Outcome, string) {
 	outcome := record.Failed

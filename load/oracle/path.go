@@ -77,7 +77,7 @@ func nextStep(text string) (step pathStep, rest string, err error) {
 	return step, behind, nil
 }
 
-// newStep is a key that may be an index as well.
+// newStep returns a key that may be an index as well.
 func newStep(key string) pathStep {
 	index, err := strconv.Atoi(key)
 	if err != nil || index < 0 {
@@ -86,7 +86,7 @@ func newStep(key string) pathStep {
 	return pathStep{key: key, index: index}
 }
 
-// String is the path as it was written.
+// String returns the path as it was written.
 func (p Path) String() string { return p.source }
 
 // Find returns the value at the path. The document must be valid JSON (see

@@ -72,7 +72,7 @@ func (s *statuses) accepts(status int) bool {
 	return uint(status) < uint(len(s.accepted)) && s.accepted[status]
 }
 
-// outcome is what a status means that is not expected.
+// outcome returns what a status means that is not expected.
 func (s *statuses) outcome(status int) record.Outcome {
 	if !s.grpc {
 		if status == 429 || status == 503 {

@@ -51,7 +51,7 @@ func (c *textCheck) match(a *Answer) bool {
 	return bytes.Contains(where, c.text)
 }
 
-// String is the end of a sentence that begins with what is looked at.
+// String returns the end of a sentence that begins with what is looked at.
 func (c *textCheck) String() string {
 	if c.pattern != nil {
 		return fmt.Sprintf("to match %q", c.pattern)

@@ -58,7 +58,7 @@ func moved(figure string, by, limit float64) string {
 		by/1e6, limit/1e6)
 }
 
-// valueAtRank is the value at a rank from 1 on, rounded down.
+// valueAtRank returns the value at a rank from 1 on, rounded down.
 func valueAtRank(h *hdrhistogram.Histogram, rank float64) float64 {
 	if rank < 1 {
 		return 0

@@ -45,7 +45,7 @@ func TestLatenessIsJudgedByWhatItMoves(t *testing.T) {
 	}
 }
 
-// repeated is a time n times.
+// repeated returns a time n times.
 func repeated(n int, d time.Duration) []time.Duration {
 	all := make([]time.Duration, n)
 	for i := range all {

@@ -41,7 +41,7 @@ func Outcomes() []Outcome {
 	return all
 }
 
-// String is the name of the outcome in documents, tags and messages.
+// String returns the name of the outcome in documents, tags and messages.
 func (o Outcome) String() string {
 	if int(o) >= outcomes {
 		return fmt.Sprintf("outcome-%d", uint8(o))

@@ -10,7 +10,7 @@ import (
 
 const ms = time.Millisecond
 
-// two is a scenario of two operations.
+// two returns a scenario of two operations.
 func two() Options {
 	return Options{Operations: []string{"GET /a b,c", "post"}, Window: 10 * time.Second,
 		Timeout: 2 * time.Second}

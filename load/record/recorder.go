@@ -109,7 +109,7 @@ func (r *Recorder) turn(now time.Duration) {
 	r.end = begin + r.options.Interval
 }
 
-// empty is a buffer without results, or nil when all are in use.
+// empty returns a buffer without results, or nil when all are in use.
 func (r *Recorder) empty() *Results {
 	select {
 	case next := <-r.spare:

@@ -250,10 +250,10 @@ func (r *Results) reset() {
 	r.From, r.To = 0, 0
 }
 
-// Operations are the names of the operations, in the order of their index.
+// Operations returns the names of the operations, in the order of their index.
 func (r *Results) Operations() []string { return r.options.Operations }
 
-// Count is how often an operation, or All, ended so.
+// Count returns how often an operation, or All, ended so.
 func (r *Results) Count(operation int, outcome Outcome) int64 {
 	var n int64
 	for _, i := range r.chosen(operation) {
@@ -264,7 +264,7 @@ func (r *Results) Count(operation int, outcome Outcome) int64 {
 	return n
 }
 
-// Sent is how many operations, of one kind or All, were begun.
+// Sent returns how many operations, of one kind or All, were begun.
 func (r *Results) Sent(operation int) int64 {
 	var n int64
 	for _, o := range Outcomes() {
@@ -273,7 +273,7 @@ func (r *Results) Sent(operation int) int64 {
 	return n
 }
 
-// Counts are the other counts of an operation, or of All.
+// Counts returns the other counts of an operation, or of All.
 func (r *Results) Counts(operation int) Counts {
 	var sum Counts
 	for _, i := range r.chosen(operation) {
@@ -285,7 +285,7 @@ func (r *Results) Counts(operation int) Counts {
 // Unsent adds operations that were due and never sent.
 func (r *Results) Unsent(operation int, n int64) { r.counts[operation].Unsent += n }
 
-// Times is a histogram, in nanoseconds, of an operation or All, with the given
+// Times returns a histogram, in nanoseconds, of an operation or All, with the given
 // outcomes or all of them. Lateness is not told apart by outcome.
 func (r *Results) Times(kind Kind, operation int, of ...Outcome) *hdrhistogram.Histogram {
 	sum := newHistogram()
@@ -304,7 +304,7 @@ func (r *Results) Times(kind Kind, operation int, of ...Outcome) *hdrhistogram.H
 	return sum
 }
 
-// of is the histogram of a kind.
+// of returns the histogram of a kind.
 func (c cell) of(kind Kind) *hdrhistogram.Histogram {
 	if kind == Service {
 		return c.service

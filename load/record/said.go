@@ -47,7 +47,7 @@ func (s *Said) add(status int, text string) {
 	(*s)[status] = append((*s)[status], text)
 }
 
-// Words are what was said, one text each: "status 503 came with: busy".
+// Words returns what was said, one text each: "status 503 came with: busy".
 func (s Said) Words() []string {
 	var all []string
 	for _, status := range slices.Sorted(maps.Keys(s)) {
@@ -58,7 +58,7 @@ func (s Said) Words() []string {
 	return all
 }
 
-// Excerpt is the beginning of a body on one line that can be printed. What is not text is
+// Excerpt returns the beginning of a body on one line that can be printed. What is not text is
 // only called so.
 func Excerpt(body []byte) string {
 	rest := ""

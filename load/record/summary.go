@@ -159,7 +159,7 @@ func (r *Results) Summarize(duration time.Duration, offered *int64) Summary {
 	return s
 }
 
-// summarizeOne is the part of one operation, or the sum of all.
+// summarizeOne returns the part of one operation, or the sum of all.
 func (r *Results) summarizeOne(operation int) Operation {
 	o := Operation{
 		Sent: r.Sent(operation), OK: r.Count(operation, OK), InFlight: r.Count(operation, Unfinished),

@@ -10,10 +10,10 @@ import (
 	"github.com/cleave-lab/cleave/docs/schema"
 )
 
-// value is a pointer to a number.
+// value returns a pointer to a number.
 func value[T any](x T) *T { return &x }
 
-// stall is a load of 5,000/s for 20 s in which everything stops for one second
+// stall returns a load of 5,000/s for 20 s in which everything stops for one second
 // from second 15 on: the operations that are due then end at its end.
 func stall(t *testing.T) *Results {
 	t.Helper()

@@ -47,7 +47,7 @@ func (t *Tap) Each(write func(*Sample) error) error {
 	return first
 }
 
-// Waits is how often, and how long in all, the loop waited for the writer. It is
+// Waits returns how often, and how long in all, the loop waited for the writer. It is
 // known when Each has returned.
 func (t *Tap) Waits() (int64, time.Duration) { return t.waits, t.waiting }
 

@@ -106,7 +106,7 @@ func (r *Results) unpack(operation int, one wired) error {
 	return nil
 }
 
-// packed is a histogram as text, empty for none.
+// packed returns a histogram as text, empty for none.
 func packed(h *hdrhistogram.Histogram) (string, error) {
 	if h == nil || h.TotalCount() == 0 {
 		return "", nil

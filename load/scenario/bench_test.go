@@ -37,7 +37,7 @@ func oneFixedStep(t testing.TB) round {
 	return newRound(t, Single(Step{Request: "GET /items"}), Answer{Status: 200})
 }
 
-// valueAssertionExtraction is one step with one of each.
+// valueAssertionExtraction returns one step with one of each.
 func valueAssertionExtraction(t testing.TB) round {
 	f := Single(Step{
 		Request: "GET /items/${id}", Expect: Expect{JSON: map[string]string{"ok": "true"}},

@@ -19,7 +19,7 @@ const (
 	MaxBody = 16 << 20
 )
 
-// Single is the scenario of one step.
+// Single returns the scenario of one step.
 func Single(step Step) *File {
 	return &File{Schema: Schema, Name: "single", Flows: []Flow{{Name: "single", Steps: []Step{step}}}}
 }
@@ -65,7 +65,7 @@ func (c *compiler) problem(place, format string, args ...any) {
 	}
 }
 
-// slot is where sessions keep what a name stands for.
+// slot returns where sessions keep what a name stands for.
 func (c *compiler) slot(name string) int {
 	slot, known := c.slots[name]
 	if !known {
@@ -124,7 +124,7 @@ func (c *compiler) readFlows() {
 	}
 }
 
-// at is the place of an element of a list.
+// at returns the place of an element of a list.
 func at(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 
 // readFlow compiles the steps in order, so that names are only known behind

@@ -36,7 +36,7 @@ func (c *compiler) readStep(place string, s *Step, names *scope) step {
 	return compiled
 }
 
-// operation is the index of the step's operation.
+// operation returns the index of the step's operation.
 func (c *compiler) operation(s *Step) int {
 	name := s.Name
 	if name == "" {

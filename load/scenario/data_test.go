@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// paths are those of the first requests of a scenario that uses ${d.a} and ${d.b}.
+// paths returns the paths of the first requests of a scenario that uses ${d.a} and ${d.b}.
 func paths(t *testing.T, folder string, d Data) []string {
 	t.Helper()
 	f := Single(Step{Request: "GET /${d.a}/${d.b}"})

@@ -170,7 +170,7 @@ func TestSchemaKnowsEveryKey(t *testing.T) {
 	}
 }
 
-// propertiesIn are the keys of all objects that a schema describes.
+// propertiesIn returns the keys of all objects that a schema describes.
 func propertiesIn(tree any) []string {
 	var all []string
 	switch at := tree.(type) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// String is the duration as it is written in scenarios.
+// String returns the duration as it is written in scenarios.
 func (d Duration) String() string { return time.Duration(d).String() }
 
 // MarshalText implements encoding.TextMarshaler, for YAML and JSON.

@@ -23,7 +23,7 @@ type echo struct {
 	header string // its name; "" where the body is looked at
 }
 
-// Literal is the expectation with texts that are no templates, as somebody types
+// Literal returns the expectation with texts that are no templates, as somebody types
 // them on a command line.
 func (e Expect) Literal() Expect {
 	literal := Expect{Status: e.Status}
@@ -107,7 +107,7 @@ func (e *echo) match(a *Answer, s *Session) bool {
 	return bytes.Contains(a.Body, s.echoed)
 }
 
-// wrong is the outcome of an answer that does not match.
+// wrong returns the outcome of an answer that does not match.
 func (e *echo) wrong(a *Answer, s *Session, explain bool) (record.Outcome, string) {
 	if e.header != "" {
 		return failed(explain, func() string {

@@ -61,7 +61,7 @@ func (f fromJSON) find(a *Answer) (value, bool) {
 	return value{text: bytesOf(result.Raw), bare: true}, true
 }
 
-// bytesOf is the memory of a text, to be read only.
+// bytesOf returns the memory of a text, to be read only.
 func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
 func (f fromJSON) String() string { return "the JSON value " + f.path.String() }
@@ -94,7 +94,7 @@ func (f fromPattern) find(a *Answer) (value, bool) {
 
 func (f fromPattern) String() string { return fmt.Sprintf("a match of %q", f.pattern) }
 
-// missing is the outcome of an answer without the value.
+// missing returns the outcome of an answer without the value.
 func (e *extraction) missing(a *Answer, explain bool) (record.Outcome, string) {
 	if _, isHeader := e.from.(fromHeader); isHeader {
 		return failed(explain, func() string {

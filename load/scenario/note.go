@@ -17,7 +17,7 @@ func (c *compiler) readNotes(place string, s *Step, compiled *step, names *scope
 	}
 }
 
-// Notes is a JSON object with the values that the step notes, all as texts, in
+// Notes returns a JSON object with the values that the step notes, all as texts, in
 // memory of its own; nil when it notes nothing. Values that are not known yet,
 // because an answer did not have them, are left out. Call it behind Judge and
 // before Next.

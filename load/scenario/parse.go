@@ -14,7 +14,7 @@ const (
 	maxNodes = 200_000
 )
 
-// format is that of scenario files.
+// format returns the format of scenario files.
 func format() yamlfile.Format {
 	return yamlfile.Format{
 		Kind: "scenario", Schema: Schema,

@@ -144,7 +144,7 @@ func TestJSONWithUnknownKeys(t *testing.T) {
 	}
 }
 
-// requests are the first steps of some flows.
+// requests returns the first steps of some flows.
 func requests(plan *Plan, n int) []string {
 	p, s := plan.Player(Origin{Host: "h"}), new(Session)
 	var all []string

@@ -74,7 +74,7 @@ type header struct {
 	value template
 }
 
-// Operations are the names of the operations, in the order of Session.Operation.
+// Operations returns the names of the operations, in the order of Session.Operation.
 func (p *Plan) Operations() []string { return p.operations }
 
 // judged is how the answers of an operation are judged.

@@ -77,10 +77,10 @@ func (p *Plan) Player(at Origin) *Player {
 	return player
 }
 
-// first is the index of the first value of a sequence, or row, that a player takes.
+// first returns the index of the first value of a sequence, or row, that a player takes.
 func (at Origin) first() int64 { return int64(at.Part) + at.After.Taken*int64(at.Of) }
 
-// Taken is the most values that the player, or one before it, has taken of a sequence,
+// Taken returns the most values that the player, or one before it, has taken of a sequence,
 // or rows of a table.
 func (p *Player) Taken() int64 {
 	var most int64
@@ -125,7 +125,7 @@ func newRequest(s *step, at Origin, last bool) request {
 	return r
 }
 
-// newHead is the request line and the headers, without the cookies, the length
+// newHead returns the request line and the headers, without the cookies, the length
 // and the empty line.
 func (r *request) newHead(closes bool) template {
 	t := template{{text: []byte(r.method + " "), slot: -1}}
@@ -161,7 +161,7 @@ func (r *request) newFixedHeader() []Field {
 	return fields
 }
 
-// joined is the template with neighbouring texts made one.
+// joined returns the template with neighbouring texts made one.
 func joined(t template) template {
 	var out template
 	var text []byte

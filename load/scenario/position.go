@@ -11,7 +11,7 @@ type position struct {
 	lines map[string]int // by place, such as flows[0].steps[1].request
 }
 
-// problem is a mistake at a place; of what is missing, at the top of the file.
+// problem returns a mistake at a place; of what is missing, at the top of the file.
 func (p *position) problem(place, format string, args ...any) yamlfile.Problem {
 	message := yamlfile.Message(format, args...)
 	if p.lines == nil {

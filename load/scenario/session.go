@@ -26,7 +26,7 @@ type Session struct {
 	echoed []byte // what an expectation wants
 }
 
-// Operation is the index of the step's operation.
+// Operation returns the index of the step's operation.
 func (s *Session) Operation() int { return s.steps[s.at].operation }
 
 // First reports whether the step is the first of its flow.
@@ -55,7 +55,7 @@ func (s *Session) Repeatable() bool {
 	return false
 }
 
-// HTTP1 is the whole HTTP/1.1 request of the step, head and body. It holds until
+// HTTP1 returns the whole HTTP/1.1 request of the step, head and body. It holds until
 // the next call of HTTP1, Call, Next or Player.Begin.
 func (s *Session) HTTP1() []byte {
 	r := &s.steps[s.at]
@@ -113,7 +113,7 @@ type Call struct {
 // Field is one header line.
 type Field struct{ Name, Value string }
 
-// Call is the step for engines that do not write HTTP/1.1 themselves. It holds as
+// Call returns the step for engines that do not write HTTP/1.1 themselves. It holds as
 // long as HTTP1.
 func (s *Session) Call() Call {
 	r := &s.steps[s.at]
@@ -173,7 +173,7 @@ func (s *Session) Judge(a *Answer, explain bool) (record.Outcome, string) {
 	return record.OK, ""
 }
 
-// failed is the outcome of an answer that was read and not accepted.
+// failed returns the outcome of an answer that was read and not accepted.
 func failed(explain bool, complaint func() string) (record.Outcome, string) {
 	if !explain {
 		return record.Failed, ""

@@ -81,7 +81,7 @@ func newTemplate(text string, as form, find names) (template, error) {
 	return t, nil
 }
 
-// Literal is a text that a template turns into the text as given.
+// Literal returns a text that a template turns into the text as given.
 func Literal(text string) string { return strings.ReplaceAll(text, "${", "$${") }
 
 // fixed reports whether the template has no values.

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// kindOf is what is known of a Value.
+// kindOf returns what is known of a Value.
 func kindOf(v Value) kind {
 	switch {
 	case v.Integer != nil || v.Zipf != nil || v.Sequence != nil:

@@ -26,7 +26,7 @@ func (p *Plan) Checks() []string {
 	return words
 }
 
-// Methods are the gRPC methods that the plan calls, each once; none for a plan
+// Methods returns the gRPC methods that the plan calls, each once; none for a plan
 // of HTTP requests.
 func (p *Plan) Methods() []string {
 	var methods []string

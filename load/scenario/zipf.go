@@ -40,7 +40,7 @@ func (g *zipf) integral(x float64) float64 {
 	return l * expm1Ratio((1-g.s)*l)
 }
 
-// inverse is the inverse of the integral.
+// inverse returns the inverse of the integral.
 func (g *zipf) inverse(x float64) float64 {
 	t := max(x*(1-g.s), -1) // rounding may leave the domain
 	return math.Exp(x * log1pRatio(t))

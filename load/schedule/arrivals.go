@@ -77,7 +77,7 @@ func (w *walk) nextOf(p *part) (time.Duration, bool) {
 	return w.when(p.profile, n)
 }
 
-// when is the time at which n arrivals were expected: the phase is found, then
+// when returns the time at which n arrivals were expected: the phase is found, then
 // its equation inverted. Rounding must not carry a time out of its phase.
 func (w *walk) when(p profile, n float64) (time.Duration, bool) {
 	for n >= w.limit {
@@ -110,7 +110,7 @@ func (g gaps) next() float64 { return -math.Log1p(-g.uniform()) }
 // uniform draws a number in [0, 1).
 func (g gaps) uniform() float64 { return float64(g.source.Uint64()>>11) / (1 << 53) }
 
-// Share is every of-th arrival, beginning with number index: one engine's share
+// Share returns every of-th arrival, beginning with number index: one engine's share
 // when several play one schedule. Together the shares are the whole.
 func Share(a Arrivals, index, of int) Arrivals {
 	return &share{a, index, of - 1}

@@ -38,7 +38,7 @@ func hosts() map[string]host {
 	}
 }
 
-// median is the median response time, in milliseconds, of a server that sleeps so long.
+// median returns the median response time, in milliseconds, of a server that sleeps so long.
 func median(arrivals []float64, answered host, sleep, phase float64) float64 {
 	var times []float64
 	last := 0
@@ -54,8 +54,8 @@ func median(arrivals []float64, answered host, sleep, phase float64) float64 {
 	return times[len(times)/2]
 }
 
-// ratios are those of the medians to that of a server which sleeps 20 ms, averaged over trials of 3 s at
-// 100/s, each at another phase of the host's clock.
+// ratios returns the ratios of the medians to that of a server which sleeps 20 ms, averaged over trials of 3
+// s at 100/s, each at another phase of the host's clock.
 func ratios(t *testing.T, arrivals func(seed uint64) Schedule, answered host, sleeps []float64) []float64 {
 	t.Helper()
 	const trials = 100

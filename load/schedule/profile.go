@@ -20,7 +20,7 @@ type phase struct {
 // profile is a rate over time, made of phases without gaps.
 type profile []phase
 
-// even is a schedule of evenly spaced arrivals along phases.
+// even returns a schedule of evenly spaced arrivals along phases.
 func even(phases []phase) (Schedule, error) {
 	p, err := newProfile(phases)
 	if err != nil {
@@ -53,18 +53,18 @@ func newProfile(phases []phase) (profile, error) {
 	return phases, errors.Join(mistakes...)
 }
 
-// end is the duration of the profile.
+// end returns the duration of the profile.
 func (p profile) end() time.Duration {
 	last := p[len(p)-1]
 	return last.start + last.duration
 }
 
-// total is the expected number of arrivals of the phase.
+// total returns the expected number of arrivals of the phase.
 func (ph phase) total() float64 {
 	return (ph.from + ph.to) / 2 * ph.duration.Seconds()
 }
 
-// before is the expected number of arrivals before a time:
+// before returns the expected number of arrivals before a time:
 //
 //	n(t) = a t + (b - a) t^2 / (2 D)
 //
@@ -81,7 +81,7 @@ func (p profile) before(t time.Duration) float64 {
 	return n.value()
 }
 
-// at is the time, in seconds since the beginning of the phase, before which n
+// at returns the time, in seconds since the beginning of the phase, before which n
 // arrivals are expected. It inverts n(t) in the form that neither divides by
 // zero when the rate does not change nor cancels when it falls:
 //
@@ -114,5 +114,5 @@ func (s *sum) add(x float64) {
 	s.high = t
 }
 
-// value is the sum so far.
+// value returns the sum so far.
 func (s *sum) value() float64 { return s.high + s.low }

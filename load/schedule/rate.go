@@ -33,7 +33,7 @@ func ParseRate(text string) (float64, error) {
 	return rate, nil
 }
 
-// secondsIn is the length of a unit of time by its name.
+// secondsIn returns the length of a unit of time by its name.
 func secondsIn(unit string) (float64, bool) {
 	switch unit {
 	case "s", "sec", "second":

@@ -120,7 +120,7 @@ func (s Schedule) Jittered(seed uint64) Schedule {
 	return Schedule{parts}
 }
 
-// Duration is the time after which nothing is due any more.
+// Duration returns the time after which nothing is due any more.
 func (s Schedule) Duration() time.Duration {
 	var sum time.Duration
 	for _, p := range s.parts {
@@ -129,7 +129,7 @@ func (s Schedule) Duration() time.Duration {
 	return sum
 }
 
-// Offered is the expected number of arrivals in [from, to). It is exact to one
+// Offered returns the expected number of arrivals in [from, to). It is exact to one
 // for evenly spaced arrivals; the actual number of Poisson arrivals scatters
 // around it, so compare what was achieved with Count.
 func (s Schedule) Offered(from, to time.Duration) float64 {
@@ -141,7 +141,7 @@ func (s Schedule) Offered(from, to time.Duration) float64 {
 	return n
 }
 
-// OfferedRate is the mean expected rate in [from, to), in operations per second.
+// OfferedRate returns the mean expected rate in [from, to), in operations per second.
 func (s Schedule) OfferedRate(from, to time.Duration) float64 {
 	if to <= from {
 		return 0
@@ -149,7 +149,7 @@ func (s Schedule) OfferedRate(from, to time.Duration) float64 {
 	return s.Offered(from, to) / (to - from).Seconds()
 }
 
-// Count is the number of arrivals in [from, to). It walks through the schedule,
+// Count returns the number of arrivals in [from, to). It walks through the schedule,
 // some ten million arrivals per second.
 func (s Schedule) Count(from, to time.Duration) int64 {
 	var n int64
@@ -164,7 +164,7 @@ func (s Schedule) Count(from, to time.Duration) int64 {
 	}
 }
 
-// before is the expected number of arrivals of a part before a time since its
+// before returns the expected number of arrivals of a part before a time since its
 // beginning.
 func (p part) before(t time.Duration) float64 {
 	if p.times == nil {

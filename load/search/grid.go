@@ -39,7 +39,7 @@ func (g grid) decided(rate float64, n int) bool {
 // rates lists the rates tried, in order.
 func (g grid) rates() []float64 { return slices.Sorted(maps.Keys(g)) }
 
-// around is the bracket that has a rate as one of its ends and the nearest rate
+// around returns the bracket that has a rate as one of its ends and the nearest rate
 // that was decided the other way as the other.
 func (g grid) around(rate float64, pass bool) (low, high float64) {
 	rates := g.rates()

@@ -62,7 +62,7 @@ func exponential(r *rand.Rand) time.Duration {
 // deterministic service makes an M/D/1 queue.
 func deterministic(*rand.Rand) time.Duration { return serviceTime }
 
-// capacityMM1 is the rate at which a share p of the response times of an M/M/1
+// capacityMM1 returns the rate at which a share p of the response times of an M/M/1
 // queue is at most limit. They are exponential with rate mu - lambda, so
 //
 //	lambda = mu + ln(1 - p) / limit
@@ -70,7 +70,7 @@ func capacityMM1(p, limit float64) float64 {
 	return 1/serviceTime.Seconds() + math.Log(1-p)/limit
 }
 
-// waitsMD1 is the probability that an operation of an M/D/1 queue waits at most
+// waitsMD1 returns the probability that an operation of an M/D/1 queue waits at most
 // t before its service (Crommelin 1932; service d, arrivals lambda):
 //
 //	P(W <= t) = (1 - lambda d) sum_{k=0}^{floor(t/d)} (-lambda (t - k d))^k / k! * e^(lambda (t - k d))
@@ -91,7 +91,7 @@ func waitsMD1(lambda, d, t float64) float64 {
 	return (1 - lambda*d) * sum
 }
 
-// capacityMD1 is the rate at which a share p of the response times of an M/D/1
+// capacityMD1 returns the rate at which a share p of the response times of an M/D/1
 // queue is at most limit, by bisection.
 func capacityMD1(p, limit float64) float64 {
 	d := serviceTime.Seconds()

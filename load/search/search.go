@@ -405,7 +405,7 @@ func (s *search) repeat(rate float64, again func(tally) bool) error {
 	return nil
 }
 
-// notMonotone is the reason of a capacity that a rate contradicts.
+// notMonotone returns the reason of a capacity that a rate contradicts.
 func (s *search) notMonotone(rate float64) string {
 	t := s.grid[rate]
 	return fmt.Sprintf("not monotone: %g/s passed %d of %d times, the capacity would be %g/s; all rates: %s",

@@ -107,7 +107,7 @@ func (s *stage) search(t *testing.T, start float64) record.Capacity {
 	return c
 }
 
-// truth is the rate at which a load of ten minutes just meets the objective.
+// truth returns the rate at which a load of ten minutes just meets the objective.
 func (s *stage) truth(t *testing.T) float64 {
 	t.Helper()
 	low, high := 300.0, 600.0

@@ -51,7 +51,7 @@ type Config struct {
 	engine.Load
 }
 
-// Notes is what a reader of the results has to be told.
+// Notes returns what a reader of the results has to be told.
 func (c *Config) Notes() []string {
 	if !c.TLS.Insecure || !strings.HasPrefix(c.URL, "https:") {
 		return nil
@@ -122,7 +122,7 @@ func (c *Config) checkPlaces() error {
 	return nil
 }
 
-// places is how many flows can be in progress.
+// places returns how many flows can be in progress.
 func (c *Config) places() int {
 	if c.Users != nil {
 		return c.Users.Number

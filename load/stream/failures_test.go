@@ -148,7 +148,7 @@ func TestConnectionsBreakUnderTLS(t *testing.T) {
 	}
 }
 
-// frame is one of HTTP/2 (RFC 9113, 4.1).
+// frame returns one of HTTP/2 (RFC 9113, 4.1).
 func frame(kind, flags byte, stream uint32, payload ...byte) []byte {
 	head := []byte{byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload)), kind, flags}
 	return append(binary.BigEndian.AppendUint32(head, stream), payload...)
@@ -159,7 +159,7 @@ const (
 	dataFrame, headersFrame, resetFrame, settingsFrame, goAwayFrame = 0, 1, 3, 4, 7
 )
 
-// serveFrames is a server of HTTP/2 in clear text that answers every request by a
+// serveFrames returns a server of HTTP/2 in clear text that answers every request by a
 // function; the connection is closed after an error. It takes its time to say how
 // many streams it permits, and refuses what comes before that was heard.
 func serveFrames(t *testing.T, answer func(conn net.Conn, stream uint32) error) net.Addr {
@@ -217,7 +217,7 @@ func readFrames(conn net.Conn, answer func(conn net.Conn, stream uint32) error) 
 // Of frames with headers: flags, and what says "status 200".
 const endStream, endHeaders, status200 = 1, 4, 0x88
 
-// code is the payload of a frame that says why.
+// code returns the payload of a frame that says why.
 func code(n byte) []byte { return []byte{0, 0, 0, n} }
 
 func TestStreamsBreak(t *testing.T) {

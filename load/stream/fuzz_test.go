@@ -50,7 +50,7 @@ func answers(f *testing.F, body []byte, last ...hpack.HeaderField) {
 	}
 }
 
-// fields is a header block.
+// fields returns a header block.
 func fields(all ...hpack.HeaderField) []byte {
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
@@ -60,7 +60,7 @@ func fields(all ...hpack.HeaderField) []byte {
 	return block.Bytes()
 }
 
-// serveBytes is a server of HTTP/2 at a Unix socket that says this in answer to the
+// serveBytes returns a server of HTTP/2 at a Unix socket that says this in answer to the
 // first request on a connection, and then no more.
 func serveBytes(f *testing.F, said *atomic.Pointer[[]byte]) net.Addr {
 	f.Helper()

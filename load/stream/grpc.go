@@ -55,7 +55,7 @@ func (l *grpcLink) stands() bool {
 // connect makes the connection, together with others who need it.
 func (l *grpcLink) connect(ctx context.Context) error { return l.meeting.join(ctx, l.establish) }
 
-// current is the connection, and what lies below it.
+// current returns the connection, and what lies below it.
 func (l *grpcLink) current() (*grpc.ClientConn, *wire) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +87,7 @@ func (l *grpcLink) establish() error {
 	return err
 }
 
-// client is the library's client; it has not connected yet where it is new.
+// client returns the library's client; it has not connected yet where it is new.
 func (l *grpcLink) client() (*grpc.ClientConn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,7 +149,7 @@ type handshaker struct {
 	link *grpcLink
 }
 
-// ClientHandshake is that of TLS, for the server's name whatever the authority.
+// ClientHandshake returns the client handshake of TLS, for the server's name whatever the authority.
 func (h *handshaker) ClientHandshake(
 	ctx context.Context, _ string, conn net.Conn,
 ) (net.Conn, credentials.AuthInfo, error) {
@@ -246,7 +246,7 @@ func (l *grpcLink) exchange(ctx context.Context, x *exchange) {
 	}
 }
 
-// metadataOf are the headers of a step. Those of HTTP itself are gRPC's business. The
+// metadataOf returns the headers of a step. Those of HTTP itself are gRPC's business. The
 // values of names that end in -bin are bytes, which are written as base64.
 func metadataOf(call *scenario.Call) (metadata.MD, error) {
 	md := make(metadata.MD, len(call.Header))

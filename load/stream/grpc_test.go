@@ -57,7 +57,7 @@ func serveGRPC(
 func describes(s *grpc.Server) { reflection.Register(s) }
 func silently(*grpc.Server)    {}
 
-// newCall is a load of calls to the health service.
+// newCall returns a load of calls to the health service.
 func newCall(t *testing.T, url string, address net.Addr) *rig {
 	t.Helper()
 	r := newRig(t, GRPC, url, address)
@@ -69,7 +69,7 @@ func newCall(t *testing.T, url string, address net.Addr) *rig {
 	return r
 }
 
-// protoSet is the health service's description in a file, with others' where all.
+// protoSet returns the health service's description in a file, with others' where all.
 func protoSet(t *testing.T) []byte {
 	t.Helper()
 	set := &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{

@@ -52,7 +52,7 @@ func (l *http2Link) stands() bool { return l.current() != nil }
 // connect makes the connection, together with others who need it.
 func (l *http2Link) connect(ctx context.Context) error { return l.meeting.join(ctx, l.dial) }
 
-// current is the connection for a new request, or nil.
+// current returns the connection for a new request, or nil.
 func (l *http2Link) current() *http2Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -42,7 +42,7 @@ type loop struct {
 	recording sync.Mutex // guards the recorder
 }
 
-// clock is the time since the beginning of the load.
+// clock returns the time since the beginning of the load.
 func (l *loop) clock() time.Duration { return time.Since(l.start) }
 
 // advance reads the next due time of an open loop.
@@ -52,7 +52,7 @@ func (l *loop) advance() {
 	}
 }
 
-// from is when the flow that is next may begin; ok is false when there is none.
+// from returns when the flow that is next may begin; ok is false when there is none.
 // The caller holds mu.
 func (l *loop) from() (at time.Duration, ok bool) {
 	if !l.more || l.next >= l.config.Duration {

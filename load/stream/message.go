@@ -80,5 +80,5 @@ func (plainCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// Name is the content subtype: the messages are protocol buffers.
+// Name returns the content subtype: the messages are protocol buffers.
 func (plainCodec) Name() string { return "proto" }

@@ -53,7 +53,7 @@ func newAuthority(t *testing.T) *authority {
 	return &authority{t, certificate, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
 }
 
-// server is a server's configuration with a certificate for a name.
+// server returns a server's configuration with a certificate for a name.
 func (a *authority) server(name string, end time.Time, protocols ...string) *tls.Config {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -72,7 +72,7 @@ func (a *authority) server(name string, end time.Time, protocols ...string) *tls
 		NextProtos: protocols}
 }
 
-// soon is the end of a certificate that is still good.
+// soon returns the end of a certificate that is still good.
 func soon() time.Time { return time.Now().Add(time.Hour) }
 
 // rig is one load on a server.
@@ -98,7 +98,7 @@ func newRig(t *testing.T, protocol Protocol, url string, address net.Addr) *rig 
 	return &rig{t: t, config: config, file: scenario.Single(scenario.Step{Name: "op", Request: "GET /"})}
 }
 
-// step is the only step of the only flow.
+// step returns the only step of the only flow.
 func (r *rig) step() *scenario.Step { return &r.file.Flows[0].Steps[0] }
 
 // open plays n flows, one every millisecond. The load ends when they are done.

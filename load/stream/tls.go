@@ -22,7 +22,7 @@ type TLS struct {
 	MinVersion string
 }
 
-// compile is the configuration for connections, nil for clear text. Sessions are
+// compile returns the configuration for connections, nil for clear text. Sessions are
 // not resumed: every connection costs a full handshake, as for a new client.
 func (t TLS) compile(u *url.URL) (*tls.Config, error) {
 	if u.Scheme == "http" {

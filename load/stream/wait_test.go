@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/load/schedule"
 )
 
-// patient is a loop whose pacer looks again in a minute.
+// patient returns a loop whose pacer looks again in a minute.
 func patient(t *testing.T) *loop {
 	t.Helper()
 	w, err := newWaiter()

@@ -132,5 +132,5 @@ func (w *wire) noHTTP2() error {
 	return errNotHTTP2
 }
 
-// outcome is how the connection ended, OK while it goes on.
+// outcome returns how the connection ended, OK while it goes on.
 func (w *wire) outcome() record.Outcome { return record.Outcome(w.end.Load()) }

@@ -129,7 +129,7 @@ func (t *Trial) explain(err error) error {
 	return nil
 }
 
-// Warmup is the trial for a shorter time: its users, all at once, or its mean
+// Warmup returns the trial for a shorter time: its users, all at once, or its mean
 // rate.
 func (t *Trial) Warmup(d time.Duration) (*Trial, error) {
 	other := *t

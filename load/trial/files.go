@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clients is what holds connections to the target, and how many of them there are.
+// clients returns what holds connections to the target, and how many of them there are.
 func (t *Trial) clients() (what string, n int) {
 	if t.model.users > 0 {
 		return "users", t.model.users

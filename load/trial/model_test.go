@@ -11,7 +11,7 @@ import (
 
 const second = scenario.Duration(time.Second)
 
-// countsOf are the flows due in each of the first seconds.
+// countsOf returns the flows due in each of the first seconds.
 func countsOf(m model, seconds int) []int64 {
 	counts := make([]int64, seconds)
 	for i := range counts {

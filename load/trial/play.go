@@ -263,7 +263,7 @@ func (p *performance) send() (engine.Report, float64, error) {
 	return sum, min(float64(len(configs)), host), err
 }
 
-// target is where the event loop connects to.
+// target returns where the event loop connects to.
 func (p *performance) target() (engine.Target, error) {
 	if p.spec.Unix != "" {
 		return engine.NewUnixTarget(p.at.origin(), p.spec.Unix)
@@ -272,7 +272,7 @@ func (p *performance) target() (engine.Target, error) {
 	return target.Spread(p.spec.Replicas...), err
 }
 
-// player is a loop's view of the scenario.
+// player returns a loop's view of the scenario.
 func (p *performance) player(loop int) *scenario.Player {
 	player := p.plan.Player(scenario.Origin{Host: p.at.host, Path: p.at.path, Part: p.part(loop), Of: p.parts(),
 		After: *p.progress, Close: p.spec.OneUse})
@@ -289,7 +289,7 @@ func (p *performance) goOn() scenario.Progress {
 	return *p.progress
 }
 
-// arrivals are a loop's flows of an open loop, or its users.
+// arrivals returns a loop's flows of an open loop, or its users.
 func (p *performance) arrivals(loop int) (schedule.Arrivals, *engine.Users) {
 	if n := p.model.users; n > 0 {
 		return nil, &engine.Users{Number: p.share(n, loop), Think: p.model.think, RampUp: p.model.rampUp}
@@ -297,10 +297,10 @@ func (p *performance) arrivals(loop int) (schedule.Arrivals, *engine.Users) {
 	return schedule.Share(p.model.open.Arrivals(), p.part(loop), p.parts()), nil
 }
 
-// maxRate is the most that a loop may ever send, in flows per second.
+// maxRate returns the most that a loop may ever send, in flows per second.
 func (p *performance) maxRate() float64 { return p.Trial.maxRate() / float64(p.parts()) }
 
-// until is when the permission ends.
+// until returns when the permission ends.
 func (p *performance) until() time.Time {
 	if p.ticket.Own {
 		return time.Time{}
@@ -308,12 +308,12 @@ func (p *performance) until() time.Time {
 	return p.ticket.Until
 }
 
-// loopConfig is the load for one loop of the engine of plain HTTP/1.1.
+// loopConfig returns the load for one loop of the engine of plain HTTP/1.1.
 func (p *performance) loopConfig(loop int, target engine.Target) engine.Config {
 	return engine.Config{Target: target, Load: p.load(loop)}
 }
 
-// load is what a loop of either engine plays.
+// load returns what a loop of either engine plays.
 func (p *performance) load(loop int) engine.Load {
 	open, users := p.arrivals(loop)
 	return engine.Load{
@@ -324,7 +324,7 @@ func (p *performance) load(loop int) engine.Load {
 	}
 }
 
-// streamConfig is the load for the engine of goroutines.
+// streamConfig returns the load for the engine of goroutines.
 func (p *performance) streamConfig() stream.Config {
 	return stream.Config{
 		Protocol: p.protocol(), URL: p.at.origin(), Address: p.to, Unix: p.spec.Unix,
@@ -333,7 +333,7 @@ func (p *performance) streamConfig() stream.Config {
 	}
 }
 
-// words are the load in words.
+// words returns the load in words.
 func (t *Trial) words() string {
 	all := []string{t.model.words}
 	if t.Open() {

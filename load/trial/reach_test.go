@@ -15,8 +15,8 @@ import (
 	"github.com/cleave-lab/cleave/load/consent"
 )
 
-// serveAt is a server of HTTP/1.1 and HTTP/2 in clear text at an address; the test is skipped where the host
-// has no such address.
+// serveAt returns a server of HTTP/1.1 and HTTP/2 in clear text at an address; the test is skipped where the
+// host has no such address.
 func serveAt(t *testing.T, address string) netip.AddrPort {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)

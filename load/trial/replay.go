@@ -19,7 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// within is a path, relative to a folder.
+// within returns a path, relative to a folder.
 func within(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -59,7 +59,7 @@ func (m *model) replay(path string, duration time.Duration) error {
 	return nil
 }
 
-// mostInASecond is the highest number of arrivals in any second.
+// mostInASecond returns the highest number of arrivals in any second.
 func mostInASecond(times []time.Duration) float64 {
 	most, first := 0, 0
 	for i, at := range times {

@@ -19,7 +19,7 @@ type Request struct {
 	Expect  scenario.Expect
 }
 
-// Scenario is the request as a scenario of one flow with one step, and its
+// Scenario returns the request as a scenario of one flow with one step, and its
 // target. Nothing in it is a template.
 func (r Request) Scenario() (scenario.File, error) {
 	u, err := url.Parse(r.URL)
@@ -47,7 +47,7 @@ func (r Request) Scenario() (scenario.File, error) {
 	return file, nil
 }
 
-// method is the method, or the usual one.
+// method returns the method, or the usual one.
 func (r Request) method() string {
 	switch {
 	case r.Method != "":
@@ -58,7 +58,7 @@ func (r Request) method() string {
 	return "GET"
 }
 
-// name is the operation in all output.
+// name returns the operation in all output.
 func (r Request) name() string {
 	if strings.HasPrefix(r.URL, "grpc") {
 		return r.URL

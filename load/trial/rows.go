@@ -33,7 +33,7 @@ func newRowMaker(t *Trial) rowMaker {
 	return m
 }
 
-// url is where an operation goes to; templates stay as they are written.
+// url returns where an operation goes to; templates stay as they are written.
 func (t *Trial) url(operation string) string {
 	for _, flow := range t.spec.Scenario.Flows {
 		for _, step := range flow.Steps {
@@ -50,7 +50,7 @@ func (t *Trial) url(operation string) string {
 	return t.spec.Target
 }
 
-// row is one sample for the list.
+// row returns one sample for the list.
 func (m *rowMaker) row(start time.Time, loop int, s *record.Sample) record.Row {
 	r := record.Row{
 		Started: start.Add(s.Intended), Elapsed: s.Finished - s.Intended, Connect: s.Connected,

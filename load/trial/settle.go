@@ -42,7 +42,7 @@ func (t *Trial) Settle(ctx context.Context, path string, limit time.Duration) (t
 	}
 }
 
-// settledAfter is the time that an answer names, or the one that was measured.
+// settledAfter returns the time that an answer names, or the one that was measured.
 func settledAfter(answer *http.Response, measured time.Duration) time.Duration {
 	named := regexp.MustCompile(`\bsettle;dur=([0-9.]+)`).FindStringSubmatch(answer.Header.Get("Server-Timing"))
 	if named == nil {

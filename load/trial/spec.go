@@ -225,7 +225,7 @@ func (t *Trial) streams() bool {
 	return t.at.secure() || t.spec.Protocol == HTTP2 || len(t.methods()) > 0
 }
 
-// methods are those that gRPC steps call.
+// methods returns the methods that gRPC steps call.
 func (t *Trial) methods() []string {
 	var all []string
 	for _, flow := range t.spec.Scenario.Flows {
@@ -238,7 +238,7 @@ func (t *Trial) methods() []string {
 	return all
 }
 
-// protocol is what the engine of goroutines is to speak.
+// protocol returns what the engine of goroutines is to speak.
 func (t *Trial) protocol() stream.Protocol {
 	if len(t.methods()) > 0 {
 		return stream.GRPC
@@ -246,14 +246,14 @@ func (t *Trial) protocol() stream.Protocol {
 	return stream.Protocol(t.spec.Protocol)
 }
 
-// parts is the number of loops among all agents.
+// parts returns the number of loops among all agents.
 func (t *Trial) parts() int { return t.spec.Of * t.spec.Loops }
 
-// part is the number of a loop among all. Together the loops of agent Part have
+// part returns the number of a loop among all. Together the loops of agent Part have
 // every Of-th flow.
 func (t *Trial) part(loop int) int { return loop*t.spec.Of + t.spec.Part }
 
-// share is a loop's share of a number.
+// share returns a loop's share of a number.
 func (t *Trial) share(n, loop int) int {
 	share := n / t.parts()
 	if t.part(loop) < n%t.parts() {
@@ -278,7 +278,7 @@ func (t *Trial) Due() *Due {
 	return d
 }
 
-// Before is the number of flows due before a time, which never decreases from
+// Before returns the number of flows due before a time, which never decreases from
 // call to call.
 func (d *Due) Before(at time.Duration) int64 {
 	for d.more && d.next < at {
@@ -291,17 +291,17 @@ func (d *Due) Before(at time.Duration) int64 {
 // Open reports whether the load is an open loop.
 func (t *Trial) Open() bool { return t.model.users == 0 }
 
-// Duration is how long flows are begun.
+// Duration returns how long flows are begun.
 func (t *Trial) Duration() time.Duration { return t.model.duration }
 
-// Longest is how long the load may take until the last operation in flight is
+// Longest returns how long the load may take until the last operation in flight is
 // given up.
 func (t *Trial) Longest() time.Duration { return t.model.duration + 2*time.Duration(t.spec.Timeout) }
 
-// Operations are the names of the operations, in the order of all results.
+// Operations returns the names of the operations, in the order of all results.
 func (t *Trial) Operations() []string { return t.plan.Operations() }
 
-// maxRate is the permitted highest rate of a search, in flows per second; zero
+// maxRate returns the permitted highest rate of a search, in flows per second; zero
 // where none is set.
 func (t *Trial) maxRate() float64 {
 	if t.ticket.Own {
@@ -310,7 +310,7 @@ func (t *Trial) maxRate() float64 {
 	return t.ticket.MaxRate / float64(t.longest)
 }
 
-// withLoad is the trial with another load.
+// withLoad returns the trial with another load.
 func (t *Trial) withLoad(load scenario.Load, seed uint64) (*Trial, error) {
 	other := *t
 	other.spec.Load = load
@@ -319,7 +319,7 @@ func (t *Trial) withLoad(load scenario.Load, seed uint64) (*Trial, error) {
 	return &other, err
 }
 
-// AtRate is a load at another constant mean rate, in flows per second.
+// AtRate returns a load at another constant mean rate, in flows per second.
 func AtRate(l scenario.Load, rate float64) scenario.Load {
 	l.Rate = fmt.Sprintf("%.17g", rate)
 	return l

@@ -67,7 +67,7 @@ func (t *Trial) sumUp(o *Outcome) {
 	o.Summary = s
 }
 
-// cores are those that a generator must not use up.
+// cores returns the cores that a generator must not use up.
 func cores(n float64) float64 {
 	if n == 0 {
 		return math.Inf(1)
@@ -116,7 +116,7 @@ func (t *Trial) littlesLaw(o *Outcome) *record.ClosedLoop {
 	return &c
 }
 
-// users are those of this part.
+// users returns the users of this part.
 func (t *Trial) users() int {
 	n := 0
 	for loop := range t.spec.Loops {
@@ -125,7 +125,7 @@ func (t *Trial) users() int {
 	return n
 }
 
-// backlog is the trend of flows due and not done.
+// backlog returns the trend of flows due and not done.
 func (t *Trial) backlog(ended []int64) search.Growth {
 	values := make([]float64, len(ended))
 	due := t.Due()
@@ -136,7 +136,7 @@ func (t *Trial) backlog(ended []int64) search.Growth {
 		t.model.open.OfferedRate(0, t.model.duration)/float64(t.spec.Of))
 }
 
-// Join is the outcome of several agents that played parts of this trial, by their
+// Join returns the outcome of several agents that played parts of this trial, by their
 // names. Nothing is lost: histograms and counts add.
 func (t *Trial) Join(parts map[string]Outcome, order []string) (Outcome, error) {
 	var sum Outcome
@@ -182,7 +182,7 @@ func (t *Trial) Join(parts map[string]Outcome, order []string) (Outcome, error) 
 	return sum, nil
 }
 
-// peakMemory is the most that was ever resident, in bytes.
+// peakMemory returns the most that was ever resident, in bytes.
 func peakMemory() (int64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

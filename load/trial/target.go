@@ -50,7 +50,7 @@ func newDestination(text string) (destination, error) {
 	return d, err
 }
 
-// portOf is the port of a URL, or the scheme's own.
+// portOf returns the port of a URL, or the scheme's own.
 func portOf(u *url.URL) (uint16, error) {
 	own := map[string]uint16{"http": 80, "grpc": 80, "https": 443, "grpcs": 443}
 	port, known := own[u.Scheme]
@@ -73,7 +73,7 @@ func (d destination) secure() bool { return d.scheme == "https" || d.scheme == "
 // grpc reports whether the target is for gRPC only.
 func (d destination) grpc() bool { return d.scheme == "grpc" || d.scheme == "grpcs" }
 
-// web is the scheme of the same port for the web.
+// web returns the scheme of the same port for the web.
 func (d destination) web() string {
 	if d.secure() {
 		return "https"

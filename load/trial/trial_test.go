@@ -22,7 +22,7 @@ import (
 
 const ms = scenario.Duration(time.Millisecond)
 
-// specFor is an open load of 40 operations in 400 ms.
+// specFor returns an open load of 40 operations in 400 ms.
 func specFor(t *testing.T, url string) Spec {
 	t.Helper()
 	file, err := Request{URL: url}.Scenario()
@@ -310,7 +310,7 @@ func TestThePlanIsAskedFor(t *testing.T) {
 	}
 }
 
-// always is every hour.
+// always returns every hour.
 func always(t *testing.T) consent.Hours {
 	t.Helper()
 	hours, err := consent.ParseHours("always")

@@ -60,7 +60,7 @@ func (w *Watch) Second(s Second) (lost string, err error) {
 // AbortedError is why a load was broken off.
 type AbortedError struct{ Why string }
 
-// Error is the reason.
+// Error returns the reason.
 func (a *AbortedError) Error() string { return "the load was broken off " + a.Why }
 
 // Watched returns a context that ends when the objective is lost, if that is to
@@ -82,7 +82,7 @@ func (t *Trial) Watched(
 	}, err
 }
 
-// Aborted is what Play returned under a context of Watched: that the load was
+// Aborted returns what Play returned under a context of Watched: that the load was
 // broken off is part of the outcome then and no error.
 func Aborted(watched context.Context, o Outcome, err error) (Outcome, error) {
 	var why *AbortedError

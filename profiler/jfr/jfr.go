@@ -119,7 +119,7 @@ func readChunk(data []byte) ([]Sample, error) {
 	return c.samples(data)
 }
 
-// eventAt is the content of an event behind its size and type.
+// eventAt returns the content of an event behind its size and type.
 func eventAt(data []byte, at int64) (*decoder, int64, error) {
 	if at < headerSize || at >= int64(len(data)) {
 		return nil, 0, fmt.Errorf("an event is said to be at byte %d of %d", at, len(data))
@@ -232,7 +232,7 @@ func (c *chunk) stack(key int64) []Frame {
 	return frames
 }
 
-// symbol is the text of a symbol, which may itself be a constant.
+// symbol returns the text of a symbol, which may itself be a constant.
 func (c *chunk) symbol(key int64) string {
 	text := c.pools["jdk.types.Symbol"][key].parts["string"]
 	if text.text == "" && text.number != 0 {
@@ -241,7 +241,7 @@ func (c *chunk) symbol(key int64) string {
 	return text.text
 }
 
-// dotted is the name of a class as its source writes it.
+// dotted returns the name of a class as its source writes it.
 func dotted(name string) string {
 	out := []byte(name)
 	for i := range out {

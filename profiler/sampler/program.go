@@ -58,7 +58,7 @@ func openProgram(pid int) (*program, error) {
 	return p, err
 }
 
-// executableOf are the mappings of the executable itself: those of its file.
+// executableOf returns the mappings of the executable itself: those of its file.
 func executableOf(pid int) ([]mapping, error) {
 	target, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {
@@ -82,7 +82,7 @@ func executableOf(pid int) ([]mapping, error) {
 	return all, nil
 }
 
-// names are those of the functions at addresses of the process; what is not the program's
+// names returns the names of the functions at addresses of the process; what is not the program's
 // own code (the kernel's page, a library in C) has none.
 func (p *program) names(addresses []uint64) []string {
 	var all []string
@@ -97,7 +97,7 @@ func (p *program) names(addresses []uint64) []string {
 	return all
 }
 
-// linked is an address of the process as the executable has it.
+// linked returns an address of the process as the executable has it.
 func (p *program) linked(address uint64) uint64 {
 	for _, m := range p.mapped {
 		if address < m.start || address >= m.end {

@@ -56,7 +56,7 @@ func (r *ring) each(take func(sample)) {
 	atomic.StoreUint64(&r.about.Data_tail, head)
 }
 
-// bytes are those from a place on, which may go over the end of the ring.
+// bytes returns those from a place on, which may go over the end of the ring.
 func (r *ring) bytes(from, size uint64) []byte {
 	length := uint64(len(r.data))
 	all := make([]byte, 0, size)

@@ -75,7 +75,7 @@ func Start() (*Sampling, error) {
 	return s, nil
 }
 
-// online are the numbers of the processors that work.
+// online returns the numbers of the processors that work.
 func online() ([]int, error) {
 	text, err := os.ReadFile("/sys/devices/system/cpu/online")
 	if err != nil {

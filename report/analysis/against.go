@@ -38,7 +38,7 @@ func ParseGate(text string) (Gate, error) {
 	return Gate{Text: text, Metric: parts[1], Above: parts[2] == ">", Limit: limit}, nil
 }
 
-// metricOf is the metric that a gate names.
+// metricOf returns the metric that a gate names.
 func (g Gate) metricOf(metrics []lab.Metric) (string, error) {
 	if _, known := lab.MetricNamed(metrics, g.Metric); known {
 		return g.Metric, nil
@@ -104,8 +104,8 @@ func Hold(a lab.Analysis, gates []Gate) ([]lab.GateVerdict, error) {
 	return judgeAll(gates, a.Metrics, changes)
 }
 
-// toBaseline is how a variant stands to the baseline at every point; one change without a point where it is
-// not compared.
+// toBaseline returns how a variant stands to the baseline at every point; one change without a point where it
+// is not compared.
 func toBaseline(a lab.Analysis, variant, metric string) []lab.Change {
 	var changes []lab.Change
 	for _, c := range a.Comparisons {
@@ -229,7 +229,7 @@ func timeScale(
 	return factor, short, full
 }
 
-// workload is what was not the same of the work of a trial.
+// workload returns what was not the same of the work of a trial.
 func workload(before, after lab.Analysis) []lab.EnvironmentChange {
 	var all []lab.EnvironmentChange
 	differ := func(fact, was, is string) {
@@ -284,7 +284,7 @@ func (g Gate) beyond(c lab.Change) (shown, possible bool) {
 // freeDisk is a fact that is another all the time.
 const freeDisk = "disk_free"
 
-// differences are the facts that are not the same.
+// differences returns the facts that are not the same.
 func differences(before, after lab.Environment) []lab.EnvironmentChange {
 	all := []lab.EnvironmentChange{}
 	names := maps.Clone(before)

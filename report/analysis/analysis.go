@@ -73,7 +73,7 @@ func cleanEnvironment(facts lab.Environment) lab.Environment {
 	return clean
 }
 
-// allNotes are the study's own notes, what is wrong in the published study,
+// allNotes returns the study's own notes, what is wrong in the published study,
 // and what was noticed on the way.
 func (e *experiment) allNotes() []string {
 	notes := append([]string{}, e.study.Notes...)

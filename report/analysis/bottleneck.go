@@ -61,7 +61,7 @@ func helps(d lab.Doubled) int {
 	return 0
 }
 
-// throughput is the metric that says how much a system can do at a point: its capacity
+// throughput returns the metric that says how much a system can do at a point: its capacity
 // where that is searched for, what it answers to users who wait for answers; else "".
 func (e *experiment) throughput(p lab.Point) string {
 	if _, searched := p.Level(lab.FactorSearchFrom); searched {
@@ -73,7 +73,7 @@ func (e *experiment) throughput(p lab.Point) string {
 	return ""
 }
 
-// scaledUnit is the only unit that runs more often in a variant than in another, from
+// scaledUnit returns the only unit that runs more often in a variant than in another, from
 // which it differs in nothing else; "" where there is none.
 func scaledUnit(base, v lab.Variant) string {
 	same := v.Architecture == base.Architecture && v.Deployment == base.Deployment &&
@@ -94,7 +94,7 @@ func scaledUnit(base, v lab.Variant) string {
 	return unit
 }
 
-// cpuOfLimit is how much of what it may use a unit uses, all replicas together.
+// cpuOfLimit returns how much of what it may use a unit uses, all replicas together.
 func cpuOfLimit(usages []lab.RoleUsage, base lab.Variant, point lab.Point, unit string) *float64 {
 	i := slices.IndexFunc(usages, func(u lab.RoleUsage) bool {
 		return u.Variant == base.Name && u.Point.Name == point.Name && u.Role == unit
@@ -113,7 +113,7 @@ func cpuOfLimit(usages []lab.RoleUsage, base lab.Variant, point lab.Point, unit 
 	return &share
 }
 
-// onPath is how long an operation waits in queues of a unit, and which share of its way it
+// onPath returns how long an operation waits in queues of a unit, and which share of its way it
 // spends there, both in the mean; nil where operations are not traced.
 func onPath(
 	paths []lab.TrialPath, base lab.Variant, point lab.Point, unit string,
@@ -276,7 +276,7 @@ func (e *experiment) saysAutoscaling() (sentences []string) {
 	return sentences
 }
 
-// added are the replicas of a unit that came in trials.
+// added returns the replicas of a unit that came in trials.
 func added(unit string, trials []lab.Trial) string {
 	asked, ready := map[string][]float64{}, map[string][]float64{}
 	for _, trial := range trials {

@@ -19,7 +19,7 @@ type pointRatio struct {
 // text shows the ratio and where it was measured: "3.00x [2.94, 3.06] at s5".
 func (p pointRatio) text() string { return p.contrast.text() + " at " + p.point }
 
-// ratios are the contrasts of a claim's pair at its points; false, with the
+// ratios returns the contrasts of a claim's pair at its points; false, with the
 // reason in the judgement, where one of them has no interval.
 func (e *experiment) ratios(j *lab.Judgement, c claim) ([]pointRatio, bool) {
 	var all []pointRatio
@@ -194,7 +194,7 @@ func (e *experiment) judgeGrowth(j *lab.Judgement, c claim) {
 	}
 }
 
-// exponent is the mean over blocks with its t interval; false, with the reason
+// exponent returns the mean over blocks with its t interval; false, with the reason
 // in the judgement, below two blocks.
 func (e *experiment) exponent(j *lab.Judgement, exponents []float64) (stats.Estimate, bool) {
 	estimate, err := stats.MeanInterval(exponents, e.sure(e.design.Confidence, len(exponents)))
@@ -307,7 +307,7 @@ func (e *experiment) judgeLevel(j *lab.Judgement, c claim) {
 	t.conclude(j, c.Metric+" of "+c.Variant, claimedRange(c.Low, c.High), len(c.points))
 }
 
-// level is the mean of trials with its t interval, nil below two of them. The mean
+// level returns the mean of trials with its t interval, nil below two of them. The mean
 // of what cannot be negative is not.
 func (e *experiment) level(values []float64, confidence float64) (mean float64, low, high *float64) {
 	mean = stats.Mean(values)

@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// measuredKiosk is an experiment with made-up values: by variant, point and metric
+// measuredKiosk returns an experiment with made-up values: by variant, point and metric
 // one per block.
 func measuredKiosk(claims []lab.Claim, values map[string]map[string]map[string][]float64) Input {
 	s := lab.Study{

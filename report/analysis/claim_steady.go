@@ -54,7 +54,7 @@ func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Jud
 	j.Reason += fmt.Sprintf("; %s, which could not turn it", short)
 }
 
-// offAt is the factor by which what is measured at a point may be off.
+// offAt returns the factor by which what is measured at a point may be off.
 func (c claim) offAt(point string) float64 {
 	if off, set := c.off[point]; set {
 		return off
@@ -62,7 +62,7 @@ func (c claim) offAt(point string) float64 {
 	return 1
 }
 
-// farthestOff is the one of all points that is farthest from 1.
+// farthestOff returns the one of all points that is farthest from 1.
 func (c claim) farthestOff() float64 {
 	farthest := 1.0
 	for _, point := range c.points {

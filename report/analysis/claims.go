@@ -38,7 +38,7 @@ func (e *experiment) judge(stated lab.Claim) lab.Judgement {
 	return j
 }
 
-// tested is a judgement with what it was made on.
+// tested returns a judgement with what it was made on.
 func (e *experiment) tested(stated lab.Claim) (lab.Judgement, claim) {
 	j := lab.Judgement{ID: stated.ID, Text: stated.Text, Source: stated.Source, Verdict: lab.ClaimUntestable}
 	if stated.Published != 0 {
@@ -89,7 +89,7 @@ func (c claim) variants() []string {
 	return []string{c.Variant}
 }
 
-// pair is what the claim holds against each other.
+// pair returns what the claim holds against each other.
 func (c claim) pair() pair { return pair{c.Variant, c.Against} }
 
 // untestable says why a claim cannot be tested here, or "" and fills in its points.
@@ -181,7 +181,7 @@ func (e *experiment) absent(name string) string {
 	return ""
 }
 
-// measuredPoints are the points at which every variant has its metric.
+// measuredPoints returns the points at which every variant has its metric.
 func (e *experiment) measuredPoints(metrics, variants []string) []string {
 	return slices.DeleteFunc(e.pointsOf(variants...), func(point string) bool {
 		for i, v := range variants {
@@ -193,7 +193,7 @@ func (e *experiment) measuredPoints(metrics, variants []string) []string {
 	})
 }
 
-// claimedPoints are those that the claim names; else those of the study's trend
+// claimedPoints returns the claimed points that the claim names; else those of the study's trend
 // along its factor; else all that ran.
 func (e *experiment) claimedPoints(c lab.Claim, ran []string) []string {
 	if len(c.Points) > 0 {
@@ -225,7 +225,7 @@ func (e *experiment) noExponent(c *claim) string {
 	return ""
 }
 
-// strict is the confidence of one of several points over so many blocks, so that together they keep
+// strict returns the confidence of one of several points over so many blocks, so that together they keep
 // the confidence of the study (Bonferroni). Contradicting a claim about all
 // points takes one point only, and so needs it; supporting it takes every
 // point, and does not (intersection-union test, Berger 1982).
@@ -262,7 +262,7 @@ func (e *experiment) blockExponents(c claim, value func(point string, block int)
 	return exponents
 }
 
-// lastBlock is the highest block number of any trial.
+// lastBlock returns the highest block number of any trial.
 func (e *experiment) lastBlock() int {
 	if len(e.trials) == 0 {
 		return 0

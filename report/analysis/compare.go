@@ -23,14 +23,14 @@ type contrast struct {
 	decided bool // ratio is set
 }
 
-// n is the number of blocks in which both count.
+// n returns the number of blocks in which both count.
 func (c contrast) n() int { return len(c.up) }
 
 // known reports whether anything tells the ratio: a block with both, or blocks with one
 // of the two that other variants join.
 func (c contrast) known() bool { return c.decided || c.n() > 0 }
 
-// estimate is the ratio as the document holds it.
+// estimate returns the ratio as the document holds it.
 func (c contrast) estimate() lab.Ratio {
 	r := lab.Ratio{Ratio: c.value, N: c.n()}
 	if c.decided {
@@ -45,7 +45,7 @@ func (c contrast) text() string {
 	return figure.Times(r.Ratio, r.Low, r.High)
 }
 
-// times is the contrast with its ratio multiplied by a factor.
+// times returns the contrast with its ratio multiplied by a factor.
 func (c contrast) times(factor float64) contrast {
 	c.value *= factor
 	c.ratio.Value, c.ratio.Low, c.ratio.High = c.ratio.Value*factor, c.ratio.Low*factor, c.ratio.High*factor
@@ -135,7 +135,7 @@ func (e *experiment) table(metric, point string, p pair) table {
 	return t
 }
 
-// pairs are the comparisons of the study: every variant with the baseline, and
+// pairs returns the comparisons of the study: every variant with the baseline, and
 // the pairs that claims name.
 func (e *experiment) pairs() []pair {
 	var found []pair

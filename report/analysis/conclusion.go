@@ -79,7 +79,7 @@ func (e *experiment) explainWay(a lab.Analysis, c *lab.Conclusion) subject {
 	return s
 }
 
-// ways are the ways of a subject, one for each of its metrics.
+// ways returns the ways of a subject, one for each of its metrics.
 func (s subject) ways(all []lab.Waterfall) []lab.Waterfall {
 	var found []lab.Waterfall
 	for _, m := range s.metrics {

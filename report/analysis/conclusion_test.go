@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// told are the texts of an answer, with the numbers of its bars as they are shown.
+// told returns the texts of an answer, with the numbers of its bars as they are shown.
 func told(c lab.Conclusion) []string {
 	all := append(slices.Clone(c.Withheld), c.Sentence)
 	if c.Headline != nil {
@@ -24,7 +24,7 @@ func told(c lab.Conclusion) []string {
 	return slices.Concat(all, c.Sure, c.NotTested)
 }
 
-// answerOf is the whole answer, a line for each text.
+// answerOf returns the whole answer, a line for each text.
 func answerOf(in Input) string { return strings.Join(told(Analyse(in).Answer), "\n") }
 
 func TestAnswerOfASystemUnderLoad(t *testing.T) {

@@ -17,7 +17,7 @@ const leastCompleted = 0.95
 // leastAchieved is the share of the offered rate below which a rate was not held.
 const leastAchieved = 0.99
 
-// counted are the valid trials of a variant at a point, one per block; a later
+// counted returns the valid trials of a variant at a point, one per block; a later
 // attempt replaces an earlier one.
 func (e *experiment) counted(variant, point string) []lab.Trial {
 	var found []lab.Trial
@@ -33,7 +33,7 @@ func (e *experiment) counted(variant, point string) []lab.Trial {
 	return found
 }
 
-// curves are the metrics of every variant over the offered rate. A study whose
+// curves returns the metrics of every variant over the offered rate. A study whose
 // points set no rate has none.
 func (e *experiment) curves() []lab.Curve {
 	var curves []lab.Curve
@@ -64,7 +64,7 @@ func overRate(m lab.Metric) bool {
 	return m.Kind == lab.KindShare
 }
 
-// curvePoints are the points of a curve by rising rate.
+// curvePoints returns the points of a curve by rising rate.
 func (e *experiment) curvePoints(variant, metric string) []lab.CurvePoint {
 	var points []lab.CurvePoint
 	for _, point := range e.study.Points {
@@ -86,7 +86,7 @@ func (e *experiment) curvePoints(variant, metric string) []lab.CurvePoint {
 	return points
 }
 
-// offeredRate is the open rate of a point in operations per second: the level of
+// offeredRate returns the open rate of a point in operations per second: the level of
 // its factor, else what the generators said that they offered.
 func offeredRate(point lab.Point, trials []lab.Trial) (float64, bool) {
 	if rate, set := point.Level(lab.FactorRate); set {
@@ -99,7 +99,7 @@ func offeredRate(point lab.Point, trials []lab.Trial) (float64, bool) {
 	return rate, rate > 0 && finite(rate)
 }
 
-// figuresOf are the values of a figure in the audits that have it.
+// figuresOf returns the values of a figure in the audits that have it.
 func figuresOf(trials []lab.Trial, name string) []float64 {
 	var values []float64
 	for _, trial := range trials {
@@ -141,7 +141,7 @@ func (e *experiment) held(trial lab.Trial) bool {
 	return !measured || achieved >= leastAchieved*offered
 }
 
-// spectra are the distributions of every quantity, per variant and point. The
+// spectra returns the distributions of every quantity, per variant and point. The
 // median is taken over the trials at each share: percentiles are never averaged
 // and trials never pooled, because trials are the sample.
 func (e *experiment) spectra() []lab.Spectrum {
@@ -163,7 +163,7 @@ func (e *experiment) spectra() []lab.Spectrum {
 	return all
 }
 
-// quantitiesOf are the quantities whose distributions any of the trials has.
+// quantitiesOf returns the quantities whose distributions any of the trials has.
 func quantitiesOf(trials []lab.Trial) []string {
 	names := map[string]bool{}
 	for _, trial := range trials {
@@ -204,7 +204,7 @@ func significant(value float64) float64 {
 	return math.Round(value*step) / step
 }
 
-// medianSpectrum is the median over the trials at each share that more than half
+// medianSpectrum returns the median over the trials at each share that more than half
 // of them have.
 func medianSpectrum(trials [][]lab.Quantile) []lab.Quantile {
 	byShare := map[float64][]float64{}

@@ -163,7 +163,7 @@ func (e *experiment) strikeOut() {
 	}
 }
 
-// variants are what is compared: no twins and none that was struck out.
+// variants returns what is compared: no twins and none that was struck out.
 func (e *experiment) variants() []lab.Variant {
 	return slices.DeleteFunc(slices.Clone(e.study.Variants), func(v lab.Variant) bool {
 		return v.TwinOf != "" || e.struck[v.Name] != ""
@@ -188,7 +188,7 @@ func (e *experiment) ran(variant, point string) bool {
 	return len(e.cells[cell{variant, point, operations}].values) > 0
 }
 
-// pointsOf are the points, in the order of the study, at which all of the
+// pointsOf returns the points, in the order of the study, at which all of the
 // variants have valid trials.
 func (e *experiment) pointsOf(variants ...string) []string {
 	var names []string
@@ -234,14 +234,14 @@ func (e *experiment) metric(name string) (lab.Metric, bool) {
 	return lab.MetricNamed(e.study.AllMetrics(), name)
 }
 
-// named is the name of the metric of a quantity, as lab.FindMetric finds it; "" where
+// named returns the name of the metric of a quantity, as lab.FindMetric finds it; "" where
 // the study has none, which nothing was measured of.
 func (e *experiment) named(quantity string, quantile float64, per string) string {
 	m, _ := lab.FindMetric(e.study.AllMetrics(), quantity, quantile, per)
 	return m.Name
 }
 
-// headline is the metric that sentences are about: of a job its time per
+// headline returns the metric that sentences are about: of a job its time per
 // operation, which compares points; else the system's first.
 func (e *experiment) headline() string {
 	if len(e.study.Metrics) > 0 {

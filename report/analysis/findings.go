@@ -41,7 +41,7 @@ func (e *experiment) findings(a lab.Analysis, s subject, c *lab.Conclusion) {
 	add("trends", e.saysTrends(a))
 }
 
-// sectionOf is the part of the page that has a metric's levels.
+// sectionOf returns the part of the page that has a metric's levels.
 func sectionOf(m lab.Metric) string {
 	switch {
 	case m.Quantity == lab.Capacity:
@@ -93,7 +93,7 @@ func (e *experiment) levelOf(m lab.Metric, variant, point string) string {
 	return level
 }
 
-// searchedPoint is the first point at which a capacity was measured.
+// searchedPoint returns the first point at which a capacity was measured.
 func (e *experiment) searchedPoint(capacity string) string {
 	for _, p := range e.study.Points {
 		for _, v := range e.variants() {

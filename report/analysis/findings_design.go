@@ -41,7 +41,7 @@ func (e *experiment) saysAverage(a lab.Analysis) string {
 	return text + "."
 }
 
-// extremes are the smallest and the largest ratio of an average's points.
+// extremes returns the smallest and the largest ratio of an average's points.
 func extremes(a lab.Analysis, x lab.Average) (low, high string) {
 	var found []lab.Comparison
 	for _, c := range a.Comparisons {

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write report/testdata/analysis.json ane
 // fixture is where the tests of the views find an analysis to show.
 const fixture = "../testdata/analysis.json"
 
-// table1 is an experiment whose trials are the published Table 1 of Rego 2021:
+// table1 returns an experiment whose trials are the published Table 1 of Rego 2021:
 // run k of the study is block k. The study published elapsed times only; CPU
 // times, memory and context switches are made up in fixed proportion to them.
 // uds.twin is uds again, off by a fixed pattern of up to 1 %; uds-persistent

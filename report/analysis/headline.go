@@ -21,7 +21,7 @@ type judged struct {
 // differs reports whether the data tell the two apart.
 func (j judged) differs() bool { return j.verdict == lab.Slower || j.verdict == lab.Faster }
 
-// effect is the size of a difference, the same for 2x and 0.5x; 0 of what is not decided.
+// effect returns the size of a difference, the same for 2x and 0.5x; 0 of what is not decided.
 func (j judged) effect() float64 {
 	if !j.differs() || j.ratio.Ratio <= 0 {
 		return 0
@@ -109,7 +109,7 @@ func (e *experiment) toldMetrics(ratios []judged) []lab.Metric {
 	return told
 }
 
-// mainMetrics are what a user asks for: how long an operation takes, what it costs in CPU, and
+// mainMetrics returns what a user asks for: how long an operation takes, what it costs in CPU, and
 // how many there can be. The time is the median of the time to completion, or another one
 // where only that is decided.
 func (e *experiment) mainMetrics(effects map[string]float64, known map[string]bool) []lab.Metric {
@@ -147,7 +147,7 @@ func (e *experiment) mainMetrics(effects map[string]float64, known map[string]bo
 	return once
 }
 
-// comparedRatios are the comparisons of the study, struck-out variants and twins left out.
+// comparedRatios returns the comparisons of the study, struck-out variants and twins left out.
 func (e *experiment) comparedRatios(a lab.Analysis) []judged {
 	var all []judged
 	for _, c := range a.Comparisons {
@@ -157,7 +157,7 @@ func (e *experiment) comparedRatios(a lab.Analysis) []judged {
 	return all
 }
 
-// wayRatios are the ends of the ways.
+// wayRatios returns the ends of the ways.
 func (e *experiment) wayRatios(all []lab.Waterfall) []judged {
 	var found []judged
 	for _, w := range all {
@@ -217,7 +217,7 @@ func (e *experiment) metricBars(s subject, variant string) *lab.Headline {
 	return &h
 }
 
-// bar is a ratio of a headline that begins at 1.
+// bar returns a ratio of a headline that begins at 1.
 func (j judged) bar(label string) lab.Bar {
 	return lab.Bar{Label: label, Metric: j.metric.Name, Point: j.point, Variant: j.variant, Baseline: j.baseline,
 		Begin: 1, Ratio: j.ratio, Verdict: j.verdict}

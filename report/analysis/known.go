@@ -62,7 +62,7 @@ func (e *experiment) wayAnswers() []lab.Answer {
 	return append(wholes, steps...)
 }
 
-// answerOf is a comparison as an answer: "cpu of b 1.3x that of a at slow".
+// answerOf returns a comparison as an answer: "cpu of b 1.3x that of a at slow".
 func (e *experiment) answerOf(variant, against string, c lab.Comparison) lab.Answer {
 	of, at := spaced(c.Metric)+" of "+variant, fmt.Sprintf("that of %s at %s", against, c.Point.Name)
 	a := lab.Answer{Question: of + " against " + at, Verdict: string(c.Verdict)}

@@ -40,7 +40,7 @@ func (e *experiment) takeLayers() {
 	}
 }
 
-// sharesOf are the shares of the layers in the CPU time of a profiled trial.
+// sharesOf returns the shares of the layers in the CPU time of a profiled trial.
 func sharesOf(trial lab.Trial) (shares map[lab.Layer]float64, samples int) {
 	shares = map[lab.Layer]float64{}
 	var total float64
@@ -67,7 +67,7 @@ func libraries(shares map[lab.Layer]float64) float64 {
 	return sum
 }
 
-// layers are where the CPU time of an operation goes, of every variant at every point.
+// layers returns where the CPU time of an operation goes, of every variant at every point.
 func (e *experiment) layers() []lab.LayerShare {
 	var all []lab.LayerShare
 	for v, point := range e.places() {

@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// profiledShop is the shop under load with profiles of the monolith and of the services
+// profiledShop returns the shop under load with profiles of the monolith and of the services
 // in the first three blocks at one rate: 60 % and 80 % are in libraries. Profiled trials
 // took twice the CPU time.
 func profiledShop() Input {

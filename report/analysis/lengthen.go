@@ -60,7 +60,7 @@ func (e *experiment) besideShorter(point string, shorter []lab.Trial) string {
 	return fmt.Sprintf(" Their median %s, and that of these: %s.", metric.Name, strings.Join(parts, "; "))
 }
 
-// medianOf is that of the valid trials of a variant at a point; 0 without any.
+// medianOf returns that of the valid trials of a variant at a point; 0 without any.
 func medianOf(metric lab.Metric, variant, point string, trials []lab.Trial) float64 {
 	var values []float64
 	for _, trial := range trials {
@@ -72,7 +72,7 @@ func medianOf(metric lab.Metric, variant, point string, trials []lab.Trial) floa
 	return stats.Median(values)
 }
 
-// loadSeconds is how long the trials that count were measured under load, by point.
+// loadSeconds returns how long the trials that count were measured under load, by point.
 func (e *experiment) loadSeconds() map[string]float64 {
 	seconds := map[string]float64{}
 	for _, point := range e.study.Points {

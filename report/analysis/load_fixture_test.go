@@ -118,7 +118,7 @@ func split(seconds float64, parts ...part) []lab.Segment {
 	return segments
 }
 
-// shopUnderLoad is an experiment with the three designs of the shop at five
+// shopUnderLoad returns an experiment with the three designs of the shop at five
 // rates and in a search for the capacity. Everything in it is made up.
 func shopUnderLoad() Input {
 	rates := []float64{20, 40, 80, 160, 240}
@@ -163,7 +163,7 @@ func shopUnderLoad() Input {
 	return in
 }
 
-// wobble is a fixed pattern of noise around 1.
+// wobble returns a fixed pattern of noise around 1.
 func wobble(block, salt int) float64 {
 	return 1 + 0.06*math.Sin(float64(block*12+salt*5)*1.7)*math.Cos(float64(salt+block*block))
 }
@@ -249,7 +249,7 @@ func (in *Input) order(d design, variant string, point lab.Point, block int, off
 	in.Trials = append(in.Trials, trial)
 }
 
-// probe is a load of a search whose 99th percentile took so many seconds.
+// probe returns a load of a search whose 99th percentile took so many seconds.
 func probe(rate, p99 float64) lab.SearchLoad {
 	median, longest := p99/5, 2*p99
 	load := lab.SearchLoad{Rate: math.Round(rate), Pass: p99 < 0.1, Median: &median, P99: &p99,
@@ -347,7 +347,7 @@ func (d design) meanOf(seconds float64) lab.Path {
 	return mean
 }
 
-// spread is a log-normal distribution at the shares that are kept.
+// spread returns a log-normal distribution at the shares that are kept.
 func spread(median, sigma float64) []lab.Quantile {
 	var all []lab.Quantile
 	for _, share := range lab.SpectrumShares() {

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// underLoad is a small study of two variants under load, without trials.
+// underLoad returns a small study of two variants under load, without trials.
 func underLoad(points ...lab.Point) Input {
 	metrics := []lab.Metric{
 		{Name: "completion_time_p99", Title: "time", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindTime,
@@ -28,7 +28,7 @@ func underLoad(points ...lab.Point) Input {
 		Design:  lab.Design{Blocks: 3, Confidence: 0.95, Margin: 0.05}}}}
 }
 
-// at is a point with one level.
+// at returns a point with one level.
 func at(name, factor string, level float64) lab.Point {
 	return lab.Point{Name: name, Levels: map[string]float64{factor: level}}
 }

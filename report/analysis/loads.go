@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// operations are what single operations of the loads gave, in the order of the scenario.
+// operations returns what single operations of the loads gave, in the order of the scenario.
 func (e *experiment) operations() []lab.OperationTimes {
 	var all []lab.OperationTimes
 	for v, point := range e.places() {
@@ -51,7 +51,7 @@ func operationTimes(variant string, point lab.Point, name string, trials []lab.T
 	return sum
 }
 
-// courses are how all counted trials went on, second by second.
+// courses returns how all counted trials went on, second by second.
 func (e *experiment) courses() []lab.TrialCourse {
 	var all []lab.TrialCourse
 	for v, point := range e.places() {
@@ -79,7 +79,7 @@ func (e *experiment) courses() []lab.TrialCourse {
 	return all
 }
 
-// usedMeanwhile is how the use of a trial's system went on; nil: nobody metered it.
+// usedMeanwhile returns how the use of a trial's system went on; nil: nobody metered it.
 func usedMeanwhile(trial lab.Trial) *lab.UsageCourse {
 	metered := trial.Metered.Course
 	if metered == nil {
@@ -110,7 +110,7 @@ func significantOrNone(x *float64) *float64 {
 	return &rounded
 }
 
-// searches are what those of all trials came to, in the order of variants and blocks.
+// searches returns what those of all trials came to, in the order of variants and blocks.
 func (e *experiment) searches() []lab.TrialSearch {
 	var all []lab.TrialSearch
 	name := e.named(lab.Capacity, 0, "")
@@ -173,7 +173,7 @@ func (e *experiment) followWarmUps(variant string, point lab.Point) {
 	}
 }
 
-// paths are the critical paths that stand for a variant at a point: for each
+// paths returns the critical paths that stand for a variant at a point: for each
 // share that of the trial whose path is the median by length. Of an even number
 // it is the shorter of the middle two, so that it is a path which happened.
 func (e *experiment) paths() []lab.TrialPath {

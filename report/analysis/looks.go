@@ -17,7 +17,7 @@ func (e *experiment) takeLooks() {
 	}
 }
 
-// sure is the level at which to draw an interval over so many blocks, for it to keep a
+// sure returns the level at which to draw an interval over so many blocks, for it to keep a
 // confidence at all looks together.
 func (e *experiment) sure(confidence float64, blocks int) float64 {
 	if e.looks == nil {
@@ -26,7 +26,7 @@ func (e *experiment) sure(confidence float64, blocks int) float64 {
 	return 1 - e.looks.Level(1-confidence, blocks)
 }
 
-// overall is a p-value over so many blocks for all looks together.
+// overall returns a p-value over so many blocks for all looks together.
 func (e *experiment) overall(p float64, blocks int) float64 {
 	if e.looks == nil {
 		return p
@@ -57,7 +57,7 @@ func (r Rule) Needed(played []lab.Trial) func(lab.PlannedTrial) bool {
 // seat is a variant at a point.
 type seat struct{ variant, point string }
 
-// open are the variants, and where, of which more must be known.
+// open returns the variants, and where, of which more must be known.
 func (e *experiment) open() []seat {
 	switch {
 	case e.study.Explains():
@@ -75,7 +75,7 @@ func (e *experiment) open() []seat {
 	return open
 }
 
-// answered are the metrics that an answer begins with: these have to be decided.
+// answered returns the metrics that an answer begins with: these have to be decided.
 func (e *experiment) answered() []string {
 	var names []string
 	for _, m := range e.study.Metrics {
@@ -87,7 +87,7 @@ func (e *experiment) answered() []string {
 	return names[:min(mostNamed, len(names))]
 }
 
-// openWays are all stops of a way at the points where a step, or the whole, is
+// openWays returns all stops of a way at the points where a step, or the whole, is
 // undecided, and not for a change within trials, which more of them do not end: its ratios are over the
 // blocks that have every stop.
 func (e *experiment) openWays() []seat {
@@ -112,7 +112,7 @@ func (e *experiment) openWays() []seat {
 	return open
 }
 
-// openClaims are the variants of undecided claims. A claim about every point by itself
+// openClaims returns the variants of undecided claims. A claim about every point by itself
 // needs those no more at which it was found to hold.
 func (e *experiment) openClaims() []seat {
 	var open []seat

@@ -16,7 +16,7 @@ func untilDecided(in Input, most int) Input {
 	return in
 }
 
-// needed are the variants at points that a rule lets go on.
+// needed returns the variants at points that a rule lets go on.
 func needed(in Input) []string {
 	goesOn := Rule{Input: in}.Needed(in.Trials)
 	var all []string

@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// loaded is an experiment of a system with metrics of its own: b takes 1.5 times
+// loaded returns an experiment of a system with metrics of its own: b takes 1.5 times
 // as long as a, holds four fifths of its rate, and a.twin is a within 1 %.
 func loaded() Input {
 	points := []lab.Point{{Name: "slow", Levels: map[string]float64{"rate": 100}},

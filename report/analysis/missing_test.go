@@ -53,7 +53,7 @@ func cutDown(t *testing.T) map[string]Input {
 	}
 }
 
-// notFinite is an experiment whose records hold every number that JSON lacks.
+// notFinite returns an experiment whose records hold every number that JSON lacks.
 func notFinite(t *testing.T) Input {
 	in := table1(t)
 	for i := range in.Trials {

@@ -94,7 +94,7 @@ type twinTest struct {
 	family int
 }
 
-// twins are the A/A pairs: twin over original.
+// twins returns the A/A pairs: twin over original.
 func (e *experiment) twins() []pair {
 	var found []pair
 	for _, v := range e.study.Variants {
@@ -105,7 +105,7 @@ func (e *experiment) twins() []pair {
 	return found
 }
 
-// gates are what a ratio of two variants is held against: the bias of those of the
+// gates returns what a ratio of two variants is held against: the bias of those of the
 // two that ran beside a twin. Where neither did, the largest that was found: too
 // much is safe.
 func (e *experiment) gates(metric string, p pair) stats.Gates {
@@ -117,7 +117,7 @@ func (e *experiment) gates(metric string, p pair) stats.Gates {
 	return stats.Gates{Margin: e.design.Margin, Bias: max(bias, other)}
 }
 
-// widestGates are the gates of the metric under the largest bias of any variant.
+// widestGates returns the gates of the metric under the largest bias of any variant.
 func (e *experiment) widestGates(metric string) stats.Gates {
 	gates := stats.Gates{Margin: e.design.Margin}
 	for at, bias := range e.bias {

@@ -193,7 +193,7 @@ func (e *experiment) noteIdle() {
 		strings.Join(words, ", "), figure.Quantity(medianOrNone(rested), nil, nil, "s"))
 }
 
-// idleOf is how many processors a trial's system used before its load, and under it. 0 of
+// idleOf returns how many processors a trial's system used before its load, and under it. 0 of
 // what its roles cannot tell.
 func idleOf(trial lab.Trial) (idle, used float64) {
 	for role, u := range trial.Metered.Roles {

@@ -6,7 +6,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// pictures are the architectures of the variants, with what they cost at each point. What
+// pictures returns the architectures of the variants, with what they cost at each point. What
 // a layout is depends on the variant and the point, so that the first trial tells it.
 func (e *experiment) pictures() []lab.Picture {
 	var all []lab.Picture
@@ -30,7 +30,7 @@ func (e *experiment) pictures() []lab.Picture {
 	return all
 }
 
-// middleTraffic is the median over the trials of what went over a link.
+// middleTraffic returns the median over the trials of what went over a link.
 func middleTraffic(trials []lab.Trial, from string, link lab.Link) map[string]float64 {
 	counts := map[string][]float64{}
 	for _, trial := range trials {

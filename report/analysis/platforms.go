@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// platforms are what platforms took beside the units, per variant and point. Where all
+// platforms returns what platforms took beside the units, per variant and point. Where all
 // units are processes there is nothing between them and the kernel, and nothing to tell.
 func (e *experiment) platforms() []lab.PlatformTake {
 	if !slices.ContainsFunc(e.variants(), func(v lab.Variant) bool { return v.Deployment != lab.Process }) {
@@ -66,7 +66,7 @@ func (e *experiment) platform(v lab.Variant, point lab.Point, trials []lab.Trial
 	return take
 }
 
-// back is how long what was killed took to be there again.
+// back returns how long what was killed took to be there again.
 func back(trials []lab.Trial) float64 {
 	var seconds []float64
 	for _, trial := range trials {
@@ -79,7 +79,7 @@ func back(trials []lab.Trial) float64 {
 	return medianOrNone(seconds)
 }
 
-// noticed is how long it took to notice that a node was lost.
+// noticed returns how long it took to notice that a node was lost.
 func noticed(trials []lab.Trial) float64 {
 	var seconds []float64
 	for _, trial := range trials {
@@ -92,7 +92,7 @@ func noticed(trials []lab.Trial) float64 {
 	return medianOrNone(seconds)
 }
 
-// starts are how long units took, the slowest first.
+// starts returns how long units took, the slowest first.
 func starts(trials []lab.Trial) []lab.UnitStart {
 	seconds := map[string][]float64{}
 	for _, trial := range trials {
@@ -110,7 +110,7 @@ func starts(trials []lab.Trial) []lab.UnitStart {
 	return all
 }
 
-// programs are what the programs of platforms used, all parts together, the dearest first.
+// programs returns what the programs of platforms used, all parts together, the dearest first.
 func programs(trials []lab.Trial) []lab.PlatformProgram {
 	type uses struct{ processes, share, memory []float64 }
 	byName := map[string]*uses{}

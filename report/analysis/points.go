@@ -14,7 +14,7 @@ func (e *experiment) completes() bool {
 	return known && e.study.Load != nil
 }
 
-// commonPoint is the highest rate that all variants with trials there held, of
+// commonPoint returns the highest rate that all variants with trials there held, of
 // those at which most variants ran; where there is none, the lowest of these.
 func (e *experiment) commonPoint() string {
 	type candidate struct {
@@ -64,14 +64,14 @@ func compareBool(x, y bool) int {
 // when the load ends.
 const mostBehind = 1.0
 
-// behind is the share of accepted operations that were not done when the load
+// behind returns the share of accepted operations that were not done when the load
 // ended, and whether those are more than the last second's.
 func (e *experiment) behind(variant, point string) (share float64, late bool) {
 	share, measured := e.mean(variant, point, e.named(lab.Unfinished, 0, ""))
 	return share, measured && share*e.study.Load.Duration > mostBehind
 }
 
-// widest are the variants but the baseline that ran at the most points.
+// widest returns the variants but the baseline that ran at the most points.
 func (e *experiment) widest() []string {
 	var names []string
 	most := 0

@@ -99,7 +99,7 @@ func (e *experiment) measureCurve(f published.Figure) string {
 	return text
 }
 
-// measureMean is a run (our trial of the block of that number) or a mean.
+// measureMean returns a run (our trial of the block of that number) or a mean.
 func (e *experiment) measureMean(f published.Figure, out *lab.PublishedFigure) string {
 	m := f.Ours
 	unit, _ := f.InOurs()
@@ -146,7 +146,7 @@ func (e *experiment) measureAverage(m published.Mapping, out *lab.PublishedFigur
 	return ""
 }
 
-// measureLine is the slope or the intercept of our line over the same points.
+// measureLine returns the slope or the intercept of our line over the same points.
 func (e *experiment) measureLine(a lab.Analysis, f published.Figure, out *lab.PublishedFigure) string {
 	m := f.Ours
 	i := slices.IndexFunc(a.Trends, func(t lab.TrendLine) bool {
@@ -175,7 +175,7 @@ func (e *experiment) measureLine(a lab.Analysis, f published.Figure, out *lab.Pu
 	return ""
 }
 
-// publishedPerOperation is the time of one operation, in seconds; nil where the
+// publishedPerOperation returns the time of one operation, in seconds; nil where the
 // figure is no time of a known number of operations.
 func (e *experiment) publishedPerOperation(f published.Figure) *float64 {
 	seconds, isTime := f.Seconds()
@@ -201,7 +201,7 @@ func (e *experiment) publishedPerOperation(f published.Figure) *float64 {
 	return nil
 }
 
-// marginal is what one more operation costs along our line, in seconds.
+// marginal returns what one more operation costs along our line, in seconds.
 func (e *experiment) marginal(m published.Mapping, line lab.TrendLine) *float64 {
 	m.Points = line.Points
 	steps, ok := operationsPerLevel(m, func(name string) (level, count float64) {
@@ -216,7 +216,7 @@ func (e *experiment) marginal(m published.Mapping, line lab.TrendLine) *float64 
 	return number(line.Slope / steps)
 }
 
-// operationsPerLevel is how many operations one more of the factor adds; false
+// operationsPerLevel returns how many operations one more of the factor adds; false
 // where that differs by more than a percent between the points.
 func operationsPerLevel(
 	m published.Mapping, at func(point string) (level, operations float64),

@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/studies/published"
 )
 
-// costa is the made-up experiment under the names of the second study, beside the
+// costa returns the made-up experiment under the names of the second study, beside the
 // figures that it published.
 func costa(t *testing.T) Input {
 	t.Helper()

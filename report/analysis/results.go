@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// results are the valid trials of every variant but the twins, at every point,
+// results returns the valid trials of every variant but the twins, at every point,
 // in every metric.
 func (e *experiment) results() []lab.Result {
 	all := []lab.Result{}
@@ -36,7 +36,7 @@ func (e *experiment) result(metric lab.Metric, variant string, point lab.Point, 
 	return r
 }
 
-// meanInterval is the t interval of a mean; nil below two values.
+// meanInterval returns the t interval of a mean; nil below two values.
 func (e *experiment) meanInterval(values []float64) (low, high *float64) {
 	interval, err := stats.MeanInterval(values, e.sure(e.design.Confidence, len(values)))
 	if err != nil {
@@ -51,7 +51,7 @@ func (e *experiment) mean(variant, point, metric string) (float64, bool) {
 	return stats.Mean(s.values), len(s.values) > 0
 }
 
-// middle is the median of a cell over its trials, as the curves show it; false where
+// middle returns the median of a cell over its trials, as the curves show it; false where
 // nothing was measured.
 func (e *experiment) middle(variant, point, metric string) (float64, bool) {
 	s := e.cells[cell{variant, point, metric}]
@@ -97,7 +97,7 @@ func (e *experiment) rungRatio(point, variant, against string) *lab.Ratio {
 	return &r
 }
 
-// fullestPoint is the first point at which most variants ran.
+// fullestPoint returns the first point at which most variants ran.
 func (e *experiment) fullestPoint() string {
 	best, most := "", 0
 	for _, point := range e.study.Points {
@@ -131,7 +131,7 @@ func (e *experiment) averages() []lab.Average {
 	return all
 }
 
-// averagedMetrics are the totals, and what claims compare.
+// averagedMetrics returns the totals, and what claims compare.
 func (e *experiment) averagedMetrics() []string {
 	metrics := []string{e.named(lab.Elapsed, 0, ""), e.named(lab.CPU, 0, "")}
 	if len(e.study.Metrics) > 0 {

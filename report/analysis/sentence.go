@@ -99,14 +99,14 @@ func (e *experiment) plainPlace(point string) string {
 	return "at " + point
 }
 
-// rateWords are a point's rate: "20 orders/s".
+// rateWords returns a point's rate: "20 orders/s".
 func (e *experiment) rateWords(point string) string {
 	at, _ := e.study.Point(point)
 	rate, _ := offeredRate(at, e.counted(e.study.Baseline, point))
 	return fmt.Sprintf("%s %ss/s", lab.Plain(rate), e.operation())
 }
 
-// operation is what one operation of the system is called.
+// operation returns what one operation of the system is called.
 func (e *experiment) operation() string { return cmp.Or(e.in.System.Operation, "operation") }
 
 // times writes a ratio with its interval.

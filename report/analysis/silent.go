@@ -15,7 +15,7 @@ type Silent struct {
 	Last     lab.Trial
 }
 
-// SilentVariants are those of a plan, in its order; a twin stands behind the variant
+// SilentVariants returns the silent variants of a plan, in its order; a twin stands behind the variant
 // that it is. Nothing can be said of them, which an answer must begin with.
 func SilentVariants(study lab.Study, trials []lab.Trial) []Silent {
 	var all []Silent
@@ -40,7 +40,7 @@ func SilentVariants(study lab.Study, trials []lab.Trial) []Silent {
 	return all
 }
 
-// String is the sentence about it.
+// String returns the sentence about it.
 func (s Silent) String() string {
 	what := "never got through a load"
 	if s.Loaded {

@@ -15,7 +15,7 @@ import (
 // quantities are what is followed through a trial, each as a time.
 var quantities = []string{stats.FollowMedian, stats.FollowTail, stats.FollowRate}
 
-// followed is what a metric follows from; "" where it does not depend on when in a load
+// followed returns what a metric follows from; "" where it does not depend on when in a load
 // it is taken.
 func followed(m lab.Metric) string {
 	switch {
@@ -134,7 +134,7 @@ var quantityWords = map[string]string{
 	stats.FollowRate: "time between right answers",
 }
 
-// disturbance is the widest of the changes that a comparison may hang on: of either
+// disturbance returns the widest of the changes that a comparison may hang on: of either
 // variant within a trial, in what the metric follows from, or of their ratio from block
 // to block. Its factor is 1 where none was found. It is told in short and in full.
 func (e *experiment) disturbance(
@@ -200,7 +200,7 @@ func driftOf(c contrast, margin float64) (factor float64, words string) {
 			figure.Times(math.Exp(change), nil, nil), figure.Number(p, nil, nil))
 }
 
-// saysUnsteady is the first sentence where a system is not steady at a rate that it held.
+// saysUnsteady returns the first sentence where a system is not steady at a rate that it held.
 func (e *experiment) saysUnsteady() string {
 	var parts []string
 	for _, v := range e.variants() {

@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// followedTrials is an experiment of two variants at one rate over six blocks. Course
+// followedTrials returns an experiment of two variants at one rate over six blocks. Course
 // has the median response time of one second of a trial of b, as a factor.
 func followedTrials(ratio float64, course func(block, second int) float64) Input {
 	p50 := lab.Metric{Name: "response_time_p50", Title: "median response time", Unit: "s",
@@ -53,7 +53,7 @@ func followedTrials(ratio float64, course func(block, second int) float64) Input
 	return in
 }
 
-// cohortsOf are the operations of a load of so many seconds at 100/s, by their response time in seconds.
+// cohortsOf returns the operations of a load of so many seconds at 100/s, by their response time in seconds.
 func cohortsOf(seconds int, took func(number int) float64) *lab.Cohorts {
 	all := &lab.Cohorts{Seconds: float64(seconds) / lab.CohortsOfLoad,
 		All: make([]lab.Cohort, lab.CohortsOfLoad)}

@@ -93,7 +93,7 @@ func (e *experiment) auditOf(variant string) lab.AuditSum {
 	return sum
 }
 
-// worse is the worse of two verdicts; the first one stands alone.
+// worse returns the worse of two verdicts; the first one stands alone.
 func worse(have, next lab.AuditVerdict, first bool) lab.AuditVerdict {
 	order := []lab.AuditVerdict{lab.AuditValid, lab.AuditUnknown, lab.AuditInvalid}
 	if !slices.Contains(order, next) {

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// usages are what each role and backing service used, per variant and point; of a system
+// usages returns what each role and backing service used, per variant and point; of a system
 // that somebody else wrote, which has one role, what each of its processes did. A
 // job whose units are the system has its totals instead.
 func (e *experiment) usages() []lab.RoleUsage {
@@ -32,7 +32,7 @@ func (e *experiment) usages() []lab.RoleUsage {
 	return all
 }
 
-// rolesOf are the roles that any of the trials metered, by name, the generator last.
+// rolesOf returns the roles that any of the trials metered, by name, the generator last.
 func rolesOf(trials []lab.Trial) []string {
 	names := map[string]bool{}
 	for _, trial := range trials {
@@ -76,7 +76,7 @@ func (e *experiment) roleUsage(
 		Platform: platformUsage(role, trials)}
 }
 
-// platformUsage is what the platform said of a role, its units together: medians over the
+// platformUsage returns what the platform said of a role, its units together: medians over the
 // trials. nil where it said nothing in any of them.
 func platformUsage(role string, trials []lab.Trial) *lab.PlatformUsage {
 	var said, most, counted, lag, window []float64
@@ -110,7 +110,7 @@ func platformUsage(role string, trials []lab.Trial) *lab.PlatformUsage {
 	return &all
 }
 
-// medianOrNone is the median, 0 of nothing.
+// medianOrNone returns the median, 0 of nothing.
 func medianOrNone(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -118,7 +118,7 @@ func medianOrNone(values []float64) float64 {
 	return stats.Median(values)
 }
 
-// costedOperations is the number of operations that the trial's CPU time was
+// costedOperations returns the number of operations that the trial's CPU time was
 // divided by: that of the system's own CPU cost per operation, so that the roles
 // add up to it, else the trial's own count. 0 where neither is known.
 func (e *experiment) costedOperations(trial lab.Trial) float64 {
@@ -185,7 +185,7 @@ func (e *experiment) processUsages(variant string, point lab.Point, trials []lab
 	return append(rows[:mostProcesses], rest)
 }
 
-// nodeLoads are what the units of each node used, per variant and point, where the deployment
+// nodeLoads returns what the units of each node used, per variant and point, where the deployment
 // has nodes: medians over the trials in which the node had units. Searches are left out:
 // what they used on average is that of no load.
 func (e *experiment) nodeLoads() []lab.NodeLoad {

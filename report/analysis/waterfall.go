@@ -34,7 +34,7 @@ func (e *experiment) waterfalls() []lab.Waterfall {
 	return all
 }
 
-// stepPoints are where the steps are shown: where every stop plays, and of these
+// stepPoints returns where the steps are shown: where every stop plays, and of these
 // those that the study names, if it names any.
 func (e *experiment) stepPoints(steps []lab.PathStep) []lab.Point {
 	return slices.DeleteFunc(slices.Clone(e.study.Points), func(p lab.Point) bool {
@@ -48,7 +48,7 @@ func (e *experiment) stepPoints(steps []lab.PathStep) []lab.Point {
 	})
 }
 
-// stepMetrics are what the steps are shown in: what the study names, in its order,
+// stepMetrics returns what the steps are shown in: what the study names, in its order,
 // else all.
 func (e *experiment) stepMetrics() []lab.Metric {
 	if e.study.Explained == nil || len(e.study.Explained.Metrics) == 0 {
@@ -83,12 +83,12 @@ func (e *experiment) noteGaps(point string, steps []lab.PathStep) {
 	}
 }
 
-// way is the steps of one order.
+// way returns the steps of one order.
 func (e *experiment) way(order int) []lab.PathStep {
 	return slices.DeleteFunc(slices.Clone(e.study.Steps), func(s lab.PathStep) bool { return s.Order != order })
 }
 
-// stops are the variants of some steps, each once, in their order.
+// stops returns the variants of some steps, each once, in their order.
 func stops(steps []lab.PathStep) []string {
 	var names []string
 	for _, s := range steps {
@@ -141,7 +141,7 @@ func (e *experiment) waterfall(
 	return w, true
 }
 
-// stretches are the way to the last stock variant, and on from there to the tuned one;
+// stretches returns the way to the last stock variant, and on from there to the tuned one;
 // none where there are not both.
 func stretches(steps []lab.PathStep) []pair {
 	stock := slices.IndexFunc(steps, func(s lab.PathStep) bool { return s.Tunes })
@@ -152,7 +152,7 @@ func stretches(steps []lab.PathStep) []pair {
 	return []pair{{between, steps[0].Before}, {steps[len(steps)-1].Variant, between}}
 }
 
-// overBlocks are the values of every variant on some steps, over the blocks in which
+// overBlocks returns the values of every variant on some steps, over the blocks in which
 // all of them have one that is positive, and how many these are.
 func (e *experiment) overBlocks(
 	metric, point string, steps []lab.PathStep,
@@ -228,7 +228,7 @@ func differs(c contrast, gates stats.Gates) (matters bool, words string) {
 		figure.Percent(gates.Widest()))
 }
 
-// effect is what a group of changes did, block by block: the product of the steps
+// effect returns what a group of changes did, block by block: the product of the steps
 // that made them.
 func effect(group []lab.KnobChange, steps []lab.PathStep, values map[string][]float64, blocks int) []float64 {
 	product := slices.Repeat([]float64{1}, blocks)
@@ -283,7 +283,7 @@ func changedTogether(shown, other []lab.PathStep) [][]lab.KnobChange {
 	return groups
 }
 
-// firstMade is the first step that makes one of the changes.
+// firstMade returns the first step that makes one of the changes.
 func firstMade(steps []lab.PathStep, changes []lab.KnobChange) int {
 	return slices.IndexFunc(steps, func(s lab.PathStep) bool {
 		return slices.ContainsFunc(s.Changes, func(c lab.KnobChange) bool { return contains(changes, c) })

@@ -11,14 +11,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// unrest are what blocks and stops differ by beside what the knobs do: a few
+// unrest returns what blocks and stops differ by beside what the knobs do: a few
 // percent, fixed.
 func unrest(block, stop int) float64 {
 	pattern := []float64{1.01, 0.985, 1.004, 0.996, 1.013, 0.991, 1.007}
 	return pattern[(3*block+5*stop)%len(pattern)] * (1 + 0.2*float64(block%4)) // and the host drifts
 }
 
-// onTheWay is an experiment along the steps; value says what a stop measures.
+// onTheWay returns an experiment along the steps; value says what a stop measures.
 func onTheWay(steps []lab.PathStep, blocks int, value func(stop string, block int) float64) Input {
 	s := lab.Study{
 		Schema: lab.StudySchema, Name: "explain", System: "shop", Baseline: steps[0].Before, Steps: steps,
@@ -57,7 +57,7 @@ func step(order int, before, variant string, changes ...lab.KnobChange) lab.Path
 	return lab.PathStep{Order: order, Before: before, Variant: variant, Changes: changes}
 }
 
-// toSync is a way of three knobs, and the same in another order.
+// toSync returns a way of three knobs, and the same in another order.
 func toSync() (shown, other []lab.PathStep) {
 	saga, data, split := change("coordination", "acid", "orchestrated"), change("data", "shared", "databases"),
 		change("placement", "together", "apart")

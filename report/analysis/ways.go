@@ -48,7 +48,7 @@ func (e *experiment) wayFindings(a lab.Analysis, h *lab.Headline) []string {
 	return texts
 }
 
-// explainedWays are those of the study's first metrics that have any.
+// explainedWays returns the explained ways of the study's first metrics that have any.
 func (e *experiment) explainedWays(all []lab.Waterfall) []lab.Waterfall {
 	var metrics []string
 	for _, w := range all {
@@ -162,7 +162,7 @@ type decidedStep struct {
 	way   lab.Waterfall
 }
 
-// largestStep is the largest of the steps that are decided, for ways of which none is as a
+// largestStep returns the largest of the steps that are decided, for ways of which none is as a
 // whole.
 func (e *experiment) largestStep(ways []lab.Waterfall) (largest decidedStep, found bool) {
 	for _, w := range ways {
@@ -225,7 +225,7 @@ func (e *experiment) what(w lab.Waterfall) string {
 	return "difference"
 }
 
-// knobWords are what a knob was turned to on a way, and from: "a saga of events in place of
+// knobWords returns what a knob was turned to on a way, and from: "a saga of events in place of
 // one transaction". A step with a name of its own has that.
 func (e *experiment) knobWords(w lab.Waterfall, name string) string {
 	label := name
@@ -267,7 +267,7 @@ func (e *experiment) changeWords(changes []lab.KnobChange) string {
 	return and(all)
 }
 
-// means is a knob's value in words: the system's, else the knob and its value.
+// means returns a knob's value in words: the system's, else the knob and its value.
 func (e *experiment) means(knob, value string) string {
 	for _, a := range e.in.System.Architectures {
 		for _, k := range a.Knobs {
@@ -279,7 +279,7 @@ func (e *experiment) means(knob, value string) string {
 	return spaced(knob) + " " + value
 }
 
-// shareWords are a share of a whole.
+// shareWords returns a share of a whole.
 func shareWords(share float64) string {
 	switch {
 	case share > 1.1:

@@ -74,7 +74,7 @@ func TestAnswersAreDue(t *testing.T) {
 	}
 }
 
-// found is an analysis with one comparison of b, and of how steady a and b were.
+// found returns an analysis with one comparison of b, and of how steady a and b were.
 func found(of measure, low, high float64, verdict lab.ComparisonVerdict) lab.Analysis {
 	return lab.Analysis{
 		Metrics: []lab.Metric{{Name: "figure", Quantity: of.quantity, Quantile: of.quantile, Per: of.per}},

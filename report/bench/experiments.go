@@ -20,7 +20,7 @@ type experiment struct {
 	play  func(ctx context.Context, p player, seed uint64, found *tally) error
 }
 
-// times is how often an experiment is played.
+// times returns how often an experiment is played.
 func (e experiment) times(rounds int, quick bool) int {
 	if quick {
 		return rounds
@@ -39,7 +39,7 @@ func cpu() measure    { return measure{quantity: lab.CPU, per: lab.PerOperation}
 func median() measure { return measure{quantity: lab.ResponseTime, quantile: 0.5} }
 func tail() measure   { return measure{quantity: lab.ResponseTime, quantile: 0.99} }
 
-// in is the name of the metric in an analysis; "" where it has none.
+// in returns the name of the metric in an analysis; "" where it has none.
 func (m measure) in(a lab.Analysis) string {
 	metric, _ := lab.FindMetric(a.Metrics, m.quantity, m.quantile, m.per)
 	return metric.Name
@@ -53,13 +53,13 @@ type truth struct {
 	low, high float64
 }
 
-// exactly is a truth without such doubt.
+// exactly returns a truth without such doubt.
 func exactly(server string, of measure, ratio float64) truth { return truth{server, of, ratio, ratio} }
 
 // overhead is what a response time has at most beside the time that the server takes.
 const overhead = 1100 * time.Microsecond
 
-// times is the truth of two response times.
+// times returns the truth of two response times.
 func times(server string, of measure, over, under time.Duration) truth {
 	a, b := float64(over)/float64(under), float64(over+overhead)/float64(under+overhead)
 	return truth{server, of, math.Min(a, b), math.Max(a, b)}
@@ -68,7 +68,7 @@ func times(server string, of measure, over, under time.Duration) truth {
 // slowAnswers has one answer in twenty take the time that follows.
 const slowAnswers = "-sleep 20ms -slow-every 20 -slow "
 
-// experiments are all that is played, in their order.
+// experiments returns all that is played, in their order.
 func experiments() []experiment {
 	const ms = time.Millisecond
 	return []experiment{

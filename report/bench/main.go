@@ -74,7 +74,7 @@ func bench(ctx context.Context, arguments []string) error {
 	return figures.Publish(os.Stdout, *out, found.figures())
 }
 
-// names are those of all experiments.
+// names returns the names of all experiments.
 func names() []string {
 	var all []string
 	for _, e := range experiments() {

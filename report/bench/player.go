@@ -69,7 +69,7 @@ func (p player) run(ctx context.Context, document any, arguments ...string) erro
 	return nil
 }
 
-// last is the end of what a command said.
+// last returns the end of what a command said.
 func last(said []byte) []byte {
 	const most = 2000
 	return bytes.TrimSpace(said[max(0, len(said)-most):])

@@ -126,7 +126,7 @@ func (s *server) burn(number int) {
 	}
 }
 
-// processCPU is what this process has used of the processors so far.
+// processCPU returns what this process has used of the processors so far.
 func processCPU() time.Duration {
 	var spent unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &spent); err != nil {

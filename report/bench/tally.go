@@ -150,7 +150,7 @@ func (t *tally) addCapacity(truth float64, got loaded) {
 		High: off, Unit: "1", N: 1, Better: lab.LowerIsBetter}.To(figures.Goal{Must: 0.03, Stretch: 0.01}))
 }
 
-// figures are the counts, then every truth by itself.
+// figures returns the counts, then every truth by itself.
 func (t *tally) figures() []figures.Figure {
 	less, more := lab.LowerIsBetter, lab.HigherIsBetter
 	alarms := figures.Goal{Must: 0.06, Stretch: 0.05}
@@ -170,7 +170,7 @@ func (t *tally) figures() []figures.Figure {
 	return append(all, t.each...)
 }
 
-// figure is the share as this run has counted it, none where there was nothing to count. Its
+// figure returns the share as this run has counted it, none where there was nothing to count. Its
 // note has the interval of the share.
 func (c count) figure(name string, better lab.Direction, goal figures.Goal) []figures.Figure {
 	if c.all == 0 {
@@ -184,7 +184,7 @@ func (c count) figure(name string, better lab.Direction, goal figures.Goal) []fi
 	}.To(goal)}
 }
 
-// interval is that of a share by Clopper and Pearson (1934).
+// interval returns the interval of a share by Clopper and Pearson (1934).
 func (c count) interval() (low, high float64) {
 	const tail = (1 - figures.Confidence) / 2
 	so, not := float64(c.so), float64(c.all-c.so)

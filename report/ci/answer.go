@@ -5,7 +5,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// headlineRows are the bars of the answer.
+// headlineRows returns the bars of the answer.
 func headlineRows(h *lab.Headline) [][]string {
 	if h == nil {
 		return nil

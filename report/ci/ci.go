@@ -67,7 +67,7 @@ func WriteAgainst(w io.Writer, format string, a lab.Against, mustKnow bool) erro
 	})
 }
 
-// oneLine is a text of somebody else's on one line, which steers no terminal.
+// oneLine returns a text of somebody else's on one line, which steers no terminal.
 func oneLine(text string) string { return strings.Join(strings.Fields(plain.Text(text)), " ") }
 
 // whole writes a document once it is complete.

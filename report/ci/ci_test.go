@@ -20,7 +20,7 @@ import (
 // hostile is a name that is markup in every format, and steers terminals.
 const hostile = "a|b`<i>&\"'</i>`]]>\n| c | @all **x** $y$ =1\u202e\x1b[31m"
 
-// sample is a run with intervals, claims of all verdicts and gates of all standings.
+// sample returns a run with intervals, claims of all verdicts and gates of all standings.
 func sample(t *testing.T) Run {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "testdata", "analysis.json"))

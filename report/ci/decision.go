@@ -64,7 +64,7 @@ func Decision(w io.Writer, r Run, need Need) error {
 	})
 }
 
-// variantNames are the variants that are compared, the baseline first, without twins.
+// variantNames returns the variants that are compared, the baseline first, without twins.
 func variantNames(a lab.Analysis) []string {
 	names := []string{}
 	for _, v := range a.Variants {
@@ -144,7 +144,7 @@ func closestPoint(a lab.Analysis, rate float64) (name string, offered float64) {
 	return name, offered
 }
 
-// ratePerSecond is the offered rate of a point; 0: it has none.
+// ratePerSecond returns the offered rate of a point; 0: it has none.
 func ratePerSecond(p lab.Point) float64 {
 	if rate, has := p.Level(lab.FactorRate); has {
 		return rate

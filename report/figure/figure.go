@@ -44,7 +44,7 @@ const wide = 10
 // two writes a number with two significant digits.
 func two(value float64) string { return Fixed(value, 1-magnitude(value)) }
 
-// Factor is the ratio of Times alone, for a sentence: "3.68".
+// Factor returns the ratio of Times alone, for a sentence: "3.68".
 func Factor(ratio float64, low, high *float64) string {
 	factor, _, _ := strings.Cut(Times(ratio, low, high), "x")
 	return factor
@@ -57,7 +57,7 @@ func Quantity(value float64, low, high *float64, unit string) string {
 	return write(value, low, high, factor, After(name))
 }
 
-// After is a unit as it stands behind a number: " ms", but "/s".
+// After returns a unit as it stands behind a number: " ms", but "/s".
 func After(unit string) string {
 	if unit == "" || strings.HasPrefix(unit, "/") {
 		return unit
@@ -126,7 +126,7 @@ func bracketed(value float64, low, high *float64, digits int, suffix string) str
 	return fmt.Sprintf("%s [%s, %s]", text, Fixed(*low, digits), Fixed(*high, digits))
 }
 
-// Decimals is the rounding rule: how many digits after the point a number
+// Decimals returns the rounding rule: how many digits after the point a number
 // deserves: two significant digits of the half-width of its interval, and at most three
 // of its own.
 // A negative count rounds to tens, hundreds and so on.
@@ -140,7 +140,7 @@ func Decimals(value float64, low, high *float64) int {
 	return most
 }
 
-// magnitude is the power of ten of a number's first digit; 0 for 0.
+// magnitude returns the power of ten of a number's first digit; 0 for 0.
 func magnitude(value float64) int {
 	if value == 0 {
 		return 0

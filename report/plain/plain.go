@@ -23,7 +23,7 @@ type Writer struct {
 // NewWriter returns a writer on to.
 func NewWriter(to io.Writer) *Writer { return &Writer{to: to} }
 
-// Raw is what a writer writes to: for those who colour or redraw, and clean themselves
+// Raw returns what a writer writes to: for those who colour or redraw, and clean themselves
 // what they show.
 func Raw(w io.Writer) io.Writer {
 	if own, is := w.(*Writer); is {
@@ -49,7 +49,7 @@ func (w *Writer) Write(data []byte) (int, error) {
 	return len(data), err
 }
 
-// Text is a text that steers nothing.
+// Text returns a text that steers nothing.
 func Text(text string) string {
 	var shown strings.Builder
 	for len(text) > 0 {

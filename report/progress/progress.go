@@ -272,7 +272,7 @@ func (t *terminal) End() {
 	}
 }
 
-// bar is a progress bar of ten cells.
+// bar returns a progress bar of ten cells.
 func (t *terminal) bar() string {
 	const cells = 10
 	full := 0

@@ -65,7 +65,7 @@ func (all outcomes) different(variants ...int) []float64 {
 	})
 }
 
-// share is that of the variants of which something is true, one per experiment.
+// share returns the share of the variants of which something is true, one per experiment.
 func (all outcomes) share(variants []int, is func(outcome) bool) []float64 {
 	shares := make([]float64, len(all))
 	for i := range all {
@@ -78,14 +78,14 @@ func (all outcomes) share(variants []int, is func(outcome) bool) []float64 {
 	return shares
 }
 
-// slower is how often a variant is found to be slower within so many blocks.
+// slower returns how often a variant is found to be slower within so many blocks.
 func (all outcomes) slower(variant, within int) []float64 {
 	return all.share([]int{variant}, func(o outcome) bool {
 		return o.verdict == lab.Slower && o.blocks <= within
 	})
 }
 
-// blocks are those that were played for a variant.
+// blocks returns the blocks that were played for a variant.
 func (all outcomes) blocks(variant int) []float64 {
 	played := make([]float64, len(all))
 	for i := range all {
@@ -94,7 +94,7 @@ func (all outcomes) blocks(variant int) []float64 {
 	return played
 }
 
-// mean is a figure with the mean over experiments and its interval.
+// mean returns a figure with the mean over experiments and its interval.
 func mean(name, unit string, better lab.Direction, values []float64) (figures.Figure, error) {
 	e, err := stats.MeanInterval(values, figures.Confidence)
 	if err != nil {

@@ -23,7 +23,7 @@ type scene struct {
 	outliers float64
 }
 
-// scenes are the disturbances, one by one and together.
+// scenes returns the disturbances, one by one and together.
 func scenes() []scene {
 	return []scene{
 		{name: "quiet"},
@@ -42,7 +42,7 @@ func together() scene {
 	return scene{name: "all at once", unequal: 2, walk: 0.06, drift: 0.1, step: 0.08, outliers: 0.05}
 }
 
-// unlike is what pooling is weakest at: everything is compared with the one variant
+// unlike returns what pooling is weakest at: everything is compared with the one variant
 // that scatters three times as much as the others.
 func unlike() scene { return scene{name: "baseline 3x as noisy", noisy: 3} }
 
@@ -67,7 +67,7 @@ const (
 	columns
 )
 
-// truths are the ratios of the columns to the baseline.
+// truths returns the ratios of the columns to the baseline.
 func truths() [columns]float64 { return [columns]float64{1, 1, 1, 1, 1.06, 1.10, 1.30, 2} }
 
 // play returns randomised complete blocks in the scene.

@@ -72,7 +72,7 @@ type way struct {
 	bound  bound
 }
 
-// ways are the sequential designs that are compared.
+// ways returns the sequential designs that are compared.
 func ways() []way {
 	all := []way{{spread{name: "t by pair", ratio: byPair}, sequential("O'Brien-Fleming", stats.OBrienFleming)}}
 	for _, b := range bounds() {
@@ -81,7 +81,7 @@ func ways() []way {
 	return all
 }
 
-// looks are the blocks after which a sequential design looks.
+// looks returns the blocks after which a sequential design looks.
 func looks() []int {
 	var all []int
 	for n := firstLook; n <= mostBlocks; n++ {

@@ -33,7 +33,7 @@ func incompletes() []incomplete {
 	}
 }
 
-// of are the blocks of an experiment that the design played, without what it lost.
+// of returns the blocks of an experiment that the design played, without what it lost.
 func (d incomplete) of(t stats.Table) stats.Table {
 	played := pick(t[:d.blocks], d.among...)
 	for _, block := range d.lost {

@@ -67,7 +67,7 @@ func bench(out string, experiments int, seed uint64) error {
 	return figures.Publish(os.Stdout, out, append(all, rows...))
 }
 
-// played are the experiments of a scene, each from a seed of its own.
+// played returns the experiments of a scene, each from a seed of its own.
 func played(s scene, experiments int, seed uint64) []stats.Table {
 	all := make([]stats.Table, experiments)
 	for i := range all {

@@ -21,7 +21,7 @@ type spread struct {
 	floor bool
 }
 
-// spreads are the ways to give a ratio its width that are compared. The last is
+// spreads returns the ways to give a ratio its width that are compared. The last is
 // Cleave's, the first what it had before.
 func spreads() []spread {
 	return []spread{
@@ -53,7 +53,7 @@ func unchecked(t stats.Table, up, down int) (stats.Ratio, error) {
 	return r, err
 }
 
-// residual is the sum of squares around blocks and variants of a full table.
+// residual returns the sum of squares around blocks and variants of a full table.
 func residual(t stats.Table) float64 {
 	var all []float64
 	columns := make([][]float64, len(t[0]))
@@ -99,7 +99,7 @@ func fixed() bound {
 	return bound{"one look", func(r stats.Ratio) stats.Estimate { return r.At(1 - alpha) }}
 }
 
-// bounds are the ways to look after every block that are compared.
+// bounds returns the ways to look after every block that are compared.
 func bounds() []bound {
 	return []bound{sequential("O'Brien-Fleming", stats.OBrienFleming), pocock(), {"anytime-valid", anytime}}
 }
@@ -107,13 +107,13 @@ func bounds() []bound {
 // pocock is Cleave's.
 func pocock() bound { return sequential("Pocock", stats.Pocock) }
 
-// sequential is a group-sequential design from firstLook to mostBlocks.
+// sequential returns a group-sequential design from firstLook to mostBlocks.
 func sequential(name string, spend stats.Spending) bound {
 	levels := stats.Looks(firstLook, mostBlocks, alpha, spend)
 	return bound{name, func(r stats.Ratio) stats.Estimate { return r.At(1 - levels[r.N-firstLook]) }}
 }
 
-// anytime is a confidence sequence for a t statistic: the values that a likelihood
+// anytime returns a confidence sequence for a t statistic: the values that a likelihood
 // ratio, with a normal mixture over the effect sizes, does not refuse by 1/alpha.
 // It holds at all times together, without a last look (Wang and Ramdas 2024, after
 // Lai 1976). The mixture has effects of about two deviations in mind.

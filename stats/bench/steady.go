@@ -39,14 +39,14 @@ func (l load) String() string {
 	return fmt.Sprintf("%g ms at %g/s for %g s, %s", 1000*l.base, l.rate, l.seconds, kind)
 }
 
-// own is a server of which an operation does not depend on others.
+// own returns a server of which an operation does not depend on others.
 func own(name string, factor func(r *rand.Rand, number int, share float64) float64) server {
 	return server{name, func(r *rand.Rand, l load) func(int, float64) float64 {
 		return func(number int, at float64) float64 { return l.base * factor(r, number, at/l.seconds) }
 	}}
 }
 
-// scattered is a time with log-normal noise.
+// scattered returns a time with log-normal noise.
 func scattered(r *rand.Rand) float64 { return math.Exp(0.1 * r.NormFloat64()) }
 
 // steadyServers have no course.
@@ -67,7 +67,8 @@ func steadyServers() []server {
 	}
 }
 
-// halfUsed is a server with a queue (M/M/1) that is used by half: its response times depend on each other.
+// halfUsed returns a server with a queue (M/M/1) that is used by half: its response times depend on each
+// other.
 func halfUsed() server {
 	return server{"queue, half used", func(r *rand.Rand, l load) func(int, float64) float64 {
 		free := 0.0
@@ -187,7 +188,7 @@ func followed(experiments int, seed uint64) ([]figures.Figure, error) {
 	return l.all, l.err
 }
 
-// loads are those that steady servers are held against. A queue has response times of its own.
+// loads returns the loads that steady servers are held against. A queue has response times of its own.
 func loads(rates, durations []float64, queue bool) []load {
 	var all []load
 	for _, rate := range rates {
@@ -224,5 +225,5 @@ func unsteadyShare(l load, s server, blocks, experiments int, seed uint64) []flo
 	return called
 }
 
-// seconds is a duration.
+// seconds returns a duration.
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -151,7 +151,7 @@ func (s *Study) Point(name string) (lab.Point, bool) {
 	return s.Points[i], true
 }
 
-// Operations is the number of operations of the published study at a point: the
+// Operations returns the number of operations of the published study at a point: the
 // product of its levels (neighbourhoods x workers x pings).
 func Operations(p lab.Point) float64 {
 	product := 1.0
@@ -173,7 +173,7 @@ func (f Figure) Seconds() (float64, bool) {
 	return 0, false
 }
 
-// InOurs is how many of our units (s, 1/s, 1, B) one of the figure's unit is; false
+// InOurs returns how many of our units (s, 1/s, 1, B) one of the figure's unit is; false
 // where it is none of ours.
 func (f Figure) InOurs() (float64, bool) {
 	if seconds, isTime := f.Seconds(); isTime {

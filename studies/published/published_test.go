@@ -106,7 +106,7 @@ func (r recomputation) means(variant string, points []string) []float64 {
 	return out
 }
 
-// printedStep is the weight of the last printed digit of a number.
+// printedStep returns the weight of the last printed digit of a number.
 func printedStep(t *testing.T, value float64) float64 {
 	t.Helper()
 	text, err := json.Marshal(value)
@@ -120,7 +120,7 @@ func printedStep(t *testing.T, value float64) float64 {
 	return math.Pow10(-len(decimals))
 }
 
-// inputError is the most by which the rounding of Table 1 (half of its last
+// inputError returns the most by which the rounding of Table 1 (half of its last
 // digit, 0.001 s or 0.001 ms) can move a recomputed figure.
 func (r recomputation) inputError(t *testing.T, f Figure) float64 {
 	t.Helper()

@@ -27,13 +27,13 @@ const MaxAirports = 30
 // DayLayout is how flights' ids have their day.
 const DayLayout = "20060102"
 
-// AllAirports are the airports of this data, by their codes.
+// AllAirports returns the airports of this data, by their codes.
 func (d Data) AllAirports() []string {
 	return strings.Fields("AMS ATH ATL BKK BOM CDG DEL DFW DXB FCO FRA GRU HKG HND IST " +
 		"JFK LAX LHR MAD MEX MIA MUC NRT ORD PEK SFO SIN SYD YYZ ZRH")[:d.Airports]
 }
 
-// AllFlights are the flights of this data: on every day each segment, which is any two
+// AllFlights returns the flights of this data: on every day each segment, which is any two
 // airports, has the same number of them.
 func (d Data) AllFlights() iter.Seq[Flight] {
 	return func(yield func(Flight) bool) {
@@ -52,7 +52,7 @@ func (d Data) AllFlights() iter.Seq[Flight] {
 	}
 }
 
-// flight is the k-th flight, counted from 0, of a segment on a day.
+// flight returns the k-th flight, counted from 0, of a segment on a day.
 func (d Data) flight(from, to string, length, day, k int) Flight {
 	date := d.FirstDay.AddDate(0, 0, day)
 	minutes := 60 + length%600
@@ -63,7 +63,7 @@ func (d Data) flight(from, to string, length, day, k int) Flight {
 	}
 }
 
-// AllAccounts are the customers of this data.
+// AllAccounts returns the customers of this data.
 func (d Data) AllAccounts() iter.Seq[Account] {
 	return func(yield func(Account) bool) {
 		for n := range d.Customers {
@@ -82,7 +82,7 @@ func (d Data) AllAccounts() iter.Seq[Account] {
 	}
 }
 
-// PasswordHash is what is stored of a password. A real airline would take a function
+// PasswordHash returns what is stored of a password. A real airline would take a function
 // that is slow on purpose; here it is quick in all implementations alike, since it would
 // be most of what a login costs.
 func PasswordHash(login, password string) string {

@@ -82,7 +82,7 @@ func families() []family {
 	}
 }
 
-// singleThreaded is the environment of workers that run one loop on one thread:
+// singleThreaded returns the environment of workers that run one loop on one thread:
 // without collection (they allocate nothing per ping) and without the signals
 // that preempt long-running goroutines.
 func singleThreaded() []string {

@@ -53,7 +53,7 @@ func serviceLayout(unit UnitJob, f family) (lab.Layout, error) {
 	return layout, nil
 }
 
-// volume is the folder of a unit: one that all share where they have Unix sockets, else
+// volume returns the folder of a unit: one that all share where they have Unix sockets, else
 // its own.
 func (f family) volume() string {
 	if f.sockets {
@@ -84,7 +84,7 @@ func (u UnitJob) spec(name string) (lab.UnitSpec, error) {
 	return lab.UnitSpec{Name: name, Role: u.Role, Own: u.program(), Args: []string{string(data)}}, nil
 }
 
-// program is the unit program of ours. That of gRPC is one of its own: to link it makes a
+// program returns the unit program of ours. That of gRPC is one of its own: to link it makes a
 // program half as large again, and every start of it longer, whoever calls it or not.
 func (u UnitJob) program() string {
 	if u.Architecture == GRPC {

@@ -60,7 +60,7 @@ func (r *Reception) Neighbourhood(number int) []string {
 	return r.roll.Neighbourhood(number)
 }
 
-// Account is the account of the core's process, between the two clock readings.
+// Account returns the account of the core's process, between the two clock readings.
 func (r *Reception) Account(startNs, endNs int64) Account {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -35,7 +35,7 @@ func (r *Roll) Finish() (last bool) {
 	return r.finished == r.job.Total()
 }
 
-// Account is the account of the core's process, between the two clock readings.
+// Account returns the account of the core's process, between the two clock readings.
 func (r *Roll) Account(startNs, endNs int64) Account {
 	account := NewAccount()
 	account.Core = &CoreAccount{Registered: len(r.addresses), Finished: r.finished, StartNs: startNs,

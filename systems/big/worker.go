@@ -17,16 +17,16 @@ type Job struct {
 	Seed           uint64 `json:"seed"`
 }
 
-// Total is the number of workers in all neighbourhoods.
+// Total returns the number of workers in all neighbourhoods.
 func (j Job) Total() int { return j.Neighbourhoods * j.Workers }
 
-// RoundTrips is the number of pings (each with its pong) of the whole job.
+// RoundTrips returns the number of pings (each with its pong) of the whole job.
 func (j Job) RoundTrips() int64 { return int64(j.Total()) * int64(j.Pings) }
 
-// Neighbourhood is the neighbourhood of a worker, counted from 0.
+// Neighbourhood returns the neighbourhood of a worker, counted from 0.
 func (j Job) Neighbourhood(worker int) int { return worker / j.Workers }
 
-// Index is the place of a worker in its neighbourhood, counted from 0.
+// Index returns the place of a worker in its neighbourhood, counted from 0.
 func (j Job) Index(worker int) int { return worker % j.Workers }
 
 // Worker holds the rules of one worker: whom it pings next, how often, which
@@ -58,7 +58,7 @@ func (j Job) NewWorker(number int, clock func() int64) *Worker {
 	}
 }
 
-// Index is the worker's place in its neighbourhood.
+// Index returns the worker's place in its neighbourhood.
 func (w *Worker) Index() int { return w.index }
 
 // Done reports whether all pings were sent and all their pongs received.
@@ -123,7 +123,7 @@ func (w *Worker) draw() int {
 	return target
 }
 
-// nextRandom is the splitmix64 generator (Steele, Lea, Flood 2014, "Fast
+// nextRandom returns the splitmix64 generator (Steele, Lea, Flood 2014, "Fast
 // splittable pseudorandom number generators", figure 15): full period, and each
 // worker starts at its own point of it.
 func (w *Worker) nextRandom() uint64 {

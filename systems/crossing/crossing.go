@@ -135,7 +135,7 @@ func check(v lab.Variant) error {
 	return nil
 }
 
-// settings are the values of the knobs of a variant.
+// settings returns the values of the knobs of a variant.
 func settings(v lab.Variant) (over, front, nodes string, reach lab.Reach) {
 	or := func(knob, otherwise string) string {
 		if value, set := v.Knobs[knob]; set {

@@ -20,7 +20,7 @@ const (
 	kindCompose = "compose"
 )
 
-// Kind is the architecture that the system is one of.
+// Kind returns the architecture that the system is one of.
 func (d Definition) Kind() string {
 	switch {
 	case d.RunsAlready():
@@ -33,7 +33,7 @@ func (d Definition) Kind() string {
 	return kindCommand
 }
 
-// In is the system in each of several deployments, with the deployment in its name where it is
+// In returns the system in each of several deployments, with the deployment in its name where it is
 // more than one; where none is given, in the one that its file names, or in that of its kind.
 // All that cannot be is named at once.
 func (d Definition) In(ways []string) (all []Definition, err error) {
@@ -129,7 +129,7 @@ func (d Definition) Afar() bool {
 	return slices.Contains([]string{lab.Swarm, lab.Kubernetes, lab.SSH}, d.Deployment)
 }
 
-// lookAt is what to look at where nobody finds the system of a variant: one that listens on loopback
+// lookAt returns what to look at where nobody finds the system of a variant: one that listens on loopback
 // alone, as many do unless they are told otherwise, is found on this host and nowhere else.
 func lookAt(v lab.Variant) string {
 	here := v.Deployment == lab.Process || v.Deployment == lab.DockerHost

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// inFolder is a system whose command runs in a folder with the program server.
+// inFolder returns a system whose command runs in a folder with the program server.
 func inFolder(t *testing.T, text string) Definition {
 	t.Helper()
 	folder := t.TempDir()

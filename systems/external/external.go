@@ -171,7 +171,7 @@ func setLoad(job *lab.LoadJob, p lab.Point) error {
 	return nil
 }
 
-// started is the unit of a system that Cleave starts, with how it shows that it can be used.
+// started returns the unit of a system that Cleave starts, with how it shows that it can be used.
 func (s System) started(x *lab.ExternalSystem, environment []string) (lab.UnitSpec, error) {
 	made := s.command
 	if x.Image != "" {
@@ -187,7 +187,7 @@ func (s System) started(x *lab.ExternalSystem, environment []string) (lab.UnitSp
 	return unit, err
 }
 
-// command is the unit of a system that is started by a command.
+// command returns the unit of a system that is started by a command.
 func (s System) command(x *lab.ExternalSystem, environment []string) (lab.UnitSpec, error) {
 	unit, err := s.foreign(RoleSystem, x, x.Command, environment)
 	if err != nil || unit.Listens {
@@ -203,7 +203,7 @@ func (s System) command(x *lab.ExternalSystem, environment []string) (lab.UnitSp
 	return unit, nil
 }
 
-// image is the unit of a system that is a container of an image.
+// image returns the unit of a system that is a container of an image.
 func (s System) image(x *lab.ExternalSystem, environment []string) (lab.UnitSpec, error) {
 	if err := checkImage(x.Image); err != nil { // it may come from a plan that somebody else wrote
 		return lab.UnitSpec{}, err
@@ -216,7 +216,7 @@ func (s System) image(x *lab.ExternalSystem, environment []string) (lab.UnitSpec
 	}, err
 }
 
-// services are the units of a system that a compose file describes.
+// services returns the units of a system that a compose file describes.
 func services(x *lab.ExternalSystem, environment []string) ([]lab.UnitSpec, error) {
 	names, err := serviceNames(x.Compose)
 	var units []lab.UnitSpec
@@ -227,7 +227,7 @@ func services(x *lab.ExternalSystem, environment []string) ([]lab.UnitSpec, erro
 	return units, err
 }
 
-// foreign is a command of the system's definition. In a container it has its folder, too.
+// foreign returns a command of the system's definition. In a container it has its folder, too.
 func (s System) foreign(
 	name string, x *lab.ExternalSystem, argv, environment []string,
 ) (lab.UnitSpec, error) {

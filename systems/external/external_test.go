@@ -166,7 +166,7 @@ func TestPointsSayWhatTheLoadIs(t *testing.T) {
 	}
 }
 
-// handedIn are the reports of a trial.
+// handedIn returns the reports of a trial.
 func handedIn(t *testing.T, r lab.LoadReport) []lab.UnitReport {
 	t.Helper()
 	data, err := json.Marshal(r)

@@ -164,7 +164,7 @@ func (f *file) definition(folder string) (Definition, []error) {
 	return d, mistakes
 }
 
-// within is a path that a file in the folder names.
+// within returns a path that a file in the folder names.
 func within(folder, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)

@@ -105,7 +105,7 @@ func errorWords(errors map[string]int64) string {
 	return strings.Join(words, ", ")
 }
 
-// Metrics are what trials at these points are compared in, the headline first. An
+// Metrics returns what trials at these points are compared in, the headline first. An
 // open loop offers the same to all systems, so its headline is the response time;
 // a closed loop's is how much they get done; a search has the capacity only.
 func Metrics(points []lab.Point) []lab.Metric {

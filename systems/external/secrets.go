@@ -41,7 +41,7 @@ type masker struct {
 	system string
 }
 
-// value is what is written for the value of a name.
+// value returns what is written for the value of a name.
 func (m masker) value(name, value string) string {
 	if secret.Named(name) && value != "" && !strings.ContainsAny(value, "${") {
 		return secret.Reference(m.Mask("system "+m.system, name, value))
@@ -165,7 +165,7 @@ func readEnvFile(path string) (map[string]string, error) {
 	return values, nil
 }
 
-// environment is that of the system's commands, with the values for all references.
+// environment returns the environment of the system's commands, with the values for all references.
 // Where the file of values is not, the environment of Cleave has to have them.
 func (s System) environment(x *lab.ExternalSystem) ([]string, error) {
 	var atHand map[string]string
@@ -196,7 +196,7 @@ func (s System) environment(x *lab.ExternalSystem) ([]string, error) {
 	return all, errors.Join(missing...)
 }
 
-// arguments are those of a command, with the values that were masked.
+// arguments returns the arguments of a command, with the values that were masked.
 func (s System) arguments(argv []string) ([]string, error) {
 	var filled []string
 	var missing []error

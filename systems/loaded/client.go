@@ -2,7 +2,7 @@ package loaded
 
 import "github.com/cleave-lab/cleave/lab"
 
-// ClientParameters are the factors that say how the generator connects.
+// ClientParameters returns the factors that say how the generator connects.
 func ClientParameters() []lab.Parameter {
 	return []lab.Parameter{
 		{Name: lab.FactorConnections, Summary: "connections of the generator, in an open loop", Min: 1, Max: 20_000,

@@ -45,7 +45,7 @@ func (f *Findings) Audit(rules []string, tested, nothing string) lab.Audit {
 	return audit
 }
 
-// Unknown is the audit of a trial of which nothing can be said.
+// Unknown returns the audit of a trial of which nothing can be said.
 func Unknown(err error) lab.Audit {
 	return lab.Audit{Verdict: lab.AuditUnknown, Problems: []string{err.Error()}}
 }

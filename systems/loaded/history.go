@@ -39,7 +39,7 @@ type Attempt[N any] struct {
 	Line int64 `json:"-"`
 }
 
-// FirstAnswer is how long after a moment, in seconds, the first operation of all loads was
+// FirstAnswer returns how long after a moment, in seconds, the first operation of all loads was
 // answered rightly; false where none was.
 func FirstAnswer(path string, since time.Time) (seconds float64, found bool, err error) {
 	stop := errors.New("found")

@@ -49,5 +49,5 @@ func Held(load lab.LoadReport) bool {
 	return load.Achieved >= LeastAchieved*load.Offered || missing < 1.5
 }
 
-// ErrorShare is the share of the operations sent that were not answered rightly.
+// ErrorShare returns the share of the operations sent that were not answered rightly.
 func ErrorShare(load lab.LoadReport) float64 { return 1 - float64(load.OK)/float64(load.Sent) }

@@ -39,7 +39,7 @@ type Base struct {
 	Counted string
 }
 
-// Parameters are the factors that say how a trial is loaded; a point sets one of them.
+// Parameters returns the factors that say how a trial is loaded; a point sets one of them.
 // operations are what the system calls them, in the plural.
 func (b Base) Parameters(operations string) []lab.Parameter {
 	all := []lab.Parameter{
@@ -61,7 +61,7 @@ func (b Base) Parameters(operations string) []lab.Parameter {
 	)
 }
 
-// CheckPoint is the point of a load of so many operations; see lab.Checkable.
+// CheckPoint returns the point of a load of so many operations; see lab.Checkable.
 func (b Base) CheckPoint(operations int, over float64) lab.Point {
 	p := lab.Point{Name: b.Counted, Levels: map[string]float64{b.Counted: float64(operations)}}
 	if over > 0 {
@@ -70,7 +70,7 @@ func (b Base) CheckPoint(operations int, over float64) lab.Point {
 	return p
 }
 
-// Unit is the generator as a unit, which loads the unit in front as the point says. The
+// Unit returns the generator as a unit, which loads the unit in front as the point says. The
 // job has what the base does not know: scenario, target, seed, when the system is ready.
 func (b Base) Unit(job lab.LoadJob, p lab.Point, front string) (lab.UnitSpec, error) {
 	scenario, files := job.Scenario, job.Files

@@ -55,7 +55,7 @@ func listeningEverywhere(configuration []string) []string {
 	return slices.Replace(lines, at, at+1, "  bind *:{port}", "  monitor-uri "+aliveness)
 }
 
-// keepalived is the unit beside the n-th HAProxy. It asks it every second, and its peer
+// keepalived returns the unit beside the n-th HAProxy. It asks it every second, and its peer
 // takes the address over after it has heard nothing for about a second, or at once when it
 // is told. The address is offered to one peer by name: networks of clouds have no multicast.
 func keepalived(name string, n int) lab.UnitSpec {

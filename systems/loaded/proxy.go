@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// ProxyDefaults are the first lines of a configuration of HAProxy. A request that finds
+// ProxyDefaults returns the first lines of a configuration of HAProxy. A request that finds
 // no connection is tried again; one that was sent is never sent again, because it may
 // have had its effect. answer is how long an answer may take, in seconds.
 func ProxyDefaults(answer int) []string {
@@ -31,7 +31,7 @@ func ProxyDefaults(answer int) []string {
 // ProxyBind is the line of a frontend that makes it listen at the unit's own address.
 const ProxyBind = `  bind "${CLEAVE_ADDRESS}"`
 
-// ProxyServer is the line of a backend for a unit, and again for each of its replicas. They
+// ProxyServer returns the line of a backend for a unit, and again for each of its replicas. They
 // are called by their addresses, since HAProxy wants different names.
 func ProxyServer(unit string) string {
 	return "  server " + lab.AddressOf(unit) + " " + lab.AddressOf(unit)

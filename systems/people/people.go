@@ -32,7 +32,7 @@ const (
 // Kinds lists all kinds.
 func Kinds() []Kind { return []Kind{Persons, Addresses, Profiles} }
 
-// Properties are the names of a record's values, in their order; none where the kind is
+// Properties returns the names of a record's values, in their order; none where the kind is
 // unknown. There are 2, 5 and 10 of them, as in the study.
 func (k Kind) Properties() []string {
 	switch k {

@@ -66,7 +66,7 @@ func CheckOrderID(id string) error {
 	return nil
 }
 
-// PageSize is the size of a page that a request asks for; 0 asks for the default.
+// PageSize returns the size of a page that a request asks for; 0 asks for the default.
 func PageSize(asked int32) (int, error) {
 	switch {
 	case asked == 0:

@@ -18,7 +18,7 @@ const (
 // Transition is one step of an order from state to state.
 type Transition struct{ From, To State }
 
-// Transitions is the state machine of an order: what is not in it, may not
+// Transitions returns the state machine of an order: what is not in it, may not
 // happen.
 func Transitions() []Transition {
 	return []Transition{

@@ -137,7 +137,7 @@ func contain(t *testing.T) contained {
 
 func (c contained) port() string { return c.unit[strings.LastIndex(c.unit, ":")+1:] }
 
-// tell is what the starter answers to a caller.
+// tell returns what the starter answers to a caller.
 func (c contained) tell(token, what string) string {
 	connection, err := net.Dial("tcp", c.starter)
 	if err != nil {
@@ -149,7 +149,7 @@ func (c contained) tell(token, what string) string {
 	return string(answer)
 }
 
-// life is what the program says; "": nothing.
+// life returns what the program says; "": nothing.
 func (c contained) life() string {
 	connection, err := net.DialTimeout("tcp", c.unit, time.Second)
 	if err != nil {

@@ -35,7 +35,7 @@ func ordered(t *testing.T, orders lab.StarterOrders) string {
 	return path
 }
 
-// volume is a folder that nobody else reaches.
+// volume returns a folder that nobody else reaches.
 func volume(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -67,7 +67,7 @@ func Fresh(t testing.TB, driver database.Driver) database.Config {
 	return database.Config{Driver: driver, DSN: instance.DSN(name)}
 }
 
-// Around is a place on the server of a database of PostgreSQL that Fresh has made;
+// Around returns a place on the server of a database of PostgreSQL that Fresh has made;
 // the names of all databases there begin with that one's.
 func Around(t testing.TB, config database.Config) database.Place {
 	t.Helper()

@@ -61,10 +61,10 @@ func New(records []spans.Record) (t Trace, whole bool) {
 	return t, t.first != nil
 }
 
-// First is the span that the operation began with.
+// First returns the span that the operation began with.
 func (t Trace) First() spans.Record { return *t.first }
 
-// Until is the path from the beginning of the first span to the moment at which the
+// Until returns the path from the beginning of the first span to the moment at which the
 // operation was done, or to the end of the span in which that was. It was done in a span that ends reports
 // true for: the last of these that began before. whole is false where spans on the way are missing.
 func (t Trace) Until(done int64, ends func(spans.Record) bool) (path []Stretch, whole bool) {
@@ -145,7 +145,7 @@ func (w *walk) origin(s *spans.Record) *spans.Record {
 	return from
 }
 
-// committed is the transaction of a span that had left a message in the outbox when
+// committed returns the transaction of a span that had left a message in the outbox when
 // it was found there: the last one. A message can be found a moment before its
 // transaction hears that it is committed.
 func (w *walk) committed(in *spans.Record) *spans.Record {

@@ -20,7 +20,7 @@ const (
 	consumer = trace.SpanKindConsumer
 )
 
-// record is a span of a trace, by small numbers.
+// record returns a span of a trace, by small numbers.
 func record(
 	id, parent byte, unit string, role trace.SpanKind, kind lab.SegmentKind, name string, start, end int64,
 ) spans.Record {
@@ -30,7 +30,7 @@ func record(
 	}
 }
 
-// one is an order in one unit: statements with business code between them.
+// one returns an order in one unit: statements with business code between them.
 func one() []spans.Record {
 	return []spans.Record{
 		record(1, 0, "shop", inside, lab.SegmentBusiness, "POST /orders", 100, 200),
@@ -41,7 +41,7 @@ func one() []spans.Record {
 	}
 }
 
-// called is an order of which two calls go on at once; one has a part of its own.
+// called returns an order of which two calls go on at once; one has a part of its own.
 func called() []spans.Record {
 	return []spans.Record{
 		record(1, 0, "orders", inside, lab.SegmentBusiness, "POST /orders", 0, 100),
@@ -55,7 +55,7 @@ func called() []spans.Record {
 	}
 }
 
-// told is an order that an event makes final: one unit answers at once, another one
+// told returns an order that an event makes final: one unit answers at once, another one
 // takes its message in.
 func told() []spans.Record {
 	return []spans.Record{

@@ -227,7 +227,7 @@ func (d *Daemon) empty() error {
 	return nil
 }
 
-// lastWords is the end of what a daemon that has ended said.
+// lastWords returns the end of what a daemon that has ended said.
 func (d *Daemon) lastWords() string {
 	lines := strings.Split(strings.TrimSpace(d.said.String()), "\n")
 	return fmt.Sprintf("%q", lines[len(lines)-1])

@@ -29,7 +29,7 @@ type Client struct {
 	http    *http.Client
 }
 
-// New is a client of the server at an address, https://host:port.
+// New returns a client of the server at an address, https://host:port.
 func New(address string, trust *tls.Config) *Client {
 	return &Client{address: address, trust: trust, http: &http.Client{Transport: &http.Transport{
 		TLSClientConfig: trust, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute,
@@ -49,7 +49,7 @@ const (
 // how long it may take to answer that.
 const silence = 10 * time.Second
 
-// Address is that of the server, https://host:port.
+// Address returns the address of the server, https://host:port.
 func (c *Client) Address() string { return c.address }
 
 // Close closes connections that nobody uses.
@@ -150,7 +150,7 @@ func (c *Client) authorize(ctx context.Context, header http.Header) error {
 	return nil
 }
 
-// Pods are those of a namespace that have a label, NAME=VALUE. version is the state of the
+// Pods returns the pods of a namespace that have a label, NAME=VALUE. version is the state of the
 // cluster from which Watch goes on.
 func (c *Client) Pods(ctx context.Context, namespace, label string) (pods []Pod, version string, err error) {
 	var list struct {

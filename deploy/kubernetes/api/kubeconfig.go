@@ -74,7 +74,7 @@ type execEntry struct {
 	} `yaml:"env"`
 }
 
-// Open is a client of the cluster that a context of kubeconfig files names; empty: the
+// Open returns a client of the cluster that a context of kubeconfig files names; empty: the
 // current one. It asks nothing yet. named is the context.
 func Open(paths []string, chosen string) (client *Client, named string, err error) {
 	all, err := readFiles(paths)
@@ -220,7 +220,7 @@ func connect(cluster clusterEntry, user userEntry) (*Client, error) {
 	return client, nil
 }
 
-// dataOr is what stands in the file itself, in base64, or in another one; nil: neither.
+// dataOr returns what stands in the file itself, in base64, or in another one; nil: neither.
 func dataOr(data, path string) ([]byte, error) {
 	if data != "" {
 		text, err := base64.StdEncoding.DecodeString(data)

@@ -26,7 +26,7 @@ type PodMetrics struct {
 	}
 }
 
-// CPU is what the pod used of processors on average over the window.
+// CPU returns what the pod used of processors on average over the window.
 func (m PodMetrics) CPU() (cores float64, window time.Duration, err error) {
 	for _, c := range m.Containers {
 		used, err := quantity(c.Usage.CPU)
@@ -52,7 +52,7 @@ func quantity(text string) (float64, error) {
 	return value * scale, nil
 }
 
-// Metrics are what metrics-server says of the pods of a namespace that have a label.
+// Metrics returns what metrics-server says of the pods of a namespace that have a label.
 func (c *Client) Metrics(ctx context.Context, namespace, label string) ([]PodMetrics, error) {
 	var list struct{ Items []PodMetrics }
 	err := c.Do(ctx, http.MethodGet, "/apis/"+MetricsGroup+"/"+MetricsVersion+"/namespaces/"+namespace+

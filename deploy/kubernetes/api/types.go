@@ -37,7 +37,7 @@ func (n Node) Ready() bool {
 // Lost reports whether nobody has heard from the node for so long that it is taken for lost.
 func (n Node) Lost() bool { return n.says() == "Unknown" }
 
-// says is whether the node is ready: "True", "False" or "Unknown"; "": nobody has said it yet.
+// says returns whether the node is ready: "True", "False" or "Unknown"; "": nobody has said it yet.
 func (n Node) says() string {
 	for _, condition := range n.Status.Conditions {
 		if condition.Type == "Ready" {
@@ -47,7 +47,7 @@ func (n Node) says() string {
 	return ""
 }
 
-// Allocatable is what all pods of the node together may use: processors, and memory in
+// Allocatable returns what all pods of the node together may use: processors, and memory in
 // bytes; 0: it does not say.
 func (n Node) Allocatable() (cores float64, memory int64) {
 	cores, _ = quantity(n.Status.Allocatable.CPU)

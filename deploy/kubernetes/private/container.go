@@ -24,10 +24,10 @@ type Container struct {
 
 func (c Container) id() string { return strings.TrimPrefix(c.ID, "containerd://") }
 
-// PID is the number of the container's first process, as this host has it; 0: it has none.
+// PID returns the number of the container's first process, as this host has it; 0: it has none.
 func (n *Node) PID(c Container) int { return cgroup.First(cgroup.Root, n.groupOf(c)) }
 
-// CPU is what the container has used of processors, all its processes together.
+// CPU returns what the container has used of processors, all its processes together.
 func (n *Node) CPU(c Container) (time.Duration, error) { return cgroup.CPU(cgroup.Root, n.groupOf(c)) }
 
 // Bind keeps the container on processors, such as "0,2-3".
@@ -35,7 +35,7 @@ func (n *Node) Bind(c Container, processors string) error {
 	return cgroup.Bind(cgroup.Root, n.groupOf(c), processors)
 }
 
-// groupOf is the container's control group, below every controller.
+// groupOf returns the container's control group, below every controller.
 func (n *Node) groupOf(c Container) string {
 	pods := filepath.Join(n.group, "kubepods", strings.ToLower(c.Class))
 	if c.Class == "Guaranteed" {
@@ -75,7 +75,7 @@ func (n *Node) frozen(ctx context.Context, c Container) (bool, error) {
 	return states[c.id()] == "PAUSED", err
 }
 
-// states are those of all that the node's engine runs, or has run, by the IDs of containers.
+// states returns the states of all that the node's engine runs, or has run, by the IDs of containers.
 func (n *Node) states(ctx context.Context) (map[string]string, error) {
 	text, err := n.host.Command(ctx, "ctr", "--namespace=k8s.io", "tasks", "ls").Output()
 	if err != nil {
@@ -134,7 +134,7 @@ func linkOf(ctx context.Context, pid int, pattern string) (string, error) {
 	return found[1], nil
 }
 
-// link is the name of the node's link of that number.
+// link returns the name of the node's link of that number.
 func (n *Node) link(ctx context.Context, number string) (string, error) {
 	text, err := n.host.Command(ctx, "ip", "-oneline", "link").Output()
 	if err != nil {

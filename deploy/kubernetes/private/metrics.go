@@ -18,7 +18,7 @@ const (
 	MetricsResolution = 10
 )
 
-// metricsServer is the program that says what pods use, in millicores.
+// metricsServer returns the program that says what pods use, in millicores.
 func metricsServer() string { return filepath.Join(folder(), "metrics-server") }
 
 // MissingMetrics says why clusters here do not say what pods use; nil: they do.

@@ -91,7 +91,7 @@ func (n *Node) startEngine(ctx context.Context) error {
 	return n.Import(ctx, bytes.NewReader(pause))
 }
 
-// Host is what stands for the node.
+// Host returns what stands for the node.
 func (n *Node) Host() *hosts.Host { return n.host }
 
 // Link takes the node off the network, or puts it back.
@@ -132,7 +132,7 @@ func (n *Node) Boot(ctx context.Context) error {
 	})
 }
 
-// KubeletAddress is where the agent of Kubernetes listens, as host:port.
+// KubeletAddress returns where the agent of Kubernetes listens, as host:port.
 func (n *Node) KubeletAddress() string { return net.JoinHostPort(n.host.Address, "10250") }
 
 func (n *Node) file(name string) string { return filepath.Join(n.dir, name) }
@@ -195,7 +195,7 @@ func (n *Node) awaitReady(ctx context.Context) error {
 	})
 }
 
-// state is what the cluster says of the node.
+// state returns what the cluster says of the node.
 func (n *Node) state(ctx context.Context) (node api.Node, err error) {
 	return node, n.cluster.API.Do(ctx, http.MethodGet, n.path(), nil, &node)
 }

@@ -108,7 +108,7 @@ func (a *authority) write(file, kind string, text []byte) error {
 	return os.WriteFile(a.path(file), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: text}), 0o600)
 }
 
-// path is that of one of the authority's files.
+// path returns the path of one of the authority's files.
 func (a *authority) path(file string) string { return filepath.Join(a.folder, file) }
 
 // configure writes the file by which a part finds the server and proves who it is, and
@@ -126,7 +126,7 @@ func (a *authority) configure(file, server string) (string, error) {
 	})
 }
 
-// client is what a client needs to know the server and to be known by it.
+// client returns what a client needs to know the server and to be known by it.
 func (a *authority) client(file string) (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(a.path(file+".crt"), a.path(file+".key"))
 	if err != nil {

@@ -35,7 +35,7 @@ const (
 	serviceRange = 7
 )
 
-// Nodes are the names of the nodes that run pods.
+// Nodes returns the names of the nodes that run pods.
 func Nodes() []string { return []string{"node-1", "node-2"} }
 
 // upPatience bounds the start of a cluster, which takes seconds on a quiet host.
@@ -54,7 +54,7 @@ type Cluster struct {
 	end        context.CancelCauseFunc
 }
 
-// folder is where scripts/kubernetes.sh leaves what it builds.
+// folder returns where scripts/kubernetes.sh leaves what it builds.
 func folder() string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -119,7 +119,7 @@ func Up(ctx context.Context, dir, label string) (_ *Cluster, err error) {
 	return c, nil
 }
 
-// control is the host of the control plane.
+// control returns the host of the control plane.
 func (c *Cluster) control() *hosts.Host { return c.hosts.Hosts()[0] }
 
 // prepare makes the cluster's folders and certificates.
@@ -186,7 +186,7 @@ func (c *Cluster) run(on *hosts.Host, name, program string, args ...string) erro
 	return nil
 }
 
-// lastWords are the last lines of a log.
+// lastWords returns the last lines of a log.
 func lastWords(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil || len(text) == 0 {
@@ -196,7 +196,7 @@ func lastWords(path string) string {
 	return ": " + strings.Join(lines[max(0, len(lines)-3):], "; ")
 }
 
-// Here is the address of this host in the network of the nodes, which pods reach.
+// Here returns the address of this host in the network of the nodes, which pods reach.
 func (c *Cluster) Here() string { return c.hosts.Here() }
 
 // RouteTo has this host reach an address through a node; nil: as others of its range.
@@ -207,7 +207,7 @@ func (c *Cluster) RouteTo(ctx context.Context, address string, via *hosts.Host) 
 // Show lets all nodes see a file system that was mounted at a folder of this host since they came up.
 func (c *Cluster) Show(folder string) error { return c.hosts.Show(folder) }
 
-// Units are the daemons of the control plane and of the nodes, for a meter.
+// Units returns the daemons of the control plane and of the nodes, for a meter.
 func (c *Cluster) Units() []lab.Unit { return c.hosts.Units() }
 
 // Named is nil where no node that runs pods has the name.

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// state is what a cluster must leave as it was.
+// state returns what a cluster must leave as it was.
 func state(t *testing.T, label, dir string) string {
 	t.Helper()
 	var all []string
@@ -69,7 +69,7 @@ func state(t *testing.T, label, dir string) string {
 	return strings.Join(all, "\n")
 }
 
-// label is that of the test program, in the form of real labels.
+// label returns the label of the test program, in the form of real labels.
 func label(t *testing.T) string {
 	t.Helper()
 	own, err := launch.Own()

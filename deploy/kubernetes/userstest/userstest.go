@@ -127,12 +127,13 @@ users: [{name: me, user: %s}]}`, server, f.key("ca.crt"), user)
 	return config
 }
 
-// Admin is the user who may do everything, as kubeconfigs have it.
+// Admin returns the user who may do everything, as kubeconfigs have it.
 func (f *Cluster) Admin() string {
 	return fmt.Sprintf("{client-certificate: %q, client-key: %q}", f.key("admin.crt"), f.key("admin.key"))
 }
 
-// State is that of now: all that the cluster keeps, without what it itself writes there when it comes to it.
+// State returns the state of now: all that the cluster keeps, without what it itself writes there when it
+// comes to it.
 func (f *Cluster) State(t *testing.T) deploytest.State {
 	t.Helper()
 	all := deploytest.State{}

@@ -173,7 +173,7 @@ func (h *Host) Reaches(address string, _ *None) error {
 	return connection.Close()
 }
 
-// path is that of a program that was sent. Nothing else can be named.
+// path returns the path of a program that was sent. Nothing else can be named.
 func (h *Host) path(name string) (string, error) {
 	if hash, err := hex.DecodeString(name); err != nil || len(hash) == 0 {
 		return "", fmt.Errorf("%q is no name of a program", name)

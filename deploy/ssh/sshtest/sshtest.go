@@ -150,7 +150,7 @@ func (h *Hosts) Use(t *testing.T) {
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-// Run are the commands of the processes on the hosts that were started through sshd.
+// Run returns the commands of the processes on the hosts that were started through sshd.
 func (h *Hosts) Run() []string {
 	var networks []string
 	for _, host := range h.Hosts() {

@@ -40,7 +40,7 @@ const (
 	Overlay = "cleave"
 )
 
-// Names are those of a private swarm.
+// Names returns the names of a private swarm.
 func Names() []string {
 	var names []string
 	for n := range Count {
@@ -310,10 +310,10 @@ func (c *Cluster) awaitReady(ctx context.Context) error {
 	}
 }
 
-// Manager is the daemon that is asked for what the whole swarm does.
+// Manager returns the daemon that is asked for what the whole swarm does.
 func (c *Cluster) Manager() *engine.Client { return c.Nodes[0].Engine }
 
-// WithID is the node that the swarm knows by an ID, or nil.
+// WithID returns the node that the swarm knows by an ID, or nil.
 func (c *Cluster) WithID(id string) *Node {
 	if i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.ID == id }); i >= 0 {
 		return c.Nodes[i]
@@ -321,7 +321,7 @@ func (c *Cluster) WithID(id string) *Node {
 	return nil
 }
 
-// Named is the node of a name, or nil.
+// Named returns the node of a name, or nil.
 func (c *Cluster) Named(name string) *Node {
 	if i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.Name == name }); i >= 0 {
 		return c.Nodes[i]
@@ -340,7 +340,7 @@ func (c *Cluster) Close() error {
 	return errors.Join(problems...)
 }
 
-// HostPID is the number of the first process of a container as this host has it: the
+// HostPID returns the number of the first process of a container as this host has it: the
 // daemon of a node knows only those that the node's processes have among themselves.
 func (n *Node) HostPID(container string) (int, error) {
 	files, err := filepath.Glob(filepath.Join(cgroup.Root, "*", n.group, container, "cgroup.procs"))

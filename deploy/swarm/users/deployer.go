@@ -98,7 +98,7 @@ func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*home, e
 	return d.home, nil
 }
 
-// programsOf are the programs in the images of units.
+// programsOf returns the programs in the images of units.
 func programsOf(d *Deployer, units []lab.UnitSpec) []string {
 	var all []string
 	for _, spec := range units {

@@ -85,7 +85,7 @@ func (d *deployment) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error
 	return nil
 }
 
-// newService is a service that is not made yet.
+// newService returns a service that is not made yet.
 func (d *deployment) newService(spec lab.UnitSpec) *service {
 	return d.newLife(spec, &hosted{starter: supervise.NewStarter(spec,
 		func(ctx context.Context) (net.Conn, error) {
@@ -101,7 +101,7 @@ func (d *deployment) newLife(spec lab.UnitSpec, of *hosted) *service {
 	return s
 }
 
-// trialOf is what a unit is told of its trial. Programs of the conductor's, which start last, are
+// trialOf returns what a unit is told of its trial. Programs of the conductor's, which start last, are
 // told addresses in place of names: the load engine looks nothing up.
 func (d *deployment) trialOf(spec lab.UnitSpec) containers.Trial {
 	trial := d.trial
@@ -124,7 +124,7 @@ func (d *deployment) trialOf(spec lab.UnitSpec) containers.Trial {
 	return trial
 }
 
-// reach is the address at which this host reaches a unit; "": it does not listen.
+// reach returns the address at which this host reaches a unit; "": it does not listen.
 func (d *deployment) reach(endpoint string) string {
 	if _, listens := d.trial.Endpoints[endpoint]; !listens {
 		return ""
@@ -170,7 +170,7 @@ func (d *deployment) Logs() map[string]string {
 	return d.LogsWith(d.processes)
 }
 
-// Clocks is that of lab.Timed: nodes may be other hosts.
+// Clocks implements lab.Timed: nodes may be other hosts.
 func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { return d.AskClocks(ctx) }
 
 // Meter implements lab.SelfMetered.

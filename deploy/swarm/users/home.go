@@ -192,7 +192,7 @@ func (h *home) awaitDoors(ctx context.Context, service string) ([]engine.Task, e
 	}
 }
 
-// nodeName is what the user calls a node.
+// nodeName returns what the user calls a node.
 func (h *home) nodeName(id string) string {
 	for _, n := range h.swarm.nodes {
 		if n.ID == id {
@@ -220,7 +220,7 @@ func (h *home) awaitPeers(ctx context.Context, door engine.Task, name string, al
 	}
 }
 
-// addressOf is where a task is reached in the network of the units; "": it has no place there.
+// addressOf returns where a task is reached in the network of the units; "": it has no place there.
 func (h *home) addressOf(task engine.Task) string {
 	for _, attached := range task.NetworksAttachments {
 		if attached.Network.ID == h.network && len(attached.Addresses) > 0 {

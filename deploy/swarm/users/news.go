@@ -81,7 +81,7 @@ func (d *deployment) ask() error {
 	return nil
 }
 
-// latest is the task of a service, whether its node is down, and what is closed when there are
+// latest returns the task of a service, whether its node is down, and what is closed when there are
 // other news.
 func (n *news) latest(service string) (task engine.Task, known, down bool, changed <-chan struct{}) {
 	n.mu.Lock()

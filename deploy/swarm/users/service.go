@@ -144,7 +144,7 @@ func (s *service) create(ctx context.Context) error {
 	return err
 }
 
-// description is what the service is made of. Nothing secret is in it: it can be read by
+// description returns what the service is made of. Nothing secret is in it: it can be read by
 // whoever may ask the swarm. The starter begins as root, with what it takes to become somebody
 // else.
 func (s *service) description() engine.Service {
@@ -181,7 +181,7 @@ func (s *service) description() engine.Service {
 	return made
 }
 
-// orders are those of the starter, with what is in the unit's folder here.
+// orders returns the orders of the starter, with what is in the unit's folder here.
 func (s *service) orders() ([]byte, error) {
 	spec, trial := s.Spec, s.deployment.trialOf(s.Spec)
 	volume := supervise.Volume(trial.Dir, spec)
@@ -235,7 +235,7 @@ func (s *service) orders() ([]byte, error) {
 	return containers.Packed(orders, maxSecret)
 }
 
-// anyone is what is bound to where everybody in the network of the units may call.
+// anyone returns what is bound to where everybody in the network of the units may call.
 func anyone(port int) string { return net.JoinHostPort("0.0.0.0", strconv.Itoa(port)) }
 
 // awaitTask waits until the program runs, or has run. It fails where it never will.

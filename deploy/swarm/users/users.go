@@ -35,7 +35,7 @@ type Swarm struct {
 	problems error // found when it was looked at
 }
 
-// FromEnvironment is the swarm that variables name; nil: none.
+// FromEnvironment returns the swarm that variables name; nil: none.
 func FromEnvironment(lookup func(string) (string, bool)) (*Swarm, error) {
 	name, _ := lookup(SwarmVariable)
 	if name == "" {
@@ -108,7 +108,7 @@ func (s *Swarm) ask(ctx context.Context) (err error) {
 	return nil
 }
 
-// addressOf is where other hosts reach a node.
+// addressOf returns where other hosts reach a node.
 func addressOf(n engine.SwarmNode) string {
 	if host, _, err := net.SplitHostPort(n.ManagerStatus.Addr); err == nil {
 		return host
@@ -116,7 +116,7 @@ func addressOf(n engine.SwarmNode) string {
 	return n.Status.Addr
 }
 
-// Addresses are those of the nodes that take tasks, the manager's first; see Swarm.look.
+// Addresses returns the addresses of the nodes that take tasks, the manager's first; see Swarm.look.
 func (s *Swarm) Addresses() ([]string, error) {
 	if err := s.look(); err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func (s *Swarm) preflight(programs, starter string, layout lab.Layout) error {
 	return errors.Join(problems...)
 }
 
-// elsewhere is the swarm as a place for units, as far as it is known.
+// elsewhere returns the swarm as a place for units, as far as it is known.
 func (s *Swarm) elsewhere() containers.Elsewhere {
 	e := containers.Elsewhere{Name: s.Name, Units: "services", Ours: "swarm",
 		Cores: "Swarm has no words for that", NoNode: "none of that name that takes tasks"}
@@ -179,7 +179,7 @@ func (s *Swarm) elsewhere() containers.Elsewhere {
 // who agree to load.
 const ProofPlace = "the config cleave-load of the swarm"
 
-// Proof is what stands there.
+// Proof returns what stands there.
 func (s *Swarm) Proof(ctx context.Context) ([]byte, error) {
 	if err := s.look(); err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ const (
 	bitsOfNetwork = 22
 )
 
-// freeSubnet is a range of addresses that no network has of which the manager knows.
+// freeSubnet returns a range of addresses that no network has of which the manager knows.
 func freeSubnet(taken []string) (string, error) {
 	var others []netip.Prefix
 	for _, text := range taken {

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// deployerOf is one of the swarm, whose units are those of a program.
+// deployerOf returns one of the swarm, whose units are those of a program.
 func deployerOf(t *testing.T, f *userstest.Swarm, program string) *Deployer {
 	t.Helper()
 	named, err := FromEnvironment(func(name string) (string, bool) {

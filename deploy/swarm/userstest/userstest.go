@@ -128,7 +128,8 @@ func (s *Swarm) Call(t *testing.T, node int, method, path string, body, result a
 	}
 }
 
-// State is that of now: all that the swarm keeps, and its nodes, without what it itself counts and images.
+// State returns the state of now: all that the swarm keeps, and its nodes, without what it itself counts and
+// images.
 func (s *Swarm) State(t *testing.T) deploytest.State {
 	t.Helper()
 	all := deploytest.State{}

@@ -20,7 +20,7 @@ type builder struct {
 	err      error
 }
 
-// of is the schema of a type.
+// of returns the schema of a type.
 func (b *builder) of(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[time.Time]():
@@ -49,7 +49,7 @@ func (b *builder) of(t reflect.Type) object {
 	return b.scalar(t)
 }
 
-// scalar is the schema of a number or a truth value.
+// scalar returns the schema of a number or a truth value.
 func (b *builder) scalar(t reflect.Type) object {
 	switch t.Kind() {
 	case reflect.Bool:
@@ -82,7 +82,7 @@ func (b *builder) define(name string, build func() object) object {
 	return object{{"$ref", "#/$defs/" + name}}
 }
 
-// definitions are all that were defined.
+// definitions returns all that were defined.
 func (b *builder) definitions() object {
 	all := object{}
 	for _, name := range b.names {
@@ -91,7 +91,7 @@ func (b *builder) definitions() object {
 	return all
 }
 
-// word is a text, or one of a list of words where the type has constants.
+// word returns a text, or one of a list of words where the type has constants.
 func (b *builder) word(t reflect.Type) object {
 	words := b.comments.constants[t.Name()]
 	if len(words) == 0 {
@@ -100,7 +100,7 @@ func (b *builder) word(t reflect.Type) object {
 	return b.define(t.Name(), func() object { return object{{"type", "string"}, {"enum", words}} })
 }
 
-// structure is the schema of a structure: no other members than its fields,
+// structure returns the schema of a structure: no other members than its fields,
 // and all of them unless they are left out when empty.
 func (b *builder) structure(t reflect.Type) object {
 	var properties object
@@ -142,7 +142,7 @@ func (b *builder) fields(
 	}
 }
 
-// field is the schema of one field: that of its type, narrowed by its name.
+// field returns the schema of one field: that of its type, narrowed by its name.
 func (b *builder) field(owner reflect.Type, f reflect.StructField, name string) object {
 	if version, versioned := versions()[owner]; versioned && name == "schema" {
 		return object{{"const", version}}
@@ -154,7 +154,7 @@ func (b *builder) field(owner reflect.Type, f reflect.StructField, name string) 
 	return schema
 }
 
-// versions are the documents that carry their version.
+// versions returns the documents that carry their version.
 func versions() map[reflect.Type]string {
 	return map[reflect.Type]string{
 		reflect.TypeFor[lab.Study]():    lab.StudySchema,

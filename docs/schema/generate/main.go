@@ -25,7 +25,7 @@ type document struct {
 	kind  reflect.Type
 }
 
-// documents are all schemas.
+// documents returns all schemas.
 func documents() []document {
 	return []document{
 		{"plan", "plan.json of a result folder: the experiment before it is played", reflect.TypeFor[lab.Plan]()},
@@ -68,10 +68,10 @@ func write(sources, out string) error {
 	return nil
 }
 
-// fileName is the file of a document's schema.
+// fileName returns the file of a document's schema.
 func fileName(d document) string { return d.name + ".schema.json" }
 
-// schemaOf is the text of a document's schema.
+// schemaOf returns the text of a document's schema.
 func schemaOf(d document, c comments) ([]byte, error) {
 	b := &builder{comments: c}
 	top := b.of(d.kind)

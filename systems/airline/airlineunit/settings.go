@@ -91,7 +91,7 @@ func Read(get func(string) string) (Settings, error) {
 	return s, errors.Join(r.mistakes...)
 }
 
-// Asks are the units that a unit asks, where sessions are signed or not.
+// Asks returns the units that a unit asks, where sessions are signed or not.
 func Asks(unit string, signed bool) []string {
 	peers := map[string][]string{
 		UnitAuth: {UnitCustomers}, UnitCustomers: {UnitAuth}, UnitFlights: {UnitAuth},
@@ -109,7 +109,7 @@ type reader struct {
 	mistakes []error
 }
 
-// one is one of some values, of which the first is meant where none is set.
+// one returns one of some values, of which the first is meant where none is set.
 func (r *reader) one(name string, values ...string) string {
 	value := r.get(name)
 	if value == "" {

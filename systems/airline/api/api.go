@@ -23,7 +23,7 @@ import (
 //go:embed openapi.yaml
 var description []byte
 
-// Description is the text of openapi.yaml.
+// Description returns the text of openapi.yaml.
 func Description() []byte { return bytes.Clone(description) }
 
 // Document is the description, read.
@@ -71,7 +71,7 @@ func (d *Document) CheckAnswer(request *http.Request, status int, header http.He
 	return nil
 }
 
-// find is the path of the description that a path is one of; nil: there is none.
+// find returns the path of the description that a path is one of; nil: there is none.
 func (d *Document) find(path string) (pattern string, item *openapi3.PathItem) {
 	segments := strings.Split(path, "/")
 	for pattern, item := range d.document.Paths.Map() {

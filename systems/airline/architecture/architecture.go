@@ -60,7 +60,7 @@ type Design struct {
 	Workers int  // processes of a unit of Node.js; 0: as many as it has cores
 }
 
-// knobs are what can be turned, the default first.
+// knobs returns what can be turned, the default first.
 func knobs() []lab.Knob {
 	return []lab.Knob{
 		{Name: KnobRuntime, Values: []string{Go, Java, Node},
@@ -99,7 +99,7 @@ func Settings(name string, turned map[string]string) (map[string]string, error) 
 	return catalogue().Settings(name, turned)
 }
 
-// New is the design of an architecture with some knobs turned.
+// New returns the design of an architecture with some knobs turned.
 func New(name string, turned map[string]string) (Design, error) {
 	settings, err := Settings(name, turned)
 	if err != nil {
@@ -128,5 +128,5 @@ func New(name string, turned map[string]string) (Design, error) {
 	return d, nil
 }
 
-// Booking is the unit that keeps bookings.
+// Booking returns the unit that keeps bookings.
 func (d Design) Booking() string { return d.Units[len(d.Units)-1] }

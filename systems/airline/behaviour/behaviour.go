@@ -31,7 +31,7 @@ type Airline struct {
 	Patient bool
 }
 
-// Hosting is the unit that has a part of the airline.
+// Hosting returns the unit that has a part of the airline.
 func (a *Airline) Hosting(part string) string {
 	if _, monolith := a.Units[Monolith]; monolith {
 		return Monolith
@@ -52,13 +52,13 @@ const (
 // environment, and ends it with the test.
 type Start func(t *testing.T, settings map[string]string) *Airline
 
-// data is what airlines of the suite begin with.
+// data returns what airlines of the suite begin with.
 func data() map[string]string {
 	return map[string]string{"AIRLINE_CUSTOMERS": "60", "AIRLINE_AIRPORTS": "5", "AIRLINE_DAYS": "3",
 		"AIRLINE_FLIGHTS": "12", "AIRLINE_FIRST_DAY": "2026-02-27"}
 }
 
-// with are the data with other settings.
+// with returns the data with other settings.
 func with(settings map[string]string) map[string]string {
 	all := data()
 	maps.Copy(all, settings)
@@ -118,7 +118,7 @@ func Suite(t *testing.T, start Start) {
 	})
 }
 
-// login is the n-th customer's.
+// login returns the n-th customer's.
 func login(n int) string { return fmt.Sprintf("c%d", n) }
 
 // soon is how long something may take that takes no time, on a machine that is busy.

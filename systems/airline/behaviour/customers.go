@@ -127,7 +127,7 @@ func hasCustomers(s *session) {
 	}
 }
 
-// contact is the body of a change.
+// contact returns the body of a change.
 func contact(phone, street string) string {
 	text, err := json.Marshal(map[string]any{"phone": phone,
 		"address": map[string]string{"street": street, "city": "Zürich", "postcode": "8000", "country": "CH"}})

@@ -16,10 +16,10 @@ type flight struct {
 // found is the answer to a query.
 type found struct{ Outbound, Inbound []flight }
 
-// hours are when the twelve flights of a day depart.
+// hours returns when the twelve flights of a day depart.
 func hours() []int { return []int{6, 7, 8, 10, 11, 12, 14, 15, 16, 18, 19, 20} }
 
-// expected are the flights of a segment on a day.
+// expected returns the flights of a segment on a day.
 func expected(from, to, date string, minutes int) []flight {
 	var all []flight
 	for i, hour := range hours() {

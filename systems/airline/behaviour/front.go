@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// NewFront is a front door as HAProxy is one in trials: it sends each public path to the
+// NewFront returns a front door as HAProxy is one in trials: it sends each public path to the
 // unit that has it, by its base URL, and nothing else to nobody.
 func NewFront(units map[string]string) (http.Handler, error) {
 	proxies := map[string]*httputil.ReverseProxy{}
@@ -43,7 +43,7 @@ func NewFront(units map[string]string) (http.Handler, error) {
 	}), nil
 }
 
-// unitOf is the unit that has a path; empty: none has.
+// unitOf returns the unit that has a path; empty: none has.
 func unitOf(path string) string {
 	first, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch {

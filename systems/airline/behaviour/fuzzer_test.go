@@ -19,7 +19,7 @@ const (
 	briefly = "15"
 )
 
-// fuzzer is the program, where it is installed.
+// fuzzer returns the program, where it is installed.
 func fuzzer(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()

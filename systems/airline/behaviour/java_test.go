@@ -17,8 +17,8 @@ type archive struct {
 	dir  string
 }
 
-// options are those of Java for a test's units: with the archive, and without the optimizing compiler, which
-// costs more than it wins in a test's seconds.
+// options returns the options of Java for a test's units: with the archive, and without the optimizing
+// compiler, which costs more than it wins in a test's seconds.
 func (a *archive) options(t *testing.T, r runtime) []string {
 	const options = "JAVA_OPTS=-XX:TieredStopAtLevel=1 "
 	file := func() string { return filepath.Join(a.dir, "classes.jsa") }

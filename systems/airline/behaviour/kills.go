@@ -33,7 +33,7 @@ type writer struct {
 	leaving map[string]bool    // ids that may be cancelled or not
 }
 
-// allFlights are the flights of the suite's data in some order.
+// allFlights returns the flights of the suite's data in some order.
 func allFlights() []string {
 	var all []string
 	airports := strings.Fields("AMS ATH ATL BKK BOM")

@@ -61,7 +61,7 @@ type runtime struct {
 	patience time.Duration
 }
 
-// runtimes are those of the project; those that are not built have no file.
+// runtimes returns the runtimes of the project; those that are not built have no file.
 func runtimes(t *testing.T) []runtime {
 	own, err := os.Executable()
 	if err != nil {
@@ -97,7 +97,7 @@ func eachRuntime(t *testing.T, run func(t *testing.T, r runtime)) {
 	}
 }
 
-// architectures are the units of each, those that others ask first.
+// architectures returns the units of each, those that others ask first.
 func architectures() map[string][]string {
 	return map[string][]string{"monolith": {Monolith}, "services": {Customers, Auth, Flights, Bookings}}
 }
@@ -220,7 +220,7 @@ func startProcesses(t *testing.T, r runtime, units []string, settings map[string
 	return a
 }
 
-// environment is what a unit is started with, as deployers give it.
+// environment returns what a unit is started with, as deployers give it.
 func environment(t *testing.T, name string, addresses, settings map[string]string) []string {
 	dir := t.TempDir()
 	variables := []string{

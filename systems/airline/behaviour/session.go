@@ -126,7 +126,7 @@ func (s *session) send(request *http.Request) (answer, error) {
 	return got, nil
 }
 
-// problem is the kind of problem that an answer has; empty where it has none.
+// problem returns the kind of problem that an answer has; empty where it has none.
 func (a answer) problem() string {
 	var document struct{ Type string }
 	if !strings.HasPrefix(a.header.Get("Content-Type"), "application/problem+json") ||
@@ -152,7 +152,7 @@ func (s *session) wants(got answer, status int, into any) {
 	}
 }
 
-// statuses are those of problems.
+// statuses returns the statuses of problems.
 func statuses() map[string]int {
 	return map[string]int{
 		"bad-request": 400, "wrong-credentials": 401, "no-session": 401, "not-yours": 403, "unknown-path": 404,
@@ -195,7 +195,7 @@ func (s *session) book(flights ...string) []booking {
 	return made.Bookings
 }
 
-// order is the body of a booking.
+// order returns the body of a booking.
 func order(flights ...string) string {
 	text, err := json.Marshal(map[string][]string{"flights": flights})
 	if err != nil {
@@ -204,7 +204,7 @@ func order(flights ...string) string {
 	return string(text)
 }
 
-// booked are the customer's bookings.
+// booked returns the customer's bookings.
 func (s *session) booked() []booking {
 	s.Helper()
 	var found struct{ Bookings []booking }
@@ -212,7 +212,7 @@ func (s *session) booked() []booking {
 	return found.Bookings
 }
 
-// flightsOf are the flights of bookings.
+// flightsOf returns the flights of bookings.
 func flightsOf(bookings []booking) []string {
 	var flights []string
 	for _, b := range bookings {

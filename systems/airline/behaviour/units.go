@@ -60,7 +60,7 @@ func answersUnits(s *session) {
 	s.refused("what another unit has", s.askUnit(Flights, "POST", "/login", ""), "unknown-path")
 }
 
-// stored are all bookings, as the audit reads them.
+// stored returns all bookings, as the audit reads them.
 func (s *session) stored() []booking {
 	s.Helper()
 	got := s.askUnit(s.airline.Hosting(Bookings), "GET", "/internal/bookings", "")

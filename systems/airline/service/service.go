@@ -122,7 +122,7 @@ func (c *Customers) Check(ctx context.Context, login, password string) error {
 	return nil
 }
 
-// Customer is what is known of a customer who has a session.
+// Customer returns what is known of a customer who has a session.
 func (c *Customers) Customer(ctx context.Context, login string) (airline.Customer, error) {
 	account, known, err := c.Store.Account(ctx, login)
 	if err == nil && !known {
@@ -143,7 +143,7 @@ type Flights struct{ Store store.Store }
 
 var _ FlightFinder = (*Flights)(nil)
 
-// On are the flights of a day from one airport to another.
+// On returns the flights of a day from one airport to another.
 func (f *Flights) On(ctx context.Context, from, to string, day time.Time) ([]airline.Flight, error) {
 	found, err := f.Store.Flights(ctx, from, to, day.Format(airline.DayLayout))
 	if found == nil {
@@ -203,7 +203,7 @@ func (b *Bookings) Book(ctx context.Context, login string, flights []string) ([]
 	return bookings, b.Store.Book(ctx, bookings)
 }
 
-// Of are the bookings of a customer.
+// Of returns the bookings of a customer.
 func (b *Bookings) Of(ctx context.Context, login string) ([]airline.Booking, error) {
 	found, err := b.Store.Bookings(ctx, login)
 	if found == nil {

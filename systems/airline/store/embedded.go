@@ -315,7 +315,7 @@ func (e *embedded) Flight(_ context.Context, id string) (airline.Flight, bool, e
 	return find[airline.Flight](e, bucketFlights, id)
 }
 
-// seat is the key under which a customer's booking of a flight is found. No login has a
+// seat returns the key under which a customer's booking of a flight is found. No login has a
 // zero byte.
 func seat(login, flight string) []byte { return []byte(login + "\x00" + flight) }
 

@@ -140,7 +140,7 @@ func keys(names ...string) bson.D {
 	return all
 }
 
-// field is a filter by one field, or a change of it.
+// field returns a filter by one field, or a change of it.
 func field(name string, value any) bson.D { return bson.D{{Key: name, Value: value}} }
 
 // Close implements Store.

@@ -61,7 +61,7 @@ func onStore(t *testing.T, open func() (Store, error), run func(t *testing.T, s 
 	})
 }
 
-// some is a small airline.
+// some returns a small airline.
 func some() airline.Data {
 	return airline.Data{Customers: 1500, Airports: 3, Days: 2, Flights: 11,
 		FirstDay: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
@@ -187,7 +187,7 @@ func TestServersSweepSessions(t *testing.T) {
 	}
 }
 
-// kindOf is the kind of problem that an error is; empty: none.
+// kindOf returns the kind of problem that an error is; empty: none.
 func kindOf(err error) airline.ProblemKind {
 	if err == nil {
 		return ""

@@ -35,7 +35,7 @@ const (
 	countRecovered = "recovered" // bookings of these that are stored
 )
 
-// broken are the counts that must be zero.
+// broken returns the counts that must be zero.
 func broken() []string { return []string{countLost, countDoubled, countHalved, countMadeUp} }
 
 // Audit implements lab.System: of a trial that was not played to its end nothing can be
@@ -204,7 +204,7 @@ func (j *judge) stored(b airline.Booking) {
 	j.taken[s] = true
 }
 
-// number is which of the two seats of a request it is.
+// number returns which of the two seats of a request it is.
 func (r *request) number(s seat) int { return slices.Index(r.seats[:], s) }
 
 // verdict looks for what is missing and adds up.

@@ -50,7 +50,7 @@ var (
 	_ lab.Profiled    = System{}
 )
 
-// base is what the airline has in common with other systems under load.
+// base returns what the airline has in common with other systems under load.
 func (s System) base() loaded.Base {
 	return loaded.Base{Generator: s.Generator, Load: s.Load, Counted: Visits}
 }
@@ -87,7 +87,7 @@ func playable(p lab.Point) error {
 	return nil
 }
 
-// tools are the programs that build and run the airline in a runtime, with the packages that bring them.
+// tools returns the programs that build and run the airline in a runtime, with the packages that bring them.
 func tools(runtime string) map[string]string {
 	const jdk = "openjdk-17-jdk-headless"
 	return map[string]map[string]string{
@@ -134,7 +134,7 @@ const (
 	programsVariable = "CLEAVE_AIRLINE"
 )
 
-// programs is the folder with what is not Go, as units find it from theirs and containers
+// programs returns the folder with what is not Go, as units find it from theirs and containers
 // in their own file systems: whole, and without links. One that is not there is said to
 // be missing by whoever looks into it.
 func programs() string {
@@ -151,7 +151,7 @@ func programs() string {
 	return folder
 }
 
-// program is what runs a unit in a runtime that is not Go.
+// program returns what runs a unit in a runtime that is not Go.
 func program(runtime string) string { return filepath.Join(programs(), runtime, "run") }
 
 const (
@@ -206,7 +206,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	return layout, err
 }
 
-// processors are those of the system's units where a point says how many they share,
+// processors returns the processors of the system's units where a point says how many they share,
 // and those that are left to all others; none means any.
 func processors(p lab.Point) (own, others []int) {
 	asked, set := p.Level(Cores)
@@ -223,7 +223,7 @@ func processors(p lab.Point) (own, others []int) {
 	return own, others
 }
 
-// customers is how many an airline has.
+// customers returns how many an airline has.
 func customers(p lab.Point) int {
 	if asked, set := p.Level(Customers); set {
 		return int(asked)
@@ -231,7 +231,7 @@ func customers(p lab.Point) int {
 	return 10_000
 }
 
-// unit is one process of the airline.
+// unit returns one process of the airline.
 func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.UnitSpec {
 	data := flights(p)
 	unit := lab.UnitSpec{
@@ -294,11 +294,11 @@ func how(d architecture.Design) string {
 	return architecture.HTTP
 }
 
-// heap is the largest of a Java unit. All variants have a gigabyte in all. With how much it begins,
+// heap returns the largest of a Java unit. All variants have a gigabyte in all. With how much it begins,
 // Java decides: it would be what a unit is metered to use.
 func heap(d architecture.Design) string { return strconv.Itoa(1024/len(d.Units)) + "m" }
 
-// workers are the processes of a unit of Node.js, which runs one thread in each: as many as the
+// workers returns the processes of a unit of Node.js, which runs one thread in each: as many as the
 // unit finds processors on its host, unless something else is asked for.
 func workers(d architecture.Design, p lab.Point) string {
 	asked, set := p.Level(Cores)
@@ -311,7 +311,7 @@ func workers(d architecture.Design, p lab.Point) string {
 	return "cores"
 }
 
-// key is that of a trial's tokens, in hexadecimal. It comes from the seed, so that a
+// key returns the key of a trial's tokens, in hexadecimal. It comes from the seed, so that a
 // trial can be repeated, and protects nothing once the trial is over.
 func key(seed uint64) string {
 	hash := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("key of the tokens of a trial of the airline "),
@@ -339,7 +339,7 @@ func healthy(ctx context.Context, address string) error {
 // longestAnswer is how long an answer may take, in seconds.
 const longestAnswer = 30
 
-// routes are the lines of HAProxy's configuration: it sends requests to the unit that
+// routes returns the lines of HAProxy's configuration: it sends requests to the unit that
 // they are for, and lets nobody in who asks for what units say to each other. It starts
 // when all units are ready, and does not check on them: a slow one has no other in its
 // place.

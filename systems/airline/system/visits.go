@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/airline"
 )
 
-// flights is the data of an airline, of the size that the study's loader gives it.
+// flights returns the data of an airline, of the size that the study's loader gives it.
 func flights(p lab.Point) airline.Data {
 	return airline.Data{Customers: customers(p), Airports: 14, Days: 30, Flights: 2,
 		FirstDay: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
@@ -36,7 +36,7 @@ const (
 // object is JSON.
 type object = map[string]any
 
-// visits is what customers do, as cleave-scenario/1 with its files: each visit is of the
+// visits returns what customers do, as cleave-scenario/1 with its files: each visit is of the
 // next customer, who books any round trip.
 func visits(p lab.Point) (json.RawMessage, map[string][]byte, error) {
 	var flows []object
@@ -61,7 +61,7 @@ func visits(p lab.Point) (json.RawMessage, map[string][]byte, error) {
 	return text, files, err
 }
 
-// share is that of visits that do something, or do not.
+// share returns the share of visits that do something, or do not.
 func share(does bool, percent float64) float64 {
 	if does {
 		return percent
@@ -69,7 +69,7 @@ func share(does bool, percent float64) float64 {
 	return 100 - percent
 }
 
-// steps are those of a visit. Answers are judged by what was asked, and by the rule that
+// steps returns the steps of a visit. Answers are judged by what was asked, and by the rule that
 // the data follow.
 func steps(views, cancels bool) []object {
 	const account = "/customers/${customer.login}"
@@ -128,7 +128,7 @@ func steps(views, cancels bool) []object {
 	return all
 }
 
-// customerRows are what customers log in with.
+// customerRows returns what customers log in with.
 func customerRows(count int) []byte {
 	rows := [][]string{{"login", "password"}}
 	for n := range count {

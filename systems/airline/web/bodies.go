@@ -40,7 +40,7 @@ func checkObject(value any, what string, names ...string) (object, error) {
 	return fields, nil
 }
 
-// text is a field that must be a text.
+// text returns a field that must be a text.
 func (o object) text(name string) (string, error) {
 	text, is := o[name].(string)
 	if !is {

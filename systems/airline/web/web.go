@@ -142,7 +142,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 	return found.answer(c)
 }
 
-// find is the route of a request. The standard library's would redirect paths that are
+// find returns the route of a request. The standard library's would redirect paths that are
 // not clean, and take HEAD for GET.
 func (h *handler) find(w http.ResponseWriter, r *http.Request) (found route, names []string, err error) {
 	segments := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
@@ -255,7 +255,7 @@ func (h *handler) refuse(w http.ResponseWriter, err error) {
 	}
 }
 
-// meaning is how a kind of problems shows over HTTP.
+// meaning returns how a kind of problems shows over HTTP.
 func meaning(kind airline.ProblemKind) (status int, title string) {
 	switch kind {
 	case airline.BadRequest:

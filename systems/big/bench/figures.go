@@ -69,7 +69,7 @@ func questions(best string) []question {
 	})
 }
 
-// named is the key of a contender among costs.
+// named returns the key of a contender among costs.
 func named(name string, s size) string { return contender{name: name, size: s}.String() }
 
 // derive returns the absolute figures, then the ratios whose contenders ran.
@@ -97,7 +97,7 @@ func derive(c costs) ([]figures.Figure, error) {
 	return all, nil
 }
 
-// cheapest is the architecture with a process per worker that costs least CPU
+// cheapest returns the architecture with a process per worker that costs least CPU
 // per round trip, by the sum of its medians over both sizes. One that did not run
 // at both comes last.
 func cheapest(c costs) string {
@@ -116,7 +116,7 @@ func cheapest(c costs) string {
 		func(a, b string) int { return cmp.Compare(total(a), total(b)) })
 }
 
-// answer is the ratio by rounds. Its note names what stands above and below the
+// answer returns the ratio by rounds. Its note names what stands above and below the
 // line, with its cost.
 func (q question) answer(above, below []float64) (figures.Figure, error) {
 	ratio, err := figures.Ratio(q.name, lab.LowerIsBetter, above, below)

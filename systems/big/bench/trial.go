@@ -21,7 +21,7 @@ type cost struct {
 	elapsed float64 // seconds
 }
 
-// String is the cost in one line.
+// String returns the cost in one line.
 func (c cost) String() string {
 	return fmt.Sprintf("CPU %s, wall %s", figure.Quantity(c.cpu, nil, nil, "s"),
 		figure.Quantity(c.elapsed, nil, nil, "s"))

@@ -70,7 +70,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// median is the middle value, the upper one of two.
+// median returns the middle value, the upper one of two.
 func median(values []float64) float64 {
 	return slices.Sorted(slices.Values(values))[len(values)/2]
 }

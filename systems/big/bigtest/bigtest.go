@@ -75,7 +75,7 @@ type Trial struct {
 	Neighbourhoods, Workers, Pings int
 }
 
-// Name is a name for a subtest: "10x10 keepalive=off".
+// Name returns a name for a subtest: "10x10 keepalive=off".
 func (t Trial) Name() string {
 	name := fmt.Sprintf("%dx%d", t.Neighbourhoods, t.Workers)
 	for _, knob := range slices.Sorted(maps.Keys(t.Knobs)) {
@@ -101,7 +101,7 @@ type Outcome struct {
 	Audit   lab.Audit
 }
 
-// CPUPerRoundTrip is the workers' processor time per ping with its pong.
+// CPUPerRoundTrip returns the workers' processor time per ping with its pong.
 func (o Outcome) CPUPerRoundTrip() time.Duration {
 	return o.CPU / time.Duration(max(o.Audit.Counts["received"], 1))
 }
@@ -155,7 +155,7 @@ func (d *Deployment) finish() (Outcome, error) {
 	}, err
 }
 
-// Sizes are the trials that every architecture must pass: tiny, odd and full
+// Sizes returns the trials that every architecture must pass: tiny, odd and full
 // neighbourhoods (these not in `make test`: a hundred processes start), and self-pings, each with every given
 // setting of the knobs.
 func Sizes(architecture string, settings ...map[string]string) []Trial {

@@ -165,10 +165,10 @@ func (d *Deployment) listen(u *started, output io.Reader) {
 	}
 }
 
-// Dir is the directory that the units share.
+// Dir returns the directory that the units share.
 func (d *Deployment) Dir() string { return d.dir }
 
-// Address is the address of a unit that listens.
+// Address returns the address of a unit that listens.
 func (d *Deployment) Address(unit string) string { return d.addresses[unit] }
 
 // Kill ends a unit with signal 9.
@@ -277,7 +277,7 @@ func (d *Deployment) close(tb testing.TB) {
 	}
 }
 
-// workersCPU is the processor time that the workers have used so far, from the
+// workersCPU returns the processor time that the workers have used so far, from the
 // scheduler's own count in nanoseconds (the ticks of /proc/PID/stat are coarse).
 func (d *Deployment) workersCPU() (time.Duration, error) {
 	total := time.Duration(0)

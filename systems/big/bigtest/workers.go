@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/big"
 )
 
-// Job is the job of the first unit of a trial: the core, or the one unit of an
+// Job returns the job of the first unit of a trial: the core, or the one unit of an
 // architecture that has a single process.
 func Job(tb testing.TB, trial Trial) big.UnitJob {
 	tb.Helper()

@@ -47,7 +47,7 @@ type board struct {
 	inboxes   []byte
 }
 
-// inboxCapacity is how many messages can be unread in one inbox: one ping of
+// inboxCapacity returns how many messages can be unread in one inbox: one ping of
 // every worker of the neighbourhood (with self-pings its own, too), because each
 // has at most one unanswered ping, and one more. That is the pong to the
 // worker's own ping, or the kick-off before the first ping, or the dismissal,
@@ -57,7 +57,7 @@ type board struct {
 // leaves that lets the sender send again. So ErrFull means a broken rule.
 func inboxCapacity(job big.Job) int { return job.Workers + 1 }
 
-// boardSize is the size in bytes of the shared memory of a job.
+// boardSize returns the size in bytes of the shared memory of a job.
 func boardSize(job big.Job) int {
 	lines := 1 + job.Neighbourhoods
 	return lines*ring.Line + job.Total()*ring.Size(inboxCapacity(job))
@@ -100,7 +100,7 @@ func (b *board) done(d *district) bool {
 	return d.finished.Load() >= uint32(b.job.Workers)
 }
 
-// heir is the first district after d in its circle that is not done, or d.
+// heir returns the first district after d in its circle that is not done, or d.
 func (b *board) heir(d *district) *district {
 	heir := &b.districts[d.next.Load()]
 	for heir != d && b.done(heir) {

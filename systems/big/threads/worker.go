@@ -14,7 +14,7 @@ const kickOff = -1
 // last ping, and pings first after the kick-off.
 const pongCapacity = 1
 
-// pingCapacity is how many pings can wait at one worker at the same time: one
+// pingCapacity returns how many pings can wait at one worker at the same time: one
 // of every worker that may ping it, since each has at most one unanswered ping.
 //
 // With this capacity no send can ever block, so there is no deadlock. With

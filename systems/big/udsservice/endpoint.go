@@ -12,10 +12,10 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// CoreAddress is where the core of the trial listens.
+// CoreAddress returns where the core of the trial listens.
 func CoreAddress() (string, error) { return inDir("core.sock") }
 
-// WorkerAddress is where a worker of the trial listens. Addresses sort like
+// WorkerAddress returns where a worker of the trial listens. Addresses sort like
 // worker numbers.
 func WorkerAddress(number int) (string, error) {
 	return inDir(fmt.Sprintf("worker-%05d.sock", number))

@@ -90,7 +90,7 @@ func call(channel *unit.Channel, job crossing.Job) error {
 	return errors.Join(c.close(), channel.Report(crossing.Account{Right: right, Wrong: wrong, Before: 1 + warm}))
 }
 
-// way is the network and the address of the callee.
+// way returns the network and the address of the callee.
 func way(job crossing.Job, tcp func() (string, error)) (network, address string, err error) {
 	if job.Unix == "" {
 		address, err = tcp()

@@ -52,7 +52,7 @@ func (p part) command(t *testing.T, kind lab.CommandKind) {
 	}
 }
 
-// account is what it reports when it is told to stop.
+// account returns what it reports when it is told to stop.
 func (p part) account(t *testing.T) (account crossing.Account) {
 	t.Helper()
 	p.command(t, lab.CommandStop)

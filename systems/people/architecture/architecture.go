@@ -84,7 +84,7 @@ type Design struct {
 	InFlight int // requests that are open at once, in the gateway and at a database
 }
 
-// knobs are what can be turned, with the value of most architectures first.
+// knobs returns what can be turned, with the value of most architectures first.
 func knobs() []lab.Knob {
 	return []lab.Knob{
 		{Name: KnobPlacement, Values: []string{kit.Apart, kit.Together}, Free: true,
@@ -149,7 +149,7 @@ func Backed(v lab.Variant, kinds []string) (map[string]string, error) {
 	return turned, err
 }
 
-// New is the design of an architecture with some knobs turned.
+// New returns the design of an architecture with some knobs turned.
 func New(name string, turned map[string]string) (Design, error) {
 	settings, err := Settings(name, turned)
 	if err != nil {
@@ -206,13 +206,13 @@ func place(text string) ([]Unit, error) {
 	return units, nil
 }
 
-// Hosting is the unit that keeps records of a kind.
+// Hosting returns the unit that keeps records of a kind.
 func (d Design) Hosting(kind people.Kind) Unit {
 	i := slices.IndexFunc(d.Units, func(u Unit) bool { return slices.Contains(u.Kinds, kind) })
 	return d.Units[i] // place puts every kind into one
 }
 
-// Front is the unit with the gateway.
+// Front returns the unit with the gateway.
 func (d Design) Front() Unit { return d.Units[0] }
 
 // DatabaseOf names the database with the records of a kind.

@@ -35,7 +35,7 @@ type measure struct {
 	cpu  float64 // seconds of this process per request, those of clients included
 }
 
-// measured is that of a trial which plays from now on, once it has ended.
+// measured returns the measured of a trial which plays from now on, once it has ended.
 func (w work) measured() (ended func() measure) {
 	began, spent := time.Now(), ownCPU()
 	return func() measure {
@@ -44,7 +44,7 @@ func (w work) measured() (ended func() measure) {
 	}
 }
 
-// ownCPU is the processor time of this process.
+// ownCPU returns the processor time of this process.
 func ownCPU() time.Duration {
 	var usage unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {

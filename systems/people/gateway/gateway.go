@@ -66,7 +66,7 @@ func newGateway(backend Backend) *gateway {
 	return &gateway{backend, make(chan struct{}, backend.InFlight)}
 }
 
-// routes are the interface on net/http.
+// routes returns the interface on net/http.
 func (g *gateway) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {

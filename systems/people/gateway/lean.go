@@ -47,7 +47,7 @@ func (g *gateway) lean(others leanhttp.Respond) leanhttp.Respond {
 	}
 }
 
-// route is the kind, and the id where there is one, that a target of the usual form
+// route returns the kind, and the id where there is one, that a target of the usual form
 // names. Other targets may name some too, once they are decoded and cleaned.
 func route(target []byte) (kind people.Kind, id string, usual bool) {
 	name, rest, named := bytes.Cut(target[1:], []byte{'/'})

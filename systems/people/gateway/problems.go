@@ -23,7 +23,7 @@ type document struct {
 	Detail string `json:"detail"`
 }
 
-// meaningOf is how a kind shows over HTTP.
+// meaningOf returns how a kind shows over HTTP.
 func meaningOf(kind people.ProblemKind) (status int, title string) {
 	switch kind {
 	case people.InvalidArgument:
@@ -46,10 +46,10 @@ func meaningOf(kind people.ProblemKind) (status int, title string) {
 	return http.StatusInternalServerError, "The system failed"
 }
 
-// TypeOf is the type of a problem as clients see it.
+// TypeOf returns the type of a problem as clients see it.
 func TypeOf(kind people.ProblemKind) string { return "urn:cleave:people:" + string(kind) }
 
-// malformed is what somebody is told whose message is no request.
+// malformed returns what somebody is told whose message is no request.
 func malformed(cause *leanhttp.Error) (contentType string, body []byte) {
 	kind := people.InvalidArgument
 	if cause.Status == http.StatusRequestEntityTooLarge {
@@ -63,7 +63,7 @@ func malformed(cause *leanhttp.Error) (contentType string, body []byte) {
 // problemType is the media type of failures.
 const problemType = "application/problem+json"
 
-// refusal is the answer to what has failed. Its cause stays inside.
+// refusal returns the answer to what has failed. Its cause stays inside.
 func (g *gateway) refusal(err error) answer {
 	problem := people.ProblemOf(err)
 	status, title := meaningOf(problem.Kind)

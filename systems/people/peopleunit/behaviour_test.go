@@ -112,7 +112,7 @@ func (s *system) ask(
 // secretText is in every value that the tests store.
 const secretText = "Kierkegaard"
 
-// recordOf is a record as clients write it.
+// recordOf returns a record as clients write it.
 func recordOf(kind people.Kind) map[string]string {
 	record := map[string]string{}
 	for _, property := range kind.Properties() {
@@ -158,7 +158,7 @@ func (s *system) refuses(
 	}
 }
 
-// builds are the ways to build people that all behave alike.
+// builds returns the ways to build people that all behave alike.
 func builds() map[string]map[string]string {
 	return map[string]map[string]string{
 		"monolith":                {},

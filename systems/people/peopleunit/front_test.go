@@ -46,7 +46,7 @@ func TestFrontsAnswerAlike(t *testing.T) {
 	}
 }
 
-// told is the answer to a request that is sent as it is, but for its date.
+// told returns the answer to a request that is sent as it is, but for its date.
 func (s *system) told(t *testing.T, line, body string) string {
 	t.Helper()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))

@@ -26,7 +26,7 @@ type Keeper interface {
 	Fetch(ctx context.Context, in *peoplepb.FetchRequest) (*peoplepb.FetchResponse, error)
 }
 
-// Table is where records of a kind are.
+// Table returns where records of a kind are.
 func Table(kind people.Kind) wide.Table {
 	return wide.Table{Name: string(kind), Columns: []string{"sealed"}}
 }
@@ -108,7 +108,7 @@ func Unseal(sealer *seal.Sealer, kind people.Kind, id [16]byte, stored [][]byte)
 	return content.GetValues(), nil
 }
 
-// about is what a sealed record belongs to.
+// about returns what a sealed record belongs to.
 func about(kind people.Kind, id [16]byte) []byte {
 	return append(append(append(make([]byte, 0, len(kind)+1+len(id)), kind...), ' '), id[:]...)
 }
@@ -144,7 +144,7 @@ func Register(binding grpc.ServiceRegistrar, keeper Keeper) {
 	}{Keeper: keeper})
 }
 
-// NewClient is the keeper at the other end of a binding.
+// NewClient returns the keeper at the other end of a binding.
 func NewClient(binding grpc.ClientConnInterface) Keeper {
 	return client{peoplepb.NewRecordsClient(binding)}
 }

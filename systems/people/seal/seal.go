@@ -52,7 +52,7 @@ type Sealer struct {
 	keyName []byte
 }
 
-// New is a sealer of a mode.
+// New returns a sealer of a mode.
 func New(mode string, key []byte) (*Sealer, error) {
 	if len(key) != KeySize {
 		return nil, fmt.Errorf("the key has %d bytes, expected %d", len(key), KeySize)
@@ -147,12 +147,12 @@ func (s *Sealer) decrypt(header, about, body []byte) ([]byte, error) {
 	return unpad(plain)
 }
 
-// bound is what the encryption holds on to beside the text: header and owner.
+// bound returns what the encryption holds on to beside the text: header and owner.
 func bound(header, about []byte) []byte {
 	return append(append(make([]byte, 0, len(header)+len(about)), header...), about...)
 }
 
-// digest is the hash of a text and what it belongs to, with a length between them.
+// digest returns the hash of a text and what it belongs to, with a length between them.
 func digest(about, text []byte) [sha256.Size]byte {
 	all := make([]byte, 0, 4+len(about)+len(text))
 	all = binary.BigEndian.AppendUint32(all, uint32(len(about)))

@@ -34,7 +34,7 @@ const (
 	countRecovered = "recovered" // of these, stored
 )
 
-// broken are the counts that must be zero.
+// broken returns the counts that must be zero.
 func broken() []string {
 	return []string{countLost, countChanged, countDoubled, countMadeUp, countReadable}
 }

@@ -46,7 +46,7 @@ var (
 	_ lab.Profiled    = System{}
 )
 
-// base is what people has in common with other systems under load.
+// base returns what people has in common with other systems under load.
 func (s System) base() loaded.Base {
 	return loaded.Base{Generator: s.Generator, Load: s.Load, Counted: Records}
 }
@@ -137,7 +137,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	return layout, err
 }
 
-// keyOf is the key of a trial's records. It comes from the seed, so that the audit can
+// keyOf returns the key of a trial's records. It comes from the seed, so that the audit can
 // open what is stored, and protects nothing once the trial is over.
 func keyOf(seed uint64) []byte {
 	hash := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("key of the records of a trial of people "),
@@ -148,7 +148,7 @@ func keyOf(seed uint64) []byte {
 // object is JSON.
 type object = map[string]any
 
-// scenario is what clients do, as cleave-scenario/1: each creates a record of a kind and
+// scenario returns what clients do, as cleave-scenario/1: each creates a record of a kind and
 // fetches it, which must be what was created. In case 4 every kind is as likely.
 func scenario(p lab.Point) (json.RawMessage, error) {
 	kinds := people.Kinds()
@@ -183,7 +183,7 @@ func scenario(p lab.Point) (json.RawMessage, error) {
 // tagLength is how many letters and digits tell a record from all others.
 const tagLength = 16
 
-// valueOf is a property of the record with a tag.
+// valueOf returns a property of the record with a tag.
 func valueOf(property, tag string) string { return property + " " + tag }
 
 // The operations of the scenario.

@@ -122,7 +122,7 @@ type trial struct {
 
 const firstID, tag = "11111111-1111-4111-8111-111111111111", "abcdefghijklmnop"
 
-// sealed is a person as units store it.
+// sealed returns a person as units store it.
 func sealed(t *testing.T, id, tag string) []byte {
 	t.Helper()
 	var values []string

@@ -22,7 +22,7 @@ import (
 //go:embed openapi.yaml
 var document []byte
 
-// Document is the OpenAPI description of the interface.
+// Document returns the OpenAPI description of the interface.
 func Document() []byte { return append([]byte(nil), document...) }
 
 // Backend is what the interface is in front of.

@@ -70,7 +70,7 @@ func meaningOf(kind shop.Kind) meaning {
 	return meaning{http.StatusInternalServerError, "The shop failed"}
 }
 
-// TypeOf is the type of a problem as clients see it.
+// TypeOf returns the type of a problem as clients see it.
 func TypeOf(kind shop.Kind) string { return "urn:cleave:shop:" + string(kind) }
 
 // writeProblem answers with a failure. Its cause stays inside.

@@ -65,7 +65,7 @@ func unreadable(err error) error {
 	return shop.Problemf(shop.InvalidArgument, "the body ends too early")
 }
 
-// withoutPackage is what a decoder complains about in words for clients.
+// withoutPackage returns what a decoder complains about in words for clients.
 func withoutPackage(err error) string {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
@@ -74,7 +74,7 @@ func withoutPackage(err error) string {
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
-// depth is how deep objects and arrays are nested in a text, JSON or not. It looks
+// depth returns how deep objects and arrays are nested in a text, JSON or not. It looks
 // before the decoder does, which would follow any depth.
 func depth(text []byte) int {
 	deepest, now := 0, 0

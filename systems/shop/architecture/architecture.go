@@ -116,7 +116,7 @@ type Design struct {
 	Spans float64
 }
 
-// Placeable are what can be put into units: components and read models.
+// Placeable returns what can be put into units: components and read models.
 func Placeable() []string {
 	return append(shop.Components(), shop.ComponentOrderViews, shop.ComponentStockViews)
 }
@@ -179,7 +179,7 @@ func presets() []kit.Preset {
 	}
 }
 
-// New is the design of an architecture with some knobs turned. Its error names
+// New returns the design of an architecture with some knobs turned. Its error names
 // everything that cannot be.
 func New(name string, turned map[string]string) (Design, error) {
 	d, err := read(name, turned)
@@ -192,7 +192,7 @@ func New(name string, turned map[string]string) (Design, error) {
 	return d, nil
 }
 
-// read is what an architecture and some knobs say, whether it can be built or not.
+// read returns what an architecture and some knobs say, whether it can be built or not.
 func read(name string, turned map[string]string) (Design, error) {
 	settings, err := catalogue().Settings(name, turned)
 	if err != nil {

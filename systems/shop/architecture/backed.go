@@ -4,7 +4,7 @@ import (
 	"maps"
 )
 
-// Backed are the knobs that an architecture, with some turned already, needs to
+// Backed returns the knobs that an architecture, with some turned already, needs to
 // stand on backing services of the given kinds: those that it has no use for are
 // left out. An unknown kind, or two for the same purpose, are an error.
 func Backed(name string, own map[string]string, kinds []string) (map[string]string, error) {

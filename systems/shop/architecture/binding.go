@@ -30,10 +30,10 @@ func bindings() []string {
 // OverUnix reports whether calls go over Unix sockets; else they go over TCP.
 func (b Binding) OverUnix() bool { return strings.HasSuffix(string(b), unix) }
 
-// OverTCP is the same binding over TCP.
+// OverTCP returns the same binding over TCP.
 func (b Binding) OverTCP() Binding { return Binding(strings.TrimSuffix(string(b), unix)) }
 
-// Stock is the binding as others would take it in the place of a lean one.
+// Stock returns the binding as others would take it in the place of a lean one.
 func (b Binding) Stock() Binding { return Binding(strings.Replace(string(b), lean, "", 1)) }
 
 func (b Binding) isLean() bool { return b.Stock() != b }

@@ -39,7 +39,7 @@ const (
 	batchingOn  = "on"
 )
 
-// knobs are what can be turned, with the value that most architectures have first.
+// knobs returns what can be turned, with the value that most architectures have first.
 func knobs() []lab.Knob {
 	return []lab.Knob{
 		{Name: KnobPlacement, Free: true, Values: []string{kit.Together, kit.Apart},

@@ -50,7 +50,7 @@ type Path struct {
 	Steps []Step
 }
 
-// Paths are the ways from one choice to another, each stop of which can be built.
+// Paths returns the ways from one choice to another, each stop of which can be built.
 // The first takes the changes in the order in which a team would make them; when
 // things are joined again instead of split, in the opposite order. The second
 // takes the same changes in the order that is most unlike the first; it is missing
@@ -90,7 +90,7 @@ func (c Change) String() string {
 	return text + strings.Repeat(")", min(len(c.With), 1))
 }
 
-// order is that in which teams change a shop: what needs no other code first, then
+// order returns that in which teams change a shop: what needs no other code first, then
 // one transaction becomes a saga, the data are divided, the units part, and events
 // and read models come; what is tuned comes last. A value says which step of a knob is
 // meant.
@@ -104,7 +104,7 @@ func order() []Setting {
 	}
 }
 
-// spelledOut are a choice's settings, all knobs, and the design they make.
+// spelledOut returns a choice's settings, all knobs, and the design they make.
 func spelledOut(c Choice) (map[string]string, Design, error) {
 	d, err := New(c.Architecture, c.Knobs)
 	if err != nil {
@@ -164,7 +164,7 @@ func align(from, to map[string]string, before, after Design, first func(binding 
 	}
 }
 
-// changes are what lies between two settings.
+// changes returns what lies between two settings.
 func changes(from, to map[string]string) []Change {
 	var found []Change
 	for _, k := range knobs() {
@@ -184,7 +184,7 @@ func changes(from, to map[string]string) []Change {
 	return found
 }
 
-// byStock are the values from one binding to another. Where only one of them is lean,
+// byStock returns the values from one binding to another. Where only one of them is lean,
 // the way passes its stock counterpart.
 func byStock(from, to Binding) []string {
 	if from.isLean() == to.isLean() {
@@ -196,7 +196,7 @@ func byStock(from, to Binding) []string {
 	return []string{string(from), string(to.Stock()), string(to)}
 }
 
-// awakened are the knobs that have an effect in one design and had none in another,
+// awakened returns the knobs that have an effect in one design and had none in another,
 // with their settings. How many messages a consumer may hold comes with the broker, a
 // balancer with replicas, and neither is told; nor is the runtime, which is turned by itself.
 func awakened(was, is Design, settings map[string]string) []Setting {
@@ -210,7 +210,7 @@ func awakened(was, is Design, settings map[string]string) []Setting {
 	return found
 }
 
-// Differences are the knobs in which one choice differs from another, each from its
+// Differences returns the knobs in which one choice differs from another, each from its
 // value there to its value here. As on a path, a knob without effect on one side is
 // none of them; one that begins to have an effect comes with the last.
 func Differences(from, to Choice) ([]Change, error) {
@@ -236,7 +236,7 @@ func Differences(from, to Choice) ([]Change, error) {
 	return found, nil
 }
 
-// between are the values from one to another, both included.
+// between returns the values from one to another, both included.
 func between(values []string, from, to string) []string {
 	i, j := slices.Index(values, from), slices.Index(values, to)
 	part := slices.Clone(values[min(i, j) : max(i, j)+1])

@@ -236,7 +236,7 @@ func keepsItsPromises(t *testing.T, p Path, to string) {
 	}
 }
 
-// differing are the knobs at which two choices are set differently.
+// differing returns the knobs at which two choices are set differently.
 func differing(a, b Choice) []string {
 	one, _ := catalogue().Settings(a.Architecture, a.Knobs)
 	other, _ := catalogue().Settings(b.Architecture, b.Knobs)

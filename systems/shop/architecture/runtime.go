@@ -36,14 +36,14 @@ func (d Design) keepsFiles(unit Unit) bool {
 	})
 }
 
-// ShareOf is what each unit may use of so many processors at once: twice an even
+// ShareOf returns what each unit may use of so many processors at once: twice an even
 // share, rounded up, since work is not even and the busiest must not be held back.
 func (d Design) ShareOf(processors int) int {
 	units := d.instances()
 	return min(processors, (2*processors+units-1)/units)
 }
 
-// instances is how many units of all kinds there are.
+// instances returns how many units of all kinds there are.
 func (d Design) instances() (n int) {
 	for _, unit := range d.Units {
 		n += unit.Replicas

@@ -49,7 +49,7 @@ func newSearch(from, to Choice) (*search, error) {
 	return s, nil
 }
 
-// all is the set of all changes.
+// all returns the set of all changes.
 func (s *search) all() int { return 1<<len(s.changes) - 1 }
 
 // graded says how far the coordination of a design is from one transaction.
@@ -57,7 +57,7 @@ func graded(d Design) int {
 	return slices.Index([]Coordination{ACID, Orchestrated, Choreographed}, d.Coordination)
 }
 
-// rank is where a change stands in an order, also one that goes back.
+// rank returns where a change stands in an order, also one that goes back.
 func rank(order []Setting, c Change) int {
 	meant := Setting{Knob: c.Knob}
 	if c.Knob == KnobCoordination {
@@ -72,7 +72,7 @@ func rank(order []Setting, c Change) int {
 	return slices.Index(order, meant)
 }
 
-// at are the settings after some changes; false where a change of a knob is left
+// at returns the settings after some changes; false where a change of a knob is left
 // out that another one of it builds on.
 func (s *search) at(mask int) (map[string]string, bool) {
 	settings := maps.Clone(s.settings)
@@ -106,7 +106,7 @@ type reached struct {
 	from  int
 }
 
-// best is the cheapest way from no changes to all of them, as the sets on it; nil
+// best returns the cheapest way from no changes to all of them, as the sets on it; nil
 // where there is none. Sets grow, so one pass in rising order sees every way.
 func (s *search) best(weigh func(done, turn int) (int, int)) []int {
 	ways := map[int]reached{0: {}}
@@ -133,7 +133,7 @@ func (s *search) best(weigh func(done, turn int) (int, int)) []int {
 	return on
 }
 
-// turns are the changes, single or two together, that lead on to another stop.
+// turns returns the changes, single or two together, that lead on to another stop.
 func (s *search) turns(done int) []int {
 	var found []int
 	for i := range s.changes {
@@ -182,7 +182,7 @@ func (s *search) positions(way []int) []int {
 	return position
 }
 
-// paths are the way of a team and the one most unlike it, see Paths.
+// paths returns the way of a team and the one most unlike it, see Paths.
 func (s *search) paths() ([]Path, error) {
 	first := s.best(s.asTeamsDo)
 	if first == nil {
@@ -226,7 +226,7 @@ func (s *search) path(way []int) Path {
 	return p
 }
 
-// awakened are the knobs that have an effect at one stop and had none before.
+// awakened returns the knobs that have an effect at one stop and had none before.
 func (s *search) awakened(before, after int) []Setting {
 	was, err := New(s.stops[before].Architecture, s.stops[before].Knobs)
 	is, err2 := New(s.stops[after].Architecture, s.stops[after].Knobs)

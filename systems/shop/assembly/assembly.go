@@ -51,7 +51,7 @@ func Monolith(db *database.DB) Shop {
 	}
 }
 
-// driven are the components that a coordinator carries orders through.
+// driven returns the components that a coordinator carries orders through.
 func (s Shop) driven() coordination.Components {
 	return coordination.Components{
 		Catalog: s.Catalog, Customers: s.Customers, Inventory: s.Inventory, Payments: s.Payments,
@@ -59,7 +59,7 @@ func (s Shop) driven() coordination.Components {
 	}
 }
 
-// Handler is the public interface in front of the shop. healthy tells whether the
+// Handler returns the public interface in front of the shop. healthy tells whether the
 // shop has all it needs; nil means always.
 func (s Shop) Handler(healthy func(ctx context.Context) error) http.Handler {
 	return api.NewHandler(api.Backend{

@@ -29,7 +29,7 @@ type Client interface {
 	Close() error
 }
 
-// NewClient is a binding's client of the unit at an address: host:port, or unix:PATH.
+// NewClient returns a binding's client of the unit at an address: host:port, or unix:PATH.
 // It dials when it is first used.
 func NewClient(binding architecture.Binding, address string) (Client, error) {
 	switch binding.OverTCP() {
@@ -52,7 +52,7 @@ type Server interface {
 	Shutdown(ctx context.Context) error
 }
 
-// NewServer is a binding's server.
+// NewServer returns a binding's server.
 func NewServer(binding architecture.Binding, options ...rpc.Option) (Server, error) {
 	switch binding.OverTCP() {
 	case architecture.GRPC:

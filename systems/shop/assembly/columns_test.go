@@ -36,7 +36,7 @@ type changedColumn struct {
 	verdict lab.AuditVerdict
 }
 
-// judgedColumns are the columns that the audit judges. Long because it is a table.
+// judgedColumns returns the columns that the audit judges. Long because it is a table.
 func judgedColumns() map[string]changedColumn {
 	const confirmed, rejected = "state = 'confirmed'", "state = 'rejected'"
 	const unproven = "in which order 1 steps came is unknown"
@@ -108,7 +108,7 @@ func judgedColumns() map[string]changedColumn {
 	}
 }
 
-// unjudgedColumns are those that no audit of what was asked and told can judge, and why.
+// unjudgedColumns returns the unjudged columns that no audit of what was asked and told can judge, and why.
 func unjudgedColumns() map[string]string {
 	return map[string]string{
 		"orders.lease_until_us": "says who works on an order until when, and is empty in the end: whoever audits " +
@@ -301,7 +301,7 @@ func (f finished) expectColumn(t *testing.T, name string, change changedColumn) 
 	}
 }
 
-// typed is a value as the databases want it: a number where it is one.
+// typed returns a value as the databases want it: a number where it is one.
 func typed(text string) any {
 	var number int64
 	if _, err := fmt.Sscanf(text, "%d", &number); err == nil && fmt.Sprint(number) == text {
@@ -310,7 +310,7 @@ func typed(text string) any {
 	return text
 }
 
-// another is a value like an old one, and as long.
+// another returns a value like an old one, and as long.
 func another(old string) any {
 	if number, is := typed(old).(int64); is {
 		return number + 1
@@ -400,7 +400,7 @@ func (f finished) all(t *testing.T, collection string) (all []document.Document)
 	}
 }
 
-// fieldsOf are all fields of a document that hold a value, with what changes it.
+// fieldsOf returns all fields of a document that hold a value, with what changes it.
 func fieldsOf(body map[string]any) map[string]func() {
 	found := map[string]func(){}
 	for name, value := range body {

@@ -34,7 +34,7 @@ const (
 	views
 )
 
-// StageOf is that of a kind of unit.
+// StageOf returns that of a kind of unit.
 func StageOf(kind architecture.Unit) int {
 	switch {
 	case slices.Contains(kind.Components, shop.ComponentOrders):
@@ -47,7 +47,7 @@ func StageOf(kind architecture.Unit) int {
 	return views
 }
 
-// untilStopped is a context that ends with ctx, or when the unit is told to stop.
+// untilStopped returns a context that ends with ctx, or when the unit is told to stop.
 func (u *unit) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithCancel(ctx)
 	go func() {
@@ -104,7 +104,7 @@ func (u *unit) await(ctx context.Context, quiet int, left func(context.Context) 
 	}
 }
 
-// quietLooks is how often in a row nothing must be left: a message that another unit works
+// quietLooks returns how often in a row nothing must be left: a message that another unit works
 // on is in no queue that this one can see. Where more orders follow at once, it is one of many.
 func (u *unit) quietLooks(follow bool) int {
 	switch {
@@ -222,7 +222,7 @@ func (u *unit) messagesLeft(ctx context.Context, last int) (bool, error) {
 	return false, nil
 }
 
-// waiting is what a queue holds; what the client cannot know is left out.
+// waiting returns what a queue holds; what the client cannot know is left out.
 func waiting(d broker.Depth) int64 { return int64(d.Ready + max(d.Unacked, 0)) }
 
 // SettledPath is asked by who measures, at the units that take orders: it is
@@ -288,7 +288,7 @@ type requests struct {
 	settled      atomic.Int64 // what answered said before all work was last found done
 }
 
-// answered is how many have come, or 0 while one of them is in flight.
+// answered returns how many have come, or 0 while one of them is in flight.
 func (r *requests) answered() int64 {
 	came := r.begun.Load()
 	if r.ended.Load() != came {

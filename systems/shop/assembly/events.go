@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
 )
 
-// topology is what the events of a design need of a broker.
+// topology returns what the events of a design need of a broker.
 func topology(design architecture.Design) broker.Topology {
 	return events.Topology(design.Views == architecture.FromDocuments)
 }
@@ -65,7 +65,7 @@ func PrepareDocuments(ctx context.Context, store document.Store, seed shop.Seed)
 	return stockviews.Fill(ctx, store, seed)
 }
 
-// outbox is that of a database, with its relay.
+// outbox returns the outbox of a database, with its relay.
 func (h *host) outbox(db *database.DB) *event.Outbox {
 	if known, ok := h.outboxes[db]; ok {
 		return known

@@ -30,7 +30,7 @@ type eventParts struct {
 	logError func(error)
 }
 
-// surroundings are those of one unit: as processes, units share no clients.
+// surroundings returns the surroundings of one unit: as processes, units share no clients.
 func (s shopOf) surroundings(t *testing.T, unit architecture.Unit) assembly.Surroundings {
 	t.Helper()
 	opened := func(component string) string { return s.design.OpenedBy(unit, component) }
@@ -67,13 +67,13 @@ func must(t testing.TB, err error) {
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
-// natsBroker is a server of this test alone.
+// natsBroker returns a server of this test alone.
 func natsBroker(t *testing.T) broker.Config {
 	t.Helper()
 	return broker.Config{Driver: broker.NATS, URL: servers.Started(t, server.NATS, server.Settings{}).DSN("")}
 }
 
-// rabbitBroker is a server, for one shop at a time, emptied after each.
+// rabbitBroker returns a server, for one shop at a time, emptied after each.
 func rabbitBroker(owner *testing.T) func(t *testing.T, classic bool) broker.Config {
 	start := sync.OnceValue(func() *servers.Instance {
 		return servers.Started(owner, server.RabbitMQ, server.Settings{})

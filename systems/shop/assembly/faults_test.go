@@ -191,7 +191,7 @@ func (c *customers) remember(attempt audit.Attempt, sent time.Time, order api.Or
 	c.history = append(c.history, attempt)
 }
 
-// told is how many answers there were.
+// told returns how many answers there were.
 func (c *customers) told() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -322,7 +322,7 @@ func (s shopOf) judge(
 	return audit.Judge(in)
 }
 
-// recorded is what is on record, and what clients were told.
+// recorded returns what is on record, and what clients were told.
 func (s shopOf) recorded(t *testing.T, open func(string) *database.DB, clients *customers) audit.Input {
 	t.Helper()
 	from := audit.Databases{
@@ -371,7 +371,7 @@ func expectPoisonOnly(t *testing.T, client broker.Client, queue string) {
 	}
 }
 
-// left is what is still to be done: messages in outboxes and queues.
+// left returns what is still to be done: messages in outboxes and queues.
 func (s shopOf) left(t *testing.T, open func(string) *database.DB, client broker.Client) map[string]int64 {
 	t.Helper()
 	left := map[string]int64{}

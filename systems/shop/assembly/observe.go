@@ -47,7 +47,7 @@ func (u *unit) observe(ctx context.Context) (err error) {
 	return err
 }
 
-// HandedOver are the files of a unit's folder that the laboratory reads: what was
+// HandedOver returns the files of a unit's folder that the laboratory reads: what was
 // observed, and the spans. Not every unit has them.
 func HandedOver(dir, instance string) []string {
 	files := []string{observation.File(dir, instance), spans.File(dir, instance)}
@@ -57,7 +57,7 @@ func HandedOver(dir, instance string) []string {
 	})
 }
 
-// report is what the unit has done since it was started.
+// report returns what the unit has done since it was started.
 func (u *unit) report() Report {
 	r := Report{Kind: u.kind.Name, Databases: map[string]database.Counters{}, CallBytes: u.callBytes.Load(),
 		Calls: map[string]int64{}, SyncsBefore: u.syncsBefore}

@@ -96,7 +96,7 @@ func (s *running) end(t *testing.T) observation.Observations {
 	return observed
 }
 
-// loopback is an address that nobody else takes during the test.
+// loopback returns an address that nobody else takes during the test.
 func loopback(t *testing.T) string {
 	t.Helper()
 	ports, err := launch.ReservePorts(1)
@@ -143,7 +143,7 @@ func (s *running) settle(t *testing.T) {
 	}
 }
 
-// shapes are the designs in which what happens must be observed.
+// shapes returns the designs in which what happens must be observed.
 func shapes() map[string]map[string]string {
 	over := func(binding string) map[string]string {
 		return map[string]string{architecture.KnobBinding: binding}

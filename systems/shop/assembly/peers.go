@@ -95,7 +95,7 @@ func (p *peers) close() error {
 	return errors.Join(errs...)
 }
 
-// socketOf is the socket file of a unit.
+// socketOf returns the socket file of a unit.
 func socketOf(dir, instance string) string { return filepath.Join(dir, instance+".sock") }
 
 // serveUnits answers the calls of other units until ctx ends.

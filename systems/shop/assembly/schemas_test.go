@@ -19,7 +19,7 @@ func inSchemas(turned map[string]string) map[string]string {
 	return all
 }
 
-// schemaDesigns are those whose tables may lie in a schema for each component.
+// schemaDesigns returns those whose tables may lie in a schema for each component.
 func schemaDesigns(t *testing.T) map[string]architecture.Design {
 	t.Helper()
 	designs := map[string]architecture.Design{}

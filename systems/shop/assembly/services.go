@@ -97,7 +97,7 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 	return h.Hosted, refused
 }
 
-// book is the book of orders, for those who write in it.
+// book returns the book of orders, for those who write in it.
 func (h *host) book(db *database.DB) *orders.Book {
 	book := orders.NewBook(db)
 	if h.around.Watcher != nil {
@@ -189,7 +189,7 @@ type host struct {
 	outboxes map[*database.DB]*event.Outbox
 }
 
-// place is a component in this unit on its database, which is then offered to
+// place returns a component in this unit on its database, which is then offered to
 // others, or what stands for it here.
 func place[C any](
 	h *host, component string, here func(*database.DB) C, elsewhere func(grpc.ClientConnInterface) C,
@@ -198,7 +198,7 @@ func place[C any](
 	return placed(h, component, func() C { return here(h.around.Database(component)) }, elsewhere, offer)
 }
 
-// placed is the same for what needs no database.
+// placed returns the same for what needs no database.
 func placed[C any](
 	h *host, component string, here func() C, elsewhere func(grpc.ClientConnInterface) C,
 	offer func(grpc.ServiceRegistrar, C),

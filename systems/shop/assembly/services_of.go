@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 )
 
-// openBroker is a client of the broker that a deployer names.
+// openBroker returns a client of the broker that a deployer names.
 func openBroker(design architecture.Design, place Place) (broker.Client, error) {
 	address, err := place.Service(ServiceBroker)
 	if err != nil {
@@ -21,7 +21,7 @@ func openBroker(design architecture.Design, place Place) (broker.Client, error) 
 	return OpenBroker(design, address)
 }
 
-// OpenBroker is a client of the broker of a design at an address.
+// OpenBroker returns a client of the broker of a design at an address.
 func OpenBroker(design architecture.Design, address string) (broker.Client, error) {
 	config := broker.Config{Driver: broker.RabbitMQ, URL: address,
 		Classic: design.Broker == architecture.BrokerClassic}
@@ -34,7 +34,7 @@ func OpenBroker(design architecture.Design, address string) (broker.Client, erro
 // viewsName is the database, or the file, of the read models.
 const viewsName = "views"
 
-// openDocuments is a client of the document store that a deployer names:
+// openDocuments returns a client of the document store that a deployer names:
 // sqlite:///folder or mongodb://...
 func openDocuments(ctx context.Context, place Place) (document.Store, error) {
 	address, err := place.Service(ServiceDocuments)
@@ -44,7 +44,7 @@ func openDocuments(ctx context.Context, place Place) (document.Store, error) {
 	return OpenDocuments(ctx, address)
 }
 
-// OpenDocuments is a client of the document store at an address.
+// OpenDocuments returns a client of the document store at an address.
 func OpenDocuments(ctx context.Context, address string) (document.Store, error) {
 	u, err := url.Parse(address)
 	if err != nil {

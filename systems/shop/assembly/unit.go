@@ -104,7 +104,7 @@ func Prepare(ctx context.Context, design architecture.Design, place Place, seed 
 	return errors.Join(PrepareDocuments(ctx, documents, seed), documents.Close())
 }
 
-// databases is where the databases are.
+// databases returns where the databases are.
 func databases(place Place) (database.Place, error) {
 	address, err := place.Service(ServiceDatabase)
 	if err != nil {
@@ -149,7 +149,7 @@ type unit struct {
 	syncsBefore *int64
 }
 
-// Run is one unit of a design until ctx ends; then it finishes the requests in
+// Run returns one unit of a design until ctx ends; then it finishes the requests in
 // flight. logError is told what goes wrong beside requests.
 func Run(
 	ctx context.Context, design architecture.Design, kind, instance string, place Place, logError func(error),

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// good is what a flawless trial of three orders leaves behind: A confirmed, B
+// good returns what a flawless trial of three orders leaves behind: A confirmed, B
 // cancelled, C rejected. Two products of 10, two customers with 1000 cents.
 func good() Input {
 	attempt := func(id int64, op, key, order string, state shop.State, version int64) Attempt {
@@ -84,7 +84,7 @@ func (fresh) Customer(id int64) shop.SeedCustomer {
 		Address: fmt.Sprintf("%d Lamp Street", id)}
 }
 
-// asked is an attempt with what it asked for.
+// asked returns an attempt with what it asked for.
 func asked(a Attempt, customer int64, lines ...Wanted) Attempt {
 	a.Asked = &Asked{Customer: customer, Lines: lines}
 	return a

@@ -147,7 +147,7 @@ func (j *judge) checkReason(order *Order, total int64) {
 	}
 }
 
-// reasons are those for which an order that costs so much may be rejected, in the words
+// reasons returns those for which an order that costs so much may be rejected, in the words
 // that its customer is told, by kind.
 func (j *judge) reasons(order *Order, total int64) map[shop.Kind][]string {
 	lines := j.State.Lines[order.ID]

@@ -20,7 +20,7 @@ const (
 	Choreographed Coordination = "choreographed"
 )
 
-// chains are what must have come one after the other, as far as an order has it, in
+// chains returns what must have come one after the other, as far as an order has it, in
 // the words of the journals. The second value is false where nothing is known.
 //
 // A saga takes its steps in the order in which they depend on each other, and undoes
@@ -111,7 +111,7 @@ func (j *judge) checkCourses() {
 	}
 }
 
-// ordersWithRows are the ids of all that is on record somewhere.
+// ordersWithRows returns the ids of all that is on record somewhere.
 func (j *judge) ordersWithRows() []string {
 	ids := map[string]bool{}
 	for id := range j.State.Orders {

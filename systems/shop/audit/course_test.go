@@ -40,7 +40,7 @@ func journals(in *Input, of map[string]string) {
 	}
 }
 
-// orOne are the rows, or an empty one where there are none.
+// orOne returns the rows, or an empty one where there are none.
 func orOne[R any](rows []R) []R {
 	if len(rows) == 0 {
 		return make([]R, 1)
@@ -48,7 +48,7 @@ func orOne[R any](rows []R) []R {
 	return rows
 }
 
-// coursesOf are the journals of the good trial, as a coordination writes them.
+// coursesOf returns the journals of the good trial, as a coordination writes them.
 func coursesOf(c Coordination) map[string]string {
 	switch c {
 	case ACID:

@@ -55,7 +55,7 @@ type Wanted struct {
 	Quantity int64 `json:"quantity"`
 }
 
-// AskedBy is what a request asks for.
+// AskedBy returns what a request asks for.
 func AskedBy(in *shoppb.CreateOrderRequest) *Asked {
 	asked := &Asked{Customer: in.GetCustomerId()}
 	for _, line := range in.GetLines() {

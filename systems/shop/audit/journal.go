@@ -46,7 +46,7 @@ type row struct {
 	nothing bool // it has moved nothing
 }
 
-// rowsOf are all rows of an order. Those of a reservation change together: the
+// rowsOf returns all rows of an order. Those of a reservation change together: the
 // first stands for them.
 func (j *judge) rowsOf(id string) []row {
 	var all []row
@@ -70,7 +70,7 @@ func (j *judge) rowsOf(id string) []row {
 	return all
 }
 
-// entries are what the journal of a row proves. One that does not, because it has
+// entries returns what the journal of a row proves. One that does not, because it has
 // nothing or ends in another state than its row, is an error.
 func (r row) entries() ([]entry, error) {
 	all, err := readJournal(r.journal)

@@ -111,7 +111,7 @@ func (j *judge) checkSequences() {
 	}
 }
 
-// observed are the answers that tell a state, in the order of their ends.
+// observed returns the answers that tell a state, in the order of their ends.
 func (j *judge) observed() []Attempt {
 	var all []Attempt
 	for _, attempt := range j.History {

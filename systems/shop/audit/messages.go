@@ -56,7 +56,7 @@ func (j *judge) caused(order *Order) (must, may []string) {
 		rejected}
 }
 
-// refused are the events of a rejected order: by the stock, by the payments, or at
+// refused returns the events of a rejected order: by the stock, by the payments, or at
 // once, which nobody but the read models is told.
 func (j *judge) refused(order *Order) (must, may []string) {
 	byStock := j.wasTold(order.ID, refusedStock)

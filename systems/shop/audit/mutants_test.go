@@ -57,7 +57,7 @@ func newBench(t *testing.T) *bench {
 	}
 }
 
-// filled is a fresh shop in a file of its own.
+// filled returns a fresh shop in a file of its own.
 func filled(t *testing.T) *database.DB {
 	t.Helper()
 	db := databasetest.Open(t, database.Config{Driver: database.SQLite,
@@ -92,7 +92,7 @@ func (b *bench) play(random *rand.Rand, number int) {
 	}
 }
 
-// singly is the components for a coordinator that asks them for batches: their faults are
+// singly returns the components for a coordinator that asks them for batches: their faults are
 // in the steps of single orders.
 func (b *bench) singly() local.Components {
 	c := b.components

@@ -17,7 +17,7 @@ type Databases struct {
 	Replica *database.DB
 }
 
-// InOne is all components in one database, without a replica.
+// InOne returns all components in one database, without a replica.
 func InOne(db *database.DB) Databases { return Databases{db, db, db, db, db, db, nil} }
 
 // State is what the databases hold. The journal of a row lists the states that it

@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// goodEvents is the flawless trial in a design with events and read models. Order
+// goodEvents returns the flawless trial in a design with events and read models. Order
 // C was rejected by the stock.
 func goodEvents() Input {
 	in := good()

@@ -137,7 +137,7 @@ func (j *judge) checkStockViews() {
 	}
 }
 
-// wantedView is what the read model must say of an order.
+// wantedView returns what the read model must say of an order.
 func (j *judge) wantedView(order *Order) OrderView {
 	view := OrderView{
 		Customer: strconv.FormatInt(order.Customer, 10), Key: order.Key, TotalCents: order.TotalCents,

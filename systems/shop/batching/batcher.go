@@ -106,7 +106,7 @@ func (b *Batcher[Q]) next() {
 	}()
 }
 
-// take is the next batch; where nobody waits, the turn is over.
+// take returns the next batch; where nobody waits, the turn is over.
 func (b *Batcher[Q]) take() []*call[Q] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -124,7 +124,7 @@ func (b *Batcher[Q]) take() []*call[Q] {
 // a message that it tells, belongs to this call's trace.
 type Keyed interface{ Key() string }
 
-// keyOf is the key of what a call asks with, if it has one.
+// keyOf returns the key of what a call asks with, if it has one.
 func keyOf(asks any) string {
 	if keyed, is := asks.(Keyed); is {
 		return keyed.Key()

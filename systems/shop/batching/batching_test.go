@@ -173,7 +173,7 @@ func newCrowd(t *testing.T, all func(group []int) ([]steps.Outcome, error)) *cro
 // first is a call that stays until release.
 const first = -1
 
-// fine is how a group ends of which none is refused.
+// fine returns how a group ends of which none is refused.
 func fine(group []int) ([]steps.Outcome, error) { return make([]steps.Outcome, len(group)), nil }
 
 // call makes a call.

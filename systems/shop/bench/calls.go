@@ -34,7 +34,7 @@ type callCost struct {
 	Wall float64 `json:"wall_seconds"` // per call, of all callers together
 }
 
-// levels are how many call at once: one, which shows the way there and back, and as
+// levels returns how many call at once: one, which shows the way there and back, and as
 // many as a unit has connections to its database.
 func levels() []int { return []int{1, 16} }
 
@@ -77,7 +77,7 @@ func playCalls(
 func (c callCost) cpu() float64  { return c.CPU }
 func (c callCost) wall() float64 { return c.Wall }
 
-// callSide is a binding as a side of a row.
+// callSide returns a binding as a side of a row.
 func callSide(o options, binding string, callers int) figures.Side[callCost] {
 	return figures.Side[callCost]{
 		Name: fmt.Sprintf("%s, %d at once", binding, callers),
@@ -134,7 +134,7 @@ func runCalls(argument string) (err error) {
 	return json.NewEncoder(os.Stdout).Encode(cost)
 }
 
-// cpuSeconds is what this process has used, in user and kernel.
+// cpuSeconds returns what this process has used, in user and kernel.
 func cpuSeconds() float64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -84,7 +84,7 @@ func playCapacity(ctx context.Context, o options, contests ...contest) (all []fi
 	return all, nil
 }
 
-// ratios are those of rates and of CPU per order.
+// ratios returns the ratios of rates and of CPU per order.
 func (c contest) ratios(variant, baseline []saturated) ([]figures.Figure, error) {
 	name := c.variant.Architecture + " / " + c.baseline.Architecture
 	perSecond := func(s saturated) float64 { return s.Rate }
@@ -101,7 +101,7 @@ func (c contest) ratios(variant, baseline []saturated) ([]figures.Figure, error)
 	return []figures.Figure{rate, cpu}, err
 }
 
-// side is a variant as a side of a row.
+// side returns a variant as a side of a row.
 func (f *fleet) side(v lab.Variant) figures.Side[saturated] {
 	return figures.Side[saturated]{
 		Name: v.Architecture, Says: saturated.String,
@@ -109,7 +109,7 @@ func (f *fleet) side(v lab.Variant) figures.Side[saturated] {
 	}
 }
 
-// describe are the figures of one variant by itself.
+// describe returns the figures of one variant by itself.
 func describe(name string, trials []saturated) []figures.Figure {
 	number := func(what, unit string, better lab.Direction, of func(saturated) float64) figures.Figure {
 		return figures.Median(name+", "+what, unit, better, figures.Each(trials, of))
@@ -126,7 +126,7 @@ func describe(name string, trials []saturated) []figures.Figure {
 	return all
 }
 
-// system is the CPU of an order without that of the clients, in seconds.
+// system returns the CPU of an order without that of the clients, in seconds.
 func (s saturated) system() (total float64) {
 	for role, used := range s.CPU {
 		if role != system.RoleGenerator {
@@ -136,7 +136,7 @@ func (s saturated) system() (total float64) {
 	return total
 }
 
-// String is the trial in one line.
+// String returns the trial in one line.
 func (s saturated) String() string {
 	text := fmt.Sprintf("%.0f orders/s, per order %.1f statements in %.1f transactions, CPU", s.Rate,
 		s.Statements, s.Commits)

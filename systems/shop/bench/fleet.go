@@ -119,7 +119,7 @@ func (f *fleet) play(ctx context.Context, v lab.Variant) (result saturated, err 
 	return result, err
 }
 
-// perOrder is what the outcome of a trial is for each of its orders.
+// perOrder returns what the outcome of a trial is for each of its orders.
 func (f *fleet) perOrder(o trials.Outcome) (saturated, error) {
 	n := float64(f.orders)
 	result := saturated{Rate: n / o.Finished.ElapsedSeconds, CPU: map[string]float64{}}
@@ -130,10 +130,10 @@ func (f *fleet) perOrder(o trials.Outcome) (saturated, error) {
 	return result, err
 }
 
-// warmUp is how many orders are placed before the first mark.
+// warmUp returns how many orders are placed before the first mark.
 func (o options) warmUp() int { return 10 * o.clients }
 
-// layout is that of a study's trial, with our own clients.
+// layout returns the layout of a study's trial, with our own clients.
 func (f *fleet) layout(v lab.Variant) (lab.Layout, error) {
 	design, err := architecture.New(v.Architecture, v.Knobs)
 	if err != nil {

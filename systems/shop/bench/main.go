@@ -51,7 +51,7 @@ type options struct {
 	seed        uint64
 }
 
-// taking is how sides take turns.
+// taking returns how sides take turns.
 func (o options) taking() figures.Rounds {
 	return figures.Rounds{Count: o.rounds, Seed: o.seed, Story: os.Stderr}
 }
@@ -62,7 +62,7 @@ type row struct {
 	play        func(ctx context.Context, o options) ([]figures.Figure, error)
 }
 
-// rows are all comparisons.
+// rows returns all comparisons.
 func rows() []row {
 	return []row{
 		{"raw", "monolith / the same statements replayed raw, each database of -databases", playStatements},
@@ -90,7 +90,7 @@ func main() {
 	exitOn(bench(ctx, o))
 }
 
-// part is what this program was started for by itself; nil: a person has.
+// part returns what this program was started for by itself; nil: a person has.
 func part(args []string) func() error {
 	switch {
 	case len(args) == 2 && args[0] == clientsName:
@@ -150,7 +150,7 @@ func bench(ctx context.Context, o options) error {
 	return figures.Publish(os.Stdout, o.out, all)
 }
 
-// rowNames are those of all rows, comma-separated.
+// rowNames returns the row names of all rows, comma-separated.
 func rowNames() string {
 	var names []string
 	for _, r := range rows() {

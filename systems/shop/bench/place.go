@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 )
 
-// seed is the shop of a trial: stock and money for every order.
+// seed returns the shop of a trial: stock and money for every order.
 func seed() shop.Seed {
 	return shop.Seed{Customers: 1000, Products: 1000, Stock: 1_000_000, Balance: 1_000_000_000, Random: 1}
 }

@@ -66,7 +66,7 @@ func playSpansOf(ctx context.Context, o options, name string) (all []figures.Fig
 	}, err
 }
 
-// taken is the share of the CPU of an order that spans take when some orders are
+// taken returns the share of the CPU of an order that spans take when some orders are
 // traced, from what they take when all are: that is so much more that it stands out
 // from what differs from trial to trial.
 func taken(name string, every figures.Figure, share float64) figures.Figure {

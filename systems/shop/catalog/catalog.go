@@ -121,7 +121,7 @@ func cursorAt(product *shoppb.Product) cursor {
 	return cursor{strings.ToLower(product.GetName()), product.GetProductId()}
 }
 
-// String is the cursor as clients see it.
+// String returns the cursor as clients see it.
 func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(c.product, 10) + " " + c.name))
 }

@@ -46,7 +46,7 @@ type (
 	}
 )
 
-// Priced is a copy of an order with names, prices and total. The products are in
+// Priced returns a copy of an order with names, prices and total. The products are in
 // the order of its lines.
 func Priced(order *shoppb.Order, products []*shoppb.Product) *shoppb.Order {
 	priced := proto.CloneOf(order)
@@ -93,7 +93,7 @@ func (k Known) Price(order *shoppb.Order) (*shoppb.Order, *shoppb.Customer, erro
 	return Priced(order, products), customer, nil
 }
 
-// Rejected is a copy of an order that is rejected for a reason.
+// Rejected returns a copy of an order that is rejected for a reason.
 func Rejected(order *shoppb.Order, reason *shoppb.Rejection) *shoppb.Order {
 	rejected := proto.CloneOf(order)
 	rejected.State, rejected.Rejection = string(shop.StateRejected), reason
@@ -109,7 +109,7 @@ func ProductIDs(order *shoppb.Order) []int64 {
 	return ids
 }
 
-// Lines are the lines of an order as the inventory wants them.
+// Lines returns the lines of an order as the inventory wants them.
 func Lines(order *shoppb.Order) []*shoppb.Line {
 	lines := make([]*shoppb.Line, len(order.GetLines()))
 	for i, line := range order.GetLines() {

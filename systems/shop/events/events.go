@@ -71,7 +71,7 @@ func empty(kind string) Event {
 	return nil
 }
 
-// typeOf is the reverse of empty. It gives the event its happening, too.
+// typeOf returns the reverse of empty. It gives the event its happening, too.
 func typeOf(e Event, happening *shoppb.Happening) string {
 	switch e := e.(type) {
 	case *shoppb.OrderPlaced:

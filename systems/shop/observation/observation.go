@@ -50,7 +50,7 @@ type Log struct {
 	unused []byte // of the notes written before; becomes notes again
 }
 
-// File is the file of a unit in its folder.
+// File returns the file of a unit in its folder.
 func File(dir, unit string) string { return filepath.Join(dir, unit+extension) }
 
 // Open opens the file of a unit in its folder.

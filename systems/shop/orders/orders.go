@@ -66,7 +66,7 @@ func (o *Orders) CreateOrder(
 	return &shoppb.CreateOrderResponse{Order: placed}, nil
 }
 
-// draft is a new order as it was asked for. Its id rises with time.
+// draft returns a new order as it was asked for. Its id rises with time.
 func draft(in *shoppb.CreateOrderRequest) (*shoppb.Order, error) {
 	id, err := uuid.NewV7()
 	if err != nil {

@@ -171,7 +171,7 @@ func (b *Book) Abandoned(ctx context.Context, now int64, limit int) ([]Underway,
 	return found, nil
 }
 
-// CountUnderway is how many orders are not where they are going.
+// CountUnderway returns how many orders are not where they are going.
 func CountUnderway(ctx context.Context, db *database.DB) (count int64, err error) {
 	_, err = db.One(ctx, []any{&count}, "SELECT COUNT(*) FROM orders WHERE lease_until_us IS NOT NULL")
 	return count, err

@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// inState is an order to be recorded.
+// inState returns an order to be recorded.
 func inState(id string, state shop.State) *shoppb.Order {
 	return &shoppb.Order{OrderId: id, IdempotencyKey: "key of " + id, State: string(state), Version: 1,
 		Lines: []*shoppb.OrderLine{{Quantity: 1}}}

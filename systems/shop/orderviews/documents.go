@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Collection is the documents of orders, by the order's id.
+// Collection returns the documents of orders, by the order's id.
 func Collection() document.Collection {
 	return document.Collection{Name: "order_views", Indexed: []string{customerField}}
 }
@@ -94,7 +94,7 @@ func write(e events.Event, now time.Time) (document.Document, error) {
 	return document.Document{ID: order.GetOrderId(), Version: order.GetVersion(), Body: text}, nil
 }
 
-// read is the reverse of write.
+// read returns the reverse of write.
 func read(d document.Document) (*shoppb.Order, error) {
 	var body Body
 	if err := json.Unmarshal(d.Body, &body); err != nil {

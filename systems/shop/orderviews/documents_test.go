@@ -35,7 +35,7 @@ func fresh(t *testing.T) document.Store {
 	return store
 }
 
-// lifeOf is what is told of an order that is confirmed and cancelled.
+// lifeOf returns what is told of an order that is confirmed and cancelled.
 func lifeOf(t *testing.T, id string) (told []broker.Message, last *shoppb.Order) {
 	t.Helper()
 	at := func(state shop.State, version int64) *shoppb.Order {

@@ -152,7 +152,7 @@ func (c *Payments) pay(
 	return outcomes, err
 }
 
-// again is the outcome of a payment that has come before. Who charges what was only
+// again returns the outcome of a payment that has come before. Who charges what was only
 // authorised, captures it.
 func (c *Payments) again(ctx context.Context, order, state, to string) (steps.Outcome, error) {
 	if to == StateCaptured && state == StateAuthorised {

@@ -57,7 +57,7 @@ type Times struct {
 	AppliedUnixUs  int64 `json:"appliedUnixUs"`  // when it was applied here
 }
 
-// TimesOf are the times of an event that is applied now.
+// TimesOf returns the times of an event that is applied now.
 func TimesOf(e events.Event, now time.Time) Times {
 	return Times{e.GetHappening().GetOccurredUnixUs(), now.UnixMicro()}
 }

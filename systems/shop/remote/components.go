@@ -17,7 +17,7 @@ func RegisterCatalog(binding grpc.ServiceRegistrar, component shop.Catalog) {
 	}{Catalog: component})
 }
 
-// NewCatalog is the component at the other end of a binding.
+// NewCatalog returns the component at the other end of a binding.
 func NewCatalog(binding grpc.ClientConnInterface) shop.Catalog {
 	return catalog{shoppb.NewCatalogClient(binding)}
 }
@@ -46,7 +46,7 @@ func RegisterCustomers(binding grpc.ServiceRegistrar, component shop.Customers) 
 	}{Customers: component})
 }
 
-// NewCustomers is the component at the other end of a binding.
+// NewCustomers returns the component at the other end of a binding.
 func NewCustomers(binding grpc.ClientConnInterface) shop.Customers {
 	return customers{shoppb.NewCustomersClient(binding)}
 }
@@ -71,7 +71,7 @@ func RegisterInventory(binding grpc.ServiceRegistrar, component shop.Inventory) 
 	}{Inventory: component})
 }
 
-// NewInventory is the component at the other end of a binding.
+// NewInventory returns the component at the other end of a binding.
 func NewInventory(binding grpc.ClientConnInterface) shop.Inventory {
 	return inventory{shoppb.NewInventoryClient(binding)}
 }
@@ -102,7 +102,7 @@ func RegisterPayments(binding grpc.ServiceRegistrar, component shop.Payments) {
 	}{Payments: component})
 }
 
-// NewPayments is the component at the other end of a binding.
+// NewPayments returns the component at the other end of a binding.
 func NewPayments(binding grpc.ClientConnInterface) shop.Payments {
 	return payments{shoppb.NewPaymentsClient(binding)}
 }
@@ -141,7 +141,7 @@ func RegisterShipping(binding grpc.ServiceRegistrar, component shop.Shipping) {
 	}{Shipping: component})
 }
 
-// NewShipping is the component at the other end of a binding.
+// NewShipping returns the component at the other end of a binding.
 func NewShipping(binding grpc.ClientConnInterface) shop.Shipping {
 	return shipping{shoppb.NewShippingClient(binding)}
 }
@@ -168,7 +168,7 @@ func RegisterOrders(binding grpc.ServiceRegistrar, component shop.Orders) {
 	}{Orders: component})
 }
 
-// NewOrders is the component at the other end of a binding.
+// NewOrders returns the component at the other end of a binding.
 func NewOrders(binding grpc.ClientConnInterface) shop.Orders {
 	return orders{shoppb.NewOrdersClient(binding)}
 }
@@ -193,7 +193,7 @@ func RegisterOrderViews(binding grpc.ServiceRegistrar, component shop.OrderViews
 	}{OrderViews: component})
 }
 
-// NewOrderViews is the component at the other end of a binding.
+// NewOrderViews returns the component at the other end of a binding.
 func NewOrderViews(binding grpc.ClientConnInterface) shop.OrderViews {
 	return orderViews{shoppb.NewOrderViewsClient(binding)}
 }
@@ -216,7 +216,7 @@ func RegisterStockViews(binding grpc.ServiceRegistrar, component shop.StockViews
 	}{StockViews: component})
 }
 
-// NewStockViews is the component at the other end of a binding.
+// NewStockViews returns the component at the other end of a binding.
 func NewStockViews(binding grpc.ClientConnInterface) shop.StockViews {
 	return stockViews{shoppb.NewStockViewsClient(binding)}
 }

@@ -71,7 +71,7 @@ func (c *Shipping) ship(ctx context.Context, all []*shoppb.ShipRequest, _ bool) 
 	return outcomes, err
 }
 
-// Shipped is the shipment that a request leads to.
+// Shipped returns the shipment that a request leads to.
 func Shipped(in *shoppb.ShipRequest) *shoppb.Shipment {
 	return &shoppb.Shipment{OrderId: in.GetOrderId(), State: StateShipped, Recipient: in.GetRecipient(),
 		Address: in.GetAddress()}

@@ -39,7 +39,7 @@ func newClient(base string) *client {
 	}
 }
 
-// key is a new idempotency key.
+// key returns a new idempotency key.
 func (c *client) key() string { return fmt.Sprintf("%s-%d", c.prefix, c.keys.Add(1)) }
 
 // reply is an answer, read to its end.
@@ -120,7 +120,7 @@ func expectProblem(t testing.TB, got reply, status int, kind shop.Kind) {
 // line is one product and how many of it.
 type line struct{ product, quantity int64 }
 
-// orderBody is the body of a new order.
+// orderBody returns the body of a new order.
 func orderBody(customer int64, lines ...line) string {
 	texts := make([]string, len(lines))
 	for i, l := range lines {

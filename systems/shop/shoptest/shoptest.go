@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// Seed is the shop that the suite needs. Each test has products and customers of
+// Seed returns the shop that the suite needs. Each test has products and customers of
 // its own, so that their order does not matter.
 func Seed() shop.Seed {
 	return shop.Seed{Customers: 200, Products: 200, Stock: 50, Balance: 1_000_000, Random: 7}

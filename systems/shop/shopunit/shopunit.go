@@ -97,7 +97,7 @@ func share(design architecture.Design, kind string) error {
 	return unit.Slacken(monitorLate)
 }
 
-// service is the address of a backing service.
+// service returns the address of a backing service.
 func service(name string) (string, error) {
 	address := os.Getenv(lab.ServiceVariable(name))
 	if address == "" {

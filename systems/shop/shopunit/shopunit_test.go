@@ -75,7 +75,7 @@ func startShop(
 	return unit, commands, said
 }
 
-// freeAddress is a loopback address that nobody else takes during the test.
+// freeAddress returns a loopback address that nobody else takes during the test.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	ports, err := launch.ReservePorts(1)

@@ -28,7 +28,7 @@ func Entry(state string) string {
 	return state + strconv.FormatInt(time.Now().UnixMicro(), 10)
 }
 
-// Journalling is the assignment of an UPDATE that adds an entry, its one parameter,
+// Journalling returns the assignment of an UPDATE that adds an entry, its one parameter,
 // to the journal.
 func Journalling(db *database.DB) string {
 	if db.Driver() == database.MariaDB {

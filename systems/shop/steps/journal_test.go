@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// word is the state into which a step brings a row.
+// word returns the state into which a step brings a row.
 func word(step string) string {
 	return map[string]string{
 		"reserve": "reserved", "commit": "committed", "release": "released", "restock": "restocked",
@@ -22,7 +22,7 @@ func word(step string) string {
 	}[step]
 }
 
-// wordsOf are the words of a journal. Their moments must be of the host's clock.
+// wordsOf returns the words of a journal. Their moments must be of the host's clock.
 func wordsOf(t *testing.T, journal string) []string {
 	t.Helper()
 	now := momentOf(t, steps.Entry("now"))
@@ -38,7 +38,7 @@ func wordsOf(t *testing.T, journal string) []string {
 	return words
 }
 
-// momentOf is when an entry was made, in microseconds.
+// momentOf returns when an entry was made, in microseconds.
 func momentOf(t *testing.T, entry string) int64 {
 	t.Helper()
 	at, err := strconv.ParseInt(regexp.MustCompile(`\d*$`).FindString(entry), 10, 64)
@@ -127,7 +127,7 @@ func expectJournals(t *testing.T, together, oneByOne *whole) {
 	}
 }
 
-// journals are the words of all journals, by table and row.
+// journals returns the words of all journals, by table and row.
 func (w *whole) journals(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}

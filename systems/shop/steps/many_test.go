@@ -192,7 +192,7 @@ func (w *whole) oneByOne(t *testing.T, all []*shoppb.Order) {
 	}
 }
 
-// content is what the tables hold. The version of a product counts statements, so
+// content returns what the tables hold. The version of a product counts statements, so
 // it may differ.
 func (w *whole) content(t *testing.T) []string {
 	t.Helper()
@@ -322,7 +322,7 @@ func TestEachOfABatchHasItsOwnOutcome(t *testing.T) {
 	})
 }
 
-// words are what outcomes say.
+// words returns what outcomes say.
 func words(outcomes []steps.Outcome) string {
 	said := make([]string, len(outcomes))
 	for i, came := range outcomes {

@@ -34,7 +34,7 @@ type Outcome struct {
 	Err    error // why it is refused
 }
 
-// Answer is what the step of one order answers.
+// Answer returns what the step of one order answers.
 func (o Outcome) Answer() (*shoppb.StepResponse, error) {
 	if o.Err != nil {
 		return nil, o.Err
@@ -163,7 +163,7 @@ func Insert(
 	return added == int64(len(rows)/columns), err
 }
 
-// IDs are the orders that ask.
+// IDs returns the orders that ask.
 func IDs[Q OfOrder](all []Q) []string {
 	ids := make([]string, len(all))
 	for i, in := range all {
@@ -197,7 +197,7 @@ func NewLedger(db *database.DB, table, what string, also ...string) Ledger {
 	}
 }
 
-// States are those of orders, which nobody else changes in this transaction. Orders
+// States returns the states of orders, which nobody else changes in this transaction. Orders
 // that have not come are left out.
 func (l Ledger) States(ctx context.Context, orders []string) (map[string]string, error) {
 	states := map[string]string{}
@@ -250,7 +250,7 @@ func (l Ledger) Advance(ctx context.Context, order, from, to string) (Outcome, e
 	return l.Came(order, states[order], to), err
 }
 
-// Came is the outcome of a step for an order that has come before, or should have: a
+// Came returns the outcome of a step for an order that has come before, or should have: a
 // Repeat in one of the states that the step leads to, else a Conflict. It has no state
 // where it has not come.
 func (l Ledger) Came(order, state string, to ...string) Outcome {

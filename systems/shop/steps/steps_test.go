@@ -84,7 +84,7 @@ func (p parts) do(number int64, name string) error {
 	return err
 }
 
-// holds is what the first product and the customer of a case look like: on hand,
+// holds returns what the first product and the customer of a case look like: on hand,
 // reserved and sold, balance and held.
 func (p parts) holds(t *testing.T, number int64) string {
 	t.Helper()

@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Collection is the documents of products, by the product's id.
+// Collection returns the documents of products, by the product's id.
 func Collection() document.Collection { return document.Collection{Name: "stock_views"} }
 
 // Body is the stock of a product as a document.

@@ -86,7 +86,7 @@ func gather(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) 
 	return in, err
 }
 
-// inboxes are what the components of a choreographed design were told. Read models
+// inboxes returns what the components of a choreographed design were told. Read models
 // note nothing: their documents carry versions.
 func inboxes(
 	ctx context.Context, design architecture.Design, databases opened,
@@ -105,7 +105,7 @@ func inboxes(
 	return all, nil
 }
 
-// views are the documents of a design that has any.
+// views returns the documents of a design that has any.
 func views(
 	ctx context.Context, design architecture.Design, left lab.Leftover,
 ) (found *audit.Views, err error) {

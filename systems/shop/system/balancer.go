@@ -12,7 +12,7 @@ const RoleBalancer = "balancer"
 // whether the shop has settled holds its answer back.
 const longestAnswer = settleTimeout + 10
 
-// balancers are the units that spread clients over the units that take orders, which they
+// balancers returns the units that spread clients over the units that take orders, which they
 // reach at a unit or an address called RoleBalancer. One that refuses a connection, or does
 // not answer its health check twice in half a second, gets no more of them. Behind a pair it
 // may be gone with its node and never refuse what it was sent: its clients are told then.

@@ -97,7 +97,7 @@ func (t *tally) sort() {
 	t.final, t.right = final, right
 }
 
-// idsByKey are the ids of all orders on record, by their idempotency key.
+// idsByKey returns the ids of all orders on record, by their idempotency key.
 func idsByKey(ctx context.Context, databases opened) (map[string]string, error) {
 	ids := map[string]string{}
 	err := databases[shop.ComponentOrders].Each(ctx, func(row database.Row) error {
@@ -109,7 +109,7 @@ func idsByKey(ctx context.Context, databases opened) (map[string]string, error) 
 	return ids, err
 }
 
-// completions are the times from the intended start to the final state, in seconds.
+// completions returns the times from the intended start to the final state, in seconds.
 func (t *tally) completions() []float64 {
 	times := make([]float64, len(t.final))
 	for i, f := range t.final {
@@ -118,7 +118,7 @@ func (t *tally) completions() []float64 {
 	return times
 }
 
-// staleness are the times from a change until its document showed it, in seconds.
+// staleness returns the times from a change until its document showed it, in seconds.
 func (t *tally) staleness() []float64 {
 	times := make([]float64, len(t.showings))
 	for i, s := range t.showings {
@@ -127,7 +127,7 @@ func (t *tally) staleness() []float64 {
 	return times
 }
 
-// rates are how many orders per second became final, and how many of them had been
+// rates returns how many orders per second became final, and how many of them had been
 // answered rightly. An open load is judged by what was final while it lasted, window
 // seconds; what piles up and is done afterwards does not count. Where the load has
 // no time of its own (window is 0), or ends when clients stop asking, its time ends
@@ -152,7 +152,7 @@ func (t *tally) rates(window float64) (completed, good float64) {
 	return completed / lasted, good / lasted
 }
 
-// openAt is the share of accepted orders that were not final window seconds after
+// openAt returns the share of accepted orders that were not final window seconds after
 // the load began.
 func (t *tally) openAt(window float64) float64 {
 	late := t.open
@@ -205,7 +205,7 @@ func withCompletion(
 	return judged
 }
 
-// spectrum are the values at the shares that are kept. Of the shares above which
+// spectrum returns the values at the shares that are kept. Of the shares above which
 // there is not even one value only the last is there. It sorts its argument.
 func spectrum(values []float64) []lab.Quantile {
 	if len(values) == 0 {

@@ -62,17 +62,17 @@ func trial(t *testing.T, attempts []tried, observed ...string) string {
 	return dir
 }
 
-// final is the line of an order that became final so long after the load began.
+// final returns the line of an order that became final so long after the load began.
 func final(order string, after int64) string {
 	return fmt.Sprintf("final %s %d", order, epoch+after*ms)
 }
 
-// shown is the line of a change of a document.
+// shown returns the line of a change of a document.
 func shown(document string, made, seen int64) string {
 	return fmt.Sprintf("shown %s 1 %d %d", document, epoch+made*ms, epoch+seen*ms)
 }
 
-// busy is a trial of four measured orders: one is final before its client is
+// busy returns a trial of four measured orders: one is final before its client is
 // answered, one long after, one only when the load is over, and one never.
 func busy(t *testing.T) string {
 	t.Helper()
@@ -96,7 +96,7 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// historyIn is the history of a trial in a directory.
+// historyIn returns the history of a trial in a directory.
 func historyIn(t *testing.T, dir string) ([]attempt, string) {
 	t.Helper()
 	attempts, err := readAttempts(dir)
@@ -232,7 +232,7 @@ func TestSpectraSayNoMoreThanTheyKnow(t *testing.T) {
 	}
 }
 
-// reported is what a unit has handed in.
+// reported returns what a unit has handed in.
 func reported(t *testing.T, unit string, r assembly.Report) lab.UnitReport {
 	t.Helper()
 	data, err := json.Marshal(r)
@@ -310,7 +310,7 @@ func TestMeasuresOfATrial(t *testing.T) {
 	}
 }
 
-// prepared is a database with the shop's tables and no orders.
+// prepared returns a database with the shop's tables and no orders.
 func prepared(t *testing.T) map[string]string {
 	t.Helper()
 	design, err := architecture.New(architecture.Monolith, nil)

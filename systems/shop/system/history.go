@@ -32,7 +32,7 @@ func readAttempts(dir string) (all []attempt, err error) {
 	return all, err
 }
 
-// asked is what the client ordered; nil where it was not noted.
+// asked returns what the client ordered; nil where it was not noted.
 func (n noted) asked() *audit.Asked {
 	if n.Customer == 0 {
 		return nil

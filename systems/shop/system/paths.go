@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/api"
 )
 
-// pathShares are the quantiles of the time to completion whose orders are shown.
+// pathShares returns the quantiles of the time to completion whose orders are shown.
 func pathShares() []float64 { return []float64{0.5, 0.99} }
 
 // followed is an order whose client knows when it was sent, and whose end is known.
@@ -27,10 +27,10 @@ type followed struct {
 	stretches             []criticalpath.Stretch // nil where it was not traced
 }
 
-// took is the time to completion.
+// took returns the time to completion.
 func (f followed) took() int64 { return f.final - f.intended }
 
-// paths are those of the traced orders nearest to the quantiles of all orders, and
+// paths returns the paths of the traced orders nearest to the quantiles of all orders, and
 // the mean of all traced. Without a traced order there are none.
 func paths(dir string, orders []followed) ([]lab.Path, error) {
 	records, err := spans.Read(dir)
@@ -99,14 +99,14 @@ func (f *followed) follow(t criticalpath.Trace) bool {
 	return true
 }
 
-// nearest is the order whose time is next to that one.
+// nearest returns the order whose time is next to that one.
 func nearest(orders []followed, time int64) followed {
 	return slices.MinFunc(orders, func(a, b followed) int {
 		return cmp.Compare(max(a.took()-time, time-a.took()), max(b.took()-time, time-b.took()))
 	})
 }
 
-// path is the order's as the lab has it.
+// path returns the order's as the lab has it.
 func (f followed) path(share float64, sampled int) lab.Path {
 	p := lab.Path{Share: share, Operation: f.order, Seconds: seconds(f.took()), Sampled: sampled}
 	for _, s := range f.visible() {
@@ -121,7 +121,7 @@ func (f followed) path(share float64, sampled int) lab.Path {
 // finest is how many of the shortest stretches that are shown a path could have.
 const finest = 2000
 
-// visible are the stretches without those too short to be seen, which belong to the
+// visible returns the stretches without those too short to be seen, which belong to the
 // one before them. Most calls have several of about a microsecond.
 func (f followed) visible() []criticalpath.Stretch {
 	var all []criticalpath.Stretch
@@ -141,7 +141,7 @@ func (f followed) visible() []criticalpath.Stretch {
 	return all
 }
 
-// meanPath is the mean of all: one segment for each unit and kind.
+// meanPath returns the mean of all: one segment for each unit and kind.
 func meanPath(orders []followed) lab.Path {
 	type group struct {
 		kind lab.SegmentKind

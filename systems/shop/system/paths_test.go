@@ -50,7 +50,7 @@ func written(t *testing.T, begins map[string]int64) (dir string) {
 	return dir
 }
 
-// measured is an order that was due, sent and final so many milliseconds after the
+// measured returns an order that was due, sent and final so many milliseconds after the
 // load began.
 func measured(order string, due, sent, final int64) followed {
 	return followed{order: order, intended: epoch + due*ms, sent: epoch + sent*ms, final: epoch + final*ms}

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-// uses are what a unit of a design calls: the unit in front all others, since it has the
+// uses returns what a unit of a design calls: the unit in front all others, since it has the
 // public interface and asks for the steps of an order; each the databases of its
 // components; and where events carry orders, each the broker but those that neither make
 // nor await any.
@@ -41,7 +41,7 @@ func uses(d architecture.Design, unit architecture.Unit) []lab.Use {
 	return all
 }
 
-// traffic is what units have sent since they were started, divided by the orders of the
+// traffic returns what units have sent since they were started, divided by the orders of the
 // trial.
 func traffic(reports []lab.UnitReport, orders int) ([]lab.Traffic, error) {
 	var all []lab.Traffic

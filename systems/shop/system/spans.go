@@ -45,7 +45,7 @@ func (s System) keepSpans(v lab.Variant, p lab.Point, dir string) error {
 	return nil
 }
 
-// plain is a name with nothing in it that is special in paths.
+// plain returns a name with nothing in it that is special in paths.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' {

@@ -41,7 +41,7 @@ type System struct {
 	Spans string
 }
 
-// base is what the shop has in common with other systems under load.
+// base returns what the shop has in common with other systems under load.
 func (s System) base() loaded.Base {
 	return loaded.Base{Generator: s.Generator, Load: s.Load, Counted: Orders}
 }
@@ -78,7 +78,7 @@ func (s System) Describe() lab.SystemInfo {
 	}
 }
 
-// differences are the knobs in which two variants differ, none where one of them
+// differences returns the knobs in which two variants differ, none where one of them
 // cannot be built.
 func differences(from, to lab.Variant) []lab.KnobChange {
 	changes, err := architecture.Differences(choice(from), choice(to))
@@ -101,7 +101,7 @@ func knobChanges(changes []architecture.Change) []lab.KnobChange {
 	return all
 }
 
-// seed is the shop that a point asks for.
+// seed returns the shop that a point asks for.
 func seed(p lab.Point, random uint64) shop.Seed {
 	level := func(name string, otherwise int64) int64 {
 		if value, set := p.Level(name); set {
@@ -165,7 +165,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, random uint64) (lab.Layout, e
 	return layout, nil
 }
 
-// services are the backing services of a design.
+// services returns the backing services of a design.
 func services(d architecture.Design) []lab.ServiceSpec {
 	all := []lab.ServiceSpec{{Name: assembly.ServiceDatabase, Kind: d.Database, Replicated: d.Replicated}}
 	if d.Broker != "" {
@@ -181,7 +181,7 @@ func services(d architecture.Design) []lab.ServiceSpec {
 // socketsVolume is the folder in which units find each other's Unix sockets.
 const socketsVolume = "sockets"
 
-// units are the processes of a design. Every unit knows where all others are.
+// units returns the processes of a design. Every unit knows where all others are.
 func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 	var instances []string
 	for _, kind := range d.Units {
@@ -211,7 +211,7 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 	return all, nil
 }
 
-// generator is the unit that orders, at the unit in front.
+// generator returns the unit that orders, at the unit in front.
 func (s System) generator(
 	v lab.Variant, p lab.Point, filled shop.Seed, d architecture.Design, front string, random uint64,
 ) (lab.UnitSpec, error) {

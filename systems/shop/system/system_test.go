@@ -218,7 +218,7 @@ func TestSomeOrdersAreCancelled(t *testing.T) {
 // playedID is the order of played.
 const playedID = "0199aaaa-0000-7000-8000-000000000001"
 
-// played is what a trial of a monolith leaves behind after some orders.
+// played returns what a trial of a monolith leaves behind after some orders.
 func played(t *testing.T, history string) lab.Leftover {
 	t.Helper()
 	dir := t.TempDir()
@@ -269,14 +269,14 @@ func played(t *testing.T, history string) lab.Leftover {
 		Reports: []lab.UnitReport{{Unit: RoleGenerator}}, Seed: 1}
 }
 
-// again is a line of the generator's history: the order of played, cancelled or read, with what
+// again returns a line of the generator's history: the order of played, cancelled or read, with what
 // the answer said of it.
 func again(operation string, at int, state string) string {
 	return fmt.Sprintf(`{"operation":%q,"end":"ok","outcome":"ok","intended_ns":%d,"sent_ns":%d,"finished_ns":%d,"noted":{"order":%q,"state":%q}}`+"\n",
 		operation, at, at, at+1, playedID, state)
 }
 
-// line is a line of the generator's history.
+// line returns a line of the generator's history.
 func line(key, end string) string {
 	return fmt.Sprintf(`{"operation":"create order","end":%q,"outcome":"ok","intended_ns":1,"sent_ns":2,"finished_ns":3,"noted":{"key":%q,"customer":"1","product":"1","quantity":"1"}}`+"\n", end, key)
 }

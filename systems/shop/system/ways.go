@@ -43,7 +43,7 @@ func (s System) OnBackings(v lab.Variant, kinds []string) (map[string]string, er
 	return architecture.Backed(v.Architecture, v.Knobs, kinds)
 }
 
-// choice is a variant in the words of the architectures.
+// choice returns a variant in the words of the architectures.
 func choice(v lab.Variant) architecture.Choice {
 	return architecture.Choice{Architecture: v.Architecture, Knobs: v.Knobs}
 }

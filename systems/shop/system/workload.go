@@ -15,7 +15,7 @@ const popularity = 0.8
 // object is JSON.
 type object = map[string]any
 
-// workload is the scenario of clients who order, as cleave-scenario/1: one order
+// workload returns the scenario of clients who order, as cleave-scenario/1: one order
 // of one or two lines, by a customer chosen evenly, of popular products. An order
 // is right when it is confirmed; where the answer comes before the order is done,
 // when it was accepted. A point may have some of them cancelled, and read again.
@@ -80,7 +80,7 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 // to be done. One that is not cannot be cancelled yet.
 const regret = "300ms"
 
-// of is a step with an order that was made. It notes the order's state, or "" where the answer
+// of returns a step with an order that was made. It notes the order's state, or "" where the answer
 // has none.
 func of(name, request, status string) object {
 	return object{

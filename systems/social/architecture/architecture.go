@@ -148,7 +148,7 @@ func Backed(v lab.Variant, kinds []string) (map[string]string, error) {
 	return turned, err
 }
 
-// New is the design of an architecture with some knobs turned.
+// New returns the design of an architecture with some knobs turned.
 func New(name string, turned map[string]string) (Design, error) {
 	settings, err := Settings(name, turned)
 	if err != nil {
@@ -201,16 +201,16 @@ func place(text string) ([]Unit, error) {
 	return units, nil
 }
 
-// Front is the unit with the public interface.
+// Front returns the unit with the public interface.
 func (d Design) Front() Unit { return d.Units[0] }
 
-// Hosting is the unit with a component.
+// Hosting returns the unit with a component.
 func (d Design) Hosting(part string) Unit {
 	i := slices.IndexFunc(d.Units, func(u Unit) bool { return slices.Contains(u.Parts, part) })
 	return d.Units[i] // place puts every component into one
 }
 
-// Needs are the components that one calls.
+// Needs returns the components that one calls.
 func (d Design) Needs(part string) []string {
 	switch part {
 	case UnitFront:
@@ -246,7 +246,7 @@ func (d Design) SpeaksToBroker(unit Unit) bool {
 		slices.Contains(unit.Parts, parts.HomeTimelinesName))
 }
 
-// Peers are the other units that one calls.
+// Peers returns the other units that one calls.
 func (d Design) Peers(unit Unit) []string {
 	var peers []string
 	own := unit.Parts

@@ -101,14 +101,14 @@ func (n *network) ask(ctx context.Context, method, path string, body io.Reader) 
 
 func home(user int) string { return fmt.Sprintf("/home-timelines/%d?count=%d", user, page) }
 
-// median is that of the times of one client who reads the same home timeline.
+// median returns the median of the times of one client who reads the same home timeline.
 func (n *network) median(ctx context.Context, reads int) (float64, error) {
 	return median(ctx, reads, func(ctx context.Context) error {
 		return n.ask(ctx, http.MethodGet, home(1), nil)
 	})
 }
 
-// median is that of the times of something done over and over, in seconds.
+// median returns the median of the times of something done over and over, in seconds.
 func median(ctx context.Context, times int, do func(context.Context) error) (float64, error) {
 	took := make([]float64, 0, times)
 	for range max(times, 1) {
@@ -183,7 +183,7 @@ func (w *work) monolith(ctx context.Context, _ uint64) (float64, error) {
 	})
 }
 
-// query is what a home timeline reads first: its latest entries.
+// query returns what a home timeline reads first: its latest entries.
 func query(user int) document.Query {
 	return document.Query{Field: "owner", Value: fmt.Sprint(user), Descending: true, Limit: page}
 }

@@ -211,7 +211,7 @@ func answer(status int, out proto.Message, err error) (int, []byte, error) {
 	return status, body, err
 }
 
-// statuses are those of HTTP by the kinds of problems.
+// statuses returns the statuses of HTTP by the kinds of problems.
 func statuses() map[social.ProblemKind]int {
 	return map[social.ProblemKind]int{
 		social.InvalidArgument: http.StatusBadRequest, social.NotFound: http.StatusNotFound,

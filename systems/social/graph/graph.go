@@ -35,13 +35,13 @@ type userBody struct {
 	Name string `json:"name"`
 }
 
-// UserDocument is a user as it is stored, by name.
+// UserDocument returns a user as it is stored, by name.
 func UserDocument(u *pb.User) document.Document {
 	body, _ := json.Marshal(userBody{u.GetId(), u.GetName()}) // texts cannot fail
 	return document.Document{ID: u.GetName(), Version: 1, Body: body}
 }
 
-// EdgeDocument is a link as it is stored: one user follows another.
+// EdgeDocument returns a link as it is stored: one user follows another.
 func EdgeDocument(from, to string) document.Document {
 	body, _ := json.Marshal(map[string]string{follower: from, followee: to}) // texts cannot fail
 	return document.Document{ID: from + ">" + to, Version: 1, Body: body}
@@ -160,12 +160,12 @@ func (g *Graph) Follow(ctx context.Context, in *pb.FollowRequest) (*pb.Empty, er
 	return &pb.Empty{}, nil
 }
 
-// Followers are those who follow a user, page by page.
+// Followers returns those who follow a user, page by page.
 func (g *Graph) Followers(ctx context.Context, in *pb.EdgeRequest) (*pb.UserIDs, error) {
 	return g.page(ctx, in, followee)
 }
 
-// Following are those whom a user follows, page by page.
+// Following returns those whom a user follows, page by page.
 func (g *Graph) Following(ctx context.Context, in *pb.EdgeRequest) (*pb.UserIDs, error) {
 	return g.page(ctx, in, follower)
 }

@@ -77,12 +77,12 @@ func (p *Population) Follows(user, other int) bool {
 	return found
 }
 
-// User is one of the users.
+// User returns one of the users.
 func User(number int) *pb.User {
 	return &pb.User{Id: strconv.Itoa(number), Name: "user_" + strconv.Itoa(number)}
 }
 
-// Degrees are the least, the median and the greatest number of links of a user.
+// Degrees returns the least, the median and the greatest number of links of a user.
 func (p *Population) Degrees() (least, median, greatest int) {
 	var all []int
 	for _, friends := range p.Friends[1:] {

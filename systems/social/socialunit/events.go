@@ -32,7 +32,7 @@ const (
 	quietLooks = 3
 )
 
-// openBroker is a client of a design's broker, which knows the queues.
+// openBroker returns a client of a design's broker, which knows the queues.
 func openBroker(ctx context.Context, design architecture.Design, address string) (broker.Client, error) {
 	config := broker.Config{Driver: broker.RabbitMQ, URL: address}
 	if design.Broker == architecture.NATS {

@@ -225,10 +225,10 @@ func (u *Unit) connectTo(address string) (rpc.Client, error) {
 	return nethttp.NewClient(address, pool, social.Faults{}), nil
 }
 
-// Parts are the components as this unit sees them.
+// Parts returns the components as this unit sees them.
 func (u *Unit) Parts() *parts.All { return u.parts }
 
-// Handler is the public interface of the unit in front.
+// Handler returns the public interface of the unit in front.
 func (u *Unit) Handler() http.Handler {
 	public := gateway.NewHandler(gateway.Backend{Parts: u.parts, Healthy: u.healthy, LogError: u.place.LogError})
 	if u.broker == nil {
@@ -328,7 +328,7 @@ func OpenStore(ctx context.Context, address, part string) (document.Store, error
 	return store, store.Declare(ctx, CollectionOf(part))
 }
 
-// CollectionOf is what a component keeps.
+// CollectionOf returns what a component keeps.
 func CollectionOf(part string) document.Collection {
 	return map[string]document.Collection{
 		parts.UsersName: graph.UsersCollection, parts.SocialGraphName: graph.EdgesCollection,

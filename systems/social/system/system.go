@@ -49,7 +49,7 @@ var (
 	_ lab.Profiled    = System{}
 )
 
-// base is what social has in common with other systems under load.
+// base returns what social has in common with other systems under load.
 func (s System) base() loaded.Base {
 	return loaded.Base{Generator: s.Generator, Load: s.Load, Counted: Operations}
 }
@@ -90,7 +90,7 @@ const (
 	unitNginx     = "nginx"
 )
 
-// populationOf is that of a point.
+// populationOf returns that of a point.
 func populationOf(p lab.Point) (users, links int) {
 	users, links = usualUsers, usualLinks
 	if level, set := p.Level(Users); set {
@@ -158,7 +158,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	return layout, err
 }
 
-// uses are what a unit calls, for the picture of the architecture.
+// uses returns what a unit calls, for the picture of the architecture.
 func uses(design architecture.Design, u architecture.Unit, peers []string) []lab.Use {
 	used := []lab.Use{}
 	for _, peer := range peers {
@@ -176,7 +176,7 @@ func uses(design architecture.Design, u architecture.Unit, peers []string) []lab
 	return used
 }
 
-// stage is when a unit of a design ends: the one in front first and, where announced posts may
+// stage returns when a unit of a design ends: the one in front first and, where announced posts may
 // wait for home timelines, those before what they call.
 func stage(design architecture.Design, unit int) int {
 	switch {
@@ -241,7 +241,7 @@ const (
 	mostMentions, mostMedia = 5, 4
 )
 
-// scenario is what clients do, as cleave-scenario/1: the benchmark's mix of 60 % home
+// scenario returns what clients do, as cleave-scenario/1: the benchmark's mix of 60 % home
 // timelines, 30 % user timelines and 10 % posts, each of which has as many mentions as
 // links, and as many media as there may be. Whom they mention exists.
 func scenario(p lab.Point) (json.RawMessage, error) {
@@ -277,7 +277,7 @@ func scenario(p lab.Point) (json.RawMessage, error) {
 		"values": values, "flows": played})
 }
 
-// composing are the flows that post, one for each number of mentions.
+// composing returns the flows that post, one for each number of mentions.
 func composing(weight int) []object {
 	var flows []object
 	text, media := "${words}", []object{}
@@ -297,5 +297,5 @@ func composing(weight int) []object {
 	return flows
 }
 
-// sizeOf is the population that a trial had.
+// sizeOf returns the population that a trial had.
 func sizeOf(p lab.Point) (*population.Population, error) { return population.New(populationOf(p)) }

@@ -18,7 +18,7 @@ const Queue = parts.HomeTimelinesName
 // posted is the type of a message that announces a post.
 const posted = "post.composed"
 
-// Topology is what filling home timelines by events needs of a broker.
+// Topology returns what filling home timelines by events needs of a broker.
 func Topology() broker.Topology {
 	return broker.Topology{Exchange: "social", Queues: []broker.Queue{{Name: Queue, Types: []string{posted}}}}
 }

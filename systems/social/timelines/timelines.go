@@ -25,20 +25,20 @@ var (
 	HomeCollection = document.Collection{Name: "home_timelines", Indexed: []string{owner}}
 )
 
-// entry is one as it is stored. Its id begins with that of the post, so that entries are
+// entry returns one as it is stored. Its id begins with that of the post, so that entries are
 // in the order of time.
 func entry(post, user string) document.Document {
 	body, _ := json.Marshal(map[string]string{owner: user}) // a text cannot fail
 	return document.Document{ID: post + "." + user, Version: 1, Body: body}
 }
 
-// PostOf is the post of an entry.
+// PostOf returns the post of an entry.
 func PostOf(id string) string {
 	post, _, _ := strings.Cut(id, ".")
 	return post
 }
 
-// latest are the ids of the latest posts in a user's timeline, the latest first.
+// latest returns the ids of the latest posts in a user's timeline, the latest first.
 func latest(
 	ctx context.Context, store document.Store, collection, user, before string, limit int,
 ) ([]string, error) {
@@ -122,7 +122,7 @@ func (t *User) Read(ctx context.Context, in *pb.TimelineRequest) (*pb.PostList, 
 	return t.read(ctx, in, ids)
 }
 
-// Latest are the ids of the latest posts of several users together.
+// Latest returns the ids of the latest posts of several users together.
 func (t *User) Latest(ctx context.Context, in *pb.LatestRequest) (*pb.PostIDs, error) {
 	if n := in.GetLimit(); n < 1 || n > social.MaxPage {
 		return nil, social.Problemf(social.InvalidArgument, "%d posts are asked for: use 1 to %d", n,
@@ -139,7 +139,7 @@ func (t *User) Latest(ctx context.Context, in *pb.LatestRequest) (*pb.PostIDs, e
 	return &pb.PostIDs{Ids: all}, nil
 }
 
-// newest are the greatest ids, in falling order.
+// newest returns the greatest ids, in falling order.
 func newest(ids []string, limit int) []string {
 	slices.SortFunc(ids, func(a, b string) int { return strings.Compare(b, a) })
 	return ids[:min(len(ids), limit)]

@@ -107,7 +107,7 @@ func (c *Coordinator) Cancel(ctx context.Context, id string) (*shoppb.Order, err
 	return cancelled, err
 }
 
-// advanced is a copy of a pending order in its next state.
+// advanced returns a copy of a pending order in its next state.
 func advanced(order *shoppb.Order, state shop.State, why *shoppb.Rejection) *shoppb.Order {
 	next := proto.CloneOf(order)
 	next.State, next.Rejection, next.Version = string(state), why, order.GetVersion()+1

@@ -60,7 +60,7 @@ func (r replica) of(ctx context.Context, orders []*shoppb.Order) (coordination.K
 	return k, nil
 }
 
-// price is an order as it is taken, with what is told of it: it is rejected where
+// price returns an order as it is taken, with what is told of it: it is rejected where
 // there is no such customer or product.
 func price(k coordination.Known, order *shoppb.Order) (*shoppb.Order, events.Event) {
 	placed, customer, err := k.Price(order)

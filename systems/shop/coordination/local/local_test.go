@@ -59,7 +59,7 @@ func open(t *testing.T, config database.Config) (*database.DB, *orders.Orders, *
 	return db, service, last
 }
 
-// on is a shop on a database, and its coordinator.
+// on returns a shop on a database, and its coordinator.
 func on(db *database.DB, last coordination.Shipping) (*orders.Orders, *local.Coordinator) {
 	book := orders.NewBook(db)
 	coordinator := local.New(db, book, local.Components{

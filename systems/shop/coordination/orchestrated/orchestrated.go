@@ -67,7 +67,7 @@ func (c *Coordinator) Batch() {
 	c.begin, c.arrive = batched(c.db, c.book.BeginAll), batched(c.db, c.book.ArriveAll)
 }
 
-// batched is a step for those who come at the same time.
+// batched returns a step for those who come at the same time.
 func batched[Q any](db *database.DB, step steps.Step[Q]) func(context.Context, Q) error {
 	batcher := batching.New(db, step)
 	return func(ctx context.Context, asks Q) error {
@@ -79,7 +79,7 @@ func batched[Q any](db *database.DB, step steps.Step[Q]) func(context.Context, Q
 // lease ends that long from now, in microseconds since 1970.
 func (c *Coordinator) lease() int64 { return c.now().Add(lease).UnixMicro() }
 
-// within is the context of work on a saga.
+// within returns the context of work on a saga.
 func within(ctx context.Context, saga orders.Underway) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, time.UnixMicro(saga.Lease).Add(-margin))
 }
@@ -143,7 +143,7 @@ func (c *Coordinator) forward(
 	return arrived(order), nil
 }
 
-// arrived is a pending or rejected copy of an order as it is on record at its end.
+// arrived returns a pending or rejected copy of an order as it is on record at its end.
 func arrived(order *shoppb.Order) *shoppb.Order {
 	final := proto.CloneOf(order)
 	if final.State == string(shop.StatePending) {

@@ -18,7 +18,7 @@ type seen struct {
 	next    map[string]url.Values // queries for the next page, by operation
 }
 
-// known is the id of an order that exists, as a rule; other values stay.
+// known returns the id of an order that exists, as a rule; other values stay.
 func (s *seen) known(parameter, value string, random *rand.Rand) string {
 	if parameter != "orderId" || len(s.orders) == 0 || random.IntN(4) == 0 {
 		return value
