@@ -2,8 +2,10 @@ package meter
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -57,6 +59,12 @@ func obey() int {
 			answer = bear(argument)
 		case "raise": // orders for a child that stays
 			answer = raise(argument)
+		case "work": // in a folder
+			if err := os.Chdir(argument); err != nil {
+				answer = err.Error()
+			}
+		case "listen": // on the first free port from one on
+			answer = listenFrom(amount)
 		case "exit":
 			return 0
 		}
@@ -76,8 +84,19 @@ func bear(orders string) string {
 	return "done"
 }
 
-// raise starts a child that lives as long as its parent, and has it carry out
-// orders.
+// listenFrom listens on the first free port from one on, until the process ends, and returns the port.
+func listenFrom(port int) string {
+	for ; ; port++ {
+		if _, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil {
+			return strconv.Itoa(port)
+		} else if !errors.Is(err, unix.EADDRINUSE) {
+			return err.Error()
+		}
+	}
+}
+
+// raise starts a child that lives as long as its parent, has it carry out orders, and returns its last
+// answer.
 func raise(orders string) string {
 	command := exec.Command(os.Args[0])
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -98,7 +117,7 @@ func raise(orders string) string {
 			return "the child does not obey"
 		}
 	}
-	return "done"
+	return answers.Text()
 }
 
 // touch maps that many bytes and writes to every page. They lie outside the Go

@@ -15,7 +15,8 @@ import (
 type process struct {
 	probe   *probe // not its number, which the kernel may give again
 	name    string
-	cpu     int64 // nanoseconds
+	file    string // the script or file that it was started with; empty: none
+	cpu     int64  // nanoseconds
 	peak    int64 // bytes of memory, since the reading before
 	read    int64
 	written int64
@@ -34,7 +35,8 @@ func (t *tree) readProcesses(s *scratch) []process {
 		}
 		var moved counters
 		p.transferred(s, &moved)
-		all = append(all, process{p, p.name(s), cpu, p.peak, moved.read, moved.written})
+		name, file := p.name(s)
+		all = append(all, process{p, name, file, cpu, p.peak, moved.read, moved.written})
 		p.peak = p.last
 	}
 	return all
@@ -42,13 +44,13 @@ func (t *tree) readProcesses(s *scratch) []process {
 
 // name returns what a process is called: its program, and the script or file that it was started
 // with. Other arguments are left out, since there may be a secret among them.
-func (p *probe) name(s *scratch) string {
+func (p *probe) name(s *scratch) (name, file string) {
 	text, err := s.file(p.dir, "cmdline")
 	words := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
 	program, _, _ := strings.Cut(words[0], " ") // some write a title over their arguments
-	name := path.Base(strings.TrimRight(program, ":"))
+	name = path.Base(strings.TrimRight(program, ":"))
 	if err != nil || program == "" {
-		return "unknown"
+		return "unknown", ""
 	}
 	for _, word := range words[1:] {
 		seen := "cwd/" + word
@@ -59,9 +61,9 @@ func (p *probe) name(s *scratch) string {
 		if word == "" || unix.Fstatat(p.dir, seen, &found, 0) != nil || found.Mode&unix.S_IFMT != unix.S_IFREG {
 			continue
 		}
-		return name + " " + path.Base(word)
+		return name + " " + path.Base(word), word
 	}
-	return name
+	return name, ""
 }
 
 // network reads what the process's network has received and sent, in bytes, if that is not

@@ -178,6 +178,7 @@ func (t *tree) accounts(s *scratch, c *counters) error {
 	err := t.addAll(s, c, t.refresh)
 	t.addOrphans(s, c)
 	c.processes = t.readProcesses(s)
+	tellApart(t.root, c.processes)
 	return err
 }
 

@@ -1,0 +1,149 @@
+package meter
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// tellApart gives processes that share a name what differs between them: the folder that they work in, else
+// the port that they listen on. Those that share that too, such as the workers of a pool, keep the name. What
+// is told is the same in every trial: neither the folder of the root, which may be one of a trial, nor the
+// port that the root was given.
+func tellApart(root *probe, all []process) {
+	sharing := map[string][]*process{}
+	for i := range all {
+		sharing[all[i].name] = append(sharing[all[i].name], &all[i])
+	}
+	var ports map[*process]string
+	for _, twins := range sharing {
+		if len(twins) < 2 {
+			continue
+		}
+		if addWhatDiffers(twins, foldersOf(root, twins)) {
+			continue
+		}
+		if ports == nil {
+			ports = portsOf(root, all)
+		}
+		addWhatDiffers(twins, ports)
+	}
+}
+
+// addWhatDiffers adds words to the names of processes, and reports whether they differ.
+func addWhatDiffers(twins []*process, words map[*process]string) bool {
+	different := map[string]bool{}
+	for _, p := range twins {
+		different[words[p]] = true
+	}
+	if len(different) < 2 {
+		return false
+	}
+	for _, p := range twins {
+		p.name += words[p]
+	}
+	return true
+}
+
+// proc returns the path of a file about a process; it stays that process's when the kernel gives its number
+// again.
+func (p *probe) proc(name string) string { return fmt.Sprintf("/proc/self/fd/%d/%s", p.dir, name) }
+
+// foldersOf returns " in FOLDER" for processes: the folder of the script that they were started with, where it
+// was named, else the one that they work in, where that is another than the root's.
+func foldersOf(root *probe, twins []*process) map[*process]string {
+	words := map[*process]string{}
+	usual, err := os.Readlink(root.proc("cwd"))
+	for _, p := range twins {
+		if folder := path.Dir(p.file); folder != "." {
+			words[p] = " in " + path.Base(folder)
+			continue
+		}
+		if folder, failed := os.Readlink(p.probe.proc("cwd")); err == nil && failed == nil && folder != usual {
+			words[p] = " in " + path.Base(folder)
+		}
+	}
+	return words
+}
+
+// portsOf returns " at :PORT" for the processes that listen, by the lowest of their ports. If the command or
+// the environment of the root names one of all the ports, that may be another one in each trial, and is left
+// out.
+func portsOf(root *probe, all []process) map[*process]string {
+	words, found := map[*process]string{}, map[*process]int{}
+	listening := map[string]int{}
+	for _, table := range []string{"net/tcp", "net/tcp6"} {
+		readListening(root.proc(table), listening)
+	}
+	for i := range all {
+		if port := lowestPort(all[i].probe, listening); port > 0 {
+			found[&all[i]] = port
+		}
+	}
+	given := map[int]bool{}
+	for _, port := range found {
+		if root.mentions(strconv.Itoa(port)) {
+			given[port] = true
+		}
+	}
+	for p, port := range found {
+		if len(given) != 1 || !given[port] {
+			words[p] = fmt.Sprintf(" at :%d", port)
+		}
+	}
+	return words
+}
+
+// readListening adds the ports of a table of the kernel that accept connections, by the inodes of their
+// sockets (proc_pid_net(5): the second column is the address, the fourth the state, 0A for LISTEN, the tenth
+// the inode).
+func readListening(table string, ports map[string]int) {
+	file, err := os.Open(table)
+	if err != nil {
+		return // a kernel without that family of sockets
+	}
+	defer func() { _ = file.Close() }() // only read
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 10 || fields[3] != "0A" {
+			continue
+		}
+		_, text, _ := strings.Cut(fields[1], ":")
+		if port, err := strconv.ParseUint(text, 16, 16); err == nil {
+			ports[fields[9]] = int(port)
+		}
+	}
+}
+
+// lowestPort returns the lowest port on which a process listens, or 0.
+func lowestPort(p *probe, listening map[string]int) int {
+	lowest := 0
+	files, err := os.ReadDir(p.proc("fd"))
+	if err != nil {
+		return 0 // it has ended since
+	}
+	for _, file := range files {
+		target, _ := os.Readlink(p.proc("fd/" + file.Name())) // "" where it was closed since
+		inode, _ := strings.CutPrefix(target, "socket:[")
+		if port := listening[strings.TrimSuffix(inode, "]")]; port > 0 && (lowest == 0 || port < lowest) {
+			lowest = port
+		}
+	}
+	return lowest
+}
+
+// mentions reports whether a process was started with a number in its command or its environment.
+func (p *probe) mentions(number string) bool {
+	for _, name := range []string{"cmdline", "environ"} {
+		text, _ := os.ReadFile(p.proc(name)) // nothing where it has ended
+		for word := range strings.FieldsFuncSeq(string(text), func(r rune) bool { return r < '0' || r > '9' }) {
+			if word == number {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,74 @@
+package meter
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestProcessesOfOneProgramAreToldApart by their folders, else by their ports. The root is where a trial puts
+// it, and a port that the root was given is another one in each trial: neither is told.
+func TestProcessesOfOneProgramAreToldApart(t *testing.T) {
+	dir, program := t.TempDir(), filepath.Base(os.Args[0])
+	for _, folder := range []string{"cart", "shelf"} {
+		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("CLEAVE_METER_TEST_PORT", "21999")
+	for name, c := range map[string]struct {
+		orders []string
+		want   []string // behind the program's name; first and second stand for answers to the orders
+	}{
+		"folders": {[]string{"work " + dir + "/cart", "work " + dir + "/shelf"},
+			[]string{"", " in cart", " in shelf"}},
+		"ports":      {[]string{"listen 21000", "listen 21000"}, []string{"", " at :first", " at :second"}},
+		"given port": {[]string{"listen 21999", "listen 21000"}, []string{"", " at :second"}},
+		"a pool":     {[]string{"hello", "hello"}, []string{""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parent := startChild(t, "server", "system")
+			parent.unit.Span = lab.SpanTree
+			want := slices.Clone(c.want)
+			for i, order := range c.orders {
+				answer := parent.do("raise " + order)
+				for k := range want {
+					want[k] = strings.Replace(want[k], []string{":first", ":second"}[i], ":"+answer, 1)
+				}
+			}
+			metering := watch(t, parent)
+			for range 2 {
+				if err := metering.Mark(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			metered, err := metering.Stop()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, row := range metered.Processes {
+				got = append(got, strings.TrimPrefix(row.Name, program))
+			}
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("the processes are %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// TestScriptsOfOneNameAreToldApart by the folders that they lie in.
+func TestScriptsOfOneNameAreToldApart(t *testing.T) {
+	one, other := &process{name: "node server.js", file: "cart/server.js"},
+		&process{name: "node server.js", file: "/srv/shelf/server.js"}
+	root := &probe{dir: -1}
+	if !addWhatDiffers([]*process{one, other}, foldersOf(root, []*process{one, other})) ||
+		one.name != "node server.js in cart" || other.name != "node server.js in shelf" {
+		t.Errorf("they are called %q and %q", one.name, other.name)
+	}
+}
