@@ -96,6 +96,7 @@ func Run(t *testing.T, b Binding) {
 				"a callee that comes back is called": comesBack,
 				"a trace goes on in the callee":      tracing,
 				"untraced calls carry nothing":       untraced,
+				"no descriptor is left for a caller": withoutDescriptors,
 			} {
 				t.Run(name, func(t *testing.T) { test(t, newBench(t, b, network)) })
 			}

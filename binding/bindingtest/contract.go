@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 func answers(t *testing.T, x *bench) {
@@ -32,6 +33,16 @@ func faultsKeepTheirKind(t *testing.T, x *bench) {
 	}
 	if n, err := x.check(within(t), "after"); err != nil || n != len("after") {
 		t.Errorf("after faults: answer %d, error %v", n, err)
+	}
+}
+
+// withoutDescriptors: a server that cannot take a caller goes on, and takes the next.
+func withoutDescriptors(t *testing.T, x *bench) {
+	if x.network == "tcp" {
+		testset.CallWithoutDescriptors(t, x.address)
+	}
+	if _, err := x.check(within(t), "after"); err != nil {
+		t.Error(err)
 	}
 }
 

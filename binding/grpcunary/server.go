@@ -2,6 +2,7 @@ package grpcunary
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -67,6 +68,9 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	}
 }
 
+// acceptAgain is the wait before callers are taken again where that failed.
+const acceptAgain = 10 * time.Millisecond
+
 // Serve answers calls on the listener's connections until Stop or GracefulStop.
 func (s *Server) Serve(listener net.Listener) error {
 	s.mu.Lock()
@@ -78,11 +82,14 @@ func (s *Server) Serve(listener net.Listener) error {
 	}
 	for {
 		raw, err := listener.Accept()
-		if err != nil {
-			if s.isClosing() {
-				return nil
-			}
+		switch {
+		case err != nil && s.isClosing():
+			return nil
+		case errors.Is(err, net.ErrClosed):
 			return err
+		case err != nil: // no descriptor may be left for a moment
+			time.Sleep(acceptAgain)
+			continue
 		}
 		s.enter(raw)
 	}

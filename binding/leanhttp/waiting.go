@@ -53,6 +53,9 @@ func NewServer(
 		served: make(map[*served]struct{})}, nil
 }
 
+// acceptAgain is the wait before callers are taken again where that failed.
+const acceptAgain = 10 * time.Millisecond
+
 // Serve answers requests on the listener's connections until Shutdown.
 func (s *Server) Serve(listener net.Listener) error {
 	s.mu.Lock()
@@ -64,11 +67,14 @@ func (s *Server) Serve(listener net.Listener) error {
 	}
 	for {
 		accepted, err := listener.Accept()
-		if err != nil {
-			if s.isClosing() {
-				return nil
-			}
+		switch {
+		case err != nil && s.isClosing():
+			return nil
+		case errors.Is(err, net.ErrClosed):
 			return err
+		case err != nil: // no descriptor may be left for a moment
+			time.Sleep(acceptAgain)
+			continue
 		}
 		s.running.Go(func() { s.serve(accepted) })
 	}
