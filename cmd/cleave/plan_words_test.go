@@ -68,11 +68,11 @@ func TestComparisonsAreNotInStepWithTheirSystems(t *testing.T) {
 // TestAPlanTellsHowLongItTook: jobs and searches last until their work is done, which only playing shows.
 func TestAPlanTellsHowLongItTook(t *testing.T) {
 	for command, want := range map[string]string{
-		"reproduce rego2021 --quick":                                     "about 95 s on two processors",
-		"reproduce rego2021 --quick --points s1":                         "only playing shows",
-		"reproduce rego2021":                                             "only playing shows",
-		"check shop --architecture sync":                                 "only playing shows",
-		"check shop --architecture sync,async --fault kill:database@60s": "about 2 min: 2 min of load",
+		"reproduce rego2021 --quick":                                   "about 95 s on two processors",
+		"reproduce rego2021 --quick --points s1":                       "only playing shows",
+		"reproduce rego2021":                                           "only playing shows",
+		"check shop --architecture sync":                               "only playing shows",
+		"check shop --architecture sync,async --fault kill:orders@60s": "about 2 min: 2 min of load",
 	} {
 		if got := timeWords(planned(t, strings.Fields(command)...), earlier{}); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, want %q", command, got, want)
