@@ -17,7 +17,7 @@ type process struct {
 	name    string
 	file    string // the script or file that it was started with; empty: none
 	cpu     int64  // nanoseconds
-	peak    int64 // bytes of memory, since the reading before
+	peak    int64  // bytes of memory, since the reading before
 	read    int64
 	written int64
 }
