@@ -52,8 +52,8 @@ func addWhatDiffers(twins []*process, words map[*process]string) bool {
 // again.
 func (p *probe) proc(name string) string { return fmt.Sprintf("/proc/self/fd/%d/%s", p.dir, name) }
 
-// foldersOf returns " in FOLDER" for processes: the folder of the script that they were started with, where it
-// was named, else the one that they work in, where that is another than the root's.
+// foldersOf returns " in FOLDER" for processes: the folder of the script that they were started with, where
+// it was named, else the one that they work in, where that is another than the root's.
 func foldersOf(root *probe, twins []*process) map[*process]string {
 	words := map[*process]string{}
 	usual, err := os.Readlink(root.proc("cwd"))
