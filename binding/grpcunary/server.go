@@ -2,7 +2,6 @@ package grpcunary
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
@@ -68,9 +68,6 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	}
 }
 
-// acceptAgain is the wait before callers are taken again where that failed.
-const acceptAgain = 10 * time.Millisecond
-
 // Serve answers calls on the listener's connections until Stop or GracefulStop.
 func (s *Server) Serve(listener net.Listener) error {
 	s.mu.Lock()
@@ -81,15 +78,12 @@ func (s *Server) Serve(listener net.Listener) error {
 		return listener.Close()
 	}
 	for {
-		raw, err := listener.Accept()
-		switch {
-		case err != nil && s.isClosing():
-			return nil
-		case errors.Is(err, net.ErrClosed):
+		raw, err := accept.Next(listener)
+		if err != nil {
+			if s.isClosing() {
+				return nil
+			}
 			return err
-		case err != nil: // no descriptor may be left for a moment
-			time.Sleep(acceptAgain)
-			continue
 		}
 		s.enter(raw)
 	}

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/cleave-lab/cleave/binding/accept"
 )
 
 // Respond answers a request: it appends the whole answer to out and returns that. ctx ends
@@ -53,9 +55,6 @@ func NewServer(
 		served: make(map[*served]struct{})}, nil
 }
 
-// acceptAgain is the wait before callers are taken again where that failed.
-const acceptAgain = 10 * time.Millisecond
-
 // Serve answers requests on the listener's connections until Shutdown.
 func (s *Server) Serve(listener net.Listener) error {
 	s.mu.Lock()
@@ -66,15 +65,12 @@ func (s *Server) Serve(listener net.Listener) error {
 		return listener.Close()
 	}
 	for {
-		accepted, err := listener.Accept()
-		switch {
-		case err != nil && s.isClosing():
-			return nil
-		case errors.Is(err, net.ErrClosed):
+		accepted, err := accept.Next(listener)
+		if err != nil {
+			if s.isClosing() {
+				return nil
+			}
 			return err
-		case err != nil: // no descriptor may be left for a moment
-			time.Sleep(acceptAgain)
-			continue
 		}
 		s.running.Go(func() { s.serve(accepted) })
 	}

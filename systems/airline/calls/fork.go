@@ -2,11 +2,12 @@ package calls
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"net"
 	"sync"
 	"time"
+
+	"github.com/cleave-lab/cleave/binding/accept"
 )
 
 const (
@@ -14,9 +15,6 @@ const (
 	greeting = "PRI"
 	// greetingPatience is how long a client may take to send as much.
 	greetingPatience = 10 * time.Second
-	// acceptPause is how long nothing is accepted when that has failed: descriptors may
-	// be short.
-	acceptPause = 5 * time.Millisecond
 )
 
 // branch is a listener that gets some of the connections of another one.
@@ -44,15 +42,11 @@ func Fork(listener net.Listener) (calls, others net.Listener) {
 	}()
 	go func() {
 		for {
-			connection, err := listener.Accept()
-			switch {
-			case errors.Is(err, net.ErrClosed):
+			connection, err := accept.Next(listener)
+			if err != nil { // it is closed
 				return
-			case err != nil:
-				time.Sleep(acceptPause)
-			default:
-				go share(connection, forCalls, forOthers)
 			}
+			go share(connection, forCalls, forOthers)
 		}
 	}()
 	return forCalls, forOthers

@@ -1,0 +1,26 @@
+// Package accept takes connections for the servers of bindings, also when no file descriptor is left
+// for a moment.
+//
+// Entry point: Next.
+package accept
+
+import (
+	"errors"
+	"net"
+	"time"
+)
+
+// pause is the wait before a listener is asked again after a failure.
+const pause = 10 * time.Millisecond
+
+// Next returns the next connection of a listener. It fails only when the listener is closed: other
+// failures, such as a want of descriptors, pass.
+func Next(listener net.Listener) (net.Conn, error) {
+	for {
+		connection, err := listener.Accept()
+		if err == nil || errors.Is(err, net.ErrClosed) {
+			return connection, err
+		}
+		time.Sleep(pause)
+	}
+}
