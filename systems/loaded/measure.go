@@ -8,10 +8,10 @@ import (
 )
 
 // Measure returns what every system under load measures of a trial, and the report of its
-// generator: what clients saw, outages, processor time and memory. Roles apart are no part
-// of the system's cost. A search plays many loads: only its capacity counts.
+// generator: what clients saw, and outages. AddCost adds what the system used. A search plays many
+// loads: only its capacity counts.
 func (b Base) Measure(
-	metrics []lab.Metric, p lab.Point, metered lab.Metered, left lab.Leftover, apart ...string,
+	metrics []lab.Metric, p lab.Point, metered lab.Metered, left lab.Leftover,
 ) (lab.Measured, lab.LoadReport, error) {
 	load, err := b.Report(left.Reports)
 	if err != nil {
@@ -24,12 +24,17 @@ func (b Base) Measure(
 	if _, counted := p.Level(b.Counted); counted && metered.WindowSeconds > 0 { // its duration is a limit
 		found.Values[lab.Goodput] = float64(load.OK) / metered.WindowSeconds
 	}
-	used := Used(metered, apart...)
-	found.Values[peakMemory] = float64(used.PeakMemoryBytes)
-	if load.OK > 0 {
-		found.Values[CPUPerOperation] = used.CPUSeconds / float64(load.OK)
-	}
 	return found, load, AddOutage(found, left)
+}
+
+// AddCost adds memory, and processor time per operation where there were any. Roles apart are no
+// part of the system's cost.
+func AddCost(values map[string]float64, metered lab.Metered, operations int64, apart ...string) {
+	used := Used(metered, apart...)
+	values[peakMemory] = float64(used.PeakMemoryBytes)
+	if operations > 0 {
+		values[CPUPerOperation] = used.CPUSeconds / float64(operations)
+	}
 }
 
 // Measured returns what the generator measured of these metrics. A search plays many

@@ -11,12 +11,13 @@ type Words struct {
 	Response   string // "response time", or what it ends with
 }
 
-// quantiles are the names of the quantiles that have metrics, and what their titles begin with.
+// quantile is a quantile that has metrics: the end of their names and the beginning of their titles.
 type quantile struct {
 	name, title string
 	share       float64 // 0: the mean
 }
 
+// quantiles returns all that have metrics.
 func quantiles() []quantile {
 	return []quantile{{"mean", "mean ", 0}, {"p50", "median ", 0.5}, {"p90", "90th percentile of the ", 0.9},
 		{"p95", "95th percentile of the ", 0.95}, {"p99", "99th percentile of the ", 0.99},
@@ -83,7 +84,7 @@ func (w Words) PeakMemory() lab.Metric {
 		Better: lab.LowerIsBetter, Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter}
 }
 
-// Names of metrics that Measure sets.
+// Names of metrics that Measure and AddCost set.
 const (
 	CPUPerOperation = "cpu_per_operation"
 	achievedShare   = "achieved_share"

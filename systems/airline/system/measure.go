@@ -40,7 +40,7 @@ func (s System) Profiling(lab.Variant) lab.Profiling {
 func (s System) Measure(
 	_ context.Context, _ lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover,
 ) (lab.Measured, error) {
-	found, load, err := s.base().Measure(metrics(), p, metered, left, front)
+	found, load, err := s.base().Measure(metrics(), p, metered, left)
 	if err != nil {
 		return found, err
 	}
@@ -54,6 +54,7 @@ func (s System) Measure(
 	if loaded.Searches(p) {
 		return found, nil
 	}
+	loaded.AddCost(found.Values, metered, load.OK, front)
 	found.Values["memory"] = float64(loaded.Used(metered, front).MeanMemoryBytes)
 	if load.OK > 0 {
 		found.Values["front_cpu_per_operation"] = metered.Roles[front].CPUSeconds / float64(load.OK)

@@ -59,10 +59,11 @@ func (s System) Profiling(lab.Variant) lab.Profiling {
 func (s System) Measure(
 	_ context.Context, _ lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover,
 ) (lab.Measured, error) {
-	found, _, err := s.base().Measure(metrics(), p, metered, left)
+	found, load, err := s.base().Measure(metrics(), p, metered, left)
 	if err != nil || loaded.Searches(p) {
 		return found, err
 	}
+	loaded.AddCost(found.Values, metered, load.OK)
 	for _, part := range parts() {
 		part.measure(found.Values, metered)
 	}

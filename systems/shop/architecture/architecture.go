@@ -129,9 +129,10 @@ func catalogue() kit.Catalogue {
 // All returns the architectures with their knobs; the first value of each is what
 // the architecture is by itself.
 func All() []lab.Architecture {
-	all := catalogue().All()
+	shops := catalogue()
+	all, names := shops.All(), shops.Names()
 	for i, a := range all {
-		if slices.Contains(catalogue().Names(), a.Name+tuned) {
+		if slices.Contains(names, a.Name+tuned) {
 			all[i].Tuned = a.Name + tuned
 		}
 	}

@@ -18,11 +18,10 @@ import (
 func (t *tally) costs(
 	ctx context.Context, v lab.Variant, values map[string]float64, metered lab.Metered, left lab.Leftover,
 ) error {
-	delete(values, loaded.CPUPerOperation) // of operations, not of completed orders
+	loaded.AddCost(values, metered, int64(t.since))
 	if t.since == 0 {
 		return nil
 	}
-	values[loaded.CPUPerOperation] = loaded.Used(metered).CPUSeconds / float64(t.since)
 	if len(left.Faults) > 0 {
 		return nil // the report of a unit that was killed tells of its last life only
 	}

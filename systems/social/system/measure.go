@@ -35,10 +35,11 @@ func metrics() []lab.Metric {
 func (s System) Measure(
 	_ context.Context, v lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover,
 ) (lab.Measured, error) {
-	found, _, err := s.base().Measure(metrics(), p, metered, left)
+	found, load, err := s.base().Measure(metrics(), p, metered, left)
 	if err != nil || loaded.Searches(p) {
 		return found, err
 	}
+	loaded.AddCost(found.Values, metered, load.OK)
 	return found, measureStaleness(found.Values, v, p, left)
 }
 
