@@ -22,7 +22,7 @@ const (
 	ClaimGrows ClaimKind = "grows"
 )
 
-// ClaimTest says what the test of a kind of claims needs and how it decides.
+// ClaimTest describes the test of a kind of claims: its needs and its way to decide.
 type ClaimTest struct {
 	Kind       ClaimKind
 	Against    bool // compares two variants, or two metrics of one

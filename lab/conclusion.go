@@ -3,7 +3,7 @@ package lab
 // Conclusion is the answer of an experiment, chosen once. Every report shows it, and none
 // picks a headline or writes a sentence of its own.
 type Conclusion struct {
-	// Sentence tells what was decided, the largest effect first.
+	// Sentence lists the decided effects, the largest first.
 	Sentence string `json:"sentence"`
 	// Point is where the sentence compares the variants; reports show them side by side there.
 	Point string `json:"point"`

@@ -20,7 +20,7 @@ const (
 	DoorOpen  = "open"
 )
 
-// doorName is what the certificate of a door is for.
+// doorName is the name in the certificate of a door.
 const doorName = "door"
 
 // NewDoorKey returns a new key of a door and of who may call it, with its certificate, as PEM.

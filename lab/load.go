@@ -213,7 +213,7 @@ type LoadReport struct {
 	Limited []string
 	// Unchecked are the operations whose answers nobody reads.
 	Unchecked []string
-	// Measures are what the generator could measure: response and service times, SendLateness,
+	// Measures holds the measured numbers of the generator: response and service times, SendLateness,
 	// Goodput, Transfer, Requests, BadStatus, Capacity, Relief.
 	Measures []Measure
 	// Spectra are the distributions of response and service times; see Quantities.

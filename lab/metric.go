@@ -80,7 +80,7 @@ const (
 	Unfinished = "unfinished"
 	// Goodput is the rate of operations that were answered rightly.
 	Goodput = "goodput"
-	// SendLateness is how late the generator sent an operation that was due.
+	// SendLateness is the delay of an operation's sending after it was due.
 	SendLateness = "send_lateness"
 	Requests     = "requests"   // operations sent
 	Transfer     = "transfer"   // bytes of answers per second

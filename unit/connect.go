@@ -27,7 +27,7 @@ const (
 	maxToken = 256
 	// maxCallers is how many callers may prove who they are at once; one more takes the place of the first.
 	maxCallers = 64
-	// acceptAgain is when callers are taken again where no descriptor was left for one.
+	// acceptAgain is the wait after an accept that found no descriptor left.
 	acceptAgain = 10 * time.Millisecond
 )
 

@@ -310,7 +310,7 @@ func (a app) progressForm(name progressFlag) progress.Form {
 	return progress.Plain
 }
 
-// adviseResume says how to continue, as the last line of the story.
+// adviseResume ends the story with the command that continues the experiment.
 func (a app) adviseResume(command *cobra.Command, folder *store.Folder) error {
 	trials, err := folder.Trials()
 	if err != nil {

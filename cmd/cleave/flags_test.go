@@ -35,7 +35,7 @@ import (
 //	refused  exit code 2 names the flag: its value does not fit
 //	script   the file of the tests that is named first uses the flag while something is played
 //
-// URL is where nobody listens, RUN/NAME the result folder of a command.
+// URL stands for an address without a listener, RUN/NAME for the result folder of a command.
 const flagProofs = `
 reproduce rego2021
   plan     --quick  --scale 0.5  --blocks 3  --points s1  --seed 7  --no-gates  --until decided

@@ -114,7 +114,7 @@ func Missing() error {
 	return err
 }
 
-// toolPatience is how long the docker program may take to say what it is, and what its daemon is.
+// toolPatience limits a question to the docker program about its version and its daemon.
 const toolPatience = 10 * time.Second
 
 // findTool finds the compose command, and a Docker daemon behind it.

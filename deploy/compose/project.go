@@ -48,10 +48,9 @@ func (p *project) up(ctx context.Context) error {
 }
 
 const (
-	// upPatience is how long the services may take to be up, which may be built or pulled before.
+	// upPatience limits the start of the services, with the building and pulling of their images.
 	upPatience = time.Hour
-	// downPatience is how long Docker may take to remove what is left when its containers have ended, which may
-	// be one after another.
+	// downPatience limits the removal of a project whose containers have ended.
 	downPatience = 2 * time.Minute
 )
 

@@ -76,8 +76,8 @@ func Unprivileged(spec lab.UnitSpec) bool {
 	return spec.Server != nil || spec.Foreign && spec.Image == "" && spec.Dir == ""
 }
 
-// ServerUser is who runs servers, and other programs of this host: us, unless we are root, whom some of them
-// refuse.
+// ServerUser returns the user of servers and other programs of this host in containers: ours, or nobody where
+// that is root, which some of them refuse.
 func ServerUser() (uid, gid int) {
 	if os.Geteuid() != 0 {
 		return os.Geteuid(), os.Getegid()

@@ -42,7 +42,7 @@ func (c *Client) ImageID(ctx context.Context, name string) (id string, err error
 	return image.ID, named("look for the image", name, err)
 }
 
-// imagePatience is how long an image may take to be saved or loaded: some have gigabytes.
+// imagePatience limits saving or loading an image: some have gigabytes.
 const imagePatience = 10 * time.Minute
 
 // Save has take read an image in the format of `docker save`.

@@ -46,7 +46,7 @@ func OpenNamed(ctx context.Context, name string) (*Client, error) {
 	return open(ctx, address, secured)
 }
 
-// socket is where the daemon of this host is unless the user says something else.
+// socket is the default address of the daemon of this host.
 const socket = "unix:///var/run/docker.sock"
 
 // usual returns the daemon that the docker program would ask, as an address or a context: what the

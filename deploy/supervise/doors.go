@@ -47,7 +47,7 @@ func (d *Doors) To(endpoint string) string {
 	return door.Addr().String()
 }
 
-// acceptAgain is when callers are taken again where that has failed: no descriptor may be left for one.
+// acceptAgain is the wait after a failed accept: no descriptor may be left for a caller.
 const acceptAgain = 10 * time.Millisecond
 
 // admit lets calls through a door until it is closed.

@@ -49,7 +49,7 @@ func Door(address, network, keyFile string) error {
 		func(caller net.Conn) error { return admit(caller, inside) })
 }
 
-// acceptAgain is when callers are taken again where that has failed: no descriptor may be left for one.
+// acceptAgain is the wait after a failed accept: no descriptor may be left for a caller.
 const acceptAgain = 10 * time.Millisecond
 
 // answer has callers served, and tells them what went wrong, until the listener is closed.

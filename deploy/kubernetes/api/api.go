@@ -39,7 +39,7 @@ func New(address string, trust *tls.Config) *Client {
 }
 
 const (
-	// patience is how long the server may take to answer a question.
+	// patience limits a question to the server.
 	patience = time.Minute
 	// maxAnswer is the longest answer, or event of a watch, and maxRefusal the longest refusal, in bytes.
 	maxAnswer, maxRefusal = 64 << 20, 1 << 20
