@@ -34,7 +34,7 @@ const maxSteps = 1000
 
 // Conversion is a scenario made from a document, and what is missing from it.
 type Conversion struct {
-	// Format of the input: HAR, OpenAPI or JMX.
+	// Format of the input.
 	Format string
 	File   scenario.File
 	// Beside holds data files that the scenario refers to, by name; they belong
@@ -73,6 +73,14 @@ type Options struct {
 	// Beside is the folder of the input, for data files that it refers to, which
 	// are read whole; nil means that they are not read.
 	Beside fs.FS
+}
+
+// open opens a file of the input's folder, or below it.
+func (o Options) open(name string) (fs.File, error) {
+	if o.Beside == nil || !fs.ValidPath(name) {
+		return nil, errors.New("only files in the input's folder are read")
+	}
+	return o.Beside.Open(name)
 }
 
 // ReadFile converts a file. Data files that it refers to are read from its
@@ -146,7 +154,7 @@ func Recognize(name string, data []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("<")) && bytes.Contains(head, []byte("<jmeterTestPlan")):
 		return JMX
-	case gjson.GetBytes(head, "log").Exists():
+	case gjson.GetBytes(head, "log").IsObject():
 		return HAR
 	case gjson.GetBytes(head, "openapi").Exists(), gjson.GetBytes(head, "swagger").Exists(),
 		descriptionKey.Match(head):
@@ -162,6 +170,7 @@ type draft struct {
 	notes  []Note
 	lost   []Note          // those of the notes that cost a request
 	taken  map[string]bool // names of values, data and extractions
+	refs   map[string]bool // what recorded requests refer to
 }
 
 func newDraft(name string) *draft {
@@ -169,6 +178,7 @@ func newDraft(name string) *draft {
 		file:   scenario.File{Schema: scenario.Schema, Name: name},
 		beside: map[string][]byte{},
 		taken:  map[string]bool{},
+		refs:   map[string]bool{},
 	}
 }
 

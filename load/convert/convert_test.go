@@ -134,7 +134,7 @@ func TestRefusals(t *testing.T) {
 		{"a.har", "{", "read the recording"},
 		{"a.har", `{"log":{"entries":[]}}`, "no entries"},
 		{"a.har", `{"log":{"entries":[{"request":{"method":"GET","url":"ws://a/"}}]}}`,
-			"no entry of the recording can be played:\n- entry 1: GET ws://a/: websockets"},
+			"no request of the recording can be played:\n- entry 1: GET ws://a/: websockets"},
 		{"a.jmx", "<html/>", "its root is <html>"},
 		{"a.jmx", "<jmeterTestPlan/>", "it is empty"},
 		{"a.jmx", "<jmeterTestPlan><hashTree>", "unexpected EOF"},

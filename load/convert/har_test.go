@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// recorded writes an entry as most recorders do; with replaces parts of it.
-func recorded(address, media string, with ...string) string {
+// entryOf writes an entry as most recorders do; with replaces parts of it.
+func entryOf(address, media string, with ...string) string {
 	return strings.NewReplacer(with...).Replace(fmt.Sprintf(`{"startedDateTime":"2026-01-01T10:00:00.000Z","time":50,`+
 		`"request":{"method":"GET","url":%q,"headers":[{"name":"Accept","value":"*/*"}],"queryString":[],"cookies":[],`+
 		`"headersSize":-1,"bodySize":0},"response":{"status":200,"headers":[],"cookies":[],`+
@@ -21,9 +21,9 @@ func recordingOf(entries ...string) string {
 
 // TestRecordingsOfOtherRecorders converts recordings that differ from Chromium's.
 func TestRecordingsOfOtherRecorders(t *testing.T) {
-	page := recorded("http://shop.example/", "text/html; charset=utf-8")
-	script := recorded("http://cdn.example/0.js", "text/javascript")
-	stream := recorded("http://shop.example/events", "text/event-stream")
+	page := entryOf("http://shop.example/", "text/html; charset=utf-8")
+	script := entryOf("http://cdn.example/0.js", "text/javascript")
+	stream := entryOf("http://shop.example/events", "text/event-stream")
 	cases := []struct{ name, text, requests, noted string }{
 		{"byte order mark", "\ufeff" + recordingOf(page), "GET /", ""},
 		{"cookies as an object", recordingOf(strings.ReplaceAll(page, `"cookies":[]`, `"cookies":{}`)), "GET /", ""},
@@ -33,14 +33,14 @@ func TestRecordingsOfOtherRecorders(t *testing.T) {
 		{"one entry without a request", recordingOf(`{"request":[1]}`, page), "GET /", "entry 1"},
 		{"pages as an object", strings.Replace(recordingOf(page), `[{"title":"Shop"}]`, "{}", 1), "GET /", ""},
 		{"event stream by its type", recordingOf(page, stream), "GET /", "a stream of events has no end"},
-		{"event stream by its header", recordingOf(page, recorded("http://shop.example/events", "",
+		{"event stream by its header", recordingOf(page, entryOf("http://shop.example/events", "",
 			`"headers":[],"cookies":[],"content"`, `"headers":[{"name":"content-type",`+
 				`"value":"text/event-stream;charset=utf-8"}],"content"`)), "GET /", "a stream of events has no end"},
-		{"preflight by its header", recordingOf(page, strings.Replace(recorded("http://shop.example/api", "", `"GET"`,
+		{"preflight by its header", recordingOf(page, strings.Replace(entryOf("http://shop.example/api", "", `"GET"`,
 			`"OPTIONS"`), `"name":"Accept"`, `"name":"Access-Control-Request-Method"`, 1)), "GET /",
 			"a browser's own question"},
 		{"host of the page", recordingOf(page, script, script, script), "GET /", "http://cdn.example: 3 requests"},
-		{"redirect to the page", recordingOf(recorded("http://example/", "text/html", `"status":200`, `"status":301`),
+		{"redirect to the page", recordingOf(entryOf("http://example/", "text/html", `"status":200`, `"status":301`),
 			page, script), "GET /", "http://example: 1 requests"},
 	}
 	for _, c := range cases {

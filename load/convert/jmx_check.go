@@ -2,6 +2,7 @@ package convert
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -17,8 +18,9 @@ const (
 	typeOr
 )
 
-// checks sets what a step expects.
-func (p *testPlan) checks(e *element, scope []*element, step *scenario.Step) {
+// checks sets what a step expects, and what it takes from its answer.
+func (p *testPlan) checks(scope []*element, step *scenario.Step) {
+	var extractors []*element // the step's own expectations cannot refer to what these take
 	for _, a := range scope {
 		switch a.class {
 		case "ResponseAssertion":
@@ -26,45 +28,40 @@ func (p *testPlan) checks(e *element, scope []*element, step *scenario.Step) {
 		case "JSONPathAssertion":
 			p.jsonAssertion(a, step)
 		case "DurationAssertion":
-			a.reached = true
 			p.note(a.where(), "at most "+a.text("DurationAssertion.duration")+" ms",
 				"slow answers are not failures here; give an objective, such as 'p99<500ms', on the command line")
 		case "CookieManager":
 			p.cookieManager(a)
+		case "RegexExtractor", "JSONPostProcessor":
+			extractors = append(extractors, a)
+		default:
+			continue
 		}
+		a.reached = true
+	}
+	for _, x := range extractors {
+		p.extractor(x, step)
 	}
 }
 
 // cookieManager lists what differs from the cookie jar of a flow.
 func (p *testPlan) cookieManager(e *element) {
-	e.reached, p.cookieJar = true, true
+	p.cookieJar = true
 	if e.text("CookieManager.clearEachIteration") != "true" &&
 		!e.truth("CookieManager.controlledByThreadGroup") {
 		p.note(e.where(), "cookies are kept between iterations", "every flow begins without cookies")
 	}
 	for _, c := range e.collection("CookieManager.cookies") {
-		c.used = true
-		value := text(c.sub, "Cookie.value")
-		p.note(e.where(), "cookie "+c.name+" = "+value,
+		p.note(e.where(), "cookie "+c.name+" = "+text(c.sub, "Cookie.value"),
 			"cookies given beforehand are not sent; add a header Cookie")
+		c.used = true
 		c.eachLeaf(func(leaf *property) { leaf.used = true })
 	}
 }
 
-// eachLeaf visits the texts below a property.
-func (p *property) eachLeaf(visit func(*property)) {
-	if len(p.sub) == 0 {
-		visit(p)
-	}
-	for _, s := range p.sub {
-		s.eachLeaf(visit)
-	}
-}
-
 // inAnswer reports whether an element looks at the answer itself.
-func (p *testPlan) inAnswer(e *element, property string) bool {
-	of := e.text(property)
-	return of == "" || of == "parent" || of == "all"
+func inAnswer(e *element, property string) bool {
+	return slices.Contains([]string{"", "parent", "all"}, e.text(property))
 }
 
 // wanted is a text that an answer must have.
@@ -74,31 +71,25 @@ type wanted struct {
 	fixed    bool   // it has none
 }
 
-// assertionTexts reads what a Response Assertion looks for.
-func (p *testPlan) assertionTexts(a *element) []wanted {
-	var all []wanted
+// responseAssertion maps a Response Assertion.
+func (p *testPlan) responseAssertion(a *element, step *scenario.Step) {
+	kind, field := int(p.number(a, "Assertion.test_type", typeSubstring)), a.text("Assertion.test_field")
+	var texts []wanted
+	var list []string
 	for _, s := range append(a.collection("Asserion.test_strings"), a.collection("Assertion.test_strings")...) {
 		s.used = true
 		pieces := p.pieces(a, s.text, 0)
 		text, fixed := joinConstant(pieces)
-		all = append(all, wanted{p.join(pieces), text, fixed})
+		texts = append(texts, wanted{p.join(pieces), text, fixed})
+		list = append(list, p.join(pieces))
 	}
-	return all
-}
-
-// responseAssertion maps a Response Assertion.
-func (p *testPlan) responseAssertion(a *element, step *scenario.Step) {
-	a.reached = true
-	kind := p.number(a, "Assertion.test_type", typeSubstring)
-	field := a.text("Assertion.test_field")
-	texts := p.assertionTexts(a)
 	if a.truth("Assertion.assume_success") && step.Expect.Status == "" {
 		step.Expect.Status = "200-599"
 	}
-	switch {
+	switch all := strings.Join(list, ", "); {
 	case len(texts) == 0:
-	case !p.inAnswer(a, "Assertion.scope") || kind&typeNot != 0:
-		p.note(a.where(), "expects "+listed(texts),
+	case !inAnswer(a, "Assertion.scope") || kind&typeNot != 0:
+		p.note(a.where(), "expects "+all,
 			"only what an answer must have is checked, not what it must not have, nor variables")
 	case field == "Assertion.response_code":
 		p.expectStatus(a, step, texts, kind)
@@ -107,23 +98,15 @@ func (p *testPlan) responseAssertion(a *element, step *scenario.Step) {
 	case field == "Assertion.response_headers":
 		p.expectHeaders(a, step, texts, kind)
 	default:
-		p.note(a.where(), "expects "+listed(texts)+" in "+strings.TrimPrefix(field, "Assertion."),
+		p.note(a.where(), "expects "+all+" in "+strings.TrimPrefix(field, "Assertion."),
 			"only status, headers and body are checked")
 	}
-}
-
-func listed(texts []wanted) string {
-	var all []string
-	for _, w := range texts {
-		all = append(all, w.template)
-	}
-	return strings.Join(all, ", ")
 }
 
 // expectStatus maps codes: whole ones, and patterns such as 2.. or [23]\d\d.
 func (p *testPlan) expectStatus(a *element, step *scenario.Step, texts []wanted, kind int) {
 	if len(texts) > 1 && kind&typeOr == 0 {
-		p.note(a.where(), "expects status "+listed(texts), "an answer has one status; any of them is accepted")
+		p.note(a.where(), "expects several statuses at once", "an answer has one status; any of them is accepted")
 	}
 	var codes []string
 	for _, w := range texts {
@@ -172,7 +155,7 @@ func (p *testPlan) expectBody(a *element, step *scenario.Step, texts []wanted, k
 	if len(patterns) == len(texts) {
 		step.Expect.Body = append(step.Expect.Body, "re:(?:"+strings.Join(patterns, "|")+")")
 	} else if either {
-		p.note(a.where(), "expects one of "+listed(texts), "not all of them could be converted, so none is checked")
+		p.note(a.where(), "expects one of several texts", "not all of them could be converted, so none is checked")
 	}
 }
 
@@ -213,20 +196,16 @@ func (p *testPlan) expectHeaders(a *element, step *scenario.Step, texts []wanted
 
 // jsonAssertion maps a JSON Assertion: a value at a path, or that there is one.
 func (p *testPlan) jsonAssertion(a *element, step *scenario.Step) {
-	a.reached = true
 	written := a.text("JSON_PATH")
 	path, simple := jsonPath(written, 1)
 	value := p.resolve(a, a.text("EXPECTED_VALUE"))
 	validate, isPattern := a.truth("JSONVALIDATION"), a.text("ISREGEX") != "false"
-	if isPattern && regexp.QuoteMeta(value) == value {
-		isPattern = false
-	}
 	switch {
 	case !simple:
 		p.note(a.where(), "JSON path "+written, "only paths of names and indices are followed")
 	case a.truth("INVERT") || validate && a.truth("EXPECT_NULL"):
 		p.note(a.where(), "expects "+written+" to be null or not to be", "only what an answer must have is checked")
-	case validate && isPattern:
+	case validate && isPattern && regexp.QuoteMeta(value) != value:
 		p.note(a.where(), "expects "+written+" to match "+value, "a value at a path is checked, not a pattern")
 	case validate:
 		if step.Expect.JSON == nil {

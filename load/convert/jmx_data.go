@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -18,7 +16,7 @@ import (
 // maxData is how much of a data file is read, in bytes.
 const maxData = 64 << 20
 
-// variables finds everything that sets variables, wherever it stands: JMeter
+// variables finds everything but extractors that sets variables, wherever it stands: JMeter
 // sets user-defined ones before a test begins, the others for their scope.
 func (p *testPlan) variables(root *element) {
 	root.walk(func(e *element) bool {
@@ -27,25 +25,23 @@ func (p *testPlan) variables(root *element) {
 		}
 		switch e.class {
 		case "TestPlan":
-			e.reached = true
 			p.userDefined(collection(e.collection("TestPlan.user_defined_variables"), "Arguments.arguments"))
-			p.userDefined(collection(e.props, "TestPlan.user_defined_variables"))
+			p.userDefined(e.collection("TestPlan.user_defined_variables"))
 		case "Arguments":
-			e.reached = true
 			p.userDefined(e.collection("Arguments.arguments"))
 		case "CSVDataSet":
 			p.dataSet(e)
 		case "CounterConfig":
-			p.counter(e)
+			start := int64(p.number(e, "CounterConfig.start", 0))
+			p.setValue(e, e.text("CounterConfig.name"), scenario.Value{Sequence: &start})
 		case "RandomVariableConfig":
-			p.randomVariable(e)
-		case "RegexExtractor", "JSONPostProcessor":
-			for _, f := range p.extractor(e) {
-				if _, known := e.group().vars[f.variable]; !known {
-					e.group().setVariable(f.variable, p.name(f.variable))
-				}
-			}
+			from, to := int64(p.number(e, "minimumValue", 1)), int64(p.number(e, "maximumValue", 1))
+			p.setValue(e, e.text("variableName"),
+				scenario.Value{Integer: &scenario.Range{From: min(from, to), To: max(from, to)}})
+		default:
+			return true
 		}
+		e.reached = true
 		return true
 	})
 }
@@ -53,28 +49,11 @@ func (p *testPlan) variables(root *element) {
 // userDefined takes constants; the last definition counts, as in JMeter.
 func (p *testPlan) userDefined(arguments []*property) {
 	for _, a := range arguments {
-		if a.kind != "elementProp" {
-			continue
+		if a.kind == "elementProp" {
+			a.used = true
+			p.constants[text(a.sub, "Argument.name")] = text(a.sub, "Argument.value")
 		}
-		a.used = true
-		p.constants[text(a.sub, "Argument.name")] = text(a.sub, "Argument.value")
 	}
-}
-
-// counter maps a Counter.
-func (p *testPlan) counter(e *element) {
-	e.reached = true
-	variable := e.text("CounterConfig.name")
-	p.setValue(e, variable, scenario.Value{Sequence: new(int64(p.number(e, "CounterConfig.start", 0)))})
-}
-
-// randomVariable maps a Random Variable.
-func (p *testPlan) randomVariable(e *element) {
-	e.reached = true
-	variable := e.text("variableName")
-	from, to := p.number(e, "minimumValue", 1), p.number(e, "maximumValue", 1)
-	p.setValue(e, variable, scenario.Value{Integer: &scenario.Range{From: int64(min(from, to)),
-		To: int64(max(from, to))}})
 }
 
 // setValue adds a value under the name of a variable.
@@ -83,21 +62,22 @@ func (p *testPlan) setValue(e *element, variable string, v scenario.Value) {
 		p.note(e.where(), e.class+" without a variable", "nothing can use it")
 		return
 	}
-	reference := p.value(variable, v)
-	e.parent.setVariable(variable, reference[len("${"):len(reference)-len("}")])
+	e.parent.setVariable(variable, p.newValue(variable, v))
 }
 
 // dataSet maps a CSV Data Set Config.
 func (p *testPlan) dataSet(e *element) {
-	e.reached = true
 	written := e.text("filename")
 	file, isConstant := p.constant(e, written)
 	file = strings.ReplaceAll(file, `\`, "/")
-	delimiter, columns := e.text("delimiter"), splitNames(e.text("variableNames"))
-	skipFirst := e.truth("ignoreFirstLine") && len(columns) > 0
-	if delimiter == "" {
-		delimiter = ","
+	delimiter := cmp.Or(e.text("delimiter"), ",")
+	var columns []string
+	for column := range strings.SplitSeq(e.text("variableNames"), ",") {
+		if column = strings.TrimSpace(column); column != "" {
+			columns = append(columns, column)
+		}
 	}
+	skipFirst := e.truth("ignoreFirstLine") && len(columns) > 0
 	if e.text("recycle") == "false" {
 		p.note(e.where(), "rows are used once", "data begins again at its end")
 	}
@@ -106,11 +86,15 @@ func (p *testPlan) dataSet(e *element) {
 		return
 	}
 	name := p.name(strings.TrimSuffix(path.Base(file), path.Ext(file)))
+	csvName := identifier(p.file.Name) + "-" + name + ".csv"
+	if csvName == path.Base(file) { // which may stand in the same folder
+		csvName = strings.TrimSuffix(csvName, ".csv") + "-rows.csv"
+	}
 	rows, err := p.readData(file, e.text("fileEncoding"), delimiter, e.truth("quotedData"))
 	if err != nil {
 		p.note(e.where(), "data file "+file, fmt.Sprintf("not read (%v): put it beside the scenario as %s, with "+
 			"commas and a first line of column names: %s",
-			err, dataFile(p.file.Name, name, path.Base(file)), strings.Join(safeNames(columns), ",")))
+			err, csvName, strings.Join(safeNames(columns), ",")))
 	}
 	if len(rows) > 0 && (len(columns) == 0 || skipFirst) {
 		if len(columns) == 0 {
@@ -121,20 +105,17 @@ func (p *testPlan) dataSet(e *element) {
 	for i, column := range safeNames(columns) {
 		e.parent.setVariable(columns[i], name+"."+column)
 	}
-	p.addData(name, columns, rows, path.Base(file))
-}
-
-// addData adds the data and, where its rows are known, its file: under a name of
-// its own, since it differs from the original.
-func (p *testPlan) addData(name string, columns []string, rows [][]string, original string) {
 	if p.file.Data == nil {
 		p.file.Data = map[string]scenario.Data{}
 	}
-	file := dataFile(p.file.Name, name, original)
-	p.file.Data[name] = scenario.Data{CSV: file}
-	if len(rows) == 0 || len(columns) == 0 {
-		return
+	p.file.Data[name] = scenario.Data{CSV: csvName}
+	if len(rows) > 0 && len(columns) > 0 {
+		p.beside[csvName] = csvOf(columns, rows)
 	}
+}
+
+// csvOf writes rows as a file of data, with a line of column names.
+func csvOf(columns []string, rows [][]string) []byte {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	_ = w.Write(safeNames(columns)) // a buffer takes everything
@@ -143,25 +124,12 @@ func (p *testPlan) addData(name string, columns []string, rows [][]string, origi
 		_ = w.Write(full[:len(columns)])
 	}
 	w.Flush()
-	p.beside[file] = out.Bytes()
-}
-
-// dataFile names the file for data: never as the original, which may stand in
-// the same folder.
-func dataFile(scenario, data, original string) string {
-	file := identifier(scenario) + "-" + data + ".csv"
-	if file == original {
-		return identifier(scenario) + "-" + data + "-rows.csv"
-	}
-	return file
+	return out.Bytes()
 }
 
 // readData reads a data file from the folder of the test plan.
 func (p *testPlan) readData(name, encoding, delimiter string, quoted bool) ([][]string, error) {
-	if p.options.Beside == nil || !fs.ValidPath(name) {
-		return nil, errors.New("only files in the test plan's folder are read")
-	}
-	file, err := p.options.Beside.Open(name)
+	file, err := p.options.open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -178,8 +146,14 @@ func (p *testPlan) readData(name, encoding, delimiter string, quoted bool) ([][]
 	if delimiter == `\t` {
 		delimiter = "\t"
 	}
-	if !quoted {
-		return plainRows(string(data), delimiter), nil
+	if !quoted { // quotes mean nothing
+		var rows [][]string
+		for line := range strings.Lines(string(data)) {
+			if line = strings.TrimRight(line, "\r\n"); line != "" {
+				rows = append(rows, strings.Split(line, delimiter))
+			}
+		}
+		return rows, nil
 	}
 	if len([]rune(delimiter)) != 1 {
 		return nil, fmt.Errorf("delimiter %q is not one character", delimiter)
@@ -189,28 +163,6 @@ func (p *testPlan) readData(name, encoding, delimiter string, quoted bool) ([][]
 	r.FieldsPerRecord = -1
 	r.LazyQuotes = true
 	return r.ReadAll()
-}
-
-// plainRows splits rows in which quotes mean nothing.
-func plainRows(data, delimiter string) [][]string {
-	var rows [][]string
-	for line := range strings.Lines(data) {
-		if line = strings.TrimRight(line, "\r\n"); line != "" {
-			rows = append(rows, strings.Split(line, delimiter))
-		}
-	}
-	return rows
-}
-
-// splitNames takes a list of variables apart.
-func splitNames(list string) []string {
-	var names []string
-	for name := range strings.SplitSeq(list, ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // safeNames makes names of columns, each once.

@@ -73,7 +73,7 @@ func TestDataOutsideTheFolderIsNotRead(t *testing.T) {
 		if len(c.Beside) > 0 {
 			t.Errorf("%s was read: %v", name, c.Beside)
 		}
-		wantNote(t, &c, "only files in the test plan's folder are read")
+		wantNote(t, &c, "only files in the input's folder are read")
 	}
 }
 

@@ -8,32 +8,36 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// found is what a post-processor takes from an answer.
-type found struct {
-	variable string
-	how      scenario.Extraction
+// extractor adds what a post-processor takes from an answer; what cannot be mapped is listed.
+func (p *testPlan) extractor(e *element, step *scenario.Step) {
+	take := func(variable string, how scenario.Extraction) {
+		if _, known := p.flow.names[variable]; !known {
+			p.flow.names[variable] = p.name(variable)
+		}
+		addExtraction(step, p.flow.names[variable], how)
+	}
+	switch {
+	case !inAnswer(e, "Sample.scope"):
+		p.note(e.where(), e.class+" of a variable", "values are taken from answers only")
+	case e.class == "RegexExtractor":
+		p.regexExtractor(e, take)
+	default:
+		p.jsonExtractor(e, take)
+	}
 }
 
-// extractor reads a post-processor; what cannot be mapped is listed.
-func (p *testPlan) extractor(e *element) []found {
-	e.reached = true
-	if !p.inAnswer(e, "Sample.scope") {
-		p.note(e.where(), e.class+" of a variable", "values are taken from answers only")
-		return nil
+func addExtraction(step *scenario.Step, name string, how scenario.Extraction) {
+	if step.Extract == nil {
+		step.Extract = map[string]scenario.Extraction{}
 	}
-	if e.class == "RegexExtractor" {
-		return p.regexExtractor(e)
-	}
-	return p.jsonExtractor(e)
+	step.Extract[name] = how
 }
 
 // jsonExtractor maps a JSON Extractor, which may hold several paths.
-func (p *testPlan) jsonExtractor(e *element) []found {
-	names := strings.Split(e.text("JSONPostProcessor.referenceNames"), ";")
+func (p *testPlan) jsonExtractor(e *element, take func(string, scenario.Extraction)) {
 	paths := strings.Split(e.text("JSONPostProcessor.jsonPathExprs"), ";")
 	matches := strings.Split(e.text("JSONPostProcessor.match_numbers"), ";")
-	var all []found
-	for i, name := range names {
+	for i, name := range strings.Split(e.text("JSONPostProcessor.referenceNames"), ";") {
 		if i >= len(paths) {
 			p.note(e.where(), "variable "+name, "it has no path")
 			continue
@@ -47,12 +51,10 @@ func (p *testPlan) jsonExtractor(e *element) []found {
 		path, simple := jsonPath(written, match)
 		if ok && !simple {
 			p.note(e.where(), "JSON path "+written, "only paths of names and indices are followed")
-		}
-		if ok && simple {
-			all = append(all, found{strings.TrimSpace(name), scenario.Extraction{JSON: path}})
+		} else if ok {
+			take(strings.TrimSpace(name), scenario.Extraction{JSON: path})
 		}
 	}
-	return all
 }
 
 // match reads which of several matches is meant, from 1; only the JSON
@@ -75,8 +77,11 @@ func (p *testPlan) match(e *element, name, written string, several bool) (int, b
 	return 1, true
 }
 
+// wholeHeader matches patterns that take all of one header, "Name: (.*)".
+var wholeHeader = regexp.MustCompile(`^\^?([A-Za-z0-9-]+): ?(?:\\s\*)?\(\.[*+]\??\)(?:\$|\\r|\\n|\\r\\n)*$`)
+
 // regexExtractor maps a Regular Expression Extractor.
-func (p *testPlan) regexExtractor(e *element) []found {
+func (p *testPlan) regexExtractor(e *element, take func(string, scenario.Extraction)) {
 	name, pattern := e.text("RegexExtractor.refname"), e.text("RegexExtractor.regex")
 	number, of := e.text("RegexExtractor.match_number"), e.text("RegexExtractor.useHeaders")
 	match, ok := p.match(e, name, number, true)
@@ -91,53 +96,23 @@ func (p *testPlan) regexExtractor(e *element) []found {
 	case err != nil:
 		p.note(e.where(), "pattern "+pattern, "not a regular expression here (RE2): "+err.Error())
 	case of == "true":
-		return p.headerExtractor(e, name, pattern)
+		if header := wholeHeader.FindStringSubmatch(pattern); header != nil {
+			take(name, scenario.Extraction{Header: header[1]})
+		} else {
+			p.note(e.where(), "pattern "+pattern+" in the headers", "only a whole header is taken ('Name: (.*)')")
+		}
 	case of != "" && of != "false" && of != "unescaped" && of != "as_document":
 		p.note(e.where(), "extraction from "+of, "values are taken from headers and bodies only")
 	case template == "$0$":
-		return []found{{name, scenario.Extraction{Regexp: "(" + pattern + ")"}}}
+		take(name, scenario.Extraction{Regexp: "(" + pattern + ")"})
 	case template != "$1$" && (template != "" || compiled.NumSubexp() != 1):
 		p.note(e.where(), "template "+template, "only the first group ($1$) or the whole match ($0$) is taken")
 	default:
 		if of == "unescaped" || of == "as_document" {
 			p.note(e.where(), "extraction from the body "+of, "the body is searched as it came")
 		}
-		return []found{{name, scenario.Extraction{Regexp: pattern}}}
+		take(name, scenario.Extraction{Regexp: pattern})
 	}
-	return nil
-}
-
-// headerExtractor maps patterns that take all of one header, "Name: (.*)".
-func (p *testPlan) headerExtractor(e *element, name, pattern string) []found {
-	parts := regexp.MustCompile(`^\^?([A-Za-z0-9-]+): ?(?:\\s\*)?\(\.[*+]\??\)(?:\$|\\r|\\n|\\r\\n)*$`).
-		FindStringSubmatch(pattern)
-	if parts == nil {
-		p.note(e.where(), "pattern "+pattern+" in the headers", "only a whole header is taken ('Name: (.*)')")
-		return nil
-	}
-	return []found{{name, scenario.Extraction{Header: parts[1]}}}
-}
-
-// extractions adds what the post-processors in scope take to a step.
-func (p *testPlan) extractions(e *element, scope []*element, step *scenario.Step) {
-	for _, x := range scope {
-		if x.class != "RegexExtractor" && x.class != "JSONPostProcessor" {
-			continue
-		}
-		for _, f := range p.extractor(x) {
-			name, known := x.group().vars[f.variable]
-			if known {
-				addExtraction(step, name, f.how)
-			}
-		}
-	}
-}
-
-func addExtraction(step *scenario.Step, name string, how scenario.Extraction) {
-	if step.Extract == nil {
-		step.Extract = map[string]scenario.Extraction{}
-	}
-	step.Extract[name] = how
 }
 
 // jsonPath turns a path of names and indices, such as $.items[0]['id'], into

@@ -1,51 +1,28 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// piece is a part of a text: as it is, or a reference to a value.
-type piece struct {
-	text string
-	ref  string // the name in the scenario, instead of text
-	// unset: the text stands for a property that only JMeter's command line would give.
-	unset bool
-}
-
 // Limits of what variables can grow to.
 const (
+	longestText  = 1 << 16 // of a generated text, in letters
 	maxExpansion = 10      // how deep variables may refer to others
-	maxText      = 1 << 20 // of one text with its variables, in bytes
+	maxText      = 1 << 20 // of one text with its variables, or one body, in bytes
 )
 
 // resolve turns a text with ${variables} and ${__functions()} into a text of a
 // scenario.
 func (p *testPlan) resolve(e *element, text string) string {
 	return p.join(p.pieces(e, text, 0))
-}
-
-// join writes pieces as a text of a scenario. A dollar sign in front of a
-// reference would escape it and becomes a value of its own.
-func (p *testPlan) join(pieces []piece) string {
-	var b strings.Builder
-	for i, part := range pieces {
-		if part.ref != "" {
-			b.WriteString("${" + part.ref + "}")
-			continue
-		}
-		text := part.text
-		if i+1 < len(pieces) && pieces[i+1].ref != "" && strings.HasSuffix(text, "$") {
-			b.WriteString(literal(strings.TrimSuffix(text, "$")))
-			b.WriteString(p.value("dollar", scenario.Value{Choice: []string{"$"}}))
-			continue
-		}
-		b.WriteString(literal(text))
-	}
-	return b.String()
 }
 
 // constant resolves a text that must not depend on anything generated.
@@ -65,19 +42,32 @@ func joinConstant(pieces []piece) (text string, isConstant bool) {
 	return b.String(), true
 }
 
-// number resolves a whole number that must be constant.
-func (p *testPlan) number(e *element, property string, otherwise int) int {
+// number resolves a number that must be constant.
+func (p *testPlan) number(e *element, property string, otherwise float64) float64 {
+	const most = 1 << 53 // whole numbers up to here
 	written := e.text(property)
 	text, isConstant := p.constant(e, written)
-	n, err := strconv.Atoi(strings.TrimSpace(text))
-	if written != "" && (!isConstant || err != nil) {
-		p.note(e.where(), property+" = "+written, "not a whole number that is known beforehand; "+
-			strconv.Itoa(otherwise)+" is used")
+	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err == nil && isConstant && !math.IsNaN(n) {
+		return min(max(n, -most), most)
 	}
-	if err != nil || !isConstant {
-		return otherwise
+	if written != "" {
+		p.note(e.where(), property+" = "+written, "not a number that is known beforehand; "+
+			strconv.FormatFloat(otherwise, 'g', -1, 64)+" is used")
 	}
-	return n
+	return otherwise
+}
+
+// span reads a time that is given in a unit.
+func (p *testPlan) span(e *element, property string, unit time.Duration) scenario.Duration {
+	longest := float64(366 * 24 * time.Hour / unit)
+	units := min(max(p.number(e, property, 0), 0), longest)
+	return scenario.Duration(time.Duration(units * float64(unit)).Round(time.Microsecond))
+}
+
+// newValue adds a generated value and returns its name.
+func (p *testPlan) newValue(wish string, v scenario.Value) string {
+	return strings.Trim(p.value(wish, v), "${}")
 }
 
 // pieces splits a text at its references and resolves them.
@@ -142,6 +132,9 @@ func (p *testPlan) reference(e *element, name string, depth int) []piece {
 	if strings.HasPrefix(name, "__") {
 		return p.function(e, name, depth)
 	}
+	if ref, known := p.flow.names[name]; known {
+		return []piece{{ref: ref}}
+	}
 	for at := e; at != nil; at = at.parent {
 		if ref, known := at.vars[name]; known {
 			return []piece{{ref: ref}}
@@ -156,16 +149,94 @@ func (p *testPlan) reference(e *element, name string, depth int) []piece {
 		return settled
 	}
 	p.note(e.where(), "${"+name+"}",
-		"nothing in what was converted sets this variable; sent as this text, as JMeter does")
+		"nothing in what was converted sets this variable, and no step before it extracts it; sent as this "+
+			"text, as JMeter does")
 	return []piece{{text: "${" + name + "}"}}
 }
 
-// setVariable says what a variable that is set at an element is in the scenario.
-func (e *element) setVariable(variable, ref string) {
-	if e.vars == nil {
-		e.vars = map[string]string{}
+// function maps a function of JMeter to a generated value. Every use draws for
+// itself, as in JMeter, but once per flow. One that names a variable sets it for the thread group.
+func (p *testPlan) function(e *element, call string, depth int) []piece {
+	name, args := splitCall(call)
+	for i := range args {
+		if text, isConstant := joinConstant(p.pieces(e, args[i], depth+1)); isConstant {
+			args[i] = text
+		}
 	}
-	if _, known := e.vars[variable]; !known {
-		e.vars[variable] = ref
+	arg := func(i int) string { return strings.TrimSpace(slices.Concat(args, make([]string, 3))[i]) }
+	drawn := func(wish, variable string, v scenario.Value) []piece {
+		ref := p.newValue(cmp.Or(variable, wish), v)
+		if variable != "" {
+			p.flow.setVariable(variable, ref)
+		}
+		return []piece{{ref: ref}}
 	}
+	from, low := strconv.ParseInt(arg(0), 10, 64)
+	to, high := strconv.ParseInt(arg(1), 10, 64)
+	switch {
+	case name == "__UUID":
+		return drawn("uuid", "", scenario.Value{UUID: &struct{}{}})
+	case name == "__Random" && low == nil && high == nil && from <= to:
+		return drawn("random", arg(2), scenario.Value{Integer: &scenario.Range{From: from, To: to}})
+	case name == "__RandomString" && low == nil && from > 0 && from <= longestText:
+		if arg(1) != "" {
+			p.note(e.where(), "${"+call+"}", "drawn from all letters and digits, not from these characters")
+		}
+		return drawn("text", arg(2), scenario.Value{Text: &scenario.Text{Length: int(from)}})
+	case name == "__counter":
+		if !strings.EqualFold(arg(0), "false") {
+			p.note(e.where(), "${"+call+"}", "counts over all users, not for each one")
+		}
+		return drawn("counter", arg(1), scenario.Value{Sequence: new(int64(1))})
+	case name == "__threadNum":
+		p.note(e.where(), "${"+call+"}",
+			"a flow does not know its user: drawn from the users' numbers for every flow")
+		users := int64(max(1, p.flow.load.Users))
+		return drawn("thread", "", scenario.Value{Integer: &scenario.Range{From: 1, To: users}})
+	case name == "__P" || name == "__property":
+		value, at := "1", 1 // JMeter's own default of __P, and where another stands
+		if name == "__property" {
+			value, at = arg(0), 2
+		}
+		unset := at >= len(args)
+		if !unset {
+			value = args[at]
+		}
+		p.note(e.where(), "${"+call+"}", "properties of JMeter's command line have no counterpart; the default "+
+			strconv.Quote(value)+" is used")
+		return []piece{{text: value, unset: unset}}
+	}
+	p.note(e.where(), "${"+call+"}",
+		"this function, or these arguments of it, have no counterpart; sent as this text, so replace it")
+	return []piece{{text: "${" + call + "}"}}
+}
+
+// splitCall takes a call apart at the commas that stand outside of references
+// and are not escaped.
+func splitCall(call string) (name string, args []string) {
+	name, rest, hasArgs := strings.Cut(call, "(")
+	if !hasArgs {
+		return strings.TrimSpace(name), nil
+	}
+	rest = strings.TrimSuffix(strings.TrimSpace(rest), ")")
+	var current strings.Builder
+	nested := 0
+	for i := 0; i < len(rest); i++ {
+		switch c := rest[i]; {
+		case c == '\\' && i+1 < len(rest) && strings.IndexByte(`,\$`, rest[i+1]) >= 0:
+			i++
+			current.WriteByte(rest[i])
+		case c == ',' && nested == 0:
+			args = append(args, current.String())
+			current.Reset()
+		default:
+			if c == '{' {
+				nested++
+			} else if c == '}' {
+				nested--
+			}
+			current.WriteByte(c)
+		}
+	}
+	return strings.TrimSpace(name), append(args, current.String())
 }

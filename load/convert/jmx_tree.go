@@ -40,6 +40,37 @@ type property struct {
 	used       bool
 }
 
+// walk visits an element and those below it, until visit returns false for a
+// branch.
+func (e *element) walk(visit func(*element) bool) {
+	if !visit(e) {
+		return
+	}
+	for _, child := range e.children {
+		child.walk(visit)
+	}
+}
+
+// setVariable says what a variable that is set at an element is in the scenario.
+func (e *element) setVariable(variable, ref string) {
+	if e.vars == nil {
+		e.vars = map[string]string{}
+	}
+	if _, known := e.vars[variable]; !known {
+		e.vars[variable] = ref
+	}
+}
+
+// eachLeaf visits the texts below a property.
+func (p *property) eachLeaf(visit func(*property)) {
+	if len(p.sub) == 0 {
+		visit(p)
+	}
+	for _, s := range p.sub {
+		s.eachLeaf(visit)
+	}
+}
+
 // node is an XML element as read.
 type node struct {
 	tag   string

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -97,4 +98,63 @@ func validHeader(name, value string) bool {
 		}
 	}
 	return name != "" && !strings.ContainsAny(value, "\r\n\x00")
+}
+
+// piece is a part of a text: as it is, or a reference to a value.
+type piece struct {
+	text string
+	ref  string // the name in the scenario, instead of text
+	// unset: the text stands for a property that only JMeter's command line would give.
+	unset bool
+}
+
+// join writes pieces as a text of a scenario. A dollar sign in front of a
+// reference would escape it and becomes a value of its own.
+func (d *draft) join(pieces []piece) string {
+	var b strings.Builder
+	for i, part := range pieces {
+		if part.ref != "" {
+			b.WriteString("${" + part.ref + "}")
+			continue
+		}
+		text := part.text
+		if i+1 < len(pieces) && pieces[i+1].ref != "" && strings.HasSuffix(text, "$") {
+			b.WriteString(literal(strings.TrimSuffix(text, "$")))
+			b.WriteString(d.value("dollar", scenario.Value{Choice: []string{"$"}}))
+			continue
+		}
+		b.WriteString(literal(text))
+	}
+	return b.String()
+}
+
+// referenced matches a reference to a value in a text that is otherwise sent as it is: its name between two
+// characters that no text has by accident.
+var referenced = regexp.MustCompile("\ue000([A-Za-z0-9_:.]+)\ue001")
+
+// reference returns how the texts of a recorded request refer to a value of the scenario, or to env:NAME.
+func (d *draft) reference(name string) string {
+	d.refs[name] = true
+	return "\ue000" + name + "\ue001"
+}
+
+// referring undoes what escaping for a URL made of references.
+func referring(path string) string {
+	return strings.NewReplacer("%EE%80%80", "\ue000", "%EE%80%81", "\ue001").Replace(path)
+}
+
+// written writes a text with references so that a scenario sends the rest of it as it is.
+func (d *draft) written(text string) string {
+	var pieces []piece
+	end := 0
+	for _, at := range referenced.FindAllStringSubmatchIndex(text, -1) {
+		name := text[at[2]:at[3]]
+		pieces = append(pieces, piece{text: text[end:at[0]]})
+		if end = at[1]; d.refs[name] {
+			pieces = append(pieces, piece{ref: name})
+		} else { // nothing in the scenario has this value
+			pieces = append(pieces, piece{text: name})
+		}
+	}
+	return d.join(append(pieces, piece{text: text[end:]}))
 }

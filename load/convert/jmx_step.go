@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"net"
 	"net/url"
 	"slices"
@@ -13,52 +14,92 @@ import (
 // isSampler tells elements that are played from those that set something up.
 // What is neither HTTP nor a pause is listed when it is reached.
 func isSampler(class string) bool {
-	switch class {
-	case "HTTPSamplerProxy", "HTTPSampler", "HTTPSampler2", "TestAction":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"HTTPSamplerProxy", "HTTPSampler", "HTTPSampler2", "TestAction"}, class)
 }
 
-// sampler converts an element that is played.
-func (p *testPlan) sampler(e *element) (plannedStep, bool) {
+// isController reports whether an element decides which requests below it are played.
+func isController(class string) bool {
+	return strings.HasSuffix(class, "Controller") || class == "InterleaveControl"
+}
+
+// playsOnce reports whether a controller plays everything below it in order, and what of it is lost.
+func playsOnce(class string) (lost, why string, ok bool) {
+	switch class {
+	case "GenericController", "RecordingController", "LogicController":
+		return "", "", true
+	case "TransactionController":
+		return "the time of the transaction", "steps are timed one by one; its requests are there", true
+	case "CriticalSectionController":
+		return "one user at a time", "flows do not wait for each other; its requests are there", true
+	case "OnceOnlyController":
+		return "only in a user's first iteration",
+			"every flow is a new user, so its requests are in every flow", true
+	}
+	return "", "", false
+}
+
+// sequence converts elements that are played one after another.
+func (p *testPlan) sequence(children []*element) {
+	for _, e := range children {
+		switch lost, why, once := playsOnce(e.class); {
+		case !e.enabled:
+		case isSampler(e.class):
+			p.sampler(e)
+		case once:
+			e.reached = true
+			if lost != "" {
+				p.note(e.where(), lost, why)
+			}
+			p.sequence(e.children)
+		case isController(e.class):
+			p.skip(e, "a controller that repeats or chooses is not converted: write its requests as steps of the "+
+				"flow, or as flows with weights")
+		}
+	}
+}
+
+// sampler adds the step, or the pause, of an element that is played.
+func (p *testPlan) sampler(e *element) {
 	e.reached = true
 	scope := e.scope()
-	s := plannedStep{where: e.where()}
-	s.before, s.throttles = p.pause(scope)
+	before, throttles := p.pause(scope)
 	if e.class == "TestAction" {
-		s.empty = true
-		wait, ok := p.flowAction(e)
-		s.before += wait
-		return s, ok
+		e.text("ActionProcessor.target") // of stops
+		if e.text("ActionProcessor.action") != "1" {
+			p.skip(e, "stopping or skipping from within a flow has no counterpart")
+			return
+		}
+		p.flow.pending += before + time.Duration(p.span(e, "ActionProcessor.duration", time.Millisecond))
+		p.flow.timers = append(p.flow.timers, throttles...)
+		return
 	}
 	settings := append([]*element{e}, defaults(scope)...)
-	if reason := p.cannotSend(settings); reason != "" {
+	if reason := cannotSend(settings); reason != "" {
 		p.skip(e, reason)
-		return s, false
+		return
 	}
-	s.step.Name = literal(e.name)
-	s.step.Headers = p.headers(e, scope)
-	path, ok := p.address(e, settings, &s)
+	path, ok := p.address(e, settings)
 	if !ok {
-		return s, false
+		return
 	}
-	p.request(e, settings, &s.step, path)
-	p.differences(e, settings)
-	p.checks(e, scope, &s.step)
-	p.extractions(e, scope, &s.step)
-	return s, true
-}
-
-// flowAction reads the pause of a Flow Control Action.
-func (p *testPlan) flowAction(e *element) (time.Duration, bool) {
-	const pause = "1"
-	if e.text("ActionProcessor.action") != pause {
-		p.skip(e, "stopping or skipping from within a flow has no counterpart")
-		return 0, false
+	step := scenario.Step{Name: literal(e.name), Headers: p.headers(e, scope)}
+	p.request(e, settings, &step, path)
+	if setting(settings, "HTTPSampler.follow_redirects") == "true" ||
+		setting(settings, "HTTPSampler.auto_redirects") == "true" {
+		p.redirects = append(p.redirects, e.name)
 	}
-	e.text("ActionProcessor.target") // of stops
-	return p.milliseconds(e, "ActionProcessor.duration"), true
+	if setting(settings, "HTTPSampler.use_keepalive") == "false" {
+		p.note(e.where(), "a connection of its own",
+			"a flow keeps its connection; the command line can give every flow a new one")
+	}
+	p.checks(scope, &step)
+	if len(p.flow.steps) == maxSteps {
+		p.flow.lost++
+		return
+	}
+	p.flow.steps = append(p.flow.steps, step)
+	p.flow.before, p.flow.pending = append(p.flow.before, p.flow.pending+before), 0
+	p.flow.timers = append(p.flow.timers, throttles...)
 }
 
 // scope lists what applies to a sampler, from the outside in: the elements that
@@ -69,8 +110,7 @@ func (e *element) scope() []*element {
 		applies = e.parent.scope()
 	}
 	for _, child := range e.children {
-		if child.enabled && !isSampler(child.class) && !strings.HasSuffix(child.class, "Controller") &&
-			!isGroup(child.class) {
+		if child.enabled && !isSampler(child.class) && !isController(child.class) && !isGroup(child.class) {
 			applies = append(applies, child)
 		}
 	}
@@ -80,10 +120,10 @@ func (e *element) scope() []*element {
 // defaults lists the HTTP request defaults in scope, the nearest first.
 func defaults(scope []*element) []*element {
 	var found []*element
-	for i := len(scope) - 1; i >= 0; i-- {
-		if scope[i].class == "ConfigTestElement" && scope[i].gui == "HttpDefaultsGui" {
-			scope[i].reached = true
-			found = append(found, scope[i])
+	for _, e := range slices.Backward(scope) {
+		if e.class == "ConfigTestElement" && e.gui == "HttpDefaultsGui" {
+			e.reached = true
+			found = append(found, e)
 		}
 	}
 	return found
@@ -101,7 +141,7 @@ func setting(settings []*element, name string) string {
 }
 
 // cannotSend says why a request cannot be a step.
-func (p *testPlan) cannotSend(settings []*element) string {
+func cannotSend(settings []*element) string {
 	files := collection(collection(settings[0].props, "HTTPsampler.Files"), "HTTPFileArgs.files")
 	switch {
 	case len(files) > 0:
@@ -115,52 +155,59 @@ func (p *testPlan) cannotSend(settings []*element) string {
 }
 
 func method(settings []*element) string {
-	if m := setting(settings, "HTTPSampler.method"); m != "" {
-		return m
-	}
-	return "GET"
+	return cmp.Or(setting(settings, "HTTPSampler.method"), "GET")
 }
 
-// address finds the server and returns the path, resolved.
-func (p *testPlan) address(e *element, settings []*element, s *plannedStep) (path string, ok bool) {
-	fixed := true
-	read := func(name string) string {
+// address returns the path of a request that goes to the target, and lists all others.
+func (p *testPlan) address(e *element, settings []*element) (path string, ok bool) {
+	var server [3]string // protocol, domain, port
+	known := true        // beforehand
+	for i, name := range []string{"HTTPSampler.protocol", "HTTPSampler.domain", "HTTPSampler.port"} {
 		pieces := p.pieces(e, setting(settings, name), 0)
 		text, isConstant := joinConstant(pieces)
-		fixed = fixed && isConstant && !slices.ContainsFunc(pieces, func(part piece) bool { return part.unset })
-		return text
+		known = known && isConstant && !slices.ContainsFunc(pieces, func(part piece) bool { return part.unset })
+		server[i] = strings.TrimSpace(text)
 	}
-	domain, port, protocol := read("HTTPSampler.domain"), read("HTTPSampler.port"), read("HTTPSampler.protocol")
 	path = p.resolve(e, setting(settings, "HTTPSampler.path"))
-	if scheme, rest, isURL := strings.Cut(path, "://"); isURL && (scheme == "http" || scheme == "https") {
+	at, valid := "", true // no server where it is not known
+	scheme, rest, isURL := strings.Cut(path, "://")
+	switch {
+	case isURL && (scheme == "http" || scheme == "https"):
 		end := strings.IndexAny(rest+"/", "/?")
-		if s.origin, ok = origin(scheme, rest[:end], ""); !ok || end == 0 {
+		if at, valid = origin(scheme, rest[:end], ""); !valid || end == 0 {
 			p.skip(e, "its path is a URL whose server is not known beforehand")
 			return "", false
 		}
-		return "/" + strings.TrimPrefix(rest[end:], "/"), true
-	}
-	if !fixed {
-		return "/" + strings.TrimPrefix(path, "/"), p.elsewhere(e, settings)
-	}
-	s.origin, ok = origin(strings.ToLower(protocol), strings.TrimSpace(domain), strings.TrimSpace(port))
-	if !ok {
-		p.skip(e, "its server is not one for HTTP: "+protocol+" "+domain+" "+port)
+		path = rest[end:]
+	case known:
+		if at, valid = origin(strings.ToLower(server[0]), server[1], server[2]); !valid {
+			p.skip(e, "its server is not one for HTTP: "+strings.Join(server[:], " "))
+			return "", false
+		}
+	case !p.elsewhere(e, settings):
 		return "", false
 	}
-	return "/" + strings.TrimPrefix(path, "/"), true
+	path = "/" + strings.TrimPrefix(path, "/")
+	if p.counts == nil && at != p.target {
+		p.note(e.where(), method(settings)+" "+requestTarget(path)+" to "+cmp.Or(at, "no server"),
+			"a scenario has one target, "+p.target)
+		return "", false
+	}
+	if p.counts != nil {
+		if p.counts[at]++; p.counts[at] > p.counts[p.target] {
+			p.target = at
+		}
+	}
+	return path, true
 }
 
 // elsewhere takes a server that is not known beforehand, from a data file or a property of
 // the command line, for the target that the user gives: one such server, so that no
 // request goes where its plan did not mean it to go.
 func (p *testPlan) elsewhere(e *element, settings []*element) bool {
-	written := setting(settings, "HTTPSampler.protocol") + " " + setting(settings, "HTTPSampler.domain") + " " +
-		setting(settings, "HTTPSampler.port")
-	written = strings.TrimSpace(written)
-	if p.unknown == "" {
-		p.unknown = written
-	}
+	written := strings.TrimSpace(setting(settings, "HTTPSampler.protocol") + " " +
+		setting(settings, "HTTPSampler.domain") + " " + setting(settings, "HTTPSampler.port"))
+	p.unknown = cmp.Or(p.unknown, written)
 	if written != p.unknown {
 		p.skip(e, "its server, "+written+", is not known beforehand, and is another than "+p.unknown)
 		return false
@@ -171,15 +218,10 @@ func (p *testPlan) elsewhere(e *element, settings []*element) bool {
 
 // origin is scheme and host; "" without a domain.
 func origin(protocol, domain, port string) (string, bool) {
-	if protocol == "" {
-		protocol = "http"
-	}
+	protocol = cmp.Or(protocol, "http")
 	usual := map[string]string{"http": "80", "https": "443"}[protocol]
-	if usual == "" {
-		return "", false
-	}
-	if domain == "" {
-		return "", true
+	if usual == "" || domain == "" {
+		return "", usual != ""
 	}
 	if port != "" && port != "0" && port != usual {
 		domain = net.JoinHostPort(strings.Trim(domain, "[]"), port)
@@ -194,7 +236,7 @@ func origin(protocol, domain, port string) (string, bool) {
 // request sets method, path, query and body.
 func (p *testPlan) request(e *element, settings []*element, step *scenario.Step, path string) {
 	m := method(settings)
-	inQuery := m == "GET" || m == "DELETE" || m == "HEAD" || m == "OPTIONS"
+	inQuery := slices.Contains([]string{"GET", "DELETE", "HEAD", "OPTIONS"}, m)
 	var arguments []*property
 	for _, from := range settings {
 		arguments = append(arguments, collection(collection(from.props, "HTTPsampler.Arguments"),
@@ -205,13 +247,16 @@ func (p *testPlan) request(e *element, settings []*element, step *scenario.Step,
 	var fields []string
 	for _, argument := range arguments {
 		argument.used = true
-		if !raw && text(argument.sub, "Argument.name") == "" {
-			p.note(e.where(), "argument "+text(argument.sub, "Argument.value"),
-				"has no name; left out, as JMeter does")
+		name, value := text(argument.sub, "Argument.name"), text(argument.sub, "Argument.value")
+		switch {
+		case raw:
+			fields = append(fields, p.resolve(e, value))
+		case name == "":
+			p.note(e.where(), "argument "+value, "has no name; left out, as JMeter does")
 			argument.eachLeaf(func(leaf *property) { leaf.used = true })
-			continue
+		default:
+			fields = append(fields, p.field(e, argument, name, value))
 		}
-		fields = append(fields, p.argument(e, argument, raw))
 	}
 	target := requestTarget(path)
 	switch {
@@ -232,19 +277,13 @@ func (p *testPlan) request(e *element, settings []*element, step *scenario.Step,
 	step.Request = m + " " + target
 }
 
-// argument returns one parameter, or the whole body.
-func (p *testPlan) argument(e *element, argument *property, raw bool) string {
-	name, value := text(argument.sub, "Argument.name"), text(argument.sub, "Argument.value")
-	encode, equals := truth(argument.sub, "HTTPArgument.always_encode"),
-		text(argument.sub, "HTTPArgument.use_equals")
-	if raw {
-		return p.resolve(e, value)
-	}
+// field returns one parameter of a query or a form.
+func (p *testPlan) field(e *element, argument *property, name, value string) string {
 	joint := "="
-	if equals == "false" && value == "" {
+	if text(argument.sub, "HTTPArgument.use_equals") == "false" && value == "" {
 		joint = ""
 	}
-	if !encode {
+	if !truth(argument.sub, "HTTPArgument.always_encode") {
 		return requestTarget(p.resolve(e, name) + joint + p.resolve(e, value))
 	}
 	return p.encoded(e, name) + joint + p.encoded(e, value)
@@ -256,9 +295,7 @@ func (p *testPlan) encoded(e *element, text string) string {
 	for i, part := range pieces {
 		if part.ref == "" {
 			pieces[i] = piece{text: url.QueryEscape(part.text)}
-			continue
-		}
-		if _, generated := p.file.Values[part.ref]; !generated {
+		} else if _, generated := p.file.Values[part.ref]; !generated {
 			p.note(e.where(), "encoding of ${"+part.ref+"}",
 				"values from data or answers are sent as they are, not encoded for a URL")
 		}
@@ -297,17 +334,4 @@ func (p *testPlan) headers(e *element, scope []*element) map[string]string {
 		}
 	}
 	return merged
-}
-
-// differences lists what a sampler asks for and the engine does otherwise.
-func (p *testPlan) differences(e *element, settings []*element) {
-	follow, auto := setting(settings, "HTTPSampler.follow_redirects"),
-		setting(settings, "HTTPSampler.auto_redirects")
-	if follow == "true" || auto == "true" {
-		p.redirects = append(p.redirects, e.name)
-	}
-	if setting(settings, "HTTPSampler.use_keepalive") == "false" {
-		p.note(e.where(), "a connection of its own",
-			"a flow keeps its connection; the command line can give every flow a new one")
-	}
 }

@@ -1,0 +1,245 @@
+package convert
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// threads is a thread group in conversion: its steps and its load.
+type threads struct {
+	*element
+	steps   []scenario.Step
+	before  []time.Duration   // the pause before each step
+	pending time.Duration     // the pause before the next one
+	timers  []*element        // throughput timers, once for each time that they delay
+	names   map[string]string // variables that a step so far extracts: their names in the scenario
+	lost    int               // steps beyond what a flow may have
+	load    scenario.Load
+	pace    float64 // flows per minute that a throughput timer asks for; 0: none does
+}
+
+// concurrencyGroup is the thread group of a plugin by BlazeMeter that holds a number of users.
+const concurrencyGroup = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup"
+
+func isGroup(class string) bool { return class == "ThreadGroup" || class == concurrencyGroup }
+
+// threadGroup converts the steps and the users of a thread group.
+func (p *testPlan) threadGroup(e *element) *threads {
+	e.reached = true
+	g := &threads{element: e, names: map[string]string{}}
+	p.flow = g
+	users, ramp, unit := "ThreadGroup.num_threads", "ThreadGroup.ramp_time", time.Second
+	if e.class == concurrencyGroup {
+		users, ramp = "TargetLevel", "RampUp"
+		if e.text("Unit") != "S" {
+			unit = time.Minute
+		}
+	}
+	g.load.Users = max(1, int(p.number(e, users, 1)))
+	g.load.RampUp = p.span(e, ramp, unit)
+	if e.class == concurrencyGroup {
+		g.load.Duration = g.load.RampUp + p.span(e, "Hold", unit)
+	} else {
+		p.groupEnd(g)
+	}
+	if action := cmp.Or(e.text("ThreadGroup.on_sample_error"), "continue"); action != "startnextloop" {
+		p.note(e.where(), "on error "+action,
+			"a step that fails ends its flow, not the user or the test; the steps behind it are counted as skipped")
+	}
+	if e.text("ThreadGroup.same_user_on_next_iteration") != "false" {
+		p.note(e.where(), "the same user in all iterations",
+			"every flow begins as a new user, with a new connection and without cookies")
+	}
+	p.sequence(e.children)
+	if len(g.steps) > 0 { // what is behind the last step is before the first
+		g.before[0] += g.pending
+	}
+	return g
+}
+
+// groupEnd reads when a thread group ends: after a time, or after iterations.
+func (p *testPlan) groupEnd(g *threads) {
+	duration, delay := p.span(g.element, "ThreadGroup.duration", time.Second),
+		p.span(g.element, "ThreadGroup.delay", time.Second)
+	if g.truth("ThreadGroup.scheduler") { // otherwise neither is in force
+		g.load.Duration = duration
+		if delay > 0 {
+			p.note(g.where(), fmt.Sprintf("a startup delay of %v", time.Duration(delay)), "the load begins at once")
+		}
+	}
+	main := collection(g.props, "ThreadGroup.main_controller")
+	forever, loops := truth(main, "LoopController.continue_forever"), text(main, "LoopController.loops")
+	rounds, isConstant := p.constant(g.element, loops)
+	n, err := strconv.Atoi(strings.TrimSpace(rounds))
+	switch {
+	case isConstant && err == nil && n >= 0 && (!forever || n > 0), loops != "" && (!isConstant || err != nil):
+		p.note(g.where(), loops+" iterations per user", "a load ends after a time, not after iterations")
+	case g.load.Duration == 0:
+		p.note(g.where(), "an endless load", "a load ends after a time, which the command line gives")
+	}
+}
+
+// merge makes flows and one load of all groups: together where their loads agree, otherwise of the first
+// only.
+func (p *testPlan) merge(groups []*threads) {
+	var kept []*threads
+	for _, g := range groups {
+		if g.lost > 0 {
+			p.lose(g.where(), fmt.Sprintf("%d of its requests", g.lost),
+				fmt.Sprintf("a flow has at most %d steps", maxSteps))
+		}
+		if len(g.steps) == 0 {
+			p.note(g.where(), "the whole thread group", "none of its requests was converted")
+			continue
+		}
+		p.setPace(g, groups)
+		if len(kept) > 0 && !kept[0].agrees(g) {
+			p.skip(g.element, "its load differs from that of "+kept[0].name+
+				", and a scenario has one; import again and choose this group for a scenario of its own")
+			continue
+		}
+		kept = append(kept, g)
+	}
+	if len(kept) == 0 {
+		return
+	}
+	load, pace := kept[0].load, 0.0
+	load.Users = 0
+	for _, g := range kept {
+		load.Users, pace = load.Users+g.load.Users, pace+g.pace
+		p.addFlow(g, len(groups) > 1)
+	}
+	switch first := kept[0]; {
+	case pace > 0:
+		p.note(first.where(), fmt.Sprintf("%d threads with a ramp-up of %v", first.load.Users,
+			time.Duration(first.load.RampUp)),
+			"flows begin by the rate, from the start; give the size of the pool of connections on the command line")
+		load.Users, load.RampUp, load.Rate = 0, 0, strconv.FormatFloat(pace, 'f', -1, 64)+"/m"
+	case len(kept) > 1:
+		p.note(first.where(), "which user does what",
+			"users draw their next flow by its weight; in JMeter each stays in its group, so groups with slow flows "+
+				"make more of the load here")
+	}
+	p.file.Load = &load
+}
+
+// agrees reports whether two groups can share a load.
+func (g *threads) agrees(other *threads) bool {
+	if g.pace > 0 || other.pace > 0 {
+		return g.pace > 0 && other.pace > 0 && g.load.Arrivals == other.load.Arrivals &&
+			g.load.Duration == other.load.Duration
+	}
+	return g.load.RampUp == other.load.RampUp && g.load.Duration == other.load.Duration
+}
+
+// addFlow adds the steps of a group as a flow, with a weight where there are several groups.
+func (p *testPlan) addFlow(g *threads, several bool) {
+	flow := scenario.Flow{Name: g.name, Steps: g.steps}
+	if several {
+		flow.Weight = cmp.Or(g.pace, float64(g.load.Users))
+	}
+	for i := range g.steps {
+		g.steps[i].Think = scenario.Duration(g.before[(i+1)%len(g.steps)])
+	}
+	p.file.Flows = append(p.file.Flows, flow)
+}
+
+// pause returns what the timers in scope of a sampler wait before it, and those that limit its rate.
+func (p *testPlan) pause(scope []*element) (before time.Duration, throttles []*element) {
+	for _, e := range scope {
+		switch e.class {
+		case "ConstantThroughputTimer", "PreciseThroughputTimer":
+			throttles = append(throttles, e)
+			e.reached = true
+			continue
+		case "ConstantTimer", "UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer":
+			e.reached = true
+		default:
+			continue
+		}
+		offset := time.Duration(p.span(e, "ConstantTimer.delay", time.Millisecond))
+		spread := time.Duration(p.span(e, "RandomTimer.range", time.Millisecond))
+		before += offset
+		switch e.class {
+		case "UniformRandomTimer":
+			before += spread / 2
+			p.note(e.where(), fmt.Sprintf("a pause between %v and %v", offset, offset+spread),
+				"pauses are constant: its mean")
+		case "GaussianRandomTimer":
+			p.note(e.where(), fmt.Sprintf("a pause around %v with deviation %v", offset, spread),
+				"pauses are constant: its mean")
+		case "PoissonRandomTimer":
+			before += spread
+			p.note(e.where(), fmt.Sprintf("a pause of %v and a Poisson number around %v", offset, spread),
+				"pauses are constant: its mean")
+		}
+	}
+	return before, throttles
+}
+
+// setPace sets the rate of flows that the throughput timers of a group ask for: the lowest, as each delays.
+func (p *testPlan) setPace(g *threads, groups []*threads) {
+	ownEnd := g.load.Duration
+	for i, timer := range g.timers {
+		if slices.Contains(g.timers[:i], timer) {
+			continue
+		}
+		pace, arrivals := p.timerPace(timer, g, groups)
+		if pace == 0 || g.pace > 0 && pace >= g.pace {
+			continue
+		}
+		g.pace, g.load.Arrivals, g.load.Duration = pace, arrivals, ownEnd
+		if arrivals != "" {
+			g.load.Duration = cmp.Or(p.span(timer, "duration", time.Second), ownEnd)
+		}
+	}
+}
+
+// timerPace turns samples per time, as a timer counts, into flows per minute; 0 for none.
+func (p *testPlan) timerPace(timer *element, g *threads, groups []*threads) (pace float64, arrivals string) {
+	samples := p.number(timer, "throughput", 0)
+	covered, delays := 0, 0 // users of all groups that the timer delays; how often it delays in a flow
+	for _, other := range groups {
+		if slices.Contains(other.timers, timer) {
+			covered += other.load.Users
+		}
+	}
+	for _, t := range g.timers {
+		if t == timer {
+			delays++
+		}
+	}
+	share := float64(g.load.Users) / float64(covered)
+	if timer.class == "PreciseThroughputTimer" {
+		samples, arrivals = samples*60/max(1, p.number(timer, "throughputPeriod", 1))*share, "poisson"
+	} else {
+		switch mode := p.number(timer, "calcMode", 0); mode {
+		case 0: // this thread only
+			samples *= float64(g.load.Users)
+		case 1, 3: // all active threads, in all groups
+			samples *= share
+		case 2, 4: // those of this group
+		default:
+			p.note(timer.where(), fmt.Sprintf("mode %g", mode), "unknown; taken as the rate of the whole thread group")
+		}
+	}
+	// Six digits: 0.1+0.2 is 0.3 in a file.
+	pace, err := strconv.ParseFloat(strconv.FormatFloat(samples/float64(delays), 'g', 6, 64), 64)
+	if err != nil || !(pace > 0) || math.IsInf(pace, 0) {
+		p.note(timer.where(), fmt.Sprintf("a throughput of %g per minute", samples), "not a number above 0")
+		return 0, ""
+	}
+	p.note(timer.where(), fmt.Sprintf("%s: %.6g requests per minute", timer.class, samples),
+		fmt.Sprintf("an open loop of %.6g flows per minute (each delayed %d times): flows begin when they are "+
+			"due, whatever the target does. "+
+			"In JMeter the timer only delays its threads, so the rate is a limit and falls when the target is slow",
+			pace, delays))
+	return pace, arrivals
+}

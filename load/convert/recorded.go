@@ -1,0 +1,342 @@
+package convert
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// recorded is one request as it was sent or written down. Its texts may hold references to values of the
+// scenario (see draft.reference).
+type recorded struct {
+	where    string // names it in notes
+	name     string // of its step; empty: method and path
+	method   string
+	address  string
+	url      *url.URL // of the address
+	page     bool     // its answer is a page
+	headers  []pair
+	mimeType string // of the body, where no header says it
+	body     string
+	expect   scenario.Expect
+	extract  map[string]scenario.Extraction
+	cookies  []string // names of those that it sends beside its headers
+	gives    []string // names of cookies that its answer sets
+
+	start, end time.Time     // zero: not known
+	think      time.Duration // behind it, where its times are not known
+}
+
+// pair is a header, a cookie or a query parameter.
+type pair struct{ name, value string }
+
+// what shows the request in notes, without its query, which may hold secrets.
+func (r *recorded) what() string {
+	address, _, _ := strings.Cut(r.address, "?")
+	return r.method + " " + address
+}
+
+// origin returns scheme and host of the request.
+func (r *recorded) origin() string { return r.url.Scheme + "://" + r.url.Host }
+
+// unusable reads the address and returns why the request cannot be a step.
+func (r *recorded) unusable() string {
+	var err error
+	r.url, err = url.Parse(r.address)
+	switch {
+	case err != nil || r.url.Host == "" && r.url.Scheme != "data" && r.url.Scheme != "blob":
+		return "its URL cannot be read"
+	case strings.Contains(r.address, "\ue000env:") || referenced.MatchString(r.url.Host):
+		return "its URL has a variable that is not known beforehand"
+	case r.url.Scheme == "ws" || r.url.Scheme == "wss":
+		return "websockets have no counterpart"
+	case r.url.Scheme != "http" && r.url.Scheme != "https":
+		return "not a request over HTTP"
+	case !methodToken(r.method):
+		return "its method cannot be sent"
+	case len(r.body) > maxText:
+		return fmt.Sprintf("its body has more than %d bytes", maxText)
+	case strings.ContainsRune(r.body, utf8.RuneError) || strings.ContainsRune(r.body, 0):
+		return "its body is binary; a scenario holds texts"
+	}
+	return ""
+}
+
+// unknownTarget stands for a server that the input leaves to its environment: the user gives it.
+const unknownTarget = "http://unknown.invalid"
+
+// forget lists the values that a request takes from its answer, where the scenario does not have the request.
+func (d *draft) forget(r *recorded) {
+	for _, name := range slices.Sorted(maps.Keys(r.extract)) {
+		d.note(r.where, "the value "+name+" of its answer", "the request is not in the scenario: the name is sent")
+		delete(d.refs, name)
+	}
+}
+
+// flow adds a flow of requests, in their order, against one server. Source is what the input is called in
+// notes.
+func (d *draft) flow(source, name string, requests []*recorded, options Options) error {
+	kept, err := d.keepOrigin(source, requests, options.Host)
+	if err != nil {
+		return err
+	}
+	flow := scenario.Flow{Name: name}
+	dropped := map[string]bool{}
+	if len(kept) > maxSteps {
+		d.lose(source, fmt.Sprintf("%d of its requests", len(kept)-maxSteps),
+			fmt.Sprintf("a flow has at most %d steps", maxSteps))
+		kept = kept[:maxSteps]
+	}
+	for _, r := range kept {
+		flow.Steps = append(flow.Steps, d.recordedStep(source, r, dropped))
+	}
+	if len(kept) == 0 {
+		return errors.New("no request of the " + source + " can be played:" + d.reasons())
+	}
+	if d.file.Target = kept[0].origin(); d.file.Target == unknownTarget {
+		d.file.Target = ""
+	}
+	d.pauses(source, flow.Steps, kept, options.NoThink)
+	d.cookies(source, kept)
+	if len(dropped) > 0 {
+		d.note(source, "headers "+strings.Join(slices.Sorted(maps.Keys(dropped)), ", "),
+			"set by the engine or added by browsers; add under headers what your target needs (without "+
+				"accept-encoding, answers come uncompressed)")
+	}
+	d.file.Flows = append(d.file.Flows, flow)
+	return nil
+}
+
+// recordedStep returns the step of a request. Names of headers that are left out are added to dropped.
+func (d *draft) recordedStep(source string, r *recorded, dropped map[string]bool) scenario.Step {
+	path := referring(requestTarget(cmp.Or(r.url.EscapedPath(), "/")))
+	if strings.HasPrefix(path, "/\ue000") { // the value may be a whole path, or a URL
+		path = path[1:]
+	}
+	step := scenario.Step{Name: literal(r.name), Body: d.written(r.body), Expect: r.expect, Extract: r.extract,
+		Think: scenario.Duration(r.think)}
+	if r.name == "" {
+		step.Name = literal(r.method + " " + referenced.ReplaceAllString(path, "{$1}"))
+	}
+	if r.url.RawQuery != "" {
+		path += "?" + referring(requestTarget(r.url.RawQuery))
+	}
+	step.Request = d.written(r.method + " " + path)
+	step.Headers = d.recordedHeaders(source, r, dropped)
+	if _, typed := findHeader(step.Headers, "Content-Type"); !typed && r.body != "" && r.mimeType != "" {
+		step.Headers["Content-Type"] = literal(oneLine(r.mimeType))
+	}
+	return step
+}
+
+// recordedHeaders keeps what the application sent and leaves out what the
+// engine or any browser adds.
+func (d *draft) recordedHeaders(source string, r *recorded, dropped map[string]bool) map[string]string {
+	kept := map[string]string{}
+	for _, h := range r.headers {
+		switch lower := strings.ToLower(h.name); {
+		case lower == "cookie": // see draft.cookies
+		case setByEngine(h.name) || addedByBrowser(lower):
+			dropped[lower] = true
+		case !validHeader(h.name, h.value):
+			d.note(r.where, "header "+h.name,
+				"cannot be sent: its name or value has characters that are not allowed")
+		default:
+			if lower == "authorization" || lower == "x-api-key" || strings.HasPrefix(lower, "x-csrf") ||
+				strings.HasPrefix(lower, "x-xsrf") {
+				d.note(source, "header "+h.name,
+					"kept as recorded: it may have expired, and it is a secret now in the scenario; better extract or "+
+						"generate it")
+			}
+			if name, known := findHeader(kept, h.name); known {
+				kept[name] += ", " + d.written(h.value) // RFC 9110, section 5.3: the same as two lines
+				continue
+			}
+			kept[h.name] = d.written(h.value)
+		}
+	}
+	return kept
+}
+
+// addedByBrowser reports whether browsers add a header, lower case, by
+// themselves: it describes the browser, its cache or the page, not the request.
+func addedByBrowser(name string) bool {
+	switch name {
+	case "user-agent", "accept-encoding", "accept-language", "upgrade-insecure-requests", "dnt", "priority",
+		"cache-control", "pragma", "if-none-match", "if-modified-since", "referer", "origin", "save-data",
+		"purpose":
+		return true
+	}
+	return strings.HasPrefix(name, "sec-") || strings.HasPrefix(name, "access-control-request-")
+}
+
+// findHeader finds a header whatever its case.
+func findHeader(headers map[string]string, name string) (key string, found bool) {
+	for key := range headers {
+		if strings.EqualFold(key, name) {
+			return key, true
+		}
+	}
+	return "", false
+}
+
+// hoistHeaders takes headers that are the same in all steps out of them.
+func (d *draft) hoistHeaders() {
+	var all []map[string]string
+	for _, f := range d.file.Flows {
+		for _, s := range f.Steps {
+			all = append(all, s.Headers)
+		}
+	}
+	if len(all) < 2 {
+		return
+	}
+	shared := map[string]string{}
+	for name, value := range all[0] {
+		differs := func(headers map[string]string) bool { v, has := headers[name]; return !has || v != value }
+		if !strings.Contains(value, "${") && !slices.ContainsFunc(all, differs) {
+			shared[name] = value
+		}
+	}
+	for _, headers := range all {
+		maps.DeleteFunc(headers, func(name, _ string) bool { _, is := shared[name]; return is })
+	}
+	d.file.Headers = shared
+}
+
+// methodToken reports whether a text can be a request's method, and is not one
+// that opens a tunnel.
+func methodToken(method string) bool {
+	for _, r := range method {
+		if (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != '-' {
+			return false
+		}
+	}
+	return method != "" && method != "CONNECT"
+}
+
+// keepOrigin chooses the origin that the scenario plays against and lists the
+// others.
+func (d *draft) keepOrigin(source string, usable []*recorded, host string) (kept []*recorded, err error) {
+	counts := map[string]int{}
+	var origins []string // in order of appearance
+	for _, e := range usable {
+		if counts[e.origin()] == 0 {
+			origins = append(origins, e.origin())
+		}
+		counts[e.origin()]++
+	}
+	main := mainOrigin(usable, origins, counts, host)
+	named := main
+	if main == unknownTarget {
+		named = "the one that you give"
+	}
+	if main == "" && host != "" {
+		return nil, fmt.Errorf("no request goes to host %s: the %s has %s", host, source,
+			strings.Join(origins, ", "))
+	}
+	for _, origin := range origins {
+		if origin != main {
+			d.note(origin, fmt.Sprintf("%d requests", counts[origin]),
+				"a scenario has one target, "+named+"; import again and choose this host for a scenario of its own")
+		}
+	}
+	for _, r := range usable {
+		if r.origin() == main {
+			kept = append(kept, r)
+		} else {
+			d.forget(r)
+		}
+	}
+	return kept, nil
+}
+
+// mainOrigin returns the main origin of the chosen host; without choice that of the first page,
+// or the most frequent where the recording has no page.
+func mainOrigin(usable []*recorded, origins []string, counts map[string]int, host string) string {
+	for _, e := range usable {
+		if host == "" && e.page || host != "" && (e.url.Host == host || e.origin() == host) {
+			return e.origin()
+		}
+	}
+	main := ""
+	for _, origin := range origins {
+		if host == "" && counts[origin] > counts[main] {
+			main = origin
+		}
+	}
+	return main
+}
+
+// pauses sets the think times: from the end of everything before a request to
+// its start.
+func (d *draft) pauses(source string, steps []scenario.Step, played []*recorded, none bool) {
+	overlapping := 0
+	last := played[0].end
+	for i := 1; i < len(played) && !last.IsZero(); i++ {
+		gap := played[i].start.Sub(last).Round(time.Millisecond)
+		if played[i].start.Before(last) {
+			overlapping++
+		} else {
+			steps[i-1].Think = scenario.Duration(gap)
+		}
+		if played[i].end.After(last) {
+			last = played[i].end
+		}
+	}
+	if overlapping > 0 {
+		d.note(source, fmt.Sprintf("%d requests began before the ones before them had ended", overlapping),
+			"the steps of a flow follow each other; a browser's parallel connections have no counterpart")
+	}
+	if none {
+		for i := range steps {
+			steps[i].Think = 0
+		}
+		d.note(source, "pauses between the requests", "left out as asked")
+	}
+}
+
+// cookies lists those that no answer of the flow gave: the flow's own cookie
+// jar begins empty.
+func (d *draft) cookies(source string, played []*recorded) {
+	given, foreign := map[string]bool{}, map[string]bool{}
+	for _, r := range played {
+		for _, name := range slices.Concat(r.cookies, cookieNames(r.headers)) {
+			if !given[name] {
+				foreign[name] = true
+			}
+		}
+		for _, name := range r.gives {
+			given[name] = true
+		}
+	}
+	if len(foreign) > 0 {
+		d.note(source, "cookies "+strings.Join(slices.Sorted(maps.Keys(foreign)), ", "),
+			"set before the recording began or by a script; a flow begins without cookies and keeps those of its "+
+				"answers: record in a fresh profile, or add a header Cookie")
+	}
+}
+
+// cookieNames returns the names of the cookies in header lines.
+func cookieNames(headers []pair) []string {
+	var names []string
+	for _, h := range headers {
+		if !strings.EqualFold(h.name, "cookie") {
+			continue
+		}
+		for part := range strings.SplitSeq(h.value, ";") {
+			if name, _, _ := strings.Cut(strings.TrimSpace(part), "="); name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
