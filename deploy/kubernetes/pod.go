@@ -27,6 +27,8 @@ import (
 const (
 	// upPatience is how long a pod may take until its unit can be reached.
 	upPatience = 90 * time.Second
+	// logPatience is how long the end of the log of a program may take that did not come up.
+	logPatience = 5 * time.Second
 	// stopGrace is how long a foreign program has between SIGTERM and SIGKILL.
 	stopGrace = 10 * time.Second
 	// removePatience bounds the end of a pod: stopGrace, and what the kubelet takes.
@@ -102,10 +104,20 @@ func (p *pod) control(ctx context.Context, token string) error {
 	d := p.deployment
 	connection, err := p.dial(ctx, token)
 	if err != nil {
+		p.awaitLog()
 		return fmt.Errorf("start unit %s: %w%s", p.Spec.Name, err, p.Log.LastWords())
 	}
 	d.Controlled(p.Unit, connection, p.await)
 	return nil
+}
+
+// awaitLog waits a while for the rest of the log. Kubernetes may tell that a program has ended before it brings
+// what the program wrote last.
+func (p *pod) awaitLog() {
+	select {
+	case <-p.followed:
+	case <-time.After(logPatience):
+	}
 }
 
 // run makes the pod, waits until its program runs, or has run, and finds its process. It

@@ -1,0 +1,38 @@
+package kubernetes
+
+import (
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestTheLogComesAfterTheEnd of a program: the error holds what it wrote last all the same.
+func TestTheLogComesAfterTheEnd(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	d := &deployment{told: newTold(), watching: t.Context(), deployer: &Deployer{users: &Users{}},
+		cluster: &cluster{API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}}
+	p := d.newPod(lab.UnitSpec{Name: "views"})
+	p.name = "views"
+	state := api.Pod{}
+	state.Metadata.Name = "views"
+	state.Status.ContainerStatuses = []api.ContainerStatus{
+		{State: api.ContainerState{Terminated: &api.Terminated{ExitCode: 3}}}}
+	d.told.tell(state, false)
+	time.AfterFunc(200*time.Millisecond, func() {
+		_, _ = p.Log.Write([]byte("stillborn\n"))
+		close(p.followed)
+	})
+	err := p.control(t.Context(), "token")
+	for _, part := range []string{"unit views", "its program ended: exit status 3", "stillborn"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("the error is %v, want it to say %q", err, part)
+		}
+	}
+}
