@@ -204,9 +204,12 @@ func TestAFrontHasNoPatienceWithAReaderWhoStops(t *testing.T) {
 	if _, err := io.WriteString(connection, "GET / HTTP/1.1\r\nHost: shop\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(200 * time.Millisecond)
 	_ = connection.SetReadDeadline(time.Now().Add(10 * time.Second))
-	if n, _ := io.Copy(io.Discard, connection); n >= int64(len(large)) {
+	if _, err := io.ReadFull(connection, make([]byte, 1)); err != nil { // the server has begun to write
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond)
+	if n, _ := io.Copy(io.Discard, connection); n >= int64(len(large))-1 {
 		t.Errorf("%d bytes came to a reader who had stopped for longer than the server waits", n)
 	}
 }
