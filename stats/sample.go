@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"errors"
 	"math"
 	"slices"
 
@@ -70,6 +71,22 @@ func MeanInterval(values []float64, confidence float64) (Estimate, error) {
 	}
 	mean, half := Mean(values), tHalfWidth(values, confidence)
 	return Estimate{mean, mean - half, mean + half, len(values), confidence}, nil
+}
+
+// Difference returns the mean of one sample less that of another, independent one, with Welch's t interval
+// (Welch 1947). Each needs two values. Its N is the smaller sample.
+func Difference(of, less []float64, confidence float64) (Estimate, error) {
+	const name = "difference of means"
+	n := min(len(of), len(less))
+	if n < 2 {
+		return Estimate{}, &TooFewError{name, n, 2}
+	}
+	if err := errors.Join(checkFinite(name, of), checkFinite(name, less)); err != nil {
+		return Estimate{}, err
+	}
+	difference := Mean(of) - Mean(less)
+	half := tQuantile(confidence, welchDegrees(of, less)) * math.Hypot(standardError(of), standardError(less))
+	return Estimate{difference, difference - half, difference + half, n, confidence}, nil
 }
 
 // tHalfWidth is half the Student t interval of the mean.

@@ -146,6 +146,8 @@ report RUN/compare --decision
   output   --rate 9  --prices prices.yaml
 report RUN/compare --fail-if cpu_per_operation>1.5x
   output   --require-verdict
+traces before.jsonl after.jsonl
+  output   --json -  --full
 list
   output   --json
 doctor
@@ -375,12 +377,8 @@ func (p *proofs) scripted(file, command, flag string) bool {
 func proofFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{"shop.har", "shop.jmx", "customers.csv"} {
-		text, err := os.ReadFile(filepath.Join("../../load/convert/testdata", name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), text, 0o600)
-		}
-		if err != nil {
+	for _, folder := range []string{"../../load/convert/testdata", "testdata/traces"} {
+		if err := os.CopyFS(dir, os.DirFS(folder)); err != nil {
 			t.Fatal(err)
 		}
 	}

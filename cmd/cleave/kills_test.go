@@ -135,7 +135,7 @@ func (v *victim) kill(
 		append(slices.Clone(v.arguments), "--results", filepath.Join(e.dir, "results"))...)
 	e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+tmp), &e.story
 	e.Cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	had := traces{tmp: tmp, tree: map[launch.ID]bool{}, sockets: map[string]bool{}, memory: memoryFiles()}
+	had := belongings{tmp: tmp, tree: map[launch.ID]bool{}, sockets: map[string]bool{}, memory: memoryFiles()}
 	begin := time.Now()
 	if err := e.Cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -177,9 +177,9 @@ func (v *victim) kill(
 	return after, time.Since(died), true
 }
 
-// traces are what a cleave had when it was killed, and what tells what it has had
+// belongings are what a cleave had when it was killed, and what tells what it has had
 // since the last look.
-type traces struct {
+type belongings struct {
 	tmp, label string
 	tree       map[launch.ID]bool
 	sockets    map[string]bool // that listen, by inode
@@ -187,7 +187,7 @@ type traces struct {
 }
 
 // remember adds a process with the sockets that it has.
-func (h *traces) remember(t *testing.T, pid int) {
+func (h *belongings) remember(t *testing.T, pid int) {
 	t.Helper()
 	own, err := launch.Own()
 	if err != nil {
@@ -209,7 +209,7 @@ func (h *traces) remember(t *testing.T, pid int) {
 }
 
 // left names what is still there.
-func (h *traces) left(t *testing.T) (left []string) {
+func (h *belongings) left(t *testing.T) (left []string) {
 	t.Helper()
 	for id := range h.tree {
 		if id.Fate() != launch.Ended {

@@ -97,6 +97,11 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", binaries+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Setenv("BINARIES", binaries)
+			traces, err := filepath.Abs("testdata/traces")
+			if err != nil {
+				return err
+			}
+			env.Setenv("TRACES", traces)
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".settings"))
 			scratch, err := os.MkdirTemp("", "") // a short path: Unix sockets are below it
 			env.Setenv("TMPDIR", scratch)

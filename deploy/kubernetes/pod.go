@@ -111,8 +111,8 @@ func (p *pod) control(ctx context.Context, token string) error {
 	return nil
 }
 
-// awaitLog waits a while for the rest of the log. Kubernetes may tell that a program has ended before it brings
-// what the program wrote last.
+// awaitLog waits a while for the rest of the log. Kubernetes may tell that a program has ended before it
+// brings what the program wrote last.
 func (p *pod) awaitLog() {
 	select {
 	case <-p.followed:

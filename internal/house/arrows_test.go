@@ -85,6 +85,8 @@ func rules() []rule {
 			"the load engine must be usable alone, against anything"},
 		{"load/agent", []string{"lab", "inputfile", "relay", "unit", "yamlfile", "load", "stats"}, any, nil,
 			"the load engine must be usable alone; when a warm-up is over, a trial is judged by the rule of reports"},
+		{"traces", []string{"lab", "inputfile", "binding/spans"}, any, nil,
+			"users' spans are read without knowing a system; a path is walked as that of our own spans is"},
 		{"meter", noun, any, nil,
 			"the meter reads processes; what they are for must not change a reading"},
 		{"profiler", noun, []string{"github.com/google/pprof/profile"}, nil,

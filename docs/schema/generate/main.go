@@ -35,6 +35,8 @@ func documents() []document {
 			reflect.TypeFor[lab.Environment]()},
 		{"against", "the document of `cleave report EARLIER LATER --json`: what has changed",
 			reflect.TypeFor[lab.Against]()},
+		{"traces", "the document of `cleave traces BEFORE AFTER --json`: which operations take longer",
+			reflect.TypeFor[lab.TraceComparison]()},
 		{"analysis", "analysis.json of a result folder and the document of --json: what is concluded",
 			reflect.TypeFor[lab.Analysis]()},
 	}

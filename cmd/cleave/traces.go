@@ -1,0 +1,79 @@
+package main
+
+import (
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report"
+	"github.com/cleave-lab/cleave/report/analysis"
+	"github.com/cleave-lab/cleave/report/plain"
+	"github.com/cleave-lab/cleave/traces"
+)
+
+// tracesFlags are the flags of traces.
+type tracesFlags struct {
+	json string
+	full bool
+}
+
+func (a app) tracesCommand() *cobra.Command {
+	var flags tracesFlags
+	command := &cobra.Command{
+		Use:   "traces BEFORE AFTER",
+		Short: "compare two sets of traces: which service changed the time of an operation",
+		Long: `Reads the spans of two files, or of all .json, .jsonl and .ndjson files of two
+folders, and shows by how much the time of an operation has changed, in which
+service, and what is called or fails more or less often. Nothing is started.
+
+It reads what these write: the file exporter of the OpenTelemetry collector and
+other exporters of OTLP in JSON, the query interfaces of Tempo, Jaeger and
+Zipkin, and the downloads of their pages. docs/traces.md says how time is
+divided.`,
+		Example: `  cleave traces monday.json tuesday.json
+  cleave traces spans-of-v1/ spans-of-v2/ --full --json changes.json`,
+		Args: arguments(cobra.ExactArgs(2)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkOutput("--json", flags.json); err != nil {
+				return err
+			}
+			return a.compareTraces(args[0], args[1], flags)
+		},
+	}
+	f := command.Flags()
+	f.StringVar(&flags.json, "json", "", "write the comparison as JSON to this `file`, - for standard output")
+	f.BoolVar(&flags.full, "full", false, "show every part")
+	return command
+}
+
+// compareTraces reads two sets of traces and shows one against the other.
+func (a app) compareTraces(before, after string, flags tracesFlags) error {
+	var sums [2]lab.TraceSet
+	for i, path := range []string{before, after} {
+		set, err := traces.Read(path)
+		if err != nil {
+			return withCode(exitBadPlan, "%w", err)
+		}
+		sums[i] = traces.Summary(filepath.Clean(path), set, analysis.TraceBatches)
+	}
+	compared, err := analysis.CompareTraces(sums[0], sums[1])
+	if err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	write := func(w io.Writer) error { return report.TracesJSON(w, compared) }
+	switch flags.json {
+	case "":
+	case "-":
+		err = write(a.out)
+	default:
+		err = writeFile(flags.json, write)
+	}
+	if err != nil {
+		return err
+	}
+	shown := a.shown(flags.json == "-")
+	return report.TracesTerminal(plain.Raw(shown), compared,
+		report.Options{Colour: useColour(shown), Full: flags.full})
+}

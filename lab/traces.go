@@ -1,0 +1,98 @@
+package lab
+
+// TraceSet is what the spans of a set of files say of the operations that were traced.
+type TraceSet struct {
+	Name   string `json:"name"` // of the file or folder
+	Files  int    `json:"files"`
+	Spans  int    `json:"spans"`
+	Traces int    `json:"traces"` // those of which every span has its caller: only they count
+	// Broken are traces that do not count: spans are missing or have no end, or there are over 100,000.
+	Broken int `json:"broken_traces"`
+	// Duplicates are spans that the files have more than once; one of each counts.
+	Duplicates int `json:"duplicate_spans"`
+	// Clipped are spans that began before their caller or ended after it, by the clocks of their hosts. What
+	// lies outside of the caller is left out.
+	Clipped int `json:"clipped_spans"`
+	// Operations are the traces by the span that they begin with.
+	Operations []TracedOperation `json:"-"`
+}
+
+// TracedOperation is an operation that traces begin with.
+type TracedOperation struct {
+	Service   string
+	Operation string
+	Traces    int
+	// Batches are the traces in the order of their start, cut into parts of equal size; none where there are
+	// too few.
+	Batches []TraceBatch
+}
+
+// TraceBatch holds the means over some traces of one operation.
+type TraceBatch struct {
+	Seconds float64 // from the start of the first span to its end
+	Parts   map[TracePart]PartCost
+}
+
+// TracePart is what an operation is made of: spans of one service with one name.
+type TracePart struct {
+	Service   string      `json:"service"`
+	Operation string      `json:"operation,omitempty"`
+	Kind      SegmentKind `json:"kind,omitempty"` // of the self time
+}
+
+// PartCost is what a part costs an operation in the mean.
+type PartCost struct {
+	Calls  float64
+	Self   float64 // seconds in which no span that it waits for is under way
+	Path   float64 // seconds on the critical path; all parts together make the operation's time
+	Errors float64
+}
+
+// TraceComparison is one set of traces held against another: the document of `cleave traces BEFORE AFTER
+// --json`.
+type TraceComparison struct {
+	Schema     string   `json:"schema"`
+	Before     TraceSet `json:"before"`
+	After      TraceSet `json:"after"`
+	Confidence float64  `json:"confidence"` // of the intervals
+	// Batches is into how many parts the traces of each operation are cut: the sample behind the intervals.
+	Batches int `json:"batches"`
+	// Compared are the operations that both sets have, with the weights that both are given.
+	Compared []ComparedOperation `json:"compared"`
+	// Left says what is in one of the sets and not compared, and why.
+	Left []string `json:"left"`
+	// Seconds is the time of an operation, and Ratio after / before of it.
+	Seconds TraceChange `json:"seconds"`
+	Ratio   Ratio       `json:"ratio"`
+	// Services and Parts are in the order of their change on the critical path, the largest first. A service
+	// holds all of its parts, without their operation and kind.
+	Services []PartChange `json:"services"`
+	Parts    []PartChange `json:"parts"`
+}
+
+// ComparedOperation is an operation that both sets have.
+type ComparedOperation struct {
+	Service   string  `json:"service"`
+	Operation string  `json:"operation"`
+	Before    int     `json:"traces_before"`
+	After     int     `json:"traces_after"`
+	Weight    float64 `json:"weight"` // its share of the traces of the first set
+}
+
+// PartChange is how the cost of a part of an operation has changed, for each operation. Times are in seconds.
+type PartChange struct {
+	TracePart
+	Calls  TraceChange `json:"calls"`
+	Self   TraceChange `json:"self_seconds"`
+	Path   TraceChange `json:"path_seconds"`
+	Errors TraceChange `json:"errors"`
+}
+
+// TraceChange is a mean of both sets with its difference, after - before, and the interval of that.
+type TraceChange struct {
+	Before     float64 `json:"before"`
+	After      float64 `json:"after"`
+	Difference float64 `json:"difference"`
+	Low        float64 `json:"low"`
+	High       float64 `json:"high"`
+}

@@ -1,0 +1,99 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// traced returns a set of traces of one operation: a front of 4 ms and a cart of some, both with noise.
+func traced(random *rand.Rand, name string, cart float64) lab.TraceSet {
+	o := lab.TracedOperation{Service: "front", Operation: "GET /cart", Traces: 20 * TraceBatches}
+	for range TraceBatches {
+		front, slow := 0.0, 0.0
+		for range 20 {
+			front += 0.004 * random.ExpFloat64() / 20
+			slow += cart * random.ExpFloat64() / 20
+		}
+		o.Batches = append(o.Batches, lab.TraceBatch{Seconds: front + slow, Parts: map[lab.TracePart]lab.PartCost{
+			{Service: "front", Operation: "GET /cart"}: {Calls: 1, Self: front, Path: front},
+			{Service: "cart", Operation: "get"}:        {Calls: 1, Self: slow, Path: slow}}})
+	}
+	return lab.TraceSet{Name: name, Traces: o.Traces, Operations: []lab.TracedOperation{o}}
+}
+
+// TestTracesHoldTheTruth: intervals miss a known change, and call what is equal different, about as often as
+// they say.
+func TestTracesHoldTheTruth(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	const rounds = 400
+	missed, false95 := 0, 0
+	for range rounds {
+		c, err := CompareTraces(traced(random, "before", 0.006), traced(random, "after", 0.012))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Services[0].Service != "cart" {
+			t.Errorf("the largest change is in %s", c.Services[0].Service)
+		}
+		if p := c.Services[0].Path; p.Low > 0.006 || p.High < 0.006 {
+			missed++
+		}
+		if p := c.Services[1].Path; p.Low > 0 || p.High < 0 {
+			false95++
+		}
+		sum := 0.0
+		for _, part := range c.Parts {
+			sum += part.Path.Difference
+		}
+		if math.Abs(sum-c.Seconds.Difference) > 1e-12 {
+			t.Fatalf("the parts changed by %v s, the operation by %v s", sum, c.Seconds.Difference)
+		}
+	}
+	if most := rounds * 8 / 100; missed > most || false95 > most {
+		t.Errorf(
+			"of %d intervals of 95 %% %d miss the truth and %d call equal different: want at most %d",
+			rounds,
+			missed,
+			false95,
+			most,
+		)
+	}
+}
+
+// TestAnotherMixIsNoChange: more of a slow operation does not make an operation slower.
+func TestAnotherMixIsNoChange(t *testing.T) {
+	set := func(name string, slow int) lab.TraceSet {
+		s := lab.TraceSet{Name: name}
+		for i, traces := range []int{100, slow, 30} {
+			o := lab.TracedOperation{Service: "front", Operation: fmt.Sprint("op", i), Traces: traces}
+			for range TraceBatches {
+				o.Batches = append(o.Batches, lab.TraceBatch{Seconds: float64(1 + 9*i)})
+			}
+			s.Operations = append(s.Operations, o)
+		}
+		return s
+	}
+	before, after := set("before", 100), set("after", 900)
+	before.Operations[2].Batches, after.Operations[2].Operation = nil, "op3"
+	c, err := CompareTraces(before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Seconds.Before != 5.5 || c.Seconds.Difference != 0 || c.Compared[1].Weight != 0.5 {
+		t.Errorf("an operation takes %+v, and weighs %+v", c.Seconds, c.Compared)
+	}
+	if left := strings.Join(c.Left, "; "); left != "front op2 of before (traces: 30): after does not have it; "+
+		"front op3 of after (traces: 30): before does not have it" {
+		t.Errorf("left out: %s", left)
+	}
+	before.Operations = before.Operations[2:]
+	if _, err := CompareTraces(before, after); err == nil ||
+		!strings.Contains(err.Error(), "no operation in common") {
+		t.Errorf("without a common operation: %v", err)
+	}
+}

@@ -1,0 +1,191 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// TracesJSON writes the document as JSON.
+func TracesJSON(w io.Writer, c lab.TraceComparison) error {
+	data, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode what two sets of traces differ in as JSON: %w", err)
+	}
+	if _, err := w.Write(append(escapeMarks(data), '\n')); err != nil {
+		return fmt.Errorf("write what two sets of traces differ in: %w", err)
+	}
+	return nil
+}
+
+// TracesTerminal writes one set of traces against another as text: the time of an operation, by service and
+// by part of the critical path, and what is called or fails more or less often. Options.Full shows every
+// part.
+func TracesTerminal(w io.Writer, c lab.TraceComparison, o Options) error {
+	p := printer{colour: o.Colour}
+	p.paragraph("", clean(c.After.Name)+" against "+clean(c.Before.Name), "1")
+	p.paragraph(
+		"",
+		fmt.Sprintf("%d and %d traces, %s intervals over %d batches of each operation", c.After.Traces,
+			c.Before.Traces, setting(c.Confidence), c.Batches),
+		"2",
+	)
+	p.println("")
+	p.paragraph("  ", traceAnswer(c), "")
+	p.table(servicesTable(c))
+	p.table(partsTable(c, o.Full))
+	p.table(callsTable(c, o.Full))
+	p.title("Trust")
+	for _, s := range tracesTrust(c) {
+		p.paragraph("  * ", s, "")
+	}
+	if _, err := io.WriteString(w, p.b.String()); err != nil {
+		return fmt.Errorf("write one set of traces against another: %w", err)
+	}
+	return nil
+}
+
+// traceAnswer says what became of the time of an operation, and which service changed it most.
+func traceAnswer(c lab.TraceComparison) string {
+	times := func(verb string) string {
+		return fmt.Sprintf("An operation %s: %s became %s, which is %s.", verb, mean(c.Seconds.Before),
+			mean(c.Seconds.After), figure.Times(c.Ratio.Ratio, c.Ratio.Low, c.Ratio.High))
+	}
+	if !decided(c.Seconds) {
+		return times("may take as long as before")
+	}
+	answer := times("takes longer")
+	if c.Seconds.Difference < 0 {
+		answer = times("takes less time")
+	}
+	if most := c.Services[0]; decided(most.Path) {
+		answer += fmt.Sprintf(" The largest change is in %s: %s on the critical path.", clean(most.Service),
+			changed(most.Path))
+	}
+	return answer
+}
+
+// decided reports whether the interval of a change excludes zero.
+func decided(c lab.TraceChange) bool { return c.Low > 0 || c.High < 0 }
+
+// mean writes a time.
+func mean(seconds float64) string { return figure.Quantity(seconds, nil, nil, "s") }
+
+// changed writes a change of a time with its interval.
+func changed(c lab.TraceChange) string {
+	sign := ""
+	if c.Difference > 0 {
+		sign = "+"
+	}
+	return sign + figure.Quantity(c.Difference, &c.Low, &c.High, "s")
+}
+
+// changeCell shows a change of a time: more is bad.
+func changeCell(c lab.TraceChange) cell {
+	switch {
+	case c.Low > 0:
+		return toned(changed(c), toneBad)
+	case c.High < 0:
+		return toned(changed(c), toneGood)
+	}
+	return toned(changed(c), toneMuted)
+}
+
+// servicesTable divides the time of an operation among services.
+func servicesTable(c lab.TraceComparison) table {
+	t := table{ID: "services", Title: "Where the time of an operation goes, by service", Keys: 1,
+		Note: "Time on the critical path, mean of an operation. All services together make the time of an " +
+			"operation.",
+		Columns: []column{words("service"), numbers("before"), numbers("after"), numbers("after - before")}}
+	for _, s := range c.Services {
+		t.add(text(s.Service), text(mean(s.Path.Before)), text(mean(s.Path.After)), changeCell(s.Path))
+	}
+	t.add(text("an operation"), text(mean(c.Seconds.Before)), text(mean(c.Seconds.After)), changeCell(c.Seconds))
+	return t
+}
+
+// briefParts is how many parts are shown at first.
+const briefParts = 10
+
+// partsTable divides the time of an operation among the parts of services.
+func partsTable(c lab.TraceComparison, full bool) table {
+	t := table{ID: "parts", Title: "Where the time of an operation goes, by operation of a service", Keys: 2,
+		Note: "Time on the critical path. \"transport\" is the time of a caller in which no span of the called " +
+			"service is under way: the network, a queue, or a service without spans.",
+		Columns: []column{words("service"), prose("operation"), words("kind"), numbers("before"), numbers("after"),
+			numbers("after - before")}}
+	shown := c.Parts
+	if !full {
+		shown = shown[:min(len(shown), briefParts)]
+	}
+	for _, part := range shown {
+		t.add(text(part.Service), text(part.Operation), text(string(part.Kind)), text(mean(part.Path.Before)),
+			text(mean(part.Path.After)), changeCell(part.Path))
+	}
+	if rest := c.Parts[len(shown):]; len(rest) > 0 {
+		var before, after float64
+		for _, part := range rest {
+			before, after = before+part.Path.Before, after+part.Path.After
+		}
+		t.add(text(fmt.Sprintf("%d others", len(rest))), text("all of them: --full"), text(""), text(mean(before)),
+			text(mean(after)), text(mean(after-before)))
+	}
+	return t
+}
+
+// callsTable shows the calls, self times and errors: at first of parts that are called or fail more or less
+// often.
+func callsTable(c lab.TraceComparison, full bool) table {
+	t := table{ID: "calls", Title: "Calls, self time and errors of an operation", Keys: 2,
+		Note: "For each operation, before and after. Self time is the time in which a span waits for none that " +
+			"it called; parts that go on at once both have it.",
+		Columns: []column{words("service"), prose("operation"), numbers("calls"), numbers("then"),
+			numbers("self time"), numbers("then"), numbers("errors"), numbers("then")}}
+	for _, part := range c.Parts {
+		if full || decided(part.Calls) || decided(part.Errors) {
+			count := func(value float64) cell { return text(figure.Number(value, nil, nil)) }
+			t.add(text(part.Service), text(part.Operation), count(part.Calls.Before), count(part.Calls.After),
+				text(mean(part.Self.Before)), text(mean(part.Self.After)), count(part.Errors.Before),
+				count(part.Errors.After))
+		}
+	}
+	return t
+}
+
+// tracesTrust says what the figures stand on.
+func tracesTrust(c lab.TraceComparison) []string {
+	said := []string{"The two sets were recorded at different times: what changed beside the system between " +
+		"them is in the differences, and not in their intervals. Where few operations are traced, which ones " +
+		"are must be left to chance in both."}
+	for _, o := range c.Compared {
+		said = append(said, fmt.Sprintf("Compared: %s %s, traces %d and %d, weight %s in both.", clean(o.Service),
+			clean(o.Operation), o.Before, o.After, figure.Percent(o.Weight)))
+	}
+	for _, left := range cleanAll(c.Left) {
+		said = append(said, "Left out: "+left+".")
+	}
+	for _, set := range []lab.TraceSet{c.Before, c.After} {
+		if set.Broken > 0 {
+			said = append(
+				said,
+				fmt.Sprintf("%d of %d traces of %s do not count: spans of them are missing, or have no end.", set.Broken,
+					set.Broken+set.Traces, clean(set.Name)),
+			)
+		}
+		if set.Clipped > 0 {
+			said = append(
+				said,
+				fmt.Sprintf("%d of %d spans of %s reach beyond their caller and were cut: clocks differ, or "+
+					"the caller did not wait.", set.Clipped, set.Spans, clean(set.Name)),
+			)
+		}
+		if set.Duplicates > 0 {
+			said = append(said, fmt.Sprintf("%d spans of %s were there twice and count once.", set.Duplicates,
+				clean(set.Name)))
+		}
+	}
+	return said
+}

@@ -1,0 +1,150 @@
+package traces
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/inputfile"
+)
+
+const (
+	// maxFile is the size of the largest file that is read, in bytes.
+	maxFile = 512 << 20
+	// maxSpans is how many spans a set may have.
+	maxSpans = 4_000_000
+	// maxName is the longest name of a span that is kept, in bytes.
+	maxName = 200
+)
+
+// Span is a span as a file has it.
+type Span struct {
+	spans.Record
+	Failed bool // its status is an error
+}
+
+// Set is what files hold.
+type Set struct {
+	Spans []Span
+	Files int
+}
+
+// Read reads the spans of a file, or of all files of a folder whose names end in .json, .jsonl or .ndjson.
+// The content says the format: OTLP, the answers of Tempo, Jaeger and Zipkin, as one JSON document or one in
+// each line.
+func Read(path string) (Set, error) {
+	files, err := filesAt(path)
+	if err != nil {
+		return Set{}, err
+	}
+	set := Set{Files: len(files)}
+	for _, name := range files {
+		if err := set.readFile(name); err != nil {
+			return Set{}, fmt.Errorf("read the spans of %s: %w", name, err)
+		}
+	}
+	if len(set.Spans) == 0 {
+		return Set{}, fmt.Errorf("%s has no spans", path)
+	}
+	return set, nil
+}
+
+// filesAt returns the files with spans at a path.
+func filesAt(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("read spans: %w", err)
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	var files []string
+	for _, ending := range []string{"*.json", "*.jsonl", "*.ndjson"} {
+		found, err := filepath.Glob(filepath.Join(path, ending))
+		if err != nil {
+			return nil, fmt.Errorf("look for spans in %s: %w", path, err)
+		}
+		files = append(files, found...)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("the folder %s has no file that ends in .json, .jsonl or .ndjson", path)
+	}
+	slices.Sort(files)
+	return files, nil
+}
+
+// readFile adds the spans of a file.
+func (s *Set) readFile(name string) error {
+	file, err := inputfile.Open(name, maxFile)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // only read
+	return s.readFrom(file)
+}
+
+// readFrom adds the spans of a stream of JSON documents.
+func (s *Set) readFrom(r io.Reader) error {
+	documents := json.NewDecoder(r)
+	for n := 1; ; n++ {
+		var document json.RawMessage
+		err := documents.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("document %d: it is no JSON: %w", n, err)
+		}
+		read, err := readDocument(document)
+		if err != nil {
+			return fmt.Errorf("document %d: %w", n, err)
+		}
+		if s.Spans = append(s.Spans, read...); len(s.Spans) > maxSpans {
+			return fmt.Errorf("more than %d spans: take a shorter time, or sample fewer operations", maxSpans)
+		}
+	}
+}
+
+// readDocument reads a document in the format that its members show.
+func readDocument(document []byte) ([]Span, error) {
+	if bytes.HasPrefix(bytes.TrimSpace(document), []byte("[")) {
+		return readZipkin(document)
+	}
+	var members struct {
+		ResourceSpans, Batches, Trace, Result, Data json.RawMessage
+	}
+	if err := json.Unmarshal(document, &members); err != nil {
+		return nil, errors.New("it is neither an object nor a list: expected OTLP, Tempo, Jaeger or Zipkin")
+	}
+	switch {
+	case members.ResourceSpans != nil: // OTLP, as the file exporter of the collector writes it
+		return readOTLP(document)
+	case members.Batches != nil: // Tempo's /api/traces/ID
+		return readOTLP(slices.Concat([]byte(`{"resourceSpans":`), members.Batches, []byte("}")))
+	case members.Trace != nil: // Tempo's /api/v2/traces/ID
+		return readOTLP(members.Trace)
+	case members.Result != nil: // Jaeger's /api/v3/traces
+		return readOTLP(members.Result)
+	case members.Data != nil: // Jaeger's /api/traces, and what its page downloads
+		return readJaeger(document)
+	}
+	return nil, errors.New(`it has none of the members "resourceSpans" (OTLP), "batches" or "trace" (Tempo), ` +
+		`"result" or "data" (Jaeger)`)
+}
+
+// named returns the name of a span: a caller's own says nothing of whom it calls.
+func named(name, peer string) string {
+	if peer != "" {
+		name += " to " + peer
+	}
+	if len(name) > maxName {
+		name = name[:maxName]
+	}
+	return name
+}

@@ -1,0 +1,163 @@
+package traces
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/binding/spans/criticalpath"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// maxParts is how many parts a set may tell apart. Names that hold a number of a thing make one for each;
+// what comes after that many is counted for its service under Others.
+const maxParts = 2000
+
+// maxTrace is how many spans a trace may have that counts: its path is walked recursively.
+const maxTrace = 100_000
+
+// Others is the operation of the spans of a service whose names are too many.
+const Others = "(other names)"
+
+// account is one trace, added up.
+type account struct {
+	start   int64 // nanoseconds since 1970
+	seconds float64
+	parts   map[lab.TracePart]lab.PartCost
+}
+
+// Summary returns what a set of spans says of each operation, from so many batches of its traces. The set is
+// used up: its spans are cut in place.
+func Summary(name string, set Set, batches int) lab.TraceSet {
+	sum := lab.TraceSet{Name: name, Files: set.Files, Spans: len(set.Spans)}
+	names := partNames{known: map[lab.TracePart]bool{}}
+	operations := map[lab.TracePart][]account{}
+	for _, of := range byTrace(set.Spans) {
+		whole := dropDuplicates(of)
+		sum.Duplicates += len(of) - len(whole)
+		t, ok := grow(whole)
+		if !ok || len(whole) > maxTrace || t.root.End <= t.root.Start {
+			sum.Broken++
+			continue
+		}
+		t.clip()
+		sum.Clipped += t.clipped
+		sum.Traces++
+		begins := names.of(t.root.Unit, t.root.Name, t.root.Kind)
+		operations[begins] = append(operations[begins], t.account(&names))
+	}
+	order := func(a, b lab.TracePart) int {
+		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Operation, b.Operation),
+			cmp.Compare(a.Kind, b.Kind))
+	}
+	for _, part := range slices.SortedFunc(maps.Keys(operations), order) {
+		of := operations[part]
+		sum.Operations = append(sum.Operations, lab.TracedOperation{Service: part.Service,
+			Operation: part.Operation, Traces: len(of), Batches: cutIn(of, batches)})
+	}
+	return sum
+}
+
+// byTrace returns the spans of each trace, in the order in which the files have them.
+func byTrace(all []Span) [][]*Span {
+	var traces [][]*Span
+	at := map[trace.TraceID]int{}
+	for i := range all {
+		place, known := at[all[i].Trace]
+		if !known {
+			place = len(traces)
+			at[all[i].Trace], traces = place, append(traces, nil)
+		}
+		traces[place] = append(traces[place], &all[i])
+	}
+	return traces
+}
+
+// dropDuplicates returns the spans without those that came twice. Client and server may share an ID.
+func dropDuplicates(of []*Span) []*Span {
+	type key struct {
+		id   trace.SpanID
+		role trace.SpanKind
+		unit string
+	}
+	seen := map[key]bool{}
+	return slices.DeleteFunc(slices.Clone(of), func(s *Span) bool {
+		k := key{s.ID, s.Role, s.Unit}
+		again := seen[k]
+		seen[k] = true
+		return again
+	})
+}
+
+// account adds up the spans of a trace.
+func (t *tree) account(names *partNames) account {
+	a := account{start: t.root.Start, seconds: seconds(t.root.End - t.root.Start),
+		parts: map[lab.TracePart]lab.PartCost{}}
+	for _, s := range t.spans {
+		cost := lab.PartCost{Calls: 1, Self: seconds(t.self(s))}
+		if s.Failed {
+			cost.Errors = 1
+		}
+		a.add(names.of(s.Unit, s.Name, s.Kind), cost)
+	}
+	of, _ := criticalpath.New(t.records()) // the tree has a root
+	path, _ := of.Until(t.root.End, func(spans.Record) bool { return false })
+	for _, stretch := range path {
+		a.add(names.of(stretch.Unit, stretch.Name, stretch.Kind),
+			lab.PartCost{Path: seconds(stretch.End - stretch.Start)})
+	}
+	return a
+}
+
+// add adds to the cost of a part.
+func (a account) add(part lab.TracePart, cost lab.PartCost) {
+	sum := a.parts[part]
+	a.parts[part] = lab.PartCost{
+		Calls:  sum.Calls + cost.Calls,
+		Self:   sum.Self + cost.Self,
+		Path:   sum.Path + cost.Path,
+		Errors: sum.Errors + cost.Errors,
+	}
+}
+
+// cutIn returns the means of so many parts of equal size of the traces, in the order of their start. The
+// first traces are left out where the parts would differ in size. There are none of fewer traces than parts.
+func cutIn(of []account, parts int) []lab.TraceBatch {
+	size := len(of) / parts
+	if size == 0 {
+		return nil
+	}
+	slices.SortStableFunc(of, func(a, b account) int { return cmp.Compare(a.start, b.start) })
+	var batches []lab.TraceBatch
+	for some := range slices.Chunk(of[len(of)-size*parts:], size) {
+		mean := account{parts: map[lab.TracePart]lab.PartCost{}}
+		share := 1 / float64(size)
+		for _, one := range some {
+			mean.seconds += one.seconds * share
+			for part, cost := range one.parts {
+				mean.add(part, lab.PartCost{Calls: cost.Calls * share, Self: cost.Self * share, Path: cost.Path * share,
+					Errors: cost.Errors * share})
+			}
+		}
+		batches = append(batches, lab.TraceBatch{Seconds: mean.seconds, Parts: mean.parts})
+	}
+	return batches
+}
+
+// partNames keeps parts from becoming too many.
+type partNames struct{ known map[lab.TracePart]bool }
+
+// of returns the part that a span is counted for.
+func (n *partNames) of(service, operation string, kind lab.SegmentKind) lab.TracePart {
+	part := lab.TracePart{Service: service, Operation: operation, Kind: kind}
+	if !n.known[part] && len(n.known) >= maxParts {
+		return lab.TracePart{Service: service, Operation: Others, Kind: kind}
+	}
+	n.known[part] = true
+	return part
+}
+
+func seconds(nanoseconds int64) float64 { return float64(nanoseconds) / 1e9 }

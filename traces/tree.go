@@ -1,0 +1,113 @@
+package traces
+
+import (
+	"cmp"
+	"slices"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/cleave-lab/cleave/binding/spans"
+)
+
+// tree is the spans of one trace below the one that it begins with.
+type tree struct {
+	root     *Span
+	spans    []*Span // callers before those that they call
+	children map[trace.SpanID][]*Span
+	clipped  int
+}
+
+// grow makes the tree of a trace. whole is false where a span has no end, or not all hang on one.
+func grow(of []*Span) (t tree, whole bool) {
+	splitShared(of)
+	known := map[trace.SpanID]bool{}
+	for _, s := range of {
+		known[s.ID] = true
+	}
+	t.children = map[trace.SpanID][]*Span{}
+	for _, s := range of {
+		switch {
+		case s.End < s.Start:
+			return t, false
+		case known[s.Parent]:
+			t.children[s.Parent] = append(t.children[s.Parent], s)
+		case t.root != nil:
+			return t, false
+		default:
+			t.root = s // its caller was not traced, or is somebody who exports no spans
+			t.root.Parent = trace.SpanID{}
+		}
+	}
+	if t.root == nil {
+		return t, false
+	}
+	t.spans = []*Span{t.root}
+	for i := 0; i < len(t.spans) && len(t.spans) <= len(of); i++ { // those that share an ID can be in a circle
+		t.spans = append(t.spans, t.children[t.spans[i].ID]...)
+	}
+	return t, len(t.spans) == len(of)
+}
+
+// splitShared gives the server's half of a span that client and server share, as Zipkin's may, an ID of its
+// own, and makes it the caller of what it calls.
+func splitShared(of []*Span) {
+	clients := map[trace.SpanID]bool{}
+	for _, s := range of {
+		if s.Role == trace.SpanKindClient {
+			clients[s.ID] = true
+		}
+	}
+	own := map[trace.SpanID]*Span{} // servers by the ID that they shared
+	for _, s := range of {
+		if s.Role == trace.SpanKindServer && clients[s.ID] {
+			own[s.ID] = s
+			s.Parent = s.ID
+			s.ID[0] ^= 0xff
+		}
+	}
+	for _, s := range of {
+		if server := own[s.Parent]; server != nil && server != s && server.Unit == s.Unit {
+			s.Parent = server.ID
+		}
+	}
+}
+
+// apart reports whether nobody waits for a span: it hands over a message, or takes one in.
+func apart(s *Span) bool { return s.Role == trace.SpanKindProducer || s.Role == trace.SpanKindConsumer }
+
+// clip cuts every span to the time of its caller, which waits for it, from the first span on. Hosts' clocks
+// differ, and a caller may not have waited to the end.
+func (t *tree) clip() {
+	for _, s := range t.spans {
+		for _, child := range t.children[s.ID] {
+			if apart(child) || child.Start >= s.End || child.End <= s.Start {
+				continue
+			}
+			if child.Start < s.Start || child.End > s.End {
+				t.clipped++
+			}
+			child.Start, child.End = max(child.Start, s.Start), min(child.End, s.End)
+		}
+	}
+}
+
+// self returns the nanoseconds of a span in which it waits for none of those that it called.
+func (t *tree) self(s *Span) int64 {
+	children := slices.DeleteFunc(slices.Clone(t.children[s.ID]), apart)
+	slices.SortFunc(children, func(a, b *Span) int { return cmp.Compare(a.Start, b.Start) })
+	self, at := int64(0), s.Start
+	for _, child := range children {
+		self += max(0, min(child.Start, s.End)-at)
+		at = max(at, min(child.End, s.End))
+	}
+	return self + max(0, s.End-at)
+}
+
+// records returns the spans in the form that a path is walked in.
+func (t *tree) records() []spans.Record {
+	all := make([]spans.Record, len(t.spans))
+	for i, s := range t.spans {
+		all[i] = s.Record
+	}
+	return all
+}

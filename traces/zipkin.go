@@ -1,0 +1,72 @@
+package traces
+
+import (
+	"encoding/json"
+	"errors"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// zipkinSpan is a span of Zipkin's API, version 2.
+type zipkinSpan struct {
+	TraceID        string            `json:"traceId"`
+	ID             string            `json:"id"`
+	ParentID       string            `json:"parentId"`
+	Kind           string            `json:"kind"`
+	Name           string            `json:"name"`
+	Timestamp      int64             `json:"timestamp"` // microseconds since 1970
+	Duration       int64             `json:"duration"`  // microseconds
+	LocalEndpoint  zipkinEndpoint    `json:"localEndpoint"`
+	RemoteEndpoint zipkinEndpoint    `json:"remoteEndpoint"`
+	Tags           map[string]string `json:"tags"`
+}
+
+type zipkinEndpoint struct {
+	ServiceName string `json:"serviceName"`
+}
+
+// readZipkin reads a list of spans, or of traces, which are lists of spans.
+func readZipkin(document []byte) ([]Span, error) {
+	var of []zipkinSpan
+	if err := json.Unmarshal(document, &of); err != nil {
+		var lists [][]zipkinSpan
+		if err := json.Unmarshal(document, &lists); err != nil {
+			return nil, errors.New("it is a list, but not of Zipkin's spans")
+		}
+		for _, list := range lists {
+			of = append(of, list...)
+		}
+	}
+	all := make([]Span, 0, len(of))
+	for _, s := range of {
+		span, err := s.span()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, span)
+	}
+	return all, nil
+}
+
+// span returns the span in our form. A span without a kind is work inside of a service.
+func (s zipkinSpan) span() (Span, error) {
+	record, err := idsOf(s.TraceID, s.ID, s.ParentID)
+	if err != nil {
+		return Span{}, err
+	}
+	tag := func(keys ...string) string {
+		for _, key := range keys {
+			if value := s.Tags[key]; value != "" {
+				return value
+			}
+		}
+		return ""
+	}
+	record.Unit, record.Name, record.Role = s.LocalEndpoint.ServiceName, named(s.Name, ""), roleNamed(s.Kind)
+	record.Start, record.End = s.Timestamp*1000, (s.Timestamp+s.Duration)*1000
+	if record.Kind = kindOf(record.Role, tag); record.Role == trace.SpanKindClient {
+		record.Name = named(s.Name, s.RemoteEndpoint.ServiceName)
+	}
+	_, failed := s.Tags["error"]
+	return Span{Record: record, Failed: failed}, nil
+}
