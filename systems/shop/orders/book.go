@@ -31,7 +31,7 @@ type Book struct {
 
 // NewBook makes the book on the tables of orders.
 func NewBook(db *database.DB) *Book {
-	journal := steps.Journalling(db)
+	journal := db.Append("journal")
 	texts := func(build func(n int) string) []string { return database.Texts(steps.Most, build) }
 	return &Book{
 		db: db, journal: journal,

@@ -25,15 +25,11 @@ const manyAmounts = 32
 // NewAmounts makes the statements for a table. set are their assignments, in which ?
 // is the amount; only rows are changed of which the column from holds that much.
 func NewAmounts(db *database.DB, table, key, set, from string) Amounts {
-	value := "?"
-	if db.Driver() == database.PostgreSQL {
-		value = "CAST(? AS BIGINT)" // it cannot tell the type of a CASE of placeholders
-	}
 	return Amounts{db: db, uses: strings.Count(set, "?"),
 		texts: database.Texts(shop.MaxLines, func(n int) string {
 			amount, where := "?", key+" = ?"
 			if n > 1 {
-				amount = "CASE " + key + strings.Repeat(" WHEN ? THEN "+value, n) + " END"
+				amount = "CASE " + key + strings.Repeat(" WHEN ? THEN "+db.Integer(), n) + " END"
 				where = db.InKeyOrder(table, key, n)
 			}
 			return "UPDATE " + table + " SET " + strings.ReplaceAll(set, "?", amount) + " WHERE " + where + " AND " +

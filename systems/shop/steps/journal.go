@@ -3,8 +3,6 @@ package steps
 import (
 	"strconv"
 	"time"
-
-	"github.com/cleave-lab/cleave/backing/database"
 )
 
 // Every row of the ledgers, and that of the order itself, has a journal: the states
@@ -26,13 +24,4 @@ import (
 // that count from 1970, the conductor measures. An entry is made just before its statement.
 func Entry(state string) string {
 	return state + strconv.FormatInt(time.Now().UnixMicro(), 10)
-}
-
-// Journalling returns the assignment of an UPDATE that adds an entry, its one parameter,
-// to the journal.
-func Journalling(db *database.DB) string {
-	if db.Driver() == database.MariaDB {
-		return "journal = CONCAT(journal, ?)"
-	}
-	return "journal = journal || ?"
 }

@@ -183,7 +183,7 @@ type Ledger struct {
 // NewLedger makes a ledger of a table. what names a row in messages; also are assignments
 // to other columns that come with a move, for the values that Move is given.
 func NewLedger(db *database.DB, table, what string, also ...string) Ledger {
-	set := strings.Join(append([]string{"state = ?", Journalling(db)}, also...), ", ")
+	set := strings.Join(append([]string{"state = ?", db.Append("journal")}, also...), ", ")
 	return Ledger{
 		db: db, what: what,
 		move: database.Texts(Most, func(n int) string {
