@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -420,4 +421,24 @@ func plainNumbers(value any) any {
 		}
 	}
 	return value
+}
+
+// TestADatabaseHasThePrefixOfItsAddress opens one at an address whose path is a prefix.
+func TestADatabaseHasThePrefixOfItsAddress(t *testing.T) {
+	instance := servers.Started(t, server.Mongo, server.Settings{})
+	address, err := url.Parse(instance.URL())
+	must(t, err)
+	address.Path = "/mine_"
+	at, err := OpenAt(within(t), address.String(), "views")
+	must(t, err)
+	defer func() { must(t, at.Close()) }()
+	views := Collection{Name: "stock"}
+	must(t, at.Declare(within(t), views))
+	_, err = at.Upsert(within(t), views.Name, Document{ID: "1", Version: 1, Body: []byte(`{"on_hand":1}`)})
+	must(t, err)
+	there := open(t, Config{Driver: Mongo, DSN: instance.DSN("mine_views")})()
+	must(t, there.Declare(within(t), views))
+	if _, err := there.Get(within(t), views.Name, "1"); err != nil {
+		t.Errorf("the document is not in the database mine_views: %v", err)
+	}
 }

@@ -21,7 +21,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"sync/atomic"
 )
 
@@ -138,6 +141,21 @@ func Open(ctx context.Context, config Config) (Store, error) {
 		return nil, err
 	}
 	return traced{store}, nil
+}
+
+// OpenAt opens a database of the document store at an address, as a deployer gives it:
+// sqlite:///folder or mongodb://... On a server that others use, too, the path of the address is
+// the prefix of its name.
+func OpenAt(ctx context.Context, address, database string) (Store, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("the address of the document store is not a URL")
+	}
+	if u.Scheme == string(SQLite) {
+		return Open(ctx, Config{Driver: SQLite, DSN: filepath.Join(u.Path, database+".db")})
+	}
+	u.Path = "/" + strings.TrimPrefix(u.Path, "/") + database
+	return Open(ctx, Config{Driver: Mongo, DSN: u.String()})
 }
 
 // check names what is wrong with a collection's names.

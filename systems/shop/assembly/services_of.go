@@ -2,10 +2,6 @@ package assembly
 
 import (
 	"context"
-	"errors"
-	"net/url"
-	"path/filepath"
-	"strings"
 
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/document"
@@ -34,26 +30,17 @@ func OpenBroker(design architecture.Design, address string) (broker.Client, erro
 // viewsName is the database, or the file, of the read models.
 const viewsName = "views"
 
-// openDocuments returns a client of the document store that a deployer names:
-// sqlite:///folder or mongodb://...
+// OpenDocuments returns a client of the document store at an address: sqlite:///folder or
+// mongodb://...
+func OpenDocuments(ctx context.Context, address string) (document.Store, error) {
+	return document.OpenAt(ctx, address, viewsName)
+}
+
+// openDocuments returns that of the store that a deployer names.
 func openDocuments(ctx context.Context, place Place) (document.Store, error) {
 	address, err := place.Service(ServiceDocuments)
 	if err != nil {
 		return nil, err
 	}
 	return OpenDocuments(ctx, address)
-}
-
-// OpenDocuments returns a client of the document store at an address.
-func OpenDocuments(ctx context.Context, address string) (document.Store, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, errors.New("the address of the document store is not a URL")
-	}
-	if u.Scheme == string(document.SQLite) {
-		return document.Open(ctx, document.Config{Driver: document.SQLite,
-			DSN: filepath.Join(u.Path, viewsName+".db")})
-	}
-	u.Path = "/" + strings.TrimPrefix(u.Path, "/") + viewsName
-	return document.Open(ctx, document.Config{Driver: document.Mongo, DSN: u.String()})
 }
