@@ -151,6 +151,8 @@ $(TOOLS) &: tools/go.mod tools/go.sum
 	touch $(TOOLS)
 
 PROTOS := $(shell find systems binding -name '*.proto' 2>/dev/null)
+# Those whose services are components of a system.
+COMPONENTS := $(addprefix systems/,shop/shoppb/shop.proto people/peoplepb/people.proto social/socialpb/social.proto)
 
 .PHONY: generate
 generate: bin/tools/protoc-gen-go bin/tools/protoc-gen-go-grpc
@@ -159,6 +161,8 @@ generate: $(WEB)/node_modules/.package-lock.json ## write all generated files an
 	go run ./docs/schema/generate
 	PATH="$$PWD/bin/tools:$$PATH" protoc --go_out=. --go_opt=paths=source_relative \
 	  --go-grpc_out=. --go-grpc_opt=paths=source_relative $(PROTOS)
+	go build -o bin/tools/protoc-gen-components ./binding/rpc/generate
+	PATH="$$PWD/bin/tools:$$PATH" protoc --components_out=. --components_opt=paths=source_relative $(COMPONENTS)
 	scripts/page-script.sh systems/people/gateway
 
 .PHONY: bench-big

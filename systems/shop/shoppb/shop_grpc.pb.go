@@ -225,9 +225,10 @@ const (
 //
 // Customers knows who buys.
 type CustomersClient interface {
+	// GetCustomer fails with UnknownCustomer.
 	GetCustomer(ctx context.Context, in *GetCustomerRequest, opts ...grpc.CallOption) (*Customer, error)
-	// GetCustomers is GetCustomer for several callers at once. Who is unknown is left
-	// out.
+	// GetCustomers returns 1 to MaxPageSize customers at once, in any order. Who is
+	// unknown is left out.
 	GetCustomers(ctx context.Context, in *GetCustomersRequest, opts ...grpc.CallOption) (*GetCustomersResponse, error)
 }
 
@@ -265,9 +266,10 @@ func (c *customersClient) GetCustomers(ctx context.Context, in *GetCustomersRequ
 //
 // Customers knows who buys.
 type CustomersServer interface {
+	// GetCustomer fails with UnknownCustomer.
 	GetCustomer(context.Context, *GetCustomerRequest) (*Customer, error)
-	// GetCustomers is GetCustomer for several callers at once. Who is unknown is left
-	// out.
+	// GetCustomers returns 1 to MaxPageSize customers at once, in any order. Who is
+	// unknown is left out.
 	GetCustomers(context.Context, *GetCustomersRequest) (*GetCustomersResponse, error)
 	mustEmbedUnimplementedCustomersServer()
 }
@@ -373,7 +375,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Inventory holds the stock. Each step is idempotent per order.
+// Inventory holds the stock. Its calls are steps.
 type InventoryClient interface {
 	// Reserve takes all lines of an order from the shelf, or none: OutOfStock.
 	Reserve(ctx context.Context, in *ReserveRequest, opts ...grpc.CallOption) (*StepResponse, error)
@@ -438,7 +440,7 @@ func (c *inventoryClient) Restock(ctx context.Context, in *StepRequest, opts ...
 // All implementations must embed UnimplementedInventoryServer
 // for forward compatibility.
 //
-// Inventory holds the stock. Each step is idempotent per order.
+// Inventory holds the stock. Its calls are steps.
 type InventoryServer interface {
 	// Reserve takes all lines of an order from the shelf, or none: OutOfStock.
 	Reserve(context.Context, *ReserveRequest) (*StepResponse, error)
@@ -605,20 +607,21 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Payments holds the accounts of the customers. Each step is idempotent per
-// order.
+// Payments holds the accounts of the customers. All calls but GetAccount are steps.
 type PaymentsClient interface {
 	// Authorise holds an amount back from the balance: Declined where it is short.
 	Authorise(ctx context.Context, in *AuthoriseRequest, opts ...grpc.CallOption) (*StepResponse, error)
 	// Capture takes the held amount.
 	Capture(ctx context.Context, in *StepRequest, opts ...grpc.CallOption) (*StepResponse, error)
-	// Charge is Authorise and Capture in one step.
+	// Charge is Authorise and Capture in one step, for when nothing is to happen
+	// between them.
 	Charge(ctx context.Context, in *AuthoriseRequest, opts ...grpc.CallOption) (*StepResponse, error)
 	// Void is the compensation of Authorise. Without an authorisation it forbids a
 	// later one.
 	Void(ctx context.Context, in *StepRequest, opts ...grpc.CallOption) (*StepResponse, error)
 	// Refund is the compensation of Capture.
 	Refund(ctx context.Context, in *StepRequest, opts ...grpc.CallOption) (*StepResponse, error)
+	// GetAccount fails with UnknownCustomer.
 	GetAccount(ctx context.Context, in *GetAccountRequest, opts ...grpc.CallOption) (*Account, error)
 }
 
@@ -694,20 +697,21 @@ func (c *paymentsClient) GetAccount(ctx context.Context, in *GetAccountRequest, 
 // All implementations must embed UnimplementedPaymentsServer
 // for forward compatibility.
 //
-// Payments holds the accounts of the customers. Each step is idempotent per
-// order.
+// Payments holds the accounts of the customers. All calls but GetAccount are steps.
 type PaymentsServer interface {
 	// Authorise holds an amount back from the balance: Declined where it is short.
 	Authorise(context.Context, *AuthoriseRequest) (*StepResponse, error)
 	// Capture takes the held amount.
 	Capture(context.Context, *StepRequest) (*StepResponse, error)
-	// Charge is Authorise and Capture in one step.
+	// Charge is Authorise and Capture in one step, for when nothing is to happen
+	// between them.
 	Charge(context.Context, *AuthoriseRequest) (*StepResponse, error)
 	// Void is the compensation of Authorise. Without an authorisation it forbids a
 	// later one.
 	Void(context.Context, *StepRequest) (*StepResponse, error)
 	// Refund is the compensation of Capture.
 	Refund(context.Context, *StepRequest) (*StepResponse, error)
+	// GetAccount fails with UnknownCustomer.
 	GetAccount(context.Context, *GetAccountRequest) (*Account, error)
 	mustEmbedUnimplementedPaymentsServer()
 }
@@ -912,7 +916,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Shipping sends orders. Each step is idempotent per order.
+// Shipping sends orders. Ship and Recall are steps.
 type ShippingClient interface {
 	Ship(ctx context.Context, in *ShipRequest, opts ...grpc.CallOption) (*Shipment, error)
 	// Recall is the compensation of Ship. Without a shipment it forbids a later
@@ -963,7 +967,7 @@ func (c *shippingClient) GetShipment(ctx context.Context, in *GetShipmentRequest
 // All implementations must embed UnimplementedShippingServer
 // for forward compatibility.
 //
-// Shipping sends orders. Each step is idempotent per order.
+// Shipping sends orders. Ship and Recall are steps.
 type ShippingServer interface {
 	Ship(context.Context, *ShipRequest) (*Shipment, error)
 	// Recall is the compensation of Ship. Without a shipment it forbids a later
@@ -1102,8 +1106,12 @@ type OrdersClient interface {
 	// CreateOrder takes an order and drives it as far as the coordination does
 	// before it answers: to its end, or no farther than pending. The same key with
 	// the same content returns the same order; with other content KeyReused.
+	//
+	// An order that the rules of the shop refuse (see shop.Rejects) is an answer and not
+	// an error: it is on record as rejected, with the reason.
 	CreateOrder(ctx context.Context, in *CreateOrderRequest, opts ...grpc.CallOption) (*CreateOrderResponse, error)
-	// CancelOrder undoes a confirmed order. Repeating it changes nothing.
+	// CancelOrder undoes a confirmed order; another state is a Conflict. Repeating it
+	// changes nothing.
 	CancelOrder(ctx context.Context, in *CancelOrderRequest, opts ...grpc.CallOption) (*Order, error)
 }
 
@@ -1144,8 +1152,12 @@ type OrdersServer interface {
 	// CreateOrder takes an order and drives it as far as the coordination does
 	// before it answers: to its end, or no farther than pending. The same key with
 	// the same content returns the same order; with other content KeyReused.
+	//
+	// An order that the rules of the shop refuse (see shop.Rejects) is an answer and not
+	// an error: it is on record as rejected, with the reason.
 	CreateOrder(context.Context, *CreateOrderRequest) (*CreateOrderResponse, error)
-	// CancelOrder undoes a confirmed order. Repeating it changes nothing.
+	// CancelOrder undoes a confirmed order; another state is a Conflict. Repeating it
+	// changes nothing.
 	CancelOrder(context.Context, *CancelOrderRequest) (*Order, error)
 	mustEmbedUnimplementedOrdersServer()
 }
@@ -1394,8 +1406,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// StockViews is the read side of the inventory. It may lag behind.
+// StockViews is the read side of the inventory. It may lag behind the write side.
 type StockViewsClient interface {
+	// GetStock fails with UnknownProduct.
 	GetStock(ctx context.Context, in *GetStockRequest, opts ...grpc.CallOption) (*Stock, error)
 }
 
@@ -1421,8 +1434,9 @@ func (c *stockViewsClient) GetStock(ctx context.Context, in *GetStockRequest, op
 // All implementations must embed UnimplementedStockViewsServer
 // for forward compatibility.
 //
-// StockViews is the read side of the inventory. It may lag behind.
+// StockViews is the read side of the inventory. It may lag behind the write side.
 type StockViewsServer interface {
+	// GetStock fails with UnknownProduct.
 	GetStock(context.Context, *GetStockRequest) (*Stock, error)
 	mustEmbedUnimplementedStockViewsServer()
 }
