@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
@@ -168,12 +169,12 @@ func (System) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
 	var units []lab.UnitSpec
 	for _, role := range []string{RoleCaller, RoleCallee} {
 		job.Role = role
-		text, err := json.Marshal(job)
+		u, err := kit.Unit(role, Name, job)
 		if err != nil {
-			return lab.Layout{}, fmt.Errorf("encode the job of the %s: %w", role, err)
+			return lab.Layout{}, err
 		}
-		units = append(units, lab.UnitSpec{Name: role, Role: role, Own: Name, Args: []string{string(text)},
-			Volume: volume})
+		u.Volume = volume
+		units = append(units, u)
 	}
 	caller, callee := &units[0], &units[1]
 	caller.Peers, caller.Uses = []string{job.To}, []lab.Use{{To: job.To, How: v.Architecture}}

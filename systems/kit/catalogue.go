@@ -80,11 +80,17 @@ func (c Catalogue) Settings(name string, turned map[string]string) (map[string]s
 	return settings, nil
 }
 
-// Changes returns the knobs in which two variants differ; none where one of them cannot be built.
-func (c Catalogue) Changes(from, to lab.Variant) []lab.KnobChange {
+// Between returns the settings of two variants.
+func (c Catalogue) Between(from, to lab.Variant) (before, after map[string]string, err error) {
 	before, errBefore := c.Settings(from.Architecture, from.Knobs)
 	after, errAfter := c.Settings(to.Architecture, to.Knobs)
-	if errors.Join(errBefore, errAfter) != nil {
+	return before, after, errors.Join(errBefore, errAfter)
+}
+
+// Changes returns the knobs in which two variants differ; none where one of them cannot be built.
+func (c Catalogue) Changes(from, to lab.Variant) []lab.KnobChange {
+	before, after, err := c.Between(from, to)
+	if err != nil {
 		return nil
 	}
 	var all []lab.KnobChange

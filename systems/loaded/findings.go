@@ -1,6 +1,7 @@
 package loaded
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -48,4 +49,13 @@ func (f *Findings) Audit(rules []string, tested, nothing string) lab.Audit {
 // Unknown returns the audit of a trial of which nothing can be said.
 func Unknown(err error) lab.Audit {
 	return lab.Audit{Verdict: lab.AuditUnknown, Problems: []string{err.Error()}}
+}
+
+// Unplayed has the audit of trials that were not played to their end, for systems that are audited
+// while their databases run: nothing can be said of them.
+type Unplayed struct{}
+
+// Audit implements lab.System.
+func (Unplayed) Audit(lab.Variant, lab.Point, []lab.UnitReport) lab.Audit {
+	return Unknown(errors.New("the trial was not played to its end"))
 }

@@ -2,7 +2,7 @@
 // one unit or as services, and with what of this decade. An architecture is data: a name
 // for units, and knobs that can be turned alone. It starts nothing.
 //
-// Entry points: All, New.
+// Entry points: Catalogue, New.
 package architecture
 
 import (
@@ -82,8 +82,8 @@ func knobs() []lab.Knob {
 	}
 }
 
-// catalogue returns the architectures of the airline.
-func catalogue() kit.Catalogue {
+// Catalogue returns the architectures of the airline.
+func Catalogue() kit.Catalogue {
 	return kit.Catalogue{System: "the airline", Knobs: knobs(), Presets: []kit.Preset{
 		{Name: Monolith, Summary: "auth, customers, flights and bookings in one unit behind HAProxy"},
 		{Name: Services, Summary: "a unit each for auth, customers, flights and bookings behind HAProxy; every " +
@@ -91,17 +91,9 @@ func catalogue() kit.Catalogue {
 	}}
 }
 
-// All returns the architectures with their knobs.
-func All() []lab.Architecture { return catalogue().All() }
-
-// Settings returns all knobs of an architecture with some of them turned.
-func Settings(name string, turned map[string]string) (map[string]string, error) {
-	return catalogue().Settings(name, turned)
-}
-
 // New returns the design of an architecture with some knobs turned.
 func New(name string, turned map[string]string) (Design, error) {
-	settings, err := Settings(name, turned)
+	settings, err := Catalogue().Settings(name, turned)
 	if err != nil {
 		return Design{}, err
 	}

@@ -48,7 +48,7 @@ func TestWhatThereIsNotIsNamed(t *testing.T) {
 
 func TestAllArchitecturesHaveTheSameKnobs(t *testing.T) {
 	var names [2][]string
-	for i, a := range All() {
+	for i, a := range Catalogue().All() {
 		for _, k := range a.Knobs {
 			names[i] = append(names[i], k.Name+"="+k.Values[0])
 		}

@@ -38,12 +38,6 @@ const (
 // broken returns the counts that must be zero.
 func broken() []string { return []string{countLost, countDoubled, countHalved, countMadeUp} }
 
-// Audit implements lab.System: of a trial that was not played to its end nothing can be
-// said.
-func (s System) Audit(lab.Variant, lab.Point, []lab.UnitReport) lab.Audit {
-	return loaded.Unknown(errors.New("the trial was not played to its end"))
-}
-
 // AuditLive implements lab.LiveAuditor: it holds what customers were told against what is
 // stored.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {

@@ -37,6 +37,7 @@ const (
 
 // System is the airline under the load of a study.
 type System struct {
+	loaded.Unplayed
 	Generator lab.Generator
 	Load      lab.Load
 }
@@ -64,7 +65,7 @@ func (s System) Describe() lab.SystemInfo {
 		Name: airline.Name, Operation: "request",
 		Summary: "an airline after Acme Air, in Go, Java and Node.js: customers log in, look for flights, " +
 			"book and cancel them",
-		Architectures: architecture.All(),
+		Architectures: architecture.Catalogue().All(),
 		Parameters: append(s.base().Parameters(Visits), []lab.Parameter{
 			{Name: Cores, Summary: "processors that all units of the system share, the same for every variant (all)",
 				Min: 1, Max: mostCores, Optional: true},

@@ -18,11 +18,7 @@ func (s System) Explanation() lab.Explanation {
 // Ways implements lab.Explainable: first the runtime, then the split, then what else is
 // turned, and the deployment last.
 func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
-	before, err := architecture.Settings(from.Architecture, from.Knobs)
-	if err != nil {
-		return nil, nil, err
-	}
-	after, err := architecture.Settings(to.Architecture, to.Knobs)
+	before, after, err := architecture.Catalogue().Between(from, to)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -62,13 +62,13 @@ func TestWhatCannotBeBuiltSaysWhy(t *testing.T) {
 }
 
 func TestAnArchitecturesOwnValuesAreFirst(t *testing.T) {
-	for _, a := range All() {
+	for _, a := range Catalogue().All() {
 		d, err := New(a.Name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, k := range a.Knobs {
-			settings, err := Settings(a.Name, nil)
+			settings, err := Catalogue().Settings(a.Name, nil)
 			if err != nil || k.Values[0] != settings[k.Name] {
 				t.Errorf("%s: %s is listed as %s and set to %s", a.Name, k.Name, k.Values[0], settings[k.Name])
 			}

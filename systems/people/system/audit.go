@@ -39,12 +39,6 @@ func broken() []string {
 	return []string{countLost, countChanged, countDoubled, countMadeUp, countReadable}
 }
 
-// Audit implements lab.System: of a trial that was not played to its end nothing can be
-// said.
-func (s System) Audit(lab.Variant, lab.Point, []lab.UnitReport) lab.Audit {
-	return loaded.Unknown(errors.New("the trial was not played to its end"))
-}
-
 // AuditLive implements lab.LiveAuditor: it holds what clients were told against what the
 // database holds, which it opens with the key of the trial.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {

@@ -33,6 +33,7 @@ const everyKind = 4
 
 // System is people under the load of a study.
 type System struct {
+	loaded.Unplayed
 	Generator lab.Generator
 	Load      lab.Load
 }
@@ -57,7 +58,7 @@ func (s System) Describe() lab.SystemInfo {
 		Name: people.Name, Operation: "request",
 		Summary: "persons, addresses and profiles: created and fetched, hashed and encrypted before they " +
 			"are stored",
-		Architectures: architecture.All(),
+		Architectures: architecture.Catalogue().All(),
 		Parameters: append(s.base().Parameters(Records), lab.Parameter{
 			Name: Case, Summary: "test case: 1 persons, 2 addresses, 3 profiles, 4 all at once (4)", Min: 1,
 			Max: everyKind, Optional: true,
@@ -71,7 +72,7 @@ func (s System) Describe() lab.SystemInfo {
 			}
 			return err
 		},
-		Changes: architecture.Changes,
+		Changes: architecture.Catalogue().Changes,
 	}
 }
 

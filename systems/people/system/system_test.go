@@ -328,7 +328,7 @@ func TestWaysTakeOneStepAtATime(t *testing.T) {
 			}
 		}
 		last := stops[len(stops)-1]
-		if got := architecture.Changes(last, to); len(got) > 0 || last.Deployment != to.Deployment {
+		if got := architecture.Catalogue().Changes(last, to); len(got) > 0 || last.Deployment != to.Deployment {
 			t.Errorf("the way ends before %v, in %s", got, last.Deployment)
 		}
 		return strings.Join(all, ", ")

@@ -21,11 +21,7 @@ func (s System) Explanation() lab.Explanation {
 // else is turned, then the network between containers, and the second host last, as the
 // study puts its architectures beside each other.
 func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
-	before, err := architecture.Settings(from.Architecture, from.Knobs)
-	if err != nil {
-		return nil, nil, err
-	}
-	after, err := architecture.Settings(to.Architecture, to.Knobs)
+	before, after, err := architecture.Catalogue().Between(from, to)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -37,7 +33,7 @@ func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error
 	if contained {
 		steps = append(steps, deploy("container", lab.DockerHost))
 	}
-	for _, k := range architecture.All()[0].Knobs {
+	for _, k := range architecture.Catalogue().Knobs {
 		value, name := after[k.Name], k.Name
 		if !k.Free || slices.Contains(k.Values, value) {
 			name += "-" + value

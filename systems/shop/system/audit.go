@@ -19,12 +19,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
 )
 
-// Audit implements lab.System: of a trial that was not played to its end nothing
-// can be said.
-func (s System) Audit(lab.Variant, lab.Point, []lab.UnitReport) lab.Audit {
-	return audit.Unreadable(errors.New("the trial was not played to its end"))
-}
-
 // AuditLive implements lab.LiveAuditor: it holds what clients were told against
 // what the databases hold.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {

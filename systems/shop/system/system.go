@@ -35,6 +35,7 @@ const (
 
 // System is the shop under the load of a study.
 type System struct {
+	loaded.Unplayed
 	Generator lab.Generator
 	Load      lab.Load
 	// Spans is a folder for the spans of all trials; empty: they go with the trial.

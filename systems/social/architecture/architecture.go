@@ -3,7 +3,7 @@
 // are filled. An architecture is data: a name for a set of knobs, each of which can also be
 // turned alone. It starts nothing.
 //
-// Entry points: All, New.
+// Entry points: Catalogue, New.
 package architecture
 
 import (
@@ -111,8 +111,8 @@ func knobs() []lab.Knob {
 	}
 }
 
-// catalogue returns the architectures of social.
-func catalogue() kit.Catalogue {
+// Catalogue returns the architectures of social.
+func Catalogue() kit.Catalogue {
 	return kit.Catalogue{System: social.Name, Knobs: knobs(), Presets: []kit.Preset{
 		{Name: Monolith, Summary: "all components in one unit",
 			Settings: map[string]string{KnobPlacement: kit.Together}},
@@ -120,21 +120,10 @@ func catalogue() kit.Catalogue {
 	}}
 }
 
-// All returns the architectures with their knobs, their own value first.
-func All() []lab.Architecture { return catalogue().All() }
-
-// Changes returns the knobs in which two variants differ.
-func Changes(from, to lab.Variant) []lab.KnobChange { return catalogue().Changes(from, to) }
-
-// Settings returns all knobs of an architecture with some of them turned.
-func Settings(name string, turned map[string]string) (map[string]string, error) {
-	return catalogue().Settings(name, turned)
-}
-
 // Backed returns the knobs that put an architecture on these kinds of backings: a cache is used
 // then, and a broker announces posts.
 func Backed(v lab.Variant, kinds []string) (map[string]string, error) {
-	turned, err := catalogue().OnBackings(kinds, KnobDocuments, KnobBroker, KnobCacheStore)
+	turned, err := Catalogue().OnBackings(kinds, KnobDocuments, KnobBroker, KnobCacheStore)
 	if err != nil {
 		return nil, err
 	}
@@ -144,13 +133,13 @@ func Backed(v lab.Variant, kinds []string) (map[string]string, error) {
 	if turned[KnobBroker] != "" {
 		turned[KnobFanOutBy] = ByEvents
 	}
-	_, err = Settings(v.Architecture, v.Knobs)
+	_, err = Catalogue().Settings(v.Architecture, v.Knobs)
 	return turned, err
 }
 
 // New returns the design of an architecture with some knobs turned.
 func New(name string, turned map[string]string) (Design, error) {
-	settings, err := Settings(name, turned)
+	settings, err := Catalogue().Settings(name, turned)
 	if err != nil {
 		return Design{}, err
 	}

@@ -41,12 +41,6 @@ func broken() []string {
 	return []string{countLost, countMisplaced, countMadeUp, countWrong, countShort}
 }
 
-// Audit implements lab.System: of a trial that was not played to its end nothing can be
-// said.
-func (s System) Audit(lab.Variant, lab.Point, []lab.UnitReport) lab.Audit {
-	return loaded.Unknown(errors.New("the trial was not played to its end"))
-}
-
 // AuditLive implements lab.LiveAuditor: it holds what clients were told against what the
 // stores hold, and every timeline that was read against what had been acknowledged by then.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {

@@ -36,6 +36,7 @@ const (
 
 // System is social under the load of a study.
 type System struct {
+	loaded.Unplayed
 	Generator lab.Generator
 	Load      lab.Load
 }
@@ -60,7 +61,7 @@ func (s System) Describe() lab.SystemInfo {
 		Name: social.Name, Operation: "request",
 		Summary: "a network of posts and timelines in the shape of DeathStarBench's: home timelines are " +
 			"read, user timelines are read, posts are composed",
-		Architectures: architecture.All(),
+		Architectures: architecture.Catalogue().All(),
 		Parameters: append(s.base().Parameters(Operations),
 			lab.Parameter{Name: Users, Summary: fmt.Sprintf("users of the network (%d)", usualUsers), Min: 20,
 				Max: 100_000, Optional: true},
@@ -74,7 +75,7 @@ func (s System) Describe() lab.SystemInfo {
 			_, err := architecture.New(v.Architecture, v.Knobs)
 			return err
 		},
-		Changes: architecture.Changes,
+		Changes: architecture.Catalogue().Changes,
 	}
 }
 

@@ -16,16 +16,12 @@ func (s System) Explanation() lab.Explanation {
 
 // Ways implements lab.Explainable: one knob after another, in their order, the split first.
 func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
-	before, err := architecture.Settings(from.Architecture, from.Knobs)
-	if err != nil {
-		return nil, nil, err
-	}
-	after, err := architecture.Settings(to.Architecture, to.Knobs)
+	before, after, err := architecture.Catalogue().Between(from, to)
 	if err != nil {
 		return nil, nil, err
 	}
 	var steps []loaded.Step
-	for _, k := range architecture.All()[0].Knobs {
+	for _, k := range architecture.Catalogue().Knobs {
 		steps = append(steps, loaded.Turn(k.Name, after[k.Name]))
 	}
 	from.System, from.Knobs = social.Name, before
