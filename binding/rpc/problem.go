@@ -30,8 +30,17 @@ func (p *Problem) Unwrap() error { return p.Cause }
 // Fault returns what of the problem crosses.
 func (p *Problem) Fault() Fault { return Fault{Kind: string(p.Kind), Detail: p.Detail} }
 
-// ProblemFrom returns what Fault has sent, with a cause on this side.
-func ProblemFrom(fault Fault, cause error) *Problem {
+// Problems are the Faults of a system; the function makes a problem of any error. Kind and detail
+// cross, and the cause stays where it is.
+type Problems func(error) *Problem
+
+var _ Faults = Problems(nil)
+
+// Encode implements Faults.
+func (of Problems) Encode(err error) Fault { return of(err).Fault() }
+
+// Decode implements Faults.
+func (Problems) Decode(fault Fault, cause error) error {
 	return &Problem{Kind(fault.Kind), fault.Detail, cause}
 }
 

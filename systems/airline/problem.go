@@ -3,10 +3,12 @@ package airline
 import (
 	"errors"
 	"fmt"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
 // ProblemKind says why something is refused.
-type ProblemKind string
+type ProblemKind = rpc.Kind
 
 // The kinds of problems.
 const (
@@ -26,22 +28,7 @@ const (
 )
 
 // Problem is a refusal, or a failure that was understood.
-type Problem struct {
-	Kind   ProblemKind
-	Detail string // for people: which field or value; nothing of the inside
-	Cause  error  // is never sent; nil where there is none
-}
-
-// Error implements error.
-func (p *Problem) Error() string {
-	if p.Cause != nil {
-		return fmt.Sprintf("%s: %s: %v", p.Kind, p.Detail, p.Cause)
-	}
-	return fmt.Sprintf("%s: %s", p.Kind, p.Detail)
-}
-
-// Unwrap returns the cause.
-func (p *Problem) Unwrap() error { return p.Cause }
+type Problem = rpc.Problem
 
 // Problemf makes a problem without a cause.
 func Problemf(kind ProblemKind, format string, args ...any) *Problem {
@@ -55,5 +42,5 @@ func ProblemOf(err error) *Problem {
 	if errors.As(err, &problem) {
 		return problem
 	}
-	return &Problem{Internal, "see the log of the airline", err}
+	return &Problem{Kind: Internal, Detail: "see the log of the airline", Cause: err}
 }

@@ -15,8 +15,6 @@ const (
 	InvalidArgument ProblemKind = rpc.InvalidArgument
 	// NotFound: there is no such record.
 	NotFound ProblemKind = "not-found"
-	// TooBusy: more requests are open than may be; nothing was done.
-	TooBusy ProblemKind = "too-busy"
 	// Tampered, WrongKey and Truncated: what is stored cannot be opened, since it was
 	// changed, was sealed with another key, or lacks its end.
 	Tampered  ProblemKind = "tampered-record"
@@ -42,14 +40,3 @@ func Problemf(kind ProblemKind, format string, args ...any) *Problem {
 func ProblemOf(err error) *Problem {
 	return rpc.ProblemOf(err, "the database does not answer; try again", "this could not be carried out")
 }
-
-// Faults carry problems over a binding with their kind and detail.
-type Faults struct{}
-
-var _ rpc.Faults = Faults{}
-
-// Encode implements rpc.Faults.
-func (Faults) Encode(err error) rpc.Fault { return ProblemOf(err).Fault() }
-
-// Decode implements rpc.Faults.
-func (Faults) Decode(fault rpc.Fault, cause error) error { return rpc.ProblemFrom(fault, cause) }

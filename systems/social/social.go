@@ -6,8 +6,8 @@
 // Here is the vocabulary: limits, and how calls fail (Problem). It knows no store, no
 // socket and no architecture.
 //
-// The messages between components are in socialpb, and parts says what a component is to
-// the others; graph, content, posts, timelines and compose are the components, gateway the
+// The messages between components, and what a component is to the others, are in socialpb, their
+// names in parts; graph, content, posts, timelines and compose are the components, gateway the
 // public interface; architecture says in which ways all that can be joined, socialunit
 // joins it, population makes users and links, and system is the whole as a system under
 // test.
@@ -77,7 +77,6 @@ const (
 	NotFound        ProblemKind = "not-found"
 	Exists          ProblemKind = "exists"
 	SelfFollow      ProblemKind = "self-follow"
-	TooBusy         ProblemKind = "too-busy"
 	// Unavailable, DeadlineExceeded, Cancelled: the call may have been carried out.
 	Unavailable      ProblemKind = rpc.Unavailable
 	DeadlineExceeded ProblemKind = rpc.DeadlineExceeded
@@ -97,14 +96,3 @@ func Problemf(kind ProblemKind, format string, args ...any) *Problem {
 func ProblemOf(err error) *Problem {
 	return rpc.ProblemOf(err, "the store does not answer; try again", "this could not be carried out")
 }
-
-// Faults carry problems over a binding with their kind and detail.
-type Faults struct{}
-
-var _ rpc.Faults = Faults{}
-
-// Encode implements rpc.Faults.
-func (Faults) Encode(err error) rpc.Fault { return ProblemOf(err).Fault() }
-
-// Decode implements rpc.Faults.
-func (Faults) Decode(fault rpc.Fault, cause error) error { return rpc.ProblemFrom(fault, cause) }

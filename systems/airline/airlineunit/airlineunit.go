@@ -13,9 +13,7 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
@@ -24,6 +22,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/airline/service"
 	"github.com/cleave-lab/cleave/systems/airline/store"
 	"github.com/cleave-lab/cleave/systems/airline/web"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/unit"
 )
 
@@ -38,13 +37,11 @@ func Run(channel *unit.Channel, _ string) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	u, err := Open(ctx, settings, func(err error) { fmt.Fprintf(os.Stderr, "%s: %v\n", settings.Unit, err) })
-	if err != nil {
-		return err
-	}
-	return errors.Join(channel.Serve(ctx, stop, u.address, u.Serve, u.report), u.Close())
+	var u *Unit
+	return hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) {
+		u, err = Open(ctx, settings, func(err error) { fmt.Fprintf(os.Stderr, "%s: %v\n", settings.Unit, err) })
+		return u, err
+	}, func(channel *unit.Channel) error { return u.report(channel) })
 }
 
 // report hands over what the audit compares with what customers were told. All replicas have
@@ -83,7 +80,6 @@ func (u *Unit) writeBookings(path string) error {
 // Unit is a unit that is joined.
 type Unit struct {
 	kind    string
-	address string
 	store   store.Store
 	parts   web.Parts
 	clients []client
@@ -105,7 +101,7 @@ func Open(ctx context.Context, s Settings, logError func(error)) (*Unit, error) 
 	if err != nil {
 		return nil, err
 	}
-	u := &Unit{kind: s.Unit, address: s.Address, store: opened, grpc: s.GRPC,
+	u := &Unit{kind: s.Unit, store: opened, grpc: s.GRPC,
 		parts: web.Parts{Asked: s.Unit != UnitMonolith, LogError: logError}}
 	has := func(part string) bool { return s.Unit == part || s.Unit == UnitMonolith }
 	if err := opened.Load(ctx, s.Data, has(UnitCustomers), has(UnitFlights)); err != nil {

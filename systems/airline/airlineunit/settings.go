@@ -42,7 +42,6 @@ const serviceDatabase = "database"
 // Settings are what a unit is told by its environment, the same in all implementations.
 type Settings struct {
 	Unit           string
-	Address        string            // to listen on
 	Peers          map[string]string // host:port by unit
 	Folder         string            // of the embedded store
 	Database       string            // URL of the server; empty: the embedded store
@@ -61,8 +60,8 @@ const keySize = 32
 func Read(get func(string) string) (Settings, error) {
 	r := reader{get: get}
 	s := Settings{
-		Unit:    r.one("AIRLINE_UNIT", UnitMonolith, UnitAuth, UnitCustomers, UnitFlights, UnitBookings),
-		Address: r.needed("CLEAVE_ADDRESS"), Peers: map[string]string{},
+		Unit:  r.one("AIRLINE_UNIT", UnitMonolith, UnitAuth, UnitCustomers, UnitFlights, UnitBookings),
+		Peers: map[string]string{},
 		Data: airline.Data{
 			Customers: r.number("AIRLINE_CUSTOMERS", 200, 1, 1_000_000),
 			Airports:  r.number("AIRLINE_AIRPORTS", 14, 2, airline.MaxAirports),

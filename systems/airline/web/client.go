@@ -13,6 +13,7 @@ import (
 
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/service"
+	"github.com/cleave-lab/cleave/systems/kit/front"
 )
 
 const (
@@ -110,7 +111,7 @@ func unavailable(cause error) error {
 
 // refusal is the problem that another unit answered with.
 func refusal(status int, text []byte) error {
-	var problem document
+	var problem front.Document
 	kind, is := "", false
 	if err := json.Unmarshal(text, &problem); err == nil {
 		kind, is = strings.CutPrefix(problem.Type, typePrefix)

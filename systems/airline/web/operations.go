@@ -10,6 +10,7 @@ import (
 
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/service"
+	"github.com/cleave-lab/cleave/systems/kit/front"
 )
 
 func health(c *call) error {
@@ -55,9 +56,10 @@ func (h *handler) logout(c *call) error {
 func (h *handler) session(c *call) error {
 	session, err := h.Auth.Session(c, c.names[0])
 	if problem := airline.ProblemOf(err); err != nil && problem.Kind == airline.NoSession {
-		_, title := meaning(problem.Kind)
-		return writeJSON(c.w, http.StatusNotFound, "application/problem+json",
-			document{typePrefix + string(problem.Kind), title, http.StatusNotFound, problem.Detail})
+		text, err := json.Marshal(front.Document{Type: typePrefix + string(problem.Kind),
+			Title: meanings()[problem.Kind].Title, Status: http.StatusNotFound, Detail: problem.Detail})
+		front.Write(c.w, front.Answer{Status: http.StatusNotFound, MediaType: front.ProblemType, Body: text})
+		return err
 	}
 	if err != nil {
 		return err

@@ -20,19 +20,17 @@ import (
 
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/service"
+	"github.com/cleave-lab/cleave/systems/kit/front"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 const (
 	// maxBody is the longest body, in bytes.
 	maxBody = 16 << 10
-	// patience is how long a request may take to come in.
-	patience = 10 * time.Second
-	// answerTime is how long a request and its answer may take together.
-	answerTime = 30 * time.Second
+	// answerTime is how long an answer may take, once its request is in.
+	answerTime = 20 * time.Second
 	// drain is how long requests under way have when a unit ends.
-	drain = 5 * time.Second
-	// maxHeader is how many bytes a request's header may have.
-	maxHeader = 16 << 10
+	drain = 8 * time.Second
 )
 
 // Parts are the components that a unit has; nil: it has not.
@@ -70,12 +68,14 @@ type route struct {
 
 type handler struct {
 	Parts
+	front  *front.Front // of which only the problems are used: routes are the description's
 	routes []route
 }
 
 // NewHandler serves the operations of what a unit has.
 func NewHandler(parts Parts) http.Handler {
-	h := &handler{Parts: parts}
+	h := &handler{Parts: parts, front: front.New(front.Config{Types: typePrefix, ProblemOf: airline.ProblemOf,
+		Meanings: meanings(), LogError: parts.LogError})}
 	h.add("GET /health", false, health)
 	if parts.Auth != nil {
 		h.add("POST /login", false, h.login)
@@ -119,7 +119,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusRequestTimeout)
 	case err != nil:
-		h.refuse(w, err)
+		front.Write(w, h.front.Refusal(err))
 	}
 }
 
@@ -217,94 +217,44 @@ func (h *handler) authenticate(c *call, authorization string) error {
 
 // reply sends a value as JSON.
 func (c *call) reply(status int, value any) error {
-	return writeJSON(c.w, status, "application/json", value)
-}
-
-func writeJSON(w http.ResponseWriter, status int, mediaType string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("encode an answer: %w", err)
 	}
-	w.Header().Set("Content-Type", mediaType)
-	w.WriteHeader(status)
-	_, _ = w.Write(text) // a reader who has left is no failure
+	front.Write(c.w, front.JSON(status, text))
 	return nil
-}
-
-// document is a problem as it is sent (RFC 9457).
-type document struct {
-	Type   string `json:"type"`
-	Title  string `json:"title"`
-	Status int    `json:"status"`
-	Detail string `json:"detail"`
 }
 
 // typePrefix is what types of problems begin with.
 const typePrefix = "/problems/"
 
-// refuse answers with a problem. Its cause stays inside.
-func (h *handler) refuse(w http.ResponseWriter, err error) {
-	problem := airline.ProblemOf(err)
-	status, title := meaning(problem.Kind)
-	if problem.Kind == airline.Internal {
-		h.LogError(problem)
+// meanings returns how the kinds of problems show over HTTP.
+func meanings() map[airline.ProblemKind]front.Meaning {
+	return map[airline.ProblemKind]front.Meaning{
+		airline.BadRequest:       {Status: http.StatusBadRequest, Title: "The request is not valid"},
+		airline.WrongCredentials: {Status: http.StatusUnauthorized, Title: "Login or password is wrong"},
+		airline.NoSession: {Status: http.StatusUnauthorized,
+			Title: "There is no such session, or it has expired"},
+		airline.NotYours:       {Status: http.StatusForbidden, Title: "This belongs to another customer"},
+		airline.UnknownPath:    {Status: http.StatusNotFound, Title: "There is nothing here"},
+		airline.UnknownAirport: {Status: http.StatusNotFound, Title: "No such airport"},
+		airline.UnknownFlight:  {Status: http.StatusNotFound, Title: "No such flight"},
+		airline.UnknownBooking: {Status: http.StatusNotFound, Title: "No such booking"},
+		airline.WrongMethod:    {Status: http.StatusMethodNotAllowed, Title: "This method is not allowed here"},
+		airline.AlreadyBooked:  {Status: http.StatusConflict, Title: "This flight is booked already"},
+		airline.TooLarge:       {Status: http.StatusRequestEntityTooLarge, Title: "The request is too large"},
+		airline.Unavailable: {Status: http.StatusServiceUnavailable,
+			Title: "A part of the airline does not answer; try again"},
+		airline.Internal: {Status: http.StatusInternalServerError, Title: "This could not be carried out"},
 	}
-	if err := writeJSON(w, status, "application/problem+json",
-		document{typePrefix + string(problem.Kind), title, status, problem.Detail}); err != nil {
-		h.LogError(err)
-	}
-}
-
-// meaning returns how a kind of problems shows over HTTP.
-func meaning(kind airline.ProblemKind) (status int, title string) {
-	switch kind {
-	case airline.BadRequest:
-		return http.StatusBadRequest, "The request is not valid"
-	case airline.WrongCredentials:
-		return http.StatusUnauthorized, "Login or password is wrong"
-	case airline.NoSession:
-		return http.StatusUnauthorized, "There is no such session, or it has expired"
-	case airline.NotYours:
-		return http.StatusForbidden, "This belongs to another customer"
-	case airline.UnknownPath:
-		return http.StatusNotFound, "There is nothing here"
-	case airline.UnknownAirport:
-		return http.StatusNotFound, "No such airport"
-	case airline.UnknownFlight:
-		return http.StatusNotFound, "No such flight"
-	case airline.UnknownBooking:
-		return http.StatusNotFound, "No such booking"
-	case airline.WrongMethod:
-		return http.StatusMethodNotAllowed, "This method is not allowed here"
-	case airline.AlreadyBooked:
-		return http.StatusConflict, "This flight is booked already"
-	case airline.TooLarge:
-		return http.StatusRequestEntityTooLarge, "The request is too large"
-	case airline.Unavailable:
-		return http.StatusServiceUnavailable, "A part of the airline does not answer; try again"
-	case airline.Internal:
-	}
-	return http.StatusInternalServerError, "This could not be carried out"
 }
 
 // Serve serves on the listener until ctx ends, then takes no new requests, finishes
 // those under way, and returns nil.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadTimeout: patience, WriteTimeout: answerTime,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
-	case <-ctx.Done():
-	}
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
-	defer cancel()
-	if err := server.Shutdown(limited); err != nil { // somebody is slower than we wait
-		return server.Close()
-	}
-	return nil
+	server := unit.NewFront(handler, answerTime)
+	server.ReadHeaderTimeout = server.ReadTimeout // as in the other languages
+	return unit.ServeHTTP(ctx, listener, server, drain)
 }
 
 // own refuses what is not of the session's own customer.

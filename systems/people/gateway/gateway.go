@@ -11,18 +11,15 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/leanhttp"
+	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/peoplepb"
-	"github.com/cleave-lab/cleave/systems/people/records"
 	"github.com/cleave-lab/cleave/unit"
 )
 
@@ -30,7 +27,7 @@ import (
 var page embed.FS
 
 const (
-	// requestTimeout is the deadline of every request: it crosses all bindings.
+	// requestTimeout is the deadline of every request.
 	requestTimeout = 30 * time.Second
 	// maxBody is the longest body, in bytes: a profile with the longest values, each of
 	// whose bytes may be written as six.
@@ -39,8 +36,8 @@ const (
 
 // Backend is what the gateway is in front of.
 type Backend struct {
-	// Keeper is who keeps records of a kind.
-	Keeper func(people.Kind) records.Keeper
+	// Keepers are who keeps the records of each kind.
+	Keepers map[people.Kind]peoplepb.Records
 	// Healthy returns nil when a request would find all it needs.
 	Healthy func(ctx context.Context) error
 	// InFlight is how many requests may be open at once; more are refused.
@@ -50,105 +47,63 @@ type Backend struct {
 }
 
 type gateway struct {
-	Backend
-	open chan struct{} // has an entry for every open request
+	*front.Front
+	keepers map[people.Kind]peoplepb.Records
 }
 
-// answer is what a request comes to, whatever carries it.
-type answer struct {
-	status    int
-	mediaType string
-	body      []byte
-	more      []leanhttp.Field
-}
-
+// newGateway makes the resources.
 func newGateway(backend Backend) *gateway {
-	return &gateway{backend, make(chan struct{}, backend.InFlight)}
-}
-
-// routes returns the interface on net/http.
-func (g *gateway) routes() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
-		if err := g.Healthy(r.Context()); err != nil {
-			write(w, g.refusal(&people.Problem{Kind: people.Unavailable,
-				Detail: "a part of the system does not answer", Cause: err}))
-			return
-		}
-		write(w, answer{status: http.StatusOK, mediaType: recordType, body: []byte(`{"status":"up"}`)})
-	})
+	spoiled := front.Meaning{Status: http.StatusInternalServerError, Title: "The record cannot be opened"}
+	g := &gateway{keepers: backend.Keepers, Front: front.New(front.Config{
+		Types: "urn:cleave:people:", ProblemOf: people.ProblemOf,
+		Meanings: map[people.ProblemKind]front.Meaning{
+			people.NotFound: {Status: http.StatusNotFound, Title: "There is no such record"},
+			people.Tampered: spoiled, people.WrongKey: spoiled, people.Truncated: spoiled},
+		Timeout: requestTimeout, MaxBody: maxBody, InFlight: backend.InFlight, Healthy: backend.Healthy,
+		LogError: backend.LogError})}
 	for _, kind := range people.Kinds() {
-		mux.HandleFunc(fmt.Sprintf("POST /%s", kind), func(w http.ResponseWriter, r *http.Request) {
-			write(w, g.bounded(r.Context(), func(ctx context.Context) (answer, error) {
-				text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-				if err != nil {
-					return answer{}, unread(err)
-				}
-				return g.create(ctx, kind, r.Header.Get("Content-Type"), text)
-			}))
+		g.Handle(fmt.Sprintf("POST /%s", kind), func(ctx context.Context, r *http.Request) (front.Answer, error) {
+			text, err := front.ReadBody(r)
+			if err != nil {
+				return front.Answer{}, err
+			}
+			return g.create(ctx, kind, text)
 		})
-		mux.HandleFunc(fmt.Sprintf("GET /%s/{id}", kind), func(w http.ResponseWriter, r *http.Request) {
-			write(w, g.bounded(r.Context(), func(ctx context.Context) (answer,
-				error) {
+		g.Handle(fmt.Sprintf("GET /%s/{id}", kind),
+			func(ctx context.Context, r *http.Request) (front.Answer, error) {
 				return g.fetch(ctx, kind, r.PathValue("id"))
-			}))
-		})
+			})
 	}
 	for path, file := range map[string]string{"/{$}": "page.html", "/page.js": "page.js",
 		"/page.css": "page.css"} {
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+		g.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Security-Policy", "default-src 'self'")
 			http.ServeFileFS(w, r, page, file)
 		})
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		write(w, g.refusal(people.Problemf(kindNoRoute, "nothing takes %s at this path", r.Method)))
-	})
-	return mux
+	return g
 }
 
-// bounded bounds a request in time, and with others in number.
-func (g *gateway) bounded(ctx context.Context, work func(context.Context) (answer, error)) answer {
-	select {
-	case g.open <- struct{}{}:
-		defer func() { <-g.open }()
-	default:
-		return g.refusal(people.Problemf(people.TooBusy, "%d requests are open already; try again", g.InFlight))
-	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	a, err := work(ctx)
+func (g *gateway) create(ctx context.Context, kind people.Kind, text []byte) (front.Answer, error) {
+	values, err := readRecord(kind, text)
 	if err != nil {
-		return g.refusal(err)
+		return front.Answer{}, err
 	}
-	return a
+	made, err := g.keepers[kind].Create(ctx, &peoplepb.CreateRequest{Kind: string(kind), Values: values})
+	if err != nil {
+		return front.Answer{}, err
+	}
+	return front.JSON(http.StatusCreated, append(appendText([]byte(`{"id":`), made.GetId()), '}'),
+		leanhttp.Field{Name: "Location", Value: "/" + string(kind) + "/" + made.GetId()}), nil
 }
 
-func (g *gateway) create(
-	ctx context.Context, kind people.Kind, mediaType string, text []byte,
-) (answer, error) {
-	values, err := readRecord(kind, mediaType, text)
+func (g *gateway) fetch(ctx context.Context, kind people.Kind, id string) (front.Answer, error) {
+	found, err := g.keepers[kind].Fetch(ctx, &peoplepb.FetchRequest{Kind: string(kind), Id: id})
 	if err != nil {
-		return answer{}, err
-	}
-	made, err := g.Keeper(kind).Create(ctx, &peoplepb.CreateRequest{Kind: string(kind), Values: values})
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{
-		status: http.StatusCreated, mediaType: recordType,
-		body: append(appendText([]byte(`{"id":`), made.GetId()), '}'),
-		more: []leanhttp.Field{{Name: "Location", Value: "/" + string(kind) + "/" + made.GetId()}},
-	}, nil
-}
-
-func (g *gateway) fetch(ctx context.Context, kind people.Kind, id string) (answer, error) {
-	found, err := g.Keeper(kind).Fetch(ctx, &peoplepb.FetchRequest{Kind: string(kind), Id: id})
-	if err != nil {
-		return answer{}, err
+		return front.Answer{}, err
 	}
 	if err := kind.Check(found.GetValues()); err != nil {
-		return answer{}, &people.Problem{Kind: people.Internal, Detail: "the record is not one of its kind",
+		return front.Answer{}, &people.Problem{Kind: people.Internal, Detail: "the record is not one of its kind",
 			Cause: err}
 	}
 	body := appendText(append(make([]byte, 0, 512), `{"id":`...), id)
@@ -156,11 +111,8 @@ func (g *gateway) fetch(ctx context.Context, kind people.Kind, id string) (answe
 		body = append(appendText(append(body, ','), property), ':')
 		body = appendText(body, found.GetValues()[i])
 	}
-	return answer{status: http.StatusOK, mediaType: recordType, body: append(body, '}')}, nil
+	return front.JSON(http.StatusOK, append(body, '}')), nil
 }
-
-// recordType is the media type of records.
-const recordType = "application/json"
 
 // appendText appends a text as JSON. What most texts are made of stands for itself.
 func appendText(dst []byte, text string) []byte {
@@ -173,19 +125,8 @@ func appendText(dst []byte, text string) []byte {
 	return append(append(append(dst, '"'), text...), '"')
 }
 
-// unread says why a body could not be read.
-func unread(err error) error {
-	if long := new(http.MaxBytesError); errors.As(err, &long) {
-		return people.Problemf(kindTooLarge, "the body has more than %d bytes", long.Limit)
-	}
-	return people.Problemf(people.InvalidArgument, "the body ends too early")
-}
-
 // readRecord reads a body with exactly the properties of the kind.
-func readRecord(kind people.Kind, mediaType string, text []byte) ([]string, error) {
-	if mediaType != recordType {
-		return nil, people.Problemf(kindMediaType, "the body is %q: send application/json", mediaType)
-	}
+func readRecord(kind people.Kind, text []byte) ([]string, error) {
 	var body map[string]string
 	if err := json.Unmarshal(text, &body); err != nil { // its text could repeat what was sent
 		return nil, people.Problemf(people.InvalidArgument, "the body is no JSON object of texts")
@@ -205,19 +146,8 @@ func readRecord(kind people.Kind, mediaType string, text []byte) ([]string, erro
 	return values, kind.Check(values)
 }
 
-// write sends an answer in one piece.
-func write(w http.ResponseWriter, a answer) {
-	w.Header().Set("Content-Type", a.mediaType)
-	w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
-	for _, field := range a.more {
-		w.Header().Set(field.Name, field.Value)
-	}
-	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // a reader who has left is no failure
-}
-
 // Serve serves on the listener until ctx ends, then takes no new requests, finishes
 // those in flight and returns nil.
 func Serve(ctx context.Context, listener net.Listener, backend Backend) error {
-	return unit.ServeFront(ctx, listener, newGateway(backend).routes(), requestTimeout)
+	return unit.ServeFront(ctx, listener, newGateway(backend), requestTimeout)
 }

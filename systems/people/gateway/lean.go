@@ -8,6 +8,7 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/leanhttp"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/unit"
 )
@@ -18,7 +19,7 @@ func ServeLean(ctx context.Context, listener net.Listener, backend Backend) erro
 	server, err := leanhttp.NewServer(leanhttp.Limits{Head: unit.FrontMaxHeader, Body: maxBody},
 		leanhttp.Patience{Request: unit.FrontReadTimeout, Idle: unit.FrontIdleTimeout,
 			Answer: unit.FrontReadTimeout},
-		g.lean(leanhttp.Front(g.routes())), malformed)
+		g.lean(leanhttp.Front(g)), g.Malformed)
 	if err != nil {
 		return err
 	}
@@ -30,20 +31,23 @@ func ServeLean(ctx context.Context, listener net.Listener, backend Backend) erro
 func (g *gateway) lean(others leanhttp.Respond) leanhttp.Respond {
 	clock := &leanhttp.Clock{}
 	return func(ctx context.Context, r *leanhttp.Request, last bool, out []byte) []byte {
-		var work func(context.Context) (answer, error)
+		var work func(context.Context) (front.Answer, error)
 		kind, id, usual := route(r.Target)
 		switch method := string(r.Method); {
 		case usual && method == http.MethodPost && id == "":
-			work = func(ctx context.Context) (answer, error) {
-				return g.create(ctx, kind, string(r.ContentType), r.Body)
+			work = func(ctx context.Context) (front.Answer, error) {
+				if err := front.CheckType(string(r.ContentType)); err != nil {
+					return front.Answer{}, err
+				}
+				return g.create(ctx, kind, r.Body)
 			}
 		case usual && method == http.MethodGet && id != "":
-			work = func(ctx context.Context) (answer, error) { return g.fetch(ctx, kind, id) }
+			work = func(ctx context.Context) (front.Answer, error) { return g.fetch(ctx, kind, id) }
 		default:
 			return others(ctx, r, last, out)
 		}
-		a := g.bounded(ctx, work)
-		return leanhttp.AppendResponse(out, a.status, clock.Date(), a.mediaType, a.body, last, a.more...)
+		a := g.Do(ctx, work)
+		return leanhttp.AppendResponse(out, a.Status, clock.Date(), a.MediaType, a.Body, last, a.Header...)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cleave-lab/cleave/backing/wide"
+	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
 	"github.com/cleave-lab/cleave/systems/people/records"
@@ -247,7 +248,7 @@ func refusesNonsense(t *testing.T, s *system) {
 	s.refuses(t, "an id of another kind", people.NotFound, 404, "GET", "/addresses/"+s.create(t, people.Persons),
 		"", "")
 	s.refuses(t, "no such kind", "no-such-resource", 404, "GET", "/pets/1", "", "")
-	s.refuses(t, "another method", "no-such-resource", 404, "DELETE", unknown, "", "")
+	s.refuses(t, "another method", "method-not-allowed", 405, "DELETE", unknown, "", "")
 	s.refuses(t, "no JSON", people.InvalidArgument, 400, "POST", "/persons", asJSON, secretText)
 	s.refuses(t, "two values", people.InvalidArgument, 400, "POST", "/persons", asJSON,
 		`{"firstName":"a","lastName":"b"} {}`)
@@ -339,7 +340,7 @@ func TestMoreThanMayBeOpenAreRefused(t *testing.T) {
 	body, answered := hold()
 	for end := time.Now().Add(time.Minute); ; {
 		status, _, answer := s.ask(t, "GET", "/persons/"+uuid.Nil.String(), "", "")
-		if status == http.StatusServiceUnavailable && strings.Contains(answer, string(people.TooBusy)) {
+		if status == http.StatusServiceUnavailable && strings.Contains(answer, string(front.TooBusy)) {
 			break
 		}
 		// Until the held request has arrived.
@@ -407,5 +408,17 @@ func TestAKeyIsReadFromTheUnitsFolder(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), strings.TrimSpace(text)) && len(text) > 4 {
 			t.Errorf("the error shows the key: %v", err)
 		}
+	}
+}
+
+func TestAUnitThatCannotBeOpenedSaysWhy(t *testing.T) {
+	design, err := architecture.New(architecture.Monolith, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(t.Context(), design, architecture.UnitAll, Place{Database: "sqlite://" + t.TempDir(),
+		Key: []byte("short")})
+	if err == nil || !strings.HasPrefix(err.Error(), "unit people: ") {
+		t.Errorf("%v, want why the unit people cannot be opened", err)
 	}
 }

@@ -2,8 +2,7 @@
 // and stores them, and opens what it fetches. It knows neither who asks nor in which
 // unit it is.
 //
-// Entry points: New, Open for its stores; Register and NewClient put a binding between
-// it and its callers.
+// Entry point: New.
 package records
 
 import (
@@ -11,7 +10,6 @@ import (
 	"errors"
 
 	"github.com/google/uuid"
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/cleave-lab/cleave/backing/wide"
@@ -19,12 +17,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/people/peoplepb"
 	"github.com/cleave-lab/cleave/systems/people/seal"
 )
-
-// Keeper is who keeps records, here or in another unit.
-type Keeper interface {
-	Create(ctx context.Context, in *peoplepb.CreateRequest) (*peoplepb.CreateResponse, error)
-	Fetch(ctx context.Context, in *peoplepb.FetchRequest) (*peoplepb.FetchResponse, error)
-}
 
 // Table returns where records of a kind are.
 func Table(kind people.Kind) wide.Table {
@@ -37,7 +29,7 @@ type Records struct {
 	sealer *seal.Sealer
 }
 
-var _ Keeper = (*Records)(nil)
+var _ peoplepb.Records = (*Records)(nil)
 
 // New keeps records in these stores, which know the tables of their kinds.
 func New(stores map[people.Kind]*wide.Store, sealer *seal.Sealer) *Records {
@@ -134,27 +126,4 @@ func problem(err error) error {
 		}
 	}
 	return people.ProblemOf(err)
-}
-
-// Register serves a keeper's calls on a binding.
-func Register(binding grpc.ServiceRegistrar, keeper Keeper) {
-	peoplepb.RegisterRecordsServer(binding, struct {
-		Keeper
-		peoplepb.UnsafeRecordsServer
-	}{Keeper: keeper})
-}
-
-// NewClient returns the keeper at the other end of a binding.
-func NewClient(binding grpc.ClientConnInterface) Keeper {
-	return client{peoplepb.NewRecordsClient(binding)}
-}
-
-type client struct{ calls peoplepb.RecordsClient }
-
-func (c client) Create(ctx context.Context, in *peoplepb.CreateRequest) (*peoplepb.CreateResponse, error) {
-	return c.calls.Create(ctx, in)
-}
-
-func (c client) Fetch(ctx context.Context, in *peoplepb.FetchRequest) (*peoplepb.FetchResponse, error) {
-	return c.calls.Fetch(ctx, in)
 }

@@ -4,19 +4,24 @@
 // comes in and translates; every rule of business is behind the interfaces of
 // package shop.
 //
-// Entry points: NewHandler for the routes, NewServer for a server with time
-// limits around them.
+// Entry points: NewHandler for the resources, Serve for a server with time limits
+// around them.
 package api
 
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
+	"net"
 	"net/http"
 	"time"
 
+	"github.com/cleave-lab/cleave/binding/leanhttp"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/unit"
 )
 
 //go:embed openapi.yaml
@@ -41,54 +46,34 @@ type Backend struct {
 // RequestTimeout is the deadline of every request: it crosses all bindings.
 const RequestTimeout = 30 * time.Second
 
-// NewHandler makes the routes.
+// NewHandler makes the resources.
 func NewHandler(backend Backend) http.Handler {
 	a := api{backend}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /openapi.yaml", a.openAPI)
-	mux.HandleFunc("GET /health", answering(a.health))
-	mux.HandleFunc("POST /orders", answering(a.createOrder))
-	mux.HandleFunc("GET /orders", answering(a.listOrders))
-	mux.HandleFunc("GET /orders/{orderId}", answering(a.getOrder))
-	mux.HandleFunc("POST /orders/{orderId}/cancel", answering(a.cancelOrder))
-	mux.HandleFunc("GET /orders/{orderId}/shipment", answering(a.getShipment))
-	mux.HandleFunc("GET /products", answering(a.listProducts))
-	mux.HandleFunc("GET /products/{productId}", answering(a.getProduct))
-	mux.HandleFunc("GET /products/{productId}/stock", answering(a.getStock))
-	mux.HandleFunc("GET /customers/{customerId}", answering(a.getCustomer))
-	mux.HandleFunc("GET /customers/{customerId}/account", answering(a.getAccount))
-	return withProblems(mux)
+	f := front.New(front.Config{Types: types, ProblemOf: shop.ProblemOf, Meanings: meanings(),
+		Timeout: RequestTimeout, MaxBody: maxBody, Healthy: backend.Healthy})
+	f.HandleFunc("GET /openapi.yaml", a.openAPI)
+	f.Handle("POST /orders", a.createOrder)
+	f.Handle("GET /orders", a.listOrders)
+	f.Handle("GET /orders/{orderId}", a.getOrder)
+	f.Handle("POST /orders/{orderId}/cancel", a.cancelOrder)
+	f.Handle("GET /orders/{orderId}/shipment", a.getShipment)
+	f.Handle("GET /products", a.listProducts)
+	f.Handle("GET /products/{productId}", a.getProduct)
+	f.Handle("GET /products/{productId}/stock", a.getStock)
+	f.Handle("GET /customers/{customerId}", a.getCustomer)
+	f.Handle("GET /customers/{customerId}/account", a.getAccount)
+	return f
 }
 
 // api holds the handlers.
 type api struct{ backend Backend }
 
-// answer is what a handler found: a status and a body to be encoded.
-type answer struct {
-	status int
-	body   any
-	header map[string]string
-}
-
-// answering makes a handler of a function that answers or fails.
-func answering(handle func(r *http.Request) (answer, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), RequestTimeout)
-		defer cancel()
-		r = r.WithContext(ctx)
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		found, err := handle(r)
-		if err != nil {
-			writeProblem(w, err)
-			return
-		}
-		for name, value := range found.header {
-			w.Header().Set(name, value)
-		}
-		_, encoding := spans.Begin(ctx, "encode", lab.SegmentEncoding)
-		writeJSON(w, found.status, "application/json", found.body)
-		encoding.End()
-	}
+// answer encodes a body.
+func answer(ctx context.Context, status int, body any, header ...leanhttp.Field) (front.Answer, error) {
+	_, encoding := spans.Begin(ctx, "encode", lab.SegmentEncoding)
+	defer encoding.End()
+	text, err := json.Marshal(body)
+	return front.JSON(status, text, header...), err
 }
 
 func (a api) openAPI(w http.ResponseWriter, _ *http.Request) {
@@ -96,15 +81,8 @@ func (a api) openAPI(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(document) // a reader who has left is no failure
 }
 
-func (a api) health(r *http.Request) (answer, error) {
-	if _, err := query(r); err != nil {
-		return answer{}, err
-	}
-	if a.backend.Healthy != nil {
-		if err := a.backend.Healthy(r.Context()); err != nil {
-			return answer{}, &shop.Problem{Kind: shop.Unavailable, Detail: "a part of the shop does not answer",
-				Cause: err}
-		}
-	}
-	return answer{status: http.StatusOK, body: health{Status: "up"}}, nil
+// Serve serves on the listener until ctx ends, then takes no new requests,
+// finishes those in flight and returns nil.
+func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	return unit.ServeFront(ctx, listener, handler, RequestTimeout)
 }

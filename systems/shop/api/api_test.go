@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/unit"
@@ -93,11 +94,11 @@ func TestProblems(t *testing.T) {
 	for _, kind := range shop.Kinds() {
 		secret := &shop.Problem{Kind: kind, Detail: "what clients may know", Cause: errors.New("password=secret")}
 		got := order(NewHandler(Backend{Orders: &scripted{err: fmt.Errorf("inside: %w", secret)}}))
-		var document problemDocument
+		var document front.Document
 		if err := json.Unmarshal(got.Body.Bytes(), &document); err != nil {
 			t.Fatal(err)
 		}
-		want := problemDocument{Type: "urn:cleave:shop:" + string(kind), Title: document.Title,
+		want := front.Document{Type: "urn:cleave:shop:" + string(kind), Title: document.Title,
 			Status: statuses[kind], Detail: secret.Detail}
 		if got.Code != statuses[kind] || document != want || document.Title == "" ||
 			got.Header().Get("Content-Type") != "application/problem+json" {

@@ -98,10 +98,6 @@ type Shipment struct {
 	Address   string `json:"address"`
 }
 
-type health struct {
-	Status string `json:"status"`
-}
-
 func orderBody(order *shoppb.Order) Order {
 	body := Order{
 		OrderID: order.GetOrderId(), CustomerID: order.GetCustomerId(), State: shop.State(order.GetState()),

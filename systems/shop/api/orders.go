@@ -1,8 +1,11 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
+	"github.com/cleave-lab/cleave/binding/leanhttp"
+	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
@@ -10,25 +13,25 @@ import (
 // keyHeader is the header of the idempotency key.
 const keyHeader = "Idempotency-Key"
 
-func (a api) createOrder(r *http.Request) (answer, error) {
+func (a api) createOrder(ctx context.Context, r *http.Request) (front.Answer, error) {
 	if _, err := query(r); err != nil {
-		return answer{}, err
+		return front.Answer{}, err
 	}
 	keys := r.Header.Values(keyHeader)
 	if len(keys) != 1 {
-		return answer{}, shop.Problemf(shop.InvalidArgument, "send exactly one header %s", keyHeader)
+		return front.Answer{}, shop.Problemf(shop.InvalidArgument, "send exactly one header %s", keyHeader)
 	}
-	request, err := readNewOrder(r)
+	request, err := readNewOrder(ctx, r)
 	if err != nil {
-		return answer{}, err
+		return front.Answer{}, err
 	}
 	request.IdempotencyKey = keys[0]
 	if err := shop.CheckNewOrder(request); err != nil {
-		return answer{}, err
+		return front.Answer{}, err
 	}
-	created, err := a.backend.Orders.CreateOrder(r.Context(), request)
+	created, err := a.backend.Orders.CreateOrder(ctx, request)
 	if err != nil {
-		return answer{}, err
+		return front.Answer{}, err
 	}
 	order := orderBody(created.GetOrder())
 	status := http.StatusCreated
@@ -38,12 +41,12 @@ func (a api) createOrder(r *http.Request) (answer, error) {
 	case created.GetReplayed():
 		status = http.StatusOK
 	}
-	return answer{status, order, map[string]string{"Location": "/orders/" + order.OrderID}}, nil
+	return answer(ctx, status, order, leanhttp.Field{Name: "Location", Value: "/orders/" + order.OrderID})
 }
 
-func readNewOrder(r *http.Request) (*shoppb.CreateOrderRequest, error) {
+func readNewOrder(ctx context.Context, r *http.Request) (*shoppb.CreateOrderRequest, error) {
 	var body newOrder
-	if err := readJSON(r, &body); err != nil {
+	if err := readJSON(ctx, r, &body); err != nil {
 		return nil, err
 	}
 	if body.CustomerID == nil || body.Lines == nil {
@@ -60,68 +63,68 @@ func readNewOrder(r *http.Request) (*shoppb.CreateOrderRequest, error) {
 	return request, nil
 }
 
-func (a api) cancelOrder(r *http.Request) (answer, error) {
+func (a api) cancelOrder(ctx context.Context, r *http.Request) (front.Answer, error) {
 	if _, err := query(r); err != nil {
-		return answer{}, err
+		return front.Answer{}, err
 	}
-	order, err := a.backend.Orders.CancelOrder(r.Context(),
+	order, err := a.backend.Orders.CancelOrder(ctx,
 		&shoppb.CancelOrderRequest{OrderId: r.PathValue("orderId")})
 	if err != nil {
-		return answer{}, err
+		return front.Answer{}, err
 	}
 	status := http.StatusOK
 	if order.GetState() != string(shop.StateCancelled) {
 		status = http.StatusAccepted
 	}
-	return answer{status: status, body: orderBody(order)}, nil
+	return answer(ctx, status, orderBody(order))
 }
 
-func (a api) getOrder(r *http.Request) (answer, error) {
+func (a api) getOrder(ctx context.Context, r *http.Request) (front.Answer, error) {
 	if _, err := query(r); err != nil {
-		return answer{}, err
+		return front.Answer{}, err
 	}
-	order, err := a.backend.OrderViews.GetOrder(r.Context(),
+	order, err := a.backend.OrderViews.GetOrder(ctx,
 		&shoppb.GetOrderRequest{OrderId: r.PathValue("orderId")})
 	if err != nil {
-		return answer{}, err
+		return front.Answer{}, err
 	}
-	return answer{status: http.StatusOK, body: orderBody(order)}, nil
+	return answer(ctx, http.StatusOK, orderBody(order))
 }
 
-func (a api) getShipment(r *http.Request) (answer, error) {
+func (a api) getShipment(ctx context.Context, r *http.Request) (front.Answer, error) {
 	if _, err := query(r); err != nil {
-		return answer{}, err
+		return front.Answer{}, err
 	}
-	s, err := a.backend.Shipping.GetShipment(r.Context(),
+	s, err := a.backend.Shipping.GetShipment(ctx,
 		&shoppb.GetShipmentRequest{OrderId: r.PathValue("orderId")})
 	if err != nil {
-		return answer{}, err
+		return front.Answer{}, err
 	}
-	return answer{status: http.StatusOK, body: Shipment{s.GetOrderId(), s.GetState(), s.GetRecipient(),
-		s.GetAddress()}}, nil
+	return answer(ctx, http.StatusOK, Shipment{s.GetOrderId(), s.GetState(), s.GetRecipient(),
+		s.GetAddress()})
 }
 
-func (a api) listOrders(r *http.Request) (answer, error) {
+func (a api) listOrders(ctx context.Context, r *http.Request) (front.Answer, error) {
 	values, err := query(r, "customerId", "pageSize", "cursor")
 	if err != nil {
-		return answer{}, err
+		return front.Answer{}, err
 	}
 	customer, err := whole("customerId", values.Get("customerId"))
 	if err != nil {
-		return answer{}, err
+		return front.Answer{}, err
 	}
 	size, cursor, err := page(values)
 	if err != nil {
-		return answer{}, err
+		return front.Answer{}, err
 	}
-	found, err := a.backend.OrderViews.ListOrders(r.Context(),
+	found, err := a.backend.OrderViews.ListOrders(ctx,
 		&shoppb.ListOrdersRequest{CustomerId: customer, PageSize: size, Cursor: cursor})
 	if err != nil {
-		return answer{}, err
+		return front.Answer{}, err
 	}
 	body := Orders{Orders: make([]Order, len(found.GetOrders())), NextCursor: found.GetNextCursor()}
 	for i, order := range found.GetOrders() {
 		body.Orders[i] = orderBody(order)
 	}
-	return answer{status: http.StatusOK, body: body}, nil
+	return answer(ctx, http.StatusOK, body)
 }

@@ -2,13 +2,12 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,8 +15,8 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/shop"
-	"github.com/cleave-lab/cleave/unit"
 )
 
 const (
@@ -27,16 +26,12 @@ const (
 
 // readJSON reads the only JSON value of a body. Fields that the interface does not
 // have are refused: they are mistakes.
-func readJSON(r *http.Request, into any) error {
-	_, decoding := spans.Begin(r.Context(), "decode", lab.SegmentEncoding)
+func readJSON(ctx context.Context, r *http.Request, into any) error {
+	_, decoding := spans.Begin(ctx, "decode", lab.SegmentEncoding)
 	defer decoding.End()
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil ||
-		media != "application/json" {
-		return shop.Problemf(kindMediaType, "send the body with Content-Type: application/json")
-	}
-	text, err := io.ReadAll(r.Body)
+	text, err := front.ReadBody(r)
 	if err != nil {
-		return unreadable(err)
+		return err
 	}
 	if depth(text) > maxDepth {
 		return shop.Problemf(shop.InvalidArgument, "the body is nested deeper than %d levels", maxDepth)
@@ -51,18 +46,6 @@ func readJSON(r *http.Request, into any) error {
 		return shop.Problemf(shop.InvalidArgument, "the body goes on after its JSON value")
 	}
 	return nil
-}
-
-// unreadable says why a body could not be read.
-func unreadable(err error) error {
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return shop.Problemf(kindTooLarge, "the body has more than %d bytes", tooLarge.Limit)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return shop.Problemf(kindSlowClient, "the body did not come within %v", unit.FrontReadTimeout)
-	}
-	return shop.Problemf(shop.InvalidArgument, "the body ends too early")
 }
 
 // withoutPackage returns what a decoder complains about in words for clients.

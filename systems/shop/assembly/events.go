@@ -105,7 +105,7 @@ func (h *host) listen() {
 			return choreographed.Orders(db, h.book(db), outbox)
 		}},
 	} {
-		if h.hosts(c.name) {
+		if h.Hosts(c.name) {
 			db := h.around.Database(c.name)
 			h.subscribe(c.name, db, c.react(db, h.outbox(db)))
 		}
@@ -122,10 +122,10 @@ func (h *host) keepViews() {
 	if w := h.around.Watcher; w != nil {
 		ordered, stocked = ordered.Watch(w.Shown), stocked.Watch(w.Shown)
 	}
-	if h.hosts(shop.ComponentOrderViews) {
+	if h.Hosts(shop.ComponentOrderViews) {
 		h.subscribe(shop.ComponentOrderViews, nil, ordered.Apply)
 	}
-	if h.hosts(shop.ComponentStockViews) {
+	if h.Hosts(shop.ComponentStockViews) {
 		h.subscribe(shop.ComponentStockViews, nil, stocked.Apply)
 	}
 }

@@ -32,6 +32,7 @@ func (u *unit) observe(ctx context.Context) (err error) {
 	if u.observed, err = observation.Open(u.place.Dir, u.instance); err != nil {
 		return err
 	}
+	u.Keep(u.observed)
 	u.around.Watcher = u.observed
 	if !hosts(shop.ComponentOrders) {
 		return nil
@@ -64,7 +65,7 @@ func (u *unit) report() Report {
 	for name, db := range u.opened {
 		r.Databases[name] = db.Counters()
 	}
-	for kind, calls := range u.calls.calls {
+	for kind, calls := range u.callees.calls {
 		r.Calls[kind] = calls.Load()
 	}
 	if u.around.Broker != nil {
@@ -103,7 +104,8 @@ func (u *unit) looker(ctx context.Context, name string) (*database.DB, error) {
 	return db, nil
 }
 
-func (l *lookers) close() error {
+// Close implements io.Closer.
+func (l *lookers) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var errs []error

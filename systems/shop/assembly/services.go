@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/binding/event"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/batching"
@@ -25,8 +26,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/orderviews"
 	"github.com/cleave-lab/cleave/systems/shop/payments"
-	"github.com/cleave-lab/cleave/systems/shop/remote"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
 )
 
@@ -77,12 +78,12 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 			design.Broker, design.Documents)
 	}
 	h.Catalog = place(&h, shop.ComponentCatalog, func(db *database.DB) shop.Catalog { return catalog.New(db) },
-		h.prices, remote.RegisterCatalog)
+		shoppb.OfferCatalog, h.prices)
 	h.Customers = place(&h, shop.ComponentCustomers,
-		func(db *database.DB) shop.Customers { return customers.New(db) }, h.buyers, remote.RegisterCustomers)
-	h.Inventory = place(&h, shop.ComponentInventory, h.inventory, remote.NewInventory, remote.RegisterInventory)
-	h.Payments = place(&h, shop.ComponentPayments, h.payments, remote.NewPayments, remote.RegisterPayments)
-	h.Shipping = place(&h, shop.ComponentShipping, h.shipping, remote.NewShipping, remote.RegisterShipping)
+		func(db *database.DB) shop.Customers { return customers.New(db) }, shoppb.OfferCustomers, h.buyers)
+	h.Inventory = place(&h, shop.ComponentInventory, h.inventory, shoppb.OfferInventory, shoppb.CallInventory)
+	h.Payments = place(&h, shop.ComponentPayments, h.payments, shoppb.OfferPayments, shoppb.CallPayments)
+	h.Shipping = place(&h, shop.ComponentShipping, h.shipping, shoppb.OfferShipping, shoppb.CallShipping)
 	h.placeViews()
 	var refused error
 	h.Orders = place(&h, shop.ComponentOrders, func(db *database.DB) shop.Orders {
@@ -90,7 +91,7 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 		coordinator, err := h.coordinator(db, book)
 		refused = err
 		return orders.New(book, coordinator)
-	}, remote.NewOrders, remote.RegisterOrders)
+	}, shoppb.OfferOrders, shoppb.CallOrders)
 	if design.Coordination == architecture.Choreographed {
 		h.listen()
 	}
@@ -142,36 +143,36 @@ func (h *host) shipping(db *database.DB) shop.Shipping {
 
 func (h *host) prices(binding grpc.ClientConnInterface) shop.Catalog {
 	if h.batches() {
-		return batching.NewCatalog(remote.NewCatalog(binding))
+		return batching.NewCatalog(shoppb.CallCatalog(binding))
 	}
-	return remote.NewCatalog(binding)
+	return shoppb.CallCatalog(binding)
 }
 
 func (h *host) buyers(binding grpc.ClientConnInterface) shop.Customers {
 	if h.batches() {
-		return batching.NewCustomers(remote.NewCustomers(binding))
+		return batching.NewCustomers(shoppb.CallCustomers(binding))
 	}
-	return remote.NewCustomers(binding)
+	return shoppb.CallCustomers(binding)
 }
 
 // placeViews puts the read side where it can be answered from: tables live with
 // their component, documents are for whoever hosts the views.
 func (h *host) placeViews() {
 	if h.design.Views == architecture.FromDocuments {
-		h.StockViews = placed(h, shop.ComponentStockViews,
-			func() shop.StockViews { return stockviews.FromDocuments(h.around.Documents) }, remote.NewStockViews,
-			remote.RegisterStockViews)
-		h.OrderViews = placed(h, shop.ComponentOrderViews,
-			func() shop.OrderViews { return orderviews.FromDocuments(h.around.Documents) }, remote.NewOrderViews,
-			remote.RegisterOrderViews)
+		h.StockViews = hosting.Join(h, shop.ComponentStockViews,
+			func() shop.StockViews { return stockviews.FromDocuments(h.around.Documents) }, shoppb.OfferStockViews,
+			shoppb.CallStockViews)
+		h.OrderViews = hosting.Join(h, shop.ComponentOrderViews,
+			func() shop.OrderViews { return orderviews.FromDocuments(h.around.Documents) }, shoppb.OfferOrderViews,
+			shoppb.CallOrderViews)
 		return
 	}
 	h.StockViews = place(h, shop.ComponentInventory,
-		func(db *database.DB) shop.StockViews { return stockviews.FromTables(db) }, remote.NewStockViews,
-		remote.RegisterStockViews)
+		func(db *database.DB) shop.StockViews { return stockviews.FromTables(db) }, shoppb.OfferStockViews,
+		shoppb.CallStockViews)
 	h.OrderViews = place(h, shop.ComponentOrders,
 		func(db *database.DB) shop.OrderViews { return orderviews.FromBook(orders.NewBook(db)) },
-		remote.NewOrderViews, remote.RegisterOrderViews)
+		shoppb.OfferOrderViews, shoppb.CallOrderViews)
 }
 
 // host is a unit while it is being joined.
@@ -189,30 +190,22 @@ type host struct {
 	outboxes map[*database.DB]*event.Outbox
 }
 
-// place returns a component in this unit on its database, which is then offered to
-// others, or what stands for it here.
+// place returns a component, which stands on its database where this unit hosts it.
 func place[C any](
-	h *host, component string, here func(*database.DB) C, elsewhere func(grpc.ClientConnInterface) C,
-	offer func(grpc.ServiceRegistrar, C),
+	h *host, component string, here func(*database.DB) C, offer func(grpc.ServiceRegistrar, C),
+	call func(grpc.ClientConnInterface) C,
 ) C {
-	return placed(h, component, func() C { return here(h.around.Database(component)) }, elsewhere, offer)
+	return hosting.Join(h, component, func() C { return here(h.around.Database(component)) }, offer, call)
 }
 
-// placed returns the same for what needs no database.
-func placed[C any](
-	h *host, component string, here func() C, elsewhere func(grpc.ClientConnInterface) C,
-	offer func(grpc.ServiceRegistrar, C),
-) C {
-	if !h.hosts(component) {
-		return elsewhere(h.around.Call(component))
-	}
-	made := here()
-	h.Offers = append(h.Offers, func(binding grpc.ServiceRegistrar) { offer(binding, made) })
-	return made
-}
+// Hosts implements hosting.Host.
+func (h *host) Hosts(component string) bool { return slices.Contains(h.unit.Components, component) }
 
-// hosts reports whether a component lives in this unit.
-func (h *host) hosts(component string) bool { return slices.Contains(h.unit.Components, component) }
+// Call implements hosting.Host.
+func (h *host) Call(component string) grpc.ClientConnInterface { return h.around.Call(component) }
+
+// Offer implements hosting.Host.
+func (h *host) Offer(register func(grpc.ServiceRegistrar)) { h.Offers = append(h.Offers, register) }
 
 // coordinator carries the orders of this unit.
 func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinator, error) {

@@ -196,7 +196,7 @@ func (s shopOf) call(t *testing.T) func(component string) grpc.ClientConnInterfa
 		if s.design.Binding.OverUnix() {
 			address = "unix:" + address
 		}
-		client, err := assembly.NewClient(s.design.Binding, address)
+		client, err := assembly.Calls(s.design.Binding).NewClient(address)
 		must(t, err)
 		t.Cleanup(func() { must(t, client.Close()) })
 		return client
@@ -206,7 +206,7 @@ func (s shopOf) call(t *testing.T) func(component string) grpc.ClientConnInterfa
 // serve offers what a unit hosts to the other units.
 func (s shopOf) serve(t *testing.T, unit architecture.Unit, hosted assembly.Hosted) {
 	t.Helper()
-	server, err := assembly.NewServer(s.design.Binding)
+	server, err := assembly.Calls(s.design.Binding).NewServer()
 	must(t, err)
 	for _, offer := range hosted.Offers {
 		offer(server)

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"google.golang.org/grpc"
+
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
@@ -132,13 +134,14 @@ func fill(
 
 // unit is a process of the shop that is being joined or runs.
 type unit struct {
+	hosting.Unit
 	design   architecture.Design
 	kind     architecture.Unit
 	instance string
 	place    Place
 	where    database.Place
 	opened   map[string]*database.DB // by what Design.OpenedBy says
-	calls    peers
+	callees  callees
 	around   Surroundings
 	spans    *spans.Provider // nil where no orders are traced
 
@@ -158,13 +161,13 @@ func Run(
 	if err != nil {
 		return report, err
 	}
-	defer func() { err = errors.Join(err, u.close()) }()
+	defer func() { err = errors.Join(err, u.Close()) }()
 	if err := u.open(ctx); err != nil {
 		return report, err
 	}
 	hosted, err := Host(design, u.kind, u.around)
 	if err == nil {
-		err = u.calls.err
+		err = u.callees.err
 	}
 	if err != nil {
 		return report, err
@@ -195,8 +198,10 @@ func newUnit(design architecture.Design, kind, instance string, place Place) (*u
 		return nil, err
 	}
 	u := &unit{design: design, kind: design.Units[i], instance: instance, place: place, where: where,
-		opened: map[string]*database.DB{}}
-	u.calls = peers{design: design, place: place}
+		opened:  map[string]*database.DB{},
+		callees: callees{clients: map[string]grpc.ClientConnInterface{}, calls: map[string]*atomic.Int64{}}}
+	u.Unit = hosting.Unit{Name: instance, Calls: Calls(design.Binding), Peer: u.peer}
+	u.Keep(&u.lookers)
 	if design.Spans > 0 {
 		u.spans = spans.NewProvider(design.Spans)
 	}
@@ -216,8 +221,9 @@ func (u *unit) open(ctx context.Context) (err error) {
 			return fmt.Errorf("unit %s: %w", u.instance, err)
 		}
 		u.opened[name] = db
+		u.Keep(db)
 	}
-	u.around = Surroundings{Database: u.database, Call: u.calls.to, Process: u.instance, Tracer: u.tracer()}
+	u.around = Surroundings{Database: u.database, Call: u.call, Process: u.instance, Tracer: u.tracer()}
 	if err := u.observe(ctx); err != nil {
 		return fmt.Errorf("unit %s: %w", u.instance, err)
 	}
@@ -225,11 +231,13 @@ func (u *unit) open(ctx context.Context) (err error) {
 		if u.around.Broker, err = openBroker(u.design, u.place); err != nil {
 			return fmt.Errorf("unit %s: %w", u.instance, err)
 		}
+		u.Keep(u.around.Broker)
 	}
 	if u.design.Documents != "" {
 		if u.around.Documents, err = openDocuments(ctx, u.place); err != nil {
 			return fmt.Errorf("unit %s: %w", u.instance, err)
 		}
+		u.Keep(u.around.Documents)
 	}
 	return Declare(ctx, u.design, u.around)
 }
@@ -260,32 +268,5 @@ func (u *unit) healthy(ctx context.Context) error {
 			return err
 		}
 	}
-	return u.calls.reachable(ctx)
-}
-
-func (u *unit) close() error {
-	errs := []error{u.calls.close()}
-	if u.around.Broker != nil {
-		errs = append(errs, u.around.Broker.Close())
-	}
-	if u.around.Documents != nil {
-		errs = append(errs, u.around.Documents.Close())
-	}
-	for _, db := range u.opened {
-		errs = append(errs, db.Close())
-	}
-	errs = append(errs, u.lookers.close())
-	if u.observed != nil {
-		errs = append(errs, u.observed.Close())
-	}
-	return errors.Join(errs...)
-}
-
-// listenUnix listens on a socket file, also where a unit that was killed has left
-// it behind.
-func listenUnix(ctx context.Context, path string) (net.Listener, error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	return (&net.ListenConfig{}).Listen(ctx, "unix", path)
+	return u.Healthy(ctx)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
-	"github.com/cleave-lab/cleave/systems/shop/remote"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
 // transports are our bindings and what they are held against, by the names that
@@ -22,22 +22,22 @@ func transports() map[string]architecture.Binding {
 
 // over serves quotes over loopback and returns a catalog that asks for them.
 func over(binding architecture.Binding) (catalog shop.Catalog, stop func() error, err error) {
-	server, err := assembly.NewServer(binding)
+	server, err := assembly.Calls(binding).NewServer()
 	if err != nil {
 		return nil, nil, err
 	}
-	remote.RegisterCatalog(server, quotes{})
+	shoppb.OfferCatalog(server, quotes{})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, nil, err
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	client, err := assembly.NewClient(binding, listener.Addr().String())
+	client, err := assembly.Calls(binding).NewClient(listener.Addr().String())
 	if err != nil {
 		return nil, nil, errors.Join(err, server.Shutdown(context.Background()))
 	}
-	return remote.NewCatalog(client), func() error {
+	return shoppb.CallCatalog(client), func() error {
 		return errors.Join(client.Close(), server.Shutdown(context.Background()), <-served)
 	}, nil
 }

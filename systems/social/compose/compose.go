@@ -24,7 +24,7 @@ type Composer struct {
 	fanOut FanOut
 }
 
-var _ parts.Composer = (*Composer)(nil)
+var _ pb.Composer = (*Composer)(nil)
 
 // New composes with these components.
 func New(others *parts.All, fanOut FanOut) *Composer { return &Composer{others, fanOut} }

@@ -20,7 +20,6 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/systems/social"
-	"github.com/cleave-lab/cleave/systems/social/parts"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
@@ -32,7 +31,7 @@ type IDs struct {
 	last  uint64
 }
 
-var _ parts.UniqueIDs = (*IDs)(nil)
+var _ pb.UniqueIDs = (*IDs)(nil)
 
 const (
 	makerBits, countBits = 8, 12
@@ -58,14 +57,14 @@ var (
 
 // Texts is the component of that name.
 type Texts struct {
-	users  parts.Users
-	shorts parts.ShortURLs
+	users  pb.Users
+	shorts pb.ShortURLs
 }
 
-var _ parts.Texts = (*Texts)(nil)
+var _ pb.Texts = (*Texts)(nil)
 
 // NewTexts asks users who is mentioned, and short-urls for names of links.
-func NewTexts(users parts.Users, shorts parts.ShortURLs) *Texts { return &Texts{users, shorts} }
+func NewTexts(users pb.Users, shorts pb.ShortURLs) *Texts { return &Texts{users, shorts} }
 
 // Prepare finds who is mentioned (who is not there is not) and shortens links.
 func (t *Texts) Prepare(ctx context.Context, in *pb.Text) (*pb.PreparedText, error) {
@@ -118,7 +117,7 @@ const shortBase = "http://s.example/"
 // ShortURLs is the component short-urls.
 type ShortURLs struct{ store document.Store }
 
-var _ parts.ShortURLs = (*ShortURLs)(nil)
+var _ pb.ShortURLs = (*ShortURLs)(nil)
 
 // NewShortURLs keeps links in a store that has their collection.
 func NewShortURLs(store document.Store) *ShortURLs { return &ShortURLs{store} }
@@ -161,7 +160,7 @@ type Media struct {
 	third *thirdParty // who looks at media, too; nil: nobody
 }
 
-var _ parts.Media = (*Media)(nil)
+var _ pb.Media = (*Media)(nil)
 
 // NewMedia checks what is attached. With a third party it waits for its word, too.
 func NewMedia(third bool) *Media {

@@ -15,9 +15,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -26,6 +23,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/parts"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
@@ -33,7 +31,7 @@ import (
 )
 
 const (
-	// requestTimeout is the deadline of every request: it crosses all bindings.
+	// requestTimeout is the deadline of every request.
 	requestTimeout = 10 * time.Second
 	// maxBody is the longest body, in bytes.
 	maxBody = 16 << 10
@@ -41,13 +39,6 @@ const (
 	inFlight = 2048
 	// usualCount is how many posts a read returns that does not say.
 	usualCount = 10
-)
-
-// Kinds of problems that only the public interface has.
-const (
-	kindNoRoute   social.ProblemKind = "no-such-route"
-	kindMediaType social.ProblemKind = "media-type"
-	kindTooLarge  social.ProblemKind = "too-large"
 )
 
 // Backend is what the gateway is in front of.
@@ -59,112 +50,82 @@ type Backend struct {
 	LogError func(error)
 }
 
-type gateway struct {
-	Backend
-	open chan struct{} // has an entry for every open request
-}
+type gateway struct{ *parts.All }
 
-// NewHandler makes the routes.
+// NewHandler makes the resources.
 func NewHandler(backend Backend) http.Handler {
-	g := &gateway{backend, make(chan struct{}, inFlight)}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /health", func(w http.ResponseWriter, r *http.Request) {
-		if err := g.Healthy(r.Context()); err != nil {
-			g.refuse(w, &social.Problem{Kind: social.Unavailable, Detail: "a part of the system does not answer",
-				Cause: err})
-			return
-		}
-		write(w, http.StatusOK, "application/json", []byte(`{"status":"up"}`))
+	g := gateway{backend.Parts}
+	f := front.New(front.Config{
+		Types: "urn:cleave:social:", ProblemOf: social.ProblemOf,
+		Meanings: map[social.ProblemKind]front.Meaning{
+			social.NotFound:   {Status: http.StatusNotFound, Title: "There is no such user, post or link"},
+			social.Exists:     {Status: http.StatusConflict, Title: "There is such a user"},
+			social.SelfFollow: {Status: http.StatusConflict, Title: "Nobody follows themselves"}},
+		Timeout: requestTimeout, MaxBody: maxBody, InFlight: inFlight, Healthy: backend.Healthy,
+		LogError: backend.LogError})
+	f.Handle("POST /posts", g.compose)
+	f.Handle("POST /users", g.register)
+	f.Handle("PUT /users/{user}/follows/{other}", g.follow)
+	f.Handle("GET /links/{short}", g.resolve)
+	f.Handle("GET /user-timelines/{user}", func(ctx context.Context, r *http.Request) (front.Answer, error) {
+		return timeline(ctx, r, g.UserTimelines.Read)
 	})
-	mux.HandleFunc("POST /posts", g.answering(g.compose))
-	mux.HandleFunc("POST /users", g.answering(g.register))
-	mux.HandleFunc("PUT /users/{user}/follows/{other}", g.answering(g.follow))
-	mux.HandleFunc("GET /links/{short}", g.answering(g.resolve))
-	mux.HandleFunc("GET /user-timelines/{user}", g.answering(func(r *http.Request) (int, []byte, error) {
-		return timeline(r, g.Parts.UserTimelines.Read)
-	}))
-	mux.HandleFunc("GET /home-timelines/{user}", g.answering(func(r *http.Request) (int, []byte, error) {
-		return timeline(r, g.Parts.HomeTimelines.Read)
-	}))
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		g.refuse(w, social.Problemf(kindNoRoute, "nothing takes %s at this path", r.Method))
+	f.Handle("GET /home-timelines/{user}", func(ctx context.Context, r *http.Request) (front.Answer, error) {
+		return timeline(ctx, r, g.HomeTimelines.Read)
 	})
-	return mux
+	return f
 }
 
-// answering bounds a request in time, in size, and with others in number.
-func (g *gateway) answering(
-	handle func(*http.Request) (status int, body []byte, err error),
-) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case g.open <- struct{}{}:
-			defer func() { <-g.open }()
-		default:
-			g.refuse(w, social.Problemf(social.TooBusy, "%d requests are open already; try again", inFlight))
-			return
-		}
-		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
-		defer cancel()
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		status, body, err := handle(r.WithContext(ctx))
-		if err != nil {
-			g.refuse(w, err)
-			return
-		}
-		write(w, status, "application/json", body)
-	}
-}
-
-func (g *gateway) compose(r *http.Request) (int, []byte, error) {
+func (g gateway) compose(ctx context.Context, r *http.Request) (front.Answer, error) {
 	var in pb.ComposeRequest
 	if err := read(r, &in); err != nil {
-		return 0, nil, err
+		return front.Answer{}, err
 	}
-	post, err := g.Parts.Composer.Compose(r.Context(), &in)
+	post, err := g.Composer.Compose(ctx, &in)
 	return answer(http.StatusCreated, post, err)
 }
 
-func (g *gateway) register(r *http.Request) (int, []byte, error) {
+func (g gateway) register(ctx context.Context, r *http.Request) (front.Answer, error) {
 	var in pb.RegisterRequest
 	if err := read(r, &in); err != nil {
-		return 0, nil, err
+		return front.Answer{}, err
 	}
-	user, err := g.Parts.Users.Register(r.Context(), &in)
+	user, err := g.Users.Register(ctx, &in)
 	return answer(http.StatusCreated, user, err)
 }
 
-func (g *gateway) follow(r *http.Request) (int, []byte, error) {
-	done, err := g.Parts.SocialGraph.Follow(r.Context(),
+func (g gateway) follow(ctx context.Context, r *http.Request) (front.Answer, error) {
+	done, err := g.SocialGraph.Follow(ctx,
 		&pb.FollowRequest{Follower: r.PathValue("user"), Followee: r.PathValue("other")})
 	return answer(http.StatusOK, done, err)
 }
 
-func (g *gateway) resolve(r *http.Request) (int, []byte, error) {
-	found, err := g.Parts.ShortURLs.Resolve(r.Context(), &pb.Link{Url: r.PathValue("short")})
+func (g gateway) resolve(ctx context.Context, r *http.Request) (front.Answer, error) {
+	found, err := g.ShortURLs.Resolve(ctx, &pb.Link{Url: r.PathValue("short")})
 	return answer(http.StatusOK, found, err)
 }
 
 // timeline reads a part of one. Beside the posts the answer has their ids, in order.
 func timeline(
-	r *http.Request, readFrom func(context.Context, *pb.TimelineRequest) (*pb.PostList, error),
-) (int, []byte, error) {
+	ctx context.Context, r *http.Request,
+	readFrom func(context.Context, *pb.TimelineRequest) (*pb.PostList, error),
+) (front.Answer, error) {
 	in := pb.TimelineRequest{User: r.PathValue("user"), Before: r.URL.Query().Get("before")}
 	start, count := 0, usualCount
 	for name, value := range map[string]*int{"start": &start, "count": &count} {
 		if text := r.URL.Query().Get(name); text != "" {
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 0 || n > social.MaxPage {
-				return 0, nil, social.Problemf(social.InvalidArgument, "%s is %.20q: use 0 to %d", name, text,
+				return front.Answer{}, social.Problemf(social.InvalidArgument, "%s is %.20q: use 0 to %d", name, text,
 					social.MaxPage)
 			}
 			*value = n
 		}
 	}
 	in.Start, in.Stop = int32(start), int32(start+count)
-	found, err := readFrom(r.Context(), &in)
+	found, err := readFrom(ctx, &in)
 	if err != nil {
-		return 0, nil, err
+		return front.Answer{}, err
 	}
 	body := append(strconv.AppendQuote([]byte(`{"user":`), in.GetUser()), `,"ids":[`...)
 	for i, post := range found.GetPosts() {
@@ -179,72 +140,30 @@ func timeline(
 			body = append(body, ',')
 		}
 		if body, err = (protojson.MarshalOptions{}).MarshalAppend(body, post); err != nil {
-			return 0, nil, err
+			return front.Answer{}, err
 		}
 	}
-	return http.StatusOK, append(body, "]}"...), nil
+	return front.JSON(http.StatusOK, append(body, "]}"...)), nil
 }
 
 // read reads a body as the JSON of a message, and nothing else.
 func read(r *http.Request, in proto.Message) error {
-	if mediaType := r.Header.Get("Content-Type"); mediaType != "application/json" {
-		return social.Problemf(kindMediaType, "the body is %.60q: send application/json", mediaType)
+	text, err := front.ReadBody(r)
+	if err != nil {
+		return err
 	}
-	text, err := io.ReadAll(r.Body)
-	if long := new(http.MaxBytesError); errors.As(err, &long) {
-		return social.Problemf(kindTooLarge, "the body has more than %d bytes", long.Limit)
-	}
-	if err == nil {
-		err = protojson.Unmarshal(text, in)
-	}
-	if err != nil { // its text could repeat what was sent
+	if err := protojson.Unmarshal(text, in); err != nil { // its text could repeat what was sent
 		return social.Problemf(social.InvalidArgument, "the body is no JSON object of the right members")
 	}
 	return nil
 }
 
-func answer(status int, out proto.Message, err error) (int, []byte, error) {
+func answer(status int, out proto.Message, err error) (front.Answer, error) {
 	if err != nil {
-		return 0, nil, err
+		return front.Answer{}, err
 	}
 	body, err := protojson.Marshal(out)
-	return status, body, err
-}
-
-// statuses returns the statuses of HTTP by the kinds of problems.
-func statuses() map[social.ProblemKind]int {
-	return map[social.ProblemKind]int{
-		social.InvalidArgument: http.StatusBadRequest, social.NotFound: http.StatusNotFound,
-		social.Exists:     http.StatusConflict,
-		social.SelfFollow: http.StatusConflict, social.TooBusy: http.StatusServiceUnavailable,
-		social.Unavailable:      http.StatusServiceUnavailable,
-		social.DeadlineExceeded: http.StatusGatewayTimeout, social.Cancelled: http.StatusServiceUnavailable,
-		kindNoRoute: http.StatusNotFound, kindMediaType: http.StatusUnsupportedMediaType,
-		kindTooLarge: http.StatusRequestEntityTooLarge,
-	}
-}
-
-// refuse answers with a problem document.
-func (g *gateway) refuse(w http.ResponseWriter, err error) {
-	problem := social.ProblemOf(err)
-	status, known := statuses()[problem.Kind]
-	if !known {
-		status = http.StatusInternalServerError
-		g.LogError(err)
-	}
-	body, _ := json.Marshal(map[string]any{ // texts and a number cannot fail
-		"type": "urn:cleave:social:" + string(problem.Kind), "title": http.StatusText(status), "status": status,
-		"detail": problem.Detail,
-	})
-	write(w, status, "application/problem+json", body)
-}
-
-// write sends a body in one piece.
-func write(w http.ResponseWriter, status int, mediaType string, text []byte) {
-	w.Header().Set("Content-Type", mediaType)
-	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
-	w.WriteHeader(status)
-	_, _ = w.Write(text) // a reader who has left is no failure
+	return front.JSON(status, body), err
 }
 
 // Serve serves on the listener until ctx ends, then takes no new requests, finishes

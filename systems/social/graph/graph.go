@@ -11,7 +11,6 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/systems/social"
-	"github.com/cleave-lab/cleave/systems/social/parts"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
@@ -50,7 +49,7 @@ func EdgeDocument(from, to string) document.Document {
 // Users is the component of that name.
 type Users struct{ store document.Store }
 
-var _ parts.Users = (*Users)(nil)
+var _ pb.Users = (*Users)(nil)
 
 // NewUsers keeps users in a store that has their collection.
 func NewUsers(store document.Store) *Users { return &Users{store} }
@@ -132,13 +131,13 @@ func (u *Users) Find(ctx context.Context, in *pb.FindRequest) (*pb.FoundUsers, e
 // Graph is the component social-graph.
 type Graph struct {
 	store document.Store
-	users parts.Users
+	users pb.Users
 }
 
-var _ parts.SocialGraph = (*Graph)(nil)
+var _ pb.SocialGraph = (*Graph)(nil)
 
 // NewGraph keeps links in a store that has their collection.
-func NewGraph(store document.Store, users parts.Users) *Graph { return &Graph{store, users} }
+func NewGraph(store document.Store, users pb.Users) *Graph { return &Graph{store, users} }
 
 // Follow makes a user follow another. Whoever does so already goes on.
 func (g *Graph) Follow(ctx context.Context, in *pb.FollowRequest) (*pb.Empty, error) {

@@ -15,7 +15,6 @@ import (
 	"github.com/cleave-lab/cleave/backing/cache"
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/systems/social"
-	"github.com/cleave-lab/cleave/systems/social/parts"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
@@ -31,7 +30,7 @@ type Posts struct {
 	cache *cache.Cache // nil: none
 }
 
-var _ parts.Posts = (*Posts)(nil)
+var _ pb.Posts = (*Posts)(nil)
 
 // New keeps posts in a store that has their collection, and what was read in a cache.
 func New(store document.Store, c *cache.Cache) *Posts { return &Posts{store, c} }

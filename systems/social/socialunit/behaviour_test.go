@@ -21,7 +21,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/population"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
-	"github.com/cleave-lab/cleave/systems/social/timelines"
 )
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
@@ -312,7 +311,7 @@ func nonsenseIsRefused(t *testing.T, n network) {
 			social.InvalidArgument},
 		"half of a body": {"POST", "/posts", `{"author":`, 400, social.InvalidArgument},
 		"a large body": {"POST", "/posts", `{"author":"` + strings.Repeat("a", 20_000) + `"}`, 413,
-			"too-large"},
+			"body-too-large"},
 		"another medium": {"POST", "/posts", `{"author":"user_1","text":"x","media":[{"id":"a","type":"exe"}]}`,
 			400, social.InvalidArgument},
 		"too many media": {"POST", "/posts", `{"author":"user_1","text":"x","media":[` +
@@ -323,7 +322,8 @@ func nonsenseIsRefused(t *testing.T, n network) {
 		"before what":          {"GET", "/home-timelines/1?before=yesterday", "", 400, social.InvalidArgument},
 		"a name that is none":  {"POST", "/users", `{"id":"5000","name":"Ann <b>"}`, 400, social.InvalidArgument},
 		"a link that is none":  {"GET", "/links/none", "", 404, social.NotFound},
-		"a route that is none": {"DELETE", "/posts", "", 404, "no-such-route"},
+		"a route that is none": {"DELETE", "/post", "", 404, "no-such-resource"},
+		"another method":       {"DELETE", "/posts", "", 405, "method-not-allowed"},
 	} {
 		status, body := n.ask(t, c.method, c.path, c.body)
 		var problem struct{ Type, Detail string }
@@ -379,7 +379,7 @@ func TestAnAnnouncementThatCannotBeReadHoldsNobodyUp(t *testing.T) {
 	}
 	defer func() { _ = client.Close() }()
 	id := n.compose(t, 1, "once")
-	announced := timelines.Announcer{Broker: client}
+	announced := announcer{client}
 	if err := client.Publish(t.Context(), broker.Message{ID: "nonsense", Type: "post.composed", Key: "1",
 		Body: []byte("\xff\xff")}); err != nil {
 		t.Fatal(err)
@@ -393,8 +393,19 @@ func TestAnAnnouncementThatCannotBeReadHoldsNobodyUp(t *testing.T) {
 			t.Errorf("the home timeline of user %d is %v, want %s once", follower, got, id)
 		}
 	}
-	if dead, err := client.Depth(t.Context(), broker.DeadLetters(timelines.Queue)); err != nil ||
+	if dead, err := client.Depth(t.Context(), broker.DeadLetters(queue)); err != nil ||
 		dead.Ready != 1 {
 		t.Errorf("%d dead letters, %v; want the one that cannot be read", dead.Ready, err)
+	}
+}
+
+func TestAUnitThatCannotBeOpenedSaysWhy(t *testing.T) {
+	design, err := architecture.New(architecture.Monolith, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(t.Context(), design, social.Name, Place{Documents: "sqlite:///nowhere/at/all"})
+	if err == nil || !strings.HasPrefix(err.Error(), "unit social: ") {
+		t.Errorf("%v, want why the unit social cannot be opened", err)
 	}
 }

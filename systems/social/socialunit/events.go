@@ -3,18 +3,23 @@ package socialunit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
+	"github.com/cleave-lab/cleave/systems/social/compose"
 	"github.com/cleave-lab/cleave/systems/social/parts"
-	"github.com/cleave-lab/cleave/systems/social/timelines"
+	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
 // SettledPath is asked by who measures, where home timelines are filled by events: it is
@@ -22,11 +27,19 @@ import (
 // It is no part of the public interface.
 const SettledPath = "/settled"
 
+// queue is where posts wait until home timelines have them.
+const queue = parts.HomeTimelinesName
+
+// posted is the type of a message that announces a post.
+const posted = "post.composed"
+
 const (
 	// lookAgain is how long to wait before the broker is asked once more.
 	lookAgain = 10 * time.Millisecond
 	// settleWithin is how long one question is held back; whoever measures asks again.
 	settleWithin = 5 * time.Second
+	// drainWithin is how long a unit that ends goes on filling timelines with what waits.
+	drainWithin = 10 * time.Second
 	// quietLooks is how often in a row nothing must be found where the broker does not tell what it
 	// has handed out: a message on its way to a unit is seen nowhere.
 	quietLooks = 3
@@ -42,16 +55,48 @@ func openBroker(ctx context.Context, design architecture.Design, address string)
 	if err != nil {
 		return nil, err
 	}
-	if err := client.Declare(ctx, timelines.Topology()); err != nil {
+	if err := client.Declare(ctx, broker.Topology{Exchange: social.Name,
+		Queues: []broker.Queue{{Name: queue, Types: []string{posted}}}}); err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
 	return client, nil
 }
 
+// announcer tells home timelines of posts through a broker.
+type announcer struct{ broker broker.Client }
+
+var _ compose.FanOut = announcer{}
+
+// Add returns when the broker has the entry on its disk: home timelines will have it, some
+// time later.
+func (a announcer) Add(ctx context.Context, in *pb.Entry) (*pb.Empty, error) {
+	body, err := proto.Marshal(in)
+	if err == nil {
+		err = a.broker.Publish(ctx, broker.Message{ID: in.GetPost(), Type: posted, Key: in.GetUser(), Body: body})
+	}
+	return &pb.Empty{}, err
+}
+
+// take enters posts that were announced into home timelines; it is an event.Handler. One that comes
+// once more does nothing. What fails is waited out: the message is not to blame, unless it cannot be
+// read.
+func (u *Unit) take(ctx context.Context, messages []broker.Message) error {
+	for _, message := range messages {
+		var entry pb.Entry
+		if err := proto.Unmarshal(message.Body, &entry); err != nil {
+			return fmt.Errorf("the announcement %q is no entry: %w", message.ID, err)
+		}
+		if _, err := u.parts.HomeTimelines.Add(ctx, &entry); err != nil {
+			return event.Unavailable(err)
+		}
+	}
+	return nil
+}
+
 // look returns how many announced posts have been entered by all units that fill home timelines,
 // or event.Working while one waits or is being entered. sure: the broker itself knows.
 func (u *Unit) look(ctx context.Context) (taken int64, sure bool, err error) {
-	depth, err := u.broker.Depth(ctx, timelines.Queue)
+	depth, err := u.broker.Depth(ctx, queue)
 	if err != nil || depth.Ready > 0 || depth.Unacked > 0 {
 		return event.Working, false, err
 	}
@@ -105,20 +150,20 @@ type filler struct {
 // connectFillers connects the unit in front to every replica of that which fills home timelines,
 // so that it can ask each.
 func (u *Unit) connectFillers() error {
-	home := u.design.Hosting(parts.HomeTimelinesName).Name
-	if u.broker == nil || u.unit.Name != u.design.Front().Name || home == u.unit.Name {
+	if u.broker == nil || u.Name != u.design.Front().Name || u.Hosts(parts.HomeTimelinesName) {
 		return nil
 	}
-	addresses, err := u.place.Peer(home)
+	addresses, err := u.Peer(u.UnitOf(parts.HomeTimelinesName))
 	if err != nil {
 		return err
 	}
 	for address := range strings.SplitSeq(addresses, lab.AddressSeparator) {
 		address, standby := strings.CutPrefix(address, lab.StandbyMark)
-		client, err := u.connectTo(address)
+		client, err := u.Calls.NewClient(address)
 		if err != nil {
 			return err
 		}
+		u.Keep(client)
 		u.fillers = append(u.fillers, filler{client, standby})
 	}
 	return nil
@@ -138,12 +183,11 @@ func (u *Unit) answerSettled(w http.ResponseWriter, r *http.Request) {
 // returns ends that, after those that still wait: who announced them has ended before.
 func (u *Unit) takeAnnounced(ctx context.Context) (end func()) {
 	taking, stop := context.WithCancel(context.WithoutCancel(ctx))
-	subscriber := event.Subscriber{Source: u.broker, Queue: timelines.Queue,
-		Handle: u.parts.HomeTimelines.(*timelines.Home).Take}
+	subscriber := event.Subscriber{Source: u.broker, Queue: queue, Handle: u.take}
 	var beside sync.WaitGroup
 	beside.Go(func() { subscriber.Run(taking, u.place.LogError) })
 	return func() {
-		limited, cancel := context.WithTimeout(taking, drain)
+		limited, cancel := context.WithTimeout(taking, drainWithin)
 		defer cancel()
 		if err := u.settled(limited); err != nil {
 			u.place.LogError(err)

@@ -18,7 +18,7 @@ import (
 
 // slowGraph takes long to tell who follows somebody, as in a large network, and counts.
 type slowGraph struct {
-	parts.SocialGraph
+	pb.SocialGraph
 	told *atomic.Int64
 }
 

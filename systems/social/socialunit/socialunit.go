@@ -11,14 +11,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
-	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	"google.golang.org/grpc"
 
@@ -26,10 +21,9 @@ import (
 	"github.com/cleave-lab/cleave/backing/cache"
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/binding/event"
-	"github.com/cleave-lab/cleave/binding/grpcgo"
-	"github.com/cleave-lab/cleave/binding/nethttp"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/compose"
@@ -39,6 +33,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/social/parts"
 	"github.com/cleave-lab/cleave/systems/social/population"
 	"github.com/cleave-lab/cleave/systems/social/posts"
+	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 	"github.com/cleave-lab/cleave/systems/social/timelines"
 	"github.com/cleave-lab/cleave/unit"
 )
@@ -63,14 +58,11 @@ const (
 const (
 	// maxMessage is the longest message between units, in bytes.
 	maxMessage = 4 << 20
-	// drain is how long calls in flight have when a unit ends.
-	drain = 10 * time.Second
 	// pool is how many connections a client over HTTP keeps.
 	pool = 64
 )
 
-// Run is a unit of social until it is told to stop (by command, by SIGTERM, or because
-// the conductor is gone), or fills the stores and ends.
+// Run is a unit of social until it is told to stop, or fills the stores and ends.
 func Run(channel *unit.Channel, argument string) error {
 	var job Job
 	if err := json.Unmarshal([]byte(argument), &job); err != nil {
@@ -80,28 +72,19 @@ func Run(channel *unit.Channel, argument string) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
 	place := Place{Documents: os.Getenv(lab.ServiceVariable(ServiceDocuments)),
 		Cache:  os.Getenv(lab.ServiceVariable(ServiceCache)),
 		Broker: os.Getenv(lab.ServiceVariable(ServiceBroker)), Peer: unit.PeerAddress}
-	if job.Unit == "" {
+	return hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) {
+		if job.Unit != "" {
+			return Open(ctx, design, job.Unit, place)
+		}
 		people, err := population.New(job.Users, job.Links)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return Fill(ctx, design, place.Documents, people)
-	}
-	u, err := Open(ctx, design, job.Unit, place)
-	if err != nil {
-		return err
-	}
-	address, err := unit.Address()
-	if err == nil {
-		err = channel.Serve(ctx, stop, address, u.Serve,
-			func(c *unit.Channel) error { return c.Report(struct{}{}) })
-	}
-	return errors.Join(err, u.Close())
+		return nil, Fill(ctx, design, place.Documents, people)
+	}, hosting.NoReport)
 }
 
 // Place is where a unit finds what it needs.
@@ -115,6 +98,7 @@ type Place struct {
 
 // Unit is a unit that is joined.
 type Unit struct {
+	hosting.Unit
 	design  architecture.Design
 	unit    architecture.Unit
 	place   Place
@@ -122,12 +106,11 @@ type Unit struct {
 	stores  map[string]document.Store // by component
 	cache   *cache.Cache
 	broker  broker.Client
-	clients map[string]rpc.Client // by unit
-	fillers []filler              // of the unit in front: see connectFillers
+	fillers []filler // of the unit in front: see connectFillers
 }
 
 // Open joins a unit of a design.
-func Open(ctx context.Context, design architecture.Design, name string, place Place) (u *Unit, err error) {
+func Open(ctx context.Context, design architecture.Design, name string, place Place) (*Unit, error) {
 	i := slices.IndexFunc(design.Units, func(u architecture.Unit) bool { return u.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("the design has no unit %q", name)
@@ -135,94 +118,96 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	if place.LogError == nil {
 		place.LogError = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }
 	}
-	u = &Unit{design: design, unit: design.Units[i], place: place, parts: &parts.All{},
-		stores: map[string]document.Store{}, clients: map[string]rpc.Client{}}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("unit %s: %w", name, err), u.Close())
-		}
-	}()
-	for _, part := range u.unit.Parts {
-		if u.design.Keeps(part) {
-			if u.stores[part], err = OpenStore(ctx, place.Documents, part); err != nil {
-				return nil, err
+	u := &Unit{design: design, unit: design.Units[i], place: place, parts: &parts.All{},
+		stores: map[string]document.Store{},
+		Unit: hosting.Unit{Name: name, Peer: place.Peer,
+			UnitOf: func(part string) string { return design.Hosting(part).Name },
+			Calls: hosting.Calls{Binding: design.Calls, Connections: pool, MaxMessage: maxMessage,
+				Faults: rpc.Problems(social.ProblemOf)}}}
+	err := u.open(ctx)
+	if err == nil {
+		peers := design.Peers(u.unit)
+		for _, part := range parts.Names() {
+			if u.Hosts(part) || slices.Contains(peers, u.UnitOf(part)) {
+				u.join(part)
 			}
 		}
+		err = errors.Join(u.Err(), u.connectFillers())
 	}
-	if design.Cache && slices.Contains(u.unit.Parts, parts.PostsName) {
-		if u.cache, err = cache.Open(ctx, place.Cache, cache.Options{}); err != nil {
-			return nil, err
-		}
-	}
-	if design.SpeaksToBroker(u.unit) {
-		if u.broker, err = openBroker(ctx, design, place.Broker); err != nil {
-			return nil, err
-		}
-	}
-	for _, peer := range design.Peers(u.unit) {
-		if u.clients[peer], err = u.connect(peer); err != nil {
-			return nil, err
-		}
-	}
-	if err = u.connectFillers(); err != nil {
-		return nil, err
-	}
-	for _, part := range parts.Names() {
-		if slices.Contains(u.unit.Parts, part) {
-			u.host(part)
-		} else if client := u.clients[design.Hosting(part).Name]; client != nil {
-			u.parts.Connect(client, part)
-		}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("unit %s: %w", name, err), u.Close())
 	}
 	return u, nil
 }
 
-// host makes a component of this unit. What it stands on comes before it in parts.Names.
-func (u *Unit) host(part string) {
+// open opens the backing services that the unit's components need.
+func (u *Unit) open(ctx context.Context) (err error) {
+	for _, part := range u.unit.Parts {
+		if u.design.Keeps(part) {
+			if u.stores[part], err = OpenStore(ctx, u.place.Documents, part); err != nil {
+				return err
+			}
+			u.Keep(u.stores[part])
+		}
+	}
+	if u.design.Cache && slices.Contains(u.unit.Parts, parts.PostsName) {
+		if u.cache, err = cache.Open(ctx, u.place.Cache, cache.Options{}); err != nil {
+			return err
+		}
+		u.Keep(u.cache)
+	}
+	if u.design.SpeaksToBroker(u.unit) {
+		if u.broker, err = openBroker(ctx, u.design, u.place.Broker); err != nil {
+			return err
+		}
+		u.Keep(u.broker)
+		u.Offer(func(binding grpc.ServiceRegistrar) { event.OfferTaken(binding, u.broker) })
+	}
+	return nil
+}
+
+// join makes a component of this unit, or calls that of another. What it stands on comes before it
+// in parts.Names.
+func (u *Unit) join(part string) {
 	all, store := u.parts, u.stores[part]
 	switch part {
 	case parts.UsersName:
-		all.Users = graph.NewUsers(store)
+		all.Users = hosting.Join(u, part, func() pb.Users { return graph.NewUsers(store) }, pb.OfferUsers,
+			pb.CallUsers)
 	case parts.SocialGraphName:
-		all.SocialGraph = graph.NewGraph(store, all.Users)
+		all.SocialGraph = hosting.Join(u, part,
+			func() pb.SocialGraph { return graph.NewGraph(store, all.Users) }, pb.OfferSocialGraph, pb.CallSocialGraph)
 	case parts.UniqueIDsName:
-		all.UniqueIDs = content.NewIDs(os.Getpid())
+		all.UniqueIDs = hosting.Join(u, part, func() pb.UniqueIDs { return content.NewIDs(os.Getpid()) },
+			pb.OfferUniqueIDs, pb.CallUniqueIDs)
 	case parts.ShortURLsName:
-		all.ShortURLs = content.NewShortURLs(store)
+		all.ShortURLs = hosting.Join(u, part, func() pb.ShortURLs { return content.NewShortURLs(store) },
+			pb.OfferShortURLs, pb.CallShortURLs)
 	case parts.TextsName:
-		all.Texts = content.NewTexts(all.Users, all.ShortURLs)
+		all.Texts = hosting.Join(u, part, func() pb.Texts { return content.NewTexts(all.Users, all.ShortURLs) },
+			pb.OfferTexts, pb.CallTexts)
 	case parts.MediaName:
-		all.Media = content.NewMedia(u.design.ThirdParty)
+		all.Media = hosting.Join(u, part, func() pb.Media { return content.NewMedia(u.design.ThirdParty) },
+			pb.OfferMedia, pb.CallMedia)
 	case parts.PostsName:
-		all.Posts = posts.New(store, u.cache)
+		all.Posts = hosting.Join(u, part, func() pb.Posts { return posts.New(store, u.cache) }, pb.OfferPosts,
+			pb.CallPosts)
 	case parts.UserTimelinesName:
-		all.UserTimelines = timelines.NewUser(store, all.Posts, all.Users)
+		all.UserTimelines = hosting.Join(u, part,
+			func() pb.UserTimelines { return timelines.NewUser(store, all.Posts, all.Users) },
+			pb.OfferUserTimelines, pb.CallUserTimelines)
 	case parts.HomeTimelinesName:
-		all.HomeTimelines = timelines.NewHome(store, all.SocialGraph, all.UserTimelines, all.Posts, all.Users)
+		all.HomeTimelines = hosting.Join(u, part, func() pb.HomeTimelines {
+			return timelines.NewHome(store, all.SocialGraph, all.UserTimelines, all.Posts, all.Users)
+		}, pb.OfferHomeTimelines, pb.CallHomeTimelines)
 	case parts.ComposerName:
 		var fanOut compose.FanOut = all.HomeTimelines
 		if u.broker != nil {
-			fanOut = timelines.Announcer{Broker: u.broker}
+			fanOut = announcer{u.broker}
 		}
-		all.Composer = compose.New(all, fanOut)
+		all.Composer = hosting.Join(u, part, func() pb.Composer { return compose.New(all, fanOut) },
+			pb.OfferComposer, pb.CallComposer)
 	}
-}
-
-// connect makes the client of another unit; it dials when it is first used.
-func (u *Unit) connect(name string) (rpc.Client, error) {
-	addresses, err := u.place.Peer(name)
-	if err != nil {
-		return nil, err
-	}
-	return rpc.Spread(addresses, u.connectTo)
-}
-
-// connectTo makes the client of the unit at an address.
-func (u *Unit) connectTo(address string) (rpc.Client, error) {
-	if u.design.Calls == architecture.GRPC {
-		return grpcgo.NewClient(address, social.Faults{})
-	}
-	return nethttp.NewClient(address, pool, social.Faults{}), nil
 }
 
 // Parts returns the components as this unit sees them.
@@ -230,7 +215,7 @@ func (u *Unit) Parts() *parts.All { return u.parts }
 
 // Handler returns the public interface of the unit in front.
 func (u *Unit) Handler() http.Handler {
-	public := gateway.NewHandler(gateway.Backend{Parts: u.parts, Healthy: u.healthy, LogError: u.place.LogError})
+	public := gateway.NewHandler(gateway.Backend{Parts: u.parts, Healthy: u.Healthy, LogError: u.place.LogError})
 	if u.broker == nil {
 		return public
 	}
@@ -243,89 +228,28 @@ func (u *Unit) Handler() http.Handler {
 	})
 }
 
-// healthy is nil when every unit that this one calls accepts connections: each opens its
-// stores before it listens.
-func (u *Unit) healthy(ctx context.Context) error {
-	for name := range u.clients {
-		addresses, err := u.place.Peer(name)
-		if err != nil {
-			return err
-		}
-		if err := rpc.Reachable(ctx, addresses); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Serve answers until ctx ends, and then what is under way: clients in front, else other
 // units.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
-	if u.broker != nil && slices.Contains(u.unit.Parts, parts.HomeTimelinesName) {
+	if u.broker != nil && u.Hosts(parts.HomeTimelinesName) {
 		defer u.takeAnnounced(ctx)()
 	}
-	if u.unit.Name == u.design.Front().Name {
+	if u.Name == u.design.Front().Name {
 		return gateway.Serve(ctx, listener, u.Handler())
 	}
-	var server interface {
-		grpc.ServiceRegistrar
-		Serve(net.Listener) error
-		Shutdown(context.Context) error
-	} = nethttp.NewServer(maxMessage, social.Faults{})
-	if u.design.Calls == architecture.GRPC {
-		server = grpcgo.NewServer(maxMessage, social.Faults{})
-	}
-	for _, part := range u.unit.Parts {
-		u.parts.Register(server, part)
-	}
-	if u.broker != nil {
-		event.OfferTaken(server, u.broker)
-	}
-	return rpc.Serve(ctx, listener, server, drain)
-}
-
-// Close closes the unit's connections. It serves no more.
-func (u *Unit) Close() error {
-	var errs []error
-	for _, store := range u.stores {
-		if store != nil {
-			errs = append(errs, store.Close())
-		}
-	}
-	if u.cache != nil {
-		errs = append(errs, u.cache.Close())
-	}
-	if u.broker != nil {
-		errs = append(errs, u.broker.Close())
-	}
-	for _, c := range u.clients {
-		if c != nil {
-			errs = append(errs, c.Close())
-		}
-	}
-	for _, f := range u.fillers {
-		errs = append(errs, f.Close())
-	}
-	return errors.Join(errs...)
+	return u.Unit.Serve(ctx, listener)
 }
 
 // OpenStore opens the documents of a component: each has a database of its own.
 func OpenStore(ctx context.Context, address, part string) (document.Store, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, errors.New("the address of the document store is not a URL")
-	}
-	database := social.Name + "_" + strings.ReplaceAll(part, "-", "_")
-	config := document.Config{Driver: document.SQLite, DSN: filepath.Join(u.Path, database+".db")}
-	if u.Scheme != string(document.SQLite) {
-		u.Path = "/" + database
-		config = document.Config{Driver: document.Mongo, DSN: u.String()}
-	}
-	store, err := document.Open(ctx, config)
+	store, err := document.OpenAt(ctx, address, social.Name+"_"+strings.ReplaceAll(part, "-", "_"))
 	if err != nil {
 		return nil, err
 	}
-	return store, store.Declare(ctx, CollectionOf(part))
+	if err := store.Declare(ctx, CollectionOf(part)); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return store, nil
 }
 
 // CollectionOf returns what a component keeps.

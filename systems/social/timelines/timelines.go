@@ -13,7 +13,6 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/systems/social"
-	"github.com/cleave-lab/cleave/systems/social/parts"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
@@ -74,8 +73,8 @@ func check(in *pb.TimelineRequest) error {
 
 // reader reads the posts of ids that a timeline has.
 type reader struct {
-	posts parts.Posts
-	users parts.Users
+	posts pb.Posts
+	users pb.Users
 }
 
 // read returns the posts from start on. Whose timeline is empty may not be there.
@@ -97,10 +96,10 @@ type User struct {
 	reader
 }
 
-var _ parts.UserTimelines = (*User)(nil)
+var _ pb.UserTimelines = (*User)(nil)
 
 // NewUser keeps entries in a store that has their collection.
-func NewUser(store document.Store, posts parts.Posts, users parts.Users) *User {
+func NewUser(store document.Store, posts pb.Posts, users pb.Users) *User {
 	return &User{store, reader{posts, users}}
 }
 
@@ -148,18 +147,18 @@ func newest(ids []string, limit int) []string {
 // Home is the component home-timelines.
 type Home struct {
 	store document.Store // nil: timelines are gathered when they are read
-	graph parts.SocialGraph
-	users parts.UserTimelines
+	graph pb.SocialGraph
+	users pb.UserTimelines
 	reader
 }
 
-var _ parts.HomeTimelines = (*Home)(nil)
+var _ pb.HomeTimelines = (*Home)(nil)
 
 // NewHome keeps entries in a store that has their collection or, without one, gathers what
 // a user follows from user timelines.
 func NewHome(
-	store document.Store, graph parts.SocialGraph, userTimelines parts.UserTimelines, posts parts.Posts,
-	users parts.Users,
+	store document.Store, graph pb.SocialGraph, userTimelines pb.UserTimelines, posts pb.Posts,
+	users pb.Users,
 ) *Home {
 	return &Home{store, graph, userTimelines, reader{posts, users}}
 }

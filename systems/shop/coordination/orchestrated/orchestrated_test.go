@@ -19,7 +19,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/payments"
-	"github.com/cleave-lab/cleave/systems/shop/remote"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -99,16 +98,16 @@ func newWorld(t *testing.T) *world {
 	for _, component := range shop.Components() {
 		w.databases[component] = open(t, component)
 	}
-	remote.RegisterCatalog(w, catalog.New(w.databases[shop.ComponentCatalog]))
-	remote.RegisterCustomers(w, customers.New(w.databases[shop.ComponentCustomers]))
-	remote.RegisterInventory(w, inventory.New(w.databases[shop.ComponentInventory]))
-	remote.RegisterPayments(w, payments.New(w.databases[shop.ComponentPayments]))
-	remote.RegisterShipping(w, shipping.New(w.databases[shop.ComponentShipping]))
+	shoppb.OfferCatalog(w, catalog.New(w.databases[shop.ComponentCatalog]))
+	shoppb.OfferCustomers(w, customers.New(w.databases[shop.ComponentCustomers]))
+	shoppb.OfferInventory(w, inventory.New(w.databases[shop.ComponentInventory]))
+	shoppb.OfferPayments(w, payments.New(w.databases[shop.ComponentPayments]))
+	shoppb.OfferShipping(w, shipping.New(w.databases[shop.ComponentShipping]))
 	db := w.databases[shop.ComponentOrders]
 	w.book = orders.NewBook(db)
 	w.saga = New(db, w.book, coordination.Components{
-		Catalog: remote.NewCatalog(w), Customers: remote.NewCustomers(w), Inventory: remote.NewInventory(w),
-		Payments: remote.NewPayments(w), Shipping: remote.NewShipping(w),
+		Catalog: shoppb.CallCatalog(w), Customers: shoppb.CallCustomers(w), Inventory: shoppb.CallInventory(w),
+		Payments: shoppb.CallPayments(w), Shipping: shoppb.CallShipping(w),
 	})
 	w.saga.Batch()
 	w.saga.now = func() time.Time { return w.clock }
@@ -242,11 +241,11 @@ func TestAStepThatArrivesAfterItsCompensationIsRefused(t *testing.T) {
 	}
 	late := &shoppb.AuthoriseRequest{OrderId: order.GetOrderId(), CustomerId: 1,
 		AmountCents: order.GetTotalCents()}
-	if _, err := remote.NewPayments(w).Authorise(t.Context(), late); !shop.IsKind(err, shop.Conflict) {
+	if _, err := shoppb.CallPayments(w).Authorise(t.Context(), late); !shop.IsKind(err, shop.Conflict) {
 		t.Errorf("a late authorisation: %v, want %s", err, shop.Conflict)
 	}
 	again := &shoppb.ReserveRequest{OrderId: order.GetOrderId(), Lines: coordination.Lines(order)}
-	if _, err := remote.NewInventory(w).Reserve(t.Context(), again); !shop.IsKind(err, shop.Conflict) {
+	if _, err := shoppb.CallInventory(w).Reserve(t.Context(), again); !shop.IsKind(err, shop.Conflict) {
 		t.Errorf("a late reservation: %v, want %s", err, shop.Conflict)
 	}
 }

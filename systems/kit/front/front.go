@@ -1,0 +1,201 @@
+// Package front is the public interface of a system over HTTP, as far as it is the same for all:
+// bounds on the size, time and number of requests, and failures as problem documents (RFC 9457).
+// What resources there are, what their bodies are and what is done, the system says.
+//
+// Entry point: New.
+package front
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/binding/leanhttp"
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/unit"
+)
+
+// Config says what is a system's own.
+type Config struct {
+	// Types is what types of problems begin with; their kind follows.
+	Types string
+	// ProblemOf makes a problem of any error.
+	ProblemOf func(error) *rpc.Problem
+	// Meanings has the kinds that not every system has.
+	Meanings map[rpc.Kind]Meaning
+	// Timeout is the deadline of every request: it crosses all bindings.
+	Timeout time.Duration
+	// MaxBody is the longest body, in bytes.
+	MaxBody int64
+	// InFlight is how many requests may be open at once, and more are refused; 0: any number.
+	InFlight int
+	// Healthy returns nil when a request would find all it needs; nil: it always does.
+	Healthy func(ctx context.Context) error
+	// LogError is told of failures of the system itself; nil: nobody is.
+	LogError func(error)
+}
+
+// Front is the public interface of a system.
+type Front struct {
+	Config
+	open          chan struct{} // has an entry for every open request; nil: any number
+	routes, known *http.ServeMux
+}
+
+// Answer is what a request comes to, whatever carries it.
+type Answer struct {
+	Status    int
+	MediaType string
+	Body      []byte
+	Header    []leanhttp.Field
+}
+
+// JSONType is the media type of bodies.
+const JSONType = "application/json"
+
+// JSON returns an answer whose body is JSON.
+func JSON(status int, body []byte, header ...leanhttp.Field) Answer {
+	return Answer{status, JSONType, body, header}
+}
+
+// New makes a front with the resource /health.
+func New(config Config) *Front {
+	f := &Front{Config: config, routes: http.NewServeMux(), known: http.NewServeMux()}
+	if config.InFlight > 0 {
+		f.open = make(chan struct{}, config.InFlight)
+	}
+	f.routes.HandleFunc("/", f.unknown)
+	f.HandleFunc("GET /health", f.health)
+	return f
+}
+
+// Handle registers a resource: who does its work, within the bounds of requests.
+func (f *Front) Handle(pattern string, work func(ctx context.Context, r *http.Request) (Answer, error)) {
+	f.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != http.NoBody {
+			r.Body = http.MaxBytesReader(w, r.Body, f.MaxBody)
+		}
+		Write(w, f.Do(r.Context(), func(ctx context.Context) (Answer, error) { return work(ctx, r) }))
+	})
+}
+
+// HandleFunc registers a resource without bounds.
+func (f *Front) HandleFunc(pattern string, handler http.HandlerFunc) {
+	f.routes.HandleFunc(pattern, handler)
+	f.known.HandleFunc(pattern, handler)
+}
+
+// Do bounds a request in time, and with others in number.
+func (f *Front) Do(ctx context.Context, work func(context.Context) (Answer, error)) Answer {
+	if f.open != nil {
+		select {
+		case f.open <- struct{}{}:
+			defer func() { <-f.open }()
+		default:
+			return f.Refusal(problemf(TooBusy, "%d requests are open already; try again", f.InFlight))
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
+	defer cancel()
+	answer, err := work(ctx)
+	if err != nil {
+		return f.Refusal(err)
+	}
+	return answer
+}
+
+// ServeHTTP implements http.Handler.
+func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != path.Clean(r.URL.Path) { // the mux would redirect
+		Write(w, f.Refusal(problemf(NoResource, "nothing is at this path")))
+		return
+	}
+	f.routes.ServeHTTP(w, r)
+}
+
+// unknown answers what no resource takes.
+func (f *Front) unknown(w http.ResponseWriter, r *http.Request) {
+	r.Pattern = ""
+	handler, _ := f.known.Handler(r)
+	verdict := &silent{header: http.Header{}}
+	handler.ServeHTTP(verdict, r)
+	if allowed := verdict.header.Get("Allow"); allowed != "" {
+		w.Header().Set("Allow", allowed)
+		Write(w, f.Refusal(problemf(NoMethod, "%s takes %s", r.URL.Path, strings.ReplaceAll(allowed, ",", " or"))))
+		return
+	}
+	Write(w, f.Refusal(problemf(NoResource, "nothing is at this path")))
+}
+
+// silent swallows an answer but its header.
+type silent struct{ header http.Header }
+
+func (s *silent) Header() http.Header         { return s.header }
+func (s *silent) Write(b []byte) (int, error) { return len(b), nil }
+func (s *silent) WriteHeader(int)             {}
+
+func (f *Front) health(w http.ResponseWriter, r *http.Request) {
+	if r.URL.RawQuery != "" {
+		Write(w, f.Refusal(problemf(rpc.InvalidArgument, "this resource has no parameters")))
+		return
+	}
+	if f.Healthy != nil {
+		ctx, cancel := context.WithTimeout(r.Context(), f.Timeout)
+		defer cancel()
+		if err := f.Healthy(ctx); err != nil {
+			Write(w, f.Refusal(&rpc.Problem{Kind: rpc.Unavailable, Detail: "a part of the system does not answer",
+				Cause: err}))
+			return
+		}
+	}
+	Write(w, JSON(http.StatusOK, []byte(`{"status":"up"}`)))
+}
+
+// ReadBody reads a body that is declared as JSON.
+func ReadBody(r *http.Request) ([]byte, error) {
+	text, err := io.ReadAll(r.Body)
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		return nil, problemf(TooLarge, "the body has more than %d bytes", long.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, problemf(TooSlow, "the body did not come within %v", unit.FrontReadTimeout)
+	case err != nil:
+		return nil, problemf(rpc.InvalidArgument, "the body ends too early")
+	}
+	return text, CheckType(r.Header.Get("Content-Type"))
+}
+
+// CheckType refuses bodies that are not declared as JSON.
+func CheckType(contentType string) error {
+	if contentType == JSONType {
+		return nil
+	}
+	if media, _, err := mime.ParseMediaType(contentType); err != nil || media != JSONType {
+		return problemf(NotJSON, "the body is %.60q: send Content-Type: %s", contentType, JSONType)
+	}
+	return nil
+}
+
+// Write sends an answer in one piece.
+func Write(w http.ResponseWriter, a Answer) {
+	w.Header().Set("Content-Type", a.MediaType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(a.Body)))
+	for _, field := range a.Header {
+		w.Header().Set(field.Name, field.Value)
+	}
+	w.WriteHeader(a.Status)
+	_, _ = w.Write(a.Body) // a reader who has left is no failure
+}
+
+func problemf(kind rpc.Kind, format string, args ...any) *rpc.Problem {
+	return &rpc.Problem{Kind: kind, Detail: fmt.Sprintf(format, args...)}
+}

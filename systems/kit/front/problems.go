@@ -1,0 +1,92 @@
+package front
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/cleave-lab/cleave/binding/leanhttp"
+	"github.com/cleave-lab/cleave/binding/rpc"
+)
+
+// Kinds of problems that only a public interface has: they never cross between units.
+const (
+	NoResource rpc.Kind = "no-such-resource"
+	NoMethod   rpc.Kind = "method-not-allowed"
+	TooLarge   rpc.Kind = "body-too-large"
+	TooSlow    rpc.Kind = "request-timeout"
+	NotJSON    rpc.Kind = "unsupported-media-type"
+	TooBusy    rpc.Kind = "too-busy" // nothing was done
+)
+
+// Meaning is how a kind of problems shows over HTTP.
+type Meaning struct {
+	Status int
+	Title  string
+}
+
+// meaning returns that of a kind: the system's own, or the one that all have.
+func (f *Front) meaning(kind rpc.Kind) Meaning {
+	if own, has := f.Meanings[kind]; has {
+		return own
+	}
+	switch kind {
+	case rpc.InvalidArgument:
+		return Meaning{http.StatusBadRequest, "The request breaks a rule of this interface"}
+	case rpc.Unavailable, rpc.Cancelled, TooBusy:
+		return Meaning{http.StatusServiceUnavailable, "The system cannot answer now"}
+	case rpc.DeadlineExceeded:
+		return Meaning{http.StatusGatewayTimeout, "The time for this request was up"}
+	case NoResource:
+		return Meaning{http.StatusNotFound, "There is no such resource"}
+	case NoMethod:
+		return Meaning{http.StatusMethodNotAllowed, "The resource does not take this method"}
+	case TooLarge:
+		return Meaning{http.StatusRequestEntityTooLarge, "The body is too large"}
+	case TooSlow:
+		return Meaning{http.StatusRequestTimeout, "The request came too slowly"}
+	case NotJSON:
+		return Meaning{http.StatusUnsupportedMediaType, "The body is not JSON"}
+	}
+	return Meaning{http.StatusInternalServerError, "The system failed"}
+}
+
+// Document is a failure as clients see it (RFC 9457).
+type Document struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+}
+
+// ProblemType is the media type of failures.
+const ProblemType = "application/problem+json"
+
+// document returns the text of one.
+func (f *Front) document(kind rpc.Kind, status int, detail string) []byte {
+	body, _ := json.Marshal( // texts and a number cannot fail
+		Document{f.Types + string(kind), f.meaning(kind).Title, status, detail})
+	return body
+}
+
+// Refusal returns the answer to what has failed. Its cause stays inside.
+func (f *Front) Refusal(err error) Answer {
+	problem := f.ProblemOf(err)
+	status := f.meaning(problem.Kind).Status
+	if status == http.StatusInternalServerError && f.LogError != nil {
+		f.LogError(problem)
+	}
+	a := Answer{Status: status, MediaType: ProblemType, Body: f.document(problem.Kind, status, problem.Detail)}
+	if status == http.StatusServiceUnavailable {
+		a.Header = []leanhttp.Field{{Name: "Retry-After", Value: "1"}}
+	}
+	return a
+}
+
+// Malformed returns what somebody is told whose message is no request, for servers of leanhttp.
+func (f *Front) Malformed(cause *leanhttp.Error) (contentType string, body []byte) {
+	var kind rpc.Kind = rpc.InvalidArgument
+	if cause.Status == http.StatusRequestEntityTooLarge {
+		kind = TooLarge
+	}
+	return ProblemType, f.document(kind, cause.Status, cause.Reason)
+}

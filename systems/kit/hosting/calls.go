@@ -1,0 +1,66 @@
+package hosting
+
+import (
+	"context"
+	"net"
+
+	"google.golang.org/grpc"
+
+	"github.com/cleave-lab/cleave/binding/grpcgo"
+	"github.com/cleave-lab/cleave/binding/grpcunary"
+	"github.com/cleave-lab/cleave/binding/httpjson"
+	"github.com/cleave-lab/cleave/binding/nethttp"
+	"github.com/cleave-lab/cleave/binding/rpc"
+)
+
+// The bindings. Those called lean are our own.
+const (
+	HTTP     = "http" // net/http with encoding/json
+	GRPC     = "grpc" // grpc-go
+	HTTPLean = "http-lean"
+	GRPCLean = "grpc-lean"
+)
+
+// Calls says how the units of a system call each other.
+type Calls struct {
+	Binding     string
+	Connections int // of a client over HTTP to each unit, at most
+	MaxMessage  int // the longest request, in bytes
+	Faults      rpc.Faults
+}
+
+// NewClient returns a client of the unit at an address: host:port, or unix:PATH. It dials when it
+// is first used.
+func (c Calls) NewClient(address string) (rpc.Client, error) {
+	switch c.Binding {
+	case GRPC:
+		return grpcgo.NewClient(address, c.Faults)
+	case GRPCLean:
+		return grpcunary.NewClient(address, c.Faults)
+	case HTTPLean:
+		return httpjson.NewClient(address, c.Connections, c.Faults), nil
+	}
+	return nethttp.NewClient(address, c.Connections, c.Faults), nil
+}
+
+// Server answers the calls of other units.
+type Server interface {
+	grpc.ServiceRegistrar
+	// Serve answers calls until Shutdown.
+	Serve(listener net.Listener) error
+	// Shutdown lets calls that are being answered end until ctx does.
+	Shutdown(ctx context.Context) error
+}
+
+// NewServer returns a server of the binding.
+func (c Calls) NewServer(options ...rpc.Option) (Server, error) {
+	switch c.Binding {
+	case GRPC:
+		return grpcgo.NewServer(c.MaxMessage, c.Faults, options...), nil
+	case GRPCLean:
+		return grpcunary.NewServer(c.MaxMessage, c.Faults, options...), nil
+	case HTTPLean:
+		return httpjson.NewServer(c.MaxMessage, c.Faults, options...)
+	}
+	return nethttp.NewServer(c.MaxMessage, c.Faults, options...), nil
+}

@@ -1,0 +1,169 @@
+// Package hosting is what a unit of a system does besides its business: it hosts components and
+// offers them to other units, calls those that others host, serves until it is told to stop, and
+// closes what it has opened. It knows no system and no deployment.
+//
+// Entry points: Run for a unit program; Unit, and Join for each component.
+package hosting
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/unit"
+)
+
+// Host is a unit for which components are joined.
+type Host interface {
+	// Hosts reports whether the unit hosts a component.
+	Hosts(component string) bool
+	// Call reaches the unit that hosts a component.
+	Call(component string) grpc.ClientConnInterface
+	// Offer has the unit serve a component to others.
+	Offer(register func(grpc.ServiceRegistrar))
+}
+
+// Join returns a component as a unit sees it: made here, and offered to other units, where this one
+// hosts it, else what calls the unit that does.
+func Join[C any](
+	h Host, component string, here func() C, offer func(grpc.ServiceRegistrar, C),
+	call func(grpc.ClientConnInterface) C,
+) C {
+	if !h.Hosts(component) {
+		return call(h.Call(component))
+	}
+	made := here()
+	h.Offer(func(binding grpc.ServiceRegistrar) { offer(binding, made) })
+	return made
+}
+
+// Unit is one process of a system.
+type Unit struct {
+	Name  string
+	Calls Calls
+	// UnitOf returns the unit that hosts a component.
+	UnitOf func(component string) string
+	// Peer returns the host:port of another unit, or of all its replicas (see rpc.Spread).
+	Peer func(unit string) (addresses string, err error)
+
+	clients map[string]rpc.Client // by unit
+	offers  []func(grpc.ServiceRegistrar)
+	opened  []io.Closer
+	err     error
+}
+
+var _ Host = (*Unit)(nil)
+
+// Hosts implements Host.
+func (u *Unit) Hosts(component string) bool { return u.UnitOf(component) == u.Name }
+
+// Call implements Host. What keeps it from reaching the unit, Err says.
+func (u *Unit) Call(component string) grpc.ClientConnInterface {
+	client, err := u.Client(u.UnitOf(component))
+	u.err = errors.Join(u.err, err)
+	return client
+}
+
+// Err returns what has failed in Call.
+func (u *Unit) Err() error { return u.err }
+
+// Offer implements Host.
+func (u *Unit) Offer(register func(grpc.ServiceRegistrar)) { u.offers = append(u.offers, register) }
+
+// Client returns the client of another unit, always the same. It dials when it is first used.
+func (u *Unit) Client(name string) (rpc.Client, error) {
+	if known := u.clients[name]; known != nil {
+		return known, nil
+	}
+	addresses, err := u.Peer(name)
+	if err != nil {
+		return nil, err
+	}
+	client, err := rpc.Spread(addresses, u.Calls.NewClient)
+	if err != nil {
+		return nil, err
+	}
+	if u.clients == nil {
+		u.clients = map[string]rpc.Client{}
+	}
+	u.clients[name] = client
+	u.Keep(client)
+	return client, nil
+}
+
+// Keep has Close close what the unit has opened.
+func (u *Unit) Keep(opened io.Closer) { u.opened = append(u.opened, opened) }
+
+// Healthy is nil when every unit that this one calls accepts connections: each opens what it needs
+// before it listens.
+func (u *Unit) Healthy(ctx context.Context) error {
+	for name := range u.clients {
+		addresses, err := u.Peer(name)
+		if err != nil {
+			return err
+		}
+		if err := rpc.Reachable(ctx, addresses); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drain is how long calls in flight have when a unit ends.
+const drain = 10 * time.Second
+
+// Serve answers the calls of other units until ctx ends, and then what is under way.
+func (u *Unit) Serve(ctx context.Context, listener net.Listener, options ...rpc.Option) error {
+	server, err := u.Calls.NewServer(options...)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	for _, register := range u.offers {
+		register(server)
+	}
+	return rpc.Serve(ctx, listener, server, drain)
+}
+
+// Close closes what the unit has opened, the last first. It serves no more.
+func (u *Unit) Close() error {
+	var errs []error
+	for _, opened := range slices.Backward(u.opened) {
+		errs = append(errs, opened.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Served is a unit that is open.
+type Served interface {
+	Serve(ctx context.Context, listener net.Listener) error
+	Close() error
+}
+
+// Run opens a unit and has it serve until it is told to stop (by command, by SIGTERM, or because the
+// conductor is gone), and then report. Where open returns no unit, all was done by that.
+func Run(
+	channel *unit.Channel, open func(context.Context) (Served, error), report func(*unit.Channel) error,
+) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	u, err := open(ctx)
+	if err != nil || u == nil {
+		return err
+	}
+	address, err := unit.Address()
+	if err == nil {
+		err = channel.Serve(ctx, stop, address, u.Serve, report)
+	}
+	return errors.Join(err, u.Close())
+}
+
+// NoReport is the report of a unit that has nothing to tell.
+func NoReport(channel *unit.Channel) error { return channel.Report(struct{}{}) }

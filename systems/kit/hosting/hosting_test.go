@@ -1,0 +1,139 @@
+package hosting
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+)
+
+// oven is a component of a bakery.
+type oven interface {
+	Check(context.Context, *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error)
+}
+
+// hot is the component itself, which bakes nothing but bread.
+type hot struct{}
+
+func (hot) Check(
+	_ context.Context, in *grpc_health_v1.HealthCheckRequest,
+) (*grpc_health_v1.HealthCheckResponse, error) {
+	if in.GetService() != "bread" {
+		return nil, &rpc.Problem{Kind: "no-bread", Detail: "there is bread only", Cause: errors.New("secret")}
+	}
+	return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_SERVING}, nil
+}
+
+// served is a component as generated code serves it.
+type served struct {
+	grpc_health_v1.UnimplementedHealthServer
+	of oven
+}
+
+func (s served) Check(
+	ctx context.Context, in *grpc_health_v1.HealthCheckRequest,
+) (*grpc_health_v1.HealthCheckResponse, error) {
+	return s.of.Check(ctx, in)
+}
+
+func offer(binding grpc.ServiceRegistrar, o oven) {
+	grpc_health_v1.RegisterHealthServer(binding, served{of: o})
+}
+
+type elsewhere struct{ client grpc_health_v1.HealthClient }
+
+func (e elsewhere) Check(
+	ctx context.Context, in *grpc_health_v1.HealthCheckRequest,
+) (*grpc_health_v1.HealthCheckResponse, error) {
+	return e.client.Check(ctx, in)
+}
+
+func call(binding grpc.ClientConnInterface) oven {
+	return elsewhere{grpc_health_v1.NewHealthClient(binding)}
+}
+
+// unitOf returns a unit of a bakery whose oven is in the unit kitchen.
+func unitOf(name, binding, address string) *Unit {
+	return &Unit{Name: name, UnitOf: func(string) string { return "kitchen" },
+		Peer: func(unit string) (string, error) {
+			if address == "" {
+				return "", errors.New("nobody knows where the " + unit + " is")
+			}
+			return address, nil
+		},
+		Calls: Calls{Binding: binding, Connections: 4, MaxMessage: 1 << 10,
+			Faults: rpc.Problems(func(err error) *rpc.Problem { return rpc.ProblemOf(err, "cold", "burnt") })}}
+}
+
+// TestAComponentIsTheSameHereAndElsewhere asks for it in its unit and from another, over each binding.
+func TestAComponentIsTheSameHereAndElsewhere(t *testing.T) {
+	for _, binding := range []string{HTTP, GRPC, HTTPLean, GRPCLean} {
+		t.Run(binding, func(t *testing.T) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			kitchen := unitOf("kitchen", binding, "")
+			shop := unitOf("shop", binding, listener.Addr().String())
+			here := Join(kitchen, "oven", func() oven { return hot{} }, offer, call)
+			there := Join(shop, "oven", func() oven { t.Error("the shop has no oven"); return nil }, offer, call)
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- kitchen.Serve(ctx, listener) }()
+			if err := shop.Healthy(t.Context()); err != nil || shop.Err() != nil {
+				t.Errorf("the shop is not healthy: %v, %v", err, shop.Err())
+			}
+			for _, o := range []oven{here, there} {
+				answer, err := o.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: "bread"})
+				if err != nil || answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+					t.Errorf("%T: %v, %v", o, answer, err)
+				}
+				var problem *rpc.Problem
+				if _, err = o.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: "cake"}); !errors.As(err,
+					&problem) || problem.Kind != "no-bread" || problem.Detail != "there is bread only" {
+					t.Errorf("%T: %v, want the problem no-bread", o, err)
+				}
+			}
+			stop()
+			if err := errors.Join(<-ended, shop.Close(), kitchen.Close()); err != nil {
+				t.Error(err)
+			}
+			if err := shop.Healthy(t.Context()); err == nil {
+				t.Error("the shop is healthy without a kitchen")
+			}
+		})
+	}
+}
+
+func TestErrSaysWhomAUnitCannotCall(t *testing.T) {
+	shop := unitOf("shop", HTTP, "")
+	Join(shop, "oven", func() oven { return hot{} }, offer, call)
+	if err := shop.Err(); err == nil || !strings.Contains(err.Error(), "kitchen") {
+		t.Errorf("%v, want what is wrong with the kitchen", err)
+	}
+}
+
+// closed notes in which order things are closed.
+type closed struct {
+	name  string
+	order *[]string
+}
+
+func (c closed) Close() error { *c.order = append(*c.order, c.name); return nil }
+
+func TestCloseClosesTheLastFirst(t *testing.T) {
+	var order []string
+	var u Unit
+	for _, name := range []string{"database", "broker"} {
+		u.Keep(closed{name, &order})
+	}
+	if err := u.Close(); err != nil || strings.Join(order, " ") != "broker database" {
+		t.Errorf("closed %v, %v", order, err)
+	}
+}
