@@ -26,17 +26,22 @@ func (a app) loadImportCommand() *cobra.Command {
 	var flags importFlags
 	command := &cobra.Command{
 		Use:   "import FILE",
-		Short: "make a scenario from a HAR recording, an OpenAPI description or a JMeter plan",
+		Short: "make a scenario from a recording, a description, a test plan, commands or a log",
 		Long: `Makes a scenario from a recording of a browser (.har), a description of an
-interface (OpenAPI 3, Swagger 2) or a test plan of JMeter (.jmx).
+interface (OpenAPI 3, Swagger 2), a test plan of JMeter (.jmx), commands of curl
+(as browsers copy them), a collection of Postman, an access log (common,
+combined, JSON) or a script of k6. With - as FILE it reads standard input.
 
 What has no counterpart in a scenario, or behaves differently, is listed: on the
 terminal and as comments at the top of the scenario. Read both before you play
-it. Nothing is fetched and nothing of the input is run. docs/importing.md says
-what becomes of what.`,
+it. Nothing is fetched. Nothing of the input is run but scripts of k6: one
+iteration, in a sandbox that sends nothing. docs/importing.md says what becomes
+of what.`,
 		Example: `  cleave load import shop.har -o shop.yaml
   cleave load import api.yaml -o api-scenario.yaml
-  cleave load import plan.jmx --group Buyers -o buyers.yaml`,
+  cleave load import plan.jmx --group Buyers -o buyers.yaml
+  cleave load import - -o copied.yaml < commands.sh
+  cleave load import access.log -o replay.yaml`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.loadImport(args[0], &flags)
@@ -45,17 +50,19 @@ what becomes of what.`,
 	f, o := command.Flags(), &flags.options
 	f.StringVarP(&flags.output, "output", "o", "-", "`file` for the scenario, - for standard output")
 	f.BoolVar(&flags.force, "force", false, "overwrite existing files")
-	f.StringVar(&o.Format, "format", "", "`format` of the input: har, openapi or jmx (default: by the file)")
+	f.StringVar(&o.Format, "format", "",
+		"`format` of the input: har, openapi, jmx, curl, postman, log or k6 (default: by the file)")
 	f.StringVar(&o.Host, "host", "",
-		"HAR: `host` to keep, such as shop.example.org:8080 (default: that of the first page)")
-	f.BoolVar(&o.NoThink, "no-think", false, "HAR: leave out the pauses between requests")
-	f.StringVar(&o.Group, "group", "", "JMeter: thread `group` to convert (default: all, if their loads agree)")
+		"`host` to keep, such as shop.example.org:8080 (default: that of the first page, or of most requests)")
+	f.BoolVar(&o.NoThink, "no-think", false, "leave out the pauses between requests")
+	f.StringVar(&o.Group, "group", "",
+		"JMeter: thread `group` to convert (default: all, if their loads agree); k6: scenario")
 	return command
 }
 
 // loadImport converts a file, writes the scenario and tells what is missing.
 func (a app) loadImport(path string, flags *importFlags) error {
-	conversion, err := convert.ReadFile(path, flags.options)
+	conversion, err := a.readImport(path, flags.options)
 	if err != nil {
 		return withCode(exitBadPlan, "%w", err)
 	}
@@ -78,6 +85,14 @@ func (a app) loadImport(path string, flags *importFlags) error {
 	fmt.Fprintf(a.story, "wrote %s\n", flags.output)
 	a.checkImport(flags.output, text)
 	return nil
+}
+
+// readImport converts a file, or standard input.
+func (a app) readImport(path string, options convert.Options) (convert.Conversion, error) {
+	if path == "-" {
+		return convert.Read(a.in, options)
+	}
+	return convert.ReadFile(path, options)
 }
 
 // writeImport writes the scenario and its data files, nothing if one of them
@@ -121,7 +136,10 @@ func (a app) listNotConverted(c *convert.Conversion) {
 func (a app) checkImport(path string, text []byte) {
 	file, err := scenario.Parse(path, text)
 	if err == nil {
-		_, err = file.Compile(filepath.Dir(path))
+		var filled scenario.File
+		if filled, err = fillScenario(a.secrets, *file); err == nil {
+			_, err = filled.Compile(filepath.Dir(path))
+		}
 	}
 	if err != nil {
 		fmt.Fprintf(a.story, "it cannot be played yet:\n%v\n", err)

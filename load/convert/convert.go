@@ -2,9 +2,12 @@ package convert
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -21,6 +24,9 @@ const (
 	HAR     = "har"
 	OpenAPI = "openapi" // Swagger 2 too
 	JMX     = "jmx"
+	Curl    = "curl"
+	Postman = "postman"
+	Log     = "log"
 )
 
 // Limits of what is read, in bytes. Recordings hold the answers too.
@@ -99,6 +105,22 @@ func ReadFile(path string, options Options) (Conversion, error) {
 	return Convert(filepath.Base(path), data, options)
 }
 
+// Read converts what a reader has, as from standard input. Data files are read from the working folder and
+// below.
+func Read(in io.Reader, options Options) (Conversion, error) {
+	data, err := io.ReadAll(io.LimitReader(in, maxRecording+1))
+	if err != nil {
+		return Conversion{}, fmt.Errorf("convert: %w", err)
+	}
+	folder, err := inputfile.Folder(".", maxData)
+	if err != nil {
+		return Conversion{}, fmt.Errorf("convert: %w", err)
+	}
+	defer func() { _ = folder.Close() }() // only read
+	options.Beside = folder
+	return Convert("input", data, options)
+}
+
 // Convert converts a document. Its name gives the scenario's, and the format
 // where the options do not.
 func Convert(name string, data []byte, options Options) (Conversion, error) {
@@ -112,7 +134,7 @@ func Convert(name string, data []byte, options Options) (Conversion, error) {
 	}
 	d := newDraft(stem)
 	limit := maxDocument
-	if format == HAR {
+	if format == HAR || format == Log {
 		limit = maxRecording
 	}
 	if len(data) > limit {
@@ -127,19 +149,30 @@ func Convert(name string, data []byte, options Options) (Conversion, error) {
 		err = d.openAPI(data)
 	case JMX:
 		err = d.jmx(data, options)
+	case Curl:
+		err = d.curl(data, options)
+	case Postman:
+		err = d.postman(data, options)
+	case Log:
+		err = d.accessLog(data)
 	default:
-		err = errors.New("neither a HAR recording, an OpenAPI description nor a JMeter test plan; if it is one, " +
-			"say which")
+		err = errors.New("neither a HAR recording, an OpenAPI description, a JMeter test plan, curl commands, a " +
+			"Postman " +
+			"collection, an access log nor a script of k6; if it is one, say which with --format")
 	}
 	if err != nil {
 		return Conversion{}, fmt.Errorf("convert %s: %w", name, err)
 	}
+	d.pruneValues()
 	d.hoistHeaders()
 	return d.conversion(format), nil
 }
 
 // descriptionKey matches the key of a description in YAML that names its version.
 var descriptionKey = regexp.MustCompile(`(?m)^(---[ \t]+)?(\{[ \t]*)?["']?(openapi|swagger)["']?[ \t]*:`)
+
+// curlCommand matches a line with a command of curl.
+var curlCommand = regexp.MustCompile(`(?m)(^|[;&|])[ \t]*(\S*/)?curl[ \t]`)
 
 // Recognize returns the format of a document by its name's ending, otherwise by its root or topmost keys; ""
 // for none that can be converted.
@@ -156,9 +189,18 @@ func Recognize(name string, data []byte) string {
 		return JMX
 	case gjson.GetBytes(head, "log").IsObject():
 		return HAR
+	case strings.Contains(gjson.GetBytes(head, "info.schema").String(), "getpostman.com/json/collection"):
+		return Postman
 	case gjson.GetBytes(head, "openapi").Exists(), gjson.GetBytes(head, "swagger").Exists(),
 		descriptionKey.Match(head):
 		return OpenAPI
+	case curlCommand.Match(head):
+		return Curl
+	}
+	if line, _, _ := bytes.Cut(head, []byte("\n")); len(line) > 0 {
+		if _, isLog := readLine(bytes.TrimSpace(line)); isLog {
+			return Log
+		}
 	}
 	return ""
 }
@@ -233,6 +275,17 @@ func (d *draft) value(wish string, v scenario.Value) string {
 	name := d.name(wish)
 	d.file.Values[name] = v
 	return "${" + name + "}"
+}
+
+// pruneValues removes generated values that no step uses: those of steps that are not converted.
+func (d *draft) pruneValues() {
+	flows, err := json.Marshal(d.file.Flows)
+	if err != nil {
+		return // what is unused is not known
+	}
+	maps.DeleteFunc(d.file.Values, func(name string, _ scenario.Value) bool {
+		return !strings.Contains(string(flows), "${"+name+"}")
+	})
 }
 
 func (d *draft) conversion(format string) Conversion {

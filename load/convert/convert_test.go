@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,10 @@ import (
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
+
+// environment matches references to variables of the environment, which have values before a scenario is
+// compiled.
+var environment = regexp.MustCompile(`\$\{env:\w+\}`)
 
 // compile writes a conversion as its user would and reads it back.
 func compile(t testing.TB, c *Conversion) *scenario.Plan {
@@ -27,7 +32,7 @@ func compile(t testing.TB, c *Conversion) *scenario.Plan {
 			t.Fatal(err)
 		}
 	}
-	file, err := scenario.Parse("converted.yaml", text)
+	file, err := scenario.Parse("converted.yaml", environment.ReplaceAll(text, []byte("value")))
 	if err != nil {
 		t.Fatalf("the scenario cannot be parsed: %v\n%s", err, text)
 	}
@@ -39,7 +44,8 @@ func compile(t testing.TB, c *Conversion) *scenario.Plan {
 }
 
 func TestFixturesBecomeScenarios(t *testing.T) {
-	for _, name := range []string{"shop.har", "shop.jmx", "mix.jmx", "shop.openapi.yaml", "shop.swagger.json"} {
+	for _, name := range []string{"shop.har", "shop.jmx", "mix.jmx", "shop.openapi.yaml", "shop.swagger.json",
+		"shop.curl", "shop.postman.json", "shop.access.log"} {
 		t.Run(name, func(t *testing.T) {
 			c, err := ReadFile(filepath.Join("testdata", name), Options{})
 			if err != nil {
@@ -113,12 +119,13 @@ func rendered(t testing.TB, name string, data []byte) string {
 func TestFormatIsGuessed(t *testing.T) {
 	cases := map[string]string{ // name of a copy: the fixture
 		"recording.HAR": "shop.har", "a.json": "shop.har", "plan.xml": "shop.jmx", "b.json": "shop.swagger.json",
-		"api.yml": "shop.openapi.yaml",
+		"api.yml": "shop.openapi.yaml", "c.txt": "shop.curl", "d.json": "shop.postman.json",
+		"e.gz": "shop.access.log",
 	}
 	want := map[string]string{"shop.har": HAR, "shop.jmx": JMX, "shop.swagger.json": OpenAPI,
-		"shop.openapi.yaml": OpenAPI}
+		"shop.openapi.yaml": OpenAPI, "shop.curl": Curl, "shop.postman.json": Postman, "shop.access.log": Log}
 	for name, fixture := range cases {
-		c, err := Convert(name, read(t, fixture), Options{})
+		c, err := Convert(name, read(t, fixture), Options{Beside: os.DirFS("testdata")})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if c.Format != want[fixture] {

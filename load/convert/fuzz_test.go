@@ -42,7 +42,7 @@ func fuzz(f *testing.F, format string, fixtures ...string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file, err := scenario.Parse("fuzz.yaml", text)
+		file, err := scenario.Parse("fuzz.yaml", environment.ReplaceAll(text, []byte("value")))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
@@ -95,4 +95,26 @@ func FuzzJMX(f *testing.F) {
 		sampler("A", "/${a}${__Random(1,2,c)}", regex("x(.)")+assertion("response_data", 2, "a"))+
 		tag("GenericController", "S", "", sampler("B", "/${v}", ""))))))
 	fuzz(f, JMX, "shop.jmx", "mix.jmx")
+}
+
+func FuzzCurl(f *testing.F) {
+	for _, command := range []string{"curl $'a\\u0041' -d \"$B\" --next -G b -d c=d",
+		"curl -u a:b 'http://[::1]:8/x' -H 'X;'",
+		"A=1; curl a/$A | jq . && curl b", "curl <<E\n$(x)\nE\n",
+		"curl \ue000env:A\ue001 -H 'B: \ue000uuid\ue001'"} {
+		f.Add([]byte(command))
+	}
+	fuzz(f, Curl, "shop.curl")
+}
+
+func FuzzPostman(f *testing.F) {
+	f.Add([]byte(collectionOf(item(`{"url":"{{s}}/{{$guid}}?{{x}}","body":{"mode":"raw","raw":"{{loop}}{{a}}"}}`),
+		`{"item":[{"request":"{{s}}"}]}`, `{"request":{"url":{"raw":7,"query":{}},"header":"x"}}`)))
+	fuzz(f, Postman, "shop.postman.json")
+}
+
+func FuzzAccessLog(f *testing.F) {
+	f.Add([]byte(commonStart + `"GET /${x}?"{} HTTP/1.1" 200 5` + "\n" +
+		`{"ts":1e300,"method":"GET","uri":"//","status":9}`))
+	fuzz(f, Log, "shop.access.log")
 }

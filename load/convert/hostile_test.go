@@ -42,7 +42,7 @@ func valid(t *testing.T, name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	file, err := scenario.Parse("scenario.yaml", text)
+	file, err := scenario.Parse("scenario.yaml", environment.ReplaceAll(text, []byte("value")))
 	if err != nil {
 		return errors.Join(err, errors.New(string(text)))
 	}
@@ -106,7 +106,7 @@ func TestHostileTextsOfTestPlans(t *testing.T) {
 
 // TestHostileTextsOfDocuments does the same to recordings and descriptions.
 func TestHostileTextsOfDocuments(t *testing.T) {
-	for _, name := range []string{"shop.har", "shop.openapi.yaml", "shop.swagger.json"} {
+	for _, name := range []string{"shop.har", "shop.openapi.yaml", "shop.swagger.json", "shop.postman.json"} {
 		var document any
 		if err := yaml.Unmarshal(read(t, name), &document); err != nil {
 			t.Fatal(err)

@@ -2,13 +2,9 @@ package convert
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
-
-	"github.com/cleave-lab/cleave/load/scenario"
 )
 
 // testPlan is the conversion of a test plan in progress.
@@ -69,19 +65,7 @@ func (p *testPlan) convert(data []byte) error {
 	if len(p.file.Flows) == 0 {
 		return errors.New("no HTTP request of the test plan can be converted:" + p.reasons())
 	}
-	p.pruneValues()
 	return nil
-}
-
-// pruneValues removes generated values that no step uses: those of steps that are not converted.
-func (d *draft) pruneValues() {
-	flows, err := json.Marshal(d.file.Flows)
-	if err != nil {
-		return // what is unused is not known
-	}
-	maps.DeleteFunc(d.file.Values, func(name string, _ scenario.Value) bool {
-		return !strings.Contains(string(flows), "${"+name+"}")
-	})
 }
 
 // threadGroups returns the groups to convert and lists the others.

@@ -67,7 +67,6 @@ func (d *draft) openAPI(data []byte) (err error) {
 	if len(d.file.Flows) == 0 {
 		return errors.New("no operation can be converted:" + d.reasons())
 	}
-	d.pruneValues()
 	return nil
 }
 

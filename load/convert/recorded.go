@@ -40,8 +40,8 @@ type pair struct{ name, value string }
 
 // what shows the request in notes, without its query, which may hold secrets.
 func (r *recorded) what() string {
-	address, _, _ := strings.Cut(r.address, "?")
-	return r.method + " " + address
+	address, _, _ := strings.Cut(strings.TrimPrefix(r.address, unknownTarget), "?")
+	return r.method + " " + referenced.ReplaceAllString(address, "{$1}")
 }
 
 // origin returns scheme and host of the request.
@@ -118,8 +118,11 @@ func (d *draft) flow(source, name string, requests []*recorded, options Options)
 // recordedStep returns the step of a request. Names of headers that are left out are added to dropped.
 func (d *draft) recordedStep(source string, r *recorded, dropped map[string]bool) scenario.Step {
 	path := referring(requestTarget(cmp.Or(r.url.EscapedPath(), "/")))
-	if strings.HasPrefix(path, "/\ue000") { // the value may be a whole path, or a URL
-		path = path[1:]
+	if at := referenced.FindStringSubmatchIndex(path); at != nil && at[0] == 1 {
+		name := path[at[2]:at[3]]
+		if _, drawn := d.file.Values[name]; d.refs[name] && !drawn {
+			path = path[1:] // what an answer says may be a whole path, or a URL
+		}
 	}
 	step := scenario.Step{Name: literal(r.name), Body: d.written(r.body), Expect: r.expect, Extract: r.extract,
 		Think: scenario.Duration(r.think)}
@@ -150,8 +153,8 @@ func (d *draft) recordedHeaders(source string, r *recorded, dropped map[string]b
 			d.note(r.where, "header "+h.name,
 				"cannot be sent: its name or value has characters that are not allowed")
 		default:
-			if lower == "authorization" || lower == "x-api-key" || strings.HasPrefix(lower, "x-csrf") ||
-				strings.HasPrefix(lower, "x-xsrf") {
+			if (lower == "authorization" || lower == "x-api-key" || strings.HasPrefix(lower, "x-csrf") ||
+				strings.HasPrefix(lower, "x-xsrf")) && !referenced.MatchString(h.value) {
 				d.note(source, "header "+h.name,
 					"kept as recorded: it may have expired, and it is a secret now in the scenario; better extract or "+
 						"generate it")

@@ -140,7 +140,8 @@ func (d *draft) reference(name string) string {
 
 // referring undoes what escaping for a URL made of references.
 func referring(path string) string {
-	return strings.NewReplacer("%EE%80%80", "\ue000", "%EE%80%81", "\ue001").Replace(path)
+	return strings.NewReplacer("%EE%80%80env%3A", "\ue000env:", "%EE%80%80", "\ue000", "%EE%80%81",
+		"\ue001").Replace(path)
 }
 
 // written writes a text with references so that a scenario sends the rest of it as it is.
@@ -157,4 +158,22 @@ func (d *draft) written(text string) string {
 		}
 	}
 	return d.join(append(pieces, piece{text: text[end:]}))
+}
+
+// maxBrackets is how deep brackets may be nested in what a parser reads whose stack grows with them.
+const maxBrackets = 500
+
+// nesting returns how deep the brackets of a text are nested, those in quotes too.
+func nesting(text []byte) int {
+	depth, deepest := 0, 0
+	for _, c := range text {
+		switch c {
+		case '(', '[', '{':
+			depth++
+			deepest = max(deepest, depth)
+		case ')', ']', '}':
+			depth = max(0, depth-1)
+		}
+	}
+	return deepest
 }

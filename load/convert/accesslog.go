@@ -1,0 +1,218 @@
+package convert
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// maxRows is how many requests of a log a scenario can hold as data.
+const maxRows = 1_000_000
+
+// logged is one request of an access log.
+type logged struct {
+	at             time.Time
+	method, target string // as in the first line of the request
+	status         int64
+}
+
+// commonLine matches a line of the common log format, and what the combined one has behind it.
+var commonLine = regexp.MustCompile(`^\S+ \S+ .*?\[([^\]]+)\] "([^" ]*) ([^" ]*)(?: [^"]*)?" (\d{3}) `)
+
+// accessLog converts a log of a web server (common, combined, or an object of JSON for each line) to a
+// replay:
+// its requests in their order, at their times.
+func (d *draft) accessLog(data []byte) error {
+	rows, unread := readLog(data)
+	if len(rows) == 0 {
+		return errors.New("the log has no requests that can be read")
+	}
+	read := len(rows)
+	if unread > 0 {
+		d.lose("log", fmt.Sprintf("%d lines", unread), "not a request in the formats common, combined and JSON")
+	}
+	drop := func(what, why string, is func(logged) bool) {
+		before := len(rows)
+		if rows = slices.DeleteFunc(rows, is); len(rows) < before {
+			d.lose("log", fmt.Sprintf("%d requests %s", before-len(rows), what), why)
+		}
+	}
+	drop("with another method than GET", "a log holds no bodies: write them as flows of a scenario",
+		func(l logged) bool { return l.method != "GET" })
+	drop("that failed", "the log has their status of 400 and above, and a load counts such answers as errors",
+		func(l logged) bool { return l.status >= 400 })
+	drop("without a path", "they were not requests for this server",
+		func(l logged) bool { return !strings.HasPrefix(l.target, "/") || len(l.target) > maxTarget })
+	if len(rows) == 0 {
+		return errors.New("no request of the log can be replayed:" + d.reasons())
+	}
+	slices.SortStableFunc(rows, func(a, b logged) int { return a.at.Compare(b.at) })
+	size := 0 // of the file of data
+	most := slices.IndexFunc(rows, func(l logged) bool { size += len(l.target) + 8; return size > maxData })
+	if most < 0 {
+		most = len(rows)
+	}
+	if most = min(most, maxRows); most < len(rows) {
+		d.lose("log", fmt.Sprintf("%d requests at its end", len(rows)-most),
+			fmt.Sprintf("the data of a scenario has at most %d rows and %d bytes", maxRows, maxData))
+		rows = rows[:most]
+	}
+	d.note("log", fmt.Sprintf("the server of %d requests", read),
+		"a log does not name it: give it with --target")
+	d.note("log", "headers, cookies and users", "a log does not have them; every request begins anew")
+	d.replayRows(rows)
+	return nil
+}
+
+// maxTarget bounds a path with its query, in bytes.
+const maxTarget = 8 << 10
+
+// readLog reads the requests of a log, and counts the lines that are none.
+func readLog(data []byte) (rows []logged, unread int) {
+	for line := range bytes.Lines(data) {
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		if l, ok := readLine(line); ok {
+			l.target = requestTarget(l.target)
+			rows = append(rows, l)
+		} else {
+			unread++
+		}
+	}
+	return rows, unread
+}
+
+// readLine reads one line of a log.
+func readLine(line []byte) (l logged, ok bool) {
+	if line[0] == '{' && gjson.ValidBytes(line) {
+		return readObject(gjson.ParseBytes(line))
+	}
+	m := commonLine.FindSubmatch(line)
+	if m == nil {
+		return l, false
+	}
+	at, err := time.Parse("02/Jan/2006:15:04:05 -0700", string(m[1]))
+	status, _ := strconv.ParseInt(string(m[4]), 10, 64) // three digits
+	return logged{at, string(m[2]), strings.ToValidUTF8(string(m[3]), "%EF%BF%BD"), status}, err == nil
+}
+
+// readObject reads a request of a log in JSON, whose fields each server names for itself: nginx, Caddy,
+// Traefik,
+// Envoy and what follows them.
+func readObject(of gjson.Result) (l logged, ok bool) {
+	first := func(names ...string) gjson.Result {
+		for _, name := range names {
+			if value := of.Get(name); value.Exists() && !value.IsObject() {
+				return value
+			}
+		}
+		return gjson.Result{}
+	}
+	l.method = first("request.method", "request_method", "RequestMethod", "method", "http_method",
+		"http\\.request\\.method", "httpRequest.requestMethod").String()
+	l.target = first("request.uri", "request_uri", "RequestPath", "uri", "path", "url", "request_path",
+		"url\\.path", "httpRequest.requestUrl").String()
+	if query := first("query", "query_string", "args").String(); query != "" && !strings.Contains(l.target,
+		"?") {
+		l.target += "?" + strings.TrimPrefix(query, "?")
+	}
+	if words := strings.Fields(first("request").String()); l.method == "" && len(words) > 1 {
+		l.method, l.target = words[0], words[1] // "GET / HTTP/1.1"
+	}
+	if u, err := url.Parse(l.target); err == nil && u.Host != "" {
+		l.target = u.RequestURI()
+	}
+	l.status = first("status", "DownstreamStatus", "response_code", "status_code", "response.status",
+		"httpRequest.status").Int()
+	l.at, ok = logTime(first("StartUTC", "start_time", "ts", "time", "time_iso8601", "@timestamp", "timestamp",
+		"time_local", "msec"))
+	return l, ok && l.method != "" && l.target != ""
+}
+
+// logTime reads a time as texts and numbers of logs have it.
+func logTime(value gjson.Result) (time.Time, bool) {
+	seconds, err := strconv.ParseFloat(value.String(), 64)
+	if err == nil {
+		for seconds > 1e11 { // in ms, or smaller units
+			seconds /= 1000
+		}
+		whole, fraction := math.Modf(seconds)
+		return time.Unix(int64(whole), int64(fraction*1e9)).Round(time.Microsecond), seconds > 0
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999-0700",
+		"02/Jan/2006:15:04:05 -0700", "2006-01-02 15:04:05.999999999"} {
+		if at, err := time.Parse(layout, value.String()); err == nil {
+			return at, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// replayRows makes one flow of all requests: they are its data, and it begins at their times.
+func (d *draft) replayRows(rows []logged) {
+	name := d.name("log")
+	stem := identifier(d.file.Name)
+	spread := 0
+	var times strings.Builder
+	var table [][]string
+	for i := 0; i < len(rows); {
+		same := i + 1 // behind the last row of the same moment
+		for same < len(rows) && rows[same].at.Equal(rows[i].at) {
+			same++
+		}
+		whole := rows[i].at.Nanosecond() == 0
+		for k := i; k < same; k++ {
+			at := rows[i].at.Sub(rows[0].at).Seconds()
+			if whole { // a log of whole seconds
+				at += float64(k-i) / float64(same-i)
+			}
+			fmt.Fprintf(&times, "%.6f\n", at)
+			table = append(table, []string{strings.TrimPrefix(rows[k].target, "/"), strconv.Itoa(int(rows[k].status))})
+		}
+		if whole && same-i > 1 {
+			spread += same - i
+		}
+		i = same
+	}
+	if spread > 0 {
+		d.note("log", fmt.Sprintf("the moments of %d requests within their second", spread),
+			"the log has whole seconds: spread evenly over them")
+	}
+	d.beside[stem+"-"+name+".csv"] = csvOf([]string{"path", "status"}, table)
+	d.beside[stem+"-times.txt"] = []byte(times.String())
+	d.file.Data = map[string]scenario.Data{name: {CSV: stem + "-" + name + ".csv"}}
+	d.file.Load = &scenario.Load{Replay: stem + "-times.txt"}
+	no := false
+	d.file.Cookies = &no
+	d.file.Flows = []scenario.Flow{{Name: "log", Steps: []scenario.Step{{Name: "GET",
+		Request: "GET /${" + name + ".path}", Expect: scenario.Expect{Status: cmp.Or(statuses(rows), "200-399")}}}}}
+}
+
+// statuses lists the statuses that a log has, in order.
+func statuses(rows []logged) string {
+	var all []string
+	for _, l := range rows {
+		if l.status == http.StatusNotModified { // asked without condition
+			l.status = http.StatusOK
+		}
+		if status := strconv.FormatInt(l.status, 10); l.status >= 200 && !slices.Contains(all, status) {
+			all = append(all, status)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}

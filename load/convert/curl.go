@@ -1,0 +1,372 @@
+package convert
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Limits of commands. The parser's stack grows with what is nested.
+const (
+	maxCommands   = 1 << 20 // bytes
+	maxShellWords = 50_000  // words that can nest, such as if
+)
+
+// shellWord matches the words of the shell that can nest without a bracket.
+var shellWord = regexp.MustCompile("\\b(if|elif|while|until|for|case|select|time|coproc)\\b|[!`\"]")
+
+// commands is the conversion of curl commands in progress.
+type commands struct {
+	*draft
+	options   Options
+	number    int               // of commands so far
+	variables map[string]string // what the input assigns
+	found     []*recorded
+}
+
+// curl converts command lines of curl, as browsers copy them. Nothing of the shell is run.
+func (d *draft) curl(data []byte, options Options) error {
+	if len(data) > maxCommands || nesting(data) > maxBrackets || len(shellWord.FindAll(data,
+		-1)) > maxShellWords {
+		return fmt.Errorf("more than %d bytes of commands, or too deeply nested: split them", maxCommands)
+	}
+	file, err := syntax.NewParser().Parse(bytes.NewReader(data), "")
+	if err != nil {
+		return fmt.Errorf("read the commands: %s", oneLine(err.Error()))
+	}
+	c := &commands{draft: d, options: options, variables: map[string]string{}}
+	syntax.Walk(file, c.visit)
+	if c.number == 0 {
+		return errors.New("there is no curl command")
+	}
+	return d.flow("commands", "commands", c.found, options)
+}
+
+// visit converts a command and lists what would have to be run.
+func (c *commands) visit(node syntax.Node) bool {
+	switch n := node.(type) {
+	case *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.FuncDecl:
+		where := fmt.Sprintf("line %d", n.Pos().Line())
+		c.lose(where, "a loop, a choice or a function",
+			"the shell is not run: write its commands one after another")
+		return false
+	case *syntax.CallExpr:
+		c.call(n)
+		return false
+	}
+	return true
+}
+
+// call converts one command with its words.
+func (c *commands) call(call *syntax.CallExpr) {
+	where := fmt.Sprintf("line %d", call.Pos().Line())
+	if len(call.Args) == 0 {
+		for _, a := range call.Assigns {
+			value, ok := "", a.Name != nil && a.Index == nil && a.Array == nil
+			if a.Value != nil && ok {
+				value, ok = c.text(a.Value.Parts)
+			}
+			if ok {
+				c.variables[a.Name.Value] = value
+			}
+		}
+		return
+	}
+	name, _ := c.text(call.Args[0].Parts)
+	if path.Base(name) != "curl" {
+		c.note(where, "the command "+cmp.Or(path.Base(name), "?"),
+			"only curl commands are converted; nothing is run")
+		return
+	}
+	c.number++
+	var words []string
+	for _, arg := range call.Args[1:] {
+		word, ok := c.text(arg.Parts)
+		if !ok {
+			c.lose(where, "curl", "a word of it has to be computed by the shell, which is not run")
+			return
+		}
+		words = append(words, word)
+	}
+	for _, one := range split(words, "--next", "-:") {
+		c.command(where, one)
+	}
+}
+
+// split divides words at separators.
+func split(words []string, separators ...string) [][]string {
+	var parts [][]string
+	for {
+		i := slices.IndexFunc(words, func(word string) bool { return slices.Contains(separators, word) })
+		if i < 0 {
+			return append(parts, words)
+		}
+		parts, words = append(parts, words[:i]), words[i+1:]
+	}
+}
+
+// text returns what a word says without running anything; not ok where something would have to be run.
+// A variable that the input does not set is one of the environment of the load.
+func (c *commands) text(parts []syntax.WordPart) (text string, ok bool) {
+	var b strings.Builder
+	for _, part := range parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			b.WriteString(unescaped(p.Value, ""))
+		case *syntax.SglQuoted:
+			value := p.Value
+			if p.Dollar {
+				value, _, _ = expand.Format(nil, value, nil) // an error is one of formats, which these are not
+			}
+			b.WriteString(value)
+		case *syntax.DblQuoted:
+			for _, inner := range p.Parts {
+				lit, isLit := inner.(*syntax.Lit)
+				value := ""
+				if isLit {
+					value = unescaped(lit.Value, "\"\\$`\n")
+				} else if value, ok = c.text([]syntax.WordPart{inner}); !ok {
+					return "", false
+				}
+				b.WriteString(value)
+			}
+		case *syntax.ParamExp:
+			if p.Param == nil || p.Excl || p.Length || p.Width || p.Index != nil || p.Slice != nil || p.Repl != nil ||
+				p.Exp != nil || p.Param.Value != identifier(p.Param.Value) {
+				return "", false
+			}
+			value, known := c.variables[p.Param.Value]
+			if !known {
+				value = c.reference("env:" + p.Param.Value)
+			}
+			b.WriteString(value)
+		default:
+			return "", false
+		}
+		if b.Len() > maxText {
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+// unescaped removes backslashes: all, or those in front of some characters; one before a line end joins
+// lines.
+func unescaped(text, only string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) && (only == "" || strings.IndexByte(only, text[i+1]) >= 0) {
+			if i++; text[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+// curlRequest is what the options of one command say.
+type curlRequest struct {
+	method, user              string
+	headers                   []pair
+	cookies                   []string
+	data, urls, lost          []string // lost: options that cannot be followed
+	asJSON, asQuery, onlyHead bool
+	follow, raw               bool
+}
+
+// flags returns the options of curl that change a request. Others are known, so that their values are
+// skipped, and left out: they are about curl's output, its connections and TLS. Long because it is that list.
+func (c *commands) flags(r *curlRequest) *pflag.FlagSet {
+	f := pflag.NewFlagSet("curl", pflag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	text := func(name, short string, set func(string)) {
+		f.FuncP(name, short, "", func(value string) error { set(value); return nil })
+	}
+	header := func(name string) func(string) {
+		return func(value string) { r.headers = append(r.headers, pair{name, value}) }
+	}
+	text("request", "X", func(v string) { r.method = v })
+	text("url", "", func(v string) { r.urls = append(r.urls, v) })
+	text("user", "u", func(v string) { r.user = v })
+	text("user-agent", "A", header("User-Agent"))
+	text("referer", "e", header("Referer"))
+	text("header", "H", func(v string) {
+		if name, value, found := strings.Cut(v, ":"); found && strings.TrimSpace(value) != "" {
+			header(name)(strings.TrimSpace(value))
+		} else if name, found := strings.CutSuffix(v, ";"); found {
+			header(name)("")
+		}
+	})
+	text("oauth2-bearer", "", func(v string) { header("Authorization")("Bearer " + v) })
+	text("cookie", "b", func(v string) {
+		if strings.Contains(v, "=") {
+			r.cookies = append(r.cookies, cookieNames([]pair{{"cookie", v}})...)
+		} else {
+			r.lost = append(r.lost, "--cookie from a file")
+		}
+	})
+	for _, name := range []string{"data", "data-ascii", "data-binary", "data-raw", "data-urlencode", "json"} {
+		text(name, map[string]string{"data": "d"}[name], func(v string) { c.addData(r, name, v) })
+	}
+	f.BoolVarP(&r.asQuery, "get", "G", false, "")
+	f.BoolVarP(&r.onlyHead, "head", "I", false, "")
+	f.BoolVarP(&r.follow, "location", "L", false, "")
+	f.BoolVarP(&r.raw, "globoff", "g", false, "")
+	for _, option := range []string{"form F", "form-string", "upload-file T", "config K", "aws-sigv4", "range r",
+		"time-cond z", "variable", "expand-url", "expand-data"} {
+		name, short, _ := strings.Cut(option, " ")
+		text(name, short, func(string) { r.lost = append(r.lost, "--"+name) })
+	}
+	for _, option := range strings.Fields("output=o write-out=w max-time=m connect-timeout proxy=x " +
+		"proxy-user=U " +
+		"cacert capath cert=E cert-type key key-type pass ciphers tls-max retry retry-delay retry-max-time " +
+		"max-redirs resolve connect-to interface dump-header=D cookie-jar=c limit-rate speed-limit=Y " +
+		"speed-time=y stderr trace trace-ascii noproxy unix-socket keepalive-time max-filesize output-dir " +
+		"local-port dns-servers proto proto-redir request-target create-file-mode happy-eyeballs-timeout-ms") {
+		name, short, _ := strings.Cut(option, "=")
+		text(name, short, func(string) {})
+	}
+	for _, option := range strings.Fields("silent=s show-error=S verbose=v include=i insecure=k compressed " +
+		"fail=f " +
+		"fail-with-body http1.0=0 http1.1 http2 http2-prior-knowledge http3 ipv4=4 ipv6=6 remote-name=O " +
+		"remote-header-name=J no-buffer=N progress-bar=# location-trusted tlsv1=1 tlsv1.2 tlsv1.3 basic anyauth " +
+		"path-as-is no-keepalive parallel=Z create-dirs tcp-nodelay no-progress-meter retry-connrefused " +
+		"retry-all-errors fail-early junk-session-cookies=j disable=q netrc=n raw compressed-ssh ssl-no-revoke") {
+		name, short, _ := strings.Cut(option, "=")
+		f.BoolP(name, short, false, "")
+	}
+	return f
+}
+
+// addData adds a part of the body as curl's options of data do.
+func (c *commands) addData(r *curlRequest, option, value string) {
+	r.asJSON = r.asJSON || option == "json"
+	field, rest, isFile := "", value, strings.HasPrefix(value, "@")
+	if option == "data-urlencode" {
+		at := strings.IndexAny(value, "=@")
+		if isFile = at >= 0 && value[at] == '@'; at > 0 {
+			field = value[:at] + "="
+		}
+		rest = value[at+1:]
+	} else if isFile = isFile && option != "data-raw"; isFile {
+		rest = value[1:]
+	}
+	if isFile {
+		content, err := c.read(rest)
+		if err != nil {
+			r.lost = append(r.lost, fmt.Sprintf("--%s from the file %s (%v)", option, rest, err))
+			return
+		}
+		if rest = string(content); option != "data-binary" {
+			rest = strings.NewReplacer("\r", "", "\n", "").Replace(rest)
+		}
+	}
+	if option == "data-urlencode" {
+		rest = field + referring(url.QueryEscape(rest))
+	}
+	r.data = append(r.data, rest)
+}
+
+// read returns the text of a file that a command sends.
+func (c *commands) read(name string) ([]byte, error) {
+	file, err := c.options.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	return io.ReadAll(io.LimitReader(file, maxText+1))
+}
+
+// command converts one transfer of curl.
+func (c *commands) command(where string, words []string) {
+	var r curlRequest
+	flags := c.flags(&r)
+	if err := flags.Parse(words); err != nil {
+		c.lose(where, "curl", "an option that is not known, or lacks its value: "+oneLine(err.Error()))
+		return
+	}
+	if len(r.lost) > 0 {
+		c.lose(where, "curl "+strings.Join(r.lost, ", "), "has no counterpart; write the request as a step")
+		return
+	}
+	body := strings.Join(r.data, "&")
+	if r.asJSON {
+		body = strings.Join(r.data, "")
+	}
+	if r.user != "" {
+		c.headerOfUser(where, &r)
+	}
+	usual, mime := "GET", "application/x-www-form-urlencoded"
+	switch {
+	case r.onlyHead:
+		usual = "HEAD"
+	case len(r.data) > 0 && !r.asQuery:
+		usual = "POST"
+	}
+	if r.asJSON {
+		mime = "application/json"
+		if _, given := valueOf(r.headers, "Accept"); !given {
+			r.headers = append(r.headers, pair{"Accept", mime})
+		}
+	}
+	if r.follow {
+		c.note("commands", "--location", "an answer that redirects is an answer here; add a step for the new "+
+			"address")
+	}
+	for _, address := range append(r.urls, flags.Args()...) {
+		one := &recorded{where: where, method: cmp.Or(r.method, usual), address: address, headers: r.headers,
+			cookies: r.cookies}
+		if !strings.Contains(address, "://") {
+			one.address = "http://" + address
+		}
+		joint := "?"
+		if strings.Contains(address, "?") {
+			joint = "&"
+		}
+		switch {
+		case body != "" && r.asQuery:
+			one.address += joint + body
+		case body != "":
+			one.body, one.mimeType = body, mime
+		}
+		c.keep(one, r.raw)
+	}
+}
+
+// keep adds a request to the flow, or lists it. Raw are URLs whose braces and brackets mean themselves.
+func (c *commands) keep(r *recorded, raw bool) {
+	reason := r.unusable()
+	if reason == "" && !raw && strings.ContainsAny(r.url.Path, "{}[]") {
+		reason = "curl makes several URLs of its braces and brackets: write one command for each"
+	}
+	if reason != "" {
+		c.lose(r.where, r.what(), reason)
+		return
+	}
+	c.found = append(c.found, r)
+}
+
+// headerOfUser makes a header of --user.
+func (c *commands) headerOfUser(where string, r *curlRequest) {
+	if referenced.MatchString(r.user) {
+		c.note(where, "--user", "its user or password is a variable, which cannot be encoded beforehand: give "+
+			"the header "+
+			"Authorization")
+		return
+	}
+	r.headers = append(r.headers, pair{"Authorization",
+		"Basic " + base64.StdEncoding.EncodeToString([]byte(r.user))})
+}

@@ -1,0 +1,105 @@
+package convert
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// stepOf converts commands and returns the first step: request, headers, body.
+func stepOf(t *testing.T, text string) (string, Conversion) {
+	t.Helper()
+	c, err := Convert("a.sh", []byte(text), Options{Beside: fstest.MapFS{"b.txt": {Data: []byte("x\r\ny&z\n")}}})
+	if err != nil {
+		return err.Error(), c
+	}
+	compile(t, &c)
+	step := c.File.Flows[0].Steps[0]
+	return step.Request + "|" + step.Headers["Content-Type"] + "|" + step.Body, c
+}
+
+// Long because it is a table.
+func TestCurlCommands(t *testing.T) {
+	const form = "application/x-www-form-urlencoded"
+	for _, c := range []struct{ name, command, want, note string }{
+		{"plain", "curl http://a/b", "GET /b||", ""},
+		{"without a scheme", "curl a:8080/b", "GET /b||", ""},
+		{"path of the program", "/usr/bin/curl http://a", "GET /||", ""},
+		{"quotes", `curl "http://a/b?c=\"d\"&e='f'"`, "GET /b?c=%22d%22&e='f'||", ""},
+		{"continued", "curl \\\n  -X \\\n DELETE http://a/b", "DELETE /b||", ""},
+		{"grouped options", "curl -sSXPUT http://a/b", "PUT /b||", ""},
+		{"data", "curl http://a -d b=c --data 'd=e'", "POST /|" + form + "|b=c&d=e", ""},
+		{"empty data", "curl http://a -d ''", "POST /||", ""},
+		{"data in the query", "curl -G http://a/?x=1 -d b=c", "GET /?x=1&b=c||", ""},
+		{"encoded", "curl http://a --data-urlencode 'b=c d' --data-urlencode '=e&f'",
+			"POST /|" + form + "|b=c+d&e%26f", ""},
+		{"from a file", "curl http://a -d @b.txt", "POST /|" + form + "|xy&z", ""},
+		{"a file as it is", "curl http://a --data-binary @b.txt", "POST /|" + form + "|x\r\ny&z\n", ""},
+		{"encoded from a file", "curl http://a --data-urlencode c@b.txt", "POST /|" + form + "|c=xy%26z", ""},
+		{"an at sign as it is", "curl http://a --data-raw @b.txt", "POST /|" + form + "|@b.txt", ""},
+		{"json", `curl http://a --json '{"b":' --json '1}'`, `POST /|application/json|{"b":1}`, ""},
+		{"ANSI quotes", `curl http://a --data-raw $'b\u0021\'\x41\n'`, "POST /|" + form + "|b!'A\n", ""},
+		{"a dollar sign", `curl http://a --data-raw '${b} $c'`, "POST /|" + form + "|$${b} $c", ""},
+		{"a variable of the input", "B=c; curl http://a/$B", "GET /c||", ""},
+		{"a variable of the environment", `curl http://a -d "b=$C"`, "POST /|" + form + "|b=${env:C}", ""},
+		{"a variable behind a dollar sign", `curl http://a -d "b=\$$C"`, "POST /|" + form + "|b=${dollar}${env:C}",
+			""},
+		{"head", "curl -I http://a/b", "HEAD /b||", ""},
+		{"location", "curl -L http://a/b", "GET /b||", "--location"},
+		{"user", "curl -u b:c http://a", "GET /||", "header Authorization: kept as recorded"},
+		{"user from the environment", "curl -u b:$C http://a", "GET /||", "give the header Authorization"},
+		{"cookie", "curl -b 'b=c; d=e' http://a", "GET /||", "cookies b, d"},
+		{"pipe", "curl http://a | jq .", "GET /||", "the command jq: only curl"},
+		{"other options", "curl -k -m 5 --connect-timeout=3 -o /dev/null -w '%{http_code}' http://a", "GET /||",
+			""},
+	} {
+		got, conversion := stepOf(t, c.command)
+		if got != c.want {
+			t.Errorf("%s: %s\nis  %q\nwant %q", c.name, c.command, got, c.want)
+		}
+		if c.note != "" {
+			wantNote(t, &conversion, c.note)
+		}
+	}
+}
+
+// TestCurlCommandsThatCannotBeSteps says why, without more than a line of the input.
+func TestCurlCommandsThatCannotBeSteps(t *testing.T) {
+	for command, want := range map[string]string{
+		"curl":                                              "no request of the commands can be played",
+		"curl 'http://a":                                    "read the commands: 1:6: ",
+		"curl http://a/$B":                                  "a variable that is not known beforehand",
+		"curl http://$B/c":                                  "cannot be read",
+		"curl http://a/$(date)":                             "computed by the shell",
+		"curl http://a/${B:-c}":                             "computed by the shell",
+		"curl -F b=@c http://a":                             "--form",
+		"curl -T b http://a":                                "--upload-file",
+		"curl -b jar.txt http://a":                          "--cookie from a file",
+		"curl -d @/etc/passwd http://a":                     "only files in the input's folder are read",
+		"curl -d @../b.txt http://a":                        "only files in the input's folder are read",
+		"curl -d @c.txt http://a":                           "file does not exist",
+		"curl --frob http://a":                              "unknown flag: --frob",
+		"curl ftp://a/b":                                    "not a request over HTTP",
+		"curl http://a/{b,c}":                               "several URLs",
+		"while true; do curl a; done":                       "there is no curl command",
+		"curl http://a " + strings.Repeat("x", maxCommands): "more than 1048576 bytes of commands",
+	} {
+		if _, err := Convert("a.sh", []byte(command), Options{Format: Curl,
+			Beside: fstest.MapFS{}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s: error %v, want %q", command, err, want)
+		}
+	}
+}
+
+// TestCurlIsBounded holds that nesting does not exhaust the stack, which would end the program.
+func TestCurlIsBounded(t *testing.T) {
+	for _, part := range []string{"$(", "(", "((", "{ ", "if ", "`", "! ", "${a:-", "\"$(", "a&&", "$((",
+		"[[ ! "} {
+		text := "curl a\n" + strings.Repeat(part, (maxCommands-10)/len(part))
+		if _, err := Convert("a.sh", []byte(text), Options{Format: Curl}); err == nil {
+			t.Errorf("%s is taken", part)
+		} else if len(err.Error()) > 2000 {
+			t.Errorf("%s: an error of %d bytes", part, len(err.Error()))
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package convert
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// requests is the conversion of a Postman collection in progress.
+type requests struct {
+	*draft
+	variables map[string]string
+	unknown   string // the server that the user has to name, as the collection writes it
+	found     []*recorded
+}
+
+// postman converts a collection of Postman (format 2.0 or 2.1): its requests in order, as its runner plays
+// them.
+func (d *draft) postman(data []byte, options Options) error {
+	var valid json.RawMessage
+	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &valid); err != nil {
+		return fmt.Errorf("read the collection: %w", err)
+	}
+	root := gjson.ParseBytes(bytes.ToValidUTF8(valid, []byte("\ufffd")))
+	c := &requests{draft: d, variables: map[string]string{}}
+	for _, v := range root.Get("variable").Array() {
+		if name := cmp.Or(v.Get("key").String(), v.Get("id").String()); v.Get("type").String() != "secret" {
+			c.variables[name] = v.Get("value").String()
+		}
+	}
+	c.scripts("collection", root)
+	c.items(root, nil, gjson.Result{})
+	if len(c.found) == 0 {
+		return errors.New("no request of the collection can be converted:" + d.reasons())
+	}
+	name := cmp.Or(oneLine(root.Get("info.name").String()), "collection")
+	return d.flow("collection", literal(name), c.found, options)
+}
+
+// items converts what is in a folder, with what its parents' authorization says.
+func (c *requests) items(folder gjson.Result, path []string, auth gjson.Result) {
+	if own := folder.Get("auth"); own.IsObject() {
+		auth = own
+	}
+	for i, item := range folder.Get("item").Array() {
+		name := cmp.Or(oneLine(item.Get("name").String()), "item "+strconv.Itoa(i+1))
+		at := append(slices.Clone(path), name)
+		where := strings.Join(at[max(0, len(at)-5):], " > ") // a note is one line
+		c.scripts(where, item)
+		switch request := item.Get("request"); {
+		case len(at) > maxDepth:
+			c.lose(where, "a folder", fmt.Sprintf("nested deeper than %d", maxDepth))
+		case item.Get("item").IsArray():
+			c.items(item, at, auth)
+		case request.Exists():
+			c.request(where, name, request, item.Get("response"), auth)
+		}
+	}
+}
+
+// scripts lists the scripts of a request, a folder or the collection.
+func (c *requests) scripts(where string, of gjson.Result) {
+	for _, event := range of.Get("event").Array() {
+		if lines := event.Get("script.exec"); strings.TrimSpace(strings.Trim(lines.Raw, `[]" ,`)) != "" {
+			c.note(where, "script "+event.Get("listen").String(),
+				"scripts are not run: add expect and extract to the step")
+		}
+	}
+}
+
+// request converts one request.
+func (c *requests) request(where, name string, of, answers, auth gjson.Result) {
+	r := &recorded{where: where, name: name, method: cmp.Or(of.Get("method").String(), "GET")}
+	if own := of.Get("auth"); own.IsObject() {
+		auth = own
+	}
+	r.address = c.address(where, of)
+	for _, h := range c.enabled(where, "header", of.Get("header")) {
+		r.headers = append(r.headers, pair{c.text(where, h.name, 0), c.text(where, h.value, 0)})
+	}
+	reason := c.body(where, r, of.Get("body"))
+	c.authorize(where, r, auth)
+	if reason == "" {
+		reason = r.unusable()
+	}
+	if reason != "" {
+		c.lose(where, r.what(), reason)
+		return
+	}
+	for _, answer := range answers.Array() { // of an example that the collection keeps
+		if code := answer.Get("code").Int(); code >= 200 && code < 400 && r.expect.Status == "" {
+			r.expect.Status = strconv.FormatInt(code, 10)
+		}
+	}
+	c.found = append(c.found, r)
+}
+
+// address returns the URL of a request with its variables; one whose server is a variable that the collection
+// does not set goes to the target that the user gives.
+func (c *requests) address(where string, of gjson.Result) string {
+	at := of.Get("url")
+	raw := at.Get("raw").String()
+	switch {
+	case of.Type == gjson.String: // a request is a URL alone
+		raw = of.String()
+	case at.Type == gjson.String:
+		raw = at.String()
+	case raw == "":
+		raw = joined(at.Get("host"), ".") + "/" + joined(at.Get("path"), "/")
+	}
+	raw, query, asks := strings.Cut(raw, "?")
+	for _, v := range at.Get("variable").Array() { // :id in the path
+		name := regexp.QuoteMeta(":" + v.Get("key").String())
+		value := url.PathEscape(v.Get("value").String())
+		raw = regexp.MustCompile(name+`(/|$)`).ReplaceAllString(raw, strings.ReplaceAll(value, "$", "$$")+"$1")
+	}
+	if list := at.Get("query"); list.IsArray() {
+		var fields []string
+		for _, q := range c.enabled(where, "query", list) {
+			fields = append(fields, q.name+"="+q.value)
+		}
+		query, asks = strings.Join(fields, "&"), len(fields) > 0
+	}
+	if asks {
+		raw += "?" + query
+	}
+	if at := variable.FindStringSubmatchIndex(raw); at != nil && at[0] == 0 {
+		name := raw[at[2]:at[3]]
+		_, known := c.variables[name]
+		if !known {
+			c.unknown = cmp.Or(c.unknown, name)
+		}
+		if !known && name == c.unknown {
+			c.note("collection", "server {{"+name+"}}", "not known beforehand: give it with --target")
+			return unknownTarget + "/" + strings.TrimPrefix(c.text(where, raw[at[1]:], 0), "/")
+		}
+	}
+	text := c.text(where, raw, 0)
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	return text
+}
+
+// joined returns the parts of a host or a path, which is a text or a list.
+func joined(parts gjson.Result, by string) string {
+	var all []string
+	for _, part := range parts.Array() {
+		all = append(all, part.String())
+	}
+	return strings.Join(all, by)
+}
+
+// enabled returns the pairs of a list that are not switched off, and lists the others.
+func (c *requests) enabled(where, kind string, list gjson.Result) []pair {
+	var pairs []pair
+	for _, item := range list.Array() {
+		if name := item.Get("key").String(); item.Get("disabled").Bool() {
+			c.note(where, kind+" "+name, "disabled")
+		} else if name != "" {
+			pairs = append(pairs, pair{name, item.Get("value").String()})
+		}
+	}
+	return pairs
+}
+
+// body sets the body of a request, or returns why it cannot be sent.
+func (c *requests) body(where string, r *recorded, of gjson.Result) string {
+	switch mode := of.Get("mode").String(); {
+	case of.Get("disabled").Bool() || mode == "":
+	case mode == "raw":
+		r.body = c.text(where, of.Get("raw").String(), 0)
+		r.mimeType = map[string]string{"json": "application/json", "xml": "application/xml",
+			"html": "text/html", "javascript": "application/javascript"}[of.Get("options.raw.language").String()]
+	case mode == "urlencoded":
+		var fields []string
+		for _, f := range c.enabled(where, "field", of.Get("urlencoded")) {
+			fields = append(fields, referring(url.QueryEscape(c.text(where, f.name, 0))+"="+
+				url.QueryEscape(c.text(where, f.value, 0))))
+		}
+		r.body, r.mimeType = strings.Join(fields, "&"), "application/x-www-form-urlencoded"
+	case mode == "graphql":
+		variables := json.RawMessage(cmp.Or(of.Get("graphql.variables").String(), "{}"))
+		text, err := json.Marshal(map[string]any{"query": of.Get("graphql.query").String(), "variables": variables})
+		if err != nil {
+			return "its variables of GraphQL are not JSON"
+		}
+		r.body, r.mimeType = c.text(where, string(text), 0), "application/json"
+	default:
+		return "a body of the kind " + mode + " is not converted; write it as body with its content type"
+	}
+	return ""
+}
+
+// authorize adds what Postman sends for an authorization.
+func (c *requests) authorize(where string, r *recorded, auth gjson.Result) {
+	kind := auth.Get("type").String()
+	values := map[string]string{}
+	for _, v := range auth.Get(kind).Array() {
+		values[v.Get("key").String()] = c.text(where, v.Get("value").String(), 0)
+	}
+	switch {
+	case kind == "" || kind == "noauth":
+	case kind == "bearer":
+		r.headers = append(r.headers, pair{"Authorization", "Bearer " + values["token"]})
+	case kind == "basic" && !referenced.MatchString(values["username"]+values["password"]):
+		r.headers = append(r.headers, pair{"Authorization", "Basic " + base64.StdEncoding.EncodeToString(
+			[]byte(values["username"]+":"+values["password"]))})
+	case kind == "apikey" && values["in"] != "query":
+		r.headers = append(r.headers, pair{values["key"], values["value"]})
+	default:
+		c.note(where, "authorization "+kind, "not converted: add its header to the step")
+	}
+}
+
+// variable matches a variable in a text of Postman.
+var variable = regexp.MustCompile(`\{\{\s*([^{}]+?)\s*\}\}`)
+
+// text resolves the variables in a text: those of the collection become their values, generated ones are
+// generated, all others are variables of the environment of the load.
+func (c *requests) text(where, text string, depth int) string {
+	return variable.ReplaceAllStringFunc(text, func(match string) string {
+		name := variable.FindStringSubmatch(match)[1]
+		value, known := c.variables[name]
+		switch name := strings.TrimPrefix(name, "$"); {
+		case known && depth < maxExpansion && len(text) < maxText:
+			return c.text(where, value, depth+1)
+		case strings.HasPrefix(match, "{{$") && (name == "guid" || name == "randomUUID"):
+			return c.drawn("uuid", scenario.Value{UUID: &struct{}{}})
+		case strings.HasPrefix(match, "{{$") && name == "randomInt":
+			return c.drawn("random", scenario.Value{Integer: &scenario.Range{From: 0, To: 1000}})
+		case strings.HasPrefix(match, "{{$") && (name == "randomFullName" || name == "randomFirstName"):
+			return c.drawn("name", scenario.Value{Name: &struct{}{}})
+		case !known && name == identifier(name) && !strings.HasPrefix(match, "{{$"):
+			c.note("collection", match, "the collection does not set it: set the variable "+name+
+				" of the environment when you play the scenario")
+			return c.reference("env:" + name)
+		}
+		c.note(where, match, "has no counterpart; sent as this text, so replace it")
+		return match
+	})
+}
+
+// drawn adds a generated value and returns a reference to it.
+func (c *requests) drawn(wish string, v scenario.Value) string {
+	return c.reference(strings.Trim(c.value(wish, v), "${}"))
+}
