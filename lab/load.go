@@ -93,6 +93,9 @@ type LoadClient struct {
 	Timeout     float64 `json:"timeout_seconds,omitempty"`
 	HTTP2       bool    `json:"http2,omitempty"` // in clear text with http://
 	Roots       []byte  `json:"roots,omitempty"` // certificates to trust, PEM; empty: the host's
+	// TraceShare is for which share of the flows services are asked to record spans; 0: nothing is said of
+	// traces.
+	TraceShare float64 `json:"trace_share,omitempty"`
 }
 
 // SearchEffort bounds what a search for the capacity costs. Zero values are those

@@ -168,6 +168,7 @@ func (f *File) checkDesign(r *reader) {
 		}
 		limit("load.ramp_up_seconds", l.RampUp, 0, max(l.Duration, 0))
 		limit("load.lateness_seconds", l.Lateness, 0, longest)
+		limit("load.client.trace_share", l.Client.TraceShare, 0, 1)
 		limit("load.search.duration_seconds", l.Effort.Duration, 0, longest)
 		if l.Effort.Resolution != 0 {
 			limit("load.search.resolution", l.Effort.Resolution, leastResolution, 2)

@@ -119,7 +119,7 @@ func (f *compareFlags) load(secrets *secret.Vault) (lab.Load, string, error) {
 
 // client returns how the generator connects, as far as flags say it.
 func (f *compareFlags) client() (lab.LoadClient, error) {
-	client := lab.LoadClient{HTTP2: f.request.http2}
+	client := lab.LoadClient{HTTP2: f.request.http2, TraceShare: float64(f.request.traceShare)}
 	if f.given("connections") {
 		if client.Connections = f.request.connections; client.Connections < 1 {
 			return client, fmt.Errorf("--connections is %d, expected a number from 1 on", client.Connections)

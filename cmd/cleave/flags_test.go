@@ -77,7 +77,7 @@ run RUN/foreign
 compare a=URL b=URL --rate 10
   plan     --rate 20  --arrivals poisson  --duration 5s  --warm-up 1s  --warm-up-limit 20s  --connections 7
   plan     --timeout 3s  --http2  --path /x  --method PUT  --header A:b  --body x  --ca ca.pem
-  plan     --allow list.yaml
+  plan     --allow list.yaml  --trace-share 1/32
   plan     --expect-status 200  --expect-body x  --expect-json a=1  --expect-header A:b  --objective p99<9s
   plan     --capacity  --cores none  --blocks 3  --margin 0.2  --lengthen 2  --no-gates  --quick  --seed 7
   plan     --until decided  --profile  --results other  --scenario flow.yaml
@@ -160,7 +160,7 @@ load URL --rate 10
   spec     --rate 20  --arrivals poisson  --duration 5s  --seed 7  --method PUT  --header A:b  --body x
   spec     --expect-status 200  --expect-body x  --expect-json a=1  --expect-header A:b  --unix /socket
   spec     --allow list.yaml  --ca ca.pem  --connections 7  --timeout 3s  --http2  --streams 7
-  spec     --no-keep-alive
+  spec     --no-keep-alive  --trace-share 1/32
   spec     --insecure  --proto-set ca.pem  --objective p99<9s  --pacing spin  --loops 2  --agents 2  --agent x
   refused  --progress bogus
   script   load_test.go --hdr  --hgrm

@@ -88,6 +88,7 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 	s.Target, s.Lateness = job.Target, seconds(job.Lateness)
 	s.Loops = job.Client.Threads
 	s.Connections, s.Timeout, s.Roots = job.Client.Connections, seconds(job.Client.Timeout), job.Client.Roots
+	s.TraceShare = job.Client.TraceShare
 	if job.Client.HTTP2 {
 		s.Protocol = trial.HTTP2
 	}

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,6 +36,7 @@ type loadFlags struct {
 	http2, noKeepAlive, insecure      bool
 	timeout                           time.Duration
 	connections, streams              int
+	traceShare                        share
 
 	// what sends it
 	pacing        string
@@ -131,6 +135,33 @@ func (f *loadFlags) addClient(flags *pflag.FlagSet) {
 		"open loop: `number` of connections in the pool")
 	flags.DurationVar(&f.timeout, "timeout", trial.DefaultTimeout, "time limit of an operation")
 	flags.BoolVar(&f.http2, "http2", false, "use HTTP/2; with http:// in clear text (h2c)")
+	flags.Var(&f.traceShare, "trace-share", "`share` of flows of which services shall record spans, e.g. 1/32: "+
+		"each request has a traceparent (docs/traces.md)")
+}
+
+// share is a flag between 0 and 1: "1/32" or "0.03".
+type share float64
+
+// String implements pflag.Value.
+func (s *share) String() string { return strconv.FormatFloat(float64(*s), 'g', -1, 64) }
+
+// Type implements pflag.Value.
+func (s *share) Type() string { return "share" }
+
+// Set implements pflag.Value.
+func (s *share) Set(text string) error {
+	above, below, fraction := strings.Cut(text, "/")
+	value, err := strconv.ParseFloat(above, 64)
+	if err == nil && fraction {
+		var divisor float64
+		divisor, err = strconv.ParseFloat(below, 64)
+		value /= divisor
+	}
+	if err != nil || !(value >= 0 && value <= 1) {
+		return fmt.Errorf("%q is no share: expected 0 to 1, or a fraction such as 1/32", text)
+	}
+	*s = share(value)
+	return nil
 }
 
 // addConnection adds the flags of connections that load alone has.

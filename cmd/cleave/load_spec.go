@@ -36,6 +36,7 @@ func (f *loadFlags) read(what string) (trial.Spec, objective.Objective, error) {
 	s := trial.Spec{
 		Target: f.target, Unix: f.unix, OneUse: f.noKeepAlive, Insecure: f.insecure, Loops: f.loops,
 		Connections: f.connections, Streams: f.streams, Timeout: scenario.Duration(f.timeout), Pacing: f.pacing,
+		TraceShare: float64(f.traceShare),
 	}
 	if f.http2 {
 		s.Protocol = trial.HTTP2

@@ -37,6 +37,15 @@ func oneFixedStep(t testing.TB) round {
 	return newRound(t, Single(Step{Request: "GET /items"}), Answer{Status: 200})
 }
 
+// oneTracedStep is oneFixedStep with a traceparent.
+func oneTracedStep(t testing.TB) round {
+	plan, err := Single(Step{Request: "GET /items"}).Compile("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return round{plan.Player(Origin{Host: "h:80", TraceShare: 1}), new(Session), Answer{Status: 200}}
+}
+
 // valueAssertionExtraction returns one step with one of each.
 func valueAssertionExtraction(t testing.TB) round {
 	f := Single(Step{
@@ -73,6 +82,7 @@ func bench(b *testing.B, r round) {
 }
 
 func BenchmarkOneFixedStep(b *testing.B)             { bench(b, oneFixedStep(b)) }
+func BenchmarkOneTracedStep(b *testing.B)            { bench(b, oneTracedStep(b)) }
 func BenchmarkValueAssertionExtraction(b *testing.B) { bench(b, valueAssertionExtraction(b)) }
 func BenchmarkTwoStepsWithCookie(b *testing.B)       { bench(b, twoStepsWithCookie(b)) }
 
@@ -89,8 +99,9 @@ func BenchmarkZipf(b *testing.B) {
 // flow, once a session's buffers have grown.
 func TestNothingIsAllocated(t *testing.T) {
 	for name, r := range map[string]round{
-		"fixed": oneFixedStep(t), "value, assertion, extraction": valueAssertionExtraction(t),
-		"two steps": twoStepsWithCookie(t),
+		"fixed": oneFixedStep(t), "traced": oneTracedStep(t),
+		"value, assertion, extraction": valueAssertionExtraction(t),
+		"two steps":                    twoStepsWithCookie(t),
 	} {
 		if n := testing.AllocsPerRun(100, func() { r.play(t) }); n != 0 {
 			t.Errorf("%s: %g allocations per flow", name, n)

@@ -19,6 +19,9 @@ type Origin struct {
 	After Progress
 	// Close: the last step of every flow asks for the end of its connection.
 	Close bool
+	// TraceShare is for which share of the flows services are asked to record spans, from 0 to 1; 0: no request
+	// says anything of traces.
+	TraceShare float64
 }
 
 // Progress is how far the loads that were played with a plan have come, so that the
@@ -40,6 +43,7 @@ type Player struct {
 	generators []generator // by index in Plan.values
 	rows       []rows      // by index in Plan.data
 	skipped    []atomic.Int64
+	traceShare float64
 }
 
 // request is a step as it is sent to one origin.
@@ -54,13 +58,14 @@ type request struct {
 	fixedPath        string
 	fixedHeader      []Field // nil: a value stands in one
 	last             bool
+	traced           bool // it has a traceparent, which is another each time
 }
 
 // Player returns a new player.
 func (p *Plan) Player(at Origin) *Player {
 	at.Of = max(at.Of, 1)
 	player := &Player{plan: p, skipped: make([]atomic.Int64, len(p.operations)),
-		random: newRandom(p.seed, at.Part, at.After.Loads)}
+		random: newRandom(p.seed, at.Part, at.After.Loads), traceShare: at.TraceShare}
 	for _, f := range p.flows {
 		requests := make([]request, len(f.steps))
 		for i := range f.steps {
@@ -104,7 +109,8 @@ func newRandom(seed uint64, part, load int) *rand.Rand {
 
 // newRequest writes what a step sends, as far as it is known before.
 func newRequest(s *step, at Origin, last bool) request {
-	r := request{step: s, last: last, host: at.Host, path: s.path}
+	r := request{step: s, last: last, host: at.Host, path: s.path,
+		traced: at.TraceShare > 0 && !s.has(traceparent)}
 	if s.relative && at.Path != "" {
 		r.path = slices.Concat(template{{text: []byte(strings.TrimSuffix(at.Path, "/")), slot: -1}}, s.path)
 	}
@@ -132,7 +138,7 @@ func (r *request) newHead(closes bool) template {
 	t = append(t, r.path...)
 	line := func(text string) { t = append(t, part{text: []byte(text), slot: -1}) }
 	line(" HTTP/1.1\r\n")
-	if !slices.ContainsFunc(r.headers, func(h header) bool { return strings.EqualFold(h.name, "host") }) {
+	if !r.has("host") {
 		line("Host: " + r.host + "\r\n")
 	}
 	for _, h := range r.headers {
@@ -147,6 +153,11 @@ func (r *request) newHead(closes bool) template {
 		line("Connection: close\r\n")
 	}
 	return t
+}
+
+// has reports whether the step has a header of its own of a name.
+func (s *step) has(name string) bool {
+	return slices.ContainsFunc(s.headers, func(h header) bool { return strings.EqualFold(h.name, name) })
 }
 
 // newFixedHeader spells the headers out, where no value stands in them.
@@ -183,6 +194,9 @@ func (p *Player) Begin(s *Session) {
 	i := p.choose()
 	f := &p.plan.flows[i]
 	s.player, s.steps, s.at = p, p.flows[i], 0
+	if p.traceShare > 0 {
+		s.trace.begin(p.random, p.traceShare)
+	}
 	s.memory, s.jar = s.memory[:0], s.jar[:0]
 	if len(s.values) < p.plan.slots {
 		s.values = make([]value, p.plan.slots)

@@ -23,6 +23,7 @@ type Session struct {
 	out    []byte // the request
 	body   []byte
 	header []Field
+	trace  traceContext
 	echoed []byte // what an expectation wants
 }
 
@@ -59,7 +60,7 @@ func (s *Session) Repeatable() bool {
 // the next call of HTTP1, Call, Next or Player.Begin.
 func (s *Session) HTTP1() []byte {
 	r := &s.steps[s.at]
-	if r.fixed != nil && len(s.jar) == 0 {
+	if r.fixed != nil && len(s.jar) == 0 && !r.traced {
 		return r.fixed
 	}
 	return s.write(r)
@@ -76,6 +77,11 @@ func (s *Session) write(r *request) []byte {
 	}
 	if r.sized {
 		out = appendLength(out, len(body))
+	}
+	if r.traced {
+		out = append(out, traceparent+": "...)
+		out = s.trace.appendTo(out, s.at)
+		out = append(out, "\r\n"...)
 	}
 	out = append(out, "\r\n"...)
 	s.out = append(out, body...)
@@ -135,6 +141,11 @@ func (s *Session) Call() Call {
 	if cookies {
 		s.out = s.writeCookies(s.out[:0], r)
 		s.header = append(s.header, Field{"Cookie", string(s.out)})
+		c.Header = s.header
+	}
+	if r.traced {
+		s.header = append(s.header[:0], c.Header...) // a fixed header is shared
+		s.header = append(s.header, Field{traceparent, string(s.trace.appendTo(nil, s.at))})
 		c.Header = s.header
 	}
 	return c

@@ -275,7 +275,7 @@ func (p *performance) target() (engine.Target, error) {
 // player returns a loop's view of the scenario.
 func (p *performance) player(loop int) *scenario.Player {
 	player := p.plan.Player(scenario.Origin{Host: p.at.host, Path: p.at.path, Part: p.part(loop), Of: p.parts(),
-		After: *p.progress, Close: p.spec.OneUse})
+		After: *p.progress, Close: p.spec.OneUse, TraceShare: p.spec.TraceShare})
 	p.players = append(p.players, player)
 	return player
 }

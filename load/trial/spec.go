@@ -73,6 +73,8 @@ type Spec struct {
 	Pacing  string            `json:"pacing,omitempty"`  // see engine.ParsePacing; empty: DefaultPacing
 	// that is permitted beside the pacing's, before the generator is the limit
 	Lateness scenario.Duration `json:"lateness,omitempty"`
+	// TraceShare is that of scenario.Origin.
+	TraceShare float64 `json:"trace_share,omitempty"`
 
 	// Guard decides whether the target may be loaded. The zero value permits this
 	// host's loopback only.
@@ -179,6 +181,8 @@ func (t *Trial) checkShares() error {
 		return fmt.Errorf("%d %s are too many: use at most %d", n, what, maxConnections)
 	case s.Streams < 0 || s.Streams > maxStreams:
 		return fmt.Errorf("%d streams on a connection: use 1 to %d", s.Streams, maxStreams)
+	case !(s.TraceShare >= 0 && s.TraceShare <= 1):
+		return fmt.Errorf("the share of traced flows is %g, expected 0 to 1", s.TraceShare)
 	case s.Timeout < 0:
 		return fmt.Errorf("the time limit %v is negative", time.Duration(s.Timeout))
 	case time.Duration(s.Timeout) > longest:

@@ -1,0 +1,43 @@
+package scenario
+
+import (
+	"math/rand/v2"
+)
+
+// traceparent is the header of W3C Trace Context, level 1, section 3.2.
+const traceparent = "traceparent"
+
+// traceContext names the traces of a flow. Each step is a trace of its own.
+type traceContext struct {
+	high, low uint64
+	sampled   bool
+}
+
+// begin draws the names of a flow's traces, and whether its spans are to be recorded.
+func (t *traceContext) begin(random *rand.Rand, share float64) {
+	t.high, t.low, t.sampled = random.Uint64(), random.Uint64(), random.Float64() < share
+}
+
+// appendTo appends the value of the header for a step. Where spans are not to be recorded, it says so:
+// without the header every service would decide itself.
+func (t *traceContext) appendTo(out []byte, step int) []byte {
+	low := t.low + uint64(step)
+	out = append(out, "00-"...)
+	out = appendHex(out, t.high)
+	out = appendHex(out, low)
+	out = append(out, '-')
+	out = appendHex(out, low|1) // never zero
+	if t.sampled {
+		return append(out, "-01"...)
+	}
+	return append(out, "-00"...)
+}
+
+// appendHex appends sixteen hexadecimal digits.
+func appendHex(out []byte, value uint64) []byte {
+	const digits = "0123456789abcdef"
+	for shift := 60; shift >= 0; shift -= 4 {
+		out = append(out, digits[value>>shift&15])
+	}
+	return out
+}

@@ -1,0 +1,51 @@
+package trial
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// TestServicesAreAskedToRecordSpans over every protocol, of the share that was asked for.
+func TestServicesAreAskedToRecordSpans(t *testing.T) {
+	var mu sync.Mutex
+	var seen []trace.SpanContext
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, trace.SpanContextFromContext(ctx))
+	}))
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetHTTP1(true)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	defer server.Close()
+	for _, protocol := range []string{"", HTTP2} {
+		for _, share := range []float64{0, 1} {
+			s := specFor(t, server.URL)
+			s.Protocol, s.TraceShare, seen = protocol, share, nil
+			play(t, s)
+			mu.Lock()
+			if len(seen) == 0 {
+				t.Errorf("%s: nothing was asked", protocol)
+			}
+			for _, of := range seen {
+				if of.IsSampled() != (share == 1) || of.IsValid() != (share == 1) {
+					t.Errorf("%s, share %v: a request is of the trace %v", protocol, share, of)
+					break
+				}
+			}
+			mu.Unlock()
+		}
+	}
+	s := specFor(t, server.URL)
+	s.TraceShare = 1.5
+	if _, err := s.Check(); err == nil {
+		t.Error("a share of 1.5 is none")
+	}
+}
