@@ -21,6 +21,7 @@ targets=(
   "import curl     load/convert   FuzzCurl"
   "import Postman  load/convert   FuzzPostman"
   "import log      load/convert   FuzzAccessLog"
+  "import k6       load/convert   FuzzK6"
   "HTTP/1 engine   load/http1     FuzzResponse"
   "HTTP/1 request  binding/leanhttp  FuzzParseRequest"
   "HTTP/1 answer   binding/leanhttp  FuzzParseResponse"

@@ -124,7 +124,8 @@ func (f *loadFlags) scenario(what string) (scenario.File, string, error) {
 func importHint(path string, text []byte) error {
 	kind := map[string]string{convert.HAR: "a recording", convert.OpenAPI: "a description in OpenAPI",
 		convert.JMX: "a test plan of JMeter", convert.Curl: "a list of curl commands",
-		convert.Postman: "a collection of Postman", convert.Log: "an access log"}[convert.Recognize(path, text)]
+		convert.Postman: "a collection of Postman", convert.Log: "an access log",
+		convert.K6: "a script of k6"}[convert.Recognize(path, text)]
 	if kind == "" {
 		return nil
 	}

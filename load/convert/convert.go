@@ -27,6 +27,7 @@ const (
 	Curl    = "curl"
 	Postman = "postman"
 	Log     = "log"
+	K6      = "k6"
 )
 
 // Limits of what is read, in bytes. Recordings hold the answers too.
@@ -155,10 +156,11 @@ func Convert(name string, data []byte, options Options) (Conversion, error) {
 		err = d.postman(data, options)
 	case Log:
 		err = d.accessLog(data)
+	case K6:
+		err = d.k6(data, options)
 	default:
 		err = errors.New("neither a HAR recording, an OpenAPI description, a JMeter test plan, curl commands, a " +
-			"Postman " +
-			"collection, an access log nor a script of k6; if it is one, say which with --format")
+			"Postman collection, an access log nor a script of k6; if it is one, say which with --format")
 	}
 	if err != nil {
 		return Conversion{}, fmt.Errorf("convert %s: %w", name, err)
@@ -194,6 +196,8 @@ func Recognize(name string, data []byte) string {
 	case gjson.GetBytes(head, "openapi").Exists(), gjson.GetBytes(head, "swagger").Exists(),
 		descriptionKey.Match(head):
 		return OpenAPI
+	case k6Module.Match(head):
+		return K6
 	case curlCommand.Match(head):
 		return Curl
 	}

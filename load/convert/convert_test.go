@@ -45,7 +45,7 @@ func compile(t testing.TB, c *Conversion) *scenario.Plan {
 
 func TestFixturesBecomeScenarios(t *testing.T) {
 	for _, name := range []string{"shop.har", "shop.jmx", "mix.jmx", "shop.openapi.yaml", "shop.swagger.json",
-		"shop.curl", "shop.postman.json", "shop.access.log"} {
+		"shop.curl", "shop.postman.json", "shop.access.log", "shop.k6.js"} {
 		t.Run(name, func(t *testing.T) {
 			c, err := ReadFile(filepath.Join("testdata", name), Options{})
 			if err != nil {
@@ -120,10 +120,11 @@ func TestFormatIsGuessed(t *testing.T) {
 	cases := map[string]string{ // name of a copy: the fixture
 		"recording.HAR": "shop.har", "a.json": "shop.har", "plan.xml": "shop.jmx", "b.json": "shop.swagger.json",
 		"api.yml": "shop.openapi.yaml", "c.txt": "shop.curl", "d.json": "shop.postman.json",
-		"e.gz": "shop.access.log",
+		"e.gz": "shop.access.log", "f.ts": "shop.k6.js",
 	}
 	want := map[string]string{"shop.har": HAR, "shop.jmx": JMX, "shop.swagger.json": OpenAPI,
-		"shop.openapi.yaml": OpenAPI, "shop.curl": Curl, "shop.postman.json": Postman, "shop.access.log": Log}
+		"shop.openapi.yaml": OpenAPI, "shop.curl": Curl, "shop.postman.json": Postman, "shop.access.log": Log,
+		"shop.k6.js": K6}
 	for name, fixture := range cases {
 		c, err := Convert(name, read(t, fixture), Options{Beside: os.DirFS("testdata")})
 		if err != nil {

@@ -118,3 +118,10 @@ func FuzzAccessLog(f *testing.F) {
 		`{"ts":1e300,"method":"GET","uri":"//","status":9}`))
 	fuzz(f, Log, "shop.access.log")
 }
+
+// FuzzK6 runs no loop for long: what a script may take is the matter of TestScriptsThatCannotBeRun.
+func FuzzK6(f *testing.F) {
+	f.Add([]byte(scriptOf("{vus: 1}", "const r = http.get('http://s/'); "+
+		"http.post(`http://s/${r.json('a.b')}`, {a: uuidv4()})")))
+	fuzz(f, K6, "shop.k6.js")
+}

@@ -1,0 +1,372 @@
+package convert
+
+import (
+	"cmp"
+	_ "embed" // the script that stands in for k6
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/grafana/sobek"
+	"github.com/grafana/sobek/parser"
+
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// Limits of a script.
+const (
+	maxScript      = 256 << 10       // bytes, of it and of each module
+	maxScriptTime  = 5 * time.Second // of running it
+	maxScriptHeap  = 512 << 20       // bytes that all of it may allocate
+	maxScriptCalls = 1000            // nested calls
+)
+
+// k6Source is what stands in for k6: see k6.js.
+//
+//go:embed k6.js
+var k6Source string
+
+// k6Module matches a script that uses k6.
+var k6Module = regexp.MustCompile(`(?m)(^|;)\s*import\b[^;]*?['"]k6(/|['"])`)
+
+// k6Request is a request that a script sends in one iteration.
+type k6Request struct {
+	Method, URL, Body, Name, Group string
+	Form, Files                    bool
+	Headers                        [][2]string
+	Cookies, Texts                 []string
+	Takes                          []k6Take
+	Statuses                       []int
+	Sleep                          float64 // seconds behind it
+}
+
+// k6Take is a value that a script takes from an answer.
+type k6Take struct{ Name, Kind, Path string }
+
+// k6State is what k6.js writes down.
+type k6State struct {
+	Requests []k6Request
+	Values   []struct {
+		Name, Kind string
+		From, To   float64
+	}
+	Notes []struct{ What, Why string }
+}
+
+// k6 runs one iteration of a script with modules that write down what it would send, and makes steps of that.
+func (d *draft) k6(data []byte, options Options) error {
+	s := &script{options: options, vm: sobek.New(), modules: map[string]sobek.ModuleRecord{}}
+	if err := s.bounded(func() error { return s.run(string(data)) }); err != nil {
+		return fmt.Errorf("run the script: %s", oneLine(err.Error()))
+	}
+	names := map[string]string{} // what the script has: what the scenario has
+	for _, v := range s.state.Values {
+		value := scenario.Value{Integer: &scenario.Range{From: int64(min(v.From, v.To)), To: int64(max(v.From,
+			v.To))}}
+		switch v.Kind {
+		case "uuid":
+			value = scenario.Value{UUID: &struct{}{}}
+		case "text":
+			value = scenario.Value{Text: &scenario.Text{Length: max(1, min(int(v.To), maxText))}}
+		}
+		names[v.Name] = d.reference(strings.Trim(d.value(v.Kind, value), "${}"))
+	}
+	var requests []*recorded
+	server := "" // of the request before
+	for i, q := range s.state.Requests {
+		if r := d.k6Request(i+1, q, server, names); r != nil {
+			requests, server = append(requests, r), r.origin()
+		}
+	}
+	for _, n := range s.state.Notes {
+		d.note("script", n.What, n.Why)
+	}
+	if err := d.flow("script", cmp.Or(s.name, "default"), requests, options); err != nil {
+		return err
+	}
+	return d.k6Load(s.settings)
+}
+
+// envReference matches what stands for a secret of the script's environment.
+var envReference = regexp.MustCompile("\ue000(env:[A-Za-z_][A-Za-z0-9_]*)\ue001")
+
+// afterServer matches a value of an answer directly behind scheme and host.
+var afterServer = regexp.MustCompile("^(https?://[^/\ue000]+)\ue000")
+
+// k6Request returns a request of a script, or nil and lists it. Server is where the request before went.
+func (d *draft) k6Request(number int, q k6Request, server string, names map[string]string) *recorded {
+	where := "request " + strconv.Itoa(number)
+	if q.Group != "" {
+		where = q.Group + " > " + where
+	}
+	pairs := make([]string, 0, 2*len(names))
+	for mark, reference := range names {
+		pairs = append(pairs, mark, reference)
+	}
+	known := strings.NewReplacer(pairs...)
+	text := func(text string) string {
+		text = known.Replace(referring(text))
+		for _, at := range envReference.FindAllStringSubmatch(text, -1) {
+			d.reference(at[1])
+		}
+		return text
+	}
+	r := &recorded{where: where, name: q.Name, method: q.Method, address: text(q.URL), body: text(q.Body),
+		cookies: q.Cookies, think: time.Duration(min(max(q.Sleep, 0), 86400) * float64(time.Second))}
+	r.address = afterServer.ReplaceAllString(r.address, "$1/\ue000")
+	if strings.HasPrefix(r.address, "\ue000") { // all of it was taken from an answer
+		r.address = cmp.Or(server, unknownTarget) + "/" + r.address
+	}
+	if rest, found := strings.CutPrefix(r.address, "undefined/"); found {
+		d.note("script", "the server of its requests", "a variable of its environment: give it with --target")
+		r.address = unknownTarget + "/" + rest
+	}
+	if q.Form {
+		r.mimeType = "application/x-www-form-urlencoded"
+	}
+	for _, h := range q.Headers {
+		r.headers = append(r.headers, pair{h[0], text(h[1])})
+	}
+	reason := r.unusable()
+	if q.Files {
+		reason = "uploads a file; write the request as a step with its body"
+	}
+	for _, t := range q.Takes {
+		d.take(where, r, t, names)
+	}
+	if reason != "" {
+		d.lose(where, r.what(), reason)
+		d.forget(r)
+		return nil
+	}
+	var statuses []string
+	for _, status := range q.Statuses {
+		statuses = append(statuses, strconv.Itoa(status))
+	}
+	r.expect = scenario.Expect{Status: strings.Join(statuses, ", ")}
+	for _, t := range q.Texts {
+		r.expect.Body = append(r.expect.Body, literal(t))
+	}
+	return r
+}
+
+// take makes an extraction of what a script takes from an answer.
+func (d *draft) take(where string, r *recorded, t k6Take, names map[string]string) {
+	how := scenario.Extraction{JSON: t.Path}
+	switch {
+	case t.Kind == "header" && t.Path != "":
+		how = scenario.Extraction{Header: t.Path}
+	case t.Kind == "body" && t.Path == "":
+		how = scenario.Extraction{Regexp: "(?s)^.*$"}
+	case t.Kind != "json" || t.Path == "":
+		d.note(where, "the value "+t.Kind+" "+t.Path+" of its answer",
+			"only values of JSON, headers and bodies are taken")
+		names[t.Name] = "unknown"
+		return
+	}
+	name := d.name(t.Path[strings.LastIndexByte(t.Path, '.')+1:])
+	names[t.Name] = d.reference(name)
+	if r.extract == nil {
+		r.extract = map[string]scenario.Extraction{}
+	}
+	r.extract[name] = how
+}
+
+// script is a run of a script.
+type script struct {
+	options  Options
+	vm       *sobek.Runtime
+	modules  map[string]sobek.ModuleRecord
+	state    k6State
+	settings k6Options
+	name     string // of the scenario that is converted
+}
+
+// bounded runs a script and ends it when it takes too long, or too much memory. What does not end even then
+// is
+// left behind.
+func (s *script) bounded(run func() error) error {
+	s.vm.SetMaxCallStackSize(maxScriptCalls)
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- fmt.Errorf("it cannot be run: %.200v", p)
+			}
+		}()
+		done <- run()
+	}()
+	heap := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(heap)
+	before, deadline := heap[0].Value.Uint64(), time.Now().Add(maxScriptTime)
+	watch := time.NewTicker(5 * time.Millisecond)
+	defer watch.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-watch.C:
+		}
+		metrics.Read(heap)
+		reason := ""
+		switch {
+		case time.Now().After(deadline):
+			reason = fmt.Sprintf("it did not end within %v", maxScriptTime)
+		case heap[0].Value.Uint64()-before > maxScriptHeap:
+			reason = fmt.Sprintf("it allocates more than %d bytes", maxScriptHeap)
+		default:
+			continue
+		}
+		s.vm.Interrupt(reason)
+		select {
+		case <-done:
+		case <-time.After(time.Second):
+		}
+		return errors.New(reason)
+	}
+}
+
+// run evaluates a script, then one iteration of it.
+func (s *script) run(source string) error {
+	s.vm.SetRandSource(func() float64 { return 0 })
+	for name, value := range map[string]any{"open": s.read, "k6b64": func(text string) string {
+		return base64.StdEncoding.EncodeToString([]byte(text))
+	}} {
+		if err := s.vm.Set(name, value); err != nil {
+			return err
+		}
+	}
+	if _, err := s.vm.RunScript("k6.js", k6Source); err != nil {
+		return err
+	}
+	main, err := s.parse("script", source)
+	if err != nil {
+		return err
+	}
+	if err := main.Link(); err != nil {
+		return err
+	}
+	if promise := s.vm.CyclicModuleRecordEvaluate(main,
+		s.resolve); promise.State() != sobek.PromiseStateFulfilled {
+		return fmt.Errorf("%v", promise.Result())
+	}
+	exported := s.vm.GetModuleInstance(main)
+	if text, err := s.json(exported.GetBindingValue("options")); err != nil {
+		return err
+	} else if err := json.Unmarshal([]byte(text), &s.settings); err != nil {
+		return fmt.Errorf("its options: %w", err)
+	}
+	setup := sobek.Undefined()
+	if f, is := sobek.AssertFunction(exported.GetBindingValue("setup")); is {
+		s.settings.hasSetup = true
+		if setup, err = f(sobek.Undefined()); err != nil {
+			return err
+		}
+	}
+	f, is := sobek.AssertFunction(exported.GetBindingValue(s.settings.choose(s.options.Group)))
+	if !is {
+		return fmt.Errorf("it exports no function %s", s.settings.function())
+	}
+	s.name = s.settings.chosen
+	if _, err := f(sobek.Undefined(), setup); err != nil {
+		return err
+	}
+	text, err := s.json(s.vm.Get("k6").ToObject(s.vm).Get("state"))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal([]byte(text), &s.state)
+}
+
+// json returns a value as JSON.
+func (s *script) json(value sobek.Value) (string, error) {
+	if value == nil || sobek.IsUndefined(value) {
+		return "{}", nil
+	}
+	object := s.vm.Get("JSON").ToObject(s.vm)
+	stringify, _ := sobek.AssertFunction(object.Get("stringify"))
+	text, err := stringify(object, value)
+	if err != nil || sobek.IsUndefined(text) {
+		return "{}", err
+	}
+	return text.String(), nil
+}
+
+// parse reads the source of a module within its limits.
+func (s *script) parse(name, source string) (*sobek.SourceTextModuleRecord, error) {
+	if len(source) > maxScript || nesting([]byte(source)) > maxBrackets {
+		return nil, fmt.Errorf("%s has more than %d bytes, or is nested deeper than %d", name, maxScript,
+			maxBrackets)
+	}
+	return sobek.ParseModule(name, source, s.resolve, parser.WithDisableSourceMaps)
+}
+
+// resolve returns a module that a script imports: one that stands for k6's, or a file of the script's folder.
+func (s *script) resolve(_ any, name string) (sobek.ModuleRecord, error) {
+	for _, library := range []string{"k6-utils", "k6-summary"} { // of jslib.k6.io
+		if strings.HasPrefix(name, "https://jslib.k6.io/"+library+"/") {
+			name = library
+		}
+	}
+	if known := s.modules[name]; known != nil {
+		return known, nil
+	}
+	source, known := k6Modules()[name]
+	if !known && strings.HasPrefix(name, "./") {
+		text, err := s.read(name)
+		if err != nil {
+			return nil, fmt.Errorf("import %s: %w", name, err)
+		}
+		source, known = text, true
+	}
+	if !known {
+		return nil, fmt.Errorf("it imports %s, which has no counterpart and is not fetched", name)
+	}
+	module, err := s.parse(name, source)
+	s.modules[name] = module
+	return module, err
+}
+
+// read returns a file of the script's folder.
+func (s *script) read(name string) (string, error) {
+	file, err := s.options.open(path.Clean(name))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = file.Close() }() // only read
+	text, err := io.ReadAll(io.LimitReader(file, maxText+1))
+	if len(text) > maxText {
+		return "", fmt.Errorf("%s has more than %d bytes", name, maxText)
+	}
+	return string(text), err
+}
+
+// k6Modules returns the source of the modules that scripts import, by their names: each hands on what k6.js
+// made.
+func k6Modules() map[string]string {
+	return map[string]string{
+		"k6": `export const {sleep, check, group, fail} = k6; export const randomSeed = () => {}; export ` +
+			`default k6;`,
+		"k6/http": `export default k6.http; export const {request, asyncRequest, get, head, post, put, patch, del,
+			options, batch, file, url, cookieJar, expectedStatuses, setResponseCallback} = k6.http;`,
+		"k6/metrics": `export const Counter = k6.Metric, Gauge = k6.Metric, Rate = k6.Metric, Trend = k6.Metric;`,
+		"k6/data":    `export function SharedArray(name, f) { return f(); }`,
+		"k6/encoding": `export const b64encode = (text) => k6b64(String(text));
+			export default {b64encode};`,
+		"k6/execution": `export default {vu: {idInTest: 1, idInInstance: 1, iterationInInstance: 0,
+			iterationInScenario: 0, tags: {}, metrics: {tags: {}}}, scenario: {name: "", iterationInTest: 0,
+			iterationInInstance: 0}, instance: {}, test: {abort() {}, options: {}}};`,
+		"k6-utils": `export const randomIntBetween = (a, b) => k6.draw("integer", a, b),
+			uuidv4 = () => k6.draw("uuid", 0, 0), randomString = (n) => k6.draw("text", n, n),
+			randomItem = (all) => (k6.note("randomItem", "the first item is taken"), all[0]);`,
+		"k6-summary": `export const textSummary = () => "", jUnit = () => "";`,
+	}
+}

@@ -1,0 +1,153 @@
+package convert
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// k6Executor is how a load of k6 is given: for a script, or for one of its scenarios.
+type k6Executor struct {
+	Executor   string
+	Exec       string
+	VUs        float64
+	StartVUs   float64
+	Duration   string
+	Iterations float64
+	Rate       float64
+	StartRate  float64
+	TimeUnit   string
+	Stages     []k6Stage
+}
+
+// k6Stage is one part of a load that changes.
+type k6Stage struct {
+	Duration string
+	Target   float64
+}
+
+// k6Options are the options that a script exports.
+type k6Options struct {
+	k6Executor
+	Thresholds map[string]json.RawMessage
+	Scenarios  map[string]k6Executor
+	hasSetup   bool
+	chosen     string // scenario; empty for the script's own load
+}
+
+// choose picks the scenario to convert, the wished or the first by name, and returns the function that it
+// runs.
+func (o *k6Options) choose(wish string) string {
+	names := slices.Sorted(maps.Keys(o.Scenarios))
+	if len(names) > 0 {
+		o.chosen = names[0]
+	}
+	if slices.Contains(names, wish) {
+		o.chosen = wish
+	}
+	return o.function()
+}
+
+// function returns the name of the function that is run.
+func (o *k6Options) function() string {
+	return cmp.Or(o.Scenarios[o.chosen].Exec, "default")
+}
+
+// k6Load sets the load that a script asks for, and lists what of its options has no counterpart.
+func (d *draft) k6Load(o k6Options) error {
+	if o.hasSetup {
+		d.note("script", "setup", "a flow has no setup before the load: its requests are at the beginning of "+
+			"every flow")
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Scenarios)) {
+		if name != o.chosen {
+			d.note("script", "scenario "+name, "a file has one load; import again with --group "+name+" for its own")
+		}
+	}
+	for _, metric := range slices.Sorted(maps.Keys(o.Thresholds)) {
+		d.note("script", "threshold "+metric+" "+string(bytes.TrimSpace(o.Thresholds[metric])),
+			"give an objective, such as --objective 'p95<500ms', on the command line")
+	}
+	e := o.k6Executor
+	if o.chosen != "" {
+		e = o.Scenarios[o.chosen]
+	}
+	if e.Iterations > 0 {
+		d.note("script", fmt.Sprintf("%g iterations", e.Iterations), "a load ends after a time")
+	}
+	unit, _ := time.ParseDuration(cmp.Or(e.TimeUnit, "1s"))
+	perMinute := func(rate float64) string {
+		return strconv.FormatFloat(rate*float64(time.Minute)/float64(max(unit, time.Millisecond)), 'g', 6, 64) +
+			"/m"
+	}
+	duration, err := time.ParseDuration(cmp.Or(e.Duration, "0s"))
+	if err != nil || duration < 0 {
+		d.note("script", "duration "+e.Duration, "cannot be read; give one on the command line")
+		duration = 0
+	}
+	load := scenario.Load{Duration: scenario.Duration(duration)}
+	switch {
+	case len(e.Stages) > 0:
+		if !d.k6Stages(&load, e, perMinute) {
+			return nil
+		}
+	case strings.HasSuffix(e.Executor, "-arrival-rate") && e.Rate > 0:
+		load.Rate = perMinute(e.Rate)
+	case e.VUs >= 1:
+		load.Users = int(min(e.VUs, 1e6))
+	default:
+		return nil
+	}
+	d.file.Load = &load
+	return nil
+}
+
+// k6Stages makes a load of stages: users or a rate that rise once and stay, or a rate that changes once.
+// Others
+// are listed.
+func (d *draft) k6Stages(load *scenario.Load, e k6Executor, perMinute func(float64) string) bool {
+	var total time.Duration
+	var spans []time.Duration
+	for _, s := range e.Stages {
+		span, err := time.ParseDuration(s.Duration)
+		if err != nil || span < 0 {
+			d.note("script", "a stage of "+s.Duration, "its duration cannot be read")
+			return false
+		}
+		spans, total = append(spans, span), total+span
+	}
+	last := len(e.Stages) - 1
+	isRate := strings.HasSuffix(e.Executor, "-arrival-rate")
+	if !isRate && last > 0 && e.Stages[last].Target == 0 {
+		d.note("script", fmt.Sprintf("the last stage: down to no user in %v", spans[last]),
+			"the load ends before it")
+		total -= spans[last]
+		last--
+	}
+	load.Duration = scenario.Duration(total)
+	stays := !slices.ContainsFunc(e.Stages[1:last+1],
+		func(s k6Stage) bool { return s.Target != e.Stages[0].Target })
+	switch first := e.Stages[0]; {
+	case isRate && last == 0 && e.StartRate+first.Target > 0:
+		load.Ramp = &scenario.Ramp{From: perMinute(e.StartRate), To: perMinute(first.Target)}
+	case !isRate && stays && first.Target >= 1:
+		load.Users, load.RampUp = int(min(first.Target, 1e6)), scenario.Duration(spans[0])
+	default:
+		var list []string
+		for i, s := range e.Stages {
+			list = append(list, fmt.Sprintf("%g in %v", s.Target, spans[i]))
+		}
+		d.note("script", "stages "+strings.Join(list, ", "),
+			"only those that rise once and stay are converted; give steps, a ramp or users on the command line")
+		return false
+	}
+	return true
+}

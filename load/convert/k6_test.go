@@ -1,0 +1,182 @@
+package convert
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
+	"github.com/cleave-lab/cleave/load/scenario"
+)
+
+// scriptOf writes a script of k6.
+func scriptOf(options, body string) string {
+	return "import http from 'k6/http';\nimport { check, sleep, group } from 'k6';\n" +
+		"import { randomIntBetween, uuidv4 } from 'https://jslib.k6.io/k6-utils/1.4.0/index.js';\n" +
+		"export const options = " + options + ";\nexport default function () {\n" + body + "\n}\n"
+}
+
+// Long because it is a table.
+func TestScriptsOfK6(t *testing.T) {
+	for name, c := range map[string]struct {
+		body string
+		want scenario.Step // the last one
+		note string
+	}{
+		"get": {`http.get('http://s/a b?c=d')`, scenario.Step{Request: "GET /a%20b?c=d"}, ""},
+		"form": {`http.post('http://s/', {a: 'b c'})`, scenario.Step{Request: "POST /", Body: "a=b%20c",
+			Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}}, ""},
+		"name": {`http.del('http://s/1', null, {tags: {name: 'remove'}})`,
+			scenario.Step{Name: "remove", Request: "DELETE /1"}, ""},
+		"status": {`check(http.get('http://s/'), {ok: (r) => r.status === 200})`,
+			scenario.Step{Request: "GET /", Expect: scenario.Expect{Status: "200"}}, ""},
+		"range": {`check(http.get('http://s/'), {ok: (r) => r.status > 199 && r.status < 203})`,
+			scenario.Step{Request: "GET /", Expect: scenario.Expect{Status: "200, 201, 202"}}, ""},
+		"text": {`check(http.get('http://s/'), {ok: (r) => r.body.includes('${a}')})`,
+			scenario.Step{Request: "GET /", Expect: scenario.Expect{Body: []string{"$${a}"}}}, ""},
+		"another check": {`check(http.get('http://s/'), {fast: (r) => r.timings.duration < 9})`,
+			scenario.Step{Request: "GET /"}, "check fast: only statuses and texts"},
+		"pause": {`http.get('http://s/'); sleep(0.5)`, scenario.Step{Request: "GET /",
+			Think: scenario.Duration(time.Second / 2)}, ""},
+		"mean pause": {`http.get('http://s/'); sleep(randomIntBetween(1, 3))`, scenario.Step{Request: "GET /",
+			Think: scenario.Duration(2 * time.Second)}, ""},
+		"random": {"http.get(`http://s/${randomIntBetween(1, 3)}`)",
+			scenario.Step{Request: "GET /${integer}"}, ""},
+		"from JSON": {"const r = http.get('http://s/'); http.get(`http://s/x/${r.json().a[0].id}`)",
+			scenario.Step{Request: "GET /x/${id}"}, ""},
+		"by a path": {"const r = http.get('http://s/'); http.post('http://s/x', JSON.stringify({a: " +
+			"r.json('b.c')}))", scenario.Step{Request: "POST /x", Body: `{"a":"${c}"}`}, ""},
+		"header": {"const r = http.get('http://s/'); http.get(r.headers['Location'])",
+			scenario.Step{Request: "GET ${Location}"}, ""},
+		"of no step": {"const r = http.get('http://other/'); http.get('http://s/'); " +
+			"http.get(`http://s/${r.json('a')}`)", scenario.Step{Request: "GET /a"}, "the value a of its answer"},
+		"environment": {"http.get('http://s/', {headers: {A: __ENV.API_KEY}})", scenario.Step{Request: "GET /",
+			Headers: map[string]string{"A": "${env:API_KEY}"}}, "set the variable API_KEY"},
+		"no server": {"http.get(`${__ENV.BASE}/a`)", scenario.Step{Request: "GET /a"}, "give it with --target"},
+		"computed": {"const r = http.get('http://s/'); http.get('http://s/' + r.body.trim())",
+			scenario.Step{Request: "GET /"}, "trim(): computed from an answer"},
+		"user": {"http.get('http://s/' + __VU)", scenario.Step{Request: "GET /1"},
+			"__VU: a flow does not know"},
+		"group": {"group('g', () => http.get('ws://s/')); http.get('http://s/')",
+			scenario.Step{Request: "GET /"}, "g > request 1: GET ws://s/: websockets"},
+	} {
+		got, err := Convert("a.js", []byte(scriptOf("{}", c.body)), Options{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		compile(t, &got)
+		steps := got.File.Flows[0].Steps
+		step := steps[len(steps)-1]
+		step.Extract = nil
+		if len(step.Headers) == 0 {
+			step.Headers = nil
+		}
+		if c.want.Name == "" {
+			step.Name = ""
+		}
+		if !reflect.DeepEqual(step, c.want) {
+			t.Errorf("%s: %+v\nwant %+v", name, step, c.want)
+		}
+		if c.note != "" {
+			wantNote(t, &got, c.note)
+		}
+	}
+}
+
+func TestLoadsOfK6(t *testing.T) {
+	minute := scenario.Duration(time.Minute)
+	for options, c := range map[string]struct {
+		load *scenario.Load
+		note string
+	}{
+		"{}":                            {nil, ""},
+		"{vus: 5, duration: '1m'}":      {&scenario.Load{Users: 5, Duration: minute}, ""},
+		"{vus: 5, iterations: 9}":       {&scenario.Load{Users: 5}, "9 iterations: a load ends after a time"},
+		"{vus: 5, duration: 'long'}":    {&scenario.Load{Users: 5}, "duration long: cannot be read"},
+		"{thresholds: {checks: ['x']}}": {nil, `threshold checks ["x"]: give an objective`},
+		"{stages: [{duration: '10s', target: 9}, {duration: '50s', target: 9}, {duration: '5s', target: 0}]}": {
+			&scenario.Load{Users: 9, RampUp: scenario.Duration(10 * time.Second), Duration: minute}, "the last stage"},
+		"{stages: [{duration: '10s', target: 9}, {duration: '50s', target: 99}]}": {nil,
+			"stages 9 in 10s, 99 in 50s"},
+		"{scenarios: {b: {executor: 'constant-vus', vus: 2, duration: '1m'}, a: {executor: " +
+			"'constant-arrival-rate'," +
+			" rate: 30, timeUnit: '1s', duration: '1m'}}}": {&scenario.Load{Rate: "1800/m", Duration: minute},
+			"scenario b: a file has one load"},
+		"{scenarios: {a: {executor: 'ramping-arrival-rate', startRate: 1, timeUnit: '1m', stages: [{duration: " +
+			"'1m'," +
+			" target: 60}]}}}": {&scenario.Load{Ramp: &scenario.Ramp{From: "1/m", To: "60/m"}, Duration: minute}, ""},
+	} {
+		got, err := Convert("a.js", []byte(scriptOf(options, "http.get('http://s/')")), Options{})
+		if err != nil {
+			t.Errorf("%s: %v", options, err)
+			continue
+		}
+		compile(t, &got)
+		if !reflect.DeepEqual(got.File.Load, c.load) {
+			t.Errorf("%s: %+v, want %+v", options, got.File.Load, c.load)
+		}
+		if c.note != "" {
+			wantNote(t, &got, c.note)
+		}
+	}
+}
+
+// TestScriptsThatCannotBeRun end, within their limits, with one line.
+func TestScriptsThatCannotBeRun(t *testing.T) {
+	for name, c := range map[string]struct{ source, want string }{
+		"no request": {scriptOf("{}", ""), "no request of the script can be played"},
+		"syntax":     {scriptOf("{", ""), "run the script: "},
+		"exception":  {scriptOf("{}", "throw new Error('a\\nb')"), "a b"},
+		"for ever":   {scriptOf("{}", "for (;;) {}"), "it did not end within 5s"},
+		"all memory": {scriptOf("{}", "let all = 'x'; for (;;) all += all"),
+			"it allocates more than"},
+		"no end of calls": {scriptOf("{}", "const f = () => f(); f()"), "run the script: "},
+		"all requests":    {scriptOf("{}", "for (;;) http.get('http://s/')"), "more than 2000 requests"},
+		"nested": {scriptOf(strings.Repeat("[", 1000)+strings.Repeat("]", 1000), ""),
+			"nested deeper than 500"},
+		"large":            {scriptOf("'"+strings.Repeat("x", maxScript)+"'", ""), "more than 262144 bytes"},
+		"from the network": {"import x from 'https://example.org/x.js'; import 'k6/http'", "is not fetched"},
+		"another module":   {"import ws from 'k6/ws'; export default () => {}", "it imports k6/ws"},
+		"from outside":     {"import x from '../x.js'; import 'k6/http'", "it imports ../x.js"},
+		"a file outside":   {scriptOf("{}", "open('/etc/passwd')"), "only files in the input"},
+		"no function":      {"import http from 'k6/http';", "it exports no function default"},
+		"its own end":      {scriptOf("{}", "k6.state.requests = 7; http.get('http://s/')"), "run the script: "},
+	} {
+		_, err := Convert("a.js", []byte(c.source), Options{Format: K6, Beside: fstest.MapFS{}})
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), "\n") > 0 {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestScriptsReadTheirFolder and nothing else.
+func TestScriptsReadTheirFolder(t *testing.T) {
+	files := fstest.MapFS{"x.js": {Data: []byte("export const path = '/x'")},
+		"d/a.json": {Data: []byte(`["b"]`)}}
+	source := "import {path} from './x.js'; import http from 'k6/http'; const all = " +
+		"JSON.parse(open('./d/a.json'));\n" +
+		"export default () => http.get('http://s' + path + all[0])"
+	c, err := Convert("a.js", []byte(source), Options{Beside: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.File.Flows[0].Steps[0].Request; got != "GET /xb" {
+		t.Errorf("request %q", got)
+	}
+}
+
+// TestK6IsBounded holds that nesting does not exhaust the stack, which would end the program.
+func TestK6IsBounded(t *testing.T) {
+	testset.Need(t, "it runs scripts for seconds")
+	for _, part := range []string{"!", "a=>", "new ", "a**", "`${", "({a:"} {
+		text := "import 'k6/http'; export default " + strings.Repeat(part, (maxScript-100)/len(part)) + "1"
+		if _, err := Convert("a.js", []byte(text), Options{Format: K6}); err == nil {
+			t.Errorf("%s is taken", part)
+		} else if len(err.Error()) > 2000 {
+			t.Errorf("%s: an error of %d bytes", part, len(err.Error()))
+		}
+	}
+}
