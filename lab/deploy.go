@@ -115,12 +115,14 @@ type Readiness struct {
 	// UnitSpec.Dir and with the unit's environment, until it ends with 0; empty: none. {host} and
 	// {port} in it stand for the unit's address as that host reaches it.
 	Command []string
+	// Healthy: until the health check of its container says so.
+	Healthy bool
 	// Within is how long each may take; 0: as long as a server may.
 	Within time.Duration
 }
 
 // Awaited reports whether there is anything to wait for.
-func (r Readiness) Awaited() bool { return r.Log != "" || len(r.Command) > 0 }
+func (r Readiness) Awaited() bool { return r.Log != "" || len(r.Command) > 0 || r.Healthy }
 
 // Reach is at which of its addresses a unit is called by its peers.
 type Reach string

@@ -220,7 +220,14 @@ type UnitSpec struct {
 	Image string
 	// Port is the one that an Image listens on, whatever it is told; 0: the deployer chooses.
 	Port int
-	// Install is the command that brings a foreign Program where it is missing;
+	// Container is what the container of an Image has beside it; nil: nothing. Then Args, Env, Files and
+	// Volume are not for the unit, whose container is what Container says to the letter.
+	Container *ContainerSpec
+	// After are units that can be used, or have done their part, before this one starts.
+	After []string
+	// Finishes: the unit with a Container can be used by those After it when it has ended with 0.
+	Finishes bool
+	// Install is the command that brings a foreign Program or Image where it is missing;
 	// empty means that nobody knows one.
 	Install string
 	Args    []string

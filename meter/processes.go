@@ -91,12 +91,12 @@ func (p *probe) network(s *scratch) (received, sent int64) {
 }
 
 // processes divides what a unit of several processes used by their names. A container is
-// one row, by the name of its service.
+// one row, by its role, which is the name of its service.
 func (w *worker) processes(i int, whole lab.Usage) []lab.ProcessUsage {
 	unit := w.probes[i].metered()
 	open, closing := &w.marks[0].units[i], &w.marks[1].units[i]
 	if unit.Span == lab.SpanContainer {
-		return []lab.ProcessUsage{{Unit: unit.Name, Name: unit.Name, Processes: len(closing.processes),
+		return []lab.ProcessUsage{{Unit: unit.Name, Name: unit.Role, Processes: len(closing.processes),
 			CPUSeconds:      whole.CPUSeconds,
 			PeakMemoryBytes: whole.PeakMemoryBytes, ReadBytes: whole.ReadBytes, WrittenBytes: whole.WrittenBytes,
 			ReceivedBytes: closing.received - open.received, SentBytes: closing.sent - open.sent}}

@@ -67,7 +67,7 @@ func (Profiler) Instrument(layout lab.Layout) lab.Layout {
 		switch {
 		case unit.Own != "" && !unit.Foreign:
 			unit.Env = append(slices.Clone(unit.Env), lab.ProfileVariable+"={dir}/"+unit.Name+ownProfile)
-		case unit.Foreign && unit.Server == nil && unit.Compose == nil:
+		case unit.Foreign && unit.Server == nil && unit.Compose == nil && unit.Container == nil:
 			unit.Leaves = folder
 			files := map[string][]byte{nodeFile: nodeScript, javaFile: javaSettings, folder + "/": nil}
 			for name, data := range unit.Files {

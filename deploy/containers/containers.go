@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -146,7 +147,14 @@ func (t Trial) Environment(spec lab.UnitSpec) map[string]string {
 	if t.Memory != "" {
 		all[lab.MemoryVariable] = t.Memory
 	}
-	for _, variable := range supervise.Environment(spec, t.Label, t.Dir, t.Endpoints) {
+	maps.Copy(all, assigned(supervise.Environment(spec, t.Label, t.Dir, t.Endpoints)))
+	return all
+}
+
+// assigned returns the values of variables by their names.
+func assigned(environment []string) map[string]string {
+	all := map[string]string{}
+	for _, variable := range environment {
 		name, value, _ := strings.Cut(variable, "=")
 		all[name] = value
 	}
@@ -160,6 +168,9 @@ func (t Trial) Environment(spec lab.UnitSpec) map[string]string {
 func (t Trial) Given(
 	spec lab.UnitSpec, control string,
 ) (environment map[string]string, token string, err error) {
+	if spec.Container != nil {
+		return assigned(spec.Container.Env), "", nil
+	}
 	all := t.Environment(spec)
 	if spec.Foreign {
 		return all, "", nil
@@ -192,6 +203,8 @@ func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
 		return command, nil
 	}
 	switch {
+	case spec.Container != nil:
+		return spec.Container.Command, nil
 	case spec.Image != "":
 		command = nil // the image says what it is
 	case spec.Program != "":
@@ -210,6 +223,9 @@ func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
 // Folders returns the folders of this host that the container of a unit has at the same path: its
 // volume and what it shares with others, and those that it may only read.
 func (t Trial) Folders(spec lab.UnitSpec) (writes, reads []string) {
+	if spec.Container != nil {
+		return nil, nil // it says itself what it has
+	}
 	writes = []string{supervise.Volume(t.Dir, spec)}
 	if t.Memory != "" {
 		writes = append(writes, t.Memory)

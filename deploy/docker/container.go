@@ -34,7 +34,9 @@ type container struct {
 }
 
 func (d *deployment) newContainer(spec lab.UnitSpec) *container {
-	return &container{Unit: supervise.NewUnit(spec), deployment: d, followed: make(chan struct{})}
+	c := &container{Unit: supervise.NewUnit(spec), deployment: d, followed: make(chan struct{})}
+	c.Healthy = c.awaitHealthy
+	return c
 }
 
 // name is unlike that of any other trial's.
@@ -77,13 +79,15 @@ func (c *container) run(ctx context.Context) (token string, err error) {
 	if err != nil {
 		return "", err
 	}
-	c.name = d.name(c.Spec.Name)
-	if err := making(ctx, func(ctx context.Context) error {
-		return d.engine.Create(ctx, c.name, made)
-	}); err != nil {
-		return "", err
+	if c.name == "" {
+		c.name = d.name(c.Spec.Name)
+		if err := making(ctx, func(ctx context.Context) error {
+			return d.engine.Create(ctx, c.name, made)
+		}); err != nil {
+			return "", err
+		}
 	}
-	said, err := d.engine.Attach(d.watching, c.name, false)
+	said, err := d.engine.Attach(d.watching, c.name, made.Tty)
 	if err != nil {
 		return "", err
 	}
@@ -140,7 +144,10 @@ func (c *container) description() (made engine.Container, token string, err erro
 		made.Image = d.images[containers.UnitProgram(d.deployer.programs, spec)]
 		confine(&made.HostConfig)
 	}
-	if isUsers(spec) {
+	switch {
+	case spec.Container != nil:
+		d.describe(&made, spec)
+	case isUsers(spec):
 		free(&made)
 	}
 	writes, reads := d.trial().Folders(spec)

@@ -150,6 +150,9 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if err := running.connect(ctx, slices.Concat(servers, contained, layout.Prepare)); err != nil {
 		return nil, err
 	}
+	if err := running.makeVolumes(ctx, contained); err != nil {
+		return nil, err
+	}
 	if err := running.readyForFaults(layout.Units); err != nil {
 		return nil, err
 	}
@@ -184,7 +187,8 @@ type deployment struct {
 	host      string // address of this host, as containers see it
 	publishes bool   // whether peers call units at ports of this host
 	nodes     map[string]*node
-	memory    string // path of the file that is the units' memory, or ""
+	volumes   map[string]bool // the named ones of the trial, as the daemon calls them
+	memory    string          // path of the file that is the units' memory, or ""
 	ports     *launch.Ports
 	endpoints map[string]lab.Endpoint // of units that listen
 	relays    relay.Relays
@@ -228,6 +232,9 @@ func (d *deployment) reach(unit string) string { return d.endpoints[unit].Dial }
 func (d *deployment) Units() []lab.Unit {
 	var units []lab.Unit
 	for _, c := range d.All() {
+		if c.HasFinished() {
+			continue
+		}
 		units = append(units, lab.Unit{Name: c.Spec.Name, Role: c.Spec.Role, PID: c.hostPID,
 			Span: lab.SpanContainer})
 	}
@@ -253,7 +260,8 @@ func (d *deployment) Stop() error {
 		if gone := d.engine.Ping(d.watching); gone != nil {
 			d.stopErr = d.abandon(unanswered(gone))
 		} else {
-			d.stopErr = errors.Join(d.removeAll(stuckPatience), d.removeNetwork())
+			d.stopErr = errors.Join(d.removeAll(stuckPatience), d.removeNetwork(),
+				d.removeVolumes())
 		}
 		d.ports.Close()
 		d.stopErr = errors.Join(d.stopErr, d.relays.Close())

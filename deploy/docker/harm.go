@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
@@ -116,21 +117,24 @@ const cutProof = 500 * time.Millisecond
 // reconnect brings the container back, with the same address.
 func (c *container) reconnect(ctx context.Context) error {
 	d := c.deployment
-	if err := d.engine.Connect(ctx, d.network, c.name, d.nodes[c.Spec.Name].address); err != nil {
+	at := engine.In(d.nodes[c.Spec.Name].address, aliases(c.Spec)...)
+	if err := d.engine.Connect(ctx, d.network, c.name, at); err != nil {
 		return err
 	}
 	return c.awaitListening(ctx)
 }
 
 // startAgain runs a container that was killed anew, with its address, environment and
-// volume.
+// volume. One that Container describes goes on as it was.
 func (d *deployment) startAgain(ctx context.Context, old *container) error {
 	if !d.IsDoomed(old.Unit) {
 		return fmt.Errorf("unit %q was not killed, so it is not started again", old.Spec.Name)
 	}
 	c := d.newContainer(old.Spec)
 	c.WriteTo(old.Log)
-	if err := old.remove(ctx); err != nil {
+	if old.Spec.Container != nil {
+		c.name = old.name // with all that it has written into its image
+	} else if err := old.remove(ctx); err != nil {
 		return fmt.Errorf("start unit %s again: %w", old.Spec.Name, err)
 	}
 	d.Add(c)

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -187,8 +188,17 @@ func (d *deployment) hold(ctx context.Context, name string, n *node) error {
 }
 
 // at returns an address in the trial's network.
-func (d *deployment) at(address string) engine.NetworkingConfig {
-	return engine.NetworkingConfig{EndpointsConfig: map[string]engine.Endpoint{d.network: engine.In(address)}}
+func (d *deployment) at(address string, aliases ...string) engine.NetworkingConfig {
+	return engine.NetworkingConfig{
+		EndpointsConfig: map[string]engine.Endpoint{d.network: engine.In(address, aliases...)}}
+}
+
+// aliases returns the names by which others find a unit in the trial's network: replicas have the same.
+func aliases(spec lab.UnitSpec) []string {
+	if spec.Container == nil {
+		return nil
+	}
+	return append([]string{cmp.Or(spec.Group, spec.Name)}, spec.Container.Names...)
 }
 
 // place puts a container where it belongs.
@@ -198,7 +208,7 @@ func (d *deployment) place(made *engine.Container, spec lab.UnitSpec) {
 	case node == nil:
 		made.HostConfig.NetworkMode = "host"
 	case node.holder == "":
-		made.HostConfig.NetworkMode, made.NetworkingConfig = d.network, d.at(node.address)
+		made.HostConfig.NetworkMode, made.NetworkingConfig = d.network, d.at(node.address, aliases(spec)...)
 	default:
 		made.HostConfig.NetworkMode = "container:" + node.holder
 	}

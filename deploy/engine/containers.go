@@ -18,13 +18,18 @@ import (
 // Container is what a container is made of. The names are those of the Engine API.
 type Container struct {
 	Image      string
+	Entrypoint []string `json:",omitempty"` // in the place of the image's
 	Cmd        []string
 	Env        []string `json:",omitempty"`
 	Labels     map[string]string
 	User       string `json:",omitempty"`
 	WorkingDir string `json:",omitempty"`
 	Hostname   string `json:",omitempty"`
-	HostConfig HostConfig
+	Tty        bool   `json:",omitempty"`
+	StopSignal string `json:",omitempty"`
+	// Healthcheck says whether the container is healthy; nil: as the image says.
+	Healthcheck *Healthcheck `json:",omitempty"`
+	HostConfig  HostConfig
 	// ExposedPorts are those that can be published: 80/tcp.
 	ExposedPorts map[string]struct{} `json:",omitempty"`
 	// NetworkingConfig has the addresses in networks that are not this host's.
@@ -34,6 +39,7 @@ type Container struct {
 // HostConfig says what a container gets of this host.
 type HostConfig struct {
 	Binds          []string          `json:",omitempty"` // FROM:TO or FROM:TO:ro
+	Mounts         []Mount           `json:",omitempty"`
 	Tmpfs          map[string]string `json:",omitempty"`
 	ReadonlyRootfs bool
 	CapAdd         []string `json:",omitempty"`
@@ -47,6 +53,26 @@ type HostConfig struct {
 	// PortBindings are ports of the host that lead to the container, by its own: 80/tcp.
 	PortBindings map[string][]PortBinding `json:",omitempty"`
 	LogConfig    LogConfig
+	Privileged   bool              `json:",omitempty"`
+	Init         bool              `json:",omitempty"`
+	PidMode      string            `json:",omitempty"`
+	ShmSize      int64             `json:",omitempty"` // bytes
+	Sysctls      map[string]string `json:",omitempty"`
+	ExtraHosts   []string          `json:",omitempty"` // NAME:ADDRESS
+	Ulimits      []Ulimit          `json:",omitempty"`
+}
+
+// Healthcheck is a command that the daemon runs in a container again and again; zero is what the image says.
+type Healthcheck struct {
+	Test                                          []string `json:",omitempty"`
+	Interval, Timeout, StartPeriod, StartInterval time.Duration
+	Retries                                       int
+}
+
+// Ulimit is a limit of the kernel for each process.
+type Ulimit struct {
+	Name       string
+	Soft, Hard int64
 }
 
 // PortBinding is a port at an address of the host.
@@ -62,19 +88,31 @@ type NetworkingConfig struct {
 }
 
 // Endpoint is the place of a container in a network.
-type Endpoint struct{ IPAMConfig IPAM }
+type Endpoint struct {
+	IPAMConfig IPAM
+	Aliases    []string `json:",omitempty"` // further names of the container there
+}
 
 // IPAM is an address.
 type IPAM struct{ IPv4Address string }
 
-// In returns the endpoint with an address.
-func In(address string) Endpoint { return Endpoint{IPAMConfig: IPAM{IPv4Address: address}} }
+// In returns the endpoint with an address and further names.
+func In(address string, aliases ...string) Endpoint {
+	return Endpoint{IPAMConfig: IPAM{IPv4Address: address}, Aliases: aliases}
+}
 
 // State is that of a container.
 type State struct {
 	Status    string // created, running, paused, exited, dead ...
 	Pid       int    // of its first process, as this host numbers it; 0: none
 	OOMKilled bool
+	Health    *Health // nil: it has no health check
+}
+
+// Health is what the health check of a container says, and what its last runs have written.
+type Health struct {
+	Status string // starting, healthy, unhealthy
+	Log    []struct{ Output string }
 }
 
 // Create makes a container that does not run yet.

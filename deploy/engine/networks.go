@@ -59,12 +59,12 @@ func (c *Client) RemoveNetwork(ctx context.Context, name string) error {
 	return named("remove the network", name, err)
 }
 
-// Connect brings a container into a network, at an address.
-func (c *Client) Connect(ctx context.Context, network, container, address string) error {
+// Connect brings a container into a network.
+func (c *Client) Connect(ctx context.Context, network, container string, at Endpoint) error {
 	body := struct {
 		Container      string
 		EndpointConfig Endpoint
-	}{container, In(address)}
+	}{container, at}
 	return named("connect the container", container,
 		c.call(ctx, http.MethodPost, "/networks/"+network+"/connect", nil, body, nil))
 }
@@ -77,6 +77,15 @@ func (c *Client) Disconnect(ctx context.Context, network, container string) erro
 	}{container, true}
 	return named("disconnect the container", container,
 		c.call(ctx, http.MethodPost, "/networks/"+network+"/disconnect", nil, body, nil))
+}
+
+// MakeVolume makes a volume.
+func (c *Client) MakeVolume(ctx context.Context, name string, labels map[string]string) error {
+	made := struct {
+		Name   string
+		Labels map[string]string
+	}{name, labels}
+	return named("make the volume", name, c.call(ctx, http.MethodPost, "/volumes/create", nil, made, nil))
 }
 
 // RemoveVolume removes a volume. One that is not there is removed.

@@ -6,6 +6,7 @@
 package images
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ func Check(units []lab.UnitSpec) error {
 		case id == "":
 			problems = append(problems, &lab.MissingError{
 				What:    fmt.Sprintf("unit %s: Docker has no image %s here", spec.Name, spec.Image),
-				Install: "docker pull " + spec.Image})
+				Install: cmp.Or(spec.Install, "docker pull "+spec.Image)})
 		}
 	}
 	return errors.Join(problems...)

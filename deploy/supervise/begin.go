@@ -128,10 +128,17 @@ func readyOf(spec lab.UnitSpec) Visit {
 }
 
 // AwaitUsable waits until a unit can be used at an address: until it has written what it writes
-// then, and until a visit succeeds. Of one whose spec says neither, otherwise knows it.
+// then, and until it is healthy or a visit succeeds; of one that finishes, until it has. Of one whose spec
+// says nothing of these, otherwise knows it.
 func (u *Unit) AwaitUsable(ctx context.Context, address string, otherwise func(context.Context) error) error {
+	if u.Spec.Finishes {
+		return u.awaitFinished(ctx)
+	}
 	if err := u.awaitText(ctx); err != nil {
 		return err
+	}
+	if u.Spec.Readiness.Healthy {
+		return u.awaitHealthy(ctx)
 	}
 	if ready := readyOf(u.Spec); ready != nil {
 		return AwaitVisit(ctx, u, address, ready)

@@ -34,18 +34,34 @@ func Pause(begun time.Time, shortest, longest time.Duration) time.Duration {
 // one before has started, and what says so is ready. First come those that say when they are
 // ready, and those whose address for their peers may be known only when they run; last foreign
 // ones that call others: such programs look names up once, when they start, and end where one
-// is not known yet.
+// is not known yet. A unit comes after all that it names (After).
 func Stages(units []lab.UnitSpec) [][]lab.UnitSpec {
-	stages := make([][]lab.UnitSpec, 3)
+	stageOf := map[string]int{}
 	for _, spec := range units {
 		stage := 1
 		switch {
-		case spec.Server != nil:
-			continue
 		case spec.Ready != nil || spec.Readiness.Awaited() || spec.Reached != lab.ReachUsual:
 			stage = 0
 		case spec.Foreign && len(spec.Peers) > 0:
 			stage = 2
+		}
+		stageOf[spec.Name] = stage
+	}
+	for range units { // each time, those are right that stand one further back in a chain
+		for _, spec := range units {
+			for _, before := range spec.After {
+				stageOf[spec.Name] = max(stageOf[spec.Name], stageOf[before]+1)
+			}
+		}
+	}
+	var stages [][]lab.UnitSpec
+	for _, spec := range units {
+		if spec.Server != nil {
+			continue
+		}
+		stage := stageOf[spec.Name]
+		for len(stages) <= stage {
+			stages = append(stages, nil)
 		}
 		stages[stage] = append(stages[stage], spec)
 	}
@@ -85,6 +101,30 @@ func AwaitVisit(
 func (u *Unit) readyInTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	patience := cmp.Or(u.Spec.Readiness.Within, readyPatience)
 	return context.WithTimeoutCause(ctx, patience, fmt.Errorf("not ready after %v", patience))
+}
+
+// awaitHealthy waits until the unit's health check says that it can be used.
+func (u *Unit) awaitHealthy(ctx context.Context) error {
+	ctx, cancel := u.readyInTime(ctx)
+	defer cancel()
+	err := u.Healthy(ctx)
+	if err == nil {
+		u.canBeUsed()
+	}
+	return err
+}
+
+// awaitFinished waits until the unit has done its part.
+func (u *Unit) awaitFinished(ctx context.Context) error {
+	ctx, cancel := u.readyInTime(ctx)
+	defer cancel()
+	if err := u.AwaitEnd(ctx); err != nil {
+		return fmt.Errorf("%v does not end: %w", u, context.Cause(ctx))
+	}
+	if u.outcome != nil {
+		return fmt.Errorf("%v ended: %w%s", u, u.outcome, u.Log.LastWords())
+	}
+	return nil
 }
 
 // endedEarly is the error of a unit that has ended before it was ready.

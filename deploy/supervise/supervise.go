@@ -207,6 +207,7 @@ func (s *Supervisor) JudgeEnd(u *Unit, how error) {
 	u.outcome = how
 	switch {
 	case u.Prepares:
+	case how == nil && u.Spec.Container != nil: // it has done its part
 	case !u.Spec.Foreign:
 		s.Judge(u, how)
 	case how != nil:

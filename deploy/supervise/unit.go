@@ -27,6 +27,8 @@ type Unit struct {
 	Unkept error
 	// ReadLog reads on in the unit's log; nil: it comes by itself.
 	ReadLog func(context.Context)
+	// Healthy waits until the health check of the unit's container says that it is healthy.
+	Healthy func(context.Context) error
 	// Ended is closed when the unit has ended and all that it said was heard.
 	Ended chan struct{}
 
@@ -74,6 +76,16 @@ func (u *Unit) String() string {
 		return fmt.Sprintf("unit %s (%s)", u.Spec.Name, cmp.Or(u.Spec.Program, u.Spec.Image))
 	}
 	return "unit " + u.Spec.Name
+}
+
+// HasFinished reports whether a unit that its Container describes has ended well: it has done its part.
+func (u *Unit) HasFinished() bool {
+	select {
+	case <-u.Ended:
+		return u.Spec.Container != nil && u.outcome == nil
+	default:
+		return false
+	}
 }
 
 // AwaitEnd waits until the unit has ended.

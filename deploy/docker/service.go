@@ -1,0 +1,128 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// describe makes a container what the description of a unit says beside its image.
+func (d *deployment) describe(made *engine.Container, spec lab.UnitSpec) {
+	c, host := *spec.Container, &made.HostConfig
+	made.Entrypoint, made.User, made.WorkingDir, made.Hostname = c.Entrypoint, c.User, c.Dir, c.Hostname
+	made.Tty, made.StopSignal = c.Terminal, c.StopSignal
+	if h := c.Health; h != nil {
+		made.Healthcheck = &engine.Healthcheck{Test: h.Test, Interval: span(h.Interval), Timeout: span(h.Timeout),
+			StartPeriod: span(h.StartPeriod), StartInterval: span(h.StartInterval), Retries: h.Retries}
+	}
+	host.Privileged, host.ReadonlyRootfs, host.Init = c.Privileged, c.ReadOnly, c.Init
+	host.CapAdd, host.CapDrop, host.SecurityOpt = c.CapAdd, c.CapDrop, c.SecurityOpt
+	host.Sysctls, host.ShmSize, host.ExtraHosts = c.Sysctls, c.ShmSize, c.Hosts
+	if c.HostPID {
+		host.PidMode = "host"
+	}
+	for _, u := range c.Ulimits {
+		host.Ulimits = append(host.Ulimits, engine.Ulimit(u))
+	}
+	for _, m := range c.Mounts {
+		d.mount(made, m)
+	}
+}
+
+// span returns seconds as the daemon counts time.
+func span(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+
+// mount adds a mount to a container.
+func (d *deployment) mount(made *engine.Container, m lab.ContainerMount) {
+	host, from := &made.HostConfig, m.Source
+	switch {
+	case m.Kind == lab.MountMemory:
+		if host.Tmpfs == nil {
+			host.Tmpfs = map[string]string{}
+		}
+		host.Tmpfs[m.Target] = m.Options
+		return
+	case m.Kind == lab.MountVolume && from == "":
+		host.Mounts = append(host.Mounts, engine.Mount{Type: "volume", Target: m.Target, ReadOnly: m.ReadOnly})
+		return
+	case m.Kind == lab.MountVolume:
+		from = d.volumeName(from)
+	}
+	bind := from + ":" + m.Target
+	if m.ReadOnly {
+		bind += ":ro"
+	}
+	host.Binds = append(host.Binds, bind)
+}
+
+// volumeName returns what the daemon calls a volume of the trial.
+func (d *deployment) volumeName(of string) string { return d.name("volume-" + of) }
+
+// makeVolumes makes the named volumes of the trial's containers.
+func (d *deployment) makeVolumes(ctx context.Context, units []lab.UnitSpec) error {
+	d.volumes = map[string]bool{}
+	for _, spec := range units {
+		if spec.Container == nil {
+			continue
+		}
+		for _, m := range spec.Container.Mounts {
+			name := d.volumeName(m.Source)
+			if m.Kind != lab.MountVolume || m.Source == "" || d.volumes[name] {
+				continue
+			}
+			d.volumes[name] = true
+			if err := making(ctx, func(ctx context.Context) error {
+				return d.engine.MakeVolume(ctx, name, d.deployer.labels())
+			}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// removeVolumes removes them, when no container is left.
+func (d *deployment) removeVolumes() error {
+	var problems []error
+	for name := range d.volumes {
+		problems = append(problems, d.engine.RemoveVolume(d.watching, name))
+	}
+	return errors.Join(problems...)
+}
+
+// lookAgain is how often the daemon is asked whether a container is healthy.
+const lookAgain = 20 * time.Millisecond
+
+// awaitHealthy waits until the health check of the container says that it is healthy.
+func (c *container) awaitHealthy(ctx context.Context) error {
+	for {
+		state, err := c.deployment.engine.Inspect(ctx, c.name)
+		switch health := state.Health; {
+		case err != nil:
+			return err
+		case health == nil:
+			return fmt.Errorf("%v has no health check, and others wait until it is healthy: give it one "+
+				"(healthcheck)", c)
+		case health.Status == "healthy":
+			return nil
+		case health.Status == "unhealthy":
+			said := ""
+			if n := len(health.Log); n > 0 {
+				said = ": " + strings.TrimSpace(health.Log[n-1].Output)
+			}
+			return fmt.Errorf("%v is unhealthy%s%s", c, said, c.Log.LastWords())
+		}
+		select {
+		case <-c.Ended:
+			return fmt.Errorf("%v ended before it was healthy%s", c, c.Log.LastWords())
+		case <-ctx.Done():
+			return fmt.Errorf("%v is not healthy: %w%s", c, context.Cause(ctx), c.Log.LastWords())
+		case <-time.After(lookAgain):
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package lab
+
+// ContainerSpec is what a container has beside its image. What is left out, the image says.
+type ContainerSpec struct {
+	// Names are further DNS names by which other units find it, beside the name of its unit.
+	Names []string `json:"names,omitempty"`
+	// Entrypoint takes the place of the image's; a single empty word removes that.
+	Entrypoint []string `json:"entrypoint,omitempty"`
+	Command    []string `json:"command,omitempty"`
+	// Env has "NAME=VALUE".
+	Env      []string         `json:"env,omitempty"`
+	User     string           `json:"user,omitempty"`
+	Dir      string           `json:"dir,omitempty"`
+	Hostname string           `json:"hostname,omitempty"`
+	Mounts   []ContainerMount `json:"mounts,omitempty"`
+	Health   *HealthCheck     `json:"health,omitempty"`
+	// Hosts are entries of its /etc/hosts: "NAME:ADDRESS".
+	Hosts []string `json:"hosts,omitempty"`
+	// CapAdd, CapDrop and SecurityOpt are capabilities and options in the words of Docker.
+	CapAdd      []string          `json:"cap_add,omitempty"`
+	CapDrop     []string          `json:"cap_drop,omitempty"`
+	SecurityOpt []string          `json:"security_opt,omitempty"`
+	Sysctls     map[string]string `json:"sysctls,omitempty"`
+	Ulimits     []Ulimit          `json:"ulimits,omitempty"`
+	StopSignal  string            `json:"stop_signal,omitempty"`
+	ShmSize     int64             `json:"shm_size_bytes,omitempty"`
+	// Privileged containers have all powers of the host, and those with HostPID see its processes.
+	Privileged bool `json:"privileged,omitempty"`
+	HostPID    bool `json:"host_pid,omitempty"`
+	ReadOnly   bool `json:"read_only,omitempty"` // its root file system
+	Init       bool `json:"init,omitempty"`      // a process 1 of Docker's own reaps its processes
+	Terminal   bool `json:"terminal,omitempty"`  // it writes to one
+}
+
+// MountKind says what is mounted.
+type MountKind string
+
+// The kinds of mounts.
+const (
+	// MountVolume is a volume of the trial: empty at first, but for what the image has there, and kept
+	// when the unit is started again. Containers that name the same one share it; without a name it is the
+	// container's own.
+	MountVolume MountKind = "volume"
+	// MountBind is a file or a folder of the conductor's host.
+	MountBind MountKind = "bind"
+	// MountMemory is a file system in memory.
+	MountMemory MountKind = "tmpfs"
+)
+
+// ContainerMount is a mount in a container.
+type ContainerMount struct {
+	Kind     MountKind `json:"kind"`
+	Source   string    `json:"source,omitempty"` // the name of the volume, or the path
+	Target   string    `json:"target"`
+	ReadOnly bool      `json:"read_only,omitempty"`
+	Options  string    `json:"options,omitempty"` // of a tmpfs, such as size=64m
+}
+
+// HealthCheck is a command that runs in a container again and again and says whether that is healthy. Times
+// are in seconds; 0 is what the image or Docker says.
+type HealthCheck struct {
+	// Test is the command in the words of Docker: CMD and words, CMD-SHELL and a text, or NONE; empty: that
+	// of the image.
+	Test          []string `json:"test,omitempty"`
+	Interval      float64  `json:"interval_seconds,omitempty"`
+	Timeout       float64  `json:"timeout_seconds,omitempty"`
+	StartPeriod   float64  `json:"start_period_seconds,omitempty"`
+	StartInterval float64  `json:"start_interval_seconds,omitempty"`
+	Retries       int      `json:"retries,omitempty"`
+}
+
+// Ulimit is a limit of the kernel for each process of a container.
+type Ulimit struct {
+	Name string `json:"name"`
+	Soft int64  `json:"soft"`
+	Hard int64  `json:"hard"`
+}
