@@ -6,7 +6,7 @@ package lab
 //
 // In Command, Env and URL, {port} stands for the port that the system is to listen on,
 // chosen for every trial, and in Command and Env {host} for the address, which its deployment
-// gives it. References to ${CLEAVE_MASKED_...} in Command, Reset and Compose stand for
+// gives it. References to ${CLEAVE_MASKED_...} in Command, Reset, Compose and Services stand for
 // values that looked like secrets.
 type ExternalSystem struct {
 	URL string `json:"url"`
@@ -23,9 +23,13 @@ type ExternalSystem struct {
 	// Cleave, whose values are nowhere else; $${ is a plain ${.
 	Env map[string]string `json:"env,omitempty"`
 	// EnvFile is the path of a file with lines NAME=VALUE.
-	EnvFile string      `json:"env_file,omitempty"`
-	Compose *Compose    `json:"compose,omitempty"`
-	Ready   SystemReady `json:"ready"`
+	EnvFile string   `json:"env_file,omitempty"`
+	Compose *Compose `json:"compose,omitempty"`
+	// Services are the containers that the system consists of, each a unit with the name of its service;
+	// Entry is the one of them that answers at URL.
+	Services []SystemService `json:"services,omitempty"`
+	Entry    string          `json:"entry,omitempty"`
+	Ready    SystemReady     `json:"ready"`
 	// Reset is a command that runs before every trial, before the system starts.
 	Reset []string `json:"reset,omitempty"`
 	// Cores are those of the system; empty means any.
@@ -34,7 +38,24 @@ type ExternalSystem struct {
 
 // RunsAlready reports whether Cleave finds the system running; a system of Cleave's own, nil, is not.
 func (x *ExternalSystem) RunsAlready() bool {
-	return x != nil && len(x.Command) == 0 && x.Image == "" && x.Compose == nil
+	return x != nil && len(x.Command) == 0 && x.Image == "" && x.Compose == nil && len(x.Services) == 0
+}
+
+// SystemService is a service of a compose file: a container of an image, which may run several times.
+type SystemService struct {
+	Name  string `json:"name"`
+	Image string `json:"image"`
+	// Install is the command that brings the image where Docker lacks it.
+	Install string `json:"install,omitempty"`
+	// Port is the one that it is called at; 0: nobody knows.
+	Port int `json:"port,omitempty"`
+	// After are services that can be used, or have done their part, before it starts.
+	After []string `json:"after,omitempty"`
+	// Healthy services can be used when their health check says so.
+	Healthy bool `json:"healthy,omitempty"`
+	// Finishes: it does its part and ends, and those After it wait for that.
+	Finishes  bool          `json:"finishes,omitempty"`
+	Container ContainerSpec `json:"container"`
 }
 
 // SystemReady says when a system that Cleave starts may be loaded: after its Log, its Command and

@@ -123,6 +123,8 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 	switch {
 	case f.info.Foreign && v.Architecture == "compose":
 		deployments = []string{"compose"}
+	case f.info.Foreign && v.Architecture == "services":
+		deployments = []string{lab.DockerBridge}
 	case f.info.Foreign && v.Architecture == "image":
 		deployments = []string{lab.DockerBridge, lab.DockerHost, lab.Swarm, lab.Kubernetes}
 	case f.info.Foreign && v.Architecture == "url":
@@ -132,8 +134,11 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 		r.Problem(line, "variant %s: there is no deployment %q%s; there is: %s", v.Name, v.Deployment,
 			yamlfile.Suggest(v.Deployment, deployments), strings.Join(deployments, ", "))
 	}
-	if len(v.Replicas)+len(v.Limits)+len(v.Nodes)+len(v.Hosts)+len(v.Autoscale)+len(f.deployed.as[v.Name]) > 0 &&
-		f.info.Foreign {
+	scaled := len(v.Replicas) + len(v.Limits)
+	if v.Architecture == "services" {
+		scaled = 0 // Cleave runs each of them
+	}
+	if f.info.Foreign && scaled+len(v.Nodes)+len(v.Hosts)+len(v.Autoscale)+len(f.deployed.as[v.Name]) > 0 {
 		r.Problem(line, "variant %s: replicas, limits and nodes of a system that is not Cleave's are the matter "+
 			"of who runs it", v.Name)
 	}

@@ -78,7 +78,8 @@ func systemOf(plan lab.Plan, secrets *secret.Vault) (lab.System, error) {
 	}
 	system, ours := systemNamed[lab.System](plan.Study.System, c)
 	if !ours {
-		system = external.System{Generator: c.generator, Load: c.load, Secrets: secrets}
+		system = external.System{Generator: c.generator, Load: c.load, Secrets: secrets,
+			Faults: len(plan.Study.Faults) > 0}
 	}
 	if plan.Study.Load == nil && len(system.Describe().Metrics) > 0 {
 		return nil, withCode(exitBadPlan, "the plan of %s has no load: give the study the key \"load\"",

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/study"
 )
 
@@ -215,7 +217,7 @@ func (f *bottleneckFlags) base(
 // scalable returns the units of a variant that can be replicated.
 func scalable(s lab.Study, base lab.Variant) ([]string, error) {
 	s.Variants = []lab.Variant{base}
-	layouts, err := layoutsOf(s)
+	layouts, err := layoutsOf(s, secret.NewVault(os.LookupEnv))
 	if err != nil {
 		return nil, err
 	}

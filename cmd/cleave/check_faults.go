@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/cleave-lab/cleave/fault"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/study"
 )
 
@@ -104,22 +106,12 @@ func (f *checkFlags) withFaults(system lab.Checkable, s *lab.Study) error {
 	if !system.Describe().Restartable {
 		return fmt.Errorf("%s takes no faults: its units cannot be started again: leave --fault out", s.System)
 	}
-	var faults []lab.Fault
-	var mistakes []error
-	for _, text := range f.faults {
-		one, err := parseFault(text)
-		faults, mistakes = append(faults, one), append(mistakes, err)
-	}
-	layouts, err := layoutsOf(*s)
-	if err = errors.Join(append(mistakes, err)...); err != nil {
+	layouts, err := addFaults(s, f.faults, secret.NewVault(os.LookupEnv))
+	if err != nil {
 		return err
 	}
-	s.Faults = inTurn(faults, layouts)
 	s.Points = nil
 	for i, v := range s.Variants {
-		if err := (fault.Injector{}).Check(s.Faults, layouts[i]); err != nil {
-			mistakes = append(mistakes, fmt.Errorf("architecture %s: %w", v.Name, err))
-		}
 		end := 0.0
 		for _, one := range s.Faults {
 			end = max(end, over(one, layouts[i]))
@@ -130,7 +122,33 @@ func (f *checkFlags) withFaults(system lab.Checkable, s *lab.Study) error {
 		s.Points = append(s.Points, point)
 		s.Variants[i].Points = []string{v.Name}
 	}
-	return errors.Join(mistakes...)
+	return nil
+}
+
+// addFaults adds the faults that --fault names to a study, and returns the layouts of its variants, all of
+// which can have them.
+func addFaults(s *lab.Study, texts []string, secrets *secret.Vault) ([]lab.Layout, error) {
+	var faults []lab.Fault
+	var mistakes []error
+	for _, text := range texts {
+		one, err := parseFault(text)
+		faults, mistakes = append(faults, one), append(mistakes, err)
+	}
+	layouts, err := layoutsOf(*s, secrets)
+	if err = errors.Join(append(mistakes, err)...); err != nil {
+		return nil, err
+	}
+	s.Faults = inTurn(faults, layouts)
+	for i, v := range s.Variants {
+		if err := (fault.Injector{}).Check(s.Faults, layouts[i]); err != nil {
+			what := "architecture"
+			if v.External != nil {
+				what = "system"
+			}
+			mistakes = append(mistakes, fmt.Errorf("%s %s: %w", what, v.Name, err))
+		}
+	}
+	return layouts, errors.Join(mistakes...)
 }
 
 // inTurn has faults that name no time begin when those before them are over in

@@ -36,6 +36,7 @@ difference chance alone makes here.
 
 A system is one of
   FILE              a system file (cleave init system writes one to begin with)
+  [NAME=]COMPOSE    a compose file, each of whose services is a unit
   [NAME=]URL        a system that runs already
   NAME='COMMAND'    a program, started afresh for every trial, which listens on
                     {port} (and {host}); no shell reads the command
@@ -71,6 +72,9 @@ func (a app) compare(command *cobra.Command, args []string, flags *compareFlags)
 	for _, warning := range a.secrets.Warnings() {
 		fmt.Fprintln(a.story, "warning:", warning)
 	}
+	for _, note := range flags.notes {
+		fmt.Fprintln(a.story, "note:", note)
+	}
 	if err != nil {
 		return refused(err)
 	}
@@ -100,7 +104,7 @@ func (a app) resumeComparison(command *cobra.Command, args []string, flags *comp
 // plan makes the plan of a comparison. All mistakes are named at once.
 func (f *compareFlags) plan(ctx context.Context, args []string, secrets *secret.Vault) (lab.Plan, error) {
 	f.hasten(3*time.Second, time.Second/2)
-	definitions, err := readSystems(args, f.ways, secrets)
+	definitions, err := f.systems(args, secrets)
 	if f.cores == "auto" && slices.ContainsFunc(definitions, external.Definition.Afar) {
 		f.cores = "none"
 	}
@@ -117,18 +121,54 @@ func (f *compareFlags) plan(ctx context.Context, args []string, secrets *secret.
 	if err := f.checkSystems(ctx, &s, dir, secrets); err != nil {
 		return lab.Plan{}, err
 	}
+	if len(f.faults) > 0 {
+		if err := f.addFaults(&s, secrets); err != nil {
+			return lab.Plan{}, err
+		}
+	}
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// readSystems reads the arguments of the command: each is a system in every way to deploy it, or
+// addFaults adds the faults of the flags to the comparison, which have to begin while the load lasts.
+func (f *compareFlags) addFaults(s *lab.Study, secrets *secret.Vault) error {
+	if f.capacity {
+		return errors.New("--fault and --capacity: a search plays many loads, and none with faults: leave one out")
+	}
+	if !f.given("lengthen") {
+		s.Design.Lengthen = 1 // a fault is what changes the level of a load
+	}
+	if _, err := addFaults(s, f.faults, secrets); err != nil {
+		return err
+	}
+	var mistakes []error
+	for _, one := range s.Faults {
+		if one.After >= s.Load.Duration {
+			mistakes = append(mistakes, fmt.Errorf("--fault %s:%s begins after %g s, and the load lasts %g s: let it "+
+				"begin earlier (@AFTER), or the load last longer (--duration)", one.Kind, one.Target, one.After,
+				s.Load.Duration))
+		}
+		for _, v := range s.Variants {
+			refused := []lab.FaultKind{lab.FaultSlow, lab.FaultFill}
+			if v.Architecture == "services" && slices.Contains(refused, one.Kind) {
+				mistakes = append(mistakes, fmt.Errorf("--fault %s:%s: services of a compose file, such as those of %s, "+
+					"reach each other directly and have volumes of Docker's own: use kill, restart, pause or cut",
+					one.Kind, one.Target, v.Name))
+			}
+		}
+	}
+	return errors.Join(mistakes...)
+}
+
+// systems reads the arguments of the command: each is a system in every way to deploy it, or
 // in its own where none is given.
-func readSystems(args, ways []string, secrets *secret.Vault) ([]external.Definition, error) {
+func (f *compareFlags) systems(args []string, secrets *secret.Vault) ([]external.Definition, error) {
 	var definitions []external.Definition
 	var mistakes []error
 	for _, argument := range args {
-		d, err := readSystem(argument)
-		if err == nil {
-			err = d.Mask(secrets)
+		d, err := f.system(argument)
+		ways := f.ways
+		if f.command && d.IsCompose() {
+			ways = []string{"compose"}
 		}
 		var deployed []external.Definition
 		if err == nil {
@@ -136,6 +176,10 @@ func readSystems(args, ways []string, secrets *secret.Vault) ([]external.Definit
 		}
 		mistakes = append(mistakes, err)
 		for _, one := range deployed {
+			mistakes = append(mistakes, one.Mask(secrets), f.trusted(one))
+			for _, note := range one.Notes {
+				f.notes = append(f.notes, fmt.Sprintf("system %s: %s", one.Name, note))
+			}
 			if slices.ContainsFunc(definitions, func(other external.Definition) bool {
 				return other.Name == one.Name
 			}) {
@@ -145,17 +189,34 @@ func readSystems(args, ways []string, secrets *secret.Vault) ([]external.Definit
 			definitions = append(definitions, one)
 		}
 	}
-	if len(args) < 2 && (len(args) == 0 || len(ways) < 2) {
+	if len(args) < 2 && (len(args) == 0 || len(f.ways) < 2) {
 		mistakes = append(mistakes, errors.New("a comparison needs at least two systems, or one in two ways "+
 			"(--deploy): see cleave help compare"))
 	}
 	return definitions, errors.Join(mistakes...)
 }
 
-func readSystem(argument string) (external.Definition, error) {
+// trusted returns an error where a compose file asks for power over this host and nobody has agreed.
+func (f *compareFlags) trusted(d external.Definition) error {
+	if f.trust || len(d.Risks) == 0 {
+		return nil
+	}
+	return fmt.Errorf("system %s asks for power over this host:\n  %s\nread this, and if you want it, say so "+
+		"with --trust", d.Name, strings.Join(d.Risks, "\n  "))
+}
+
+// system reads an argument of the command.
+func (f *compareFlags) system(argument string) (external.Definition, error) {
 	data, err := inputfile.Read(argument, external.MaxFile)
 	_, missing := os.Stat(argument)
+	if name, path, named := strings.Cut(argument, "="); named && err != nil && missing != nil {
+		if text, err := inputfile.Read(path, external.MaxFile); err == nil && external.IsCompose(text) {
+			return external.OfCompose(name, path, f.url)
+		}
+	}
 	switch {
+	case err == nil && external.IsCompose(data):
+		return external.OfCompose("", argument, f.url)
 	case err == nil:
 		return external.Parse(argument, data)
 	case missing == nil || strings.HasSuffix(argument, ".yaml") || strings.HasSuffix(argument, ".yml"):
@@ -188,10 +249,13 @@ func (f *compareFlags) study(definitions []external.Definition, points []lab.Poi
 func variant(d external.Definition, pinned []int) lab.Variant {
 	v := lab.Variant{
 		Name: d.Name, System: external.Name, Architecture: d.Kind(), Deployment: d.Deployment, Summary: d.Summary,
-		External: &d.ExternalSystem,
+		External: &d.ExternalSystem, Replicas: d.Replicas, Limits: d.Limits,
 	}
 	if len(v.External.Cores) == 0 {
 		v.External.Cores = pinned
+	}
+	if v.Summary == "" && d.Entry != "" {
+		v.Summary = fmt.Sprintf("%s of a compose file, entered at %s", counted(len(d.Services), "service"), d.Entry)
 	}
 	if v.Summary == "" {
 		v.Summary = strings.Join(slices.Concat(strings.Fields(d.Image), d.Command, []string{d.URL}), " ")

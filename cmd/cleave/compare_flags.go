@@ -36,6 +36,10 @@ type compareFlags struct {
 	capacity bool
 	cores    string
 	lengthen float64
+	faults   []string
+	url      string // the way into compose files
+	command  bool   // compose files run through the compose command
+	notes    []string
 }
 
 func (f *compareFlags) register(command *cobra.Command) {
@@ -59,15 +63,24 @@ func (f *compareFlags) register(command *cobra.Command) {
 		flags.BoolVar(&f.capacity, "capacity", false,
 			"also search for the highest rate of each system that meets the objective")
 	})
-	addGroup(command, "Trust", r.addAllowed, f.addTrust)
+	addGroup(command, "Trust", r.addAllowed, func(flags *pflag.FlagSet) {
+		flags.BoolVar(&f.trust, "trust", false, "start what compose files, or the plan of somebody else's result "+
+			"folder, ask for without asking")
+	})
 	addGroup(command, "Deployment", func(flags *pflag.FlagSet) {
 		flags.StringSliceVar(&f.ways, deployFlagName, nil,
 			"`deployment` of commands, or several to compare each in (process,docker-host): "+
 				strings.Join(lab.Deployments(), ", "))
+		flags.StringVar(&f.url, "url", "", "`URL` of what is loaded of a compose file: a port that it publishes "+
+			"(http://127.0.0.1:8080/), or a service with its port (http://web:80/)")
+		flags.BoolVar(&f.command, "compose-command", false,
+			"run compose files through the command docker compose, not each service as a unit")
 		flags.StringVar(&f.cores, "cores", "auto",
 			"processors as `SYSTEM/GENERATOR`, e.g. 0,1/2; auto: the last for the generator; none: all for both")
 	}, addClusters)
 	addGroup(command, "Experiment", func(flags *pflag.FlagSet) {
+		flags.StringArrayVar(&f.faults, "fault", nil, "fault in every load, and its end: "+
+			"`KIND:TARGET[@AFTER][+HEAL]`, e.g. kill:cart@5s+1s (docs/faults.md)")
 		f.addBlocks(flags, 8, "system at each point",
 			"play 3 blocks of 3 s to see that all works; differences below 20 % stay undecided")
 		flags.Float64Var(&f.lengthen, "lengthen", 4,
@@ -257,6 +270,9 @@ func (f *compareFlags) trialTimeout(load lab.Load, definitions []external.Defini
 	return limit
 }
 
+// longestHealth is how long all services of a compose file may take until they are healthy.
+const longestHealth = 5 * time.Minute
+
 // longestStart returns how many seconds a system may take until it can be loaded: each of the things
 // that are waited for, one after the other, may take ready.timeout.
 func longestStart(definitions []external.Definition) float64 {
@@ -270,6 +286,9 @@ func longestStart(definitions []external.Definition) float64 {
 			steps++
 		}
 		longest = max(longest, steps*d.Ready.Timeout)
+		if len(d.Services) > 0 {
+			longest += longestHealth.Seconds()
+		}
 	}
 	return longest
 }

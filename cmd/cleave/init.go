@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/systems/external"
 )
 
 // starters are the files that init writes: <kind>.yaml.
@@ -22,6 +26,7 @@ func starterKinds() []string { return []string{"system", "study", "scenario"} }
 
 func (a app) initCommand() *cobra.Command {
 	var force bool
+	var from, address string
 	command := &cobra.Command{
 		Use:   "init [system|study|scenario] [FILE]",
 		Short: "write a commented file to begin with",
@@ -29,8 +34,9 @@ func (a app) initCommand() *cobra.Command {
   system    a system of your own, for: cleave compare (the default)
   study     an experiment with claims, for: cleave run
   scenario  what is sent and what right answers are, for: cleave load, compare
-FILE is KIND.yaml unless named. A file that is there is kept, unless --force.`,
-		Example:   "  cleave init system shop.yaml",
+FILE is KIND.yaml unless named. A file that is there is kept, unless --force.
+With --from the system is that of a compose file.`,
+		Example:   "  cleave init system shop.yaml\n  cleave init system --from compose.yaml",
 		Args:      arguments(cobra.MaximumNArgs(2)),
 		ValidArgs: starterKinds(),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -42,20 +48,34 @@ FILE is KIND.yaml unless named. A file that is there is kept, unless --force.`,
 			if len(args) > 1 {
 				path = args[1]
 			}
-			return a.init(kind, path, force)
+			if from == "" {
+				text, err := starters.ReadFile("starters/" + kind + ".yaml")
+				if err != nil {
+					return withCode(exitBadPlan, "there is no file to begin with for %q; there are %s", kind,
+						strings.Join(starterKinds(), ", "))
+				}
+				return a.init(kind, path, text, force)
+			}
+			if kind != "system" {
+				return withCode(exitBadPlan, "--from %s: a compose file is a system: type: cleave init system --from %s",
+					from, from)
+			}
+			text, err := systemFile(path, from, address)
+			if err != nil {
+				return withCode(exitBadPlan, "%w", err)
+			}
+			return a.init(kind, path, text, force)
 		},
 	}
 	command.Flags().BoolVar(&force, "force", false, "overwrite an existing file")
+	command.Flags().StringVar(&from, "from", "", "compose `file` whose system is written down")
+	command.Flags().StringVar(&address, "url", "",
+		"`URL` of what is loaded of the compose file, if it publishes several ports")
 	return command
 }
 
 // init writes a starter file.
-func (a app) init(kind, path string, force bool) error {
-	text, err := starters.ReadFile("starters/" + kind + ".yaml")
-	if err != nil {
-		return withCode(exitBadPlan, "there is no file to begin with for %q; there are %s", kind,
-			strings.Join(starterKinds(), ", "))
-	}
+func (a app) init(kind, path string, text []byte, force bool) error {
 	mode := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if force {
 		mode = os.O_WRONLY | os.O_CREATE | os.O_TRUNC | syscall.O_NONBLOCK // waits for no reader of a pipe
@@ -77,4 +97,47 @@ func (a app) init(kind, path string, force bool) error {
 	}[kind]
 	fmt.Fprintf(a.out, "wrote   %s\nchange  it to what you have\nthen    "+next+"\n", path, path)
 	return nil
+}
+
+// systemFile returns the system file, which will be at path, of a compose file.
+func systemFile(path, from, address string) ([]byte, error) {
+	d, err := external.OfCompose("", from, address)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	whole, err := filepath.Abs(from)
+	if err != nil {
+		return nil, err
+	}
+	name, err := filepath.Rel(folder, whole)
+	if err != nil {
+		return nil, err
+	}
+	written := struct {
+		Schema  string `yaml:"schema"`
+		Name    string `yaml:"name"`
+		Compose string `yaml:"compose"`
+		URL     string `yaml:"url"`
+	}{external.Schema, d.Name, name, d.Address()}
+	text, err := yaml.Marshal(written)
+	if err != nil {
+		return nil, err
+	}
+	var head strings.Builder
+	fmt.Fprintf(&head, "# The system of %s, for: cleave compare this.yaml other.yaml --rate 100\n"+
+		"# yaml-language-server: $schema=https://cleave-lab.github.io/schema/system.schema.json\n", name)
+	if services := d.Units(); len(services) > 0 {
+		fmt.Fprintf(&head, "# Its units, for --fault kill:UNIT@5s: %s.\n", strings.Join(services, ", "))
+	}
+	for _, note := range d.Notes {
+		fmt.Fprintf(&head, "# Note: %s.\n", note)
+	}
+	for _, risk := range d.Risks {
+		fmt.Fprintf(&head, "# It asks for power over this host, which needs --trust: %s.\n", risk)
+	}
+	return append([]byte(head.String()), text...), nil
 }

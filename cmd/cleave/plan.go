@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -270,8 +269,8 @@ func setLevels(p lab.Point, info lab.SystemInfo, levels map[string]string) error
 }
 
 // layoutsOf returns the layouts of the variants at the study's first point.
-func layoutsOf(s lab.Study) ([]lab.Layout, error) {
-	system, err := systemOf(lab.Plan{Study: s}, secret.NewVault(os.LookupEnv))
+func layoutsOf(s lab.Study, secrets *secret.Vault) ([]lab.Layout, error) {
+	system, err := systemOf(lab.Plan{Study: s}, secrets)
 	if err != nil {
 		return nil, err
 	}

@@ -81,6 +81,20 @@ func whatItDoes(s lab.Study) string {
 		} else if len(x.Command) > 0 {
 			line("run %s in %s", words(x.Command), placeOf(v))
 		}
+		for _, service := range x.Services {
+			c := service.Container
+			line("start a container of the image %s as %s", words(slices.Concat([]string{service.Image}, c.Entrypoint,
+				c.Command)), words([]string{service.Name}))
+			for _, mount := range c.Mounts {
+				if mount.Kind == lab.MountBind {
+					line("give it %s of this host", words([]string{mount.Source}))
+				}
+			}
+			if c.Privileged || c.HostPID || len(c.CapAdd)+len(c.SecurityOpt) > 0 {
+				line("give it power over this host (privileged: %t, its processes: %t, %s)", c.Privileged, c.HostPID,
+					words(slices.Concat(c.CapAdd, c.SecurityOpt)))
+			}
+		}
 		if x.Compose != nil {
 			line("start containers in %s:\n      %s", words([]string{x.Compose.Dir}), indented(x.Compose.Text))
 		}

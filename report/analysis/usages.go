@@ -11,7 +11,7 @@ import (
 )
 
 // usages returns what each role and backing service used, per variant and point; of a system
-// that somebody else wrote, which has one role, what each of its processes did. A
+// that somebody else wrote, what each of its processes or services did. A
 // job whose units are the system has its totals instead.
 func (e *experiment) usages() []lab.RoleUsage {
 	if len(e.study.Metrics) == 0 {
@@ -20,13 +20,15 @@ func (e *experiment) usages() []lab.RoleUsage {
 	var all []lab.RoleUsage
 	for v, point := range e.places() {
 		trials := e.counted(v.Name, point.Name)
+		var parts []lab.RoleUsage
+		if v.External != nil {
+			parts = e.processUsages(v.Name, point, trials)
+		}
+		all = append(all, parts...)
 		for _, role := range rolesOf(trials) {
-			if parts := e.processUsages(v.Name, point, trials); v.External != nil && role != lab.RoleGenerator &&
-				len(parts) > 0 {
-				all = append(all, parts...)
-				continue
+			if len(parts) == 0 || role == lab.RoleGenerator {
+				all = append(all, e.roleUsage(v.Name, point, role, trials))
 			}
-			all = append(all, e.roleUsage(v.Name, point, role, trials))
 		}
 	}
 	return all
@@ -148,11 +150,18 @@ func (e *experiment) processUsages(variant string, point lab.Point, trials []lab
 		if operations <= 0 || window <= 0 {
 			continue
 		}
+		sums := map[string]lab.ProcessUsage{} // replicas of a service have its name
 		for _, p := range trial.Metered.Processes {
-			if byName[p.Name] == nil {
-				byName[p.Name] = &uses{}
+			sum := sums[p.Name]
+			sum.CPUSeconds, sum.PeakMemoryBytes = sum.CPUSeconds+p.CPUSeconds, sum.PeakMemoryBytes+p.PeakMemoryBytes
+			sum.ReceivedBytes, sum.SentBytes = sum.ReceivedBytes+p.ReceivedBytes, sum.SentBytes+p.SentBytes
+			sums[p.Name] = sum
+		}
+		for name, p := range sums {
+			if byName[name] == nil {
+				byName[name] = &uses{}
 			}
-			u := byName[p.Name]
+			u := byName[name]
 			u.cpu, u.share = append(u.cpu, p.CPUSeconds/operations), append(u.share, p.CPUSeconds/window)
 			u.memory = append(u.memory, float64(p.PeakMemoryBytes))
 			u.network = append(u.network, float64(p.ReceivedBytes+p.SentBytes)/operations)

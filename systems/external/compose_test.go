@@ -21,7 +21,7 @@ func composed(t *testing.T, files map[string]string, address string) (Definition
 		}
 	}
 	return Parse(filepath.Join(dir, "system.yaml"),
-		[]byte("schema: cleave-system/1\nname: x\nurl: "+address+"\ncompose: compose.yaml"))
+		[]byte("schema: cleave-system/1\nname: x\nurl: "+address+"\ncompose: compose.yaml\ndeployment: compose"))
 }
 
 func TestIncludedComposeFilesArePartOfTheText(t *testing.T) {

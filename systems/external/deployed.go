@@ -14,10 +14,11 @@ import (
 
 // Kinds of systems, as architectures of this one, and Compose, the deployment of compose files.
 const (
-	kindURL     = "url"
-	kindCommand = "command"
-	kindImage   = "image"
-	kindCompose = "compose"
+	kindURL      = "url"
+	kindCommand  = "command"
+	kindImage    = "image"
+	kindCompose  = "compose"
+	kindServices = "services"
 )
 
 // Kind returns the architecture that the system is one of.
@@ -27,6 +28,8 @@ func (d Definition) Kind() string {
 		return kindURL
 	case d.Compose != nil:
 		return kindCompose
+	case len(d.Services) > 0:
+		return kindServices
 	case d.Image != "":
 		return kindImage
 	}
@@ -60,19 +63,28 @@ func (d Definition) In(ways []string) (all []Definition, err error) {
 
 // deploy makes the definition that of its deployment, or says why it cannot be.
 func (d *Definition) deploy() error {
+	if d.composeFile != "" {
+		if err := d.compose(); err != nil {
+			return err
+		}
+	}
 	kind := d.Kind()
 	switch {
-	case d.Deployment == "":
-		usual := map[string]string{kindImage: lab.DockerBridge, kindCompose: kindCompose}
+	case d.Deployment == "" || kind == kindCompose && d.Deployment == kindCompose:
+		usual := map[string]string{kindImage: lab.DockerBridge, kindServices: lab.DockerBridge,
+			kindCompose: kindCompose}
 		d.Deployment = cmp.Or(usual[kind], lab.Process)
+		return nil
+	case kind == kindServices && d.Deployment == lab.DockerBridge:
 		return nil
 	case !slices.Contains(lab.Deployments(), d.Deployment):
 		return fmt.Errorf("there is no such deployment: use %s", strings.Join(lab.Deployments(), ", "))
 	case kind == kindURL:
 		return errors.New("a URL runs where its owner has it, and only what Cleave starts can be deployed: " +
 			"compare it without")
-	case kind == kindCompose:
-		return errors.New("a compose file says itself where its containers run: compare it without")
+	case kind == kindServices:
+		return fmt.Errorf("a compose file runs on %s, where each service is a unit, or through the compose "+
+			"command (--compose-command)", lab.DockerBridge)
 	case kind == kindImage && (d.Deployment == lab.Process || d.Deployment == lab.SSH):
 		return fmt.Errorf("an image runs in containers: use %s, %s, %s or %s", lab.DockerBridge, lab.DockerHost,
 			lab.Swarm, lab.Kubernetes)

@@ -48,8 +48,13 @@ func TestWaysAreSystemsOfTheirOwn(t *testing.T) {
 		"image": {"image: nginx\nport: 80", nil, []string{"it docker-bridge"}, true},
 		"told image": {"image: nginx\ncommand: '{port}'", []string{"docker-host"}, []string{"it docker-host"},
 			true},
-		"runs already":  {"url: http://127.0.0.1:8080/", nil, []string{"it process"}, true},
-		"compose files": {"url: http://127.0.0.1:8080/\ncompose: compose.yaml", nil, []string{"it compose"}, true},
+		"runs already": {"url: http://127.0.0.1:8080/", nil, []string{"it process"}, true},
+		"compose files": {"url: http://127.0.0.1:8080/\ncompose: compose.yaml", nil,
+			[]string{"it docker-bridge"}, true},
+		"by the compose command": {"url: http://127.0.0.1:8080/\ncompose: compose.yaml", []string{"compose"},
+			[]string{"it compose"}, true},
+		"in both ways": {"compose: compose.yaml", []string{"compose", "docker-bridge"},
+			[]string{"it-compose compose", "it-docker-bridge docker-bridge"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, err := inFolder(t, test.text).In(test.ways)
@@ -73,7 +78,7 @@ func TestWhatCannotBeDeployedIsRefusedByName(t *testing.T) {
 		"no way": {"command: sleep {port}", "moon", "there is no such deployment"},
 		"URL":    {"url: http://127.0.0.1:8080/", "docker-host", "a URL runs where its owner has it"},
 		"compose file": {"url: http://127.0.0.1:8080/\ncompose: compose.yaml", "docker-host",
-			"a compose file says itself"},
+			"a compose file runs on docker-bridge"},
 		"image": {"image: nginx\nport: 80", "process",
 			"use docker-bridge, docker-host, swarm or kubernetes"},
 		"fixed port": {"command: sleep\nurl: http://127.0.0.1:8080/", "docker-bridge",

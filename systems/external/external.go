@@ -10,6 +10,7 @@
 package external
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -48,6 +49,7 @@ type System struct {
 	Generator lab.Generator
 	Load      lab.Load
 	Secrets   *secret.Vault // the values behind the references of a definition
+	Faults    bool          // trials have some, so that the generator writes down every attempt
 }
 
 var (
@@ -65,7 +67,8 @@ func (s System) Describe() lab.SystemInfo {
 			{Name: kindURL, Summary: "runs already"},
 			{Name: kindCommand, Summary: "a program, started for every trial"},
 			{Name: kindImage, Summary: "a container of an image that you have, started for every trial"},
-			{Name: kindCompose, Summary: "containers, started for every trial"},
+			{Name: kindCompose, Summary: "containers, started for every trial by the compose command"},
+			{Name: kindServices, Summary: "services of a compose file, started for every trial, each a unit"},
 		},
 		Parameters: append([]lab.Parameter{
 			{Name: Rate, Summary: "flows per second of an open loop", Min: 0, Max: maxRate, Optional: true},
@@ -73,7 +76,7 @@ func (s System) Describe() lab.SystemInfo {
 			{Name: SearchFrom, Summary: "rate at which the search for the capacity begins", Min: 0, Max: maxRate,
 				Optional: true},
 		}, loaded.ClientParameters()...),
-		Metrics: metrics(true, true, true), Foreign: true,
+		Metrics: metrics(true, true, true), Foreign: true, Restartable: true,
 	}
 }
 
@@ -98,6 +101,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	job := lab.LoadJob{
 		Load: s.Load, Target: x.URL, Seed: seed, Variant: v.Name, Ready: x.Ready.ReadyCheck, Look: lookAt(v),
 	}
+	if s.Faults {
+		job.History = loaded.History
+	}
 	loaded.SetClient(&job, p)
 	if err := setLoad(&job, p); err != nil {
 		return lab.Layout{}, err
@@ -115,20 +121,11 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		reset.Listens = false
 		layout.Prepare = []lab.UnitSpec{reset}
 	}
-	switch {
-	case x.Compose != nil:
-		if layout.Units, err = services(x, environment); err != nil {
-			return lab.Layout{}, fmt.Errorf("system %s: %w", v.Name, err)
-		}
-	case x.Image != "" || len(x.Command) > 0:
-		unit, err := s.started(x, environment)
-		if err != nil {
-			return lab.Layout{}, err
-		}
-		if unit.Listens {
-			job.Unit, job.Target = RoleSystem, strings.ReplaceAll(x.URL, portMark, "80")
-		}
-		layout.Units = []lab.UnitSpec{unit}
+	if layout.Units, job.Unit, err = s.units(x, environment); err != nil {
+		return lab.Layout{}, fmt.Errorf("system %s: %w", v.Name, err)
+	}
+	if job.Unit != "" {
+		job.Target = strings.ReplaceAll(x.URL, portMark, "80")
 	}
 	generator, err := s.Generator.Unit(job)
 	if err != nil {
@@ -136,14 +133,37 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	}
 	generator.Name, generator.Role, generator.Cores = RoleGenerator, RoleGenerator, s.Load.Cores
 	generator.Uses = []lab.Use{}
-	for _, unit := range layout.Units { // which service answers at the URL, no compose file says
-		generator.Uses = append(generator.Uses, lab.Use{To: unit.Name, How: "requests"})
+	for _, unit := range layout.Units { // which service answers at the URL, the compose command does not say
+		if x.Entry == "" || unit.Name == x.Entry {
+			generator.Uses = append(generator.Uses, lab.Use{To: unit.Name, How: "requests"})
+		}
 	}
 	if job.Unit != "" {
 		generator.Peers = []string{job.Unit}
 	}
 	layout.Units = append(layout.Units, generator)
 	return layout, nil
+}
+
+// units returns the units of a system, and the one that is loaded where its deployment has it; "": what is at
+// its URL.
+func (s System) units(
+	x *lab.ExternalSystem, environment []string,
+) (units []lab.UnitSpec, entry string, err error) {
+	switch {
+	case x.Compose != nil:
+		units, err = services(x, environment)
+	case len(x.Services) > 0:
+		units, err = s.containers(x)
+		entry = x.Entry
+	case x.Image != "" || len(x.Command) > 0:
+		var unit lab.UnitSpec
+		if unit, err = s.started(x, environment); unit.Listens {
+			entry = RoleSystem
+		}
+		units = []lab.UnitSpec{unit}
+	}
+	return units, entry, err
 }
 
 // spareDescriptors are open in the generator beside its connections.
@@ -221,10 +241,53 @@ func services(x *lab.ExternalSystem, environment []string) ([]lab.UnitSpec, erro
 	names, err := serviceNames(x.Compose)
 	var units []lab.UnitSpec
 	for _, name := range names {
-		units = append(units, lab.UnitSpec{Name: name, Role: RoleSystem, Foreign: true, Compose: x.Compose,
+		units = append(units, lab.UnitSpec{Name: name, Role: name, Foreign: true, Compose: x.Compose,
 			Env: environment, Cores: x.Cores})
 	}
 	return units, err
+}
+
+// containers returns the units of a system that consists of services, each a container.
+func (s System) containers(x *lab.ExternalSystem) (units []lab.UnitSpec, err error) {
+	var missing []error
+	for _, service := range x.Services {
+		if err := checkImage(service.Image); err != nil { // it may come from a plan that somebody else wrote
+			return nil, err
+		}
+		container, err := s.filled(service.Container)
+		missing = append(missing, err)
+		units = append(units, lab.UnitSpec{
+			Name: service.Name, Role: service.Name, Foreign: true, Image: service.Image, Install: service.Install,
+			Container: container, After: service.After, Finishes: service.Finishes, Scalable: true,
+			Readiness: lab.Readiness{Healthy: service.Healthy}, Listens: service.Port != 0, Port: service.Port,
+			Cores: x.Cores, Uses: usesOf(service),
+		})
+	}
+	return units, errors.Join(missing...)
+}
+
+// usesOf returns what a service calls as far as its file says it: what it starts after.
+func usesOf(service lab.SystemService) []lab.Use {
+	uses := []lab.Use{}
+	for _, name := range service.After {
+		uses = append(uses, lab.Use{To: name})
+	}
+	return uses
+}
+
+// filled returns what a container has, with the values that were masked.
+func (s System) filled(c lab.ContainerSpec) (*lab.ContainerSpec, error) {
+	words := []*[]string{&c.Env, &c.Command, &c.Entrypoint}
+	if c.Health != nil {
+		check := *c.Health
+		c.Health, words = &check, append(words, &check.Test)
+	}
+	var missing []error
+	for _, list := range words {
+		filled, err := s.arguments(*list)
+		*list, missing = filled, append(missing, err)
+	}
+	return &c, errors.Join(missing...)
 }
 
 // foreign returns a command of the system's definition. In a container it has its folder, too.

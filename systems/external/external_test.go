@@ -120,7 +120,7 @@ func TestServicesOfAComposeFileBecomeUnits(t *testing.T) {
 	l, _ := layout(t, d, at(Users, 3))
 	for i, name := range []string{"db", "web"} {
 		u := l.Units[i]
-		if u.Name != name || u.Role != RoleSystem || u.Compose == nil ||
+		if u.Name != name || u.Role != name || u.Compose == nil ||
 			!strings.Contains(u.Compose.Text, "image: web") || u.Compose.Dir != folder {
 			t.Errorf("unit %+v, want the service %s with the text of the compose file", u, name)
 		}

@@ -52,7 +52,16 @@ type Definition struct {
 	// Deployment is where it runs; empty: where its kind does. See In.
 	Deployment string
 	lab.ExternalSystem
-	dirNamed bool // the file names the folder, which else is its own
+	// Replicas and Limits are those of services of a compose file, by their names.
+	Replicas map[string]int
+	Limits   map[string]lab.Limits
+	// Risks give a compose file power over this host, and Notes say what of it is otherwise than with docker
+	// compose: one line each.
+	Risks, Notes []string
+	dirNamed     bool   // the file names the folder, which else is its own
+	composeFile  string // its path
+	project      *project
+	writtenURL   string // which leads into it
 }
 
 // file is a system file as written. Give one of command, image and compose, or only a
@@ -148,17 +157,11 @@ func (f *file) definition(folder string) (Definition, []error) {
 		}
 	}
 	if f.Compose != "" {
-		path := within(folder, f.Compose)
-		described, err := readCompose(path)
-		if err != nil {
-			mistake("compose: %w", err)
-			described = &lab.Compose{Dir: filepath.Dir(path)}
-		} else if _, err := serviceNames(described); err != nil {
+		d.composeFile, d.writtenURL = within(folder, f.Compose), f.URL
+		if err := d.compose(); err != nil {
 			mistakes = append(mistakes, err)
-		} else if err := checkPublished(described, d.URL); err != nil {
-			mistakes = append(mistakes, err)
+			d.Compose = &lab.Compose{Dir: filepath.Dir(d.composeFile)}
 		}
-		d.Compose = described
 	}
 	mistakes = append(mistakes, d.complete()...)
 	return d, mistakes
@@ -179,11 +182,14 @@ func (d *Definition) complete() (mistakes []error) {
 		mistake("name is %q, expected lower-case letters, digits, dots and dashes", d.Name)
 	}
 	started := len(d.Command) > 0 || d.Image != ""
-	if started && d.Compose != nil {
+	if started && d.composeFile != "" {
 		mistake("give command, image or compose, only one of them")
 	}
 	marked := strings.Contains(strings.Join(append(slices.Collect(maps.Values(d.Env)), d.Command...), " "),
 		portMark) || d.Port != 0
+	if len(d.Services) > 0 {
+		started, marked = true, true
+	}
 	if d.URL == "" && started && marked {
 		d.URL = "http://127.0.0.1:" + portMark + "/"
 	}
@@ -225,7 +231,7 @@ func (d *Definition) completeReady() (mistakes []error) {
 	mistake := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf(format, args...)) }
 	awaited := d.Ready.Log != "" || len(d.Ready.Command) > 0
 	switch {
-	case awaited && d.Compose != nil:
+	case awaited && d.composeFile != "":
 		mistake("ready.log and ready.command are not for compose files, which say that themselves: " +
 			"healthcheck, and depends_on with condition: service_healthy")
 	case awaited && len(d.Command) == 0 && d.Image == "":

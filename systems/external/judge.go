@@ -162,14 +162,24 @@ func (s System) Measure(
 	if r.Sent > 0 {
 		found.Values[FigureErrorShare] = errorShare(r)
 	}
-	used, watched := metered.Roles[RoleSystem]
-	if !watched {
-		return found, nil // it runs somewhere else
+	if err := loaded.AddOutage(found, left); err != nil {
+		return found, err
 	}
-	if _, missing := used.Unavailable["cpu_seconds"]; !missing && r.Sent > 0 {
+	own := maps.Clone(metered.Roles)
+	delete(own, RoleGenerator)
+	told := func(quantity string) bool { // by all units of the system
+		for _, used := range own {
+			if _, missing := used.Unavailable[quantity]; missing {
+				return false
+			}
+		}
+		return len(own) > 0 // else it runs somewhere else
+	}
+	used := loaded.Used(metered)
+	if told("cpu_seconds") && r.Sent > 0 {
 		found.Values[loaded.CPUPerOperation] = used.CPUSeconds / float64(r.Sent)
 	}
-	if _, missing := used.Unavailable["peak_memory_bytes"]; !missing {
+	if told("peak_memory_bytes") {
 		found.Values[peakMemory] = float64(used.PeakMemoryBytes)
 	}
 	return found, nil

@@ -27,12 +27,35 @@ func (d *Definition) Mask(v *secret.Vault) error {
 	}
 	d.Command, d.Reset, d.Ready.Command = m.words(d.Command), m.words(d.Reset), m.words(d.Ready.Command)
 	d.Summary = m.text("summary", d.Summary)
+	d.Services = slices.Clone(d.Services)
+	for i := range d.Services {
+		m.container(&d.Services[i].Container)
+	}
 	if d.Compose == nil {
 		return nil
 	}
 	text, err := m.compose(d.Compose.Text)
 	d.Compose = &lab.Compose{Text: text, Dir: d.Compose.Dir}
 	return err
+}
+
+// container masks what a container is told. Its values were filled in: a ${ in them is a plain one.
+func (m masker) container(c *lab.ContainerSpec) {
+	c.Env = slices.Clone(c.Env)
+	for i, variable := range c.Env {
+		name, value, _ := strings.Cut(variable, "=")
+		if secret.Named(name) && value != "" {
+			c.Env[i] = name + "=" + secret.Reference(m.Mask("system "+m.system, name, value))
+		} else {
+			c.Env[i] = name + "=" + m.text(name, value)
+		}
+	}
+	c.Command, c.Entrypoint = m.words(c.Command), m.words(c.Entrypoint)
+	if c.Health != nil {
+		check := *c.Health
+		check.Test = m.words(check.Test)
+		c.Health = &check
+	}
 }
 
 // masker masks the values of one system.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -24,10 +25,31 @@ func main() {
 	dieAfter := flag.Duration("die-after", 0, "end with exit status 3 after this time")
 	sleeps := flag.Bool("sleep", false, "only sleep")
 	tell := flag.Bool("tell", false, "write down all that a client or the command line tells")
+	calls := flag.String("calls", "", "ask this `URL` before every answer")
+	check := flag.String("check", "", "ask this `URL` once: end with 1 unless it is answered rightly")
+	keep := flag.String("keep", "", "only write this `file`")
+	needs := flag.String("needs", "", "end with 4 unless there is this `file`")
 	_ = flag.String("token", "", "a secret")
 	_ = flag.String("password", "", "a secret")
 	flag.Parse()
 	switch {
+	case *check != "":
+		if err := ask(*check); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		return
+	case *keep != "":
+		if err := os.WriteFile(*keep, nil, 0o600); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		return
+	case *needs != "":
+		if _, err := os.Stat(*needs); err != nil {
+			fmt.Println(err)
+			os.Exit(4)
+		}
 	case *sleeps:
 		time.Sleep(time.Hour)
 	case *stubborn:
@@ -50,10 +72,29 @@ func main() {
 			body, _ := io.ReadAll(r.Body)
 			fmt.Println("told:", r.Header.Get("Authorization"), r.Header, string(body))
 		}
+		if *calls != "" {
+			if err := ask(*calls); err != nil {
+				http.Error(w, err.Error(), http.StatusBadGateway)
+				return
+			}
+		}
 		fmt.Fprint(w, "hello")
 	})
 	fmt.Println(http.ListenAndServe(net.JoinHostPort(*host, strconv.Itoa(*port)), nil))
 	os.Exit(1)
+}
+
+// ask asks a server and wants a good answer.
+func ask(url string) error {
+	answer, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, answer.Body)
+	if answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", url, answer.Status)
+	}
+	return errors.Join(err, answer.Body.Close())
 }
 
 // startDaemon starts a process with a session and no environment of its own.

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/compose"
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// shopFile is a compose file of some services; FRONT is more of the one in front.
+const shopFile = `
+x-image: &image {image: ` + composeImage + `, volumes: ["data:/data"]}
+services:
+  front:
+    <<: *image
+    command: [-host, "", -port, "80", -calls, "http://basket:81/"]
+    ports: ["8080:80"]
+    depends_on: {cart: {condition: service_healthy}}
+  cart:
+    <<: *image
+    command: [-host, "", -port, "81", -needs, /data/filled]
+    depends_on: {fill: {condition: service_completed_successfully}}
+    healthcheck: {test: [CMD, /program, -check, "http://127.0.0.1:81/"], interval: 300ms}
+    networks: {default: {aliases: [basket]}}
+    deploy: {replicas: REPLICAS, resources: {limits: {cpus: "0.9", memory: 256M}}}
+  fill: {<<: *image, command: [-keep, /data/filled]}
+volumes: {data: {}}
+`
+
+// TestComposeFilesAreComparedAsTheyAre: each service is a unit, which is metered and has faults.
+func TestComposeFilesAreComparedAsTheyAre(t *testing.T) {
+	dockertest.Start(t)
+	if err := compose.Missing(); err != nil {
+		t.Skip(err)
+	}
+	dockertest.Image(t, composeImage, filepath.Join(buildServer(t), "server"))
+	dir := t.TempDir()
+	for name, replicas := range map[string]string{"one": "1", "two": "2"} {
+		path := filepath.Join(dir, name, "compose.yaml")
+		if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Replace(shopFile, "REPLICAS", replicas, 1)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	played := playedInWays(t, dir, "one/compose.yaml", "other=two/compose.yaml", "-d", "3s", "--fault",
+		"kill:cart@500ms+500ms")
+	for variant, carts := range map[string]int{"one": 1, "other": 2} {
+		if len(played[variant]) == 0 {
+			t.Errorf("%s was not played", variant)
+		}
+		for _, trial := range played[variant] {
+			front, cart := trial.Metered.Roles["front"], trial.Metered.Roles["cart"]
+			if trial.Audit.Counts["ok"] == 0 || front.Units != 1 || cart.Units != carts || front.CPUSeconds == 0 ||
+				cart.CPUSeconds == 0 || cart.PeakMemoryBytes == 0 || len(trial.Parts) < 3 {
+				t.Errorf("%s: %s, %+v, front %+v, cart %+v", variant, trial.Reason, trial.Audit, front, cart)
+			}
+			if len(trial.Faults) != 1 || !trial.Faults[0].Effective || trial.Faults[0].Target != "cart" ||
+				trial.Measures[lab.Outage] < 0.1 && carts == 1 {
+				t.Errorf("%s: the faults are %+v, the outage is %g s", variant, trial.Faults, trial.Measures[lab.Outage])
+			}
+		}
+	}
+	report, err := os.ReadFile(filepath.Join(dir, "results", "compare", "latest", "report.html"))
+	if err != nil || !strings.Contains(string(report), "cart") {
+		t.Errorf("the report does not name the services: %v", err)
+	}
+	if left := containers(t); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+}
+
+// TestComposeFilesAsArguments are refused, or written down as system files, without Docker.
+func TestComposeFilesAsArguments(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"two.yaml": "name: two\nservices: {a: {image: a, ports: [\"8080:80\"]}, " +
+			"b: {image: b, ports: [\"81:81\"]}}",
+		"power.yaml":  "name: power\nservices: {a: {image: a, privileged: true, ports: [\"8080:80\"]}}",
+		"fine.yaml":   "name: fine\nservices: {a: {image: a:1, ports: [\"8080:80\"]}, db: {image: db}}",
+		"system.yaml": "schema: cleave-system/1\nname: s\nurl: http://b:81/\ncompose: two.yaml\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		says []string
+	}{
+		{[]string{"two.yaml", "fine.yaml"}, exitBadPlan, []string{"two.yaml: compose: these ports are published",
+			"http://127.0.0.1:8080/ (a, port 80)", "--url"}},
+		{[]string{"power.yaml", "fine.yaml"}, exitBadPlan, []string{"system power asks for power over this host",
+			"service a: is privileged", "--trust"}},
+		{[]string{"fine.yaml", "fine.yaml"}, exitBadPlan, []string{"two systems are called fine"}},
+		{[]string{"fine.yaml", "system.yaml", "--fault", "kill:cart@1s", "--plan"}, exitBadPlan,
+			[]string{"there is no such unit", "a, db"}},
+		{[]string{"fine.yaml", "fine2=fine.yaml", "--fault", "slow:a@1s,delay=1s", "--plan"}, exitBadPlan,
+			[]string{"--fault slow:a: services of a compose file"}},
+		{[]string{"fine.yaml", "system.yaml", "--plan"}, exitFine, nil},
+		{[]string{"fine.yaml", "system.yaml", "--compose-command", "--plan"}, exitFine, nil},
+		{[]string{"fine.yaml", "system.yaml", "--deploy", "ssh", "--plan"}, exitBadPlan,
+			[]string{"a compose file runs on docker-bridge"}},
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			args := slices.Concat([]string{"compare", "--rate", "10"}, c.args)
+			command := exec.Command(filepath.Join(binaries, "cleave"), args...)
+			command.Dir = dir
+			expectSaid(t, command, c.code, c.says)
+		})
+	}
+	command := exec.Command(filepath.Join(binaries, "cleave"), "init", "system", "fine-system.yaml", "--from",
+		"fine.yaml")
+	command.Dir = dir
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "fine-system.yaml"))
+	if want := "# Its units, for --fault kill:UNIT@5s: a, db.\nschema: cleave-system/1\nname: fine\ncompose: " +
+		"fine.yaml\nurl: http://127.0.0.1:8080/\n"; err != nil || !strings.HasSuffix(string(text), want) {
+		t.Errorf("it is (%v)\n%s\nwant the end\n%s", err, text, want)
+	}
+}

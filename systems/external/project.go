@@ -1,0 +1,343 @@
+package external
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/cli"
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/cleave-lab/cleave/inputfile"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
+)
+
+// project is a compose file as units.
+type project struct {
+	name     string
+	services []lab.SystemService
+	replicas map[string]int
+	limits   map[string]lab.Limits
+	ways     []wayIn // that the file publishes
+	// cannot is what keeps services from being units, risks is what gives them power over this host, and
+	// notes is what is otherwise than with docker compose: one line each.
+	cannot, risks, notes []string
+}
+
+// wayIn is a TCP port of a service, and the one of this host that the file publishes for it; "": Docker
+// chooses.
+type wayIn struct {
+	service   string
+	port      int
+	published string
+}
+
+// address returns what leads to the way in as the url of a system file.
+func (w wayIn) address() string {
+	if w.published != "" {
+		return "http://127.0.0.1:" + w.published + "/"
+	}
+	return "http://" + w.service + ":" + strconv.Itoa(w.port) + "/"
+}
+
+// IsCompose reports whether a text is a compose file rather than a system file.
+func IsCompose(text []byte) bool {
+	document, err := parseCompose(text)
+	return err == nil && mappingValue(document, "schema") == nil &&
+		(mappingValue(document, "services") != nil || mappingValue(document, "include") != nil)
+}
+
+// readProject reads a compose file as docker compose does: with an environment and that of Cleave, and the
+// .env beside it.
+func readProject(path string, env map[string]string, envFile string) (*project, error) {
+	if _, err := inputfile.Read(path, MaxFile); err != nil {
+		return nil, err
+	}
+	own := System{Secrets: secret.NewVault(os.LookupEnv)}
+	environment, err := own.environment(&lab.ExternalSystem{Env: env, EnvFile: envFile})
+	if err != nil {
+		return nil, err
+	}
+	options, err := cli.NewProjectOptions([]string{path}, cli.WithEnv(environment), cli.WithOsEnv,
+		cli.WithEnvFiles(), cli.WithDotEnv, cli.WithDefaultProfiles())
+	if err != nil {
+		return nil, err
+	}
+	file, err := options.LoadProject(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	if len(file.Services) == 0 {
+		return nil, errors.New("it has no services (COMPOSE_PROFILES chooses those of profiles)")
+	}
+	p := &project{name: strings.ReplaceAll(file.Name, "_", "-"), replicas: map[string]int{},
+		limits: map[string]lab.Limits{}}
+	for _, name := range file.ServiceNames() {
+		if slices.Contains([]string{RoleGenerator, lab.AllUnits, lab.EveryUnit}, name) {
+			return nil, fmt.Errorf("its service %s has a name that means something else here: give it another one",
+				name)
+		}
+		s := serviceReader{project: p, file: file, ServiceConfig: file.Services[name]}
+		s.read()
+		p.services = append(p.services, s.unit)
+	}
+	p.awaitOthers(file)
+	p.joinNetworks(file)
+	return p, nil
+}
+
+// awaitOthers has services be healthy, or finish, where others wait for that.
+func (p *project) awaitOthers(file *types.Project) {
+	for i := range p.services {
+		unit := &p.services[i]
+		for _, other := range file.Services {
+			switch dependency := other.DependsOn[unit.Name]; dependency.Condition {
+			case types.ServiceConditionHealthy:
+				unit.Healthy = true
+			case types.ServiceConditionCompletedSuccessfully:
+				unit.Finishes = true
+			}
+		}
+		unit.After = slices.DeleteFunc(unit.After, func(name string) bool {
+			_, there := file.Services[name]
+			return !there
+		})
+	}
+}
+
+// joinNetworks has all services in one network, in which they are found by their names. Where a name stands
+// for several services, or an address is written out, they are no units.
+func (p *project) joinNetworks(file *types.Project) {
+	owner := map[string]string{}
+	for _, unit := range p.services {
+		owner[unit.Name] = unit.Name
+	}
+	var joined, addresses []string
+	for _, name := range file.ServiceNames() {
+		s := file.Services[name]
+		for _, network := range slices.Sorted(maps.Keys(s.Networks)) {
+			if !slices.Contains(joined, network) {
+				joined = append(joined, network)
+			}
+			if at := s.Networks[network]; at != nil && at.Ipv4Address+at.Ipv6Address != "" {
+				addresses = append(addresses, strings.Fields(at.Ipv4Address+" "+at.Ipv6Address)...)
+			}
+		}
+	}
+	for _, unit := range p.services {
+		for _, alias := range unit.Container.Names {
+			if other, taken := owner[alias]; taken && other != unit.Name {
+				p.cannot = append(p.cannot, fmt.Sprintf("service %s: networks: %s is a name of %s, too, and all share "+
+					"one network", unit.Name, alias, other))
+			}
+			owner[alias] = unit.Name
+		}
+		told := strings.Join(slices.Concat(unit.Container.Env, unit.Container.Command, unit.Container.Entrypoint,
+			unit.Container.Hosts), " ")
+		for _, address := range addresses {
+			if strings.Contains(told, address) {
+				p.cannot = append(p.cannot, fmt.Sprintf("service %s: environment or command: it names the address %s: "+
+					"name the service instead", unit.Name, address))
+			}
+		}
+	}
+	slices.Sort(joined)
+	for _, name := range joined {
+		if file.Networks[name].External {
+			p.cannot = append(p.cannot, fmt.Sprintf("networks: %s is external", name))
+		}
+	}
+	if len(joined) > 1 {
+		p.notes = append(p.notes, "all services share one network in place of "+strings.Join(joined, ", "))
+	}
+	if len(addresses) > 0 {
+		p.notes = append(p.notes, "services are found by their names, not at "+strings.Join(addresses, ", "))
+	}
+}
+
+// enter returns the way in that a url names: by a port of this host that the file publishes, or by the name
+// of a service and its port; "": the only one that is published. The error says what to type.
+func (p *project) enter(address string) (wayIn, error) {
+	if address == "" {
+		if len(p.ways) == 1 {
+			return p.ways[0], nil
+		}
+		return wayIn{}, p.choices("")
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return wayIn{}, fmt.Errorf("url: %w", err)
+	}
+	if onHost, isLoopback := loopback(u); isLoopback {
+		for _, way := range p.ways {
+			if strings.HasSuffix(onHost, ":"+way.published) {
+				return way, nil
+			}
+		}
+		return wayIn{}, p.choices(address)
+	}
+	port, err := strconv.Atoi(u.Port())
+	for _, way := range p.ways {
+		if way.service == u.Hostname() && way.port == port {
+			return way, nil
+		}
+	}
+	if !p.has(u.Hostname()) || err != nil || port < 1 || port > maxPort {
+		return wayIn{}, p.choices(address)
+	}
+	return wayIn{service: u.Hostname(), port: port}, nil
+}
+
+// has reports whether the project has a service of a name.
+func (p *project) has(name string) bool {
+	return slices.ContainsFunc(p.services, func(s lab.SystemService) bool { return s.Name == name })
+}
+
+// choices says which ways in there are, and how one is chosen.
+func (p *project) choices(address string) error {
+	var all, names []string
+	for _, way := range p.ways {
+		all = append(all, fmt.Sprintf("%s (%s, port %d)", way.address(), way.service, way.port))
+	}
+	for _, s := range p.services {
+		names = append(names, s.Name)
+	}
+	what := "no port is published"
+	if len(all) > 0 {
+		what = "these ports are published: " + strings.Join(all, ", ")
+	}
+	if address != "" {
+		what = fmt.Sprintf("url %s leads to no service: %s", address, what)
+	}
+	return fmt.Errorf("%s; choose what is loaded with --url, or url in a system file: http://SERVICE:PORT/ "+
+		"with one of the services %s", what, strings.Join(names, ", "))
+}
+
+// enterAt makes the definition a system of services with a way in.
+func (d *Definition) enterAt(way wayIn) {
+	services := slices.Clone(d.project.services)
+	for i := range services {
+		if services[i].Name == way.service {
+			services[i].Port = way.port
+		}
+	}
+	scheme, path := "http", "/"
+	if u, err := url.Parse(d.URL); err == nil && d.URL != "" {
+		scheme, path = u.Scheme, u.Path
+	}
+	d.URL = scheme + "://127.0.0.1:" + portMark + path
+	d.Services, d.Entry = services, way.service
+	d.Replicas, d.Limits = d.project.replicas, d.project.limits
+}
+
+// OfCompose returns the system that a compose file describes, with a name, or that of its project. address is
+// what is loaded of it, as the url of a system file; "": the only port that it publishes.
+func OfCompose(name, path, address string) (Definition, error) {
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return Definition{}, err
+	}
+	d := Definition{Name: name, composeFile: whole, writtenURL: address}
+	if err := d.compose(); err != nil {
+		return d, fmt.Errorf("%s: %w", path, err)
+	}
+	if d.Name == "" {
+		d.Name = cmp.Or(d.project.name, strings.ToLower(filepath.Base(filepath.Dir(whole))))
+	}
+	mistakes := d.complete()
+	for i, mistake := range mistakes {
+		mistakes[i] = fmt.Errorf("%s: %w", path, mistake)
+	}
+	return d, errors.Join(mistakes...)
+}
+
+// IsCompose reports whether a compose file describes the system.
+func (d *Definition) IsCompose() bool { return d.composeFile != "" }
+
+// compose makes the definition what its compose file is where it is deployed: services that are units, or
+// containers of the compose command where it is told so, or some service can be no unit.
+func (d *Definition) compose() error {
+	d.URL, d.Services, d.Entry, d.Compose = d.writtenURL, nil, "", nil
+	d.Replicas, d.Limits, d.Notes, d.Risks = nil, nil, nil, nil
+	if d.project == nil {
+		var err error
+		d.project, err = readProject(d.composeFile, d.Env, d.EnvFile)
+		if err != nil && d.Deployment != kindCompose {
+			return fmt.Errorf("compose: %w", err)
+		}
+	}
+	p := d.project
+	if p == nil { // the compose command may read what we cannot
+		return d.byCommand()
+	}
+	d.Risks = p.risks
+	switch why := strings.Join(p.cannot, "; "); {
+	case d.Deployment == kindCompose:
+		return d.byCommand()
+	case why == "":
+		way, err := p.enter(d.URL)
+		if err != nil {
+			return fmt.Errorf("compose: %w", err)
+		}
+		d.Notes = p.notes
+		d.enterAt(way)
+		return nil
+	case d.Deployment != "":
+		return fmt.Errorf("compose: not every service can be a unit: %s: leave that out, or use the compose "+
+			"command (--compose-command)", why)
+	default:
+		d.Notes = []string{"it runs through the compose command, since not every service can be a unit: " + why}
+		return d.byCommand()
+	}
+}
+
+// byCommand makes the definition that of containers which the compose command starts.
+func (d *Definition) byCommand() error {
+	u, err := url.Parse(d.URL)
+	if err == nil && d.project != nil && (d.URL == "" || d.project.has(u.Hostname())) {
+		way, err := d.project.enter(d.URL)
+		if err != nil {
+			return fmt.Errorf("compose: %w", err)
+		}
+		if way.published == "" {
+			return fmt.Errorf("compose: the compose command reaches %s:%d by a port of this host only: give the "+
+				"service ports: [\"127.0.0.1:PORT:%d\"]", way.service, way.port, way.port)
+		}
+		d.URL = way.address()
+	}
+	described, err := readCompose(d.composeFile)
+	if err != nil {
+		return fmt.Errorf("compose: %w", err)
+	}
+	d.Compose = described
+	if _, err := serviceNames(described); err != nil {
+		return err
+	}
+	return checkPublished(described, d.URL)
+}
+
+// Address returns the url that a system file has for the way into a compose file.
+func (d *Definition) Address() string {
+	if d.writtenURL != "" || d.Entry == "" {
+		return cmp.Or(d.writtenURL, d.URL)
+	}
+	way, _ := d.project.enter("") // it was entered there
+	return way.address()
+}
+
+// Units returns the names of the services of a compose file that are units.
+func (d *Definition) Units() (names []string) {
+	for _, service := range d.Services {
+		names = append(names, service.Name)
+	}
+	return names
+}

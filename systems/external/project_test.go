@@ -1,0 +1,259 @@
+package external
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
+)
+
+// projectFolder has these files; the path is that of its compose.yaml.
+func projectFolder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "shop")
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "compose.yaml")
+}
+
+// ofCompose reads a compose file as it is deployed where nothing is said.
+func ofCompose(t *testing.T, text, address string) (Definition, error) {
+	t.Helper()
+	d, err := OfCompose("", projectFolder(t, map[string]string{"compose.yaml": text}), address)
+	if err != nil {
+		return d, err
+	}
+	all, err := d.In(nil)
+	if err != nil {
+		return d, err
+	}
+	return all[0], nil
+}
+
+// writtenShop are the files of a project with all that such files are written with.
+func writtenShop() map[string]string {
+	return map[string]string{
+		"compose.yaml": `
+x-common: &common
+  environment: &env {MODE: fast, DB_PASSWORD: "${DB_PASSWORD}"}
+  restart: always
+include: [more/db.yaml]
+services:
+  web:
+    <<: *common
+    image: web:${TAG}
+    command: serve --port 80 "two words"
+    ports: ["8080:80"]
+    depends_on: {db: {condition: service_healthy}, init: {condition: service_completed_successfully}}
+    networks: {front: {aliases: [www]}, back: {}}
+    volumes: ["data:/data", "./conf:/etc/conf:ro", "/anonymous"]
+    deploy: {replicas: 2, resources: {limits: {cpus: "0.5", memory: 64M}}}
+  init: {extends: {file: base.yaml, service: base}, entrypoint: [sh, -c], user: "7"}
+  debug: {image: debug, profiles: [debug]}
+networks: {front: {}, back: {}}
+volumes: {data: {}}
+`,
+		"base.yaml":    "services: {base: {image: base:1, working_dir: /srv, env_file: [values.env]}}",
+		"values.env":   "A=b\n",
+		"more/db.yaml": "services: {db: {image: db, healthcheck: {test: [CMD, ok], interval: 2s, retries: 4}}}",
+		".env":         "DB_PASSWORD=from-the-file\n",
+	}
+}
+
+// layoutOf returns the units of a system by their names, and these in order. Its plan has no password.
+func layoutOf(t *testing.T, d Definition) (units map[string]lab.UnitSpec, names []string) {
+	t.Helper()
+	vault := secret.NewVault(os.LookupEnv)
+	if err := d.Mask(vault); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(d.ExternalSystem)
+	if err != nil || strings.Contains(string(text), "from-the-file") {
+		t.Errorf("the plan has a password (%v): %s", err, text)
+	}
+	v := lab.Variant{Name: d.Name, External: &d.ExternalSystem, Replicas: d.Replicas, Limits: d.Limits}
+	l, err := System{Generator: dummy{&lab.LoadJob{}}, Secrets: vault}.Layout(v, at(Rate, 5), 1)
+	if err == nil {
+		l, err = v.Scale(l)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	units = map[string]lab.UnitSpec{}
+	for _, u := range l.Units {
+		units[u.Name], names = u, append(names, u.Name)
+	}
+	return units, names
+}
+
+func TestAComposeFileBecomesUnits(t *testing.T) {
+	t.Setenv("TAG", "2")
+	t.Setenv("COMPOSE_PROFILES", "")
+	path := projectFolder(t, writtenShop())
+	d, err := OfCompose("", path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := d.In(nil)
+	if err != nil || d.Name != "shop" || all[0].Kind() != kindServices || all[0].Deployment != lab.DockerBridge {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	units, names := layoutOf(t, all[0])
+	if want := []string{"db", "init", "web", "web-2", "generator"}; !slices.Equal(names, want) {
+		t.Errorf("the units are %q, want %q", names, want)
+	}
+	web := units["web-2"]
+	if web.Role != "web" || web.Image != "web:2" || web.Port != 80 || !web.Listens ||
+		web.Limits != (lab.Limits{CPU: 0.5, Memory: 64 << 20}) ||
+		!slices.Equal(web.After, []string{"db", "init"}) ||
+		!slices.Equal(web.Container.Command, []string{"serve", "--port", "80", "two words"}) ||
+		!slices.Equal(web.Container.Env, []string{"DB_PASSWORD=from-the-file", "MODE=fast"}) ||
+		!slices.Equal(web.Container.Names, []string{"www"}) {
+		t.Errorf("web is %+v with %+v", web, web.Container)
+	}
+	if want := []lab.ContainerMount{{Kind: lab.MountVolume, Source: "data", Target: "/data"},
+		{Kind: lab.MountBind, Source: filepath.Dir(path) + "/conf", Target: "/etc/conf", ReadOnly: true},
+		{Kind: lab.MountVolume, Target: "/anonymous"}}; !slices.Equal(web.Container.Mounts, want) {
+		t.Errorf("it has the mounts %+v, want %+v", web.Container.Mounts, want)
+	}
+	if db := units["db"]; !db.Readiness.Healthy || db.Container.Health.Interval != 2 ||
+		db.Container.Health.Retries != 4 || db.Listens {
+		t.Errorf("db is %+v with %+v", db, db.Container.Health)
+	}
+	if init := units["init"]; !init.Finishes || init.Container.User != "7" || init.Container.Dir != "/srv" ||
+		!slices.Equal(init.Container.Entrypoint, []string{"sh", "-c"}) ||
+		!slices.Equal(init.Container.Env, []string{"A=b"}) {
+		t.Errorf("init is %+v with %+v", init, init.Container)
+	}
+	if g := units["generator"]; !slices.Equal(g.Peers, []string{"web", "web-2"}) || len(g.Uses) != 1 {
+		t.Errorf("it is loaded by %+v", g)
+	}
+	if !slices.Equal(d.Notes, []string{"all services share one network in place of back, default, front"}) {
+		t.Errorf("the notes are %q", d.Notes)
+	}
+}
+
+// TestTheWayIntoAComposeFile is the only port that it publishes, or the one that is chosen.
+func TestTheWayIntoAComposeFile(t *testing.T) {
+	const two = "services: {a: {image: a, ports: [\"8080:80\", \"9:9/udp\"]}, " +
+		"b: {image: b, ports: [\"81\"]}, c: {image: c}}"
+	for name, c := range map[string]struct{ text, address, entry, url, says string }{
+		"the only one":    {"services: {a: {image: a, ports: [\"80\"]}, b: {image: b}}", "", "a:80", "", ""},
+		"published":       {two, "http://127.0.0.1:8080/x", "a:80", "http://127.0.0.1:{port}/x", ""},
+		"by its name":     {two, "http://c:7000/", "c:7000", "", ""},
+		"none":            {"services: {a: {image: a}}", "", "", "", "no port is published"},
+		"several":         {two, "", "", "", "http://127.0.0.1:8080/ (a, port 80), http://b:81/ (b, port 81)"},
+		"another":         {two, "http://127.0.0.1:8081/", "", "", "leads to no service"},
+		"an unknown name": {two, "http://d:80/", "", "", "one of the services a, b, c"},
+	} {
+		d, err := ofCompose(t, c.text, c.address)
+		if c.says != "" {
+			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "--url") {
+				t.Errorf("%s: %v, want it to say %q and --url", name, err, c.says)
+			}
+			continue
+		}
+		at := wayIn{service: d.Entry}
+		for _, s := range d.Services {
+			if s.Name == d.Entry {
+				at.port = s.Port
+			}
+		}
+		if err != nil || "http://"+c.entry+"/" != at.address() || c.url != "" && d.URL != c.url {
+			t.Errorf("%s: %v at %s, %v; want %s at %s", name, at, d.URL, err, c.entry, c.url)
+		}
+	}
+}
+
+// TestWhatCannotBeAUnitRunsThroughTheCommand, and is named once.
+func TestWhatCannotBeAUnitRunsThroughTheCommand(t *testing.T) {
+	t.Setenv("HOME", "/root")
+	for keys, says := range map[string]string{
+		"network_mode: host":                       "service a: network_mode",
+		"gpus: all":                                "service a: gpus",
+		"dns: 8.8.8.8":                             "service a: dns",
+		"volumes: [\"kept:/data\"]":                "service a: volumes (kept is external",
+		"networks: {app: {aliases: [b]}}":          "service a: networks: b is a name of b, too",
+		"environment: {DB: \"10.9.0.2:5432\"}":     "it names the address 10.9.0.2",
+		"links: [\"b:database\"]":                  "service a: links (b:database",
+		"deploy: {resources: {limits: {pids: 5}}}": "service a: deploy.resources.limits (pids",
+		"deploy: {replicas: 0}":                    "service a: replicas (0: a unit runs 1 to 20 times",
+		"configs: [{source: c, target: /c}]":       "service a: configs (c is no file)",
+		"networks: {given: {}}":                    "networks: given is external",
+	} {
+		text := "services:\n  a: {image: a, " + keys + "}\n  b: {image: b, ports: [\"127.0.0.1:8080:80\"], " +
+			"networks: {app: {ipv4_address: 10.9.0.2}}}\nnetworks: {app: {ipam: {config: [{subnet: 10.9.0.0/24}]}}, " +
+			"given: {external: true}}\nvolumes: {kept: {external: true}}\nconfigs: {c: {content: x}}"
+		d, err := ofCompose(t, text, "")
+		if err != nil || d.Kind() != kindCompose || d.Deployment != kindCompose ||
+			d.URL != "http://127.0.0.1:8080/" || !strings.Contains(strings.Join(d.Notes, "\n"), says) {
+			t.Errorf("%s: %s at %s with %q, %v; want it to say %q", keys, d.Kind(), d.URL, d.Notes, err, says)
+		}
+		if _, err := d.In([]string{lab.DockerBridge}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s on a bridge: %v, want it to say %q", keys, err, says)
+		}
+	}
+}
+
+// TestAddressesOfAFileGiveWayToNames: nothing is lost where services call each other by these.
+func TestAddressesOfAFileGiveWayToNames(t *testing.T) {
+	d, err := ofCompose(t, `
+services:
+  web: {image: nginx, networks: {app: {ipv4_address: 172.28.0.10}}, ports: ["127.0.0.1:8080:80"]}
+networks: {app: {ipam: {config: [{subnet: 172.28.0.0/16}]}}}`, "")
+	if err != nil || d.Kind() != kindServices || len(d.Notes) != 1 ||
+		d.Notes[0] != "services are found by their names, not at 172.28.0.10" {
+		t.Errorf("%s with %q, %v", d.Kind(), d.Notes, err)
+	}
+}
+
+// TestPowerOverThisHostIsNamed whichever way the file runs.
+func TestPowerOverThisHostIsNamed(t *testing.T) {
+	for keys, says := range map[string]string{
+		"privileged: true":                       "service a: is privileged",
+		"pid: host":                              "shares a namespace of this host (pid: host)",
+		"network_mode: host":                     "shares a namespace of this host (network_mode: host)",
+		"cap_add: [SYS_ADMIN]":                   "has the capabilities SYS_ADMIN",
+		"security_opt: [\"seccomp:unconfined\"]": "has the security option seccomp:unconfined",
+		"volumes: [\"/var/run/docker.sock:/s\"]": "mounts Docker's socket",
+		"volumes: [\"/etc:/host\"]":              "mounts /etc, which is outside of the project's folder",
+		"volumes: [\"../..:/host\"]":             "which is outside of the project's folder",
+		"volumes: [\"here:/host\"]":              "mounts /usr, which is outside",
+		"devices: [/dev/fuse]":                   "has devices",
+		"volumes: [\"./a:/a\"]":                  "",
+	} {
+		text := "services: {a: {image: a, ports: [\"8080:80\"], " + keys +
+			"}}\nvolumes: {here: {driver_opts: {type: none, o: bind, device: /usr}}}"
+		d, err := ofCompose(t, text, "")
+		if risks := strings.Join(d.Risks, "\n"); !strings.Contains(risks, says) || says == "" && risks != "" {
+			t.Errorf("%s: %q (%v), want %q", keys, risks, err, says)
+		}
+	}
+}
+
+// TestABuiltServiceSaysHowItsImageComes.
+func TestABuiltServiceSaysHowItsImageComes(t *testing.T) {
+	d, err := ofCompose(t, `
+name: shop
+services: {cart: {build: {context: ./cart, target: slim, args: {V: 1}}, ports: ["80"]}}`, "")
+	if err != nil || len(d.Services) != 1 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	s := d.Services[0]
+	if s.Image != "shop-cart" || !strings.HasPrefix(s.Install, "docker build --tag shop-cart --target slim "+
+		"--build-arg V=1 /") || !strings.HasSuffix(s.Install, "/cart") {
+		t.Errorf("the image is %q, from %q", s.Image, s.Install)
+	}
+}

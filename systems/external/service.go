@@ -1,0 +1,314 @@
+package external
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// carriedKeys are the keys of a service that its unit has, and those that mean nothing for a trial, in which
+// nothing is restarted, logged elsewhere or developed. All others keep it from being a unit.
+func carriedKeys() []string {
+	return []string{"build", "cap_add", "cap_drop", "command", "configs", "container_name", "cpus", "depends_on",
+		"deploy", "entrypoint", "environment", "env_file", "expose", "extra_hosts", "healthcheck", "hostname",
+		"image", "init", "links", "mem_limit", "networks", "pid", "ports", "privileged", "read_only", "scale",
+		"secrets", "security_opt", "shm_size", "stop_signal", "sysctls", "tmpfs", "tty", "ulimits", "user",
+		"volumes", "working_dir",
+		"annotations", "attach", "develop", "labels", "label_file", "logging", "mem_reservation", "profiles",
+		"pull_policy", "restart", "stdin_open", "stop_grace_period"}
+}
+
+// serviceReader is one service of a project while it is read.
+type serviceReader struct {
+	*project
+	file *types.Project
+	types.ServiceConfig
+	unit lab.SystemService
+}
+
+// cannotBe notes a key that keeps the service from being a unit.
+func (s *serviceReader) cannotBe(key, why string) {
+	s.cannot = append(s.cannot, strings.TrimSuffix(fmt.Sprintf("service %s: %s (%s)", s.Name, key, why), " ()"))
+}
+
+// risk notes what gives the service power over this host.
+func (s *serviceReader) risk(format string, args ...any) {
+	s.risks = append(s.risks, "service "+s.Name+": "+fmt.Sprintf(format, args...))
+}
+
+// read makes the service a unit.
+func (s *serviceReader) read() {
+	s.unit = lab.SystemService{Name: s.Name, Image: s.Image, After: slices.Sorted(maps.Keys(s.DependsOn))}
+	if s.Build != nil {
+		s.built()
+	}
+	c := &s.unit.Container
+	c.Entrypoint, c.Command = s.Entrypoint, s.ServiceConfig.Command
+	if s.Entrypoint != nil && len(s.Entrypoint) == 0 {
+		c.Entrypoint = []string{""}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
+		if value := s.Environment[name]; value != nil {
+			c.Env = append(c.Env, name+"="+*value)
+		}
+	}
+	c.User, c.Dir, c.Hostname, c.StopSignal = s.User, s.WorkingDir, s.Hostname, s.StopSignal
+	c.Hosts = s.ExtraHosts.AsList(":")
+	c.CapAdd, c.CapDrop, c.SecurityOpt, c.Sysctls = s.CapAdd, s.CapDrop, s.SecurityOpt, s.Sysctls
+	c.ShmSize, c.Privileged, c.ReadOnly, c.Terminal = int64(s.ShmSize), s.Privileged, s.ReadOnly, s.Tty
+	c.Init, c.HostPID = s.Init != nil && *s.Init, s.Pid == "host"
+	for _, name := range slices.Sorted(maps.Keys(s.Ulimits)) {
+		limit := s.Ulimits[name]
+		c.Ulimits = append(c.Ulimits, lab.Ulimit{Name: name, Soft: int64(cmp.Or(limit.Soft, limit.Single)),
+			Hard: int64(cmp.Or(limit.Hard, limit.Single))})
+	}
+	s.readNames()
+	s.readPorts()
+	s.readHealth()
+	s.readMounts()
+	s.readScale()
+	s.findRisks()
+	s.findForeign()
+}
+
+// built names the image that docker compose gives a service which says how it is built.
+func (s *serviceReader) built() {
+	s.unit.Image = cmp.Or(s.Image, s.file.Name+"-"+s.Name)
+	b := s.Build
+	command := []string{"docker", "build", "--tag", s.unit.Image}
+	if b.Dockerfile != "" && b.Dockerfile != "Dockerfile" {
+		path := b.Dockerfile
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(b.Context, path)
+		}
+		command = append(command, "--file", path)
+	}
+	if b.Target != "" {
+		command = append(command, "--target", b.Target)
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Args)) {
+		if value := b.Args[name]; value != nil {
+			command = append(command, "--build-arg", name+"="+*value)
+		}
+	}
+	s.unit.Install = strings.Join(append(command, b.Context), " ")
+}
+
+// readNames reads by which names others find the service.
+func (s *serviceReader) readNames() {
+	names := []string{}
+	add := func(name string) {
+		if name != "" && name != s.Name && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	add(s.ContainerName)
+	for _, network := range slices.Sorted(maps.Keys(s.Networks)) {
+		if at := s.Networks[network]; at != nil {
+			for _, alias := range at.Aliases {
+				add(alias)
+			}
+		}
+	}
+	for _, link := range s.Links {
+		if to, alias, aliased := strings.Cut(link, ":"); aliased && to != alias {
+			s.cannotBe("links", link+": give it the alias "+alias+" in networks")
+		}
+	}
+	s.unit.Container.Names = names
+}
+
+// readPorts reads at which ports the service is called.
+func (s *serviceReader) readPorts() {
+	for _, port := range s.Ports {
+		if port.Protocol != "" && port.Protocol != "tcp" {
+			continue
+		}
+		way := wayIn{service: s.Name, port: int(port.Target), published: port.Published}
+		if !slices.ContainsFunc(s.ways, func(w wayIn) bool { return w.service == s.Name && w.port == way.port }) {
+			s.ways = append(s.ways, way)
+		}
+		s.unit.Port = cmp.Or(s.unit.Port, way.port)
+	}
+}
+
+// readHealth reads the health check.
+func (s *serviceReader) readHealth() {
+	h := s.HealthCheck
+	if h == nil {
+		return
+	}
+	if h.Disable {
+		s.unit.Container.Health = &lab.HealthCheck{Test: []string{"NONE"}}
+		return
+	}
+	seconds := func(d *types.Duration) float64 {
+		if d == nil {
+			return 0
+		}
+		return time.Duration(*d).Seconds()
+	}
+	check := lab.HealthCheck{Test: h.Test, Interval: seconds(h.Interval), Timeout: seconds(h.Timeout),
+		StartPeriod: seconds(h.StartPeriod), StartInterval: seconds(h.StartInterval)}
+	if h.Retries != nil {
+		check.Retries = int(*h.Retries)
+	}
+	s.unit.Container.Health, s.unit.Healthy = &check, true
+}
+
+// readMounts reads volumes, and files that are secrets and configs.
+func (s *serviceReader) readMounts() {
+	c := &s.unit.Container
+	for _, v := range s.Volumes {
+		mount := lab.ContainerMount{Kind: lab.MountKind(v.Type), Source: v.Source, Target: v.Target,
+			ReadOnly: v.ReadOnly}
+		named := s.file.Volumes[v.Source]
+		switch {
+		case v.Type == types.VolumeTypeTmpfs:
+			if v.Tmpfs != nil && v.Tmpfs.Size > 0 {
+				mount.Options = fmt.Sprintf("size=%d", v.Tmpfs.Size)
+			}
+		case v.Type == types.VolumeTypeBind:
+			s.bind(v.Source)
+		case v.Type != types.VolumeTypeVolume:
+			s.cannotBe("volumes", v.Target+" is of the type "+v.Type)
+		case bool(named.External) || len(named.DriverOpts) > 0 || named.Driver != "" && named.Driver != "local":
+			s.cannotBe("volumes", v.Source+" is external, or has a driver or options")
+			if device := named.DriverOpts["device"]; device != "" {
+				s.bind(device)
+			}
+		case v.Volume != nil && (v.Volume.NoCopy || v.Volume.Subpath != ""):
+			s.cannotBe("volumes", v.Source+" has nocopy or subpath")
+		}
+		c.Mounts = append(c.Mounts, mount)
+	}
+	for _, t := range s.Tmpfs {
+		target, options, _ := strings.Cut(t, ":")
+		c.Mounts = append(c.Mounts, lab.ContainerMount{Kind: lab.MountMemory, Target: target, Options: options})
+	}
+	for _, one := range s.Secrets {
+		s.fileMount("secrets", one.Source, s.file.Secrets[one.Source].File,
+			within("/run/secrets", cmp.Or(one.Target, one.Source)))
+	}
+	for _, one := range s.Configs {
+		s.fileMount("configs", one.Source, s.file.Configs[one.Source].File,
+			within("/", cmp.Or(one.Target, one.Source)))
+	}
+}
+
+// fileMount mounts a secret or a config, which has to be a file.
+func (s *serviceReader) fileMount(key, name, path, target string) {
+	if path == "" {
+		s.cannotBe(key, name+" is no file")
+		return
+	}
+	s.bind(path)
+	s.unit.Container.Mounts = append(s.unit.Container.Mounts,
+		lab.ContainerMount{Kind: lab.MountBind, Source: path, Target: target, ReadOnly: true})
+}
+
+// bind names a file or folder of this host that is no part of the project.
+func (s *serviceReader) bind(path string) {
+	folder, outside := resolved(s.file.WorkingDir), resolved(path)
+	switch rel, err := filepath.Rel(folder, outside); {
+	case strings.HasSuffix(outside, "docker.sock"):
+		s.risk("mounts Docker's socket %s, which has the powers of root", path)
+	case err != nil || rel == ".." || strings.HasPrefix(rel, "../"):
+		s.risk("mounts %s, which is outside of the project's folder %s", path, s.file.WorkingDir)
+	}
+}
+
+// resolved returns a path without links, where it is there.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}
+
+// readScale reads how often the service runs, and its limits.
+func (s *serviceReader) readScale() {
+	if n := s.GetScale(); n != 1 {
+		s.replicas[s.Name] = n
+		if n < 1 || n > lab.MaxReplicas {
+			s.cannotBe("replicas", fmt.Sprintf("%d: a unit runs 1 to %d times", n, lab.MaxReplicas))
+		}
+	}
+	limits := lab.Limits{CPU: float64(s.CPUS), Memory: int64(s.MemLimit)}
+	if s.Deploy != nil {
+		if most := s.Deploy.Resources.Limits; most != nil {
+			limits.CPU = cmp.Or(float64(most.NanoCPUs), limits.CPU)
+			limits.Memory = cmp.Or(int64(most.MemoryBytes), limits.Memory)
+			if most.Pids != 0 || len(most.Devices) > 0 {
+				s.cannotBe("deploy.resources.limits", "pids or devices")
+			}
+		}
+		kept := s.Deploy.Resources.Reservations
+		if kept != nil && len(kept.Devices)+len(kept.GenericResources) > 0 {
+			s.cannotBe("deploy.resources.reservations", "devices")
+		}
+	}
+	if limits != (lab.Limits{}) {
+		s.limits[s.Name] = limits
+	}
+}
+
+// findRisks names what gives the service power over this host.
+func (s *serviceReader) findRisks() {
+	if s.Privileged {
+		s.risk("is privileged")
+	}
+	if len(s.CapAdd) > 0 {
+		s.risk("has the capabilities %s (cap_add)", strings.Join(s.CapAdd, ", "))
+	}
+	for _, option := range s.SecurityOpt {
+		if !strings.HasPrefix(option, "no-new-privileges") {
+			s.risk("has the security option %s", option)
+		}
+	}
+	for _, space := range []struct{ key, value string }{{"network_mode", s.NetworkMode}, {"pid", s.Pid},
+		{"ipc", s.Ipc}, {"uts", s.Uts}, {"userns_mode", s.UserNSMode}, {"cgroup", s.Cgroup}} {
+		if space.value == "host" {
+			s.risk("shares a namespace of this host (%s: host)", space.key)
+		}
+	}
+	if len(s.Devices) > 0 || s.UseAPISocket || s.Provider != nil {
+		s.risk("has devices, Docker's socket or a program of this host (devices, use_api_socket, provider)")
+	}
+}
+
+// findForeign names the keys that no unit has.
+func (s *serviceReader) findForeign() {
+	var keys map[string]any
+	text, err := json.Marshal(s.ServiceConfig)
+	if err == nil {
+		err = json.Unmarshal(text, &keys)
+	}
+	if err != nil {
+		s.cannotBe("it", err.Error())
+		return
+	}
+	carried := carriedKeys()
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if keys[key] != nil && !slices.Contains(carried, key) {
+			s.cannotBe(key, "")
+		}
+	}
+	if s.Pid != "" && s.Pid != "host" {
+		s.cannotBe("pid", s.Pid)
+	}
+	if s.unit.Image == "" {
+		s.cannotBe("image", "it has none, and no build")
+	} else if err := checkImage(s.unit.Image); err != nil {
+		s.cannotBe("image", err.Error())
+	}
+}
