@@ -14,11 +14,10 @@ import (
 
 // TestMain lets the test program be the janitor of units that are processes.
 func TestMain(m *testing.M) {
-	if play := trials.Part(os.Args[1:]); play != nil {
-		exitOn(play())
-		return
-	}
-	os.Exit(m.Run())
+	trials.Main("bench-deploy", func(context.Context) error {
+		os.Exit(m.Run())
+		return nil
+	})
 }
 
 func TestChoose(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"time"
@@ -40,26 +39,15 @@ type options struct {
 }
 
 func main() {
-	if play := trials.Part(os.Args[1:]); play != nil {
-		exitOn(play())
-		return
-	}
 	var o options
 	flag.StringVar(&o.out, "out", "results/bench/deploy.json", "`file` for the figures as JSON")
 	there := strings.Join(names(ways(nil, "", "")), ", ")
 	flag.StringVar(&o.only, "only", "", "comma-separated `names` of the only deployers to measure, of "+there)
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	exitOn(bench(ctx, o))
-}
-
-func exitOn(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-deploy:", err)
-		os.Exit(1)
-	}
+	trials.Main("bench-deploy", func(ctx context.Context) error {
+		flag.Parse()
+		return bench(ctx, o)
+	})
 }
 
 func bench(ctx context.Context, o options) (err error) {

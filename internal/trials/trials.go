@@ -6,7 +6,7 @@
 // ends a benchmark. What is measured and how often is the matter of the benchmark
 // and of internal/figures.
 //
-// Entry points: Deployer, and Part for its processes; Play for one trial.
+// Entry points: Main; Deployer, and Part for its processes; Play for one trial.
 package trials
 
 import (
@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 
 	"github.com/cleave-lab/cleave/deploy/launch"
@@ -46,6 +47,28 @@ func Part(args []string) func() error {
 		}
 	}
 	return nil
+}
+
+// Main is the main function of a benchmark: what a deployer, or the benchmark itself (parts), has
+// started this program for or, else, the benchmark until it is interrupted. It exits with 1 on errors.
+func Main(
+	name string, bench func(ctx context.Context) error, parts ...func(args []string) func() error,
+) {
+	var play func() error
+	for _, part := range append(parts, Part) {
+		if play == nil {
+			play = part(os.Args[1:])
+		}
+	}
+	if play == nil {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		defer stop()
+		play = func() error { return bench(ctx) }
+	}
+	if err := play(); err != nil {
+		fmt.Fprintln(os.Stderr, name+":", err)
+		os.Exit(1)
+	}
 }
 
 // Units returns the folder of the unit programs as a process with another directory can use

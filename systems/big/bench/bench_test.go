@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"math"
 	"os"
 	"os/exec"
@@ -16,11 +17,10 @@ import (
 // TestMain lets the test binary be the processes that a benchmark starts this program
 // for: a deployment from a test would else run all tests again as its janitor.
 func TestMain(m *testing.M) {
-	if play := trials.Part(os.Args[1:]); play != nil {
-		exitOn(play())
-		return
-	}
-	os.Exit(m.Run())
+	trials.Main("bench-big", func(context.Context) error {
+		os.Exit(m.Run())
+		return nil
+	})
 }
 
 // TestBinaryIsItsJanitor: started as a janitor, this binary runs no test. The

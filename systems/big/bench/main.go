@@ -17,7 +17,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"time"
 
 	"github.com/cleave-lab/cleave/internal/figures"
@@ -35,10 +34,6 @@ type options struct {
 }
 
 func main() {
-	if play := trials.Part(os.Args[1:]); play != nil {
-		exitOn(play())
-		return
-	}
 	var o options
 	flag.StringVar(&o.units, "units", "bin/unit", "`folder` of the unit programs")
 	flag.StringVar(&o.peer, "peer", "peers/tokio-big", "`folder` of the peer written in Rust")
@@ -46,17 +41,10 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 8, "rounds; the intervals need at least 2")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of order and jobs")
 	flag.StringVar(&o.only, "only", "", "comma-separated `names` of the only contenders to run")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	exitOn(bench(ctx, o))
-}
-
-func exitOn(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-big:", err)
-		os.Exit(1)
-	}
+	trials.Main("bench-big", func(ctx context.Context) error {
+		flag.Parse()
+		return bench(ctx, o)
+	})
 }
 
 // bench plays all rounds, prints the results and writes the file.

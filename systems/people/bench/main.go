@@ -15,7 +15,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,10 +38,6 @@ type options struct {
 }
 
 func main() {
-	if play := trials.Part(os.Args[1:]); play != nil {
-		exitOn(play())
-		return
-	}
 	var o options
 	flag.StringVar(&o.out, "out", "results/bench/people.json", "`file` for the figures as JSON")
 	flag.StringVar(&o.only, "only", "", "the only `store` to play; empty: all")
@@ -51,17 +46,10 @@ func main() {
 	flag.IntVar(&o.records, "records", 3000, "persons that are created and fetched per trial")
 	flag.IntVar(&o.clients, "clients", 32, "who does so at the same time")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of the order of trials")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	exitOn(bench(ctx, o))
-}
-
-func exitOn(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-people:", err)
-		os.Exit(1)
-	}
+	trials.Main("bench-people", func(ctx context.Context) error {
+		flag.Parse()
+		return bench(ctx, o)
+	})
 }
 
 // bench plays all rows, prints their figures and writes the file.

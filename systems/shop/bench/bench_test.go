@@ -10,17 +10,17 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/internal/trials"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
 // TestMain lets the test binary be the processes that a benchmark starts this program
 // for: a deployment from a test would else run all tests again as its janitor.
 func TestMain(m *testing.M) {
-	if play := part(os.Args[1:]); play != nil {
-		exitOn(play())
-		return
-	}
-	os.Exit(m.Run())
+	trials.Main("bench-shop", func(context.Context) error {
+		os.Exit(m.Run())
+		return nil
+	}, part)
 }
 
 // TestBench plays a tiny run and reads what it writes.

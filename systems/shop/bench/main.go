@@ -20,7 +20,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"time"
@@ -80,14 +79,7 @@ func rows() []row {
 var errSkipped = errors.New("skipped")
 
 func main() {
-	if play := part(os.Args[1:]); play != nil {
-		exitOn(play())
-		return
-	}
-	o := parse(os.Args[1:])
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	exitOn(bench(ctx, o))
+	trials.Main("bench-shop", func(ctx context.Context) error { return bench(ctx, parse(os.Args[1:])) }, part)
 }
 
 // part returns what this program was started for by itself; nil: a person has.
@@ -98,7 +90,7 @@ func part(args []string) func() error {
 	case len(args) == 2 && args[0] == callsName:
 		return func() error { return runCalls(args[1]) }
 	}
-	return trials.Part(args)
+	return nil
 }
 
 // parse reads the flags.
@@ -117,13 +109,6 @@ func parse(args []string) (o options) {
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of orders and of the order of trials")
 	_ = flags.Parse(args) // it exits on errors
 	return o
-}
-
-func exitOn(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-shop:", err)
-		os.Exit(1)
-	}
 }
 
 // bench plays the chosen rows, prints their figures and writes the file.

@@ -16,7 +16,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"time"
 
@@ -37,10 +36,6 @@ type settings struct {
 }
 
 func main() {
-	if play := trials.Part(os.Args[1:]); play != nil {
-		exitOn(play())
-		return
-	}
 	var o settings
 	flag.StringVar(&o.out, "out", "results/bench/social.json", "`file` for the figures as JSON")
 	flag.IntVar(&o.rounds, "rounds", 6, "rounds; the intervals need at least 2")
@@ -48,17 +43,10 @@ func main() {
 	flag.IntVar(&o.clients, "clients", 32, "who does so at the same time")
 	flag.IntVar(&o.posts, "posts", 500, "posts that are there")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of the order of trials")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	exitOn(bench(ctx, o))
-}
-
-func exitOn(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-social:", err)
-		os.Exit(1)
-	}
+	trials.Main("bench-social", func(ctx context.Context) error {
+		flag.Parse()
+		return bench(ctx, o)
+	})
 }
 
 // bench plays all rows, prints their figures and writes the file.
