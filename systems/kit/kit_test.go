@@ -2,6 +2,7 @@ package kit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,6 +87,36 @@ func TestPlace(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
+	}
+}
+
+func TestPlaceBehind(t *testing.T) {
+	for text, want := range map[string]string{
+		Together:    "[{bakery [a b c d]}]",
+		Apart:       "[{door []} {a [a]} {b [b]} {c [c]} {d [d]}]",
+		"b+a,door":  "[{door []} {b-a [b a]} {c-d [c d]}]",
+		"door+b":    "[{door [b]} {a-c-d [a c d]}]",
+		"a+b+c+d":   "[{door []} {a-and-3 [a b c d]}]",
+		"a,b+e":     `placement "a,b+e" names "e": use together, apart, or groups of door, a, b, c, d`,
+		"a+b+c+d,a": `placement "a+b+c+d,a" puts a into two units`,
+	} {
+		units, err := PlaceBehind(text, "door", "bakery", []string{"a", "b", "c", "d"})
+		got := fmt.Sprint(units)
+		if err != nil {
+			got = err.Error()
+		} else if at := Hosting(units, "c"); !slices.Contains(at.Components, "c") {
+			t.Errorf("%s: c is said to be in %v", text, at)
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	units := []Placed{{Name: "door"}}
+	if _, err := Named(units, "window"); err == nil {
+		t.Error("there is a window")
+	}
+	if found, err := Named(units, "door"); err != nil || found.Name != "door" {
+		t.Errorf("the door is %v, %v", found, err)
 	}
 }
 

@@ -46,3 +46,55 @@ func Place(text string, components []string) ([][]string, error) {
 	}
 	return units, errors.Join(mistakes...)
 }
+
+// Placed is a unit of a system with a public interface, and the components in it.
+type Placed struct {
+	Name       string
+	Components []string
+}
+
+// PlaceBehind divides a public interface and the components behind it as Place does. The unit with
+// the interface is the first; its name is that of the interface or, where it has everything, of the
+// system.
+func PlaceBehind(text, front, system string, components []string) ([]Placed, error) {
+	groups, err := Place(text, append([]string{front}, components...))
+	if err != nil {
+		return nil, err
+	}
+	var units []Placed
+	for _, group := range groups {
+		behind := slices.DeleteFunc(slices.Clone(group), func(c string) bool { return c == front })
+		switch {
+		case len(behind) == len(group):
+			units = append(units, Placed{joined(behind), behind})
+		case len(behind) == len(components):
+			units = slices.Insert(units, 0, Placed{system, behind})
+		default:
+			units = slices.Insert(units, 0, Placed{front, behind})
+		}
+	}
+	return units, nil
+}
+
+// joined returns the name of a unit: all components where they are few, else the first.
+func joined(components []string) string {
+	if len(components) > 3 {
+		return fmt.Sprintf("%s-and-%d", components[0], len(components)-1)
+	}
+	return strings.Join(components, "-")
+}
+
+// Hosting returns the unit with a component, which one of them has.
+func Hosting(units []Placed, component string) Placed {
+	i := slices.IndexFunc(units, func(u Placed) bool { return slices.Contains(u.Components, component) })
+	return units[i]
+}
+
+// Named returns the unit of a name.
+func Named(units []Placed, name string) (Placed, error) {
+	i := slices.IndexFunc(units, func(u Placed) bool { return u.Name == name })
+	if i < 0 {
+		return Placed{}, fmt.Errorf("the design has no unit %q", name)
+	}
+	return units[i], nil
+}

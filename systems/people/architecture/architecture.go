@@ -10,8 +10,6 @@ package architecture
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
@@ -63,22 +61,15 @@ const (
 	UnitAll     = people.Name
 )
 
-// Unit is one process: the kinds of records that it keeps. The first of a design has the
-// gateway.
-type Unit struct {
-	Name  string
-	Kinds []people.Kind
-}
-
 // Design is one way to build people.
 type Design struct {
-	Units    []Unit
-	TwoHosts bool   // the gateway and the database on one host, all other units on another
-	Calls    string // HTTP or GRPC; of no consequence in one unit
-	Lean     bool   // the gateway serves clients with package leanhttp, not net/http
-	Store    string // kind of the database
-	Periodic bool   // Cassandra acknowledges before it has written
-	Own      bool   // every kind of records has a database of its own
+	Units    []kit.Placed // the first has the gateway, all keep kinds of records
+	TwoHosts bool         // the gateway and the database on one host, all other units on another
+	Calls    string       // HTTP or GRPC; of no consequence in one unit
+	Lean     bool         // the gateway serves clients with package leanhttp, not net/http
+	Store    string       // kind of the database
+	Periodic bool         // Cassandra acknowledges before it has written
+	Own      bool         // every kind of records has a database of its own
 	Cipher   string
 	Pool     int // connections to the database, and of the gateway to each other unit
 	InFlight int // requests that are open at once, in the gateway and at a database
@@ -151,7 +142,11 @@ func New(name string, turned map[string]string) (Design, error) {
 		Cipher: settings[KnobCipher],
 	}
 	var mistakes [4]error
-	d.Units, mistakes[0] = place(settings[KnobPlacement])
+	var kinds []string
+	for _, kind := range people.Kinds() {
+		kinds = append(kinds, string(kind))
+	}
+	d.Units, mistakes[0] = kit.PlaceBehind(settings[KnobPlacement], UnitGateway, UnitAll, kinds)
 	d.Pool, mistakes[1] = kit.Number(settings, KnobPool, 1000)
 	d.InFlight, mistakes[2] = kit.Number(settings, KnobInFlight, 100_000)
 	if d.TwoHosts && len(d.Units) == 1 {
@@ -164,45 +159,11 @@ func New(name string, turned map[string]string) (Design, error) {
 	return d, nil
 }
 
-// place puts the gateway and the kinds of records into units, the gateway's first.
-func place(text string) ([]Unit, error) {
-	components := []string{UnitGateway}
-	for _, kind := range people.Kinds() {
-		components = append(components, string(kind))
-	}
-	groups, err := kit.Place(text, components)
-	if err != nil {
-		return nil, err
-	}
-	var units []Unit
-	for _, group := range groups {
-		unit := Unit{Name: strings.Join(group, "-")}
-		for _, component := range group {
-			if component != UnitGateway {
-				unit.Kinds = append(unit.Kinds, people.Kind(component))
-			}
-		}
-		if len(unit.Kinds) == len(group) {
-			units = append(units, unit)
-			continue
-		}
-		unit.Name = UnitGateway
-		if len(group) == len(components) {
-			unit.Name = UnitAll
-		}
-		units = slices.Insert(units, 0, unit)
-	}
-	return units, nil
-}
-
 // Hosting returns the unit that keeps records of a kind.
-func (d Design) Hosting(kind people.Kind) Unit {
-	i := slices.IndexFunc(d.Units, func(u Unit) bool { return slices.Contains(u.Kinds, kind) })
-	return d.Units[i] // place puts every kind into one
-}
+func (d Design) Hosting(kind people.Kind) kit.Placed { return kit.Hosting(d.Units, string(kind)) }
 
 // Front returns the unit with the gateway.
-func (d Design) Front() Unit { return d.Units[0] }
+func (d Design) Front() kit.Placed { return d.Units[0] }
 
 // DatabaseOf names the database with the records of a kind.
 func (d Design) DatabaseOf(kind people.Kind) string {

@@ -27,13 +27,13 @@ func TestPlacements(t *testing.T) {
 		}
 		var units []string
 		for _, u := range d.Units {
-			units = append(units, u.Name+": "+strings.Trim(fmt.Sprint(u.Kinds), "[]"))
+			units = append(units, u.Name+": "+strings.Trim(fmt.Sprint(u.Components), "[]"))
 		}
 		if got := strings.Join(units, ", "); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 		for _, kind := range people.Kinds() {
-			if len(d.Hosting(kind).Kinds) == 0 {
+			if len(d.Hosting(kind).Components) == 0 {
 				t.Errorf("%s: nobody keeps %s", text, kind)
 			}
 		}

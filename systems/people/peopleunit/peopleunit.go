@@ -13,7 +13,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -21,6 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/wide"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
@@ -63,7 +63,8 @@ func Run(channel *unit.Channel, argument string) error {
 	return hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) {
 		if job.Unit == "" {
 			var tables hosting.Unit
-			_, err := openStores(ctx, &tables, design, database, people.Kinds())
+			all := func(string) bool { return true }
+			_, err := openStores(ctx, &tables, design, database, all)
 			return nil, errors.Join(err, tables.Close())
 		}
 		key, err := readKey()
@@ -112,9 +113,8 @@ type Unit struct {
 
 // Open joins a unit of a design.
 func Open(ctx context.Context, design architecture.Design, name string, place Place) (*Unit, error) {
-	i := slices.IndexFunc(design.Units, func(u architecture.Unit) bool { return u.Name == name })
-	if i < 0 {
-		return nil, fmt.Errorf("the design has no unit %q", name)
+	if _, err := kit.Named(design.Units, name); err != nil {
+		return nil, err
 	}
 	u := &Unit{design: design, keepers: map[people.Kind]peoplepb.Records{}, logError: place.LogError,
 		Unit: hosting.Unit{Name: name, Peer: place.Peer,
@@ -124,19 +124,19 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	if u.logError == nil {
 		u.logError = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }
 	}
-	if err := u.join(ctx, design.Units[i], place); err != nil {
+	if err := u.join(ctx, place); err != nil {
 		return nil, errors.Join(fmt.Errorf("unit %s: %w", name, err), u.Close())
 	}
 	return u, nil
 }
 
 // join opens what the unit keeps and, in front, calls the units that keep the rest.
-func (u *Unit) join(ctx context.Context, of architecture.Unit, place Place) error {
+func (u *Unit) join(ctx context.Context, place Place) error {
 	sealer, err := seal.New(u.design.Cipher, place.Key)
 	if err != nil {
 		return err
 	}
-	stores, err := openStores(ctx, &u.Unit, u.design, place.Database, of.Kinds)
+	stores, err := openStores(ctx, &u.Unit, u.design, place.Database, u.Hosts)
 	if err != nil {
 		return err
 	}
@@ -168,13 +168,16 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 		Keepers: u.keepers, Healthy: u.Healthy, InFlight: u.design.InFlight, LogError: u.logError})
 }
 
-// openStores opens the databases of some kinds, for a unit to close, and makes their tables where
-// these are missing.
+// openStores opens the databases of the kinds that a unit hosts, for it to close, and makes their
+// tables where these are missing.
 func openStores(
-	ctx context.Context, u *hosting.Unit, design architecture.Design, address string, kinds []people.Kind,
+	ctx context.Context, u *hosting.Unit, design architecture.Design, address string, hosts func(string) bool,
 ) (map[people.Kind]*wide.Store, error) {
 	opened, byName := map[people.Kind]*wide.Store{}, map[string]*wide.Store{}
-	for _, kind := range kinds {
+	for _, kind := range people.Kinds() {
+		if !hosts(string(kind)) {
+			continue
+		}
 		name := design.DatabaseOf(kind)
 		if byName[name] == nil {
 			store, err := wide.Open(ctx, address, wide.Options{Keyspace: name, Connections: design.Pool,

@@ -123,7 +123,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 				unit.Uses = append(unit.Uses, lab.Use{To: other.Name, How: design.Calls})
 			}
 		}
-		if len(u.Kinds) > 0 {
+		if len(u.Components) > 0 {
 			unit.Uses = append(unit.Uses, lab.Use{To: peopleunit.ServiceDatabase})
 		}
 		layout.Units = append(layout.Units, unit)

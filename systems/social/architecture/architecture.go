@@ -62,15 +62,9 @@ const (
 // UnitFront is the unit with the public interface.
 const UnitFront = "front"
 
-// Unit is one process and the components in it.
-type Unit struct {
-	Name  string
-	Parts []string
-}
-
 // Design is one way to build social.
 type Design struct {
-	Units      []Unit // the first has the public interface
+	Units      []kit.Placed // the first has the public interface
 	Calls      string
 	Cache      bool   // posts are cached, look-aside
 	CacheStore string // kind of the cache
@@ -155,49 +149,17 @@ func New(name string, turned map[string]string) (Design, error) {
 		}
 		d.Broker = settings[KnobBroker]
 	}
-	if d.Units, err = place(settings[KnobPlacement]); err != nil {
+	if d.Units, err = kit.PlaceBehind(settings[KnobPlacement], UnitFront, social.Name, parts.Names()); err != nil {
 		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
 	}
 	return d, nil
 }
 
-// place puts the front and the components into units, the front's first.
-func place(text string) ([]Unit, error) {
-	components := append([]string{UnitFront}, parts.Names()...)
-	groups, err := kit.Place(text, components)
-	if err != nil {
-		return nil, err
-	}
-	var units []Unit
-	for _, group := range groups {
-		unit := Unit{Name: group[0], Parts: slices.DeleteFunc(slices.Clone(group),
-			func(p string) bool { return p == UnitFront })}
-		hasFront := len(group) > len(unit.Parts)
-		switch {
-		case len(group) == len(components):
-			unit.Name = social.Name
-		case hasFront:
-			unit.Name = UnitFront
-		case len(group) > 1:
-			unit.Name = group[0] + "-and-" + fmt.Sprint(len(group)-1)
-		}
-		if hasFront {
-			units = slices.Insert(units, 0, unit)
-		} else {
-			units = append(units, unit)
-		}
-	}
-	return units, nil
-}
-
 // Front returns the unit with the public interface.
-func (d Design) Front() Unit { return d.Units[0] }
+func (d Design) Front() kit.Placed { return d.Units[0] }
 
 // Hosting returns the unit with a component.
-func (d Design) Hosting(part string) Unit {
-	i := slices.IndexFunc(d.Units, func(u Unit) bool { return slices.Contains(u.Parts, part) })
-	return d.Units[i] // place puts every component into one
-}
+func (d Design) Hosting(part string) kit.Placed { return kit.Hosting(d.Units, part) }
 
 // Needs returns the components that one calls.
 func (d Design) Needs(part string) []string {
@@ -230,15 +192,15 @@ func (d Design) Needs(part string) []string {
 
 // SpeaksToBroker reports whether a unit announces posts, is told of them, or is asked whether
 // all have been taken.
-func (d Design) SpeaksToBroker(unit Unit) bool {
-	return d.Broker != "" && (unit.Name == d.Front().Name || slices.Contains(unit.Parts, parts.ComposerName) ||
-		slices.Contains(unit.Parts, parts.HomeTimelinesName))
+func (d Design) SpeaksToBroker(unit kit.Placed) bool {
+	return d.Broker != "" && (unit.Name == d.Front().Name || slices.Contains(unit.Components, parts.ComposerName) ||
+		slices.Contains(unit.Components, parts.HomeTimelinesName))
 }
 
 // Peers returns the other units that one calls.
-func (d Design) Peers(unit Unit) []string {
+func (d Design) Peers(unit kit.Placed) []string {
 	var peers []string
-	own := unit.Parts
+	own := unit.Components
 	if unit.Name == d.Front().Name {
 		own = append([]string{UnitFront}, own...)
 	}

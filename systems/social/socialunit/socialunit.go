@@ -23,6 +23,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
@@ -100,7 +101,7 @@ type Place struct {
 type Unit struct {
 	hosting.Unit
 	design  architecture.Design
-	unit    architecture.Unit
+	unit    kit.Placed
 	place   Place
 	parts   *parts.All
 	stores  map[string]document.Store // by component
@@ -111,20 +112,20 @@ type Unit struct {
 
 // Open joins a unit of a design.
 func Open(ctx context.Context, design architecture.Design, name string, place Place) (*Unit, error) {
-	i := slices.IndexFunc(design.Units, func(u architecture.Unit) bool { return u.Name == name })
-	if i < 0 {
-		return nil, fmt.Errorf("the design has no unit %q", name)
+	own, err := kit.Named(design.Units, name)
+	if err != nil {
+		return nil, err
 	}
 	if place.LogError == nil {
 		place.LogError = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }
 	}
-	u := &Unit{design: design, unit: design.Units[i], place: place, parts: &parts.All{},
+	u := &Unit{design: design, unit: own, place: place, parts: &parts.All{},
 		stores: map[string]document.Store{},
 		Unit: hosting.Unit{Name: name, Peer: place.Peer,
 			UnitOf: func(part string) string { return design.Hosting(part).Name },
 			Calls: hosting.Calls{Binding: design.Calls, Connections: pool, MaxMessage: maxMessage,
 				Faults: rpc.Problems(social.ProblemOf)}}}
-	err := u.open(ctx)
+	err = u.open(ctx)
 	if err == nil {
 		peers := design.Peers(u.unit)
 		for _, part := range parts.Names() {
@@ -142,7 +143,7 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 
 // open opens the backing services that the unit's components need.
 func (u *Unit) open(ctx context.Context) (err error) {
-	for _, part := range u.unit.Parts {
+	for _, part := range u.unit.Components {
 		if u.design.Keeps(part) {
 			if u.stores[part], err = OpenStore(ctx, u.place.Documents, part); err != nil {
 				return err
@@ -150,7 +151,7 @@ func (u *Unit) open(ctx context.Context) (err error) {
 			u.Keep(u.stores[part])
 		}
 	}
-	if u.design.Cache && slices.Contains(u.unit.Parts, parts.PostsName) {
+	if u.design.Cache && slices.Contains(u.unit.Components, parts.PostsName) {
 		if u.cache, err = cache.Open(ctx, u.place.Cache, cache.Options{}); err != nil {
 			return err
 		}

@@ -136,7 +136,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 			return lab.Layout{}, err
 		}
 		unit.Listens, unit.Stage, unit.Peers = true, stage(design, i), design.Peers(u)
-		unit.Scalable = !slices.Contains(u.Parts, parts.UniqueIDsName) // which counts in memory
+		unit.Scalable = !slices.Contains(u.Components, parts.UniqueIDsName) // which counts in memory
 		unit.Uses = uses(design, u, unit.Peers)
 		layout.Units = append(layout.Units, unit)
 	}
@@ -160,15 +160,15 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 }
 
 // uses returns what a unit calls, for the picture of the architecture.
-func uses(design architecture.Design, u architecture.Unit, peers []string) []lab.Use {
+func uses(design architecture.Design, u kit.Placed, peers []string) []lab.Use {
 	used := []lab.Use{}
 	for _, peer := range peers {
 		used = append(used, lab.Use{To: peer, How: design.Calls})
 	}
-	if slices.ContainsFunc(u.Parts, design.Keeps) {
+	if slices.ContainsFunc(u.Components, design.Keeps) {
 		used = append(used, lab.Use{To: socialunit.ServiceDocuments})
 	}
-	if design.Cache && slices.Contains(u.Parts, parts.PostsName) {
+	if design.Cache && slices.Contains(u.Components, parts.PostsName) {
 		used = append(used, lab.Use{To: socialunit.ServiceCache})
 	}
 	if design.SpeaksToBroker(u) {
@@ -183,7 +183,7 @@ func stage(design architecture.Design, unit int) int {
 	switch {
 	case unit == 0:
 		return 0
-	case design.Broker == "" || slices.Contains(design.Units[unit].Parts, parts.HomeTimelinesName):
+	case design.Broker == "" || slices.Contains(design.Units[unit].Components, parts.HomeTimelinesName):
 		return 1
 	}
 	return 2
