@@ -68,14 +68,14 @@ type route struct {
 
 type handler struct {
 	Parts
-	front  *front.Front // of which only the problems are used: routes are the description's
-	routes []route
+	problems front.Problems
+	routes   []route
 }
 
 // NewHandler serves the operations of what a unit has.
 func NewHandler(parts Parts) http.Handler {
-	h := &handler{Parts: parts, front: front.New(front.Config{Types: typePrefix, ProblemOf: airline.ProblemOf,
-		Meanings: meanings(), LogError: parts.LogError})}
+	h := &handler{Parts: parts, problems: front.Problems{Types: typePrefix, Of: airline.ProblemOf,
+		Meanings: meanings(), LogError: parts.LogError}}
 	h.add("GET /health", false, health)
 	if parts.Auth != nil {
 		h.add("POST /login", false, h.login)
@@ -119,7 +119,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusRequestTimeout)
 	case err != nil:
-		front.Write(w, h.front.Refusal(err))
+		front.Write(w, h.problems.Refusal(err))
 	}
 }
 

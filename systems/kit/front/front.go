@@ -2,7 +2,7 @@
 // bounds on the size, time and number of requests, and failures as problem documents (RFC 9457).
 // What resources there are, what their bodies are and what is done, the system says.
 //
-// Entry point: New.
+// Entry points: New; Problems alone, for who has a mux of his own.
 package front
 
 import (
@@ -25,12 +25,7 @@ import (
 
 // Config says what is a system's own.
 type Config struct {
-	// Types is what types of problems begin with; their kind follows.
-	Types string
-	// ProblemOf makes a problem of any error.
-	ProblemOf func(error) *rpc.Problem
-	// Meanings has the kinds that not every system has.
-	Meanings map[rpc.Kind]Meaning
+	Problems
 	// Timeout is the deadline of every request: it crosses all bindings.
 	Timeout time.Duration
 	// MaxBody is the longest body, in bytes.
@@ -39,8 +34,6 @@ type Config struct {
 	InFlight int
 	// Healthy returns nil when a request would find all it needs; nil: it always does.
 	Healthy func(ctx context.Context) error
-	// LogError is told of failures of the system itself; nil: nobody is.
-	LogError func(error)
 }
 
 // Front is the public interface of a system.

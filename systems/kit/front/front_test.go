@@ -17,9 +17,9 @@ const sold rpc.Kind = "sold-out"
 
 // bakery returns a front with one resource, which answers what bake does.
 func bakery(change func(*Config), bake func(ctx context.Context, r *http.Request) (Answer, error)) *Front {
-	config := Config{Types: "urn:bakery:", Timeout: time.Minute, MaxBody: 8,
-		ProblemOf: func(err error) *rpc.Problem { return rpc.ProblemOf(err, "cold", "burnt") },
-		Meanings:  map[rpc.Kind]Meaning{sold: {http.StatusConflict, "All is sold"}}}
+	config := Config{Timeout: time.Minute, MaxBody: 8, Problems: Problems{Types: "urn:bakery:",
+		Of:       func(err error) *rpc.Problem { return rpc.ProblemOf(err, "cold", "burnt") },
+		Meanings: map[rpc.Kind]Meaning{sold: {http.StatusConflict, "All is sold"}}}}
 	if change != nil {
 		change(&config)
 	}

@@ -24,9 +24,21 @@ type Meaning struct {
 	Title  string
 }
 
+// Problems says how the failures of a system show over HTTP.
+type Problems struct {
+	// Types is what types of problems begin with; their kind follows.
+	Types string
+	// Of makes a problem of any error.
+	Of func(error) *rpc.Problem
+	// Meanings has the kinds that not every system has.
+	Meanings map[rpc.Kind]Meaning
+	// LogError is told of failures of the system itself; nil: nobody is.
+	LogError func(error)
+}
+
 // meaning returns that of a kind: the system's own, or the one that all have.
-func (f *Front) meaning(kind rpc.Kind) Meaning {
-	if own, has := f.Meanings[kind]; has {
+func (p Problems) meaning(kind rpc.Kind) Meaning {
+	if own, has := p.Meanings[kind]; has {
 		return own
 	}
 	switch kind {
@@ -62,20 +74,20 @@ type Document struct {
 const ProblemType = "application/problem+json"
 
 // document returns the text of one.
-func (f *Front) document(kind rpc.Kind, status int, detail string) []byte {
+func (p Problems) document(kind rpc.Kind, status int, detail string) []byte {
 	body, _ := json.Marshal( // texts and a number cannot fail
-		Document{f.Types + string(kind), f.meaning(kind).Title, status, detail})
+		Document{p.Types + string(kind), p.meaning(kind).Title, status, detail})
 	return body
 }
 
 // Refusal returns the answer to what has failed. Its cause stays inside.
-func (f *Front) Refusal(err error) Answer {
-	problem := f.ProblemOf(err)
-	status := f.meaning(problem.Kind).Status
-	if status == http.StatusInternalServerError && f.LogError != nil {
-		f.LogError(problem)
+func (p Problems) Refusal(err error) Answer {
+	problem := p.Of(err)
+	status := p.meaning(problem.Kind).Status
+	if status == http.StatusInternalServerError && p.LogError != nil {
+		p.LogError(problem)
 	}
-	a := Answer{Status: status, MediaType: ProblemType, Body: f.document(problem.Kind, status, problem.Detail)}
+	a := Answer{Status: status, MediaType: ProblemType, Body: p.document(problem.Kind, status, problem.Detail)}
 	if status == http.StatusServiceUnavailable {
 		a.Header = []leanhttp.Field{{Name: "Retry-After", Value: "1"}}
 	}
@@ -83,10 +95,10 @@ func (f *Front) Refusal(err error) Answer {
 }
 
 // Malformed returns what somebody is told whose message is no request, for servers of leanhttp.
-func (f *Front) Malformed(cause *leanhttp.Error) (contentType string, body []byte) {
+func (p Problems) Malformed(cause *leanhttp.Error) (contentType string, body []byte) {
 	var kind rpc.Kind = rpc.InvalidArgument
 	if cause.Status == http.StatusRequestEntityTooLarge {
 		kind = TooLarge
 	}
-	return ProblemType, f.document(kind, cause.Status, cause.Reason)
+	return ProblemType, p.document(kind, cause.Status, cause.Reason)
 }

@@ -55,12 +55,11 @@ type gateway struct {
 func newGateway(backend Backend) *gateway {
 	spoiled := front.Meaning{Status: http.StatusInternalServerError, Title: "The record cannot be opened"}
 	g := &gateway{keepers: backend.Keepers, Front: front.New(front.Config{
-		Types: "urn:cleave:people:", ProblemOf: people.ProblemOf,
-		Meanings: map[people.ProblemKind]front.Meaning{
-			people.NotFound: {Status: http.StatusNotFound, Title: "There is no such record"},
-			people.Tampered: spoiled, people.WrongKey: spoiled, people.Truncated: spoiled},
-		Timeout: requestTimeout, MaxBody: maxBody, InFlight: backend.InFlight, Healthy: backend.Healthy,
-		LogError: backend.LogError})}
+		Problems: front.Problems{Types: "urn:cleave:people:", Of: people.ProblemOf, LogError: backend.LogError,
+			Meanings: map[people.ProblemKind]front.Meaning{
+				people.NotFound: {Status: http.StatusNotFound, Title: "There is no such record"},
+				people.Tampered: spoiled, people.WrongKey: spoiled, people.Truncated: spoiled}},
+		Timeout: requestTimeout, MaxBody: maxBody, InFlight: backend.InFlight, Healthy: backend.Healthy})}
 	for _, kind := range people.Kinds() {
 		g.Handle(fmt.Sprintf("POST /%s", kind), func(ctx context.Context, r *http.Request) (front.Answer, error) {
 			text, err := front.ReadBody(r)

@@ -49,7 +49,7 @@ const RequestTimeout = 30 * time.Second
 // NewHandler makes the resources.
 func NewHandler(backend Backend) http.Handler {
 	a := api{backend}
-	f := front.New(front.Config{Types: types, ProblemOf: shop.ProblemOf, Meanings: meanings(),
+	f := front.New(front.Config{Problems: front.Problems{Types: types, Of: shop.ProblemOf, Meanings: meanings()},
 		Timeout: RequestTimeout, MaxBody: maxBody, Healthy: backend.Healthy})
 	f.HandleFunc("GET /openapi.yaml", a.openAPI)
 	f.Handle("POST /orders", a.createOrder)

@@ -149,7 +149,8 @@ func New(name string, turned map[string]string) (Design, error) {
 		}
 		d.Broker = settings[KnobBroker]
 	}
-	if d.Units, err = kit.PlaceBehind(settings[KnobPlacement], UnitFront, social.Name, parts.Names()); err != nil {
+	d.Units, err = kit.PlaceBehind(settings[KnobPlacement], UnitFront, social.Name, parts.Names())
+	if err != nil {
 		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
 	}
 	return d, nil
@@ -193,8 +194,9 @@ func (d Design) Needs(part string) []string {
 // SpeaksToBroker reports whether a unit announces posts, is told of them, or is asked whether
 // all have been taken.
 func (d Design) SpeaksToBroker(unit kit.Placed) bool {
-	return d.Broker != "" && (unit.Name == d.Front().Name || slices.Contains(unit.Components, parts.ComposerName) ||
-		slices.Contains(unit.Components, parts.HomeTimelinesName))
+	has := func(part string) bool { return slices.Contains(unit.Components, part) }
+	return d.Broker != "" && (unit.Name == d.Front().Name || has(parts.ComposerName) ||
+		has(parts.HomeTimelinesName))
 }
 
 // Peers returns the other units that one calls.

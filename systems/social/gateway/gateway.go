@@ -56,13 +56,12 @@ type gateway struct{ *parts.All }
 func NewHandler(backend Backend) http.Handler {
 	g := gateway{backend.Parts}
 	f := front.New(front.Config{
-		Types: "urn:cleave:social:", ProblemOf: social.ProblemOf,
-		Meanings: map[social.ProblemKind]front.Meaning{
-			social.NotFound:   {Status: http.StatusNotFound, Title: "There is no such user, post or link"},
-			social.Exists:     {Status: http.StatusConflict, Title: "There is such a user"},
-			social.SelfFollow: {Status: http.StatusConflict, Title: "Nobody follows themselves"}},
-		Timeout: requestTimeout, MaxBody: maxBody, InFlight: inFlight, Healthy: backend.Healthy,
-		LogError: backend.LogError})
+		Problems: front.Problems{Types: "urn:cleave:social:", Of: social.ProblemOf, LogError: backend.LogError,
+			Meanings: map[social.ProblemKind]front.Meaning{
+				social.NotFound:   {Status: http.StatusNotFound, Title: "There is no such user, post or link"},
+				social.Exists:     {Status: http.StatusConflict, Title: "There is such a user"},
+				social.SelfFollow: {Status: http.StatusConflict, Title: "Nobody follows themselves"}}},
+		Timeout: requestTimeout, MaxBody: maxBody, InFlight: inFlight, Healthy: backend.Healthy})
 	f.Handle("POST /posts", g.compose)
 	f.Handle("POST /users", g.register)
 	f.Handle("PUT /users/{user}/follows/{other}", g.follow)
