@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -216,6 +217,43 @@ func TestUnanswered(t *testing.T) {
 		if err := Unanswered("containers need", c.err); !errors.Is(err, c.err) ||
 			!strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "containers need Docker") {
 			t.Errorf("%v: %v, want %q in it", c.err, err, c.want)
+		}
+	}
+}
+
+// TestALogIsReadOn: the swarm is asked for what is new only, and sends again what lies close before it.
+func TestALogIsReadOn(t *testing.T) {
+	var asked []string
+	var sends string
+	c := daemon(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Query().Get("since"))
+		_, _ = io.WriteString(w, sends)
+	})
+	piece := func(output byte, text string) string {
+		return string([]byte{output, 0, 0, 0, 0, 0, 0, byte(len(text))}) + text
+	}
+	second := func(n, nanoseconds int, text string) string {
+		return fmt.Sprintf("2026-11-26T15:00:%02d.%09dZ %s", n, nanoseconds, text)
+	}
+	first := piece(1, second(1, 0, "one\n")) + piece(1, second(2, 5, "two ")) + piece(1, second(2, 5, "three\n"))
+	var mark LogMark
+	var read strings.Builder
+	for _, step := range []struct{ sends, read, since, says string }{
+		{first, "one\ntwo three\n", "", ""},
+		{first, "", "1795705201.000000005", ""},
+		{first[:len(first)-1], "", "1795705201.000000005", "unexpected EOF"},
+		{first + piece(2, second(2, 4, "late\n")) + piece(1, second(2, 5, "four\n")) +
+			piece(1, second(4, 0, "five\n")), "late\nfour\nfive\n", "1795705201.000000005", ""},
+		{piece(2, second(2, 4, "late\n")) + piece(2, second(4, 1, "six\n")) + piece(3, "the node is gone\n"),
+			"six\n", "1795705203.000000000", "read the log of the task unit: the node is gone"},
+		{string([]byte{1, 0, 0, 0, 0xff, 0, 0, 0}), "", "1795705203.000000001", "at most 1048576"},
+	} {
+		read.Reset()
+		sends = step.sends
+		err := c.TaskLog(t.Context(), "unit", &mark, &read)
+		if read.String() != step.read || asked[len(asked)-1] != step.since ||
+			(err == nil) != (step.says == "") || err != nil && !strings.Contains(err.Error(), step.says) {
+			t.Errorf("read %q since %q, %v; want %+v", read.String(), asked[len(asked)-1], err, step)
 		}
 	}
 }

@@ -2,12 +2,14 @@ package engine
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -157,15 +159,88 @@ func (c *Client) LabelledTasks(ctx context.Context, label, value string) ([]Task
 // logPatience is how long a swarm may take to bring what a task has written.
 const logPatience = 5 * time.Second
 
-// TaskLog returns what a task has written until now to both of its outputs, up to a limit.
-func (c *Client) TaskLog(ctx context.Context, task string, limit int64) ([]byte, error) {
+const (
+	// maxPiece is the longest piece of a log, in bytes: drivers cut lines at 16 KiB.
+	maxPiece = 1 << 20
+	// logOverlap is how much of what was read a swarm sends again: the pieces of two outputs may lie in the
+	// log in another order than that of their moments.
+	logOverlap = time.Second
+	// failureOutput is the number of the output in which a daemon says what went wrong.
+	failureOutput = 3
+)
+
+// LogMark is how far the log of a task was read, for each output. The zero value is its beginning.
+type LogMark [failureOutput]struct {
+	at     string // the moment of the last piece, as the daemon writes it
+	pieces int    // how many of that moment were read
+}
+
+// TaskLog copies what a task has written to both of its outputs since a mark, and moves the mark, also where
+// it fails on the way.
+func (c *Client) TaskLog(ctx context.Context, task string, mark *LogMark, into io.Writer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, logPatience, fmt.Errorf("no answer for %v", logPatience))
 	defer cancel()
-	query := url.Values{"stdout": {"1"}, "stderr": {"1"}}
+	query := url.Values{"stdout": {"1"}, "stderr": {"1"}, "timestamps": {"1"}}
+	if since := mark.since(); since != "" {
+		query.Set("since", since)
+	}
 	answer, err := c.send(ctx, http.MethodGet, "/tasks/"+task+"/logs", query, nil)
 	if err != nil {
-		return nil, named("read the log of the task", task, err)
+		return named("read the log of the task", task, err)
 	}
-	text, err := io.ReadAll(io.LimitReader(&output{from: answer.Body, cancel: func(error) {}}, limit))
-	return text, named("read the log of the task", task, errors.Join(err, answer.Body.Close()))
+	err = mark.copy(into, answer.Body)
+	return named("read the log of the task", task, errors.Join(err, answer.Body.Close()))
+}
+
+// since returns the moment from which on the log is read, as the API has it, or "" for the beginning.
+func (m *LogMark) since() string {
+	newest := ""
+	for _, output := range m {
+		newest = max(newest, output.at)
+	}
+	at, err := time.Parse(time.RFC3339Nano, newest)
+	if err != nil {
+		return ""
+	}
+	at = at.Add(-logOverlap)
+	return fmt.Sprintf("%d.%09d", at.Unix(), at.Nanosecond())
+}
+
+// copy copies the pieces that are new, without their moments. Within an output, moments never go back.
+func (m *LogMark) copy(into io.Writer, from io.Reader) error {
+	var again [failureOutput]int // pieces of the mark's moment that were read before
+	for {
+		var head [8]byte
+		if _, err := io.ReadFull(from, head[:]); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		length := binary.BigEndian.Uint32(head[4:])
+		if length > maxPiece {
+			return fmt.Errorf("a piece of it has %d bytes, and at most %d are read", length, maxPiece)
+		}
+		piece := make([]byte, length)
+		if _, err := io.ReadFull(from, piece); err != nil {
+			return err
+		}
+		if head[0] >= failureOutput {
+			return errors.New(strings.TrimSpace(string(piece)))
+		}
+		at, text, _ := strings.Cut(string(piece), " ")
+		read, seen := &m[head[0]], &again[head[0]]
+		switch {
+		case at < read.at:
+			continue
+		case at > read.at:
+			read.at, read.pieces, *seen = at, 0, 0
+		}
+		if *seen++; *seen <= read.pieces {
+			continue
+		}
+		read.pieces = *seen
+		if _, err := io.WriteString(into, text); err != nil {
+			return err
+		}
+	}
 }

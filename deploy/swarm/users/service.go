@@ -50,7 +50,7 @@ type hosted struct {
 	token      string
 	starter    *supervise.Starter
 	reading    sync.Mutex
-	read       int // bytes of its log until now
+	read       engine.LogMark
 }
 
 // start runs the service and connects to its unit.
@@ -299,22 +299,13 @@ func (s *service) await() {
 	d.JudgeEnd(s.Unit, how)
 }
 
-// longestLog is how much of a log is read, in bytes.
-const longestLog = 16 << 20
-
 // readLog reads what is new in the log. Where the swarm does not bring it, it stays as it was.
 func (s *service) readLog(ctx context.Context) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	if s.task == "" {
-		return
+	if s.task != "" {
+		_ = s.deployment.home.manager.TaskLog(ctx, s.task, &s.read, s.Log) // what it brought is there
 	}
-	text, err := s.deployment.home.manager.TaskLog(ctx, s.task, longestLog)
-	if err != nil || len(text) <= s.read {
-		return
-	}
-	_, _ = s.Log.Write(text[s.read:]) // it takes all
-	s.read = len(text)
 }
 
 // remove ends and removes the service with its secret.
