@@ -22,6 +22,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
+	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // keys writes a certificate that signs itself, and is the daemon's and the client's, as the
@@ -110,6 +114,40 @@ func TestOpenNamed(t *testing.T) {
 		}
 		if client, err := Open(); err != nil || client.Version() != "1.41" {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestARealDaemonOverTLS: one that listens on TCP lets in who has a certificate of its authority, and nobody
+// else.
+func TestARealDaemonOverTLS(t *testing.T) {
+	testset.Need(t, "it starts a Docker daemon")
+	ports, err := launch.ReservePorts(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ports.Close()
+	theirs, strangers := t.TempDir(), t.TempDir()
+	keys(t, theirs)
+	keys(t, strangers)
+	address := "tcp://" + launch.Loopback(ports.Numbers[0])
+	dockertest.Private(t, "--host", address, "--tlsverify", "--tlscacert", filepath.Join(theirs, "ca.pem"),
+		"--tlscert", filepath.Join(theirs, "cert.pem"), "--tlskey", filepath.Join(theirs, "key.pem"))
+	t.Setenv("DOCKER_HOST", address)
+	for name, c := range map[string]struct{ verify, keys, says string }{
+		"its keys":      {"1", theirs, ""},
+		"others' keys":  {"1", strangers, "certificate"},
+		"without TLS":   {"", "", "HTTP request to an HTTPS server"},
+		"no keys there": {"1", t.TempDir(), "cert.pem"},
+	} {
+		t.Setenv("DOCKER_TLS_VERIFY", c.verify)
+		t.Setenv("DOCKER_CERT_PATH", c.keys)
+		client, err := Open()
+		if err == nil {
+			_, err = client.Containers(t.Context(), "cleave", "none")
+		}
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 	}
 }

@@ -36,8 +36,9 @@ func Start(t *testing.T) {
 	}
 }
 
-// Private is Start for a test that needs a daemon of its own, for example to kill it.
-func Private(t *testing.T) *Daemon {
+// Private is Start for a test that needs a daemon of its own, for example to kill it, or with options of its
+// own.
+func Private(t *testing.T, options ...string) *Daemon {
 	t.Helper()
 	testset.Need(t, "it starts a Docker daemon")
 	for _, program := range []string{"docker", "dockerd"} {
@@ -61,7 +62,7 @@ func Private(t *testing.T) *Daemon {
 			t.Errorf("remove what Docker has left: %v", err)
 		}
 	})
-	d := start(t, dir)
+	d := start(t, dir, options)
 	t.Cleanup(func() {
 		d.stop(t)
 		d.endOrphans()
@@ -96,7 +97,7 @@ func (d *Daemon) endOrphans() {
 // Again starts a daemon that was killed, with what it had.
 func (d *Daemon) Again(t *testing.T) {
 	t.Helper()
-	*d = *start(t, d.dir)
+	*d = *start(t, d.dir, nil)
 	d.await(t)
 }
 
@@ -153,12 +154,12 @@ type Daemon struct {
 }
 
 // start starts a daemon in a folder. It ends with this process, however that ends.
-func start(t *testing.T, dir string) *Daemon {
+func start(t *testing.T, dir string, options []string) *Daemon {
 	d := &Daemon{dir: dir, host: "unix://" + filepath.Join(dir, "sock"), said: new(bytes.Buffer),
 		ended: make(chan struct{})}
-	command := exec.Command("dockerd", "--host", d.host, "--pidfile", filepath.Join(dir, "pid"),
+	command := exec.Command("dockerd", append(options, "--host", d.host, "--pidfile", filepath.Join(dir, "pid"),
 		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
-		"--bridge", "none", "--iptables=false", "--ip-forward=false", "--ip-masq=false", "--log-level", "warn")
+		"--bridge", "none", "--iptables=false", "--ip-forward=false", "--ip-masq=false", "--log-level", "warn")...)
 	command.Stdout, command.Stderr = d.said, d.said
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	command.WaitDelay = time.Second // its containerd may go on, with its output
