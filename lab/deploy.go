@@ -180,9 +180,19 @@ type Unit struct {
 	PID  int    `json:"pid"`
 	// Span says which processes are the unit: PID alone, unless set.
 	Span Span `json:"span,omitempty"`
+	// NameBy is what tells its processes of one program apart: NameByFolder, NameByPort, an argument by its
+	// name ("--service": the word behind it, or behind "--service=") or by its number from 1 on; empty: their
+	// folders, else their ports.
+	NameBy string `json:"-"`
 	// Standby units do not run yet; who adds them says so (Autoscaled).
 	Standby bool `json:"-"`
 }
+
+// What tells processes of one program apart, beside an argument.
+const (
+	NameByFolder = "folder" // that of their script, else the one that they work in
+	NameByPort   = "port"   // the lowest that they listen on
+)
 
 // Span says which processes belong to a unit.
 type Span string

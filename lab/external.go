@@ -34,6 +34,9 @@ type ExternalSystem struct {
 	Reset []string `json:"reset,omitempty"`
 	// Cores are those of the system; empty means any.
 	Cores []int `json:"cores,omitempty"`
+	// NameBy is what tells processes of one program apart that a command starts: "folder", "port", the name
+	// of an argument or its number; empty: their folders, else their ports.
+	NameBy string `json:"name_by,omitempty"`
 }
 
 // RunsAlready reports whether Cleave finds the system running; a system of Cleave's own, nil, is not.

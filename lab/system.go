@@ -270,6 +270,8 @@ type UnitSpec struct {
 	// {host} and {port} stand for its own address, {dir} for its volume, and
 	// {address:PEER} for the host:port of a peer, or {host:PEER} and {port:PEER}.
 	Files map[string][]byte
+	// NameBy is what tells processes of one program of a foreign unit apart; see Unit.NameBy.
+	NameBy string
 	// Dir is where a foreign unit runs; empty means its volume. One that has it is a program of
 	// the user's: in a container it is left the powers that it may need.
 	Dir string

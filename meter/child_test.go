@@ -95,10 +95,15 @@ func listenFrom(port int) string {
 	}
 }
 
-// raise starts a child that lives as long as its parent, has it carry out orders, and returns its last
-// answer.
+// raise starts a child that lives as long as its parent, has it carry out orders, which may stand behind its
+// arguments and |, and returns its last answer.
 func raise(orders string) string {
-	command := exec.Command(os.Args[0])
+	arguments, behind, given := strings.Cut(orders, "|")
+	if !given {
+		arguments, behind = "", orders
+	}
+	orders = behind
+	command := exec.Command(os.Args[0], strings.Fields(arguments)...)
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	input, err := command.StdinPipe()
 	if err != nil {

@@ -7,10 +7,14 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
+
+	"github.com/cleave-lab/cleave/lab"
 )
 
-// tellApart gives processes that share a name what differs between them: the folder that they work in, else
-// the port that they listen on. Those that share that too, such as the workers of a pool, keep the name. What
+// tellApart gives processes that share a name what differs between them, by what lab.Unit.NameBy says: the
+// folder that they work in, the port that they listen on, or an argument. Where it says nothing, these are
+// the folder, else the port. Those that share that too, such as the workers of a pool, keep the name. What
 // is told is the same in every trial: neither the folder of the root, which may be one of a trial, nor the
 // port that the root was given.
 func tellApart(root *probe, all []process) {
@@ -18,18 +22,23 @@ func tellApart(root *probe, all []process) {
 	for i := range all {
 		sharing[all[i].name] = append(sharing[all[i].name], &all[i])
 	}
-	var ports map[*process]string
+	ports := sync.OnceValue(func() map[*process]string { return portsOf(root, all) })
 	for _, twins := range sharing {
 		if len(twins) < 2 {
 			continue
 		}
-		if addWhatDiffers(twins, foldersOf(root, twins)) {
-			continue
+		switch by := root.unit.NameBy; by {
+		case "":
+			if !addWhatDiffers(twins, foldersOf(root, twins)) {
+				addWhatDiffers(twins, ports())
+			}
+		case lab.NameByFolder:
+			addWhatDiffers(twins, foldersOf(root, twins))
+		case lab.NameByPort:
+			addWhatDiffers(twins, ports())
+		default:
+			addWhatDiffers(twins, argumentsOf(twins, by))
 		}
-		if ports == nil {
-			ports = portsOf(root, all)
-		}
-		addWhatDiffers(twins, ports)
 	}
 }
 
@@ -64,6 +73,29 @@ func foldersOf(root *probe, twins []*process) map[*process]string {
 		}
 		if folder, failed := os.Readlink(p.probe.proc("cwd")); err == nil && failed == nil && folder != usual {
 			words[p] = " in " + path.Base(folder)
+		}
+	}
+	return words
+}
+
+// argumentsOf returns an argument of each process, with a blank before it; see lab.Unit.NameBy.
+func argumentsOf(twins []*process, argument string) map[*process]string {
+	words := map[*process]string{}
+	number, failed := strconv.Atoi(argument)
+	for _, p := range twins {
+		text, _ := os.ReadFile(p.probe.proc("cmdline")) // nothing where it has ended
+		all := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
+		if failed == nil && number < len(all) {
+			words[p] = " " + all[number]
+		}
+		for i, word := range all {
+			name, value, joined := strings.Cut(word, "=")
+			if name == argument && !joined && i+1 < len(all) {
+				value = all[i+1]
+			}
+			if name == argument {
+				words[p] = " " + argument + " " + value
+			}
 		}
 	}
 	return words

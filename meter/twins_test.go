@@ -10,8 +10,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestProcessesOfOneProgramAreToldApart by their folders, else by their ports. The root is where a trial puts
-// it, and a port that the root was given is another one in each trial: neither is told.
+// TestProcessesOfOneProgramAreToldApart by what the user wants, or by their folders, else by their ports. The
+// root is where a trial puts it, and a port that the root was given is another one in each trial: neither is
+// told.
 func TestProcessesOfOneProgramAreToldApart(t *testing.T) {
 	dir, program := t.TempDir(), filepath.Base(os.Args[0])
 	for _, folder := range []string{"cart", "shelf"} {
@@ -21,18 +22,27 @@ func TestProcessesOfOneProgramAreToldApart(t *testing.T) {
 	}
 	t.Setenv("CLEAVE_METER_TEST_PORT", "21999")
 	for name, c := range map[string]struct {
+		by     string
 		orders []string
 		want   []string // behind the program's name; first and second stand for answers to the orders
 	}{
-		"folders": {[]string{"work " + dir + "/cart", "work " + dir + "/shelf"},
+		"folders": {"", []string{"work " + dir + "/cart", "work " + dir + "/shelf"},
 			[]string{"", " in cart", " in shelf"}},
-		"ports":      {[]string{"listen 21000", "listen 21000"}, []string{"", " at :first", " at :second"}},
-		"given port": {[]string{"listen 21999", "listen 21000"}, []string{"", " at :second"}},
-		"a pool":     {[]string{"hello", "hello"}, []string{""}},
+		"ports":      {"", []string{"listen 21000", "listen 21000"}, []string{"", " at :first", " at :second"}},
+		"given port": {"", []string{"listen 21999", "listen 21000"}, []string{"", " at :second"}},
+		"a pool":     {"", []string{"hello", "hello"}, []string{""}},
+		"ports, although folders differ": {lab.NameByPort, []string{"work " + dir + "/cart;listen 21000",
+			"work " + dir + "/shelf;listen 21000"}, []string{"", " at :first", " at :second"}},
+		"folders, although ports differ": {lab.NameByFolder, []string{"listen 21000", "listen 21000"},
+			[]string{""}},
+		"an argument": {"--service", []string{"--token a --service=cart|hello", "--token b --service shelf|hello"},
+			[]string{"", " --service cart", " --service shelf"}},
+		"the second argument": {"2", []string{"run cart|hello", "run shelf|hello"},
+			[]string{"", " cart", " shelf"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := startChild(t, "server", "system")
-			parent.unit.Span = lab.SpanTree
+			parent.unit.Span, parent.unit.NameBy = lab.SpanTree, c.by
 			want := slices.Clone(c.want)
 			for i, order := range c.orders {
 				answer := parent.do("raise " + order)

@@ -114,7 +114,7 @@ func (f *compareFlags) plan(ctx context.Context, args []string, secrets *secret.
 		loadErr = json.Unmarshal(load.Scenario, &file)
 	}
 	points, pointsErr := f.points(file.Load)
-	if err := errors.Join(err, loadErr, pointsErr); err != nil {
+	if err := errors.Join(err, f.checkNameBy(definitions), loadErr, pointsErr); err != nil {
 		return lab.Plan{}, err
 	}
 	s := f.study(definitions, points, load)
@@ -240,6 +240,9 @@ func (f *compareFlags) study(definitions []external.Definition, points []lab.Poi
 	s.Design.Lengthen, s.Design.TrialTimeout = f.lengthen, f.trialTimeout(load, definitions)
 	pinned, _, _ := f.pin() // a mistake in the flag was reported before
 	for _, d := range definitions {
+		if len(d.Command) > 0 {
+			d.NameBy = f.nameBy
+		}
 		s.Variants = append(s.Variants, variant(d, pinned))
 	}
 	return s

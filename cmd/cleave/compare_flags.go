@@ -40,6 +40,7 @@ type compareFlags struct {
 	url      string // the way into compose files
 	command  bool   // compose files run through the compose command
 	notes    []string
+	nameBy   string
 }
 
 func (f *compareFlags) register(command *cobra.Command) {
@@ -86,7 +87,11 @@ func (f *compareFlags) register(command *cobra.Command) {
 		flags.Float64Var(&f.lengthen, "lengthen", 4,
 			"maximum `factor` for the length of loads whose trials are not steady (1: no longer loads)")
 	}, f.addDesign, f.addPlay)
-	addGroup(command, "Output", f.addOutput, f.addVerdict)
+	addGroup(command, "Output", f.addOutput, f.addVerdict, func(flags *pflag.FlagSet) {
+		flags.StringVar(&f.nameBy, "name-by", "",
+			"`kind` of difference that names processes of one program: folder, port, or an argument "+
+				"by its name (--service) or number (1); else their folders, or their ports")
+	})
 }
 
 // defaultObjective is what a capacity is searched for when none is given.
@@ -128,6 +133,25 @@ func (f *compareFlags) load(secrets *secret.Vault) (lab.Load, string, error) {
 		note(fmt.Errorf("--lengthen is %g, expected a number from 1 to %d", f.lengthen, study.MostLengthened))
 	}
 	return load, dir, errors.Join(mistakes...)
+}
+
+// checkNameBy returns the mistake in what names the processes of commands.
+func (f *compareFlags) checkNameBy(definitions []external.Definition) error {
+	if f.nameBy == "" {
+		return nil
+	}
+	number, _ := strconv.Atoi(f.nameBy) // 0 where it is none
+	known := f.nameBy == lab.NameByFolder || f.nameBy == lab.NameByPort || number > 0 ||
+		number == 0 && strings.HasPrefix(f.nameBy, "-")
+	switch {
+	case !known:
+		return fmt.Errorf("--name-by is %q, expected %s, %s, the name of an argument such as --service, or its "+
+			"number from 1 on", f.nameBy, lab.NameByFolder, lab.NameByPort)
+	case !slices.ContainsFunc(definitions, func(d external.Definition) bool { return d.Kind() == "command" }):
+		return errors.New("--name-by: none of the systems is a command, whose processes it could name: leave it " +
+			"out")
+	}
+	return nil
 }
 
 // client returns how the generator connects, as far as flags say it.

@@ -89,7 +89,7 @@ compare a=URL b=URL
 compare a=URL b=URL --rate 10 --until decided
   plan     --within 20m
 compare x.yaml y.yaml --rate 10
-  plan     --deploy process,docker-host  --strict
+  plan     --deploy process,docker-host  --strict  --name-by port
 compare --resume RUN/compare
   output   --json -  --format junit  --full  --require-verdict
 compare

@@ -228,7 +228,8 @@ func (d *deployment) Units() []lab.Unit {
 		if u.Spec.Foreign {
 			span = lab.SpanBelow
 		}
-		units = append(units, lab.Unit{Name: u.Spec.Name, Role: u.Spec.Role, PID: u.PID, Span: span})
+		units = append(units, lab.Unit{Name: u.Spec.Name, Role: u.Spec.Role, PID: u.PID, Span: span,
+			NameBy: u.Spec.NameBy})
 	}
 	if d.disk != nil {
 		units = append(units, d.disk.Units()...)

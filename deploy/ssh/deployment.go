@@ -205,7 +205,8 @@ func (d *deployment) Units() []lab.Unit {
 		if u.Spec.Foreign {
 			span = lab.SpanBelow
 		}
-		units = append(units, lab.Unit{Name: u.Spec.Name, Role: u.Spec.Role, PID: u.PID, Span: span})
+		units = append(units, lab.Unit{Name: u.Spec.Name, Role: u.Spec.Role, PID: u.PID, Span: span,
+			NameBy: u.Spec.NameBy})
 	}
 	return append(units, d.processes.Units()...)
 }

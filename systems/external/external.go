@@ -298,7 +298,7 @@ func (s System) foreign(
 	unit := lab.UnitSpec{
 		Name: name, Role: RoleSystem, Program: argv[0], Args: argv[1:], Foreign: true, Volume: RoleSystem,
 		Dir: x.Dir, Env: environment,
-		Listens: strings.Contains(x.URL, portMark), Cores: x.Cores,
+		Listens: strings.Contains(x.URL, portMark), Cores: x.Cores, NameBy: x.NameBy,
 	}
 	if x.Dir != "" {
 		unit.Mounts = []string{x.Dir}
