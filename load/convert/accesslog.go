@@ -146,7 +146,7 @@ func readObject(of gjson.Result) (l logged, ok bool) {
 // logTime reads a time as texts and numbers of logs have it.
 func logTime(value gjson.Result) (time.Time, bool) {
 	seconds, err := strconv.ParseFloat(value.String(), 64)
-	if err == nil {
+	if err == nil && !math.IsInf(seconds, 0) {
 		for seconds > 1e11 { // in ms, or smaller units
 			seconds /= 1000
 		}

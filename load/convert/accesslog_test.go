@@ -26,6 +26,7 @@ func TestLinesOfAccessLogs(t *testing.T) {
 		`{"ts":1795244400250,"method":"GET","path":"/a","query":"b=c","status":200}`:                                           "GET /a?b=c 200 07:00:00.25",
 		`{"StartUTC":"2026-11-21T07:00:00Z","RequestMethod":"GET","RequestPath":"/a","DownstreamStatus":200}`:                  "GET /a 200 07:00:00",
 		`{"timestamp":"2026-11-21T07:00:00Z","httpRequest":{"requestMethod":"GET","requestUrl":"https://s/a?b","status":200}}`: "GET /a?b 200 07:00:00",
+		`{"time":"inf","method":"GET","path":"/a"}`:                                                                            "",
 		`{"time":"yesterday","method":"GET","path":"/a"}`:                                                                      "",
 		`{"level":"info","msg":"GET ` +
 			`/"}`: "",
