@@ -27,6 +27,9 @@ const (
 // shellWord matches the words of the shell that can nest without a bracket.
 var shellWord = regexp.MustCompile("\\b(if|elif|while|until|for|case|select|time|coproc)\\b|[!`\"]")
 
+// windowsCommand matches a command as browsers write it for Windows: with ^ before quotes and line ends.
+var windowsCommand = regexp.MustCompile(`(?m)(^|\s)curl\s(\^"|.*\s\^\r?$)`)
+
 // commands is the conversion of curl commands in progress.
 type commands struct {
 	*draft
@@ -41,6 +44,9 @@ func (d *draft) curl(data []byte, options Options) error {
 	if len(data) > maxCommands || nesting(data) > maxBrackets || len(shellWord.FindAll(data,
 		-1)) > maxShellWords {
 		return fmt.Errorf("more than %d bytes of commands, or too deeply nested: split them", maxCommands)
+	}
+	if windowsCommand.Match(data) {
+		return errors.New("these are commands for Windows' cmd: copy them as cURL for bash")
 	}
 	file, err := syntax.NewParser().Parse(bytes.NewReader(data), "")
 	if err != nil {

@@ -68,8 +68,9 @@ func TestCurlCommands(t *testing.T) {
 // TestCurlCommandsThatCannotBeSteps says why, without more than a line of the input.
 func TestCurlCommandsThatCannotBeSteps(t *testing.T) {
 	for command, want := range map[string]string{
-		"curl":                                              "no request of the commands can be played",
-		"curl 'http://a":                                    "read the commands: 1:6: ",
+		"curl":           "no request of the commands can be played",
+		"curl 'http://a": "read the commands: 1:6: ",
+		"curl ^\"http://a^\" ^\r\n -H ^\"b: c^\"":           "copy them as cURL for bash",
 		"curl http://a/$B":                                  "a variable that is not known beforehand",
 		"curl http://$B/c":                                  "cannot be read",
 		"curl http://a/$(date)":                             "computed by the shell",

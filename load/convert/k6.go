@@ -361,9 +361,10 @@ func k6Modules() map[string]string {
 		"k6/data":    `export function SharedArray(name, f) { return f(); }`,
 		"k6/encoding": `export const b64encode = (text) => k6b64(String(text));
 			export default {b64encode};`,
-		"k6/execution": `export default {vu: {idInTest: 1, idInInstance: 1, iterationInInstance: 0,
-			iterationInScenario: 0, tags: {}, metrics: {tags: {}}}, scenario: {name: "", iterationInTest: 0,
-			iterationInInstance: 0}, instance: {}, test: {abort() {}, options: {}}};`,
+		"k6/execution": `export default {vu: {get idInTest() { return __VU; }, get idInInstance() { return __VU; },
+			get iterationInInstance() { return __ITER; }, get iterationInScenario() { return __ITER; }, tags: {},
+			metrics: {tags: {}}}, scenario: {name: "", get iterationInTest() { return __ITER; },
+			get iterationInInstance() { return __ITER; }}, instance: {}, test: {abort() {}, options: {}}};`,
 		"k6-utils": `export const randomIntBetween = (a, b) => k6.draw("integer", a, b),
 			uuidv4 = () => k6.draw("uuid", 0, 0), randomString = (n) => k6.draw("text", n, n),
 			randomItem = (all) => (k6.note("randomItem", "the first item is taken"), all[0]);`,

@@ -13,6 +13,18 @@
 		return { toString: () => name, toJSON: () => name, [Symbol.toPrimitive]: (hint) => (hint === "number" ? (from + to) / 2 : name) };
 	}
 
+	// ofList does what a function of lists does to a list of an answer, which is taken for one of one item.
+	const lists = ["forEach", "map", "filter", "slice", "find"];
+	function ofList(first, what, key, f) {
+		note(what, "the first item is taken");
+		if (key === "find") return first;
+		return key === "forEach" || key === "map" ? [f(first, 0)] : [first];
+	}
+
+	const whole = Symbol("the request whose whole answer this is");
+	const parse = JSON.parse;
+	JSON.parse = (text, ...more) => (text && text[whole] ? part(text[whole], "json", "") : parse(text, ...more));
+
 	// part returns what stands for a part of an answer: its text is a reference to it.
 	function part(request, kind, path) {
 		const text = () => {
@@ -28,6 +40,8 @@
 				if (key === "includes") return (wanted) => (request.seen.push(String(wanted)), true);
 				if (key === "indexOf" || key === "search") return (wanted) => (request.seen.push(String(wanted)), 0);
 				if (key === "length") return 1;
+				if (key === whole) return kind === "body" && path === "" ? request : undefined;
+				if (kind === "json" && lists.includes(key)) return (f) => ofList(part(request, kind, path === "" ? "0" : path + ".0"), path + "." + key, key, f);
 				if (typeof key === "symbol") return undefined;
 				return part(request, kind, path === "" ? key : path + "." + key);
 			},

@@ -48,6 +48,10 @@ func TestScriptsOfK6(t *testing.T) {
 			scenario.Step{Request: "GET /x/${id}"}, ""},
 		"by a path": {"const r = http.get('http://s/'); http.post('http://s/x', JSON.stringify({a: " +
 			"r.json('b.c')}))", scenario.Step{Request: "POST /x", Body: `{"a":"${c}"}`}, ""},
+		"parsed": {"const r = http.get('http://s/'); http.get('http://s/x/' + JSON.parse(r.body).b + JSON.parse('[1]')[0])",
+			scenario.Step{Request: "GET /x/${b}1"}, ""},
+		"each of a list": {"http.get('http://s/').json('a').forEach((one) => http.get('http://s/x/' + one.b))",
+			scenario.Step{Request: "GET /x/${b}"}, "a.forEach: the first item is taken"},
 		"header": {"const r = http.get('http://s/'); http.get(r.headers['Location'])",
 			scenario.Step{Request: "GET ${Location}"}, ""},
 		"of no step": {"const r = http.get('http://other/'); http.get('http://s/'); " +
