@@ -66,7 +66,11 @@ func (a app) loadImport(path string, flags *importFlags) error {
 	if err != nil {
 		return withCode(exitBadPlan, "%w", err)
 	}
-	text, err := conversion.YAML(filepath.Base(path))
+	from := filepath.Base(path)
+	if path == "-" {
+		from = "standard input"
+	}
+	text, err := conversion.YAML(from)
 	if err != nil {
 		return err
 	}

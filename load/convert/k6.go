@@ -86,6 +86,10 @@ func (d *draft) k6(data []byte, options Options) error {
 			requests, server = append(requests, r), r.origin()
 		}
 	}
+	if s.random {
+		d.note("script", "Math.random", "0.5 whenever it is asked: what the script makes of it is the same in "+
+			"every flow")
+	}
 	for _, n := range s.state.Notes {
 		d.note("script", n.What, n.Why)
 	}
@@ -188,6 +192,7 @@ type script struct {
 	state    k6State
 	settings k6Options
 	name     string // of the scenario that is converted
+	random   bool   // it has drawn a random number
 }
 
 // bounded runs a script and ends it when it takes too long, or too much memory. What does not end even then
@@ -236,7 +241,7 @@ func (s *script) bounded(run func() error) error {
 
 // run evaluates a script, then one iteration of it.
 func (s *script) run(source string) error {
-	s.vm.SetRandSource(func() float64 { return 0 })
+	s.vm.SetRandSource(func() float64 { s.random = true; return 0.5 }) // so that a pause is its mean
 	for name, value := range map[string]any{"open": s.read, "k6b64": func(text string) string {
 		return base64.StdEncoding.EncodeToString([]byte(text))
 	}} {

@@ -42,13 +42,16 @@ func TestScriptsOfK6(t *testing.T) {
 			Think: scenario.Duration(time.Second / 2)}, ""},
 		"mean pause": {`http.get('http://s/'); sleep(randomIntBetween(1, 3))`, scenario.Step{Request: "GET /",
 			Think: scenario.Duration(2 * time.Second)}, ""},
+		"chance": {"http.get('http://s/' + Math.floor(Math.random() * 9)); sleep(Math.random() * 2)",
+			scenario.Step{Request: "GET /4", Think: scenario.Duration(time.Second)}, "Math.random: 0.5"},
 		"random": {"http.get(`http://s/${randomIntBetween(1, 3)}`)",
 			scenario.Step{Request: "GET /${integer}"}, ""},
 		"from JSON": {"const r = http.get('http://s/'); http.get(`http://s/x/${r.json().a[0].id}`)",
 			scenario.Step{Request: "GET /x/${id}"}, ""},
 		"by a path": {"const r = http.get('http://s/'); http.post('http://s/x', JSON.stringify({a: " +
 			"r.json('b.c')}))", scenario.Step{Request: "POST /x", Body: `{"a":"${c}"}`}, ""},
-		"parsed": {"const r = http.get('http://s/'); http.get('http://s/x/' + JSON.parse(r.body).b + JSON.parse('[1]')[0])",
+		"parsed": {"const r = http.get('http://s/'); http.get('http://s/x/' + JSON.parse(r.body).b + " +
+			"JSON.parse('[1]')[0])",
 			scenario.Step{Request: "GET /x/${b}1"}, ""},
 		"each of a list": {"http.get('http://s/').json('a').forEach((one) => http.get('http://s/x/' + one.b))",
 			scenario.Step{Request: "GET /x/${b}"}, "a.forEach: the first item is taken"},
