@@ -1,16 +1,19 @@
 package convert
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
+	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
@@ -72,10 +75,7 @@ func (d *draft) k6Load(o k6Options) error {
 			d.note("script", "scenario "+name, "a file has one load; import again with --group "+name+" for its own")
 		}
 	}
-	for _, metric := range slices.Sorted(maps.Keys(o.Thresholds)) {
-		d.note("script", "threshold "+metric+" "+string(bytes.TrimSpace(o.Thresholds[metric])),
-			"give an objective, such as --objective 'p95<500ms', on the command line")
-	}
+	d.k6Thresholds(o.Thresholds)
 	e := o.k6Executor
 	if o.chosen != "" {
 		e = o.Scenarios[o.chosen]
@@ -150,4 +150,35 @@ func (d *draft) k6Stages(load *scenario.Load, e k6Executor, perMinute func(float
 		return false
 	}
 	return true
+}
+
+// k6Threshold matches a threshold that an objective can say.
+var k6Threshold = regexp.MustCompile(`^(p\(([0-9.]+)\)|med|avg|max|rate) *(<=?) *([0-9.]+)$`)
+
+// k6Thresholds lists thresholds, with the objective that says the same where there is one.
+func (d *draft) k6Thresholds(thresholds map[string]json.RawMessage) {
+	var same []string
+	for _, metric := range slices.Sorted(maps.Keys(thresholds)) {
+		for _, t := range gjson.ParseBytes(thresholds[metric]).Array() {
+			written := strings.TrimSpace(cmp.Or(t.Get("threshold").String(), t.String()))
+			m := k6Threshold.FindStringSubmatch(written)
+			term := ""
+			switch {
+			case m != nil && metric == "http_req_duration" && m[1] != "rate":
+				name := cmp.Or(map[string]string{"med": "p50", "avg": "mean", "max": "max"}[m[1]], "p"+m[2])
+				term = name + m[3] + m[4] + "ms"
+			case m != nil && metric == "http_req_failed" && m[1] == "rate":
+				term = "errors" + m[3] + m[4]
+			}
+			if _, err := objective.Parse(term); term == "" || err != nil {
+				d.note("script", "threshold "+metric+" "+written, "no objective says this")
+			} else {
+				same = append(same, term)
+			}
+		}
+	}
+	if len(same) > 0 {
+		d.note("script", "thresholds", "a load has its objective on the command line: --objective '"+
+			strings.Join(same, ",")+"'")
+	}
 }

@@ -99,11 +99,15 @@ func TestLoadsOfK6(t *testing.T) {
 		load *scenario.Load
 		note string
 	}{
-		"{}":                            {nil, ""},
-		"{vus: 5, duration: '1m'}":      {&scenario.Load{Users: 5, Duration: minute}, ""},
-		"{vus: 5, iterations: 9}":       {&scenario.Load{Users: 5}, "9 iterations: a load ends after a time"},
-		"{vus: 5, duration: 'long'}":    {&scenario.Load{Users: 5}, "duration long: cannot be read"},
-		"{thresholds: {checks: ['x']}}": {nil, `threshold checks ["x"]: give an objective`},
+		"{}":                                   {nil, ""},
+		"{vus: 5, duration: '1m'}":             {&scenario.Load{Users: 5, Duration: minute}, ""},
+		"{vus: 5, iterations: 9}":              {&scenario.Load{Users: 5}, "9 iterations: a load ends after"},
+		"{vus: 5, duration: 'long'}":           {&scenario.Load{Users: 5}, "duration long: cannot be read"},
+		"{thresholds: {checks: ['rate>0.9']}}": {nil, "threshold checks rate>0.9: no objective says this"},
+		"{thresholds: {http_req_duration: ['p(95)<500', {threshold: 'avg<20'}],http_req_failed: " +
+			"['rate<=0.01']}}": {
+			nil, "thresholds: a load has its objective on the command line: --objective " +
+				"'p95<500ms,mean<20ms,errors<=0.01'"},
 		"{stages: [{duration: '10s', target: 9}, {duration: '50s', target: 9}, {duration: '5s', target: 0}]}": {
 			&scenario.Load{Users: 9, RampUp: scenario.Duration(10 * time.Second), Duration: minute}, "the last stage"},
 		"{stages: [{duration: '10s', target: 9}, {duration: '50s', target: 99}]}": {nil,
