@@ -71,6 +71,7 @@ func (c *counters) add(now counters, life int) {
 	}
 	c.read += now.read
 	c.written += now.written
+	c.received, c.sent, c.processes = c.received+now.received, c.sent+now.sent, now.processes
 	c.largest = max(c.largest, now.largest)
 	for metric, reason := range now.missing {
 		c.miss(reason, metric)

@@ -92,3 +92,15 @@ func TestWhatCannotBeSuspendedOrResumed(t *testing.T) {
 		}
 	}
 }
+
+// TestBothLivesOfAContainerCountTheirNetwork, whose counters begin anew, and the processes are those of the
+// present life.
+func TestBothLivesOfAContainerCountTheirNetwork(t *testing.T) {
+	var all counters
+	all.add(counters{received: 500, sent: 50, processes: make([]process, 3)}, 0)
+	all.add(counters{received: 20, sent: 2, processes: make([]process, 1)}, 1)
+	if all.received != 520 || all.sent != 52 || len(all.processes) != 1 {
+		t.Errorf("%d bytes received, %d sent, %d processes; want 520, 52 and 1", all.received, all.sent,
+			len(all.processes))
+	}
+}
