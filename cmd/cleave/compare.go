@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -78,7 +79,24 @@ func (a app) compare(command *cobra.Command, args []string, flags *compareFlags)
 	if err != nil {
 		return refused(err)
 	}
+	if flags.build && !flags.planOnly {
+		if err := a.buildImages(command.Context(), flags.builds); err != nil {
+			return err
+		}
+	}
 	return a.experiment(command, plan, &flags.experimentFlags, a.reported)
+}
+
+// buildImages runs the commands that build the images of compose files.
+func (a app) buildImages(ctx context.Context, builds [][]string) error {
+	for _, argv := range builds {
+		command := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		command.Stdout, command.Stderr = a.story, a.story
+		if err := command.Run(); err != nil {
+			return fmt.Errorf("build an image of a compose file: %s: %w", words(argv), err)
+		}
+	}
+	return nil
 }
 
 // resumeComparison goes on with the plan of a folder.
@@ -177,6 +195,7 @@ func (f *compareFlags) systems(args []string, secrets *secret.Vault) ([]external
 		mistakes = append(mistakes, err)
 		for _, one := range deployed {
 			mistakes = append(mistakes, one.Mask(secrets), f.trusted(one))
+			f.builds = append(f.builds, one.Builds...)
 			for _, note := range one.Notes {
 				f.notes = append(f.notes, fmt.Sprintf("system %s: %s", one.Name, note))
 			}

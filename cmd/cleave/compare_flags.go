@@ -39,6 +39,8 @@ type compareFlags struct {
 	faults   []string
 	url      string // the way into compose files
 	command  bool   // compose files run through the compose command
+	build    bool
+	builds   [][]string // commands that build images of compose files
 	notes    []string
 	nameBy   string
 }
@@ -76,6 +78,7 @@ func (f *compareFlags) register(command *cobra.Command) {
 			"(http://127.0.0.1:8080/), or a service with its port (http://web:80/)")
 		flags.BoolVar(&f.command, "compose-command", false,
 			"run compose files through the command docker compose, not each service as a unit")
+		flags.BoolVar(&f.build, "build", false, "build the images of services that have build, before all trials")
 		flags.StringVar(&f.cores, "cores", "auto",
 			"processors as `SYSTEM/GENERATOR`, e.g. 0,1/2; auto: the last for the generator; none: all for both")
 	}, addClusters)

@@ -58,8 +58,9 @@ type Definition struct {
 	// Risks give a compose file power over this host, and Notes say what of it is otherwise than with docker
 	// compose: one line each.
 	Risks, Notes []string
-	dirNamed     bool   // the file names the folder, which else is its own
-	composeFile  string // its path
+	Builds       [][]string // the commands that build images of services, where the compose file says how
+	dirNamed     bool       // the file names the folder, which else is its own
+	composeFile  string     // its path
 	project      *project
 	writtenURL   string // which leads into it
 }

@@ -31,6 +31,7 @@ type project struct {
 	// cannot is what keeps services from being units, risks is what gives them power over this host, and
 	// notes is what is otherwise than with docker compose: one line each.
 	cannot, risks, notes []string
+	builds               [][]string // commands that build images of services
 }
 
 // wayIn is a TCP port of a service, and the one of this host that the file publishes for it; "": Docker
@@ -267,7 +268,7 @@ func (d *Definition) IsCompose() bool { return d.composeFile != "" }
 // containers of the compose command where it is told so, or some service can be no unit.
 func (d *Definition) compose() error {
 	d.URL, d.Services, d.Entry, d.Compose = d.writtenURL, nil, "", nil
-	d.Replicas, d.Limits, d.Notes, d.Risks = nil, nil, nil, nil
+	d.Replicas, d.Limits, d.Notes, d.Risks, d.Builds = nil, nil, nil, nil, nil
 	if d.project == nil {
 		var err error
 		d.project, err = readProject(d.composeFile, d.Env, d.EnvFile)
@@ -288,7 +289,7 @@ func (d *Definition) compose() error {
 		if err != nil {
 			return fmt.Errorf("compose: %w", err)
 		}
-		d.Notes = p.notes
+		d.Notes, d.Builds = p.notes, p.builds
 		d.enterAt(way)
 		return nil
 	case d.Deployment != "":

@@ -247,13 +247,13 @@ func TestPowerOverThisHostIsNamed(t *testing.T) {
 func TestABuiltServiceSaysHowItsImageComes(t *testing.T) {
 	d, err := ofCompose(t, `
 name: shop
-services: {cart: {build: {context: ./cart, target: slim, args: {V: 1}}, ports: ["80"]}}`, "")
-	if err != nil || len(d.Services) != 1 {
+services: {cart: {build: {context: ./cart, target: slim, args: {V: "a b"}}, ports: ["80"]}}`, "")
+	if err != nil || len(d.Services) != 1 || len(d.Builds) != 1 || !slices.Contains(d.Builds[0], "V=a b") {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	s := d.Services[0]
 	if s.Image != "shop-cart" || !strings.HasPrefix(s.Install, "docker build --tag shop-cart --target slim "+
-		"--build-arg V=1 /") || !strings.HasSuffix(s.Install, "/cart") {
+		"--build-arg 'V=a b' /") || !strings.HasSuffix(s.Install, "/cart") {
 		t.Errorf("the image is %q, from %q", s.Image, s.Install)
 	}
 }

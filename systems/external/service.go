@@ -80,11 +80,17 @@ func (s *serviceReader) read() {
 	s.findForeign()
 }
 
-// built names the image that docker compose gives a service which says how it is built.
+// built names the image that docker compose gives a service which says how it is built, and the command that
+// builds it.
 func (s *serviceReader) built() {
 	s.unit.Image = cmp.Or(s.Image, s.file.Name+"-"+s.Name)
 	b := s.Build
 	command := []string{"docker", "build", "--tag", s.unit.Image}
+	if b.DockerfileInline != "" || len(b.AdditionalContexts)+len(b.Secrets)+len(b.SSH) > 0 {
+		command = []string{"docker", "compose", "--file", s.file.ComposeFiles[0], "build", s.Name}
+		s.builds, s.unit.Install = append(s.builds, command), shellWords(command)
+		return
+	}
 	if b.Dockerfile != "" && b.Dockerfile != "Dockerfile" {
 		path := b.Dockerfile
 		if !filepath.IsAbs(path) {
@@ -100,7 +106,19 @@ func (s *serviceReader) built() {
 			command = append(command, "--build-arg", name+"="+*value)
 		}
 	}
-	s.unit.Install = strings.Join(append(command, b.Context), " ")
+	command = append(command, b.Context)
+	s.builds, s.unit.Install = append(s.builds, command), shellWords(command)
+}
+
+// shellWords returns a command as it is typed.
+func shellWords(argv []string) string {
+	words := slices.Clone(argv)
+	for i, word := range words {
+		if strings.ContainsAny(word, " \t\n\"'\\$`&|;<>()*?#~!") || word == "" {
+			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // readNames reads by which names others find the service.
