@@ -38,6 +38,8 @@ difference chance alone makes here.
 A system is one of
   FILE              a system file (cleave init system writes one to begin with)
   [NAME=]COMPOSE    a compose file, each of whose services is a unit
+  '[NAME=]FILE SERVICE.replicas=2 ...'  such a file, or a system file with one,
+                    of whose services something is changed
   [NAME=]URL        a system that runs already
   NAME='COMMAND'    a program, started afresh for every trial, which listens on
                     {port} (and {host}); no shell reads the command
@@ -224,8 +226,28 @@ func (f *compareFlags) trusted(d external.Definition) error {
 		"with --trust", d.Name, strings.Join(d.Risks, "\n  "))
 }
 
-// system reads an argument of the command.
+// system reads an argument of the command: of a file, there may be changes behind it.
 func (f *compareFlags) system(argument string) (external.Definition, error) {
+	words, err := external.Split(argument)
+	if err != nil || len(words) < 2 {
+		return f.oneSystem(argument)
+	}
+	name, path, named := strings.Cut(words[0], "=")
+	if !named {
+		name, path = "", words[0]
+	}
+	if text, err := inputfile.Read(path, external.MaxFile); err != nil || !external.IsFile(text) {
+		return f.oneSystem(argument)
+	}
+	d, err := f.oneSystem(path)
+	if err == nil {
+		err = d.Change(name, words[1:])
+	}
+	return d, err
+}
+
+// oneSystem reads a system.
+func (f *compareFlags) oneSystem(argument string) (external.Definition, error) {
 	data, err := inputfile.Read(argument, external.MaxFile)
 	_, missing := os.Stat(argument)
 	if name, path, named := strings.Cut(argument, "="); named && err != nil && missing != nil {

@@ -1,12 +1,13 @@
 // Package external is the system under test that somebody else wrote: a URL, a
-// command or a compose file. It knows nothing of what the system does; an
-// operation is a step of a scenario, and right is what the scenario expects.
+// command, an image, or a compose file, each of whose services is a unit. It knows
+// nothing of what the system does; an operation is a step of a scenario, and right
+// is what the scenario expects.
 //
 // A system is defined in a system file (cleave-system/1) or on the command line.
 // The definition goes into the variant, and with it into the plan, so that a
 // result folder is enough to play the experiment again.
 //
-// Entry points: Parse and Inline for definitions, System for the conductor.
+// Entry points: Parse, Inline and OfCompose for definitions, System for the conductor.
 package external
 
 import (

@@ -62,7 +62,8 @@ type Definition struct {
 	dirNamed     bool       // the file names the folder, which else is its own
 	composeFile  string     // its path
 	project      *project
-	writtenURL   string // which leads into it
+	changes      map[string]*change // of its services
+	writtenURL   string             // which leads into it
 }
 
 // file is a system file as written. Give one of command, image and compose, or only a
@@ -76,6 +77,7 @@ type file struct {
 	Image      string            `yaml:"image,omitempty"`
 	Port       int               `yaml:"port,omitempty"`
 	Compose    string            `yaml:"compose,omitempty"`
+	Change     map[string]any    `yaml:"change,omitempty"`
 	Deployment string            `yaml:"deployment,omitempty"`
 	Dir        string            `yaml:"dir,omitempty"`
 	Env        map[string]string `yaml:"env,omitempty"`
@@ -159,10 +161,17 @@ func (f *file) definition(folder string) (Definition, []error) {
 	}
 	if f.Compose != "" {
 		d.composeFile, d.writtenURL = within(folder, f.Compose), f.URL
-		if err := d.compose(); err != nil {
+		var err error
+		if d.changes, err = changesOf(f.Change); err == nil {
+			err = d.compose()
+		}
+		if err != nil {
 			mistakes = append(mistakes, err)
 			d.Compose = &lab.Compose{Dir: filepath.Dir(d.composeFile)}
 		}
+	}
+	if f.Compose == "" && len(f.Change) > 0 {
+		mistake("change is for services of a compose file, and there is no compose")
 	}
 	mistakes = append(mistakes, d.complete()...)
 	return d, mistakes

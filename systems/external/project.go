@@ -57,6 +57,12 @@ func IsCompose(text []byte) bool {
 		(mappingValue(document, "services") != nil || mappingValue(document, "include") != nil)
 }
 
+// IsFile reports whether a text is a compose file or a system file, by its keys.
+func IsFile(text []byte) bool {
+	document, err := parseCompose(text)
+	return IsCompose(text) || err == nil && mappingValue(document, "schema") != nil
+}
+
 // readProject reads a compose file as docker compose does: with an environment and that of Cleave, and the
 // .env beside it.
 func readProject(path string, env map[string]string, envFile string) (*project, error) {
@@ -275,6 +281,11 @@ func (d *Definition) compose() error {
 		if err != nil && d.Deployment != kindCompose {
 			return fmt.Errorf("compose: %w", err)
 		}
+		if err == nil {
+			if err := d.project.change(d.changes); err != nil {
+				return err
+			}
+		}
 	}
 	p := d.project
 	if p == nil { // the compose command may read what we cannot
@@ -282,6 +293,9 @@ func (d *Definition) compose() error {
 	}
 	d.Risks = p.risks
 	switch why := strings.Join(p.cannot, "; "); {
+	case len(d.changes) > 0 && (why != "" || d.Deployment == kindCompose):
+		return fmt.Errorf("compose: what the compose command runs cannot be changed by service: write a second "+
+			"file (%s)", cmp.Or(why, "--compose-command"))
 	case d.Deployment == kindCompose:
 		return d.byCommand()
 	case why == "":

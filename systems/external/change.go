@@ -1,0 +1,187 @@
+package external
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// change is what is otherwise with a service than its compose file says.
+type change struct {
+	Image    string             `json:"image"`
+	Env      map[string]*string `json:"env"` // nil: the variable is left out
+	Replicas int                `json:"replicas"`
+	CPU      float64            `json:"cpu"`
+	Memory   string             `json:"memory"`
+}
+
+// changesOf reads the changes of a system file, by the names of services; nil: the service is left out.
+func changesOf(written map[string]any) (map[string]*change, error) {
+	text, err := json.Marshal(written)
+	if err != nil {
+		return nil, err
+	}
+	var changes map[string]*change
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&changes); err != nil {
+		return nil, fmt.Errorf("change: %w: a service has image, env (names with texts), replicas, cpu and memory "+
+			"(a text such as 256Mi), or is null", err)
+	}
+	return changes, nil
+}
+
+// changeForm is what changes are written like on the command line.
+const changeForm = "SERVICE.replicas=2, SERVICE.cpu=0.5, SERVICE.memory=256Mi, SERVICE.image=NAME, " +
+	"SERVICE.env.NAME=VALUE or SERVICE=null"
+
+// notInSystemNames are the characters that names of systems cannot have.
+var notInSystemNames = regexp.MustCompile(`[^a-z0-9.-]+`)
+
+// Change changes services of the system's compose file, as written on the command line. The system gets the
+// name, or one after what changes.
+func (d *Definition) Change(name string, written []string) error {
+	if !d.IsCompose() {
+		return fmt.Errorf("system %s: only services of a compose file can be changed: leave out %s", d.Name,
+			strings.Join(written, " "))
+	}
+	changes := maps.Clone(d.changes)
+	if changes == nil {
+		changes = map[string]*change{}
+	}
+	full := d.Name
+	for _, word := range written {
+		if err := changeOne(changes, word); err != nil {
+			return fmt.Errorf("system %s: %w", d.Name, err)
+		}
+		full += "-" + strings.Trim(notInSystemNames.ReplaceAllString(strings.ToLower(word), "-"), "-.")
+	}
+	if !namePattern.MatchString(full) {
+		full = d.Name + "-changed"
+	}
+	d.Name = cmp.Or(name, full)
+	d.changes, d.project = changes, nil
+	if err := d.compose(); err != nil {
+		return fmt.Errorf("system %s: %w", d.Name, err)
+	}
+	return errors.Join(d.complete()...)
+}
+
+// changeOne adds a change.
+func changeOne(changes map[string]*change, word string) error {
+	place, value, assigned := strings.Cut(word, "=")
+	service, key, keyed := strings.Cut(place, ".")
+	mistake := fmt.Errorf("the change %q is none of: %s", word, changeForm)
+	if !assigned || !keyed {
+		if value != "null" || keyed {
+			return mistake
+		}
+		changes[service] = nil
+		return nil
+	}
+	c := change{}
+	if known := changes[service]; known != nil {
+		c = *known
+	}
+	var err error
+	switch name, isVariable := strings.CutPrefix(key, "env."); {
+	case isVariable:
+		c.Env = maps.Clone(c.Env)
+		if c.Env == nil {
+			c.Env = map[string]*string{}
+		}
+		c.Env[name] = &value
+	case key == "image":
+		c.Image = value
+	case key == "memory":
+		c.Memory = value
+	case key == "replicas":
+		c.Replicas, err = strconv.Atoi(value)
+	case key == "cpu":
+		c.CPU, err = strconv.ParseFloat(value, 64)
+	default:
+		return mistake
+	}
+	changes[service] = &c
+	if err != nil {
+		return mistake
+	}
+	return nil
+}
+
+// change changes the services of a project. Those that are left out are waited for by nobody.
+func (p *project) change(changes map[string]*change) error {
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
+		i := slices.IndexFunc(p.services, func(s lab.SystemService) bool { return s.Name == name })
+		if i < 0 {
+			return fmt.Errorf("change: there is no service %s", name)
+		}
+		if c := changes[name]; c != nil {
+			if err := p.changeService(&p.services[i], *c); err != nil {
+				return fmt.Errorf("change: %s: %w", name, err)
+			}
+			continue
+		}
+		p.services = slices.Delete(p.services, i, i+1)
+		p.ways = slices.DeleteFunc(p.ways, func(w wayIn) bool { return w.service == name })
+		for j := range p.services {
+			after := &p.services[j].After
+			*after = slices.DeleteFunc(*after, func(other string) bool { return other == name })
+		}
+		delete(p.replicas, name)
+		delete(p.limits, name)
+	}
+	return nil
+}
+
+func (p *project) changeService(s *lab.SystemService, c change) error {
+	if c.Image != "" {
+		if err := checkImage(c.Image); err != nil {
+			return err
+		}
+		s.Image, s.Install = c.Image, ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		s.Container.Env = slices.DeleteFunc(s.Container.Env, func(v string) bool {
+			return strings.HasPrefix(v, name+"=")
+		})
+		if value := c.Env[name]; value != nil {
+			s.Container.Env = append(s.Container.Env, name+"="+*value)
+		}
+	}
+	if c.Replicas < 0 || c.Replicas > lab.MaxReplicas {
+		return fmt.Errorf("replicas is %d, expected 1 to %d", c.Replicas, lab.MaxReplicas)
+	}
+	if c.Replicas > 0 {
+		p.replicas[s.Name] = c.Replicas
+	}
+	limits := p.limits[s.Name]
+	if !(c.CPU >= 0) {
+		return fmt.Errorf("cpu is %g, expected a number of processors such as 0.5", c.CPU)
+	}
+	if c.CPU > 0 {
+		limits.CPU = c.CPU
+	}
+	if c.Memory != "" {
+		bytes, err := humanize.ParseBytes(c.Memory)
+		if err != nil {
+			return fmt.Errorf("memory is %q, expected a size such as 256Mi", c.Memory)
+		}
+		limits.Memory = int64(bytes)
+	}
+	if limits != (lab.Limits{}) {
+		p.limits[s.Name] = limits
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package external
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// changeable is a compose file whose services are changed.
+const changeable = `
+name: shop
+services:
+  web: {image: web, ports: ["80"], depends_on: [cart, ads], environment: {MODE: slow, OLD: "1"}}
+  cart: {image: "cart:1", deploy: {resources: {limits: {cpus: "2", memory: 64M}}}}
+  ads: {image: ads}
+`
+
+// expectChanged wants the system with the changes that both ways to write them make.
+func expectChanged(t *testing.T, d Definition, name string) {
+	t.Helper()
+	units, names := layoutOf(t, d)
+	if want := []string{"cart", "cart-2", "web", "generator"}; !slices.Equal(names, want) || d.Name != name {
+		t.Errorf("%s has the units %q, want %s with %q", d.Name, names, name, want)
+	}
+	cart, web := units["cart-2"], units["web"]
+	if cart.Image != "cart:new" || cart.Limits != (lab.Limits{CPU: 0.5, Memory: 256 << 20}) {
+		t.Errorf("cart is %s with %v", cart.Image, cart.Limits)
+	}
+	if !slices.Contains(web.Container.Env, "MODE=fast") || slices.Contains(web.Container.Env, "MODE=slow") ||
+		!slices.Equal(web.After, []string{"cart"}) {
+		t.Errorf("web has %q after %q", web.Container.Env, web.After)
+	}
+}
+
+func TestServicesAreChanged(t *testing.T) {
+	path := projectFolder(t, map[string]string{"compose.yaml": changeable})
+	d, err := OfCompose("", path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Change("", []string{"cart.cpu=0.5"}); err != nil || d.Name != "shop-cart.cpu-0.5" {
+		t.Errorf("it is called %s, %v", d.Name, err)
+	}
+	d.Name = "shop"
+	words := []string{"cart.replicas=2", "cart.cpu=0.5", "cart.memory=256Mi", "cart.image=cart:new",
+		"web.env.MODE=fast", "ads=null"}
+	typed := d
+	if err := typed.Change("", words); err != nil {
+		t.Fatal(err)
+	}
+	expectChanged(t, typed, "shop-changed")
+	if err := d.Change("new", words); err != nil {
+		t.Fatal(err)
+	}
+	expectChanged(t, d, "new")
+	written, err := Parse(filepath.Join(filepath.Dir(path), "system.yaml"), []byte(`
+schema: cleave-system/1
+name: written
+compose: compose.yaml
+change:
+  cart: {image: "cart:new", replicas: 2, cpu: 0.5, memory: 256Mi}
+  web: {env: {MODE: fast, OLD: null}}
+  ads: null
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectChanged(t, written, "written")
+	if units, _ := layoutOf(t, written); len(units["web"].Container.Env) != 1 {
+		t.Errorf("web has %q, want MODE alone", units["web"].Container.Env)
+	}
+}
+
+func TestChangesThatCannotBeAreRefused(t *testing.T) {
+	path := projectFolder(t, map[string]string{"compose.yaml": changeable})
+	for word, says := range map[string]string{
+		"cat.replicas=2": "there is no service cat", "cart.replicas=two": "is none of: SERVICE.replicas=2",
+		"cart.replicas=21": "expected 1 to 20", "cart.cpu=-1": "expected a number of processors",
+		"cart.memory=much": "expected a size such as 256Mi", "cart.speed=2": "is none of", "cart": "is none of",
+		"cart.image=-x": "expected a name such as", "web=null": "no port is published",
+	} {
+		d, err := OfCompose("", path, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Change("", []string{word}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want it to say %q", word, err, says)
+		}
+	}
+	for text, says := range map[string]string{
+		"compose: compose.yaml\nchange: {cart: {speed: 2}}":                    "unknown field",
+		"url: http://127.0.0.1:1/\nchange: {cart: null}":                       "there is no compose",
+		"compose: compose.yaml\nchange: {cart: {cpu: 1}}\ndeployment: compose": "cannot be changed by service",
+		"compose: compose.yaml\nchange: {cart: {env: {A: 1}}}":                 "names with texts",
+	} {
+		_, err := Parse(filepath.Join(filepath.Dir(path), "system.yaml"),
+			[]byte("schema: cleave-system/1\nname: x\n"+text))
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want it to say %q", text, err, says)
+		}
+	}
+}
