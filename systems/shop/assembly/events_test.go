@@ -14,6 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/internal/testset"
+	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
@@ -27,7 +28,10 @@ type eventParts struct {
 	// complaints.
 	wrap     func(broker.Client) broker.Client
 	wrapDocs func(document.Store) document.Store
-	logError func(error)
+	// cancels is how many orders are cancelled before each look; wrapOrders wraps those in front.
+	cancels    int
+	wrapOrders func(shop.Orders) shop.Orders
+	logError   func(error)
 }
 
 // surroundings returns the surroundings of one unit: as processes, units share no clients.

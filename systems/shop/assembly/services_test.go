@@ -121,6 +121,9 @@ func start(
 		s.serve(t, unit, hosted)
 		background(t, hosted, around.logError)
 		if slices.Contains(unit.Components, shop.ComponentOrders) {
+			if around.wrapOrders != nil {
+				hosted.Orders = around.wrapOrders(hosted.Orders)
+			}
 			public = s.publish(t, hosted)
 		}
 	}
