@@ -24,6 +24,13 @@ const (
 	// failedLooks is how often a look may fail: after a restart of database or broker
 	// the first on every connection does.
 	failedLooks = 50
+	// drainLooks is how often in a row a unit that ends must find nothing left where the others are not asked:
+	// a message that another one works on is in no queue.
+	drainLooks = 10
+	// settledLooks is how often in a row nothing must be left, and nothing taken in, before the shop has
+	// settled: a message on its way from the broker to a unit is seen nowhere. Where more orders follow at
+	// once, followedLooks are enough.
+	settledLooks, followedLooks = 3, 2
 )
 
 // The stages in which units are told to stop (lab.UnitSpec.Stage): what takes orders,
@@ -73,9 +80,9 @@ func (u *unit) drain(ctx context.Context) error {
 			return u.messagesLeft(ctx, StageOf(u.kind))
 		})
 	}
-	quiet := u.quietLooks(false)
-	if u.requests.settledSince() {
-		quiet = 1
+	quiet := 1
+	if u.design.Coordination == architecture.Choreographed && !u.requests.settledSince() {
+		quiet = drainLooks
 	}
 	return u.await(limited, quiet, (&look{unit: u, last: front}).left)
 }
@@ -104,18 +111,6 @@ func (u *unit) await(ctx context.Context, quiet int, left func(context.Context) 
 	}
 }
 
-// quietLooks returns how often in a row nothing must be left: a message that another unit works
-// on is in no queue that this one can see. Where more orders follow at once, it is one of many.
-func (u *unit) quietLooks(follow bool) int {
-	switch {
-	case u.design.Coordination != architecture.Choreographed:
-		return 1
-	case follow:
-		return 2
-	}
-	return 10
-}
-
 func (u *unit) pause(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -130,6 +125,8 @@ type look struct {
 	last   int
 	orders orderLook
 	final  time.Time // since when all orders are
+	asks   bool      // all units are asked what they have taken in
+	before int64     // what they had at the last look
 }
 
 // left reports whether there is something left to do.
@@ -153,7 +150,12 @@ func (l *look) left(ctx context.Context) (bool, error) {
 	case l.final.IsZero():
 		l.final = time.Now()
 	}
-	return l.unit.messagesLeft(ctx, l.last)
+	if more, err := l.unit.messagesLeft(ctx, l.last); err != nil || more || !l.asks {
+		return more, err
+	}
+	before := l.before
+	l.before, err = l.unit.takenByAll(ctx)
+	return l.before == event.Working || l.before != before, err
 }
 
 // orderLook looks for orders that are not final. Their ids rise with time, so it
@@ -241,6 +243,10 @@ const moreFollow = "orders=follow"
 // withSettled puts SettledPath in front of the public interface until ctx ends.
 func (u *unit) withSettled(ctx context.Context, public http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == takenPath && r.Method == http.MethodGet {
+			u.answerTaken(r.Context(), w)
+			return
+		}
 		if r.URL.Path != SettledPath || r.Method != http.MethodGet {
 			u.requests.begun.Add(1)
 			defer u.requests.ended.Add(1)
@@ -266,8 +272,14 @@ func (u *unit) answerSettled(ctx context.Context, w http.ResponseWriter, follow 
 		}
 	}
 	answered := u.requests.answered()
-	work := look{unit: u, last: views}
-	err := u.await(ctx, u.quietLooks(follow), work.left)
+	work, quiet := look{unit: u, last: views}, 1
+	if u.design.Coordination == architecture.Choreographed {
+		work.asks, work.before, quiet = true, event.Working, settledLooks-1
+		if follow {
+			quiet = followedLooks - 1
+		}
+	}
+	err := u.await(ctx, quiet, work.left)
 	if err == nil {
 		err = ctx.Err()
 	}

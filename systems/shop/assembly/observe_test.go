@@ -16,6 +16,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -43,8 +44,11 @@ func runUnits(t *testing.T, name string, turned map[string]string) *running {
 	s.data = "sqlite://" + s.dir + "/data"
 	services := map[string]string{assembly.ServiceDatabase: s.data,
 		assembly.ServiceDocuments: "sqlite://" + s.dir}
-	if design.Broker != "" {
+	switch design.Broker {
+	case architecture.BrokerNATS:
 		services[assembly.ServiceBroker] = natsBroker(t).URL
+	case architecture.BrokerQuorum:
+		services[assembly.ServiceBroker] = rabbitBroker(t)(t, false).URL
 	}
 	address := loopback(t)
 	place := assembly.Place{
@@ -297,4 +301,51 @@ func TestSettledIsHeldBack(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSettledMeansThatNoUnitWorks: RabbitMQ has handed a cancellation out to the unit of the payments, whose
+// database is locked. Who waits asks that unit, and what is asked is not counted.
+func TestSettledMeansThatNoUnitWorks(t *testing.T) {
+	testset.Need(t, "it starts RabbitMQ")
+	s := runUnits(t, architecture.Async, map[string]string{architecture.KnobBinding: "http-unix",
+		architecture.KnobBroker: architecture.BrokerQuorum})
+	var id string
+	for range 10 {
+		id = s.place(t, 1, 1)
+	}
+	s.settle(t)
+	where, err := database.ParsePlace(s.data)
+	must(t, err)
+	db, err := database.Open(t.Context(), where.Config(shop.ComponentPayments, 1))
+	must(t, err)
+	defer func() { must(t, db.Close()) }()
+	state := func(ctx context.Context) (found string) {
+		_, err := db.One(ctx, []any{&found}, "SELECT state FROM payments WHERE order_id = ?", id)
+		must(t, err)
+		return found
+	}
+	must(t, db.Do(t.Context(), func(ctx context.Context) error {
+		if _, err := db.Exec(ctx, "UPDATE payments SET state = state WHERE order_id = ?", id); err != nil {
+			return err
+		}
+		if status, _, order := s.do(t, http.MethodPost, "/orders/"+id+"/cancel", ""); status != http.StatusOK {
+			t.Errorf("cancel: %d, %+v", status, order)
+		}
+		hasty, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		request, err := http.NewRequestWithContext(hasty, http.MethodGet, s.base+assembly.SettledPath, nil)
+		must(t, err)
+		if answer, err := http.DefaultClient.Do(request); err == nil {
+			t.Errorf("a payment is %q, and %s was answered with %s", state(ctx), assembly.SettledPath, answer.Status)
+			must(t, answer.Body.Close())
+		}
+		return nil
+	}))
+	s.settle(t)
+	if got := state(t.Context()); got != "refunded" {
+		t.Errorf("the shop has settled, and a payment is %q", got)
+	}
+	s.do(t, http.MethodGet, "/orders/"+id, "") // the only call between units
+	_ = s.end(t)
+	checkReports(t, architecture.Async, s.reports)
 }

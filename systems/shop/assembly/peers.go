@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -75,6 +76,9 @@ func (u *unit) serveUnits(ctx context.Context, hosted Hosted) error {
 	listener, err := u.listen(ctx)
 	if err != nil {
 		return fmt.Errorf("unit %s: %w", u.instance, err)
+	}
+	if u.design.Coordination == architecture.Choreographed {
+		listener = newApart(listener, func(w io.Writer) { u.answerTaken(ctx, w) })
 	}
 	for _, register := range hosted.Offers {
 		u.Offer(register)
