@@ -176,6 +176,20 @@ func TestTheWorkloadKnowsWhenAnOrderIsRight(t *testing.T) {
 	}
 }
 
+// TestCustomersTryAgainToCancel where orders are done after they were accepted.
+func TestCustomersTryAgainToCancel(t *testing.T) {
+	for name, want := range map[string]int{architecture.Sync: 1, architecture.Async: 2} {
+		g := &generator{}
+		levels := map[string]float64{Orders: 100, Cancelled: 20}
+		if _, err := (System{Generator: g}).Layout(variant(name, nil), point(levels), 1); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(string(g.job.Scenario), "/cancel"); got != want {
+			t.Errorf("%s: an order is cancelled %d times, want %d", name, got, want)
+		}
+	}
+}
+
 func TestSomeOrdersAreCancelled(t *testing.T) {
 	g := &generator{}
 	levels := map[string]float64{Orders: 100, Cancelled: 20}

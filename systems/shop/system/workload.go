@@ -2,6 +2,7 @@ package system
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -56,9 +57,16 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 		if d.Views == architecture.FromDocuments {
 			found = "200, 404" // the read model may not have heard of the order yet
 		}
-		flows = append(flows, flow("regretted", 2*cancelled, regretted,
-			of(cancelling, "POST /orders/${order}/cancel", "200, 202, 409"),
-			of(reading, "GET /orders/${order}", found)))
+		cancel := func() []object {
+			return []object{of(cancelling, "POST /orders/${order}/cancel", "200, 202, 409"),
+				of(reading, "GET /orders/${order}", found)}
+		}
+		steps := append([]object{regretted}, cancel()...)
+		if orders, counted := p.Level(Orders); counted && d.Coordination == architecture.Choreographed {
+			steps[2]["think"] = min(time.Second+time.Duration(orders)*backlog, time.Minute).String()
+			steps = append(steps, cancel()...)
+		}
+		flows = append(flows, flow("regretted", 2*cancelled, steps...))
 	}
 	half := max(filled.Products/2, 1)
 	return json.Marshal(object{
@@ -79,6 +87,10 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 // regret is how long a customer takes to think again: long enough for most orders
 // to be done. One that is not cannot be cancelled yet.
 const regret = "300ms"
+
+// backlog is half of what an order takes on a slow host. Where orders come all at once, and are accepted
+// before they are done, customers try again when half of them should be.
+const backlog = 5 * time.Millisecond
 
 // of returns a step with an order that was made. It notes the order's state, or "" where the answer
 // has none.
