@@ -99,21 +99,9 @@ func whyNot(e *element) string {
 
 // otherProtocol returns what a sampler speaks that is not of HTTP; "" where that is not known.
 func otherProtocol(class string) string {
-	switch class {
-	case "FTPSampler":
-		return "FTP"
-	case "LDAPSampler", "LDAPExtSampler":
-		return "LDAP"
-	case "JDBCSampler":
-		return "JDBC"
-	case "JMSSampler", "PublisherSampler", "SubscriberSampler":
-		return "JMS"
-	case "TCPSampler":
-		return "TCP"
-	case "SmtpSampler", "MailReaderSampler":
-		return "mail"
-	}
-	return ""
+	return map[string]string{"FTPSampler": "FTP", "LDAPSampler": "LDAP", "LDAPExtSampler": "LDAP",
+		"JDBCSampler": "JDBC", "JMSSampler": "JMS", "PublisherSampler": "JMS", "SubscriberSampler": "JMS",
+		"TCPSampler": "TCP", "SmtpSampler": "mail", "MailReaderSampler": "mail"}[class]
 }
 
 // whyNotSetting is why a setting is not in the scenario.

@@ -105,38 +105,33 @@ func readTree(data []byte) (*element, error) {
 func readNodes(data []byte) (*node, error) {
 	decoder := xml.NewDecoder(bytes.NewReader(data))
 	decoder.CharsetReader = decoded
-	var open []*node
-	var top *node
+	document := &node{}
+	open := []*node{document}
 	for count := 0; ; {
 		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) && top != nil {
-			return top, nil
+		if errors.Is(err, io.EOF) && len(document.kids) > 0 {
+			return document.kids[0], nil
 		}
 		if err != nil {
 			return nil, err
 		}
+		inner := open[len(open)-1]
 		switch t := token.(type) {
 		case xml.Directive:
 			return nil, errors.New("document types are not allowed")
 		case xml.StartElement:
-			count++
-			if len(open) >= maxDepth || count > maxNodes {
+			if count++; len(open) > maxDepth || count > maxNodes {
 				return nil, fmt.Errorf("nested deeper than %d or more than %d elements", maxDepth, maxNodes)
 			}
-			n := newNode(t)
-			switch {
-			case len(open) > 0:
-				open[len(open)-1].kids = append(open[len(open)-1].kids, n)
-			case top == nil:
-				top = n
+			n := &node{tag: t.Name.Local, attrs: map[string]string{}}
+			for _, a := range t.Attr {
+				n.attrs[a.Name.Local] = a.Value
 			}
-			open = append(open, n)
+			inner.kids, open = append(inner.kids, n), append(open, n)
 		case xml.EndElement:
 			open = open[:len(open)-1]
 		case xml.CharData:
-			if len(open) > 0 {
-				open[len(open)-1].text.Write(t)
-			}
+			inner.text.Write(t)
 		}
 	}
 }
@@ -148,14 +143,6 @@ func decoded(label string, input io.Reader) (io.Reader, error) {
 		return nil, fmt.Errorf("the encoding %s is not known: save it as UTF-8", label)
 	}
 	return encoding.NewDecoder().Reader(input), nil
-}
-
-func newNode(start xml.StartElement) *node {
-	n := &node{tag: start.Name.Local, attrs: map[string]string{}}
-	for _, a := range start.Attr {
-		n.attrs[a.Name.Local] = a.Value
-	}
-	return n
 }
 
 // adopt takes the elements of a <hashTree>, in which each is followed by the
