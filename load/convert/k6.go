@@ -232,7 +232,10 @@ func (s *script) bounded(run func() error) error {
 		}
 		s.vm.Interrupt(reason)
 		select {
-		case <-done:
+		case err := <-done:
+			if err == nil { // it ended just then
+				return nil
+			}
 		case <-time.After(time.Second):
 		}
 		return errors.New(reason)
