@@ -32,8 +32,6 @@ func TestTheSameRunsOnKubernetes(t *testing.T) {
 		code       int
 		says       []string
 	}{
-		{"a broker", "check shop --architecture sync,async --operations 500 --deploy kubernetes", exitFine,
-			[]string{"sync          valid", "async         valid"}},
 		{"a pod is killed, on MariaDB", "check shop --architecture sync --operations 500 --backing mariadb " +
 			"--deploy kubernetes --fault kill:inventory", exitFine,
 			[]string{"sync          valid", "1 of 1"}},

@@ -23,9 +23,6 @@ func TestTheSameRunsOnTheUsersSwarm(t *testing.T) {
 		code       int
 		says       []string
 	}{
-		{"a server of this host in a service",
-			"check shop --architecture sync --operations 300 --backing mariadb --deploy swarm", nil, exitFine,
-			[]string{"sync          valid"}},
 		{"units and their server are killed", "check shop --architecture sync --operations 300 --backing mariadb " +
 			"--deploy swarm --fault kill:every-unit --fault restart:database", nil, exitFine,
 			[]string{"sync          valid", "7 of 7"}},
