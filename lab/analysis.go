@@ -54,6 +54,8 @@ type Analysis struct {
 	Spectra []Spectrum  `json:"spectra,omitempty"`
 	Usages  []RoleUsage `json:"usages,omitempty"`
 	Paths   []TrialPath `json:"paths,omitempty"`
+	// Traced holds variants against the baseline by the spans that their units have sent.
+	Traced []TracedVariant `json:"traced,omitempty"`
 	// NodeLoads are what each node used, where the deployment has nodes.
 	NodeLoads []NodeLoad `json:"node_loads,omitempty"`
 	// Platforms are what platforms took beside the units, where they are not all processes.

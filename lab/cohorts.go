@@ -14,8 +14,8 @@ const CohortsOfLoad = 60
 type Cohorts struct {
 	// Seconds is the length of a cohort.
 	Seconds float64 `json:"seconds"`
-	// Lag is the 99th percentile of the time from the beginning of a flow to the due times of its operations, in
-	// seconds. Cohorts before it lack later steps of flows. 0: flows have one step.
+	// Lag is the 99th percentile of the time from the beginning of a flow to the due times of its operations,
+	// in seconds. Cohorts before it lack later steps of flows. 0: flows have one step.
 	Lag float64  `json:"lag,omitempty"`
 	All []Cohort `json:"all"`
 }

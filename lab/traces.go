@@ -2,8 +2,8 @@ package lab
 
 // TraceSet is what the spans of a set of files say of the operations that were traced.
 type TraceSet struct {
-	Name   string `json:"name"` // of the file or folder
-	Files  int    `json:"files"`
+	Name   string `json:"name,omitempty"` // of the file or folder
+	Files  int    `json:"files,omitempty"`
 	Spans  int    `json:"spans"`
 	Traces int    `json:"traces"` // those of which every span has its caller: only they count
 	// Broken are traces that do not count: spans are missing or have no end, or there are over 100,000.
@@ -13,24 +13,26 @@ type TraceSet struct {
 	// Clipped are spans that began before their caller or ended after it, by the clocks of their hosts. What
 	// lies outside of the caller is left out.
 	Clipped int `json:"clipped_spans"`
+	// Dropped are spans of a trial for which there was no room.
+	Dropped int `json:"dropped_spans,omitempty"`
 	// Operations are the traces by the span that they begin with.
-	Operations []TracedOperation `json:"-"`
+	Operations []TracedOperation `json:"operations,omitempty"`
 }
 
 // TracedOperation is an operation that traces begin with.
 type TracedOperation struct {
-	Service   string
-	Operation string
-	Traces    int
+	Service   string `json:"service"`
+	Operation string `json:"operation"`
+	Traces    int    `json:"traces"`
 	// Batches are the traces in the order of their start, cut into parts of equal size; none where there are
 	// too few.
-	Batches []TraceBatch
+	Batches []TraceBatch `json:"batches"`
 }
 
 // TraceBatch holds the means over some traces of one operation.
 type TraceBatch struct {
-	Seconds float64 // from the start of the first span to its end
-	Parts   map[TracePart]PartCost
+	Seconds float64    `json:"seconds"` // from the start of the first span to its end
+	Parts   []PartCost `json:"parts"`
 }
 
 // TracePart is what an operation is made of: spans of one service with one name.
@@ -42,10 +44,25 @@ type TracePart struct {
 
 // PartCost is what a part costs an operation in the mean.
 type PartCost struct {
-	Calls  float64
-	Self   float64 // seconds in which no span that it waits for is under way
-	Path   float64 // seconds on the critical path; all parts together make the operation's time
-	Errors float64
+	TracePart
+	Calls  float64 `json:"calls"`
+	Self   float64 `json:"self_seconds"` // in which no span that it waits for is under way
+	Path   float64 `json:"path_seconds"` // on the critical path; all parts together make the operation's time
+	Errors float64 `json:"errors"`
+}
+
+// Tracer receives spans from the units of a trial.
+type Tracer interface {
+	// Receive begins to receive those of one trial.
+	Receive() (SpanReceiver, error)
+}
+
+// SpanReceiver receives the spans of one trial.
+type SpanReceiver interface {
+	// Environment returns variables that tell a unit on this host where to send its spans.
+	Environment() []string
+	// Close ends receiving and returns what came, as one batch of each operation.
+	Close() (TraceSet, error)
 }
 
 // TraceComparison is one set of traces held against another: the document of `cleave traces BEFORE AFTER
@@ -57,9 +74,14 @@ type TraceComparison struct {
 	Confidence float64  `json:"confidence"` // of the intervals
 	// Batches is into how many parts the traces of each operation are cut: the sample behind the intervals.
 	Batches int `json:"batches"`
-	// Compared are the operations that both sets have, with the weights that both are given.
+	TraceContrast
+}
+
+// TraceContrast is what an operation takes in one set of traces, against another.
+type TraceContrast struct {
+	// Compared are the operations that both have, with the weights that both are given.
 	Compared []ComparedOperation `json:"compared"`
-	// Left says what is in one of the sets and not compared, and why.
+	// Left says what one of them has and is not compared, and why.
 	Left []string `json:"left"`
 	// Seconds is the time of an operation, and Ratio after / before of it.
 	Seconds TraceChange `json:"seconds"`
@@ -68,6 +90,17 @@ type TraceComparison struct {
 	// holds all of its parts, without their operation and kind.
 	Services []PartChange `json:"services"`
 	Parts    []PartChange `json:"parts"`
+}
+
+// TracedVariant is a variant against the baseline at one point, by the spans of its units. The trials are the
+// sample, each with the baseline's of its block.
+type TracedVariant struct {
+	Variant  string   `json:"variant"`
+	Baseline string   `json:"baseline"`
+	Point    string   `json:"point"`
+	Before   TraceSet `json:"before"` // counts over all trials of the baseline
+	After    TraceSet `json:"after"`
+	TraceContrast
 }
 
 // ComparedOperation is an operation that both sets have.

@@ -71,6 +71,8 @@ type Trial struct {
 	Remarks []string `json:"remarks,omitempty"`
 	// Paths show where the time of single operations went.
 	Paths []Path `json:"paths,omitempty"`
+	// Traced is what the spans say that the units have sent; nil: nobody asked for them.
+	Traced *TraceSet `json:"traced,omitempty"`
 	// Arrivals are replicas that the platform has added, in their order.
 	Arrivals []Arrival `json:"arrivals,omitempty"`
 	// Faults are what was done to the trial on purpose, in the order of doing.

@@ -41,6 +41,7 @@ func Terminal(w io.Writer, a lab.Analysis, o Options) error {
 		p.tables(v.fullTables())
 	}
 	p.tables(v.loadTables(o.Full))
+	p.tables(v.tracedTables(o.Full))
 	p.table(v.takesTable())
 	if o.Full {
 		p.tables([]table{v.programsTable(), v.startsTable()})
@@ -241,6 +242,11 @@ func (p *printer) trust(v view, full bool) {
 	p.title("Trust")
 	for _, s := range v.trustSentences() {
 		p.paragraph("  * ", s, "")
+	}
+	for _, t := range v.Traced {
+		for _, s := range lostSpans(t.TraceContrast, t.Before, t.After) {
+			p.paragraph("  * ", s, "")
+		}
 	}
 	for _, note := range cleanAll(v.Notes) {
 		p.paragraph("  * ", note, "2")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
@@ -34,10 +35,8 @@ func TracesTerminal(w io.Writer, c lab.TraceComparison, o Options) error {
 		"2",
 	)
 	p.println("")
-	p.paragraph("  ", traceAnswer(c), "")
-	p.table(servicesTable(c))
-	p.table(partsTable(c, o.Full))
-	p.table(callsTable(c, o.Full))
+	p.paragraph("  ", traceAnswer(c.TraceContrast), "")
+	p.tables(traceTables(c.TraceContrast, [2]string{"before", "after"}, "", o.Full))
 	p.title("Trust")
 	for _, s := range tracesTrust(c) {
 		p.paragraph("  * ", s, "")
@@ -49,7 +48,7 @@ func TracesTerminal(w io.Writer, c lab.TraceComparison, o Options) error {
 }
 
 // traceAnswer says what became of the time of an operation, and which service changed it most.
-func traceAnswer(c lab.TraceComparison) string {
+func traceAnswer(c lab.TraceContrast) string {
 	times := func(verb string) string {
 		return fmt.Sprintf("An operation %s: %s became %s, which is %s.", verb, mean(c.Seconds.Before),
 			mean(c.Seconds.After), figure.Times(c.Ratio.Ratio, c.Ratio.Low, c.Ratio.High))
@@ -94,12 +93,23 @@ func changeCell(c lab.TraceChange) cell {
 	return toned(changed(c), toneMuted)
 }
 
+// traceTables divides the time of an operation among services and their parts, and shows what is called or
+// fails more or less often. names are those of what is compared, and where is what stands behind each title.
+func traceTables(c lab.TraceContrast, names [2]string, where string, full bool) []table {
+	tables := []table{servicesTable(c, names), partsTable(c, names, full), callsTable(c, full)}
+	for i := range tables {
+		tables[i].Title += where
+		tables[i].ID += slug(where)
+	}
+	return tables
+}
+
 // servicesTable divides the time of an operation among services.
-func servicesTable(c lab.TraceComparison) table {
+func servicesTable(c lab.TraceContrast, names [2]string) table {
 	t := table{ID: "services", Title: "Where the time of an operation goes, by service", Keys: 1,
 		Note: "Time on the critical path, mean of an operation. All services together make the time of an " +
 			"operation.",
-		Columns: []column{words("service"), numbers("before"), numbers("after"), numbers("after - before")}}
+		Columns: slices.Concat([]column{words("service")}, changeColumns(names))}
 	for _, s := range c.Services {
 		t.add(text(s.Service), text(mean(s.Path.Before)), text(mean(s.Path.After)), changeCell(s.Path))
 	}
@@ -107,16 +117,20 @@ func servicesTable(c lab.TraceComparison) table {
 	return t
 }
 
+// changeColumns returns the columns of what is compared, and of the difference.
+func changeColumns(names [2]string) []column {
+	return []column{numbers(names[0]), numbers(names[1]), numbers(names[1] + " - " + names[0])}
+}
+
 // briefParts is how many parts are shown at first.
 const briefParts = 10
 
 // partsTable divides the time of an operation among the parts of services.
-func partsTable(c lab.TraceComparison, full bool) table {
+func partsTable(c lab.TraceContrast, names [2]string, full bool) table {
 	t := table{ID: "parts", Title: "Where the time of an operation goes, by operation of a service", Keys: 2,
 		Note: "Time on the critical path. \"transport\" is the time of a caller in which no span of the called " +
 			"service is under way: the network, a queue, or a service without spans.",
-		Columns: []column{words("service"), prose("operation"), words("kind"), numbers("before"), numbers("after"),
-			numbers("after - before")}}
+		Columns: slices.Concat([]column{words("service"), prose("operation"), words("kind")}, changeColumns(names))}
 	shown := c.Parts
 	if !full {
 		shown = shown[:min(len(shown), briefParts)]
@@ -138,10 +152,10 @@ func partsTable(c lab.TraceComparison, full bool) table {
 
 // callsTable shows the calls, self times and errors: at first of parts that are called or fail more or less
 // often.
-func callsTable(c lab.TraceComparison, full bool) table {
+func callsTable(c lab.TraceContrast, full bool) table {
 	t := table{ID: "calls", Title: "Calls, self time and errors of an operation", Keys: 2,
-		Note: "For each operation, before and after. Self time is the time in which a span waits for none that " +
-			"it called; parts that go on at once both have it.",
+		Note: "For each operation, in the order of the tables above. Self time is the time in which a span waits " +
+			"for none that it called; parts that go on at once both have it.",
 		Columns: []column{words("service"), prose("operation"), numbers("calls"), numbers("then"),
 			numbers("self time"), numbers("then"), numbers("errors"), numbers("then")}}
 	for _, part := range c.Parts {
@@ -155,6 +169,35 @@ func callsTable(c lab.TraceComparison, full bool) table {
 	return t
 }
 
+// tracedTables returns the tables of all variants whose units have sent spans, at the point that is shown
+// first.
+func (v view) tracedTables(full bool) []table {
+	at, _ := v.shownAt(func(point string) bool {
+		return slices.ContainsFunc(v.Traced, func(t lab.TracedVariant) bool { return t.Point == point })
+	})
+	var tables []table
+	for _, t := range v.Traced {
+		if t.Point == at {
+			tables = append(tables, traceTables(t.TraceContrast, [2]string{t.Baseline, t.Variant},
+				": "+t.Variant+" against "+t.Baseline+" at "+v.at(at), full)...)
+		}
+	}
+	return tables
+}
+
+// tracedSection shows where spans say that the time of an operation goes.
+func (v view) tracedSection() section {
+	tables := v.tracedTables(true)
+	if len(tables) == 0 {
+		return section{}
+	}
+	return section{ID: "traced", Title: "Where spans say the time goes", Shown: tables,
+		Caption: fmt.Sprintf("Spans that the units have sent, of the flows that were sampled; %s intervals over "+
+			"blocks.", setting(v.Confidence)),
+		HowTo: "At every moment an operation waits for exactly one part: their times add up to its own. Large " +
+			"changes are what to look at first; small ones that are grey may be chance."}
+}
+
 // tracesTrust says what the figures stand on.
 func tracesTrust(c lab.TraceComparison) []string {
 	said := []string{"The two sets were recorded at different times: what changed beside the system between " +
@@ -164,28 +207,28 @@ func tracesTrust(c lab.TraceComparison) []string {
 		said = append(said, fmt.Sprintf("Compared: %s %s, traces %d and %d, weight %s in both.", clean(o.Service),
 			clean(o.Operation), o.Before, o.After, figure.Percent(o.Weight)))
 	}
+	return slices.Concat(said, lostSpans(c.TraceContrast, c.Before, c.After))
+}
+
+// lostSpans says what is left out of two sets of traces, and what was cut or dropped.
+func lostSpans(c lab.TraceContrast, sets ...lab.TraceSet) []string {
+	var said []string
 	for _, left := range cleanAll(c.Left) {
 		said = append(said, "Left out: "+left+".")
 	}
-	for _, set := range []lab.TraceSet{c.Before, c.After} {
-		if set.Broken > 0 {
-			said = append(
-				said,
-				fmt.Sprintf("%d of %d traces of %s do not count: spans of them are missing, or have no end.", set.Broken,
-					set.Broken+set.Traces, clean(set.Name)),
-			)
+	for _, set := range sets {
+		note := func(count int, format string, values ...any) {
+			if count > 0 {
+				said = append(said, fmt.Sprintf(format, slices.Concat([]any{count}, values)...))
+			}
 		}
-		if set.Clipped > 0 {
-			said = append(
-				said,
-				fmt.Sprintf("%d of %d spans of %s reach beyond their caller and were cut: clocks differ, or "+
-					"the caller did not wait.", set.Clipped, set.Spans, clean(set.Name)),
-			)
-		}
-		if set.Duplicates > 0 {
-			said = append(said, fmt.Sprintf("%d spans of %s were there twice and count once.", set.Duplicates,
-				clean(set.Name)))
-		}
+		name := clean(set.Name)
+		note(set.Broken, "%d of %d traces of %s do not count: spans of them are missing, or have no end.",
+			set.Broken+set.Traces, name)
+		note(set.Clipped, "%d of %d spans of %s reach beyond their caller and were cut: clocks differ, or the "+
+			"caller did not wait.", set.Spans, name)
+		note(set.Duplicates, "%d spans of %s were there twice and count once.", name)
+		note(set.Dropped, "%d spans of %s were dropped, as there was no room: trace a smaller share.", name)
 	}
 	return said
 }

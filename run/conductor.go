@@ -29,6 +29,8 @@ type Conductor struct {
 	Host      lab.Host
 	// Profiler is for plans with profiled trials only.
 	Profiler lab.Profiler
+	// Tracer is for plans whose load has a share of traced flows; nil: nobody receives spans.
+	Tracer   lab.Tracer
 	Store    lab.TrialStore
 	Progress lab.Progress
 	// Stopping says after every block what is known already and, where the design is to

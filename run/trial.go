@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// play deploys the setting, runs the job once and tears everything down. played
-// says what spoilt the trial; cleanup is set when something may be left over.
+// play deploys the setting, runs the job once and tears everything down. played says what spoilt the trial;
+// cleanup is set when something may be left over. Long because it is the order of a trial.
 func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.Observation, watch *stopwatch,
 	trial *lab.Trial) (logs map[string]string, played, cleanup error) {
 	services, err := OpenServices(ctx, e.Backings, s.layout, e.Scratch)
@@ -28,10 +28,14 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	if err != nil {
 		return nil, err, nil
 	}
+	layout, receiver, err := e.receive(s.variant, layout)
+	if err != nil {
+		return nil, err, nil
+	}
 	spawned := time.Now()
 	deployment, err := s.deployer.Deploy(ctx, layout.Readied(e.plan.Study.Faults), dir)
 	if err != nil {
-		return nil, fullDisk(e.Scratch, err), nil
+		return nil, errors.Join(fullDisk(e.Scratch, err), receiver.close(nil)), nil
 	}
 	watch.lap(lab.PhaseStart)
 	trial.Units, trial.Services = len(s.layout.Units), services.about(s.layout, s.deployer)
@@ -72,6 +76,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	}
 	watch.lap(lab.PhaseAudit)
 	cleanup = deployment.Stop()
+	played = errors.Join(played, receiver.close(trial)) // units may send their last spans when they stop
 	return deployment.Logs(), played, cleanup
 }
 

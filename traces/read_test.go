@@ -108,7 +108,8 @@ func TestFormats(t *testing.T) {
 			if !near(batch.Seconds, 0.010) || len(batch.Parts) != len(want) {
 				t.Errorf("it takes %v s and has the parts %v", batch.Seconds, batch.Parts)
 			}
-			for part, is := range batch.Parts {
+			for _, is := range batch.Parts {
+				part := is.TracePart
 				w, known := want[part]
 				if !known || !near(is.Self, w.Self) || !near(is.Path, w.Path) || is.Calls != w.Calls ||
 					is.Errors != w.Errors {
@@ -190,7 +191,8 @@ func TestTrees(t *testing.T) {
 			if sum.Traces != 1 || sum.Clipped != c.clipped {
 				t.Fatalf("it has %+v", sum)
 			}
-			for part, cost := range sum.Operations[0].Batches[0].Parts {
+			for _, part := range sum.Operations[0].Batches[0].Parts {
+				cost := part
 				if !near(cost.Self, c.self[part.Service]) || !near(cost.Path, c.path[part.Service]) {
 					t.Errorf(
 						"%s has %v s for itself and %v s on the path, want %v and %v",

@@ -49,16 +49,18 @@ func Summary(name string, set Set, batches int) lab.TraceSet {
 		begins := names.of(t.root.Unit, t.root.Name, t.root.Kind)
 		operations[begins] = append(operations[begins], t.account(&names))
 	}
-	order := func(a, b lab.TracePart) int {
-		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Operation, b.Operation),
-			cmp.Compare(a.Kind, b.Kind))
-	}
-	for _, part := range slices.SortedFunc(maps.Keys(operations), order) {
+	for _, part := range slices.SortedFunc(maps.Keys(operations), partOrder) {
 		of := operations[part]
 		sum.Operations = append(sum.Operations, lab.TracedOperation{Service: part.Service,
 			Operation: part.Operation, Traces: len(of), Batches: cutIn(of, batches)})
 	}
 	return sum
+}
+
+// partOrder sorts parts by service, operation and kind.
+func partOrder(a, b lab.TracePart) int {
+	return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Operation, b.Operation),
+		cmp.Compare(a.Kind, b.Kind))
 }
 
 // byTrace returns the spans of each trace, in the order in which the files have them.
@@ -142,7 +144,13 @@ func cutIn(of []account, parts int) []lab.TraceBatch {
 					Errors: cost.Errors * share})
 			}
 		}
-		batches = append(batches, lab.TraceBatch{Seconds: mean.seconds, Parts: mean.parts})
+		batch := lab.TraceBatch{Seconds: mean.seconds}
+		for _, part := range slices.SortedFunc(maps.Keys(mean.parts), partOrder) {
+			cost := mean.parts[part]
+			cost.TracePart = part
+			batch.Parts = append(batch.Parts, cost)
+		}
+		batches = append(batches, batch)
 	}
 	return batches
 }

@@ -28,11 +28,19 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// buildServer builds the server of testdata/server and returns its folder.
+// buildServer builds the server of testdata/server and returns its folder, in which this program is the
+// server that records spans.
 func buildServer(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := gobuild.Programs(filepath.Join(dir, "server"), nil, "./testdata/server"); err != nil {
+		t.Fatal(err)
+	}
+	own, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(own, filepath.Join(dir, tracedName))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -26,6 +26,7 @@ import (
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/studies"
 	"github.com/cleave-lab/cleave/study"
+	"github.com/cleave-lab/cleave/traces"
 )
 
 // experimentFlags are the flags of every command that plays an experiment.
@@ -268,6 +269,7 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 	}
 	return &run.Conductor{
 		System: system, Deployers: ways, Backings: services, Meter: meter.New(), Profiler: profiler.Profiler{},
+		Tracer:   traces.Collector{},
 		Injector: fault.Injector{}, Host: meter.NewHost(version),
 		Stopping: stopping(plan, system.Describe()), Progress: progress.New(plain.Raw(a.story),
 			a.progressForm(flags.progress), time.Now), Scratch: scratch, Conceal: a.secrets.Conceal,

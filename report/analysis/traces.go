@@ -29,25 +29,122 @@ const TraceBatches = 10
 func CompareTraces(before, after lab.TraceSet) (lab.TraceComparison, error) {
 	c := lab.TraceComparison{Schema: TracesSchema, Before: before, After: after, Confidence: traceConfidence,
 		Batches: TraceBatches}
-	c.Compared, c.Left = comparedOperations(before, after)
-	if len(c.Compared) == 0 {
-		return c, fmt.Errorf("%s and %s have no operation in common with %d whole traces in each", before.Name,
-			after.Name, TraceBatches)
+	c.Before.Operations, c.After.Operations = nil, nil
+	by := sampling{n: TraceBatches, confidence: traceConfidence,
+		needs: fmt.Sprintf("an interval needs %d traces", TraceBatches),
+		ratio: stats.LogWelch, difference: stats.Difference}
+	var err error
+	c.TraceContrast, err = by.contrast(before, after)
+	return c, err
+}
+
+// traced holds every variant against the baseline by the spans of its units, where trials have received some.
+func (e *experiment) traced() []lab.TracedVariant {
+	var all []lab.TracedVariant
+	for v, point := range e.places() {
+		before, after := e.tracedBlocks(e.study.Baseline, v.Name, point.Name)
+		if v.Name == e.study.Baseline || len(before) < 2 {
+			continue
+		}
+		by := sampling{n: len(before), confidence: e.design.Confidence,
+			needs: "not every trial has whole traces of it", ratio: stats.PairedRatio, difference: pairedDifference}
+		t := lab.TracedVariant{Variant: v.Name, Baseline: e.study.Baseline, Point: point.Name,
+			Before: joined(e.study.Baseline, before), After: joined(v.Name, after)}
+		var err error
+		if t.TraceContrast, err = by.contrast(t.Before, t.After); err != nil {
+			e.note("%s at %s is not compared by its spans: %v", v.Name, point.Name, err)
+			continue
+		}
+		t.Before.Operations, t.After.Operations = nil, nil
+		all = append(all, t)
 	}
-	was, is := weighed(before, c.Compared), weighed(after, c.Compared)
-	ratio, err := stats.LogWelch(is.seconds, was.seconds, traceConfidence)
+	return all
+}
+
+// tracedBlocks returns what the spans say of the trials of two variants, of the blocks in which both have
+// some.
+func (e *experiment) tracedBlocks(before, after, point string) (was, is []lab.TraceSet) {
+	byBlock := map[int]*lab.TraceSet{}
+	for _, trial := range e.counted(before, point) {
+		byBlock[trial.Block] = trial.Traced
+	}
+	for _, trial := range e.counted(after, point) {
+		if first := byBlock[trial.Block]; first != nil && trial.Traced != nil {
+			was, is = append(was, *first), append(is, *trial.Traced)
+		}
+	}
+	return was, is
+}
+
+// joined returns the traces of some trials as one set, in which each trial is a batch. An operation that not
+// every trial has has no batches.
+func joined(name string, trials []lab.TraceSet) lab.TraceSet {
+	all := lab.TraceSet{Name: name}
+	at := map[lab.TracePart]int{}
+	for _, trial := range trials {
+		all.Spans, all.Traces, all.Broken = all.Spans+trial.Spans, all.Traces+trial.Traces, all.Broken+trial.Broken
+		all.Duplicates, all.Clipped = all.Duplicates+trial.Duplicates, all.Clipped+trial.Clipped
+		all.Dropped += trial.Dropped
+		for _, o := range trial.Operations {
+			part := lab.TracePart{Service: o.Service, Operation: o.Operation}
+			i, known := at[part]
+			if !known {
+				i, at[part] = len(all.Operations), len(all.Operations)
+				all.Operations = append(all.Operations, lab.TracedOperation{Service: o.Service, Operation: o.Operation})
+			}
+			all.Operations[i].Traces += o.Traces
+			all.Operations[i].Batches = append(all.Operations[i].Batches, o.Batches...)
+		}
+	}
+	for i, o := range all.Operations {
+		if len(o.Batches) != len(trials) {
+			all.Operations[i].Batches = nil
+		}
+	}
+	return all
+}
+
+// pairedDifference returns the mean of the differences of pairs, with Student's t interval.
+func pairedDifference(of, less []float64, confidence float64) (stats.Estimate, error) {
+	differences := make([]float64, len(of))
+	for i := range of {
+		differences[i] = of[i] - less[i]
+	}
+	return stats.MeanInterval(differences, confidence)
+}
+
+// sampling is how the batches of two sets are compared.
+type sampling struct {
+	n          int // batches of each operation
+	confidence float64
+	needs      string // why an operation without batches is left out
+	ratio      func(numerator, denominator []float64, confidence float64) (stats.Ratio, error)
+	difference func(of, less []float64, confidence float64) (stats.Estimate, error)
+}
+
+// contrast returns what has changed from one set to another.
+func (by sampling) contrast(before, after lab.TraceSet) (c lab.TraceContrast, err error) {
+	c.Compared, c.Left = comparedOperations(before, after, by.needs)
+	if len(c.Compared) == 0 {
+		return c, fmt.Errorf("%s and %s have no operation in common with enough whole traces: %s", before.Name,
+			after.Name, by.needs)
+	}
+	was, is := weighed(before, c.Compared, by.n), weighed(after, c.Compared, by.n)
+	ratio, err := by.ratio(is.seconds, was.seconds, by.confidence)
 	if err != nil {
 		return c, err
 	}
 	c.Ratio = lab.Ratio{Ratio: ratio.Value, Low: &ratio.Low, High: &ratio.High, N: ratio.N}
-	c.Seconds = traceChange(was.seconds, is.seconds)
-	c.Parts, c.Services = partChanges(was, is), partChanges(was.byService(), is.byService())
+	c.Seconds = by.change(was.seconds, is.seconds)
+	c.Parts, c.Services = by.parts(was, is), by.parts(was.byService(), is.byService())
 	return c, nil
 }
 
 // comparedOperations returns the operations that both sets have with enough traces, and says why others are
 // left out.
-func comparedOperations(before, after lab.TraceSet) (all []lab.ComparedOperation, left []string) {
+func comparedOperations(
+	before, after lab.TraceSet, needs string,
+) (all []lab.ComparedOperation, left []string) {
 	left = []string{} // a list of nothing in JSON
 	leave := func(o lab.TracedOperation, of lab.TraceSet, why string) {
 		left = append(left, fmt.Sprintf("%s %s of %s (traces: %d): %s", o.Service, o.Operation, of.Name, o.Traces,
@@ -60,9 +157,9 @@ func comparedOperations(before, after lab.TraceSet) (all []lab.ComparedOperation
 		case !both:
 			leave(was, before, after.Name+" does not have it")
 		case was.Batches == nil:
-			leave(was, before, fmt.Sprintf("an interval needs %d traces", TraceBatches))
+			leave(was, before, needs)
 		case is.Batches == nil:
-			leave(is, after, fmt.Sprintf("an interval needs %d traces", TraceBatches))
+			leave(is, after, needs)
 		default:
 			traces += was.Traces
 			all = append(all, lab.ComparedOperation{Service: was.Service, Operation: was.Operation, Before: was.Traces,
@@ -97,54 +194,68 @@ type weighedSet struct {
 	parts   map[lab.TracePart][]lab.PartCost
 }
 
-// weighed returns the means over the compared operations of a set, by their weights.
-func weighed(set lab.TraceSet, compared []lab.ComparedOperation) weighedSet {
-	w := weighedSet{make([]float64, TraceBatches), map[lab.TracePart][]lab.PartCost{}}
+// weighed returns the means of each batch over the compared operations of a set, by their weights.
+func weighed(set lab.TraceSet, compared []lab.ComparedOperation, n int) weighedSet {
+	w := weighedSet{make([]float64, n), map[lab.TracePart][]lab.PartCost{}}
 	for _, c := range compared {
 		o, _ := operationOf(set, lab.TracedOperation{Service: c.Service, Operation: c.Operation}) // it has it
 		for i, batch := range o.Batches {
 			w.seconds[i] += c.Weight * batch.Seconds
-			for part, cost := range batch.Parts {
-				costs := make([]lab.PartCost, TraceBatches)
-				costs[i] = cost
-				w.add(part, costs, c.Weight)
+			for _, cost := range batch.Parts {
+				w.add(cost.TracePart, i, cost, c.Weight)
 			}
 		}
 	}
 	return w
 }
 
-// add adds the costs of all batches, times a weight, to those of a part.
-func (w weighedSet) add(part lab.TracePart, costs []lab.PartCost, weight float64) {
+// add adds a cost, times a weight, to that of a part in a batch.
+func (w weighedSet) add(part lab.TracePart, batch int, cost lab.PartCost, weight float64) {
 	if w.parts[part] == nil {
-		w.parts[part] = make([]lab.PartCost, TraceBatches)
+		w.parts[part] = make([]lab.PartCost, len(w.seconds))
 	}
-	for i, cost := range costs {
-		sum := &w.parts[part][i]
-		sum.Calls += weight * cost.Calls
-		sum.Self += weight * cost.Self
-		sum.Path += weight * cost.Path
-		sum.Errors += weight * cost.Errors
-	}
+	sum := &w.parts[part][batch]
+	sum.Calls += weight * cost.Calls
+	sum.Self += weight * cost.Self
+	sum.Path += weight * cost.Path
+	sum.Errors += weight * cost.Errors
 }
 
 // byService returns the costs of services, all operations and kinds together.
 func (w weighedSet) byService() weighedSet {
 	services := weighedSet{w.seconds, map[lab.TracePart][]lab.PartCost{}}
 	for part, costs := range w.parts {
-		services.add(lab.TracePart{Service: part.Service}, costs, 1)
+		for i, cost := range costs {
+			services.add(lab.TracePart{Service: part.Service}, i, cost, 1)
+		}
 	}
 	return services
 }
 
-// partChanges returns the changes of all parts that one of the sets has, the largest on the critical path
-// first.
-func partChanges(was, is weighedSet) []lab.PartChange {
+// parts returns the changes of all parts that one of the sets has, the largest on the critical path first. A
+// part that a set does not have costs nothing in it.
+func (by sampling) parts(was, is weighedSet) []lab.PartChange {
 	parts := maps.Clone(was.parts)
 	maps.Copy(parts, is.parts)
 	var all []lab.PartChange
 	for part := range parts {
-		all = append(all, partChange(part, was, is))
+		change := func(of func(lab.PartCost) float64) lab.TraceChange {
+			values := func(set weighedSet) []float64 {
+				values := make([]float64, by.n)
+				for i, cost := range set.parts[part] {
+					values[i] = of(cost)
+				}
+				return values
+			}
+			return by.change(values(was), values(is))
+		}
+		all = append(all, lab.PartChange{
+			TracePart: part,
+			Calls:     change(func(c lab.PartCost) float64 { return c.Calls }),
+			Self:      change(func(c lab.PartCost) float64 { return c.Self }),
+			Path:      change(func(c lab.PartCost) float64 { return c.Path }),
+			Errors:    change(func(c lab.PartCost) float64 { return c.Errors }),
+		})
 	}
 	slices.SortFunc(all, func(a, b lab.PartChange) int {
 		return cmp.Or(cmp.Compare(math.Abs(b.Path.Difference), math.Abs(a.Path.Difference)),
@@ -153,30 +264,9 @@ func partChanges(was, is weighedSet) []lab.PartChange {
 	return all
 }
 
-// partChange returns how a part has changed. One that a set does not have costs nothing in it.
-func partChange(part lab.TracePart, was, is weighedSet) lab.PartChange {
-	change := func(of func(lab.PartCost) float64) lab.TraceChange {
-		values := func(set weighedSet) []float64 {
-			all := make([]float64, TraceBatches)
-			for i, cost := range set.parts[part] {
-				all[i] = of(cost)
-			}
-			return all
-		}
-		return traceChange(values(was), values(is))
-	}
-	return lab.PartChange{
-		TracePart: part,
-		Calls:     change(func(c lab.PartCost) float64 { return c.Calls }),
-		Self:      change(func(c lab.PartCost) float64 { return c.Self }),
-		Path:      change(func(c lab.PartCost) float64 { return c.Path }),
-		Errors:    change(func(c lab.PartCost) float64 { return c.Errors }),
-	}
-}
-
-// traceChange returns the means of two samples of batches with the interval of their difference.
-func traceChange(was, is []float64) lab.TraceChange {
-	difference, _ := stats.Difference(is, was, traceConfidence) // both have TraceBatches finite values
+// change returns the means of two samples of batches with the interval of their difference.
+func (by sampling) change(was, is []float64) lab.TraceChange {
+	difference, _ := by.difference(is, was, by.confidence) // both have n finite values
 	return lab.TraceChange{Before: stats.Mean(was), After: stats.Mean(is), Difference: difference.Value,
 		Low: difference.Low, High: difference.High}
 }

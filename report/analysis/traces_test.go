@@ -19,9 +19,9 @@ func traced(random *rand.Rand, name string, cart float64) lab.TraceSet {
 			front += 0.004 * random.ExpFloat64() / 20
 			slow += cart * random.ExpFloat64() / 20
 		}
-		o.Batches = append(o.Batches, lab.TraceBatch{Seconds: front + slow, Parts: map[lab.TracePart]lab.PartCost{
-			{Service: "front", Operation: "GET /cart"}: {Calls: 1, Self: front, Path: front},
-			{Service: "cart", Operation: "get"}:        {Calls: 1, Self: slow, Path: slow}}})
+		o.Batches = append(o.Batches, lab.TraceBatch{Seconds: front + slow, Parts: []lab.PartCost{
+			{TracePart: lab.TracePart{Service: "front", Operation: "GET /cart"}, Calls: 1, Self: front, Path: front},
+			{TracePart: lab.TracePart{Service: "cart", Operation: "get"}, Calls: 1, Self: slow, Path: slow}}})
 	}
 	return lab.TraceSet{Name: name, Traces: o.Traces, Operations: []lab.TracedOperation{o}}
 }

@@ -1,0 +1,174 @@
+package traces
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"google.golang.org/grpc"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+const (
+	// maxExport is the largest export that is taken, in bytes, unpacked.
+	maxExport = 16 << 20
+	// maxReceived is how many spans of a trial are kept.
+	maxReceived = 500_000
+	// exportPatience is how long an exporter may take to send, and to take the answer.
+	exportPatience = 10 * time.Second
+)
+
+// Collector receives the spans of trials. It implements lab.Tracer.
+type Collector struct{}
+
+var _ lab.Tracer = Collector{}
+
+// receiver takes spans over OTLP, by HTTP and by gRPC at one address.
+type receiver struct {
+	ptraceotlp.UnimplementedGRPCServer
+	address string
+	http    *http.Server
+	served  chan error
+
+	mu      sync.Mutex
+	spans   []Span
+	dropped int
+}
+
+// Receive implements lab.Tracer: it listens on loopback.
+func (Collector) Receive() (lab.SpanReceiver, error) {
+	listener, err := listen()
+	if err != nil {
+		return nil, fmt.Errorf("receive spans: %w", err)
+	}
+	r := &receiver{address: listener.Addr().String(), served: make(chan error, 1)}
+	calls := grpc.NewServer()
+	ptraceotlp.RegisterGRPCServer(calls, r)
+	posts := http.NewServeMux()
+	posts.HandleFunc("POST /v1/traces", r.post)
+	posts.HandleFunc("POST /v1/", func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxExport)) // metrics and logs, which nobody asked for
+	})
+	either := http.HandlerFunc(func(w http.ResponseWriter, of *http.Request) {
+		if of.ProtoMajor == 2 && strings.HasPrefix(of.Header.Get("Content-Type"), "application/grpc") {
+			calls.ServeHTTP(w, of)
+			return
+		}
+		posts.ServeHTTP(w, of)
+	})
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	r.http = &http.Server{Handler: either, Protocols: protocols, ReadTimeout: exportPatience,
+		WriteTimeout: exportPatience}
+	go func() { r.served <- r.http.Serve(listener) }()
+	return r, nil
+}
+
+// listen listens on a port of loopback that is not among those that the kernel gives to clients.
+func listen() (listener net.Listener, err error) {
+	const lowest, ports, attempts = 15_000, 17_000, 50
+	for range attempts {
+		address := fmt.Sprintf("127.0.0.1:%d", lowest+rand.IntN(ports))
+		if listener, err = net.Listen("tcp", address); err == nil {
+			return listener, nil
+		}
+	}
+	return nil, err
+}
+
+// Environment implements lab.SpanReceiver, in the words of OpenTelemetry's SDKs ("OpenTelemetry Protocol
+// Exporter", section "Configuration Options").
+func (r *receiver) Environment() []string {
+	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + r.address,
+		"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"}
+}
+
+// post takes an export over HTTP.
+func (r *receiver) post(w http.ResponseWriter, of *http.Request) {
+	request, err := readExport(of)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	r.keep(request.Traces())
+	answer, write := ptraceotlp.NewExportResponse(), ptraceotlp.ExportResponse.MarshalProto
+	w.Header().Set("Content-Type", "application/x-protobuf")
+	if isJSON(of) {
+		write = ptraceotlp.ExportResponse.MarshalJSON
+		w.Header().Set("Content-Type", "application/json")
+	}
+	text, _ := write(answer) // it is empty
+	_, _ = w.Write(text)     // an exporter that has gone needs none
+}
+
+// isJSON reports whether an export is JSON; else it is protobuf.
+func isJSON(of *http.Request) bool {
+	return strings.HasPrefix(of.Header.Get("Content-Type"), "application/json")
+}
+
+// readExport reads an export from a request.
+func readExport(of *http.Request) (ptraceotlp.ExportRequest, error) {
+	request, body := ptraceotlp.NewExportRequest(), io.Reader(of.Body)
+	if of.Header.Get("Content-Encoding") == "gzip" {
+		unpacked, err := gzip.NewReader(of.Body)
+		if err != nil {
+			return request, fmt.Errorf("the export is no gzip: %w", err)
+		}
+		body = unpacked
+	}
+	text, err := io.ReadAll(io.LimitReader(body, maxExport+1))
+	switch {
+	case err != nil:
+		return request, fmt.Errorf("read the export: %w", err)
+	case len(text) > maxExport:
+		return request, fmt.Errorf("the export has over %d bytes", maxExport)
+	case isJSON(of):
+		return request, request.UnmarshalJSON(text)
+	}
+	return request, request.UnmarshalProto(text)
+}
+
+// Export takes an export over gRPC.
+func (r *receiver) Export(
+	_ context.Context, request ptraceotlp.ExportRequest,
+) (ptraceotlp.ExportResponse, error) {
+	r.keep(request.Traces())
+	return ptraceotlp.NewExportResponse(), nil
+}
+
+// keep keeps the spans of an export, as long as there is room.
+func (r *receiver) keep(export ptrace.Traces) {
+	spans := fromOTLP(export)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	room := min(len(spans), maxReceived-len(r.spans))
+	r.spans, r.dropped = append(r.spans, spans[:room]...), r.dropped+len(spans)-room
+}
+
+// Close implements lab.SpanReceiver.
+func (r *receiver) Close() (lab.TraceSet, error) {
+	err := r.http.Close()
+	if ended := <-r.served; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
+	if err != nil {
+		return lab.TraceSet{}, fmt.Errorf("receive spans: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sum := Summary("", Set{Spans: r.spans}, 1)
+	sum.Dropped = r.dropped
+	return sum, nil
+}

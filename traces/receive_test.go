@@ -1,0 +1,148 @@
+package traces
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// export returns a trace of one span of a number.
+func export(number byte) ptraceotlp.ExportRequest {
+	all := ptrace.NewTraces()
+	resource := all.ResourceSpans().AppendEmpty()
+	resource.Resource().Attributes().PutStr("service.name", "cart")
+	span := resource.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+	span.SetTraceID([16]byte{number})
+	span.SetSpanID([8]byte{number})
+	span.SetName("GET /cart")
+	span.SetStartTimestamp(1e9)
+	span.SetEndTimestamp(2e9)
+	return ptraceotlp.NewExportRequestFromTraces(all)
+}
+
+// receiving starts a receiver and returns its address.
+func receiving(t *testing.T) (lab.SpanReceiver, string) {
+	t.Helper()
+	r, err := Collector{}.Receive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, strings.TrimPrefix(r.Environment()[0], "OTEL_EXPORTER_OTLP_ENDPOINT=http://")
+}
+
+// post sends a body and returns the status and the beginning of the answer.
+func post(t *testing.T, url, kind, encoding string, body []byte) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", kind)
+	request.Header.Set("Content-Encoding", encoding)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, _ := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(text)
+}
+
+func packed(t *testing.T, text []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestSpansAreReceived in every form that an exporter of OpenTelemetry may send.
+func TestSpansAreReceived(t *testing.T) {
+	r, address := receiving(t)
+	url := "http://" + address + "/v1/traces"
+	asJSON, _ := export(1).MarshalJSON()
+	asProto, _ := export(2).MarshalProto()
+	inGzip, _ := export(3).MarshalProto()
+	for kind, body := range map[string][]byte{"application/json": asJSON, "application/x-protobuf": asProto} {
+		if status, said := post(t, url, kind, "", body); status != http.StatusOK {
+			t.Errorf("%s: %d %s", kind, status, said)
+		}
+	}
+	status, said := post(t, url, "application/x-protobuf", "gzip", packed(t, inGzip))
+	if status != http.StatusOK {
+		t.Errorf("gzip: %d %s", status, said)
+	}
+	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := ptraceotlp.NewGRPCClient(connection).Export(ctx, export(4)); err != nil {
+		t.Errorf("gRPC: %v", err)
+	}
+	_ = connection.Close()
+	status, _ = post(t, "http://"+address+"/v1/metrics", "application/x-protobuf", "", []byte("x"))
+	if status != http.StatusOK {
+		t.Errorf("metrics, which nobody wants, are refused with %d", status)
+	}
+	got, err := r.Close()
+	if err != nil || got.Traces != 4 || got.Spans != 4 || got.Operations[0].Traces != 4 {
+		t.Errorf("it has %+v, %v, want 4 traces", got, err)
+	}
+	if _, err := http.Get(url); err == nil {
+		t.Error("it still listens")
+	}
+}
+
+// TestWhatIsNoExportIsRefused, also what unpacks to more than the limit.
+func TestWhatIsNoExportIsRefused(t *testing.T) {
+	r, address := receiving(t)
+	bomb := packed(t, make([]byte, maxExport+1))
+	for want, c := range map[string]struct {
+		encoding string
+		body     []byte
+	}{
+		"the export is no gzip":         {"gzip", []byte("x")},
+		"the export has over 16777216":  {"gzip", bomb},
+		"the export has over 16777216 ": {"", make([]byte, maxExport+1)},
+		"EOF":                           {"", []byte("\x0a\xff")},
+	} {
+		status, said := post(t, "http://"+address+"/v1/traces", "application/x-protobuf", c.encoding, c.body)
+		if status != http.StatusBadRequest || !strings.Contains(said, strings.TrimSpace(want)) {
+			t.Errorf("%d %.100s, want %q", status, said, want)
+		}
+	}
+	if got, err := r.Close(); err != nil || got.Spans != 0 {
+		t.Errorf("it has %+v, %v", got, err)
+	}
+}
+
+// TestNoMoreIsKeptThanThereIsRoomFor: what is dropped is counted.
+func TestNoMoreIsKeptThanThereIsRoomFor(t *testing.T) {
+	var r receiver
+	r.spans = make([]Span, maxReceived-1)
+	for number := range byte(3) {
+		r.keep(export(number).Traces())
+	}
+	if len(r.spans) != maxReceived || r.dropped != 2 {
+		t.Errorf("%d spans are kept, %d dropped", len(r.spans), r.dropped)
+	}
+}
