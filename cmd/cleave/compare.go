@@ -197,7 +197,11 @@ func (f *compareFlags) systems(args []string, secrets *secret.Vault) ([]external
 		mistakes = append(mistakes, err)
 		for _, one := range deployed {
 			mistakes = append(mistakes, one.Mask(secrets), f.trusted(one))
-			f.builds = append(f.builds, one.Builds...)
+			for _, build := range one.Builds {
+				if !slices.ContainsFunc(f.builds, func(b []string) bool { return slices.Equal(b, build) }) {
+					f.builds = append(f.builds, build)
+				}
+			}
 			for _, note := range one.Notes {
 				f.notes = append(f.notes, fmt.Sprintf("system %s: %s", one.Name, note))
 			}
