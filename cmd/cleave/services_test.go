@@ -134,3 +134,23 @@ func TestComposeFilesAsArguments(t *testing.T) {
 		t.Errorf("it is (%v)\n%s\nwant the end\n%s", err, text, want)
 	}
 }
+
+// TestPlansOfOthersShowWhatServicesMayDo before they are started.
+func TestPlansOfOthersShowWhatServicesMayDo(t *testing.T) {
+	web := lab.ContainerSpec{Command: []string{"a b"}, Privileged: true, CapAdd: []string{"SYS_ADMIN"},
+		Mounts: []lab.ContainerMount{{Kind: lab.MountBind, Source: "/etc"}}}
+	does := whatItDoes(lab.Study{Variants: []lab.Variant{{External: &lab.ExternalSystem{
+		Services: []lab.SystemService{{Name: "web", Image: "nginx", Container: web}, {Name: "db", Image: "db"}}}}}})
+	for _, want := range []string{
+		`start a container of the image nginx "a b" as web`, "give it /etc of this host",
+		"give it power over this host (privileged: true, its processes: false, SYS_ADMIN)",
+		"start a container of the image db as db",
+	} {
+		if !strings.Contains(does, want) {
+			t.Errorf("it does not say %q:\n%s", want, does)
+		}
+	}
+	if strings.Count(does, "power") != 1 {
+		t.Errorf("db has power over this host:\n%s", does)
+	}
+}
