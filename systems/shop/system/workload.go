@@ -2,6 +2,7 @@ package system
 
 import (
 	"encoding/json"
+	"maps"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -57,31 +58,34 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 		if d.Views == architecture.FromDocuments {
 			found = "200, 404" // the read model may not have heard of the order yet
 		}
-		cancel := func() []object {
-			return []object{of(cancelling, "POST /orders/${order}/cancel", "200, 202, 409"),
-				of(reading, "GET /orders/${order}", found)}
-		}
-		steps := append([]object{regretted}, cancel()...)
+		cancel, read := of(cancelling, "POST /orders/${order}/cancel", "200, 202, 409"),
+			of(reading, "GET /orders/${order}", found)
+		steps := []object{regretted, cancel, read}
 		if orders, counted := p.Level(Orders); counted && d.Coordination == architecture.Choreographed {
-			steps[2]["think"] = min(time.Second+time.Duration(orders)*backlog, time.Minute).String()
-			steps = append(steps, cancel()...)
+			again := maps.Clone(read)
+			again["think"] = min(time.Second+time.Duration(orders)*backlog, time.Minute).String()
+			steps = []object{regretted, cancel, again, cancel, read}
 		}
 		flows = append(flows, flow("regretted", 2*cancelled, steps...))
 	}
+	return json.Marshal(object{"schema": "cleave-scenario/1", "name": "orders", "cookies": false,
+		"values": values(filled), "flows": flows})
+}
+
+// values returns what orders are made of.
+func values(filled shop.Seed) object {
+	popular := func(from, to int64) object {
+		return object{"zipf": object{"from": from, "to": to, "exponent": popularity}}
+	}
 	half := max(filled.Products/2, 1)
-	return json.Marshal(object{
-		"schema": "cleave-scenario/1", "name": "orders", "cookies": false,
-		"values": object{
-			"key":      object{"uuid": object{}},
-			"customer": object{"integer": object{"from": 1, "to": filled.Customers}},
-			"product":  object{"zipf": object{"from": 1, "to": filled.Products, "exponent": popularity}},
-			"left":     object{"zipf": object{"from": 1, "to": half, "exponent": popularity}},
-			"right": object{"zipf": object{"from": half + 1, "to": max(filled.Products, half+1),
-				"exponent": popularity}},
-			"quantity": object{"integer": object{"from": 1, "to": 3}},
-		},
-		"flows": flows,
-	})
+	return object{
+		"key":      object{"uuid": object{}},
+		"customer": object{"integer": object{"from": 1, "to": filled.Customers}},
+		"product":  popular(1, filled.Products),
+		"left":     popular(1, half),
+		"right":    popular(half+1, max(filled.Products, half+1)),
+		"quantity": object{"integer": object{"from": 1, "to": 3}},
+	}
 }
 
 // regret is how long a customer takes to think again: long enough for most orders
