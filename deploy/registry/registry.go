@@ -1,9 +1,5 @@
 // Package registry puts images into a registry that the user names, over its HTTP API, so
-// that the nodes of a cluster can pull them. A well-kept library for it would bring more
-// code than the few calls which an image of one layer takes.
-//
-// Sources: the OCI Distribution Specification 1.1 and the OCI Image Specification 1.1; for
-// access the token authentication of Docker's registry.
+// that the nodes of a cluster can pull them.
 //
 // Entry points: Parse, Repository.Push.
 package registry
@@ -12,21 +8,23 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/bounded"
+	"github.com/opencontainers/image-spec/specs-go"
+	oci "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/content"
+	"oras.land/oras-go/v2/registry/remote"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/errcode"
 )
 
 // Variable says where images for clusters of the user's go: HOST/PATH.
@@ -38,8 +36,7 @@ type Repository struct {
 	scheme     string
 	http       *http.Client
 	login      string // for basic authentication, in base64; empty: nobody in particular
-
-	header string // Authorization that the registry has accepted
+	client     *auth.Client
 }
 
 // Parse reads HOST[:PORT]/PATH, as names of images have it. A registry on loopback, or one
@@ -64,11 +61,16 @@ func Parse(text string) (*Repository, error) {
 			"registry.example.org/team/cleave", text)
 	}
 	login, err := loginOf(host)
-	client := &http.Client{Timeout: patience}
+	client := &http.Client{Timeout: patience, Transport: http.DefaultTransport}
 	if scheme == "https" {
 		client.Transport = secured{http.DefaultTransport}
 	}
-	return &Repository{host: host, path: path, scheme: scheme, login: login, http: client}, err
+	r := &Repository{host: host, path: path, scheme: scheme, login: login, http: client}
+	r.client = &auth.Client{Client: client, Cache: auth.NewCache()}
+	if user, password, is := r.account(); is {
+		r.client.Credential = auth.StaticCredential(host, auth.Credential{Username: user, Password: password})
+	}
+	return r, err
 }
 
 // secured keeps what a registry with TLS is sent from going anywhere in clear: where it asks for the login,
@@ -139,9 +141,8 @@ func (r *Repository) Login() []byte {
 // Identity returns what a manager of a swarm wants to see to let its nodes pull what we push, as JSON
 // in base64; "": nothing.
 func (r *Repository) Identity() string {
-	plain, err := base64.StdEncoding.DecodeString(r.login)
-	name, password, is := strings.Cut(string(plain), ":")
-	if err != nil || !is {
+	name, password, is := r.account()
+	if !is {
 		return ""
 	}
 	text, err := json.Marshal(map[string]string{"username": name, "password": password, "serveraddress": r.host})
@@ -151,6 +152,15 @@ func (r *Repository) Identity() string {
 	return base64.URLEncoding.EncodeToString(text)
 }
 
+// account returns who logs in.
+func (r *Repository) account() (name, password string, is bool) {
+	plain, err := base64.StdEncoding.DecodeString(r.login)
+	if err != nil {
+		return "", "", false
+	}
+	return strings.Cut(string(plain), ":")
+}
+
 // Image is one of a single layer.
 type Image struct {
 	Name   string // below the repository's path
@@ -158,63 +168,46 @@ type Image struct {
 	Layer  []byte // its root file system, as an archive (tar)
 }
 
-// The types of what is sent.
-const (
-	manifestType = "application/vnd.oci.image.manifest.v1+json"
-	configType   = "application/vnd.oci.image.config.v1+json"
-	layerType    = "application/vnd.oci.image.layer.v1.tar+gzip"
-)
-
-// descriptor names a blob.
-type descriptor struct {
-	Type   string `json:"mediaType"`
-	Digest string `json:"digest"`
-	Size   int    `json:"size"`
-}
-
-func describe(kind string, blob []byte) descriptor {
-	return descriptor{Type: kind, Digest: fmt.Sprintf("sha256:%x", sha256.Sum256(blob)), Size: len(blob)}
-}
-
 // Push puts the image there, unless it is, and returns the name by which nodes pull it. The
 // name has the image's digest: what somebody else puts there later is not pulled for it.
 func (r *Repository) Push(ctx context.Context, image Image) (name string, err error) {
+	path := r.path + "/" + image.Name
+	to, err := remote.NewRepository(r.host + "/" + path)
+	if err != nil {
+		return "", fmt.Errorf("the image %s: %w", path, err)
+	}
+	to.Client, to.PlainHTTP = r.client, r.scheme == "http"
 	layer, err := compress(image.Layer)
 	if err != nil {
 		return "", err
 	}
-	blobs := map[string][]byte{layerType: layer, configType: image.Config}
-	manifest, err := json.Marshal(map[string]any{
-		"schemaVersion": 2, "mediaType": manifestType,
-		"config": describe(configType, image.Config), "layers": []descriptor{describe(layerType, layer)},
-	})
+	config := content.NewDescriptorFromBytes(oci.MediaTypeImageConfig, image.Config)
+	packed := content.NewDescriptorFromBytes(oci.MediaTypeImageLayerGzip, layer)
+	manifest, err := json.Marshal(oci.Manifest{Versioned: specs.Versioned{SchemaVersion: 2},
+		MediaType: oci.MediaTypeImageManifest, Config: config, Layers: []oci.Descriptor{packed}})
 	if err != nil {
 		return "", err
 	}
-	path, digest := r.path+"/"+image.Name, describe(manifestType, manifest).Digest
-	name = r.host + "/" + path + "@" + digest
-	fail := func(err error) error {
-		return fmt.Errorf("put the image %s into the registry %s: %w", path, r.host, err)
-	}
-	there, err := r.has(ctx, path+"/manifests/"+digest, path)
-	if err != nil || there {
-		return name, wrapped(err, fail)
-	}
-	for kind, blob := range blobs {
-		if err := r.upload(ctx, path, describe(kind, blob).Digest, blob); err != nil {
-			return "", fail(err)
+	whole := content.NewDescriptorFromBytes(oci.MediaTypeImageManifest, manifest)
+	name = r.host + "/" + path + "@" + whole.Digest.String()
+	ctx = auth.AppendRepositoryScope(ctx, to.Reference, auth.ActionPull, auth.ActionPush) // one token for all
+	there, err := to.Exists(ctx, whole)
+	for _, blob := range []struct {
+		oci.Descriptor
+		data []byte
+	}{{packed, layer}, {config, image.Config}, {whole, manifest}} {
+		if err != nil || there {
+			break
+		}
+		var known bool
+		if known, err = to.Exists(ctx, blob.Descriptor); err == nil && !known {
+			err = to.Push(ctx, blob.Descriptor, bytes.NewReader(blob.data))
 		}
 	}
-	_, err = r.call(ctx, http.MethodPut, r.at(path+"/manifests/"+digest), manifestType, manifest, path,
-		http.StatusCreated)
-	return name, wrapped(err, fail)
-}
-
-func wrapped(err error, fail func(error) error) error {
-	if err == nil {
-		return nil
+	if err != nil {
+		return "", fmt.Errorf("put the image %s into the registry %s: %w%s", path, r.host, err, r.advice(err))
 	}
-	return fail(err)
+	return name, nil
 }
 
 func compress(data []byte) ([]byte, error) {
@@ -229,152 +222,24 @@ func compress(data []byte) ([]byte, error) {
 	return into.Bytes(), err
 }
 
-func (r *Repository) at(path string) string { return r.scheme + "://" + r.host + "/v2/" + path }
-
-// has reports whether something is there.
-func (r *Repository) has(ctx context.Context, what, path string) (bool, error) {
-	answer, err := r.call(ctx, http.MethodHead, r.at(what), "", nil, path, http.StatusOK, http.StatusNotFound)
-	return err == nil && answer.StatusCode == http.StatusOK, err
-}
-
-// upload sends a blob, unless it is there.
-func (r *Repository) upload(ctx context.Context, path, digest string, blob []byte) error {
-	there, err := r.has(ctx, path+"/blobs/"+digest, path)
-	if err != nil || there {
-		return err
+// advice says what to do about an error, as its end.
+func (r *Repository) advice(err error) string {
+	var refused *errcode.ErrorResponse
+	status := 0
+	if errors.As(err, &refused) {
+		status = refused.StatusCode
 	}
-	begun := r.at(path + "/blobs/uploads/")
-	answer, err := r.call(ctx, http.MethodPost, begun, "", nil, path, http.StatusAccepted)
-	if err != nil {
-		return err
+	var unsent *net.OpError
+	switch {
+	case status == http.StatusUnauthorized && r.login != "", status == http.StatusForbidden && r.login != "":
+		return ": its login (docker login) does not let you write there"
+	case status == http.StatusUnauthorized, status == http.StatusForbidden,
+		errors.Is(err, auth.ErrBasicCredentialNotFound):
+		return ": log in with: docker login"
+	case status == http.StatusNotFound:
+		return ": look whether the path is right, and whether the registry wants it made first"
+	case errors.As(err, &unsent):
+		return ": look whether the registry runs, and is reached from here"
 	}
-	base, err := url.Parse(begun)
-	if err != nil {
-		return err
-	}
-	to, err := base.Parse(answer.Header.Get("Location"))
-	if err != nil {
-		return fmt.Errorf("it says that uploads go to %q: %w", answer.Header.Get("Location"), err)
-	}
-	query := to.Query()
-	query.Set("digest", digest)
-	to.RawQuery = query.Encode()
-	_, err = r.call(ctx, http.MethodPut, to.String(), "application/octet-stream", blob, path, http.StatusCreated)
-	return err
-}
-
-// call asks the registry, and once more with what it wants to see of us where it refuses
-// strangers. The answer's body is read and closed.
-func (r *Repository) call(
-	ctx context.Context, method, address, kind string, body []byte, path string, good ...int,
-) (*http.Response, error) {
-	for again := false; ; again = true {
-		answer, said, err := r.send(ctx, method, address, kind, body)
-		if err != nil {
-			return nil, err
-		}
-		for _, code := range good {
-			if answer.StatusCode == code {
-				return answer, nil
-			}
-		}
-		if answer.StatusCode != http.StatusUnauthorized || again {
-			return nil, refused(method, address, answer, said, r.login != "")
-		}
-		if err := r.authorize(ctx, answer.Header.Get("WWW-Authenticate"), path); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// refused is the registry's refusal, with what to do.
-func refused(method, address string, answer *http.Response, said []byte, known bool) error {
-	next := ""
-	switch answer.StatusCode {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		if next = ": log in with: docker login"; known {
-			next = ": its login (docker login) does not let you write there"
-		}
-	case http.StatusNotFound:
-		next = ": look whether the path is right, and whether the registry wants it made first"
-	}
-	return fmt.Errorf("%s %s: it answers %s %s%s", method, address, answer.Status, bytes.TrimSpace(said), next)
-}
-
-func (r *Repository) send(
-	ctx context.Context, method, address, kind string, body []byte,
-) (*http.Response, []byte, error) {
-	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
-	if err != nil {
-		return nil, nil, err
-	}
-	if kind != "" {
-		request.Header.Set("Content-Type", kind)
-	}
-	request.Header.Set("Accept", manifestType)
-	if r.header != "" && request.URL.Host == r.host { // uploads may go elsewhere
-		request.Header.Set("Authorization", r.header)
-	}
-	answer, err := r.http.Do(request)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w: look whether the registry runs, and is reached from here", err)
-	}
-	const most = 4096 // of what it says; answers of importance are in headers
-	said, err := io.ReadAll(io.LimitReader(answer.Body, most))
-	return answer, said, errors.Join(err, answer.Body.Close())
-}
-
-// maxToken is the longest answer that has a token, in bytes.
-const maxToken = 1 << 20
-
-// authorize finds out what the registry wants to see: the login itself, or a token for it.
-func (r *Repository) authorize(ctx context.Context, challenge, path string) error {
-	scheme, rest, _ := strings.Cut(challenge, " ")
-	switch strings.ToLower(scheme) {
-	case "basic":
-		r.header = "Basic " + r.login
-		return nil
-	case "bearer":
-	default:
-		return fmt.Errorf("it wants to see %q, of which only Basic and Bearer are known", challenge)
-	}
-	wanted := map[string]string{}
-	for part := range strings.SplitSeq(rest, `",`) {
-		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-		wanted[name] = strings.Trim(value, `"`)
-	}
-	realm, err := url.Parse(wanted["realm"])
-	if err != nil || realm.Host == "" {
-		return fmt.Errorf("it sends for tokens to %q, which is no address", wanted["realm"])
-	}
-	realm.RawQuery = url.Values{"service": {wanted["service"]},
-		"scope": {"repository:" + path + ":pull,push"}}.Encode()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, realm.String(), nil)
-	if err != nil {
-		return err
-	}
-	if login, err := base64.StdEncoding.DecodeString(r.login); err == nil && r.login != "" {
-		user, password, _ := strings.Cut(string(login), ":")
-		request.SetBasicAuth(user, password)
-	}
-	answer, err := r.http.Do(request)
-	if err != nil {
-		return fmt.Errorf("ask for a token: %w", err)
-	}
-	defer func() { _ = answer.Body.Close() }() // only read
-	var token struct {
-		Token  string `json:"token"`
-		Access string `json:"access_token"`
-	}
-	if answer.StatusCode != http.StatusOK {
-		return refused(http.MethodGet, realm.String(), answer, nil, r.login != "")
-	}
-	if err := json.NewDecoder(bounded.New(answer.Body, maxToken)).Decode(&token); err != nil {
-		return fmt.Errorf("the token from %s: %w", realm.Host, err)
-	}
-	if token.Token == "" {
-		token.Token = token.Access
-	}
-	r.header = "Bearer " + token.Token
-	return nil
+	return ""
 }

@@ -118,14 +118,15 @@ func TestRegistriesThatDoNotTakeIt(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	codes := map[string]int{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", r.URL.Path)
 		w.WriteHeader(codes[r.Method])
 	}))
 	defer server.Close()
 	for says, answers := range map[string]map[string]int{
-		"it answers 403":                  {"HEAD": 404, "POST": 403},
-		"wants it made first":             {"HEAD": 404, "POST": 404},
-		"it answers 507":                  {"HEAD": 404, "POST": 202, "PUT": 507},
-		"only Basic and Bearer are known": {"HEAD": 401},
+		"status code 403: Forbidden: log in with: docker login": {"HEAD": 404, "POST": 403},
+		"wants it made first": {"HEAD": 404, "POST": 404},
+		"status code 507":     {"HEAD": 404, "POST": 202, "PUT": 507},
+		"status code 401: Unauthorized: log in with: docker login": {"HEAD": 401},
 	} {
 		codes = answers
 		r, err := Parse(strings.TrimPrefix(server.URL, "http://") + "/team")
@@ -163,12 +164,12 @@ func TestNothingInClear(t *testing.T) {
 		_, _ = w.Write([]byte(`{"token":"t0"}`))
 	}))
 	defer plain.Close()
-	for name, answers := range map[string]http.HandlerFunc{
-		"a realm": func(w http.ResponseWriter, _ *http.Request) {
+	for says, answers := range map[string]http.HandlerFunc{
+		"/token\" uses http": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="`+plain.URL+`/token",service="here"`)
 			w.WriteHeader(http.StatusUnauthorized)
 		},
-		"an upload": func(w http.ResponseWriter, r *http.Request) {
+		"is on a different host than the registry": func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Location", plain.URL+"/upload")
 			if r.Method == http.MethodHead {
 				w.WriteHeader(http.StatusNotFound)
@@ -176,7 +177,7 @@ func TestNothingInClear(t *testing.T) {
 				w.WriteHeader(http.StatusAccepted)
 			}
 		},
-		"a redirect": func(w http.ResponseWriter, r *http.Request) {
+		"where anybody could read the login": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, plain.URL, http.StatusTemporaryRedirect)
 		},
 	} {
@@ -195,8 +196,8 @@ func TestNothingInClear(t *testing.T) {
 		r.http.Transport = trusting
 		_, err = r.Push(t.Context(), Image{Name: "unit", Config: []byte("{}"), Layer: []byte("layer")})
 		server.Close()
-		if err == nil || !strings.Contains(err.Error(), "where anybody could read the login") {
-			t.Errorf("%s: %v", name, err)
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want it to say %q", err, says)
 		}
 	}
 	close(asked)
