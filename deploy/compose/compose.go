@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/process"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -79,7 +79,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	services, rest := part(layout)
 	running := &deployment{
 		deployer: d,
-		Lives:    supervise.NewLives[*container](supervise.New(layout, supervise.HandedOver(dir))),
+		Lives:    fleet.NewLives[*container](fleet.NewSupervisor(layout, fleet.HandedOver(dir))),
 		project:  &project{tool: tool, services: services, label: d.label, dir: dir},
 	}
 	if running.engine, err = engine.Open(); err != nil {

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/engine"
-	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // container is one life of a container of a service.
 type container struct {
-	*supervise.Unit
+	*fleet.Unit
 	deployment *deployment
 	id         string
 	terminal   bool            // it writes to one
@@ -25,7 +25,7 @@ type container struct {
 
 func (d *deployment) newContainer(spec lab.UnitSpec, id string, seen engine.Seen) *container {
 	return &container{
-		Unit: supervise.NewUnit(spec), deployment: d, id: id, terminal: seen.Config.Tty,
+		Unit: fleet.NewUnit(spec), deployment: d, id: id, terminal: seen.Config.Tty,
 		network: seen.HostConfig.NetworkMode,
 		hostPID: seen.State.Pid, followed: make(chan struct{}),
 	}

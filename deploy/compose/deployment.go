@@ -15,13 +15,13 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
-	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // deployment is a running layout.
 type deployment struct {
-	*supervise.Lives[*container]
+	*fleet.Lives[*container]
 	deployer *Deployer
 	project  *project
 	engine   *engine.Client
@@ -145,7 +145,7 @@ const stopGrace = 10 * time.Second
 
 // EndForeign implements lab.Ender.
 func (d *deployment) EndForeign(ctx context.Context) error {
-	return d.Supervisor.EndForeign(ctx, d.project.dir, func(u *supervise.Unit) error {
+	return d.Supervisor.EndForeign(ctx, d.project.dir, func(u *fleet.Unit) error {
 		return d.engine.Stop(ctx, d.Named(u.Spec.Name).id, stopGrace)
 	})
 }

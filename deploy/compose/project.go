@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -87,7 +87,7 @@ func run(ctx context.Context, patience time.Duration, environment []string, word
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not done after %v", patience))
 	defer cancel()
 	command := exec.CommandContext(ctx, words[0], words[1:]...)
-	said := &supervise.Tail{}
+	said := &fleet.Tail{}
 	command.Env, command.Stderr, command.WaitDelay = environment, said, time.Second
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // compose is a plugin, with a process of its own
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }

@@ -18,7 +18,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -97,14 +97,14 @@ func GiveTo(volume string) error {
 
 // MakeVolume makes the folder that a unit gets, for whoever its container runs as.
 func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint) error {
-	err := supervise.MakeVolume(dir, spec, endpoints)
+	err := fleet.MakeVolume(dir, spec, endpoints)
 	switch {
 	case err != nil:
 		return err
 	case Unprivileged(spec):
-		return GiveTo(supervise.Volume(dir, spec))
+		return GiveTo(fleet.Volume(dir, spec))
 	case spec.Image != "": // that says it; the trial's folder above is ours
-		return os.Chmod(supervise.Volume(dir, spec), 0o777)
+		return os.Chmod(fleet.Volume(dir, spec), 0o777)
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func (t Trial) Environment(spec lab.UnitSpec) map[string]string {
 	if t.Memory != "" {
 		all[lab.MemoryVariable] = t.Memory
 	}
-	maps.Copy(all, assigned(supervise.Environment(spec, t.Label, t.Dir, t.Endpoints)))
+	maps.Copy(all, assigned(fleet.Environment(spec, t.Label, t.Dir, t.Endpoints)))
 	return all
 }
 
@@ -175,7 +175,7 @@ func (t Trial) Given(
 	if spec.Foreign {
 		return all, "", nil
 	}
-	volume, file := supervise.Volume(t.Dir, spec), spec.Name+".environment"
+	volume, file := fleet.Volume(t.Dir, spec), spec.Name+".environment"
 	environment = map[string]string{lab.EnvironmentVariable: filepath.Join(volume, file)}
 	for _, name := range []string{"GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT"} {
 		if value, set := all[name]; set {
@@ -190,12 +190,12 @@ func (t Trial) Given(
 	if err != nil {
 		return nil, "", err
 	}
-	return environment, token, supervise.WriteToVolume(volume, file, text)
+	return environment, token, fleet.WriteToVolume(volume, file, text)
 }
 
 // Command returns what the container of a unit runs.
 func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
-	volume, command := supervise.Volume(t.Dir, spec), []string{ProgramInImage}
+	volume, command := fleet.Volume(t.Dir, spec), []string{ProgramInImage}
 	if !spec.Foreign {
 		for _, argument := range spec.Args {
 			command = append(command, strings.ReplaceAll(argument, "{dir}", volume))
@@ -213,7 +213,7 @@ func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
 			return nil, err
 		}
 	}
-	fill := supervise.Fill(spec, t.Dir, t.Endpoints)
+	fill := fleet.Fill(spec, t.Dir, t.Endpoints)
 	for _, argument := range spec.Args {
 		command = append(command, fill.Replace(argument))
 	}
@@ -226,7 +226,7 @@ func (t Trial) Folders(spec lab.UnitSpec) (writes, reads []string) {
 	if spec.Container != nil {
 		return nil, nil // it says itself what it has
 	}
-	writes = []string{supervise.Volume(t.Dir, spec)}
+	writes = []string{fleet.Volume(t.Dir, spec)}
 	if t.Memory != "" {
 		writes = append(writes, t.Memory)
 	}

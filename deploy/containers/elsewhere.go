@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -49,7 +49,7 @@ func (e Elsewhere) Check(spec lab.UnitSpec, users map[string]string) error {
 	case len(spec.Cores) > 0:
 		return refuse("asks for the processors %v, and %s", spec.Cores, e.Cores)
 	case slices.ContainsFunc(spec.Faults, func(f lab.FaultKind) bool {
-		return !slices.Contains(supervise.StarterFaults(), f)
+		return !slices.Contains(fleet.StarterFaults(), f)
 	}):
 		return refuse("shall have the faults %v, for some of which Cleave needs powers on the nodes of %s that "+
 			"it does not have", spec.Faults, e.Name)

@@ -13,9 +13,9 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/process"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -25,7 +25,7 @@ const upPatience = 60 * time.Second
 
 // container is one unit.
 type container struct {
-	*supervise.Unit
+	*fleet.Unit
 	deployment *deployment
 	name       string        // by which the daemon knows it; "" until it is made
 	hostPID    int           // of its first process, as this host numbers it
@@ -34,7 +34,7 @@ type container struct {
 }
 
 func (d *deployment) newContainer(spec lab.UnitSpec) *container {
-	c := &container{Unit: supervise.NewUnit(spec), deployment: d, followed: make(chan struct{})}
+	c := &container{Unit: fleet.NewUnit(spec), deployment: d, followed: make(chan struct{})}
 	c.Healthy = c.awaitHealthy
 	return c
 }
@@ -64,7 +64,7 @@ func (c *container) start(ctx context.Context) error {
 		go c.await()
 		return nil
 	}
-	connection, err := supervise.Dial(ctx, c.followed, d.control[c.Spec.Name], token)
+	connection, err := fleet.Dial(ctx, c.followed, d.control[c.Spec.Name], token)
 	if err != nil {
 		return fmt.Errorf("start unit %s: %w%s", c.Spec.Name, err, c.Log.LastWords())
 	}
@@ -168,7 +168,7 @@ func (c *container) description() (made engine.Container, token string, err erro
 		return made, "", err
 	}
 	if spec.Foreign && spec.Image == "" {
-		made.WorkingDir = cmp.Or(spec.Dir, supervise.Volume(d.dir, spec))
+		made.WorkingDir = cmp.Or(spec.Dir, fleet.Volume(d.dir, spec))
 	}
 	control := d.control[spec.Name]
 	if c.Prepares {
@@ -212,7 +212,7 @@ func (c *container) await() {
 	<-c.followed
 	// An error: the daemon has ended, or somebody has removed it.
 	code, outOfMemory, err := d.engine.Wait(d.watching, c.name)
-	d.JudgeEnd(c.Unit, supervise.HowEnded(c.Spec, code, outOfMemory, err))
+	d.JudgeEnd(c.Unit, fleet.HowEnded(c.Spec, code, outOfMemory, err))
 }
 
 // remove ends the container, whatever state it is in, and removes it.

@@ -30,11 +30,11 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/relay"
@@ -97,7 +97,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	servers, contained, rest := containers.Part(layout)
 	problems := []error{
 		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest),
-		supervise.CheckLimits(slices.Concat(servers, contained)),
+		fleet.CheckLimits(slices.Concat(servers, contained)),
 		volume.CheckFaults(slices.Concat(servers, contained)),
 		checkHost(len(servers) + len(contained)), images.Check(contained), d.checkPorts(contained),
 		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
@@ -109,7 +109,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 			checkCount(len(nodes)))
 	}
 	if d.network == Host {
-		problems = append(problems, checkNodes(placed), supervise.NoPublished(placed))
+		problems = append(problems, checkNodes(placed), fleet.NoPublished(placed))
 	}
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
 		if d.network == Bridge && spec.Node != "" {
@@ -137,7 +137,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, err
 	}
 	running := &deployment{
-		Lives:    supervise.NewLives[*container](supervise.New(layout, supervise.HandedOver(dir))),
+		Lives:    fleet.NewLives[*container](fleet.NewSupervisor(layout, fleet.HandedOver(dir))),
 		deployer: d, engine: client, images: images, lead: layout.Lead, dir: dir,
 		endpoints: map[string]lab.Endpoint{},
 	}
@@ -159,7 +159,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if running.memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
 		return nil, err
 	}
-	how := supervise.Steps{
+	how := fleet.Steps{
 		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach,
 	}
 	if err := running.Begin(ctx, how, slices.Concat(servers, contained), layout.Prepare); err != nil {
@@ -175,7 +175,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 
 // deployment is a running layout.
 type deployment struct {
-	*supervise.Lives[*container]
+	*fleet.Lives[*container]
 	deployer  *Deployer
 	lead      string
 	dir       string
@@ -211,7 +211,7 @@ func (d *deployment) start(ctx context.Context, spec lab.UnitSpec) error {
 }
 
 // prepare runs a command to its end.
-func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit supervise.Visit) error {
+func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit fleet.Visit) error {
 	c := d.newContainer(spec)
 	c.Prepares = true
 	d.Add(c)
@@ -272,7 +272,7 @@ func (d *deployment) Stop() error {
 
 // EndForeign implements lab.Ender.
 func (d *deployment) EndForeign(ctx context.Context) error {
-	return d.Supervisor.EndForeign(ctx, d.dir, func(u *supervise.Unit) error {
+	return d.Supervisor.EndForeign(ctx, d.dir, func(u *fleet.Unit) error {
 		return d.engine.Stop(ctx, d.Named(u.Spec.Name).name, stopGrace)
 	})
 }
@@ -288,7 +288,7 @@ func (d *deployment) removeAll(patience time.Duration) error {
 	stuck := time.AfterFunc(patience, func() { giveUp(fmt.Errorf("none was removed for %v", patience)) })
 	defer stuck.Stop()
 	all := d.Everything()
-	err := supervise.ForAll(ctx, atOnce, all, func(ctx context.Context, c *container) error {
+	err := fleet.ForAll(ctx, atOnce, all, func(ctx context.Context, c *container) error {
 		err := c.remove(ctx)
 		if err == nil {
 			stuck.Reset(patience)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
-	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/relay"
@@ -34,7 +34,7 @@ func (d *deployment) readyForFaults(units []lab.UnitSpec) (err error) {
 	return volume.Prepare(units, d.volume)
 }
 
-func (d *deployment) volume(spec lab.UnitSpec) string { return supervise.Volume(d.dir, spec) }
+func (d *deployment) volume(spec lab.UnitSpec) string { return fleet.Volume(d.dir, spec) }
 
 // Harm implements lab.Harmer: every process of the container has the fault.
 func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {

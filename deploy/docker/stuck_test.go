@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/engine"
-	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -57,7 +57,7 @@ func TestContainersThatCannotBeRemoved(t *testing.T) {
 		}
 		layout.Units = append(layout.Units, lab.UnitSpec{Name: name})
 	}
-	lives := supervise.NewLives[*container](supervise.New(layout, ""))
+	lives := fleet.NewLives[*container](fleet.NewSupervisor(layout, ""))
 	d := &deployment{Lives: lives, deployer: &Deployer{}, engine: client, watching: t.Context()}
 	for _, spec := range layout.Units {
 		c := d.newContainer(spec)

@@ -25,9 +25,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/launch"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -83,7 +83,7 @@ type Volume struct {
 	hosts    *hosts.Set
 	launcher *launch.Launcher
 	client   *exec.Cmd // behind the mount
-	said     supervise.Tail
+	said     fleet.Tail
 	ended    chan struct{} // closed with the client
 	closing  chan struct{}
 	carried  []string // folders of this host that lie on it

@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -65,7 +65,7 @@ func (d *deployment) startScaled(ctx context.Context, specs []lab.UnitSpec) erro
 
 func (d *deployment) startOf(ctx context.Context, s *scaled) error {
 	first := s.specs[0]
-	if err := supervise.MakeVolume(d.dir, first, d.endpoints); err != nil {
+	if err := fleet.MakeVolume(d.dir, first, d.endpoints); err != nil {
 		return err
 	}
 	template, token, err := d.newPod(first).description()

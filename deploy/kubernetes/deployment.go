@@ -14,17 +14,17 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/deploy/links"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/relay"
 )
 
 // deployment is a running layout.
 type deployment struct {
-	*supervise.Lives[*pod]
+	*fleet.Lives[*pod]
 	containers.Losses // of nodes
 
 	deployer *Deployer
@@ -44,9 +44,9 @@ type deployment struct {
 	services  []string
 	relays    relay.Relays // before units that can become slow, or are called late
 	links     *links.Wanted
-	led       []string         // addresses of services that this host reaches through the nodes of their units
-	doors     *supervise.Doors // ways from this host to units of the user's cluster
-	scaled    []*scaled        // units that the cluster replicates
+	led       []string     // addresses of services that this host reaches through the nodes of their units
+	doors     *fleet.Doors // ways from this host to units of the user's cluster
+	scaled    []*scaled    // units that the cluster replicates
 	arrived   chan lab.Arrived
 
 	processes lab.Deployment // nil until they run
@@ -67,10 +67,10 @@ const newsPatience = 5 * time.Second
 func newDeployment(
 	d *Deployer, cluster *cluster, images map[string]string, layout lab.Layout, dir string,
 ) *deployment {
-	supervisor := supervise.New(layout, supervise.HandedOver(dir))
+	supervisor := fleet.NewSupervisor(layout, fleet.HandedOver(dir))
 	supervisor.NewsTake(newsPatience)
 	made := &deployment{
-		Lives: supervise.NewLives[*pod](supervisor), deployer: d, cluster: cluster, images: images,
+		Lives: fleet.NewLives[*pod](supervisor), deployer: d, cluster: cluster, images: images,
 		lead: layout.Lead, dir: dir, trial: strings.ToLower(filepath.Base(dir)),
 		told: newTold(), accounts: newAccounts(), links: links.Of(layout.Links, layout.Units),
 		endpoints: map[string]lab.Endpoint{},
@@ -212,7 +212,7 @@ func (d *deployment) started(ctx context.Context, stage []lab.UnitSpec) error {
 }
 
 // prepare runs a command to its end.
-func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit supervise.Visit) error {
+func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit fleet.Visit) error {
 	p := d.newPod(spec)
 	p.Prepares = true
 	d.Add(p)
@@ -252,7 +252,7 @@ func (d *deployment) Logs() map[string]string { return d.LogsWith(d.processes) }
 
 // EndForeign implements lab.Ender.
 func (d *deployment) EndForeign(ctx context.Context) error {
-	return d.Supervisor.EndForeign(ctx, d.dir, func(u *supervise.Unit) error {
+	return d.Supervisor.EndForeign(ctx, d.dir, func(u *fleet.Unit) error {
 		return d.Named(u.Spec.Name).end(ctx)
 	})
 }
@@ -272,7 +272,7 @@ func (d *deployment) Stop() error {
 // clear removes the trial's pods and services. Where the cluster cannot do that any more
 // it is ended, and they with it.
 func (d *deployment) clear() error {
-	problems := []error{d.endScaling(), supervise.ForAll(d.watching, atOnce, d.Everything(),
+	problems := []error{d.endScaling(), fleet.ForAll(d.watching, atOnce, d.Everything(),
 		func(ctx context.Context, p *pod) error { return p.remove(ctx) })}
 	ctx, cancel := context.WithTimeout(d.watching, removePatience)
 	defer cancel()

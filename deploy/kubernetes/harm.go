@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/hosts"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/relay"
@@ -16,7 +16,7 @@ import (
 // Faults implements lab.Deployer.
 func (d *Deployer) Faults() []lab.FaultKind {
 	if d.users != nil {
-		return supervise.StarterFaults()
+		return fleet.StarterFaults()
 	}
 	return []lab.FaultKind{
 		lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut, lab.FaultSlow, lab.FaultFill,
@@ -40,7 +40,7 @@ func (d *deployment) readyForFaults(ctx context.Context, units []lab.UnitSpec) (
 	return d.links.Make(ctx, d.host, d.relays)
 }
 
-func (d *deployment) volume(spec lab.UnitSpec) string { return supervise.Volume(d.dir, spec) }
+func (d *deployment) volume(spec lab.UnitSpec) string { return fleet.Volume(d.dir, spec) }
 
 // Harm implements lab.Harmer: every process of the pod has the fault. A node has it with all
 // pods on it.

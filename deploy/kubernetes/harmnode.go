@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -136,7 +136,7 @@ func (d *deployment) healNode(ctx context.Context, f lab.Fault) error {
 // startAllAgain starts pods again that ended together, wherever the scheduler wants them.
 func (d *deployment) startAllAgain(ctx context.Context, ended []*pod) error {
 	return containers.ServersFirst(ended, func(p *pod) lab.UnitSpec { return p.Spec }, func(some []*pod) error {
-		return supervise.SideBySide(ctx, atOnce, some, d.startAgain)
+		return fleet.SideBySide(ctx, atOnce, some, d.startAgain)
 	})
 }
 
@@ -153,7 +153,7 @@ func (d *deployment) drainNode(ctx context.Context, node *private.Node) (proof s
 	if err := node.Cordon(ctx, true); err != nil {
 		return "", err
 	}
-	if err := supervise.SideBySide(ctx, atOnce, there,
+	if err := fleet.SideBySide(ctx, atOnce, there,
 		func(ctx context.Context, p *pod) error { return p.leave(ctx, p.evict) }); err != nil {
 		return "", err
 	}

@@ -33,12 +33,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/deploy/links"
 	"github.com/cleave-lab/cleave/deploy/process"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -110,8 +110,8 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	servers, contained, rest := containers.Part(layout)
 	pods := slices.Concat(servers, contained)
 	problems := []error{
-		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), supervise.CheckLimits(pods),
-		supervise.NoPublished(pods), links.Check(layout.Links, pods),
+		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), fleet.CheckLimits(pods),
+		fleet.NoPublished(pods), links.Check(layout.Links, pods),
 		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
 			images.IsUnit)), images.Check(pods),
 		containers.CheckServices(layout.Services, "process or docker-host"),
@@ -164,14 +164,14 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if running.memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
 		return nil, err
 	}
-	how := supervise.Steps{
+	how := fleet.Steps{
 		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach,
 		Started: running.started, SetsUp: d.users != nil, // in the server's own pod
 	}
 	if err := running.Begin(ctx, how, slices.Concat(servers, contained), layout.Prepare); err != nil {
 		return nil, err
 	}
-	if err := supervise.SideBySide(ctx, atOnce, last, running.start); err != nil {
+	if err := fleet.SideBySide(ctx, atOnce, last, running.start); err != nil {
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.

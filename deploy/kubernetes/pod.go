@@ -16,11 +16,11 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/deploy/launch"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -37,7 +37,7 @@ const (
 
 // pod is one life of a unit.
 type pod struct {
-	*supervise.Unit
+	*fleet.Unit
 	deployment *deployment
 	name       string // by which the cluster knows it; "" until it is made
 	address    string // its own
@@ -50,17 +50,17 @@ type pod struct {
 	scaled     bool // the cluster has made it
 	removed    bool
 
-	token   string             // of its unit
-	starter *supervise.Starter // nil: it has none, or no faults
-	lives   context.Context    // until a starter ends it, or the deployment
+	token   string          // of its unit
+	starter *fleet.Starter  // nil: it has none, or no faults
+	lives   context.Context // until a starter ends it, or the deployment
 	over    context.CancelFunc
 }
 
 func (d *deployment) newPod(spec lab.UnitSpec) *pod {
-	p := &pod{Unit: supervise.NewUnit(spec), deployment: d, followed: make(chan struct{})}
+	p := &pod{Unit: fleet.NewUnit(spec), deployment: d, followed: make(chan struct{})}
 	p.lives, p.over = context.WithCancel(d.watching)
 	if d.deployer.users != nil {
-		p.starter = supervise.NewStarter(spec, func(ctx context.Context) (net.Conn, error) {
+		p.starter = fleet.NewStarter(spec, func(ctx context.Context) (net.Conn, error) {
 			return d.cluster.API.Forward(ctx, d.cluster.namespace, p.name, starterPort)
 		})
 	}
@@ -72,7 +72,7 @@ func (p *pod) start(ctx context.Context) error {
 	d := p.deployment
 	makeVolume := containers.MakeVolume
 	if d.deployer.users != nil { // whose pods get what is in it, not the folder
-		makeVolume = supervise.MakeVolume
+		makeVolume = fleet.MakeVolume
 	}
 	if err := makeVolume(d.dir, p.Spec, d.trialOf(p.Spec).Endpoints); err != nil {
 		return err
@@ -265,7 +265,7 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 		return made, "", err
 	}
 	if spec.Foreign && !images.IsUnit(spec) {
-		runs.WorkingDir = cmp.Or(spec.Dir, supervise.Volume(d.dir, spec))
+		runs.WorkingDir = cmp.Or(spec.Dir, fleet.Volume(d.dir, spec))
 	}
 	control := net.JoinHostPort(anyAddress, strconv.Itoa(controlPort))
 	if p.Prepares {
@@ -330,7 +330,7 @@ func (p *pod) await() {
 	case how == nil:
 		err = errors.New("somebody has removed its pod")
 	default:
-		err = supervise.HowEnded(p.Spec, how.ExitCode,
+		err = fleet.HowEnded(p.Spec, how.ExitCode,
 			how.Reason == "OOMKilled" || how.ExitCode == lab.StarterOutOfMemory, nil)
 	}
 	d.JudgeEnd(p.Unit, err)

@@ -6,8 +6,8 @@ import (
 	"strconv"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -35,7 +35,7 @@ func (p *pod) withStarter(runs *api.Container, files map[string][]byte) error {
 // ended on purpose, and returns when it can be used.
 func (d *deployment) liveAgain(ctx context.Context, old *pod) error {
 	p := *old
-	p.Unit = supervise.NewUnit(old.Spec)
+	p.Unit = fleet.NewUnit(old.Spec)
 	p.WriteTo(old.Log)
 	p.lives, p.over = context.WithCancel(d.watching)
 	d.Add(&p)

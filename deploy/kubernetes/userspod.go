@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -42,7 +42,7 @@ func (p *pod) makeForeign(ctx context.Context, made *api.Pod) error {
 		return v.HostPath != nil
 	})
 	runs.VolumeMounts = slices.DeleteFunc(runs.VolumeMounts, func(m api.Mount) bool { return mounted[m.Name] })
-	volume := supervise.Volume(d.dir, p.Spec)
+	volume := fleet.Volume(d.dir, p.Spec)
 	made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: "volume", EmptyDir: &struct{}{}},
 		api.Volume{Name: "files", Secret: &api.InSecret{Name: p.name}})
 	runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: "volume", MountPath: volume})
@@ -177,7 +177,7 @@ func (p *pod) advised(err error) error {
 func (p *pod) dial(ctx context.Context, token string) (net.Conn, error) {
 	d := p.deployment
 	if d.deployer.users == nil {
-		return supervise.Dial(ctx, p.followed, net.JoinHostPort(p.address, strconv.Itoa(controlPort)), token)
+		return fleet.Dial(ctx, p.followed, net.JoinHostPort(p.address, strconv.Itoa(controlPort)), token)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -189,7 +189,7 @@ func (p *pod) dial(ctx context.Context, token string) (net.Conn, error) {
 			cancel(fmt.Errorf("its program ended: exit status %d", how.ExitCode))
 		}
 	}()
-	return supervise.DialThrough(ctx, func(ctx context.Context) (net.Conn, error) {
+	return fleet.DialThrough(ctx, func(ctx context.Context) (net.Conn, error) {
 		return d.cluster.API.Forward(ctx, d.cluster.namespace, p.name, controlPort)
 	}, token)
 }

@@ -6,9 +6,9 @@ import (
 	"os/exec"
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/links"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -41,8 +41,8 @@ func (d *Deployer) OpenAfar(dir string, ports int) (*Afar, []int, error) {
 		return nil, nil, err
 	}
 	return &Afar{d, &deployment{
-		Lives: supervise.NewLives[*unit](supervise.New(lab.Layout{}, "")), links: links.Of(nil, nil), group: group,
-		launcher: launch.NewLauncher(), ports: reserved,
+		Lives: fleet.NewLives[*unit](fleet.NewSupervisor(lab.Layout{}, "")), links: links.Of(nil, nil),
+		group: group, launcher: launch.NewLauncher(), ports: reserved,
 		limits: map[string]*cgroup.Group{},
 	}}, reserved.Numbers, nil
 }
@@ -58,7 +58,7 @@ type AfarUnit struct{ unit *unit }
 func (a *Afar) Start(spec lab.UnitSpec, again, prepares bool, ear Ear) (*AfarUnit, error) {
 	d := a.units
 	if !again {
-		if err := supervise.MakeVolume(d.group.dir, spec, d.endpoints); err != nil {
+		if err := fleet.MakeVolume(d.group.dir, spec, d.endpoints); err != nil {
 			return nil, err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -46,7 +46,7 @@ func (d *Deployer) keeperCommand(
 	if err != nil {
 		return nil, fmt.Errorf("unit %s: %w", spec.Name, err)
 	}
-	fill := supervise.Fill(spec, running.group.dir, running.endpoints)
+	fill := fleet.Fill(spec, running.group.dir, running.endpoints)
 	kept := Kept{Grace: grace, Unprivileged: spec.Server != nil, Program: []string{program}}
 	for _, argument := range spec.Args {
 		kept.Program = append(kept.Program, fill.Replace(argument))
@@ -91,10 +91,10 @@ func CheckBinds(spec lab.UnitSpec) error {
 // prepare runs a command of the layout, one of our own or a foreign one, to its
 // end; where there is a visit to be made, until that has succeeded.
 func (d *Deployer) prepare(
-	ctx context.Context, running *deployment, spec lab.UnitSpec, visit supervise.Visit,
+	ctx context.Context, running *deployment, spec lab.UnitSpec, visit fleet.Visit,
 ) error {
 	spec.Foreign = true // it leads a short life of its own, and its keeper speaks for it
-	if err := supervise.MakeVolume(running.group.dir, spec, running.endpoints); err != nil {
+	if err := fleet.MakeVolume(running.group.dir, spec, running.endpoints); err != nil {
 		return err
 	}
 	command, err := d.keeperCommand(spec, d.grace, running)
@@ -122,7 +122,7 @@ func (d *deployment) judgeForeign(u *unit, err error, outOfMemory bool) {
 	}
 	how := u.Failure()
 	if how != "" && outOfMemory {
-		how = "ended: " + supervise.OutOfMemory(u.Spec)
+		how = "ended: " + fleet.OutOfMemory(u.Spec)
 	}
 	if !d.isEnding() && !u.Prepares {
 		d.JudgeForeign(u.Unit, how)

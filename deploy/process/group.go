@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
-	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/volume"
 )
 
@@ -32,7 +32,7 @@ type group struct {
 func startGroup(janitor []string, dir, label string) (*group, error) {
 	command := exec.Command(janitor[0], append(janitor[1:len(janitor):len(janitor)], dir)...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	command.Stderr = &supervise.Tail{}
+	command.Stderr = &fleet.Tail{}
 	command.Env = []string{"CLEAVE_RUN=" + label}
 	end, alive, err := os.Pipe()
 	if err != nil {
@@ -53,7 +53,7 @@ func (g *group) id() int { return g.janitor.Process.Pid }
 func (g *group) end() error {
 	_ = g.alive.Close() // the janitor may be dead already: then Wait says so
 	if err := g.janitor.Wait(); err != nil {
-		notes := strings.TrimSpace(g.janitor.Stderr.(*supervise.Tail).String())
+		notes := strings.TrimSpace(g.janitor.Stderr.(*fleet.Tail).String())
 		return fmt.Errorf("clean up after the trial (%s): %w: %s", g.dir, err, notes)
 	}
 	if _, err := os.Lstat(g.dir); !errors.Is(err, os.ErrNotExist) {

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/links"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -44,13 +44,13 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	if err := CheckMemory(units, memoryPerUnit, layout.SharedMemory); err != nil {
 		problems = append(problems, err)
 	}
-	problems = append(problems, supervise.CheckLimits(layout.Units), supervise.NoPublished(layout.Units),
+	problems = append(problems, fleet.CheckLimits(layout.Units), fleet.NoPublished(layout.Units),
 		volume.CheckFaults(layout.Units), CheckNodes(layout), links.Check(layout.Links, layout.Units),
 		checkDisk(layout))
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
 		problems = append(problems, cgroup.Missing(cgroup.Root, spec.Limits))
 		if spec.Image != "" {
-			problems = append(problems, supervise.NoImages(spec))
+			problems = append(problems, fleet.NoImages(spec))
 		}
 		if !spec.Foreign || spec.Compose != nil || spec.Program == "" {
 			continue

@@ -29,10 +29,10 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/gluster"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/links"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/relay"
@@ -65,12 +65,12 @@ func (d *Deployer) Name() string { return "process" }
 
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
-	return d.Join(ctx, layout, dir, supervise.New(layout, supervise.HandedOver(dir)), nil)
+	return d.Join(ctx, layout, dir, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), nil)
 }
 
 // Join is Deploy for a layout that is a part of another: its units come under the
 // same supervisor as those that run elsewhere, whose endpoints are known.
-func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supervisor *supervise.Supervisor,
+func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supervisor *fleet.Supervisor,
 	known map[string]lab.Endpoint) (lab.Deployment, error) {
 	network, err := makeNetwork(ctx, d.label, layout)
 	if err != nil {
@@ -93,7 +93,7 @@ func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supe
 		return nil, errors.Join(err, relays.Close(), network.close())
 	}
 	running := &deployment{
-		Lives: supervise.NewLives[*unit](supervisor), lead: layout.Lead, endpoints: endpoints, relays: relays,
+		Lives: fleet.NewLives[*unit](supervisor), lead: layout.Lead, endpoints: endpoints, relays: relays,
 		network: network, links: wanted, group: group, launcher: launch.NewLauncher(),
 		shares: layout.SharedMemory > 0, ports: ports, limits: map[string]*cgroup.Group{},
 	}
@@ -121,10 +121,10 @@ func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *d
 	if memory != nil {
 		defer func() { _ = memory.Close() }() // the units have it by then
 	}
-	return running.Begin(ctx, supervise.Steps{
+	return running.Begin(ctx, fleet.Steps{
 		AtOnce: 1, // that is fastest: the launcher has one thread
 		Start:  func(_ context.Context, spec lab.UnitSpec) error { return d.startUnit(spec, memory, running) },
-		Prepare: func(ctx context.Context, spec lab.UnitSpec, visit supervise.Visit) error {
+		Prepare: func(ctx context.Context, spec lab.UnitSpec, visit fleet.Visit) error {
 			return d.prepare(ctx, running, spec, visit)
 		},
 		Reach: running.reach,
@@ -135,7 +135,7 @@ func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *d
 func (d *deployment) reach(unit string) string { return d.endpoints[unit].Dial }
 
 func (d *Deployer) startUnit(spec lab.UnitSpec, memory *os.File, running *deployment) error {
-	if err := supervise.MakeVolume(running.group.dir, spec, running.seenBy(spec)); err != nil {
+	if err := fleet.MakeVolume(running.group.dir, spec, running.seenBy(spec)); err != nil {
 		return err
 	}
 	command, err := d.command(spec, memory, running)
@@ -151,7 +151,7 @@ func (d *Deployer) startUnit(spec lab.UnitSpec, memory *os.File, running *deploy
 }
 
 // volume returns the folder that a unit gets.
-func (d *deployment) volume(spec lab.UnitSpec) string { return supervise.Volume(d.group.dir, spec) }
+func (d *deployment) volume(spec lab.UnitSpec) string { return fleet.Volume(d.group.dir, spec) }
 
 // command returns the command of any unit, whose own addresses must be free.
 func (d *Deployer) command(spec lab.UnitSpec, memory *os.File, running *deployment) (*exec.Cmd, error) {
@@ -194,12 +194,12 @@ func (d *Deployer) programOf(spec lab.UnitSpec) string {
 
 // environment returns all that a unit gets.
 func (d *Deployer) environment(spec lab.UnitSpec, running *deployment) []string {
-	return supervise.Environment(spec, d.label, running.group.dir, running.seenBy(spec))
+	return fleet.Environment(spec, d.label, running.group.dir, running.seenBy(spec))
 }
 
 // deployment is a running layout.
 type deployment struct {
-	*supervise.Lives[*unit]
+	*fleet.Lives[*unit]
 	lead      string
 	endpoints map[string]lab.Endpoint
 	relays    relay.Relays
@@ -276,7 +276,7 @@ func (d *deployment) Stop() error {
 
 // EndForeign implements lab.Ender.
 func (d *deployment) EndForeign(ctx context.Context) error {
-	return d.Supervisor.EndForeign(ctx, d.group.dir, func(ended *supervise.Unit) error {
+	return d.Supervisor.EndForeign(ctx, d.group.dir, func(ended *fleet.Unit) error {
 		if u := d.Named(ended.Spec.Name); u != nil { // else it runs elsewhere
 			return u.commands.Close() // the keeper's signal
 		}

@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/gluster"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -95,7 +95,7 @@ func (u *unit) killAll() (proof string, err error) {
 				return "", fmt.Errorf("kill unit %s: processes %v still run", u.Spec.Name, left)
 			}
 			return fmt.Sprintf("%d processes, of which none is left", len(killed)), u.Unkept
-		case <-time.After(supervise.Pause(begun, firstWait, longestWait)): // those that fork need another round
+		case <-time.After(fleet.Pause(begun, firstWait, longestWait)): // those that fork need another round
 		}
 	}
 	return "", fmt.Errorf("unit %s does not end after kill -9", u.Spec.Name)
@@ -164,7 +164,7 @@ func (u *unit) awaitListening(ctx context.Context) error {
 			return errors.New("unit " + u.Spec.Name + " ended at once" + u.Log.LastWords())
 		case <-ctx.Done():
 			return fmt.Errorf("unit %s: %w", u.Spec.Name, context.Cause(ctx))
-		case <-time.After(supervise.Pause(begun, firstWait, longestWait)):
+		case <-time.After(fleet.Pause(begun, firstWait, longestWait)):
 		}
 	}
 }

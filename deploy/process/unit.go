@@ -9,13 +9,13 @@ import (
 	"syscall"
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
-	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // unit is one process.
 type unit struct {
-	*supervise.Unit
+	*fleet.Unit
 	command  *exec.Cmd
 	commands io.Closer
 	limits   *cgroup.Group // nil: none
@@ -23,7 +23,7 @@ type unit struct {
 }
 
 func newUnit(spec lab.UnitSpec, command *exec.Cmd) *unit {
-	return &unit{Unit: supervise.NewUnit(spec), command: command}
+	return &unit{Unit: fleet.NewUnit(spec), command: command}
 }
 
 // launch starts a process and begins to listen to it: a unit of our own in the
@@ -105,7 +105,7 @@ func (d *deployment) listen(u *unit, events io.Reader) {
 		return
 	}
 	if ended != nil && outOfMemory {
-		ended = errors.New(supervise.OutOfMemory(u.Spec))
+		ended = errors.New(fleet.OutOfMemory(u.Spec))
 	}
 	d.Judge(u.Unit, ended)
 }

@@ -14,14 +14,14 @@ import (
 	"sync/atomic"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // deployment is a running layout.
 type deployment struct {
-	*supervise.Lives[*unit]
+	*fleet.Lives[*unit]
 	deployer  *Deployer
 	lead      string
 	dir       string
@@ -67,7 +67,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	running.Lives = supervise.NewLives[*unit](supervise.New(layout, supervise.HandedOver(dir)))
+	running.Lives = fleet.NewLives[*unit](fleet.NewSupervisor(layout, fleet.HandedOver(dir)))
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, running.Stop())
@@ -76,7 +76,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if err := running.open(ctx, slices.Concat(servers, units)); err != nil {
 		return nil, err
 	}
-	how := supervise.Steps{
+	how := fleet.Steps{
 		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach,
 	}
 	if err := running.Begin(ctx, how, slices.Concat(servers, units), layout.Prepare); err != nil {
@@ -176,7 +176,7 @@ func (d *deployment) start(ctx context.Context, spec lab.UnitSpec) error {
 }
 
 // prepare runs a command to its end.
-func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit supervise.Visit) error {
+func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit fleet.Visit) error {
 	spec.Foreign = true // it leads a short life of its own, and its keeper speaks for it
 	u := d.newUnit(spec)
 	if err := u.start(ctx, agent.Start{Prepares: true}); err != nil {

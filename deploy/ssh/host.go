@@ -21,9 +21,9 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/bounded"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 )
 
 const (
@@ -49,7 +49,7 @@ type host struct {
 
 	command    *exec.Cmd // ssh
 	end        func()    // ends ssh, which was started
-	complaints *supervise.Tail
+	complaints *fleet.Tail
 	answers    *bounded.Reader
 	client     *rpc.Client
 	address    string        // at which units are reached
@@ -101,7 +101,7 @@ func (h *host) run(ctx context.Context, program, role string) (s streams, err er
 	}
 	h.command = sshCommand(h.name, h.label, "exec sh -c '"+fmt.Sprintf(script, agent.Mark, len(text), role)+"'")
 	h.command.SysProcAttr.Pdeathsig = syscall.SIGKILL // it ends with this process
-	h.complaints = &supervise.Tail{}
+	h.complaints = &fleet.Tail{}
 	h.command.Stderr = h.complaints
 	from, err := h.command.StdoutPipe()
 	if err == nil {

@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/bounded"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -27,7 +27,7 @@ import (
 func connectedTo(serve func(net.Conn)) *host {
 	ours, theirs := net.Pipe()
 	go serve(theirs)
-	h := &host{name: "left", ended: make(chan struct{}), complaints: &supervise.Tail{}}
+	h := &host{name: "left", ended: make(chan struct{}), complaints: &fleet.Tail{}}
 	h.end = sync.OnceFunc(func() {
 		_ = ours.Close() // the agent's side sees it
 		close(h.ended)
@@ -44,7 +44,7 @@ func hangs(from net.Conn) { _, _ = io.Copy(io.Discard, from) } // until it is cl
 func trialOn(t *testing.T, h *host) (*deployment, *unit) {
 	t.Helper()
 	layout := waiting()
-	d := &deployment{Lives: supervise.NewLives[*unit](supervise.New(layout, t.TempDir())), hosts: []*host{h},
+	d := &deployment{Lives: fleet.NewLives[*unit](fleet.NewSupervisor(layout, t.TempDir())), hosts: []*host{h},
 		deployer: newDeployer("", "", []string{h.name}), dir: t.TempDir()}
 	d.deployer.hosts, d.deployer.launcher = d.hosts, &launch.Launcher{} // it starts nothing
 	u := d.newUnit(layout.Units[1])

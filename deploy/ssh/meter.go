@@ -8,8 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -148,7 +148,7 @@ func each[T any](all []T, do func(int, T) error) error {
 // together returns what units of two groups of hosts have used.
 func together(a, b lab.Metered) lab.Metered {
 	sum := lab.Metered{
-		Total: supervise.Plus(a.Total, b.Total), Roles: maps.Clone(a.Roles), Sources: maps.Clone(a.Sources),
+		Total: fleet.Plus(a.Total, b.Total), Roles: maps.Clone(a.Roles), Sources: maps.Clone(a.Sources),
 		Units: slices.Concat(a.Units, b.Units), Processes: slices.Concat(a.Processes, b.Processes),
 		Samples: samples(a.Samples, b.Samples), Course: courses(a.Course, b.Course),
 		OwnCPUSeconds:       a.OwnCPUSeconds + b.OwnCPUSeconds,
@@ -159,7 +159,7 @@ func together(a, b lab.Metered) lab.Metered {
 	}
 	for role, used := range b.Roles {
 		if before, both := sum.Roles[role]; both {
-			used = supervise.Plus(before, used)
+			used = fleet.Plus(before, used)
 		}
 		sum.Roles[role] = used
 	}

@@ -27,10 +27,10 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/bounded"
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -118,7 +118,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 				service.Name, service.Kind))
 		}
 	}
-	problems = append(problems, supervise.NoPublished(units))
+	problems = append(problems, fleet.NoPublished(units))
 	if layout.SharedMemory > 0 || layout.SocketName > 0 {
 		problems = append(problems, &lab.Incapable{Why: "the units share memory or Unix sockets, which leads " +
 			"from no host to another: deploy them in another way"})
@@ -160,7 +160,7 @@ func check(spec lab.UnitSpec) error {
 	case spec.Compose != nil:
 		return refuse("is a compose file")
 	case spec.Image != "":
-		return supervise.NoImages(spec)
+		return fleet.NoImages(spec)
 	case spec.Floats != "":
 		return refuse("shares the address %s with others, and addresses of other hosts are not ours to give",
 			spec.Floats)

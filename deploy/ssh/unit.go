@@ -7,8 +7,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -17,14 +17,14 @@ const upPatience = 60 * time.Second
 
 // unit is one life of a unit.
 type unit struct {
-	*supervise.Unit
+	*fleet.Unit
 	deployment *deployment
 	host       *host
 	life       int // its number on the host
 }
 
 func (d *deployment) newUnit(spec lab.UnitSpec) *unit {
-	return &unit{Unit: supervise.NewUnit(spec), deployment: d, host: d.hosts[d.places[spec.Name]]}
+	return &unit{Unit: fleet.NewUnit(spec), deployment: d, host: d.hosts[d.places[spec.Name]]}
 }
 
 // start starts the unit and begins to listen to it.
@@ -90,7 +90,7 @@ func (u *unit) judge(end agent.Heard) {
 			how = errors.New(end.How)
 		}
 		if how != nil && end.OutOfMemory {
-			how = errors.New(supervise.OutOfMemory(u.Spec))
+			how = errors.New(fleet.OutOfMemory(u.Spec))
 		}
 		d.Judge(u.Unit, how)
 		return
@@ -101,7 +101,7 @@ func (u *unit) judge(end agent.Heard) {
 	}
 	how := u.Failure()
 	if how != "" && end.OutOfMemory {
-		how = "ended: " + supervise.OutOfMemory(u.Spec)
+		how = "ended: " + fleet.OutOfMemory(u.Spec)
 	}
 	if !u.Prepares && !d.stopping.Load() {
 		d.JudgeForeign(u.Unit, how)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
-	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -59,7 +59,7 @@ func (d *deployment) unitsOn(n *private.Node) []*service {
 func (d *deployment) moveAll(ctx context.Context, ended []*service) error {
 	return containers.ServersFirst(ended, func(s *service) lab.UnitSpec { return s.Spec },
 		func(some []*service) error {
-			return supervise.SideBySide(ctx, atOnce, some,
+			return fleet.SideBySide(ctx, atOnce, some,
 				func(ctx context.Context, s *service) error { return d.startAgain(ctx, s, d.wanted(s.Spec)) })
 		})
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/hosts"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
 	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
@@ -37,7 +37,7 @@ func (d *deployment) readyForFaults(units []lab.UnitSpec) (err error) {
 	return volume.Prepare(units, d.volume, d.cluster.Hosts.Show)
 }
 
-func (d *deployment) volume(spec lab.UnitSpec) string { return supervise.Volume(d.trial.Dir, spec) }
+func (d *deployment) volume(spec lab.UnitSpec) string { return fleet.Volume(d.trial.Dir, spec) }
 
 // Nodes implements lab.Clustered. The first node is not among them: it manages the others,
 // and the unit is there that leads the trial.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/launch"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -80,7 +80,7 @@ func (d *deployment) placed(spec lab.UnitSpec, n *private.Node) {
 
 // service is one life of one unit.
 type service struct {
-	*supervise.Unit
+	*fleet.Unit
 	deployment *deployment
 	id         string         // of the service, which has further lives; "" until it is made
 	made       engine.Service // what it was made of
@@ -93,7 +93,7 @@ type service struct {
 }
 
 func (d *deployment) newService(spec lab.UnitSpec) *service {
-	return &service{Unit: supervise.NewUnit(spec), deployment: d, followed: make(chan struct{})}
+	return &service{Unit: fleet.NewUnit(spec), deployment: d, followed: make(chan struct{})}
 }
 
 // start runs the service and connects to its unit.
@@ -112,7 +112,7 @@ func (s *service) start(ctx context.Context) error {
 		return nil
 	}
 	control := net.JoinHostPort(s.node.Address, strconv.Itoa(d.ports[s.Spec.Name].outside[0]))
-	connection, err := supervise.Dial(ctx, s.followed, control, s.token)
+	connection, err := fleet.Dial(ctx, s.followed, control, s.token)
 	if err != nil {
 		return fmt.Errorf("start unit %s: %w%s", s.Spec.Name, err, s.Log.LastWords())
 	}
@@ -280,7 +280,7 @@ func (s *service) described() (container engine.ServiceContainer, err error) {
 		return container, err
 	}
 	if spec.Foreign && !images.IsUnit(spec) {
-		container.Dir = cmp.Or(spec.Dir, supervise.Volume(d.trial.Dir, spec))
+		container.Dir = cmp.Or(spec.Dir, fleet.Volume(d.trial.Dir, spec))
 	}
 	control := ""
 	if !s.Prepares {
@@ -346,7 +346,7 @@ func (s *service) await() {
 	<-s.followed
 	// An error: the daemon has ended, or somebody has removed it.
 	code, outOfMemory, err := s.node.Engine.Wait(d.watching, s.container)
-	d.JudgeEnd(s.Unit, supervise.HowEnded(s.Spec, code, outOfMemory, err))
+	d.JudgeEnd(s.Unit, fleet.HowEnded(s.Spec, code, outOfMemory, err))
 }
 
 // endGently asks a foreign program to end that may have something to put in order.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -20,7 +20,7 @@ func (d *deployment) start(ctx context.Context, spec lab.UnitSpec) error {
 }
 
 // prepare runs a command to its end.
-func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit supervise.Visit) error {
+func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit fleet.Visit) error {
 	s := d.newService(spec)
 	s.Prepares = true
 	d.Add(s)

@@ -29,11 +29,11 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/links"
 	"github.com/cleave-lab/cleave/deploy/process"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/relay"
@@ -92,7 +92,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	all := slices.Concat(servers, contained)
 	_, err := containers.Places(private.Names(), slices.Concat(all, layout.Prepare), layout.Links)
 	return errors.Join(
-		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), supervise.CheckLimits(all), err,
+		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), fleet.CheckLimits(all), err,
 		links.Check(layout.Links, all),
 		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
 			images.IsUnit)), images.Check(all),
@@ -221,7 +221,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	running := &deployment{
-		Lives:    supervise.NewLives[*service](supervise.New(layout, supervise.HandedOver(dir))),
+		Lives:    fleet.NewLives[*service](fleet.NewSupervisor(layout, fleet.HandedOver(dir))),
 		deployer: d, cluster: cluster, images: loaded, lead: layout.Lead,
 		trial:   containers.Trial{Label: d.label, Dir: dir, Endpoints: map[string]lab.Endpoint{}},
 		links:   links.Of(layout.Links, placed),
@@ -246,7 +246,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if running.trial.Memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
 		return nil, err
 	}
-	how := supervise.Steps{
+	how := fleet.Steps{
 		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.dialOf,
 		Started: running.reachPublished, Followed: running.awaitKnown,
 	}
@@ -263,7 +263,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 
 // deployment is a running layout.
 type deployment struct {
-	*supervise.Lives[*service]
+	*fleet.Lives[*service]
 	containers.Losses // of nodes
 
 	deployer *Deployer
@@ -342,7 +342,7 @@ func (d *deployment) Stop() error {
 
 // EndForeign implements lab.Ender.
 func (d *deployment) EndForeign(ctx context.Context) error {
-	return d.Supervisor.EndForeign(ctx, d.trial.Dir, func(u *supervise.Unit) error {
+	return d.Supervisor.EndForeign(ctx, d.trial.Dir, func(u *fleet.Unit) error {
 		s := d.Named(u.Spec.Name)
 		return s.node.Engine.Stop(ctx, s.container, stopGrace)
 	})
@@ -354,15 +354,15 @@ func (d *deployment) removeAll() error {
 	ctx, cancel := context.WithTimeoutCause(d.watching, removePatience,
 		fmt.Errorf("not removed after %v", removePatience))
 	defer cancel()
-	_ = supervise.ForAll(ctx, atOnce, d.All(), func(ctx context.Context, s *service) error {
+	_ = fleet.ForAll(ctx, atOnce, d.All(), func(ctx context.Context, s *service) error {
 		s.endGently(ctx)
 		return nil
 	})
 	d.mu.Lock()
 	made := slices.Clone(d.made)
 	d.mu.Unlock()
-	err := errors.Join(supervise.ForAll(ctx, atOnce, made, d.cluster.Manager().RemoveService),
-		supervise.ForAll(ctx, atOnce, d.cluster.Nodes, d.removeContainers))
+	err := errors.Join(fleet.ForAll(ctx, atOnce, made, d.cluster.Manager().RemoveService),
+		fleet.ForAll(ctx, atOnce, d.cluster.Nodes, d.removeContainers))
 	if err != nil {
 		return fmt.Errorf("the swarm still has something of the trial: %w", err)
 	}

@@ -55,7 +55,7 @@ func rules() []rule {
 		{"systems", []string{"lab", "inputfile", "yamlfile", "unit", "binding", "backing"}, any,
 			[]string{"deploy/launch"},
 			"business code knows neither how it is deployed, loaded, metered nor reported"},
-		{"systems/loaded", noun, nil, []string{"deploy/launch", "deploy/supervise"},
+		{"systems/loaded", noun, nil, []string{"deploy/launch", "deploy/fleet"},
 			"what systems under load have in common knows none of them, nor the load engine"},
 		{"systems/kit", noun, nil, nil, "what systems are built from knows none of them"},
 		{"systems/kit/hosting", []string{"lab", "unit", "binding"}, any, nil,
@@ -119,7 +119,7 @@ func rules() []rule {
 			"figures are made of numbers; what they are of is the matter of the benchmark"},
 		{"internal/trials", []string{"lab", "deploy", "meter", "run"}, nil, nil,
 			"a benchmark's trial is deployed and played as any other, without knowing the system"},
-		{"internal/servers", []string{"lab", "backing", "deploy/supervise", "internal/trials"}, any, nil,
+		{"internal/servers", []string{"lab", "backing", "deploy/fleet", "internal/trials"}, any, nil,
 			"a server that stands alone is run as those of trials are, without knowing what for"},
 	}...)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/backing/server"
-	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -72,5 +72,5 @@ func (i *Instance) environment() []string {
 		address := i.address(port)
 		endpoints[lab.PortOf(i.name, port)] = lab.Endpoint{Bind: address, Dial: address}
 	}
-	return supervise.Environment(unit, "", i.dir, endpoints)
+	return fleet.Environment(unit, "", i.dir, endpoints)
 }

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/launch"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -49,13 +49,13 @@ func startFront(t *testing.T, unit lab.UnitSpec, endpoints map[string]lab.Endpoi
 	address = fmt.Sprintf("127.0.0.1:%d", ports.Numbers[0])
 	endpoints[unit.Name] = lab.Endpoint{Bind: address, Dial: address}
 	dir := t.TempDir()
-	if err := supervise.MakeVolume(dir, unit, endpoints); err != nil {
+	if err := fleet.MakeVolume(dir, unit, endpoints); err != nil {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
-	fill := supervise.Fill(unit, dir, endpoints)
+	fill := fleet.Fill(unit, dir, endpoints)
 	command := exec.Command(program)
-	command.Env = append(os.Environ(), supervise.Environment(unit, "", dir, endpoints)...)
+	command.Env = append(os.Environ(), fleet.Environment(unit, "", dir, endpoints)...)
 	for _, argument := range unit.Args {
 		command.Args = append(command.Args, fill.Replace(argument))
 	}

@@ -19,9 +19,9 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -63,11 +63,11 @@ type Cluster struct {
 type Node struct {
 	*hosts.Host
 	Engine *engine.Client
-	Socket string          // of its Docker daemon, as DOCKER_HOST has it
-	ID     string          // as the swarm knows it
-	group  string          // the control group of its containers, below every controller
-	ended  chan struct{}   // closed when the daemon has ended
-	said   *supervise.Tail // by the daemon
+	Socket string        // of its Docker daemon, as DOCKER_HOST has it
+	ID     string        // as the swarm knows it
+	group  string        // the control group of its containers, below every controller
+	ended  chan struct{} // closed when the daemon has ended
+	said   *fleet.Tail   // by the daemon
 }
 
 // Up makes a swarm whose daemons keep what they have in a folder, and have further options.
@@ -85,7 +85,7 @@ func Up(ctx context.Context, label, dir string, options ...string) (_ *Cluster, 
 		return nil, err
 	}
 	for _, host := range c.Hosts.Hosts() {
-		c.Nodes = append(c.Nodes, &Node{Host: host, said: &supervise.Tail{}})
+		c.Nodes = append(c.Nodes, &Node{Host: host, said: &fleet.Tail{}})
 	}
 	if err := Each(ctx, c.Nodes, c.startDaemon); err != nil {
 		return nil, err

@@ -23,9 +23,9 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/registry"
-	"github.com/cleave-lab/cleave/deploy/supervise"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -173,7 +173,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	}
 	running.assign(all)
 	go running.watch()
-	how := supervise.Steps{
+	how := fleet.Steps{
 		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach, SetsUp: true,
 		Followed: running.awaitKnown,
 	}
@@ -192,10 +192,10 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 
 // newDeployment has no service yet.
 func newDeployment(d *Deployer, home *home, layout lab.Layout, dir string) *deployment {
-	supervisor := supervise.New(layout, supervise.HandedOver(dir))
+	supervisor := fleet.NewSupervisor(layout, fleet.HandedOver(dir))
 	supervisor.NewsTake(newsPatience)
 	made := &deployment{
-		Lives: supervise.NewLives[*service](supervisor), deployer: d, home: home, lead: layout.Lead,
+		Lives: fleet.NewLives[*service](supervisor), deployer: d, home: home, lead: layout.Lead,
 		trial: containers.Trial{Label: d.label, Dir: dir, Endpoints: map[string]lab.Endpoint{}},
 		news:  newNews(),
 	}

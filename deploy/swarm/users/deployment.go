@@ -10,13 +10,13 @@ import (
 	"sync"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
-	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // deployment is a running layout.
 type deployment struct {
-	*supervise.Lives[*service]
+	*fleet.Lives[*service]
 	deployer *Deployer
 	home     *home
 	lead     string
@@ -24,7 +24,7 @@ type deployment struct {
 	watching context.Context  // ends with Stop
 	unwatch  context.CancelFunc
 	news     *news
-	doors    *supervise.Doors
+	doors    *fleet.Doors
 
 	processes lab.Deployment // nil until they run
 	stopOnce  sync.Once
@@ -65,7 +65,7 @@ func (d *deployment) start(ctx context.Context, spec lab.UnitSpec) error {
 }
 
 // prepare runs a command of the layout to its end.
-func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, _ supervise.Visit) error {
+func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, _ fleet.Visit) error {
 	s := d.newService(spec)
 	s.Prepares = true
 	d.Add(s)
@@ -87,7 +87,7 @@ func (d *deployment) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error
 
 // newService returns a service that is not made yet.
 func (d *deployment) newService(spec lab.UnitSpec) *service {
-	return d.newLife(spec, &hosted{starter: supervise.NewStarter(spec,
+	return d.newLife(spec, &hosted{starter: fleet.NewStarter(spec,
 		func(ctx context.Context) (net.Conn, error) {
 			return d.home.through(ctx, net.JoinHostPort(spec.Name, strconv.Itoa(starterPort)))
 		})})
@@ -95,7 +95,7 @@ func (d *deployment) newService(spec lab.UnitSpec) *service {
 
 // newLife begins a life of a unit in what the swarm has of it.
 func (d *deployment) newLife(spec lab.UnitSpec, of *hosted) *service {
-	s := &service{Unit: supervise.NewUnit(spec), hosted: of, deployment: d}
+	s := &service{Unit: fleet.NewUnit(spec), hosted: of, deployment: d}
 	s.lives, s.over = context.WithCancel(d.watching)
 	s.ReadLog = s.readLog
 	return s
@@ -163,7 +163,7 @@ func (d *deployment) NodeOf(unit string) string {
 
 // Logs implements lab.Deployment.
 func (d *deployment) Logs() map[string]string {
-	_ = supervise.ForAll(d.watching, atOnce, d.Everything(), func(ctx context.Context, s *service) error {
+	_ = fleet.ForAll(d.watching, atOnce, d.Everything(), func(ctx context.Context, s *service) error {
 		s.readLog(ctx)
 		return nil
 	})
@@ -202,7 +202,7 @@ func (d *deployment) removeAll() error {
 		fmt.Errorf("not removed after %v", leavePatience))
 	defer cancel()
 	services := d.Everything()
-	err := supervise.ForAll(ctx, atOnce, services,
+	err := fleet.ForAll(ctx, atOnce, services,
 		func(ctx context.Context, s *service) error { return s.remove(ctx) })
 	if err == nil {
 		err = d.news.awaitNone(ctx, services)

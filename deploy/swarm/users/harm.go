@@ -3,12 +3,12 @@ package users
 import (
 	"context"
 
-	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // Faults implements lab.Deployer: what the starters of units do, without powers on nodes.
-func (d *Deployer) Faults() []lab.FaultKind { return supervise.StarterFaults() }
+func (d *Deployer) Faults() []lab.FaultKind { return fleet.StarterFaults() }
 
 // Harm implements lab.Harmer: all processes of the unit have the fault.
 func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {

@@ -18,7 +18,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
-	"github.com/cleave-lab/cleave/deploy/supervise"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -35,7 +35,7 @@ const (
 
 // service is the life of a unit.
 type service struct {
-	*supervise.Unit
+	*fleet.Unit
 	*hosted
 	deployment *deployment
 	lives      context.Context // until a fault ends it, or the deployment
@@ -48,7 +48,7 @@ type hosted struct {
 	name       string
 	task       string // its ID
 	token      string
-	starter    *supervise.Starter
+	starter    *fleet.Starter
 	reading    sync.Mutex
 	read       engine.LogMark
 }
@@ -56,7 +56,7 @@ type hosted struct {
 // start runs the service and connects to its unit.
 func (s *service) start(ctx context.Context) error {
 	d := s.deployment
-	if err := supervise.MakeVolume(d.trial.Dir, s.Spec, d.trial.Endpoints); err != nil {
+	if err := fleet.MakeVolume(d.trial.Dir, s.Spec, d.trial.Endpoints); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, pullPatience, fmt.Errorf("not up after %v", pullPatience))
@@ -97,7 +97,7 @@ func (s *service) dial(ctx context.Context) (net.Conn, error) {
 			cancel(fmt.Errorf("its program ended: %w", cmp.Or(how, errors.New("exit status 0"))))
 		}
 	}()
-	return supervise.DialThrough(ctx, func(ctx context.Context) (net.Conn, error) {
+	return fleet.DialThrough(ctx, func(ctx context.Context) (net.Conn, error) {
 		return d.home.through(ctx, net.JoinHostPort(s.Spec.Name, strconv.Itoa(doorPort)))
 	}, s.token)
 }
@@ -160,7 +160,7 @@ func (s *service) description() engine.Service {
 				Image: d.deployer.images[d.deployer.programOf(spec)], Labels: d.home.labels(), ReadOnly: true,
 				Command: []string{"/" + lab.StarterProgram, lab.StarterRuns}, Init: new(bool), // the starter is the first
 				Mounts: []engine.Mount{{Type: "tmpfs", Target: "/tmp"},
-					{Type: "volume", Target: supervise.Volume(d.trial.Dir, spec)}},
+					{Type: "volume", Target: fleet.Volume(d.trial.Dir, spec)}},
 				Secrets:        []engine.SecretFile{engine.Secret(s.secret, s.name, lab.StarterOrdersFile, "0")},
 				CapabilityDrop: []string{"ALL"}, CapabilityAdd: []string{"CHOWN", "SETUID", "SETGID", "KILL",
 					"DAC_OVERRIDE"}, StopGracePeriod: grace,
@@ -184,7 +184,7 @@ func (s *service) description() engine.Service {
 // orders returns the orders of the starter, with what is in the unit's folder here.
 func (s *service) orders() ([]byte, error) {
 	spec, trial := s.Spec, s.deployment.trialOf(s.Spec)
-	volume := supervise.Volume(trial.Dir, spec)
+	volume := fleet.Volume(trial.Dir, spec)
 	orders := lab.StarterOrders{Volume: volume, User: nobody, Dir: volume,
 		Faults: s.starter.Orders(anyone(starterPort))}
 	var err error
@@ -271,7 +271,7 @@ func (s *service) awaitEnd(ctx context.Context) (how, err error) {
 			return errors.New("its node " + s.deployment.home.nodeName(task.NodeID) +
 				" does not answer to the swarm any more"), nil
 		case known && over(task) && code == lab.StarterOutOfMemory:
-			return errors.New(supervise.OutOfMemory(s.Spec)), nil
+			return errors.New(fleet.OutOfMemory(s.Spec)), nil
 		case known && over(task) && code != 0:
 			return fmt.Errorf("exit status %d", code), nil
 		case known && over(task) && task.Status.State != "complete" && task.Status.Err != "":

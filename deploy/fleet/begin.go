@@ -1,0 +1,180 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Visit does a client's part at an address; an error says that it could not.
+type Visit = func(ctx context.Context, address string) error
+
+// Steps are what a deployer does when a trial begins; in which order, Begin knows.
+type Steps struct {
+	// AtOnce is how many units are started at the same time.
+	AtOnce int
+	// Start starts a unit and takes it in.
+	Start func(ctx context.Context, spec lab.UnitSpec) error
+	// Prepare runs a command to its end; where there is a visit to be made, until that has succeeded.
+	Prepare func(ctx context.Context, spec lab.UnitSpec, visit Visit) error
+	// Reach is the address at which this host reaches a unit; "": it does not listen.
+	Reach func(unit string) string
+	// SetsUp says that servers carry out their setup themselves.
+	SetsUp bool
+	// Started is called with every stage of units that runs, and may not be ready yet; nil: nobody.
+	Started func(ctx context.Context, stage []lab.UnitSpec) error
+	// Followed is called with every stage that is ready and has another one after it; nil: nobody.
+	Followed func(ctx context.Context, stage []lab.UnitSpec) error
+}
+
+// Begin starts the units of a layout in the order that all deployers have: servers, until each
+// can be used; commands that prepare; the other units, stage by stage.
+func (s *Supervisor) Begin(ctx context.Context, how Steps, units, prepare []lab.UnitSpec) error {
+	if err := s.startServers(ctx, how, units); err != nil {
+		return err
+	}
+	for _, spec := range prepare {
+		if err := how.Prepare(ctx, spec, nil); err != nil {
+			return fmt.Errorf("prepare the trial: %w", err)
+		}
+	}
+	stages := Stages(units)
+	for i, stage := range stages {
+		if i > 0 && how.Followed != nil {
+			if err := how.Followed(ctx, stages[i-1]); err != nil {
+				return err
+			}
+		}
+		if err := s.startStage(ctx, how, stage); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serversAtOnce is how many servers are started at the same time: they spend most of it waiting.
+const serversAtOnce = 16
+
+// startServers starts the servers among units and returns when all can be used.
+func (s *Supervisor) startServers(ctx context.Context, how Steps, units []lab.UnitSpec) error {
+	others := func(spec lab.UnitSpec) bool { return spec.Server == nil }
+	servers := slices.DeleteFunc(slices.Clone(units), others)
+	return SideBySide(ctx, serversAtOnce, servers, func(ctx context.Context, spec lab.UnitSpec) error {
+		if err := s.startServer(ctx, how, spec); err != nil {
+			return fmt.Errorf("start %s (%s): %w", spec.Name, spec.Server.Kind, err)
+		}
+		return nil
+	})
+}
+
+func (s *Supervisor) startServer(ctx context.Context, how Steps, spec lab.UnitSpec) error {
+	for _, setup := range spec.Server.Setup {
+		if how.SetsUp {
+			break
+		}
+		preparing := spec
+		preparing.Program, preparing.Args = setup.Program, setup.Args
+		if err := how.Prepare(ctx, preparing, setup.Visit); err != nil {
+			return err
+		}
+	}
+	if err := how.Start(ctx, spec); err != nil {
+		return err
+	}
+	return s.awaitReady(ctx, how, spec)
+}
+
+// startStage starts units side by side, and waits until those that say when they are ready are.
+func (s *Supervisor) startStage(ctx context.Context, how Steps, stage []lab.UnitSpec) error {
+	if err := SideBySide(ctx, how.AtOnce, stage, how.Start); err != nil {
+		return err
+	}
+	if how.Started != nil {
+		if err := how.Started(ctx, stage); err != nil {
+			return err
+		}
+	}
+	for _, spec := range stage {
+		if err := s.awaitReady(ctx, how, spec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Supervisor) awaitReady(ctx context.Context, how Steps, spec lab.UnitSpec) error {
+	u := s.Named(spec.Name)
+	if u == nil {
+		return nil // its platform makes as many of it as are wanted, under names of its own
+	}
+	return u.AwaitUsable(ctx, how.Reach(spec.Name), atOnce)
+}
+
+// atOnce is what to wait for with a unit of which nothing says when it can be used.
+func atOnce(context.Context) error { return nil }
+
+// readyOf returns the visit that says whether a unit can be used; nil: none does.
+func readyOf(spec lab.UnitSpec) Visit {
+	switch {
+	case spec.Server != nil:
+		return spec.Server.Ready
+	case len(spec.Readiness.Command) > 0:
+		return commandVisit(spec)
+	}
+	return spec.Ready
+}
+
+// AwaitUsable waits until a unit can be used at an address: until it has written what it writes
+// then, and until it is healthy or a visit succeeds; of one that finishes, until it has. Of one whose spec
+// says nothing of these, otherwise knows it.
+func (u *Unit) AwaitUsable(ctx context.Context, address string, otherwise func(context.Context) error) error {
+	if u.Spec.Finishes {
+		return u.awaitFinished(ctx)
+	}
+	if err := u.awaitText(ctx); err != nil {
+		return err
+	}
+	if u.Spec.Readiness.Healthy {
+		return u.awaitHealthy(ctx)
+	}
+	if ready := readyOf(u.Spec); ready != nil {
+		return AwaitVisit(ctx, u, address, ready)
+	}
+	if u.Spec.Readiness.Log != "" {
+		u.canBeUsed()
+		return nil
+	}
+	return otherwise(ctx)
+}
+
+// AwaitPrepared waits until a command has done its part, and ended: by itself, or, where there
+// is a visit to be made, since release ends it when that has succeeded.
+func (u *Unit) AwaitPrepared(
+	ctx context.Context, address string, visit Visit, release func(context.Context) error,
+) error {
+	if visit != nil {
+		if err := AwaitVisit(ctx, u, address, visit); err != nil {
+			return err
+		}
+		if err := release(ctx); err != nil {
+			return err
+		}
+	}
+	runs := cmp.Or(u.Spec.Program, u.Spec.Image, u.Spec.Own)
+	select {
+	case <-u.Ended:
+	case <-ctx.Done():
+		return fmt.Errorf("%s (%s): %w", u.Spec.Name, runs, context.Cause(ctx))
+	}
+	how := u.failure
+	if u.outcome != nil {
+		how = "ended: " + u.outcome.Error()
+	}
+	if u.Unkept != nil || visit != nil || how == "" {
+		return u.Unkept
+	}
+	return fmt.Errorf("%s (%s) %s%s", u.Spec.Name, runs, how, u.Log.LastWords())
+}

@@ -1,0 +1,169 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// life is what the deployer of these tests has of a unit.
+type life struct{ *Unit }
+
+// begun is a deployer that notes what it is asked for.
+type begun struct {
+	*Lives[*life]
+	mu     sync.Mutex
+	noted  []string
+	refuse string // what it fails at
+}
+
+func (b *begun) note(what string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.noted = append(b.noted, what); what == b.refuse {
+		return errors.New("refused")
+	}
+	return nil
+}
+
+func (b *begun) steps() Steps {
+	names := func(of string) func(context.Context, []lab.UnitSpec) error {
+		return func(_ context.Context, stage []lab.UnitSpec) error { return b.note(of + " " + stage[0].Name) }
+	}
+	return Steps{
+		AtOnce: 1,
+		Start: func(_ context.Context, spec lab.UnitSpec) error {
+			b.Add(&life{NewUnit(spec)})
+			return b.note("start " + spec.Name)
+		},
+		Prepare: func(_ context.Context, spec lab.UnitSpec, _ Visit) error {
+			return b.note("prepare " + spec.Name + " " + spec.Program)
+		},
+		Reach: func(string) string { return "" }, Started: names("started"), Followed: names("followed"),
+	}
+}
+
+// TestBegin: servers with what prepares them come first, then commands, then units stage by stage.
+func TestBegin(t *testing.T) {
+	units := []lab.UnitSpec{
+		{Name: "proxy", Foreign: true, Peers: []string{"front"}}, {Name: "front"},
+		{Name: "stock", Reached: lab.ReachDirect},
+		{Name: "db", Foreign: true, Server: &lab.Server{Kind: "mariadb",
+			Setup: []lab.ServerSetup{{Program: "install"}}}},
+	}
+	prepare := []lab.UnitSpec{{Name: "seed", Program: "fill"}}
+	order := []string{"prepare db install", "start db", "prepare seed fill", "start stock", "started stock",
+		"followed stock",
+		"start front", "started front", "followed front", "start proxy", "started proxy"}
+	for _, c := range []struct {
+		name, refuse, err string
+		setsUp            bool
+		want              []string
+	}{
+		{name: "all", want: order},
+		{name: "servers set themselves up", setsUp: true, want: order[1:]},
+		{name: "a server fails", refuse: "start db", want: order[:2], err: "start db (mariadb): refused"},
+		{name: "a command fails", refuse: "prepare seed fill", want: order[:3], err: "prepare the trial: refused"},
+		{name: "a stage fails", refuse: "start front", want: order[:7], err: "refused"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := &begun{Lives: NewLives[*life](NewSupervisor(lab.Layout{Units: units}, t.TempDir())), refuse: c.refuse}
+			how := b.steps()
+			how.SetsUp = c.setsUp
+			err := b.Begin(t.Context(), how, units, prepare)
+			if c.err == "" && err != nil || c.err != "" && (err == nil || err.Error() != c.err) {
+				t.Errorf("Begin: %v, want %q", err, c.err)
+			}
+			if !slices.Equal(b.noted, c.want) {
+				t.Errorf("it did\n%s, want\n%s", strings.Join(b.noted, "\n"), strings.Join(c.want, "\n"))
+			}
+		})
+	}
+}
+
+// TestLives: a later life takes the place of the former one, what prepares is none of the units,
+// and units that another deployer runs are none of this one's.
+func TestLives(t *testing.T) {
+	units := []lab.UnitSpec{{Name: "front"}, {Name: "stock"}, {Name: "load"}}
+	s := NewSupervisor(lab.Layout{Units: units}, t.TempDir())
+	l := NewLives[*life](s)
+	s.Add(NewUnit(lab.UnitSpec{Name: "load"}))
+	seed := &life{NewUnit(lab.UnitSpec{Name: "seed"})}
+	seed.Prepares = true
+	_, _ = seed.Log.Write([]byte("seeded"))
+	stock, former, front := &life{NewUnit(lab.UnitSpec{Name: "stock"})},
+		&life{NewUnit(lab.UnitSpec{Name: "front"})}, &life{NewUnit(lab.UnitSpec{Name: "front"})}
+	for _, one := range []*life{seed, stock, former, front} {
+		l.Add(one)
+	}
+	if got := l.All(); !slices.Equal(got, []*life{front, stock}) || l.Named("front") != front ||
+		l.Named("load") != nil || l.Named("seed") != nil {
+		t.Errorf("the units are %v, front is %p, want %p, load %v and seed %v, want neither", got, l.Named("front"),
+			front, l.Named("load"), l.Named("seed"))
+	}
+	if got := l.Everything(); !slices.Equal(got, []*life{seed, front, stock}) {
+		t.Errorf("everything is %v", got)
+	}
+	if logs := l.LogsWith(nil); len(logs) != 1 || logs["seed"] != "seeded" {
+		t.Errorf("the logs are %q, want that of seed", logs)
+	}
+}
+
+// TestAwaitPrepared: who waits for a command that prepares is told how it has ended, and the
+// trial is not failed by it.
+func TestAwaitPrepared(t *testing.T) {
+	s := NewSupervisor(lab.Layout{}, t.TempDir())
+	for _, c := range []struct {
+		name    string
+		how     error
+		failure string
+		unkept  error
+		want    string
+	}{
+		{name: "good"},
+		{name: "bad", how: errors.New("exit status 3"),
+			want: "seed (fill) ended: exit status 3; its last words:\n  no such table"},
+		{name: "a keeper that says so", failure: "ended: exit status 3",
+			want: "seed (fill) ended: exit status 3; its last words:\n  no such table"},
+		{name: "kept badly", unkept: errors.New("processes may be left"), want: "processes may be left"},
+	} {
+		u := NewUnit(lab.UnitSpec{Name: "seed", Program: "fill", Foreign: true})
+		u.Prepares, u.failure, u.Unkept = true, c.failure, c.unkept
+		_, _ = u.Log.Write([]byte("no such table"))
+		s.JudgeEnd(u, c.how)
+		close(u.Ended)
+		err := u.AwaitPrepared(t.Context(), "", nil, nil)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+	if err := s.Failure(); err != nil {
+		t.Errorf("the trial has failed: %v, want that who waits is told", err)
+	}
+	gone, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("interrupted"))
+	ours := NewUnit(lab.UnitSpec{Name: "seed", Own: "shop"})
+	if err := ours.AwaitPrepared(gone, "", nil, nil); err == nil || err.Error() != "seed (shop): interrupted" {
+		t.Errorf("a command of ours that goes on: %v", err)
+	}
+}
+
+// TestBeginWithoutALife: a unit of which the platform makes as many as are wanted has no life of
+// its own name.
+func TestBeginWithoutALife(t *testing.T) {
+	units := []lab.UnitSpec{{Name: "front"}, {Name: "stock", Reached: lab.ReachDirect}}
+	b := &begun{Lives: NewLives[*life](NewSupervisor(lab.Layout{Units: units}, ""))}
+	how := b.steps()
+	how.Start = func(_ context.Context, spec lab.UnitSpec) error { return b.note("start " + spec.Name) }
+	if err := b.Begin(t.Context(), how, units, nil); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(b.noted, "started front") || !slices.Contains(b.noted, "followed stock") {
+		t.Errorf("%q, want all steps", b.noted)
+	}
+}

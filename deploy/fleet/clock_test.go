@@ -1,0 +1,106 @@
+package fleet
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestAUnitOnThisHostHasTheClockOfTheConductor, as the two know by the run of their kernel.
+func TestAUnitOnThisHostHasTheClockOfTheConductor(t *testing.T) {
+	run, err := os.ReadFile(lab.KernelRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _, orders, say := lone(t)
+	go answerClock(orders, say, strings.TrimSpace(string(run)), 0, 0)
+	readings, err := s.AskClocks(t.Context())
+	if err != nil || len(readings) != 1 || !readings[0].Shared {
+		t.Fatalf("the clock is read as %+v, %v", readings, err)
+	}
+	if r := readings[0]; math.Abs(r.OffsetSeconds) > r.BoundSeconds || r.BoundSeconds <= 0 {
+		t.Errorf("one clock is off by %g s, which its bound %g s excludes", r.OffsetSeconds, r.BoundSeconds)
+	}
+	if apart := lab.NewClocks(readings, readings).ApartSeconds; apart != 0 {
+		t.Errorf("one clock is %g s apart from itself", apart)
+	}
+}
+
+// answerClock is a unit whose clock is ahead, and every other answer of which is slow.
+func answerClock(orders io.Reader, say io.Writer, run string, ahead, slow time.Duration) {
+	commands, events := json.NewDecoder(orders), json.NewEncoder(say)
+	for n := 0; ; n++ {
+		var command lab.Command
+		if commands.Decode(&command) != nil || command.Command != lab.CommandClock {
+			return
+		}
+		data, _ := json.Marshal(lab.ClockAnswer{KernelRun: run, Nanoseconds: time.Now().Add(ahead).UnixNano()})
+		if n%2 == 0 {
+			time.Sleep(slow)
+		}
+		_ = events.Encode(lab.Event{Event: lab.EventClock, Data: data})
+	}
+}
+
+// TestAClockThatIsAheadIsMeasured, of a unit that this test plays, over a way back that is
+// slow now and then.
+func TestAClockThatIsAheadIsMeasured(t *testing.T) {
+	const ahead = 3 * time.Second
+	s, _, orders, say := lone(t)
+	go answerClock(orders, say, "another", ahead, 100*time.Millisecond)
+	readings, err := s.AskClocks(t.Context())
+	if err != nil || len(readings) != 1 || readings[0].Shared {
+		t.Fatalf("the clock is read as %+v, %v", readings, err)
+	}
+	r := readings[0]
+	if off := math.Abs(r.OffsetSeconds - ahead.Seconds()); off > r.BoundSeconds {
+		t.Errorf("the clock is found %g s ahead, want %v within %g s", r.OffsetSeconds, ahead, r.BoundSeconds)
+	}
+	if r.BoundSeconds > 0.05 {
+		t.Errorf("the bound is %g s: the slow answers were taken", r.BoundSeconds)
+	}
+	if apart := lab.NewClocks(readings, nil).ApartSeconds; math.Abs(apart-ahead.Seconds()) > 2*r.BoundSeconds {
+		t.Errorf("the clocks are %g s apart, want about %v", apart, ahead)
+	}
+}
+
+// TestAUnitThatEndsInsteadOfTellingItsClock does not keep the conductor waiting.
+func TestAUnitThatEndsInsteadOfTellingItsClock(t *testing.T) {
+	s, _, orders, say := lone(t)
+	go func() {
+		_, _ = orders.Read(make([]byte, 1))
+		_ = say.Close()
+		_, _ = io.Copy(io.Discard, orders)
+	}()
+	if _, err := s.AskClocks(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "unit front ended while its clock was read") {
+		t.Errorf("AskClocks: %v, want the end of the unit", err)
+	}
+}
+
+// lone returns a deployment of one unit, with the unit's ends of its two pipes.
+func lone(t *testing.T) (*Supervisor, *Unit, *io.PipeReader, *io.PipeWriter) {
+	t.Helper()
+	u := NewUnit(lab.UnitSpec{Name: "front"})
+	s := NewSupervisor(lab.Layout{Lead: "front", Units: []lab.UnitSpec{u.Spec}}, t.TempDir())
+	orders, commands := io.Pipe()
+	events, say := io.Pipe()
+	u.Commands = commands
+	s.Add(u)
+	go func() {
+		defer close(u.Ended)
+		s.Hear(u, events)
+	}()
+	t.Cleanup(func() {
+		_ = commands.Close()
+		_ = say.Close()
+		<-u.Ended
+	})
+	return s, u, orders, say
+}

@@ -1,0 +1,45 @@
+package fleet
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// handedOver is the folder with the files that units hand over.
+type handedOver struct {
+	folder string
+	mu     sync.Mutex
+	by     map[string]string // unit by file
+}
+
+// take adds a piece to its file. A unit names a file of its own, without a path.
+func (h *handedOver) take(unit string, data json.RawMessage) error {
+	var piece lab.FilePiece
+	if err := json.Unmarshal(data, &piece); err != nil {
+		return err
+	}
+	if !filepath.IsLocal(piece.File) || filepath.Base(piece.File) != piece.File || piece.File == "." {
+		return fmt.Errorf("%q is no plain file name", piece.File)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if owner, taken := h.by[piece.File]; taken && owner != unit {
+		return fmt.Errorf("%s was handed over by unit %s", piece.File, owner)
+	}
+	h.by[piece.File] = unit
+	if err := os.MkdirAll(h.folder, 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(filepath.Join(h.folder, piece.File), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(piece.Data)
+	return errors.Join(err, file.Close())
+}

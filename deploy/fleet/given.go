@@ -1,0 +1,114 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// HandedOverFolder is the folder, below that of the trial, of what units hand over.
+const HandedOverFolder = "handed-over"
+
+// HandedOver returns that folder.
+func HandedOver(dir string) string { return filepath.Join(dir, HandedOverFolder) }
+
+// Volume returns the folder that a unit gets, below that of the trial.
+func Volume(dir string, spec lab.UnitSpec) string {
+	if spec.Volume == "" {
+		return filepath.Join(dir, spec.Name)
+	}
+	return filepath.Join(dir, spec.Volume)
+}
+
+// Fill replaces what stands in braces in what a foreign unit is given.
+func Fill(spec lab.UnitSpec, dir string, endpoints map[string]lab.Endpoint) *strings.Replacer {
+	pairs := []string{"{dir}", Volume(dir, spec)}
+	if host, port, err := net.SplitHostPort(endpoints[spec.Name].Bind); err == nil {
+		pairs = append(pairs, "{host}", host, "{port}", port)
+	}
+	for _, name := range spec.Ports {
+		_, port, _ := net.SplitHostPort(endpoints[lab.PortOf(spec.Name, name)].Bind) // made by us
+		pairs = append(pairs, "{port:"+name+"}", port)
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// fillFile replaces what stands in braces in a file of a foreign unit. Not every program
+// reads addresses from its environment: here it gets its own and those of its peers.
+func fillFile(text string, spec lab.UnitSpec, dir string, endpoints map[string]lab.Endpoint) string {
+	var pairs []string
+	for _, peer := range spec.Peers {
+		pairs = append(pairs, lab.AddressOf(peer), endpoints[peer].Dial)
+		if host, port, err := net.SplitHostPort(endpoints[peer].Dial); err == nil {
+			pairs = append(pairs, "{host:"+peer+"}", host, "{port:"+peer+"}", port)
+		}
+	}
+	return strings.NewReplacer(pairs...).Replace(Fill(spec, dir, endpoints).Replace(text))
+}
+
+// MakeVolume makes the folder that a unit gets, where it is not there, and writes the unit's files into it. A
+// link that the unit has put there leads to no place outside the folder.
+func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint) error {
+	path := Volume(dir, spec)
+	if filepath.Dir(path) != dir || filepath.Base(path) == HandedOverFolder {
+		return fmt.Errorf("unit %s: %q cannot be the name of its folder", spec.Name, filepath.Base(path))
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return fmt.Errorf("make the folder of unit %s: %w", spec.Name, err)
+	}
+	for name, data := range spec.Files {
+		if spec.Foreign {
+			data = []byte(fillFile(string(data), spec, dir, endpoints))
+		}
+		if err := WriteToVolume(path, name, data); err != nil {
+			return fmt.Errorf("write a file of unit %s: %w", spec.Name, err)
+		}
+	}
+	return nil
+}
+
+// WriteToVolume writes a file of a unit's folder, with the folders above it; a name that ends with a slash is
+// a folder itself. It fails where a link of the unit leads out of its folder.
+func WriteToVolume(volume, name string, data []byte) error {
+	root, err := os.OpenRoot(volume)
+	if err != nil {
+		return err
+	}
+	if file, isFolder := strings.CutSuffix(name, "/"); isFolder {
+		err = root.MkdirAll(file, 0o700)
+	} else if err = root.MkdirAll(filepath.Dir(name), 0o700); err == nil {
+		err = root.WriteFile(name, data, 0o600)
+	}
+	return errors.Join(err, root.Close())
+}
+
+// Environment returns all that a unit gets, as KEY=value: nothing of the conductor's own
+// environment reaches the system under test.
+func Environment(spec lab.UnitSpec, label, dir string, endpoints map[string]lab.Endpoint) []string {
+	environment := []string{"CLEAVE_RUN=" + label, "CLEAVE_UNIT=" + spec.Name, "CLEAVE_DIR=" + Volume(dir, spec)}
+	if endpoint, listens := endpoints[spec.Name]; listens {
+		environment = append(environment, "CLEAVE_ADDRESS="+endpoint.Bind)
+	}
+	var pairs []string
+	for _, peer := range spec.Peers {
+		variable := lab.PeerVariable(peer) + "="
+		if !slices.ContainsFunc(spec.Env, func(own string) bool { return strings.HasPrefix(own, variable) }) {
+			environment = append(environment, variable+endpoints[peer].Dial)
+		}
+		pairs = append(pairs, lab.AddressOf(peer), endpoints[peer].Dial)
+	}
+	peers, own := strings.NewReplacer(pairs...), strings.NewReplacer("{dir}", Volume(dir, spec))
+	if spec.Foreign {
+		own = Fill(spec, dir, endpoints)
+	}
+	for _, variable := range spec.Env {
+		environment = append(environment, peers.Replace(own.Replace(variable)))
+	}
+	return environment
+}

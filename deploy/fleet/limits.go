@@ -1,0 +1,78 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// The least that a unit can be limited to: below it the kernel and Docker refuse, or
+// nothing starts.
+const (
+	leastCPU    = 0.01
+	leastMemory = 6 << 20
+)
+
+// CheckLimits refuses limits that this host cannot hold units to.
+func CheckLimits(units []lab.UnitSpec) error {
+	var host unix.Sysinfo_t
+	if err := unix.Sysinfo(&host); err != nil {
+		return fmt.Errorf("read this host's memory: %w", err)
+	}
+	memory := int64(host.Totalram) * int64(host.Unit)
+	var problems []error
+	for _, unit := range units {
+		if cpu := unit.Limits.CPU; cpu != 0 && (cpu < leastCPU || cpu > float64(runtime.NumCPU())) {
+			problems = append(problems,
+				fmt.Errorf("unit %s cannot be limited to %g processors: this host can do %g to %d",
+					unit.Name, cpu, leastCPU, runtime.NumCPU()))
+		}
+		if bytes := unit.Limits.Memory; bytes != 0 && (bytes < leastMemory || bytes > memory) {
+			problems = append(problems,
+				fmt.Errorf("unit %s cannot be limited to %d bytes of memory: this host can do %d MiB to %d MiB",
+					unit.Name, bytes, leastMemory>>20, memory>>20))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// OutOfMemory says what happened to a unit that the kernel has ended at its limit.
+func OutOfMemory(spec lab.UnitSpec) string {
+	return fmt.Sprintf("it needed more memory than its limit of %d MiB", spec.Limits.Memory>>20)
+}
+
+// HowEnded is the end of a container by its exit status; nil: a good one. err says why nobody
+// knows it.
+func HowEnded(spec lab.UnitSpec, code int, outOfMemory bool, err error) error {
+	switch {
+	case err != nil || code == 0:
+		return err
+	case outOfMemory:
+		return errors.New(OutOfMemory(spec))
+	}
+	return fmt.Errorf("exit status %d", code)
+}
+
+// NoPublished refuses units that shall be called at ports of their nodes.
+func NoPublished(units []lab.UnitSpec) error {
+	var problems []error
+	for _, spec := range units {
+		if spec.Reached == lab.ReachPublished {
+			problems = append(problems,
+				&lab.Incapable{Why: fmt.Sprintf("unit %s shall be called at a port that its node publishes, "+
+					"and units have their own here: deploy it with docker-bridge or a private swarm", spec.Name)})
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// NoImages refuses a unit that is a container of the user's image.
+func NoImages(spec lab.UnitSpec) error {
+	return &lab.Incapable{Why: fmt.Sprintf("unit %s is a container of the image %s, of this host's Docker: "+
+		"deploy it with docker-bridge, docker-host, "+
+		"or on the private swarm or Kubernetes", spec.Name, spec.Image)}
+}

@@ -1,0 +1,32 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+)
+
+// AwaitListening waits until the unit accepts connections at an address, as this host
+// reaches it; "": it does not listen.
+func (u *Unit) AwaitListening(ctx context.Context, address string, patience time.Duration) error {
+	if address == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it does not listen after %v", patience))
+	defer cancel()
+	dialer := net.Dialer{Timeout: time.Second}
+	for {
+		connection, err := dialer.DialContext(ctx, "tcp", address)
+		if err == nil {
+			return connection.Close()
+		}
+		select {
+		case <-u.Ended:
+			return fmt.Errorf("unit %s ended at once%s", u.Spec.Name, u.Log.LastWords())
+		case <-ctx.Done():
+			return fmt.Errorf("unit %s: %w", u.Spec.Name, context.Cause(ctx))
+		case <-time.After(lookAgain):
+		}
+	}
+}

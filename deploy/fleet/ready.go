@@ -1,0 +1,176 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+const (
+	// readyPatience bounds the start of a server. RabbitMQ, ready in four seconds on a
+	// quiet machine, took over two minutes on one that had ten times its processors' work.
+	readyPatience = 5 * time.Minute
+	// lookAgain is how often a server that starts is looked at.
+	lookAgain = 10 * time.Millisecond
+	// lookPatience bounds one look.
+	lookPatience = 5 * time.Second
+	// firstRead and longestRead are how often a log is read that does not come by itself.
+	firstRead, longestRead = 100 * time.Millisecond, 2 * time.Second
+)
+
+// Pause returns how long to wait before the next look at what takes long to look at, after those since begun:
+// a twentieth of that time, by which what is awaited may be seen late, within limits.
+func Pause(begun time.Time, shortest, longest time.Duration) time.Duration {
+	return min(max(time.Since(begun)/20, shortest), longest)
+}
+
+// Stages returns the units but servers in the order of their start: each stage waits until the
+// one before has started, and what says so is ready. First come those that say when they are
+// ready, and those whose address for their peers may be known only when they run; last foreign
+// ones that call others: such programs look names up once, when they start, and end where one
+// is not known yet. A unit comes after all that it names (After).
+func Stages(units []lab.UnitSpec) [][]lab.UnitSpec {
+	stageOf := map[string]int{}
+	for _, spec := range units {
+		stage := 1
+		switch {
+		case spec.Ready != nil || spec.Readiness.Awaited() || spec.Reached != lab.ReachUsual:
+			stage = 0
+		case spec.Foreign && len(spec.Peers) > 0:
+			stage = 2
+		}
+		stageOf[spec.Name] = stage
+	}
+	for range units { // each time, those are right that stand one further back in a chain
+		for _, spec := range units {
+			for _, before := range spec.After {
+				stageOf[spec.Name] = max(stageOf[spec.Name], stageOf[before]+1)
+			}
+		}
+	}
+	var stages [][]lab.UnitSpec
+	for _, spec := range units {
+		if spec.Server != nil {
+			continue
+		}
+		stage := stageOf[spec.Name]
+		for len(stages) <= stage {
+			stages = append(stages, nil)
+		}
+		stages[stage] = append(stages[stage], spec)
+	}
+	return slices.DeleteFunc(stages, func(stage []lab.UnitSpec) bool { return len(stage) == 0 })
+}
+
+// AwaitVisit repeats a client's visit of a server at an address until it succeeds, the
+// server has ended or it has had its time.
+func AwaitVisit(
+	ctx context.Context, u *Unit, address string, visit func(ctx context.Context, address string) error,
+) error {
+	ctx, cancel := u.readyInTime(ctx)
+	defer cancel()
+	var last error
+	for {
+		err := tryOnce(ctx, address, visit)
+		if err == nil {
+			u.canBeUsed()
+			return nil
+		}
+		var late net.Error
+		if last == nil || !errors.As(err, &late) || !late.Timeout() {
+			last = err // not one that only says that the time is over
+		}
+		select {
+		case <-u.Ended:
+			return u.endedEarly()
+		case <-ctx.Done():
+			return fmt.Errorf("%v cannot be used at %s: %w (last answer: %w)%s", u, address, context.Cause(ctx), last,
+				u.Log.LastWords())
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// readyInTime bounds how long the unit may take until it is ready.
+func (u *Unit) readyInTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	patience := cmp.Or(u.Spec.Readiness.Within, readyPatience)
+	return context.WithTimeoutCause(ctx, patience, fmt.Errorf("not ready after %v", patience))
+}
+
+// awaitHealthy waits until the unit's health check says that it can be used.
+func (u *Unit) awaitHealthy(ctx context.Context) error {
+	ctx, cancel := u.readyInTime(ctx)
+	defer cancel()
+	err := u.Healthy(ctx)
+	if err == nil {
+		u.canBeUsed()
+	}
+	return err
+}
+
+// awaitFinished waits until the unit has done its part.
+func (u *Unit) awaitFinished(ctx context.Context) error {
+	ctx, cancel := u.readyInTime(ctx)
+	defer cancel()
+	if err := u.AwaitEnd(ctx); err != nil {
+		return fmt.Errorf("%v does not end: %w", u, context.Cause(ctx))
+	}
+	if u.outcome != nil {
+		return fmt.Errorf("%v ended: %w%s", u, u.outcome, u.Log.LastWords())
+	}
+	return nil
+}
+
+// endedEarly is the error of a unit that has ended before it was ready.
+func (u *Unit) endedEarly() error {
+	return fmt.Errorf("%v %s%s", u, cmp.Or(u.failure, "ended at once"), u.Log.LastWords())
+}
+
+// awaitText waits until the unit has written the text that says that it can be used, if it has one.
+func (u *Unit) awaitText(ctx context.Context) error {
+	if u.Spec.Readiness.Log == "" {
+		return nil
+	}
+	ctx, cancel := u.readyInTime(ctx)
+	defer cancel()
+	for begun := time.Now(); ; {
+		pause := lookAgain
+		if u.ReadLog != nil {
+			u.ReadLog(ctx)
+			pause = Pause(begun, firstRead, longestRead)
+		}
+		select {
+		case <-u.said:
+			return nil
+		case <-u.Ended:
+			return u.endedEarly()
+		case <-ctx.Done():
+			return fmt.Errorf("%v: %w: it has not written %q%s", u, context.Cause(ctx), u.Spec.Readiness.Log,
+				u.Log.LastWords())
+		case <-time.After(pause):
+		}
+	}
+}
+
+// tryOnce first looks whether the server takes connections at all: some clients wait
+// long after they were refused. A unit without an address is not looked at.
+func tryOnce(
+	ctx context.Context, address string, visit func(ctx context.Context, address string) error,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	if address == "" {
+		return visit(ctx, address)
+	}
+	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	return errors.Join(connection.Close(), visit(ctx, address))
+}

@@ -1,0 +1,134 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestExpect: a text is found however it is cut into pieces, and only after it was asked for.
+func TestExpect(t *testing.T) {
+	for _, c := range []struct {
+		before string
+		pieces []string
+		found  bool
+	}{
+		{pieces: []string{"the server is ready\n"}, found: true},
+		{pieces: []string{"server is re", "a", "d", "y"}, found: true},
+		{before: "is ready\n", pieces: []string{"begins again\n"}},
+		{before: "is rea", pieces: []string{"dy\n"}},
+		{pieces: []string{"is re", "ally ready\n"}},
+		{pieces: []string{"is ready\n", "is ready\n"}, found: true},
+	} {
+		var log Tail
+		_, _ = log.Write([]byte(c.before))
+		found := log.Expect("is ready")
+		for _, piece := range c.pieces {
+			_, _ = log.Write([]byte(piece))
+		}
+		select {
+		case <-found:
+			if !c.found {
+				t.Errorf("%q, then %q: found", c.before, c.pieces)
+			}
+		default:
+			if c.found {
+				t.Errorf("%q, then %q: not found", c.before, c.pieces)
+			}
+		}
+	}
+}
+
+// TestReadiness: a unit is ready when it has written its text and its command has succeeded, and
+// the error of one that is not says which of them is missing.
+func TestReadiness(t *testing.T) {
+	marker := filepath.Join(t.TempDir(), "marker")
+	ended := make(chan struct{})
+	close(ended)
+	for name, c := range map[string]struct {
+		shown lab.Readiness
+		says  string
+		ended chan struct{}
+		want  string // in the error; "": none
+	}{
+		"log": {shown: lab.Readiness{Log: "is up"}, says: "it is up\n"},
+		"no log": {shown: lab.Readiness{Log: "is up"}, says: "no memory\n",
+			want: "not ready after 300ms: it has not written \"is up\"; its last words:\n  no memory"},
+		"ended": {shown: lab.Readiness{Log: "is up"}, says: "no memory\n", ended: ended,
+			want: "ended at once; its last words:\n  no memory"},
+		"command": {shown: lab.Readiness{Command: []string{"sh", "-c",
+			`test -e "$0" || { touch "$0"; exit 1; }`, marker}}},
+		"address": {shown: lab.Readiness{Command: []string{"test", "{host} {port}", "=", "{host} {port}"}}},
+		"environment": {shown: lab.Readiness{Command: []string{"sh", "-c",
+			`test "$MINE" = yes && test -n "$PATH"`}}},
+		"failing": {shown: lab.Readiness{Command: []string{"sh", "-c",
+			"echo trying; echo no answer >&2; exit 2"}},
+			want: "not ready after 300ms (last answer: sh: exit status 2: no answer)"},
+		"no such": {shown: lab.Readiness{Command: []string{"no-such-program"}},
+			want: `"no-such-program": executable file not found`},
+		"log, then more": {shown: lab.Readiness{Log: "is up", Command: []string{"false"}}, says: "it is up\n",
+			want: "(last answer: false: exit status 1)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.shown.Within = 300 * time.Millisecond
+			if c.want == "" {
+				c.shown.Within = time.Minute
+			}
+			u := NewUnit(lab.UnitSpec{Name: "web", Program: "./web", Foreign: true, Readiness: c.shown,
+				Env: []string{"MINE=yes"}})
+			if c.ended != nil {
+				u.Ended = c.ended
+			}
+			_, _ = io.WriteString(u.Log, c.says)
+			err := u.AwaitUsable(t.Context(), "", atOnce)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+	if _, err := os.Stat(marker); errors.Is(err, os.ErrNotExist) {
+		t.Error("the command did not run")
+	}
+}
+
+// TestPause: a minute takes some hundred looks, and what is seen is a twentieth late at most.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, looks := time.Now(), 0
+		for time.Since(begun) < time.Minute {
+			pause := Pause(begun, 5*time.Millisecond, 200*time.Millisecond)
+			if since := time.Since(begun); pause > max(since/20, 5*time.Millisecond) {
+				t.Errorf("after %v it waits %v", since, pause)
+			}
+			time.Sleep(pause)
+			looks++
+		}
+		if looks < 300 || looks > 500 {
+			t.Errorf("%d looks", looks)
+		}
+	})
+}
+
+// TestALogThatIsRead and does not come by itself is read a few times a second.
+func TestALogThatIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := NewUnit(lab.UnitSpec{Name: "front", Readiness: lab.Readiness{Log: "ready", Within: time.Minute}})
+		reads, begun := 0, time.Now()
+		u.ReadLog = func(context.Context) {
+			if reads++; time.Since(begun) > 10*time.Second {
+				_, _ = u.Log.Write([]byte("ready\n")) // it never fails
+			}
+		}
+		if err := u.awaitText(t.Context()); err != nil || reads > 100 || time.Since(begun) > 11*time.Second {
+			t.Errorf("it was read %d times in %v: %v", reads, time.Since(begun), err)
+		}
+	})
+}

@@ -1,0 +1,61 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestStartsAreUntilUnitsCanBeUsed: the lead until it says so, a server until a client could
+// work, others until they are heard; of a foreign one that nobody asks nothing is known.
+func TestStartsAreUntilUnitsCanBeUsed(t *testing.T) {
+	server := lab.UnitSpec{Name: "database", Foreign: true, Server: &lab.Server{Kind: "mariadb"}}
+	specs := []lab.UnitSpec{{Name: "lead"}, {Name: "front"}, server, {Name: "proxy", Foreign: true}}
+	s := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, filepath.Join(t.TempDir(), "handed"))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	units := map[string]*Unit{}
+	said := map[string]*io.PipeWriter{}
+	for _, spec := range specs {
+		u := NewUnit(spec)
+		from, to := io.Pipe()
+		t.Cleanup(func() { _ = to.Close() })
+		units[spec.Name], said[spec.Name] = u, to
+		s.Add(u)
+		go s.Hear(u, from)
+	}
+	const late = 60 * time.Millisecond
+	time.Sleep(late)
+	err = AwaitVisit(t.Context(), units["database"], listener.Addr().String(),
+		func(context.Context, string) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewEncoder(said["lead"]).Encode(lab.Event{Event: lab.EventReady}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Await(t.Context(), lab.EventReady); err != nil {
+		t.Fatal(err)
+	}
+	cost := s.Starts()
+	took := map[string]float64{}
+	for _, start := range cost.Starts {
+		took[start.Unit] = start.Seconds
+	}
+	if len(took) != 3 || took["lead"] < late.Seconds() || took["database"] < late.Seconds() ||
+		took["front"] <= 0 || took["front"] >= took["database"] {
+		t.Errorf("units took %v, want three, and front the least", took)
+	}
+	if cost.ReadySeconds < took["lead"] {
+		t.Errorf("all took %g s, the lead alone %g", cost.ReadySeconds, took["lead"])
+	}
+}

@@ -1,0 +1,391 @@
+// Package fleet is the conductor's side of the control protocol, the same for
+// every deployer: it hears what units say, hands commands to them, ends them stage by
+// stage, keeps what they hand over, and turns an end that nobody asked for into the
+// failure of the trial. How a unit is reached and how it is ended, its deployer knows.
+//
+// Entry points: NewSupervisor, then for each unit Supervisor.Add, Hear and, at its end, Judge.
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/bounded"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Supervisor has the units of one deployment in its care. Its methods may be called
+// from several goroutines.
+type Supervisor struct {
+	lead        string
+	handed      *handedOver
+	events      chan lab.Event // from the lead unit
+	failed      chan struct{}  // closed with the first failure of any unit
+	serverEnded chan struct{}  // closed when that of a server is known
+	mu          sync.Mutex
+	failure     error
+	units       []*Unit // in the order of the layout; those that are not there yet are nil
+	order       []string
+	servers     bool // the layout has some
+	stopping    bool // the units may end
+	newsTake    time.Duration
+	begun       time.Time
+}
+
+// NewSupervisor supervises the units of a layout. What they hand over goes into the folder, which
+// is made when there is something.
+func NewSupervisor(layout lab.Layout, folder string) *Supervisor {
+	s := &Supervisor{
+		lead: layout.Lead, handed: &handedOver{folder: folder, by: map[string]string{}},
+		units:    make([]*Unit, len(layout.Units)),
+		newsTake: serverNotice, events: make(chan lab.Event, 4), failed: make(chan struct{}),
+		serverEnded: make(chan struct{}), begun: time.Now(),
+	}
+	for _, spec := range layout.Units {
+		s.order = append(s.order, spec.Name)
+		s.servers = s.servers || spec.Server != nil
+	}
+	return s
+}
+
+// Add takes a unit in. One that was started again takes the place of its former life; one
+// that the layout does not name, such as a service's second container, comes last.
+func (s *Supervisor) Add(u *Unit) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	place := slices.Index(s.order, u.Spec.Name)
+	if place < 0 {
+		place = len(s.order)
+		s.order, s.units = append(s.order, u.Spec.Name), append(s.units, nil)
+	}
+	s.units[place] = u
+}
+
+// All returns the units as they are now, in the order of the layout.
+func (s *Supervisor) All() []*Unit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.units), func(u *Unit) bool { return u == nil })
+}
+
+// Named is nil where no unit has the name.
+func (s *Supervisor) Named(name string) *Unit {
+	all := s.All()
+	i := slices.IndexFunc(all, func(u *Unit) bool { return u.Spec.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return all[i]
+}
+
+// maxEvent is the longest event of a unit, in bytes; a file comes in pieces.
+const maxEvent = 64 << 20
+
+// Hear takes in what a unit says until it closes its side, or the connection to it
+// breaks. What is no event, or one without end, fails the trial; the rest is then thrown
+// away, or the unit would block.
+func (s *Supervisor) Hear(u *Unit, from io.Reader) {
+	if !u.Spec.Foreign { // whose keeper speaks
+		u.canBeUsed()
+	}
+	said := bounded.New(from, maxEvent)
+	decoder := json.NewDecoder(said)
+	for {
+		said.Next()
+		var event lab.Event
+		err := decoder.Decode(&event)
+		if err == nil {
+			s.handle(u, event)
+			continue
+		}
+		var syntax *json.SyntaxError
+		var kind *json.UnmarshalTypeError
+		var long bounded.Error
+		if errors.As(err, &syntax) || errors.As(err, &kind) || errors.As(err, &long) {
+			s.Fail(fmt.Errorf("unit %s wrote what is no event: %w", u.Spec.Name, err))
+			_, _ = io.Copy(io.Discard, from)
+		}
+		return
+	}
+}
+
+func (s *Supervisor) handle(u *Unit, event lab.Event) {
+	switch {
+	case event.Event == lab.EventFailed:
+		u.failure = event.Error
+	case u.Spec.Foreign: // finished: its keeper ends now, too
+	case event.Event == lab.EventReport:
+		u.report = event.Data
+	case event.Event == lab.EventClock:
+		select {
+		case u.clock <- heard{at: time.Now(), data: event.Data}:
+		default: // nobody has asked
+		}
+	case event.Event == lab.EventUsage:
+		select {
+		case u.usage <- event.Data:
+		default: // nobody has asked
+		}
+	case event.Event == lab.EventFile:
+		if err := s.handed.take(u.Spec.Name, event.Data); err != nil {
+			s.Fail(fmt.Errorf("unit %s hands over a file: %w", u.Spec.Name, err))
+		}
+	case u.Spec.Name == s.lead:
+		if event.Event == lab.EventReady {
+			u.canBeUsed()
+		}
+		s.pass(event)
+	default:
+		s.Fail(fmt.Errorf("unit %s said %q, but %s leads", u.Spec.Name, event.Event, s.lead))
+	}
+}
+
+// pass hands an event of the lead unit to Await. A lead that says more than the
+// protocol has is broken; it must not block the reader.
+func (s *Supervisor) pass(event lab.Event) {
+	select {
+	case s.events <- event:
+	default:
+		s.Fail(fmt.Errorf("unit %s said %q while %d events were unread", s.lead, event.Event, len(s.events)))
+	}
+}
+
+// Judge turns the end of a unit that speaks the protocol, which nobody asked for,
+// into the failure of the trial. how is its error, nil for a good end.
+func (s *Supervisor) Judge(u *Unit, how error) {
+	if s.IsDoomed(u) || how == nil && s.mayEnd() && u.failure == "" {
+		return
+	}
+	text := "ended before it was told to"
+	if how != nil {
+		text = "ended: " + how.Error()
+	}
+	if u.failure != "" {
+		text = "failed: " + u.failure
+	}
+	if last := u.Log.LastLine(); last != "" && u.failure == "" {
+		text += " (" + last + ")"
+	}
+	s.Fail(fmt.Errorf("%v %s", u, text))
+}
+
+// JudgeForeign does so with one that speaks nothing. how says how it ended; "": by
+// itself, with exit status 0.
+func (s *Supervisor) JudgeForeign(u *Unit, how string) {
+	if s.IsDoomed(u) {
+		return
+	}
+	if how == "" {
+		how = "ended by itself, with exit status 0: a program must stay in the foreground"
+	}
+	err := fmt.Errorf("%v %s%s", u, how, u.Log.LastWords())
+	if u.Spec.Server == nil {
+		s.Fail(err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.serverEnded:
+	default:
+		s.failure = err
+		close(s.serverEnded)
+		s.fail()
+	}
+}
+
+// JudgeEnd does so with a unit of either kind; it comes before Ended. The end of a command that
+// prepares is a matter of who waits for it (AwaitPrepared).
+func (s *Supervisor) JudgeEnd(u *Unit, how error) {
+	u.outcome = how
+	switch {
+	case u.Prepares:
+	case how == nil && u.Spec.Container != nil: // it has done its part
+	case !u.Spec.Foreign:
+		s.Judge(u, how)
+	case how != nil:
+		s.JudgeForeign(u, "ended: "+how.Error())
+	default:
+		s.JudgeForeign(u, "")
+	}
+}
+
+// Fail keeps the first failure; later ones are its consequences.
+func (s *Supervisor) Fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failure == nil {
+		s.failure = err
+		s.fail()
+	}
+}
+
+// fail tells that there is a failure. The mutex is held.
+func (s *Supervisor) fail() {
+	select {
+	case <-s.failed:
+	default:
+		close(s.failed)
+	}
+}
+
+// NewsTake says how long the news of a server's end may take, where that is longer than
+// usual. It comes before the first unit.
+func (s *Supervisor) NewsTake(longest time.Duration) { s.newsTake = longest }
+
+// Failed implements lab.Deployment.
+func (s *Supervisor) Failed() <-chan struct{} { return s.failed }
+
+// serverNotice is how long, usually, the news of a server's end may take in a trial that has
+// failed: its clients can notice it before we do.
+const serverNotice = 200 * time.Millisecond
+
+// Failure is that of lab.Deployment.
+func (s *Supervisor) Failure() error {
+	select {
+	case <-s.failed:
+	default:
+		return nil
+	}
+	if s.servers {
+		select {
+		case <-s.serverEnded:
+		case <-time.After(s.newsTake):
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failure
+}
+
+// Doom marks a unit as one that is killed on purpose: its end is no failure.
+func (s *Supervisor) Doom(u *Unit) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-u.Ended:
+		return fmt.Errorf("unit %s has ended before it was killed", u.Spec.Name)
+	default:
+	}
+	u.doomed = true
+	return nil
+}
+
+// Kill has kill end a unit on purpose, and waits until it has ended.
+func (s *Supervisor) Kill(ctx context.Context, u *Unit, kill func(context.Context) error) error {
+	if err := s.Doom(u); err != nil {
+		return err
+	}
+	if err := kill(ctx); err != nil {
+		return err
+	}
+	return u.AwaitEnd(ctx)
+}
+
+// IsDoomed reports whether the unit was killed on purpose.
+func (s *Supervisor) IsDoomed(u *Unit) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return u.doomed
+}
+
+func (s *Supervisor) mayEnd() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stopping
+}
+
+// MayEnd says that units end from now on because they shall.
+func (s *Supervisor) MayEnd() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopping = true
+}
+
+// Await implements lab.Deployment.
+func (s *Supervisor) Await(ctx context.Context, kind lab.EventKind) (lab.Event, error) {
+	select {
+	case event := <-s.events:
+		if event.Event != kind {
+			return event, fmt.Errorf("unit %s said %q, expected %q", s.lead, event.Event, kind)
+		}
+		return event, nil
+	case <-s.failed:
+		return lab.Event{}, s.Failure()
+	case <-ctx.Done():
+		return lab.Event{}, fmt.Errorf("wait for %q from unit %s: %w", kind, s.lead, context.Cause(ctx))
+	}
+}
+
+// Command is that of lab.Deployment.
+func (s *Supervisor) Command(command lab.Command) error {
+	if command.Command == lab.CommandStop {
+		s.MayEnd()
+	}
+	lead := s.Named(s.lead)
+	if lead == nil {
+		return fmt.Errorf("the layout has no unit %q to lead it", s.lead)
+	}
+	return lead.send(command)
+}
+
+// Reports implements lab.Deployment.
+func (s *Supervisor) Reports(ctx context.Context) ([]lab.UnitReport, error) {
+	if lead := s.Named(s.lead); lead != nil {
+		if err := lead.AwaitEnd(ctx); err != nil {
+			return nil, err
+		}
+	}
+	all := s.All()
+	speaking := slices.DeleteFunc(slices.Clone(all),
+		func(u *Unit) bool { return u.Spec.Foreign || u.Spec.Name == s.lead })
+	slices.SortStableFunc(speaking, func(a, b *Unit) int { return cmp.Compare(a.Spec.Stage, b.Spec.Stage) })
+	var err error
+	for len(speaking) > 0 && err == nil {
+		next := slices.IndexFunc(speaking, func(u *Unit) bool { return u.Spec.Stage > speaking[0].Spec.Stage })
+		if next < 0 {
+			next = len(speaking)
+		}
+		err = endStage(ctx, speaking[:next])
+		speaking = speaking[next:]
+	}
+	return s.reports(all, err)
+}
+
+// endStage tells units to stop and waits until they have ended.
+func endStage(ctx context.Context, units []*Unit) error {
+	for _, u := range units {
+		_ = u.send(lab.Command{Command: lab.CommandStop}) // refused by those that have ended
+	}
+	for _, u := range units {
+		if err := u.AwaitEnd(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reports returns the reports of the units that have ended.
+func (s *Supervisor) reports(units []*Unit, err error) ([]lab.UnitReport, error) {
+	var all []lab.UnitReport
+	for _, u := range units {
+		select {
+		case <-u.Ended:
+			if u.report != nil {
+				all = append(all, lab.UnitReport{Unit: u.Spec.Name, PID: u.PID, Data: u.report})
+			}
+		default:
+		}
+	}
+	return all, errors.Join(s.Failure(), err)
+}
+
+// HandedOver implements lab.Deployment.
+func (s *Supervisor) HandedOver() string { return s.handed.folder }

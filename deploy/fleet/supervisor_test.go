@@ -1,0 +1,265 @@
+package fleet
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = time.Minute
+
+// crowd is a deployment of units that live in this process.
+type crowd struct {
+	*Supervisor
+	folder string
+	mu     sync.Mutex
+	told   []string // who was told to stop, in order
+}
+
+// newCrowd has the units run: each does as play says when it is told to stop.
+func newCrowd(t *testing.T, specs []lab.UnitSpec, play func(name string, say func(lab.Event))) *crowd {
+	t.Helper()
+	c := &crowd{folder: filepath.Join(t.TempDir(), "handed-over")}
+	c.Supervisor = NewSupervisor(lab.Layout{Lead: specs[0].Name, Units: specs}, c.folder)
+	for _, spec := range specs {
+		orders, commands := io.Pipe()
+		events, out := io.Pipe()
+		u := NewUnit(spec)
+		u.Commands = commands
+		c.Add(u)
+		go func() {
+			defer func() { _ = out.Close() }()
+			lines := bufio.NewScanner(orders)
+			for lines.Scan() {
+				if strings.Contains(lines.Text(), "stop") {
+					c.mu.Lock()
+					c.told = append(c.told, spec.Name)
+					c.mu.Unlock()
+					play(spec.Name, func(e lab.Event) { _ = json.NewEncoder(out).Encode(e) })
+					return
+				}
+			}
+		}()
+		go func() {
+			defer close(u.Ended)
+			c.Hear(u, events)
+			c.Judge(u, nil)
+		}()
+	}
+	return c
+}
+
+// end tells the lead to stop and returns the reports.
+func (c *crowd) end(t *testing.T) ([]lab.UnitReport, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := c.Command(lab.Command{Command: lab.CommandStop}); err != nil {
+		t.Fatal(err)
+	}
+	return c.Reports(ctx)
+}
+
+func TestUnitsEndStageByStage(t *testing.T) {
+	specs := []lab.UnitSpec{{Name: "load"}, {Name: "views", Stage: 2}, {Name: "front"},
+		{Name: "stock", Stage: 1}, {Name: "money", Stage: 1}}
+	var c *crowd
+	c = newCrowd(t, specs, func(name string, say func(lab.Event)) {
+		if name == "stock" { // the slowest of its stage
+			time.Sleep(50 * time.Millisecond)
+		}
+		c.mu.Lock()
+		c.told = append(c.told, name+" ends")
+		c.mu.Unlock()
+		say(lab.Event{Event: lab.EventReport, Data: json.RawMessage(`"` + name + `"`)})
+	})
+	reports, err := c.end(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, before := range []string{"load ends", "front ends", "stock ends", "money ends"} {
+		after := []string{"front", "stock", "views", "views"}[i]
+		if slices.Index(c.told, before) > slices.Index(c.told, after) {
+			t.Errorf("%s was told to stop before %q: %q", after, before, c.told)
+		}
+	}
+	var order []string
+	for _, r := range reports {
+		order = append(order, r.Unit)
+	}
+	if want := []string{"load", "views", "front", "stock", "money"}; !slices.Equal(order, want) {
+		t.Errorf("reports of %q, want them in the order of the layout %q", order, want)
+	}
+}
+
+func TestAStageThatDoesNotEndIsNamed(t *testing.T) {
+	held := make(chan struct{})
+	defer close(held)
+	c := newCrowd(t, []lab.UnitSpec{{Name: "load"}, {Name: "front"}, {Name: "views", Stage: 1}},
+		func(name string, _ func(lab.Event)) {
+			if name == "front" {
+				<-held
+			}
+		})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if err := c.Command(lab.Command{Command: lab.CommandStop}); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(20*time.Millisecond, func() { cancel(errors.New("enough")) })
+	_, err := c.Reports(ctx)
+	if err == nil || !strings.Contains(err.Error(), "unit front does not end after stop: enough") {
+		t.Errorf("Reports: %v, want the unit and the cause", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if slices.Contains(c.told, "views") {
+		t.Error("a later stage was told to stop")
+	}
+}
+
+// file returns a piece of a file as an event.
+func file(name, data string) lab.Event {
+	text, err := json.Marshal(lab.FilePiece{File: name, Data: []byte(data)})
+	if err != nil {
+		panic(err)
+	}
+	return lab.Event{Event: lab.EventFile, Data: text}
+}
+
+func TestFilesAreHandedOver(t *testing.T) {
+	c := newCrowd(t, []lab.UnitSpec{{Name: "load"}, {Name: "front"}}, func(name string, say func(lab.Event)) {
+		for n := range 3 {
+			say(file(name+".log", fmt.Sprintln(name, n)))
+		}
+	})
+	if _, err := c.end(t); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"load", "front"} {
+		text, err := os.ReadFile(filepath.Join(c.HandedOver(), name+".log"))
+		if want := name + " 0\n" + name + " 1\n" + name + " 2\n"; err != nil || string(text) != want {
+			t.Errorf("%s handed over %q (%v), want %q", name, text, err, want)
+		}
+	}
+}
+
+func TestFilesStayInTheirFolder(t *testing.T) {
+	for _, name := range []string{"../up", "/etc/passwd", "a/b", ".", "..", "", "load.log"} {
+		t.Run(name, func(t *testing.T) {
+			c := newCrowd(t, []lab.UnitSpec{{Name: "load"}, {Name: "front"}}, func(unit string, say func(lab.Event)) {
+				if unit == "load" {
+					say(file("load.log", "whole"))
+					return
+				}
+				say(file(name, "planted"))
+			})
+			if _, err := c.end(t); err == nil || !strings.Contains(err.Error(), "unit front hands over a file") {
+				t.Errorf("Reports: %v, want the unit named", err)
+			}
+			var found []string
+			err := filepath.WalkDir(filepath.Dir(c.folder), func(path string, entry os.DirEntry, err error) error {
+				if err == nil && !entry.IsDir() {
+					found = append(found, path)
+				}
+				return err
+			})
+			text, _ := os.ReadFile(filepath.Join(c.folder, "load.log"))
+			if err != nil || len(found) != 1 || string(text) != "whole" {
+				t.Errorf("there are %q (%v), and load.log holds %q", found, err, text)
+			}
+		})
+	}
+}
+
+// endless is the rest of an event that has no end, and counts what was read.
+type endless struct{ sent *int }
+
+// Read implements io.Reader.
+func (e endless) Read(into []byte) (int, error) {
+	if *e.sent += len(into); *e.sent > 2*maxEvent {
+		return 0, io.EOF // the unit has ended
+	}
+	for i := range into {
+		into[i] = 'x'
+	}
+	return len(into), nil
+}
+
+// TestAnEventWithoutEndFailsTheTrial, and its unit can end.
+func TestAnEventWithoutEndFailsTheTrial(t *testing.T) {
+	s := NewSupervisor(lab.Layout{Lead: "load"}, t.TempDir())
+	sent := 0
+	s.Hear(NewUnit(lab.UnitSpec{Name: "front"}), io.MultiReader(strings.NewReader(`{"event":"`), endless{&sent}))
+	if err := s.Failure(); err == nil || !strings.Contains(err.Error(), "unit front") ||
+		!strings.Contains(err.Error(), "more than 67108864 bytes") || sent <= 2*maxEvent {
+		t.Errorf("after %d bytes: %v", sent, err)
+	}
+}
+
+func TestAUnitThatIsDoomedMayEnd(t *testing.T) {
+	c := newCrowd(t, []lab.UnitSpec{{Name: "load"}, {Name: "front"}}, func(string, func(lab.Event)) {})
+	front := c.Named("front")
+	if err := c.Doom(front); err != nil {
+		t.Fatal(err)
+	}
+	c.Judge(front, errors.New("signal: killed"))
+	if _, err := c.end(t); err != nil {
+		t.Errorf("Reports: %v, want nothing of a unit that was killed on purpose", err)
+	}
+	if err := c.Doom(front); err == nil || !strings.Contains(err.Error(), "has ended before") {
+		t.Errorf("Doom of a unit that has ended: %v", err)
+	}
+}
+
+// TestTheEndOfAServerOutranksItsClients: they notice it first, and what they say of it
+// is its consequence.
+func TestTheEndOfAServerOutranksItsClients(t *testing.T) {
+	specs := []lab.UnitSpec{{Name: "lead"}, {Name: "database", Foreign: true,
+		Server: &lab.Server{Kind: "mariadb"}}}
+	s := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
+	select {
+	case <-s.Failed():
+		t.Error("it has failed before it began")
+	default:
+	}
+	s.Fail(errors.New("unit lead failed: connection refused"))
+	s.Fail(errors.New("unit orders failed: connection refused"))
+	go func() {
+		time.Sleep(serverNotice / 4)
+		s.JudgeForeign(NewUnit(specs[1]), "ended by signal: killed")
+	}()
+	_, err := s.Await(t.Context(), lab.EventFinished)
+	if err == nil || !strings.HasPrefix(err.Error(), "mariadb ended by signal: killed") {
+		t.Errorf("Await: %v, want the end of the server", err)
+	}
+	alone := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
+	alone.Fail(errors.New("the first"))
+	alone.Fail(errors.New("the second"))
+	if err := alone.Failure(); err == nil || err.Error() != "the first" {
+		t.Errorf("Failure: %v, want the first", err)
+	}
+	doomed := NewUnit(specs[1])
+	calm := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
+	if err := calm.Doom(doomed); err != nil {
+		t.Fatal(err)
+	}
+	calm.JudgeForeign(doomed, "ended by signal: killed")
+	if err := calm.Failure(); err != nil {
+		t.Errorf("a server that was killed on purpose: %v", err)
+	}
+}

@@ -1,0 +1,122 @@
+package fleet
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestUnitsSayWhatTheyUsedBeforeTheLoad: what they had used when they were first asked is not
+// in it, nor is what they used under load. After a rest that is too short nothing is told.
+func TestUnitsSayWhatTheyUsedBeforeTheLoad(t *testing.T) {
+	said := func(cpu time.Duration) []*lab.UsageAnswer {
+		return []*lab.UsageAnswer{{CPUNanoseconds: int64(cpu)}}
+	}
+	begun := time.Now()
+	for rest, want := range map[time.Duration]float64{500 * time.Millisecond: 0.5, 100 * time.Millisecond: 0} {
+		m := selfMetering{units: []lab.Unit{{Name: "core", Role: "core"}},
+			watched: selfMark{begun, said(time.Second)},
+			marks: []selfMark{{begun.Add(rest), said(1250 * time.Millisecond)},
+				{begun.Add(2 * time.Second), said(3 * time.Second)}}}
+		used, err := m.Stop()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := used.Course; c == nil || len(c.End) > 0 || c.Unavailable["CPU"] == "" ||
+			c.Unavailable["memory"] == "" {
+			t.Errorf("units that are asked at the marks only have the course %+v, "+
+				"want the reason why there is none", c)
+		}
+		if used.Units[0].IdleCores != want || used.Roles["core"].IdleCores != want ||
+			(used.IdleSeconds > 0) != (want > 0) {
+			t.Errorf("%g processors in %g s of rest, of the role %g, want %g", used.Units[0].IdleCores,
+				used.IdleSeconds, used.Roles["core"].IdleCores, want)
+		}
+	}
+}
+
+// TestUnitsThatAreKilledSayWhatTheyUsedBefore: the figures are those of all lives.
+func TestUnitsThatAreKilledSayWhatTheyUsedBefore(t *testing.T) {
+	there := lab.UnitHost{KernelRun: "there", Processors: 16}
+	said := func(cpu time.Duration, memory int64) *lab.UsageAnswer {
+		return &lab.UsageAnswer{Host: there, CPUNanoseconds: int64(cpu), MemoryBytes: memory, LargestBytes: memory,
+			Threads: 5}
+	}
+	begun := time.Now()
+	m := selfMetering{asks: NewSupervisor(lab.Layout{}, ""), units: []lab.Unit{{Name: "core", Role: "core"}},
+		former: map[string]former{}}
+	if err := m.Suspend("core"); err == nil {
+		t.Error("a unit was suspended before the first mark")
+	}
+	m.watched = selfMark{begun, []*lab.UsageAnswer{said(time.Second, 1)}}
+	m.marks = []selfMark{{begun, []*lab.UsageAnswer{said(time.Second, 100)}}}
+	core := NewUnit(lab.UnitSpec{Name: "core"})
+	m.asks.Add(core)
+	m.ctx = t.Context()
+	for _, life := range []struct{ end, begin *lab.UsageAnswer }{
+		{said(3*time.Second, 500), said(time.Second/4, 50)}, {said(time.Second, 200), said(time.Second/4, 60)},
+	} {
+		core.Commands = answering{core, life.end}
+		err := m.Suspend("core")
+		core.Commands = answering{core, life.begin}
+		if err = errors.Join(err, m.Resume(m.units[0])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.marks = append(m.marks, selfMark{begun.Add(time.Second), []*lab.UsageAnswer{said(time.Second/2, 80)}})
+	used, err := m.Stop()
+	if err != nil || len(used.Notes) != 2 {
+		t.Fatalf("%v, notes %q", err, used.Notes)
+	}
+	want := lab.Usage{Units: 1, CPUSeconds: 3.5, Threads: 5, PeakMemoryBytes: 500, MeanMemoryBytes: 70,
+		PeakResidentBytes: 500}
+	if got := used.Units[0].Host; got != there {
+		t.Errorf("it ran on %+v, want %+v", got, there)
+	}
+	if got := used.Units[0].Usage; !reflect.DeepEqual(got, want) || !reflect.DeepEqual(used.Total, want) {
+		t.Errorf("it used %+v, in total %+v, want %+v", got, used.Total, want)
+	}
+}
+
+// TestAUnitThatIsStartedAgainWhenTheLoadEndsIsNotAsked: it has no commands yet, and its figures are those of
+// the lives that it has had.
+func TestAUnitThatIsStartedAgainWhenTheLoadEndsIsNotAsked(t *testing.T) {
+	begun := time.Now()
+	first := []*lab.UsageAnswer{{MemoryBytes: 1}}
+	m := selfMetering{ctx: t.Context(), asks: NewSupervisor(lab.Layout{}, ""), former: map[string]former{},
+		units:   []lab.Unit{{Name: "core", Role: "core"}},
+		watched: selfMark{begun, first}, marks: []selfMark{{begun, first}}}
+	core := NewUnit(lab.UnitSpec{Name: "core"})
+	m.asks.Add(core)
+	core.Commands = answering{core, &lab.UsageAnswer{CPUNanoseconds: int64(3 * time.Second), MemoryBytes: 5}}
+	if err := m.Suspend("core"); err != nil {
+		t.Fatal(err)
+	}
+	m.asks.Add(NewUnit(lab.UnitSpec{Name: "core"}))
+	if err := m.Mark(); err != nil {
+		t.Fatal(err)
+	}
+	used, err := m.Stop()
+	if err != nil || used.Total.CPUSeconds != 3 || used.Total.PeakMemoryBytes != 5 {
+		t.Errorf("it used %+v (%v), want the three seconds of its life", used.Total, err)
+	}
+	if err := m.Resume(m.units[0]); err != nil {
+		t.Errorf("a unit that is back after the load: %v", err)
+	}
+}
+
+// answering is a control connection over which a unit says at once what it has used.
+type answering struct {
+	unit *Unit
+	said *lab.UsageAnswer
+}
+
+func (a answering) Write(command []byte) (int, error) {
+	data, err := json.Marshal(a.said)
+	a.unit.usage <- data
+	return len(command), err
+}
