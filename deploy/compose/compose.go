@@ -78,14 +78,12 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	}
 	services, rest := part(layout)
 	running := &deployment{
-		deployer: d,
-		Lives:    fleet.NewLives[*container](fleet.NewSupervisor(layout, fleet.HandedOver(dir))),
-		project:  &project{tool: tool, services: services, label: d.label, dir: dir},
+		deployer: d, project: &project{tool: tool, services: services, label: d.label, dir: dir},
 	}
+	running.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir, running.platform())
 	if running.engine, err = engine.Open(); err != nil {
 		return nil, err
 	}
-	running.watching, running.unwatch = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, running.Stop())
@@ -102,7 +100,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.
-	if running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor, nil); err != nil {
+	if running.Beside, err = d.processes.Join(ctx, rest, dir, running.Supervisor, nil); err != nil {
 		return nil, err
 	}
 	return running, nil

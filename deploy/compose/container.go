@@ -19,7 +19,7 @@ type container struct {
 	terminal   bool            // it writes to one
 	network    string          // the mode of its network
 	hostPID    int             // of its first process, as this host numbers it; 0: it has ended
-	listened   map[string]bool // the ports at which it did when it was killed
+	listened   map[string]bool // the ports at which it did when it was killed in its former life
 	followed   chan struct{}   // closed when all that it wrote was read
 }
 
@@ -47,13 +47,13 @@ const wordsPatience = time.Second
 func (c *container) await() {
 	defer close(c.Ended)
 	d := c.deployment
-	code, outOfMemory, err := d.engine.Wait(d.watching, c.id)
+	code, outOfMemory, err := d.engine.Wait(d.Watching, c.id)
 	select {
 	case <-c.followed:
 	case <-time.After(wordsPatience):
 	}
 	switch {
-	case d.watching.Err() != nil: // the deployment has ended
+	case d.Watching.Err() != nil: // the deployment has ended
 	case err != nil: // the daemon has ended, or somebody has removed the container
 		d.JudgeForeign(c.Unit, "cannot be watched any more: "+err.Error())
 	case code == 0:
@@ -64,42 +64,69 @@ func (c *container) await() {
 	}
 }
 
-func (c *container) kill(ctx context.Context) (proof string, err error) {
-	d, ports := c.deployment, listening(c.hostPID)
-	kill := func(ctx context.Context) error { return d.engine.Kill(ctx, c.id) }
-	if err := d.Kill(ctx, c.Unit, kill); err != nil {
+// Kill implements fleet.Instance.
+func (c *container) Kill(ctx context.Context) (proof string, err error) {
+	ports := listening(c.hostPID)
+	if err := c.deployment.engine.Kill(ctx, c.id); err != nil {
 		return "", err
 	}
+	if err := c.AwaitEnd(ctx); err != nil {
+		return "", err
+	}
+	c.listened = c.own(ports)
+	return "the container has ended", nil
+}
+
+// Pause implements fleet.Instance.
+func (c *container) Pause(ctx context.Context) (proof string, err error) {
+	return "the container is paused", c.deployment.engine.Pause(ctx, c.id)
+}
+
+// Resume implements fleet.Instance.
+func (c *container) Resume(ctx context.Context) error { return c.deployment.engine.Unpause(ctx, c.id) }
+
+// gone fails when the container has a process.
+func (d *deployment) gone(ctx context.Context, c *container) error {
 	state, err := d.engine.Inspect(ctx, c.id)
 	if err == nil && state.Pid != 0 {
 		err = fmt.Errorf("the container is %q and has process %d", state.Status, state.Pid)
 	}
-	c.listened = c.own(ports)
-	return "the container has ended", err
+	return err
 }
 
-// startAgain starts the container that was killed: it is what it was, with its volumes, files
-// and name; its address in a network of Docker's may be another.
-func (d *deployment) startAgain(ctx context.Context, old *container) error {
-	if !d.IsDoomed(old.Unit) {
-		return fmt.Errorf("service %q was not killed, so it is not started again", old.Spec.Name)
-	}
-	said, err := d.engine.Attach(d.watching, old.id, old.terminal)
+// next returns the next life of a container: it is what it was, with its volumes, files and name; its address
+// in a network of Docker's may be another.
+func (d *deployment) next(_ context.Context, ended *container, _ bool) (*container, error) {
+	return &container{Unit: fleet.NewUnit(ended.Spec), deployment: d, id: ended.id, terminal: ended.terminal,
+		network: ended.network, listened: ended.listened, followed: make(chan struct{})}, nil
+}
+
+// Start implements fleet.Instance. The first life of a container its compose file starts.
+func (c *container) Start(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			close(c.Ended)
+		}
+	}()
+	e := c.deployment.engine
+	said, err := e.Attach(c.deployment.Watching, c.id, c.terminal)
 	if err != nil {
 		return err
 	}
-	if err := d.engine.Start(ctx, old.id); err != nil {
+	if err := e.Start(ctx, c.id); err != nil {
 		_ = said.Close() // nothing is said
 		return err
 	}
-	seen, err := d.engine.Look(ctx, old.id)
+	seen, err := e.Look(ctx, c.id)
 	if err != nil {
+		_ = said.Close() // it is removed with the others
 		return err
 	}
-	c := d.newContainer(old.Spec, old.id, seen)
-	c.WriteTo(old.Log)
-	d.Add(c)
+	c.hostPID = seen.State.Pid
 	go c.hear(said)
 	go c.await()
-	return c.awaitListening(ctx, old.listened)
+	return nil
 }
+
+// AwaitOpen implements fleet.Instance.
+func (c *container) AwaitOpen(ctx context.Context) error { return c.awaitListening(ctx, c.listened) }

@@ -21,17 +21,14 @@ import (
 
 // deployment is a running layout.
 type deployment struct {
-	*fleet.Lives[*container]
+	*fleet.Fleet[*container]
 	deployer *Deployer
 	project  *project
 	engine   *engine.Client
-	watching context.Context // ends with Stop
-	unwatch  context.CancelFunc
 
-	prepared  map[string]string // logs of what prepared the trial
-	processes lab.Deployment    // nil until they run
-	stopOnce  sync.Once
-	stopErr   error
+	prepared map[string]string // logs of what prepared the trial
+	stopOnce sync.Once
+	stopErr  error
 }
 
 // Labels of the compose command.
@@ -77,7 +74,7 @@ func (d *deployment) takeIn(ctx context.Context) error {
 	for _, id := range ids {
 		c := d.newContainer(d.specOf(seen[id]), id, seen[id])
 		d.Add(c)
-		if said, err := d.engine.Follow(d.watching, id, c.terminal); err != nil { // its driver keeps no log
+		if said, err := d.engine.Follow(d.Watching, id, c.terminal); err != nil { // its driver keeps no log
 			fmt.Fprintln(c.Log, err)
 			close(c.followed)
 		} else {
@@ -127,15 +124,15 @@ func (d *deployment) Units() []lab.Unit {
 				Span: lab.SpanContainer})
 		}
 	}
-	return append(units, d.processes.Units()...)
+	return append(units, d.Beside.Units()...)
 }
 
 // Endpoint implements lab.Deployment. Where a service is reached, its compose file says.
-func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) { return d.processes.Endpoint(unit) }
+func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) { return d.Beside.Endpoint(unit) }
 
 // Logs implements lab.Deployment.
 func (d *deployment) Logs() map[string]string {
-	logs := d.LogsWith(d.processes)
+	logs := d.Fleet.Logs()
 	maps.Copy(logs, d.prepared)
 	return logs
 }
@@ -159,11 +156,11 @@ func (d *deployment) Stop() error {
 			_ = d.Doom(c.Unit) // it may have ended
 		}
 		d.stopErr = d.project.down(len(all))
-		d.unwatch()
+		d.Unwatch()
 		for _, c := range all {
 			<-c.Ended
 		}
-		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.processes, d.project.dir))
+		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.Beside, d.project.dir))
 	})
 	return d.stopErr
 }
@@ -173,35 +170,12 @@ func (d *Deployer) Faults() []lab.FaultKind {
 	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause}
 }
 
-// Harm implements lab.Harmer: every process of the container has the fault.
-func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
-	c := d.Named(f.Target)
-	switch {
-	case c == nil:
-		return d.processes.(lab.Harmer).Harm(ctx, f)
-	case f.Kind == lab.FaultPause:
-		proof, err = "the container is paused", d.engine.Pause(ctx, c.id)
-	case f.Kind.Ends():
-		proof, err = c.kill(ctx)
-	default:
-		err = errors.New("no service of a compose file can have this fault")
+// platform returns what is done to containers.
+func (d *deployment) platform() fleet.Platform[*container] {
+	return fleet.Platform[*container]{
+		Name: d.deployer.Name(), Faults: d.deployer.Faults(), Next: d.next, Gone: d.gone,
+		Reach: func(string) string { return "" }, // its compose file knows
 	}
-	if err != nil {
-		return "", fmt.Errorf("%s service %s: %w", f.Kind, f.Target, err)
-	}
-	return proof, nil
-}
-
-// Heal implements lab.Harmer.
-func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
-	c := d.Named(f.Target)
-	switch {
-	case c == nil:
-		return d.processes.(lab.Harmer).Heal(ctx, f)
-	case f.Kind == lab.FaultPause:
-		return d.engine.Unpause(ctx, c.id)
-	}
-	return d.startAgain(ctx, c)
 }
 
 // Platform implements lab.Hosted. The daemon was there.

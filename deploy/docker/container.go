@@ -44,8 +44,8 @@ func (d *deployment) name(of string) string {
 	return "cleave-" + d.deployer.label + "-" + strings.ToLower(filepath.Base(d.dir)) + "-" + of
 }
 
-// start runs the container and connects to its unit.
-func (c *container) start(ctx context.Context) error {
+// Start implements fleet.Instance.
+func (c *container) Start(ctx context.Context) error {
 	d := c.deployment
 	err := containers.MakeVolume(d.dir, c.Spec, d.endpoints)
 	if err == nil && d.deployer.network == Host {
@@ -87,7 +87,7 @@ func (c *container) run(ctx context.Context) (token string, err error) {
 			return "", err
 		}
 	}
-	said, err := d.engine.Attach(d.watching, c.name, made.Tty)
+	said, err := d.engine.Attach(d.Watching, c.name, made.Tty)
 	if err != nil {
 		return "", err
 	}
@@ -95,7 +95,7 @@ func (c *container) run(ctx context.Context) (token string, err error) {
 		defer close(c.followed)
 		_, _ = io.Copy(c.Log, said) // it ends with the container, or with the daemon
 		_ = said.Close()
-		if gone := d.engine.Ping(d.watching); gone != nil && d.watching.Err() == nil {
+		if gone := d.engine.Ping(d.Watching); gone != nil && d.Watching.Err() == nil {
 			d.Fail(fmt.Errorf("the Docker daemon has ended: %w", unanswered(gone)))
 		}
 	}()
@@ -211,7 +211,7 @@ func (c *container) await() {
 	d := c.deployment
 	<-c.followed
 	// An error: the daemon has ended, or somebody has removed it.
-	code, outOfMemory, err := d.engine.Wait(d.watching, c.name)
+	code, outOfMemory, err := d.engine.Wait(d.Watching, c.name)
 	d.JudgeEnd(c.Unit, fleet.HowEnded(c.Spec, code, outOfMemory, err))
 }
 

@@ -22,7 +22,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"syscall"
@@ -37,7 +36,6 @@ import (
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/relay"
 )
 
 // Network is how containers reach each other.
@@ -137,11 +135,10 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, err
 	}
 	running := &deployment{
-		Lives:    fleet.NewLives[*container](fleet.NewSupervisor(layout, fleet.HandedOver(dir))),
-		deployer: d, engine: client, images: images, lead: layout.Lead, dir: dir,
-		endpoints: map[string]lab.Endpoint{},
+		deployer: d, engine: client, images: images, dir: dir, endpoints: map[string]lab.Endpoint{},
 	}
-	running.watching, running.unwatch = context.WithCancel(context.WithoutCancel(ctx))
+	running.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir,
+		running.platform(layout))
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, running.Stop())
@@ -166,7 +163,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.
-	if running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor,
+	if running.Beside, err = d.processes.Join(ctx, rest, dir, running.Supervisor,
 		running.endpoints); err != nil {
 		return nil, err
 	}
@@ -175,13 +172,10 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 
 // deployment is a running layout.
 type deployment struct {
-	*fleet.Lives[*container]
+	*fleet.Fleet[*container]
 	deployer  *Deployer
-	lead      string
 	dir       string
 	engine    *engine.Client
-	watching  context.Context // ends with Stop
-	unwatch   context.CancelFunc
 	images    map[string]string
 	network   string // name of the trial's own, or ""
 	host      string // address of this host, as containers see it
@@ -191,12 +185,18 @@ type deployment struct {
 	memory    string          // path of the file that is the units' memory, or ""
 	ports     *launch.Ports
 	endpoints map[string]lab.Endpoint // of units that listen
-	relays    relay.Relays
-	control   map[string]string // host:port at which a unit waits for its conductor
+	control   map[string]string       // host:port at which a unit waits for its conductor
 
-	processes lab.Deployment // nil until they run
-	stopOnce  sync.Once
-	stopErr   error
+	stopOnce sync.Once
+	stopErr  error
+}
+
+// platform returns what is done to containers.
+func (d *deployment) platform(layout lab.Layout) fleet.Platform[*container] {
+	return fleet.Platform[*container]{
+		Name: d.deployer.Name(), Faults: d.deployer.Faults(), SharesMemory: layout.SharedMemory > 0,
+		Next: d.next, Reach: d.reach, Cut: d.cut, Gone: d.gone,
+	}
 }
 
 // atOnce is how many containers are started, or removed, at the same time: the daemon takes
@@ -207,7 +207,7 @@ const atOnce = 8
 func (d *deployment) start(ctx context.Context, spec lab.UnitSpec) error {
 	c := d.newContainer(spec)
 	d.Add(c)
-	return c.start(ctx)
+	return c.Start(ctx)
 }
 
 // prepare runs a command to its end.
@@ -215,7 +215,7 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit fleet
 	c := d.newContainer(spec)
 	c.Prepares = true
 	d.Add(c)
-	if err := c.start(ctx); err != nil {
+	if err := c.Start(ctx); err != nil {
 		return err
 	}
 	stop := func(ctx context.Context) error { return d.engine.Stop(ctx, c.name, stopGrace) }
@@ -225,8 +225,8 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit fleet
 	return c.remove(ctx)
 }
 
-// reach returns where this host reaches a unit.
-func (d *deployment) reach(unit string) string { return d.endpoints[unit].Dial }
+// reach returns where this host reaches a unit itself: a relay would accept at once.
+func (d *deployment) reach(unit string) string { return d.endpoints[unit].Bind }
 
 // Units implements lab.Deployment.
 func (d *deployment) Units() []lab.Unit {
@@ -238,7 +238,7 @@ func (d *deployment) Units() []lab.Unit {
 		units = append(units, lab.Unit{Name: c.Spec.Name, Role: c.Spec.Role, PID: c.hostPID,
 			Span: lab.SpanContainer})
 	}
-	return append(units, d.processes.Units()...)
+	return append(units, d.Beside.Units()...)
 }
 
 // Endpoint implements lab.Deployment.
@@ -246,26 +246,23 @@ func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
 	if endpoint, ours := d.endpoints[unit]; ours {
 		return endpoint, nil
 	}
-	return d.processes.Endpoint(unit)
+	return d.Beside.Endpoint(unit)
 }
-
-// Logs implements lab.Deployment.
-func (d *deployment) Logs() map[string]string { return d.LogsWith(d.processes) }
 
 // Stop implements lab.Deployment.
 func (d *deployment) Stop() error {
 	d.stopOnce.Do(func() {
-		defer d.unwatch()
+		defer d.Unwatch()
 		d.MayEnd()
-		if gone := d.engine.Ping(d.watching); gone != nil {
+		if gone := d.engine.Ping(d.Watching); gone != nil {
 			d.stopErr = d.abandon(unanswered(gone))
 		} else {
 			d.stopErr = errors.Join(d.removeAll(stuckPatience), d.removeNetwork(),
 				d.removeVolumes())
 		}
 		d.ports.Close()
-		d.stopErr = errors.Join(d.stopErr, d.relays.Close())
-		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.processes, d.dir))
+		d.stopErr = errors.Join(d.stopErr, d.Relays.Close())
+		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.Beside, d.dir))
 	})
 	return d.stopErr
 }
@@ -283,7 +280,7 @@ const stuckPatience = 2 * removePatience
 // removeAll removes the containers. Some may be stuck; when none was removed for so
 // long, all that are left seem to be.
 func (d *deployment) removeAll(patience time.Duration) error {
-	ctx, giveUp := context.WithCancelCause(d.watching)
+	ctx, giveUp := context.WithCancelCause(d.Watching)
 	defer giveUp(nil)
 	stuck := time.AfterFunc(patience, func() { giveUp(fmt.Errorf("none was removed for %v", patience)) })
 	defer stuck.Stop()
@@ -311,9 +308,7 @@ const abandonPatience = 10 * time.Second
 func (d *deployment) abandon(gone error) error {
 	all := d.All()
 	for _, c := range all {
-		if connection, open := c.Commands.(io.Closer); open {
-			_ = connection.Close() // a unit that has lost its conductor ends
-		}
+		c.HangUp() // a unit that has lost its conductor ends
 	}
 	runs := func(c *container) bool { return c.hostPID > 0 && syscall.Kill(c.hostPID, 0) == nil }
 	for deadline := time.Now().Add(abandonPatience); slices.ContainsFunc(all, runs) &&

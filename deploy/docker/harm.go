@@ -2,11 +2,8 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"slices"
-	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
@@ -28,124 +25,57 @@ func (d *Deployer) Faults() []lab.FaultKind {
 // readyForFaults does what must be there before units start: relays and volumes.
 func (d *deployment) readyForFaults(units []lab.UnitSpec) (err error) {
 	servers, contained, _ := containers.Part(lab.Layout{Units: units})
-	if d.relays, err = relay.Before(slices.Concat(servers, contained), d.endpoints, d.host); err != nil {
+	if d.Relays, err = relay.Before(slices.Concat(servers, contained), d.endpoints, d.host); err != nil {
 		return err
 	}
-	return volume.Prepare(units, d.volume)
+	return volume.Prepare(units, func(spec lab.UnitSpec) string { return fleet.Volume(d.dir, spec) })
 }
 
-func (d *deployment) volume(spec lab.UnitSpec) string { return fleet.Volume(d.dir, spec) }
-
-// Harm implements lab.Harmer: every process of the container has the fault.
-func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
-	c := d.Named(f.Target)
-	switch {
-	case c == nil:
-		return d.processes.(lab.Harmer).Harm(ctx, f)
-	case f.Target == d.lead:
-		return "", fmt.Errorf("unit %s leads the trial and cannot have a fault in it", f.Target)
-	case f.Kind == lab.FaultPause:
-		proof, err = "the container is paused", d.engine.Pause(ctx, c.name)
-	case f.Kind == lab.FaultCut:
-		proof, err = c.cut(ctx)
-	case f.Kind == lab.FaultSlow:
-		proof, err = d.relays.Slow(ctx, f)
-	case f.Kind == lab.FaultFill:
-		proof, err = volume.Fill(d.volume(c.Spec))
-	case !f.Kind.Ends():
-		err = errors.New("no container can have this fault")
-	case d.memory != "":
-		err = errors.New("it shares memory with others, which it would not find as it was when it is started again")
-	default:
-		proof, err = c.kill(ctx)
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s unit %s: %w", f.Kind, f.Target, err)
-	}
-	return proof, nil
+// Kill implements fleet.Instance.
+func (c *container) Kill(ctx context.Context) (proof string, err error) {
+	return "the container has ended", c.deployment.engine.Kill(ctx, c.name)
 }
 
-// Heal implements lab.Harmer.
-func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
-	c := d.Named(f.Target)
-	switch {
-	case c == nil:
-		return d.processes.(lab.Harmer).Heal(ctx, f)
-	case f.Kind == lab.FaultPause:
-		return d.engine.Unpause(ctx, c.name)
-	case f.Kind == lab.FaultCut:
-		return c.reconnect(ctx)
-	case f.Kind == lab.FaultSlow:
-		d.relays.Heal(f)
-		return nil
-	case f.Kind == lab.FaultFill:
-		return volume.Drain(d.volume(c.Spec))
-	}
-	return d.startAgain(ctx, c)
+// Pause implements fleet.Instance.
+func (c *container) Pause(ctx context.Context) (proof string, err error) {
+	return "the container is paused", c.deployment.engine.Pause(ctx, c.name)
 }
 
-func (c *container) kill(ctx context.Context) (proof string, err error) {
-	d := c.deployment
-	kill := func(ctx context.Context) error { return d.engine.Kill(ctx, c.name) }
-	return "the container has ended", d.Kill(ctx, c.Unit, kill)
+// Resume implements fleet.Instance.
+func (c *container) Resume(ctx context.Context) error {
+	return c.deployment.engine.Unpause(ctx, c.name)
 }
 
-// cut takes the container off the trial's network. Who listens must not be reached then.
-func (c *container) cut(ctx context.Context) (proof string, err error) {
-	d := c.deployment
-	if d.deployer.network == Host {
-		return "", errors.New("it is in the network of its host, from which no container can be cut off alone: " +
-			"deploy with docker-bridge")
+// gone fails when the container has a process.
+func (d *deployment) gone(ctx context.Context, c *container) error {
+	state, err := d.engine.Inspect(ctx, c.name)
+	if err == nil && state.Pid != 0 {
+		err = fmt.Errorf("the container is %q and has process %d", state.Status, state.Pid)
 	}
-	if err := d.engine.Disconnect(ctx, d.network, c.name); err != nil {
-		return "", err
-	}
-	endpoint, listens := d.endpoints[c.Spec.Name]
-	if !listens {
-		return "the container is on no network", nil
-	}
-	connection, err := net.DialTimeout("tcp", endpoint.Bind, cutProof)
-	if err == nil {
-		return "", errors.Join(fmt.Errorf("%s still answers", endpoint.Bind), connection.Close())
-	}
-	return "from this host: " + err.Error(), nil
+	return err
 }
 
-// cutProof is how long a container that was cut off is tried to be reached.
-const cutProof = 500 * time.Millisecond
-
-// reconnect brings the container back, with the same address.
-func (c *container) reconnect(ctx context.Context) error {
-	d := c.deployment
+// cut takes a container off the trial's network, or brings it back with the same address.
+func (d *deployment) cut(ctx context.Context, c *container, off bool) error {
+	if off {
+		return d.engine.Disconnect(ctx, d.network, c.name)
+	}
 	at := engine.In(d.nodes[c.Spec.Name].address, aliases(c.Spec)...)
-	if err := d.engine.Connect(ctx, d.network, c.name, at); err != nil {
-		return err
-	}
-	return c.awaitListening(ctx)
+	return d.engine.Connect(ctx, d.network, c.name, at)
 }
 
-// startAgain runs a container that was killed anew, with its address, environment and
-// volume. One that Container describes goes on as it was.
-func (d *deployment) startAgain(ctx context.Context, old *container) error {
-	if !d.IsDoomed(old.Unit) {
-		return fmt.Errorf("unit %q was not killed, so it is not started again", old.Spec.Name)
+// next returns a container in the place of one that has ended, with its address, environment and volume. One
+// that Container describes goes on as it was.
+func (d *deployment) next(ctx context.Context, ended *container, _ bool) (*container, error) {
+	c := d.newContainer(ended.Spec)
+	if ended.Spec.Container != nil {
+		c.name = ended.name // with all that it has written into its image
+		return c, nil
 	}
-	c := d.newContainer(old.Spec)
-	c.WriteTo(old.Log)
-	if old.Spec.Container != nil {
-		c.name = old.name // with all that it has written into its image
-	} else if err := old.remove(ctx); err != nil {
-		return fmt.Errorf("start unit %s again: %w", old.Spec.Name, err)
-	}
-	d.Add(c)
-	if err := c.start(ctx); err != nil {
-		return err
-	}
-	return c.AwaitUsable(ctx, d.reach(c.Spec.Name), c.awaitListening)
+	return c, ended.remove(ctx)
 }
 
-// awaitListening waits until the unit accepts connections, where it listens at all.
-func (c *container) awaitListening(ctx context.Context) error {
-	itself := c.deployment.endpoints[c.Spec.Name].Bind // a relay would accept at once
-	return c.AwaitListening(ctx, itself, upPatience)
+// AwaitOpen implements fleet.Instance.
+func (c *container) AwaitOpen(ctx context.Context) error {
+	return c.AwaitListening(ctx, c.deployment.reach(c.Spec.Name), upPatience)
 }

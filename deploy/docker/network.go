@@ -232,7 +232,7 @@ func (d *deployment) publish(made *engine.Container, spec lab.UnitSpec) {
 
 // removeNetwork removes the nodes and their network, when no unit is left in it.
 func (d *deployment) removeNetwork() error {
-	ctx, cancel := context.WithTimeoutCause(d.watching, stuckPatience,
+	ctx, cancel := context.WithTimeoutCause(d.Watching, stuckPatience,
 		fmt.Errorf("not removed after %v", stuckPatience))
 	defer cancel()
 	var problems []error

@@ -57,8 +57,8 @@ func TestContainersThatCannotBeRemoved(t *testing.T) {
 		}
 		layout.Units = append(layout.Units, lab.UnitSpec{Name: name})
 	}
-	lives := fleet.NewLives[*container](fleet.NewSupervisor(layout, ""))
-	d := &deployment{Lives: lives, deployer: &Deployer{}, engine: client, watching: t.Context()}
+	d := &deployment{deployer: &Deployer{}, engine: client}
+	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(layout, ""), "", d.platform(layout))
 	for _, spec := range layout.Units {
 		c := d.newContainer(spec)
 		c.name = spec.Name

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -11,15 +12,46 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// life is what the deployer of these tests has of a unit.
-type life struct{ *Unit }
+// life is what the platform of these tests has of a unit.
+type life struct {
+	*Unit
+	of *begun
+}
 
-// begun is a deployer that notes what it is asked for.
+func (l *life) Start(context.Context) error     { return l.of.note("start " + l.Spec.Name) }
+func (l *life) AwaitOpen(context.Context) error { return l.of.note("open " + l.Spec.Name) }
+func (l *life) Resume(context.Context) error    { return l.of.note("resume " + l.Spec.Name) }
+
+func (l *life) Pause(context.Context) (string, error) {
+	return "it stands still", l.of.note("pause " + l.Spec.Name)
+}
+
+func (l *life) Kill(context.Context) (string, error) {
+	if err := l.of.note("kill " + l.Spec.Name); err != nil {
+		return "", err
+	}
+	close(l.Ended)
+	return "it has ended", nil
+}
+
+// begun is a platform that notes what it is asked for.
 type begun struct {
-	*Lives[*life]
+	*Fleet[*life]
 	mu     sync.Mutex
 	noted  []string
 	refuse string // what it fails at
+}
+
+func newBegun(t *testing.T, layout lab.Layout, platform Platform[*life]) *begun {
+	t.Helper()
+	b := &begun{}
+	platform.Next = func(_ context.Context, ended *life, elsewhere bool) (*life, error) {
+		return &life{NewUnit(ended.Spec), b}, b.note(fmt.Sprintf("next %s %t", ended.Spec.Name, elsewhere))
+	}
+	platform.Reach = func(string) string { return "" }
+	b.Fleet = New(t.Context(), NewSupervisor(layout, t.TempDir()), t.TempDir(), platform)
+	t.Cleanup(b.Unwatch)
+	return b
 }
 
 func (b *begun) note(what string) error {
@@ -38,7 +70,7 @@ func (b *begun) steps() Steps {
 	return Steps{
 		AtOnce: 1,
 		Start: func(_ context.Context, spec lab.UnitSpec) error {
-			b.Add(&life{NewUnit(spec)})
+			b.Add(&life{NewUnit(spec), b})
 			return b.note("start " + spec.Name)
 		},
 		Prepare: func(_ context.Context, spec lab.UnitSpec, _ Visit) error {
@@ -72,7 +104,8 @@ func TestBegin(t *testing.T) {
 		{name: "a stage fails", refuse: "start front", want: order[:7], err: "refused"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := &begun{Lives: NewLives[*life](NewSupervisor(lab.Layout{Units: units}, t.TempDir())), refuse: c.refuse}
+			b := newBegun(t, lab.Layout{Units: units}, Platform[*life]{})
+			b.refuse = c.refuse
 			how := b.steps()
 			how.SetsUp = c.setsUp
 			err := b.Begin(t.Context(), how, units, prepare)
@@ -89,15 +122,14 @@ func TestBegin(t *testing.T) {
 // TestLives: a later life takes the place of the former one, what prepares is none of the units,
 // and units that another deployer runs are none of this one's.
 func TestLives(t *testing.T) {
-	units := []lab.UnitSpec{{Name: "front"}, {Name: "stock"}, {Name: "load"}}
-	s := NewSupervisor(lab.Layout{Units: units}, t.TempDir())
-	l := NewLives[*life](s)
-	s.Add(NewUnit(lab.UnitSpec{Name: "load"}))
-	seed := &life{NewUnit(lab.UnitSpec{Name: "seed"})}
+	l := newBegun(t, lab.Layout{Units: []lab.UnitSpec{{Name: "front"}, {Name: "stock"}, {Name: "load"}}},
+		Platform[*life]{})
+	l.Supervisor.Add(NewUnit(lab.UnitSpec{Name: "load"}))
+	seed := &life{NewUnit(lab.UnitSpec{Name: "seed"}), l}
 	seed.Prepares = true
 	_, _ = seed.Log.Write([]byte("seeded"))
-	stock, former, front := &life{NewUnit(lab.UnitSpec{Name: "stock"})},
-		&life{NewUnit(lab.UnitSpec{Name: "front"})}, &life{NewUnit(lab.UnitSpec{Name: "front"})}
+	stock, former, front := &life{NewUnit(lab.UnitSpec{Name: "stock"}), l},
+		&life{NewUnit(lab.UnitSpec{Name: "front"}), l}, &life{NewUnit(lab.UnitSpec{Name: "front"}), l}
 	for _, one := range []*life{seed, stock, former, front} {
 		l.Add(one)
 	}
@@ -109,7 +141,7 @@ func TestLives(t *testing.T) {
 	if got := l.Everything(); !slices.Equal(got, []*life{seed, front, stock}) {
 		t.Errorf("everything is %v", got)
 	}
-	if logs := l.LogsWith(nil); len(logs) != 1 || logs["seed"] != "seeded" {
+	if logs := l.Logs(); len(logs) != 1 || logs["seed"] != "seeded" {
 		t.Errorf("the logs are %q, want that of seed", logs)
 	}
 }
@@ -157,7 +189,7 @@ func TestAwaitPrepared(t *testing.T) {
 // its own name.
 func TestBeginWithoutALife(t *testing.T) {
 	units := []lab.UnitSpec{{Name: "front"}, {Name: "stock", Reached: lab.ReachDirect}}
-	b := &begun{Lives: NewLives[*life](NewSupervisor(lab.Layout{Units: units}, ""))}
+	b := newBegun(t, lab.Layout{Units: units}, Platform[*life]{})
 	how := b.steps()
 	how.Start = func(_ context.Context, spec lab.UnitSpec) error { return b.note("start " + spec.Name) }
 	if err := b.Begin(t.Context(), how, units, nil); err != nil {

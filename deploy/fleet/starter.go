@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +46,9 @@ const longestAnswer = 4 << 10
 
 // Tell has the starter do something and returns what it has seen of that.
 func (s *Starter) Tell(ctx context.Context, what string) (seen string, err error) {
+	if s == nil {
+		return "", errors.New("it was not made ready for faults when it was started")
+	}
 	connection, err := s.reach(ctx)
 	if err != nil {
 		return "", fmt.Errorf("reach the first process of its container: %w", err)
@@ -69,71 +71,31 @@ func (s *Starter) Tell(ctx context.Context, what string) (seen string, err error
 	return "", errors.New(said)
 }
 
-// Harm does a fault to all processes of a unit on a platform of the user's. over is called when
-// the unit's life has ended by it.
-func (s *Starter) Harm(
-	ctx context.Context, units *Supervisor, u *Unit, f lab.Fault, platform string, over func(),
-) (proof string, err error) {
-	switch {
-	case f.Target == units.lead:
-		return "", fmt.Errorf("unit %s leads the trial and cannot have a fault in it", f.Target)
-	case !slices.Contains(StarterFaults(), f.Kind):
-		err = fmt.Errorf("it needs powers on the nodes of %s that Cleave does not have", platform)
-	case s == nil:
-		err = errors.New("it was not made ready for faults when it was started")
-	case f.Kind == lab.FaultPause:
-		proof, err = s.Tell(ctx, lab.StarterStop)
-	default:
-		if err = units.Doom(u); err != nil {
-			break
-		}
-		if proof, err = s.Tell(ctx, lab.StarterEnd); err == nil {
-			over()
-			err = u.AwaitEnd(ctx)
-		}
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s unit %s: %w", f.Kind, f.Target, err)
-	}
-	return proof, nil
+// Pause stops all processes of the unit.
+func (s *Starter) Pause(ctx context.Context) (proof string, err error) {
+	return s.Tell(ctx, lab.StarterStop)
 }
 
-// Heal undoes it. A unit that was killed begins another life by again, which calls Again.
-func (s *Starter) Heal(
-	ctx context.Context, units *Supervisor, u *Unit, f lab.Fault, again func() error,
+// Resume lets them go on.
+func (s *Starter) Resume(ctx context.Context) error {
+	_, err := s.Tell(ctx, lab.StarterContinue)
+	return err
+}
+
+// Again begins another life of a unit whose processes it has ended. connect does what its deployer does in
+// each life, and bind is where the unit listens; "": it does not.
+func (s *Starter) Again(
+	ctx context.Context, u *Unit, connect func(context.Context) error, bind string,
 ) error {
-	if f.Kind == lab.FaultPause {
-		_, err := s.Tell(ctx, lab.StarterContinue)
-		return err
-	}
-	if !units.IsDoomed(u) {
-		return fmt.Errorf("unit %q was not killed, so it is not started again", f.Target)
-	}
-	if err := again(); err != nil {
-		return fmt.Errorf("start unit %s again: %w", f.Target, err)
-	}
-	return nil
-}
-
-// Again begins another life of a unit whose processes it has ended, and returns when that can be
-// used. connect does what its deployer does in each life, bind is where the unit listens ("": it
-// does not), and reach where this host finds it.
-func (s *Starter) Again(ctx context.Context, u *Unit, connect func(context.Context) error,
-	bind string, reach func(unit string) string) error {
 	ctx, cancel := u.readyInTime(ctx)
 	defer cancel()
 	if _, err := s.Tell(ctx, lab.StarterStart); err != nil {
 		return err
 	}
-	if err := connect(ctx); err != nil {
+	if err := connect(ctx); err != nil || bind == "" {
 		return err
 	}
-	if bind != "" {
-		if err := s.awaitListening(ctx, u, bind[strings.LastIndex(bind, ":")+1:]); err != nil {
-			return err
-		}
-	}
-	return u.AwaitUsable(ctx, reach(u.Spec.Name), atOnce)
+	return s.awaitListening(ctx, u, bind[strings.LastIndex(bind, ":")+1:])
 }
 
 // awaitListening waits until the unit listens at a port.

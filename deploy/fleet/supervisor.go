@@ -1,9 +1,3 @@
-// Package fleet is the conductor's side of the control protocol, the same for
-// every deployer: it hears what units say, hands commands to them, ends them stage by
-// stage, keeps what they hand over, and turns an end that nobody asked for into the
-// failure of the trial. How a unit is reached and how it is ended, its deployer knows.
-//
-// Entry points: NewSupervisor, then for each unit Supervisor.Add, Hear and, at its end, Judge.
 package fleet
 
 import (
@@ -269,24 +263,20 @@ func (s *Supervisor) Failure() error {
 func (s *Supervisor) Doom(u *Unit) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	select {
-	case <-u.Ended:
+	if u.hasEnded() {
 		return fmt.Errorf("unit %s has ended before it was killed", u.Spec.Name)
-	default:
 	}
 	u.doomed = true
 	return nil
 }
 
-// Kill has kill end a unit on purpose, and waits until it has ended.
-func (s *Supervisor) Kill(ctx context.Context, u *Unit, kill func(context.Context) error) error {
-	if err := s.Doom(u); err != nil {
-		return err
+// spare has the end of a unit that was to be killed, and still runs, be a failure again.
+func (s *Supervisor) spare(u *Unit) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !u.hasEnded() {
+		u.doomed = false
 	}
-	if err := kill(ctx); err != nil {
-		return err
-	}
-	return u.AwaitEnd(ctx)
 }
 
 // IsDoomed reports whether the unit was killed on purpose.
@@ -376,12 +366,8 @@ func endStage(ctx context.Context, units []*Unit) error {
 func (s *Supervisor) reports(units []*Unit, err error) ([]lab.UnitReport, error) {
 	var all []lab.UnitReport
 	for _, u := range units {
-		select {
-		case <-u.Ended:
-			if u.report != nil {
-				all = append(all, lab.UnitReport{Unit: u.Spec.Name, PID: u.PID, Data: u.report})
-			}
-		default:
+		if u.hasEnded() && u.report != nil {
+			all = append(all, lab.UnitReport{Unit: u.Spec.Name, PID: u.PID, Data: u.report})
 		}
 	}
 	return all, errors.Join(s.Failure(), err)

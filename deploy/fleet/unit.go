@@ -80,11 +80,22 @@ func (u *Unit) String() string {
 
 // HasFinished reports whether a unit that its Container describes has ended well: it has done its part.
 func (u *Unit) HasFinished() bool {
+	return u.hasEnded() && u.Spec.Container != nil && u.outcome == nil
+}
+
+func (u *Unit) hasEnded() bool {
 	select {
 	case <-u.Ended:
-		return u.Spec.Container != nil && u.outcome == nil
+		return true
 	default:
 		return false
+	}
+}
+
+// HangUp closes the connection to a unit that is lost, or shall lose its conductor.
+func (u *Unit) HangUp() {
+	if control, open := u.Commands.(io.Closer); open {
+		_ = control.Close() // nobody may be at its other end
 	}
 }
 

@@ -51,7 +51,7 @@ func (d *deployment) account() {
 	}
 	for tick := time.NewTicker(accountEvery); ; {
 		select {
-		case <-d.watching.Done():
+		case <-d.Watching.Done():
 			tick.Stop()
 			return
 		case <-tick.C:
@@ -59,7 +59,7 @@ func (d *deployment) account() {
 		for _, p := range d.All() {
 			p.count()
 		}
-		ctx, cancel := context.WithTimeout(d.watching, accountEvery)
+		ctx, cancel := context.WithTimeout(d.Watching, accountEvery)
 		said, err := d.cluster.API.Metrics(ctx, d.cluster.namespace, "trial="+d.trial)
 		cancel()
 		d.accounts.hear(said, err, time.Now())

@@ -111,8 +111,8 @@ func (c *cluster) autoscalers(name ...string) string {
 // adoptOthers takes in the pods that the cluster adds, until the deployment ends.
 func (d *deployment) adoptOthers(s *scaled, known map[string]bool) {
 	for _, spec := range s.specs[1:] {
-		arrived, err := d.adopt(d.watching, s, spec, known)
-		if d.watching.Err() != nil {
+		arrived, err := d.adopt(d.Watching, s, spec, known)
+		if d.Watching.Err() != nil {
 			return
 		}
 		if err != nil {
@@ -156,7 +156,7 @@ func (d *deployment) adopt(
 		nil); err != nil {
 		return lab.Arrived{}, err
 	}
-	if err := p.awaitListening(ctx); err != nil {
+	if err := p.AwaitOpen(ctx); err != nil {
 		return lab.Arrived{}, err
 	}
 	return lab.Arrived{
@@ -187,7 +187,7 @@ func (d *deployment) autoscale(unit lab.UnitSpec) error {
 			"target": named{"type": "Utilization", "averageUtilization": int(math.Round(100 * unit.Autoscale.CPU))}}}},
 		"behavior": named{"scaleDown": named{"selectPolicy": "Disabled"}},
 	}}
-	if err := d.cluster.API.Do(d.watching, http.MethodPost, d.cluster.autoscalers(), autoscaler,
+	if err := d.cluster.API.Do(d.Watching, http.MethodPost, d.cluster.autoscalers(), autoscaler,
 		nil); err != nil {
 		return fmt.Errorf("have Kubernetes scale unit %s: %w", unit.Name, err)
 	}
@@ -227,7 +227,7 @@ func (d *deployment) endScaling() error {
 	if len(d.scaled) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(d.watching, removePatience)
+	ctx, cancel := context.WithTimeout(d.Watching, removePatience)
 	defer cancel()
 	var problems []error
 	for _, s := range d.scaled {

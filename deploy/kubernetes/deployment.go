@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,24 +15,20 @@ import (
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
-	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/deploy/links"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/relay"
 )
 
 // deployment is a running layout.
 type deployment struct {
-	*fleet.Lives[*pod]
-	containers.Losses // of nodes
+	*fleet.Fleet[*pod]
+	fleet.Losses // of nodes
 
 	deployer *Deployer
 	cluster  *cluster
 	lead     string
 	dir      string
-	trial    string          // label of its pods
-	watching context.Context // ends with Stop
-	unwatch  context.CancelFunc
+	trial    string // label of its pods
 	images   map[string]string
 	placed   map[string]string // nodes of the cluster by the names that units give them
 	memory   string            // path of the file that is the units' memory, or ""
@@ -42,19 +37,16 @@ type deployment struct {
 	// endpoints of units that listen, and those of them that have a service.
 	endpoints map[string]lab.Endpoint
 	services  []string
-	relays    relay.Relays // before units that can become slow, or are called late
 	links     *links.Wanted
 	led       []string     // addresses of services that this host reaches through the nodes of their units
 	doors     *fleet.Doors // ways from this host to units of the user's cluster
 	scaled    []*scaled    // units that the cluster replicates
 	arrived   chan lab.Arrived
 
-	processes lab.Deployment // nil until they run
-	mu        sync.Mutex
-	drained   []*private.Node // not healed yet
-	lives     int             // of all units together
-	stopOnce  sync.Once
-	stopErr   error
+	mu       sync.Mutex
+	lives    int // of all units together
+	stopOnce sync.Once
+	stopErr  error
 }
 
 // Clocks implements lab.Timed: nodes may be other hosts.
@@ -65,17 +57,18 @@ func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { r
 const newsPatience = 5 * time.Second
 
 func newDeployment(
-	d *Deployer, cluster *cluster, images map[string]string, layout lab.Layout, dir string,
+	ctx context.Context, d *Deployer, cluster *cluster, images map[string]string, layout lab.Layout, dir string,
 ) *deployment {
 	supervisor := fleet.NewSupervisor(layout, fleet.HandedOver(dir))
 	supervisor.NewsTake(newsPatience)
 	made := &deployment{
-		Lives: fleet.NewLives[*pod](supervisor), deployer: d, cluster: cluster, images: images,
-		lead: layout.Lead, dir: dir, trial: strings.ToLower(filepath.Base(dir)),
-		told: newTold(), accounts: newAccounts(), links: links.Of(layout.Links, layout.Units),
+		deployer: d, cluster: cluster, images: images, lead: layout.Lead, dir: dir,
+		trial: strings.ToLower(filepath.Base(dir)),
+		told:  newTold(), accounts: newAccounts(), links: links.Of(layout.Links, layout.Units),
 		endpoints: map[string]lab.Endpoint{},
 		arrived:   make(chan lab.Arrived, arrivals),
 	}
+	made.Fleet = fleet.New(ctx, supervisor, dir, made.platform(layout))
 	made.doors = supervisor.NewDoors(made.enter)
 	return made
 }
@@ -145,7 +138,7 @@ func (d *deployment) reachDirectly(specs []lab.UnitSpec) {
 		}
 		for i, name := range spec.Endpoints() {
 			address := net.JoinHostPort(d.Named(spec.Name).address, strconv.Itoa(portOf(spec, i)))
-			if relay := d.relays[name]; relay != nil {
+			if relay := d.Relays[name]; relay != nil {
 				relay.To(address)
 				continue
 			}
@@ -165,8 +158,8 @@ func (d *deployment) watch() {
 		d.Fail(fmt.Errorf("the cluster has ended: %w", context.Cause(d.cluster.Alive())))
 	})()
 	answered := time.Now()
-	for d.watching.Err() == nil && d.cluster.Alive().Err() == nil {
-		pods, version, err := d.cluster.API.Pods(d.watching, d.cluster.namespace, "trial="+d.trial)
+	for d.Watching.Err() == nil && d.cluster.Alive().Err() == nil {
+		pods, version, err := d.cluster.API.Pods(d.Watching, d.cluster.namespace, "trial="+d.trial)
 		if err != nil && d.deployer.users != nil && time.Since(answered) > apiPatience {
 			d.Fail(fmt.Errorf("the cluster %s has not answered for %v: %w: look whether its API server runs",
 				d.deployer.users.Context, apiPatience, err))
@@ -174,12 +167,12 @@ func (d *deployment) watch() {
 		if err == nil {
 			d.told.reset(pods)
 			// the server ends it now and then
-			err = d.cluster.API.Watch(d.watching, d.cluster.namespace, "trial="+d.trial, version, d.told.tell)
+			err = d.cluster.API.Watch(d.Watching, d.cluster.namespace, "trial="+d.trial, version, d.told.tell)
 			answered = time.Now()
 		}
 		if err != nil {
 			select {
-			case <-d.watching.Done():
+			case <-d.Watching.Done():
 			case <-time.After(watchAgain):
 			}
 		}
@@ -199,7 +192,7 @@ func (d *deployment) start(ctx context.Context, spec lab.UnitSpec) error {
 	}
 	p := d.newPod(spec)
 	d.Add(p)
-	return p.start(ctx)
+	return p.Start(ctx)
 }
 
 // started has the cluster make its replicas of units, and peers call pods that shall be.
@@ -216,7 +209,7 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit fleet
 	p := d.newPod(spec)
 	p.Prepares = true
 	d.Add(p)
-	if err := p.start(ctx); err != nil {
+	if err := p.Start(ctx); err != nil {
 		return err
 	}
 	if err := p.AwaitPrepared(ctx, d.reach(spec.Name), visit, p.end); err != nil {
@@ -233,7 +226,7 @@ func (d *deployment) Units() []lab.Unit {
 			Span: lab.SpanContainer})
 	}
 	units = append(units, d.onStandby()...)
-	return append(units, d.processes.Units()...)
+	return append(units, d.Beside.Units()...)
 }
 
 // Endpoint implements lab.Deployment.
@@ -244,11 +237,8 @@ func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
 		}
 		return endpoint, nil
 	}
-	return d.processes.Endpoint(unit)
+	return d.Beside.Endpoint(unit)
 }
-
-// Logs implements lab.Deployment.
-func (d *deployment) Logs() map[string]string { return d.LogsWith(d.processes) }
 
 // EndForeign implements lab.Ender.
 func (d *deployment) EndForeign(ctx context.Context) error {
@@ -260,11 +250,11 @@ func (d *deployment) EndForeign(ctx context.Context) error {
 // Stop implements lab.Deployment.
 func (d *deployment) Stop() error {
 	d.stopOnce.Do(func() {
-		defer d.unwatch()
+		defer d.Unwatch()
 		defer d.doors.Close()
 		d.MayEnd()
-		d.stopErr = errors.Join(d.lift(), d.clear(), d.relays.Close())
-		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.processes, d.dir))
+		d.stopErr = errors.Join(d.RestoreNodes(d.Watching), d.lift(), d.clear(), d.Relays.Close())
+		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.Beside, d.dir))
 	})
 	return d.stopErr
 }
@@ -272,16 +262,10 @@ func (d *deployment) Stop() error {
 // clear removes the trial's pods and services. Where the cluster cannot do that any more
 // it is ended, and they with it.
 func (d *deployment) clear() error {
-	problems := []error{d.endScaling(), fleet.ForAll(d.watching, atOnce, d.Everything(),
+	problems := []error{d.endScaling(), fleet.ForAll(d.Watching, atOnce, d.Everything(),
 		func(ctx context.Context, p *pod) error { return p.remove(ctx) })}
-	ctx, cancel := context.WithTimeout(d.watching, removePatience)
+	ctx, cancel := context.WithTimeout(d.Watching, removePatience)
 	defer cancel()
-	d.mu.Lock()
-	drained := slices.Clone(d.drained)
-	d.mu.Unlock()
-	for _, node := range drained {
-		problems = append(problems, d.refill(ctx, node))
-	}
 	for _, name := range d.services {
 		if err := d.cluster.API.Do(ctx, http.MethodDelete, d.cluster.ours("services", name), nil,
 			nil); !api.NotFound(err) {

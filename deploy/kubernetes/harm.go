@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/deploy/fleet"
-	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/relay"
@@ -31,118 +30,80 @@ func (d *deployment) readyForFaults(ctx context.Context, units []lab.UnitSpec) (
 		return nil // such faults cannot be there
 	}
 	units = d.links.Relayed(units)
-	if d.relays, err = relay.Before(units, d.endpoints, d.cluster.private.Here()); err != nil {
+	if d.Relays, err = relay.Before(units, d.endpoints, d.cluster.private.Here()); err != nil {
 		return err
 	}
-	if err := volume.Prepare(units, d.volume, d.cluster.private.Show); err != nil {
+	if err := volume.Prepare(units, func(spec lab.UnitSpec) string { return fleet.Volume(d.dir, spec) },
+		d.cluster.private.Show); err != nil {
 		return err
 	}
-	return d.links.Make(ctx, d.host, d.relays)
+	return d.links.Make(ctx, d.host, d.Relays)
 }
 
-func (d *deployment) volume(spec lab.UnitSpec) string { return fleet.Volume(d.dir, spec) }
-
-// Harm implements lab.Harmer: every process of the pod has the fault. A node has it with all
-// pods on it.
-func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
-	p := d.Named(f.Target)
-	switch {
-	case p != nil && d.deployer.users != nil:
-		return p.starter.Harm(ctx, d.Supervisor, p.Unit, f, d.deployer.users.Context, p.over)
-	case p == nil && d.cluster.Named(f.Target) != nil:
-		return d.harmNode(ctx, f)
-	case p == nil:
-		return d.processes.(lab.Harmer).Harm(ctx, f)
-	case p.scaled:
-		return "", fmt.Errorf("%s unit %s: Kubernetes has made its pod and would itself start it again, unknown "+
-			"to its conductor: give it a number of replicas", f.Kind, f.Target)
-	case f.Target == d.lead:
-		return "", fmt.Errorf("unit %s leads the trial and cannot have a fault in it", f.Target)
-	case f.Kind == lab.FaultPause:
-		p.paused = true
-		proof, err = "its processes are frozen", p.node.Pause(ctx, p.container)
-	case f.Kind == lab.FaultCut:
-		proof, err = p.cut(ctx)
-	case f.Kind == lab.FaultSlow:
-		proof, err = d.relays.Slow(ctx, f)
-	case f.Kind == lab.FaultFill:
-		proof, err = volume.Fill(d.volume(p.Spec))
-	case !f.Kind.Ends() && f.Kind != lab.FaultUpdate:
-		err = errors.New("no pod can have this fault")
-	case d.memory != "":
-		err = errors.New("it shares memory with others, which it would not find as it was when it is started again")
-	case f.Kind == lab.FaultUpdate:
-		proof, err = d.update(ctx, p)
-	default:
-		proof, err = p.harmfulKill(ctx)
+// platform returns what is done to pods and nodes. Units of the user's cluster have a starter, which does
+// what there nobody else may.
+func (d *deployment) platform(layout lab.Layout) fleet.Platform[*pod] {
+	p := fleet.Platform[*pod]{
+		Name: d.deployer.Name(), Faults: d.deployer.Faults(), SharesMemory: layout.SharedMemory > 0,
+		Next: d.next, Reach: d.reach, NodeOf: d.nodeOf,
 	}
-	if err != nil {
-		return "", fmt.Errorf("%s unit %s: %w", f.Kind, f.Target, err)
+	if d.deployer.users != nil {
+		return p
 	}
-	return proof, nil
+	p.Refuse, p.Cut, p.Gone, p.Nodes = refuse, cut, gone, d.nodes()
+	p.Vacate = func(ctx context.Context, p *pod) error { return p.leave(ctx, p.end) }
+	p.Describe = func(p *pod) string { return "pod " + p.name + " on " + p.nodeName }
+	return p
 }
 
-// Heal implements lab.Harmer.
-func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
-	p := d.Named(f.Target)
-	switch {
-	case p == nil && d.cluster.Named(f.Target) != nil:
-		return d.healNode(ctx, f)
-	case p == nil:
-		return d.processes.(lab.Harmer).Heal(ctx, f)
-	case d.deployer.users != nil:
-		return p.starter.Heal(ctx, d.Supervisor, p.Unit, f, func() error { return d.liveAgain(ctx, p) })
-	case f.Kind == lab.FaultPause:
-		return p.node.Resume(ctx, p.container)
-	case f.Kind == lab.FaultUpdate:
-		return nil // it is over when it has taken effect
-	case f.Kind == lab.FaultCut:
-		if err := p.node.Cut(ctx, p.hostPID, false); err != nil {
-			return err
-		}
-		return p.awaitListening(ctx)
-	case f.Kind == lab.FaultSlow:
-		d.relays.Heal(f)
-		return nil
-	case f.Kind == lab.FaultFill:
-		return volume.Drain(d.volume(p.Spec))
+// refuse refuses faults of units of which Kubernetes makes the pods.
+func refuse(p *pod) error {
+	if p.scaled {
+		return errors.New("Kubernetes has made its pod and would itself start it again, unknown to its " +
+			"conductor: give it a number of replicas")
 	}
-	return d.startAgain(ctx, p)
+	return nil
 }
 
-// harmfulKill kills what runs in the pod. That nothing does any more is seen here; that
-// the cluster knows, too, comes later.
-func (p *pod) harmfulKill(ctx context.Context) (proof string, err error) {
-	return "the container has ended", p.deployment.Kill(ctx, p.Unit, p.kill)
+// Kill implements fleet.Instance. That nothing of a pod runs any more is seen here; that the cluster knows,
+// too, comes later.
+func (p *pod) Kill(ctx context.Context) (proof string, err error) {
+	if p.deployment.deployer.users == nil {
+		return "the container has ended", p.kill(ctx)
+	}
+	proof, err = p.starter.Tell(ctx, lab.StarterEnd)
+	if err == nil {
+		p.over()
+	}
+	return proof, err
 }
 
-// cut takes the pod off its node's network. Who listens must not be reached then.
-func (p *pod) cut(ctx context.Context) (proof string, err error) {
-	if err := p.node.Cut(ctx, p.hostPID, true); err != nil {
-		return "", err
+// Pause implements fleet.Instance.
+func (p *pod) Pause(ctx context.Context) (proof string, err error) {
+	if p.deployment.deployer.users != nil {
+		return p.starter.Pause(ctx)
 	}
-	address := p.deployment.reach(p.Spec.Name)
-	if address == "" {
-		return "the pod is on no network", nil
-	}
-	return hosts.Unreached(address)
+	p.paused = true
+	return "its processes are frozen", p.node.Pause(ctx, p.container)
 }
 
-// update puts a new pod in the place of a unit's, which ends first: the two could not both
-// have its volume. The scheduler chooses the node, unless the layout does.
-func (d *deployment) update(ctx context.Context, old *pod) (proof string, err error) {
-	if err := d.Doom(old.Unit); err != nil {
-		return "", err
+// Resume implements fleet.Instance.
+func (p *pod) Resume(ctx context.Context) error {
+	if p.deployment.deployer.users != nil {
+		return p.starter.Resume(ctx)
 	}
-	if err := old.leave(ctx, old.end); err != nil {
-		return "", err
+	return p.node.Resume(ctx, p.container)
+}
+
+// cut takes a pod off its node's network, or puts it back.
+func cut(ctx context.Context, p *pod, off bool) error { return p.node.Cut(ctx, p.hostPID, off) }
+
+// gone fails when something of a pod runs.
+func gone(_ context.Context, p *pod) error {
+	if p.runs() {
+		return fmt.Errorf("process %d of unit %s still runs on %s", p.hostPID, p.Spec.Name, p.nodeName)
 	}
-	if err := d.startAgain(ctx, old); err != nil {
-		return "", err
-	}
-	now := d.Named(old.Spec.Name)
-	return fmt.Sprintf("its pod %s on %s has ended, and %s runs on %s", old.name, old.nodeName, now.name,
-		now.nodeName), nil
+	return nil
 }
 
 // leave has the pod end in a way, and proves that nothing of it runs any more.
@@ -153,32 +114,29 @@ func (p *pod) leave(ctx context.Context, end func(context.Context) error) error 
 	if err := end(ctx); err != nil {
 		return err
 	}
-	if p.runs() {
-		return fmt.Errorf("process %d of unit %s still runs on %s", p.hostPID, p.Spec.Name, p.nodeName)
+	if err := gone(ctx, p); err != nil {
+		return err
 	}
 	return p.AwaitEnd(ctx)
 }
 
-// startAgain runs a unit that was killed anew, in a pod of its own, with its address,
-// environment and volume.
-func (d *deployment) startAgain(ctx context.Context, old *pod) error {
-	if !d.IsDoomed(old.Unit) {
-		return fmt.Errorf("unit %q was not killed, so it is not started again", old.Spec.Name)
+// next returns the next life of a unit, with its address, environment and volume: in a pod of its own, or, on
+// the user's cluster, in that of its former life.
+func (d *deployment) next(ctx context.Context, ended *pod, _ bool) (*pod, error) {
+	if d.deployer.users == nil {
+		return d.newPod(ended.Spec), ended.remove(ctx)
 	}
-	p := d.newPod(old.Spec)
-	p.WriteTo(old.Log)
-	if err := old.remove(ctx); err != nil {
-		return fmt.Errorf("start unit %s again: %w", old.Spec.Name, err)
-	}
-	d.Add(p)
-	if err := p.start(ctx); err != nil {
-		return err
-	}
-	return p.AwaitUsable(ctx, d.reach(p.Spec.Name), p.awaitListening)
+	p := *ended
+	p.Unit, p.again = fleet.NewUnit(ended.Spec), true
+	p.lives, p.over = context.WithCancel(d.Watching)
+	return &p, nil
 }
 
-// awaitListening waits until the unit accepts connections, where it listens at all.
-func (p *pod) awaitListening(ctx context.Context) error {
+// AwaitOpen implements fleet.Instance. A starter has seen before that its unit listens.
+func (p *pod) AwaitOpen(ctx context.Context) error {
+	if p.deployment.deployer.users != nil {
+		return nil
+	}
 	return p.AwaitListening(ctx, p.deployment.reach(p.Spec.Name), upPatience)
 }
 

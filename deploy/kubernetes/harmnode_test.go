@@ -6,12 +6,13 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestNodesAreThereAfterAll: a node that was emptied takes pods in the next trial, though its
-// fault was not healed. Nor does it matter that Kubernetes takes the pods from one that is lost
+// TestNodesAreThereAfterAll: a node that was emptied, cut off or killed takes pods in the next trial, though
+// its fault was not healed. Nor does it matter that Kubernetes takes the pods from one that is lost
 // for minutes, which is done here at once.
 func TestNodesAreThereAfterAll(t *testing.T) {
 	d, _ := newDeployer(t)
@@ -29,12 +30,14 @@ func TestNodesAreThereAfterAll(t *testing.T) {
 		return made.(*deployment)
 	}
 	node := d.Nodes(lab.Layout{})[0].Name
-	first := deploy(deploytest.Front())
-	if _, err := first.Harm(t.Context(), lab.Fault{Target: node, Kind: lab.FaultDrain}); err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Stop(); err != nil {
-		t.Fatal(err)
+	for _, kind := range containers.NodeFaults() {
+		first := deploy(deploytest.Front())
+		if _, err := first.Harm(t.Context(), lab.Fault{Target: node, Kind: kind}); err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Stop(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	there := deploytest.Front()
 	there.Units[1].Node = node

@@ -145,8 +145,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if err != nil {
 		return nil, err
 	}
-	running := newDeployment(d, cluster, loaded, layout, dir)
-	running.watching, running.unwatch = context.WithCancel(context.WithoutCancel(ctx))
+	running := newDeployment(ctx, d, cluster, loaded, layout, dir)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, running.Stop())
@@ -175,7 +174,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.
-	if running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor,
+	if running.Beside, err = d.processes.Join(ctx, rest, dir, running.Supervisor,
 		running.endpoints); err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func (d *deployment) host(name string) *hosts.Host { return d.cluster.Named(d.pl
 func (d *deployment) trialOf(spec lab.UnitSpec) containers.Trial {
 	seen := d.shared()
 	seen.Endpoints = d.links.SeenBy(spec, d.endpoints,
-		func(unit string) string { return d.relays.Behind(unit, "") })
+		func(unit string) string { return d.Relays.Behind(unit, "") })
 	return seen
 }
 
@@ -48,9 +48,9 @@ func (d *deployment) leadTo(ctx context.Context, spec lab.UnitSpec, address stri
 
 // lift leaves the links as they were.
 func (d *deployment) lift() error {
-	err := d.links.Lift(d.watching)
+	err := d.links.Lift(d.Watching)
 	for _, address := range d.led {
-		err = errors.Join(err, d.cluster.private.RouteTo(d.watching, address, nil))
+		err = errors.Join(err, d.cluster.private.RouteTo(d.Watching, address, nil))
 	}
 	return err
 }

@@ -49,6 +49,7 @@ type pod struct {
 	paused     bool // it was, once
 	scaled     bool // the cluster has made it
 	removed    bool
+	again      bool // a starter begins it in the pod of its former life
 
 	token   string          // of its unit
 	starter *fleet.Starter  // nil: it has none, or no faults
@@ -58,7 +59,7 @@ type pod struct {
 
 func (d *deployment) newPod(spec lab.UnitSpec) *pod {
 	p := &pod{Unit: fleet.NewUnit(spec), deployment: d, followed: make(chan struct{})}
-	p.lives, p.over = context.WithCancel(d.watching)
+	p.lives, p.over = context.WithCancel(d.Watching)
 	if d.deployer.users != nil {
 		p.starter = fleet.NewStarter(spec, func(ctx context.Context) (net.Conn, error) {
 			return d.cluster.API.Forward(ctx, d.cluster.namespace, p.name, starterPort)
@@ -67,9 +68,12 @@ func (d *deployment) newPod(spec lab.UnitSpec) *pod {
 	return p
 }
 
-// start runs the pod and connects to its unit.
-func (p *pod) start(ctx context.Context) error {
+// Start implements fleet.Instance.
+func (p *pod) Start(ctx context.Context) error {
 	d := p.deployment
+	if p.again {
+		return p.starter.Again(ctx, p.Unit, p.connect, d.endpoints[p.Spec.Name].Bind)
+	}
 	makeVolume := containers.MakeVolume
 	if d.deployer.users != nil { // whose pods get what is in it, not the folder
 		makeVolume = fleet.MakeVolume
@@ -162,7 +166,7 @@ func (p *pod) find(state api.Pod) error {
 	if status.State.Terminated == nil && p.node != nil {
 		p.hostPID = p.node.PID(p.container) // 0 where it has ended just now
 	}
-	log, err := d.cluster.API.Stream(d.watching, d.cluster.ours("pods", p.name, "log?follow=true"))
+	log, err := d.cluster.API.Stream(d.Watching, d.cluster.ours("pods", p.name, "log?follow=true"))
 	if err != nil {
 		return err
 	}
@@ -184,7 +188,7 @@ func (p *pod) bind() error {
 	if err := p.node.Bind(p.container, launch.List(processors)); err != nil && p.runs() {
 		return fmt.Errorf("bind it to the processors %v: %w", processors, err)
 	}
-	return launch.AwaitBound(p.deployment.watching, p.hostPID, p.Spec.Cores)
+	return launch.AwaitBound(p.deployment.Watching, p.hostPID, p.Spec.Cores)
 }
 
 // hopeless are reasons for which a container waits in vain.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -16,8 +17,9 @@ import (
 func TestTheLogComesAfterTheEnd(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
-	d := &deployment{told: newTold(), watching: t.Context(), deployer: &Deployer{users: &Users{}},
+	d := &deployment{told: newTold(), deployer: &Deployer{users: &Users{}},
 		cluster: &cluster{API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}}
+	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(lab.Layout{}, ""), t.TempDir(), fleet.Platform[*pod]{})
 	p := d.newPod(lab.UnitSpec{Name: "views"})
 	p.name = "views"
 	state := api.Pod{}

@@ -1,12 +1,10 @@
 package kubernetes
 
 import (
-	"context"
 	"net"
 	"strconv"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
-	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -29,15 +27,4 @@ func (p *pod) withStarter(runs *api.Container, files map[string][]byte) error {
 	given := api.Mount{Name: "files", MountPath: lab.StarterOrdersFile, SubPath: key, ReadOnly: true}
 	runs.VolumeMounts = append(runs.VolumeMounts, given)
 	return err
-}
-
-// liveAgain begins another life of a unit of the user's cluster, in the pod of the one that was
-// ended on purpose, and returns when it can be used.
-func (d *deployment) liveAgain(ctx context.Context, old *pod) error {
-	p := *old
-	p.Unit = fleet.NewUnit(old.Spec)
-	p.WriteTo(old.Log)
-	p.lives, p.over = context.WithCancel(d.watching)
-	d.Add(&p)
-	return p.starter.Again(ctx, p.Unit, p.connect, d.endpoints[p.Spec.Name].Bind, d.reach)
 }

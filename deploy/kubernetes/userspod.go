@@ -196,7 +196,7 @@ func (p *pod) dial(ctx context.Context, token string) (net.Conn, error) {
 
 // reach returns the address at which this host reaches a unit itself.
 func (d *deployment) reach(name string) string {
-	inside := d.relays.Behind(name, d.endpoints[name].Dial)
+	inside := d.Relays.Behind(name, d.endpoints[name].Dial)
 	if d.deployer.users == nil || inside == "" {
 		return inside
 	}
@@ -214,7 +214,7 @@ func (d *deployment) enter(name string) (net.Conn, error) {
 	if err != nil || p == nil {
 		return nil, errors.Join(err, errors.New("it has no pod"))
 	}
-	return d.cluster.API.Forward(d.watching, d.cluster.namespace, p.name, port)
+	return d.cluster.API.Forward(d.Watching, d.cluster.namespace, p.name, port)
 }
 
 // latest returns the pod of a unit, or of what prepares it.

@@ -1,7 +1,7 @@
 package process
 
 import (
-	"fmt"
+	"context"
 	"io"
 	"os/exec"
 
@@ -40,11 +40,11 @@ func (d *Deployer) OpenAfar(dir string, ports int) (*Afar, []int, error) {
 		reserved.Close()
 		return nil, nil, err
 	}
-	return &Afar{d, &deployment{
-		Lives: fleet.NewLives[*unit](fleet.NewSupervisor(lab.Layout{}, "")), links: links.Of(nil, nil),
-		group: group, launcher: launch.NewLauncher(), ports: reserved,
-		limits: map[string]*cgroup.Group{},
-	}}, reserved.Numbers, nil
+	units := &deployment{links: links.Of(nil, nil), group: group, launcher: launch.NewLauncher(),
+		ports: reserved, limits: map[string]*cgroup.Group{}}
+	units.Fleet = fleet.New(context.Background(), fleet.NewSupervisor(lab.Layout{}, ""), dir,
+		fleet.Platform[*unit]{})
+	return &Afar{d, units}, reserved.Numbers, nil
 }
 
 // Know tells the addresses of all units. It comes before the first start.
@@ -72,11 +72,11 @@ func (a *Afar) Start(spec lab.UnitSpec, again, prepares bool, ear Ear) (*AfarUni
 	if err != nil {
 		return nil, err
 	}
-	u := newUnit(spec, command)
+	u := d.newUnit(spec, command)
 	u.ear = &ear
 	u.Prepares = true // its conductor knows what it is; here Stop waits for it
-	if err := d.launch(u); err != nil {
-		return nil, fmt.Errorf("start unit %s (%s): %w", spec.Name, command.Path, err)
+	if err := u.Start(context.Background()); err != nil {
+		return nil, err
 	}
 	d.Add(u)
 	return &AfarUnit{u}, nil
@@ -96,13 +96,13 @@ func (u *AfarUnit) Tell(text []byte) error {
 func (u *AfarUnit) Release() error { return u.unit.commands.Close() }
 
 // Kill kills every process of the unit, and says what was seen of that.
-func (u *AfarUnit) Kill() (proof string, err error) { return u.unit.killAll() }
+func (u *AfarUnit) Kill() (proof string, err error) { return u.unit.Kill(context.Background()) }
 
 // Pause stops every process of the unit, and says what was seen of that.
-func (u *AfarUnit) Pause() (proof string, err error) { return u.unit.pause() }
+func (u *AfarUnit) Pause() (proof string, err error) { return u.unit.Pause(context.Background()) }
 
 // Resume lets them go on.
-func (u *AfarUnit) Resume() error { return u.unit.resume() }
+func (u *AfarUnit) Resume() error { return u.unit.Resume(context.Background()) }
 
 // Stop ends all units and removes the directory; it fails when anything is left. Nothing
 // that hears a unit may hold it up any more.

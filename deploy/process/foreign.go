@@ -101,9 +101,9 @@ func (d *Deployer) prepare(
 	if err != nil {
 		return err
 	}
-	u := newUnit(spec, command)
+	u := running.newUnit(spec, command)
 	u.Prepares = true
-	if err := running.launch(u); err != nil {
+	if err := u.Start(ctx); err != nil {
 		return err
 	}
 	running.Add(u)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/gluster"
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/launch"
@@ -99,82 +100,34 @@ func (n *network) close() error {
 	return n.set.Close()
 }
 
+// nodeFaults returns what can be done to a host that a layout names.
+func nodeFaults() []lab.FaultKind { return []lab.FaultKind{lab.FaultCut, lab.FaultKill} }
+
 // Nodes implements lab.Clustered: those that the layout names, and those that keep its
 // replicated disk.
 func (d *Deployer) Nodes(layout lab.Layout) []lab.Node {
-	all := lab.Nodes(nodesOf(layout), lab.FaultCut, lab.FaultKill)
+	all := lab.Nodes(nodesOf(layout), nodeFaults()...)
 	if layout.OnReplicatedDisk() {
 		all = append(all, lab.Nodes(gluster.Bricks(), lab.FaultKill, lab.FaultRestart)...)
 	}
 	return all
 }
 
-// NodeOf implements lab.Placed.
-func (d *deployment) NodeOf(unit string) string {
-	if u := d.Named(unit); u != nil {
-		return u.Spec.Node
-	}
-	return ""
-}
-
-// on returns the units on a node.
-func (d *deployment) on(node string) []*unit {
-	return slices.DeleteFunc(d.All(), func(u *unit) bool { return u.Spec.Node != node })
-}
-
-// harmNode cuts a host off with all that is on it, or ends it as a power cut does: it loses
-// its link first, so that nobody is told that its connections are gone.
-func (d *deployment) harmNode(ctx context.Context, f lab.Fault, host *hosts.Host) (proof string, err error) {
-	if f.Kind == lab.FaultCut {
-		if err := host.Link(ctx, false); err != nil {
-			return "", err
-		}
-		return hosts.Unreached(net.JoinHostPort(host.Address, "9"))
-	}
-	units := d.on(f.Target)
-	if slices.ContainsFunc(units, func(u *unit) bool { return u.Spec.Name == d.lead }) {
-		return "", fmt.Errorf("unit %s, which leads the trial, is on %s", d.lead, f.Target)
-	}
-	for _, u := range units {
-		if err := d.Doom(u.Unit); err != nil {
-			return "", err
-		}
-	}
-	if err := host.Kill(ctx); err != nil {
-		return "", err
-	}
-	var proofs []string
-	for _, u := range units {
-		proof, err := u.killAll()
-		if err != nil {
-			return "", err
-		}
-		proofs = append(proofs, u.Spec.Name+": "+proof)
-	}
-	return strings.Join(proofs, "; "), nil
-}
-
-// healNode returns when the units of the host are reached again.
-func (d *deployment) healNode(ctx context.Context, f lab.Fault, host *hosts.Host) error {
-	if f.Kind == lab.FaultCut {
-		if err := host.Link(ctx, true); err != nil {
+// nodes returns what is done to the hosts that a layout names. Their links, their first processes and the
+// units on them are all that they have.
+func (d *deployment) nodes() fleet.Nodes[*unit] {
+	return fleet.Nodes[*unit]{
+		Faults: nodeFaults(),
+		Named: func(name string) fleet.Node {
+			if host := d.network.named(name); host != nil {
+				return host
+			}
+			return nil
+		},
+		Probe: func(name string) string { return net.JoinHostPort(d.network.named(name).Address, "9") },
+		Perished: func(ctx context.Context, u *unit) error {
+			_, err := u.Kill(ctx)
 			return err
-		}
-	} else if err := host.Boot(ctx); err != nil {
-		return err
+		},
 	}
-	for _, u := range d.on(f.Target) {
-		if f.Kind.Ends() {
-			if err := d.startAgain(ctx, u.Spec.Name); err != nil {
-				return err
-			}
-		}
-		if u.Spec.Listens {
-			now := d.Named(u.Spec.Name) // started again, it is another
-			if err := now.AwaitListening(ctx, d.endpoints[u.Spec.Name].Bind, listenPatience); err != nil {
-				return fmt.Errorf("node %s: %w", f.Target, err)
-			}
-		}
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"syscall"
@@ -11,8 +12,8 @@ import (
 // of a call to the disk comes out of it first.
 const pausePatience = 10 * time.Second
 
-// pause stops every process of the unit and sees that each has stopped.
-func (u *unit) pause() (proof string, err error) {
+// Pause implements fleet.Instance: it sees that each process of the unit has stopped.
+func (u *unit) Pause(context.Context) (proof string, err error) {
 	stopped, err := u.signalUntil(syscall.SIGSTOP, func(p entry) bool { return p.stopped })
 	if err != nil {
 		return "", fmt.Errorf("pause unit %s: %w", u.Spec.Name, err)
@@ -20,8 +21,8 @@ func (u *unit) pause() (proof string, err error) {
 	return fmt.Sprintf("%d processes, all of them stopped", stopped), nil
 }
 
-// resume lets them go on.
-func (u *unit) resume() error {
+// Resume implements fleet.Instance.
+func (u *unit) Resume(context.Context) error {
 	if _, err := u.signalUntil(syscall.SIGCONT, func(p entry) bool { return !p.stopped }); err != nil {
 		return fmt.Errorf("resume unit %s: %w", u.Spec.Name, err)
 	}

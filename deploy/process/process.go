@@ -93,10 +93,15 @@ func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supe
 		return nil, errors.Join(err, relays.Close(), network.close())
 	}
 	running := &deployment{
-		Lives: fleet.NewLives[*unit](supervisor), lead: layout.Lead, endpoints: endpoints, relays: relays,
-		network: network, links: wanted, group: group, launcher: launch.NewLauncher(),
-		shares: layout.SharedMemory > 0, ports: ports, limits: map[string]*cgroup.Group{},
+		endpoints: endpoints, network: network, links: wanted, group: group, launcher: launch.NewLauncher(),
+		ports: ports, limits: map[string]*cgroup.Group{},
 	}
+	running.Fleet = fleet.New(ctx, supervisor, dir, fleet.Platform[*unit]{
+		Name: d.Name(), Faults: d.Faults(), SharesMemory: layout.SharedMemory > 0,
+		Next: running.next, Reach: running.reach,
+		NodeOf: func(u *unit) string { return u.Spec.Node }, Nodes: running.nodes(),
+	})
+	running.Relays = relays
 	running.restart = func(spec lab.UnitSpec) (*exec.Cmd, error) { return d.command(spec, nil, running) }
 	if err := d.startUnits(ctx, layout, running); err != nil {
 		return nil, errors.Join(err, running.Stop())
@@ -105,7 +110,7 @@ func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supe
 }
 
 func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *deployment) error {
-	if err := running.links.Make(ctx, running.network.named, running.relays); err != nil {
+	if err := running.links.Make(ctx, running.network.named, running.Relays); err != nil {
 		return err
 	}
 	if err := volume.Prepare(layout.Units, running.volume); err != nil {
@@ -142,9 +147,9 @@ func (d *Deployer) startUnit(spec lab.UnitSpec, memory *os.File, running *deploy
 	if err != nil {
 		return err
 	}
-	u := newUnit(spec, command)
-	if err := running.launch(u); err != nil {
-		return fmt.Errorf("start unit %s (%s): %w", spec.Name, command.Path, err)
+	u := running.newUnit(spec, command)
+	if err := u.Start(context.Background()); err != nil {
+		return err
 	}
 	running.Add(u)
 	return nil
@@ -199,16 +204,13 @@ func (d *Deployer) environment(spec lab.UnitSpec, running *deployment) []string 
 
 // deployment is a running layout.
 type deployment struct {
-	*fleet.Lives[*unit]
-	lead      string
+	*fleet.Fleet[*unit]
 	endpoints map[string]lab.Endpoint
-	relays    relay.Relays
 	network   *network
 	links     *links.Wanted
 	group     *group
 	launcher  *launch.Launcher
 	disk      *gluster.Volume // replicated; nil: none
-	shares    bool            // the units share memory
 	ports     *launch.Ports
 	// restart is the command of a unit that is started once more.
 	restart func(spec lab.UnitSpec) (*exec.Cmd, error)
@@ -246,9 +248,6 @@ func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
 	return endpoint, nil
 }
 
-// Logs implements lab.Deployment.
-func (d *deployment) Logs() map[string]string { return d.LogsWith(nil) }
-
 // Stop implements lab.Deployment.
 func (d *deployment) Stop() error {
 	d.stopOnce.Do(func() {
@@ -258,7 +257,7 @@ func (d *deployment) Stop() error {
 		d.mu.Unlock()
 		all := d.Everything()
 		for _, u := range all {
-			if u.Spec.Foreign {
+			if u.Spec.Foreign && u.commands != nil {
 				_ = u.commands.Close() // the keeper's signal; it may have ended
 			}
 		}
@@ -269,7 +268,7 @@ func (d *deployment) Stop() error {
 		}
 		d.launcher.Close()
 		d.ports.Close()
-		d.stopErr = errors.Join(d.stopErr, d.relays.Close(), d.network.close())
+		d.stopErr = errors.Join(d.stopErr, d.Relays.Close(), d.network.close())
 	})
 	return d.stopErr
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/gluster"
-	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -26,60 +25,30 @@ func (d *Deployer) Faults() []lab.FaultKind {
 	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultSlow, lab.FaultFill}
 }
 
-// Harm implements lab.Harmer. A unit of our own is one process; of a foreign one all
-// processes have the fault.
+// isBrick reports whether the target of a fault is what keeps a copy of the replicated disk.
+func (d *deployment) isBrick(f lab.Fault) bool {
+	return d.disk != nil && slices.Contains(gluster.Bricks(), f.Target)
+}
+
+// Harm implements lab.Harmer.
 func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
-	u, host := d.Named(f.Target), d.network.named(f.Target)
-	switch {
-	case u == nil && host != nil:
-		return d.harmNode(ctx, f, host)
-	case d.disk != nil && slices.Contains(gluster.Bricks(), f.Target):
+	if d.isBrick(f) {
 		return d.disk.Kill(ctx, f.Target)
-	case u == nil:
-		return "", fmt.Errorf("there is no unit %q", f.Target)
-	case f.Target == d.lead:
-		return "", fmt.Errorf("unit %s leads the trial and cannot have a fault in it", f.Target)
-	case f.Kind == lab.FaultPause:
-		return u.pause()
-	case f.Kind == lab.FaultSlow:
-		return d.relays.Slow(ctx, f)
-	case f.Kind == lab.FaultFill:
-		return volume.Fill(d.volume(u.Spec))
-	case !f.Kind.Ends():
-		return "", fmt.Errorf("processes cannot have the fault %q", f.Kind)
-	case d.shares:
-		return "", fmt.Errorf("unit %s shares memory with others, which it would not have when it is started again",
-			f.Target)
 	}
-	if err := d.Doom(u.Unit); err != nil {
-		return "", err
-	}
-	return u.killAll()
+	return d.Fleet.Harm(ctx, f)
 }
 
 // Heal implements lab.Harmer.
 func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
-	if host := d.network.named(f.Target); host != nil && d.Named(f.Target) == nil {
-		return d.healNode(ctx, f, host)
-	}
-	if d.disk != nil && slices.Contains(gluster.Bricks(), f.Target) {
+	if d.isBrick(f) {
 		return d.disk.Heal(ctx, f.Target)
 	}
-	switch f.Kind {
-	case lab.FaultPause:
-		return d.Named(f.Target).resume()
-	case lab.FaultSlow:
-		d.relays.Heal(f)
-		return nil
-	case lab.FaultFill:
-		return volume.Drain(d.volume(d.Named(f.Target).Spec))
-	}
-	return d.startAgain(ctx, f.Target)
+	return d.Fleet.Heal(ctx, f)
 }
 
-// killAll kills every process of the unit; of a foreign one the keeper ends when none is
-// left.
-func (u *unit) killAll() (proof string, err error) {
+// Kill implements fleet.Instance. A unit of our own is one process; of a foreign one its keeper ends when
+// none is left.
+func (u *unit) Kill(context.Context) (proof string, err error) {
 	killed, err := u.pids()
 	if err != nil {
 		return "", err
@@ -105,7 +74,10 @@ func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) 
 
 // kill sends SIGKILL to the unit's processes.
 func (u *unit) kill() error {
-	if !u.Spec.Foreign {
+	switch {
+	case u.PID == 0: // it could not be started
+		return nil
+	case !u.Spec.Foreign:
 		_ = u.command.Process.Kill() // it may have ended since the last round
 		return nil
 	}
@@ -125,25 +97,24 @@ func (u *unit) pids() ([]int, error) {
 	return u.among(all), err
 }
 
-// startAgain starts a unit that was killed. It is what it was, with the same
-// address, environment, files and processors; it is ready when it listens, where
-// it does so at all.
-func (d *deployment) startAgain(ctx context.Context, name string) error {
-	old := d.Named(name)
-	if old == nil || !d.IsDoomed(old.Unit) {
-		return fmt.Errorf("unit %q was not killed, so it is not started again", name)
-	}
-	command, err := d.restart(old.Spec)
+// next returns the next life of a unit. It is what it was, with the same address, environment, files and
+// processors.
+func (d *deployment) next(_ context.Context, ended *unit, _ bool) (*unit, error) {
+	command, err := d.restart(ended.Spec)
 	if err != nil {
+		return nil, err
+	}
+	return d.newUnit(ended.Spec, command), nil
+}
+
+// AwaitOpen implements fleet.Instance: it waits until any process of the unit listens, and until a unit on
+// a host of its own is reached there.
+func (u *unit) AwaitOpen(ctx context.Context) error {
+	err, host := u.awaitListening(ctx), u.deployment.network.named(u.Spec.Node)
+	if err != nil || host == nil || !u.Spec.Listens {
 		return err
 	}
-	u := newUnit(old.Spec, command)
-	u.WriteTo(old.Log)
-	if err := d.launch(u); err != nil {
-		return fmt.Errorf("start unit %s again (%s): %w", name, command.Path, err)
-	}
-	d.Add(u)
-	return u.AwaitUsable(ctx, d.reach(name), u.awaitListening)
+	return u.AwaitListening(ctx, u.deployment.endpoints[u.Spec.Name].Bind, listenPatience)
 }
 
 // awaitListening waits until any process of the unit listens.

@@ -184,7 +184,7 @@ func TestWhatCannotBeKilledOrStartedAgain(t *testing.T) {
 			"shares memory"},
 		"not killed": {withUnit("wait"), func(t *testing.T, _ lab.Deployment, p lab.Harmer) error {
 			return p.Heal(t.Context(), lab.Fault{Target: "shop", Kind: lab.FaultKill})
-		}, "was not killed"},
+		}, "it has no such fault"},
 		"dead before": {withUnit("quit"), func(t *testing.T, d lab.Deployment, p lab.Harmer) error {
 			<-d.(*deployment).Named("shop").Ended
 			return kill(p, "shop")

@@ -1,7 +1,9 @@
 package process
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -16,14 +18,27 @@ import (
 // unit is one process.
 type unit struct {
 	*fleet.Unit
-	command  *exec.Cmd
-	commands io.Closer
-	limits   *cgroup.Group // nil: none
-	ear      *Ear          // of a conductor on another host; nil: the supervisor hears it
+	deployment *deployment
+	command    *exec.Cmd
+	commands   io.Closer
+	limits     *cgroup.Group // nil: none
+	ear        *Ear          // of a conductor on another host; nil: the supervisor hears it
 }
 
-func newUnit(spec lab.UnitSpec, command *exec.Cmd) *unit {
-	return &unit{Unit: fleet.NewUnit(spec), command: command}
+func (d *deployment) newUnit(spec lab.UnitSpec, command *exec.Cmd) *unit {
+	return &unit{Unit: fleet.NewUnit(spec), deployment: d, command: command}
+}
+
+// Start implements fleet.Instance.
+func (u *unit) Start(context.Context) error {
+	err := u.deployment.launch(u)
+	if err == nil {
+		return nil
+	}
+	if u.PID == 0 {
+		close(u.Ended)
+	}
+	return fmt.Errorf("start unit %s (%s): %w", u.Spec.Name, u.command.Path, err)
 }
 
 // launch starts a process and begins to listen to it: a unit of our own in the

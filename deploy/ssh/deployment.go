@@ -21,18 +21,16 @@ import (
 
 // deployment is a running layout.
 type deployment struct {
-	*fleet.Lives[*unit]
+	*fleet.Fleet[*unit]
 	deployer  *Deployer
-	lead      string
 	dir       string
 	hosts     []*host
 	places    map[string]int // hosts by units
 	endpoints map[string]lab.Endpoint
 
-	processes lab.Deployment // nil until they run
-	stopping  atomic.Bool    // foreign units may end
-	stopOnce  sync.Once
-	stopErr   error
+	stopping atomic.Bool // foreign units may end
+	stopOnce sync.Once
+	stopErr  error
 }
 
 var (
@@ -47,9 +45,7 @@ var (
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
 	servers, units, rest := containers.Part(layout)
 	placed := slices.Concat(servers, units, layout.Prepare)
-	running := &deployment{
-		deployer: d, lead: layout.Lead, dir: dir, endpoints: map[string]lab.Endpoint{},
-	}
+	running := &deployment{deployer: d, dir: dir, endpoints: map[string]lab.Endpoint{}}
 	if d.admit != nil {
 		if err := d.admit(ctx); err != nil {
 			return nil, errors.Join(err, os.RemoveAll(dir))
@@ -67,7 +63,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	running.Lives = fleet.NewLives[*unit](fleet.NewSupervisor(layout, fleet.HandedOver(dir)))
+	running.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir, running.platform())
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, running.Stop())
@@ -83,7 +79,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.
-	running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor, running.endpoints)
+	running.Beside, err = d.processes.Join(ctx, rest, dir, running.Supervisor, running.endpoints)
 	if err != nil {
 		return nil, err
 	}
@@ -170,16 +166,28 @@ func (d *deployment) open(ctx context.Context, specs []lab.UnitSpec) error {
 // atOnce is how many units are started at the same time.
 const atOnce = 16
 
+// platform returns what is done to units on hosts.
+func (d *deployment) platform() fleet.Platform[*unit] {
+	return fleet.Platform[*unit]{
+		Name: d.deployer.Name(), Faults: d.deployer.Faults(), Next: d.next, Reach: d.reach,
+		NodeOf: func(u *unit) string { return u.host.name },
+	}
+}
+
 // start starts a unit.
 func (d *deployment) start(ctx context.Context, spec lab.UnitSpec) error {
-	return d.newUnit(spec).start(ctx, agent.Start{})
+	u := d.newUnit(spec)
+	d.Add(u)
+	return u.Start(ctx)
 }
 
 // prepare runs a command to its end.
 func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit fleet.Visit) error {
 	spec.Foreign = true // it leads a short life of its own, and its keeper speaks for it
 	u := d.newUnit(spec)
-	if err := u.start(ctx, agent.Start{Prepares: true}); err != nil {
+	u.Prepares = true
+	d.Add(u)
+	if err := u.Start(ctx); err != nil {
 		return err
 	}
 	release := func(ctx context.Context) error { return u.host.tell(ctx, "Release", u.life) }
@@ -188,14 +196,6 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit fleet
 
 // reach returns where this host reaches a unit.
 func (d *deployment) reach(unit string) string { return d.endpoints[unit].Dial }
-
-// NodeOf implements lab.Placed.
-func (d *deployment) NodeOf(unit string) string {
-	if u := d.Named(unit); u != nil {
-		return u.host.name
-	}
-	return ""
-}
 
 // Units implements lab.Deployment. Those on hosts have their numbers there.
 func (d *deployment) Units() []lab.Unit {
@@ -208,7 +208,7 @@ func (d *deployment) Units() []lab.Unit {
 		units = append(units, lab.Unit{Name: u.Spec.Name, Role: u.Spec.Role, PID: u.PID, Span: span,
 			NameBy: u.Spec.NameBy})
 	}
-	return append(units, d.processes.Units()...)
+	return append(units, d.Beside.Units()...)
 }
 
 // Endpoint implements lab.Deployment.
@@ -216,11 +216,8 @@ func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
 	if endpoint, ours := d.endpoints[unit]; ours {
 		return endpoint, nil
 	}
-	return d.processes.Endpoint(unit)
+	return d.Beside.Endpoint(unit)
 }
-
-// Logs implements lab.Deployment.
-func (d *deployment) Logs() map[string]string { return d.LogsWith(d.processes) }
 
 // Clocks implements lab.Timed.
 func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { return d.AskClocks(ctx) }
@@ -253,7 +250,7 @@ func (d *deployment) Stop() error {
 			<-u.Ended
 		}
 		d.stopErr = errors.Join(problems...)
-		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.processes, d.dir))
+		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.Beside, d.dir))
 	})
 	return d.stopErr
 }

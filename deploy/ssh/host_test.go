@@ -44,8 +44,8 @@ func hangs(from net.Conn) { _, _ = io.Copy(io.Discard, from) } // until it is cl
 func trialOn(t *testing.T, h *host) (*deployment, *unit) {
 	t.Helper()
 	layout := waiting()
-	d := &deployment{Lives: fleet.NewLives[*unit](fleet.NewSupervisor(layout, t.TempDir())), hosts: []*host{h},
-		deployer: newDeployer("", "", []string{h.name}), dir: t.TempDir()}
+	d := &deployment{hosts: []*host{h}, deployer: newDeployer("", "", []string{h.name}), dir: t.TempDir()}
+	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(layout, t.TempDir()), d.dir, d.platform())
 	d.deployer.hosts, d.deployer.launcher = d.hosts, &launch.Launcher{} // it starts nothing
 	u := d.newUnit(layout.Units[1])
 	d.Add(u)

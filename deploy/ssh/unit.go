@@ -20,26 +20,25 @@ type unit struct {
 	*fleet.Unit
 	deployment *deployment
 	host       *host
-	life       int // its number on the host
+	again      bool // its volume is as its former life has left it
+	life       int  // its number on the host
 }
 
 func (d *deployment) newUnit(spec lab.UnitSpec) *unit {
 	return &unit{Unit: fleet.NewUnit(spec), deployment: d, host: d.hosts[d.places[spec.Name]]}
 }
 
-// start starts the unit and begins to listen to it.
-func (u *unit) start(ctx context.Context, how agent.Start) error {
-	d := u.deployment
-	u.Prepares = how.Prepares
-	how.Spec = u.Spec
+// Start implements fleet.Instance.
+func (u *unit) Start(ctx context.Context) error {
+	d, how := u.deployment, agent.Start{Spec: u.Spec, Again: u.again, Prepares: u.Prepares}
 	how.Spec.Node, how.Spec.Program = "", u.host.programOf(d.deployer.programs, u.Spec)
 	// Who gives up would not know what was started.
 	started, err := call[agent.Started](context.WithoutCancel(ctx), u.host, "Start", how)
 	if err != nil {
+		close(u.Ended)
 		return fmt.Errorf("start unit %s on host %s: %w", u.Spec.Name, u.host.name, err)
 	}
 	u.life, u.PID, u.Commands = started.Life, started.PID, u
-	d.Add(u)
 	go u.listen()
 	return nil
 }
@@ -108,48 +107,27 @@ func (u *unit) judge(end agent.Heard) {
 	}
 }
 
-// Harm implements lab.Harmer.
-func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
-	u := d.Named(f.Target)
-	switch {
-	case u == nil:
-		return d.processes.(lab.Harmer).Harm(ctx, f)
-	case f.Target == d.lead:
-		return "", fmt.Errorf("unit %s leads the trial and cannot have a fault in it", f.Target)
-	case f.Kind == lab.FaultPause:
-		proof, err = call[string](ctx, u.host, "Pause", u.life)
-	case !f.Kind.Ends():
-		return "", fmt.Errorf("processes of hosts that are not ours cannot have the fault %q", f.Kind)
-	default:
-		err = d.Kill(ctx, u.Unit, func(ctx context.Context) (err error) {
-			proof, err = call[string](ctx, u.host, "Kill", u.life)
-			return err
-		})
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s unit %s on host %s: %w", f.Kind, f.Target, u.host.name, err)
-	}
-	return proof, nil
+// Kill implements fleet.Instance.
+func (u *unit) Kill(ctx context.Context) (proof string, err error) {
+	return call[string](ctx, u.host, "Kill", u.life)
 }
 
-// Heal implements lab.Harmer.
-func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
-	u := d.Named(f.Target)
-	switch {
-	case u == nil:
-		return d.processes.(lab.Harmer).Heal(ctx, f)
-	case f.Kind == lab.FaultPause:
-		return u.host.tell(ctx, "Resume", u.life)
-	case !d.IsDoomed(u.Unit):
-		return fmt.Errorf("unit %q was not killed, so it is not started again", f.Target)
-	}
-	again := d.newUnit(u.Spec)
-	again.WriteTo(u.Log)
-	if err := again.start(ctx, agent.Start{Again: true}); err != nil {
-		return err
-	}
-	address := d.reach(f.Target)
-	return again.AwaitUsable(ctx, address, func(ctx context.Context) error {
-		return again.AwaitListening(ctx, address, upPatience)
-	})
+// Pause implements fleet.Instance.
+func (u *unit) Pause(ctx context.Context) (proof string, err error) {
+	return call[string](ctx, u.host, "Pause", u.life)
+}
+
+// Resume implements fleet.Instance.
+func (u *unit) Resume(ctx context.Context) error { return u.host.tell(ctx, "Resume", u.life) }
+
+// next returns the next life of a unit.
+func (d *deployment) next(_ context.Context, ended *unit, _ bool) (*unit, error) {
+	u := d.newUnit(ended.Spec)
+	u.again = true
+	return u, nil
+}
+
+// AwaitOpen implements fleet.Instance.
+func (u *unit) AwaitOpen(ctx context.Context) error {
+	return u.AwaitListening(ctx, u.deployment.reach(u.Spec.Name), upPatience)
 }

@@ -2,7 +2,6 @@ package swarm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -15,97 +14,79 @@ import (
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
-	"github.com/cleave-lab/cleave/lab"
 )
 
-// drainNode has the swarm empty a node, and what was there run where its scheduler wants it.
-// The swarm itself only stops it: services say that nothing starts again by itself, or
-// faults would not last as long as a study says.
-func (d *deployment) drainNode(ctx context.Context, n *private.Node) (proof string, err error) {
-	there := d.unitsOn(n)
-	for _, s := range there {
-		if err := d.trial.MayMove(s.Spec, d.lead); err != nil {
-			return "", err
-		}
+// nodes returns what is done to the nodes of the swarm. The swarm itself only stops what is on one that it
+// empties: services say that nothing starts again by itself, or faults would not last as long as a study
+// says.
+func (d *deployment) nodes() fleet.Nodes[*service] {
+	return fleet.Nodes[*service]{
+		Faults: containers.NodeFaults(), LongestCut: containers.LongestCut, Losses: &d.Losses, Lost: d.isDown,
+		Named: func(name string) fleet.Node {
+			if n := d.cluster.Named(name); n != nil {
+				return node{n, d.cluster}
+			}
+			return nil
+		},
+		Probe: func(name string) string { return net.JoinHostPort(d.cluster.Named(name).Address, "2377") },
+		Perished: func(ctx context.Context, s *service) error {
+			s.HangUp()
+			return s.AwaitEnd(ctx)
+		},
+		Close:      d.close,
+		Evict:      func(ctx context.Context, s *service) error { return s.AwaitEnd(ctx) },
+		AwaitEmpty: d.isEmpty,
 	}
-	for _, s := range there {
-		if err := d.Doom(s.Unit); err != nil {
-			return "", err
-		}
-	}
-	d.mu.Lock()
-	d.drained = append(d.drained, n)
-	d.mu.Unlock()
-	if err := d.cluster.Manager().SetAvailability(ctx, n.ID, engine.Drain); err != nil {
-		return "", err
-	}
-	for _, s := range there {
-		if err := s.AwaitEnd(ctx); err != nil {
-			return "", err
-		}
-	}
-	if err := d.moveAll(ctx, there); err != nil {
-		return "", err
-	}
-	return d.emptied(ctx, n, there)
 }
 
-// unitsOn returns the units that are on a node.
-func (d *deployment) unitsOn(n *private.Node) []*service {
-	return slices.DeleteFunc(d.All(), func(s *service) bool { return s.node != n })
+// node is one of the swarm, to which faults are done.
+type node struct {
+	*private.Node
+	cluster *private.Cluster
 }
 
-// moveAll starts units that have ended anew, on any node.
-func (d *deployment) moveAll(ctx context.Context, ended []*service) error {
-	return containers.ServersFirst(ended, func(s *service) lab.UnitSpec { return s.Spec },
-		func(some []*service) error {
-			return fleet.SideBySide(ctx, atOnce, some,
-				func(ctx context.Context, s *service) error { return d.startAgain(ctx, s, d.wanted(s.Spec)) })
-		})
+// Boot implements fleet.Node.
+func (n node) Boot(ctx context.Context) error { return n.cluster.Boot(ctx, n.Node) }
+
+// isDown reports whether the manager says that a node is down.
+func (d *deployment) isDown(ctx context.Context, name string) (bool, error) {
+	nodes, err := d.cluster.Manager().SwarmNodes(ctx)
+	id := d.cluster.Named(name).ID
+	return slices.ContainsFunc(nodes, func(one engine.SwarmNode) bool {
+		return one.ID == id && one.Status.State == "down"
+	}), err
 }
 
-// emptied proves by the daemon of a node that no unit of the trial runs there any more.
-func (d *deployment) emptied(
-	ctx context.Context, n *private.Node, were []*service,
-) (proof string, err error) {
+// close has the swarm empty a node, or lets it have units again: then all nodes are in the network of the
+// units, where what comes there can be called.
+func (d *deployment) close(ctx context.Context, name string, closed bool) error {
+	id := d.cluster.Named(name).ID
+	if closed {
+		return d.cluster.Manager().SetAvailability(ctx, id, engine.Drain)
+	}
+	if err := d.cluster.Manager().SetAvailability(ctx, id, engine.Active); err != nil {
+		return err
+	}
+	return private.Each(ctx, d.cluster.Nodes, d.cluster.AwaitPeers)
+}
+
+// isEmpty proves by the daemon of a node that no unit of the trial runs there any more.
+func (d *deployment) isEmpty(ctx context.Context, name string) error {
+	n := d.cluster.Named(name)
 	things, err := n.Units(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
 	for _, thing := range things {
 		state, err := n.Engine.Inspect(ctx, thing.ID)
 		if err != nil {
-			return "", err
+			return err
 		}
 		if state.Pid != 0 {
-			return "", fmt.Errorf("%s still runs the container %.12s, which is %s", n.Name, thing.ID, state.Status)
+			return fmt.Errorf("%s still runs the container %.12s, which is %s", n.Name, thing.ID, state.Status)
 		}
 	}
-	return containers.Emptied(were, func(s *service) string { return d.NodeOf(s.Spec.Name) }), nil
-}
-
-// refill lets a node have units again. It does so when all nodes are in the network of the
-// units again, where what comes to it can be called.
-func (d *deployment) refill(ctx context.Context, n *private.Node) error {
-	if err := d.cluster.Manager().SetAvailability(ctx, n.ID, engine.Active); err != nil {
-		return err
-	}
-	d.mu.Lock()
-	d.drained = slices.DeleteFunc(d.drained, func(other *private.Node) bool { return other == n })
-	d.mu.Unlock()
-	return private.Each(ctx, d.cluster.Nodes, d.cluster.AwaitPeers)
-}
-
-// refillAll undoes what drains have left that were not healed.
-func (d *deployment) refillAll(ctx context.Context) error {
-	d.mu.Lock()
-	drained := slices.Clone(d.drained)
-	d.mu.Unlock()
-	var problems []error
-	for _, n := range drained {
-		problems = append(problems, d.refill(ctx, n))
-	}
-	return errors.Join(problems...)
+	return nil
 }
 
 // detour leads the ports at which processes of this host know a unit from the node where it

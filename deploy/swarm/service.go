@@ -39,7 +39,7 @@ type ports struct{ inside, outside []int }
 
 // assign gives every unit its ports and its address in the overlay network.
 func (d *deployment) assign(specs []lab.UnitSpec) {
-	d.ports, d.nodes, d.first = map[string]ports{}, map[string]*private.Node{}, map[string]*private.Node{}
+	d.ports, d.latest, d.first = map[string]ports{}, map[string]*private.Node{}, map[string]*private.Node{}
 	next := firstPublished
 	for _, spec := range specs {
 		var p ports
@@ -64,7 +64,7 @@ func (d *deployment) assign(specs []lab.UnitSpec) {
 func (d *deployment) placed(spec lab.UnitSpec, n *private.Node) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.nodes[spec.Name] = n
+	d.latest[spec.Name] = n
 	if d.first[spec.Name] == nil {
 		d.first[spec.Name] = n
 	}
@@ -72,7 +72,7 @@ func (d *deployment) placed(spec lab.UnitSpec, n *private.Node) {
 		d.outside[name] = lab.Endpoint{Bind: d.trial.Endpoints[name].Bind,
 			Dial: net.JoinHostPort(n.Address, strconv.Itoa(d.ports[spec.Name].outside[1+i]))}
 	}
-	if relay := d.relays[spec.Name]; relay != nil {
+	if relay := d.Relays[spec.Name]; relay != nil {
 		relay.To(d.outside[spec.Name].Dial)
 		d.outside[spec.Name] = d.trial.Endpoints[spec.Name]
 	}
@@ -94,6 +94,16 @@ type service struct {
 
 func (d *deployment) newService(spec lab.UnitSpec) *service {
 	return &service{Unit: fleet.NewUnit(spec), deployment: d, followed: make(chan struct{})}
+}
+
+// Start implements fleet.Instance. A life that is not the first may be on another node, to which callers of
+// the first are led.
+func (s *service) Start(ctx context.Context) error {
+	isFirst := s.id == ""
+	if err := s.start(ctx); err != nil || isFirst {
+		return err
+	}
+	return s.deployment.redirect(ctx, s)
 }
 
 // start runs the service and connects to its unit.
@@ -134,7 +144,7 @@ func (s *service) run(ctx context.Context) error {
 	}
 	d.placed(s.Spec, s.node)
 	kills := s.node.Kills()
-	said, err := s.node.Engine.Follow(d.watching, s.container, false)
+	said, err := s.node.Engine.Follow(d.Watching, s.container, false)
 	if err != nil {
 		return err
 	}
@@ -142,7 +152,7 @@ func (s *service) run(ctx context.Context) error {
 		defer close(s.followed)
 		_, _ = io.Copy(s.Log, said) // it ends with the container, or with the daemon
 		_ = said.Close()
-		if gone := s.node.Engine.Ping(d.watching); gone != nil && d.watching.Err() == nil &&
+		if gone := s.node.Engine.Ping(d.Watching); gone != nil && d.Watching.Err() == nil &&
 			s.node.Kills() == kills {
 			d.Fail(fmt.Errorf("the Docker daemon of %s has ended: %w", s.node.Name, gone))
 		}
@@ -303,7 +313,7 @@ func (d *deployment) name(of string) string {
 func (d *deployment) placement(spec lab.UnitSpec) engine.Placement {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if n := d.nodes[spec.Name]; n != nil {
+	if n := d.latest[spec.Name]; n != nil {
 		return on(n)
 	}
 	return d.wanted(spec)
@@ -345,7 +355,7 @@ func (s *service) await() {
 	d := s.deployment
 	<-s.followed
 	// An error: the daemon has ended, or somebody has removed it.
-	code, outOfMemory, err := s.node.Engine.Wait(d.watching, s.container)
+	code, outOfMemory, err := s.node.Engine.Wait(d.Watching, s.container)
 	d.JudgeEnd(s.Unit, fleet.HowEnded(s.Spec, code, outOfMemory, err))
 }
 
@@ -367,5 +377,5 @@ func (s *service) remove(ctx context.Context) error {
 func (d *deployment) dialOf(unit string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.relays.Behind(unit, d.outside[unit].Dial)
+	return d.Relays.Behind(unit, d.outside[unit].Dial)
 }

@@ -16,7 +16,7 @@ const atOnce = 16
 func (d *deployment) start(ctx context.Context, spec lab.UnitSpec) error {
 	s := d.newService(spec)
 	d.Add(s)
-	return s.start(ctx)
+	return s.Start(ctx)
 }
 
 // prepare runs a command to its end.
@@ -24,7 +24,7 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit fleet
 	s := d.newService(spec)
 	s.Prepares = true
 	d.Add(s)
-	if err := s.start(ctx); err != nil {
+	if err := s.Start(ctx); err != nil {
 		return err
 	}
 	stop := func(ctx context.Context) error { return s.node.Engine.Stop(ctx, s.container, stopGrace) }

@@ -36,7 +36,6 @@ import (
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/relay"
 )
 
 // Deployer starts units as services of a swarm. It must be closed after the last trial.
@@ -221,13 +220,13 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	running := &deployment{
-		Lives:    fleet.NewLives[*service](fleet.NewSupervisor(layout, fleet.HandedOver(dir))),
 		deployer: d, cluster: cluster, images: loaded, lead: layout.Lead,
 		trial:   containers.Trial{Label: d.label, Dir: dir, Endpoints: map[string]lab.Endpoint{}},
 		links:   links.Of(layout.Links, placed),
 		outside: map[string]lab.Endpoint{}, detours: map[string]detour{},
 	}
-	running.watching, running.unwatch = context.WithCancel(context.WithoutCancel(ctx))
+	running.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir,
+		running.platform(layout))
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, running.Stop())
@@ -240,7 +239,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if err := running.readyForFaults(running.links.Relayed(slices.Concat(servers, contained))); err != nil {
 		return nil, err
 	}
-	if err := running.links.Make(ctx, running.host, running.relays); err != nil {
+	if err := running.links.Make(ctx, running.host, running.Relays); err != nil {
 		return nil, err
 	}
 	if running.trial.Memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
@@ -254,7 +253,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.
-	if running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor,
+	if running.Beside, err = d.processes.Join(ctx, rest, dir, running.Supervisor,
 		running.outside); err != nil {
 		return nil, err
 	}
@@ -263,8 +262,8 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 
 // deployment is a running layout.
 type deployment struct {
-	*fleet.Lives[*service]
-	containers.Losses // of nodes
+	*fleet.Fleet[*service]
+	fleet.Losses // of nodes
 
 	deployer *Deployer
 	cluster  *private.Cluster
@@ -273,33 +272,20 @@ type deployment struct {
 	places   map[string]string // nodes of the swarm, by the names that the layout has for nodes
 	trial    containers.Trial  // its endpoints are the addresses in the overlay network
 	ports    map[string]ports  // by unit
-	relays   relay.Relays      // before units that can become slow, or are called late
 	links    *links.Wanted
-	watching context.Context // ends with Stop
-	unwatch  context.CancelFunc
 
-	processes lab.Deployment // nil until they run
-	mu        sync.Mutex
-	outside   map[string]lab.Endpoint  // the addresses seen from this host, of units that have a node
-	nodes     map[string]*private.Node // of units that have one: they stay there
-	first     map[string]*private.Node // those that they had at first
-	detours   map[string]detour        // by unit
-	drained   []*private.Node          // not healed yet
-	made      []string                 // IDs of all services that were made
-	stopOnce  sync.Once
-	stopErr   error
+	mu       sync.Mutex
+	outside  map[string]lab.Endpoint  // the addresses seen from this host, of units that have a node
+	latest   map[string]*private.Node // of units that have one: they stay there
+	first    map[string]*private.Node // those that they had at first
+	detours  map[string]detour        // by unit
+	made     []string                 // IDs of all services that were made
+	stopOnce sync.Once
+	stopErr  error
 }
 
 // Clocks implements lab.Timed: nodes may be other hosts.
 func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { return d.AskClocks(ctx) }
-
-// NodeOf implements lab.Placed.
-func (d *deployment) NodeOf(unit string) string {
-	if s := d.Named(unit); s != nil && s.node != nil {
-		return s.node.Name
-	}
-	return ""
-}
 
 // Units implements lab.Deployment.
 func (d *deployment) Units() []lab.Unit {
@@ -308,7 +294,7 @@ func (d *deployment) Units() []lab.Unit {
 		units = append(units, lab.Unit{Name: s.Spec.Name, Role: s.Spec.Role, PID: s.hostPID,
 			Span: lab.SpanContainer})
 	}
-	return append(units, d.processes.Units()...)
+	return append(units, d.Beside.Units()...)
 }
 
 // Endpoint implements lab.Deployment.
@@ -319,11 +305,8 @@ func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
 	if ours {
 		return endpoint, nil
 	}
-	return d.processes.Endpoint(unit)
+	return d.Beside.Endpoint(unit)
 }
-
-// Logs implements lab.Deployment.
-func (d *deployment) Logs() map[string]string { return d.LogsWith(d.processes) }
 
 // removePatience is how long the swarm may take to remove the units of a trial.
 const removePatience = 60 * time.Second
@@ -331,11 +314,11 @@ const removePatience = 60 * time.Second
 // Stop implements lab.Deployment.
 func (d *deployment) Stop() error {
 	d.stopOnce.Do(func() {
-		defer d.unwatch()
+		defer d.Unwatch()
 		d.MayEnd()
-		d.stopErr = errors.Join(d.links.Lift(d.watching), d.removeAll(), d.relays.Close(), d.straighten(d.watching),
-			d.refillAll(d.watching))
-		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.processes, d.trial.Dir))
+		d.stopErr = errors.Join(d.RestoreNodes(d.Watching), d.links.Lift(d.Watching), d.removeAll(),
+			d.Relays.Close(), d.straighten(d.Watching))
+		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.Beside, d.trial.Dir))
 	})
 	return d.stopErr
 }
@@ -351,7 +334,7 @@ func (d *deployment) EndForeign(ctx context.Context) error {
 // removeAll removes the services of the trial, and their containers at once: none of them
 // has anything to put in order but what is asked first (endGently).
 func (d *deployment) removeAll() error {
-	ctx, cancel := context.WithTimeoutCause(d.watching, removePatience,
+	ctx, cancel := context.WithTimeoutCause(d.Watching, removePatience,
 		fmt.Errorf("not removed after %v", removePatience))
 	defer cancel()
 	_ = fleet.ForAll(ctx, atOnce, d.All(), func(ctx context.Context, s *service) error {

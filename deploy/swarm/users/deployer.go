@@ -158,8 +158,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	running := newDeployment(d, home, layout, dir)
-	running.watching, running.unwatch = context.WithCancel(context.WithoutCancel(ctx))
+	running := newDeployment(ctx, d, home, layout, dir)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, running.Stop())
@@ -184,23 +183,24 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, err
 	}
 	// The other deployer removes the folder with its end.
-	if running.processes, err = d.processes.Join(ctx, rest, dir, running.Supervisor, nil); err != nil {
+	if running.Beside, err = d.processes.Join(ctx, rest, dir, running.Supervisor, nil); err != nil {
 		return nil, err
 	}
 	return running, nil
 }
 
 // newDeployment has no service yet.
-func newDeployment(d *Deployer, home *home, layout lab.Layout, dir string) *deployment {
+func newDeployment(ctx context.Context, d *Deployer, home *home, layout lab.Layout, dir string) *deployment {
 	supervisor := fleet.NewSupervisor(layout, fleet.HandedOver(dir))
 	supervisor.NewsTake(newsPatience)
 	made := &deployment{
-		Lives: fleet.NewLives[*service](supervisor), deployer: d, home: home, lead: layout.Lead,
+		deployer: d, home: home,
 		trial: containers.Trial{Label: d.label, Dir: dir, Endpoints: map[string]lab.Endpoint{}},
 		news:  newNews(),
 	}
+	made.Fleet = fleet.New(ctx, supervisor, dir, made.platform())
 	made.doors = supervisor.NewDoors(func(endpoint string) (net.Conn, error) {
-		return home.through(made.watching, made.trial.Endpoints[endpoint].Dial)
+		return home.through(made.Watching, made.trial.Endpoints[endpoint].Dial)
 	})
 	return made
 }

@@ -16,19 +16,15 @@ import (
 
 // deployment is a running layout.
 type deployment struct {
-	*fleet.Lives[*service]
+	*fleet.Fleet[*service]
 	deployer *Deployer
 	home     *home
-	lead     string
 	trial    containers.Trial // its endpoints are the addresses in the network of the units
-	watching context.Context  // ends with Stop
-	unwatch  context.CancelFunc
 	news     *news
 	doors    *fleet.Doors
 
-	processes lab.Deployment // nil until they run
-	stopOnce  sync.Once
-	stopErr   error
+	stopOnce sync.Once
+	stopErr  error
 }
 
 // firstPort is the first that a unit listens on, which has an address of its own. Before it are
@@ -57,10 +53,10 @@ const atOnce = 16
 func (d *deployment) start(ctx context.Context, spec lab.UnitSpec) error {
 	s := d.newService(spec)
 	d.Add(s)
-	if err := s.start(ctx); err != nil || spec.Server == nil {
+	if err := s.Start(ctx); err != nil || spec.Server == nil {
 		return err
 	}
-	s.awaitOpen(ctx)
+	s.awaitServer(ctx)
 	return nil
 }
 
@@ -69,7 +65,7 @@ func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, _ fleet.Vis
 	s := d.newService(spec)
 	s.Prepares = true
 	d.Add(s)
-	if err := s.start(ctx); err != nil {
+	if err := s.Start(ctx); err != nil {
 		return err
 	}
 	return s.AwaitPrepared(ctx, "", nil, nil)
@@ -96,7 +92,7 @@ func (d *deployment) newService(spec lab.UnitSpec) *service {
 // newLife begins a life of a unit in what the swarm has of it.
 func (d *deployment) newLife(spec lab.UnitSpec, of *hosted) *service {
 	s := &service{Unit: fleet.NewUnit(spec), hosted: of, deployment: d}
-	s.lives, s.over = context.WithCancel(d.watching)
+	s.lives, s.over = context.WithCancel(d.Watching)
 	s.ReadLog = s.readLog
 	return s
 }
@@ -151,23 +147,19 @@ func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
 	return endpoint, nil
 }
 
-// NodeOf implements lab.Placed.
-func (d *deployment) NodeOf(unit string) string {
-	s := d.Named(unit)
-	if s == nil {
-		return ""
-	}
+// nodeOf returns the node of a service.
+func (d *deployment) nodeOf(s *service) string {
 	task, _, _, _ := d.news.latest(s.id)
 	return d.home.nodeName(task.NodeID)
 }
 
 // Logs implements lab.Deployment.
 func (d *deployment) Logs() map[string]string {
-	_ = fleet.ForAll(d.watching, atOnce, d.Everything(), func(ctx context.Context, s *service) error {
+	_ = fleet.ForAll(d.Watching, atOnce, d.Everything(), func(ctx context.Context, s *service) error {
 		s.readLog(ctx)
 		return nil
 	})
-	return d.LogsWith(d.processes)
+	return d.Fleet.Logs()
 }
 
 // Clocks implements lab.Timed: nodes may be other hosts.
@@ -189,16 +181,16 @@ func (d *deployment) Stop() error {
 	d.stopOnce.Do(func() {
 		d.MayEnd()
 		d.stopErr = d.removeAll()
-		d.unwatch()
+		d.Unwatch()
 		d.doors.Close()
-		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.processes, d.trial.Dir))
+		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.Beside, d.trial.Dir))
 	})
 	return d.stopErr
 }
 
 // removeAll removes the services of the trial, and waits until the nodes have ended their tasks.
 func (d *deployment) removeAll() error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(d.watching), leavePatience,
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(d.Watching), leavePatience,
 		fmt.Errorf("not removed after %v", leavePatience))
 	defer cancel()
 	services := d.Everything()

@@ -10,29 +10,34 @@ import (
 // Faults implements lab.Deployer: what the starters of units do, without powers on nodes.
 func (d *Deployer) Faults() []lab.FaultKind { return fleet.StarterFaults() }
 
-// Harm implements lab.Harmer: all processes of the unit have the fault.
-func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
-	s := d.Named(f.Target)
-	if s == nil {
-		return d.processes.(lab.Harmer).Harm(ctx, f)
+// platform returns what is done to services, most of it by their starters.
+func (d *deployment) platform() fleet.Platform[*service] {
+	return fleet.Platform[*service]{
+		Name: d.deployer.Name(), Faults: d.deployer.Faults(), Next: d.next, Reach: d.reach, NodeOf: d.nodeOf,
 	}
-	return s.starter.Harm(ctx, d.Supervisor, s.Unit, f, d.home.swarm.Name, s.over)
 }
 
-// Heal implements lab.Harmer.
-func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
-	s := d.Named(f.Target)
-	if s == nil {
-		return d.processes.(lab.Harmer).Heal(ctx, f)
+// Kill implements fleet.Instance.
+func (s *service) Kill(ctx context.Context) (proof string, err error) {
+	proof, err = s.starter.Tell(ctx, lab.StarterEnd)
+	if err == nil {
+		s.over()
 	}
-	return s.starter.Heal(ctx, d.Supervisor, s.Unit, f, func() error { return d.startAgain(ctx, s) })
+	return proof, err
 }
 
-// startAgain begins another life of a unit, in the container of the one that was ended on
-// purpose, and returns when it can be used.
-func (d *deployment) startAgain(ctx context.Context, old *service) error {
-	s := d.newLife(old.Spec, old.hosted)
-	s.WriteTo(old.Log)
-	d.Add(s)
-	return s.starter.Again(ctx, s.Unit, s.connect, d.trial.Endpoints[s.Spec.Name].Bind, d.reach)
+// Pause implements fleet.Instance.
+func (s *service) Pause(ctx context.Context) (proof string, err error) { return s.starter.Pause(ctx) }
+
+// Resume implements fleet.Instance.
+func (s *service) Resume(ctx context.Context) error { return s.starter.Resume(ctx) }
+
+// AwaitOpen implements fleet.Instance. The starter has seen before that the unit listens.
+func (s *service) AwaitOpen(context.Context) error { return nil }
+
+// next returns another life of a unit, in the container of the one that has ended.
+func (d *deployment) next(_ context.Context, ended *service, _ bool) (*service, error) {
+	s := d.newLife(ended.Spec, ended.hosted)
+	s.again = true
+	return s, nil
 }

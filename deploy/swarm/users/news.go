@@ -33,7 +33,7 @@ const (
 
 // watch asks until the trial ends, and fails it when nobody answers for long.
 func (d *deployment) watch() {
-	for answered := time.Now(); d.watching.Err() == nil; {
+	for answered := time.Now(); d.Watching.Err() == nil; {
 		err := d.ask()
 		if err == nil {
 			answered = time.Now()
@@ -42,7 +42,7 @@ func (d *deployment) watch() {
 				d.home.swarm.Name, managerPatience, err))
 		}
 		select {
-		case <-d.watching.Done():
+		case <-d.Watching.Done():
 		case <-time.After(askAgain):
 		}
 	}
@@ -50,7 +50,7 @@ func (d *deployment) watch() {
 
 // ask asks once.
 func (d *deployment) ask() error {
-	ctx, cancel := context.WithTimeoutCause(d.watching, managerPatience,
+	ctx, cancel := context.WithTimeoutCause(d.Watching, managerPatience,
 		fmt.Errorf("no answer for %v", managerPatience))
 	defer cancel()
 	listed, err := d.home.manager.LabelledTasks(ctx, leftovers.DockerLabel, d.deployer.label)

@@ -40,6 +40,7 @@ type service struct {
 	deployment *deployment
 	lives      context.Context // until a fault ends it, or the deployment
 	over       context.CancelFunc
+	again      bool // the starter begins it in the container of its former life
 }
 
 // hosted is what the swarm has of a unit, in all its lives.
@@ -53,9 +54,12 @@ type hosted struct {
 	read       engine.LogMark
 }
 
-// start runs the service and connects to its unit.
-func (s *service) start(ctx context.Context) error {
+// Start implements fleet.Instance.
+func (s *service) Start(ctx context.Context) error {
 	d := s.deployment
+	if s.again {
+		return s.starter.Again(ctx, s.Unit, s.connect, d.trial.Endpoints[s.Spec.Name].Bind)
+	}
 	if err := fleet.MakeVolume(d.trial.Dir, s.Spec, d.trial.Endpoints); err != nil {
 		return err
 	}
@@ -80,7 +84,7 @@ func (s *service) connect(ctx context.Context) error {
 	}
 	connection, err := s.dial(ctx)
 	if err != nil {
-		s.readLog(d.watching)
+		s.readLog(d.Watching)
 		return fmt.Errorf("start unit %s: %w%s", s.Spec.Name, err, s.Log.LastWords())
 	}
 	d.Controlled(s.Unit, connection, s.await)
@@ -102,9 +106,9 @@ func (s *service) dial(ctx context.Context) (net.Conn, error) {
 	}, s.token)
 }
 
-// awaitOpen waits until a server accepts, or has ended. Before that a door takes connections that
+// awaitServer waits until a server accepts, or has ended. Before that a door takes connections that
 // lead nowhere, of which clients complain.
-func (s *service) awaitOpen(ctx context.Context) {
+func (s *service) awaitServer(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, pullPatience)
 	defer cancel()
 	for {
@@ -295,7 +299,7 @@ func (s *service) await() {
 	if err != nil { // a fault has ended it, or the deployment
 		return
 	}
-	s.readLog(d.watching)
+	s.readLog(d.Watching)
 	d.JudgeEnd(s.Unit, how)
 }
 

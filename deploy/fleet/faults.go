@@ -1,0 +1,212 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cleave-lab/cleave/deploy/hosts"
+	"github.com/cleave-lab/cleave/deploy/volume"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// fault names one that was done.
+type fault struct {
+	target string
+	kind   lab.FaultKind
+}
+
+// Harm implements lab.Harmer: all processes of a unit have the fault, and a node has it with all units on it.
+func (f *Fleet[L]) Harm(ctx context.Context, asked lab.Fault) (proof string, err error) {
+	what := "unit"
+	life, runs := f.find(asked.Target)
+	switch {
+	case runs:
+		proof, err = f.harm(ctx, life, asked)
+	case f.node(asked.Target) != nil:
+		what = "node"
+		proof, err = f.harmNode(ctx, asked)
+	case f.Beside != nil:
+		return f.Beside.(lab.Harmer).Harm(ctx, asked)
+	default:
+		return "", fmt.Errorf("there is no unit %q", asked.Target)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s %s %s: %w", asked.Kind, what, asked.Target, err)
+	}
+	f.note(asked, true)
+	return proof, nil
+}
+
+// Heal implements lab.Harmer.
+func (f *Fleet[L]) Heal(ctx context.Context, asked lab.Fault) (err error) {
+	life, runs := f.find(asked.Target)
+	isNode := f.node(asked.Target) != nil
+	if !runs && !isNode && f.Beside != nil {
+		return f.Beside.(lab.Harmer).Heal(ctx, asked)
+	}
+	switch {
+	case !f.has(asked):
+		err = errors.New("it has no such fault")
+	case runs:
+		err = f.heal(ctx, life, asked)
+	default:
+		err = f.healNode(ctx, asked)
+	}
+	if err != nil {
+		return fmt.Errorf("heal %s after %s: %w", asked.Target, asked.Kind, err)
+	}
+	f.note(asked, false)
+	return nil
+}
+
+// note keeps in mind that a target has a fault, or has it no more.
+func (f *Fleet[L]) note(asked lab.Fault, harmed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if harmed {
+		f.harmed[fault{asked.Target, asked.Kind}] = struct{}{}
+	} else {
+		delete(f.harmed, fault{asked.Target, asked.Kind})
+	}
+}
+
+// has reports whether a target has a fault that was not healed yet.
+func (f *Fleet[L]) has(asked lab.Fault) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, has := f.harmed[fault{asked.Target, asked.Kind}]
+	return has
+}
+
+// harm does a fault to a unit.
+func (f *Fleet[L]) harm(ctx context.Context, life L, asked lab.Fault) (proof string, err error) {
+	u, p := life.unit(), f.platform
+	switch {
+	case u.Spec.Name == f.lead:
+		return "", errors.New("it leads the trial and cannot have a fault in it")
+	case !slices.Contains(p.Faults, asked.Kind):
+		return "", fmt.Errorf("the deployment %s can do only these to a unit: %v", p.Name, p.Faults)
+	case u.hasEnded() && !asked.Kind.Ends(): // else that is told below
+		return "", fmt.Errorf("it has ended%s", u.Log.LastWords())
+	case !u.hasEnded() && f.has(asked):
+		return "", errors.New("it has this fault already")
+	case p.SharesMemory && (asked.Kind.Ends() || asked.Kind.Replaces()):
+		return "", errors.New("it shares memory with others, which it would not find as it was when it is " +
+			"started again")
+	case p.Refuse != nil:
+		if err := p.Refuse(life); err != nil {
+			return "", err
+		}
+	}
+	switch asked.Kind {
+	case lab.FaultPause:
+		return life.Pause(ctx)
+	case lab.FaultCut:
+		return f.cut(ctx, life)
+	case lab.FaultSlow:
+		return f.Relays.Slow(ctx, asked)
+	case lab.FaultFill:
+		return volume.Fill(Volume(f.dir, u.Spec))
+	case lab.FaultUpdate:
+		return f.update(ctx, life)
+	}
+	err = f.onPurpose([]L{life}, func() error {
+		if proof, err = life.Kill(ctx); err != nil {
+			return err
+		}
+		return f.ended(ctx, life)
+	})
+	return proof, err
+}
+
+// heal undoes a fault of a unit and returns when it can be used.
+func (f *Fleet[L]) heal(ctx context.Context, life L, asked lab.Fault) error {
+	switch asked.Kind {
+	case lab.FaultPause:
+		return life.Resume(ctx)
+	case lab.FaultCut:
+		return errors.Join(f.platform.Cut(ctx, life, false), life.AwaitOpen(ctx))
+	case lab.FaultSlow:
+		f.Relays.Heal(asked)
+		return nil
+	case lab.FaultFill:
+		return volume.Drain(Volume(f.dir, life.unit().Spec))
+	case lab.FaultUpdate:
+		return nil // it is over when it has taken effect
+	}
+	return f.again(ctx, life, false)
+}
+
+// onPurpose ends units by end. Where that fails, the end of one that still runs is a failure again.
+func (f *Fleet[L]) onPurpose(units []L, end func() error) error {
+	var err error
+	for _, life := range units {
+		err = errors.Join(err, f.Doom(life.unit()))
+	}
+	if err == nil {
+		err = end()
+	}
+	if err != nil {
+		for _, life := range units {
+			f.spare(life.unit())
+		}
+	}
+	return err
+}
+
+// ended returns when a unit has ended and nothing of it runs any more.
+func (f *Fleet[L]) ended(ctx context.Context, life L) error {
+	if err := life.unit().AwaitEnd(ctx); err != nil || f.platform.Gone == nil {
+		return err
+	}
+	return f.platform.Gone(ctx, life)
+}
+
+// cut takes a unit off its network. One that listens must not be reached then.
+func (f *Fleet[L]) cut(ctx context.Context, life L) (proof string, err error) {
+	if err := f.platform.Cut(ctx, life, true); err != nil {
+		return "", err
+	}
+	address := f.platform.Reach(life.unit().Spec.Name)
+	if address == "" {
+		return "its network lets nothing through", nil
+	}
+	return hosts.Unreached(address)
+}
+
+// update puts a new life in the place of one that ends first: the two could not both have its volume.
+func (f *Fleet[L]) update(ctx context.Context, old L) (proof string, err error) {
+	p, name := f.platform, old.unit().Spec.Name
+	err = f.onPurpose([]L{old}, func() error {
+		if p.Vacate != nil {
+			if err := p.Vacate(ctx, old); err != nil {
+				return err
+			}
+		}
+		if err := f.again(ctx, old, true); err != nil {
+			return err
+		}
+		return f.ended(ctx, old)
+	})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("its %s has ended, and %s runs", p.Describe(old), p.Describe(f.Named(name))), nil
+}
+
+// again begins the next life of a unit that has ended, with its log, and returns when it can be used.
+func (f *Fleet[L]) again(ctx context.Context, ended L, elsewhere bool) error {
+	old := ended.unit()
+	next, err := f.platform.Next(ctx, ended, elsewhere)
+	if err != nil {
+		return fmt.Errorf("start unit %s again: %w", old.Spec.Name, err)
+	}
+	next.unit().WriteTo(old.Log)
+	f.Add(next)
+	if err := next.Start(ctx); err != nil {
+		return err
+	}
+	return next.unit().AwaitUsable(ctx, f.platform.Reach(old.Spec.Name), next.AwaitOpen)
+}

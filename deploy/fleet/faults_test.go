@@ -1,0 +1,269 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// harmed returns a platform that can do faults, with a lead and two units of which the second is a server.
+func harmed(t *testing.T, change func(*Platform[*life])) *begun {
+	t.Helper()
+	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead"}, {Name: "front"},
+		{Name: "db", Foreign: true, Server: &lab.Server{Kind: "mariadb"}}}}
+	p := Platform[*life]{Name: "stage", Faults: []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause,
+		lab.FaultSlow, lab.FaultUpdate}}
+	p.Describe = func(l *life) string { return "life of " + l.Spec.Name }
+	if change != nil {
+		change(&p)
+	}
+	b := newBegun(t, layout, p)
+	for _, spec := range layout.Units {
+		b.Add(&life{NewUnit(spec), b})
+	}
+	return b
+}
+
+// refuse has no unit have a fault.
+func refuse(p *Platform[*life]) {
+	p.Refuse = func(*life) error { return errors.New("it is another's") }
+}
+
+// does does a fault, or heals it.
+func (b *begun) does(t *testing.T, heal bool, target string, kind lab.FaultKind, seconds float64) error {
+	t.Helper()
+	fault := lab.Fault{Target: target, Kind: kind, Heal: seconds}
+	if heal {
+		return b.Heal(t.Context(), fault)
+	}
+	proof, err := b.Harm(t.Context(), fault)
+	if (proof == "") != (err != nil) {
+		t.Errorf("%s of %s: %q, %v: want a proof or an error", kind, target, proof, err)
+	}
+	return err
+}
+
+// TestFaultsOfUnits: each is done once, healed once, and refused with the reason where it cannot be.
+func TestFaultsOfUnits(t *testing.T) {
+	share := func(p *Platform[*life]) { p.SharesMemory = true }
+	type step struct {
+		heal   bool
+		target string
+		kind   lab.FaultKind
+		says   string
+	}
+	for name, c := range map[string]struct {
+		change func(*Platform[*life])
+		steps  []step
+		did    string
+	}{
+		"killed": {nil, []step{{false, "front", lab.FaultKill, ""}, {true, "front", lab.FaultKill, ""}},
+			"kill front, next front false, start front, open front"},
+		"killed twice": {nil, []step{{false, "front", lab.FaultKill, ""},
+			{false, "front", lab.FaultKill, "unit front has ended before it was killed"},
+			{false, "front", lab.FaultPause, "pause unit front: it has ended"}}, "kill front"},
+		"paused": {nil, []step{{false, "db", lab.FaultPause, ""},
+			{false, "db", lab.FaultPause, "it has this fault already"}, {true, "db", lab.FaultPause, ""},
+			{true, "db", lab.FaultPause, "heal db after pause: it has no such fault"}}, "pause db, resume db"},
+		"updated": {func(p *Platform[*life]) {
+			p.Vacate = func(_ context.Context, l *life) error { close(l.Ended); return nil }
+		}, []step{{false, "front", lab.FaultUpdate, ""}, {true, "front", lab.FaultUpdate, ""}},
+			"next front true, start front, open front"},
+		"never harmed": {nil, []step{{true, "front", lab.FaultKill, "it has no such fault"},
+			{true, "front", lab.FaultSlow, "it has no such fault"}}, ""},
+		"nobody": {nil, []step{{false, "ghost", lab.FaultKill, `there is no unit "ghost"`},
+			{true, "ghost", lab.FaultPause, "it has no such fault"}}, ""},
+		"the lead": {nil, []step{{false, "lead", lab.FaultPause, "pause unit lead: it leads the trial"}}, ""},
+		"what it cannot": {nil, []step{{false, "front", lab.FaultFill,
+			"the deployment stage can do only these to a unit: [kill restart pause slow update]"}}, ""},
+		"not ready for it": {nil, []step{{false, "front", lab.FaultSlow, "has no relay"}}, ""},
+		"shared memory": {share, []step{{false, "front", lab.FaultUpdate, "it shares memory"},
+			{false, "front", lab.FaultPause, ""}}, "pause front"},
+		"another's": {refuse, []step{{false, "front", lab.FaultPause, "pause unit front: it is another's"}}, ""},
+		"still there": {func(p *Platform[*life]) {
+			p.Gone = func(context.Context, *life) error { return errors.New("process 7 still runs") }
+		}, []step{{false, "front", lab.FaultKill, "kill unit front: process 7 still runs"}}, "kill front"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := harmed(t, c.change)
+			for _, s := range c.steps {
+				err := b.does(t, s.heal, s.target, s.kind, 0)
+				if (err == nil) != (s.says == "") || err != nil && !strings.Contains(err.Error(), s.says) {
+					t.Errorf("%+v: %v", s, err)
+				}
+			}
+			if did := strings.Join(b.noted, ", "); did != c.did {
+				t.Errorf("it did %q, want %q", did, c.did)
+			}
+			if err := b.Failure(); err != nil {
+				t.Errorf("the trial has failed: %v", err)
+			}
+		})
+	}
+}
+
+// TestAFailedKillSparesAUnit: it still runs, and its end is a failure of the trial as before.
+func TestAFailedKillSparesAUnit(t *testing.T) {
+	b := harmed(t, nil)
+	b.refuse = "kill front"
+	if err := b.does(t, false, "front", lab.FaultKill, 0); err == nil {
+		t.Fatal("it was killed")
+	}
+	front := b.Named("front")
+	b.JudgeEnd(front.Unit, errors.New("exit status 3"))
+	close(front.Ended)
+	if err := b.Failure(); err == nil || !strings.Contains(err.Error(), "unit front ended: exit status 3") {
+		t.Errorf("the trial's failure is %v", err)
+	}
+}
+
+// host is a node of these tests.
+type host struct{ of *begun }
+
+func (h host) Link(_ context.Context, up bool) error { return h.of.note(fmt.Sprint("link ", up)) }
+func (h host) Kill(context.Context) error            { return h.of.note("kill node") }
+func (h host) Boot(context.Context) error            { return h.of.note("boot node") }
+
+// onNodes returns units of which all but the lead are on the node east, as far as a layout says.
+func onNodes(t *testing.T, change func(*Platform[*life])) *begun {
+	t.Helper()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := silent.Addr().String()
+	t.Cleanup(func() { _ = silent.Close() })
+	var b *begun
+	b = harmed(t, func(p *Platform[*life]) {
+		p.NodeOf = func(l *life) string {
+			return map[string]string{"lead": "west", "front": "east", "db": "east"}[l.Spec.Name]
+		}
+		p.Nodes = Nodes[*life]{
+			Faults: []lab.FaultKind{lab.FaultCut, lab.FaultKill, lab.FaultDrain}, LongestCut: 30 * time.Second,
+			Named: func(name string) Node {
+				if name == "east" || name == "west" {
+					return host{b}
+				}
+				return nil
+			},
+			// No connection leads to a broadcast.
+			Probe: func(name string) string {
+				return map[string]string{"east": "255.255.255.255:9", "west": address}[name]
+			},
+			Perished: func(_ context.Context, l *life) error {
+				close(l.Ended)
+				return nil
+			},
+			Close: func(_ context.Context, _ string, closed bool) error {
+				return b.note(fmt.Sprint("close ", closed))
+			},
+			Evict: func(_ context.Context, l *life) error {
+				close(l.Ended)
+				return nil
+			},
+			AwaitEmpty: func(context.Context, string) error { return b.note("empty") },
+		}
+		if change != nil {
+			change(p)
+		}
+	})
+	return b
+}
+
+// TestFaultsOfNodes: their units end on purpose and live again, servers first; the one that leads the trial,
+// and one that could not begin another life, keep their node.
+func TestFaultsOfNodes(t *testing.T) {
+	const again = "next db true, start db, open db, next front true, start front, open front"
+	for name, c := range map[string]struct {
+		change func(*Platform[*life])
+		node   string
+		kind   lab.FaultKind
+		lasts  float64
+		says   string
+		did    string
+	}{
+		"cut":              {nil, "east", lab.FaultCut, 30, "", "link false, link true, open front, open db"},
+		"killed":           {nil, "east", lab.FaultKill, 70, "", "kill node, boot node, " + again},
+		"emptied":          {nil, "east", lab.FaultDrain, 1, "", "close true, " + again + ", empty, close false"},
+		"cut for too long": {nil, "east", lab.FaultCut, 31, "cut node east: 31 s are longer than 30s", ""},
+		"another fault":    {nil, "east", lab.FaultPause, 1, "only these can be done to a node", ""},
+		"the lead's":       {nil, "west", lab.FaultCut, 1, "unit lead leads the trial from there", ""},
+		"shared memory": {func(p *Platform[*life]) { p.SharesMemory = true }, "east", lab.FaultKill, 1,
+			"unit front shares memory", ""},
+		"another's": {refuse,
+			"east", lab.FaultDrain, 1, "unit front: it is another's", ""},
+		"still there": {func(p *Platform[*life]) {
+			of := p.NodeOf
+			p.NodeOf = func(l *life) string { return strings.Replace(of(l), "west", "", 1) }
+		}, "west", lab.FaultCut, 1,
+			"still answers", "link false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := onNodes(t, c.change)
+			err := b.does(t, false, c.node, c.kind, c.lasts)
+			if err == nil {
+				err = b.does(t, true, c.node, c.kind, c.lasts)
+			}
+			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want %q", err, c.says)
+			}
+			if did := strings.Join(b.noted, ", "); did != c.did {
+				t.Errorf("it did %q, want %q", did, c.did)
+			}
+			if err := b.Failure(); err != nil {
+				t.Errorf("the trial has failed: %v", err)
+			}
+		})
+	}
+}
+
+// TestANodeIsLeftAsItWas, though nobody heals it: the next trial has the same one.
+func TestANodeIsLeftAsItWas(t *testing.T) {
+	for kind, want := range map[lab.FaultKind]string{lab.FaultCut: "link true", lab.FaultKill: "boot node",
+		lab.FaultDrain: "close false"} {
+		b := onNodes(t, nil)
+		if err := b.does(t, false, "east", kind, 1); err != nil {
+			t.Fatal(err)
+		}
+		b.noted = nil
+		for range 2 { // the second time there is nothing to do
+			if err := b.RestoreNodes(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if !slices.Equal(b.noted, []string{want}) {
+			t.Errorf("after %s it did %q, want %q", kind, b.noted, want)
+		}
+	}
+}
+
+// TestALossIsNoticedUntilItIsFound: what is said later is of the node that is back.
+func TestALossIsNoticedUntilItIsFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l Losses
+		var down atomic.Bool
+		asked := func(context.Context) (bool, error) { return down.Load(), nil }
+		l.Watch(t.Context(), "a", asked)
+		l.Watch(t.Context(), "b", asked)
+		time.Sleep(20 * time.Second)
+		l.Found("b")
+		time.Sleep(20 * time.Second)
+		down.Store(true)
+		time.Sleep(time.Second)
+		if a := l.Noticed("a"); a < 40*time.Second || a > 40*time.Second+watchInterval {
+			t.Errorf("it was noticed after %v, want 40 s", a)
+		}
+		if b, c := l.Noticed("b"), l.Noticed("c"); b != 0 || c != 0 {
+			t.Errorf("nodes that were there were missed after %v, %v", b, c)
+		}
+	})
+}

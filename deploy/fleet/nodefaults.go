@@ -1,0 +1,203 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/deploy/hosts"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// node returns the node of a name; nil: there is none.
+func (f *Fleet[L]) node(name string) Node {
+	if f.platform.Nodes.Named == nil {
+		return nil
+	}
+	return f.platform.Nodes.Named(name)
+}
+
+// NodeOf implements lab.Placed.
+func (f *Fleet[L]) NodeOf(unit string) string {
+	life, runs := f.find(unit)
+	if !runs || f.platform.NodeOf == nil {
+		return "" // it runs on this host, or not yet
+	}
+	return f.platform.NodeOf(life)
+}
+
+// on returns the units on a node.
+func (f *Fleet[L]) on(node string) []L {
+	return slices.DeleteFunc(f.All(), func(life L) bool { return f.platform.NodeOf(life) != node })
+}
+
+// harmNode takes the link of a node down, kills all that runs on it, or empties it.
+func (f *Fleet[L]) harmNode(ctx context.Context, asked lab.Fault) (proof string, err error) {
+	n, there := f.platform.Nodes, f.on(asked.Target)
+	switch {
+	case !slices.Contains(n.Faults, asked.Kind):
+		return "", fmt.Errorf("only these can be done to a node: %v", n.Faults)
+	case asked.Kind == lab.FaultCut && n.LongestCut > 0 && asked.Heal > n.LongestCut.Seconds():
+		return "", fmt.Errorf("%g s are longer than %v, after which units take their conductor for dead",
+			asked.Heal, n.LongestCut)
+	}
+	if err := f.mayLose(there, asked.Kind); err != nil {
+		return "", err
+	}
+	switch asked.Kind {
+	case lab.FaultDrain:
+		return f.drain(ctx, asked, there)
+	case lab.FaultKill:
+		f.watch(asked.Target)
+		err = f.onPurpose(there, func() error { return f.killNode(ctx, asked, there) })
+	default:
+		f.watch(asked.Target)
+		f.note(asked, true)
+		err = f.node(asked.Target).Link(ctx, false)
+	}
+	if err != nil {
+		return "", err
+	}
+	return hosts.Unreached(n.Probe(asked.Target))
+}
+
+// mayLose refuses a fault of a node for the units on it: the one that leads the trial, one that could not
+// begin another life, one that cannot go elsewhere.
+func (f *Fleet[L]) mayLose(there []L, kind lab.FaultKind) error {
+	for _, life := range there {
+		switch spec := life.unit().Spec; {
+		case spec.Name == f.lead:
+			return fmt.Errorf("unit %s leads the trial from there: give it another node", spec.Name)
+		case kind == lab.FaultCut:
+			continue
+		case f.platform.SharesMemory:
+			return fmt.Errorf("unit %s shares memory with others, which it would not find as it was when it is "+
+				"started again", spec.Name)
+		case kind == lab.FaultDrain && spec.Node != "":
+			return fmt.Errorf("the layout wants unit %s on %s", spec.Name, spec.Node)
+		case f.platform.Refuse != nil:
+			if err := f.platform.Refuse(life); err != nil {
+				return fmt.Errorf("unit %s: %w", spec.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// watch looks for when the platform notices that a node is lost, which it is from now on.
+func (f *Fleet[L]) watch(node string) {
+	if n := f.platform.Nodes; n.Losses != nil {
+		n.Losses.Watch(f.Watching, node, func(ctx context.Context) (bool, error) { return n.Lost(ctx, node) })
+	}
+}
+
+// killNode kills a node with all units there.
+func (f *Fleet[L]) killNode(ctx context.Context, asked lab.Fault, there []L) error {
+	if err := f.node(asked.Target).Kill(ctx); err != nil {
+		return err
+	}
+	f.note(asked, true)
+	for _, life := range there {
+		if err := f.platform.Nodes.Perished(ctx, life); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drain has the platform empty a node; what was there runs elsewhere.
+func (f *Fleet[L]) drain(ctx context.Context, asked lab.Fault, there []L) (proof string, err error) {
+	n := f.platform.Nodes
+	f.note(asked, true)
+	err = f.onPurpose(there, func() error {
+		if err := n.Close(ctx, asked.Target, true); err != nil {
+			return err
+		}
+		if err := SideBySide(ctx, againAtOnce, there, n.Evict); err != nil {
+			return err
+		}
+		return f.againAll(ctx, there)
+	})
+	if err != nil {
+		return "", err
+	}
+	if err := n.AwaitEmpty(ctx, asked.Target); err != nil {
+		return "", err
+	}
+	if len(there) == 0 {
+		return "no unit was there, and none can be", nil
+	}
+	to := map[string]bool{}
+	for _, life := range there {
+		to[f.NodeOf(life.unit().Spec.Name)] = true
+	}
+	return fmt.Sprintf("%d units that ran there run on %s, and none there", len(there),
+		strings.Join(slices.Sorted(maps.Keys(to)), ", ")), nil
+}
+
+// againAtOnce is how many units that ended together are started again at the same time.
+const againAtOnce = 16
+
+// againAll begins the next lives of units that ended together, first of servers: others need them from
+// their beginning.
+func (f *Fleet[L]) againAll(ctx context.Context, ended []L) error {
+	again := func(ctx context.Context, life L) error { return f.again(ctx, life, true) }
+	isServer := func(life L) bool { return life.unit().Spec.Server != nil }
+	servers := slices.DeleteFunc(slices.Clone(ended), func(life L) bool { return !isServer(life) })
+	if err := SideBySide(ctx, againAtOnce, servers, again); err != nil {
+		return err
+	}
+	return SideBySide(ctx, againAtOnce, slices.DeleteFunc(slices.Clone(ended), isServer), again)
+}
+
+// healNode puts a node back and returns when its units can be used.
+func (f *Fleet[L]) healNode(ctx context.Context, asked lab.Fault) error {
+	there := f.on(asked.Target)
+	if err := f.restore(ctx, asked.Target, asked.Kind); err != nil {
+		return err
+	}
+	switch asked.Kind {
+	case lab.FaultKill:
+		return f.againAll(ctx, there)
+	case lab.FaultCut:
+		for _, life := range there {
+			if err := life.AwaitOpen(ctx); err != nil {
+				return fmt.Errorf("it is connected again: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// restore makes a node what it was before a fault.
+func (f *Fleet[L]) restore(ctx context.Context, node string, after lab.FaultKind) error {
+	n := f.platform.Nodes
+	if after == lab.FaultDrain {
+		return n.Close(ctx, node, false)
+	}
+	if n.Losses != nil {
+		n.Losses.Found(node)
+	}
+	if after == lab.FaultKill {
+		return f.node(node).Boot(ctx)
+	}
+	return f.node(node).Link(ctx, true)
+}
+
+// RestoreNodes undoes the faults of nodes that were not healed: the next trial has the same nodes.
+func (f *Fleet[L]) RestoreNodes(ctx context.Context) error {
+	f.mu.Lock()
+	harmed := slices.Collect(maps.Keys(f.harmed))
+	f.mu.Unlock()
+	var problems []error
+	for _, done := range harmed {
+		if f.node(done.target) != nil {
+			problems = append(problems, f.restore(ctx, done.target, done.kind))
+			f.note(lab.Fault{Target: done.target, Kind: done.kind}, false)
+		}
+	}
+	return errors.Join(problems...)
+}
