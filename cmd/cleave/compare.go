@@ -81,17 +81,21 @@ func (a app) compare(command *cobra.Command, args []string, flags *compareFlags)
 	if err != nil {
 		return refused(err)
 	}
-	if flags.build && !flags.planOnly {
-		if err := a.buildImages(command.Context(), flags.builds); err != nil {
+	if flags.build {
+		if err := a.buildImages(command.Context(), flags.builds, flags.planOnly); err != nil {
 			return err
 		}
 	}
 	return a.experiment(command, plan, &flags.experimentFlags, a.reported)
 }
 
-// buildImages runs the commands that build the images of compose files.
-func (a app) buildImages(ctx context.Context, builds [][]string) error {
+// buildImages runs the commands that build the images of compose files, or says which it would run.
+func (a app) buildImages(ctx context.Context, builds [][]string, onlySaid bool) error {
 	for _, argv := range builds {
+		if onlySaid {
+			fmt.Fprintln(a.story, "note: before all trials this builds an image:", words(argv))
+			continue
+		}
 		command := exec.CommandContext(ctx, argv[0], argv[1:]...)
 		command.Stdout, command.Stderr = a.story, a.story
 		if err := command.Run(); err != nil {

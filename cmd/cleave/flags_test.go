@@ -25,8 +25,9 @@ import (
 	"github.com/cleave-lab/cleave/store"
 )
 
-// flagProofs proves of every flag of every command that it does something. At the margin stands a command
-// line, below it flags that are added to it, each after two spaces, and how their effect shows:
+// TestEveryFlagDoesSomething holds every flag of every command against testdata/flags.txt. At the margin
+// stands a command line, below it flags that are added to it, each after two spaces, and how their effect
+// shows:
 //
 //	plan     the plan, or what --plan says of it, becomes another
 //	spec     the load that would be sent becomes another
@@ -36,155 +37,11 @@ import (
 //	script   the file of the tests that is named first uses the flag while something is played
 //
 // URL stands for an address without a listener, RUN/NAME for the result folder of a command.
-const flagProofs = `
-reproduce rego2021
-  plan     --quick  --scale 0.5  --blocks 3  --points s1  --seed 7  --no-gates  --until decided
-  plan     --results other
-  sets     --context c  --kubeconfig /k  --swarm 127.0.0.1  --registry 127.0.0.1/r  --hosts h
-  refused  --progress bogus
-  script   backing.txt --plan
-reproduce rego2021 --until decided
-  plan     --within 20m
-reproduce ueda2016
-  plan     --runtime go
-reproduce flygare2017
-  plan     --profile  --deploy docker-host
-reproduce costa2022
-  plan     --backing rabbitmq
-reproduce costa2022 --quick
-  plan     --strict
-reproduce rego2021 --resume RUN/rego2021
-  output   --json -  --format junit  --full  --require-verdict
-reproduce rego2021
-  plan     --resume RUN/rego2021
-run own.yaml
-  plan     --quick  --scale 0.5  --blocks 3  --points p  --seed 7  --no-gates  --until decided
-  plan     --results other
-  plan     --runtime go  --profile  --deploy docker-host  --backing mariadb
-  sets     --context c  --kubeconfig /k  --swarm 127.0.0.1  --registry 127.0.0.1/r  --hosts h
-  refused  --progress bogus
-  script   run.txt --plan
-run lacks.yaml
-  plan     --strict
-run own.yaml --until decided
-  plan     --within 20m
-run own.yaml --resume RUN/own
-  output   --json -  --format junit  --full  --require-verdict
-run own.yaml
-  plan     --resume RUN/own
-run RUN/foreign
-  script   trust.txt --trust
-compare a=URL b=URL --rate 10
-  plan     --rate 20  --arrivals poisson  --duration 5s  --warm-up 1s  --warm-up-limit 20s  --connections 7
-  plan     --timeout 3s  --http2  --path /x  --method PUT  --header A:b  --body x  --ca ca.pem
-  plan     --allow list.yaml  --trace-share 1/32
-  plan     --expect-status 200  --expect-body x  --expect-json a=1  --expect-header A:b  --objective p99<9s
-  plan     --capacity  --cores none  --blocks 3  --margin 0.2  --lengthen 2  --no-gates  --quick  --seed 7
-  plan     --until decided  --profile  --results other  --scenario flow.yaml
-  sets     --context c  --kubeconfig /k  --swarm 127.0.0.1  --registry 127.0.0.1/r  --hosts h
-  refused  --progress bogus
-  script   until.txt --plan
-compare a=URL b=URL
-  plan     --users 3
-compare a=URL b=URL --rate 10 --until decided
-  plan     --within 20m
-compare x.yaml y.yaml --rate 10
-  plan     --deploy process,docker-host  --strict  --name-by port
-compare --resume RUN/compare
-  output   --json -  --format junit  --full  --require-verdict
-compare
-  output   --resume RUN/compare
-  script   trust.txt --trust
-explain shop
-  plan     --from sync  --to sync-grpc  --tuned  --one-order  --backing mariadb  --rate 33  --users 3
-  plan     --duration 5s  --warm-up 1s  --warm-up-limit 20s  --capacity  --objective p99<9s
-  plan     --deploy docker-host
-  plan     --blocks 3  --margin 0.2  --no-gates  --quick  --seed 7  --until decided  --profile
-  plan     --results other
-  sets     --context c  --kubeconfig /k  --swarm 127.0.0.1  --registry 127.0.0.1/r  --hosts h
-  refused  --progress bogus
-  script   explain.txt --plan
-explain shop --until decided
-  plan     --within 20m
-explain shop --to monolith-ha
-  plan     --strict
-explain shop --resume RUN/explain
-  output   --json -  --format junit  --full  --require-verdict
-explain shop
-  plan     --resume RUN/explain
-bottleneck people
-  plan     --architecture services-cassandra  --units persons  --replicas 3  --cpu 0.5  --backing cassandra
-  plan     --users 3
-  plan     --level case=1  --duration 3s  --warm-up 1s  --warm-up-limit 20s  --deploy docker-host  --blocks 3
-  plan     --margin 0.2  --no-gates  --quick  --seed 7  --until decided  --profile
-  plan     --results other
-  sets     --context c  --kubeconfig /k  --swarm 127.0.0.1  --registry 127.0.0.1/r  --hosts h
-  refused  --progress bogus
-  script   bottleneck.txt --plan
-bottleneck people --until decided
-  plan     --within 20m
-bottleneck people --deploy docker-host
-  plan     --strict
-bottleneck people --resume RUN/bottleneck
-  output   --json -  --format junit  --full  --require-verdict
-bottleneck people
-  plan     --resume RUN/bottleneck
-check shop
-  plan     --architecture sync  --knob payments=fail  --replicas orders=2  --backing mariadb  --operations 9
-  plan     --level cancel_share=0.5  --fault kill:orders  --seed 7  --deploy docker-host  --results other
-  plan     --strict
-  sets     --context c  --kubeconfig /k  --swarm 127.0.0.1  --registry 127.0.0.1/r  --hosts h
-  refused  --progress bogus
-  script   arguments_test.go --plan
-check shop --resume RUN/check
-  output   --json -  --format junit
-check shop
-  plan     --resume RUN/check
-report RUN/compare
-  output   --json -  --format junit  --full  --fail-if cpu_per_operation>1.5x  --decision
-report RUN/compare --decision
-  output   --rate 9  --prices prices.yaml
-report RUN/compare --fail-if cpu_per_operation>1.5x
-  output   --require-verdict
-traces before.jsonl after.jsonl
-  output   --json -  --full
-list
-  output   --json
-doctor
-  script   host.txt --json
-init system kept.yaml
-  output   --force
-agent
-  refused  --job {
-load URL --rate 10
-  spec     --rate 20  --arrivals poisson  --duration 5s  --seed 7  --method PUT  --header A:b  --body x
-  spec     --expect-status 200  --expect-body x  --expect-json a=1  --expect-header A:b  --unix /socket
-  spec     --allow list.yaml  --ca ca.pem  --connections 7  --timeout 3s  --http2  --streams 7
-  spec     --no-keep-alive  --trace-share 1/32
-  spec     --insecure  --proto-set ca.pem  --objective p99<9s  --pacing spin  --loops 2  --agents 2  --agent x
-  refused  --progress bogus
-  script   load_test.go --hdr  --hgrm
-  script   judgement.txt --jtl  --json  --abort  --search
-  script   canary_test.go --lines
-load URL
-  spec     --ramp 1:2  --steps 1:1:2:1s  --spike 1:2:1s:1s  --replay arrivals.txt  --users 3
-load URL --users 3
-  spec     --think 1s  --ramp-up 1s
-load flow.yaml --rate 10
-  spec     --target URL
-load URL --search --objective p99<9s
-  refused  --resolution 9
-load import shop.har
-  output   --output new.yaml  --no-think  --host nowhere
-load import shop.har --output kept.yaml
-  output   --force
-load import shop.jmx
-  output   --group Nobody
-load import ca.pem
-  output   --format har
-`
-
 func TestEveryFlagDoesSomething(t *testing.T) {
+	known, err := os.ReadFile("testdata/flags.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +52,7 @@ func TestEveryFlagDoesSomething(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent")
 	var line string
 	runs := regexp.MustCompile(`RUN/(\w+)`)
-	for row := range strings.Lines(strings.TrimSpace(flagProofs)) {
+	for row := range strings.Lines(strings.TrimSpace(string(known))) {
 		row = strings.ReplaceAll(strings.TrimRight(row, "\n"), "URL", "http://127.0.0.1:1/")
 		row = runs.ReplaceAllString(row, "runs/$1/latest")
 		rest, indented := strings.CutPrefix(row, "  ")
@@ -213,7 +70,7 @@ func TestEveryFlagDoesSomething(t *testing.T) {
 		}
 	}
 	for _, name := range unproven(newRoot(nil, nil, nil), p.known) {
-		t.Errorf("%s: say in flagProofs what it does, or delete it", name)
+		t.Errorf("%s: say in testdata/flags.txt what it does, or delete it", name)
 	}
 }
 
@@ -373,7 +230,7 @@ func (p *proofs) scripted(file, command, flag string) bool {
 	return regexp.MustCompile(flag+`\b`).Match(text) && strings.Contains(string(text), command)
 }
 
-// proofFolder has the files that flagProofs names, and a complete run of every command.
+// proofFolder has the files that testdata/flags.txt names, and a complete run of every command.
 func proofFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -389,8 +246,11 @@ func proofFolder(t *testing.T) string {
 		"lacks.yaml": "schema: cleave-study/1\nname: lacks\ntitle: A test\nsystem: shop\nbaseline: a\nvariants:\n" +
 			"  a: {architecture: sync}\n  c: {architecture: monolith-ha}\n" +
 			"points: {p: {rate: 20}}\nload: {duration: 1s}\n",
-		"x.yaml": "schema: cleave-system/1\nname: x\ncommand: [./server, \"{port}\"]\n",
-		"y.yaml": "schema: cleave-system/1\nname: y\ncommand: [./server, \"{port}\"]\n",
+		"x.yaml":     "schema: cleave-system/1\nname: x\ncommand: [./server, \"{port}\"]\n",
+		"y.yaml":     "schema: cleave-system/1\nname: y\ncommand: [./server, \"{port}\"]\n",
+		"old.yaml":   "name: old\nservices:\n  web: {image: \"web:1\", ports: [\"80\", \"81\"]}\n",
+		"new.yaml":   "name: new\nservices:\n  web: {image: \"web:2\", ports: [\"80\", \"81\"]}\n",
+		"built.yaml": "name: built\nservices:\n  web: {build: ., ports: [\"80\"]}\n",
 		"flow.yaml": "schema: cleave-scenario/1\nname: flow\ntarget: http://127.0.0.1:2\nflows:\n" +
 			"  - {name: f, steps: [{request: GET /}]}\n",
 		"prices.yaml": "schema: cleave-prices/1\ncurrency: EUR\ncore_hour: 0.1\nmemory_gib_hour: 0.1\n",

@@ -47,12 +47,24 @@ func TestComposeFilesAreComparedAsTheyAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := strings.Replace(shopFile, "REPLICAS", replicas, 1)
+		if name == "two" { // whose image is built, of the same
+			text = strings.Replace(text, "  cart:\n", "  cart:\n    build: .\n", 1)
+			dockerfile := []byte("FROM " + composeImage + "\nLABEL built=here\n")
+			if err := os.WriteFile(filepath.Join(filepath.Dir(path), "Dockerfile"), dockerfile, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	played := playedInWays(t, dir, "one/compose.yaml", "other=two/compose.yaml", "-d", "3s", "--fault",
-		"kill:cart@500ms+500ms")
+	played := playedInWays(t, dir, "one/compose.yaml", "other=two/compose.yaml", "-d", "3s", "--build",
+		"--fault", "kill:cart@500ms+500ms")
+	inspect := exec.Command("docker", "inspect", "--format", "{{.Config.Labels}}", composeImage)
+	labels, err := inspect.CombinedOutput()
+	if err != nil || !strings.Contains(string(labels), "built:here") {
+		t.Errorf("the image was not built: %s%v", labels, err)
+	}
 	for variant, carts := range map[string]int{"one": 1, "other": 2} {
 		if len(played[variant]) == 0 {
 			t.Errorf("%s was not played", variant)
