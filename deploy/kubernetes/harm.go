@@ -59,7 +59,7 @@ func (d *deployment) platform(layout lab.Layout) fleet.Platform[*pod] {
 // refuse refuses faults of units of which Kubernetes makes the pods.
 func refuse(p *pod) error {
 	if p.scaled {
-		return errors.New("Kubernetes has made its pod and would itself start it again, unknown to its " +
+		return errors.New("its pod was made by Kubernetes, which would itself start it again, unknown to its " +
 			"conductor: give it a number of replicas")
 	}
 	return nil
