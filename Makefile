@@ -106,7 +106,7 @@ KUBERNETES = scripts/kubernetes.sh
 test-cluster: ## run the tests that bring up clusters on this host (minutes)
 	@scripts/need.sh cluster
 	$(KUBERNETES) || echo "test-cluster: the tests that need what was not built will be skipped" >&2
-	status=0; export CLEAVE_TESTS=clusters; \
+	status=0; export CLEAVE_TESTS=clusters GOFLAGS=-trimpath; \
 	go run ./internal/tally -p=1 -vet=off -timeout=30m ./deploy/swarm/... \
 	  -- -p=1 -vet=off -timeout=30m ./deploy/kubernetes/... || status=1; \
 	go run ./internal/tally -p=1 -vet=off -timeout=30m -run="Swarm|Kubernetes" ./cmd/cleave || status=1; \

@@ -185,7 +185,7 @@ func (h *host) connect(ctx context.Context, program string) (err error) {
 	h.answers = bounded.New(s.out, maxAnswer)
 	h.client = rpc.NewClient(connection{h.answers, s.in})
 	go h.await(h.client)
-	go h.giveSigns(h.client)
+	go h.giveSigns(h.client, h.ended)
 	if err = h.meet(ctx, addresses); err != nil {
 		return errors.Join(fmt.Errorf("host %s: %w", h.name, err), h.leave())
 	}
@@ -378,13 +378,13 @@ func await[Answer any](ctx context.Context, h *host, method string, arguments an
 	}
 }
 
-// giveSigns tells an agent that we live, until ssh ends. An agent that does not answer is given up.
-func (h *host) giveSigns(client *rpc.Client) {
+// giveSigns tells an agent that we live, until its ssh ends. An agent that does not answer is given up.
+func (h *host) giveSigns(client *rpc.Client, ended <-chan struct{}) {
 	tick := time.NewTicker(agent.Lease / 6)
 	defer tick.Stop()
 	for {
 		select {
-		case <-h.ended:
+		case <-ended:
 			return
 		case <-tick.C:
 			silent := time.AfterFunc(agent.Lease, h.giveUp)

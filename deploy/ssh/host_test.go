@@ -60,7 +60,7 @@ func TestAHungAgentIsGivenUp(t *testing.T) {
 		"Stop":      func(d *deployment, _ *host) error { return d.Stop() },
 		"Preflight": func(d *deployment, _ *host) error { return d.deployer.Preflight(waiting()) },
 		"signs": func(d *deployment, h *host) error {
-			go h.giveSigns(h.client)
+			go h.giveSigns(h.client, h.ended)
 			<-d.Failed()
 			return d.Failure()
 		},

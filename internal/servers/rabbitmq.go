@@ -32,6 +32,9 @@ const depthsScript = `[begin
 end || Q <- rabbit_amqqueue:list()], done.
 `
 
+// mostChanges is how often the broker is asked again, since a queue is being made or removed.
+const mostChanges = 10
+
 // QueueDepths asks the broker itself: AMQP clients cannot see what others have not
 // acknowledged. It is asked by erl_call, which Erlang brings: rabbitmqctl would start another
 // virtual machine, half a second of a processor. RabbitMQ only.
@@ -39,19 +42,22 @@ func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, erro
 	if i.Kind != server.RabbitMQ {
 		return nil, fmt.Errorf("depths of all queues: %s has no queues of that kind", i.Kind)
 	}
-	command := exec.CommandContext(ctx, "erl_call", "-n", server.RabbitNode, "-fetch_stdout", "-e")
-	command.Env, command.Stdin = i.environment(), strings.NewReader(depthsScript)
-	answer, err := command.Output()
-	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			err = fmt.Errorf("%w: %s", err, exit.Stderr)
+	lines, is := "", false
+	for attempt := 0; !is; attempt++ {
+		command := exec.CommandContext(ctx, "erl_call", "-n", server.RabbitNode, "-fetch_stdout", "-e")
+		command.Env, command.Stdin = i.environment(), strings.NewReader(depthsScript)
+		answer, err := command.Output()
+		if err != nil {
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				err = fmt.Errorf("%w: %s", err, exit.Stderr)
+			}
+			return nil, fmt.Errorf("depths of all queues: %w", err)
 		}
-		return nil, fmt.Errorf("depths of all queues: %w", err)
-	}
-	lines, is := strings.CutSuffix(string(answer), "{ok, done}")
-	if !is {
-		return nil, fmt.Errorf("depths of all queues: the broker answers %q", answer)
+		lines, is = strings.CutSuffix(string(answer), "{ok, done}")
+		if changes := strings.Contains(string(answer), "noproc"); !is && (!changes || attempt == mostChanges) {
+			return nil, fmt.Errorf("depths of all queues: the broker answers %q", answer)
+		}
 	}
 	depths := map[string]QueueDepth{}
 	for line := range strings.Lines(lines) {

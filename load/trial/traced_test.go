@@ -28,7 +28,10 @@ func TestServicesAreAskedToRecordSpans(t *testing.T) {
 	for _, protocol := range []string{"", HTTP2} {
 		for _, share := range []float64{0, 1} {
 			s := specFor(t, server.URL)
-			s.Protocol, s.TraceShare, seen = protocol, share, nil
+			s.Protocol, s.TraceShare = protocol, share
+			mu.Lock()
+			seen = nil
+			mu.Unlock()
 			play(t, s)
 			mu.Lock()
 			if len(seen) == 0 {

@@ -14,8 +14,6 @@ import (
 	"sync"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/lab"
@@ -193,8 +191,8 @@ func begins(connection net.Conn, text string) bool {
 	}
 	head, n := make([]byte, len(text)), 0
 	err = raw.Read(func(descriptor uintptr) bool {
-		n, _, err = unix.Recvfrom(int(descriptor), head, unix.MSG_PEEK)
-		return !errors.Is(err, unix.EAGAIN)
+		n, _, err = syscall.Recvfrom(int(descriptor), head, syscall.MSG_PEEK)
+		return !errors.Is(err, syscall.EAGAIN)
 	})
 	return err == nil && n > 0 && string(head[:n]) == text
 }
