@@ -45,6 +45,11 @@ func TestAKilledUnitIsStartedAgain(t *testing.T) {
 	for _, part := range []string{"listener", "socket"} {
 		d, _ := deploy(t, withUnit(part))
 		awaitListener(t, d.Units()[1].PID)
+		for deadline := time.Now().Add(patience); d.Logs()["shop"] == ""; time.Sleep(2 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: its first life wrote nothing", part)
+			}
+		}
 		parts, before := killed(t, d)
 		if err := parts.Heal(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}); err != nil {
 			t.Fatal(err)

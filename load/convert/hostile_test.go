@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
@@ -113,7 +114,9 @@ func TestHostileTextsOfDocuments(t *testing.T) {
 		}
 		place := 0
 		each(document, func(put func(any), old any) {
-			place++
+			if place++; place%4 > 0 && !testset.All() { // under the race detector all take half a minute
+				return
+			}
 			for _, text := range some(place) {
 				put(text)
 				data, err := json.Marshal(document)
