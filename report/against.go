@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -9,18 +8,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
 )
-
-// AgainstJSON writes the document as JSON.
-func AgainstJSON(w io.Writer, a lab.Against) error {
-	data, err := json.MarshalIndent(a, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode what two runs differ in as JSON: %w", err)
-	}
-	if _, err := w.Write(append(escapeMarks(data), '\n')); err != nil {
-		return fmt.Errorf("write what two runs differ in: %w", err)
-	}
-	return nil
-}
 
 // AgainstTerminal writes one run against another as text: the first metric of all variants,
 // what has changed, the gates, and what was not the same beside what was to be compared.

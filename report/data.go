@@ -18,12 +18,25 @@ import (
 // JSON writes the analysis as one indented document, versioned by its schema.
 // Lists without entries are written as empty lists.
 func JSON(w io.Writer, a lab.Analysis) error {
-	data, err := json.MarshalIndent(withLists(a), "", "  ")
+	return writeJSON(w, fmt.Sprintf("the analysis of %q", a.Study), withLists(a))
+}
+
+// AgainstJSON writes what two runs differ in as one indented document.
+func AgainstJSON(w io.Writer, a lab.Against) error { return writeJSON(w, "what two runs differ in", a) }
+
+// TracesJSON writes what two sets of traces differ in as one indented document.
+func TracesJSON(w io.Writer, c lab.TraceComparison) error {
+	return writeJSON(w, "what two sets of traces differ in", c)
+}
+
+// writeJSON writes a document as indented JSON.
+func writeJSON(w io.Writer, what string, document any) error {
+	data, err := json.MarshalIndent(document, "", "  ")
 	if err != nil {
-		return fmt.Errorf("encode the analysis of %q as JSON: %w", a.Study, err)
+		return fmt.Errorf("encode %s as JSON: %w", what, err)
 	}
 	if _, err := w.Write(append(escapeMarks(data), '\n')); err != nil {
-		return fmt.Errorf("write the JSON report: %w", err)
+		return fmt.Errorf("write %s as JSON: %w", what, err)
 	}
 	return nil
 }

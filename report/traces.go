@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -10,30 +9,14 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// TracesJSON writes the document as JSON.
-func TracesJSON(w io.Writer, c lab.TraceComparison) error {
-	data, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode what two sets of traces differ in as JSON: %w", err)
-	}
-	if _, err := w.Write(append(escapeMarks(data), '\n')); err != nil {
-		return fmt.Errorf("write what two sets of traces differ in: %w", err)
-	}
-	return nil
-}
-
 // TracesTerminal writes one set of traces against another as text: the time of an operation, by service and
 // by part of the critical path, and what is called or fails more or less often. Options.Full shows every
 // part.
 func TracesTerminal(w io.Writer, c lab.TraceComparison, o Options) error {
 	p := printer{colour: o.Colour}
 	p.paragraph("", clean(c.After.Name)+" against "+clean(c.Before.Name), "1")
-	p.paragraph(
-		"",
-		fmt.Sprintf("%d and %d traces, %s intervals over %d batches of each operation", c.After.Traces,
-			c.Before.Traces, setting(c.Confidence), c.Batches),
-		"2",
-	)
+	p.paragraph("", fmt.Sprintf("%d and %d traces, %s intervals over %d batches of each operation",
+		c.After.Traces, c.Before.Traces, setting(c.Confidence), c.Batches), "2")
 	p.println("")
 	p.paragraph("  ", traceAnswer(c.TraceContrast), "")
 	p.tables(traceTables(c.TraceContrast, [2]string{"before", "after"}, "", o.Full))

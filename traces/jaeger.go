@@ -94,12 +94,9 @@ func (s jaegerSpan) span(service string) (Span, error) {
 		}
 		return ""
 	}
-	ids.Unit, ids.Name = service, named(s.OperationName, "")
 	ids.Start, ids.End = s.StartTime*1000, (s.StartTime+s.Duration)*1000
-	ids.Role = roleNamed(tag("span.kind"))
-	if ids.Kind = kindOf(ids.Role, tag); ids.Role == trace.SpanKindClient {
-		ids.Name = named(s.OperationName, peerOf(tag))
-	}
+	ids.Unit, ids.Role = service, roleNamed(tag("span.kind"))
+	ids.Name, ids.Kind = nameOf(s.OperationName, ids.Role, peerOf(tag)), kindOf(ids.Role, tag)
 	return Span{Record: ids, Failed: tag("error") == "true" || tag("otel.status_code") == "ERROR"}, nil
 }
 

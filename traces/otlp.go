@@ -17,15 +17,14 @@ import (
 
 // inBase64 finds the IDs that Tempo writes as protobuf's own JSON does.
 func inBase64() *regexp.Regexp {
-	return regexp.MustCompile(
-		`"(traceId|spanId|parentSpanId)"(\s*:\s*)"([A-Za-z0-9+/]{22}==|[A-Za-z0-9+/]{11}=)"`,
-	)
+	const base64 = `[A-Za-z0-9+/]{22}==|[A-Za-z0-9+/]{11}=`
+	return regexp.MustCompile(`"(traceId|spanId|parentSpanId)"(\s*:\s*)"(` + base64 + `)"`)
 }
 
-// readOTLP reads a document of OTLP in JSON (OpenTelemetry protocol 1.x, section "JSON Protobuf Encoding").
-func readOTLP(document []byte) ([]Span, error) {
+// inHex returns a document of Tempo with its IDs as OTLP writes them.
+func inHex(document []byte) []byte {
 	ids := inBase64()
-	document = ids.ReplaceAllFunc(document, func(member []byte) []byte {
+	return ids.ReplaceAllFunc(document, func(member []byte) []byte {
 		parts := ids.FindSubmatch(member)
 		id, err := base64.StdEncoding.DecodeString(string(parts[3]))
 		if err != nil {
@@ -33,7 +32,16 @@ func readOTLP(document []byte) ([]Span, error) {
 		}
 		return fmt.Appendf(nil, `"%s"%s"%s"`, parts[1], parts[2], hex.EncodeToString(id))
 	})
-	read, err := new(ptrace.JSONUnmarshaler).UnmarshalTraces(document)
+}
+
+// readOTLP reads a document of OTLP in JSON (OpenTelemetry protocol 1.x, section "JSON Protobuf Encoding"),
+// or as Tempo writes it.
+func readOTLP(document []byte) ([]Span, error) {
+	var reader ptrace.JSONUnmarshaler
+	read, err := reader.UnmarshalTraces(document)
+	if err != nil { // it refuses IDs in base64
+		read, err = reader.UnmarshalTraces(inHex(document))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("it is no OTLP: %w", err)
 	}
@@ -57,15 +65,11 @@ func fromOTLP(export ptrace.Traces) []Span {
 // ofOTLP returns a span of OTLP. The API numbers its kinds as the protocol does.
 func ofOTLP(unit string, s ptrace.Span) Span {
 	role := trace.SpanKind(s.Kind())
-	peer := func(keys ...string) string { return attribute(s.Attributes(), keys...) }
-	read := Span{Failed: s.Status().Code() == ptrace.StatusCodeError, Record: spans.Record{
+	named := func(keys ...string) string { return attribute(s.Attributes(), keys...) }
+	return Span{Failed: s.Status().Code() == ptrace.StatusCodeError, Record: spans.Record{
 		Trace: trace.TraceID(s.TraceID()), ID: trace.SpanID(s.SpanID()), Parent: trace.SpanID(s.ParentSpanID()),
-		Unit: unit, Role: role, Name: named(s.Name(), ""), Kind: kindOf(role, peer),
+		Unit: unit, Role: role, Name: nameOf(s.Name(), role, peerOf(named)), Kind: kindOf(role, named),
 		Start: int64(s.StartTimestamp()), End: int64(s.EndTimestamp())}}
-	if role == trace.SpanKindClient {
-		read.Name = named(s.Name(), peerOf(peer))
-	}
-	return read
 }
 
 // attribute returns the first of some attributes that is there.

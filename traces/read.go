@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/inputfile"
 )
@@ -138,9 +140,9 @@ func readDocument(document []byte) ([]Span, error) {
 		`"result" or "data" (Jaeger)`)
 }
 
-// named returns the name of a span: a caller's own says nothing of whom it calls.
-func named(name, peer string) string {
-	if peer != "" {
+// nameOf returns the name of a span, for a client with whom it calls.
+func nameOf(name string, role trace.SpanKind, peer string) string {
+	if role == trace.SpanKindClient && peer != "" {
 		name += " to " + peer
 	}
 	if len(name) > maxName {

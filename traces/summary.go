@@ -117,12 +117,8 @@ func (t *tree) account(names *partNames) account {
 // add adds to the cost of a part.
 func (a account) add(part lab.TracePart, cost lab.PartCost) {
 	sum := a.parts[part]
-	a.parts[part] = lab.PartCost{
-		Calls:  sum.Calls + cost.Calls,
-		Self:   sum.Self + cost.Self,
-		Path:   sum.Path + cost.Path,
-		Errors: sum.Errors + cost.Errors,
-	}
+	a.parts[part] = lab.PartCost{Calls: sum.Calls + cost.Calls, Self: sum.Self + cost.Self,
+		Path: sum.Path + cost.Path, Errors: sum.Errors + cost.Errors}
 }
 
 // cutIn returns the means of so many parts of equal size of the traces, in the order of their start. The

@@ -3,8 +3,6 @@ package traces
 import (
 	"encoding/json"
 	"errors"
-
-	"go.opentelemetry.io/otel/trace"
 )
 
 // zipkinSpan is a span of Zipkin's API, version 2.
@@ -62,11 +60,10 @@ func (s zipkinSpan) span() (Span, error) {
 		}
 		return ""
 	}
-	record.Unit, record.Name, record.Role = s.LocalEndpoint.ServiceName, named(s.Name, ""), roleNamed(s.Kind)
 	record.Start, record.End = s.Timestamp*1000, (s.Timestamp+s.Duration)*1000
-	if record.Kind = kindOf(record.Role, tag); record.Role == trace.SpanKindClient {
-		record.Name = named(s.Name, s.RemoteEndpoint.ServiceName)
-	}
+	record.Unit, record.Role = s.LocalEndpoint.ServiceName, roleNamed(s.Kind)
+	record.Name = nameOf(s.Name, record.Role, s.RemoteEndpoint.ServiceName)
+	record.Kind = kindOf(record.Role, tag)
 	_, failed := s.Tags["error"]
 	return Span{Record: record, Failed: failed}, nil
 }

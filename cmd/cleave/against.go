@@ -75,13 +75,7 @@ func (a app) reportAgainst(before, after string, flags documentFlags, held again
 	}
 	changes.Before.Folder, changes.After.Folder = folders[0], folders[1]
 	shown := a.shown(flags.takeOutput())
-	switch flags.json {
-	case "":
-	case "-":
-		err = report.AgainstJSON(a.out, changes)
-	default:
-		err = writeFile(flags.json, func(w io.Writer) error { return report.AgainstJSON(w, changes) })
-	}
+	err = a.writeDocument(flags.json, func(w io.Writer) error { return report.AgainstJSON(w, changes) })
 	err = errors.Join(err, report.AgainstTerminal(plain.Raw(shown), changes,
 		report.Options{Colour: useColour(shown), Full: flags.full}))
 	if err == nil && flags.format != "" {

@@ -241,13 +241,8 @@ func writeDocuments(folder *store.Folder, concluded lab.Analysis) error {
 }
 
 func (a app) writeJSONFile(path string, concluded lab.Analysis) error {
-	switch path {
-	case "":
-		return nil
-	case "-":
-		return report.JSON(a.out, concluded)
-	}
-	if err := writeFile(path, func(w io.Writer) error { return report.JSON(w, concluded) }); err != nil {
+	err := a.writeDocument(path, func(w io.Writer) error { return report.JSON(w, concluded) })
+	if err != nil {
 		return fmt.Errorf("write the analysis: %w", err)
 	}
 	return nil

@@ -43,6 +43,17 @@ func checkOutput(flag, path string) error {
 	return nil
 }
 
+// writeDocument writes a document where its flag says: to a file, - for standard output; "": nowhere.
+func (a app) writeDocument(path string, write func(io.Writer) error) error {
+	switch path {
+	case "":
+		return nil
+	case "-":
+		return write(a.out)
+	}
+	return writeFile(path, write)
+}
+
 // newDraft makes the file that becomes the one at path when it is complete.
 func newDraft(path string) (*os.File, error) {
 	name := "." + filepath.Base(path) + "-" + strconv.Itoa(os.Getpid())

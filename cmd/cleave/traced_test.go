@@ -18,7 +18,7 @@ import (
 	spans "go.opentelemetry.io/otel/trace"
 )
 
-// tracedName is what this program is called as a web server that records spans.
+// tracedName is the name under which this program is a web server that records spans.
 const tracedName = "traced"
 
 // serveTraced is a web server with the arguments -port PORT and -work DURATION. It records spans with

@@ -62,14 +62,7 @@ func (a app) compareTraces(before, after string, flags tracesFlags) error {
 	if err != nil {
 		return withCode(exitBadPlan, "%w", err)
 	}
-	write := func(w io.Writer) error { return report.TracesJSON(w, compared) }
-	switch flags.json {
-	case "":
-	case "-":
-		err = write(a.out)
-	default:
-		err = writeFile(flags.json, write)
-	}
+	err = a.writeDocument(flags.json, func(w io.Writer) error { return report.TracesJSON(w, compared) })
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"math/rand/v2"
 )
 
@@ -35,9 +37,7 @@ func (t *traceContext) appendTo(out []byte, step int) []byte {
 
 // appendHex appends sixteen hexadecimal digits.
 func appendHex(out []byte, value uint64) []byte {
-	const digits = "0123456789abcdef"
-	for shift := 60; shift >= 0; shift -= 4 {
-		out = append(out, digits[value>>shift&15])
-	}
-	return out
+	var id [8]byte
+	binary.BigEndian.PutUint64(id[:], value)
+	return hex.AppendEncode(out, id[:])
 }
