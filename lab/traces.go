@@ -51,6 +51,21 @@ type PartCost struct {
 	Errors float64 `json:"errors"`
 }
 
+// SpanNode is a span with those that it called.
+type SpanNode struct {
+	Service   string
+	Component string // a part of the service, where an attribute of the span says which
+	Name      string
+	Kind      SegmentKind // of its own time
+	// Serves: the span answers a call of a span of another service, or takes in its message.
+	Serves bool
+	// Async: nobody waits for the span.
+	Async bool
+	// Start and End are nanoseconds since 1970. Self is how many of them the span waits for none that it called.
+	Start, End, Self int64
+	Children         []*SpanNode // in the order of their start
+}
+
 // Tracer receives spans from the units of a trial.
 type Tracer interface {
 	// Receive begins to receive those of one trial.

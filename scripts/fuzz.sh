@@ -13,6 +13,8 @@ memory=$((6 << 20))
 targets=(
   "study           study          FuzzParse"
   "scenario        load/scenario  FuzzParse"
+  "model           model          FuzzParse"
+  "traces          traces         FuzzRead"
   "plan            store          FuzzPlan"
   "trial           store          FuzzTrial"
   "import HAR      load/convert   FuzzHAR"

@@ -50,7 +50,7 @@ type (
 func (r jaegerReference) waits() bool { return r.RefType == "CHILD_OF" }
 
 // readJaeger reads an answer of Jaeger's query service.
-func readJaeger(document []byte) ([]Span, error) {
+func readJaeger(document []byte, component string) ([]Span, error) {
 	var read jaegerDocument
 	if err := json.Unmarshal(document, &read); err != nil {
 		return nil, errors.New(`"data" is no list of Jaeger's traces`)
@@ -62,7 +62,7 @@ func readJaeger(document []byte) ([]Span, error) {
 			if service == "" {
 				service = s.Process.ServiceName
 			}
-			span, err := s.span(service)
+			span, err := s.span(service, component)
 			if err != nil {
 				return nil, err
 			}
@@ -73,7 +73,7 @@ func readJaeger(document []byte) ([]Span, error) {
 }
 
 // span returns the span in our form.
-func (s jaegerSpan) span(service string) (Span, error) {
+func (s jaegerSpan) span(service, component string) (Span, error) {
 	parent := s.ParentSpanID
 	if i := slices.IndexFunc(s.References, jaegerReference.waits); i >= 0 {
 		parent = s.References[i].SpanID
@@ -97,7 +97,8 @@ func (s jaegerSpan) span(service string) (Span, error) {
 	ids.Start, ids.End = s.StartTime*1000, (s.StartTime+s.Duration)*1000
 	ids.Unit, ids.Role = service, roleNamed(tag("span.kind"))
 	ids.Name, ids.Kind = nameOf(s.OperationName, ids.Role, peerOf(tag)), kindOf(ids.Role, tag)
-	return Span{Record: ids, Failed: tag("error") == "true" || tag("otel.status_code") == "ERROR"}, nil
+	return Span{Record: ids, Component: tag(component),
+		Failed: tag("error") == "true" || tag("otel.status_code") == "ERROR"}, nil
 }
 
 // roleNamed returns the role of a span by its name, in any case.

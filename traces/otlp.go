@@ -35,8 +35,8 @@ func inHex(document []byte) []byte {
 }
 
 // readOTLP reads a document of OTLP in JSON (OpenTelemetry protocol 1.x, section "JSON Protobuf Encoding"),
-// or as Tempo writes it.
-func readOTLP(document []byte) ([]Span, error) {
+// or as Tempo writes it. component is the attribute that names a component.
+func readOTLP(document []byte, component string) ([]Span, error) {
 	var reader ptrace.JSONUnmarshaler
 	read, err := reader.UnmarshalTraces(document)
 	if err != nil { // it refuses IDs in base64
@@ -45,17 +45,17 @@ func readOTLP(document []byte) ([]Span, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is no OTLP: %w", err)
 	}
-	return fromOTLP(read), nil
+	return fromOTLP(read, component), nil
 }
 
 // fromOTLP returns the spans of an export.
-func fromOTLP(export ptrace.Traces) []Span {
+func fromOTLP(export ptrace.Traces, component string) []Span {
 	var all []Span
 	for _, resource := range export.ResourceSpans().All() {
 		unit := attribute(resource.Resource().Attributes(), "service.name")
 		for _, scope := range resource.ScopeSpans().All() {
 			for _, s := range scope.Spans().All() {
-				all = append(all, ofOTLP(unit, s))
+				all = append(all, ofOTLP(unit, s, component))
 			}
 		}
 	}
@@ -63,10 +63,11 @@ func fromOTLP(export ptrace.Traces) []Span {
 }
 
 // ofOTLP returns a span of OTLP. The API numbers its kinds as the protocol does.
-func ofOTLP(unit string, s ptrace.Span) Span {
+func ofOTLP(unit string, s ptrace.Span, component string) Span {
 	role := trace.SpanKind(s.Kind())
 	named := func(keys ...string) string { return attribute(s.Attributes(), keys...) }
-	return Span{Failed: s.Status().Code() == ptrace.StatusCodeError, Record: spans.Record{
+	failed := s.Status().Code() == ptrace.StatusCodeError
+	return Span{Failed: failed, Component: named(component), Record: spans.Record{
 		Trace: trace.TraceID(s.TraceID()), ID: trace.SpanID(s.SpanID()), Parent: trace.SpanID(s.ParentSpanID()),
 		Unit: unit, Role: role, Name: nameOf(s.Name(), role, peerOf(named)), Kind: kindOf(role, named),
 		Start: int64(s.StartTimestamp()), End: int64(s.EndTimestamp())}}

@@ -28,24 +28,27 @@ const (
 // Span is a span as a file has it.
 type Span struct {
 	spans.Record
-	Failed bool // its status is an error
+	Failed    bool   // its status is an error
+	Component string // the part of the service, by the attribute that Read was told
 }
 
 // Set is what files hold.
 type Set struct {
 	Spans []Span
 	Files int
+
+	component string
 }
 
 // Read reads the spans of a file, or of all files of a folder whose names end in .json, .jsonl or .ndjson.
 // The content says the format: OTLP, the answers of Tempo, Jaeger and Zipkin, as one JSON document or one in
-// each line.
-func Read(path string) (Set, error) {
+// each line. component is the attribute of spans that names a component of a service; "": none does.
+func Read(path, component string) (Set, error) {
 	files, err := filesAt(path)
 	if err != nil {
 		return Set{}, err
 	}
-	set := Set{Files: len(files)}
+	set := Set{Files: len(files), component: component}
 	for _, name := range files {
 		if err := set.readFile(name); err != nil {
 			return Set{}, fmt.Errorf("read the spans of %s: %w", name, err)
@@ -103,7 +106,7 @@ func (s *Set) readFrom(r io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("document %d: it is no JSON: %w", n, err)
 		}
-		read, err := readDocument(document)
+		read, err := readDocument(document, s.component)
 		if err != nil {
 			return fmt.Errorf("document %d: %w", n, err)
 		}
@@ -114,9 +117,9 @@ func (s *Set) readFrom(r io.Reader) error {
 }
 
 // readDocument reads a document in the format that its members show.
-func readDocument(document []byte) ([]Span, error) {
+func readDocument(document []byte, component string) ([]Span, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(document), []byte("[")) {
-		return readZipkin(document)
+		return readZipkin(document, component)
 	}
 	var members struct {
 		ResourceSpans, Batches, Trace, Result, Data json.RawMessage
@@ -126,15 +129,15 @@ func readDocument(document []byte) ([]Span, error) {
 	}
 	switch {
 	case members.ResourceSpans != nil: // OTLP, as the file exporter of the collector writes it
-		return readOTLP(document)
+		return readOTLP(document, component)
 	case members.Batches != nil: // Tempo's /api/traces/ID
-		return readOTLP(slices.Concat([]byte(`{"resourceSpans":`), members.Batches, []byte("}")))
+		return readOTLP(slices.Concat([]byte(`{"resourceSpans":`), members.Batches, []byte("}")), component)
 	case members.Trace != nil: // Tempo's /api/v2/traces/ID
-		return readOTLP(members.Trace)
+		return readOTLP(members.Trace, component)
 	case members.Result != nil: // Jaeger's /api/v3/traces
-		return readOTLP(members.Result)
+		return readOTLP(members.Result, component)
 	case members.Data != nil: // Jaeger's /api/traces, and what its page downloads
-		return readJaeger(document)
+		return readJaeger(document, component)
 	}
 	return nil, errors.New(`it has none of the members "resourceSpans" (OTLP), "batches" or "trace" (Tempo), ` +
 		`"result" or "data" (Jaeger)`)

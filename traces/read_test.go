@@ -96,7 +96,7 @@ func TestFormats(t *testing.T) {
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			set, err := Read(path)
+			set, err := Read(path, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +139,7 @@ func TestWhatIsRefused(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Read(path)
+		_, err := Read(path, "")
 		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 400 {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
@@ -149,7 +149,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"/nowhere":    "no such file",
 		"/dev/random": "expected a regular file",
 	} {
-		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read(path, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}

@@ -150,7 +150,7 @@ func (r *receiver) Export(
 
 // keep keeps the spans of an export, as long as there is room.
 func (r *receiver) keep(export ptrace.Traces) {
-	spans := fromOTLP(export)
+	spans := fromOTLP(export, "")
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	room := min(len(spans), maxReceived-len(r.spans))

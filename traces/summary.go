@@ -32,9 +32,31 @@ type account struct {
 // Summary returns what a set of spans says of each operation, from so many batches of its traces. The set is
 // used up: its spans are cut in place.
 func Summary(name string, set Set, batches int) lab.TraceSet {
-	sum := lab.TraceSet{Name: name, Files: set.Files, Spans: len(set.Spans)}
 	names := partNames{known: map[lab.TracePart]bool{}}
 	operations := map[lab.TracePart][]account{}
+	sum := eachWhole(name, set, func(t tree) {
+		begins := names.of(t.root.Unit, t.root.Name, t.root.Kind)
+		operations[begins] = append(operations[begins], t.account(&names))
+	})
+	for _, part := range slices.SortedFunc(maps.Keys(operations), partOrder) {
+		of := operations[part]
+		sum.Operations = append(sum.Operations, lab.TracedOperation{Service: part.Service,
+			Operation: part.Operation, Traces: len(of), Batches: cutIn(of, batches)})
+	}
+	return sum
+}
+
+// Trees returns the traces of a set that count, as trees, and how many spans and traces there are. The set is
+// used up.
+func Trees(name string, set Set) (trees []*lab.SpanNode, counts lab.TraceSet) {
+	counts = eachWhole(name, set, func(t tree) { trees = append(trees, t.node(t.root)) })
+	return trees, counts
+}
+
+// eachWhole calls visit for the trees of all traces that count, with their spans cut to those of their
+// callers.
+func eachWhole(name string, set Set, visit func(tree)) lab.TraceSet {
+	sum := lab.TraceSet{Name: name, Files: set.Files, Spans: len(set.Spans)}
 	for _, of := range byTrace(set.Spans) {
 		whole := dropDuplicates(of)
 		sum.Duplicates += len(of) - len(whole)
@@ -46,13 +68,7 @@ func Summary(name string, set Set, batches int) lab.TraceSet {
 		t.clip()
 		sum.Clipped += t.clipped
 		sum.Traces++
-		begins := names.of(t.root.Unit, t.root.Name, t.root.Kind)
-		operations[begins] = append(operations[begins], t.account(&names))
-	}
-	for _, part := range slices.SortedFunc(maps.Keys(operations), partOrder) {
-		of := operations[part]
-		sum.Operations = append(sum.Operations, lab.TracedOperation{Service: part.Service,
-			Operation: part.Operation, Traces: len(of), Batches: cutIn(of, batches)})
+		visit(t)
 	}
 	return sum
 }

@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // tree is the spans of one trace below the one that it begins with.
@@ -101,6 +102,18 @@ func (t *tree) self(s *Span) int64 {
 		at = max(at, min(child.End, s.End))
 	}
 	return self + max(0, s.End-at)
+}
+
+// node returns a span with all below it.
+func (t *tree) node(s *Span) *lab.SpanNode {
+	n := &lab.SpanNode{Service: s.Unit, Component: s.Component, Name: s.Name, Kind: s.Kind, Start: s.Start,
+		End: s.End, Self: t.self(s), Async: apart(s),
+		Serves: s.Role == trace.SpanKindServer || s.Role == trace.SpanKindConsumer}
+	for _, child := range t.children[s.ID] {
+		n.Children = append(n.Children, t.node(child))
+	}
+	slices.SortStableFunc(n.Children, func(a, b *lab.SpanNode) int { return cmp.Compare(a.Start, b.Start) })
+	return n
 }
 
 // records returns the spans in the form that a path is walked in.

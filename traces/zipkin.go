@@ -24,7 +24,7 @@ type zipkinEndpoint struct {
 }
 
 // readZipkin reads a list of spans, or of traces, which are lists of spans.
-func readZipkin(document []byte) ([]Span, error) {
+func readZipkin(document []byte, component string) ([]Span, error) {
 	var of []zipkinSpan
 	if err := json.Unmarshal(document, &of); err != nil {
 		var lists [][]zipkinSpan
@@ -37,7 +37,7 @@ func readZipkin(document []byte) ([]Span, error) {
 	}
 	all := make([]Span, 0, len(of))
 	for _, s := range of {
-		span, err := s.span()
+		span, err := s.span(component)
 		if err != nil {
 			return nil, err
 		}
@@ -47,7 +47,7 @@ func readZipkin(document []byte) ([]Span, error) {
 }
 
 // span returns the span in our form. A span without a kind is work inside of a service.
-func (s zipkinSpan) span() (Span, error) {
+func (s zipkinSpan) span(component string) (Span, error) {
 	record, err := idsOf(s.TraceID, s.ID, s.ParentID)
 	if err != nil {
 		return Span{}, err
@@ -65,5 +65,5 @@ func (s zipkinSpan) span() (Span, error) {
 	record.Name = nameOf(s.Name, record.Role, s.RemoteEndpoint.ServiceName)
 	record.Kind = kindOf(record.Role, tag)
 	_, failed := s.Tags["error"]
-	return Span{Record: record, Failed: failed}, nil
+	return Span{Record: record, Failed: failed, Component: tag(component)}, nil
 }

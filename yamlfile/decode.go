@@ -133,7 +133,7 @@ func Keys(t reflect.Type) (known map[string]int, required []string) {
 			continue
 		}
 		known[key] = i
-		if options != "omitempty" {
+		if !slices.Contains(strings.Split(options, ","), "omitempty") {
 			required = append(required, key)
 		}
 	}

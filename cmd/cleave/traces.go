@@ -52,7 +52,7 @@ divided.`,
 func (a app) compareTraces(before, after string, flags tracesFlags) error {
 	var sums [2]lab.TraceSet
 	for i, path := range []string{before, after} {
-		set, err := traces.Read(path)
+		set, err := traces.Read(path, "")
 		if err != nil {
 			return withCode(exitBadPlan, "%w", err)
 		}

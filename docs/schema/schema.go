@@ -2,8 +2,8 @@
 // documents against them.
 //
 // The schemas of result folders are generated from the types of package lab by
-// `make generate`; those of study files, scenarios, system files and `cleave load` are written by
-// hand.
+// `make generate`; those of study files, scenarios, system files, models and `cleave load` are
+// written by hand.
 // The package serves tests, our own and others': no binary of Cleave contains
 // it. docs/results.md explains the documents in words. Entry point: Validate.
 package schema
@@ -20,7 +20,8 @@ import (
 var files embed.FS
 
 // Validate checks a document against the schema of that name: "plan", "trial",
-// "environment", "analysis", "scenario", "system" or "load". The error names every place that is wrong.
+// "environment", "analysis", "scenario", "system", "model" or "load". The error names
+// every place that is wrong.
 func Validate(name string, document []byte) error {
 	text, err := files.ReadFile(name + ".schema.json")
 	if err != nil {

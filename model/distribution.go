@@ -1,0 +1,174 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Distribution is how long something takes. Zero: it takes no time.
+type Distribution struct {
+	Mean   time.Duration `yaml:"mean"`
+	Source Source        `yaml:"source"`
+	N      int           `yaml:"samples,omitempty"` // values behind it
+	// Quantiles are the shape. Without any every value is the mean.
+	Quantiles Quantiles `yaml:"quantiles,omitempty,flow"`
+}
+
+// Quantiles are the values of a distribution by their names: min, p50, p99.9, max.
+type Quantiles map[string]time.Duration
+
+// Point is a quantile: the value that a share of all values does not exceed.
+type Point struct {
+	Share   float64 // 0 to 1
+	Seconds float64
+}
+
+// shareOf returns the share that the name of a quantile stands for.
+func shareOf(name string) (float64, bool) {
+	switch name {
+	case "min":
+		return 0, true
+	case "max":
+		return 1, true
+	}
+	digits, is := strings.CutPrefix(name, "p")
+	percent, err := strconv.ParseFloat(digits, 64)
+	return percent / 100, is && err == nil && percent <= 100 && strings.Trim(digits, ".0123456789") == ""
+}
+
+// nameOf returns the name of the quantile of a share.
+func nameOf(share float64) string {
+	switch share {
+	case 0:
+		return "min"
+	case 1:
+		return "max"
+	}
+	return "p" + strconv.FormatFloat(share*100, 'g', 6, 64)
+}
+
+// Points returns the quantiles by their share. Names that are none are left out.
+func (q Quantiles) Points() []Point {
+	var points []Point
+	for name, value := range q {
+		if share, is := shareOf(name); is {
+			points = append(points, Point{share, value.Seconds()})
+		}
+	}
+	slices.SortFunc(points, func(a, b Point) int { return cmp.Compare(a.Share, b.Share) })
+	return points
+}
+
+// MarshalYAML implements yaml.Marshaler: in the order of the shares.
+func (q Quantiles) MarshalYAML() (any, error) {
+	node := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+	names := make([]string, 0, len(q))
+	for name := range q {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		first, _ := shareOf(a)
+		second, _ := shareOf(b)
+		return cmp.Or(cmp.Compare(first, second), cmp.Compare(a, b))
+	})
+	for _, name := range names {
+		node.Content = append(node.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name},
+			&yaml.Node{Kind: yaml.ScalarNode, Value: q[name].String()})
+	}
+	return node, nil
+}
+
+// Seconds returns the mean in seconds.
+func (d Distribution) Seconds() float64 { return d.Mean.Seconds() }
+
+// Curve returns the values of the distribution by their share: linear between its quantiles, flat beyond the
+// first and the last, and scaled so that the mean of all is that of the distribution.
+func (d Distribution) Curve() Curve {
+	points := d.Quantiles.Points()
+	c := Curve{points}
+	if mean := c.mean(); mean > 0 {
+		for i := range points {
+			points[i].Seconds *= d.Seconds() / mean
+		}
+		return c
+	}
+	return Curve{[]Point{{0, d.Seconds()}}}
+}
+
+// Curve is a distribution from which values are drawn quickly.
+type Curve struct{ points []Point }
+
+// At returns the value at a share from 0 to 1, in seconds. At a random share it is a random value.
+func (c Curve) At(share float64) float64 {
+	i := sort.Search(len(c.points), func(i int) bool { return c.points[i].Share > share })
+	if i == 0 || i == len(c.points) {
+		return c.points[max(0, i-1)].Seconds
+	}
+	from, to := c.points[i-1], c.points[i]
+	return from.Seconds + (to.Seconds-from.Seconds)*(share-from.Share)/(to.Share-from.Share)
+}
+
+// mean returns the mean of all values; 0 of none.
+func (c Curve) mean() (mean float64) {
+	if len(c.points) == 0 {
+		return 0
+	}
+	last := c.points[len(c.points)-1]
+	mean = c.points[0].Seconds*c.points[0].Share + last.Seconds*(1-last.Share)
+	for i, to := range c.points[1:] {
+		from := c.points[i]
+		mean += (from.Seconds + to.Seconds) / 2 * (to.Share - from.Share)
+	}
+	return mean
+}
+
+// tableShares returns the quantiles that models have.
+func tableShares() []float64 { return []float64{0, 0.25, 0.5, 0.75, 0.9, 0.99, 1} }
+
+// leastForTable is how many values a table of quantiles is made of at least.
+const leastForTable = 20
+
+// Summarise returns the distribution of values in seconds. Few values have no quantiles.
+func Summarise(values []float64, source Source) Distribution {
+	if len(values) == 0 {
+		return Distribution{}
+	}
+	values = slices.Sorted(slices.Values(values))
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	d := Distribution{Mean: duration(sum / float64(len(values))), Source: source, N: len(values)}
+	if d.Mean == 0 || len(values) < leastForTable {
+		return d
+	}
+	d.Quantiles = Quantiles{}
+	for _, share := range tableShares() {
+		d.Quantiles[nameOf(share)] = duration(values[int(share*float64(len(values)-1)+0.5)])
+	}
+	return d
+}
+
+// OfPoints returns the distribution of so many values of which some quantiles are known. One point alone is
+// the mean.
+func OfPoints(points []Point, source Source, n int) Distribution {
+	d := Distribution{Source: source, N: n}
+	if len(points) == 1 {
+		d.Mean = duration(points[0].Seconds)
+		return d
+	}
+	d.Mean, d.Quantiles = duration(Curve{points}.mean()), Quantiles{}
+	for _, p := range points {
+		d.Quantiles[nameOf(p.Share)] = duration(p.Seconds)
+	}
+	return d
+}
+
+// duration returns seconds as a duration, to the nanosecond.
+func duration(seconds float64) time.Duration { return time.Duration(seconds*1e9 + 0.5) }

@@ -1,0 +1,325 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+const (
+	// maxOperations is how many operations a model is made with: the most frequent ones.
+	maxOperations = 200
+	// maxLevels is how deep calls are told apart. Deeper ones are the work of their caller.
+	maxLevels = 24
+)
+
+// Evidence is what a model is made from.
+type Evidence struct {
+	Name, About string
+	Traces      []*lab.SpanNode
+	// CPU is the CPU time of each unit per operation of the mix, in seconds, by its name; nil: nobody metered.
+	CPU map[string]float64
+	// Operations is how many operations were metered.
+	Operations int
+	// StoreOf returns the store that a unit asks by a span; nil: see foreignStore.
+	StoreOf  func(unit, span string) Store
+	Measured []Measurement
+}
+
+// foreignStore returns the store that a span names: whom its client calls, or a database of the unit.
+func foreignStore(unit, span string) Store {
+	if _, peer, named := strings.Cut(span, " to "); named {
+		return Store{Name: peer, Kind: "database", Server: true}
+	}
+	return Store{Name: unit + "-database", Kind: "database", Server: true}
+}
+
+// Make returns the model of a system. Every trace becomes executions of calls; a call of another component,
+// or of another service, is a call of its own, what else happens is its caller's work. notes say what the
+// model does not hold.
+func Make(from Evidence) (m Model, notes []string, err error) {
+	if from.StoreOf == nil {
+		from.StoreOf = foreignStore
+	}
+	b := builder{Evidence: from, units: map[string][]string{}, unitOf: map[string]string{},
+		stores: map[string]Store{}}
+	roots := map[string]*node{}
+	for _, t := range from.Traces {
+		root := b.root(roots, t)
+		e := root.execution(t.Start, t.End)
+		root.times = append(root.times, seconds(t.End-t.Start))
+		b.walk(t, e, nil)
+	}
+	if len(roots) == 0 {
+		return m, nil, fmt.Errorf("no trace is whole: a model needs all spans of an operation")
+	}
+	operations := b.frequent(roots)
+	if from.CPU != nil {
+		b.divide(operations)
+	}
+	m = Model{Schema: Schema, Name: from.Name, About: from.About, Measured: from.Measured}
+	for _, unit := range slices.Sorted(maps.Keys(b.units)) {
+		m.Units = append(m.Units, Unit{Name: unit, Components: b.units[unit], Replicas: 1})
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.stores)) {
+		m.Stores = append(m.Stores, b.stores[name])
+	}
+	for _, root := range operations {
+		m.Operations = append(m.Operations, Operation{Name: root.operation(operations), Source: Trace,
+			Weight: float64(len(root.seen)), N: len(root.seen), Time: Summarise(root.times, Trace),
+			Call: b.call(root, nil)})
+	}
+	return m, b.notes, nil
+}
+
+// builder turns traces into calls.
+type builder struct {
+	Evidence
+	units    map[string][]string // to their components, in order of appearance
+	unitOf   map[string]string   // components to units
+	stores   map[string]Store
+	shares   map[string]share // of the CPU time of units; see divide
+	messages map[string]float64
+	perStore map[string]float64
+	notes    []string
+	said     map[string]bool
+}
+
+// note notes something once.
+func (b *builder) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if b.said == nil {
+		b.said = map[string]bool{}
+	}
+	if !b.said[text] {
+		b.said[text], b.notes = true, append(b.notes, text)
+	}
+}
+
+// node is a call at one place of an operation, with all its executions.
+type node struct {
+	component, name, unit string
+	async, crosses        bool
+	depth                 int
+	caller                *node
+	seen                  []*execution
+	times                 []float64 // of an operation, in seconds
+	calls                 []*node
+	began                 float64 // sum of the times after the beginning of the callers
+	together, apart       int     // executions that overlapped with the one before, and that did not
+}
+
+// execution is one execution of a call. Times are in seconds.
+type execution struct {
+	of         *node
+	start, end int64
+	// run is what certainly used CPU: business code and encoding; wait is what did not.
+	run, wait float64
+	visits    map[string]*visit
+	hop       hop
+	last      *execution // the call that it made last
+}
+
+// visit is what an execution did at a store.
+type visit struct{ statements, commits, inStatements, inCommits float64 }
+
+// hop is what an execution took on its way: encoding on both sides, and what lies between.
+type hop struct{ caller, callee, between float64 }
+
+func (n *node) execution(start, end int64) *execution {
+	e := &execution{of: n, start: start, end: end}
+	n.seen = append(n.seen, e)
+	return e
+}
+
+// tidy returns a name that a model can hold.
+func tidy(name string) string {
+	name = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(name, "?")))
+	if len(name) > maxText {
+		name = strings.ToValidUTF8(name[:maxText], "")
+	}
+	return cmp.Or(name, "(no name)")
+}
+
+// componentName returns a name without what separates components in placements.
+func componentName(name string) string { return strings.NewReplacer(",", "_", "+", "_").Replace(name) }
+
+// component returns what a span belongs to. One without an attribute belongs to that of its caller in the
+// same service, else to the service.
+func (b *builder) component(s *lab.SpanNode, caller *node) (component, unit string) {
+	unit, component = tidy(s.Service), tidy(componentName(s.Component))
+	switch {
+	case s.Component != "":
+	case caller != nil && caller.unit == unit:
+		component = caller.component
+	default:
+		component = tidy(componentName(unit))
+	}
+	if in, known := b.unitOf[component]; known && in != unit {
+		b.note("%s is in the services %s and %s: the model has a component for each", component, in, unit)
+		component = tidy(unit + "/" + component)
+	}
+	if _, known := b.unitOf[component]; !known {
+		b.unitOf[component], b.units[unit] = unit, append(b.units[unit], component)
+	}
+	return component, unit
+}
+
+// root returns the first call of the operation of a trace.
+func (b *builder) root(roots map[string]*node, t *lab.SpanNode) *node {
+	component, unit := b.component(t, nil)
+	key := component + "\x00" + tidy(t.Name)
+	if roots[key] == nil {
+		roots[key] = &node{component: component, unit: unit, name: tidy(t.Name)}
+	}
+	return roots[key]
+}
+
+// operation returns the name of the operation that begins with a node: that of the call, with its component
+// where another operation has the same.
+func (n *node) operation(all []*node) string {
+	for _, other := range all {
+		if other != n && other.name == n.name {
+			return tidy(n.component + " " + n.name)
+		}
+	}
+	return n.name
+}
+
+// frequent returns the operations that were seen most often, those first.
+func (b *builder) frequent(roots map[string]*node) []*node {
+	all := slices.SortedFunc(maps.Values(roots), func(a, b *node) int {
+		return cmp.Or(cmp.Compare(len(b.seen), len(a.seen)), cmp.Compare(a.component, b.component),
+			cmp.Compare(a.name, b.name))
+	})
+	if len(all) > maxOperations {
+		left := 0
+		for _, n := range all[maxOperations:] {
+			left += len(n.seen)
+		}
+		b.note("%d operations that were seen least often are left out, with %d of %d traces",
+			len(all)-maxOperations, left, len(b.Traces))
+		all = all[:maxOperations]
+	}
+	return all
+}
+
+// way is the span of a client while it is walked.
+type way struct {
+	hop
+	to *execution // in another unit; nil: none was seen
+}
+
+// end gives what the way took to the execution that it led to. Where there is none, the callee makes no
+// spans, or nobody took the message in.
+func (w *way) end(from *execution, async bool) {
+	switch {
+	case w.to != nil:
+		w.to.hop.caller += w.caller
+		w.to.hop.between += w.between
+	case !async:
+		from.wait += w.between
+		from.run += w.caller
+	}
+}
+
+// walk adds a span to the execution that it belongs to, and all below it. way is that of the client around
+// it; nil: there is none.
+func (b *builder) walk(s *lab.SpanNode, e *execution, by *way) {
+	own := seconds(s.Self)
+	client := s.Kind == lab.SegmentTransport || s.Async && !s.Serves
+	if client && by == nil {
+		by = &way{}
+		defer by.end(e, s.Async)
+	}
+	switch {
+	case client:
+		by.between += own
+	case s.Kind == lab.SegmentDatabase:
+		b.visit(s, e, own)
+	case s.Kind == lab.SegmentEncoding && by != nil:
+		by.caller += own
+	case s.Kind == lab.SegmentEncoding && e.of.crosses:
+		e.hop.callee += own
+	case s.Kind == lab.SegmentQueueing, s.Kind == lab.SegmentBroker:
+		e.wait += own
+	default:
+		e.run += own
+	}
+	for _, child := range s.Children {
+		if callee := b.callee(child, e, by); callee != nil {
+			b.walk(child, callee, nil)
+		} else {
+			b.walk(child, e, by)
+		}
+	}
+}
+
+// visit adds a statement or a commit.
+func (b *builder) visit(s *lab.SpanNode, e *execution, own float64) {
+	store := b.StoreOf(e.of.unit, s.Name)
+	store.Name, store.Kind = tidy(store.Name), tidy(store.Kind)
+	b.stores[store.Name] = store
+	if e.visits == nil {
+		e.visits = map[string]*visit{}
+	}
+	if e.visits[store.Name] == nil {
+		e.visits[store.Name] = &visit{}
+	}
+	v := e.visits[store.Name]
+	if verb, _, _ := strings.Cut(s.Name, " "); strings.EqualFold(verb, "COMMIT") {
+		v.commits, v.inCommits = v.commits+1, v.inCommits+own
+	} else {
+		v.statements, v.inStatements = v.statements+1, v.inStatements+own
+	}
+}
+
+// callee returns the execution that a span begins; nil where it is a part of its caller's work.
+func (b *builder) callee(s *lab.SpanNode, from *execution, by *way) *execution {
+	component, unit := b.component(s, from.of)
+	if !s.Serves && component == from.of.component || s.Kind == lab.SegmentDatabase {
+		return nil
+	}
+	if from.of.depth >= maxLevels {
+		b.note("calls more than %d levels deep are counted as work of their caller", maxLevels)
+		return nil
+	}
+	like := node{component: component, name: tidy(s.Name), unit: unit, async: s.Async,
+		crosses: unit != from.of.unit, depth: from.of.depth + 1, caller: from.of}
+	i := slices.IndexFunc(from.of.calls, func(n *node) bool {
+		return n.component == like.component && n.name == like.name && n.async == like.async &&
+			n.crosses == like.crosses
+	})
+	if i < 0 {
+		i, from.of.calls = len(from.of.calls), append(from.of.calls, &like)
+	}
+	n := from.of.calls[i]
+	e := n.execution(s.Start, s.End)
+	n.began += seconds(s.Start - from.start)
+	if by != nil && n.crosses && by.to == nil {
+		by.to = e
+	}
+	if !n.async {
+		switch last := from.last; {
+		case last == nil:
+		case s.Start < last.end:
+			n.together++
+		default:
+			n.apart++
+		}
+		from.last = e
+	}
+	return e
+}
+
+func seconds(nanoseconds int64) float64 { return float64(nanoseconds) / 1e9 }

@@ -1,0 +1,260 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// span returns a span with those below it, in microseconds. Its own time is what they leave.
+func span(
+	service, name string, kind lab.SegmentKind, start, end int64, below ...*lab.SpanNode,
+) *lab.SpanNode {
+	s := &lab.SpanNode{Service: service, Name: name, Kind: kind, Start: start * 1000, End: end * 1000,
+		Self: (end - start) * 1000, Children: below}
+	at := s.Start
+	for _, child := range below {
+		if !child.Async {
+			s.Self -= max(0, child.End-max(at, child.Start))
+			at = max(at, child.End)
+		}
+	}
+	return s
+}
+
+func serves(s *lab.SpanNode) *lab.SpanNode {
+	s.Serves = true
+	return s
+}
+
+func async(s *lab.SpanNode) *lab.SpanNode {
+	s.Async = true
+	return s
+}
+
+// of says which component of its service a span is.
+func of(component string, s *lab.SpanNode) *lab.SpanNode {
+	s.Component = component
+	return s
+}
+
+const (
+	code      = lab.SegmentBusiness
+	encoding  = lab.SegmentEncoding
+	transport = lab.SegmentTransport
+	database  = lab.SegmentDatabase
+)
+
+// order is a trace whose times are known. The shop has two components in one unit: the front (200 us of its
+// own) calls the orders (210 us), which ask their database (two statements of 50 us and a commit of 200 us)
+// and the stock in another unit, twice at once (each time 80 us, 60 us of encoding and 60 us between), and
+// publish a message to the mail (200 us), which takes 50 us.
+func order() *lab.SpanNode {
+	reserve := func(start int64) *lab.SpanNode {
+		return span("shop", "Stock/Reserve", transport, start, start+200,
+			span("shop", "encode", encoding, start, start+20),
+			serves(span("stock", "Stock/Reserve", code, start+50, start+140,
+				span("stock", "decode", encoding, start+50, start+60))),
+			span("shop", "decode", encoding, start+170, start+200))
+	}
+	return serves(of("front", span("shop", "POST /orders", code, 0, 920,
+		of("orders", span("shop", "Create", code, 100, 820,
+			span("shop", "INSERT orders", database, 150, 200),
+			span("shop", "UPDATE orders", database, 200, 250),
+			reserve(300), reserve(310),
+			span("shop", "COMMIT", database, 520, 720),
+			async(span("shop", "publish", lab.SegmentBroker, 800, 1000,
+				async(serves(span("mail", "process mail", code, 1100, 1150))))))))))
+}
+
+func made(t *testing.T, from Evidence) (Model, []string) {
+	t.Helper()
+	m, notes, err := Make(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := written(t, parsed(t, written(t, m))); again != written(t, m) {
+		t.Errorf("what was made is not what is read:\n%s\n%s", written(t, m), again)
+	}
+	return m, notes
+}
+
+func orders(n int) (all []*lab.SpanNode) {
+	for range n {
+		all = append(all, order())
+	}
+	return all
+}
+
+// expectTime fails unless a distribution has a mean, in microseconds.
+func expectTime(t *testing.T, what string, d Distribution, want float64) {
+	t.Helper()
+	if got := d.Seconds() * 1e6; math.Abs(got-want) > 0.01 {
+		t.Errorf("%s takes %g us, want %g", what, got, want)
+	}
+}
+
+// TestATraceOfKnownTimesMakesAModelOfThem: all times of code are CPU time, an upper bound, all others are
+// not.
+func TestATraceOfKnownTimesMakesAModelOfThem(t *testing.T) {
+	m, notes := made(t, Evidence{Name: "known", Traces: orders(3)})
+	if len(notes) > 0 || len(m.Operations) != 1 || m.Operations[0].Name != "POST /orders" ||
+		m.Operations[0].Weight != 3 || m.Operations[0].Time.Mean != 920*time.Microsecond {
+		t.Fatalf("%v, %+v", notes, m)
+	}
+	var units []string
+	for _, u := range m.Units {
+		units = append(units, u.Name+" "+strings.Join(u.Components, "+"))
+	}
+	if got := strings.Join(units, ", "); got != "mail mail, shop front+orders, stock stock" {
+		t.Errorf("units %s", got)
+	}
+	front := m.Operations[0].Call
+	create := front.Calls[0]
+	if front.Component != "front" || create.Component != "orders" || create.Hop != nil ||
+		len(create.Calls) != 2 {
+		t.Fatalf("%+v", front)
+	}
+	reserve, mail := create.Calls[0], create.Calls[1]
+	if reserve.Component != "stock" || reserve.Count != 2 || !reserve.Parallel || reserve.N != 6 ||
+		!mail.Async || mail.Component != "mail" || mail.Count != 1 {
+		t.Errorf("%+v\n%+v", reserve, mail)
+	}
+	visit := create.Visits[0]
+	if visit.Store != "shop-database" || visit.Statements != 2 || visit.Commits != 1 || front.Visits != nil {
+		t.Errorf("visits %+v, %+v", create.Visits, front.Visits)
+	}
+	expectTime(t, "the front", front.CPU, 200)
+	expectTime(t, "the orders", create.CPU, 210) // 50 + 50 + 10 + 100 around statements and calls
+	expectTime(t, "the database", visit.Wait, 300)
+	expectTime(t, "the stock", reserve.CPU, 80)
+	expectTime(t, "encoding for the stock", reserve.Hop.CPU, 60)
+	expectTime(t, "the way to the stock", reserve.Hop.Wait, 60)
+	expectTime(t, "the mail", mail.CPU, 50)
+	expectTime(t, "the way to the mail", mail.Hop.Wait, 200)
+	if front.CPU.Source != Trace || reserve.Hop.CPU.Source != Trace {
+		t.Errorf("the sources are %s and %s", front.CPU.Source, reserve.Hop.CPU.Source)
+	}
+	if got := front.explained() * 1e6; math.Abs(got-910) > 0.01 { // 10 us later began the second of two calls
+		t.Errorf("its calls explain %g us", got)
+	}
+}
+
+// TestMeteredCPUIsDividedWithoutRemainder: what the meter saw is what all calls have together. It goes to
+// code first (510 us of the shop), then to statements and ways (220), then to the commit and the message
+// (400), and what is left to the four requests and messages of the shop.
+func TestMeteredCPUIsDividedWithoutRemainder(t *testing.T) {
+	for name, c := range map[string]struct {
+		shop                                          float64
+		front, background, orders, database, hop, way float64
+	}{
+		"half of the code":     {255, 100, 0, 105, 300, 25 + 10 + 8, 77},
+		"half of the ways":     {510 + 110, 200, 0, 210 + 50, 250, 60 + 30 + 8, 22},
+		"half of the commit":   {510 + 220 + 200, 200, 0, 210 + 100 + 100, 100, 60 + 60 + 8, 0},
+		"more than spans have": {510 + 220 + 400 + 40, 200, 10, 210 + 100 + 200, 0, 60 + 60 + 8 + 10, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// the stock has 8 us for each request beside its code
+			m, notes := made(t, Evidence{Name: "metered", Traces: orders(4), Operations: 4,
+				CPU: map[string]float64{"shop": c.shop / 1e6, "stock": 196e-6, "mail": 50e-6}})
+			front := m.Operations[0].Call
+			create := front.Calls[0]
+			reserve := create.Calls[0]
+			expectTime(t, "the front", front.CPU, c.front)
+			expectTime(t, "reading and writing", front.Background, c.background)
+			expectTime(t, "the orders", create.CPU, c.orders)
+			expectTime(t, "waiting for the database", create.Visits[0].Wait, c.database)
+			expectTime(t, "the hop", reserve.Hop.CPU, c.hop)
+			expectTime(t, "waiting on the way", reserve.Hop.Wait, c.way)
+			if len(notes) > 0 || create.CPU.Source != Meter {
+				t.Errorf("%v, source %s", notes, create.CPU.Source)
+			}
+			sum := 0.0
+			front.Executions(func(call *Call, times float64) { sum += times * call.cpu() * 1e6 })
+			if want := c.shop + 196 + 50; math.Abs(sum-want) > 0.01 {
+				t.Errorf("all calls have %g us, the meter saw %g", sum, want)
+			}
+		})
+	}
+}
+
+// TestAServersCPUGoesToItsVisits by the time at it.
+func TestAServersCPUGoesToItsVisits(t *testing.T) {
+	visits := func() *lab.SpanNode {
+		return span("shop", "GET /", code, 0, 500, span("shop", "SELECT a", database, 100, 200),
+			of("stock", span("shop", "Stock", code, 200, 500, span("shop", "SELECT b", database, 200, 500))))
+	}
+	m, _ := made(t, Evidence{Name: "served", Traces: []*lab.SpanNode{visits(), visits()}, Operations: 2,
+		CPU:     map[string]float64{"shop": 100e-6, "database": 60e-6},
+		StoreOf: func(string, string) Store { return Store{Name: "database", Kind: "mariadb", Server: true} }})
+	front := m.Operations[0].Call
+	expectTime(t, "the first visit", front.Visits[0].CPU, 15)
+	expectTime(t, "the second visit", front.Calls[0].Visits[0].CPU, 45)
+}
+
+// TestWhatATraceLacks is said, or makes no difference.
+func TestWhatATraceLacks(t *testing.T) {
+	unanswered := span("shop", "GET /", code, 0, 500, span("shop", "GET to bank", transport, 100, 400),
+		span("shop", "SELECT to postgresql", database, 400, 450))
+	m, _ := made(t, Evidence{Name: "unanswered", Traces: []*lab.SpanNode{unanswered}})
+	expectTime(t, "the bank", m.Operations[0].Call.Wait, 300)
+	if len(m.Stores) != 1 || m.Stores[0] != (Store{Name: "postgresql", Kind: "database", Server: true}) {
+		t.Errorf("stores %+v", m.Stores)
+	}
+
+	twice := span("a", "GET /", code, 0, 500, of("x", span("a", "x", code, 0, 100)),
+		serves(of("x", span("b", "x", code, 200, 300))))
+	m, notes := made(t, Evidence{Name: "twice", Traces: []*lab.SpanNode{twice},
+		CPU: map[string]float64{"a": 1e-3}, Operations: 1})
+	if got := strings.Join(m.Components(), " "); got != "a x b/x" || len(notes) != 2 ||
+		!strings.Contains(notes[0], "x is in the services a and b") || !strings.Contains(notes[1], "metered b") {
+		t.Errorf("components %s, notes %q", got, notes)
+	}
+
+	deep := span("a", "leaf", code, 0, 10)
+	for i := range 100 {
+		deep = serves(span([]string{"a", "b"}[i%2], "call\n", code, 0, int64(11+i), deep))
+	}
+	if m, notes = made(t, Evidence{Name: "deep", Traces: []*lab.SpanNode{deep}}); len(notes) != 1 {
+		t.Errorf("notes %q", notes)
+	}
+
+	var many []*lab.SpanNode
+	for i := range maxOperations + 5 {
+		many = append(many, span("a", fmt.Sprint("GET /", i), code, 0, 10))
+	}
+	m, notes = made(t, Evidence{Name: "many", Traces: append(many, many[7])})
+	if len(m.Operations) != maxOperations || m.Operations[0].Weight != 2 || len(notes) != 1 {
+		t.Errorf("%d operations, the first has %g traces, notes %q", len(m.Operations), m.Operations[0].Weight,
+			notes)
+	}
+	if _, _, err := Make(Evidence{Name: "none"}); err == nil {
+		t.Error("a model of nothing")
+	}
+}
+
+func TestShow(t *testing.T) {
+	var out strings.Builder
+	m, _ := made(t, Evidence{Name: "known", Traces: orders(30)})
+	for _, m := range []Model{m, parsed(t, example(t, "shop.yaml"))} {
+		if err := m.Show(&out); err != nil {
+			t.Fatal(err)
+		}
+		out.WriteString("\n")
+	}
+	golden := filepath.Join("testdata", "shown.txt")
+	if *update {
+		if err := os.WriteFile(golden, []byte(out.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := example(t, "shown.txt"); out.String() != want {
+		t.Errorf("it shows\n%s\nwant\n%s", out.String(), want)
+	}
+}

@@ -1,0 +1,228 @@
+package model
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+const (
+	// fewSamples is how many executions of a call are few: their mean says little.
+	fewSamples = 30
+	// muchUnexplained is the share of an operation's time, or of the CPU time, that a model must explain.
+	muchUnexplained = 0.1
+)
+
+// Show draws the model as text, a tree for each operation, and says what is missing or weak.
+func (m Model) Show(w io.Writer) error {
+	fmt.Fprintf(w, "%s\n", m.Name)
+	if m.About != "" {
+		fmt.Fprintf(w, "%s\n", m.About)
+	}
+	fmt.Fprintln(w)
+	for _, u := range m.Units {
+		fmt.Fprintf(w, "unit %s: %s\n", u.Name, strings.Join(u.Components, ", "))
+	}
+	for _, s := range m.Stores {
+		where := "embedded"
+		if s.Server {
+			where = "a server"
+		}
+		fmt.Fprintf(w, "store %s: %s, %s\n", s.Name, s.Kind, where)
+	}
+	weights := m.weights()
+	for _, o := range m.Operations {
+		fmt.Fprintf(w, "\n%s: %.3g %% of all operations", o.Name, 100*o.Weight/weights)
+		if o.Time.Mean > 0 {
+			fmt.Fprintf(w, ", %s in the mean (n %d)", spoken(o.Time.Mean), o.Time.N)
+		}
+		fmt.Fprint(w, "\n  Times are those of one execution.\n")
+		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprint(table, "  call\tcalls\tCPU\twaiting\tat stores\thop\tsource\n")
+		showCall(table, &o.Call, 1, 1)
+		if err := table.Flush(); err != nil {
+			return err
+		}
+	}
+	if len(m.Measured) > 0 {
+		fmt.Fprint(w, "\nMeasured\n")
+		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprint(table, "  placement\trate\ttime\tCPU per operation\toperations\n")
+		for _, t := range m.Measured {
+			placement := "as it is"
+			if t.Placement != "" {
+				placement = t.Placement
+			}
+			fmt.Fprintf(table, "  %s\t%.4g/s\t%s\t%s\t%d\n", placement, t.Rate, spoken(t.Time.Mean),
+				spoken(t.CPU.Mean), t.Time.N)
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+	}
+	return showWeak(w, m.Weak())
+}
+
+// showWeak lists what is missing or weak.
+func showWeak(w io.Writer, weak []string) error {
+	if len(weak) == 0 {
+		_, err := fmt.Fprint(w, "\nNothing is missing or weak.\n")
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\nMissing or weak\n  - %s\n", strings.Join(weak, "\n  - "))
+	return err
+}
+
+// weights returns the sum of the weights of all operations.
+func (m Model) weights() (sum float64) {
+	for _, o := range m.Operations {
+		sum += o.Weight
+	}
+	return sum
+}
+
+// showCall writes a row for a call, and for each below it.
+func showCall(w io.Writer, c *Call, depth int, ofCaller float64) {
+	how := ""
+	switch {
+	case c.Async:
+		how = " (nobody waits)"
+	case c.Parallel:
+		how = " (in parallel)"
+	}
+	var visits []string
+	for _, v := range c.Visits {
+		visits = append(visits, fmt.Sprintf("%s, %.3g st, %.3g co", spoken(v.Wait.Mean), v.Statements, v.Commits))
+	}
+	hop := ""
+	if c.Hop != nil {
+		hop = fmt.Sprintf("%s CPU, %s", spoken(c.Hop.CPU.Mean), spoken(c.Hop.Wait.Mean))
+	}
+	cpu := spoken(c.CPU.Mean)
+	if c.CPU.Source == Trace {
+		cpu = "<= " + cpu
+	}
+	if c.Background.Mean > 0 {
+		cpu += " + " + spoken(c.Background.Mean)
+	}
+	name := c.Component + " " + c.Name
+	if strings.EqualFold(c.Component, c.Name) {
+		name = c.Component
+	}
+	times := ofCaller * c.Count
+	source := string(c.Source)
+	if c.CPU.Source != "" && c.CPU.Source != c.Source {
+		source = string(c.CPU.Source) + ", " + source
+	}
+	if c.N > 0 {
+		source += ", n " + strconv.Itoa(c.N)
+	}
+	fmt.Fprintf(w, "%s%s%s\t%.3g\t%s\t%s\t%s\t%s\t%s\n", strings.Repeat("  ", depth), name, how, times, cpu,
+		spoken(c.Wait.Mean), strings.Join(visits, "; "), hop, source)
+	for i := range c.Calls {
+		showCall(w, &c.Calls[i], depth+1, times)
+	}
+}
+
+// spoken returns a time in three digits.
+func spoken(d time.Duration) string {
+	for _, unit := range []struct {
+		of   time.Duration
+		name string
+	}{{time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "us"}} {
+		if d >= unit.of {
+			return fmt.Sprintf("%.3g %s", float64(d)/float64(unit.of), unit.name)
+		}
+	}
+	if d == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d ns", d)
+}
+
+// Weak returns what the model lacks, and what in it rests on little.
+func (m Model) Weak() (weak []string) {
+	note := func(format string, args ...any) { weak = append(weak, fmt.Sprintf(format, args...)) }
+	cpu, metered, guessed, few := 0.0, true, 0, 0
+	weights := m.weights()
+	for _, o := range m.Operations {
+		o.Call.Executions(func(c *Call, times float64) {
+			cpu += o.Weight / weights * times * c.cpu()
+			metered = metered && (c.CPU.Mean == 0 || c.CPU.Source != Trace)
+			if c.Source == Guess {
+				guessed++
+			} else if c.N < fewSamples {
+				few++
+			}
+		})
+		measured, explained := o.Time.Seconds(), o.Call.explained()
+		if off := explained/measured - 1; measured > 0 && math.Abs(off) > muchUnexplained {
+			note("%s: its calls explain %s of %s (%+.0f %%)", o.Name, spoken(duration(explained)), spoken(o.Time.Mean),
+				100*off)
+		}
+	}
+	if few > 0 {
+		note("%d calls were seen less than %d times", few, fewSamples)
+	}
+	if guessed > 0 {
+		note("%d calls are guesses", guessed)
+	}
+	switch {
+	case cpu == 0:
+		note("there are no CPU times: nothing can be said of cores and of a rate that is too high")
+	case !metered:
+		note("CPU times that come from traces are self times, an upper bound: nobody has metered them")
+	}
+	for _, t := range m.Measured {
+		if off := cpu/t.CPU.Seconds() - 1; t.Placement == "" && t.CPU.Mean > 0 && math.Abs(off) > muchUnexplained {
+			note("at %.4g/s: its calls explain %s of %s CPU time per operation (%+.0f %%)", t.Rate,
+				spoken(duration(cpu)), spoken(t.CPU.Mean), 100*off)
+		}
+	}
+	if len(m.Measured) == 0 {
+		note("nothing was measured of the system as a whole: no prediction can be checked against it")
+	}
+	return weak
+}
+
+// cpu returns the CPU time of one execution with its way and its visits, in seconds.
+func (c *Call) cpu() float64 {
+	sum := c.CPU.Seconds() + c.Background.Seconds()
+	if c.Hop != nil {
+		sum += c.Hop.CPU.Seconds()
+	}
+	for _, v := range c.Visits {
+		sum += v.CPU.Seconds()
+	}
+	return sum
+}
+
+// explained returns how long one execution takes its caller in the mean, in seconds, by what the model says:
+// of calls in parallel the longest counts.
+func (c *Call) explained() float64 {
+	sum := c.CPU.Seconds() + c.Wait.Seconds()
+	for _, v := range c.Visits {
+		sum += v.Wait.Seconds()
+	}
+	if c.Hop != nil {
+		sum += c.Hop.CPU.Seconds() + c.Hop.Wait.Seconds()
+	}
+	together := 0.0
+	for i := range c.Calls {
+		callee := &c.Calls[i]
+		if callee.Async {
+			continue
+		}
+		if !callee.Parallel {
+			sum, together = sum+together, 0
+			together = callee.Count * callee.explained()
+			continue
+		}
+		together = max(together, min(callee.Count, 1)*callee.explained())
+	}
+	return sum + together
+}
