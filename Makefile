@@ -198,6 +198,10 @@ bench-deploy: ## measure how long units take until ready and until gone, and wha
 bench-stats: ## hold the statistics against simulated experiments of which the truth is known (a minute)
 	go run ./stats/bench -out results/bench/stats.json
 
+.PHONY: bench-predict
+bench-predict: ## measure how many events the simulator takes in a second (3 minutes, an idle core)
+	go run ./predict/bench -out results/bench/predict.json
+
 .PHONY: bench-truth
 bench-truth: build ## hold answers against servers of which the truth is known (20 minutes, 2 idle cores)
 	go run ./report/bench -out results/bench/truth.json

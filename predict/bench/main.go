@@ -1,0 +1,111 @@
+// Command bench measures how many events the simulator takes in a second of one core's time, on systems from
+// one processor to 10,000 services, how long a million operations of these take, and whether memory grows
+// with simulated time.
+//
+// It prints a table and writes the figures as JSON to the file named by -out. It says nothing about whether
+// results are right: the tests of package sim do.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/predict/sim"
+)
+
+func main() {
+	out := flag.String("out", "results/bench/predict.json", "`file` for the figures as JSON")
+	rounds := flag.Int("rounds", 5, "how often each system is simulated")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := bench(ctx, *out, *rounds); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-predict:", err)
+		os.Exit(1)
+	}
+}
+
+// trial is what one simulation took.
+type trial struct {
+	events    float64
+	cpu, wall float64 // seconds
+	allocated float64 // bytes
+}
+
+// measured simulates a system for so many operations.
+func measured(s sim.System, operations int) func(context.Context, uint64) (trial, error) {
+	return func(ctx context.Context, seed uint64) (trial, error) {
+		runtime.GC()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		cpu, start := cpuSeconds(), time.Now()
+		r, err := sim.Run(ctx, s, sim.Options{Seed: seed, WarmUp: operations / 10, Batches: 20,
+			PerBatch: operations / 20, Quantiles: []float64{0.5, 0.99}})
+		if err != nil {
+			return trial{}, err
+		}
+		t := trial{events: float64(r.Events), cpu: cpuSeconds() - cpu, wall: time.Since(start).Seconds()}
+		runtime.ReadMemStats(&after)
+		t.allocated = float64(after.TotalAlloc - before.TotalAlloc)
+		return t, nil
+	}
+}
+
+// cpuSeconds returns the CPU time of this process, user and system.
+func cpuSeconds() float64 {
+	var use syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
+		return 0
+	}
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano()).Seconds()
+}
+
+// bench simulates all systems in rounds and publishes the figures.
+func bench(ctx context.Context, out string, rounds int) error {
+	short := fiveServices(0)
+	scenes := []struct {
+		name       string
+		system     sim.System
+		operations int
+	}{
+		{"one processor", oneProcessor(), 1_000_000},
+		{"5 services, open", short, 200_000},
+		{"5 services, 1,000 users", fiveServices(1000), 200_000},
+		{"10,000 services", manyServices(), 1_000_000},
+		{"5 services, ten times as long", short, 2_000_000},
+	}
+	var sides []figures.Side[trial]
+	for _, s := range scenes {
+		sides = append(sides, figures.Side[trial]{Name: s.name, Play: measured(s.system, s.operations),
+			Says: func(t trial) string { return fmt.Sprintf("%.3g events/s in %.3g s", t.events/t.cpu, t.wall) }})
+	}
+	trials, err := figures.Play(ctx, figures.Rounds{Count: rounds, Seed: 1, Story: os.Stderr}, sides...)
+	if err != nil {
+		return err
+	}
+	var all []figures.Figure
+	for i, s := range scenes[:4] {
+		f := figures.Median("events per second of CPU, "+s.name, "events/s", lab.HigherIsBetter,
+			figures.Each(trials[i], func(t trial) float64 { return t.events / t.cpu }))
+		all = append(all, f.To(figures.Goal{Must: 3e6, Stretch: 6e6}))
+	}
+	long := figures.Median("CPU time of a million operations, 10,000 services", "s", lab.LowerIsBetter,
+		figures.Each(trials[3], func(t trial) float64 { return t.cpu }))
+	long.Note = fmt.Sprintf("%.3g events", trials[3][0].events)
+	var grown []float64
+	for i, t := range trials[4] {
+		grown = append(grown, t.allocated-trials[1][i].allocated)
+	}
+	more := figures.Median("memory of ten times the simulated time", "B", lab.LowerIsBetter, grown)
+	more.Note = "allocated beyond that of the shorter simulation"
+	return figures.Publish(os.Stdout, out, append(all, long.To(figures.Goal{Must: 60, Stretch: 20}),
+		more.To(figures.Goal{Must: 1 << 20, Stretch: 1 << 16})))
+}

@@ -1,0 +1,124 @@
+package sim
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// sharing returns a simulation in which units with these limits on one processor have so many tasks each.
+func sharing(t *testing.T, cores float64, limits []float64, tasks []int) (*simulation, []int32) {
+	t.Helper()
+	s := &simulation{}
+	system := System{Processors: []Processor{{cores}}}
+	for _, limit := range limits {
+		system.Units = append(system.Units, Unit{Limit: limit})
+	}
+	shares, err := s.newProcessors(system)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for unit, n := range tasks {
+		for range n {
+			s.use(0, shares[unit], 1)
+		}
+	}
+	return s, shares
+}
+
+// TestProcessorIsSharedEvenly: every task gets the same, one core at most, and what a limit keeps from
+// some goes to the others.
+func TestProcessorIsSharedEvenly(t *testing.T) {
+	for _, c := range []struct {
+		cores  float64
+		limits []float64
+		tasks  []int
+		rates  []float64 // per task of each unit
+	}{
+		{4, []float64{0}, []int{3}, []float64{1}},
+		{4, []float64{0}, []int{8}, []float64{0.5}},
+		{4, []float64{0, 0}, []int{6, 2}, []float64{0.5, 0.5}},
+		{4, []float64{0.5}, []int{2}, []float64{0.25}},
+		{4, []float64{0, 0.5}, []int{3, 1}, []float64{1, 0.5}},
+		{4, []float64{0, 0.5}, []int{7, 1}, []float64{0.5, 0.5}},
+		{4, []float64{0, 0.5}, []int{14, 2}, []float64{0.25, 0.25}},
+		{4, []float64{0, 1}, []int{4, 4}, []float64{0.75, 0.25}},
+		{4, []float64{0, 1, 2}, []int{2, 10, 4}, []float64{0.5, 0.1, 0.5}},
+		{1, []float64{0.25, 0.9}, []int{1, 1}, []float64{0.25, 0.75}},
+		{4, []float64{0, 9}, []int{4, 4}, []float64{0.5, 0.5}}, // a limit above the cores is none
+	} {
+		s, shares := sharing(t, c.cores, c.limits, c.tasks)
+		for unit, want := range c.rates {
+			if got := s.shares[shares[unit]].rate; math.Abs(got-want) > 1e-12 {
+				t.Errorf("%g cores, limits %v, tasks %v: a task of unit %d gets %g, want %g", c.cores, c.limits,
+					c.tasks, unit, got, want)
+			}
+		}
+	}
+}
+
+// TestRatesAreGivenBack: when tasks end, those that are left get more, and none is lost on the way.
+func TestRatesAreGivenBack(t *testing.T) {
+	s, _ := sharing(t, 1, []float64{0, 0.25}, []int{3, 1})
+	var ends []float64
+	for len(s.busy.entries) > 0 {
+		s.now = s.busy.entries[0].at
+		s.finish(s.busy.entries[0].id)
+		ends = append(ends, s.now)
+	}
+	if want := []float64{4, 4, 4, 4}; !slices.Equal(ends, want) {
+		t.Errorf("four tasks of 1 s on one core end at %v, want %v", ends, want)
+	}
+	if p := s.processors[0]; p.wanted != 0 || p.saturated {
+		t.Errorf("an idle processor: %+v", p)
+	}
+}
+
+// TestLimitedUnitIsASlowServer: half a core is a server at half the speed, whoever else is on the processor.
+func TestLimitedUnitIsASlowServer(t *testing.T) {
+	s := open(30, Work(0, Exponential(0.01), 0, 1))
+	s.Programs = append(s.Programs, []Step{Work(1, Exponential(0.01), 0, 1)})
+	s.Operations = append(s.Operations, Operation{1})
+	s.Processors, s.Units = []Processor{{8}}, []Unit{{Limit: 0.5}, {}}
+	s.Loads[0].Weights = []float64{1, 0}
+	s.Loads = append(s.Loads, Load{Rate: 100, Weights: []float64{0, 1}})
+	r := simulated(t, s, 100_000)
+	holds(t, "limited", 0.02/(1-0.6), each(r.Operations[0].Batches, mean), 0.03)
+	holds(t, "unlimited", 0.01, each(r.Operations[1].Batches, mean), 0.01)
+}
+
+// TestHeapIsInOrder against a sorted list, with entries that move and go.
+func TestHeapIsInOrder(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	h, due := indexedHeap(100), map[int32]float64{}
+	for range 20_000 {
+		id := int32(random.IntN(100))
+		switch random.IntN(4) {
+		case 0:
+			h.remove(id)
+			delete(due, id)
+		case 1:
+			if len(due) == 0 {
+				continue
+			}
+			top := h.pop()
+			for _, at := range due {
+				if at < top.at {
+					t.Fatalf("%v came before %g", top, at)
+				}
+			}
+			if due[top.id] != top.at {
+				t.Fatalf("%d was due at %g, not at %g", top.id, due[top.id], top.at)
+			}
+			delete(due, top.id)
+		default:
+			at := float64(random.IntN(50))
+			h.set(id, at)
+			due[id] = at
+		}
+		if len(h.entries) != len(due) {
+			t.Fatalf("%d entries, want %d", len(h.entries), len(due))
+		}
+	}
+}

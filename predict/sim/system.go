@@ -1,0 +1,110 @@
+package sim
+
+// System is what is simulated. Its parts refer to each other by their index.
+type System struct {
+	Processors []Processor
+	Units      []Unit
+	Pools      []Pool
+	Programs   [][]Step
+	Operations []Operation
+	Loads      []Load
+}
+
+// Processor is a number of cores that units share: a host, or cores of a unit alone. Every task gets as much
+// of it as every other one, and one core at most.
+type Processor struct{ Cores float64 }
+
+// Unit is what the use of a processor is counted for.
+type Unit struct {
+	Processor int
+	// Limit is the most that the unit gets of its processor, in cores; 0 is all. Cores and limits are rounded
+	// to thousandths.
+	Limit float64
+}
+
+// Pool is a number of places, such as threads, connections or the servers of a station. Who finds none free
+// waits in the order of arrival.
+type Pool struct {
+	Size int
+	// Queue is how many may wait. Who finds the queue full is refused: its operation fails.
+	Queue int
+}
+
+// Unbounded is the length of a queue that never refuses.
+const Unbounded = 1<<31 - 1
+
+// Operation is what a load asks for.
+type Operation struct{ Program int }
+
+// Load is a stream of operations: open with a Rate, closed with Users.
+type Load struct {
+	Rate     float64 // operations per second
+	Constant bool    // at equal intervals; otherwise Poisson
+	Users    int
+	Think    Dist // between an answer and the user's next operation
+	// Weights says how often each operation is chosen; they need not add up to 1.
+	Weights []float64
+}
+
+// Part is what the time of an operation is counted as: an index that the caller chooses.
+type Part uint8
+
+// MostParts is how many parts there may be.
+const MostParts = 8
+
+// action is what a step does.
+type action uint8
+
+const (
+	end action = iota // of a program
+	work
+	wait
+	acquire
+	release
+	call
+	fork
+	spawn
+)
+
+// Step is one step of a program.
+type Step struct {
+	action   action
+	part     Part // of the demand, or of the waiting for a place
+	queue    Part // of the time beyond the demand
+	target   int  // unit or pool
+	duration Dist
+	branches []Branch
+}
+
+// Branch is a call of a program. Count is the mean number of calls: 2.3 is two calls, and in three cases of
+// ten a third one.
+type Branch struct {
+	Program int
+	Count   float64
+}
+
+// Work uses a unit's processor. The demand is counted as part, what it takes longer since others use the
+// processor as queue.
+func Work(unit int, demand Dist, part, queue Part) Step {
+	return Step{action: work, target: unit, duration: demand, part: part, queue: queue}
+}
+
+// Wait passes time without a processor.
+func Wait(duration Dist, part Part) Step { return Step{action: wait, duration: duration, part: part} }
+
+// Acquire takes a place of a pool; the time until there is one is counted as part.
+func Acquire(pool int, part Part) Step { return Step{action: acquire, target: pool, part: part} }
+
+// Release returns the place that the program took last. Every place is returned by the program that took it.
+func Release(pool int) Step { return Step{action: release, target: pool} }
+
+// Call runs a program and waits for its end, Count times in sequence.
+func Call(program int, count float64) Step {
+	return Step{action: call, branches: []Branch{{program, count}}}
+}
+
+// Fork runs programs at the same time and waits until the last one has ended.
+func Fork(branches ...Branch) Step { return Step{action: fork, branches: branches} }
+
+// Spawn starts programs and waits for none of them.
+func Spawn(branches ...Branch) Step { return Step{action: spawn, branches: branches} }
