@@ -162,10 +162,6 @@ type Comparison struct {
 	// Margin is what the verdict was judged with: the study's, or the bias of
 	// these two variants where that reaches farther. 0 without an interval.
 	Margin float64 `json:"margin"`
-	// Robust is the Hodges-Lehmann ratio over the same blocks, which outliers do
-	// not move, and PRank the exact signed-rank test of it against 1.
-	Robust *float64 `json:"robust"`
-	PRank  *float64 `json:"p_rank"`
 	// HolmLow and HolmHigh: the interval at the family-wise level.
 	HolmLow  *float64          `json:"holm_low"`
 	HolmHigh *float64          `json:"holm_high"`

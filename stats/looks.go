@@ -6,19 +6,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Spending says how much of alpha, the chance of a false finding, may be used up
-// when a share of the planned blocks has been played (Lan and DeMets 1983).
-type Spending func(share, alpha float64) float64
-
-// OBrienFleming spends late: early looks find only what is plain, and the last
-// one has nearly the level of a design without looks.
-func OBrienFleming(share, alpha float64) float64 {
-	return 4 * distuv.UnitNormal.Survival(distuv.UnitNormal.Quantile(1-alpha/4)/math.Sqrt(share))
-}
-
-// Pocock spends about evenly: it stops sooner on average, and asks more of what is
-// decided last.
-func Pocock(share, alpha float64) float64 { return alpha * math.Log1p((math.E-1)*share) }
+// pocock returns how much of alpha, the chance of a false finding, may be used up when a share of the planned
+// blocks has been played (Lan and DeMets 1983): about evenly.
+func pocock(share, alpha float64) float64 { return alpha * math.Log1p((math.E-1)*share) }
 
 // Looks returns the level of each look at data that are looked at after every block
 // from the first look to the last: the intervals drawn at 1 - level hold the true
@@ -28,7 +18,7 @@ func Pocock(share, alpha float64) float64 { return alpha * math.Log1p((math.E-1)
 // by numerical integration (Armitage, McPherson and Rowe 1969); as t intervals at
 // the same level they are close (Jennison and Turnbull 2000, section 3.8);
 // stats/bench measures how close.
-func Looks(first, last int, alpha float64, spend Spending) []float64 {
+func Looks(first, last int, alpha float64) []float64 {
 	var levels []float64
 	var inside density // of the sum over the blocks so far where no look has stopped
 	spent := 0.0
@@ -37,7 +27,7 @@ func Looks(first, last int, alpha float64, spend Spending) []float64 {
 		if n == first {
 			inside, step = density{{0, 1}}, float64(n)
 		}
-		budget := spend(float64(n)/float64(last), alpha)
+		budget := pocock(float64(n)/float64(last), alpha)
 		bound := inside.bound(math.Sqrt(step), budget-spent)
 		spent = budget
 		levels = append(levels, 2*distuv.UnitNormal.Survival(bound/math.Sqrt(float64(n))))
@@ -55,13 +45,13 @@ type Sequence struct {
 }
 
 // NewSequence computes the looks from the first block to the last.
-func NewSequence(first, last int, spend Spending) Sequence {
+func NewSequence(first, last int) Sequence {
 	s := Sequence{first: first, level: make([][]float64, last-first+1)}
 	for decade := 0.1; decade > 1e-9; decade /= 10 {
 		s.chance = append(s.chance, 5*decade, 2*decade, decade)
 	}
 	for _, chance := range s.chance {
-		for i, level := range Looks(first, last, chance, spend) {
+		for i, level := range Looks(first, last, chance) {
 			s.level[i] = append(s.level[i], level)
 		}
 	}

@@ -11,19 +11,11 @@ import (
 // TestLooksAsPublished: bounds of five equal looks at 5 %, as the program of Lan and
 // DeMets prints them.
 func TestLooksAsPublished(t *testing.T) {
-	for name, c := range map[string]struct {
-		spend Spending
-		want  []float64
-	}{
-		"O'Brien-Fleming": {OBrienFleming, []float64{4.8769, 3.3569, 2.6803, 2.2898, 2.0310}},
-		"Pocock":          {Pocock, []float64{2.4380, 2.4268, 2.4101, 2.3966, 2.3859}},
-	} {
-		levels := Looks(1, 5, 0.05, c.spend)
-		for i, want := range c.want {
-			within(t, name, distuv.UnitNormal.Quantile(1-levels[i]/2), want, 2e-4)
-		}
+	levels := Looks(1, 5, 0.05)
+	for i, want := range []float64{2.4380, 2.4268, 2.4101, 2.3966, 2.3859} {
+		within(t, "Pocock", distuv.UnitNormal.Quantile(1-levels[i]/2), want, 2e-4)
 	}
-	if levels := Looks(7, 7, 0.05, Pocock); len(levels) != 1 || math.Abs(levels[0]-0.05) > 1e-9 {
+	if levels := Looks(7, 7, 0.05); len(levels) != 1 || math.Abs(levels[0]-0.05) > 1e-9 {
 		t.Errorf("a single look: %v, want 0.05", levels)
 	}
 }
@@ -31,9 +23,9 @@ func TestLooksAsPublished(t *testing.T) {
 // TestSequence: between the chances that it has computed it is right to 2 %, and P
 // turns Level around.
 func TestSequence(t *testing.T) {
-	s := NewSequence(3, 12, Pocock)
+	s := NewSequence(3, 12)
 	for _, chance := range []float64{0.3, 0.05, 0.05 / 3, 0.05 / 27, 0.05 / 400, 3e-7} {
-		own := Looks(3, 12, chance, Pocock)
+		own := Looks(3, 12, chance)
 		for _, n := range []int{3, 4, 7, 12} {
 			level := s.Level(chance, n)
 			within(t, "level", level, own[n-3], 0.02*own[n-3])
@@ -52,18 +44,16 @@ func TestSequence(t *testing.T) {
 func TestLooksKeepTheirLevel(t *testing.T) {
 	const runs = 20000
 	r := rand.New(rand.NewPCG(11, 12))
-	for name, spend := range map[string]Spending{"O'Brien-Fleming": OBrienFleming, "Pocock": Pocock} {
-		levels, crossed := Looks(3, 12, 0.05, spend), 0
-		for range runs {
-			sum := 0.0
-			for n := 1; n <= 12; n++ {
-				sum += r.NormFloat64()
-				if n >= 3 && math.Abs(sum)/math.Sqrt(float64(n)) > distuv.UnitNormal.Quantile(1-levels[n-3]/2) {
-					crossed++
-					break
-				}
+	levels, crossed := Looks(3, 12, 0.05), 0
+	for range runs {
+		sum := 0.0
+		for n := 1; n <= 12; n++ {
+			sum += r.NormFloat64()
+			if n >= 3 && math.Abs(sum)/math.Sqrt(float64(n)) > distuv.UnitNormal.Quantile(1-levels[n-3]/2) {
+				crossed++
+				break
 			}
 		}
-		within(t, name+", share of runs beyond a bound", float64(crossed)/runs, 0.05, 0.005)
 	}
+	within(t, "share of runs beyond a bound", float64(crossed)/runs, 0.05, 0.005)
 }

@@ -221,7 +221,6 @@ func (e *experiment) comparison(metric lab.Metric, point lab.Point, p pair, c co
 	out.Margin = gates.Widest()
 	out.Verdict, out.Words, out.MoreBlocks = forBetter(metric, verdict.Kind), verdict.Words, verdict.MoreBlocks
 	out.P, out.Spread, out.Degrees = number(c.ratio.P), string(c.ratio.Spread), number(c.ratio.Degrees)
-	e.robust(&out, c)
 	e.withhold(&out, metric, p, c)
 	return out
 }
@@ -238,24 +237,6 @@ func forBetter(metric lab.Metric, verdict lab.ComparisonVerdict) lab.ComparisonV
 		return lab.Slower
 	}
 	return verdict
-}
-
-// robust adds the companion that outliers do not move, and says so where the
-// two do not agree.
-func (e *experiment) robust(out *lab.Comparison, c contrast) {
-	shift, err := stats.PairedHodgesLehmann(c.up, c.down)
-	if err != nil {
-		return
-	}
-	out.Robust = number(shift)
-	if logs, err := stats.LogRatios(c.up, c.down); err == nil {
-		if p, err := stats.SignedRank(logs); err == nil {
-			out.PRank = number(p)
-		}
-	}
-	if shift < c.ratio.Low || shift > c.ratio.High {
-		out.Words += fmt.Sprintf("; without outliers the ratio is %s", figure.Times(shift, nil, nil))
-	}
 }
 
 // ratioOfMeans answers questions about totals, over the blocks in which both count. It is

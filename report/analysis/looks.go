@@ -12,7 +12,7 @@ import (
 // them together keep the confidence of the study.
 func (e *experiment) takeLooks() {
 	if e.design.Until == lab.UntilDecided && e.design.Blocks > lab.FirstLook {
-		looks := stats.NewSequence(lab.FirstLook, e.design.Blocks, stats.Pocock)
+		looks := stats.NewSequence(lab.FirstLook, e.design.Blocks)
 		e.looks = &looks
 	}
 }

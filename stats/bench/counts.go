@@ -2,14 +2,32 @@ package main
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// outcome is what one way of judging made of one variant of one experiment.
+// margin is the smallest difference that matters; alpha the chance of a wrong difference that is meant to be
+// kept.
+const (
+	margin = 0.05
+	alpha  = 0.05
+)
+
+// bound draws the interval of a ratio after so many blocks.
+type bound func(r stats.Ratio) stats.Estimate
+
+// fixed is for one look, at a number of blocks that was settled before.
+func fixed(r stats.Ratio) stats.Estimate { return r.At(1 - alpha) }
+
+// sequential returns the bound of looks after every block from firstLook to mostBlocks.
+func sequential() bound {
+	levels := stats.Looks(firstLook, mostBlocks, alpha)
+	return func(r stats.Ratio) stats.Estimate { return r.At(1 - levels[r.N-firstLook]) }
+}
+
+// outcome is what was made of one variant of one experiment.
 type outcome struct {
 	verdict lab.ComparisonVerdict
 	blocks  int // played until then
@@ -20,41 +38,24 @@ type outcomes [][columns]outcome
 
 // count judges every experiment after the blocks given: at the first of them after
 // which a variant is decided, else at the last.
-func count(tables []stats.Table, s spread, b bound, blocks ...int) (outcomes, error) {
+func count(tables []stats.Table, b bound, blocks ...int) (outcomes, error) {
 	all := make(outcomes, len(tables))
 	err := each(tables, func(i int, t stats.Table) error {
 		for _, n := range blocks {
 			for v := range t[0] {
 				if o := &all[i][v]; v != baseline && (o.verdict == "" || o.verdict == lab.Undecided) {
-					verdict, err := look(t[:n], v, s, b)
+					ratio, err := t[:n].Ratio(v, baseline, 1-alpha)
 					if err != nil {
 						return err
 					}
-					*o = outcome{verdict, n}
+					*o = outcome{stats.Judge(b(ratio), stats.Gates{Margin: margin},
+						stats.Wording{Above: "slower", Below: "faster"}).Kind, n}
 				}
 			}
 		}
 		return nil
 	})
 	return all, err
-}
-
-// look judges a variant from the blocks so far.
-func look(t stats.Table, variant int, s spread, b bound) (lab.ComparisonVerdict, error) {
-	ratio, err := s.ratio(t, variant, baseline)
-	if err != nil {
-		return "", err
-	}
-	gates := stats.Gates{Margin: margin}
-	if s.floor {
-		itself, err := s.ratio(t, twin, baseline)
-		if err != nil {
-			return "", err
-		}
-		noise := b.draw(itself)
-		gates.Bias = math.Expm1(math.Log(noise.High/noise.Low) / 2)
-	}
-	return stats.Judge(b.draw(ratio), gates, stats.Wording{Above: "slower", Below: "faster"}).Kind, nil
 }
 
 // different counts how often variants are called slower or faster, as a share per
@@ -83,15 +84,6 @@ func (all outcomes) slower(variant, within int) []float64 {
 	return all.share([]int{variant}, func(o outcome) bool {
 		return o.verdict == lab.Slower && o.blocks <= within
 	})
-}
-
-// blocks returns the blocks that were played for a variant.
-func (all outcomes) blocks(variant int) []float64 {
-	played := make([]float64, len(all))
-	for i := range all {
-		played[i] = float64(all[i][variant].blocks)
-	}
-	return played
 }
 
 // mean returns a figure with the mean over experiments and its interval.

@@ -95,3 +95,14 @@ func (s scene) play(r *rand.Rand) stats.Table {
 	}
 	return logs
 }
+
+// pick returns some columns of a table.
+func pick(t stats.Table, wanted ...int) stats.Table {
+	picked := make(stats.Table, len(t))
+	for b, row := range t {
+		for _, v := range wanted {
+			picked[b] = append(picked[b], row[v])
+		}
+	}
+	return picked
+}

@@ -1,8 +1,7 @@
 // Command bench plays simulated experiments of which the truth is known, and counts
-// how often each way of judging them is wrong, and how soon it is right. What is
+// how often the judgement of Cleave is wrong, and how soon it is right. What is
 // simulated are the trials of randomised blocks on a host that drifts, steps and
-// stalls (see scenes); what is compared are spreads, which give a ratio its width,
-// and bounds, which say how to look more than once.
+// stalls (see scenes).
 //
 // It prints a table and writes the figures as JSON to the file named by -out. It
 // measures no time: the same seed gives the same figures on every machine.
@@ -42,23 +41,16 @@ func bench(out string, experiments int, seed uint64) error {
 	if experiments < 2 {
 		return fmt.Errorf("-experiments is %d: an interval needs at least 2", experiments)
 	}
-	all, err := compared(played(together(), experiments, seed))
-	if err != nil {
-		return err
-	}
+	var all []figures.Figure
 	for _, s := range append(scenes(), unlike()) {
-		rows, err := held(s, played(s, experiments, seed))
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+		tables := played(s, experiments, seed)
+		for _, judged := range []func(scene, []stats.Table) ([]figures.Figure, error){held, lost} {
+			rows, err := judged(s, tables)
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+			all = append(all, rows...)
 		}
-		all = append(all, rows...)
-	}
-	for _, s := range append(scenes(), unlike()) {
-		rows, err := lost(s, played(s, experiments, seed))
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-		all = append(all, rows...)
 	}
 	rows, err := followed(experiments/10, seed)
 	if err != nil {

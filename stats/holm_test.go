@@ -6,38 +6,6 @@ import (
 	"testing"
 )
 
-func TestSignedRank(t *testing.T) {
-	tests := []struct {
-		name        string
-		differences []float64
-		want        float64
-	}{
-		{"all of five positive", []float64{1, 2, 3, 4, 5}, 2.0 / 32},
-		{"all of six negative", []float64{-1, -2, -3, -4, -5, -6}, 2.0 / 64},
-		{"smallest against", []float64{-1, 2, 3, 4, 5}, 4.0 / 32},
-		{"zeros left out", []float64{0, 1, 2, 3, 4, 5}, 2.0 / 32},
-		{"nothing but zeros", []float64{0, 0}, 1},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			got, err := SignedRank(test.differences)
-			must(t, err)
-			near(t, "p", got, test.want)
-		})
-	}
-	if _, err := SignedRank(nil); err == nil {
-		t.Error("no differences: no error")
-	}
-}
-
-func TestPairedHodgesLehmann(t *testing.T) {
-	// Log ratios 0, ln 2 and ln 8: Walsh averages 0, .5, 1, 1.5, 2, 3 times
-	// ln 2, whose median is 1.25 ln 2.
-	got, err := PairedHodgesLehmann([]float64{5, 2, 8}, []float64{5, 1, 1})
-	must(t, err)
-	near(t, "ratio", got, 2.378414230005442)
-}
-
 func TestHolm(t *testing.T) {
 	p := []float64{0.01, 0.04, 0.03, 0.005}
 	want := []float64{0.03, 0.06, 0.06, 0.02}
