@@ -180,41 +180,29 @@ func (f *File) readVariants(r *reader, node *yaml.Node) {
 }
 
 func (r *reader) replicas(node *yaml.Node) map[string]int {
-	replicas := map[string]int{}
-	r.Pairs(node, "replicas", func(key, value *yaml.Node) {
-		n := 0
-		r.whole("replicas of "+key.Value, 1, lab.MaxReplicas, &n)(value)
-		replicas[key.Value] = n
+	return byName(r, node, "replicas", func(unit string, value *yaml.Node, n *int) {
+		r.whole("replicas of "+unit, 1, lab.MaxReplicas, n)(value)
 	})
-	return replicas
 }
 
 func (r *reader) autoscale(node *yaml.Node) map[string]lab.Autoscale {
-	scaled := map[string]lab.Autoscale{}
-	r.Pairs(node, "autoscale", func(key, value *yaml.Node) {
-		var a lab.Autoscale
-		r.object(value, "the autoscaling of "+key.Value, fields{
+	return byName(r, node, "autoscale", func(unit string, value *yaml.Node, a *lab.Autoscale) {
+		r.object(value, "the autoscaling of "+unit, fields{
 			"max": r.whole("max", 2, lab.MaxReplicas, &a.Max),
 			"cpu": r.share("cpu", &a.CPU),
 		}, "max", "cpu")
-		scaled[key.Value] = a
 	})
-	return scaled
 }
 
 func (r *reader) limits(node *yaml.Node) map[string]lab.Limits {
-	limits := map[string]lab.Limits{}
-	r.Pairs(node, "limits", func(key, value *yaml.Node) {
-		var limit lab.Limits
+	return byName(r, node, "limits", func(unit string, value *yaml.Node, limit *lab.Limits) {
 		var memory float64
-		r.object(value, "the limits of "+key.Value, fields{
+		r.object(value, "the limits of "+unit, fields{
 			"cpu":    r.number("cpu", 0, maxProcessors, &limit.CPU),
 			"memory": r.size("memory", &memory),
 		})
 		limit.Memory = int64(memory)
-		limits[key.Value] = limit
 	})
-	return limits
 }
 
 // maxProcessors is more than any host has.
@@ -222,13 +210,9 @@ const maxProcessors = 10_000
 
 // named reads texts by names; what is one of them, for messages.
 func (r *reader) named(node *yaml.Node, what string) map[string]string {
-	texts := map[string]string{}
-	r.Pairs(node, what+"s", func(key, value *yaml.Node) {
-		var one string
-		r.text(what+" "+key.Value, &one)(value)
-		texts[key.Value] = one
+	return byName(r, node, what+"s", func(name string, value *yaml.Node, one *string) {
+		r.text(what+" "+name, one)(value)
 	})
-	return texts
 }
 
 func (f *File) readPoints(r *reader, node *yaml.Node) {

@@ -28,24 +28,26 @@ func format() yamlfile.Format { return yamlfile.Small("study", lab.StudySchema) 
 // reader walks the values of a study file.
 type reader struct{ yamlfile.Reader }
 
-// fields hands every value of an object to the reader of its key. Unknown,
-// repeated and missing keys are problems.
+// fields are the readers of the values of an object, by their keys.
 type fields map[string]func(*yaml.Node)
 
+// object hands every value of an object to the reader of its key.
 func (r *reader) object(node *yaml.Node, what string, known fields, required ...string) {
-	seen := r.Pairs(node, what, func(key *yaml.Node, value *yaml.Node) {
-		read, ok := known[key.Value]
-		if !ok {
-			r.UnknownKey(key, what, slices.Sorted(maps.Keys(known)))
-			return
-		}
-		read(value)
+	r.Object(node, what, slices.Sorted(maps.Keys(known)), required,
+		func(key, value *yaml.Node) { known[key.Value](value) })
+}
+
+// byName returns the values of an object by their keys; what is the object in messages.
+func byName[T any](
+	r *reader, node *yaml.Node, what string, read func(name string, value *yaml.Node, into *T),
+) map[string]T {
+	all := map[string]T{}
+	r.Pairs(node, what, func(key, value *yaml.Node) {
+		var one T
+		read(key.Value, value, &one)
+		all[key.Value] = one
 	})
-	for _, key := range required {
-		if seen != nil && !seen[key] {
-			r.Problem(node.Line, "%s needs the key %q", what, key)
-		}
-	}
+	return all
 }
 
 // text returns a reader of a text value.
@@ -76,69 +78,63 @@ func (r *reader) texts(what string, into *[]string) func(*yaml.Node) {
 	}
 }
 
-// number returns a reader of a number within limits.
-func (r *reader) number(what string, lowest, highest float64, into *float64) func(*yaml.Node) {
+// plain returns a reader of a plain value. parse returns what a text means, and whether it can be that.
+func plain[T any](
+	r *reader, what, expected string, into *T, parse func(text string) (T, bool),
+) func(*yaml.Node) {
 	return func(node *yaml.Node) {
-		value, err := strconv.ParseFloat(node.Value, 64)
-		if node.Kind != yaml.ScalarNode || err != nil || !(value >= lowest && value <= highest) {
-			r.Problem(node.Line, "%s is %s, expected a number from %g to %g", what, yamlfile.Show(node),
-				lowest, highest)
+		value, ok := parse(node.Value)
+		if node.Kind != yaml.ScalarNode || !ok {
+			r.Problem(node.Line, "%s is %s, expected %s", what, yamlfile.Show(node), expected)
 			return
 		}
 		*into = value
 	}
 }
 
+// number returns a reader of a number within limits.
+func (r *reader) number(what string, lowest, highest float64, into *float64) func(*yaml.Node) {
+	return plain(r, what, fmt.Sprintf("a number from %g to %g", lowest, highest), into,
+		func(text string) (float64, bool) {
+			value, err := strconv.ParseFloat(text, 64)
+			return value, err == nil && value >= lowest && value <= highest
+		})
+}
+
 func (r *reader) whole(what string, lowest, highest int, into *int) func(*yaml.Node) {
-	return func(node *yaml.Node) {
-		value, err := strconv.Atoi(node.Value)
-		if node.Kind != yaml.ScalarNode || err != nil || value < lowest || value > highest {
-			r.Problem(node.Line, "%s is %s, expected a whole number from %d to %d", what,
-				yamlfile.Show(node), lowest, highest)
-			return
-		}
-		*into = value
-	}
+	return plain(r, what, fmt.Sprintf("a whole number from %d to %d", lowest, highest), into,
+		func(text string) (int, bool) {
+			value, err := strconv.Atoi(text)
+			return value, err == nil && value >= lowest && value <= highest
+		})
 }
 
 // flag returns a reader of true or false.
 func (r *reader) flag(what string, into *bool) func(*yaml.Node) {
-	return func(node *yaml.Node) {
-		value, err := strconv.ParseBool(node.Value)
-		if node.Kind != yaml.ScalarNode || err != nil {
-			r.Problem(node.Line, "%s is %s, expected true or false", what, yamlfile.Show(node))
-			return
-		}
-		*into = value
-	}
+	return plain(r, what, "true or false", into, func(text string) (bool, bool) {
+		value, err := strconv.ParseBool(text)
+		return value, err == nil
+	})
 }
 
 func (r *reader) seed(into *uint64) func(*yaml.Node) {
-	return func(node *yaml.Node) {
-		value, err := strconv.ParseUint(node.Value, 10, 64)
-		if node.Kind != yaml.ScalarNode || err != nil {
-			r.Problem(node.Line, "seed is %s, expected a whole number from 0 to %d", yamlfile.Show(node),
-				uint64(math.MaxUint64))
-			return
-		}
-		*into = value
-	}
+	return plain(r, "seed", fmt.Sprintf("a whole number from 0 to %d", uint64(math.MaxUint64)), into,
+		func(text string) (uint64, bool) {
+			value, err := strconv.ParseUint(text, 10, 64)
+			return value, err == nil
+		})
 }
 
 // share returns a reader of a share of one, as a percentage or a fraction.
 func (r *reader) share(what string, into *float64) func(*yaml.Node) {
-	return func(node *yaml.Node) {
-		digits, percent := strings.CutSuffix(node.Value, "%")
+	return plain(r, what, "a share such as 5% or 0.05", into, func(text string) (float64, bool) {
+		digits, percent := strings.CutSuffix(text, "%")
 		value, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
 		if percent {
 			value /= 100
 		}
-		if node.Kind != yaml.ScalarNode || err != nil || !(value >= 0 && value < 1) {
-			r.Problem(node.Line, "%s is %s, expected a share such as 5%% or 0.05", what, yamlfile.Show(node))
-			return
-		}
-		*into = value
-	}
+		return value, err == nil && value >= 0 && value < 1
+	})
 }
 
 // Longest is the longest time span of an experiment: sums of some still fit a
@@ -147,16 +143,11 @@ const Longest = 7 * 24 * time.Hour
 
 // duration returns a reader of a time span, into seconds.
 func (r *reader) duration(what string, into *float64) func(*yaml.Node) {
-	return func(node *yaml.Node) {
-		span, err := time.ParseDuration(node.Value)
-		if node.Kind != yaml.ScalarNode || err != nil || span <= 0 || span > Longest {
-			r.Problem(node.Line, "%s is %s, expected a time span such as 90s or 30m, at most %.0fh", what,
-				yamlfile.Show(node),
-				Longest.Hours())
-			return
-		}
-		*into = span.Seconds()
-	}
+	expected := fmt.Sprintf("a time span such as 90s or 30m, at most %.0fh", Longest.Hours())
+	return plain(r, what, expected, into, func(text string) (float64, bool) {
+		span, err := time.ParseDuration(text)
+		return span.Seconds(), err == nil && span > 0 && span <= Longest
+	})
 }
 
 // Rate reads a number of bytes per second, such as 100KiB or 2MB.
@@ -170,25 +161,17 @@ func Rate(text string) (float64, error) {
 
 // rate returns a reader of a number of bytes per second.
 func (r *reader) rate(what string, into *float64) func(*yaml.Node) {
-	return func(node *yaml.Node) {
-		value, err := Rate(node.Value)
-		if node.Kind != yaml.ScalarNode || err != nil {
-			r.Problem(node.Line, "%s is %s, expected bytes per second such as 100KiB or 2MB", what,
-				yamlfile.Show(node))
-			return
-		}
-		*into = value
-	}
+	return r.bytes(what, "bytes per second such as 100KiB or 2MB", into)
 }
 
 // size returns a reader of a number of bytes, written as Rate writes it.
 func (r *reader) size(what string, into *float64) func(*yaml.Node) {
-	return func(node *yaml.Node) {
-		value, err := Rate(node.Value)
-		if node.Kind != yaml.ScalarNode || err != nil {
-			r.Problem(node.Line, "%s is %s, expected bytes such as 64MiB or 1GB", what, yamlfile.Show(node))
-			return
-		}
-		*into = value
-	}
+	return r.bytes(what, "bytes such as 64MiB or 1GB", into)
+}
+
+func (r *reader) bytes(what, expected string, into *float64) func(*yaml.Node) {
+	return plain(r, what, expected, into, func(text string) (float64, bool) {
+		value, err := Rate(text)
+		return value, err == nil
+	})
 }

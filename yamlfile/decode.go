@@ -53,6 +53,25 @@ func (r *Reader) Pairs(node *yaml.Node, what string, visit func(key, value *yaml
 	return seen
 }
 
+// Object calls visit for every key of a mapping that is among the known ones. Unknown, repeated and missing
+// keys are problems. what is it in messages.
+func (r *Reader) Object(
+	node *yaml.Node, what string, known, required []string, visit func(key, value *yaml.Node),
+) {
+	seen := r.Pairs(node, what, func(key, value *yaml.Node) {
+		if !slices.Contains(known, key.Value) {
+			r.UnknownKey(key, what, known)
+			return
+		}
+		visit(key, value)
+	})
+	for _, key := range required {
+		if seen != nil && !seen[key] {
+			r.Problem(node.Line, "%s needs the key %q", what, key)
+		}
+	}
+}
+
 // List calls visit for every element of a list. what is it in messages.
 func (r *Reader) List(node *yaml.Node, what string, visit func(i int, element *yaml.Node)) {
 	if node.Kind != yaml.SequenceNode {
@@ -104,23 +123,19 @@ func (r *decoder) pointer(node *yaml.Node, place string, into reflect.Value) {
 	r.read(node, place, into.Elem())
 }
 
-// structure fills a struct. Unknown, repeated and missing keys are problems.
+// structure fills a struct.
 func (r *decoder) structure(node *yaml.Node, place string, into reflect.Value) {
 	known, required := Keys(into.Type())
-	seen := r.pairs(node, place, func(key, value *yaml.Node, inner string) {
-		field, found := known[key.Value]
-		if !found {
-			r.UnknownKey(key, r.called(place), slices.Sorted(maps.Keys(known)))
-			return
-		}
-		r.read(value, inner, into.Field(field))
+	r.Object(node, r.called(place), slices.Sorted(maps.Keys(known)), required, func(key, value *yaml.Node) {
+		inner := within(place, key)
+		r.read(value, inner, into.Field(known[key.Value]))
 		r.lines[inner] = key.Line
 	})
-	for _, key := range required {
-		if seen != nil && !seen[key] {
-			r.Problem(node.Line, "%s needs the key %q", r.called(place), key)
-		}
-	}
+}
+
+// within returns the place of the value of a key.
+func within(object string, key *yaml.Node) string {
+	return strings.TrimPrefix(object+"."+key.Value, ".")
 }
 
 // Keys returns the keys of a struct with their fields, and those that must be given.
@@ -143,9 +158,9 @@ func Keys(t reflect.Type) (known map[string]int, required []string) {
 // pairs calls visit for every key of a mapping with the place of its value.
 func (r *decoder) pairs(
 	node *yaml.Node, place string, visit func(key, value *yaml.Node, inner string),
-) map[string]bool {
-	return r.Pairs(node, r.called(place), func(key, value *yaml.Node) {
-		visit(key, value, strings.TrimPrefix(place+"."+key.Value, "."))
+) {
+	r.Pairs(node, r.called(place), func(key, value *yaml.Node) {
+		visit(key, value, within(place, key))
 	})
 }
 
