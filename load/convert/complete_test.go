@@ -39,7 +39,7 @@ func equivalent(name string) string {
 	case "ActionProcessor.target":
 		return "not in force beside the other settings"
 	}
-	if neutral(name, "*") {
+	if neutralSettings()[name] == anyValue {
 		return "changes nothing about the load"
 	}
 	return ""

@@ -52,7 +52,7 @@ func (p *testPlan) cookieManager(e *element) {
 		p.note(e.where(), "cookies are kept between iterations", "every flow begins without cookies")
 	}
 	for _, c := range e.collection("CookieManager.cookies") {
-		p.note(e.where(), "cookie "+c.name+" = "+text(c.sub, "Cookie.value"),
+		p.note(e.where(), "cookie "+c.name+" = "+c.text("Cookie.value"),
 			"cookies given beforehand are not sent; add a header Cookie")
 		c.used = true
 		c.eachLeaf(func(leaf *property) { leaf.used = true })
@@ -78,7 +78,7 @@ func (p *testPlan) responseAssertion(a *element, step *scenario.Step) {
 	var list []string
 	for _, s := range append(a.collection("Asserion.test_strings"), a.collection("Assertion.test_strings")...) {
 		s.used = true
-		pieces := p.pieces(a, s.text, 0)
+		pieces := p.pieces(a, s.value, 0)
 		text, fixed := joinConstant(pieces)
 		texts = append(texts, wanted{p.join(pieces), text, fixed})
 		list = append(list, p.join(pieces))

@@ -25,7 +25,7 @@ func (p *testPlan) variables(root *element) {
 		}
 		switch e.class {
 		case "TestPlan":
-			p.userDefined(collection(e.collection("TestPlan.user_defined_variables"), "Arguments.arguments"))
+			p.userDefined(e.find("TestPlan.user_defined_variables").collection("Arguments.arguments"))
 			p.userDefined(e.collection("TestPlan.user_defined_variables"))
 		case "Arguments":
 			p.userDefined(e.collection("Arguments.arguments"))
@@ -51,7 +51,7 @@ func (p *testPlan) userDefined(arguments []*property) {
 	for _, a := range arguments {
 		if a.kind == "elementProp" {
 			a.used = true
-			p.constants[text(a.sub, "Argument.name")] = text(a.sub, "Argument.value")
+			p.constants[a.text("Argument.name")] = a.text("Argument.value")
 		}
 	}
 }

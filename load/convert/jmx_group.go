@@ -74,8 +74,8 @@ func (p *testPlan) groupEnd(g *threads) {
 			p.note(g.where(), fmt.Sprintf("a startup delay of %v", time.Duration(delay)), "the load begins at once")
 		}
 	}
-	main := collection(g.props, "ThreadGroup.main_controller")
-	forever, loops := truth(main, "LoopController.continue_forever"), text(main, "LoopController.loops")
+	main := g.find("ThreadGroup.main_controller")
+	forever, loops := main.truth("LoopController.continue_forever"), main.text("LoopController.loops")
 	rounds, isConstant := p.constant(g.element, loops)
 	n, err := strconv.Atoi(strings.TrimSpace(rounds))
 	switch {
@@ -153,31 +153,23 @@ func (p *testPlan) addFlow(g *threads, several bool) {
 
 // pause returns what the timers in scope of a sampler wait before it, and those that limit its rate.
 func (p *testPlan) pause(scope []*element) (before time.Duration, throttles []*element) {
+	// The mean of a random timer: its offset and so many times its range.
+	random := map[string]float64{"ConstantTimer": 0, "UniformRandomTimer": 0.5, "GaussianRandomTimer": 0,
+		"PoissonRandomTimer": 1}
 	for _, e := range scope {
-		switch e.class {
-		case "ConstantThroughputTimer", "PreciseThroughputTimer":
-			throttles = append(throttles, e)
-			e.reached = true
-			continue
-		case "ConstantTimer", "UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer":
-			e.reached = true
-		default:
+		if e.class == "ConstantThroughputTimer" || e.class == "PreciseThroughputTimer" {
+			e.reached, throttles = true, append(throttles, e)
+		}
+		share, pauses := random[e.class]
+		if !pauses {
 			continue
 		}
+		e.reached = true
 		offset := time.Duration(p.span(e, "ConstantTimer.delay", time.Millisecond))
 		spread := time.Duration(p.span(e, "RandomTimer.range", time.Millisecond))
-		before += offset
-		switch e.class {
-		case "UniformRandomTimer":
-			before += spread / 2
-			p.note(e.where(), fmt.Sprintf("a pause between %v and %v", offset, offset+spread),
-				"pauses are constant: its mean")
-		case "GaussianRandomTimer":
-			p.note(e.where(), fmt.Sprintf("a pause around %v with deviation %v", offset, spread),
-				"pauses are constant: its mean")
-		case "PoissonRandomTimer":
-			before += spread
-			p.note(e.where(), fmt.Sprintf("a pause of %v and a Poisson number around %v", offset, spread),
+		before += offset + time.Duration(share*float64(spread))
+		if e.class != "ConstantTimer" {
+			p.note(e.where(), fmt.Sprintf("%s with an offset of %v and a range of %v", e.class, offset, spread),
 				"pauses are constant: its mean")
 		}
 	}

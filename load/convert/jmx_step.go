@@ -142,7 +142,7 @@ func setting(settings []*element, name string) string {
 
 // cannotSend says why a request cannot be a step.
 func cannotSend(settings []*element) string {
-	files := collection(collection(settings[0].props, "HTTPsampler.Files"), "HTTPFileArgs.files")
+	files := settings[0].find("HTTPsampler.Files").collection("HTTPFileArgs.files")
 	switch {
 	case len(files) > 0:
 		return "uploads files, which a scenario cannot"
@@ -239,15 +239,14 @@ func (p *testPlan) request(e *element, settings []*element, step *scenario.Step,
 	inQuery := slices.Contains([]string{"GET", "DELETE", "HEAD", "OPTIONS"}, m)
 	var arguments []*property
 	for _, from := range settings {
-		arguments = append(arguments, collection(collection(from.props, "HTTPsampler.Arguments"),
-			"Arguments.arguments")...)
+		arguments = append(arguments, from.find("HTTPsampler.Arguments").collection("Arguments.arguments")...)
 	}
-	named := slices.ContainsFunc(arguments, func(a *property) bool { return text(a.sub, "Argument.name") != "" })
+	named := slices.ContainsFunc(arguments, func(a *property) bool { return a.text("Argument.name") != "" })
 	raw := setting(settings, "HTTPSampler.postBodyRaw") == "true" || !named && !inQuery
 	var fields []string
 	for _, argument := range arguments {
 		argument.used = true
-		name, value := text(argument.sub, "Argument.name"), text(argument.sub, "Argument.value")
+		name, value := argument.text("Argument.name"), argument.text("Argument.value")
 		switch {
 		case raw:
 			fields = append(fields, p.resolve(e, value))
@@ -280,10 +279,10 @@ func (p *testPlan) request(e *element, settings []*element, step *scenario.Step,
 // field returns one parameter of a query or a form.
 func (p *testPlan) field(e *element, argument *property, name, value string) string {
 	joint := "="
-	if text(argument.sub, "HTTPArgument.use_equals") == "false" && value == "" {
+	if argument.text("HTTPArgument.use_equals") == "false" && value == "" {
 		joint = ""
 	}
-	if !truth(argument.sub, "HTTPArgument.always_encode") {
+	if !argument.truth("HTTPArgument.always_encode") {
 		return requestTarget(p.resolve(e, name) + joint + p.resolve(e, value))
 	}
 	return p.encoded(e, name) + joint + p.encoded(e, value)
@@ -313,7 +312,7 @@ func (p *testPlan) headers(e *element, scope []*element) map[string]string {
 		manager.reached = true
 		for _, h := range manager.collection("HeaderManager.headers") {
 			h.used = true
-			name, value := text(h.sub, "Header.name"), p.resolve(e, text(h.sub, "Header.value"))
+			name, value := h.text("Header.name"), p.resolve(e, h.text("Header.value"))
 			switch {
 			case name == "" && value == "":
 			case setByEngine(name):

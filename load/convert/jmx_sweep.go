@@ -1,6 +1,10 @@
 package convert
 
-import "strings"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // sweep lists every element and every setting that the conversion did not look
 // at, so that what nobody thought of is not dropped silently.
@@ -13,49 +17,39 @@ func (p *testPlan) sweep(e *element) {
 		case !child.reached:
 			p.skip(child, whyNot(child))
 		default:
-			for _, setting := range child.props {
-				p.sweepSetting(child, setting)
-			}
+			child.eachLeaf(func(setting *property) { p.sweepSetting(child, setting) })
 			p.sweep(child)
 		}
 	}
 }
 
+// sweepSetting lists a setting that would change the load.
 func (p *testPlan) sweepSetting(e *element, setting *property) {
-	setting.eachLeaf(func(leaf *property) {
-		value := strings.TrimSpace(leaf.text)
-		if leaf.used || value == "" || value == "false" || neutral(leaf.name, value) {
-			return
-		}
-		p.note(e.where(), leaf.name+" = "+value, whyNotSetting(leaf.name))
-	})
+	value := strings.TrimSpace(setting.value)
+	neutral, known := neutralSettings()[setting.name]
+	if known && (neutral == anyValue || strings.EqualFold(neutral, value)) || setting.used ||
+		strings.Trim(value, ";") == "" || value == "false" {
+		return
+	}
+	p.note(e.where(), setting.name+" = "+value, whyNotSetting(setting.name))
 }
 
-// neutral settings change nothing about the load: comments, and what only says
-// how JMeter does it.
-func neutral(name, value string) bool {
-	switch name {
-	case "TestPlan.comments", "TestElement.comments", "Argument.desc", "Assertion.custom_message",
-		"HTTPSampler.implementation", "HTTPSampler.concurrentPool", "HTTPSampler.concurrentDwn",
-		"TestPlan.tearDown_on_shutdown", "ThreadGroup.start_time", "ThreadGroup.end_time",
-		"CookieManager.policy", "CookieManager.implementation", "IfController.useExpression":
-		return true
-	case "Argument.metadata":
-		return value == "="
-	case "CounterConfig.incr", "Steps":
-		return value == "1"
-	case "CounterConfig.end":
-		return value == "9223372036854775807" // none
-	case "shareMode":
-		return value == "shareMode.all"
-	case "JSONPostProcessor.defaultValues":
-		return strings.Trim(value, ";") == ""
-	case "HTTPSampler.contentEncoding":
-		return strings.EqualFold(value, "utf-8")
-	case "HTTPArgument.content_type":
-		return value == "text/plain"
+// anyValue is the value of settings that never change the load.
+const anyValue = "*"
+
+// neutralSettings returns the values at which settings change nothing about the load: comments, and what only
+// says how JMeter does it.
+func neutralSettings() map[string]string {
+	return map[string]string{
+		"TestPlan.comments": anyValue, "TestElement.comments": anyValue, "Argument.desc": anyValue,
+		"Assertion.custom_message": anyValue, "HTTPSampler.implementation": anyValue,
+		"HTTPSampler.concurrentPool": anyValue, "HTTPSampler.concurrentDwn": anyValue,
+		"TestPlan.tearDown_on_shutdown": anyValue, "ThreadGroup.start_time": anyValue,
+		"ThreadGroup.end_time": anyValue, "CookieManager.policy": anyValue,
+		"CookieManager.implementation": anyValue, "Argument.metadata": "=", "CounterConfig.incr": "1",
+		"CounterConfig.end": "9223372036854775807", "Steps": "1", "shareMode": "shareMode.all",
+		"HTTPSampler.contentEncoding": "utf-8", "HTTPArgument.content_type": "text/plain",
 	}
-	return false
 }
 
 // isListener reports whether an element shows or writes results.
@@ -66,73 +60,59 @@ func isListener(e *element) bool {
 
 // isBesideRequests reports whether an element sends nothing, and holds nothing that does.
 func isBesideRequests(e *element) bool {
-	for _, ending := range []string{"Timer", "Assertion", "Manager", "Extractor", "Processor", "DataSet",
-		"ConfigTestElement", "Config", "Arguments"} {
-		if strings.HasSuffix(e.class, ending) {
-			return true
-		}
-	}
-	return isListener(e)
+	endings := []string{"Timer", "Assertion", "Manager", "Extractor", "Processor", "DataSet",
+		"ConfigTestElement", "Config", "Arguments"}
+	return isListener(e) ||
+		slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(e.class, ending) })
 }
 
-// whyNot is why an element is not in the scenario.
+// whyNot returns why an element is not in the scenario.
 func whyNot(e *element) string {
-	switch {
-	case isListener(e):
+	if isListener(e) {
 		return "the engine writes its own results; the command line chooses their form"
-	case strings.Contains(e.class, "ThreadGroup"):
-		return "this kind of thread group has no counterpart; its requests are not in the scenario"
-	case strings.Contains(e.class, "JSR223") || strings.Contains(e.class, "BeanShell") ||
-		strings.Contains(e.class, "BSF"):
-		return "scripts are not run"
-	case strings.HasSuffix(e.class, "Assertion"):
-		return "answers are not checked for this"
-	case strings.HasSuffix(e.class, "Timer"):
-		return "this timer has no counterpart, or no converted request is in its scope"
-	case otherProtocol(e.class) != "":
-		return "speaks " + otherProtocol(e.class) + "; a scenario speaks HTTP and gRPC"
-	case strings.HasSuffix(e.class, "Sampler") || strings.HasSuffix(e.class, "SamplerProxy"):
-		return "not a request over HTTP, or not reached"
+	}
+	protocol := map[string]string{"FTPSampler": "FTP", "LDAPSampler": "LDAP", "LDAPExtSampler": "LDAP",
+		"JDBCSampler": "JDBC", "JMSSampler": "JMS", "PublisherSampler": "JMS", "SubscriberSampler": "JMS",
+		"TCPSampler": "TCP", "SmtpSampler": "mail", "MailReaderSampler": "mail"}[e.class]
+	if protocol != "" {
+		return "speaks " + protocol + "; a scenario speaks HTTP and gRPC"
+	}
+	const script = "scripts are not run"
+	for _, kind := range [][2]string{
+		{"ThreadGroup", "this kind of thread group has no counterpart; its requests are not in the scenario"},
+		{"JSR223", script}, {"BeanShell", script}, {"BSF", script},
+		{"Assertion", "answers are not checked for this"},
+		{"Timer", "this timer has no counterpart, or no converted request is in its scope"},
+		{"Sampler", "not a request over HTTP, or not reached"},
+	} {
+		if strings.Contains(e.class, kind[0]) {
+			return kind[1]
+		}
 	}
 	return "has no counterpart, or no converted request is in its scope"
 }
 
-// otherProtocol returns what a sampler speaks that is not of HTTP; "" where that is not known.
-func otherProtocol(class string) string {
-	return map[string]string{"FTPSampler": "FTP", "LDAPSampler": "LDAP", "LDAPExtSampler": "LDAP",
-		"JDBCSampler": "JDBC", "JMSSampler": "JMS", "PublisherSampler": "JMS", "SubscriberSampler": "JMS",
-		"TCPSampler": "TCP", "SmtpSampler": "mail", "MailReaderSampler": "mail"}[class]
-}
-
-// whyNotSetting is why a setting is not in the scenario.
+// whyNotSetting returns why a setting is not in the scenario.
 func whyNotSetting(name string) string {
 	switch {
 	case strings.HasSuffix(name, "_timeout"):
 		return "the time limit of an operation is given on the command line"
 	case strings.Contains(name, "proxy"):
 		return "load goes straight to its target"
-	}
-	switch name {
-	case "TestPlan.serialize_threadgroups":
-		return "flows are mixed by their weights"
-	case "ThreadGroup.delayedStart":
-		return "connections are opened when they are needed"
-	case "Steps":
-		return "users come one by one"
-	case "Iterations":
-		return "a load ends after a time"
-	case "CounterConfig.incr", "CounterConfig.end", "CounterConfig.per_user", "CounterConfig.format":
+	case strings.HasPrefix(name, "CounterConfig."):
 		return "a sequence counts by one over all users, without an end, in plain numbers"
-	case "outputFormat", "randomSeed":
-		return "the number is a plain one, and the scenario has a seed of its own"
-	case "stopThread", "shareMode":
-		return "all flows share the rows, which begin again at their end"
-	case "RegexExtractor.default", "RegexExtractor.default_empty_value", "JSONPostProcessor.defaultValues":
-		return "an answer without the value fails its step"
-	case "JSONPostProcessor.compute_concat":
-		return "one value is taken"
-	case "HTTPSampler.image_parser", "HTTPSampler.embedded_url_re":
-		return "nothing is loaded that no step names"
 	}
-	return "this setting has no counterpart"
+	const missing = "an answer without the value fails its step"
+	return cmp.Or(map[string]string{
+		"TestPlan.serialize_threadgroups": "flows are mixed by their weights",
+		"Steps":                           "users come one by one",
+		"Iterations":                      "a load ends after a time",
+		"outputFormat":                    "the number is a plain one",
+		"randomSeed":                      "the scenario has a seed of its own",
+		"stopThread":                      "the rows begin again at their end",
+		"shareMode":                       "all flows share the rows",
+		"RegexExtractor.default":          missing, "RegexExtractor.default_empty_value": missing,
+		"JSONPostProcessor.defaultValues": missing, "JSONPostProcessor.compute_concat": "one value is taken",
+		"HTTPSampler.image_parser": "nothing is loaded that no step names",
+	}[name], "this setting has no counterpart")
 }

@@ -18,14 +18,13 @@ const (
 	maxNodes = 500_000 // XML elements
 )
 
-// element is one element of a test plan with those that stand below it.
+// element is one element of a test plan with its settings and those elements that stand below it.
 type element struct {
+	property
 	class    string // ThreadGroup, HTTPSamplerProxy ...
-	name     string // as its user called it
 	gui      string // tells kinds of the same class apart
 	enabled  bool
 	parent   *element
-	props    []*property
 	children []*element
 	reached  bool              // the conversion made use of it, or said why not
 	told     bool              // a note covers it and all below it
@@ -34,8 +33,8 @@ type element struct {
 
 // property is a setting of an element: a text, or a collection of others.
 type property struct {
-	kind, name string
-	text       string
+	kind, name string // the name of an element is what its user called it
+	value      string
 	sub        []*property
 	used       bool
 }
@@ -155,10 +154,10 @@ func (e *element) adopt(tree *node) {
 			}
 			continue
 		}
-		child := &element{class: kid.tag, name: kid.attrs["testname"], gui: kid.attrs["guiclass"], parent: e,
-			enabled: kid.attrs["enabled"] != "false"}
+		child := &element{property: property{name: kid.attrs["testname"]}, class: kid.tag,
+			gui: kid.attrs["guiclass"], parent: e, enabled: kid.attrs["enabled"] != "false"}
 		for _, p := range kid.kids {
-			child.props = append(child.props, newProperty(p))
+			child.sub = append(child.sub, newProperty(p))
 		}
 		e.children = append(e.children, child)
 	}
@@ -167,13 +166,13 @@ func (e *element) adopt(tree *node) {
 // newProperty reads both forms: <stringProp name="x">value</stringProp> and
 // <doubleProp><name>x</name><value>1.0</value></doubleProp>.
 func newProperty(n *node) *property {
-	p := &property{kind: n.tag, name: n.attrs["name"], text: n.text.String()}
+	p := &property{kind: n.tag, name: n.attrs["name"], value: n.text.String()}
 	for _, kid := range n.kids {
 		switch {
 		case kid.tag == "name" && p.name == "":
 			p.name = kid.text.String()
 		case kid.tag == "value" && len(kid.kids) == 0:
-			p.text = kid.text.String()
+			p.value = kid.text.String()
 		case kid.tag == "savedValue":
 		default:
 			p.sub = append(p.sub, newProperty(kid))
@@ -194,38 +193,35 @@ func (e *element) where() string {
 // label returns the element's name, or its class where it has none.
 func (e *element) label() string { return cmp.Or(e.name, e.class) }
 
-// find returns a property and marks it used.
-func find(props []*property, name string) *property {
-	for _, p := range props {
-		if p.name == name {
-			p.used = true
-			return p
+// find returns a property of this one and marks it used; nil where there is none.
+func (p *property) find(name string) *property {
+	if p == nil {
+		return nil
+	}
+	for _, s := range p.sub {
+		if s.name == name {
+			s.used = true
+			return s
 		}
 	}
 	return nil
 }
 
 // text returns a property's text, or "".
-func text(props []*property, name string) string {
-	if p := find(props, name); p != nil {
-		return p.text
+func (p *property) text(name string) string {
+	if found := p.find(name); found != nil {
+		return found.value
 	}
 	return ""
 }
 
 // truth is a property that is true or false.
-func truth(props []*property, name string) bool {
-	return strings.TrimSpace(text(props, name)) == "true"
-}
+func (p *property) truth(name string) bool { return strings.TrimSpace(p.text(name)) == "true" }
 
 // collection returns what a property holds.
-func collection(props []*property, name string) []*property {
-	if p := find(props, name); p != nil {
-		return p.sub
+func (p *property) collection(name string) []*property {
+	if found := p.find(name); found != nil {
+		return found.sub
 	}
 	return nil
 }
-
-func (e *element) text(name string) string            { return text(e.props, name) }
-func (e *element) truth(name string) bool             { return truth(e.props, name) }
-func (e *element) collection(name string) []*property { return collection(e.props, name) }

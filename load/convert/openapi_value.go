@@ -231,7 +231,9 @@ func bounds(s *openapi3.Schema) (low, high float64) {
 	if s.ExclusiveMax.Value != nil {
 		high = *s.ExclusiveMax.Value - 1
 	}
-	low = min(low, cmpNaN(high, low))
+	if high < low { // never where it is NaN
+		low = high
+	}
 	if s.Min != nil {
 		low = *s.Min
 		if s.ExclusiveMin.IsTrue() {
@@ -245,13 +247,6 @@ func bounds(s *openapi3.Schema) (low, high float64) {
 		high = low + usual
 	}
 	return low, high
-}
-
-func cmpNaN(value, otherwise float64) float64 {
-	if math.IsNaN(value) {
-		return otherwise
-	}
-	return value
 }
 
 func (a *description) integer(s *openapi3.Schema, wish string) (any, string) {
