@@ -23,24 +23,6 @@ type Target struct {
 	host    string           // header Host
 }
 
-// SplitURL reads a URL that this engine can load and returns its host and port,
-// for looking up the one and for NewTarget.
-func SplitURL(text string) (host string, port uint16, err error) {
-	u, err := parseURL(text)
-	if err != nil {
-		return "", 0, err
-	}
-	number := u.Port()
-	if number == "" {
-		number = "80"
-	}
-	n, err := strconv.ParseUint(number, 10, 16)
-	if err != nil || n == 0 {
-		return "", 0, fmt.Errorf("URL %q: port %q is out of range: use 1 to 65535", text, number)
-	}
-	return u.Hostname(), uint16(n), nil
-}
-
 // NewTarget returns the URL's server at an address.
 func NewTarget(text string, address netip.AddrPort) (Target, error) {
 	u, err := parseURL(text)
