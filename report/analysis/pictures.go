@@ -32,7 +32,7 @@ func (e *experiment) pictures() []lab.Picture {
 
 // middleTraffic returns the median over the trials of what went over a link.
 func middleTraffic(trials []lab.Trial, from string, link lab.Link) map[string]float64 {
-	counts := map[string][]float64{}
+	counts := columns{}
 	for _, trial := range trials {
 		for _, part := range trial.Parts {
 			for _, l := range part.Links {
@@ -40,14 +40,14 @@ func middleTraffic(trials []lab.Trial, from string, link lab.Link) map[string]fl
 					continue
 				}
 				for what, perOperation := range l.Traffic {
-					counts[what] = append(counts[what], perOperation)
+					counts.add(what, perOperation)
 				}
 			}
 		}
 	}
 	middle := map[string]float64{}
-	for what, values := range counts {
-		middle[what] = medianOrNone(values)
+	for what := range counts {
+		middle[what] = counts.medians(what)[0]
 	}
 	return middle
 }

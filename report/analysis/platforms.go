@@ -61,48 +61,40 @@ func (e *experiment) platform(v lab.Variant, point lab.Point, trials []lab.Trial
 		PeakMemory: used(func(t lab.Trial) float64 { return float64(t.Platform.Used.PeakMemoryBytes) }),
 	}
 	take.NothingSeconds = take.MadeSeconds + take.ImagesSeconds + take.ReadySeconds
-	take.Starts, take.Processes, take.BackSeconds = starts(trials), programs(trials), back(trials)
-	take.NoticedSeconds = noticed(trials)
+	take.Starts, take.Processes = starts(trials), programs(trials)
+	take.BackSeconds = ofFaults(trials, func(f lab.FaultRecord) (float64, bool) {
+		return f.Healed - f.Began - f.Heal, f.Effective && f.Error == "" && f.Kind.Ends()
+	})
+	take.NoticedSeconds = ofFaults(trials, func(f lab.FaultRecord) (float64, bool) {
+		return f.Noticed, f.Noticed > 0
+	})
 	return take
 }
 
-// back returns how long what was killed took to be there again.
-func back(trials []lab.Trial) float64 {
-	var seconds []float64
+// ofFaults returns the median of what is told of the faults of trials, of those of which it is told.
+func ofFaults(trials []lab.Trial, told func(lab.FaultRecord) (seconds float64, known bool)) float64 {
+	var all []float64
 	for _, trial := range trials {
 		for _, f := range trial.Faults {
-			if f.Effective && f.Error == "" && f.Kind.Ends() {
-				seconds = append(seconds, f.Healed-f.Began-f.Heal)
+			if seconds, known := told(f); known {
+				all = append(all, seconds)
 			}
 		}
 	}
-	return medianOrNone(seconds)
-}
-
-// noticed returns how long it took to notice that a node was lost.
-func noticed(trials []lab.Trial) float64 {
-	var seconds []float64
-	for _, trial := range trials {
-		for _, f := range trial.Faults {
-			if f.Noticed > 0 {
-				seconds = append(seconds, f.Noticed)
-			}
-		}
-	}
-	return medianOrNone(seconds)
+	return medianOrNone(all)
 }
 
 // starts returns how long units took, the slowest first.
 func starts(trials []lab.Trial) []lab.UnitStart {
-	seconds := map[string][]float64{}
+	seconds := columns{}
 	for _, trial := range trials {
 		for _, s := range trial.Platform.Starts {
-			seconds[s.Unit] = append(seconds[s.Unit], s.Seconds)
+			seconds.add(s.Unit, s.Seconds)
 		}
 	}
 	var all []lab.UnitStart
-	for unit, values := range seconds {
-		all = append(all, lab.UnitStart{Unit: unit, Seconds: medianOrNone(values)})
+	for unit := range seconds {
+		all = append(all, lab.UnitStart{Unit: unit, Seconds: seconds.medians(unit)[0]})
 	}
 	slices.SortFunc(all, func(a, b lab.UnitStart) int {
 		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Unit, b.Unit))
@@ -112,8 +104,7 @@ func starts(trials []lab.Trial) []lab.UnitStart {
 
 // programs returns what the programs of platforms used, all parts together, the dearest first.
 func programs(trials []lab.Trial) []lab.PlatformProgram {
-	type uses struct{ processes, share, memory []float64 }
-	byName := map[string]*uses{}
+	used := columns{}
 	for _, trial := range trials {
 		if trial.Metered.WindowSeconds <= 0 {
 			continue
@@ -127,18 +118,13 @@ func programs(trials []lab.Trial) []lab.PlatformProgram {
 			sums[p.Name] = sum
 		}
 		for name, sum := range sums {
-			if byName[name] == nil {
-				byName[name] = &uses{}
-			}
-			u := byName[name]
-			u.processes, u.share, u.memory = append(u.processes, sum.Processes), append(u.share, sum.CPUShare),
-				append(u.memory, sum.PeakMemory)
+			used.add(name, sum.Processes, sum.CPUShare, sum.PeakMemory)
 		}
 	}
 	var all []lab.PlatformProgram
-	for name, u := range byName {
-		all = append(all, lab.PlatformProgram{Name: name, Processes: medianOrNone(u.processes),
-			CPUShare: medianOrNone(u.share), PeakMemory: medianOrNone(u.memory)})
+	for name := range used {
+		m := used.medians(name)
+		all = append(all, lab.PlatformProgram{Name: name, Processes: m[0], CPUShare: m[1], PeakMemory: m[2]})
 	}
 	slices.SortFunc(all, func(a, b lab.PlatformProgram) int {
 		return cmp.Or(cmp.Compare(b.CPUShare, a.CPUShare), cmp.Compare(a.Name, b.Name))

@@ -36,7 +36,6 @@ func (e *experiment) followSteadiness() {
 	e.unsteady = map[cell]lab.Steadiness{}
 	for _, v := range e.variants() {
 		e.noteNetwork(v)
-		e.noteLinks(v)
 		for _, point := range e.study.Points {
 			loads := e.loadsOf(v.Name, point.Name)
 			for _, quantity := range quantities {
@@ -70,29 +69,19 @@ func (e *experiment) loadsOf(variant, point string) []lab.Cohorts {
 	return loads
 }
 
-// noteNetwork says how a probe has found the network before a variant, where that is its own.
+// noteNetwork says how a probe has found the network before a variant, and the links of its hosts, where
+// these are its own: in the first trial that was probed.
 func (e *experiment) noteNetwork(v lab.Variant) {
 	for _, point := range e.study.Points {
 		for _, trial := range e.counted(v.Name, point.Name) {
+			const held = "A probe before every trial has held it; in the first"
 			if trial.Network != "" {
-				e.notes = append(e.notes, fmt.Sprintf("Network before %s: %s. A probe before every trial has held it; "+
-					"in the first: %s.", v.Name, v.Network, trial.Network))
-				return
+				e.note("Network before %s: %s. %s: %s.", v.Name, v.Network, held, trial.Network)
 			}
-		}
-	}
-}
-
-// noteLinks says how probes have found the links of a variant's hosts, where these are its own.
-func (e *experiment) noteLinks(v lab.Variant) {
-	for _, point := range e.study.Points {
-		for _, trial := range e.counted(v.Name, point.Name) {
 			for _, host := range slices.Sorted(maps.Keys(trial.Links)) {
-				e.notes = append(e.notes,
-					fmt.Sprintf("Link of %s of %s: %s. A probe before every trial has held it; in the first: %s.",
-						host, v.Name, v.Hosts[host], trial.Links[host]))
+				e.note("Link of %s of %s: %s. %s: %s.", host, v.Name, v.Hosts[host], held, trial.Links[host])
 			}
-			if len(trial.Links) > 0 {
+			if trial.Network != "" || len(trial.Links) > 0 {
 				return
 			}
 		}

@@ -81,8 +81,7 @@ func (e *experiment) roleUsage(
 // platformUsage returns what the platform said of a role, its units together: medians over the
 // trials. nil where it said nothing in any of them.
 func platformUsage(role string, trials []lab.Trial) *lab.PlatformUsage {
-	var said, most, counted, lag, window []float64
-	all := lab.PlatformUsage{Role: role}
+	all, said := lab.PlatformUsage{Role: role}, columns{}
 	for _, trial := range trials {
 		var sum lab.PlatformUsage
 		units := 0.0
@@ -96,20 +95,40 @@ func platformUsage(role string, trials []lab.Trial) *lab.PlatformUsage {
 			sum.GroupMillicores += u.GroupMillicores
 			sum.LagSeconds, sum.WindowSeconds = sum.LagSeconds+u.LagSeconds, sum.WindowSeconds+u.WindowSeconds
 		}
-		if units == 0 {
-			continue
+		if units > 0 {
+			said.add(role, sum.Millicores, sum.MostMillicores, sum.GroupMillicores, sum.LagSeconds/units,
+				sum.WindowSeconds/units)
 		}
-		said, most, counted = append(said, sum.Millicores), append(most, sum.MostMillicores),
-			append(counted, sum.GroupMillicores)
-		lag, window = append(lag, sum.LagSeconds/units), append(window, sum.WindowSeconds/units)
 	}
 	if len(said) == 0 {
 		return nil
 	}
-	all.Millicores, all.MostMillicores, all.GroupMillicores = medianOrNone(said), medianOrNone(most),
-		medianOrNone(counted)
-	all.LagSeconds, all.WindowSeconds = medianOrNone(lag), medianOrNone(window)
+	m := said.medians(role)
+	all.Millicores, all.MostMillicores, all.GroupMillicores = m[0], m[1], m[2]
+	all.LagSeconds, all.WindowSeconds = m[3], m[4]
 	return &all
+}
+
+// columns gathers the values that trials have of things, by their names: a list for each of the values.
+type columns map[string][][]float64
+
+// add adds the values that a trial has of a thing.
+func (c columns) add(name string, values ...float64) {
+	if c[name] == nil {
+		c[name] = make([][]float64, len(values))
+	}
+	for i, value := range values {
+		c[name][i] = append(c[name][i], value)
+	}
+}
+
+// medians returns the medians over the trials of the values of a thing.
+func (c columns) medians(name string) []float64 {
+	var all []float64
+	for _, values := range c[name] {
+		all = append(all, stats.Median(values))
+	}
+	return all
 }
 
 // medianOrNone returns the median, 0 of nothing.
@@ -143,8 +162,7 @@ const mostProcesses = 12
 // containers: medians over the trials, the dearest first, the cheap ones in one row. None
 // where it is a single one.
 func (e *experiment) processUsages(variant string, point lab.Point, trials []lab.Trial) []lab.RoleUsage {
-	type uses struct{ cpu, share, memory, network []float64 }
-	byName := map[string]*uses{}
+	used := columns{}
 	for _, trial := range trials {
 		operations, window := e.costedOperations(trial), trial.Metered.WindowSeconds
 		if operations <= 0 || window <= 0 {
@@ -158,24 +176,18 @@ func (e *experiment) processUsages(variant string, point lab.Point, trials []lab
 			sums[p.Name] = sum
 		}
 		for name, p := range sums {
-			if byName[name] == nil {
-				byName[name] = &uses{}
-			}
-			u := byName[name]
-			u.cpu, u.share = append(u.cpu, p.CPUSeconds/operations), append(u.share, p.CPUSeconds/window)
-			u.memory = append(u.memory, float64(p.PeakMemoryBytes))
-			u.network = append(u.network, float64(p.ReceivedBytes+p.SentBytes)/operations)
+			used.add(name, p.CPUSeconds/operations, p.CPUSeconds/window, float64(p.PeakMemoryBytes),
+				float64(p.ReceivedBytes+p.SentBytes)/operations)
 		}
 	}
-	if len(byName) < 2 {
+	if len(used) < 2 {
 		return nil
 	}
 	var rows []lab.RoleUsage
-	for name, u := range byName {
-		rows = append(rows, lab.RoleUsage{Variant: variant, Point: point, Role: name,
-			CPUPerOperation: medianOrNone(u.cpu),
-			CPUShare:        medianOrNone(u.share), PeakMemory: medianOrNone(u.memory),
-			NetworkPerOperation: medianOrNone(u.network)})
+	for name := range used {
+		m := used.medians(name)
+		rows = append(rows, lab.RoleUsage{Variant: variant, Point: point, Role: name, CPUPerOperation: m[0],
+			CPUShare: m[1], PeakMemory: m[2], NetworkPerOperation: m[3]})
 	}
 	slices.SortFunc(rows, func(a, b lab.RoleUsage) int {
 		return cmp.Or(cmp.Compare(b.CPUPerOperation, a.CPUPerOperation), cmp.Compare(a.Role, b.Role))
@@ -203,18 +215,17 @@ func (e *experiment) nodeLoads() []lab.NodeLoad {
 		if _, search := point.Level(lab.FactorSearchFrom); search {
 			continue
 		}
-		cores, memory, units := map[string][]float64{}, map[string][]float64{}, map[string][]float64{}
+		nodes := columns{}
 		for _, trial := range e.counted(v.Name, point.Name) {
 			for node, used := range trial.Metered.Nodes {
-				cores[node] = append(cores[node], used.CPUSeconds/trial.Metered.WindowSeconds)
-				memory[node] = append(memory[node], float64(used.MeanMemoryBytes))
-				units[node] = append(units[node], float64(used.Units))
+				nodes.add(node, float64(used.Units), used.CPUSeconds/trial.Metered.WindowSeconds,
+					float64(used.MeanMemoryBytes))
 			}
 		}
-		for _, node := range slices.Sorted(maps.Keys(cores)) {
-			all = append(all, lab.NodeLoad{Variant: v.Name, Point: point, Node: node, Trials: len(cores[node]),
-				Units: medianOrNone(units[node]), CPUShare: medianOrNone(cores[node]),
-				MeanMemory: medianOrNone(memory[node])})
+		for _, node := range slices.Sorted(maps.Keys(nodes)) {
+			m := nodes.medians(node)
+			all = append(all, lab.NodeLoad{Variant: v.Name, Point: point, Node: node, Trials: len(nodes[node][0]),
+				Units: m[0], CPUShare: m[1], MeanMemory: m[2]})
 		}
 	}
 	return all
