@@ -101,7 +101,7 @@ kubernetes: ## build Kubernetes for private clusters, once (minutes), and instal
 # What brings Kubernetes for the tests of clusters.
 KUBERNETES = scripts/kubernetes.sh
 
-# Those of cmd run by themselves, since they look for what is left on this host.
+# Those of cmd run after the others, since they look for what is left on this host.
 .PHONY: test-cluster
 test-cluster: ## run the tests that bring up clusters on this host (minutes)
 	@scripts/need.sh cluster
@@ -109,7 +109,8 @@ test-cluster: ## run the tests that bring up clusters on this host (minutes)
 	status=0; export CLEAVE_TESTS=clusters GOFLAGS=-trimpath; \
 	go run ./internal/tally -p=1 -vet=off -timeout=30m ./deploy/swarm/... \
 	  -- -p=1 -vet=off -timeout=30m ./deploy/kubernetes/... || status=1; \
-	go run ./internal/tally -p=1 -vet=off -timeout=30m -run="Swarm|Kubernetes" ./cmd/cleave || status=1; \
+	go run ./internal/tally -p=1 -vet=off -timeout=30m -run=Swarm ./cmd/cleave \
+	  -- -p=1 -vet=off -timeout=30m -run=Kubernetes -skip=Swarm ./cmd/cleave || status=1; \
 	exit $$status
 
 .PHONY: web-test

@@ -2,7 +2,7 @@
 # Runs the fuzz tests of all that reads bytes of strangers, one after the other, each
 # for a time. What they find is kept in the testdata/fuzz of the package: from then
 # on, go test repeats it. Usage:
-# scripts/fuzz.sh [10m] [PATTERN], where only lines of the list with the pattern count.
+# scripts/fuzz.sh [10m] [PATTERN], for those whose package and name match the pattern.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 each=${1:-10m}
@@ -10,33 +10,11 @@ pattern=${2:-.}
 # A reader without bounds must fail rather than take the host's memory: in KiB. What
 # Go reserves and does not use counts too.
 memory=$((6 << 20))
-targets=(
-  "study           study          FuzzParse"
-  "scenario        load/scenario  FuzzParse"
-  "model           model          FuzzParse"
-  "traces          traces         FuzzRead"
-  "plan            store          FuzzPlan"
-  "trial           store          FuzzTrial"
-  "import HAR      load/convert   FuzzHAR"
-  "import OpenAPI  load/convert   FuzzOpenAPI"
-  "import JMeter   load/convert   FuzzJMX"
-  "import curl     load/convert   FuzzCurl"
-  "import Postman  load/convert   FuzzPostman"
-  "import log      load/convert   FuzzAccessLog"
-  "import k6       load/convert   FuzzK6"
-  "HTTP/1 engine   load/http1     FuzzResponse"
-  "HTTP/1 request  binding/leanhttp  FuzzParseRequest"
-  "HTTP/1 answer   binding/leanhttp  FuzzParseResponse"
-  "kernel samples  profiler/sampler FuzzParse"
-  "HTTP/2 engine   load/stream    FuzzHTTP2"
-  "gRPC engine     load/stream    FuzzGRPC"
-  "gRPC message    load/stream    FuzzMessage"
-  "gRPC server     binding/grpcunary FuzzServer"
-  "gRPC client     binding/grpcunary FuzzClient"
-)
-mapfile -t targets < <(printf '%s\n' "${targets[@]}" | grep -e "$pattern")
+# All fuzz tests there are, as "PACKAGE NAME".
+mapfile -t targets < <(grep -rno --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . |
+  sed -E 's,^\./(.*)/[^/]*:[0-9]+:func (.*)$,\1 \2,' | sort | grep -e "$pattern")
 if [ "${#targets[@]}" -eq 0 ]; then
-  echo "no fuzz test matches $pattern: see the list in $0" >&2
+  echo "no fuzz test matches $pattern" >&2
   exit 2
 fi
 mkdir -p bin/fuzz
@@ -45,8 +23,7 @@ echo "${#targets[@]} fuzz tests, $each each:"
 printf '  %s\n' "${targets[@]}"
 failed=0
 for target in "${targets[@]}"; do
-  package=$(awk '{print $(NF-1)}' <<<"$target")
-  name=$(awk '{print $NF}' <<<"$target")
+  read -r package name <<<"$target"
   test=$bin/${package//\//-}-$name
   cache=$bin/cache/$package
   mkdir -p "$cache"
