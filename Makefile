@@ -127,7 +127,8 @@ fuzz: ## feed every reader of foreign bytes with hostile ones (FUZZTIME=10m each
 KILLS ?= 100
 .PHONY: kills
 kills: ## kill cleave at random moments and look what is left (KILLS=100, 30 minutes)
-	CLEAVE_KILLS=$(KILLS) go test ./cmd/cleave -run TestKillsLeaveNothing -count=1 -timeout 3h -v
+	CGO_ENABLED=0 CLEAVE_TESTS=all CLEAVE_KILLS=$(KILLS) go test -trimpath -count=1 -timeout=3h -v \
+	  -run=TestKillsLeaveNothing ./cmd/cleave
 
 # Without C, as programs and most tests are compiled (internal/tally): what is compiled once serves all.
 .PHONY: lint
