@@ -18,17 +18,17 @@ type container struct {
 	id         string
 	terminal   bool            // it writes to one
 	network    string          // the mode of its network
-	hostPID    int             // of its first process, as this host numbers it; 0: it has ended
 	listened   map[string]bool // the ports at which it did when it was killed in its former life
 	followed   chan struct{}   // closed when all that it wrote was read
 }
 
 func (d *deployment) newContainer(spec lab.UnitSpec, id string, seen engine.Seen) *container {
-	return &container{
+	c := &container{
 		Unit: fleet.NewUnit(spec), deployment: d, id: id, terminal: seen.Config.Tty,
-		network: seen.HostConfig.NetworkMode,
-		hostPID: seen.State.Pid, followed: make(chan struct{}),
+		network: seen.HostConfig.NetworkMode, followed: make(chan struct{}),
 	}
+	c.SetHostPID(seen.State.Pid)
+	return c
 }
 
 // hear takes in what the container writes to its end.
@@ -66,7 +66,7 @@ func (c *container) await() {
 
 // Kill implements fleet.Instance.
 func (c *container) Kill(ctx context.Context) (proof string, err error) {
-	ports := listening(c.hostPID)
+	ports := listening(c.HostPID())
 	if err := c.deployment.engine.Kill(ctx, c.id); err != nil {
 		return "", err
 	}
@@ -84,6 +84,11 @@ func (c *container) Pause(ctx context.Context) (proof string, err error) {
 
 // Resume implements fleet.Instance.
 func (c *container) Resume(ctx context.Context) error { return c.deployment.engine.Unpause(ctx, c.id) }
+
+// End implements fleet.Instance.
+func (c *container) End(ctx context.Context) error {
+	return c.deployment.engine.Stop(ctx, c.id, stopGrace)
+}
 
 // gone fails when the container has a process.
 func (d *deployment) gone(ctx context.Context, c *container) error {
@@ -122,7 +127,7 @@ func (c *container) Start(ctx context.Context) (err error) {
 		_ = said.Close() // it is removed with the others
 		return err
 	}
-	c.hostPID = seen.State.Pid
+	c.SetHostPID(seen.State.Pid)
 	go c.hear(said)
 	go c.await()
 	return nil

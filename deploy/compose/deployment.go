@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
@@ -27,8 +26,6 @@ type deployment struct {
 	engine   *engine.Client
 
 	prepared map[string]string // logs of what prepared the trial
-	stopOnce sync.Once
-	stopErr  error
 }
 
 // Labels of the compose command.
@@ -81,7 +78,7 @@ func (d *deployment) takeIn(ctx context.Context) error {
 			go c.hear(said)
 		}
 		go c.await()
-		if runs = runs || c.hostPID != 0; c.hostPID != 0 {
+		if runs = runs || c.HostPID() != 0; c.HostPID() != 0 {
 			continue
 		}
 		if err := c.AwaitEnd(ctx); err != nil {
@@ -117,18 +114,8 @@ func (d *deployment) specOf(seen engine.Seen) lab.UnitSpec {
 
 // Units implements lab.Deployment. A container that had ended when the others were up is none.
 func (d *deployment) Units() []lab.Unit {
-	var units []lab.Unit
-	for _, c := range d.All() {
-		if c.hostPID != 0 {
-			units = append(units, lab.Unit{Name: c.Spec.Name, Role: c.Spec.Role, PID: c.hostPID,
-				Span: lab.SpanContainer})
-		}
-	}
-	return append(units, d.Beside.Units()...)
+	return slices.DeleteFunc(d.Fleet.Units(), func(u lab.Unit) bool { return u.PID == 0 })
 }
-
-// Endpoint implements lab.Deployment. Where a service is reached, its compose file says.
-func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) { return d.Beside.Endpoint(unit) }
 
 // Logs implements lab.Deployment.
 func (d *deployment) Logs() map[string]string {
@@ -140,29 +127,18 @@ func (d *deployment) Logs() map[string]string {
 // stopGrace is how long a container has between SIGTERM and SIGKILL.
 const stopGrace = 10 * time.Second
 
-// EndForeign implements lab.Ender.
-func (d *deployment) EndForeign(ctx context.Context) error {
-	return d.Supervisor.EndForeign(ctx, d.project.dir, func(u *fleet.Unit) error {
-		return d.engine.Stop(ctx, d.Named(u.Spec.Name).id, stopGrace)
-	})
-}
-
-// Stop implements lab.Deployment. The compose command ends the services, in its own order.
-func (d *deployment) Stop() error {
-	d.stopOnce.Do(func() {
-		d.MayEnd()
-		all := d.All()
-		for _, c := range all {
-			_ = d.Doom(c.Unit) // it may have ended
-		}
-		d.stopErr = d.project.down(len(all))
-		d.Unwatch()
-		for _, c := range all {
-			<-c.Ended
-		}
-		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.Beside, d.project.dir))
-	})
-	return d.stopErr
+// clear has the compose command end the services, in its own order.
+func (d *deployment) clear() error {
+	all := d.All()
+	for _, c := range all {
+		_ = d.Doom(c.Unit) // it may have ended
+	}
+	err := d.project.down(len(all))
+	d.Unwatch()
+	for _, c := range all {
+		<-c.Ended
+	}
+	return err
 }
 
 // Faults implements lab.Deployer.
@@ -173,7 +149,8 @@ func (d *Deployer) Faults() []lab.FaultKind {
 // platform returns what is done to containers.
 func (d *deployment) platform() fleet.Platform[*container] {
 	return fleet.Platform[*container]{
-		Name: d.deployer.Name(), Faults: d.deployer.Faults(), Next: d.next, Gone: d.gone,
+		Name: d.deployer.Name(), Faults: d.deployer.Faults(), Span: lab.SpanContainer, Next: d.next, Gone: d.gone,
+		Clear: d.clear,
 		Reach: func(string) string { return "" }, // its compose file knows
 	}
 }

@@ -55,7 +55,7 @@ func (c *container) awaitListening(ctx context.Context, ports map[string]bool) e
 		fmt.Errorf("it does not listen after %v", listenPatience))
 	defer cancel()
 	for {
-		now, missing := listening(c.hostPID), 0
+		now, missing := listening(c.HostPID()), 0
 		for port := range ports {
 			if !now[port] {
 				missing++

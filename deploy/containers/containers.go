@@ -19,7 +19,6 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/deploy/fleet"
-	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -121,15 +120,6 @@ func MakeMemory(dir string, size int64) (string, error) {
 		return "", fmt.Errorf("make shared memory: %w", err)
 	}
 	return path, errors.Join(file.Truncate(size), file.Close())
-}
-
-// Leave ends what runs as processes beside the containers, which removes the trial's folder with
-// its end; before there is anything beside them, it removes that.
-func Leave(beside lab.Deployment, dir string) error {
-	if beside != nil {
-		return beside.Stop()
-	}
-	return errors.Join(volume.UnmountBelow(dir), os.RemoveAll(dir))
 }
 
 // Trial is what the containers of a trial have in common.

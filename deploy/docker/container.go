@@ -28,7 +28,6 @@ type container struct {
 	*fleet.Unit
 	deployment *deployment
 	name       string        // by which the daemon knows it; "" until it is made
-	hostPID    int           // of its first process, as this host numbers it
 	followed   chan struct{} // closed when all that it wrote to its outputs was read
 	removed    bool
 }
@@ -47,7 +46,7 @@ func (d *deployment) name(of string) string {
 // Start implements fleet.Instance.
 func (c *container) Start(ctx context.Context) error {
 	d := c.deployment
-	err := containers.MakeVolume(d.dir, c.Spec, d.endpoints)
+	err := containers.MakeVolume(d.dir, c.Spec, d.Endpoints)
 	if err == nil && d.deployer.network == Host {
 		err = process.CheckBinds(c.Spec)
 	}
@@ -103,7 +102,7 @@ func (c *container) run(ctx context.Context) (token string, err error) {
 		return "", err
 	}
 	state, err := d.engine.Inspect(ctx, c.name)
-	c.hostPID = state.Pid
+	c.SetHostPID(state.Pid)
 	return token, err
 }
 

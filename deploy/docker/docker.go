@@ -135,7 +135,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		return nil, err
 	}
 	running := &deployment{
-		deployer: d, engine: client, images: images, dir: dir, endpoints: map[string]lab.Endpoint{},
+		deployer: d, engine: client, images: images, dir: dir,
 	}
 	running.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir,
 		running.platform(layout))
@@ -150,21 +150,19 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if err := running.makeVolumes(ctx, contained); err != nil {
 		return nil, err
 	}
-	if err := running.readyForFaults(layout.Units); err != nil {
+	units := slices.Concat(servers, contained)
+	if err := running.Furnish(ctx, units, running.host, nil); err != nil {
 		return nil, err
 	}
 	if running.memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
 		return nil, err
 	}
-	how := fleet.Steps{
-		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach,
-	}
-	if err := running.Begin(ctx, how, slices.Concat(servers, contained), layout.Prepare); err != nil {
+	if err := running.Begin(ctx, units, layout.Prepare); err != nil {
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.
 	if running.Beside, err = d.processes.Join(ctx, rest, dir, running.Supervisor,
-		running.endpoints); err != nil {
+		running.Endpoints); err != nil {
 		return nil, err
 	}
 	return running, nil
@@ -184,18 +182,16 @@ type deployment struct {
 	volumes   map[string]bool // the named ones of the trial, as the daemon calls them
 	memory    string          // path of the file that is the units' memory, or ""
 	ports     *launch.Ports
-	endpoints map[string]lab.Endpoint // of units that listen
-	control   map[string]string       // host:port at which a unit waits for its conductor
-
-	stopOnce sync.Once
-	stopErr  error
+	control   map[string]string // host:port at which a unit waits for its conductor
 }
 
 // platform returns what is done to containers.
 func (d *deployment) platform(layout lab.Layout) fleet.Platform[*container] {
 	return fleet.Platform[*container]{
 		Name: d.deployer.Name(), Faults: d.deployer.Faults(), SharesMemory: layout.SharedMemory > 0,
-		Next: d.next, Reach: d.reach, Cut: d.cut, Gone: d.gone,
+		AtOnce: atOnce, Span: lab.SpanContainer, New: d.newContainer, Reach: d.reach,
+		Discard: func(ctx context.Context, c *container) error { return c.remove(ctx) },
+		Next:    d.next, Cut: d.cut, Gone: d.gone, Clear: d.clear,
 	}
 }
 
@@ -203,75 +199,16 @@ func (d *deployment) platform(layout lab.Layout) fleet.Platform[*container] {
 // most of a second for each.
 const atOnce = 8
 
-// start starts a unit.
-func (d *deployment) start(ctx context.Context, spec lab.UnitSpec) error {
-	c := d.newContainer(spec)
-	d.Add(c)
-	return c.Start(ctx)
-}
-
-// prepare runs a command to its end.
-func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit fleet.Visit) error {
-	c := d.newContainer(spec)
-	c.Prepares = true
-	d.Add(c)
-	if err := c.Start(ctx); err != nil {
-		return err
-	}
-	stop := func(ctx context.Context) error { return d.engine.Stop(ctx, c.name, stopGrace) }
-	if err := c.AwaitPrepared(ctx, d.reach(spec.Name), visit, stop); err != nil {
-		return err
-	}
-	return c.remove(ctx)
-}
-
 // reach returns where this host reaches a unit itself: a relay would accept at once.
-func (d *deployment) reach(unit string) string { return d.endpoints[unit].Bind }
+func (d *deployment) reach(unit string) string { return d.Endpoints[unit].Bind }
 
-// Units implements lab.Deployment.
-func (d *deployment) Units() []lab.Unit {
-	var units []lab.Unit
-	for _, c := range d.All() {
-		if c.HasFinished() {
-			continue
-		}
-		units = append(units, lab.Unit{Name: c.Spec.Name, Role: c.Spec.Role, PID: c.hostPID,
-			Span: lab.SpanContainer})
+// clear removes the containers with their network. Where there is no daemon any more it ends what they run.
+func (d *deployment) clear() error {
+	defer d.ports.Close()
+	if gone := d.engine.Ping(d.Watching); gone != nil {
+		return d.abandon(unanswered(gone))
 	}
-	return append(units, d.Beside.Units()...)
-}
-
-// Endpoint implements lab.Deployment.
-func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
-	if endpoint, ours := d.endpoints[unit]; ours {
-		return endpoint, nil
-	}
-	return d.Beside.Endpoint(unit)
-}
-
-// Stop implements lab.Deployment.
-func (d *deployment) Stop() error {
-	d.stopOnce.Do(func() {
-		defer d.Unwatch()
-		d.MayEnd()
-		if gone := d.engine.Ping(d.Watching); gone != nil {
-			d.stopErr = d.abandon(unanswered(gone))
-		} else {
-			d.stopErr = errors.Join(d.removeAll(stuckPatience), d.removeNetwork(),
-				d.removeVolumes())
-		}
-		d.ports.Close()
-		d.stopErr = errors.Join(d.stopErr, d.Relays.Close())
-		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.Beside, d.dir))
-	})
-	return d.stopErr
-}
-
-// EndForeign implements lab.Ender.
-func (d *deployment) EndForeign(ctx context.Context) error {
-	return d.Supervisor.EndForeign(ctx, d.dir, func(u *fleet.Unit) error {
-		return d.engine.Stop(ctx, d.Named(u.Spec.Name).name, stopGrace)
-	})
+	return errors.Join(d.removeAll(stuckPatience), d.removeNetwork(), d.removeVolumes())
 }
 
 // stuckPatience is how long the daemon may take between two containers that it removes.
@@ -310,7 +247,7 @@ func (d *deployment) abandon(gone error) error {
 	for _, c := range all {
 		c.HangUp() // a unit that has lost its conductor ends
 	}
-	runs := func(c *container) bool { return c.hostPID > 0 && syscall.Kill(c.hostPID, 0) == nil }
+	runs := func(c *container) bool { return c.HostPID() > 0 && syscall.Kill(c.HostPID(), 0) == nil }
 	for deadline := time.Now().Add(abandonPatience); slices.ContainsFunc(all, runs) &&
 		time.Now().Before(deadline); {
 		time.Sleep(20 * time.Millisecond)
@@ -321,5 +258,5 @@ func (d *deployment) abandon(gone error) error {
 
 // trial returns what the containers have in common.
 func (d *deployment) trial() containers.Trial {
-	return containers.Trial{Label: d.deployer.label, Dir: d.dir, Memory: d.memory, Endpoints: d.endpoints}
+	return containers.Trial{Label: d.deployer.label, Dir: d.dir, Memory: d.memory, Endpoints: d.Endpoints}
 }

@@ -3,14 +3,9 @@ package docker
 import (
 	"context"
 	"fmt"
-	"slices"
 
-	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
-	"github.com/cleave-lab/cleave/deploy/fleet"
-	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/relay"
 )
 
 // Faults implements lab.Deployer. Only on a network of its own can a container be cut off.
@@ -20,15 +15,6 @@ func (d *Deployer) Faults() []lab.FaultKind {
 		can = append(can, lab.FaultCut)
 	}
 	return can
-}
-
-// readyForFaults does what must be there before units start: relays and volumes.
-func (d *deployment) readyForFaults(units []lab.UnitSpec) (err error) {
-	servers, contained, _ := containers.Part(lab.Layout{Units: units})
-	if d.Relays, err = relay.Before(slices.Concat(servers, contained), d.endpoints, d.host); err != nil {
-		return err
-	}
-	return volume.Prepare(units, func(spec lab.UnitSpec) string { return fleet.Volume(d.dir, spec) })
 }
 
 // Kill implements fleet.Instance.
@@ -44,6 +30,11 @@ func (c *container) Pause(ctx context.Context) (proof string, err error) {
 // Resume implements fleet.Instance.
 func (c *container) Resume(ctx context.Context) error {
 	return c.deployment.engine.Unpause(ctx, c.name)
+}
+
+// End implements fleet.Instance.
+func (c *container) End(ctx context.Context) error {
+	return c.deployment.engine.Stop(ctx, c.name, stopGrace)
 }
 
 // gone fails when the container has a process.

@@ -82,9 +82,9 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 			if name == spec.Name && spec.Port != 0 {
 				at = net.JoinHostPort(d.nodes[d.deployer.nodeOf(spec)].address, strconv.Itoa(spec.Port))
 			}
-			d.endpoints[name] = lab.Endpoint{Bind: at, Dial: at} // the same from inside and from outside
+			d.Endpoints[name] = lab.Endpoint{Bind: at, Dial: at} // the same from inside and from outside
 			if isPublished(spec) {
-				d.endpoints[name] = lab.Endpoint{Bind: at, Dial: net.JoinHostPort(d.host, strconv.Itoa(port()))}
+				d.Endpoints[name] = lab.Endpoint{Bind: at, Dial: net.JoinHostPort(d.host, strconv.Itoa(port()))}
 			}
 		}
 	}
@@ -223,8 +223,8 @@ func (d *deployment) publish(made *engine.Container, spec lab.UnitSpec) {
 	}
 	made.ExposedPorts, made.HostConfig.PortBindings = map[string]struct{}{}, map[string][]engine.PortBinding{}
 	for _, name := range spec.Endpoints() {
-		_, inside, _ := net.SplitHostPort(d.endpoints[name].Bind) // both are made by us
-		host, port, _ := net.SplitHostPort(d.endpoints[name].Dial)
+		_, inside, _ := net.SplitHostPort(d.Endpoints[name].Bind) // both are made by us
+		host, port, _ := net.SplitHostPort(d.Endpoints[name].Dial)
 		made.ExposedPorts[inside+"/tcp"] = struct{}{}
 		made.HostConfig.PortBindings[inside+"/tcp"] = []engine.PortBinding{{HostIP: host, HostPort: port}}
 	}

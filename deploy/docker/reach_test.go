@@ -26,7 +26,7 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 	running := made.(*deployment)
 	told := running.trial().Environment(l.Units[0])[lab.PeerVariable("front")]
 	host, port, _ := net.SplitHostPort(told)
-	bound := running.endpoints["front"].Bind
+	bound := running.Endpoints["front"].Bind
 	if host != running.host || !strings.HasSuffix(host, ".1") || strings.HasPrefix(bound, host+":") ||
 		strings.HasSuffix(bound, ":"+port) {
 		t.Errorf("the lead calls the front at %s, which listens at %s; this host is %s", told, bound, running.host)

@@ -12,105 +12,117 @@ import (
 // Visit does a client's part at an address; an error says that it could not.
 type Visit = func(ctx context.Context, address string) error
 
-// Steps are what a deployer does when a trial begins; in which order, Begin knows.
-type Steps struct {
-	// AtOnce is how many units are started at the same time.
-	AtOnce int
-	// Start starts a unit and takes it in.
-	Start func(ctx context.Context, spec lab.UnitSpec) error
-	// Prepare runs a command to its end; where there is a visit to be made, until that has succeeded.
-	Prepare func(ctx context.Context, spec lab.UnitSpec, visit Visit) error
-	// Reach is the address at which this host reaches a unit; "": it does not listen.
-	Reach func(unit string) string
-	// SetsUp says that servers carry out their setup themselves.
-	SetsUp bool
-	// Started is called with every stage of units that runs, and may not be ready yet; nil: nobody.
-	Started func(ctx context.Context, stage []lab.UnitSpec) error
-	// Followed is called with every stage that is ready and has another one after it; nil: nobody.
-	Followed func(ctx context.Context, stage []lab.UnitSpec) error
-}
-
 // Begin starts the units of a layout in the order that all deployers have: servers, until each
 // can be used; commands that prepare; the other units, stage by stage.
-func (s *Supervisor) Begin(ctx context.Context, how Steps, units, prepare []lab.UnitSpec) error {
-	if err := s.startServers(ctx, how, units); err != nil {
+func (f *Fleet[L]) Begin(ctx context.Context, units, prepare []lab.UnitSpec) error {
+	p := f.platform
+	if err := f.startServers(ctx, units); err != nil {
 		return err
 	}
 	for _, spec := range prepare {
-		if err := how.Prepare(ctx, spec, nil); err != nil {
+		if err := f.prepare(ctx, spec, nil); err != nil {
 			return fmt.Errorf("prepare the trial: %w", err)
 		}
 	}
 	stages := Stages(units)
 	for i, stage := range stages {
-		if i > 0 && how.Followed != nil {
-			if err := how.Followed(ctx, stages[i-1]); err != nil {
+		if i > 0 && p.Followed != nil {
+			if err := p.Followed(ctx, stages[i-1]); err != nil {
 				return err
 			}
 		}
-		if err := s.startStage(ctx, how, stage); err != nil {
+		if err := f.startStage(ctx, stage); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// start starts the first life of a unit, unless its platform makes as many of it as are wanted.
+func (f *Fleet[L]) start(ctx context.Context, spec lab.UnitSpec) error {
+	if f.platform.Skip != nil && f.platform.Skip(spec) {
+		return nil
+	}
+	life := f.platform.New(spec)
+	f.Add(life)
+	return life.Start(ctx)
+}
+
+// prepare runs a command to its end; where there is a visit to be made, until that has succeeded.
+func (f *Fleet[L]) prepare(ctx context.Context, spec lab.UnitSpec, visit Visit) error {
+	spec.Foreign = spec.Foreign || f.platform.Keepers
+	life := f.platform.New(spec)
+	u := life.unit()
+	u.Prepares = true
+	f.Add(life)
+	if err := life.Start(ctx); err != nil {
+		return err
+	}
+	if err := u.AwaitPrepared(ctx, f.platform.Reach(spec.Name), visit, life.End); err != nil {
+		return err
+	}
+	if f.platform.Discard == nil {
+		return nil
+	}
+	return f.platform.Discard(ctx, life)
 }
 
 // serversAtOnce is how many servers are started at the same time: they spend most of it waiting.
 const serversAtOnce = 16
 
 // startServers starts the servers among units and returns when all can be used.
-func (s *Supervisor) startServers(ctx context.Context, how Steps, units []lab.UnitSpec) error {
+func (f *Fleet[L]) startServers(ctx context.Context, units []lab.UnitSpec) error {
 	others := func(spec lab.UnitSpec) bool { return spec.Server == nil }
 	servers := slices.DeleteFunc(slices.Clone(units), others)
 	return SideBySide(ctx, serversAtOnce, servers, func(ctx context.Context, spec lab.UnitSpec) error {
-		if err := s.startServer(ctx, how, spec); err != nil {
+		if err := f.startServer(ctx, spec); err != nil {
 			return fmt.Errorf("start %s (%s): %w", spec.Name, spec.Server.Kind, err)
 		}
 		return nil
 	})
 }
 
-func (s *Supervisor) startServer(ctx context.Context, how Steps, spec lab.UnitSpec) error {
+func (f *Fleet[L]) startServer(ctx context.Context, spec lab.UnitSpec) error {
 	for _, setup := range spec.Server.Setup {
-		if how.SetsUp {
+		if f.platform.SetsUp {
 			break
 		}
 		preparing := spec
 		preparing.Program, preparing.Args = setup.Program, setup.Args
-		if err := how.Prepare(ctx, preparing, setup.Visit); err != nil {
+		if err := f.prepare(ctx, preparing, setup.Visit); err != nil {
 			return err
 		}
 	}
-	if err := how.Start(ctx, spec); err != nil {
+	if err := f.start(ctx, spec); err != nil {
 		return err
 	}
-	return s.awaitReady(ctx, how, spec)
+	return f.awaitReady(ctx, spec)
 }
 
 // startStage starts units side by side, and waits until those that say when they are ready are.
-func (s *Supervisor) startStage(ctx context.Context, how Steps, stage []lab.UnitSpec) error {
-	if err := SideBySide(ctx, how.AtOnce, stage, how.Start); err != nil {
+func (f *Fleet[L]) startStage(ctx context.Context, stage []lab.UnitSpec) error {
+	if err := SideBySide(ctx, f.platform.AtOnce, stage, f.start); err != nil {
 		return err
 	}
-	if how.Started != nil {
-		if err := how.Started(ctx, stage); err != nil {
+	if f.platform.Started != nil {
+		if err := f.platform.Started(ctx, stage); err != nil {
 			return err
 		}
 	}
 	for _, spec := range stage {
-		if err := s.awaitReady(ctx, how, spec); err != nil {
+		if err := f.awaitReady(ctx, spec); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Supervisor) awaitReady(ctx context.Context, how Steps, spec lab.UnitSpec) error {
-	u := s.Named(spec.Name)
-	if u == nil {
+func (f *Fleet[L]) awaitReady(ctx context.Context, spec lab.UnitSpec) error {
+	life, runs := f.find(spec.Name)
+	if !runs {
 		return nil // its platform makes as many of it as are wanted, under names of its own
 	}
-	return u.AwaitUsable(ctx, how.Reach(spec.Name), atOnce)
+	return life.unit().AwaitUsable(ctx, f.platform.Reach(spec.Name), atOnce)
 }
 
 // atOnce is what to wait for with a unit of which nothing says when it can be used.

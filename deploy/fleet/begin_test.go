@@ -18,9 +18,18 @@ type life struct {
 	of *begun
 }
 
-func (l *life) Start(context.Context) error     { return l.of.note("start " + l.Spec.Name) }
+func (l *life) End(context.Context) error       { return l.of.note("end " + l.Spec.Name) }
 func (l *life) AwaitOpen(context.Context) error { return l.of.note("open " + l.Spec.Name) }
 func (l *life) Resume(context.Context) error    { return l.of.note("resume " + l.Spec.Name) }
+
+// Start of a command that prepares is all that there is of it.
+func (l *life) Start(context.Context) error {
+	if !l.Prepares {
+		return l.of.note("start " + l.Spec.Name)
+	}
+	close(l.Ended)
+	return l.of.note("prepare " + l.Spec.Name + " " + l.Spec.Program)
+}
 
 func (l *life) Pause(context.Context) (string, error) {
 	return "it stands still", l.of.note("pause " + l.Spec.Name)
@@ -48,7 +57,13 @@ func newBegun(t *testing.T, layout lab.Layout, platform Platform[*life]) *begun 
 	platform.Next = func(_ context.Context, ended *life, elsewhere bool) (*life, error) {
 		return &life{NewUnit(ended.Spec), b}, b.note(fmt.Sprintf("next %s %t", ended.Spec.Name, elsewhere))
 	}
+	platform.New = func(spec lab.UnitSpec) *life { return &life{NewUnit(spec), b} }
 	platform.Reach = func(string) string { return "" }
+	names := func(of string) func(context.Context, []lab.UnitSpec) error {
+		return func(_ context.Context, stage []lab.UnitSpec) error { return b.note(of + " " + stage[0].Name) }
+	}
+	platform.AtOnce, platform.Started, platform.Followed = 1, names("started"), names("followed")
+	platform.Clear = func() error { return b.note("clear") }
 	b.Fleet = New(t.Context(), NewSupervisor(layout, t.TempDir()), t.TempDir(), platform)
 	t.Cleanup(b.Unwatch)
 	return b
@@ -61,23 +76,6 @@ func (b *begun) note(what string) error {
 		return errors.New("refused")
 	}
 	return nil
-}
-
-func (b *begun) steps() Steps {
-	names := func(of string) func(context.Context, []lab.UnitSpec) error {
-		return func(_ context.Context, stage []lab.UnitSpec) error { return b.note(of + " " + stage[0].Name) }
-	}
-	return Steps{
-		AtOnce: 1,
-		Start: func(_ context.Context, spec lab.UnitSpec) error {
-			b.Add(&life{NewUnit(spec), b})
-			return b.note("start " + spec.Name)
-		},
-		Prepare: func(_ context.Context, spec lab.UnitSpec, _ Visit) error {
-			return b.note("prepare " + spec.Name + " " + spec.Program)
-		},
-		Reach: func(string) string { return "" }, Started: names("started"), Followed: names("followed"),
-	}
 }
 
 // TestBegin: servers with what prepares them come first, then commands, then units stage by stage.
@@ -104,11 +102,9 @@ func TestBegin(t *testing.T) {
 		{name: "a stage fails", refuse: "start front", want: order[:7], err: "refused"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBegun(t, lab.Layout{Units: units}, Platform[*life]{})
+			b := newBegun(t, lab.Layout{Units: units}, Platform[*life]{SetsUp: c.setsUp})
 			b.refuse = c.refuse
-			how := b.steps()
-			how.SetsUp = c.setsUp
-			err := b.Begin(t.Context(), how, units, prepare)
+			err := b.Begin(t.Context(), units, prepare)
 			if c.err == "" && err != nil || c.err != "" && (err == nil || err.Error() != c.err) {
 				t.Errorf("Begin: %v, want %q", err, c.err)
 			}
@@ -189,10 +185,8 @@ func TestAwaitPrepared(t *testing.T) {
 // its own name.
 func TestBeginWithoutALife(t *testing.T) {
 	units := []lab.UnitSpec{{Name: "front"}, {Name: "stock", Reached: lab.ReachDirect}}
-	b := newBegun(t, lab.Layout{Units: units}, Platform[*life]{})
-	how := b.steps()
-	how.Start = func(_ context.Context, spec lab.UnitSpec) error { return b.note("start " + spec.Name) }
-	if err := b.Begin(t.Context(), how, units, nil); err != nil {
+	b := newBegun(t, lab.Layout{Units: units}, Platform[*life]{Skip: func(lab.UnitSpec) bool { return true }})
+	if err := b.Begin(t.Context(), units, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Contains(b.noted, "started front") || !slices.Contains(b.noted, "followed stock") {

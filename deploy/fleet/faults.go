@@ -108,7 +108,7 @@ func (f *Fleet[L]) harm(ctx context.Context, life L, asked lab.Fault) (proof str
 	case lab.FaultSlow:
 		return f.Relays.Slow(ctx, asked)
 	case lab.FaultFill:
-		return volume.Fill(Volume(f.dir, u.Spec))
+		return volume.Fill(f.Volume(u.Spec))
 	case lab.FaultUpdate:
 		return f.update(ctx, life)
 	}
@@ -132,7 +132,7 @@ func (f *Fleet[L]) heal(ctx context.Context, life L, asked lab.Fault) error {
 		f.Relays.Heal(asked)
 		return nil
 	case lab.FaultFill:
-		return volume.Drain(Volume(f.dir, life.unit().Spec))
+		return volume.Drain(f.Volume(life.unit().Spec))
 	case lab.FaultUpdate:
 		return nil // it is over when it has taken effect
 	}

@@ -11,10 +11,16 @@ package fleet
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 
+	"github.com/cleave-lab/cleave/deploy/hosts"
+	"github.com/cleave-lab/cleave/deploy/links"
+	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/relay"
 )
@@ -23,7 +29,11 @@ import (
 // run under the same supervisor. L is what the platform has of a life.
 type Fleet[L Instance] struct {
 	*Supervisor
-	// Relays stand before units that can become slow.
+	// Endpoints are where units call each other.
+	Endpoints map[string]lab.Endpoint
+	// Wanted are the links of hosts that the layout wants otherwise than they are.
+	Wanted *links.Wanted
+	// Relays stand before units that can become slow, or are called late.
 	Relays relay.Relays
 	// Beside is what runs as processes of this host beside the units; nil: nothing yet.
 	Beside lab.Deployment
@@ -38,12 +48,14 @@ type Fleet[L Instance] struct {
 	byName   map[string]L
 	prepared []L                // commands that ran before the units
 	harmed   map[fault]struct{} // not healed yet
+	stopOnce sync.Once
+	stopErr  error
 }
 
 // New returns a fleet without units, whose trial has its files in a folder. It outlives ctx.
 func New[L Instance](ctx context.Context, s *Supervisor, dir string, platform Platform[L]) *Fleet[L] {
 	f := &Fleet[L]{Supervisor: s, dir: dir, platform: platform, byName: map[string]L{},
-		harmed: map[fault]struct{}{}}
+		harmed: map[fault]struct{}{}, Endpoints: map[string]lab.Endpoint{}, Wanted: links.Of(nil, nil)}
 	f.Watching, f.Unwatch = context.WithCancel(context.WithoutCancel(ctx))
 	return f
 }
@@ -103,16 +115,96 @@ func (f *Fleet[L]) Prepared() []L {
 // Everything returns what prepared and the units as they are now.
 func (f *Fleet[L]) Everything() []L { return append(f.Prepared(), f.All()...) }
 
+// Units implements lab.Deployment.
+func (f *Fleet[L]) Units() (units []lab.Unit) {
+	for _, life := range f.All() {
+		u, span := life.unit(), f.platform.Span
+		if u.HasFinished() {
+			continue
+		}
+		if span == "" && u.Spec.Foreign {
+			span = lab.SpanBelow
+		}
+		units = append(units, lab.Unit{Name: u.Spec.Name, Role: u.Spec.Role, PID: u.HostPID(), Span: span,
+			NameBy: u.Spec.NameBy})
+	}
+	if f.platform.Further != nil {
+		units = append(units, f.platform.Further()...)
+	}
+	if f.Beside != nil {
+		units = append(units, f.Beside.Units()...)
+	}
+	return units
+}
+
+// Endpoint implements lab.Deployment.
+func (f *Fleet[L]) Endpoint(unit string) (lab.Endpoint, error) {
+	endpoint, ours := f.Endpoints[unit]
+	switch {
+	case ours && f.platform.Dial != nil:
+		endpoint.Dial = f.platform.Dial(unit)
+	case !ours && f.Beside != nil:
+		return f.Beside.Endpoint(unit)
+	case !ours:
+		return endpoint, fmt.Errorf("there is no unit %q that listens", unit)
+	}
+	return endpoint, nil
+}
+
+// logsAtOnce is how many logs are read at the same time that do not come by themselves.
+const logsAtOnce = 16
+
 // Logs implements lab.Deployment.
 func (f *Fleet[L]) Logs() map[string]string {
 	logs := map[string]string{}
 	if f.Beside != nil {
 		maps.Copy(logs, f.Beside.Logs())
 	}
+	_ = ForAll(f.Watching, logsAtOnce, f.Everything(), func(ctx context.Context, life L) error {
+		if read := life.unit().ReadLog; read != nil {
+			read(ctx)
+		}
+		return nil
+	})
 	for _, life := range f.Everything() {
 		if u := life.unit(); u.Log.String() != "" {
 			logs[u.Spec.Name] = u.Log.String()
 		}
 	}
 	return logs
+}
+
+// Links implements lab.Linked.
+func (f *Fleet[L]) Links() map[string]string { return f.Wanted.Proofs() }
+
+// Furnish makes what must be there before units start: relays at an address of this host, volumes that can
+// become full, which show makes visible to others, and the links of hosts.
+func (f *Fleet[L]) Furnish(ctx context.Context, units []lab.UnitSpec, address string,
+	host func(name string) *hosts.Host, show ...func(folder string) error) (err error) {
+	if f.Relays, err = relay.Before(f.Wanted.Relayed(units), f.Endpoints, address); err != nil {
+		return err
+	}
+	if err := volume.Prepare(units, f.Volume, show...); err != nil {
+		return err
+	}
+	return f.Wanted.Make(ctx, host, f.Relays)
+}
+
+// Volume returns the folder that a unit gets.
+func (f *Fleet[L]) Volume(spec lab.UnitSpec) string { return Volume(f.dir, spec) }
+
+// Stop implements lab.Deployment. It goes on where something cannot be ended.
+func (f *Fleet[L]) Stop() error {
+	f.stopOnce.Do(func() {
+		defer f.Unwatch()
+		f.MayEnd()
+		f.stopErr = errors.Join(f.restoreNodes(f.Watching), f.platform.Clear(), f.Relays.Close())
+		// What runs as processes beside the units removes the trial's folder with its end: it comes last.
+		if f.Beside != nil {
+			f.stopErr = errors.Join(f.stopErr, f.Beside.Stop())
+		} else {
+			f.stopErr = errors.Join(f.stopErr, volume.UnmountBelow(f.dir), os.RemoveAll(f.dir))
+		}
+	})
+	return f.stopErr
 }

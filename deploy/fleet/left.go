@@ -7,40 +7,39 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// EndForeign has end do with every foreign unit that is no server what ends it, waits until
-// they have ended, and takes what they leave (lab.UnitSpec.Leaves), which is below dir.
-func (s *Supervisor) EndForeign(ctx context.Context, dir string, end func(*Unit) error) error {
-	s.MayEnd()
-	var units []*Unit
-	for _, u := range s.All() {
-		if u.Spec.Foreign && u.Spec.Server == nil {
-			units = append(units, u)
-		}
-	}
+// EndForeign implements lab.Ender.
+func (f *Fleet[L]) EndForeign(ctx context.Context) error {
+	f.MayEnd()
+	units := slices.DeleteFunc(f.All(), func(life L) bool {
+		spec := life.unit().Spec
+		return !spec.Foreign || spec.Server != nil
+	})
 	var problems []error
-	for _, u := range units {
-		if s.Doom(u) == nil { // else it has ended, and was judged
-			problems = append(problems, end(u))
+	for _, life := range units {
+		if f.Doom(life.unit()) == nil { // else it has ended, and was judged
+			problems = append(problems, life.End(ctx))
 		}
 	}
-	for _, u := range units {
-		problems = append(problems, u.AwaitEnd(ctx))
+	for _, life := range units {
+		problems = append(problems, life.unit().AwaitEnd(ctx))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
-	for _, u := range units {
-		if u.Spec.Leaves == "" {
+	for _, life := range units {
+		spec := life.unit().Spec
+		if spec.Leaves == "" {
 			continue
 		}
-		if err := s.takeLeft(u.Spec, Volume(dir, u.Spec)); err != nil {
-			return fmt.Errorf("take what unit %s has left: %w", u.Spec.Name, err)
+		if err := f.takeLeft(spec, f.Volume(spec)); err != nil {
+			return fmt.Errorf("take what unit %s has left: %w", spec.Name, err)
 		}
 	}
 	return nil

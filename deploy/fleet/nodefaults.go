@@ -187,8 +187,11 @@ func (f *Fleet[L]) restore(ctx context.Context, node string, after lab.FaultKind
 	return f.node(node).Link(ctx, true)
 }
 
-// RestoreNodes undoes the faults of nodes that were not healed: the next trial has the same nodes.
-func (f *Fleet[L]) RestoreNodes(ctx context.Context) error {
+// restoreNodes undoes the faults of nodes that were not healed: the next trial has the same nodes.
+func (f *Fleet[L]) restoreNodes(ctx context.Context) error {
+	if !f.platform.Nodes.Stay {
+		return nil
+	}
 	f.mu.Lock()
 	harmed := slices.Collect(maps.Keys(f.harmed))
 	f.mu.Unlock()

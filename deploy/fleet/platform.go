@@ -21,6 +21,8 @@ type Instance interface {
 	Pause(ctx context.Context) (proof string, err error)
 	// Resume lets them go on.
 	Resume(ctx context.Context) error
+	// End asks the program to end, and gives it time for what it has to put in order.
+	End(ctx context.Context) error
 }
 
 // Platform is what differs between deployments. A platform cannot do what is nil.
@@ -30,6 +32,30 @@ type Platform[L Instance] struct {
 	Faults []lab.FaultKind
 	// SharesMemory says that the units share memory, so that none can be started again.
 	SharesMemory bool
+	// AtOnce is how many units are started at the same time.
+	AtOnce int
+	// SetsUp says that servers carry out their setup themselves.
+	SetsUp bool
+	// Keepers says that foreign programs have keepers, which speak also for commands that prepare.
+	Keepers bool
+	// Span says which processes a unit is; "": that of its number, or those below it where it is foreign.
+	Span lab.Span
+	// New returns the first life of a unit, before its start.
+	New func(spec lab.UnitSpec) L
+	// Skip reports whether the platform itself makes as many of a unit as are wanted.
+	Skip func(spec lab.UnitSpec) bool
+	// Started is called with every stage of units that runs, and may not be ready yet.
+	Started func(ctx context.Context, stage []lab.UnitSpec) error
+	// Followed is called with every stage that is ready and has another one after it.
+	Followed func(ctx context.Context, stage []lab.UnitSpec) error
+	// Discard removes a command that has done its part; nil: it goes with the units.
+	Discard func(ctx context.Context, life L) error
+	// Further returns units that have no life here.
+	Further func() []lab.Unit
+	// Dial returns where this host calls a unit, if it does so elsewhere than its peers.
+	Dial func(endpoint string) string
+	// Clear removes all that the platform has of the trial, and fails where something is left.
+	Clear func() error
 	// Next returns the next life of a unit that has ended, before its start. It may begin on another node
 	// when elsewhere is true.
 	Next func(ctx context.Context, ended L, elsewhere bool) (L, error)
@@ -54,6 +80,8 @@ type Platform[L Instance] struct {
 type Nodes[L Instance] struct {
 	// Faults are those that it can do to nodes; none: it has none of its own.
 	Faults []lab.FaultKind
+	// Stay says that they are there for the next trial, too.
+	Stay bool
 	// Named returns a node; nil: none has the name.
 	Named func(name string) Node
 	// Probe returns the host:port that answers only while a node is there.

@@ -40,6 +40,8 @@ type Unit struct {
 	outcome error // see JudgeEnd
 	doomed  bool  // guarded by the supervisor's mutex
 
+	hostPID atomic.Int64
+
 	asked  time.Time
 	usable atomic.Int64 // nanoseconds from then until it could be used; 0: not known
 }
@@ -91,6 +93,12 @@ func (u *Unit) hasEnded() bool {
 		return false
 	}
 }
+
+// HostPID returns the number of the unit's first process, or its keeper's, on its host; 0: it is not known.
+func (u *Unit) HostPID() int { return int(u.hostPID.Load()) }
+
+// SetHostPID sets it.
+func (u *Unit) SetHostPID(pid int) { u.hostPID.Store(int64(pid)) }
 
 // HangUp closes the connection to a unit that is lost, or shall lose its conductor.
 func (u *Unit) HangUp() {

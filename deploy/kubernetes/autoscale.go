@@ -65,7 +65,7 @@ func (d *deployment) startScaled(ctx context.Context, specs []lab.UnitSpec) erro
 
 func (d *deployment) startOf(ctx context.Context, s *scaled) error {
 	first := s.specs[0]
-	if err := fleet.MakeVolume(d.dir, first, d.endpoints); err != nil {
+	if err := fleet.MakeVolume(d.dir, first, d.Endpoints); err != nil {
 		return err
 	}
 	template, token, err := d.newPod(first).description()
@@ -160,7 +160,7 @@ func (d *deployment) adopt(
 		return lab.Arrived{}, err
 	}
 	return lab.Arrived{
-		Unit:  lab.Unit{Name: spec.Name, Role: spec.Role, PID: p.hostPID, Span: lab.SpanContainer},
+		Unit:  lab.Unit{Name: spec.Name, Role: spec.Role, PID: p.HostPID(), Span: lab.SpanContainer},
 		Asked: d.told.since(p.name), Ready: time.Now(),
 	}, nil
 }

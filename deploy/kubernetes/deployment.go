@@ -34,19 +34,14 @@ type deployment struct {
 	memory   string            // path of the file that is the units' memory, or ""
 	told     *told
 	accounts *accounts
-	// endpoints of units that listen, and those of them that have a service.
-	endpoints map[string]lab.Endpoint
-	services  []string
-	links     *links.Wanted
-	led       []string     // addresses of services that this host reaches through the nodes of their units
-	doors     *fleet.Doors // ways from this host to units of the user's cluster
-	scaled    []*scaled    // units that the cluster replicates
-	arrived   chan lab.Arrived
+	services []string     // of units that listen
+	led      []string     // addresses of services that this host reaches through the nodes of their units
+	doors    *fleet.Doors // ways from this host to units of the user's cluster
+	scaled   []*scaled    // units that the cluster replicates
+	arrived  chan lab.Arrived
 
-	mu       sync.Mutex
-	lives    int // of all units together
-	stopOnce sync.Once
-	stopErr  error
+	mu    sync.Mutex
+	lives int // of all units together
 }
 
 // Clocks implements lab.Timed: nodes may be other hosts.
@@ -64,11 +59,11 @@ func newDeployment(
 	made := &deployment{
 		deployer: d, cluster: cluster, images: images, lead: layout.Lead, dir: dir,
 		trial: strings.ToLower(filepath.Base(dir)),
-		told:  newTold(), accounts: newAccounts(), links: links.Of(layout.Links, layout.Units),
-		endpoints: map[string]lab.Endpoint{},
-		arrived:   make(chan lab.Arrived, arrivals),
+		told:  newTold(), accounts: newAccounts(),
+		arrived: make(chan lab.Arrived, arrivals),
 	}
 	made.Fleet = fleet.New(ctx, supervisor, dir, made.platform(layout))
+	made.Wanted = links.Of(layout.Links, layout.Units)
 	made.doors = supervisor.NewDoors(made.enter)
 	return made
 }
@@ -123,11 +118,15 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 		}
 		for i, name := range names {
 			port := strconv.Itoa(portOf(spec, i))
-			d.endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort(anyAddress, port),
+			d.Endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort(anyAddress, port),
 				Dial: net.JoinHostPort(made.Spec.ClusterIP, port)}
 		}
 	}
-	return d.readyForFaults(ctx, specs)
+	if d.deployer.users != nil {
+		return nil // whose nodes are not ours to change
+	}
+	private := d.cluster.private
+	return d.Furnish(ctx, specs, private.Here(), d.host, private.Show)
 }
 
 // reachDirectly has the peers of units that shall be called so call their pods themselves.
@@ -142,14 +141,14 @@ func (d *deployment) reachDirectly(specs []lab.UnitSpec) {
 				relay.To(address)
 				continue
 			}
-			d.endpoints[name] = lab.Endpoint{Bind: d.endpoints[name].Bind, Dial: address}
+			d.Endpoints[name] = lab.Endpoint{Bind: d.Endpoints[name].Bind, Dial: address}
 		}
 	}
 }
 
 // shared returns what the pods of the trial have in common.
 func (d *deployment) shared() containers.Trial {
-	return containers.Trial{Label: d.deployer.label, Dir: d.dir, Memory: d.memory, Endpoints: d.endpoints}
+	return containers.Trial{Label: d.deployer.label, Dir: d.dir, Memory: d.memory, Endpoints: d.Endpoints}
 }
 
 // watch hears of the trial's pods until it ends, and fails it when the cluster ends.
@@ -185,16 +184,6 @@ const watchAgain = 100 * time.Millisecond
 // atOnce is how many pods are started, or removed, at the same time.
 const atOnce = 16
 
-// start starts a unit, unless the cluster makes its replicas.
-func (d *deployment) start(ctx context.Context, spec lab.UnitSpec) error {
-	if isScaled(spec) {
-		return nil // started does that
-	}
-	p := d.newPod(spec)
-	d.Add(p)
-	return p.Start(ctx)
-}
-
 // started has the cluster make its replicas of units, and peers call pods that shall be.
 func (d *deployment) started(ctx context.Context, stage []lab.UnitSpec) error {
 	if err := d.startScaled(ctx, stage); err != nil {
@@ -204,65 +193,11 @@ func (d *deployment) started(ctx context.Context, stage []lab.UnitSpec) error {
 	return nil
 }
 
-// prepare runs a command to its end.
-func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit fleet.Visit) error {
-	p := d.newPod(spec)
-	p.Prepares = true
-	d.Add(p)
-	if err := p.Start(ctx); err != nil {
-		return err
-	}
-	if err := p.AwaitPrepared(ctx, d.reach(spec.Name), visit, p.end); err != nil {
-		return err
-	}
-	return p.remove(ctx)
-}
-
-// Units implements lab.Deployment.
-func (d *deployment) Units() []lab.Unit {
-	var units []lab.Unit
-	for _, p := range d.All() {
-		units = append(units, lab.Unit{Name: p.Spec.Name, Role: p.Spec.Role, PID: p.hostPID,
-			Span: lab.SpanContainer})
-	}
-	units = append(units, d.onStandby()...)
-	return append(units, d.Beside.Units()...)
-}
-
-// Endpoint implements lab.Deployment.
-func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
-	if endpoint, ours := d.endpoints[unit]; ours {
-		if d.deployer.users != nil {
-			endpoint.Dial = d.reach(unit)
-		}
-		return endpoint, nil
-	}
-	return d.Beside.Endpoint(unit)
-}
-
-// EndForeign implements lab.Ender.
-func (d *deployment) EndForeign(ctx context.Context) error {
-	return d.Supervisor.EndForeign(ctx, d.dir, func(u *fleet.Unit) error {
-		return d.Named(u.Spec.Name).end(ctx)
-	})
-}
-
-// Stop implements lab.Deployment.
-func (d *deployment) Stop() error {
-	d.stopOnce.Do(func() {
-		defer d.Unwatch()
-		defer d.doors.Close()
-		d.MayEnd()
-		d.stopErr = errors.Join(d.RestoreNodes(d.Watching), d.lift(), d.clear(), d.Relays.Close())
-		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.Beside, d.dir))
-	})
-	return d.stopErr
-}
-
 // clear removes the trial's pods and services. Where the cluster cannot do that any more
 // it is ended, and they with it.
 func (d *deployment) clear() error {
-	problems := []error{d.endScaling(), fleet.ForAll(d.Watching, atOnce, d.Everything(),
+	defer d.doors.Close()
+	problems := []error{d.lift(), d.endScaling(), fleet.ForAll(d.Watching, atOnce, d.Everything(),
 		func(ctx context.Context, p *pod) error { return p.remove(ctx) })}
 	ctx, cancel := context.WithTimeout(d.Watching, removePatience)
 	defer cancel()

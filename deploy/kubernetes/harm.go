@@ -7,9 +7,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/deploy/fleet"
-	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/relay"
 )
 
 // Faults implements lab.Deployer.
@@ -23,35 +21,22 @@ func (d *Deployer) Faults() []lab.FaultKind {
 	}
 }
 
-// readyForFaults does what must be there before units start: relays, at an address of this host that
-// pods on all nodes reach, volumes, which all nodes see, and links as the layout wants them.
-func (d *deployment) readyForFaults(ctx context.Context, units []lab.UnitSpec) (err error) {
-	if d.deployer.users != nil {
-		return nil // such faults cannot be there
-	}
-	units = d.links.Relayed(units)
-	if d.Relays, err = relay.Before(units, d.endpoints, d.cluster.private.Here()); err != nil {
-		return err
-	}
-	if err := volume.Prepare(units, func(spec lab.UnitSpec) string { return fleet.Volume(d.dir, spec) },
-		d.cluster.private.Show); err != nil {
-		return err
-	}
-	return d.links.Make(ctx, d.host, d.Relays)
-}
-
 // platform returns what is done to pods and nodes. Units of the user's cluster have a starter, which does
 // what there nobody else may.
 func (d *deployment) platform(layout lab.Layout) fleet.Platform[*pod] {
 	p := fleet.Platform[*pod]{
 		Name: d.deployer.Name(), Faults: d.deployer.Faults(), SharesMemory: layout.SharedMemory > 0,
-		Next: d.next, Reach: d.reach, NodeOf: d.nodeOf,
+		AtOnce: atOnce, Span: lab.SpanContainer, New: d.newPod, Reach: d.reach,
+		Skip: isScaled, Started: d.started, Further: d.onStandby,
+		Discard: func(ctx context.Context, p *pod) error { return p.remove(ctx) },
+		Next:    d.next, NodeOf: d.nodeOf, Clear: d.clear,
 	}
 	if d.deployer.users != nil {
+		p.SetsUp, p.Dial = true, d.reach // in the server's own pod
 		return p
 	}
 	p.Refuse, p.Cut, p.Gone, p.Nodes = refuse, cut, gone, d.nodes()
-	p.Vacate = func(ctx context.Context, p *pod) error { return p.leave(ctx, p.end) }
+	p.Vacate = func(ctx context.Context, p *pod) error { return p.leave(ctx, p.End) }
 	p.Describe = func(p *pod) string { return "pod " + p.name + " on " + p.nodeName }
 	return p
 }
@@ -96,12 +81,12 @@ func (p *pod) Resume(ctx context.Context) error {
 }
 
 // cut takes a pod off its node's network, or puts it back.
-func cut(ctx context.Context, p *pod, off bool) error { return p.node.Cut(ctx, p.hostPID, off) }
+func cut(ctx context.Context, p *pod, off bool) error { return p.node.Cut(ctx, p.HostPID(), off) }
 
 // gone fails when something of a pod runs.
 func gone(_ context.Context, p *pod) error {
 	if p.runs() {
-		return fmt.Errorf("process %d of unit %s still runs on %s", p.hostPID, p.Spec.Name, p.nodeName)
+		return fmt.Errorf("process %d of unit %s still runs on %s", p.HostPID(), p.Spec.Name, p.nodeName)
 	}
 	return nil
 }

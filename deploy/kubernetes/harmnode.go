@@ -28,7 +28,7 @@ func (d *Deployer) Nodes(layout lab.Layout) []lab.Node {
 func (d *deployment) nodes() fleet.Nodes[*pod] {
 	named := d.cluster.Named
 	return fleet.Nodes[*pod]{
-		Faults: containers.NodeFaults(), LongestCut: containers.LongestCut, Losses: &d.Losses,
+		Faults: containers.NodeFaults(), Stay: true, LongestCut: containers.LongestCut, Losses: &d.Losses,
 		Named: func(name string) fleet.Node {
 			if n := named(name); n != nil {
 				return n

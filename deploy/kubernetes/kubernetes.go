@@ -163,19 +163,15 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if running.memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
 		return nil, err
 	}
-	how := fleet.Steps{
-		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach,
-		Started: running.started, SetsUp: d.users != nil, // in the server's own pod
-	}
-	if err := running.Begin(ctx, how, slices.Concat(servers, contained), layout.Prepare); err != nil {
+	if err := running.Begin(ctx, slices.Concat(servers, contained), layout.Prepare); err != nil {
 		return nil, err
 	}
-	if err := fleet.SideBySide(ctx, atOnce, last, running.start); err != nil {
+	if err := running.Begin(ctx, last, nil); err != nil {
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.
 	if running.Beside, err = d.processes.Join(ctx, rest, dir, running.Supervisor,
-		running.endpoints); err != nil {
+		running.Endpoints); err != nil {
 		return nil, err
 	}
 	return running, nil

@@ -19,16 +19,13 @@ func (d *Deployer) LinksHosts() error {
 	return nil
 }
 
-// Links implements lab.Linked.
-func (d *deployment) Links() map[string]string { return d.links.Proofs() }
-
 // host returns the host of the node which a node of the layout is.
 func (d *deployment) host(name string) *hosts.Host { return d.cluster.Named(d.placed[name]).Host() }
 
 // trialOf returns the trial as a unit sees it.
 func (d *deployment) trialOf(spec lab.UnitSpec) containers.Trial {
 	seen := d.shared()
-	seen.Endpoints = d.links.SeenBy(spec, d.endpoints,
+	seen.Endpoints = d.Wanted.SeenBy(spec, d.Endpoints,
 		func(unit string) string { return d.Relays.Behind(unit, "") })
 	return seen
 }
@@ -36,7 +33,7 @@ func (d *deployment) trialOf(spec lab.UnitSpec) containers.Trial {
 // leadTo has this host reach the service of a unit through the unit's own node, where links are
 // changed: all others it reaches through the first node, whose link would be before that of theirs.
 func (d *deployment) leadTo(ctx context.Context, spec lab.UnitSpec, address string) error {
-	if !d.links.Any() {
+	if !d.Wanted.Any() {
 		return nil
 	}
 	if err := d.cluster.private.RouteTo(ctx, address, d.cluster.Named(d.wanted(spec)).Host()); err != nil {
@@ -48,7 +45,7 @@ func (d *deployment) leadTo(ctx context.Context, spec lab.UnitSpec, address stri
 
 // lift leaves the links as they were.
 func (d *deployment) lift() error {
-	err := d.links.Lift(d.Watching)
+	err := d.Wanted.Lift(d.Watching)
 	for _, address := range d.led {
 		err = errors.Join(err, d.cluster.private.RouteTo(d.Watching, address, nil))
 	}

@@ -44,7 +44,6 @@ type pod struct {
 	nodeName   string
 	node       *private.Node // of that name; nil: it is the user's
 	container  private.Container
-	hostPID    int // of its first process, as this host numbers it
 	followed   chan struct{}
 	paused     bool // it was, once
 	scaled     bool // the cluster has made it
@@ -72,7 +71,7 @@ func (d *deployment) newPod(spec lab.UnitSpec) *pod {
 func (p *pod) Start(ctx context.Context) error {
 	d := p.deployment
 	if p.again {
-		return p.starter.Again(ctx, p.Unit, p.connect, d.endpoints[p.Spec.Name].Bind)
+		return p.starter.Again(ctx, p.Unit, p.connect, d.Endpoints[p.Spec.Name].Bind)
 	}
 	makeVolume := containers.MakeVolume
 	if d.deployer.users != nil { // whose pods get what is in it, not the folder
@@ -164,7 +163,7 @@ func (p *pod) find(state api.Pod) error {
 		ID: status.ContainerID}
 	d.mu.Unlock()
 	if status.State.Terminated == nil && p.node != nil {
-		p.hostPID = p.node.PID(p.container) // 0 where it has ended just now
+		p.SetHostPID(p.node.PID(p.container)) // 0 where it has ended just now
 	}
 	log, err := d.cluster.API.Stream(d.Watching, d.cluster.ours("pods", p.name, "log?follow=true"))
 	if err != nil {
@@ -182,13 +181,13 @@ func (p *pod) find(state api.Pod) error {
 // has no words for them.
 func (p *pod) bind() error {
 	processors, err := launch.Processors(p.Spec.Cores)
-	if err != nil || len(processors) == 0 || p.hostPID == 0 {
+	if err != nil || len(processors) == 0 || p.HostPID() == 0 {
 		return err
 	}
 	if err := p.node.Bind(p.container, launch.List(processors)); err != nil && p.runs() {
 		return fmt.Errorf("bind it to the processors %v: %w", processors, err)
 	}
-	return launch.AwaitBound(p.deployment.Watching, p.hostPID, p.Spec.Cores)
+	return launch.AwaitBound(p.deployment.Watching, p.HostPID(), p.Spec.Cores)
 }
 
 // hopeless are reasons for which a container waits in vain.
@@ -352,7 +351,7 @@ func ended(pod api.Pod) *api.Terminated {
 
 // runs reports whether the program runs.
 func (p *pod) runs() bool {
-	return p.hostPID != 0 && syscall.Kill(p.hostPID, 0) == nil && p.node.PID(p.container) == p.hostPID
+	return p.HostPID() != 0 && syscall.Kill(p.HostPID(), 0) == nil && p.node.PID(p.container) == p.HostPID()
 }
 
 // kill ends every process of the pod and waits until they are gone.
@@ -363,20 +362,20 @@ func (p *pod) kill(ctx context.Context) error {
 		}
 	}
 	for p.runs() {
-		if err := syscall.Kill(p.hostPID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		if err := syscall.Kill(p.HostPID(), syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("process %d does not end after kill -9: %w", p.hostPID, context.Cause(ctx))
+			return fmt.Errorf("process %d does not end after kill -9: %w", p.HostPID(), context.Cause(ctx))
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 	return nil
 }
 
-// end lets a foreign program put in order what it has to, and waits for its pod to go.
-func (p *pod) end(ctx context.Context) error {
+// End implements fleet.Instance. It returns when the cluster has the pod no more.
+func (p *pod) End(ctx context.Context) error {
 	if err := p.delete(ctx, stopGrace); err != nil {
 		return err
 	}
@@ -385,7 +384,8 @@ func (p *pod) end(ctx context.Context) error {
 
 // awaitGone waits until the cluster has the pod no more.
 func (p *pod) awaitGone(ctx context.Context) error {
-	_, err := p.deployment.told.await(ctx, p.name, func(_ api.Pod, gone bool) (bool, error) { return gone, nil })
+	_, err := p.deployment.told.await(ctx, p.name,
+		func(_ api.Pod, gone bool) (bool, error) { return gone, nil })
 	return err
 }
 
@@ -429,7 +429,7 @@ func (p *pod) remove(ctx context.Context) error {
 		return err
 	}
 	if p.Spec.Foreign && p.Spec.Server == nil && p.runs() {
-		err = p.end(ctx)
+		err = p.End(ctx)
 	}
 	if p.node != nil {
 		err = errors.Join(err, p.kill(ctx))

@@ -117,6 +117,26 @@ func (p *pod) setups(runs api.Container) ([]api.Container, error) {
 	return all, nil
 }
 
+// withStarter has the starter be the first process of a pod of the user's cluster whose unit shall
+// have faults. It is the same user as the unit, and has the environment that this gets.
+func (p *pod) withStarter(runs *api.Container, files map[string][]byte) error {
+	if p.starter == nil || p.Prepares {
+		return nil
+	}
+	words, err := p.deployment.shared().Command(p.Spec)
+	if err != nil {
+		return err
+	}
+	address := net.JoinHostPort(anyAddress, strconv.Itoa(starterPort))
+	const key = "orders"
+	files[key], err = containers.Packed(lab.StarterOrders{Run: words, Faults: p.starter.Orders(address)},
+		maxSecret)
+	runs.Command = []string{"/" + lab.StarterProgram, lab.StarterRuns}
+	given := api.Mount{Name: "files", MountPath: lab.StarterOrdersFile, SubPath: key, ReadOnly: true}
+	runs.VolumeMounts = append(runs.VolumeMounts, given)
+	return err
+}
+
 // prepared fails when a command that prepares a server in its pod has.
 func prepared(pod api.Pod) error {
 	for _, status := range pod.Status.InitStatuses {
@@ -196,7 +216,7 @@ func (p *pod) dial(ctx context.Context, token string) (net.Conn, error) {
 
 // reach returns the address at which this host reaches a unit itself.
 func (d *deployment) reach(name string) string {
-	inside := d.Relays.Behind(name, d.endpoints[name].Dial)
+	inside := d.Relays.Behind(name, d.Endpoints[name].Dial)
 	if d.deployer.users == nil || inside == "" {
 		return inside
 	}
@@ -205,7 +225,7 @@ func (d *deployment) reach(name string) string {
 
 // enter leads a call at a door to the unit behind it, through the cluster's server.
 func (d *deployment) enter(name string) (net.Conn, error) {
-	_, text, err := net.SplitHostPort(d.endpoints[name].Dial)
+	_, text, err := net.SplitHostPort(d.Endpoints[name].Dial)
 	if err != nil {
 		return nil, err
 	}

@@ -3,21 +3,15 @@ package process
 import (
 	"context"
 	"io"
-	"os/exec"
 
-	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/launch"
-	"github.com/cleave-lab/cleave/deploy/links"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // Afar is the units of a trial that are on this host while their conductor is on another
 // one: it starts, hurts and ends them, and leaves all judging to that.
-type Afar struct {
-	deployer *Deployer
-	units    *deployment
-}
+type Afar struct{ units *deployment }
 
 // Ear is where the conductor of an Afar hears a unit.
 type Ear struct {
@@ -40,15 +34,13 @@ func (d *Deployer) OpenAfar(dir string, ports int) (*Afar, []int, error) {
 		reserved.Close()
 		return nil, nil, err
 	}
-	units := &deployment{links: links.Of(nil, nil), group: group, launcher: launch.NewLauncher(),
-		ports: reserved, limits: map[string]*cgroup.Group{}}
-	units.Fleet = fleet.New(context.Background(), fleet.NewSupervisor(lab.Layout{}, ""), dir,
-		fleet.Platform[*unit]{})
-	return &Afar{d, units}, reserved.Numbers, nil
+	units := d.newDeployment(context.Background(), lab.Layout{}, group, fleet.NewSupervisor(lab.Layout{}, ""))
+	units.ports = reserved
+	return &Afar{units}, reserved.Numbers, nil
 }
 
 // Know tells the addresses of all units. It comes before the first start.
-func (a *Afar) Know(endpoints map[string]lab.Endpoint) { a.units.endpoints = endpoints }
+func (a *Afar) Know(endpoints map[string]lab.Endpoint) { a.units.Endpoints = endpoints }
 
 // AfarUnit is a unit of an Afar that runs, or did.
 type AfarUnit struct{ unit *unit }
@@ -57,27 +49,12 @@ type AfarUnit struct{ unit *unit }
 // prepares is a command that runs to its end.
 func (a *Afar) Start(spec lab.UnitSpec, again, prepares bool, ear Ear) (*AfarUnit, error) {
 	d := a.units
-	if !again {
-		if err := fleet.MakeVolume(d.group.dir, spec, d.endpoints); err != nil {
-			return nil, err
-		}
-	}
-	var command *exec.Cmd
-	var err error
-	if prepares { // a server, too, puts its affairs in order
-		command, err = a.deployer.keeperCommand(spec, a.deployer.grace, d)
-	} else {
-		command, err = a.deployer.command(spec, nil, d)
-	}
-	if err != nil {
-		return nil, err
-	}
-	u := d.newUnit(spec, command)
-	u.ear = &ear
-	u.Prepares = true // its conductor knows what it is; here Stop waits for it
+	u := d.newUnit(spec)
+	u.again, u.Prepares, u.ear = again, prepares, &ear
 	if err := u.Start(context.Background()); err != nil {
 		return nil, err
 	}
+	u.Prepares = true // its conductor knows what it is; here Stop waits for it
 	d.Add(u)
 	return &AfarUnit{u}, nil
 }

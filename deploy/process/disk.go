@@ -34,10 +34,10 @@ func (d *deployment) replicate(ctx context.Context, layout lab.Layout) (err erro
 		if !spec.Replicated {
 			continue
 		}
-		if err := os.MkdirAll(d.volume(spec), 0o700); err != nil {
+		if err := os.MkdirAll(d.Volume(spec), 0o700); err != nil {
 			return err
 		}
-		folders = append(folders, d.volume(spec))
+		folders = append(folders, d.Volume(spec))
 	}
 	if len(folders) == 0 {
 		return nil
@@ -68,4 +68,12 @@ func (d *deployment) closeDisk(all []*unit) (err error) {
 		<-u.Ended
 	}
 	return errors.Join(err, d.disk.Close())
+}
+
+// bricks returns what keeps the copies of the replicated disk.
+func (d *deployment) bricks() []lab.Unit {
+	if d.disk == nil {
+		return nil
+	}
+	return d.disk.Units()
 }

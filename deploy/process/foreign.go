@@ -1,7 +1,6 @@
 package process
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -26,10 +25,9 @@ func passedOn() []string {
 }
 
 // keeperCommand returns the command that keeps a foreign program.
-func (d *Deployer) keeperCommand(
-	spec lab.UnitSpec, grace time.Duration, running *deployment,
-) (*exec.Cmd, error) {
-	if len(d.keeper) == 0 {
+func (d *deployment) keeperCommand(spec lab.UnitSpec, grace time.Duration) (*exec.Cmd, error) {
+	keeper := d.deployer.keeper
+	if len(keeper) == 0 {
 		return nil, fmt.Errorf("unit %s is foreign, and this deployer has no keeper for it", spec.Name)
 	}
 	if spec.Compose != nil {
@@ -37,23 +35,23 @@ func (d *Deployer) keeperCommand(
 	}
 	workDir := spec.Dir
 	if workDir == "" {
-		workDir = running.volume(spec)
+		workDir = d.Volume(spec)
 	}
 	if _, err := os.Stat(workDir); err != nil {
 		return nil, fmt.Errorf("unit %s shall run in a folder that is not there: %w", spec.Name, err)
 	}
-	program, err := findProgram(d.programOf(spec), workDir)
+	program, err := findProgram(d.deployer.programOf(spec), workDir)
 	if err != nil {
 		return nil, fmt.Errorf("unit %s: %w", spec.Name, err)
 	}
-	fill := fleet.Fill(spec, running.group.dir, running.endpoints)
+	fill := fleet.Fill(spec, d.group.dir, d.Endpoints)
 	kept := Kept{Grace: grace, Unprivileged: spec.Server != nil, Program: []string{program}}
 	for _, argument := range spec.Args {
 		kept.Program = append(kept.Program, fill.Replace(argument))
 	}
-	command := exec.Command(d.keeper[0], append(slices.Clone(d.keeper[1:]), kept.arguments()...)...)
+	command := exec.Command(keeper[0], append(slices.Clone(keeper[1:]), kept.arguments()...)...)
 	command.Dir = workDir
-	command.Env = append(inherited(), d.environment(spec, running)...)
+	command.Env = append(inherited(), d.environment(spec)...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	command.WaitDelay = killPatience // for output that outlives a killed keeper
 	return command, nil
@@ -86,31 +84,6 @@ func CheckBinds(spec lab.UnitSpec) error {
 		}
 	}
 	return nil
-}
-
-// prepare runs a command of the layout, one of our own or a foreign one, to its
-// end; where there is a visit to be made, until that has succeeded.
-func (d *Deployer) prepare(
-	ctx context.Context, running *deployment, spec lab.UnitSpec, visit fleet.Visit,
-) error {
-	spec.Foreign = true // it leads a short life of its own, and its keeper speaks for it
-	if err := fleet.MakeVolume(running.group.dir, spec, running.endpoints); err != nil {
-		return err
-	}
-	command, err := d.keeperCommand(spec, d.grace, running)
-	if err != nil {
-		return err
-	}
-	u := running.newUnit(spec, command)
-	u.Prepares = true
-	if err := u.Start(ctx); err != nil {
-		return err
-	}
-	running.Add(u)
-	return u.AwaitPrepared(ctx, running.reach(spec.Name), visit, func(context.Context) error {
-		_ = u.commands.Close() // the keeper's signal; it may have ended
-		return nil
-	})
 }
 
 // judgeForeign turns an end of a foreign unit that nobody asked for into the

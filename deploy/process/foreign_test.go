@@ -231,7 +231,7 @@ func TestAForeignUnitThatCannotBeLimitedEnds(t *testing.T) {
 	}
 	running := d.(*deployment)
 	running.limits[spec.Name] = group
-	if err := deployer(t).startUnit(spec, nil, running); !errors.Is(err, os.ErrNotExist) {
+	if err := running.newUnit(spec).Start(t.Context()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("start: %v, want that the control group is gone", err)
 	}
 	units := d.Units()

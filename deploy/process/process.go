@@ -18,7 +18,6 @@ package process
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -33,9 +32,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/gluster"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/links"
-	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/relay"
 )
 
 // Deployer starts units as processes. Its fields are set once, by New.
@@ -81,93 +78,71 @@ func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supe
 		return nil, errors.Join(err, network.close())
 	}
 	maps.Copy(endpoints, known)
-	wanted := links.Of(layout.Links, layout.Units)
-	relays, err := relay.Before(wanted.Relayed(layout.Units), endpoints, network.addressOf(""))
+	group, err := startGroup(d.janitor, dir, d.label)
 	if err != nil {
 		ports.Close()
 		return nil, errors.Join(err, network.close())
 	}
-	group, err := startGroup(d.janitor, dir, d.label)
-	if err != nil {
-		ports.Close()
-		return nil, errors.Join(err, relays.Close(), network.close())
-	}
-	running := &deployment{
-		endpoints: endpoints, network: network, links: wanted, group: group, launcher: launch.NewLauncher(),
-		ports: ports, limits: map[string]*cgroup.Group{},
-	}
-	running.Fleet = fleet.New(ctx, supervisor, dir, fleet.Platform[*unit]{
-		Name: d.Name(), Faults: d.Faults(), SharesMemory: layout.SharedMemory > 0,
-		Next: running.next, Reach: running.reach,
-		NodeOf: func(u *unit) string { return u.Spec.Node }, Nodes: running.nodes(),
-	})
-	running.Relays = relays
-	running.restart = func(spec lab.UnitSpec) (*exec.Cmd, error) { return d.command(spec, nil, running) }
-	if err := d.startUnits(ctx, layout, running); err != nil {
+	running := d.newDeployment(ctx, layout, group, supervisor)
+	running.network, running.ports, running.Endpoints = network, ports, endpoints
+	if err := running.startUnits(ctx, layout); err != nil {
 		return nil, errors.Join(err, running.Stop())
 	}
 	return running, nil
 }
 
-func (d *Deployer) startUnits(ctx context.Context, layout lab.Layout, running *deployment) error {
-	if err := running.links.Make(ctx, running.network.named, running.Relays); err != nil {
-		return err
+// newDeployment has no units yet.
+func (d *Deployer) newDeployment(
+	ctx context.Context, layout lab.Layout, group *group, supervisor *fleet.Supervisor,
+) *deployment {
+	made := &deployment{
+		deployer: d, group: group, launcher: launch.NewLauncher(), limits: map[string]*cgroup.Group{},
 	}
-	if err := volume.Prepare(layout.Units, running.volume); err != nil {
-		return err
-	}
-	if err := running.replicate(ctx, layout); err != nil {
-		return err
-	}
-	memory, err := sharedMemory(layout.SharedMemory)
-	if err != nil {
-		return err
-	}
-	if memory != nil {
-		defer func() { _ = memory.Close() }() // the units have it by then
-	}
-	return running.Begin(ctx, fleet.Steps{
+	made.Fleet = fleet.New(ctx, supervisor, group.dir, fleet.Platform[*unit]{
+		Name: d.Name(), Faults: d.Faults(), SharesMemory: layout.SharedMemory > 0, Keepers: true,
 		AtOnce: 1, // that is fastest: the launcher has one thread
-		Start:  func(_ context.Context, spec lab.UnitSpec) error { return d.startUnit(spec, memory, running) },
-		Prepare: func(ctx context.Context, spec lab.UnitSpec, visit fleet.Visit) error {
-			return d.prepare(ctx, running, spec, visit)
-		},
-		Reach: running.reach,
-	}, layout.Units, layout.Prepare)
+		New:    made.newUnit, Next: made.next, Reach: made.reach, Further: made.bricks, Clear: made.clear,
+		NodeOf: func(u *unit) string { return u.Spec.Node }, Nodes: made.nodes(),
+	})
+	made.Wanted = links.Of(layout.Links, layout.Units)
+	return made
+}
+
+func (d *deployment) startUnits(ctx context.Context, layout lab.Layout) (err error) {
+	if err := d.Furnish(ctx, layout.Units, d.network.addressOf(""), d.network.named); err != nil {
+		return err
+	}
+	if err := d.replicate(ctx, layout); err != nil {
+		return err
+	}
+	if d.memory, err = sharedMemory(layout.SharedMemory); err != nil {
+		return err
+	}
+	if d.memory != nil {
+		defer func() {
+			_ = d.memory.Close() // the units have it by then
+			d.memory = nil
+		}()
+	}
+	return d.Begin(ctx, layout.Units, layout.Prepare)
 }
 
 // reach returns where this host reaches a unit.
-func (d *deployment) reach(unit string) string { return d.endpoints[unit].Dial }
-
-func (d *Deployer) startUnit(spec lab.UnitSpec, memory *os.File, running *deployment) error {
-	if err := fleet.MakeVolume(running.group.dir, spec, running.seenBy(spec)); err != nil {
-		return err
-	}
-	command, err := d.command(spec, memory, running)
-	if err != nil {
-		return err
-	}
-	u := running.newUnit(spec, command)
-	if err := u.Start(context.Background()); err != nil {
-		return err
-	}
-	running.Add(u)
-	return nil
-}
-
-// volume returns the folder that a unit gets.
-func (d *deployment) volume(spec lab.UnitSpec) string { return fleet.Volume(d.group.dir, spec) }
+func (d *deployment) reach(unit string) string { return d.Endpoints[unit].Dial }
 
 // command returns the command of any unit, whose own addresses must be free.
-func (d *Deployer) command(spec lab.UnitSpec, memory *os.File, running *deployment) (*exec.Cmd, error) {
-	if !spec.Foreign {
-		return d.unitCommand(spec, memory, running), nil
+func (d *deployment) command(spec lab.UnitSpec, prepares bool) (*exec.Cmd, error) {
+	switch {
+	case !spec.Foreign:
+		return d.unitCommand(spec), nil
+	case prepares: // a server, too, puts its affairs in order
+		return d.keeperCommand(spec, d.deployer.grace)
 	}
-	grace := d.grace
+	grace := d.deployer.grace
 	if spec.Server != nil {
 		grace = 0 // there is nothing to put in order
 	}
-	command, err := d.keeperCommand(spec, grace, running)
+	command, err := d.keeperCommand(spec, grace)
 	if err != nil {
 		return nil, err
 	}
@@ -175,16 +150,15 @@ func (d *Deployer) command(spec lab.UnitSpec, memory *os.File, running *deployme
 }
 
 // unitCommand returns the command of a unit of our own.
-func (d *Deployer) unitCommand(spec lab.UnitSpec, memory *os.File, running *deployment) *exec.Cmd {
-	program := d.programOf(spec)
+func (d *deployment) unitCommand(spec lab.UnitSpec) *exec.Cmd {
 	args := slices.Clone(spec.Args)
 	for i := range args {
-		args[i] = strings.ReplaceAll(args[i], "{dir}", running.volume(spec))
+		args[i] = strings.ReplaceAll(args[i], "{dir}", d.Volume(spec))
 	}
-	command := exec.Command(program, args...)
-	command.Env = d.environment(spec, running)
-	if memory != nil {
-		command.ExtraFiles = []*os.File{memory}
+	command := exec.Command(d.deployer.programOf(spec), args...)
+	command.Env = d.environment(spec)
+	if d.memory != nil {
+		command.ExtraFiles = []*os.File{d.memory}
 	}
 	return command
 }
@@ -198,89 +172,45 @@ func (d *Deployer) programOf(spec lab.UnitSpec) string {
 }
 
 // environment returns all that a unit gets.
-func (d *Deployer) environment(spec lab.UnitSpec, running *deployment) []string {
-	return fleet.Environment(spec, d.label, running.group.dir, running.seenBy(spec))
+func (d *deployment) environment(spec lab.UnitSpec) []string {
+	return fleet.Environment(spec, d.group.label, d.group.dir, d.seenBy(spec))
 }
 
 // deployment is a running layout.
 type deployment struct {
 	*fleet.Fleet[*unit]
-	endpoints map[string]lab.Endpoint
-	network   *network
-	links     *links.Wanted
-	group     *group
-	launcher  *launch.Launcher
-	disk      *gluster.Volume // replicated; nil: none
-	ports     *launch.Ports
-	// restart is the command of a unit that is started once more.
-	restart func(spec lab.UnitSpec) (*exec.Cmd, error)
+	deployer *Deployer
+	network  *network
+	group    *group
+	launcher *launch.Launcher
+	disk     *gluster.Volume // replicated; nil: none
+	memory   *os.File        // that the units share; nil: none, or they have it
+	ports    *launch.Ports
 
-	mu       sync.Mutex
-	limits   map[string]*cgroup.Group // by the names of units that have some
-	ending   bool                     // foreign units may end
-	stopOnce sync.Once
-	stopErr  error
+	mu     sync.Mutex
+	limits map[string]*cgroup.Group // by the names of units that have some
+	ending bool                     // foreign units may end
 }
 
-// Units implements lab.Deployment.
-func (d *deployment) Units() []lab.Unit {
-	var units []lab.Unit
-	for _, u := range d.All() {
-		span := lab.Span("")
+// clear ends all units, and what was made for them.
+func (d *deployment) clear() error {
+	d.mu.Lock()
+	d.ending = true
+	d.mu.Unlock()
+	all := d.Everything()
+	for _, u := range all {
 		if u.Spec.Foreign {
-			span = lab.SpanBelow
+			_ = u.End(context.Background()) // it may have ended
 		}
-		units = append(units, lab.Unit{Name: u.Spec.Name, Role: u.Spec.Role, PID: u.PID, Span: span,
-			NameBy: u.Spec.NameBy})
 	}
-	if d.disk != nil {
-		units = append(units, d.disk.Units()...)
+	err := errors.Join(d.closeDisk(all), d.group.end())
+	for _, u := range all {
+		<-u.Ended
+		err = errors.Join(err, u.Unkept)
 	}
-	return units
-}
-
-// Endpoint implements lab.Deployment.
-func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
-	endpoint, listens := d.endpoints[unit]
-	if !listens {
-		return endpoint, fmt.Errorf("there is no unit %q that listens", unit)
-	}
-	return endpoint, nil
-}
-
-// Stop implements lab.Deployment.
-func (d *deployment) Stop() error {
-	d.stopOnce.Do(func() {
-		d.MayEnd()
-		d.mu.Lock()
-		d.ending = true
-		d.mu.Unlock()
-		all := d.Everything()
-		for _, u := range all {
-			if u.Spec.Foreign && u.commands != nil {
-				_ = u.commands.Close() // the keeper's signal; it may have ended
-			}
-		}
-		d.stopErr = errors.Join(d.closeDisk(all), d.group.end())
-		for _, u := range all {
-			<-u.Ended
-			d.stopErr = errors.Join(d.stopErr, u.Unkept)
-		}
-		d.launcher.Close()
-		d.ports.Close()
-		d.stopErr = errors.Join(d.stopErr, d.Relays.Close(), d.network.close())
-	})
-	return d.stopErr
-}
-
-// EndForeign implements lab.Ender.
-func (d *deployment) EndForeign(ctx context.Context) error {
-	return d.Supervisor.EndForeign(ctx, d.group.dir, func(ended *fleet.Unit) error {
-		if u := d.Named(ended.Spec.Name); u != nil { // else it runs elsewhere
-			return u.commands.Close() // the keeper's signal
-		}
-		return nil
-	})
+	d.launcher.Close()
+	d.ports.Close()
+	return errors.Join(err, d.network.close())
 }
 
 func (d *deployment) isEnding() bool {

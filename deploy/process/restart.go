@@ -100,11 +100,9 @@ func (u *unit) pids() ([]int, error) {
 // next returns the next life of a unit. It is what it was, with the same address, environment, files and
 // processors.
 func (d *deployment) next(_ context.Context, ended *unit, _ bool) (*unit, error) {
-	command, err := d.restart(ended.Spec)
-	if err != nil {
-		return nil, err
-	}
-	return d.newUnit(ended.Spec, command), nil
+	u := d.newUnit(ended.Spec)
+	u.again = true
+	return u, nil
 }
 
 // AwaitOpen implements fleet.Instance: it waits until any process of the unit listens, and until a unit on
@@ -114,7 +112,7 @@ func (u *unit) AwaitOpen(ctx context.Context) error {
 	if err != nil || host == nil || !u.Spec.Listens {
 		return err
 	}
-	return u.AwaitListening(ctx, u.deployment.endpoints[u.Spec.Name].Bind, listenPatience)
+	return u.AwaitListening(ctx, u.deployment.Endpoints[u.Spec.Name].Bind, listenPatience)
 }
 
 // awaitListening waits until any process of the unit listens.

@@ -19,26 +19,48 @@ import (
 type unit struct {
 	*fleet.Unit
 	deployment *deployment
+	again      bool // its volume is as its former life has left it
 	command    *exec.Cmd
-	commands   io.Closer
+	commands   io.Closer     // nil until it is started
 	limits     *cgroup.Group // nil: none
 	ear        *Ear          // of a conductor on another host; nil: the supervisor hears it
 }
 
-func (d *deployment) newUnit(spec lab.UnitSpec, command *exec.Cmd) *unit {
-	return &unit{Unit: fleet.NewUnit(spec), deployment: d, command: command}
+func (d *deployment) newUnit(spec lab.UnitSpec) *unit {
+	return &unit{Unit: fleet.NewUnit(spec), deployment: d}
 }
 
 // Start implements fleet.Instance.
 func (u *unit) Start(context.Context) error {
-	err := u.deployment.launch(u)
-	if err == nil {
-		return nil
-	}
-	if u.PID == 0 {
+	err := u.begin()
+	if err != nil && u.PID == 0 {
 		close(u.Ended)
 	}
-	return fmt.Errorf("start unit %s (%s): %w", u.Spec.Name, u.command.Path, err)
+	return err
+}
+
+func (u *unit) begin() (err error) {
+	d := u.deployment
+	if !u.again {
+		if err := fleet.MakeVolume(d.group.dir, u.Spec, d.seenBy(u.Spec)); err != nil {
+			return err
+		}
+	}
+	if u.command, err = d.command(u.Spec, u.Prepares); err != nil {
+		return err
+	}
+	if err := d.launch(u); err != nil {
+		return fmt.Errorf("start unit %s (%s): %w", u.Spec.Name, u.command.Path, err)
+	}
+	return nil
+}
+
+// End implements fleet.Instance. It is the keeper's signal; a unit of our own has no conductor any more.
+func (u *unit) End(context.Context) error {
+	if u.commands == nil {
+		return nil // it was not started
+	}
+	return u.commands.Close()
 }
 
 // launch starts a process and begins to listen to it: a unit of our own in the
@@ -76,6 +98,7 @@ func (d *deployment) launch(u *unit) error {
 		return err
 	}
 	u.PID, u.limits = command.Process.Pid, limits
+	u.SetHostPID(u.PID)
 	go d.listen(u, events)
 	if limits == nil {
 		return nil

@@ -22,15 +22,11 @@ import (
 // deployment is a running layout.
 type deployment struct {
 	*fleet.Fleet[*unit]
-	deployer  *Deployer
-	dir       string
-	hosts     []*host
-	places    map[string]int // hosts by units
-	endpoints map[string]lab.Endpoint
-
-	stopping atomic.Bool // foreign units may end
-	stopOnce sync.Once
-	stopErr  error
+	deployer *Deployer
+	dir      string
+	hosts    []*host
+	places   map[string]int // hosts by units
+	stopping atomic.Bool    // foreign units may end
 }
 
 var (
@@ -45,7 +41,7 @@ var (
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
 	servers, units, rest := containers.Part(layout)
 	placed := slices.Concat(servers, units, layout.Prepare)
-	running := &deployment{deployer: d, dir: dir, endpoints: map[string]lab.Endpoint{}}
+	running := &deployment{deployer: d, dir: dir}
 	if d.admit != nil {
 		if err := d.admit(ctx); err != nil {
 			return nil, errors.Join(err, os.RemoveAll(dir))
@@ -72,14 +68,11 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if err := running.open(ctx, slices.Concat(servers, units)); err != nil {
 		return nil, err
 	}
-	how := fleet.Steps{
-		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach,
-	}
-	if err := running.Begin(ctx, how, slices.Concat(servers, units), layout.Prepare); err != nil {
+	if err := running.Begin(ctx, slices.Concat(servers, units), layout.Prepare); err != nil {
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.
-	running.Beside, err = d.processes.Join(ctx, rest, dir, running.Supervisor, running.endpoints)
+	running.Beside, err = d.processes.Join(ctx, rest, dir, running.Supervisor, running.Endpoints)
 	if err != nil {
 		return nil, err
 	}
@@ -152,11 +145,11 @@ func (d *deployment) open(ctx context.Context, specs []lab.UnitSpec) error {
 		}
 		for n, name := range listeners[i] {
 			address := net.JoinHostPort(h.address, strconv.Itoa(opened.Ports[n]))
-			d.endpoints[name] = lab.Endpoint{Bind: address, Dial: address}
+			d.Endpoints[name] = lab.Endpoint{Bind: address, Dial: address}
 		}
 	}
 	for _, h := range d.hosts {
-		if err := h.tell(ctx, "Know", d.endpoints); err != nil {
+		if err := h.tell(ctx, "Know", d.Endpoints); err != nil {
 			return fmt.Errorf("begin the trial on host %s: %w", h.name, err)
 		}
 	}
@@ -169,55 +162,14 @@ const atOnce = 16
 // platform returns what is done to units on hosts.
 func (d *deployment) platform() fleet.Platform[*unit] {
 	return fleet.Platform[*unit]{
-		Name: d.deployer.Name(), Faults: d.deployer.Faults(), Next: d.next, Reach: d.reach,
+		Name: d.deployer.Name(), Faults: d.deployer.Faults(), AtOnce: atOnce, Keepers: true,
+		New: d.newUnit, Next: d.next, Reach: d.reach, Clear: d.clear,
 		NodeOf: func(u *unit) string { return u.host.name },
 	}
 }
 
-// start starts a unit.
-func (d *deployment) start(ctx context.Context, spec lab.UnitSpec) error {
-	u := d.newUnit(spec)
-	d.Add(u)
-	return u.Start(ctx)
-}
-
-// prepare runs a command to its end.
-func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit fleet.Visit) error {
-	spec.Foreign = true // it leads a short life of its own, and its keeper speaks for it
-	u := d.newUnit(spec)
-	u.Prepares = true
-	d.Add(u)
-	if err := u.Start(ctx); err != nil {
-		return err
-	}
-	release := func(ctx context.Context) error { return u.host.tell(ctx, "Release", u.life) }
-	return u.AwaitPrepared(ctx, d.reach(spec.Name), visit, release)
-}
-
 // reach returns where this host reaches a unit.
-func (d *deployment) reach(unit string) string { return d.endpoints[unit].Dial }
-
-// Units implements lab.Deployment. Those on hosts have their numbers there.
-func (d *deployment) Units() []lab.Unit {
-	var units []lab.Unit
-	for _, u := range d.All() {
-		span := lab.Span("")
-		if u.Spec.Foreign {
-			span = lab.SpanBelow
-		}
-		units = append(units, lab.Unit{Name: u.Spec.Name, Role: u.Spec.Role, PID: u.PID, Span: span,
-			NameBy: u.Spec.NameBy})
-	}
-	return append(units, d.Beside.Units()...)
-}
-
-// Endpoint implements lab.Deployment.
-func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
-	if endpoint, ours := d.endpoints[unit]; ours {
-		return endpoint, nil
-	}
-	return d.Beside.Endpoint(unit)
-}
+func (d *deployment) reach(unit string) string { return d.Endpoints[unit].Dial }
 
 // Clocks implements lab.Timed.
 func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { return d.AskClocks(ctx) }
@@ -230,27 +182,22 @@ func (d *deployment) Daemons() ([]lab.Unit, string) {
 	return nil, "what sshd and the agents use on their hosts is not metered"
 }
 
-// Stop implements lab.Deployment. A host that is lost ends its units by itself.
-func (d *deployment) Stop() error {
-	d.stopOnce.Do(func() {
-		d.MayEnd()
-		d.stopping.Store(true)
-		problems := make([]error, len(d.hosts))
-		var ends sync.WaitGroup
-		for i, h := range d.hosts {
-			ends.Go(func() {
-				if err := h.tell(context.Background(), "Stop", agent.None{}); err != nil {
-					problems[i] = fmt.Errorf("end the trial on host %s: %w", h.name, err)
-					h.end() // with it the agent removes what is left, and nobody waits for units any more
-				}
-			})
-		}
-		ends.Wait()
-		for _, u := range d.Everything() {
-			<-u.Ended
-		}
-		d.stopErr = errors.Join(problems...)
-		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.Beside, d.dir))
-	})
-	return d.stopErr
+// clear ends the trial on all hosts. One that is lost ends its units by itself.
+func (d *deployment) clear() error {
+	d.stopping.Store(true)
+	problems := make([]error, len(d.hosts))
+	var ends sync.WaitGroup
+	for i, h := range d.hosts {
+		ends.Go(func() {
+			if err := h.tell(context.Background(), "Stop", agent.None{}); err != nil {
+				problems[i] = fmt.Errorf("end the trial on host %s: %w", h.name, err)
+				h.end() // with it the agent removes what is left, and nobody waits for units any more
+			}
+		})
+	}
+	ends.Wait()
+	for _, u := range d.Everything() {
+		<-u.Ended
+	}
+	return errors.Join(problems...)
 }

@@ -39,6 +39,7 @@ func (u *unit) Start(ctx context.Context) error {
 		return fmt.Errorf("start unit %s on host %s: %w", u.Spec.Name, u.host.name, err)
 	}
 	u.life, u.PID, u.Commands = started.Life, started.PID, u
+	u.SetHostPID(started.PID)
 	go u.listen()
 	return nil
 }
@@ -119,6 +120,9 @@ func (u *unit) Pause(ctx context.Context) (proof string, err error) {
 
 // Resume implements fleet.Instance.
 func (u *unit) Resume(ctx context.Context) error { return u.host.tell(ctx, "Resume", u.life) }
+
+// End implements fleet.Instance.
+func (u *unit) End(ctx context.Context) error { return u.host.tell(ctx, "Release", u.life) }
 
 // next returns the next life of a unit.
 func (d *deployment) next(_ context.Context, ended *unit, _ bool) (*unit, error) {

@@ -11,9 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
-	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/relay"
 )
 
 // Faults implements lab.Deployer.
@@ -22,16 +20,6 @@ func (d *Deployer) Faults() []lab.FaultKind {
 		lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut, lab.FaultSlow, lab.FaultFill,
 		lab.FaultUpdate,
 	}
-}
-
-// readyForFaults does what must be there before units start: relays, at an address of this host that
-// units on all nodes reach, and volumes, which all nodes see.
-func (d *deployment) readyForFaults(units []lab.UnitSpec) (err error) {
-	if d.Relays, err = relay.Ahead(units, d.trial.Endpoints, d.cluster.Hosts.Here()); err != nil {
-		return err
-	}
-	return volume.Prepare(units, func(spec lab.UnitSpec) string { return fleet.Volume(d.trial.Dir, spec) },
-		d.cluster.Hosts.Show)
 }
 
 // Nodes implements lab.Clustered. The first node is not among them: it manages the others,
@@ -47,7 +35,10 @@ func (d *Deployer) Nodes(layout lab.Layout) []lab.Node {
 func (d *deployment) platform(layout lab.Layout) fleet.Platform[*service] {
 	return fleet.Platform[*service]{
 		Name: d.deployer.Name(), Faults: d.deployer.Faults(), SharesMemory: layout.SharedMemory > 0,
-		Next: d.next, Reach: d.dialOf, Cut: d.cut, Gone: d.gone,
+		AtOnce: atOnce, Span: lab.SpanContainer, New: d.newService, Reach: d.dialOf, Dial: d.dial,
+		Started: d.reachPublished, Followed: d.awaitKnown,
+		Discard: func(ctx context.Context, s *service) error { return s.remove(ctx) },
+		Next:    d.next, Cut: d.cut, Gone: d.gone, Clear: d.clear,
 		Describe: func(s *service) string { return fmt.Sprintf("container %.12s on %s", s.container, s.node.Name) },
 		NodeOf: func(s *service) string {
 			if s.node == nil {
@@ -72,6 +63,11 @@ func (s *service) Pause(ctx context.Context) (proof string, err error) {
 // Resume implements fleet.Instance.
 func (s *service) Resume(ctx context.Context) error { return s.node.Engine.Unpause(ctx, s.container) }
 
+// End implements fleet.Instance.
+func (s *service) End(ctx context.Context) error {
+	return s.node.Engine.Stop(ctx, s.container, stopGrace)
+}
+
 // gone fails when the container of a service has a process.
 func (d *deployment) gone(ctx context.Context, s *service) error {
 	state, err := s.node.Engine.Inspect(ctx, s.container)
@@ -93,7 +89,7 @@ func (d *deployment) cut(ctx context.Context, s *service, off bool) error {
 func (s *service) filter(ctx context.Context, change string) error {
 	for _, rule := range [][]string{{"INPUT", "!", "--in-interface", "lo"},
 		{"OUTPUT", "!", "--out-interface", "lo"}} {
-		args := append([]string{"--target=" + strconv.Itoa(s.hostPID), "--net", "iptables", "--wait", change},
+		args := append([]string{"--target=" + strconv.Itoa(s.HostPID()), "--net", "iptables", "--wait", change},
 			rule...)
 		text, err := exec.CommandContext(ctx, "nsenter", append(args, "--jump", "DROP")...).CombinedOutput()
 		if err != nil {

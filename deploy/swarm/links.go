@@ -12,9 +12,6 @@ import (
 // LinksHosts implements lab.Linker.
 func (d *Deployer) LinksHosts() error { return nil }
 
-// Links implements lab.Linked.
-func (d *deployment) Links() map[string]string { return d.links.Proofs() }
-
 // host returns the host of the node which a node of the layout is.
 func (d *deployment) host(name string) *hosts.Host { return d.cluster.Named(d.places[name]).Host }
 
@@ -24,7 +21,7 @@ func inOverlay(unit string, port int) string { return net.JoinHostPort(unit, str
 // trialOf returns the trial as a unit sees it.
 func (d *deployment) trialOf(spec lab.UnitSpec) containers.Trial {
 	seen := d.trial
-	seen.Endpoints = d.links.SeenBy(spec, seen.Endpoints,
+	seen.Endpoints = d.Wanted.SeenBy(spec, seen.Endpoints,
 		func(unit string) string { return inOverlay(unit, d.ports[unit].inside[1]) })
 	return seen
 }

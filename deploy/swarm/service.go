@@ -88,7 +88,6 @@ type service struct {
 	token      string
 	node       *private.Node
 	container  string // its ID
-	hostPID    int    // of its first process, as this host numbers it
 	followed   chan struct{}
 }
 
@@ -157,7 +156,8 @@ func (s *service) run(ctx context.Context) error {
 			d.Fail(fmt.Errorf("the Docker daemon of %s has ended: %w", s.node.Name, gone))
 		}
 	}()
-	s.hostPID, _ = s.node.HostPID(s.container) // it may have ended
+	pid, _ := s.node.HostPID(s.container) // it may have ended
+	s.SetHostPID(pid)
 	return s.bind(ctx)
 }
 
@@ -228,7 +228,7 @@ func (s *service) bind(ctx context.Context) error {
 	if err := s.node.Engine.Bind(ctx, s.container, launch.List(processors)); err != nil {
 		return err
 	}
-	return launch.AwaitBound(ctx, s.hostPID, s.Spec.Cores)
+	return launch.AwaitBound(ctx, s.HostPID(), s.Spec.Cores)
 }
 
 // describe says what the service is made of, or that a former life begins anew.
@@ -378,4 +378,11 @@ func (d *deployment) dialOf(unit string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.Relays.Behind(unit, d.outside[unit].Dial)
+}
+
+// dial returns where this host calls a unit.
+func (d *deployment) dial(endpoint string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.outside[endpoint].Dial
 }

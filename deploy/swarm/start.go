@@ -4,35 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // atOnce is how many services are started at the same time.
 const atOnce = 16
-
-// start starts a unit.
-func (d *deployment) start(ctx context.Context, spec lab.UnitSpec) error {
-	s := d.newService(spec)
-	d.Add(s)
-	return s.Start(ctx)
-}
-
-// prepare runs a command to its end.
-func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, visit fleet.Visit) error {
-	s := d.newService(spec)
-	s.Prepares = true
-	d.Add(s)
-	if err := s.Start(ctx); err != nil {
-		return err
-	}
-	stop := func(ctx context.Context) error { return s.node.Engine.Stop(ctx, s.container, stopGrace) }
-	if err := s.AwaitPrepared(ctx, d.dialOf(spec.Name), visit, stop); err != nil {
-		return err
-	}
-	return s.remove(ctx)
-}
 
 // reachPublished has the peers of units that shall be called so call their nodes.
 func (d *deployment) reachPublished(_ context.Context, specs []lab.UnitSpec) error {

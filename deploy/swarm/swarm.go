@@ -221,12 +221,12 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	}
 	running := &deployment{
 		deployer: d, cluster: cluster, images: loaded, lead: layout.Lead,
-		trial:   containers.Trial{Label: d.label, Dir: dir, Endpoints: map[string]lab.Endpoint{}},
-		links:   links.Of(layout.Links, placed),
 		outside: map[string]lab.Endpoint{}, detours: map[string]detour{},
 	}
 	running.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir,
 		running.platform(layout))
+	running.Wanted = links.Of(layout.Links, placed)
+	running.trial = containers.Trial{Label: d.label, Dir: dir, Endpoints: running.Endpoints}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, running.Stop())
@@ -236,20 +236,14 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if running.places, err = containers.Places(private.Names(), placed, layout.Links); err != nil {
 		return nil, err
 	}
-	if err := running.readyForFaults(running.links.Relayed(slices.Concat(servers, contained))); err != nil {
-		return nil, err
-	}
-	if err := running.links.Make(ctx, running.host, running.Relays); err != nil {
+	units := slices.Concat(servers, contained)
+	if err := running.Furnish(ctx, units, cluster.Hosts.Here(), running.host, cluster.Hosts.Show); err != nil {
 		return nil, err
 	}
 	if running.trial.Memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
 		return nil, err
 	}
-	how := fleet.Steps{
-		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.dialOf,
-		Started: running.reachPublished, Followed: running.awaitKnown,
-	}
-	if err := running.Begin(ctx, how, slices.Concat(servers, contained), layout.Prepare); err != nil {
+	if err := running.Begin(ctx, units, layout.Prepare); err != nil {
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.
@@ -272,63 +266,24 @@ type deployment struct {
 	places   map[string]string // nodes of the swarm, by the names that the layout has for nodes
 	trial    containers.Trial  // its endpoints are the addresses in the overlay network
 	ports    map[string]ports  // by unit
-	links    *links.Wanted
 
-	mu       sync.Mutex
-	outside  map[string]lab.Endpoint  // the addresses seen from this host, of units that have a node
-	latest   map[string]*private.Node // of units that have one: they stay there
-	first    map[string]*private.Node // those that they had at first
-	detours  map[string]detour        // by unit
-	made     []string                 // IDs of all services that were made
-	stopOnce sync.Once
-	stopErr  error
+	mu      sync.Mutex
+	outside map[string]lab.Endpoint  // the addresses seen from this host, of units that have a node
+	latest  map[string]*private.Node // of units that have one: they stay there
+	first   map[string]*private.Node // those that they had at first
+	detours map[string]detour        // by unit
+	made    []string                 // IDs of all services that were made
 }
 
 // Clocks implements lab.Timed: nodes may be other hosts.
 func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { return d.AskClocks(ctx) }
 
-// Units implements lab.Deployment.
-func (d *deployment) Units() []lab.Unit {
-	var units []lab.Unit
-	for _, s := range d.All() {
-		units = append(units, lab.Unit{Name: s.Spec.Name, Role: s.Spec.Role, PID: s.hostPID,
-			Span: lab.SpanContainer})
-	}
-	return append(units, d.Beside.Units()...)
-}
-
-// Endpoint implements lab.Deployment.
-func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
-	d.mu.Lock()
-	endpoint, ours := d.outside[unit]
-	d.mu.Unlock()
-	if ours {
-		return endpoint, nil
-	}
-	return d.Beside.Endpoint(unit)
-}
-
 // removePatience is how long the swarm may take to remove the units of a trial.
 const removePatience = 60 * time.Second
 
-// Stop implements lab.Deployment.
-func (d *deployment) Stop() error {
-	d.stopOnce.Do(func() {
-		defer d.Unwatch()
-		d.MayEnd()
-		d.stopErr = errors.Join(d.RestoreNodes(d.Watching), d.links.Lift(d.Watching), d.removeAll(),
-			d.Relays.Close(), d.straighten(d.Watching))
-		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.Beside, d.trial.Dir))
-	})
-	return d.stopErr
-}
-
-// EndForeign implements lab.Ender.
-func (d *deployment) EndForeign(ctx context.Context) error {
-	return d.Supervisor.EndForeign(ctx, d.trial.Dir, func(u *fleet.Unit) error {
-		s := d.Named(u.Spec.Name)
-		return s.node.Engine.Stop(ctx, s.container, stopGrace)
-	})
+// clear removes what the swarm has of the trial, and leaves links and ports as they were.
+func (d *deployment) clear() error {
+	return errors.Join(d.Wanted.Lift(d.Watching), d.removeAll(), d.straighten(d.Watching))
 }
 
 // removeAll removes the services of the trial, and their containers at once: none of them

@@ -172,14 +172,10 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	}
 	running.assign(all)
 	go running.watch()
-	how := fleet.Steps{
-		AtOnce: atOnce, Start: running.start, Prepare: running.prepare, Reach: running.reach, SetsUp: true,
-		Followed: running.awaitKnown,
-	}
-	if err := running.Begin(ctx, how, slices.Concat(servers, contained), layout.Prepare); err != nil {
+	if err := running.Begin(ctx, slices.Concat(servers, contained), layout.Prepare); err != nil {
 		return nil, err
 	}
-	if err := running.Begin(ctx, how, last, nil); err != nil {
+	if err := running.Begin(ctx, last, nil); err != nil {
 		return nil, err
 	}
 	// The other deployer removes the folder with its end.
@@ -195,10 +191,10 @@ func newDeployment(ctx context.Context, d *Deployer, home *home, layout lab.Layo
 	supervisor.NewsTake(newsPatience)
 	made := &deployment{
 		deployer: d, home: home,
-		trial: containers.Trial{Label: d.label, Dir: dir, Endpoints: map[string]lab.Endpoint{}},
-		news:  newNews(),
+		news: newNews(),
 	}
 	made.Fleet = fleet.New(ctx, supervisor, dir, made.platform())
+	made.trial = containers.Trial{Label: d.label, Dir: dir, Endpoints: made.Endpoints}
 	made.doors = supervisor.NewDoors(func(endpoint string) (net.Conn, error) {
 		return home.through(made.Watching, made.trial.Endpoints[endpoint].Dial)
 	})

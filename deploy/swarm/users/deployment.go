@@ -2,12 +2,10 @@ package users
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"strconv"
-	"sync"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/fleet"
@@ -22,9 +20,6 @@ type deployment struct {
 	trial    containers.Trial // its endpoints are the addresses in the network of the units
 	news     *news
 	doors    *fleet.Doors
-
-	stopOnce sync.Once
-	stopErr  error
 }
 
 // firstPort is the first that a unit listens on, which has an address of its own. Before it are
@@ -47,29 +42,6 @@ func (d *deployment) assign(specs []lab.UnitSpec) {
 
 // atOnce is how many services are started, or removed, at the same time.
 const atOnce = 16
-
-// start starts a unit. A server is left alone until its port is open: before that a door takes
-// connections that lead nowhere.
-func (d *deployment) start(ctx context.Context, spec lab.UnitSpec) error {
-	s := d.newService(spec)
-	d.Add(s)
-	if err := s.Start(ctx); err != nil || spec.Server == nil {
-		return err
-	}
-	s.awaitServer(ctx)
-	return nil
-}
-
-// prepare runs a command of the layout to its end.
-func (d *deployment) prepare(ctx context.Context, spec lab.UnitSpec, _ fleet.Visit) error {
-	s := d.newService(spec)
-	s.Prepares = true
-	d.Add(s)
-	if err := s.Start(ctx); err != nil {
-		return err
-	}
-	return s.AwaitPrepared(ctx, "", nil, nil)
-}
 
 // awaitKnown waits until units are found by their names.
 func (d *deployment) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error {
@@ -128,38 +100,10 @@ func (d *deployment) reach(endpoint string) string {
 	return d.doors.To(endpoint)
 }
 
-// Units implements lab.Deployment.
-func (d *deployment) Units() []lab.Unit {
-	var units []lab.Unit
-	for _, u := range d.All() {
-		units = append(units, lab.Unit{Name: u.Spec.Name, Role: u.Spec.Role, Span: lab.SpanContainer})
-	}
-	return units
-}
-
-// Endpoint implements lab.Deployment.
-func (d *deployment) Endpoint(unit string) (lab.Endpoint, error) {
-	endpoint, listens := d.trial.Endpoints[unit]
-	if !listens {
-		return endpoint, fmt.Errorf("unit %q does not listen", unit)
-	}
-	endpoint.Dial = d.reach(unit)
-	return endpoint, nil
-}
-
 // nodeOf returns the node of a service.
 func (d *deployment) nodeOf(s *service) string {
 	task, _, _, _ := d.news.latest(s.id)
 	return d.home.nodeName(task.NodeID)
-}
-
-// Logs implements lab.Deployment.
-func (d *deployment) Logs() map[string]string {
-	_ = fleet.ForAll(d.Watching, atOnce, d.Everything(), func(ctx context.Context, s *service) error {
-		s.readLog(ctx)
-		return nil
-	})
-	return d.Fleet.Logs()
 }
 
 // Clocks implements lab.Timed: nodes may be other hosts.
@@ -176,21 +120,10 @@ func (d *deployment) Daemons() ([]lab.Unit, string) {
 	return nil, "the swarm is the user's, of whose nodes nothing is read"
 }
 
-// Stop implements lab.Deployment.
-func (d *deployment) Stop() error {
-	d.stopOnce.Do(func() {
-		d.MayEnd()
-		d.stopErr = d.removeAll()
-		d.Unwatch()
-		d.doors.Close()
-		d.stopErr = errors.Join(d.stopErr, containers.Leave(d.Beside, d.trial.Dir))
-	})
-	return d.stopErr
-}
-
-// removeAll removes the services of the trial, and waits until the nodes have ended their tasks.
-func (d *deployment) removeAll() error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(d.Watching), leavePatience,
+// clear removes the services of the trial, and waits until the nodes have ended their tasks.
+func (d *deployment) clear() error {
+	defer d.doors.Close()
+	ctx, cancel := context.WithTimeoutCause(d.Watching, leavePatience,
 		fmt.Errorf("not removed after %v", leavePatience))
 	defer cancel()
 	services := d.Everything()

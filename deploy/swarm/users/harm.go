@@ -13,7 +13,9 @@ func (d *Deployer) Faults() []lab.FaultKind { return fleet.StarterFaults() }
 // platform returns what is done to services, most of it by their starters.
 func (d *deployment) platform() fleet.Platform[*service] {
 	return fleet.Platform[*service]{
-		Name: d.deployer.Name(), Faults: d.deployer.Faults(), Next: d.next, Reach: d.reach, NodeOf: d.nodeOf,
+		Name: d.deployer.Name(), Faults: d.deployer.Faults(), AtOnce: atOnce, SetsUp: true, Span: lab.SpanContainer,
+		New: d.newService, Reach: d.reach, Dial: d.reach, NodeOf: d.nodeOf, Followed: d.awaitKnown,
+		Next: d.next, Clear: d.clear,
 	}
 }
 
@@ -31,6 +33,11 @@ func (s *service) Pause(ctx context.Context) (proof string, err error) { return 
 
 // Resume implements fleet.Instance.
 func (s *service) Resume(ctx context.Context) error { return s.starter.Resume(ctx) }
+
+// End implements fleet.Instance.
+func (s *service) End(ctx context.Context) error {
+	return s.deployment.home.manager.RemoveService(ctx, s.id)
+}
 
 // AwaitOpen implements fleet.Instance. The starter has seen before that the unit listens.
 func (s *service) AwaitOpen(context.Context) error { return nil }

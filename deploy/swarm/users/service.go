@@ -57,7 +57,7 @@ type hosted struct {
 // Start implements fleet.Instance.
 func (s *service) Start(ctx context.Context) error {
 	d := s.deployment
-	if s.again {
+	if s.again { // by the starter
 		return s.starter.Again(ctx, s.Unit, s.connect, d.trial.Endpoints[s.Spec.Name].Bind)
 	}
 	if err := fleet.MakeVolume(d.trial.Dir, s.Spec, d.trial.Endpoints); err != nil {
@@ -72,7 +72,13 @@ func (s *service) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start unit %s: %w", s.Spec.Name, err)
 	}
-	return s.connect(ctx)
+	if err := s.connect(ctx); err != nil {
+		return err
+	}
+	if s.Spec.Server != nil {
+		s.awaitServer(ctx)
+	}
+	return nil
 }
 
 // connect connects to the unit of a service that runs.
