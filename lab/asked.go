@@ -82,3 +82,18 @@ type Backed interface {
 	// unknown kind, two for one purpose, and a variant that cannot be are errors.
 	OnBackings(v Variant, kinds []string) (map[string]string, error)
 }
+
+// Modelled is a System whose units can follow every operation by spans, so that a model can be made of it.
+type Modelled interface {
+	System
+	// Modelling is how a model is made unless somebody says otherwise.
+	Modelling() Modelling
+}
+
+// Modelling is what `cleave model` begins with.
+type Modelling struct {
+	Architecture string
+	Rate         float64 // operations per second that are few for the system
+	// Knob is the one that says which operations are followed: all of them with the value All, none with None.
+	Knob, All, None string
+}

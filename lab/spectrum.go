@@ -78,3 +78,7 @@ func SegmentKinds() []SegmentKind {
 // SegmentAttribute is the attribute of a span that holds the SegmentKind of its own
 // time: that in which none of its parts is under way.
 const SegmentAttribute = "cleave.segment"
+
+// ComponentAttribute is the attribute of a span that names the component it belongs to, where its process
+// hosts several.
+const ComponentAttribute = "cleave.component"

@@ -170,5 +170,11 @@ func OfPoints(points []Point, source Source, n int) Distribution {
 	return d
 }
 
-// duration returns seconds as a duration, to the nanosecond.
-func duration(seconds float64) time.Duration { return time.Duration(seconds*1e9 + 0.5) }
+// duration returns seconds as a duration, in five digits: more would only be read.
+func duration(seconds float64) time.Duration {
+	unit := time.Nanosecond
+	for seconds*1e9 > 1e5*float64(unit) {
+		unit *= 10
+	}
+	return time.Duration(seconds * 1e9).Round(unit)
+}

@@ -169,13 +169,13 @@ func (b *builder) visits(n *node, own share) (all []Visit) {
 			if at == nil {
 				return 0
 			}
-			v.Statements += at.statements / float64(len(n.seen))
-			v.Commits += at.commits / float64(len(n.seen))
+			v.Statements, v.Commits = v.Statements+at.statements, v.Commits+at.commits
 			return at.inStatements + at.inCommits
 		})
 		if v.Statements+v.Commits == 0 {
 			continue
 		}
+		v.Statements, v.Commits = v.Statements/float64(len(n.seen)), v.Commits/float64(len(n.seen))
 		v.Wait = n.distribution(Trace, func(e *execution) float64 {
 			at := e.visits[name]
 			if at == nil {

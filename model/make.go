@@ -24,8 +24,6 @@ type Evidence struct {
 	Traces      []*lab.SpanNode
 	// CPU is the CPU time of each unit per operation of the mix, in seconds, by its name; nil: nobody metered.
 	CPU map[string]float64
-	// Operations is how many operations were metered.
-	Operations int
 	// StoreOf returns the store that a unit asks by a span; nil: see foreignStore.
 	StoreOf  func(unit, span string) Store
 	Measured []Measurement
@@ -286,8 +284,11 @@ func (b *builder) visit(s *lab.SpanNode, e *execution, own float64) {
 
 // callee returns the execution that a span begins; nil where it is a part of its caller's work.
 func (b *builder) callee(s *lab.SpanNode, from *execution, by *way) *execution {
+	if s.Kind == lab.SegmentDatabase {
+		return nil
+	}
 	component, unit := b.component(s, from.of)
-	if !s.Serves && component == from.of.component || s.Kind == lab.SegmentDatabase {
+	if !s.Serves && component == from.of.component {
 		return nil
 	}
 	if from.of.depth >= maxLevels {

@@ -161,7 +161,7 @@ func TestMeteredCPUIsDividedWithoutRemainder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			// the stock has 8 us for each request beside its code
-			m, notes := made(t, Evidence{Name: "metered", Traces: orders(4), Operations: 4,
+			m, notes := made(t, Evidence{Name: "metered", Traces: orders(4),
 				CPU: map[string]float64{"shop": c.shop / 1e6, "stock": 196e-6, "mail": 50e-6}})
 			front := m.Operations[0].Call
 			create := front.Calls[0]
@@ -190,7 +190,7 @@ func TestAServersCPUGoesToItsVisits(t *testing.T) {
 		return span("shop", "GET /", code, 0, 500, span("shop", "SELECT a", database, 100, 200),
 			of("stock", span("shop", "Stock", code, 200, 500, span("shop", "SELECT b", database, 200, 500))))
 	}
-	m, _ := made(t, Evidence{Name: "served", Traces: []*lab.SpanNode{visits(), visits()}, Operations: 2,
+	m, _ := made(t, Evidence{Name: "served", Traces: []*lab.SpanNode{visits(), visits()},
 		CPU:     map[string]float64{"shop": 100e-6, "database": 60e-6},
 		StoreOf: func(string, string) Store { return Store{Name: "database", Kind: "mariadb", Server: true} }})
 	front := m.Operations[0].Call
@@ -211,7 +211,7 @@ func TestWhatATraceLacks(t *testing.T) {
 	twice := span("a", "GET /", code, 0, 500, of("x", span("a", "x", code, 0, 100)),
 		serves(of("x", span("b", "x", code, 200, 300))))
 	m, notes := made(t, Evidence{Name: "twice", Traces: []*lab.SpanNode{twice},
-		CPU: map[string]float64{"a": 1e-3}, Operations: 1})
+		CPU: map[string]float64{"a": 1e-3}})
 	if got := strings.Join(m.Components(), " "); got != "a x b/x" || len(notes) != 2 ||
 		!strings.Contains(notes[0], "x is in the services a and b") || !strings.Contains(notes[1], "metered b") {
 		t.Errorf("components %s, notes %q", got, notes)

@@ -65,9 +65,10 @@ func users() (map[string]named.Backing, error) {
 }
 
 // systemOf returns the system of a plan: one that this program brings, or those that
-// somebody else wrote, under the load of the plan.
-func systemOf(plan lab.Plan, secrets *secret.Vault) (lab.System, error) {
-	c := conditions{spans: os.Getenv(spansVariable)}
+// somebody else wrote, under the load of the plan. spans is the folder that keeps the spans of all trials;
+// empty: none does.
+func systemOf(plan lab.Plan, secrets *secret.Vault, spans string) (lab.System, error) {
+	c := conditions{spans: spans}
 	if plan.Study.Load != nil {
 		generator, err := newGenerator(plan.Study.Load.Objective)
 		if err != nil {

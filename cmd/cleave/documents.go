@@ -204,7 +204,7 @@ func analyse(folder *store.Folder) (lab.Analysis, error) {
 	if err != nil {
 		return lab.Analysis{}, err
 	}
-	system, err := systemOf(plan, nil)
+	system, err := systemOf(plan, nil, "")
 	if err != nil {
 		return lab.Analysis{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -255,7 +256,7 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 	if err != nil {
 		return nil, err
 	}
-	system, err := systemOf(plan, a.secrets)
+	system, err := systemOf(plan, a.secrets, os.Getenv(spansVariable))
 	if err != nil {
 		return nil, err
 	}

@@ -175,13 +175,18 @@ func (f *experimentFlags) addTrust(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.trust, "trust", false, "play the plan of somebody else's result folder without asking")
 }
 
-// addOutput adds the flags of results and progress.
+// addOutput adds the flags of results, progress and documents.
 func (f *experimentFlags) addOutput(flags *pflag.FlagSet) {
+	f.addResults(flags)
+	f.documents.addTo(flags)
+}
+
+// addResults adds the flags of results and progress.
+func (f *experimentFlags) addResults(flags *pflag.FlagSet) {
 	flags.StringVar(&f.results, "results", "results", "`folder` for results")
 	f.progress = "auto"
 	flags.Var(&f.progress, "progress",
 		"`form` of the progress: auto, terminal, plain (a line per trial), json (an object per trial) or none")
-	f.documents.addTo(flags)
 }
 
 // addVerdict adds the flags of results that compare variants.

@@ -270,7 +270,7 @@ func setLevels(p lab.Point, info lab.SystemInfo, levels map[string]string) error
 
 // layoutsOf returns the layouts of the variants at the study's first point.
 func layoutsOf(s lab.Study, secrets *secret.Vault) ([]lab.Layout, error) {
-	system, err := systemOf(lab.Plan{Study: s}, secrets)
+	system, err := systemOf(lab.Plan{Study: s}, secrets, "")
 	if err != nil {
 		return nil, err
 	}

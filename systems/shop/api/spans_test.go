@@ -47,7 +47,8 @@ func TestTracedRequests(t *testing.T) {
 			t.Errorf("%s: %+v", part, r)
 		}
 	}
-	if other, ok := byName[http.MethodGet]; !ok || len(other.Notes) > 0 || len(all) != 4 {
+	if other, ok := byName[http.MethodGet]; !ok || len(other.Notes) != 1 || len(all) != 4 ||
+		other.Notes[lab.ComponentAttribute] != component {
 		t.Errorf("another request: %+v of %d", other, len(all))
 	}
 }

@@ -8,7 +8,7 @@ import (
 // The named values of KnobSpans.
 const (
 	spansOn  = "on"
-	spansOff = "off"
+	SpansOff = "off" // no order is followed
 )
 
 // tracedShare is how many orders are traced where nobody says: enough for a path of a
@@ -21,12 +21,12 @@ func share(text string) (float64, error) {
 	switch text {
 	case spansOn:
 		return tracedShare, nil
-	case spansOff:
+	case SpansOff:
 		return 0, nil
 	}
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(value >= 0 && value <= 1) {
-		return 0, fmt.Errorf("%s is %q: use %s, %s, or a share from 0 to 1", KnobSpans, text, spansOn, spansOff)
+		return 0, fmt.Errorf("%s is %q: use %s, %s, or a share from 0 to 1", KnobSpans, text, spansOn, SpansOff)
 	}
 	return value, nil
 }

@@ -90,6 +90,9 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 		book := h.book(db)
 		coordinator, err := h.coordinator(db, book)
 		refused = err
+		if around.Tracer != nil {
+			return followedOrders{orders.New(book, coordinator)}
+		}
 		return orders.New(book, coordinator)
 	}, shoppb.OfferOrders, shoppb.CallOrders)
 	if design.Coordination == architecture.Choreographed {
@@ -211,9 +214,7 @@ func (h *host) Offer(register func(grpc.ServiceRegistrar)) { h.Offers = append(h
 func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinator, error) {
 	switch h.design.Coordination {
 	case architecture.ACID:
-		all := local.New(db, book, local.Components{
-			Catalog: h.Catalog, Customers: h.Customers, Inventory: h.stock, Payments: h.accounts, Shipping: h.parcels,
-		})
+		all := local.New(db, book, h.together())
 		if h.design.Batching {
 			all.Batch()
 		}

@@ -54,6 +54,7 @@ var (
 	_ lab.Checkable   = System{}
 	_ lab.Explainable = System{}
 	_ lab.Backed      = System{}
+	_ lab.Modelled    = System{}
 )
 
 // Describe implements lab.System.

@@ -15,6 +15,12 @@ func (s System) Explanation() lab.Explanation {
 	}}
 }
 
+// Modelling implements lab.Modelled.
+func (s System) Modelling() lab.Modelling {
+	return lab.Modelling{Architecture: architecture.Monolith, Rate: 20, Knob: architecture.KnobSpans, All: "1",
+		None: architecture.SpansOff}
+}
+
 // Ways implements lab.Explainable.
 func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
 	paths, err := architecture.Paths(choice(from), choice(to))

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/cleave-lab/cleave/inputfile"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/store"
+	"github.com/cleave-lab/cleave/study"
+	"github.com/cleave-lab/cleave/traces"
+)
+
+// modelName is the study behind the model of a system.
+const modelName = "model"
+
+// Variants of that study: one is metered, and of the other every operation is followed.
+const (
+	meteredVariant  = "metered"
+	followedVariant = "followed"
+)
+
+// spansFolder is the folder with the spans of a model's trials, in their result folder.
+const spansFolder = "spans"
+
+// modelFlags are the flags of model.
+type modelFlags struct {
+	designFlags
+	architecture string
+	rate         float64
+	component    string
+	out          string
+}
+
+func (a app) modelCommand() *cobra.Command {
+	var flags modelFlags
+	command := &cobra.Command{
+		Use:   "model SYSTEM | model RUN | model TRACES...",
+		Short: "make a model of a system: its components, their calls, CPU time and waiting",
+		Long: `Writes a model of a system as a YAML file to be read and edited by hand: the
+components, the tree of calls of each operation, and for each call the CPU time,
+the waiting, and what it does at stores. docs/modelling.md explains every key.
+
+Of SYSTEM, one of our own, trials are played at a low rate and at three times as
+many operations: metered without spans and, at the low rate, with a span of every
+call. What was metered is divided over the calls. The systems: ` +
+			strings.Join(systemsThat[lab.Modelled](), ", ") + `.
+RUN is the result folder of such trials: the model is made anew.
+
+TRACES are files or folders with spans of your own system, in the formats that
+cleave traces reads. They hold no CPU times: self times stand for them, which are
+an upper bound.`,
+		Example: `  cleave model shop --out shop.model.yaml
+  cleave model spans.jsonl --component module.name --out ours.model.yaml
+  cleave model show shop.model.yaml`,
+		Args: arguments(cobra.MinimumNArgs(1)),
+		RunE: func(command *cobra.Command, args []string) error { return a.model(command, args, &flags) },
+	}
+	flags.register(command)
+	command.AddCommand(a.modelShowCommand())
+	return command
+}
+
+func (f *modelFlags) register(command *cobra.Command) {
+	f.given = command.Flags().Changed
+	addGroup(command, "What is modelled", func(flags *pflag.FlagSet) {
+		flags.StringVar(&f.architecture, "architecture", "",
+			"`architecture` of SYSTEM, with knobs behind it (default: the system's)")
+		flags.StringVar(&f.component, "component", "",
+			"`attribute` of spans in TRACES that names the component of a service, such as module.name")
+	}, f.addBackings)
+	addGroup(command, "Load", func(flags *pflag.FlagSet) {
+		flags.Float64VarP(&f.rate, "rate", "r", 0,
+			"operations per second: few, so that nothing queues (default: the system's)")
+		f.addLength(flags, 10*time.Second)
+	})
+	addGroup(command, "Deployment", f.addDeployment)
+	addGroup(command, "Experiment", func(flags *pflag.FlagSet) {
+		flags.IntVar(&f.blocks, "blocks", 3, "number of measurements of each variant")
+		flags.BoolVar(&f.noGates, "no-gates", false, "count trials even if the host or the generator was disturbed")
+		flags.BoolVar(&f.planOnly, "plan", false, "show trials, time and disk of the plan, and play nothing")
+	})
+	addGroup(command, "Output", func(flags *pflag.FlagSet) {
+		flags.StringVar(&f.out, "out", "-", "`file` for the model, - for standard output")
+	}, f.addResults)
+}
+
+func (a app) modelShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show FILE",
+		Short:   "draw a model, and say what is missing or weak",
+		Example: "  cleave model show shop.model.yaml",
+		Args:    arguments(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			m, err := readModel(args[0])
+			if err != nil {
+				return err
+			}
+			return m.Show(a.out)
+		},
+	}
+}
+
+// readModel reads a model file.
+func readModel(path string) (model.Model, error) {
+	data, err := inputfile.Read(path, model.MaxBytes)
+	if err != nil {
+		return model.Model{}, withCode(exitBadPlan, "read the model: %w", err)
+	}
+	m, err := model.Parse(path, data)
+	if err != nil {
+		return m, withCode(exitBadPlan, "%w", err)
+	}
+	return m, nil
+}
+
+// model makes a model of what the arguments name.
+func (a app) model(command *cobra.Command, args []string, flags *modelFlags) error {
+	if err := checkOutput("--out", flags.out); err != nil {
+		return err
+	}
+	system, ours := systemNamed[lab.Modelled](args[0], conditions{})
+	if ours && len(args) == 1 {
+		return a.modelSystem(command, system, flags)
+	}
+	var wrong []string
+	command.Flags().Visit(func(f *pflag.Flag) {
+		if f.Name != "out" && f.Name != "component" {
+			wrong = append(wrong, "--"+f.Name)
+		}
+	})
+	if len(wrong) > 0 {
+		return withCode(exitBadPlan, "%s is about trials, which are only played of a system: %s",
+			strings.Join(wrong, ", "), strings.Join(systemsThat[lab.Modelled](), ", "))
+	}
+	if folder, err := store.Open(args[0]); err == nil && len(args) == 1 && flags.component == "" {
+		return a.modelRun(folder, flags.out)
+	}
+	return a.modelTraces(args, flags)
+}
+
+// modelTraces makes a model of files with spans.
+func (a app) modelTraces(paths []string, flags *modelFlags) error {
+	from := model.Evidence{Name: filepath.Base(paths[0]), About: "made of spans"}
+	for _, path := range paths {
+		set, err := traces.Read(path, flags.component)
+		if err != nil {
+			return withCode(exitBadPlan, "%w (systems that models are made of: %s)", err,
+				strings.Join(systemsThat[lab.Modelled](), ", "))
+		}
+		trees, counts := traces.Trees(path, set)
+		from.Traces = append(from.Traces, trees...)
+		if counts.Broken > 0 {
+			fmt.Fprintf(a.story, "note: %d of %d traces of %s are left out: spans are missing\n", counts.Broken,
+				counts.Broken+counts.Traces, path)
+		}
+	}
+	return a.writeModel(from, flags.out)
+}
+
+// writeModel makes a model and writes it. Unless it takes standard output, it is drawn there.
+func (a app) writeModel(from model.Evidence, out string) error {
+	m, notes, err := model.Make(from)
+	if err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	for _, note := range notes {
+		fmt.Fprintf(a.story, "note: %s\n", note)
+	}
+	var text bytes.Buffer
+	if err := m.Write(&text); err != nil {
+		return err
+	}
+	if _, err := model.Parse("", text.Bytes()); err != nil { // it is too large
+		return withCode(exitFailed, "the model could not be read again: %w", err)
+	}
+	err = a.writeDocument(out, func(w io.Writer) error {
+		_, err := w.Write(text.Bytes())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if out == "-" {
+		return nil
+	}
+	err = m.Show(a.out)
+	fmt.Fprintf(a.out, "\nmodel  %s\nagain  cleave model show %s\n", out, out)
+	return err
+}
+
+// modelSystem plays the trials of a system, keeps their spans in the result folder, and makes a model.
+func (a app) modelSystem(command *cobra.Command, system lab.Modelled, flags *modelFlags) error {
+	if flags.given("component") {
+		return withCode(exitBadPlan, "--component is about files with spans: our systems name their components")
+	}
+	plan, err := flags.plan(system)
+	if err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	if flags.planOnly {
+		return a.showPlan(plan, &flags.experimentFlags)
+	}
+	flags.strict = true
+	conductor, folder, plan, err := a.begin(command, plan, &flags.experimentFlags)
+	if err != nil {
+		return err
+	}
+	defer folder.Unlock()
+	if conductor.System, err = systemOf(plan, a.secrets, folder.Path(spansFolder)); err != nil {
+		return err
+	}
+	if err := a.play(command.Context(), conductor, plan, folder); err != nil {
+		return err
+	}
+	return a.modelRun(folder, flags.out)
+}
+
+// plan makes the plan of the trials: the system metered at two rates, and followed at the low one.
+func (f *modelFlags) plan(system lab.Modelled) (lab.Plan, error) {
+	info, usual := system.Describe(), system.Modelling()
+	if !f.given("architecture") {
+		f.architecture = usual.Architecture
+	}
+	if !f.given("rate") {
+		f.rate = usual.Rate
+	}
+	if !(f.rate > 0 && f.rate <= 1e5) {
+		return lab.Plan{}, fmt.Errorf("--rate is %g, expected operations per second above 0", f.rate)
+	}
+	onBackings, err := backed(info.Name, f.backings)
+	if err != nil {
+		return lab.Plan{}, err
+	}
+	metered, err := f.variant(info, onBackings, "architecture", f.architecture)
+	if err := errors.Join(err, f.checkDesign()); err != nil {
+		return lab.Plan{}, err
+	}
+	followed, err := f.variant(info, onBackings, "architecture", f.architecture)
+	if err != nil {
+		return lab.Plan{}, err
+	}
+	metered.Name, metered.Knobs[usual.Knob] = meteredVariant, usual.None
+	followed.Name, followed.Knobs[usual.Knob] = followedVariant, usual.All
+	metered.Summary, followed.Summary = "metered, no operation followed", "every operation followed"
+	load := f.measuredLoad()
+	what := strings.Join(append([]string{info.Name, f.architecture}, f.backings...), " ")
+	s := lab.Study{Schema: lab.StudySchema, Name: modelName, Title: "a model of " + what, System: info.Name,
+		Question: "What does each call take?", Baseline: meteredVariant, Design: study.Defaults(),
+		Metrics: info.Metrics, Load: &load}
+	s.Design.Blocks, s.Design.MaxRepeats, s.Design.NoiseFloor = f.blocks, 1, nil
+	const faster = 3 // the rate at which a prediction can be checked
+	for _, rate := range []float64{f.rate, faster * f.rate} {
+		s.Points = append(s.Points, lab.Point{Name: "rate-" + lab.Plain(rate),
+			Levels: map[string]float64{lab.FactorRate: rate}})
+	}
+	followed.Points = []string{s.Points[0].Name}
+	s.Variants = []lab.Variant{metered, followed}
+	return f.expand(&study.File{Study: s}, f.options())
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/sqlite"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/store"
+	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/traces"
+)
+
+// modelRun makes the model of a system from the result folder of its trials.
+func (a app) modelRun(folder *store.Folder, out string) error {
+	plan, err := folder.Plan()
+	if err != nil {
+		return err
+	}
+	if plan.Study.Name != modelName || len(plan.Study.Points) != 2 || plan.Study.Load == nil {
+		return withCode(exitBadPlan, "%s holds the study %s: models are made of the trials of cleave model",
+			folder.Dir(), plan.Study.Name)
+	}
+	trials, err := folder.Trials()
+	if err != nil {
+		return err
+	}
+	s := plan.Study
+	low := s.Points[0]
+	from := model.Evidence{Name: s.System, About: fmt.Sprintf(
+		"%s, metered at %s operations per second and followed at %g, %s", s.Title, lowAndHigh(s.Points),
+		low.Levels[lab.FactorRate], plan.Created.Format(time.DateOnly))}
+	var metered []lab.Trial
+	for _, t := range trials {
+		if t.Valid && t.Variant == meteredVariant && cpuPerOperation(t, s.Metrics) > 0 {
+			from.Measured = append(from.Measured, measurementOf(t, s.Metrics))
+			if t.Point.Name == low.Name {
+				metered = append(metered, t)
+			}
+		}
+	}
+	if len(metered) == 0 {
+		return withCode(exitFailed, "no metered trial at %s counts: see %s", low.Name, folder.Dir())
+	}
+	from.CPU = cpuByRole(metered, s.Metrics)
+	from.StoreOf = storeOf(metered[0].Parts)
+	if from.Traces, err = a.followedTraces(folder.Path(spansFolder), s.Load.WarmUp); err != nil {
+		return err
+	}
+	return a.writeModel(from, out)
+}
+
+// lowAndHigh names the rates of two points.
+func lowAndHigh(points []lab.Point) string {
+	rates := make([]any, len(points))
+	for i, p := range points {
+		rates[i] = p.Levels[lab.FactorRate]
+	}
+	return fmt.Sprintf("%g and %g", rates...)
+}
+
+// followedTraces returns the traces of all followed trials, without those of their warm-ups.
+func (a app) followedTraces(spans string, warmUp float64) ([]*lab.SpanNode, error) {
+	dirs, err := filepath.Glob(filepath.Join(spans, "*-"+followedVariant+"-*"))
+	if err != nil {
+		return nil, err
+	}
+	var all []*lab.SpanNode
+	for _, dir := range dirs {
+		set, err := traces.Read(dir, lab.ComponentAttribute)
+		if err != nil {
+			return nil, err
+		}
+		trees, counts := traces.Trees(dir, set)
+		if counts.Broken > 0 {
+			fmt.Fprintf(a.story, "note: %d of %d traces in %s are left out: spans are missing\n", counts.Broken,
+				counts.Broken+counts.Traces, dir)
+		}
+		if len(trees) == 0 {
+			continue
+		}
+		first := slices.MinFunc(trees, func(a, b *lab.SpanNode) int { return cmp.Compare(a.Start, b.Start) }).Start
+		all = append(all, slices.DeleteFunc(trees, func(t *lab.SpanNode) bool {
+			return float64(t.Start-first) < warmUp*1e9
+		})...)
+	}
+	return all, nil
+}
+
+// cpuByRole returns the CPU time of each role but the generator per operation, the mean over trials.
+func cpuByRole(trials []lab.Trial, metrics []lab.Metric) map[string]float64 {
+	mean := map[string]float64{}
+	for _, t := range trials {
+		whole := loaded.Used(t.Metered).CPUSeconds
+		for role := range maps.Keys(t.Metered.Roles) {
+			if role != lab.RoleGenerator {
+				share := t.Metered.Roles[role].CPUSeconds / whole
+				mean[role] += share * cpuPerOperation(t, metrics) / float64(len(trials))
+			}
+		}
+	}
+	return mean
+}
+
+// cpuPerOperation returns the CPU time of the system per operation of a trial, in seconds.
+func cpuPerOperation(t lab.Trial, metrics []lab.Metric) float64 {
+	m, _ := lab.FindMetric(metrics, lab.CPU, 0, lab.PerOperation)
+	return t.Measures[m.Name]
+}
+
+// measurementOf returns a trial as a model has it.
+func measurementOf(t lab.Trial, metrics []lab.Metric) model.Measurement {
+	n := int(math.Round(loaded.Used(t.Metered).CPUSeconds / cpuPerOperation(t, metrics)))
+	var points []model.Point
+	for _, q := range t.Spectra[lab.ResponseTime] {
+		points = append(points, model.Point{Share: q.Share, Seconds: q.Value})
+	}
+	took := model.OfPoints(points, model.Meter, n)
+	if m, known := lab.FindMetric(metrics, lab.ResponseTime, 0, ""); known && t.Measures[m.Name] > 0 {
+		took.Mean = time.Duration(t.Measures[m.Name] * float64(time.Second))
+	}
+	return model.Measurement{Rate: t.Point.Levels[lab.FactorRate], Time: took,
+		CPU: model.OfPoints([]model.Point{{Seconds: cpuPerOperation(t, metrics)}}, model.Meter, n)}
+}
+
+// storeOf returns which store a unit asks, as the picture of a trial's architecture has it.
+func storeOf(parts []lab.Part) func(unit, span string) model.Store {
+	byName := map[string]lab.Part{}
+	for _, p := range parts {
+		byName[p.Name] = p
+	}
+	return func(unit, _ string) model.Store {
+		found := lab.Part{Name: "database", Service: "database"}
+		for _, link := range byName[unit].Links {
+			to := byName[link.To]
+			if _, asked := link.Traffic["statements"]; to.Service != "" && asked {
+				found = to
+			}
+		}
+		if !found.Embedded {
+			return model.Store{Name: found.Name, Kind: found.Service, Server: true}
+		}
+		s := model.Store{Name: unit + "-" + found.Name, Kind: found.Service}
+		if s.Kind == sqlite.Kind {
+			s.Workers = 1 // one connection writes
+		}
+		return s
+	}
+}
