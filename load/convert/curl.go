@@ -165,7 +165,7 @@ func (c *commands) text(parts []syntax.WordPart) (text string, ok bool) {
 			return "", false
 		}
 	}
-	return b.String(), true
+	return strings.ToValidUTF8(b.String(), "\ufffd"), true
 }
 
 // unescaped removes backslashes: all, or those in front of some characters; one before a line end joins

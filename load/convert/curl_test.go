@@ -84,6 +84,8 @@ func TestCurlCommandsThatCannotBeSteps(t *testing.T) {
 		"curl --frob http://a":                              "unknown flag: --frob",
 		"curl ftp://a/b":                                    "not a request over HTTP",
 		"curl http://a/{b,c}":                               "several URLs",
+		"curl 'http://a%80/'":                               "cannot be read",
+		"curl -d $'\\200' http://a":                         "its body is binary",
 		"while true; do curl a; done":                       "there is no curl command",
 		"curl http://a " + strings.Repeat("x", maxCommands): "more than 1048576 bytes of commands",
 	} {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -81,7 +82,7 @@ func (a *description) server() {
 	}
 	u, err := url.Parse(address)
 	switch {
-	case err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
+	case err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && utf8.ValidString(u.Host):
 		a.file.Target = strings.TrimSuffix(u.Scheme+"://"+u.Host+u.EscapedPath(), "/")
 		return
 	case err == nil && u.Host == "" && strings.HasPrefix(u.Path, "/"):

@@ -52,7 +52,8 @@ func (r *recorded) unusable() string {
 	var err error
 	r.url, err = url.Parse(r.address)
 	switch {
-	case err != nil || r.url.Host == "" && r.url.Scheme != "data" && r.url.Scheme != "blob":
+	case err != nil || r.url.Host == "" && r.url.Scheme != "data" && r.url.Scheme != "blob" ||
+		!utf8.ValidString(r.url.Host): // of http://%80
 		return "its URL cannot be read"
 	case strings.Contains(r.address, "\ue000env:") || referenced.MatchString(r.url.Host):
 		return "its URL has a variable that is not known beforehand"
