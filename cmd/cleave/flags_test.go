@@ -234,7 +234,7 @@ func (p *proofs) scripted(file, command, flag string) bool {
 func proofFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, folder := range []string{"../../load/convert/testdata", "testdata/traces"} {
+	for _, folder := range []string{"../../load/convert/testdata", "../../predict/testdata", "testdata/traces"} {
 		if err := os.CopyFS(dir, os.DirFS(folder)); err != nil {
 			t.Fatal(err)
 		}

@@ -109,6 +109,11 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			env.Setenv("TRACES", traces)
+			models, err := filepath.Abs("../../predict/testdata")
+			if err != nil {
+				return err
+			}
+			env.Setenv("MODELS", models)
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".settings"))
 			scratch, err := os.MkdirTemp("", "") // a short path: Unix sockets are below it
 			env.Setenv("TMPDIR", scratch)

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cleave-lab/cleave/predict"
+	"github.com/cleave-lab/cleave/stats"
+	"github.com/cleave-lab/cleave/store"
+)
+
+// predictFlags are the flags of predict.
+type predictFlags struct {
+	split, merge, replicas, hop string
+	rate, cores                 float64
+	seed                        uint64
+}
+
+func (a app) predictCommand() *cobra.Command {
+	var flags predictFlags
+	command := &cobra.Command{
+		Use:   "predict MODEL",
+		Short: "simulate a split or a merge that nobody has built yet",
+		Long: `Simulates the system of a model file as it is and with its components placed
+otherwise, and shows both side by side: response times, CPU time, cores,
+capacity, and where the change comes from.
+
+Before it answers it predicts what was measured. The answer is withheld (exit
+code 6) if that fails, if the model lacks CPU times, or if something would be
+used to more than 80 %. docs/predicting.md says how it is done and what it does
+not model.`,
+		Example: `  cleave predict shop.model.yaml --split orders,payments --rate 500 --cores 4
+  cleave predict shop.model.yaml --merge cart,catalog --rate 500 --hop 60us,80us`,
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: func(command *cobra.Command, args []string) error {
+			q, err := flags.question(args[0])
+			if err != nil {
+				return withCode(exitBadPlan, "%w", err)
+			}
+			answer, err := predict.Predict(command.Context(), q)
+			if err != nil {
+				return withCode(exitBadPlan, "%s: %w", args[0], err)
+			}
+			if err := answer.Write(a.out); err != nil {
+				return err
+			}
+			if len(answer.Withheld) > 0 {
+				return withCode(exitUndecided, "the answer is withheld; the reasons are above")
+			}
+			return nil
+		},
+	}
+	f := command.Flags()
+	f.StringVar(&flags.split, "split", "",
+		"move `components` into units of their own: orders,payments; a plus keeps some together: orders+payments")
+	f.StringVar(&flags.merge, "merge", "",
+		"join `units`, by their names or those of components in them: cart,catalog")
+	f.StringVar(&flags.replicas, "replicas", "", "change the number of replicas of `units`: orders=2,front=3")
+	f.Float64Var(&flags.rate, "rate", 0, "operations per second")
+	f.Float64Var(&flags.cores, "cores", float64(runtime.NumCPU()), "cores of the host of all units")
+	f.StringVar(&flags.hop, "hop", "",
+		"`cost` of a call between two units that the model has no hop for: CPU,WAIT as in 60us,80us, or a "+
+			"run of cleave explain network, results/network/latest:http-loopback (default: that of the model's hops)")
+	f.Uint64Var(&flags.seed, "seed", 1, "seed of the simulations")
+	return command
+}
+
+// simulatedOperations is how many operations each figure is made of.
+const simulatedOperations = 100_000
+
+// question reads the model and the flags.
+func (f predictFlags) question(path string) (q predict.Question, err error) {
+	q = predict.Question{Rate: f.rate, Cores: f.cores, MeasuredCores: float64(runtime.NumCPU()), Seed: f.seed,
+		Operations: simulatedOperations}
+	if q.Model, err = readModel(path); err != nil {
+		return q, err
+	}
+	if !(f.rate > 0) {
+		return q, fmt.Errorf("--rate is %g: say how many operations a second there will be", f.rate)
+	}
+	if !(f.cores > 0) {
+		return q, fmt.Errorf("--cores is %g: give the host some", f.cores)
+	}
+	if f.split != "" {
+		q.Change.Split = predict.ParseGroups(f.split)
+	}
+	if f.merge != "" {
+		q.Change.Merge = strings.Split(f.merge, ",")
+	}
+	if q.Change.Replicas, err = parseReplicas(f.replicas); err != nil {
+		return q, err
+	}
+	if f.split+f.merge+f.replicas == "" {
+		return q, fmt.Errorf("nothing is changed: give --split, --merge or --replicas")
+	}
+	q.Hop, err = parseHop(f.hop)
+	return q, err
+}
+
+// parseReplicas reads numbers of replicas, as in "orders=2,front=3".
+func parseReplicas(text string) (map[string]int, error) {
+	if text == "" {
+		return nil, nil
+	}
+	all := map[string]int{}
+	for one := range strings.SplitSeq(text, ",") {
+		name, number, _ := strings.Cut(one, "=")
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			return nil, fmt.Errorf("--replicas %q: want a unit and a number, as in orders=2", one)
+		}
+		all[name] = n
+	}
+	return all, nil
+}
+
+// parseHop reads the cost of a hop: two durations, or a run of `cleave explain network`.
+func parseHop(text string) (*predict.Hop, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if cpu, wait, two := strings.Cut(text, ","); two {
+		c, errCPU := time.ParseDuration(cpu)
+		w, errWait := time.ParseDuration(wait)
+		if errCPU != nil || errWait != nil || c < 0 || w < 0 {
+			return nil, fmt.Errorf("--hop %q: want CPU time and waiting time, as in 60us,80us", text)
+		}
+		return &predict.Hop{CPU: c.Seconds(), Wait: w.Seconds(), Source: "--hop"}, nil
+	}
+	dir, way := text, "http-loopback"
+	if _, err := os.Stat(dir); err != nil {
+		if at := strings.LastIndex(text, ":"); at >= 0 {
+			dir, way = text[:at], text[at+1:]
+		}
+	}
+	return measuredHop(dir, way)
+}
+
+// measuredHop returns what a call took on one of the ways of a run of `cleave explain network`, with one
+// caller: CPU time of all units, and the rest of the time.
+func measuredHop(dir, way string) (*predict.Hop, error) {
+	folder, err := store.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("--hop: %w", err)
+	}
+	trials, err := folder.Trials()
+	if err != nil {
+		return nil, fmt.Errorf("--hop: %w", err)
+	}
+	var cpu, wait []float64
+	for _, t := range trials {
+		if callers, known := t.Point.Level("callers"); t.Valid && t.Variant == way && known && callers == 1 {
+			used := t.Metered.Total.CPUSeconds / float64(t.Operations)
+			cpu = append(cpu, used)
+			wait = append(wait, max(0, t.ElapsedSeconds/float64(t.Operations)-used))
+		}
+	}
+	if len(cpu) == 0 {
+		return nil, fmt.Errorf("--hop: %s has no valid trial of %s with one caller: is it a run of cleave "+
+			"explain network, and did it play that way?", dir, way)
+	}
+	return &predict.Hop{CPU: stats.Median(cpu), Wait: stats.Median(wait),
+		Source: fmt.Sprintf("%s in %s, %d trials", way, dir, len(cpu))}, nil
+}

@@ -1,0 +1,139 @@
+package predict
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// confidence is the level of the intervals.
+const confidence = 0.9
+
+// resampled returns the model as other samples of the same sizes might have made it: each mean with n values
+// behind it is moved by a normal draw with its standard error, counts likewise (parametric bootstrap; Efron
+// and Tibshirani 1993, section 6.5). Guesses stay as they are.
+func resampled(m model.Model, random *rand.Rand) model.Model {
+	move := func(d *model.Distribution) {
+		if d.N > 0 && d.Source != model.Guess {
+			error := variation(*d) / math.Sqrt(float64(d.N))
+			d.Mean = time.Duration(float64(d.Mean) * math.Exp(error*random.NormFloat64()))
+		}
+	}
+	var call func(c model.Call) model.Call
+	call = func(c model.Call) model.Call {
+		move(&c.CPU)
+		move(&c.Wait)
+		move(&c.Background)
+		if c.Hop != nil {
+			cost := *c.Hop
+			move(&cost.CPU)
+			move(&cost.Wait)
+			c.Hop = &cost
+		}
+		c.Visits = append([]model.Visit(nil), c.Visits...)
+		for i := range c.Visits {
+			move(&c.Visits[i].CPU)
+			move(&c.Visits[i].Wait)
+		}
+		c.Calls = append([]model.Call(nil), c.Calls...)
+		for i := range c.Calls {
+			below := call(c.Calls[i])
+			if _, fraction := math.Modf(below.Count); fraction > 0 && below.N > 0 && below.Source != model.Guess {
+				below.Count *= math.Exp(random.NormFloat64() / math.Sqrt(float64(below.N)))
+			}
+			c.Calls[i] = below
+		}
+		return c
+	}
+	m.Operations = append([]model.Operation(nil), m.Operations...)
+	for i := range m.Operations {
+		m.Operations[i].Call = call(m.Operations[i].Call)
+	}
+	return m
+}
+
+// variation returns the coefficient of variation of a distribution; 1 where its shape is not known.
+func variation(d model.Distribution) float64 {
+	points := d.Quantiles.Points()
+	if len(points) == 0 {
+		return 1
+	}
+	last := points[len(points)-1]
+	first := points[0]
+	mean := first.Share*first.Seconds + (1-last.Share)*last.Seconds
+	square := first.Share*first.Seconds*first.Seconds + (1-last.Share)*last.Seconds*last.Seconds
+	for i, b := range points[1:] {
+		a := points[i]
+		width := b.Share - a.Share
+		mean += width * (a.Seconds + b.Seconds) / 2
+		square += width * (a.Seconds*a.Seconds + a.Seconds*b.Seconds + b.Seconds*b.Seconds) / 3
+	}
+	if mean == 0 {
+		return 1
+	}
+	return math.Sqrt(max(0, square/(mean*mean)-1))
+}
+
+// replicates is how many resampled models are simulated.
+const replicates = 24
+
+// pair is a replicate: the system as it is, and as it would be.
+type pair struct{ asIs, changed figures }
+
+// replicated simulates resampled models in both placements, on all processors.
+func (q Question) replicated(ctx context.Context, units []model.Unit, unknown *Hop) ([]pair, error) {
+	pairs, failed := make([]pair, replicates), make([]error, replicates)
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var workers sync.WaitGroup
+	for i := range pairs {
+		workers.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			seed := q.Seed + uint64(i) + 1
+			m := resampled(q.Model, rand.New(rand.NewPCG(seed, 0)))
+			for _, side := range []struct {
+				units []model.Unit
+				of    *figures
+			}{{q.Model.Units, &pairs[i].asIs}, {units, &pairs[i].changed}} {
+				placed, err := place(m, side.units, q.Cores, unknown)
+				if err == nil {
+					*side.of, err = placed.play(ctx, q.Rate, q.Operations/4, seed)
+				}
+				if err != nil {
+					failed[i] = err
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+	for _, err := range failed {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pairs, nil
+}
+
+// around returns the interval of a value by the spread of its replicates on the log scale, widened by the
+// error of the self-check.
+func around(value float64, of []pair, figure func(pair) float64, residual float64) stats.Estimate {
+	var logs []float64
+	for _, p := range of {
+		logs = append(logs, math.Log(figure(p)))
+	}
+	e, err := stats.MeanInterval(logs, confidence)
+	if err != nil { // of so many there is one
+		return stats.Estimate{Value: value, Low: value, High: value}
+	}
+	// From that of the mean to that of one value.
+	half := (e.High - e.Low) / 2 * math.Sqrt(float64(len(logs)))
+	return stats.Estimate{Value: value, Low: value * math.Exp(-half) / (1 + residual),
+		High: value * math.Exp(half) * (1 + residual), N: len(logs), Confidence: confidence}
+}

@@ -1,0 +1,151 @@
+package predict
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/model"
+)
+
+// Change is another placement of the components of a model.
+type Change struct {
+	// Split names groups of components; each becomes a unit.
+	Split [][]string
+	// Merge names units, by their own name or that of a component; together they become one.
+	Merge []string
+	// Replicas of units by their name.
+	Replicas map[string]int
+}
+
+// ParseGroups reads groups as in "orders,payments+mail": components that are joined by a plus go together.
+func ParseGroups(text string) (groups [][]string) {
+	for group := range strings.SplitSeq(text, ",") {
+		groups = append(groups, strings.Split(group, "+"))
+	}
+	return groups
+}
+
+// Apply returns the units of the model after the change: first splits, then merges, then replicas.
+func (c Change) Apply(m model.Model) ([]model.Unit, error) {
+	units := slices.Clone(m.Units)
+	var err error
+	for _, group := range c.Split {
+		if units, err = split(units, group); err != nil {
+			return nil, err
+		}
+	}
+	if len(c.Merge) > 0 {
+		if units, err = merge(units, c.Merge); err != nil {
+			return nil, err
+		}
+	}
+	for name, replicas := range c.Replicas {
+		i := slices.IndexFunc(units, func(u model.Unit) bool { return u.Name == name })
+		if i < 0 || replicas < 1 {
+			return nil, fmt.Errorf("%d replicas of %q: want at least one of a unit, these are %s", replicas, name,
+				strings.Join(names(units), ", "))
+		}
+		units[i].Replicas = replicas
+	}
+	return units, nil
+}
+
+// String returns the change in words.
+func (c Change) String() string {
+	var parts []string
+	for _, group := range c.Split {
+		parts = append(parts, strings.Join(group, " and ")+" apart")
+	}
+	if len(c.Merge) > 0 {
+		parts = append(parts, strings.Join(c.Merge, " and ")+" in one unit")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Replicas)) {
+		parts = append(parts, fmt.Sprintf("%s with %d replicas", name, c.Replicas[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// names returns the names of the units.
+func names(units []model.Unit) (all []string) {
+	for _, u := range units {
+		all = append(all, u.Name)
+	}
+	return all
+}
+
+// unitOf returns the index of the unit that has a component; -1 if none has.
+func unitOf(units []model.Unit, component string) int {
+	return slices.IndexFunc(units, func(u model.Unit) bool { return slices.Contains(u.Components, component) })
+}
+
+// split moves components into a unit of their own. It is limited as the unit was that the first one leaves.
+func split(units []model.Unit, group []string) ([]model.Unit, error) {
+	apart := model.Unit{Name: strings.Join(group, "+"), Components: group, Replicas: 1}
+	for i, component := range group {
+		from := unitOf(units, component)
+		if from < 0 || slices.Contains(group[:i], component) {
+			return nil, fmt.Errorf("cannot split off %q: the model has no such component, or it is named twice; "+
+				"it has %s", component, strings.Join(model.Model{Units: units}.Components(), ", "))
+		}
+		left := units[from]
+		if i == 0 {
+			apart.Cores, apart.Workers = left.Cores, left.Workers
+		}
+		left.Components = slices.DeleteFunc(slices.Clone(left.Components),
+			func(c string) bool { return c == component })
+		units[from] = left
+	}
+	units = slices.DeleteFunc(units, func(u model.Unit) bool { return len(u.Components) == 0 })
+	if slices.Contains(names(units), apart.Name) {
+		apart.Name += " apart"
+	}
+	return append(units, apart), nil
+}
+
+// merge joins units. Their limits add up; one without a limit has none in the joint unit, either.
+func merge(units []model.Unit, named []string) ([]model.Unit, error) {
+	var joint []int
+	for _, name := range named {
+		i := slices.Index(names(units), name)
+		if i < 0 {
+			i = unitOf(units, name)
+		}
+		if i < 0 {
+			return nil, fmt.Errorf("cannot merge %q: the model has no such unit or component; its units are %s", name,
+				strings.Join(names(units), ", "))
+		}
+		if !slices.Contains(joint, i) {
+			joint = append(joint, i)
+		}
+	}
+	if len(joint) < 2 {
+		return nil, fmt.Errorf("cannot merge %s: all of it is in the unit %s", strings.Join(named, ", "),
+			units[joint[0]].Name)
+	}
+	one := units[joint[0]]
+	one.Components = slices.Clone(one.Components)
+	for _, i := range joint[1:] {
+		u := units[i]
+		one.Name += "+" + u.Name
+		one.Components = append(one.Components, u.Components...)
+		one.Replicas = max(one.Replicas, u.Replicas)
+		one.Cores, one.Workers = sumOfLimits(one.Cores, u.Cores), sumOfLimits(one.Workers, u.Workers)
+	}
+	var all []model.Unit
+	for i, u := range units {
+		if !slices.Contains(joint, i) {
+			all = append(all, u)
+		}
+	}
+	return append(all, one), nil
+}
+
+// sumOfLimits adds two limits; 0 is none.
+func sumOfLimits[N int | float64](a, b N) N {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	return a + b
+}

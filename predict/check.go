@@ -1,0 +1,144 @@
+package predict
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/cleave-lab/cleave/model"
+)
+
+// Margins of the self-check: beyond them, as a share of what was measured, there is no answer.
+const (
+	MarginCPU  = 0.10
+	MarginTime = 0.15
+	MarginTail = 0.25 // of the 99th percentile, which alone is withheld then
+)
+
+// MostUsed is the highest utilisation at which there is an answer.
+const MostUsed = 0.8
+
+// Compared is a prediction beside what was measured; 0 where nothing was.
+type Compared struct {
+	Predicted float64 `json:"predicted"`
+	Measured  float64 `json:"measured"`
+}
+
+// Error returns by which share the prediction is too high.
+func (c Compared) Error() float64 {
+	if c.Measured == 0 {
+		return 0
+	}
+	return c.Predicted/c.Measured - 1
+}
+
+// Check is the self-check against one measurement.
+type Check struct {
+	Placement   string   `json:"placement"` // empty: as it is
+	Rate        float64  `json:"rate"`
+	Utilization float64  `json:"utilization"` // of what is busiest, as predicted
+	Time        Compared `json:"time"`        // in seconds: of the median, or of the mean if there is none
+	OfMean      bool     `json:"of_mean"`
+	Tail        Compared `json:"tail"` // of the 99th percentile, in seconds
+	CPU         Compared `json:"cpu"`  // CPU seconds per operation
+}
+
+// checks predicts everything that was measured. Placements that need a hop that nobody knows are left
+// out.
+func (q Question) checks(ctx context.Context, unknown *Hop) ([]Check, error) {
+	var all []Check
+	for i, m := range q.Model.Measured {
+		units := q.Model.Units
+		if m.Placement != "" {
+			var err error
+			if units, err = (Change{Split: ParseGroups(m.Placement)}).Apply(q.Model); err != nil {
+				return nil, fmt.Errorf("measured[%d]: %w", i, err)
+			}
+		}
+		placed, err := place(q.Model, units, q.MeasuredCores, unknown)
+		if err != nil {
+			if m.Placement == "" {
+				return nil, err
+			}
+			continue
+		}
+		c := Check{Placement: m.Placement, Rate: m.Rate}
+		f, err := placed.play(ctx, m.Rate, q.Operations, q.Seed)
+		if overloaded(err) {
+			f, err = figures{median: math.Inf(1), mean: math.Inf(1), p99: math.Inf(1), cpu: math.Inf(1),
+				utilization: 1}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.fill(f, m)
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// fill puts predictions beside what was measured.
+func (c *Check) fill(f figures, m model.Measurement) {
+	c.Utilization = f.utilization
+	c.CPU = Compared{f.cpu, m.CPU.Seconds()}
+	c.Time, c.OfMean = Compared{f.mean, m.Time.Seconds()}, true
+	if median, known := m.Time.Quantiles["p50"]; known {
+		c.Time, c.OfMean = Compared{f.median, median.Seconds()}, false
+	}
+	if tail, known := m.Time.Quantiles["p99"]; known {
+		c.Tail = Compared{f.p99, tail.Seconds()}
+	}
+}
+
+// beyond returns why a check has failed; empty if it has not.
+func (c Check) beyond() string {
+	what, off, margin := "CPU per operation", c.CPU.Error(), MarginCPU
+	if math.Abs(off) <= margin {
+		what, off, margin = "the median response time", c.Time.Error(), MarginTime
+		if c.OfMean {
+			what = "the mean response time"
+		}
+	}
+	if math.Abs(off) <= margin {
+		return ""
+	}
+	where := ""
+	if c.Placement != "" {
+		where = " of " + c.Placement
+	}
+	return fmt.Sprintf("%s%s at %g/s is predicted %+.0f %% off, beyond the margin of %.0f %%", what, where,
+		c.Rate, 100*off, 100*margin)
+}
+
+// worst returns the largest error of each quantity over all checks.
+func worst(checks []Check) (time, tail, cpu float64) {
+	for _, c := range checks {
+		time = max(time, math.Abs(c.Time.Error()))
+		tail = max(tail, math.Abs(c.Tail.Error()))
+		cpu = max(cpu, math.Abs(c.CPU.Error()))
+	}
+	return time, tail, cpu
+}
+
+// lacksCPU returns why the CPU times of the model are no ground for a prediction; empty if they are.
+func lacksCPU(m model.Model) string {
+	total := map[string]float64{}
+	bound := ""
+	for i := range m.Operations {
+		m.Operations[i].Call.Executions(func(c *model.Call, _ float64) {
+			total[c.Component] += c.CPU.Seconds() + c.Background.Seconds()
+			if c.CPU.Mean > 0 && c.CPU.Source == model.Trace {
+				bound = c.Component
+			}
+		})
+	}
+	for _, component := range m.Components() {
+		if cpu, called := total[component]; called && cpu == 0 {
+			return fmt.Sprintf("the model has no CPU time of %s: meter it, or write a guess into the model", component)
+		}
+	}
+	if bound != "" {
+		return fmt.Sprintf("the CPU time of %s is the self time of spans, an upper bound: have it metered", bound)
+	}
+	return ""
+}

@@ -1,0 +1,92 @@
+package predict
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// limits lists what the prediction does not model, what it assumes, and what it takes for known.
+func (a Answer) limits() []string {
+	q := a.Question
+	all := []string{
+		"not modelled: caches that warm up, garbage collection beyond the metered one, locks, autoscalers, " +
+			"timeouts and retries, the load generator",
+		fmt.Sprintf("all units and stores share one host with %s; replicas share their work evenly",
+			cores(q.Cores)),
+		"times of calls are drawn independently of each other, and do not depend on the load",
+	}
+	if a.Hop != nil {
+		all = append(all, fmt.Sprintf("a new hop takes %s of CPU and %s on the way, whatever it carries: %s",
+			seconds(a.Hop.CPU), seconds(a.Hop.Wait), a.Hop.Source))
+	}
+	if stores := a.sharedStores(); len(stores) > 0 {
+		all = append(all, "what was one transaction stays as cheap as one: "+strings.Join(stores, "; ")+
+			"; a saga or two commits would cost more")
+	}
+	highest := 0.0
+	for _, c := range a.Checks {
+		highest = max(highest, c.Utilization)
+	}
+	if len(a.Checks) > 0 {
+		all = append(all, fmt.Sprintf("checked up to a utilisation of %s; beyond it nothing was measured",
+			figure.Percent(highest)))
+	}
+	if n := guesses(q.Model); n > 0 {
+		all = append(all, fmt.Sprintf("%d numbers of the model are guesses, which the intervals do not cover", n))
+	}
+	return all
+}
+
+// seconds writes a time.
+func seconds(s float64) string { return figure.Quantity(s, nil, nil, "s") }
+
+// sharedStores lists the stores that components of one unit use, and that the change puts into several.
+func (a Answer) sharedStores() (all []string) {
+	users := map[string][]string{} // of each store, without repetition
+	q := a.Question
+	for i := range q.Model.Operations {
+		q.Model.Operations[i].Call.Executions(func(c *model.Call, _ float64) {
+			for _, v := range c.Visits {
+				if !strings.Contains(strings.Join(users[v.Store], "\n")+"\n", c.Component+"\n") {
+					users[v.Store] = append(users[v.Store], c.Component)
+				}
+			}
+		})
+	}
+	for _, s := range q.Model.Stores {
+		for i, one := range users[s.Name] {
+			for _, other := range users[s.Name][:i] {
+				if q.Model.UnitOf(one) == q.Model.UnitOf(other) && unitOf(a.Units, one) != unitOf(a.Units, other) {
+					all = append(all, fmt.Sprintf("%s and %s both use %s", other, one, s.Name))
+				}
+			}
+		}
+	}
+	return all
+}
+
+// guesses counts the times of a model that somebody has guessed.
+func guesses(m model.Model) (n int) {
+	count := func(all ...model.Distribution) {
+		for _, d := range all {
+			if d.Mean > 0 && d.Source == model.Guess {
+				n++
+			}
+		}
+	}
+	for i := range m.Operations {
+		m.Operations[i].Call.Executions(func(c *model.Call, _ float64) {
+			count(c.CPU, c.Wait, c.Background)
+			if c.Hop != nil {
+				count(c.Hop.CPU, c.Hop.Wait)
+			}
+			for _, v := range c.Visits {
+				count(v.CPU, v.Wait)
+			}
+		})
+	}
+	return n
+}

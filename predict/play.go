@@ -1,0 +1,116 @@
+package predict
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cleave-lab/cleave/predict/sim"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// figures are what one simulation says of a placement.
+type figures struct {
+	median, p99, mean float64 // of the response time, in seconds
+	cpu               float64 // CPU seconds per operation
+	cores             float64 // used
+	parts, cpuParts   [sim.MostParts]float64
+	units             []float64 // cores used by each unit
+	busiest           string    // what is used most, and to which share
+	utilization       float64
+}
+
+// batches is into how many batches simulations are divided.
+const batches = 20
+
+// warmShare is the share of the operations of a simulation that warm it up.
+const warmShare = 0.1
+
+// play simulates a placement at a rate.
+func (p placement) play(ctx context.Context, rate float64, operations int, seed uint64) (figures, error) {
+	p.system.Loads = []sim.Load{{Rate: rate, Weights: p.system.Loads[0].Weights}}
+	r, err := p.run(ctx, operations, operations/2, seed)
+	if err != nil {
+		return figures{}, err
+	}
+	return p.figures(r), nil
+}
+
+// run simulates so many operations, and gives up when more than most tasks are in progress.
+func (p placement) run(ctx context.Context, operations, most int, seed uint64) (sim.Result, error) {
+	per := max(1, operations/batches)
+	return sim.Run(ctx, p.system, sim.Options{Seed: seed, WarmUp: int(warmShare * float64(operations)),
+		Batches: batches, PerBatch: per, MostInProgress: most})
+}
+
+// figures reads a result.
+func (p placement) figures(r sim.Result) figures {
+	f := figures{median: r.All.Times.Quantile(0.5), p99: r.All.Times.Quantile(0.99)}
+	n := float64(r.All.Times.Count)
+	for _, b := range r.All.Batches {
+		share := float64(b.Completed) / n
+		f.mean += share * b.Mean
+		for i := range b.Parts {
+			f.parts[i] += share * b.Parts[i]
+		}
+	}
+	for i, u := range r.Units {
+		f.units = append(f.units, stats.Mean(u.Cores))
+		for part, seconds := range u.CPU {
+			f.cpuParts[part] += seconds / n
+			f.cpu += seconds / n
+		}
+		if p.limits[i] > 0 {
+			f.use("the "+cores(p.limits[i])+" of "+p.units[i], f.units[i]/p.limits[i])
+		}
+	}
+	host := p.system.Processors[0].Cores
+	f.cores = stats.Mean(r.Processors[0].Busy)
+	f.use("the "+cores(host)+" of the host", f.cores/host)
+	for i, pool := range r.Pools {
+		f.use("the "+p.pools[i], stats.Mean(pool.Used)/float64(p.system.Pools[i].Size))
+	}
+	return f
+}
+
+// use notes how far something is used, if nothing is used more.
+func (f *figures) use(what string, utilization float64) {
+	if utilization >= f.utilization {
+		f.busiest, f.utilization = what, utilization
+	}
+}
+
+// cores writes a number of cores.
+func cores(n float64) string {
+	if n == 1 {
+		return "1 core"
+	}
+	return fmt.Sprintf("%.3g cores", n)
+}
+
+const (
+	// fewUsers and mostUsers bound the search for the capacity.
+	fewUsers, mostUsers = 64, 1 << 15
+	// noGain is the growth of the throughput with twice the users that is none.
+	noGain = 0.01
+)
+
+// capacity returns the most operations per second: users who never think are doubled until throughput grows
+// no more.
+func (p placement) capacity(ctx context.Context, operations int, seed uint64,
+) (rate float64, by string, err error) {
+	weights := p.system.Loads[0].Weights
+	for users := fewUsers; users <= mostUsers; users *= 2 {
+		p.system.Loads = []sim.Load{{Users: users, Weights: weights}}
+		r, err := p.run(ctx, max(operations, 4*users), 0, seed)
+		if err != nil {
+			return 0, "", err
+		}
+		now := float64(r.All.Times.Count) / r.Seconds
+		if now < rate*(1+noGain) {
+			return max(rate, now), p.figures(r).busiest, nil
+		}
+		rate = now
+	}
+	return 0, "", errors.New("the throughput grows without end: the model has no CPU time and no workers")
+}

@@ -1,0 +1,234 @@
+package predict
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/predict/sim"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// Question is what is asked of a model.
+type Question struct {
+	Model  model.Model
+	Change Change
+	Rate   float64 // operations per second
+	Cores  float64 // of the host that all units share
+	// MeasuredCores are those of the host on which the model was measured.
+	MeasuredCores float64
+	// Hop is what calls between units take where the model does not say; nil: as the model's own hops
+	// do.
+	Hop  *Hop
+	Seed uint64
+	// Operations is how many are simulated for each figure.
+	Operations int
+}
+
+// Outcome is what the system takes in one placement. Times are in seconds.
+type Outcome struct {
+	Median, P99, CPU, Cores, Capacity stats.Estimate
+	Mean                              float64
+	// Busiest is what is used most, to the share Utilization; CapacityBy what is used most at the capacity.
+	Busiest, CapacityBy string
+	Utilization         float64
+	Units               []UnitUse
+	// Hops is how many calls of an operation go from one unit to another.
+	Hops     float64
+	parts    [sim.MostParts]float64
+	cpuParts [sim.MostParts]float64
+}
+
+// UnitUse is how many cores a unit uses.
+type UnitUse struct {
+	Unit  string
+	Cores float64
+}
+
+// Cause is a part of the change of the mean response time, or of the CPU time.
+type Cause struct {
+	What         string
+	AsIs, Change float64 // seconds per operation
+}
+
+// Answer is a prediction, or why there is none.
+type Answer struct {
+	Question         Question
+	AsIs, Changed    Outcome
+	Median, P99, CPU stats.Estimate // changed / as it is
+	Causes           []Cause        // of the mean response time
+	CPUCauses        []Cause
+	Checks           []Check
+	Limits           []string // what is not modelled
+	// Withheld says why there is no answer; TailWithheld why there is none for the 99th percentile alone.
+	Withheld     []string
+	TailWithheld bool
+	Units        []model.Unit // after the change
+	Hop          *Hop
+}
+
+// overloaded reports whether a simulation ended since the system cannot keep up.
+func overloaded(err error) bool {
+	return errors.Is(err, sim.ErrOverload) || errors.Is(err, sim.ErrStuck)
+}
+
+// Predict answers a question. An answer that its own checks do not bear is withheld; an error is one of the
+// question.
+func Predict(ctx context.Context, q Question) (Answer, error) {
+	a := Answer{Question: q, Hop: q.Hop}
+	var err error
+	if a.Units, err = q.Change.Apply(q.Model); err != nil {
+		return a, err
+	}
+	if a.Hop == nil {
+		a.Hop = usualHop(q.Model)
+	}
+	asIs, err := place(q.Model, q.Model.Units, q.Cores, a.Hop)
+	if err != nil {
+		return a, err
+	}
+	changed, err := place(q.Model, a.Units, q.Cores, a.Hop)
+	if err != nil {
+		return a, err
+	}
+	if a.Checks, err = q.checks(ctx, a.Hop); err != nil {
+		return a, err
+	}
+	a.Limits = a.limits()
+	before, after, err := a.play(ctx, asIs, changed)
+	if err != nil {
+		return a, err
+	}
+	a.withhold(before, after)
+	if len(a.Withheld) > 0 {
+		return a, nil
+	}
+	return a, a.conclude(ctx, asIs, changed, before, after)
+}
+
+// play simulates both placements.
+func (a *Answer) play(ctx context.Context, asIs, changed placement) (before, after figures, err error) {
+	for _, side := range []struct {
+		name string
+		placement
+		of *figures
+	}{{"as it is", asIs, &before}, {"with the change", changed, &after}} {
+		*side.of, err = side.play(ctx, a.Question.Rate, a.Question.Operations, a.Question.Seed)
+		if overloaded(err) {
+			a.Withheld = append(a.Withheld, fmt.Sprintf("the system %s: %v", side.name, err))
+			err = nil
+		}
+		if err != nil {
+			return before, after, err
+		}
+	}
+	return before, after, nil
+}
+
+// withhold notes everything that speaks against an answer.
+func (a *Answer) withhold(before, after figures) {
+	add := func(reason string) {
+		if reason != "" && !slices.Contains(a.Withheld, reason) {
+			a.Withheld = append(a.Withheld, reason)
+		}
+	}
+	add(lacksCPU(a.Question.Model))
+	if len(a.Checks) == 0 {
+		add("the model holds nothing that was measured, so nothing says whether its predictions are right")
+	}
+	for _, c := range a.Checks {
+		add(c.beyond())
+	}
+	for _, f := range []figures{before, after} {
+		if f.utilization > MostUsed {
+			add(fmt.Sprintf("%s would be used to %.0f %%: beyond %.0f %% small errors of the model become large "+
+				"ones of its answers", f.busiest, 100*f.utilization, 100*MostUsed))
+		}
+	}
+	_, tail, _ := worst(a.Checks)
+	a.TailWithheld = tail > MarginTail
+}
+
+// conclude makes the figures with their intervals.
+func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, after figures) error {
+	q := a.Question
+	pairs, err := q.replicated(ctx, a.Units, a.Hop)
+	if err != nil {
+		return err
+	}
+	time, tail, cpu := worst(a.Checks)
+	var capacities [2]float64
+	for i, side := range []struct {
+		placement
+		f  figures
+		to *Outcome
+		of func(pair) figures
+	}{
+		{asIs, before, &a.AsIs, func(p pair) figures { return p.asIs }},
+		{changed, after, &a.Changed, func(p pair) figures { return p.changed }},
+	} {
+		o := Outcome{Mean: side.f.mean, Busiest: side.f.busiest, Utilization: side.f.utilization,
+			Hops: side.hops, parts: side.f.parts, cpuParts: side.f.cpuParts}
+		if capacities[i], o.CapacityBy, err = side.capacity(ctx, q.Operations/4, q.Seed); err != nil {
+			return fmt.Errorf("capacity: %w", err)
+		}
+		o.Median = around(side.f.median, pairs, func(p pair) float64 { return side.of(p).median }, time)
+		o.P99 = around(side.f.p99, pairs, func(p pair) float64 { return side.of(p).p99 }, tail)
+		o.CPU = around(side.f.cpu, pairs, func(p pair) float64 { return side.of(p).cpu }, cpu)
+		o.Cores = around(side.f.cores, pairs, func(p pair) float64 { return side.of(p).cores }, cpu)
+		o.Capacity = around(capacities[i], pairs, func(p pair) float64 { return 1 / side.of(p).utilization }, cpu)
+		for j, name := range side.units {
+			o.Units = append(o.Units, UnitUse{name, side.f.units[j]})
+		}
+		*side.to = o
+	}
+	ratio := func(of func(figures) float64, residual float64) stats.Estimate {
+		value := of(after) / of(before)
+		return around(value, pairs, func(p pair) float64 { return of(p.changed) / of(p.asIs) }, residual)
+	}
+	a.Median = ratio(func(f figures) float64 { return f.median }, time)
+	a.P99 = ratio(func(f figures) float64 { return f.p99 }, tail)
+	a.CPU = ratio(func(f figures) float64 { return f.cpu }, cpu)
+	a.causes()
+	return nil
+}
+
+// causes divides the changes of the mean response time and of the CPU time.
+func (a *Answer) causes() {
+	words := [partCount]string{ownCPU: "the components' own CPU time", ownWait: "the components' own waiting",
+		storeTime: "stores", hopCPU: "hops: CPU time of both sides",
+		hopWait: "hops: on the way", contention: "waiting for a processor",
+		queueing: "waiting for a worker of a unit or store"}
+	for part, what := range words {
+		if before, after := a.AsIs.parts[part], a.Changed.parts[part]; before > 0 || after > 0 {
+			a.Causes = append(a.Causes, Cause{what, before, after - before})
+		}
+		if before, after := a.AsIs.cpuParts[part], a.Changed.cpuParts[part]; before > 0 || after > 0 {
+			a.CPUCauses = append(a.CPUCauses, Cause{what, before, after - before})
+		}
+	}
+}
+
+// usualHop returns the mean of the model's own hops, by how often they are called; nil if it has
+// none.
+func usualHop(m model.Model) *Hop {
+	usual, calls := Hop{Source: "the mean of the hops in the model"}, 0.0
+	for i := range m.Operations {
+		o := &m.Operations[i]
+		o.Call.Executions(func(c *model.Call, times float64) {
+			if c.Hop != nil {
+				times *= o.Weight
+				usual.CPU += times * c.Hop.CPU.Seconds()
+				usual.Wait += times * c.Hop.Wait.Seconds()
+				calls += times
+			}
+		})
+	}
+	if calls == 0 {
+		return nil
+	}
+	usual.CPU, usual.Wait = usual.CPU/calls, usual.Wait/calls
+	return &usual
+}

@@ -1,0 +1,283 @@
+package predict
+
+import (
+	"fmt"
+
+	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/predict/sim"
+)
+
+// The parts of the time of an operation.
+const (
+	ownCPU sim.Part = iota
+	ownWait
+	storeTime
+	hopCPU
+	hopWait
+	contention
+	queueing
+	partCount
+)
+
+// Hop is what a call between two units takes where the model does not say. Nil: nobody knows.
+type Hop struct {
+	CPU, Wait float64 // seconds; CPU is that of both sides
+	Source    string  // where the figures come from, for people
+}
+
+// placement is a system that can be simulated.
+type placement struct {
+	system sim.System
+	units  []string  // names of the simulated units: those of the model, then stores that are servers
+	limits []float64 // in cores; 0: none
+	pools  []string  // what each pool is, for people
+	// hops is how many calls of an operation go from one unit to another, in the mean.
+	hops float64
+}
+
+// programmer makes a placement of a model.
+type programmer struct {
+	m       model.Model
+	units   []model.Unit
+	unknown *Hop // of calls for which the model has no hop
+	made    placement
+	workers map[int]int // the pool of each unit with workers
+	stores  map[string]storeAt
+	calls   int
+}
+
+// storeAt is where visits of a store go: a unit and a pool, or -1.
+type storeAt struct{ unit, pool int }
+
+// place returns the system with these units on a host with so many cores.
+func place(m model.Model, units []model.Unit, cores float64, unknown *Hop) (placement, error) {
+	p := programmer{m: m, units: units, unknown: unknown, workers: map[int]int{}, stores: map[string]storeAt{}}
+	p.made.system.Processors = []sim.Processor{{Cores: cores}}
+	for i, u := range units {
+		p.unit(u.Name, u.Cores*float64(u.Replicas))
+		if u.Workers > 0 {
+			p.workers[i] = p.pool("workers of "+u.Name, u.Workers*u.Replicas)
+		}
+	}
+	for _, s := range m.Stores {
+		at := storeAt{-1, -1}
+		if s.Server {
+			at.unit = p.unit(s.Name, 0)
+		}
+		if s.Workers > 0 {
+			at.pool = p.pool("workers of "+s.Name, s.Workers)
+		}
+		p.stores[s.Name] = at
+	}
+	weights, sum := []float64{}, 0.0
+	for _, o := range m.Operations {
+		sum += o.Weight
+	}
+	for i := range m.Operations {
+		o := &m.Operations[i]
+		program, err := p.program(&o.Call, -1, o.Weight/sum)
+		if err != nil {
+			return placement{}, fmt.Errorf("operation %s: %w", o.Name, err)
+		}
+		p.made.system.Operations = append(p.made.system.Operations, sim.Operation{Program: program})
+		weights = append(weights, o.Weight)
+	}
+	p.made.system.Loads = []sim.Load{{Weights: weights}}
+	return p.made, nil
+}
+
+// unit adds a unit to what is simulated and returns its index.
+func (p *programmer) unit(name string, limit float64) int {
+	p.made.units, p.made.limits = append(p.made.units, name), append(p.made.limits, limit)
+	p.made.system.Units = append(p.made.system.Units, sim.Unit{Limit: limit})
+	return len(p.made.units) - 1
+}
+
+// pool adds a pool and returns its index.
+func (p *programmer) pool(name string, size int) int {
+	p.made.pools = append(p.made.pools, name)
+	p.made.system.Pools = append(p.made.system.Pools, sim.Pool{Size: size, Queue: sim.Unbounded})
+	return len(p.made.pools) - 1
+}
+
+// add adds a program and returns its index.
+func (p *programmer) add(steps ...sim.Step) int {
+	p.made.system.Programs = append(p.made.system.Programs, steps)
+	return len(p.made.system.Programs) - 1
+}
+
+// program makes the program of a call from a unit; from -1 it comes from a client. times is how often an
+// operation of the mix makes the call.
+func (p *programmer) program(c *model.Call, from int, times float64) (int, error) {
+	at := unitOf(p.units, c.Component)
+	var steps []sim.Step
+	entered := from != at
+	crosses, err := p.between(c, from, at)
+	if err != nil {
+		return 0, err
+	}
+	if entered && from >= 0 {
+		p.made.hops += times
+	}
+	half := crosses.cpu.Scaled(0.5)
+	if crosses.known {
+		steps = append(steps, sim.Work(from, half, hopCPU, contention), sim.Wait(crosses.wait, hopWait))
+	}
+	pool, bounded := p.workers[at]
+	bounded = bounded && entered
+	if bounded {
+		steps = append(steps, sim.Acquire(pool, queueing))
+	}
+	if crosses.known {
+		steps = append(steps, sim.Work(at, half, hopCPU, contention))
+	}
+	if steps, err = p.body(steps, c, at, times); err != nil {
+		return 0, err
+	}
+	if bounded {
+		steps = append(steps, sim.Release(pool))
+	}
+	return p.add(steps...), nil
+}
+
+// body adds what the component itself does, and its calls.
+func (p *programmer) body(steps []sim.Step, c *model.Call, at int, times float64) ([]sim.Step, error) {
+	own, err := distribution(c.CPU)
+	if err != nil {
+		return nil, fmt.Errorf("cpu of %s: %w", c.Name, err)
+	}
+	wait, err := distribution(c.Wait)
+	if err != nil {
+		return nil, fmt.Errorf("wait of %s: %w", c.Name, err)
+	}
+	background, err := distribution(c.Background)
+	if err != nil {
+		return nil, fmt.Errorf("background of %s: %w", c.Name, err)
+	}
+	if c.CPU.Mean > 0 {
+		steps = append(steps, sim.Work(at, own, ownCPU, contention))
+	}
+	if c.Wait.Mean > 0 {
+		steps = append(steps, sim.Wait(wait, ownWait))
+	}
+	for _, v := range c.Visits {
+		if steps, err = p.visit(steps, v); err != nil {
+			return nil, fmt.Errorf("visit of %s: %w", c.Name, err)
+		}
+	}
+	if steps, err = p.children(steps, c.Calls, at, times); err != nil {
+		return nil, err
+	}
+	if c.Background.Mean > 0 {
+		aside := p.add(sim.Work(at, background, ownCPU, contention))
+		steps = append(steps, sim.Spawn(sim.Branch{Program: aside, Count: 1}))
+	}
+	return steps, nil
+}
+
+// visit adds the time at a store. That of a server has its CPU time in it.
+func (p *programmer) visit(steps []sim.Step, v model.Visit) ([]sim.Step, error) {
+	at := p.stores[v.Store]
+	wait, err := distribution(v.Wait)
+	if err != nil {
+		return nil, err
+	}
+	cpu, err := distribution(v.CPU)
+	if err != nil {
+		return nil, err
+	}
+	if at.pool >= 0 {
+		steps = append(steps, sim.Acquire(at.pool, queueing))
+	}
+	if at.unit >= 0 && v.CPU.Mean > 0 {
+		steps = append(steps, sim.Work(at.unit, cpu, storeTime, contention))
+		if v.Wait.Mean > 0 {
+			wait = wait.Scaled(max(0, 1-v.CPU.Seconds()/v.Wait.Seconds()))
+		}
+	}
+	if v.Wait.Mean > 0 {
+		steps = append(steps, sim.Wait(wait, storeTime))
+	}
+	if at.pool >= 0 {
+		steps = append(steps, sim.Release(at.pool))
+	}
+	return steps, nil
+}
+
+// children adds calls in their order. One that is parallel begins together with the call before it.
+func (p *programmer) children(steps []sim.Step, calls []model.Call, at int, times float64,
+) ([]sim.Step, error) {
+	for i := 0; i < len(calls); {
+		c := &calls[i]
+		program, err := p.program(c, at, times*c.Count)
+		if err != nil {
+			return nil, err
+		}
+		i++
+		if c.Async {
+			steps = append(steps, sim.Spawn(sim.Branch{Program: program, Count: c.Count}))
+			continue
+		}
+		first := sim.Branch{Program: program, Count: c.Count}
+		var together []sim.Branch
+		for ; i < len(calls) && calls[i].Parallel && !calls[i].Async; i++ {
+			next, err := p.program(&calls[i], at, times*calls[i].Count)
+			if err != nil {
+				return nil, err
+			}
+			together = append(together, sim.Branch{Program: next, Count: calls[i].Count})
+		}
+		switch {
+		case !c.Parallel && len(together) == 0:
+			steps = append(steps, sim.Call(program, c.Count))
+			continue
+		case !c.Parallel: // its executions are in sequence, beside the others
+			first = sim.Branch{Program: p.add(sim.Call(program, c.Count)), Count: 1}
+		}
+		steps = append(steps, sim.Fork(append([]sim.Branch{first}, together...)...))
+	}
+	return steps, nil
+}
+
+// cost is what a hop takes, if it takes anything.
+type cost struct {
+	known     bool
+	cpu, wait sim.Dist
+}
+
+// hop returns what a call takes on its way between two units.
+func (p *programmer) between(c *model.Call, from, at int) (cost, error) {
+	switch {
+	case from < 0 || from == at:
+		return cost{}, nil
+	case c.Hop != nil:
+		cpu, err := distribution(c.Hop.CPU)
+		if err != nil {
+			return cost{}, fmt.Errorf("hop to %s: %w", c.Name, err)
+		}
+		wait, err := distribution(c.Hop.Wait)
+		return cost{true, cpu, wait}, err
+	case p.unknown == nil:
+		return cost{}, fmt.Errorf("%s of %s would be called from another unit, and nobody knows what that costs: "+
+			"say so with --hop, or in the model",
+			c.Name, c.Component)
+	}
+	return cost{true, sim.Constant(p.unknown.CPU), sim.Constant(p.unknown.Wait)}, nil
+}
+
+// distribution returns a distribution of the model for the simulator: its shape, with its mean.
+func distribution(d model.Distribution) (sim.Dist, error) {
+	points := d.Quantiles.Points()
+	if len(points) == 0 || d.Mean == 0 {
+		return sim.Constant(d.Seconds()), nil
+	}
+	var quantiles []sim.Quantile
+	for _, p := range points {
+		quantiles = append(quantiles, sim.Quantile{P: p.Share, Seconds: p.Seconds})
+	}
+	made, err := sim.Quantiles(quantiles)
+	if err != nil {
+		return made, err
+	}
+	return made.Scaled(d.Seconds() / made.Mean()), nil
+}

@@ -1,0 +1,158 @@
+package predict
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// Write prints the answer, with what it was checked against and what it does not model.
+func (a Answer) Write(w io.Writer) error {
+	var b strings.Builder
+	q := a.Question
+	fmt.Fprintf(&b, "%s at %g operations a second: %s\n\n", q.Model.Name, q.Rate, q.Change)
+	if len(a.Withheld) > 0 {
+		b.WriteString("The answer is withheld:\n")
+		for _, reason := range a.Withheld {
+			fmt.Fprintf(&b, "  * %s\n", reason)
+		}
+	} else {
+		a.writeOutcomes(&b)
+	}
+	a.writeChecks(&b)
+	b.WriteString("\nLimits of the method\n")
+	for _, limit := range a.Limits {
+		fmt.Fprintf(&b, "  * %s\n", limit)
+	}
+	if len(a.Withheld) == 0 {
+		a.writeCauses(&b, "Where the mean response time comes from", a.Causes)
+		a.writeCauses(&b, "Where the CPU time of an operation comes from", a.CPUCauses)
+		a.writeUnits(&b)
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write the prediction: %w", err)
+	}
+	return nil
+}
+
+// table prints rows with their columns one below the other.
+func table(w io.Writer, rows [][]string) {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(t, "  "+strings.Join(row, "\t"))
+	}
+	_ = t.Flush() // into memory
+}
+
+// quantity writes an estimate in its unit.
+func quantity(e stats.Estimate, unit string) string {
+	return figure.Quantity(e.Value, &e.Low, &e.High, unit)
+}
+
+// times writes a ratio.
+func times(e stats.Estimate) string { return figure.Times(e.Value, &e.Low, &e.High) }
+
+// writeOutcomes prints both placements side by side.
+func (a Answer) writeOutcomes(w io.Writer) {
+	fmt.Fprintf(w, "An operation would take %s of its median time and %s of its CPU time.\n\n", times(a.Median),
+		times(a.CPU))
+	row := func(what string, of func(Outcome) string, ratio string) []string {
+		return []string{what, of(a.AsIs), of(a.Changed), ratio}
+	}
+	tail, tailRatio := func(o Outcome) string { return quantity(o.P99, "s") }, times(a.P99)
+	if a.TailWithheld {
+		tail, tailRatio = func(Outcome) string { return "withheld" }, ""
+	}
+	table(w, [][]string{
+		{"", "as it is", "changed", "changed / as it is"},
+		row("median response time", func(o Outcome) string { return quantity(o.Median, "s") }, times(a.Median)),
+		row("99th percentile", tail, tailRatio),
+		row("CPU per operation", func(o Outcome) string { return quantity(o.CPU, "s") }, times(a.CPU)),
+		row("cores used", func(o Outcome) string { return quantity(o.Cores, "") }, ""),
+		row("used most", func(o Outcome) string { return o.Busiest + ": " + figure.Percent(o.Utilization) }, ""),
+		row("capacity", func(o Outcome) string { return quantity(o.Capacity, "1/s") }, ""),
+		row("  limited by", func(o Outcome) string { return o.CapacityBy }, ""),
+		row("calls between units", func(o Outcome) string { return figure.Number(o.Hops, nil, nil) }, ""),
+	})
+	fmt.Fprintf(w, "\n%.0f %% intervals: %d resampled models, widened by the largest error of the self-check.\n",
+		100*confidence, replicates)
+}
+
+// writeChecks prints the self-check.
+func (a Answer) writeChecks(w io.Writer) {
+	if len(a.Checks) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nSelf-check: predictions of what was measured "+
+		"(margins: CPU %.0f %%, time %.0f %%, p99 %.0f %%)\n", 100*MarginCPU, 100*MarginTime, 100*MarginTail)
+	rows := [][]string{{"placement", "rate", "response time", "p99", "CPU per operation"}}
+	for _, c := range a.Checks {
+		what := "median "
+		if c.OfMean {
+			what = "mean "
+		}
+		rows = append(rows, []string{cmp.Or(c.Placement, "as it is"), fmt.Sprintf("%g/s", c.Rate),
+			what + c.Time.text(), c.Tail.text(), c.CPU.text()})
+	}
+	table(w, rows)
+}
+
+// text writes a comparison of times.
+func (c Compared) text() string {
+	if c.Measured == 0 {
+		return "not measured"
+	}
+	if math.IsInf(c.Predicted, 1) {
+		return "overloaded, measured " + seconds(c.Measured)
+	}
+	return fmt.Sprintf("%s, measured %s (%+.1f %%)", seconds(c.Predicted), seconds(c.Measured), 100*c.Error())
+}
+
+// noise is the share of the whole below which a change is not told from the noise of simulations.
+const noise = 0.005
+
+// writeCauses prints a waterfall from one placement to the other.
+func (a Answer) writeCauses(w io.Writer, title string, causes []Cause) {
+	fmt.Fprintf(w, "\n%s\n", title)
+	rows, before, change := [][]string{{"", "as it is", "change"}}, 0.0, 0.0
+	for _, c := range causes {
+		before, change = before+c.AsIs, change+c.Change
+	}
+	for _, c := range causes {
+		text := signed(c.Change)
+		if math.Abs(c.Change) < noise*before {
+			text = "about 0"
+		}
+		rows = append(rows, []string{c.What, seconds(c.AsIs), text})
+	}
+	table(w, append(rows, []string{"together", seconds(before), signed(change)}))
+}
+
+// signed writes a change of a time.
+func signed(s float64) string {
+	if s > 0 {
+		return "+" + seconds(s)
+	}
+	return seconds(s)
+}
+
+// writeUnits prints the cores that each unit uses.
+func (a Answer) writeUnits(w io.Writer) {
+	for _, side := range []struct {
+		title string
+		Outcome
+	}{{"as it is", a.AsIs}, {"with the change", a.Changed}} {
+		fmt.Fprintf(w, "\nCores used %s\n", side.title)
+		var rows [][]string
+		for _, u := range side.Units {
+			rows = append(rows, []string{u.Unit, figure.Number(u.Cores, nil, nil)})
+		}
+		table(w, rows)
+	}
+}
