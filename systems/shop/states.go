@@ -46,11 +46,6 @@ func (s State) Final() bool {
 	return s == StateConfirmed || s == StateRejected || s == StateCancelled
 }
 
-// MayBecome reports whether the machine has the transition.
-func (s State) MayBecome(next State) bool {
-	return slices.Contains(Transitions(), Transition{s, next})
-}
-
 // MayReach reports whether a path of the machine leads from s to later; the path
 // of no step counts. Who looks at an order now and then sees such pairs.
 func (s State) MayReach(later State) bool {

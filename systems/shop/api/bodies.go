@@ -87,7 +87,6 @@ type Customer struct {
 type Account struct {
 	CustomerID   int64 `json:"customerId"`
 	BalanceCents int64 `json:"balanceCents"`
-	HeldCents    int64 `json:"heldCents"`
 }
 
 // Shipment is the shipment of an order as clients see it.

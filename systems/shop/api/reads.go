@@ -77,8 +77,7 @@ func (a api) getAccount(ctx context.Context, r *http.Request) (front.Answer, err
 	if err != nil {
 		return front.Answer{}, err
 	}
-	return answer(ctx, http.StatusOK, Account{account.GetCustomerId(), account.GetBalanceCents(),
-		account.GetHeldCents()})
+	return answer(ctx, http.StatusOK, Account{account.GetCustomerId(), account.GetBalanceCents()})
 }
 
 // byID reads the id in the path of a request that has no parameters.

@@ -75,13 +75,12 @@ func judgedColumns() map[string]changedColumn {
 
 		"accounts.customer_id":   {to: int64(9999)},
 		"accounts.balance_cents": {says: "balance"},
-		"accounts.held_cents":    {says: "held"},
 
 		"payments.order_id":     {where: "state = 'captured'", says: "payment"},
 		"payments.customer_id":  {where: "state = 'captured'"},
 		"payments.amount_cents": {where: "state = 'captured'"},
 		"payments.state":        {where: "state = 'captured'", says: "its payment is refunded", to: "refunded"},
-		"payments.journal": {where: "state = 'captured'", says: unproven, to: "authorised1",
+		"payments.journal": {where: "state = 'captured'", says: unproven, to: "refunded1",
 			verdict: lab.AuditUnknown},
 
 		"shipments.order_id":  {where: "state = 'shipped'", says: "shipment"},

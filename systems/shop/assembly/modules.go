@@ -71,7 +71,7 @@ func (f followedInventory) CommitAll(
 type followedPayments struct{ coordination.Payments }
 
 func (f followedPayments) ChargeAll(
-	ctx context.Context, all []*shoppb.AuthoriseRequest,
+	ctx context.Context, all []*shoppb.ChargeRequest,
 ) ([]steps.Outcome, error) {
 	return followed(ctx, shop.ComponentPayments, "Payments/Charge", all, f.Payments.ChargeAll)
 }

@@ -34,18 +34,18 @@ func (c Coordination) chains() ([][]string, bool) {
 	switch c {
 	case ACID:
 		chains = []string{
-			"confirmed reserved authorised captured committed shipped recalled restocked refunded",
+			"confirmed reserved captured committed shipped recalled restocked refunded",
 			"confirmed cancelled recalled",
 		}
 	case Orchestrated:
 		chains = []string{
-			"pending reserved authorised captured committed shipped confirmed",
+			"pending reserved captured committed shipped confirmed",
 			"confirmed cancelled recalled restocked refunded undone",
 			"pending reserved turned voided released rejected",
 		}
 	case Choreographed:
 		chains = []string{
-			"pending reserved authorised captured shipped confirmed committed",
+			"pending reserved captured shipped confirmed committed",
 			"confirmed cancelled recalled", "cancelled restocked", "cancelled refunded",
 			"pending reserved voided released", "voided rejected",
 		}
@@ -62,7 +62,7 @@ func (c Coordination) chains() ([][]string, bool) {
 func predecessors() map[string][]string {
 	return map[string][]string{
 		"reserved": {""}, "committed": {"reserved"}, "released": {"reserved"}, "restocked": {"committed"},
-		"authorised": {""}, "captured": {"", "authorised"}, "voided": {"authorised"}, "refunded": {"captured"},
+		"captured": {""}, "voided": {}, "refunded": {"captured"},
 		"shipped": {""}, "recalled": {"shipped"},
 	}
 }

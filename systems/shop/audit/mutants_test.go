@@ -121,7 +121,7 @@ func (c singleInventory) ReleaseAll(ctx context.Context, all []*shoppb.StepReque
 type singlePayments struct{ shop.Payments }
 
 func (c singlePayments) ChargeAll(
-	ctx context.Context, all []*shoppb.AuthoriseRequest,
+	ctx context.Context, all []*shoppb.ChargeRequest,
 ) ([]steps.Outcome, error) {
 	return each(ctx, all, c.Charge)
 }

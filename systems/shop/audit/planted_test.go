@@ -45,7 +45,7 @@ type chargeTwice struct {
 	db *database.DB
 }
 
-func (m chargeTwice) Charge(ctx context.Context, in *shoppb.AuthoriseRequest) (*shoppb.StepResponse, error) {
+func (m chargeTwice) Charge(ctx context.Context, in *shoppb.ChargeRequest) (*shoppb.StepResponse, error) {
 	answer, err := m.Payments.Charge(ctx, in)
 	if err != nil || in.GetAmountCents()%10 != 0 {
 		return answer, err

@@ -90,7 +90,7 @@ type Customer struct {
 }
 
 // Account is the account of a customer.
-type Account struct{ Customer, BalanceCents, HeldCents int64 }
+type Account struct{ Customer, BalanceCents int64 }
 
 // Read reads the databases, each in one unchanging state.
 func Read(ctx context.Context, from Databases) (State, error) {
@@ -175,10 +175,10 @@ func (s *State) readPayments(ctx context.Context, db *database.DB) error {
 	}
 	return db.Each(ctx, func(row database.Row) error {
 		var a Account
-		err := row.Scan(&a.Customer, &a.BalanceCents, &a.HeldCents)
+		err := row.Scan(&a.Customer, &a.BalanceCents)
 		s.Accounts = append(s.Accounts, a)
 		return err
-	}, "SELECT customer_id, balance_cents, held_cents FROM accounts")
+	}, "SELECT customer_id, balance_cents FROM accounts")
 }
 
 func (s *State) readShipments(ctx context.Context, db *database.DB) error {

@@ -1,16 +1,13 @@
 package audit
 
 // checkMoney adds up each account and all of them: rule 5. What was on it in the
-// beginning is on it now, or held, or captured and not refunded.
+// beginning is on it now, or captured and not refunded.
 func (j *judge) checkMoney() {
-	captured, held := map[int64]int64{}, map[int64]int64{}
+	captured := map[int64]int64{}
 	for _, rows := range j.State.Payments {
 		for _, row := range rows {
-			switch row.State {
-			case paymentDone:
+			if row.State == paymentDone {
 				captured[row.Customer] += row.AmountCents
-			case "authorised":
-				held[row.Customer] += row.AmountCents
 			}
 		}
 	}
@@ -19,16 +16,9 @@ func (j *judge) checkMoney() {
 	}
 	for _, a := range j.State.Accounts {
 		j.counts["captured_cents"] += captured[a.Customer]
-		if a.BalanceCents+a.HeldCents+captured[a.Customer] != j.Seed.Balance {
-			j.breach(5, "account %d: %d balance + %d held + %d captured are not the %d cents of the beginning",
-				a.Customer, a.BalanceCents, a.HeldCents, captured[a.Customer], j.Seed.Balance)
-		}
-		if a.HeldCents != held[a.Customer] || a.BalanceCents < 0 {
-			j.breach(5, "account %d: balance %d, held %d, and authorised payments of %d", a.Customer, a.BalanceCents,
-				a.HeldCents, held[a.Customer])
-		}
-		if a.HeldCents != 0 {
-			j.stuck("account %d has %d cents held", a.Customer, a.HeldCents)
+		if a.BalanceCents+captured[a.Customer] != j.Seed.Balance || a.BalanceCents < 0 {
+			j.breach(5, "account %d: %d balance + %d captured are not the %d cents of the beginning", a.Customer,
+				a.BalanceCents, captured[a.Customer], j.Seed.Balance)
 		}
 		delete(captured, a.Customer)
 	}

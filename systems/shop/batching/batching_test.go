@@ -109,7 +109,7 @@ func TestStepsComeOut(t *testing.T) {
 			t.Errorf("commits: %v", got)
 		}
 		if got := atOnce(120, func(i int) error {
-			_, err := accounts[i%2].Charge(ctx, &shoppb.AuthoriseRequest{OrderId: orders[i], CustomerId: 1,
+			_, err := accounts[i%2].Charge(ctx, &shoppb.ChargeRequest{OrderId: orders[i], CustomerId: 1,
 				AmountCents: 10})
 			return err
 		}); got[""] != 100 || got[shop.Declined] != 20 {
@@ -129,7 +129,7 @@ func TestStepsComeOut(t *testing.T) {
 			"SELECT SUM(sold) FROM stock": 300, "SELECT SUM(on_hand + reserved) FROM stock": 0,
 			"SELECT COUNT(*) FROM reservations WHERE state = 'committed'": 150,
 			"SELECT COUNT(*) FROM payments WHERE state = 'captured'":      100,
-			"SELECT SUM(balance_cents + held_cents) FROM accounts":        0, "SELECT COUNT(*) FROM shipments": 50,
+			"SELECT SUM(balance_cents) FROM accounts":                     0, "SELECT COUNT(*) FROM shipments": 50,
 		} {
 			if got := sum(t, db, query); got != want {
 				t.Errorf("%s: %d, want %d", query, got, want)

@@ -38,11 +38,11 @@ func NewPayments(db *database.DB, component coordination.Payments) shop.Payments
 
 type accounts struct {
 	shop.Payments
-	charge *Batcher[*shoppb.AuthoriseRequest]
+	charge *Batcher[*shoppb.ChargeRequest]
 }
 
 // Charge implements shop.Payments.
-func (a *accounts) Charge(ctx context.Context, in *shoppb.AuthoriseRequest) (*shoppb.StepResponse, error) {
+func (a *accounts) Charge(ctx context.Context, in *shoppb.ChargeRequest) (*shoppb.StepResponse, error) {
 	return a.charge.Do(ctx, in)
 }
 

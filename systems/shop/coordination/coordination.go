@@ -36,7 +36,7 @@ type (
 	// Payments is one of them.
 	Payments interface {
 		shop.Payments
-		ChargeAll(ctx context.Context, all []*shoppb.AuthoriseRequest) ([]steps.Outcome, error)
+		ChargeAll(ctx context.Context, all []*shoppb.ChargeRequest) ([]steps.Outcome, error)
 		VoidAll(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error)
 	}
 	// Shipping is one of them.
@@ -126,8 +126,8 @@ func Reservation(order *shoppb.Order) *shoppb.ReserveRequest {
 }
 
 // Charge asks for what it costs.
-func Charge(order *shoppb.Order) *shoppb.AuthoriseRequest {
-	return &shoppb.AuthoriseRequest{OrderId: order.GetOrderId(), CustomerId: order.GetCustomerId(),
+func Charge(order *shoppb.Order) *shoppb.ChargeRequest {
+	return &shoppb.ChargeRequest{OrderId: order.GetOrderId(), CustomerId: order.GetCustomerId(),
 		AmountCents: order.GetTotalCents()}
 }
 

@@ -1,7 +1,6 @@
 // Package payments is the component that holds the customers' accounts. An amount
-// is held back, then captured or voided, and may be refunded: balances, held and
-// captured amounts always add up to what there was. It knows no orders beyond
-// their ids.
+// is captured, and may be refunded: balances and captured amounts always add up to
+// what there was. It knows no orders beyond their ids.
 package payments
 
 import (
@@ -9,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -19,10 +17,9 @@ import (
 
 // The states of a payment.
 const (
-	StateAuthorised = "authorised"
-	StateCaptured   = "captured"
-	StateVoided     = "voided"   // given back before it was captured
-	StateRefunded   = "refunded" // given back after it was captured
+	StateCaptured = "captured"
+	StateVoided   = "voided"   // forbidden before it came
+	StateRefunded = "refunded" // given back after it was captured
 )
 
 // Payments implements shop.Payments on its tables, each step for many orders at once.
@@ -31,17 +28,13 @@ type Payments struct {
 	ledger   steps.Ledger
 	record   []string      // INSERT by number of payments
 	balances []string      // SELECT, and lock, by number of customers
-	hold     steps.Amounts // from the balance
-	debit    steps.Amounts // from the balance for good
+	debit    steps.Amounts // from the balance
 }
 
 var _ shop.Payments = (*Payments)(nil)
 
 // New makes the component on its database.
 func New(db *database.DB) *Payments {
-	withdraw := func(set string) steps.Amounts {
-		return steps.NewAmounts(db, "accounts", "customer_id", set, "balance_cents")
-	}
 	return &Payments{
 		db: db, ledger: steps.NewLedger(db, "payments", "payment"),
 		record: database.Texts(steps.Most, func(n int) string {
@@ -53,52 +46,34 @@ func New(db *database.DB) *Payments {
 				database.Placeholders(n) + ")" +
 				db.ForUpdate("customer_id")
 		}),
-		hold:  withdraw("balance_cents = balance_cents - ?, held_cents = held_cents + ?"),
-		debit: withdraw("balance_cents = balance_cents - ?"),
+		debit: steps.NewAmounts(db, "accounts", "customer_id", "balance_cents = balance_cents - ?",
+			"balance_cents"),
 	}
 }
 
 // paymentColumns is how many values a payment is written with.
 const paymentColumns = 5
 
-// Authorise implements shop.Payments.
-func (c *Payments) Authorise(ctx context.Context, in *shoppb.AuthoriseRequest) (*shoppb.StepResponse, error) {
-	return steps.One(ctx, in, func(ctx context.Context, all []*shoppb.AuthoriseRequest) ([]steps.Outcome,
-		error) {
-		return c.payAll(ctx, "authorise", all, StateAuthorised, c.hold)
-	})
-}
-
 // Charge implements shop.Payments.
-func (c *Payments) Charge(ctx context.Context, in *shoppb.AuthoriseRequest) (*shoppb.StepResponse, error) {
+func (c *Payments) Charge(ctx context.Context, in *shoppb.ChargeRequest) (*shoppb.StepResponse, error) {
 	return steps.One(ctx, in, c.ChargeAll)
 }
 
 // ChargeAll is Charge for a batch of orders, in their order.
-func (c *Payments) ChargeAll(ctx context.Context, all []*shoppb.AuthoriseRequest) ([]steps.Outcome, error) {
-	return c.payAll(ctx, "charge", all, StateCaptured, c.debit)
-}
-
-// payAll takes what orders cost from balances, by amounts, which is what the state to
-// means.
-func (c *Payments) payAll(
-	ctx context.Context, doing string, all []*shoppb.AuthoriseRequest, to string, amounts steps.Amounts,
-) ([]steps.Outcome, error) {
-	check := func(in *shoppb.AuthoriseRequest) error {
+func (c *Payments) ChargeAll(ctx context.Context, all []*shoppb.ChargeRequest) ([]steps.Outcome, error) {
+	check := func(in *shoppb.ChargeRequest) error {
 		if in.GetAmountCents() < 1 {
 			return shop.Problemf(shop.InvalidArgument, "order %s: an amount of %d cents cannot be paid",
 				in.GetOrderId(), in.GetAmountCents())
 		}
 		return nil
 	}
-	take := func(ctx context.Context, all []*shoppb.AuthoriseRequest, look bool) ([]steps.Outcome, error) {
-		return c.pay(ctx, all, to, amounts, look)
-	}
-	return steps.Do(ctx, c.db, doing, all, check, take)
+	return steps.Do(ctx, c.db, "charge", all, check, c.charge)
 }
 
-func (c *Payments) pay(
-	ctx context.Context, all []*shoppb.AuthoriseRequest, to string, amounts steps.Amounts, look bool,
+// charge takes what orders cost from balances.
+func (c *Payments) charge(
+	ctx context.Context, all []*shoppb.ChargeRequest, look bool,
 ) ([]steps.Outcome, error) {
 	var known map[string]string
 	var balances map[int64]int64
@@ -111,16 +86,13 @@ func (c *Payments) pay(
 			return nil, err
 		}
 	}
-	outcomes, due, entry := make([]steps.Outcome, len(all)), map[int64]int64{}, steps.Entry(to)
+	outcomes, due, entry := make([]steps.Outcome, len(all)), map[int64]int64{}, steps.Entry(StateCaptured)
 	rows := make([]any, 0, paymentColumns*len(all))
 	var refused []string
 	for n, in := range all {
 		order, customer, amount := in.GetOrderId(), in.GetCustomerId(), in.GetAmountCents()
 		if state := known[order]; state != "" {
-			var err error
-			if outcomes[n], err = c.again(ctx, order, state, to); err != nil {
-				return nil, err
-			}
+			outcomes[n] = c.ledger.Came(order, state, StateCaptured)
 			continue
 		}
 		if look {
@@ -130,7 +102,7 @@ func (c *Payments) pay(
 			}
 			balances[customer] -= amount
 		}
-		rows = append(rows, order, customer, amount, to, entry)
+		rows = append(rows, order, customer, amount, StateCaptured, entry)
 		due[customer] += amount
 	}
 	if err := c.ledger.StillNew(ctx, refused); err != nil {
@@ -139,9 +111,9 @@ func (c *Payments) pay(
 	if fresh, err := steps.Insert(ctx, c.db, c.record, paymentColumns, rows, look); err != nil {
 		return nil, err
 	} else if !fresh {
-		return c.pay(ctx, all, to, amounts, true)
+		return c.charge(ctx, all, true)
 	}
-	enough, moved, err := amounts.Move(ctx, due)
+	enough, moved, err := c.debit.Move(ctx, due)
 	if err == nil && !enough {
 		if look {
 			return nil, shop.Problemf(shop.Internal, "%d of %d accounts changed: the balances are not what was locked",
@@ -152,19 +124,10 @@ func (c *Payments) pay(
 	return outcomes, err
 }
 
-// again returns the outcome of a payment that has come before. Who charges what was only
-// authorised, captures it.
-func (c *Payments) again(ctx context.Context, order, state, to string) (steps.Outcome, error) {
-	if to == StateCaptured && state == StateAuthorised {
-		return c.advance(ctx, order, StateAuthorised, StateCaptured, capture)
-	}
-	return c.ledger.Came(order, state, to, StateCaptured), nil
-}
-
 // balancesOf reads, and locks, the balances of all who pay, but for the orders that are
 // known.
 func (c *Payments) balancesOf(
-	ctx context.Context, all []*shoppb.AuthoriseRequest, known map[string]string,
+	ctx context.Context, all []*shoppb.ChargeRequest, known map[string]string,
 ) (map[int64]int64, error) {
 	paying, found := map[int64]bool{}, map[int64]int64{}
 	for _, in := range all {
@@ -194,7 +157,7 @@ func covers(balances map[int64]int64, customer, amount int64) error {
 }
 
 // notCovered says why an amount could not be taken.
-func (c *Payments) notCovered(ctx context.Context, in *shoppb.AuthoriseRequest) error {
+func (c *Payments) notCovered(ctx context.Context, in *shoppb.ChargeRequest) error {
 	if _, err := c.GetAccount(ctx, &shoppb.GetAccountRequest{CustomerId: in.GetCustomerId()}); err != nil {
 		return err
 	}
@@ -205,30 +168,24 @@ func noAccount(customer int64) error {
 	return shop.Problemf(shop.UnknownCustomer, "customer %d has no account", customer)
 }
 
-// What comes after a payment moves its money order by order. The amount and the
-// customer come from the payment itself, in the same round trip: the subqueries are
-// looked up by key, once.
-const (
-	ofPayment = " (SELECT amount_cents FROM payments WHERE order_id = ?)"
-	ofAccount = " WHERE customer_id = (SELECT customer_id FROM payments WHERE order_id = ?)"
-	capture   = "UPDATE accounts SET held_cents = held_cents -" + ofPayment + ofAccount
-	refund    = "UPDATE accounts SET balance_cents = balance_cents +" + ofPayment + ofAccount
-	giveBack  = "UPDATE accounts SET balance_cents = balance_cents +" + ofPayment +
-		", held_cents = held_cents -" + ofPayment + ofAccount
-)
-
-// Capture implements shop.Payments.
-func (c *Payments) Capture(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
-	return steps.Single(ctx, c.db, "capture", in,
-		func(ctx context.Context, order string) (steps.Outcome, error) {
-			return c.advance(ctx, order, StateAuthorised, StateCaptured, capture)
-		})
-}
+// refund gives a payment back. The amount and the customer come from the payment itself, in the same round
+// trip: the subqueries are looked up by key, once.
+const refund = "UPDATE accounts SET balance_cents = balance_cents +" +
+	" (SELECT amount_cents FROM payments WHERE order_id = ?)" +
+	" WHERE customer_id = (SELECT customer_id FROM payments WHERE order_id = ?)"
 
 // Refund implements shop.Payments.
 func (c *Payments) Refund(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
 	return steps.Single(ctx, c.db, "refund", in, func(ctx context.Context, order string) (steps.Outcome, error) {
-		return c.advance(ctx, order, StateCaptured, StateRefunded, refund)
+		outcome, err := c.ledger.Advance(ctx, order, StateCaptured, StateRefunded)
+		if err != nil || outcome.Repeat || outcome.Err != nil {
+			return outcome, err
+		}
+		changed, err := c.db.Exec(ctx, refund, order, order)
+		if err == nil && changed != 1 {
+			err = shop.Problemf(shop.Internal, "%d accounts changed: the accounts disagree with the payments", changed)
+		}
+		return outcome, err
 	})
 }
 
@@ -242,7 +199,7 @@ func (c *Payments) VoidAll(ctx context.Context, all []*shoppb.StepRequest) ([]st
 	return steps.Do(ctx, c.db, "void", all, nil, c.void)
 }
 
-// void forbids the payments that have not come, and gives the others back.
+// void forbids the payments that have not come.
 func (c *Payments) void(
 	ctx context.Context, all []*shoppb.StepRequest, look bool,
 ) (outcomes []steps.Outcome, err error) {
@@ -255,11 +212,10 @@ func (c *Payments) void(
 	outcomes, entry := make([]steps.Outcome, len(all)), steps.Entry(StateVoided)
 	var rows []any
 	for n, in := range all {
-		if known[in.GetOrderId()] == "" {
+		if state := known[in.GetOrderId()]; state == "" {
 			rows = append(rows, in.GetOrderId(), 0, 0, StateVoided, entry)
-		} else if outcomes[n], err = c.advance(ctx, in.GetOrderId(), StateAuthorised, StateVoided,
-			giveBack); err != nil {
-			return nil, err
+		} else {
+			outcomes[n] = c.ledger.Came(in.GetOrderId(), state, StateVoided)
 		}
 	}
 	fresh, err := steps.Insert(ctx, c.db, c.record, paymentColumns, rows, look)
@@ -269,25 +225,11 @@ func (c *Payments) void(
 	return outcomes, err
 }
 
-// advance moves an order to its next state, and its money by a statement.
-func (c *Payments) advance(ctx context.Context, order, from, to, move string) (steps.Outcome, error) {
-	outcome, err := c.ledger.Advance(ctx, order, from, to)
-	if err != nil || outcome.Repeat || outcome.Err != nil {
-		return outcome, err
-	}
-	args := slices.Repeat([]any{order}, strings.Count(move, "?"))
-	changed, err := c.db.Exec(ctx, move, args...)
-	if err == nil && changed != 1 {
-		err = shop.Problemf(shop.Internal, "%d accounts changed: the accounts disagree with the payments", changed)
-	}
-	return outcome, err
-}
-
 // GetAccount implements shop.Payments.
 func (c *Payments) GetAccount(ctx context.Context, in *shoppb.GetAccountRequest) (*shoppb.Account, error) {
 	account := &shoppb.Account{CustomerId: in.GetCustomerId()}
-	found, err := c.db.One(ctx, []any{&account.BalanceCents, &account.HeldCents},
-		"SELECT balance_cents, held_cents FROM accounts WHERE customer_id = ?", in.GetCustomerId())
+	found, err := c.db.One(ctx, []any{&account.BalanceCents},
+		"SELECT balance_cents FROM accounts WHERE customer_id = ?", in.GetCustomerId())
 	if err != nil {
 		return nil, fmt.Errorf("get account of customer %d: %w", in.GetCustomerId(), err)
 	}

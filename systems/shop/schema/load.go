@@ -43,9 +43,9 @@ func seeded(seed shop.Seed) []table {
 			func(id int64) []any {
 				return []any{id, seed.Stock, 0, 0}
 			}},
-		{shop.ComponentPayments, "accounts", []string{"customer_id", "balance_cents", "held_cents"}, seed.Customers,
+		{shop.ComponentPayments, "accounts", []string{"customer_id", "balance_cents"}, seed.Customers,
 			func(id int64) []any {
-				return []any{id, seed.Balance, 0}
+				return []any{id, seed.Balance}
 			}},
 		{Replica, "known_products", []string{"product_id", "name", "price_cents"}, seed.Products,
 			func(id int64) []any {

@@ -733,7 +733,7 @@ func (x *ReserveRequest) GetLines() []*Line {
 	return nil
 }
 
-type AuthoriseRequest struct {
+type ChargeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	OrderId       string                 `protobuf:"bytes,1,opt,name=order_id,json=orderId,proto3" json:"order_id,omitempty"`
 	CustomerId    int64                  `protobuf:"varint,2,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
@@ -742,20 +742,20 @@ type AuthoriseRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *AuthoriseRequest) Reset() {
-	*x = AuthoriseRequest{}
+func (x *ChargeRequest) Reset() {
+	*x = ChargeRequest{}
 	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *AuthoriseRequest) String() string {
+func (x *ChargeRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*AuthoriseRequest) ProtoMessage() {}
+func (*ChargeRequest) ProtoMessage() {}
 
-func (x *AuthoriseRequest) ProtoReflect() protoreflect.Message {
+func (x *ChargeRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -767,26 +767,26 @@ func (x *AuthoriseRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use AuthoriseRequest.ProtoReflect.Descriptor instead.
-func (*AuthoriseRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use ChargeRequest.ProtoReflect.Descriptor instead.
+func (*ChargeRequest) Descriptor() ([]byte, []int) {
 	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{14}
 }
 
-func (x *AuthoriseRequest) GetOrderId() string {
+func (x *ChargeRequest) GetOrderId() string {
 	if x != nil {
 		return x.OrderId
 	}
 	return ""
 }
 
-func (x *AuthoriseRequest) GetCustomerId() int64 {
+func (x *ChargeRequest) GetCustomerId() int64 {
 	if x != nil {
 		return x.CustomerId
 	}
 	return 0
 }
 
-func (x *AuthoriseRequest) GetAmountCents() int64 {
+func (x *ChargeRequest) GetAmountCents() int64 {
 	if x != nil {
 		return x.AmountCents
 	}
@@ -838,11 +838,9 @@ func (x *GetAccountRequest) GetCustomerId() int64 {
 }
 
 type Account struct {
-	state        protoimpl.MessageState `protogen:"open.v1"`
-	CustomerId   int64                  `protobuf:"varint,1,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
-	BalanceCents int64                  `protobuf:"varint,2,opt,name=balance_cents,json=balanceCents,proto3" json:"balance_cents,omitempty"`
-	// Authorised and not yet captured.
-	HeldCents     int64 `protobuf:"varint,3,opt,name=held_cents,json=heldCents,proto3" json:"held_cents,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	CustomerId    int64                  `protobuf:"varint,1,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
+	BalanceCents  int64                  `protobuf:"varint,2,opt,name=balance_cents,json=balanceCents,proto3" json:"balance_cents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -887,13 +885,6 @@ func (x *Account) GetCustomerId() int64 {
 func (x *Account) GetBalanceCents() int64 {
 	if x != nil {
 		return x.BalanceCents
-	}
-	return 0
-}
-
-func (x *Account) GetHeldCents() int64 {
-	if x != nil {
-		return x.HeldCents
 	}
 	return 0
 }
@@ -1781,21 +1772,19 @@ const file_systems_shop_shoppb_shop_proto_rawDesc = "" +
 	"\x06repeat\x18\x01 \x01(\bR\x06repeat\"W\n" +
 	"\x0eReserveRequest\x12\x19\n" +
 	"\border_id\x18\x01 \x01(\tR\aorderId\x12*\n" +
-	"\x05lines\x18\x02 \x03(\v2\x14.cleave.shop.v1.LineR\x05lines\"q\n" +
-	"\x10AuthoriseRequest\x12\x19\n" +
+	"\x05lines\x18\x02 \x03(\v2\x14.cleave.shop.v1.LineR\x05lines\"n\n" +
+	"\rChargeRequest\x12\x19\n" +
 	"\border_id\x18\x01 \x01(\tR\aorderId\x12\x1f\n" +
 	"\vcustomer_id\x18\x02 \x01(\x03R\n" +
 	"customerId\x12!\n" +
 	"\famount_cents\x18\x03 \x01(\x03R\vamountCents\"4\n" +
 	"\x11GetAccountRequest\x12\x1f\n" +
 	"\vcustomer_id\x18\x01 \x01(\x03R\n" +
-	"customerId\"n\n" +
+	"customerId\"O\n" +
 	"\aAccount\x12\x1f\n" +
 	"\vcustomer_id\x18\x01 \x01(\x03R\n" +
 	"customerId\x12#\n" +
-	"\rbalance_cents\x18\x02 \x01(\x03R\fbalanceCents\x12\x1d\n" +
-	"\n" +
-	"held_cents\x18\x03 \x01(\x03R\theldCents\"`\n" +
+	"\rbalance_cents\x18\x02 \x01(\x03R\fbalanceCents\"`\n" +
 	"\vShipRequest\x12\x19\n" +
 	"\border_id\x18\x01 \x01(\tR\aorderId\x12\x1c\n" +
 	"\trecipient\x18\x02 \x01(\tR\trecipient\x12\x18\n" +
@@ -1870,11 +1859,9 @@ const file_systems_shop_shoppb_shop_proto_rawDesc = "" +
 	"\aReserve\x12\x1e.cleave.shop.v1.ReserveRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12C\n" +
 	"\x06Commit\x12\x1b.cleave.shop.v1.StepRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12D\n" +
 	"\aRelease\x12\x1b.cleave.shop.v1.StepRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12D\n" +
-	"\aRestock\x12\x1b.cleave.shop.v1.StepRequest\x1a\x1c.cleave.shop.v1.StepResponse2\xb9\x03\n" +
-	"\bPayments\x12K\n" +
-	"\tAuthorise\x12 .cleave.shop.v1.AuthoriseRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12D\n" +
-	"\aCapture\x12\x1b.cleave.shop.v1.StepRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12H\n" +
-	"\x06Charge\x12 .cleave.shop.v1.AuthoriseRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12A\n" +
+	"\aRestock\x12\x1b.cleave.shop.v1.StepRequest\x1a\x1c.cleave.shop.v1.StepResponse2\xa3\x02\n" +
+	"\bPayments\x12E\n" +
+	"\x06Charge\x12\x1d.cleave.shop.v1.ChargeRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12A\n" +
 	"\x04Void\x12\x1b.cleave.shop.v1.StepRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12C\n" +
 	"\x06Refund\x12\x1b.cleave.shop.v1.StepRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12H\n" +
 	"\n" +
@@ -1923,7 +1910,7 @@ var file_systems_shop_shoppb_shop_proto_goTypes = []any{
 	(*StepRequest)(nil),          // 11: cleave.shop.v1.StepRequest
 	(*StepResponse)(nil),         // 12: cleave.shop.v1.StepResponse
 	(*ReserveRequest)(nil),       // 13: cleave.shop.v1.ReserveRequest
-	(*AuthoriseRequest)(nil),     // 14: cleave.shop.v1.AuthoriseRequest
+	(*ChargeRequest)(nil),        // 14: cleave.shop.v1.ChargeRequest
 	(*GetAccountRequest)(nil),    // 15: cleave.shop.v1.GetAccountRequest
 	(*Account)(nil),              // 16: cleave.shop.v1.Account
 	(*ShipRequest)(nil),          // 17: cleave.shop.v1.ShipRequest
@@ -1960,45 +1947,41 @@ var file_systems_shop_shoppb_shop_proto_depIdxs = []int32{
 	11, // 15: cleave.shop.v1.Inventory.Commit:input_type -> cleave.shop.v1.StepRequest
 	11, // 16: cleave.shop.v1.Inventory.Release:input_type -> cleave.shop.v1.StepRequest
 	11, // 17: cleave.shop.v1.Inventory.Restock:input_type -> cleave.shop.v1.StepRequest
-	14, // 18: cleave.shop.v1.Payments.Authorise:input_type -> cleave.shop.v1.AuthoriseRequest
-	11, // 19: cleave.shop.v1.Payments.Capture:input_type -> cleave.shop.v1.StepRequest
-	14, // 20: cleave.shop.v1.Payments.Charge:input_type -> cleave.shop.v1.AuthoriseRequest
-	11, // 21: cleave.shop.v1.Payments.Void:input_type -> cleave.shop.v1.StepRequest
-	11, // 22: cleave.shop.v1.Payments.Refund:input_type -> cleave.shop.v1.StepRequest
-	15, // 23: cleave.shop.v1.Payments.GetAccount:input_type -> cleave.shop.v1.GetAccountRequest
-	17, // 24: cleave.shop.v1.Shipping.Ship:input_type -> cleave.shop.v1.ShipRequest
-	11, // 25: cleave.shop.v1.Shipping.Recall:input_type -> cleave.shop.v1.StepRequest
-	18, // 26: cleave.shop.v1.Shipping.GetShipment:input_type -> cleave.shop.v1.GetShipmentRequest
-	20, // 27: cleave.shop.v1.Orders.CreateOrder:input_type -> cleave.shop.v1.CreateOrderRequest
-	22, // 28: cleave.shop.v1.Orders.CancelOrder:input_type -> cleave.shop.v1.CancelOrderRequest
-	23, // 29: cleave.shop.v1.OrderViews.GetOrder:input_type -> cleave.shop.v1.GetOrderRequest
-	24, // 30: cleave.shop.v1.OrderViews.ListOrders:input_type -> cleave.shop.v1.ListOrdersRequest
-	29, // 31: cleave.shop.v1.StockViews.GetStock:input_type -> cleave.shop.v1.GetStockRequest
-	1,  // 32: cleave.shop.v1.Catalog.Quote:output_type -> cleave.shop.v1.QuoteResponse
-	3,  // 33: cleave.shop.v1.Catalog.GetProduct:output_type -> cleave.shop.v1.Product
-	5,  // 34: cleave.shop.v1.Catalog.ListProducts:output_type -> cleave.shop.v1.ProductPage
-	9,  // 35: cleave.shop.v1.Customers.GetCustomer:output_type -> cleave.shop.v1.Customer
-	8,  // 36: cleave.shop.v1.Customers.GetCustomers:output_type -> cleave.shop.v1.GetCustomersResponse
-	12, // 37: cleave.shop.v1.Inventory.Reserve:output_type -> cleave.shop.v1.StepResponse
-	12, // 38: cleave.shop.v1.Inventory.Commit:output_type -> cleave.shop.v1.StepResponse
-	12, // 39: cleave.shop.v1.Inventory.Release:output_type -> cleave.shop.v1.StepResponse
-	12, // 40: cleave.shop.v1.Inventory.Restock:output_type -> cleave.shop.v1.StepResponse
-	12, // 41: cleave.shop.v1.Payments.Authorise:output_type -> cleave.shop.v1.StepResponse
-	12, // 42: cleave.shop.v1.Payments.Capture:output_type -> cleave.shop.v1.StepResponse
-	12, // 43: cleave.shop.v1.Payments.Charge:output_type -> cleave.shop.v1.StepResponse
-	12, // 44: cleave.shop.v1.Payments.Void:output_type -> cleave.shop.v1.StepResponse
-	12, // 45: cleave.shop.v1.Payments.Refund:output_type -> cleave.shop.v1.StepResponse
-	16, // 46: cleave.shop.v1.Payments.GetAccount:output_type -> cleave.shop.v1.Account
-	19, // 47: cleave.shop.v1.Shipping.Ship:output_type -> cleave.shop.v1.Shipment
-	12, // 48: cleave.shop.v1.Shipping.Recall:output_type -> cleave.shop.v1.StepResponse
-	19, // 49: cleave.shop.v1.Shipping.GetShipment:output_type -> cleave.shop.v1.Shipment
-	21, // 50: cleave.shop.v1.Orders.CreateOrder:output_type -> cleave.shop.v1.CreateOrderResponse
-	26, // 51: cleave.shop.v1.Orders.CancelOrder:output_type -> cleave.shop.v1.Order
-	26, // 52: cleave.shop.v1.OrderViews.GetOrder:output_type -> cleave.shop.v1.Order
-	25, // 53: cleave.shop.v1.OrderViews.ListOrders:output_type -> cleave.shop.v1.OrderPage
-	30, // 54: cleave.shop.v1.StockViews.GetStock:output_type -> cleave.shop.v1.Stock
-	32, // [32:55] is the sub-list for method output_type
-	9,  // [9:32] is the sub-list for method input_type
+	14, // 18: cleave.shop.v1.Payments.Charge:input_type -> cleave.shop.v1.ChargeRequest
+	11, // 19: cleave.shop.v1.Payments.Void:input_type -> cleave.shop.v1.StepRequest
+	11, // 20: cleave.shop.v1.Payments.Refund:input_type -> cleave.shop.v1.StepRequest
+	15, // 21: cleave.shop.v1.Payments.GetAccount:input_type -> cleave.shop.v1.GetAccountRequest
+	17, // 22: cleave.shop.v1.Shipping.Ship:input_type -> cleave.shop.v1.ShipRequest
+	11, // 23: cleave.shop.v1.Shipping.Recall:input_type -> cleave.shop.v1.StepRequest
+	18, // 24: cleave.shop.v1.Shipping.GetShipment:input_type -> cleave.shop.v1.GetShipmentRequest
+	20, // 25: cleave.shop.v1.Orders.CreateOrder:input_type -> cleave.shop.v1.CreateOrderRequest
+	22, // 26: cleave.shop.v1.Orders.CancelOrder:input_type -> cleave.shop.v1.CancelOrderRequest
+	23, // 27: cleave.shop.v1.OrderViews.GetOrder:input_type -> cleave.shop.v1.GetOrderRequest
+	24, // 28: cleave.shop.v1.OrderViews.ListOrders:input_type -> cleave.shop.v1.ListOrdersRequest
+	29, // 29: cleave.shop.v1.StockViews.GetStock:input_type -> cleave.shop.v1.GetStockRequest
+	1,  // 30: cleave.shop.v1.Catalog.Quote:output_type -> cleave.shop.v1.QuoteResponse
+	3,  // 31: cleave.shop.v1.Catalog.GetProduct:output_type -> cleave.shop.v1.Product
+	5,  // 32: cleave.shop.v1.Catalog.ListProducts:output_type -> cleave.shop.v1.ProductPage
+	9,  // 33: cleave.shop.v1.Customers.GetCustomer:output_type -> cleave.shop.v1.Customer
+	8,  // 34: cleave.shop.v1.Customers.GetCustomers:output_type -> cleave.shop.v1.GetCustomersResponse
+	12, // 35: cleave.shop.v1.Inventory.Reserve:output_type -> cleave.shop.v1.StepResponse
+	12, // 36: cleave.shop.v1.Inventory.Commit:output_type -> cleave.shop.v1.StepResponse
+	12, // 37: cleave.shop.v1.Inventory.Release:output_type -> cleave.shop.v1.StepResponse
+	12, // 38: cleave.shop.v1.Inventory.Restock:output_type -> cleave.shop.v1.StepResponse
+	12, // 39: cleave.shop.v1.Payments.Charge:output_type -> cleave.shop.v1.StepResponse
+	12, // 40: cleave.shop.v1.Payments.Void:output_type -> cleave.shop.v1.StepResponse
+	12, // 41: cleave.shop.v1.Payments.Refund:output_type -> cleave.shop.v1.StepResponse
+	16, // 42: cleave.shop.v1.Payments.GetAccount:output_type -> cleave.shop.v1.Account
+	19, // 43: cleave.shop.v1.Shipping.Ship:output_type -> cleave.shop.v1.Shipment
+	12, // 44: cleave.shop.v1.Shipping.Recall:output_type -> cleave.shop.v1.StepResponse
+	19, // 45: cleave.shop.v1.Shipping.GetShipment:output_type -> cleave.shop.v1.Shipment
+	21, // 46: cleave.shop.v1.Orders.CreateOrder:output_type -> cleave.shop.v1.CreateOrderResponse
+	26, // 47: cleave.shop.v1.Orders.CancelOrder:output_type -> cleave.shop.v1.Order
+	26, // 48: cleave.shop.v1.OrderViews.GetOrder:output_type -> cleave.shop.v1.Order
+	25, // 49: cleave.shop.v1.OrderViews.ListOrders:output_type -> cleave.shop.v1.OrderPage
+	30, // 50: cleave.shop.v1.StockViews.GetStock:output_type -> cleave.shop.v1.Stock
+	30, // [30:51] is the sub-list for method output_type
+	9,  // [9:30] is the sub-list for method input_type
 	9,  // [9:9] is the sub-list for extension type_name
 	9,  // [9:9] is the sub-list for extension extendee
 	0,  // [0:9] is the sub-list for field type_name

@@ -117,17 +117,11 @@ func (c callsInventory) Restock(ctx context.Context, in *StepRequest) (*StepResp
 
 // Payments holds the accounts of the customers. All calls but GetAccount are steps.
 type Payments interface {
-	// Authorise holds an amount back from the balance: Declined where it is short.
-	Authorise(ctx context.Context, in *AuthoriseRequest) (*StepResponse, error)
-	// Capture takes the held amount.
-	Capture(ctx context.Context, in *StepRequest) (*StepResponse, error)
-	// Charge is Authorise and Capture in one step, for when nothing is to happen
-	// between them.
-	Charge(ctx context.Context, in *AuthoriseRequest) (*StepResponse, error)
-	// Void is the compensation of Authorise. Without an authorisation it forbids a
-	// later one.
+	// Charge takes an amount from the balance: Declined where it is short.
+	Charge(ctx context.Context, in *ChargeRequest) (*StepResponse, error)
+	// Void forbids a payment that has not come.
 	Void(ctx context.Context, in *StepRequest) (*StepResponse, error)
-	// Refund is the compensation of Capture.
+	// Refund is the compensation of Charge.
 	Refund(ctx context.Context, in *StepRequest) (*StepResponse, error)
 	// GetAccount fails with UnknownCustomer.
 	GetAccount(ctx context.Context, in *GetAccountRequest) (*Account, error)
@@ -148,13 +142,7 @@ func CallPayments(binding grpc.ClientConnInterface) Payments {
 
 type callsPayments struct{ client PaymentsClient }
 
-func (c callsPayments) Authorise(ctx context.Context, in *AuthoriseRequest) (*StepResponse, error) {
-	return c.client.Authorise(ctx, in)
-}
-func (c callsPayments) Capture(ctx context.Context, in *StepRequest) (*StepResponse, error) {
-	return c.client.Capture(ctx, in)
-}
-func (c callsPayments) Charge(ctx context.Context, in *AuthoriseRequest) (*StepResponse, error) {
+func (c callsPayments) Charge(ctx context.Context, in *ChargeRequest) (*StepResponse, error) {
 	return c.client.Charge(ctx, in)
 }
 func (c callsPayments) Void(ctx context.Context, in *StepRequest) (*StepResponse, error) {

@@ -595,8 +595,6 @@ var Inventory_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Payments_Authorise_FullMethodName  = "/cleave.shop.v1.Payments/Authorise"
-	Payments_Capture_FullMethodName    = "/cleave.shop.v1.Payments/Capture"
 	Payments_Charge_FullMethodName     = "/cleave.shop.v1.Payments/Charge"
 	Payments_Void_FullMethodName       = "/cleave.shop.v1.Payments/Void"
 	Payments_Refund_FullMethodName     = "/cleave.shop.v1.Payments/Refund"
@@ -609,17 +607,11 @@ const (
 //
 // Payments holds the accounts of the customers. All calls but GetAccount are steps.
 type PaymentsClient interface {
-	// Authorise holds an amount back from the balance: Declined where it is short.
-	Authorise(ctx context.Context, in *AuthoriseRequest, opts ...grpc.CallOption) (*StepResponse, error)
-	// Capture takes the held amount.
-	Capture(ctx context.Context, in *StepRequest, opts ...grpc.CallOption) (*StepResponse, error)
-	// Charge is Authorise and Capture in one step, for when nothing is to happen
-	// between them.
-	Charge(ctx context.Context, in *AuthoriseRequest, opts ...grpc.CallOption) (*StepResponse, error)
-	// Void is the compensation of Authorise. Without an authorisation it forbids a
-	// later one.
+	// Charge takes an amount from the balance: Declined where it is short.
+	Charge(ctx context.Context, in *ChargeRequest, opts ...grpc.CallOption) (*StepResponse, error)
+	// Void forbids a payment that has not come.
 	Void(ctx context.Context, in *StepRequest, opts ...grpc.CallOption) (*StepResponse, error)
-	// Refund is the compensation of Capture.
+	// Refund is the compensation of Charge.
 	Refund(ctx context.Context, in *StepRequest, opts ...grpc.CallOption) (*StepResponse, error)
 	// GetAccount fails with UnknownCustomer.
 	GetAccount(ctx context.Context, in *GetAccountRequest, opts ...grpc.CallOption) (*Account, error)
@@ -633,27 +625,7 @@ func NewPaymentsClient(cc grpc.ClientConnInterface) PaymentsClient {
 	return &paymentsClient{cc}
 }
 
-func (c *paymentsClient) Authorise(ctx context.Context, in *AuthoriseRequest, opts ...grpc.CallOption) (*StepResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(StepResponse)
-	err := c.cc.Invoke(ctx, Payments_Authorise_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *paymentsClient) Capture(ctx context.Context, in *StepRequest, opts ...grpc.CallOption) (*StepResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(StepResponse)
-	err := c.cc.Invoke(ctx, Payments_Capture_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *paymentsClient) Charge(ctx context.Context, in *AuthoriseRequest, opts ...grpc.CallOption) (*StepResponse, error) {
+func (c *paymentsClient) Charge(ctx context.Context, in *ChargeRequest, opts ...grpc.CallOption) (*StepResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(StepResponse)
 	err := c.cc.Invoke(ctx, Payments_Charge_FullMethodName, in, out, cOpts...)
@@ -699,17 +671,11 @@ func (c *paymentsClient) GetAccount(ctx context.Context, in *GetAccountRequest, 
 //
 // Payments holds the accounts of the customers. All calls but GetAccount are steps.
 type PaymentsServer interface {
-	// Authorise holds an amount back from the balance: Declined where it is short.
-	Authorise(context.Context, *AuthoriseRequest) (*StepResponse, error)
-	// Capture takes the held amount.
-	Capture(context.Context, *StepRequest) (*StepResponse, error)
-	// Charge is Authorise and Capture in one step, for when nothing is to happen
-	// between them.
-	Charge(context.Context, *AuthoriseRequest) (*StepResponse, error)
-	// Void is the compensation of Authorise. Without an authorisation it forbids a
-	// later one.
+	// Charge takes an amount from the balance: Declined where it is short.
+	Charge(context.Context, *ChargeRequest) (*StepResponse, error)
+	// Void forbids a payment that has not come.
 	Void(context.Context, *StepRequest) (*StepResponse, error)
-	// Refund is the compensation of Capture.
+	// Refund is the compensation of Charge.
 	Refund(context.Context, *StepRequest) (*StepResponse, error)
 	// GetAccount fails with UnknownCustomer.
 	GetAccount(context.Context, *GetAccountRequest) (*Account, error)
@@ -723,13 +689,7 @@ type PaymentsServer interface {
 // pointer dereference when methods are called.
 type UnimplementedPaymentsServer struct{}
 
-func (UnimplementedPaymentsServer) Authorise(context.Context, *AuthoriseRequest) (*StepResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Authorise not implemented")
-}
-func (UnimplementedPaymentsServer) Capture(context.Context, *StepRequest) (*StepResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Capture not implemented")
-}
-func (UnimplementedPaymentsServer) Charge(context.Context, *AuthoriseRequest) (*StepResponse, error) {
+func (UnimplementedPaymentsServer) Charge(context.Context, *ChargeRequest) (*StepResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Charge not implemented")
 }
 func (UnimplementedPaymentsServer) Void(context.Context, *StepRequest) (*StepResponse, error) {
@@ -762,44 +722,8 @@ func RegisterPaymentsServer(s grpc.ServiceRegistrar, srv PaymentsServer) {
 	s.RegisterService(&Payments_ServiceDesc, srv)
 }
 
-func _Payments_Authorise_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(AuthoriseRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(PaymentsServer).Authorise(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: Payments_Authorise_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PaymentsServer).Authorise(ctx, req.(*AuthoriseRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _Payments_Capture_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(StepRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(PaymentsServer).Capture(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: Payments_Capture_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PaymentsServer).Capture(ctx, req.(*StepRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
 func _Payments_Charge_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(AuthoriseRequest)
+	in := new(ChargeRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -811,7 +735,7 @@ func _Payments_Charge_Handler(srv interface{}, ctx context.Context, dec func(int
 		FullMethod: Payments_Charge_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PaymentsServer).Charge(ctx, req.(*AuthoriseRequest))
+		return srv.(PaymentsServer).Charge(ctx, req.(*ChargeRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -877,14 +801,6 @@ var Payments_ServiceDesc = grpc.ServiceDesc{
 	ServiceName: "cleave.shop.v1.Payments",
 	HandlerType: (*PaymentsServer)(nil),
 	Methods: []grpc.MethodDesc{
-		{
-			MethodName: "Authorise",
-			Handler:    _Payments_Authorise_Handler,
-		},
-		{
-			MethodName: "Capture",
-			Handler:    _Payments_Capture_Handler,
-		},
 		{
 			MethodName: "Charge",
 			Handler:    _Payments_Charge_Handler,

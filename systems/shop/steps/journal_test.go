@@ -17,7 +17,7 @@ import (
 func word(step string) string {
 	return map[string]string{
 		"reserve": "reserved", "commit": "committed", "release": "released", "restock": "restocked",
-		"authorise": "authorised", "capture": "captured", "void": "voided", "refund": "refunded", "ship": "shipped",
+		"charge": "captured", "void": "voided", "refund": "refunded", "ship": "shipped",
 		"recall": "recalled",
 	}[step]
 }

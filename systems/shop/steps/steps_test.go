@@ -64,11 +64,9 @@ func (p parts) do(number int64, name string) error {
 		_, err = p.inventory.Release(ctx, step)
 	case "restock":
 		_, err = p.inventory.Restock(ctx, step)
-	case "authorise":
-		_, err = p.payments.Authorise(ctx, &shoppb.AuthoriseRequest{OrderId: order, CustomerId: number,
+	case "charge":
+		_, err = p.payments.Charge(ctx, &shoppb.ChargeRequest{OrderId: order, CustomerId: number,
 			AmountCents: 400})
-	case "capture":
-		_, err = p.payments.Capture(ctx, step)
 	case "void":
 		_, err = p.payments.Void(ctx, step)
 	case "refund":
@@ -85,7 +83,7 @@ func (p parts) do(number int64, name string) error {
 }
 
 // holds returns what the first product and the customer of a case look like: on hand,
-// reserved and sold, balance and held.
+// reserved and sold, and balance.
 func (p parts) holds(t *testing.T, number int64) string {
 	t.Helper()
 	ctx := context.Background()
@@ -98,8 +96,7 @@ func (p parts) holds(t *testing.T, number int64) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("%d %d %d, %d %d", onHand, reserved, sold, account.GetBalanceCents(),
-		account.GetHeldCents())
+	return fmt.Sprintf("%d %d %d, %d", onHand, reserved, sold, account.GetBalanceCents())
 }
 
 // TestSteps takes steps in turn, each twice: the second time changes nothing. The
@@ -110,37 +107,32 @@ func TestSteps(t *testing.T) {
 		refused bool // the last step, with Conflict
 		holds   string
 	}{
-		{[]string{"reserve"}, false, "6 4 0, 1000 0"},
-		{[]string{"reserve", "commit"}, false, "6 0 4, 1000 0"},
-		{[]string{"reserve", "commit", "reserve"}, false, "6 0 4, 1000 0"},
-		{[]string{"reserve", "release"}, false, "10 0 0, 1000 0"},
-		{[]string{"reserve", "commit", "restock"}, false, "10 0 0, 1000 0"},
-		{[]string{"release"}, false, "10 0 0, 1000 0"},
-		{[]string{"release", "reserve"}, true, "10 0 0, 1000 0"},
-		{[]string{"reserve", "release", "reserve"}, true, "10 0 0, 1000 0"},
-		{[]string{"reserve", "release", "commit"}, true, "10 0 0, 1000 0"},
-		{[]string{"reserve", "commit", "release"}, true, "6 0 4, 1000 0"},
-		{[]string{"reserve", "commit", "restock", "commit"}, true, "10 0 0, 1000 0"},
-		{[]string{"commit"}, true, "10 0 0, 1000 0"},
-		{[]string{"reserve", "restock"}, true, "6 4 0, 1000 0"},
-		{[]string{"authorise"}, false, "10 0 0, 600 400"},
-		{[]string{"authorise", "capture"}, false, "10 0 0, 600 0"},
-		{[]string{"authorise", "capture", "authorise"}, false, "10 0 0, 600 0"},
-		{[]string{"authorise", "void"}, false, "10 0 0, 1000 0"},
-		{[]string{"authorise", "capture", "refund"}, false, "10 0 0, 1000 0"},
-		{[]string{"void"}, false, "10 0 0, 1000 0"},
-		{[]string{"void", "authorise"}, true, "10 0 0, 1000 0"},
-		{[]string{"authorise", "void", "authorise"}, true, "10 0 0, 1000 0"},
-		{[]string{"authorise", "void", "capture"}, true, "10 0 0, 1000 0"},
-		{[]string{"authorise", "capture", "void"}, true, "10 0 0, 600 0"},
-		{[]string{"authorise", "capture", "refund", "capture"}, true, "10 0 0, 1000 0"},
-		{[]string{"capture"}, true, "10 0 0, 1000 0"},
-		{[]string{"authorise", "refund"}, true, "10 0 0, 600 400"},
-		{[]string{"ship"}, false, "10 0 0, 1000 0"},
-		{[]string{"ship", "recall"}, false, "10 0 0, 1000 0"},
-		{[]string{"recall"}, false, "10 0 0, 1000 0"},
-		{[]string{"recall", "ship"}, true, "10 0 0, 1000 0"},
-		{[]string{"ship", "recall", "ship"}, true, "10 0 0, 1000 0"},
+		{[]string{"reserve"}, false, "6 4 0, 1000"},
+		{[]string{"reserve", "commit"}, false, "6 0 4, 1000"},
+		{[]string{"reserve", "commit", "reserve"}, false, "6 0 4, 1000"},
+		{[]string{"reserve", "release"}, false, "10 0 0, 1000"},
+		{[]string{"reserve", "commit", "restock"}, false, "10 0 0, 1000"},
+		{[]string{"release"}, false, "10 0 0, 1000"},
+		{[]string{"release", "reserve"}, true, "10 0 0, 1000"},
+		{[]string{"reserve", "release", "reserve"}, true, "10 0 0, 1000"},
+		{[]string{"reserve", "release", "commit"}, true, "10 0 0, 1000"},
+		{[]string{"reserve", "commit", "release"}, true, "6 0 4, 1000"},
+		{[]string{"reserve", "commit", "restock", "commit"}, true, "10 0 0, 1000"},
+		{[]string{"commit"}, true, "10 0 0, 1000"},
+		{[]string{"reserve", "restock"}, true, "6 4 0, 1000"},
+		{[]string{"charge"}, false, "10 0 0, 600"},
+		{[]string{"charge", "refund"}, false, "10 0 0, 1000"},
+		{[]string{"void"}, false, "10 0 0, 1000"},
+		{[]string{"void", "charge"}, true, "10 0 0, 1000"},
+		{[]string{"charge", "void"}, true, "10 0 0, 600"},
+		{[]string{"charge", "refund", "charge"}, true, "10 0 0, 1000"},
+		{[]string{"void", "refund"}, true, "10 0 0, 1000"},
+		{[]string{"refund"}, true, "10 0 0, 1000"},
+		{[]string{"ship"}, false, "10 0 0, 1000"},
+		{[]string{"ship", "recall"}, false, "10 0 0, 1000"},
+		{[]string{"recall"}, false, "10 0 0, 1000"},
+		{[]string{"recall", "ship"}, true, "10 0 0, 1000"},
+		{[]string{"ship", "recall", "ship"}, true, "10 0 0, 1000"},
 	}
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		p := newParts(t, open)
@@ -158,7 +150,7 @@ func TestSteps(t *testing.T) {
 				}
 				p.expectJournal(t, fmt.Sprintf("order-%d", number), c.steps, c.refused)
 				if got := p.holds(t, number); got != c.holds {
-					t.Errorf("on hand, reserved, sold, balance, held = %s, want %s", got, c.holds)
+					t.Errorf("on hand, reserved, sold, balance = %s, want %s", got, c.holds)
 				}
 			})
 		}
@@ -176,8 +168,8 @@ func TestStepsRefuse(t *testing.T) {
 		_, err := p.inventory.Reserve(ctx, &shoppb.ReserveRequest{OrderId: order, Lines: lines})
 		return err
 	}
-	authorise := func(order string, customer, amount int64) error {
-		_, err := p.payments.Authorise(ctx, &shoppb.AuthoriseRequest{OrderId: order, CustomerId: customer,
+	charge := func(order string, customer, amount int64) error {
+		_, err := p.payments.Charge(ctx, &shoppb.ChargeRequest{OrderId: order, CustomerId: customer,
 			AmountCents: amount})
 		return err
 	}
@@ -192,22 +184,22 @@ func TestStepsRefuse(t *testing.T) {
 		{"no such product", reserve("order-1", &shoppb.Line{ProductId: 999, Quantity: 1}), shop.OutOfStock},
 		{"no lines", reserve("order-1"), shop.InvalidArgument},
 		{"no order", reserve("", &shoppb.Line{ProductId: 1, Quantity: 1}), shop.InvalidArgument},
-		{"short of money", authorise("order-1", 1, 1001), shop.Declined},
-		{"no such customer", authorise("order-1", 999, 1), shop.UnknownCustomer},
-		{"nothing to pay", authorise("order-1", 1, 0), shop.InvalidArgument},
-		{"pay without order", authorise("", 1, 1), shop.InvalidArgument},
+		{"short of money", charge("order-1", 1, 1001), shop.Declined},
+		{"no such customer", charge("order-1", 999, 1), shop.UnknownCustomer},
+		{"nothing to pay", charge("order-1", 1, 0), shop.InvalidArgument},
+		{"pay without order", charge("", 1, 1), shop.InvalidArgument},
 	}
 	for _, c := range cases {
 		if !shop.IsKind(c.err, c.want) {
 			t.Errorf("%s: %v, want %s", c.name, c.err, c.want)
 		}
 	}
-	for _, name := range []string{"reserve", "authorise", "ship"} {
+	for _, name := range []string{"reserve", "charge", "ship"} {
 		if err := p.do(1, name); err != nil {
 			t.Errorf("after refusals, %s = %v", name, err)
 		}
 	}
-	if got := p.holds(t, 1); got != "6 4 0, 600 400" {
+	if got := p.holds(t, 1); got != "6 4 0, 600" {
 		t.Errorf("after refusals: %s", got)
 	}
 }

@@ -34,9 +34,9 @@ func TestATwinThatTookTheLastIsARepeat(t *testing.T) {
 			})
 		w.meetTwin(t, "UPDATE accounts SET balance_cents = balance_cents WHERE customer_id = 1",
 			func(ctx context.Context, orders []string) ([]steps.Outcome, error) {
-				var all []*shoppb.AuthoriseRequest
+				var all []*shoppb.ChargeRequest
 				for n, order := range orders {
-					all = append(all, &shoppb.AuthoriseRequest{OrderId: order, CustomerId: int64(1 + n),
+					all = append(all, &shoppb.ChargeRequest{OrderId: order, CustomerId: int64(1 + n),
 						AmountCents: 200})
 				}
 				return w.payments.ChargeAll(ctx, all)

@@ -4,7 +4,7 @@
 //
 //	orders     takes an order                        -> OrderPlaced
 //	inventory  OrderPlaced: reserves                 -> StockReserved or StockRefused
-//	payments   StockReserved: authorises, captures   -> PaymentCaptured or PaymentDeclined
+//	payments   StockReserved: captures               -> PaymentCaptured or PaymentDeclined
 //	shipping   PaymentCaptured: ships                -> OrderShipped
 //	orders     OrderShipped: confirms                -> OrderConfirmed
 //	           StockRefused, PaymentDeclined: rejects -> OrderRejected

@@ -112,9 +112,9 @@ func levels(ctx context.Context, component Stock, came []events.Event) (told []e
 // Payments makes the reactions of the payments, on their database.
 func Payments(db *database.DB, component coordination.Payments, outbox Outbox) handler {
 	return reacting(db, outbox, nil,
-		step[*shoppb.StockReserved, *shoppb.AuthoriseRequest]{
+		step[*shoppb.StockReserved, *shoppb.ChargeRequest]{
 			take: component.ChargeAll,
-			asks: func(e *shoppb.StockReserved) *shoppb.AuthoriseRequest { return coordination.Charge(e.GetOrder()) },
+			asks: func(e *shoppb.StockReserved) *shoppb.ChargeRequest { return coordination.Charge(e.GetOrder()) },
 			done: func(e *shoppb.StockReserved) events.Event {
 				return &shoppb.PaymentCaptured{Order: e.GetOrder(), Recipient: e.GetRecipient(), Address: e.GetAddress()}
 			},

@@ -171,10 +171,9 @@ func (w *world) check(t *testing.T, sold int64, paid int64, shipments int64) {
 			"SELECT COUNT(*) FROM orders WHERE lease_until_us IS NOT NULL"), 0},
 		"open orders": {w.sum(t, shop.ComponentOrders,
 			"SELECT COUNT(*) FROM orders WHERE state NOT IN ('confirmed', 'rejected', 'cancelled')"), 0},
-		"sold":       {w.sum(t, shop.ComponentInventory, "SELECT SUM(sold) FROM stock"), sold},
-		"on hand":    {w.sum(t, shop.ComponentInventory, "SELECT SUM(on_hand) FROM stock"), 9 - sold},
-		"held money": {w.sum(t, shop.ComponentPayments, "SELECT SUM(held_cents) FROM accounts"), 0},
-		"money":      {w.sum(t, shop.ComponentPayments, "SELECT SUM(balance_cents) FROM accounts"), 100_000 - paid},
+		"sold":    {w.sum(t, shop.ComponentInventory, "SELECT SUM(sold) FROM stock"), sold},
+		"on hand": {w.sum(t, shop.ComponentInventory, "SELECT SUM(on_hand) FROM stock"), 9 - sold},
+		"money":   {w.sum(t, shop.ComponentPayments, "SELECT SUM(balance_cents) FROM accounts"), 100_000 - paid},
 		"shipments": {w.sum(t, shop.ComponentShipping, "SELECT COUNT(*) FROM shipments WHERE state = 'shipped'"),
 			shipments},
 	} {
@@ -239,10 +238,10 @@ func TestAStepThatArrivesAfterItsCompensationIsRefused(t *testing.T) {
 		"UPDATE accounts SET balance_cents = 50000 WHERE customer_id = 1"); err != nil {
 		t.Fatal(err)
 	}
-	late := &shoppb.AuthoriseRequest{OrderId: order.GetOrderId(), CustomerId: 1,
+	late := &shoppb.ChargeRequest{OrderId: order.GetOrderId(), CustomerId: 1,
 		AmountCents: order.GetTotalCents()}
-	if _, err := shoppb.CallPayments(w).Authorise(t.Context(), late); !shop.IsKind(err, shop.Conflict) {
-		t.Errorf("a late authorisation: %v, want %s", err, shop.Conflict)
+	if _, err := shoppb.CallPayments(w).Charge(t.Context(), late); !shop.IsKind(err, shop.Conflict) {
+		t.Errorf("a late payment: %v, want %s", err, shop.Conflict)
 	}
 	again := &shoppb.ReserveRequest{OrderId: order.GetOrderId(), Lines: coordination.Lines(order)}
 	if _, err := shoppb.CallInventory(w).Reserve(t.Context(), again); !shop.IsKind(err, shop.Conflict) {
@@ -335,8 +334,8 @@ func TestOnlyOneWorksOnASaga(t *testing.T) {
 func TestASagaGoesOnWhenTheCallerGivesUp(t *testing.T) {
 	w := newWorld(t)
 	ctx, giveUp := context.WithCancel(t.Context())
-	pay := w.methods["/cleave.shop.v1.Payments/Authorise"]
-	w.methods["/cleave.shop.v1.Payments/Authorise"] = func(ctx context.Context, in any) (any, error) {
+	pay := w.methods["/cleave.shop.v1.Payments/Charge"]
+	w.methods["/cleave.shop.v1.Payments/Charge"] = func(ctx context.Context, in any) (any, error) {
 		giveUp()
 		return pay(ctx, in)
 	}

@@ -1,9 +1,8 @@
 CREATE TABLE IF NOT EXISTS accounts (
   customer_id   {number} PRIMARY KEY,
-  balance_cents BIGINT NOT NULL CHECK (balance_cents >= 0),
-  held_cents    BIGINT NOT NULL CHECK (held_cents >= 0)
+  balance_cents BIGINT NOT NULL CHECK (balance_cents >= 0)
 ){rows};
--- state: authorised, captured, voided or refunded. A payment that was voided
+-- state: captured, voided or refunded. A payment that was voided
 -- before it came has customer 0 and amount 0. journal: the states that a row came
 -- into, each with its moment.
 CREATE TABLE IF NOT EXISTS payments (
