@@ -157,9 +157,7 @@ func (p *injection) one(f lab.Fault, target lab.FaultTarget) {
 	r.Began, r.Effective, r.Proof = p.now(), true, proof
 	p.await(r.Began+f.Heal, nil)
 	err = target.Parts.Heal(p.ctx, f)
-	if looks, is := target.Parts.(lab.Noticer); is {
-		r.Noticed = looks.Noticed(f.Target).Seconds()
-	}
+	r.Noticed = target.Parts.Noticed(f.Target).Seconds()
 	if err != nil {
 		r.Error = fmt.Sprintf("it could not be healed: %v", err)
 		return

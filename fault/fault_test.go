@@ -40,6 +40,8 @@ func (p *parts) Heal(_ context.Context, f lab.Fault) error {
 	return p.start
 }
 
+func (p *parts) Noticed(string) time.Duration { return 0 }
+
 func (p *parts) targets(names ...string) []lab.FaultTarget {
 	var all []lab.FaultTarget
 	for _, name := range names {

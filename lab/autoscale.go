@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,29 +18,17 @@ type Autoscale struct {
 	CPU float64 `json:"cpu"`
 }
 
-// Autoscaler is what a deployer is whose platform does so.
-type Autoscaler interface {
-	// Autoscales says what this host lacks for it; nil: nothing.
-	Autoscales() error
-}
-
 // scaledBy is nil where a deployer's platform can scale what the variant leaves to it.
 func (v Variant) scaledBy(d Deployer) error {
 	if len(v.Autoscale) == 0 {
 		return nil
 	}
-	scaler, can := d.(Autoscaler)
-	if !can {
+	autoscale := d.Can().Autoscale
+	if autoscale == nil {
 		return fmt.Errorf("autoscale: the deployment %s adds no replicas by itself: use %s, or give a number of "+
 			"replicas", v.Deployment, Kubernetes)
 	}
-	return scaler.Autoscales()
-}
-
-// Autoscaled is what a deployment is that may add replicas while a load goes on.
-type Autoscaled interface {
-	// Arrivals tells of every replica that is added, when it can be used, until ctx ends.
-	Arrivals(ctx context.Context, tell func(Arrived) error) error
+	return autoscale()
 }
 
 // Arrived is a replica that was added.

@@ -1,17 +1,6 @@
 package lab
 
-import (
-	"context"
-	"math"
-)
-
-// Timed is what a deployment is whose units may run on hosts with clocks of their own. Where
-// it is not one, all units run on the conductor's host, which has one clock.
-type Timed interface {
-	// Clocks reads the clock of every unit that speaks the control protocol and waits for
-	// a command.
-	Clocks(ctx context.Context) ([]ClockReading, error)
-}
+import "math"
 
 // ClockReading is how the clock of a unit's host stood against the conductor's, by one
 // question and its answer: the offset is that of the answer against the middle between

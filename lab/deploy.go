@@ -12,8 +12,8 @@ import (
 // between trials and is closed after the last.
 type Deployer interface {
 	Name() string
-	// Faults are the kinds of faults that it can do to units.
-	Faults() []FaultKind
+	// Can returns what it can do beside running units.
+	Can() Capabilities
 	// Preflight refuses a layout that this host cannot carry (descriptors,
 	// processes, memory), before anything is started, with what to do about it.
 	Preflight(layout Layout) error
@@ -28,11 +28,19 @@ type Incapable struct{ Why string }
 // Error implements error.
 func (i *Incapable) Error() string { return i.Why }
 
-// Clustered is what a deployer is that has hosts of its own, or makes those that a layout
-// needs.
-type Clustered interface {
-	// Nodes are those that faults can be done to.
-	Nodes(layout Layout) []Node
+// Capabilities are what a deployer can do beside running units; the zero value is of one that can do nothing.
+type Capabilities struct {
+	// Faults are the kinds of faults that it can do to units.
+	Faults []FaultKind
+	// Nodes returns the hosts of a layout that faults can be done to; nil: it has none.
+	Nodes func(layout Layout) []Node
+	// Links returns why the links of its hosts are not its to change; nil: it makes no hosts.
+	Links func() error
+	// Autoscale returns what this host lacks for a platform that adds replicas; nil: the platform adds none.
+	Autoscale func() error
+	// Disk says what the replicated disk is that it can put volumes on, such as "GlusterFS 10.3, 3 copies";
+	// nil: it has none.
+	Disk func() string
 }
 
 // Node is a host of a deployment, and which faults can be done to it.
@@ -53,14 +61,13 @@ func Nodes(names []string, faults ...FaultKind) (all []Node) {
 // On returns a layout as a deployer has it: with the nodes that faults can be done to. One that
 // shall lie on a replicated disk is refused by a deployer that has none.
 func (l Layout) On(d Deployer) (Layout, error) {
-	if clustered, is := d.(Clustered); is {
-		l.Nodes = clustered.Nodes(l)
+	if nodes := d.Can().Nodes; nodes != nil {
+		l.Nodes = nodes(l)
 	}
 	if !l.OnReplicatedDisk() {
 		return l, nil
 	}
-	_, err := ReplicatorOf(d)
-	return l, err
+	return l, CheckDisk(d)
 }
 
 // Node returns the node of a name, if there is one.
@@ -69,19 +76,6 @@ func (l Layout) Node(name string) (node Node, is bool) {
 		return l.Nodes[i], true
 	}
 	return node, false
-}
-
-// Placed is what a deployment is that knows what runs on which of its hosts.
-type Placed interface {
-	// NodeOf is the node that a unit is on now; empty: it is on the conductor's host.
-	NodeOf(unit string) string
-}
-
-// Noticer is what a deployment is whose platform itself looks after its nodes.
-type Noticer interface {
-	// Noticed is how long the platform took to say of a node, which was last killed or cut
-	// off, that it is lost; 0: it has not said so before the node was there again.
-	Noticed(node string) time.Duration
 }
 
 // The deployments that studies can name.
@@ -161,6 +155,10 @@ type Deployment interface {
 	// returns what each reported, in the order of the layout. A unit that has ended
 	// without a report is left out; foreign units go on until Stop.
 	Reports(ctx context.Context) ([]UnitReport, error)
+	// EndForeign ends foreign units that are no servers as Stop does, and waits for it.
+	// Files in the folder UnitSpec.Leaves of their volumes are then among those of
+	// HandedOver, each after the name of its unit: "UNIT.FILE".
+	EndForeign(ctx context.Context) error
 	// HandedOver is the folder of this host with the files that the units have handed
 	// over (EventFile). It is complete after Reports, and gone after Stop.
 	HandedOver() string
@@ -171,6 +169,34 @@ type Deployment interface {
 	// Stop ends every unit that still runs, by id, and removes the directory.
 	// It is safe to call twice and after a failure; it fails when anything is left.
 	Stop() error
+	Harmer
+	Platform
+}
+
+// Platform is what a deployment reports of what its units run on: hosts with their clocks and links, daemons,
+// a cluster, images.
+type Platform interface {
+	// NodeOf returns the node that a unit is on now; empty: it is on the conductor's host.
+	NodeOf(unit string) string
+	// Links returns how probes found the links of hosts that the layout wants changed, by host.
+	Links() map[string]string
+	// Clocks reads the clock of every unit that speaks the control protocol and waits for a command. It
+	// returns none where all units run on the conductor's host, which has one clock.
+	Clocks(ctx context.Context) ([]ClockReading, error)
+	// Arrivals tells of every replica that the platform adds, when it can be used, until ctx ends. It returns
+	// at once where none can be added.
+	Arrivals(ctx context.Context, tell func(Arrived) error) error
+	// Meter returns a meter of the units where no meter of this host can read them; nil: one can.
+	Meter() Meter
+	// Accounts returns what the platform has said until now of what units used between two moments; note says
+	// why it said nothing, or less than there was. Both are empty where it meters no units.
+	Accounts(from, to time.Time) (said []PlatformUsage, note string)
+	// PlatformCost returns what it took until the units were ready.
+	PlatformCost() PlatformCost
+	// Daemons returns the processes of this host that are the platform itself, for a meter: the role is a part
+	// of the platform. Where there are none, why says why nobody can read them; both are empty where nothing
+	// stands between the units and the kernel.
+	Daemons() (daemons []Unit, why string)
 }
 
 // Unit is one running process, container or pod.

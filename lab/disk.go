@@ -13,23 +13,16 @@ const (
 	DiskReplicated = "replicated"
 )
 
-// Replicator is what a deployer is that can put volumes on a replicated disk.
-type Replicator interface {
-	// DiskAbout says what the disk is: "GlusterFS 10.3, 3 copies".
-	DiskAbout() string
-}
-
 // OnReplicatedDisk reports whether a part of the layout shall lie on a replicated disk.
 func (l Layout) OnReplicatedDisk() bool {
 	return slices.ContainsFunc(l.Services, func(s ServiceSpec) bool { return s.Replicated })
 }
 
-// ReplicatorOf returns the deployer as one that has a replicated disk, or why it has none.
-func ReplicatorOf(d Deployer) (Replicator, error) {
-	replicator, can := d.(Replicator)
-	if !can {
-		return nil, fmt.Errorf("%s %s: the deployment %s has no replicated disk: deploy with %s, or have %s %s",
-			KnobDisk, DiskReplicated, d.Name(), Process, KnobDisk, DiskLocal)
+// CheckDisk returns why a deployer can put no volume on a replicated disk; nil: it can.
+func CheckDisk(d Deployer) error {
+	if d.Can().Disk != nil {
+		return nil
 	}
-	return replicator, nil
+	return fmt.Errorf("%s %s: the deployment %s has no replicated disk: deploy with %s, or have %s %s",
+		KnobDisk, DiskReplicated, d.Name(), Process, KnobDisk, DiskLocal)
 }

@@ -8,17 +8,22 @@ import (
 // barrow is a deployer without a replicated disk, cellar one that has one.
 type barrow struct{ Deployer }
 
-func (barrow) Name() string { return "barrow" }
+func (barrow) Name() string      { return "barrow" }
+func (barrow) Can() Capabilities { return Capabilities{} }
 
 type cellar struct{ barrow }
 
-func (cellar) Nodes(l Layout) []Node {
-	if !l.OnReplicatedDisk() {
-		return nil
+func (cellar) Can() Capabilities {
+	return Capabilities{
+		Nodes: func(l Layout) []Node {
+			if !l.OnReplicatedDisk() {
+				return nil
+			}
+			return Nodes([]string{"brick-1"}, FaultKill)
+		},
+		Disk: func() string { return "stone" },
 	}
-	return Nodes([]string{"brick-1"}, FaultKill)
 }
-func (cellar) DiskAbout() string { return "stone" }
 
 func TestAReplicatedDiskIsADeployers(t *testing.T) {
 	local, replicated := Layout{Services: []ServiceSpec{{Name: "database"}}},

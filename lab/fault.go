@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Fault is something that is done to a trial on purpose.
@@ -31,7 +32,7 @@ const EveryUnit = "every-unit"
 // FaultKind names what is done to a target.
 type FaultKind string
 
-// The kinds of faults. Deployers say which of them they can do (Deployer.Faults).
+// The kinds of faults. Deployers say which of them they can do (Capabilities.Faults).
 const (
 	// FaultKill ends the target with SIGKILL; it is started again when that is over,
 	// with the same address and content. A node that is killed has lost all processes, its
@@ -127,14 +128,17 @@ type FaultRecord struct {
 	Error     string `json:"error,omitempty"`
 }
 
-// Harmer does faults to units. Deployments may be one. The Target of the faults that it is
-// given is the name of one unit; when they begin and end, is for others to know.
+// Harmer does faults to units and nodes. The Target of a fault is the name of one of them; others decide when
+// it begins and ends.
 type Harmer interface {
 	// Harm does a fault and returns when it has taken effect, with what was seen of that.
 	// From then on the unit's absence is no failure of the trial.
 	Harm(ctx context.Context, fault Fault) (proof string, err error)
 	// Heal undoes it and returns when the unit can be used again.
 	Heal(ctx context.Context, fault Fault) error
+	// Noticed returns how long the platform took to say of a node, which was last killed or cut off, that it
+	// is lost; 0: it had not said so before the node was there again, or does not look.
+	Noticed(node string) time.Duration
 }
 
 // Injector does faults to running trials.

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"context"
 	"time"
 )
 
@@ -134,14 +133,6 @@ type ThreadUse struct {
 type ThreadMeter interface {
 	// Threads are those that live now, with what each used since it began.
 	Threads(units []Unit) ([]ThreadUse, error)
-}
-
-// Ender is a Deployment that can end its foreign units before Stop.
-type Ender interface {
-	// EndForeign ends foreign units that are no servers as Stop does, and waits for it.
-	// Files in the folder UnitSpec.Leaves of their volumes are then among those of
-	// HandedOver, each after the name of its unit: "UNIT.FILE".
-	EndForeign(ctx context.Context) error
 }
 
 // LayerShare is where the CPU time of an operation goes in a variant at a point: means over

@@ -7,18 +7,6 @@ import (
 	"strings"
 )
 
-// Linker is what a deployer is that can make its hosts itself.
-type Linker interface {
-	// LinksHosts says why the links of its hosts are not its to change; nil: they are.
-	LinksHosts() error
-}
-
-// Linked is what a deployment is that can make the links of its hosts what a layout wants.
-type Linked interface {
-	// Links says of every such link how probes have found it, by host.
-	Links() map[string]string
-}
-
 // link gives the layout the links of hosts that the variant wants, for hosts that units are on.
 func (v Variant) link(l *Layout) error {
 	for _, host := range slices.Sorted(maps.Keys(v.Hosts)) {
@@ -39,8 +27,8 @@ func (v Variant) linkedBy(d Deployer) error {
 	if len(v.Hosts) == 0 {
 		return nil
 	}
-	if linker, is := d.(Linker); is {
-		return linker.LinksHosts()
+	if links := d.Can().Links; links != nil {
+		return links()
 	}
 	return fmt.Errorf("hosts: the links of %s are not ours to change with the deployment %s: use %s, or the "+
 		"private %s or %s, or leave them out",

@@ -64,13 +64,6 @@ type Metered struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Accounted is what a deployment is whose platform meters its units, too.
-type Accounted interface {
-	// Accounts are what the platform has said until now of what units used between two
-	// moments. note says why it said nothing, or less than there was.
-	Accounts(from, to time.Time) (said []PlatformUsage, note string)
-}
-
 // PlatformUsage is what a platform said of the processors that a unit used, or all of a
 // role, beside what its control group counted in the same windows.
 type PlatformUsage struct {

@@ -1,16 +1,5 @@
 package lab
 
-// Hosted is what a deployment is that can say what its platform takes beside its units: the
-// daemons that run them, the cluster that they are in, the images that they come from.
-type Hosted interface {
-	// Platform says what it took until the units were ready.
-	Platform() PlatformCost
-	// Daemons are the processes of this host that are the platform itself, for a meter: the
-	// role is a part of the platform. Where there are none, why says why nobody can read
-	// them; both are empty where nothing stands between the units and the kernel.
-	Daemons() (daemons []Unit, why string)
-}
-
 // PlatformCost is what a trial's platform took beside its units.
 type PlatformCost struct {
 	// MadeSeconds is how long the platform took from nothing until it took units. It is made

@@ -1,11 +1,5 @@
 package lab
 
-// SelfMetered is what a deployment is whose units no meter of this host can read.
-type SelfMetered interface {
-	// Meter asks the units themselves; nil: a meter of this host can read them.
-	Meter() Meter
-}
-
 // UsageAnswer is what a unit says that its process has used since it started.
 type UsageAnswer struct {
 	Host              UnitHost `json:"host"`

@@ -202,7 +202,7 @@ type Layout struct {
 	// Links are those of hosts that units are on, where they shall be otherwise than they are.
 	Links map[string]Network
 	// Nodes are the hosts of its deployment that faults can be done to, besides units and
-	// services; who deploys it says so (Clustered).
+	// services; who deploys it says so (Capabilities).
 	Nodes []Node
 }
 

@@ -1,22 +1,11 @@
 package run
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
-
-// readClocks returns the clocks of a deployment on hosts that may have clocks of their own; none of
-// another.
-func readClocks(ctx context.Context, deployment lab.Deployment) ([]lab.ClockReading, error) {
-	timed, has := deployment.(lab.Timed)
-	if !has {
-		return nil, nil
-	}
-	return timed.Clocks(ctx)
-}
 
 // clocksApart returns how far apart the clocks of two units can be: as far as those of their
 // hosts are, and as far as this host's was set during the trial. byWall and byMonotonic are how

@@ -50,8 +50,10 @@ func (r *rooms) Audit(v lab.Variant, _ lab.Point, _ []lab.UnitReport) lab.Audit 
 	return lab.Audit{Verdict: lab.AuditValid}
 }
 
-func (r *rooms) Name() string                      { return "process" }
-func (r *rooms) Faults() []lab.FaultKind           { return []lab.FaultKind{lab.FaultKill} }
+func (r *rooms) Name() string { return "process" }
+func (r *rooms) Can() lab.Capabilities {
+	return lab.Capabilities{Faults: []lab.FaultKind{lab.FaultKill}}
+}
 func (r *rooms) Preflight(layout lab.Layout) error { return r.preflight }
 
 func (r *rooms) Deploy(_ context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {

@@ -12,7 +12,11 @@ import (
 // kept is a deployer that has a replicated disk, whose bricks are metered as units.
 type kept struct{ *world }
 
-func (kept) DiskAbout() string { return "stone, 3 copies" }
+func (k kept) Can() lab.Capabilities {
+	can := k.world.Can()
+	can.Disk = func() string { return "stone, 3 copies" }
+	return can
+}
 
 // folder is a service that is one.
 type folder struct{ service }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -32,7 +31,8 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer 
 		if _, is := layout.Node(f.Target); is {
 			continue // of nodes the injector knows it
 		}
-		if can := deployer.Faults(); slices.Contains(lab.FaultKinds(), f.Kind) && !slices.Contains(can, f.Kind) {
+		can := deployer.Can().Faults
+		if slices.Contains(lab.FaultKinds(), f.Kind) && !slices.Contains(can, f.Kind) {
 			problems = append(problems, fmt.Errorf("fault %s of %q: the deployment %s cannot do it; it can: %v",
 				f.Kind, f.Target, deployer.Name(), can))
 		}
@@ -54,15 +54,11 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer 
 
 // targets returns the units and backing services of a trial, and the nodes that they are on.
 func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering) []lab.FaultTarget {
-	harmer, can := deployment.(lab.Harmer)
-	if !can {
-		harmer = unharmed{}
-	}
 	var all []lab.FaultTarget
 	for _, unit := range deployment.Units() {
 		if unit.Name != layout.Lead {
-			target := lab.FaultTarget{Name: unit.Name, Parts: &metered{Harmer: harmer, deployment: deployment,
-				metering: metering}}
+			target := lab.FaultTarget{Name: unit.Name,
+				Parts: &metered{Deployment: deployment, metering: metering}}
 			if i := slices.IndexFunc(layout.Units, func(spec lab.UnitSpec) bool {
 				return spec.Name == unit.Name
 			}); i >= 0 {
@@ -76,35 +72,23 @@ func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering
 			continue // it is metered as a unit
 		}
 		all = append(all, lab.FaultTarget{Name: node.Name,
-			Parts: &metered{Harmer: harmer, deployment: deployment, metering: metering}})
+			Parts: &metered{Deployment: deployment, metering: metering}})
 	}
 	return all
 }
 
-// unharmed is what no fault can be done to.
-type unharmed struct{}
-
-func (unharmed) Harm(context.Context, lab.Fault) (string, error) {
-	return "", errors.New("what runs it can do no faults to it")
-}
-
-func (unharmed) Heal(context.Context, lab.Fault) error { return errors.ErrUnsupported }
-
 // metered keeps the meter informed of what is killed and started again.
 type metered struct {
-	lab.Harmer
-	deployment lab.Deployment
-	metering   lab.Metering
-	ended      []string // units, by the fault that is being done
+	lab.Deployment
+	metering lab.Metering
+	ended    []string // units, by the fault that is being done
 }
 
 // Harm implements lab.Harmer.
 func (m *metered) Harm(ctx context.Context, f lab.Fault) (string, error) {
 	m.ended = nil
-	placed, onNodes := m.deployment.(lab.Placed)
-	for _, unit := range m.deployment.Units() {
-		if (f.Kind.Ends() || f.Kind.Replaces()) && (unit.Name == f.Target ||
-			onNodes && placed.NodeOf(unit.Name) == f.Target) {
+	for _, unit := range m.Units() {
+		if (f.Kind.Ends() || f.Kind.Replaces()) && (unit.Name == f.Target || m.NodeOf(unit.Name) == f.Target) {
 			m.ended = append(m.ended, unit.Name)
 		}
 	}
@@ -113,7 +97,7 @@ func (m *metered) Harm(ctx context.Context, f lab.Fault) (string, error) {
 			return "", fmt.Errorf("meter: %w", err)
 		}
 	}
-	proof, err := m.Harmer.Harm(ctx, f)
+	proof, err := m.Deployment.Harm(ctx, f)
 	if err == nil && f.Kind.Replaces() {
 		err = m.resume()
 	}
@@ -122,23 +106,15 @@ func (m *metered) Harm(ctx context.Context, f lab.Fault) (string, error) {
 
 // Heal implements lab.Harmer.
 func (m *metered) Heal(ctx context.Context, f lab.Fault) error {
-	if err := m.Harmer.Heal(ctx, f); err != nil {
+	if err := m.Deployment.Heal(ctx, f); err != nil {
 		return err
 	}
 	return m.resume()
 }
 
-// Noticed implements lab.Noticer.
-func (m *metered) Noticed(node string) time.Duration {
-	if looks, is := m.deployment.(lab.Noticer); is {
-		return looks.Noticed(node)
-	}
-	return 0
-}
-
 // resume goes on with the new lives of what has ended.
 func (m *metered) resume() error {
-	for _, again := range m.deployment.Units() {
+	for _, again := range m.Units() {
 		if slices.Contains(m.ended, again.Name) {
 			if err := m.metering.Resume(again); err != nil {
 				return fmt.Errorf("meter: %w", err)

@@ -59,11 +59,17 @@ type world struct {
 
 func (w *world) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
 	running, err := w.shop.Deploy(ctx, layout, dir)
-	return struct {
-		lab.Deployment
-		lab.Harmer
-	}{running, w.parts}, err
+	return harmable{running, w.parts}, err
 }
+
+// harmable is a deployment to whose parts faults can be done.
+type harmable struct {
+	lab.Deployment
+	parts *parts
+}
+
+func (h harmable) Harm(ctx context.Context, f lab.Fault) (string, error) { return h.parts.Harm(ctx, f) }
+func (h harmable) Heal(ctx context.Context, f lab.Fault) error           { return h.parts.Heal(ctx, f) }
 
 func (w *world) Watch(context.Context, []lab.Unit) (lab.Metering, error) {
 	return notes{parts: w.parts}, nil
@@ -161,7 +167,9 @@ func (embedded) Permanent() string { return "it is part of the units" }
 // unable is a deployer that cannot kill.
 type unable struct{ *world }
 
-func (unable) Faults() []lab.FaultKind { return []lab.FaultKind{lab.FaultPause} }
+func (unable) Can() lab.Capabilities {
+	return lab.Capabilities{Faults: []lab.FaultKind{lab.FaultPause}}
+}
 
 func TestFaultsThatAreRefusedBeforeTheStart(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -202,10 +210,7 @@ func TestADeploymentThatCannotKillSpoilsTheFault(t *testing.T) {
 }
 
 // onNodes is a deployment of units on nodes, to which every fault can be done.
-type onNodes struct {
-	placed
-	lab.Harmer
-}
+type onNodes struct{ placed }
 
 func (onNodes) Units() []lab.Unit {
 	return []lab.Unit{{Name: "front"}, {Name: "stock"}, {Name: "database"}}
@@ -235,7 +240,7 @@ func TestWhatAFaultEndsIsNotMetered(t *testing.T) {
 		o := onNodes{placed: placed{nodes: map[string]string{"front": "node-1", "stock": "node-2",
 			"database": "node-2"}}}
 		var suspended pauses
-		m := metered{Harmer: o, deployment: o, metering: &suspended}
+		m := metered{Deployment: o, metering: &suspended}
 		if _, err := m.Harm(t.Context(), lab.Fault{Kind: lab.FaultKill, Target: target}); err != nil ||
 			!slices.Equal(suspended.units, want) {
 			t.Errorf("kill:%s ends %v (%v), want %v", target, suspended.units, err, want)

@@ -47,8 +47,8 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 		return played, err
 	}
 	meter := j.Meter
-	if own, is := j.Deployment.(lab.SelfMetered); is && own.Meter() != nil {
-		meter = own.Meter()
+	if own := j.Deployment.Meter(); own != nil {
+		meter = own
 	}
 	units, err := meter.Watch(ctx, j.Deployment.Units())
 	if err != nil {
@@ -60,7 +60,7 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	if err := j.rest(ctx); err != nil {
 		return played, endOr(ctx, j.Deployment, err)
 	}
-	before, err := readClocks(ctx, j.Deployment)
+	before, err := j.Deployment.Clocks(ctx)
 	if err == nil && j.Profiler != nil {
 		err = played.profile.begin(j)
 		defer played.profile.close(nil) // of a trial that fails
@@ -85,7 +85,7 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	}
 	played.Used = j.withAccounts(used, begun)
 	played.Used.Nodes = nodesOf(used.Units, j.Deployment)
-	after, err := readClocks(ctx, j.Deployment)
+	after, err := j.Deployment.Clocks(ctx)
 	if err != nil {
 		return played, endOr(ctx, j.Deployment, err)
 	}
@@ -102,11 +102,7 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 
 // withAccounts adds what the deployment's platform itself says of its units since the job began.
 func (j Job) withAccounts(used lab.Metered, begun time.Time) lab.Metered {
-	accounted, is := j.Deployment.(lab.Accounted)
-	if !is {
-		return used
-	}
-	said, note := accounted.Accounts(begun, time.Now())
+	said, note := j.Deployment.Accounts(begun, time.Now())
 	used.Platform = said
 	if note != "" {
 		used.Notes = append(used.Notes, note)
@@ -119,14 +115,10 @@ func (j Job) withAccounts(used lab.Metered, begun time.Time) lab.Metered {
 func (j Job) withArrivals(
 	ctx context.Context, metering lab.Metering, begun time.Time, played *Played, do func(context.Context) error,
 ) error {
-	scaled, is := j.Deployment.(lab.Autoscaled)
-	if !is {
-		return do(ctx)
-	}
 	watching, stop := context.WithCancel(ctx)
 	watched := make(chan error, 1)
 	go func() {
-		watched <- scaled.Arrivals(watching, func(a lab.Arrived) error {
+		watched <- j.Deployment.Arrivals(watching, func(a lab.Arrived) error {
 			if err := metering.Resume(a.Unit); err != nil {
 				return fmt.Errorf("meter: %w", err)
 			}

@@ -6,14 +6,10 @@ import "github.com/cleave-lab/cleave/lab"
 // at the end of the load; nil where the deployment has none. The generator is left out, and
 // so is a node of which a unit cannot tell its processor time or memory.
 func nodesOf(units []lab.UnitUsage, deployment lab.Deployment) map[string]lab.NodeUsage {
-	placed, is := deployment.(lab.Placed)
-	if !is {
-		return nil
-	}
 	var nodes map[string]lab.NodeUsage
 	untold := map[string]bool{}
 	for _, u := range units {
-		node := placed.NodeOf(u.Unit.Name)
+		node := deployment.NodeOf(u.Unit.Name)
 		if node == "" || u.Unit.Role == lab.RoleGenerator {
 			continue
 		}

@@ -28,7 +28,7 @@ func TestWhatNodesUse(t *testing.T) {
 	if got := nodesOf(units, where); !reflect.DeepEqual(got, want) {
 		t.Errorf("nodes use %v, want %v", got, want)
 	}
-	if got := nodesOf(units, struct{ lab.Deployment }{}); got != nil {
+	if got := nodesOf(units, placed{}); got != nil {
 		t.Errorf("a deployment without nodes has %v", got)
 	}
 }

@@ -10,10 +10,6 @@ import (
 // parts returns the picture of a layout's architecture, the units by their roles, each on the
 // node where its deployment has placed it.
 func (s Services) parts(layout lab.Layout, deployment lab.Deployment) []lab.Part {
-	nodeOf := func(string) string { return "" }
-	if placed, is := deployment.(lab.Placed); is {
-		nodeOf = placed.NodeOf
-	}
 	roles := map[string]string{} // by name of unit
 	for _, unit := range layout.Units {
 		roles[unit.Name] = unit.Role
@@ -26,7 +22,8 @@ func (s Services) parts(layout lab.Layout, deployment lab.Deployment) []lab.Part
 		}
 		part := &all[i]
 		part.Units++
-		if node := nodeOf(unit.Name); node != "" && !slices.Contains(strings.Split(part.Node, ", "), node) {
+		node := deployment.NodeOf(unit.Name)
+		if node != "" && !slices.Contains(strings.Split(part.Node, ", "), node) {
 			part.Node = strings.TrimPrefix(part.Node+", "+node, ", ")
 		}
 		for _, use := range usesOf(unit, layout) {
@@ -42,7 +39,7 @@ func (s Services) parts(layout lab.Layout, deployment lab.Deployment) []lab.Part
 	for _, spec := range layout.Services {
 		part := lab.Part{Name: spec.Name, Service: spec.Kind}
 		if server, has := s[spec.Name].Server(); has {
-			part.Units, part.Node = 1, nodeOf(server.Name)
+			part.Units, part.Node = 1, deployment.NodeOf(server.Name)
 		}
 		_, part.Embedded = s[spec.Name].(lab.EmbeddedService)
 		all = append(all, part)

@@ -20,14 +20,9 @@ type besidePlatform struct {
 // watchPlatform begins to meter the platform of a deployment whose units are ready, beside
 // them.
 func (j Job) watchPlatform(ctx context.Context, units lab.Metering) *besidePlatform {
-	b := &besidePlatform{Metering: units}
-	hosted, is := j.Deployment.(lab.Hosted)
-	if !is {
-		return b
-	}
-	cost := hosted.Platform()
-	b.cost = &cost
-	daemons, why := hosted.Daemons()
+	cost := j.Deployment.PlatformCost()
+	b := &besidePlatform{Metering: units, cost: &cost}
+	daemons, why := j.Deployment.Daemons()
 	b.unmetered(why)
 	if len(daemons) == 0 {
 		return b

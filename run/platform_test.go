@@ -16,8 +16,8 @@ type hosted struct {
 	why     string
 }
 
-func (h *hosted) Platform() lab.PlatformCost    { return lab.PlatformCost{ReadySeconds: 3} }
-func (h *hosted) Daemons() ([]lab.Unit, string) { return h.daemons, h.why }
+func (h *hosted) PlatformCost() lab.PlatformCost { return lab.PlatformCost{ReadySeconds: 3} }
+func (h *hosted) Daemons() ([]lab.Unit, string)  { return h.daemons, h.why }
 
 // twoMeters is a meter that notes who is marked, and has trouble with daemons where it shall.
 type twoMeters struct {

@@ -70,10 +70,8 @@ func (w *watched) close(threads []lab.ThreadUse) {
 func (e *experiment) layers(
 	ctx context.Context, s setting, deployment lab.Deployment, w watched, trial *lab.Trial,
 ) (err error) {
-	if ender, can := deployment.(lab.Ender); can {
-		if err := ender.EndForeign(ctx); err != nil {
-			return fmt.Errorf("end the units to have their profiles: %w", err)
-		}
+	if err := deployment.EndForeign(ctx); err != nil {
+		return fmt.Errorf("end the units to have their profiles: %w", err)
 	}
 	var about lab.Profiling
 	if system, says := e.System.(lab.Profiled); says {

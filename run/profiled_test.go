@@ -119,7 +119,7 @@ func TestWhatLooksFromOutsideEndsWithTheLoad(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &outside{profilingRooms: &profilingRooms{rooms: &rooms{}}, refused: c.refused}
-			d := finishing{err: c.broken}
+			d := finishing{&deployment{}, c.broken}
 			played, err := Job{Deployment: d, Meter: o, Profiler: o}.Play(t.Context())
 			if !errors.Is(err, c.broken) {
 				t.Fatal(err)
@@ -137,7 +137,7 @@ func TestWhatLooksFromOutsideEndsWithTheLoad(t *testing.T) {
 
 // finishing is a deployment whose lead finishes, or fails to.
 type finishing struct {
-	lab.Deployment
+	*deployment
 	err error
 }
 

@@ -195,10 +195,11 @@ func (s Services) about(layout lab.Layout, deployer lab.Deployer) map[string]str
 		return nil
 	}
 	all := make(map[string]string, len(s))
+	disk := deployer.Can().Disk
 	for _, spec := range layout.Services {
 		all[spec.Name] = s[spec.Name].About()
-		if replicator, is := deployer.(lab.Replicator); is && spec.Replicated {
-			all[spec.Name] += ", on " + replicator.DiskAbout()
+		if disk != nil && spec.Replicated {
+			all[spec.Name] += ", on " + disk()
 		}
 	}
 	return all

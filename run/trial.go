@@ -39,10 +39,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	}
 	watch.lap(lab.PhaseStart)
 	trial.Units, trial.Services = len(s.layout.Units), services.about(s.layout, s.deployer)
-	trial.Parts = services.parts(s.layout, deployment)
-	if linked, is := deployment.(lab.Linked); is {
-		trial.Links = linked.Links()
-	}
+	trial.Parts, trial.Links = services.parts(s.layout, deployment), deployment.Links()
 	ctx, unwatch := failing(ctx, deployment)
 	defer unwatch()
 	addresses, played := services.Addresses(deployment)

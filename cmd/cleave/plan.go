@@ -181,7 +181,7 @@ func refuses(v lab.Variant) error {
 	}
 	a, _ := system.Describe().Architecture(v.Architecture)
 	if a.KnobValue(v, lab.KnobDisk) == lab.DiskReplicated {
-		_, err = lab.ReplicatorOf(ways[v.Deployment])
+		err = lab.CheckDisk(ways[v.Deployment])
 	}
 	return err
 }

@@ -113,9 +113,7 @@ func start(ctx context.Context, w way, dir string) (t took, err error) {
 	var ready time.Time
 	err = w.play(ctx, layout(units), dir, func(d lab.Deployment) error {
 		ready = time.Now()
-		if hosted, is := d.(lab.Hosted); is {
-			t.cost = hosted.Platform()
-		}
+		t.cost = d.PlatformCost()
 		return nil
 	})
 	t.ready, t.gone = ready.Sub(begun), time.Since(ready)

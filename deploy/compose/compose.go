@@ -30,12 +30,7 @@ type Deployer struct {
 	label     string
 }
 
-var (
-	_ lab.Deployer = (*Deployer)(nil)
-	_ lab.Harmer   = (*deployment)(nil)
-	_ lab.Ender    = (*deployment)(nil)
-	_ lab.Hosted   = (*deployment)(nil)
-)
+var _ lab.Deployer = (*Deployer)(nil)
 
 // New returns a deployer that hands what is no container to processes. label marks
 // everything that is made.

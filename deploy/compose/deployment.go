@@ -141,22 +141,17 @@ func (d *deployment) clear() error {
 	return err
 }
 
-// Faults implements lab.Deployer.
-func (d *Deployer) Faults() []lab.FaultKind {
-	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause}
+// Can implements lab.Deployer.
+func (d *Deployer) Can() lab.Capabilities {
+	return lab.Capabilities{Faults: []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause}}
 }
 
 // platform returns what is done to containers.
 func (d *deployment) platform() fleet.Platform[*container] {
 	return fleet.Platform[*container]{
-		Name: d.deployer.Name(), Faults: d.deployer.Faults(), Span: lab.SpanContainer, Next: d.next, Gone: d.gone,
-		Clear: d.clear,
+		Name: d.deployer.Name(), Faults: d.deployer.Can().Faults, Span: lab.SpanContainer,
+		Next: d.next, Gone: d.gone,
+		Clear: d.clear, Daemons: containers.Daemons,
 		Reach: func(string) string { return "" }, // its compose file knows
 	}
 }
-
-// Platform implements lab.Hosted. The daemon was there.
-func (d *deployment) Platform() lab.PlatformCost { return d.Starts() }
-
-// Daemons implements lab.Hosted.
-func (d *deployment) Daemons() ([]lab.Unit, string) { return containers.Daemons() }

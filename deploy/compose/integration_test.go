@@ -150,7 +150,7 @@ volumes: {data: {}}
 			t.Fatal("web-2 does not listen")
 		}
 	}
-	harmer := d.(lab.Harmer)
+	harmer := d
 	for _, what := range []func() error{
 		func() error {
 			_, err := harmer.Harm(t.Context(), lab.Fault{Target: "web-2", Kind: lab.FaultRestart})

@@ -6,7 +6,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Daemons returns the processes of this host's Docker, for lab.Hosted. They are all of this host,
+// Daemons returns the processes of this host's Docker. They are all of this host,
 // those that keep somebody else's containers included: nothing says for whom a daemon works.
 func Daemons() ([]lab.Unit, string) {
 	programs := lab.SpanPrograms("dockerd", "containerd", "containerd-shim", "docker-proxy", "runc")

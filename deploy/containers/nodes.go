@@ -19,10 +19,19 @@ func NodeFaults() []lab.FaultKind {
 // for longer end. No cluster that we make gives up a node before.
 const LongestCut = 30 * time.Second
 
+// Faults returns the faults that can be done to units of the clusters that we make.
+func Faults() []lab.FaultKind {
+	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut, lab.FaultSlow,
+		lab.FaultFill, lab.FaultUpdate}
+}
+
 // Nodes returns the nodes of a cluster that faults can be done to, with the units that a layout wants
-// there. places are nodes by the names that the layout has for them.
-func Nodes(names []string, specs []lab.UnitSpec, places map[string]string) []lab.Node {
-	nodes := lab.Nodes(names, NodeFaults()...)
+// there: all but the first.
+func Nodes(layout lab.Layout, names []string) []lab.Node {
+	servers, contained, _ := Part(layout)
+	specs := slices.Concat(servers, contained, layout.Prepare)
+	places, _ := Places(names, specs, layout.Links) // Preflight says why there can be none
+	nodes := lab.Nodes(names[1:], NodeFaults()...)
 	for i := range nodes {
 		for _, spec := range specs {
 			if places[spec.Node] == nodes[i].Name {

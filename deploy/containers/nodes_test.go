@@ -9,8 +9,8 @@ import (
 
 // TestNodes: each is told the units that the layout wants there.
 func TestNodes(t *testing.T) {
-	specs := []lab.UnitSpec{{Name: "free"}, {Name: "placed", Node: "two"}}
-	nodes := Nodes([]string{"a", "b"}, specs, map[string]string{"two": "b"})
+	layout := lab.Layout{Units: []lab.UnitSpec{{Name: "free"}, {Name: "placed", Node: "b"}}}
+	nodes := Nodes(layout, []string{"first", "a", "b"})
 	if len(nodes[0].Pinned) > 0 || fmt.Sprint(nodes[1].Pinned) != "[placed]" {
 		t.Errorf("the nodes are %+v, want that placed is on b alone", nodes)
 	}

@@ -23,15 +23,15 @@ func bound(t *testing.T, s suite) {
 	d := s.deploy(t, l)
 	defer stop(t, d)
 	job(t, d)
-	harm(t, d.(lab.Harmer), "stock", lab.FaultKill)
-	heal(t, d.(lab.Harmer), "stock", lab.FaultKill)
+	harm(t, d, "stock", lab.FaultKill)
+	heal(t, d, "stock", lab.FaultKill)
 	for _, name := range []string{"front", "stock"} {
 		if text := ask(t, d, name); text != "1" {
 			t.Errorf("%s has found %s processors when it began, want 1", name, text)
 		}
 	}
 	defer end(t, d)
-	if own, is := d.(lab.SelfMetered); is && own.Meter() != nil {
+	if d.Meter() != nil {
 		return // its processes are those of another kernel
 	}
 	on := map[string]string{}

@@ -53,10 +53,10 @@ func pausedUnit(t *testing.T, s suite) { withFault(t, s, lab.FaultPause, "stock"
 func pausedServer(t *testing.T, s suite) { withFault(t, s, lab.FaultPause, "store") }
 
 func cutOff(t *testing.T, s suite) {
-	if !slices.Contains(s.Faults(), lab.FaultCut) {
+	if !slices.Contains(s.Can().Faults, lab.FaultCut) {
 		d := s.deploy(t, layout("front"))
 		defer stop(t, d)
-		if _, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: "front", Kind: lab.FaultCut}); err == nil {
+		if _, err := d.Harm(within(t), lab.Fault{Target: "front", Kind: lab.FaultCut}); err == nil {
 			t.Error("a unit was cut off that shares the host's network")
 		}
 		return
@@ -66,7 +66,7 @@ func cutOff(t *testing.T, s suite) {
 
 // slowed slows a unit: what is sent to it comes later, and to others as before.
 func slowed(t *testing.T, s suite) {
-	if !slices.Contains(s.Faults(), lab.FaultSlow) {
+	if !slices.Contains(s.Can().Faults, lab.FaultSlow) {
 		t.Skip("nothing can be slowed in this deployment")
 	}
 	const delay = 500 * time.Millisecond
@@ -81,7 +81,7 @@ func slowed(t *testing.T, s suite) {
 		}
 		return time.Since(began)
 	}
-	parts, fault := d.(lab.Harmer), lab.Fault{Target: "stock", Kind: lab.FaultSlow, Delay: delay.Seconds()}
+	parts, fault := d, lab.Fault{Target: "stock", Kind: lab.FaultSlow, Delay: delay.Seconds()}
 	proof, err := parts.Harm(within(t), fault)
 	if err != nil || proof == "" {
 		t.Fatalf("slow stock: %q, %v", proof, err)
@@ -111,7 +111,7 @@ func slowed(t *testing.T, s suite) {
 // filled fills the volume of a unit, which cannot write any more until it is healed, and
 // has what it has written before.
 func filled(t *testing.T, s suite) {
-	if !slices.Contains(s.Faults(), lab.FaultFill) {
+	if !slices.Contains(s.Can().Faults, lab.FaultFill) {
 		t.Skip("nothing can be filled in this deployment")
 	}
 	if os.Geteuid() != 0 {
@@ -128,15 +128,15 @@ func filled(t *testing.T, s suite) {
 		}
 	}
 	says("stock", "stock:1")
-	harm(t, d.(lab.Harmer), "stock", lab.FaultFill)
+	harm(t, d, "stock", lab.FaultFill)
 	says("stock", "stock:1, no space left on device")
 	says("front", "front:1")
-	heal(t, d.(lab.Harmer), "stock", lab.FaultFill)
+	heal(t, d, "stock", lab.FaultFill)
 	says("stock", "stock:1")
-	harm(t, d.(lab.Harmer), "stock", lab.FaultKill)
-	heal(t, d.(lab.Harmer), "stock", lab.FaultKill)
+	harm(t, d, "stock", lab.FaultKill)
+	heal(t, d, "stock", lab.FaultKill)
 	says("stock", "stock:2")
-	if _, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: "front", Kind: lab.FaultFill}); err == nil {
+	if _, err := d.Harm(within(t), lab.Fault{Target: "front", Kind: lab.FaultFill}); err == nil {
 		t.Error("a volume was filled that has no file system of its own")
 	}
 }
@@ -161,7 +161,7 @@ func withFault(t *testing.T, s suite, kind lab.FaultKind, unit string) {
 	if text := answers(endpoint); text != says {
 		t.Fatalf("%s says %q, want %q", unit, text, says)
 	}
-	harm(t, d.(lab.Harmer), unit, kind)
+	harm(t, d, unit, kind)
 	if text := answers(endpoint); text != "" {
 		t.Errorf("%s says %q after %s", unit, text, kind)
 	}
@@ -172,7 +172,7 @@ func withFault(t *testing.T, s suite, kind lab.FaultKind, unit string) {
 	if text := answers(front); text != "front:1" {
 		t.Errorf("front says %q after %s of another", text, kind)
 	}
-	heal(t, d.(lab.Harmer), unit, kind)
+	heal(t, d, unit, kind)
 	if text := answers(endpoint); text != says {
 		t.Errorf("%s says %q when it is healed, want %q", unit, text, says)
 	}
@@ -184,12 +184,12 @@ func withFault(t *testing.T, s suite, kind lab.FaultKind, unit string) {
 func leadIsNotHarmed(t *testing.T, s suite) {
 	d := s.deploy(t, layout("front"))
 	defer stop(t, d)
-	for _, kind := range s.Faults() {
-		if _, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: "lead", Kind: kind}); err == nil ||
+	for _, kind := range s.Can().Faults {
+		if _, err := d.Harm(within(t), lab.Fault{Target: "lead", Kind: kind}); err == nil ||
 			!strings.Contains(err.Error(), "leads the trial") {
 			t.Errorf("%s of the lead: %v", kind, err)
 		}
-		if _, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: "nobody", Kind: kind}); err == nil ||
+		if _, err := d.Harm(within(t), lab.Fault{Target: "nobody", Kind: kind}); err == nil ||
 			!strings.Contains(err.Error(), `"nobody"`) {
 			t.Errorf("%s of nobody: %v", kind, err)
 		}

@@ -54,8 +54,8 @@ func programInAFolder(t *testing.T, s suite) {
 		t.Errorf("the lead was started early (%t); the shelf was found to be ready: %t", early, ready)
 	}
 	job(t, d)
-	harm(t, d.(lab.Harmer), "shelf", lab.FaultKill)
-	heal(t, d.(lab.Harmer), "shelf", lab.FaultKill)
+	harm(t, d, "shelf", lab.FaultKill)
+	heal(t, d, "shelf", lab.FaultKill)
 	if got := ask(t, d, "shelf"); got != want {
 		t.Errorf("started again it says %q, want %q", got, want)
 	}
@@ -101,7 +101,7 @@ func whatIsLeft(t *testing.T, s suite) {
 	if _, err := d.Reports(within(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.(lab.Ender).EndForeign(within(t)); err != nil {
+	if err := d.EndForeign(within(t)); err != nil {
 		t.Fatal(err)
 	}
 	left, err := filepath.Glob(filepath.Join(d.HandedOver(), "diary.*"))

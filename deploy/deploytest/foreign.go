@@ -108,7 +108,7 @@ func comesAndGoes(t *testing.T, s suite, boxed Foreign) {
 		!strings.Contains(string(text), "boxed") {
 		t.Errorf("the unit's process runs %q (%v), want the container's program", text, err)
 	}
-	if _, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: "lead", Kind: lab.FaultKill}); err == nil ||
+	if _, err := d.Harm(within(t), lab.Fault{Target: "lead", Kind: lab.FaultKill}); err == nil ||
 		!strings.Contains(err.Error(), "leads the trial") {
 		t.Errorf("kill of the lead: %v", err)
 	}
@@ -143,7 +143,7 @@ func boxedEnds(t *testing.T, s suite, boxed Foreign) {
 func boxedKilled(t *testing.T, s suite, boxed Foreign) {
 	d, at := boxed.deploy(t, s)
 	defer stop(t, d)
-	parts := d.(lab.Harmer)
+	parts := d
 	harm(t, parts, Boxed, lab.FaultKill)
 	time.Sleep(silence) // nobody but us shall start it again
 	if text := answers(at); text != "" {
@@ -186,7 +186,7 @@ func boxedLimited(t *testing.T, s suite, boxed Foreign) {
 func boxedPaused(t *testing.T, s suite, boxed Foreign) {
 	d, at := boxed.deploy(t, s)
 	defer stop(t, d)
-	parts := d.(lab.Harmer)
+	parts := d
 	harm(t, parts, Boxed, lab.FaultPause)
 	if text := answers(at); text != "" {
 		t.Errorf("it is paused and says %q", text)

@@ -14,8 +14,7 @@ import (
 // send each other does not, also from who began again. Who has no node is not there. A probe has
 // found the rate.
 func linked(t *testing.T, s suite) {
-	linker, is := s.Deployer.(lab.Linker)
-	if !is || linker.LinksHosts() != nil || os.Geteuid() != 0 {
+	if links := s.Can().Links; links == nil || links() != nil || os.Geteuid() != 0 {
 		t.Skip("the links of hosts are not ours to change in this deployment")
 	}
 	for _, program := range []string{"ip", "tc"} {
@@ -35,7 +34,7 @@ func linked(t *testing.T, s suite) {
 	d := s.deploy(t, l)
 	defer stop(t, d)
 	job(t, d)
-	proofs := d.(lab.Linked).Links()
+	proofs := d.Links()
 	if far := proofs["far"]; !strings.Contains(far, " to it and ") ||
 		!strings.Contains(far, "1 bytes took 50") || len(proofs) != 1 {
 		t.Errorf("the proofs are %q", proofs)
@@ -44,14 +43,14 @@ func linked(t *testing.T, s suite) {
 	if text, took := ask(t, d, "front"), time.Since(began); text != "front:1" || took < delay {
 		t.Errorf("from outside front says %q after %v, want front:1 after %v", text, took, delay)
 	}
-	harm(t, d.(lab.Harmer), "beside", lab.FaultKill)
-	heal(t, d.(lab.Harmer), "beside", lab.FaultKill)
+	harm(t, d, "beside", lab.FaultKill)
+	heal(t, d, "beside", lab.FaultKill)
 	for unit, late := range map[string]bool{"stock": true, "beside": false, "free": true} {
 		if took, err := time.ParseDuration(ask(t, d, unit)); err != nil || took >= delay != late {
 			t.Errorf("%s has the answer of front after %v (%v), want %v or more: %v", unit, took, err, delay, late)
 		}
 	}
-	if on := d.(lab.Placed).NodeOf; on("free") == on("front") {
+	if on := d.NodeOf; on("free") == on("front") {
 		t.Errorf("free is on %q as front is, though the layout wants it nowhere", on("free"))
 	}
 }

@@ -17,21 +17,21 @@ func drained(t *testing.T, s suite) {
 	l := withStore(func(ctx context.Context, address string) error { return lives(want)(ctx, address) })
 	l.Units = append(l.Units, layout("stock", "views").Units[1:]...)
 	nodes := s.nodesFor(lab.FaultDrain, lab.Layout{})
-	if len(nodes) > 0 && slices.Contains(s.Faults(), lab.FaultFill) { // such a volume moves, too
+	if len(nodes) > 0 && slices.Contains(s.Can().Faults, lab.FaultFill) { // such a volume moves, too
 		l = l.Readied([]lab.Fault{{Target: lab.EveryUnit, Kind: lab.FaultFill},
 			{Target: "store", Kind: lab.FaultFill}})
 	}
 	d := s.deploy(t, l)
 	defer stop(t, d)
 	job(t, d)
-	parts := d.(lab.Harmer)
+	parts := d
 	if len(nodes) == 0 {
 		if _, err := parts.Harm(within(t), lab.Fault{Target: "front", Kind: lab.FaultDrain}); err == nil {
 			t.Error("a unit was drained, which only a node can be")
 		}
 		return
 	}
-	on := d.(lab.Placed).NodeOf
+	on := d.NodeOf
 	before, moved := map[string]lab.Endpoint{}, ""
 	for _, name := range []string{"front", "stock", "views", "store"} {
 		before[name], _ = d.Endpoint(name) // asked below
@@ -76,16 +76,16 @@ func updated(t *testing.T, s suite) {
 	d := s.deploy(t, scaled)
 	defer stop(t, d)
 	job(t, d)
-	if !slices.Contains(s.Faults(), lab.FaultUpdate) {
-		if _, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: "stock", Kind: lab.FaultUpdate}); err == nil {
+	if !slices.Contains(s.Can().Faults, lab.FaultUpdate) {
+		if _, err := d.Harm(within(t), lab.Fault{Target: "stock", Kind: lab.FaultUpdate}); err == nil {
 			t.Error("a unit was updated by who has no way to do it")
 		}
 		return
 	}
 	before := d.Units()
 	for i, name := range []string{"stock", "stock-2"} {
-		harm(t, d.(lab.Harmer), name, lab.FaultUpdate)
-		heal(t, d.(lab.Harmer), name, lab.FaultUpdate)
+		harm(t, d, name, lab.FaultUpdate)
+		heal(t, d, name, lab.FaultUpdate)
 		if text := ask(t, d, name); text != name+":2" {
 			t.Errorf("%s says %q, want its second life", name, text)
 		}
@@ -101,11 +101,11 @@ func updated(t *testing.T, s suite) {
 
 // nodesFor returns the nodes to which something can be done: no layout has chosen them.
 func (s suite) nodesFor(kind lab.FaultKind, l lab.Layout) (names []string) {
-	clustered, is := s.Deployer.(lab.Clustered)
-	if !is {
+	l, err := l.On(s.Deployer)
+	if err != nil {
 		return nil
 	}
-	for _, n := range clustered.Nodes(l) {
+	for _, n := range l.Nodes {
 		if slices.Contains(n.Faults, kind) && len(n.Pinned) == 0 {
 			names = append(names, n.Name)
 		}
@@ -122,29 +122,29 @@ func lost(t *testing.T, s suite) {
 	}
 	l := layout("front", "stock")
 	l.Units[2].Node = nodes[0]
-	if slices.Contains(s.Faults(), lab.FaultFill) { // such a volume is there when the node is back, too
+	if slices.Contains(s.Can().Faults, lab.FaultFill) { // such a volume is there when the node is back, too
 		l = l.Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultFill}})
 	}
 	d := s.deploy(t, l)
 	defer stop(t, d)
 	job(t, d)
-	harm(t, d.(lab.Harmer), nodes[0], lab.FaultKill)
+	harm(t, d, nodes[0], lab.FaultKill)
 	if endpoint, _ := d.Endpoint("stock"); answers(endpoint) != "" {
 		t.Errorf("stock still answers at %s", endpoint.Dial)
 	}
-	if looks, is := d.(lab.Noticer); is {
-		if at := looks.Noticed(nodes[0]); at != 0 {
+	if s.Name() != lab.Process { // whose hosts nobody looks after
+		if at := d.Noticed(nodes[0]); at != 0 {
 			t.Errorf("it was noticed after %v, before it could be", at)
 		}
-		for ctx := within(t); looks.Noticed(nodes[0]) == 0 && ctx.Err() == nil; time.Sleep(watched) {
+		for ctx := within(t); d.Noticed(nodes[0]) == 0 && ctx.Err() == nil; time.Sleep(watched) {
 		}
-		at := looks.Noticed(nodes[0])
+		at := d.Noticed(nodes[0])
 		if at < time.Second {
 			t.Errorf("that a node is lost was noticed after %v", at)
 		}
 		t.Logf("a lost node was noticed after %v", at)
 	}
-	heal(t, d.(lab.Harmer), nodes[0], lab.FaultKill)
+	heal(t, d, nodes[0], lab.FaultKill)
 	if text := ask(t, d, "stock"); text != "stock:2" {
 		t.Errorf("stock says %q, want its second life", text)
 	}
@@ -171,7 +171,7 @@ func pinned(t *testing.T, s suite) {
 	d := s.deploy(t, l)
 	defer stop(t, d)
 	job(t, d)
-	_, err := d.(lab.Harmer).Harm(within(t), lab.Fault{Target: nodes[0], Kind: lab.FaultDrain})
+	_, err := d.Harm(within(t), lab.Fault{Target: nodes[0], Kind: lab.FaultDrain})
 	Says(t, err, "drain node "+nodes[0], "front")
 	if text := ask(t, d, "front"); text != "front:1" {
 		t.Errorf("front says %q after what was refused", text)

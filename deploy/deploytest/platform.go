@@ -14,11 +14,7 @@ func platform(t *testing.T, s suite) {
 	d := s.deploy(t, layout("front"))
 	defer stop(t, d)
 	job(t, d)
-	hosted, is := d.(lab.Hosted)
-	if !is {
-		t.Fatal("the deployment says nothing of its platform")
-	}
-	cost := hosted.Platform()
+	cost := d.PlatformCost()
 	if len(cost.Starts) != 2 || cost.ReadySeconds <= 0 {
 		t.Fatalf("it says %+v, want how long 2 units took", cost)
 	}
@@ -27,7 +23,7 @@ func platform(t *testing.T, s suite) {
 			t.Errorf("%s took %g s of the %g s that all took", start.Unit, start.Seconds, cost.ReadySeconds)
 		}
 	}
-	daemons, why := hosted.Daemons()
+	daemons, why := d.Daemons()
 	images := len(cost.Images) == 1 && cost.Images[0].Bytes > 1<<20 && cost.ImagesSeconds > 0
 	if s.Name() == lab.Process {
 		if len(cost.Images)+len(daemons) > 0 || cost.MadeSeconds+cost.ImagesSeconds > 0 || why != "" {
@@ -36,8 +32,8 @@ func platform(t *testing.T, s suite) {
 		end(t, d)
 		return
 	}
-	if _, unread := d.(lab.SelfMetered); len(daemons) == 0 {
-		if !unread || why == "" {
+	if len(daemons) == 0 {
+		if d.Meter() == nil || why == "" {
 			t.Error("nothing is said of its daemons")
 		}
 		end(t, d)
@@ -74,15 +70,13 @@ func platform(t *testing.T, s suite) {
 // nodes: where there are several hosts, every unit is on one that has a name.
 func nodes(t *testing.T, s suite, d lab.Deployment) {
 	t.Helper()
-	clustered, several := s.Deployer.(lab.Clustered)
-	several = several && len(clustered.Nodes(lab.Layout{})) > 0
-	placed, is := d.(lab.Placed)
-	if several && !is {
-		t.Error("nobody knows where its units are")
+	l, err := lab.Layout{}.On(s.Deployer)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, u := range d.Units() {
-		if several && is && !strings.HasPrefix(placed.NodeOf(u.Name), "node-") {
-			t.Errorf("%s is on %q", u.Name, placed.NodeOf(u.Name))
+		if len(l.Nodes) > 0 && !strings.HasPrefix(d.NodeOf(u.Name), "node-") {
+			t.Errorf("%s is on %q", u.Name, d.NodeOf(u.Name))
 		}
 	}
 }

@@ -83,18 +83,18 @@ func server(t *testing.T, s suite) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	harm(t, d.(lab.Harmer), "store", lab.FaultKill)
+	harm(t, d, "store", lab.FaultKill)
 	if text := answers(endpoint); text != "" {
 		t.Errorf("a server that was killed says %q", text)
 	}
 	more = 1
-	heal(t, d.(lab.Harmer), "store", lab.FaultKill)
+	heal(t, d, "store", lab.FaultKill)
 	if err := lives(first+1)(t.Context(), endpoint.Dial); err != nil {
 		t.Error(err)
 	}
 	more = 2
-	harm(t, d.(lab.Harmer), "store", lab.FaultRestart)
-	heal(t, d.(lab.Harmer), "store", lab.FaultRestart)
+	harm(t, d, "store", lab.FaultRestart)
+	heal(t, d, "store", lab.FaultRestart)
 	if units := d.Units(); len(units) != 3 || units[2].Name != "store" || units[2].Role != "server" {
 		t.Errorf("units %+v, want the server among them, in its place", units)
 	}
@@ -188,8 +188,8 @@ func shownReady(t *testing.T, s suite) {
 	if _, err := d.Await(within(t), lab.EventReady); err != nil {
 		t.Fatal(err)
 	}
-	harm(t, d.(lab.Harmer), Boxed, lab.FaultRestart)
-	heal(t, d.(lab.Harmer), Boxed, lab.FaultRestart)
+	harm(t, d, Boxed, lab.FaultRestart)
+	heal(t, d, Boxed, lab.FaultRestart)
 	said(2)
 	if log := d.Logs()[Boxed]; log != "boxed listens, life 1\nboxed listens, life 2\n" {
 		t.Errorf("its log is %q", log)

@@ -21,8 +21,8 @@ func usage(t *testing.T, s suite) {
 func meteredJob(t *testing.T, d lab.Deployment) lab.Metered {
 	t.Helper()
 	reads := lab.Meter(meter.New())
-	if own, is := d.(lab.SelfMetered); is && own.Meter() != nil {
-		reads = own.Meter()
+	if own := d.Meter(); own != nil {
+		reads = own
 	}
 	metering, err := reads.Watch(t.Context(), d.Units())
 	if err == nil {

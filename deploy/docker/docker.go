@@ -57,14 +57,10 @@ type Deployer struct {
 	preparing sync.Mutex
 	engine    *engine.Client    // nil until the first trial
 	images    map[string]string // their names, by the program of ours in it: see prepared
-	made      containers.Made
+	made      fleet.Made
 }
 
-var (
-	_ lab.Deployer = (*Deployer)(nil)
-	_ lab.Harmer   = (*deployment)(nil)
-	_ lab.Ender    = (*deployment)(nil)
-)
+var _ lab.Deployer = (*Deployer)(nil)
 
 // New returns a deployer of containers that run the unit programs in a folder; see
 // process.New. What is no container goes to processes. label marks everything that is made.
@@ -188,10 +184,11 @@ type deployment struct {
 // platform returns what is done to containers.
 func (d *deployment) platform(layout lab.Layout) fleet.Platform[*container] {
 	return fleet.Platform[*container]{
-		Name: d.deployer.Name(), Faults: d.deployer.Faults(), SharesMemory: layout.SharedMemory > 0,
+		Name: d.deployer.Name(), Faults: d.deployer.Can().Faults, SharesMemory: layout.SharedMemory > 0,
 		AtOnce: atOnce, Span: lab.SpanContainer, New: d.newContainer, Reach: d.reach,
 		Discard: func(ctx context.Context, c *container) error { return c.remove(ctx) },
 		Next:    d.next, Cut: d.cut, Gone: d.gone, Clear: d.clear,
+		Made: &d.deployer.made, Daemons: containers.Daemons, // which were there
 	}
 }
 

@@ -8,13 +8,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Faults implements lab.Deployer. Only on a network of its own can a container be cut off.
-func (d *Deployer) Faults() []lab.FaultKind {
-	can := []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultSlow, lab.FaultFill}
+// Can implements lab.Deployer. Only on a network of its own can a container be cut off.
+func (d *Deployer) Can() lab.Capabilities {
+	faults := []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultSlow, lab.FaultFill}
 	if d.network == Bridge {
-		can = append(can, lab.FaultCut)
+		faults = append(faults, lab.FaultCut)
 	}
-	return can
+	return lab.Capabilities{Faults: faults}
 }
 
 // Kill implements fleet.Instance.

@@ -75,7 +75,7 @@ func TestServicesOfAComposeFile(t *testing.T) {
 	if got := strings.Join(names, " "); got != "lead web web-2 db" {
 		t.Errorf("the units are %s, want all but what has finished", got)
 	}
-	harmer := running.(lab.Harmer)
+	harmer := running
 	for _, f := range []lab.Fault{{Target: "db", Kind: lab.FaultKill}, {Target: "db", Kind: lab.FaultCut},
 		{Target: "web-2", Kind: lab.FaultRestart}} {
 		if _, err := harmer.Harm(t.Context(), f); err != nil {

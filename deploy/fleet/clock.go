@@ -25,9 +25,8 @@ type heard struct {
 	data json.RawMessage
 }
 
-// AskClocks reads the clock of every unit that speaks the control protocol. It is that of
-// lab.Timed for deployments that are one.
-func (s *Supervisor) AskClocks(ctx context.Context) ([]lab.ClockReading, error) {
+// askClocks reads the clock of every unit that speaks the control protocol.
+func (s *Supervisor) askClocks(ctx context.Context) ([]lab.ClockReading, error) {
 	own, err := os.ReadFile(lab.KernelRun)
 	if err != nil {
 		return nil, fmt.Errorf("tell whether units have this host's clock: %w", err)

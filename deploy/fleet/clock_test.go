@@ -20,7 +20,7 @@ func TestAUnitOnThisHostHasTheClockOfTheConductor(t *testing.T) {
 	}
 	s, _, orders, say := lone(t)
 	go answerClock(orders, say, strings.TrimSpace(string(run)), 0, 0)
-	readings, err := s.AskClocks(t.Context())
+	readings, err := s.askClocks(t.Context())
 	if err != nil || len(readings) != 1 || !readings[0].Shared {
 		t.Fatalf("the clock is read as %+v, %v", readings, err)
 	}
@@ -54,7 +54,7 @@ func TestAClockThatIsAheadIsMeasured(t *testing.T) {
 	const ahead = 3 * time.Second
 	s, _, orders, say := lone(t)
 	go answerClock(orders, say, "another", ahead, 100*time.Millisecond)
-	readings, err := s.AskClocks(t.Context())
+	readings, err := s.askClocks(t.Context())
 	if err != nil || len(readings) != 1 || readings[0].Shared {
 		t.Fatalf("the clock is read as %+v, %v", readings, err)
 	}
@@ -78,9 +78,9 @@ func TestAUnitThatEndsInsteadOfTellingItsClock(t *testing.T) {
 		_ = say.Close()
 		_, _ = io.Copy(io.Discard, orders)
 	}()
-	if _, err := s.AskClocks(t.Context()); err == nil ||
+	if _, err := s.askClocks(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "unit front ended while its clock was read") {
-		t.Errorf("AskClocks: %v, want the end of the unit", err)
+		t.Errorf("askClocks: %v, want the end of the unit", err)
 	}
 }
 

@@ -17,7 +17,7 @@ type fault struct {
 	kind   lab.FaultKind
 }
 
-// Harm implements lab.Harmer: all processes of a unit have the fault, and a node has it with all units on it.
+// Harm implements lab.Deployment: all processes of a unit have the fault, and a node has it with all units on it.
 func (f *Fleet[L]) Harm(ctx context.Context, asked lab.Fault) (proof string, err error) {
 	what := "unit"
 	life, runs := f.find(asked.Target)
@@ -28,7 +28,7 @@ func (f *Fleet[L]) Harm(ctx context.Context, asked lab.Fault) (proof string, err
 		what = "node"
 		proof, err = f.harmNode(ctx, asked)
 	case f.Beside != nil:
-		return f.Beside.(lab.Harmer).Harm(ctx, asked)
+		return f.Beside.Harm(ctx, asked)
 	default:
 		return "", fmt.Errorf("there is no unit %q", asked.Target)
 	}
@@ -39,12 +39,12 @@ func (f *Fleet[L]) Harm(ctx context.Context, asked lab.Fault) (proof string, err
 	return proof, nil
 }
 
-// Heal implements lab.Harmer.
+// Heal implements lab.Deployment.
 func (f *Fleet[L]) Heal(ctx context.Context, asked lab.Fault) (err error) {
 	life, runs := f.find(asked.Target)
 	isNode := f.node(asked.Target) != nil
 	if !runs && !isNode && f.Beside != nil {
-		return f.Beside.(lab.Harmer).Heal(ctx, asked)
+		return f.Beside.Heal(ctx, asked)
 	}
 	switch {
 	case !f.has(asked):

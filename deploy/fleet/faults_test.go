@@ -250,20 +250,20 @@ func TestANodeIsLeftAsItWas(t *testing.T) {
 // TestALossIsNoticedUntilItIsFound: what is said later is of the node that is back.
 func TestALossIsNoticedUntilItIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l Losses
+		var l losses
 		var down atomic.Bool
 		asked := func(context.Context) (bool, error) { return down.Load(), nil }
-		l.Watch(t.Context(), "a", asked)
-		l.Watch(t.Context(), "b", asked)
+		l.watch(t.Context(), "a", asked)
+		l.watch(t.Context(), "b", asked)
 		time.Sleep(20 * time.Second)
-		l.Found("b")
+		l.found("b")
 		time.Sleep(20 * time.Second)
 		down.Store(true)
 		time.Sleep(time.Second)
-		if a := l.Noticed("a"); a < 40*time.Second || a > 40*time.Second+watchInterval {
+		if a := l.after("a"); a < 40*time.Second || a > 40*time.Second+watchInterval {
 			t.Errorf("it was noticed after %v, want 40 s", a)
 		}
-		if b, c := l.Noticed("b"), l.Noticed("c"); b != 0 || c != 0 {
+		if b, c := l.after("b"), l.after("c"); b != 0 || c != 0 {
 			t.Errorf("nodes that were there were missed after %v, %v", b, c)
 		}
 	})

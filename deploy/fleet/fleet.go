@@ -17,6 +17,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/links"
@@ -26,7 +27,8 @@ import (
 )
 
 // Fleet is the units of a layout that one platform runs, each in its present life, beside those that others
-// run under the same supervisor. L is what the platform has of a life.
+// run under the same supervisor. L is what the platform has of a life. A fleet implements lab.Deployment; a
+// platform with a meter, accounts or arrivals of its own has methods in the place of the fleet's.
 type Fleet[L Instance] struct {
 	*Supervisor
 	// Endpoints are where units call each other.
@@ -43,6 +45,7 @@ type Fleet[L Instance] struct {
 
 	platform Platform[L]
 	dir      string // of the trial
+	losses   losses // of nodes
 
 	mu       sync.Mutex
 	byName   map[string]L
@@ -174,8 +177,36 @@ func (f *Fleet[L]) Logs() map[string]string {
 	return logs
 }
 
-// Links implements lab.Linked.
+// Links implements lab.Deployment.
 func (f *Fleet[L]) Links() map[string]string { return f.Wanted.Proofs() }
+
+// Clocks implements lab.Deployment.
+func (f *Fleet[L]) Clocks(ctx context.Context) ([]lab.ClockReading, error) {
+	if !f.platform.OwnClocks {
+		return nil, nil
+	}
+	return f.askClocks(ctx)
+}
+
+// PlatformCost implements lab.Deployment.
+func (f *Fleet[L]) PlatformCost() lab.PlatformCost { return f.platform.Made.Cost(f.Starts()) }
+
+// Daemons implements lab.Deployment.
+func (f *Fleet[L]) Daemons() (daemons []lab.Unit, why string) {
+	if f.platform.Daemons == nil {
+		return nil, ""
+	}
+	return f.platform.Daemons()
+}
+
+// Meter implements lab.Deployment: a meter of this host reads the units, unless the platform has another.
+func (f *Fleet[L]) Meter() lab.Meter { return nil }
+
+// Accounts implements lab.Deployment for platforms that meter no units.
+func (f *Fleet[L]) Accounts(_, _ time.Time) (said []lab.PlatformUsage, note string) { return nil, "" }
+
+// Arrivals implements lab.Deployment for platforms that add no replicas.
+func (f *Fleet[L]) Arrivals(context.Context, func(lab.Arrived) error) error { return nil }
 
 // Furnish makes what must be there before units start: relays at an address of this host, volumes that can
 // become full, which show makes visible to others, and the links of hosts.

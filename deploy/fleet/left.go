@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// EndForeign implements lab.Ender.
+// EndForeign implements lab.Deployment.
 func (f *Fleet[L]) EndForeign(ctx context.Context) error {
 	f.MayEnd()
 	units := slices.DeleteFunc(f.All(), func(life L) bool {

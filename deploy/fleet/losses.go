@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Losses are the nodes of a cluster that were cut off or killed, and when the cluster noticed
+// losses are the nodes of a cluster that were cut off or killed, and when the cluster noticed
 // that. The zero value has none. Its methods may be called from several goroutines.
-type Losses struct {
+type losses struct {
 	mu     sync.Mutex
 	byNode map[string]*loss
 }
@@ -22,9 +22,9 @@ type loss struct {
 // watchInterval is how often a cluster is asked about a node that is lost.
 const watchInterval = 100 * time.Millisecond
 
-// Watch looks for when the cluster says that a node is lost, which it is from now on, until
+// watch looks for when the cluster says that a node is lost, which it is from now on, until
 // the node is found or ctx ends.
-func (l *Losses) Watch(ctx context.Context, node string, isLost func(context.Context) (bool, error)) {
+func (l *losses) watch(ctx context.Context, node string, isLost func(context.Context) (bool, error)) {
 	ctx, end := context.WithCancel(ctx)
 	lost, since := &loss{end: end}, time.Now()
 	l.mu.Lock()
@@ -49,15 +49,15 @@ func (l *Losses) Watch(ctx context.Context, node string, isLost func(context.Con
 	}()
 }
 
-// Found ends the watch over a node, which is there again.
-func (l *Losses) Found(node string) {
+// found ends the watch over a node, which is there again.
+func (l *losses) found(node string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.byNode[node].end()
 }
 
-// Noticed implements lab.Noticer.
-func (l *Losses) Noticed(node string) time.Duration {
+// after returns how long the cluster took to notice that a node is lost; 0: it did not.
+func (l *losses) after(node string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if lost := l.byNode[node]; lost != nil {

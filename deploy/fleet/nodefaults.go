@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/lab"
@@ -20,7 +21,10 @@ func (f *Fleet[L]) node(name string) Node {
 	return f.platform.Nodes.Named(name)
 }
 
-// NodeOf implements lab.Placed.
+// Noticed implements lab.Deployment.
+func (f *Fleet[L]) Noticed(node string) time.Duration { return f.losses.after(node) }
+
+// NodeOf implements lab.Deployment.
 func (f *Fleet[L]) NodeOf(unit string) string {
 	life, runs := f.find(unit)
 	if !runs || f.platform.NodeOf == nil {
@@ -89,8 +93,8 @@ func (f *Fleet[L]) mayLose(there []L, kind lab.FaultKind) error {
 
 // watch looks for when the platform notices that a node is lost, which it is from now on.
 func (f *Fleet[L]) watch(node string) {
-	if n := f.platform.Nodes; n.Losses != nil {
-		n.Losses.Watch(f.Watching, node, func(ctx context.Context) (bool, error) { return n.Lost(ctx, node) })
+	if lost := f.platform.Nodes.Lost; lost != nil {
+		f.losses.watch(f.Watching, node, func(ctx context.Context) (bool, error) { return lost(ctx, node) })
 	}
 }
 
@@ -178,8 +182,8 @@ func (f *Fleet[L]) restore(ctx context.Context, node string, after lab.FaultKind
 	if after == lab.FaultDrain {
 		return n.Close(ctx, node, false)
 	}
-	if n.Losses != nil {
-		n.Losses.Found(node)
+	if n.Lost != nil {
+		f.losses.found(node)
 	}
 	if after == lab.FaultKill {
 		return f.node(node).Boot(ctx)

@@ -38,6 +38,13 @@ type Platform[L Instance] struct {
 	SetsUp bool
 	// Keepers says that foreign programs have keepers, which speak also for commands that prepare.
 	Keepers bool
+	// OwnClocks says that units may run on hosts with clocks of their own.
+	OwnClocks bool
+	// Made holds what was made once for all trials; nil: nothing was.
+	Made *Made
+	// Daemons returns the processes of this host that are the platform itself, or why nobody can read them;
+	// nil: there are none.
+	Daemons func() (daemons []lab.Unit, why string)
 	// Span says which processes a unit is; "": that of its number, or those below it where it is foreign.
 	Span lab.Span
 	// New returns the first life of a unit, before its start.
@@ -88,9 +95,8 @@ type Nodes[L Instance] struct {
 	Probe func(name string) string
 	// LongestCut is how long a node may be cut off; 0: there is no limit.
 	LongestCut time.Duration
-	// Losses notes when the platform notices that a node is lost, which Lost reports; nil: it does not look.
-	Losses *Losses
-	Lost   func(ctx context.Context, name string) (bool, error)
+	// Lost reports whether the platform has noticed that a node is lost; nil: it does not look.
+	Lost func(ctx context.Context, name string) (bool, error)
 	// Perished returns when a unit has ended whose node was killed.
 	Perished func(ctx context.Context, life L) error
 	// Close keeps units from a node that is being emptied, or lets it have units again.

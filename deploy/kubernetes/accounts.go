@@ -108,7 +108,7 @@ func (a *accounts) hear(all []api.PodMetrics, err error, now time.Time) {
 	}
 }
 
-// Accounts implements lab.Accounted.
+// Accounts implements lab.Deployment.
 func (d *deployment) Accounts(from, to time.Time) (said []lab.PlatformUsage, note string) {
 	if d.deployer.users != nil {
 		return nil, "what metrics-server of " + d.deployer.users.Context +

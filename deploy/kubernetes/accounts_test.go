@@ -37,7 +37,7 @@ func TestMetricsServerSaysWhatControlGroupsCount(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // two looks take 30 s on a quiet host
 	defer cancel()
 	for ctx.Err() == nil {
-		said, note := running.(lab.Accounted).Accounts(begun, time.Now())
+		said, note := running.Accounts(begun, time.Now())
 		if len(said) == 0 && !strings.HasPrefix(note, "metrics-server said nothing of the load while it lasted") {
 			t.Fatalf("it says nothing, and why not: %q", note)
 		}

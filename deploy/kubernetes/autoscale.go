@@ -18,8 +18,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Autoscales implements lab.Autoscaler: a HorizontalPodAutoscaler asks metrics-server.
-func (d *Deployer) Autoscales() error {
+// autoscales returns what is missing for a HorizontalPodAutoscaler, which asks metrics-server; nil: nothing.
+func (d *Deployer) autoscales() error {
 	if d.users != nil {
 		return fmt.Errorf("autoscale: on %s every pod has files of its own, and Kubernetes makes replicas alike: "+
 			"give a number of replicas, or use the private cluster", d.users.Context)
@@ -194,7 +194,7 @@ func (d *deployment) autoscale(unit lab.UnitSpec) error {
 	return nil
 }
 
-// Arrivals implements lab.Autoscaled.
+// Arrivals implements lab.Deployment.
 func (d *deployment) Arrivals(ctx context.Context, tell func(lab.Arrived) error) error {
 	for {
 		select {

@@ -22,8 +22,6 @@ import (
 // deployment is a running layout.
 type deployment struct {
 	*fleet.Fleet[*pod]
-	fleet.Losses // of nodes
-
 	deployer *Deployer
 	cluster  *cluster
 	lead     string
@@ -43,9 +41,6 @@ type deployment struct {
 	mu    sync.Mutex
 	lives int // of all units together
 }
-
-// Clocks implements lab.Timed: nodes may be other hosts.
-func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { return d.AskClocks(ctx) }
 
 // newsPatience is how long the kubelet may take to tell that a program has ended: it looks
 // once in a second.

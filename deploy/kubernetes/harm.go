@@ -6,30 +6,32 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Faults implements lab.Deployer.
-func (d *Deployer) Faults() []lab.FaultKind {
+// Can implements lab.Deployer. This host reaches all services through the first node, which has the unit that
+// leads the trial.
+func (d *Deployer) Can() lab.Capabilities {
 	if d.users != nil {
-		return fleet.StarterFaults()
+		return lab.Capabilities{Faults: fleet.StarterFaults(), Links: d.links, Autoscale: d.autoscales}
 	}
-	return []lab.FaultKind{
-		lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut, lab.FaultSlow, lab.FaultFill,
-		lab.FaultUpdate,
-	}
+	return lab.Capabilities{Faults: containers.Faults(), Links: d.links, Autoscale: d.autoscales,
+		Nodes: func(layout lab.Layout) []lab.Node { return containers.Nodes(layout, private.Nodes()) }}
 }
 
 // platform returns what is done to pods and nodes. Units of the user's cluster have a starter, which does
 // what there nobody else may.
 func (d *deployment) platform(layout lab.Layout) fleet.Platform[*pod] {
 	p := fleet.Platform[*pod]{
-		Name: d.deployer.Name(), Faults: d.deployer.Faults(), SharesMemory: layout.SharedMemory > 0,
+		Name: d.deployer.Name(), Faults: d.deployer.Can().Faults, SharesMemory: layout.SharedMemory > 0,
 		AtOnce: atOnce, Span: lab.SpanContainer, New: d.newPod, Reach: d.reach,
 		Skip: isScaled, Started: d.started, Further: d.onStandby,
 		Discard: func(ctx context.Context, p *pod) error { return p.remove(ctx) },
 		Next:    d.next, NodeOf: d.nodeOf, Clear: d.clear,
+		OwnClocks: true, Made: &d.deployer.made, Daemons: d.daemons,
 	}
 	if d.deployer.users != nil {
 		p.SetsUp, p.Dial = true, d.reach // in the server's own pod
@@ -39,6 +41,14 @@ func (d *deployment) platform(layout lab.Layout) fleet.Platform[*pod] {
 	p.Vacate = func(ctx context.Context, p *pod) error { return p.leave(ctx, p.End) }
 	p.Describe = func(p *pod) string { return "pod " + p.name + " on " + p.nodeName }
 	return p
+}
+
+// daemons returns the processes of a private cluster.
+func (d *deployment) daemons() ([]lab.Unit, string) {
+	if d.cluster.private == nil {
+		return nil, "the cluster is the user's, of whose nodes nothing is read"
+	}
+	return d.cluster.private.Units(), ""
 }
 
 // refuse refuses faults of units of which Kubernetes makes the pods.

@@ -3,32 +3,17 @@ package kubernetes
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/fleet"
-	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
-	"github.com/cleave-lab/cleave/lab"
 )
-
-// Nodes implements lab.Clustered. The first node is not among them: this host reaches all
-// services through it, and the unit is there that leads the trial.
-func (d *Deployer) Nodes(layout lab.Layout) []lab.Node {
-	if d.users != nil {
-		return nil // they are not ours to harm
-	}
-	servers, contained, _ := containers.Part(layout)
-	specs := slices.Concat(servers, contained, layout.Prepare)
-	places, _ := containers.Places(private.Nodes(), specs, layout.Links) // Preflight says why there can be none
-	return containers.Nodes(private.Nodes()[1:], specs, places)
-}
 
 // nodes returns what is done to the nodes of a private cluster. It empties one as `kubectl drain` does: each
 // pod is one that nobody else would make again.
 func (d *deployment) nodes() fleet.Nodes[*pod] {
 	named := d.cluster.Named
 	return fleet.Nodes[*pod]{
-		Faults: containers.NodeFaults(), Stay: true, LongestCut: containers.LongestCut, Losses: &d.Losses,
+		Faults: containers.NodeFaults(), Stay: true, LongestCut: containers.LongestCut,
 		Named: func(name string) fleet.Node {
 			if n := named(name); n != nil {
 				return n

@@ -29,7 +29,7 @@ func TestNodesAreThereAfterAll(t *testing.T) {
 		})
 		return made.(*deployment)
 	}
-	node := d.Nodes(lab.Layout{})[0].Name
+	node := d.Can().Nodes(lab.Layout{})[0].Name
 	for _, kind := range containers.NodeFaults() {
 		first := deploy(deploytest.Front())
 		if _, err := first.Harm(t.Context(), lab.Fault{Target: node, Kind: kind}); err != nil {

@@ -53,25 +53,10 @@ type Deployer struct {
 	users     *Users            // the user's cluster; nil: a private one
 	cluster   *cluster          // nil until the first trial
 	images    map[string]string // their names, by what is in it: see contentOf
-	made      containers.Made
+	made      fleet.Made
 }
 
-var (
-	_ lab.Deployer  = (*Deployer)(nil)
-	_ lab.Clustered = (*Deployer)(nil)
-	_ lab.Harmer    = (*deployment)(nil)
-	_ lab.Accounted = (*deployment)(nil)
-	_ lab.Placed    = (*deployment)(nil)
-	_ lab.Noticer   = (*deployment)(nil)
-
-	_ lab.Autoscaler = (*Deployer)(nil)
-	_ lab.Autoscaled = (*deployment)(nil)
-
-	_ lab.Linker = (*Deployer)(nil)
-	_ lab.Linked = (*deployment)(nil)
-
-	_ lab.SelfMetered = (*deployment)(nil)
-)
+var _ lab.Deployer = (*Deployer)(nil)
 
 // New returns a deployer of pods that run the unit programs in a folder; see process.New.
 // What is no pod goes to processes. The private cluster has its files in a folder that is

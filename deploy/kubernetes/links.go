@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// LinksHosts implements lab.Linker.
-func (d *Deployer) LinksHosts() error {
+// links returns why the links of nodes cannot be changed; nil: they can.
+func (d *Deployer) links() error {
 	if d.users != nil {
 		return fmt.Errorf("hosts: the links of the nodes of %s are not ours to change: use the private cluster, "+
 			"or leave them out", d.users.Context)

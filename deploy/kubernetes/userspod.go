@@ -267,7 +267,7 @@ func lost(pod api.Pod) bool {
 	return false
 }
 
-// Meter implements lab.SelfMetered.
+// Meter implements lab.Deployment.
 func (d *deployment) Meter() lab.Meter {
 	if d.deployer.users == nil {
 		return nil

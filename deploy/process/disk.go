@@ -11,11 +11,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-var _ lab.Replicator = (*Deployer)(nil)
-
-// DiskAbout implements lab.Replicator.
-func (d *Deployer) DiskAbout() string { return gluster.About() }
-
 // diskFolder is the folder of a trial with the copies of its replicated disk.
 const diskFolder = "replicated-disk"
 

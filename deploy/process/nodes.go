@@ -24,11 +24,6 @@ type network struct {
 	floating int // addresses that were given out
 }
 
-var (
-	_ lab.Clustered = (*Deployer)(nil)
-	_ lab.Placed    = (*deployment)(nil)
-)
-
 // nodesOf returns the nodes that a layout names.
 func nodesOf(layout lab.Layout) (names []string) {
 	for _, spec := range slices.Concat(layout.Units, layout.Prepare) {
@@ -103,9 +98,8 @@ func (n *network) close() error {
 // nodeFaults returns what can be done to a host that a layout names.
 func nodeFaults() []lab.FaultKind { return []lab.FaultKind{lab.FaultCut, lab.FaultKill} }
 
-// Nodes implements lab.Clustered: those that the layout names, and those that keep its
-// replicated disk.
-func (d *Deployer) Nodes(layout lab.Layout) []lab.Node {
+// nodesToHarm returns the hosts that a layout names, and those that keep its replicated disk.
+func nodesToHarm(layout lab.Layout) []lab.Node {
 	all := lab.Nodes(nodesOf(layout), nodeFaults()...)
 	if layout.OnReplicatedDisk() {
 		all = append(all, lab.Nodes(gluster.Bricks(), lab.FaultKill, lab.FaultRestart)...)
@@ -130,4 +124,9 @@ func (d *deployment) nodes() fleet.Nodes[*unit] {
 			return err
 		},
 	}
+}
+
+// seenBy returns the endpoints as a unit has them.
+func (d *deployment) seenBy(spec lab.UnitSpec) map[string]lab.Endpoint {
+	return d.Wanted.SeenBy(spec, d.Endpoints, func(unit string) string { return d.Endpoints[unit].Bind })
 }

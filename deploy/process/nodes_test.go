@@ -108,8 +108,8 @@ func TestUnitsOnNodes(t *testing.T) {
 	if networkOf(t, units[1].PID) != networkOf(t, os.Getpid()) {
 		t.Error("a unit that names no node is not on this host")
 	}
-	if right, first := d.(lab.Placed).NodeOf("right"),
-		d.(lab.Placed).NodeOf(units[1].Name); right != "east" || first != "" {
+	if right, first := d.NodeOf("right"),
+		d.NodeOf(units[1].Name); right != "east" || first != "" {
 		t.Errorf("right is on %q, %s on %q", right, units[1].Name, first)
 	}
 }
@@ -120,7 +120,7 @@ func TestANodeIsCutOffAndEnds(t *testing.T) {
 	for _, u := range d.Units()[1:] {
 		awaitListener(t, u.PID)
 	}
-	parts, before := d.(lab.Harmer), d.Units()[3]
+	parts, before := d, d.Units()[3]
 	for _, kind := range []lab.FaultKind{lab.FaultCut, lab.FaultKill} {
 		proof, err := parts.Harm(within(t), lab.Fault{Target: "east", Kind: kind})
 		if err != nil || proof == "" {

@@ -44,10 +44,7 @@ type Deployer struct {
 	grace    time.Duration
 }
 
-var (
-	_ lab.Deployer = (*Deployer)(nil)
-	_ lab.Ender    = (*deployment)(nil)
-)
+var _ lab.Deployer = (*Deployer)(nil)
 
 // New returns a deployer of the unit programs in a folder; where units name none (lab.UnitSpec.Own), programs
 // is the path of the one that all of them run. The janitor command is called with a directory as its last
@@ -99,7 +96,7 @@ func (d *Deployer) newDeployment(
 		deployer: d, group: group, launcher: launch.NewLauncher(), limits: map[string]*cgroup.Group{},
 	}
 	made.Fleet = fleet.New(ctx, supervisor, group.dir, fleet.Platform[*unit]{
-		Name: d.Name(), Faults: d.Faults(), SharesMemory: layout.SharedMemory > 0, Keepers: true,
+		Name: d.Name(), Faults: d.Can().Faults, SharesMemory: layout.SharedMemory > 0, Keepers: true,
 		AtOnce: 1, // that is fastest: the launcher has one thread
 		New:    made.newUnit, Next: made.next, Reach: made.reach, Further: made.bricks, Clear: made.clear,
 		NodeOf: func(u *unit) string { return u.Spec.Node }, Nodes: made.nodes(),

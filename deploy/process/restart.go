@@ -13,16 +13,17 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-var _ lab.Harmer = (*deployment)(nil)
-
 // listenPatience is how long a unit that was started again may take until it
 // listens.
 const listenPatience = 60 * time.Second
 
-// Faults implements lab.Deployer. All processes of a host share its network, so none can
-// be cut off alone; a host can (Nodes).
-func (d *Deployer) Faults() []lab.FaultKind {
-	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultSlow, lab.FaultFill}
+// Can implements lab.Deployer. All processes of a host share its network, so none can
+// be cut off alone; a host can.
+func (d *Deployer) Can() lab.Capabilities {
+	return lab.Capabilities{
+		Faults: []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultSlow, lab.FaultFill},
+		Nodes:  nodesToHarm, Links: func() error { return nil }, Disk: gluster.About,
+	}
 }
 
 // isBrick reports whether the target of a fault is what keeps a copy of the replicated disk.
@@ -30,7 +31,7 @@ func (d *deployment) isBrick(f lab.Fault) bool {
 	return d.disk != nil && slices.Contains(gluster.Bricks(), f.Target)
 }
 
-// Harm implements lab.Harmer.
+// Harm implements lab.Deployment.
 func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err error) {
 	if d.isBrick(f) {
 		return d.disk.Kill(ctx, f.Target)
@@ -38,7 +39,7 @@ func (d *deployment) Harm(ctx context.Context, f lab.Fault) (proof string, err e
 	return d.Fleet.Harm(ctx, f)
 }
 
-// Heal implements lab.Harmer.
+// Heal implements lab.Deployment.
 func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 	if d.isBrick(f) {
 		return d.disk.Heal(ctx, f.Target)

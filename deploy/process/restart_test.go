@@ -29,7 +29,7 @@ func withUnit(part string) lab.Layout {
 func killed(t *testing.T, d lab.Deployment) (parts lab.Harmer, before lab.Unit) {
 	t.Helper()
 	before = d.Units()[1]
-	parts = d.(lab.Harmer)
+	parts = d
 	if _, err := parts.Harm(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestWhatCannotBeKilledOrStartedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, _ := deploy(t, c.layout)
-			if err := c.do(t, d, d.(lab.Harmer)); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := c.do(t, d, d); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})

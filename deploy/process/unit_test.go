@@ -199,7 +199,7 @@ func playConductor(dir, text, label string) {
 		panic(err)
 	}
 	if layout.Units[0].Name == restarted {
-		parts := deployment.(lab.Harmer)
+		parts := deployment
 		must(errors.Join(kill(parts, restarted), parts.Heal(context.Background(),
 			lab.Fault{Target: restarted, Kind: lab.FaultKill})))
 	}

@@ -29,14 +29,6 @@ type deployment struct {
 	stopping atomic.Bool    // foreign units may end
 }
 
-var (
-	_ lab.Timed       = (*deployment)(nil)
-	_ lab.Hosted      = (*deployment)(nil)
-	_ lab.SelfMetered = (*deployment)(nil)
-	_ lab.Harmer      = (*deployment)(nil)
-	_ lab.Placed      = (*deployment)(nil)
-)
-
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
 	servers, units, rest := containers.Part(layout)
@@ -162,25 +154,18 @@ const atOnce = 16
 // platform returns what is done to units on hosts.
 func (d *deployment) platform() fleet.Platform[*unit] {
 	return fleet.Platform[*unit]{
-		Name: d.deployer.Name(), Faults: d.deployer.Faults(), AtOnce: atOnce, Keepers: true,
+		Name: d.deployer.Name(), Faults: d.deployer.Can().Faults, AtOnce: atOnce, Keepers: true,
 		New: d.newUnit, Next: d.next, Reach: d.reach, Clear: d.clear,
-		NodeOf: func(u *unit) string { return u.host.name },
+		NodeOf:    func(u *unit) string { return u.host.name },
+		OwnClocks: true, Made: &d.deployer.made, // the agents, and copies of the unit programs
+		Daemons: func() ([]lab.Unit, string) {
+			return nil, "what sshd and the agents use on their hosts is not metered"
+		},
 	}
 }
 
 // reach returns where this host reaches a unit.
 func (d *deployment) reach(unit string) string { return d.Endpoints[unit].Dial }
-
-// Clocks implements lab.Timed.
-func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { return d.AskClocks(ctx) }
-
-// Platform implements lab.Hosted: the agents, and copies of the unit programs.
-func (d *deployment) Platform() lab.PlatformCost { return d.deployer.made.Cost(d.Starts()) }
-
-// Daemons implements lab.Hosted.
-func (d *deployment) Daemons() ([]lab.Unit, string) {
-	return nil, "what sshd and the agents use on their hosts is not metered"
-}
 
 // clear ends the trial on all hosts. One that is lost ends its units by itself.
 func (d *deployment) clear() error {

@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Meter implements lab.SelfMetered: each agent meters the units of its host, and the
+// Meter implements lab.Deployment: each agent meters the units of its host, and the
 // conductor's meter those of this one.
 func (d *deployment) Meter() lab.Meter { return hostsMeter{d} }
 

@@ -76,7 +76,7 @@ type Deployer struct {
 	connecting sync.Mutex
 	launcher   *launch.Launcher // nil until the first trial
 	hosts      []*host
-	made       containers.Made
+	made       fleet.Made
 }
 
 var (
@@ -100,10 +100,10 @@ func (d *Deployer) AskBefore(admit func(context.Context) error) { d.admit = admi
 // Name implements lab.Deployer.
 func (d *Deployer) Name() string { return lab.SSH }
 
-// Faults implements lab.Deployer. Units have the network and the disk of their hosts, which
+// Can implements lab.Deployer. Units have the network and the disk of their hosts, which
 // are not ours to change.
-func (d *Deployer) Faults() []lab.FaultKind {
-	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause}
+func (d *Deployer) Can() lab.Capabilities {
+	return lab.Capabilities{Faults: []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause}}
 }
 
 // Preflight implements lab.Deployer. Each host says what it cannot carry.

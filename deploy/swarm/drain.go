@@ -21,8 +21,7 @@ import (
 // says.
 func (d *deployment) nodes() fleet.Nodes[*service] {
 	return fleet.Nodes[*service]{
-		Faults: containers.NodeFaults(), Stay: true, LongestCut: containers.LongestCut, Losses: &d.Losses,
-		Lost: d.isDown,
+		Faults: containers.NodeFaults(), Stay: true, LongestCut: containers.LongestCut, Lost: d.isDown,
 		Named: func(name string) fleet.Node {
 			if n := d.cluster.Named(name); n != nil {
 				return node{n, d.cluster}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,27 +13,18 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Faults implements lab.Deployer.
-func (d *Deployer) Faults() []lab.FaultKind {
-	return []lab.FaultKind{
-		lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut, lab.FaultSlow, lab.FaultFill,
-		lab.FaultUpdate,
+// Can implements lab.Deployer. The first node manages the others, and has the unit that leads the trial.
+func (d *Deployer) Can() lab.Capabilities {
+	return lab.Capabilities{
+		Faults: containers.Faults(), Links: func() error { return nil },
+		Nodes: func(layout lab.Layout) []lab.Node { return containers.Nodes(layout, private.Names()) },
 	}
-}
-
-// Nodes implements lab.Clustered. The first node is not among them: it manages the others,
-// and the unit is there that leads the trial.
-func (d *Deployer) Nodes(layout lab.Layout) []lab.Node {
-	servers, contained, _ := containers.Part(layout)
-	placed := slices.Concat(servers, contained, layout.Prepare)
-	places, _ := containers.Places(private.Names(), placed, layout.Links) // Preflight says why there can be none
-	return containers.Nodes(private.Names()[1:], placed, places)
 }
 
 // platform returns what is done to services and nodes of the swarm.
 func (d *deployment) platform(layout lab.Layout) fleet.Platform[*service] {
 	return fleet.Platform[*service]{
-		Name: d.deployer.Name(), Faults: d.deployer.Faults(), SharesMemory: layout.SharedMemory > 0,
+		Name: d.deployer.Name(), Faults: d.deployer.Can().Faults, SharesMemory: layout.SharedMemory > 0,
 		AtOnce: atOnce, Span: lab.SpanContainer, New: d.newService, Reach: d.dialOf, Dial: d.dial,
 		Started: d.reachPublished, Followed: d.awaitKnown,
 		Discard: func(ctx context.Context, s *service) error { return s.remove(ctx) },
@@ -46,7 +36,8 @@ func (d *deployment) platform(layout lab.Layout) fleet.Platform[*service] {
 			}
 			return s.node.Name
 		},
-		Nodes: d.nodes(),
+		Nodes: d.nodes(), OwnClocks: true, Made: &d.deployer.made,
+		Daemons: func() ([]lab.Unit, string) { return d.cluster.Hosts.Units(), "" },
 	}
 }
 

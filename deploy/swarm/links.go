@@ -9,9 +9,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// LinksHosts implements lab.Linker.
-func (d *Deployer) LinksHosts() error { return nil }
-
 // host returns the host of the node which a node of the layout is.
 func (d *deployment) host(name string) *hosts.Host { return d.cluster.Named(d.places[name]).Host }
 

@@ -49,19 +49,10 @@ type Deployer struct {
 	cluster   *private.Cluster  // nil until the first trial
 	images    map[string]string // their IDs, by what is in it: see contentOf
 	services  atomic.Int64      // how many there have been
-	made      containers.Made
+	made      fleet.Made
 }
 
-var (
-	_ lab.Deployer  = (*Deployer)(nil)
-	_ lab.Clustered = (*Deployer)(nil)
-	_ lab.Harmer    = (*deployment)(nil)
-	_ lab.Placed    = (*deployment)(nil)
-	_ lab.Noticer   = (*deployment)(nil)
-	_ lab.Ender     = (*deployment)(nil)
-	_ lab.Linker    = (*Deployer)(nil)
-	_ lab.Linked    = (*deployment)(nil)
-)
+var _ lab.Deployer = (*Deployer)(nil)
 
 // New returns a deployer of services that run the unit programs in a folder; see
 // process.New. What is no container goes to processes. label marks everything that is
@@ -257,8 +248,6 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 // deployment is a running layout.
 type deployment struct {
 	*fleet.Fleet[*service]
-	fleet.Losses // of nodes
-
 	deployer *Deployer
 	cluster  *private.Cluster
 	images   map[string]string
@@ -274,9 +263,6 @@ type deployment struct {
 	detours map[string]detour        // by unit
 	made    []string                 // IDs of all services that were made
 }
-
-// Clocks implements lab.Timed: nodes may be other hosts.
-func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { return d.AskClocks(ctx) }
 
 // removePatience is how long the swarm may take to remove the units of a trial.
 const removePatience = 60 * time.Second

@@ -173,7 +173,7 @@ func (i *Instance) Failure() error { return i.deployment.Failure() }
 
 // Kill ends the server as a crash would (kill -9). The data stay; Restart brings it back.
 func (i *Instance) Kill() error {
-	_, err := i.harmer().Harm(context.Background(), lab.Fault{Target: i.name, Kind: lab.FaultKill})
+	_, err := i.deployment.Harm(context.Background(), lab.Fault{Target: i.name, Kind: lab.FaultKill})
 	return err
 }
 
@@ -181,21 +181,19 @@ func (i *Instance) Kill() error {
 // still runs is killed first.
 func (i *Instance) Restart(ctx context.Context) error {
 	_ = i.Kill() // it may have been killed
-	return i.harmer().Heal(ctx, lab.Fault{Target: i.name, Kind: lab.FaultKill})
+	return i.deployment.Heal(ctx, lab.Fault{Target: i.name, Kind: lab.FaultKill})
 }
 
 // Pause stops the server in the middle of what it does, until Resume.
 func (i *Instance) Pause() error {
-	_, err := i.harmer().Harm(context.Background(), lab.Fault{Target: i.name, Kind: lab.FaultPause})
+	_, err := i.deployment.Harm(context.Background(), lab.Fault{Target: i.name, Kind: lab.FaultPause})
 	return err
 }
 
 // Resume lets a paused server go on.
 func (i *Instance) Resume() error {
-	return i.harmer().Heal(context.Background(), lab.Fault{Target: i.name, Kind: lab.FaultPause})
+	return i.deployment.Heal(context.Background(), lab.Fault{Target: i.name, Kind: lab.FaultPause})
 }
-
-func (i *Instance) harmer() lab.Harmer { return i.deployment.(lab.Harmer) }
 
 // Stop ends the server and removes its files. Stopping twice is harmless.
 func (i *Instance) Stop() error { return i.deployment.Stop() }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -15,9 +16,10 @@ import (
 // fake is a deployer and its one deployment: a unit that is this process, which
 // does as it is told and notes it.
 type fake struct {
-	fails string // the step that fails
-	steps []string
-	dir   string
+	lab.Deployment        // of which nothing else is asked
+	fails          string // the step that fails
+	steps          []string
+	dir            string
 }
 
 var errFake = errors.New("fake failure")
@@ -30,9 +32,9 @@ func (f *fake) step(name string) error {
 	return nil
 }
 
-func (f *fake) Name() string               { return "fake" }
-func (f *fake) Faults() []lab.FaultKind    { return nil }
-func (f *fake) Preflight(lab.Layout) error { return f.step("preflight") }
+func (f *fake) Name() string                { return "fake" }
+func (f *fake) Can() (can lab.Capabilities) { return can }
+func (f *fake) Preflight(lab.Layout) error  { return f.step("preflight") }
 func (f *fake) Units() []lab.Unit {
 	return []lab.Unit{{Name: "unit", Role: "core", PID: os.Getpid()}}
 }
@@ -42,6 +44,15 @@ func (f *fake) Failed() <-chan struct{}     { return nil }
 func (f *fake) Failure() error              { return nil }
 func (f *fake) Logs() map[string]string     { return map[string]string{"unit": "last words"} }
 func (f *fake) Stop() error                 { return errors.Join(f.step("tear down"), os.RemoveAll(f.dir)) }
+func (f *fake) Meter() lab.Meter            { return nil }
+func (f *fake) NodeOf(string) string        { return "" }
+
+func (f *fake) Clocks(context.Context) ([]lab.ClockReading, error)      { return nil, nil }
+func (f *fake) Arrivals(context.Context, func(lab.Arrived) error) error { return nil }
+func (f *fake) PlatformCost() (cost lab.PlatformCost)                   { return cost }
+func (f *fake) Daemons() ([]lab.Unit, string)                           { return nil, "" }
+func (f *fake) Accounts(_, _ time.Time) ([]lab.PlatformUsage, string)   { return nil, "" }
+
 func (f *fake) Deploy(_ context.Context, _ lab.Layout, dir string) (lab.Deployment, error) {
 	f.dir = dir
 	return f, f.step("deploy")

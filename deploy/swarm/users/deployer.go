@@ -41,17 +41,10 @@ type Deployer struct {
 	home      *home             // nil until the first trial
 	images    map[string]string // their names, by the program in it
 	services  atomic.Int64      // how many there have been
-	made      containers.Made
+	made      fleet.Made
 }
 
-var (
-	_ lab.Deployer    = (*Deployer)(nil)
-	_ lab.Harmer      = (*deployment)(nil)
-	_ lab.Placed      = (*deployment)(nil)
-	_ lab.Timed       = (*deployment)(nil)
-	_ lab.Hosted      = (*deployment)(nil)
-	_ lab.SelfMetered = (*deployment)(nil)
-)
+var _ lab.Deployer = (*Deployer)(nil)
 
 // New returns a deployer of services that run the unit programs in a folder; see process.New.
 // starter is the program of that name. label marks everything that is made.

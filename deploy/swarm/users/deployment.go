@@ -106,19 +106,8 @@ func (d *deployment) nodeOf(s *service) string {
 	return d.home.nodeName(task.NodeID)
 }
 
-// Clocks implements lab.Timed: nodes may be other hosts.
-func (d *deployment) Clocks(ctx context.Context) ([]lab.ClockReading, error) { return d.AskClocks(ctx) }
-
-// Meter implements lab.SelfMetered.
+// Meter implements lab.Deployment.
 func (d *deployment) Meter() lab.Meter { return d.SelfMeter() }
-
-// Platform implements lab.Hosted.
-func (d *deployment) Platform() lab.PlatformCost { return d.deployer.made.Cost(d.Starts()) }
-
-// Daemons implements lab.Hosted.
-func (d *deployment) Daemons() ([]lab.Unit, string) {
-	return nil, "the swarm is the user's, of whose nodes nothing is read"
-}
 
 // clear removes the services of the trial, and waits until the nodes have ended their tasks.
 func (d *deployment) clear() error {

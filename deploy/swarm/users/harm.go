@@ -7,15 +7,19 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Faults implements lab.Deployer: what the starters of units do, without powers on nodes.
-func (d *Deployer) Faults() []lab.FaultKind { return fleet.StarterFaults() }
+// Can implements lab.Deployer: the starters of units do faults, without powers on nodes.
+func (d *Deployer) Can() lab.Capabilities { return lab.Capabilities{Faults: fleet.StarterFaults()} }
 
 // platform returns what is done to services, most of it by their starters.
 func (d *deployment) platform() fleet.Platform[*service] {
 	return fleet.Platform[*service]{
-		Name: d.deployer.Name(), Faults: d.deployer.Faults(), AtOnce: atOnce, SetsUp: true, Span: lab.SpanContainer,
-		New: d.newService, Reach: d.reach, Dial: d.reach, NodeOf: d.nodeOf, Followed: d.awaitKnown,
-		Next: d.next, Clear: d.clear,
+		Name: d.deployer.Name(), Faults: d.deployer.Can().Faults, AtOnce: atOnce, SetsUp: true,
+		Span: lab.SpanContainer,
+		New:  d.newService, Reach: d.reach, Dial: d.reach, NodeOf: d.nodeOf, Followed: d.awaitKnown,
+		Next: d.next, Clear: d.clear, OwnClocks: true, Made: &d.deployer.made,
+		Daemons: func() ([]lab.Unit, string) {
+			return nil, "the swarm is the user's, of whose nodes nothing is read"
+		},
 	}
 }
 

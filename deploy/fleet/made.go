@@ -1,4 +1,4 @@
-package containers
+package fleet
 
 import (
 	"path/filepath"
@@ -41,8 +41,11 @@ func (m *Made) Image(program string, bytes int64, since time.Time) {
 	slices.SortFunc(m.images, func(a, b lab.ProgramImage) int { return strings.Compare(a.Program, b.Program) })
 }
 
-// Cost adds what was made to how long units took.
+// Cost adds what was made to how long units took. A nil Made has made nothing.
 func (m *Made) Cost(starts lab.PlatformCost) lab.PlatformCost {
+	if m == nil {
+		return starts
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	starts.MadeSeconds, starts.ImagesSeconds, starts.Images = m.platform.Seconds(), m.making.Seconds(),
