@@ -9,11 +9,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Visit does a client's part at an address; an error says that it could not.
+// Visit acts as a client at an address; it returns an error if it could not.
 type Visit = func(ctx context.Context, address string) error
 
-// Begin starts the units of a layout in the order that all deployers have: servers, until each
-// can be used; commands that prepare; the other units, stage by stage.
+// Begin starts the units of a layout: servers first, until each can be used; then the commands that prepare,
+// and the other units stage by stage.
 func (f *Fleet[L]) Begin(ctx context.Context, units, prepare []lab.UnitSpec) error {
 	p := f.platform
 	if err := f.startServers(ctx, units); err != nil {
@@ -38,7 +38,7 @@ func (f *Fleet[L]) Begin(ctx context.Context, units, prepare []lab.UnitSpec) err
 	return nil
 }
 
-// start starts the first life of a unit, unless its platform makes as many of it as are wanted.
+// start starts the first life of a unit, unless its platform creates the replicas itself.
 func (f *Fleet[L]) start(ctx context.Context, spec lab.UnitSpec) error {
 	if f.platform.Skip != nil && f.platform.Skip(spec) {
 		return nil
@@ -48,7 +48,7 @@ func (f *Fleet[L]) start(ctx context.Context, spec lab.UnitSpec) error {
 	return life.Start(ctx)
 }
 
-// prepare runs a command to its end; where there is a visit to be made, until that has succeeded.
+// prepare runs a command to its end, or, if visit is set, until that has succeeded.
 func (f *Fleet[L]) prepare(ctx context.Context, spec lab.UnitSpec, visit Visit) error {
 	spec.Foreign = spec.Foreign || f.platform.Keepers
 	life := f.platform.New(spec)
@@ -99,7 +99,7 @@ func (f *Fleet[L]) startServer(ctx context.Context, spec lab.UnitSpec) error {
 	return f.awaitReady(ctx, spec)
 }
 
-// startStage starts units side by side, and waits until those that say when they are ready are.
+// startStage starts units side by side, and waits for those that report readiness.
 func (f *Fleet[L]) startStage(ctx context.Context, stage []lab.UnitSpec) error {
 	if err := SideBySide(ctx, f.platform.AtOnce, stage, f.start); err != nil {
 		return err
@@ -120,15 +120,15 @@ func (f *Fleet[L]) startStage(ctx context.Context, stage []lab.UnitSpec) error {
 func (f *Fleet[L]) awaitReady(ctx context.Context, spec lab.UnitSpec) error {
 	life, runs := f.find(spec.Name)
 	if !runs {
-		return nil // its platform makes as many of it as are wanted, under names of its own
+		return nil // its platform creates the replicas, under names of its own
 	}
 	return life.unit().AwaitUsable(ctx, f.platform.Reach(spec.Name), atOnce)
 }
 
-// atOnce is what to wait for with a unit of which nothing says when it can be used.
+// atOnce waits for nothing: the unit does not report readiness.
 func atOnce(context.Context) error { return nil }
 
-// readyOf returns the visit that says whether a unit can be used; nil: none does.
+// readyOf returns the visit that tells whether a unit can be used; nil: there is none.
 func readyOf(spec lab.UnitSpec) Visit {
 	switch {
 	case spec.Server != nil:
@@ -139,9 +139,9 @@ func readyOf(spec lab.UnitSpec) Visit {
 	return spec.Ready
 }
 
-// AwaitUsable waits until a unit can be used at an address: until it has written what it writes
-// then, and until it is healthy or a visit succeeds; of one that finishes, until it has. Of one whose spec
-// says nothing of these, otherwise knows it.
+// AwaitUsable waits until a unit can be used at an address: until its log has the text of its readiness, and
+// it is healthy or a visit succeeds; if it is to finish, until it has. If its spec has none of these,
+// otherwise decides.
 func (u *Unit) AwaitUsable(ctx context.Context, address string, otherwise func(context.Context) error) error {
 	if u.Spec.Finishes {
 		return u.awaitFinished(ctx)
@@ -162,8 +162,8 @@ func (u *Unit) AwaitUsable(ctx context.Context, address string, otherwise func(c
 	return otherwise(ctx)
 }
 
-// AwaitPrepared waits until a command has done its part, and ended: by itself, or, where there
-// is a visit to be made, since release ends it when that has succeeded.
+// AwaitPrepared waits until a command has done its part and ended. If visit is set, release ends the command
+// when the visit has succeeded.
 func (u *Unit) AwaitPrepared(
 	ctx context.Context, address string, visit Visit, release func(context.Context) error,
 ) error {

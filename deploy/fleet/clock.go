@@ -12,14 +12,13 @@ import (
 )
 
 const (
-	// clockQuestions is how often each clock is asked: the answer that came fastest says
-	// most.
+	// clockQuestions is how often each clock is asked: the fastest answer is the most exact.
 	clockQuestions = 5
 	// clockPatience is how long a unit may take to answer.
 	clockPatience = 5 * time.Second
 )
 
-// heard is what a unit's clock said, and when that arrived.
+// heard is the answer of a unit's clock and the time when it arrived.
 type heard struct {
 	at   time.Time
 	data json.RawMessage

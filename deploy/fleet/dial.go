@@ -13,13 +13,12 @@ import (
 const (
 	// dialAgain is how long to wait for a unit that does not listen yet.
 	dialAgain = 10 * time.Millisecond
-	// dialPatience is how long one attempt may take: an address that was another's a
-	// moment ago can be deaf for a while.
+	// dialPatience is how long one attempt may take: an address that was in use a moment ago may not answer.
 	dialPatience = time.Second
 )
 
-// Dial connects to a unit that waits for its conductor at an address, as soon as it does, and proves with the
-// token to be that conductor. It gives up when ended is closed: the unit's program has ended.
+// Dial connects to a unit as soon as it waits for its conductor at an address, and authenticates with the
+// token. It gives up when ended is closed, which tells that the unit's program has ended.
 func Dial(ctx context.Context, ended <-chan struct{}, address, token string) (net.Conn, error) {
 	for {
 		dialer := net.Dialer{Timeout: dialPatience}
@@ -46,8 +45,8 @@ func Dial(ctx context.Context, ended <-chan struct{}, address, token string) (ne
 	}
 }
 
-// Controlled has a unit be told things over a connection, and heard until it closes its side;
-// then await waits for its end.
+// Controlled sends commands to a unit over a connection and handles its events until the unit closes its
+// side; then it calls await, which waits for the unit's end.
 func (s *Supervisor) Controlled(u *Unit, connection net.Conn, await func()) {
 	u.Commands = connection
 	go func() {
@@ -57,8 +56,8 @@ func (s *Supervisor) Controlled(u *Unit, connection net.Conn, await func()) {
 	}()
 }
 
-// DialThrough is Dial through something that takes connections before the unit does, such as
-// a server that forwards them: the unit is reached when it has answered.
+// DialThrough is Dial through a forwarder that accepts connections before the unit does: the unit is reached
+// when it has answered.
 func DialThrough(
 	ctx context.Context, through func(context.Context) (net.Conn, error), token string,
 ) (net.Conn, error) {
@@ -79,7 +78,7 @@ func DialThrough(
 	}
 }
 
-// answers proves with the token to be the conductor, and waits for the unit's empty line.
+// answers authenticates with the token and waits for the unit's empty line.
 func answers(ctx context.Context, connection net.Conn, token string) error {
 	defer context.AfterFunc(ctx, func() { _ = connection.Close() })()
 	if _, err := io.WriteString(connection, token+"\n"); err != nil {

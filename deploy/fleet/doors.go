@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Doors lead from this host to units that it cannot call itself: a listener on loopback for
-// each of their endpoints.
+// Doors forward connections from this host to units that it cannot reach directly. Each endpoint has a
+// listener on loopback.
 type Doors struct {
 	units *Supervisor
 	enter func(endpoint string) (net.Conn, error)
@@ -21,13 +21,13 @@ type Doors struct {
 	closed bool
 }
 
-// NewDoors has callers of an endpoint connected by enter. Where that fails they see what they
-// would where nobody listens any more.
+// NewDoors returns doors that connect callers of an endpoint by enter. If that fails, callers see what they
+// would see if nobody listened.
 func (s *Supervisor) NewDoors(enter func(endpoint string) (net.Conn, error)) *Doors {
 	return &Doors{units: s, enter: enter, byName: map[string]net.Listener{}, open: map[net.Conn]bool{}}
 }
 
-// To returns the address of the door to an endpoint, which is made where there is none.
+// To returns the address of the door to an endpoint, and opens it first if there is none.
 func (d *Doors) To(endpoint string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -50,7 +50,7 @@ func (d *Doors) To(endpoint string) string {
 // acceptAgain is the wait after a failed accept: no descriptor may be left for a caller.
 const acceptAgain = 10 * time.Millisecond
 
-// admit lets calls through a door until it is closed.
+// admit accepts and forwards connections at a door until it is closed.
 func (d *Doors) admit(door net.Listener, endpoint string) {
 	for {
 		switch caller, err := door.Accept(); {
@@ -64,7 +64,7 @@ func (d *Doors) admit(door net.Listener, endpoint string) {
 	}
 }
 
-// lead connects a caller until either side ends it.
+// lead forwards a caller's connection until either side closes it.
 func (d *Doors) lead(caller net.Conn, endpoint string) {
 	defer func() { _ = caller.Close() }() // all has been said
 	inside, err := d.enter(endpoint)
@@ -91,7 +91,7 @@ func (d *Doors) lead(caller net.Conn, endpoint string) {
 	_, _ = io.Copy(caller, inside)
 }
 
-// Close closes all doors with what goes through them.
+// Close closes all doors and their connections.
 func (d *Doors) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

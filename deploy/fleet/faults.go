@@ -11,13 +11,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// fault names one that was done.
+// fault identifies a fault that was done.
 type fault struct {
 	target string
 	kind   lab.FaultKind
 }
 
-// Harm implements lab.Deployment: all processes of a unit have the fault, and a node has it with all units on it.
+// Harm implements lab.Deployment. A fault affects all processes of a unit, or a node with all units on it.
 func (f *Fleet[L]) Harm(ctx context.Context, asked lab.Fault) (proof string, err error) {
 	what := "unit"
 	life, runs := f.find(asked.Target)
@@ -61,7 +61,7 @@ func (f *Fleet[L]) Heal(ctx context.Context, asked lab.Fault) (err error) {
 	return nil
 }
 
-// note keeps in mind that a target has a fault, or has it no more.
+// note records that a target has a fault, or no longer has it.
 func (f *Fleet[L]) note(asked lab.Fault, harmed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,7 +72,7 @@ func (f *Fleet[L]) note(asked lab.Fault, harmed bool) {
 	}
 }
 
-// has reports whether a target has a fault that was not healed yet.
+// has reports whether a target has a fault that is not healed yet.
 func (f *Fleet[L]) has(asked lab.Fault) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -139,7 +139,8 @@ func (f *Fleet[L]) heal(ctx context.Context, life L, asked lab.Fault) error {
 	return f.again(ctx, life, false)
 }
 
-// onPurpose ends units by end. Where that fails, the end of one that still runs is a failure again.
+// onPurpose ends units by end without failing the trial. If end fails, the end of a unit that still runs is a
+// failure again.
 func (f *Fleet[L]) onPurpose(units []L, end func() error) error {
 	var err error
 	for _, life := range units {
@@ -156,7 +157,7 @@ func (f *Fleet[L]) onPurpose(units []L, end func() error) error {
 	return err
 }
 
-// ended returns when a unit has ended and nothing of it runs any more.
+// ended waits until a unit has ended and none of its processes runs.
 func (f *Fleet[L]) ended(ctx context.Context, life L) error {
 	if err := life.unit().AwaitEnd(ctx); err != nil || f.platform.Gone == nil {
 		return err
@@ -164,7 +165,7 @@ func (f *Fleet[L]) ended(ctx context.Context, life L) error {
 	return f.platform.Gone(ctx, life)
 }
 
-// cut takes a unit off its network. One that listens must not be reached then.
+// cut disconnects a unit from its network, and proves that it cannot be reached if it listens.
 func (f *Fleet[L]) cut(ctx context.Context, life L) (proof string, err error) {
 	if err := f.platform.Cut(ctx, life, true); err != nil {
 		return "", err
@@ -176,7 +177,7 @@ func (f *Fleet[L]) cut(ctx context.Context, life L) (proof string, err error) {
 	return hosts.Unreached(address)
 }
 
-// update puts a new life in the place of one that ends first: the two could not both have its volume.
+// update replaces a life by a new one, which starts after its end: the two cannot share the volume.
 func (f *Fleet[L]) update(ctx context.Context, old L) (proof string, err error) {
 	p, name := f.platform, old.unit().Spec.Name
 	err = f.onPurpose([]L{old}, func() error {
@@ -196,7 +197,7 @@ func (f *Fleet[L]) update(ctx context.Context, old L) (proof string, err error) 
 	return fmt.Sprintf("its %s has ended, and %s runs", p.Describe(old), p.Describe(f.Named(name))), nil
 }
 
-// again begins the next life of a unit that has ended, with its log, and returns when it can be used.
+// again starts the next life of a unit that has ended, with its log, and returns when it can be used.
 func (f *Fleet[L]) again(ctx context.Context, ended L, elsewhere bool) error {
 	old := ended.unit()
 	next, err := f.platform.Next(ctx, ended, elsewhere)

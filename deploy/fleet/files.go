@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// handedOver is the folder with the files that units hand over.
+// handedOver collects the files that units hand over in a folder.
 type handedOver struct {
 	folder string
 	mu     sync.Mutex

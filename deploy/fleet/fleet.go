@@ -1,12 +1,12 @@
-// Package fleet owns the life of a deployment, whatever its units run on: the order of their start, when they
-// can be used, their lives one after another, what they say and are told, faults with their proofs, logs,
-// what they hand over, and an end that nobody asked for, which fails the trial. A platform (Platform,
-// Instance) says what differs: what is done to one life of a unit, and to a node.
+// Package fleet owns the life of a deployment, whatever its units run on: the order of their start,
+// readiness, their lives one after another, events and commands, faults with their proofs, logs, files that
+// they hand over, and unexpected ends, which fail the trial. A platform (Platform, Instance) implements what
+// differs: the operations on one life of a unit, and on a node.
 //
-// A Supervisor is the conductor's side of the control protocol, and has all units of a trial; a Fleet is
-// those of them that one platform runs.
+// A Supervisor is the conductor's side of the control protocol for all units of a trial; a Fleet holds the
+// units that one platform runs.
 //
-// Entry points: NewSupervisor, New, Supervisor.Begin; Fleet.Harm and Fleet.Heal.
+// Entry points: NewSupervisor, New, Fleet.Begin; Platform and Instance for a new deployer.
 package fleet
 
 import (
@@ -26,20 +26,20 @@ import (
 	"github.com/cleave-lab/cleave/relay"
 )
 
-// Fleet is the units of a layout that one platform runs, each in its present life, beside those that others
-// run under the same supervisor. L is what the platform has of a life. A fleet implements lab.Deployment; a
-// platform with a meter, accounts or arrivals of its own has methods in the place of the fleet's.
+// Fleet holds the units of a layout that one platform runs, each in its present life, beside units that
+// others run under the same supervisor. L is the platform's type of a life. A Fleet implements
+// lab.Deployment; a platform with its own meter, accounts or arrivals overrides these methods.
 type Fleet[L Instance] struct {
 	*Supervisor
-	// Endpoints are where units call each other.
+	// Endpoints are the addresses at which units call each other.
 	Endpoints map[string]lab.Endpoint
-	// Wanted are the links of hosts that the layout wants otherwise than they are.
+	// Wanted holds the links of hosts that the layout changes.
 	Wanted *links.Wanted
-	// Relays stand before units that can become slow, or are called late.
+	// Relays are in front of units that can become slow, or that are called with a delay.
 	Relays relay.Relays
-	// Beside is what runs as processes of this host beside the units; nil: nothing yet.
+	// Beside is the deployment of processes of this host beside the units; nil: none yet.
 	Beside lab.Deployment
-	// Watching ends with Unwatch, when the fleet is no more.
+	// Watching is the context of the fleet's life; Unwatch ends it.
 	Watching context.Context
 	Unwatch  context.CancelFunc
 
@@ -55,7 +55,7 @@ type Fleet[L Instance] struct {
 	stopErr  error
 }
 
-// New returns a fleet without units, whose trial has its files in a folder. It outlives ctx.
+// New returns a fleet without units for the trial whose files are in dir. It outlives ctx.
 func New[L Instance](ctx context.Context, s *Supervisor, dir string, platform Platform[L]) *Fleet[L] {
 	f := &Fleet[L]{Supervisor: s, dir: dir, platform: platform, byName: map[string]L{},
 		harmed: map[fault]struct{}{}, Endpoints: map[string]lab.Endpoint{}, Wanted: links.Of(nil, nil)}
@@ -63,11 +63,10 @@ func New[L Instance](ctx context.Context, s *Supervisor, dir string, platform Pl
 	return f
 }
 
-// unit has everything that holds a Unit be a life of it.
+// unit lets every type that embeds a Unit implement Instance.
 func (u *Unit) unit() *Unit { return u }
 
-// Add takes a unit in, in the place of its former life where it had one. A command that
-// prepares is none of the units.
+// Add adds a unit, in the place of its former life if it had one. Commands that prepare are kept apart.
 func (f *Fleet[L]) Add(life L) {
 	u := life.unit()
 	f.mu.Lock()
@@ -82,7 +81,7 @@ func (f *Fleet[L]) Add(life L) {
 	}
 }
 
-// Named returns the present life of a unit; the zero value where the platform runs none of the name.
+// Named returns the present life of a unit; the zero value if the platform runs no unit of that name.
 func (f *Fleet[L]) Named(name string) L {
 	life, _ := f.find(name)
 	return life
@@ -115,7 +114,7 @@ func (f *Fleet[L]) Prepared() []L {
 	return slices.Clone(f.prepared)
 }
 
-// Everything returns what prepared and the units as they are now.
+// Everything returns the commands that prepared and the units as they are now.
 func (f *Fleet[L]) Everything() []L { return append(f.Prepared(), f.All()...) }
 
 // Units implements lab.Deployment.
@@ -154,7 +153,7 @@ func (f *Fleet[L]) Endpoint(unit string) (lab.Endpoint, error) {
 	return endpoint, nil
 }
 
-// logsAtOnce is how many logs are read at the same time that do not come by themselves.
+// logsAtOnce is how many logs are read at the same time.
 const logsAtOnce = 16
 
 // Logs implements lab.Deployment.
@@ -208,8 +207,8 @@ func (f *Fleet[L]) Accounts(_, _ time.Time) (said []lab.PlatformUsage, note stri
 // Arrivals implements lab.Deployment for platforms that add no replicas.
 func (f *Fleet[L]) Arrivals(context.Context, func(lab.Arrived) error) error { return nil }
 
-// Furnish makes what must be there before units start: relays at an address of this host, volumes that can
-// become full, which show makes visible to others, and the links of hosts.
+// Furnish makes what must exist before units start: relays at an address of this host, volumes that can
+// become full, which show makes visible on nodes, and the links of hosts.
 func (f *Fleet[L]) Furnish(ctx context.Context, units []lab.UnitSpec, address string,
 	host func(name string) *hosts.Host, show ...func(folder string) error) (err error) {
 	if f.Relays, err = relay.Before(f.Wanted.Relayed(units), f.Endpoints, address); err != nil {
@@ -221,10 +220,10 @@ func (f *Fleet[L]) Furnish(ctx context.Context, units []lab.UnitSpec, address st
 	return f.Wanted.Make(ctx, host, f.Relays)
 }
 
-// Volume returns the folder that a unit gets.
+// Volume returns the folder of a unit.
 func (f *Fleet[L]) Volume(spec lab.UnitSpec) string { return Volume(f.dir, spec) }
 
-// Stop implements lab.Deployment. It goes on where something cannot be ended.
+// Stop implements lab.Deployment. It continues after errors.
 func (f *Fleet[L]) Stop() error {
 	f.stopOnce.Do(func() {
 		defer f.Unwatch()

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// HandedOverFolder is the folder, below that of the trial, of what units hand over.
+// HandedOverFolder is the name of the folder, below that of the trial, for files that units hand over.
 const HandedOverFolder = "handed-over"
 
 // HandedOver returns that folder.
@@ -26,7 +26,7 @@ func Volume(dir string, spec lab.UnitSpec) string {
 	return filepath.Join(dir, spec.Volume)
 }
 
-// Fill replaces what stands in braces in what a foreign unit is given.
+// Fill returns a replacer of the placeholders in arguments and variables of a foreign unit.
 func Fill(spec lab.UnitSpec, dir string, endpoints map[string]lab.Endpoint) *strings.Replacer {
 	pairs := []string{"{dir}", Volume(dir, spec)}
 	if host, port, err := net.SplitHostPort(endpoints[spec.Name].Bind); err == nil {
@@ -39,8 +39,8 @@ func Fill(spec lab.UnitSpec, dir string, endpoints map[string]lab.Endpoint) *str
 	return strings.NewReplacer(pairs...)
 }
 
-// fillFile replaces what stands in braces in a file of a foreign unit. Not every program
-// reads addresses from its environment: here it gets its own and those of its peers.
+// fillFile replaces the placeholders in a file of a foreign unit, those for its peers included: not every
+// program reads addresses from its environment.
 func fillFile(text string, spec lab.UnitSpec, dir string, endpoints map[string]lab.Endpoint) string {
 	var pairs []string
 	for _, peer := range spec.Peers {
@@ -52,8 +52,8 @@ func fillFile(text string, spec lab.UnitSpec, dir string, endpoints map[string]l
 	return strings.NewReplacer(pairs...).Replace(Fill(spec, dir, endpoints).Replace(text))
 }
 
-// MakeVolume makes the folder that a unit gets, where it is not there, and writes the unit's files into it. A
-// link that the unit has put there leads to no place outside the folder.
+// MakeVolume makes the folder of a unit if it does not exist, and writes the unit's files into it. It follows
+// no link out of the folder.
 func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint) error {
 	path := Volume(dir, spec)
 	if filepath.Dir(path) != dir || filepath.Base(path) == HandedOverFolder {

@@ -45,7 +45,7 @@ func (f *Fleet[L]) EndForeign(ctx context.Context) error {
 	return nil
 }
 
-// takeLeft moves the regular files that a unit left in its volume to what was handed over. It fails where a
+// takeLeft moves the regular files that a unit left in its volume to the files handed over. It fails if a
 // link of the unit leads out of the volume.
 func (s *Supervisor) takeLeft(spec lab.UnitSpec, volume string) (err error) {
 	folder, err := os.OpenInRoot(volume, spec.Leaves)

@@ -10,14 +10,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// The least that a unit can be limited to: below it the kernel and Docker refuse, or
-// nothing starts.
+// The lowest limits of a unit: below them the kernel or Docker refuses, or nothing starts.
 const (
 	leastCPU    = 0.01
 	leastMemory = 6 << 20
 )
 
-// CheckLimits refuses limits that this host cannot hold units to.
+// CheckLimits returns an error for limits that this host cannot enforce.
 func CheckLimits(units []lab.UnitSpec) error {
 	var host unix.Sysinfo_t
 	if err := unix.Sysinfo(&host); err != nil {
@@ -40,13 +39,13 @@ func CheckLimits(units []lab.UnitSpec) error {
 	return errors.Join(problems...)
 }
 
-// OutOfMemory says what happened to a unit that the kernel has ended at its limit.
+// OutOfMemory returns the message for a unit that the kernel killed at its memory limit.
 func OutOfMemory(spec lab.UnitSpec) string {
 	return fmt.Sprintf("it needed more memory than its limit of %d MiB", spec.Limits.Memory>>20)
 }
 
-// HowEnded is the end of a container by its exit status; nil: a good one. err says why nobody
-// knows it.
+// HowEnded returns the error of a container by its exit status; nil for a good end. err is set if the exit
+// status is unknown.
 func HowEnded(spec lab.UnitSpec, code int, outOfMemory bool, err error) error {
 	switch {
 	case err != nil || code == 0:
@@ -57,7 +56,7 @@ func HowEnded(spec lab.UnitSpec, code int, outOfMemory bool, err error) error {
 	return fmt.Errorf("exit status %d", code)
 }
 
-// NoPublished refuses units that shall be called at ports of their nodes.
+// NoPublished returns an error for units that peers shall call at ports of their nodes.
 func NoPublished(units []lab.UnitSpec) error {
 	var problems []error
 	for _, spec := range units {
@@ -70,7 +69,7 @@ func NoPublished(units []lab.UnitSpec) error {
 	return errors.Join(problems...)
 }
 
-// NoImages refuses a unit that is a container of the user's image.
+// NoImages returns the error for a unit that is a container of the user's image.
 func NoImages(spec lab.UnitSpec) error {
 	return &lab.Incapable{Why: fmt.Sprintf("unit %s is a container of the image %s, of this host's Docker: "+
 		"deploy it with docker-bridge, docker-host, "+

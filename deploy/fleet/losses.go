@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// losses are the nodes of a cluster that were cut off or killed, and when the cluster noticed
-// that. The zero value has none. Its methods may be called from several goroutines.
+// losses records which nodes of a cluster were cut off or killed, and when the cluster noticed. The zero
+// value is empty. Its methods may be called from several goroutines.
 type losses struct {
 	mu     sync.Mutex
 	byNode map[string]*loss
@@ -22,8 +22,8 @@ type loss struct {
 // watchInterval is how often a cluster is asked about a node that is lost.
 const watchInterval = 100 * time.Millisecond
 
-// watch looks for when the cluster says that a node is lost, which it is from now on, until
-// the node is found or ctx ends.
+// watch polls the cluster until it reports a node as lost, the node is found or ctx ends. The node is lost
+// from now on.
 func (l *losses) watch(ctx context.Context, node string, isLost func(context.Context) (bool, error)) {
 	ctx, end := context.WithCancel(ctx)
 	lost, since := &loss{end: end}, time.Now()
@@ -49,7 +49,7 @@ func (l *losses) watch(ctx context.Context, node string, isLost func(context.Con
 	}()
 }
 
-// found ends the watch over a node, which is there again.
+// found ends the watch of a node that is back.
 func (l *losses) found(node string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,9 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Made is what a deployer has made once for all trials, and how long that took: its platform,
-// and images. The zero value is of one that has made nothing. Its methods may be called from
-// several goroutines.
+// Made records what a deployer made once for all trials, and how long that took: its platform and images. The
+// zero value is empty. Its methods may be called from several goroutines.
 type Made struct {
 	mu       sync.Mutex
 	platform time.Duration
@@ -20,16 +19,16 @@ type Made struct {
 	images   []lab.ProgramImage
 }
 
-// Platform notes that the platform was made, which took so long since; what images there
-// were went with the one before.
+// Platform records that the platform was made since a moment. It forgets images: they went with the platform
+// before.
 func (m *Made) Platform(since time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.platform, m.making, m.images = time.Since(since), 0, nil
 }
 
-// Image notes that the image of a unit program was made and brought to where units run. One
-// of no program has next to nothing in it, and is not listed; bytes are 0 where nobody knows.
+// Image records that the image of a unit program was made and brought to the nodes. An image without a
+// program is almost empty and not listed; bytes are 0 if unknown.
 func (m *Made) Image(program string, bytes int64, since time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -41,7 +40,7 @@ func (m *Made) Image(program string, bytes int64, since time.Time) {
 	slices.SortFunc(m.images, func(a, b lab.ProgramImage) int { return strings.Compare(a.Program, b.Program) })
 }
 
-// Cost adds what was made to how long units took. A nil Made has made nothing.
+// Cost adds the platform and the images to the start times of units. A nil Made is empty.
 func (m *Made) Cost(starts lab.PlatformCost) lab.PlatformCost {
 	if m == nil {
 		return starts

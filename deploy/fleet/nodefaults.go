@@ -38,7 +38,7 @@ func (f *Fleet[L]) on(node string) []L {
 	return slices.DeleteFunc(f.All(), func(life L) bool { return f.platform.NodeOf(life) != node })
 }
 
-// harmNode takes the link of a node down, kills all that runs on it, or empties it.
+// harmNode takes down the link of a node, kills the node, or drains it.
 func (f *Fleet[L]) harmNode(ctx context.Context, asked lab.Fault) (proof string, err error) {
 	n, there := f.platform.Nodes, f.on(asked.Target)
 	switch {
@@ -68,8 +68,8 @@ func (f *Fleet[L]) harmNode(ctx context.Context, asked lab.Fault) (proof string,
 	return hosts.Unreached(n.Probe(asked.Target))
 }
 
-// mayLose refuses a fault of a node for the units on it: the one that leads the trial, one that could not
-// begin another life, one that cannot go elsewhere.
+// mayLose returns an error if the units on a node forbid a fault of it: the lead, units that cannot be
+// restarted, units that cannot move.
 func (f *Fleet[L]) mayLose(there []L, kind lab.FaultKind) error {
 	for _, life := range there {
 		switch spec := life.unit().Spec; {
@@ -91,14 +91,14 @@ func (f *Fleet[L]) mayLose(there []L, kind lab.FaultKind) error {
 	return nil
 }
 
-// watch looks for when the platform notices that a node is lost, which it is from now on.
+// watch records when the platform notices that a node is lost, which it is from now on.
 func (f *Fleet[L]) watch(node string) {
 	if lost := f.platform.Nodes.Lost; lost != nil {
 		f.losses.watch(f.Watching, node, func(ctx context.Context) (bool, error) { return lost(ctx, node) })
 	}
 }
 
-// killNode kills a node with all units there.
+// killNode kills a node and all units on it.
 func (f *Fleet[L]) killNode(ctx context.Context, asked lab.Fault, there []L) error {
 	if err := f.node(asked.Target).Kill(ctx); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (f *Fleet[L]) killNode(ctx context.Context, asked lab.Fault, there []L) err
 	return nil
 }
 
-// drain has the platform empty a node; what was there runs elsewhere.
+// drain has the platform empty a node, and restarts its units elsewhere.
 func (f *Fleet[L]) drain(ctx context.Context, asked lab.Fault, there []L) (proof string, err error) {
 	n := f.platform.Nodes
 	f.note(asked, true)
@@ -142,11 +142,11 @@ func (f *Fleet[L]) drain(ctx context.Context, asked lab.Fault, there []L) (proof
 		strings.Join(slices.Sorted(maps.Keys(to)), ", ")), nil
 }
 
-// againAtOnce is how many units that ended together are started again at the same time.
+// againAtOnce is how many units that ended together are restarted at the same time.
 const againAtOnce = 16
 
-// againAll begins the next lives of units that ended together, first of servers: others need them from
-// their beginning.
+// againAll starts the next lives of units that ended together. Servers come first: others need them at their
+// start.
 func (f *Fleet[L]) againAll(ctx context.Context, ended []L) error {
 	again := func(ctx context.Context, life L) error { return f.again(ctx, life, true) }
 	isServer := func(life L) bool { return life.unit().Spec.Server != nil }
@@ -157,7 +157,7 @@ func (f *Fleet[L]) againAll(ctx context.Context, ended []L) error {
 	return SideBySide(ctx, againAtOnce, slices.DeleteFunc(slices.Clone(ended), isServer), again)
 }
 
-// healNode puts a node back and returns when its units can be used.
+// healNode restores a node and returns when its units can be used.
 func (f *Fleet[L]) healNode(ctx context.Context, asked lab.Fault) error {
 	there := f.on(asked.Target)
 	if err := f.restore(ctx, asked.Target, asked.Kind); err != nil {
@@ -176,7 +176,7 @@ func (f *Fleet[L]) healNode(ctx context.Context, asked lab.Fault) error {
 	return nil
 }
 
-// restore makes a node what it was before a fault.
+// restore returns a node to its state before a fault.
 func (f *Fleet[L]) restore(ctx context.Context, node string, after lab.FaultKind) error {
 	n := f.platform.Nodes
 	if after == lab.FaultDrain {
@@ -191,7 +191,7 @@ func (f *Fleet[L]) restore(ctx context.Context, node string, after lab.FaultKind
 	return f.node(node).Link(ctx, true)
 }
 
-// restoreNodes undoes the faults of nodes that were not healed: the next trial has the same nodes.
+// restoreNodes heals the nodes that still have a fault: the next trial uses the same nodes.
 func (f *Fleet[L]) restoreNodes(ctx context.Context) error {
 	if !f.platform.Nodes.Stay {
 		return nil

@@ -50,8 +50,8 @@ func TestAPlainPlatform(t *testing.T) {
 func (p plain) Name() string { return lab.Process }
 
 func (p plain) Can() lab.Capabilities {
-	return lab.Capabilities{Faults: []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultSlow,
-		lab.FaultFill}}
+	return lab.Capabilities{
+		Faults: []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultSlow, lab.FaultFill}}
 }
 
 func (p plain) Preflight(layout lab.Layout) error {

@@ -7,111 +7,112 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Instance is one life of a unit as its platform has it: a process, a container, a pod. It embeds a Unit.
+// Instance is one life of a unit on its platform: a process, a container, a pod. It embeds a Unit.
 type Instance interface {
 	unit() *Unit
-	// Start starts the unit, and connects to it where it is one of ours. Where nothing was started that could
-	// end, it closes Ended.
+	// Start starts the unit, and connects to it if it is one of ours. It closes Ended if it fails before
+	// anything was started.
 	Start(ctx context.Context) error
-	// AwaitOpen returns when the unit accepts connections, where it listens at all.
+	// AwaitOpen returns when the unit accepts connections, or at once if it does not listen.
 	AwaitOpen(ctx context.Context) error
-	// Kill ends every process of the unit at once, and returns what was seen of that.
+	// Kill kills every process of the unit and returns the proof.
 	Kill(ctx context.Context) (proof string, err error)
-	// Pause keeps every process of the unit from running, and returns what was seen of that.
+	// Pause stops every process of the unit and returns the proof.
 	Pause(ctx context.Context) (proof string, err error)
-	// Resume lets them go on.
+	// Resume continues them.
 	Resume(ctx context.Context) error
-	// End asks the program to end, and gives it time for what it has to put in order.
+	// End asks the program to end and gives it time to clean up.
 	End(ctx context.Context) error
 }
 
-// Platform is what differs between deployments. A platform cannot do what is nil.
+// Platform declares what a deployment's platform does and which capabilities it has. It cannot do what is
+// nil.
 type Platform[L Instance] struct {
-	// Name is that of the deployment, and Faults are those that it can do to units.
+	// Name is the name of the deployment, and Faults are the faults that it can do to units.
 	Name   string
 	Faults []lab.FaultKind
-	// SharesMemory says that the units share memory, so that none can be started again.
+	// SharesMemory: the units share memory, so none can be restarted.
 	SharesMemory bool
 	// AtOnce is how many units are started at the same time.
 	AtOnce int
-	// SetsUp says that servers carry out their setup themselves.
+	// SetsUp: servers run their setup themselves.
 	SetsUp bool
-	// Keepers says that foreign programs have keepers, which speak also for commands that prepare.
+	// Keepers: foreign programs have keepers, which also report for commands that prepare.
 	Keepers bool
-	// OwnClocks says that units may run on hosts with clocks of their own.
+	// OwnClocks: units may run on hosts with clocks of their own.
 	OwnClocks bool
 	// Made holds what was made once for all trials; nil: nothing was.
 	Made *Made
 	// Daemons returns the processes of this host that are the platform itself, or why nobody can read them;
 	// nil: there are none.
 	Daemons func() (daemons []lab.Unit, why string)
-	// Span says which processes a unit is; "": that of its number, or those below it where it is foreign.
+	// Span says which processes a unit consists of; "": the process itself, or those below it if it is foreign.
 	Span lab.Span
 	// New returns the first life of a unit, before its start.
 	New func(spec lab.UnitSpec) L
-	// Skip reports whether the platform itself makes as many of a unit as are wanted.
+	// Skip reports whether the platform creates the replicas of a unit itself.
 	Skip func(spec lab.UnitSpec) bool
-	// Started is called with every stage of units that runs, and may not be ready yet.
+	// Started is called with every stage of units that runs; they may not be ready yet.
 	Started func(ctx context.Context, stage []lab.UnitSpec) error
-	// Followed is called with every stage that is ready and has another one after it.
+	// Followed is called with every stage that is ready, before the next one starts.
 	Followed func(ctx context.Context, stage []lab.UnitSpec) error
-	// Discard removes a command that has done its part; nil: it goes with the units.
+	// Discard removes a command that has run to its end; nil: Clear removes it with the units.
 	Discard func(ctx context.Context, life L) error
-	// Further returns units that have no life here.
+	// Further returns units that are no instances of the fleet.
 	Further func() []lab.Unit
-	// Dial returns where this host calls a unit, if it does so elsewhere than its peers.
+	// Dial returns the address at which this host calls an endpoint; nil: the address of its peers.
 	Dial func(endpoint string) string
-	// Clear removes all that the platform has of the trial, and fails where something is left.
+	// Clear removes everything of the trial from the platform, and fails if something is left.
 	Clear func() error
-	// Next returns the next life of a unit that has ended, before its start. It may begin on another node
-	// when elsewhere is true.
+	// Next returns the next life of a unit that has ended, before its start. If elsewhere is true, it may run
+	// on another node.
 	Next func(ctx context.Context, ended L, elsewhere bool) (L, error)
-	// Reach returns the address at which this host reaches a unit, without a relay; "": it does not listen.
+	// Reach returns the address at which this host reaches a unit, without a relay; "" if it does not listen.
 	Reach func(unit string) string
-	// Refuse returns why a unit can have no fault at all.
+	// Refuse returns why no fault can be done to a unit.
 	Refuse func(life L) error
-	// Cut takes a unit off its network, or puts it back.
+	// Cut disconnects a unit from its network, or connects it again.
 	Cut func(ctx context.Context, life L, off bool) error
-	// Vacate has the platform end a unit for an update; nil: the start of its next life does that.
+	// Vacate ends a unit for an update; nil: the start of its next life does that.
 	Vacate func(ctx context.Context, life L) error
-	// Gone fails when something still runs of a unit that was ended; nil: who ends it has looked.
+	// Gone returns an error if a process of an ended unit still runs; nil: Kill has checked that.
 	Gone func(ctx context.Context, life L) error
-	// Describe returns what a unit runs in, with its node, for proofs of updates.
+	// Describe names the container or pod of a unit and its node, for proofs of updates.
 	Describe func(life L) string
 	// NodeOf returns the node of a unit.
 	NodeOf func(life L) string
 	Nodes  Nodes[L]
 }
 
-// Nodes is what a platform does with its nodes.
+// Nodes declares what a platform does with its nodes.
 type Nodes[L Instance] struct {
-	// Faults are those that it can do to nodes; none: it has none of its own.
+	// Faults are the faults that it can do to nodes; none: it has no nodes.
 	Faults []lab.FaultKind
-	// Stay says that they are there for the next trial, too.
+	// Stay: the nodes remain for the next trial.
 	Stay bool
 	// Named returns a node; nil: none has the name.
 	Named func(name string) Node
-	// Probe returns the host:port that answers only while a node is there.
+	// Probe returns a host:port that answers only while a node is up.
 	Probe func(name string) string
-	// LongestCut is how long a node may be cut off; 0: there is no limit.
+	// LongestCut limits how long a node may be cut off; 0: no limit.
 	LongestCut time.Duration
-	// Lost reports whether the platform has noticed that a node is lost; nil: it does not look.
+	// Lost reports whether the platform has noticed that a node is lost; nil: it does not check.
 	Lost func(ctx context.Context, name string) (bool, error)
-	// Perished returns when a unit has ended whose node was killed.
+	// Perished waits until a unit has ended whose node was killed.
 	Perished func(ctx context.Context, life L) error
-	// Close keeps units from a node that is being emptied, or lets it have units again.
+	// Close keeps new units off a node, or admits them again.
 	Close func(ctx context.Context, name string, closed bool) error
-	// Evict ends a unit on a node that is closed.
+	// Evict ends a unit on a closed node.
 	Evict func(ctx context.Context, life L) error
-	// AwaitEmpty returns when nothing of the trial runs on a node.
+	// AwaitEmpty waits until nothing of the trial runs on a node.
 	AwaitEmpty func(ctx context.Context, name string) error
 }
 
-// Node is a host of a platform, to which faults are done with all units on it.
+// Node is a host of a platform. A fault of a node affects all units on it.
 type Node interface {
-	// Link takes the node off the network, or puts it back.
+	// Link disconnects the node from the network, or connects it again.
 	Link(ctx context.Context, up bool) error
-	// Kill ends the node as a power cut does; Boot starts it again.
+	// Kill ends the node like a power cut; Boot starts it again.
 	Kill(ctx context.Context) error
 	Boot(ctx context.Context) error
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// AwaitListening waits until the unit accepts connections at an address, as this host
-// reaches it; "": it does not listen.
+// AwaitListening waits until the unit accepts connections at its address for this host. It returns at once if
+// the address is empty: the unit does not listen.
 func (u *Unit) AwaitListening(ctx context.Context, address string, patience time.Duration) error {
 	if address == "" {
 		return nil

@@ -24,17 +24,17 @@ const (
 	firstRead, longestRead = 100 * time.Millisecond, 2 * time.Second
 )
 
-// Pause returns how long to wait before the next look at what takes long to look at, after those since begun:
-// a twentieth of that time, by which what is awaited may be seen late, within limits.
+// Pause returns how long to wait before the next look at something that is slow to look at: a twentieth of
+// the time since begun, within limits. The awaited event may be seen late by that much.
 func Pause(begun time.Time, shortest, longest time.Duration) time.Duration {
 	return min(max(time.Since(begun)/20, shortest), longest)
 }
 
-// Stages returns the units but servers in the order of their start: each stage waits until the
-// one before has started, and what says so is ready. First come those that say when they are
-// ready, and those whose address for their peers may be known only when they run; last foreign
-// ones that call others: such programs look names up once, when they start, and end where one
-// is not known yet. A unit comes after all that it names (After).
+// Stages groups all units but servers by the order of their start. A stage begins when the units of the stage
+// before have started, and those that report readiness are ready. Units that report readiness come first,
+// with units whose address for peers may be known only when they run. Foreign units that call others come
+// last: such programs look names up once, at their start, and end if a name is unknown. A unit follows all
+// units that it names in After.
 func Stages(units []lab.UnitSpec) [][]lab.UnitSpec {
 	stageOf := map[string]int{}
 	for _, spec := range units {
@@ -68,8 +68,8 @@ func Stages(units []lab.UnitSpec) [][]lab.UnitSpec {
 	return slices.DeleteFunc(stages, func(stage []lab.UnitSpec) bool { return len(stage) == 0 })
 }
 
-// AwaitVisit repeats a client's visit of a server at an address until it succeeds, the
-// server has ended or it has had its time.
+// AwaitVisit repeats a client's visit of a server at an address until the visit succeeds, the server ends or
+// its time is over.
 func AwaitVisit(
 	ctx context.Context, u *Unit, address string, visit func(ctx context.Context, address string) error,
 ) error {
@@ -127,7 +127,7 @@ func (u *Unit) awaitFinished(ctx context.Context) error {
 	return nil
 }
 
-// endedEarly is the error of a unit that has ended before it was ready.
+// endedEarly returns the error of a unit that ended before it was ready.
 func (u *Unit) endedEarly() error {
 	return fmt.Errorf("%v %s%s", u, cmp.Or(u.failure, "ended at once"), u.Log.LastWords())
 }
@@ -158,8 +158,8 @@ func (u *Unit) awaitText(ctx context.Context) error {
 	}
 }
 
-// tryOnce first looks whether the server takes connections at all: some clients wait
-// long after they were refused. A unit without an address is not looked at.
+// tryOnce first checks whether the server accepts connections: some clients wait long after a refusal. It
+// skips the check for a unit without an address.
 func tryOnce(
 	ctx context.Context, address string, visit func(ctx context.Context, address string) error,
 ) error {

@@ -17,8 +17,8 @@ import (
 // outputPatience is how long the output of a command that has ended may stay open.
 const outputPatience = time.Second
 
-// commandVisit returns the visit of a unit that a command of this host makes: it succeeds when the
-// command ends with 0. The command has this host's environment and the unit's.
+// commandVisit returns a visit that runs the unit's readiness command on this host: it succeeds if the
+// command exits with 0. The command has this host's environment and the unit's.
 func commandVisit(spec lab.UnitSpec) Visit {
 	return func(ctx context.Context, address string) error {
 		var marks []string

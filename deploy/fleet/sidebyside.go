@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// SideBySide does something with units, or with what stands for them, so many at a time, until
-// it fails with one: what the others say then is a consequence.
+// SideBySide calls a function for all units, or what stands for them, at most so many at a time. It stops at
+// the first error and returns it: errors of the others may be consequences.
 func SideBySide[T any](ctx context.Context, atOnce int, all []T, do func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -23,8 +23,8 @@ func SideBySide[T any](ctx context.Context, atOnce int, all []T, do func(context
 	return group.Wait()
 }
 
-// ForAll does something with units, or with what stands for them, so many at a time. It goes on with the
-// others where it fails with one, and returns all errors.
+// ForAll calls a function for all units, or what stands for them, at most so many at a time. It continues
+// after errors and returns all of them.
 func ForAll[T any](ctx context.Context, atOnce int, all []T, do func(context.Context, T) error) error {
 	var group errgroup.Group
 	group.SetLimit(atOnce)

@@ -13,14 +13,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Starter is the first process of a unit's container (package unit/starter), which does to the
-// others there what nobody outside may.
+// Starter controls the first process of a unit's container (package unit/starter), which may signal the other
+// processes there.
 type Starter struct {
 	token string
 	reach func(context.Context) (net.Conn, error)
 }
 
-// NewStarter returns the starter of a unit; nil where the unit shall have no faults that it could do.
+// NewStarter returns the starter of a unit; nil if no fault is planned for the unit.
 func NewStarter(spec lab.UnitSpec, reach func(context.Context) (net.Conn, error)) *Starter {
 	if len(spec.Faults) == 0 {
 		return nil
@@ -28,12 +28,12 @@ func NewStarter(spec lab.UnitSpec, reach func(context.Context) (net.Conn, error)
 	return &Starter{token: rand.Text(), reach: reach}
 }
 
-// StarterFaults returns the faults that a starter does.
+// StarterFaults returns the faults that a starter can do.
 func StarterFaults() []lab.FaultKind {
 	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause}
 }
 
-// Orders returns what the starter is told beforehand, when it listens at an address.
+// Orders returns the starter's configuration for listening at an address.
 func (s *Starter) Orders(address string) *lab.StarterFaults {
 	if s == nil {
 		return nil
@@ -44,7 +44,7 @@ func (s *Starter) Orders(address string) *lab.StarterFaults {
 // longestAnswer is that of a starter, in bytes.
 const longestAnswer = 4 << 10
 
-// Tell has the starter do something and returns what it has seen of that.
+// Tell sends a command to the starter and returns the proof of its effect.
 func (s *Starter) Tell(ctx context.Context, what string) (seen string, err error) {
 	if s == nil {
 		return "", errors.New("it was not made ready for faults when it was started")
@@ -71,19 +71,19 @@ func (s *Starter) Tell(ctx context.Context, what string) (seen string, err error
 	return "", errors.New(said)
 }
 
-// Pause stops all processes of the unit.
+// Pause stops all processes of the unit and returns the proof.
 func (s *Starter) Pause(ctx context.Context) (proof string, err error) {
 	return s.Tell(ctx, lab.StarterStop)
 }
 
-// Resume lets them go on.
+// Resume continues them.
 func (s *Starter) Resume(ctx context.Context) error {
 	_, err := s.Tell(ctx, lab.StarterContinue)
 	return err
 }
 
-// Again begins another life of a unit whose processes it has ended. connect does what its deployer does in
-// each life, and bind is where the unit listens; "": it does not.
+// Again starts the next life of a unit whose processes it has ended. connect is called in each life, and bind
+// is the address at which the unit listens; "" if it does not.
 func (s *Starter) Again(
 	ctx context.Context, u *Unit, connect func(context.Context) error, bind string,
 ) error {

@@ -6,11 +6,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// canBeUsed notes that the unit can be used from now on.
+// canBeUsed records that the unit can be used from now on.
 func (u *Unit) canBeUsed() { u.usable.Store(int64(time.Since(u.asked))) }
 
-// Starts returns what a deployment says of its platform for itself: how long the present lives of
-// its units took, and all until the lead unit was ready. It counts from NewSupervisor.
+// Starts returns how long the present lives of the units took to start, and how long all took until the lead
+// unit was ready, counted from NewSupervisor.
 func (s *Supervisor) Starts() lab.PlatformCost {
 	var cost lab.PlatformCost
 	for _, u := range s.All() {

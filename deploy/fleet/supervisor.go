@@ -15,8 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Supervisor has the units of one deployment in its care. Its methods may be called
-// from several goroutines.
+// Supervisor supervises the units of one deployment. Its methods may be called from several goroutines.
 type Supervisor struct {
 	lead        string
 	handed      *handedOver
@@ -33,8 +32,8 @@ type Supervisor struct {
 	begun       time.Time
 }
 
-// NewSupervisor supervises the units of a layout. What they hand over goes into the folder, which
-// is made when there is something.
+// NewSupervisor returns a supervisor of the units of a layout. Files that they hand over go into folder,
+// which is made with the first.
 func NewSupervisor(layout lab.Layout, folder string) *Supervisor {
 	s := &Supervisor{
 		lead: layout.Lead, handed: &handedOver{folder: folder, by: map[string]string{}},
@@ -49,8 +48,8 @@ func NewSupervisor(layout lab.Layout, folder string) *Supervisor {
 	return s
 }
 
-// Add takes a unit in. One that was started again takes the place of its former life; one
-// that the layout does not name, such as a service's second container, comes last.
+// Add adds a unit. A restarted unit takes the place of its former life; a unit that the layout does not name,
+// such as a service's second container, comes last.
 func (s *Supervisor) Add(u *Unit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +68,7 @@ func (s *Supervisor) All() []*Unit {
 	return slices.DeleteFunc(slices.Clone(s.units), func(u *Unit) bool { return u == nil })
 }
 
-// Named is nil where no unit has the name.
+// Named returns the unit of a name, or nil.
 func (s *Supervisor) Named(name string) *Unit {
 	all := s.All()
 	i := slices.IndexFunc(all, func(u *Unit) bool { return u.Spec.Name == name })
@@ -82,9 +81,8 @@ func (s *Supervisor) Named(name string) *Unit {
 // maxEvent is the longest event of a unit, in bytes; a file comes in pieces.
 const maxEvent = 64 << 20
 
-// Hear takes in what a unit says until it closes its side, or the connection to it
-// breaks. What is no event, or one without end, fails the trial; the rest is then thrown
-// away, or the unit would block.
+// Hear handles the events of a unit until it closes its side, or the connection breaks. Invalid or endless
+// input fails the trial; the rest is then discarded, so that the unit does not block.
 func (s *Supervisor) Hear(u *Unit, from io.Reader) {
 	if !u.Spec.Foreign { // whose keeper speaks
 		u.canBeUsed()
@@ -141,8 +139,8 @@ func (s *Supervisor) handle(u *Unit, event lab.Event) {
 	}
 }
 
-// pass hands an event of the lead unit to Await. A lead that says more than the
-// protocol has is broken; it must not block the reader.
+// pass hands an event of the lead unit to Await. A lead that sends more events than the protocol has must not
+// block the reader: the trial fails.
 func (s *Supervisor) pass(event lab.Event) {
 	select {
 	case s.events <- event:
@@ -151,8 +149,8 @@ func (s *Supervisor) pass(event lab.Event) {
 	}
 }
 
-// Judge turns the end of a unit that speaks the protocol, which nobody asked for,
-// into the failure of the trial. how is its error, nil for a good end.
+// Judge fails the trial if a unit that speaks the protocol has ended unexpectedly. how is its error, nil for
+// a good end.
 func (s *Supervisor) Judge(u *Unit, how error) {
 	if s.IsDoomed(u) || how == nil && s.mayEnd() && u.failure == "" {
 		return
@@ -170,8 +168,7 @@ func (s *Supervisor) Judge(u *Unit, how error) {
 	s.Fail(fmt.Errorf("%v %s", u, text))
 }
 
-// JudgeForeign does so with one that speaks nothing. how says how it ended; "": by
-// itself, with exit status 0.
+// JudgeForeign is Judge for foreign units. how says how the unit ended; "": by itself, with exit status 0.
 func (s *Supervisor) JudgeForeign(u *Unit, how string) {
 	if s.IsDoomed(u) {
 		return
@@ -195,8 +192,8 @@ func (s *Supervisor) JudgeForeign(u *Unit, how string) {
 	}
 }
 
-// JudgeEnd does so with a unit of either kind; it comes before Ended. The end of a command that
-// prepares is a matter of who waits for it (AwaitPrepared).
+// JudgeEnd is Judge for units of either kind; it is called before Ended is closed. AwaitPrepared judges the
+// end of commands that prepare.
 func (s *Supervisor) JudgeEnd(u *Unit, how error) {
 	u.outcome = how
 	switch {
@@ -211,7 +208,7 @@ func (s *Supervisor) JudgeEnd(u *Unit, how error) {
 	}
 }
 
-// Fail keeps the first failure; later ones are its consequences.
+// Fail fails the trial with the first error; later errors are consequences.
 func (s *Supervisor) Fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,7 +218,7 @@ func (s *Supervisor) Fail(err error) {
 	}
 }
 
-// fail tells that there is a failure. The mutex is held.
+// fail closes failed. The mutex is held.
 func (s *Supervisor) fail() {
 	select {
 	case <-s.failed:
@@ -230,18 +227,18 @@ func (s *Supervisor) fail() {
 	}
 }
 
-// NewsTake says how long the news of a server's end may take, where that is longer than
-// usual. It comes before the first unit.
+// NewsTake sets how long the news of a server's end may take, if that is longer than usual. It is called
+// before the first unit is added.
 func (s *Supervisor) NewsTake(longest time.Duration) { s.newsTake = longest }
 
 // Failed implements lab.Deployment.
 func (s *Supervisor) Failed() <-chan struct{} { return s.failed }
 
-// serverNotice is how long, usually, the news of a server's end may take in a trial that has
-// failed: its clients can notice it before we do.
+// serverNotice is how long the news of a server's end may usually take in a trial that has failed: clients of
+// the server can notice its end before its supervisor.
 const serverNotice = 200 * time.Millisecond
 
-// Failure is that of lab.Deployment.
+// Failure implements lab.Deployment.
 func (s *Supervisor) Failure() error {
 	select {
 	case <-s.failed:
@@ -259,7 +256,7 @@ func (s *Supervisor) Failure() error {
 	return s.failure
 }
 
-// Doom marks a unit as one that is killed on purpose: its end is no failure.
+// Doom marks a unit as killed on purpose: its end is no failure.
 func (s *Supervisor) Doom(u *Unit) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -270,7 +267,7 @@ func (s *Supervisor) Doom(u *Unit) error {
 	return nil
 }
 
-// spare has the end of a unit that was to be killed, and still runs, be a failure again.
+// spare undoes Doom for a unit that still runs.
 func (s *Supervisor) spare(u *Unit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -292,7 +289,7 @@ func (s *Supervisor) mayEnd() bool {
 	return s.stopping
 }
 
-// MayEnd says that units end from now on because they shall.
+// MayEnd declares that units are expected to end from now on.
 func (s *Supervisor) MayEnd() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -314,7 +311,7 @@ func (s *Supervisor) Await(ctx context.Context, kind lab.EventKind) (lab.Event, 
 	}
 }
 
-// Command is that of lab.Deployment.
+// Command implements lab.Deployment.
 func (s *Supervisor) Command(command lab.Command) error {
 	if command.Command == lab.CommandStop {
 		s.MayEnd()

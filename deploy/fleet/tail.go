@@ -16,15 +16,14 @@ type Tail struct {
 	expected *expected // nil: nothing is
 }
 
-// expected is a text that is to be written.
+// expected holds a text that somebody waits for.
 type expected struct {
 	text  string
 	since []byte        // the end of what was written since, shorter than the text
 	found chan struct{} // closed when the text was written
 }
 
-// Expect returns a channel that is closed when a text has been written from now on. Only the
-// text that was asked for last is looked for.
+// Expect returns a channel that is closed when a text is written from now on. A later call replaces the text.
 func (t *Tail) Expect(text string) <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -32,7 +31,7 @@ func (t *Tail) Expect(text string) <-chan struct{} {
 	return t.expected.found
 }
 
-// in looks for the text in what is written next, and reports whether it was found.
+// in reports whether the text is found in what is written next.
 func (e *expected) in(data []byte) bool {
 	e.since = append(e.since, data...)
 	if bytes.Contains(e.since, []byte(e.text)) {

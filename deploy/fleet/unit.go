@@ -12,24 +12,24 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Unit is a unit that runs, or did.
+// Unit is one life of a unit, which runs or has ended.
 type Unit struct {
 	Spec lab.UnitSpec
 	Log  *Tail
-	// Commands take what the unit is told.
+	// Commands takes the commands to the unit.
 	Commands io.Writer
 	// PID is the number of the unit's process as the unit itself sees it; 0 where the
 	// deployer cannot tell.
 	PID int
-	// Prepares says that it is a command that runs before the units.
+	// Prepares: it is a command that runs before the units.
 	Prepares bool
-	// Unkept says of a foreign unit that has ended that processes of it may be left.
+	// Unkept is set if processes of a foreign unit may be left after its end.
 	Unkept error
-	// ReadLog reads on in the unit's log; nil: it comes by itself.
+	// ReadLog reads the new part of the unit's log; nil: the log is streamed.
 	ReadLog func(context.Context)
 	// Healthy waits until the health check of the unit's container says that it is healthy.
 	Healthy func(context.Context) error
-	// Ended is closed when the unit has ended and all that it said was heard.
+	// Ended is closed when the unit has ended and all its events are handled.
 	Ended chan struct{}
 
 	said    <-chan struct{}      // see Expect
@@ -46,7 +46,7 @@ type Unit struct {
 	usable atomic.Int64 // nanoseconds from then until it could be used; 0: not known
 }
 
-// NewUnit returns a unit that is about to be started.
+// NewUnit returns a unit before its start.
 func NewUnit(spec lab.UnitSpec) *Unit {
 	u := &Unit{
 		Spec: spec, Ended: make(chan struct{}), asked: time.Now(),
@@ -56,7 +56,7 @@ func NewUnit(spec lab.UnitSpec) *Unit {
 	return u
 }
 
-// WriteTo gives the unit, which is about to be started, the log that it is to go on with.
+// WriteTo sets the log to which a unit appends, before its start.
 func (u *Unit) WriteTo(log *Tail) {
 	u.Log = log
 	if text := u.Spec.Readiness.Log; text != "" {
@@ -64,7 +64,7 @@ func (u *Unit) WriteTo(log *Tail) {
 	}
 }
 
-// Failure returns what the unit said when it gave up, or "". It is read after its end.
+// Failure returns the unit's own message if it gave up, or "". It is read after the unit's end.
 func (u *Unit) Failure() string { return u.failure }
 
 // String names the unit in messages.
@@ -80,7 +80,7 @@ func (u *Unit) String() string {
 	return "unit " + u.Spec.Name
 }
 
-// HasFinished reports whether a unit that its Container describes has ended well: it has done its part.
+// HasFinished reports whether a unit with a Container has done its part: it ended without an error.
 func (u *Unit) HasFinished() bool {
 	return u.hasEnded() && u.Spec.Container != nil && u.outcome == nil
 }
@@ -94,20 +94,20 @@ func (u *Unit) hasEnded() bool {
 	}
 }
 
-// HostPID returns the number of the unit's first process, or its keeper's, on its host; 0: it is not known.
+// HostPID returns the process ID of the unit's first process, or of its keeper, on its host; 0 if unknown.
 func (u *Unit) HostPID() int { return int(u.hostPID.Load()) }
 
 // SetHostPID sets it.
 func (u *Unit) SetHostPID(pid int) { u.hostPID.Store(int64(pid)) }
 
-// HangUp closes the connection to a unit that is lost, or shall lose its conductor.
+// HangUp closes the control connection of a unit.
 func (u *Unit) HangUp() {
 	if control, open := u.Commands.(io.Closer); open {
 		_ = control.Close() // nobody may be at its other end
 	}
 }
 
-// AwaitEnd waits until the unit has ended.
+// AwaitEnd waits until Ended is closed.
 func (u *Unit) AwaitEnd(ctx context.Context) error {
 	select {
 	case <-u.Ended:

@@ -21,8 +21,8 @@ const (
 	usageAtOnce = 64
 )
 
-// SelfMeter returns a meter that asks the units themselves, over their control channels: for
-// hosts of which nothing else can be read. Foreign units say nothing.
+// SelfMeter returns a meter that asks the units themselves over their control channels, for hosts of which
+// nothing else can be read. Foreign units are not metered.
 func (s *Supervisor) SelfMeter() lab.Meter { return selfMeter{s} }
 
 type selfMeter struct{ units *Supervisor }
@@ -35,13 +35,12 @@ func (m selfMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, e
 	return metering, err
 }
 
-// selfMetering has two marks.
+// selfMetering implements lab.Metering by two marks.
 type selfMetering struct {
 	ctx   context.Context
 	asks  *Supervisor
 	units []lab.Unit
-	// watched is what the units said first: what they use until the first mark, nobody has
-	// asked for.
+	// watched holds the first answers: usage from there to the first mark is idle usage.
 	watched selfMark
 	mu      sync.Mutex
 	marks   []selfMark
@@ -49,7 +48,7 @@ type selfMetering struct {
 	notes   []string
 }
 
-// former is what a unit's lives before the present one have used between the marks.
+// former holds the usage of a unit's former lives between the marks.
 type former struct {
 	used  lab.Usage
 	began *lab.UsageAnswer // of the present one
@@ -70,7 +69,7 @@ func (m *selfMetering) Mark() error {
 	return err
 }
 
-// read asks all units at once, but for those that were killed and are not back yet.
+// read asks all units at once, except those that were killed and are not running again yet.
 func (m *selfMetering) read() ([]*lab.UsageAnswer, error) {
 	said := make([]*lab.UsageAnswer, len(m.units))
 	group, ctx := errgroup.WithContext(m.ctx)
@@ -108,7 +107,7 @@ func (u *Unit) askUsage(ctx context.Context) (*lab.UsageAnswer, error) {
 	}
 }
 
-// Suspend implements lab.Metering: what a unit has used until now, nobody says afterwards.
+// Suspend implements lab.Metering. It asks the unit now, since nobody can tell afterwards.
 func (m *selfMetering) Suspend(unit string) error {
 	return m.meanwhile(unit, func(i int, said *lab.UsageAnswer) {
 		m.former[unit] = former{used: m.used(i, said), began: &lab.UsageAnswer{}, away: true}
@@ -118,8 +117,7 @@ func (m *selfMetering) Suspend(unit string) error {
 	})
 }
 
-// Resume implements lab.Metering. All that the new life has used counts, and nothing of one that begins after
-// the load.
+// Resume implements lab.Metering. All usage of the new life counts, unless it begins after the load.
 func (m *selfMetering) Resume(unit lab.Unit) error {
 	m.mu.Lock()
 	closed := len(m.marks) == 2
@@ -146,7 +144,7 @@ func (m *selfMetering) used(i int, said *lab.UsageAnswer) lab.Usage {
 	return lives(before.used, between(before.began, said))
 }
 
-// meanwhile asks a unit between the two marks. One that cannot tell is left out.
+// meanwhile asks a unit between the two marks, unless it is foreign.
 func (m *selfMetering) meanwhile(unit string, note func(i int, said *lab.UsageAnswer)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -235,8 +233,7 @@ func lives(former, present lab.Usage) lab.Usage {
 	return both
 }
 
-// Plus adds up the use of units. The memory of all is that of the marks, where each was
-// looked at in the same moment.
+// Plus adds up the usage of units. Memory is that at the marks, where all units are read at the same moment.
 func Plus(a, b lab.Usage) lab.Usage {
 	sum := lab.Usage{
 		Units: a.Units + b.Units, CPUSeconds: a.CPUSeconds + b.CPUSeconds,
