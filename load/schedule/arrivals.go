@@ -7,74 +7,56 @@ import (
 )
 
 // Arrivals walks through the schedule from its beginning. Every call starts an
-// independent walk. A walk allocates only when it enters a part, and is not safe
-// for several goroutines at once.
+// independent walk. A walk allocates only here, and is not safe for several goroutines
+// at once.
 func (s Schedule) Arrivals() Arrivals {
-	return &walk{parts: s.parts}
+	w := &walk{Schedule: s}
+	if len(s.profile) > 0 {
+		w.limit = s.profile[0].total()
+	}
+	if s.random || s.jittered {
+		w.gaps = newGaps(s.seed)
+	}
+	if s.random {
+		w.expected.add(w.gaps.next())
+	}
+	return w
 }
 
 // walk is where a walk through a schedule stands.
 type walk struct {
-	parts   []part        // this one and those after it
-	start   time.Duration // of this part
-	entered bool
-	phase   int     // of the part's profile
-	i       int64   // arrivals of the part so far
-	random  sum     // of exponential gaps with mean 1
-	gaps    gaps    // of a random or jittered part
-	limit   float64 // expected arrivals at the end of the phase
+	Schedule
+	phase    int     // of the profile
+	i        int64   // arrivals so far
+	expected sum     // of exponential gaps with mean 1
+	gaps     gaps    // of a random or jittered schedule
+	limit    float64 // expected arrivals at the end of the phase
 }
 
 // Next returns the next due time.
 func (w *walk) Next() (time.Duration, bool) {
-	for len(w.parts) > 0 {
-		p := &w.parts[0]
-		if !w.entered {
-			w.enter(p)
-		}
-		if due, ok := w.nextOf(p); ok && due < p.duration {
-			return w.start + due, true
-		}
-		w.start += p.duration
-		w.parts, w.entered = w.parts[1:], false
-	}
-	return 0, false
+	due, ok := w.next()
+	return due, ok && due < w.duration
 }
 
-// enter begins a part.
-func (w *walk) enter(p *part) {
-	w.entered, w.i, w.phase, w.random = true, 0, 0, sum{}
-	if p.times != nil {
-		return
-	}
-	w.limit = p.profile[0].total()
-	if p.random || p.jittered {
-		w.gaps = newGaps(p.seed)
-	}
-	if p.random {
-		w.random.add(w.gaps.next())
-	}
-}
-
-// nextOf returns the next due time since the beginning of the part.
-func (w *walk) nextOf(p *part) (time.Duration, bool) {
+func (w *walk) next() (time.Duration, bool) {
 	i := w.i
 	w.i++
-	if p.times != nil {
-		if i >= int64(len(p.times)) {
-			return 0, false
-		}
-		return p.times[i], true
+	switch {
+	case w.times != nil && i < int64(len(w.times)):
+		return w.times[i], true
+	case len(w.profile) == 0:
+		return 0, false
 	}
 	n := float64(i)
 	switch {
-	case p.random:
-		n = w.random.value()
-		w.random.add(w.gaps.next())
-	case p.jittered:
+	case w.random:
+		n = w.expected.value()
+		w.expected.add(w.gaps.next())
+	case w.jittered:
 		n += w.gaps.uniform()
 	}
-	return w.when(p.profile, n)
+	return w.when(w.profile, n)
 }
 
 // when returns the time at which n arrivals were expected: the phase is found, then

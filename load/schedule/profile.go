@@ -12,7 +12,7 @@ type phase struct {
 	from, to float64 // operations per second
 	duration time.Duration
 	// start and first are where the phase begins: time since the beginning of
-	// the part and expected arrivals before it.
+	// the schedule and expected arrivals before it.
 	start time.Duration
 	first float64
 }
@@ -26,7 +26,7 @@ func even(phases []phase) (Schedule, error) {
 	if err != nil {
 		return Schedule{}, err
 	}
-	return Schedule{[]part{{profile: p, duration: p.end()}}}, nil
+	return Schedule{profile: p, duration: p.end()}, nil
 }
 
 // newProfile checks phases, names all mistakes and fixes where each begins.

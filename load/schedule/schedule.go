@@ -3,6 +3,7 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -15,11 +16,6 @@ type Arrivals interface {
 // Schedule is a plan of arrivals over time. It is immutable and may be shared;
 // the zero value has no arrivals.
 type Schedule struct {
-	parts []part
-}
-
-// part is a piece of a schedule with its own kind of arrivals.
-type part struct {
 	profile  profile // of the rate; empty for recorded times
 	random   bool    // Poisson arrivals instead of evenly spaced ones
 	jittered bool    // each somewhere in its own interval instead of at its beginning
@@ -34,18 +30,6 @@ type part struct {
 //	duration  no arrival is due at or after it
 func Constant(rate float64, duration time.Duration) (Schedule, error) {
 	return Steps([]Step{{Rate: rate, Duration: duration}})
-}
-
-// Poisson has independent, exponentially distributed gaps with mean 1/rate: what
-// many users who know nothing of each other produce. The number of arrivals is
-// itself random, with mean and variance rate*duration. Equal seeds give equal
-// arrivals.
-//
-//	rate      operations per second
-//	duration  no arrival is due at or after it
-func Poisson(rate float64, duration time.Duration, seed uint64) (Schedule, error) {
-	s, err := Constant(rate, duration)
-	return s.Random(seed), err
 }
 
 // Ramp changes the rate linearly over the duration. One of the two rates may be
@@ -86,60 +70,32 @@ func Replay(times []time.Duration) (Schedule, error) {
 		}
 		last = at
 	}
-	return Schedule{[]part{{times: append([]time.Duration(nil), times...), duration: last + 1}}}, nil
+	return Schedule{times: slices.Clone(times), duration: last + 1}, nil
 }
 
-// Concat plays schedules one after the other. Each begins anew: evenly spaced
-// arrivals with one at its own beginning.
-func Concat(schedules ...Schedule) Schedule {
-	var all Schedule
-	for _, s := range schedules {
-		all.parts = append(all.parts, s.parts...)
-	}
-	return all
-}
-
-// Random has Poisson arrivals at the rates of s instead of evenly spaced ones;
-// recorded times stay. Each part draws from its own stream of the seed.
+// Random has Poisson arrivals at the rates of s instead of evenly spaced ones: independent, exponentially
+// distributed gaps, what many users who know nothing of each other produce. The number of arrivals is itself
+// random, with equal mean and variance. Recorded times stay. Equal seeds give equal arrivals.
 func (s Schedule) Random(seed uint64) Schedule {
-	parts := append([]part(nil), s.parts...)
-	for i := range parts {
-		parts[i].random, parts[i].seed = true, seed+uint64(i)
-	}
-	return Schedule{parts}
+	s.random, s.seed = true, seed
+	return s
 }
 
 // Jittered has each arrival of s at a random moment of its own interval: as many as the
 // evenly spaced ones, which keep in step with timers of what is loaded. Recorded times
-// stay. Each part draws from its own stream of the seed.
+// stay.
 func (s Schedule) Jittered(seed uint64) Schedule {
-	parts := append([]part(nil), s.parts...)
-	for i := range parts {
-		parts[i].jittered, parts[i].seed = true, seed+uint64(i)
-	}
-	return Schedule{parts}
+	s.jittered, s.seed = true, seed
+	return s
 }
 
 // Duration returns the time after which nothing is due any more.
-func (s Schedule) Duration() time.Duration {
-	var sum time.Duration
-	for _, p := range s.parts {
-		sum += p.duration
-	}
-	return sum
-}
+func (s Schedule) Duration() time.Duration { return s.duration }
 
 // Offered returns the expected number of arrivals in [from, to). It is exact to one
 // for evenly spaced arrivals; the actual number of Poisson arrivals scatters
 // around it, so compare what was achieved with Count.
-func (s Schedule) Offered(from, to time.Duration) float64 {
-	var n float64
-	for _, p := range s.parts {
-		n += p.before(to) - p.before(from)
-		from, to = from-p.duration, to-p.duration
-	}
-	return n
-}
+func (s Schedule) Offered(from, to time.Duration) float64 { return s.before(to) - s.before(from) }
 
 // OfferedRate returns the mean expected rate in [from, to), in operations per second.
 func (s Schedule) OfferedRate(from, to time.Duration) float64 {
@@ -164,15 +120,11 @@ func (s Schedule) Count(from, to time.Duration) int64 {
 	}
 }
 
-// before returns the expected number of arrivals of a part before a time since its
-// beginning.
-func (p part) before(t time.Duration) float64 {
-	if p.times == nil {
-		return p.profile.before(t)
+// before returns the expected number of arrivals before a time.
+func (s Schedule) before(t time.Duration) float64 {
+	if s.times == nil {
+		return s.profile.before(t)
 	}
-	n := 0
-	for n < len(p.times) && p.times[n] < t {
-		n++
-	}
+	n, _ := slices.BinarySearch(s.times, t)
 	return float64(n)
 }

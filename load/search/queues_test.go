@@ -26,7 +26,7 @@ type queue struct {
 func (q *queue) probe(_ context.Context, rate float64) (record.Probe, error) {
 	q.trials++
 	window := time.Duration(float64(q.n) / rate * 1e9)
-	plan, err := schedule.Poisson(rate, window, q.trials)
+	even, err := schedule.Constant(rate, window)
 	if err != nil {
 		return record.Probe{}, err
 	}
@@ -35,6 +35,7 @@ func (q *queue) probe(_ context.Context, rate float64) (record.Probe, error) {
 		return record.Probe{}, err
 	}
 	random := rand.New(rand.NewPCG(q.trials, 1))
+	plan := even.Random(q.trials)
 	var free time.Duration
 	var offered int64
 	for arrivals := plan.Arrivals(); ; offered++ {
