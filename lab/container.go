@@ -14,6 +14,8 @@ type ContainerSpec struct {
 	Hostname string           `json:"hostname,omitempty"`
 	Mounts   []ContainerMount `json:"mounts,omitempty"`
 	Health   *HealthCheck     `json:"health,omitempty"`
+	// Ports are those at which other units call it, as far as they are known.
+	Ports []ContainerPort `json:"ports,omitempty"`
 	// Hosts are entries of its /etc/hosts: "NAME:ADDRESS".
 	Hosts []string `json:"hosts,omitempty"`
 	// CapAdd, CapDrop and SecurityOpt are capabilities and options in the words of Docker.
@@ -32,6 +34,12 @@ type ContainerSpec struct {
 	Terminal   bool `json:"terminal,omitempty"`  // it writes to one
 }
 
+// ContainerPort is a TCP port at which a container is called, and the one that it listens on.
+type ContainerPort struct {
+	Port   int `json:"port"`
+	Target int `json:"target"`
+}
+
 // MountKind says what is mounted.
 type MountKind string
 
@@ -45,15 +53,21 @@ const (
 	MountBind MountKind = "bind"
 	// MountMemory is a file system in memory.
 	MountMemory MountKind = "tmpfs"
+	// MountFiles is a folder of files that the mount has itself, or, where it names one as its source, that
+	// file. The container can only read them.
+	MountFiles MountKind = "files"
 )
 
 // ContainerMount is a mount in a container.
 type ContainerMount struct {
 	Kind     MountKind `json:"kind"`
-	Source   string    `json:"source,omitempty"` // the name of the volume, or the path
+	Source   string    `json:"source,omitempty"` // the name of the volume or file, or the path
 	Target   string    `json:"target"`
 	ReadOnly bool      `json:"read_only,omitempty"`
 	Options  string    `json:"options,omitempty"` // of a tmpfs, such as size=64m
+	// Files are the texts of MountFiles by their names, and Executable says that all of them are programs.
+	Files      map[string]string `json:"files,omitempty"`
+	Executable bool              `json:"executable,omitempty"`
 }
 
 // HealthCheck is a command that runs in a container again and again and says whether that is healthy. Times
@@ -61,12 +75,16 @@ type ContainerMount struct {
 type HealthCheck struct {
 	// Test is the command in the words of Docker: CMD and words, CMD-SHELL and a text, or NONE; empty: that
 	// of the image.
-	Test          []string `json:"test,omitempty"`
-	Interval      float64  `json:"interval_seconds,omitempty"`
-	Timeout       float64  `json:"timeout_seconds,omitempty"`
-	StartPeriod   float64  `json:"start_period_seconds,omitempty"`
-	StartInterval float64  `json:"start_interval_seconds,omitempty"`
-	Retries       int      `json:"retries,omitempty"`
+	Test []string `json:"test,omitempty"`
+	// Port, in the place of Test, is one of the container that takes connections or, where there is a Path,
+	// answers a GET of that with a status below 400.
+	Port          int     `json:"port,omitempty"`
+	Path          string  `json:"path,omitempty"`
+	Interval      float64 `json:"interval_seconds,omitempty"`
+	Timeout       float64 `json:"timeout_seconds,omitempty"`
+	StartPeriod   float64 `json:"start_period_seconds,omitempty"`
+	StartInterval float64 `json:"start_interval_seconds,omitempty"`
+	Retries       int     `json:"retries,omitempty"`
 }
 
 // Ulimit is a limit of the kernel for each process of a container.

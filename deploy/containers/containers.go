@@ -102,6 +102,8 @@ func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint
 		return err
 	case Unprivileged(spec):
 		return GiveTo(fleet.Volume(dir, spec))
+	case spec.Container != nil:
+		return writeMounts(dir, spec)
 	case spec.Image != "": // that says it; the trial's folder above is ours
 		return os.Chmod(fleet.Volume(dir, spec), 0o777)
 	}

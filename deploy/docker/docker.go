@@ -94,6 +94,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 		fleet.CheckLimits(slices.Concat(servers, contained)),
 		volume.CheckFaults(slices.Concat(servers, contained)),
 		checkHost(len(servers) + len(contained)), images.Check(contained), d.checkPorts(contained),
+		containers.CheckPorts(contained),
 		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
 			images.IsUnit)),
 	}

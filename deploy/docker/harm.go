@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -51,7 +52,7 @@ func (d *deployment) cut(ctx context.Context, c *container, off bool) error {
 	if off {
 		return d.engine.Disconnect(ctx, d.network, c.name)
 	}
-	at := engine.In(d.nodes[c.Spec.Name].address, aliases(c.Spec)...)
+	at := engine.In(d.nodes[c.Spec.Name].address, containers.Aliases(c.Spec)...)
 	return d.engine.Connect(ctx, d.network, c.name, at)
 }
 

@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/lab"
@@ -193,14 +193,6 @@ func (d *deployment) at(address string, aliases ...string) engine.NetworkingConf
 		EndpointsConfig: map[string]engine.Endpoint{d.network: engine.In(address, aliases...)}}
 }
 
-// aliases returns the names by which others find a unit in the trial's network: replicas have the same.
-func aliases(spec lab.UnitSpec) []string {
-	if spec.Container == nil {
-		return nil
-	}
-	return append([]string{cmp.Or(spec.Group, spec.Name)}, spec.Container.Names...)
-}
-
 // place puts a container where it belongs.
 func (d *deployment) place(made *engine.Container, spec lab.UnitSpec) {
 	node := d.nodes[d.deployer.nodeOf(spec)]
@@ -208,7 +200,8 @@ func (d *deployment) place(made *engine.Container, spec lab.UnitSpec) {
 	case node == nil:
 		made.HostConfig.NetworkMode = "host"
 	case node.holder == "":
-		made.HostConfig.NetworkMode, made.NetworkingConfig = d.network, d.at(node.address, aliases(spec)...)
+		made.HostConfig.NetworkMode = d.network
+		made.NetworkingConfig = d.at(node.address, containers.Aliases(spec)...)
 	default:
 		made.HostConfig.NetworkMode = "container:" + node.holder
 	}

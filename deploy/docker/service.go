@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
+	"net"
+	"strconv"
 
+	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -16,10 +18,7 @@ func (d *deployment) describe(made *engine.Container, spec lab.UnitSpec) {
 	c, host := *spec.Container, &made.HostConfig
 	made.Entrypoint, made.User, made.WorkingDir, made.Hostname = c.Entrypoint, c.User, c.Dir, c.Hostname
 	made.Tty, made.StopSignal = c.Terminal, c.StopSignal
-	if h := c.Health; h != nil {
-		made.Healthcheck = &engine.Healthcheck{Test: h.Test, Interval: span(h.Interval), Timeout: span(h.Timeout),
-			StartPeriod: span(h.StartPeriod), StartInterval: span(h.StartInterval), Retries: h.Retries}
-	}
+	made.Healthcheck = engine.HealthcheckOf(c.Health)
 	host.Privileged, host.ReadonlyRootfs, host.Init = c.Privileged, c.ReadOnly, c.Init
 	host.CapAdd, host.CapDrop, host.SecurityOpt = c.CapAdd, c.CapDrop, c.SecurityOpt
 	host.Sysctls, host.ShmSize, host.ExtraHosts = c.Sysctls, c.ShmSize, c.Hosts
@@ -29,13 +28,10 @@ func (d *deployment) describe(made *engine.Container, spec lab.UnitSpec) {
 	for _, u := range c.Ulimits {
 		host.Ulimits = append(host.Ulimits, engine.Ulimit(u))
 	}
-	for _, m := range c.Mounts {
+	for _, m := range containers.Mounts(d.dir, spec) {
 		d.mount(made, m)
 	}
 }
-
-// span returns seconds as the daemon counts time.
-func span(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
 // mount adds a mount to a container.
 func (d *deployment) mount(made *engine.Container, m lab.ContainerMount) {
@@ -95,34 +91,15 @@ func (d *deployment) removeVolumes() error {
 	return errors.Join(problems...)
 }
 
-// lookAgain is how often the daemon is asked whether a container is healthy.
-const lookAgain = 20 * time.Millisecond
-
 // awaitHealthy waits until the health check of the container says that it is healthy.
 func (c *container) awaitHealthy(ctx context.Context) error {
-	for {
-		state, err := c.deployment.engine.Inspect(ctx, c.name)
-		switch health := state.Health; {
-		case err != nil:
-			return err
-		case health == nil:
-			return fmt.Errorf("%v has no health check, and others wait until it is healthy: give it one "+
-				"(healthcheck)", c)
-		case health.Status == "healthy":
-			return nil
-		case health.Status == "unhealthy":
-			said := ""
-			if n := len(health.Log); n > 0 {
-				said = ": " + strings.TrimSpace(health.Log[n-1].Output)
-			}
-			return fmt.Errorf("%v is unhealthy%s%s", c, said, c.Log.LastWords())
-		}
-		select {
-		case <-c.Ended:
-			return fmt.Errorf("%v ended before it was healthy%s", c, c.Log.LastWords())
-		case <-ctx.Done():
-			return fmt.Errorf("%v is not healthy: %w%s", c, context.Cause(ctx), c.Log.LastWords())
-		case <-time.After(lookAgain):
-		}
+	d := c.deployment
+	if check := c.Spec.Container.Health; check != nil && check.Port != 0 {
+		address := net.JoinHostPort(d.nodes[c.Spec.Name].address, strconv.Itoa(check.Port))
+		return fleet.AwaitVisit(ctx, c.Unit, address, fleet.PortVisit(check))
 	}
+	if err := d.engine.AwaitHealthy(ctx, c.name, c.Ended); err != nil {
+		return fmt.Errorf("%v %w%s", c, err, c.Log.LastWords())
+	}
+	return nil
 }

@@ -42,6 +42,19 @@ func (c *Client) ImageID(ctx context.Context, name string) (id string, err error
 	return image.ID, named("look for the image", name, err)
 }
 
+// Image is what an image says of its containers.
+type Image struct {
+	ExposedPorts map[string]struct{} // such as 80/tcp
+	Healthcheck  *Healthcheck        // nil: it has none
+}
+
+// Image tells what an image says.
+func (c *Client) Image(ctx context.Context, name string) (Image, error) {
+	var image struct{ Config Image }
+	err := c.call(ctx, http.MethodGet, "/images/"+name+"/json", nil, nil, &image)
+	return image.Config, named("look at the image", name, err)
+}
+
 // imagePatience limits saving or loading an image: some have gigabytes.
 const imagePatience = 10 * time.Minute
 

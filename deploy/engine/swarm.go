@@ -151,13 +151,20 @@ type ServiceContainer struct {
 	Env             []string `json:",omitempty"`
 	Dir             string   `json:",omitempty"`
 	User            string   `json:",omitempty"`
+	Hostname        string   `json:",omitempty"`
+	TTY             bool     `json:",omitempty"`
+	StopSignal      string   `json:",omitempty"`
 	ReadOnly        bool
 	Mounts          []Mount
 	StopGracePeriod time.Duration
 	DNSConfig       DNSConfig
-	CapabilityAdd   []string     `json:",omitempty"`
-	CapabilityDrop  []string     `json:",omitempty"`
-	Secrets         []SecretFile `json:",omitempty"`
+	Healthcheck     *Healthcheck      `json:",omitempty"`
+	Hosts           []string          `json:",omitempty"` // ADDRESS NAME
+	Sysctls         map[string]string `json:",omitempty"`
+	Ulimits         []Ulimit          `json:",omitempty"`
+	CapabilityAdd   []string          `json:",omitempty"`
+	CapabilityDrop  []string          `json:",omitempty"`
+	Secrets         []SecretFile      `json:",omitempty"`
 	// whether Docker's own is the first process; nil: as the daemon has it
 	Init *bool `json:",omitempty"`
 }
@@ -188,10 +195,31 @@ type DNSConfig struct {
 
 // Mount is a folder of a task's container.
 type Mount struct {
-	Type     string // bind, tmpfs
-	Source   string `json:",omitempty"`
-	Target   string
-	ReadOnly bool
+	Type          string // bind, tmpfs, volume
+	Source        string `json:",omitempty"`
+	Target        string
+	ReadOnly      bool
+	VolumeOptions *VolumeOptions `json:",omitempty"`
+	TmpfsOptions  *TmpfsOptions  `json:",omitempty"`
+}
+
+// VolumeOptions say where a volume is.
+type VolumeOptions struct{ DriverConfig VolumeDriver }
+
+// VolumeDriver is what keeps a volume, with its options.
+type VolumeDriver struct {
+	Name    string
+	Options map[string]string
+}
+
+// TmpfsOptions bound a file system in memory; in bytes.
+type TmpfsOptions struct{ SizeBytes int64 }
+
+// FolderAt returns the mount of a volume whose content is in a folder of the daemon's host. What the image
+// has at its target comes there where that is empty.
+func FolderAt(target, folder string, readOnly bool) Mount {
+	return Mount{Type: "volume", Target: target, ReadOnly: readOnly, VolumeOptions: &VolumeOptions{VolumeDriver{
+		Name: "local", Options: map[string]string{"type": "none", "o": "bind", "device": folder}}}}
 }
 
 // Resources are what a task can use at most.

@@ -47,6 +47,15 @@ func Check(units []lab.UnitSpec) error {
 	return errors.Join(problems...)
 }
 
+// Look tells what an image of this host's Docker says of its containers.
+func Look(ctx context.Context, name string) (engine.Image, error) {
+	client, err := engine.Open()
+	if err != nil {
+		return engine.Image{}, err
+	}
+	return client.Image(ctx, name)
+}
+
 // Send has take read an image of this host's Docker, in the format of `docker save`.
 func Send(ctx context.Context, name string, take func(context.Context, io.Reader) error) error {
 	client, err := engine.Open()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/links"
@@ -37,6 +38,8 @@ type deployment struct {
 	doors    *fleet.Doors // ways from this host to units of the user's cluster
 	scaled   []*scaled    // units that the cluster replicates
 	arrived  chan lab.Arrived
+	found    []api.HostAlias         // the names of containers that their specs describe
+	shown    map[string]engine.Image // what the images of these say
 
 	mu    sync.Mutex
 	lives int // of all units together
@@ -54,7 +57,7 @@ func newDeployment(
 	made := &deployment{
 		deployer: d, cluster: cluster, images: images, lead: layout.Lead, dir: dir,
 		trial: strings.ToLower(filepath.Base(dir)),
-		told:  newTold(), accounts: newAccounts(),
+		told:  newTold(), accounts: newAccounts(), shown: map[string]engine.Image{},
 		arrived: make(chan lab.Arrived, arrivals),
 	}
 	made.Fleet = fleet.New(ctx, supervisor, dir, made.platform(layout))
@@ -68,6 +71,7 @@ const (
 	labelTrial = "trial"
 	labelUnit  = "unit"
 	labelGroup = "group" // the unit of which the cluster has made the pod
+	labelNames = "names" // the unit whose names lead to the pod
 )
 
 const (
@@ -116,6 +120,9 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 			d.Endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort(anyAddress, port),
 				Dial: net.JoinHostPort(made.Spec.ClusterIP, port)}
 		}
+	}
+	if err := d.nameDescribed(ctx, specs); err != nil {
+		return err
 	}
 	if d.deployer.users != nil {
 		return nil // whose nodes are not ours to change

@@ -137,3 +137,11 @@ func (p *pod) AwaitOpen(ctx context.Context) error {
 
 // literal returns a text in which Kubernetes finds no variable to replace.
 func literal(text string) string { return strings.ReplaceAll(text, "$(", "$$(") }
+
+// literals returns texts in which it finds none.
+func literals(texts []string) (all []string) {
+	for _, text := range texts {
+		all = append(all, literal(text))
+	}
+	return all
+}

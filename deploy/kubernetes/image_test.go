@@ -23,5 +23,14 @@ func TestImagesOfTheUsers(t *testing.T) {
 	layout.Units[0].Image = "nginx@sha256:0000000000000000000000000000000000000000000000000000000000000000"
 	deploytest.Says(t, d.Preflight(layout), "type: docker tag nginx@sha256")
 	dockertest.Image(t, image, deploytest.Program(t))
-	deploytest.ForeignSuite(t, d, boxed, func() []string { return inCluster(t, d) })
+	left := func() []string { return inCluster(t, d) }
+	deploytest.ForeignSuite(t, d, boxed, left)
+	t.Run("services of a file", func(t *testing.T) { deploytest.ServicesSuite(t, d, image, "/data", left) })
+	t.Run("what it cannot give", func(t *testing.T) {
+		demanding := deploytest.Demanding(image)
+		demanding.Units[0].Container.User = "web"
+		deploytest.Says(t, d.Preflight(demanding), "unit web has the user web (a number is one), privileged, the "+
+			"processes of this host (pid: host), the security option apparmor=x, /var/run/docker.sock of this host, "+
+			"which Kubernetes cannot give it")
+	})
 }

@@ -100,6 +100,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
 			images.IsUnit)), images.Check(pods),
 		containers.CheckServices(layout.Services, "process or docker-host"),
+		containers.CheckDescribed("Kubernetes", pods, lacks),
 		process.CheckMemory(len(pods), memoryPerPod, 0), process.CheckNumbers(uint64(len(pods) * threadsPerPod)),
 		process.CheckDescriptors(len(pods) * descriptorsPerPod),
 	}

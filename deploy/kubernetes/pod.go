@@ -241,7 +241,7 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 	made.Metadata.Labels = map[string]string{labelTrial: d.trial, labelUnit: spec.Name}
 	made.Spec = api.PodSpec{RestartPolicy: "Never"}
 	if !images.IsUnit(spec) { // nobody knows what an image of the user's needs
-		made.Spec.Volumes = []api.Volume{{Name: "tmp", EmptyDir: &struct{}{}}}
+		made.Spec.Volumes = []api.Volume{{Name: "tmp", EmptyDir: &api.EmptyDir{}}}
 		runs.VolumeMounts = []api.Mount{{Name: "tmp", MountPath: "/tmp"}}
 		runs.SecurityContext = api.SecurityContext{ReadOnlyRootFilesystem: true,
 			Capabilities: api.Capabilities{Drop: []string{"ALL"}, Add: []string{"DAC_OVERRIDE"}}}
@@ -278,13 +278,14 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(environment)) {
 		runs.Env = append(runs.Env, api.Variable{Name: name, Value: literal(environment[name])})
 	}
-	for i, word := range runs.Command {
-		runs.Command[i] = literal(word)
-	}
+	runs.Command = literals(runs.Command)
 	if images.IsUnit(spec) { // which says itself what is told so
 		runs.Command, runs.Args = nil, runs.Command
 	}
 	made.Spec.Containers = []api.Container{runs}
+	if spec.Container != nil {
+		err = errors.Join(err, p.describe(&made))
+	}
 	return made, token, err
 }
 

@@ -43,7 +43,7 @@ func (p *pod) makeForeign(ctx context.Context, made *api.Pod) error {
 	})
 	runs.VolumeMounts = slices.DeleteFunc(runs.VolumeMounts, func(m api.Mount) bool { return mounted[m.Name] })
 	volume := fleet.Volume(d.dir, p.Spec)
-	made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: "volume", EmptyDir: &struct{}{}},
+	made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: "volume", EmptyDir: &api.EmptyDir{}},
 		api.Volume{Name: "files", Secret: &api.InSecret{Name: p.name}})
 	runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: "volume", MountPath: volume})
 	var files api.Secret
@@ -53,7 +53,7 @@ func (p *pod) makeForeign(ctx context.Context, made *api.Pod) error {
 		if err == nil && entry.IsDir() && path != volume {
 			folders++
 			name := "own-" + strconv.Itoa(folders)
-			made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: name, EmptyDir: &struct{}{}})
+			made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: name, EmptyDir: &api.EmptyDir{}})
 			runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: name, MountPath: path})
 		}
 		if err != nil || !entry.Type().IsRegular() {
@@ -108,9 +108,7 @@ func (p *pod) setups(runs api.Container) ([]api.Container, error) {
 		if first.Command, err = p.deployment.shared().Command(preparing); err != nil {
 			return nil, err
 		}
-		for i, word := range first.Command {
-			first.Command[i] = literal(word)
-		}
+		first.Command = literals(first.Command)
 		first.Name = setupPrefix + strconv.Itoa(i)
 		all = append(all, first)
 	}

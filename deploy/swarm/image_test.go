@@ -24,7 +24,7 @@ func TestImagesOfTheUsers(t *testing.T) {
 		t.Errorf("Preflight without the image: %v", err)
 	}
 	dockertest.Image(t, image, deploytest.Program(t))
-	deploytest.ForeignSuite(t, d, boxed, func() (left []string) {
+	left := func() (left []string) {
 		for _, n := range d.cluster.Nodes {
 			things, err := n.Units(t.Context())
 			if err != nil {
@@ -35,5 +35,13 @@ func TestImagesOfTheUsers(t *testing.T) {
 			}
 		}
 		return left
+	}
+	deploytest.ForeignSuite(t, d, boxed, left)
+	t.Run("services of a file", func(t *testing.T) { deploytest.ServicesSuite(t, d, image, "/data", left) })
+	t.Run("what it cannot give", func(t *testing.T) {
+		deploytest.Says(t, d.Preflight(deploytest.Demanding(image)), "unit web has privileged, the processes of "+
+			"this host (pid: host), the security option apparmor=x, /var/run/docker.sock of this host, which "+
+			"Swarm cannot give it", "unit web is called at port 80, and listens on 8080, to which only Kubernetes "+
+			"leads")
 	})
 }

@@ -92,7 +92,9 @@ type service struct {
 }
 
 func (d *deployment) newService(spec lab.UnitSpec) *service {
-	return &service{Unit: fleet.NewUnit(spec), deployment: d, followed: make(chan struct{})}
+	s := &service{Unit: fleet.NewUnit(spec), deployment: d, followed: make(chan struct{})}
+	s.Healthy = s.awaitHealthy
+	return s
 }
 
 // Start implements fleet.Instance. A life that is not the first may be on another node, to which callers of
@@ -132,7 +134,7 @@ func (s *service) start(ctx context.Context) error {
 // run has the swarm run the service, and finds its container and what it writes.
 func (s *service) run(ctx context.Context) error {
 	d := s.deployment
-	if err := s.describe(); err != nil {
+	if err := s.template(); err != nil {
 		return err
 	}
 	if err := s.create(ctx); err != nil {
@@ -143,7 +145,7 @@ func (s *service) run(ctx context.Context) error {
 	}
 	d.placed(s.Spec, s.node)
 	kills := s.node.Kills()
-	said, err := s.node.Engine.Follow(d.Watching, s.container, false)
+	said, err := s.node.Engine.Follow(d.Watching, s.container, s.made.TaskTemplate.ContainerSpec.TTY)
 	if err != nil {
 		return err
 	}
@@ -200,7 +202,8 @@ func (s *service) awaitTask(ctx context.Context) error {
 			ended := slices.Contains([]string{"complete", "failed", "rejected", "shutdown", "orphaned"},
 				task.Status.State)
 			s.node, s.container = d.cluster.WithID(task.NodeID), task.Status.ContainerStatus.ContainerID
-			if s.node != nil && s.container != "" && (ended || task.Status.State == "running") {
+			runs := ended || task.Status.State == "running"
+			if s.node != nil && s.container != "" && (runs || task.Status.State == "starting" && s.begun(ctx)) {
 				s.former = append(s.former, task.ID)
 				return nil
 			}
@@ -231,8 +234,8 @@ func (s *service) bind(ctx context.Context) error {
 	return launch.AwaitBound(ctx, s.HostPID(), s.Spec.Cores)
 }
 
-// describe says what the service is made of, or that a former life begins anew.
-func (s *service) describe() error {
+// template says what the service is made of, or that a former life begins anew.
+func (s *service) template() error {
 	if s.id != "" {
 		s.made.TaskTemplate.ForceUpdate++
 		return nil
@@ -247,7 +250,7 @@ func (s *service) describe() error {
 		TaskTemplate: engine.TaskTemplate{
 			ContainerSpec: container, RestartPolicy: engine.RestartPolicy{Condition: "none"},
 			Placement: d.placement(spec),
-			Networks:  []engine.ServiceNetwork{{Target: private.Overlay, Aliases: []string{spec.Name}}},
+			Networks:  []engine.ServiceNetwork{{Target: private.Overlay, Aliases: aliases(spec)}},
 			LogDriver: engine.LogDriver{Name: "json-file"},
 			Resources: engine.Resources{Limits: engine.ResourceLimits{
 				NanoCPUs: int64(math.Round(spec.Limits.CPU * 1e9)), MemoryBytes: spec.Limits.Memory}},
@@ -298,9 +301,12 @@ func (s *service) described() (container engine.ServiceContainer, err error) {
 	}
 	environment, token, err := seen.Given(spec, control)
 	for name, value := range environment {
-		container.Env = append(container.Env, name+"="+value)
+		container.Env = append(container.Env, name+"="+plain(value))
 	}
 	s.token = token
+	if spec.Container != nil {
+		err = errors.Join(err, s.describe(&container))
+	}
 	return container, err
 }
 

@@ -2,6 +2,7 @@ package swarm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
@@ -42,10 +43,28 @@ func (d *deployment) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error
 	}()
 	return private.Each(ctx, d.cluster.Nodes, func(ctx context.Context, n *private.Node) error {
 		for _, spec := range specs {
-			if err := n.AwaitKnown(ctx, d.Named(spec.Name).made.Name); err != nil {
+			if err := d.awaitKnownOn(ctx, n, d.Named(spec.Name)); err != nil {
 				return fmt.Errorf("unit %s: %w", spec.Name, err)
 			}
 		}
 		return nil
 	})
+}
+
+// awaitKnownOn waits until a node knows a service by name, or that has done its part.
+func (d *deployment) awaitKnownOn(ctx context.Context, n *private.Node, s *service) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-s.Ended:
+			cancel(errors.New("it has ended"))
+		}
+	}()
+	err := n.AwaitKnown(ctx, s.made.Name)
+	if s.HasFinished() {
+		return nil
+	}
+	return err
 }

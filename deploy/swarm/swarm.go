@@ -83,7 +83,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	_, err := containers.Places(private.Names(), slices.Concat(all, layout.Prepare), layout.Links)
 	return errors.Join(
 		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), fleet.CheckLimits(all), err,
-		links.Check(layout.Links, all),
+		links.Check(layout.Links, all), containers.CheckDescribed("Swarm", all, lacks), containers.CheckPorts(all),
 		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
 			images.IsUnit)), images.Check(all),
 		containers.CheckServices(layout.Services, lab.DockerHost),

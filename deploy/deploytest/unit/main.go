@@ -61,6 +61,8 @@ func play(channel *unit.Channel, part string, args []string) error {
 		return boxed(args[0], args[1])
 	case "proxy": // args: the units that it looks up
 		return proxy(args)
+	case "asks": // args: the address, a file, and whom it asks
+		return asks(args[0], args[1], args[2])
 	case "hoard":
 		return hoard(channel)
 	case "die":
@@ -248,6 +250,26 @@ func boxed(folder, address string) error {
 	}
 	fmt.Fprintln(os.Stderr, "boxed listens, life", life)
 	answer(listener, always(fmt.Sprintf("boxed:%d", life)))
+	return nil
+}
+
+// asks tells every caller what is in a file, a variable, and what somebody else says.
+func asks(address, path, other string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	answer(listener, func() string {
+		said, err := call(other)
+		if err != nil {
+			said = err.Error()
+		}
+		return fmt.Sprintf("%s %s %s", text, os.Getenv("WORD"), said)
+	})
 	return nil
 }
 

@@ -68,10 +68,11 @@ type ServiceSpec struct {
 	Ports     []ServicePort     `json:"ports"`
 }
 
-// ServicePort is a port of a service, the same as that of its pods.
+// ServicePort is a port of a service, and that of its pods; 0: the same.
 type ServicePort struct {
-	Name string `json:"name"`
-	Port int    `json:"port"`
+	Name       string `json:"name"`
+	Port       int    `json:"port"`
+	TargetPort int    `json:"targetPort,omitempty"`
 }
 
 // Pod is what runs on a node.
@@ -84,6 +85,8 @@ type Pod struct {
 // PodSpec is what a pod shall be.
 type PodSpec struct {
 	NodeName                      string            `json:"nodeName,omitempty"`
+	Hostname                      string            `json:"hostname,omitempty"`
+	HostAliases                   []HostAlias       `json:"hostAliases,omitempty"`
 	NodeSelector                  map[string]string `json:"nodeSelector,omitempty"`
 	RestartPolicy                 string            `json:"restartPolicy"`
 	TerminationGracePeriodSeconds int               `json:"terminationGracePeriodSeconds"`
@@ -94,6 +97,12 @@ type PodSpec struct {
 	Volumes                       []Volume          `json:"volumes,omitempty"`
 	ImagePullSecrets              []Meta            `json:"imagePullSecrets,omitempty"`
 	SecurityContext               *PodSecurity      `json:"securityContext,omitempty"`
+}
+
+// HostAlias is an address in the /etc/hosts of a pod.
+type HostAlias struct {
+	IP        string   `json:"ip"`
+	Hostnames []string `json:"hostnames"`
 }
 
 // PodSecurity is what all programs of a pod may do.
@@ -125,6 +134,30 @@ type Container struct {
 	Resources       Resources       `json:"resources"`
 	VolumeMounts    []Mount         `json:"volumeMounts,omitempty"`
 	SecurityContext SecurityContext `json:"securityContext"`
+	ReadinessProbe  *Probe          `json:"readinessProbe,omitempty"`
+	TTY             bool            `json:"tty,omitempty"`
+}
+
+// Probe says whether a container can be used: by one of a command in it, a connection, and an answer. Times
+// are whole seconds; 0 is what Kubernetes says.
+type Probe struct {
+	Exec             *Exec `json:"exec,omitempty"`
+	HTTPGet          *Call `json:"httpGet,omitempty"`
+	TCPSocket        *Call `json:"tcpSocket,omitempty"`
+	PeriodSeconds    int   `json:"periodSeconds,omitempty"`
+	TimeoutSeconds   int   `json:"timeoutSeconds,omitempty"`
+	FailureThreshold int   `json:"failureThreshold,omitempty"`
+}
+
+// Exec is a command in a container.
+type Exec struct {
+	Command []string `json:"command"`
+}
+
+// Call is a call of a container's port.
+type Call struct {
+	Path string `json:"path,omitempty"`
+	Port int    `json:"port"`
 }
 
 // Variable is one of a program's environment.
@@ -151,8 +184,14 @@ type Mount struct {
 type Volume struct {
 	Name     string    `json:"name"`
 	HostPath *HostPath `json:"hostPath,omitempty"`
-	EmptyDir *struct{} `json:"emptyDir,omitempty"`
+	EmptyDir *EmptyDir `json:"emptyDir,omitempty"`
 	Secret   *InSecret `json:"secret,omitempty"`
+}
+
+// EmptyDir is a folder of the pod's own, in memory where Medium is "Memory".
+type EmptyDir struct {
+	Medium    string `json:"medium,omitempty"`
+	SizeLimit string `json:"sizeLimit,omitempty"`
 }
 
 // InSecret has the texts of a secret as files.

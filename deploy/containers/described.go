@@ -1,0 +1,179 @@
+package containers
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Aliases returns the names by which others find a unit that its Container describes: replicas have the same.
+func Aliases(spec lab.UnitSpec) []string {
+	if spec.Container == nil {
+		return nil
+	}
+	return append([]string{cmp.Or(spec.Group, spec.Name)}, spec.Container.Names...)
+}
+
+// Lack is something that a platform cannot give to containers.
+type Lack struct {
+	Asked bool // whether one asks for it
+	What  string
+}
+
+// CheckDescribed refuses units whose containers ask for what their platform does not have; it says which that
+// is.
+func CheckDescribed(platform string, units []lab.UnitSpec, lacks func(lab.UnitSpec) []Lack) error {
+	var problems []error
+	for _, spec := range units {
+		if spec.Container == nil {
+			continue
+		}
+		var asked []string
+		for _, one := range append(lacks(spec), lackedAlways(spec)...) {
+			if one.Asked {
+				asked = append(asked, one.What)
+			}
+		}
+		if len(asked) > 0 {
+			problems = append(problems, &lab.Incapable{Why: fmt.Sprintf("unit %s has %s, which %s cannot give it: "+
+				"leave that out, or deploy with docker-bridge", spec.Name, strings.Join(asked, ", "), platform)})
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// CheckPorts refuses units that are called at other ports than they listen on.
+func CheckPorts(units []lab.UnitSpec) error {
+	var problems []error
+	for _, spec := range units {
+		if spec.Container == nil {
+			continue
+		}
+		for _, port := range spec.Container.Ports {
+			if port.Port != port.Target {
+				problems = append(problems, &lab.Incapable{Why: fmt.Sprintf("unit %s is called at port %d, and listens "+
+					"on %d, to which only Kubernetes leads from there: deploy with kubernetes, or give its Service the "+
+					"port that it listens on", spec.Name, port.Port, port.Target)})
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// lackedAlways is what no nodes that Cleave makes have for a container.
+func lackedAlways(spec lab.UnitSpec) (lacks []Lack) {
+	c := spec.Container
+	lacks = []Lack{{c.Privileged, "privileged"}, {c.HostPID, "the processes of this host (pid: host)"}}
+	for _, option := range c.SecurityOpt {
+		if strings.HasPrefix(option, "no-new-privileges") && !strings.HasSuffix(option, "false") {
+			continue
+		}
+		lacks = append(lacks, Lack{true, "the security option " + option})
+	}
+	for _, m := range c.Mounts {
+		if _, err := SizeOf(m); err != nil {
+			lacks = append(lacks, Lack{true, fmt.Sprintf("a file system in memory with the options %q", m.Options)})
+		}
+		for _, own := range []string{"/run", "/var/run", "/var/lib", "/var/log", "/proc", "/sys", "/dev"} {
+			if m.Kind == lab.MountBind && (m.Source == own || strings.HasPrefix(m.Source, own+"/")) {
+				lacks = append(lacks, Lack{true, m.Source + " of this host"})
+			}
+		}
+	}
+	return lacks
+}
+
+// SizeOf returns how much a file system in memory may hold, in bytes; 0: it does not say.
+func SizeOf(m lab.ContainerMount) (int64, error) {
+	if m.Kind != lab.MountMemory || m.Options == "" {
+		return 0, nil
+	}
+	size, isSize := strings.CutPrefix(m.Options, "size=")
+	if !isSize {
+		return 0, fmt.Errorf("%q is no size", m.Options)
+	}
+	if strings.ContainsAny(size, "kmgKMG") {
+		size += "ib" // to the kernel 1k are 1024
+	}
+	bytes, err := humanize.ParseBytes(size)
+	return int64(bytes), err
+}
+
+// written returns the folder, or the file, that a mount with files has on this host.
+func written(dir string, spec lab.UnitSpec, mount int) string {
+	folder := filepath.Join(fleet.Volume(dir, spec), "mount-"+strconv.Itoa(mount))
+	return filepath.Join(folder, spec.Container.Mounts[mount].Source)
+}
+
+// Mounts returns what a container that its spec describes has mounted, with files that the spec has written
+// down as those of this host.
+func Mounts(dir string, spec lab.UnitSpec) []lab.ContainerMount {
+	all := slices.Clone(spec.Container.Mounts)
+	for i, m := range all {
+		if m.Kind == lab.MountFiles {
+			all[i] = lab.ContainerMount{Kind: lab.MountBind, Source: written(dir, spec, i), Target: m.Target,
+				ReadOnly: true}
+		}
+	}
+	return all
+}
+
+// MountsInFolders is Mounts where volumes are folders of the trial, which nodes that Cleave makes see alike.
+// It makes them.
+func MountsInFolders(dir string, spec lab.UnitSpec) ([]lab.ContainerMount, error) {
+	all := Mounts(dir, spec)
+	for i, m := range all {
+		if m.Kind != lab.MountVolume {
+			continue
+		}
+		// No unit is called like the folder above.
+		all[i].Source = filepath.Join(dir, "volumes+", cmp.Or(m.Source, spec.Name+"+"+strconv.Itoa(i)))
+		if err := os.MkdirAll(filepath.Dir(all[i].Source), 0o700); err != nil {
+			return nil, err
+		}
+		switch err := os.Mkdir(all[i].Source, 0o700); {
+		case errors.Is(err, fs.ErrExist):
+		case err != nil:
+			return nil, err
+		default: // the image says as whom it writes there
+			if err := os.Chmod(all[i].Source, 0o777); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// writeMounts writes the files of mounts that have some, for everybody to read.
+func writeMounts(dir string, spec lab.UnitSpec) error {
+	dir = fleet.Volume(dir, spec)
+	for i, m := range spec.Container.Mounts {
+		mode := fs.FileMode(0o644)
+		if m.Executable {
+			mode = 0o755
+		}
+		folder := "mount-" + strconv.Itoa(i)
+		for name, text := range m.Files {
+			path := filepath.Join(dir, folder, name)
+			err := fleet.WriteToVolume(dir, filepath.Join(folder, name), []byte(text))
+			if err == nil {
+				err = errors.Join(os.Chmod(filepath.Dir(path), 0o755), os.Chmod(path, mode))
+			}
+			if err != nil {
+				return fmt.Errorf("write a file of unit %s: %w", spec.Name, err)
+			}
+		}
+	}
+	return nil
+}

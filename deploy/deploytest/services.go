@@ -1,0 +1,102 @@
+package deploytest
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Services are units as a file of the user's has them, of an image with the suite's program: web asks db by
+// another name, which is healthy and filled when web starts. db counts its lives in the folder keeps.
+func Services(image, keeps string) lab.Layout {
+	const test = "/program"
+	data := []lab.ContainerMount{{Kind: lab.MountVolume, Source: "data", Target: "/data"}}
+	unit := func(name string, c lab.ContainerSpec, after ...string) lab.UnitSpec {
+		return lab.UnitSpec{Name: name, Role: name, Foreign: true, Image: image, Container: &c, After: after}
+	}
+	db := unit("db", lab.ContainerSpec{Names: []string{"data-base"}, Command: []string{"boxed", keeps, ":80"},
+		Mounts: data, Health: &lab.HealthCheck{Test: []string{"CMD", test, "move", "", "/data/healthy"},
+			Interval: 1}})
+	db.Role, db.Listens, db.Port, db.Readiness.Healthy = "server", true, 80, true
+	fill := unit("fill", lab.ContainerSpec{Command: []string{"move", "/data/healthy", "/data/filled"},
+		Mounts: data}, "db")
+	fill.Finishes = true
+	given := lab.ContainerMount{Kind: lab.MountFiles, Target: "/given", Files: map[string]string{"word": "asks"}}
+	web := unit("web", lab.ContainerSpec{Entrypoint: []string{test, "asks"},
+		Command: []string{":81", "/given/word", "data-base:80"}, Env: []string{"WORD=$(A){{b}}"},
+		Mounts: []lab.ContainerMount{given, {Kind: lab.MountMemory, Target: "/memory", Options: "size=1m"}},
+		Health: &lab.HealthCheck{Port: 81}}, "fill")
+	web.Listens, web.Port, web.Scalable, web.Readiness.Healthy = true, 81, true, true
+	lead := lab.UnitSpec{Name: "lead", Role: "lead", Args: []string{"lead"}}
+	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{lead, web, fill, db}}
+}
+
+// ServicesSuite has services start in their order, find each other by names, be healthy, be metered, and go
+// on after faults with what they keep.
+func ServicesSuite(t *testing.T, deployer lab.Deployer, image, keeps string, left func() []string) {
+	layout, err := lab.Variant{Replicas: map[string]int{"web": 2}}.Scale(Services(image, keeps))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := suite{deployer, Folder(t)}
+	d := s.deploy(t, layout)
+	defer func() {
+		stop(t, d)
+		if things := left(); len(things) > 0 {
+			t.Errorf("left behind: %q", things)
+		}
+		if _, err := os.Stat(s.dir); err == nil {
+			t.Error("the trial's folder is still there")
+		}
+	}()
+	if _, err := d.Await(within(t), lab.EventReady); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, u := range d.Units() {
+		names = append(names, u.Name)
+		if u.PID == 0 {
+			t.Errorf("unit %s has no process", u.Name)
+		}
+	}
+	if got := strings.Join(names, " "); got != "lead web web-2 db" && got != "lead db web web-2" {
+		t.Errorf("the units are %s, want all but what has finished", got)
+	}
+	says(t, d, "web", "asks $(A){{b}} boxed:1")
+	parts := d
+	for _, f := range []lab.Fault{{Target: "db", Kind: lab.FaultKill}, {Target: "db", Kind: lab.FaultCut},
+		{Target: "web-2", Kind: lab.FaultRestart}} {
+		harm(t, parts, f.Target, f.Kind)
+		heal(t, parts, f.Target, f.Kind)
+	}
+	says(t, d, "web-2", "asks $(A){{b}} boxed:2")
+	if err := d.Failure(); err != nil {
+		t.Error(err)
+	}
+	checkUsage(t, meteredJob(t, d))
+}
+
+// says waits until a unit answers so.
+func says(t *testing.T, d lab.Deployment, unit, want string) {
+	t.Helper()
+	at, err := d.Endpoint(unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(patience); answers(at) != want; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s says %q, want %q: %s", unit, answers(at), want, d.Logs()[unit])
+		}
+	}
+}
+
+// Demanding is a service that asks for what only the containers of this host's Docker have.
+func Demanding(image string) lab.Layout {
+	return lab.Layout{Lead: "web", Units: []lab.UnitSpec{{Name: "web", Role: "web", Foreign: true, Image: image,
+		Container: &lab.ContainerSpec{Privileged: true, HostPID: true, SecurityOpt: []string{"apparmor=x"},
+			Ports:  []lab.ContainerPort{{Port: 80, Target: 8080}},
+			Mounts: []lab.ContainerMount{{Kind: lab.MountBind, Source: "/var/run/docker.sock", Target: "/s"}}}}}}
+}

@@ -1,0 +1,211 @@
+package kubernetes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/images"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Patterns of what Kubernetes takes: names of services, names that are found, users.
+var (
+	serviceName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`)
+	foundName   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	userNumbers = regexp.MustCompile(`^[0-9]+(:[0-9]+)?$`)
+)
+
+// lacks is what pods cannot have of a container that its spec describes.
+func lacks(spec lab.UnitSpec) []containers.Lack {
+	c := spec.Container
+	all := []containers.Lack{
+		{Asked: !serviceName.MatchString(spec.Name), What: "that name (lower-case letters, digits and dashes, at " +
+			"most 40, are one)"},
+		{Asked: c.User != "" && !userNumbers.MatchString(c.User),
+			What: "the user " + c.User + " (a number is one)"},
+		{Asked: c.Hostname != "" && !foundName.MatchString(c.Hostname), What: "the host name " + c.Hostname},
+		{Asked: c.Init, What: "init"},
+		{Asked: c.StopSignal != "", What: "stop_signal"},
+		{Asked: len(c.Sysctls) > 0, What: "sysctls"},
+		{Asked: len(c.Ulimits) > 0, What: "ulimits"},
+	}
+	for _, name := range c.Names {
+		all = append(all, containers.Lack{Asked: !foundName.MatchString(name), What: "the name " + name})
+	}
+	return all
+}
+
+// nameDescribed gives containers that their specs describe an address for their names, which replicas share.
+// It leads to the ports at which others may call them, as far as these are known.
+func (d *deployment) nameDescribed(ctx context.Context, specs []lab.UnitSpec) error {
+	for _, spec := range specs {
+		if spec.Container == nil {
+			continue
+		}
+		var err error
+		if _, seen := d.shown[spec.Image]; !seen {
+			if d.shown[spec.Image], err = images.Look(ctx, spec.Image); err != nil {
+				return err
+			}
+		}
+		ports := portsOf(spec, d.shown[spec.Image])
+		if spec.Group != "" || len(ports) == 0 {
+			continue
+		}
+		var made api.Service
+		made.Metadata.Name = "names-of-" + spec.Name
+		made.Spec.Selector = map[string]string{labelTrial: d.trial, labelNames: spec.Name}
+		for i, port := range ports {
+			made.Spec.Ports = append(made.Spec.Ports, api.ServicePort{Name: "port-" + strconv.Itoa(i),
+				Port: port.Port, TargetPort: port.Target})
+		}
+		d.services = append(d.services, made.Metadata.Name)
+		if err := d.cluster.API.Do(ctx, http.MethodPost, d.cluster.ours("services"), made, &made); err != nil {
+			return fmt.Errorf("give unit %s its names: %w", spec.Name, err)
+		}
+		d.found = append(d.found, api.HostAlias{IP: made.Spec.ClusterIP, Hostnames: containers.Aliases(spec)})
+	}
+	return nil
+}
+
+// portsOf returns the ports at which a container may be called: those that are known, its own, and those of
+// its image.
+func portsOf(spec lab.UnitSpec, image engine.Image) []lab.ContainerPort {
+	ports := slices.Clone(spec.Container.Ports)
+	add := func(port int) {
+		if port != 0 && !slices.ContainsFunc(ports, func(p lab.ContainerPort) bool { return p.Port == port }) {
+			ports = append(ports, lab.ContainerPort{Port: port, Target: port})
+		}
+	}
+	add(spec.Port)
+	for _, name := range slices.Sorted(maps.Keys(image.ExposedPorts)) {
+		if text, isTCP := strings.CutSuffix(name, "/tcp"); isTCP {
+			port, _ := strconv.Atoi(text) // a number, as Docker has it
+			add(port)
+		}
+	}
+	return ports
+}
+
+// describe makes a pod and its container what the description of a unit says beside its image.
+func (p *pod) describe(made *api.Pod) error {
+	d, c, runs := p.deployment, p.Spec.Container, &made.Spec.Containers[0]
+	made.Metadata.Labels[labelNames] = cmp.Or(p.Spec.Group, p.Spec.Name)
+	made.Spec.Hostname, made.Spec.HostAliases = c.Hostname, slices.Clone(d.found)
+	for _, entry := range c.Hosts {
+		name, address, _ := strings.Cut(entry, ":")
+		made.Spec.HostAliases = append(made.Spec.HostAliases, api.HostAlias{IP: address, Hostnames: []string{name}})
+	}
+	runs.Command = literals(c.Entrypoint)
+	if len(c.Entrypoint) == 1 && c.Entrypoint[0] == "" {
+		runs.Command, runs.Args = runs.Args, nil
+	}
+	runs.WorkingDir, runs.TTY = c.Dir, c.Terminal
+	security := &runs.SecurityContext
+	security.ReadOnlyRootFilesystem = c.ReadOnly
+	security.Capabilities = api.Capabilities{Add: c.CapAdd, Drop: c.CapDrop}
+	security.AllowPrivilegeEscalation = len(c.SecurityOpt) == 0 // all that Preflight lets through forbid it
+	if user, group, _ := strings.Cut(c.User, ":"); user != "" {
+		uid, _ := strconv.Atoi(user) // Preflight has seen that they are numbers
+		security.RunAsUser = &uid
+		if gid, err := strconv.Atoi(group); err == nil {
+			security.RunAsGroup = &gid
+		}
+	}
+	p.Healthy, runs.ReadinessProbe = p.awaitHealthy, p.probe()
+	return p.mount(made, runs)
+}
+
+// mount gives the container what it has mounted.
+func (p *pod) mount(made *api.Pod, runs *api.Container) error {
+	mounts, err := containers.MountsInFolders(p.deployment.dir, p.Spec)
+	if err != nil {
+		return err
+	}
+	if size := p.Spec.Container.ShmSize; size > 0 {
+		mounts = append(mounts, lab.ContainerMount{Kind: lab.MountMemory, Target: "/dev/shm",
+			Options: fmt.Sprintf("size=%d", size)})
+	}
+	for i, m := range mounts {
+		volume := api.Volume{Name: "mount-" + strconv.Itoa(i), HostPath: &api.HostPath{Path: m.Source}}
+		if m.Kind == lab.MountMemory {
+			volume.HostPath, volume.EmptyDir = nil, &api.EmptyDir{Medium: "Memory"}
+			size, err := containers.SizeOf(m)
+			if err != nil {
+				return err
+			}
+			if size > 0 {
+				volume.EmptyDir.SizeLimit = strconv.FormatInt(size, 10)
+			}
+		}
+		made.Spec.Volumes = append(made.Spec.Volumes, volume)
+		runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: volume.Name, MountPath: m.Target,
+			ReadOnly: m.ReadOnly})
+	}
+	return nil
+}
+
+// probe returns the health check of the container, or of its image where it says none itself; nil: neither
+// has one, or none is wanted.
+func (p *pod) probe() *api.Probe {
+	check := engine.HealthcheckOf(p.Spec.Container.Health)
+	called := p.Spec.Container.Health
+	if check == nil || len(check.Test) == 0 {
+		if check = p.deployment.shown[p.Spec.Image].Healthcheck; check == nil {
+			return nil
+		}
+	}
+	probe := api.Probe{PeriodSeconds: int(math.Ceil(check.Interval.Seconds())),
+		TimeoutSeconds: int(math.Ceil(check.Timeout.Seconds())), FailureThreshold: check.Retries}
+	switch {
+	case called != nil && called.Port != 0:
+		probe.PeriodSeconds, probe.TimeoutSeconds = int(math.Ceil(called.Interval)), int(math.Ceil(called.Timeout))
+		probe.FailureThreshold = called.Retries
+		call := &api.Call{Path: called.Path, Port: called.Port}
+		if called.Path == "" {
+			probe.TCPSocket = call
+		} else {
+			probe.HTTPGet = call
+		}
+	case len(check.Test) > 1 && check.Test[0] == "CMD":
+		probe.Exec = &api.Exec{Command: check.Test[1:]}
+	case len(check.Test) > 1 && check.Test[0] == "CMD-SHELL":
+		probe.Exec = &api.Exec{Command: []string{"/bin/sh", "-c", check.Test[1]}}
+	default: // NONE
+		return nil
+	}
+	return &probe
+}
+
+// awaitHealthy waits until the health check of the container says that it is healthy: then Kubernetes says
+// that its pod is ready.
+func (p *pod) awaitHealthy(ctx context.Context) error {
+	if p.probe() == nil {
+		return fmt.Errorf("%v has no health check, and others wait until it is healthy: give it one (healthcheck)",
+			p)
+	}
+	_, err := p.deployment.told.await(ctx, p.name, func(state api.Pod, gone bool) (bool, error) {
+		if gone || ended(state) != nil {
+			return false, errors.New("it ended before")
+		}
+		return slices.ContainsFunc(state.Status.Conditions, func(c api.PodCondition) bool {
+			return c.Type == "Ready" && c.Status == "True"
+		}), nil
+	})
+	if err != nil {
+		return fmt.Errorf("%v is not healthy: %w%s", p, err, p.Log.LastWords())
+	}
+	return nil
+}
