@@ -38,7 +38,9 @@ difference chance alone makes here.
 A system is one of
   FILE              a system file (cleave init system writes one to begin with)
   [NAME=]COMPOSE    a compose file, each of whose services is a unit
-  '[NAME=]FILE SERVICE.replicas=2 ...'  such a file, or a system file with one,
+  [NAME=]MANIFESTS  manifests of Kubernetes, a file or a folder of them, each of
+                    whose workloads is a unit
+  '[NAME=]FILE SERVICE.replicas=2 ...'  one of these, or a system file with one,
                     of whose services something is changed
   [NAME=]URL        a system that runs already
   NAME='COMMAND'    a program, started afresh for every trial, which listens on
@@ -174,7 +176,7 @@ func (f *compareFlags) addFaults(s *lab.Study, secrets *secret.Vault) error {
 		for _, v := range s.Variants {
 			refused := []lab.FaultKind{lab.FaultSlow, lab.FaultFill}
 			if v.Architecture == "services" && slices.Contains(refused, one.Kind) {
-				mistakes = append(mistakes, fmt.Errorf("--fault %s:%s: services of a compose file, such as those of %s, "+
+				mistakes = append(mistakes, fmt.Errorf("--fault %s:%s: services of a file, such as those of %s, "+
 					"reach each other directly and have volumes of Docker's own: use kill, restart, pause or cut",
 					one.Kind, one.Target, v.Name))
 			}
@@ -193,6 +195,9 @@ func (f *compareFlags) systems(args []string, secrets *secret.Vault) ([]external
 		ways := f.ways
 		if f.command && d.IsCompose() {
 			ways = []string{"compose"}
+		} else if f.command && d.HasUnits() {
+			mistakes = append(mistakes, fmt.Errorf("--compose-command: %s is no compose file: leave one of them out",
+				argument))
 		}
 		var deployed []external.Definition
 		if err == nil {
@@ -244,7 +249,8 @@ func (f *compareFlags) system(argument string) (external.Definition, error) {
 	if !named {
 		name, path = "", words[0]
 	}
-	if text, err := inputfile.Read(path, external.MaxFile); err != nil || !external.IsFile(text) {
+	text, err := inputfile.Read(path, external.MaxFile)
+	if !external.HasServices(path) && (err != nil || !external.IsSystem(text)) {
 		return f.oneSystem(argument)
 	}
 	d, err := f.oneSystem(path)
@@ -258,14 +264,12 @@ func (f *compareFlags) system(argument string) (external.Definition, error) {
 func (f *compareFlags) oneSystem(argument string) (external.Definition, error) {
 	data, err := inputfile.Read(argument, external.MaxFile)
 	_, missing := os.Stat(argument)
-	if name, path, named := strings.Cut(argument, "="); named && err != nil && missing != nil {
-		if text, err := inputfile.Read(path, external.MaxFile); err == nil && external.IsCompose(text) {
-			return external.OfCompose(name, path, f.url)
-		}
-	}
+	name, path, named := strings.Cut(argument, "=")
 	switch {
-	case err == nil && external.IsCompose(data):
-		return external.OfCompose("", argument, f.url)
+	case named && missing != nil && external.HasServices(path):
+		return external.OfServices(name, path, f.url)
+	case external.HasServices(argument):
+		return external.OfServices("", argument, f.url)
 	case err == nil:
 		return external.Parse(argument, data)
 	case missing == nil || strings.HasSuffix(argument, ".yaml") || strings.HasSuffix(argument, ".yml"):
@@ -307,7 +311,7 @@ func variant(d external.Definition, pinned []int) lab.Variant {
 		v.External.Cores = pinned
 	}
 	if v.Summary == "" && d.Entry != "" {
-		v.Summary = fmt.Sprintf("%s of a compose file, entered at %s", counted(len(d.Services), "service"), d.Entry)
+		v.Summary = fmt.Sprintf("%s of a file, entered at %s", counted(len(d.Services), "service"), d.Entry)
 	}
 	if v.Summary == "" {
 		v.Summary = strings.Join(slices.Concat(strings.Fields(d.Image), d.Command, []string{d.URL}), " ")

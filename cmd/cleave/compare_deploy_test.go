@@ -19,8 +19,8 @@ import (
 // names of their variants.
 func playedInWays(t *testing.T, dir string, args ...string) map[string][]lab.Trial {
 	t.Helper()
-	args = append([]string{"compare"}, append(args, "--rate", "50", "-d", "1s", "--warm-up", "100ms", "--blocks",
-		"1", "--no-gates", "--cores", "none")...)
+	args = append([]string{"compare", "--rate", "50", "-d", "1s", "--warm-up", "100ms", "--blocks", "1",
+		"--no-gates", "--cores", "none"}, args...)
 	command := exec.Command(filepath.Join(binaries, "cleave"), args...)
 	command.Dir = dir
 	out, err := command.CombinedOutput()

@@ -74,8 +74,8 @@ func (f *compareFlags) register(command *cobra.Command) {
 		flags.StringSliceVar(&f.ways, deployFlagName, nil,
 			"`deployment` of commands, or several to compare each in (process,docker-host): "+
 				strings.Join(lab.Deployments(), ", "))
-		flags.StringVar(&f.url, "url", "", "`URL` of what is loaded of a compose file: a port that it publishes "+
-			"(http://127.0.0.1:8080/), or a service with its port (http://web:80/)")
+		flags.StringVar(&f.url, "url", "", "`URL` of what is loaded of a compose file or manifests: a published "+
+			"port (http://127.0.0.1:8080/), or a service with its port (http://web:80/)")
 		flags.BoolVar(&f.command, "compose-command", false,
 			"run compose files through the command docker compose, not each service as a unit")
 		flags.BoolVar(&f.build, "build", false, "build the images of services that have build, before all trials")

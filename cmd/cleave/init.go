@@ -35,8 +35,9 @@ func (a app) initCommand() *cobra.Command {
   study     an experiment with claims, for: cleave run
   scenario  what is sent and what right answers are, for: cleave load, compare
 FILE is KIND.yaml unless named. A file that is there is kept, unless --force.
-With --from the system is that of a compose file.`,
-		Example:   "  cleave init system shop.yaml\n  cleave init system --from compose.yaml",
+With --from the system is that of a compose file, or of manifests of Kubernetes
+(a file, or a folder of them).`,
+		Example:   "  cleave init system shop.yaml\n  cleave init system --from k8s/",
 		Args:      arguments(cobra.MaximumNArgs(2)),
 		ValidArgs: starterKinds(),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -57,7 +58,7 @@ With --from the system is that of a compose file.`,
 				return a.init(kind, path, text, force)
 			}
 			if kind != "system" {
-				return withCode(exitBadPlan, "--from %s: a compose file is a system: type: cleave init system --from %s",
+				return withCode(exitBadPlan, "--from %s: what it names is a system: type: cleave init system --from %s",
 					from, from)
 			}
 			text, err := systemFile(path, from, address)
@@ -68,9 +69,10 @@ With --from the system is that of a compose file.`,
 		},
 	}
 	command.Flags().BoolVar(&force, "force", false, "overwrite an existing file")
-	command.Flags().StringVar(&from, "from", "", "compose `file` whose system is written down")
+	command.Flags().StringVar(&from, "from", "",
+		"compose `file`, or manifests of Kubernetes, whose system is written down")
 	command.Flags().StringVar(&address, "url", "",
-		"`URL` of what is loaded of the compose file, if it publishes several ports")
+		"`URL` of what is loaded of the system, if several ports of it are published")
 	return command
 }
 
@@ -99,9 +101,9 @@ func (a app) init(kind, path string, text []byte, force bool) error {
 	return nil
 }
 
-// systemFile returns the system file, which will be at path, of a compose file.
+// systemFile returns the system file, which will be at path, of a compose file or of manifests.
 func systemFile(path, from, address string) ([]byte, error) {
-	d, err := external.OfCompose("", from, address)
+	d, err := external.OfServices("", from, address)
 	if err != nil {
 		return nil, err
 	}
@@ -118,11 +120,17 @@ func systemFile(path, from, address string) ([]byte, error) {
 		return nil, err
 	}
 	written := struct {
-		Schema  string `yaml:"schema"`
-		Name    string `yaml:"name"`
-		Compose string `yaml:"compose"`
-		URL     string `yaml:"url"`
-	}{external.Schema, d.Name, name, d.Address()}
+		Schema    string `yaml:"schema"`
+		Name      string `yaml:"name"`
+		Compose   string `yaml:"compose,omitempty"`
+		Manifests string `yaml:"manifests,omitempty"`
+		URL       string `yaml:"url"`
+	}{Schema: external.Schema, Name: d.Name, URL: d.Address()}
+	if d.IsCompose() {
+		written.Compose = name
+	} else {
+		written.Manifests = name
+	}
 	text, err := yaml.Marshal(written)
 	if err != nil {
 		return nil, err

@@ -90,15 +90,117 @@ func TestComposeFilesAreComparedAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestComposeFilesAsArguments are refused, or written down as system files, without Docker.
+// shopManifests are the same as manifests of Kubernetes.
+const shopManifests = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: front}
+spec:
+  template:
+    metadata: {labels: {app: front}}
+    spec:
+      containers: [{name: front, image: "` + composeImage + `", args: [-host, "", -port, "80", -calls, "http://basket:81/"]}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: cart}
+spec:
+  template:
+    metadata: {labels: {app: cart}}
+    spec:
+      initContainers:
+      - {name: fill, image: "` + composeImage + `", args: [-keep, /data/filled], volumeMounts: [{name: data, mountPath: /data}]}
+      containers:
+      - name: cart
+        image: ` + composeImage + `
+        args: [-host, "", -port, "81", -needs, /data/filled]
+        readinessProbe: {httpGet: {path: /, port: 81}, periodSeconds: 1}
+        resources: {limits: {cpu: 900m, memory: 256Mi}}
+        volumeMounts: [{name: data, mountPath: /data}]
+      volumes: [{name: data, emptyDir: {}}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: basket}
+spec: {selector: {app: cart}, ports: [{port: 81}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: front}
+spec: {type: NodePort, selector: {app: front}, ports: [{port: 80}]}
+`
+
+// playShop compares the compose file with the manifests where services run, with a fault, and wants the
+// figures of each service.
+func playShop(t *testing.T, args ...string) {
+	t.Helper()
+	dockertest.Start(t)
+	dockertest.Image(t, composeImage, filepath.Join(buildServer(t), "server"))
+	dir := t.TempDir()
+	text := strings.Replace(shopFile, "REPLICAS", "1", 1)
+	err := os.WriteFile(filepath.Join(dir, "compose.yaml"), []byte("name: shop\n"+text), 0o600)
+	if err == nil {
+		err = os.Mkdir(filepath.Join(dir, "k8s"), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "k8s", "all.yaml"), []byte(shopManifests), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	played := playedInWays(t, dir, append(args, "compose.yaml", "k8s", "-d", "5s", "--fault",
+		"kill:cart@500ms+500ms")...)
+	for _, variant := range []string{"shop", "k8s"} {
+		if len(played[variant]) == 0 {
+			t.Errorf("%s was not played", variant)
+		}
+		for _, trial := range played[variant] {
+			front, cart := trial.Metered.Roles["front"], trial.Metered.Roles["cart"]
+			if trial.Audit.Counts["ok"] == 0 || front.Units != 1 || cart.Units != 1 || front.CPUSeconds == 0 ||
+				cart.CPUSeconds == 0 || cart.PeakMemoryBytes == 0 || len(trial.Parts) < 3 {
+				t.Errorf("%s: %s, %+v, front %+v, cart %+v", variant, trial.Reason, trial.Audit, front, cart)
+			}
+			if len(trial.Faults) != 1 || !trial.Faults[0].Effective || trial.Measures[lab.Outage] < 0.1 {
+				t.Errorf("%s: the faults are %+v, the outage is %g s", variant, trial.Faults, trial.Measures[lab.Outage])
+			}
+		}
+	}
+}
+
+// TestManifestsAreComparedWithAComposeFile in containers of this host's Docker.
+func TestManifestsAreComparedWithAComposeFile(t *testing.T) {
+	playShop(t)
+	if left := containers(t); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+}
+
+// TestServicesAreComparedOnASwarm of a compose file and of manifests.
+func TestServicesAreComparedOnASwarm(t *testing.T) {
+	needSwarm(t)
+	playShop(t, "--deploy", "swarm")
+}
+
+// TestServicesAreComparedOnKubernetes of a compose file and of manifests.
+func TestServicesAreComparedOnKubernetes(t *testing.T) {
+	needKubernetes(t)
+	playShop(t, "--deploy", "kubernetes")
+}
+
+// TestComposeFilesAsArguments are refused, or written down as system files, without Docker. Long because the
+// same files are enough for all of it.
 func TestComposeFilesAsArguments(t *testing.T) {
 	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "k8s"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{
 		"two.yaml": "name: two\nservices: {a: {image: a, ports: [\"8080:80\"]}, " +
 			"b: {image: b, ports: [\"81:81\"]}}",
 		"power.yaml":  "name: power\nservices: {a: {image: a, privileged: true, ports: [\"8080:80\"]}}",
 		"fine.yaml":   "name: fine\nservices: {a: {image: a:1, ports: [\"8080:80\"]}, db: {image: db}}",
 		"system.yaml": "schema: cleave-system/1\nname: s\nurl: http://b:81/\ncompose: two.yaml\n",
+		"k8s/a.yaml":  shopManifests,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -117,7 +219,7 @@ func TestComposeFilesAsArguments(t *testing.T) {
 		{[]string{"fine.yaml", "system.yaml", "--fault", "kill:cart@1s", "--plan"}, exitBadPlan,
 			[]string{"there is no such unit", "a, db"}},
 		{[]string{"fine.yaml", "fine2=fine.yaml", "--fault", "slow:a@1s,delay=1s", "--plan"}, exitBadPlan,
-			[]string{"--fault slow:a: services of a compose file"}},
+			[]string{"--fault slow:a: services of a file"}},
 		{[]string{"fine.yaml", "system.yaml", "--plan"}, exitFine, nil},
 		{[]string{"fine.yaml", "fine.yaml db.replicas=2 db.cpu=0.5", "--plan"}, exitFine,
 			[]string{"variants  fine, fine.twin, fine-db.replicas-2-db.cpu-0.5"}},
@@ -125,7 +227,12 @@ func TestComposeFilesAsArguments(t *testing.T) {
 		{[]string{"fine.yaml", "fine.yaml web.cpu=1"}, exitBadPlan, []string{"there is no service web"}},
 		{[]string{"fine.yaml", "system.yaml", "--compose-command", "--plan"}, exitFine, nil},
 		{[]string{"fine.yaml", "system.yaml", "--deploy", "ssh", "--plan"}, exitBadPlan,
-			[]string{"a compose file runs on docker-bridge"}},
+			[]string{"a compose file runs on docker-bridge, swarm, kubernetes"}},
+		{[]string{"k8s", "less=k8s cart=null", "--plan"}, exitFine, []string{"variants  k8s, k8s.twin, less"}},
+		{[]string{"k8s", "fine.yaml", "--compose-command", "--plan"}, exitBadPlan,
+			[]string{"k8s is no compose file"}},
+		{[]string{"k8s", "fine.yaml", "--deploy", "docker-host", "--plan"}, exitBadPlan,
+			[]string{"manifests run on docker-bridge, swarm, kubernetes"}},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			args := slices.Concat([]string{"compare", "--rate", "10"}, c.args)
@@ -134,16 +241,28 @@ func TestComposeFilesAsArguments(t *testing.T) {
 			expectSaid(t, command, c.code, c.says)
 		})
 	}
-	command := exec.Command(filepath.Join(binaries, "cleave"), "init", "system", "fine-system.yaml", "--from",
-		"fine.yaml")
-	command.Dir = dir
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "fine-system.yaml"))
-	if want := "# Its units, for --fault kill:UNIT@5s: a, db.\nschema: cleave-system/1\nname: fine\ncompose: " +
-		"fine.yaml\nurl: http://127.0.0.1:8080/\n"; err != nil || !strings.HasSuffix(string(text), want) {
-		t.Errorf("it is (%v)\n%s\nwant the end\n%s", err, text, want)
+	for from, want := range map[string]string{
+		"fine.yaml": "# Its units, for --fault kill:UNIT@5s: a, db.\nschema: cleave-system/1\nname: fine\n" +
+			"compose: fine.yaml\nurl: http://127.0.0.1:8080/\n",
+		"k8s": "# Its units, for --fault kill:UNIT@5s: front, cart-fill, cart.\nschema: cleave-system/1\n" +
+			"name: k8s\nmanifests: k8s\nurl: http://front:80/\n",
+	} {
+		path := filepath.Join(dir, strings.TrimSuffix(from, ".yaml")+"-system.yaml")
+		command := exec.Command(filepath.Join(binaries, "cleave"), "init", "system", path, "--from", from)
+		command.Dir = dir
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil || !strings.HasSuffix(string(text), want) {
+			t.Errorf("it is (%v)\n%s\nwant the end\n%s", err, text, want)
+		}
+		command = exec.Command(filepath.Join(binaries, "cleave"), "compare", path, "fine.yaml db.cpu=1", "--rate",
+			"10", "--plan")
+		command.Dir = dir
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Errorf("compare %s: %v\n%s", path, err, out)
+		}
 	}
 }
 

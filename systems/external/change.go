@@ -52,8 +52,9 @@ var notInSystemNames = regexp.MustCompile(`[^a-z0-9.-]+`)
 // Change changes services of the system's compose file, as written on the command line. The system gets the
 // name, or one after what changes.
 func (d *Definition) Change(name string, written []string) error {
-	if !d.IsCompose() {
-		return fmt.Errorf("system %s: only services of a compose file can be changed: leave out %s", d.Name,
+	if !d.HasUnits() {
+		return fmt.Errorf("system %s: only services of a compose file or of manifests can be changed: leave out %s",
+			d.Name,
 			strings.Join(written, " "))
 	}
 	changes := maps.Clone(d.changes)
@@ -72,7 +73,7 @@ func (d *Definition) Change(name string, written []string) error {
 	}
 	d.Name = cmp.Or(name, full)
 	d.changes, d.project = changes, nil
-	if err := d.compose(); err != nil {
+	if err := d.services(); err != nil {
 		return fmt.Errorf("system %s: %w", d.Name, err)
 	}
 	return errors.Join(d.complete()...)
@@ -139,6 +140,7 @@ func (p *project) change(changes map[string]*change) error {
 			after := &p.services[j].After
 			*after = slices.DeleteFunc(*after, func(other string) bool { return other == name })
 		}
+		maps.DeleteFunc(p.served, func(_ string, w wayIn) bool { return w.service == name })
 		delete(p.replicas, name)
 		delete(p.limits, name)
 	}

@@ -37,7 +37,7 @@ func expectChanged(t *testing.T, d Definition, name string) {
 
 func TestServicesAreChanged(t *testing.T) {
 	path := projectFolder(t, map[string]string{"compose.yaml": changeable})
-	d, err := OfCompose("", path, "")
+	d, err := OfServices("", path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestChangesThatCannotBeAreRefused(t *testing.T) {
 		"cart.memory=much": "expected a size such as 256Mi", "cart.speed=2": "is none of", "cart": "is none of",
 		"cart.image=-x": "expected a name such as", "web=null": "no port is published",
 	} {
-		d, err := OfCompose("", path, "")
+		d, err := OfServices("", path, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -63,10 +63,8 @@ func (d Definition) In(ways []string) (all []Definition, err error) {
 
 // deploy makes the definition that of its deployment, or says why it cannot be.
 func (d *Definition) deploy() error {
-	if d.composeFile != "" {
-		if err := d.compose(); err != nil {
-			return err
-		}
+	if err := d.services(); err != nil {
+		return err
 	}
 	kind := d.Kind()
 	switch {
@@ -75,7 +73,8 @@ func (d *Definition) deploy() error {
 			kindCompose: kindCompose}
 		d.Deployment = cmp.Or(usual[kind], lab.Process)
 		return nil
-	case kind == kindServices && d.Deployment == lab.DockerBridge:
+	case kind == kindServices && slices.Contains(placesOfServices(), d.Deployment):
+		d.noteVolumes()
 		return nil
 	case !slices.Contains(lab.Deployments(), d.Deployment):
 		return fmt.Errorf("there is no such deployment: use %s", strings.Join(lab.Deployments(), ", "))
@@ -83,8 +82,11 @@ func (d *Definition) deploy() error {
 		return errors.New("a URL runs where its owner has it, and only what Cleave starts can be deployed: " +
 			"compare it without")
 	case kind == kindServices:
-		return fmt.Errorf("a compose file runs on %s, where each service is a unit, or through the compose "+
-			"command (--compose-command)", lab.DockerBridge)
+		places := strings.Join(placesOfServices(), ", ") + ", where services find each other by their names"
+		if d.manifests != "" {
+			return errors.New("manifests run on " + places)
+		}
+		return fmt.Errorf("a compose file runs on %s, or through the compose command (--compose-command)", places)
 	case kind == kindImage && (d.Deployment == lab.Process || d.Deployment == lab.SSH):
 		return fmt.Errorf("an image runs in containers: use %s, %s, %s or %s", lab.DockerBridge, lab.DockerHost,
 			lab.Swarm, lab.Kubernetes)
@@ -99,6 +101,21 @@ func (d *Definition) deploy() error {
 		return d.contain()
 	}
 	return d.leaveHost()
+}
+
+// placesOfServices returns the deployments on which services of a file find each other by their names.
+func placesOfServices() []string { return []string{lab.DockerBridge, lab.Swarm, lab.Kubernetes} }
+
+// noteVolumes says what volumes are not on Kubernetes.
+func (d *Definition) noteVolumes() {
+	if d.Deployment == lab.Kubernetes && slices.ContainsFunc(d.Services, func(s lab.SystemService) bool {
+		return slices.ContainsFunc(s.Container.Mounts, func(m lab.ContainerMount) bool {
+			return m.Kind == lab.MountVolume
+		})
+	}) {
+		d.Notes = append(slices.Clone(d.Notes), "volumes are empty at first on Kubernetes, also where the image "+
+			"has files")
+	}
 }
 
 // contain has a command run in a container, which gets its folder at the same path.

@@ -78,7 +78,7 @@ func TestWhatCannotBeDeployedIsRefusedByName(t *testing.T) {
 		"no way": {"command: sleep {port}", "moon", "there is no such deployment"},
 		"URL":    {"url: http://127.0.0.1:8080/", "docker-host", "a URL runs where its owner has it"},
 		"compose file": {"url: http://127.0.0.1:8080/\ncompose: compose.yaml", "docker-host",
-			"a compose file runs on docker-bridge"},
+			"a compose file runs on docker-bridge, swarm, kubernetes, where services find each other"},
 		"image": {"image: nginx\nport: 80", "process",
 			"use docker-bridge, docker-host, swarm or kubernetes"},
 		"fixed port": {"command: sleep\nurl: http://127.0.0.1:8080/", "docker-bridge",

@@ -1,18 +1,19 @@
 // Package external is the system under test that somebody else wrote: a URL, a
-// command, an image, or a compose file, each of whose services is a unit. It knows
-// nothing of what the system does; an operation is a step of a scenario, and right
-// is what the scenario expects.
+// command, an image, or a compose file or manifests of Kubernetes, each of whose
+// services is a unit. It knows nothing of what the system does; an operation is a
+// step of a scenario, and right is what the scenario expects.
 //
 // A system is defined in a system file (cleave-system/1) or on the command line.
 // The definition goes into the variant, and with it into the plan, so that a
 // result folder is enough to play the experiment again.
 //
-// Entry points: Parse, Inline and OfCompose for definitions, System for the conductor.
+// Entry points: Parse, Inline and OfServices for definitions, System for the conductor.
 package external
 
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -62,14 +63,15 @@ var (
 // Describe implements lab.System.
 func (s System) Describe() lab.SystemInfo {
 	return lab.SystemInfo{
-		Name: Name, Summary: "a system of your own: a URL, a command, an image or a compose file",
+		Name: Name, Summary: "a system of your own: a URL, a command, an image, a compose file or manifests",
 		Operation: "operation",
 		Architectures: []lab.Architecture{
 			{Name: kindURL, Summary: "runs already"},
 			{Name: kindCommand, Summary: "a program, started for every trial"},
 			{Name: kindImage, Summary: "a container of an image that you have, started for every trial"},
 			{Name: kindCompose, Summary: "containers, started for every trial by the compose command"},
-			{Name: kindServices, Summary: "services of a compose file, started for every trial, each a unit"},
+			{Name: kindServices,
+				Summary: "services of a compose file or of manifests, started for every trial, each a unit"},
 		},
 		Parameters: append([]lab.Parameter{
 			{Name: Rate, Summary: "flows per second of an open loop", Min: 0, Max: maxRate, Optional: true},
@@ -279,11 +281,20 @@ func usesOf(service lab.SystemService) []lab.Use {
 // filled returns what a container has, with the values that were masked.
 func (s System) filled(c lab.ContainerSpec) (*lab.ContainerSpec, error) {
 	words := []*[]string{&c.Env, &c.Command, &c.Entrypoint}
+	c.Mounts = slices.Clone(c.Mounts)
 	if c.Health != nil {
 		check := *c.Health
 		c.Health, words = &check, append(words, &check.Test)
 	}
 	var missing []error
+	for i := range c.Mounts {
+		files := maps.Clone(c.Mounts[i].Files)
+		for name, text := range files {
+			filled, err := s.Secrets.FillMasked(text)
+			files[name], missing = filled, append(missing, err)
+		}
+		c.Mounts[i].Files = files
+	}
 	for _, list := range words {
 		filled, err := s.arguments(*list)
 		*list, missing = filled, append(missing, err)

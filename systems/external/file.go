@@ -61,6 +61,7 @@ type Definition struct {
 	Builds       [][]string // the commands that build images of services, where the compose file says how
 	dirNamed     bool       // the file names the folder, which else is its own
 	composeFile  string     // its path
+	manifests    string     // path of a file, or a folder, of these
 	project      *project
 	changes      map[string]*change // of its services
 	writtenURL   string             // which leads into it
@@ -77,6 +78,7 @@ type file struct {
 	Image      string            `yaml:"image,omitempty"`
 	Port       int               `yaml:"port,omitempty"`
 	Compose    string            `yaml:"compose,omitempty"`
+	Manifests  string            `yaml:"manifests,omitempty"`
 	Change     map[string]any    `yaml:"change,omitempty"`
 	Deployment string            `yaml:"deployment,omitempty"`
 	Dir        string            `yaml:"dir,omitempty"`
@@ -159,19 +161,26 @@ func (f *file) definition(folder string) (Definition, []error) {
 			}
 		}
 	}
-	if f.Compose != "" {
-		d.composeFile, d.writtenURL = within(folder, f.Compose), f.URL
+	switch {
+	case f.Compose != "" && f.Manifests != "":
+		mistake("give compose or manifests, only one of them")
+	case f.Compose != "":
+		d.composeFile = within(folder, f.Compose)
+	case f.Manifests != "":
+		d.manifests = within(folder, f.Manifests)
+	case len(f.Change) > 0:
+		mistake("change is for services of a compose file or of manifests: there is no compose, nor manifests")
+	}
+	if d.HasUnits() {
+		d.writtenURL = f.URL
 		var err error
 		if d.changes, err = changesOf(f.Change); err == nil {
-			err = d.compose()
+			err = d.services()
 		}
 		if err != nil {
 			mistakes = append(mistakes, err)
-			d.Compose = &lab.Compose{Dir: filepath.Dir(d.composeFile)}
+			d.Compose = &lab.Compose{Dir: folder}
 		}
-	}
-	if f.Compose == "" && len(f.Change) > 0 {
-		mistake("change is for services of a compose file, and there is no compose")
 	}
 	mistakes = append(mistakes, d.complete()...)
 	return d, mistakes
@@ -192,8 +201,8 @@ func (d *Definition) complete() (mistakes []error) {
 		mistake("name is %q, expected lower-case letters, digits, dots and dashes", d.Name)
 	}
 	started := len(d.Command) > 0 || d.Image != ""
-	if started && d.composeFile != "" {
-		mistake("give command, image or compose, only one of them")
+	if started && d.HasUnits() {
+		mistake("give command, image, compose or manifests, only one of them")
 	}
 	marked := strings.Contains(strings.Join(append(slices.Collect(maps.Values(d.Env)), d.Command...), " "),
 		portMark) || d.Port != 0
@@ -241,9 +250,9 @@ func (d *Definition) completeReady() (mistakes []error) {
 	mistake := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf(format, args...)) }
 	awaited := d.Ready.Log != "" || len(d.Ready.Command) > 0
 	switch {
-	case awaited && d.composeFile != "":
-		mistake("ready.log and ready.command are not for compose files, which say that themselves: " +
-			"healthcheck, and depends_on with condition: service_healthy")
+	case awaited && d.HasUnits():
+		mistake("ready.log and ready.command are not for compose files and manifests, which say that themselves: " +
+			"healthcheck, and depends_on with condition: service_healthy; or readinessProbe")
 	case awaited && len(d.Command) == 0 && d.Image == "":
 		mistake("ready.log and ready.command are for systems that Cleave starts, and %s runs already: give "+
 			"ready.path", d.URL)

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,9 @@ type project struct {
 	// notes is what is otherwise than with docker compose: one line each.
 	cannot, risks, notes []string
 	builds               [][]string // commands that build images of services
+	// Of manifests: served are the ways in by Service and port, and secrets the values of Secrets.
+	served  map[string]wayIn
+	secrets []string
 }
 
 // wayIn is a TCP port of a service, and the one of this host that the file publishes for it; "": Docker
@@ -57,10 +61,10 @@ func IsCompose(text []byte) bool {
 		(mappingValue(document, "services") != nil || mappingValue(document, "include") != nil)
 }
 
-// IsFile reports whether a text is a compose file or a system file, by its keys.
-func IsFile(text []byte) bool {
+// IsSystem reports whether a text is a system file, by its keys.
+func IsSystem(text []byte) bool {
 	document, err := parseCompose(text)
-	return IsCompose(text) || err == nil && mappingValue(document, "schema") != nil
+	return err == nil && mappingValue(document, "schema") != nil
 }
 
 // readProject reads a compose file as docker compose does: with an environment and that of Cleave, and the
@@ -89,9 +93,8 @@ func readProject(path string, env map[string]string, envFile string) (*project, 
 	p := &project{name: strings.ReplaceAll(file.Name, "_", "-"), replicas: map[string]int{},
 		limits: map[string]lab.Limits{}}
 	for _, name := range file.ServiceNames() {
-		if slices.Contains([]string{RoleGenerator, lab.AllUnits, lab.EveryUnit}, name) {
-			return nil, fmt.Errorf("its service %s has a name that means something else here: give it another one",
-				name)
+		if err := checkServiceName(name); err != nil {
+			return nil, err
 		}
 		s := serviceReader{project: p, file: file, ServiceConfig: file.Services[name]}
 		s.read()
@@ -100,6 +103,14 @@ func readProject(path string, env map[string]string, envFile string) (*project, 
 	p.awaitOthers(file)
 	p.joinNetworks(file)
 	return p, nil
+}
+
+// checkServiceName refuses names that mean something else.
+func checkServiceName(name string) error {
+	if slices.Contains([]string{RoleGenerator, lab.AllUnits, lab.EveryUnit}, name) {
+		return fmt.Errorf("its service %s has a name that means something else here: give it another one", name)
+	}
+	return nil
 }
 
 // awaitOthers has services be healthy, or finish, where others wait for that.
@@ -148,8 +159,7 @@ func (p *project) joinNetworks(file *types.Project) {
 			}
 			owner[alias] = unit.Name
 		}
-		told := strings.Join(slices.Concat(unit.Container.Env, unit.Container.Command, unit.Container.Entrypoint,
-			unit.Container.Hosts), " ")
+		told := toldOf(unit)
 		for _, address := range addresses {
 			if strings.Contains(told, address) {
 				p.cannot = append(p.cannot, fmt.Sprintf("service %s: environment or command: it names the address %s: "+
@@ -168,6 +178,29 @@ func (p *project) joinNetworks(file *types.Project) {
 	}
 	if len(addresses) > 0 {
 		p.notes = append(p.notes, "services are found by their names, not at "+strings.Join(addresses, ", "))
+	}
+}
+
+// toldOf returns all that a service is told.
+func toldOf(unit lab.SystemService) string {
+	c := unit.Container
+	return strings.Join(slices.Concat(c.Env, c.Command, c.Entrypoint, c.Hosts), " ")
+}
+
+// findCalls notes the ports at which services are told to call others by name: NAME:PORT.
+func (p *project) findCalls() {
+	for i := range p.services {
+		unit := &p.services[i]
+		for _, name := range append([]string{unit.Name}, unit.Container.Names...) {
+			call := regexp.MustCompile(`(?:^|[^\w.-])` + regexp.QuoteMeta(name) + `:([0-9]{1,5})\b`)
+			for _, other := range p.services {
+				for _, found := range call.FindAllStringSubmatch(toldOf(other), -1) {
+					if port, _ := strconv.Atoi(found[1]); port > 0 && port <= maxPort {
+						callAt(unit, port)
+					}
+				}
+			}
+		}
 	}
 }
 
@@ -191,6 +224,9 @@ func (p *project) enter(address string) (wayIn, error) {
 			}
 		}
 		return wayIn{}, p.choices(address)
+	}
+	if way, served := p.served[u.Host]; served {
+		return way, nil
 	}
 	port, err := strconv.Atoi(u.Port())
 	for _, way := range p.ways {
@@ -246,15 +282,30 @@ func (d *Definition) enterAt(way wayIn) {
 	d.Replicas, d.Limits = d.project.replicas, d.project.limits
 }
 
-// OfCompose returns the system that a compose file describes, with a name, or that of its project. address is
-// what is loaded of it, as the url of a system file; "": the only port that it publishes.
-func OfCompose(name, path, address string) (Definition, error) {
+// HasServices reports whether there is a compose file, or are manifests, at a path.
+func HasServices(path string) bool {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return true
+	}
+	text, err := inputfile.Read(path, maxManifests)
+	return err == nil && (IsCompose(text) || IsManifest(text))
+}
+
+// OfServices returns the system that a compose file describes, or manifests of a file or a folder, with a
+// name, or that of its project. address is what is loaded of it, as the url of a system file; "": the only
+// port that it publishes.
+func OfServices(name, path, address string) (Definition, error) {
 	whole, err := filepath.Abs(path)
 	if err != nil {
 		return Definition{}, err
 	}
-	d := Definition{Name: name, composeFile: whole, writtenURL: address}
-	if err := d.compose(); err != nil {
+	d := Definition{Name: name, writtenURL: address}
+	if text, err := inputfile.Read(whole, maxManifests); err == nil && IsCompose(text) {
+		d.composeFile = whole
+	} else {
+		d.manifests = whole
+	}
+	if err := d.services(); err != nil {
 		return d, fmt.Errorf("%s: %w", path, err)
 	}
 	if d.Name == "" {
@@ -269,6 +320,42 @@ func OfCompose(name, path, address string) (Definition, error) {
 
 // IsCompose reports whether a compose file describes the system.
 func (d *Definition) IsCompose() bool { return d.composeFile != "" }
+
+// HasUnits reports whether services that a file describes are the units of the system, or could be.
+func (d *Definition) HasUnits() bool { return d.composeFile != "" || d.manifests != "" }
+
+// ofManifests makes the definition what its manifests are: services that are units.
+func (d *Definition) ofManifests() (err error) {
+	if d.project == nil {
+		if d.project, err = readWorkloads(d.manifests); err != nil {
+			return fmt.Errorf("manifests: %w", err)
+		}
+		if err := d.project.change(d.changes); err != nil {
+			return err
+		}
+	}
+	d.URL, d.Risks, d.Notes = d.writtenURL, d.project.risks, d.project.notes
+	if len(d.project.cannot) > 0 {
+		return fmt.Errorf("manifests: not all can be units: %s", strings.Join(d.project.cannot, "; "))
+	}
+	way, err := d.project.enter(d.URL)
+	if err != nil {
+		return fmt.Errorf("manifests: %w", err)
+	}
+	d.enterAt(way)
+	return nil
+}
+
+// services makes the definition what the file or folder with its services is.
+func (d *Definition) services() error {
+	switch {
+	case d.manifests != "":
+		return d.ofManifests()
+	case d.composeFile != "":
+		return d.compose()
+	}
+	return nil
+}
 
 // compose makes the definition what its compose file is where it is deployed: services that are units, or
 // containers of the compose command where it is told so, or some service can be no unit.
@@ -285,6 +372,7 @@ func (d *Definition) compose() error {
 			if err := d.project.change(d.changes); err != nil {
 				return err
 			}
+			d.project.findCalls()
 		}
 	}
 	p := d.project

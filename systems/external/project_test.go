@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ func projectFolder(t *testing.T, files map[string]string) string {
 // ofCompose reads a compose file as it is deployed where nothing is said.
 func ofCompose(t *testing.T, text, address string) (Definition, error) {
 	t.Helper()
-	d, err := OfCompose("", projectFolder(t, map[string]string{"compose.yaml": text}), address)
+	d, err := OfServices("", projectFolder(t, map[string]string{"compose.yaml": text}), address)
 	if err != nil {
 		return d, err
 	}
@@ -102,7 +103,7 @@ func TestAComposeFileBecomesUnits(t *testing.T) {
 	t.Setenv("TAG", "2")
 	t.Setenv("COMPOSE_PROFILES", "")
 	path := projectFolder(t, writtenShop())
-	d, err := OfCompose("", path, "")
+	d, err := OfServices("", path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +126,7 @@ func TestAComposeFileBecomesUnits(t *testing.T) {
 	}
 	if want := []lab.ContainerMount{{Kind: lab.MountVolume, Source: "data", Target: "/data"},
 		{Kind: lab.MountBind, Source: filepath.Dir(path) + "/conf", Target: "/etc/conf", ReadOnly: true},
-		{Kind: lab.MountVolume, Target: "/anonymous"}}; !slices.Equal(web.Container.Mounts, want) {
+		{Kind: lab.MountVolume, Target: "/anonymous"}}; !reflect.DeepEqual(web.Container.Mounts, want) {
 		t.Errorf("it has the mounts %+v, want %+v", web.Container.Mounts, want)
 	}
 	if db := units["db"]; !db.Readiness.Healthy || db.Container.Health.Interval != 2 ||

@@ -20,7 +20,10 @@ import (
 // Mask puts references in the place of all values that look like secrets. What is
 // left may be written; Layout fills the values in again.
 func (d *Definition) Mask(v *secret.Vault) error {
-	m := masker{v, d.Name}
+	m := masker{Vault: v, system: d.Name}
+	if d.project != nil {
+		m.secrets = d.project.secrets
+	}
 	d.Env = maps.Clone(d.Env)
 	for _, name := range slices.Sorted(maps.Keys(d.Env)) {
 		d.Env[name] = m.value(name, d.Env[name])
@@ -44,13 +47,25 @@ func (m masker) container(c *lab.ContainerSpec) {
 	c.Env = slices.Clone(c.Env)
 	for i, variable := range c.Env {
 		name, value, _ := strings.Cut(variable, "=")
-		if secret.Named(name) && value != "" {
+		if (secret.Named(name) || m.tells(value)) && value != "" {
 			c.Env[i] = name + "=" + secret.Reference(m.Mask("system "+m.system, name, value))
 		} else {
 			c.Env[i] = name + "=" + m.text(name, value)
 		}
 	}
 	c.Command, c.Entrypoint = m.words(c.Command), m.words(c.Entrypoint)
+	c.Mounts = slices.Clone(c.Mounts)
+	for i := range c.Mounts {
+		files := maps.Clone(c.Mounts[i].Files)
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			if m.tells(files[name]) {
+				files[name] = secret.Reference(m.Mask("system "+m.system, name, files[name]))
+			} else {
+				files[name] = m.text(name, files[name])
+			}
+		}
+		c.Mounts[i].Files = files
+	}
 	if c.Health != nil {
 		check := *c.Health
 		check.Test = m.words(check.Test)
@@ -61,7 +76,15 @@ func (m masker) container(c *lab.ContainerSpec) {
 // masker masks the values of one system.
 type masker struct {
 	*secret.Vault
-	system string
+	system  string
+	secrets []string // values of Secrets of its manifests
+}
+
+// tells reports whether a text is the value of a Secret, or has one in it that is no word of every text.
+func (m masker) tells(text string) bool {
+	return slices.ContainsFunc(m.secrets, func(value string) bool {
+		return value == text && text != "" || len(value) >= 4 && strings.Contains(text, value)
+	})
 }
 
 // value returns what is written for the value of a name.
@@ -102,6 +125,8 @@ func (m masker) words(argv []string) []string {
 		switch {
 		case secret.Named(option) && !strings.HasPrefix(word, "-"):
 			masked[i] = m.value(option, word)
+		case m.tells(word):
+			masked[i] = secret.Reference(m.Mask("system "+m.system, "argument", word))
 		case line != nil && secret.Named(line[1]):
 			masked[i] = line[1] + ": " + m.value(line[1], line[2])
 		default:

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -147,6 +148,12 @@ func (s *serviceReader) readNames() {
 
 // readPorts reads at which ports the service is called.
 func (s *serviceReader) readPorts() {
+	for _, text := range s.Expose {
+		first, protocol, _ := strings.Cut(text, "/")
+		if port, err := strconv.Atoi(first); err == nil && (protocol == "" || protocol == "tcp") {
+			callAt(&s.unit, port)
+		}
+	}
 	for _, port := range s.Ports {
 		if port.Protocol != "" && port.Protocol != "tcp" {
 			continue
@@ -156,6 +163,15 @@ func (s *serviceReader) readPorts() {
 			s.ways = append(s.ways, way)
 		}
 		s.unit.Port = cmp.Or(s.unit.Port, way.port)
+		callAt(&s.unit, way.port)
+	}
+}
+
+// callAt notes a port at which a service is called.
+func callAt(unit *lab.SystemService, port int) {
+	at := lab.ContainerPort{Port: port, Target: port}
+	if !slices.Contains(unit.Container.Ports, at) {
+		unit.Container.Ports = append(unit.Container.Ports, at)
 	}
 }
 

@@ -1,0 +1,180 @@
+package external
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// keptValues returns the values of a ConfigMap or a Secret.
+func (t *translation) keptValues(kind string, ref keyRef) map[string]string {
+	k, known := t.kept[kind+" "+ref.Name]
+	if !known && !ref.Optional {
+		t.cannotBe("there is no %s %s", kind, ref.Name)
+	}
+	values := map[string]string{}
+	for name, value := range k.Data {
+		if kind == "Secret" {
+			text, err := base64.StdEncoding.DecodeString(value)
+			if err != nil || !utf8.Valid(text) {
+				t.cannotBe("the value %s of the Secret %s is no text in base64", name, ref.Name)
+			}
+			value = string(text)
+		}
+		values[name] = value
+	}
+	maps.Copy(values, k.StringData)
+	if kind == "Secret" {
+		for _, value := range values {
+			t.secrets = append(t.secrets, value)
+		}
+	}
+	return values
+}
+
+// environment returns the variables of a container.
+func (t *translation) environment(c podContainer) map[string]string {
+	env := map[string]string{}
+	for _, from := range c.EnvFrom {
+		for kind, ref := range map[string]*keyRef{"ConfigMap": from.ConfigMapRef, "Secret": from.SecretRef} {
+			if ref == nil {
+				continue
+			}
+			for name, value := range t.keptValues(kind, *ref) {
+				env[from.Prefix+name] = value
+			}
+		}
+	}
+	for _, v := range c.Env {
+		value := v.Value
+		if from := v.ValueFrom; from != nil {
+			var there bool
+			switch {
+			case from.ConfigMapKeyRef != nil:
+				value, there = t.keyOf("ConfigMap", *from.ConfigMapKeyRef)
+			case from.SecretKeyRef != nil:
+				value, there = t.keyOf("Secret", *from.SecretKeyRef)
+			case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.namespace":
+				value, there = cmp.Or(t.Metadata.Namespace, "default"), true
+			default:
+				t.cannotBe("the variable %s comes from what only Kubernetes knows of a pod: give it a value", v.Name)
+			}
+			if !there {
+				continue
+			}
+		}
+		env[v.Name] = expanded([]string{value}, env)[0]
+	}
+	return env
+}
+
+// keyOf returns the value of a key of a ConfigMap or a Secret.
+func (t *translation) keyOf(kind string, ref keyRef) (string, bool) {
+	value, there := t.keptValues(kind, ref)[ref.Key]
+	if !there && !ref.Optional && t.kept[kind+" "+ref.Name].Kind != "" {
+		t.cannotBe("the %s %s has no key %s", kind, ref.Name, ref.Key)
+	}
+	return value, there
+}
+
+// reference is a variable in a text of a manifest, and $$ stands for a plain $.
+var reference = regexp.MustCompile(`\$\$|\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)`)
+
+// expanded returns texts with the values of variables in them, as Kubernetes fills them in.
+func expanded(texts []string, env map[string]string) (all []string) {
+	for _, text := range texts {
+		all = append(all, reference.ReplaceAllStringFunc(text, func(found string) string {
+			if found == "$$" {
+				return "$"
+			}
+			if value, known := env[found[2:len(found)-1]]; known {
+				return value
+			}
+			return found
+		}))
+	}
+	return all
+}
+
+// mount gives a unit the volumes of its pod.
+func (t *translation) mount(unit *lab.SystemService, c podContainer) {
+	pod, claims := t.Spec.Template.Spec, map[string]bool{}
+	for _, template := range t.Spec.VolumeClaimTemplates {
+		claims[template.Metadata.Name] = true
+	}
+	for _, m := range c.VolumeMounts {
+		mount := lab.ContainerMount{Kind: lab.MountVolume, Target: m.MountPath, ReadOnly: m.ReadOnly}
+		i := slices.IndexFunc(pod.Volumes, func(v podVolume) bool { return v.Name == m.Name })
+		if i < 0 && !claims[m.Name] {
+			t.cannotBe("there is no volume %s", m.Name)
+			continue
+		}
+		var v podVolume
+		if i >= 0 {
+			v = pod.Volumes[i]
+		}
+		switch {
+		case claims[m.Name]: // each pod has its own
+		case v.EmptyDir != nil && v.EmptyDir.Medium == "Memory":
+			mount.Kind = lab.MountMemory
+		case v.EmptyDir != nil && len(pod.InitContainers) > 0:
+			mount.Source = t.Metadata.Name + "-" + v.Name
+		case v.EmptyDir != nil:
+		case v.ConfigMap != nil:
+			mount.Kind = lab.MountFiles
+			t.files(&mount, "ConfigMap", v.ConfigMap.Name, *v.ConfigMap)
+		case v.Secret != nil:
+			mount.Kind = lab.MountFiles
+			t.files(&mount, "Secret", v.Secret.SecretName, *v.Secret)
+		case v.PersistentVolumeClaim != nil:
+			mount.Source = v.PersistentVolumeClaim.ClaimName
+			mount.ReadOnly = mount.ReadOnly || v.PersistentVolumeClaim.ReadOnly
+			if !t.claims[mount.Source] {
+				t.cannotBe("there is no PersistentVolumeClaim %s", mount.Source)
+			}
+		case v.HostPath != nil:
+			mount.Kind, mount.Source = lab.MountBind, v.HostPath.Path
+			t.risks = append(t.risks, fmt.Sprintf("service %s: mounts %s of this host", unit.Name, v.HostPath.Path))
+		default:
+			t.cannotBe("the volume %s is of no kind that is read", v.Name)
+		}
+		switch {
+		case m.SubPath != "" && mount.Kind == lab.MountFiles:
+			if _, there := mount.Files[m.SubPath]; !there {
+				t.cannotBe("the volume %s has no file %s (subPath)", m.Name, m.SubPath)
+			}
+			mount.Source = m.SubPath
+		case m.SubPath != "":
+			t.cannotBe("the volume %s is mounted in part (subPath), which only files can be", m.Name)
+		}
+		unit.Container.Mounts = append(unit.Container.Mounts, mount)
+	}
+}
+
+// files makes a mount one of the files that a ConfigMap or a Secret has.
+func (t *translation) files(mount *lab.ContainerMount, kind, name string, v fileVolume) {
+	values := t.keptValues(kind, keyRef{Name: name, Optional: v.Optional})
+	mount.Files, mount.Executable = values, v.DefaultMode&0o111 != 0
+	if len(v.Items) > 0 {
+		mount.Files = map[string]string{}
+	}
+	for _, item := range v.Items {
+		value, there := values[item.Key]
+		if !there {
+			t.cannotBe("the %s %s has no key %s", kind, name, item.Key)
+		}
+		mount.Files[item.Path] = value
+	}
+	for file := range mount.Files {
+		if strings.Contains(file, "/") {
+			t.cannotBe("the file %s of the %s %s lies in a folder: give it a name alone", file, kind, name)
+		}
+	}
+}

@@ -1,0 +1,423 @@
+package external
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/inputfile"
+	"github.com/cleave-lab/cleave/yamlfile"
+)
+
+// maxManifests is the most bytes of a file with manifests: kustomize writes all of a system into one.
+const maxManifests = 4 << 20
+
+// The manifests of Kubernetes as far as they are read. Keys of the type any mean nothing for a trial, in
+// which nothing is restarted, moved, updated or counted by quotas; any other key is a mistake with its line.
+type (
+	metadata struct {
+		Name      string            `yaml:"name,omitempty"`
+		Namespace string            `yaml:"namespace,omitempty"`
+		Labels    map[string]string `yaml:"labels,omitempty"`
+
+		Annotations       any `yaml:"annotations,omitempty"`
+		CreationTimestamp any `yaml:"creationTimestamp,omitempty"`
+	}
+	// workload is a Deployment, StatefulSet, DaemonSet or Job.
+	workload struct {
+		APIVersion string       `yaml:"apiVersion"`
+		Kind       string       `yaml:"kind"`
+		Metadata   metadata     `yaml:"metadata"`
+		Spec       workloadSpec `yaml:"spec"`
+		Status     any          `yaml:"status,omitempty"`
+	}
+	workloadSpec struct {
+		Replicas             *int        `yaml:"replicas,omitempty"`
+		Template             podTemplate `yaml:"template"`
+		VolumeClaimTemplates []claim     `yaml:"volumeClaimTemplates,omitempty"`
+
+		Selector                             any `yaml:"selector,omitempty"`
+		ServiceName                          any `yaml:"serviceName,omitempty"`
+		Strategy                             any `yaml:"strategy,omitempty"`
+		UpdateStrategy                       any `yaml:"updateStrategy,omitempty"`
+		MinReadySeconds                      any `yaml:"minReadySeconds,omitempty"`
+		RevisionHistoryLimit                 any `yaml:"revisionHistoryLimit,omitempty"`
+		ProgressDeadlineSeconds              any `yaml:"progressDeadlineSeconds,omitempty"`
+		PodManagementPolicy                  any `yaml:"podManagementPolicy,omitempty"`
+		PersistentVolumeClaimRetentionPolicy any `yaml:"persistentVolumeClaimRetentionPolicy,omitempty"`
+		BackoffLimit                         any `yaml:"backoffLimit,omitempty"`
+		TTLSecondsAfterFinished              any `yaml:"ttlSecondsAfterFinished,omitempty"`
+		ActiveDeadlineSeconds                any `yaml:"activeDeadlineSeconds,omitempty"`
+	}
+	claim struct {
+		APIVersion any      `yaml:"apiVersion,omitempty"`
+		Kind       any      `yaml:"kind,omitempty"`
+		Metadata   metadata `yaml:"metadata"`
+		Spec       any      `yaml:"spec,omitempty"`
+		Status     any      `yaml:"status,omitempty"`
+	}
+	podTemplate struct {
+		Metadata metadata `yaml:"metadata,omitempty"`
+		Spec     podSpec  `yaml:"spec"`
+	}
+	podSpec struct {
+		InitContainers  []podContainer `yaml:"initContainers,omitempty"`
+		Containers      []podContainer `yaml:"containers"`
+		Volumes         []podVolume    `yaml:"volumes,omitempty"`
+		Hostname        string         `yaml:"hostname,omitempty"`
+		HostAliases     []hostAlias    `yaml:"hostAliases,omitempty"`
+		SecurityContext podSecurity    `yaml:"securityContext,omitempty"`
+
+		RestartPolicy                 any `yaml:"restartPolicy,omitempty"`
+		TerminationGracePeriodSeconds any `yaml:"terminationGracePeriodSeconds,omitempty"`
+		DNSPolicy                     any `yaml:"dnsPolicy,omitempty"`
+		ServiceAccountName            any `yaml:"serviceAccountName,omitempty"`
+		ServiceAccount                any `yaml:"serviceAccount,omitempty"`
+		AutomountServiceAccountToken  any `yaml:"automountServiceAccountToken,omitempty"`
+		SchedulerName                 any `yaml:"schedulerName,omitempty"`
+		NodeSelector                  any `yaml:"nodeSelector,omitempty"`
+		Tolerations                   any `yaml:"tolerations,omitempty"`
+		Affinity                      any `yaml:"affinity,omitempty"`
+		TopologySpreadConstraints     any `yaml:"topologySpreadConstraints,omitempty"`
+		PriorityClassName             any `yaml:"priorityClassName,omitempty"`
+		EnableServiceLinks            any `yaml:"enableServiceLinks,omitempty"`
+		ImagePullSecrets              any `yaml:"imagePullSecrets,omitempty"`
+	}
+	hostAlias struct {
+		IP        string   `yaml:"ip"`
+		Hostnames []string `yaml:"hostnames"`
+	}
+	podSecurity struct {
+		RunAsUser  *int `yaml:"runAsUser,omitempty"`
+		RunAsGroup *int `yaml:"runAsGroup,omitempty"`
+
+		RunAsNonRoot        any `yaml:"runAsNonRoot,omitempty"`
+		FSGroup             any `yaml:"fsGroup,omitempty"`
+		FSGroupChangePolicy any `yaml:"fsGroupChangePolicy,omitempty"`
+		SeccompProfile      any `yaml:"seccompProfile,omitempty"`
+	}
+	podContainer struct {
+		Name            string            `yaml:"name"`
+		Image           string            `yaml:"image"`
+		Command         []string          `yaml:"command,omitempty"`
+		Args            []string          `yaml:"args,omitempty"`
+		WorkingDir      string            `yaml:"workingDir,omitempty"`
+		Env             []variable        `yaml:"env,omitempty"`
+		EnvFrom         []variables       `yaml:"envFrom,omitempty"`
+		Ports           []containerPort   `yaml:"ports,omitempty"`
+		Resources       resources         `yaml:"resources,omitempty"`
+		VolumeMounts    []volumeMount     `yaml:"volumeMounts,omitempty"`
+		ReadinessProbe  *probe            `yaml:"readinessProbe,omitempty"`
+		StartupProbe    *probe            `yaml:"startupProbe,omitempty"`
+		SecurityContext containerSecurity `yaml:"securityContext,omitempty"`
+		TTY             bool              `yaml:"tty,omitempty"`
+
+		ImagePullPolicy          any `yaml:"imagePullPolicy,omitempty"`
+		LivenessProbe            any `yaml:"livenessProbe,omitempty"`
+		Stdin                    any `yaml:"stdin,omitempty"`
+		TerminationMessagePath   any `yaml:"terminationMessagePath,omitempty"`
+		TerminationMessagePolicy any `yaml:"terminationMessagePolicy,omitempty"`
+	}
+	variable struct {
+		Name      string       `yaml:"name"`
+		Value     string       `yaml:"value,omitempty"`
+		ValueFrom *valueSource `yaml:"valueFrom,omitempty"`
+	}
+	valueSource struct {
+		ConfigMapKeyRef *keyRef   `yaml:"configMapKeyRef,omitempty"`
+		SecretKeyRef    *keyRef   `yaml:"secretKeyRef,omitempty"`
+		FieldRef        *fieldRef `yaml:"fieldRef,omitempty"`
+	}
+	keyRef struct {
+		Name     string `yaml:"name"`
+		Key      string `yaml:"key,omitempty"`
+		Optional bool   `yaml:"optional,omitempty"`
+	}
+	fieldRef struct {
+		FieldPath  string `yaml:"fieldPath"`
+		APIVersion any    `yaml:"apiVersion,omitempty"`
+	}
+	variables struct {
+		Prefix       string  `yaml:"prefix,omitempty"`
+		ConfigMapRef *keyRef `yaml:"configMapRef,omitempty"`
+		SecretRef    *keyRef `yaml:"secretRef,omitempty"`
+	}
+	containerPort struct {
+		Name          string `yaml:"name,omitempty"`
+		ContainerPort int    `yaml:"containerPort"`
+		Protocol      string `yaml:"protocol,omitempty"`
+	}
+	resources struct {
+		Limits struct {
+			CPU              string `yaml:"cpu,omitempty"`
+			Memory           string `yaml:"memory,omitempty"`
+			EphemeralStorage any    `yaml:"ephemeral-storage,omitempty"`
+		} `yaml:"limits,omitempty"`
+		Requests any `yaml:"requests,omitempty"`
+	}
+	volumeMount struct {
+		Name      string `yaml:"name"`
+		MountPath string `yaml:"mountPath"`
+		SubPath   string `yaml:"subPath,omitempty"`
+		ReadOnly  bool   `yaml:"readOnly,omitempty"`
+	}
+	probe struct {
+		HTTPGet *struct {
+			Path        string `yaml:"path,omitempty"`
+			Port        string `yaml:"port"`
+			Scheme      string `yaml:"scheme,omitempty"`
+			HTTPHeaders any    `yaml:"httpHeaders,omitempty"`
+		} `yaml:"httpGet,omitempty"`
+		TCPSocket *struct {
+			Port string `yaml:"port"`
+		} `yaml:"tcpSocket,omitempty"`
+		Exec *struct {
+			Command []string `yaml:"command"`
+		} `yaml:"exec,omitempty"`
+		PeriodSeconds    int `yaml:"periodSeconds,omitempty"`
+		TimeoutSeconds   int `yaml:"timeoutSeconds,omitempty"`
+		FailureThreshold int `yaml:"failureThreshold,omitempty"`
+
+		InitialDelaySeconds any `yaml:"initialDelaySeconds,omitempty"`
+		SuccessThreshold    any `yaml:"successThreshold,omitempty"`
+	}
+	containerSecurity struct {
+		RunAsUser                *int  `yaml:"runAsUser,omitempty"`
+		RunAsGroup               *int  `yaml:"runAsGroup,omitempty"`
+		ReadOnlyRootFilesystem   bool  `yaml:"readOnlyRootFilesystem,omitempty"`
+		AllowPrivilegeEscalation *bool `yaml:"allowPrivilegeEscalation,omitempty"`
+		Privileged               bool  `yaml:"privileged,omitempty"`
+		Capabilities             struct {
+			Add  []string `yaml:"add,omitempty"`
+			Drop []string `yaml:"drop,omitempty"`
+		} `yaml:"capabilities,omitempty"`
+
+		RunAsNonRoot   any `yaml:"runAsNonRoot,omitempty"`
+		SeccompProfile any `yaml:"seccompProfile,omitempty"`
+	}
+	podVolume struct {
+		Name     string `yaml:"name"`
+		EmptyDir *struct {
+			Medium    string `yaml:"medium,omitempty"`
+			SizeLimit any    `yaml:"sizeLimit,omitempty"`
+		} `yaml:"emptyDir,omitempty"`
+		ConfigMap             *fileVolume `yaml:"configMap,omitempty"`
+		Secret                *fileVolume `yaml:"secret,omitempty"`
+		PersistentVolumeClaim *struct {
+			ClaimName string `yaml:"claimName"`
+			ReadOnly  bool   `yaml:"readOnly,omitempty"`
+		} `yaml:"persistentVolumeClaim,omitempty"`
+		HostPath *struct {
+			Path string `yaml:"path"`
+			Type any    `yaml:"type,omitempty"`
+		} `yaml:"hostPath,omitempty"`
+	}
+	fileVolume struct {
+		Name       string `yaml:"name,omitempty"`
+		SecretName string `yaml:"secretName,omitempty"`
+		Items      []struct {
+			Key  string `yaml:"key"`
+			Path string `yaml:"path"`
+			Mode any    `yaml:"mode,omitempty"`
+		} `yaml:"items,omitempty"`
+		DefaultMode int  `yaml:"defaultMode,omitempty"`
+		Optional    bool `yaml:"optional,omitempty"`
+	}
+	servedFile struct {
+		APIVersion string   `yaml:"apiVersion"`
+		Kind       string   `yaml:"kind"`
+		Metadata   metadata `yaml:"metadata"`
+		Spec       struct {
+			Type     string            `yaml:"type,omitempty"`
+			Selector map[string]string `yaml:"selector,omitempty"`
+			Ports    []struct {
+				Name        string `yaml:"name,omitempty"`
+				Port        int    `yaml:"port"`
+				TargetPort  string `yaml:"targetPort,omitempty"`
+				Protocol    string `yaml:"protocol,omitempty"`
+				NodePort    any    `yaml:"nodePort,omitempty"`
+				AppProtocol any    `yaml:"appProtocol,omitempty"`
+			} `yaml:"ports,omitempty"`
+
+			ClusterIP                any `yaml:"clusterIP,omitempty"`
+			ClusterIPs               any `yaml:"clusterIPs,omitempty"`
+			IPFamilies               any `yaml:"ipFamilies,omitempty"`
+			IPFamilyPolicy           any `yaml:"ipFamilyPolicy,omitempty"`
+			SessionAffinity          any `yaml:"sessionAffinity,omitempty"`
+			InternalTrafficPolicy    any `yaml:"internalTrafficPolicy,omitempty"`
+			ExternalTrafficPolicy    any `yaml:"externalTrafficPolicy,omitempty"`
+			PublishNotReadyAddresses any `yaml:"publishNotReadyAddresses,omitempty"`
+		} `yaml:"spec"`
+		Status any `yaml:"status,omitempty"`
+	}
+	// kept is a ConfigMap or a Secret.
+	kept struct {
+		APIVersion string            `yaml:"apiVersion"`
+		Kind       string            `yaml:"kind"`
+		Metadata   metadata          `yaml:"metadata"`
+		Data       map[string]string `yaml:"data,omitempty"`
+		StringData map[string]string `yaml:"stringData,omitempty"`
+		Type       any               `yaml:"type,omitempty"`
+		Immutable  any               `yaml:"immutable,omitempty"`
+	}
+	ingress struct {
+		APIVersion string   `yaml:"apiVersion"`
+		Kind       string   `yaml:"kind"`
+		Metadata   metadata `yaml:"metadata"`
+		Spec       struct {
+			DefaultBackend *ingressBackend `yaml:"defaultBackend,omitempty"`
+			Rules          []struct {
+				Host any `yaml:"host,omitempty"`
+				HTTP struct {
+					Paths []struct {
+						Path     any            `yaml:"path,omitempty"`
+						PathType any            `yaml:"pathType,omitempty"`
+						Backend  ingressBackend `yaml:"backend"`
+					} `yaml:"paths"`
+				} `yaml:"http,omitempty"`
+			} `yaml:"rules,omitempty"`
+			IngressClassName any `yaml:"ingressClassName,omitempty"`
+			TLS              any `yaml:"tls,omitempty"`
+		} `yaml:"spec"`
+		Status any `yaml:"status,omitempty"`
+	}
+	ingressBackend struct {
+		Service struct {
+			Name string `yaml:"name"`
+			Port struct {
+				Number int    `yaml:"number,omitempty"`
+				Name   string `yaml:"name,omitempty"`
+			} `yaml:"port"`
+		} `yaml:"service"`
+	}
+)
+
+// manifests is what a file or a folder of manifests holds.
+type manifests struct {
+	workloads []workload
+	services  []servedFile
+	kept      map[string]kept // by kind and name
+	claims    map[string]bool
+	ingresses []ingress
+	notes     []string
+}
+
+// IsManifest reports whether a text holds manifests of Kubernetes, by the keys of its first document.
+func IsManifest(text []byte) bool {
+	var head struct {
+		APIVersion string `yaml:"apiVersion"`
+		Kind       string `yaml:"kind"`
+	}
+	err := yaml.NewDecoder(bytes.NewReader(text)).Decode(&head)
+	return err == nil && head.APIVersion != "" && head.Kind != ""
+}
+
+// readManifests reads a file, or the files of a folder as kubectl does: those of its own that end so.
+func readManifests(path string) (*manifests, error) {
+	files := []string{path}
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if info.IsDir() {
+		files = nil
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			if slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) && !entry.IsDir() {
+				files = append(files, filepath.Join(path, entry.Name()))
+			}
+		}
+	}
+	m := &manifests{kept: map[string]kept{}, claims: map[string]bool{}}
+	var problems yamlfile.Problems
+	for _, file := range files {
+		text, err := inputfile.Read(file, maxManifests)
+		if err != nil {
+			return nil, err
+		}
+		r := yamlfile.Reader{File: file, Format: yamlfile.Format{Kind: "manifest"}}
+		decoder := yaml.NewDecoder(bytes.NewReader(text))
+		for {
+			var document yaml.Node
+			err := decoder.Decode(&document)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			m.take(&r, document.Content[0])
+		}
+		problems = append(problems, r.Problems...)
+	}
+	if err := problems.OrNil(); err != nil {
+		return nil, err
+	}
+	if len(m.workloads) == 0 {
+		return nil, errors.New("there is no Deployment, StatefulSet, DaemonSet or Job in files that end with " +
+			".yaml, .yml or .json")
+	}
+	return m, nil
+}
+
+// take reads one manifest. Long because each kind is read into its own type.
+func (m *manifests) take(r *yamlfile.Reader, root *yaml.Node) {
+	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
+		return // between two ---
+	}
+	kind, name := "", ""
+	if root.Kind == yaml.MappingNode {
+		if node := mappingValue(root, "kind"); node != nil {
+			kind = node.Value
+		}
+		if node := mappingValue(root, "metadata"); node != nil && mappingValue(node, "name") != nil {
+			name = mappingValue(node, "name").Value
+		}
+	}
+	switch kind {
+	case "Deployment", "StatefulSet", "DaemonSet", "Job":
+		var w workload
+		r.Decode(root, &w)
+		m.workloads = append(m.workloads, w)
+	case "Service":
+		var s servedFile
+		r.Decode(root, &s)
+		m.services = append(m.services, s)
+	case "ConfigMap", "Secret":
+		var k kept
+		r.Decode(root, &k)
+		m.kept[kind+" "+name] = k
+	case "PersistentVolumeClaim":
+		var c claim
+		r.Decode(root, &c)
+		m.claims[name] = true
+	case "Ingress":
+		var i ingress
+		r.Decode(root, &i)
+		m.ingresses = append(m.ingresses, i)
+	case "List":
+		if items := mappingValue(root, "items"); items != nil {
+			for _, item := range items.Content {
+				m.take(r, item)
+			}
+		}
+	case "Namespace", "ServiceAccount":
+		m.notes = append(m.notes, fmt.Sprintf("the %s %s is left out: services ask nothing of a cluster here", kind,
+			name))
+	case "Kustomization":
+		r.Problem(root.Line, "this is for kustomize: type: kubectl kustomize %s >system.yaml, and name that",
+			filepath.Dir(r.File))
+	default:
+		r.Problem(root.Line, "%s %s is none of the kinds that are read: Deployment, StatefulSet, DaemonSet, Job, "+
+			"Service, ConfigMap, Secret, PersistentVolumeClaim, Ingress: leave it out", strings.TrimSpace("the "+kind),
+			name)
+	}
+}

@@ -1,0 +1,276 @@
+package external
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// shopManifests has every kind that is read.
+const shopManifests = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop, labels: {app: web}, creationTimestamp: null}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  strategy: {}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      serviceAccountName: web
+      containers:
+      - name: web
+        image: web:1
+        args: [--cart, "http://$(CART)", --price, "$$(X)"]
+        env:
+        - {name: CART, value: "cart:80"}
+        - {name: PASSWORD, valueFrom: {secretKeyRef: {name: login, key: password}}}
+        - {name: URL, value: "pg://me:$(PASSWORD)@db.shop.svc:5432/x"}
+        envFrom: [{configMapRef: {name: conf}, prefix: C_}]
+        ports: [{name: http, containerPort: 8080}]
+        resources: {limits: {cpu: 500m, memory: 64Mi}, requests: {cpu: 100m}}
+        readinessProbe: {httpGet: {path: /ready, port: http}, periodSeconds: 2}
+        livenessProbe: {grpc: {port: 1}}
+        securityContext:
+          {runAsUser: 7, runAsGroup: 8, allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
+        volumeMounts:
+        - {name: conf, mountPath: /etc/conf}
+        - {name: login, mountPath: /etc/word, subPath: word, readOnly: true}
+        - {name: scratch, mountPath: /tmp}
+      volumes:
+      - {name: conf, configMap: {name: conf, defaultMode: 0755, items: [{key: MODE, path: mode}]}}
+      - {name: login, secret: {secretName: login, items: [{key: password, path: word}]}}
+      - {name: scratch, emptyDir: {medium: Memory}}
+status: {}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Service
+  metadata: {name: front, namespace: shop}
+  spec: {type: NodePort, selector: {app: web}, ports: [{port: 80, targetPort: http, nodePort: 30080}]}
+- apiVersion: v1
+  kind: Service
+  metadata: {name: db, namespace: shop}
+  spec: {clusterIP: None, selector: {app: db}, ports: [{port: 5432}]}
+- apiVersion: v1
+  kind: Service
+  metadata: {name: cart, namespace: shop}
+  spec: {selector: {app: cart}, ports: [{port: 80}]}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 2
+  serviceName: db
+  template:
+    metadata: {labels: {app: db}}
+    spec:
+      containers:
+      - {name: db, image: db:1, volumeMounts: [{name: data, mountPath: /data}],
+         startupProbe: {exec: {command: [ready]}, failureThreshold: 9}}
+  volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce]}}]
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: cart}
+spec:
+  template:
+    metadata: {labels: {app: cart}}
+    spec:
+      initContainers: [{name: fill, image: fill:1, volumeMounts: [{name: own, mountPath: /own}]}]
+      containers:
+      - name: cart
+        image: cart:1
+        volumeMounts: [{name: own, mountPath: /own}, {name: kept, mountPath: /kept}]
+      volumes: [{name: own, emptyDir: {}}, {name: kept, persistentVolumeClaim: {claimName: kept}}]
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: m, image: m:1, command: [m, "db:5432"]}]}}}
+`
+
+// shopConfig is what the manifests above name.
+const shopConfig = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: conf}
+data: {MODE: fast}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: login}
+data: {password: ZnJvbS10aGUtZmlsZQ==}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: kept}
+spec: {accessModes: [ReadWriteOnce]}
+`
+
+// manifestFolder is a folder with manifests.
+func manifestFolder(t *testing.T, texts ...string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "Shop_1")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range texts {
+		if err := os.WriteFile(filepath.Join(dir, string(rune('a'+i))+".yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// ofManifests returns the units of a folder with manifests, by their names, and these in order.
+func ofManifests(t *testing.T, way string) (d Definition, units map[string]lab.UnitSpec, names []string) {
+	t.Helper()
+	d, err := OfServices("", manifestFolder(t, shopManifests, shopConfig), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := d.In([]string{way})
+	if err != nil || d.Name != "shop-1" || all[0].Kind() != kindServices {
+		t.Fatalf("%s: %+v, %v", d.Name, all, err)
+	}
+	units, names = layoutOf(t, all[0])
+	return all[0], units, names
+}
+
+func TestManifestsBecomeUnits(t *testing.T) {
+	d, units, names := ofManifests(t, lab.Kubernetes)
+	want := []string{"web", "web-2", "db-0", "db-1", "cart-fill", "cart", "migrate", "generator"}
+	if !slices.Equal(names, want) {
+		t.Errorf("the units are %q, want %q", names, want)
+	}
+	web := units["web-2"]
+	if web.Role != "web" || web.Port != 8080 || web.Limits != (lab.Limits{CPU: 0.5, Memory: 64 << 20}) ||
+		!slices.Equal(web.After, []string{"db-0", "db-1", "cart"}) || !web.Readiness.Healthy {
+		t.Errorf("web is %+v", web)
+	}
+	is := lab.ContainerSpec{
+		Names: []string{"front", "front.shop", "front.shop.svc", "front.shop.svc.cluster.local"},
+		Ports: []lab.ContainerPort{{Port: 80, Target: 8080}},
+		Env: []string{"CART=cart:80", "C_MODE=fast", "PASSWORD=from-the-file",
+			"URL=pg://me:from-the-file@db.shop.svc:5432/x"},
+		Command: []string{"--cart", "http://cart:80", "--price", "$(X)"}, User: "7:8", CapDrop: []string{"ALL"},
+		SecurityOpt: []string{"no-new-privileges"},
+		Health:      &lab.HealthCheck{Port: 8080, Path: "/ready", Interval: 2},
+		Mounts: []lab.ContainerMount{
+			{Kind: lab.MountFiles, Target: "/etc/conf", Files: map[string]string{"mode": "fast"}, Executable: true},
+			{Kind: lab.MountFiles, Source: "word", Target: "/etc/word", ReadOnly: true,
+				Files: map[string]string{"word": "from-the-file"}},
+			{Kind: lab.MountMemory, Target: "/tmp"},
+		},
+	}
+	if !reflect.DeepEqual(*web.Container, is) {
+		t.Errorf("its container is\n%+v, want\n%+v", *web.Container, is)
+	}
+	db := units["db-1"]
+	if !slices.Equal(db.After, []string{"db-0"}) || db.Container.Hostname != "db-1" || db.Role != "db-1" ||
+		!slices.Contains(db.Container.Names, "db-1.db.shop.svc.cluster.local") ||
+		!slices.Contains(db.Container.Names, "db") ||
+		!slices.Equal(db.Container.Health.Test, []string{"CMD", "ready"}) || db.Container.Health.Retries != 9 ||
+		!reflect.DeepEqual(db.Container.Mounts, []lab.ContainerMount{{Kind: lab.MountVolume, Target: "/data"}}) {
+		t.Errorf("db-1 is %+v with %+v", db, db.Container)
+	}
+	cart := units["cart"]
+	if !slices.Equal(cart.After, []string{"cart-fill"}) || !units["cart-fill"].Finishes ||
+		!reflect.DeepEqual(cart.Container.Health, &lab.HealthCheck{Port: 80}) ||
+		!reflect.DeepEqual(cart.Container.Mounts, []lab.ContainerMount{
+			{Kind: lab.MountVolume, Source: "cart-own", Target: "/own"},
+			{Kind: lab.MountVolume, Source: "kept", Target: "/kept"}}) {
+		t.Errorf("cart is %+v with %+v", cart, cart.Container)
+	}
+	if job := units["migrate"]; !job.Finishes || !slices.Equal(job.After, []string{"db-0", "db-1"}) {
+		t.Errorf("migrate is %+v", job)
+	}
+	if g := units["generator"]; !slices.Equal(g.Peers, []string{"web", "web-2"}) {
+		t.Errorf("it is loaded by %+v", g)
+	}
+	if notes := strings.Join(d.Notes, "\n"); !strings.Contains(notes, "the Namespace shop is left out") ||
+		!strings.Contains(notes, "volumes are empty at first on Kubernetes") {
+		t.Errorf("the notes are %q", d.Notes)
+	}
+}
+
+// TestTheWayIntoManifests is an Ingress, or a Service that is reached from outside, or what is chosen.
+func TestTheWayIntoManifests(t *testing.T) {
+	const ingress = `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: in}
+spec:
+  tls: []
+  rules:
+  - http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: cart, port: {number: 80}}}}]}
+`
+	for name, c := range map[string]struct{ more, address, entry, says string }{
+		"a Service":  {"", "", "web", ""},
+		"an Ingress": {ingress, "", "cart", ""},
+		"chosen":     {"", "http://db:5432/", "db-1", ""},
+		"no Service": {"", "http://shop:1/", "", "leads to no service"},
+	} {
+		d, err := OfServices("", manifestFolder(t, shopManifests, shopConfig, c.more), c.address)
+		if c.says != "" {
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: %v, want it to say %q", name, err, c.says)
+			}
+			continue
+		}
+		if err != nil || d.Entry != c.entry {
+			t.Errorf("%s: it is entered at %s, %v; want %s", name, d.Entry, err, c.entry)
+		}
+	}
+}
+
+// TestWhatIsNotReadOfManifestsIsNamed and refused.
+func TestWhatIsNotReadOfManifestsIsNamed(t *testing.T) {
+	workload := func(spec string) string {
+		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {metadata: {labels: " +
+			"{app: a}}, spec: {" + spec + "}}}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: s}\n" +
+			"spec: {type: NodePort, selector: {app: a}, ports: [{port: 80}]}\n"
+	}
+	for text, says := range map[string]string{
+		workload("containers: [{name: a, image: a}, {name: b, image: b}]"): "Deployment a: its pods have 2 " +
+			"containers",
+		workload("hostNetwork: true, containers: [{name: a, image: a}]"): `a.yaml:4: spec.template.spec has no key ` +
+			`"hostNetwork"`,
+		workload("containers: [{name: a, image: a, readinessProbe: {grpc: {port: 1}}}]"): `has no key "grpc"`,
+		workload("containers: [{name: a, image: a, env: [{name: X, valueFrom: {fieldRef: " +
+			"{fieldPath: status.podIP}}}]}]"): "the variable X comes from what only Kubernetes knows",
+		workload("containers: [{name: a, image: a, envFrom: [{secretRef: {name: no}}]}]"): "there is no Secret no",
+		workload("containers: [{name: a, image: a, volumeMounts: [{name: v, mountPath: /v}]}]"): "there is no " +
+			"volume v",
+		workload("containers: [{name: a, image: a}]") + "---\napiVersion: batch/v1\nkind: CronJob\n" +
+			"metadata: {name: c}\n": "the CronJob c is none of the kinds that are read",
+		workload("containers: [{name: a, image: a}]") + "---\napiVersion: v1\nkind: Service\n" +
+			"metadata: {name: lost}\nspec: {selector: {app: x}, ports: [{port: 1}]}\n": "Service lost selects no " +
+			"workload",
+	} {
+		_, err := OfServices("", manifestFolder(t, text), "")
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want it to say %q", err, says)
+		}
+	}
+	folder := manifestFolder(t, workload("containers: [{name: a, image: a, securityContext: "+
+		"{privileged: true}}]"))
+	d, err := OfServices("", folder, "")
+	if err != nil || !slices.Equal(d.Risks, []string{"service a: is privileged (true) or has capabilities ()"}) {
+		t.Errorf("the risks are %q, %v", d.Risks, err)
+	}
+}

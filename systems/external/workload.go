@@ -1,0 +1,277 @@
+package external
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// readWorkloads reads manifests as units: one for each workload, or for each pod of a StatefulSet of several.
+func readWorkloads(file string) (*project, error) {
+	m, err := readManifests(file)
+	if err != nil {
+		return nil, err
+	}
+	p := &project{name: projectName(file), replicas: map[string]int{}, limits: map[string]lab.Limits{},
+		served: map[string]wayIn{}, notes: m.notes}
+	for _, w := range m.workloads {
+		t := translation{project: p, manifests: m, workload: w}
+		t.units()
+	}
+	for _, s := range m.services {
+		if !slices.ContainsFunc(m.workloads, func(w workload) bool { return selects(s, w) }) {
+			p.cannot = append(p.cannot, fmt.Sprintf("Service %s selects no workload", s.Metadata.Name))
+		}
+	}
+	names := map[string]bool{}
+	for _, unit := range p.services {
+		if names[unit.Name] {
+			p.cannot = append(p.cannot, fmt.Sprintf("two workloads are called %s", unit.Name))
+		}
+		names[unit.Name] = true
+	}
+	p.findEntries(m)
+	p.findOrder()
+	return p, nil
+}
+
+// projectName returns the name of a system after its file or folder.
+func projectName(file string) string {
+	base := path.Base(file)
+	base = strings.TrimSuffix(base, path.Ext(base))
+	return strings.Trim(notInSystemNames.ReplaceAllString(strings.ToLower(base), "-"), "-.")
+}
+
+// selects reports whether a Service leads to a workload.
+func selects(s servedFile, w workload) bool {
+	for key, value := range s.Spec.Selector {
+		if w.Spec.Template.Metadata.Labels[key] != value {
+			return false
+		}
+	}
+	return len(s.Spec.Selector) > 0
+}
+
+// translation is one workload while it becomes units.
+type translation struct {
+	*project
+	*manifests
+	workload
+	ports map[string]int // of its container, by their names
+}
+
+func (t *translation) cannotBe(format string, args ...any) {
+	t.cannot = append(t.cannot, fmt.Sprintf("%s %s: %s", t.Kind, t.Metadata.Name, fmt.Sprintf(format, args...)))
+}
+
+// units adds the units of the workload.
+func (t *translation) units() {
+	pod, name, replicas := t.Spec.Template.Spec, t.Metadata.Name, 1
+	if t.Spec.Replicas != nil {
+		replicas = *t.Spec.Replicas
+	}
+	if replicas < 1 || replicas > lab.MaxReplicas {
+		t.cannotBe("replicas is %d: a unit runs 1 to %d times", replicas, lab.MaxReplicas)
+	}
+	if len(pod.Containers) != 1 {
+		t.cannotBe("its pods have %d containers, and a unit is one: leave the others out", len(pod.Containers))
+		return
+	}
+	if replicas > 1 && len(pod.InitContainers) > 0 {
+		t.cannotBe("its %d pods have initContainers, which only a single pod has here: set replicas to 1", replicas)
+	}
+	after := []string(nil)
+	for _, c := range pod.InitContainers {
+		first := t.unit(name+"-"+c.Name, c)
+		first.After, first.Finishes = after, true
+		after = []string{first.Name}
+		t.project.services = append(t.project.services, first)
+	}
+	for i := range replicas {
+		one := name
+		if t.Kind == "StatefulSet" && replicas > 1 {
+			one += "-" + strconv.Itoa(i)
+		}
+		unit := t.unit(one, pod.Containers[0])
+		unit.After, unit.Finishes = after, t.Kind == "Job"
+		t.serve(&unit, pod.Containers[0])
+		if t.Kind == "StatefulSet" {
+			unit.Container.Hostname = cmp.Or(pod.Hostname, name+"-"+strconv.Itoa(i))
+			if one != unit.Container.Hostname {
+				unit.Container.Names = append(unit.Container.Names, unit.Container.Hostname)
+			}
+			for _, served := range t.namesOf() {
+				unit.Container.Names = append(unit.Container.Names, unit.Container.Hostname+"."+served)
+			}
+			after = []string{one}
+		}
+		t.project.services = append(t.project.services, unit)
+		if t.Kind != "StatefulSet" {
+			break
+		}
+	}
+	if t.Kind != "StatefulSet" && replicas > 1 {
+		t.replicas[name] = replicas
+	}
+}
+
+// unit returns a container as a unit.
+func (t *translation) unit(name string, c podContainer) lab.SystemService {
+	unit := lab.SystemService{Name: name, Image: c.Image}
+	if err := checkServiceName(name); err != nil {
+		t.cannotBe("%v", err)
+	}
+	if err := checkImage(c.Image); err != nil {
+		t.cannotBe("%v", err)
+	}
+	pod, is := t.Spec.Template.Spec, &unit.Container
+	env := t.environment(c)
+	is.Entrypoint, is.Command = expanded(c.Command, env), expanded(c.Args, env)
+	for _, variable := range slices.Sorted(maps.Keys(env)) {
+		is.Env = append(is.Env, variable+"="+env[variable])
+	}
+	is.Dir, is.Hostname, is.Terminal = c.WorkingDir, pod.Hostname, c.TTY
+	for _, alias := range pod.HostAliases {
+		for _, host := range alias.Hostnames {
+			is.Hosts = append(is.Hosts, host+":"+alias.IP)
+		}
+	}
+	security := c.SecurityContext
+	if user := cmp.Or(security.RunAsUser, pod.SecurityContext.RunAsUser); user != nil {
+		is.User = strconv.Itoa(*user)
+		if group := cmp.Or(security.RunAsGroup, pod.SecurityContext.RunAsGroup); group != nil {
+			is.User += ":" + strconv.Itoa(*group)
+		}
+	}
+	is.ReadOnly, is.Privileged = security.ReadOnlyRootFilesystem, security.Privileged
+	is.CapAdd, is.CapDrop = security.Capabilities.Add, security.Capabilities.Drop
+	if security.AllowPrivilegeEscalation != nil && !*security.AllowPrivilegeEscalation {
+		is.SecurityOpt = []string{"no-new-privileges"}
+	}
+	if is.Privileged || len(is.CapAdd) > 0 {
+		t.risks = append(t.risks, fmt.Sprintf("service %s: is privileged (%t) or has capabilities (%s)", name,
+			is.Privileged, strings.Join(is.CapAdd, ", ")))
+	}
+	t.ports = map[string]int{}
+	for _, port := range c.Ports {
+		t.ports[port.Name] = port.ContainerPort
+		if port.Protocol == "" || port.Protocol == "TCP" {
+			unit.Port = cmp.Or(unit.Port, port.ContainerPort)
+		}
+	}
+	t.limit(name, c)
+	t.mount(&unit, c)
+	return unit
+}
+
+// limit reads the limits of a container.
+func (t *translation) limit(name string, c podContainer) {
+	var limits lab.Limits
+	if text := c.Resources.Limits.CPU; text != "" {
+		number, milli := strings.CutSuffix(text, "m")
+		cores, err := strconv.ParseFloat(number, 64)
+		if milli {
+			cores /= 1000
+		}
+		if err != nil || !(cores > 0) {
+			t.cannotBe("its limit of cpu is %q, expected 500m or 0.5", text)
+		}
+		limits.CPU = cores
+	}
+	if text := c.Resources.Limits.Memory; text != "" {
+		bytes, err := humanize.ParseBytes(text)
+		if err != nil {
+			t.cannotBe("its limit of memory is %q, expected a size such as 256Mi", text)
+		}
+		limits.Memory = int64(bytes)
+	}
+	if limits != (lab.Limits{}) {
+		t.limits[name] = limits
+	}
+}
+
+// namesOf returns the names of the Services that lead to the workload.
+func (t *translation) namesOf() (names []string) {
+	for _, s := range t.manifests.services {
+		if !selects(s, t.workload) {
+			continue
+		}
+		in := s.Metadata.Name + "." + cmp.Or(s.Metadata.Namespace, "default")
+		names = append(names, s.Metadata.Name, in, in+".svc", in+".svc.cluster.local")
+	}
+	return names
+}
+
+// serve gives a unit the names and ports of the Services that lead to it, and its probe as its health check:
+// without one, that its port takes connections.
+func (t *translation) serve(unit *lab.SystemService, c podContainer) {
+	unit.Container.Names = slices.DeleteFunc(t.namesOf(), func(name string) bool { return name == unit.Name })
+	for _, s := range t.manifests.services {
+		if !selects(s, t.workload) {
+			continue
+		}
+		for _, port := range s.Spec.Ports {
+			if port.Protocol != "" && port.Protocol != "TCP" {
+				continue
+			}
+			target := t.port(cmp.Or(port.TargetPort, strconv.Itoa(port.Port)))
+			at := lab.ContainerPort{Port: port.Port, Target: target}
+			if slices.ContainsFunc(unit.Container.Ports, func(p lab.ContainerPort) bool {
+				return p.Port == at.Port && p.Target != at.Target
+			}) {
+				t.cannotBe("two Services lead from port %d to different ones", at.Port)
+			}
+			unit.Container.Ports = append(unit.Container.Ports, at)
+			unit.Port = cmp.Or(unit.Port, target)
+			for _, word := range []string{strconv.Itoa(port.Port), port.Name} {
+				t.served[s.Metadata.Name+":"+word] = wayIn{service: unit.Name, port: target}
+			}
+		}
+	}
+	switch probe := cmp.Or(c.ReadinessProbe, c.StartupProbe); {
+	case probe != nil:
+		unit.Container.Health = t.health(*probe)
+	case len(unit.Container.Ports) > 0:
+		unit.Container.Health = &lab.HealthCheck{Port: unit.Container.Ports[0].Target}
+	}
+	unit.Healthy = unit.Container.Health != nil
+}
+
+// port returns the number of a port that is written so or by its name.
+func (t *translation) port(text string) int {
+	if number, err := strconv.Atoi(text); err == nil {
+		return number
+	}
+	if t.ports[text] == 0 {
+		t.cannotBe("no port of its container is called %q", text)
+	}
+	return t.ports[text]
+}
+
+// health returns a probe as a health check.
+func (t *translation) health(p probe) *lab.HealthCheck {
+	check := lab.HealthCheck{Interval: float64(p.PeriodSeconds), Timeout: float64(p.TimeoutSeconds),
+		Retries: p.FailureThreshold}
+	switch {
+	case p.Exec != nil:
+		check.Test = append([]string{"CMD"}, p.Exec.Command...)
+	case p.TCPSocket != nil:
+		check.Port = t.port(p.TCPSocket.Port)
+	case p.HTTPGet != nil:
+		check.Port, check.Path = t.port(p.HTTPGet.Port), "/"+strings.TrimPrefix(p.HTTPGet.Path, "/")
+		if p.HTTPGet.Scheme == "HTTPS" {
+			t.cannotBe("its probe asks by HTTPS: use tcpSocket")
+		}
+	default:
+		t.cannotBe("its probe has none of exec, httpGet and tcpSocket")
+	}
+	return &check
+}
