@@ -92,6 +92,9 @@ func (c *Check) fill(f figures, m model.Measurement) {
 
 // beyond returns why a check has failed; empty if it has not.
 func (c Check) beyond() string {
+	if math.IsInf(c.CPU.Predicted, 1) {
+		return fmt.Sprintf("%g/s, which was measured, is predicted to overload the system", c.Rate)
+	}
 	what, off, margin := "CPU per operation", c.CPU.Error(), MarginCPU
 	if math.Abs(off) <= margin {
 		what, off, margin = "the median response time", c.Time.Error(), MarginTime

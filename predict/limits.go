@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/model"
@@ -31,8 +32,11 @@ func (a Answer) limits() []string {
 		highest = max(highest, c.Utilization)
 	}
 	if len(a.Checks) > 0 {
-		all = append(all, fmt.Sprintf("checked up to a utilisation of %s; beyond it nothing was measured",
-			figure.Percent(highest)))
+		all = append(all, fmt.Sprintf("checked up to a utilisation of %s, taking the host of the measurements to "+
+			"have %s as this one; beyond it nothing was measured", figure.Percent(highest), cores(q.MeasuredCores)))
+	}
+	if !slices.ContainsFunc(a.Checks, func(c Check) bool { return c.Tail.Measured > 0 }) {
+		all = append(all, "no 99th percentile was measured: that of the answer is not checked")
 	}
 	if n := guesses(q.Model); n > 0 {
 		all = append(all, fmt.Sprintf("%d numbers of the model are guesses, which the intervals do not cover", n))

@@ -155,6 +155,10 @@ func (a *Answer) withhold(before, after figures) {
 func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, after figures) error {
 	q := a.Question
 	pairs, err := q.replicated(ctx, a.Units, a.Hop)
+	if overloaded(err) {
+		a.Withheld = append(a.Withheld, fmt.Sprintf("within the errors of the model: %v", err))
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -171,7 +175,12 @@ func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, 
 	} {
 		o := Outcome{Mean: side.f.mean, Busiest: side.f.busiest, Utilization: side.f.utilization,
 			Hops: side.hops, parts: side.f.parts, cpuParts: side.f.cpuParts}
-		if capacities[i], o.CapacityBy, err = side.capacity(ctx, q.Operations/4, q.Seed); err != nil {
+		capacities[i], o.CapacityBy, err = side.capacity(ctx, q.Operations/4, q.Seed)
+		if overloaded(err) {
+			a.Withheld = append(a.Withheld, fmt.Sprintf("at its capacity: %v", err))
+			return nil
+		}
+		if err != nil {
 			return fmt.Errorf("capacity: %w", err)
 		}
 		o.Median = around(side.f.median, pairs, func(p pair) float64 { return side.of(p).median }, time)

@@ -163,6 +163,17 @@ func TestAnswersAreWithheld(t *testing.T) {
 		"the mean response time at 100/s": func(q *Question) {
 			q.Model.Measured[0].Time = of(2 * time.Millisecond)
 		},
+		"5000/s, which was measured, is predicted to overload": func(q *Question) {
+			q.Model.Measured[0].Rate = 5000
+		},
+		"at its capacity: nothing can go on": func(q *Question) {
+			// Orders are called by the front and call it back: when all workers of the front wait, nobody serves that.
+			orders := &q.Model.Operations[0].Call.Calls[0]
+			back := model.Call{Component: "front", Name: "Back", Count: 1, Source: model.Trace, N: 1000,
+				CPU: of(time.Microsecond)}
+			orders.Calls = append(orders.Calls, back)
+			q.Model.Units[0].Workers, q.Change = 64, Change{Split: ParseGroups("orders")}
+		},
 		"no CPU time of stock": func(q *Question) {
 			q.Model.Operations[0].Call.Calls[0].Calls[0].CPU = model.Distribution{}
 			q.Model.Measured[0].CPU = of(time.Millisecond)

@@ -137,6 +137,26 @@ func TestSeedDecides(t *testing.T) {
 	}
 }
 
+// TestArrivalsAreTheSame in two systems with the same seed, however many random numbers their programs draw.
+func TestArrivalsAreTheSame(t *testing.T) {
+	batches := func(seed uint64, program ...Step) []float64 {
+		s := open(10, program...)
+		s.Programs = append(s.Programs, []Step{Wait(Constant(0), 0)})
+		r, err := Run(t.Context(), s, Options{Seed: seed, Batches: 5, PerBatch: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.BatchSeconds
+	}
+	one := batches(1, Wait(Constant(0), 0))
+	if other := batches(1, Call(1, 0.5), Call(1, 2.5)); !reflect.DeepEqual(one, other) {
+		t.Errorf("with one seed arrivals of two systems take %v and %v", one, other)
+	}
+	if other := batches(2, Wait(Constant(0), 0)); reflect.DeepEqual(one, other) {
+		t.Errorf("with two seeds arrivals take %v both times", one)
+	}
+}
+
 // TestMemoryDoesNotGrow with simulated time: tasks are used again.
 func TestMemoryDoesNotGrow(t *testing.T) {
 	s, err := newSimulation(anySystem(rand.New(rand.NewPCG(3, 1))),
