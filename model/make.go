@@ -25,8 +25,10 @@ type Evidence struct {
 	// CPU is the CPU time of each unit per operation of the mix, in seconds, by its name; nil: nobody metered.
 	CPU map[string]float64
 	// StoreOf returns the store that a unit asks by a span; nil: see foreignStore.
-	StoreOf  func(unit, span string) Store
-	Measured []Measurement
+	StoreOf func(unit, span string) Store
+	// Transactions: BEGIN and COMMIT have spans, so that a change outside of both is a commit of its own.
+	Transactions bool
+	Measured     []Measurement
 }
 
 // foreignStore returns the store that a span names: whom its client calls, or a database of the unit.
@@ -48,6 +50,7 @@ func Make(from Evidence) (m Model, notes []string, err error) {
 		stores: map[string]Store{}}
 	roots := map[string]*node{}
 	for _, t := range from.Traces {
+		b.within = map[string]bool{}
 		root := b.root(roots, t)
 		e := root.execution(t.Start, t.End)
 		root.times = append(root.times, seconds(t.End-t.Start))
@@ -81,6 +84,7 @@ type builder struct {
 	units    map[string][]string // to their components, in order of appearance
 	unitOf   map[string]string   // components to units
 	stores   map[string]Store
+	within   map[string]bool  // the stores of a trace that are in a transaction
 	shares   map[string]share // of the CPU time of units; see divide
 	messages map[string]float64
 	perStore map[string]float64
@@ -275,10 +279,18 @@ func (b *builder) visit(s *lab.SpanNode, e *execution, own float64) {
 		e.visits[store.Name] = &visit{}
 	}
 	v := e.visits[store.Name]
-	if verb, _, _ := strings.Cut(s.Name, " "); strings.EqualFold(verb, "COMMIT") {
+	verb, _, _ := strings.Cut(strings.ToUpper(s.Name), " ")
+	commits := verb == "COMMIT" ||
+		b.Transactions && !b.within[store.Name] && slices.Contains([]string{"INSERT", "UPDATE", "DELETE"}, verb)
+	if ends := strings.EqualFold(s.Name, "ROLLBACK"); ends || verb == "BEGIN" || verb == "COMMIT" {
+		b.within[store.Name] = verb == "BEGIN"
+	} else {
+		v.statements++
+	}
+	if commits {
 		v.commits, v.inCommits = v.commits+1, v.inCommits+own
 	} else {
-		v.statements, v.inStatements = v.statements+1, v.inStatements+own
+		v.inStatements += own
 	}
 }
 

@@ -198,6 +198,24 @@ func TestAServersCPUGoesToItsVisits(t *testing.T) {
 	expectTime(t, "the second visit", front.Calls[0].Visits[0].CPU, 45)
 }
 
+// TestAChangeOutsideOfATransactionIsACommit, where those inside can be told.
+func TestAChangeOutsideOfATransactionIsACommit(t *testing.T) {
+	trace := func() *lab.SpanNode {
+		return span("shop", "GET /", code, 0, 900, span("shop", "INSERT a", database, 0, 100),
+			span("shop", "BEGIN", database, 100, 110), span("shop", "UPDATE a", database, 110, 200),
+			of("stock", span("shop", "Stock", code, 200, 500, span("shop", "DELETE b", database, 200, 500))),
+			span("shop", "COMMIT", database, 500, 700), span("shop", "DELETE a", database, 700, 900))
+	}
+	for told, want := range map[bool]string{true: "3 3, 1 0", false: "3 1, 1 0"} {
+		m, _ := made(t, Evidence{Name: "changes", Traces: []*lab.SpanNode{trace(), trace()}, Transactions: told})
+		own, below := m.Operations[0].Call.Visits[0], m.Operations[0].Call.Calls[0].Visits[0]
+		got := fmt.Sprintf("%g %g, %g %g", own.Statements, own.Commits, below.Statements, below.Commits)
+		if got != want {
+			t.Errorf("told %t: statements and commits are %s, want %s", told, got, want)
+		}
+	}
+}
+
 // TestWhatATraceLacks is said, or makes no difference.
 func TestWhatATraceLacks(t *testing.T) {
 	unanswered := span("shop", "GET /", code, 0, 500, span("shop", "GET to bank", transport, 100, 400),

@@ -95,7 +95,7 @@ type Call struct {
 // Visit is what one execution of a call does at a store, all statements together.
 type Visit struct {
 	Store      string  `yaml:"store"`
-	Statements float64 `yaml:"statements,omitempty"` // without commits
+	Statements float64 `yaml:"statements,omitempty"` // beside BEGIN, COMMIT and ROLLBACK
 	Commits    float64 `yaml:"commits,omitempty"`
 	// Wait is the time at the store in which the caller uses no CPU.
 	Wait Distribution `yaml:"wait,omitempty,flow"`

@@ -33,7 +33,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	}
 	s := plan.Study
 	low := s.Points[0]
-	from := model.Evidence{Name: s.System, About: fmt.Sprintf(
+	from := model.Evidence{Name: s.System, Transactions: true, About: fmt.Sprintf(
 		"%s, metered at %s operations per second and followed at %g, %s", s.Title, lowAndHigh(s.Points),
 		low.Levels[lab.FactorRate], plan.Created.Format(time.DateOnly))}
 	var metered []lab.Trial
