@@ -140,7 +140,7 @@ func (b *builder) call(n, caller *node) Call {
 		c.Hop = b.hop(n, of, own, b.shareOf(caller.unit))
 	}
 	slices.SortStableFunc(n.calls, func(x, y *node) int {
-		return cmp.Compare(x.began/float64(len(x.seen)), y.began/float64(len(y.seen)))
+		return cmp.Compare(float64(x.before)/float64(len(x.seen)), float64(y.before)/float64(len(y.seen)))
 	})
 	for _, callee := range n.calls {
 		c.Calls = append(c.Calls, b.call(callee, n))

@@ -52,7 +52,7 @@ func Make(from Evidence) (m Model, notes []string, err error) {
 	for _, t := range from.Traces {
 		b.within = map[string]bool{}
 		root := b.root(roots, t)
-		e := root.execution(t.Start, t.End)
+		e := root.execution(t.End)
 		root.times = append(root.times, seconds(t.End-t.Start))
 		b.walk(t, e, nil)
 	}
@@ -112,18 +112,19 @@ type node struct {
 	seen                  []*execution
 	times                 []float64 // of an operation, in seconds
 	calls                 []*node
-	began                 float64 // sum of the times after the beginning of the callers
-	together, apart       int     // executions that overlapped with the one before, and that did not
+	before                int // calls that the callers had made before, in sum
+	together, apart       int // executions that overlapped with the one before, and that did not
 }
 
 // execution is one execution of a call. Times are in seconds.
 type execution struct {
-	of         *node
-	start, end int64
+	of  *node
+	end int64 // nanoseconds since 1970
 	// run is what certainly used CPU: business code and encoding; wait is what did not.
 	run, wait float64
 	visits    map[string]*visit
 	hop       hop
+	made      int        // calls until now
 	last      *execution // the call that it made last
 }
 
@@ -133,8 +134,8 @@ type visit struct{ statements, commits, inStatements, inCommits float64 }
 // hop is what an execution took on its way: encoding on both sides, and what lies between.
 type hop struct{ caller, callee, between float64 }
 
-func (n *node) execution(start, end int64) *execution {
-	e := &execution{of: n, start: start, end: end}
+func (n *node) execution(end int64) *execution {
+	e := &execution{of: n, end: end}
 	n.seen = append(n.seen, e)
 	return e
 }
@@ -317,8 +318,8 @@ func (b *builder) callee(s *lab.SpanNode, from *execution, by *way) *execution {
 		i, from.of.calls = len(from.of.calls), append(from.of.calls, &like)
 	}
 	n := from.of.calls[i]
-	e := n.execution(s.Start, s.End)
-	n.began += seconds(s.Start - from.start)
+	e := n.execution(s.End)
+	n.before, from.made = n.before+from.made, from.made+1
 	if by != nil && n.crosses && by.to == nil {
 		by.to = e
 	}

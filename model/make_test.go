@@ -216,6 +216,17 @@ func TestAChangeOutsideOfATransactionIsACommit(t *testing.T) {
 	}
 }
 
+// TestCallsAreInTheirOrder though one operation was slow and ended early.
+func TestCallsAreInTheirOrder(t *testing.T) {
+	first := func(at int64) *lab.SpanNode { return of("x", span("a", "x", code, at, at+10)) }
+	whole := span("a", "GET /", code, 0, 500, first(100), of("y", span("a", "y", code, 200, 300)))
+	m, _ := made(t, Evidence{Name: "order", Traces: []*lab.SpanNode{whole,
+		span("a", "GET /", code, 0, 99_000, first(98_000))}})
+	if calls := m.Operations[0].Call.Calls; calls[0].Component != "x" || calls[1].Count != 0.5 {
+		t.Errorf("calls %+v", calls)
+	}
+}
+
 // TestWhatATraceLacks is said, or makes no difference.
 func TestWhatATraceLacks(t *testing.T) {
 	unanswered := span("shop", "GET /", code, 0, 500, span("shop", "GET to bank", transport, 100, 400),

@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/sqlite"
@@ -50,7 +51,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	}
 	from.CPU = cpuByRole(metered, s.Metrics)
 	from.StoreOf = storeOf(metered[0].Parts)
-	if from.Traces, err = a.followedTraces(folder.Path(spansFolder), s.Load.WarmUp); err != nil {
+	if from.Traces, err = a.followedTraces(folder.Path(spansFolder), trials, s.Load.WarmUp); err != nil {
 		return err
 	}
 	return a.writeModel(from, out)
@@ -65,14 +66,19 @@ func lowAndHigh(points []lab.Point) string {
 	return fmt.Sprintf("%g and %g", rates...)
 }
 
-// followedTraces returns the traces of all followed trials, without those of their warm-ups.
-func (a app) followedTraces(spans string, warmUp float64) ([]*lab.SpanNode, error) {
-	dirs, err := filepath.Glob(filepath.Join(spans, "*-"+followedVariant+"-*"))
+// followedTraces returns the traces of all followed trials that count, without those of their warm-ups. The
+// folders with spans are in the order of the trials; one that has failed early may have left none.
+func (a app) followedTraces(spans string, trials []lab.Trial, warmUp float64) ([]*lab.SpanNode, error) {
+	dirs, err := filepath.Glob(filepath.Join(spans, "*"))
 	if err != nil {
 		return nil, err
 	}
 	var all []*lab.SpanNode
-	for _, dir := range dirs {
+	for i, dir := range dirs {
+		disturbed := len(dirs) == len(trials) && !trials[i].Valid
+		if disturbed || !strings.Contains(filepath.Base(dir), "-"+followedVariant+"-") {
+			continue
+		}
 		set, err := traces.Read(dir, lab.ComponentAttribute)
 		if err != nil {
 			return nil, err
