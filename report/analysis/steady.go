@@ -58,12 +58,8 @@ func (e *experiment) followSteadiness() {
 func (e *experiment) loadsOf(variant, point string) []lab.Cohorts {
 	var loads []lab.Cohorts
 	for _, trial := range e.counted(variant, point) {
-		switch {
-		case trial.Cohorts != nil:
+		if trial.Cohorts != nil {
 			loads = append(loads, *trial.Cohorts)
-		case len(trial.Course) > 0:
-			e.note("Whether loads were steady was not judged: this result is of a version that did not count " +
-				"operations by when they were due.")
 		}
 	}
 	return loads
