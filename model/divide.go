@@ -88,6 +88,11 @@ func (b *builder) divide(operations []*node) {
 		}
 		b.shares[unit] = s
 	}
+	for _, name := range slices.Sorted(maps.Keys(b.CPU)) {
+		if sums[name] == nil && !b.stores[name].Server && b.CPU[name] > 1e-6 {
+			b.note("%s used %s CPU time per operation, which is in no call", name, spoken(duration(b.CPU[name])))
+		}
+	}
 }
 
 // fill takes from what is left as much as there is room for, and returns that as a share of the room.

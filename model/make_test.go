@@ -246,6 +246,12 @@ func TestWhatATraceLacks(t *testing.T) {
 		t.Errorf("components %s, notes %q", got, notes)
 	}
 
+	_, notes = made(t, Evidence{Name: "beside", Traces: []*lab.SpanNode{unanswered},
+		CPU: map[string]float64{"shop": 1e-3, "broker": 2e-3}})
+	if want := "broker used 2 ms CPU time per operation, which is in no call"; len(notes) != 1 || notes[0] != want {
+		t.Errorf("notes %q", notes)
+	}
+
 	deep := span("a", "leaf", code, 0, 10)
 	for i := range 100 {
 		deep = serves(span([]string{"a", "b"}[i%2], "call\n", code, 0, int64(11+i), deep))

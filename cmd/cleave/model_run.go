@@ -145,7 +145,8 @@ func storeOf(parts []lab.Part) func(unit, span string) model.Store {
 		found := lab.Part{Name: "database", Service: "database"}
 		for _, link := range byName[unit].Links {
 			to := byName[link.To]
-			if _, asked := link.Traffic["statements"]; to.Service != "" && asked {
+			_, asked := link.Traffic["statements"]
+			if to.Service != "" && (asked || len(link.Traffic) == 0) { // documents have nothing counted
 				found = to
 			}
 		}
