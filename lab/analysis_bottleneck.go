@@ -13,10 +13,12 @@ type Bottleneck struct {
 	Answer []string `json:"answer"`
 }
 
-// Doubled is a unit that ran more often than in the variant that was scaled.
+// Doubled is a unit that had more than in the variant that was scaled: it ran more often, or each replica
+// could use more processors.
 type Doubled struct {
 	Unit     string            `json:"unit"`
 	Replicas int               `json:"replicas"`
+	CPU      float64           `json:"cpu_limit,omitempty"` // processors of each replica, where they were raised
 	Variant  string            `json:"variant"`
 	Ratio    Ratio             `json:"throughput"` // this / the variant that was scaled
 	Verdict  ComparisonVerdict `json:"verdict"`

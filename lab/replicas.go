@@ -128,6 +128,14 @@ func (v Variant) checkReplicas(l Layout) error {
 	return errors.Join(mistakes...)
 }
 
+// LimitsOf returns the limits of a unit: its own, else those of all.
+func (v Variant) LimitsOf(unit string) Limits {
+	if own, has := v.Limits[unit]; has {
+		return own
+	}
+	return v.Limits[AllUnits]
+}
+
 // limit gives units and backing services the limits of the variant; what is said of one
 // counts before what is said of all.
 func (v Variant) limit(l *Layout) error {

@@ -18,10 +18,14 @@ func (v view) bottleneckTables() []table {
 				"bias), ? undecided; the other columns are of %s: CPU of what the unit may use, "+
 				"the wait of an operation in its queues and its share of the critical path, in the mean; %s",
 				spaced(b.Metric), b.Variant, setting(v.Margin), b.Variant, v.sample()),
-			Columns: []column{words("unit"), numbers("replicas"), numbers(spaced(b.Metric)), numbers("CPU"),
+			Columns: []column{words("unit"), numbers("scaled to"), numbers(spaced(b.Metric)), numbers("CPU"),
 				numbers("queueing"), numbers("of the path")}}
 		for _, d := range b.Doubled {
-			t.add(text(d.Unit), text(fmt.Sprint(d.Replicas)),
+			to := fmt.Sprintf("%d x", d.Replicas)
+			if d.CPU > 0 {
+				to = fmt.Sprintf("%g processors", d.CPU)
+			}
+			t.add(text(d.Unit), text(to),
 				v.ratioCell(lab.Comparison{Metric: b.Metric, Variant: d.Variant, Baseline: b.Variant, Ratio: d.Ratio,
 					Verdict: d.Verdict}, true),
 				measuredCell(d.CPUShare, figure.Percent), measuredCell(d.Queueing,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -34,10 +35,16 @@ func (e *experiment) bottlenecks(a lab.Analysis) []lab.Bottleneck {
 			if unit == "" || i < 0 {
 				continue
 			}
-			d := lab.Doubled{Unit: unit, Replicas: v.Replicas[unit], Variant: v.Name, Ratio: a.Comparisons[i].Ratio,
-				Verdict: a.Comparisons[i].Verdict}
+			d := lab.Doubled{Unit: unit, Replicas: max(1, v.Replicas[unit]), Variant: v.Name,
+				Ratio: a.Comparisons[i].Ratio, Verdict: a.Comparisons[i].Verdict}
+			if limit := v.LimitsOf(unit).CPU; limit != base.LimitsOf(unit).CPU {
+				d.CPU = limit
+			}
 			d.CPUShare = cpuOfLimit(a.Usages, base, point, unit)
 			d.Queueing, d.PathShare = onPath(a.Paths, base, point, unit)
+			if d.PathShare == nil {
+				d.Queueing, d.PathShare = e.onTraces(base.Name, point.Name, unit)
+			}
 			b.Doubled = append(b.Doubled, d)
 		}
 		if len(b.Doubled) == 0 {
@@ -73,25 +80,39 @@ func (e *experiment) throughput(p lab.Point) string {
 	return ""
 }
 
-// scaledUnit returns the only unit that runs more often in a variant than in another, from
+// scaledUnit returns the only unit that has more in a variant than in another, replicas or processors, from
 // which it differs in nothing else; "" where there is none.
 func scaledUnit(base, v lab.Variant) string {
 	same := v.Architecture == base.Architecture && v.Deployment == base.Deployment &&
-		maps.Equal(v.Knobs, base.Knobs) && maps.Equal(v.Limits, base.Limits) && maps.Equal(v.Nodes, base.Nodes)
+		maps.Equal(v.Knobs, base.Knobs) && maps.Equal(v.Nodes, base.Nodes) &&
+		reflect.DeepEqual(v.External, base.External)
 	if !same || v.Name == base.Name {
 		return ""
 	}
-	unit := ""
+	var more []string
 	for name, n := range v.Replicas {
 		switch before := max(1, base.Replicas[name]); {
-		case n == before:
-		case n < before || unit != "":
+		case n < before:
 			return ""
-		default:
-			unit = name
+		case n > before:
+			more = append(more, name)
 		}
 	}
-	return unit
+	limited := slices.Concat(slices.Collect(maps.Keys(base.Limits)), slices.Collect(maps.Keys(v.Limits)))
+	for _, name := range limited {
+		now, before := v.LimitsOf(name), base.LimitsOf(name)
+		switch {
+		case now == before:
+		case now.Memory != before.Memory || now.CPU < before.CPU || before.CPU == 0 || name == lab.AllUnits:
+			return ""
+		case !slices.Contains(more, name):
+			more = append(more, name)
+		}
+	}
+	if len(more) != 1 {
+		return ""
+	}
+	return more[0]
 }
 
 // cpuOfLimit returns how much of what it may use a unit uses, all replicas together.
@@ -102,10 +123,7 @@ func cpuOfLimit(usages []lab.RoleUsage, base lab.Variant, point lab.Point, unit 
 	if i < 0 || usages[i].CPUShare == 0 {
 		return nil
 	}
-	limit, own := base.Limits[unit]
-	if !own {
-		limit = base.Limits[lab.AllUnits]
-	}
+	limit := base.LimitsOf(unit)
 	share := usages[i].CPUShare / float64(max(1, base.Replicas[unit]))
 	if limit.CPU > 0 {
 		share /= limit.CPU
@@ -135,6 +153,37 @@ func onPath(
 		}
 	}
 	spent /= paths[i].Seconds
+	return &waited, &spent
+}
+
+// onTraces returns what onPath does by the spans that a variant's trials have received: what callers of the
+// unit waited for outside of its spans is the queue before it, and the network.
+func (e *experiment) onTraces(variant, point, unit string) (queueing, share *float64) {
+	var waited, spent, all, traces float64
+	for _, trial := range e.counted(variant, point) {
+		if trial.Traced == nil {
+			continue
+		}
+		for _, o := range trial.Traced.Operations {
+			n := float64(o.Traces) / float64(max(1, len(o.Batches)))
+			for _, batch := range o.Batches {
+				traces, all = traces+n, all+n*batch.Seconds
+				for _, part := range batch.Parts {
+					outside := part.Kind == lab.SegmentTransport || part.Kind == lab.SegmentDatabase
+					switch {
+					case outside && strings.HasSuffix(part.Operation, " to "+unit):
+						waited += n * part.Path
+					case !outside && part.Service == unit:
+						spent += n * part.Path
+					}
+				}
+			}
+		}
+	}
+	if waited+spent == 0 {
+		return nil, nil
+	}
+	waited, spent = waited/traces, spent/all
 	return &waited, &spent
 }
 
@@ -218,6 +267,9 @@ func (e *experiment) saysBottleneck(b lab.Bottleneck) []string {
 
 // gives says what more of a unit gave: "2 x persons gives 1.39x [1.22, 1.59]".
 func gives(d lab.Doubled) string {
+	if d.CPU > 0 {
+		return fmt.Sprintf("%s with %g processors gives %s", d.Unit, d.CPU, times(d.Ratio))
+	}
 	return fmt.Sprintf("%d x %s gives %s", d.Replicas, d.Unit, times(d.Ratio))
 }
 

@@ -91,6 +91,51 @@ func wantAnswer(t *testing.T, b lab.Bottleneck, parts ...string) {
 	}
 }
 
+// TestSpansOfUsersServicesAreSignals: what callers wait for outside of the spans of a service is the queue
+// before it.
+func TestSpansOfUsersServicesAreSignals(t *testing.T) {
+	in := kitchen{gain: map[string]float64{"cook": 1.5, "oven": 1, "waiter": 1}}.input(lab.FactorUsers)
+	part := func(service, operation string, kind lab.SegmentKind, path float64) lab.PartCost {
+		at := lab.TracePart{Service: service, Operation: operation, Kind: kind}
+		return lab.PartCost{TracePart: at, Path: path}
+	}
+	for i := range in.Trials {
+		batch := lab.TraceBatch{Seconds: 0.1, Parts: []lab.PartCost{
+			part("waiter", "GET /", lab.SegmentBusiness, 0.02),
+			part("waiter", "GET to cook", lab.SegmentTransport, 0.03),
+			part("cook", "GET /meal", lab.SegmentBusiness, 0.05)}}
+		in.Trials[i].Traced = &lab.TraceSet{Operations: []lab.TracedOperation{{Service: "waiter", Traces: 5,
+			Batches: []lab.TraceBatch{batch}}}}
+	}
+	b := bottleneckOf(t, in)
+	wantAnswer(t, b, "Queueing would have told: it points to cook, which had operations wait 30.0 ms",
+		"Critical path would have told: it points to cook, which was 50 % of the critical path")
+	for _, d := range b.Doubled {
+		if d.Unit == "oven" && (d.Queueing != nil || d.PathShare != nil) {
+			t.Errorf("oven has no spans, and these signals: %+v", d)
+		}
+	}
+}
+
+// TestMoreProcessorsScaleAUnit like more replicas; another memory, or another system, is no scaling.
+func TestMoreProcessorsScaleAUnit(t *testing.T) {
+	in := kitchen{gain: map[string]float64{"cook": 1.5, "oven": 1, "waiter": 1}}.input(lab.FactorUsers)
+	for i, limits := range []lab.Limits{{CPU: 0.2}, {CPU: 0.4}, {CPU: 0.4, Memory: 1 << 20}, {CPU: 0.2}} {
+		v := &in.Plan.Study.Variants[i]
+		v.Replicas = nil
+		if i > 0 {
+			v.Limits = map[string]lab.Limits{lab.AllUnits: {CPU: 0.2}, strings.TrimSuffix(v.Name, "-x2"): limits}
+		}
+	}
+	in.Plan.Study.Variants[3].Replicas = map[string]int{"waiter": 2}
+	in.Plan.Study.Variants[3].External = &lab.ExternalSystem{Image: "other"}
+	b := bottleneckOf(t, in)
+	if d := b.Doubled[0]; len(b.Doubled) != 1 || d.Unit != "cook" || d.CPU != 0.4 || d.Replicas != 1 {
+		t.Errorf("scaled are %+v, want cook alone", b.Doubled)
+	}
+	wantAnswer(t, b, "Scale cook: at busy, cook with 0.4 processors gives 1.5")
+}
+
 // TestAUnitThatWaitsIsTheBottleneck: the oven bakes whatever the CPU does, and the waiter
 // burns CPU beside it.
 func TestAUnitThatWaitsIsTheBottleneck(t *testing.T) {
