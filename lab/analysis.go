@@ -307,6 +307,7 @@ type AuditSum struct {
 	Trials   int              `json:"trials"`
 	Counts   map[string]int64 `json:"counts"`
 	Problems []string         `json:"problems,omitempty"`
+	Said     []string         `json:"said,omitempty"` // last lines of the output of a user's own audit
 	// Figures are medians over the trials.
 	Figures map[string]float64 `json:"figures,omitempty"`
 }

@@ -1,5 +1,7 @@
 package lab
 
+import "encoding/json"
+
 // ExternalSystem is a system that somebody else wrote, as far as Cleave must
 // know it. Its service is at URL. It runs already, or Cleave starts it for every
 // trial: by Command or by Compose.
@@ -34,6 +36,8 @@ type ExternalSystem struct {
 	Reset []string `json:"reset,omitempty"`
 	// Cores are those of the system; empty means any.
 	Cores []int `json:"cores,omitempty"`
+	// Audit judges what the system holds after a load; nil: only the answers are judged.
+	Audit *SystemAudit `json:"audit,omitempty"`
 	// NameBy is what tells processes of one program apart that a command starts: "folder", "port", the name
 	// of an argument or its number; empty: their folders, else their ports.
 	NameBy string `json:"name_by,omitempty"`
@@ -59,6 +63,25 @@ type SystemService struct {
 	// Finishes: it does its part and ends, and those After it wait for that.
 	Finishes  bool          `json:"finishes,omitempty"`
 	Container ContainerSpec `json:"container"`
+}
+
+// SystemAudit judges what a system holds after a load, while it still runs.
+type SystemAudit struct {
+	// Command is a program of the conductor's host and its arguments, which ends with 0 (every rule holds), 5
+	// (one is broken) or 6 (undecided). {history} and {url} stand for the generator's history and the address
+	// of the system. It runs in Dir.
+	Command []string `json:"command,omitempty"`
+	Dir     string   `json:"dir,omitempty"`
+	// Requests are answered rightly where every rule holds.
+	Requests []AuditRequest `json:"requests,omitempty"`
+}
+
+// AuditRequest is a GET of a path with its right answer.
+type AuditRequest struct {
+	Get    string `json:"get"`
+	Status int    `json:"status,omitempty"` // 0: 200
+	// JSON has values of the answer by their paths: "items.0.left".
+	JSON map[string]json.RawMessage `json:"json,omitempty"`
 }
 
 // SystemReady says when a system that Cleave starts may be loaded: after its Log, its Command and

@@ -411,6 +411,8 @@ type Audit struct {
 	Verdict  AuditVerdict     `json:"verdict"`
 	Counts   map[string]int64 `json:"counts,omitempty"`
 	Problems []string         `json:"problems,omitempty"`
+	// Said are the last lines of the output of a user's own audit.
+	Said []string `json:"said,omitempty"`
 	// Figures are numbers that are not rules, such as fairness shares.
 	Figures map[string]float64 `json:"figures,omitempty"`
 }

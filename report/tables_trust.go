@@ -163,7 +163,7 @@ func auditTone(verdict lab.AuditVerdict) tone {
 
 // auditWords lists problems first, then counts and figures by name.
 func auditWords(sum lab.AuditSum) string {
-	parts := cleanAll(sum.Problems)
+	parts := append(cleanAll(sum.Problems), cleanAll(sum.Said)...)
 	for _, name := range slices.Sorted(maps.Keys(sum.Counts)) {
 		parts = append(parts, fmt.Sprintf("%s %d", name, sum.Counts[name]))
 	}

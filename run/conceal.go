@@ -8,11 +8,10 @@ func (c *Conductor) conceal(trial *lab.Trial, logs map[string]string) {
 		return
 	}
 	trial.Reason = c.Conceal(trial.Reason)
-	for i, problem := range trial.Audit.Problems {
-		trial.Audit.Problems[i] = c.Conceal(problem)
-	}
-	for i, remark := range trial.Remarks {
-		trial.Remarks[i] = c.Conceal(remark)
+	for _, texts := range [][]string{trial.Audit.Problems, trial.Audit.Said, trial.Remarks} {
+		for i, text := range texts {
+			texts[i] = c.Conceal(text)
+		}
 	}
 	for unit, text := range logs {
 		logs[unit] = c.Conceal(text)

@@ -135,7 +135,7 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 			yamlfile.Suggest(v.Deployment, deployments), strings.Join(deployments, ", "))
 	}
 	scaled := len(v.Replicas) + len(v.Limits)
-	if v.Architecture == "services" {
+	if slices.Contains([]string{"services", "image", "command"}, v.Architecture) {
 		scaled = 0 // Cleave runs each of them
 	}
 	if f.info.Foreign && scaled+len(v.Nodes)+len(v.Hosts)+len(v.Autoscale)+len(f.deployed.as[v.Name]) > 0 {

@@ -85,6 +85,11 @@ func (e *experiment) auditOf(variant string) lab.AuditSum {
 		for _, problem := range audit.Problems {
 			sum.Problems = appendNew(sum.Problems, fmt.Sprintf("trial %d: %s", trial.Number, problem))
 		}
+		for _, line := range audit.Said {
+			if len(sum.Said) < mostProblems {
+				sum.Said = appendNew(sum.Said, line)
+			}
+		}
 	}
 	if more := len(sum.Problems) - mostProblems; more > 0 {
 		sum.Problems = append(sum.Problems[:mostProblems], fmt.Sprintf("and %d more", more))

@@ -40,6 +40,8 @@ const (
 	Users = lab.FactorUsers // of a closed loop
 	// SearchFrom is the rate at which the search for the capacity begins.
 	SearchFrom = lab.FactorSearchFrom
+	// Operations of a load that is counted: a check.
+	Operations = "operations"
 )
 
 // portMark stands for a port chosen for each trial.
@@ -58,6 +60,7 @@ var (
 	_ lab.System       = System{}
 	_ lab.Measurer     = System{}
 	_ lab.Lengthenable = System{}
+	_ lab.Checkable    = System{}
 )
 
 // Describe implements lab.System.
@@ -78,6 +81,10 @@ func (s System) Describe() lab.SystemInfo {
 			{Name: Users, Summary: "users of a closed loop", Min: 0, Max: maxUsers, Optional: true},
 			{Name: SearchFrom, Summary: "rate at which the search for the capacity begins", Min: 0, Max: maxRate,
 				Optional: true},
+			{Name: Operations, Summary: "so many flows, as fast as they are answered", Min: 0, Max: loaded.MaxCount,
+				Optional: true},
+			{Name: loaded.Over, Summary: "seconds over which these become due, evenly (0: all at once)", Min: 0,
+				Max: loaded.Longest, Optional: true},
 		}, loaded.ClientParameters()...),
 		Metrics: metrics(true, true, true), Foreign: true, Restartable: true,
 	}
@@ -87,6 +94,21 @@ func (s System) Describe() lab.SystemInfo {
 func (s System) Lengthened(times float64) lab.System {
 	s.Load = s.Load.Lengthened(times)
 	return s
+}
+
+// CheckPoint implements lab.Checkable.
+func (s System) CheckPoint(operations int, over float64) lab.Point {
+	return loaded.Base{Counted: Operations}.CheckPoint(operations, over)
+}
+
+// CheckTable implements lab.Checkable.
+func (s System) CheckTable() lab.CheckTable {
+	return lab.CheckTable{
+		Most: loaded.MaxCount,
+		Columns: []lab.CheckColumn{{Title: "operations", Count: "sent"}, {Title: "right", Count: "ok"},
+			{Title: "not right", Count: "not right"}, {Title: "operations/s", Metric: lab.Goodput}},
+		Faults: []lab.CheckColumn{loaded.OutageColumn()},
+	}
 }
 
 // Limits of the parameters.
@@ -104,7 +126,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	job := lab.LoadJob{
 		Load: s.Load, Target: x.URL, Seed: seed, Variant: v.Name, Ready: x.Ready.ReadyCheck, Look: lookAt(v),
 	}
-	if s.Faults {
+	if s.Faults || x.Audit != nil && len(x.Audit.Command) > 0 {
 		job.History = loaded.History
 	}
 	loaded.SetClient(&job, p)
@@ -179,7 +201,7 @@ func setLoad(job *lab.LoadJob, p lab.Point) error {
 	}) {
 		return nil
 	}
-	factor, level, err := p.Only(Rate, Users, SearchFrom)
+	factor, level, err := p.Only(Rate, Users, SearchFrom, Operations)
 	if err != nil {
 		return err
 	}
@@ -190,6 +212,9 @@ func setLoad(job *lab.LoadJob, p lab.Point) error {
 		job.Users = int(level)
 	case SearchFrom:
 		job.Rate, job.Search = level, true
+	case Operations:
+		job.Count, job.Duration = int(level), loaded.Longest
+		job.Over, _ = p.Level(loaded.Over)
 	}
 	return nil
 }
@@ -213,6 +238,7 @@ func (s System) started(x *lab.ExternalSystem, environment []string) (lab.UnitSp
 // command returns the unit of a system that is started by a command.
 func (s System) command(x *lab.ExternalSystem, environment []string) (lab.UnitSpec, error) {
 	unit, err := s.foreign(RoleSystem, x, x.Command, environment)
+	unit.Scalable = unit.Listens
 	if err != nil || unit.Listens {
 		return unit, err
 	}
@@ -234,8 +260,8 @@ func (s System) image(x *lab.ExternalSystem, environment []string) (lab.UnitSpec
 	told, err := s.arguments(x.Command)
 	return lab.UnitSpec{
 		Name: RoleSystem, Role: RoleSystem, Image: x.Image, Port: x.Port, Args: told, Foreign: true, Listens: true,
-		Volume: RoleSystem,
-		Env:    environment, Cores: x.Cores,
+		Volume: RoleSystem, Scalable: true,
+		Env: environment, Cores: x.Cores,
 	}, err
 }
 

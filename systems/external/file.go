@@ -86,6 +86,7 @@ type file struct {
 	EnvFile    string            `yaml:"env_file,omitempty"`
 	Ready      ready             `yaml:"ready,omitempty"`
 	Reset      argv              `yaml:"reset,omitempty"`
+	Audit      audit             `yaml:"audit,omitempty"`
 	Cores      []int             `yaml:"cores,omitempty"`
 }
 
@@ -95,6 +96,16 @@ type ready struct {
 	Command argv          `yaml:"command,omitempty"`
 	Path    string        `yaml:"path,omitempty"`
 	Timeout time.Duration `yaml:"timeout,omitempty"`
+}
+
+// audit is the key of that name.
+type audit struct {
+	Command  argv `yaml:"command,omitempty"`
+	Requests []struct {
+		Get    string         `yaml:"get"`
+		Status int            `yaml:"status,omitempty"`
+		JSON   map[string]any `yaml:"json,omitempty"`
+	} `yaml:"requests,omitempty"`
 }
 
 // argv is a command: a list, or a text that is split at blanks.
@@ -144,6 +155,12 @@ func (f *file) definition(folder string) (Definition, []error) {
 		},
 	}
 	d.Dir = within(folder, f.Dir)
+	if len(f.Audit.Command)+len(f.Audit.Requests) > 0 {
+		var err error
+		if d.Audit, err = f.Audit.in(folder); err != nil {
+			mistakes = append(mistakes, err)
+		}
+	}
 	if f.EnvFile != "" {
 		d.EnvFile = within(folder, f.EnvFile)
 		values, err := readEnvFile(d.EnvFile)

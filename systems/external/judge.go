@@ -33,6 +33,10 @@ func (s System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.
 		return lab.Audit{Verdict: lab.AuditUnknown, Problems: []string{err.Error()}}
 	}
 	audit := lab.Audit{Verdict: lab.AuditValid, Counts: counts(r), Figures: figures(r)}
+	if _, counted := p.Level(Operations); counted { // then no rate was to be held
+		audit.Counts["not right"] = r.Sent - r.OK
+		audit.Figures, r.Limited = map[string]float64{FigureErrorShare: errorShare(r)}, nil
+	}
 	if loaded.Searches(p) {
 		return audit // probes beyond the capacity are part of a search
 	}
@@ -161,6 +165,9 @@ func (s System) Measure(
 	}
 	if r.Sent > 0 {
 		found.Values[FigureErrorShare] = errorShare(r)
+	}
+	if _, counted := p.Level(Operations); counted && metered.WindowSeconds > 0 { // its duration is a limit
+		found.Values[lab.Goodput] = float64(r.OK) / metered.WindowSeconds
 	}
 	if err := loaded.AddOutage(found, left); err != nil {
 		return found, err

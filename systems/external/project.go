@@ -28,7 +28,8 @@ type project struct {
 	services []lab.SystemService
 	replicas map[string]int
 	limits   map[string]lab.Limits
-	ways     []wayIn // that the file publishes
+	ways     []wayIn           // that the file publishes
+	fixed    map[string]string // addresses that the file gives to services, by their names
 	// cannot is what keeps services from being units, risks is what gives them power over this host, and
 	// notes is what is otherwise than with docker compose: one line each.
 	cannot, risks, notes []string
@@ -91,7 +92,7 @@ func readProject(path string, env map[string]string, envFile string) (*project, 
 		return nil, errors.New("it has no services (COMPOSE_PROFILES chooses those of profiles)")
 	}
 	p := &project{name: strings.ReplaceAll(file.Name, "_", "-"), replicas: map[string]int{},
-		limits: map[string]lab.Limits{}}
+		limits: map[string]lab.Limits{}, fixed: map[string]string{}}
 	for _, name := range file.ServiceNames() {
 		if err := checkServiceName(name); err != nil {
 			return nil, err
@@ -147,7 +148,8 @@ func (p *project) joinNetworks(file *types.Project) {
 				joined = append(joined, network)
 			}
 			if at := s.Networks[network]; at != nil && at.Ipv4Address+at.Ipv6Address != "" {
-				addresses = append(addresses, strings.Fields(at.Ipv4Address+" "+at.Ipv6Address)...)
+				fixed := strings.Fields(at.Ipv4Address + " " + at.Ipv6Address)
+				addresses, p.fixed[name] = append(addresses, fixed...), fixed[0]
 			}
 		}
 	}
@@ -435,6 +437,31 @@ func (d *Definition) Address() string {
 	}
 	way, _ := d.project.enter("") // it was entered there
 	return way.address()
+}
+
+// Single says why services of a compose file cannot run twice, by their names: they keep something. One of
+// which the file itself wants several can.
+func (d *Definition) Single() map[string]string {
+	all := map[string]string{}
+	for _, s := range d.Services {
+		if d.Replicas[s.Name] > 1 || s.Finishes {
+			continue
+		}
+		if address := d.project.fixed[s.Name]; address != "" {
+			all[s.Name] = "has an address of its own, " + address
+		}
+		for _, mount := range s.Container.Mounts {
+			info, err := os.Stat(mount.Source)
+			switch {
+			case mount.ReadOnly:
+			case mount.Kind == lab.MountVolume:
+				all[s.Name] = "keeps data in a volume at " + mount.Target
+			case mount.Kind == lab.MountBind && (err != nil || info.IsDir()):
+				all[s.Name] = "writes into the folder " + mount.Source + " of this host"
+			}
+		}
+	}
+	return all
 }
 
 // Units returns the names of the services of a compose file that are units.

@@ -29,6 +29,10 @@ func (d *Definition) Mask(v *secret.Vault) error {
 		d.Env[name] = m.value(name, d.Env[name])
 	}
 	d.Command, d.Reset, d.Ready.Command = m.words(d.Command), m.words(d.Reset), m.words(d.Ready.Command)
+	if d.Audit != nil {
+		audit := *d.Audit
+		audit.Command, d.Audit = m.words(audit.Command), &audit
+	}
 	d.Summary = m.text("summary", d.Summary)
 	d.Services = slices.Clone(d.Services)
 	for i := range d.Services {

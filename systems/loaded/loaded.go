@@ -18,8 +18,8 @@ import (
 const (
 	// History is the file in which the generator writes down every attempt.
 	History = "history.jsonl"
-	// longest is the limit, in seconds, of a load that is counted.
-	longest = 3600
+	// Longest is the limit, in seconds, of a load that is counted.
+	Longest = 3600
 	// MaxCount bounds a load that is counted.
 	MaxCount = 1_000_000
 	// minute is the number of seconds in one.
@@ -57,7 +57,7 @@ func (b Base) Parameters(operations string) []lab.Parameter {
 		lab.Parameter{Name: b.Counted, Summary: "so many " + operations + ", as fast as they are answered",
 			Max: MaxCount, Optional: true},
 		lab.Parameter{Name: Over, Summary: "seconds over which these " + operations +
-			" become due, evenly (0: all at once)", Max: longest, Optional: true},
+			" become due, evenly (0: all at once)", Max: Longest, Optional: true},
 	)
 }
 
@@ -111,7 +111,7 @@ func (b Base) setLoad(job *lab.LoadJob, p lab.Point) error {
 		job.Rate, job.Search = level, true
 		job.Duration = cmp.Or(job.Effort.Duration, job.Duration)
 	default:
-		job.Count, job.Duration = int(level), longest
+		job.Count, job.Duration = int(level), Longest
 		job.Over, _ = p.Level(Over)
 	}
 	return nil

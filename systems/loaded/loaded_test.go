@@ -44,7 +44,7 @@ func TestTheGeneratorIsAUnitThatLoadsTheFront(t *testing.T) {
 	}
 	counted := b.CheckPoint(9, 1.5)
 	if _, err := b.Unit(lab.LoadJob{}, counted, "shop"); err != nil || job.Count != 9 || job.Over != 2 ||
-		job.Duration != longest {
+		job.Duration != Longest {
 		t.Errorf("counted: %+v, %v", job, err)
 	}
 	if _, err := (Base{Generator: noting{&job}}).Unit(lab.LoadJob{}, counted, "shop"); err == nil {

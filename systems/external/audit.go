@@ -1,0 +1,268 @@
+package external
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
+)
+
+// Exit codes of an audit's command, which are those of Cleave.
+const (
+	auditValid     = 0
+	auditInvalid   = 5
+	auditUndecided = 6
+)
+
+// FigureUndecided is 1 in an audit where the user's own command could not decide.
+const FigureUndecided = "audit_undecided"
+
+// Bounds of what an audit says, and of how long it waits.
+const (
+	maxSaid     = 20 // last lines
+	maxSaidLine = 300
+	maxAnswer   = 1 << 20
+	answerLimit = 10 * time.Second
+	auditGrace  = 2 * time.Second // for its last words, once it was ended
+)
+
+var _ lab.LiveAuditor = System{}
+
+// in returns the audit of a system file that lies in a folder.
+func (a audit) in(folder string) (*lab.SystemAudit, error) {
+	all := lab.SystemAudit{Command: a.Command, Dir: folder}
+	for _, written := range a.Requests {
+		r := lab.AuditRequest{Get: written.Get, Status: written.Status, JSON: map[string]json.RawMessage{}}
+		if !strings.HasPrefix(r.Get, "/") || r.Status < 0 || r.Status > 599 {
+			return nil, fmt.Errorf("audit.requests: get is %q with status %d, expected a path such as /stock and a "+
+				"status such as 200", r.Get, r.Status)
+		}
+		for path, value := range written.JSON {
+			text, err := json.Marshal(value)
+			if err != nil {
+				return nil, fmt.Errorf("audit.requests: %s: json: %s: %w", r.Get, path, err)
+			}
+			r.JSON[path] = text
+		}
+		all.Requests = append(all.Requests, r)
+	}
+	return &all, nil
+}
+
+// AuditWith has a command, if any, audit the system in the place of the one that its file names. It runs in
+// the folder of this program.
+func (d *Definition) AuditWith(command string) error {
+	if command == "" {
+		return nil
+	}
+	argv, err := Split(command)
+	if err == nil && len(argv) == 0 {
+		err = errors.New("it is empty")
+	}
+	if err != nil {
+		return fmt.Errorf("--audit %q: expected a command and its arguments: %w", command, err)
+	}
+	own := lab.SystemAudit{}
+	if d.Audit != nil {
+		own = *d.Audit
+	}
+	own.Command, d.Audit = argv, &own
+	own.Dir, err = os.Getwd()
+	return err
+}
+
+// AuditLive implements lab.LiveAuditor. After the generator's report, the requests and the command of the
+// system's definition judge what the system holds, while it still runs. The worst verdict counts.
+func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
+	audit := s.Audit(v, p, left.Reports)
+	x := v.External
+	if x.Audit == nil || audit.Verdict == lab.AuditInvalid || loaded.Searches(p) {
+		return audit
+	}
+	if audit.Figures == nil {
+		audit.Figures = map[string]float64{}
+	}
+	address, err := addressOf(x, left.Foreign)
+	if err != nil {
+		judge(&audit, lab.AuditUnknown, err.Error())
+		return audit
+	}
+	for _, asked := range x.Audit.Requests {
+		broken, err := ask(ctx, address, asked)
+		switch {
+		case err != nil:
+			judge(&audit, lab.AuditUnknown, err.Error())
+		case broken != "":
+			judge(&audit, lab.AuditInvalid, broken)
+		}
+	}
+	if len(x.Audit.Command) > 0 {
+		s.auditCommand(ctx, x, address, left, &audit)
+	}
+	return audit
+}
+
+// judge adds a problem to an audit, whose verdict becomes no better.
+func judge(audit *lab.Audit, verdict lab.AuditVerdict, problem string) {
+	if audit.Verdict != lab.AuditInvalid {
+		audit.Verdict = verdict
+	}
+	audit.Problems = append(audit.Problems, problem)
+}
+
+// addressOf returns the URL at which a system is found that runs, given the addresses of its units.
+func addressOf(x *lab.ExternalSystem, units map[string]string) (*url.URL, error) {
+	u, err := url.Parse(strings.ReplaceAll(x.URL, portMark, "80"))
+	if err != nil {
+		return nil, fmt.Errorf("audit: url: %w", err)
+	}
+	entry := x.Entry
+	if entry == "" {
+		entry = RoleSystem
+	}
+	if at, listens := units[entry]; listens {
+		u.Host = at
+	}
+	return u, nil
+}
+
+// ask plays a request of an audit and says what of its answer is wrong, or nothing.
+func ask(ctx context.Context, at *url.URL, r lab.AuditRequest) (broken string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	path, err := url.Parse(r.Get)
+	if err != nil {
+		return "", fmt.Errorf("audit: get %q: %w", r.Get, err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.ResolveReference(path).String(), nil)
+	if err != nil {
+		return "", fmt.Errorf("audit: get %q: %w", r.Get, err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", fmt.Errorf("audit: %w", err)
+	}
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		return "", fmt.Errorf("audit: GET %s: %w", r.Get, err)
+	}
+	if want := cmp.Or(r.Status, http.StatusOK); answer.StatusCode != want {
+		return fmt.Sprintf("GET %s was answered with %d, expected %d", r.Get, answer.StatusCode, want), nil
+	}
+	for _, path := range slices.Sorted(maps.Keys(r.JSON)) {
+		found := gjson.GetBytes(body, path)
+		if !found.Exists() || !sameJSON(found.Raw, string(r.JSON[path])) {
+			return fmt.Sprintf("GET %s: %s is %s, expected %s", r.Get, path, cmp.Or(shortened(found.Raw), "missing"),
+				shortened(string(r.JSON[path]))), nil
+		}
+	}
+	return "", nil
+}
+
+// sameJSON reports whether two JSON texts mean the same value.
+func sameJSON(a, b string) bool {
+	var left, right any
+	return json.Unmarshal([]byte(a), &left) == nil && json.Unmarshal([]byte(b), &right) == nil &&
+		reflect.DeepEqual(left, right)
+}
+
+// auditCommand runs the command of an audit, and judges by its exit code. It ends with this program, and all
+// that it has started with it.
+func (s System) auditCommand(
+	ctx context.Context, x *lab.ExternalSystem, at *url.URL, left lab.Leftover, audit *lab.Audit,
+) {
+	environment, err := s.environment(x)
+	argv, missing := s.arguments(x.Audit.Command)
+	if err := errors.Join(err, missing); err != nil {
+		judge(audit, lab.AuditUnknown, "audit: "+err.Error())
+		return
+	}
+	history := filepath.Join(left.Dir, loaded.History)
+	for i := range argv {
+		argv[i] = strings.NewReplacer("{history}", history, "{url}", at.String()).Replace(argv[i])
+	}
+	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	command.Dir = x.Audit.Dir
+	command.Env = slices.Concat(os.Environ(), environment, []string{"CLEAVE_HISTORY=" + history,
+		"CLEAVE_URL=" + at.String()})
+	for _, unit := range slices.Sorted(maps.Keys(left.Foreign)) {
+		command.Env = append(command.Env, lab.PeerVariable(unit)+"="+left.Foreign[unit])
+	}
+	var out, problems lastLines
+	command.Stdout, command.Stderr = &out, &problems
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
+	command.WaitDelay = auditGrace
+	runtime.LockOSThread() // it ends with the thread that starts it
+	defer runtime.UnlockOSThread()
+	err = command.Run()
+	audit.Said = out.lines()
+	if command.ProcessState == nil {
+		judge(audit, lab.AuditUnknown, fmt.Sprintf("the audit %s did not start: %v", argv[0], err))
+		return
+	}
+	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // what it has left running
+	why := strings.Join(append(out.lines(), problems.lines()...), "; ")
+	switch code := command.ProcessState.ExitCode(); code {
+	case auditValid:
+	case auditInvalid:
+		judge(audit, lab.AuditInvalid, "the audit found a broken rule: "+cmp.Or(why, "it does not say which"))
+	case auditUndecided:
+		judge(audit, lab.AuditUnknown, "the audit is undecided: "+cmp.Or(why, "it does not say why"))
+		audit.Figures[FigureUndecided] = 1
+	default:
+		judge(audit, lab.AuditUnknown, fmt.Sprintf("the audit ended with %v, expected exit code 0, 5 or 6: %s",
+			command.ProcessState, why))
+	}
+}
+
+// lastLines keeps the end of what is written to it.
+type lastLines struct{ text []byte }
+
+// Write implements io.Writer.
+func (l *lastLines) Write(text []byte) (int, error) {
+	l.text = append(l.text, text...)
+	if more := len(l.text) - maxSaid*maxSaidLine; more > 0 {
+		l.text = bytes.Clone(l.text[more:])
+	}
+	return len(text), nil
+}
+
+// lines returns the last lines.
+func (l *lastLines) lines() []string {
+	var all []string
+	for line := range strings.Lines(strings.ToValidUTF8(string(l.text), "?")) {
+		if line = strings.TrimSpace(line); line != "" {
+			all = append(all, shortened(line))
+		}
+	}
+	return all[max(0, len(all)-maxSaid):]
+}
+
+// shortened returns the beginning of a text.
+func shortened(text string) string {
+	if len(text) <= maxSaidLine {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxSaidLine], "") + "..."
+}

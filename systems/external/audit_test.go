@@ -1,0 +1,111 @@
+package external
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/systems/loaded"
+)
+
+// audited returns what the audit of a system file, which may have lines, finds of a system that runs, and how
+// long that takes.
+func audited(t *testing.T, lines string) lab.Audit {
+	t.Helper()
+	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/stock" {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprint(w, `{"left": 7, "items": [{"name": "tea", "tags": ["a", "b"]}]}`)
+	}))
+	t.Cleanup(there.Close)
+	d := parse(t, "url: "+there.URL+"\n"+lines)
+	vault := secret.NewVault(os.LookupEnv)
+	if err := d.Mask(vault); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, loaded.History), []byte("one line\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	report, err := json.Marshal(lab.LoadReport{Sent: 9, OK: 8, Errors: map[string]int64{"timeout": 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	system := System{Generator: dummy{&lab.LoadJob{}}, Secrets: vault}
+	left := lab.Leftover{Dir: dir, Reports: []lab.UnitReport{{Unit: RoleGenerator, Data: report}}}
+	return system.AuditLive(t.Context(), lab.Variant{Name: "it", External: &d.ExternalSystem},
+		at(Operations, 9), left)
+}
+
+func TestTheUsersOwnAuditJudges(t *testing.T) {
+	for lines, want := range map[string]struct {
+		verdict lab.AuditVerdict
+		says    string
+	}{
+		"": {lab.AuditValid, ""},
+		"audit: {requests: [{get: /stock, json: {left: 7, items.0.name: tea, items.0.tags: [a, b]}}]}": {
+			lab.AuditValid, ""},
+		"audit: {requests: [{get: /none, status: 404}]}": {lab.AuditValid, ""},
+		"audit: {requests: [{get: /stock, json: {left: 8}}]}": {lab.AuditInvalid,
+			"GET /stock: left is 7, expected 8"},
+		"audit: {requests: [{get: /stock, json: {right: 8}}]}": {
+			lab.AuditInvalid, "right is missing, expected 8"},
+		"audit: {requests: [{get: /none}]}": {
+			lab.AuditInvalid, "GET /none was answered with 404, expected 200"},
+		`audit: {command: [sh, -c, 'cat "$1"', sh, "{history}"]}`: {
+			lab.AuditValid, "said [one line]"},
+		`audit: {command: [sh, -c, "echo lost 3; exit 5"]}`: {
+			lab.AuditInvalid, "a broken rule: lost 3"},
+		`audit: {command: [sh, -c, "exit 5"]}`: {
+			lab.AuditInvalid, "it does not say which"},
+		`audit: {command: [sh, -c, "echo why >&2; exit 6"]}`: {
+			lab.AuditUnknown, "undecided: why"},
+		`audit: {command: [sh, -c, "exit 1"]}`: {
+			lab.AuditUnknown, "ended with exit status 1"},
+		`audit: {command: [sh, -c, "kill -9 $$"]}`: {
+			lab.AuditUnknown, "ended with signal: killed"},
+		`audit: {command: [./none]}`: {
+			lab.AuditUnknown, "did not start"},
+		`audit: {command: [sh, -c, 'test "$A $CLEAVE_URL" = "b {url}"']}` + "\nenv: {A: b}": {
+			lab.AuditValid, ""},
+	} {
+		got := audited(t, lines)
+		if told := fmt.Sprintf("%s said %v", strings.Join(got.Problems, "; "), got.Said); got.Verdict !=
+			want.verdict || !strings.Contains(told, want.says) {
+			t.Errorf("%s: %s, %s; want %s and %q", lines, got.Verdict, told, want.verdict, want.says)
+		}
+		if undecided := got.Figures[FigureUndecided] == 1; undecided != strings.Contains(lines, "exit 6") {
+			t.Errorf("%s: undecided is %t", lines, undecided)
+		}
+	}
+}
+
+// TestAnAuditIsBounded in what it says, and leaves nothing running.
+func TestAnAuditIsBounded(t *testing.T) {
+	begun := time.Now()
+	got := audited(t, "audit: {command: [sh, -c, 'sleep 100 & for i in $(seq 5000); do echo line $i; done']}")
+	if len(got.Said) != maxSaid || got.Said[maxSaid-1] != "line 5000" || time.Since(begun) > 30*time.Second {
+		t.Errorf("after %v it said %q", time.Since(begun), got.Said)
+	}
+}
+
+// TestAnAuditKeepsItsSecrets out of the plan.
+func TestAnAuditKeepsItsSecrets(t *testing.T) {
+	d := parse(t, "url: http://127.0.0.1:1/\naudit: {command: [audit, --token, abcdefgh]}")
+	if err := d.Mask(secret.NewVault(os.LookupEnv)); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := json.Marshal(d.ExternalSystem); err != nil || strings.Contains(string(text), "abcdefgh") {
+		t.Errorf("the plan has a secret (%v): %s", err, text)
+	}
+}

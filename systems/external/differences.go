@@ -1,0 +1,211 @@
+package external
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// difference is one thing that is otherwise in one system than in another.
+type difference struct {
+	lab.KnobChange
+	take func(at *state, to state) // makes it so
+}
+
+// state is a system on the way from one to another.
+type state struct {
+	lab.ExternalSystem
+	replicas map[string]int
+	limits   map[string]lab.Limits
+}
+
+// stateOf returns the state that a definition describes. What it holds is its own.
+func stateOf(d Definition) state {
+	s := state{d.ExternalSystem, map[string]int{}, map[string]lab.Limits{}}
+	s.Services = slices.Clone(s.Services)
+	maps.Copy(s.replicas, d.Replicas)
+	maps.Copy(s.limits, d.Limits)
+	return s
+}
+
+// service returns a service of the system, or nil.
+func (s *state) service(name string) *lab.SystemService {
+	i := slices.IndexFunc(s.Services, func(one lab.SystemService) bool { return one.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &s.Services[i]
+}
+
+// differencesOf returns what is otherwise in one system than in another: service by service in the order of
+// the second file, then what it does not have any more.
+func differencesOf(a, b state) (all []difference) {
+	for _, to := range b.Services {
+		if from := a.service(to.Name); from != nil {
+			all = append(all, serviceDifferences(*from, to, a, b)...)
+			continue
+		}
+		all = append(all, difference{lab.KnobChange{Knob: to.Name, From: "left out", To: "added"},
+			func(at *state, b state) { at.add(*b.service(to.Name), b) }})
+	}
+	if a.Entry != b.Entry {
+		change := lab.KnobChange{Knob: "way-in", From: a.Entry, To: b.Entry}
+		all = append(all, difference{change, func(at *state, b state) { at.Entry, at.URL = b.Entry, b.URL }})
+	}
+	for _, from := range a.Services {
+		if b.service(from.Name) == nil {
+			all = append(all, difference{lab.KnobChange{Knob: from.Name, From: "running", To: "left out"},
+				func(at *state, _ state) { at.remove(from.Name) }})
+		}
+	}
+	return append(all, ownDifferences(a, b)...)
+}
+
+// serviceDifferences returns what is otherwise with a service.
+func serviceDifferences(from, to lab.SystemService, a, b state) (all []difference) {
+	name := to.Name
+	add := func(key, was, is string, take func(at, to *lab.SystemService)) {
+		all = append(all, difference{lab.KnobChange{Knob: name + "." + key, From: inShort(was), To: inShort(is)},
+			func(at *state, b state) { take(at.service(name), b.service(name)) }})
+	}
+	if from.Image != to.Image {
+		add("image", from.Image, to.Image,
+			func(at, to *lab.SystemService) { at.Image, at.Install = to.Image, to.Install })
+	}
+	if was, is := without(from.Container.Env, to.Container.Env), without(to.Container.Env,
+		from.Container.Env); was+is != "" {
+		add("env", was, is, func(at, to *lab.SystemService) { at.Container.Env = to.Container.Env })
+	}
+	told := func(s lab.SystemService) string {
+		return strings.Join(slices.Concat(s.Container.Entrypoint, s.Container.Command), " ")
+	}
+	if !slices.Equal(from.Container.Command, to.Container.Command) ||
+		!slices.Equal(from.Container.Entrypoint, to.Container.Entrypoint) {
+		add("command", told(from), told(to), func(at, to *lab.SystemService) {
+			at.Container.Command, at.Container.Entrypoint = to.Container.Command, to.Container.Entrypoint
+		})
+	}
+	if was, is := max(1, a.replicas[name]), max(1, b.replicas[name]); was != is {
+		all = append(all, difference{
+			lab.KnobChange{Knob: name + ".replicas", From: strconv.Itoa(was), To: strconv.Itoa(is)},
+			func(at *state, _ state) { at.replicas[name] = is }})
+	}
+	if was, is := a.limits[name], b.limits[name]; was != is {
+		all = append(all, difference{
+			lab.KnobChange{Knob: name + ".limits", From: inShort(was.String()), To: inShort(is.String())},
+			func(at *state, _ state) { at.limits[name] = is }})
+	}
+	if keys := otherKeys(from, to, a, b); len(keys) > 0 {
+		all = append(all, difference{
+			lab.KnobChange{Knob: name + "." + strings.Join(keys, "+"), From: "as before", To: "as in the second"},
+			func(at *state, b state) { at.takeOthers(*b.service(name), b) }})
+	}
+	return all
+}
+
+// takeOthers takes over all of a service of another system but what has a difference of its own.
+func (s *state) takeOthers(service lab.SystemService, from state) {
+	own := s.service(service.Name)
+	container := service.Container
+	container.Env, container.Command, container.Entrypoint = own.Container.Env, own.Container.Command,
+		own.Container.Entrypoint
+	own.Container, own.Healthy, own.Finishes = container, service.Healthy, service.Finishes
+	own.After = append(slices.Clone(service.After), slices.DeleteFunc(own.After, func(name string) bool {
+		return from.service(name) != nil // the others go by themselves
+	})...)
+}
+
+// otherKeys returns the names of what else is otherwise with a service.
+func otherKeys(from, to lab.SystemService, a, b state) []string {
+	members := func(s lab.SystemService) map[string]any {
+		s.Container.Env, s.Container.Command, s.Container.Entrypoint = nil, nil, nil
+		text, err := json.Marshal(s.Container)
+		var all map[string]any
+		if err != nil || json.Unmarshal(text, &all) != nil {
+			return nil // it has names, numbers and texts
+		}
+		all["healthy"], all["finishes"] = s.Healthy, s.Finishes
+		all["depends_on"] = strings.Join(slices.DeleteFunc(slices.Clone(s.After), func(name string) bool {
+			return a.service(name) == nil || b.service(name) == nil // it comes or goes by itself
+		}), " ")
+		return all
+	}
+	was, is := members(from), members(to)
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(merged(was, is))) {
+		if !reflect.DeepEqual(was[key], is[key]) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// ownDifferences returns what is otherwise with systems beside their services.
+func ownDifferences(a, b state) (all []difference) {
+	add := func(key, was, is string, same bool, take func(at *state, b state)) {
+		if !same {
+			all = append(all, difference{lab.KnobChange{Knob: key, From: inShort(was), To: inShort(is)}, take})
+		}
+	}
+	add("image", a.Image, b.Image, a.Image == b.Image && a.Port == b.Port,
+		func(at *state, b state) { at.Image, at.Port = b.Image, b.Port })
+	add("command", strings.Join(a.Command, " ")+" in "+a.Dir, strings.Join(b.Command, " ")+" in "+b.Dir,
+		len(a.Services) > 0 || slices.Equal(a.Command, b.Command) && a.Dir == b.Dir && a.URL == b.URL,
+		func(at *state, b state) { at.Command, at.Dir, at.URL = b.Command, b.Dir, b.URL })
+	add("env", "as before", "as in the second", len(a.Services) > 0 || maps.Equal(a.Env, b.Env),
+		func(at *state, b state) { at.Env, at.EnvFile = b.Env, b.EnvFile })
+	add("ready+reset+cores", "as before", "as in the second", reflect.DeepEqual(a.Ready, b.Ready) &&
+		slices.Equal(a.Reset, b.Reset) && slices.Equal(a.Cores, b.Cores),
+		func(at *state, b state) { at.Ready, at.Reset, at.Cores = b.Ready, b.Reset, b.Cores })
+	return all
+}
+
+// add adds a service of another system.
+func (s *state) add(service lab.SystemService, from state) {
+	s.Services = append(s.Services, service)
+	if n := from.replicas[service.Name]; n > 0 {
+		s.replicas[service.Name] = n
+	}
+	if limits, has := from.limits[service.Name]; has {
+		s.limits[service.Name] = limits
+	}
+}
+
+// remove removes a service.
+func (s *state) remove(name string) {
+	s.Services = slices.DeleteFunc(s.Services, func(one lab.SystemService) bool { return one.Name == name })
+	delete(s.replicas, name)
+	delete(s.limits, name)
+}
+
+// without returns the texts of a list that another does not have, in one line.
+func without(list, other []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(list), func(text string) bool {
+		return slices.Contains(other, text)
+	}), " ")
+}
+
+// merged returns the members of two objects.
+func merged(a, b map[string]any) map[string]any {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
+}
+
+// inShort returns a value in one line as a report shows it.
+func inShort(text string) string {
+	const most = 60
+	text = strings.Join(strings.Fields(text), " ")
+	if text == "" {
+		return "none"
+	}
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "..."
+	}
+	return text
+}

@@ -1,0 +1,132 @@
+package external
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// ends reads two compose files as they are deployed where nothing is said.
+func ends(t *testing.T, from, to string) (a, b []Definition) {
+	t.Helper()
+	for i, text := range []string{"name: a\nservices:\n" + from, "name: b\nservices:\n" + to} {
+		d, err := ofCompose(t, text, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			a = []Definition{d}
+		} else {
+			b = []Definition{d}
+		}
+	}
+	return a, b
+}
+
+// walked returns the names of the changes of each order.
+func walked(steps []lab.PathStep) (orders [2][]string) {
+	for _, s := range steps {
+		orders[s.Order-1] = append(orders[s.Order-1], s.Knob())
+	}
+	return orders
+}
+
+// TestStopsHaveTheChangesBeforeThem, and no other.
+func TestStopsHaveTheChangesBeforeThem(t *testing.T) {
+	a, b := ends(t, `
+  web: {image: "web:1", ports: ["80"], environment: {MODE: slow}, depends_on: [cart, ads]}
+  cart: {image: "cart:1", cpus: 1}
+  ads: {image: ads}
+`, `
+  web: {image: "web:1", ports: ["80"], environment: {MODE: fast}, depends_on: [cart, mail]}
+  cart: {image: "cart:2", deploy: {replicas: 2, resources: {limits: {cpus: "0.5"}}}}
+  mail: {image: mail, deploy: {replicas: 2}}
+`)
+	stops, steps, err := Ways(a, b, []string{"ads", "cart.image"}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [2][]string{{"ads", "cart.image", "cart.replicas", "cart.limits", "mail", "web.env"},
+		{"web.env", "mail", "cart.limits", "cart.replicas", "cart.image", "ads"}}
+	if got := walked(steps); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("the ways are %v, want %v", got, want)
+	}
+	var told []string
+	for _, d := range stops {
+		units, names := layoutOf(t, d)
+		cart, web := units["cart"], units["web"]
+		told = append(told, fmt.Sprintf("%s: %s; %s %g %s after %s", d.Name,
+			strings.Join(names[:len(names)-1], " "), cart.Image, cart.Limits.CPU, web.Container.Env[0],
+			strings.Join(web.After, " ")))
+	}
+	wanted := []string{
+		"a: ads cart web; cart:1 1 MODE=slow after ads cart",
+		"1-ads: cart web; cart:1 1 MODE=slow after cart",
+		"2-cart.image: cart web; cart:2 1 MODE=slow after cart",
+		"3-cart.replicas: cart cart-2 web; cart:2 1 MODE=slow after cart",
+		"4-cart.limits: cart cart-2 web; cart:2 0.5 MODE=slow after cart",
+		"5-mail: cart cart-2 web mail mail-2; cart:2 0.5 MODE=slow after cart mail",
+		"b: cart cart-2 mail mail-2 web; cart:2 0.5 MODE=fast after cart mail",
+		"back-1-web.env: ads cart web; cart:1 1 MODE=fast after ads cart",
+		"back-2-mail: ads cart web mail mail-2; cart:1 1 MODE=fast after ads cart mail",
+		"back-3-cart.limits: ads cart web mail mail-2; cart:1 0.5 MODE=fast after ads cart mail",
+		"back-4-cart.replicas: ads cart cart-2 web mail mail-2; cart:1 0.5 MODE=fast after ads cart mail",
+		"back-5-cart.image: ads cart cart-2 web mail mail-2; cart:2 0.5 MODE=fast after ads cart mail",
+	}
+	if !slices.Equal(told, wanted) {
+		t.Errorf("the stops are\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(wanted, "\n"))
+	}
+}
+
+// TestChangesWaitForWhatTheyNeed, whatever order is wanted.
+func TestChangesWaitForWhatTheyNeed(t *testing.T) {
+	a, b := ends(t, `
+  old: {image: old, ports: ["80"], depends_on: [x]}
+  x: {image: x, depends_on: [y]}
+  y: {image: y}
+`, `
+  new: {image: new, ports: ["81"]}
+  x: {image: x}
+  y: {image: y, depends_on: [x], user: "7"}
+`)
+	for order, want := range map[string][]string{
+		"old way-in new":    {"new", "way-in", "old", "x.depends_on", "y.depends_on+user"},
+		"y.depends_on+user": {"new", "x.depends_on", "y.depends_on+user", "way-in", "old"},
+	} {
+		_, steps, err := Ways(a, b, strings.Fields(order), false)
+		if got := walked(steps)[0]; err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s leads by %v, want %v (%v)", order, got, want, err)
+		}
+	}
+	if _, _, err := Ways(a, b, []string{"old", "old"}, false); err == nil || !strings.Contains(err.Error(),
+		`names "old" twice`) {
+		t.Errorf("twice the same change: %v", err)
+	}
+}
+
+// TestWhatCannotRunTwiceSaysWhy: it keeps something, and its file does not want several.
+func TestWhatCannotRunTwiceSaysWhy(t *testing.T) {
+	path := projectFolder(t, map[string]string{"conf": "", "compose.yaml": `
+services:
+  web: {image: web, ports: ["80"], volumes: ["./conf:/conf", ".:/code:ro"], tmpfs: [/tmp]}
+  db: {image: db, volumes: ["data:/data"]}
+  files: {image: files, volumes: ["./kept:/kept"]}
+  fixed: {image: fixed, networks: {back: {ipv4_address: 10.9.0.2}}}
+  many: {image: many, volumes: ["data:/data"], deploy: {replicas: 2}}
+networks: {back: {ipam: {config: [{subnet: 10.9.0.0/24}]}}}
+volumes: {data: {}}
+`})
+	d, err := OfCompose("", path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"db": "keeps data in a volume at /data",
+		"fixed": "has an address of its own, 10.9.0.2",
+		"files": "writes into the folder " + strings.TrimSuffix(path, "compose.yaml") + "kept of this host"}
+	if got := d.Single(); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("these cannot: %v, want %v", got, want)
+	}
+}
