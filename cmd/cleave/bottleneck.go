@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -21,9 +22,10 @@ const bottleneckName = "bottleneck"
 
 // bottleneckFlags are the flags of bottleneck.
 type bottleneckFlags struct {
-	designFlags
+	foreignFlags
 	architecture string
 	units        []string
+	resource     string
 	replicas     int
 	cpu          float64
 	users        int
@@ -39,7 +41,7 @@ type underLoad interface {
 func (a app) bottleneckCommand() *cobra.Command {
 	var flags bottleneckFlags
 	command := &cobra.Command{
-		Use:   "bottleneck SYSTEM",
+		Use:   "bottleneck SYSTEM | FILE",
 		Short: "double one unit at a time: which one holds the system back",
 		Long: `Plays a system as it is, and with twice of each of its units in turn, in the same
 randomised blocks, and says what that did to the operations per second that
@@ -48,7 +50,11 @@ which signal (CPU share, queueing, critical path) would have told before.
 
 Only units that keep nothing of their own can be doubled. Each may use --cpu processors,
 as a pod with a limit: on a host with few of them, more of a unit would otherwise only
-take from the others. Backing services have no limit.
+take from the others. Backing services have no limit. --resource cpu raises the limit of
+each unit in turn in place of its number, also of those that cannot be doubled.
+
+A FILE is a compose file, whose services are doubled in turn, or a system file, as
+cleave compare takes them. Each service may use --cpu processors unless its file limits it.
 
 The load is a closed loop; --users has to be enough of them to saturate the system.
 docs/bottleneck.md says how to read the answer.
@@ -58,9 +64,18 @@ Exit codes: 0 answered, 1 failed, 2 bad arguments, 3 a backing service is not he
 --require-verdict), 130 interrupted.`,
 		Example: `  cleave bottleneck people --architecture services
   cleave bottleneck people --architecture "services calls=grpc" --cpu 0.5 --users 64 --level case=1
-  cleave bottleneck people --architecture services --until decided --within 10m`,
-		Args: arguments(cobra.ExactArgs(1)),
+  cleave bottleneck people --architecture services --until decided --within 10m
+  cleave bottleneck compose.yaml --path /cart --users 16
+  cleave bottleneck compose.yaml --path /cart --resource cpu`,
+		Args: arguments(oneOrResumed),
 		RunE: func(command *cobra.Command, args []string) error {
+			foreign := len(args) == 0 || isForeign(args)
+			if err := misplaced(command, foreign, "architecture", "level", backingFlag); err != nil {
+				return err
+			}
+			if foreign {
+				return a.playForeign(command, args, &flags.foreignFlags, flags.foreignPlan, a.reported)
+			}
 			plan, err := flags.plan(args[0])
 			if err != nil {
 				return withCode(exitBadPlan, "%w", err)
@@ -78,6 +93,8 @@ func (f *bottleneckFlags) register(command *cobra.Command) {
 		flags.StringVar(&f.architecture, "architecture", "", "`architecture` to scale, with knobs behind it "+
 			"(default: the system's first with several units that can be scaled)")
 		flags.StringSliceVar(&f.units, "units", nil, "`units` to scale, one at a time (default: all that can be)")
+		flags.StringVar(&f.resource, "resource", resourceReplicas, "`what` each unit gets more of: "+
+			resourceReplicas+", or "+resourceCPU+" (twice its limit)")
 		flags.IntVar(&f.replicas, "replicas", 2, "number of replicas of the scaled unit")
 		flags.Float64Var(&f.cpu, "cpu", 0.2, "`processors` that each unit may use at most (0: no limit)")
 	}, f.addBackings)
@@ -92,8 +109,15 @@ func (f *bottleneckFlags) register(command *cobra.Command) {
 	addGroup(command, "Experiment", func(flags *pflag.FlagSet) {
 		f.addBlocks(flags, 6, "variant", "play 3 blocks of 2 s; small differences stay undecided")
 	}, f.addDesign, f.addPlay)
+	f.addForeign(command)
 	addGroup(command, "Output", f.addOutput, f.addVerdict)
 }
+
+// What a unit can get more of.
+const (
+	resourceReplicas = "replicas"
+	resourceCPU      = "cpu"
+)
 
 // plan makes the plan of the search: the system as it is, and once more for each unit.
 func (f *bottleneckFlags) plan(name string) (lab.Plan, error) {
@@ -122,12 +146,32 @@ func (f *bottleneckFlags) plan(name string) (lab.Plan, error) {
 		return lab.Plan{}, err
 	}
 	s.Title = "which unit of " + info.Name + " " + base.Architecture + " to scale"
+	return f.scaled(s, base, units)
+}
+
+// scaled makes the plan of a study that plays a variant as it is, and once more for each unit that gets more.
+func (f *bottleneckFlags) scaled(s lab.Study, base lab.Variant, units []string) (lab.Plan, error) {
 	s.Variants = []lab.Variant{base}
 	for _, unit := range units {
-		scaled := base
-		scaled.Name, scaled.Replicas = fmt.Sprintf("%s-x%d", unit, f.replicas), map[string]int{unit: f.replicas}
-		scaled.Summary = scaled.Scaling()
-		s.Variants = append(s.Variants, scaled)
+		more := base
+		if f.resource == resourceCPU {
+			limits := base.LimitsOf(unit)
+			if limits.CPU == 0 {
+				return lab.Plan{}, fmt.Errorf("--resource cpu raises limits, and %s has none: give one with --cpu", unit)
+			}
+			limits.CPU *= 2
+			more.Name, more.Limits = unit+"-cpu-x2", maps.Clone(base.Limits)
+			more.Limits[unit] = limits
+		} else {
+			n := f.replicas * max(1, base.Replicas[unit])
+			more.Name, more.Replicas = fmt.Sprintf("%s-x%d", unit, n), maps.Clone(base.Replicas)
+			if more.Replicas == nil {
+				more.Replicas = map[string]int{}
+			}
+			more.Replicas[unit] = n
+		}
+		more.Summary = more.Scaling()
+		s.Variants = append(s.Variants, more)
 	}
 	return f.expand(&study.File{Study: s}, f.options())
 }
@@ -150,6 +194,14 @@ func (f *bottleneckFlags) mistakes() error {
 	if f.replicas < 2 || f.replicas > lab.MaxReplicas {
 		mistakes = append(mistakes, fmt.Errorf("--replicas is %d, expected 2 to %d", f.replicas, lab.MaxReplicas))
 	}
+	switch {
+	case f.resource != resourceReplicas && f.resource != resourceCPU:
+		mistakes = append(mistakes, fmt.Errorf("--resource is %q, expected %s or %s", f.resource, resourceReplicas,
+			resourceCPU))
+	case f.resource == resourceCPU && f.given("replicas"):
+		mistakes = append(mistakes, errors.New("--replicas: --resource cpu raises limits, and no number of "+
+			"replicas: leave one out"))
+	}
 	if f.cpu < 0 || f.cpu > 1000 {
 		mistakes = append(mistakes, fmt.Errorf("--cpu is %g, expected processors such as 0.2, or 0 for no limit",
 			f.cpu))
@@ -167,8 +219,7 @@ func (f *bottleneckFlags) point(info lab.SystemInfo) (lab.Point, error) {
 	if f.users < 1 || float64(f.users) > users.Max {
 		return lab.Point{}, fmt.Errorf("--users is %d, expected a number from 1 to %g", f.users, users.Max)
 	}
-	p := lab.Point{Name: fmt.Sprintf("users-%d", f.users),
-		Levels: map[string]float64{lab.FactorUsers: float64(f.users)}}
+	p := usersPoint(f.users)
 	return p, setLevels(p, info, f.levels)
 }
 
@@ -197,7 +248,7 @@ func (f *bottleneckFlags) base(
 			base.Limits = map[string]lab.Limits{lab.AllUnits: {CPU: f.cpu}}
 		}
 		base.Summary = text + strings.TrimSuffix("; "+base.Scaling(), "; ")
-		units, err := scalable(s, base)
+		units, err := f.scalable(s, base, secret.NewVault(os.LookupEnv))
 		switch {
 		case err != nil:
 			return base, nil, err
@@ -214,16 +265,19 @@ func (f *bottleneckFlags) base(
 		info.Name)
 }
 
-// scalable returns the units of a variant that can be replicated.
-func scalable(s lab.Study, base lab.Variant) ([]string, error) {
+// scalable returns the units of a variant that can get more: that can be replicated, or limited.
+func (f *bottleneckFlags) scalable(
+	s lab.Study, base lab.Variant, secrets *secret.Vault,
+) ([]string, error) {
 	s.Variants = []lab.Variant{base}
-	layouts, err := layoutsOf(s, secret.NewVault(os.LookupEnv))
+	layouts, err := layoutsOf(s, secrets)
 	if err != nil {
 		return nil, err
 	}
 	var all []string
 	for _, unit := range layouts[0].Units {
-		if unit.Scalable {
+		limited := f.resource == resourceCPU && unit.Name != layouts[0].Lead
+		if unit.Group == "" && !unit.Finishes && (unit.Scalable || limited) {
 			all = append(all, unit.Name)
 		}
 	}

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -12,8 +14,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/study"
+	"github.com/cleave-lab/cleave/systems/external"
+	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
 // checkName is the study of every check.
@@ -21,7 +26,7 @@ const checkName = "check"
 
 // checkFlags are the flags of check.
 type checkFlags struct {
-	experimentFlags
+	foreignFlags
 	architectures []string
 	operations    int
 	knobs         map[string]string
@@ -33,7 +38,7 @@ type checkFlags struct {
 func (a app) checkCommand() *cobra.Command {
 	var flags checkFlags
 	command := &cobra.Command{
-		Use:   "check SYSTEM",
+		Use:   "check SYSTEM | FILE...",
 		Short: "push work through every architecture of a system and audit it",
 		Long: `Deploys each architecture afresh, pushes the work through it as fast as it is
 answered, waits until all is done, and holds what clients and units say against
@@ -41,13 +46,31 @@ each other and against what the databases hold: nothing lost, nothing doubled,
 nothing half done, nothing made up. Where nothing was confirmed nothing is known.
 The systems that can be checked: ` + strings.Join(systemsThat[lab.Checkable](), ", ") + `.
 
+A FILE, a compose file or a system file, and whatever else cleave compare takes, is a
+system of yours: its answers are judged by --expect-... or the scenario, and what it
+holds after the load by --audit, or by audit in its system file (docs/faults.md).
+
 Exit codes: 0 every rule holds in every architecture, 1 failed or unknown, 2 bad
-arguments, 3 a backing service is not installed, 5 a rule is broken.`,
+arguments, 3 a backing service is not installed, 5 a rule is broken, 6 the audit of a
+system of yours is undecided.`,
 		Example: `  cleave check shop --operations 10000
   cleave check shop --architecture monolith,sync --backing mariadb
-  cleave check shop --operations 5000 --fault kill:every-unit`,
-		Args: arguments(cobra.ExactArgs(1)),
+  cleave check shop --operations 5000 --fault kill:every-unit
+  cleave check compose.yaml --scenario order.yaml --fault kill:cart --audit './audit.sh {history} {url}'`,
+		Args: arguments(someOrResumed),
 		RunE: func(command *cobra.Command, args []string) error {
+			foreign := len(args) == 0 || isForeign(args)
+			err := misplaced(command, foreign, "architecture", "knob", "replicas", "level", backingFlag)
+			if err != nil {
+				return err
+			}
+			if foreign {
+				return a.playForeign(command, args, &flags.foreignFlags, flags.foreignPlan,
+					checked(a, external.System{}))
+			}
+			if err := cobra.ExactArgs(1)(command, args); err != nil {
+				return withCode(exitBadPlan, "%w: see cleave help check", err)
+			}
 			system, err := askedFor[lab.Checkable](args[0], "checked")
 			if err != nil {
 				return err
@@ -57,14 +80,26 @@ arguments, 3 a backing service is not installed, 5 a rule is broken.`,
 			if err != nil {
 				return withCode(exitBadPlan, "%w", err)
 			}
-			return a.experiment(command, plan, &flags.experimentFlags,
-				func(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (verdict, err error) {
-					return a.showChecks(folder, plan, system.CheckTable(), flags)
-				})
+			return a.experiment(command, plan, &flags.experimentFlags, checked(a, system))
 		},
 	}
 	flags.register(command)
 	return command
+}
+
+// checked returns what shows the audits of a system's trials.
+func checked(a app, system lab.Checkable) reporter {
+	return func(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (verdict, err error) {
+		return a.showChecks(folder, plan, system.CheckTable(), flags)
+	}
+}
+
+// someOrResumed wants arguments, or none where an experiment is resumed whose folder holds the systems.
+func someOrResumed(command *cobra.Command, args []string) error {
+	if len(args) == 0 && command.Flags().Changed("resume") {
+		return nil
+	}
+	return cobra.MinimumNArgs(1)(command, args)
 }
 
 func (f *checkFlags) register(command *cobra.Command) {
@@ -86,6 +121,12 @@ func (f *checkFlags) register(command *cobra.Command) {
 		flags.Uint64Var(&f.seed, "seed", 0, "seed of the operations (default 1)")
 	})
 	addGroup(command, "Deployment", f.addDeployment)
+	f.addForeign(command)
+	addGroup(command, foreignGroup, func(flags *pflag.FlagSet) {
+		flags.StringVar(&f.audit, "audit", "", "`command` that judges each system after its load: it ends with 0, "+
+			"5 (a rule is broken) or 6 (undecided); {history} and {url} stand for the file of what the generator "+
+			"did, and for the address")
+	})
 	addGroup(command, "Experiment", f.addPlay)
 	addGroup(command, "Output", f.addOutput)
 }
@@ -93,18 +134,14 @@ func (f *checkFlags) register(command *cobra.Command) {
 // plan makes a plan with a trial for every architecture.
 func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 	info := system.Describe()
-	if most := system.CheckTable().Most; f.operations < 1 || f.operations > most {
-		return lab.Plan{}, fmt.Errorf("--operations is %d: use 1 to %d", f.operations, most)
+	s, err := f.study(system)
+	if err != nil {
+		return lab.Plan{}, err
 	}
-	s := lab.Study{
-		Schema: lab.StudySchema, Name: checkName, Title: "Check of " + info.Name, System: info.Name,
-		Design: study.Defaults(), Points: []lab.Point{system.CheckPoint(f.operations, 0)}, Metrics: info.Metrics,
-	}
+	s.Title = "Check of " + info.Name
 	if len(info.Metrics) > 0 { // it is under load
 		s.Load = &lab.Load{} // it lasts until its operations are done, or as long as the faults do
 	}
-	s.Design.Blocks, s.Design.MaxRepeats, s.Design.NoiseFloor = 1, 0, nil
-	s.Design.Gates = lab.Gates{MaxStealShare: 1, MaxCalibrationDrift: 1e9} // a slow host breaks no rule
 	onBackings, err := backed(info.Name, f.backings)
 	if err != nil {
 		return lab.Plan{}, err
@@ -124,13 +161,60 @@ func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
 		return lab.Plan{}, fmt.Errorf("no architecture of %s can be deployed with %s", info.Name, f.deployment())
 	}
 	s.Baseline = s.Variants[0].Name
-	if err := f.withFaults(system, &s); err != nil {
+	if err := f.withFaults(system, &s, secret.NewVault(os.LookupEnv)); err != nil {
 		return lab.Plan{}, err
 	}
 	for _, p := range s.Points {
 		if err := setLevels(p, info, f.levels); err != nil {
 			return lab.Plan{}, err
 		}
+	}
+	return f.expand(&study.File{Study: s}, f.options())
+}
+
+// study returns the check of a system without its variants.
+func (f *checkFlags) study(system lab.Checkable) (lab.Study, error) {
+	if most := system.CheckTable().Most; f.operations < 1 || f.operations > most {
+		return lab.Study{}, fmt.Errorf("--operations is %d: use 1 to %d", f.operations, most)
+	}
+	info := system.Describe()
+	s := lab.Study{
+		Schema: lab.StudySchema, Name: checkName, System: info.Name, Design: study.Defaults(),
+		Points: []lab.Point{system.CheckPoint(f.operations, 0)}, Metrics: info.Metrics,
+	}
+	s.Design.Blocks, s.Design.MaxRepeats, s.Design.NoiseFloor = 1, 0, nil
+	s.Design.Gates = lab.Gates{MaxStealShare: 1, MaxCalibrationDrift: 1e9} // a slow host breaks no rule
+	return s, nil
+}
+
+// foreignPlan makes a plan with a trial for every system that somebody else wrote.
+func (f *checkFlags) foreignPlan(
+	ctx context.Context, args []string, secrets *secret.Vault,
+) (lab.Plan, error) {
+	definitions, err := f.systems(args, f.way(), secrets)
+	s, studyErr := f.study(external.System{})
+	load, dir, loadErr := f.load(secrets)
+	if err := errors.Join(err, studyErr, loadErr); err != nil {
+		return lab.Plan{}, err
+	}
+	s.Load, s.Metrics = &load, external.Metrics(s.Points)
+	s.Design.TrialTimeout = trialTimeout(load, definitions) + loaded.Longest
+	var names []string
+	audited := false
+	for _, d := range definitions {
+		audited = audited || d.Audit != nil
+		s.Variants, names = append(s.Variants, variant(d, nil)), append(names, d.Name)
+	}
+	if !audited {
+		f.notes = append(f.notes, "only the answers are judged: --audit, or audit in a system file, judges what a "+
+			"system holds (docs/faults.md)")
+	}
+	s.Title, s.Baseline = "Check of "+strings.Join(names, ", "), names[0]
+	if err := f.checkSystems(ctx, &s, dir, secrets); err != nil {
+		return lab.Plan{}, err
+	}
+	if err := f.withFaults(external.System{}, &s, secrets); err != nil {
+		return lab.Plan{}, err
 	}
 	return f.expand(&study.File{Study: s}, f.options())
 }
@@ -164,18 +248,22 @@ func (a app) showChecks(
 	}
 	shown := a.shown(flags.documents.takeOutput())
 	table := tabwriter.NewWriter(shown, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "architecture\tverdict\t%son\n", headings(asked.Columns))
+	kind := checkedKind(plan)
+	fmt.Fprintf(table, "%s\tverdict\t%son\n", kind, headings(asked.Columns))
 	for _, trial := range trials {
 		services := slices.Sorted(maps.Values(trial.Services))
 		fmt.Fprintf(table, "%s\t%s\t%s%s\n", trial.Variant, trial.Audit.Verdict, cells(asked.Columns, trial),
 			strings.Join(services, ", "))
 	}
-	if err := errors.Join(table.Flush(), showFaults(shown, asked.Faults, trials)); err != nil {
+	if err := errors.Join(table.Flush(), showFaults(shown, kind, asked.Faults, trials)); err != nil {
 		return nil, err
 	}
 	for _, trial := range trials {
 		for _, problem := range trial.Audit.Problems {
 			fmt.Fprintf(shown, "%s: %s\n", trial.Variant, problem)
+		}
+		for _, line := range trial.Audit.Said {
+			fmt.Fprintf(shown, "%s: its audit: %s\n", trial.Variant, line)
 		}
 	}
 	for _, v := range plan.Study.Absent {
@@ -210,20 +298,33 @@ func cells(columns []lab.CheckColumn, trial lab.Trial) (row string) {
 	return row
 }
 
+// checkedKind says what the variants of a check are.
+func checkedKind(plan lab.Plan) string {
+	if plan.Study.System == external.Name {
+		return "system"
+	}
+	return "architecture"
+}
+
 // checkVerdict turns the audits into the command's error.
 func checkVerdict(plan lab.Plan, trials []lab.Trial) error {
+	kind := checkedKind(plan)
 	for _, trial := range trials {
 		if trial.Audit.Verdict == lab.AuditInvalid {
-			return withCode(exitInvariant, "architecture %s broke a rule", trial.Variant)
+			return withCode(exitInvariant, "%s %s broke a rule", kind, trial.Variant)
 		}
 	}
 	for _, trial := range trials {
 		if !trial.Valid {
-			return withCode(exitFailed, "architecture %s: %s", trial.Variant, trial.Reason)
+			code := exitFailed
+			if trial.Audit.Figures[external.FigureUndecided] == 1 {
+				code = exitUndecided
+			}
+			return withCode(code, "%s %s: %s", kind, trial.Variant, trial.Reason)
 		}
 	}
 	if len(trials) < len(plan.Trials) {
-		return withCode(exitFailed, "%d of %d architectures were checked", len(trials), len(plan.Trials))
+		return withCode(exitFailed, "%d of %d %ss were checked", len(trials), len(plan.Trials), kind)
 	}
 	return nil
 }

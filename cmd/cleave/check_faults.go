@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -99,14 +98,14 @@ func span(text string) (float64, error) {
 
 // withFaults adds the faults to a study of checks: every variant gets a point of its
 // own, at which the load lasts as long as the variant's faults do.
-func (f *checkFlags) withFaults(system lab.Checkable, s *lab.Study) error {
+func (f *checkFlags) withFaults(system lab.Checkable, s *lab.Study, secrets *secret.Vault) error {
 	if len(f.faults) == 0 {
 		return nil
 	}
 	if !system.Describe().Restartable {
 		return fmt.Errorf("%s takes no faults: its units cannot be started again: leave --fault out", s.System)
 	}
-	layouts, err := addFaults(s, f.faults, secret.NewVault(os.LookupEnv))
+	layouts, err := addFaults(s, f.faults, secrets)
 	if err != nil {
 		return err
 	}
@@ -146,6 +145,14 @@ func addFaults(s *lab.Study, texts []string, secrets *secret.Vault) ([]lab.Layou
 				what = "system"
 			}
 			mistakes = append(mistakes, fmt.Errorf("%s %s: %w", what, v.Name, err))
+		}
+		for _, one := range s.Faults {
+			slows := one.Kind == lab.FaultSlow || one.Kind == lab.FaultFill
+			if v.External != nil && len(v.External.Services) > 0 && slows {
+				mistakes = append(mistakes, fmt.Errorf("--fault %s:%s: services of a file, such as those of %s, "+
+					"reach each other directly and have volumes of Docker's own: use kill, restart, pause or cut",
+					one.Kind, one.Target, v.Name))
+			}
 		}
 	}
 	return layouts, errors.Join(mistakes...)
@@ -197,7 +204,7 @@ func over(f lab.Fault, layout lab.Layout) float64 {
 // showFaults writes what was done to the trials and what clients noticed of it.
 // The healing is the slowest, from its begin (the start of a process that was killed)
 // until the target could be used.
-func showFaults(to io.Writer, columns []lab.CheckColumn, trials []lab.Trial) error {
+func showFaults(to io.Writer, kind string, columns []lab.CheckColumn, trials []lab.Trial) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	shown := false
 	for _, trial := range trials {
@@ -205,7 +212,7 @@ func showFaults(to io.Writer, columns []lab.CheckColumn, trials []lab.Trial) err
 			continue
 		}
 		if !shown {
-			fmt.Fprintln(table, "\narchitecture\tfaults\thealed\tslowest healing\t"+
+			fmt.Fprintln(table, "\n"+kind+"\tfaults\thealed\tslowest healing\t"+
 				strings.TrimSuffix(headings(columns), "\t"))
 			shown = true
 		}

@@ -208,14 +208,14 @@ func TestPinning(t *testing.T) {
 	for text, want := range map[string][2][]int{
 		"none": {}, "0,1/2": {{0, 1}, {2}}, "0/0": {{0}, {0}},
 	} {
-		f := compareFlags{cores: text}
+		f := foreignFlags{cores: text}
 		system, generator, err := f.pin()
 		if err != nil || !slices.Equal(system, want[0]) || !slices.Equal(generator, want[1]) {
 			t.Errorf("--cores %s: %v, %v, %v; want %v", text, system, generator, err, want)
 		}
 	}
 	for _, text := range []string{"", "0", "a/1", "0/-1", "0/"} {
-		f := compareFlags{cores: text}
+		f := foreignFlags{cores: text}
 		if _, _, err := f.pin(); err == nil {
 			t.Errorf("--cores %q passes", text)
 		}
@@ -224,13 +224,13 @@ func TestPinning(t *testing.T) {
 
 // TestATrialMayLastAsLongAsItsSystemsStart: whichever of them, and each of the things that it waits for.
 func TestATrialMayLastAsLongAsItsSystemsStart(t *testing.T) {
-	var flags compareFlags
+
 	quick, slow := external.Definition{Name: "quick"}, external.Definition{Name: "slow"}
 	quick.Ready.Timeout, slow.Ready.Timeout = 30, 600
 	slow.Ready.Log, slow.Ready.Command = "listening", []string{"curl"}
 	load := lab.Load{Duration: 10, WarmUp: 2}
 	for _, all := range [][]external.Definition{{quick, slow}, {slow, quick}} {
-		if limit := flags.trialTimeout(load, all); limit < 10+2+3*600 {
+		if limit := trialTimeout(load, all); limit < 10+2+3*600 {
 			t.Errorf("%s first: %g s", all[0].Name, limit)
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/studies"
 	"github.com/cleave-lab/cleave/study"
+	"github.com/cleave-lab/cleave/systems/external"
 	"github.com/cleave-lab/cleave/traces"
 )
 
@@ -319,9 +320,13 @@ func (a app) adviseResume(command *cobra.Command, folder *store.Folder) error {
 	if err != nil {
 		return err
 	}
+	plan, err := folder.Plan()
+	if err != nil {
+		return err
+	}
 	what := command.Name() + " " + command.Flags().Arg(0)
-	if command.Name() == compareName {
-		what = compareName // its plan holds the systems
+	if plan.Study.System == external.Name && command.Name() != "run" { // the plan holds the systems
+		what = command.Name()
 	}
 	fmt.Fprintf(a.story, "%d trials are kept in %s\ngo on with: cleave %s --resume %s\n", len(trials),
 		folder.Dir(), what, folder.Dir())

@@ -17,7 +17,7 @@ const explainName = "explain"
 func (a app) explainCommand() *cobra.Command {
 	var flags explainFlags
 	command := &cobra.Command{
-		Use:   "explain SYSTEM",
+		Use:   "explain SYSTEM | A B | FILE",
 		Short: "change one knob at a time from one architecture to another: where the cost comes from",
 		Long: `Goes from one architecture of a system to another and turns one knob at a time;
 cleave list names architectures and knobs. Every stop is a variant in the same
@@ -34,6 +34,10 @@ among them where it is to change on the way:
 Both are stock by default, as a good team deploys them. --tuned goes on from the last
 stock stop to the tuned architecture beside it, which has what we can do better.
 
+Of two systems of yours, A and B (compose files, or what cleave compare takes), it changes
+A into B, service by service: images, variables, commands, replicas, limits, services that
+come and go. Of one FILE, --to says what changes: "cart.replicas=2 deployment=docker-host".
+
 All stops get the same rate of operations, which each must hold; --capacity also
 searches the highest rate of each that meets the objective, and --users is a closed
 loop instead. docs/explaining.md
@@ -45,25 +49,39 @@ here, 4 no load was achieved, 5 a rule of the system was broken, 6 undecided
 		Example: `  cleave explain shop --quick
   cleave explain shop --from monolith --to async --backing mariadb,rabbitmq,mongo --capacity
   cleave explain shop --tuned --backing mariadb,rabbitmq,mongo
-  cleave explain shop --from sync --to "sync binding=grpc" --rate 100`,
-		Args: arguments(cobra.ExactArgs(1)),
-		RunE: func(command *cobra.Command, args []string) error {
-			if args[0] == explainedStudy {
-				return a.explainStudy(command, &flags)
-			}
-			system, err := askedFor[lab.Explainable](args[0], "explained")
-			if err != nil {
-				return err
-			}
-			plan, err := flags.plan(system)
-			if err != nil {
-				return withCode(exitBadPlan, "%w", err)
-			}
-			return a.experiment(command, plan, &flags.experimentFlags, a.reported)
-		},
+  cleave explain shop --from sync --to "sync binding=grpc" --rate 100
+  cleave explain old/compose.yaml new/compose.yaml --rate 50 --path /cart --order cart.image`,
+		Args: arguments(someOrResumed),
+		RunE: func(command *cobra.Command, args []string) error { return a.explain(command, args, &flags) },
 	}
 	flags.register(command)
 	return command
+}
+
+// explain explains a system of Cleave, or what is between two of the user's.
+func (a app) explain(command *cobra.Command, args []string, flags *explainFlags) error {
+	foreign := len(args) == 0 || isForeign(args)
+	if err := misplaced(command, foreign, "from", "tuned", backingFlag); err != nil {
+		return err
+	}
+	if foreign {
+		return a.playForeign(command, args, &flags.foreignFlags, flags.foreignPlan, a.reported)
+	}
+	if err := cobra.ExactArgs(1)(command, args); err != nil {
+		return withCode(exitBadPlan, "%w: see cleave help explain", err)
+	}
+	if args[0] == explainedStudy {
+		return a.explainStudy(command, flags)
+	}
+	system, err := askedFor[lab.Explainable](args[0], "explained")
+	if err != nil {
+		return err
+	}
+	plan, err := flags.plan(system)
+	if err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	return a.experiment(command, plan, &flags.experimentFlags, a.reported)
 }
 
 // explainedStudy is a built-in study that explains something beside the systems.

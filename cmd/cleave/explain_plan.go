@@ -16,8 +16,9 @@ import (
 
 // explainFlags are the flags of explain.
 type explainFlags struct {
-	designFlags
+	foreignFlags
 	from, to  string
+	order     []string
 	rate      float64
 	users     int
 	capacity  bool
@@ -47,6 +48,11 @@ func (f *explainFlags) register(command *cobra.Command) {
 		flags.StringVar(&f.objective, "objective", explainObjective, "`conditions` that a rate must meet")
 	})
 	addGroup(command, "Deployment", f.addDeployment)
+	f.addForeign(command)
+	addGroup(command, foreignGroup, f.request.addConnections, func(flags *pflag.FlagSet) {
+		flags.StringSliceVar(&f.order, "order", nil, "`changes` in the order in which they are made, e.g. "+
+			"cart.image,ads; the others follow (default: the order of the file)")
+	})
 	addGroup(command, "Experiment", func(flags *pflag.FlagSet) {
 		f.addBlocks(flags, 8, "stop",
 			"play 3 blocks of 2 s in one order: about a minute; small differences stay undecided")
@@ -77,15 +83,6 @@ func (f *explainFlags) complete(usual lab.Explanation) {
 // plan makes the plan of an explanation. All mistakes in the flags are named at once.
 func (f *explainFlags) plan(system lab.Explainable) (lab.Plan, error) {
 	f.complete(system.Explanation())
-	if f.given("users") {
-		if f.users < 1 || f.users > 200000 {
-			return lab.Plan{}, fmt.Errorf("--users is %d, expected a number from 1 to 200000", f.users)
-		}
-		if f.given("rate") || f.capacity {
-			return lab.Plan{},
-				errors.New("--users is a closed loop: give it without --rate and --capacity, which are about rates")
-		}
-	}
 	info := system.Describe()
 	onBackings, err := backed(info.Name, f.backings)
 	if err != nil {
@@ -108,7 +105,9 @@ func (f *explainFlags) plan(system lab.Explainable) (lab.Plan, error) {
 	if f.oneOrder {
 		steps = slices.DeleteFunc(steps, func(s lab.PathStep) bool { return s.Order > 1 })
 	}
-	s := f.study(info, stops, steps)
+	load := f.measuredLoad()
+	load.Objective = f.objective
+	s := f.study(info, load, stops, steps)
 	s.Metrics = f.metrics(info, system.Explanation().Metrics)
 	return f.expand(&study.File{Study: s}, f.options())
 }
@@ -134,7 +133,18 @@ func tunedOf(info lab.SystemInfo, text string) (string, error) {
 // mistakes are those of single flags.
 func (f *explainFlags) mistakes() error {
 	var mistakes []error
-	if !(f.rate > 0 && f.rate <= 1e5) {
+	switch {
+	case !f.given("users"):
+	case f.users < 1 || f.users > 200000:
+		mistakes = append(mistakes, fmt.Errorf("--users is %d, expected a number from 1 to 200000", f.users))
+	case f.given("rate") || f.capacity:
+		mistakes = append(mistakes, errors.New("--users is a closed loop: give it without --rate and --capacity, "+
+			"which are about rates"))
+	case f.given("connections"):
+		mistakes = append(mistakes, errors.New("--connections: every one of --users has a connection of its own: "+
+			"leave it out"))
+	}
+	if f.users == 0 && !(f.rate > 0 && f.rate <= 1e5) {
 		mistakes = append(mistakes, fmt.Errorf("--rate is %g, expected operations per second above 0", f.rate))
 	}
 	mistakes = append(mistakes, f.checkDesign())
@@ -145,15 +155,15 @@ func (f *explainFlags) mistakes() error {
 }
 
 // study returns the explanation as a study: every stop on the steps is a variant.
-func (f *explainFlags) study(info lab.SystemInfo, stops []lab.Variant, steps []lab.PathStep) lab.Study {
+func (f *explainFlags) study(
+	info lab.SystemInfo, load lab.Load, stops []lab.Variant, steps []lab.PathStep,
+) lab.Study {
 	first, last := stops[0], ""
 	for _, step := range steps {
 		if step.Order == 1 {
 			last = step.Variant
 		}
 	}
-	load := f.measuredLoad()
-	load.Objective = f.objective
 	s := lab.Study{
 		Schema: lab.StudySchema, Name: explainName,
 		Title:    "where the cost from " + first.Name + " to " + last + " comes from",
@@ -182,8 +192,7 @@ func (f *explainFlags) study(info lab.SystemInfo, stops []lab.Variant, steps []l
 // point returns the load that every stop gets.
 func (f *explainFlags) point() lab.Point {
 	if f.users > 0 {
-		return lab.Point{Name: fmt.Sprintf("users-%d", f.users),
-			Levels: map[string]float64{lab.FactorUsers: float64(f.users)}}
+		return usersPoint(f.users)
 	}
 	return lab.Point{Name: "rate-" + lab.Plain(f.rate),
 		Levels: map[string]float64{lab.FactorRate: f.rate}}

@@ -251,6 +251,7 @@ func proofFolder(t *testing.T) string {
 		"old.yaml":   "name: old\nservices:\n  web: {image: \"web:1\", ports: [\"80\", \"81\"]}\n",
 		"new.yaml":   "name: new\nservices:\n  web: {image: \"web:2\", ports: [\"80\", \"81\"]}\n",
 		"built.yaml": "name: built\nservices:\n  web: {build: ., ports: [\"80\"]}\n",
+		"power.yaml": "name: power\nservices:\n  web: {image: web, privileged: true, ports: [\"80\"]}\n",
 		"flow.yaml": "schema: cleave-scenario/1\nname: flow\ntarget: http://127.0.0.1:2\nflows:\n" +
 			"  - {name: f, steps: [{request: GET /}]}\n",
 		"prices.yaml": "schema: cleave-prices/1\ncurrency: EUR\ncore_hour: 0.1\nmemory_gib_hour: 0.1\n",

@@ -12,7 +12,6 @@ import (
 	"github.com/cleave-lab/cleave/run"
 	"github.com/cleave-lab/cleave/studies"
 	"github.com/cleave-lab/cleave/study"
-	"github.com/cleave-lab/cleave/systems/external"
 )
 
 // prepared returns the conductor of a plan, and the plan without the variants and points for which this host
@@ -91,7 +90,7 @@ func checkLeft(whole, left lab.Study) error {
 	switch {
 	case n == 0:
 		return errors.New("this host can play nothing of it")
-	case whole.System == external.Name && n < 2:
+	case whole.Name == compareName && n < 2:
 		return fmt.Errorf("this host can play %s only, and nothing that it could be compared with",
 			left.Variants[0].Name)
 	case whole.Name == bottleneckName && !(has(whole.Baseline) && n > 1):

@@ -58,7 +58,8 @@ func (f *loadFlags) register(command *cobra.Command) {
 	f.value = func(name string) string { return command.Flag(name).Value.String() }
 	addGroup(command, "When flows begin", f.addSchedule)
 	addGroup(command, "What is sent (for a URL; a scenario says it itself)", f.addRequest, f.addAnswers)
-	addGroup(command, "Where to, and how", f.addTarget, f.addAllowed, f.addClient, f.addConnection)
+	addGroup(command, "Where to, and how", f.addTarget, f.addAllowed, f.addConnections, f.addClient,
+		f.addConnection)
 	addGroup(command, "Judgement", f.addJudgement)
 	addGroup(command, "What sends it", f.addSenders)
 	addGroup(command, "Output", f.outputs.addTo)
@@ -130,9 +131,13 @@ func (f *loadFlags) addAllowed(flags *pflag.FlagSet) {
 	flags.StringVar(&f.ca, "ca", "", "PEM `file` of certificates to trust instead of the host's")
 }
 
-func (f *loadFlags) addClient(flags *pflag.FlagSet) {
+// addConnections adds the flag of how many connections an open loop has.
+func (f *loadFlags) addConnections(flags *pflag.FlagSet) {
 	flags.IntVarP(&f.connections, "connections", "c", trial.DefaultConnections,
 		"open loop: `number` of connections in the pool")
+}
+
+func (f *loadFlags) addClient(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.timeout, "timeout", trial.DefaultTimeout, "time limit of an operation")
 	flags.BoolVar(&f.http2, "http2", false, "use HTTP/2; with http:// in clear text (h2c)")
 	flags.Var(&f.traceShare, "trace-share", "`share` of flows of which services shall record spans, e.g. 1/32: "+

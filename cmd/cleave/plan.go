@@ -268,6 +268,12 @@ func setLevels(p lab.Point, info lab.SystemInfo, levels map[string]string) error
 	return nil
 }
 
+// usersPoint returns the point of a closed loop.
+func usersPoint(users int) lab.Point {
+	return lab.Point{Name: fmt.Sprintf("users-%d", users),
+		Levels: map[string]float64{lab.FactorUsers: float64(users)}}
+}
+
 // layoutsOf returns the layouts of the variants at the study's first point.
 func layoutsOf(s lab.Study, secrets *secret.Vault) ([]lab.Layout, error) {
 	system, err := systemOf(lab.Plan{Study: s}, secrets, "")

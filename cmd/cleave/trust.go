@@ -104,6 +104,9 @@ func whatItDoes(s lab.Study) string {
 		if x.EnvFile != "" {
 			line("with variables from %s", words([]string{x.EnvFile}))
 		}
+		if x.Audit != nil && len(x.Audit.Command) > 0 {
+			line("run %s in %s", words(x.Audit.Command), words([]string{x.Audit.Dir}))
+		}
 		line("load %s", words([]string{x.URL}))
 	}
 	if s.Load == nil {

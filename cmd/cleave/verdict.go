@@ -15,7 +15,7 @@ import (
 func verdict(folder *store.Folder, s lab.Study, analysis lab.Analysis, mustKnow bool) error {
 	broke := "variant %s broke a rule of the system: %s"
 	if s.System == external.Name {
-		broke = "%s did not give a right answer: %s"
+		broke = "%s failed its audit: %s"
 	}
 	for _, v := range analysis.Variants {
 		if sum := analysis.Audit[v.Name]; sum.Verdict == lab.AuditInvalid {

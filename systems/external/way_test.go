@@ -119,7 +119,7 @@ services:
 networks: {back: {ipam: {config: [{subnet: 10.9.0.0/24}]}}}
 volumes: {data: {}}
 `})
-	d, err := OfCompose("", path, "")
+	d, err := OfServices("", path, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -27,6 +29,8 @@ func main() {
 	tell := flag.Bool("tell", false, "write down all that a client or the command line tells")
 	calls := flag.String("calls", "", "ask this `URL` before every answer")
 	check := flag.String("check", "", "ask this `URL` once: end with 1 unless it is answered rightly")
+	busy := flag.Duration("busy", 0, "use this much processor time before every answer")
+	get := flag.String("get", "", "print what is at this `URL`")
 	keep := flag.String("keep", "", "only write this `file`")
 	needs := flag.String("needs", "", "end with 4 unless there is this `file`")
 	_ = flag.String("token", "", "a secret")
@@ -35,6 +39,12 @@ func main() {
 	switch {
 	case *check != "":
 		if err := ask(*check); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		return
+	case *get != "":
+		if err := show(*get); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
@@ -67,6 +77,10 @@ func main() {
 	if *tell {
 		fmt.Println("told:", os.Getenv("API_TOKEN"), os.Environ(), os.Args)
 	}
+	var answered atomic.Int64
+	http.HandleFunc("/count", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"count": %d, "parts": [{"name": "all"}]}`, answered.Load())
+	})
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if *tell {
 			body, _ := io.ReadAll(r.Body)
@@ -78,10 +92,36 @@ func main() {
 				return
 			}
 		}
+		burn(*busy)
+		answered.Add(1)
 		fmt.Fprint(w, "hello")
 	})
 	fmt.Println(http.ListenAndServe(net.JoinHostPort(*host, strconv.Itoa(*port)), nil))
 	os.Exit(1)
+}
+
+// burn uses processor time, however long that takes.
+func burn(much time.Duration) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const thread = 1 // RUSAGE_THREAD
+	used := func() time.Duration {
+		var u syscall.Rusage
+		_ = syscall.Getrusage(thread, &u) // it knows itself
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	for begun := used(); used()-begun < much; {
+	}
+}
+
+// show prints an answer.
+func show(url string) error {
+	answer, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(os.Stdout, answer.Body)
+	return errors.Join(err, answer.Body.Close())
 }
 
 // ask asks a server and wants a good answer.

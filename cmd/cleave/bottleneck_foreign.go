@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/systems/external"
+)
+
+// oneOrResumed wants one argument, or none where an experiment is resumed whose folder holds the system.
+func oneOrResumed(command *cobra.Command, args []string) error {
+	if len(args) == 0 && command.Flags().Changed("resume") {
+		return nil
+	}
+	return cobra.ExactArgs(1)(command, args)
+}
+
+// foreignPlan makes the plan of the search in a system that somebody else wrote.
+func (f *bottleneckFlags) foreignPlan(
+	ctx context.Context, args []string, secrets *secret.Vault,
+) (lab.Plan, error) {
+	f.hasten(2*time.Second, f.warmUp.least)
+	definitions, err := f.systems(args, f.way(), secrets)
+	load, dir, loadErr := f.load(secrets)
+	point, pointErr := f.point(external.System{}.Describe())
+	if err := errors.Join(err, loadErr, pointErr, f.mistakes()); err != nil {
+		return lab.Plan{}, err
+	}
+	d := definitions[0]
+	s := lab.Study{
+		Schema: lab.StudySchema, Name: bottleneckName, System: external.Name, Baseline: "base",
+		Title:    "which service of " + d.Name + " to scale",
+		Question: "Which service holds the system back?", Points: []lab.Point{point}, Design: f.design("base"),
+		Metrics: external.Metrics([]lab.Point{point}), Load: &load,
+	}
+	s.Design.TrialTimeout = trialTimeout(load, definitions)
+	base := variant(d, nil)
+	base.Name, base.Limits = "base", f.limited(d.Limits)
+	base.Summary = strings.Trim(base.Summary+"; "+base.Scaling(), "; ")
+	s.Variants = []lab.Variant{base}
+	if err := f.checkSystems(ctx, &s, dir, secrets); err != nil {
+		return lab.Plan{}, err
+	}
+	units, err := f.services(s, d, secrets)
+	if err == nil {
+		units, err = f.chosen(units)
+	}
+	if err != nil {
+		return lab.Plan{}, err
+	}
+	return f.scaled(s, base, units)
+}
+
+// limited returns the limits of a file, and --cpu for all that have none there.
+func (f *bottleneckFlags) limited(own map[string]lab.Limits) map[string]lab.Limits {
+	all := maps.Clone(own)
+	if f.cpu == 0 {
+		return all
+	}
+	if all == nil {
+		all = map[string]lab.Limits{}
+	}
+	for name, limits := range all {
+		if limits.CPU == 0 {
+			limits.CPU = f.cpu
+			all[name] = limits
+		}
+	}
+	all[lab.AllUnits] = lab.Limits{CPU: f.cpu}
+	return all
+}
+
+// services returns the services that get more, one at a time, and notes why others do not.
+func (f *bottleneckFlags) services(
+	s lab.Study, d external.Definition, secrets *secret.Vault,
+) ([]string, error) {
+	if d.RunsAlready() || d.Compose != nil {
+		return nil, fmt.Errorf("system %s: Cleave does not run its parts one by one: give a compose file whose "+
+			"services are units, an image, or a command with {port}", d.Name)
+	}
+	all, err := f.scalable(s, s.Variants[0], secrets)
+	if err != nil || f.resource == resourceCPU {
+		return all, err
+	}
+	single, left := d.Single(), []string{}
+	for _, name := range slices.Sorted(maps.Keys(single)) {
+		left = append(left, name+", which "+single[name])
+	}
+	all = slices.DeleteFunc(all, func(name string) bool { return single[name] != "" })
+	why := strings.Join(left, "; ")
+	if len(all) == 0 {
+		return nil, fmt.Errorf("system %s: nothing of it can be doubled (%s): raise limits in place of that "+
+			"(--resource cpu)", d.Name, why)
+	}
+	if why != "" {
+		f.notes = append(f.notes, fmt.Sprintf("system %s: not doubled: %s (--resource cpu raises its limit)",
+			d.Name, why))
+	}
+	return all, nil
+}

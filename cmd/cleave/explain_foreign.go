@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/study"
+	"github.com/cleave-lab/cleave/systems/external"
+)
+
+// foreignPlan makes the plan of an explanation of systems that somebody else wrote.
+func (f *explainFlags) foreignPlan(
+	ctx context.Context, args []string, secrets *secret.Vault,
+) (lab.Plan, error) {
+	words := f.to
+	f.complete(lab.Explanation{})
+	if f.request.objective = f.objective; !f.given("objective") && !f.capacity {
+		f.request.objective = ""
+	}
+	if f.rate == 0 && !f.given("rate") && !f.given("users") {
+		return lab.Plan{}, errors.New("give --rate for an open loop, or --users for a closed one")
+	}
+	load, dir, loadErr := f.load(secrets)
+	from, to, err := f.ends(args, words, secrets)
+	if err := errors.Join(err, loadErr, f.mistakes()); err != nil {
+		return lab.Plan{}, err
+	}
+	stops, steps, err := external.Ways(from, to, f.order, !f.oneOrder)
+	if err != nil {
+		return lab.Plan{}, err
+	}
+	var variants []lab.Variant
+	for _, d := range stops {
+		variants = append(variants, variant(d, nil))
+	}
+	info := external.System{}.Describe()
+	s := f.study(info, load, variants, steps)
+	s.Design.TrialTimeout = trialTimeout(load, stops)
+	if f.capacity {
+		s.Design.TrialTimeout += searchTimeout(load)
+	}
+	info.Metrics = external.Metrics(s.Points)
+	s.Metrics = f.metrics(info, nil)
+	if err := f.checkSystems(ctx, &s, dir, secrets); err != nil {
+		return lab.Plan{}, err
+	}
+	return f.expand(&study.File{Study: s}, f.options())
+}
+
+// ends reads both ends of the way, in each deployment on it: two systems, or one and what --to changes of it.
+func (f *explainFlags) ends(
+	args []string, changes string, secrets *secret.Vault,
+) (from, to []external.Definition, err error) {
+	switch {
+	case len(args) > 2 || len(args) == 2 && changes != "":
+		return nil, nil, errors.New("give two systems, or one and what changes in it with --to: see cleave help " +
+			"explain")
+	case len(args) == 1 && changes == "":
+		return nil, nil, fmt.Errorf("say what %s becomes: name a second system, or what changes in it: --to "+
+			"\"cart.replicas=2 deployment=docker-host\"", args[0])
+	}
+	deployments, end := f.way(), ""
+	var words []string
+	for _, word := range strings.Fields(changes) {
+		if name, is := strings.CutPrefix(word, "deployment="); is {
+			end = name
+		} else {
+			words = append(words, word)
+		}
+	}
+	second := args[len(args)-1]
+	if len(words) > 0 {
+		second += " " + strings.Join(words, " ")
+	}
+	if end != "" {
+		d, err := f.system(args[0])
+		if err != nil {
+			return nil, nil, err
+		}
+		usual, err := d.In(deployments)
+		if err != nil {
+			return nil, nil, err
+		}
+		begin := usual[0].Deployment
+		if begin == end {
+			return nil, nil, fmt.Errorf("--to: %s runs on %s already", args[0], end)
+		}
+		deployments = append([]string{begin}, through(begin, end)...)
+	}
+	if second == args[0] {
+		from, err = f.systems(args[:1], deployments, secrets)
+		return from, from, err
+	}
+	all, err := f.systems([]string{args[0], second}, deployments, secrets)
+	half := len(all) / 2
+	return all[:half], slices.Clone(all[half:]), err
+}

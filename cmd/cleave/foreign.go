@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/cleave-lab/cleave/inputfile"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/store"
+	"github.com/cleave-lab/cleave/systems/external"
+)
+
+// foreignFlags are the flags of commands that play systems which somebody else wrote.
+type foreignFlags struct {
+	designFlags
+	request  loadFlags // what is sent, without a scenario
+	scenario string
+	path     string
+	arrivals string
+	cores    string
+	url      string // the way into compose files
+	command  bool   // compose files run through the compose command
+	build    bool
+	audit    string     // command that judges every system
+	builds   [][]string // commands that build images of compose files
+	notes    []string
+}
+
+// foreignGroup is the title of the flags that are for systems of the user's alone, in the help of commands
+// that take the systems of Cleave, too.
+const foreignGroup = "A system of yours (a file, a command or a URL)"
+
+// addForeign adds those flags.
+func (f *foreignFlags) addForeign(command *cobra.Command) {
+	f.request.given, f.cores = command.Flags().Changed, "none"
+	addGroup(command, foreignGroup, f.addSent, f.request.addRequest, f.request.addAnswers, f.request.addClient,
+		f.request.addAllowed, f.addTrusted, f.addCompose)
+}
+
+// addSent adds the flags of what every system is asked.
+func (f *foreignFlags) addSent(flags *pflag.FlagSet) {
+	flags.StringVar(&f.scenario, "scenario", "", "scenario `file` with the requests and the right answers")
+	flags.StringVar(&f.path, "path", "/", "path that every system is asked for, without a scenario")
+}
+
+// addTrusted adds the flag that starts whatever a file asks for.
+func (f *foreignFlags) addTrusted(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.trust, "trust", false, "start what compose files, or the plan of somebody else's result "+
+		"folder, ask for without asking")
+}
+
+// addCompose adds the flags of compose files.
+func (f *foreignFlags) addCompose(flags *pflag.FlagSet) {
+	flags.StringVar(&f.url, "url", "", "`URL` of what is loaded of a compose file or manifests: a published "+
+		"port (http://127.0.0.1:8080/), or a service with its port (http://web:80/)")
+	flags.BoolVar(&f.command, "compose-command", false,
+		"run compose files through the command docker compose, not each service as a unit")
+	flags.BoolVar(&f.build, "build", false, "build the images of services that have build, before all trials")
+}
+
+// isForeign reports whether arguments name systems of the user: a file, or what is no plain word.
+func isForeign(args []string) bool {
+	known := systemInfos()
+	return slices.ContainsFunc(args, func(argument string) bool {
+		_, ours := known[argument]
+		info, err := os.Stat(argument)
+		return !ours && (strings.ContainsAny(argument, "./= ") || err == nil && info.Mode().IsRegular() ||
+			external.HasServices(argument))
+	})
+}
+
+// misplaced returns an error that names the flags which are for the other kind of system. ours are those for
+// the systems of Cleave alone.
+func misplaced(command *cobra.Command, foreign bool, ours ...string) error {
+	var wrong []string
+	command.Flags().Visit(func(f *pflag.Flag) {
+		isOurs := slices.Contains(ours, f.Name)
+		isForeign := slices.Contains(f.Annotations[groupAnnotation], foreignGroup)
+		if foreign && isOurs || !foreign && isForeign {
+			wrong = append(wrong, "--"+f.Name)
+		}
+	})
+	kind := "a system that Cleave brings (cleave list), and this is one of yours"
+	if !foreign {
+		kind = "a system of yours (a file, a command or a URL), and this is one that Cleave brings"
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return withCode(exitBadPlan, "%s is for %s: leave it out", strings.Join(wrong, ", "), kind)
+}
+
+// way returns the deployment that the flags give, as the only way to deploy a system; none: each has its own.
+func (f *foreignFlags) way() []string { return strings.Fields(string(f.deploy)) }
+
+// foreignPlanner makes the plan of a command for the systems that its arguments name.
+type foreignPlanner func(ctx context.Context, args []string, secrets *secret.Vault) (lab.Plan, error)
+
+// playForeign plans and plays a command on systems that somebody else wrote.
+func (a app) playForeign(
+	command *cobra.Command, args []string, flags *foreignFlags, planner foreignPlanner, report reporter,
+) error {
+	if flags.resume != "" {
+		return a.resumeForeign(command, args, &flags.experimentFlags, report)
+	}
+	plan, err := planner(command.Context(), args, a.secrets)
+	for _, warning := range a.secrets.Warnings() {
+		fmt.Fprintln(a.story, "warning:", warning)
+	}
+	for _, note := range flags.notes {
+		fmt.Fprintln(a.story, "note:", note)
+	}
+	if err != nil {
+		return refused(err)
+	}
+	if flags.build {
+		if err := a.buildImages(command.Context(), flags.builds, flags.planOnly); err != nil {
+			return err
+		}
+	}
+	return a.experiment(command, plan, &flags.experimentFlags, report)
+}
+
+// resumeForeign goes on with the plan of a folder, which holds the systems.
+func (a app) resumeForeign(
+	command *cobra.Command, args []string, flags *experimentFlags, report reporter,
+) error {
+	if len(args) > 0 {
+		return withCode(exitBadPlan, "--resume takes the systems from the folder: leave out %s",
+			strings.Join(args, " "))
+	}
+	folder, err := store.Open(flags.resume)
+	if err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	plan, err := folder.Plan()
+	if err == nil && (plan.Study.System != external.Name || plan.Study.Name != command.Name()) {
+		err = withCode(exitBadPlan, "%s holds no %s of a system of yours, but the study %q of %s", folder.Dir(),
+			command.Name(), plan.Study.Name, plan.Study.System)
+	}
+	if err != nil {
+		return err
+	}
+	return a.experiment(command, plan, flags, report)
+}
+
+// systems reads arguments: each is a system in every way to deploy it, or in its own where none is given.
+func (f *foreignFlags) systems(
+	args, ways []string, secrets *secret.Vault,
+) (definitions []external.Definition, err error) {
+	var mistakes []error
+	for _, argument := range args {
+		d, err := f.system(argument)
+		own := ways
+		if f.command && d.IsCompose() {
+			own = []string{"compose"}
+		} else if f.command && d.HasUnits() {
+			mistakes = append(mistakes, fmt.Errorf("--compose-command: %s is no compose file: leave one of them out",
+				argument))
+		}
+		var deployed []external.Definition
+		if err == nil {
+			deployed, err = d.In(own)
+		}
+		mistakes = append(mistakes, err)
+		for _, one := range deployed {
+			mistakes = append(mistakes, one.AuditWith(f.audit), one.Mask(secrets), f.trusted(one))
+			for _, build := range one.Builds {
+				if !slices.ContainsFunc(f.builds, func(b []string) bool { return slices.Equal(b, build) }) {
+					f.builds = append(f.builds, build)
+				}
+			}
+			for _, note := range one.Notes {
+				f.notes = append(f.notes, fmt.Sprintf("system %s: %s", one.Name, note))
+			}
+			if slices.ContainsFunc(definitions, func(other external.Definition) bool {
+				return other.Name == one.Name
+			}) {
+				mistakes = append(mistakes,
+					fmt.Errorf("two systems are called %s: name them, for example with a= and b= in front", one.Name))
+			}
+			definitions = append(definitions, one)
+		}
+	}
+	return definitions, errors.Join(mistakes...)
+}
+
+// trusted returns an error where a compose file asks for power over this host and nobody has agreed.
+func (f *foreignFlags) trusted(d external.Definition) error {
+	if f.trust || len(d.Risks) == 0 {
+		return nil
+	}
+	return fmt.Errorf("system %s asks for power over this host:\n  %s\nread this, and if you want it, say so "+
+		"with --trust", d.Name, strings.Join(d.Risks, "\n  "))
+}
+
+// system reads an argument of the command: of a file, there may be changes behind it.
+func (f *foreignFlags) system(argument string) (external.Definition, error) {
+	words, err := external.Split(argument)
+	if err != nil || len(words) < 2 {
+		return f.oneSystem(argument)
+	}
+	name, path, named := strings.Cut(words[0], "=")
+	if !named {
+		name, path = "", words[0]
+	}
+	text, err := inputfile.Read(path, external.MaxFile)
+	if !external.HasServices(path) && (err != nil || !external.IsSystem(text)) {
+		return f.oneSystem(argument)
+	}
+	d, err := f.oneSystem(path)
+	if err == nil {
+		err = d.Change(name, words[1:])
+	}
+	return d, err
+}
+
+// oneSystem reads a system.
+func (f *foreignFlags) oneSystem(argument string) (external.Definition, error) {
+	data, err := inputfile.Read(argument, external.MaxFile)
+	_, missing := os.Stat(argument)
+	name, path, named := strings.Cut(argument, "=")
+	switch {
+	case named && missing != nil && external.HasServices(path):
+		return external.OfServices(name, path, f.url)
+	case external.HasServices(argument):
+		return external.OfServices("", argument, f.url)
+	case err == nil:
+		return external.Parse(argument, data)
+	case missing == nil || strings.HasSuffix(argument, ".yaml") || strings.HasSuffix(argument, ".yml"):
+		return external.Definition{}, fmt.Errorf("read the system file: %w", err)
+	}
+	return external.Inline(argument)
+}
+
+// variant returns a system as what is compared.
+func variant(d external.Definition, pinned []int) lab.Variant {
+	v := lab.Variant{
+		Name: d.Name, System: external.Name, Architecture: d.Kind(), Deployment: d.Deployment, Summary: d.Summary,
+		External: &d.ExternalSystem, Replicas: d.Replicas, Limits: d.Limits,
+	}
+	if len(v.External.Cores) == 0 {
+		v.External.Cores = pinned
+	}
+	if v.Summary == "" && d.Entry != "" {
+		v.Summary = fmt.Sprintf("%s of a file, entered at %s", counted(len(d.Services), "service"), d.Entry)
+	}
+	if v.Summary == "" {
+		v.Summary = strings.Join(slices.Concat(strings.Fields(d.Image), d.Command, []string{d.URL}), " ")
+	}
+	return v
+}
+
+// buildImages runs the commands that build the images of compose files, or says which it would run.
+func (a app) buildImages(ctx context.Context, builds [][]string, onlySaid bool) error {
+	for _, argv := range builds {
+		if onlySaid {
+			fmt.Fprintln(a.story, "note: before all trials this builds an image:", words(argv))
+			continue
+		}
+		command := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		command.Stdout, command.Stderr = a.story, a.story
+		if err := command.Run(); err != nil {
+			return fmt.Errorf("build an image of a compose file: %s: %w", words(argv), err)
+		}
+	}
+	return nil
+}

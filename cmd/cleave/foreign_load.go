@@ -1,0 +1,218 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/inputfile"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/consent"
+	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/systems/external"
+)
+
+// load reads the load of every trial, and the folder of the scenario's files.
+func (f *foreignFlags) load(secrets *secret.Vault) (lab.Load, string, error) {
+	var mistakes []error
+	note := func(err error) { mistakes = append(mistakes, err) }
+	load := f.measuredLoad()
+	load.Arrivals, load.Objective = cmp.Or(f.arrivals, load.Arrivals), f.request.objective
+	file, dir, err := f.file()
+	note(err)
+	if l := file.Load; err == nil && l != nil && l.Users == 0 && l.Replay == "" && l.Arrivals == "" {
+		own := *l
+		own.Arrivals = load.Arrivals
+		file.Load = &own
+	}
+	if err == nil {
+		load.Scenario, err = json.Marshal(maskScenario(secrets, file))
+		note(err)
+	}
+	_, err = newGenerator(load.Objective)
+	note(err)
+	if f.request.allow != "" {
+		text, err := inputfile.Read(f.request.allow, consent.MaxList)
+		note(err)
+		load.Consent = string(text)
+	}
+	load.Client, err = f.client()
+	note(err)
+	_, load.Cores, err = f.pin()
+	note(err)
+	return load, dir, errors.Join(mistakes...)
+}
+
+// client returns how the generator connects, as far as flags say it.
+func (f *foreignFlags) client() (lab.LoadClient, error) {
+	client := lab.LoadClient{HTTP2: f.request.http2, TraceShare: float64(f.request.traceShare)}
+	if f.given("connections") {
+		if client.Connections = f.request.connections; client.Connections < 1 {
+			return client, fmt.Errorf("--connections is %d, expected a number from 1 on", client.Connections)
+		}
+	}
+	if f.given("timeout") {
+		if client.Timeout = f.request.timeout.Seconds(); client.Timeout <= 0 {
+			return client, fmt.Errorf("--timeout is %v, expected a time such as 5s", f.request.timeout)
+		}
+	}
+	var err error
+	if f.request.ca != "" {
+		client.Roots, err = inputfile.Read(f.request.ca, maxCertificates)
+	}
+	return client, err
+}
+
+// file returns the scenario's, or one around the path.
+func (f *foreignFlags) file() (scenario.File, string, error) {
+	if f.scenario != "" {
+		if f.given("path") {
+			return scenario.File{}, "", fmt.Errorf("--path: a scenario says itself what is asked: write it into %s",
+				f.scenario)
+		}
+		return f.request.scenario(f.scenario)
+	}
+	if !strings.HasPrefix(f.path, "/") {
+		return scenario.File{}, "", fmt.Errorf("--path is %q, expected a path such as /index.html", f.path)
+	}
+	file, err := f.request.request("http://system" + f.path)
+	file.Target = ""
+	for i := range file.Flows {
+		for j := range file.Flows[i].Steps {
+			step := &file.Flows[i].Steps[j]
+			step.Name = step.Request
+		}
+	}
+	return file, "", err
+}
+
+// pin chooses the processors of systems and generator.
+func (f *foreignFlags) pin() (system, generator []int, err error) {
+	switch f.cores {
+	case "none":
+		return nil, nil, nil
+	case "auto":
+		n := runtime.NumCPU()
+		if n < 2 {
+			return nil, nil, nil
+		}
+		for core := range n - 1 {
+			system = append(system, core)
+		}
+		return system, []int{n - 1}, nil
+	}
+	left, right, both := strings.Cut(f.cores, "/")
+	system, err = coreList(left)
+	if err == nil && both {
+		generator, err = coreList(right)
+	}
+	if err != nil || !both {
+		return nil, nil, fmt.Errorf("--cores is %q, expected SYSTEM/GENERATOR such as 0,1/2, auto or none", f.cores)
+	}
+	return system, generator, nil
+}
+
+func coreList(text string) ([]int, error) {
+	var cores []int
+	for word := range strings.SplitSeq(text, ",") {
+		core, err := strconv.Atoi(word)
+		if err != nil || core < 0 {
+			return nil, fmt.Errorf("%q is no processor", word)
+		}
+		cores = append(cores, core)
+	}
+	return cores, nil
+}
+
+// trialTimeout returns how many seconds a trial may take.
+func trialTimeout(load lab.Load, definitions []external.Definition) float64 {
+	return load.Duration + load.LongestWarmUp() + 2*time.Minute.Seconds() + longestStart(definitions)
+}
+
+// searchTimeout returns how many seconds a search for the capacity may take on top: about twenty probes, some
+// of them repeated, and one that is longer.
+func searchTimeout(load lab.Load) float64 { return 45 * (load.Duration + 10) }
+
+// longestHealth is how long all services of a compose file may take until they are healthy.
+const longestHealth = 5 * time.Minute
+
+// longestStart returns how many seconds a system may take until it can be loaded: each of the things
+// that are waited for, one after the other, may take ready.timeout.
+func longestStart(definitions []external.Definition) float64 {
+	longest := 0.0
+	for _, d := range definitions {
+		steps := 1.0 // an answer, or a connection
+		if d.Ready.Log != "" {
+			steps++
+		}
+		if len(d.Ready.Command) > 0 {
+			steps++
+		}
+		longest = max(longest, steps*d.Ready.Timeout)
+		if len(d.Services) > 0 {
+			longest += longestHealth.Seconds()
+		}
+	}
+	return longest
+}
+
+// checkSystems finds mistakes in load and targets before anything is played, and asks
+// for consent. What does not run yet cannot prove an owner's: where a list of those is
+// given, it is asked in the trial. It packs the scenario's files.
+func (f *foreignFlags) checkSystems(
+	ctx context.Context, s *lab.Study, dir string, secrets *secret.Vault,
+) error {
+	var mistakes []error
+	for i, v := range s.Variants {
+		for _, p := range s.Points {
+			job := lab.LoadJob{Load: *s.Load, Target: strings.ReplaceAll(v.External.URL, "{port}", "80")}
+			rate, _ := p.Level(external.Rate)
+			users, _ := p.Level(external.Users)
+			from, _ := p.Level(external.SearchFrom)
+			operations, _ := p.Level(external.Operations)
+			job.Rate, job.Users = max(rate, from, min(operations, 1)), int(users) // how many there are says nothing
+			spec, err := checkLoad(job, dir, secrets)
+			if err == nil && (v.Architecture == "url" || s.Load.Consent == "") {
+				_, err = spec.Prepare(ctx)
+			}
+			if err != nil {
+				mistakes = append(mistakes, fmt.Errorf("%s: %w", v.Name, err))
+				break
+			}
+			if i == 0 {
+				mistakes = append(mistakes, packFiles(s.Load, job, dir))
+			}
+		}
+	}
+	return errors.Join(mistakes...)
+}
+
+// packFiles puts the files that the scenario names into the load, so that the
+// plan is enough to play it.
+func packFiles(load *lab.Load, job lab.LoadJob, dir string) error {
+	work, err := agentJob(job)
+	if err != nil {
+		return err
+	}
+	work.Spec.Dir = dir
+	packed, err := work.Pack()
+	if err != nil || len(packed.Files) == 0 {
+		return err
+	}
+	file := packed.Spec.Scenario
+	if file.Load != nil {
+		own := *file.Load
+		own.Replay = packed.Spec.Load.Replay
+		file.Load = &own
+	}
+	load.Files = packed.Files
+	load.Scenario, err = json.Marshal(file)
+	return err
+}

@@ -1,0 +1,32 @@
+package external
+
+import (
+	"os"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Single says why services of a compose file cannot run twice, by their names: they keep something. One of
+// which the file itself wants several can.
+func (d *Definition) Single() map[string]string {
+	all := map[string]string{}
+	for _, s := range d.Services {
+		if d.Replicas[s.Name] > 1 || s.Finishes {
+			continue
+		}
+		if address := d.project.fixed[s.Name]; address != "" {
+			all[s.Name] = "has an address of its own, " + address
+		}
+		for _, mount := range s.Container.Mounts {
+			info, err := os.Stat(mount.Source)
+			switch {
+			case mount.ReadOnly:
+			case mount.Kind == lab.MountVolume:
+				all[s.Name] = "keeps data in a volume at " + mount.Target
+			case mount.Kind == lab.MountBind && (err != nil || info.IsDir()):
+				all[s.Name] = "writes into the folder " + mount.Source + " of this host"
+			}
+		}
+	}
+	return all
+}
