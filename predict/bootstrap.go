@@ -21,8 +21,8 @@ const confidence = 0.9
 func resampled(m model.Model, random *rand.Rand) model.Model {
 	move := func(d *model.Distribution) {
 		if d.N > 0 && d.Source != model.Guess {
-			error := variation(*d) / math.Sqrt(float64(d.N))
-			d.Mean = time.Duration(float64(d.Mean) * math.Exp(error*random.NormFloat64()))
+			relative := variation(*d) / math.Sqrt(float64(d.N))
+			d.Mean = time.Duration(float64(d.Mean) * math.Exp(relative*random.NormFloat64()))
 		}
 	}
 	var call func(c model.Call) model.Call

@@ -20,8 +20,8 @@ const MostUsed = 0.8
 
 // Compared is a prediction beside what was measured; 0 where nothing was.
 type Compared struct {
-	Predicted float64 `json:"predicted"`
-	Measured  float64 `json:"measured"`
+	Predicted float64
+	Measured  float64
 }
 
 // Error returns by which share the prediction is too high.
@@ -34,13 +34,13 @@ func (c Compared) Error() float64 {
 
 // Check is the self-check against one measurement.
 type Check struct {
-	Placement   string   `json:"placement"` // empty: as it is
-	Rate        float64  `json:"rate"`
-	Utilization float64  `json:"utilization"` // of what is busiest, as predicted
-	Time        Compared `json:"time"`        // in seconds: of the median, or of the mean if there is none
-	OfMean      bool     `json:"of_mean"`
-	Tail        Compared `json:"tail"` // of the 99th percentile, in seconds
-	CPU         Compared `json:"cpu"`  // CPU seconds per operation
+	Placement   string // empty: as it is
+	Rate        float64
+	Utilization float64  // of what is busiest, as predicted
+	Time        Compared // in seconds: of the median, or of the mean if there is none
+	OfMean      bool
+	Tail        Compared // of the 99th percentile, in seconds
+	CPU         Compared // CPU seconds per operation
 }
 
 // checks predicts everything that was measured. Placements that need a hop that nobody knows are left

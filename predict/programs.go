@@ -43,7 +43,6 @@ type programmer struct {
 	made    placement
 	workers map[int]int // the pool of each unit with workers
 	stores  map[string]storeAt
-	calls   int
 }
 
 // storeAt is where visits of a store go: a unit and a pool, or -1.
