@@ -129,6 +129,7 @@ type Trial struct {
 	Label  string // of the conductor
 	Dir    string // the trial's folder, which they see at the same path
 	Memory string // see MakeMemory
+	Binds  bool   // whether commands begin on their processors: the platform cannot be told them
 	// Endpoints are the addresses as the containers see them.
 	Endpoints map[string]lab.Endpoint
 }
@@ -227,7 +228,7 @@ func (t Trial) Folders(spec lab.UnitSpec) (writes, reads []string) {
 	case spec.Image != "":
 	case spec.Foreign:
 		reads = append([]string{"/usr", "/etc"}, spec.Reads...)
-	case len(spec.Cores) > 0: // a program of this host begins it: Bound
+	case len(spec.Cores) > 0: // a program of this host begins it: bound
 		reads = []string{"/usr"}
 	}
 	return writes, reads

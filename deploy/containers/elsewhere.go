@@ -1,6 +1,7 @@
 package containers
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -18,6 +19,36 @@ type Elsewhere struct {
 	Nodes   []string   // by name; none: they are not known
 	NoNode  string     // what a place has that has no node of a name
 	Largest lab.Limits // most that any node has; 0: not known
+	// Registry reports whether a registry is named, from which the nodes pull images.
+	Registry bool
+}
+
+// CheckLayout returns why a layout cannot be deployed there; programs is the folder of our unit programs, and
+// starter the program of that name.
+func (e Elsewhere) CheckLayout(layout lab.Layout, programs, starter string) error {
+	all := slices.Concat(layout.Prepare, layout.Units)
+	problems := []error{CheckServices(layout.Services, "process or docker-host"), CheckPrograms(programs, all),
+		CheckStatic(starter)}
+	if !e.Registry {
+		problems = append(problems, fmt.Errorf("the nodes of %s need a registry for the images of units: name "+
+			"one (--registry HOST/PATH)", e.Name))
+	}
+	for _, service := range layout.Services {
+		if service.Files {
+			problems = append(problems, fmt.Errorf("the backing service %s (%s) is a folder of this host, which the "+
+				"nodes of %s do not have: choose a server (--backing), such as postgres or, for documents, mongo",
+				service.Name, service.Kind, e.Name))
+		}
+	}
+	if layout.SharedMemory > 0 {
+		problems = append(problems, fmt.Errorf("the units share memory, which %s of %s cannot: deploy them in "+
+			"another way", e.Units, e.Name))
+	}
+	users := map[string]string{} // of volumes
+	for _, spec := range all {
+		problems = append(problems, e.Check(spec, users), e.checkLimits(spec))
+	}
+	return errors.Join(problems...)
 }
 
 // Check refuses a unit that cannot be there. users are those of volumes by now.
@@ -59,8 +90,8 @@ func (e Elsewhere) Check(spec lab.UnitSpec, users map[string]string) error {
 	return nil
 }
 
-// CheckLimits refuses limits that would not bite, since no node has that much.
-func (e Elsewhere) CheckLimits(spec lab.UnitSpec) error {
+// checkLimits refuses limits that would not bite, since no node has that much.
+func (e Elsewhere) checkLimits(spec lab.UnitSpec) error {
 	switch {
 	case e.Largest.CPU > 0 && spec.Limits.CPU > e.Largest.CPU:
 		return fmt.Errorf("unit %s cannot be limited to %g processors: the largest node of %s has %g", spec.Name,

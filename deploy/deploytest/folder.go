@@ -62,19 +62,27 @@ func programInAFolder(t *testing.T, s suite) {
 }
 
 // secretsOfTheHost: a program of this host that runs in a container has this host's /etc there, and may read
-// no more of it than everybody.
+// no more of it than everybody. A program of the user's has its folder, and what containers may usually do.
 func secretsOfTheHost(t *testing.T, s suite) {
 	if s.Name() == lab.Process || s.Name() == lab.SSH {
 		s.skip(t, "its units are processes of their hosts")
 	}
-	l := layout("stock")
+	l, folder := layout("stock"), t.TempDir()
 	l.Units = append(l.Units, lab.UnitSpec{
 		Name: "spy", Role: "spy", Foreign: true, Program: "sh", Readiness: lab.Readiness{Log: "that is all"},
 		Reads: []string{t.TempDir()}, // nodes of the user's have nothing of this host
 		Args:  []string{"-c", `cat /etc/shadow; grep CapEff /proc/self/status; echo that is all; exec sleep 1000`},
+	}, lab.UnitSpec{
+		Name: "tool", Role: "tool", Foreign: true, Program: "sh", Readiness: lab.Readiness{Log: "that is all"},
+		Dir: folder, Mounts: []string{folder},
+		Args: []string{"-c", `grep CapBnd /proc/self/status; touch made; echo that is all; exec sleep 1000`},
 	})
 	d := s.deploy(t, l)
 	defer stop(t, d)
+	if _, err := os.Stat(filepath.Join(folder, "made")); err != nil ||
+		strings.Contains(d.Logs()["tool"], "CapBnd:\t0000000000") {
+		t.Errorf("the program of the user's says %q, and has left: %v", d.Logs()["tool"], err)
+	}
 	log := d.Logs()["spy"]
 	if strings.Contains(log, "root:") || !strings.Contains(log, "CapEff:\t0000000000000000") {
 		t.Errorf("it reads /etc/shadow, or has capabilities of root: it writes %d bytes", len(log))

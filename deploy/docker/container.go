@@ -1,12 +1,10 @@
 package docker
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -133,69 +131,46 @@ func (c *container) description() (made engine.Container, token string, err erro
 	if err != nil {
 		return made, "", err
 	}
-	made = engine.Container{
-		Image: spec.Image, Labels: d.deployer.labels(),
-		HostConfig: engine.HostConfig{
-			CpusetCpus: launch.List(processors), LogConfig: engine.LogConfig{Type: "none"},
-		},
-	}
-	if spec.Image == "" {
-		made.Image = d.images[containers.UnitProgram(d.deployer.programs, spec)]
-		confine(&made.HostConfig)
-	}
-	switch {
-	case spec.Container != nil:
-		d.describe(&made, spec)
-	case isUsers(spec):
-		free(&made)
-	}
-	writes, reads := d.trial().Folders(spec)
-	for _, folder := range writes {
-		made.HostConfig.Binds = append(made.HostConfig.Binds, folder+":"+folder)
-	}
-	for _, folder := range reads {
-		made.HostConfig.Binds = append(made.HostConfig.Binds, folder+":"+folder+":ro")
-	}
-	d.place(&made, spec)
-	d.publish(&made, spec)
-	limit(&made.HostConfig, spec.Limits)
-	if containers.Unprivileged(spec) {
-		uid, gid := containers.ServerUser()
-		made.User, made.HostConfig.CapAdd = fmt.Sprintf("%d:%d", uid, gid), nil
-	}
-	if made.Cmd, err = d.trial().Command(spec); err != nil {
-		return made, "", err
-	}
-	if spec.Foreign && spec.Image == "" {
-		made.WorkingDir = cmp.Or(spec.Dir, fleet.Volume(d.dir, spec))
-	}
 	control := d.control[spec.Name]
 	if c.Prepares {
 		control = ""
 	}
-	environment, token, err := d.trial().Given(spec, control)
-	for name, value := range environment {
-		made.Env = append(made.Env, name+"="+value)
+	is, err := d.trial().Describe(spec, control)
+	if err != nil {
+		return made, "", err
 	}
-	return made, token, err
-}
-
-// confine leaves a container with what units of ours and programs of this host need. One of the
-// user's image has what Docker gives to every container, since nobody knows what that needs.
-func confine(host *engine.HostConfig) {
-	host.Tmpfs, host.ReadonlyRootfs = map[string]string{"/tmp": ""}, true
-	host.CapDrop, host.CapAdd, host.SecurityOpt = []string{"ALL"}, []string{"DAC_OVERRIDE"},
-		[]string{"no-new-privileges"}
-}
-
-// isUsers reports whether a unit is a program of the user's, by its folder.
-func isUsers(spec lab.UnitSpec) bool { return spec.Foreign && spec.Dir != "" }
-
-// free leaves a program of the user's what it may need, as one of the user's image: it runs as
-// the user, whose folder it writes into.
-func free(made *engine.Container) {
-	made.User = fmt.Sprintf("%d:%d", os.Geteuid(), os.Getegid())
-	made.HostConfig.CapDrop, made.HostConfig.CapAdd, made.HostConfig.SecurityOpt = nil, nil, nil
+	made = engine.Container{
+		Image: spec.Image, Labels: d.deployer.labels(),
+		Cmd: is.Command, Env: is.Env, WorkingDir: is.Dir, User: is.User.String(),
+		HostConfig: engine.HostConfig{
+			CpusetCpus: launch.List(processors), LogConfig: engine.LogConfig{Type: "none"},
+			ReadonlyRootfs: is.ReadOnly,
+		},
+	}
+	host := &made.HostConfig
+	if spec.Image == "" {
+		made.Image = d.images[containers.UnitProgram(d.deployer.programs, spec)]
+	}
+	if is.ReadOnly {
+		host.Tmpfs = map[string]string{"/tmp": ""}
+	}
+	if is.Confined {
+		host.CapDrop, host.CapAdd, host.SecurityOpt = []string{"ALL"}, is.Capabilities,
+			[]string{"no-new-privileges"}
+	}
+	if spec.Container != nil {
+		d.describe(&made, spec)
+	}
+	for _, folder := range is.Writes {
+		host.Binds = append(host.Binds, folder+":"+folder)
+	}
+	for _, folder := range is.Reads {
+		host.Binds = append(host.Binds, folder+":"+folder+":ro")
+	}
+	d.place(&made, spec)
+	d.publish(&made, spec)
+	limit(host, spec.Limits)
+	return made, is.Token, nil
 }
 
 // limit limits a container. What is beyond its memory is not swapped out but refused.

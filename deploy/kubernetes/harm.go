@@ -135,13 +135,11 @@ func (p *pod) AwaitOpen(ctx context.Context) error {
 	return p.AwaitListening(ctx, p.deployment.reach(p.Spec.Name), upPatience)
 }
 
-// literal returns a text in which Kubernetes finds no variable to replace.
-func literal(text string) string { return strings.ReplaceAll(text, "$(", "$$(") }
-
-// literals returns texts in which it finds none.
-func literals(texts []string) (all []string) {
-	for _, text := range texts {
-		all = append(all, literal(text))
+// literals returns texts in which Kubernetes finds no variable to replace.
+func literals(texts []string) []string {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = strings.ReplaceAll(text, "$(", "$$(")
 	}
 	return all
 }

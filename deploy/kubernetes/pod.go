@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -177,8 +176,8 @@ func (p *pod) find(state api.Pod) error {
 	return p.bind()
 }
 
-// bind keeps the unit on its processors, where it has begun (containers.Bound), and proves it. Kubernetes
-// has no words for them.
+// bind keeps the unit on its processors, on which it has begun (containers.Trial.Binds), and proves it.
+// Kubernetes cannot be told them.
 func (p *pod) bind() error {
 	processors, err := launch.Processors(p.Spec.Cores)
 	if err != nil || len(processors) == 0 || p.HostPID() == 0 {
@@ -231,62 +230,60 @@ func started(pod api.Pod, gone bool) (bool, error) {
 // whoever may ask the cluster.
 func (p *pod) description() (made api.Pod, token string, err error) {
 	d, spec := p.deployment, p.Spec
-	seen := d.trialOf(spec)
-	runs := api.Container{
-		Name: "unit", Image: d.images[d.deployer.contentOf(spec)], ImagePullPolicy: "Never",
-		Resources: resources(spec.Limits),
-		// what Docker gives to every container
-		SecurityContext: api.SecurityContext{AllowPrivilegeEscalation: true},
-	}
-	made.Metadata.Labels = map[string]string{labelTrial: d.trial, labelUnit: spec.Name}
-	made.Spec = api.PodSpec{RestartPolicy: "Never"}
-	if !images.IsUnit(spec) { // nobody knows what an image of the user's needs
-		made.Spec.Volumes = []api.Volume{{Name: "tmp", EmptyDir: &api.EmptyDir{}}}
-		runs.VolumeMounts = []api.Mount{{Name: "tmp", MountPath: "/tmp"}}
-		runs.SecurityContext = api.SecurityContext{ReadOnlyRootFilesystem: true,
-			Capabilities: api.Capabilities{Drop: []string{"ALL"}, Add: []string{"DAC_OVERRIDE"}}}
-	}
-	if node := d.wanted(spec); node != "" {
-		made.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": node}
-	}
-	writes, reads := seen.Folders(spec)
-	for i, path := range slices.Concat(writes, reads) {
-		name := "folder-" + strconv.Itoa(i)
-		made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: name, HostPath: &api.HostPath{Path: path}})
-		runs.VolumeMounts = append(runs.VolumeMounts,
-			api.Mount{Name: name, MountPath: path, ReadOnly: i >= len(writes)})
-	}
-	if containers.Unprivileged(spec) {
-		uid, gid := containers.ServerUser()
-		runs.SecurityContext.RunAsUser, runs.SecurityContext.RunAsGroup = &uid, &gid
-		runs.SecurityContext.Capabilities.Add = nil
-	}
-	if runs.Command, err = seen.Command(spec); err == nil && !images.IsUnit(spec) {
-		runs.Command, err = containers.Bound(spec, runs.Command)
-	}
-	if err != nil {
-		return made, "", err
-	}
-	if spec.Foreign && !images.IsUnit(spec) {
-		runs.WorkingDir = cmp.Or(spec.Dir, fleet.Volume(d.dir, spec))
-	}
 	control := net.JoinHostPort(anyAddress, strconv.Itoa(controlPort))
 	if p.Prepares {
 		control = ""
 	}
-	environment, token, err := seen.Given(spec, control)
-	for _, name := range slices.Sorted(maps.Keys(environment)) {
-		runs.Env = append(runs.Env, api.Variable{Name: name, Value: literal(environment[name])})
+	is, err := d.trialOf(spec).Describe(spec, control)
+	if err != nil {
+		return made, "", err
 	}
-	runs.Command = literals(runs.Command)
+	runs := api.Container{
+		Name: "unit", Image: d.images[d.deployer.contentOf(spec)], ImagePullPolicy: "Never",
+		Resources: resources(spec.Limits), WorkingDir: is.Dir, Command: literals(is.Command),
+		SecurityContext: api.SecurityContext{ReadOnlyRootFilesystem: is.ReadOnly,
+			AllowPrivilegeEscalation: !is.Confined},
+	}
 	if images.IsUnit(spec) { // which says itself what is told so
 		runs.Command, runs.Args = nil, runs.Command
 	}
+	for _, variable := range literals(is.Env) {
+		name, value, _ := strings.Cut(variable, "=")
+		runs.Env = append(runs.Env, api.Variable{Name: name, Value: value})
+	}
+	if is.Confined {
+		runs.SecurityContext.Capabilities = api.Capabilities{Drop: []string{"ALL"}, Add: is.Capabilities}
+	}
+	if is.User != nil {
+		runs.SecurityContext.RunAsUser, runs.SecurityContext.RunAsGroup = &is.User.UID, &is.User.GID
+	}
+	made.Metadata.Labels = map[string]string{labelTrial: d.trial, labelUnit: spec.Name}
+	made.Spec = api.PodSpec{RestartPolicy: "Never"}
+	if is.ReadOnly {
+		made.Spec.Volumes = []api.Volume{{Name: "tmp", EmptyDir: &api.EmptyDir{}}}
+		runs.VolumeMounts = []api.Mount{{Name: "tmp", MountPath: "/tmp"}}
+	}
+	if node := d.wanted(spec); node != "" {
+		made.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": node}
+	}
+	if d.deployer.users == nil { // whose nodes have nothing of this host
+		mountFolders(&made.Spec, &runs, is)
+	}
 	made.Spec.Containers = []api.Container{runs}
 	if spec.Container != nil {
-		err = errors.Join(err, p.describe(&made))
+		err = p.describe(&made)
 	}
-	return made, token, err
+	return made, is.Token, err
+}
+
+// mountFolders gives a container the folders of this host that it has.
+func mountFolders(pod *api.PodSpec, runs *api.Container, is containers.Container) {
+	for i, path := range slices.Concat(is.Writes, is.Reads) {
+		name := "folder-" + strconv.Itoa(i)
+		pod.Volumes = append(pod.Volumes, api.Volume{Name: name, HostPath: &api.HostPath{Path: path}})
+		runs.VolumeMounts = append(runs.VolumeMounts,
+			api.Mount{Name: name, MountPath: path, ReadOnly: i >= len(is.Writes)})
+	}
 }
 
 // wanted returns the node of the cluster where a unit has to be; "": anywhere. The unit that leads

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -74,26 +73,6 @@ func FromEnvironment(lookup func(string) (string, bool)) (*Users, error) {
 // preflight refuses what pods of a cluster that is not ours cannot be, and what we may not
 // do there.
 func (u *Users) preflight(programs string, layout lab.Layout) error {
-	problems := []error{
-		containers.CheckServices(layout.Services, "process or docker-host"),
-		containers.CheckPrograms(programs, slices.Concat(layout.Prepare, layout.Units)),
-		containers.CheckStatic(u.Starter),
-	}
-	if u.images == nil {
-		problems = append(problems, fmt.Errorf("the nodes of %s need a registry for the images of units: name "+
-			"one (--registry HOST/PATH)", u.Context))
-	}
-	for _, service := range layout.Services {
-		if service.Files {
-			problems = append(problems, fmt.Errorf("the backing service %s (%s) is a folder of this host, which the "+
-				"nodes of %s do not have: choose a server (--backing), such as postgres or, for documents, mongo",
-				service.Name, service.Kind, u.Context))
-		}
-	}
-	if layout.SharedMemory > 0 {
-		problems = append(problems,
-			fmt.Errorf("the units share memory, which pods of %s cannot: deploy them in another way", u.Context))
-	}
 	u.looking.Lock()
 	defer u.looking.Unlock()
 	if !u.looked {
@@ -103,12 +82,7 @@ func (u *Users) preflight(programs string, layout lab.Layout) error {
 		cancel()
 		u.looked = true
 	}
-	problems = append(problems, u.problems)
-	users, there := map[string]string{}, u.elsewhere() // users of volumes
-	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
-		problems = append(problems, there.Check(spec, users), there.CheckLimits(spec))
-	}
-	return errors.Join(problems...)
+	return errors.Join(u.elsewhere().CheckLayout(layout, programs, u.Starter), u.problems)
 }
 
 // lookPatience is how long a cluster may take to say what we may do there.
@@ -117,7 +91,8 @@ const lookPatience = 20 * time.Second
 // elsewhere returns the cluster as a place for units, as far as it is known.
 func (u *Users) elsewhere() containers.Elsewhere {
 	e := containers.Elsewhere{Name: u.Context, Units: "pods", Ours: "cluster",
-		Cores: "Kubernetes chooses them itself", NoNode: "none of that name"}
+		Cores: "Kubernetes chooses them itself", NoNode: "none of that name",
+		Registry: u.images != nil}
 	for _, node := range u.nodes {
 		cores, memory := node.Allocatable()
 		e.Nodes = append(e.Nodes, node.Metadata.Name)

@@ -36,12 +36,6 @@ const maxSecret = 1 << 20
 func (p *pod) makeForeign(ctx context.Context, made *api.Pod) error {
 	d, runs := p.deployment, &made.Spec.Containers[0]
 	folders := 0
-	mounted := map[string]bool{} // folders of this host
-	made.Spec.Volumes = slices.DeleteFunc(made.Spec.Volumes, func(v api.Volume) bool {
-		mounted[v.Name] = v.HostPath != nil
-		return v.HostPath != nil
-	})
-	runs.VolumeMounts = slices.DeleteFunc(runs.VolumeMounts, func(m api.Mount) bool { return mounted[m.Name] })
 	volume := fleet.Volume(d.dir, p.Spec)
 	made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: "volume", EmptyDir: &api.EmptyDir{}},
 		api.Volume{Name: "files", Secret: &api.InSecret{Name: p.name}})

@@ -221,8 +221,8 @@ func (s *service) awaitTask(ctx context.Context) error {
 	}
 }
 
-// bind keeps the unit on its processors, where it has begun (containers.Bound), and proves it. Swarm has
-// no words for them.
+// bind keeps the unit on its processors, on which it has begun (containers.Trial.Binds), and proves it.
+// Swarm cannot be told them.
 func (s *service) bind(ctx context.Context) error {
 	processors, err := launch.Processors(s.Spec.Cores)
 	if err != nil || len(processors) == 0 {
@@ -264,48 +264,39 @@ func (s *service) template() error {
 // read by whoever may ask the swarm.
 func (s *service) described() (container engine.ServiceContainer, err error) {
 	d, spec := s.deployment, s.Spec
-	seen := d.trialOf(spec)
-	container = engine.ServiceContainer{
-		Image: d.images[d.deployer.contentOf(spec)], Labels: d.deployer.labels(), StopGracePeriod: stopGrace,
-		// A name that the node does not know yet is asked for outside, where nobody answers: by default for 5 s.
-		DNSConfig: engine.DNSConfig{Options: []string{"timeout:1", "attempts:1"}},
-	}
-	if !images.IsUnit(spec) { // nobody knows what an image of the user's needs
-		container.ReadOnly, container.Mounts = true, []engine.Mount{{Type: "tmpfs", Target: "/tmp"}}
-		container.CapabilityDrop, container.CapabilityAdd = []string{"ALL"}, []string{"DAC_OVERRIDE"}
-	}
-	writes, reads := seen.Folders(spec)
-	for _, folder := range slices.Concat(writes, reads) {
-		container.Mounts = append(container.Mounts, engine.Mount{Type: "bind", Source: folder, Target: folder,
-			ReadOnly: !slices.Contains(writes, folder)})
-	}
-	if containers.Unprivileged(spec) {
-		uid, gid := containers.ServerUser()
-		container.User, container.CapabilityAdd = fmt.Sprintf("%d:%d", uid, gid), nil
-	}
-	command, err := seen.Command(spec)
-	if err != nil {
-		return container, err
-	}
-	if images.IsUnit(spec) { // which says itself where it runs, and what is told so
-		container.Args = command
-	} else if container.Command, err = containers.Bound(spec, command); err != nil {
-		return container, err
-	}
-	if spec.Foreign && !images.IsUnit(spec) {
-		container.Dir = cmp.Or(spec.Dir, fleet.Volume(d.trial.Dir, spec))
-	}
 	control := ""
 	if !s.Prepares {
 		control = net.JoinHostPort("0.0.0.0", strconv.Itoa(d.ports[spec.Name].inside[0]))
 	}
-	environment, token, err := seen.Given(spec, control)
-	for name, value := range environment {
-		container.Env = append(container.Env, name+"="+plain(value))
+	is, err := d.trialOf(spec).Describe(spec, control)
+	if err != nil {
+		return container, err
 	}
-	s.token = token
+	s.token = is.Token
+	for i := range is.Env {
+		is.Env[i] = plain(is.Env[i])
+	}
+	container = engine.ServiceContainer{
+		Image: d.images[d.deployer.contentOf(spec)], Labels: d.deployer.labels(), StopGracePeriod: stopGrace,
+		Command: is.Command, Env: is.Env, Dir: is.Dir, User: is.User.String(), ReadOnly: is.ReadOnly,
+		// A name that the node does not know yet is asked for outside, where nobody answers: by default for 5 s.
+		DNSConfig: engine.DNSConfig{Options: []string{"timeout:1", "attempts:1"}},
+	}
+	if images.IsUnit(spec) { // which says itself what is told so
+		container.Command, container.Args = nil, is.Command
+	}
+	if is.ReadOnly {
+		container.Mounts = []engine.Mount{{Type: "tmpfs", Target: "/tmp"}}
+	}
+	if is.Confined {
+		container.CapabilityDrop, container.CapabilityAdd = []string{"ALL"}, is.Capabilities
+	}
+	for i, folder := range slices.Concat(is.Writes, is.Reads) {
+		container.Mounts = append(container.Mounts, engine.Mount{Type: "bind", Source: folder, Target: folder,
+			ReadOnly: i >= len(is.Writes)})
+	}
 	if spec.Container != nil {
-		err = errors.Join(err, s.describe(&container))
+		err = s.describe(&container)
 	}
 	return container, err
 }

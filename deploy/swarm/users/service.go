@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -195,28 +195,19 @@ func (s *service) description() engine.Service {
 func (s *service) orders() ([]byte, error) {
 	spec, trial := s.Spec, s.deployment.trialOf(s.Spec)
 	volume := fleet.Volume(trial.Dir, spec)
-	orders := lab.StarterOrders{Volume: volume, User: nobody, Dir: volume,
+	orders := lab.StarterOrders{Volume: volume, User: nobody,
 		Faults: s.starter.Orders(anyone(starterPort))}
-	var err error
-	if orders.Run, err = trial.Command(spec); err != nil {
-		return nil, err
-	}
 	control := ""
 	if !s.Prepares {
 		control = anyone(doorPort)
 	}
-	environment, token, err := trial.Given(spec, control)
+	is, err := trial.Describe(spec, control)
 	if err != nil {
 		return nil, err
 	}
-	s.token = token
-	delete(environment, "CLEAVE_RUN") // by which processes are found that end with their conductor, on this host
-	for _, name := range slices.Sorted(maps.Keys(environment)) {
-		orders.Env = append(orders.Env, name+"="+environment[name])
-	}
-	if spec.Foreign {
-		orders.Dir = cmp.Or(spec.Dir, volume)
-	}
+	s.token, orders.Run, orders.Dir = is.Token, is.Command, cmp.Or(is.Dir, volume)
+	// by which processes are found that end with their conductor, on this host
+	orders.Env = slices.DeleteFunc(is.Env, func(v string) bool { return strings.HasPrefix(v, "CLEAVE_RUN=") })
 	if spec.Server != nil {
 		for _, setup := range spec.Server.Setup {
 			preparing := spec

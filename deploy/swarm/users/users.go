@@ -134,38 +134,15 @@ func (s *Swarm) Addresses() ([]string, error) {
 
 // preflight refuses what services of a swarm that is not ours cannot be.
 func (s *Swarm) preflight(programs, starter string, layout lab.Layout) error {
-	problems := []error{
-		s.look(), containers.CheckServices(layout.Services, "process or docker-host"),
-		containers.CheckPrograms(programs, slices.Concat(layout.Prepare, layout.Units)),
-		containers.CheckStatic(starter),
-	}
-	if s.images == nil {
-		problems = append(problems, fmt.Errorf("the nodes of the swarm %s need a registry for the images of "+
-			"units: name one (--registry HOST/PATH)", s.Name))
-	}
-	for _, service := range layout.Services {
-		if service.Files {
-			problems = append(problems,
-				fmt.Errorf("the backing service %s (%s) is a folder of this host, which the nodes of %s do not have: "+
-					"choose a server (--backing), such as postgres or, for documents, mongo", service.Name, service.Kind,
-					s.Name))
-		}
-	}
-	if layout.SharedMemory > 0 {
-		problems = append(problems,
-			fmt.Errorf("the units share memory, which services of %s cannot: deploy them in another way", s.Name))
-	}
-	users, there := map[string]string{}, s.elsewhere() // users of volumes
-	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
-		problems = append(problems, there.Check(spec, users), there.CheckLimits(spec))
-	}
-	return errors.Join(problems...)
+	err := s.look()
+	return errors.Join(err, s.elsewhere().CheckLayout(layout, programs, starter))
 }
 
 // elsewhere returns the swarm as a place for units, as far as it is known.
 func (s *Swarm) elsewhere() containers.Elsewhere {
 	e := containers.Elsewhere{Name: s.Name, Units: "services", Ours: "swarm",
-		Cores: "Swarm has no words for that", NoNode: "none of that name that takes tasks"}
+		Cores: "Swarm has no words for that", NoNode: "none of that name that takes tasks",
+		Registry: s.images != nil}
 	for _, n := range s.nodes {
 		resources := n.Description.Resources
 		e.Nodes = append(e.Nodes, n.Description.Hostname)
