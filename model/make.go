@@ -86,7 +86,6 @@ type builder struct {
 	stores   map[string]Store
 	within   map[string]bool  // the stores of a trace that are in a transaction
 	shares   map[string]share // of the CPU time of units; see divide
-	messages map[string]float64
 	perStore map[string]float64
 	notes    []string
 	said     map[string]bool
