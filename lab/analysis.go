@@ -53,7 +53,11 @@ type Analysis struct {
 	Curves  []Curve     `json:"curves,omitempty"`
 	Spectra []Spectrum  `json:"spectra,omitempty"`
 	Usages  []RoleUsage `json:"usages,omitempty"`
-	Paths   []TrialPath `json:"paths,omitempty"`
+	// UsageSums are the sums of Usages by variant and point, without a role and without the generator. Roles
+	// lists the roles in them by their CPU per operation over the whole study, the largest first.
+	UsageSums []RoleUsage `json:"usage_sums,omitempty"`
+	Roles     []string    `json:"roles,omitempty"`
+	Paths     []TrialPath `json:"paths,omitempty"`
 	// Traced holds variants against the baseline by the spans that their units have sent.
 	Traced []TracedVariant `json:"traced,omitempty"`
 	// NodeLoads are what each node used, where the deployment has nodes.
@@ -130,7 +134,9 @@ type Result struct {
 	Low     *float64  `json:"low"`
 	High    *float64  `json:"high"`
 	Values  []float64 `json:"values"` // one per trial, in block order
-	Blocks  []int     `json:"blocks"` // the block of each value
+	// ToMean is each value / Mean, in four digits; absent where Mean is not positive.
+	ToMean []float64 `json:"to_mean,omitempty"`
+	Blocks []int     `json:"blocks"` // the block of each value
 }
 
 // ComparisonVerdict says how a variant stands to its baseline.
@@ -175,6 +181,9 @@ type Comparison struct {
 	// Unsteady says why the verdict depends on how long the trials lasted; empty: it
 	// was not found to.
 	Unsteady string `json:"unsteady,omitempty"`
+	// PiledUp: one of the two did not hold the rate of the point, so that the ratio of times grows with the
+	// length of the load.
+	PiledUp bool `json:"piled_up,omitempty"`
 }
 
 // Average is a ratio averaged over several points, with what forbids it.

@@ -102,6 +102,14 @@ type TrialPath struct {
 	Point   Point  `json:"point"`
 	Trial   int    `json:"trial"`
 	Path
+	// Kinds are the sums of the segments by kind, in the order of SegmentKinds; others come last.
+	Kinds []SegmentTime `json:"kinds"`
+}
+
+// SegmentTime is the time of a path in segments of one kind.
+type SegmentTime struct {
+	Kind    SegmentKind `json:"kind"`
+	Seconds float64     `json:"seconds"`
 }
 
 // Waterfall is the way from one architecture to another, step by step, in one

@@ -48,5 +48,7 @@ type Picture struct {
 type PicturePart struct {
 	Part
 	CPUPerOperation float64 `json:"cpu_per_operation"` // seconds
-	PeakMemory      float64 `json:"peak_memory"`       // bytes
+	// CPUShare is the part's share of the CPU time of all parts but the generator; 0 of the generator.
+	CPUShare   float64 `json:"cpu_share"`
+	PeakMemory float64 `json:"peak_memory"` // bytes
 }

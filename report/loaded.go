@@ -171,20 +171,6 @@ func (v view) spectrumAt(quantity string) (string, bool) {
 	})
 }
 
-// unheld reports whether a variant did not hold the rate of a point.
-func (v view) unheld(variant, point string) bool {
-	return slices.ContainsFunc(v.Curves, func(c lab.Curve) bool {
-		return c.Variant == variant && slices.ContainsFunc(c.Points,
-			func(p lab.CurvePoint) bool { return p.Point == point && !p.Held })
-	})
-}
-
-// piledUp reports whether one side of a comparison did not hold the rate: then
-// the ratio of times depends on how long the load lasted.
-func (v view) piledUp(c lab.Comparison) bool {
-	return v.unheld(c.Variant, c.Point.Name) || v.unheld(c.Baseline, c.Point.Name)
-}
-
 // lightSpectra leaves the single trials out of all distributions but those that
 // are shown first.
 func (v view) lightSpectra() []lab.Spectrum {

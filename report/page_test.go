@@ -212,7 +212,7 @@ func TestScriptKnowsTheAnalysis(t *testing.T) {
 		"PicturePart": reflect.TypeFor[lab.PicturePart](),
 		"Link":        reflect.TypeFor[lab.Link](), "TrialCourse": reflect.TypeFor[lab.TrialCourse](),
 		"UsageCourse": reflect.TypeFor[lab.UsageCourse](), "LayerShare": reflect.TypeFor[lab.LayerShare](),
-		"LayerTime": reflect.TypeFor[lab.LayerTime](),
+		"LayerTime": reflect.TypeFor[lab.LayerTime](), "SegmentTime": reflect.TypeFor[lab.SegmentTime](),
 	}
 	blocks := regexp.MustCompile(`(?s)export interface (\w+)[^{]*\{(.*?)\n\}`)
 	fields := regexp.MustCompile(`(?m)^  (\w+)\??:`)

@@ -93,7 +93,7 @@ func (v view) forestSection() section {
 			"equivalent. "+
 			"The dotted box is the same variant against itself, the widest such interval: it should hold 1. "+
 			"Distances on a log axis are factors: 2x and 0.5x lie equally far from 1.", v.Baseline, setting(v.Margin))}
-	if slices.ContainsFunc(v.Comparisons, v.piledUp) {
+	if slices.ContainsFunc(v.Comparisons, func(c lab.Comparison) bool { return c.PiledUp }) {
 		s.Caption += " *: a rate that one of the two did not hold, so that the ratio grows with the length of " +
 			"the load."
 	}

@@ -223,26 +223,23 @@ func (v view) interactionTable() table {
 	return t
 }
 
-// kinds returns the kinds of segments in the order in which they are shown.
-func kinds() []lab.SegmentKind {
-	return []lab.SegmentKind{lab.SegmentBusiness, lab.SegmentEncoding, lab.SegmentTransport, lab.SegmentQueueing,
-		lab.SegmentDatabase, lab.SegmentBroker}
-}
-
-// kindsTable adds up the paths of a point by kind.
+// kindsTable shows the paths of a point by kind.
 func (v view) kindsTable(at string) table {
 	t := table{ID: "kinds", Title: "Where the time of " + article(v.Operation) + " goes at " + v.at(at), Keys: 2,
 		Note:    "seconds on the critical path by kind, and their share of it",
 		Columns: []column{words("variant"), words("path"), numbers("whole")}}
-	for _, kind := range kinds() {
+	for _, kind := range lab.SegmentKinds() {
 		t.Columns = append(t.Columns, numbers(string(kind)))
 	}
 	for _, x := range v.variants() {
 		for _, p := range v.paths(x.Name, at) {
-			row, sums := []cell{text(x.Name), text(v.shareWords(p.Share)), text(single(p.Seconds).quantity("s"))},
-				kindSums(p)
-			for _, kind := range kinds() {
-				row = append(row, partCell(sums[kind], p.Seconds))
+			row := []cell{text(x.Name), text(v.shareWords(p.Share)), text(single(p.Seconds).quantity("s"))}
+			for _, kind := range lab.SegmentKinds() {
+				var seconds float64
+				if i := slices.IndexFunc(p.Kinds, func(k lab.SegmentTime) bool { return k.Kind == kind }); i >= 0 {
+					seconds = p.Kinds[i].Seconds
+				}
+				row = append(row, partCell(seconds, p.Seconds))
 			}
 			t.add(row...)
 		}
@@ -300,20 +297,17 @@ func (v view) usageTable(at string) table {
 		t.add(cells...)
 	}
 	for _, x := range v.variants() {
-		var sum lab.RoleUsage
-		own := v.usages(x.Name, at)
-		for _, u := range own {
-			tone := toneMuted
-			if u.Role != lab.RoleGenerator {
-				tone = toneNone
-				sum.CPUPerOperation, sum.CPUShare = sum.CPUPerOperation+u.CPUPerOperation, sum.CPUShare+u.CPUShare
-				sum.PeakMemory, sum.NetworkPerOperation = sum.PeakMemory+u.PeakMemory,
-					sum.NetworkPerOperation+u.NetworkPerOperation
+		for _, u := range v.usages(x.Name, at) {
+			tone := toneNone
+			if u.Role == lab.RoleGenerator {
+				tone = toneMuted
 			}
 			row(x.Name, u.Role, u, tone)
 		}
-		if len(own) > 0 {
-			row(x.Name, "sum without generator", sum, toneNone)
+		for _, sum := range v.UsageSums {
+			if sum.Variant == x.Name && sum.Point.Name == at && !v.struckOut(x.Name) {
+				row(x.Name, "sum without generator", sum, toneNone)
+			}
 		}
 	}
 	return t
@@ -426,13 +420,4 @@ func quantileOf(quantiles []lab.Quantile, share float64) (float64, bool) {
 		return 0, false
 	}
 	return quantiles[i].Value, true
-}
-
-// kindSums adds up the segments of a path by kind, in seconds.
-func kindSums(p lab.TrialPath) map[lab.SegmentKind]float64 {
-	sums := map[lab.SegmentKind]float64{}
-	for _, s := range p.Segments {
-		sums[s.Kind] += s.Seconds
-	}
-	return sums
 }

@@ -108,6 +108,7 @@ func analysisOfTwo() lab.Analysis {
 		Usages: []lab.RoleUsage{{Variant: "a", Point: study.Points[0], Role: "worker", CPUPerOperation: 1e-3,
 			CPUShare: 0.2, PeakMemory: 1 << 20}},
 		Paths: []lab.TrialPath{{Variant: "a", Point: study.Points[0], Trial: 1,
+			Kinds: []lab.SegmentTime{{Kind: lab.SegmentBusiness, Seconds: 1}},
 			Path: lab.Path{Share: 0.5, Operation: "o1", Seconds: 1, Sampled: 1,
 				Segments: []lab.Segment{{Seconds: 1, Unit: "worker", Kind: lab.SegmentBusiness, Name: "work"}}}}},
 		Waterfalls: []lab.Waterfall{{Metric: "cpu", Point: study.Points[0], From: "a", To: "b", Whole: ratio,

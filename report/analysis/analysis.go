@@ -47,6 +47,8 @@ func Analyse(in Input) lab.Analysis {
 	a.Operations, a.Courses, a.Searches = e.operations(), e.courses(), e.searches()
 	a.Curves, a.Spectra, a.Usages, a.Paths, a.Pictures = e.curves(), e.spectra(), e.usages(), e.paths(),
 		e.pictures()
+	a.UsageSums, a.Roles = usageSums(a.Usages), rolesBySize(a.Usages)
+	markPiledUp(a.Comparisons, a.Curves)
 	a.Traced = e.traced()
 	if e.study.Load != nil {
 		a.Objective = e.study.Load.Objective

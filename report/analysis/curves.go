@@ -86,6 +86,20 @@ func (e *experiment) curvePoints(variant, metric string) []lab.CurvePoint {
 	return points
 }
 
+// markPiledUp marks the comparisons of which one side did not hold the rate of the point.
+func markPiledUp(comparisons []lab.Comparison, curves []lab.Curve) {
+	type at struct{ variant, point string }
+	unheld := map[at]bool{}
+	for _, c := range curves {
+		for _, p := range c.Points {
+			unheld[at{c.Variant, p.Point}] = unheld[at{c.Variant, p.Point}] || !p.Held
+		}
+	}
+	for i, c := range comparisons {
+		comparisons[i].PiledUp = unheld[at{c.Variant, c.Point.Name}] || unheld[at{c.Baseline, c.Point.Name}]
+	}
+}
+
 // offeredRate returns the open rate of a point in operations per second: the level of
 // its factor, else what the generators said that they offered.
 func offeredRate(point lab.Point, trials []lab.Trial) (float64, bool) {

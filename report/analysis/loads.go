@@ -205,7 +205,25 @@ func middlePaths(variant string, point lab.Point, trials []lab.Trial) []lab.Tria
 	for _, share := range shares {
 		candidates := byShare[share]
 		slices.SortStableFunc(candidates, func(a, b lab.TrialPath) int { return cmp.Compare(a.Seconds, b.Seconds) })
-		middle = append(middle, candidates[(len(candidates)-1)/2])
+		path := candidates[(len(candidates)-1)/2]
+		path.Kinds = kindTimes(path.Segments)
+		middle = append(middle, path)
 	}
 	return middle
+}
+
+// kindTimes adds up segments by kind: those of lab in their order, then others by name.
+func kindTimes(segments []lab.Segment) []lab.SegmentTime {
+	sums := map[lab.SegmentKind]float64{}
+	for _, s := range segments {
+		sums[s.Kind] += s.Seconds
+	}
+	var times []lab.SegmentTime
+	for _, kind := range append(lab.SegmentKinds(), slices.Sorted(maps.Keys(sums))...) {
+		if seconds, has := sums[kind]; has {
+			times = append(times, lab.SegmentTime{Kind: kind, Seconds: seconds})
+			delete(sums, kind)
+		}
+	}
+	return times
 }

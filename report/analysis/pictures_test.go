@@ -55,7 +55,7 @@ func TestPicturesHaveMedians(t *testing.T) {
 	want := []lab.Picture{{Variant: "one", Point: point, Parts: []lab.PicturePart{{
 		Part: lab.Part{Name: "orders", Units: 1,
 			Links: []lab.Link{{To: "payments", How: "http", Traffic: map[string]float64{"calls": 2}}}},
-		CPUPerOperation: 0.008, PeakMemory: 7,
+		CPUPerOperation: 0.008, CPUShare: 1, PeakMemory: 7,
 	}}}}
 	if got := Analyse(in).Pictures; !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

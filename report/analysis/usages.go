@@ -34,6 +34,47 @@ func (e *experiment) usages() []lab.RoleUsage {
 	return all
 }
 
+// usageSums returns what all units of each variant used at each point together, without the generator.
+func usageSums(usages []lab.RoleUsage) []lab.RoleUsage {
+	var sums []lab.RoleUsage
+	for _, u := range usages {
+		if u.Role == lab.RoleGenerator {
+			continue
+		}
+		i := slices.IndexFunc(sums, func(sum lab.RoleUsage) bool {
+			return sum.Variant == u.Variant && sum.Point.Name == u.Point.Name
+		})
+		if i < 0 {
+			i, sums = len(sums), append(sums, lab.RoleUsage{Variant: u.Variant, Point: u.Point})
+		}
+		sums[i] = addUsage(sums[i], u)
+	}
+	return sums
+}
+
+// addUsage adds what a role used to a sum.
+func addUsage(sum, u lab.RoleUsage) lab.RoleUsage {
+	sum.CPUPerOperation += u.CPUPerOperation
+	sum.CPUShare += u.CPUShare
+	sum.PeakMemory += u.PeakMemory
+	sum.NetworkPerOperation += u.NetworkPerOperation
+	return sum
+}
+
+// rolesBySize lists the roles but the generator by the CPU per operation that they took over the whole
+// study, the largest first.
+func rolesBySize(usages []lab.RoleUsage) []string {
+	cpu := map[string]float64{}
+	for _, u := range usages {
+		if u.Role != lab.RoleGenerator {
+			cpu[u.Role] += u.CPUPerOperation
+		}
+	}
+	return slices.SortedFunc(maps.Keys(cpu), func(a, b string) int {
+		return cmp.Or(cmp.Compare(cpu[b], cpu[a]), cmp.Compare(a, b))
+	})
+}
+
 // rolesOf returns the roles that any of the trials metered, by name, the generator last.
 func rolesOf(trials []lab.Trial) []string {
 	names := map[string]bool{}
@@ -198,10 +239,7 @@ func (e *experiment) processUsages(variant string, point lab.Point, trials []lab
 	rest := lab.RoleUsage{Variant: variant, Point: point,
 		Role: fmt.Sprintf("%d others", len(rows)-mostProcesses)}
 	for _, u := range rows[mostProcesses:] {
-		rest.CPUPerOperation += u.CPUPerOperation
-		rest.CPUShare += u.CPUShare
-		rest.PeakMemory += u.PeakMemory
-		rest.NetworkPerOperation += u.NetworkPerOperation
+		rest = addUsage(rest, u)
 	}
 	return append(rows[:mostProcesses], rest)
 }
@@ -250,9 +288,25 @@ func (e *experiment) pictures() []lab.Picture {
 			picture.Parts = append(picture.Parts, lab.PicturePart{Part: part, CPUPerOperation: used.CPUPerOperation,
 				PeakMemory: used.PeakMemory})
 		}
+		shareCPU(picture.Parts)
 		all = append(all, picture)
 	}
 	return all
+}
+
+// shareCPU sets the share of each part but the generator in the CPU time of all of them.
+func shareCPU(parts []lab.PicturePart) {
+	var total float64
+	for _, p := range parts {
+		if p.Name != lab.RoleGenerator {
+			total += p.CPUPerOperation
+		}
+	}
+	for i, p := range parts {
+		if p.Name != lab.RoleGenerator && total > 0 {
+			parts[i].CPUShare = p.CPUPerOperation / total
+		}
+	}
 }
 
 // middleTraffic returns the median over the trials of what went over a link.

@@ -3,10 +3,18 @@
  * and units are those of lab/analysis.go; a Go test compares the names.
  */
 
+declare const measured: unique symbol;
+
+/**
+ * A figure of the document. The script draws and derives nothing: what is computed from figures is a plain
+ * number, which the compiler refuses where a plot writes a figure (number.ts).
+ */
+export type Figure = number & { readonly [measured]: true };
+
 export interface Ratio {
-  ratio: number;
-  low: number | null;
-  high: number | null;
+  ratio: Figure;
+  low: Figure | null;
+  high: Figure | null;
   n: number;
 }
 
@@ -37,10 +45,11 @@ export interface Result {
   point: Point;
   metric: string;
   unit: string;
-  mean: number;
-  low: number | null;
-  high: number | null;
+  mean: Figure;
+  low: Figure | null;
+  high: Figure | null;
   values: number[] | null;
+  to_mean?: Figure[];
   blocks: number[] | null;
 }
 
@@ -50,6 +59,8 @@ export interface Comparison extends Ratio {
   variant: string;
   baseline: string;
   verdict: "slower" | "faster" | "equivalent" | "undecided";
+  /** One of the two did not hold the rate of the point. */
+  piled_up?: boolean;
 }
 
 export interface TrendLine {
@@ -59,7 +70,7 @@ export interface TrendLine {
   factor: string;
   points: string[] | null;
   x: number[] | null;
-  y: number[] | null;
+  y: Figure[] | null;
   slope: number;
   intercept: number;
 }
@@ -67,21 +78,21 @@ export interface TrendLine {
 export interface Rung {
   variant: string;
   point: string;
-  cpu_per_operation: number;
-  elapsed_per_operation: number;
+  cpu_per_operation: Figure;
+  elapsed_per_operation: Figure;
 }
 
 export interface PublishedFigure {
   metric: string;
   variant: string;
   point?: string;
-  published_per_operation: number | null;
-  measured_per_operation: number | null;
+  published_per_operation: Figure | null;
+  measured_per_operation: Figure | null;
 }
 
 export interface Quantile {
-  share: number;
-  value: number;
+  share: Figure;
+  value: Figure;
 }
 
 export interface CurvePoint {
@@ -89,7 +100,7 @@ export interface CurvePoint {
   offered: number;
   /** The offered rate in what a rate of results counts; absent where that is the same. */
   due?: number;
-  median: number;
+  median: Figure;
   values: number[] | null;
   held: boolean;
   /** Held, but not within the objective; absent where it was. */
@@ -131,29 +142,30 @@ export interface Spectrum {
 export interface RoleUsage {
   variant: string;
   point: Point;
+  /** Empty in a sum. */
   role: string;
-  cpu_per_operation: number;
-  cpu_share: number;
-  peak_memory: number;
+  cpu_per_operation: Figure;
+  cpu_share: Figure;
+  peak_memory: Figure;
 }
 
 export interface LayerShare {
   variant: string;
   point: Point;
-  cpu_per_operation: number;
+  cpu_per_operation: Figure;
   layers: LayerTime[];
 }
 
 export interface LayerTime {
   layer: string;
-  share: number;
-  per_operation: number;
+  share: Figure;
+  per_operation: Figure;
 }
 
 export interface Link {
   to: string;
   how?: string;
-  traffic?: Record<string, number>;
+  traffic?: Record<string, Figure>;
 }
 
 export interface PicturePart {
@@ -163,8 +175,9 @@ export interface PicturePart {
   embedded?: boolean;
   node?: string;
   links?: Link[];
-  cpu_per_operation: number;
-  peak_memory: number;
+  cpu_per_operation: Figure;
+  cpu_share: number;
+  peak_memory: Figure;
 }
 
 export interface Picture {
@@ -174,8 +187,8 @@ export interface Picture {
 }
 
 export interface Segment {
-  start: number;
-  seconds: number;
+  start: Figure;
+  seconds: Figure;
   unit: string;
   kind: string;
   name: string;
@@ -185,8 +198,14 @@ export interface TrialPath {
   variant: string;
   point: Point;
   share: number;
-  seconds: number;
+  seconds: Figure;
   segments: Segment[] | null;
+  kinds: SegmentTime[] | null;
+}
+
+export interface SegmentTime {
+  kind: string;
+  seconds: Figure;
 }
 
 /** One ratio of a headline; it ends at begin times the ratio. */
@@ -226,6 +245,8 @@ export interface Analysis {
   spectra?: Spectrum[];
   courses?: TrialCourse[];
   usages?: RoleUsage[];
+  usage_sums?: RoleUsage[];
+  roles?: string[];
   layers?: LayerShare[];
   paths?: TrialPath[];
   pictures?: Picture[];

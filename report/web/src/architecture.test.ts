@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { loadedAnalysis } from "./fixture";
+import { figure, loadedAnalysis } from "./fixture";
 import { render } from "./frame";
 import { architecture, trafficLines } from "./plots/architecture";
 
@@ -27,8 +27,9 @@ describe("architecture", () => {
           {
             name: "worker",
             units: 100,
-            cpu_per_operation: 1e-6,
-            peak_memory: 0,
+            cpu_per_operation: figure(1e-6),
+            cpu_share: 1,
+            peak_memory: figure(0),
             links: [{ to: "worker", how: "pings" }],
           },
         ],
@@ -45,8 +46,9 @@ describe("architecture", () => {
     const part = (name: string, to: string) => ({
       name,
       units: 1,
-      cpu_per_operation: 0,
-      peak_memory: 0,
+      cpu_per_operation: figure(0),
+      cpu_share: 0,
+      peak_memory: figure(0),
       links: [{ to }],
     });
     a.pictures = [{ variant: "v", point: { name: "p" }, parts: [part("a", "b"), part("b", "a")] }];
@@ -56,11 +58,11 @@ describe("architecture", () => {
 
 describe("arrows", () => {
   it("say what went over them", () => {
-    expect(trafficLines({ to: "x", how: "http", traffic: { calls: 1 } })).toEqual(["1 http call"]);
-    expect(trafficLines({ to: "x", how: "http", traffic: { calls: 0 } })).toEqual(["no http calls"]);
-    expect(trafficLines({ to: "x", traffic: { "messages in": 2, "messages out": 0 } })).toEqual([
-      "2 messages in",
-    ]);
+    expect(trafficLines({ to: "x", how: "http", traffic: { calls: figure(1) } })).toEqual(["1 http call"]);
+    expect(trafficLines({ to: "x", how: "http", traffic: { calls: figure(0) } })).toEqual(["no http calls"]);
+    expect(
+      trafficLines({ to: "x", traffic: { "messages in": figure(2), "messages out": figure(0) } }),
+    ).toEqual(["2 messages in"]);
     expect(trafficLines({ to: "x", how: "events" })).toEqual(["events"]);
   });
 });

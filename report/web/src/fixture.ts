@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type Analysis, type Headline, readAnalysis } from "./analysis";
+import { type Analysis, type Figure, type Headline, readAnalysis } from "./analysis";
 
 /** The small analysis that the Go tests use too. For tests only. */
 export function smallAnalysis(): Analysis {
@@ -10,6 +10,9 @@ export function smallAnalysis(): Analysis {
 export function loadedAnalysis(): Analysis {
   return readAnalysis(readFileSync("../testdata/shop-under-load.json", "utf8"));
 }
+
+/** A made-up figure. For tests only. */
+export const figure = (value: number): Figure => value as Figure;
 
 /** The headline of an analysis's answer, which the page gives to its place. */
 export function headlineOf(a: Analysis): Headline {

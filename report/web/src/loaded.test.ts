@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { addControls, type Filled } from "./controls";
 import { type Analysis, type Bar, type CurvePoint, type Headline, readAnalysis } from "./analysis";
 import { drawing, type Wish } from "./drawings";
-import { headlineOf, loadedAnalysis } from "./fixture";
+import { figure, headlineOf, loadedAnalysis } from "./fixture";
 import { render } from "./frame";
 import { roleLooks } from "./plots/bars";
 import { secondsOf } from "./plots/course";
@@ -44,13 +44,13 @@ function svg(a: Analysis, w: Wish, width: number): SVGSVGElement {
 describe("layers", () => {
   const time = (layer: string, per_operation: number) => ({
     layer,
-    share: per_operation / 3e-4,
-    per_operation,
+    share: figure(per_operation / 3e-4),
+    per_operation: figure(per_operation),
   });
   const layers = ["monolith", "sync"].map((variant) => ({
     variant,
     point: loadedAnalysis().points.find((p) => p.name === "at-80") as Analysis["points"][number],
-    cpu_per_operation: 3e-4,
+    cpu_per_operation: figure(3e-4),
     layers: [time("application", 1e-4), time("json", 5e-5), time("kernel", 1e-4), time("unseen", 5e-5)],
   }));
   it("are stacked for every profiled variant, and add up to its cost", () => {
@@ -73,7 +73,7 @@ describe("throughput", () => {
         ? {
             ...c,
             unit: "B/s",
-            points: (c.points ?? []).map((p) => ({ ...p, median: 4096 * p.median, values: [] })),
+            points: (c.points ?? []).map((p) => ({ ...p, median: figure(4096 * p.median), values: [] })),
           }
         : c,
     ),
@@ -224,9 +224,9 @@ describe("spectra", () => {
   it("do not show the largest value, nor what a log axis cannot", () => {
     expect(
       places([
-        { share: 0.5, value: 0 },
-        { share: 0.75, value: 2 },
-        { share: 1, value: 9 },
+        { share: figure(0.5), value: figure(0) },
+        { share: figure(0.75), value: figure(2) },
+        { share: figure(1), value: figure(9) },
       ]),
     ).toEqual([{ rarity: 4, share: 0.75, value: 2 }]);
   });

@@ -1,12 +1,11 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { logDomain, logTicks, positive, quantity, tick, times } from "./number";
+import type { Result } from "./analysis";
+import { smallAnalysis } from "./fixture";
+import { alone, type Estimate, logDomain, logTicks, positive, quantity, tick, times } from "./number";
 
-interface Example {
+interface Example extends Estimate {
   why: string;
-  value: number;
-  low: number | null;
-  high: number | null;
   unit: string;
   text: string;
 }
@@ -17,6 +16,14 @@ const examples = JSON.parse(readFileSync("../testdata/numbers.json", "utf8")) as
 describe("numbers read the same everywhere", () => {
   it.each(examples.map((e): [string, Example] => [e.why, e]))("%s", (_, e) => {
     expect(e.unit === "x" ? times(e) : quantity(e, e.unit)).toBe(e.text);
+  });
+});
+
+describe("figures", () => {
+  it("are of the document alone: the compiler refuses what is computed from them", () => {
+    const r = smallAnalysis().results[0] as Result;
+    // @ts-expect-error: half of a mean is no figure
+    expect(quantity(alone(r.mean / 2), r.unit)).not.toBe(quantity(alone(r.mean), r.unit));
   });
 });
 

@@ -3,6 +3,8 @@
  * and this file pass the same examples (report/testdata/numbers.json).
  */
 
+import type { Figure } from "./analysis";
+
 export const ABSENT = "-";
 
 export interface Scale {
@@ -43,11 +45,15 @@ function stepsOf(unit: string): Scale[] {
   }
 }
 
+/** A figure with its interval. */
 export interface Estimate {
-  value: number;
-  low: number | null;
-  high: number | null;
+  value: Figure;
+  low: Figure | null;
+  high: Figure | null;
 }
+
+/** A figure without an interval. */
+export const alone = (value: Figure): Estimate => ({ value, low: null, high: null });
 
 /**
  * Digits after the point: two significant ones of the half-width of the interval,
@@ -121,6 +127,11 @@ export function times(e: Estimate): string {
     return `${two(e.value)}x [${two(e.low)}, ${two(e.high)}]`;
   }
   return write(e, 1, "x", e.value === 0 ? -Infinity : -magnitude(e.value));
+}
+
+/** A share as people write it: "99.9 %". */
+export function percent(share: Figure, digits: number): string {
+  return `${Number((share * 100).toPrecision(digits))} %`;
 }
 
 /** A tick: short, exact for round numbers. */

@@ -1,6 +1,6 @@
-import type { Analysis, Link, PicturePart } from "../analysis";
+import type { Analysis, Figure, Link, PicturePart } from "../analysis";
 import { type Drawing, textWidth, widest } from "../frame";
-import { quantity } from "../number";
+import { alone, quantity } from "../number";
 import { shorten } from "../style";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -45,12 +45,11 @@ export function architecture(a: Analysis, width: number, index: number): Drawing
   const parts = picture?.parts ?? [];
   if (parts.length === 0) return { options: { marks: [] } };
   const boxes = boxesOf(parts);
-  const total = parts.filter((p) => p.name !== GENERATOR).reduce((sum, p) => sum + p.cpu_per_operation, 0);
   const height = inColumns(boxes, width) ?? inList(boxes, width);
   const draw = (): SVGElement => {
     const all = element("g", { fill: "currentColor" });
     for (const box of boxes) for (const arrow of box.arrows) all.append(...arrowMarks(box, arrow));
-    for (const box of boxes) all.append(boxMarks(box, total));
+    for (const box of boxes) all.append(boxMarks(box));
     return all;
   };
   return { options: { height, axis: null, marks: [draw as never] } };
@@ -106,7 +105,7 @@ function boxesOf(parts: PicturePart[]): Box[] {
 /** What a box says: its name, what it is, what it costs. */
 function partLines(p: PicturePart): string[] {
   const name = p.name === GENERATOR ? "load" : shorten(p.name, 22);
-  const show = (value: number, unit: string): string => quantity({ value, low: null, high: null }, unit);
+  const show = (value: Figure, unit: string): string => quantity(alone(value), unit);
   const own = p.name !== GENERATOR;
   return [
     p.units > 1 ? `${name} × ${p.units}` : name,
@@ -126,7 +125,7 @@ export function trafficLines(link: Link): string[] {
     .filter(([, count]) => count !== 0 || !any)
     .map(([what, count]) => {
       const words = what === "calls" && link.how ? `${link.how} ${what}` : what;
-      const shown = Number(quantity({ value: count, low: null, high: null }, "1"));
+      const shown = Number(quantity(alone(count), "1"));
       return `${count === 0 ? "no" : shown} ${shorten(shown === 1 ? words.replace(/s\b/, "") : words, 24)}`;
     });
 }
@@ -236,7 +235,7 @@ function element(name: string, attributes: Record<string, string | number>, text
   return made;
 }
 
-function boxMarks(b: Box, total: number): SVGElement {
+function boxMarks(b: Box): SVGElement {
   const group = element("g", {});
   const shape = {
     x: b.x,
@@ -253,12 +252,11 @@ function boxMarks(b: Box, total: number): SVGElement {
   }
   group.append(element("rect", { ...shape, fill: "var(--paper)" }));
   const generator = b.part.name === GENERATOR;
-  const share = generator || total === 0 ? 0 : b.part.cpu_per_operation / total;
   group.append(
     element("rect", {
       ...shape,
       fill: "var(--p0)",
-      "fill-opacity": (0.5 * share).toFixed(3),
+      "fill-opacity": (0.5 * b.part.cpu_share).toFixed(3),
       ...(generator || b.part.embedded === true ? { "stroke-dasharray": "4 3" } : {}),
     }),
   );

@@ -1,7 +1,7 @@
 import * as Plot from "@observablehq/plot";
-import { type Analysis, type RoleUsage, type TrialPath, comparedVariants, shown } from "../analysis";
+import { type Analysis, type Figure, type RoleUsage, comparedVariants, shown } from "../analysis";
 import { type Drawing, type LegendEntry, rowLabel, textWidth, widest } from "../frame";
-import { quantity, scaleFor } from "../number";
+import { alone, percent, quantity, scaleFor } from "../number";
 import { type Look, partLook, PARTS, restLook } from "../style";
 import { kindLook, kindsIn } from "./path";
 import { linearTicks } from "./trend";
@@ -10,36 +10,28 @@ import { linearTicks } from "./trend";
 interface Part {
   row: string;
   name: string;
-  value: number;
+  value: Figure;
   look: Look;
   aside?: boolean;
 }
+
+/** The totals of the rows, which the document has. */
+type Sums = Map<string, Figure>;
 
 const GENERATOR = "generator";
 
 /** The three ways to look at what units used. */
 export type UsageKind = "cpu" | "share" | "memory";
 
-const READ: Record<UsageKind, (u: RoleUsage) => number> = {
+const READ: Record<UsageKind, (u: RoleUsage) => Figure> = {
   cpu: (u) => u.cpu_per_operation,
-  share: (u) => 100 * u.cpu_share,
+  share: (u) => u.cpu_share,
   memory: (u) => u.peak_memory,
 };
 
-/**
- * The looks of the units: a fill each for the largest over the whole study, grey for the rest,
- * an outline for the generator.
- */
+/** The looks of the units: a fill each for the largest, grey for the rest, none for the generator. */
 export function roleLooks(a: Analysis): Map<string, Look> {
-  const sums = new Map<string, number>();
-  for (const u of a.usages ?? []) {
-    if (u.role !== GENERATOR && shown(a, u.variant))
-      sums.set(u.role, (sums.get(u.role) ?? 0) + u.cpu_per_operation);
-  }
-  const bySize = [...sums.entries()]
-    .sort((x, y) => y[1] - x[1] || x[0].localeCompare(y[0]))
-    .map(([role]) => role);
-  return new Map(bySize.map((role, i) => [role, i < PARTS ? partLook(i) : restLook]));
+  return new Map((a.roles ?? []).map((role, i) => [role, i < PARTS ? partLook(i) : restLook]));
 }
 
 /** What units and backing services used at a point, one stacked bar per variant. */
@@ -58,8 +50,11 @@ export function usageBars(a: Analysis, width: number, kind: UsageKind, point: st
       aside: u.role === GENERATOR,
     }))
     .sort((x, y) => Number(x.aside) - Number(y.aside) || order.indexOf(x.name) - order.indexOf(y.name));
+  const sums = (a.usage_sums ?? [])
+    .filter((u) => u.point.name === point)
+    .map((u): [string, Figure] => [u.variant, READ[kind](u)]);
   const unit = { cpu: "s", share: "%", memory: "B" }[kind];
-  return stacked(comparedVariants(a), parts, width, unit, legendOf(parts));
+  return stacked(comparedVariants(a), parts, new Map(sums), width, unit, legendOf(parts));
 }
 
 /** One entry per fill: parts that share the grey are named together. */
@@ -82,16 +77,15 @@ function legendOf(parts: Part[]): LegendEntry[] {
 export function meanPaths(a: Analysis, width: number, point: string): Drawing {
   const means = (a.paths ?? []).filter((p) => p.point.name === point && p.share === 0 && shown(a, p.variant));
   const kinds = kindsIn(means);
-  const sum = (path: TrialPath, kind: string): number =>
-    (path.segments ?? []).filter((s) => s.kind === kind).reduce((t, s) => t + s.seconds, 0);
   const parts = means.flatMap((m) =>
-    kinds
-      .map((kind): Part => ({ row: m.variant, name: kind, value: sum(m, kind), look: kindLook(kind) }))
+    (m.kinds ?? [])
+      .map((k): Part => ({ row: m.variant, name: k.kind, value: k.seconds, look: kindLook(k.kind) }))
       .filter((p) => p.value > 0),
   );
   return stacked(
     comparedVariants(a),
     parts,
+    new Map(means.map((m) => [m.variant, m.seconds])),
     width,
     "s",
     kinds.map((kind) => ({ name: kind, look: kindLook(kind) })),
@@ -104,8 +98,8 @@ const LAYERS = ["application", "server", "http", "json", "store", "runtime", "co
 /** Where the CPU time of an operation goes, one stacked bar per variant. */
 export function layerBars(a: Analysis, width: number, point: string): Drawing {
   const look = (layer: string): Look => (LAYERS.includes(layer) ? partLook(LAYERS.indexOf(layer)) : restLook);
-  const parts = (a.layers ?? [])
-    .filter((l) => l.point.name === point && shown(a, l.variant))
+  const own = (a.layers ?? []).filter((l) => l.point.name === point && shown(a, l.variant));
+  const parts = own
     .flatMap((l) =>
       (l.layers ?? []).map((t): Part => ({
         row: l.variant,
@@ -115,24 +109,32 @@ export function layerBars(a: Analysis, width: number, point: string): Drawing {
       })),
     )
     .filter((p) => p.value > 0);
-  return stacked(comparedVariants(a), parts, width, "s", legendOf(parts));
+  const sums = new Map(own.map((l) => [l.variant, l.cpu_per_operation]));
+  return stacked(comparedVariants(a), parts, sums, width, "s", legendOf(parts));
 }
 
 /** Rows of parts laid end to end from zero, each with its sum behind it. */
-function stacked(rows: string[], parts: Part[], width: number, unit: string, legend: LegendEntry[]): Drawing {
+function stacked(
+  rows: string[],
+  parts: Part[],
+  sums: Sums,
+  width: number,
+  unit: string,
+  legend: LegendEntry[],
+): Drawing {
   const shownRows = rows.filter((row) => parts.some((p) => p.row === row));
   const laid = shownRows.flatMap((row) => layEnd(parts.filter((p) => p.row === row)));
-  const sums = shownRows.map((row) => ({
-    row,
-    sum: parts.filter((p) => p.row === row && p.aside !== true).reduce((t, p) => t + p.value, 0),
-    end: Math.max(...laid.filter((p) => p.row === row).map((p) => p.x2)),
-  }));
-  const show = (value: number): string => quantity({ value, low: null, high: null }, unit);
+  const show = (value: Figure): string => (unit === "%" ? percent(value, 3) : quantity(alone(value), unit));
+  const totals = shownRows.map((row) => {
+    const sum = sums.get(row);
+    const end = Math.max(...laid.filter((p) => p.row === row).map((p) => p.x2));
+    return { row, end, text: sum === undefined ? "" : show(sum) };
+  });
   const most = Math.max(...laid.map((p) => p.x2), 0);
-  const scale = scaleFor(most, unit);
+  const scale = unit === "%" ? { unit, factor: 100 } : scaleFor(most, unit);
   const ticks = linearTicks(0, most, width > 420 ? 5 : 3, scale.factor);
   const left = widest(shownRows.map((row) => rowLabel(row, width))) + 14;
-  const right = widest(sums.map((s) => show(s.sum))) + 16;
+  const right = widest(totals.map((t) => t.text)) + 16;
   const room = width - left - right;
   const fits = (p: { name: string; value: number }): boolean =>
     textWidth(p.name) + 6 < (p.value / most) * room;
@@ -200,10 +202,10 @@ function stacked(rows: string[], parts: Part[], width: number, unit: string, leg
             fontSize: 11,
           },
         ),
-        Plot.text(sums, {
+        Plot.text(totals, {
           y: "row",
           x: "end",
-          text: (s: { sum: number }) => show(s.sum),
+          text: "text",
           dx: 6,
           textAnchor: "start",
           fill: "currentColor",

@@ -1,5 +1,5 @@
 import * as Plot from "@observablehq/plot";
-import { type Analysis, comparedVariants, ratiosToBaseline, resultsOf } from "../analysis";
+import { type Analysis, type Figure, comparedVariants, ratiosToBaseline, resultsOf } from "../analysis";
 import { type Drawing, leftLogAxis, widest } from "../frame";
 import { logDomain, logTicks, positive, quantity, tick, times } from "../number";
 import { type Look, lookOf, shorten } from "../style";
@@ -7,9 +7,9 @@ import { type Look, lookOf, shorten } from "../style";
 /** One dot with its interval. */
 interface Dot {
   point: string;
-  value: number;
-  low: number | null;
-  high: number | null;
+  value: Figure;
+  low: Figure | null;
+  high: Figure | null;
   title: string;
 }
 

@@ -3,13 +3,14 @@ import {
   type Analysis,
   type Curve,
   type CurvePoint,
+  type Figure,
   type Result,
   comparedVariants,
   findMetric,
   shown,
 } from "../analysis";
 import { bottomLogAxis, type Drawing, leftLogAxis, textWidth, widest } from "../frame";
-import { logDomain, logTicks, positive, quantity, scaleFor, tick } from "../number";
+import { alone, logDomain, logTicks, percent, positive, quantity, scaleFor, tick } from "../number";
 import { type Look, lookOf, shorten } from "../style";
 import { compact, linearTicks } from "./trend";
 
@@ -189,10 +190,8 @@ function curveMarks(c: Curve, look: Look, points: CurvePoint[], share = false): 
   ];
 }
 
-function valueText(value: number, c: Curve, share: boolean): string {
-  return share
-    ? `${Number((value * 100).toPrecision(3))} %`
-    : quantity({ value, low: null, high: null }, c.unit);
+function valueText(value: Figure, c: Curve, share: boolean): string {
+  return share ? percent(value, 3) : quantity(alone(value), c.unit);
 }
 
 /** A curve cut at its points; a leg counts as held where both of its ends are. */
@@ -301,13 +300,9 @@ export function throughput(a: Analysis, looks: Map<string, Look>, metric: string
   const bytes = curves[0]?.unit === "B/s";
   const points = curves.flatMap((c) => c.points ?? []);
   const most = Math.max(...points.map((p) => p.offered), 1e-9);
-  const fastest = points.reduce<CurvePoint | undefined>(
-    (most, p) => (most && most.offered >= p.offered ? most : p),
-    undefined,
-  );
-  const steep = fastest?.due ? fastest.due / fastest.offered : 1;
+  const due = points.find((p) => p.offered === most)?.due || most;
   const top = Math.max(
-    share || bytes ? 1e-4 : most * steep,
+    share || bytes ? 1e-4 : due,
     ...points.flatMap((p) => [p.median, ...(p.values ?? [])]),
   );
   const scale = share
@@ -329,7 +324,7 @@ export function throughput(a: Analysis, looks: Map<string, Look>, metric: string
       marginBottom: 40,
       x: {
         domain: [0, most * 1.06],
-        label: `offered ${steep === 1 ? shorten(a.operation, 14) : "flow"}s/s →`,
+        label: `offered ${due === most ? shorten(a.operation, 14) : "flow"}s/s →`,
         labelAnchor: "right",
         labelOffset: 36,
         ticks: linearTicks(0, most, 5, 1),
@@ -341,9 +336,11 @@ export function throughput(a: Analysis, looks: Map<string, Look>, metric: string
         ...(share || bytes
           ? []
           : [
-              Plot.line([0, most * 1.06], {
-                x: (d: number) => d,
-                y: (d: number) => d * steep,
+              Plot.link([0], {
+                x1: 0,
+                y1: 0,
+                x2: most,
+                y2: due,
                 stroke: "currentColor",
                 strokeDasharray: "2 3",
               }),

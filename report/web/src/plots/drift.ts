@@ -1,12 +1,12 @@
 import * as Plot from "@observablehq/plot";
-import { type Analysis, resultsOf } from "../analysis";
+import { type Analysis, type Figure, type Result, resultsOf } from "../analysis";
 import { type Drawing, leftLogAxis, widest } from "../frame";
-import { logDomain, logTicks, positive, times } from "../number";
+import { alone, logDomain, logTicks, positive, times } from "../number";
 import { type Look, lookOf } from "../style";
 
 interface Trial {
   block: number;
-  relative: number;
+  relative: Figure;
   title: string;
 }
 
@@ -65,15 +65,11 @@ export function drift(a: Analysis, looks: Map<string, Look>, width: number, metr
   };
 }
 
-function relativeTrials(
-  variant: string,
-  r: { mean: number; values: number[] | null; blocks: number[] | null; point: { name: string } },
-): Trial[] {
-  return (r.values ?? []).flatMap((value, i) => {
-    const relative = value / r.mean;
+function relativeTrials(variant: string, r: Result): Trial[] {
+  return (r.to_mean ?? []).flatMap((relative, i) => {
     if (positive([relative]).length === 0) return [];
     const block = r.blocks?.[i] ?? i + 1;
-    const ratio = times({ value: relative, low: null, high: null });
+    const ratio = times(alone(relative));
     return [
       { block, relative, title: `${variant} at ${r.point.name}, block ${block}: ${ratio} of its mean` },
     ];

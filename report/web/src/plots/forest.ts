@@ -29,21 +29,12 @@ export function forestRows(a: Analysis, metric: string, width: number): Row[] {
       }));
     const rows: Row[] = own.map((c) => ({
       key: `${variant}/${c.point.name}`,
-      label: rowLabel(c.point.name + (unheld(a, c) ? " *" : ""), width),
+      label: rowLabel(c.point.name + (c.piled_up ? " *" : ""), width),
       heading: false,
       comparison: c,
     }));
     return own.length === 0 ? [] : [{ key: `${variant}/`, label: name, heading: true }, ...rows];
   });
-}
-
-/** Whether one of the two did not hold the rate of the point. */
-function unheld(a: Analysis, c: Comparison): boolean {
-  const missed = (variant: string): boolean =>
-    (a.curves ?? []).some(
-      (x) => x.variant === variant && (x.points ?? []).some((p) => p.point === c.point.name && !p.held),
-    );
-  return missed(c.variant) || missed(c.baseline);
 }
 
 /** Ratios to the baseline with intervals, the margin, and a variant against itself. */

@@ -1,7 +1,7 @@
 import * as Plot from "@observablehq/plot";
-import { type Analysis, type Rung, findMetric, struckOut } from "../analysis";
+import { type Analysis, type Figure, type Rung, findMetric, struckOut } from "../analysis";
 import { bottomLogAxis, type Drawing, rowLabel, widest } from "../frame";
-import { logDomain, logTicks, positive, quantity, tick } from "../number";
+import { alone, logDomain, logTicks, positive, quantity, tick } from "../number";
 import { look, type Look, lookOf, shorten } from "../style";
 
 /** CPU and wall time of one operation per variant, cheapest first. */
@@ -13,7 +13,7 @@ export function ladder(a: Analysis, looks: Map<string, Look>, width: number): Dr
     positive(rungs.flatMap((r) => [r.cpu_per_operation, r.elapsed_per_operation])),
     1.6,
   );
-  const texts = rungs.map((r) => quantity({ value: r.cpu_per_operation, low: null, high: null }, "s"));
+  const texts = rungs.map((r) => quantity(alone(r.cpu_per_operation), "s"));
   const neutral = { ...look(0), colour: "currentColor" };
   return {
     legend: [
@@ -44,7 +44,7 @@ export function ladder(a: Analysis, looks: Map<string, Look>, width: number): Dr
 function rungMarks(a: Analysis, r: Rung, look: Look, text: string, name: string): Plot.Markish[] {
   const cpu = interval(a, r, "cpu");
   const wall = positive([r.elapsed_per_operation]).length === 1;
-  const title = (what: string, measured: string, value: number): string => {
+  const title = (what: string, measured: string, value: Figure): string => {
     const time = quantity({ value, ...interval(a, r, measured) }, "s");
     return `${r.variant} at ${r.point}: ${what} ${time} per ${a.operation}`;
   };
@@ -119,7 +119,7 @@ function rungMarks(a: Analysis, r: Rung, look: Look, text: string, name: string)
 }
 
 /** The interval of a rung in what an operation takes of a quantity. */
-function interval(a: Analysis, r: Rung, measured: string): { low: number | null; high: number | null } {
+function interval(a: Analysis, r: Rung, measured: string): { low: Figure | null; high: Figure | null } {
   const metric = findMetric(a, measured, 0, "operation")?.name;
   const found = a.results.find(
     (x) => x.metric === metric && x.variant === r.variant && x.point.name === r.point,

@@ -1,7 +1,7 @@
 import * as Plot from "@observablehq/plot";
-import type { Analysis, Segment, TrialPath } from "../analysis";
+import type { Analysis, Figure, Segment, TrialPath } from "../analysis";
 import { type Drawing, rowLabel, textWidth, widest } from "../frame";
-import { quantity, scaleFor } from "../number";
+import { alone, quantity, scaleFor } from "../number";
 import { type Look, partLook, restLook } from "../style";
 import { linearTicks } from "./trend";
 
@@ -16,7 +16,7 @@ export function kindLook(kind: string): Look {
 
 /** The kinds that any of the paths has, known ones first. */
 export function kindsIn(paths: TrialPath[]): string[] {
-  const found = new Set(paths.flatMap((p) => (p.segments ?? []).map((s) => s.kind)));
+  const found = new Set(paths.flatMap((p) => (p.kinds ?? []).map((k) => k.kind)));
   return [...KINDS.filter((k) => found.has(k)), ...[...found].filter((k) => !KINDS.includes(k)).sort()];
 }
 
@@ -33,7 +33,7 @@ export function path(a: Analysis, width: number, index: number): Drawing {
   const left = widest(units.map((u) => rowLabel(u, width))) + 14;
   const room = width - left - 14;
   const fits = (s: Segment): boolean => textWidth(s.name) + 4 < (s.seconds / end) * room;
-  const show = (value: number): string => quantity({ value, low: null, high: null }, "s");
+  const show = (value: Figure): string => quantity(alone(value), "s");
   return {
     legend: kindsIn([p]).map((kind) => ({ name: kind, look: kindLook(kind) })),
     options: {

@@ -1,7 +1,7 @@
 import * as Plot from "@observablehq/plot";
-import type { Analysis } from "../analysis";
+import type { Analysis, Figure } from "../analysis";
 import { bottomLogAxis, type Drawing, leftLogAxis, widest } from "../frame";
-import { logDomain, logTicks, positive, quantity, tick } from "../number";
+import { alone, logDomain, logTicks, positive, quantity, tick } from "../number";
 import { look } from "../style";
 
 interface Both {
@@ -16,7 +16,7 @@ export function publishedAgainstMeasured(a: Analysis, width: number): Drawing {
   const both: Both[] = a.published.flatMap((f) => {
     const [published, measured] = [f.published_per_operation, f.measured_per_operation];
     if (published === null || measured === null || positive([published, measured]).length < 2) return [];
-    const show = (value: number): string => quantity({ value, low: null, high: null }, "s");
+    const show = (value: Figure): string => quantity(alone(value), "s");
     const times = `published ${show(published)}, measured ${show(measured)}`;
     const title = `${f.variant} ${f.point ?? ""}, ${f.metric}: ${times}`;
     return [{ variant: f.variant, published, measured, title }];

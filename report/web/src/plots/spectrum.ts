@@ -1,23 +1,25 @@
 import * as Plot from "@observablehq/plot";
-import { type Analysis, type Quantile, type Spectrum, comparedVariants, shown } from "../analysis";
+import {
+  type Analysis,
+  type Figure,
+  type Quantile,
+  type Spectrum,
+  comparedVariants,
+  shown,
+} from "../analysis";
 import { bottomLogAxis, type Drawing, leftLogAxis, widest } from "../frame";
-import { logDomain, logTicks, positive, quantity, tick } from "../number";
+import { alone, logDomain, logTicks, percent, positive, quantity, tick } from "../number";
 import { type Look, lookOf } from "../style";
 
 /** One place on a spectrum: rarity is 1/(1 - share). */
 interface At {
   rarity: number;
-  share: number;
-  value: number;
+  share: Figure;
+  value: Figure;
 }
 
 const TIMES = ["response_time", "completion_time"];
-const LABELLED = [0, 0.5, 0.9, 0.99, 0.999, 0.9999];
-
-/** The share as people write it: "99.9 %". */
-function percent(share: number): string {
-  return `${Number((share * 100).toPrecision(6))} %`;
-}
+const LABELLED = [0, 0.5, 0.9, 0.99, 0.999, 0.9999] as Figure[];
 
 /** What a log axis of rarity can show: not the largest value, whose rarity depends on how many there were. */
 export function places(quantiles: Quantile[] | null): At[] {
@@ -56,7 +58,7 @@ export function spectrum(
   const ticks = logTicks(...domain, 7);
   const format = (d: number): string => tick(d, "s");
   const shares = LABELLED.filter((s) => 1 / (1 - s) <= rarest * 1.001 && (width > 480 || s !== 0.5));
-  const byRarity = new Map(shares.map((s) => [1 / (1 - s), percent(s)]));
+  const byRarity = new Map(shares.map((s) => [1 / (1 - s), percent(s, 6)]));
   return {
     legend: [
       ...spectra.map((s) => ({ name: s.variant, look: lookOf(looks, s.variant) })),
@@ -97,8 +99,8 @@ function spectrumMarks(s: Spectrum, look: Look, thin: boolean): Plot.Markish[] {
   const named = middle.filter((p) => LABELLED.includes(p.share) && p.share > 0);
   const what = thin ? "service time (uncorrected)" : s.quantity.replaceAll("_", " ");
   const title = (p: At): string => {
-    const time = quantity({ value: p.value, low: null, high: null }, "s");
-    return `${s.variant}: ${percent(p.share)} of the ${what}s are at most ${time}`;
+    const time = quantity(alone(p.value), "s");
+    return `${s.variant}: ${percent(p.share, 6)} of the ${what}s are at most ${time}`;
   };
   const line = { x: "rarity", y: "value", stroke: look.colour };
   return [

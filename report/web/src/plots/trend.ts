@@ -1,7 +1,7 @@
 import * as Plot from "@observablehq/plot";
-import type { Analysis, TrendLine } from "../analysis";
+import type { Analysis, Figure, TrendLine } from "../analysis";
 import { type Drawing, widest } from "../frame";
-import { quantity, scaleFor } from "../number";
+import { alone, quantity, scaleFor } from "../number";
 import { type Look, lookOf, shorten } from "../style";
 
 interface At {
@@ -72,8 +72,8 @@ export function trend(a: Analysis, looks: Map<string, Look>, index: number): Dra
           r: 4.2,
           fill: look.colour,
           stroke: "var(--paper)",
-          title: (m: At) =>
-            `${line.factor} ${m.x}: mean ${quantity({ value: m.y, low: null, high: null }, line.unit)}`,
+          title: (m: { x: number; y: Figure }) =>
+            `${line.factor} ${m.x}: mean ${quantity(alone(m.y), line.unit)}`,
           tip: true,
         }),
       ],
