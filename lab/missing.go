@@ -47,7 +47,7 @@ func MissingPrograms(why string, packages map[string]string) error {
 }
 
 // InstallAll joins commands that install parts to one line. Packages come first, in one command; every other
-// command follows once, in its order.
+// command follows once, in its order. A comment says where to call make.
 func InstallAll(commands []string) string {
 	var packages, others []string
 	for _, command := range commands {
@@ -63,7 +63,11 @@ func InstallAll(commands []string) string {
 		slices.Sort(packages)
 		others = slices.Insert(others, 0, AptInstall(slices.Compact(packages)...))
 	}
-	return strings.Join(others, " && ")
+	line := strings.Join(others, " && ")
+	if slices.ContainsFunc(others, func(command string) bool { return strings.HasPrefix(command, "make ") }) {
+		line += " # make: in the folder of Cleave's sources"
+	}
+	return line
 }
 
 // Lack is one part that a host lacks for a variant.
@@ -130,13 +134,13 @@ func MissingParts(lacks []Lack) []MissingPart {
 	return parts
 }
 
-// String names the variants, what they lack, and what to type.
-func (p MissingPart) String() string {
-	text := strings.Join(p.Variants, ", ") + ": " + p.What
-	if p.Install != "" {
-		text += ": type: " + p.Install
+// Lacking names the variants that need the part; all is how many the study has.
+func (p MissingPart) Lacking(all int) string {
+	atPoints := func(name string) bool { return strings.Contains(name, " at ") }
+	if n := len(p.Variants); n > 1 && n == all && !slices.ContainsFunc(p.Variants, atPoints) {
+		return "all variants"
 	}
-	return text
+	return strings.Join(p.Variants, ", ")
 }
 
 // InstallParts returns one line that brings all parts; empty: no command does.
@@ -149,16 +153,19 @@ func InstallParts(parts []MissingPart) string {
 	return InstallAll(commands)
 }
 
-// LackLines returns the missing parts as lines. Where several are installed, the last line brings them all.
-func LackLines(lacks []Lack) []string {
+// LackLines returns the missing parts of a study with so many variants as lines. Where several are installed,
+// the last line brings them all.
+func LackLines(lacks []Lack, variants int) []string {
 	var lines []string
 	installs := 0
 	parts := MissingParts(lacks)
 	for _, part := range parts {
-		lines = append(lines, part.String())
+		line := part.Lacking(variants) + ": " + part.What
 		if part.Install != "" {
+			line += ": type: " + part.Install
 			installs++
 		}
+		lines = append(lines, line)
 	}
 	if installs > 1 {
 		lines = append(lines, "to install all of it: "+InstallParts(parts))

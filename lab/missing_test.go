@@ -11,7 +11,7 @@ func TestOneLineInstallsAll(t *testing.T) {
 	commands := []string{AptInstall("nginx-light"), "make airline",
 		AptInstall("maven", "haproxy") + " && make airline", "a && b", AptInstall("haproxy"), "", "b"}
 	const want = "sudo apt-get install --no-install-recommends haproxy maven nginx-light && make airline && " +
-		"a && b"
+		"a && b # make: in the folder of Cleave's sources"
 	if got := InstallAll(commands); got != want {
 		t.Errorf("the line is %q, want %q", got, want)
 	}
@@ -25,7 +25,7 @@ func TestAMissingPartIsNamedOnce(t *testing.T) {
 	disk := fmt.Errorf("a disk: %w", &MissingError{What: "no server", Install: AptInstall("glusterfs-server")})
 	got := LackLines([]Lack{{Variant: "one", Err: balancer},
 		{Variant: "two", Points: []string{"p", "q"}, Err: balancer}, {Variant: "two", Err: disk},
-		{Variant: "three", Err: errors.New("no room")}})
+		{Variant: "three", Err: errors.New("no room")}}, 3)
 	want := []string{
 		"one, two at p, q: no balancer: type: sudo apt-get install --no-install-recommends haproxy",
 		"two: no server: type: sudo apt-get install --no-install-recommends glusterfs-server",
@@ -34,6 +34,13 @@ func TestAMissingPartIsNamedOnce(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the lines are %q, want %q", got, want)
+	}
+	for variants, want := range map[int]string{2: "all variants: no room", 3: "a, b: no room"} {
+		got := LackLines([]Lack{{Variant: "a", Err: errors.New("no room")}, {Variant: "b", Err: errors.New("no room")}},
+			variants)
+		if !slices.Equal(got, []string{want}) {
+			t.Errorf("of %d variants two lack a part: %q, want %q", variants, got, want)
+		}
 	}
 }
 

@@ -155,6 +155,17 @@ type PlannedTrial struct {
 	Profiled bool `json:"profiled,omitempty"`
 }
 
+// Originals returns the number of variants without twins.
+func (s Study) Originals() int {
+	n := 0
+	for _, v := range s.Variants {
+		if v.TwinOf == "" {
+			n++
+		}
+	}
+	return n
+}
+
 // Variant returns the named variant of the study.
 func (s Study) Variant(name string) (Variant, bool) {
 	for _, v := range s.Variants {

@@ -120,7 +120,7 @@ func (e *experiment) resume() (done []int, err error) {
 func (c *Conductor) Preflight(plan lab.Plan) error {
 	lacks, err := c.Lacks(plan)
 	if err == nil && len(lacks) > 0 {
-		err = &MissingPartError{lacks}
+		err = &MissingPartError{lacks, plan.Study.Originals()}
 	}
 	return err
 }
@@ -218,11 +218,16 @@ func (e *experiment) directory(trial, attempt int) string {
 	return filepath.Join(e.Scratch, fmt.Sprintf("%d-%d", trial, attempt))
 }
 
-// MissingPartError says what this host lacks for the plan.
-type MissingPartError struct{ Lacks []lab.Lack }
+// MissingPartError says what this host lacks for a plan of so many variants.
+type MissingPartError struct {
+	Lacks    []lab.Lack
+	Variants int
+}
 
 // Error implements error: it names every part once.
-func (m *MissingPartError) Error() string { return strings.Join(lab.LackLines(m.Lacks), "\n") }
+func (m *MissingPartError) Error() string {
+	return strings.Join(lab.LackLines(m.Lacks, m.Variants), "\n")
+}
 
 // warmUp plays every variant at its points without keeping the record: files
 // come into memory and processors to their clock before the first block.

@@ -241,7 +241,7 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 func (a app) showDiagnosis(found diagnosis) {
 	fmt.Fprintln(a.out, "This host")
 	for _, name := range slices.Sorted(maps.Keys(found.Environment)) {
-		fmt.Fprintf(a.out, "  %-28s %s\n", strings.ReplaceAll(name, "_", " "), factWords(found.Environment[name]))
+		a.showRow(strings.ReplaceAll(name, "_", " "), factWords(found.Environment[name]))
 	}
 	fmt.Fprintln(a.out, "\nDeployments")
 	for _, name := range slices.Sorted(maps.Keys(found.Deployments)) {
@@ -249,7 +249,7 @@ func (a app) showDiagnosis(found diagnosis) {
 		if missing := found.Deployments[name]; missing != "" {
 			state = "missing: " + missing
 		}
-		fmt.Fprintf(a.out, "  %-28s %s\n", name, state)
+		a.showRow(name, state)
 	}
 	a.showStates("Backing services", found.Backings)
 	a.showStates("What systems need", found.Needs)
@@ -274,8 +274,13 @@ func (a app) showStates(title string, states map[string]backingState) {
 		if state.Install != "" {
 			words += "; type: " + state.Install
 		}
-		fmt.Fprintf(a.out, "  %-28s %s\n", name, words)
+		a.showRow(name, words)
 	}
+}
+
+// showRow prints words beside a name, all lines of them in one column.
+func (a app) showRow(name, words string) {
+	fmt.Fprintf(a.out, "  %-28s %s\n", name, strings.ReplaceAll(words, "\n", "\n"+strings.Repeat(" ", 31)))
 }
 
 func factWords(fact lab.Fact) string {

@@ -37,7 +37,7 @@ func (a app) prepared(plan lab.Plan, flags *experimentFlags) (*run.Conductor, la
 	if err != nil || len(lacks) == 0 {
 		return conductor, plan, err
 	}
-	refused := &run.MissingPartError{Lacks: lacks}
+	refused := &run.MissingPartError{Lacks: lacks, Variants: plan.Study.Originals()}
 	if flags.strict || flags.resume != "" {
 		return nil, plan, refused
 	}
@@ -46,7 +46,7 @@ func (a app) prepared(plan lab.Plan, flags *experimentFlags) (*run.Conductor, la
 		return nil, plan, withCode(exitMissingPart, "%w:\n%w", err, refused)
 	}
 	fmt.Fprintf(a.story, "Left out, since this host lacks a part (--strict refuses instead):\n  %s\n",
-		strings.Join(lab.LackLines(lacks), "\n  "))
+		strings.Join(lab.LackLines(lacks, plan.Study.Originals()), "\n  "))
 	if plan, err = study.Expand(left, plan.Profile, plan.Created); err == nil {
 		conductor.Stopping = stopping(plan, conductor.System.Describe())
 	}
@@ -73,10 +73,10 @@ func (a app) noteLacks(plan lab.Plan, flags *experimentFlags) error {
 		return err
 	}
 	if flags.strict {
-		return &run.MissingPartError{Lacks: lacks}
+		return &run.MissingPartError{Lacks: lacks, Variants: plan.Study.Originals()}
 	}
 	note("this host lacks parts of the plan and would leave out:\n  %s",
-		strings.Join(lab.LackLines(lacks), "\n  "))
+		strings.Join(lab.LackLines(lacks, plan.Study.Originals()), "\n  "))
 	return nil
 }
 
@@ -86,7 +86,7 @@ func checkLeft(whole, left lab.Study) error {
 		_, is := left.Variant(name)
 		return is
 	}
-	n := originals(left)
+	n := left.Originals()
 	switch {
 	case n == 0:
 		return errors.New("this host can play nothing of it")
@@ -147,8 +147,8 @@ func (a app) doctorStudy(name string, asJSON bool) error {
 		return err
 	}
 	parts := lab.MissingParts(lacks)
-	found := studyLacks{Study: plan.Study.Name, Variants: originals(plan.Study),
-		Played: originals(study.Without(plan.Study, lacks)), Missing: parts, Install: lab.InstallParts(parts)}
+	found := studyLacks{Study: plan.Study.Name, Variants: plan.Study.Originals(),
+		Played: study.Without(plan.Study, lacks).Originals(), Missing: parts, Install: lab.InstallParts(parts)}
 	if asJSON {
 		err = writeJSON(a.out, found)
 	} else {
@@ -164,26 +164,11 @@ func (a app) showStudyLacks(found studyLacks) {
 	fmt.Fprintf(a.out, "%s: %d of %s can be played here\n", found.Study, found.Played,
 		counted(found.Variants, "variant"))
 	for _, part := range found.Missing {
-		lacking := strings.Join(part.Variants, ", ")
-		if n := len(part.Variants); n > 1 && n == found.Variants {
-			lacking = "all variants"
-		}
-		fmt.Fprintf(a.out, "  missing  %s (%s)\n", part.What, lacking)
+		fmt.Fprintf(a.out, "  missing  %s (%s)\n", part.What, part.Lacking(found.Variants))
 	}
 	if found.Install != "" {
 		fmt.Fprintf(a.out, "  install  %s\n", found.Install)
 	}
-}
-
-// originals returns the number of variants of a study without twins.
-func originals(s lab.Study) int {
-	n := 0
-	for _, v := range s.Variants {
-		if v.TwinOf == "" {
-			n++
-		}
-	}
-	return n
 }
 
 // counted returns a number with its noun, "2 parts".

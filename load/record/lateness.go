@@ -46,7 +46,7 @@ func (r *Results) MovedByLateness() string {
 		median := float64(response.ValueAtQuantile(50))
 		limit := maxMoved*at + min(byChance, maxMovedByFew*median)
 		if by > limit {
-			return moved(fmt.Sprintf("the percentile %g", 100*q), by, limit)
+			return moved(fmt.Sprintf("the %gth percentile", 100*q), by, limit)
 		}
 	}
 	return ""
@@ -54,7 +54,7 @@ func (r *Results) MovedByLateness() string {
 
 // moved says how far a figure may be off. Times are in nanoseconds.
 func moved(figure string, by, limit float64) string {
-	return fmt.Sprintf("%s of the response times may be off by %.3g ms, and %.3g ms are harmless", figure,
+	return fmt.Sprintf("%s of the response times may be off by %.3g ms, more than the %.3g ms that do no harm", figure,
 		by/1e6, limit/1e6)
 }
 
