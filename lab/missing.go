@@ -51,7 +51,7 @@ func MissingPrograms(why string, packages map[string]string) error {
 func InstallAll(commands []string) string {
 	var packages, others []string
 	for _, command := range commands {
-		for part := range strings.SplitSeq(command, " && ") {
+		for part := range strings.SplitSeq(strings.TrimSuffix(command, whereToMake), " && ") {
 			if names, is := strings.CutPrefix(part, aptInstall); is {
 				packages = append(packages, strings.Fields(names)...)
 			} else if part != "" && !slices.Contains(others, part) {
@@ -65,10 +65,13 @@ func InstallAll(commands []string) string {
 	}
 	line := strings.Join(others, " && ")
 	if slices.ContainsFunc(others, func(command string) bool { return strings.HasPrefix(command, "make ") }) {
-		line += " # make: in the folder of Cleave's sources"
+		line += whereToMake
 	}
 	return line
 }
+
+// whereToMake is a comment in lines for a shell.
+const whereToMake = " # make: in the folder of Cleave's sources"
 
 // Lack is one part that a host lacks for a variant.
 type Lack struct {

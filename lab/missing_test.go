@@ -15,6 +15,9 @@ func TestOneLineInstallsAll(t *testing.T) {
 	if got := InstallAll(commands); got != want {
 		t.Errorf("the line is %q, want %q", got, want)
 	}
+	if got := InstallAll([]string{want}); got != want {
+		t.Errorf("the line alone is %q, want %q", got, want)
+	}
 	if got := InstallAll(nil); got != "" {
 		t.Errorf("nothing is brought by %q", got)
 	}
@@ -36,8 +39,8 @@ func TestAMissingPartIsNamedOnce(t *testing.T) {
 		t.Errorf("the lines are %q, want %q", got, want)
 	}
 	for variants, want := range map[int]string{2: "all variants: no room", 3: "a, b: no room"} {
-		got := LackLines([]Lack{{Variant: "a", Err: errors.New("no room")}, {Variant: "b", Err: errors.New("no room")}},
-			variants)
+		room := errors.New("no room")
+		got := LackLines([]Lack{{Variant: "a", Err: room}, {Variant: "b", Err: room}}, variants)
 		if !slices.Equal(got, []string{want}) {
 			t.Errorf("of %d variants two lack a part: %q, want %q", variants, got, want)
 		}

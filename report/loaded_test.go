@@ -227,6 +227,11 @@ func TestCostTableAddsUp(t *testing.T) {
 	if slices.Contains(names, "CPU: generator") {
 		t.Error("the generator is a cost of the system")
 	}
+	columns := len(costs.Columns)
+	v.Variants = append(slices.Clone(v.Variants), lab.Variant{Name: "elsewhere"})
+	if got := len(v.costTable().Columns); got != columns {
+		t.Errorf("%d columns, want %d: a variant that was not measured there has none", got, columns)
+	}
 }
 
 func TestManyMetricsMakeATallMatrix(t *testing.T) {

@@ -56,6 +56,7 @@ func (v view) claimsTable() table {
 		Note: fmt.Sprintf("measured with its %s interval; the study's own number beside it",
 			setting(v.Confidence)),
 		Columns: []column{words("verdict"), numbers("published"), numbers("measured"), prose("claim, and why")}}
+	reason := ""
 	for _, c := range v.Claims {
 		published := absent
 		if c.Published != nil {
@@ -65,7 +66,12 @@ func (v view) claimsTable() table {
 		if c.Source != "" {
 			claim += " (" + clean(c.Source) + ")"
 		}
-		claim += " - " + clean(c.Reason)
+		if c.Reason == reason && c.Verdict == lab.ClaimUntestable {
+			claim += " - for the same reason"
+		} else {
+			claim += " - " + clean(c.Reason)
+		}
+		reason = c.Reason
 		t.add(toned(c.Standing(), claimTone(c.Verdict)), text(published), text(measured(c.Measured, c.Low, c.High)),
 			text(claim))
 	}

@@ -338,8 +338,8 @@ func (v view) otherUsages(shown string) []table {
 	return tables
 }
 
-// costTable shows all that one operation costs at the load where the variants
-// stand side by side: CPU by unit, and all that the system has counted per operation.
+// costTable shows all that one operation costs, with the variants that ran where they stand side by side:
+// CPU by unit, and all that the system has counted per operation.
 func (v view) costTable() table {
 	at := v.reference()
 	t := table{ID: "per-operation", Title: fmt.Sprintf("What one %s costs at %s", v.Operation, v.at(at)),
@@ -351,11 +351,16 @@ func (v view) costTable() table {
 	if len(counts) == 0 {
 		return t
 	}
-	for _, x := range v.variants() {
+	shown := those(v.variants(), func(x lab.Variant) bool {
+		return slices.ContainsFunc(v.Results, func(r lab.Result) bool {
+			return r.Variant == x.Name && r.Point.Name == at
+		})
+	})
+	for _, x := range shown {
 		t.Columns = append(t.Columns, numbers(x.Name))
 	}
 	for _, role := range v.rolesAt(at) {
-		v.costRow(&t, "CPU: "+role, func(variant string) cell { return v.roleCell(variant, at, role) })
+		costRow(&t, shown, "CPU: "+role, func(variant string) cell { return v.roleCell(variant, at, role) })
 	}
 	if all, ok := lab.FindMetric(v.Metrics, lab.CPU, 0, lab.PerOperation); ok {
 		counts = append([]lab.Metric{all}, counts...)
@@ -364,15 +369,15 @@ func (v view) costTable() table {
 		counts = append(counts, memory)
 	}
 	for _, m := range counts {
-		v.costRow(&t, m.Title, func(variant string) cell { return v.resultCell(m.Name, variant, at) })
+		costRow(&t, shown, m.Title, func(variant string) cell { return v.resultCell(m.Name, variant, at) })
 	}
 	return t
 }
 
 // costRow adds a row with a cell per variant, unless nothing was measured.
-func (v view) costRow(t *table, title string, of func(variant string) cell) {
+func costRow(t *table, variants []lab.Variant, title string, of func(variant string) cell) {
 	row, measured := []cell{text(title)}, false
-	for _, x := range v.variants() {
+	for _, x := range variants {
 		c := of(x.Name)
 		measured = measured || c.Text != absent
 		row = append(row, c)

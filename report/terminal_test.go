@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -121,5 +122,14 @@ func TestWriteErrorsComeBack(t *testing.T) {
 		if !errors.Is(err, errDisk) {
 			t.Errorf("%s: error %v, want one that wraps %v", name, err, errDisk)
 		}
+	}
+}
+
+func TestClaimsGiveACommonReasonOnce(t *testing.T) {
+	none := lab.Judgement{Text: "a claim", Verdict: lab.ClaimUntestable, Reason: "no Docker"}
+	a := lab.Analysis{Claims: []lab.Judgement{none, none, none}}
+	said := fmt.Sprint(newView(a).claimsTable().Rows)
+	if strings.Count(said, "no Docker") != 1 || strings.Count(said, "for the same reason") != 2 {
+		t.Errorf("%s: want the reason once, and that two are untestable for the same one", said)
 	}
 }

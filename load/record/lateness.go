@@ -54,8 +54,8 @@ func (r *Results) MovedByLateness() string {
 
 // moved says how far a figure may be off. Times are in nanoseconds.
 func moved(figure string, by, limit float64) string {
-	return fmt.Sprintf("%s of the response times may be off by %.3g ms, more than the %.3g ms that do no harm", figure,
-		by/1e6, limit/1e6)
+	return fmt.Sprintf("%s of the response times may be off by %.3g ms, more than the %.3g ms that do no harm",
+		figure, by/1e6, limit/1e6)
 }
 
 // valueAtRank returns the value at a rank from 1 on, rounded down.

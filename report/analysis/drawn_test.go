@@ -67,7 +67,8 @@ func TestFiguresThatPlotsShow(t *testing.T) {
 
 func TestKindsOfAPath(t *testing.T) {
 	got := kindTimes([]lab.Segment{{Kind: "zeal", Seconds: 1}, {Kind: lab.SegmentDatabase, Seconds: 2},
-		{Kind: "art", Seconds: 3}, {Kind: lab.SegmentBusiness, Seconds: 4}, {Kind: lab.SegmentDatabase, Seconds: 5}})
+		{Kind: "art", Seconds: 3}, {Kind: lab.SegmentBusiness, Seconds: 4},
+		{Kind: lab.SegmentDatabase, Seconds: 5}})
 	want := []lab.SegmentTime{{Kind: lab.SegmentBusiness, Seconds: 4}, {Kind: lab.SegmentDatabase, Seconds: 7},
 		{Kind: "art", Seconds: 3}, {Kind: "zeal", Seconds: 1}}
 	if !slices.Equal(got, want) {

@@ -22,7 +22,7 @@ func (e *experiment) findings(a lab.Analysis, s subject, c *lab.Conclusion) {
 	}
 	add("claims", saysClaims(a))
 	add("curves", e.saysAutoscaling()...)
-	ways := e.wayFindings(a, c.Headline)
+	ways := e.wayFindings(a, s, c.Headline)
 	if !e.study.Explains() {
 		for _, m := range s.metrics {
 			add(sectionOf(m), sentence(e.saysLevels(m, s.point, append([]string{s.baseline}, s.variants...))))

@@ -107,6 +107,15 @@ func (e *experiment) notTested(a lab.Analysis) []string {
 	if len(e.study.Faults) == 0 {
 		parts = append(parts, "what happens when a part fails")
 	}
+	var absent []string
+	for _, v := range e.study.Absent {
+		if !v.Unasked {
+			absent = append(absent, v.Name)
+		}
+	}
+	if len(absent) > 0 {
+		parts = append(parts, and(absent)+" (this host lacks a part)")
+	}
 	if slices.ContainsFunc(e.study.Variants, func(v lab.Variant) bool { return v.External.RunsAlready() }) {
 		parts = append(parts, "CPU and memory of the systems that run already, which nobody meters")
 	}

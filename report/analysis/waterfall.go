@@ -13,7 +13,7 @@ import (
 // that all variants on it have at a point, or in those that the study names.
 func (e *experiment) waterfalls() []lab.Waterfall {
 	shown, other := e.way(1), e.way(2)
-	if len(shown) == 0 {
+	if !e.showsWay() {
 		return nil
 	}
 	var all []lab.Waterfall
@@ -32,6 +32,13 @@ func (e *experiment) waterfalls() []lab.Waterfall {
 		}
 	}
 	return all
+}
+
+// showsWay reports whether the study has steps to show. Of a single one, beside claims, the comparisons tell
+// all.
+func (e *experiment) showsWay() bool {
+	steps := len(e.way(1))
+	return steps > 1 || steps == 1 && e.study.Explains()
 }
 
 // stepPoints returns where the steps are shown: where every stop plays, and of these

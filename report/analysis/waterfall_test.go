@@ -175,11 +175,23 @@ func TestStepsOfAStudyWithClaims(t *testing.T) {
 		a.Waterfalls[0].Steps[2].Name != "sync-together -> sync" || len(a.Waterfalls[0].Steps[2].Changes) != 2 {
 		t.Fatalf("%+v, want the one metric that is named, with the names of its steps", a.Waterfalls)
 	}
+	said := strings.Join(told(a.Answer), "\n")
 	for _, want := range []string{"; most of the time comes from sync-together -> sync.",
 		"waterfall: " + severalKnobs} {
-		if said := strings.Join(told(a.Answer), "\n"); !strings.Contains(said, want) {
+		if !strings.Contains(said, want) {
 			t.Errorf("%q is missing in %s", want, said)
 		}
+	}
+	e := newExperiment(in)
+	for told, want := range map[bool]string{true: "From monolith to sync, ",
+		false: "Median time to completion at "} {
+		if got := e.saysWay(a.Waterfalls[0], false, told); !strings.HasPrefix(got, want) {
+			t.Errorf("%q: want it to begin with %q where levels are told: %t", got, want, told)
+		}
+	}
+	s.Steps = slices.Clone(shown[:1])
+	if one := Analyse(in); len(one.Waterfalls) > 0 || strings.Contains(answerOf(in), "comes from") {
+		t.Errorf("of a single step beside claims there are %+v:\n%s", one.Waterfalls, answerOf(in))
 	}
 	s.Steps = nil
 	if alone := answerOf(in); strings.Contains(alone, "waterfall") || strings.Contains(alone, "comes from") {

@@ -18,12 +18,14 @@ const mostExplained = 6
 const noWay = "No block holds every step of the way: nothing can be said of where the difference comes from."
 
 // severalKnobs is said of steps that were not made to turn one.
-const severalKnobs = "Such a step changes several things at once; cleave explain changes one at a time."
+const severalKnobs = "A step between variants changes several things at once; cleave explain changes one at " +
+	"a time."
 
 // wayFindings say of each metric what the way makes of it and where that comes from, and
-// whether the order of the steps matters. A study with claims has one such sentence.
-func (e *experiment) wayFindings(a lab.Analysis, h *lab.Headline) []string {
-	if len(e.study.Steps) == 0 {
+// whether the order of the steps matters. A study with claims has one such sentence, without the levels that
+// s has.
+func (e *experiment) wayFindings(a lab.Analysis, s subject, h *lab.Headline) []string {
+	if !e.showsWay() {
 		return nil
 	}
 	if len(a.Waterfalls) == 0 {
@@ -36,8 +38,10 @@ func (e *experiment) wayFindings(a lab.Analysis, h *lab.Headline) []string {
 	texts := e.saysUnheld(ways)
 	for _, w := range ways {
 		inSentence := h != nil && len(h.Bars) > 0 && h.Bars[0].Metric == w.Metric && h.Bars[0].Point == w.Point.Name
+		told := !e.study.Explains() && w.Point.Name == s.point &&
+			slices.ContainsFunc(s.metrics, func(m lab.Metric) bool { return m.Name == w.Metric })
 		if !inSentence || e.study.Explains() {
-			texts = append(texts, e.saysWay(w, inSentence))
+			texts = append(texts, e.saysWay(w, inSentence, told))
 		}
 	}
 	if several(ways[0]) {
@@ -90,10 +94,14 @@ func (e *experiment) saysUnheld(all []lab.Waterfall) []string {
 }
 
 // saysWay tells one metric: its level at both ends, and where the difference comes from. The
-// ratios are in the table of the steps. Of the headline's way the sentence tells the origin.
-func (e *experiment) saysWay(w lab.Waterfall, inSentence bool) string {
+// ratios are in the table of the steps. Of the headline's way the sentence tells the origin; levels that were
+// told are left out.
+func (e *experiment) saysWay(w lab.Waterfall, inSentence, told bool) string {
 	metric, _ := e.metric(w.Metric)
 	text := e.saysLevels(metric, w.Point.Name, []string{w.From, w.To})
+	if told {
+		text = fmt.Sprintf("From %s to %s, %s%s", w.From, w.To, metric.Title, e.placeOf(metric, w.Point.Name))
+	}
 	origin := strings.TrimPrefix(e.plainOrigin(w), "; ")
 	switch {
 	case inSentence && origin != "":

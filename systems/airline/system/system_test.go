@@ -133,9 +133,10 @@ func TestProgramsAreFoundThroughLinks(t *testing.T) {
 func TestAProgramThatIsNotBuiltIsMissing(t *testing.T) {
 	t.Setenv(programsVariable, t.TempDir())
 	t.Setenv("PATH", t.TempDir())
+	const where = " # make: in the folder of Cleave's sources"
 	for runtime, want := range map[string]string{
-		architecture.Java: lab.AptInstall("maven", "openjdk-17-jdk-headless") + " && make airline",
-		architecture.Node: lab.AptInstall("nodejs", "npm") + " && make airline",
+		architecture.Java: lab.AptInstall("maven", "openjdk-17-jdk-headless") + " && make airline" + where,
+		architecture.Node: lab.AptInstall("nodejs", "npm") + " && make airline" + where,
 		architecture.Go:   "",
 	} {
 		v := variant(architecture.Monolith, map[string]string{architecture.KnobRuntime: runtime})
