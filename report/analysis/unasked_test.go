@@ -58,8 +58,9 @@ func TestWhatWasNotAskedForIsNoLackOfTheHost(t *testing.T) {
 		t.Errorf("not asked for: %v, want %v: what was tested and did not count is something else", got, want)
 	}
 	a := Analyse(asked(true))
-	if want := "castle (this host lacks a part), 3 claims that this run was not asked for, 1 claim that cannot " +
-		"be tested here (the reasons stand with them)"; !strings.HasSuffix(strings.Join(a.Answer.NotTested, ", "), want) {
+	if want := "castle (this host lacks a part), 3 claims that this run was not asked for, 1 claim that " +
+		"cannot be tested here (the reasons stand with them)"; !strings.HasSuffix(
+		strings.Join(a.Answer.NotTested, ", "), want) {
 		t.Errorf("not tested: %s; want it to end with %s", a.Answer.NotTested, want)
 	}
 	if text := saysClaims(a); !strings.HasSuffix(text, "3 not asked for, 1 untestable.") {

@@ -18,8 +18,8 @@ const mostExplained = 6
 const noWay = "No block holds every step of the way: nothing can be said of where the difference comes from."
 
 // severalKnobs is said of steps that were not made to turn one.
-const severalKnobs = "A step between variants changes several things at once; cleave explain changes one at " +
-	"a time."
+const severalKnobs = "A step between variants changes several things at once; cleave explain changes " +
+	"one at a time."
 
 // wayFindings say of each metric what the way makes of it and where that comes from, and
 // whether the order of the steps matters. A study with claims has one such sentence, without the levels that
