@@ -124,9 +124,15 @@ func show(url string) error {
 	return errors.Join(err, answer.Body.Close())
 }
 
-// ask asks a server and wants a good answer.
+// ask asks a server and wants a good answer. It has the connection closed: one that is kept leads to
+// the same replica for ever.
 func ask(url string) error {
-	answer, err := http.Get(url)
+	request, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	request.Close = true
+	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return err
 	}
