@@ -248,7 +248,8 @@ func TestWhatATraceLacks(t *testing.T) {
 
 	_, notes = made(t, Evidence{Name: "beside", Traces: []*lab.SpanNode{unanswered},
 		CPU: map[string]float64{"shop": 1e-3, "broker": 2e-3}})
-	if want := "broker used 2 ms CPU time per operation, which is in no call"; len(notes) != 1 || notes[0] != want {
+	want := "broker used 2 ms CPU time per operation, which is in no call"
+	if len(notes) != 1 || notes[0] != want {
 		t.Errorf("notes %q", notes)
 	}
 

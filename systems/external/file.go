@@ -162,20 +162,8 @@ func (f *file) definition(folder string) (Definition, []error) {
 		}
 	}
 	if f.EnvFile != "" {
-		d.EnvFile = within(folder, f.EnvFile)
-		values, err := readEnvFile(d.EnvFile)
-		if err != nil {
+		if err := d.addEnvFile(within(folder, f.EnvFile)); err != nil {
 			mistake("env_file: %w", err)
-		}
-		// The plan has the names; the values are read when the system is started.
-		d.Env = maps.Clone(d.Env)
-		if d.Env == nil {
-			d.Env = map[string]string{}
-		}
-		for name := range values {
-			if _, set := d.Env[name]; !set {
-				d.Env[name] = secret.Reference(name)
-			}
 		}
 	}
 	switch {
@@ -201,6 +189,23 @@ func (f *file) definition(folder string) (Definition, []error) {
 	}
 	mistakes = append(mistakes, d.complete()...)
 	return d, mistakes
+}
+
+// addEnvFile takes the variables of a file whose names are not in Env. The plan has their names alone: their
+// values are read when the system is started.
+func (d *Definition) addEnvFile(path string) error {
+	d.EnvFile = path
+	values, err := readEnvFile(path)
+	d.Env = maps.Clone(d.Env)
+	if d.Env == nil {
+		d.Env = map[string]string{}
+	}
+	for name := range values {
+		if _, set := d.Env[name]; !set {
+			d.Env[name] = secret.Reference(name)
+		}
+	}
+	return err
 }
 
 // within returns a path that a file in the folder names.
