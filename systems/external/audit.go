@@ -53,7 +53,7 @@ func (a audit) in(folder string) (*lab.SystemAudit, error) {
 	all := lab.SystemAudit{Command: a.Command, Dir: folder}
 	for _, written := range a.Requests {
 		r := lab.AuditRequest{Get: written.Get, Status: written.Status, JSON: map[string]json.RawMessage{}}
-		if !strings.HasPrefix(r.Get, "/") || r.Status < 0 || r.Status > 599 {
+		if !strings.HasPrefix(r.Get, "/") || strings.HasPrefix(r.Get, "//") || r.Status < 0 || r.Status > 599 {
 			return nil, fmt.Errorf("audit.requests: get is %q with status %d, expected a path such as /stock and a "+
 				"status such as 200", r.Get, r.Status)
 		}
@@ -146,7 +146,8 @@ func addressOf(x *lab.ExternalSystem, units map[string]string) (*url.URL, error)
 	return u, nil
 }
 
-// ask plays a request of an audit and says what of its answer is wrong, or nothing.
+// ask plays a request of an audit and says what of its answer is wrong, or nothing. It asks nobody but the
+// system: it follows no redirect and uses no proxy.
 func ask(ctx context.Context, at *url.URL, r lab.AuditRequest) (broken string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
@@ -158,7 +159,9 @@ func ask(ctx context.Context, at *url.URL, r lab.AuditRequest) (broken string, e
 	if err != nil {
 		return "", fmt.Errorf("audit: get %q: %w", r.Get, err)
 	}
-	answer, err := http.DefaultClient.Do(request)
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := client.Do(request)
 	if err != nil {
 		return "", fmt.Errorf("audit: %w", err)
 	}

@@ -21,6 +21,10 @@ import (
 func audited(t *testing.T, lines string) lab.Audit {
 	t.Helper()
 	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/moved" {
+			http.Redirect(w, r, "/stock", http.StatusFound)
+			return
+		}
 		if r.URL.Path != "/stock" {
 			http.NotFound(w, r)
 			return
@@ -56,6 +60,8 @@ func TestTheUsersOwnAuditJudges(t *testing.T) {
 		"audit: {requests: [{get: /stock, json: {left: 7, items.0.name: tea, items.0.tags: [a, b]}}]}": {
 			lab.AuditValid, ""},
 		"audit: {requests: [{get: /none, status: 404}]}": {lab.AuditValid, ""},
+		"audit: {requests: [{get: /moved}]}": {lab.AuditInvalid,
+			"GET /moved was answered with 302, expected 200"},
 		"audit: {requests: [{get: /stock, json: {left: 8}}]}": {lab.AuditInvalid,
 			"GET /stock: left is 7, expected 8"},
 		"audit: {requests: [{get: /stock, json: {right: 8}}]}": {

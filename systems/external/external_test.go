@@ -310,6 +310,8 @@ func TestMistakesInSystemFilesAreNamed(t *testing.T) {
 			`schema is "cleave-system/9"`},
 		"bad name": {"schema: cleave-system/1\nname: My Server\nurl: http://127.0.0.1/",
 			`name is "My Server"`},
+		"audit of another host": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\n" +
+			"audit: {requests: [{get: //example.org/stock}]}", `get is "//example.org/stock"`},
 		"no url":  {"schema: cleave-system/1\nname: x\ncommand: ./server", "url is missing"},
 		"no host": {"schema: cleave-system/1\nname: x\nurl: /index.html", "expected http://"},
 		"port in url": {"schema: cleave-system/1\nname: x\nurl: 'http://127.0.0.1:{port}/'\ncommand: ./server",
