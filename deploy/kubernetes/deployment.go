@@ -70,8 +70,9 @@ func newDeployment(
 const (
 	labelTrial = "trial"
 	labelUnit  = "unit"
-	labelGroup = "group" // the unit of which the cluster has made the pod
-	labelNames = "names" // the unit whose names lead to the pod
+	labelGroup = "group"                  // the unit of which the cluster has made the pod
+	labelNames = "names"                  // the unit whose names lead to the pod
+	hostname   = "kubernetes.io/hostname" // of nodes
 )
 
 const (

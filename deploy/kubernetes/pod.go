@@ -263,8 +263,9 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 		made.Spec.Volumes = []api.Volume{{Name: "tmp", EmptyDir: &api.EmptyDir{}}}
 		runs.VolumeMounts = []api.Mount{{Name: "tmp", MountPath: "/tmp"}}
 	}
+	made.Spec.TopologySpreadConstraints = []api.Spread{d.spread()}
 	if node := d.wanted(spec); node != "" {
-		made.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": node}
+		made.Spec.NodeSelector = map[string]string{hostname: node}
 	}
 	if d.deployer.users == nil { // whose nodes have nothing of this host
 		mountFolders(&made.Spec, &runs, is)
@@ -274,6 +275,14 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 		err = p.describe(&made)
 	}
 	return made, is.Token, err
+}
+
+// spread returns the rule by which the scheduler gives all nodes as many pods of the trial. Pods ask for no
+// processor time or memory, so that it would choose at random among nodes.
+func (d *deployment) spread() api.Spread {
+	rule := api.Spread{MaxSkew: 1, TopologyKey: hostname, WhenUnsatisfiable: "ScheduleAnyway"}
+	rule.LabelSelector.MatchLabels = map[string]string{labelTrial: d.trial}
+	return rule
 }
 
 // mountFolders gives a container the folders of this host that it has.

@@ -41,7 +41,7 @@ func TestSuiteOnTheUsersCluster(t *testing.T) {
 	var pod api.Pod
 	pod.Metadata.Name = "theirs"
 	pod.Spec.RestartPolicy = "Never"
-	pod.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": "nowhere"}
+	pod.Spec.NodeSelector = map[string]string{hostname: "nowhere"}
 	pod.Spec.Containers = []api.Container{{Name: "unit", Image: "none", ImagePullPolicy: "Never"}}
 	f.Put(t, "/api/v1/namespaces/default/pods", pod)
 	var secret api.Secret

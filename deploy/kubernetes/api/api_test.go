@@ -49,7 +49,7 @@ func TestAServer(t *testing.T) {
 	var wanted, made, found api.Service
 	wanted.Metadata.Name = "front"
 	wanted.Spec.Selector = map[string]string{"unit": "front"}
-	wanted.Spec.Ports = []api.ServicePort{{Name: "port-0", Port: 8081}}
+	wanted.Spec.Ports = []api.ServicePort{{Name: "port-0", Port: 8081, TargetPort: 8081}}
 	if err := ask(http.MethodPost, path, wanted, &made); err != nil ||
 		!strings.HasPrefix(made.Spec.ClusterIP, "198.19.") || made.Metadata.UID == "" {
 		t.Errorf("made: %+v, %v", made, err)

@@ -88,6 +88,7 @@ type PodSpec struct {
 	Hostname                      string            `json:"hostname,omitempty"`
 	HostAliases                   []HostAlias       `json:"hostAliases,omitempty"`
 	NodeSelector                  map[string]string `json:"nodeSelector,omitempty"`
+	TopologySpreadConstraints     []Spread          `json:"topologySpreadConstraints,omitempty"`
 	RestartPolicy                 string            `json:"restartPolicy"`
 	TerminationGracePeriodSeconds int               `json:"terminationGracePeriodSeconds"`
 	AutomountServiceAccountToken  bool              `json:"automountServiceAccountToken"`
@@ -97,6 +98,16 @@ type PodSpec struct {
 	Volumes                       []Volume          `json:"volumes,omitempty"`
 	ImagePullSecrets              []Meta            `json:"imagePullSecrets,omitempty"`
 	SecurityContext               *PodSecurity      `json:"securityContext,omitempty"`
+}
+
+// Spread asks the scheduler to give all nodes as many pods with the same labels.
+type Spread struct {
+	MaxSkew           int    `json:"maxSkew"`
+	TopologyKey       string `json:"topologyKey"`
+	WhenUnsatisfiable string `json:"whenUnsatisfiable"`
+	LabelSelector     struct {
+		MatchLabels map[string]string `json:"matchLabels"`
+	} `json:"labelSelector"`
 }
 
 // HostAlias is an address in the /etc/hosts of a pod.
