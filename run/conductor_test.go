@@ -284,7 +284,7 @@ func TestWhatEndsTheExperiment(t *testing.T) {
 	}{
 		"store fails":       {rooms{saveError: errors.New("disk full")}, "disk full"},
 		"clean-up fails":    {rooms{stopError: errors.New("process 7 does not end")}, "process 7 does not end"},
-		"host is too small": {rooms{preflight: errors.New("too few files")}, "a, b: too few files"},
+		"host is too small": {rooms{preflight: errors.New("too few files")}, "all variants: too few files"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := test.rooms.conductor(t)

@@ -145,7 +145,7 @@ compare a=URL b=URL --rate 1 --scenario pipe     | pipe is a pipe
 compare a=URL b=URL --rate 1 --allow /dev/zero   | /dev/zero is a device
 compare pipe b=URL --rate 1                      | pipe is a pipe
 compare piped-compose.yaml b=URL --rate 1        | pipe is a pipe
-compare folder b=URL --rate 1                    | folder is a folder
+compare folder b=URL --rate 1                    | there is no Deployment
 check shop --operations 0                        | use 1 to 1000000
 check shop --operations 9223372036854775807      | use 1 to 1000000
 check shop --architecture ''                     | --architecture is empty
