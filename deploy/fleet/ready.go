@@ -83,8 +83,9 @@ func AwaitVisit(
 			return nil
 		}
 		var late net.Error
-		if last == nil || !errors.As(err, &late) || !late.Timeout() {
-			last = err // not one that only says that the time is over
+		isLate := ctx.Err() != nil || errors.As(err, &late) && late.Timeout()
+		if last == nil || !isLate { // what is late says only that the time is over
+			last = err
 		}
 		select {
 		case <-u.Ended:

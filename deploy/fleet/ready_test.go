@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -70,15 +71,19 @@ func TestReadiness(t *testing.T) {
 		"environment": {shown: lab.Readiness{Command: []string{"sh", "-c",
 			`test "$MINE" = yes && test -n "$PATH"`}}},
 		"failing": {shown: lab.Readiness{Command: []string{"sh", "-c",
-			"echo trying; echo no answer >&2; exit 2"}},
-			want: "not ready after 300ms (last answer: sh: exit status 2: no answer)"},
+			"echo trying; echo no answer >&2; exit 2"}, Within: time.Second},
+			want: "not ready after 1s (last answer: sh: exit status 2: no answer)"},
+		"failing, then silent": {shown: lab.Readiness{Command: []string{"sh", "-c",
+			`test ! -e "$0" || sleep 60; touch "$0"; echo no answer >&2; exit 2`, marker + "-2"}, Within: time.Second},
+			want: "not ready after 1s (last answer: sh: exit status 2: no answer)"},
 		"no such": {shown: lab.Readiness{Command: []string{"no-such-program"}},
 			want: `"no-such-program": executable file not found`},
-		"log, then more": {shown: lab.Readiness{Log: "is up", Command: []string{"false"}}, says: "it is up\n",
+		"log, then more": {shown: lab.Readiness{Log: "is up", Command: []string{"false"}, Within: time.Second},
+			says: "it is up\n",
 			want: "(last answer: false: exit status 1)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.shown.Within = 300 * time.Millisecond
+			c.shown.Within = cmp.Or(c.shown.Within, 300*time.Millisecond)
 			if c.want == "" {
 				c.shown.Within = time.Minute
 			}
