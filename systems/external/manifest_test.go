@@ -1,6 +1,7 @@
 package external
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -272,5 +273,18 @@ func TestWhatIsNotReadOfManifestsIsNamed(t *testing.T) {
 	d, err := OfServices("", folder, "")
 	if err != nil || !slices.Equal(d.Risks, []string{"service a: is privileged (true) or has capabilities ()"}) {
 		t.Errorf("the risks are %q, %v", d.Risks, err)
+	}
+}
+
+// TestAnOrderIsFoundAlongEachUnitOnce holds that units which know all units before them do not take for ever.
+func TestAnOrderIsFoundAlongEachUnitOnce(t *testing.T) {
+	after, all := map[string][]string{}, []string(nil)
+	for i := range 60 {
+		name := fmt.Sprintf("unit-%d", i)
+		after[name] = slices.Clone(all)
+		all = append(all, name)
+	}
+	if waits(after, "unit-59", "none") || !waits(after, "unit-59", "unit-0") || waits(after, "unit-0", "unit-59") {
+		t.Error("who waits for whom is wrong")
 	}
 }

@@ -60,12 +60,6 @@ func (p *project) findOrder() {
 	for _, unit := range p.services {
 		after[unit.Name] = unit.After
 	}
-	var waits func(unit, other string) bool
-	waits = func(unit, other string) bool {
-		return unit == other || slices.ContainsFunc(after[unit], func(next string) bool {
-			return waits(next, other)
-		})
-	}
 	for i := range p.services {
 		unit := &p.services[i]
 		told := toldOf(*unit)
@@ -76,7 +70,7 @@ func (p *project) findOrder() {
 		}
 		for _, other := range p.services {
 			if !slices.ContainsFunc(other.Container.Names, func(n string) bool { return tells(told, n) }) &&
-				!(len(other.Container.Ports) > 0 && tells(told, other.Name)) || waits(other.Name, unit.Name) {
+				!(len(other.Container.Ports) > 0 && tells(told, other.Name)) || waits(after, other.Name, unit.Name) {
 				continue
 			}
 			if !slices.Contains(unit.After, other.Name) {
@@ -85,6 +79,21 @@ func (p *project) findOrder() {
 			}
 		}
 	}
+}
+
+// waits reports whether a unit is another, or starts after it by way of others. It visits each unit once.
+func waits(after map[string][]string, unit, other string) bool {
+	seen := map[string]bool{}
+	for left := []string{unit}; len(left) > 0; left = left[1:] {
+		next := left[0]
+		if next == other {
+			return true
+		}
+		if !seen[next] {
+			seen[next], left = true, append(left, after[next]...)
+		}
+	}
+	return false
 }
 
 // tells reports whether a text has a name as that of a host: behind //, @ or =, or before a port.
