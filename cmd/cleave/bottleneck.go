@@ -67,7 +67,7 @@ Exit codes: 0 answered, 1 failed, 2 bad arguments, 3 a backing service is not he
   cleave bottleneck people --architecture services --until decided --within 10m
   cleave bottleneck compose.yaml --path /cart --users 16
   cleave bottleneck compose.yaml --path /cart --resource cpu`,
-		Args: arguments(oneOrResumed),
+		Args: arguments(orResumed(cobra.ExactArgs(1))),
 		RunE: func(command *cobra.Command, args []string) error {
 			foreign := len(args) == 0 || isForeign(args)
 			if err := misplaced(command, foreign, "architecture", "level", backingFlag); err != nil {

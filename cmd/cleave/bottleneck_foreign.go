@@ -9,20 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/systems/external"
 )
-
-// oneOrResumed wants one argument, or none where an experiment is resumed whose folder holds the system.
-func oneOrResumed(command *cobra.Command, args []string) error {
-	if len(args) == 0 && command.Flags().Changed("resume") {
-		return nil
-	}
-	return cobra.ExactArgs(1)(command, args)
-}
 
 // foreignPlan makes the plan of the search in a system that somebody else wrote.
 func (f *bottleneckFlags) foreignPlan(

@@ -57,7 +57,7 @@ system of yours is undecided.`,
   cleave check shop --architecture monolith,sync --backing mariadb
   cleave check shop --operations 5000 --fault kill:every-unit
   cleave check compose.yaml --scenario order.yaml --fault kill:cart --audit './audit.sh {history} {url}'`,
-		Args: arguments(someOrResumed),
+		Args: arguments(orResumed(cobra.MinimumNArgs(1))),
 		RunE: func(command *cobra.Command, args []string) error {
 			foreign := len(args) == 0 || isForeign(args)
 			err := misplaced(command, foreign, "architecture", "knob", "replicas", "level", backingFlag)
@@ -92,14 +92,6 @@ func checked(a app, system lab.Checkable) reporter {
 	return func(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (verdict, err error) {
 		return a.showChecks(folder, plan, system.CheckTable(), flags)
 	}
-}
-
-// someOrResumed wants arguments, or none where an experiment is resumed whose folder holds the systems.
-func someOrResumed(command *cobra.Command, args []string) error {
-	if len(args) == 0 && command.Flags().Changed("resume") {
-		return nil
-	}
-	return cobra.MinimumNArgs(1)(command, args)
 }
 
 func (f *checkFlags) register(command *cobra.Command) {

@@ -115,11 +115,11 @@ func (f *compareFlags) points(own *scenario.Load) ([]lab.Point, error) {
 		return nil, errors.New("give --rate for open loops or --users for closed ones, not both")
 	}
 	var points []lab.Point
-	add := func(name, factor string, level float64) error {
-		if slices.ContainsFunc(points, func(p lab.Point) bool { return p.Name == name }) {
-			return fmt.Errorf("%s stands there twice", name)
+	add := func(point lab.Point) error {
+		if slices.ContainsFunc(points, func(p lab.Point) bool { return p.Name == point.Name }) {
+			return fmt.Errorf("%s stands there twice", point.Name)
 		}
-		points = append(points, lab.Point{Name: name, Levels: map[string]float64{factor: level}})
+		points = append(points, point)
 		return nil
 	}
 	var mistakes []error
@@ -127,7 +127,7 @@ func (f *compareFlags) points(own *scenario.Load) ([]lab.Point, error) {
 	for i, text := range f.rates {
 		rate, err := schedule.ParseRate(text)
 		if err == nil {
-			err = add("rate-"+lab.Plain(rate), external.Rate, rate)
+			err = add(ratePoint(rate))
 		}
 		mistakes = append(mistakes, err)
 		if i == 0 {
@@ -139,13 +139,14 @@ func (f *compareFlags) points(own *scenario.Load) ([]lab.Point, error) {
 			mistakes = append(mistakes, fmt.Errorf("--users is %d, expected a number from 1 on", n))
 			continue
 		}
-		mistakes = append(mistakes, add("users-"+strconv.Itoa(n), external.Users, float64(n)))
+		mistakes = append(mistakes, add(usersPoint(n)))
 	}
 	if len(f.rates)+len(f.users) == 0 && own != nil {
 		points = append(points, lab.Point{Name: "scenario", Levels: map[string]float64{}})
 	}
 	if f.capacity {
-		mistakes = append(mistakes, add("capacity", external.SearchFrom, from))
+		capacity := lab.Point{Name: "capacity", Levels: map[string]float64{external.SearchFrom: from}}
+		mistakes = append(mistakes, add(capacity))
 	}
 	if len(points) == 0 {
 		mistakes = append(mistakes,

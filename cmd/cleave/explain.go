@@ -51,7 +51,7 @@ here, 4 no load was achieved, 5 a rule of the system was broken, 6 undecided
   cleave explain shop --tuned --backing mariadb,rabbitmq,mongo
   cleave explain shop --from sync --to "sync binding=grpc" --rate 100
   cleave explain old/compose.yaml new/compose.yaml --rate 50 --path /cart --order cart.image`,
-		Args: arguments(someOrResumed),
+		Args: arguments(orResumed(cobra.MinimumNArgs(1))),
 		RunE: func(command *cobra.Command, args []string) error { return a.explain(command, args, &flags) },
 	}
 	flags.register(command)

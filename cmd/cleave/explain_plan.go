@@ -194,8 +194,7 @@ func (f *explainFlags) point() lab.Point {
 	if f.users > 0 {
 		return usersPoint(f.users)
 	}
-	return lab.Point{Name: "rate-" + lab.Plain(f.rate),
-		Levels: map[string]float64{lab.FactorRate: f.rate}}
+	return ratePoint(f.rate)
 }
 
 // leastForP99 is how many values a 99th percentile needs to have an interval within

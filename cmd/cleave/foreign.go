@@ -78,6 +78,16 @@ func isForeign(args []string) bool {
 	})
 }
 
+// orResumed wants these arguments, or none where an experiment is resumed whose folder holds the systems.
+func orResumed(wanted cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(command *cobra.Command, args []string) error {
+		if len(args) == 0 && command.Flags().Changed("resume") {
+			return nil
+		}
+		return wanted(command, args)
+	}
+}
+
 // misplaced returns an error that names the flags which are for the other kind of system. ours are those for
 // the systems of Cleave alone.
 func misplaced(command *cobra.Command, foreign bool, ours ...string) error {

@@ -152,19 +152,28 @@ func (a app) model(command *cobra.Command, args []string, flags *modelFlags) err
 func (a app) modelTraces(paths []string, flags *modelFlags) error {
 	from := model.Evidence{Name: filepath.Base(paths[0]), About: "made of spans"}
 	for _, path := range paths {
-		set, err := traces.Read(path, flags.component)
+		trees, err := a.wholeTraces(path, flags.component)
 		if err != nil {
 			return withCode(exitBadPlan, "%w (systems that models are made of: %s)", err,
 				strings.Join(systemsThat[lab.Modelled](), ", "))
 		}
-		trees, counts := traces.Trees(path, set)
 		from.Traces = append(from.Traces, trees...)
-		if counts.Broken > 0 {
-			fmt.Fprintf(a.story, "note: %d of %d traces of %s are left out: spans are missing\n", counts.Broken,
-				counts.Broken+counts.Traces, path)
-		}
 	}
 	return a.writeModel(from, flags.out)
+}
+
+// wholeTraces reads the traces of a file or folder, and notes how many are left out since spans are missing.
+func (a app) wholeTraces(path, component string) ([]*lab.SpanNode, error) {
+	set, err := traces.Read(path, component)
+	if err != nil {
+		return nil, err
+	}
+	trees, counts := traces.Trees(path, set)
+	if counts.Broken > 0 {
+		fmt.Fprintf(a.story, "note: %d of %d traces of %s are left out: spans are missing\n", counts.Broken,
+			counts.Broken+counts.Traces, path)
+	}
+	return trees, nil
 }
 
 // writeModel makes a model and writes it. Unless it takes standard output, it is drawn there.
@@ -260,8 +269,7 @@ func (f *modelFlags) plan(system lab.Modelled) (lab.Plan, error) {
 	s.Design.Blocks, s.Design.MaxRepeats, s.Design.NoiseFloor = f.blocks, 1, nil
 	const faster = 3 // the rate at which a prediction can be checked
 	for _, rate := range []float64{f.rate, faster * f.rate} {
-		s.Points = append(s.Points, lab.Point{Name: "rate-" + lab.Plain(rate),
-			Levels: map[string]float64{lab.FactorRate: rate}})
+		s.Points = append(s.Points, ratePoint(rate))
 	}
 	followed.Points = []string{s.Points[0].Name}
 	s.Variants = []lab.Variant{metered, followed}

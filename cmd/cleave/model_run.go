@@ -15,7 +15,6 @@ import (
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/systems/loaded"
-	"github.com/cleave-lab/cleave/traces"
 )
 
 // modelRun makes the model of a system from the result folder of its trials.
@@ -79,14 +78,9 @@ func (a app) followedTraces(spans string, trials []lab.Trial, warmUp float64) ([
 		if disturbed || !strings.Contains(filepath.Base(dir), "-"+followedVariant+"-") {
 			continue
 		}
-		set, err := traces.Read(dir, lab.ComponentAttribute)
+		trees, err := a.wholeTraces(dir, lab.ComponentAttribute)
 		if err != nil {
 			return nil, err
-		}
-		trees, counts := traces.Trees(dir, set)
-		if counts.Broken > 0 {
-			fmt.Fprintf(a.story, "note: %d of %d traces in %s are left out: spans are missing\n", counts.Broken,
-				counts.Broken+counts.Traces, dir)
 		}
 		if len(trees) == 0 {
 			continue

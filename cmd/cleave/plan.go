@@ -268,6 +268,11 @@ func setLevels(p lab.Point, info lab.SystemInfo, levels map[string]string) error
 	return nil
 }
 
+// ratePoint returns the point of an open loop, in operations per second.
+func ratePoint(rate float64) lab.Point {
+	return lab.Point{Name: "rate-" + lab.Plain(rate), Levels: map[string]float64{lab.FactorRate: rate}}
+}
+
 // usersPoint returns the point of a closed loop.
 func usersPoint(users int) lab.Point {
 	return lab.Point{Name: fmt.Sprintf("users-%d", users),
