@@ -71,7 +71,7 @@ func CheckPorts(units []lab.UnitSpec) error {
 	return errors.Join(problems...)
 }
 
-// lackedAlways is what no nodes that Cleave makes have for a container.
+// lackedAlways returns what no node that Cleave makes can give to a container.
 func lackedAlways(spec lab.UnitSpec) (lacks []Lack) {
 	c := spec.Container
 	lacks = []Lack{{c.Privileged, "privileged"}, {c.HostPID, "the processes of this host (pid: host)"}}
@@ -129,8 +129,8 @@ func Mounts(dir string, spec lab.UnitSpec) []lab.ContainerMount {
 	return all
 }
 
-// MountsInFolders is Mounts where volumes are folders of the trial, which nodes that Cleave makes see alike.
-// It makes them.
+// MountsInFolders returns Mounts where volumes are folders of the trial, which nodes that Cleave makes see
+// alike, and the shared memory of its own size is one more mount. It makes the folders.
 func MountsInFolders(dir string, spec lab.UnitSpec) ([]lab.ContainerMount, error) {
 	all := Mounts(dir, spec)
 	for i, m := range all {
@@ -151,6 +151,10 @@ func MountsInFolders(dir string, spec lab.UnitSpec) ([]lab.ContainerMount, error
 				return nil, err
 			}
 		}
+	}
+	if size := spec.Container.ShmSize; size > 0 {
+		all = append(all, lab.ContainerMount{Kind: lab.MountMemory, Target: "/dev/shm",
+			Options: fmt.Sprintf("size=%d", size)})
 	}
 	return all, nil
 }

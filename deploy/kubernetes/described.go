@@ -134,10 +134,6 @@ func (p *pod) mount(made *api.Pod, runs *api.Container) error {
 	if err != nil {
 		return err
 	}
-	if size := p.Spec.Container.ShmSize; size > 0 {
-		mounts = append(mounts, lab.ContainerMount{Kind: lab.MountMemory, Target: "/dev/shm",
-			Options: fmt.Sprintf("size=%d", size)})
-	}
 	for i, m := range mounts {
 		volume := api.Volume{Name: "mount-" + strconv.Itoa(i), HostPath: &api.HostPath{Path: m.Source}}
 		if m.Kind == lab.MountMemory {

@@ -48,10 +48,6 @@ func (s *service) describe(made *engine.ServiceContainer) error {
 	if err != nil {
 		return err
 	}
-	if c.ShmSize > 0 {
-		mounts = append(mounts, lab.ContainerMount{Kind: lab.MountMemory, Target: "/dev/shm",
-			Options: fmt.Sprintf("size=%d", c.ShmSize)})
-	}
 	for _, m := range mounts {
 		mount := engine.Mount{Type: string(m.Kind), Source: plain(m.Source), Target: m.Target, ReadOnly: m.ReadOnly}
 		switch m.Kind {
