@@ -3,7 +3,6 @@ package model
 import (
 	"cmp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -87,45 +86,36 @@ func (q Quantiles) MarshalYAML() (any, error) {
 // Seconds returns the mean in seconds.
 func (d Distribution) Seconds() float64 { return d.Mean.Seconds() }
 
-// Curve returns the values of the distribution by their share: linear between its quantiles, flat beyond the
-// first and the last, and scaled so that the mean of all is that of the distribution.
-func (d Distribution) Curve() Curve {
+// Points returns the quantiles by their share, scaled so that the mean of all values is that of the
+// distribution. Without quantiles it returns the one value that all have.
+func (d Distribution) Points() []Point {
 	points := d.Quantiles.Points()
-	c := Curve{points}
-	if mean := c.mean(); mean > 0 {
-		for i := range points {
-			points[i].Seconds *= d.Seconds() / mean
-		}
-		return c
+	mean, _ := Moments(points)
+	if mean == 0 {
+		return []Point{{0, d.Seconds()}}
 	}
-	return Curve{[]Point{{0, d.Seconds()}}}
+	for i := range points {
+		points[i].Seconds *= d.Seconds() / mean
+	}
+	return points
 }
 
-// Curve is a distribution from which values are drawn quickly.
-type Curve struct{ points []Point }
-
-// At returns the value at a share from 0 to 1, in seconds. At a random share it is a random value.
-func (c Curve) At(share float64) float64 {
-	i := sort.Search(len(c.points), func(i int) bool { return c.points[i].Share > share })
-	if i == 0 || i == len(c.points) {
-		return c.points[max(0, i-1)].Seconds
+// Moments returns the mean of values and the mean of their squares. The values are linear between the points,
+// and flat beyond the first and the last. Both are 0 if there are no points.
+func Moments(points []Point) (mean, square float64) {
+	if len(points) == 0 {
+		return 0, 0
 	}
-	from, to := c.points[i-1], c.points[i]
-	return from.Seconds + (to.Seconds-from.Seconds)*(share-from.Share)/(to.Share-from.Share)
-}
-
-// mean returns the mean of all values; 0 of none.
-func (c Curve) mean() (mean float64) {
-	if len(c.points) == 0 {
-		return 0
+	first, last := points[0], points[len(points)-1]
+	mean = first.Seconds*first.Share + last.Seconds*(1-last.Share)
+	square = first.Seconds*first.Seconds*first.Share + last.Seconds*last.Seconds*(1-last.Share)
+	for i, b := range points[1:] {
+		a := points[i]
+		width := b.Share - a.Share
+		mean += width * (a.Seconds + b.Seconds) / 2
+		square += width * (a.Seconds*a.Seconds + a.Seconds*b.Seconds + b.Seconds*b.Seconds) / 3
 	}
-	last := c.points[len(c.points)-1]
-	mean = c.points[0].Seconds*c.points[0].Share + last.Seconds*(1-last.Share)
-	for i, to := range c.points[1:] {
-		from := c.points[i]
-		mean += (from.Seconds + to.Seconds) / 2 * (to.Share - from.Share)
-	}
-	return mean
+	return mean, square
 }
 
 // tableShares returns the quantiles that models have.
@@ -163,7 +153,8 @@ func OfPoints(points []Point, source Source, n int) Distribution {
 		d.Mean = duration(points[0].Seconds)
 		return d
 	}
-	d.Mean, d.Quantiles = duration(Curve{points}.mean()), Quantiles{}
+	mean, _ := Moments(points)
+	d.Mean, d.Quantiles = duration(mean), Quantiles{}
 	for _, p := range points {
 		d.Quantiles[nameOf(p.Share)] = duration(p.Seconds)
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -175,27 +176,36 @@ func TestSchemaRefusesWhatParseRefuses(t *testing.T) {
 	}
 }
 
-func TestCurve(t *testing.T) {
+func TestPoints(t *testing.T) {
 	ms := time.Millisecond
-	plain := Distribution{Mean: 2 * ms}.Curve()
 	table := Quantiles{"min": 1 * ms, "p50": 1 * ms, "max": 3 * ms}
-	shaped := Distribution{Mean: 3 * ms, Quantiles: table}.Curve()
 	for _, c := range []struct {
-		curve       Curve
-		share, want float64
+		of                       Distribution
+		want                     []Point
+		wantMean, wantMeanSquare float64
 	}{
-		{plain, 0, 2e-3}, {plain, 0.7, 2e-3}, {plain, 1, 2e-3},
+		{Distribution{Mean: 2 * ms}, []Point{{0, 2e-3}}, 2e-3, 4e-6},
 		// the mean of the table is 1.5 ms, so that all is twice as long
-		{shaped, 0, 2e-3}, {shaped, 0.25, 2e-3}, {shaped, 0.75, 4e-3}, {shaped, 1, 6e-3},
-		{Distribution{}.Curve(), 0.5, 0},
+		{Distribution{Mean: 3 * ms, Quantiles: table}, []Point{{0, 2e-3}, {0.5, 2e-3}, {1, 6e-3}}, 3e-3,
+			(4e-6 + (4e-6+12e-6+36e-6)/3) / 2},
+		{Distribution{Mean: 2 * ms, Quantiles: Quantiles{"p25": 1 * ms, "p75": 3 * ms}},
+			[]Point{{0.25, 1e-3}, {0.75, 3e-3}}, 2e-3, (1e-6+9e-6)/4 + (1e-6+3e-6+9e-6)/6},
+		{Distribution{}, []Point{{0, 0}}, 0, 0},
 	} {
-		if got := c.curve.At(c.share); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("at %g: %g, want %g", c.share, got, c.want)
+		got := c.of.Points()
+		if !slices.EqualFunc(got, c.want, func(a, b Point) bool {
+			return a.Share == b.Share && math.Abs(a.Seconds-b.Seconds) < 1e-12
+		}) {
+			t.Errorf("%v has the points %v, want %v", c.of, got, c.want)
+		}
+		mean, square := Moments(got)
+		if math.Abs(mean-c.wantMean) > 1e-12 || math.Abs(square-c.wantMeanSquare) > 1e-15 {
+			t.Errorf("%v has the moments %g and %g, want %g and %g", c.of, mean, square, c.wantMean,
+				c.wantMeanSquare)
 		}
 	}
-	open := Curve{Quantiles{"p25": 1 * ms, "p75": 3 * ms}.Points()}
-	if got := open.mean(); math.Abs(got-2e-3) > 1e-12 {
-		t.Errorf("the mean of a table without ends is %g", got)
+	if mean, square := Moments(nil); mean != 0 || square != 0 {
+		t.Errorf("no points have the moments %g and %g", mean, square)
 	}
 }
 
@@ -247,8 +257,13 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, o := range m.Operations {
 			o.Call.Executions(func(c *Call, times float64) {
-				if v := c.CPU.Curve().At(0.5); !(times >= 0 && times <= maxCalls && v >= 0 && !math.IsInf(v, 0)) {
-					t.Errorf("%s is made %g times, for %g s", c.Name, times, v)
+				if !(times >= 0 && times <= maxCalls) {
+					t.Errorf("%s is made %g times", c.Name, times)
+				}
+				for _, p := range c.CPU.Points() {
+					if !(p.Seconds >= 0 && !math.IsInf(p.Seconds, 0)) {
+						t.Errorf("%s takes %g s at %g", c.Name, p.Seconds, p.Share)
+					}
 				}
 			})
 		}

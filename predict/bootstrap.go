@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,12 +37,12 @@ func resampled(m model.Model, random *rand.Rand) model.Model {
 			move(&cost.Wait)
 			c.Hop = &cost
 		}
-		c.Visits = append([]model.Visit(nil), c.Visits...)
+		c.Visits = slices.Clone(c.Visits)
 		for i := range c.Visits {
 			move(&c.Visits[i].CPU)
 			move(&c.Visits[i].Wait)
 		}
-		c.Calls = append([]model.Call(nil), c.Calls...)
+		c.Calls = slices.Clone(c.Calls)
 		for i := range c.Calls {
 			below := call(c.Calls[i])
 			if _, fraction := math.Modf(below.Count); fraction > 0 && below.N > 0 && below.Source != model.Guess {
@@ -51,7 +52,7 @@ func resampled(m model.Model, random *rand.Rand) model.Model {
 		}
 		return c
 	}
-	m.Operations = append([]model.Operation(nil), m.Operations...)
+	m.Operations = slices.Clone(m.Operations)
 	for i := range m.Operations {
 		m.Operations[i].Call = call(m.Operations[i].Call)
 	}
@@ -60,20 +61,7 @@ func resampled(m model.Model, random *rand.Rand) model.Model {
 
 // variation returns the coefficient of variation of a distribution; 1 where its shape is not known.
 func variation(d model.Distribution) float64 {
-	points := d.Quantiles.Points()
-	if len(points) == 0 {
-		return 1
-	}
-	last := points[len(points)-1]
-	first := points[0]
-	mean := first.Share*first.Seconds + (1-last.Share)*last.Seconds
-	square := first.Share*first.Seconds*first.Seconds + (1-last.Share)*last.Seconds*last.Seconds
-	for i, b := range points[1:] {
-		a := points[i]
-		width := b.Share - a.Share
-		mean += width * (a.Seconds + b.Seconds) / 2
-		square += width * (a.Seconds*a.Seconds + a.Seconds*b.Seconds + b.Seconds*b.Seconds) / 3
-	}
+	mean, square := model.Moments(d.Quantiles.Points())
 	if mean == 0 {
 		return 1
 	}

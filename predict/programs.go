@@ -244,7 +244,7 @@ type cost struct {
 	cpu, wait sim.Dist
 }
 
-// hop returns what a call takes on its way between two units.
+// between returns what a call takes on its way between two units.
 func (p *programmer) between(c *model.Call, from, at int) (cost, error) {
 	switch {
 	case from < 0 || from == at:
@@ -266,17 +266,12 @@ func (p *programmer) between(c *model.Call, from, at int) (cost, error) {
 
 // distribution returns a distribution of the model for the simulator: its shape, with its mean.
 func distribution(d model.Distribution) (sim.Dist, error) {
-	points := d.Quantiles.Points()
-	if len(points) == 0 || d.Mean == 0 {
+	if len(d.Quantiles) == 0 || d.Mean == 0 {
 		return sim.Constant(d.Seconds()), nil
 	}
 	var quantiles []sim.Quantile
-	for _, p := range points {
+	for _, p := range d.Points() {
 		quantiles = append(quantiles, sim.Quantile{P: p.Share, Seconds: p.Seconds})
 	}
-	made, err := sim.Quantiles(quantiles)
-	if err != nil {
-		return made, err
-	}
-	return made.Scaled(d.Seconds() / made.Mean()), nil
+	return sim.Quantiles(quantiles)
 }
