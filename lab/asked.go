@@ -90,7 +90,7 @@ type Modelled interface {
 	Modelling() Modelling
 }
 
-// Modelling is what `cleave model` begins with.
+// Modelling holds the defaults of `cleave model`.
 type Modelling struct {
 	Architecture string
 	Rate         float64 // operations per second that are few for the system

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Distribution is how long something takes. Zero: it takes no time.
+// Distribution holds how long something takes. The zero value takes no time.
 type Distribution struct {
 	Mean   time.Duration `yaml:"mean"`
 	Source Source        `yaml:"source"`
@@ -121,7 +121,7 @@ func Moments(points []Point) (mean, square float64) {
 // tableShares returns the quantiles that models have.
 func tableShares() []float64 { return []float64{0, 0.25, 0.5, 0.75, 0.9, 0.99, 1} }
 
-// leastForTable is how many values a table of quantiles is made of at least.
+// leastForTable is the lowest number of values that make a table of quantiles.
 const leastForTable = 20
 
 // Summarise returns the distribution of values in seconds. Few values have no quantiles.

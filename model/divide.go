@@ -12,14 +12,14 @@ import (
 // mostly wait for a disk. What is more than all of that no span has seen: requests that are read and written,
 // garbage collection. It belongs to the messages that the unit gets and sends, to each as much.
 
-// share is which part of the time of spans of a unit was CPU time.
+// share holds the fractions of span time of a unit that were CPU time.
 type share struct {
 	run, statements, commits float64
 	// message is the CPU time, in seconds, outside of spans for each message that comes or goes.
 	message float64
 }
 
-// tracedShare is that of units which nobody has metered: an upper bound of business code.
+// tracedShare returns the share of units that nobody has metered: an upper bound of business code.
 func tracedShare() share { return share{run: 1} }
 
 // shareOf returns that of a unit.
@@ -30,7 +30,7 @@ func (b *builder) shareOf(unit string) share {
 	return tracedShare()
 }
 
-// spent is what the spans of a unit explain, per operation, in seconds, and its messages.
+// spent holds the time that the spans of a unit explain, per operation, in seconds, and its messages.
 type spent struct{ run, statements, commits, messages float64 }
 
 // divide finds the shares of all units.

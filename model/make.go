@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// maxOperations is how many operations a model is made with: the most frequent ones.
+	// maxOperations limits the operations of a model to the most frequent ones.
 	maxOperations = 200
-	// maxLevels is how deep calls are told apart. Deeper ones are the work of their caller.
+	// maxLevels limits the depth of calls. Deeper ones are the work of their caller.
 	maxLevels = 24
 )
 
-// Evidence is what a model is made from.
+// Evidence holds the measurements that a model is made from.
 type Evidence struct {
 	Name, About string
 	Traces      []*lab.SpanNode
@@ -127,10 +127,10 @@ type execution struct {
 	last      *execution // the call that it made last
 }
 
-// visit is what an execution did at a store.
+// visit holds the work of an execution at a store.
 type visit struct{ statements, commits, inStatements, inCommits float64 }
 
-// hop is what an execution took on its way: encoding on both sides, and what lies between.
+// hop holds the time of an execution on its way: encoding on both sides, and the rest between.
 type hop struct{ caller, callee, between float64 }
 
 func (n *node) execution(end int64) *execution {

@@ -19,7 +19,7 @@ type Model struct {
 	Measured []Measurement `yaml:"measured,omitempty"`
 }
 
-// Source says where a number comes from.
+// Source names the origin of a number.
 type Source string
 
 // The sources. CPU times whose source is Trace are self times: an upper bound.
@@ -92,7 +92,7 @@ type Call struct {
 	Calls []Call `yaml:"calls,omitempty"`
 }
 
-// Visit is what one execution of a call does at a store, all statements together.
+// Visit holds the work of one execution of a call at a store, all statements together.
 type Visit struct {
 	Store      string  `yaml:"store"`
 	Statements float64 `yaml:"statements,omitempty"` // beside BEGIN, COMMIT and ROLLBACK

@@ -19,7 +19,7 @@ const (
 	maxNodes = 500_000
 	// maxText is the longest name, in bytes.
 	maxText = 200
-	// maxCalls is how many calls an operation may make in the mean.
+	// maxCalls limits the mean number of calls of an operation.
 	maxCalls = 1e6
 	// longest is the longest time.
 	longest = time.Hour

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// fewSamples is how many executions of a call are few: their mean says little.
+	// fewSamples is the number of executions of a call below which their mean says little.
 	fewSamples = 30
 	// muchUnexplained is the share of an operation's time, or of the CPU time, that a model must explain.
 	muchUnexplained = 0.1

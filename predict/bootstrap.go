@@ -68,7 +68,7 @@ func variation(d model.Distribution) float64 {
 	return math.Sqrt(max(0, square/(mean*mean)-1))
 }
 
-// replicates is how many resampled models are simulated.
+// replicates is the number of resampled models that are simulated.
 const replicates = 24
 
 // pair is a replicate: the system as it is, and as it would be.

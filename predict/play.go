@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// figures are what one simulation says of a placement.
+// figures holds the results of one simulation of a placement.
 type figures struct {
 	median, p99, mean float64 // of the response time, in seconds
 	cpu               float64 // CPU seconds per operation

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// Question is what is asked of a model.
+// Question asks a model about a change at a rate.
 type Question struct {
 	Model  model.Model
 	Change Change
@@ -27,7 +27,7 @@ type Question struct {
 	Operations int
 }
 
-// Outcome is what the system takes in one placement. Times are in seconds.
+// Outcome holds the figures of the system in one placement. Times are in seconds.
 type Outcome struct {
 	Median, P99, CPU, Cores, Capacity stats.Estimate
 	Mean                              float64
@@ -41,7 +41,7 @@ type Outcome struct {
 	cpuParts [sim.MostParts]float64
 }
 
-// UnitUse is how many cores a unit uses.
+// UnitUse holds the number of cores that a unit uses.
 type UnitUse struct {
 	Unit  string
 	Cores float64

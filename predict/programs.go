@@ -19,7 +19,7 @@ const (
 	partCount
 )
 
-// Hop is what a call between two units takes where the model does not say. Nil: nobody knows.
+// Hop is the cost of a call between two units where the model has none. Nil: nobody knows.
 type Hop struct {
 	CPU, Wait float64 // seconds; CPU is that of both sides
 	Source    string  // where the figures come from, for people
@@ -45,7 +45,7 @@ type programmer struct {
 	stores  map[string]storeAt
 }
 
-// storeAt is where visits of a store go: a unit and a pool, or -1.
+// storeAt holds the unit and the pool that serve visits of a store; -1 for none.
 type storeAt struct{ unit, pool int }
 
 // place returns the system with these units on a host with so many cores.
@@ -238,7 +238,7 @@ func (p *programmer) children(steps []sim.Step, calls []model.Call, at int, time
 	return steps, nil
 }
 
-// cost is what a hop takes, if it takes anything.
+// cost is the cost of a hop, if it has one.
 type cost struct {
 	known     bool
 	cpu, wait sim.Dist

@@ -290,7 +290,7 @@ func cells(columns []lab.CheckColumn, trial lab.Trial) (row string) {
 	return row
 }
 
-// checkedKind says what the variants of a check are.
+// checkedKind returns the word for the variants of a check: system or architecture.
 func checkedKind(plan lab.Plan) string {
 	if plan.Study.System == external.Name {
 		return "system"

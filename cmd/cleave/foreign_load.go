@@ -140,7 +140,7 @@ func trialTimeout(load lab.Load, definitions []external.Definition) float64 {
 // of them repeated, and one that is longer.
 func searchTimeout(load lab.Load) float64 { return 45 * (load.Duration + 10) }
 
-// longestHealth is how long all services of a compose file may take until they are healthy.
+// longestHealth limits the time until all services of a compose file are healthy.
 const longestHealth = 5 * time.Minute
 
 // longestStart returns how many seconds a system may take until it can be loaded: each of the things

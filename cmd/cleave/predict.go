@@ -71,7 +71,7 @@ not model.`,
 	return command
 }
 
-// simulatedOperations is how many operations each figure is made of.
+// simulatedOperations is the number of operations behind each figure.
 const simulatedOperations = 100_000
 
 // question reads the model and the flags.

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Container is what the container of a unit is made of beside its image, in the terms of no platform.
+// Container describes the container of a unit beside its image, in the terms of no platform.
 type Container struct {
 	Command []string // what it runs; of an image of the user's, what that is told
 	Env     []string // "NAME=value", in the order of the names

@@ -23,7 +23,7 @@ func HealthcheckOf(h *lab.HealthCheck) *Healthcheck {
 		StartPeriod: span(h.StartPeriod), StartInterval: span(h.StartInterval), Retries: h.Retries}
 }
 
-// lookAgain is how often the daemon is asked whether a container is healthy.
+// lookAgain is the pause between two questions to the daemon whether a container is healthy.
 const lookAgain = 20 * time.Millisecond
 
 // AwaitHealthy waits until the health check of a container says that it is healthy. ended is closed when the

@@ -42,13 +42,13 @@ func (c *Client) ImageID(ctx context.Context, name string) (id string, err error
 	return image.ID, named("look for the image", name, err)
 }
 
-// Image is what an image says of its containers.
+// Image holds the configuration that an image gives to its containers.
 type Image struct {
 	ExposedPorts map[string]struct{} // such as 80/tcp
 	Healthcheck  *Healthcheck        // nil: it has none
 }
 
-// Image tells what an image says.
+// Image returns the configuration of an image.
 func (c *Client) Image(ctx context.Context, name string) (Image, error) {
 	var image struct{ Config Image }
 	err := c.call(ctx, http.MethodGet, "/images/"+name+"/json", nil, nil, &image)

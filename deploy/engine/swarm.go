@@ -203,10 +203,10 @@ type Mount struct {
 	TmpfsOptions  *TmpfsOptions  `json:",omitempty"`
 }
 
-// VolumeOptions say where a volume is.
+// VolumeOptions choose the driver of a volume.
 type VolumeOptions struct{ DriverConfig VolumeDriver }
 
-// VolumeDriver is what keeps a volume, with its options.
+// VolumeDriver names the driver that keeps a volume, and its options.
 type VolumeDriver struct {
 	Name    string
 	Options map[string]string

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// clockQuestions is how often each clock is asked: the fastest answer is the most exact.
+	// clockQuestions is the number of questions to each clock: the fastest answer is the most exact.
 	clockQuestions = 5
 	// clockPatience is how long a unit may take to answer.
 	clockPatience = 5 * time.Second

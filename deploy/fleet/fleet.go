@@ -153,7 +153,7 @@ func (f *Fleet[L]) Endpoint(unit string) (lab.Endpoint, error) {
 	return endpoint, nil
 }
 
-// logsAtOnce is how many logs are read at the same time.
+// logsAtOnce limits how many logs are read at the same time.
 const logsAtOnce = 16
 
 // Logs implements lab.Deployment.

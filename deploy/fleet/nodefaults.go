@@ -142,7 +142,7 @@ func (f *Fleet[L]) drain(ctx context.Context, asked lab.Fault, there []L) (proof
 		strings.Join(slices.Sorted(maps.Keys(to)), ", ")), nil
 }
 
-// againAtOnce is how many units that ended together are restarted at the same time.
+// againAtOnce limits how many units that ended together are restarted at the same time.
 const againAtOnce = 16
 
 // againAll starts the next lives of units that ended together. Servers come first: others need them at their

@@ -27,7 +27,7 @@ var (
 	userNumbers = regexp.MustCompile(`^[0-9]+(:[0-9]+)?$`)
 )
 
-// lacks is what pods cannot have of a container that its spec describes.
+// lacks returns what a pod cannot have of a container that its spec describes.
 func lacks(spec lab.UnitSpec) []containers.Lack {
 	c := spec.Container
 	all := []containers.Lack{

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// lacks is what services of a swarm cannot have of a container that its spec describes.
+// lacks returns what a service of a swarm cannot have of a container that its spec describes.
 func lacks(spec lab.UnitSpec) (all []containers.Lack) {
 	c := spec.Container
 	for _, option := range c.SecurityOpt { // all others are refused everywhere

@@ -128,7 +128,7 @@ func (d *Dist) draw(r *random) float64 {
 	return d.mean
 }
 
-// guides is how many equal steps of probability a table has an index for.
+// guides counts the equal steps of probability for which a table has an index.
 const guides = 256
 
 // table is a distribution by its quantiles, from P 0 to 1, with an index that finds the line that a

@@ -32,7 +32,7 @@ func (p *pool) advance(now float64) {
 	p.since = now
 }
 
-// grant is what came of asking for a place.
+// grant is the outcome of asking for a place.
 type grant uint8
 
 const (

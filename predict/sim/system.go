@@ -1,6 +1,6 @@
 package sim
 
-// System is what is simulated. Its parts refer to each other by their index.
+// System is a system to simulate. Its parts refer to each other by their index.
 type System struct {
 	Processors []Processor
 	Units      []Unit
@@ -14,7 +14,7 @@ type System struct {
 // of it as every other one, and one core at most.
 type Processor struct{ Cores float64 }
 
-// Unit is what the use of a processor is counted for.
+// Unit is a program whose use of a processor is counted.
 type Unit struct {
 	Processor int
 	// Limit is the most that the unit gets of its processor, in cores; 0 is all. Cores and limits are rounded
@@ -33,7 +33,7 @@ type Pool struct {
 // Unbounded is the length of a queue that never refuses.
 const Unbounded = 1<<31 - 1
 
-// Operation is what a load asks for.
+// Operation is a kind of request of a load.
 type Operation struct{ Program int }
 
 // Load is a stream of operations: open with a Rate, closed with Users.
@@ -46,13 +46,13 @@ type Load struct {
 	Weights []float64
 }
 
-// Part is what the time of an operation is counted as: an index that the caller chooses.
+// Part is a kind of time that an operation spends: an index that the caller chooses.
 type Part uint8
 
-// MostParts is how many parts there may be.
+// MostParts limits the number of parts.
 const MostParts = 8
 
-// action is what a step does.
+// action is a kind of step.
 type action uint8
 
 const (

@@ -54,8 +54,7 @@ var notInSystemNames = regexp.MustCompile(`[^a-z0-9.-]+`)
 func (d *Definition) Change(name string, written []string) error {
 	if !d.HasUnits() {
 		return fmt.Errorf("system %s: only services of a compose file or of manifests can be changed: leave out %s",
-			d.Name,
-			strings.Join(written, " "))
+			d.Name, strings.Join(written, " "))
 	}
 	changes := maps.Clone(d.changes)
 	if changes == nil {

@@ -106,7 +106,7 @@ func (d *Definition) deploy() error {
 // placesOfServices returns the deployments on which services of a file find each other by their names.
 func placesOfServices() []string { return []string{lab.DockerBridge, lab.Swarm, lab.Kubernetes} }
 
-// noteVolumes says what volumes are not on Kubernetes.
+// noteVolumes notes how volumes differ on Kubernetes.
 func (d *Definition) noteVolumes() {
 	if d.Deployment == lab.Kubernetes && slices.ContainsFunc(d.Services, func(s lab.SystemService) bool {
 		return slices.ContainsFunc(s.Container.Mounts, func(m lab.ContainerMount) bool {

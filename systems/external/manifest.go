@@ -299,7 +299,7 @@ type (
 	}
 )
 
-// manifests is what a file or a folder of manifests holds.
+// manifests holds the objects of a file or a folder of manifests.
 type manifests struct {
 	workloads []workload
 	services  []servedFile

@@ -284,7 +284,8 @@ func TestAnOrderIsFoundAlongEachUnitOnce(t *testing.T) {
 		after[name] = slices.Clone(all)
 		all = append(all, name)
 	}
-	if waits(after, "unit-59", "none") || !waits(after, "unit-59", "unit-0") || waits(after, "unit-0", "unit-59") {
+	if waits(after, "unit-59", "none") || !waits(after, "unit-59", "unit-0") ||
+		waits(after, "unit-0", "unit-59") {
 		t.Error("who waits for whom is wrong")
 	}
 }

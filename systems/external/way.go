@@ -208,5 +208,5 @@ func (w way) lead(stops []Definition, order []int, number int, prefix string) ([
 	return stops, steps
 }
 
-// maxName is how long names of systems may be.
+// maxName limits names of systems, in bytes.
 const maxName = 64
