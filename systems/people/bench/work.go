@@ -5,15 +5,13 @@ import (
 	"context"
 	"errors"
 	"net"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/backing/wide"
 	"github.com/cleave-lab/cleave/backing/wide/straight"
+	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
 	"github.com/cleave-lab/cleave/systems/people/peopleunit"
@@ -35,40 +33,21 @@ type measure struct {
 	cpu  float64 // seconds of this process per request, those of clients included
 }
 
-// measured returns the measured of a trial which plays from now on, once it has ended.
+// measured begins a trial; the function that it returns measures it at its end.
 func (w work) measured() (ended func() measure) {
-	began, spent := time.Now(), ownCPU()
+	began, spent := time.Now(), figures.OwnCPU()
 	return func() measure {
 		requests := 2 * float64(w.records)
-		return measure{rate: requests / time.Since(began).Seconds(), cpu: (ownCPU() - spent).Seconds() / requests}
+		return measure{rate: requests / time.Since(began).Seconds(),
+			cpu: (figures.OwnCPU() - spent).Seconds() / requests}
 	}
-}
-
-// ownCPU returns the processor time of this process.
-func ownCPU() time.Duration {
-	var usage unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
-		panic(err) // only a wrong argument can do that
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // each has clients do their part at the store.
 func (w work) each(ctx context.Context, createAndFetch func(ctx context.Context) error) (measure, error) {
-	var left atomic.Int64
-	left.Store(int64(w.records))
-	errs := make([]error, w.clients)
-	var clients sync.WaitGroup
 	ended := w.measured()
-	for n := range w.clients {
-		clients.Go(func() {
-			for errs[n] == nil && left.Add(-1) >= 0 {
-				errs[n] = createAndFetch(ctx)
-			}
-		})
-	}
-	clients.Wait()
-	return ended(), errors.Join(errs...)
+	err := figures.InParallel(w.clients, w.records, func(int, int) error { return createAndFetch(ctx) })
+	return ended(), err
 }
 
 // statements plays the monolith's at the client of the store.

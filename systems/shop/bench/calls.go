@@ -8,9 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"sync"
-	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/cleave-lab/cleave/internal/figures"
@@ -125,40 +122,19 @@ func runCalls(argument string) (err error) {
 	if err := callAll(catalog, job.Callers, job.Calls/10+job.Callers); err != nil { // warm up
 		return err
 	}
-	began, used := time.Now(), cpuSeconds()
+	began, used := time.Now(), figures.OwnCPU()
 	if err := callAll(catalog, job.Callers, job.Calls); err != nil {
 		return err
 	}
-	cost := callCost{CPU: (cpuSeconds() - used) / float64(job.Calls),
+	cost := callCost{CPU: (figures.OwnCPU() - used).Seconds() / float64(job.Calls),
 		Wall: time.Since(began).Seconds() / float64(job.Calls)}
 	return json.NewEncoder(os.Stdout).Encode(cost)
-}
-
-// cpuSeconds returns what this process has used, in user and kernel.
-func cpuSeconds() float64 {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		panic(err) // Linux knows this call
-	}
-	seconds := func(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
-	return seconds(usage.Utime) + seconds(usage.Stime)
 }
 
 // callAll has callers ask for quotes, so many together, each with a deadline as
 // between units.
 func callAll(catalog shop.Catalog, callers, calls int) error {
-	var next atomic.Int64
-	failures := make([]error, callers)
-	var all sync.WaitGroup
-	for i := range callers {
-		all.Go(func() {
-			for next.Add(1) <= int64(calls) && failures[i] == nil {
-				failures[i] = callOnce(catalog)
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(failures...)
+	return figures.InParallel(callers, calls, func(int, int) error { return callOnce(catalog) })
 }
 
 func callOnce(catalog shop.Catalog) error {

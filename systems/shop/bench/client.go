@@ -3,15 +3,13 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 
+	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
@@ -36,39 +34,32 @@ func requests(jobs []*shoppb.CreateOrderRequest) [][]byte {
 	return made
 }
 
-// sendAll deals the requests out to clients, each of whom waits for its answer.
+// sendAll deals the requests out to clients, each of whom has a connection and waits for its answer.
 func sendAll(address string, clients int, requests [][]byte, state shop.State) error {
 	want := []byte(`"state":"` + string(state) + `"`)
-	var next atomic.Int64
-	failures := make([]error, clients)
-	var all sync.WaitGroup
-	for i := range clients {
-		all.Go(func() {
-			failures[i] = sendSome(address, requests, &next, want)
-		})
-	}
-	all.Wait()
-	return errors.Join(failures...)
-}
-
-func sendSome(address string, requests [][]byte, next *atomic.Int64, want []byte) error {
-	connection, err := net.Dial("tcp", address)
-	if err != nil {
-		return err
-	}
-	answers := bufio.NewReader(connection)
-	for {
-		n := int(next.Add(1)) - 1
-		if n >= len(requests) {
-			return connection.Close()
+	connections, answers := make([]net.Conn, clients), make([]*bufio.Reader, clients)
+	defer func() {
+		for _, connection := range connections {
+			if connection != nil {
+				_ = connection.Close() // all answers are here, or one is not as it should be
+			}
 		}
-		if _, err := connection.Write(requests[n]); err != nil {
-			return errors.Join(err, connection.Close())
+	}()
+	return figures.InParallel(clients, len(requests), func(client, n int) (err error) {
+		if connections[client] == nil {
+			if connections[client], err = net.Dial("tcp", address); err != nil {
+				return err
+			}
+			answers[client] = bufio.NewReader(connections[client])
 		}
-		if err := accepted(answers, want); err != nil {
-			return errors.Join(fmt.Errorf("order %d: %w", n, err), connection.Close())
+		if _, err = connections[client].Write(requests[n]); err == nil {
+			err = accepted(answers[client], want)
 		}
-	}
+		if err != nil {
+			return fmt.Errorf("order %d: %w", n, err)
+		}
+		return nil
+	})
 }
 
 // accepted reads one answer, which must hold what is wanted.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/backing/sqlite"
 	"github.com/cleave-lab/cleave/internal/trials"
@@ -17,7 +16,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
-	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/system"
 )
 
@@ -178,30 +176,12 @@ func (f *fleet) check(ctx context.Context, v lab.Variant, address string) (err e
 	if err != nil {
 		return err
 	}
-	where, err := database.ParsePlace(address)
+	databases, err := assembly.OpenDatabases(ctx, design, address)
 	if err != nil {
 		return err
 	}
-	opened := map[string]*database.DB{}
-	defer func() {
-		for _, db := range opened {
-			err = errors.Join(err, db.Close())
-		}
-	}()
-	of := func(component string) *database.DB {
-		name := design.DatabaseOf(component)
-		if opened[name] == nil && err == nil {
-			opened[name], err = database.Open(ctx, where.Config(name, 1))
-		}
-		return opened[name]
-	}
-	from := audit.Databases{Orders: of(shop.ComponentOrders), Inventory: of(shop.ComponentInventory),
-		Payments: of(shop.ComponentPayments), Shipping: of(shop.ComponentShipping),
-		Catalog: of(shop.ComponentCatalog), Customers: of(shop.ComponentCustomers)}
-	if err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, databases.Close()) }()
 	filled := seed()
 	filled.Random = f.seed // as the layout has it prepared
-	return judge(ctx, from, design.Coordination, filled, makeJobs(f.seed, f.orders+f.warmUp()))
+	return judge(ctx, databases, design.Coordination, filled, makeJobs(f.seed, f.orders+f.warmUp()))
 }

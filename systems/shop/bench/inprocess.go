@@ -127,9 +127,9 @@ func measureInside(calls int, loop func() error) (inside, error) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	used := cpuSeconds() // not the clock: who shares the processor does not count
+	used := figures.OwnCPU() // not the clock: who shares the processor does not count
 	err := loop()
-	took := cpuSeconds() - used
+	took := (figures.OwnCPU() - used).Seconds()
 	runtime.ReadMemStats(&after)
 	return inside{seconds: took / float64(calls),
 		allocations: float64((after.Mallocs - before.Mallocs) / uint64(calls))}, err

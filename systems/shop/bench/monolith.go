@@ -53,7 +53,7 @@ func serve(ctx context.Context, db *database.DB) (address string, stop func() er
 	}
 	serving, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- api.Serve(serving, listener, assembly.Monolith(db).Handler(db.Ping)) }()
+	go func() { ended <- api.Serve(serving, listener, api.NewHandler(assembly.Monolith(db), db.Ping)) }()
 	return listener.Addr().String(), func() error {
 		cancel()
 		return <-ended
@@ -63,10 +63,10 @@ func serve(ctx context.Context, db *database.DB) (address string, stop func() er
 // judge audits a trial in which every order was taken. filled is the shop as it was
 // before the first.
 func judge(
-	ctx context.Context, from audit.Databases, how architecture.Coordination, filled shop.Seed,
+	ctx context.Context, from map[string]*database.DB, how architecture.Coordination, filled shop.Seed,
 	jobs []*shoppb.CreateOrderRequest,
 ) error {
-	state, err := audit.Read(ctx, from)
+	state, err := audit.Read(ctx, from, audit.Coordination(how))
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -16,6 +14,7 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/internal/figures"
 )
 
 // playRaw replays all scripts, each as one transaction, and returns how long that
@@ -45,29 +44,14 @@ func playRaw(ctx context.Context, place *place, scripts []script, o options) (to
 	}
 	pool.SetMaxIdleConns(connections)
 	began := time.Now()
-	err = replayAll(ctx, players, scripts)
-	return time.Since(began), err
-}
-
-// replayAll deals the scripts out to whoever is free.
-func replayAll(ctx context.Context, players []*player, scripts []script) error {
-	var next atomic.Int64
-	failures := make([]error, len(players))
-	var all sync.WaitGroup
-	for i, p := range players {
-		all.Go(func() {
-			for failures[i] == nil {
-				n := int(next.Add(1)) - 1
-				if n >= len(scripts) {
-					break
-				}
-				failures[i] = p.replay(ctx, scripts[n])
-			}
-			failures[i] = errors.Join(failures[i], p.connection.Close())
-		})
+	err = figures.InParallel(connections, len(scripts), func(worker, n int) error {
+		return players[worker].replay(ctx, scripts[n])
+	})
+	took = time.Since(began)
+	for _, p := range players {
+		err = errors.Join(err, p.connection.Close())
 	}
-	all.Wait()
-	return errors.Join(failures...)
+	return took, err
 }
 
 // openRaw opens the bare driver with the session settings that the client sets,

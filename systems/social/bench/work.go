@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -21,6 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/parts"
 	"github.com/cleave-lab/cleave/systems/social/population"
@@ -161,19 +161,9 @@ func (w *work) close() error { return w.network.stop() }
 
 // rate has clients read home timelines of all users in turn, and returns how many per second.
 func (w *work) rate(ctx context.Context, read func(ctx context.Context, user int) error) (float64, error) {
-	var next atomic.Int64
-	errs := make([]error, w.clients)
-	var clients sync.WaitGroup
 	began := time.Now()
-	for c := range w.clients {
-		clients.Go(func() {
-			for n := next.Add(1); errs[c] == nil && n <= int64(w.reads); n = next.Add(1) {
-				errs[c] = read(ctx, 1+int(n)%users)
-			}
-		})
-	}
-	clients.Wait()
-	return float64(w.reads) / time.Since(began).Seconds(), errors.Join(errs...)
+	err := figures.InParallel(w.clients, w.reads, func(_, n int) error { return read(ctx, 1+n%users) })
+	return float64(w.reads) / time.Since(began).Seconds(), err
 }
 
 // monolith reads over HTTP.
