@@ -1,7 +1,7 @@
 // Package accept takes connections for the servers of bindings, also when no file descriptor is left
-// for a moment.
+// for a moment, and shares one address between two of them.
 //
-// Entry point: Next.
+// Entry points: Next, Fork.
 package accept
 
 import (

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/calls"
@@ -186,7 +187,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	forCalls, others := calls.Fork(listener)
+	forCalls, others := accept.Fork(listener, calls.Greeting)
 	served := make(chan error, 1)
 	go func() {
 		served <- rpc.Serve(ctx, forCalls, calls.NewServer(asked, u.parts.LogError), drain)

@@ -1,8 +1,8 @@
 // Package calls carries what units of the airline ask each other over gRPC, with
 // grpc-go, in the place of HTTP with JSON (web.Client). A unit answers calls at the
-// address at which it answers everything else: Fork tells the two apart.
+// address at which it answers everything else: calls are what begins with Greeting.
 //
-// Entry points: NewServer, NewClient, Fork.
+// Entry points: NewServer, NewClient.
 package calls
 
 import (
@@ -18,6 +18,8 @@ import (
 )
 
 const (
+	// Greeting is how HTTP/2 begins, and no request of HTTP/1.
+	Greeting = "PRI"
 	// callTimeout is how long another unit may take to answer.
 	callTimeout = 5 * time.Second
 	// maxMessage is the longest request, in bytes.
@@ -30,7 +32,7 @@ type faults struct{ logError func(error) }
 // Encode implements rpc.Faults.
 func (f faults) Encode(err error) rpc.Fault {
 	problem := airline.ProblemOf(err)
-	if problem.Kind == airline.Internal {
+	if problem.Kind == rpc.Internal {
 		f.logError(problem)
 	}
 	return rpc.Fault{Kind: string(problem.Kind), Detail: problem.Detail}
@@ -40,7 +42,7 @@ func (f faults) Encode(err error) rpc.Fault {
 func (faults) Decode(fault rpc.Fault, cause error) error {
 	switch fault.Kind {
 	case rpc.Unavailable, rpc.DeadlineExceeded, rpc.Cancelled:
-		return &airline.Problem{Kind: airline.Unavailable, Detail: "another part of the airline does not answer",
+		return &rpc.Problem{Kind: rpc.Unavailable, Detail: "another part of the airline does not answer",
 			Cause: cause}
 	}
 	return fmt.Errorf("another unit answers %s: %s", fault.Kind, fault.Detail)
@@ -69,7 +71,7 @@ func NewServer(parts Parts, logError func(error)) *grpcgo.Server {
 }
 
 // refused reports whether an error is a refusal of a kind.
-func refused(err error, kind airline.ProblemKind) bool {
+func refused(err error, kind rpc.Kind) bool {
 	return err != nil && airline.ProblemOf(err).Kind == kind
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/airline"
 )
@@ -27,7 +28,7 @@ const token = "0123456789abcdef0123456789abcdef"
 
 func (parts) Session(_ context.Context, asked string) (airline.Session, error) {
 	if asked != token {
-		return airline.Session{}, airline.Problemf(airline.NoSession, "log in")
+		return airline.Session{}, rpc.Problemf(airline.NoSession, "log in")
 	}
 	return session, nil
 }
@@ -35,19 +36,19 @@ func (parts) Session(_ context.Context, asked string) (airline.Session, error) {
 func (parts) Check(_ context.Context, login, password string) error {
 	switch login {
 	case "down":
-		return airline.Problemf(airline.Unavailable, "the database does not answer")
+		return rpc.Problemf(rpc.Unavailable, "the database does not answer")
 	case "broken":
 		return errors.New("secret of the inside")
 	}
 	if password != "right" {
-		return airline.Problemf(airline.WrongCredentials, "it is wrong")
+		return rpc.Problemf(airline.WrongCredentials, "it is wrong")
 	}
 	return nil
 }
 
 func (parts) Flight(_ context.Context, id string) (airline.Flight, error) {
 	if id != flight.ID {
-		return airline.Flight{}, airline.Problemf(airline.UnknownFlight, "there is none")
+		return airline.Flight{}, rpc.Problemf(airline.UnknownFlight, "there is none")
 	}
 	return flight, nil
 }
@@ -59,7 +60,7 @@ func serve(t *testing.T, address string, logError func(error)) (at string, stop 
 	if err != nil {
 		t.Fatal(err)
 	}
-	forCalls, others := Fork(listener)
+	forCalls, others := accept.Fork(listener, Greeting)
 	ctx, end := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -83,7 +84,7 @@ func serve(t *testing.T, address string, logError func(error)) (at string, stop 
 	}
 }
 
-func kindOf(err error) airline.ProblemKind {
+func kindOf(err error) rpc.Kind {
 	if err == nil {
 		return ""
 	}
@@ -110,11 +111,11 @@ func TestUnitsAskEachOther(t *testing.T) {
 	_, noFlight := client.Flight(ctx, "AMS-ATH-20260101-2")
 	for i, c := range []struct {
 		err  error
-		want airline.ProblemKind
+		want rpc.Kind
 	}{
 		{noSession, airline.NoSession}, {noToken, airline.NoSession}, {noFlight, airline.UnknownFlight},
 		{client.Check(ctx, "c1", "right"), ""}, {client.Check(ctx, "c1", "wrong"), airline.WrongCredentials},
-		{client.Check(ctx, "down", ""), airline.Unavailable}, {client.Check(ctx, "broken", ""), airline.Internal},
+		{client.Check(ctx, "down", ""), rpc.Unavailable}, {client.Check(ctx, "broken", ""), rpc.Internal},
 	} {
 		if got := kindOf(c.err); got != c.want {
 			t.Errorf("case %d: %v, want %q", i, c.err, c.want)
@@ -141,7 +142,7 @@ func TestAUnitThatIsBackIsAskedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	if err := client.Check(t.Context(), "c1", "right"); kindOf(err) != airline.Unavailable {
+	if err := client.Check(t.Context(), "c1", "right"); kindOf(err) != rpc.Unavailable {
 		t.Errorf("without the other unit: %v", err)
 	}
 	_, stop = serve(t, address, nil)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/grpcgo"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/api/airlinepb"
 	"github.com/cleave-lab/cleave/systems/airline/service"
@@ -40,7 +41,7 @@ func (c *Client) Close() { _ = c.grpc.Close() } // fails only where it was close
 
 // Session implements service.Sessions.
 func (c *Client) Session(ctx context.Context, token string) (airline.Session, error) {
-	noSession := airline.Problemf(airline.NoSession, "log in first")
+	noSession := rpc.Problemf(airline.NoSession, "log in first")
 	if !service.IsID(token) {
 		return airline.Session{}, noSession
 	}
@@ -67,7 +68,7 @@ func (c *Client) Check(ctx context.Context, login, password string) error {
 	answer, err := c.customers.CheckPassword(ctx,
 		&airlinepb.CheckPasswordRequest{Login: login, Password: password})
 	if err == nil && !answer.GetRight() {
-		return airline.Problemf(airline.WrongCredentials, "no customer has this login and password")
+		return rpc.Problemf(airline.WrongCredentials, "no customer has this login and password")
 	}
 	return err
 }
@@ -82,7 +83,7 @@ func (c *Client) Flight(ctx context.Context, id string) (airline.Flight, error) 
 	}
 	found := answer.GetFlight()
 	if found == nil {
-		return airline.Flight{}, airline.Problemf(airline.UnknownFlight, "there is no flight %q", id)
+		return airline.Flight{}, rpc.Problemf(airline.UnknownFlight, "there is no flight %q", id)
 	}
 	departs, err := time.Parse(time.RFC3339, found.GetDeparts())
 	if err != nil {

@@ -244,7 +244,7 @@ const moreFollow = "orders=follow"
 func (u *unit) withSettled(ctx context.Context, public http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == takenPath && r.Method == http.MethodGet {
-			u.answerTaken(r.Context(), w)
+			u.answerTaken(w, r)
 			return
 		}
 		if r.URL.Path != SettledPath || r.Method != http.MethodGet {

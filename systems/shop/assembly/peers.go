@@ -4,17 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
 
+	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/api"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 )
 
@@ -71,19 +73,28 @@ func (u *unit) peer(instance string) (string, error) {
 // socketOf returns the socket file of a unit.
 func socketOf(dir, instance string) string { return filepath.Join(dir, instance+".sock") }
 
-// serveUnits answers the calls of other units until ctx ends.
+// serveUnits answers the calls of other units until ctx ends, and beside them, in a shop of events,
+// takenPath.
 func (u *unit) serveUnits(ctx context.Context, hosted Hosted) error {
 	listener, err := u.listen(ctx)
 	if err != nil {
 		return fmt.Errorf("unit %s: %w", u.instance, err)
 	}
-	if u.design.Coordination == architecture.Choreographed {
-		listener = newApart(listener, func(w io.Writer) { u.answerTaken(ctx, w) })
-	}
 	for _, register := range hosted.Offers {
 		u.Offer(register)
 	}
-	return u.Serve(ctx, counting{listener, &u.callBytes}, rpc.Traced(u.around.Tracer))
+	traced := rpc.Traced(u.around.Tracer)
+	if u.design.Coordination != architecture.Choreographed {
+		return u.Serve(ctx, counting{listener, &u.callBytes}, traced)
+	}
+	asks, calls := accept.Fork(listener, http.MethodGet+" "+takenPath+" ")
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	asked := make(chan error, 1)
+	go func() { asked <- api.Serve(ctx, asks, http.HandlerFunc(u.answerTaken)) }()
+	err = u.Serve(ctx, counting{calls, &u.callBytes}, traced)
+	end()
+	return errors.Join(err, <-asked)
 }
 
 func (u *unit) listen(ctx context.Context) (net.Listener, error) {

@@ -1,7 +1,6 @@
 package assembly
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/binding/event"
@@ -112,103 +109,11 @@ func askTaken(ctx context.Context, address string) (int64, error) {
 }
 
 // answerTaken answers takenPath.
-func (u *unit) answerTaken(ctx context.Context, w io.Writer) {
-	taken, err := u.taken(ctx)
+func (u *unit) answerTaken(w http.ResponseWriter, r *http.Request) {
+	taken, err := u.taken(r.Context())
 	text := strconv.FormatInt(taken, 10)
 	if err != nil {
 		text = err.Error()
 	}
 	_, _ = io.WriteString(w, text) // who asked asks again
-}
-
-// apart is a listener that answers takenPath itself, and hands out all other connections when they have sent
-// something.
-type apart struct {
-	net.Listener
-	answer  func(io.Writer)
-	arrived chan arrival
-	closed  chan struct{}
-	once    sync.Once
-}
-
-// arrival is what a listener accepts.
-type arrival struct {
-	net.Conn
-	error
-}
-
-func newApart(listener net.Listener, answer func(io.Writer)) *apart {
-	a := &apart{Listener: listener, answer: answer, arrived: make(chan arrival), closed: make(chan struct{})}
-	go func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				if !a.hand(arrival{nil, err}) {
-					return
-				}
-				continue
-			}
-			go a.sort(connection)
-		}
-	}()
-	return a
-}
-
-// hand hands something to Accept, and reports whether the listener is open.
-func (a *apart) hand(what arrival) bool {
-	select {
-	case a.arrived <- what:
-		return true
-	case <-a.closed:
-		return false
-	}
-}
-
-// sort waits for the first bytes of a connection and finds out who calls.
-func (a *apart) sort(connection net.Conn) {
-	const asks = http.MethodGet + " " + takenPath + " "
-	if begins(connection, asks) {
-		if _, err := http.ReadRequest(bufio.NewReader(connection)); err == nil {
-			var text strings.Builder
-			a.answer(&text)
-			_, _ = fmt.Fprintf(connection, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", text.Len(), &text)
-		}
-	} else if a.hand(arrival{connection, nil}) {
-		return
-	}
-	_ = connection.Close() // all is said
-}
-
-// begins reports whether the first bytes of a connection are a text. They stay to be read.
-func begins(connection net.Conn, text string) bool {
-	spoken, is := connection.(syscall.Conn)
-	if !is {
-		return false
-	}
-	raw, err := spoken.SyscallConn()
-	if err != nil {
-		return false
-	}
-	head, n := make([]byte, len(text)), 0
-	err = raw.Read(func(descriptor uintptr) bool {
-		n, _, err = syscall.Recvfrom(int(descriptor), head, syscall.MSG_PEEK)
-		return !errors.Is(err, syscall.EAGAIN)
-	})
-	return err == nil && n > 0 && string(head[:n]) == text
-}
-
-// Accept implements net.Listener.
-func (a *apart) Accept() (net.Conn, error) {
-	select {
-	case next := <-a.arrived:
-		return next.Conn, next.error
-	case <-a.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (a *apart) Close() error {
-	a.once.Do(func() { close(a.closed) })
-	return a.Listener.Close()
 }

@@ -1,0 +1,107 @@
+package accept
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// patience is how long a client may take to say which branch of a fork it is for.
+const patience = 10 * time.Second
+
+// branch is a listener that gets some of the connections of another one.
+type branch struct {
+	net.Listener // whose connections are shared
+	connections  chan net.Conn
+	closed       chan struct{}
+	close        func() error
+}
+
+// Fork shares the connections of a listener: the first branch gets those that begin with a text, the second
+// all others. Nothing is read of them. The listener is closed when both branches are.
+func Fork(listener net.Listener, text string) (those, others net.Listener) {
+	var open sync.WaitGroup
+	made := func() *branch {
+		open.Add(1)
+		b := &branch{Listener: listener, connections: make(chan net.Conn), closed: make(chan struct{})}
+		b.close = sync.OnceValue(func() error { close(b.closed); open.Done(); return nil })
+		return b
+	}
+	first, second := made(), made()
+	go func() {
+		open.Wait()
+		_ = listener.Close() // nobody would hear of it
+	}()
+	go func() {
+		for {
+			connection, err := Next(listener)
+			if err != nil { // it is closed
+				return
+			}
+			go share(connection, text, first, second)
+		}
+	}()
+	return first, second
+}
+
+// share hands a connection to one of two branches. One that says too little in time is closed.
+func share(connection net.Conn, text string, those, others *branch) {
+	is, err := begins(connection, text)
+	if err != nil {
+		_ = connection.Close() // nobody has it
+		return
+	}
+	to := others
+	if is {
+		to = those
+	}
+	select {
+	case to.connections <- connection:
+	case <-to.closed:
+		_ = connection.Close() // it is late
+	}
+}
+
+// begins reports whether the first bytes of a connection are a text. They stay to be read.
+func begins(connection net.Conn, text string) (bool, error) {
+	with, is := connection.(syscall.Conn)
+	if !is {
+		return false, errors.ErrUnsupported
+	}
+	raw, err := with.SyscallConn()
+	if err != nil {
+		return false, err
+	}
+	if err := connection.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		return false, err
+	}
+	head, n := make([]byte, len(text)), 0
+	err = raw.Read(func(descriptor uintptr) bool {
+		var failed error
+		n, _, failed = syscall.Recvfrom(int(descriptor), head, syscall.MSG_PEEK)
+		if errors.Is(failed, syscall.EAGAIN) {
+			return false
+		}
+		// What has come may be the beginning of the text; nothing has where the other end has closed.
+		return failed != nil || n == 0 || n == len(text) || string(head[:n]) != text[:n]
+	})
+	if err != nil {
+		return false, err
+	}
+	return n > 0 && string(head[:n]) == text, connection.SetReadDeadline(time.Time{})
+}
+
+// Accept implements net.Listener.
+func (b *branch) Accept() (net.Conn, error) {
+	select {
+	case connection := <-b.connections:
+		return connection, nil
+	case <-b.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (b *branch) Close() error { return b.close() }
