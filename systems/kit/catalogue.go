@@ -102,9 +102,12 @@ func (c Catalogue) Changes(from, to lab.Variant) []lab.KnobChange {
 	return all
 }
 
-// OnBackings returns the knobs, of those given, that put a system on backing services of these
+// OnBackings returns the knobs, of those given, that put a variant on backing services of these
 // kinds: each kind goes to the first knob that has it as a value.
-func (c Catalogue) OnBackings(kinds []string, knobs ...string) (map[string]string, error) {
+func (c Catalogue) OnBackings(v lab.Variant, kinds []string, knobs ...string) (map[string]string, error) {
+	if _, err := c.Settings(v.Architecture, v.Knobs); err != nil {
+		return nil, err
+	}
 	turned := map[string]string{}
 	var usable []string
 	for _, kind := range kinds {

@@ -59,7 +59,8 @@ func TestOnBackings(t *testing.T) {
 		"rye wheat": "rye and wheat are both for the flour: choose one",
 		"sugar":     `the bakery has no use for the backing "sugar": use one of rye, steel, stone, wheat`,
 	} {
-		turned, err := catalogue().OnBackings(strings.Fields(kinds), "oven", "flour")
+		turned, err := catalogue().OnBackings(lab.Variant{Architecture: "village"}, strings.Fields(kinds), "oven",
+			"flour")
 		got := fmt.Sprint(turned)
 		if err != nil {
 			got = err.Error()
@@ -67,6 +68,12 @@ func TestOnBackings(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: %s, want %s", kinds, got, want)
 		}
+	}
+}
+
+func TestOnBackingsRefusesWhatCannotBeBuilt(t *testing.T) {
+	if turned, err := catalogue().OnBackings(lab.Variant{Architecture: "city"}, nil); err == nil {
+		t.Errorf("there is no city, and it stands on %v", turned)
 	}
 }
 

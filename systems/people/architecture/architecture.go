@@ -119,16 +119,6 @@ func Catalogue() kit.Catalogue {
 	}}
 }
 
-// Backed returns the knobs that put an architecture on these kinds of backings.
-func Backed(v lab.Variant, kinds []string) (map[string]string, error) {
-	turned, err := Catalogue().OnBackings(kinds, KnobStore)
-	if err != nil {
-		return nil, err
-	}
-	_, err = Catalogue().Settings(v.Architecture, v.Knobs)
-	return turned, err
-}
-
 // New returns the design of an architecture with some knobs turned.
 func New(name string, turned map[string]string) (Design, error) {
 	settings, err := Catalogue().Settings(name, turned)

@@ -217,5 +217,5 @@ func (s System) CheckTable() lab.CheckTable {
 
 // OnBackings implements lab.Backed.
 func (s System) OnBackings(v lab.Variant, kinds []string) (map[string]string, error) {
-	return architecture.Backed(v, kinds)
+	return architecture.Catalogue().OnBackings(v, kinds, architecture.KnobStore)
 }

@@ -155,7 +155,7 @@ func TestWhereTheTablesAre(t *testing.T) {
 func TestBackingsGoWhereTheyAreOfUse(t *testing.T) {
 	kinds := []string{"mariadb", "rabbitmq", "mongo"}
 	for name, want := range map[string]int{Monolith: 1, Sync: 1, Async: 3} {
-		turned, err := Backed(name, nil, kinds)
+		turned, err := Backed(plain(name), kinds)
 		if err != nil || len(turned) != want || turned[KnobDatabase] != "mariadb" {
 			t.Errorf("%s: %v (%v), want %d knobs", name, turned, err, want)
 		}
@@ -164,24 +164,24 @@ func TestBackingsGoWhereTheyAreOfUse(t *testing.T) {
 		}
 	}
 	events := map[string]string{KnobCoordination: string(Choreographed)}
-	if turned, err := Backed(Monolith, events, []string{BrokerQuorum}); err != nil ||
+	if turned, err := Backed(variant(Monolith, events), []string{BrokerQuorum}); err != nil ||
 		turned[KnobBroker] != BrokerQuorum {
 		t.Errorf("%v (%v), want the broker that turned knobs ask for", turned, err)
 	}
 	schemas := map[string]string{KnobData: string(OwnSchemas)}
-	if turned, err := Backed(Sync, schemas, []string{"postgres"}); err != nil ||
+	if turned, err := Backed(variant(Sync, schemas), []string{"postgres"}); err != nil ||
 		turned[KnobDatabase] != "postgres" {
 		t.Errorf("%v (%v), want the backing that makes the turned knob possible", turned, err)
 	}
-	if _, err := Backed(Sync, schemas, []string{"mariadb"}); err == nil ||
+	if _, err := Backed(variant(Sync, schemas), []string{"mariadb"}); err == nil ||
 		!strings.Contains(err.Error(), "a schema is a database") {
 		t.Errorf("%v, want a backing refused that a turned knob cannot stand on", err)
 	}
-	if _, err := Backed(Monolith, nil, []string{"mariadb", "postgres"}); err == nil ||
+	if _, err := Backed(variant(Monolith, nil), []string{"mariadb", "postgres"}); err == nil ||
 		!strings.Contains(err.Error(), "choose one") {
 		t.Errorf("%v, want one database", err)
 	}
-	if _, err := Backed(Monolith, nil, []string{"oracle"}); err == nil ||
+	if _, err := Backed(variant(Monolith, nil), []string{"oracle"}); err == nil ||
 		!strings.Contains(err.Error(), `"oracle"`) {
 		t.Errorf("%v, want the unknown backing named", err)
 	}

@@ -1,6 +1,8 @@
 package architecture
 
-import "strings"
+import (
+	"strings"
+)
 
 // Binding is what carries a call from unit to unit.
 type Binding string

@@ -6,51 +6,29 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// Choice is an architecture with some knobs turned: what New makes a Design of.
-type Choice struct {
-	Architecture string
-	Knobs        map[string]string
-}
+// setting is a knob at a value.
+type setting struct{ knob, value string }
 
-// Change is one knob turned from a value to another.
-type Change struct {
-	Knob, From, To string
-	// With are knobs that had no effect before and have one now, and the values
-	// they begin with: who splits, needs a binding.
-	With []Setting
-}
-
-// Setting is a knob at a value.
-type Setting struct{ Knob, Value string }
-
-// Step is one step of a path: what is changed, and where that leads.
-type Step struct {
-	// Changes is one change; two where neither is possible before the other.
-	Changes []Change
-	To      Choice
-	// Name tells To from all other stops of the path.
-	Name string
-}
-
-// Tunes reports whether a step changes only how well what there is does its work: a
+// tunes reports whether changes alter only how well what there is does its work: a
 // lean binding for its stock one, batches, the runtime.
-func (s Step) Tunes() bool {
-	return !slices.ContainsFunc(s.Changes, func(c Change) bool {
+func tunes(changes []lab.KnobChange) bool {
+	return !slices.ContainsFunc(changes, func(c lab.KnobChange) bool {
 		return isStock(c.Knob, c.To) || c.Knob == KnobBinding && Binding(c.From) != Binding(c.To).Stock()
 	})
 }
 
-// Path leads from one choice to another, one knob at a time.
+// Path leads from one variant to another, one knob at a time: each of its steps to the next of its stops, of
+// which the variant that it begins at is the first.
 type Path struct {
-	From  Choice
-	Name  string // of From
-	Steps []Step
+	Stops []lab.Variant
+	Steps []lab.PathStep
 }
 
-// Paths returns the ways from one choice to another, each stop of which can be built.
+// Paths returns the ways from one variant to another, each stop of which can be built.
 // The first takes the changes in the order in which a team would make them; when
 // things are joined again instead of split, in the opposite order. The second
 // takes the same changes in the order that is most unlike the first; it is missing
@@ -64,7 +42,7 @@ type Path struct {
 //
 // What is tuned is turned last: a way from a stock architecture to a tuned one passes
 // the stock one of the same kind, and turns what tunes it where that has an effect.
-func Paths(from, to Choice) ([]Path, error) {
+func Paths(from, to lab.Variant) ([]Path, error) {
 	s, err := newSearch(from, to)
 	if err != nil {
 		return nil, err
@@ -72,30 +50,21 @@ func Paths(from, to Choice) ([]Path, error) {
 	return s.paths()
 }
 
-// String writes a choice as it is given on the command line.
-func (c Choice) String() string {
-	text := c.Architecture
-	for _, knob := range slices.Sorted(maps.Keys(c.Knobs)) {
-		text += " " + knob + "=" + c.Knobs[knob]
+// asTyped writes a variant as it is given on the command line.
+func asTyped(v lab.Variant) string {
+	text := v.Architecture
+	for _, knob := range slices.Sorted(maps.Keys(v.Knobs)) {
+		text += " " + knob + "=" + v.Knobs[knob]
 	}
 	return text
-}
-
-// String writes a change: "placement together -> apart (with binding http)".
-func (c Change) String() string {
-	text := c.Knob + " " + c.From + " -> " + c.To
-	for i, s := range c.With {
-		text += []string{" (with ", ", "}[min(i, 1)] + s.Knob + " " + s.Value
-	}
-	return text + strings.Repeat(")", min(len(c.With), 1))
 }
 
 // order returns that in which teams change a shop: what needs no other code first, then
 // one transaction becomes a saga, the data are divided, the units part, and events
 // and read models come; what is tuned comes last. A value says which step of a knob is
 // meant.
-func order() []Setting {
-	return []Setting{
+func order() []setting {
+	return []setting{
 		{KnobDatabase, ""}, {KnobDisk, ""}, {KnobPool, ""}, {KnobReplicas, ""}, {KnobBalancer, ""},
 		{KnobCoordination, string(Orchestrated)}, {KnobData, ""}, {KnobPlacement, ""}, {KnobBinding, ""},
 		{KnobCoordination, string(Choreographed)}, {KnobBroker, ""}, {KnobPrefetch, ""},
@@ -104,13 +73,13 @@ func order() []Setting {
 	}
 }
 
-// spelledOut returns a choice's settings, all knobs, and the design they make.
-func spelledOut(c Choice) (map[string]string, Design, error) {
-	d, err := New(c.Architecture, c.Knobs)
+// spelledOut returns a variant's settings, all knobs, and the design they make.
+func spelledOut(v lab.Variant) (map[string]string, Design, error) {
+	d, err := New(v.Architecture, v.Knobs)
 	if err != nil {
 		return nil, d, err
 	}
-	settings, err := catalogue().Settings(c.Architecture, c.Knobs)
+	settings, err := catalogue().Settings(v.Architecture, v.Knobs)
 	return settings, d, err
 }
 
@@ -144,7 +113,7 @@ func isStock(knob, value string) bool {
 	return true
 }
 
-// align makes the settings of idle knobs equal in two choices. A binding without
+// align makes the settings of idle knobs equal of two variants. A binding without
 // effect on one side becomes what first says of the other's. The runtime, where it has
 // an effect on one side only, keeps its values: it is turned there.
 func align(from, to map[string]string, before, after Design, first func(binding string) string) {
@@ -165,8 +134,8 @@ func align(from, to map[string]string, before, after Design, first func(binding 
 }
 
 // changes returns what lies between two settings.
-func changes(from, to map[string]string) []Change {
-	var found []Change
+func changes(from, to map[string]string) []lab.KnobChange {
+	var found []lab.KnobChange
 	for _, k := range knobs() {
 		values := []string{from[k.Name], to[k.Name]}
 		switch k.Name {
@@ -177,7 +146,7 @@ func changes(from, to map[string]string) []Change {
 		}
 		for i, value := range values[1:] {
 			if values[i] != value {
-				found = append(found, Change{Knob: k.Name, From: values[i], To: value})
+				found = append(found, lab.KnobChange{Knob: k.Name, From: values[i], To: value})
 			}
 		}
 	}
@@ -197,30 +166,27 @@ func byStock(from, to Binding) []string {
 }
 
 // awakened returns the knobs that have an effect in one design and had none in another,
-// with their settings. How many messages a consumer may hold comes with the broker, a
+// each with its setting. How many messages a consumer may hold comes with the broker, a
 // balancer with replicas, and neither is told; nor is the runtime, which is turned by itself.
-func awakened(was, is Design, settings map[string]string) []Setting {
-	var found []Setting
+func awakened(was, is Design, settings map[string]string) string {
+	var found []string
 	untold := []string{KnobPrefetch, KnobBalancer, KnobRuntime}
 	for _, k := range knobs() {
 		if was.idle(k.Name) && !is.idle(k.Name) && !slices.Contains(untold, k.Name) {
-			found = append(found, Setting{k.Name, settings[k.Name]})
+			found = append(found, k.Name+" "+settings[k.Name])
 		}
 	}
-	return found
+	return strings.Join(found, ", ")
 }
 
-// Differences returns the knobs in which one choice differs from another, each from its
-// value there to its value here. As on a path, a knob without effect on one side is
-// none of them; one that begins to have an effect comes with the last.
-func Differences(from, to Choice) ([]Change, error) {
+// Differences returns the knobs in which one variant differs from another, each from its value there to its
+// value here; none where one of them cannot be built. As on a path, a knob without effect on one side is none
+// of them; one that begins to have an effect comes with the last.
+func Differences(from, to lab.Variant) []lab.KnobChange {
 	start, before, err := spelledOut(from)
-	if err != nil {
-		return nil, err
-	}
-	end, after, err := spelledOut(to)
-	if err != nil {
-		return nil, err
+	end, after, err2 := spelledOut(to)
+	if err != nil || err2 != nil {
+		return nil
 	}
 	align(start, end, before, after, func(binding string) string { return binding })
 	found := changes(start, end)
@@ -233,7 +199,7 @@ func Differences(from, to Choice) ([]Change, error) {
 	if len(found) > 0 {
 		found[len(found)-1].With = awakened(before, after, end)
 	}
-	return found, nil
+	return found
 }
 
 // between returns the values from one to another, both included.
@@ -248,19 +214,19 @@ func between(values []string, from, to string) []string {
 
 // choose finds the architecture of which settings are nearest, with the knobs that
 // are to be turned. What several are equally near to goes to the one preferred.
-func choose(settings map[string]string, preferred ...string) (Choice, error) {
+func choose(settings map[string]string, preferred ...string) (lab.Variant, error) {
 	d, err := design("", settings)
 	if err == nil {
 		err = errors.Join(d.impossible(nil)...)
 	}
 	if err != nil {
-		return Choice{}, err
+		return lab.Variant{}, err
 	}
-	var best Choice
+	var best lab.Variant
 	for _, name := range append(preferred, catalogue().Names()...) {
 		own, err := catalogue().Settings(name, nil)
 		if err != nil {
-			return Choice{}, err
+			return lab.Variant{}, err
 		}
 		turned := map[string]string{}
 		for knob, value := range settings {
@@ -272,19 +238,19 @@ func choose(settings map[string]string, preferred ...string) (Choice, error) {
 			continue
 		}
 		if _, err := New(name, turned); err == nil {
-			best = Choice{name, turned}
+			best = lab.Variant{Architecture: name, Knobs: turned}
 		}
 	}
 	return best, nil
 }
 
-// name is short for a choice: its architecture and the values of the knobs turned in
+// name is short for a variant: its architecture and the values of the knobs turned in
 // it. Backing services that stay the same on the whole way are left out.
-func name(c Choice, onTheWay []Change) string {
-	words := []string{c.Architecture}
+func name(v lab.Variant, onTheWay []lab.KnobChange) string {
+	words := []string{v.Architecture}
 	for _, k := range knobs() {
-		value, turned := c.Knobs[k.Name]
-		changes := slices.ContainsFunc(onTheWay, func(c Change) bool { return c.Knob == k.Name })
+		value, turned := v.Knobs[k.Name]
+		changes := slices.ContainsFunc(onTheWay, func(c lab.KnobChange) bool { return c.Knob == k.Name })
 		if !turned || !changes && slices.Contains([]string{KnobDatabase, KnobBroker, KnobDocuments}, k.Name) {
 			continue
 		}

@@ -6,27 +6,41 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // stops shows a path: "monolith | coordination acid -> orchestrated: monolith-orchestrated | ...".
 func stops(p Path) string {
-	parts := []string{p.Name}
+	parts := []string{p.Stops[0].Name}
 	for _, step := range p.Steps {
 		var turned []string
 		for _, c := range step.Changes {
-			turned = append(turned, c.String())
+			turned = append(turned, told(c))
 		}
-		parts = append(parts, strings.Join(turned, " and ")+": "+step.Name)
+		parts = append(parts, strings.Join(turned, " and ")+": "+step.Variant)
 	}
 	return strings.Join(parts, " | ")
 }
 
-func plain(name string) Choice { return Choice{Architecture: name} }
+// told shows a change: "placement together -> apart (with binding http)".
+func told(c lab.KnobChange) string {
+	if c.With == "" {
+		return c.String()
+	}
+	return c.String() + " (with " + c.With + ")"
+}
+
+func plain(name string) lab.Variant { return lab.Variant{Architecture: name} }
+
+func variant(name string, knobs map[string]string) lab.Variant {
+	return lab.Variant{Architecture: name, Knobs: knobs}
+}
 
 // Long because it is a table.
 func TestPathsGoTheWayATeamWould(t *testing.T) {
 	for name, c := range map[string]struct {
-		from, to Choice
+		from, to lab.Variant
 		want     []string
 	}{
 		"monolith to async": {plain(Monolith), plain(Async), []string{
@@ -56,41 +70,41 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 				"(with binding http): sync-shared | data shared -> databases: sync",
 		}},
 		"one knob": {plain(Sync), plain(SyncGRPC), []string{"sync | binding http -> grpc: sync-grpc"}},
-		"a split over gRPC": {plain(Monolith), Choice{SyncGRPC, map[string]string{KnobData: "shared"}}, []string{
+		"a split over gRPC": {plain(Monolith), variant(SyncGRPC, map[string]string{KnobData: "shared"}), []string{
 			"monolith | coordination acid -> orchestrated: monolith-orchestrated | placement together -> apart " +
 				"(with binding grpc): sync-grpc-shared",
 		}},
-		"on real parts": {Choice{Sync, map[string]string{KnobDatabase: "mariadb"}},
-			Choice{Async, map[string]string{KnobDatabase: "mariadb", KnobBroker: "rabbitmq", KnobDocuments: "mongo"}},
+		"on real parts": {variant(Sync, map[string]string{KnobDatabase: "mariadb"}),
+			variant(Async, map[string]string{KnobDatabase: "mariadb", KnobBroker: "rabbitmq", KnobDocuments: "mongo"}),
 			[]string{
 				"sync | coordination orchestrated -> choreographed (with broker rabbitmq): sync-choreographed | views " +
 					"tables -> documents (with documents mongo): async",
 			}},
-		"a schema for each": {Choice{Monolith, map[string]string{KnobDatabase: "postgres"}},
-			Choice{Sync, map[string]string{KnobDatabase: "postgres", KnobData: "schemas"}}, []string{
+		"a schema for each": {variant(Monolith, map[string]string{KnobDatabase: "postgres"}),
+			variant(Sync, map[string]string{KnobDatabase: "postgres", KnobData: "schemas"}), []string{
 				"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> schemas: " +
 					"monolith-schemas-orchestrated | placement together -> apart (with binding http): sync-schemas",
 				"monolith | data shared -> schemas: monolith-schemas | coordination acid -> orchestrated: " +
 					"monolith-schemas-orchestrated | placement together -> apart (with binding http): sync-schemas",
 			}},
-		"schemas only where they can be": {Choice{Sync,
-			map[string]string{KnobDatabase: "postgres", KnobData: "schemas"}}, plain(Sync), []string{
+		"schemas only where they can be": {variant(Sync,
+			map[string]string{KnobDatabase: "postgres", KnobData: "schemas"}), plain(Sync), []string{
 			"sync-schemas-postgres | data schemas -> databases: sync-postgres | database postgres -> sqlite: sync",
 		}},
-		"fewer replicas first": {plain(MonolithHA), Choice{Sync, map[string]string{KnobData: "shared"}}, []string{
+		"fewer replicas first": {plain(MonolithHA), variant(Sync, map[string]string{KnobData: "shared"}), []string{
 			"monolith-ha | replicas 2 -> 1: monolith | coordination acid -> orchestrated: monolith-orchestrated | " +
 				"placement together -> apart (with binding http): sync-shared",
 			"monolith-ha | coordination acid -> orchestrated: monolith-ha-orchestrated | placement together -> " +
 				"apart (with binding http): monolith-ha-apart-orchestrated | replicas 2 -> 1: sync-shared",
 		}},
-		"what only the split has": {plain(Monolith), Choice{Sync,
-			map[string]string{KnobReplicas: "orders=2", KnobData: "shared"}}, []string{
+		"what only the split has": {plain(Monolith), variant(Sync,
+			map[string]string{KnobReplicas: "orders=2", KnobData: "shared"}), []string{
 			"monolith | coordination acid -> orchestrated: monolith-orchestrated | placement together -> apart " +
 				"(with binding http): sync-shared | replicas 1 -> orders=2: sync-replicas-orders.2-shared",
 		}},
-		"two that need each other": {Choice{Sync, map[string]string{KnobPlacement: "catalog,customers",
-			KnobReplicas: "catalog=2"}},
-			Choice{Sync, map[string]string{KnobPlacement: "payments,shipping", KnobReplicas: "payments=2"}}, []string{
+		"two that need each other": {variant(Sync, map[string]string{KnobPlacement: "catalog,customers",
+			KnobReplicas: "catalog=2"}),
+			variant(Sync, map[string]string{KnobPlacement: "payments,shipping", KnobReplicas: "payments=2"}), []string{
 				"sync-placement-catalog.customers-replicas-catalog.2 | replicas catalog=2 -> payments=2 and placement " +
 					"catalog,customers -> payments,shipping: sync-placement-payments.shipping-replicas-payments.2",
 			}},
@@ -112,14 +126,14 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 func TestWhatTunesComesLast(t *testing.T) {
 	onServers := map[string]string{KnobDatabase: "mariadb", KnobDocuments: "mongo"}
 	for name, c := range map[string]struct {
-		from, to Choice
+		from, to lab.Variant
 		want     string
 	}{
-		"stock to tuned": {Choice{Async, onServers}, Choice{AsyncTuned, onServers},
+		"stock to tuned": {variant(Async, onServers), variant(AsyncTuned, onServers),
 			"async | binding http -> http-lean: async-http-lean | batching off -> on: async-tuned-runtime-default | " +
 				"runtime default -> shared-host: async-tuned"},
-		"from the monolith": {Choice{Monolith, map[string]string{KnobDatabase: "mariadb"}},
-			Choice{AsyncTuned, onServers},
+		"from the monolith": {variant(Monolith, map[string]string{KnobDatabase: "mariadb"}),
+			variant(AsyncTuned, onServers),
 			"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> databases: " +
 				"sync-together | " +
 				"placement together -> apart (with binding http): sync | coordination orchestrated -> choreographed " +
@@ -149,7 +163,7 @@ func TestWhatTunesComesLast(t *testing.T) {
 // TestDifferencesAreAllKnobsAtOnce: what a path turns one by one.
 func TestDifferencesAreAllKnobsAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
-		from, to Choice
+		from, to lab.Variant
 		want     string
 	}{
 		"a knob without effect before": {plain(MonolithHA), plain(SyncGRPC),
@@ -161,22 +175,21 @@ func TestDifferencesAreAllKnobsAtOnce(t *testing.T) {
 		"by way of a value": {plain(Monolith), plain(Async),
 			"placement together -> apart, data shared -> databases, coordination acid -> choreographed, views " +
 				"tables -> documents (with binding http, broker nats, documents sqlite)"},
-		"on other backings": {Choice{Sync, map[string]string{KnobDatabase: "mariadb"}},
-			Choice{Async, map[string]string{KnobDatabase: "mariadb", KnobBroker: "rabbitmq"}},
+		"on other backings": {variant(Sync, map[string]string{KnobDatabase: "mariadb"}),
+			variant(Async, map[string]string{KnobDatabase: "mariadb", KnobBroker: "rabbitmq"}),
 			"coordination orchestrated -> choreographed, views tables -> documents (with broker rabbitmq, documents " +
 				"sqlite)"},
 		"the same": {plain(Sync), plain(Sync), ""},
 	} {
-		found, err := Differences(c.from, c.to)
 		var said []string
-		for _, change := range found {
-			said = append(said, change.String())
+		for _, change := range Differences(c.from, c.to) {
+			said = append(said, told(change))
 		}
-		if got := strings.Join(said, ", "); err != nil || got != c.want {
-			t.Errorf("%s: error %v\n got %s\nwant %s", name, err, got, c.want)
+		if got := strings.Join(said, ", "); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
 		}
 	}
-	if _, err := Differences(plain(Sync), plain("castle")); err == nil {
+	if found := Differences(plain(Sync), plain("castle")); found != nil {
 		t.Error("an architecture that there is not differs from one that there is")
 	}
 }
@@ -212,32 +225,34 @@ func TestPathsBetweenAllArchitectures(t *testing.T) {
 // from the one before in the knob that the step says and in no other.
 func keepsItsPromises(t *testing.T, p Path, to string) {
 	t.Helper()
-	seen := map[string]bool{p.Name: true}
-	before := p.From
-	for _, step := range p.Steps {
+	seen := map[string]bool{p.Stops[0].Name: true}
+	before := p.Stops[0]
+	for i, step := range p.Steps {
+		after := p.Stops[i+1]
 		was, err := New(before.Architecture, before.Knobs)
-		is, err2 := New(step.To.Architecture, step.To.Knobs)
+		is, err2 := New(after.Architecture, after.Knobs)
 		if err != nil || err2 != nil {
 			t.Fatalf("%s: %v, %v", stops(p), err, err2)
 		}
-		turned := slices.DeleteFunc(differing(before, step.To),
+		turned := slices.DeleteFunc(differing(before, after),
 			func(knob string) bool { return was.idle(knob) || is.idle(knob) })
 		if len(step.Changes) != 1 || !slices.Equal(turned, []string{step.Changes[0].Knob}) {
-			t.Errorf("%s: step to %s turns %v and says %v", stops(p), step.Name, turned, step.Changes)
+			t.Errorf("%s: step to %s turns %v and says %v", stops(p), step.Variant, turned, step.Changes)
 		}
-		if seen[step.Name] {
-			t.Errorf("%s: %s is there twice", stops(p), step.Name)
+		if seen[step.Variant] || step.Variant != after.Name || step.Before != before.Name {
+			t.Errorf("%s: %s is there twice, or not called so at its stop, or not after %s", stops(p), step.Variant,
+				step.Before)
 		}
-		seen[step.Name] = true
-		before = step.To
+		seen[step.Variant] = true
+		before = after
 	}
 	if before.Architecture != to || len(before.Knobs) > 0 {
-		t.Errorf("%s: ends at %s, want %s", stops(p), before, to)
+		t.Errorf("%s: ends at %s, want %s", stops(p), asTyped(before), to)
 	}
 }
 
-// differing returns the knobs at which two choices are set differently.
-func differing(a, b Choice) []string {
+// differing returns the knobs at which two variants are set differently.
+func differing(a, b lab.Variant) []string {
 	one, _ := catalogue().Settings(a.Architecture, a.Knobs)
 	other, _ := catalogue().Settings(b.Architecture, b.Knobs)
 	var names []string
@@ -262,14 +277,14 @@ func allChanges(p Path) []string {
 
 func TestWhereNoPathLeadsTheErrorSaysSo(t *testing.T) {
 	for name, c := range map[string]struct {
-		from, to Choice
+		from, to lab.Variant
 		want     string
 	}{
 		"unknown": {plain("mono"), plain(Sync), `no architecture "mono"`},
-		"impossible": {plain(Monolith), Choice{Monolith, map[string]string{KnobViews: string(FromDocuments)}},
+		"impossible": {plain(Monolith), variant(Monolith, map[string]string{KnobViews: string(FromDocuments)}),
 			"kept up to date by events"},
-		"same":        {plain(Sync), Choice{Sync, map[string]string{KnobBinding: "http"}}, "nothing to explain"},
-		"bad setting": {plain(Sync), Choice{Sync, map[string]string{KnobPool: "many"}}, "use 1 to 200"},
+		"same":        {plain(Sync), variant(Sync, map[string]string{KnobBinding: "http"}), "nothing to explain"},
+		"bad setting": {plain(Sync), variant(Sync, map[string]string{KnobPool: "many"}), "use 1 to 200"},
 	} {
 		if _, err := Paths(c.from, c.to); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
@@ -284,7 +299,7 @@ func TestThreeThatNeedEachOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.stops = map[int]Choice{0: s.from, s.all(): s.to}
+	s.stops = map[int]lab.Variant{0: s.from, s.all(): s.to}
 	if paths, err := s.paths(); err == nil || !strings.Contains(err.Error(),
 		"coordination, data, placement differ") {
 		t.Errorf("%v, %v, want no way and the knobs named", paths, err)

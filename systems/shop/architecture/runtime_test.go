@@ -1,6 +1,8 @@
 package architecture
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestWhoSharesTheHost: units among others that wait for sockets only do, where it is
 // tuned.

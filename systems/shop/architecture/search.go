@@ -6,19 +6,22 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
 )
 
 // search is the space of a path: every stop is a set of changes that are done, as
 // bits in the order of the changes.
 type search struct {
-	from, to Choice
-	settings map[string]string // of from, with idle knobs as to has them
-	changes  []Change          // in the order in which teams make them
-	stops    map[int]Choice    // those that can be built
+	from, to lab.Variant
+	settings map[string]string   // of from, with idle knobs as to has them
+	changes  []lab.KnobChange    // in the order in which teams make them
+	stops    map[int]lab.Variant // those that can be built
 }
 
-// newSearch finds all stops between two choices.
-func newSearch(from, to Choice) (*search, error) {
+// newSearch finds all stops between two variants.
+func newSearch(from, to lab.Variant) (*search, error) {
 	start, before, err := spelledOut(from)
 	if err != nil {
 		return nil, err
@@ -28,16 +31,17 @@ func newSearch(from, to Choice) (*search, error) {
 		return nil, err
 	}
 	align(start, end, before, after, func(binding string) string { return string(Binding(binding).Stock()) })
-	s := &search{from: from, to: to, settings: start, changes: changes(start, end), stops: map[int]Choice{}}
+	s := &search{from: from, to: to, settings: start, changes: changes(start, end), stops: map[int]lab.Variant{}}
 	if len(s.changes) == 0 {
-		return nil, fmt.Errorf("%s and %s are the same architecture: there is nothing to explain", from, to)
+		return nil, fmt.Errorf("%s and %s are the same architecture: there is nothing to explain",
+			asTyped(from), asTyped(to))
 	}
 	ranks := order()
 	if len(before.Units) > len(after.Units) || len(before.Units) == len(after.Units) &&
 		graded(before) > graded(after) {
 		slices.Reverse(ranks) // joined again: the same way back
 	}
-	slices.SortStableFunc(s.changes, func(a, b Change) int { return rank(ranks, a) - rank(ranks, b) })
+	slices.SortStableFunc(s.changes, func(a, b lab.KnobChange) int { return rank(ranks, a) - rank(ranks, b) })
 	for mask := range 1 << len(s.changes) {
 		if settings, possible := s.at(mask); possible && !s.tunesNothing(settings) {
 			if stop, err := choose(settings, from.Architecture, to.Architecture); err == nil {
@@ -58,16 +62,16 @@ func graded(d Design) int {
 }
 
 // rank returns where a change stands in an order, also one that goes back.
-func rank(order []Setting, c Change) int {
-	meant := Setting{Knob: c.Knob}
+func rank(order []setting, c lab.KnobChange) int {
+	meant := setting{knob: c.Knob}
 	if c.Knob == KnobCoordination {
-		meant.Value = c.To
+		meant.value = c.To
 		if graded(Design{Coordination: Coordination(c.From)}) > graded(Design{Coordination: Coordination(c.To)}) {
-			meant.Value = c.From
+			meant.value = c.From
 		}
 	}
 	if c.Knob == KnobBinding && Binding(c.From).Stock() == Binding(c.To).Stock() {
-		meant.Value = lean
+		meant.value = lean
 	}
 	return slices.Index(order, meant)
 }
@@ -91,7 +95,7 @@ func (s *search) at(mask int) (map[string]string, bool) {
 // tunesNothing reports whether settings have something tuned that has no effect there.
 func (s *search) tunesNothing(settings map[string]string) bool {
 	d, err := design("", settings)
-	return err == nil && slices.ContainsFunc(s.changes, func(c Change) bool {
+	return err == nil && slices.ContainsFunc(s.changes, func(c lab.KnobChange) bool {
 		return d.idle(c.Knob) && !isStock(c.Knob, settings[c.Knob])
 	})
 }
@@ -188,7 +192,7 @@ func (s *search) paths() ([]Path, error) {
 	if first == nil {
 		return nil, fmt.Errorf("no way leads from %s to %s that turns at most two knobs at a time (%s differ): "+
 			"name an architecture in between, and explain both halves",
-			s.from, s.to, s.differences())
+			asTyped(s.from), asTyped(s.to), s.differences())
 	}
 	paths := []Path{s.path(first)}
 	on := map[int]bool{}
@@ -209,29 +213,35 @@ func (s *search) paths() ([]Path, error) {
 	return paths, nil
 }
 
-// path spells out a way.
+// path spells out a way. Its stops are deployed as its first.
 func (s *search) path(way []int) Path {
-	p := Path{From: s.from, Name: name(s.from, s.changes)}
-	for i, mask := range way[1:] {
-		step := Step{To: s.stops[mask], Name: name(s.stops[mask], s.changes)}
+	var p Path
+	for i, mask := range way {
+		stop := lab.Variant{System: shop.Name, Deployment: s.from.Deployment,
+			Architecture: s.stops[mask].Architecture, Knobs: s.stops[mask].Knobs}
+		stop.Name = name(stop, s.changes)
+		if p.Stops = append(p.Stops, stop); i == 0 {
+			continue
+		}
+		step := lab.PathStep{Before: p.Stops[i-1].Name, Variant: stop.Name}
 		for j, c := range s.changes {
-			if (way[i]^mask)&(1<<j) != 0 {
+			if (way[i-1]^mask)&(1<<j) != 0 {
 				step.Changes = append(step.Changes, c)
 			}
 		}
-		last := &step.Changes[len(step.Changes)-1]
-		last.With = s.awakened(way[i], mask)
+		step.Tunes = tunes(step.Changes)
+		step.Changes[len(step.Changes)-1].With = s.awakened(way[i-1], mask)
 		p.Steps = append(p.Steps, step)
 	}
 	return p
 }
 
 // awakened returns the knobs that have an effect at one stop and had none before.
-func (s *search) awakened(before, after int) []Setting {
+func (s *search) awakened(before, after int) string {
 	was, err := New(s.stops[before].Architecture, s.stops[before].Knobs)
 	is, err2 := New(s.stops[after].Architecture, s.stops[after].Knobs)
 	if err != nil || err2 != nil {
-		return nil // no stop is without a design
+		return "" // no stop is without a design
 	}
 	return awakened(was, is, s.settings)
 }

@@ -8,7 +8,6 @@ package system
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
@@ -76,31 +75,8 @@ func (s System) Describe() lab.SystemInfo {
 			_, err := architecture.New(v.Architecture, v.Knobs)
 			return err
 		},
-		Changes: differences,
+		Changes: architecture.Differences,
 	}
-}
-
-// differences returns the knobs in which two variants differ, none where one of them
-// cannot be built.
-func differences(from, to lab.Variant) []lab.KnobChange {
-	changes, err := architecture.Differences(choice(from), choice(to))
-	if err != nil {
-		return nil
-	}
-	return knobChanges(changes)
-}
-
-// knobChanges are changes of an architecture in the words of a study.
-func knobChanges(changes []architecture.Change) []lab.KnobChange {
-	var all []lab.KnobChange
-	for _, c := range changes {
-		var with []string
-		for _, s := range c.With {
-			with = append(with, s.Knob+" "+s.Value)
-		}
-		all = append(all, lab.KnobChange{Knob: c.Knob, From: c.From, To: c.To, With: strings.Join(with, ", ")})
-	}
-	return all
 }
 
 // seed returns the shop that a point asks for.

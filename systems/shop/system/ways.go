@@ -2,7 +2,6 @@ package system
 
 import (
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 )
 
@@ -23,22 +22,16 @@ func (s System) Modelling() lab.Modelling {
 
 // Ways implements lab.Explainable.
 func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
-	paths, err := architecture.Paths(choice(from), choice(to))
+	paths, err := architecture.Paths(from, to)
 	if err != nil {
 		return nil, nil, err
 	}
-	stop := func(name string, c architecture.Choice) lab.Variant {
-		return lab.Variant{Name: name, System: shop.Name, Architecture: c.Architecture, Knobs: c.Knobs,
-			Deployment: from.Deployment}
-	}
-	stops := []lab.Variant{stop(paths[0].Name, paths[0].From)}
+	stops := []lab.Variant{paths[0].Stops[0]}
 	var steps []lab.PathStep
-	for order, path := range paths {
-		before := path.Name
-		for _, step := range path.Steps {
-			steps = append(steps, lab.PathStep{Order: order + 1, Before: before, Variant: step.Name,
-				Changes: knobChanges(step.Changes), Tunes: step.Tunes()})
-			stops, before = append(stops, stop(step.Name, step.To)), step.Name
+	for n, path := range paths {
+		for i, step := range path.Steps {
+			step.Order = n + 1
+			stops, steps = append(stops, path.Stops[i+1]), append(steps, step)
 		}
 	}
 	return stops, steps, nil
@@ -46,10 +39,5 @@ func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error
 
 // OnBackings implements lab.Backed.
 func (s System) OnBackings(v lab.Variant, kinds []string) (map[string]string, error) {
-	return architecture.Backed(v.Architecture, v.Knobs, kinds)
-}
-
-// choice returns a variant in the words of the architectures.
-func choice(v lab.Variant) architecture.Choice {
-	return architecture.Choice{Architecture: v.Architecture, Knobs: v.Knobs}
+	return architecture.Backed(v, kinds)
 }

@@ -117,17 +117,13 @@ func Catalogue() kit.Catalogue {
 // Backed returns the knobs that put an architecture on these kinds of backings: a cache is used
 // then, and a broker announces posts.
 func Backed(v lab.Variant, kinds []string) (map[string]string, error) {
-	turned, err := Catalogue().OnBackings(kinds, KnobDocuments, KnobBroker, KnobCacheStore)
-	if err != nil {
-		return nil, err
-	}
+	turned, err := Catalogue().OnBackings(v, kinds, KnobDocuments, KnobBroker, KnobCacheStore)
 	if turned[KnobCacheStore] != "" {
 		turned[KnobCache] = LookAside
 	}
 	if turned[KnobBroker] != "" {
 		turned[KnobFanOutBy] = ByEvents
 	}
-	_, err = Catalogue().Settings(v.Architecture, v.Knobs)
 	return turned, err
 }
 
