@@ -16,6 +16,11 @@ type Problem struct {
 	Cause  error  // stays on this side of a binding; nil where there is none
 }
 
+// Problemf makes a problem without a cause.
+func Problemf(kind Kind, format string, args ...any) *Problem {
+	return &Problem{Kind: kind, Detail: fmt.Sprintf(format, args...)}
+}
+
 // Error implements error.
 func (p *Problem) Error() string {
 	if p.Cause != nil {

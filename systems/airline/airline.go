@@ -3,16 +3,18 @@
 // cancel them. It is written once in each of three languages; this is the Go
 // implementation, which runs as one unit or as four.
 //
-// Here is the vocabulary: what is stored and sent, why something is refused (Problem),
+// Here is the vocabulary: what is stored and sent, why something is refused (ProblemOf),
 // and the data that every airline begins with (Data). It knows no database, no socket
 // and no architecture.
 //
-// api describes the public interface, behaviour is the suite that holds implementations
+// api describes the public interface, behaviour has the tests that hold implementations
 // in any language to it; store keeps, service decides, web speaks HTTP, calls is what
 // units may ask each other over gRPC, and airlineunit joins these to a unit.
 package airline
 
-import "time"
+import (
+	"time"
+)
 
 // Name is the name of the system in study files.
 const Name = "airline"

@@ -4,7 +4,7 @@
 // where it is assembled.
 //
 // Here is the vocabulary: the kinds of records with their properties, what a record may
-// hold, and how calls fail (Problem). It knows no database, no socket and no
+// hold, and how calls fail (ProblemOf). It knows no database, no socket and no
 // architecture.
 //
 // The messages between units are in peoplepb; seal encrypts, records stores, gateway is
@@ -14,6 +14,8 @@ package people
 
 import (
 	"unicode/utf8"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
 // Name is the name of the system in study files.
@@ -55,14 +57,15 @@ func (k Kind) Check(values []string) error {
 	properties := k.Properties()
 	switch {
 	case properties == nil:
-		return Problemf(InvalidArgument, "there are no records of the kind %q", k)
+		return rpc.Problemf(rpc.InvalidArgument, "there are no records of the kind %q", k)
 	case len(values) != len(properties):
-		return Problemf(InvalidArgument, "%d values, but %s have %d properties", len(values), k, len(properties))
+		return rpc.Problemf(rpc.InvalidArgument, "%d values, but %s have %d properties", len(values), k,
+			len(properties))
 	}
 	for i, value := range values {
 		if value == "" || len(value) > MaxValue || !utf8.ValidString(value) {
-			return Problemf(InvalidArgument, "%s has %d bytes: use 1 to %d of UTF-8 text", properties[i], len(value),
-				MaxValue)
+			return rpc.Problemf(rpc.InvalidArgument, "%s has %d bytes: use 1 to %d of UTF-8 text", properties[i],
+				len(value), MaxValue)
 		}
 	}
 	return nil

@@ -1,6 +1,8 @@
 package shop
 
-import "github.com/cleave-lab/cleave/systems/shop/shoppb"
+import (
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
 
 // The components, as they see each other; shop.proto says what each call does. For all of them
 // holds:
@@ -26,3 +28,15 @@ type (
 	OrderViews = shoppb.OrderViews
 	StockViews = shoppb.StockViews
 )
+
+// Parts are all components, as one unit sees them: its own, and those that call other units.
+type Parts struct {
+	Catalog    Catalog
+	Customers  Customers
+	Inventory  Inventory
+	Payments   Payments
+	Shipping   Shipping
+	Orders     Orders
+	OrderViews OrderViews
+	StockViews StockViews
+}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
@@ -22,13 +23,14 @@ const (
 // CheckNewOrder refuses what no shop could carry out, with InvalidArgument.
 func CheckNewOrder(in *shoppb.CreateOrderRequest) error {
 	if n := len(in.GetIdempotencyKey()); n == 0 || n > MaxKeyLength {
-		return Problemf(InvalidArgument, "the idempotency key has %d characters, use 1 to %d", n, MaxKeyLength)
+		return rpc.Problemf(rpc.InvalidArgument, "the idempotency key has %d characters, use 1 to %d", n,
+			MaxKeyLength)
 	}
 	if !printable(in.GetIdempotencyKey()) {
-		return Problemf(InvalidArgument, "the idempotency key has characters other than visible ASCII")
+		return rpc.Problemf(rpc.InvalidArgument, "the idempotency key has characters other than visible ASCII")
 	}
 	if in.GetCustomerId() < 1 {
-		return Problemf(InvalidArgument, "customer %d: ids begin at 1", in.GetCustomerId())
+		return rpc.Problemf(rpc.InvalidArgument, "customer %d: ids begin at 1", in.GetCustomerId())
 	}
 	return CheckLines(in.GetLines())
 }
@@ -36,18 +38,19 @@ func CheckNewOrder(in *shoppb.CreateOrderRequest) error {
 // CheckLines refuses lines that no order can have, with InvalidArgument.
 func CheckLines(lines []*shoppb.Line) error {
 	if n := len(lines); n == 0 || n > MaxLines {
-		return Problemf(InvalidArgument, "the order has %d lines, use 1 to %d", n, MaxLines)
+		return rpc.Problemf(rpc.InvalidArgument, "the order has %d lines, use 1 to %d", n, MaxLines)
 	}
 	for i, line := range lines {
 		if line.GetProductId() < 1 {
-			return Problemf(InvalidArgument, "line %d: product %d: ids begin at 1", i+1, line.GetProductId())
+			return rpc.Problemf(rpc.InvalidArgument, "line %d: product %d: ids begin at 1", i+1, line.GetProductId())
 		}
 		if q := line.GetQuantity(); q < 1 || q > MaxQuantity {
-			return Problemf(InvalidArgument, "line %d: quantity %d, use 1 to %d", i+1, q, MaxQuantity)
+			return rpc.Problemf(rpc.InvalidArgument, "line %d: quantity %d, use 1 to %d", i+1, q, MaxQuantity)
 		}
 		for _, before := range lines[:i] {
 			if before.GetProductId() == line.GetProductId() {
-				return Problemf(InvalidArgument, "line %d: product %d is in the order twice", i+1, line.GetProductId())
+				return rpc.Problemf(rpc.InvalidArgument, "line %d: product %d is in the order twice", i+1,
+					line.GetProductId())
 			}
 		}
 	}
@@ -61,7 +64,8 @@ const idCharacters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV
 func CheckOrderID(id string) error {
 	foreign := strings.ContainsFunc(id, func(r rune) bool { return !strings.ContainsRune(idCharacters, r) })
 	if len(id) == 0 || len(id) > OrderIDLength || foreign {
-		return Problemf(InvalidArgument, "an order's id has 1 to %d letters, digits and hyphens", OrderIDLength)
+		return rpc.Problemf(rpc.InvalidArgument, "an order's id has 1 to %d letters, digits and hyphens",
+			OrderIDLength)
 	}
 	return nil
 }
@@ -72,7 +76,7 @@ func PageSize(asked int32) (int, error) {
 	case asked == 0:
 		return DefaultPage, nil
 	case asked < 0 || asked > MaxPageSize:
-		return 0, Problemf(InvalidArgument, "page size %d, use 1 to %d", asked, MaxPageSize)
+		return 0, rpc.Problemf(rpc.InvalidArgument, "page size %d, use 1 to %d", asked, MaxPageSize)
 	}
 	return int(asked), nil
 }
@@ -80,11 +84,11 @@ func PageSize(asked int32) (int, error) {
 // CheckPrefix refuses a search text that is too long or no text at all.
 func CheckPrefix(prefix string) error {
 	if !utf8.ValidString(prefix) || utf8.RuneCountInString(prefix) > MaxPrefix {
-		return Problemf(InvalidArgument, "a search text has at most %d characters of UTF-8", MaxPrefix)
+		return rpc.Problemf(rpc.InvalidArgument, "a search text has at most %d characters of UTF-8", MaxPrefix)
 	}
 	for _, r := range prefix {
 		if r < ' ' {
-			return Problemf(InvalidArgument, "a search text has no control characters")
+			return rpc.Problemf(rpc.InvalidArgument, "a search text has no control characters")
 		}
 	}
 	return nil

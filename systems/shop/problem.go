@@ -1,60 +1,36 @@
 package shop
 
 import (
-	"fmt"
-
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Kind says what a caller can make of a failure.
-type Kind = rpc.Kind
-
-// The kinds of problems.
+// The kinds of problems that the shop has beside those of package rpc.
 const (
-	// InvalidArgument: the request breaks a limit or lacks something; repeating it
-	// unchanged is of no use.
-	InvalidArgument Kind = "invalid-argument"
 	// NotFound: there is no such order or shipment (yet, where a view lags behind).
-	NotFound        Kind = "not-found"
-	UnknownProduct  Kind = "unknown-product"
-	UnknownCustomer Kind = "unknown-customer"
+	NotFound        rpc.Kind = "not-found"
+	UnknownProduct  rpc.Kind = "unknown-product"
+	UnknownCustomer rpc.Kind = "unknown-customer"
 	// OutOfStock: the shelf does not hold all lines of the order.
-	OutOfStock Kind = "out-of-stock"
+	OutOfStock rpc.Kind = "out-of-stock"
 	// Declined: the balance does not cover the order.
-	Declined Kind = "declined"
+	Declined rpc.Kind = "declined"
 	// Conflict: the state of the order does not allow the step.
-	Conflict Kind = "conflict"
+	Conflict rpc.Kind = "conflict"
 	// KeyReused: the idempotency key belongs to an order with other content.
-	KeyReused Kind = "key-reused"
-	// Unavailable: a part does not answer; the call may have been carried out.
-	Unavailable Kind = "unavailable"
-	// DeadlineExceeded: time was up; the call may have been carried out.
-	DeadlineExceeded Kind = "deadline-exceeded"
-	// Cancelled: the caller gave up; the call may have been carried out.
-	Cancelled Kind = "cancelled"
-	// Internal: a fault of the shop itself.
-	Internal Kind = "internal"
+	KeyReused rpc.Kind = "key-reused"
 )
 
 // Kinds lists all kinds of problems.
-func Kinds() []Kind {
-	return []Kind{
-		InvalidArgument, NotFound, UnknownProduct, UnknownCustomer, OutOfStock, Declined,
-		Conflict, KeyReused, Unavailable, DeadlineExceeded, Cancelled, Internal,
+func Kinds() []rpc.Kind {
+	return []rpc.Kind{
+		rpc.InvalidArgument, NotFound, UnknownProduct, UnknownCustomer, OutOfStock, Declined,
+		Conflict, KeyReused, rpc.Unavailable, rpc.DeadlineExceeded, rpc.Cancelled, rpc.Internal,
 	}
 }
 
-// Problem is the error that crosses between components.
-type Problem = rpc.Problem
-
-// Problemf makes a problem without a cause.
-func Problemf(kind Kind, format string, args ...any) *Problem {
-	return &Problem{Kind: kind, Detail: fmt.Sprintf(format, args...)}
-}
-
 // ProblemOf makes a problem of any error; see rpc.ProblemOf. It is nil for nil.
-func ProblemOf(err error) *Problem {
+func ProblemOf(err error) *rpc.Problem {
 	if err == nil {
 		return nil
 	}
@@ -63,7 +39,7 @@ func ProblemOf(err error) *Problem {
 }
 
 // IsKind reports whether an error is a problem of that kind.
-func IsKind(err error, kind Kind) bool {
+func IsKind(err error, kind rpc.Kind) bool {
 	problem := ProblemOf(err)
 	return problem != nil && problem.Kind == kind
 }

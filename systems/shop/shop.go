@@ -3,7 +3,7 @@
 // written once; which architecture it runs in is decided where it is assembled.
 //
 // Here is the vocabulary: what each component can do (components.go), how calls
-// fail (Problem), which states an order can have (states.go), how large the shop
+// fail (ProblemOf), which states an order can have (states.go), how large the shop
 // is (Seed) and what it accepts (limits.go). It knows no database, no socket and
 // no architecture.
 //
@@ -12,9 +12,8 @@
 // orderviews and stockviews are the read side; where events keep it up to date,
 // readmodel does. How an order is carried from step to step is the matter of
 // coordination and its sub-packages. schema makes and fills the tables, assembly
-// joins components into units, api is the public REST interface, shoptest the
-// behaviour that every architecture must show, and audit judges what a trial has
-// left behind.
+// joins components into units (its tests hold every architecture to one behaviour),
+// api is the public REST interface, and audit judges what a trial has left behind.
 package shop
 
 // Name is the name of the system in study files.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
@@ -58,18 +59,18 @@ func (absent) Error() string       { return "secret address 10.0.0.1" }
 func (a absent) Unavailable() bool { return bool(a) }
 
 func TestProblemOf(t *testing.T) {
-	own := shop.Problemf(shop.Declined, "no money")
+	own := rpc.Problemf(shop.Declined, "no money")
 	cases := []struct {
 		err  error
-		want shop.Kind
+		want rpc.Kind
 	}{
 		{own, shop.Declined},
 		{fmt.Errorf("pay: %w", own), shop.Declined},
-		{fmt.Errorf("wait: %w", context.DeadlineExceeded), shop.DeadlineExceeded},
-		{context.Canceled, shop.Cancelled},
-		{fmt.Errorf("ask: %w", absent(true)), shop.Unavailable},
-		{absent(false), shop.Internal},
-		{errors.New("secret"), shop.Internal},
+		{fmt.Errorf("wait: %w", context.DeadlineExceeded), rpc.DeadlineExceeded},
+		{context.Canceled, rpc.Cancelled},
+		{fmt.Errorf("ask: %w", absent(true)), rpc.Unavailable},
+		{absent(false), rpc.Internal},
+		{errors.New("secret"), rpc.Internal},
 	}
 	for _, c := range cases {
 		got := shop.ProblemOf(c.err)
@@ -83,16 +84,16 @@ func TestProblemOf(t *testing.T) {
 			t.Errorf("%v is not of kind %s", c.err, c.want)
 		}
 	}
-	if shop.ProblemOf(nil) != nil || shop.IsKind(nil, shop.Internal) {
+	if shop.ProblemOf(nil) != nil || shop.IsKind(nil, rpc.Internal) {
 		t.Error("no error is a problem")
 	}
 }
 
 func TestRejects(t *testing.T) {
-	rejecting := map[shop.Kind]bool{shop.UnknownCustomer: true, shop.UnknownProduct: true, shop.OutOfStock: true,
+	rejecting := map[rpc.Kind]bool{shop.UnknownCustomer: true, shop.UnknownProduct: true, shop.OutOfStock: true,
 		shop.Declined: true}
 	for _, kind := range shop.Kinds() {
-		reason, ok := shop.Rejects(fmt.Errorf("step: %w", shop.Problemf(kind, "why")))
+		reason, ok := shop.Rejects(fmt.Errorf("step: %w", rpc.Problemf(kind, "why")))
 		if ok != rejecting[kind] || ok && (reason.GetKind() != string(kind) || reason.GetDetail() != "why") {
 			t.Errorf("%s: %v, %v", kind, ok, reason)
 		}
@@ -130,7 +131,7 @@ func TestLimits(t *testing.T) {
 	for name, spoil := range cases {
 		in := valid()
 		spoil(in)
-		if err := shop.CheckNewOrder(in); !shop.IsKind(err, shop.InvalidArgument) {
+		if err := shop.CheckNewOrder(in); !shop.IsKind(err, rpc.InvalidArgument) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,6 +1,8 @@
 package shop
 
-import "slices"
+import (
+	"slices"
+)
 
 // State is where an order stands.
 type State string

@@ -3,7 +3,7 @@
 // posts with mentions, links and media, and read what those have posted whom they follow.
 // It is written once; in which architecture it runs is decided where it is assembled.
 //
-// Here is the vocabulary: limits, and how calls fail (Problem). It knows no store, no
+// Here is the vocabulary: limits, and how calls fail (ProblemOf). It knows no store, no
 // socket and no architecture.
 //
 // The messages between components, and what a component is to the others, are in socialpb, their
@@ -14,7 +14,6 @@
 package social
 
 import (
-	"fmt"
 	"regexp"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
@@ -46,7 +45,7 @@ var (
 // CheckName refuses what cannot be the name of a user.
 func CheckName(name string) error {
 	if !userName.MatchString(name) {
-		return Problemf(InvalidArgument,
+		return rpc.Problemf(rpc.InvalidArgument,
 			"the name %.60q is none: use a lower-case letter and up to %d more, digits and _", name, MaxName-1)
 	}
 	return nil
@@ -55,7 +54,7 @@ func CheckName(name string) error {
 // CheckUser refuses what cannot be the id of a user.
 func CheckUser(id string) error {
 	if !userID.MatchString(id) {
-		return Problemf(InvalidArgument, "the user %.60q is no number of up to 12 digits", id)
+		return rpc.Problemf(rpc.InvalidArgument, "the user %.60q is no number of up to 12 digits", id)
 	}
 	return nil
 }
@@ -63,36 +62,19 @@ func CheckUser(id string) error {
 // CheckPost refuses what cannot be the id of a post.
 func CheckPost(id string) error {
 	if !postID.MatchString(id) {
-		return Problemf(InvalidArgument, "the post %.60q is not 16 hexadecimal digits", id)
+		return rpc.Problemf(rpc.InvalidArgument, "the post %.60q is not 16 hexadecimal digits", id)
 	}
 	return nil
 }
 
-// ProblemKind says what a caller can make of a failure.
-type ProblemKind = rpc.Kind
-
-// The kinds of problems.
+// The kinds of problems that social has beside those of package rpc.
 const (
-	InvalidArgument ProblemKind = rpc.InvalidArgument
-	NotFound        ProblemKind = "not-found"
-	Exists          ProblemKind = "exists"
-	SelfFollow      ProblemKind = "self-follow"
-	// Unavailable, DeadlineExceeded, Cancelled: the call may have been carried out.
-	Unavailable      ProblemKind = rpc.Unavailable
-	DeadlineExceeded ProblemKind = rpc.DeadlineExceeded
-	Cancelled        ProblemKind = rpc.Cancelled
-	Internal         ProblemKind = rpc.Internal
+	NotFound   rpc.Kind = "not-found"
+	Exists     rpc.Kind = "exists"
+	SelfFollow rpc.Kind = "self-follow"
 )
 
-// Problem is the error that crosses between units.
-type Problem = rpc.Problem
-
-// Problemf makes a problem without a cause.
-func Problemf(kind ProblemKind, format string, args ...any) *Problem {
-	return &Problem{Kind: kind, Detail: fmt.Sprintf(format, args...)}
-}
-
 // ProblemOf makes a problem of any error; see rpc.ProblemOf.
-func ProblemOf(err error) *Problem {
+func ProblemOf(err error) *rpc.Problem {
 	return rpc.ProblemOf(err, "the store does not answer; try again", "this could not be carried out")
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/internal/testset"
-	"github.com/cleave-lab/cleave/systems/airline/api"
 )
 
 const (
@@ -42,7 +41,7 @@ func TestFuzzer(t *testing.T) {
 		for name, units := range architectures() {
 			t.Run(name, func(t *testing.T) {
 				a := startProcesses(t, r, units, data())
-				document, err := api.Load(t.Context())
+				document, err := loadDescription(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -54,9 +53,8 @@ func TestFuzzer(t *testing.T) {
 }
 
 func fuzz(s *session, program string, filter ...string) {
-	dir := s.TempDir()
-	path := filepath.Join(dir, "openapi.yaml")
-	if err := os.WriteFile(path, api.Description(), 0o600); err != nil {
+	path, err := filepath.Abs(descriptionFile)
+	if err != nil {
 		s.Fatal(err)
 	}
 	command := exec.Command(program, append([]string{
@@ -65,7 +63,7 @@ func fuzz(s *session, program string, filter ...string) {
 		"--checks", "all", "--seed", "1", "--no-color", "--request-timeout", "20", "--warnings", "off",
 		"--continue-on-failure",
 	}, filter...)...)
-	command.Dir = dir
+	command.Dir = s.TempDir()
 	text, err := command.CombinedOutput()
 	if err != nil {
 		s.Errorf("%q: %v\n%s", filter, err, bytes.TrimSpace(text))

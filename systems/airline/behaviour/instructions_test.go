@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/cleave-lab/cleave/systems/airline/api"
 )
 
 const (
@@ -59,7 +57,7 @@ func count(t *testing.T, r runtime, units []string, requests int) (instructions 
 	r.program, r.patience = "valgrind", emulated
 	t.Run(fmt.Sprint(requests), func(t *testing.T) { // all units end with it
 		a := startProcesses(t, r, units, data())
-		document, err := api.Load(t.Context())
+		document, err := loadDescription(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,12 +19,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/airlineunit"
-	"github.com/cleave-lab/cleave/systems/airline/api"
 	"github.com/cleave-lab/cleave/systems/airline/calls"
 	"github.com/cleave-lab/cleave/unit"
 )
@@ -308,7 +308,7 @@ func TestAirlinesOverGRPC(t *testing.T) {
 // keep to the description and not only to themselves.
 func TestUnitsSpeakOneGRPC(t *testing.T) {
 	eachRuntime(t, func(t *testing.T, r runtime) {
-		document, err := api.Load(t.Context())
+		document, err := loadDescription(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -334,7 +334,7 @@ func TestUnitsSpeakOneGRPC(t *testing.T) {
 		}
 		_, noSession := unit[Auth].Session(t.Context(), strings.Repeat("0", 32))
 		_, noFlight := unit[Flights].Flight(t.Context(), "ATH-AMS-20260227-99")
-		for want, err := range map[airline.ProblemKind]error{
+		for want, err := range map[rpc.Kind]error{
 			airline.NoSession: noSession, airline.UnknownFlight: noFlight,
 			airline.WrongCredentials: unit[Customers].Check(t.Context(), "c1", "x"),
 		} {

@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"time"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/store"
 )
@@ -69,7 +70,7 @@ func (a *Auth) Session(ctx context.Context, token string) (airline.Session, erro
 		}
 	}
 	if !known {
-		return session, airline.Problemf(airline.NoSession, "log in first")
+		return session, rpc.Problemf(airline.NoSession, "log in first")
 	}
 	return session, nil
 }
@@ -117,7 +118,7 @@ func (c *Customers) Check(ctx context.Context, login, password string) error {
 	}
 	hash := airline.PasswordHash(login, password)
 	if !known || subtle.ConstantTimeCompare([]byte(hash), []byte(account.Password)) != 1 {
-		return airline.Problemf(airline.WrongCredentials, "no customer has this login and password")
+		return rpc.Problemf(airline.WrongCredentials, "no customer has this login and password")
 	}
 	return nil
 }
@@ -126,7 +127,7 @@ func (c *Customers) Check(ctx context.Context, login, password string) error {
 func (c *Customers) Customer(ctx context.Context, login string) (airline.Customer, error) {
 	account, known, err := c.Store.Account(ctx, login)
 	if err == nil && !known {
-		err = airline.Problemf(airline.Internal, "the customer is gone")
+		err = rpc.Problemf(rpc.Internal, "the customer is gone")
 	}
 	return account.Customer, err
 }
@@ -160,7 +161,7 @@ func (f *Flights) CheckAirports(ctx context.Context, codes ...string) error {
 			return err
 		}
 		if !known {
-			return airline.Problemf(airline.UnknownAirport, "no airport has the code %q", code)
+			return rpc.Problemf(airline.UnknownAirport, "no airport has the code %q", code)
 		}
 	}
 	return nil
@@ -176,7 +177,7 @@ func (f *Flights) Flight(ctx context.Context, id string) (airline.Flight, error)
 }
 
 func unknownFlight(id string) error {
-	return airline.Problemf(airline.UnknownFlight, "there is no flight %q", id)
+	return rpc.Problemf(airline.UnknownFlight, "there is no flight %q", id)
 }
 
 // Bookings books and cancels.

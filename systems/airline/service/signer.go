@@ -7,6 +7,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/airline"
 )
 
@@ -43,7 +44,7 @@ func (s *Signer) Session(_ context.Context, token string) (airline.Session, erro
 	var claims jwt.RegisteredClaims
 	_, err := s.parser.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return s.key, nil })
 	if err != nil || claims.Subject == "" {
-		return airline.Session{}, airline.Problemf(airline.NoSession, "log in first")
+		return airline.Session{}, rpc.Problemf(airline.NoSession, "log in first")
 	}
 	return airline.Session{Login: claims.Subject, Expires: claims.ExpiresAt.Time}, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/airline"
 )
 
@@ -124,7 +125,7 @@ func (e *embedded) commit(batch []write) {
 	refused := make([]error, len(batch))
 	failed := e.db.Update(func(tx *bolt.Tx) error {
 		for i, w := range batch {
-			var problem *airline.Problem
+			var problem *rpc.Problem
 			if refused[i] = w.do(tx); refused[i] != nil && !errors.As(refused[i], &problem) {
 				return refused[i] // it may have written a part: nobody's step counts
 			}
@@ -236,7 +237,7 @@ func (e *embedded) SetContact(
 	err := e.update(func(tx *bolt.Tx) (err error) {
 		var known bool
 		if account, known, err = get[airline.Account](tx, bucketAccounts, login); err != nil || !known {
-			return cmp.Or(err, error(airline.Problemf(airline.Internal, "the customer is gone")))
+			return cmp.Or(err, error(rpc.Problemf(rpc.Internal, "the customer is gone")))
 		}
 		account.Customer.Phone, account.Customer.Address = contact.Phone, contact.Address
 		return put(tx, bucketAccounts, login, account)
@@ -325,7 +326,7 @@ func (e *embedded) Book(_ context.Context, bookings []airline.Booking) error {
 		seats := tx.Bucket([]byte(bucketSeats))
 		for _, b := range bookings {
 			if seats.Get(seat(b.Login, b.Flight)) != nil {
-				return airline.Problemf(airline.AlreadyBooked, "you have booked %s before", b.Flight)
+				return rpc.Problemf(airline.AlreadyBooked, "you have booked %s before", b.Flight)
 			}
 		}
 		for _, b := range bookings {
@@ -367,9 +368,9 @@ func (e *embedded) Cancel(_ context.Context, login, id string) error {
 		case err != nil:
 			return err
 		case !known:
-			return airline.Problemf(airline.UnknownBooking, "there is no booking of this id")
+			return rpc.Problemf(airline.UnknownBooking, "there is no booking of this id")
 		case booking.Login != login:
-			return airline.Problemf(airline.NotYours, "another customer has made this booking")
+			return rpc.Problemf(airline.NotYours, "another customer has made this booking")
 		}
 		return errors.Join(tx.Bucket([]byte(bucketSeats)).Delete(seat(login, booking.Flight)),
 			tx.Bucket([]byte(bucketBookings)).Delete([]byte(id)))

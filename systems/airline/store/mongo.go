@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/airline"
 )
 
@@ -153,7 +154,7 @@ func (m *mongoStore) Close() error {
 // problem makes of a server that does not answer what it means for who asks.
 func problem(err error) error {
 	if mongo.IsNetworkError(err) || mongo.IsTimeout(err) || errors.Is(err, context.DeadlineExceeded) {
-		return &airline.Problem{Kind: airline.Unavailable, Detail: "the database of the airline does not answer",
+		return &rpc.Problem{Kind: rpc.Unavailable, Detail: "the database of the airline does not answer",
 			Cause: err}
 	}
 	return err
@@ -262,7 +263,7 @@ func (m *mongoStore) SetContact(
 		field("$set", bson.D{{Key: "phone", Value: contact.Phone}, {Key: "address", Value: contact.Address}}),
 		options.FindOneAndUpdate().SetReturnDocument(options.After)).Decode(&changed)
 	if errors.Is(err, mongo.ErrNoDocuments) {
-		err = airline.Problemf(airline.Internal, "the customer is gone")
+		err = rpc.Problemf(rpc.Internal, "the customer is gone")
 	}
 	return changed.account().Customer, problem(err)
 }
@@ -318,7 +319,7 @@ func (m *mongoStore) Book(ctx context.Context, bookings []airline.Booking) error
 	}
 	_, err := m.db.Collection(collectionOrders).InsertOne(ctx, order)
 	if mongo.IsDuplicateKeyError(err) {
-		return airline.Problemf(airline.AlreadyBooked, "you have booked this flight, or one of both, before")
+		return rpc.Problemf(airline.AlreadyBooked, "you have booked this flight, or one of both, before")
 	}
 	return problem(err)
 }
@@ -345,9 +346,9 @@ func (m *mongoStore) Cancel(ctx context.Context, login, id string) error {
 		case err != nil:
 			return err
 		case !known:
-			return airline.Problemf(airline.UnknownBooking, "there is no booking of this id")
+			return rpc.Problemf(airline.UnknownBooking, "there is no booking of this id")
 		case order.Login != login:
-			return airline.Problemf(airline.NotYours, "another customer has made this booking")
+			return rpc.Problemf(airline.NotYours, "another customer has made this booking")
 		}
 		unchanged := bson.D{{Key: "_id", Value: order.ID}, {Key: "seats", Value: order.Seats}}
 		var done int64

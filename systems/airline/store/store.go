@@ -1,7 +1,7 @@
 // Package store keeps what the airline knows: in a file of the unit's own (Embedded), or
 // on a server of MongoDB's protocol (Mongo). It decides nothing, but for what only a
 // store can: that a customer has a flight once, and that two flights are booked together
-// or not at all. Such refusals are problems (airline.Problem); other errors are failures
+// or not at all. Such refusals are problems (rpc.Problem); other errors are failures
 // of the store.
 //
 // Entry points: OpenEmbedded, OpenMongo.

@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/systems/airline"
 )
@@ -188,7 +189,7 @@ func TestServersSweepSessions(t *testing.T) {
 }
 
 // kindOf returns the kind of problem that an error is; empty: none.
-func kindOf(err error) airline.ProblemKind {
+func kindOf(err error) rpc.Kind {
 	if err == nil {
 		return ""
 	}
@@ -210,7 +211,7 @@ func TestBookingsAreWholeAndSingle(t *testing.T) {
 		ctx := t.Context()
 		for i, step := range []struct {
 			do   func() error
-			want airline.ProblemKind
+			want rpc.Kind
 		}{
 			{func() error { return s.Book(ctx, bookings("c1", "b", "a")) }, ""},
 			{func() error { return s.Book(ctx, bookings("c1", "c", "a")) }, airline.AlreadyBooked},

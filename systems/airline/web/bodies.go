@@ -5,6 +5,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/airline"
 )
 
@@ -16,7 +17,7 @@ type object map[string]any
 func readObject(body []byte, names ...string) (object, error) {
 	var value any
 	if !utf8.Valid(body) || json.Unmarshal(body, &value) != nil { // its error would repeat what was sent
-		return nil, airline.Problemf(airline.BadRequest, "the body is no JSON in UTF-8")
+		return nil, rpc.Problemf(airline.BadRequest, "the body is no JSON in UTF-8")
 	}
 	return checkObject(value, "the body", names...)
 }
@@ -24,16 +25,16 @@ func readObject(body []byte, names ...string) (object, error) {
 func checkObject(value any, what string, names ...string) (object, error) {
 	fields, is := value.(map[string]any)
 	if !is {
-		return nil, airline.Problemf(airline.BadRequest, "%s is no JSON object", what)
+		return nil, rpc.Problemf(airline.BadRequest, "%s is no JSON object", what)
 	}
 	for _, name := range names {
 		if _, given := fields[name]; !given {
-			return nil, airline.Problemf(airline.BadRequest, "%s is missing in %s", name, what)
+			return nil, rpc.Problemf(airline.BadRequest, "%s is missing in %s", name, what)
 		}
 	}
 	for name := range fields {
 		if !slices.Contains(names, name) {
-			return nil, airline.Problemf(airline.BadRequest, "%s has the field %.50q, which it should not have", what,
+			return nil, rpc.Problemf(airline.BadRequest, "%s has the field %.50q, which it should not have", what,
 				name)
 		}
 	}
@@ -44,14 +45,14 @@ func checkObject(value any, what string, names ...string) (object, error) {
 func (o object) text(name string) (string, error) {
 	text, is := o[name].(string)
 	if !is {
-		return "", airline.Problemf(airline.BadRequest, "%s is no text", name)
+		return "", rpc.Problemf(airline.BadRequest, "%s is no text", name)
 	}
 	return checkText(text, name)
 }
 
 func checkText(text, name string) (string, error) {
 	if text == "" || !utf8.ValidString(text) || utf8.RuneCountInString(text) > airline.MaxText {
-		return "", airline.Problemf(airline.BadRequest, "%s has not 1 to %d characters of UTF-8", name,
+		return "", rpc.Problemf(airline.BadRequest, "%s has not 1 to %d characters of UTF-8", name,
 			airline.MaxText)
 	}
 	return text, nil
@@ -89,7 +90,7 @@ func readOrder(body []byte) ([]string, error) {
 	}
 	values, is := fields["flights"].([]any)
 	if !is || len(values) < 1 || len(values) > 2 {
-		return nil, airline.Problemf(airline.BadRequest, "flights is no list of one flight or two")
+		return nil, rpc.Problemf(airline.BadRequest, "flights is no list of one flight or two")
 	}
 	flights := make([]string, len(values))
 	for i, value := range values {
@@ -98,7 +99,7 @@ func readOrder(body []byte) ([]string, error) {
 		}
 	}
 	if len(flights) == 2 && flights[0] == flights[1] {
-		return nil, airline.Problemf(airline.BadRequest, "flights has the same flight twice")
+		return nil, rpc.Problemf(airline.BadRequest, "flights has the same flight twice")
 	}
 	return flights, nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/service"
 	"github.com/cleave-lab/cleave/systems/kit/front"
@@ -51,7 +52,7 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Session implements service.Sessions.
 func (c *Client) Session(ctx context.Context, token string) (session airline.Session, err error) {
 	if !service.IsID(token) {
-		return session, airline.Problemf(airline.NoSession, "log in first")
+		return session, rpc.Problemf(airline.NoSession, "log in first")
 	}
 	err = c.call(ctx, http.MethodGet, "/internal/sessions/"+url.PathEscape(token), nil, &session)
 	return session, err
@@ -105,7 +106,7 @@ func (c *Client) call(ctx context.Context, method, path string, body, answer any
 }
 
 func unavailable(cause error) error {
-	return &airline.Problem{Kind: airline.Unavailable, Detail: "another part of the airline does not answer",
+	return &rpc.Problem{Kind: rpc.Unavailable, Detail: "another part of the airline does not answer",
 		Cause: cause}
 }
 
@@ -119,5 +120,5 @@ func refusal(status int, text []byte) error {
 	if !is {
 		return fmt.Errorf("another unit answered %d without a problem", status)
 	}
-	return airline.Problemf(airline.ProblemKind(kind), "%s", problem.Detail)
+	return rpc.Problemf(rpc.Kind(kind), "%s", problem.Detail)
 }

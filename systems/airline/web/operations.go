@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/service"
 	"github.com/cleave-lab/cleave/systems/kit/front"
@@ -109,7 +110,7 @@ func (h *handler) changeCustomer(c *call) error {
 func (h *handler) flights(c *call) error {
 	query, err := url.ParseQuery(c.query)
 	if err != nil {
-		return airline.Problemf(airline.BadRequest, "the query is not encoded as URLs are")
+		return rpc.Problemf(airline.BadRequest, "the query is not encoded as URLs are")
 	}
 	from, err := parameter(query, "from")
 	if err != nil {
@@ -177,7 +178,7 @@ func (h *handler) bookings(c *call) error {
 
 func (h *handler) cancel(c *call) error {
 	if !service.IsID(c.names[0]) {
-		return airline.Problemf(airline.UnknownBooking, "ids of bookings are 32 hexadecimal digits")
+		return rpc.Problemf(airline.UnknownBooking, "ids of bookings are 32 hexadecimal digits")
 	}
 	if err := h.Bookings.Cancel(c, c.login, c.names[0]); err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/service"
 	"github.com/cleave-lab/cleave/systems/kit/front"
@@ -148,7 +149,7 @@ func (h *handler) find(w http.ResponseWriter, r *http.Request) (found route, nam
 	segments := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
 	for i := range segments {
 		if segments[i], err = url.PathUnescape(segments[i]); err != nil {
-			return found, nil, airline.Problemf(airline.UnknownPath, "the path is not encoded as URLs are")
+			return found, nil, rpc.Problemf(airline.UnknownPath, "the path is not encoded as URLs are")
 		}
 	}
 	var allowed []string
@@ -162,10 +163,10 @@ func (h *handler) find(w http.ResponseWriter, r *http.Request) (found route, nam
 		}
 	}
 	if allowed == nil {
-		return found, nil, airline.Problemf(airline.UnknownPath, "nothing is at this path")
+		return found, nil, rpc.Problemf(airline.UnknownPath, "nothing is at this path")
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	return found, nil, airline.Problemf(airline.WrongMethod, "use %s", strings.Join(allowed, " or "))
+	return found, nil, rpc.Problemf(airline.WrongMethod, "use %s", strings.Join(allowed, " or "))
 }
 
 // match compares a path with a pattern; names are what stands for its stars.
@@ -187,7 +188,7 @@ func match(pattern, segments []string) (names []string, matches bool) {
 // readBody reads the whole body, whether it is of use or not: its size counts before the
 // session.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	tooLarge := airline.Problemf(airline.TooLarge, "the body has more than %d bytes", maxBody)
+	tooLarge := rpc.Problemf(airline.TooLarge, "the body has more than %d bytes", maxBody)
 	if r.ContentLength > maxBody {
 		return nil, tooLarge
 	}
@@ -199,7 +200,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, err
 	case err != nil:
-		return nil, airline.Problemf(airline.BadRequest, "the body ends before its end")
+		return nil, rpc.Problemf(airline.BadRequest, "the body ends before its end")
 	}
 	return body, nil
 }
@@ -208,7 +209,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 func (h *handler) authenticate(c *call, authorization string) error {
 	token, bearer := strings.CutPrefix(authorization, "Bearer ")
 	if !bearer || token == "" {
-		return airline.Problemf(airline.NoSession, "send the header Authorization: Bearer TOKEN")
+		return rpc.Problemf(airline.NoSession, "send the header Authorization: Bearer TOKEN")
 	}
 	session, err := h.Sessions.Session(c, token)
 	c.login, c.token = session.Login, token
@@ -229,8 +230,8 @@ func (c *call) reply(status int, value any) error {
 const typePrefix = "/problems/"
 
 // meanings returns how the kinds of problems show over HTTP.
-func meanings() map[airline.ProblemKind]front.Meaning {
-	return map[airline.ProblemKind]front.Meaning{
+func meanings() map[rpc.Kind]front.Meaning {
+	return map[rpc.Kind]front.Meaning{
 		airline.BadRequest:       {Status: http.StatusBadRequest, Title: "The request is not valid"},
 		airline.WrongCredentials: {Status: http.StatusUnauthorized, Title: "Login or password is wrong"},
 		airline.NoSession: {Status: http.StatusUnauthorized,
@@ -243,9 +244,9 @@ func meanings() map[airline.ProblemKind]front.Meaning {
 		airline.WrongMethod:    {Status: http.StatusMethodNotAllowed, Title: "This method is not allowed here"},
 		airline.AlreadyBooked:  {Status: http.StatusConflict, Title: "This flight is booked already"},
 		airline.TooLarge:       {Status: http.StatusRequestEntityTooLarge, Title: "The request is too large"},
-		airline.Unavailable: {Status: http.StatusServiceUnavailable,
+		rpc.Unavailable: {Status: http.StatusServiceUnavailable,
 			Title: "A part of the airline does not answer; try again"},
-		airline.Internal: {Status: http.StatusInternalServerError, Title: "This could not be carried out"},
+		rpc.Internal: {Status: http.StatusInternalServerError, Title: "This could not be carried out"},
 	}
 }
 
@@ -260,7 +261,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 // own refuses what is not of the session's own customer.
 func (c *call) own() error {
 	if c.names[0] != c.login {
-		return airline.Problemf(airline.NotYours, "the session is another customer's")
+		return rpc.Problemf(airline.NotYours, "the session is another customer's")
 	}
 	return nil
 }
@@ -272,7 +273,7 @@ func day(query url.Values, name string) (date time.Time, err error) {
 		return date, err
 	}
 	if date, err = time.Parse(time.DateOnly, text); err != nil {
-		return date, airline.Problemf(airline.BadRequest, "%s is no date such as 2026-01-31", name)
+		return date, rpc.Problemf(airline.BadRequest, "%s is no date such as 2026-01-31", name)
 	}
 	return date, nil
 }
@@ -280,7 +281,7 @@ func day(query url.Values, name string) (date time.Time, err error) {
 // parameter reads a text of the query that must be there.
 func parameter(query url.Values, name string) (string, error) {
 	if len(query[name]) != 1 {
-		return "", airline.Problemf(airline.BadRequest, "%s is asked for, once", name)
+		return "", rpc.Problemf(airline.BadRequest, "%s is asked for, once", name)
 	}
 	return checkText(query[name][0], name)
 }

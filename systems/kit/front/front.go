@@ -8,7 +8,6 @@ package front
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -93,7 +92,7 @@ func (f *Front) Do(ctx context.Context, work func(context.Context) (Answer, erro
 		case f.open <- struct{}{}:
 			defer func() { <-f.open }()
 		default:
-			return f.Refusal(problemf(TooBusy, "%d requests are open already; try again", f.InFlight))
+			return f.Refusal(rpc.Problemf(TooBusy, "%d requests are open already; try again", f.InFlight))
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
@@ -108,7 +107,7 @@ func (f *Front) Do(ctx context.Context, work func(context.Context) (Answer, erro
 // ServeHTTP implements http.Handler.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != path.Clean(r.URL.Path) { // the mux would redirect
-		Write(w, f.Refusal(problemf(NoResource, "nothing is at this path")))
+		Write(w, f.Refusal(rpc.Problemf(NoResource, "nothing is at this path")))
 		return
 	}
 	f.routes.ServeHTTP(w, r)
@@ -122,10 +121,11 @@ func (f *Front) unknown(w http.ResponseWriter, r *http.Request) {
 	handler.ServeHTTP(verdict, r)
 	if allowed := verdict.header.Get("Allow"); allowed != "" {
 		w.Header().Set("Allow", allowed)
-		Write(w, f.Refusal(problemf(NoMethod, "%s takes %s", r.URL.Path, strings.ReplaceAll(allowed, ",", " or"))))
+		Write(w, f.Refusal(rpc.Problemf(NoMethod, "%s takes %s", r.URL.Path,
+			strings.ReplaceAll(allowed, ",", " or"))))
 		return
 	}
-	Write(w, f.Refusal(problemf(NoResource, "nothing is at this path")))
+	Write(w, f.Refusal(rpc.Problemf(NoResource, "nothing is at this path")))
 }
 
 // silent swallows an answer but its header.
@@ -137,7 +137,7 @@ func (s *silent) WriteHeader(int)             {}
 
 func (f *Front) health(w http.ResponseWriter, r *http.Request) {
 	if r.URL.RawQuery != "" {
-		Write(w, f.Refusal(problemf(rpc.InvalidArgument, "this resource has no parameters")))
+		Write(w, f.Refusal(rpc.Problemf(rpc.InvalidArgument, "this resource has no parameters")))
 		return
 	}
 	if f.Healthy != nil {
@@ -158,11 +158,11 @@ func ReadBody(r *http.Request) ([]byte, error) {
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
-		return nil, problemf(TooLarge, "the body has more than %d bytes", long.Limit)
+		return nil, rpc.Problemf(TooLarge, "the body has more than %d bytes", long.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, problemf(TooSlow, "the body did not come within %v", unit.FrontReadTimeout)
+		return nil, rpc.Problemf(TooSlow, "the body did not come within %v", unit.FrontReadTimeout)
 	case err != nil:
-		return nil, problemf(rpc.InvalidArgument, "the body ends too early")
+		return nil, rpc.Problemf(rpc.InvalidArgument, "the body ends too early")
 	}
 	return text, CheckType(r.Header.Get("Content-Type"))
 }
@@ -173,7 +173,7 @@ func CheckType(contentType string) error {
 		return nil
 	}
 	if media, _, err := mime.ParseMediaType(contentType); err != nil || media != JSONType {
-		return problemf(NotJSON, "the body is %.60q: send Content-Type: %s", contentType, JSONType)
+		return rpc.Problemf(NotJSON, "the body is %.60q: send Content-Type: %s", contentType, JSONType)
 	}
 	return nil
 }
@@ -187,8 +187,4 @@ func Write(w http.ResponseWriter, a Answer) {
 	}
 	w.WriteHeader(a.Status)
 	_, _ = w.Write(a.Body) // a reader who has left is no failure
-}
-
-func problemf(kind rpc.Kind, format string, args ...any) *rpc.Problem {
-	return &rpc.Problem{Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/leanhttp"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/peoplepb"
@@ -56,7 +57,7 @@ func newGateway(backend Backend) *gateway {
 	spoiled := front.Meaning{Status: http.StatusInternalServerError, Title: "The record cannot be opened"}
 	g := &gateway{keepers: backend.Keepers, Front: front.New(front.Config{
 		Problems: front.Problems{Types: "urn:cleave:people:", Of: people.ProblemOf, LogError: backend.LogError,
-			Meanings: map[people.ProblemKind]front.Meaning{
+			Meanings: map[rpc.Kind]front.Meaning{
 				people.NotFound: {Status: http.StatusNotFound, Title: "There is no such record"},
 				people.Tampered: spoiled, people.WrongKey: spoiled, people.Truncated: spoiled}},
 		Timeout: requestTimeout, MaxBody: maxBody, InFlight: backend.InFlight, Healthy: backend.Healthy})}
@@ -102,7 +103,7 @@ func (g *gateway) fetch(ctx context.Context, kind people.Kind, id string) (front
 		return front.Answer{}, err
 	}
 	if err := kind.Check(found.GetValues()); err != nil {
-		return front.Answer{}, &people.Problem{Kind: people.Internal, Detail: "the record is not one of its kind",
+		return front.Answer{}, &rpc.Problem{Kind: rpc.Internal, Detail: "the record is not one of its kind",
 			Cause: err}
 	}
 	body := appendText(append(make([]byte, 0, 512), `{"id":`...), id)
@@ -128,18 +129,18 @@ func appendText(dst []byte, text string) []byte {
 func readRecord(kind people.Kind, text []byte) ([]string, error) {
 	var body map[string]string
 	if err := json.Unmarshal(text, &body); err != nil { // its text could repeat what was sent
-		return nil, people.Problemf(people.InvalidArgument, "the body is no JSON object of texts")
+		return nil, rpc.Problemf(rpc.InvalidArgument, "the body is no JSON object of texts")
 	}
 	var values []string
 	for _, property := range kind.Properties() {
 		value, given := body[property]
 		if !given {
-			return nil, people.Problemf(people.InvalidArgument, "%s is missing", property)
+			return nil, rpc.Problemf(rpc.InvalidArgument, "%s is missing", property)
 		}
 		values = append(values, value)
 	}
 	if len(body) > len(values) {
-		return nil, people.Problemf(people.InvalidArgument, "the body has more than the %d properties of %s",
+		return nil, rpc.Problemf(rpc.InvalidArgument, "the body has more than the %d properties of %s",
 			len(values), kind)
 	}
 	return values, kind.Check(values)

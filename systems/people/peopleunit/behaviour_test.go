@@ -20,6 +20,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cleave-lab/cleave/backing/wide"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
@@ -139,7 +140,7 @@ func (s *system) create(t *testing.T, kind people.Kind) string {
 
 // refuses asks for what must be refused with a problem of that type.
 func (s *system) refuses(
-	t *testing.T, what string, want people.ProblemKind, wantStatus int, method, path, contentType, body string,
+	t *testing.T, what string, want rpc.Kind, wantStatus int, method, path, contentType, body string,
 ) {
 	t.Helper()
 	status, mediaType, answer := s.ask(t, method, path, contentType, body)
@@ -242,25 +243,25 @@ func refusesNonsense(t *testing.T, s *system) {
 	const asJSON = "application/json"
 	unknown := "/persons/" + uuid.Nil.String()
 	s.refuses(t, "an unknown id", people.NotFound, 404, "GET", unknown, "", "")
-	s.refuses(t, "no UUID", people.InvalidArgument, 400, "GET", "/persons/17", "", "")
-	s.refuses(t, "another spelling", people.InvalidArgument, 400, "GET",
+	s.refuses(t, "no UUID", rpc.InvalidArgument, 400, "GET", "/persons/17", "", "")
+	s.refuses(t, "another spelling", rpc.InvalidArgument, 400, "GET",
 		"/persons/"+strings.ToUpper(uuid.New().String()), "", "")
 	s.refuses(t, "an id of another kind", people.NotFound, 404, "GET", "/addresses/"+s.create(t, people.Persons),
 		"", "")
 	s.refuses(t, "no such kind", "no-such-resource", 404, "GET", "/pets/1", "", "")
 	s.refuses(t, "another method", "method-not-allowed", 405, "DELETE", unknown, "", "")
-	s.refuses(t, "no JSON", people.InvalidArgument, 400, "POST", "/persons", asJSON, secretText)
-	s.refuses(t, "two values", people.InvalidArgument, 400, "POST", "/persons", asJSON,
+	s.refuses(t, "no JSON", rpc.InvalidArgument, 400, "POST", "/persons", asJSON, secretText)
+	s.refuses(t, "two values", rpc.InvalidArgument, 400, "POST", "/persons", asJSON,
 		`{"firstName":"a","lastName":"b"} {}`)
-	s.refuses(t, "a number", people.InvalidArgument, 400, "POST", "/persons", asJSON,
+	s.refuses(t, "a number", rpc.InvalidArgument, 400, "POST", "/persons", asJSON,
 		`{"firstName":1,"lastName":"b"}`)
-	s.refuses(t, "a property missing", people.InvalidArgument, 400, "POST", "/persons", asJSON,
+	s.refuses(t, "a property missing", rpc.InvalidArgument, 400, "POST", "/persons", asJSON,
 		`{"firstName":"`+secretText+`"}`)
-	s.refuses(t, "one too many", people.InvalidArgument, 400, "POST", "/persons", asJSON,
+	s.refuses(t, "one too many", rpc.InvalidArgument, 400, "POST", "/persons", asJSON,
 		`{"firstName":"a","lastName":"b","age":"7"}`)
-	s.refuses(t, "an empty value", people.InvalidArgument, 400, "POST", "/persons", asJSON,
+	s.refuses(t, "an empty value", rpc.InvalidArgument, 400, "POST", "/persons", asJSON,
 		`{"firstName":"","lastName":"b"}`)
-	s.refuses(t, "a long value", people.InvalidArgument, 400, "POST", "/persons", asJSON,
+	s.refuses(t, "a long value", rpc.InvalidArgument, 400, "POST", "/persons", asJSON,
 		`{"firstName":"`+strings.Repeat("a", people.MaxValue+1)+`","lastName":"b"}`)
 	s.refuses(t, "a long body", "body-too-large", 413, "POST", "/persons", asJSON,
 		`{"firstName":"`+strings.Repeat("a", 64<<10)+`"}`)

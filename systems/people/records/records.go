@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/cleave-lab/cleave/backing/wide"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/peoplepb"
 	"github.com/cleave-lab/cleave/systems/people/seal"
@@ -48,7 +49,7 @@ func (r *Records) Create(ctx context.Context, in *peoplepb.CreateRequest) (*peop
 	}
 	text, err := proto.Marshal(&peoplepb.Content{Values: in.GetValues()})
 	if err != nil {
-		return nil, people.Problemf(people.InvalidArgument, "the record cannot be encoded")
+		return nil, rpc.Problemf(rpc.InvalidArgument, "the record cannot be encoded")
 	}
 	id := uuid.New()
 	if err := store.Insert(ctx, string(kind), id, r.sealer.Seal(about(kind, id), text)); err != nil {
@@ -66,7 +67,7 @@ func (r *Records) Fetch(ctx context.Context, in *peoplepb.FetchRequest) (*people
 	}
 	id, err := uuid.Parse(in.GetId())
 	if err != nil || id.String() != in.GetId() { // other spellings name the same record
-		return nil, people.Problemf(people.InvalidArgument, "the id is no UUID in lower case, such as %s", uuid.Nil)
+		return nil, rpc.Problemf(rpc.InvalidArgument, "the id is no UUID in lower case, such as %s", uuid.Nil)
 	}
 	found, err := store.Get(ctx, string(kind), id)
 	if err != nil {
@@ -79,7 +80,7 @@ func (r *Records) Fetch(ctx context.Context, in *peoplepb.FetchRequest) (*people
 func (r *Records) store(kind people.Kind) (*wide.Store, error) {
 	store := r.stores[kind]
 	if store == nil {
-		return nil, people.Problemf(people.InvalidArgument, "there are no records of the kind %q here", kind)
+		return nil, rpc.Problemf(rpc.InvalidArgument, "there are no records of the kind %q here", kind)
 	}
 	return store, nil
 }
@@ -87,7 +88,7 @@ func (r *Records) store(kind people.Kind) (*wide.Store, error) {
 // Unseal opens what is stored of a record.
 func Unseal(sealer *seal.Sealer, kind people.Kind, id [16]byte, stored [][]byte) ([]string, error) {
 	if len(stored) != 1 {
-		return nil, people.Problemf(people.Truncated, "a column of the record is missing")
+		return nil, rpc.Problemf(people.Truncated, "a column of the record is missing")
 	}
 	text, err := sealer.Open(about(kind, id), stored[0])
 	if err != nil {
@@ -95,7 +96,7 @@ func Unseal(sealer *seal.Sealer, kind people.Kind, id [16]byte, stored [][]byte)
 	}
 	var content peoplepb.Content
 	if err := proto.Unmarshal(text, &content); err != nil {
-		return nil, people.Problemf(people.Tampered, "the record was opened and cannot be read")
+		return nil, rpc.Problemf(people.Tampered, "the record was opened and cannot be read")
 	}
 	return content.GetValues(), nil
 }
@@ -110,19 +111,19 @@ func about(kind people.Kind, id [16]byte) []byte {
 func problem(err error) error {
 	kinds := []struct {
 		err    error
-		kind   people.ProblemKind
+		kind   rpc.Kind
 		detail string
 	}{
 		{wide.ErrNotFound, people.NotFound, "there is no such record"},
-		{wide.ErrTooLarge, people.InvalidArgument, "the record is too large"},
-		{wide.ErrUnavailable, people.Unavailable, "the database does not answer; try again"},
+		{wide.ErrTooLarge, rpc.InvalidArgument, "the record is too large"},
+		{wide.ErrUnavailable, rpc.Unavailable, "the database does not answer; try again"},
 		{seal.ErrTruncated, people.Truncated, "what is stored lacks its end"},
 		{seal.ErrOtherKey, people.WrongKey, "the record was sealed with another key"},
 		{seal.ErrTampered, people.Tampered, "what is stored was changed"},
 	}
 	for _, k := range kinds {
 		if errors.Is(err, k.err) {
-			return &people.Problem{Kind: k.kind, Detail: k.detail, Cause: err}
+			return &rpc.Problem{Kind: k.kind, Detail: k.detail, Cause: err}
 		}
 	}
 	return people.ProblemOf(err)

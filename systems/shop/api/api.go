@@ -30,43 +30,58 @@ var document []byte
 // Document returns the OpenAPI description of the interface.
 func Document() []byte { return append([]byte(nil), document...) }
 
-// Backend is what the interface is in front of.
-type Backend struct {
-	Catalog    shop.Catalog
-	Customers  shop.Customers
-	Payments   shop.Payments
-	Shipping   shop.Shipping
-	Orders     shop.Orders
-	OrderViews shop.OrderViews
-	StockViews shop.StockViews
-	// Healthy returns nil when a request would find all it needs.
-	Healthy func(ctx context.Context) error
-}
-
 // RequestTimeout is the deadline of every request: it crosses all bindings.
 const RequestTimeout = 30 * time.Second
 
-// NewHandler makes the resources.
-func NewHandler(backend Backend) http.Handler {
-	a := api{backend}
+// api holds the handlers of the resources, in front of the components.
+type api struct{ shop.Parts }
+
+// NewHandler makes the resources. healthy returns nil when a request would find all it needs; nil: it always
+// does.
+func NewHandler(parts shop.Parts, healthy func(ctx context.Context) error) http.Handler {
+	a := api{parts}
 	f := front.New(front.Config{Problems: front.Problems{Types: types, Of: shop.ProblemOf, Meanings: meanings()},
-		Timeout: RequestTimeout, MaxBody: maxBody, Healthy: backend.Healthy})
+		Timeout: RequestTimeout, MaxBody: maxBody, Healthy: healthy})
 	f.HandleFunc("GET /openapi.yaml", a.openAPI)
 	f.Handle("POST /orders", a.createOrder)
 	f.Handle("GET /orders", a.listOrders)
-	f.Handle("GET /orders/{orderId}", a.getOrder)
+	f.Handle("GET /orders/{orderId}", one(orderID, a.order))
 	f.Handle("POST /orders/{orderId}/cancel", a.cancelOrder)
-	f.Handle("GET /orders/{orderId}/shipment", a.getShipment)
+	f.Handle("GET /orders/{orderId}/shipment", one(orderID, a.shipment))
 	f.Handle("GET /products", a.listProducts)
-	f.Handle("GET /products/{productId}", a.getProduct)
-	f.Handle("GET /products/{productId}/stock", a.getStock)
-	f.Handle("GET /customers/{customerId}", a.getCustomer)
-	f.Handle("GET /customers/{customerId}/account", a.getAccount)
+	f.Handle("GET /products/{productId}", one(number("productId"), a.product))
+	f.Handle("GET /products/{productId}/stock", one(number("productId"), a.stock))
+	f.Handle("GET /customers/{customerId}", one(number("customerId"), a.customer))
+	f.Handle("GET /customers/{customerId}/account", one(number("customerId"), a.account))
 	return f
 }
 
-// api holds the handlers.
-type api struct{ backend Backend }
+// one returns the handler of a resource that has an id and no parameters: it answers with what is found.
+func one[I, B any](
+	id func(*http.Request) (I, error), find func(context.Context, I) (B, error),
+) func(context.Context, *http.Request) (front.Answer, error) {
+	return func(ctx context.Context, r *http.Request) (front.Answer, error) {
+		if _, err := query(r); err != nil {
+			return front.Answer{}, err
+		}
+		wanted, err := id(r)
+		if err != nil {
+			return front.Answer{}, err
+		}
+		body, err := find(ctx, wanted)
+		if err != nil {
+			return front.Answer{}, err
+		}
+		return answer(ctx, http.StatusOK, body)
+	}
+}
+
+func orderID(r *http.Request) (string, error) { return r.PathValue("orderId"), nil }
+
+// number reads an id that is a number.
+func number(name string) func(*http.Request) (int64, error) {
+	return func(r *http.Request) (int64, error) { return whole(name, r.PathValue(name)) }
+}
 
 // answer encodes a body.
 func answer(ctx context.Context, status int, body any, header ...leanhttp.Field) (front.Answer, error) {

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -68,7 +69,7 @@ func TestStates(t *testing.T) {
 	for _, c := range cases {
 		backend := &scripted{answer: &shoppb.CreateOrderResponse{Order: &shoppb.Order{OrderId: "o-1",
 			State: string(c.state)}, Replayed: c.replayed}}
-		got := order(NewHandler(Backend{Orders: backend}))
+		got := order(NewHandler(shop.Parts{Orders: backend}, nil))
 		if got.Code != c.want || got.Header().Get("Location") != "/orders/o-1" {
 			t.Errorf("%s, replayed %v: %d at %q, want %d", c.state, c.replayed, got.Code, got.Header().Get("Location"),
 				c.want)
@@ -85,15 +86,15 @@ func TestStates(t *testing.T) {
 
 // TestProblems: every kind has a status and a document that tells no secrets.
 func TestProblems(t *testing.T) {
-	statuses := map[shop.Kind]int{
-		shop.InvalidArgument: 400, shop.NotFound: 404, shop.UnknownProduct: 404, shop.UnknownCustomer: 404,
+	statuses := map[rpc.Kind]int{
+		rpc.InvalidArgument: 400, shop.NotFound: 404, shop.UnknownProduct: 404, shop.UnknownCustomer: 404,
 		shop.OutOfStock: 409,
-		shop.Declined:   402, shop.Conflict: 409, shop.KeyReused: 422, shop.Unavailable: 503, shop.Cancelled: 503,
-		shop.DeadlineExceeded: 504, shop.Internal: 500,
+		shop.Declined:   402, shop.Conflict: 409, shop.KeyReused: 422, rpc.Unavailable: 503, rpc.Cancelled: 503,
+		rpc.DeadlineExceeded: 504, rpc.Internal: 500,
 	}
 	for _, kind := range shop.Kinds() {
-		secret := &shop.Problem{Kind: kind, Detail: "what clients may know", Cause: errors.New("password=secret")}
-		got := order(NewHandler(Backend{Orders: &scripted{err: fmt.Errorf("inside: %w", secret)}}))
+		secret := &rpc.Problem{Kind: kind, Detail: "what clients may know", Cause: errors.New("password=secret")}
+		got := order(NewHandler(shop.Parts{Orders: &scripted{err: fmt.Errorf("inside: %w", secret)}}, nil))
 		var document front.Document
 		if err := json.Unmarshal(got.Body.Bytes(), &document); err != nil {
 			t.Fatal(err)
@@ -108,7 +109,7 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%s: Retry-After %q", kind, retry)
 		}
 	}
-	got := order(NewHandler(Backend{Orders: &scripted{err: errors.New("password=secret")}}))
+	got := order(NewHandler(shop.Parts{Orders: &scripted{err: errors.New("password=secret")}}, nil))
 	if got.Code != http.StatusInternalServerError || strings.Contains(got.Body.String(), "secret") {
 		t.Errorf("a fault = %d %s", got.Code, got.Body)
 	}
@@ -124,7 +125,7 @@ func TestHealth(t *testing.T) {
 		{func(context.Context) error { return errors.New("the database is gone") }, http.StatusServiceUnavailable},
 	} {
 		got := httptest.NewRecorder()
-		NewHandler(Backend{Healthy: c.healthy}).ServeHTTP(got, httptest.NewRequest(http.MethodGet, "/health", nil))
+		NewHandler(shop.Parts{}, c.healthy).ServeHTTP(got, httptest.NewRequest(http.MethodGet, "/health", nil))
 		if got.Code != c.want || strings.Contains(got.Body.String(), "gone") {
 			t.Errorf("health = %d %s, want %d", got.Code, got.Body, c.want)
 		}
@@ -148,7 +149,7 @@ func TestTooDeep(t *testing.T) {
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set(keyHeader, "key")
 	got := httptest.NewRecorder()
-	NewHandler(Backend{}).ServeHTTP(got, request)
+	NewHandler(shop.Parts{}, nil).ServeHTTP(got, request)
 	if got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), "nested deeper than 8 levels") {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
@@ -197,7 +198,7 @@ func TestSlowClient(t *testing.T) {
 				listener.connections <- theirs
 				ctx, stop := context.WithCancel(context.Background())
 				ended := make(chan error, 1)
-				go func() { ended <- Serve(ctx, listener, NewHandler(Backend{})) }()
+				go func() { ended <- Serve(ctx, listener, NewHandler(shop.Parts{}, nil)) }()
 				began := time.Now()
 				go func() { _, _ = io.WriteString(ours, c.sent) }()
 				text, _ := io.ReadAll(bufio.NewReader(ours))

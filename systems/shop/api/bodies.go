@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
@@ -108,7 +109,7 @@ func orderBody(order *shoppb.Order) Order {
 		body.Lines[i] = OrderLine{line.GetProductId(), line.GetName(), line.GetQuantity(), line.GetUnitPriceCents()}
 	}
 	if reason := order.GetRejection(); reason != nil {
-		body.Rejection = &Rejection{TypeOf(shop.Kind(reason.GetKind())), reason.GetDetail()}
+		body.Rejection = &Rejection{TypeOf(rpc.Kind(reason.GetKind())), reason.GetDetail()}
 	}
 	return body
 }

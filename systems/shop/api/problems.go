@@ -3,13 +3,14 @@ package api
 import (
 	"net/http"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
 // meanings returns how the kinds of the shop's own show over HTTP.
-func meanings() map[shop.Kind]front.Meaning {
-	return map[shop.Kind]front.Meaning{
+func meanings() map[rpc.Kind]front.Meaning {
+	return map[rpc.Kind]front.Meaning{
 		shop.NotFound:        {Status: http.StatusNotFound, Title: "There is no such order or shipment"},
 		shop.UnknownProduct:  {Status: http.StatusNotFound, Title: "There is no such product"},
 		shop.UnknownCustomer: {Status: http.StatusNotFound, Title: "There is no such customer"},
@@ -25,4 +26,4 @@ func meanings() map[shop.Kind]front.Meaning {
 const types = "urn:cleave:shop:"
 
 // TypeOf returns the type of a problem as clients see it.
-func TypeOf(kind shop.Kind) string { return types + string(kind) }
+func TypeOf(kind rpc.Kind) string { return types + string(kind) }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit/front"
@@ -34,16 +35,16 @@ func readJSON(ctx context.Context, r *http.Request, into any) error {
 		return err
 	}
 	if depth(text) > maxDepth {
-		return shop.Problemf(shop.InvalidArgument, "the body is nested deeper than %d levels", maxDepth)
+		return rpc.Problemf(rpc.InvalidArgument, "the body is nested deeper than %d levels", maxDepth)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
-		return shop.Problemf(shop.InvalidArgument, "the body is not what this resource takes: %s",
+		return rpc.Problemf(rpc.InvalidArgument, "the body is not what this resource takes: %s",
 			withoutPackage(err))
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return shop.Problemf(shop.InvalidArgument, "the body goes on after its JSON value")
+		return rpc.Problemf(rpc.InvalidArgument, "the body goes on after its JSON value")
 	}
 	return nil
 }
@@ -83,7 +84,7 @@ func depth(text []byte) int {
 func whole(name, text string) (int64, error) {
 	value, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || value < 1 || text != strconv.FormatInt(value, 10) {
-		return 0, shop.Problemf(shop.InvalidArgument, "%s must be a whole number from 1", name)
+		return 0, rpc.Problemf(rpc.InvalidArgument, "%s must be a whole number from 1", name)
 	}
 	return value, nil
 }
@@ -92,17 +93,17 @@ func whole(name, text string) (int64, error) {
 func query(r *http.Request, names ...string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, shop.Problemf(shop.InvalidArgument, "the query cannot be read")
+		return nil, rpc.Problemf(rpc.InvalidArgument, "the query cannot be read")
 	}
 	for name, given := range values {
 		if !slices.Contains(names, name) {
-			return nil, shop.Problemf(shop.InvalidArgument, "there is no parameter %q, use %v", name, names)
+			return nil, rpc.Problemf(rpc.InvalidArgument, "there is no parameter %q, use %v", name, names)
 		}
 		if len(given) > 1 {
-			return nil, shop.Problemf(shop.InvalidArgument, "parameter %s is given %d times", name, len(given))
+			return nil, rpc.Problemf(rpc.InvalidArgument, "parameter %s is given %d times", name, len(given))
 		}
 		if !utf8.ValidString(given[0]) { // not every binding could carry it
-			return nil, shop.Problemf(shop.InvalidArgument, "parameter %s is not UTF-8 text", name)
+			return nil, rpc.Problemf(rpc.InvalidArgument, "parameter %s is not UTF-8 text", name)
 		}
 	}
 	return values, nil
@@ -112,14 +113,14 @@ func query(r *http.Request, names ...string) (url.Values, error) {
 func page(values url.Values) (int32, string, error) {
 	cursor := values.Get("cursor")
 	if len(cursor) > shop.MaxCursor {
-		return 0, "", shop.Problemf(shop.InvalidArgument, "a cursor has at most %d characters", shop.MaxCursor)
+		return 0, "", rpc.Problemf(rpc.InvalidArgument, "a cursor has at most %d characters", shop.MaxCursor)
 	}
 	if !values.Has("pageSize") {
 		return 0, cursor, nil
 	}
 	size, err := whole("pageSize", values.Get("pageSize"))
 	if err != nil || size > shop.MaxPageSize {
-		return 0, "", shop.Problemf(shop.InvalidArgument, "pageSize must be a whole number from 1 to %d",
+		return 0, "", rpc.Problemf(rpc.InvalidArgument, "pageSize must be a whole number from 1 to %d",
 			shop.MaxPageSize)
 	}
 	return int32(size), cursor, nil

@@ -17,7 +17,7 @@ func TestTracedRequests(t *testing.T) {
 	made := &shoppb.Order{OrderId: "o-1", State: string(shop.StateConfirmed)}
 	write := &scripted{answer: &shoppb.CreateOrderResponse{Order: made}}
 	provider := spans.NewProvider(1)
-	handler := Traced(NewHandler(Backend{Orders: write}), provider)
+	handler := Traced(NewHandler(shop.Parts{Orders: write}, nil), provider)
 	if got := order(handler); got.Code != http.StatusCreated {
 		t.Fatalf("status %d: %s", got.Code, got.Body)
 	}

@@ -5,14 +5,9 @@
 package assembly
 
 import (
-	"context"
-	"net/http"
-
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
-	"github.com/cleave-lab/cleave/systems/shop/api"
 	"github.com/cleave-lab/cleave/systems/shop/catalog"
-	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/local"
 	"github.com/cleave-lab/cleave/systems/shop/customers"
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
@@ -23,47 +18,18 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
 )
 
-// Shop is every component, as its users see it: in this process or elsewhere.
-type Shop struct {
-	Catalog    shop.Catalog
-	Customers  shop.Customers
-	Inventory  shop.Inventory
-	Payments   shop.Payments
-	Shipping   shop.Shipping
-	Orders     shop.Orders
-	OrderViews shop.OrderViews
-	StockViews shop.StockViews
-}
-
 // Monolith joins all components in this process on one database, with one
 // transaction per order.
-func Monolith(db *database.DB) Shop {
+func Monolith(db *database.DB) shop.Parts {
 	all := local.Components{
 		Catalog: catalog.New(db), Customers: customers.New(db), Inventory: inventory.New(db),
 		Payments: payments.New(db), Shipping: shipping.New(db),
 	}
 	book := orders.NewBook(db)
-	return Shop{
+	return shop.Parts{
 		Catalog: all.Catalog, Customers: all.Customers, Inventory: all.Inventory, Payments: all.Payments,
 		Shipping:   all.Shipping,
 		Orders:     orders.New(book, local.New(db, book, all)),
 		OrderViews: orderviews.FromBook(book), StockViews: stockviews.FromTables(db),
 	}
-}
-
-// driven returns the components that a coordinator carries orders through.
-func (s Shop) driven() coordination.Components {
-	return coordination.Components{
-		Catalog: s.Catalog, Customers: s.Customers, Inventory: s.Inventory, Payments: s.Payments,
-		Shipping: s.Shipping,
-	}
-}
-
-// Handler returns the public interface in front of the shop. healthy tells whether the
-// shop has all it needs; nil means always.
-func (s Shop) Handler(healthy func(ctx context.Context) error) http.Handler {
-	return api.NewHandler(api.Backend{
-		Catalog: s.Catalog, Customers: s.Customers, Payments: s.Payments, Shipping: s.Shipping,
-		Orders: s.Orders, OrderViews: s.OrderViews, StockViews: s.StockViews, Healthy: healthy,
-	})
 }

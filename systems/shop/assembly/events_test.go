@@ -17,7 +17,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
-	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
 // eventParts are what a design with events needs beside databases.
@@ -52,7 +51,7 @@ func (s shopOf) surroundings(t *testing.T, unit architecture.Unit) assembly.Surr
 		store, err := document.Open(t.Context(), s.around.documents)
 		must(t, err)
 		t.Cleanup(func() { must(t, store.Close()) })
-		must(t, assembly.PrepareDocuments(t.Context(), store, shoptest.Seed()))
+		must(t, assembly.PrepareDocuments(t.Context(), store, suiteSeed()))
 		around.Documents = store
 		if s.around.wrapDocs != nil {
 			around.Documents = s.around.wrapDocs(store)
@@ -130,7 +129,7 @@ func TestEventsBehave(t *testing.T) {
 				}
 				design, err := architecture.New(architecture.Async, c.turned)
 				must(t, err)
-				shoptest.Run(t, runAmong(t, design, open, eventParts{broker: c.broker(t), documents: sqliteDocuments(t)}))
+				playSuite(t, runAmong(t, design, open, eventParts{broker: c.broker(t), documents: sqliteDocuments(t)}))
 			})
 		}
 	})
@@ -155,7 +154,7 @@ func TestEventsBehaveInOtherShapes(t *testing.T) {
 			open := func(t testing.TB) database.Config {
 				return database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "shop.db")}
 			}
-			shoptest.Run(t, runAmong(t, design, open, eventParts{broker: natsBroker(t),
+			playSuite(t, runAmong(t, design, open, eventParts{broker: natsBroker(t),
 				documents: sqliteDocuments(t)}))
 		})
 	}
@@ -173,5 +172,5 @@ func TestEventsBehaveOnMongo(t *testing.T) {
 		t.Logf("MongoDB's protocol is spoken by the stand-in %s %s", instance.StandIn, instance.Version)
 	}
 	documents := document.Config{Driver: document.Mongo, DSN: instance.DSN("views")}
-	shoptest.Run(t, runAmong(t, design, open, eventParts{broker: natsBroker(t), documents: documents}))
+	playSuite(t, runAmong(t, design, open, eventParts{broker: natsBroker(t), documents: documents}))
 }

@@ -27,7 +27,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/orderviews"
-	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
 )
 
@@ -325,20 +324,16 @@ func (s shopOf) judge(
 // recorded returns what is on record, and what clients were told.
 func (s shopOf) recorded(t *testing.T, open func(string) *database.DB, clients *customers) audit.Input {
 	t.Helper()
-	from := audit.Databases{
-		Orders: open(shop.ComponentOrders), Inventory: open(shop.ComponentInventory),
-		Payments: open(shop.ComponentPayments), Shipping: open(shop.ComponentShipping),
-		Catalog: open(shop.ComponentCatalog), Customers: open(shop.ComponentCustomers),
+	from := map[string]*database.DB{}
+	for _, component := range shop.Components() {
+		from[component] = open(component)
 	}
-	if s.design.Coordination == architecture.Choreographed {
-		from.Replica = from.Orders
-	}
-	state, err := audit.Read(t.Context(), from)
+	how := audit.Coordination(s.design.Coordination)
+	state, err := audit.Read(t.Context(), from, how)
 	must(t, err)
 	return audit.Input{
-		Seed: shoptest.Seed(), Fresh: shoptest.Seed(), History: clients.history, UnixClock: true, State: state,
-		Drained:      true,
-		Coordination: audit.Coordination(s.design.Coordination),
+		Seed: suiteSeed(), Fresh: suiteSeed(), History: clients.history, UnixClock: true, State: state,
+		Drained: true, Coordination: how,
 	}
 }
 

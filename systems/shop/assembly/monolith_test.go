@@ -13,8 +13,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
-	"github.com/cleave-lab/cleave/systems/shop/shoptest"
-	"github.com/cleave-lab/cleave/systems/shop/shoptest/apifuzz"
 )
 
 // fresh opens a database that holds the suite's shop.
@@ -25,7 +23,7 @@ func fresh(t *testing.T, config database.Config) *database.DB {
 	if err := schema.Migrate(ctx, db, shop.Components()...); err != nil {
 		t.Fatal(err)
 	}
-	if err := schema.Load(ctx, db, shoptest.Seed(), shop.Components()...); err != nil {
+	if err := schema.Load(ctx, db, suiteSeed(), shop.Components()...); err != nil {
 		t.Fatal(err)
 	}
 	return db
@@ -40,7 +38,7 @@ func serve(t *testing.T, db *database.DB) string {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- api.Serve(ctx, listener, assembly.Monolith(db).Handler(db.Ping)) }()
+	go func() { ended <- api.Serve(ctx, listener, api.NewHandler(assembly.Monolith(db), db.Ping)) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -52,7 +50,7 @@ func serve(t *testing.T, db *database.DB) string {
 
 func TestMonolithBehaves(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
-		shoptest.Run(t, serve(t, fresh(t, open(t))))
+		playSuite(t, serve(t, fresh(t, open(t))))
 	})
 }
 
@@ -92,7 +90,7 @@ func expectDocumented(t *testing.T, base string, seeds uint64, also ...string) {
 	t.Helper()
 	met := map[string]int{}
 	for seed := range seeds {
-		for answer, times := range apifuzz.Run(t, base, api.Document(), seed, 600) {
+		for answer, times := range fuzz(t, base, api.Document(), seed, 600) {
 			met[answer] += times
 		}
 	}

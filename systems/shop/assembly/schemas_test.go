@@ -9,7 +9,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
-	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
 // inSchemas are knobs that give each component a schema in one database.
@@ -57,7 +56,7 @@ func TestSchemasBehave(t *testing.T) {
 	for name, design := range schemaDesigns(t) {
 		t.Run(name, func(t *testing.T) {
 			_, public := startInSchemas(t, design)
-			shoptest.Run(t, public)
+			playSuite(t, public)
 		})
 	}
 }

@@ -62,8 +62,7 @@ type Watcher interface {
 
 // Hosted is a unit of the shop that is joined and does not run yet.
 type Hosted struct {
-	// Shop is every component as this unit sees it.
-	Shop
+	shop.Parts
 	// Offers registers each component that the unit hosts with a binding.
 	Offers []func(grpc.ServiceRegistrar)
 	// Background is work that goes on beside the requests until the context ends.
@@ -220,7 +219,7 @@ func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinat
 		}
 		return all, nil
 	case architecture.Orchestrated:
-		saga := orchestrated.New(db, book, h.driven())
+		saga := orchestrated.New(db, book, h.Parts)
 		if h.design.Batching {
 			saga.Batch()
 		}

@@ -13,12 +13,12 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
-	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
 func TestServicesBehave(t *testing.T) {
@@ -72,7 +72,7 @@ func behave(t *testing.T, name string, turned map[string]string, open func(t tes
 	if err != nil {
 		t.Fatal(err)
 	}
-	shoptest.Run(t, run(t, design, open))
+	playSuite(t, run(t, design, open))
 }
 
 // shopOf is a shop whose units run in this process, each with its own listener.
@@ -173,7 +173,7 @@ func (s shopOf) fill(t *testing.T, component string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(assembly.PrepareComponent(t.Context(), s.design, component, db, shoptest.Seed()),
+	if err := errors.Join(assembly.PrepareComponent(t.Context(), s.design, component, db, suiteSeed()),
 		db.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func (s shopOf) serve(t *testing.T, unit architecture.Unit, hosted assembly.Host
 func background(t *testing.T, hosted assembly.Hosted, logError func(error)) {
 	if logError == nil {
 		logError = func(err error) {
-			if !shop.IsKind(err, shop.DeadlineExceeded) {
+			if !shop.IsKind(err, rpc.DeadlineExceeded) {
 				t.Errorf("in the background: %v", err)
 			}
 		}
@@ -253,7 +253,7 @@ func (s shopOf) publish(t *testing.T, hosted assembly.Hosted) string {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- api.Serve(ctx, listener, hosted.Handler(nil)) }()
+	go func() { ended <- api.Serve(ctx, listener, api.NewHandler(hosted.Parts, nil)) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {

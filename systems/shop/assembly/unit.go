@@ -12,7 +12,9 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -79,7 +81,7 @@ type Messages struct {
 
 // Prepare makes the databases of a design and fills them with a fresh shop.
 func Prepare(ctx context.Context, design architecture.Design, place Place, seed shop.Seed) (err error) {
-	where, err := databases(place)
+	where, err := at(place, ServiceDatabase, database.ParsePlace)
 	if err != nil {
 		return err
 	}
@@ -99,20 +101,80 @@ func Prepare(ctx context.Context, design architecture.Design, place Place, seed 
 	if design.Documents == "" {
 		return nil
 	}
-	documents, err := openDocuments(ctx, place)
+	documents, err := at(place, ServiceDocuments, func(address string) (document.Store, error) {
+		return OpenDocuments(ctx, address)
+	})
 	if err != nil {
 		return err
 	}
 	return errors.Join(PrepareDocuments(ctx, documents, seed), documents.Close())
 }
 
-// databases returns where the databases are.
-func databases(place Place) (database.Place, error) {
-	address, err := place.Service(ServiceDatabase)
+// at opens what a backing service is reached by, at the address that a deployer gives.
+func at[C any](place Place, service string, open func(address string) (C, error)) (C, error) {
+	address, err := place.Service(service)
 	if err != nil {
-		return database.Place{}, err
+		var none C
+		return none, err
 	}
-	return database.ParsePlace(address)
+	return open(address)
+}
+
+// Databases are those of the components of a design, by their names. Components may share one.
+type Databases map[string]*database.DB
+
+// OpenDatabases opens the databases of a design, at the address of their server, for who only looks. On error
+// none is left open.
+func OpenDatabases(ctx context.Context, design architecture.Design, address string) (Databases, error) {
+	place, err := database.ParsePlace(address)
+	if err != nil {
+		return nil, err
+	}
+	all, byName := Databases{}, map[string]*database.DB{}
+	for _, component := range shop.Components() {
+		name := design.DatabaseOf(component)
+		if byName[name] == nil {
+			db, err := database.Open(ctx, place.Config(name, 1))
+			if err != nil {
+				return nil, errors.Join(err, all.Close())
+			}
+			byName[name] = db
+		}
+		all[component] = byName[name]
+	}
+	return all, nil
+}
+
+// Close closes each of them, once.
+func (d Databases) Close() error {
+	closed := map[*database.DB]bool{}
+	var errs []error
+	for _, db := range d {
+		if !closed[db] {
+			closed[db] = true
+			errs = append(errs, db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// OpenBroker returns a client of the broker of a design at an address.
+func OpenBroker(design architecture.Design, address string) (broker.Client, error) {
+	config := broker.Config{Driver: broker.RabbitMQ, URL: address,
+		Classic: design.Broker == architecture.BrokerClassic}
+	if design.Broker == architecture.BrokerNATS {
+		config.Driver = broker.NATS
+	}
+	return broker.Open(config)
+}
+
+// viewsName is the database, or the file, of the read models.
+const viewsName = "views"
+
+// OpenDocuments returns a client of the document store at an address: sqlite:///folder or
+// mongodb://...
+func OpenDocuments(ctx context.Context, address string) (document.Store, error) {
+	return document.OpenAt(ctx, address, viewsName)
 }
 
 // fill makes and fills the tables of some components.
@@ -163,7 +225,7 @@ func Run(
 	}
 	defer func() { err = errors.Join(err, u.Close()) }()
 	if err := u.open(ctx); err != nil {
-		return report, err
+		return report, fmt.Errorf("unit %s: %w", instance, err)
 	}
 	hosted, err := Host(design, u.kind, u.around)
 	if err == nil {
@@ -193,7 +255,7 @@ func newUnit(design architecture.Design, kind, instance string, place Place) (*u
 	if i < 0 {
 		return nil, fmt.Errorf("architecture %s has no unit %q", design.Architecture, kind)
 	}
-	where, err := databases(place)
+	where, err := at(place, ServiceDatabase, database.ParsePlace)
 	if err != nil {
 		return nil, err
 	}
@@ -218,24 +280,30 @@ func (u *unit) open(ctx context.Context) (err error) {
 		}
 		db, err := database.Open(ctx, u.where.Config(name, u.design.Pool))
 		if err != nil {
-			return fmt.Errorf("unit %s: %w", u.instance, err)
+			return err
 		}
 		u.opened[name] = db
 		u.Keep(db)
 	}
 	u.around = Surroundings{Database: u.database, Call: u.call, Process: u.instance, Tracer: u.tracer()}
 	if err := u.observe(ctx); err != nil {
-		return fmt.Errorf("unit %s: %w", u.instance, err)
+		return err
 	}
 	if u.design.Broker != "" {
-		if u.around.Broker, err = openBroker(u.design, u.place); err != nil {
-			return fmt.Errorf("unit %s: %w", u.instance, err)
+		u.around.Broker, err = at(u.place, ServiceBroker, func(address string) (broker.Client, error) {
+			return OpenBroker(u.design, address)
+		})
+		if err != nil {
+			return err
 		}
 		u.Keep(u.around.Broker)
 	}
 	if u.design.Documents != "" {
-		if u.around.Documents, err = openDocuments(ctx, u.place); err != nil {
-			return fmt.Errorf("unit %s: %w", u.instance, err)
+		u.around.Documents, err = at(u.place, ServiceDocuments, func(address string) (document.Store, error) {
+			return OpenDocuments(ctx, address)
+		})
+		if err != nil {
+			return err
 		}
 		u.Keep(u.around.Documents)
 	}
@@ -258,7 +326,7 @@ func (u *unit) serve(ctx context.Context, hosted Hosted) error {
 	if err != nil {
 		return fmt.Errorf("unit %s: listen on %s: %w", u.instance, u.place.Address, err)
 	}
-	return api.Serve(ctx, listener, u.withSettled(ctx, u.traced(hosted.Handler(u.healthy))))
+	return api.Serve(ctx, listener, u.withSettled(ctx, u.traced(api.NewHandler(hosted.Parts, u.healthy))))
 }
 
 // healthy is nil when all that the unit needs answers.

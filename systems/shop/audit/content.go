@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
@@ -135,7 +136,7 @@ func (j *judge) checkReason(order *Order, total int64) {
 		}
 		return
 	}
-	reasons := j.reasons(order, total)[shop.Kind(order.Rejection.Kind)]
+	reasons := j.reasons(order, total)[rpc.Kind(order.Rejection.Kind)]
 	if reasons == nil {
 		j.breach(13, "%s: orders.rejection_kind is %q, which does not reject this order", whose,
 			order.Rejection.Kind)
@@ -149,9 +150,9 @@ func (j *judge) checkReason(order *Order, total int64) {
 
 // reasons returns those for which an order that costs so much may be rejected, in the words
 // that its customer is told, by kind.
-func (j *judge) reasons(order *Order, total int64) map[shop.Kind][]string {
+func (j *judge) reasons(order *Order, total int64) map[rpc.Kind][]string {
 	lines := j.State.Lines[order.ID]
-	found := map[shop.Kind][]string{
+	found := map[rpc.Kind][]string{
 		shop.Declined: {fmt.Sprintf("the balance of customer %d does not cover %d cents", order.Customer, total)},
 	}
 	if order.Customer > j.Seed.Customers {

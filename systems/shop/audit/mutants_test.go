@@ -15,7 +15,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/catalog"
-	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/local"
 	"github.com/cleave-lab/cleave/systems/shop/customers"
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
@@ -34,9 +33,9 @@ func seed() shop.Seed {
 // bench is a shop whose parts can be swapped for faulty ones.
 type bench struct {
 	db          *database.DB
-	dbs         audit.Databases
+	dbs         map[string]*database.DB
 	book        *orders.Book
-	components  coordination.Components
+	components  shop.Parts
 	coordinator func(orders.Coordinator) orders.Coordinator
 	read        func(ctx context.Context, id string) (*shoppb.Order, error)
 	// coordination is what coordinator makes of the orders.
@@ -50,7 +49,7 @@ func newBench(t *testing.T) *bench {
 	return &bench{
 		db: db, dbs: audit.InOne(db), book: book, read: book.Get, coordination: audit.ACID,
 		coordinator: func(c orders.Coordinator) orders.Coordinator { return c },
-		components: coordination.Components{
+		components: shop.Parts{
 			Catalog: catalog.New(db), Customers: customers.New(db), Inventory: inventory.New(db),
 			Payments: payments.New(db), Shipping: shipping.New(db),
 		},
@@ -169,7 +168,7 @@ func (b *bench) note(
 
 func (b *bench) judge(t *testing.T) lab.Audit {
 	t.Helper()
-	state, err := audit.Read(context.Background(), b.dbs)
+	state, err := audit.Read(context.Background(), b.dbs, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
-	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/orchestrated"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/payments"
@@ -34,7 +33,7 @@ func (b *bench) drive(wrap func(orders.Coordinator) orders.Coordinator) {
 type undoesForward struct {
 	orders.Coordinator
 	book       *orders.Book
-	components coordination.Components
+	components shop.Parts
 }
 
 func (m undoesForward) Cancel(ctx context.Context, id string) (*shoppb.Order, error) {

@@ -104,8 +104,8 @@ func (m failingShipment) Ship(ctx context.Context, in *shoppb.ShipRequest) (*sho
 // splitTransaction has the payments in a database of their own, where the one
 // transaction of the order does not reach, and a last step that fails at times.
 func splitTransaction(t *testing.T, b *bench) {
-	b.dbs.Payments = filled(t)
-	b.components.Payments = payments.New(b.dbs.Payments)
+	b.dbs[shop.ComponentPayments] = filled(t)
+	b.components.Payments = payments.New(b.dbs[shop.ComponentPayments])
 	b.components.Shipping = failingShipment{b.components.Shipping, new(int)}
 }
 

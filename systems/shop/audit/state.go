@@ -8,17 +8,14 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// Databases are where the components keep their tables: one and the same, or one
-// each.
-type Databases struct {
-	Orders, Inventory, Payments, Shipping, Catalog, Customers *database.DB
-	// Replica is where the orders keep what they know of catalog and customers; nil
-	// where they ask these.
-	Replica *database.DB
+// InOne returns what Read takes where all components share a database.
+func InOne(db *database.DB) map[string]*database.DB {
+	all := map[string]*database.DB{}
+	for _, component := range shop.Components() {
+		all[component] = db
+	}
+	return all
 }
-
-// InOne returns all components in one database, without a replica.
-func InOne(db *database.DB) Databases { return Databases{db, db, db, db, db, db, nil} }
 
 // State is what the databases hold. The journal of a row lists the states that it
 // came into, each with its moment in microseconds since 1970.
@@ -92,28 +89,29 @@ type Customer struct {
 // Account is the account of a customer.
 type Account struct{ Customer, BalanceCents int64 }
 
-// Read reads the databases, each in one unchanging state.
-func Read(ctx context.Context, from Databases) (State, error) {
+// Read reads the databases of the components, by their names, each in one unchanging state. Where events
+// coordinate the orders, these keep what they know of catalog and customers beside their own tables.
+func Read(ctx context.Context, from map[string]*database.DB, how Coordination) (State, error) {
 	s := State{
 		Orders: map[string]*Order{}, Lines: map[string][]Line{}, Reservations: map[string][]Line{},
 		Payments: map[string][]Payment{}, Shipments: map[string][]Shipment{},
 	}
-	for _, part := range []struct {
-		name string
-		db   *database.DB
-		read func(context.Context, *database.DB) error
-	}{
-		{"orders", from.Orders, s.readOrders}, {"inventory", from.Inventory, s.readInventory},
-		{"payments", from.Payments, s.readPayments}, {"shipping", from.Shipping, s.readShipments},
-		{"catalog", from.Catalog, s.readProducts}, {"customers", from.Customers, s.readCustomers},
-		{"replica", from.Replica, s.readReplica},
-	} {
-		if part.db == nil {
-			continue
-		}
-		err := part.db.Snapshot(ctx, func(ctx context.Context) error { return part.read(ctx, part.db) })
-		if err != nil {
-			return State{}, fmt.Errorf("audit %s: %w", part.name, err)
+	type part struct {
+		component string
+		read      func(context.Context, *database.DB) error
+	}
+	parts := []part{
+		{shop.ComponentOrders, s.readOrders}, {shop.ComponentInventory, s.readInventory},
+		{shop.ComponentPayments, s.readPayments}, {shop.ComponentShipping, s.readShipments},
+		{shop.ComponentCatalog, s.readProducts}, {shop.ComponentCustomers, s.readCustomers},
+	}
+	if how == Choreographed {
+		parts = append(parts, part{shop.ComponentOrders, s.readReplica})
+	}
+	for _, p := range parts {
+		db := from[p.component]
+		if err := db.Snapshot(ctx, func(ctx context.Context) error { return p.read(ctx, db) }); err != nil {
+			return State{}, fmt.Errorf("audit %s: %w", p.component, err)
 		}
 	}
 	return s, nil

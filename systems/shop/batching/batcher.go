@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -144,7 +145,7 @@ func (b *Batcher[Q]) carryOut(group []*call[Q]) {
 	if len(group) > 1 {
 		outcomes, err = b.attempt(ctx, group)
 	}
-	if err != nil && !shop.IsKind(err, shop.Unavailable) && ctx.Err() == nil {
+	if err != nil && !shop.IsKind(err, rpc.Unavailable) && ctx.Err() == nil {
 		err = ErrAlone
 	}
 	for i, c := range group {

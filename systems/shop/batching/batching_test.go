@@ -15,6 +15,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/payments"
@@ -40,13 +41,13 @@ func open(t *testing.T, config database.Config) *database.DB {
 }
 
 // atOnce calls n times at the same time and counts the answers by their kind.
-func atOnce(n int, call func(i int) error) map[shop.Kind]int {
+func atOnce(n int, call func(i int) error) map[rpc.Kind]int {
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	kinds := map[shop.Kind]int{}
+	kinds := map[rpc.Kind]int{}
 	for i := range n {
 		all.Go(func() {
-			var kind shop.Kind
+			var kind rpc.Kind
 			if problem := shop.ProblemOf(call(i)); problem != nil {
 				kind = problem.Kind
 			}

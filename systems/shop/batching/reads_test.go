@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
@@ -46,7 +47,7 @@ func (e *elsewhere) Quote(_ context.Context, in *shoppb.QuoteRequest) (*shoppb.Q
 	answer := &shoppb.QuoteResponse{}
 	for _, id := range in.GetProductIds() {
 		if id > 100 {
-			return nil, shop.Problemf(shop.UnknownProduct, "there is no product %d", id)
+			return nil, rpc.Problemf(shop.UnknownProduct, "there is no product %d", id)
 		}
 		answer.Products = append(answer.Products, &shoppb.Product{ProductId: id, PriceCents: 7 * id})
 	}
@@ -58,7 +59,7 @@ func (e *elsewhere) GetCustomer(_ context.Context, in *shoppb.GetCustomerRequest
 		return nil, err
 	}
 	if in.GetCustomerId() > 100 {
-		return nil, shop.Problemf(shop.UnknownCustomer, "there is no customer %d", in.GetCustomerId())
+		return nil, rpc.Problemf(shop.UnknownCustomer, "there is no customer %d", in.GetCustomerId())
 	}
 	return &shoppb.Customer{CustomerId: in.GetCustomerId()}, nil
 }
@@ -197,14 +198,14 @@ func TestCustomersShareACall(t *testing.T) {
 // each of a group.
 func TestNobodyAsksAgainWhatDoesNotAnswer(t *testing.T) {
 	e := newElsewhere()
-	e.failing = shop.Problemf(shop.Unavailable, "planted")
+	e.failing = rpc.Problemf(rpc.Unavailable, "planted")
 	buyers := NewCustomers(e).(*buyers)
 	get := func(n int) error {
 		_, err := buyers.GetCustomer(t.Context(), &shoppb.GetCustomerRequest{CustomerId: int64(n + 1)})
 		return err
 	}
 	for n, err := range behind(t, e, buyers.known.count, 5, func() error { return get(0) }, get) {
-		if !shop.IsKind(err, shop.Unavailable) {
+		if !shop.IsKind(err, rpc.Unavailable) {
 			t.Errorf("call %d: %v", n, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
@@ -34,7 +35,7 @@ func New(db *database.DB) *Catalog {
 func (c *Catalog) Quote(ctx context.Context, in *shoppb.QuoteRequest) (*shoppb.QuoteResponse, error) {
 	ids := in.GetProductIds()
 	if len(ids) == 0 || len(ids) > shop.MaxLines {
-		return nil, shop.Problemf(shop.InvalidArgument, "a quote for %d products, ask for 1 to %d", len(ids),
+		return nil, rpc.Problemf(rpc.InvalidArgument, "a quote for %d products, ask for 1 to %d", len(ids),
 			shop.MaxLines)
 	}
 	args := make([]any, len(ids))
@@ -131,7 +132,7 @@ func parseCursor(text, prefix string) (cursor, error) {
 	if text == "" {
 		return cursor{name: prefix}, nil
 	}
-	wrong := shop.Problemf(shop.InvalidArgument, "the cursor is not one that this search has returned")
+	wrong := rpc.Problemf(rpc.InvalidArgument, "the cursor is not one that this search has returned")
 	decoded, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(text) > 2*shop.MaxCursor {
 		return cursor{}, wrong
@@ -150,5 +151,5 @@ func scan(row database.Row) (*shoppb.Product, error) {
 }
 
 func unknown(id int64) error {
-	return shop.Problemf(shop.UnknownProduct, "there is no product %d", id)
+	return rpc.Problemf(shop.UnknownProduct, "there is no product %d", id)
 }

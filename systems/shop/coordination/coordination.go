@@ -9,19 +9,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
-
-// Components are what an order is carried through.
-type Components struct {
-	Catalog   shop.Catalog
-	Customers shop.Customers
-	Inventory shop.Inventory
-	Payments  shop.Payments
-	Shipping  shop.Shipping
-}
 
 // The components that are in this process also take steps for a batch of orders, as
 // package steps says.
@@ -82,12 +74,12 @@ func About(orders []*shoppb.Order) Known {
 func (k Known) Price(order *shoppb.Order) (*shoppb.Order, *shoppb.Customer, error) {
 	customer := k.Customers[order.GetCustomerId()]
 	if customer == nil {
-		return nil, nil, shop.Problemf(shop.UnknownCustomer, "there is no customer %d", order.GetCustomerId())
+		return nil, nil, rpc.Problemf(shop.UnknownCustomer, "there is no customer %d", order.GetCustomerId())
 	}
 	products := make([]*shoppb.Product, len(order.GetLines()))
 	for i, id := range ProductIDs(order) {
 		if products[i] = k.Products[id]; products[i] == nil {
-			return nil, nil, shop.Problemf(shop.UnknownProduct, "there is no product %d", id)
+			return nil, nil, rpc.Problemf(shop.UnknownProduct, "there is no product %d", id)
 		}
 	}
 	return Priced(order, products), customer, nil

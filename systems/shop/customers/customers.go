@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
@@ -38,7 +39,7 @@ func (c *Customers) GetCustomer(
 		return nil, fmt.Errorf("get customer %d: %w", in.GetCustomerId(), err)
 	}
 	if !found {
-		return nil, shop.Problemf(shop.UnknownCustomer, "there is no customer %d", in.GetCustomerId())
+		return nil, rpc.Problemf(shop.UnknownCustomer, "there is no customer %d", in.GetCustomerId())
 	}
 	return customer, nil
 }
@@ -49,7 +50,7 @@ func (c *Customers) GetCustomers(
 ) (*shoppb.GetCustomersResponse, error) {
 	ids := in.GetCustomerIds()
 	if len(ids) == 0 || len(ids) > shop.MaxPageSize {
-		return nil, shop.Problemf(shop.InvalidArgument, "%d customers at once, ask for 1 to %d", len(ids),
+		return nil, rpc.Problemf(rpc.InvalidArgument, "%d customers at once, ask for 1 to %d", len(ids),
 			shop.MaxPageSize)
 	}
 	args := make([]any, len(ids))

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
@@ -147,7 +148,7 @@ func (c *Inventory) reserve(
 	enough, moved, err := c.take.Move(ctx, wanted)
 	if err == nil && !enough {
 		if look {
-			return nil, shop.Problemf(shop.Internal, "%d of %d products moved: the shelf is not what was locked",
+			return nil, rpc.Problemf(rpc.Internal, "%d of %d products moved: the shelf is not what was locked",
 				moved, len(wanted))
 		}
 		outcomes[0].Err = outOfStock(all[0].GetLines(), int(moved))
@@ -158,10 +159,10 @@ func (c *Inventory) reserve(
 // outOfStock says that there is enough for some of the lines only.
 func outOfStock(lines []*shoppb.Line, there int) error {
 	if len(lines) == 1 {
-		return shop.Problemf(shop.OutOfStock, "product %d: the shelf does not hold %d", lines[0].GetProductId(),
+		return rpc.Problemf(shop.OutOfStock, "product %d: the shelf does not hold %d", lines[0].GetProductId(),
 			lines[0].GetQuantity())
 	}
-	return shop.Problemf(shop.OutOfStock, "the shelf holds %d of the %d lines", there, len(lines))
+	return rpc.Problemf(shop.OutOfStock, "the shelf holds %d of the %d lines", there, len(lines))
 }
 
 // CommitAll is Commit for a batch of orders.
@@ -241,7 +242,7 @@ func (c *Inventory) advance(
 	}
 	changed, err := c.ledger.Move(ctx, moving, from, to)
 	if err == nil && changed != lines {
-		err = shop.Problemf(shop.Internal, "%d of %d lines are %s: the reservations are not what was locked",
+		err = rpc.Problemf(rpc.Internal, "%d of %d lines are %s: the reservations are not what was locked",
 			changed, lines, to)
 	}
 	if err != nil {
@@ -249,7 +250,7 @@ func (c *Inventory) advance(
 	}
 	enough, moved, err := amounts.Move(ctx, quantities)
 	if err == nil && !enough {
-		err = shop.Problemf(shop.Internal, "%d of %d products moved: the stock disagrees with the reservations",
+		err = rpc.Problemf(rpc.Internal, "%d of %d products moved: the stock disagrees with the reservations",
 			moved, len(quantities))
 	}
 	return outcomes, err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
@@ -186,7 +187,7 @@ func (b *Book) advanceAll(
 	ctx context.Context, all []*shoppb.StepRequest, from, to shop.State, rejection *shoppb.Rejection, lease any,
 ) ([]steps.Outcome, error) {
 	if from == to || !from.MayReach(to) {
-		return nil, shop.Problemf(shop.Internal, "the machine has no way from %s to %s", from, to)
+		return nil, rpc.Problemf(rpc.Internal, "the machine has no way from %s to %s", from, to)
 	}
 	return steps.DoStatement(ctx, b.db, "advance", all,
 		func(ctx context.Context, all []*shoppb.StepRequest, look bool) ([]steps.Outcome, error) {
@@ -234,9 +235,9 @@ func (b *Book) inState(
 		case string(to):
 			outcomes[i].Repeat = true
 		case "":
-			outcomes[i].Err = shop.Problemf(shop.NotFound, "there is no order %s", id)
+			outcomes[i].Err = rpc.Problemf(shop.NotFound, "there is no order %s", id)
 		default:
-			outcomes[i].Err = shop.Problemf(shop.Conflict, "order %s is %s, not %s", id, state, from)
+			outcomes[i].Err = rpc.Problemf(shop.Conflict, "order %s is %s, not %s", id, state, from)
 		}
 	}
 	return moving, err
@@ -258,7 +259,7 @@ func (b *Book) only(ctx context.Context, what, which string, args ...any) (*shop
 		return nil, fmt.Errorf("get %s: %w", what, err)
 	}
 	if len(found) == 0 {
-		return nil, shop.Problemf(shop.NotFound, "there is no %s", what)
+		return nil, rpc.Problemf(shop.NotFound, "there is no %s", what)
 	}
 	return found[0], nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
@@ -90,7 +91,7 @@ func (o *Orders) replay(ctx context.Context, asked *shoppb.Order) (*shoppb.Creat
 		return nil, err
 	}
 	if !sameContent(known, asked) {
-		return nil, shop.Problemf(shop.KeyReused, "the idempotency key %s belongs to an order with other content",
+		return nil, rpc.Problemf(shop.KeyReused, "the idempotency key %s belongs to an order with other content",
 			asked.GetIdempotencyKey())
 	}
 	return &shoppb.CreateOrderResponse{Order: known, Replayed: true}, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/binding/event"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/readmodel"
@@ -126,7 +127,7 @@ func (v Documents) GetOrder(ctx context.Context, in *shoppb.GetOrderRequest) (*s
 	}
 	d, err := v.store.Get(ctx, Collection().Name, in.GetOrderId())
 	if errors.Is(err, document.ErrNotFound) {
-		return nil, shop.Problemf(shop.NotFound, "there is no order %s", in.GetOrderId())
+		return nil, rpc.Problemf(shop.NotFound, "there is no order %s", in.GetOrderId())
 	}
 	if err != nil {
 		return nil, event.Unavailable(err)

@@ -6,6 +6,7 @@ package orderviews
 import (
 	"context"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -52,7 +53,7 @@ func checkList(in *shoppb.ListOrdersRequest) (int, error) {
 		return 0, err
 	}
 	if in.GetCursor() != "" && shop.CheckOrderID(in.GetCursor()) != nil {
-		return 0, shop.Problemf(shop.InvalidArgument, "the cursor is not one that this list has returned")
+		return 0, rpc.Problemf(rpc.InvalidArgument, "the cursor is not one that this list has returned")
 	}
 	return size, nil
 }

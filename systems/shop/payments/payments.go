@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
@@ -63,7 +64,7 @@ func (c *Payments) Charge(ctx context.Context, in *shoppb.ChargeRequest) (*shopp
 func (c *Payments) ChargeAll(ctx context.Context, all []*shoppb.ChargeRequest) ([]steps.Outcome, error) {
 	check := func(in *shoppb.ChargeRequest) error {
 		if in.GetAmountCents() < 1 {
-			return shop.Problemf(shop.InvalidArgument, "order %s: an amount of %d cents cannot be paid",
+			return rpc.Problemf(rpc.InvalidArgument, "order %s: an amount of %d cents cannot be paid",
 				in.GetOrderId(), in.GetAmountCents())
 		}
 		return nil
@@ -116,7 +117,7 @@ func (c *Payments) charge(
 	enough, moved, err := c.debit.Move(ctx, due)
 	if err == nil && !enough {
 		if look {
-			return nil, shop.Problemf(shop.Internal, "%d of %d accounts changed: the balances are not what was locked",
+			return nil, rpc.Problemf(rpc.Internal, "%d of %d accounts changed: the balances are not what was locked",
 				moved, len(due))
 		}
 		outcomes[0].Err = c.notCovered(ctx, all[0])
@@ -151,7 +152,7 @@ func covers(balances map[int64]int64, customer, amount int64) error {
 	case !known:
 		return noAccount(customer)
 	case balance < amount:
-		return shop.Problemf(shop.Declined, "the balance of customer %d does not cover %d cents", customer, amount)
+		return rpc.Problemf(shop.Declined, "the balance of customer %d does not cover %d cents", customer, amount)
 	}
 	return nil
 }
@@ -165,7 +166,7 @@ func (c *Payments) notCovered(ctx context.Context, in *shoppb.ChargeRequest) err
 }
 
 func noAccount(customer int64) error {
-	return shop.Problemf(shop.UnknownCustomer, "customer %d has no account", customer)
+	return rpc.Problemf(shop.UnknownCustomer, "customer %d has no account", customer)
 }
 
 // refund gives a payment back. The amount and the customer come from the payment itself, in the same round
@@ -183,7 +184,7 @@ func (c *Payments) Refund(ctx context.Context, in *shoppb.StepRequest) (*shoppb.
 		}
 		changed, err := c.db.Exec(ctx, refund, order, order)
 		if err == nil && changed != 1 {
-			err = shop.Problemf(shop.Internal, "%d accounts changed: the accounts disagree with the payments", changed)
+			err = rpc.Problemf(rpc.Internal, "%d accounts changed: the accounts disagree with the payments", changed)
 		}
 		return outcome, err
 	})

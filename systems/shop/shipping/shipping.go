@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
@@ -101,7 +102,7 @@ func (c *Shipping) GetShipment(ctx context.Context, in *shoppb.GetShipmentReques
 		return nil, fmt.Errorf("get shipment of order %s: %w", order, err)
 	}
 	if !found {
-		return nil, shop.Problemf(shop.NotFound, "order %s has no shipment", order)
+		return nil, rpc.Problemf(shop.NotFound, "order %s has no shipment", order)
 	}
 	return shipment, nil
 }

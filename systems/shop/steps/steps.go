@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
@@ -256,9 +257,9 @@ func (l Ledger) Advance(ctx context.Context, order, from, to string) (Outcome, e
 func (l Ledger) Came(order, state string, to ...string) Outcome {
 	switch {
 	case state == "":
-		return Outcome{Err: shop.Problemf(shop.Conflict, "order %s has no %s", order, l.what)}
+		return Outcome{Err: rpc.Problemf(shop.Conflict, "order %s has no %s", order, l.what)}
 	case !slices.Contains(to, state):
-		return Outcome{Err: shop.Problemf(shop.Conflict, "the %s of order %s is %s, not %s", l.what, order, state,
+		return Outcome{Err: rpc.Problemf(shop.Conflict, "the %s of order %s is %s, not %s", l.what, order, state,
 			to[0])}
 	}
 	return Outcome{Repeat: true}

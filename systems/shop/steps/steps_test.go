@@ -7,6 +7,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/payments"
@@ -176,18 +177,18 @@ func TestStepsRefuse(t *testing.T) {
 	cases := []struct {
 		name string
 		err  error
-		want shop.Kind
+		want rpc.Kind
 	}{
 		{"one line short", reserve("order-1", &shoppb.Line{ProductId: 1, Quantity: 11}), shop.OutOfStock},
 		{"one of two short", reserve("order-1", &shoppb.Line{ProductId: 1, Quantity: 1},
 			&shoppb.Line{ProductId: 2, Quantity: 11}), shop.OutOfStock},
 		{"no such product", reserve("order-1", &shoppb.Line{ProductId: 999, Quantity: 1}), shop.OutOfStock},
-		{"no lines", reserve("order-1"), shop.InvalidArgument},
-		{"no order", reserve("", &shoppb.Line{ProductId: 1, Quantity: 1}), shop.InvalidArgument},
+		{"no lines", reserve("order-1"), rpc.InvalidArgument},
+		{"no order", reserve("", &shoppb.Line{ProductId: 1, Quantity: 1}), rpc.InvalidArgument},
 		{"short of money", charge("order-1", 1, 1001), shop.Declined},
 		{"no such customer", charge("order-1", 999, 1), shop.UnknownCustomer},
-		{"nothing to pay", charge("order-1", 1, 0), shop.InvalidArgument},
-		{"pay without order", charge("", 1, 1), shop.InvalidArgument},
+		{"nothing to pay", charge("order-1", 1, 0), rpc.InvalidArgument},
+		{"pay without order", charge("", 1, 1), rpc.InvalidArgument},
 	}
 	for _, c := range cases {
 		if !shop.IsKind(c.err, c.want) {

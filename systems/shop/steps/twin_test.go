@@ -7,7 +7,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
-	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
@@ -91,5 +91,5 @@ func awaitLockWait(t *testing.T, db *database.DB) error {
 			return err
 		}
 	}
-	return shop.Problemf(shop.Internal, "no transaction waits for a row after a minute")
+	return rpc.Problemf(rpc.Internal, "no transaction waits for a row after a minute")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/binding/event"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/readmodel"
@@ -65,7 +66,7 @@ func id(product int64) string { return strconv.FormatInt(product, 10) }
 func (v Documents) GetStock(ctx context.Context, in *shoppb.GetStockRequest) (*shoppb.Stock, error) {
 	d, err := v.store.Get(ctx, Collection().Name, id(in.GetProductId()))
 	if errors.Is(err, document.ErrNotFound) {
-		return nil, shop.Problemf(shop.UnknownProduct, "there is no product %d", in.GetProductId())
+		return nil, rpc.Problemf(shop.UnknownProduct, "there is no product %d", in.GetProductId())
 	}
 	if err != nil {
 		return nil, event.Unavailable(err)

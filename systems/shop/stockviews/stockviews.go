@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
@@ -30,7 +31,7 @@ func (v Direct) GetStock(ctx context.Context, in *shoppb.GetStockRequest) (*shop
 		return nil, fmt.Errorf("get stock of product %d: %w", in.GetProductId(), err)
 	}
 	if !found {
-		return nil, shop.Problemf(shop.UnknownProduct, "there is no product %d", in.GetProductId())
+		return nil, rpc.Problemf(shop.UnknownProduct, "there is no product %d", in.GetProductId())
 	}
 	return stock, nil
 }

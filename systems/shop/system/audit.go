@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/cleave-lab/cleave/backing/broker"
-	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -50,7 +49,7 @@ func gather(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) 
 	if err != nil {
 		return in, err
 	}
-	defer func() { err = errors.Join(err, databases.close()) }()
+	defer func() { err = errors.Join(err, databases.Close()) }()
 	// The units have ended: what is not final now, will not be.
 	in.Seed, in.Drained, in.UnixClock = seed(p, left.Seed), true, true
 	in.Fresh, in.ClocksApart = in.Seed, left.ClocksApart
@@ -58,18 +57,10 @@ func gather(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) 
 	if err != nil {
 		return in, err
 	}
-	from := audit.Databases{
-		Orders: databases[shop.ComponentOrders], Inventory: databases[shop.ComponentInventory],
-		Payments: databases[shop.ComponentPayments], Shipping: databases[shop.ComponentShipping],
-		Catalog: databases[shop.ComponentCatalog], Customers: databases[shop.ComponentCustomers],
-	}
-	if design.Coordination == architecture.Choreographed {
-		from.Replica = from.Orders
-	}
-	if in.State, err = audit.Read(ctx, from); err != nil {
+	in.Coordination = audit.Coordination(design.Coordination)
+	if in.State, err = audit.Read(ctx, databases, in.Coordination); err != nil {
 		return in, err
 	}
-	in.Coordination = audit.Coordination(design.Coordination)
 	if in.Left, err = remaining(ctx, design, databases, left); err != nil {
 		return in, err
 	}
@@ -83,7 +74,7 @@ func gather(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) 
 // inboxes returns what the components of a choreographed design were told. Read models
 // note nothing: their documents carry versions.
 func inboxes(
-	ctx context.Context, design architecture.Design, databases opened,
+	ctx context.Context, design architecture.Design, databases assembly.Databases,
 ) (map[string]audit.Inbox, error) {
 	if design.Coordination != architecture.Choreographed {
 		return nil, nil
@@ -114,50 +105,19 @@ func views(
 	return audit.ReadViews(ctx, store, orderviews.Collection(), stockviews.Collection())
 }
 
-// opened are the databases of a trial by component.
-type opened map[string]*database.DB
-
-// openAll opens them as the units did. On error none is left open.
-func openAll(ctx context.Context, v lab.Variant, address string) (opened, error) {
+// openAll opens the databases of a variant.
+func openAll(ctx context.Context, v lab.Variant, address string) (assembly.Databases, error) {
 	design, err := architecture.New(v.Architecture, v.Knobs)
 	if err != nil {
 		return nil, err
 	}
-	place, err := database.ParsePlace(address)
-	if err != nil {
-		return nil, err
-	}
-	all, byName := opened{}, map[string]*database.DB{}
-	for _, component := range shop.Components() {
-		name := design.DatabaseOf(component)
-		if byName[name] == nil {
-			db, err := database.Open(ctx, place.Config(name, 1))
-			if err != nil {
-				return nil, errors.Join(err, all.close())
-			}
-			byName[name] = db
-		}
-		all[component] = byName[name]
-	}
-	return all, nil
-}
-
-func (o opened) close() error {
-	closed := map[*database.DB]bool{}
-	var errs []error
-	for _, db := range o {
-		if !closed[db] {
-			closed[db] = true
-			errs = append(errs, db.Close())
-		}
-	}
-	return errors.Join(errs...)
+	return assembly.OpenDatabases(ctx, design, address)
 }
 
 // remaining counts what must be empty in the end: sagas, events that were never
 // published, and messages that were never taken in, or given up.
 func remaining(
-	ctx context.Context, design architecture.Design, databases opened, left lab.Leftover,
+	ctx context.Context, design architecture.Design, databases assembly.Databases, left lab.Leftover,
 ) (map[string]int64, error) {
 	sagas, err := orders.CountUnderway(ctx, databases[shop.ComponentOrders])
 	if err != nil {

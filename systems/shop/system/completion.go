@@ -9,6 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/observation"
 )
@@ -98,7 +99,7 @@ func (t *tally) sort() {
 }
 
 // idsByKey returns the ids of all orders on record, by their idempotency key.
-func idsByKey(ctx context.Context, databases opened) (map[string]string, error) {
+func idsByKey(ctx context.Context, databases assembly.Databases) (map[string]string, error) {
 	ids := map[string]string{}
 	err := databases[shop.ComponentOrders].Each(ctx, func(row database.Row) error {
 		var key, id string

@@ -91,7 +91,7 @@ func (e *expenses) addSyncs(ctx context.Context, v lab.Variant, left lab.Leftove
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, databases.close()) }()
+	defer func() { err = errors.Join(err, databases.Close()) }()
 	syncs, known, err := databases[shop.ComponentOrders].Syncs(ctx)
 	if known {
 		e.totals["syncs_per_order"] = float64(syncs - *e.syncsBefore)

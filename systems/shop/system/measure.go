@@ -93,7 +93,7 @@ func reckon(ctx context.Context, v lab.Variant, left lab.Leftover) (t tally, err
 	if err != nil {
 		return t, err
 	}
-	defer func() { err = errors.Join(err, databases.close()) }()
+	defer func() { err = errors.Join(err, databases.Close()) }()
 	ids, err := idsByKey(ctx, databases)
 	if err != nil {
 		return t, err

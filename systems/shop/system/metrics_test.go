@@ -1,6 +1,8 @@
 package system
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestMetricsSayWhatTheyAre(t *testing.T) {
 	for _, m := range metrics() {

@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/social"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
@@ -70,16 +71,16 @@ func NewTexts(users pb.Users, shorts pb.ShortURLs) *Texts { return &Texts{users,
 func (t *Texts) Prepare(ctx context.Context, in *pb.Text) (*pb.PreparedText, error) {
 	text := in.GetText()
 	if text == "" || len(text) > social.MaxText || !utf8.ValidString(text) {
-		return nil, social.Problemf(social.InvalidArgument, "the text has %d bytes: use 1 to %d of UTF-8",
+		return nil, rpc.Problemf(rpc.InvalidArgument, "the text has %d bytes: use 1 to %d of UTF-8",
 			len(text), social.MaxText)
 	}
 	urls, names := link.FindAllString(text, -1), mention.FindAllString(text, -1)
 	switch {
 	case len(urls) > social.MaxLinks:
-		return nil, social.Problemf(social.InvalidArgument, "the text has %d links: use at most %d", len(urls),
+		return nil, rpc.Problemf(rpc.InvalidArgument, "the text has %d links: use at most %d", len(urls),
 			social.MaxLinks)
 	case len(names) > social.MaxMentions:
-		return nil, social.Problemf(social.InvalidArgument, "the text mentions %d users: use at most %d",
+		return nil, rpc.Problemf(rpc.InvalidArgument, "the text mentions %d users: use at most %d",
 			len(names), social.MaxMentions)
 	}
 	prepared := &pb.PreparedText{Text: text}
@@ -129,7 +130,7 @@ func (s *ShortURLs) Shorten(ctx context.Context, in *pb.Links) (*pb.ShortLinks, 
 	for _, long := range in.GetUrls() {
 		u, err := url.Parse(long)
 		if err != nil || u.Host == "" || len(long) > social.MaxURL {
-			return nil, social.Problemf(social.InvalidArgument, "the link %.80q is none, or longer than %d bytes",
+			return nil, rpc.Problemf(rpc.InvalidArgument, "the link %.80q is none, or longer than %d bytes",
 				long, social.MaxURL)
 		}
 		hash := sha256.Sum256([]byte(long))
@@ -146,7 +147,7 @@ func (s *ShortURLs) Shorten(ctx context.Context, in *pb.Links) (*pb.ShortLinks, 
 func (s *ShortURLs) Resolve(ctx context.Context, in *pb.Link) (*pb.Link, error) {
 	d, err := s.store.Get(ctx, shortsName, strings.TrimPrefix(in.GetUrl(), shortBase))
 	if errors.Is(err, document.ErrNotFound) {
-		return nil, social.Problemf(social.NotFound, "there is no short link %.80q", in.GetUrl())
+		return nil, rpc.Problemf(social.NotFound, "there is no short link %.80q", in.GetUrl())
 	}
 	var body struct{ URL string }
 	if err == nil {
@@ -203,13 +204,13 @@ var mediumID = regexp.MustCompile(`^[A-Za-z0-9]{1,40}$`)
 // Attach checks what shall be attached; the media themselves are somewhere else.
 func (m *Media) Attach(ctx context.Context, in *pb.MediaList) (*pb.MediaList, error) {
 	if n := len(in.GetMedia()); n > social.MaxMedia {
-		return nil, social.Problemf(social.InvalidArgument, "%d media are attached: use at most %d", n,
+		return nil, rpc.Problemf(rpc.InvalidArgument, "%d media are attached: use at most %d", n,
 			social.MaxMedia)
 	}
 	for _, one := range in.GetMedia() {
 		if !mediumID.MatchString(one.GetId()) || one.GetType() != "png" && one.GetType() != "jpg" &&
 			one.GetType() != "mp4" {
-			return nil, social.Problemf(social.InvalidArgument,
+			return nil, rpc.Problemf(rpc.InvalidArgument,
 				"the medium %.60q of type %.20q is none: use letters and digits, and png, jpg or mp4", one.GetId(),
 				one.GetType())
 		}

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/parts"
@@ -57,7 +58,7 @@ func NewHandler(backend Backend) http.Handler {
 	g := gateway{backend.Parts}
 	f := front.New(front.Config{
 		Problems: front.Problems{Types: "urn:cleave:social:", Of: social.ProblemOf, LogError: backend.LogError,
-			Meanings: map[social.ProblemKind]front.Meaning{
+			Meanings: map[rpc.Kind]front.Meaning{
 				social.NotFound:   {Status: http.StatusNotFound, Title: "There is no such user, post or link"},
 				social.Exists:     {Status: http.StatusConflict, Title: "There is such a user"},
 				social.SelfFollow: {Status: http.StatusConflict, Title: "Nobody follows themselves"}}},
@@ -115,7 +116,7 @@ func timeline(
 		if text := r.URL.Query().Get(name); text != "" {
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 0 || n > social.MaxPage {
-				return front.Answer{}, social.Problemf(social.InvalidArgument, "%s is %.20q: use 0 to %d", name, text,
+				return front.Answer{}, rpc.Problemf(rpc.InvalidArgument, "%s is %.20q: use 0 to %d", name, text,
 					social.MaxPage)
 			}
 			*value = n
@@ -152,7 +153,7 @@ func read(r *http.Request, in proto.Message) error {
 		return err
 	}
 	if err := protojson.Unmarshal(text, in); err != nil { // its text could repeat what was sent
-		return social.Problemf(social.InvalidArgument, "the body is no JSON object of the right members")
+		return rpc.Problemf(rpc.InvalidArgument, "the body is no JSON object of the right members")
 	}
 	return nil
 }

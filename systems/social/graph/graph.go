@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/social"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
@@ -74,7 +75,7 @@ func (u *Users) Register(ctx context.Context, in *pb.RegisterRequest) (*pb.User,
 		}
 	}
 	if applied == 0 {
-		return nil, social.Problemf(social.Exists, "there is a user of the name %s or the number %s",
+		return nil, rpc.Problemf(social.Exists, "there is a user of the name %s or the number %s",
 			user.GetName(), user.GetId())
 	}
 	return user, nil
@@ -119,7 +120,7 @@ func (u *Users) Find(ctx context.Context, in *pb.FindRequest) (*pb.FoundUsers, e
 	for _, name := range in.GetNames() {
 		user := found[name]
 		if user == nil && in.GetAll() {
-			return nil, social.Problemf(social.NotFound, "there is no user %.60q", name)
+			return nil, rpc.Problemf(social.NotFound, "there is no user %.60q", name)
 		}
 		if user != nil {
 			answer.Users = append(answer.Users, user)
@@ -148,7 +149,7 @@ func (g *Graph) Follow(ctx context.Context, in *pb.FollowRequest) (*pb.Empty, er
 		}
 	}
 	if from == to {
-		return nil, social.Problemf(social.SelfFollow, "user %s cannot follow themselves", from)
+		return nil, rpc.Problemf(social.SelfFollow, "user %s cannot follow themselves", from)
 	}
 	if _, err := g.users.Find(ctx, &pb.FindRequest{Names: []string{from, to}, All: true}); err != nil {
 		return nil, err

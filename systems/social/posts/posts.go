@@ -14,6 +14,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/cache"
 	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/social"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
@@ -52,7 +53,7 @@ func (p *Posts) Store(ctx context.Context, in *pb.Post) (*pb.Empty, error) {
 // Read returns posts in the order of the ids. A cache that fails is done without.
 func (p *Posts) Read(ctx context.Context, in *pb.PostIDs) (*pb.PostList, error) {
 	if len(in.GetIds()) > document.MaxPage {
-		return nil, social.Problemf(social.InvalidArgument, "%d posts are asked for: use at most %d",
+		return nil, rpc.Problemf(rpc.InvalidArgument, "%d posts are asked for: use at most %d",
 			len(in.GetIds()), document.MaxPage)
 	}
 	found := map[string]*pb.Post{}

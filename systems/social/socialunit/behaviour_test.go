@@ -16,6 +16,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
@@ -297,30 +298,30 @@ func nonsenseIsRefused(t *testing.T, n network) {
 	for name, c := range map[string]struct {
 		method, path, body string
 		status             int
-		kind               social.ProblemKind
+		kind               rpc.Kind
 	}{
 		"no such user":       {"GET", "/home-timelines/777", "", 404, social.NotFound},
 		"no such author":     {"POST", "/posts", `{"author":"nobody","text":"x"}`, 404, social.NotFound},
-		"no user's number":   {"GET", "/user-timelines/abc", "", 400, social.InvalidArgument},
+		"no user's number":   {"GET", "/user-timelines/abc", "", 400, rpc.InvalidArgument},
 		"follows themselves": {"PUT", "/users/1/follows/1", "", 409, social.SelfFollow},
 		"follows nobody":     {"PUT", "/users/1/follows/777", "", 404, social.NotFound},
 		"a long text": {"POST", "/posts", fmt.Sprintf(`{"author":"user_1","text":%q}`, long), 400,
-			social.InvalidArgument},
-		"no text": {"POST", "/posts", `{"author":"user_1","text":""}`, 400, social.InvalidArgument},
+			rpc.InvalidArgument},
+		"no text": {"POST", "/posts", `{"author":"user_1","text":""}`, 400, rpc.InvalidArgument},
 		"an unknown member": {"POST", "/posts", `{"author":"user_1","text":"x","likes":3}`, 400,
-			social.InvalidArgument},
-		"half of a body": {"POST", "/posts", `{"author":`, 400, social.InvalidArgument},
+			rpc.InvalidArgument},
+		"half of a body": {"POST", "/posts", `{"author":`, 400, rpc.InvalidArgument},
 		"a large body": {"POST", "/posts", `{"author":"` + strings.Repeat("a", 20_000) + `"}`, 413,
 			"body-too-large"},
 		"another medium": {"POST", "/posts", `{"author":"user_1","text":"x","media":[{"id":"a","type":"exe"}]}`,
-			400, social.InvalidArgument},
+			400, rpc.InvalidArgument},
 		"too many media": {"POST", "/posts", `{"author":"user_1","text":"x","media":[` +
-			strings.Repeat(`{"id":"a","type":"png"},`, 8) + `{"id":"a","type":"png"}]}`, 400, social.InvalidArgument},
-		"too far":              {"GET", "/home-timelines/1?start=499&count=2", "", 400, social.InvalidArgument},
-		"a million":            {"GET", "/home-timelines/1?count=1000000", "", 400, social.InvalidArgument},
-		"nothing":              {"GET", "/home-timelines/1?count=0", "", 400, social.InvalidArgument},
-		"before what":          {"GET", "/home-timelines/1?before=yesterday", "", 400, social.InvalidArgument},
-		"a name that is none":  {"POST", "/users", `{"id":"5000","name":"Ann <b>"}`, 400, social.InvalidArgument},
+			strings.Repeat(`{"id":"a","type":"png"},`, 8) + `{"id":"a","type":"png"}]}`, 400, rpc.InvalidArgument},
+		"too far":              {"GET", "/home-timelines/1?start=499&count=2", "", 400, rpc.InvalidArgument},
+		"a million":            {"GET", "/home-timelines/1?count=1000000", "", 400, rpc.InvalidArgument},
+		"nothing":              {"GET", "/home-timelines/1?count=0", "", 400, rpc.InvalidArgument},
+		"before what":          {"GET", "/home-timelines/1?before=yesterday", "", 400, rpc.InvalidArgument},
+		"a name that is none":  {"POST", "/users", `{"id":"5000","name":"Ann <b>"}`, 400, rpc.InvalidArgument},
 		"a link that is none":  {"GET", "/links/none", "", 404, social.NotFound},
 		"a route that is none": {"DELETE", "/post", "", 404, "no-such-resource"},
 		"another method":       {"DELETE", "/posts", "", 405, "method-not-allowed"},

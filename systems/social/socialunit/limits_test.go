@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/document"
-	"github.com/cleave-lab/cleave/systems/social"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/parts"
 	"github.com/cleave-lab/cleave/systems/social/population"
@@ -77,7 +77,7 @@ func TestATimelineOfAMillion(t *testing.T) {
 		}
 	}
 	if status, body := n.ask(t, "GET", "/home-timelines/1?start=1000000", ""); status != http.StatusBadRequest ||
-		!strings.Contains(body, string(social.InvalidArgument)) {
+		!strings.Contains(body, string(rpc.InvalidArgument)) {
 		t.Errorf("what no page reaches: %d %s", status, body)
 	}
 	n.compose(t, 2, "one more")

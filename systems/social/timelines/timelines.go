@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/social"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
@@ -64,7 +65,7 @@ func check(in *pb.TimelineRequest) error {
 		}
 	}
 	if in.GetStart() < 0 || in.GetStop() <= in.GetStart() || in.GetStop() > social.MaxPage {
-		return social.Problemf(social.InvalidArgument,
+		return rpc.Problemf(rpc.InvalidArgument,
 			"from %d to %d is no part of a timeline: use 0 <= start < stop <= %d, and before= for what lies beyond",
 			in.GetStart(), in.GetStop(), social.MaxPage)
 	}
@@ -124,7 +125,7 @@ func (t *User) Read(ctx context.Context, in *pb.TimelineRequest) (*pb.PostList, 
 // Latest returns the ids of the latest posts of several users together.
 func (t *User) Latest(ctx context.Context, in *pb.LatestRequest) (*pb.PostIDs, error) {
 	if n := in.GetLimit(); n < 1 || n > social.MaxPage {
-		return nil, social.Problemf(social.InvalidArgument, "%d posts are asked for: use 1 to %d", n,
+		return nil, rpc.Problemf(rpc.InvalidArgument, "%d posts are asked for: use 1 to %d", n,
 			social.MaxPage)
 	}
 	var all []string

@@ -36,6 +36,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/event"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/events"
@@ -148,7 +149,7 @@ func (r step[E, Q]) reaction() reaction {
 			why, refused := shop.Rejects(outcomes[i].Err)
 			switch {
 			case refused && r.refused == nil:
-				return nil, shop.Problemf(shop.Internal, "a step that cannot be refused was: %s: %s", why.GetKind(),
+				return nil, rpc.Problemf(rpc.Internal, "a step that cannot be refused was: %s: %s", why.GetKind(),
 					why.GetDetail())
 			case refused:
 				told = append(told, r.refused(e, why))
@@ -199,7 +200,7 @@ func (r *reactions) to(ctx context.Context, left []events.Event) (told []events.
 		told = append(told, next...)
 	}
 	if len(left) > 0 { // the topology is wrong
-		return nil, shop.Problemf(shop.Internal, "event %s is not for this component",
+		return nil, rpc.Problemf(rpc.Internal, "event %s is not for this component",
 			left[0].GetHappening().GetEventId())
 	}
 	return told, nil
@@ -279,7 +280,7 @@ func (s scope) take(
 		return false, err
 	}
 	if why, refused := shop.Rejects(outcomes[0].Err); refused {
-		return false, shop.Problemf(shop.Internal, "a step that cannot be refused was: %s: %s", why.GetKind(),
+		return false, rpc.Problemf(rpc.Internal, "a step that cannot be refused was: %s: %s", why.GetKind(),
 			why.GetDetail())
 	}
 	return outcomes[0].Err == nil, nil

@@ -204,7 +204,7 @@ func (b *bench) play(t *testing.T, random *rand.Rand, number int) {
 
 func (b *bench) judge(t *testing.T) lab.Audit {
 	t.Helper()
-	state, err := audit.Read(t.Context(), audit.InOne(b.db))
+	state, err := audit.Read(t.Context(), audit.InOne(b.db), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestCompensationBeforeItsStep(t *testing.T) {
 			t.Errorf("%s went on with %s after its compensation: %v", step.to, id, b.waiting)
 		}
 	}
-	state, err := audit.Read(t.Context(), audit.InOne(b.db))
+	state, err := audit.Read(t.Context(), audit.InOne(b.db), "")
 	if err != nil {
 		t.Fatal(err)
 	}

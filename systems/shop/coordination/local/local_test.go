@@ -9,6 +9,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/catalog"
 	"github.com/cleave-lab/cleave/systems/shop/coordination"
@@ -97,7 +98,7 @@ func TestAllOrNothing(t *testing.T) {
 		db, service, last := open(t, fresh(t))
 		ctx := context.Background()
 		for _, broken := range []brokenShipping{{before: fault}, {after: fault},
-			{before: shop.Problemf(shop.Unavailable, "gone")}} {
+			{before: rpc.Problemf(rpc.Unavailable, "gone")}} {
 			last.before, last.after = broken.before, broken.after
 			if _, err := service.CreateOrder(ctx, request("k", 1, 2)); err == nil {
 				t.Fatal("no error")

@@ -46,7 +46,7 @@ const (
 type Coordinator struct {
 	db         *database.DB
 	book       *orders.Book
-	components coordination.Components
+	components shop.Parts
 	begin      func(context.Context, orders.Beginning) error
 	arrive     func(context.Context, orders.Underway) error
 	now        func() time.Time
@@ -56,7 +56,7 @@ var _ orders.Coordinator = (*Coordinator)(nil)
 
 // New makes a coordinator. db is the database of the book; the components may be
 // anywhere.
-func New(db *database.DB, book *orders.Book, components coordination.Components) *Coordinator {
+func New(db *database.DB, book *orders.Book, components shop.Parts) *Coordinator {
 	return &Coordinator{db: db, book: book, components: components, begin: book.Begin, arrive: book.Arrive,
 		now: time.Now}
 }

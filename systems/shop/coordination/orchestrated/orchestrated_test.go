@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/catalog"
 	"github.com/cleave-lab/cleave/systems/shop/coordination"
@@ -40,7 +41,7 @@ type unreliable struct {
 	log     []string
 }
 
-var errLost = &shop.Problem{Kind: shop.Unavailable, Detail: "the connection is lost"}
+var errLost = &rpc.Problem{Kind: rpc.Unavailable, Detail: "the connection is lost"}
 
 func (u *unreliable) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	for _, m := range desc.Methods {
@@ -105,7 +106,7 @@ func newWorld(t *testing.T) *world {
 	shoppb.OfferShipping(w, shipping.New(w.databases[shop.ComponentShipping]))
 	db := w.databases[shop.ComponentOrders]
 	w.book = orders.NewBook(db)
-	w.saga = New(db, w.book, coordination.Components{
+	w.saga = New(db, w.book, shop.Parts{
 		Catalog: shoppb.CallCatalog(w), Customers: shoppb.CallCustomers(w), Inventory: shoppb.CallInventory(w),
 		Payments: shoppb.CallPayments(w), Shipping: shoppb.CallShipping(w),
 	})
@@ -199,7 +200,7 @@ func TestAnOrderIsConfirmed(t *testing.T) {
 func TestARefusedStepIsCompensated(t *testing.T) {
 	for name, c := range map[string]struct {
 		customer, quantity int64
-		kind               shop.Kind
+		kind               rpc.Kind
 	}{"out of stock": {1, 4, shop.OutOfStock}, "unknown customer": {9, 1, shop.UnknownCustomer},
 		"declined": {2, 3, shop.Declined}} {
 		w := newWorld(t)
@@ -312,8 +313,8 @@ func TestACancelledOrderIsUndoneWhateverCallIsLost(t *testing.T) {
 func TestOnlyOneWorksOnASaga(t *testing.T) {
 	w := newWorld(t)
 	w.fail = 3 // the reservation
-	if _, err := w.place(t, "one", 1, 1); !shop.IsKind(err, shop.Unavailable) {
-		t.Fatalf("error %v, want %s", err, shop.Unavailable)
+	if _, err := w.place(t, "one", 1, 1); !shop.IsKind(err, rpc.Unavailable) {
+		t.Fatalf("error %v, want %s", err, rpc.Unavailable)
 	}
 	if ended, err := w.saga.Recover(t.Context()); ended != 0 || err != nil {
 		t.Errorf("%d sagas were taken over within their lease (%v)", ended, err)

@@ -1,4 +1,4 @@
-package api
+package behaviour
 
 import (
 	"net/http"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestAnswersAreHeldAgainstTheDescription(t *testing.T) {
-	document, err := Load(t.Context())
+	document, err := loadDescription(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestAnswersAreHeldAgainstTheDescription(t *testing.T) {
 		"no method":          {"DELETE", "/login", 404, asProblem, gone, false},
 	} {
 		request := httptest.NewRequest(c.method, c.path, http.NoBody)
-		err := document.CheckAnswer(request, c.status, http.Header{"Content-Type": {c.mediaType}}, []byte(c.body))
+		err := document.checkAnswer(request, c.status, http.Header{"Content-Type": {c.mediaType}}, []byte(c.body))
 		if (err == nil) != c.allowed {
 			t.Errorf("%s: %v", name, err)
 		}

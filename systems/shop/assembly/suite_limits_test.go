@@ -1,4 +1,4 @@
-package shoptest
+package assembly_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
@@ -48,7 +49,7 @@ func badOrders() map[string]string {
 func testBadRequests(t *testing.T, c *client) {
 	for name, body := range badOrders() {
 		t.Run(name, func(t *testing.T) {
-			expectProblem(t, c.post(t, c.key(), body), http.StatusBadRequest, shop.InvalidArgument)
+			expectProblem(t, c.post(t, c.key(), body), http.StatusBadRequest, rpc.InvalidArgument)
 		})
 	}
 	for _, path := range []string{
@@ -63,7 +64,7 @@ func testBadRequests(t *testing.T, c *client) {
 		"/products?a=%zz",
 	} {
 		t.Run(path, func(t *testing.T) {
-			expectProblem(t, c.do(t, http.MethodGet, path, nil, ""), http.StatusBadRequest, shop.InvalidArgument)
+			expectProblem(t, c.do(t, http.MethodGet, path, nil, ""), http.StatusBadRequest, rpc.InvalidArgument)
 		})
 	}
 }
@@ -82,7 +83,7 @@ func testLimits(t *testing.T, c *client) {
 		"key not ASCII": jsonHeader("schlüssel"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			expectProblem(t, send(header, body), http.StatusBadRequest, shop.InvalidArgument)
+			expectProblem(t, send(header, body), http.StatusBadRequest, rpc.InvalidArgument)
 		})
 	}
 	form := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Idempotency-Key": {c.key()}}

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/cleave-lab/cleave/systems/airline/api"
 )
 
 const (
@@ -53,7 +51,7 @@ func allFlights() []string {
 
 // keepsAcknowledged kills the unit with the bookings again and again, under writers.
 // What they were told must be what is found, and sessions and customers survive, too.
-func keepsAcknowledged(t *testing.T, document *api.Document, a *Airline) {
+func keepsAcknowledged(t *testing.T, document *description, a *Airline) {
 	all, told := make([]*writer, writers), &atomic.Int64{}
 	for i := range all {
 		all[i] = &writer{session: newSession(t, document, a, 20+i), booked: map[string]booking{},

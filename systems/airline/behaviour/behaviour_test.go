@@ -3,7 +3,7 @@
 // addresses only, and shares no code with what it judges but the description of the
 // interface, against which it holds every answer that comes through the front.
 //
-// Entry points: Suite; NewFront, the front door for airlines that have none of their own.
+// It begins with Suite.
 package behaviour
 
 import (
@@ -11,8 +11,6 @@ import (
 	"maps"
 	"testing"
 	"time"
-
-	"github.com/cleave-lab/cleave/systems/airline/api"
 )
 
 // Airline is an airline that runs.
@@ -90,7 +88,7 @@ func checks() []check {
 
 // Suite plays all checks; see testset for those that take long.
 func Suite(t *testing.T, start Start) {
-	document, err := api.Load(t.Context())
+	document, err := loadDescription(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

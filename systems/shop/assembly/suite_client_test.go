@@ -1,4 +1,4 @@
-package shoptest
+package assembly_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
 )
@@ -105,7 +106,7 @@ func (c *client) get(t testing.TB, path string, body any) {
 }
 
 // expectProblem checks that a reply is the problem of that kind, in full shape.
-func expectProblem(t testing.TB, got reply, status int, kind shop.Kind) {
+func expectProblem(t testing.TB, got reply, status int, kind rpc.Kind) {
 	t.Helper()
 	if media := got.header.Get("Content-Type"); got.status != status || media != "application/problem+json" {
 		t.Fatalf("answer %d %s %s, want %d and a problem document", got.status, media, got.body, status)

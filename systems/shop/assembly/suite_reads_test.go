@@ -1,4 +1,4 @@
-package shoptest
+package assembly_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
 )
@@ -74,8 +75,8 @@ func allProducts(t *testing.T, c *client, prefix string, size int) []api.Product
 
 func testProductPages(t *testing.T, c *client) {
 	whole := allProducts(t, c, "", 100)
-	if int64(len(whole)) != Seed().Products {
-		t.Fatalf("%d products, want %d", len(whole), Seed().Products)
+	if int64(len(whole)) != suiteSeed().Products {
+		t.Fatalf("%d products, want %d", len(whole), suiteSeed().Products)
 	}
 	sorted := slices.IsSortedFunc(whole, func(a, b api.Product) int {
 		return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
@@ -92,8 +93,8 @@ func testProductPages(t *testing.T, c *client) {
 
 func testSearch(t *testing.T, c *client) {
 	want := map[int64]bool{}
-	for id := int64(1); id <= Seed().Products; id++ {
-		if strings.HasPrefix(Seed().Product(id).Name, "Amber") {
+	for id := int64(1); id <= suiteSeed().Products; id++ {
+		if strings.HasPrefix(suiteSeed().Product(id).Name, "Amber") {
 			want[id] = true
 		}
 	}
@@ -119,7 +120,7 @@ func testMissing(t *testing.T, c *client) {
 	for _, m := range []struct {
 		method, path string
 		status       int
-		kind         shop.Kind
+		kind         rpc.Kind
 	}{
 		{"GET", "/orders/no-such-order", 404, shop.NotFound},
 		{"GET", "/orders/no-such-order/shipment", 404, shop.NotFound},

@@ -1,10 +1,11 @@
-package shoptest
+package assembly_test
 
 import (
 	"fmt"
 	"net/http"
 	"testing"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
 )
@@ -89,7 +90,7 @@ func testReplay(t *testing.T, c *client) {
 		again.header.Get("Location") != "/orders/"+first.OrderID {
 		t.Errorf("the second time %+v, the first %+v", second, first)
 	}
-	expectStock(t, c, api.Stock{ProductID: product, OnHand: Seed().Stock - 2, Sold: 2})
+	expectStock(t, c, api.Stock{ProductID: product, OnHand: suiteSeed().Stock - 2, Sold: 2})
 }
 
 func testKeyReused(t *testing.T, c *client) {
@@ -109,7 +110,7 @@ func testKeyReused(t *testing.T, c *client) {
 
 // expectRejected places an order that the shop refuses: on record with the reason,
 // and nothing was taken. A repeated key returns the same.
-func expectRejected(t *testing.T, c *client, kind shop.Kind, customer int64, lines ...line) {
+func expectRejected(t *testing.T, c *client, kind rpc.Kind, customer int64, lines ...line) {
 	t.Helper()
 	key := c.key()
 	order := c.order(t, key, customer, lines...)
@@ -133,18 +134,18 @@ func expectRejected(t *testing.T, c *client, kind shop.Kind, customer int64, lin
 
 func testNoStock(t *testing.T, c *client) {
 	const product, customer = 64, 6
-	expectRejected(t, c, shop.OutOfStock, customer, line{product, Seed().Stock + 1})
-	expectStock(t, c, api.Stock{ProductID: product, OnHand: Seed().Stock})
-	if account := c.account(t, customer); account.BalanceCents != Seed().Balance {
+	expectRejected(t, c, shop.OutOfStock, customer, line{product, suiteSeed().Stock + 1})
+	expectStock(t, c, api.Stock{ProductID: product, OnHand: suiteSeed().Stock})
+	if account := c.account(t, customer); account.BalanceCents != suiteSeed().Balance {
 		t.Errorf("account = %+v", account)
 	}
 }
 
 func testNoStockForOne(t *testing.T, c *client) {
 	const product, customer = 65, 7
-	expectRejected(t, c, shop.OutOfStock, customer, line{product, 1}, line{product + 1, Seed().Stock + 1})
+	expectRejected(t, c, shop.OutOfStock, customer, line{product, 1}, line{product + 1, suiteSeed().Stock + 1})
 	for p := int64(product); p <= product+1; p++ {
-		expectStock(t, c, api.Stock{ProductID: p, OnHand: Seed().Stock})
+		expectStock(t, c, api.Stock{ProductID: p, OnHand: suiteSeed().Stock})
 	}
 }
 
@@ -152,15 +153,15 @@ func testDeclined(t *testing.T, c *client) {
 	// All of several products: more than the balance, whatever their prices.
 	const customer = 8
 	var lines []line
-	for product, total := int64(70), int64(0); total <= Seed().Balance; product++ {
-		lines = append(lines, line{product, Seed().Stock})
-		total += Seed().Stock * c.price(t, product)
+	for product, total := int64(70), int64(0); total <= suiteSeed().Balance; product++ {
+		lines = append(lines, line{product, suiteSeed().Stock})
+		total += suiteSeed().Stock * c.price(t, product)
 	}
 	expectRejected(t, c, shop.Declined, customer, lines...)
 	for _, l := range lines {
-		expectStock(t, c, api.Stock{ProductID: l.product, OnHand: Seed().Stock})
+		expectStock(t, c, api.Stock{ProductID: l.product, OnHand: suiteSeed().Stock})
 	}
-	if account := c.account(t, customer); account.BalanceCents != Seed().Balance {
+	if account := c.account(t, customer); account.BalanceCents != suiteSeed().Balance {
 		t.Errorf("account = %+v", account)
 	}
 }
@@ -168,13 +169,13 @@ func testDeclined(t *testing.T, c *client) {
 func testUnknownProduct(t *testing.T, c *client) {
 	const product, customer = 68, 9
 	expectRejected(t, c, shop.UnknownProduct, customer, line{product, 1}, line{missing, 1})
-	expectStock(t, c, api.Stock{ProductID: product, OnHand: Seed().Stock})
+	expectStock(t, c, api.Stock{ProductID: product, OnHand: suiteSeed().Stock})
 }
 
 func testUnknownCustomer(t *testing.T, c *client) {
 	const product = 69
 	expectRejected(t, c, shop.UnknownCustomer, missing, line{product, 1})
-	expectStock(t, c, api.Stock{ProductID: product, OnHand: Seed().Stock})
+	expectStock(t, c, api.Stock{ProductID: product, OnHand: suiteSeed().Stock})
 }
 
 func testCancel(t *testing.T, c *client) {
@@ -190,11 +191,11 @@ func testCancel(t *testing.T, c *client) {
 			t.Errorf("%+v became %+v", order, cancelled)
 		}
 	}
-	expectStock(t, c, api.Stock{ProductID: product, OnHand: Seed().Stock})
-	expectStock(t, c, api.Stock{ProductID: product + 1, OnHand: Seed().Stock})
+	expectStock(t, c, api.Stock{ProductID: product, OnHand: suiteSeed().Stock})
+	expectStock(t, c, api.Stock{ProductID: product + 1, OnHand: suiteSeed().Stock})
 	eventually(t, "refund", func() (string, bool) {
 		account := c.account(t, customer)
-		return fmt.Sprintf("%+v", account), account.BalanceCents == Seed().Balance
+		return fmt.Sprintf("%+v", account), account.BalanceCents == suiteSeed().Balance
 	})
 	eventually(t, "recall", func() (string, bool) {
 		var shipment api.Shipment
@@ -204,7 +205,7 @@ func testCancel(t *testing.T, c *client) {
 }
 
 func testCancelRefused(t *testing.T, c *client) {
-	order := c.order(t, c.key(), 11, line{103, Seed().Stock + 1})
+	order := c.order(t, c.key(), 11, line{103, suiteSeed().Stock + 1})
 	expectProblem(t, c.do(t, http.MethodPost, "/orders/"+order.OrderID+"/cancel", nil, ""), http.StatusConflict,
 		shop.Conflict)
 	expectProblem(t, c.do(t, http.MethodPost, "/orders/no-such-order/cancel", nil, ""), http.StatusNotFound,

@@ -1,18 +1,14 @@
-// Package api has the description of the airline's public interface, as OpenAPI, and
-// holds answers against it. It carries no request.
-//
-// Entry points: Description, Load.
-package api
+package behaviour
 
 import (
 	"bytes"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -20,30 +16,31 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 )
 
-//go:embed openapi.yaml
-var description []byte
+// descriptionFile describes the airline's public interface, as OpenAPI.
+const descriptionFile = "../api/openapi.yaml"
 
-// Description returns the text of openapi.yaml.
-func Description() []byte { return bytes.Clone(description) }
+// description holds answers of the airline against descriptionFile.
+type description struct{ document *openapi3.T }
 
-// Document is the description, read.
-type Document struct{ document *openapi3.T }
-
-// Load reads the description and checks that it is one.
-func Load(ctx context.Context) (*Document, error) {
-	document, err := openapi3.NewLoader().LoadFromData(description)
+// loadDescription reads the description and checks that it is one.
+func loadDescription(ctx context.Context) (*description, error) {
+	text, err := os.ReadFile(descriptionFile)
+	if err != nil {
+		return nil, err
+	}
+	document, err := openapi3.NewLoader().LoadFromData(text)
 	if err != nil {
 		return nil, fmt.Errorf("openapi.yaml: %w", err)
 	}
 	if err := document.Validate(ctx); err != nil {
 		return nil, fmt.Errorf("openapi.yaml: %w", err)
 	}
-	return &Document{document}, nil
+	return &description{document}, nil
 }
 
-// CheckAnswer returns what an answer has that the description does not allow. Where the
+// checkAnswer returns what an answer has that the description does not allow. Where the
 // description has no such path or method, the answer must be the problem that says so.
-func (d *Document) CheckAnswer(request *http.Request, status int, header http.Header, body []byte) error {
+func (d *description) checkAnswer(request *http.Request, status int, header http.Header, body []byte) error {
 	path, item := d.find(request.URL.EscapedPath())
 	switch {
 	case item == nil:
@@ -72,7 +69,7 @@ func (d *Document) CheckAnswer(request *http.Request, status int, header http.He
 }
 
 // find returns the path of the description that a path is one of; nil: there is none.
-func (d *Document) find(path string) (pattern string, item *openapi3.PathItem) {
+func (d *description) find(path string) (pattern string, item *openapi3.PathItem) {
 	segments := strings.Split(path, "/")
 	for pattern, item := range d.document.Paths.Map() {
 		wanted := strings.Split(pattern, "/")
@@ -88,7 +85,7 @@ func (d *Document) find(path string) (pattern string, item *openapi3.PathItem) {
 }
 
 // checkProblem checks a problem that no operation has.
-func (d *Document) checkProblem(name string, header http.Header, body []byte) error {
+func (d *description) checkProblem(name string, header http.Header, body []byte) error {
 	const problemType = "application/problem+json"
 	wanted := d.document.Components.Responses[name].Value.Content[problemType].Schema.Value
 	if media, _, err := mime.ParseMediaType(header.Get("Content-Type")); err != nil || media != problemType {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/cleave-lab/cleave/binding/leanhttp"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -19,7 +20,7 @@ func (a api) createOrder(ctx context.Context, r *http.Request) (front.Answer, er
 	}
 	keys := r.Header.Values(keyHeader)
 	if len(keys) != 1 {
-		return front.Answer{}, shop.Problemf(shop.InvalidArgument, "send exactly one header %s", keyHeader)
+		return front.Answer{}, rpc.Problemf(rpc.InvalidArgument, "send exactly one header %s", keyHeader)
 	}
 	request, err := readNewOrder(ctx, r)
 	if err != nil {
@@ -29,7 +30,7 @@ func (a api) createOrder(ctx context.Context, r *http.Request) (front.Answer, er
 	if err := shop.CheckNewOrder(request); err != nil {
 		return front.Answer{}, err
 	}
-	created, err := a.backend.Orders.CreateOrder(ctx, request)
+	created, err := a.Orders.CreateOrder(ctx, request)
 	if err != nil {
 		return front.Answer{}, err
 	}
@@ -50,13 +51,13 @@ func readNewOrder(ctx context.Context, r *http.Request) (*shoppb.CreateOrderRequ
 		return nil, err
 	}
 	if body.CustomerID == nil || body.Lines == nil {
-		return nil, shop.Problemf(shop.InvalidArgument, "an order needs customerId and lines")
+		return nil, rpc.Problemf(rpc.InvalidArgument, "an order needs customerId and lines")
 	}
 	request := &shoppb.CreateOrderRequest{CustomerId: *body.CustomerID,
 		Lines: make([]*shoppb.Line, len(body.Lines))}
 	for i, line := range body.Lines {
 		if line.ProductID == nil || line.Quantity == nil {
-			return nil, shop.Problemf(shop.InvalidArgument, "line %d needs productId and quantity", i+1)
+			return nil, rpc.Problemf(rpc.InvalidArgument, "line %d needs productId and quantity", i+1)
 		}
 		request.Lines[i] = &shoppb.Line{ProductId: *line.ProductID, Quantity: *line.Quantity}
 	}
@@ -67,7 +68,7 @@ func (a api) cancelOrder(ctx context.Context, r *http.Request) (front.Answer, er
 	if _, err := query(r); err != nil {
 		return front.Answer{}, err
 	}
-	order, err := a.backend.Orders.CancelOrder(ctx,
+	order, err := a.Orders.CancelOrder(ctx,
 		&shoppb.CancelOrderRequest{OrderId: r.PathValue("orderId")})
 	if err != nil {
 		return front.Answer{}, err
@@ -79,29 +80,34 @@ func (a api) cancelOrder(ctx context.Context, r *http.Request) (front.Answer, er
 	return answer(ctx, status, orderBody(order))
 }
 
-func (a api) getOrder(ctx context.Context, r *http.Request) (front.Answer, error) {
-	if _, err := query(r); err != nil {
-		return front.Answer{}, err
-	}
-	order, err := a.backend.OrderViews.GetOrder(ctx,
-		&shoppb.GetOrderRequest{OrderId: r.PathValue("orderId")})
-	if err != nil {
-		return front.Answer{}, err
-	}
-	return answer(ctx, http.StatusOK, orderBody(order))
+func (a api) order(ctx context.Context, id string) (Order, error) {
+	order, err := a.OrderViews.GetOrder(ctx, &shoppb.GetOrderRequest{OrderId: id})
+	return orderBody(order), err
 }
 
-func (a api) getShipment(ctx context.Context, r *http.Request) (front.Answer, error) {
-	if _, err := query(r); err != nil {
-		return front.Answer{}, err
-	}
-	s, err := a.backend.Shipping.GetShipment(ctx,
-		&shoppb.GetShipmentRequest{OrderId: r.PathValue("orderId")})
-	if err != nil {
-		return front.Answer{}, err
-	}
-	return answer(ctx, http.StatusOK, Shipment{s.GetOrderId(), s.GetState(), s.GetRecipient(),
-		s.GetAddress()})
+func (a api) shipment(ctx context.Context, id string) (Shipment, error) {
+	s, err := a.Shipping.GetShipment(ctx, &shoppb.GetShipmentRequest{OrderId: id})
+	return Shipment{s.GetOrderId(), s.GetState(), s.GetRecipient(), s.GetAddress()}, err
+}
+
+func (a api) product(ctx context.Context, id int64) (Product, error) {
+	product, err := a.Catalog.GetProduct(ctx, &shoppb.GetProductRequest{ProductId: id})
+	return productBody(product), err
+}
+
+func (a api) stock(ctx context.Context, id int64) (Stock, error) {
+	s, err := a.StockViews.GetStock(ctx, &shoppb.GetStockRequest{ProductId: id})
+	return Stock{s.GetProductId(), s.GetOnHand(), s.GetReserved(), s.GetSold()}, err
+}
+
+func (a api) customer(ctx context.Context, id int64) (Customer, error) {
+	c, err := a.Customers.GetCustomer(ctx, &shoppb.GetCustomerRequest{CustomerId: id})
+	return Customer{c.GetCustomerId(), c.GetName(), c.GetEmail(), c.GetAddress()}, err
+}
+
+func (a api) account(ctx context.Context, id int64) (Account, error) {
+	account, err := a.Payments.GetAccount(ctx, &shoppb.GetAccountRequest{CustomerId: id})
+	return Account{account.GetCustomerId(), account.GetBalanceCents()}, err
 }
 
 func (a api) listOrders(ctx context.Context, r *http.Request) (front.Answer, error) {
@@ -117,7 +123,7 @@ func (a api) listOrders(ctx context.Context, r *http.Request) (front.Answer, err
 	if err != nil {
 		return front.Answer{}, err
 	}
-	found, err := a.backend.OrderViews.ListOrders(ctx,
+	found, err := a.OrderViews.ListOrders(ctx,
 		&shoppb.ListOrdersRequest{CustomerId: customer, PageSize: size, Cursor: cursor})
 	if err != nil {
 		return front.Answer{}, err
@@ -125,6 +131,28 @@ func (a api) listOrders(ctx context.Context, r *http.Request) (front.Answer, err
 	body := Orders{Orders: make([]Order, len(found.GetOrders())), NextCursor: found.GetNextCursor()}
 	for i, order := range found.GetOrders() {
 		body.Orders[i] = orderBody(order)
+	}
+	return answer(ctx, http.StatusOK, body)
+}
+
+func (a api) listProducts(ctx context.Context, r *http.Request) (front.Answer, error) {
+	values, err := query(r, "namePrefix", "pageSize", "cursor")
+	if err != nil {
+		return front.Answer{}, err
+	}
+	size, cursor, err := page(values)
+	if err != nil {
+		return front.Answer{}, err
+	}
+	found, err := a.Catalog.ListProducts(ctx, &shoppb.ListProductsRequest{
+		NamePrefix: values.Get("namePrefix"), PageSize: size, Cursor: cursor,
+	})
+	if err != nil {
+		return front.Answer{}, err
+	}
+	body := Products{Products: make([]Product, len(found.GetProducts())), NextCursor: found.GetNextCursor()}
+	for i, product := range found.GetProducts() {
+		body.Products[i] = productBody(product)
 	}
 	return answer(ctx, http.StatusOK, body)
 }

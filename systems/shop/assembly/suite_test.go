@@ -1,10 +1,4 @@
-// Package shoptest is the behaviour that the shop must show in every architecture,
-// as tests over its public interface. It is for tests only.
-//
-// Run takes the address of a fresh shop that was filled by Seed. It waits for
-// orders to become final and for views to catch up, so it asks the same of an
-// architecture that answers before an order is done.
-package shoptest
+package assembly_test
 
 import (
 	"fmt"
@@ -13,9 +7,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// Seed returns the shop that the suite needs. Each test has products and customers of
+// suiteSeed returns the shop that the suite needs. Each test has products and customers of
 // its own, so that their order does not matter.
-func Seed() shop.Seed {
+func suiteSeed() shop.Seed {
 	return shop.Seed{Customers: 200, Products: 200, Stock: 50, Balance: 1_000_000, Random: 7}
 }
 
@@ -25,8 +19,10 @@ const (
 	missing       = 9_999_999
 )
 
-// Run holds the shop at that address to its behaviour.
-func Run(t *testing.T, baseURL string) {
+// playSuite holds the shop at an address, fresh and filled by suiteSeed, to the behaviour that it must show
+// in every architecture. It waits for orders to become final and for views to catch up, so it asks the same
+// of an architecture that answers before an order is done.
+func playSuite(t *testing.T, baseURL string) {
 	c := newClient(baseURL)
 	for _, test := range []struct {
 		name string
@@ -62,7 +58,7 @@ func Run(t *testing.T, baseURL string) {
 
 // conserved adds up everything there is, after all other tests.
 func conserved(t *testing.T, c *client) {
-	seed := Seed()
+	seed := suiteSeed()
 	for product := int64(1); product <= seed.Products; product++ {
 		eventually(t, fmt.Sprintf("stock of product %d", product), func() (string, bool) {
 			s := c.stock(t, product)

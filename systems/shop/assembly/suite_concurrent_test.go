@@ -1,4 +1,4 @@
-package shoptest
+package assembly_test
 
 import (
 	"net/http"
@@ -71,7 +71,7 @@ func testSameKeyAtOnce(t *testing.T, c *client) {
 	if orders := allOrders(t, c, customer, 100); len(orders) != 1 {
 		t.Errorf("one key made %d orders", len(orders))
 	}
-	expectStock(t, c, api.Stock{ProductID: product, OnHand: Seed().Stock - 1, Sold: 1})
+	expectStock(t, c, api.Stock{ProductID: product, OnHand: suiteSeed().Stock - 1, Sold: 1})
 }
 
 // testScarceStock has twice as many orders as there is stock for: exactly what
@@ -90,8 +90,9 @@ func testScarceStock(t *testing.T, c *client) {
 	}
 	orders := placeAll(t, c, bodies, keys)
 	states := count(orders)
-	if states[shop.StateConfirmed] != Seed().Stock || states[shop.StateRejected] != atOnce-Seed().Stock {
-		t.Errorf("%d in stock, states = %v", Seed().Stock, states)
+	if states[shop.StateConfirmed] != suiteSeed().Stock ||
+		states[shop.StateRejected] != atOnce-suiteSeed().Stock {
+		t.Errorf("%d in stock, states = %v", suiteSeed().Stock, states)
 	}
 	for _, order := range orders {
 		if order.State == shop.StateRejected && order.Rejection.Type != api.TypeOf(shop.OutOfStock) {
@@ -99,7 +100,7 @@ func testScarceStock(t *testing.T, c *client) {
 		}
 	}
 	for _, product := range []int64{scarceProduct, scarceProduct - 1} {
-		expectStock(t, c, api.Stock{ProductID: product, Sold: Seed().Stock})
+		expectStock(t, c, api.Stock{ProductID: product, Sold: suiteSeed().Stock})
 	}
 }
 
@@ -122,8 +123,8 @@ func testOneAccount(t *testing.T, c *client) {
 		}
 	}
 	account := c.account(t, customer)
-	if account.BalanceCents != Seed().Balance-spent {
-		t.Errorf("account %+v, spent %d of %d", account, spent, Seed().Balance)
+	if account.BalanceCents != suiteSeed().Balance-spent {
+		t.Errorf("account %+v, spent %d of %d", account, spent, suiteSeed().Balance)
 	}
 	if states := count(orders); states[shop.StateConfirmed] == 0 || states[shop.StateRejected] == 0 {
 		t.Errorf("states = %v: the orders did not reach the limit of the balance (cheapest %d)", states, cheapest)
@@ -140,9 +141,9 @@ func testCancelAtOnce(t *testing.T, c *client) {
 		}
 	})
 	c.final(t, order.OrderID, func(s shop.State) bool { return s == shop.StateCancelled })
-	expectStock(t, c, api.Stock{ProductID: product, OnHand: Seed().Stock})
+	expectStock(t, c, api.Stock{ProductID: product, OnHand: suiteSeed().Stock})
 	eventually(t, "refund, once", func() (string, bool) {
 		account := c.account(t, customer)
-		return "other", account.BalanceCents == Seed().Balance
+		return "other", account.BalanceCents == suiteSeed().Balance
 	})
 }

@@ -10,15 +10,13 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/cleave-lab/cleave/systems/airline/api"
 )
 
 // session asks an airline for one customer.
 type session struct {
 	*testing.T
 	airline  *Airline
-	document *api.Document
+	document *description
 	first    int // number of the customer
 	login    string
 	token    string
@@ -33,7 +31,7 @@ type answer struct {
 }
 
 // newSession logs the n-th customer in.
-func newSession(t *testing.T, document *api.Document, a *Airline, n int) *session {
+func newSession(t *testing.T, document *description, a *Airline, n int) *session {
 	t.Helper()
 	client := &http.Client{
 		Timeout:       30 * time.Second,
@@ -119,7 +117,7 @@ func (s *session) send(request *http.Request) (answer, error) {
 	ofFront := got.status == http.StatusBadGateway ||
 		got.status == http.StatusServiceUnavailable && got.problem() == ""
 	if strings.HasPrefix(request.URL.String(), s.airline.Front) && !ofFront {
-		if err := s.document.CheckAnswer(request, got.status, got.header, text); err != nil {
+		if err := s.document.checkAnswer(request, got.status, got.header, text); err != nil {
 			s.Errorf("%s %.200s: %s: not as openapi.yaml says: %v", request.Method, request.URL, got, err)
 		}
 	}

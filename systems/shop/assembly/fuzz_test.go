@@ -1,14 +1,4 @@
-// Package apifuzz holds the shop to its OpenAPI document with requests that nobody
-// wrote: it makes them from the document, right and wrong ones, and judges every
-// answer by it. It is for tests only.
-//
-// For every request holds: the status is one that the document lists for the
-// operation and is no 5xx, and the body is what the document says. A request that
-// the document allows is carried out; any other is refused with a 4xx.
-//
-// generate.go makes values from schemas, request.go requests from operations,
-// spoil.go makes right requests wrong.
-package apifuzz
+package assembly_test
 
 import (
 	"bytes"
@@ -25,7 +15,9 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 )
 
-// fuzzer makes requests from one document.
+// fuzzer makes requests from one document, right and wrong ones, and judges every answer by it: the status is
+// one that the document lists for the operation and is no 5xx, and the body is what the document says. A
+// request that the document allows is carried out; any other is refused with a 4xx.
 type fuzzer struct {
 	base     string
 	document *openapi3.T
@@ -36,9 +28,9 @@ type fuzzer struct {
 	statuses map[string]int // "createOrder 201": how often
 }
 
-// Run sends that many requests, made from the seed, to the shop at baseURL, and
+// fuzz sends that many requests, made from the seed, to the shop at baseURL, and
 // returns how often each operation has answered with each status.
-func Run(t testing.TB, baseURL string, document []byte, seed uint64, requests int) map[string]int {
+func fuzz(t testing.TB, baseURL string, document []byte, seed uint64, requests int) map[string]int {
 	t.Helper()
 	f, err := newFuzzer(baseURL, document, seed)
 	if err != nil {

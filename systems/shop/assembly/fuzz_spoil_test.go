@@ -1,4 +1,4 @@
-package apifuzz
+package assembly_test
 
 import (
 	"bytes"
