@@ -204,6 +204,9 @@ type Layout struct {
 	// Nodes are the hosts of its deployment that faults can be done to, besides units and
 	// services; who deploys it says so (Capabilities).
 	Nodes []Node
+	// Spans receives the spans of foreign units that are no servers, whose environment tells them where to send
+	// these; nil: nobody does.
+	Spans SpanReceiver
 }
 
 // UnitSpec is one unit to be started. Deployers add to its environment:

@@ -1,5 +1,7 @@
 package lab
 
+import "time"
+
 // TraceSet is what the spans of a set of files say of the operations that were traced.
 type TraceSet struct {
 	Name   string `json:"name,omitempty"` // of the file or folder
@@ -66,18 +68,20 @@ type SpanNode struct {
 	Children         []*SpanNode // in the order of their start
 }
 
-// Tracer receives spans from the units of a trial.
+// Tracer makes receivers of spans.
 type Tracer interface {
-	// Receive begins to receive those of one trial.
-	Receive() (SpanReceiver, error)
+	// Receive returns the receiver of one trial, which does not listen yet.
+	Receive() SpanReceiver
 }
 
 // SpanReceiver receives the spans of one trial.
 type SpanReceiver interface {
-	// Environment returns variables that tell a unit on this host where to send its spans.
-	Environment() []string
-	// Close ends receiving and returns what came, as one batch of each operation.
-	Close() (TraceSet, error)
+	// Listen begins to receive at an address of this host. It returns variables that tell units to send their
+	// spans there.
+	Listen(host string) ([]string, error)
+	// Close ends receiving. It returns the traces that began between two moments, as one batch of each
+	// operation; nil if it did not listen.
+	Close(from, to time.Time) (*TraceSet, error)
 }
 
 // TraceComparison is one set of traces held against another: the document of `cleave traces BEFORE AFTER

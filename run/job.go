@@ -31,6 +31,8 @@ type Job struct {
 // Played is what a job gave. Of one that failed it has what came before.
 type Played struct {
 	Finished lab.Event        // of the lead unit
+	Began    time.Time        // before the start command
+	Ended    time.Time        // after the last operation
 	Used     lab.Metered      // between the marks
 	Reports  []lab.UnitReport // what each unit reported at its end
 	Faults   []lab.FaultRecord
@@ -65,13 +67,14 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 		err = played.profile.begin(j)
 		defer played.profile.close(nil) // of a trial that fails
 	}
-	begun := time.Now()
+	played.Began = time.Now()
 	if err == nil {
-		err = j.withArrivals(ctx, metering, begun, &played, func(ctx context.Context) error {
+		err = j.withArrivals(ctx, metering, played.Began, &played, func(ctx context.Context) error {
 			played.Finished, played.Faults, err = j.run(ctx, metering)
 			return err
 		})
 	}
+	played.Ended = time.Now()
 	if err == nil && j.Profiler != nil {
 		err = played.profile.end()
 	}
@@ -83,7 +86,7 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	if stopped != nil {
 		return played, fmt.Errorf("meter: %w", stopped)
 	}
-	played.Used = j.withAccounts(used, begun)
+	played.Used = j.withAccounts(used, played.Began)
 	played.Used.Nodes = nodesOf(used.Units, j.Deployment)
 	after, err := j.Deployment.Clocks(ctx)
 	if err != nil {

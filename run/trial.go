@@ -28,14 +28,11 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	if err != nil {
 		return nil, err, nil
 	}
-	layout, receiver, err := e.receive(s.variant, layout)
-	if err != nil {
-		return nil, err, nil
-	}
+	layout.Spans = e.receiver()
 	spawned := time.Now()
 	deployment, err := s.deployer.Deploy(ctx, layout.Readied(e.plan.Study.Faults), dir)
 	if err != nil {
-		return nil, errors.Join(fullDisk(e.Scratch, err), receiver.close(nil)), nil
+		return nil, errors.Join(fullDisk(e.Scratch, err), closeSpans(layout.Spans, Played{}, trial)), nil
 	}
 	watch.lap(lab.PhaseStart)
 	trial.Units, trial.Services = len(s.layout.Units), services.about(s.layout, s.deployer)
@@ -73,7 +70,8 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	}
 	watch.lap(lab.PhaseAudit)
 	cleanup = deployment.Stop()
-	played = errors.Join(played, receiver.close(trial)) // units may send their last spans when they stop
+	// Units may send their last spans when they stop.
+	played = errors.Join(played, closeSpans(layout.Spans, done, trial))
 	return deployment.Logs(), played, cleanup
 }
 

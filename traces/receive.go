@@ -9,12 +9,16 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -34,25 +38,21 @@ type Collector struct{}
 
 var _ lab.Tracer = Collector{}
 
-// receiver takes spans over OTLP, by HTTP and by gRPC at one address.
+// receiver takes spans over OTLP, by HTTP and by gRPC at the same addresses.
 type receiver struct {
 	ptraceotlp.UnimplementedGRPCServer
-	address string
 	http    *http.Server
-	served  chan error
+	serving errgroup.Group
+	listens bool
 
 	mu      sync.Mutex
 	spans   []Span
 	dropped int
 }
 
-// Receive implements lab.Tracer: it listens on loopback.
-func (Collector) Receive() (lab.SpanReceiver, error) {
-	listener, err := listen()
-	if err != nil {
-		return nil, fmt.Errorf("receive spans: %w", err)
-	}
-	r := &receiver{address: listener.Addr().String(), served: make(chan error, 1)}
+// Receive implements lab.Tracer.
+func (Collector) Receive() lab.SpanReceiver {
+	r := &receiver{}
 	calls := grpc.NewServer()
 	ptraceotlp.RegisterGRPCServer(calls, r)
 	posts := http.NewServeMux()
@@ -72,27 +72,37 @@ func (Collector) Receive() (lab.SpanReceiver, error) {
 	protocols.SetUnencryptedHTTP2(true)
 	r.http = &http.Server{Handler: either, Protocols: protocols, ReadTimeout: exportPatience,
 		WriteTimeout: exportPatience}
-	go func() { r.served <- r.http.Serve(listener) }()
-	return r, nil
+	return r
 }
 
-// listen listens on a port of loopback that is not among those that the kernel gives to clients.
-func listen() (listener net.Listener, err error) {
+// Listen implements lab.SpanReceiver. The variables are those of OpenTelemetry's SDKs ("OpenTelemetry
+// Protocol Exporter", section "Configuration Options").
+func (r *receiver) Listen(host string) ([]string, error) {
+	listener, err := listen(host)
+	if err != nil {
+		return nil, fmt.Errorf("receive spans: %w", err)
+	}
+	r.listens = true
+	r.serving.Go(func() error {
+		if err := r.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + listener.Addr().String(),
+		"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"}, nil
+}
+
+// listen listens on a port that is not among those that the kernel gives to clients.
+func listen(host string) (listener net.Listener, err error) {
 	const lowest, ports, attempts = 15_000, 17_000, 50
 	for range attempts {
-		address := fmt.Sprintf("127.0.0.1:%d", lowest+rand.IntN(ports))
+		address := net.JoinHostPort(host, strconv.Itoa(lowest+rand.IntN(ports)))
 		if listener, err = net.Listen("tcp", address); err == nil {
 			return listener, nil
 		}
 	}
 	return nil, err
-}
-
-// Environment implements lab.SpanReceiver, in the words of OpenTelemetry's SDKs ("OpenTelemetry Protocol
-// Exporter", section "Configuration Options").
-func (r *receiver) Environment() []string {
-	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + r.address,
-		"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"}
 }
 
 // post takes an export over HTTP.
@@ -158,17 +168,28 @@ func (r *receiver) keep(export ptrace.Traces) {
 }
 
 // Close implements lab.SpanReceiver.
-func (r *receiver) Close() (lab.TraceSet, error) {
-	err := r.http.Close()
-	if ended := <-r.served; !errors.Is(ended, http.ErrServerClosed) {
-		err = errors.Join(err, ended)
+func (r *receiver) Close(from, to time.Time) (*lab.TraceSet, error) {
+	if err := errors.Join(r.http.Close(), r.serving.Wait()); err != nil {
+		return nil, fmt.Errorf("receive spans: %w", err)
 	}
-	if err != nil {
-		return lab.TraceSet{}, fmt.Errorf("receive spans: %w", err)
+	if !r.listens {
+		return nil, nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	sum := Summary("", Set{Spans: r.spans}, 1)
+	sum := Summary("", Set{Spans: begunBetween(r.spans, from.UnixNano(), to.UnixNano())}, 1)
 	sum.Dropped = r.dropped
-	return sum, nil
+	return &sum, nil
+}
+
+// begunBetween returns the spans of traces whose first span began between two moments. The warm-up comes
+// before, whose last spans may arrive when the measured load is under way.
+func begunBetween(all []Span, from, to int64) []Span {
+	began := map[trace.TraceID]int64{}
+	for _, s := range all {
+		if first, known := began[s.Trace]; !known || s.Start < first {
+			began[s.Trace] = s.Start
+		}
+	}
+	return slices.DeleteFunc(all, func(s Span) bool { return began[s.Trace] < from || began[s.Trace] > to })
 }

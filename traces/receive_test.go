@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"google.golang.org/grpc"
@@ -32,14 +33,15 @@ func export(number byte) ptraceotlp.ExportRequest {
 	return ptraceotlp.NewExportRequestFromTraces(all)
 }
 
-// receiving starts a receiver and returns its address.
-func receiving(t *testing.T) (lab.SpanReceiver, string) {
+// listening returns a receiver and its address on a host.
+func listening(t *testing.T, host string) (lab.SpanReceiver, string) {
 	t.Helper()
-	r, err := Collector{}.Receive()
+	r := Collector{}.Receive()
+	variables, err := r.Listen(host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r, strings.TrimPrefix(r.Environment()[0], "OTEL_EXPORTER_OTLP_ENDPOINT=http://")
+	return r, strings.TrimPrefix(variables[0], "OTEL_EXPORTER_OTLP_ENDPOINT=http://")
 }
 
 // post sends a body and returns the status and the beginning of the answer.
@@ -75,7 +77,7 @@ func packed(t *testing.T, text []byte) []byte {
 
 // TestSpansAreReceived in every form that an exporter of OpenTelemetry may send.
 func TestSpansAreReceived(t *testing.T) {
-	r, address := receiving(t)
+	r, address := listening(t, "127.0.0.1")
 	url := "http://" + address + "/v1/traces"
 	asJSON, _ := export(1).MarshalJSON()
 	asProto, _ := export(2).MarshalProto()
@@ -103,7 +105,7 @@ func TestSpansAreReceived(t *testing.T) {
 	if status != http.StatusOK {
 		t.Errorf("metrics, which nobody wants, are refused with %d", status)
 	}
-	got, err := r.Close()
+	got, err := r.Close(time.Unix(1, 0), time.Unix(1, 0))
 	if err != nil || got.Traces != 4 || got.Spans != 4 || got.Operations[0].Traces != 4 {
 		t.Errorf("it has %+v, %v, want 4 traces", got, err)
 	}
@@ -114,7 +116,7 @@ func TestSpansAreReceived(t *testing.T) {
 
 // TestWhatIsNoExportIsRefused, also what unpacks to more than the limit.
 func TestWhatIsNoExportIsRefused(t *testing.T) {
-	r, address := receiving(t)
+	r, address := listening(t, "127.0.0.1")
 	bomb := packed(t, make([]byte, maxExport+1))
 	for want, c := range map[string]struct {
 		encoding string
@@ -130,8 +132,30 @@ func TestWhatIsNoExportIsRefused(t *testing.T) {
 			t.Errorf("%d %.100s, want %q", status, said, want)
 		}
 	}
-	if got, err := r.Close(); err != nil || got.Spans != 0 {
+	if got, err := r.Close(time.Unix(1, 0), time.Unix(1, 0)); err != nil || got.Spans != 0 {
 		t.Errorf("it has %+v, %v", got, err)
+	}
+}
+
+// TestTracesOutsideOfTheLoadAreLeftOut, and nothing is said of spans where nobody was told to send them.
+func TestTracesOutsideOfTheLoadAreLeftOut(t *testing.T) {
+	r := &receiver{}
+	for number := range byte(3) {
+		all := export(number).Traces()
+		span := all.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
+		span.SetStartTimestamp(pcommon.Timestamp(number) * 1e9)
+		late := all.ResourceSpans().At(0).ScopeSpans().At(0).Spans().AppendEmpty()
+		late.SetTraceID(span.TraceID())
+		late.SetSpanID([8]byte{9})
+		late.SetParentSpanID(span.SpanID())
+		late.SetStartTimestamp(span.StartTimestamp() + 6e8)
+		r.keep(all)
+	}
+	if left := begunBetween(r.spans, 5e8, 1.7e9); len(left) != 2 || left[0].Trace[0] != 1 {
+		t.Errorf("these are left: %+v", left)
+	}
+	if got, err := (Collector{}).Receive().Close(time.Time{}, time.Now()); got != nil || err != nil {
+		t.Errorf("without an address it has %+v, %v", got, err)
 	}
 }
 

@@ -27,13 +27,7 @@ import (
 var binaries string
 
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == tracedName {
-		if err := serveTraced(os.Args[1:]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	asTracedServer(os.Args)
 	servers.Main(func() int { return withBinaries(m.Run) }, nil)
 }
 

@@ -2,12 +2,22 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math"
 	"net"
 	"net/http"
+	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -16,42 +26,203 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
 	spans "go.opentelemetry.io/otel/trace"
+
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
+	"github.com/cleave-lab/cleave/lab"
 )
 
-// tracedName is the name under which this program is a web server that records spans.
+// tracedName is the name, or the first argument, with which this program is a web server that records spans.
 const tracedName = "traced"
 
-// serveTraced is a web server with the arguments -port PORT and -work DURATION. It records spans with
-// OpenTelemetry's SDK, which sends them to where the environment says: of each request one of its own and one
-// of the work in it, which is to sleep. SIGTERM ends it, and it sends the last spans then.
-func serveTraced(arguments []string) error {
-	flags := flag.NewFlagSet(tracedName, flag.ContinueOnError)
-	port := flags.Int("port", 0, "where to listen")
-	work := flags.Duration("work", time.Millisecond, "how long the work of a request takes")
-	if err := flags.Parse(arguments); err != nil {
-		return err
+// tracedServer is a web server that records spans with OpenTelemetry's SDK, which sends them to where the
+// environment says: of each request one of its own, one of the work in it, which is to sleep, and one of the
+// call of another server. SIGTERM ends it, and it sends the last spans then.
+type tracedServer struct {
+	host, calls string
+	port        int
+	work        time.Duration
+	tracer      spans.Tracer
+}
+
+// asTracedServer runs a traced server where this program was started as one.
+func asTracedServer(words []string) {
+	if len(words) > 1 && words[1] == tracedName {
+		words = words[1:]
 	}
-	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(*port))
+	if filepath.Base(words[0]) != tracedName {
+		return
+	}
+	var s tracedServer
+	flags := flag.NewFlagSet(tracedName, flag.ContinueOnError)
+	flags.StringVar(&s.host, "host", "127.0.0.1", "where to listen")
+	flags.IntVar(&s.port, "port", 0, "where to listen")
+	flags.DurationVar(&s.work, "work", time.Millisecond, "how long the work of a request takes")
+	flags.StringVar(&s.calls, "calls", "", "URL that each request calls after its work")
+	err := flags.Parse(words[1:])
+	if err == nil {
+		err = s.serve()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// serve answers requests until SIGTERM.
+func (s tracedServer) serve() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {
 		return err
 	}
-	provider := trace.NewTracerProvider(trace.WithBatcher(exporter),
-		trace.WithSampler(trace.ParentBased(trace.AlwaysSample())),
-		trace.WithResource(resource.NewSchemaless(attribute.String("service.name", tracedName))))
-	tracer := provider.Tracer("traced")
-	answer := func(_ http.ResponseWriter, r *http.Request) {
-		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		ctx, request := tracer.Start(ctx, r.Method+" "+r.URL.Path, spans.WithSpanKind(spans.SpanKindServer))
-		defer request.End()
-		_, inside := tracer.Start(ctx, "work")
-		time.Sleep(*work)
-		inside.End()
+	named, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", tracedName)),
+		resource.WithFromEnv())
+	if err != nil {
+		return err
 	}
-	server := &http.Server{Addr: address, Handler: http.HandlerFunc(answer)}
+	provider := trace.NewTracerProvider(trace.WithBatcher(exporter),
+		trace.WithSampler(trace.ParentBased(trace.AlwaysSample())), trace.WithResource(named))
+	s.tracer = provider.Tracer(tracedName)
+	server := &http.Server{Addr: net.JoinHostPort(s.host, strconv.Itoa(s.port)), Handler: s}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	_ = server.ListenAndServe() // it ends with the signal
 	return provider.Shutdown(context.WithoutCancel(ctx))
+}
+
+// ServeHTTP implements http.Handler.
+func (s tracedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	ctx, request := s.tracer.Start(ctx, r.Method+" "+r.URL.Path, spans.WithSpanKind(spans.SpanKindServer))
+	defer request.End()
+	_, inside := s.tracer.Start(ctx, "work")
+	time.Sleep(s.work)
+	inside.End()
+	if s.calls == "" {
+		return
+	}
+	if err := s.call(ctx); err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+	}
+}
+
+// call calls the other server.
+func (s tracedServer) call(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.calls, nil)
+	if err != nil {
+		return err
+	}
+	ctx, span := s.tracer.Start(ctx, "GET", spans.WithSpanKind(spans.SpanKindClient),
+		spans.WithAttributes(attribute.String("server.address", request.URL.Hostname())))
+	defer span.End()
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(request.Header))
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	_, err = io.Copy(io.Discard, answer.Body)
+	if answer.StatusCode >= http.StatusBadRequest {
+		return errors.Join(err, errors.New(answer.Status))
+	}
+	return err
+}
+
+const tracedImage = "cleave-traced-test:1"
+
+// tracedFile is a compose file of three servers that call each other; WORK is that of the second.
+const tracedFile = `
+services:
+  front: &traced
+    image: ` + tracedImage + `
+    command: [traced, -host, "", -port, "80", -work, 1ms, -calls, "http://cart:80/cart"]
+    environment: {OTEL_SERVICE_NAME: front}
+    ports: ["8080:80"]
+  cart:
+    <<: *traced
+    command: [traced, -host, "", -port, "80", -work, WORK, -calls, "http://prices:80/prices"]
+    environment: {OTEL_SERVICE_NAME: cart}
+    ports: []
+  prices:
+    <<: *traced
+    command: [traced, -host, "", -port, "80", -work, 1ms]
+    environment: {OTEL_SERVICE_NAME: prices}
+    ports: []
+`
+
+// playTraced compares two compose files with spans and wants all of every operation of the measured load,
+// and of no other: three services deep, whose parts add up to the operation.
+func playTraced(t *testing.T, args ...string) {
+	t.Helper()
+	dockertest.Start(t)
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dockertest.Image(t, tracedImage, own)
+	dir := t.TempDir()
+	for name, work := range map[string]string{"old.yaml": "2ms", "new.yaml": "12ms"} {
+		text := "name: " + strings.TrimSuffix(name, ".yaml") + strings.Replace(tracedFile, "WORK", work, 1)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	played := playedInWays(t, dir, append(args, "old.yaml", "new.yaml", "--blocks", "2", "--warm-up", "1s",
+		"--rate", "20", "-d", "2s", "--trace-share", "1")...)
+	for _, variant := range []string{"old", "new"} {
+		for _, trial := range played[variant] {
+			if err := tracedWell(trial); err != nil {
+				t.Errorf("%s: %v", variant, err)
+			}
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "results", "compare", "latest", "analysis.json"))
+	if err != nil || !strings.Contains(string(text), `"service": "prices"`) {
+		t.Errorf("the services are not compared (%v)", err)
+	}
+}
+
+// tracedWell returns what is wrong with the spans of a trial.
+func tracedWell(trial lab.Trial) error {
+	if trial.Traced == nil {
+		return errors.New("no spans were received")
+	}
+	of := trial.Traced
+	if played := trial.Audit.Counts["ok"]; int64(of.Traces) != played || of.Broken+of.Dropped > 0 ||
+		len(of.Operations) != 1 {
+		return fmt.Errorf("of %d operations there are these traces: %+v", played, of)
+	}
+	batch, path, services := of.Operations[0].Batches[0], 0., map[string]float64{}
+	for _, part := range batch.Parts {
+		path += part.Path
+		services[part.Service] += part.Calls
+	}
+	if math.Abs(path-batch.Seconds) > 1e-6 {
+		return fmt.Errorf("the parts take %g s and the operation %g s", path, batch.Seconds)
+	}
+	want := map[string]float64{"front": 3, "cart": 3, "prices": 2}
+	if !maps.EqualFunc(services, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-6 }) {
+		return fmt.Errorf("the services %q have the spans %v of an operation, want %v",
+			slices.Sorted(maps.Keys(services)), services, want)
+	}
+	return nil
+}
+
+// TestSpansComeFromContainers on a bridge network that does not lead out of this host.
+func TestSpansComeFromContainers(t *testing.T) {
+	playTraced(t)
+	if left := containers(t); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+}
+
+func TestSpansComeFromASwarm(t *testing.T) {
+	needSwarm(t)
+	playTraced(t, "--deploy", "swarm")
+}
+
+func TestSpansComeFromKubernetes(t *testing.T) {
+	needKubernetes(t)
+	playTraced(t, "--deploy", "kubernetes")
 }

@@ -15,7 +15,7 @@ type Visit = func(ctx context.Context, address string) error
 // Begin starts the units of a layout: servers first, until each can be used; then the commands that prepare,
 // and the other units stage by stage.
 func (f *Fleet[L]) Begin(ctx context.Context, units, prepare []lab.UnitSpec) error {
-	p := f.platform
+	p, units := f.platform, withEnvironment(units, f.spansTo)
 	if err := f.startServers(ctx, units); err != nil {
 		return err
 	}

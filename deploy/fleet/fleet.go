@@ -44,8 +44,9 @@ type Fleet[L Instance] struct {
 	Unwatch  context.CancelFunc
 
 	platform Platform[L]
-	dir      string // of the trial
-	losses   losses // of nodes
+	dir      string   // of the trial
+	spansTo  []string // variables that tell units where to send their spans
+	losses   losses   // of nodes
 
 	mu       sync.Mutex
 	byName   map[string]L
@@ -208,7 +209,7 @@ func (f *Fleet[L]) Accounts(_, _ time.Time) (said []lab.PlatformUsage, note stri
 func (f *Fleet[L]) Arrivals(context.Context, func(lab.Arrived) error) error { return nil }
 
 // Furnish makes what must exist before units start: relays at an address of this host, volumes that can
-// become full, which show makes visible on nodes, and the links of hosts.
+// become full, which show makes visible on nodes, and the links of hosts. Spans are received at the address.
 func (f *Fleet[L]) Furnish(ctx context.Context, units []lab.UnitSpec, address string,
 	host func(name string) *hosts.Host, show ...func(folder string) error) (err error) {
 	if f.Relays, err = relay.Before(f.Wanted.Relayed(units), f.Endpoints, address); err != nil {
@@ -216,6 +217,11 @@ func (f *Fleet[L]) Furnish(ctx context.Context, units []lab.UnitSpec, address st
 	}
 	if err := volume.Prepare(units, f.Volume, show...); err != nil {
 		return err
+	}
+	if f.spans != nil && slices.ContainsFunc(units, mayTrace) {
+		if f.spansTo, err = f.spans.Listen(address); err != nil {
+			return err
+		}
 	}
 	return f.Wanted.Make(ctx, host, f.Relays)
 }

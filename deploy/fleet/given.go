@@ -88,6 +88,30 @@ func WriteToVolume(volume, name string, data []byte) error {
 	return errors.Join(err, root.Close())
 }
 
+// mayTrace reports whether a unit is a program of the user's, which may record spans.
+func mayTrace(spec lab.UnitSpec) bool { return spec.Foreign && spec.Server == nil }
+
+// withEnvironment returns units where those that may record spans have more variables, unless their own have
+// the same names.
+func withEnvironment(units []lab.UnitSpec, more []string) []lab.UnitSpec {
+	if len(more) == 0 {
+		return units
+	}
+	units = slices.Clone(units)
+	for i, spec := range units {
+		if !mayTrace(spec) {
+			continue
+		}
+		units[i].Env = slices.Concat(more, spec.Env)
+		if spec.Container != nil {
+			container := *spec.Container
+			container.Env = slices.Concat(more, container.Env)
+			units[i].Container = &container
+		}
+	}
+	return units
+}
+
 // Environment returns all that a unit gets, as KEY=value: nothing of the conductor's own
 // environment reaches the system under test.
 func Environment(spec lab.UnitSpec, label, dir string, endpoints map[string]lab.Endpoint) []string {

@@ -19,9 +19,10 @@ import (
 type Supervisor struct {
 	lead        string
 	handed      *handedOver
-	events      chan lab.Event // from the lead unit
-	failed      chan struct{}  // closed with the first failure of any unit
-	serverEnded chan struct{}  // closed when that of a server is known
+	spans       lab.SpanReceiver // nil: nobody receives any
+	events      chan lab.Event   // from the lead unit
+	failed      chan struct{}    // closed with the first failure of any unit
+	serverEnded chan struct{}    // closed when that of a server is known
 	mu          sync.Mutex
 	failure     error
 	units       []*Unit // in the order of the layout; those that are not there yet are nil
@@ -36,7 +37,7 @@ type Supervisor struct {
 // which is made with the first.
 func NewSupervisor(layout lab.Layout, folder string) *Supervisor {
 	s := &Supervisor{
-		lead: layout.Lead, handed: &handedOver{folder: folder, by: map[string]string{}},
+		lead: layout.Lead, spans: layout.Spans, handed: &handedOver{folder: folder, by: map[string]string{}},
 		units:    make([]*Unit, len(layout.Units)),
 		newsTake: serverNotice, events: make(chan lab.Event, 4), failed: make(chan struct{}),
 		serverEnded: make(chan struct{}), begun: time.Now(),

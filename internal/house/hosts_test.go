@@ -27,7 +27,6 @@ func hostRooms() map[string][]string {
 			"deploy", "load", "backing/named", // servers and targets that users name
 			"backing/server",    // that two programs of one server speak over it
 			"systems/external",  // where a program of the user's listens unless it says otherwise
-			"traces/receive.go", // where units of this host send their spans
 			"cmd",               // in examples of usage
 			"binding/grpcunary", // the authority that calls over a Unix socket name
 		},
