@@ -3,7 +3,7 @@
 //
 // The schemas of result folders are generated from the types of package lab by
 // `make generate`; those of study files, scenarios, system files, models and `cleave load` are
-// written by hand.
+// written by hand, but for the kinds of claims.
 // The package serves tests, our own and others': no binary of Cleave contains
 // it. docs/results.md explains the documents in words. Entry point: Validate.
 package schema

@@ -35,8 +35,29 @@ func TestSchemasAreWhatTheTypesSay(t *testing.T) {
 	}
 }
 
+// TestTheSchemaOfStudiesHasTheKindsOfClaims, and what each needs.
+func TestTheSchemaOfStudiesHasTheKindsOfClaims(t *testing.T) {
+	got, err := os.ReadFile(filepath.Join("..", studyFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, err := withClaimKinds(string(got)); err != nil || want != string(got) {
+		t.Errorf("docs/schema/%s is not what lab.ClaimTests says (%v): type make generate", studyFile, err)
+	}
+	if _, err := withClaimKinds("{}"); err == nil {
+		t.Error("a schema without claims is filled in")
+	}
+}
+
 func TestWriteWritesAllSchemas(t *testing.T) {
 	folder := t.TempDir()
+	study, err := os.ReadFile(filepath.Join("..", studyFile))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, studyFile), study, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := write(sources, folder); err != nil {
 		t.Fatal(err)
 	}

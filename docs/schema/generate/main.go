@@ -1,6 +1,7 @@
 // Command generate writes the JSON Schemas of docs/schema from the types of
-// package lab and their comments. It is run by `make generate` at the top of
-// the checkout; a test fails when a schema is not what the types say.
+// package lab and their comments, and the kinds of claims in the one of study files.
+// It is run by `make generate` at the top of the checkout; a test fails when a schema
+// is not what the types say.
 //
 // It decides nothing by itself except bounds that follow from names: a field in
 // seconds or bytes is not negative. Package schema embeds what it writes.
@@ -67,7 +68,15 @@ func write(sources, out string) error {
 			return err
 		}
 	}
-	return nil
+	study, err := os.ReadFile(filepath.Join(out, studyFile))
+	if err != nil {
+		return err
+	}
+	text, err := withClaimKinds(string(study))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(out, studyFile), []byte(text), 0o644)
 }
 
 // fileName returns the file of a document's schema.
