@@ -150,6 +150,9 @@ const (
 	Undecided  ComparisonVerdict = "undecided"
 )
 
+// Differs reports whether the data tell the two apart.
+func (v ComparisonVerdict) Differs() bool { return v == Slower || v == Faster }
+
 // Comparison is variant / baseline of one metric at one point, by block.
 type Comparison struct {
 	Metric   string `json:"metric"`

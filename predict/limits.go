@@ -45,7 +45,7 @@ func (a Answer) limits() []string {
 }
 
 // seconds writes a time.
-func seconds(s float64) string { return figure.Quantity(s, nil, nil, "s") }
+func seconds(s float64) string { return figure.Amount(s, "s") }
 
 // sharedStores lists the stores that components of one unit use, and that the change puts into several.
 func (a Answer) sharedStores() (all []string) {

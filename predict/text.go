@@ -52,11 +52,11 @@ func table(w io.Writer, rows [][]string) {
 
 // quantity writes an estimate in its unit.
 func quantity(e stats.Estimate, unit string) string {
-	return figure.Quantity(e.Value, &e.Low, &e.High, unit)
+	return figure.Quantity(figure.Between(e.Value, e.Low, e.High), unit)
 }
 
 // times writes a ratio.
-func times(e stats.Estimate) string { return figure.Times(e.Value, &e.Low, &e.High) }
+func times(e stats.Estimate) string { return figure.Times(figure.Between(e.Value, e.Low, e.High)) }
 
 // writeOutcomes prints both placements side by side.
 func (a Answer) writeOutcomes(w io.Writer) {
@@ -78,7 +78,7 @@ func (a Answer) writeOutcomes(w io.Writer) {
 		row("used most", func(o Outcome) string { return o.Busiest + ": " + figure.Percent(o.Utilization) }, ""),
 		row("capacity", func(o Outcome) string { return quantity(o.Capacity, "1/s") }, ""),
 		row("  limited by", func(o Outcome) string { return o.CapacityBy }, ""),
-		row("calls between units", func(o Outcome) string { return figure.Number(o.Hops, nil, nil) }, ""),
+		row("calls between units", func(o Outcome) string { return figure.Number(figure.Alone(o.Hops)) }, ""),
 	})
 	fmt.Fprintf(w, "\n%.0f %% intervals: %d resampled models, widened by the largest error of the self-check.\n",
 		100*confidence, replicates)
@@ -151,7 +151,7 @@ func (a Answer) writeUnits(w io.Writer) {
 		fmt.Fprintf(w, "\nCores used %s\n", side.title)
 		var rows [][]string
 		for _, u := range side.Units {
-			rows = append(rows, []string{u.Unit, figure.Number(u.Cores, nil, nil)})
+			rows = append(rows, []string{u.Unit, figure.Number(figure.Alone(u.Cores))})
 		}
 		table(w, rows)
 	}

@@ -16,7 +16,7 @@ func AgainstTerminal(w io.Writer, a lab.Against, o Options) error {
 	p := printer{colour: o.Colour}
 	p.paragraph("", fmt.Sprintf("%s against %s", clean(a.After.Folder), clean(a.Before.Folder)), "1")
 	p.paragraph("", fmt.Sprintf("later / earlier; %d and %d trials counted, %s intervals, margin %s",
-		a.After.Trials, a.Before.Trials, setting(a.Confidence), setting(a.Margin)), "2")
+		a.After.Trials, a.Before.Trials, figure.Setting(a.Confidence), figure.Setting(a.Margin)), "2")
 	p.table(changesTable(a, o.Full))
 	same, open := 0, 0
 	for _, c := range a.Changes {
@@ -31,7 +31,7 @@ func AgainstTerminal(w io.Writer, a lab.Against, o Options) error {
 	p.paragraph("  ", fmt.Sprintf("Of %d figures %d have changed, %d are equivalent within the margin, %d are "+
 		"undecided. Of figures that are "+
 		"alike, about %s seem to have changed by chance.", len(a.Changes), len(a.Changes)-same-open, same, open,
-		setting(1-a.Confidence)), "")
+		figure.Setting(1-a.Confidence)), "")
 	for _, g := range a.Gates {
 		p.gate(g)
 	}
@@ -52,20 +52,19 @@ func changesTable(a lab.Against, full bool) table {
 		Columns: []column{words("metric"), words("variant"), words("point"), numbers("earlier"), numbers("later"),
 			numbers("later / earlier"), prose("verdict")}}
 	for _, c := range a.Changes {
-		changed := c.Verdict == lab.Slower || c.Verdict == lab.Faster
-		if !full && !changed && c.Metric != a.Metrics[0].Name {
+		if !full && !c.Verdict.Differs() && c.Metric != a.Metrics[0].Name {
 			continue
 		}
 		m, _ := lab.MetricNamed(a.Metrics, c.Metric) // it is one of them
 		tone := toneNone
-		if changed {
+		if c.Verdict.Differs() {
 			tone = toneGood
 			if (c.Verdict == lab.Slower) == (m.Better == lab.LowerIsBetter) {
 				tone = toneBad
 			}
 		}
-		t.add(text(c.Metric), text(c.Variant), text(c.Point), text(figure.Quantity(c.Before, nil, nil, m.Unit)),
-			text(figure.Quantity(c.After, nil, nil, m.Unit)), text(figure.Times(c.Ratio.Ratio, c.Low, c.High)),
+		t.add(text(c.Metric), text(c.Variant), text(c.Point), text(figure.Amount(c.Before, m.Unit)),
+			text(figure.Amount(c.After, m.Unit)), text(figure.Times(c.Estimate())),
 			toned(c.Words, tone))
 	}
 	return t
@@ -96,7 +95,7 @@ func (p *printer) gate(g lab.GateVerdict) {
 				continue
 			}
 			text += fmt.Sprintf("%s at %s, %s", clean(c.Variant), clean(c.Point),
-				figure.Times(c.Ratio.Ratio, c.Low, c.High))
+				figure.Times(c.Estimate()))
 		}
 		return text
 	}
@@ -127,7 +126,7 @@ func againstTrust(a lab.Against) []string {
 		"their intervals. Variants within one run are compared by its own report."}
 	if was, is := a.Before.Calibration, a.After.Calibration; was > 0 && is > 0 {
 		said = append(said, fmt.Sprintf("A fixed amount of computation took %s in the later run of what it took "+
-			"in the earlier one.", figure.Times(is/was, nil, nil)))
+			"in the earlier one.", figure.Times(figure.Alone(is/was))))
 	}
 	if a.Before.Study != a.After.Study {
 		said = append(said, fmt.Sprintf("The studies have different names: %s, then %s.", clean(a.Before.Study),

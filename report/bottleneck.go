@@ -17,8 +17,8 @@ func (v view) bottleneckTables() []table {
 			Note: fmt.Sprintf("%s: with more of the unit / %s (base); ~ equivalent within the margin (%s, or a "+
 				"bias), ? undecided; the other columns are of %s: CPU of what the unit may use, "+
 				"the wait of an operation in its queues and its share of the critical path, in the mean; %s",
-				spaced(b.Metric), b.Variant, setting(v.Margin), b.Variant, v.sample()),
-			Columns: []column{words("unit"), numbers("scaled to"), numbers(spaced(b.Metric)), numbers("CPU"),
+				figure.Spaced(b.Metric), b.Variant, figure.Setting(v.Margin), b.Variant, v.sample()),
+			Columns: []column{words("unit"), numbers("scaled to"), numbers(figure.Spaced(b.Metric)), numbers("CPU"),
 				numbers("queueing"), numbers("of the path")}}
 		for _, d := range b.Doubled {
 			to := fmt.Sprintf("%d x", d.Replicas)
@@ -29,7 +29,7 @@ func (v view) bottleneckTables() []table {
 				v.ratioCell(lab.Comparison{Metric: b.Metric, Variant: d.Variant, Baseline: b.Variant, Ratio: d.Ratio,
 					Verdict: d.Verdict}, true),
 				measuredCell(d.CPUShare, figure.Percent), measuredCell(d.Queueing,
-					func(s float64) string { return figure.Quantity(s, nil, nil, "s") }),
+					func(s float64) string { return figure.Amount(s, "s") }),
 				measuredCell(d.PathShare, figure.Percent))
 		}
 		all = append(all, t)

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 )
 
 // textBar is a bar of a chart in text.
@@ -28,7 +29,7 @@ func (p *printer) chart(v view, h *lab.Headline) {
 	labels, texts, low, high := 0, 0, 1.0, 1.0
 	var bars []textBar
 	for _, b := range h.Bars {
-		if !(b.Begin > 0 && end(b) > 0) || !finite(b.Begin) || !finite(end(b)) {
+		if !(b.Begin > 0 && end(b) > 0) || !figure.Finite(b.Begin) || !figure.Finite(end(b)) {
 			continue // it has no place on a log axis
 		}
 		d := textBar{b, Wrap(clean(b.Label), widestColumn), v.barCell(b)}
@@ -47,7 +48,7 @@ func (p *printer) chart(v view, h *lab.Headline) {
 		return int(math.Round(math.Log(x/low) / math.Log(high/low) * float64(room-1)))
 	}
 	p.println("")
-	p.paragraph("  ", capital(clean(h.Title)), "2")
+	p.paragraph("  ", figure.Capital(clean(h.Title)), "2")
 	for _, d := range bars {
 		for i, l := range d.label {
 			if i > 0 {

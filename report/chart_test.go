@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 )
 
 // charted returns a headline as the terminal shows it.
@@ -73,9 +74,9 @@ func TestASentenceAndItsBarsHaveTheSameNumbers(t *testing.T) {
 	for _, name := range []string{"analysis.json", "shop-under-load.json"} {
 		a := fixture(t, name)
 		bars := a.Answer.Headline.Bars
-		number, _, _ := strings.Cut(ofRatio(bars[len(bars)-1].Ratio).times(), "x")
+		number, _, _ := strings.Cut(figure.Times(bars[len(bars)-1].Ratio.Estimate()), "x")
 		if name == "analysis.json" {
-			number, _, _ = strings.Cut(ofRatio(bars[0].Ratio).times(), "x")
+			number, _, _ = strings.Cut(figure.Times(bars[0].Ratio.Estimate()), "x")
 		}
 		if !strings.Contains(a.Answer.Sentence, " "+number+" times") {
 			t.Errorf("%s: %q does not have the %s of its bar", name, a.Answer.Sentence, number)

@@ -75,11 +75,11 @@ func (v view) layersTable(at string) table {
 			if i < 0 {
 				return ""
 			}
-			return fmt.Sprintf("%s (%s)", single(l.Layers[i].PerOperation).quantity("s"),
+			return fmt.Sprintf("%s (%s)", figure.Amount(l.Layers[i].PerOperation, "s"),
 				figure.Percent(l.Layers[i].Share))
 		})
 	}
-	row("all of it", func(l lab.LayerShare) string { return single(l.CPUPerOperation).quantity("s") })
+	row("all of it", func(l lab.LayerShare) string { return figure.Amount(l.CPUPerOperation, "s") })
 	row("in libraries", func(l lab.LayerShare) string { return libraryWords(l) })
 	base := slices.IndexFunc(shown, func(l lab.LayerShare) bool {
 		return l.Variant == v.Baseline && l.Samples > 0
@@ -88,7 +88,7 @@ func (v view) layersTable(at string) table {
 		if base < 0 || l.Samples == 0 || shown[base].Libraries <= 0 {
 			return ""
 		}
-		return single(l.Libraries / shown[base].Libraries).times()
+		return figure.Times(figure.Alone(l.Libraries / shown[base].Libraries))
 	})
 	row("what profiling cost", func(l lab.LayerShare) string {
 		if l.CPUPerOperation <= 0 || l.ProfiledCPUPerOperation <= 0 || l.Samples == 0 {
@@ -120,7 +120,7 @@ func libraryWords(l lab.LayerShare) string {
 	if l.Samples == 0 || l.CPUPerOperation <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s)", single(l.Libraries).quantity("s"),
+	return fmt.Sprintf("%s (%s)", figure.Amount(l.Libraries, "s"),
 		figure.Percent(l.Libraries/l.CPUPerOperation))
 }
 

@@ -24,7 +24,7 @@ func (v view) nodesTable() table {
 		for _, n := range loads {
 			t.add(text(n.Variant), text(n.Node), text(v.at(n.Point.Name)), text(strconv.Itoa(n.Trials)),
 				text(strconv.FormatFloat(n.Units, 'g', 3, 64)),
-				text(figure.Percent(n.CPUShare)), text(single(n.MeanMemory).quantity("B")))
+				text(figure.Percent(n.CPUShare)), text(figure.Amount(n.MeanMemory, "B")))
 		}
 	}
 	return t

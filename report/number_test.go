@@ -5,6 +5,9 @@ import (
 	"math"
 	"os"
 	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 )
 
 // TestNumbersReadTheSameEverywhere holds number.go to the examples that
@@ -25,10 +28,10 @@ func TestNumbersReadTheSameEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, x := range examples {
-		e := estimate{x.Value, x.Low, x.High}
-		got := e.quantity(x.Unit)
+		e := lab.Estimate{Value: x.Value, Low: x.Low, High: x.High}
+		got := figure.Quantity(e, x.Unit)
 		if x.Unit == "x" {
-			got = e.times()
+			got = figure.Times(e)
 		}
 		if got != x.Text {
 			t.Errorf("%s: %v %s reads %q, want %q", x.Why, x.Value, x.Unit, got, x.Text)
@@ -42,7 +45,8 @@ func TestNumbersReadTheSameEverywhere(t *testing.T) {
 func TestNumbersThatAreNone(t *testing.T) {
 	for _, value := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		for name, got := range map[string]string{
-			"quantity": single(value).quantity("s"), "times": single(value).times(), "number": single(value).number(),
+			"quantity": figure.Amount(value, "s"), "times": figure.Times(figure.Alone(value)),
+			"number":    figure.Number(figure.Alone(value)),
 			"plusMinus": plusMinus(value, 1, "s"), "optional": optional(&value),
 		} {
 			if got != absent {
@@ -72,8 +76,8 @@ func TestPlusMinusIsRoundedByItsError(t *testing.T) {
 
 func TestSettingsAreNotRounded(t *testing.T) {
 	for share, want := range map[float64]string{0.05: "5 %", 0.95: "95 %", 0.999: "99.9 %"} {
-		if got := setting(share); got != want {
-			t.Errorf("setting(%v) = %q, want %q", share, got, want)
+		if got := figure.Setting(share); got != want {
+			t.Errorf("figure.Setting(%v) = %q, want %q", share, got, want)
 		}
 	}
 }

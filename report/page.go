@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 )
 
 // document is what the page template shows.
@@ -112,9 +113,9 @@ func barsPlot(id string, h lab.Headline) *plot {
 	}
 	var words []string
 	for _, b := range h.Bars {
-		words = append(words, b.Label+" "+ofRatio(b.Ratio).times())
+		words = append(words, b.Label+" "+figure.Times(b.Ratio.Estimate()))
 	}
-	title := capital(clean(h.Title))
+	title := figure.Capital(clean(h.Title))
 	return &plot{ID: id, Kind: "headline", Bars: string(escapeMarks(data)), Title: title,
 		Label: clean(title + ": " + strings.Join(words, "; "))}
 }

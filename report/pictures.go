@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 )
 
 // pictureAt returns the point at which the architectures are drawn; there is none where every
@@ -52,14 +53,6 @@ func (v view) pictureSection() section {
 	return s
 }
 
-// counted writes a number of things: "1 unit", "5 units".
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // partsWords returns a picture in words.
 func partsWords(p lab.Picture) string {
 	var found []string
@@ -81,7 +74,7 @@ func linkWords(links []lab.Link) string {
 		}
 		var traffic []string
 		for _, what := range slices.Sorted(maps.Keys(link.Traffic)) {
-			traffic = append(traffic, single(link.Traffic[what]).number()+" "+what)
+			traffic = append(traffic, figure.Number(figure.Alone(link.Traffic[what]))+" "+what)
 		}
 		if len(traffic) > 0 {
 			words += ": " + strings.Join(traffic, " and ")
@@ -127,5 +120,5 @@ func used(value float64, unit string) cell {
 	if value == 0 {
 		return toned(absent, toneMuted)
 	}
-	return text(single(value).quantity(unit))
+	return text(figure.Amount(value, unit))
 }

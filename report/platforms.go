@@ -46,8 +46,8 @@ func (v view) takesTable() table {
 			}
 			return text(words)
 		}
-		seconds := func(s float64) cell { return some(s, single(s).quantity("s")) }
-		bytes := func(b float64) cell { return some(b, single(b).quantity("B")) }
+		seconds := func(s float64) cell { return some(s, figure.Amount(s, "s")) }
+		bytes := func(b float64) cell { return some(b, figure.Amount(b, "B")) }
 		row := []cell{text(p.Variant), text(p.Deployment), seconds(p.NothingSeconds), seconds(p.MadeSeconds),
 			seconds(p.ImagesSeconds), seconds(p.ReadySeconds),
 			bytes(size), some(p.MeanMemory, figure.Percent(p.CPUShare)), bytes(p.MeanMemory), bytes(p.PeakMemory)}
@@ -71,7 +71,7 @@ func (v view) startsTable() table {
 			"that leads when all are, others when they take commands"}
 	for _, p := range v.takes(at) {
 		for _, s := range p.Starts {
-			t.add(text(p.Variant), text(s.Unit), text(single(s.Seconds).quantity("s")))
+			t.add(text(p.Variant), text(s.Unit), text(figure.Amount(s.Seconds, "s")))
 		}
 	}
 	return t
@@ -93,7 +93,7 @@ func (v view) programsTable() table {
 		for _, program := range p.Processes {
 			t.add(text(p.Variant), text(program.Name), text(plainNumber(program.Processes)),
 				text(figure.Percent(program.CPUShare)),
-				text(single(program.PeakMemory).quantity("B")))
+				text(figure.Amount(program.PeakMemory, "B")))
 		}
 	}
 	return t

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 )
 
 // section is one part of the page: its plots, how to read them and
@@ -80,19 +81,20 @@ func (v view) verdictSection() section {
 		HowTo: fmt.Sprintf("Each cell is the variant's value over that of %s, with its interval. Red is worse, "+
 			"green is better, both by more than the margin of %s. "+
 			"A ~ says that the two are equivalent: the whole interval lies within the margin. A ? says that the "+
-			"data do not decide.", v.Baseline, setting(v.Margin))}
+			"data do not decide.", v.Baseline, figure.Setting(v.Margin))}
 }
 
 func (v view) forestSection() section {
 	m := v.headline()
 	s := section{ID: "ratios", Title: "Ratios",
 		Caption: fmt.Sprintf("%s, variant / %s (base), log axis; dots: geometric means over blocks, bars: %s "+
-			"intervals; %s.", sentenceCase(m.Title), v.Baseline, setting(v.Confidence), v.sample()),
+			"intervals; %s.", sentenceCase(m.Title), v.Baseline, figure.Setting(v.Confidence), v.sample()),
 		HowTo: fmt.Sprintf("The line at 1 is %s. A bar that lies wholly to its right needs more, wholly to its "+
 			"left less. The grey band is the margin (%s, or a bias where that reaches farther): bars inside it are "+
 			"equivalent. "+
 			"The dotted box is the same variant against itself, the widest such interval: it should hold 1. "+
-			"Distances on a log axis are factors: 2x and 0.5x lie equally far from 1.", v.Baseline, setting(v.Margin))}
+			"Distances on a log axis are factors: 2x and 0.5x lie equally far from 1.", v.Baseline,
+			figure.Setting(v.Margin))}
 	if slices.ContainsFunc(v.Comparisons, func(c lab.Comparison) bool { return c.PiledUp }) {
 		s.Caption += " *: a rate that one of the two did not hold, so that the ratio grows with the length of " +
 			"the load."
@@ -148,7 +150,7 @@ func (v view) trendsSection() section {
 			"1 slower. A line that meets the left edge below zero promises a negative fixed cost, " +
 			"which cannot be: a straight line is the wrong model there, however near R2 is to 1."}
 	for i, l := range v.Trends {
-		title := fmt.Sprintf("%s of %s along %s, exponent %s", spaced(l.Metric), l.Variant, l.Factor,
+		title := fmt.Sprintf("%s of %s along %s, exponent %s", figure.Spaced(l.Metric), l.Variant, l.Factor,
 			plusMinus(l.Exponent, l.ExponentSE, "1"))
 		label := fmt.Sprintf("%s, line %s per step of %s", title, plusMinus(l.Slope, l.SlopeSE, l.Unit),
 			l.Factor)
@@ -165,14 +167,14 @@ func (v view) trendsSection() section {
 func (v view) costSection() section {
 	s := section{ID: "cost", Title: "Cost per operation",
 		Caption: fmt.Sprintf("CPU time of all units per %s and wall time per %s, log axis; means with %s "+
-			"intervals; %s.", v.Operation, v.Operation, setting(v.Confidence), v.sample()),
+			"intervals; %s.", v.Operation, v.Operation, figure.Setting(v.Confidence), v.sample()),
 		HowTo: fmt.Sprintf("A level row means that %s costs the same whatever the load. A falling row gets "+
 			"cheaper with more work (fixed costs spread, batches form); "+
-			"a rising row pays more for each: contention, queues, scheduling.", article(v.Operation))}
+			"a rising row pays more for each: contention, queues, scheduling.", figure.Article(v.Operation))}
 	if _, timed := lab.FindMetric(v.Metrics, lab.Elapsed, 0, lab.PerOperation); !timed {
 		cpu, _ := lab.FindMetric(v.Metrics, lab.CPU, 0, lab.PerOperation)
 		s.Caption = fmt.Sprintf("%s, log axis; means with %s intervals; %s.", sentenceCase(cpu.Title),
-			setting(v.Confidence), v.sample())
+			figure.Setting(v.Confidence), v.sample())
 	}
 	s.Shown = []table{v.costTable()}
 	for _, metric := range v.costMetrics() {

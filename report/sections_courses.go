@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 )
 
 // coursesSection shows how all trials at a point went on, as small plots of one scale.
@@ -123,8 +124,8 @@ func rangeOf[T int64 | float64](values []T, unit string) string {
 	if len(values) == 0 {
 		return absent
 	}
-	return single(float64(slices.Min(values))).quantity(unit) + " to " +
-		single(float64(slices.Max(values))).quantity(unit)
+	return figure.Amount(float64(slices.Min(values)), unit) + " to " +
+		figure.Amount(float64(slices.Max(values)), unit)
 }
 
 // lightCourses returns those at the point that the page shows.

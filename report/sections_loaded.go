@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 )
 
 // curvesSection shows how times and throughput follow the offered rate.
@@ -42,7 +43,7 @@ func (v view) capacityCaption() string {
 	var parts []string
 	if len(v.capacityTable().Rows) > 0 {
 		parts = append(parts, fmt.Sprintf(" Brackets below the curves: capacity with its %s interval.",
-			setting(v.Confidence)))
+			figure.Setting(v.Confidence)))
 	}
 	if v.Objective != "" {
 		parts = append(parts, fmt.Sprintf(" Dashed line: the limit of the objective (%s).", v.Objective))
@@ -103,7 +104,7 @@ func (v view) waterfallSection() section {
 		Caption: fmt.Sprintf("%s: every bar is a step's ratio to the step before it, on a log axis, and begins "+
 			"where the last one ended; whiskers: %s intervals of the step; %s. "+
 			"The last bar is the whole way, the product of the steps. Red: worse, green: better, grey: equivalent "+
-			"or undecided.", sentenceCase(v.pace()), setting(v.Confidence), v.sample()),
+			"or undecided.", sentenceCase(v.pace()), figure.Setting(v.Confidence), v.sample()),
 		HowTo: "Bars to the right cost more of what the plot measures, bars to the left less; where more is " +
 			"better, left is the loss. On a log axis equal lengths are equal factors, and the steps multiply to the " +
 			"whole. " +
@@ -125,7 +126,7 @@ func (v view) waterfallSection() section {
 // pathsSection shows where the time of an operation goes.
 func (v view) pathsSection() section {
 	s := section{ID: "paths", Title: "Where the time goes", Wide: true,
-		HowTo: "The bars of " + article(v.Operation) +
+		HowTo: "The bars of " + figure.Article(v.Operation) +
 			" lie end to end: at every moment it waited for exactly one thing, in the unit of that row. Long bars " +
 			"of one colour are what to work on first; " +
 			"what runs beside the path is not drawn, because it costs no time. A median " + v.Operation +
@@ -149,13 +150,13 @@ func (v view) pathsSection() section {
 	}) {
 		s.Plots = append(s.Plots, plot{ID: "plot-path-mean", Kind: "path-mean", Point: at,
 			Title: "Mean over all traced " + v.Operation + "s",
-			Label: "Mean time of " + article(v.Operation) + " by kind at " + v.at(at), Whole: true})
+			Label: "Mean time of " + figure.Article(v.Operation) + " by kind at " + v.at(at), Whole: true})
 	}
 	for i, p := range v.Paths {
 		if p.Point.Name != at || p.Share == lab.PathMean || v.struckOut(p.Variant) || v.isTwin(p.Variant) {
 			continue
 		}
-		title := fmt.Sprintf("%s, %s: %s", p.Variant, v.shareWords(p.Share), single(p.Seconds).quantity("s"))
+		title := fmt.Sprintf("%s, %s: %s", p.Variant, v.shareWords(p.Share), figure.Amount(p.Seconds, "s"))
 		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-path-%d", i), Kind: "path", Index: i, Title: title,
 			Label: "Critical path of " + title + ", by unit and kind"})
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 )
 
 // capacities returns the results of searches, highest first.
@@ -35,7 +36,8 @@ func (v view) capacityTable() table {
 			c, ok := v.ratio(r.Metric, r.Variant, r.Point.Name)
 			base = v.ratioCell(c, ok)
 		}
-		t.add(text(r.Variant), text(r.Point.Name), text(ofResult(r).quantity(r.Unit)), base, text(fmt.Sprint(r.N)))
+		t.add(text(r.Variant), text(r.Point.Name), text(figure.Quantity(r.Estimate(), r.Unit)), base,
+			text(fmt.Sprint(r.N)))
 	}
 	return t
 }
@@ -72,7 +74,7 @@ func timeCell(seconds *float64) cell {
 	if seconds == nil {
 		return toned(absent, toneMuted)
 	}
-	return text(single(*seconds).quantity("s"))
+	return text(figure.Amount(*seconds, "s"))
 }
 
 // ratePerSecond shows an offered rate as it was set.

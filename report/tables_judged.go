@@ -15,7 +15,7 @@ func (v view) trendsTable() table {
 		Columns: []column{words("metric"), words("factor"), words("variant"), numbers("slope"),
 			numbers("intercept"), numbers("R2"), numbers("exponent"), prose("warnings")}}
 	for _, l := range v.Trends {
-		t.add(text(spaced(l.Metric)), text(l.Factor), text(l.Variant),
+		t.add(text(figure.Spaced(l.Metric)), text(l.Factor), text(l.Variant),
 			text(plusMinus(l.Slope, l.SlopeSE, l.Unit)), text(plusMinus(l.Intercept, l.InterceptSE, l.Unit)),
 			text(figure.Fixed(l.R2, 4)), text(plusMinus(l.Exponent, l.ExponentSE, "1")),
 			toned(strings.Join(cleanAll(l.Warnings), "; "), toneWarn))
@@ -33,6 +33,7 @@ func (v view) averagesTable() table {
 			numbers("geometric"), numbers("harmonic"),
 			numbers("of sums"), numbers("I2"), numbers("random-effects mean"), numbers("prediction"),
 			words("one number?")}}
+	ratio := func(value float64) cell { return text(figure.Times(figure.Alone(value))) }
 	for _, a := range v.Averages {
 		verdict := toned("no", toneWarn)
 		if a.Homogeneous {
@@ -43,8 +44,7 @@ func (v view) averagesTable() table {
 			i2 = figure.Percent(*a.I2)
 		}
 		t.add(text(a.Variant+" / "+a.Baseline), text(a.Metric), text(fmt.Sprint(len(a.Points))),
-			text(single(a.Arithmetic).times()), text(single(a.Geometric).times()), text(single(a.Harmonic).times()),
-			text(single(a.OfSums).times()),
+			ratio(a.Arithmetic), ratio(a.Geometric), ratio(a.Harmonic), ratio(a.OfSums),
 			text(i2), rung(a.Mean), text(span(a.PredictionLow, a.PredictionHigh)), verdict)
 	}
 	return t
@@ -54,7 +54,7 @@ func (v view) averagesTable() table {
 func (v view) claimsTable() table {
 	t := table{ID: "claims", Title: "Claims", Keys: 1,
 		Note: fmt.Sprintf("measured with its %s interval; the study's own number beside it",
-			setting(v.Confidence)),
+			figure.Setting(v.Confidence)),
 		Columns: []column{words("verdict"), numbers("published"), numbers("measured"), prose("claim, and why")}}
 	reason := ""
 	for _, c := range v.Claims {
@@ -97,7 +97,7 @@ func measured(value, low, high *float64) string {
 	if value == nil {
 		return absent
 	}
-	return estimate{*value, low, high}.number()
+	return figure.Number(lab.Estimate{Value: *value, Low: low, High: high})
 }
 
 // publishedTable shows the study's figures beside what was measured here.
@@ -152,7 +152,7 @@ func perOperation(seconds *float64) string {
 	if seconds == nil {
 		return absent
 	}
-	return single(*seconds).quantity("s")
+	return figure.Amount(*seconds, "s")
 }
 
 // badStatus reports whether recomputation found the published figure wanting.

@@ -104,7 +104,7 @@ func (v view) curveTable(m lab.Metric) table {
 
 func (v view) curveCell(m lab.Metric, variant, point string) cell {
 	p, ok := v.curvePoint(m.Name, variant, point)
-	shown := single(p.Median).quantity(m.Unit)
+	shown := figure.Amount(p.Median, m.Unit)
 	if m.Kind == lab.KindShare {
 		shown = figure.Percent(p.Median)
 	}
@@ -132,7 +132,7 @@ func (v view) spectrumTable(quantity, point string) table {
 		Note: fmt.Sprintf("at most so long for so many of all; medians over trials at each share; n=%d blocks",
 			v.Blocks), Columns: []column{words("variant")}}
 	for _, share := range spectrumShares() {
-		t.Columns = append(t.Columns, numbers(setting(share)))
+		t.Columns = append(t.Columns, numbers(figure.Setting(share)))
 	}
 	for _, x := range v.variants() {
 		s, ok := v.spectrum(quantity, x.Name, point)
@@ -145,7 +145,7 @@ func (v view) spectrumTable(quantity, point string) table {
 			if !has {
 				value = math.NaN()
 			}
-			row = append(row, text(single(value).quantity("s")))
+			row = append(row, text(figure.Amount(value, "s")))
 		}
 		t.add(row...)
 	}
@@ -181,12 +181,12 @@ func (v view) waterfallTable(i int, w lab.Waterfall) table {
 		if s.Name != "" {
 			what, change = s.Name, s.Turned()
 		}
-		t.add(text(what), text(change), text(ofRatio(s.Ratio).times()),
-			toned(string(s.Verdict), verdictTone(s.Verdict)), text(single(product).times()))
+		t.add(text(what), text(change), text(figure.Times(s.Ratio.Estimate())),
+			toned(string(s.Verdict), verdictTone(s.Verdict)), text(figure.Times(figure.Alone(product))))
 	}
 	if len(w.Steps) > 0 {
-		t.add(text("whole way"), text(w.From+" -> "+w.To), text(ofRatio(w.Whole).times()),
-			toned(string(w.Verdict), verdictTone(w.Verdict)), text(single(product).times()))
+		t.add(text("whole way"), text(w.From+" -> "+w.To), text(figure.Times(w.Whole.Estimate())),
+			toned(string(w.Verdict), verdictTone(w.Verdict)), text(figure.Times(figure.Alone(product))))
 	}
 	return t
 }
@@ -216,8 +216,9 @@ func (v view) interactionTable() table {
 			if i.Matters {
 				matters = toned("yes", toneWarn)
 			}
-			t.add(text(spaced(w.Metric)), text(cmp.Or(i.Plain, i.Knob)), text(ofRatio(i.First).times()),
-				text(ofRatio(i.Second).times()), text(ofRatio(i.OfRatios).times()), matters, text(i.Words))
+			t.add(text(figure.Spaced(w.Metric)), text(cmp.Or(i.Plain, i.Knob)), text(figure.Times(i.First.Estimate())),
+				text(figure.Times(i.Second.Estimate())), text(figure.Times(i.OfRatios.Estimate())), matters,
+				text(i.Words))
 		}
 	}
 	return t
@@ -225,7 +226,8 @@ func (v view) interactionTable() table {
 
 // kindsTable shows the paths of a point by kind.
 func (v view) kindsTable(at string) table {
-	t := table{ID: "kinds", Title: "Where the time of " + article(v.Operation) + " goes at " + v.at(at), Keys: 2,
+	t := table{ID: "kinds", Title: "Where the time of " + figure.Article(v.Operation) + " goes at " + v.at(at),
+		Keys:    2,
 		Note:    "seconds on the critical path by kind, and their share of it",
 		Columns: []column{words("variant"), words("path"), numbers("whole")}}
 	for _, kind := range lab.SegmentKinds() {
@@ -233,7 +235,7 @@ func (v view) kindsTable(at string) table {
 	}
 	for _, x := range v.variants() {
 		for _, p := range v.paths(x.Name, at) {
-			row := []cell{text(x.Name), text(v.shareWords(p.Share)), text(single(p.Seconds).quantity("s"))}
+			row := []cell{text(x.Name), text(v.shareWords(p.Share)), text(figure.Amount(p.Seconds, "s"))}
 			for _, kind := range lab.SegmentKinds() {
 				var seconds float64
 				if i := slices.IndexFunc(p.Kinds, func(k lab.SegmentTime) bool { return k.Kind == kind }); i >= 0 {
@@ -252,7 +254,7 @@ func partCell(seconds, whole float64) cell {
 	if seconds == 0 || whole == 0 {
 		return toned(absent, toneMuted)
 	}
-	return text(fmt.Sprintf("%s (%s)", single(seconds).quantity("s"), figure.Percent(seconds/whole)))
+	return text(fmt.Sprintf("%s (%s)", figure.Amount(seconds, "s"), figure.Percent(seconds/whole)))
 }
 
 // pathTables returns the segments of every path at a point.
@@ -268,7 +270,7 @@ func (v view) pathTables(at string) []table {
 				v.at(at), p.Sampled, v.Operation),
 			Columns: []column{words("unit"), words("kind"), words("what"), numbers("begins"), numbers("takes")}}
 		for _, s := range p.Segments {
-			t.add(text(s.Unit), text(string(s.Kind)), text(s.Name), text(single(s.Start).quantity("s")),
+			t.add(text(s.Unit), text(string(s.Kind)), text(s.Name), text(figure.Amount(s.Start, "s")),
 				partCell(s.Seconds, p.Seconds))
 		}
 		tables = append(tables, t)
@@ -322,9 +324,9 @@ func usageCells(variant, unit string, u lab.RoleUsage, tone tone) []cell {
 		return toned(words, tone)
 	}
 	return []cell{text(variant), toned(unit, tone),
-		shown(u.CPUPerOperation, single(u.CPUPerOperation).quantity("s")),
-		shown(u.CPUShare, figure.Percent(u.CPUShare)), shown(u.PeakMemory, single(u.PeakMemory).quantity("B")),
-		shown(u.NetworkPerOperation, single(u.NetworkPerOperation).quantity("B"))}
+		shown(u.CPUPerOperation, figure.Amount(u.CPUPerOperation, "s")),
+		shown(u.CPUShare, figure.Percent(u.CPUShare)), shown(u.PeakMemory, figure.Amount(u.PeakMemory, "B")),
+		shown(u.NetworkPerOperation, figure.Amount(u.NetworkPerOperation, "B"))}
 }
 
 // otherUsages returns the tables at the points that are not shown first.
@@ -404,7 +406,7 @@ func (v view) rolesAt(point string) []string {
 func (v view) roleCell(variant, point, role string) cell {
 	for _, u := range v.usages(variant, point) {
 		if u.Role == role && u.CPUPerOperation > 0 {
-			return text(single(u.CPUPerOperation).quantity("s"))
+			return text(figure.Amount(u.CPUPerOperation, "s"))
 		}
 	}
 	return toned(absent, toneMuted)
@@ -415,7 +417,7 @@ func (v view) resultCell(metric, variant, point string) cell {
 	if !ok || v.struckOut(variant) {
 		return toned(absent, toneMuted)
 	}
-	return text(ofResult(r).quantity(r.Unit))
+	return text(figure.Quantity(r.Estimate(), r.Unit))
 }
 
 // quantileOf returns the value at a share that is kept.

@@ -11,7 +11,7 @@ import (
 
 // sample says how many trials stand behind the cells of a table.
 func (v view) sample() string {
-	return fmt.Sprintf("n=%d blocks, %s intervals, scale %s", v.Blocks, setting(v.Confidence),
+	return fmt.Sprintf("n=%d blocks, %s intervals, scale %s", v.Blocks, figure.Setting(v.Confidence),
 		plainNumber(v.Scale))
 }
 
@@ -36,7 +36,7 @@ func (v view) rawTable() table {
 
 // values writes the trials of a result, times the factor of their unit, in four significant digits.
 func values(r lab.Result, factor float64) string {
-	digits := figure.Decimals(r.Mean*factor, nil, nil) + 1
+	digits := figure.Decimals(figure.Alone(r.Mean*factor)) + 1
 	parts := make([]string, len(r.Values))
 	for i, value := range r.Values {
 		parts[i] = figure.Fixed(value*factor, digits)
@@ -100,7 +100,7 @@ func (v view) meansTable(metric string) table {
 	t := table{ID: "means-" + metric, Title: "Means: " + m.Title, Note: v.sample()}
 	return v.byPoint(t, v.variants(), func(variant, point string) (cell, bool) {
 		r, ok := v.results[place{metric, variant, point}]
-		return text(ofResult(r).quantity(r.Unit)), ok
+		return text(figure.Quantity(r.Estimate(), r.Unit)), ok
 	})
 }
 
@@ -148,7 +148,7 @@ func (v view) ratioCell(c lab.Comparison, measured bool) cell {
 	if v.struckOut(c.Variant) || v.struckOut(c.Baseline) {
 		return toned("x struck out", toneWarn)
 	}
-	switch ratio := ofRatio(c.Ratio).times(); c.Verdict {
+	switch ratio := figure.Times(c.Ratio.Estimate()); c.Verdict {
 	case lab.Equivalent:
 		return toned("~ "+ratio, toneMuted)
 	case lab.Undecided:
@@ -171,7 +171,7 @@ func (v view) matrixTable(all bool) table {
 		Columns: []column{words("variant")},
 		Note: fmt.Sprintf("variant / %s (base); ~ equivalent within the margin (%s, or a bias), ? undecided, x "+
 			"broke a rule of its system; %s",
-			clean(v.Baseline), setting(v.Margin), v.sample())}
+			clean(v.Baseline), figure.Setting(v.Margin), v.sample())}
 	metrics := v.matrixMetrics(at)
 	if !all {
 		metrics = slices.DeleteFunc(metrics, func(m lab.Metric) bool { return v.allDrawn(m.Name, at) })
@@ -213,9 +213,9 @@ func (v view) allDrawn(metric, at string) bool {
 // question heads a metric in the matrix, with its point where that is another.
 func (v view) question(m lab.Metric, at string) string {
 	if point, _ := v.comparedAt(m.Name, at); point != at && point != m.Name {
-		return spaced(m.Name) + " at " + v.at(point)
+		return figure.Spaced(m.Name) + " at " + v.at(point)
 	}
-	return spaced(m.Name)
+	return figure.Spaced(m.Name)
 }
 
 // matrixMetrics returns the metrics that were compared at a point. A cost per
@@ -239,7 +239,7 @@ func (v view) ladderTable() table {
 			v.sample())}
 	before := ""
 	for _, r := range v.Ladder {
-		cpu, wall := single(r.CPU).quantity("s"), single(r.Elapsed).quantity("s")
+		cpu, wall := figure.Amount(r.CPU, "s"), figure.Amount(r.Elapsed, "s")
 		base, next := rung(r.ToBaseline), rung(r.ToNext)
 		if r.Variant == v.Baseline {
 			base = toned("base", toneMuted)
@@ -260,5 +260,5 @@ func rung(r *lab.Ratio) cell {
 	if r == nil {
 		return toned(absent, toneMuted)
 	}
-	return text(ofRatio(*r).times())
+	return text(figure.Times(r.Estimate()))
 }

@@ -29,8 +29,8 @@ func (v view) operationsTable(at string) table {
 			if o.Name != name || o.Point.Name != at || v.isTwin(o.Variant) || v.struckOut(o.Variant) {
 				continue
 			}
-			t.add(text(name), text(o.Variant), text(single(o.Median).quantity("s")), text(single(o.P99).quantity("s")),
-				text(single(o.Longest).quantity("s")), text(fmt.Sprint(o.Sent)), wrongCell(o), text(errorKinds(o)))
+			t.add(text(name), text(o.Variant), text(figure.Amount(o.Median, "s")), text(figure.Amount(o.P99, "s")),
+				text(figure.Amount(o.Longest, "s")), text(fmt.Sprint(o.Sent)), wrongCell(o), text(errorKinds(o)))
 		}
 	}
 	return t

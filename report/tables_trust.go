@@ -26,8 +26,8 @@ func (v view) designTable() table {
 	t.add(text("seed"), text(fmt.Sprint(v.Seed)))
 	t.add(text("profile, scale"), text(fmt.Sprintf("%s, %s of the study's work per trial", v.Profile,
 		plainNumber(v.Scale))))
-	t.add(text("intervals"), text(setting(v.Confidence)+", trials are the sample"))
-	t.add(text("margin"), text(setting(v.Margin)+": smaller differences do not matter"))
+	t.add(text("intervals"), text(figure.Setting(v.Confidence)+", trials are the sample"))
+	t.add(text("margin"), text(figure.Setting(v.Margin)+": smaller differences do not matter"))
 	beside := ""
 	if v.Trials.Spared > 0 {
 		beside = fmt.Sprintf("%d of them not needed or out of time, ", v.Trials.Spared)
@@ -36,7 +36,7 @@ func (v view) designTable() table {
 		beside = fmt.Sprintf("%d of them in further blocks, where others were lost, ", v.Trials.Further)
 	}
 	t.add(text("trials"), text(fmt.Sprintf("%d planned, %s%d counted, %s struck out", v.Trials.Planned, beside,
-		v.Trials.Valid, counted(len(v.Trials.Invalid), "attempt"))))
+		v.Trials.Valid, figure.Count(len(v.Trials.Invalid), "attempt"))))
 	return t
 }
 
@@ -48,11 +48,11 @@ func (v view) noiseTable() table {
 		Columns: []column{words("metric"), numbers("twin / original"), numbers("blocks"), numbers("widest margin")}}
 	for _, name := range v.noiseMetrics() {
 		r := v.NoiseFloor[name]
-		twin := ofRatio(r).times()
+		twin := figure.Times(r.Estimate())
 		if r.High != nil && *r.High > 10**r.Low {
-			twin = single(r.Ratio).times() + " (too few blocks)"
+			twin = figure.Times(figure.Alone(r.Ratio)) + " (too few blocks)"
 		}
-		t.add(text(spaced(name)), text(twin), text(fmt.Sprint(r.N)), text(stats.Reach(v.margin(name))))
+		t.add(text(figure.Spaced(name)), text(twin), text(fmt.Sprint(r.N)), text(stats.Reach(v.margin(name))))
 	}
 	return t
 }
@@ -70,7 +70,7 @@ func (v view) steadinessTable() table {
 		}
 		halves := absent
 		if s.Halves != nil {
-			halves = ofRatio(*s.Halves).times()
+			halves = figure.Times(s.Halves.Estimate())
 		}
 		t.add(text(s.Variant), text(s.Point.Name), text(s.Quantity), toned(s.Words, toneWarn), text(halves),
 			text(coursesText(s.Courses)))
@@ -94,9 +94,9 @@ func (v view) warmUpTable() table {
 		if 2*w.Steady <= w.Trials {
 			steady = toned(fmt.Sprintf("%d of %d", w.Steady, w.Trials), toneWarn)
 		}
-		t.add(text(w.Variant), text(w.Point.Name), steady, text(figure.Quantity(w.Seconds, nil, nil, "s")),
-			text(figure.Quantity(w.Longest, nil, nil, "s")),
-			text(single(w.Factor).times()), text(coursesText(w.Courses)))
+		t.add(text(w.Variant), text(w.Point.Name), steady, text(figure.Amount(w.Seconds, "s")),
+			text(figure.Amount(w.Longest, "s")),
+			text(figure.Times(figure.Alone(w.Factor))), text(coursesText(w.Courses)))
 	}
 	return t
 }
@@ -168,7 +168,7 @@ func auditWords(sum lab.AuditSum) string {
 		parts = append(parts, fmt.Sprintf("%s %d", name, sum.Counts[name]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(sum.Figures)) {
-		parts = append(parts, name+" "+single(sum.Figures[name]).number())
+		parts = append(parts, name+" "+figure.Number(figure.Alone(sum.Figures[name])))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -178,7 +178,7 @@ func (v view) conditionsTable() table {
 	c := v.Conditions
 	t := table{ID: "conditions", Title: "Conditions of the host", Keys: 1,
 		Columns: []column{words("what"), numbers("value"), prose("meaning")}}
-	t.add(text("calibration"), text(single(c.CalibrationMedian).quantity("s")),
+	t.add(text("calibration"), text(figure.Amount(c.CalibrationMedian, "s")),
 		toned("median time of a fixed computation", toneMuted))
 	t.add(text("calibration spread"), text(figure.Percent(c.CalibrationSpread)),
 		toned("(slowest - fastest) / median", toneMuted))
@@ -209,7 +209,7 @@ func factCell(f lab.Fact) cell {
 	}
 	if number, ok := f.Value.(float64); ok {
 		if f.Unit == "s" || f.Unit == "B" {
-			return text(single(number).quantity(f.Unit))
+			return text(figure.Amount(number, f.Unit))
 		}
 		return text(plainNumber(number) + " " + unitWord(f.Unit))
 	}

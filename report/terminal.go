@@ -188,7 +188,7 @@ func notTested(c lab.Conclusion) string {
 	if len(c.NotTested) == 0 {
 		return ""
 	}
-	return capital(strings.Join(c.NotTested, ", ")) + "."
+	return figure.Capital(strings.Join(c.NotTested, ", ")) + "."
 }
 
 // tables writes several tables.

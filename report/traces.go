@@ -16,7 +16,7 @@ func TracesTerminal(w io.Writer, c lab.TraceComparison, o Options) error {
 	p := printer{colour: o.Colour}
 	p.paragraph("", clean(c.After.Name)+" against "+clean(c.Before.Name), "1")
 	p.paragraph("", fmt.Sprintf("%d and %d traces, %s intervals over %d batches of each operation",
-		c.After.Traces, c.Before.Traces, setting(c.Confidence), c.Batches), "2")
+		c.After.Traces, c.Before.Traces, figure.Setting(c.Confidence), c.Batches), "2")
 	p.println("")
 	p.paragraph("  ", traceAnswer(c.TraceContrast), "")
 	p.tables(traceTables(c.TraceContrast, [2]string{"before", "after"}, "", o.Full))
@@ -34,7 +34,7 @@ func TracesTerminal(w io.Writer, c lab.TraceComparison, o Options) error {
 func traceAnswer(c lab.TraceContrast) string {
 	times := func(verb string) string {
 		return fmt.Sprintf("An operation %s: %s became %s, which is %s.", verb, mean(c.Seconds.Before),
-			mean(c.Seconds.After), figure.Times(c.Ratio.Ratio, c.Ratio.Low, c.Ratio.High))
+			mean(c.Seconds.After), figure.Times(c.Ratio.Estimate()))
 	}
 	if !decided(c.Seconds) {
 		return times("may take as long as before")
@@ -54,7 +54,7 @@ func traceAnswer(c lab.TraceContrast) string {
 func decided(c lab.TraceChange) bool { return c.Low > 0 || c.High < 0 }
 
 // mean writes a time.
-func mean(seconds float64) string { return figure.Quantity(seconds, nil, nil, "s") }
+func mean(seconds float64) string { return figure.Amount(seconds, "s") }
 
 // changed writes a change of a time with its interval.
 func changed(c lab.TraceChange) string {
@@ -62,7 +62,7 @@ func changed(c lab.TraceChange) string {
 	if c.Difference > 0 {
 		sign = "+"
 	}
-	return sign + figure.Quantity(c.Difference, &c.Low, &c.High, "s")
+	return sign + figure.Quantity(figure.Between(c.Difference, c.Low, c.High), "s")
 }
 
 // changeCell shows a change of a time: more is bad.
@@ -143,7 +143,7 @@ func callsTable(c lab.TraceContrast, full bool) table {
 			numbers("self time"), numbers("then"), numbers("errors"), numbers("then")}}
 	for _, part := range c.Parts {
 		if full || decided(part.Calls) || decided(part.Errors) {
-			count := func(value float64) cell { return text(figure.Number(value, nil, nil)) }
+			count := func(value float64) cell { return text(figure.Number(figure.Alone(value))) }
 			t.add(text(part.Service), text(part.Operation), count(part.Calls.Before), count(part.Calls.After),
 				text(mean(part.Self.Before)), text(mean(part.Self.After)), count(part.Errors.Before),
 				count(part.Errors.After))
@@ -176,7 +176,7 @@ func (v view) tracedSection() section {
 	}
 	return section{ID: "traced", Title: "Where spans say the time goes", Shown: tables,
 		Caption: fmt.Sprintf("Spans that the units have sent, of the flows that were sampled; %s intervals over "+
-			"blocks.", setting(v.Confidence)),
+			"blocks.", figure.Setting(v.Confidence)),
 		HowTo: "At every moment an operation waits for exactly one part: their times add up to its own. Large " +
 			"changes are what to look at first; small ones that are grey may be chance."}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 )
 
 // mostExplained is how many metrics the table of the steps shows, unless all are
@@ -41,7 +42,7 @@ func (v view) stepsTable(all bool) table {
 	t := table{ID: "steps", Title: fmt.Sprintf("From %s to %s, %s", way.From, way.To, v.pace()), Keys: 1,
 		Columns: []column{prose("step")},
 		Note: fmt.Sprintf("each step: its variant / the one before it, by block; the last row is their product; "+
-			"~ equivalent within the margin (%s, or a bias), ? undecided; %s", setting(v.Margin), v.sample())}
+			"~ equivalent within the margin (%s, or a bias), ? undecided; %s", figure.Setting(v.Margin), v.sample())}
 	if all {
 		t.Note += alongWith(way)
 	}
@@ -50,7 +51,7 @@ func (v view) stepsTable(all bool) table {
 		t.Title += ", at " + way.Point.Name
 	}
 	for _, w := range shown {
-		name := spaced(w.Metric)
+		name := figure.Spaced(w.Metric)
 		if several && w.Metric != w.Point.Name {
 			name += " at " + w.Point.Name
 		}

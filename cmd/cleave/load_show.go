@@ -17,7 +17,7 @@ import (
 // showLoad writes the result of a load for people.
 func showLoad(w io.Writer, o *trial.Outcome) {
 	s := &o.Summary
-	fmt.Fprintf(w, "\n%s\n%s for %s\n\n", s.Target, s.Model, figure.Quantity(s.Duration, nil, nil, "s"))
+	fmt.Fprintf(w, "\n%s\n%s for %s\n\n", s.Target, s.Model, figure.Amount(s.Duration, "s"))
 	unit := "/s"
 	if len(s.Operations) > 1 {
 		unit = " flows/s"
@@ -38,7 +38,7 @@ func showLoad(w io.Writer, o *trial.Outcome) {
 		fmt.Fprintf(w, "skipped      %d steps, because an earlier step of their flow failed\n", s.Skipped)
 	}
 	if s.TransferRate != nil {
-		fmt.Fprintf(w, "transfer     %s of answers\n", figure.Quantity(*s.TransferRate, nil, nil, "B/s"))
+		fmt.Fprintf(w, "transfer     %s of answers\n", figure.Amount(*s.TransferRate, "B/s"))
 	}
 	showErrors(w, o)
 	showTimes(w, s)
@@ -57,7 +57,7 @@ func wholeFlows(s *record.Summary) string {
 	if s.AchievedRate <= 1.01**s.OfferedRate {
 		return ""
 	}
-	return fmt.Sprintf(" (%.0f in %s)", s.AchievedRate*s.Duration, figure.Quantity(s.Duration, nil, nil, "s"))
+	return fmt.Sprintf(" (%.0f in %s)", s.AchievedRate*s.Duration, figure.Amount(s.Duration, "s"))
 }
 
 // showErrors names what went wrong, and the statuses.
@@ -149,7 +149,7 @@ func timeCell(value *float64) string {
 	if value == nil {
 		return figure.Absent
 	}
-	return figure.Quantity(*value, nil, nil, "s")
+	return figure.Amount(*value, "s")
 }
 
 // showHonesty says what the answers were checked for and who was the limit.
@@ -158,8 +158,8 @@ func showHonesty(w io.Writer, o *trial.Outcome) {
 	g := &s.Generator
 	fmt.Fprintf(w, "generator    %s, %s of processor time (%.0f %% of one processor), %s at its peak\n",
 		senders(g),
-		figure.Quantity(g.CPUSeconds, nil, nil, "s"), 100*g.CPUSeconds/o.Report.Elapsed.Seconds(),
-		figure.Quantity(float64(g.PeakMemory), nil, nil, "B"))
+		figure.Amount(g.CPUSeconds, "s"), 100*g.CPUSeconds/o.Report.Elapsed.Seconds(),
+		figure.Amount(float64(g.PeakMemory), "B"))
 	fmt.Fprintf(w, "pacing       %s, at the price of %s of processor time per operation\n", g.Pacing,
 		timeCell(g.CPUPerOperation))
 	for _, note := range s.Notes {

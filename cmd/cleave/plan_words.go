@@ -232,6 +232,6 @@ func (e earlier) diskWords(plan lab.Plan, results string) string {
 	if e.trials == 0 {
 		return "some 100 KiB for each trial (record, logs, histories), in " + where
 	}
-	return fmt.Sprintf("about %s, in %s", figure.Quantity(float64(e.bytes)/float64(e.trials)*
-		float64(len(plan.Trials)), nil, nil, "B"), where)
+	return fmt.Sprintf("about %s, in %s", figure.Amount(float64(e.bytes)/float64(e.trials)*
+		float64(len(plan.Trials)), "B"), where)
 }

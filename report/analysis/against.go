@@ -220,8 +220,8 @@ func timeScale(
 			}
 		}
 	}
-	changed := c.Verdict == lab.Slower || c.Verdict == lab.Faster
-	if was, is := before.LoadSeconds[c.Point], after.LoadSeconds[c.Point]; changed && was != is && was*is > 0 {
+	was, is := before.LoadSeconds[c.Point], after.LoadSeconds[c.Point]
+	if c.Verdict.Differs() && was != is && was*is > 0 {
 		factor = max(factor, *c.High, 1 / *c.Low)
 		short = fmt.Sprintf("loads of %s, then of %s", seconds(was), seconds(is))
 		full = short

@@ -1,9 +1,8 @@
 package analysis
 
 import (
-	"math"
-
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/studies/published"
 )
 
@@ -68,7 +67,7 @@ func Analyse(in Input) lab.Analysis {
 func cleanEnvironment(facts lab.Environment) lab.Environment {
 	clean := make(lab.Environment, len(facts))
 	for name, fact := range facts {
-		if number, ok := fact.Value.(float64); ok && !finite(number) {
+		if number, ok := fact.Value.(float64); ok && !figure.Finite(number) {
 			fact.Value, fact.Unavailable = nil, "the host reported no finite number"
 		}
 		clean[name] = fact
@@ -100,11 +99,9 @@ func list[T any](items []T) []T {
 	return items
 }
 
-func finite(value float64) bool { return !math.IsNaN(value) && !math.IsInf(value, 0) }
-
 // number returns a number as a document holds it: nil where it is not finite.
 func number(value float64) *float64 {
-	if !finite(value) {
+	if !figure.Finite(value) {
 		return nil
 	}
 	return &value
@@ -113,7 +110,7 @@ func number(value float64) *float64 {
 // bounds returns both ends of an interval, or neither where one is not finite:
 // half an interval would look like a whole one.
 func bounds(low, high float64) (*float64, *float64) {
-	if !finite(low) || !finite(high) {
+	if !figure.Finite(low) || !figure.Finite(high) {
 		return nil, nil
 	}
 	return &low, &high

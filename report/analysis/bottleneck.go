@@ -220,7 +220,7 @@ func signs() []sign {
 		{lab.SignalCPU, func(d lab.Doubled) *float64 { return d.CPUShare },
 			func(v float64) string { return "used " + figure.Percent(v) + " of the CPU that it may use" }},
 		{lab.SignalQueueing, func(d lab.Doubled) *float64 { return d.Queueing },
-			func(v float64) string { return "had operations wait " + figure.Quantity(v, nil, nil, "s") }},
+			func(v float64) string { return "had operations wait " + figure.Amount(v, "s") }},
 		{lab.SignalPath, func(d lab.Doubled) *float64 { return d.PathShare },
 			func(v float64) string { return "was " + figure.Percent(v) + " of the critical path" }},
 	}

@@ -10,6 +10,15 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
+// tests returns the function that judges each kind of claims.
+func (e *experiment) tests() map[lab.ClaimKind]func(*lab.Judgement, claim) {
+	return map[lab.ClaimKind]func(*lab.Judgement, claim){
+		lab.ClaimSlower: e.judgeSlower, lab.ClaimMore: e.judgeSlower, lab.ClaimFactor: e.judgeFactor,
+		lab.ClaimEquivalent: e.judgeEquivalent, lab.ClaimLevel: e.judgeLevel,
+		lab.ClaimLinear: e.judgeExponent, lab.ClaimGrows: e.judgeGrowth,
+	}
+}
+
 // pointRatio is the contrast of a claim at one of its points.
 type pointRatio struct {
 	point string
@@ -27,8 +36,8 @@ func (e *experiment) ratios(j *lab.Judgement, c claim) ([]pointRatio, bool) {
 		r := pointRatio{point, e.contrastOf(c.Metric, c.AgainstMetric, point, c.pair()).times(c.offAt(point))}
 		if !r.decided {
 			j.Verdict = lab.ClaimUndecided
-			j.Reason = fmt.Sprintf("%s with both variants at %s: an interval needs at least 2", count(r.n(), "block"),
-				point)
+			j.Reason = fmt.Sprintf("%s with both variants at %s: an interval needs at least 2",
+				figure.Count(r.n(), "block"), point)
 			if r.n() == 1 && len(c.points) == 1 {
 				j.Measured = number(r.value)
 			}
@@ -123,7 +132,7 @@ func spreadOfPoints(all []pointRatio, average lab.Average) string {
 		}
 	}
 	text := fmt.Sprintf("the mean ratio of %d points is %s, from %s to %s", len(all),
-		figure.Times(average.Mean.Ratio, average.Mean.Low, average.Mean.High), least.text(), most.text())
+		figure.Times(average.Mean.Estimate()), least.text(), most.text())
 	if !average.Homogeneous && average.I2 != nil {
 		text += fmt.Sprintf(" (I2 %s: no single factor stands for all)", figure.Percent(*average.I2))
 	}
@@ -167,7 +176,7 @@ func (e *experiment) judgeExponent(j *lab.Judgement, c claim) {
 		return
 	}
 	j.Verdict, j.Reason = e.inRange(c, j.Low, j.High, fmt.Sprintf("%s of %s grows with %s to the power %s (%s)",
-		c.Metric, c.Variant, c.Factor, numberText(estimate), count(estimate.N, "block")))
+		c.Metric, c.Variant, c.Factor, numberText(estimate), figure.Count(estimate.N, "block")))
 }
 
 // judgeGrowth: supported where the exponent of the ratio along the factor is
@@ -183,7 +192,7 @@ func (e *experiment) judgeGrowth(j *lab.Judgement, c claim) {
 		return
 	}
 	shown := fmt.Sprintf("%s over %s goes with %s to the power %s (%s)", c.Variant, c.Against, c.Factor,
-		numberText(estimate), count(estimate.N, "block"))
+		numberText(estimate), figure.Count(estimate.N, "block"))
 	switch {
 	case estimate.Low > 0:
 		j.Verdict, j.Reason = lab.ClaimSupported, shown+": it grows"
@@ -211,7 +220,9 @@ func (e *experiment) exponent(j *lab.Judgement, exponents []float64) (stats.Esti
 }
 
 // numberText writes an estimate with its interval.
-func numberText(e stats.Estimate) string { return figure.Number(e.Value, &e.Low, &e.High) }
+func numberText(e stats.Estimate) string {
+	return figure.Number(figure.Between(e.Value, e.Low, e.High))
+}
 
 // tally sorts the points of a claim by what their intervals say of its range.
 type tally struct {
@@ -294,7 +305,8 @@ func (e *experiment) judgeLevel(j *lab.Judgement, c claim) {
 		_, surelyLow, surelyHigh := e.level(values, e.strict(len(c.points), len(values)))
 		inside, _ := e.inRange(c, low, high, "")
 		sure, _ := e.inRange(c, surelyLow, surelyHigh, "")
-		shown := fmt.Sprintf("%s at %s", figure.Quantity(mean, low, high, metric.Unit), point)
+		level := lab.Estimate{Value: mean, Low: low, High: high}
+		shown := fmt.Sprintf("%s at %s", figure.Quantity(level, metric.Unit), point)
 		switch {
 		case inside == lab.ClaimSupported:
 			t.within++

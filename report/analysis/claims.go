@@ -73,15 +73,6 @@ func (e *experiment) tested(stated lab.Claim) (lab.Judgement, claim) {
 	return j, c
 }
 
-// tests returns the function that judges each kind of claims.
-func (e *experiment) tests() map[lab.ClaimKind]func(*lab.Judgement, claim) {
-	return map[lab.ClaimKind]func(*lab.Judgement, claim){
-		lab.ClaimSlower: e.judgeSlower, lab.ClaimMore: e.judgeSlower, lab.ClaimFactor: e.judgeFactor,
-		lab.ClaimEquivalent: e.judgeEquivalent, lab.ClaimLevel: e.judgeLevel,
-		lab.ClaimLinear: e.judgeExponent, lab.ClaimGrows: e.judgeGrowth,
-	}
-}
-
 // variants returns the variants that the claim is about.
 func (c claim) variants() []string {
 	if c.test.Against {

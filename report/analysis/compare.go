@@ -42,7 +42,7 @@ func (c contrast) estimate() lab.Ratio {
 // text writes the ratio with its interval: "3.68x [3.52, 3.85]".
 func (c contrast) text() string {
 	r := c.estimate()
-	return figure.Times(r.Ratio, r.Low, r.High)
+	return figure.Times(r.Estimate())
 }
 
 // times returns the contrast with its ratio multiplied by a factor.
@@ -274,9 +274,9 @@ func (e *experiment) adjust(family []lab.Comparison, ratios []stats.Ratio) {
 		c.Family, c.PHolm = len(members), number(adjusted[k])
 		wide := ratios[i].At(e.sure(levels[k], ratios[i].N))
 		c.HolmLow, c.HolmHigh = bounds(wide.Low, wide.High)
-		if c.Unsteady == "" && (c.Verdict == lab.Slower || c.Verdict == lab.Faster) && adjusted[k] > alpha {
+		if c.Unsteady == "" && c.Verdict.Differs() && adjusted[k] > alpha {
 			c.Words += fmt.Sprintf("; not significant among all %d comparisons (Holm p %s)", len(members),
-				figure.Number(adjusted[k], nil, nil))
+				figure.Number(figure.Alone(adjusted[k])))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 )
 
 // mostNamed bounds how many things one sentence lists.
@@ -202,6 +203,6 @@ func (s Silent) String() string {
 	}
 	return fmt.Sprintf("%s %s (%s): nothing can be said of it. The last attempt: %s (record and logs: "+
 		"trials/%04d-%d).", s.Variant, what,
-		count(s.Attempts, "attempt"), strings.Join(strings.Fields(s.Last.Reason), " "), s.Last.Number,
+		figure.Count(s.Attempts, "attempt"), strings.Join(strings.Fields(s.Last.Reason), " "), s.Last.Number,
 		s.Last.Attempt)
 }

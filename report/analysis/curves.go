@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/stats"
 )
 
@@ -110,14 +111,14 @@ func offeredRate(point lab.Point, trials []lab.Trial) (float64, bool) {
 		return perMinute / 60, perMinute > 0
 	}
 	rate := stats.Median(figuresOf(trials, lab.FigureOffered))
-	return rate, rate > 0 && finite(rate)
+	return rate, rate > 0 && figure.Finite(rate)
 }
 
 // figuresOf returns the values of a figure in the audits that have it.
 func figuresOf(trials []lab.Trial, name string) []float64 {
 	var values []float64
 	for _, trial := range trials {
-		if value, ok := trial.Audit.Figures[name]; ok && finite(value) {
+		if value, ok := trial.Audit.Figures[name]; ok && figure.Finite(value) {
 			values = append(values, value)
 		}
 	}
@@ -194,7 +195,7 @@ func quantitiesOf(trials []lab.Trial) []string {
 func rounded(quantiles []lab.Quantile) []lab.Quantile {
 	kept := make([]lab.Quantile, 0, len(quantiles))
 	for _, q := range quantiles {
-		if finite(q.Value) && finite(q.Share) {
+		if figure.Finite(q.Value) && figure.Finite(q.Share) {
 			kept = append(kept, lab.Quantile{Share: q.Share, Value: significant(q.Value)})
 		}
 	}

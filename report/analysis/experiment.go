@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/stats"
 )
 
@@ -79,10 +80,10 @@ func newExperiment(in Input) *experiment {
 	if !(e.design.Confidence > 0 && e.design.Confidence < 1) {
 		e.design.Confidence = 0.95
 	}
-	if !(e.design.Margin >= 0) || !finite(e.design.Margin) {
+	if !(e.design.Margin >= 0) || !figure.Finite(e.design.Margin) {
 		e.design.Margin = 0
 	}
-	if !(e.design.Scale > 0) || !finite(e.design.Scale) {
+	if !(e.design.Scale > 0) || !figure.Finite(e.design.Scale) {
 		e.design.Scale = 1
 	}
 	e.setApart()
@@ -129,7 +130,7 @@ func (e *experiment) take(trial lab.Trial) {
 		if !measured {
 			continue
 		}
-		if !finite(value) {
+		if !figure.Finite(value) {
 			e.note("Trial %d of %s at %s: %s is not a finite number and was left out.", trial.Number, trial.Variant,
 				trial.Point.Name, metric)
 			continue

@@ -75,7 +75,7 @@ func (e *experiment) saysLevels(m lab.Metric, point string, variants []string) s
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s%s: %s", capital(m.Title), e.placeOf(m, point), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s%s: %s", figure.Capital(m.Title), e.placeOf(m, point), strings.Join(parts, ", "))
 }
 
 // levelOf writes what a variant comes to in a metric: of quantiles the median over the trials,
@@ -86,10 +86,11 @@ func (e *experiment) levelOf(m lab.Metric, variant, point string) string {
 	case len(values) == 0:
 		return ""
 	case m.Quantile > 0:
-		return figure.Quantity(stats.Median(values), nil, nil, m.Unit)
+		return figure.Amount(stats.Median(values), m.Unit)
 	}
 	low, high := e.meanInterval(values)
-	level, _, _ := strings.Cut(figure.Quantity(stats.Mean(values), low, high, m.Unit), " [")
+	mean := lab.Estimate{Value: stats.Mean(values), Low: low, High: high}
+	level, _, _ := strings.Cut(figure.Quantity(mean, m.Unit), " [")
 	return level
 }
 
@@ -113,7 +114,7 @@ func (e *experiment) saysDifferences(s subject, c *lab.Conclusion) []string {
 		asked := m.Quantity == lab.FirstAnswer || m.Quantity == lab.Memory
 		told := slices.ContainsFunc(s.metrics, func(x lab.Metric) bool { return x.Name == m.Name }) ||
 			slices.ContainsFunc(c.Findings, func(f lab.Finding) bool {
-				return strings.HasPrefix(f.Text, capital(m.Title))
+				return strings.HasPrefix(f.Text, figure.Capital(m.Title))
 			})
 		if !asked || told {
 			continue
@@ -122,7 +123,7 @@ func (e *experiment) saysDifferences(s subject, c *lab.Conclusion) []string {
 			p := pair{name, s.baseline}
 			point, known := e.study.Point(s.point)
 			c := e.comparison(m, point, p, e.contrast(m.Name, s.point, p))
-			return known && judged{verdict: c.Verdict}.differs()
+			return known && c.Verdict.Differs()
 		})
 		if differs {
 			texts = append(texts, sentence(e.saysLevels(m, s.point, append([]string{s.baseline}, s.variants...))))
@@ -163,8 +164,8 @@ func (e *experiment) saysAnswering(s subject) string {
 			continue
 		}
 		parts = append(parts, fmt.Sprintf("%s answers after %s, and the %s is done after %s times as long", name,
-			figure.Quantity(value, nil, nil, m.Unit), e.operation(),
-			figure.Factor(early.ratio.Value, &early.ratio.Low, &early.ratio.High)))
+			figure.Amount(value, m.Unit), e.operation(),
+			figure.Factor(figure.Between(early.ratio.Value, early.ratio.Low, early.ratio.High))))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -24,19 +24,19 @@ func (e *experiment) saysAverage(a lab.Analysis) string {
 		return ""
 	}
 	x := a.Averages[i]
-	over := fmt.Sprintf("Over %s %s takes", count(len(x.Points), "point"), x.Variant)
+	over := fmt.Sprintf("Over %s %s takes", figure.Count(len(x.Points), "point"), x.Variant)
 	if x.Homogeneous {
 		return fmt.Sprintf("%s %s as long as %s (elapsed time, random-effects mean; the points do not differ "+
 			"much, I2 %s).", over,
-			figure.Times(x.Mean.Ratio, x.Mean.Low, x.Mean.High), x.Baseline, figure.Percent(*x.I2))
+			figure.Times(x.Mean.Estimate()), x.Baseline, figure.Percent(*x.I2))
 	}
 	low, high := extremes(a, x)
 	text := fmt.Sprintf("%s from %s to %s as long as %s, depending on the point (elapsed time, I2 %s): no "+
 		"single factor stands for all", over,
 		low, high, x.Baseline, figure.Percent(*x.I2))
 	if x.PredictionLow != nil && x.PredictionHigh != nil {
-		text += fmt.Sprintf("; a new point is expected between %s and %s", figure.Times(*x.PredictionLow, nil, nil),
-			figure.Times(*x.PredictionHigh, nil, nil))
+		text += fmt.Sprintf("; a new point is expected between %s and %s",
+			figure.Times(figure.Alone(*x.PredictionLow)), figure.Times(figure.Alone(*x.PredictionHigh)))
 	}
 	return text + "."
 }
@@ -57,7 +57,7 @@ func extremes(a lab.Analysis, x lab.Average) (low, high string) {
 		return figure.Absent, figure.Absent
 	}
 	show := func(c lab.Comparison) string {
-		return fmt.Sprintf("%s (%s)", figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Point.Name)
+		return fmt.Sprintf("%s (%s)", figure.Times(c.Estimate()), c.Point.Name)
 	}
 	return show(found[0]), show(found[len(found)-1])
 }
@@ -77,7 +77,7 @@ func (e *experiment) saysTrends(a lab.Analysis) string {
 		}
 		lines++
 		shown := fmt.Sprintf("%s with %s to the power %s", t.Variant, t.Factor,
-			figure.Number(t.Exponent, t.ExponentLow, t.ExponentHigh))
+			figure.Number(lab.Estimate{Value: t.Exponent, Low: t.ExponentLow, High: t.ExponentHigh}))
 		if *t.ExponentLow > 1 || *t.ExponentHigh < 1 {
 			off = append(off, shown)
 		}
@@ -87,10 +87,10 @@ func (e *experiment) saysTrends(a lab.Analysis) string {
 		return ""
 	case len(off) == 0:
 		return fmt.Sprintf("Elapsed time may grow in proportion to its factor in all %s: "+
-			"no exponent is clear of 1.", count(lines, "trend"))
+			"no exponent is clear of 1.", figure.Count(lines, "trend"))
 	}
 	return fmt.Sprintf("Elapsed time does not grow in proportion to its factor: %s (of %s).", some(off),
-		count(lines, "trend"))
+		figure.Count(lines, "trend"))
 }
 
 // saysClaims counts the verdicts on the claims.
@@ -121,5 +121,5 @@ func saysClaims(a lab.Analysis) string {
 			parts = append(parts, text)
 		}
 	}
-	return fmt.Sprintf("Of %s here: %s.", count(len(a.Claims), "claim"), strings.Join(parts, ", "))
+	return fmt.Sprintf("Of %s here: %s.", figure.Count(len(a.Claims), "claim"), strings.Join(parts, ", "))
 }

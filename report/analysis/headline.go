@@ -18,12 +18,9 @@ type judged struct {
 	verdict           lab.ComparisonVerdict
 }
 
-// differs reports whether the data tell the two apart.
-func (j judged) differs() bool { return j.verdict == lab.Slower || j.verdict == lab.Faster }
-
 // effect returns the size of a difference, the same for 2x and 0.5x; 0 of what is not decided.
 func (j judged) effect() float64 {
-	if !j.differs() || j.ratio.Ratio <= 0 {
+	if !j.verdict.Differs() || j.ratio.Ratio <= 0 {
 		return 0
 	}
 	return math.Abs(math.Log(j.ratio.Ratio))
@@ -57,9 +54,9 @@ func (s subject) of(variant string) []judged {
 func (e *experiment) chooseSubject(all []judged, baseline, point string, variants []string) subject {
 	s := subject{baseline: baseline, point: point, variants: variants}
 	s.ratios = s.near(all)
-	if !slices.ContainsFunc(s.ratios, judged.differs) && len(all) > 0 {
+	if !slices.ContainsFunc(s.ratios, func(j judged) bool { return j.verdict.Differs() }) && len(all) > 0 {
 		largest := slices.MaxFunc(all, func(x, y judged) int { return cmp.Compare(x.effect(), y.effect()) })
-		if largest.differs() {
+		if largest.verdict.Differs() {
 			s.point = largest.point
 			if largest.baseline != baseline || !slices.Contains(variants, largest.variant) {
 				s.baseline, s.variants = largest.baseline, []string{largest.variant}

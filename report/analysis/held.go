@@ -89,7 +89,7 @@ func (e *experiment) saysHeld(rates []lab.HeldRate) string {
 				held = appendNew(held, shown) // at several points
 			default:
 				missed = append(missed, fmt.Sprintf("%s (missed in %d of %s: %s)", shown, r.Trials-r.Held,
-					count(r.Trials, "trial"), r.Missed))
+					figure.Count(r.Trials, "trial"), r.Missed))
 			}
 		}
 		text := v.Name + " held " + strings.Join(held, ", ")

@@ -33,7 +33,7 @@ func (e *experiment) keepLongest() {
 		if times := e.lengths[point.Name]; times > 1 {
 			e.note("Trials at %s were not steady as planned. Load and warm-up were made %g times as long there; %s "+
 				"that were shorter do not count.%s",
-				point.Name, times, count(len(shorter[point.Name]), "trial"),
+				point.Name, times, figure.Count(len(shorter[point.Name]), "trial"),
 				e.besideShorter(point.Name, shorter[point.Name]))
 		}
 	}
@@ -50,8 +50,8 @@ func (e *experiment) besideShorter(point string, shorter []lab.Trial) string {
 	for _, v := range e.variants() {
 		was, is := medianOf(metric, v.Name, point, shorter), medianOf(metric, v.Name, point, e.trials)
 		if was > 0 && is > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s, %s", v.Name, figure.Quantity(was, nil, nil, metric.Unit),
-				figure.Quantity(is, nil, nil, metric.Unit)))
+			parts = append(parts, fmt.Sprintf("%s %s, %s", v.Name, figure.Amount(was, metric.Unit),
+				figure.Amount(is, metric.Unit)))
 		}
 	}
 	if len(parts) == 0 {
@@ -65,7 +65,7 @@ func medianOf(metric lab.Metric, variant, point string, trials []lab.Trial) floa
 	var values []float64
 	for _, trial := range trials {
 		if value, measured := trial.Measures[metric.Name]; measured && trial.Valid && trial.Variant == variant &&
-			trial.Point.Name == point && finite(value) {
+			trial.Point.Name == point && figure.Finite(value) {
 			values = append(values, value)
 		}
 	}

@@ -163,8 +163,8 @@ func (e *experiment) followWarmUps(variant string, point lab.Point) {
 	s := lab.Steadiness{Variant: variant, Point: point, Quantity: warmUpQuantity, Courses: sum.Courses,
 		Factor: stats.Median(left)}
 	s.Words = fmt.Sprintf("in %d of %s it still changed, by %s, when its warm-up ended at the limit of %s",
-		len(left), count(sum.Trials, "trial"), figure.Times(s.Factor, nil, nil),
-		figure.Quantity(sum.Longest, nil, nil, "s"))
+		len(left), figure.Count(sum.Trials, "trial"), figure.Times(figure.Alone(s.Factor)),
+		figure.Amount(sum.Longest, "s"))
 	e.steady = append(e.steady, s)
 	for _, quantity := range quantities {
 		if at := (cell{variant, point.Name, quantity}); e.unsteady[at].Factor < s.Factor {
@@ -190,7 +190,7 @@ func middlePaths(variant string, point lab.Point, trials []lab.Trial) []lab.Tria
 	var shares []float64
 	for _, trial := range trials {
 		for _, path := range trial.Paths {
-			if !finite(path.Seconds) || len(path.Segments) == 0 {
+			if !figure.Finite(path.Seconds) || len(path.Segments) == 0 {
 				continue
 			}
 			if _, known := byShare[path.Share]; !known {

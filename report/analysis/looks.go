@@ -202,7 +202,7 @@ func (e *experiment) wayAnswers() []lab.Answer {
 
 // answerOf returns a comparison as an answer: "cpu of b 1.3x that of a at slow".
 func (e *experiment) answerOf(variant, against string, c lab.Comparison) lab.Answer {
-	of, at := spaced(c.Metric)+" of "+variant, fmt.Sprintf("that of %s at %s", against, c.Point.Name)
+	of, at := figure.Spaced(c.Metric)+" of "+variant, fmt.Sprintf("that of %s at %s", against, c.Point.Name)
 	a := lab.Answer{Question: of + " against " + at, Verdict: string(c.Verdict)}
 	switch c.Verdict {
 	case lab.Undecided:
@@ -210,7 +210,7 @@ func (e *experiment) answerOf(variant, against string, c lab.Comparison) lab.Ans
 	case lab.Equivalent:
 		a.Text = fmt.Sprintf("%s equivalent to %s", of, at)
 	default:
-		a.Text = fmt.Sprintf("%s %s %s", of, figure.Times(c.Ratio.Ratio, nil, nil), at)
+		a.Text = fmt.Sprintf("%s %s %s", of, figure.Times(figure.Alone(c.Ratio.Ratio)), at)
 	}
 	return a
 }

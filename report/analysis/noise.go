@@ -31,8 +31,8 @@ func (e *experiment) measureNoise() {
 	for _, b := range e.biases {
 		e.note("%s was measured at %s of itself at %s (%s, Holm p %s over %s): something favours one of two "+
 			"equal variants, and smaller differences are not told from it.",
-			b.Variant, figure.Times(b.Ratio.Ratio, b.Low, b.High), b.Point, b.Metric, figure.Number(b.PHolm, nil, nil),
-			count(b.Family, "such comparison"))
+			b.Variant, figure.Times(b.Estimate()), b.Point, b.Metric, figure.Number(figure.Alone(b.PHolm)),
+			figure.Count(b.Family, "such comparison"))
 	}
 }
 
@@ -121,7 +121,7 @@ func (e *experiment) gates(metric string, p pair) stats.Gates {
 func (e *experiment) widestGates(metric string) stats.Gates {
 	gates := stats.Gates{Margin: e.design.Margin}
 	for at, bias := range e.bias {
-		if at.metric == metric && finite(bias) {
+		if at.metric == metric && figure.Finite(bias) {
 			gates.Bias = max(gates.Bias, bias)
 		}
 	}
@@ -138,7 +138,7 @@ func (c contrast) spread() (float64, bool) {
 		return 0, true
 	}
 	half := (math.Log(c.ratio.High) - math.Log(c.ratio.Low)) / 2
-	return half, finite(half)
+	return half, figure.Finite(half)
 }
 
 // fewBlocks reports whether a twin's interval is too wide to say anything: it spans a factor

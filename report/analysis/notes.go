@@ -37,7 +37,7 @@ func (e *experiment) noteLimited() {
 	}
 	if n > 0 {
 		e.note("The generator, not the system, was the limit in %s (%s): what was measured there says nothing "+
-			"about the system.", count(n, "trial"), strings.Join(where, ", "))
+			"about the system.", figure.Count(n, "trial"), strings.Join(where, ", "))
 	}
 }
 
@@ -99,7 +99,7 @@ func (e *experiment) noteShared(usages []lab.RoleUsage) {
 	least, most := slices.MinFunc(shared, byShare), slices.MaxFunc(shared, byShare)
 	host := "the processors of one host"
 	if cores, ok := asNumber(e.in.Environment[processors].Value); ok && cores > 0 {
-		host = "the " + count(int(cores), "processor") + " of one host"
+		host = "the " + figure.Count(int(cores), "processor") + " of one host"
 	}
 	e.note("Generator and system share %s: the generator used from %s of one processor (%s at %s) to %s (%s "+
 		"at %s), which the system did not have. "+
@@ -139,7 +139,7 @@ func (e *experiment) noteRemarks() {
 		}
 		slices.SortStableFunc(texts, func(a, b string) int { return trials[b] - trials[a] })
 		for i, text := range texts {
-			texts[i] = fmt.Sprintf("%s (%s)", text, count(trials[text], "trial"))
+			texts[i] = fmt.Sprintf("%s (%s)", text, figure.Count(trials[text], "trial"))
 		}
 		if more := len(texts) - mostNamed; more > 0 {
 			texts = append(texts[:mostNamed], fmt.Sprintf("and %d more remarks", more))
@@ -190,7 +190,7 @@ func (e *experiment) noteIdle() {
 	}
 	e.note("Of the CPU per operation, up to %s is what the units use while nobody asks anything, as they did "+
 		"for %s right before the load. At a higher rate more operations share it.",
-		strings.Join(words, ", "), figure.Quantity(medianOrNone(rested), nil, nil, "s"))
+		strings.Join(words, ", "), figure.Amount(medianOrNone(rested), "s"))
 }
 
 // idleOf returns how many processors a trial's system used before its load, and under it. 0 of
@@ -234,7 +234,7 @@ func (e *experiment) noteClocks() {
 	}
 	e.note("Units ran on hosts with clocks of their own, which differed by up to %s: "+
 		"by so much %s can be wrong.",
-		figure.Number(apart*1e3, nil, nil)+" ms", strings.Join(between, ", "))
+		figure.Number(figure.Alone(apart*1e3))+" ms", strings.Join(between, ", "))
 	if len(withheld) > 0 {
 		e.note("Not available, since the clocks may differ by more than a tenth of it: %s.",
 			strings.Join(withheld, ", "))

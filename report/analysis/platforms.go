@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 )
 
 // platforms returns what platforms took beside the units, per variant and point. Where all
@@ -42,7 +43,7 @@ func (e *experiment) platform(v lab.Variant, point lab.Point, trials []lab.Trial
 				return 0, false
 			}
 			value := of(t)
-			return value, finite(value)
+			return value, figure.Finite(value)
 		})
 	}
 	take := lab.PlatformTake{

@@ -90,7 +90,7 @@ func (e *experiment) measureCurve(f published.Figure) string {
 	}
 	end := func(point string) string {
 		value, _ := e.mean(f.Ours.Variant, point, f.Ours.Metric)
-		return fmt.Sprintf("%s at %s", figure.Quantity(value, nil, nil, metric.Unit), point)
+		return fmt.Sprintf("%s at %s", figure.Amount(value, metric.Unit), point)
 	}
 	text := fmt.Sprintf("an image without numbers; here %s: %s", metric.Title, end(points[0]))
 	if last := points[len(points)-1]; len(points) > 1 {

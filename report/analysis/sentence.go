@@ -20,7 +20,7 @@ func (e *experiment) plainFindings(variant string, all []judged) string {
 			continue
 		}
 		m, same := j.metric, j.verdict == lab.Equivalent
-		times := figure.Factor(j.ratio.Ratio, j.ratio.Low, j.ratio.High) + " times "
+		times := figure.Factor(j.ratio.Estimate()) + " times "
 		if same {
 			times = ""
 		}
@@ -48,7 +48,7 @@ func (e *experiment) plainFindings(variant string, all []judged) string {
 		}
 	}
 	if len(each) > 0 {
-		whole = slices.Insert(whole, 0, fmt.Sprintf("%s %s %s", article(e.operation()), e.operation(), and(each)))
+		whole = slices.Insert(whole, 0, fmt.Sprintf("%s %s", figure.Article(e.operation()), and(each)))
 	}
 	if len(whole) == 0 {
 		return ""
@@ -93,7 +93,7 @@ func (e *experiment) plainPlace(point string) string {
 			return "at " + e.rateWords(point)
 		}
 		if users, closed := at.Level(lab.FactorUsers); closed {
-			return "with " + count(int(users), "user")
+			return "with " + figure.Count(int(users), "user")
 		}
 	}
 	return "at " + point
@@ -110,23 +110,7 @@ func (e *experiment) rateWords(point string) string {
 func (e *experiment) operation() string { return cmp.Or(e.in.System.Operation, "operation") }
 
 // times writes a ratio with its interval.
-func times(r lab.Ratio) string { return figure.Times(r.Ratio, r.Low, r.High) }
-
-// capital begins a sentence.
-func capital(text string) string {
-	if text == "" {
-		return ""
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
-}
-
-// count writes a number of things: "1 block", "5 blocks".
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
+func times(r lab.Ratio) string { return figure.Times(r.Estimate()) }
 
 // some lists the first of several things and how many more there are.
 func some(things []string) string {
@@ -144,14 +128,3 @@ func and(parts []string) string {
 	last := len(parts) - 1
 	return strings.Join(parts[:last], ", ") + " and " + parts[last]
 }
-
-// article is "a" or "an".
-func article(noun string) string {
-	if noun != "" && strings.ContainsRune("aeiou", rune(noun[0])) {
-		return "an"
-	}
-	return "a"
-}
-
-// spaced shows a name in words.
-func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }

@@ -103,7 +103,7 @@ func (e *experiment) steadiness(
 	case f.Changes():
 		s.Steady, s.Factor = false, f.Factor
 		s.Words = fmt.Sprintf("in %d of %s its %s changes within the trial, by %s", f.Changed,
-			count(f.Judged(), "trial"), quantityWords[f.Quantity], figure.Times(s.Factor, nil, nil))
+			figure.Count(f.Judged(), "trial"), quantityWords[f.Quantity], figure.Times(figure.Alone(s.Factor)))
 	case f.HalvesDiffer(e.design.Margin, sure):
 		s.Steady, s.Factor = false, math.Exp(math.Abs(math.Log(s.Halves.Ratio)))
 		s.Words = fmt.Sprintf("the second half of its trials has %s the %s of the first", halves.text(),
@@ -182,7 +182,7 @@ func driftOf(c contrast, margin float64) (factor float64, words string) {
 	}
 	return math.Exp(math.Abs(change)),
 		fmt.Sprintf("the ratio goes by %s from the first block to the last (Mann-Kendall p %s)",
-			figure.Times(math.Exp(change), nil, nil), figure.Number(p, nil, nil))
+			figure.Times(figure.Alone(math.Exp(change))), figure.Number(figure.Alone(p)))
 }
 
 // saysUnsteady returns the first sentence where a system is not steady at a rate that it held.

@@ -3,7 +3,6 @@ package analysis
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
@@ -12,10 +11,11 @@ import (
 
 // howSure says what the answer stands on; m is the headline's metric.
 func (e *experiment) howSure(a lab.Analysis, m lab.Metric) []string {
-	blocks := count(e.design.Blocks, "block") + " in random order, every variant once in each"
-	counted := fmt.Sprintf("%d of %s counted", a.Trials.Valid, count(a.Trials.Planned-a.Trials.Spared, "trial"))
+	blocks := figure.Count(e.design.Blocks, "block") + " in random order, every variant once in each"
+	counted := fmt.Sprintf("%d of %s counted", a.Trials.Valid,
+		figure.Count(a.Trials.Planned-a.Trials.Spared, "trial"))
 	if e.looks != nil || a.Trials.Spared > 0 {
-		blocks = "Up to " + count(e.design.Blocks, "block") + " in random order; what was decided by then " +
+		blocks = "Up to " + figure.Count(e.design.Blocks, "block") + " in random order; what was decided by then " +
 			"was not played again"
 	}
 	if n := a.Trials.Further; n > 0 {
@@ -25,12 +25,13 @@ func (e *experiment) howSure(a lab.Analysis, m lab.Metric) []string {
 		counted += fmt.Sprintf(" (%d more were not needed, or the time was up)", a.Trials.Spared)
 	}
 	if n := len(a.Trials.Invalid); n > 0 {
-		counted += fmt.Sprintf(", %s did not", count(n, "attempt"))
+		counted += fmt.Sprintf(", %s did not", figure.Count(n, "attempt"))
 	}
 	sure := []string{blocks + ".", counted + ".", fmt.Sprintf("Intervals of %s, a margin of %s.",
-		setting(a.Confidence), setting(a.Margin))}
+		figure.Setting(a.Confidence), figure.Setting(a.Margin))}
 	if undecided, all := e.countUndecided(a, m.Name); undecided > 0 {
-		sure = append(sure, fmt.Sprintf("Of %s in %s %d undecided.", count(all, "comparison"), m.Title, undecided))
+		sure = append(sure, fmt.Sprintf("Of %s in %s %d undecided.", figure.Count(all, "comparison"), m.Title,
+			undecided))
 	}
 	sure = append(sure, e.saysTwin(a, m))
 	if e.looks != nil {
@@ -42,9 +43,6 @@ func (e *experiment) howSure(a lab.Analysis, m lab.Metric) []string {
 	}
 	return sure
 }
-
-// setting writes a share that was chosen, not measured: "5 %".
-func setting(share float64) string { return strconv.FormatFloat(100*share, 'g', 10, 64) + " %" }
 
 // saysTwin says whether equal variants are measured alike: what the interval of a variant
 // against its twin holds, and at which level a bias was looked for.
@@ -61,7 +59,7 @@ func (e *experiment) saysTwin(a lab.Analysis, m lab.Metric) string {
 		return fmt.Sprintf("%s: a bias, so that differences below %s are not told from it.", text,
 			stats.Reach(bias))
 	case fewBlocks(r):
-		return fmt.Sprintf("%s: too wide to tell a bias (%s).", text, count(r.N, "block"))
+		return fmt.Sprintf("%s: too wide to tell a bias (%s).", text, figure.Count(r.N, "block"))
 	case *r.Low <= 1 && *r.High >= 1:
 		return text + ": no bias was found."
 	case *r.Low >= 1/(1+e.design.Margin) && *r.High <= 1+e.design.Margin:
@@ -69,7 +67,7 @@ func (e *experiment) saysTwin(a lab.Analysis, m lab.Metric) string {
 	}
 	return fmt.Sprintf("%s. That interval excludes 1; among all %s of this kind one such may be chance "+
 		"(Holm p %s), so no bias is counted.",
-		text, count(test.family, "comparison"), figure.Number(test.p, nil, nil))
+		text, figure.Count(test.family, "comparison"), figure.Number(figure.Alone(test.p)))
 }
 
 // countUndecided counts the verdicts on a metric: on its steps where the study is
@@ -129,10 +127,10 @@ func (e *experiment) notTested(a lab.Analysis) []string {
 		}
 	}
 	if unasked > 0 {
-		parts = append(parts, count(unasked, "claim")+" that this run was not asked for")
+		parts = append(parts, figure.Count(unasked, "claim")+" that this run was not asked for")
 	}
 	if untestable > 0 {
-		parts = append(parts, count(untestable, "claim")+
+		parts = append(parts, figure.Count(untestable, "claim")+
 			" that cannot be tested here (the reasons stand with them)")
 	}
 	return parts

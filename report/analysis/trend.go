@@ -82,7 +82,7 @@ func (e *experiment) warnings(
 	var found []string
 	if negative, beyond := line.ImpossibleFixedCost(e.design.Confidence); negative {
 		fixed := line.InterceptInterval(e.design.Confidence)
-		text := figure.Quantity(fixed.Value, &fixed.Low, &fixed.High, metric.Unit)
+		text := figure.Quantity(figure.Between(fixed.Value, fixed.Low, fixed.High), metric.Unit)
 		if beyond {
 			found = append(found,
 				fmt.Sprintf("the fixed cost of %s is impossible: the straight line is the wrong model", text))
@@ -91,7 +91,7 @@ func (e *experiment) warnings(
 				"negative fixed cost is impossible", text))
 		}
 	}
-	shown := figure.Number(exponent.Value, &exponent.Low, &exponent.High)
+	shown := figure.Number(figure.Between(exponent.Value, exponent.Low, exponent.High))
 	switch {
 	case exponent.Low > 1:
 		found = append(found, "grows faster than its factor: exponent "+shown)
@@ -100,7 +100,7 @@ func (e *experiment) warnings(
 	}
 	if _, p, err := stats.Curvature(x, y); err == nil && p < 1-e.design.Confidence {
 		found = append(found, fmt.Sprintf("the residuals are curved (quadratic term, p %s)",
-			figure.Number(p, nil, nil)))
+			figure.Number(figure.Alone(p))))
 	}
 	return found
 }

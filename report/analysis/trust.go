@@ -78,7 +78,7 @@ func (e *experiment) auditOf(variant string) lab.AuditSum {
 			sum.Counts[name] += count
 		}
 		for name, value := range audit.Figures {
-			if finite(value) {
+			if figure.Finite(value) {
 				figures[name] = append(figures[name], value)
 			}
 		}
@@ -129,17 +129,17 @@ func (e *experiment) conditions() lab.ConditionSummary {
 	for _, trial := range e.trials {
 		c := trial.Conditions
 		for _, value := range []float64{c.CalibrationBefore, c.CalibrationAfter} {
-			if value > 0 && finite(value) {
+			if value > 0 && figure.Finite(value) {
 				calibration = append(calibration, value)
 			}
 		}
-		if _, missing := c.Unavailable["others_share"]; !missing && finite(c.OthersShare) {
+		if _, missing := c.Unavailable["others_share"]; !missing && figure.Finite(c.OthersShare) {
 			others = append(others, c.OthersShare)
 		}
-		if _, missing := c.Unavailable["steal_share"]; !missing && finite(c.StealShare) {
+		if _, missing := c.Unavailable["steal_share"]; !missing && figure.Finite(c.StealShare) {
 			sum.MaxStealShare = max(sum.MaxStealShare, c.StealShare)
 		}
-		if share := trial.Metered.OwnShare; finite(share) {
+		if share := trial.Metered.OwnShare; figure.Finite(share) {
 			meter = append(meter, share)
 		}
 	}
@@ -180,5 +180,5 @@ func (e *experiment) disturbers() string {
 	}
 	return fmt.Sprintf("Other programs used %s of this host's processors or more during %d of %s, and up to "+
 		"%s: on an idle host the answer may be another.",
-		figure.Percent(othersMatter), busy, count(known, "trial"), figure.Percent(most))
+		figure.Percent(othersMatter), busy, figure.Count(known, "trial"), figure.Percent(most))
 }

@@ -123,8 +123,7 @@ func (e *experiment) saysWay(w lab.Waterfall, inSentence, told bool) string {
 func saysAgainst(w lab.Waterfall) string {
 	var names []string
 	for _, s := range w.Steps {
-		decided := s.Verdict == lab.Slower || s.Verdict == lab.Faster
-		if decided && s.Ratio.Ratio > 1 != (w.Whole.Ratio > 1) && w.Verdict != lab.Undecided {
+		if s.Verdict.Differs() && s.Ratio.Ratio > 1 != (w.Whole.Ratio > 1) && w.Verdict != lab.Undecided {
 			names = append(names, s.Label())
 		}
 	}
@@ -147,7 +146,7 @@ func saysTuning(w lab.Waterfall) string {
 		return fmt.Sprintf("; what tuning makes of it after %s is undecided", split.To)
 	case tuning.Verdict == lab.Equivalent:
 		return fmt.Sprintf("; tuning after %s makes no difference", split.To)
-	case part > 0 && split.Verdict == lab.Slower || part > 0 && split.Verdict == lab.Faster:
+	case part > 0 && split.Verdict.Differs():
 		return fmt.Sprintf("; tuning takes back %s of what the way to %s changes", shareWords(part), split.To)
 	}
 	return fmt.Sprintf("; tuning after %s adds to it", split.To)
@@ -177,7 +176,7 @@ func (e *experiment) largestStep(ways []lab.Waterfall) (largest decidedStep, fou
 		m, _ := e.metric(w.Metric)
 		for _, s := range w.Steps {
 			step := decidedStep{judged{m, w.Point.Name, s.Variant, s.Before, s.Ratio, s.Verdict}, s.Label(), w}
-			if step.differs() && step.effect() > largest.effect() {
+			if step.verdict.Differs() && step.effect() > largest.effect() {
 				largest, found = step, true
 			}
 		}
@@ -189,7 +188,7 @@ func (e *experiment) largestStep(ways []lab.Waterfall) (largest decidedStep, fou
 // logarithm, in which steps add up; "" where no step is decided.
 func (e *experiment) plainOrigin(w lab.Waterfall) string {
 	whole := math.Log(w.Whole.Ratio)
-	if w.Verdict == lab.Undecided || w.Verdict == lab.Equivalent || whole == 0 {
+	if !w.Verdict.Differs() || whole == 0 {
 		return ""
 	}
 	type origin struct {
@@ -198,8 +197,7 @@ func (e *experiment) plainOrigin(w lab.Waterfall) string {
 	}
 	var origins []origin
 	for _, s := range w.Steps {
-		decided := s.Verdict == lab.Slower || s.Verdict == lab.Faster
-		if !decided || s.Ratio.Ratio > 1 != (w.Whole.Ratio > 1) {
+		if !s.Verdict.Differs() || s.Ratio.Ratio > 1 != (w.Whole.Ratio > 1) {
 			continue
 		}
 		name := cmp.Or(s.Name, s.Knob)
@@ -284,7 +282,7 @@ func (e *experiment) means(knob, value string) string {
 			}
 		}
 	}
-	return spaced(knob) + " " + value
+	return figure.Spaced(knob) + " " + value
 }
 
 // shareWords returns a share of a whole.

@@ -91,7 +91,7 @@ func (t *tally) addEqual(a lab.Analysis) {
 		if c.Low == nil {
 			continue
 		}
-		different := c.Verdict == lab.Slower || c.Verdict == lab.Faster
+		different := c.Verdict.Differs()
 		t.falseAll.add(different)
 		switch c.Metric {
 		case cpu().in(a):

@@ -12,7 +12,7 @@ func headlineRows(h *lab.Headline) [][]string {
 	}
 	rows := [][]string{{h.Title, "ratio to " + h.Baseline, "verdict"}}
 	for _, b := range h.Bars {
-		rows = append(rows, []string{b.Label, figure.Times(b.Ratio.Ratio, b.Low, b.High), string(b.Verdict)})
+		rows = append(rows, []string{b.Label, figure.Times(b.Estimate()), string(b.Verdict)})
 	}
 	return rows
 }

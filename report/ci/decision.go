@@ -94,12 +94,12 @@ func (d *document) takes(a lab.Analysis, need Need) {
 	}
 	rows := [][]string{head}
 	for _, name := range variantNames(a) {
-		cores := resultOf(a, name, point, cpu.Name).times(rate)
+		cores := times(resultOf(a, name, point, cpu.Name), rate)
 		bytes := resultOf(a, name, point, memory.Name)
-		row := []string{name, cores.text("1"), bytes.text("B")}
+		row := []string{name, quantity(cores, "1"), quantity(bytes, "B")}
 		if p := need.Prices; p != nil {
-			month := cores.times(p.Core * hoursPerMonth).plus(bytes.times(p.MemoryGiB * hoursPerMonth / gib))
-			row = append(row, month.text("1"))
+			month := sum(times(cores, p.Core*hoursPerMonth), times(bytes, p.MemoryGiB*hoursPerMonth/gib))
+			row = append(row, quantity(month, "1"))
 		}
 		rows = append(rows, row)
 	}
@@ -153,45 +153,43 @@ func ratePerSecond(p lab.Point) float64 {
 	return perMinute / minute
 }
 
-// estimate is a value with its interval; nil: nothing was measured.
-type estimate struct{ value, low, high *float64 }
-
-func resultOf(a lab.Analysis, variant, point, metric string) estimate {
+// resultOf returns what was measured of a variant in a metric; nil: nothing was.
+func resultOf(a lab.Analysis, variant, point, metric string) *lab.Estimate {
 	for _, r := range a.Results {
 		if r.Variant == variant && r.Point.Name == point && r.Metric == metric && metric != "" {
-			return estimate{&r.Mean, r.Low, r.High}
+			e := r.Estimate()
+			return &e
 		}
 	}
-	return estimate{}
+	return nil
 }
 
-func (e estimate) times(factor float64) estimate {
-	scaled := func(v *float64) *float64 {
-		if v == nil {
-			return nil
-		}
-		product := *v * factor
-		return &product
+// times returns an estimate multiplied by a factor.
+func times(e *lab.Estimate, factor float64) *lab.Estimate {
+	if e == nil {
+		return nil
 	}
-	return estimate{scaled(e.value), scaled(e.low), scaled(e.high)}
+	product := e.Times(factor)
+	return &product
 }
 
-// plus adds two estimates, and the ends of their intervals: the sum's is no narrower than it
+// sum adds two estimates, and the ends of their intervals: the sum's is no narrower than it
 // has to be.
-func (e estimate) plus(other estimate) estimate {
-	sum := func(a, b *float64) *float64 {
-		if a == nil || b == nil {
-			return nil
-		}
-		total := *a + *b
-		return &total
+func sum(a, b *lab.Estimate) *lab.Estimate {
+	if a == nil || b == nil {
+		return nil
 	}
-	return estimate{sum(e.value, other.value), sum(e.low, other.low), sum(e.high, other.high)}
+	total := lab.Estimate{Value: a.Value + b.Value}
+	if a.Low != nil && b.Low != nil && a.High != nil && b.High != nil {
+		total = figure.Between(total.Value, *a.Low+*b.Low, *a.High+*b.High)
+	}
+	return &total
 }
 
-func (e estimate) text(unit string) string {
-	if e.value == nil {
+// quantity writes an estimate.
+func quantity(e *lab.Estimate, unit string) string {
+	if e == nil {
 		return "not measured"
 	}
-	return figure.Quantity(*e.value, e.low, e.high, unit)
+	return figure.Quantity(*e, unit)
 }

@@ -140,7 +140,7 @@ func changeList(changes []lab.Change) string {
 			all = append(all, c.Variant+", which is not compared")
 			continue
 		}
-		ratio := figure.Times(c.Ratio.Ratio, c.Low, c.High)
+		ratio := figure.Times(c.Estimate())
 		all = append(all, fmt.Sprintf("%s at %s, %s", c.Variant, c.Point, ratio))
 	}
 	return strings.Join(all, "; ")

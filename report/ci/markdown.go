@@ -60,7 +60,7 @@ func markdown(w io.Writer, r Run) error {
 	rows := [][]string{{"metric", "point", "variant", "baseline", "variant / baseline", "verdict"}}
 	for _, c := range a.Comparisons {
 		rows = append(rows, []string{c.Metric, c.Point.Name, c.Variant, c.Baseline,
-			figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Words})
+			figure.Times(c.Estimate()), c.Words})
 	}
 	d.folded("All comparisons", rows)
 	d.line("%s, profile %s, scale %s, %d blocks, %d of %d trials counted, %s intervals, seed %d",
@@ -79,10 +79,10 @@ func againstMarkdown(w io.Writer, a lab.Against, mustKnow bool) error {
 	changed, all := [][]string{head}, [][]string{head}
 	for _, c := range a.Changes {
 		m, _ := lab.MetricNamed(a.Metrics, c.Metric) // it is one of them
-		row := []string{c.Metric, c.Variant, c.Point, figure.Quantity(c.Before, nil, nil, m.Unit),
-			figure.Quantity(c.After, nil, nil, m.Unit), figure.Times(c.Ratio.Ratio, c.Low, c.High), c.Words}
+		row := []string{c.Metric, c.Variant, c.Point, figure.Amount(c.Before, m.Unit),
+			figure.Amount(c.After, m.Unit), figure.Times(c.Estimate()), c.Words}
 		all = append(all, row)
-		if c.Verdict == lab.Slower || c.Verdict == lab.Faster {
+		if c.Verdict.Differs() {
 			changed = append(changed, row)
 		}
 	}

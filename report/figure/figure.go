@@ -1,9 +1,10 @@
-// Package figure writes numbers for people: each rounded by its own interval, to
+// Package figure writes numbers, and the names beside them, for people: each rounded by its own interval, to
 // two significant digits of the half-width and three of its own at most, so that no digit
 // is printed that the data do not support. Values are given in seconds, bytes or plain numbers;
 // the unit is scaled for the eye only. It does not choose what to print.
 //
-// Entry points: Quantity, Times, Number, Percent, Fixed and After.
+// Entry points: Quantity, Times and Number for estimates, which Alone and Between make of plain
+// numbers; Amount, Percent, Setting, Fixed and After.
 package figure
 
 import (
@@ -11,6 +12,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // Absent stands where there is no number.
@@ -20,42 +23,49 @@ const Absent = "-"
 // interval without width would have them all.
 const mostDigits = 3
 
+// Alone returns an estimate without an interval.
+func Alone(value float64) lab.Estimate { return lab.Estimate{Value: value} }
+
+// Between returns an estimate with its interval.
+func Between(value, low, high float64) lab.Estimate {
+	return lab.Estimate{Value: value, Low: &low, High: &high}
+}
+
 // Number writes an estimate with its interval: "1.17 [1.11, 1.23]". Without
 // an interval it has three significant digits.
-func Number(value float64, low, high *float64) string { return write(value, low, high, 1, "") }
+func Number(e lab.Estimate) string { return write(e, 1, "") }
 
 // Times writes a ratio to a base: "3.68x [3.46x, 3.91x]" as "3.68x [3.46, 3.91]".
 // However wide the interval, the ratio itself keeps a digit: it is never 0x.
 // Where the interval spans more than a factor of ten, half of its width says
 // nothing about its lower end: each number then has two digits of its own.
-func Times(ratio float64, low, high *float64) string {
-	if low != nil && high != nil && *low > 0 && finite(*high) && *high > wide**low {
-		return fmt.Sprintf("%sx [%s, %s]", two(ratio), two(*low), two(*high))
+func Times(e lab.Estimate) string {
+	const wide = 10
+	if e.Low != nil && e.High != nil && *e.Low > 0 && Finite(*e.High) && *e.High > wide**e.Low {
+		two := func(value float64) string { return Fixed(value, 1-magnitude(value)) }
+		return fmt.Sprintf("%sx [%s, %s]", two(e.Value), two(*e.Low), two(*e.High))
 	}
-	if digits := -magnitude(ratio); finite(ratio) && ratio != 0 && Decimals(ratio, low, high) < digits {
-		return bracketed(ratio, low, high, digits, "x")
+	if digits := -magnitude(e.Value); Finite(e.Value) && e.Value != 0 && Decimals(e) < digits {
+		return bracketed(e, digits, "x")
 	}
-	return write(ratio, low, high, 1, "x")
+	return write(e, 1, "x")
 }
 
-// wide is the ratio of the ends of an interval from which on it is wide.
-const wide = 10
-
-// two writes a number with two significant digits.
-func two(value float64) string { return Fixed(value, 1-magnitude(value)) }
-
 // Factor returns the ratio of Times alone, for a sentence: "3.68".
-func Factor(ratio float64, low, high *float64) string {
-	factor, _, _ := strings.Cut(Times(ratio, low, high), "x")
+func Factor(e lab.Estimate) string {
+	factor, _, _ := strings.Cut(Times(e), "x")
 	return factor
 }
 
-// Quantity writes an estimate in a unit that is easy to read:
-// Quantity(0.03266, ..., "s") is "32.7 ms [31.6, 33.7]".
-func Quantity(value float64, low, high *float64, unit string) string {
-	name, factor := Scale(value, unit)
-	return write(value, low, high, factor, After(name))
+// Quantity writes an estimate in a unit that is easy to read: one of 0.03266 in "s" is
+// "32.7 ms [31.6, 33.7]".
+func Quantity(e lab.Estimate, unit string) string {
+	name, factor := Scale(e.Value, unit)
+	return write(e, factor, After(name))
 }
+
+// Amount writes a quantity without an interval: "32.7 ms".
+func Amount(value float64, unit string) string { return Quantity(Alone(value), unit) }
 
 // After returns a unit as it stands behind a number: " ms", but "/s".
 func After(unit string) string {
@@ -67,11 +77,14 @@ func After(unit string) string {
 
 // Percent writes a share: "1.2 %".
 func Percent(share float64) string {
-	if !finite(share) {
+	if !Finite(share) {
 		return Absent
 	}
 	return Fixed(share*100, min(2*mostDigits, max(0, 1-magnitude(share*100)))) + " %"
 }
+
+// Setting writes a share that was chosen, not measured, without rounding: "5 %".
+func Setting(share float64) string { return strconv.FormatFloat(100*share, 'g', 10, 64) + " %" }
 
 // Scale returns the unit in which a value is easy to read, and the factor that
 // takes the value there. Unknown units are left as they are.
@@ -108,32 +121,32 @@ func Scale(value float64, unit string) (name string, factor float64) {
 	return unit, 1
 }
 
-// write shows value*factor with a suffix and its interval in brackets.
-func write(value float64, low, high *float64, factor float64, suffix string) string {
-	if !finite(value) {
+// write shows an estimate times a factor, with a suffix and its interval in brackets.
+func write(e lab.Estimate, factor float64, suffix string) string {
+	if !Finite(e.Value) {
 		return Absent
 	}
-	low, high = scaled(low, factor), scaled(high, factor)
-	return bracketed(value*factor, low, high, Decimals(value*factor, low, high), suffix)
+	e = e.Times(factor)
+	return bracketed(e, Decimals(e), suffix)
 }
 
 // bracketed writes a number with its interval behind it, if there is one.
-func bracketed(value float64, low, high *float64, digits int, suffix string) string {
-	text := Fixed(value, digits) + suffix
-	if low == nil || high == nil || !finite(*low) || !finite(*high) {
+func bracketed(e lab.Estimate, digits int, suffix string) string {
+	text := Fixed(e.Value, digits) + suffix
+	if e.Low == nil || e.High == nil || !Finite(*e.Low) || !Finite(*e.High) {
 		return text
 	}
-	return fmt.Sprintf("%s [%s, %s]", text, Fixed(*low, digits), Fixed(*high, digits))
+	return fmt.Sprintf("%s [%s, %s]", text, Fixed(*e.Low, digits), Fixed(*e.High, digits))
 }
 
 // Decimals returns the rounding rule: how many digits after the point a number
 // deserves: two significant digits of the half-width of its interval, and at most three
 // of its own.
 // A negative count rounds to tens, hundreds and so on.
-func Decimals(value float64, low, high *float64) int {
-	most := mostDigits - 1 - magnitude(value*1.0005) // 0.9996 will show as 1.00
-	if low != nil && high != nil {
-		if half := (*high - *low) / 2; finite(half) && half > 0 {
+func Decimals(e lab.Estimate) int {
+	most := mostDigits - 1 - magnitude(e.Value*1.0005) // 0.9996 will show as 1.00
+	if e.Low != nil && e.High != nil {
+		if half := (*e.High - *e.Low) / 2; Finite(half) && half > 0 {
 			return min(most, 1-magnitude(half))
 		}
 	}
@@ -146,14 +159,6 @@ func magnitude(value float64) int {
 		return 0
 	}
 	return int(math.Floor(math.Log10(math.Abs(value))))
-}
-
-func scaled(value *float64, factor float64) *float64 {
-	if value == nil {
-		return nil
-	}
-	out := *value * factor
-	return &out
 }
 
 // Fixed writes a number with so many digits after the point, never "-0".
@@ -169,4 +174,5 @@ func Fixed(value float64, digits int) string {
 	return text
 }
 
-func finite(value float64) bool { return !math.IsNaN(value) && !math.IsInf(value, 0) }
+// Finite reports whether a number can be shown as digits.
+func Finite(value float64) bool { return !math.IsNaN(value) && !math.IsInf(value, 0) }

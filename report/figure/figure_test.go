@@ -3,6 +3,8 @@ package figure
 import (
 	"math"
 	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
 )
 
 func at(v float64) *float64 { return &v }
@@ -11,26 +13,26 @@ func TestNumbersAreRoundedByTheirInterval(t *testing.T) {
 	tests := []struct {
 		name, got, want string
 	}{
-		{"ratio", Times(3.68113, at(3.5171), at(3.8528)), "3.68x [3.52, 3.85]"},
-		{"wide ratio", Times(1083.033, at(882.2), at(1401.9)), "1080x [880, 1400]"},
-		{"no interval", Times(1083.033, nil, nil), "1080x"},
-		{"half an interval", Times(1083.033, at(3), nil), "1080x"},
-		{"interval without width", Number(2, at(2), at(2)), "2.00 [2.00, 2.00]"},
-		{"endless interval", Number(2, at(1), at(math.Inf(1))), "2.00"},
-		{"exponent", Number(1.17204, at(1.1103), at(1.2338)), "1.17 [1.11, 1.23]"},
-		{"no interval of its own", Times(6, at(6), at(6)), "6.00x [6.00, 6.00]"},
-		{"narrow interval", Times(1.35043, at(1.34397), at(1.35692)), "1.35x [1.34, 1.36]"},
-		{"seconds", Quantity(32.664, at(31.58), at(33.745), "s"), "32.7 s [31.6, 33.7]"},
-		{"nanoseconds", Quantity(24.64e-9, nil, nil, "s"), "24.6 ns"},
-		{"almost a millisecond", Quantity(0.00099996, nil, nil, "s"), "1.00 ms"},
-		{"bytes", Quantity(512, nil, nil, "B"), "512 B"},
-		{"mebibytes", Quantity(3.5*(1<<20), nil, nil, "B"), "3.50 MiB"},
-		{"mebibytes per second", Quantity(3.5*(1<<20), nil, nil, "B/s"), "3.50 MiB/s"},
-		{"plain", Quantity(12.345, nil, nil, "1"), "12.3"},
-		{"other unit", Quantity(12.345, nil, nil, "orders/s"), "12.3 orders/s"},
-		{"nothing", Quantity(0, nil, nil, "s"), "0.00 s"},
-		{"no negative nothing", Number(-0.0001, at(-0.5), at(0.5)), "0.00 [-0.50, 0.50]"},
-		{"not a number", Number(math.NaN(), nil, nil), Absent},
+		{"ratio", Times(Between(3.68113, 3.5171, 3.8528)), "3.68x [3.52, 3.85]"},
+		{"wide ratio", Times(Between(1083.033, 882.2, 1401.9)), "1080x [880, 1400]"},
+		{"no interval", Times(Alone(1083.033)), "1080x"},
+		{"half an interval", Times(lab.Estimate{Value: 1083.033, Low: at(3)}), "1080x"},
+		{"interval without width", Number(Between(2, 2, 2)), "2.00 [2.00, 2.00]"},
+		{"endless interval", Number(Between(2, 1, math.Inf(1))), "2.00"},
+		{"exponent", Number(Between(1.17204, 1.1103, 1.2338)), "1.17 [1.11, 1.23]"},
+		{"no interval of its own", Times(Between(6, 6, 6)), "6.00x [6.00, 6.00]"},
+		{"narrow interval", Times(Between(1.35043, 1.34397, 1.35692)), "1.35x [1.34, 1.36]"},
+		{"seconds", Quantity(Between(32.664, 31.58, 33.745), "s"), "32.7 s [31.6, 33.7]"},
+		{"nanoseconds", Amount(24.64e-9, "s"), "24.6 ns"},
+		{"almost a millisecond", Amount(0.00099996, "s"), "1.00 ms"},
+		{"bytes", Amount(512, "B"), "512 B"},
+		{"mebibytes", Amount(3.5*(1<<20), "B"), "3.50 MiB"},
+		{"mebibytes per second", Amount(3.5*(1<<20), "B/s"), "3.50 MiB/s"},
+		{"plain", Amount(12.345, "1"), "12.3"},
+		{"other unit", Amount(12.345, "orders/s"), "12.3 orders/s"},
+		{"nothing", Amount(0, "s"), "0.00 s"},
+		{"no negative nothing", Number(Between(-0.0001, -0.5, 0.5)), "0.00 [-0.50, 0.50]"},
+		{"not a number", Number(Alone(math.NaN())), Absent},
 		{"share", Percent(0.01234), "1.2 %"},
 		{"large share", Percent(0.956), "96 %"},
 		{"tiny share", Percent(0.000123), "0.012 %"},

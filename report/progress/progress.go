@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/report/plain"
 )
 
@@ -176,8 +177,8 @@ func (p *story) Begin(plan lab.Plan, done int) {
 
 // beginning says how much there is to do: "explain: 21 trials in 3 blocks, about 52 s of load".
 func beginning(plan lab.Plan, done int) string {
-	text := fmt.Sprintf("%s: %s in %s", plan.Study.Name, counted(len(plan.Trials), "trial"),
-		counted(plan.Study.Design.Blocks, "block"))
+	text := fmt.Sprintf("%s: %s in %s", plan.Study.Name, figure.Count(len(plan.Trials), "trial"),
+		figure.Count(plan.Study.Design.Blocks, "block"))
 	loads := 0.0
 	for _, trial := range plan.Trials {
 		if point, _ := plan.Study.Point(trial.Point); plan.Study.Load != nil {
@@ -193,13 +194,6 @@ func beginning(plan lab.Plan, done int) string {
 		text += ", " + seconds(loads) + " of load"
 	}
 	return text + resumed(done)
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func resumed(done int) string {

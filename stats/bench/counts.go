@@ -62,7 +62,7 @@ func count(tables []stats.Table, b bound, blocks ...int) (outcomes, error) {
 // experiment: variants of one experiment share a baseline and are not independent.
 func (all outcomes) different(variants ...int) []float64 {
 	return all.share(variants, func(o outcome) bool {
-		return o.verdict == lab.Slower || o.verdict == lab.Faster
+		return o.verdict.Differs()
 	})
 }
 

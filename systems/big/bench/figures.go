@@ -123,7 +123,7 @@ func (q question) answer(above, below []float64) (figures.Figure, error) {
 	if err != nil {
 		return figures.Figure{}, err
 	}
-	median := func(values []float64) string { return figure.Quantity(stats.Median(values), nil, nil, "s") }
+	median := func(values []float64) string { return figure.Amount(stats.Median(values), "s") }
 	ratio.Note = fmt.Sprintf("%s %s over %s %s", q.above, median(above), q.below, median(below))
 	return ratio.To(q.goal), nil
 }

@@ -23,8 +23,8 @@ type cost struct {
 
 // String returns the cost in one line.
 func (c cost) String() string {
-	return fmt.Sprintf("CPU %s, wall %s", figure.Quantity(c.cpu, nil, nil, "s"),
-		figure.Quantity(c.elapsed, nil, nil, "s"))
+	return fmt.Sprintf("CPU %s, wall %s", figure.Amount(c.cpu, "s"),
+		figure.Amount(c.elapsed, "s"))
 }
 
 // newSides prepares the contenders; missing says why the peer cannot run.

@@ -1,0 +1,36 @@
+package figure
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Count writes a number of things: "1 block", "5 blocks".
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// Spaced returns a metric's name in words: "cpu per operation".
+func Spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
+
+// Capital begins a text with a capital letter.
+func Capital(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 {
+		return text
+	}
+	return string(unicode.ToUpper(first)) + text[size:]
+}
+
+// Article returns a noun with its article: "an order".
+func Article(noun string) string {
+	if noun != "" && strings.ContainsRune("aeiou", rune(noun[0])) {
+		return "an " + noun
+	}
+	return "a " + noun
+}
