@@ -154,7 +154,8 @@ $(TOOLS) &: tools/go.mod tools/go.sum
 
 PROTOS := $(shell find systems binding -name '*.proto' 2>/dev/null)
 # Those whose services are components of a system.
-COMPONENTS := $(addprefix systems/,shop/shoppb/shop.proto people/peoplepb/people.proto social/socialpb/social.proto)
+COMPONENTS := $(addprefix systems/,shop/shoppb/shop.proto people/peoplepb/people.proto social/socialpb/social.proto \
+  rehearsal/rehearsalpb/rehearsal.proto)
 
 .PHONY: generate
 generate: bin/tools/protoc-gen-go bin/tools/protoc-gen-go-grpc

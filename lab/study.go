@@ -40,6 +40,8 @@ type Study struct {
 	Steps []PathStep `json:"steps,omitempty"`
 	// Explained narrows what the steps are shown in; nil: every metric, at every point.
 	Explained *Explained `json:"explained,omitempty"`
+	// Model is the text of the model file that the system plays; empty: it plays none.
+	Model string `json:"model,omitempty"`
 	// Load is what the generator of a system is told; nil where a system has a
 	// job of its own.
 	Load *Load `json:"load,omitempty"`

@@ -46,6 +46,8 @@ type SystemInfo struct {
 	// Foreign: variants bring the definition of their system, and studies the scenario
 	// that it is loaded with; no study file can say either.
 	Foreign bool `json:"foreign,omitempty"`
+	// Model is the text of the model file that the system plays, for its studies; empty: it plays none.
+	Model string `json:"-"`
 }
 
 // LiveAuditor is a System whose audit reads the backing services and the trial's

@@ -184,6 +184,9 @@ func (f *File) checkDesign(r *reader) {
 // checkForeign refuses what only variants and loads of foreign systems can have, and
 // what a study file can say of neither.
 func (f *File) checkForeign(r *reader) {
+	if f.Study.Model != f.info.Model {
+		r.Problem(0, "the plan brings a model, which %s does not play", f.info.Name)
+	}
 	if f.info.Foreign {
 		return
 	}

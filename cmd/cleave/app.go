@@ -68,7 +68,7 @@ func users() (map[string]named.Backing, error) {
 // somebody else wrote, under the load of the plan. spans is the folder that keeps the spans of all trials;
 // empty: none does.
 func systemOf(plan lab.Plan, secrets *secret.Vault, spans string) (lab.System, error) {
-	c := conditions{spans: spans}
+	c := conditions{spans: spans, model: plan.Study.Model}
 	if plan.Study.Load != nil {
 		generator, err := newGenerator(plan.Study.Load.Objective)
 		if err != nil {
@@ -111,9 +111,12 @@ func systemsThat[T lab.System]() []string {
 	return names
 }
 
-// askedFor returns the system of that name; the error of one that cannot be what is asked of
-// it ("checked", "explained") names those that can.
+// askedFor returns the system of that name, or what plays a model file; the error of one that cannot be what
+// is asked of it ("checked", "explained") names those that can.
 func askedFor[T lab.System](name, what string) (T, error) {
+	if text, is := modelText(name); is {
+		return askedToPlay[T](name, text, what)
+	}
 	system, can := systemNamed[T](name, conditions{})
 	if can {
 		return system, nil
@@ -127,9 +130,10 @@ func askedFor[T lab.System](name, what string) (T, error) {
 		strings.Join(names, ", "))
 }
 
-func systemInfos() map[string]lab.SystemInfo {
+// systemInfos describes all systems, and what plays a model if one is given.
+func systemInfos(model string) map[string]lab.SystemInfo {
 	infos := map[string]lab.SystemInfo{}
-	for _, system := range systems(conditions{}) {
+	for _, system := range systems(conditions{model: model}) {
 		info := system.Describe()
 		infos[info.Name] = info
 	}

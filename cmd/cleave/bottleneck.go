@@ -133,7 +133,7 @@ func (f *bottleneckFlags) plan(name string) (lab.Plan, error) {
 	}
 	load := f.measuredLoad()
 	s := lab.Study{
-		Schema: lab.StudySchema, Name: bottleneckName, System: info.Name, Baseline: "base",
+		Schema: lab.StudySchema, Name: bottleneckName, System: info.Name, Model: info.Model, Baseline: "base",
 		Question: "Which unit holds the system back?", Points: []lab.Point{point}, Design: f.design("base"),
 		Metrics: throughputFirst(info.Metrics), Load: &load,
 	}

@@ -171,7 +171,7 @@ func (f *checkFlags) study(system lab.Checkable) (lab.Study, error) {
 	}
 	info := system.Describe()
 	s := lab.Study{
-		Schema: lab.StudySchema, Name: checkName, System: info.Name, Design: study.Defaults(),
+		Schema: lab.StudySchema, Name: checkName, System: info.Name, Model: info.Model, Design: study.Defaults(),
 		Points: []lab.Point{system.CheckPoint(f.operations, 0)}, Metrics: info.Metrics,
 	}
 	s.Design.Blocks, s.Design.MaxRepeats, s.Design.NoiseFloor = 1, 0, nil

@@ -192,7 +192,7 @@ func TestStarterFilesAreValid(t *testing.T) {
 	if err := errors.Join(err, encoding, schema.Validate("system", text)); err != nil {
 		t.Errorf("system: %v", err)
 	}
-	if _, err = study.Parse("study.yaml", read("study"), systemInfos()); err != nil {
+	if _, err = study.Parse("study.yaml", read("study"), systemInfos("")); err != nil {
 		t.Errorf("study: %v", err)
 	}
 	file, err := scenario.Parse("scenario.yaml", read("scenario"))

@@ -168,7 +168,7 @@ func (f *explainFlags) study(
 		Schema: lab.StudySchema, Name: explainName,
 		Title:    "where the cost from " + first.Name + " to " + last + " comes from",
 		Question: "Which of the changes on the way costs what?",
-		System:   info.Name, Baseline: first.Name, Design: f.design(first.Name), Steps: steps,
+		System:   info.Name, Model: info.Model, Baseline: first.Name, Design: f.design(first.Name), Steps: steps,
 		Points: []lab.Point{f.point()}, Load: &load,
 	}
 	if f.capacity {

@@ -69,9 +69,12 @@ func (f *foreignFlags) addCompose(flags *pflag.FlagSet) {
 
 // isForeign reports whether arguments name systems of the user: a file, or what is no plain word.
 func isForeign(args []string) bool {
-	known := systemInfos()
+	known := systemInfos("")
 	return slices.ContainsFunc(args, func(argument string) bool {
 		_, ours := known[argument]
+		if _, isModel := modelText(argument); isModel {
+			ours = true
+		}
 		info, err := os.Stat(argument)
 		return !ours && (strings.ContainsAny(argument, "./= ") || err == nil && info.Mode().IsRegular() ||
 			external.HasServices(argument))

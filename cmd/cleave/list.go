@@ -64,7 +64,7 @@ func (a app) listCommand() *cobra.Command {
 
 func takeInventory() (inventory, error) {
 	all := inventory{Metrics: lab.JobMetrics()}
-	infos := systemInfos()
+	infos := systemInfos("")
 	for _, name := range slices.Sorted(maps.Keys(infos)) {
 		all.Systems = append(all.Systems, infos[name])
 	}

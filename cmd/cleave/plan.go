@@ -48,7 +48,7 @@ func (f *experimentFlags) expand(file *study.File, options study.Options) (lab.P
 
 // ofStudy makes the plan of a study file.
 func (f *experimentFlags) ofStudy(path string, data []byte) (lab.Plan, error) {
-	file, err := study.Parse(path, data, systemInfos())
+	file, err := study.Parse(path, data, systemInfos(""))
 	if err != nil {
 		return lab.Plan{}, err
 	}
@@ -191,6 +191,10 @@ func refuses(v lab.Variant) error {
 func (f *experimentFlags) variant(
 	info lab.SystemInfo, onBackings standing, flag, text string,
 ) (lab.Variant, error) {
+	text, err := placedInWords(text, info.Model)
+	if err != nil {
+		return lab.Variant{}, fmt.Errorf("--%s: %w", flag, err)
+	}
 	words := strings.Fields(text)
 	if len(words) == 0 {
 		return lab.Variant{}, fmt.Errorf("--%s is empty: name an architecture, see cleave list", flag)

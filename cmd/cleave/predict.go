@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/predict"
 	"github.com/cleave-lab/cleave/stats"
@@ -17,9 +18,36 @@ import (
 
 // predictFlags are the flags of predict.
 type predictFlags struct {
-	split, merge, replicas, hop string
-	rate, cores                 float64
-	seed                        uint64
+	change      changeFlags
+	hop         string
+	rate, cores float64
+	seed        uint64
+}
+
+// changeFlags are the flags of another placement.
+type changeFlags struct{ split, merge, replicas string }
+
+func (c *changeFlags) addTo(f *pflag.FlagSet) {
+	f.StringVar(&c.split, "split", "",
+		"move `components` into units of their own: orders,payments; a plus keeps some together: orders+payments")
+	f.StringVar(&c.merge, "merge", "",
+		"join `units`, by their names or those of components in them: cart,catalog")
+	f.StringVar(&c.replicas, "replicas", "", "change the number of replicas of `units`: orders=2,front=3")
+}
+
+// read returns the change that the flags ask for.
+func (c changeFlags) read() (change predict.Change, err error) {
+	if c.split+c.merge+c.replicas == "" {
+		return change, fmt.Errorf("nothing is changed: give --split, --merge or --replicas")
+	}
+	if c.split != "" {
+		change.Split = predict.ParseGroups(c.split)
+	}
+	if c.merge != "" {
+		change.Merge = strings.Split(c.merge, ",")
+	}
+	change.Replicas, err = parseReplicas(c.replicas)
+	return change, err
 }
 
 func (a app) predictCommand() *cobra.Command {
@@ -57,11 +85,7 @@ not model.`,
 		},
 	}
 	f := command.Flags()
-	f.StringVar(&flags.split, "split", "",
-		"move `components` into units of their own: orders,payments; a plus keeps some together: orders+payments")
-	f.StringVar(&flags.merge, "merge", "",
-		"join `units`, by their names or those of components in them: cart,catalog")
-	f.StringVar(&flags.replicas, "replicas", "", "change the number of replicas of `units`: orders=2,front=3")
+	flags.change.addTo(f)
 	f.Float64Var(&flags.rate, "rate", 0, "operations per second")
 	f.Float64Var(&flags.cores, "cores", float64(runtime.NumCPU()), "cores of the host of all units")
 	f.StringVar(&flags.hop, "hop", "",
@@ -87,17 +111,8 @@ func (f predictFlags) question(path string) (q predict.Question, err error) {
 	if !(f.cores > 0) {
 		return q, fmt.Errorf("--cores is %g: give the host some", f.cores)
 	}
-	if f.split != "" {
-		q.Change.Split = predict.ParseGroups(f.split)
-	}
-	if f.merge != "" {
-		q.Change.Merge = strings.Split(f.merge, ",")
-	}
-	if q.Change.Replicas, err = parseReplicas(f.replicas); err != nil {
+	if q.Change, err = f.change.read(); err != nil {
 		return q, err
-	}
-	if f.split+f.merge+f.replicas == "" {
-		return q, fmt.Errorf("nothing is changed: give --split, --merge or --replicas")
 	}
 	q.Hop, err = parseHop(f.hop)
 	return q, err

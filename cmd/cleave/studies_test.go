@@ -17,7 +17,7 @@ func builtIn(t *testing.T, name string, options study.Options) lab.Study {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := study.Parse(name+".yaml", data, systemInfos())
+	file, err := study.Parse(name+".yaml", data, systemInfos(""))
 	if err != nil {
 		t.Fatal(err)
 	}

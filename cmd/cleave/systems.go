@@ -6,6 +6,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/crossing"
 	peoplesystem "github.com/cleave-lab/cleave/systems/people/system"
+	rehearsalsystem "github.com/cleave-lab/cleave/systems/rehearsal/system"
 	shopsystem "github.com/cleave-lab/cleave/systems/shop/system"
 	socialsystem "github.com/cleave-lab/cleave/systems/social/system"
 )
@@ -16,12 +17,13 @@ type conditions struct {
 	generator lab.Generator
 	load      lab.Load
 	spans     string // folder for the spans of all trials; empty: none
+	model     string // the text of a model file; empty: none is played
 }
 
-// systems returns the systems under test that this program brings. No other file of it
-// names one (see "Add a system" in DESIGN.md).
+// systems returns the systems under test that this program brings, that which plays models only with a model.
+// No other file of it names one (see "Add a system" in DESIGN.md).
 func systems(c conditions) []lab.System {
-	return []lab.System{
+	all := []lab.System{
 		airlinesystem.System{Generator: c.generator, Load: c.load},
 		big.System{},
 		crossing.System{},
@@ -29,4 +31,8 @@ func systems(c conditions) []lab.System {
 		shopsystem.System{Generator: c.generator, Load: c.load, Spans: c.spans},
 		socialsystem.System{Generator: c.generator, Load: c.load},
 	}
+	if c.model != "" {
+		all = append(all, rehearsalsystem.System{Generator: c.generator, Load: c.load, Model: c.model})
+	}
+	return all
 }

@@ -30,7 +30,7 @@ func (a app) planToPlay(folder *store.Folder, trust bool) (lab.Plan, error) {
 	if err != nil {
 		return plan, withCode(exitBadPlan, "%w", err)
 	}
-	known := systemInfos()
+	known := systemInfos(plan.Study.Model)
 	known[external.Name] = external.System{}.Describe()
 	if err := study.CheckPlan(folder.Path("plan.json"), plan, known); err != nil {
 		return plan, err

@@ -27,6 +27,7 @@ func hostRooms() map[string][]string {
 			"deploy", "load", "backing/named", // servers and targets that users name
 			"backing/server",    // that two programs of one server speak over it
 			"systems/external",  // where a program of the user's listens unless it says otherwise
+			"systems/rehearsal", // where a unit asks itself, to measure what it takes
 			"cmd",               // in examples of usage
 			"binding/grpcunary", // the authority that calls over a Unix socket name
 		},
@@ -42,6 +43,7 @@ func hostRooms() map[string][]string {
 			"systems/loaded",      // the history that the generator has handed over
 			"systems/airline",     // units' own, handed over; where its runtimes are built
 			"systems/people",      // a unit's own
+			"systems/rehearsal",   // likewise
 			"systems/shop/system", // spans that units have handed over
 			"systems/shop/assembly", "systems/shop/observation",
 		},

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/inputfile"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/predict"
+)
+
+// asIsVariant is a model as it is: the architecture, and the variant of that name.
+const asIsVariant = "as-is"
+
+// modelSchema is the line that tells a model file from other files.
+var modelSchema = regexp.MustCompile(`(?m)^schema: *["']?cleave-model/`)
+
+// modelText returns the text of a model file; false if the argument names none.
+func modelText(argument string) (string, bool) {
+	data, err := inputfile.Read(argument, model.MaxBytes)
+	return string(data), err == nil && modelSchema.Match(data)
+}
+
+// askedToPlay returns the system that plays a model file.
+func askedToPlay[T lab.System](path, text, what string) (asked T, err error) {
+	if _, err := readModel(path); err != nil {
+		return asked, err
+	}
+	for _, system := range systems(conditions{model: text}) {
+		if asked, can := system.(T); can && system.Describe().Model == text {
+			return asked, nil
+		}
+	}
+	return asked, withCode(exitBadPlan, "%s is a model, which cannot be %s", path, what)
+}
+
+// placedInWords returns the architecture and knobs behind a change in words, such as "orders,payments apart".
+// Other texts stay as they are.
+func placedInWords(text, modelText string) (string, error) {
+	words := strings.Fields(text)
+	at := slices.Index(words, "apart")
+	if modelText == "" || at < 1 {
+		return text, nil
+	}
+	m, err := model.Parse("", []byte(modelText))
+	if err != nil {
+		return "", err
+	}
+	change := predict.Change{Split: predict.ParseGroups(strings.Join(words[:at], ""))}
+	units, err := change.Apply(m)
+	if err != nil {
+		return "", err
+	}
+	placed := []string{asIsVariant, "placement=" + placementOf(units)}
+	return strings.Join(append(placed, words[at+1:]...), " "), nil
+}
+
+// placementOf names the components of each unit, as in "front+orders,stock".
+func placementOf(units []model.Unit) string {
+	var groups []string
+	for _, u := range units {
+		groups = append(groups, strings.Join(u.Components, "+"))
+	}
+	return strings.Join(groups, ",")
+}

@@ -1,0 +1,62 @@
+// Package rehearsal plays a model of a system: its units burn the CPU time, wait, send the bytes and make the
+// calls that the model says, in any placement of the model's components. So a split or a merge can be
+// measured before anybody builds it.
+//
+// Here is the design: which components share a unit, and every call of the model with its place in it. It
+// starts nothing and measures nothing. rehearsalunit plays a unit, system is the whole as a system under
+// test.
+//
+// Entry points: Catalogue, New.
+package rehearsal
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Name is the name of the system in study files.
+const Name = "rehearsal"
+
+// Job is what a unit is started with. The model is in ModelFile.
+type Job struct {
+	Architecture string            `json:"architecture"`
+	Knobs        map[string]string `json:"knobs,omitempty"`
+	Unit         string            `json:"unit"`
+}
+
+// ModelFile is the file in the folder of a unit that holds the model.
+const ModelFile = "model.yaml"
+
+// SettledPath is where a client asks whether nothing is under way any more.
+const SettledPath = "/settled"
+
+// Path returns where clients have an operation of the model played.
+func Path(operation int) string { return "/operations/" + strconv.Itoa(operation) }
+
+// Body returns the body of a client's request, or of an answer: JSON of so many bytes if these are enough.
+func Body(bytes float64) []byte {
+	const frame = len(`{"load":""}`)
+	return fmt.Appendf(nil, `{"load":"%s"}`, strings.Repeat("x", max(0, int(bytes+0.5)-frame)))
+}
+
+// Tally counts executions of one call in one unit.
+type Tally struct {
+	Made   int64 `json:"made"`   // by a caller in this unit
+	Served int64 `json:"served"` // begun by the callee in this unit
+	Done   int64 `json:"done"`   // ended well by the callee in this unit
+}
+
+// Account is what a unit reports. Times are in seconds.
+type Account struct {
+	Calls []Tally `json:"calls"` // by the number of the call
+	// Demanded is the CPU time that the model asked of this unit.
+	Demanded float64 `json:"demanded_seconds"`
+	// SampledAsked and SampledTook are the CPU time that some burns were to take, and that they took.
+	SampledAsked float64 `json:"sampled_asked_seconds"`
+	SampledTook  float64 `json:"sampled_took_seconds"`
+	// FrontCPU is the CPU time of the unit's own for each request of a client, and StoreCPU for each call of a
+	// store that is a unit; both were measured before the load, and are taken off the CPU time of calls.
+	FrontCPU float64 `json:"front_cpu_seconds"`
+	StoreCPU float64 `json:"store_cpu_seconds"`
+}

@@ -1,0 +1,156 @@
+package rehearsalunit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
+	"github.com/cleave-lab/cleave/systems/rehearsal"
+)
+
+// rehearsed is a model whose units are joined and serve in this process.
+type rehearsed struct {
+	url    string
+	design *rehearsal.Design
+	units  []*Unit
+}
+
+// start joins every unit of a design; that in front, which asks all others, is the last.
+func start(t *testing.T, architecture string, knobs map[string]string) *rehearsed {
+	t.Helper()
+	text, err := os.ReadFile("../testdata/shop.model.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := model.Parse("shop.model.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rehearsed{}
+	if r.design, err = rehearsal.New(m, architecture, knobs); err != nil {
+		t.Fatal(err)
+	}
+	listeners, addresses := map[string]net.Listener{}, map[string]string{}
+	for _, u := range r.design.Units {
+		if listeners[u.Name], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+		addresses[u.Name] = listeners[u.Name].Addr().String()
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	t.Cleanup(func() { stop(); serving.Wait() })
+	for _, of := range r.design.Units {
+		u, err := Open(ctx, r.design, of.Name, Place{Dir: t.TempDir(),
+			LogError: func(err error) { t.Errorf("unit %s: %v", of.Name, err) },
+			Peer:     func(name string) (string, error) { return addresses[name], nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.units = append(r.units, u)
+		serving.Go(func() {
+			if err := u.Serve(ctx, listeners[of.Name]); err != nil {
+				t.Errorf("unit %s: %v", of.Name, err)
+			}
+			if err := u.Close(); err != nil {
+				t.Errorf("close unit %s: %v", of.Name, err)
+			}
+		})
+	}
+	r.url = "http://" + addresses[r.design.Units[r.design.Front()].Name]
+	r.ask(t, "GET", "/health", nil, 200)
+	return r
+}
+
+// ask sends a request and returns the body of the answer.
+func (r *rehearsed) ask(t *testing.T, method, path string, body []byte, want int) []byte {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, r.url+path, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != want {
+		t.Fatalf("%s %s: %d %s, %v, want %d", method, path, response.StatusCode, text, err, want)
+	}
+	return text
+}
+
+// sum returns the accounts of all units together, of each call.
+func (r *rehearsed) sum() []rehearsal.Tally {
+	all := make([]rehearsal.Tally, len(r.design.Calls))
+	for _, u := range r.units {
+		for i, t := range u.Account().Calls {
+			all[i].Made, all[i].Served, all[i].Done = all[i].Made+t.Made, all[i].Served+t.Served, all[i].Done+t.Done
+		}
+	}
+	return all
+}
+
+// TestCallsArePlayedWhereTheirComponentsAre in every placement, over every binding: each as often as the
+// model says, with as many bytes, and all of them before everything is settled.
+func TestCallsArePlayedWhereTheirComponentsAre(t *testing.T) {
+	const operations = 20
+	for _, c := range []struct{ architecture, placement, calls string }{
+		{rehearsal.AsIs, rehearsal.AsIs, hosting.HTTP}, {rehearsal.Together, rehearsal.Together, hosting.HTTP},
+		{rehearsal.Apart, rehearsal.Apart, hosting.GRPC}, {rehearsal.Apart, rehearsal.Apart, hosting.HTTPLean},
+		{rehearsal.AsIs, "front+stock+mail,orders,payments", hosting.GRPCLean},
+	} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			r := start(t, c.architecture, map[string]string{rehearsal.KnobPlacement: c.placement,
+				rehearsal.KnobCalls: c.calls})
+			before := r.sum()
+			for range operations {
+				answer := r.ask(t, "PUT", "/operations/0", rehearsal.Body(210), 200)
+				if len(answer) != 90 || !json.Valid(answer) {
+					t.Errorf("the answer is %q, want 90 bytes of JSON", answer)
+				}
+				r.ask(t, "PUT", "/operations/1", rehearsal.Body(0), 200)
+			}
+			r.ask(t, "GET", "/settled", nil, 200)
+			for i, got := range r.sum() {
+				call := r.design.Calls[i]
+				if got.Served != got.Done || call.Caller != nil && got.Made != got.Served {
+					t.Errorf("%s of %s: %+v", call.Name, call.Component, got)
+				}
+				want, whole := int64(0), true
+				for at := call; at != nil; at = at.Caller {
+					whole = whole && at.Count == float64(int64(at.Count))
+				}
+				if want = operations * int64(call.Count); whole && got.Served-before[i].Served != want {
+					t.Errorf("%s of %s was played %d times, want %d", call.Name, call.Component, got.Served, want)
+				}
+			}
+			for i, u := range r.units {
+				for number, tally := range u.Account().Calls {
+					if tally.Served > 0 && r.design.Calls[number].Unit != i {
+						t.Errorf("%s plays call %d", u.Name, number)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestRequestsOfAnotherSizeAreRefused: what is sent is what the model says.
+func TestRequestsOfAnotherSizeAreRefused(t *testing.T) {
+	r := start(t, rehearsal.Together, nil)
+	r.ask(t, "PUT", "/operations/0", rehearsal.Body(211), 400)
+	r.ask(t, "PUT", "/operations/7", rehearsal.Body(210), 404)
+	r.ask(t, "POST", "/operations/0", rehearsal.Body(210), 405)
+}

@@ -1,0 +1,74 @@
+package rehearsalunit
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/systems/rehearsal"
+)
+
+// counts has numbers in a file that the kernel keeps when the unit is killed: what it did in an earlier life
+// counts.
+type counts struct {
+	memory  []byte
+	numbers []atomic.Int64
+}
+
+// The numbers of each call, and one for all calls, which is the last.
+const (
+	made = iota
+	served
+	done
+	perCall
+)
+
+// openCounts opens the numbers in a folder, or makes them.
+func openCounts(dir string, calls int) (_ *counts, err error) {
+	file, err := os.OpenFile(filepath.Join(dir, "counts"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the counts: %w", err)
+	}
+	defer func() { _ = file.Close() }() // the mapping stays
+	n := perCall*calls + 1
+	size := n * int(unsafe.Sizeof(atomic.Int64{}))
+	if err := file.Truncate(int64(size)); err != nil {
+		return nil, fmt.Errorf("make room for the counts: %w", err)
+	}
+	memory, err := unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map the counts: %w", err)
+	}
+	return &counts{memory, unsafe.Slice((*atomic.Int64)(unsafe.Pointer(&memory[0])), n)}, nil
+}
+
+// add counts something of a call.
+func (c *counts) add(call, what int) { c.numbers[perCall*call+what].Add(1) }
+
+// demanded is the CPU time that the model asked for, in nanoseconds.
+func (c *counts) demanded() *atomic.Int64 { return &c.numbers[len(c.numbers)-1] }
+
+// tallies returns the numbers of all calls.
+func (c *counts) tallies() []rehearsal.Tally {
+	all := make([]rehearsal.Tally, len(c.numbers)/perCall)
+	for i := range all {
+		of := c.numbers[perCall*i:]
+		all[i] = rehearsal.Tally{Made: of[made].Load(), Served: of[served].Load(), Done: of[done].Load()}
+	}
+	return all
+}
+
+// begun returns how many calls were begun here.
+func (c *counts) begun() (all int64) {
+	for _, t := range c.tallies() {
+		all += t.Served
+	}
+	return all
+}
+
+// Close implements io.Closer.
+func (c *counts) Close() error { return unix.Munmap(c.memory) }

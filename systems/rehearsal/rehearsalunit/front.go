@@ -1,0 +1,64 @@
+package rehearsalunit
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit/front"
+	"github.com/cleave-lab/cleave/systems/rehearsal"
+	"github.com/cleave-lab/cleave/systems/rehearsal/rehearsalpb"
+)
+
+// front returns the interface for clients: PUT /operations/NUMBER plays an operation, and /settled answers
+// when nothing is under way any more.
+func (u *Unit) front(play func(context.Context, *score) error) http.Handler {
+	f := front.New(front.Config{
+		Problems: front.Problems{Types: "urn:cleave:rehearsal:", Of: problemOf, LogError: u.logIf},
+		Timeout:  requestTimeout, MaxBody: maxMessage, Healthy: u.settled})
+	for i, root := range u.design.Roots {
+		s := u.scores[root.Number]
+		request, answer := len(rehearsal.Body(s.In)), rehearsal.Body(s.Out)
+		f.Handle("PUT "+rehearsal.Path(i), func(ctx context.Context, r *http.Request) (front.Answer, error) {
+			text, err := front.ReadBody(r)
+			if err != nil {
+				return front.Answer{}, err
+			}
+			if len(text) != request {
+				return front.Answer{}, &rpc.Problem{Kind: rpc.InvalidArgument, Detail: "the body has another length"}
+			}
+			return front.JSON(http.StatusOK, answer), play(ctx, s)
+		})
+	}
+	f.Handle("GET "+rehearsal.SettledPath, func(ctx context.Context, _ *http.Request) (front.Answer, error) {
+		return front.JSON(http.StatusOK, []byte("{}")), u.settled(ctx)
+	})
+	return f
+}
+
+// settled returns when no unit has anything under way: none has begun a call between two rounds of questions.
+func (u *Unit) settled(ctx context.Context) error {
+	for before := int64(-1); ; {
+		u.finish()
+		begun := u.counts.begun()
+		for i, other := range u.parts {
+			addresses, err := u.Peer(u.design.Units[i].Name)
+			if err != nil {
+				return err
+			}
+			for range strings.Split(addresses, lab.AddressSeparator) { // replicas are asked in turn
+				answer, err := other.Settle(ctx, &rehearsalpb.SettleRequest{})
+				if err != nil {
+					return err
+				}
+				begun += answer.GetServed()
+			}
+		}
+		if begun == before {
+			return nil
+		}
+		before = begun
+	}
+}

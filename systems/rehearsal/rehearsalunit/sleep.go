@@ -1,0 +1,81 @@
+package rehearsalunit
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// exactBelow is the length of waits below which they are exact. The runtime's own timers may be a millisecond
+// late on an idle host.
+const exactBelow = 50 * time.Millisecond
+
+// sleeper waits on timers of the kernel, which it uses again.
+type sleeper struct {
+	mu   sync.Mutex
+	free []*timer
+}
+
+// timer is a timer of the kernel.
+type timer struct {
+	descriptor int
+	file       *os.File // reading it waits without a thread
+}
+
+// sleep waits.
+func (s *sleeper) sleep(wait time.Duration) error {
+	if wait <= 0 {
+		return nil
+	}
+	if wait >= exactBelow {
+		time.Sleep(wait)
+		return nil
+	}
+	t, err := s.take()
+	if err != nil {
+		return err
+	}
+	once := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(wait))}
+	if err := unix.TimerfdSettime(t.descriptor, 0, &once, nil); err != nil {
+		return fmt.Errorf("wait for %v: %w", wait, err)
+	}
+	var expirations [8]byte
+	if _, err := t.file.Read(expirations[:]); err != nil {
+		return fmt.Errorf("wait for %v: %w", wait, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free = append(s.free, t)
+	return nil
+}
+
+// take returns a timer that nobody uses.
+func (s *sleeper) take() (*timer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := len(s.free) - 1; last >= 0 {
+		t := s.free[last]
+		s.free = s.free[:last]
+		return t, nil
+	}
+	descriptor, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("make a timer: %w", err)
+	}
+	return &timer{descriptor, os.NewFile(uintptr(descriptor), "timer")}, nil
+}
+
+// Close closes the timers that nobody uses.
+func (s *sleeper) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.free {
+		if err := t.file.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package rehearsalunit
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/database"
+)
+
+// stationRows is how many rows a store has that is changed by statements.
+const stationRows = 1000
+
+// station is an embedded store of this unit: it serves no more visits at once than its workers.
+type station struct {
+	workers chan struct{} // nil: no limit
+	sleeper *sleeper
+	db      *database.DB // nil: it never commits
+}
+
+// openStation makes a store in a folder. Only one that commits has a database.
+func openStation(
+	ctx context.Context, dir, name string, workers int, commits bool, s *sleeper,
+) (*station, error) {
+	st := &station{sleeper: s}
+	if workers > 0 {
+		st.workers = make(chan struct{}, workers)
+	}
+	if !commits {
+		return st, nil
+	}
+	var err error
+	st.db, err = database.OpenSQLite(ctx, database.Config{DSN: filepath.Join(dir, name+".sqlite")})
+	if err != nil {
+		return nil, fmt.Errorf("open the store %s: %w", name, err)
+	}
+	return st, st.db.Do(ctx, func(ctx context.Context) error {
+		_, err := st.db.Exec(ctx, "CREATE TABLE IF NOT EXISTS entry (id INTEGER PRIMARY KEY, n INTEGER, load TEXT)")
+		for id := 0; id < stationRows && err == nil; id++ {
+			_, err = st.db.Exec(ctx, "INSERT OR IGNORE INTO entry VALUES (?, 0, ?)", id, filler(100))
+		}
+		return err
+	})
+}
+
+// visit spends the time of a visit and returns the CPU time that a commit has taken of the caller's.
+func (s *station) visit(ctx context.Context, v visit) (used time.Duration, err error) {
+	if s.workers != nil {
+		select {
+		case s.workers <- struct{}{}:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+		defer func() { <-s.workers }()
+	}
+	if s.db == nil || v.Commits == 0 {
+		return 0, s.sleeper.sleep(v.wait.draw())
+	}
+	commits := executions(v.Commits)
+	used = onThread(func() {
+		for i := range commits {
+			statements := int(v.Statements+0.5) / commits
+			if i == 0 {
+				statements += int(v.Statements+0.5) % commits
+			}
+			if err = s.commit(ctx, max(1, statements)); err != nil {
+				return
+			}
+		}
+	})
+	return used, err
+}
+
+// commit changes so many rows in one transaction.
+func (s *station) commit(ctx context.Context, statements int) error {
+	return s.db.Do(ctx, func(ctx context.Context) error {
+		for range statements {
+			_, err := s.db.Exec(ctx, "UPDATE entry SET n = n + 1 WHERE id = ?", rand.IntN(stationRows))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Close closes the database, if any.
+func (s *station) Close() error {
+	if s.db == nil {
+		return nil
+	}
+	return s.db.Close()
+}

@@ -1,0 +1,93 @@
+package rehearsalunit
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/model"
+)
+
+// TestBurnsTakeTheCPUTimeThatTheyAreTo on their own thread's clock, which other programs hardly touch.
+func TestBurnsTakeTheCPUTimeThatTheyAreTo(t *testing.T) {
+	best := math.Inf(1)
+	for range 5 { // a core that is shared with others is slower for a while
+		b := newBurner()
+		took := onThread(func() {
+			for range 100 {
+				b.burn(200 * time.Microsecond)
+			}
+		})
+		best = min(best, math.Abs(took.Seconds()/0.020-1))
+	}
+	if best > 0.15 {
+		t.Errorf("burns are at least %.0f %% off", 100*best)
+	}
+}
+
+// TestWaitsAreExact: a wait far below a millisecond is no millisecond.
+func TestWaitsAreExact(t *testing.T) {
+	s := &sleeper{}
+	var took []time.Duration
+	for range 100 {
+		began := time.Now()
+		if err := s.sleep(200 * time.Microsecond); err != nil {
+			t.Fatal(err)
+		}
+		took = append(took, time.Since(began))
+		if wait := time.Since(began); wait < 200*time.Microsecond {
+			t.Errorf("it waited %v", wait)
+		}
+		time.Sleep(2 * time.Millisecond) // as if nothing was to do
+	}
+	slices.Sort(took)
+	if took[10] > 500*time.Microsecond {
+		t.Errorf("nine in ten waits took more than %v", took[10])
+	}
+	if len(s.free) != 1 || s.Close() != nil {
+		t.Errorf("%d timers are left", len(s.free))
+	}
+}
+
+// TestValuesHaveTheirDistribution: the mean of what is drawn is that of the model.
+func TestValuesHaveTheirDistribution(t *testing.T) {
+	d := model.Distribution{Mean: 3 * time.Millisecond, Quantiles: model.Quantiles{
+		"min": 1 * time.Millisecond, "p50": 2 * time.Millisecond, "p99": 9 * time.Millisecond,
+		"max": 20 * time.Millisecond}}
+	sum, v := time.Duration(0), values(d.Points())
+	const draws = 200_000
+	for range draws {
+		sum += v.draw()
+	}
+	if mean := (sum / draws).Seconds(); math.Abs(mean/d.Seconds()-1) > 0.01 {
+		t.Errorf("the mean is %g s, want %g", mean, d.Seconds())
+	}
+	if got := values(model.Distribution{Mean: time.Second}.Points()).draw(); got != time.Second {
+		t.Errorf("a constant is drawn as %v", got)
+	}
+	if got := values(model.Distribution{}.Points()).draw(); got != 0 {
+		t.Errorf("nothing is drawn as %v", got)
+	}
+}
+
+// TestCountsOutliveTheirUnit: who opens the file again goes on.
+func TestCountsOutliveTheirUnit(t *testing.T) {
+	dir := t.TempDir()
+	first, err := openCounts(dir, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.add(1, served)
+	second, err := openCounts(dir, 2) // as after a kill: nothing was closed
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.add(1, served)
+	if got := second.tallies(); len(got) != 2 || got[1].Served != 2 || second.begun() != 2 {
+		t.Errorf("the counts are %+v", got)
+	}
+	if first.Close() != nil || second.Close() != nil {
+		t.Error("the counts cannot be closed")
+	}
+}

@@ -1,0 +1,217 @@
+// Package rehearsalunit is the rehearsal's part of the unit program: it plays the components of a model that
+// are placed in the unit, or a store.
+//
+// Entry points: Run for the unit program; Open, whoever joins units by hand, as tests do.
+package rehearsalunit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/cleave-lab/cleave/binding/accept"
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
+	"github.com/cleave-lab/cleave/systems/rehearsal"
+	"github.com/cleave-lab/cleave/systems/rehearsal/rehearsalpb"
+	"github.com/cleave-lab/cleave/unit"
+)
+
+const (
+	// requestTimeout is the deadline of every request.
+	requestTimeout = 60 * time.Second
+	// maxMessage is the longest message, in bytes.
+	maxMessage = 4 << 20
+)
+
+// Run is a unit of a rehearsal until it is told to stop.
+func Run(channel *unit.Channel, argument string) error {
+	var job rehearsal.Job
+	if err := json.Unmarshal([]byte(argument), &job); err != nil {
+		return fmt.Errorf("read job %q: %w", argument, err)
+	}
+	dir, err := unit.Dir()
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, rehearsal.ModelFile))
+	if err != nil {
+		return fmt.Errorf("read the model: %w", err)
+	}
+	m, err := model.Parse(rehearsal.ModelFile, text)
+	if err != nil {
+		return err
+	}
+	design, err := rehearsal.New(m, job.Architecture, job.Knobs)
+	if err != nil {
+		return err
+	}
+	var u *Unit
+	return hosting.Run(channel, func(ctx context.Context) (_ hosting.Served, err error) {
+		u, err = Open(ctx, design, job.Unit, Place{Dir: dir, Peer: unit.PeerAddress})
+		return u, err
+	}, func(channel *unit.Channel) error { return channel.Report(u.Account()) })
+}
+
+// Place is where a unit finds what it needs.
+type Place struct {
+	Dir string // its own folder
+	// Peer is the host:port of another unit, or of all its replicas.
+	Peer func(unit string) (string, error)
+	// LogError is told what fails inside; nil: standard error is.
+	LogError func(error)
+}
+
+// Unit is a unit that is joined.
+type Unit struct {
+	hosting.Unit
+	design   *rehearsal.Design
+	index    int
+	scores   []*score
+	parts    map[int]rehearsalpb.Part // the other units, by their index
+	stations map[string]*station      // embedded stores, by their name
+	workers  chan struct{}            // has an entry for each call that is being played; nil: no limit
+	counts   *counts
+	burner   *burner
+	sleeper  *sleeper
+	aside    atomic.Int64 // how much is under way that nobody waits for
+	logError func(error)
+
+	frontCPU            []time.Duration // of this program for a request of a client, by operation
+	storeCPU, storeWait time.Duration   // of this program for a call of a store that is a unit
+}
+
+// Open joins a unit of a design.
+func Open(ctx context.Context, design *rehearsal.Design, name string, place Place) (*Unit, error) {
+	index := design.Index(name)
+	if index < 0 {
+		return nil, fmt.Errorf("the design has no unit %q", name)
+	}
+	u := &Unit{design: design, index: index, parts: map[int]rehearsalpb.Part{}, stations: map[string]*station{},
+		burner: newBurner(), sleeper: &sleeper{}, logError: place.LogError,
+		frontCPU: make([]time.Duration, len(design.Roots)),
+		Unit: hosting.Unit{Name: name, Peer: place.Peer, Calls: hosting.Calls{Binding: design.Bind,
+			Connections: design.Pool, MaxMessage: maxMessage, Faults: rpc.Problems(problemOf)}}}
+	if u.logError == nil {
+		u.logError = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }
+	}
+	if err := u.join(ctx, place.Dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("unit %s: %w", name, err), u.Close())
+	}
+	return u, nil
+}
+
+// problemOf makes a problem of any error.
+func problemOf(err error) *rpc.Problem {
+	return rpc.ProblemOf(err, "a store does not answer; try again", "this could not be played")
+}
+
+// join opens what the unit keeps, and calls the other units.
+func (u *Unit) join(ctx context.Context, dir string) error {
+	var err error
+	if u.counts, err = openCounts(dir, len(u.design.Calls)); err != nil {
+		return err
+	}
+	u.Keep(u.counts)
+	u.Keep(u.sleeper)
+	if workers := u.design.Units[u.index].Workers; workers > 0 {
+		u.workers = make(chan struct{}, workers)
+	}
+	for i, s := range u.design.Model.Stores {
+		if s.Server {
+			continue
+		}
+		u.stations[s.Name], err = openStation(ctx, dir, fmt.Sprintf("store-%d", i), s.Workers,
+			u.design.Keeps(u.index, s.Name), u.sleeper)
+		if err != nil {
+			return err
+		}
+		u.Keep(u.stations[s.Name])
+	}
+	for _, c := range u.design.Calls {
+		u.scores = append(u.scores, u.scoreOf(c))
+	}
+	for i, other := range u.design.Units {
+		if !u.design.Calling(u.index, i) {
+			continue
+		}
+		client, err := u.Client(other.Name)
+		if err != nil {
+			return err
+		}
+		u.parts[i] = rehearsalpb.CallPart(client)
+	}
+	u.Offer(func(binding grpc.ServiceRegistrar) { rehearsalpb.OfferPart(binding, u) })
+	return nil
+}
+
+// Serve answers until ctx ends, and then what is under way: clients and other units in front, else other
+// units.
+func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
+	if err := u.calibrate(ctx); err != nil {
+		return errors.Join(fmt.Errorf("unit %s: measure what it takes itself: %w", u.Name, err), listener.Close())
+	}
+	err := u.serve(ctx, listener)
+	u.finish()
+	return err
+}
+
+// serve answers until ctx ends.
+func (u *Unit) serve(ctx context.Context, listener net.Listener) error {
+	if u.index != u.design.Front() {
+		return u.Unit.Serve(ctx, listener)
+	}
+	if !u.design.IsCalled(u.index) {
+		return unit.ServeFront(ctx, listener, u.front(u.enter), requestTimeout)
+	}
+	begin := "POST" // clients send requests of other methods
+	if u.design.Bind == hosting.GRPC || u.design.Bind == hosting.GRPCLean {
+		begin = "PRI" // how HTTP/2 begins
+	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	calls, others := accept.Fork(listener, begin)
+	served := make(chan error, 1)
+	go func() {
+		served <- u.Unit.Serve(ctx, calls)
+		end()
+	}()
+	err := unit.ServeFront(ctx, others, u.front(u.enter), requestTimeout)
+	end()
+	return errors.Join(err, <-served)
+}
+
+// logIf logs an error, unless the unit was told to end.
+func (u *Unit) logIf(err error) {
+	if err != nil && !errors.Is(err, context.Canceled) {
+		u.logError(err)
+	}
+}
+
+// Settle implements rehearsalpb.Part.
+func (u *Unit) Settle(context.Context, *rehearsalpb.SettleRequest) (*rehearsalpb.SettleResponse, error) {
+	u.finish()
+	return &rehearsalpb.SettleResponse{Served: u.counts.begun()}, nil
+}
+
+// Account returns what the unit reports.
+func (u *Unit) Account() rehearsal.Account {
+	front := 0.0
+	for _, cpu := range u.frontCPU {
+		front += cpu.Seconds() / float64(len(u.frontCPU))
+	}
+	return rehearsal.Account{Calls: u.counts.tallies(),
+		Demanded:     time.Duration(u.counts.demanded().Load()).Seconds(),
+		SampledAsked: time.Duration(u.burner.asked.Load()).Seconds(),
+		SampledTook:  time.Duration(u.burner.took.Load()).Seconds(),
+		FrontCPU:     front, StoreCPU: u.storeCPU.Seconds()}
+}

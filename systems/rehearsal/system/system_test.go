@@ -1,0 +1,179 @@
+package system
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/systems/rehearsal"
+)
+
+// generator keeps the job that it was given.
+type generator struct{ job lab.LoadJob }
+
+func (g *generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
+	g.job = job
+	return lab.UnitSpec{Program: "load"}, nil
+}
+
+func (g *generator) Read(lab.UnitReport) (lab.LoadReport, error) {
+	return lab.LoadReport{Sent: 4, OK: 4}, nil
+}
+
+// played returns the system that plays the small shop.
+func played(t *testing.T) (System, *generator) {
+	t.Helper()
+	text, err := os.ReadFile("../testdata/shop.model.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &generator{}
+	return System{Generator: g, Model: string(text)}, g
+}
+
+func variant(architecture string, knobs ...string) lab.Variant {
+	v := lab.Variant{System: rehearsal.Name, Architecture: architecture, Deployment: lab.Process,
+		Knobs: map[string]string{}}
+	for _, knob := range knobs {
+		name, value, _ := strings.Cut(knob, "=")
+		v.Knobs[name] = value
+	}
+	return v
+}
+
+// TestLayout: every unit has the model, its peers and limits; what keeps something cannot be replicated.
+func TestLayout(t *testing.T) {
+	s, g := played(t)
+	layout, err := s.Layout(variant(rehearsal.AsIs), lab.Point{Levels: map[string]float64{lab.FactorRate: 9}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var units []string
+	for _, u := range layout.Units {
+		units = append(units, fmt.Sprintf("%s>%s %t", u.Name, strings.Join(u.Peers, "+"), u.Scalable))
+		if has := string(u.Files[rehearsal.ModelFile]) == s.Model; has != (u.Name != lab.RoleGenerator) {
+			t.Errorf("%s has the model: %t", u.Name, has)
+		}
+	}
+	want := "shop>payments+cache false, payments>shop true, cache> false, generator>shop false"
+	if got := strings.Join(units, ", "); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if g.job.Rate != 9 || g.job.Unit != "shop" || !strings.Contains(string(g.job.Scenario), `"weight":3`) {
+		t.Errorf("the load is %+v", g.job)
+	}
+}
+
+// TestComponentsLeaveOneAfterAnother on the way from one placement to another.
+func TestComponentsLeaveOneAfterAnother(t *testing.T) {
+	s, _ := played(t)
+	stops, steps, err := s.Ways(variant(rehearsal.AsIs),
+		variant(rehearsal.AsIs, "placement=orders,stock,payments+mail,front", "calls=grpc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names, placements []string
+	for _, stop := range stops {
+		names, placements = append(names, stop.Name), append(placements, stop.Knobs["placement"])
+	}
+	if got := strings.Join(names, " "); got != "as-is orders-apart stock-apart calls-grpc" || len(steps) != 3 {
+		t.Errorf("the stops are %s", got)
+	}
+	want := []string{"as-is", "front+stock,mail+payments,orders", "orders,stock,payments+mail,front",
+		"orders,stock,payments+mail,front"}
+	if !slices.Equal(placements, want) {
+		t.Errorf("the placements are %q", placements)
+	}
+	for _, stop := range stops {
+		if err := s.Describe().Check(stop); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// tallies returns the counts of calls that were made and played so often.
+func tallies(of ...[2]int64) (all []rehearsal.Tally) {
+	for _, n := range of {
+		all = append(all, rehearsal.Tally{Made: n[0], Served: n[1], Done: n[1]})
+	}
+	return all
+}
+
+// TestAudit: what clients tried, what units made and played, and the model fit together.
+func TestAudit(t *testing.T) {
+	s, _ := played(t)
+	v := variant(rehearsal.Together)
+	design, err := s.design(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two orders and two looks, each of the looks with two counts.
+	right := tallies([2]int64{0, 2}, [2]int64{2, 2}, [2]int64{4, 4}, [2]int64{2, 2}, [2]int64{1, 1},
+		[2]int64{2, 2}, [2]int64{2, 2}, [2]int64{0, 2}, [2]int64{3, 3}, [2]int64{3, 3})
+	if len(right) != len(design.Calls) {
+		t.Fatalf("the model has %d calls", len(design.Calls))
+	}
+	history := `{"operation":"order","end":"ok"} {"operation":"order","end":"ok"} {"operation":"look","end":"ok"} ` +
+		`{"operation":"look","end":"ok"}`
+	for name, c := range map[string]struct {
+		change  func(calls []rehearsal.Tally)
+		history string
+		want    lab.AuditVerdict
+		says    string
+	}{
+		"as it should be": {func([]rehearsal.Tally) {}, history, lab.AuditValid, ""},
+		"a call is lost": {func(c []rehearsal.Tally) { c[3].Served, c[3].Done = 1, 1 }, history,
+			lab.AuditInvalid, "lost: Pay of payments (call 3) was played to its end 1 times, and 2 were made"},
+		"a call is cut short, as one operation was": {func(c []rehearsal.Tally) {
+			c[0].Done, c[3] = 1, rehearsal.Tally{Made: 2, Served: 1, Done: 1}
+		}, strings.Replace(history, "ok", "fail", 1), lab.AuditValid, ""},
+		"a call is made up": {func(c []rehearsal.Tally) { c[3].Served++; c[3].Done++ }, history, lab.AuditInvalid,
+			"made_up: Pay of payments (call 3) was played 3 times and made 2 times"},
+		"an operation is made up": {func(c []rehearsal.Tally) { c[7].Served++ }, history, lab.AuditInvalid,
+			"made_up: GET /stock of front (call 7) was played 3 times and made 2 times"},
+		"a call is made too often": {func(c []rehearsal.Tally) { c[2] = tallies([2]int64{5, 5})[0] },
+			history, lab.AuditInvalid,
+			"off_the_model: Reserve of stock (call 2) was made 5 times by 2 executions of its caller, each"},
+		"nothing was tried": {func(c []rehearsal.Tally) { clear(c) }, "", lab.AuditUnknown,
+			"no operation was answered"},
+	} {
+		calls := slices.Clone(right)
+		c.change(calls)
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, loaded.History), []byte(c.history), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		account, err := json.Marshal(rehearsal.Account{Calls: calls})
+		if err != nil {
+			t.Fatal(err)
+		}
+		audit := s.AuditLive(t.Context(), v, lab.Point{}, lab.Leftover{Dir: dir,
+			Reports: []lab.UnitReport{{Unit: "shop", Data: account}, {Unit: lab.RoleGenerator}}})
+		said := strings.Join(audit.Problems, "\n")
+		if audit.Verdict != c.want || !strings.Contains(said, c.says) {
+			t.Errorf("%s: %s %s, want %s", name, audit.Verdict, said, c.want)
+		}
+	}
+}
+
+// TestMeasure: what the model asks for, per operation, and how exact burns are.
+func TestMeasure(t *testing.T) {
+	s, _ := played(t)
+	none := [2]int64{}
+	account, err := json.Marshal(rehearsal.Account{Demanded: 2, SampledAsked: 4, SampledTook: 5,
+		Calls: tallies([2]int64{0, 3}, none, none, none, none, none, none, [2]int64{0, 1}, none, none)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := s.Measure(t.Context(), variant(rehearsal.Together), lab.Point{}, lab.Metered{},
+		lab.Leftover{Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}, {Unit: "all", Data: account}}})
+	if err != nil || found.Values[demanded] != 0.5 || found.Values[burnt] != 1.25 {
+		t.Errorf("%v, %v", found.Values, err)
+	}
+}
