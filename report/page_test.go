@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"reflect"
 	"regexp"
 	"strings"
@@ -187,62 +186,4 @@ func TestEveryPlotHasATextAlternativeAndItsNumbers(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestScriptKnowsTheAnalysis compares the field names of web/src/analysis.ts
-// with those of package lab: a renamed field would leave a plot empty.
-func TestScriptKnowsTheAnalysis(t *testing.T) {
-	source, err := os.ReadFile("web/src/analysis.ts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	types := map[string]reflect.Type{
-		"Ratio": reflect.TypeFor[lab.Ratio](), "Metric": reflect.TypeFor[lab.Metric](),
-		"Variant": reflect.TypeFor[lab.Variant](),
-		"Result":  reflect.TypeFor[lab.Result](), "Comparison": reflect.TypeFor[lab.Comparison](),
-		"TrendLine": reflect.TypeFor[lab.TrendLine](),
-		"Rung":      reflect.TypeFor[lab.Rung](), "PublishedFigure": reflect.TypeFor[lab.PublishedFigure](),
-		"AuditSum": reflect.TypeFor[lab.AuditSum](), "Analysis": reflect.TypeFor[lab.Analysis](),
-		"Curve": reflect.TypeFor[lab.Curve](), "CurvePoint": reflect.TypeFor[lab.CurvePoint](),
-		"Spectrum": reflect.TypeFor[lab.Spectrum](),
-		"Quantile": reflect.TypeFor[lab.Quantile](), "RoleUsage": reflect.TypeFor[lab.RoleUsage](),
-		"TrialPath": reflect.TypeFor[lab.TrialPath](),
-		"Segment":   reflect.TypeFor[lab.Segment](), "Headline": reflect.TypeFor[lab.Headline](),
-		"Bar": reflect.TypeFor[lab.Bar](), "Picture": reflect.TypeFor[lab.Picture](),
-		"PicturePart": reflect.TypeFor[lab.PicturePart](),
-		"Link":        reflect.TypeFor[lab.Link](), "TrialCourse": reflect.TypeFor[lab.TrialCourse](),
-		"UsageCourse": reflect.TypeFor[lab.UsageCourse](), "LayerShare": reflect.TypeFor[lab.LayerShare](),
-		"LayerTime": reflect.TypeFor[lab.LayerTime](), "SegmentTime": reflect.TypeFor[lab.SegmentTime](),
-	}
-	blocks := regexp.MustCompile(`(?s)export interface (\w+)[^{]*\{(.*?)\n\}`)
-	fields := regexp.MustCompile(`(?m)^  (\w+)\??:`)
-	for _, block := range blocks.FindAllStringSubmatch(string(source), -1) {
-		goType, ok := types[block[1]]
-		if !ok {
-			if block[1] != "Point" {
-				t.Errorf("analysis.ts: no Go type is named for %s", block[1])
-			}
-			continue
-		}
-		delete(types, block[1])
-		known := jsonNames(goType)
-		for _, field := range fields.FindAllStringSubmatch(block[2], -1) {
-			if !known[field[1]] {
-				t.Errorf("analysis.ts: %s.%s is no field of lab.%s", block[1], field[1], goType.Name())
-			}
-		}
-	}
-	for name := range types {
-		t.Errorf("analysis.ts has no interface %s", name)
-	}
-}
-
-// jsonNames returns the names under which the fields of a struct are written.
-func jsonNames(goType reflect.Type) map[string]bool {
-	names := make(map[string]bool)
-	for _, field := range reflect.VisibleFields(goType) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		names[name] = true
-	}
-	return names
 }

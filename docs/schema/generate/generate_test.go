@@ -49,6 +49,29 @@ func TestTheSchemaOfStudiesHasTheKindsOfClaims(t *testing.T) {
 	}
 }
 
+// TestTheScriptHasTheTypesOfTheLab: a renamed field would leave a plot empty.
+func TestTheScriptHasTheTypesOfTheLab(t *testing.T) {
+	comments, err := readComments(sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := scriptTypes(comments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join("..", "..", "..", "report", "web", "src", "document.ts"))
+	if err != nil || string(got) != want {
+		t.Errorf("report/web/src/document.ts is not what the types of lab say (%v): type make generate", err)
+	}
+	for _, line := range []string{"  low: Figure | null;", "  metrics: Array<Metric>;",
+		"  values: Array<Figure> | null;", `  verdict: "slower" | "faster" | "equivalent" | "undecided";`,
+		"  traffic?: Record<string, Figure>;"} {
+		if !strings.Contains(want, line) {
+			t.Errorf("the types lack the line %q", line)
+		}
+	}
+}
+
 func TestWriteWritesAllSchemas(t *testing.T) {
 	folder := t.TempDir()
 	study, err := os.ReadFile(filepath.Join("..", studyFile))
@@ -58,7 +81,8 @@ func TestWriteWritesAllSchemas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := write(sources, folder); err != nil {
+	types := filepath.Join(folder, "document.ts")
+	if err := write(sources, folder, types); err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range documents() {
@@ -66,7 +90,7 @@ func TestWriteWritesAllSchemas(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := write(t.TempDir(), folder); err == nil || !strings.Contains(err.Error(), "-lab") {
+	if err := write(t.TempDir(), folder, types); err == nil || !strings.Contains(err.Error(), "-lab") {
 		t.Errorf("error without sources = %v", err)
 	}
 }

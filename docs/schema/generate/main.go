@@ -1,5 +1,6 @@
 // Command generate writes the JSON Schemas of docs/schema from the types of
-// package lab and their comments, and the kinds of claims in the one of study files.
+// package lab and their comments, the kinds of claims in the one of study files, and the
+// types of the script of the report (report/web).
 // It is run by `make generate` at the top of the checkout; a test fails when a schema
 // is not what the types say.
 //
@@ -46,15 +47,17 @@ func documents() []document {
 func main() {
 	sources := flag.String("lab", "lab", "`folder` with the sources of package lab")
 	out := flag.String("out", filepath.Join("docs", "schema"), "`folder` for the schemas")
+	types := flag.String("types", filepath.Join("report", "web", "src", "document.ts"),
+		"`file` for the types of the report's script")
 	flag.Parse()
-	if err := write(*sources, *out); err != nil {
+	if err := write(*sources, *out, *types); err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}
 }
 
-// write writes all schemas.
-func write(sources, out string) error {
+// write writes all schemas, and the types of the report's script.
+func write(sources, out, types string) error {
 	comments, err := readComments(sources)
 	if err != nil {
 		return err
@@ -76,7 +79,13 @@ func write(sources, out string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(out, studyFile), []byte(text), 0o644)
+	if err := os.WriteFile(filepath.Join(out, studyFile), []byte(text), 0o644); err != nil {
+		return err
+	}
+	if text, err = scriptTypes(comments); err != nil {
+		return fmt.Errorf("types of the report's script: %w", err)
+	}
+	return os.WriteFile(types, []byte(text), 0o644)
 }
 
 // fileName returns the file of a document's schema.

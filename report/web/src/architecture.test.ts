@@ -11,7 +11,7 @@ describe("architecture", () => {
     (a.pictures ?? []).forEach((p, i) => {
       const svg = render(architecture(a, width, i), width, p.variant);
       const all = texts(svg).join("\n");
-      for (const part of p.parts) expect(all).toContain(part.name === "generator" ? "load" : part.name);
+      for (const part of p.parts ?? []) expect(all).toContain(part.name === "generator" ? "load" : part.name);
       if (p.variant === "sync") expect(all).toMatch(/2 http calls/);
       expect(svg.outerHTML).not.toContain("NaN");
       expect(svg.outerHTML).not.toContain("undefined");
@@ -28,7 +28,7 @@ describe("architecture", () => {
             name: "worker",
             units: 100,
             cpu_per_operation: figure(1e-6),
-            cpu_share: 1,
+            cpu_share: figure(1),
             peak_memory: figure(0),
             links: [{ to: "worker", how: "pings" }],
           },
@@ -47,7 +47,7 @@ describe("architecture", () => {
       name,
       units: 1,
       cpu_per_operation: figure(0),
-      cpu_share: 0,
+      cpu_share: figure(0),
       peak_memory: figure(0),
       links: [{ to }],
     });

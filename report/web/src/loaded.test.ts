@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { addControls, type Filled } from "./controls";
 import { type Analysis, type Bar, type CurvePoint, type Headline, readAnalysis } from "./analysis";
 import { drawing, type Wish } from "./drawings";
-import { figure, headlineOf, loadedAnalysis } from "./fixture";
+import { altered, figure, headlineOf, loadedAnalysis } from "./fixture";
 import { render } from "./frame";
 import { roleLooks } from "./plots/bars";
 import { secondsOf } from "./plots/course";
@@ -54,7 +54,7 @@ describe("layers", () => {
     layers: [time("application", 1e-4), time("json", 5e-5), time("kernel", 1e-4), time("unseen", 5e-5)],
   }));
   it("are stacked for every profiled variant, and add up to its cost", () => {
-    const made = svg({ ...loadedAnalysis(), layers }, wish({ kind: "layers" }), 800);
+    const made = svg(altered(loadedAnalysis(), { layers }), wish({ kind: "layers" }), 800);
     expect(made.querySelectorAll('rect[fill="var(--p7)"]')).toHaveLength(2); // the kernel's
     expect(made.textContent).toMatch(/300 .s/);
     expect(made.outerHTML).not.toMatch(/NaN|Infinity|undefined/);
@@ -102,7 +102,7 @@ describe("courses", () => {
       used: { end: [1.4, 2.9], cores: [0.5, 0], memory: [3e7, 4e7] },
     })),
   );
-  const a = { ...loadedAnalysis(), courses };
+  const a = altered(loadedAnalysis(), { courses });
   it.each([280, 500, 1000])("are a line for each trial and a row for each variant at %d pixels", (width) => {
     for (const metric of ["median", "p99", "rate", "cores", "memory"]) {
       const made = svg(a, wish({ kind: "course", metric }), width);
@@ -128,7 +128,7 @@ describe("courses", () => {
     expect(text("cores")).toContain("↑ cores");
     expect(text("memory")).toMatch(/↑ MiB/);
     expect(text("cores") + text("memory")).not.toContain("log axis");
-    const old = { ...a, courses: courses.map((c) => ({ ...c, used: null })) };
+    const old = altered(a, { courses: courses.map((c) => ({ ...c, used: null })) });
     expect(secondsOf(old, "cores", "at-80")).toEqual([]);
     expect(() => svg(old, wish({ kind: "course", metric: "memory" }), 500)).not.toThrow();
   });
@@ -166,7 +166,7 @@ describe.each(Object.keys(wishes))("%s", (name) => {
 describe("curves", () => {
   const a = loadedAnalysis();
   it("leave out a variant that broke a rule", () => {
-    const broken = { ...a, audit: { ...a.audit, async: { verdict: "invalid" as const } } };
+    const broken = altered(a, { audit: { ...a.audit, async: { verdict: "invalid" } } });
     expect(curvesOf(broken, (m) => m === "goodput").map((c) => c.variant)).toEqual(["monolith", "sync"]);
     expect(capacities(broken).map((r) => r.variant)).toEqual(["monolith", "sync"]);
     expect(spectraOf(broken, "staleness", "at-80")).toEqual([]);

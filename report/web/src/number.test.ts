@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { Result } from "./analysis";
+import type { Estimate, Result } from "./analysis";
 import { smallAnalysis } from "./fixture";
-import { alone, type Estimate, logDomain, logTicks, positive, quantity, tick, times } from "./number";
+import { alone, logDomain, logTicks, positive, quantity, tick, times } from "./number";
 
 interface Example extends Estimate {
   why: string;

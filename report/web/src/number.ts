@@ -3,7 +3,7 @@
  * and this file pass the same examples (report/testdata/numbers.json).
  */
 
-import type { Figure } from "./analysis";
+import type { Estimate, Figure } from "./analysis";
 
 export const ABSENT = "-";
 
@@ -43,13 +43,6 @@ function stepsOf(unit: string): Scale[] {
     default:
       return [{ unit, factor: 1 }];
   }
-}
-
-/** A figure with its interval. */
-export interface Estimate {
-  value: Figure;
-  low: Figure | null;
-  high: Figure | null;
 }
 
 /** A figure without an interval. */
@@ -160,8 +153,8 @@ export function logTicks(low: number, high: number, most: number): number[] {
 }
 
 /** The positive finite numbers of a list: what a log axis can show. */
-export function positive(values: (number | null | undefined)[]): number[] {
-  return values.filter((v): v is number => typeof v === "number" && Number.isFinite(v) && v > 0);
+export function positive<T extends number>(values: (T | null | undefined)[]): T[] {
+  return values.filter((v): v is T => typeof v === "number" && Number.isFinite(v) && v > 0);
 }
 
 /** A log domain around the values with a little air; [0.5, 2] for none. */

@@ -16,7 +16,7 @@ export function kindLook(kind: string): Look {
 
 /** The kinds that any of the paths has, known ones first. */
 export function kindsIn(paths: TrialPath[]): string[] {
-  const found = new Set(paths.flatMap((p) => (p.kinds ?? []).map((k) => k.kind)));
+  const found = new Set<string>(paths.flatMap((p) => (p.kinds ?? []).map((k) => k.kind)));
   return [...KINDS.filter((k) => found.has(k)), ...[...found].filter((k) => !KINDS.includes(k)).sort()];
 }
 
