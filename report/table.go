@@ -1,9 +1,14 @@
 package report
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
+
+	"github.com/cleave-lab/cleave/report/figure"
 )
 
 // tone says what a cell means beyond its text; each format shows it its way.
@@ -45,9 +50,11 @@ type table struct {
 }
 
 // words heads a text column, numbers a numeric one, prose a flexible one.
-func words(name string) column   { return column{Name: clean(name)} }
+func words(name string) column { return column{Name: clean(name)} }
+
 func numbers(name string) column { return column{Name: clean(name), Number: true} }
-func prose(name string) column   { return column{Name: clean(name), Flexible: true} }
+
+func prose(name string) column { return column{Name: clean(name), Flexible: true} }
 
 // text returns a cell without a tone.
 func text(s string) cell { return toned(s, toneNone) }
@@ -128,4 +135,46 @@ func (c cell) Head() string {
 func (c cell) Short() bool {
 	const brief = 26 // characters
 	return c.Interval() == "" && utf8.RuneCountInString(c.Text) <= brief
+}
+
+// clean makes a text safe to show on one line: it replaces line breaks and
+// tabs by spaces and drops control characters, terminal escapes and marks that
+// reorder text (bidirectional overrides), which could fake a result.
+func clean(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t' || r == '\u2028' || r == '\u2029':
+			return ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+			return -1
+		}
+		return r
+	}, text))
+}
+
+// cleanAll cleans every text and leaves out the empty ones.
+func cleanAll(texts []string) []string {
+	kept := make([]string, 0, len(texts))
+	for _, text := range texts {
+		if text = clean(text); text != "" {
+			kept = append(kept, text)
+		}
+	}
+	return kept
+}
+
+// absent stands where a number does not exist.
+const absent = figure.Absent
+
+// plainNumber shows a number as it was written: no scaling, no rounding.
+func plainNumber(value float64) string { return strconv.FormatFloat(value, 'g', -1, 64) }
+
+// sentenceCase sets a metric's name as the start of a heading.
+func sentenceCase(name string) string { return figure.Capital(figure.Spaced(clean(name))) }
+
+// sample says how many trials stand behind the cells of a table.
+func (v view) sample() string {
+	return fmt.Sprintf("n=%d blocks, %s intervals, scale %s", v.Blocks, figure.Setting(v.Confidence),
+		plainNumber(v.Scale))
 }

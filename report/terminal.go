@@ -70,32 +70,6 @@ func (v view) fullTables() []table {
 	return filled(tables...)
 }
 
-// costMetrics returns the costs per operation that are shown at every point, as far
-// as they are metrics of this study.
-func (v view) costMetrics() []string {
-	var names []string
-	for _, quantity := range []string{lab.CPU, lab.Elapsed} {
-		if m, known := lab.FindMetric(v.Metrics, quantity, 0, lab.PerOperation); known {
-			names = append(names, m.Name)
-		}
-	}
-	return names
-}
-
-// doubtfulTable keeps the published figures that recomputation did not confirm.
-func (v view) doubtfulTable() table {
-	t := table{ID: "doubtful", Title: "Published figures that their own data do not confirm", Keys: 1,
-		Columns: []column{
-			words("status"), numbers("published"), numbers("recomputed"), prose("what, where, and why")}}
-	for _, f := range v.Published {
-		if badStatus(f.Status) {
-			t.add(toned(f.Status, toneBad), text(plainNumber(f.Value)+" "+unitWord(f.Unit)),
-				text(optional(f.Recomputed)), text(figureName(f)+" ("+f.Source+") - "+f.Note))
-		}
-	}
-	return t
-}
-
 // printer collects the report. It alone writes colour codes.
 type printer struct {
 	b      strings.Builder
@@ -225,59 +199,4 @@ func (p *printer) table(t table) {
 func (p *printer) padded(s, code string) string {
 	body := strings.Trim(s, " ")
 	return strings.Replace(s, body, p.paint(body, code), 1)
-}
-
-// trust writes what the reader needs to judge the numbers by.
-func (p *printer) trust(v view, full bool) {
-	p.table(v.noiseTable())
-	p.table(v.steadinessTable())
-	p.table(v.warmUpTable())
-	p.table(v.invalidTable())
-	if full || v.anyAuditFailed() {
-		p.table(v.auditTable())
-	}
-	if full {
-		p.tables(filled(v.conditionsTable(), v.environmentTable()))
-	}
-	p.title("Trust")
-	for _, s := range v.trustSentences() {
-		p.paragraph("  * ", s, "")
-	}
-	for _, t := range v.Traced {
-		for _, s := range lostSpans(t.TraceContrast, t.Before, t.After) {
-			p.paragraph("  * ", s, "")
-		}
-	}
-	for _, note := range cleanAll(v.Notes) {
-		p.paragraph("  * ", note, "2")
-	}
-}
-
-// anyAuditFailed reports whether the audit of some variant is not valid.
-func (v view) anyAuditFailed() bool {
-	for _, sum := range v.Audit {
-		if sum.Verdict != lab.AuditValid {
-			return true
-		}
-	}
-	return false
-}
-
-// trustSentences sum up the audits, the host and the meter.
-func (v view) trustSentences() []string {
-	c := v.Conditions
-	rules := fmt.Sprintf("all %d audited variants kept the rules of the system in every trial", len(v.Audit))
-	if len(v.Audit) == 0 {
-		rules = "no variant was audited"
-	} else if v.anyAuditFailed() {
-		rules = "not every variant kept the rules of the system: see the audit"
-	}
-	return []string{
-		rules,
-		fmt.Sprintf("host: a fixed computation spread %s, steal at most %s, other processes %s of all processors "+
-			"(median)",
-			figure.Percent(c.CalibrationSpread), figure.Percent(c.MaxStealShare), figure.Percent(c.MedianOthersShare)),
-		fmt.Sprintf("the meter used %s of one core (median), at most %s", figure.Percent(c.MeterShareMedian),
-			figure.Percent(c.MeterShareMax)),
-	}
 }

@@ -92,61 +92,6 @@ func (v view) ratio(metric, variant, point string) (lab.Comparison, bool) {
 	return c, ok
 }
 
-// ratios returns the comparisons of a variant with the baseline over all
-// points, in the order of the points.
-func (v view) ratios(metric, variant string) []lab.Comparison {
-	var found []lab.Comparison
-	for _, p := range v.Points {
-		if c, ok := v.ratio(metric, variant, p.Name); ok {
-			found = append(found, c)
-		}
-	}
-	return found
-}
-
-// swept returns the challengers that were compared at two points or more.
-func (v view) swept(metric string) []lab.Variant {
-	return slices.DeleteFunc(v.challengers(), func(x lab.Variant) bool {
-		return len(v.ratios(metric, x.Name)) < 2
-	})
-}
-
-// pair is two variants compared with each other, neither being the baseline.
-type pair struct{ variant, baseline string }
-
-// pairs returns the comparisons between variants other than the baseline, such
-// as one service variant over the other, in the order in which they appear.
-func (v view) pairs() []pair {
-	var found []pair
-	for _, c := range v.Comparisons {
-		p := pair{c.Variant, c.Baseline}
-		if c.Baseline != v.Baseline && !v.isTwin(c.Variant) && !v.isTwin(c.Baseline) && !slices.Contains(found, p) {
-			found = append(found, p)
-		}
-	}
-	return found
-}
-
-// comparedAt returns where the matrix shows a metric: at the given point or, of a
-// system under load, at the first where it was compared, such as that of a search.
-func (v view) comparedAt(metric, at string) (string, bool) {
-	compared := func(point string) bool {
-		return slices.ContainsFunc(v.challengers(), func(x lab.Variant) bool {
-			_, ok := v.ratio(metric, x.Name, point)
-			return ok
-		})
-	}
-	if compared(at) || len(v.Curves) == 0 {
-		return at, compared(at)
-	}
-	for _, p := range v.Points {
-		if compared(p.Name) {
-			return p.Name, true
-		}
-	}
-	return at, false
-}
-
 // margin returns the smallest difference of a metric that counts: the study's
 // margin, or a bias where that reaches farther.
 func (v view) margin(metric string) float64 {
@@ -160,4 +105,15 @@ func (v view) margin(metric string) float64 {
 // in no speed comparison.
 func (v view) struckOut(variant string) bool {
 	return v.Audit[variant].Verdict == lab.AuditInvalid
+}
+
+// those returns the items that are wanted, in their order.
+func those[T any](items []T, wanted func(T) bool) []T {
+	var found []T
+	for _, item := range items {
+		if wanted(item) {
+			found = append(found, item)
+		}
+	}
+	return found
 }

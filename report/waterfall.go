@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -135,4 +136,90 @@ func (v view) drawn(metric, variant, point string) bool {
 // stepCell shows a step as a comparison is shown.
 func (v view) stepCell(metric string, ratio lab.Ratio, verdict lab.ComparisonVerdict) cell {
 	return v.ratioCell(lab.Comparison{Metric: metric, Ratio: ratio, Verdict: verdict}, true)
+}
+
+// waterfallSection shows the ways from one architecture to another.
+func (v view) waterfallSection() section {
+	s := section{ID: "waterfall", Title: "Where the cost comes from", Wide: true,
+		Caption: fmt.Sprintf("%s: every bar is a step's ratio to the step before it, on a log axis, and begins "+
+			"where the last one ended; whiskers: %s intervals of the step; %s. "+
+			"The last bar is the whole way, the product of the steps. Red: worse, green: better, grey: equivalent "+
+			"or undecided.", sentenceCase(v.pace()), figure.Setting(v.Confidence), v.sample()),
+		HowTo: "Bars to the right cost more of what the plot measures, bars to the left less; where more is " +
+			"better, left is the loss. On a log axis equal lengths are equal factors, and the steps multiply to the " +
+			"whole. " +
+			v.limitOfSteps()}
+	for i, w := range v.Waterfalls {
+		s.Folded = append(s.Folded, v.waterfallTable(i, w))
+		if !slices.ContainsFunc(v.explained(false), func(x lab.Waterfall) bool { return x.Metric == w.Metric }) {
+			continue
+		}
+		title := v.metric(w.Metric).Title + " at " + v.at(w.Point.Name)
+		if p := barsPlot(fmt.Sprintf("plot-waterfall-%d", i), w.Chart(title)); p != nil {
+			s.Plots = append(s.Plots, *p)
+		}
+	}
+	s.Shown = []table{v.stepsTable(false), v.interactionTable()}
+	return s
+}
+
+// waterfallTable shows one way, step by step.
+func (v view) waterfallTable(i int, w lab.Waterfall) table {
+	turning := "knob"
+	if named(w) {
+		turning = "variants"
+	}
+	t := table{ID: fmt.Sprintf("way-%d", i), Title: fmt.Sprintf("%s to %s: %s at %s", w.From, w.To,
+		v.metric(w.Metric).Title, v.at(w.Point.Name)), Keys: 2,
+		Note: "each step: variant / the one before it, by block; so far: the product of the steps; " +
+			v.sample(),
+		Columns: []column{words(turning), prose("change"), numbers("step"), words("verdict"), numbers("so far")}}
+	product := 1.0
+	for _, s := range w.Steps {
+		product *= s.Ratio.Ratio
+		what, change := s.Knob, s.Change
+		if s.Name != "" {
+			what, change = s.Name, s.Turned()
+		}
+		t.add(text(what), text(change), text(figure.Times(s.Ratio.Estimate())),
+			toned(string(s.Verdict), verdictTone(s.Verdict)), text(figure.Times(figure.Alone(product))))
+	}
+	if len(w.Steps) > 0 {
+		t.add(text("whole way"), text(w.From+" -> "+w.To), text(figure.Times(w.Whole.Estimate())),
+			toned(string(w.Verdict), verdictTone(w.Verdict)), text(figure.Times(figure.Alone(product))))
+	}
+	return t
+}
+
+// verdictTone colours the verdict of a step.
+func verdictTone(verdict lab.ComparisonVerdict) tone {
+	switch verdict {
+	case lab.Slower:
+		return toneBad
+	case lab.Faster:
+		return toneGood
+	default:
+		return toneMuted
+	}
+}
+
+// interactionTable shows the knobs that were turned in two orders.
+func (v view) interactionTable() table {
+	t := table{ID: "interactions", Title: "Does the order of the steps matter?", Keys: 2,
+		Note: "a change's ratio on the way shown, on the other way, and one over the other by block; " +
+			v.sample(),
+		Columns: []column{words("metric"), words("change"), numbers("this way"), numbers("other way"),
+			numbers("one / other"), words("matters"), prose("in words")}}
+	for _, w := range v.Waterfalls {
+		for _, i := range w.Interactions {
+			matters := toned("no", toneMuted)
+			if i.Matters {
+				matters = toned("yes", toneWarn)
+			}
+			t.add(text(figure.Spaced(w.Metric)), text(cmp.Or(i.Plain, i.Knob)), text(figure.Times(i.First.Estimate())),
+				text(figure.Times(i.Second.Estimate())), text(figure.Times(i.OfRatios.Estimate())), matters,
+				text(i.Words))
+		}
+	}
+	return t
 }

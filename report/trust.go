@@ -12,6 +12,19 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
+func (v view) trustSection() section {
+	s := section{ID: "trust", Title: "Trust", Shown: v.trustTables(),
+		Notes: cleanAll(v.Notes),
+		Caption: fmt.Sprintf("%s of every trial over its variant's mean at that point, by block; %s.",
+			sentenceCase(v.headline().Title), v.sample()),
+		HowTo: "A cloud that drifts up or down with the blocks says that the host changed during the experiment; " +
+			"because every block holds every variant in random order, " +
+			"the ratios bear that. A wide cloud says that a single trial is worth little. What would change the " +
+			"answer: another host, more processors, a larger scale."}
+	s.Plots = v.one("drift", s.Title)
+	return s
+}
+
 // trustTables returns what lets a reader judge how far to believe the numbers.
 func (v view) trustTables() []table {
 	return filled(v.designTable(), v.noiseTable(), v.steadinessTable(), v.warmUpTable(), v.invalidTable(),
@@ -214,4 +227,59 @@ func factCell(f lab.Fact) cell {
 		return text(plainNumber(number) + " " + unitWord(f.Unit))
 	}
 	return text(fmt.Sprint(f.Value) + " " + unitWord(f.Unit))
+}
+
+// trust writes what the reader needs to judge the numbers by.
+func (p *printer) trust(v view, full bool) {
+	p.table(v.noiseTable())
+	p.table(v.steadinessTable())
+	p.table(v.warmUpTable())
+	p.table(v.invalidTable())
+	if full || v.anyAuditFailed() {
+		p.table(v.auditTable())
+	}
+	if full {
+		p.tables(filled(v.conditionsTable(), v.environmentTable()))
+	}
+	p.title("Trust")
+	for _, s := range v.trustSentences() {
+		p.paragraph("  * ", s, "")
+	}
+	for _, t := range v.Traced {
+		for _, s := range lostSpans(t.TraceContrast, t.Before, t.After) {
+			p.paragraph("  * ", s, "")
+		}
+	}
+	for _, note := range cleanAll(v.Notes) {
+		p.paragraph("  * ", note, "2")
+	}
+}
+
+// anyAuditFailed reports whether the audit of some variant is not valid.
+func (v view) anyAuditFailed() bool {
+	for _, sum := range v.Audit {
+		if sum.Verdict != lab.AuditValid {
+			return true
+		}
+	}
+	return false
+}
+
+// trustSentences sum up the audits, the host and the meter.
+func (v view) trustSentences() []string {
+	c := v.Conditions
+	rules := fmt.Sprintf("all %d audited variants kept the rules of the system in every trial", len(v.Audit))
+	if len(v.Audit) == 0 {
+		rules = "no variant was audited"
+	} else if v.anyAuditFailed() {
+		rules = "not every variant kept the rules of the system: see the audit"
+	}
+	return []string{
+		rules,
+		fmt.Sprintf("host: a fixed computation spread %s, steal at most %s, other processes %s of all processors "+
+			"(median)",
+			figure.Percent(c.CalibrationSpread), figure.Percent(c.MaxStealShare), figure.Percent(c.MedianOthersShare)),
+		fmt.Sprintf("the meter used %s of one core (median), at most %s", figure.Percent(c.MeterShareMedian),
+			figure.Percent(c.MeterShareMax)),
+	}
 }

@@ -1,0 +1,67 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+func (v view) claimsSection() section {
+	t := v.claimsTable()
+	return section{ID: "claims", Title: "Claims", Caption: t.Note,
+		Shown: []table{t},
+		HowTo: "Supported and contradicted need the whole interval on one side of what the claim says. Undecided " +
+			"is an answer: more blocks might tell. Untestable claims say what this host lacks; what was not asked " +
+			"for may well be possible here."}
+}
+
+// claimsTable shows every claim with its verdict, published beside measured.
+func (v view) claimsTable() table {
+	t := table{ID: "claims", Title: "Claims", Keys: 1,
+		Note: fmt.Sprintf("measured with its %s interval; the study's own number beside it",
+			figure.Setting(v.Confidence)),
+		Columns: []column{words("verdict"), numbers("published"), numbers("measured"), prose("claim, and why")}}
+	reason := ""
+	for _, c := range v.Claims {
+		published := absent
+		if c.Published != nil {
+			published = plainNumber(*c.Published)
+		}
+		claim := clean(c.Text)
+		if c.Source != "" {
+			claim += " (" + clean(c.Source) + ")"
+		}
+		if c.Reason == reason && c.Verdict == lab.ClaimUntestable {
+			claim += " - for the same reason"
+		} else {
+			claim += " - " + clean(c.Reason)
+		}
+		reason = c.Reason
+		t.add(toned(c.Standing(), claimTone(c.Verdict)), text(published), text(measured(c.Measured, c.Low, c.High)),
+			text(claim))
+	}
+	return t
+}
+
+// claimTone colours a verdict on a claim.
+func claimTone(verdict lab.ClaimVerdict) tone {
+	switch verdict {
+	case lab.ClaimSupported:
+		return toneGood
+	case lab.ClaimContradicted:
+		return toneBad
+	case lab.ClaimUndecided:
+		return toneWarn
+	default:
+		return toneMuted
+	}
+}
+
+// measured shows a figure that has no unit of its own for the eye.
+func measured(value, low, high *float64) string {
+	if value == nil {
+		return absent
+	}
+	return figure.Number(lab.Estimate{Value: *value, Low: low, High: high})
+}

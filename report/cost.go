@@ -1,0 +1,126 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+func (v view) costSection() section {
+	s := section{ID: "cost", Title: "Cost per operation",
+		Caption: fmt.Sprintf("CPU time of all units per %s and wall time per %s, log axis; means with %s "+
+			"intervals; %s.", v.Operation, v.Operation, figure.Setting(v.Confidence), v.sample()),
+		HowTo: fmt.Sprintf("A level row means that %s costs the same whatever the load. A falling row gets "+
+			"cheaper with more work (fixed costs spread, batches form); "+
+			"a rising row pays more for each: contention, queues, scheduling.", figure.Article(v.Operation))}
+	if _, timed := lab.FindMetric(v.Metrics, lab.Elapsed, 0, lab.PerOperation); !timed {
+		cpu, _ := lab.FindMetric(v.Metrics, lab.CPU, 0, lab.PerOperation)
+		s.Caption = fmt.Sprintf("%s, log axis; means with %s intervals; %s.", sentenceCase(cpu.Title),
+			figure.Setting(v.Confidence), v.sample())
+	}
+	s.Shown = []table{v.costTable()}
+	for _, metric := range v.costMetrics() {
+		s.Folded = append(s.Folded, v.meansTable(metric))
+	}
+	for i, metric := range v.costMetrics() {
+		title := v.metric(metric).Title
+		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-cost-%d", i), Kind: "cost", Metric: metric,
+			Title: title,
+			Label: title})
+	}
+	return s
+}
+
+// costTable shows all that one operation costs, with the variants that ran where they stand side by side:
+// CPU by unit, and all that the system has counted per operation.
+func (v view) costTable() table {
+	at := v.reference()
+	t := table{ID: "per-operation", Title: fmt.Sprintf("What one %s costs at %s", v.Operation, v.at(at)),
+		Keys: 1, Columns: []column{words("cost")},
+		Note: "CPU by unit: medians over trials; all else: means with intervals; " + v.sample()}
+	counts := slices.DeleteFunc(slices.Clone(v.Metrics), func(m lab.Metric) bool {
+		return m.Per != lab.PerOperation || m.Source != lab.FromSystem || m.Kind != lab.KindCount
+	})
+	if len(counts) == 0 {
+		return t
+	}
+	shown := those(v.variants(), func(x lab.Variant) bool {
+		return slices.ContainsFunc(v.Results, func(r lab.Result) bool {
+			return r.Variant == x.Name && r.Point.Name == at
+		})
+	})
+	for _, x := range shown {
+		t.Columns = append(t.Columns, numbers(x.Name))
+	}
+	for _, role := range v.rolesAt(at) {
+		costRow(&t, shown, "CPU: "+role, func(variant string) cell { return v.roleCell(variant, at, role) })
+	}
+	if all, ok := lab.FindMetric(v.Metrics, lab.CPU, 0, lab.PerOperation); ok {
+		counts = append([]lab.Metric{all}, counts...)
+	}
+	if memory, ok := lab.FindMetric(v.Metrics, lab.Memory, 0, ""); ok {
+		counts = append(counts, memory)
+	}
+	for _, m := range counts {
+		costRow(&t, shown, m.Title, func(variant string) cell { return v.resultCell(m.Name, variant, at) })
+	}
+	return t
+}
+
+// costRow adds a row with a cell per variant, unless nothing was measured.
+func costRow(t *table, variants []lab.Variant, title string, of func(variant string) cell) {
+	row, measured := []cell{text(title)}, false
+	for _, x := range variants {
+		c := of(x.Name)
+		measured = measured || c.Text != absent
+		row = append(row, c)
+	}
+	if measured {
+		t.add(row...)
+	}
+}
+
+// rolesAt returns the roles of all variants at a point but the generator, in the
+// order in which they come.
+func (v view) rolesAt(point string) []string {
+	var roles []string
+	for _, x := range v.variants() {
+		for _, u := range v.usages(x.Name, point) {
+			if u.Role != lab.RoleGenerator && u.CPUPerOperation > 0 && !slices.Contains(roles, u.Role) {
+				roles = append(roles, u.Role)
+			}
+		}
+	}
+	return roles
+}
+
+func (v view) roleCell(variant, point, role string) cell {
+	for _, u := range v.usages(variant, point) {
+		if u.Role == role && u.CPUPerOperation > 0 {
+			return text(figure.Amount(u.CPUPerOperation, "s"))
+		}
+	}
+	return toned(absent, toneMuted)
+}
+
+func (v view) resultCell(metric, variant, point string) cell {
+	r, ok := v.results[place{metric, variant, point}]
+	if !ok || v.struckOut(variant) {
+		return toned(absent, toneMuted)
+	}
+	return text(figure.Quantity(r.Estimate(), r.Unit))
+}
+
+// costMetrics returns the costs per operation that are shown at every point, as far
+// as they are metrics of this study.
+func (v view) costMetrics() []string {
+	var names []string
+	for _, quantity := range []string{lab.CPU, lab.Elapsed} {
+		if m, known := lab.FindMetric(v.Metrics, quantity, 0, lab.PerOperation); known {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}

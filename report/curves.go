@@ -1,0 +1,284 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// curvesSection shows how times and throughput follow the offered rate.
+func (v view) curvesSection() section {
+	s := section{ID: "curves", Title: "Load and latency", Wide: true,
+		Caption: fmt.Sprintf("Times and completed %ss over the offered rate in %ss per second; times on log "+
+			"axes. Small marks: trials; lines: medians over trials (n=%d blocks). "+
+			"Hollow: a rate that was not held.%s", v.Operation, v.Operation, v.Blocks, v.capacityCaption()),
+		HowTo: "Follow a line to the right until it bends upwards: there the variant begins to queue. A median " +
+			"that stays level says little while the 99th percentile climbs. " +
+			"At hollow marks whose rate was not begun in time work piled up, so that the time depends on how long " +
+			"the load lasted. In the plots of throughput, a variant that leaves the dotted diagonal answers less " +
+			"than it is asked."}
+	finish, _ := v.finishTime()
+	s.Shown = []table{v.heldTable(), v.capacityTable(), v.curveTable(finish)}
+	s.Folded = []table{v.searchesTable()}
+	for _, kind := range []string{"curve", "throughput", "share"} {
+		for _, m := range v.drawnCurves(kind) {
+			s.Plots = append(s.Plots, plot{ID: "plot-" + kind + "-" + slug(m.Name), Kind: kind, Metric: m.Name,
+				Limit: v.limit(m), Capacities: m.Name == finish.Name,
+				Title: shortTitle(m), Label: sentenceCase(m.Title) + " over the offered rate"})
+		}
+	}
+	for _, m := range v.Metrics {
+		if v.hasCurve(m.Name) && m.Name != finish.Name {
+			s.Folded = append(s.Folded, v.curveTable(m))
+		}
+	}
+	return s
+}
+
+// capacityCaption explains the brackets and the line of the objective.
+func (v view) capacityCaption() string {
+	var parts []string
+	if len(v.capacityTable().Rows) > 0 {
+		parts = append(parts, fmt.Sprintf(" Brackets below the curves: capacity with its %s interval.",
+			figure.Setting(v.Confidence)))
+	}
+	if v.Objective != "" {
+		parts = append(parts, fmt.Sprintf(" Dashed line: the limit of the objective (%s).", v.Objective))
+	}
+	return strings.Join(parts, "")
+}
+
+// heldTable shows which of the offered rates each variant held, and why it did not.
+func (v view) heldTable() table {
+	t := table{ID: "held", Title: "Rates held", Keys: 2,
+		Note: "begun in time and answered rightly, in every trial",
+		Columns: []column{words("variant"), numbers("offered"), words("held"), numbers("begun"),
+			numbers("not right")}}
+	if v.Objective != "" {
+		t.Note = "begun in time, and " + v.Objective + ", in every trial"
+	}
+	for _, r := range v.Held {
+		if v.struckOut(r.Variant) {
+			continue
+		}
+		held := toned(fmt.Sprintf("in all %d trials", r.Trials), toneGood)
+		if r.Trials == 0 {
+			held = toned("not known", toneMuted)
+			t.add(text(r.Variant), text(ratePerSecond(r.Rate)), held, toned(absent, toneMuted),
+				toned(absent, toneMuted))
+			continue
+		}
+		if r.Held < r.Trials {
+			held = toned(fmt.Sprintf("missed in %d of %d trials", r.Trials-r.Held, r.Trials), toneWarn)
+		}
+		t.add(text(r.Variant), text(ratePerSecond(r.Rate)), held, text(figure.Percent(r.Begun)),
+			text(figure.Percent(r.Wrong)))
+	}
+	return t
+}
+
+// capacityTable shows the highest rates that met the objective.
+func (v view) capacityTable() table {
+	t := table{ID: "capacity", Title: "Capacity", Keys: 1,
+		Note: "highest rate that meets the objective; " + v.sample(),
+		Columns: []column{words("variant"), words("point"), numbers("capacity"), numbers("to " + v.Baseline),
+			numbers("trials")}}
+	if v.Objective != "" {
+		t.Note = "highest rate that meets " + v.Objective + "; " + v.sample()
+	}
+	for _, r := range v.capacities() {
+		base := toned("base", toneMuted)
+		if r.Variant != v.Baseline {
+			c, ok := v.ratio(r.Metric, r.Variant, r.Point.Name)
+			base = v.ratioCell(c, ok)
+		}
+		t.add(text(r.Variant), text(r.Point.Name), text(figure.Quantity(r.Estimate(), r.Unit)), base,
+			text(fmt.Sprint(r.N)))
+	}
+	return t
+}
+
+// capacities returns the results of searches, highest first.
+func (v view) capacities() []lab.Result {
+	capacity, searched := lab.FindMetric(v.Metrics, lab.Capacity, 0, "")
+	found := those(v.Results, func(r lab.Result) bool {
+		return searched && r.Metric == capacity.Name && !v.struckOut(r.Variant)
+	})
+	slices.SortStableFunc(found, func(a, b lab.Result) int { return cmp.Compare(b.Mean, a.Mean) })
+	return found
+}
+
+// searchesTable shows between which loads each search found the capacity.
+func (v view) searchesTable() table {
+	t := table{ID: "searches", Title: "Searches for the capacity", Keys: 2,
+		Note: "one search per row; times are response times of the load at the highest rate that held; the " +
+			"last two columns are the lowest rate above it that failed and why, with what the search left open",
+		Columns: []column{words("variant"), numbers("block"), numbers("loads"), numbers("holds"), numbers("median"),
+			numbers("p99"), numbers("longest"), numbers("fails at"), prose("why")}}
+	for _, s := range v.Searches {
+		if v.struckOut(s.Variant) || v.isTwin(s.Variant) {
+			continue
+		}
+		row := []cell{text(s.Variant), text(strconv.Itoa(s.Block)), text(strconv.Itoa(s.Loads))}
+		if s.Passed != nil {
+			row = append(row, text(ratePerSecond(s.Passed.Rate)), timeCell(s.Passed.Median), timeCell(s.Passed.P99),
+				timeCell(s.Passed.Longest))
+		} else {
+			row = append(row, toned("none", toneWarn), timeCell(nil), timeCell(nil), timeCell(nil))
+		}
+		failsAt, why := toned(absent, toneMuted), s.Reason
+		if s.Failed != nil {
+			failsAt, why = text(ratePerSecond(s.Failed.Rate)), strings.TrimSuffix(s.Failed.Why+"; "+s.Reason, "; ")
+		}
+		t.add(append(row, failsAt, text(why))...)
+	}
+	return t
+}
+
+// timeCell shows a time in seconds, or that there is none.
+func timeCell(seconds *float64) cell {
+	if seconds == nil {
+		return toned(absent, toneMuted)
+	}
+	return text(figure.Amount(*seconds, "s"))
+}
+
+// ratePerSecond shows an offered rate as it was set.
+func ratePerSecond(rate float64) string { return lab.Plain(rate) + "/s" }
+
+// curveTable shows a metric over the offered rate.
+func (v view) curveTable(m lab.Metric) table {
+	t := table{ID: "curve-" + m.Name, Title: "Over the offered rate: " + m.Title, Keys: 2,
+		Note:    fmt.Sprintf("medians over trials; *: the rate was not held; n=%d blocks", v.Blocks),
+		Columns: []column{words("point"), numbers("offered")}}
+	shown := slices.DeleteFunc(v.variants(), func(x lab.Variant) bool {
+		_, ok := v.curve(m.Name, x.Name)
+		return !ok
+	})
+	for _, x := range shown {
+		t.Columns = append(t.Columns, numbers(x.Name))
+	}
+	for _, l := range v.loads() {
+		row := []cell{text(l.point), text(l.offered())}
+		for _, x := range shown {
+			row = append(row, v.curveCell(m, x.Name, l.point))
+		}
+		t.add(row...)
+	}
+	return t
+}
+
+func (v view) curveCell(m lab.Metric, variant, point string) cell {
+	p, ok := v.curvePoint(m.Name, variant, point)
+	shown := figure.Amount(p.Median, m.Unit)
+	if m.Kind == lab.KindShare {
+		shown = figure.Percent(p.Median)
+	}
+	switch {
+	case !ok:
+		return toned(absent, toneMuted)
+	case !p.Held || p.Missed:
+		return toned("* "+shown, toneWarn)
+	default:
+		return text(shown)
+	}
+}
+
+// curvePoint returns what a variant's curve has at a point.
+func (v view) curvePoint(metric, variant, point string) (lab.CurvePoint, bool) {
+	c, ok := v.curve(metric, variant)
+	i := slices.IndexFunc(c.Points, func(p lab.CurvePoint) bool { return p.Point == point })
+	if !ok || i < 0 {
+		return lab.CurvePoint{}, false
+	}
+	return c.Points[i], true
+}
+
+// curve returns a metric of a variant over the offered rate.
+func (v view) curve(metric, variant string) (lab.Curve, bool) {
+	i := slices.IndexFunc(v.Curves, func(c lab.Curve) bool { return c.Metric == metric && c.Variant == variant })
+	if i < 0 || v.struckOut(variant) {
+		return lab.Curve{}, false
+	}
+	return v.Curves[i], true
+}
+
+// drawnCurves returns the metrics drawn over the offered rate: of the times the
+// median and the 99th percentile, every rate, and shares that are not all zero.
+// A curve of one rate is a column of dots: the tables tell it.
+func (v view) drawnCurves(kind string) []lab.Metric {
+	if len(v.loads()) < 2 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(v.Metrics),
+		func(m lab.Metric) bool { return !v.hasCurve(m.Name) || v.curveKind(m) != kind })
+}
+
+// curveKind says how a metric is drawn over the offered rate; "" for not at all.
+func (v view) curveKind(m lab.Metric) string {
+	switch {
+	case m.Kind == lab.KindTime && (m.Quantile == 0.5 || m.Quantile == 0.99) && m.Quantity != lab.Staleness:
+		return "curve"
+	case m.Kind == lab.KindRate:
+		return "throughput"
+	case m.Kind == lab.KindShare && v.anyAboveZero(m.Name):
+		return "share"
+	default:
+		return ""
+	}
+}
+
+func (v view) anyAboveZero(metric string) bool {
+	return slices.ContainsFunc(v.Curves, func(c lab.Curve) bool {
+		return c.Metric == metric && slices.ContainsFunc(c.Points,
+			func(p lab.CurvePoint) bool { return p.Median > 0 })
+	})
+}
+
+// shortTitle names a metric over its plot: "Completion time, 99th percentile".
+func shortTitle(m lab.Metric) string {
+	switch m.Quantile {
+	case 0.5:
+		return sentenceCase(m.Quantity + ", median")
+	case 0.99:
+		return sentenceCase(m.Quantity + ", 99th percentile")
+	}
+	return sentenceCase(m.Name)
+}
+
+func (v view) hasCurve(metric string) bool {
+	return slices.ContainsFunc(v.Curves, func(c lab.Curve) bool {
+		return c.Metric == metric && !v.struckOut(c.Variant)
+	})
+}
+
+// limits reads the percentiles that an objective such as "p99<100ms,errors<0.1%"
+// limits, in seconds by name: {"p99": 0.1}.
+func limits(objective string) map[string]float64 {
+	found := map[string]float64{}
+	for term := range strings.SplitSeq(objective, ",") {
+		m := limitTerm.FindStringSubmatch(term)
+		if m == nil {
+			continue
+		}
+		if value, err := strconv.ParseFloat(m[2], 64); err == nil && value > 0 {
+			found[strings.ReplaceAll(m[1], ".", "")] = value * map[string]float64{"us": 1e-6, "ms": 1e-3, "s": 1}[m[3]]
+		}
+	}
+	return found
+}
+
+// limitTerm is a condition on a percentile of the response time.
+var limitTerm = regexp.MustCompile(`^\s*(p[0-9.]+)\s*<=?\s*([0-9.]+)\s*(us|ms|s)\s*$`)
+
+// limit returns what the objective demands of a metric, 0 for nothing.
+func (v view) limit(m lab.Metric) float64 {
+	percent := strconv.FormatFloat(100*m.Quantile, 'g', 6, 64)
+	return limits(v.Objective)["p"+strings.ReplaceAll(percent, ".", "")]
+}

@@ -1,0 +1,124 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// pathsSection shows where the time of an operation goes.
+func (v view) pathsSection() section {
+	s := section{ID: "paths", Title: "Where the time goes", Wide: true,
+		HowTo: "The bars of " + figure.Article(v.Operation) +
+			" lie end to end: at every moment it waited for exactly one thing, in the unit of that row. Long bars " +
+			"of one colour are what to work on first; " +
+			"what runs beside the path is not drawn, because it costs no time. A median " + v.Operation +
+			" is a typical one, not a mean; the 99th percentile shows what goes wrong when it goes wrong."}
+	at, ok := v.shownAt(func(point string) bool {
+		for _, x := range v.variants() {
+			if len(v.paths(x.Name, point)) > 0 {
+				return true
+			}
+		}
+		return false
+	})
+	if !ok {
+		return section{}
+	}
+	s.Caption = fmt.Sprintf("Critical paths at %s, from the intended start to the final state; every plot has "+
+		"a scale of its own. Each is the path of the trial whose value is the median of %d blocks.", v.at(at),
+		v.Blocks)
+	if slices.ContainsFunc(v.Paths, func(p lab.TrialPath) bool {
+		return p.Point.Name == at && p.Share == lab.PathMean
+	}) {
+		s.Plots = append(s.Plots, plot{ID: "plot-path-mean", Kind: "path-mean", Point: at,
+			Title: "Mean over all traced " + v.Operation + "s",
+			Label: "Mean time of " + figure.Article(v.Operation) + " by kind at " + v.at(at), Whole: true})
+	}
+	for i, p := range v.Paths {
+		if p.Point.Name != at || p.Share == lab.PathMean || v.struckOut(p.Variant) || v.isTwin(p.Variant) {
+			continue
+		}
+		title := fmt.Sprintf("%s, %s: %s", p.Variant, v.shareWords(p.Share), figure.Amount(p.Seconds, "s"))
+		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-path-%d", i), Kind: "path", Index: i, Title: title,
+			Label: "Critical path of " + title + ", by unit and kind"})
+	}
+	s.Shown = []table{v.kindsTable(at)}
+	s.Folded = v.pathTables(at)
+	return s
+}
+
+// kindsTable shows the paths of a point by kind.
+func (v view) kindsTable(at string) table {
+	t := table{ID: "kinds", Title: "Where the time of " + figure.Article(v.Operation) + " goes at " + v.at(at),
+		Keys:    2,
+		Note:    "seconds on the critical path by kind, and their share of it",
+		Columns: []column{words("variant"), words("path"), numbers("whole")}}
+	for _, kind := range lab.SegmentKinds() {
+		t.Columns = append(t.Columns, numbers(string(kind)))
+	}
+	for _, x := range v.variants() {
+		for _, p := range v.paths(x.Name, at) {
+			row := []cell{text(x.Name), text(v.shareWords(p.Share)), text(figure.Amount(p.Seconds, "s"))}
+			for _, kind := range lab.SegmentKinds() {
+				var seconds float64
+				if i := slices.IndexFunc(p.Kinds, func(k lab.SegmentTime) bool { return k.Kind == kind }); i >= 0 {
+					seconds = p.Kinds[i].Seconds
+				}
+				row = append(row, partCell(seconds, p.Seconds))
+			}
+			t.add(row...)
+		}
+	}
+	return t
+}
+
+// partCell shows a part of a path with its share.
+func partCell(seconds, whole float64) cell {
+	if seconds == 0 || whole == 0 {
+		return toned(absent, toneMuted)
+	}
+	return text(fmt.Sprintf("%s (%s)", figure.Amount(seconds, "s"), figure.Percent(seconds/whole)))
+}
+
+// pathTables returns the segments of every path at a point.
+func (v view) pathTables(at string) []table {
+	var tables []table
+	for i, p := range v.Paths {
+		if p.Point.Name != at || v.struckOut(p.Variant) || v.isTwin(p.Variant) {
+			continue
+		}
+		t := table{ID: fmt.Sprintf("path-%d", i), Title: fmt.Sprintf("Path of %s, %s (%s, trial %d)", p.Variant,
+			v.shareWords(p.Share), p.Operation, p.Trial), Keys: 1,
+			Note: fmt.Sprintf("from the intended start to the final state, at %s; chosen from %d traced %ss",
+				v.at(at), p.Sampled, v.Operation),
+			Columns: []column{words("unit"), words("kind"), words("what"), numbers("begins"), numbers("takes")}}
+		for _, s := range p.Segments {
+			t.add(text(s.Unit), text(string(s.Kind)), text(s.Name), text(figure.Amount(s.Start, "s")),
+				partCell(s.Seconds, p.Seconds))
+		}
+		tables = append(tables, t)
+	}
+	return tables
+}
+
+// paths returns the critical paths of a variant at a point, by rising share.
+func (v view) paths(variant, point string) []lab.TrialPath {
+	return those(v.Paths, func(p lab.TrialPath) bool {
+		return p.Variant == variant && p.Point.Name == point && !v.struckOut(variant)
+	})
+}
+
+// shareWords names the operation that a path stands for.
+func (v view) shareWords(share float64) string {
+	switch share {
+	case lab.PathMean:
+		return "mean " + v.Operation
+	case 0.5:
+		return "median " + v.Operation
+	default:
+		return "p" + plainNumber(share*100) + " " + v.Operation
+	}
+}

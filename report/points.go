@@ -1,0 +1,127 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// pointsSection shows ratios along the points of a job. Under load, the curves
+// show that better: nobody would average over rates.
+func (v view) pointsSection() section {
+	if len(v.Curves) > 0 {
+		return section{}
+	}
+	m := v.headline()
+	s := section{ID: "points", Title: "Ratio by point",
+		Shown:  []table{v.averagesTable()},
+		Folded: []table{v.pairsTable(), v.ratiosTable(m.Name)},
+		Caption: fmt.Sprintf("%s, variant / %s (base), log axis, one group per point; %s.", sentenceCase(m.Title),
+			v.Baseline, v.sample()),
+		HowTo: "If one number described the variant, all its dots would lie on a level line within their bars. " +
+			"Where they do not, an average over points hides the finding: " +
+			"the prediction interval in the table says what to expect at a new point."}
+	if len(v.swept(m.Name)) == 0 {
+		return section{Folded: nil}
+	}
+	s.Plots = v.one("points", s.Title)
+	return s
+}
+
+// averagesTable shows ratios averaged over points, and whether that is allowed.
+func (v view) averagesTable() table {
+	t := table{ID: "averages", Title: "Ratios averaged over points", Keys: 1,
+		Note: "I2: share of the spread over points that is not noise (above 50 % no single number stands for all " +
+			"points); " +
+			"prediction: 95 % interval for a new point",
+		Columns: []column{words("ratio"), words("metric"), numbers("points"), numbers("arithmetic"),
+			numbers("geometric"), numbers("harmonic"),
+			numbers("of sums"), numbers("I2"), numbers("random-effects mean"), numbers("prediction"),
+			words("one number?")}}
+	ratio := func(value float64) cell { return text(figure.Times(figure.Alone(value))) }
+	for _, a := range v.Averages {
+		verdict := toned("no", toneWarn)
+		if a.Homogeneous {
+			verdict = toned("yes", toneGood)
+		}
+		i2 := absent
+		if a.I2 != nil {
+			i2 = figure.Percent(*a.I2)
+		}
+		t.add(text(a.Variant+" / "+a.Baseline), text(a.Metric), text(fmt.Sprint(len(a.Points))),
+			ratio(a.Arithmetic), ratio(a.Geometric), ratio(a.Harmonic), ratio(a.OfSums),
+			text(i2), rung(a.Mean), text(span(a.PredictionLow, a.PredictionHigh)), verdict)
+	}
+	return t
+}
+
+// pairsTable shows the ratio between two variants of which neither is the
+// baseline (the study's Table 3).
+func (v view) pairsTable() table {
+	m := v.headline()
+	t := table{ID: "pairs", Title: "Ratio between variants: " + m.Title, Keys: 1,
+		Columns: []column{words("point")},
+		Note:    "first / second, geometric mean over blocks; " + v.sample()}
+	pairs := v.pairs()
+	for _, p := range pairs {
+		t.Columns = append(t.Columns, numbers(p.variant+" / "+p.baseline))
+	}
+	for _, point := range v.Points {
+		row, any := []cell{text(point.Name)}, false
+		for _, p := range pairs {
+			c, ok := v.comparisons[against{place{m.Name, p.variant, point.Name}, p.baseline}]
+			any = any || ok
+			row = append(row, v.ratioCell(c, ok))
+		}
+		if any {
+			t.add(row...)
+		}
+	}
+	return t
+}
+
+// pair is two variants compared with each other, neither being the baseline.
+type pair struct{ variant, baseline string }
+
+// pairs returns the comparisons between variants other than the baseline, such
+// as one service variant over the other, in the order in which they appear.
+func (v view) pairs() []pair {
+	var found []pair
+	for _, c := range v.Comparisons {
+		p := pair{c.Variant, c.Baseline}
+		if c.Baseline != v.Baseline && !v.isTwin(c.Variant) && !v.isTwin(c.Baseline) && !slices.Contains(found, p) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// swept returns the challengers that were compared at two points or more.
+func (v view) swept(metric string) []lab.Variant {
+	return slices.DeleteFunc(v.challengers(), func(x lab.Variant) bool {
+		return len(v.ratios(metric, x.Name)) < 2
+	})
+}
+
+// ratios returns the comparisons of a variant with the baseline over all
+// points, in the order of the points.
+func (v view) ratios(metric, variant string) []lab.Comparison {
+	var found []lab.Comparison
+	for _, p := range v.Points {
+		if c, ok := v.ratio(metric, variant, p.Name); ok {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// span shows an interval without its centre.
+func span(low, high *float64) string {
+	if low == nil || high == nil {
+		return absent
+	}
+	digits := figure.Decimals(figure.Between((*low+*high)/2, *low, *high))
+	return "[" + figure.Fixed(*low, digits) + ", " + figure.Fixed(*high, digits) + "]"
+}

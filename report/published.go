@@ -1,0 +1,124 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+func (v view) publishedSection() section {
+	t := v.publishedTable()
+	s := section{ID: "published", Title: "Published figures", Shown: []table{t},
+		Filter: true,
+		Caption: fmt.Sprintf("Time per %s as published against measured here, log axes, line: equal; scale %s.",
+			v.Operation, plainNumber(v.Scale)),
+		HowTo: "A dot on the line took as long here as in the study. Dots off the line by the same factor mean " +
+			"another machine, not another finding: compare ratios, not times. " +
+			"The status in the table says what recomputing the study's own data said of each figure: wrong and " +
+			"inconsistent figures contradict it, a method-flaw is right arithmetic with a misleading statistic."}
+	for _, f := range v.Published {
+		if f.PublishedPerOperation != nil && f.MeasuredPerOperation != nil {
+			s.Plots = v.one("published", s.Title)
+		}
+	}
+	return s
+}
+
+// publishedTable shows the study's figures beside what was measured here.
+func (v view) publishedTable() table {
+	t := table{ID: "published", Title: "Published figures", Keys: 1,
+		Note: "as printed, what recomputation says of it, and the same quantity measured here (scale " +
+			plainNumber(v.Scale) +
+			"); per " + clean(v.Operation) + " where scales differ",
+		Columns: []column{words("source"), prose("figure"), numbers("published"), numbers("measured"),
+			numbers("per " + v.Operation + ", study / here"), words("status"), prose("recomputed, note")}}
+	for _, f := range v.Published {
+		note := []string{f.Note, f.Reason}
+		if f.Recomputed != nil {
+			note = append([]string{"recomputed: " + optional(f.Recomputed)}, note...)
+		}
+		printed := plainNumber(f.Value) + " " + unitWord(f.Unit)
+		if f.Missing {
+			printed = absent
+		}
+		t.add(text(f.Source), text(figureName(f)), text(printed),
+			text(measured(f.Measured, f.Low, f.High)+unitAfter(f.Measured, f.Unit)),
+			text(perOperation(f.PublishedPerOperation)+" / "+perOperation(f.MeasuredPerOperation)),
+			toned(f.Status, statusTone(f.Status)), toned(strings.Join(cleanAll(note), "; "), toneMuted))
+	}
+	return t
+}
+
+// figureName says what a published figure is: "s1, goroutines: mean time".
+func figureName(f lab.PublishedFigure) string {
+	return strings.Join(cleanAll([]string{f.Point, f.Variant}), ", ") + ": " + clean(f.Metric)
+}
+
+// unitAfter returns the unit behind a figure that may be absent.
+func unitAfter(value *float64, unit string) string {
+	if word := unitWord(unit); value != nil && word != "" {
+		return " " + word
+	}
+	return ""
+}
+
+// unitWord leaves out the unit of plain numbers.
+func unitWord(unit string) string {
+	switch unit {
+	case "1", "ratio", "count":
+		return ""
+	}
+	return unit
+}
+
+// perOperation shows seconds per operation.
+func perOperation(seconds *float64) string {
+	if seconds == nil {
+		return absent
+	}
+	return figure.Amount(*seconds, "s")
+}
+
+// badStatus reports whether recomputation found the published figure wanting.
+func badStatus(status string) bool {
+	return status == "wrong" || status == "inconsistent" || status == "method-flaw"
+}
+
+// statusTone marks figures that recomputation did not confirm.
+func statusTone(status string) tone {
+	switch {
+	case badStatus(status):
+		return toneBad
+	case strings.HasPrefix(status, "ok"):
+		return toneGood
+	case status == "ambiguous" || status == "suspect":
+		return toneWarn
+	default:
+		return toneMuted
+	}
+}
+
+// optional shows a number in six significant digits, or that there is none.
+func optional(value *float64) string {
+	if value == nil || !figure.Finite(*value) {
+		return absent
+	}
+	return strconv.FormatFloat(*value, 'g', 6, 64)
+}
+
+// doubtfulTable keeps the published figures that recomputation did not confirm.
+func (v view) doubtfulTable() table {
+	t := table{ID: "doubtful", Title: "Published figures that their own data do not confirm", Keys: 1,
+		Columns: []column{
+			words("status"), numbers("published"), numbers("recomputed"), prose("what, where, and why")}}
+	for _, f := range v.Published {
+		if badStatus(f.Status) {
+			t.add(toned(f.Status, toneBad), text(plainNumber(f.Value)+" "+unitWord(f.Unit)),
+				text(optional(f.Recomputed)), text(figureName(f)+" ("+f.Source+") - "+f.Note))
+		}
+	}
+	return t
+}

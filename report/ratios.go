@@ -1,0 +1,93 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+func (v view) forestSection() section {
+	m := v.headline()
+	s := section{ID: "ratios", Title: "Ratios",
+		Caption: fmt.Sprintf("%s, variant / %s (base), log axis; dots: geometric means over blocks, bars: %s "+
+			"intervals; %s.", sentenceCase(m.Title), v.Baseline, figure.Setting(v.Confidence), v.sample()),
+		HowTo: fmt.Sprintf("The line at 1 is %s. A bar that lies wholly to its right needs more, wholly to its "+
+			"left less. The grey band is the margin (%s, or a bias where that reaches farther): bars inside it are "+
+			"equivalent. "+
+			"The dotted box is the same variant against itself, the widest such interval: it should hold 1. "+
+			"Distances on a log axis are factors: 2x and 0.5x lie equally far from 1.", v.Baseline,
+			figure.Setting(v.Margin))}
+	if slices.ContainsFunc(v.Comparisons, func(c lab.Comparison) bool { return c.PiledUp }) {
+		s.Caption += " *: a rate that one of the two did not hold, so that the ratio grows with the length of " +
+			"the load."
+	}
+	s.Plots = v.one("forest", s.Title)
+	for _, metric := range v.matrixMetrics(v.reference()) {
+		s.Folded = append(s.Folded, v.ratiosTable(metric.Name))
+	}
+	return s
+}
+
+// ratiosTable shows the ratio of every variant to the baseline (Table 4).
+func (v view) ratiosTable(metric string) table {
+	m := v.metric(metric)
+	t := table{ID: "ratios-" + metric, Title: "Ratio to " + clean(v.Baseline) + ": " + m.Title,
+		Note: "variant / " + clean(v.Baseline) + " (base), geometric mean over blocks; " + v.sample()}
+	return v.byPoint(t, v.challengers(), func(variant, point string) (cell, bool) {
+		c, ok := v.ratio(metric, variant, point)
+		return v.ratioCell(c, ok), ok
+	})
+}
+
+// byPoint lays a figure out as one row per point and one column per variant.
+// Variants and points without a figure are left out.
+func (v view) byPoint(
+	t table, variants []lab.Variant, figure func(variant, point string) (cell, bool),
+) table {
+	t.Columns, t.Keys = []column{words("point"), words("levels")}, 1
+	kept := slices.DeleteFunc(slices.Clone(variants), func(x lab.Variant) bool {
+		return !slices.ContainsFunc(v.Points, func(p lab.Point) bool { _, ok := figure(x.Name, p.Name); return ok })
+	})
+	for _, x := range kept {
+		t.Columns = append(t.Columns, numbers(x.Name))
+	}
+	for _, p := range v.Points {
+		row, any := []cell{text(p.Name), toned(v.levels(p), toneMuted)}, false
+		for _, x := range kept {
+			c, ok := figure(x.Name, p.Name)
+			if !ok {
+				c = toned(absent, toneMuted)
+			}
+			any = any || ok
+			row = append(row, c)
+		}
+		if any {
+			t.add(row...)
+		}
+	}
+	return t
+}
+
+// levels shows the levels of a point that the study varies: "pings 500,
+// workers 10". With a single point it shows all of them.
+func (v view) levels(p lab.Point) string {
+	parts := make([]string, 0, len(p.Levels))
+	for _, factor := range p.Factors() {
+		if level, _ := p.Level(factor); len(v.Points) == 1 || v.varies(factor) {
+			parts = append(parts, factor+" "+lab.Plain(level))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// varies reports whether the points of the study differ in a factor.
+func (v view) varies(factor string) bool {
+	first, ok := v.Points[0].Level(factor)
+	return slices.ContainsFunc(v.Points, func(p lab.Point) bool {
+		level, has := p.Level(factor)
+		return level != first || has != ok
+	})
+}

@@ -1,0 +1,187 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// spectraSection shows whole distributions.
+func (v view) spectraSection() section {
+	s := section{ID: "spectra", Title: "Distributions", Wide: true,
+		Caption: fmt.Sprintf("Percentile spectra: the share of %ss on an axis of 1/(1 - share), so that every "+
+			"step to the right is a ten times rarer %s; times on a log axis. "+
+			"Thin: trials; thick: median over %d blocks at each share. Times run from the intended start.",
+			v.Operation, v.Operation, v.Blocks),
+		HowTo: "Read off at 99 % what one in a hundred takes at least. A line that rises steadily is an ordinary " +
+			"tail; one that jumps hides a second kind of " + v.Operation + ", such as one that met a retry. " +
+			"The service time starts at the actual sending: it leaves out what waited to be sent, and is shown on " +
+			"request only."}
+	for _, quantity := range []string{lab.ResponseTime, lab.CompletionTime} {
+		point, ok := v.spectrumAt(quantity)
+		if !ok {
+			continue
+		}
+		title := sentenceCase(quantity)
+		s.Plots = append(s.Plots, plot{ID: "plot-spectrum-" + slug(quantity), Kind: "spectrum", Metric: quantity,
+			Point: point, Title: title, Label: title + " as a percentile spectrum at " + v.at(point) + ". "})
+		s.Shown = append(s.Shown, v.spectrumTable(quantity, point))
+		s.Folded = append(s.Folded, v.otherSpectra(quantity, point)...)
+		if quantity == lab.ResponseTime {
+			s.Shown = append(s.Shown, v.operationsTable(point))
+		}
+	}
+	if at, ok := v.spectrumAt(lab.ServiceTime); ok {
+		s.Folded = append(s.Folded, v.spectrumTable(lab.ServiceTime, at))
+	}
+	return s
+}
+
+// stalenessSection shows how far read models lag.
+func (v view) stalenessSection() section {
+	s := section{ID: "staleness", Title: "Staleness",
+		Caption: fmt.Sprintf("From a change on the write side until a read model shows it, as a percentile "+
+			"spectrum on log axes; thin: trials, thick: median over %d blocks.", v.Blocks),
+		HowTo: "At 99 % the line says how old one in a hundred answers of the read model may be. A variant that " +
+			"reads what it writes has no line: it is never stale."}
+	if at, ok := v.spectrumAt(lab.Staleness); ok {
+		s.Plots = []plot{{ID: "plot-spectrum-staleness", Kind: "spectrum", Metric: lab.Staleness, Point: at,
+			Label: s.Title}}
+		s.Shown = []table{v.spectrumTable(lab.Staleness, at)}
+		s.Folded = v.otherSpectra(lab.Staleness, at)
+	}
+	return s
+}
+
+// spectrumTable shows the distributions of a quantity at a point.
+func (v view) spectrumTable(quantity, point string) table {
+	title := sentenceCase(quantity)
+	if quantity == lab.ServiceTime {
+		title += " (uncorrected)"
+	}
+	t := table{ID: "spectrum-" + quantity + "-" + point, Title: title + " at " + v.at(point), Keys: 1,
+		Note: fmt.Sprintf("at most so long for so many of all; medians over trials at each share; n=%d blocks",
+			v.Blocks), Columns: []column{words("variant")}}
+	for _, share := range spectrumShares() {
+		t.Columns = append(t.Columns, numbers(figure.Setting(share)))
+	}
+	for _, x := range v.variants() {
+		s, ok := v.spectrum(quantity, x.Name, point)
+		if !ok {
+			continue
+		}
+		row := []cell{text(x.Name)}
+		for _, share := range spectrumShares() {
+			value, has := quantileOf(s.Median, share)
+			if !has {
+				value = math.NaN()
+			}
+			row = append(row, text(figure.Amount(value, "s")))
+		}
+		t.add(row...)
+	}
+	return t
+}
+
+// spectrumShares returns the columns of the tables of distributions. The largest
+// value is no property of a system and has none.
+func spectrumShares() []float64 { return []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.999} }
+
+// otherSpectra returns the tables at the points that are not shown first.
+func (v view) otherSpectra(quantity, shown string) []table {
+	var tables []table
+	for _, p := range v.Points {
+		if p.Name != shown {
+			tables = append(tables, v.spectrumTable(quantity, p.Name))
+		}
+	}
+	return tables
+}
+
+// quantileOf returns the value at a share that is kept.
+func quantileOf(quantiles []lab.Quantile, share float64) (float64, bool) {
+	i := slices.IndexFunc(quantiles, func(q lab.Quantile) bool { return q.Share == share })
+	if i < 0 {
+		return 0, false
+	}
+	return quantiles[i].Value, true
+}
+
+// spectrum returns the distribution of a quantity.
+func (v view) spectrum(quantity, variant, point string) (lab.Spectrum, bool) {
+	i := slices.IndexFunc(v.Spectra, func(s lab.Spectrum) bool {
+		return s.Quantity == quantity && s.Variant == variant && s.Point.Name == point
+	})
+	if i < 0 || v.struckOut(variant) {
+		return lab.Spectrum{}, false
+	}
+	return v.Spectra[i], true
+}
+
+// spectrumAt returns where the distributions of a quantity are shown first.
+func (v view) spectrumAt(quantity string) (string, bool) {
+	return v.shownAt(func(point string) bool {
+		return slices.ContainsFunc(v.Spectra, func(s lab.Spectrum) bool {
+			return s.Quantity == quantity && s.Point.Name == point && !v.struckOut(s.Variant)
+		})
+	})
+}
+
+// lightSpectra leaves the single trials out of all distributions but those that
+// are shown first.
+func (v view) lightSpectra() []lab.Spectrum {
+	light := slices.Clone(v.Spectra)
+	for i, s := range light {
+		if at, ok := v.spectrumAt(s.Quantity); !ok || s.Point.Name != at {
+			light[i].Trials = nil
+		}
+	}
+	return light
+}
+
+// operationsTable shows the times and errors of single operations at a point, the variants
+// of an operation below one another.
+func (v view) operationsTable(at string) table {
+	t := table{ID: "operations-" + at, Title: "Times and errors by operation at " + v.at(at), Keys: 2,
+		Note: fmt.Sprintf("response times: medians over trials, n=%d blocks; errors: of all trials", v.Blocks),
+		Columns: []column{words("operation"), words("variant"), numbers("median"), numbers("p99"),
+			numbers("longest"),
+			numbers("sent"), numbers("not right"), prose("errors")}}
+	var names []string
+	for _, o := range v.Operations {
+		if !slices.Contains(names, o.Name) {
+			names = append(names, o.Name)
+		}
+	}
+	for _, name := range names {
+		for _, o := range v.Operations {
+			if o.Name != name || o.Point.Name != at || v.isTwin(o.Variant) || v.struckOut(o.Variant) {
+				continue
+			}
+			t.add(text(name), text(o.Variant), text(figure.Amount(o.Median, "s")), text(figure.Amount(o.P99, "s")),
+				text(figure.Amount(o.Longest, "s")), text(fmt.Sprint(o.Sent)), wrongCell(o), text(errorKinds(o)))
+		}
+	}
+	return t
+}
+
+func wrongCell(o lab.OperationTimes) cell {
+	if o.Wrong > 0 {
+		return toned(figure.Percent(o.Wrong), toneWarn)
+	}
+	return text("0 %")
+}
+
+// errorKinds lists what went wrong, by kind.
+func errorKinds(o lab.OperationTimes) string {
+	var kinds []string
+	for _, kind := range slices.Sorted(maps.Keys(o.Errors)) {
+		kinds = append(kinds, fmt.Sprintf("%d %s", o.Errors[kind], kind))
+	}
+	return strings.Join(kinds, ", ")
+}

@@ -1,0 +1,103 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+func (v view) trendsSection() section {
+	t := v.trendsTable()
+	s := section{ID: "trends", Title: "Scaling", Shown: []table{t},
+		Folded: []table{v.meansTable(v.headline().Name), v.rawTable()},
+		Caption: fmt.Sprintf("Small dots: trials; large dots: means; line: least squares through the means. "+
+			"Linear axes, each panel its own scale; %s.", v.sample()),
+		HowTo: "An exponent of 1 means proportional: twice the work, twice the time. Above 1 grows faster, below " +
+			"1 slower. A line that meets the left edge below zero promises a negative fixed cost, " +
+			"which cannot be: a straight line is the wrong model there, however near R2 is to 1."}
+	for i, l := range v.Trends {
+		title := fmt.Sprintf("%s of %s along %s, exponent %s", figure.Spaced(l.Metric), l.Variant, l.Factor,
+			plusMinus(l.Exponent, l.ExponentSE, "1"))
+		label := fmt.Sprintf("%s, line %s per step of %s", title, plusMinus(l.Slope, l.SlopeSE, l.Unit),
+			l.Factor)
+		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-trend-%d", i), Kind: "trend", Index: i,
+			Title: sentenceCase(title), Label: label,
+			Note: strings.Join(cleanAll(l.Warnings), "; ")})
+	}
+	if t.empty() {
+		return section{}
+	}
+	return s
+}
+
+// trendsTable shows the lines along the factors with their standard errors.
+func (v view) trendsTable() table {
+	t := table{ID: "trends", Title: "Trend lines", Keys: 3,
+		Note: "least squares through the means, ± standard error; exponent: slope in log-log (1: proportional)",
+		Columns: []column{words("metric"), words("factor"), words("variant"), numbers("slope"),
+			numbers("intercept"), numbers("R2"), numbers("exponent"), prose("warnings")}}
+	for _, l := range v.Trends {
+		t.add(text(figure.Spaced(l.Metric)), text(l.Factor), text(l.Variant),
+			text(plusMinus(l.Slope, l.SlopeSE, l.Unit)), text(plusMinus(l.Intercept, l.InterceptSE, l.Unit)),
+			text(figure.Fixed(l.R2, 4)), text(plusMinus(l.Exponent, l.ExponentSE, "1")),
+			toned(strings.Join(cleanAll(l.Warnings), "; "), toneWarn))
+	}
+	return t
+}
+
+// meansTable shows the mean of a metric with its interval (the study's Table 2).
+func (v view) meansTable(metric string) table {
+	m := v.metric(metric)
+	t := table{ID: "means-" + metric, Title: "Means: " + m.Title, Note: v.sample()}
+	return v.byPoint(t, v.variants(), func(variant, point string) (cell, bool) {
+		r, ok := v.results[place{metric, variant, point}]
+		return text(figure.Quantity(r.Estimate(), r.Unit)), ok
+	})
+}
+
+// rawTable lists every valid trial of the headline metric (the study's Table 1).
+func (v view) rawTable() table {
+	m := v.headline()
+	t := table{ID: "raw", Title: "Raw values: " + m.Title, Keys: 2,
+		Note:    "one value per valid trial, in block order; scale " + plainNumber(v.Scale),
+		Columns: []column{words("point"), words("variant"), numbers("n"), words("unit"), prose("values")}}
+	for _, p := range v.Points {
+		for _, x := range v.variants() {
+			r, ok := v.results[place{m.Name, x.Name, p.Name}]
+			if !ok {
+				continue
+			}
+			unit, factor := figure.Scale(r.Mean, r.Unit)
+			t.add(text(p.Name), text(x.Name), text(fmt.Sprint(r.N)), text(unit), text(values(r, factor)))
+		}
+	}
+	return t
+}
+
+// values writes the trials of a result, times the factor of their unit, in four significant digits.
+func values(r lab.Result, factor float64) string {
+	digits := figure.Decimals(figure.Alone(r.Mean*factor)) + 1
+	parts := make([]string, len(r.Values))
+	for i, value := range r.Values {
+		parts[i] = figure.Fixed(value*factor, digits)
+	}
+	return strings.Join(parts, "  ")
+}
+
+// plusMinus shows a number with its standard error in a unit for the eye,
+// rounded by that error: "7.16 ± 0.11 ms".
+func plusMinus(value, standardError float64, unit string) string {
+	if !figure.Finite(value) {
+		return absent
+	}
+	name, factor := figure.Scale(value, unit)
+	name = figure.After(name)
+	value, standardError = value*factor, standardError*factor
+	if !figure.Finite(standardError) || standardError <= 0 {
+		return figure.Number(figure.Alone(value)) + name
+	}
+	digits := figure.Decimals(figure.Between(value, value-standardError, value+standardError))
+	return figure.Fixed(value, digits) + " ± " + figure.Fixed(standardError, digits) + name
+}

@@ -1,0 +1,175 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// usageSection shows CPU and memory by unit.
+func (v view) usageSection() section {
+	at, ok := v.shownAt(func(point string) bool {
+		for _, x := range v.variants() {
+			if len(v.usages(x.Name, point)) > 0 {
+				return true
+			}
+		}
+		return false
+	})
+	if !ok {
+		return section{}
+	}
+	s := section{ID: "usage", Title: "CPU and memory", Wide: true,
+		Caption: fmt.Sprintf("By unit and backing service at %s, medians over %d blocks; one fill per unit "+
+			"throughout. Dashed outline: the load generator, which is no part of the system and in no sum.", v.at(at),
+			v.Blocks),
+		HowTo: "CPU per " + v.Operation + " is what one more costs; the share of a processor says which unit is " +
+			"busy at this load, and how near the host is to its limit. " +
+			"Memory is the peak over the load; the peaks of units need not fall together."}
+	for _, kind := range []string{"cpu", "share", "memory"} {
+		title := map[string]string{"cpu": "CPU time per " + v.Operation, "share": "Share of one processor",
+			"memory": "Peak memory"}[kind]
+		s.Plots = append(s.Plots, plot{ID: "plot-usage-" + kind, Kind: "usage", Metric: kind, Point: at,
+			Title: title, Label: title + " by unit at " + v.at(at), Whole: kind == "cpu"})
+	}
+	s.Folded = append([]table{v.usageTable(at), v.platformTable(at), v.nodesTable()}, v.otherUsages(at)...)
+	return s
+}
+
+// usageTable shows what each unit used at a point, and the network where that is known.
+func (v view) usageTable(at string) table {
+	t := table{ID: "usage-" + at, Title: "CPU and memory by unit at " + v.at(at), Keys: 2,
+		Note: fmt.Sprintf("medians over trials, n=%d blocks; the generator is in no sum", v.Blocks),
+		Columns: []column{words("variant"), words("unit"), numbers("CPU per " + v.Operation),
+			numbers("share of one processor"), numbers("peak memory")}}
+	if v.foreign() {
+		t.Title = "Who costs what: CPU and memory by process at " + v.at(at)
+	}
+	network := slices.ContainsFunc(v.Usages, func(u lab.RoleUsage) bool { return u.NetworkPerOperation > 0 })
+	if network {
+		t.Columns = append(t.Columns, numbers("network per "+v.Operation))
+	}
+	row := func(variant, unit string, u lab.RoleUsage, tone tone) {
+		cells := usageCells(variant, unit, u, tone)
+		if !network {
+			cells = cells[:len(cells)-1]
+		}
+		t.add(cells...)
+	}
+	for _, x := range v.variants() {
+		for _, u := range v.usages(x.Name, at) {
+			tone := toneNone
+			if u.Role == lab.RoleGenerator {
+				tone = toneMuted
+			}
+			row(x.Name, u.Role, u, tone)
+		}
+		for _, sum := range v.UsageSums {
+			if sum.Variant == x.Name && sum.Point.Name == at && !v.struckOut(x.Name) {
+				row(x.Name, "sum without generator", sum, toneNone)
+			}
+		}
+	}
+	return t
+}
+
+// usageCells returns one row of the uses, the network last. Nothing used is nothing measured.
+func usageCells(variant, unit string, u lab.RoleUsage, tone tone) []cell {
+	shown := func(value float64, words string) cell {
+		if value == 0 {
+			return toned(absent, toneMuted)
+		}
+		return toned(words, tone)
+	}
+	return []cell{text(variant), toned(unit, tone),
+		shown(u.CPUPerOperation, figure.Amount(u.CPUPerOperation, "s")),
+		shown(u.CPUShare, figure.Percent(u.CPUShare)), shown(u.PeakMemory, figure.Amount(u.PeakMemory, "B")),
+		shown(u.NetworkPerOperation, figure.Amount(u.NetworkPerOperation, "B"))}
+}
+
+// otherUsages returns the tables at the points that are not shown first.
+func (v view) otherUsages(shown string) []table {
+	var tables []table
+	for _, p := range v.Points {
+		if p.Name != shown {
+			tables = append(tables, v.usageTable(p.Name), v.platformTable(p.Name))
+		}
+	}
+	return tables
+}
+
+// usages returns what the roles of a variant used at a point, in the order of the
+// analysis.
+func (v view) usages(variant, point string) []lab.RoleUsage {
+	return those(v.Usages, func(u lab.RoleUsage) bool {
+		return u.Variant == variant && u.Point.Name == point && !v.struckOut(variant)
+	})
+}
+
+// platformTable returns what the deployment's platform itself said of processors, beside the
+// control groups; without rows where it said nothing.
+func (v view) platformTable(at string) table {
+	t := table{ID: "platform-" + at, Title: "CPU as the platform says it, at " + v.at(at), Keys: 2}
+	var source string
+	var window float64
+	for _, x := range v.variants() {
+		for _, u := range v.usages(x.Name, at) {
+			p := u.Platform
+			if p == nil {
+				continue
+			}
+			source, window = p.Source, p.WindowSeconds
+			t.add(text(x.Name), text(u.Role), millicores(p.Millicores), millicores(p.MostMillicores),
+				millicores(p.GroupMillicores),
+				difference(*p), text(figure.Fixed(p.LagSeconds, 0)+" s"))
+		}
+	}
+	t.Columns = []column{words("variant"), words("unit"), numbers(source), numbers("its maximum"),
+		numbers("control group meanwhile"),
+		numbers("difference"), numbers("said after")}
+	t.Note = fmt.Sprintf("averages over windows of about %s s whose middle lies in the load, 1000m is one "+
+		"processor; medians over trials; said after: since the middle of the window",
+		figure.Fixed(window, 0))
+	return t
+}
+
+func millicores(m float64) cell { return text(figure.Fixed(m, 0) + "m") }
+
+// difference returns how far the platform is from the control group. Of next to nothing a share
+// says nothing.
+func difference(p lab.PlatformUsage) cell {
+	if p.GroupMillicores < 1 {
+		return toned(absent, toneMuted)
+	}
+	return text(fmt.Sprintf("%+.1f %%", 100*(p.Millicores/p.GroupMillicores-1)))
+}
+
+// nodesTable shows what each node uses from one load to the next.
+func (v view) nodesTable() table {
+	t := table{ID: "nodes", Title: "What each node uses, over the loads", Keys: 2,
+		Note: "medians over the trials in which units were there at the end of the load; the generator is in no " +
+			"figure. " +
+			"Where the platform chooses the nodes, other units may be on them in other trials",
+		Columns: []column{words("variant"), words("node"), words("load"), numbers("trials"), numbers("units"),
+			numbers("share of one processor"), numbers("mean memory")}}
+	for _, x := range v.variants() {
+		loads := slices.DeleteFunc(slices.Clone(v.NodeLoads),
+			func(n lab.NodeLoad) bool { return n.Variant != x.Name })
+		slices.SortStableFunc(loads, func(a, b lab.NodeLoad) int { return cmp.Compare(a.Node, b.Node) })
+		for _, n := range loads {
+			t.add(text(n.Variant), text(n.Node), text(v.at(n.Point.Name)), text(strconv.Itoa(n.Trials)),
+				text(strconv.FormatFloat(n.Units, 'g', 3, 64)),
+				text(figure.Percent(n.CPUShare)), text(figure.Amount(n.MeanMemory, "B")))
+		}
+	}
+	return t
+}
+
+// foreign reports whether what is compared are systems that somebody else wrote.
+func (v view) foreign() bool {
+	return slices.ContainsFunc(v.Variants, func(x lab.Variant) bool { return x.External != nil })
+}
