@@ -28,21 +28,12 @@ func (v view) bottleneckTables() []table {
 			t.add(text(d.Unit), text(to),
 				v.ratioCell(lab.Comparison{Metric: b.Metric, Variant: d.Variant, Baseline: b.Variant, Ratio: d.Ratio,
 					Verdict: d.Verdict}, true),
-				measuredCell(d.CPUShare, figure.Percent), measuredCell(d.Queueing,
-					func(s float64) string { return figure.Amount(s, "s") }),
-				measuredCell(d.PathShare, figure.Percent))
+				unlessNil(d.CPUShare, figure.Percent), unlessNil(d.Queueing, seconds),
+				unlessNil(d.PathShare, figure.Percent))
 		}
 		all = append(all, t)
 	}
 	return all
-}
-
-// measuredCell shows a number, where there is one.
-func measuredCell(value *float64, write func(float64) string) cell {
-	if value == nil {
-		return toned(absent, toneMuted)
-	}
-	return text(write(*value))
 }
 
 // bottleneckSection says which unit to scale.

@@ -54,8 +54,15 @@ func (v view) costTable() table {
 	for _, x := range shown {
 		t.Columns = append(t.Columns, numbers(x.Name))
 	}
+	row := func(title string, of func(variant string) cell) {
+		var costs []cell
+		for _, x := range shown {
+			costs = append(costs, of(x.Name))
+		}
+		t.addMeasured([]cell{text(title)}, costs)
+	}
 	for _, role := range v.rolesAt(at) {
-		costRow(&t, shown, "CPU: "+role, func(variant string) cell { return v.roleCell(variant, at, role) })
+		row("CPU: "+role, func(variant string) cell { return v.roleCell(variant, at, role) })
 	}
 	if all, ok := lab.FindMetric(v.Metrics, lab.CPU, 0, lab.PerOperation); ok {
 		counts = append([]lab.Metric{all}, counts...)
@@ -64,22 +71,15 @@ func (v view) costTable() table {
 		counts = append(counts, memory)
 	}
 	for _, m := range counts {
-		costRow(&t, shown, m.Title, func(variant string) cell { return v.resultCell(m.Name, variant, at) })
+		row(m.Title, func(variant string) cell {
+			r, ok := v.results[place{m.Name, variant, at}]
+			if !ok || v.struckOut(variant) {
+				return none()
+			}
+			return text(figure.Quantity(r.Estimate(), r.Unit))
+		})
 	}
 	return t
-}
-
-// costRow adds a row with a cell per variant, unless nothing was measured.
-func costRow(t *table, variants []lab.Variant, title string, of func(variant string) cell) {
-	row, measured := []cell{text(title)}, false
-	for _, x := range variants {
-		c := of(x.Name)
-		measured = measured || c.Text != absent
-		row = append(row, c)
-	}
-	if measured {
-		t.add(row...)
-	}
 }
 
 // rolesAt returns the roles of all variants at a point but the generator, in the
@@ -96,21 +96,14 @@ func (v view) rolesAt(point string) []string {
 	return roles
 }
 
+// roleCell shows the CPU per operation of a role.
 func (v view) roleCell(variant, point, role string) cell {
 	for _, u := range v.usages(variant, point) {
 		if u.Role == role && u.CPUPerOperation > 0 {
-			return text(figure.Amount(u.CPUPerOperation, "s"))
+			return text(seconds(u.CPUPerOperation))
 		}
 	}
-	return toned(absent, toneMuted)
-}
-
-func (v view) resultCell(metric, variant, point string) cell {
-	r, ok := v.results[place{metric, variant, point}]
-	if !ok || v.struckOut(variant) {
-		return toned(absent, toneMuted)
-	}
-	return text(figure.Quantity(r.Estimate(), r.Unit))
+	return none()
 }
 
 // costMetrics returns the costs per operation that are shown at every point, as far

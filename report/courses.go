@@ -60,7 +60,7 @@ func (v view) followed(at string) []followed {
 // coursesAt returns those at a point that are shown.
 func (v view) coursesAt(at string) []lab.TrialCourse {
 	return those(v.Courses, func(c lab.TrialCourse) bool {
-		return c.Point == at && !v.isTwin(c.Variant) && !v.struckOut(c.Variant)
+		return c.Point == at && v.drawsVariant(c.Variant)
 	})
 }
 

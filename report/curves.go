@@ -67,18 +67,15 @@ func (v view) heldTable() table {
 		if v.struckOut(r.Variant) {
 			continue
 		}
-		held := toned(fmt.Sprintf("in all %d trials", r.Trials), toneGood)
-		if r.Trials == 0 {
-			held = toned("not known", toneMuted)
-			t.add(text(r.Variant), text(ratePerSecond(r.Rate)), held, toned(absent, toneMuted),
-				toned(absent, toneMuted))
-			continue
+		held, begun, wrong := toned("not known", toneMuted), none(), none()
+		if r.Trials > 0 {
+			held = toned(fmt.Sprintf("in all %d trials", r.Trials), toneGood)
+			begun, wrong = text(figure.Percent(r.Begun)), text(figure.Percent(r.Wrong))
 		}
 		if r.Held < r.Trials {
 			held = toned(fmt.Sprintf("missed in %d of %d trials", r.Trials-r.Held, r.Trials), toneWarn)
 		}
-		t.add(text(r.Variant), text(ratePerSecond(r.Rate)), held, text(figure.Percent(r.Begun)),
-			text(figure.Percent(r.Wrong)))
+		t.add(text(r.Variant), text(ratePerSecond(r.Rate)), held, begun, wrong)
 	}
 	return t
 }
@@ -95,8 +92,7 @@ func (v view) capacityTable() table {
 	for _, r := range v.capacities() {
 		base := toned("base", toneMuted)
 		if r.Variant != v.Baseline {
-			c, ok := v.ratio(r.Metric, r.Variant, r.Point.Name)
-			base = v.ratioCell(c, ok)
+			base = v.ratioCell(v.ratio(r.Metric, r.Variant, r.Point.Name))
 		}
 		t.add(text(r.Variant), text(r.Point.Name), text(figure.Quantity(r.Estimate(), r.Unit)), base,
 			text(fmt.Sprint(r.N)))
@@ -122,17 +118,17 @@ func (v view) searchesTable() table {
 		Columns: []column{words("variant"), numbers("block"), numbers("loads"), numbers("holds"), numbers("median"),
 			numbers("p99"), numbers("longest"), numbers("fails at"), prose("why")}}
 	for _, s := range v.Searches {
-		if v.struckOut(s.Variant) || v.isTwin(s.Variant) {
+		if !v.drawsVariant(s.Variant) {
 			continue
 		}
 		row := []cell{text(s.Variant), text(strconv.Itoa(s.Block)), text(strconv.Itoa(s.Loads))}
 		if s.Passed != nil {
-			row = append(row, text(ratePerSecond(s.Passed.Rate)), timeCell(s.Passed.Median), timeCell(s.Passed.P99),
-				timeCell(s.Passed.Longest))
+			row = append(row, text(ratePerSecond(s.Passed.Rate)), unlessNil(s.Passed.Median, seconds),
+				unlessNil(s.Passed.P99, seconds), unlessNil(s.Passed.Longest, seconds))
 		} else {
-			row = append(row, toned("none", toneWarn), timeCell(nil), timeCell(nil), timeCell(nil))
+			row = append(row, toned("none", toneWarn), none(), none(), none())
 		}
-		failsAt, why := toned(absent, toneMuted), s.Reason
+		failsAt, why := none(), s.Reason
 		if s.Failed != nil {
 			failsAt, why = text(ratePerSecond(s.Failed.Rate)), strings.TrimSuffix(s.Failed.Why+"; "+s.Reason, "; ")
 		}
@@ -141,15 +137,7 @@ func (v view) searchesTable() table {
 	return t
 }
 
-// timeCell shows a time in seconds, or that there is none.
-func timeCell(seconds *float64) cell {
-	if seconds == nil {
-		return toned(absent, toneMuted)
-	}
-	return text(figure.Amount(*seconds, "s"))
-}
-
-// ratePerSecond shows an offered rate as it was set.
+// ratePerSecond writes an offered rate as it was set, in four digits: "80/s", "41.67/s".
 func ratePerSecond(rate float64) string { return lab.Plain(rate) + "/s" }
 
 // curveTable shows a metric over the offered rate.
@@ -165,7 +153,7 @@ func (v view) curveTable(m lab.Metric) table {
 		t.Columns = append(t.Columns, numbers(x.Name))
 	}
 	for _, l := range v.loads() {
-		row := []cell{text(l.point), text(l.offered())}
+		row := []cell{text(l.point), text(ratePerSecond(l.rate))}
 		for _, x := range shown {
 			row = append(row, v.curveCell(m, x.Name, l.point))
 		}
@@ -174,30 +162,22 @@ func (v view) curveTable(m lab.Metric) table {
 	return t
 }
 
+// curveCell shows what a variant's curve has at a point.
 func (v view) curveCell(m lab.Metric, variant, point string) cell {
-	p, ok := v.curvePoint(m.Name, variant, point)
+	c, _ := v.curve(m.Name, variant)
+	i := slices.IndexFunc(c.Points, func(p lab.CurvePoint) bool { return p.Point == point })
+	if i < 0 {
+		return none()
+	}
+	p := c.Points[i]
 	shown := figure.Amount(p.Median, m.Unit)
 	if m.Kind == lab.KindShare {
 		shown = figure.Percent(p.Median)
 	}
-	switch {
-	case !ok:
-		return toned(absent, toneMuted)
-	case !p.Held || p.Missed:
+	if !p.Held || p.Missed {
 		return toned("* "+shown, toneWarn)
-	default:
-		return text(shown)
 	}
-}
-
-// curvePoint returns what a variant's curve has at a point.
-func (v view) curvePoint(metric, variant, point string) (lab.CurvePoint, bool) {
-	c, ok := v.curve(metric, variant)
-	i := slices.IndexFunc(c.Points, func(p lab.CurvePoint) bool { return p.Point == point })
-	if !ok || i < 0 {
-		return lab.CurvePoint{}, false
-	}
-	return c.Points[i], true
+	return text(shown)
 }
 
 // curve returns a metric of a variant over the offered rate.

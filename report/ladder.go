@@ -29,7 +29,7 @@ func (v view) ladderTable() table {
 			v.sample())}
 	before := ""
 	for _, r := range v.Ladder {
-		cpu, wall := figure.Amount(r.CPU, "s"), figure.Amount(r.Elapsed, "s")
+		cpu, wall := seconds(r.CPU), seconds(r.Elapsed)
 		base, next := rung(r.ToBaseline), rung(r.ToNext)
 		if r.Variant == v.Baseline {
 			base = toned("base", toneMuted)
@@ -48,7 +48,7 @@ func (v view) ladderTable() table {
 // rung shows a step of the ladder.
 func rung(r *lab.Ratio) cell {
 	if r == nil {
-		return toned(absent, toneMuted)
+		return none()
 	}
 	return text(figure.Times(r.Estimate()))
 }

@@ -57,17 +57,15 @@ func (v view) layersTable(at string) table {
 		t.Columns = append(t.Columns, numbers(l.Variant))
 	}
 	row := func(title string, of func(lab.LayerShare) string) {
-		cells, any := []cell{text(title)}, false
+		var cells []cell
 		for _, l := range shown {
-			c := toned(absent, toneMuted)
+			c := none()
 			if words := of(l); words != "" {
-				c, any = text(words), true
+				c = text(words)
 			}
 			cells = append(cells, c)
 		}
-		if any {
-			t.add(cells...)
-		}
+		t.addMeasured([]cell{text(title)}, cells)
 	}
 	for _, layer := range lab.Layers() {
 		row(layerTitle(layer), func(l lab.LayerShare) string {
@@ -75,11 +73,11 @@ func (v view) layersTable(at string) table {
 			if i < 0 {
 				return ""
 			}
-			return fmt.Sprintf("%s (%s)", figure.Amount(l.Layers[i].PerOperation, "s"),
+			return fmt.Sprintf("%s (%s)", seconds(l.Layers[i].PerOperation),
 				figure.Percent(l.Layers[i].Share))
 		})
 	}
-	row("all of it", func(l lab.LayerShare) string { return figure.Amount(l.CPUPerOperation, "s") })
+	row("all of it", func(l lab.LayerShare) string { return seconds(l.CPUPerOperation) })
 	row("in libraries", func(l lab.LayerShare) string { return libraryWords(l) })
 	base := slices.IndexFunc(shown, func(l lab.LayerShare) bool {
 		return l.Variant == v.Baseline && l.Samples > 0
@@ -120,7 +118,7 @@ func libraryWords(l lab.LayerShare) string {
 	if l.Samples == 0 || l.CPUPerOperation <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s)", figure.Amount(l.Libraries, "s"),
+	return fmt.Sprintf("%s (%s)", seconds(l.Libraries),
 		figure.Percent(l.Libraries/l.CPUPerOperation))
 }
 

@@ -23,8 +23,6 @@ func (v view) finishTime() (lab.Metric, bool) {
 type load struct {
 	point string
 	rate  float64 // operations per second
-	held  bool    // by every variant that was measured there
-	count int     // of those variants
 }
 
 // loads returns the offered rates, from the lowest.
@@ -39,11 +37,9 @@ func (v view) loads() []load {
 			continue
 		}
 		for _, p := range c.Points {
-			i := slices.IndexFunc(all, func(l load) bool { return l.point == p.Point })
-			if i < 0 {
-				i, all = len(all), append(all, load{point: p.Point, rate: p.Offered, held: true})
+			if !slices.ContainsFunc(all, func(l load) bool { return l.point == p.Point }) {
+				all = append(all, load{p.Point, p.Offered})
 			}
-			all[i].held, all[i].count = all[i].held && p.Held, all[i].count+1
 		}
 	}
 	slices.SortStableFunc(all, func(a, b load) int { return cmp.Compare(a.rate, b.rate) })
@@ -52,16 +48,13 @@ func (v view) loads() []load {
 
 // String names a load: "calm (80/s)", or "80/s" where the point says no more.
 func (l load) String() string {
-	rate := l.offered()
+	rate := ratePerSecond(l.rate)
 	notOfNumber := func(r rune) bool { return r != '.' && (r < '0' || r > '9') }
 	if slices.Contains(strings.FieldsFunc(l.point, notOfNumber), strings.TrimSuffix(rate, "/s")) {
 		return rate
 	}
 	return l.point + " (" + rate + ")"
 }
-
-// offered returns the rate as it was set, in four digits: "80/s", "41.67/s".
-func (l load) offered() string { return lab.Plain(l.rate) + "/s" }
 
 // at names a point in a sentence: by its load, where it has one.
 func (v view) at(point string) string {

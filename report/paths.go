@@ -17,12 +17,8 @@ func (v view) pathsSection() section {
 			"what runs beside the path is not drawn, because it costs no time. A median " + v.Operation +
 			" is a typical one, not a mean; the 99th percentile shows what goes wrong when it goes wrong."}
 	at, ok := v.shownAt(func(point string) bool {
-		for _, x := range v.variants() {
-			if len(v.paths(x.Name, point)) > 0 {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(v.variants(),
+			func(x lab.Variant) bool { return len(v.paths(x.Name, point)) > 0 })
 	})
 	if !ok {
 		return section{}
@@ -38,10 +34,10 @@ func (v view) pathsSection() section {
 			Label: "Mean time of " + figure.Article(v.Operation) + " by kind at " + v.at(at), Whole: true})
 	}
 	for i, p := range v.Paths {
-		if p.Point.Name != at || p.Share == lab.PathMean || v.struckOut(p.Variant) || v.isTwin(p.Variant) {
+		if p.Point.Name != at || p.Share == lab.PathMean || !v.drawsVariant(p.Variant) {
 			continue
 		}
-		title := fmt.Sprintf("%s, %s: %s", p.Variant, v.shareWords(p.Share), figure.Amount(p.Seconds, "s"))
+		title := fmt.Sprintf("%s, %s: %s", p.Variant, v.shareWords(p.Share), seconds(p.Seconds))
 		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-path-%d", i), Kind: "path", Index: i, Title: title,
 			Label: "Critical path of " + title + ", by unit and kind"})
 	}
@@ -61,13 +57,13 @@ func (v view) kindsTable(at string) table {
 	}
 	for _, x := range v.variants() {
 		for _, p := range v.paths(x.Name, at) {
-			row := []cell{text(x.Name), text(v.shareWords(p.Share)), text(figure.Amount(p.Seconds, "s"))}
+			row := []cell{text(x.Name), text(v.shareWords(p.Share)), text(seconds(p.Seconds))}
 			for _, kind := range lab.SegmentKinds() {
-				var seconds float64
+				var part lab.SegmentTime
 				if i := slices.IndexFunc(p.Kinds, func(k lab.SegmentTime) bool { return k.Kind == kind }); i >= 0 {
-					seconds = p.Kinds[i].Seconds
+					part = p.Kinds[i]
 				}
-				row = append(row, partCell(seconds, p.Seconds))
+				row = append(row, partCell(part.Seconds, p.Seconds))
 			}
 			t.add(row...)
 		}
@@ -76,18 +72,18 @@ func (v view) kindsTable(at string) table {
 }
 
 // partCell shows a part of a path with its share.
-func partCell(seconds, whole float64) cell {
-	if seconds == 0 || whole == 0 {
-		return toned(absent, toneMuted)
+func partCell(part, whole float64) cell {
+	if whole == 0 {
+		return none()
 	}
-	return text(fmt.Sprintf("%s (%s)", figure.Amount(seconds, "s"), figure.Percent(seconds/whole)))
+	return unlessZero(part, fmt.Sprintf("%s (%s)", seconds(part), figure.Percent(part/whole)))
 }
 
 // pathTables returns the segments of every path at a point.
 func (v view) pathTables(at string) []table {
 	var tables []table
 	for i, p := range v.Paths {
-		if p.Point.Name != at || v.struckOut(p.Variant) || v.isTwin(p.Variant) {
+		if p.Point.Name != at || !v.drawsVariant(p.Variant) {
 			continue
 		}
 		t := table{ID: fmt.Sprintf("path-%d", i), Title: fmt.Sprintf("Path of %s, %s (%s, trial %d)", p.Variant,
@@ -96,7 +92,7 @@ func (v view) pathTables(at string) []table {
 				v.at(at), p.Sampled, v.Operation),
 			Columns: []column{words("unit"), words("kind"), words("what"), numbers("begins"), numbers("takes")}}
 		for _, s := range p.Segments {
-			t.add(text(s.Unit), text(string(s.Kind)), text(s.Name), text(figure.Amount(s.Start, "s")),
+			t.add(text(s.Unit), text(string(s.Kind)), text(s.Name), text(seconds(s.Start)),
 				partCell(s.Seconds, p.Seconds))
 		}
 		tables = append(tables, t)

@@ -23,7 +23,7 @@ func (v view) pictureAt() (string, bool) {
 
 func (v view) picturesAt(point string) []lab.Picture {
 	return those(v.Pictures, func(p lab.Picture) bool {
-		return p.Point.Name == point && !v.struckOut(p.Variant) && !v.isTwin(p.Variant)
+		return p.Point.Name == point && v.drawsVariant(p.Variant)
 	})
 }
 
@@ -42,7 +42,7 @@ func (v view) pictureSection() section {
 			"The darker a box, the more of its variant's CPU it takes. A dotted arrow is a way that nothing went; " +
 			"one without a number was not counted."}
 	for i, p := range v.Pictures {
-		if p.Point.Name != at || v.struckOut(p.Variant) || v.isTwin(p.Variant) {
+		if p.Point.Name != at || !v.drawsVariant(p.Variant) {
 			continue
 		}
 		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-architecture-%d", i), Kind: "architecture", Index: i,
@@ -98,7 +98,8 @@ func (v view) pictureTable(at string) table {
 				name += " (" + part.Service + ")"
 			}
 			t.add(text(p.Variant), text(name), text(unitWords(part.Part)), text(part.Node),
-				used(part.CPUPerOperation, "s"), used(part.PeakMemory, "B"), text(linkWords(part.Links)))
+				unlessZero(part.CPUPerOperation, seconds(part.CPUPerOperation)),
+				unlessZero(part.PeakMemory, figure.Amount(part.PeakMemory, "B")), text(linkWords(part.Links)))
 		}
 	}
 	return t
@@ -113,12 +114,4 @@ func unitWords(p lab.Part) string {
 		return "runs already"
 	}
 	return fmt.Sprint(p.Units)
-}
-
-// used returns an amount; none was measured where it is 0.
-func used(value float64, unit string) cell {
-	if value == 0 {
-		return toned(absent, toneMuted)
-	}
-	return text(figure.Amount(value, unit))
 }

@@ -40,22 +40,16 @@ func (v view) takesTable() table {
 		for _, image := range p.Images {
 			size += float64(image.Bytes)
 		}
-		some := func(value float64, words string) cell {
-			if value == 0 {
-				return toned(absent, toneMuted)
-			}
-			return text(words)
-		}
-		seconds := func(s float64) cell { return some(s, figure.Amount(s, "s")) }
-		bytes := func(b float64) cell { return some(b, figure.Amount(b, "B")) }
-		row := []cell{text(p.Variant), text(p.Deployment), seconds(p.NothingSeconds), seconds(p.MadeSeconds),
-			seconds(p.ImagesSeconds), seconds(p.ReadySeconds),
-			bytes(size), some(p.MeanMemory, figure.Percent(p.CPUShare)), bytes(p.MeanMemory), bytes(p.PeakMemory)}
+		took := func(s float64) cell { return unlessZero(s, seconds(s)) }
+		bytes := func(b float64) cell { return unlessZero(b, figure.Amount(b, "B")) }
+		row := []cell{text(p.Variant), text(p.Deployment), took(p.NothingSeconds), took(p.MadeSeconds),
+			took(p.ImagesSeconds), took(p.ReadySeconds), bytes(size),
+			unlessZero(p.MeanMemory, figure.Percent(p.CPUShare)), bytes(p.MeanMemory), bytes(p.PeakMemory)}
 		if killed {
-			row = append(row, seconds(p.BackSeconds))
+			row = append(row, took(p.BackSeconds))
 		}
 		if noticed {
-			row = append(row, seconds(p.NoticedSeconds))
+			row = append(row, took(p.NoticedSeconds))
 		}
 		t.add(row...)
 	}
@@ -71,7 +65,7 @@ func (v view) startsTable() table {
 			"that leads when all are, others when they take commands"}
 	for _, p := range v.takes(at) {
 		for _, s := range p.Starts {
-			t.add(text(p.Variant), text(s.Unit), text(figure.Amount(s.Seconds, "s")))
+			t.add(text(p.Variant), text(s.Unit), text(seconds(s.Seconds)))
 		}
 	}
 	return t

@@ -23,8 +23,12 @@ func (v view) pointsSection() section {
 		HowTo: "If one number described the variant, all its dots would lie on a level line within their bars. " +
 			"Where they do not, an average over points hides the finding: " +
 			"the prediction interval in the table says what to expect at a new point."}
-	if len(v.swept(m.Name)) == 0 {
-		return section{Folded: nil}
+	swept := func(x lab.Variant) bool { // it was compared at two points or more
+		compared := func(p lab.Point) bool { _, ok := v.ratio(m.Name, x.Name, p.Name); return ok }
+		return len(those(v.Points, compared)) > 1
+	}
+	if !slices.ContainsFunc(v.challengers(), swept) {
+		return section{}
 	}
 	s.Plots = v.one("points", s.Title)
 	return s
@@ -69,15 +73,12 @@ func (v view) pairsTable() table {
 		t.Columns = append(t.Columns, numbers(p.variant+" / "+p.baseline))
 	}
 	for _, point := range v.Points {
-		row, any := []cell{text(point.Name)}, false
+		var ratios []cell
 		for _, p := range pairs {
 			c, ok := v.comparisons[against{place{m.Name, p.variant, point.Name}, p.baseline}]
-			any = any || ok
-			row = append(row, v.ratioCell(c, ok))
+			ratios = append(ratios, v.ratioCell(c, ok))
 		}
-		if any {
-			t.add(row...)
-		}
+		t.addMeasured([]cell{text(point.Name)}, ratios)
 	}
 	return t
 }
@@ -93,25 +94,6 @@ func (v view) pairs() []pair {
 		p := pair{c.Variant, c.Baseline}
 		if c.Baseline != v.Baseline && !v.isTwin(c.Variant) && !v.isTwin(c.Baseline) && !slices.Contains(found, p) {
 			found = append(found, p)
-		}
-	}
-	return found
-}
-
-// swept returns the challengers that were compared at two points or more.
-func (v view) swept(metric string) []lab.Variant {
-	return slices.DeleteFunc(v.challengers(), func(x lab.Variant) bool {
-		return len(v.ratios(metric, x.Name)) < 2
-	})
-}
-
-// ratios returns the comparisons of a variant with the baseline over all
-// points, in the order of the points.
-func (v view) ratios(metric, variant string) []lab.Comparison {
-	var found []lab.Comparison
-	for _, p := range v.Points {
-		if c, ok := v.ratio(metric, variant, p.Name); ok {
-			found = append(found, c)
 		}
 	}
 	return found

@@ -46,7 +46,8 @@ func (v view) publishedTable() table {
 		}
 		t.add(text(f.Source), text(figureName(f)), text(printed),
 			text(measured(f.Measured, f.Low, f.High)+unitAfter(f.Measured, f.Unit)),
-			text(perOperation(f.PublishedPerOperation)+" / "+perOperation(f.MeasuredPerOperation)),
+			text(unlessNil(f.PublishedPerOperation, seconds).Text+" / "+
+				unlessNil(f.MeasuredPerOperation, seconds).Text),
 			toned(f.Status, statusTone(f.Status)), toned(strings.Join(cleanAll(note), "; "), toneMuted))
 	}
 	return t
@@ -72,14 +73,6 @@ func unitWord(unit string) string {
 		return ""
 	}
 	return unit
-}
-
-// perOperation shows seconds per operation.
-func perOperation(seconds *float64) string {
-	if seconds == nil {
-		return absent
-	}
-	return figure.Amount(*seconds, "s")
 }
 
 // badStatus reports whether recomputation found the published figure wanting.

@@ -45,28 +45,26 @@ func (v view) ratiosTable(metric string) table {
 // byPoint lays a figure out as one row per point and one column per variant.
 // Variants and points without a figure are left out.
 func (v view) byPoint(
-	t table, variants []lab.Variant, figure func(variant, point string) (cell, bool),
+	t table, variants []lab.Variant, figureAt func(variant, point string) (cell, bool),
 ) table {
 	t.Columns, t.Keys = []column{words("point"), words("levels")}, 1
-	kept := slices.DeleteFunc(slices.Clone(variants), func(x lab.Variant) bool {
-		return !slices.ContainsFunc(v.Points, func(p lab.Point) bool { _, ok := figure(x.Name, p.Name); return ok })
+	kept := those(variants, func(x lab.Variant) bool {
+		has := func(p lab.Point) bool { _, ok := figureAt(x.Name, p.Name); return ok }
+		return slices.ContainsFunc(v.Points, has)
 	})
 	for _, x := range kept {
 		t.Columns = append(t.Columns, numbers(x.Name))
 	}
 	for _, p := range v.Points {
-		row, any := []cell{text(p.Name), toned(v.levels(p), toneMuted)}, false
+		var figures []cell
 		for _, x := range kept {
-			c, ok := figure(x.Name, p.Name)
+			c, ok := figureAt(x.Name, p.Name)
 			if !ok {
-				c = toned(absent, toneMuted)
+				c = none()
 			}
-			any = any || ok
-			row = append(row, c)
+			figures = append(figures, c)
 		}
-		if any {
-			t.add(row...)
-		}
+		t.addMeasured([]cell{text(p.Name), toned(v.levels(p), toneMuted)}, figures)
 	}
 	return t
 }

@@ -2,10 +2,8 @@ package report
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
@@ -81,7 +79,7 @@ func (v view) spectrumTable(quantity, point string) table {
 			if !has {
 				value = math.NaN()
 			}
-			row = append(row, text(figure.Amount(value, "s")))
+			row = append(row, text(seconds(value)))
 		}
 		t.add(row...)
 	}
@@ -160,28 +158,16 @@ func (v view) operationsTable(at string) table {
 	}
 	for _, name := range names {
 		for _, o := range v.Operations {
-			if o.Name != name || o.Point.Name != at || v.isTwin(o.Variant) || v.struckOut(o.Variant) {
+			if o.Name != name || o.Point.Name != at || !v.drawsVariant(o.Variant) {
 				continue
 			}
-			t.add(text(name), text(o.Variant), text(figure.Amount(o.Median, "s")), text(figure.Amount(o.P99, "s")),
-				text(figure.Amount(o.Longest, "s")), text(fmt.Sprint(o.Sent)), wrongCell(o), text(errorKinds(o)))
+			wrong := text("0 %")
+			if o.Wrong > 0 {
+				wrong = toned(figure.Percent(o.Wrong), toneWarn)
+			}
+			t.add(text(name), text(o.Variant), text(seconds(o.Median)), text(seconds(o.P99)),
+				text(seconds(o.Longest)), text(fmt.Sprint(o.Sent)), wrong, text(countsByKind(o.Errors)))
 		}
 	}
 	return t
-}
-
-func wrongCell(o lab.OperationTimes) cell {
-	if o.Wrong > 0 {
-		return toned(figure.Percent(o.Wrong), toneWarn)
-	}
-	return text("0 %")
-}
-
-// errorKinds lists what went wrong, by kind.
-func errorKinds(o lab.OperationTimes) string {
-	var kinds []string
-	for _, kind := range slices.Sorted(maps.Keys(o.Errors)) {
-		kinds = append(kinds, fmt.Sprintf("%d %s", o.Errors[kind], kind))
-	}
-	return strings.Join(kinds, ", ")
 }

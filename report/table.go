@@ -68,8 +68,37 @@ func toned(s string, t tone) cell {
 	return cell{s, t}
 }
 
+// unlessZero returns a cell with the words for a value, of which 0 says that nothing was measured.
+func unlessZero(value float64, words string) cell {
+	if value == 0 {
+		return none()
+	}
+	return text(words)
+}
+
+// unlessNil returns a cell with a value that may be absent.
+func unlessNil(value *float64, write func(float64) string) cell {
+	if value == nil {
+		return none()
+	}
+	return text(write(*value))
+}
+
+// none returns the cell of what does not exist.
+func none() cell { return toned(absent, toneMuted) }
+
+// seconds writes a time.
+func seconds(value float64) string { return figure.Amount(value, "s") }
+
 // add appends a row.
 func (t *table) add(cells ...cell) { t.Rows = append(t.Rows, cells) }
+
+// addMeasured appends a row under its first cells, unless all others are absent.
+func (t *table) addMeasured(first []cell, others []cell) {
+	if slices.ContainsFunc(others, func(c cell) bool { return c.Text != absent }) {
+		t.add(slices.Concat(first, others)...)
+	}
+}
 
 // empty reports whether there is nothing to show.
 func (t table) empty() bool { return len(t.Rows) == 0 }

@@ -33,8 +33,8 @@ func TracesTerminal(w io.Writer, c lab.TraceComparison, o Options) error {
 // traceAnswer says what became of the time of an operation, and which service changed it most.
 func traceAnswer(c lab.TraceContrast) string {
 	times := func(verb string) string {
-		return fmt.Sprintf("An operation %s: %s became %s, which is %s.", verb, mean(c.Seconds.Before),
-			mean(c.Seconds.After), figure.Times(c.Ratio.Estimate()))
+		return fmt.Sprintf("An operation %s: %s became %s, which is %s.", verb, seconds(c.Seconds.Before),
+			seconds(c.Seconds.After), figure.Times(c.Ratio.Estimate()))
 	}
 	if !decided(c.Seconds) {
 		return times("may take as long as before")
@@ -52,9 +52,6 @@ func traceAnswer(c lab.TraceContrast) string {
 
 // decided reports whether the interval of a change excludes zero.
 func decided(c lab.TraceChange) bool { return c.Low > 0 || c.High < 0 }
-
-// mean writes a time.
-func mean(seconds float64) string { return figure.Amount(seconds, "s") }
 
 // changed writes a change of a time with its interval.
 func changed(c lab.TraceChange) string {
@@ -94,9 +91,10 @@ func servicesTable(c lab.TraceContrast, names [2]string) table {
 			"operation.",
 		Columns: slices.Concat([]column{words("service")}, changeColumns(names))}
 	for _, s := range c.Services {
-		t.add(text(s.Service), text(mean(s.Path.Before)), text(mean(s.Path.After)), changeCell(s.Path))
+		t.add(text(s.Service), text(seconds(s.Path.Before)), text(seconds(s.Path.After)), changeCell(s.Path))
 	}
-	t.add(text("an operation"), text(mean(c.Seconds.Before)), text(mean(c.Seconds.After)), changeCell(c.Seconds))
+	t.add(text("an operation"), text(seconds(c.Seconds.Before)), text(seconds(c.Seconds.After)),
+		changeCell(c.Seconds))
 	return t
 }
 
@@ -119,16 +117,16 @@ func partsTable(c lab.TraceContrast, names [2]string, full bool) table {
 		shown = shown[:min(len(shown), briefParts)]
 	}
 	for _, part := range shown {
-		t.add(text(part.Service), text(part.Operation), text(string(part.Kind)), text(mean(part.Path.Before)),
-			text(mean(part.Path.After)), changeCell(part.Path))
+		t.add(text(part.Service), text(part.Operation), text(string(part.Kind)), text(seconds(part.Path.Before)),
+			text(seconds(part.Path.After)), changeCell(part.Path))
 	}
 	if rest := c.Parts[len(shown):]; len(rest) > 0 {
 		var before, after float64
 		for _, part := range rest {
 			before, after = before+part.Path.Before, after+part.Path.After
 		}
-		t.add(text(fmt.Sprintf("%d others", len(rest))), text("all of them: --full"), text(""), text(mean(before)),
-			text(mean(after)), text(mean(after-before)))
+		t.add(text(fmt.Sprintf("%d others", len(rest))), text("all of them: --full"), text(""),
+			text(seconds(before)), text(seconds(after)), text(seconds(after-before)))
 	}
 	return t
 }
@@ -145,7 +143,7 @@ func callsTable(c lab.TraceContrast, full bool) table {
 		if full || decided(part.Calls) || decided(part.Errors) {
 			count := func(value float64) cell { return text(figure.Number(figure.Alone(value))) }
 			t.add(text(part.Service), text(part.Operation), count(part.Calls.Before), count(part.Calls.After),
-				text(mean(part.Self.Before)), text(mean(part.Self.After)), count(part.Errors.Before),
+				text(seconds(part.Self.Before)), text(seconds(part.Self.After)), count(part.Errors.Before),
 				count(part.Errors.After))
 		}
 	}

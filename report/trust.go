@@ -86,7 +86,7 @@ func (v view) steadinessTable() table {
 			halves = figure.Times(s.Halves.Estimate())
 		}
 		t.add(text(s.Variant), text(s.Point.Name), text(s.Quantity), toned(s.Words, toneWarn), text(halves),
-			text(coursesText(s.Courses)))
+			text(countsByKind(s.Courses)))
 	}
 	return t
 }
@@ -107,18 +107,18 @@ func (v view) warmUpTable() table {
 		if 2*w.Steady <= w.Trials {
 			steady = toned(fmt.Sprintf("%d of %d", w.Steady, w.Trials), toneWarn)
 		}
-		t.add(text(w.Variant), text(w.Point.Name), steady, text(figure.Amount(w.Seconds, "s")),
-			text(figure.Amount(w.Longest, "s")),
-			text(figure.Times(figure.Alone(w.Factor))), text(coursesText(w.Courses)))
+		t.add(text(w.Variant), text(w.Point.Name), steady, text(seconds(w.Seconds)),
+			text(seconds(w.Longest)),
+			text(figure.Times(figure.Alone(w.Factor))), text(countsByKind(w.Courses)))
 	}
 	return t
 }
 
-// coursesText counts trials by how they went: "2 flat, 1 warm-up".
-func coursesText(courses map[string]int) string {
+// countsByKind writes counts of several kinds: "2 flat, 1 warm-up".
+func countsByKind[N int | int64](counts map[string]N) string {
 	var parts []string
-	for _, kind := range slices.Sorted(maps.Keys(courses)) {
-		parts = append(parts, fmt.Sprintf("%d %s", courses[kind], kind))
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[kind], kind))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -191,7 +191,7 @@ func (v view) conditionsTable() table {
 	c := v.Conditions
 	t := table{ID: "conditions", Title: "Conditions of the host", Keys: 1,
 		Columns: []column{words("what"), numbers("value"), prose("meaning")}}
-	t.add(text("calibration"), text(figure.Amount(c.CalibrationMedian, "s")),
+	t.add(text("calibration"), text(seconds(c.CalibrationMedian)),
 		toned("median time of a fixed computation", toneMuted))
 	t.add(text("calibration spread"), text(figure.Percent(c.CalibrationSpread)),
 		toned("(slowest - fastest) / median", toneMuted))

@@ -13,12 +13,8 @@ import (
 // usageSection shows CPU and memory by unit.
 func (v view) usageSection() section {
 	at, ok := v.shownAt(func(point string) bool {
-		for _, x := range v.variants() {
-			if len(v.usages(x.Name, point)) > 0 {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(v.variants(),
+			func(x lab.Variant) bool { return len(v.usages(x.Name, point)) > 0 })
 	})
 	if !ok {
 		return section{}
@@ -80,13 +76,12 @@ func (v view) usageTable(at string) table {
 // usageCells returns one row of the uses, the network last. Nothing used is nothing measured.
 func usageCells(variant, unit string, u lab.RoleUsage, tone tone) []cell {
 	shown := func(value float64, words string) cell {
-		if value == 0 {
-			return toned(absent, toneMuted)
-		}
-		return toned(words, tone)
+		c := unlessZero(value, words)
+		c.Tone = cmp.Or(c.Tone, tone)
+		return c
 	}
 	return []cell{text(variant), toned(unit, tone),
-		shown(u.CPUPerOperation, figure.Amount(u.CPUPerOperation, "s")),
+		shown(u.CPUPerOperation, seconds(u.CPUPerOperation)),
 		shown(u.CPUShare, figure.Percent(u.CPUShare)), shown(u.PeakMemory, figure.Amount(u.PeakMemory, "B")),
 		shown(u.NetworkPerOperation, figure.Amount(u.NetworkPerOperation, "B"))}
 }
@@ -143,7 +138,7 @@ func millicores(m float64) cell { return text(figure.Fixed(m, 0) + "m") }
 // says nothing.
 func difference(p lab.PlatformUsage) cell {
 	if p.GroupMillicores < 1 {
-		return toned(absent, toneMuted)
+		return none()
 	}
 	return text(fmt.Sprintf("%+.1f %%", 100*(p.Millicores/p.GroupMillicores-1)))
 }

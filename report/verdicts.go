@@ -38,16 +38,12 @@ func (v view) matrixTable(all bool) table {
 		t.Columns = append(t.Columns, numbers(v.question(m, at)))
 	}
 	for _, x := range v.challengers() {
-		row, any := []cell{text(x.Name)}, false
+		var ratios []cell
 		for _, m := range metrics {
 			point, _ := v.comparedAt(m.Name, at)
-			c, ok := v.ratio(m.Name, x.Name, point)
-			any = any || ok
-			row = append(row, v.ratioCell(c, ok))
+			ratios = append(ratios, v.ratioCell(v.ratio(m.Name, x.Name, point)))
 		}
-		if any {
-			t.add(row...)
-		}
+		t.addMeasured([]cell{text(x.Name)}, ratios)
 	}
 	if len(metrics) > widestMatrix {
 		return transposed(t, "metric")
@@ -90,7 +86,7 @@ const widestMatrix = 8
 // ratioCell shows a comparison. Only a difference beyond the margin has a tone.
 func (v view) ratioCell(c lab.Comparison, measured bool) cell {
 	if !measured {
-		return toned(absent, toneMuted)
+		return none()
 	}
 	if v.struckOut(c.Variant) || v.struckOut(c.Baseline) {
 		return toned("x struck out", toneWarn)

@@ -52,6 +52,9 @@ func (v view) isTwin(name string) bool {
 	return slices.ContainsFunc(v.Variants, func(x lab.Variant) bool { return x.Name == name && x.TwinOf != "" })
 }
 
+// drawsVariant reports whether a variant is shown: it is no twin, and broke no rule.
+func (v view) drawsVariant(name string) bool { return !v.isTwin(name) && !v.struckOut(name) }
+
 // metric returns the named metric, or one with no title where it is unknown.
 func (v view) metric(name string) lab.Metric {
 	for _, m := range v.Metrics {
