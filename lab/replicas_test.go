@@ -11,14 +11,28 @@ func street() Layout {
 	return Layout{
 		Lead: "generator", Services: []ServiceSpec{{Name: "database"}},
 		Units: []UnitSpec{
-			{Name: "proxy", Foreign: true, Peers: []string{"front"},
-				Files: map[string][]byte{"conf": []byte("a {\n  server {address:front};\n}\n")}},
-			{Name: "front", Role: "front", Scalable: true, Peers: []string{"bread", "milk"},
-				Env: []string{"MILK={address:milk}"}},
-			{Name: "bread", Role: "bread", Scalable: true, Reached: ReachDirect},
-			{Name: "milk", Role: "milk", Scalable: true},
+			{
+				Name: "proxy",
+				Runnable: Runnable{
+					Foreign: true,
+					Files:   map[string][]byte{"conf": []byte("a {\n  server {address:front};\n}\n")},
+				},
+				Networking: Networking{Peers: []string{"front"}},
+			},
+			{
+				Name: "front", Role: "front",
+				Runnable:   Runnable{Env: []string{"MILK={address:milk}"}},
+				Networking: Networking{Peers: []string{"bread", "milk"}},
+				Placement:  Placement{Scalable: true},
+			},
+			{
+				Name: "bread", Role: "bread",
+				Networking: Networking{Reached: ReachDirect},
+				Placement:  Placement{Scalable: true},
+			},
+			{Name: "milk", Role: "milk", Placement: Placement{Scalable: true}},
 			{Name: "till", Role: "till"},
-			{Name: "generator", Role: RoleGenerator, Peers: []string{"proxy"}},
+			{Name: "generator", Role: RoleGenerator, Networking: Networking{Peers: []string{"proxy"}}},
 		},
 	}
 }

@@ -21,12 +21,17 @@ import (
 
 func TestOnlyUnitsThatCanBeProfiledAreInstrumented(t *testing.T) {
 	before := lab.Layout{Units: []lab.UnitSpec{
-		{Name: "generator", Program: "/bin/cleave"},
-		{Name: "ours", Own: "airline", Env: []string{"A=1"}},
-		{Name: "theirs", Foreign: true, Program: "node", Env: []string{"NODE_OPTIONS=--max-old-space-size=64"},
-			Files: map[string][]byte{"key": []byte("k")}},
-		{Name: "database", Foreign: true, Server: &lab.Server{}},
-		{Name: "containers", Foreign: true, Compose: &lab.Compose{}},
+		{Name: "generator", Runnable: lab.Runnable{Program: "/bin/cleave"}},
+		{Name: "ours", Runnable: lab.Runnable{Own: "airline", Env: []string{"A=1"}}},
+		{
+			Name: "theirs",
+			Runnable: lab.Runnable{
+				Foreign: true, Program: "node", Env: []string{"NODE_OPTIONS=--max-old-space-size=64"},
+				Files: map[string][]byte{"key": []byte("k")},
+			},
+		},
+		{Name: "database", Runnable: lab.Runnable{Foreign: true, Server: &lab.Server{}}},
+		{Name: "containers", Runnable: lab.Runnable{Foreign: true, Compose: &lab.Compose{}}},
 	}}
 	after := Profiler{}.Instrument(before)
 	for _, name := range []int{0, 3, 4} {
@@ -206,8 +211,11 @@ func TestRolesWithAndWithoutProfiles(t *testing.T) {
 	}
 	write("shop.7.cpuprofile", v8(t, began, 2, 2, 4, 4))
 	write("shop.history.jsonl", []byte("{}"))
-	layout := lab.Layout{Units: []lab.UnitSpec{{Name: "shop", Role: "shop", Foreign: true},
-		{Name: "db", Role: "database", Foreign: true}}}
+	layout := lab.Layout{Units: []lab.UnitSpec{{
+		Name: "shop", Role: "shop",
+		Runnable: lab.Runnable{Foreign: true},
+	},
+		{Name: "db", Role: "database", Runnable: lab.Runnable{Foreign: true}}}}
 	seen := lab.ProfiledWindow{Began: began, Ended: began.Add(time.Second), Dir: dir,
 		Metered: lab.Metered{Roles: map[string]lab.Usage{
 			"shop": {CPUSeconds: 2}, "database": {CPUSeconds: 3}, "front": {CPUSeconds: 1},
@@ -248,8 +256,10 @@ func TestProgramsThatWereSampledFromOutside(t *testing.T) {
 					Count: 20},
 			}}},
 	}
-	all, err := (Profiler{}).Layers(lab.Layout{Units: []lab.UnitSpec{{Name: "shop", Role: "shop",
-		Foreign: true}}}, lab.Profiling{}, seen)
+	all, err := (Profiler{}).Layers(lab.Layout{Units: []lab.UnitSpec{{
+		Name: "shop", Role: "shop",
+		Runnable: lab.Runnable{Foreign: true},
+	}}}, lab.Profiling{}, seen)
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%+v, %v", all, err)
 	}
@@ -281,7 +291,9 @@ func TestAProgramWithoutAModuleIsSampled(t *testing.T) {
 
 // TestWhoMayNotSampleHasNoSampling: a nil one in an interface would be one.
 func TestWhoMayNotSampleHasNoSampling(t *testing.T) {
-	sampling, err := (Profiler{}).Sample(lab.Layout{Units: []lab.UnitSpec{{Foreign: true}}})
+	sampling, err := (Profiler{}).Sample(lab.Layout{Units: []lab.UnitSpec{{
+		Runnable: lab.Runnable{Foreign: true},
+	}}})
 	if (sampling == nil) != (err != nil) {
 		t.Fatalf("sampling %v, error %v", sampling, err)
 	}

@@ -163,7 +163,10 @@ func TestCloseDoesNotWaitForWhatIsSlow(t *testing.T) {
 }
 
 func TestOnlyWhoListensCanBeSlowed(t *testing.T) {
-	units := []lab.UnitSpec{{Name: "stock", Faults: []lab.FaultKind{lab.FaultSlow}}, {Name: "front"}}
+	units := []lab.UnitSpec{{
+		Name:      "stock",
+		Lifecycle: lab.Lifecycle{Faults: []lab.FaultKind{lab.FaultSlow}},
+	}, {Name: "front"}}
 	if _, err := Before(units, map[string]lab.Endpoint{}, "127.0.0.1"); err == nil ||
 		!strings.Contains(err.Error(), "does not listen") {
 		t.Errorf("%v, want it to say that stock does not listen", err)
@@ -192,7 +195,10 @@ func TestOnlyWhoListensCanBeSlowed(t *testing.T) {
 // TestAUnitThatBeginsLater: connections wait until somebody knows where it is, and follow it from there.
 func TestAUnitThatBeginsLater(t *testing.T) {
 	endpoints := map[string]lab.Endpoint{"stock": {Bind: "0.0.0.0:80", Dial: "stock:80"}}
-	relays, err := Ahead([]lab.UnitSpec{{Name: "stock", Faults: []lab.FaultKind{lab.FaultSlow}}}, endpoints,
+	relays, err := Ahead([]lab.UnitSpec{{
+		Name:      "stock",
+		Lifecycle: lab.Lifecycle{Faults: []lab.FaultKind{lab.FaultSlow}},
+	}}, endpoints,
 		"127.0.0.1")
 	if err != nil {
 		t.Fatal(err)

@@ -30,11 +30,19 @@ func TestPartsOfALayout(t *testing.T) {
 	layout := lab.Layout{
 		Services: []lab.ServiceSpec{{Name: "database", Kind: "mariadb"}, {Name: "documents", Kind: "sqlite"}},
 		Units: []lab.UnitSpec{
-			{Name: "shop-1", Role: "shop", Peers: []string{"shop-2"}},
-			{Name: "shop-2", Role: "shop", Peers: []string{"shop-1"}},
-			{Name: "balancer", Role: "balancer", Foreign: true, Peers: []string{"shop-1", "shop-2"}},
-			{Name: "generator", Role: "generator", Peers: []string{"shop-1"},
-				Uses: []lab.Use{{To: "balancer", How: "requests"}}},
+			{Name: "shop-1", Role: "shop", Networking: lab.Networking{Peers: []string{"shop-2"}}},
+			{Name: "shop-2", Role: "shop", Networking: lab.Networking{Peers: []string{"shop-1"}}},
+			{
+				Name: "balancer", Role: "balancer",
+				Runnable:   lab.Runnable{Foreign: true},
+				Networking: lab.Networking{Peers: []string{"shop-1", "shop-2"}},
+			},
+			{
+				Name: "generator", Role: "generator",
+				Networking: lab.Networking{
+					Peers: []string{"shop-1"}, Uses: []lab.Use{{To: "balancer", How: "requests"}},
+				},
+			},
 		},
 	}
 	got := Services{"database": server{}, "documents": files{}}.parts(layout,

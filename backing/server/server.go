@@ -147,11 +147,14 @@ func (s *Server) About() string {
 // Unit returns the server as a unit of that name.
 func (s *Server) Unit(name string) lab.UnitSpec {
 	unit := lab.UnitSpec{
-		Name: name, Role: name, Foreign: true, Listens: true, Program: s.Path, Env: environment(),
-		Files: map[string][]byte{},
-		Server: &lab.Server{Kind: string(s.Kind), Ready: func(ctx context.Context, address string) error {
-			return s.program.ready(ctx, s, address)
-		}},
+		Name: name, Role: name,
+		Runnable: lab.Runnable{
+			Foreign: true, Program: s.Path, Env: environment(), Files: map[string][]byte{},
+			Server: &lab.Server{Kind: string(s.Kind), Ready: func(ctx context.Context, address string) error {
+				return s.program.ready(ctx, s, address)
+			}},
+		},
+		Networking: lab.Networking{Listens: true},
 	}
 	s.program.describe(s, &unit)
 	return unit

@@ -66,8 +66,12 @@ func (g generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 	}
 	const file = "job.json"
 	return lab.UnitSpec{
-		Name: "generator", Role: "generator", Program: g.program,
-		Args: []string{"agent", "--job", "@{dir}/" + file}, Files: map[string][]byte{file: text}, Rest: job.Rest(),
+		Name: "generator", Role: "generator",
+		Runnable: lab.Runnable{
+			Program: g.program, Args: []string{"agent", "--job", "@{dir}/" + file},
+			Files: map[string][]byte{file: text},
+		},
+		Lifecycle: lab.Lifecycle{Rest: job.Rest()},
 	}, nil
 }
 

@@ -82,11 +82,18 @@ func bench(ctx context.Context, o options) (err error) {
 
 // layout returns a lead that is ready when it has called all others.
 func layout(count int) lab.Layout {
-	l := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Role: "lead", Args: []string{"lead"}}}}
+	l := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{
+		Name: "lead", Role: "lead",
+		Runnable: lab.Runnable{Args: []string{"lead"}},
+	}}}
 	for n := 1; n < count; n++ {
 		name := fmt.Sprintf("unit-%02d", n)
 		l.Units[0].Args, l.Units[0].Peers = append(l.Units[0].Args, name), append(l.Units[0].Peers, name)
-		l.Units = append(l.Units, lab.UnitSpec{Name: name, Role: "unit", Args: []string{"serve"}, Listens: true})
+		l.Units = append(l.Units, lab.UnitSpec{
+			Name: name, Role: "unit",
+			Runnable:   lab.Runnable{Args: []string{"serve"}},
+			Networking: lab.Networking{Listens: true},
+		})
 	}
 	return l
 }

@@ -188,7 +188,10 @@ func TestACommandThatHangsIsGivenUp(t *testing.T) {
 }
 
 func TestPartKeepsContainersFromTheOtherDeployer(t *testing.T) {
-	l := lab.Layout{Lead: "generator", Units: []lab.UnitSpec{{Name: "web", Compose: &lab.Compose{}},
+	l := lab.Layout{Lead: "generator", Units: []lab.UnitSpec{{
+		Name:     "web",
+		Runnable: lab.Runnable{Compose: &lab.Compose{}},
+	},
 		{Name: "generator"}}}
 	services, rest := part(l)
 	if len(services) != 1 || len(rest.Units) != 1 || rest.Units[0].Name != "generator" ||

@@ -70,10 +70,15 @@ func newFixture(t *testing.T) fixture {
 func (f fixture) layout(t *testing.T, text string, services ...string) lab.Layout {
 	t.Helper()
 	file := &lab.Compose{Text: strings.ReplaceAll(text, "IMAGE", f.image), Dir: t.TempDir()}
-	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Role: "lead",
-		Args: []string{"lead"}}}}
+	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{
+		Name: "lead", Role: "lead",
+		Runnable: lab.Runnable{Args: []string{"lead"}},
+	}}}
 	for _, name := range services {
-		layout.Units = append(layout.Units, lab.UnitSpec{Name: name, Role: "system", Foreign: true, Compose: file})
+		layout.Units = append(layout.Units, lab.UnitSpec{
+			Name: name, Role: "system",
+			Runnable: lab.Runnable{Foreign: true, Compose: file},
+		})
 	}
 	return layout
 }
@@ -117,7 +122,9 @@ func TestIntegrationSuite(t *testing.T) {
 			text := fmt.Sprintf("services: {boxed: {image: %q, restart: always, command: [%s, /data, ':80'], ports: "+
 				"['%s:80'], volumes: ['data:/data']}}\nvolumes: {data: }",
 				f.image, part, launch.Loopback(ports.Numbers[0]))
-			return lab.UnitSpec{Compose: &lab.Compose{Text: text, Dir: t.TempDir()}}
+			return lab.UnitSpec{
+				Runnable: lab.Runnable{Compose: &lab.Compose{Text: text, Dir: t.TempDir()}},
+			}
 		}}
 	deploytest.ForeignSuite(t, f, boxed, func() (left []string) {
 		for _, leftover := range f.left(t) {
@@ -201,8 +208,13 @@ func TestIntegrationWhatPreparesComesFirst(t *testing.T) {
 	layout := f.layout(t, fmt.Sprintf("services: {web: {image: IMAGE, command: [boxed, /data, ':80'], "+
 		"volumes: [%q]}}", folder+":/data"), "web")
 	reset := `docker ps --all --quiet --filter label=cleave.run=` + f.label + ` | tee "$1/seen"; echo reset`
-	layout.Prepare = []lab.UnitSpec{{Name: "reset", Role: "reset", Program: "sh",
-		Args: []string{"-c", reset, "reset", folder}, Env: []string{"DOCKER_HOST=" + os.Getenv("DOCKER_HOST")}}}
+	layout.Prepare = []lab.UnitSpec{{
+		Name: "reset", Role: "reset",
+		Runnable: lab.Runnable{
+			Program: "sh", Args: []string{"-c", reset, "reset", folder},
+			Env: []string{"DOCKER_HOST=" + os.Getenv("DOCKER_HOST")},
+		},
+	}}
 	d := f.deploy(t, layout)
 	if seen, err := os.ReadFile(filepath.Join(folder, "seen")); err != nil || len(seen) > 0 {
 		t.Errorf("the command has seen the containers %q (%v), want none", seen, err)

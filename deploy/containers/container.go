@@ -78,7 +78,9 @@ func bound(spec lab.UnitSpec, command []string) ([]string, error) {
 	if err != nil || len(processors) == 0 {
 		return command, err
 	}
-	binder, err := ProgramOf(lab.UnitSpec{Program: "taskset", Install: lab.AptInstall("util-linux")})
+	binder, err := ProgramOf(lab.UnitSpec{
+		Runnable: lab.Runnable{Program: "taskset", Install: lab.AptInstall("util-linux")},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("bind unit %s to the processors %v: %w", spec.Name, spec.Cores, err)
 	}

@@ -38,8 +38,14 @@ func TestAnImageIsTheSameOnAllNodes(t *testing.T) {
 
 func TestPartTellsContainersFromTheRest(t *testing.T) {
 	servers, contained, rest := Part(lab.Layout{Lead: "load", Units: []lab.UnitSpec{
-		{Name: "front"}, {Name: "store", Foreign: true, Server: &lab.Server{}}, {Name: "load", Program: "cleave"},
-		{Name: "proxy", Foreign: true, Program: "proxy"},
+		{Name: "front"}, {
+			Name:     "store",
+			Runnable: lab.Runnable{Foreign: true, Server: &lab.Server{}},
+		}, {
+			Name:     "load",
+			Runnable: lab.Runnable{Program: "cleave"},
+		},
+		{Name: "proxy", Runnable: lab.Runnable{Foreign: true, Program: "proxy"}},
 	}, Prepare: []lab.UnitSpec{{Name: "reset"}}})
 	if len(servers) != 1 || servers[0].Name != "store" || len(contained) != 2 || len(rest.Units) != 1 ||
 		rest.Units[0].Name != "load" || rest.Prepare != nil {
@@ -64,7 +70,10 @@ func TestWhatRunsBesideContainersIsOnNoNode(t *testing.T) {
 // that is, and what Go's runtime reads before the unit can.
 func TestGiven(t *testing.T) {
 	trial := Trial{Label: "label", Dir: t.TempDir(), Endpoints: map[string]lab.Endpoint{}}
-	spec := lab.UnitSpec{Name: "worker", Env: []string{"GOGC=off", "GOMAXPROCS=1", "PASSWORD=secret"}}
+	spec := lab.UnitSpec{
+		Name:     "worker",
+		Runnable: lab.Runnable{Env: []string{"GOGC=off", "GOMAXPROCS=1", "PASSWORD=secret"}},
+	}
 	if err := MakeVolume(trial.Dir, spec, trial.Endpoints); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,10 @@ import (
 
 // TestNodes: each is told the units that the layout wants there.
 func TestNodes(t *testing.T) {
-	layout := lab.Layout{Units: []lab.UnitSpec{{Name: "free"}, {Name: "placed", Node: "b"}}}
+	layout := lab.Layout{Units: []lab.UnitSpec{{Name: "free"}, {
+		Name:      "placed",
+		Placement: lab.Placement{Node: "b"},
+	}}}
 	nodes := Nodes(layout, []string{"first", "a", "b"})
 	if len(nodes[0].Pinned) > 0 || fmt.Sprint(nodes[1].Pinned) != "[placed]" {
 		t.Errorf("the nodes are %+v, want that placed is on b alone", nodes)
@@ -22,7 +25,7 @@ func TestPlaces(t *testing.T) {
 	names, changed := []string{"a", "b"}, lab.Network{Rate: 1e6}
 	on := func(nodes ...string) (specs []lab.UnitSpec) {
 		for _, node := range nodes {
-			specs = append(specs, lab.UnitSpec{Name: "on-" + node, Node: node})
+			specs = append(specs, lab.UnitSpec{Name: "on-" + node, Placement: lab.Placement{Node: node}})
 		}
 		return specs
 	}

@@ -34,7 +34,10 @@ func TestProgramsKeepTheirNames(t *testing.T) {
 		"real/bin/check": "real/bin/check", "real/bin/serve": "real/bin/serve", "bin/serve": "real/bin/serve",
 		"other/away": "real/bin/check", "real/bin/out": "", "other/alone": "", "none": "",
 	} {
-		got, err := ProgramOf(lab.UnitSpec{Program: in(program), Reads: []string{in("real")}})
+		got, err := ProgramOf(lab.UnitSpec{
+			Runnable: lab.Runnable{Program: in(program)},
+			Storage:  lab.Storage{Reads: []string{in("real")}},
+		})
 		if want == "" {
 			if err == nil {
 				t.Errorf("%s is found as %s", program, got)
@@ -47,8 +50,11 @@ func TestProgramsKeepTheirNames(t *testing.T) {
 
 // TestSharedAddressesAreRefused: whoever shares one moves it, on a host of its own.
 func TestSharedAddressesAreRefused(t *testing.T) {
-	err := CheckPrograms(t.TempDir(), []lab.UnitSpec{{Name: "one", Foreign: true, Program: "sh",
-		Floats: "both"}})
+	err := CheckPrograms(t.TempDir(), []lab.UnitSpec{{
+		Name:       "one",
+		Runnable:   lab.Runnable{Foreign: true, Program: "sh"},
+		Networking: lab.Networking{Floats: "both"},
+	}})
 	if err == nil || !strings.Contains(err.Error(),
 		"unit one shares the address both with another, which no container does here: deploy with process") {
 		t.Error(err)
@@ -57,7 +63,10 @@ func TestSharedAddressesAreRefused(t *testing.T) {
 
 // TestImagesNeedThisHostsDocker: others that run containers do not have what it has.
 func TestImagesNeedThisHostsDocker(t *testing.T) {
-	err := CheckPrograms(t.TempDir(), []lab.UnitSpec{{Name: "one", Foreign: true, Image: "nginx:1.27"}})
+	err := CheckPrograms(t.TempDir(), []lab.UnitSpec{{
+		Name:     "one",
+		Runnable: lab.Runnable{Foreign: true, Image: "nginx:1.27"},
+	}})
 	var incapable *lab.Incapable
 	if !errors.As(err, &incapable) || !strings.Contains(err.Error(),
 		"of the image nginx:1.27, of this host's Docker: deploy it with docker-bridge, docker-host, or on the "+
@@ -84,7 +93,13 @@ func TestUnitProgramsAreStatic(t *testing.T) {
 		"dynamic": "dynamic is linked dynamically, and its image has no libraries: build it with CGO_ENABLED=0",
 		"text":    "text cannot run in a container", "none": "none cannot run in a container",
 	} {
-		err := CheckPrograms(folder, []lab.UnitSpec{{Name: "a", Own: own}, {Name: "b", Own: own}})
+		err := CheckPrograms(folder, []lab.UnitSpec{{
+			Name:     "a",
+			Runnable: lab.Runnable{Own: own},
+		}, {
+			Name:     "b",
+			Runnable: lab.Runnable{Own: own},
+		}})
 		if says == "" && err != nil || says != "" && (err == nil || strings.Count(err.Error(), says) != 1) {
 			t.Errorf("%s: %v; want %q, once", own, err, says)
 		}
@@ -93,7 +108,10 @@ func TestUnitProgramsAreStatic(t *testing.T) {
 
 // TestPortsOfTheUsersNodesAreNotTaken: others have them.
 func TestPortsOfTheUsersNodesAreNotTaken(t *testing.T) {
-	err := Elsewhere{Name: "here", Ours: "swarm"}.Check(lab.UnitSpec{Name: "one", Reached: lab.ReachPublished},
+	err := Elsewhere{Name: "here", Ours: "swarm"}.Check(lab.UnitSpec{
+		Name:       "one",
+		Networking: lab.Networking{Reached: lab.ReachPublished},
+	},
 		nil)
 	var incapable *lab.Incapable
 	if !errors.As(err, &incapable) || !strings.Contains(err.Error(),

@@ -112,11 +112,18 @@ type suite struct {
 
 // layout returns a lead that calls units that serve.
 func layout(names ...string) lab.Layout {
-	l := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Role: "lead",
-		Args: append([]string{"lead"}, names...), Peers: names}}}
+	l := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{
+		Name: "lead", Role: "lead",
+		Runnable:   lab.Runnable{Args: append([]string{"lead"}, names...)},
+		Networking: lab.Networking{Peers: names},
+	}}}
 	for i, name := range names {
-		l.Units = append(l.Units, lab.UnitSpec{Name: name, Role: "server", Args: []string{"serve"}, Listens: true,
-			Stage: i})
+		l.Units = append(l.Units, lab.UnitSpec{
+			Name: name, Role: "server",
+			Runnable:   lab.Runnable{Args: []string{"serve"}},
+			Lifecycle:  lab.Lifecycle{Stage: i},
+			Networking: lab.Networking{Listens: true},
+		})
 	}
 	return l
 }
@@ -270,20 +277,29 @@ func ask(t *testing.T, d lab.Deployment, unit string) string {
 
 func unitThatGivesUp(t *testing.T, s suite) {
 	l := layout()
-	l.Units = append(l.Units, lab.UnitSpec{Name: "views", Role: "server", Args: []string{"die"}})
+	l.Units = append(l.Units, lab.UnitSpec{
+		Name: "views", Role: "server",
+		Runnable: lab.Runnable{Args: []string{"die"}},
+	})
 	fails(t, s, l, "unit views failed: out of luck")
 }
 
 func unitThatEnds(t *testing.T, s suite) {
 	l := layout()
-	l.Units = append(l.Units, lab.UnitSpec{Name: "views", Role: "server", Args: []string{"crash"}})
+	l.Units = append(l.Units, lab.UnitSpec{
+		Name: "views", Role: "server",
+		Runnable: lab.Runnable{Args: []string{"crash"}},
+	})
 	fails(t, s, l, "unit views ended: exit status 3")
 }
 
 // unitThatEndsUnreached: the deployer knows that the program has ended, and waits no longer for its call.
 func unitThatEndsUnreached(t *testing.T, s suite) {
 	l := layout()
-	l.Units = append(l.Units, lab.UnitSpec{Name: "views", Role: "server", Args: []string{"stillborn"}})
+	l.Units = append(l.Units, lab.UnitSpec{
+		Name: "views", Role: "server",
+		Runnable: lab.Runnable{Args: []string{"stillborn"}},
+	})
 	begun := time.Now()
 	fails(t, s, l, "unit views", "ended", "stillborn")
 	if took := time.Since(begun); took > 40*time.Second {
@@ -360,8 +376,16 @@ func preparations(t *testing.T, s suite) {
 	l := layout("front")
 	// Each finds what the one before it has left in the volume that they share with a unit.
 	l.Prepare = []lab.UnitSpec{
-		{Name: "first", Args: []string{"move", "", "{dir}/first"}, Volume: "front"},
-		{Name: "second", Args: []string{"move", "{dir}/first", "{dir}/front.lives"}, Volume: "front"},
+		{
+			Name:     "first",
+			Runnable: lab.Runnable{Args: []string{"move", "", "{dir}/first"}},
+			Storage:  lab.Storage{Volume: "front"},
+		},
+		{
+			Name:     "second",
+			Runnable: lab.Runnable{Args: []string{"move", "{dir}/first", "{dir}/front.lives"}},
+			Storage:  lab.Storage{Volume: "front"},
+		},
 	}
 	d := s.deploy(t, l)
 	defer stop(t, d)
@@ -383,7 +407,7 @@ func preparations(t *testing.T, s suite) {
 
 func preparationThatFails(t *testing.T, s suite) {
 	l := layout("front")
-	l.Prepare = []lab.UnitSpec{{Name: "reset", Args: []string{"die"}}}
+	l.Prepare = []lab.UnitSpec{{Name: "reset", Runnable: lab.Runnable{Args: []string{"die"}}}}
 	_, err := s.Deploy(t.Context(), l, s.dir)
 	for _, want := range []string{"prepare the trial", "reset", "exit status 1", "out of luck"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -37,16 +37,20 @@ func programInAFolder(t *testing.T, s suite) {
 	l := layout("shelf")
 	early, ready := false, false
 	l.Units[1] = lab.UnitSpec{
-		Name: "shelf", Role: "shelf", Foreign: true, Listens: true, Program: program,
-		Args: []string{"shelf", folder}, Reads: []string{folder},
-		Ready: func(_ context.Context, address string) error {
-			if _, err := os.Stat(filepath.Join(s.dir, l.Lead)); !errors.Is(err, fs.ErrNotExist) {
-				early = true
-			}
-			err := hears(address, want)
-			ready = err == nil
-			return err
+		Name: "shelf", Role: "shelf",
+		Runnable: lab.Runnable{Foreign: true, Program: program, Args: []string{"shelf", folder}},
+		Lifecycle: lab.Lifecycle{
+			Ready: func(_ context.Context, address string) error {
+				if _, err := os.Stat(filepath.Join(s.dir, l.Lead)); !errors.Is(err, fs.ErrNotExist) {
+					early = true
+				}
+				err := hears(address, want)
+				ready = err == nil
+				return err
+			},
 		},
+		Networking: lab.Networking{Listens: true},
+		Storage:    lab.Storage{Reads: []string{folder}},
 	}
 	d := s.deploy(t, l)
 	defer stop(t, d)
@@ -69,13 +73,21 @@ func secretsOfTheHost(t *testing.T, s suite) {
 	}
 	l, folder := layout("stock"), t.TempDir()
 	l.Units = append(l.Units, lab.UnitSpec{
-		Name: "spy", Role: "spy", Foreign: true, Program: "sh", Readiness: lab.Readiness{Log: "that is all"},
-		Reads: []string{t.TempDir()}, // nodes of the user's have nothing of this host
-		Args:  []string{"-c", `cat /etc/shadow; grep CapEff /proc/self/status; echo that is all; exec sleep 1000`},
+		Name: "spy", Role: "spy",
+		Runnable: lab.Runnable{
+			Foreign: true, Program: "sh",
+			Args: []string{"-c", `cat /etc/shadow; grep CapEff /proc/self/status; echo that is all; exec sleep 1000`},
+		},
+		Lifecycle: lab.Lifecycle{Readiness: lab.Readiness{Log: "that is all"}},
+		Storage:   lab.Storage{Reads: []string{t.TempDir()}}, // nodes of the user's have nothing of this host
 	}, lab.UnitSpec{
-		Name: "tool", Role: "tool", Foreign: true, Program: "sh", Readiness: lab.Readiness{Log: "that is all"},
-		Dir: folder, Mounts: []string{folder},
-		Args: []string{"-c", `grep CapBnd /proc/self/status; touch made; echo that is all; exec sleep 1000`},
+		Name: "tool", Role: "tool",
+		Runnable: lab.Runnable{
+			Foreign: true, Program: "sh", Dir: folder,
+			Args: []string{"-c", `grep CapBnd /proc/self/status; touch made; echo that is all; exec sleep 1000`},
+		},
+		Lifecycle: lab.Lifecycle{Readiness: lab.Readiness{Log: "that is all"}},
+		Storage:   lab.Storage{Mounts: []string{folder}},
 	})
 	d := s.deploy(t, l)
 	defer stop(t, d)
@@ -95,10 +107,13 @@ func secretsOfTheHost(t *testing.T, s suite) {
 func whatIsLeft(t *testing.T, s suite) {
 	l := layout("stock")
 	l.Units = append(l.Units, lab.UnitSpec{
-		Name: "diary", Role: "diary", Foreign: true, Program: "sh", Leaves: "notes",
-		Files: map[string][]byte{"notes/": nil},
-		Args: []string{"-c",
-			`trap 'echo the end > notes/page; ln -s /etc/passwd notes/link; exit 0' TERM; while :; do sleep 0.1; done`},
+		Name: "diary", Role: "diary",
+		Runnable: lab.Runnable{
+			Foreign: true, Program: "sh", Files: map[string][]byte{"notes/": nil},
+			Args: []string{"-c",
+				`trap 'echo the end > notes/page; ln -s /etc/passwd notes/link; exit 0' TERM; while :; do sleep 0.1; done`},
+		},
+		Storage: lab.Storage{Leaves: "notes"},
 	})
 	d := s.deploy(t, l)
 	defer stop(t, d)
@@ -131,9 +146,12 @@ func looksUpOnce(t *testing.T, s suite) {
 	names := []string{"front", "stock", "crates", "scales", "till", "ramp"}
 	l := layout(names...)
 	proxy := lab.UnitSpec{
-		Name: "proxy", Role: "proxy", Foreign: true, Listens: true, Program: program,
-		Args:  append([]string{"proxy"}, names...),
-		Reads: []string{filepath.Dir(program)}, Peers: names,
+		Name: "proxy", Role: "proxy",
+		Runnable: lab.Runnable{
+			Foreign: true, Program: program, Args: append([]string{"proxy"}, names...),
+		},
+		Networking: lab.Networking{Listens: true, Peers: names},
+		Storage:    lab.Storage{Reads: []string{filepath.Dir(program)}},
 	}
 	l.Units[0].Args, l.Units[0].Peers = append(l.Units[0].Args, proxy.Name),
 		append(slices.Clone(names), proxy.Name)

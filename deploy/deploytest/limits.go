@@ -33,8 +33,10 @@ func limits(t *testing.T, s suite) {
 
 func limitOfMemory(t *testing.T, s suite) {
 	l := layout()
-	l.Units = append(l.Units, lab.UnitSpec{Name: "views", Role: "server", Args: []string{"hoard"},
-		Limits: lab.Limits{Memory: 64 << 20}})
+	l.Units = append(l.Units, lab.UnitSpec{
+		Name: "views", Role: "server", Limits: lab.Limits{Memory: 64 << 20},
+		Runnable: lab.Runnable{Args: []string{"hoard"}},
+	})
 	fails(t, s, l, "unit views ended: it needed more memory than its limit of 64 MiB")
 }
 

@@ -68,8 +68,16 @@ func (r *Road) Cut() {
 // Front returns a layout of a lead and a unit that serves.
 func Front() lab.Layout {
 	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
-		{Name: "lead", Role: "lead", Args: []string{"lead", "front"}, Peers: []string{"front"}},
-		{Name: "front", Role: "server", Args: []string{"serve"}, Listens: true},
+		{
+			Name: "lead", Role: "lead",
+			Runnable:   lab.Runnable{Args: []string{"lead", "front"}},
+			Networking: lab.Networking{Peers: []string{"front"}},
+		},
+		{
+			Name: "front", Role: "server",
+			Runnable:   lab.Runnable{Args: []string{"serve"}},
+			Networking: lab.Networking{Listens: true},
+		},
 	}}
 }
 

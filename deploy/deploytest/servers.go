@@ -25,16 +25,20 @@ func withStore(ready func(ctx context.Context, address string) error) lab.Layout
 	l.Units[0].Args = append(l.Units[0].Args, "store")
 	l.Units[0].Env = []string{"STORE=store://me@" + lab.AddressOf("store")}
 	l.Units = append(l.Units, lab.UnitSpec{
-		Name: "store", Role: "server", Foreign: true, Listens: true, Ports: []string{"further"}, Args: args,
-		Files: map[string][]byte{"etc/store.conf": []byte("{host}:{port} {host}:{port:further}")},
-		Server: &lab.Server{
-			Kind: "shelf", Ready: ready,
-			Setup: []lab.ServerSetup{
-				{Args: []string{"move", "", "{dir}/first"}},
-				{Args: []string{"move", "{dir}/first", "{dir}/kept"}},
-				{Args: args, Visit: func(_ context.Context, address string) error { return hears(address, "store:2") }},
+		Name: "store", Role: "server",
+		Runnable: lab.Runnable{
+			Foreign: true, Args: args,
+			Files: map[string][]byte{"etc/store.conf": []byte("{host}:{port} {host}:{port:further}")},
+			Server: &lab.Server{
+				Kind: "shelf", Ready: ready,
+				Setup: []lab.ServerSetup{
+					{Args: []string{"move", "", "{dir}/first"}},
+					{Args: []string{"move", "{dir}/first", "{dir}/kept"}},
+					{Args: args, Visit: func(_ context.Context, address string) error { return hears(address, "store:2") }},
+				},
 			},
 		},
+		Networking: lab.Networking{Listens: true, Ports: []string{"further"}},
 	})
 	return l
 }
@@ -161,12 +165,15 @@ func shownReady(t *testing.T, s suite) {
 	asked := filepath.Join(t.TempDir(), "asked")
 	l := layout()
 	l.Units = append(l.Units, lab.UnitSpec{
-		Name: Boxed, Role: "server", Foreign: true, Listens: true,
-		Args: []string{"boxed", "{dir}", "{host}:{port}"},
-		Readiness: lab.Readiness{
-			Log:     "boxed listens, life",
-			Command: []string{"sh", "-c", `echo "$0" >> "$1"; test $(wc -l < "$1") -ge 3`, "{host}:{port}", asked},
+		Name: Boxed, Role: "server",
+		Runnable: lab.Runnable{Foreign: true, Args: []string{"boxed", "{dir}", "{host}:{port}"}},
+		Lifecycle: lab.Lifecycle{
+			Readiness: lab.Readiness{
+				Log:     "boxed listens, life",
+				Command: []string{"sh", "-c", `echo "$0" >> "$1"; test $(wc -l < "$1") -ge 3`, "{host}:{port}", asked},
+			},
 		},
+		Networking: lab.Networking{Listens: true},
 	})
 	d := s.deploy(t, l.Readied([]lab.Fault{{Target: Boxed, Kind: lab.FaultRestart}}))
 	defer stop(t, d)

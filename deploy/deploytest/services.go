@@ -15,7 +15,11 @@ func Services(image, keeps string) lab.Layout {
 	const test = "/program"
 	data := []lab.ContainerMount{{Kind: lab.MountVolume, Source: "data", Target: "/data"}}
 	unit := func(name string, c lab.ContainerSpec, after ...string) lab.UnitSpec {
-		return lab.UnitSpec{Name: name, Role: name, Foreign: true, Image: image, Container: &c, After: after}
+		return lab.UnitSpec{
+			Name: name, Role: name,
+			Runnable:  lab.Runnable{Foreign: true, Image: image, Container: &c},
+			Lifecycle: lab.Lifecycle{After: after},
+		}
 	}
 	db := unit("db", lab.ContainerSpec{Names: []string{"data-base"}, Command: []string{"boxed", keeps, ":80"},
 		Mounts: data, Health: &lab.HealthCheck{Test: []string{"CMD", test, "move", "", "/data/healthy"},
@@ -30,7 +34,7 @@ func Services(image, keeps string) lab.Layout {
 		Mounts: []lab.ContainerMount{given, {Kind: lab.MountMemory, Target: "/memory", Options: "size=1m"}},
 		Health: &lab.HealthCheck{Port: 81}}, "fill")
 	web.Listens, web.Port, web.Scalable, web.Readiness.Healthy = true, 81, true, true
-	lead := lab.UnitSpec{Name: "lead", Role: "lead", Args: []string{"lead"}}
+	lead := lab.UnitSpec{Name: "lead", Role: "lead", Runnable: lab.Runnable{Args: []string{"lead"}}}
 	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{lead, web, fill, db}}
 }
 
@@ -95,8 +99,13 @@ func says(t *testing.T, d lab.Deployment, unit, want string) {
 
 // Demanding is a service that asks for what only the containers of this host's Docker have.
 func Demanding(image string) lab.Layout {
-	return lab.Layout{Lead: "web", Units: []lab.UnitSpec{{Name: "web", Role: "web", Foreign: true, Image: image,
-		Container: &lab.ContainerSpec{Privileged: true, HostPID: true, SecurityOpt: []string{"apparmor=x"},
-			Ports:  []lab.ContainerPort{{Port: 80, Target: 8080}},
-			Mounts: []lab.ContainerMount{{Kind: lab.MountBind, Source: "/var/run/docker.sock", Target: "/s"}}}}}}
+	return lab.Layout{Lead: "web", Units: []lab.UnitSpec{{
+		Name: "web", Role: "web",
+		Runnable: lab.Runnable{
+			Foreign: true, Image: image,
+			Container: &lab.ContainerSpec{Privileged: true, HostPID: true, SecurityOpt: []string{"apparmor=x"},
+				Ports:  []lab.ContainerPort{{Port: 80, Target: 8080}},
+				Mounts: []lab.ContainerMount{{Kind: lab.MountBind, Source: "/var/run/docker.sock", Target: "/s"}}},
+		},
+	}}}
 }

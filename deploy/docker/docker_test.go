@@ -108,9 +108,20 @@ func things(t *testing.T, kinds ...string) []string {
 // waiting returns a layout of units that wait for commands.
 func waiting() lab.Layout {
 	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
-		{Name: "lead", Role: "lead", Args: []string{"lead", "front"}, Peers: []string{"front"}},
-		{Name: "front", Role: "server", Args: []string{"serve"}, Listens: true, Cores: []int{1001},
-			Env: []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"}},
+		{
+			Name: "lead", Role: "lead",
+			Runnable:   lab.Runnable{Args: []string{"lead", "front"}},
+			Networking: lab.Networking{Peers: []string{"front"}},
+		},
+		{
+			Name: "front", Role: "server",
+			Runnable: lab.Runnable{
+				Args: []string{"serve"},
+				Env:  []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"},
+			},
+			Networking: lab.Networking{Listens: true},
+			Placement:  lab.Placement{Cores: []int{1001}},
+		},
 	}}
 }
 
@@ -216,10 +227,14 @@ func TestPreflightNamesWhatCannotBe(t *testing.T) {
 	layout.Services = []lab.ServiceSpec{{Name: "broker", Kind: "rabbitmq", Loopback: true},
 		{Name: "database", Kind: "sqlite"}}
 	layout.Units = append(layout.Units,
-		lab.UnitSpec{Name: "balancer", Foreign: true, Program: "cleave-no-such-program",
-			Install: "apt-get install it"},
-		lab.UnitSpec{Name: "system", Foreign: true, Program: "/proc/self/exe"},
-		lab.UnitSpec{Name: "shop", Foreign: true, Compose: &lab.Compose{}},
+		lab.UnitSpec{
+			Name: "balancer",
+			Runnable: lab.Runnable{
+				Foreign: true, Program: "cleave-no-such-program", Install: "apt-get install it",
+			},
+		},
+		lab.UnitSpec{Name: "system", Runnable: lab.Runnable{Foreign: true, Program: "/proc/self/exe"}},
+		lab.UnitSpec{Name: "shop", Runnable: lab.Runnable{Foreign: true, Compose: &lab.Compose{}}},
 	)
 	for n := range mostOnBridge {
 		layout.Units = append(layout.Units, lab.UnitSpec{Name: fmt.Sprint("worker-", n)})
@@ -320,8 +335,11 @@ func TestNothingIsLeftOfADeploymentThatIsInterrupted(t *testing.T) {
 	deployer := newDeployer(t, Bridge, deploytest.Program(t))
 	l := waiting()
 	for n := range 8 {
-		l.Units = append(l.Units, lab.UnitSpec{Name: fmt.Sprint("more-", n), Role: "server",
-			Args: []string{"serve"}, Listens: true})
+		l.Units = append(l.Units, lab.UnitSpec{
+			Name: fmt.Sprint("more-", n), Role: "server",
+			Runnable:   lab.Runnable{Args: []string{"serve"}},
+			Networking: lab.Networking{Listens: true},
+		})
 	}
 	for _, after := range []time.Duration{50, 200, 500, 900, 1500} {
 		dir := deploytest.Folder(t)
@@ -352,8 +370,12 @@ func TestUnitsOnNodes(t *testing.T) {
 		t.Errorf("Preflight: %v, want it to say who cannot reach whom", err)
 	}
 	layout.Units[1].Node = "far"
-	layout.Units = append(layout.Units, lab.UnitSpec{Name: "stock", Role: "server", Args: []string{"serve"},
-		Listens: true, Node: "far"})
+	layout.Units = append(layout.Units, lab.UnitSpec{
+		Name: "stock", Role: "server",
+		Runnable:   lab.Runnable{Args: []string{"serve"}},
+		Networking: lab.Networking{Listens: true},
+		Placement:  lab.Placement{Node: "far"},
+	})
 	if err := New(Bridge, process.New("", nil, nil, ""), "", "").Preflight(layout); err == nil ||
 		!strings.Contains(err.Error(), "deploy with docker-host") {
 		t.Errorf("Preflight: %v, want nodes refused on a bridge", err)

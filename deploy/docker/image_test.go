@@ -18,9 +18,14 @@ func TestAnImageOfTheUsers(t *testing.T) {
 	dockertest.Start(t)
 	program := deploytest.Program(t)
 	const image = "cleave-users-test:1"
-	boxed := lab.UnitSpec{Name: "boxed", Role: "system", Foreign: true, Image: image, Listens: true, Port: 80,
-		Args:  []string{"shelf", "{dir}"},
-		Files: map[string][]byte{"goods": []byte("at port {port}")}}
+	boxed := lab.UnitSpec{
+		Name: "boxed", Role: "system",
+		Runnable: lab.Runnable{
+			Foreign: true, Image: image, Args: []string{"shelf", "{dir}"},
+			Files: map[string][]byte{"goods": []byte("at port {port}")},
+		},
+		Networking: lab.Networking{Listens: true, Port: 80},
+	}
 	var said []byte
 	boxed.Ready = func(_ context.Context, address string) error {
 		connection, err := net.Dial("tcp", address)
@@ -31,8 +36,10 @@ func TestAnImageOfTheUsers(t *testing.T) {
 		said, err = io.ReadAll(connection)
 		return err
 	}
-	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead", Role: "lead",
-		Args: []string{"lead"}}, boxed}}
+	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{
+		Name: "lead", Role: "lead",
+		Runnable: lab.Runnable{Args: []string{"lead"}},
+	}, boxed}}
 	d := newDeployer(t, Bridge, program)
 	if err := d.Preflight(layout); err == nil || !strings.Contains(err.Error(), "type: docker pull "+image) {
 		t.Fatalf("Preflight without the image: %v", err)
@@ -74,7 +81,12 @@ func TestForeignSuite(t *testing.T) {
 	const image = "cleave-users-test:2"
 	dockertest.Image(t, image, program)
 	for network, listens := range map[Network]lab.UnitSpec{
-		Bridge: {Port: 80, Args: []string{"{dir}", ":80"}}, Host: {Args: []string{"{dir}", "127.0.0.1:{port}"}},
+		Bridge: {
+			Runnable:   lab.Runnable{Args: []string{"{dir}", ":80"}},
+			Networking: lab.Networking{Port: 80},
+		}, Host: {
+			Runnable: lab.Runnable{Args: []string{"{dir}", "127.0.0.1:{port}"}},
+		},
 	} {
 		t.Run(string(network), func(t *testing.T) {
 			boxed := deploytest.Foreign{Unit: func(part string) lab.UnitSpec {

@@ -81,12 +81,22 @@ func (b *begun) note(what string) error {
 // TestBegin: servers with what prepares them come first, then commands, then units stage by stage.
 func TestBegin(t *testing.T) {
 	units := []lab.UnitSpec{
-		{Name: "proxy", Foreign: true, Peers: []string{"front"}}, {Name: "front"},
-		{Name: "stock", Reached: lab.ReachDirect},
-		{Name: "db", Foreign: true, Server: &lab.Server{Kind: "mariadb",
-			Setup: []lab.ServerSetup{{Program: "install"}}}},
+		{
+			Name:       "proxy",
+			Runnable:   lab.Runnable{Foreign: true},
+			Networking: lab.Networking{Peers: []string{"front"}},
+		}, {Name: "front"},
+		{Name: "stock", Networking: lab.Networking{Reached: lab.ReachDirect}},
+		{
+			Name: "db",
+			Runnable: lab.Runnable{
+				Foreign: true,
+				Server: &lab.Server{Kind: "mariadb",
+					Setup: []lab.ServerSetup{{Program: "install"}}},
+			},
+		},
 	}
-	prepare := []lab.UnitSpec{{Name: "seed", Program: "fill"}}
+	prepare := []lab.UnitSpec{{Name: "seed", Runnable: lab.Runnable{Program: "fill"}}}
 	order := []string{"prepare db install", "start db", "prepare seed fill", "start stock", "started stock",
 		"followed stock",
 		"start front", "started front", "followed front", "start proxy", "started proxy"}
@@ -160,7 +170,7 @@ func TestAwaitPrepared(t *testing.T) {
 			want: "seed (fill) ended: exit status 3; its last words:\n  no such table"},
 		{name: "kept badly", unkept: errors.New("processes may be left"), want: "processes may be left"},
 	} {
-		u := NewUnit(lab.UnitSpec{Name: "seed", Program: "fill", Foreign: true})
+		u := NewUnit(lab.UnitSpec{Name: "seed", Runnable: lab.Runnable{Program: "fill", Foreign: true}})
 		u.Prepares, u.failure, u.Unkept = true, c.failure, c.unkept
 		_, _ = u.Log.Write([]byte("no such table"))
 		s.JudgeEnd(u, c.how)
@@ -175,7 +185,7 @@ func TestAwaitPrepared(t *testing.T) {
 	}
 	gone, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("interrupted"))
-	ours := NewUnit(lab.UnitSpec{Name: "seed", Own: "shop"})
+	ours := NewUnit(lab.UnitSpec{Name: "seed", Runnable: lab.Runnable{Own: "shop"}})
 	if err := ours.AwaitPrepared(gone, "", nil, nil); err == nil || err.Error() != "seed (shop): interrupted" {
 		t.Errorf("a command of ours that goes on: %v", err)
 	}
@@ -184,7 +194,10 @@ func TestAwaitPrepared(t *testing.T) {
 // TestBeginWithoutALife: a unit of which the platform makes as many as are wanted has no life of
 // its own name.
 func TestBeginWithoutALife(t *testing.T) {
-	units := []lab.UnitSpec{{Name: "front"}, {Name: "stock", Reached: lab.ReachDirect}}
+	units := []lab.UnitSpec{{Name: "front"}, {
+		Name:       "stock",
+		Networking: lab.Networking{Reached: lab.ReachDirect},
+	}}
 	b := newBegun(t, lab.Layout{Units: units}, Platform[*life]{Skip: func(lab.UnitSpec) bool { return true }})
 	if err := b.Begin(t.Context(), units, nil); err != nil {
 		t.Fatal(err)

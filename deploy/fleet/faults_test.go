@@ -19,7 +19,7 @@ import (
 func harmed(t *testing.T, change func(*Platform[*life])) *begun {
 	t.Helper()
 	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead"}, {Name: "front"},
-		{Name: "db", Foreign: true, Server: &lab.Server{Kind: "mariadb"}}}}
+		{Name: "db", Runnable: lab.Runnable{Foreign: true, Server: &lab.Server{Kind: "mariadb"}}}}}
 	p := Platform[*life]{Name: "stage", Faults: []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause,
 		lab.FaultSlow, lab.FaultUpdate}}
 	p.Describe = func(l *life) string { return "life of " + l.Spec.Name }

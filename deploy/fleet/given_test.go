@@ -9,7 +9,10 @@ import (
 
 func TestAUnitGetsTheAddressesOfAllReplicasOfAPeer(t *testing.T) {
 	layout, err := lab.Variant{Replicas: map[string]int{"milk": 2}}.Scale(lab.Layout{Units: []lab.UnitSpec{
-		{Name: "front", Peers: []string{"milk"}}, {Name: "milk", Scalable: true},
+		{
+			Name:       "front",
+			Networking: lab.Networking{Peers: []string{"milk"}},
+		}, {Name: "milk", Placement: lab.Placement{Scalable: true}},
 	}})
 	if err != nil {
 		t.Fatal(err)

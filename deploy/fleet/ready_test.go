@@ -87,8 +87,11 @@ func TestReadiness(t *testing.T) {
 			if c.want == "" {
 				c.shown.Within = time.Minute
 			}
-			u := NewUnit(lab.UnitSpec{Name: "web", Program: "./web", Foreign: true, Readiness: c.shown,
-				Env: []string{"MINE=yes"}})
+			u := NewUnit(lab.UnitSpec{
+				Name:      "web",
+				Runnable:  lab.Runnable{Program: "./web", Foreign: true, Env: []string{"MINE=yes"}},
+				Lifecycle: lab.Lifecycle{Readiness: c.shown},
+			})
 			if c.ended != nil {
 				u.Ended = c.ended
 			}
@@ -125,7 +128,10 @@ func TestPause(t *testing.T) {
 // TestALogThatIsRead and does not come by itself is read a few times a second.
 func TestALogThatIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u := NewUnit(lab.UnitSpec{Name: "front", Readiness: lab.Readiness{Log: "ready", Within: time.Minute}})
+		u := NewUnit(lab.UnitSpec{
+			Name:      "front",
+			Lifecycle: lab.Lifecycle{Readiness: lab.Readiness{Log: "ready", Within: time.Minute}},
+		})
 		reads, begun := 0, time.Now()
 		u.ReadLog = func(context.Context) {
 			if reads++; time.Since(begun) > 10*time.Second {

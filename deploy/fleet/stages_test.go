@@ -13,10 +13,28 @@ import (
 func TestStagesOfTheStart(t *testing.T) {
 	ready := func(context.Context, string) error { return nil }
 	units := []lab.UnitSpec{
-		{Name: "proxy", Foreign: true, Peers: []string{"front"}}, {Name: "front", Peers: []string{"app"}},
-		{Name: "burner", Foreign: true},
-		{Name: "app", Foreign: true, Ready: ready, Peers: []string{"database"}},
-		{Name: "apart", Reached: lab.ReachDirect}, {Name: "database", Foreign: true, Server: &lab.Server{}},
+		{
+			Name:       "proxy",
+			Runnable:   lab.Runnable{Foreign: true},
+			Networking: lab.Networking{Peers: []string{"front"}},
+		}, {
+			Name:       "front",
+			Networking: lab.Networking{Peers: []string{"app"}},
+		},
+		{Name: "burner", Runnable: lab.Runnable{Foreign: true}},
+		{
+			Name:       "app",
+			Runnable:   lab.Runnable{Foreign: true},
+			Lifecycle:  lab.Lifecycle{Ready: ready},
+			Networking: lab.Networking{Peers: []string{"database"}},
+		},
+		{
+			Name:       "apart",
+			Networking: lab.Networking{Reached: lab.ReachDirect},
+		}, {
+			Name:     "database",
+			Runnable: lab.Runnable{Foreign: true, Server: &lab.Server{}},
+		},
 	}
 	var got [][]string
 	for _, stage := range Stages(units) {
@@ -38,10 +56,29 @@ func TestStagesOfTheStart(t *testing.T) {
 func TestUnitsComeAfterThoseThatTheyName(t *testing.T) {
 	healthy := lab.Readiness{Healthy: true}
 	units := []lab.UnitSpec{
-		{Name: "web", Foreign: true, Readiness: healthy, After: []string{"api", "init"}},
-		{Name: "api", Foreign: true, After: []string{"init"}},
-		{Name: "init", Foreign: true, Finishes: true, After: []string{"db"}},
-		{Name: "db", Foreign: true, Readiness: healthy}, {Name: "cache", Foreign: true},
+		{
+			Name:      "web",
+			Runnable:  lab.Runnable{Foreign: true},
+			Lifecycle: lab.Lifecycle{Readiness: healthy, After: []string{"api", "init"}},
+		},
+		{
+			Name:      "api",
+			Runnable:  lab.Runnable{Foreign: true},
+			Lifecycle: lab.Lifecycle{After: []string{"init"}},
+		},
+		{
+			Name:      "init",
+			Runnable:  lab.Runnable{Foreign: true},
+			Lifecycle: lab.Lifecycle{Finishes: true, After: []string{"db"}},
+		},
+		{
+			Name:      "db",
+			Runnable:  lab.Runnable{Foreign: true},
+			Lifecycle: lab.Lifecycle{Readiness: healthy},
+		}, {
+			Name:     "cache",
+			Runnable: lab.Runnable{Foreign: true},
+		},
 	}
 	var got [][]string
 	for _, stage := range Stages(units) {
@@ -54,7 +91,13 @@ func TestUnitsComeAfterThoseThatTheyName(t *testing.T) {
 	if want := [][]string{{"db"}, {"init", "cache"}, {"api"}, {"web"}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("the stages are %q, want %q", got, want)
 	}
-	circle := []lab.UnitSpec{{Name: "a", After: []string{"b"}}, {Name: "b", After: []string{"a"}}}
+	circle := []lab.UnitSpec{{
+		Name:      "a",
+		Lifecycle: lab.Lifecycle{After: []string{"b"}},
+	}, {
+		Name:      "b",
+		Lifecycle: lab.Lifecycle{After: []string{"a"}},
+	}}
 	if stages := Stages(circle); len(slices.Concat(stages...)) != 2 { // a plan of somebody else's may have it
 		t.Errorf("of a circle the stages are %v", stages)
 	}

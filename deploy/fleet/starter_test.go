@@ -15,7 +15,7 @@ import (
 
 // answered returns a starter that answers everything with a text, and what it was asked.
 func answered(text string, asked *string) *Starter {
-	return NewStarter(lab.UnitSpec{Faults: []lab.FaultKind{lab.FaultKill}},
+	return NewStarter(lab.UnitSpec{Lifecycle: lab.Lifecycle{Faults: []lab.FaultKind{lab.FaultKill}}},
 		func(context.Context) (net.Conn, error) {
 			here, there := net.Pipe()
 			go func() {
@@ -32,7 +32,7 @@ func answered(text string, asked *string) *Starter {
 
 // TestToldToTheStarter: what it says is the proof, and where it says no or nothing nothing is proved.
 func TestToldToTheStarter(t *testing.T) {
-	unreached := NewStarter(lab.UnitSpec{Faults: []lab.FaultKind{lab.FaultKill}},
+	unreached := NewStarter(lab.UnitSpec{Lifecycle: lab.Lifecycle{Faults: []lab.FaultKind{lab.FaultKill}}},
 		func(context.Context) (net.Conn, error) { return nil, errors.New("no way") })
 	var asked string
 	for name, c := range map[string]struct {
@@ -62,7 +62,7 @@ func TestAgainWaitsAsLongAsTheUnitMayTake(t *testing.T) {
 	var asked string
 	starter := answered(lab.StarterDone+"started\n", &asked)
 	shown := lab.Readiness{Log: "is up", Within: 300 * time.Millisecond}
-	u := NewUnit(lab.UnitSpec{Name: "stock", Readiness: shown})
+	u := NewUnit(lab.UnitSpec{Name: "stock", Lifecycle: lab.Lifecycle{Readiness: shown}})
 	connect := func(ctx context.Context) error {
 		<-ctx.Done()
 		return context.Cause(ctx)

@@ -74,8 +74,11 @@ func (c *crowd) end(t *testing.T) ([]lab.UnitReport, error) {
 }
 
 func TestUnitsEndStageByStage(t *testing.T) {
-	specs := []lab.UnitSpec{{Name: "load"}, {Name: "views", Stage: 2}, {Name: "front"},
-		{Name: "stock", Stage: 1}, {Name: "money", Stage: 1}}
+	specs := []lab.UnitSpec{{Name: "load"}, {
+		Name:      "views",
+		Lifecycle: lab.Lifecycle{Stage: 2},
+	}, {Name: "front"},
+		{Name: "stock", Lifecycle: lab.Lifecycle{Stage: 1}}, {Name: "money", Lifecycle: lab.Lifecycle{Stage: 1}}}
 	var c *crowd
 	c = newCrowd(t, specs, func(name string, say func(lab.Event)) {
 		if name == "stock" { // the slowest of its stage
@@ -110,7 +113,10 @@ func TestUnitsEndStageByStage(t *testing.T) {
 func TestAStageThatDoesNotEndIsNamed(t *testing.T) {
 	held := make(chan struct{})
 	defer close(held)
-	c := newCrowd(t, []lab.UnitSpec{{Name: "load"}, {Name: "front"}, {Name: "views", Stage: 1}},
+	c := newCrowd(t, []lab.UnitSpec{{Name: "load"}, {Name: "front"}, {
+		Name:      "views",
+		Lifecycle: lab.Lifecycle{Stage: 1},
+	}},
 		func(name string, _ func(lab.Event)) {
 			if name == "front" {
 				<-held
@@ -229,8 +235,10 @@ func TestAUnitThatIsDoomedMayEnd(t *testing.T) {
 // TestTheEndOfAServerOutranksItsClients: they notice it first, and what they say of it
 // is its consequence.
 func TestTheEndOfAServerOutranksItsClients(t *testing.T) {
-	specs := []lab.UnitSpec{{Name: "lead"}, {Name: "database", Foreign: true,
-		Server: &lab.Server{Kind: "mariadb"}}}
+	specs := []lab.UnitSpec{{Name: "lead"}, {
+		Name:     "database",
+		Runnable: lab.Runnable{Foreign: true, Server: &lab.Server{Kind: "mariadb"}},
+	}}
 	s := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
 	select {
 	case <-s.Failed():

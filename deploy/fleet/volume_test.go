@@ -36,8 +36,13 @@ func TestAUnitsLinksLeadNowhereWhenItsFilesAreWritten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			spec := lab.UnitSpec{Name: "web", Files: map[string][]byte{
-				"settings": []byte("ours"), "etc/secret": []byte("ours"), "empty/": nil}}
+			spec := lab.UnitSpec{
+				Name: "web",
+				Runnable: lab.Runnable{
+					Files: map[string][]byte{
+						"settings": []byte("ours"), "etc/secret": []byte("ours"), "empty/": nil},
+				},
+			}
 			if err := MakeVolume(dir, spec, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +67,7 @@ func TestAUnitsLinksLeadNowhereWhenItsFilesAreTaken(t *testing.T) {
 	folder, file := hostFolder(t)
 	volume, handed := t.TempDir(), filepath.Join(t.TempDir(), HandedOverFolder)
 	s := NewSupervisor(lab.Layout{}, handed)
-	spec := lab.UnitSpec{Name: "web", Leaves: "profile"}
+	spec := lab.UnitSpec{Name: "web", Storage: lab.Storage{Leaves: "profile"}}
 	if err := s.takeLeft(spec, volume); err != nil {
 		t.Fatalf("a unit that left nothing: %v", err)
 	}

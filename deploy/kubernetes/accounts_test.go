@@ -22,9 +22,13 @@ func TestMetricsServerSaysWhatControlGroupsCount(t *testing.T) {
 	}
 	begun := time.Now()
 	running, err := d.Deploy(t.Context(), lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
-		{Name: "lead", Role: "lead", Args: []string{"lead"}},
-		{Name: "burner", Role: "fire", Program: "sh", Args: []string{"-c", "while :; do :; done"}, Foreign: true,
-			Limits: lab.Limits{CPU: 0.3}},
+		{Name: "lead", Role: "lead", Runnable: lab.Runnable{Args: []string{"lead"}}},
+		{
+			Name: "burner", Role: "fire", Limits: lab.Limits{CPU: 0.3},
+			Runnable: lab.Runnable{
+				Program: "sh", Args: []string{"-c", "while :; do :; done"}, Foreign: true,
+			},
+		},
 	}}, filepath.Join(t.TempDir(), "trial"))
 	if err != nil {
 		t.Fatal(err)

@@ -16,9 +16,15 @@ func TestImagesOfTheUsers(t *testing.T) {
 	dockertest.Start(t)
 	const image = "cleave-users-test:1"
 	boxed := deploytest.Foreign{Unit: func(part string) lab.UnitSpec {
-		return lab.UnitSpec{Image: image, Port: 80, Listens: true, Args: []string{part, "{dir}", ":80"}}
+		return lab.UnitSpec{
+			Runnable:   lab.Runnable{Image: image, Args: []string{part, "{dir}", ":80"}},
+			Networking: lab.Networking{Port: 80, Listens: true},
+		}
 	}}
-	layout := lab.Layout{Lead: "boxed", Units: []lab.UnitSpec{{Name: "boxed", Foreign: true, Image: image}}}
+	layout := lab.Layout{Lead: "boxed", Units: []lab.UnitSpec{{
+		Name:     "boxed",
+		Runnable: lab.Runnable{Foreign: true, Image: image},
+	}}}
 	deploytest.Says(t, d.Preflight(layout), "type: docker pull "+image)
 	layout.Units[0].Image = "nginx@sha256:0000000000000000000000000000000000000000000000000000000000000000"
 	deploytest.Says(t, d.Preflight(layout), "type: docker tag nginx@sha256")

@@ -39,8 +39,16 @@ func TestLinksThatCannotBeMadeAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			links := map[string]lab.Network{"west": {Rate: 1e6, Delay: 0.02}, "east": {Rate: 2e6}}
-			units := []lab.UnitSpec{{Name: "left", Node: "west", Listens: true},
-				{Name: "right", Node: "east", Listens: true}}
+			units := []lab.UnitSpec{{
+				Name:       "left",
+				Networking: lab.Networking{Listens: true},
+				Placement:  lab.Placement{Node: "west"},
+			},
+				{
+					Name:       "right",
+					Networking: lab.Networking{Listens: true},
+					Placement:  lab.Placement{Node: "east"},
+				}}
 			if err := Check(links, units); err != nil {
 				t.Fatal(err)
 			}

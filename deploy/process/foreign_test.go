@@ -126,8 +126,13 @@ func foreign(t *testing.T, name, part string, args ...string) lab.UnitSpec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return lab.UnitSpec{Name: name, Role: "system", Program: own,
-		Args: append([]string{"foreign", part}, args...), Foreign: true, Listens: true}
+	return lab.UnitSpec{
+		Name: name, Role: "system",
+		Runnable: lab.Runnable{
+			Program: own, Args: append([]string{"foreign", part}, args...), Foreign: true,
+		},
+		Networking: lab.Networking{Listens: true},
+	}
 }
 
 // awaitFile waits for a file and returns what is in it.
@@ -372,7 +377,7 @@ func TestAPreparationThatFailsIsReported(t *testing.T) {
 }
 
 func command(name, program string, args ...string) lab.UnitSpec {
-	return lab.UnitSpec{Name: name, Program: program, Args: args, Foreign: true}
+	return lab.UnitSpec{Name: name, Runnable: lab.Runnable{Program: program, Args: args, Foreign: true}}
 }
 
 func TestServicesAreToldToStopWhenTheLeadHasEnded(t *testing.T) {

@@ -43,12 +43,17 @@ func deployer(t *testing.T) *Deployer {
 
 // layout returns a lead and three workers that play the given part.
 func layout(leadPart, workerPart string) lab.Layout {
-	l := lab.Layout{Lead: "core", Units: []lab.UnitSpec{{Name: "core", Role: "core",
-		Args: []string{"unit", leadPart}, Listens: true}}}
+	l := lab.Layout{Lead: "core", Units: []lab.UnitSpec{{
+		Name: "core", Role: "core",
+		Runnable:   lab.Runnable{Args: []string{"unit", leadPart}},
+		Networking: lab.Networking{Listens: true},
+	}}}
 	for i := range 3 {
 		l.Units = append(l.Units, lab.UnitSpec{
-			Name: fmt.Sprintf("worker-%d", i), Role: "worker", Args: []string{"unit", workerPart},
-			Listens: true, Peers: []string{"core"}, Cores: []int{i},
+			Name: fmt.Sprintf("worker-%d", i), Role: "worker",
+			Runnable:   lab.Runnable{Args: []string{"unit", workerPart}},
+			Networking: lab.Networking{Listens: true, Peers: []string{"core"}},
+			Placement:  lab.Placement{Cores: []int{i}},
 		})
 	}
 	return l

@@ -20,8 +20,12 @@ import (
 // withUnit returns a lead that has nothing to do and a unit that plays a part.
 func withUnit(part string) lab.Layout {
 	return lab.Layout{Lead: "core", Units: []lab.UnitSpec{
-		{Name: "core", Args: []string{"unit", "brief"}},
-		{Name: "shop", Role: "shop", Args: []string{"unit", part}, Listens: true},
+		{Name: "core", Runnable: lab.Runnable{Args: []string{"unit", "brief"}}},
+		{
+			Name: "shop", Role: "shop",
+			Runnable:   lab.Runnable{Args: []string{"unit", part}},
+			Networking: lab.Networking{Listens: true},
+		},
 	}}
 }
 

@@ -180,8 +180,11 @@ func (lines) Read(into []byte) (int, error) { return copy(into, "welcome\n"), ni
 
 // TestServersThatAreOpenAtFirst are not started at public addresses.
 func TestServersThatAreOpenAtFirst(t *testing.T) {
-	server := lab.UnitSpec{Name: "documents", Server: &lab.Server{Kind: "mongo", OpensFirst: true}}
-	other := lab.UnitSpec{Name: "database", Server: &lab.Server{Kind: "postgres"}}
+	server := lab.UnitSpec{
+		Name:     "documents",
+		Runnable: lab.Runnable{Server: &lab.Server{Kind: "mongo", OpensFirst: true}},
+	}
+	other := lab.UnitSpec{Name: "database", Runnable: lab.Runnable{Server: &lab.Server{Kind: "postgres"}}}
 	for address, public := range map[string]bool{
 		"203.0.113.7": true, "2001:db8::7": true, "10.1.2.3": false, "192.168.0.2": false, "172.16.0.1": false,
 		"127.0.0.1": false, "198.19.0.2": false, "100.64.3.4": false, "fd00::7": false, "::ffff:10.0.0.1": false,

@@ -37,7 +37,11 @@ func TestNamedHosts(t *testing.T) {
 
 func TestPlaces(t *testing.T) {
 	unit := func(name, node, volume string) lab.UnitSpec {
-		return lab.UnitSpec{Name: name, Node: node, Volume: volume}
+		return lab.UnitSpec{
+			Name:      name,
+			Storage:   lab.Storage{Volume: volume},
+			Placement: lab.Placement{Node: node},
+		}
 	}
 	places, err := place([]lab.UnitSpec{
 		unit("a", "", ""), unit("b", "node-2", ""), unit("c", "", ""), unit("d", "", "a"), unit("e", "edge", ""),

@@ -61,8 +61,16 @@ func newDeployer(program, agent string, names []string) *Deployer {
 // waiting returns a layout of units that wait for commands.
 func waiting() lab.Layout {
 	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
-		{Name: "lead", Role: "lead", Args: []string{"lead", "front"}, Peers: []string{"front"}},
-		{Name: "front", Role: "server", Args: []string{"serve"}, Listens: true},
+		{
+			Name: "lead", Role: "lead",
+			Runnable:   lab.Runnable{Args: []string{"lead", "front"}},
+			Networking: lab.Networking{Peers: []string{"front"}},
+		},
+		{
+			Name: "front", Role: "server",
+			Runnable:   lab.Runnable{Args: []string{"serve"}},
+			Networking: lab.Networking{Listens: true},
+		},
 	}}
 }
 

@@ -17,9 +17,15 @@ func TestImagesOfTheUsers(t *testing.T) {
 	dockertest.Start(t)
 	const image = "cleave-users-test:1"
 	boxed := deploytest.Foreign{Unit: func(part string) lab.UnitSpec {
-		return lab.UnitSpec{Image: image, Port: firstPort, Listens: true, Args: []string{part, "{dir}", ":8080"}}
+		return lab.UnitSpec{
+			Runnable:   lab.Runnable{Image: image, Args: []string{part, "{dir}", ":8080"}},
+			Networking: lab.Networking{Port: firstPort, Listens: true},
+		}
 	}}
-	absent := lab.Layout{Lead: "boxed", Units: []lab.UnitSpec{{Name: "boxed", Foreign: true, Image: image}}}
+	absent := lab.Layout{Lead: "boxed", Units: []lab.UnitSpec{{
+		Name:     "boxed",
+		Runnable: lab.Runnable{Foreign: true, Image: image},
+	}}}
 	if err := d.Preflight(absent); err == nil || !strings.Contains(err.Error(), "type: docker pull "+image) {
 		t.Errorf("Preflight without the image: %v", err)
 	}

@@ -141,10 +141,26 @@ func left(label, dir string) []string {
 // waiting returns a layout of units that wait for commands.
 func waiting() lab.Layout {
 	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
-		{Name: "lead", Role: "lead", Args: []string{"lead", "front", "stock"}, Peers: []string{"front", "stock"}},
-		{Name: "front", Role: "server", Args: []string{"serve"}, Listens: true, Cores: []int{1001},
-			Env: []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"}},
-		{Name: "stock", Role: "server", Args: []string{"serve"}, Listens: true, Node: "node-3"},
+		{
+			Name: "lead", Role: "lead",
+			Runnable:   lab.Runnable{Args: []string{"lead", "front", "stock"}},
+			Networking: lab.Networking{Peers: []string{"front", "stock"}},
+		},
+		{
+			Name: "front", Role: "server",
+			Runnable: lab.Runnable{
+				Args: []string{"serve"},
+				Env:  []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"},
+			},
+			Networking: lab.Networking{Listens: true},
+			Placement:  lab.Placement{Cores: []int{1001}},
+		},
+		{
+			Name: "stock", Role: "server",
+			Runnable:   lab.Runnable{Args: []string{"serve"}},
+			Networking: lab.Networking{Listens: true},
+			Placement:  lab.Placement{Node: "node-3"},
+		},
 	}}
 }
 

@@ -18,7 +18,10 @@ func TestFilledAndDrained(t *testing.T) {
 		t.Skip("only root can mount a volume: run the tests as root")
 	}
 	dir := t.TempDir()
-	units := []lab.UnitSpec{{Name: "front"}, {Name: "stock", Faults: []lab.FaultKind{lab.FaultFill}}}
+	units := []lab.UnitSpec{{Name: "front"}, {
+		Name:      "stock",
+		Lifecycle: lab.Lifecycle{Faults: []lab.FaultKind{lab.FaultFill}},
+	}}
 	of := func(u lab.UnitSpec) string { return filepath.Join(dir, u.Name) }
 	if err := Prepare(units, of); err != nil {
 		t.Fatal(err)

@@ -81,7 +81,10 @@ func (u UnitJob) spec(name string) (lab.UnitSpec, error) {
 	if err != nil {
 		return lab.UnitSpec{}, fmt.Errorf("encode job of unit %s: %w", name, err)
 	}
-	return lab.UnitSpec{Name: name, Role: u.Role, Own: u.program(), Args: []string{string(data)}}, nil
+	return lab.UnitSpec{
+		Name: name, Role: u.Role,
+		Runnable: lab.Runnable{Own: u.program(), Args: []string{string(data)}},
+	}, nil
 }
 
 // program returns the unit program of ours. That of gRPC is one of its own: to link it makes a

@@ -259,9 +259,11 @@ func (s System) image(x *lab.ExternalSystem, environment []string) (lab.UnitSpec
 	}
 	told, err := s.arguments(x.Command)
 	return lab.UnitSpec{
-		Name: RoleSystem, Role: RoleSystem, Image: x.Image, Port: x.Port, Args: told, Foreign: true, Listens: true,
-		Volume: RoleSystem, Scalable: true,
-		Env: environment, Cores: x.Cores,
+		Name: RoleSystem, Role: RoleSystem,
+		Runnable:   lab.Runnable{Image: x.Image, Args: told, Foreign: true, Env: environment},
+		Networking: lab.Networking{Port: x.Port, Listens: true},
+		Storage:    lab.Storage{Volume: RoleSystem},
+		Placement:  lab.Placement{Scalable: true, Cores: x.Cores},
 	}, err
 }
 
@@ -270,8 +272,11 @@ func services(x *lab.ExternalSystem, environment []string) ([]lab.UnitSpec, erro
 	names, err := serviceNames(x.Compose)
 	var units []lab.UnitSpec
 	for _, name := range names {
-		units = append(units, lab.UnitSpec{Name: name, Role: name, Foreign: true, Compose: x.Compose,
-			Env: environment, Cores: x.Cores})
+		units = append(units, lab.UnitSpec{
+			Name: name, Role: name,
+			Runnable:  lab.Runnable{Foreign: true, Compose: x.Compose, Env: environment},
+			Placement: lab.Placement{Cores: x.Cores},
+		})
 	}
 	return units, err
 }
@@ -286,10 +291,18 @@ func (s System) containers(x *lab.ExternalSystem) (units []lab.UnitSpec, err err
 		container, err := s.filled(service.Container)
 		missing = append(missing, err)
 		units = append(units, lab.UnitSpec{
-			Name: service.Name, Role: service.Name, Foreign: true, Image: service.Image, Install: service.Install,
-			Container: container, After: service.After, Finishes: service.Finishes, Scalable: true,
-			Readiness: lab.Readiness{Healthy: service.Healthy}, Listens: service.Port != 0, Port: service.Port,
-			Cores: x.Cores, Uses: usesOf(service),
+			Name: service.Name, Role: service.Name,
+			Runnable: lab.Runnable{
+				Foreign: true, Image: service.Image, Install: service.Install, Container: container,
+			},
+			Lifecycle: lab.Lifecycle{
+				After: service.After, Finishes: service.Finishes,
+				Readiness: lab.Readiness{Healthy: service.Healthy},
+			},
+			Networking: lab.Networking{
+				Listens: service.Port != 0, Port: service.Port, Uses: usesOf(service),
+			},
+			Placement: lab.Placement{Scalable: true, Cores: x.Cores},
 		})
 	}
 	return units, errors.Join(missing...)
@@ -334,9 +347,14 @@ func (s System) foreign(
 ) (lab.UnitSpec, error) {
 	argv, err := s.arguments(argv)
 	unit := lab.UnitSpec{
-		Name: name, Role: RoleSystem, Program: argv[0], Args: argv[1:], Foreign: true, Volume: RoleSystem,
-		Dir: x.Dir, Env: environment,
-		Listens: strings.Contains(x.URL, portMark), Cores: x.Cores, NameBy: x.NameBy,
+		Name: name, Role: RoleSystem,
+		Runnable: lab.Runnable{
+			Program: argv[0], Args: argv[1:], Foreign: true, Dir: x.Dir, Env: environment,
+			NameBy: x.NameBy,
+		},
+		Networking: lab.Networking{Listens: strings.Contains(x.URL, portMark)},
+		Storage:    lab.Storage{Volume: RoleSystem},
+		Placement:  lab.Placement{Cores: x.Cores},
 	}
 	if x.Dir != "" {
 		unit.Mounts = []string{x.Dir}

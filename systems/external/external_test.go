@@ -22,7 +22,7 @@ type dummy struct{ job *lab.LoadJob }
 
 func (d dummy) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 	*d.job = job
-	return lab.UnitSpec{Program: "generator"}, nil
+	return lab.UnitSpec{Runnable: lab.Runnable{Program: "generator"}}, nil
 }
 
 func (d dummy) Read(r lab.UnitReport) (read lab.LoadReport, err error) {

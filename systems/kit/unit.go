@@ -14,5 +14,8 @@ func Unit(name, system string, job any) (lab.UnitSpec, error) {
 	if err != nil {
 		return lab.UnitSpec{}, fmt.Errorf("encode the job of %s: %w", name, err)
 	}
-	return lab.UnitSpec{Name: name, Role: name, Own: system, Args: []string{string(text)}}, nil
+	return lab.UnitSpec{
+		Name: name, Role: name,
+		Runnable: lab.Runnable{Own: system, Args: []string{string(text)}},
+	}, nil
 }

@@ -39,7 +39,7 @@ func (r *replica) start(t *testing.T) {
 func twoBehind(t *testing.T, front lab.UnitSpec) (url string, replicas [2]*replica) {
 	t.Helper()
 	layout, err := lab.Variant{Replicas: map[string]int{"unit": 2}}.Scale(lab.Layout{Units: []lab.UnitSpec{front,
-		{Name: "unit", Scalable: true}}})
+		{Name: "unit", Placement: lab.Placement{Scalable: true}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

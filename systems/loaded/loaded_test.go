@@ -20,7 +20,7 @@ type noting struct{ job *lab.LoadJob }
 
 func (n noting) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 	*n.job = job
-	return lab.UnitSpec{Program: "load"}, nil
+	return lab.UnitSpec{Runnable: lab.Runnable{Program: "load"}}, nil
 }
 
 func (n noting) Read(lab.UnitReport) (lab.LoadReport, error) { return lab.LoadReport{Sent: 3}, nil }

@@ -58,10 +58,13 @@ func Nginx(name string, answer int, routes ...Route) lab.UnitSpec {
 	lines = append(append(lines, locations...), "  }", "}")
 	const file = "nginx.conf"
 	return lab.UnitSpec{
-		Name: name, Role: name, Foreign: true, Program: "nginx",
-		Install: lab.AptInstall("nginx-light"),
-		Args:    []string{"-e", "stderr", "-p", "{dir}", "-c", file},
-		Files:   map[string][]byte{file: []byte(strings.Join(lines, "\n") + "\n")},
-		Listens: true, Scalable: true, Peers: behind,
+		Name: name, Role: name,
+		Runnable: lab.Runnable{
+			Foreign: true, Program: "nginx", Install: lab.AptInstall("nginx-light"),
+			Args:  []string{"-e", "stderr", "-p", "{dir}", "-c", file},
+			Files: map[string][]byte{file: []byte(strings.Join(lines, "\n") + "\n")},
+		},
+		Networking: lab.Networking{Listens: true, Peers: behind},
+		Placement:  lab.Placement{Scalable: true},
 	}
 }

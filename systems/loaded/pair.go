@@ -78,15 +78,19 @@ func keepalived(name string, n int) lab.UnitSpec {
 		`[[ $status == *" 200 "* ]]`,
 	}
 	return lab.UnitSpec{
-		Name: member(RoleKeepalived, n), Role: RoleKeepalived, Foreign: true, Program: "keepalived",
-		Install: lab.AptInstall("keepalived"),
-		Args: []string{"--dont-fork", "--log-console", "--log-detail", "--vrrp",
-			"--use-file={dir}/keepalived.conf", "--pid={dir}/pid", "--vrrp_pid={dir}/vrrp.pid"},
-		Files: map[string][]byte{
-			"keepalived.conf": []byte(strings.Join(configuration, "\n") + "\n"),
-			"answers":         []byte(strings.Join(answers, "\n") + "\n"),
+		Name: member(RoleKeepalived, n), Role: RoleKeepalived,
+		Runnable: lab.Runnable{
+			Foreign: true, Program: "keepalived", Install: lab.AptInstall("keepalived"),
+			Args: []string{"--dont-fork", "--log-console", "--log-detail", "--vrrp",
+				"--use-file={dir}/keepalived.conf", "--pid={dir}/pid", "--vrrp_pid={dir}/vrrp.pid"},
+			Files: map[string][]byte{
+				"keepalived.conf": []byte(strings.Join(configuration, "\n") + "\n"),
+				"answers":         []byte(strings.Join(answers, "\n") + "\n"),
+			},
 		},
-		Node: "front-" + strconv.Itoa(n+1), Peers: []string{own, other, name},
-		Uses: []lab.Use{{To: own, How: "health"}},
+		Networking: lab.Networking{
+			Peers: []string{own, other, name}, Uses: []lab.Use{{To: own, How: "health"}},
+		},
+		Placement: lab.Placement{Node: "front-" + strconv.Itoa(n+1)},
 	}
 }

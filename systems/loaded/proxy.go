@@ -43,9 +43,13 @@ func ProxyServer(unit string) string {
 func Proxy(name string, configuration, behind []string) lab.UnitSpec {
 	const file = "haproxy.cfg"
 	return lab.UnitSpec{
-		Name: name, Role: name, Foreign: true, Program: "haproxy", Install: lab.AptInstall("haproxy"),
-		Args:  []string{"-W", "-db", "-f", "{dir}/" + file},
-		Files: map[string][]byte{file: []byte(strings.Join(configuration, "\n") + "\n")}, Listens: true,
-		Scalable: true, Peers: behind,
+		Name: name, Role: name,
+		Runnable: lab.Runnable{
+			Foreign: true, Program: "haproxy", Install: lab.AptInstall("haproxy"),
+			Args:  []string{"-W", "-db", "-f", "{dir}/" + file},
+			Files: map[string][]byte{file: []byte(strings.Join(configuration, "\n") + "\n")},
+		},
+		Networking: lab.Networking{Listens: true, Peers: behind},
+		Placement:  lab.Placement{Scalable: true},
 	}
 }

@@ -236,19 +236,23 @@ func customers(p lab.Point) int {
 func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.UnitSpec {
 	data := flights(p)
 	unit := lab.UnitSpec{
-		Name: name, Role: name, Listens: true, Ready: healthy,
-		Env: []string{
-			"AIRLINE_UNIT=" + name, "AIRLINE_DATA={dir}/data",
-			"AIRLINE_STORE=" + map[string]string{architecture.Embedded: "embedded",
-				architecture.Mongo: "mongodb"}[d.Store],
-			"AIRLINE_CUSTOMERS=" + strconv.Itoa(data.Customers), "AIRLINE_AIRPORTS=" + strconv.Itoa(data.Airports),
-			"AIRLINE_DAYS=" + strconv.Itoa(data.Days),
-			"AIRLINE_FLIGHTS=" + strconv.Itoa(data.Flights), "AIRLINE_FIRST_DAY=" + data.FirstDay.Format("2006-01-02"),
-			"AIRLINE_SESSION_SECONDS=3600",
-			"AIRLINE_SESSIONS=" + map[bool]string{false: architecture.Ask, true: architecture.Token}[d.Token],
-			"AIRLINE_POOL=" + map[bool]string{false: "off", true: "on"}[d.Pool],
-			"AIRLINE_CALLS=" + how(d),
+		Name: name, Role: name,
+		Runnable: lab.Runnable{
+			Env: []string{
+				"AIRLINE_UNIT=" + name, "AIRLINE_DATA={dir}/data",
+				"AIRLINE_STORE=" + map[string]string{architecture.Embedded: "embedded",
+					architecture.Mongo: "mongodb"}[d.Store],
+				"AIRLINE_CUSTOMERS=" + strconv.Itoa(data.Customers), "AIRLINE_AIRPORTS=" + strconv.Itoa(data.Airports),
+				"AIRLINE_DAYS=" + strconv.Itoa(data.Days), "AIRLINE_FLIGHTS=" + strconv.Itoa(data.Flights),
+				"AIRLINE_FIRST_DAY=" + data.FirstDay.Format("2006-01-02"),
+				"AIRLINE_SESSION_SECONDS=3600",
+				"AIRLINE_SESSIONS=" + map[bool]string{false: architecture.Ask, true: architecture.Token}[d.Token],
+				"AIRLINE_POOL=" + map[bool]string{false: "off", true: "on"}[d.Pool],
+				"AIRLINE_CALLS=" + how(d),
+			},
 		},
+		Lifecycle:  lab.Lifecycle{Ready: healthy},
+		Networking: lab.Networking{Listens: true},
 	}
 	unit.Peers = airlineunit.Asks(name, d.Token)
 	unit.Scalable = scalable(d, name)

@@ -19,7 +19,7 @@ type generator struct{ job lab.LoadJob }
 
 func (g *generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 	g.job = job
-	return lab.UnitSpec{Program: "load"}, nil
+	return lab.UnitSpec{Runnable: lab.Runnable{Program: "load"}}, nil
 }
 
 func (g *generator) Read(lab.UnitReport) (lab.LoadReport, error) {

@@ -47,7 +47,9 @@ func (c clientsFor) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 	if err != nil {
 		return lab.UnitSpec{}, fmt.Errorf("encode the clients' job: %w", err)
 	}
-	return lab.UnitSpec{Program: own, Args: []string{clientsName, string(text)}}, nil
+	return lab.UnitSpec{
+		Runnable: lab.Runnable{Program: own, Args: []string{clientsName, string(text)}},
+	}, nil
 }
 
 // Read implements lab.Generator. The clients report nothing beside their finish.

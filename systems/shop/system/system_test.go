@@ -25,7 +25,7 @@ type generator struct {
 
 func (g *generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 	g.job = job
-	return lab.UnitSpec{Program: "cleave"}, nil
+	return lab.UnitSpec{Runnable: lab.Runnable{Program: "cleave"}}, nil
 }
 
 func (g *generator) Read(lab.UnitReport) (lab.LoadReport, error) { return g.says, nil }

@@ -29,7 +29,7 @@ func (g generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 	if g.job != nil {
 		*g.job = job
 	}
-	return lab.UnitSpec{Program: "load"}, nil
+	return lab.UnitSpec{Runnable: lab.Runnable{Program: "load"}}, nil
 }
 
 func (generator) Read(lab.UnitReport) (lab.LoadReport, error) {
