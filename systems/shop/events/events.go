@@ -9,16 +9,20 @@ package events
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// The types of events: what the broker goes by.
+// The types of events, by which the broker goes. Each follows from the name of its message: see typeOf.
 const (
 	OrderPlaced     = "order.placed"
 	StockReserved   = "stock.reserved"
@@ -44,76 +48,38 @@ type OfOrder interface {
 	GetOrder() *shoppb.Order
 }
 
-// empty makes an event of a type, or nil where there is no such type.
-func empty(kind string) Event {
-	switch kind {
-	case OrderPlaced:
-		return &shoppb.OrderPlaced{}
-	case StockReserved:
-		return &shoppb.StockReserved{}
-	case StockRefused:
-		return &shoppb.StockRefused{}
-	case PaymentCaptured:
-		return &shoppb.PaymentCaptured{}
-	case PaymentDeclined:
-		return &shoppb.PaymentDeclined{}
-	case OrderShipped:
-		return &shoppb.OrderShipped{}
-	case OrderConfirmed:
-		return &shoppb.OrderConfirmed{}
-	case OrderRejected:
-		return &shoppb.OrderRejected{}
-	case OrderCancelled:
-		return &shoppb.OrderCancelled{}
-	case StockChanged:
-		return &shoppb.StockChanged{}
-	}
-	return nil
+// typeOf returns the type of an event, which follows from the name of its message: "order.placed" of
+// OrderPlaced.
+func typeOf(e Event) string {
+	name := string(e.ProtoReflect().Descriptor().Name())
+	second := 1 + strings.IndexFunc(name[1:], unicode.IsUpper)
+	return strings.ToLower(name[:second]) + "." + strings.ToLower(name[second:])
 }
 
-// typeOf returns the reverse of empty. It gives the event its happening, too.
-func typeOf(e Event, happening *shoppb.Happening) string {
-	switch e := e.(type) {
-	case *shoppb.OrderPlaced:
-		e.Happening = happening
-		return OrderPlaced
-	case *shoppb.StockReserved:
-		e.Happening = happening
-		return StockReserved
-	case *shoppb.StockRefused:
-		e.Happening = happening
-		return StockRefused
-	case *shoppb.PaymentCaptured:
-		e.Happening = happening
-		return PaymentCaptured
-	case *shoppb.PaymentDeclined:
-		e.Happening = happening
-		return PaymentDeclined
-	case *shoppb.OrderShipped:
-		e.Happening = happening
-		return OrderShipped
-	case *shoppb.OrderConfirmed:
-		e.Happening = happening
-		return OrderConfirmed
-	case *shoppb.OrderRejected:
-		e.Happening = happening
-		return OrderRejected
-	case *shoppb.OrderCancelled:
-		e.Happening = happening
-		return OrderCancelled
-	case *shoppb.StockChanged:
-		e.Happening = happening
-		return StockChanged
+// empty makes an event of a type, or nil where there is no such type.
+func empty(kind string) Event {
+	about, happened, _ := strings.Cut(kind, ".")
+	if about == "" || happened == "" {
+		return nil
 	}
-	return ""
+	prefix := shoppb.File_systems_shop_shoppb_events_proto.Package()
+	found, err := protoregistry.GlobalTypes.FindMessageByName(prefix.Append(protoreflect.Name(
+		strings.ToUpper(about[:1]) + about[1:] + strings.ToUpper(happened[:1]) + happened[1:])))
+	if err != nil {
+		return nil
+	}
+	e, is := found.New().Interface().(Event)
+	if !is || typeOf(e) != kind { // "Order.placed" is none
+		return nil
+	}
+	return e
 }
 
 // Encode makes a message of an event that happens now. Its id follows from what it
 // says, so that a repetition has the same. Events of one order, and of one product,
 // have one key.
 func Encode(e Event, now time.Time) (broker.Message, error) {
-	happening := &shoppb.Happening{OccurredUnixUs: now.UnixMicro()}
-	m := broker.Message{Type: typeOf(e, happening)}
+	m := broker.Message{Type: typeOf(e)}
 	switch e := e.(type) {
 	case *shoppb.StockChanged:
 		m.Key = "product-" + strconv.FormatInt(e.GetStock().GetProductId(), 10)
@@ -122,10 +88,13 @@ func Encode(e Event, now time.Time) (broker.Message, error) {
 		m.Key = e.GetOrder().GetOrderId()
 		m.ID = m.Key + "/" + m.Type
 	}
-	if m.Type == "" || m.ID == "" {
+	if m.ID == "" {
 		return m, fmt.Errorf("encode %T: the shop has no such event", e)
 	}
-	happening.EventId = m.ID
+	happening := &shoppb.Happening{EventId: m.ID, OccurredUnixUs: now.UnixMicro()}
+	message := e.ProtoReflect()
+	message.Set(message.Descriptor().Fields().ByName("happening"),
+		protoreflect.ValueOfMessage(happening.ProtoReflect()))
 	var err error
 	if m.Body, err = proto.Marshal(e); err != nil {
 		return m, fmt.Errorf("encode event %s: %w", m.ID, err)

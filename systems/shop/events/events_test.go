@@ -1,0 +1,43 @@
+package events
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// TestEveryTypeIsThatOfItsMessage encodes an event of every type that somebody takes, and reads it again.
+func TestEveryTypeIsThatOfItsMessage(t *testing.T) {
+	order := &shoppb.Order{OrderId: "o-1", Lines: []*shoppb.OrderLine{{ProductId: 1}}}
+	for kind, e := range map[string]Event{
+		OrderPlaced:     &shoppb.OrderPlaced{Order: order},
+		StockReserved:   &shoppb.StockReserved{Order: order},
+		StockRefused:    &shoppb.StockRefused{Order: order},
+		PaymentCaptured: &shoppb.PaymentCaptured{Order: order},
+		PaymentDeclined: &shoppb.PaymentDeclined{Order: order},
+		OrderShipped:    &shoppb.OrderShipped{Order: order},
+		OrderConfirmed:  &shoppb.OrderConfirmed{Order: order},
+		OrderRejected:   &shoppb.OrderRejected{Order: order},
+		OrderCancelled:  &shoppb.OrderCancelled{Order: order},
+		StockChanged:    &shoppb.StockChanged{Stock: &shoppb.Stock{ProductId: 7}, Version: 2},
+	} {
+		m, err := Encode(e, time.UnixMicro(5))
+		if err != nil || m.Type != kind {
+			t.Errorf("%T has the type %q, %v, want %q", e, m.Type, err, kind)
+		}
+		if again, err := Decode(m); err != nil || again.GetHappening().GetOccurredUnixUs() != 5 ||
+			again.GetHappening().GetEventId() != m.ID {
+			t.Errorf("%s was read as %v, %v", kind, again, err)
+		}
+	}
+}
+
+func TestWhatIsNoEventHasNoType(t *testing.T) {
+	for _, kind := range []string{"", ".", "order", "order.", ".placed", "order.eaten", "Order.placed",
+		"order.Placed", "orderplaced.", "order.lin e", "order.line", "happening."} {
+		if e := empty(kind); e != nil {
+			t.Errorf("%q makes %T", kind, e)
+		}
+	}
+}
