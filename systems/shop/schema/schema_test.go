@@ -26,7 +26,7 @@ func TestSchema(t *testing.T) {
 		db := databasetest.Open(t, open(t))
 		ctx := context.Background()
 		for range 2 { // the second time changes nothing
-			if err := schema.Migrate(ctx, db, shop.Components()...); err != nil {
+			if err := schema.Create(ctx, db, shop.Components()...); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -67,7 +67,7 @@ func TestSchema(t *testing.T) {
 func TestOwnDatabases(t *testing.T) {
 	db := databasetest.Open(t, database.Config{Driver: database.SQLite, DSN: t.TempDir() + "/own.db"})
 	ctx := context.Background()
-	if err := schema.Migrate(ctx, db, shop.ComponentPayments); err != nil {
+	if err := schema.Create(ctx, db, shop.ComponentPayments); err != nil {
 		t.Fatal(err)
 	}
 	if err := schema.Load(ctx, db, shop.Seed{Customers: 2, Products: 2}, shop.ComponentPayments); err != nil {
@@ -79,7 +79,7 @@ func TestOwnDatabases(t *testing.T) {
 	if _, err := db.Exec(ctx, "SELECT * FROM stock"); err == nil {
 		t.Error("payments has the tables of the inventory")
 	}
-	if err := schema.Migrate(ctx, db, "warehouse"); err == nil || !strings.Contains(err.Error(), `"warehouse"`) {
+	if err := schema.Create(ctx, db, "warehouse"); err == nil || !strings.Contains(err.Error(), `"warehouse"`) {
 		t.Errorf("a component that does not exist: %v", err)
 	}
 	if err := schema.Load(ctx, db, shop.Seed{}); err == nil {
