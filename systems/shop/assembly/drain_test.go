@@ -19,7 +19,7 @@ import (
 func TestALookMissesNoOrder(t *testing.T) {
 	db := databasetest.Open(t, database.Config{Driver: database.SQLite,
 		DSN: filepath.Join(t.TempDir(), "orders.db")})
-	if err := schema.Migrate(t.Context(), db, shop.ComponentOrders); err != nil {
+	if err := schema.Create(t.Context(), db, shop.ComponentOrders); err != nil {
 		t.Fatal(err)
 	}
 	look := orderLook{}

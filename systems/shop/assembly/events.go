@@ -14,6 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/coordination/choreographed"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/orderviews"
+	"github.com/cleave-lab/cleave/systems/shop/readmodel"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
 )
@@ -53,7 +54,7 @@ func PrepareComponent(
 			of = append(of, schema.Replica)
 		}
 	}
-	return errors.Join(schema.Migrate(ctx, db, of...), schema.Load(ctx, db, seed, of...))
+	return errors.Join(schema.Create(ctx, db, of...), schema.Load(ctx, db, seed, of...))
 }
 
 // PrepareDocuments makes the read models of a fresh shop, once, before any unit
@@ -117,16 +118,15 @@ func (h *host) listen() {
 
 // keepViews keeps the read models of this unit up to date.
 func (h *host) keepViews() {
-	ordered, stocked := orderviews.FromDocuments(h.around.Documents),
-		stockviews.FromDocuments(h.around.Documents)
-	if w := h.around.Watcher; w != nil {
-		ordered, stocked = ordered.Watch(w.Shown), stocked.Watch(w.Shown)
+	var shown readmodel.Shown
+	if h.around.Watcher != nil {
+		shown = h.around.Watcher.Shown
 	}
 	if h.Hosts(shop.ComponentOrderViews) {
-		h.subscribe(shop.ComponentOrderViews, nil, ordered.Apply)
+		h.subscribe(shop.ComponentOrderViews, nil, orderviews.FromDocuments(h.around.Documents, shown).Apply)
 	}
 	if h.Hosts(shop.ComponentStockViews) {
-		h.subscribe(shop.ComponentStockViews, nil, stocked.Apply)
+		h.subscribe(shop.ComponentStockViews, nil, stockviews.FromDocuments(h.around.Documents, shown).Apply)
 	}
 }
 

@@ -20,7 +20,7 @@ func fresh(t *testing.T, config database.Config) *database.DB {
 	t.Helper()
 	db := databasetest.Open(t, config)
 	ctx := context.Background()
-	if err := schema.Migrate(ctx, db, shop.Components()...); err != nil {
+	if err := schema.Create(ctx, db, shop.Components()...); err != nil {
 		t.Fatal(err)
 	}
 	if err := schema.Load(ctx, db, suiteSeed(), shop.Components()...); err != nil {

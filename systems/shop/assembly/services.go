@@ -109,35 +109,32 @@ func (h *host) book(db *database.DB) *orders.Book {
 	return book
 }
 
-// What takes steps has them asked for one by one where the orders drive it, each in a
-// transaction of its own. Where the design has batches, those that come at the same time
-// share one.
-
+// batches reports whether what is asked for at the same time is done together. Steps are asked for one by one
+// where the orders drive them, each in a transaction of its own.
 func (h *host) batches() bool {
 	return h.design.Coordination == architecture.Orchestrated && h.design.Batching
 }
 
-func (h *host) inventory(db *database.DB) shop.Inventory {
-	h.stock = inventory.New(db)
+// stepping has a component share transactions where the design has batches.
+func stepping[C interface{ Batch() }](h *host, component C) C {
 	if h.batches() {
-		return batching.NewInventory(db, h.stock)
+		component.Batch()
 	}
+	return component
+}
+
+func (h *host) inventory(db *database.DB) shop.Inventory {
+	h.stock = stepping(h, inventory.New(db))
 	return h.stock
 }
 
 func (h *host) payments(db *database.DB) shop.Payments {
-	h.accounts = payments.New(db)
-	if h.batches() {
-		return batching.NewPayments(db, h.accounts)
-	}
+	h.accounts = stepping(h, payments.New(db))
 	return h.accounts
 }
 
 func (h *host) shipping(db *database.DB) shop.Shipping {
-	h.parcels = shipping.New(db)
-	if h.batches() {
-		return batching.NewShipping(db, h.parcels)
-	}
+	h.parcels = stepping(h, shipping.New(db))
 	return h.parcels
 }
 
@@ -162,11 +159,11 @@ func (h *host) buyers(binding grpc.ClientConnInterface) shop.Customers {
 func (h *host) placeViews() {
 	if h.design.Views == architecture.FromDocuments {
 		h.StockViews = hosting.Join(h, shop.ComponentStockViews,
-			func() shop.StockViews { return stockviews.FromDocuments(h.around.Documents) }, shoppb.OfferStockViews,
-			shoppb.CallStockViews)
+			func() shop.StockViews { return stockviews.FromDocuments(h.around.Documents, nil) },
+			shoppb.OfferStockViews, shoppb.CallStockViews)
 		h.OrderViews = hosting.Join(h, shop.ComponentOrderViews,
-			func() shop.OrderViews { return orderviews.FromDocuments(h.around.Documents) }, shoppb.OfferOrderViews,
-			shoppb.CallOrderViews)
+			func() shop.OrderViews { return orderviews.FromDocuments(h.around.Documents, nil) },
+			shoppb.OfferOrderViews, shoppb.CallOrderViews)
 		return
 	}
 	h.StockViews = place(h, shop.ComponentInventory,

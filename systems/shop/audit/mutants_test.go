@@ -62,7 +62,7 @@ func filled(t *testing.T) *database.DB {
 	db := databasetest.Open(t, database.Config{Driver: database.SQLite,
 		DSN: filepath.Join(t.TempDir(), "shop.db")})
 	ctx := context.Background()
-	if err := errors.Join(schema.Migrate(ctx, db, shop.Components()...),
+	if err := errors.Join(schema.Create(ctx, db, shop.Components()...),
 		schema.Load(ctx, db, seed(), shop.Components()...)); err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,8 @@ func (m *hesitant) Ship(ctx context.Context, in *shoppb.ShipRequest) (*shoppb.Sh
 			return nil, err
 		}
 	}
-	return shipping.Shipped(in), nil
+	return &shoppb.Shipment{OrderId: in.GetOrderId(), State: shipping.StateShipped, Recipient: in.GetRecipient(),
+		Address: in.GetAddress()}, nil
 }
 
 func (m *hesitant) Recall(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {

@@ -12,8 +12,7 @@
 // stays, and its calls are carried out one by one: what is wrong with one is not the
 // others' fault. Calls must be fit for that: see package steps.
 //
-// Entry points: Batcher; the batching Inventory, Payments and Shipping; Catalog and
-// Customers for those who ask them.
+// Entry points: Batcher; NewCatalog and NewCustomers for those who ask them.
 package batching
 
 import (

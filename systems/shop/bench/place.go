@@ -74,7 +74,7 @@ func (p *place) fresh(ctx context.Context) (config database.Config, err error) {
 		return config, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := schema.Migrate(ctx, db, shop.Components()...); err != nil {
+	if err := schema.Create(ctx, db, shop.Components()...); err != nil {
 		return config, err
 	}
 	return config, schema.Load(ctx, db, seed(), shop.Components()...)

@@ -9,6 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/batching"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
@@ -36,6 +37,9 @@ type Inventory struct {
 	sell   steps.Amounts
 	put    steps.Amounts // back, from the reserved
 	unsell steps.Amounts // back, from the sold
+
+	reserveOne steps.Ask[*shoppb.ReserveRequest]
+	commitOne  steps.Ask[*shoppb.StepRequest]
 }
 
 var _ shop.Inventory = (*Inventory)(nil)
@@ -47,7 +51,7 @@ func New(db *database.DB) *Inventory {
 		return steps.NewAmounts(db, "stock", "product_id",
 			from+" = "+from+" - ?, "+to+" = "+to+" + ?, version = version + 1", from)
 	}
-	return &Inventory{
+	c := &Inventory{
 		db:     db,
 		ledger: steps.NewLedger(db, "reservations", "reservation"),
 		record: database.Texts(shop.MaxLines, func(n int) string {
@@ -72,16 +76,24 @@ func New(db *database.DB) *Inventory {
 		put:    moves("reserved", "on_hand"),
 		unsell: moves("sold", "on_hand"),
 	}
+	c.reserveOne, c.commitOne = steps.Alone(c.ReserveAll), steps.Alone(c.CommitAll)
+	return c
+}
+
+// Batch has forward steps that are asked for at the same time share a transaction. It is called before the
+// first.
+func (c *Inventory) Batch() {
+	c.reserveOne, c.commitOne = batching.New(c.db, c.ReserveAll).Do, batching.New(c.db, c.CommitAll).Do
 }
 
 // Reserve implements shop.Inventory.
 func (c *Inventory) Reserve(ctx context.Context, in *shoppb.ReserveRequest) (*shoppb.StepResponse, error) {
-	return steps.One(ctx, in, c.ReserveAll)
+	return c.reserveOne(ctx, in)
 }
 
 // Commit implements shop.Inventory.
 func (c *Inventory) Commit(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
-	return steps.One(ctx, in, c.CommitAll)
+	return c.commitOne(ctx, in)
 }
 
 // Release implements shop.Inventory.

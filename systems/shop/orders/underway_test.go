@@ -26,7 +26,7 @@ type book struct {
 func open(t *testing.T, config database.Config) book {
 	t.Helper()
 	b := book{db: databasetest.Open(t, config), final: map[string]int{}}
-	if err := schema.Migrate(t.Context(), b.db, shop.ComponentOrders); err != nil {
+	if err := schema.Create(t.Context(), b.db, shop.ComponentOrders); err != nil {
 		t.Fatal(err)
 	}
 	b.Book = orders.NewBook(b.db).Watch(func(id string) { b.final[id]++ })

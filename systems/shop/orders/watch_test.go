@@ -32,7 +32,7 @@ func watch(t *testing.T) *watched {
 	t.Helper()
 	db := databasetest.Open(t, database.Config{Driver: database.SQLite,
 		DSN: filepath.Join(t.TempDir(), "orders.db")})
-	if err := schema.Migrate(t.Context(), db, shop.ComponentOrders); err != nil {
+	if err := schema.Create(t.Context(), db, shop.ComponentOrders); err != nil {
 		t.Fatal(err)
 	}
 	w := &watched{Book: orders.NewBook(db), db: db}

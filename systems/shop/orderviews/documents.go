@@ -3,13 +3,11 @@ package orderviews
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/document"
-	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/events"
@@ -55,19 +53,14 @@ type Reason struct {
 // replaces a newer one, so that who reads it twice sees it go forward only.
 type Documents struct {
 	readmodel.Model // its Apply takes the events about orders
-	store           document.Store
 }
 
 var _ shop.OrderViews = Documents{}
 
-// FromDocuments makes views of a store that knows the Collection.
-func FromDocuments(store document.Store) Documents {
-	return Documents{readmodel.New(store, Collection().Name, write), store}
-}
-
-// Watch has shown called for every event that is applied.
-func (v Documents) Watch(shown readmodel.Shown) Documents {
-	return Documents{v.Model.Watch(shown), v.store}
+// FromDocuments makes views of a store that knows the Collection. shown is told of every event that is
+// applied, see readmodel.New.
+func FromDocuments(store document.Store, shown readmodel.Shown) Documents {
+	return Documents{readmodel.New(store, Collection().Name, write, shown)}
 }
 
 // write makes a document of the order in an event.
@@ -125,12 +118,12 @@ func (v Documents) GetOrder(ctx context.Context, in *shoppb.GetOrderRequest) (*s
 	if err := shop.CheckOrderID(in.GetOrderId()); err != nil {
 		return nil, err
 	}
-	d, err := v.store.Get(ctx, Collection().Name, in.GetOrderId())
-	if errors.Is(err, document.ErrNotFound) {
-		return nil, rpc.Problemf(shop.NotFound, "there is no order %s", in.GetOrderId())
+	d, found, err := v.Get(ctx, in.GetOrderId())
+	if err == nil && !found {
+		err = rpc.Problemf(shop.NotFound, "there is no order %s", in.GetOrderId())
 	}
 	if err != nil {
-		return nil, event.Unavailable(err)
+		return nil, err
 	}
 	return read(d)
 }
@@ -141,12 +134,12 @@ func (v Documents) ListOrders(ctx context.Context, in *shoppb.ListOrdersRequest)
 	if err != nil {
 		return nil, err
 	}
-	found, err := v.store.Find(ctx, Collection().Name, document.Query{
+	found, err := v.Find(ctx, document.Query{
 		Field: customerField, Value: strconv.FormatInt(in.GetCustomerId(), 10), After: in.GetCursor(),
 		Descending: true, Limit: size + 1,
 	})
 	if err != nil {
-		return nil, event.Unavailable(err)
+		return nil, err
 	}
 	page := &shoppb.OrderPage{}
 	if len(found) > size {

@@ -60,7 +60,7 @@ func lifeOf(t *testing.T, id string) (told []broker.Message, last *shoppb.Order)
 // TestViewGoesForwardOnly tells the lives of orders in random order, in batches and
 // alone, some of it twice: who reads an order sees its versions rise.
 func TestViewGoesForwardOnly(t *testing.T) {
-	views := orderviews.FromDocuments(fresh(t))
+	views := orderviews.FromDocuments(fresh(t), nil)
 	random := rand.New(rand.NewPCG(1, 2))
 	seen := map[string]int64{}
 	last := map[string]*shoppb.Order{}
@@ -100,7 +100,7 @@ func TestViewGoesForwardOnly(t *testing.T) {
 
 // TestRejectionIsKept reads back why an order was rejected.
 func TestRejectionIsKept(t *testing.T) {
-	views := orderviews.FromDocuments(fresh(t))
+	views := orderviews.FromDocuments(fresh(t), nil)
 	want := &shoppb.Order{OrderId: "o", CustomerId: 1, State: string(shop.StateRejected), Version: 1,
 		Lines:     []*shoppb.OrderLine{{ProductId: 1, Quantity: 1}},
 		Rejection: &shoppb.Rejection{Kind: string(shop.UnknownProduct), Detail: "there is no product 1"}}
@@ -122,7 +122,7 @@ func TestStalenessCanBeRead(t *testing.T) {
 	happened := time.Now().Add(-time.Hour)
 	m, err := events.Encode(&shoppb.OrderPlaced{Order: order}, happened)
 	must(t, err)
-	must(t, orderviews.FromDocuments(store).Apply(t.Context(), []broker.Message{m}))
+	must(t, orderviews.FromDocuments(store, nil).Apply(t.Context(), []broker.Message{m}))
 	found, err := store.Get(t.Context(), orderviews.Collection().Name, "o")
 	must(t, err)
 	var body orderviews.Body
@@ -134,7 +134,7 @@ func TestStalenessCanBeRead(t *testing.T) {
 }
 
 func TestWhatIsNotAboutAnOrderIsRefused(t *testing.T) {
-	views := orderviews.FromDocuments(fresh(t))
+	views := orderviews.FromDocuments(fresh(t), nil)
 	stock, err := events.Encode(&shoppb.StockChanged{Stock: &shoppb.Stock{ProductId: 1}, Version: 1}, time.Now())
 	must(t, err)
 	for _, m := range []broker.Message{stock, {ID: "x", Type: events.OrderPlaced, Body: []byte("{}")}} {

@@ -12,6 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/batching"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
@@ -30,13 +31,15 @@ type Payments struct {
 	record   []string      // INSERT by number of payments
 	balances []string      // SELECT, and lock, by number of customers
 	debit    steps.Amounts // from the balance
+
+	chargeOne steps.Ask[*shoppb.ChargeRequest]
 }
 
 var _ shop.Payments = (*Payments)(nil)
 
 // New makes the component on its database.
 func New(db *database.DB) *Payments {
-	return &Payments{
+	c := &Payments{
 		db: db, ledger: steps.NewLedger(db, "payments", "payment"),
 		record: database.Texts(steps.Most, func(n int) string {
 			return "INSERT INTO payments (order_id, customer_id, amount_cents, state, journal) VALUES " +
@@ -50,14 +53,19 @@ func New(db *database.DB) *Payments {
 		debit: steps.NewAmounts(db, "accounts", "customer_id", "balance_cents = balance_cents - ?",
 			"balance_cents"),
 	}
+	c.chargeOne = steps.Alone(c.ChargeAll)
+	return c
 }
+
+// Batch has charges that are asked for at the same time share a transaction. It is called before the first.
+func (c *Payments) Batch() { c.chargeOne = batching.New(c.db, c.ChargeAll).Do }
 
 // paymentColumns is how many values a payment is written with.
 const paymentColumns = 5
 
 // Charge implements shop.Payments.
 func (c *Payments) Charge(ctx context.Context, in *shoppb.ChargeRequest) (*shoppb.StepResponse, error) {
-	return steps.One(ctx, in, c.ChargeAll)
+	return c.chargeOne(ctx, in)
 }
 
 // ChargeAll is Charge for a batch of orders, in their order.

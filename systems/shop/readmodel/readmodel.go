@@ -9,6 +9,7 @@ package readmodel
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/broker"
@@ -33,15 +34,31 @@ type Write func(e events.Event, now time.Time) (document.Document, error)
 // the event happened. It must be quick.
 type Shown func(document string, version, occurredUnixUs int64)
 
-// New makes the model of a collection that the store knows.
-func New(store document.Store, collection string, write Write) Model {
-	return Model{store: store, collection: collection, write: write}
+// New makes the model of a collection that the store knows. shown is called for every event once its document
+// is written; nil: nobody asks.
+func New(store document.Store, collection string, write Write, shown Shown) Model {
+	return Model{store, collection, write, shown}
 }
 
-// Watch has shown called for every event once its document is written.
-func (m Model) Watch(shown Shown) Model {
-	m.shown = shown
-	return m
+// Get returns a document, and whether there is one of that id.
+func (m Model) Get(ctx context.Context, id string) (d document.Document, found bool, err error) {
+	d, err = m.store.Get(ctx, m.collection, id)
+	switch {
+	case errors.Is(err, document.ErrNotFound):
+		return d, false, nil
+	case err != nil:
+		return d, false, event.Unavailable(err)
+	}
+	return d, true, nil
+}
+
+// Find returns the documents that a query selects.
+func (m Model) Find(ctx context.Context, query document.Query) ([]document.Document, error) {
+	found, err := m.store.Find(ctx, m.collection, query)
+	if err != nil {
+		return nil, event.Unavailable(err)
+	}
+	return found, nil
 }
 
 // change is what an event does to a document.
@@ -89,16 +106,11 @@ func (m Model) Apply(ctx context.Context, messages []broker.Message) error {
 	if _, err := m.store.Upsert(ctx, m.collection, documents...); err != nil {
 		return event.Unavailable(err) // the documents are ours: only the store can fail
 	}
-	m.tell(changes)
-	return nil
-}
-
-// tell tells who watches that changes are shown.
-func (m Model) tell(changes []change) {
 	if m.shown == nil {
-		return
+		return nil
 	}
 	for _, c := range changes {
 		m.shown(m.collection+"/"+c.ID, c.Version, c.occurredUnixUs)
 	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/batching"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
@@ -23,30 +24,39 @@ type Shipping struct {
 	db     *database.DB
 	ledger steps.Ledger
 	record []string // INSERT by number of shipments
+
+	shipOne steps.Ask[*shoppb.ShipRequest]
 }
 
 var _ shop.Shipping = (*Shipping)(nil)
 
 // New makes the component on its database.
 func New(db *database.DB) *Shipping {
-	return &Shipping{
+	c := &Shipping{
 		db: db, ledger: steps.NewLedger(db, "shipments", "shipment"),
 		record: database.Texts(steps.Most, func(n int) string {
 			return "INSERT INTO shipments (order_id, recipient, address, state, journal) VALUES " +
 				database.Values(n, shipmentColumns) + db.KeepExisting("order_id")
 		}),
 	}
+	c.shipOne = steps.Alone(c.ShipAll)
+	return c
 }
+
+// Batch has orders that are to be shipped at the same time share a transaction. It is called before the
+// first.
+func (c *Shipping) Batch() { c.shipOne = batching.New(c.db, c.ShipAll).Do }
 
 // shipmentColumns is how many values a shipment is written with.
 const shipmentColumns = 5
 
 // Ship implements shop.Shipping.
 func (c *Shipping) Ship(ctx context.Context, in *shoppb.ShipRequest) (*shoppb.Shipment, error) {
-	if _, err := steps.One(ctx, in, c.ShipAll); err != nil {
+	if _, err := c.shipOne(ctx, in); err != nil {
 		return nil, err
 	}
-	return Shipped(in), nil
+	return &shoppb.Shipment{OrderId: in.GetOrderId(), State: StateShipped, Recipient: in.GetRecipient(),
+		Address: in.GetAddress()}, nil
 }
 
 // ShipAll is Ship for a batch of orders. It needs no look: one statement decides about
@@ -70,12 +80,6 @@ func (c *Shipping) ship(ctx context.Context, all []*shoppb.ShipRequest, _ bool) 
 		outcomes[n].Err = c.ledger.Came(in.GetOrderId(), states[in.GetOrderId()], StateShipped).Err
 	}
 	return outcomes, err
-}
-
-// Shipped returns the shipment that a request leads to.
-func Shipped(in *shoppb.ShipRequest) *shoppb.Shipment {
-	return &shoppb.Shipment{OrderId: in.GetOrderId(), State: StateShipped, Recipient: in.GetRecipient(),
-		Address: in.GetAddress()}
 }
 
 // Recall implements shop.Shipping.

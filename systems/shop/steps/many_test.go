@@ -37,7 +37,7 @@ func newWhole(t *testing.T, config database.Config) *whole {
 	t.Helper()
 	w := &whole{db: databasetest.Open(t, config), refused: map[string]string{}}
 	seed := shop.Seed{Customers: 40, Products: 70, Stock: 10, Balance: 200}
-	if err := errors.Join(schema.Migrate(t.Context(), w.db, shop.Components()...),
+	if err := errors.Join(schema.Create(t.Context(), w.db, shop.Components()...),
 		schema.Load(t.Context(), w.db, seed, shop.Components()...)); err != nil {
 		t.Fatal(err)
 	}

@@ -137,6 +137,14 @@ func One[Q any](ctx context.Context, in Q, step Step[Q]) (*shoppb.StepResponse, 
 	return outcomes[0].Answer()
 }
 
+// Ask is a step as one order asks for it.
+type Ask[Q any] = func(ctx context.Context, in Q) (*shoppb.StepResponse, error)
+
+// Alone returns what takes a step for each order apart.
+func Alone[Q any](step Step[Q]) Ask[Q] {
+	return func(ctx context.Context, in Q) (*shoppb.StepResponse, error) { return One(ctx, in, step) }
+}
+
 // Single takes a step that is never asked for in batches.
 func Single(
 	ctx context.Context, db *database.DB, doing string, in *shoppb.StepRequest,

@@ -35,7 +35,7 @@ func newParts(t *testing.T, open func(t testing.TB) database.Config) parts {
 	ctx := context.Background()
 	owned := func(component string) *database.DB {
 		db := databasetest.Open(t, open(t))
-		if err := schema.Migrate(ctx, db, component); err != nil {
+		if err := schema.Create(ctx, db, component); err != nil {
 			t.Fatal(err)
 		}
 		if err := schema.Load(ctx, db, shop.Seed{Customers: maxCases, Products: 2 * maxCases, Stock: 10,

@@ -3,13 +3,11 @@ package stockviews
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/document"
-	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/events"
@@ -31,19 +29,14 @@ type Body struct {
 // Documents implements shop.StockViews on documents that events keep up to date.
 type Documents struct {
 	readmodel.Model // its Apply takes the events about the stock
-	store           document.Store
 }
 
 var _ shop.StockViews = Documents{}
 
-// FromDocuments makes views of a store that knows the Collection.
-func FromDocuments(store document.Store) Documents {
-	return Documents{readmodel.New(store, Collection().Name, write), store}
-}
-
-// Watch has shown called for every event that is applied.
-func (v Documents) Watch(shown readmodel.Shown) Documents {
-	return Documents{v.Model.Watch(shown), v.store}
+// FromDocuments makes views of a store that knows the Collection. shown is told of every event that is
+// applied, see readmodel.New.
+func FromDocuments(store document.Store, shown readmodel.Shown) Documents {
+	return Documents{readmodel.New(store, Collection().Name, write, shown)}
 }
 
 // write makes a document of an event.
@@ -64,12 +57,12 @@ func id(product int64) string { return strconv.FormatInt(product, 10) }
 
 // GetStock implements shop.StockViews.
 func (v Documents) GetStock(ctx context.Context, in *shoppb.GetStockRequest) (*shoppb.Stock, error) {
-	d, err := v.store.Get(ctx, Collection().Name, id(in.GetProductId()))
-	if errors.Is(err, document.ErrNotFound) {
-		return nil, rpc.Problemf(shop.UnknownProduct, "there is no product %d", in.GetProductId())
+	d, found, err := v.Get(ctx, id(in.GetProductId()))
+	if err == nil && !found {
+		err = rpc.Problemf(shop.UnknownProduct, "there is no product %d", in.GetProductId())
 	}
 	if err != nil {
-		return nil, event.Unavailable(err)
+		return nil, err
 	}
 	var body Body
 	if err := json.Unmarshal(d.Body, &body); err != nil {

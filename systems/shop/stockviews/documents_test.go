@@ -31,7 +31,7 @@ func fresh(t *testing.T, seed shop.Seed) stockviews.Documents {
 	must(t, store.Declare(t.Context(), stockviews.Collection()))
 	must(t, stockviews.Fill(t.Context(), store, seed))
 	must(t, stockviews.Fill(t.Context(), store, seed)) // again, as another unit would
-	return stockviews.FromDocuments(store)
+	return stockviews.FromDocuments(store, nil)
 }
 
 func read(t *testing.T, views stockviews.Documents, product int64) string {

@@ -129,7 +129,7 @@ func newBench(t *testing.T, change func(*parts)) *bench {
 	db := databasetest.Open(t, database.Config{Driver: database.SQLite,
 		DSN: filepath.Join(t.TempDir(), "shop.db")})
 	all := append(shop.Components(), schema.Replica)
-	if err := errors.Join(schema.Migrate(t.Context(), db, all...),
+	if err := errors.Join(schema.Create(t.Context(), db, all...),
 		schema.Load(t.Context(), db, seed(), all...)); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ type Coordinator struct {
 	book    *orders.Book
 	replica replica
 	outbox  Outbox
-	place   func(ctx context.Context, p *placing) (*shoppb.StepResponse, error)
+	place   steps.Ask[*placing]
 }
 
 var _ orders.Coordinator = (*Coordinator)(nil)
@@ -30,9 +30,7 @@ var _ orders.Coordinator = (*Coordinator)(nil)
 // catalog and customers and the outbox in it.
 func New(db *database.DB, book *orders.Book, outbox Outbox) *Coordinator {
 	c := &Coordinator{db: db, book: book, replica: newReplica(db), outbox: outbox}
-	c.place = func(ctx context.Context, p *placing) (*shoppb.StepResponse, error) {
-		return steps.One(ctx, p, c.placeAll)
-	}
+	c.place = steps.Alone(c.placeAll)
 	return c
 }
 

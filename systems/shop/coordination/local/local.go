@@ -35,7 +35,7 @@ type Coordinator struct {
 	db         *database.DB
 	book       *orders.Book
 	components Components
-	place      func(ctx context.Context, p *placing) (*shoppb.StepResponse, error)
+	place      steps.Ask[*placing]
 }
 
 var _ orders.Coordinator = (*Coordinator)(nil)
@@ -43,9 +43,7 @@ var _ orders.Coordinator = (*Coordinator)(nil)
 // New makes a coordinator. db is the database of the book and the components.
 func New(db *database.DB, book *orders.Book, components Components) *Coordinator {
 	c := &Coordinator{db: db, book: book, components: components}
-	c.place = func(ctx context.Context, p *placing) (*shoppb.StepResponse, error) {
-		return steps.One(ctx, p, c.placeAll)
-	}
+	c.place = steps.Alone(c.placeAll)
 	return c
 }
 

@@ -51,7 +51,7 @@ func open(t *testing.T, config database.Config) (*database.DB, *orders.Orders, *
 	db := databasetest.Open(t, config)
 	ctx := context.Background()
 	seed := shop.Seed{Customers: 2, Products: 3, Stock: 10, Balance: 1_000_000}
-	if err := errors.Join(schema.Migrate(ctx, db, shop.Components()...),
+	if err := errors.Join(schema.Create(ctx, db, shop.Components()...),
 		schema.Load(ctx, db, seed, shop.Components()...)); err != nil {
 		t.Fatal(err)
 	}

@@ -47,8 +47,8 @@ type Coordinator struct {
 	db         *database.DB
 	book       *orders.Book
 	components shop.Parts
-	begin      func(context.Context, orders.Beginning) error
-	arrive     func(context.Context, orders.Underway) error
+	begin      steps.Ask[orders.Beginning]
+	arrive     steps.Ask[orders.Underway]
 	now        func() time.Time
 }
 
@@ -57,23 +57,15 @@ var _ orders.Coordinator = (*Coordinator)(nil)
 // New makes a coordinator. db is the database of the book; the components may be
 // anywhere.
 func New(db *database.DB, book *orders.Book, components shop.Parts) *Coordinator {
-	return &Coordinator{db: db, book: book, components: components, begin: book.Begin, arrive: book.Arrive,
-		now: time.Now}
+	return &Coordinator{db: db, book: book, components: components, begin: steps.Alone(book.BeginAll),
+		arrive: steps.Alone(book.ArriveAll),
+		now:    time.Now}
 }
 
 // Batch has orders that come at the same time written down in one transaction. It is
 // called before the first order.
 func (c *Coordinator) Batch() {
-	c.begin, c.arrive = batched(c.db, c.book.BeginAll), batched(c.db, c.book.ArriveAll)
-}
-
-// batched returns a step for those who come at the same time.
-func batched[Q any](db *database.DB, step steps.Step[Q]) func(context.Context, Q) error {
-	batcher := batching.New(db, step)
-	return func(ctx context.Context, asks Q) error {
-		_, err := batcher.Do(ctx, asks)
-		return err
-	}
+	c.begin, c.arrive = batching.New(c.db, c.book.BeginAll).Do, batching.New(c.db, c.book.ArriveAll).Do
 }
 
 // lease ends that long from now, in microseconds since 1970.
@@ -97,7 +89,7 @@ func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.O
 	}
 	priced := coordination.Priced(order, products)
 	begun := orders.Beginning{Order: priced, Lease: c.lease()}
-	if err := c.begin(ctx, begun); err != nil {
+	if _, err := c.begin(ctx, begun); err != nil {
 		return nil, err
 	}
 	saga := orders.Underway{Order: priced.GetOrderId(), State: shop.StatePending, Lease: begun.Lease}
@@ -134,7 +126,7 @@ func (c *Coordinator) forward(
 	if err != nil {
 		return nil, err
 	}
-	if err := c.arrive(ctx, saga); err != nil {
+	if _, err := c.arrive(ctx, saga); err != nil {
 		return nil, err
 	}
 	if saga.Reason != nil {

@@ -127,7 +127,7 @@ func open(t *testing.T, component string) *database.DB {
 			t.Error(err)
 		}
 	})
-	if err := schema.Migrate(t.Context(), db, component); err != nil {
+	if err := schema.Create(t.Context(), db, component); err != nil {
 		t.Fatal(err)
 	}
 	if err := schema.Load(t.Context(), db, seed(), component); err != nil {

@@ -1,0 +1,140 @@
+package batching_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/inventory"
+	"github.com/cleave-lab/cleave/systems/shop/payments"
+	"github.com/cleave-lab/cleave/systems/shop/schema"
+	"github.com/cleave-lab/cleave/systems/shop/shipping"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// seed: ten products of which there are 30 each, one customer who can pay 100 times.
+func seed() shop.Seed {
+	return shop.Seed{Customers: 1, Products: 10, Stock: 30, Balance: 1000, Random: 1}
+}
+
+func open(t *testing.T, config database.Config) *database.DB {
+	t.Helper()
+	db := databasetest.Open(t, config)
+	if err := errors.Join(schema.Create(t.Context(), db, shop.Components()...),
+		schema.Load(t.Context(), db, seed(), shop.Components()...)); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// atOnce calls n times at the same time and counts the answers by their kind.
+func atOnce(n int, call func(i int) error) map[rpc.Kind]int {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	kinds := map[rpc.Kind]int{}
+	for i := range n {
+		all.Go(func() {
+			var kind rpc.Kind
+			if problem := shop.ProblemOf(call(i)); problem != nil {
+				kind = problem.Kind
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			kinds[kind]++
+		})
+	}
+	all.Wait()
+	return kinds
+}
+
+func ids(n int) []string {
+	made := make([]string, n)
+	for i := range made {
+		made[i] = uuid.Must(uuid.NewV7()).String()
+	}
+	return made
+}
+
+func sum(t *testing.T, db *database.DB, query string) (n int64) {
+	t.Helper()
+	if _, err := db.One(t.Context(), []any{&n}, query); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// batched returns a component whose steps share transactions.
+func batched[C interface{ Batch() }](component C) C {
+	component.Batch()
+	return component
+}
+
+// TestStepsComeOut: what comes together ends as it would alone, with its own answer,
+// also where some are refused, come twice, or come too late.
+func TestStepsComeOut(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
+		db := open(t, fresh(t))
+		ctx := t.Context()
+		// Two of each, as in two processes: they batch apart from each other.
+		stocks := []*inventory.Inventory{batched(inventory.New(db)), batched(inventory.New(db))}
+		accounts := []*payments.Payments{batched(payments.New(db)), batched(payments.New(db))}
+		parcels := batched(shipping.New(db))
+		orders := ids(200)
+		reserve := func(i int) error {
+			_, err := stocks[i/100].Reserve(ctx, &shoppb.ReserveRequest{OrderId: orders[i%150],
+				Lines: []*shoppb.Line{{ProductId: 1 + int64(i%10), Quantity: 2}}})
+			return err
+		}
+		// 150 orders, 50 of them twice; there is enough for all.
+		if got := atOnce(200, reserve); got[""] != 200 {
+			t.Errorf("reservations: %v", got)
+		}
+		if got := atOnce(50, func(i int) error { // of which there is none left
+			_, err := stocks[i/100].Reserve(ctx, &shoppb.ReserveRequest{OrderId: orders[150+i],
+				Lines: []*shoppb.Line{{ProductId: 1 + int64(i%10), Quantity: 2}}})
+			return err
+		}); got[shop.OutOfStock] != 50 {
+			t.Errorf("reservations of nothing: %v", got)
+		}
+		if got := atOnce(170, func(i int) error { // 20 were never reserved
+			_, err := stocks[i%2].Commit(ctx, &shoppb.StepRequest{OrderId: orders[i]})
+			return err
+		}); got[""] != 150 || got[shop.Conflict] != 20 {
+			t.Errorf("commits: %v", got)
+		}
+		if got := atOnce(120, func(i int) error {
+			_, err := accounts[i%2].Charge(ctx, &shoppb.ChargeRequest{OrderId: orders[i], CustomerId: 1,
+				AmountCents: 10})
+			return err
+		}); got[""] != 100 || got[shop.Declined] != 20 {
+			t.Errorf("charges: %v", got)
+		}
+		if got := atOnce(100, func(i int) error {
+			shipment, err := parcels.Ship(ctx, &shoppb.ShipRequest{OrderId: orders[i/2], Recipient: "R",
+				Address: orders[i/2]})
+			if err == nil && shipment.GetAddress() != orders[i/2] {
+				err = fmt.Errorf("another's shipment: %v", shipment)
+			}
+			return err
+		}); got[""] != 100 {
+			t.Errorf("shipments: %v", got)
+		}
+		for query, want := range map[string]int64{
+			"SELECT SUM(sold) FROM stock": 300, "SELECT SUM(on_hand + reserved) FROM stock": 0,
+			"SELECT COUNT(*) FROM reservations WHERE state = 'committed'": 150,
+			"SELECT COUNT(*) FROM payments WHERE state = 'captured'":      100,
+			"SELECT SUM(balance_cents) FROM accounts":                     0, "SELECT COUNT(*) FROM shipments": 50,
+		} {
+			if got := sum(t, db, query); got != want {
+				t.Errorf("%s: %d, want %d", query, got, want)
+			}
+		}
+	})
+}
