@@ -301,9 +301,8 @@ func saysSignal(b lab.Bottleneck, s lab.Signal, read sign) string {
 // saysAutoscaling says when platforms have added replicas of the units that they scale, and
 // when that had relieved these.
 func (e *experiment) saysAutoscaling() (sentences []string) {
-	for v, point := range e.places() {
-		trials := e.counted(v.Name, point.Name)
-		if len(v.Autoscale) == 0 || len(trials) == 0 {
+	for at, trials := range e.trialsByPlace() {
+		if len(at.Autoscale) == 0 {
 			continue
 		}
 		relieved := "no trial was relieved"
@@ -320,9 +319,9 @@ func (e *experiment) saysAutoscaling() (sentences []string) {
 		if e.study.Load.Objective == "" {
 			relieved = "no objective says when it was relieved"
 		}
-		for _, unit := range slices.Sorted(maps.Keys(v.Autoscale)) {
-			sentences = append(sentences, fmt.Sprintf("Autoscaling of %s in %s at %s added %s; %s.", unit, v.Name,
-				point.Name, added(unit, trials), relieved))
+		for _, unit := range slices.Sorted(maps.Keys(at.Autoscale)) {
+			sentences = append(sentences, fmt.Sprintf("Autoscaling of %s in %s at %s added %s; %s.", unit, at.Name,
+				at.point.Name, added(unit, trials), relieved))
 		}
 	}
 	return sentences

@@ -161,10 +161,9 @@ func (e *experiment) held(trial lab.Trial) bool {
 // and trials never pooled, because trials are the sample.
 func (e *experiment) spectra() []lab.Spectrum {
 	var all []lab.Spectrum
-	for v, point := range e.places() {
-		trials := e.counted(v.Name, point.Name)
+	for at, trials := range e.trialsByPlace() {
 		for _, quantity := range quantitiesOf(trials) {
-			s := lab.Spectrum{Variant: v.Name, Point: point, Quantity: quantity}
+			s := lab.Spectrum{Variant: at.Name, Point: at.point, Quantity: quantity}
 			for _, trial := range trials {
 				if quantiles := rounded(trial.Spectra[quantity]); len(quantiles) > 0 {
 					s.Trials = append(s.Trials, quantiles)

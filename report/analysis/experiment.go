@@ -184,6 +184,24 @@ func (e *experiment) places() iter.Seq2[lab.Variant, lab.Point] {
 	}
 }
 
+// played is a variant at a point of the study.
+type played struct {
+	lab.Variant
+	point lab.Point
+}
+
+// trialsByPlace yields every variant that is compared at every point at which it has trials that count, with
+// these.
+func (e *experiment) trialsByPlace() iter.Seq2[played, []lab.Trial] {
+	return func(yield func(played, []lab.Trial) bool) {
+		for v, point := range e.places() {
+			if trials := e.counted(v.Name, point.Name); len(trials) > 0 && !yield(played{v, point}, trials) {
+				return
+			}
+		}
+	}
+}
+
 // ran reports whether a variant has valid trials at a point.
 func (e *experiment) ran(variant, point string) bool {
 	return len(e.cells[cell{variant, point, operations}].values) > 0

@@ -84,7 +84,7 @@ func (e *experiment) layers() []lab.LayerShare {
 func (e *experiment) layersOf(variant string, point lab.Point, trials []lab.Trial) lab.LayerShare {
 	cost := e.named(lab.CPU, 0, lab.PerOperation)
 	share := lab.LayerShare{Variant: variant, Point: point, Trials: len(trials), Runtimes: []string{},
-		CPUPerOperation: meanOrNone(e.cells[cell{variant, point.Name, cost}].values)}
+		CPUPerOperation: stats.Mean(e.cells[cell{variant, point.Name, cost}].values)}
 	var profiled []float64
 	whole, byRole, runtimes := map[lab.Layer]float64{}, map[string]map[lab.Layer]float64{}, map[string]string{}
 	for _, trial := range trials {
@@ -113,7 +113,7 @@ func (e *experiment) layersOf(variant string, point lab.Point, trials []lab.Tria
 			}
 		}
 	}
-	share.ProfiledCPUPerOperation = meanOrNone(profiled)
+	share.ProfiledCPUPerOperation = stats.Mean(profiled)
 	for _, layer := range lab.Layers() {
 		if whole[layer] > 0 {
 			share.Layers = append(share.Layers, lab.LayerTime{Layer: layer, Share: whole[layer],
@@ -128,11 +128,4 @@ func (e *experiment) layersOf(variant string, point lab.Point, trials []lab.Tria
 	}
 	share.Libraries = libraries(whole) * share.CPUPerOperation
 	return share
-}
-
-func meanOrNone(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	return stats.Mean(values)
 }

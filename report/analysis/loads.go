@@ -14,13 +14,9 @@ import (
 // operations returns what single operations of the loads gave, in the order of the scenario.
 func (e *experiment) operations() []lab.OperationTimes {
 	var all []lab.OperationTimes
-	for v, point := range e.places() {
-		trials := e.counted(v.Name, point.Name)
-		if len(trials) == 0 {
-			continue
-		}
+	for at, trials := range e.trialsByPlace() {
 		for _, operation := range trials[0].ByOperation {
-			all = append(all, operationTimes(v.Name, point, operation.Name, trials))
+			all = append(all, operationTimes(at.Name, at.point, operation.Name, trials))
 		}
 	}
 	return all
@@ -47,16 +43,16 @@ func operationTimes(variant string, point lab.Point, name string, trials []lab.T
 		sum.Wrong /= float64(sum.Sent)
 	}
 	maps.DeleteFunc(sum.Errors, func(_ string, n int64) bool { return n == 0 })
-	sum.Median, sum.P99, sum.Longest = medianOrNone(median), medianOrNone(p99), medianOrNone(longest)
+	sum.Median, sum.P99, sum.Longest = stats.Median(median), stats.Median(p99), stats.Median(longest)
 	return sum
 }
 
 // courses returns how all counted trials went on, second by second.
 func (e *experiment) courses() []lab.TrialCourse {
 	var all []lab.TrialCourse
-	for v, point := range e.places() {
-		for _, trial := range e.counted(v.Name, point.Name) {
-			course := lab.TrialCourse{Variant: v.Name, Point: point.Name, Trial: trial.Number, Block: trial.Block}
+	for at, trials := range e.trialsByPlace() {
+		for _, trial := range trials {
+			course := lab.TrialCourse{Variant: at.Name, Point: at.point.Name, Trial: trial.Number, Block: trial.Block}
 			begin := 0.0
 			for _, slice := range trial.Course {
 				lasts := slice.End - begin
@@ -114,12 +110,12 @@ func significantOrNone(x *float64) *float64 {
 func (e *experiment) searches() []lab.TrialSearch {
 	var all []lab.TrialSearch
 	name := e.named(lab.Capacity, 0, "")
-	for v, point := range e.places() {
-		for _, trial := range e.counted(v.Name, point.Name) {
+	for at, trials := range e.trialsByPlace() {
+		for _, trial := range trials {
 			if trial.Search == nil {
 				continue
 			}
-			found := lab.TrialSearch{Variant: v.Name, Point: point.Name, Trial: trial.Number, Block: trial.Block,
+			found := lab.TrialSearch{Variant: at.Name, Point: at.point.Name, Trial: trial.Number, Block: trial.Block,
 				Loads: len(trial.Search.Loads), Reason: trial.Search.Reason}
 			found.Passed, found.Failed = trial.Search.Ends(trial.Measures[name])
 			all = append(all, found)
@@ -178,8 +174,8 @@ func (e *experiment) followWarmUps(variant string, point lab.Point) {
 // it is the shorter of the middle two, so that it is a path which happened.
 func (e *experiment) paths() []lab.TrialPath {
 	var all []lab.TrialPath
-	for v, point := range e.places() {
-		all = append(all, middlePaths(v.Name, point, e.counted(v.Name, point.Name))...)
+	for at, trials := range e.trialsByPlace() {
+		all = append(all, middlePaths(at.Name, at.point, trials)...)
 	}
 	return all
 }

@@ -41,11 +41,15 @@ func (e *experiment) overall(p float64, blocks int) float64 {
 // at a point.
 type Rule struct{ Input Input }
 
+// after returns the experiment as it is after some trials.
+func (r Rule) after(played []lab.Trial) *experiment {
+	r.Input.Trials = played
+	return newExperiment(r.Input)
+}
+
 // Needed implements lab.StoppingRule.
 func (r Rule) Needed(played []lab.Trial) func(lab.PlannedTrial) bool {
-	in := r.Input
-	in.Trials = played
-	e := newExperiment(in)
+	e := r.after(played)
 	open := e.open()
 	return func(planned lab.PlannedTrial) bool {
 		name := planned.Variant
@@ -149,9 +153,7 @@ func (e *experiment) holdsAt(c claim, point string) bool {
 // Answers implements lab.StoppingRule. They are about what Needed plays on for: claims,
 // else ways, else pairs of variants.
 func (r Rule) Answers(played []lab.Trial) []lab.Answer {
-	in := r.Input
-	in.Trials = played
-	e := newExperiment(in)
+	e := r.after(played)
 	switch {
 	case e.study.Explains():
 		return e.wayAnswers()

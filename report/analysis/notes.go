@@ -8,6 +8,7 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/stats"
 )
 
 // noteLoad adds what bounds conclusions about a system under load: where the
@@ -164,16 +165,16 @@ func (e *experiment) noteIdle() {
 	}
 	var parts []part
 	var rested []float64
-	for v, point := range e.places() {
+	for at, trials := range e.trialsByPlace() {
 		var shares, cores []float64
-		for _, trial := range e.counted(v.Name, point.Name) {
+		for _, trial := range trials {
 			if idle, used := idleOf(trial); used > 0 && trial.Metered.IdleSeconds > 0 {
 				shares, cores = append(shares, idle/used), append(cores, idle)
 				rested = append(rested, trial.Metered.IdleSeconds)
 			}
 		}
-		if share := medianOrNone(shares); share > idleMatters {
-			parts = append(parts, part{share, medianOrNone(cores), v.Name + " at " + point.Name})
+		if share := stats.Median(shares); share > idleMatters {
+			parts = append(parts, part{share, stats.Median(cores), at.Name + " at " + at.point.Name})
 		}
 	}
 	if len(parts) == 0 {
@@ -190,7 +191,7 @@ func (e *experiment) noteIdle() {
 	}
 	e.note("Of the CPU per operation, up to %s is what the units use while nobody asks anything, as they did "+
 		"for %s right before the load. At a higher rate more operations share it.",
-		strings.Join(words, ", "), figure.Amount(medianOrNone(rested), "s"))
+		strings.Join(words, ", "), figure.Amount(stats.Median(rested), "s"))
 }
 
 // idleOf returns how many processors a trial's system used before its load, and under it. 0 of

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/stats"
 )
 
 // platforms returns what platforms took beside the units, per variant and point. Where all
@@ -15,11 +16,10 @@ func (e *experiment) platforms() []lab.PlatformTake {
 		return nil
 	}
 	var all []lab.PlatformTake
-	for v, point := range e.places() {
-		trials := slices.DeleteFunc(slices.Clone(e.counted(v.Name, point.Name)),
-			func(t lab.Trial) bool { return t.Platform == nil })
-		if len(trials) > 0 {
-			all = append(all, e.platform(v, point, trials))
+	for at, trials := range e.trialsByPlace() {
+		told := slices.DeleteFunc(trials, func(t lab.Trial) bool { return t.Platform == nil })
+		if len(told) > 0 {
+			all = append(all, e.platform(at.Variant, at.point, told))
 		}
 	}
 	return all
@@ -35,7 +35,7 @@ func (e *experiment) platform(v lab.Variant, point lab.Point, trials []lab.Trial
 				values = append(values, value)
 			}
 		}
-		return medianOrNone(values)
+		return stats.Median(values)
 	}
 	used := func(of func(lab.Trial) float64) float64 {
 		return middle(func(t lab.Trial) (float64, bool) {
@@ -82,7 +82,7 @@ func ofFaults(trials []lab.Trial, told func(lab.FaultRecord) (seconds float64, k
 			}
 		}
 	}
-	return medianOrNone(all)
+	return stats.Median(all)
 }
 
 // starts returns how long units took, the slowest first.

@@ -18,16 +18,15 @@ func (e *experiment) usages() []lab.RoleUsage {
 		return nil
 	}
 	var all []lab.RoleUsage
-	for v, point := range e.places() {
-		trials := e.counted(v.Name, point.Name)
+	for at, trials := range e.trialsByPlace() {
 		var parts []lab.RoleUsage
-		if v.External != nil {
-			parts = e.processUsages(v.Name, point, trials)
+		if at.External != nil {
+			parts = e.processUsages(at.Name, at.point, trials)
 		}
 		all = append(all, parts...)
 		for _, role := range rolesOf(trials) {
 			if len(parts) == 0 || role == lab.RoleGenerator {
-				all = append(all, e.roleUsage(v.Name, point, role, trials))
+				all = append(all, e.roleUsage(at.Name, at.point, role, trials))
 			}
 		}
 	}
@@ -115,7 +114,7 @@ func (e *experiment) roleUsage(
 		}
 	}
 	return lab.RoleUsage{Variant: variant, Point: point, Role: role,
-		CPUPerOperation: medianOrNone(cpu), CPUShare: medianOrNone(share), PeakMemory: medianOrNone(memory),
+		CPUPerOperation: stats.Median(cpu), CPUShare: stats.Median(share), PeakMemory: stats.Median(memory),
 		Platform: platformUsage(role, trials)}
 }
 
@@ -170,14 +169,6 @@ func (c columns) medians(name string) []float64 {
 		all = append(all, stats.Median(values))
 	}
 	return all
-}
-
-// medianOrNone returns the median, 0 of nothing.
-func medianOrNone(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	return stats.Median(values)
 }
 
 // costedOperations returns the number of operations that the trial's CPU time was
@@ -249,12 +240,12 @@ func (e *experiment) processUsages(variant string, point lab.Point, trials []lab
 // what they used on average is that of no load.
 func (e *experiment) nodeLoads() []lab.NodeLoad {
 	var all []lab.NodeLoad
-	for v, point := range e.places() {
-		if _, search := point.Level(lab.FactorSearchFrom); search {
+	for at, trials := range e.trialsByPlace() {
+		if _, search := at.point.Level(lab.FactorSearchFrom); search {
 			continue
 		}
 		nodes := columns{}
-		for _, trial := range e.counted(v.Name, point.Name) {
+		for _, trial := range trials {
 			for node, used := range trial.Metered.Nodes {
 				nodes.add(node, float64(used.Units), used.CPUSeconds/trial.Metered.WindowSeconds,
 					float64(used.MeanMemoryBytes))
@@ -262,7 +253,7 @@ func (e *experiment) nodeLoads() []lab.NodeLoad {
 		}
 		for _, node := range slices.Sorted(maps.Keys(nodes)) {
 			m := nodes.medians(node)
-			all = append(all, lab.NodeLoad{Variant: v.Name, Point: point, Node: node, Trials: len(nodes[node][0]),
+			all = append(all, lab.NodeLoad{Variant: at.Name, Point: at.point, Node: node, Trials: len(nodes[node][0]),
 				Units: m[0], CPUShare: m[1], MeanMemory: m[2]})
 		}
 	}
@@ -273,14 +264,13 @@ func (e *experiment) nodeLoads() []lab.NodeLoad {
 // a layout is depends on the variant and the point, so that the first trial tells it.
 func (e *experiment) pictures() []lab.Picture {
 	var all []lab.Picture
-	for v, point := range e.places() {
-		trials := e.counted(v.Name, point.Name)
-		if len(trials) == 0 || len(trials[0].Parts) == 0 {
+	for at, trials := range e.trialsByPlace() {
+		if len(trials[0].Parts) == 0 {
 			continue
 		}
-		picture := lab.Picture{Variant: v.Name, Point: point}
+		picture := lab.Picture{Variant: at.Name, Point: at.point}
 		for _, part := range trials[0].Parts {
-			used := e.roleUsage(v.Name, point, part.Name, trials)
+			used := e.roleUsage(at.Name, at.point, part.Name, trials)
 			part.Links = slices.Clone(part.Links)
 			for i, link := range part.Links {
 				part.Links[i].Traffic = middleTraffic(trials, part.Name, link)
