@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 
-	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
@@ -25,9 +24,7 @@ func (v view) bottleneckTables() []table {
 			if d.CPU > 0 {
 				to = fmt.Sprintf("%g processors", d.CPU)
 			}
-			t.add(text(d.Unit), text(to),
-				v.ratioCell(lab.Comparison{Metric: b.Metric, Variant: d.Variant, Baseline: b.Variant, Ratio: d.Ratio,
-					Verdict: d.Verdict}, true),
+			t.add(text(d.Unit), text(to), judgedCell(d.Ratio, d.Verdict),
 				unlessNil(d.CPUShare, figure.Percent), unlessNil(d.Queueing, seconds),
 				unlessNil(d.PathShare, figure.Percent))
 		}

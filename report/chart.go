@@ -32,7 +32,8 @@ func (p *printer) chart(v view, h *lab.Headline) {
 		if !(b.Begin > 0 && end(b) > 0) || !figure.Finite(b.Begin) || !figure.Finite(end(b)) {
 			continue // it has no place on a log axis
 		}
-		d := textBar{b, Wrap(clean(b.Label), widestColumn), v.barCell(b)}
+		of := lab.Comparison{Variant: b.Variant, Baseline: b.Baseline, Ratio: b.Ratio, Verdict: b.Verdict}
+		d := textBar{b, Wrap(clean(b.Label), widestColumn), v.ratioCell(of, true)}
 		for _, l := range d.label {
 			labels = max(labels, utf8.RuneCountInString(l))
 		}
@@ -75,10 +76,4 @@ func (d textBar) cells(room int, column func(float64) int) string {
 	}
 	cells[column(1)] = '|'
 	return string(cells)
-}
-
-// barCell shows the ratio of a bar as tables show it.
-func (v view) barCell(b lab.Bar) cell {
-	return v.ratioCell(lab.Comparison{Metric: b.Metric, Variant: b.Variant, Baseline: b.Baseline, Ratio: b.Ratio,
-		Verdict: b.Verdict}, true)
 }

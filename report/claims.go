@@ -38,24 +38,10 @@ func (v view) claimsTable() table {
 			claim += " - " + clean(c.Reason)
 		}
 		reason = c.Reason
-		t.add(toned(c.Standing(), claimTone(c.Verdict)), text(published), text(measured(c.Measured, c.Low, c.High)),
+		t.add(toned(c.Standing(), toneOf(c.Verdict)), text(published), text(measured(c.Measured, c.Low, c.High)),
 			text(claim))
 	}
 	return t
-}
-
-// claimTone colours a verdict on a claim.
-func claimTone(verdict lab.ClaimVerdict) tone {
-	switch verdict {
-	case lab.ClaimSupported:
-		return toneGood
-	case lab.ClaimContradicted:
-		return toneBad
-	case lab.ClaimUndecided:
-		return toneWarn
-	default:
-		return toneMuted
-	}
 }
 
 // measured shows a figure that has no unit of its own for the eye.

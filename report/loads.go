@@ -80,6 +80,19 @@ func (v view) shownAt(has func(point string) bool) (string, bool) {
 	return "", false
 }
 
+// elsewhere returns tables of the points that are not shown first.
+func (v view) elsewhere(shown string, tables ...func(point string) table) []table {
+	var all []table
+	for _, p := range v.Points {
+		for _, t := range tables {
+			if p.Name != shown {
+				all = append(all, t(p.Name))
+			}
+		}
+	}
+	return all
+}
+
 // loadTables returns the load tables of a system under load in the order of the page; the
 // distributions, the waits and the use of every unit only in full.
 func (v view) loadTables(full bool) []table {

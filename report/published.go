@@ -44,8 +44,12 @@ func (v view) publishedTable() table {
 		if f.Missing {
 			printed = absent
 		}
+		here := measured(f.Measured, f.Low, f.High)
+		if f.Measured != nil {
+			here += " " + unitWord(f.Unit)
+		}
 		t.add(text(f.Source), text(figureName(f)), text(printed),
-			text(measured(f.Measured, f.Low, f.High)+unitAfter(f.Measured, f.Unit)),
+			text(here),
 			text(unlessNil(f.PublishedPerOperation, seconds).Text+" / "+
 				unlessNil(f.MeasuredPerOperation, seconds).Text),
 			toned(f.Status, statusTone(f.Status)), toned(strings.Join(cleanAll(note), "; "), toneMuted))
@@ -56,14 +60,6 @@ func (v view) publishedTable() table {
 // figureName says what a published figure is: "s1, goroutines: mean time".
 func figureName(f lab.PublishedFigure) string {
 	return strings.Join(cleanAll([]string{f.Point, f.Variant}), ", ") + ": " + clean(f.Metric)
-}
-
-// unitAfter returns the unit behind a figure that may be absent.
-func unitAfter(value *float64, unit string) string {
-	if word := unitWord(unit); value != nil && word != "" {
-		return " " + word
-	}
-	return ""
 }
 
 // unitWord leaves out the unit of plain numbers.

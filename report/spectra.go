@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -29,7 +28,8 @@ func (v view) spectraSection() section {
 		s.Plots = append(s.Plots, plot{ID: "plot-spectrum-" + slug(quantity), Kind: "spectrum", Metric: quantity,
 			Point: point, Title: title, Label: title + " as a percentile spectrum at " + v.at(point) + ". "})
 		s.Shown = append(s.Shown, v.spectrumTable(quantity, point))
-		s.Folded = append(s.Folded, v.otherSpectra(quantity, point)...)
+		s.Folded = append(s.Folded,
+			v.elsewhere(point, func(p string) table { return v.spectrumTable(quantity, p) })...)
 		if quantity == lab.ResponseTime {
 			s.Shown = append(s.Shown, v.operationsTable(point))
 		}
@@ -51,7 +51,7 @@ func (v view) stalenessSection() section {
 		s.Plots = []plot{{ID: "plot-spectrum-staleness", Kind: "spectrum", Metric: lab.Staleness, Point: at,
 			Label: s.Title}}
 		s.Shown = []table{v.spectrumTable(lab.Staleness, at)}
-		s.Folded = v.otherSpectra(lab.Staleness, at)
+		s.Folded = v.elsewhere(at, func(p string) table { return v.spectrumTable(lab.Staleness, p) })
 	}
 	return s
 }
@@ -75,11 +75,11 @@ func (v view) spectrumTable(quantity, point string) table {
 		}
 		row := []cell{text(x.Name)}
 		for _, share := range spectrumShares() {
-			value, has := quantileOf(s.Median, share)
-			if !has {
-				value = math.NaN()
+			c := text(absent)
+			if i := slices.IndexFunc(s.Median, func(q lab.Quantile) bool { return q.Share == share }); i >= 0 {
+				c = text(seconds(s.Median[i].Value))
 			}
-			row = append(row, text(seconds(value)))
+			row = append(row, c)
 		}
 		t.add(row...)
 	}
@@ -89,26 +89,6 @@ func (v view) spectrumTable(quantity, point string) table {
 // spectrumShares returns the columns of the tables of distributions. The largest
 // value is no property of a system and has none.
 func spectrumShares() []float64 { return []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.999} }
-
-// otherSpectra returns the tables at the points that are not shown first.
-func (v view) otherSpectra(quantity, shown string) []table {
-	var tables []table
-	for _, p := range v.Points {
-		if p.Name != shown {
-			tables = append(tables, v.spectrumTable(quantity, p.Name))
-		}
-	}
-	return tables
-}
-
-// quantileOf returns the value at a share that is kept.
-func quantileOf(quantiles []lab.Quantile, share float64) (float64, bool) {
-	i := slices.IndexFunc(quantiles, func(q lab.Quantile) bool { return q.Share == share })
-	if i < 0 {
-		return 0, false
-	}
-	return quantiles[i].Value, true
-}
 
 // spectrum returns the distribution of a quantity.
 func (v view) spectrum(quantity, variant, point string) (lab.Spectrum, bool) {

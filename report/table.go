@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
@@ -21,6 +22,17 @@ const (
 	toneWarn  tone = "warn"
 	toneMuted tone = "muted"
 )
+
+// toneOf returns the tone of a verdict on a comparison, a claim or an audit.
+func toneOf(verdict any) tone {
+	tones := map[any]tone{
+		lab.Faster: toneGood, lab.Slower: toneBad, lab.Equivalent: toneMuted, lab.Undecided: toneMuted,
+		lab.ClaimSupported: toneGood, lab.ClaimContradicted: toneBad, lab.ClaimUndecided: toneWarn,
+		lab.ClaimUntestable: toneMuted,
+		lab.AuditValid:      toneGood, lab.AuditInvalid: toneBad, lab.AuditUnknown: toneWarn,
+	}
+	return tones[verdict]
+}
 
 // column heads a table column.
 type column struct {

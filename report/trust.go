@@ -156,22 +156,10 @@ func (v view) auditTable() table {
 			prose("counts, figures, problems")}}
 	for _, name := range slices.Sorted(maps.Keys(v.Audit)) {
 		sum := v.Audit[name]
-		t.add(text(name), toned(string(sum.Verdict), auditTone(sum.Verdict)), text(fmt.Sprint(sum.Trials)),
+		t.add(text(name), toned(string(sum.Verdict), toneOf(sum.Verdict)), text(fmt.Sprint(sum.Trials)),
 			text(auditWords(sum)))
 	}
 	return t
-}
-
-// auditTone colours the verdict of an audit.
-func auditTone(verdict lab.AuditVerdict) tone {
-	switch verdict {
-	case lab.AuditValid:
-		return toneGood
-	case lab.AuditInvalid:
-		return toneBad
-	default:
-		return toneWarn
-	}
 }
 
 // auditWords lists problems first, then counts and figures by name.

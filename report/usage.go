@@ -32,7 +32,8 @@ func (v view) usageSection() section {
 		s.Plots = append(s.Plots, plot{ID: "plot-usage-" + kind, Kind: "usage", Metric: kind, Point: at,
 			Title: title, Label: title + " by unit at " + v.at(at), Whole: kind == "cpu"})
 	}
-	s.Folded = append([]table{v.usageTable(at), v.platformTable(at), v.nodesTable()}, v.otherUsages(at)...)
+	s.Folded = append([]table{v.usageTable(at), v.platformTable(at), v.nodesTable()},
+		v.elsewhere(at, v.usageTable, v.platformTable)...)
 	return s
 }
 
@@ -84,17 +85,6 @@ func usageCells(variant, unit string, u lab.RoleUsage, tone tone) []cell {
 		shown(u.CPUPerOperation, seconds(u.CPUPerOperation)),
 		shown(u.CPUShare, figure.Percent(u.CPUShare)), shown(u.PeakMemory, figure.Amount(u.PeakMemory, "B")),
 		shown(u.NetworkPerOperation, figure.Amount(u.NetworkPerOperation, "B"))}
-}
-
-// otherUsages returns the tables at the points that are not shown first.
-func (v view) otherUsages(shown string) []table {
-	var tables []table
-	for _, p := range v.Points {
-		if p.Name != shown {
-			tables = append(tables, v.usageTable(p.Name), v.platformTable(p.Name))
-		}
-	}
-	return tables
 }
 
 // usages returns what the roles of a variant used at a point, in the order of the

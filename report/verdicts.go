@@ -91,15 +91,18 @@ func (v view) ratioCell(c lab.Comparison, measured bool) cell {
 	if v.struckOut(c.Variant) || v.struckOut(c.Baseline) {
 		return toned("x struck out", toneWarn)
 	}
-	switch ratio := figure.Times(c.Ratio.Estimate()); c.Verdict {
+	return judgedCell(c.Ratio, c.Verdict)
+}
+
+// judgedCell shows a ratio with the verdict on it.
+func judgedCell(r lab.Ratio, verdict lab.ComparisonVerdict) cell {
+	switch ratio := figure.Times(r.Estimate()); verdict {
 	case lab.Equivalent:
 		return toned("~ "+ratio, toneMuted)
 	case lab.Undecided:
 		return toned("? "+ratio, toneNone)
-	case lab.Faster:
-		return toned(ratio, toneGood)
 	default:
-		return toned(ratio, toneBad)
+		return toned(ratio, toneOf(verdict))
 	}
 }
 

@@ -61,20 +61,20 @@ func (v view) stepsTable(all bool) table {
 	for i, s := range way.Steps {
 		row := []cell{text(s.Label())}
 		for _, w := range shown {
-			row = append(row, v.stepCell(w.Metric, w.Steps[i].Ratio, w.Steps[i].Verdict))
+			row = append(row, judgedCell(w.Steps[i].Ratio, w.Steps[i].Verdict))
 		}
 		t.add(row...)
 	}
 	for i, s := range way.Stretches {
 		row := []cell{text(s.From + " -> " + s.To)}
 		for _, w := range shown {
-			row = append(row, v.stepCell(w.Metric, w.Stretches[i].Ratio, w.Stretches[i].Verdict))
+			row = append(row, judgedCell(w.Stretches[i].Ratio, w.Stretches[i].Verdict))
 		}
 		t.add(row...)
 	}
 	row := []cell{text(way.From + " -> " + way.To)}
 	for _, w := range shown {
-		row = append(row, v.stepCell(w.Metric, w.Whole, w.Verdict))
+		row = append(row, judgedCell(w.Whole, w.Verdict))
 	}
 	t.add(row...)
 	return t
@@ -133,11 +133,6 @@ func (v view) drawn(metric, variant, point string) bool {
 	})
 }
 
-// stepCell shows a step as a comparison is shown.
-func (v view) stepCell(metric string, ratio lab.Ratio, verdict lab.ComparisonVerdict) cell {
-	return v.ratioCell(lab.Comparison{Metric: metric, Ratio: ratio, Verdict: verdict}, true)
-}
-
 // waterfallSection shows the ways from one architecture to another.
 func (v view) waterfallSection() section {
 	s := section{ID: "waterfall", Title: "Where the cost comes from", Wide: true,
@@ -182,25 +177,13 @@ func (v view) waterfallTable(i int, w lab.Waterfall) table {
 			what, change = s.Name, s.Turned()
 		}
 		t.add(text(what), text(change), text(figure.Times(s.Ratio.Estimate())),
-			toned(string(s.Verdict), verdictTone(s.Verdict)), text(figure.Times(figure.Alone(product))))
+			toned(string(s.Verdict), toneOf(s.Verdict)), text(figure.Times(figure.Alone(product))))
 	}
 	if len(w.Steps) > 0 {
 		t.add(text("whole way"), text(w.From+" -> "+w.To), text(figure.Times(w.Whole.Estimate())),
-			toned(string(w.Verdict), verdictTone(w.Verdict)), text(figure.Times(figure.Alone(product))))
+			toned(string(w.Verdict), toneOf(w.Verdict)), text(figure.Times(figure.Alone(product))))
 	}
 	return t
-}
-
-// verdictTone colours the verdict of a step.
-func verdictTone(verdict lab.ComparisonVerdict) tone {
-	switch verdict {
-	case lab.Slower:
-		return toneBad
-	case lab.Faster:
-		return toneGood
-	default:
-		return toneMuted
-	}
 }
 
 // interactionTable shows the knobs that were turned in two orders.

@@ -162,7 +162,7 @@ func (e *experiment) held(trial lab.Trial) bool {
 func (e *experiment) spectra() []lab.Spectrum {
 	var all []lab.Spectrum
 	for at, trials := range e.trialsByPlace() {
-		for _, quantity := range quantitiesOf(trials) {
+		for _, quantity := range keysOf(trials, func(t lab.Trial) map[string][]lab.Quantile { return t.Spectra }) {
 			s := lab.Spectrum{Variant: at.Name, Point: at.point, Quantity: quantity}
 			for _, trial := range trials {
 				if quantiles := rounded(trial.Spectra[quantity]); len(quantiles) > 0 {
@@ -175,17 +175,6 @@ func (e *experiment) spectra() []lab.Spectrum {
 		}
 	}
 	return all
-}
-
-// quantitiesOf returns the quantities whose distributions any of the trials has.
-func quantitiesOf(trials []lab.Trial) []string {
-	names := map[string]bool{}
-	for _, trial := range trials {
-		for name := range trial.Spectra {
-			names[name] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
 }
 
 // rounded keeps finite quantiles to four significant digits, one more than the

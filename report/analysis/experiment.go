@@ -125,7 +125,8 @@ func (e *experiment) take(trial lab.Trial) {
 		}
 	}
 	values[operations] = float64(trial.Operations)
-	for _, metric := range append(e.metricNames(), operations) {
+	for _, m := range slices.Concat(e.study.AllMetrics(), []lab.Metric{{Name: operations}}) {
+		metric := m.Name
 		value, measured := values[metric]
 		if !measured {
 			continue
@@ -267,12 +268,4 @@ func (e *experiment) headline() string {
 		return e.study.Metrics[0].Name
 	}
 	return e.named(lab.Elapsed, 0, lab.PerOperation)
-}
-
-func (e *experiment) metricNames() []string {
-	var names []string
-	for _, m := range e.study.AllMetrics() {
-		names = append(names, m.Name)
-	}
-	return names
 }

@@ -37,7 +37,12 @@ func (e *experiment) followSteadiness() {
 	for _, v := range e.variants() {
 		e.noteNetwork(v)
 		for _, point := range e.study.Points {
-			loads := e.loadsOf(v.Name, point.Name)
+			var loads []lab.Cohorts
+			for _, trial := range e.counted(v.Name, point.Name) {
+				if trial.Cohorts != nil {
+					loads = append(loads, *trial.Cohorts)
+				}
+			}
 			for _, quantity := range quantities {
 				s := e.steadiness(v.Name, point, quantity, loads)
 				if s.Halves != nil {
@@ -52,17 +57,6 @@ func (e *experiment) followSteadiness() {
 			e.followWarmUps(v.Name, point)
 		}
 	}
-}
-
-// loadsOf returns the loads of the trials of a variant at a point that count.
-func (e *experiment) loadsOf(variant, point string) []lab.Cohorts {
-	var loads []lab.Cohorts
-	for _, trial := range e.counted(variant, point) {
-		if trial.Cohorts != nil {
-			loads = append(loads, *trial.Cohorts)
-		}
-	}
-	return loads
 }
 
 // noteNetwork says how a probe has found the network before a variant, and the links of its hosts, where

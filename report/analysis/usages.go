@@ -76,19 +76,22 @@ func rolesBySize(usages []lab.RoleUsage) []string {
 
 // rolesOf returns the roles that any of the trials metered, by name, the generator last.
 func rolesOf(trials []lab.Trial) []string {
-	names := map[string]bool{}
-	for _, trial := range trials {
-		for role := range trial.Metered.Roles {
-			names[role] = true
-		}
-	}
-	load := names[lab.RoleGenerator]
-	delete(names, lab.RoleGenerator)
-	roles := slices.Sorted(maps.Keys(names))
-	if load {
-		roles = append(roles, lab.RoleGenerator)
+	roles := keysOf(trials, func(t lab.Trial) map[string]lab.Usage { return t.Metered.Roles })
+	if i := slices.Index(roles, lab.RoleGenerator); i >= 0 {
+		roles = append(slices.Delete(roles, i, i+1), lab.RoleGenerator)
 	}
 	return roles
+}
+
+// keysOf returns the keys of a map that any of the trials has, sorted.
+func keysOf[V any](trials []lab.Trial, of func(lab.Trial) map[string]V) []string {
+	keys := map[string]bool{}
+	for _, trial := range trials {
+		for key := range of(trial) {
+			keys[key] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(keys))
 }
 
 // roleUsage takes the medians over the trials. What no trial could measure is 0.
