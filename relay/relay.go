@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -89,14 +90,11 @@ func (r *Relay) Target() string {
 
 func (r *Relay) accept() {
 	for {
-		switch from, err := r.listener.Accept(); {
-		case errors.Is(err, net.ErrClosed):
+		from, err := accept.Next(r.listener)
+		if err != nil { // it is closed
 			return
-		case err != nil: // no descriptor may be left for a moment
-			time.Sleep(dialAgain)
-		default:
-			r.passing.Go(func() { r.carry(from) })
 		}
+		r.passing.Go(func() { r.carry(from) })
 	}
 }
 

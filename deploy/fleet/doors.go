@@ -1,12 +1,12 @@
 package fleet
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"sync"
-	"time"
+
+	"github.com/cleave-lab/cleave/binding/accept"
 )
 
 // Doors forward connections from this host to units that it cannot reach directly. Each endpoint has a
@@ -47,20 +47,14 @@ func (d *Doors) To(endpoint string) string {
 	return door.Addr().String()
 }
 
-// acceptAgain is the wait after a failed accept: no descriptor may be left for a caller.
-const acceptAgain = 10 * time.Millisecond
-
 // admit accepts and forwards connections at a door until it is closed.
 func (d *Doors) admit(door net.Listener, endpoint string) {
 	for {
-		switch caller, err := door.Accept(); {
-		case errors.Is(err, net.ErrClosed):
+		caller, err := accept.Next(door)
+		if err != nil { // it is closed
 			return
-		case err != nil:
-			time.Sleep(acceptAgain)
-		default:
-			go d.lead(caller, endpoint)
 		}
+		go d.lead(caller, endpoint)
 	}
 }
 

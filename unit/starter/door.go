@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -49,19 +49,12 @@ func Door(address, network, keyFile string) error {
 		func(caller net.Conn) error { return admit(caller, inside) })
 }
 
-// acceptAgain is the wait after a failed accept: no descriptor may be left for a caller.
-const acceptAgain = 10 * time.Millisecond
-
 // answer has callers served, and tells them what went wrong, until the listener is closed.
 func answer(listener net.Listener, serve func(net.Conn) error) error {
 	for {
-		caller, err := listener.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return err
-		}
+		caller, err := accept.Next(listener)
 		if err != nil {
-			time.Sleep(acceptAgain)
-			continue
+			return err
 		}
 		go func() {
 			defer func() { _ = caller.Close() }() // all has been said
