@@ -47,7 +47,7 @@ const wordsPatience = time.Second
 func (c *container) await() {
 	defer close(c.Ended)
 	d := c.deployment
-	code, outOfMemory, err := d.engine.Wait(d.Watching, c.id)
+	code, outOfMemory, err := d.engine.Wait(d.Watching, c.id, func() bool { return d.IsDoomed(c.Unit) })
 	select {
 	case <-c.followed:
 	case <-time.After(wordsPatience):

@@ -185,7 +185,7 @@ func (c *container) await() {
 	d := c.deployment
 	<-c.followed
 	// An error: the daemon has ended, or somebody has removed it.
-	code, outOfMemory, err := d.engine.Wait(d.Watching, c.name)
+	code, outOfMemory, err := d.engine.Wait(d.Watching, c.name, func() bool { return d.IsDoomed(c.Unit) })
 	d.JudgeEnd(c.Unit, fleet.HowEnded(c.Spec, code, outOfMemory, err))
 }
 

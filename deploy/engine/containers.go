@@ -103,8 +103,9 @@ func In(address string, aliases ...string) Endpoint {
 
 // State is that of a container.
 type State struct {
-	Status    string // created, running, paused, exited, dead ...
-	Pid       int    // of its first process, as this host numbers it; 0: none
+	Status    string    // created, running, paused, exited, dead ...
+	Pid       int       // of its first process, as this host numbers it; 0: none
+	StartedAt time.Time // by the daemon's clock
 	OOMKilled bool
 	Health    *Health // nil: it has no health check
 }
@@ -176,7 +177,10 @@ type Seen struct {
 		Labels map[string]string
 		Tty    bool // it writes to a terminal
 	}
-	HostConfig struct{ NetworkMode string }
+	HostConfig struct {
+		NetworkMode string
+		Memory      int64 // bytes; 0: no limit
+	}
 }
 
 // Look tells what a container is.
@@ -201,19 +205,50 @@ func (c *Client) Containers(ctx context.Context, label, value string) (ids []str
 }
 
 // Wait waits until a container has ended, and returns its exit status and whether the kernel has
-// ended it at its limit.
-func (c *Client) Wait(ctx context.Context, name string) (code int, outOfMemory bool, err error) {
+// ended it at its limit, unless it was killed by the caller.
+func (c *Client) Wait(
+	ctx context.Context, name string, killed func() bool,
+) (code int, outOfMemory bool, err error) {
 	answer, err := c.send(ctx, http.MethodPost, "/containers/"+name+"/wait", nil, nil)
 	if err != nil {
 		return 0, false, named("wait for the container", name, err)
 	}
 	var ended struct{ StatusCode int }
 	err = errors.Join(json.NewDecoder(bounded.New(answer.Body, maxAnswer)).Decode(&ended), answer.Body.Close())
-	if err == nil && ended.StatusCode != 0 {
-		state, gone := c.Inspect(ctx, name)
-		outOfMemory = gone == nil && state.OOMKilled
+	if err == nil && ended.StatusCode != 0 && !killed() {
+		seen, gone := c.Look(ctx, name)
+		outOfMemory = gone == nil && (seen.State.OOMKilled ||
+			seen.HostConfig.Memory > 0 && ended.StatusCode == statusKilled && c.lacksMemory(ctx, name, seen))
 	}
 	return ended.StatusCode, outOfMemory, named("wait for the container", name, err)
+}
+
+const (
+	// statusKilled is the exit status of a container that SIGKILL has ended.
+	statusKilled = 137
+	// newsPatience is how long after its end the daemon may hear that a container was out of memory.
+	newsPatience = 500 * time.Millisecond
+)
+
+// lacksMemory reports whether the daemon says that a container was out of memory in its last life. It hears
+// of that and of the end in any order, and its state of the container has only what came before the end.
+func (c *Client) lacksMemory(ctx context.Context, name string, seen Seen) bool {
+	filters, err := json.Marshal(map[string][]string{"container": {name}, "event": {"oom"}})
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, newsPatience)
+	defer cancel()
+	since := strconv.FormatInt(seen.State.StartedAt.Unix(), 10)
+	answer, err := c.send(ctx, http.MethodGet, "/events",
+		url.Values{"since": {since}, "filters": {string(filters)}}, nil)
+	if err != nil {
+		return false
+	}
+	var event struct{ Action string }
+	err = json.NewDecoder(bounded.New(answer.Body, maxAnswer)).Decode(&event) // it fails when time is over
+	_ = answer.Body.Close()
+	return err == nil && event.Action == "oom"
 }
 
 // Attach returns what a container writes to both of its outputs, from now to its end; one with

@@ -108,13 +108,15 @@ func TestADaemonThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	for what, do := range map[string]func() error{
 		"Kill":   func() error { return c.Kill(ctx, "unit") },
 		"Attach": func() error { _, err := c.Attach(ctx, "unit", false); return err },
-		"Wait":   func() error { _, _, err := c.Wait(ctx, "unit"); return err },
+		"Wait":   func() error { _, _, err := c.Wait(ctx, "unit", isKilled); return err },
 	} {
 		if err := do(); !errors.Is(err, why) {
 			t.Errorf("%s: %v, want the reason why it was given up", what, err)
 		}
 	}
 }
+
+func isKilled() bool { return false }
 
 // TestAnAnswerWithoutEndIsCut: a daemon that is somebody else's does not fill the memory.
 func TestAnAnswerWithoutEndIsCut(t *testing.T) {
@@ -126,7 +128,7 @@ func TestAnAnswerWithoutEndIsCut(t *testing.T) {
 	})
 	for what, do := range map[string]func() error{
 		"Look":   func() error { _, err := c.Look(t.Context(), "unit"); return err },
-		"Wait":   func() error { _, _, err := c.Wait(t.Context(), "unit"); return err },
+		"Wait":   func() error { _, _, err := c.Wait(t.Context(), "unit", isKilled); return err },
 		"Load":   func() error { _, err := c.Load(t.Context(), strings.NewReader("")); return err },
 		"Import": func() error { return c.Import(t.Context(), "image", "label", strings.NewReader("")) },
 	} {

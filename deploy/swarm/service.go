@@ -352,7 +352,8 @@ func (s *service) await() {
 	d := s.deployment
 	<-s.followed
 	// An error: the daemon has ended, or somebody has removed it.
-	code, outOfMemory, err := s.node.Engine.Wait(d.Watching, s.container)
+	code, outOfMemory, err := s.node.Engine.Wait(d.Watching, s.container,
+		func() bool { return d.IsDoomed(s.Unit) })
 	d.JudgeEnd(s.Unit, fleet.HowEnded(s.Spec, code, outOfMemory, err))
 }
 
