@@ -89,7 +89,9 @@ type TrialCounts struct {
 	// Further trials were played beyond the plan, at points at which others were lost.
 	Further int `json:"further,omitempty"`
 	// Spared trials were planned at most: what they compare was decided, or the time up.
-	Spared  int            `json:"spared,omitempty"`
+	Spared int `json:"spared,omitempty"`
+	// Shorter trials do not count: later ones at their points were lengthened.
+	Shorter int            `json:"shorter,omitempty"`
 	Invalid []InvalidTrial `json:"invalid"`
 }
 

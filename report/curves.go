@@ -16,8 +16,8 @@ import (
 func (v view) curvesSection() section {
 	s := section{ID: "curves", Title: "Load and latency", Wide: true,
 		Caption: fmt.Sprintf("Times and completed %ss over the offered rate in %ss per second; times on log "+
-			"axes. Small marks: trials; lines: medians over trials (n=%d blocks). "+
-			"Hollow: a rate that was not held.%s", v.Operation, v.Operation, v.Blocks, v.capacityCaption()),
+			"axes. Small marks: trials; lines: medians over trials (n=%s). "+
+			"Hollow: a rate that was not held.%s", v.Operation, v.Operation, v.counting, v.capacityCaption()),
 		HowTo: "Follow a line to the right until it bends upwards: there the variant begins to queue. A median " +
 			"that stays level says little while the 99th percentile climbs. " +
 			"At hollow marks whose rate was not begun in time work piled up, so that the time depends on how long " +
@@ -143,7 +143,7 @@ func ratePerSecond(rate float64) string { return lab.Plain(rate) + "/s" }
 // curveTable shows a metric over the offered rate.
 func (v view) curveTable(m lab.Metric) table {
 	t := table{ID: "curve-" + m.Name, Title: "Over the offered rate: " + m.Title, Keys: 2,
-		Note:    fmt.Sprintf("medians over trials; *: the rate was not held; n=%d blocks", v.Blocks),
+		Note:    fmt.Sprintf("medians over trials; *: the rate was not held; n=%s", v.counting),
 		Columns: []column{words("point"), numbers("offered")}}
 	shown := slices.DeleteFunc(v.variants(), func(x lab.Variant) bool {
 		_, ok := v.curve(m.Name, x.Name)

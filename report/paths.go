@@ -24,8 +24,8 @@ func (v view) pathsSection() section {
 		return section{}
 	}
 	s.Caption = fmt.Sprintf("Critical paths at %s, from the intended start to the final state; every plot has "+
-		"a scale of its own. Each is the path of the trial whose value is the median of %d blocks.", v.at(at),
-		v.Blocks)
+		"a scale of its own. Each is the path of the trial whose value is the median of %s.", v.at(at),
+		v.counting)
 	if slices.ContainsFunc(v.Paths, func(p lab.TrialPath) bool {
 		return p.Point.Name == at && p.Share == lab.PathMean
 	}) {

@@ -34,9 +34,9 @@ func (v view) pictureSection() section {
 		return section{}
 	}
 	s := section{ID: "architecture", Title: "Architecture", Wide: true,
-		Caption: fmt.Sprintf("What ran, what calls what, and what it cost per %s at %s; medians over %d blocks. "+
+		Caption: fmt.Sprintf("What ran, what calls what, and what it cost per %s at %s; medians over %s. "+
 			"On a box: CPU per %s and peak memory of all its units; on an arrow: what went over it per %s.",
-			v.Operation, v.at(at), v.Blocks, v.Operation, v.Operation),
+			v.Operation, v.at(at), v.counting, v.Operation, v.Operation),
 		HowTo: "Boxes are units, rounded ones backing services; one with a shadow stands for several alike. A " +
 			"dashed box is the load generator, which is in no sum. " +
 			"The darker a box, the more of its variant's CPU it takes. A dotted arrow is a way that nothing went; " +
@@ -87,8 +87,8 @@ func linkWords(links []lab.Link) string {
 // pictureTable has what the pictures show.
 func (v view) pictureTable(at string) table {
 	t := table{ID: "parts", Title: "Units, backing services and what they use, at " + v.at(at), Keys: 2,
-		Note: fmt.Sprintf("per %s; medians over trials, n=%d blocks; the generator is in no sum", v.Operation,
-			v.Blocks),
+		Note: fmt.Sprintf("per %s; medians over trials, n=%s; the generator is in no sum", v.Operation,
+			v.counting),
 		Columns: []column{words("variant"), words("part"), numbers("units"), words("where"),
 			numbers("CPU per " + v.Operation), numbers("peak memory"), prose("uses")}}
 	for _, p := range v.picturesAt(at) {

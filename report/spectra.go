@@ -13,8 +13,8 @@ func (v view) spectraSection() section {
 	s := section{ID: "spectra", Title: "Distributions", Wide: true,
 		Caption: fmt.Sprintf("Percentile spectra: the share of %ss on an axis of 1/(1 - share), so that every "+
 			"step to the right is a ten times rarer %s; times on a log axis. "+
-			"Thin: trials; thick: median over %d blocks at each share. Times run from the intended start.",
-			v.Operation, v.Operation, v.Blocks),
+			"Thin: trials; thick: median over %s at each share. Times run from the intended start.",
+			v.Operation, v.Operation, v.counting),
 		HowTo: "Read off at 99 % what one in a hundred takes at least. A line that rises steadily is an ordinary " +
 			"tail; one that jumps hides a second kind of " + v.Operation + ", such as one that met a retry. " +
 			"The service time starts at the actual sending: it leaves out what waited to be sent, and is shown on " +
@@ -44,7 +44,7 @@ func (v view) spectraSection() section {
 func (v view) stalenessSection() section {
 	s := section{ID: "staleness", Title: "Staleness",
 		Caption: fmt.Sprintf("From a change on the write side until a read model shows it, as a percentile "+
-			"spectrum on log axes; thin: trials, thick: median over %d blocks.", v.Blocks),
+			"spectrum on log axes; thin: trials, thick: median over %s.", v.counting),
 		HowTo: "At 99 % the line says how old one in a hundred answers of the read model may be. A variant that " +
 			"reads what it writes has no line: it is never stale."}
 	if at, ok := v.spectrumAt(lab.Staleness); ok {
@@ -63,8 +63,8 @@ func (v view) spectrumTable(quantity, point string) table {
 		title += " (uncorrected)"
 	}
 	t := table{ID: "spectrum-" + quantity + "-" + point, Title: title + " at " + v.at(point), Keys: 1,
-		Note: fmt.Sprintf("at most so long for so many of all; medians over trials at each share; n=%d blocks",
-			v.Blocks), Columns: []column{words("variant")}}
+		Note: fmt.Sprintf("at most so long for so many of all; medians over trials at each share; n=%s",
+			v.counting), Columns: []column{words("variant")}}
 	for _, share := range spectrumShares() {
 		t.Columns = append(t.Columns, numbers(figure.Setting(share)))
 	}
@@ -126,7 +126,7 @@ func (v view) lightSpectra() []lab.Spectrum {
 // of an operation below one another.
 func (v view) operationsTable(at string) table {
 	t := table{ID: "operations-" + at, Title: "Times and errors by operation at " + v.at(at), Keys: 2,
-		Note: fmt.Sprintf("response times: medians over trials, n=%d blocks; errors: of all trials", v.Blocks),
+		Note: fmt.Sprintf("response times: medians over trials, n=%s; errors: of all trials", v.counting),
 		Columns: []column{words("operation"), words("variant"), numbers("median"), numbers("p99"),
 			numbers("longest"),
 			numbers("sent"), numbers("not right"), prose("errors")}}

@@ -216,6 +216,6 @@ func sentenceCase(name string) string { return figure.Capital(figure.Spaced(clea
 
 // sample says how many trials stand behind the cells of a table.
 func (v view) sample() string {
-	return fmt.Sprintf("n=%d blocks, %s intervals, scale %s", v.Blocks, figure.Setting(v.Confidence),
+	return fmt.Sprintf("n=%s, %s intervals, scale %s", v.counting, figure.Setting(v.Confidence),
 		plainNumber(v.Scale))
 }

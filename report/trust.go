@@ -46,7 +46,10 @@ func (v view) designTable() table {
 		beside = fmt.Sprintf("%d of them not needed or out of time, ", v.Trials.Spared)
 	}
 	if v.Trials.Further > 0 {
-		beside = fmt.Sprintf("%d of them in further blocks, where others were lost, ", v.Trials.Further)
+		beside += fmt.Sprintf("%d of them in further blocks, where others were lost, ", v.Trials.Further)
+	}
+	if v.Trials.Shorter > 0 {
+		beside += fmt.Sprintf("%d of them shorter than later ones at their points, ", v.Trials.Shorter)
 	}
 	t.add(text("trials"), text(fmt.Sprintf("%d planned, %s%d counted, %s struck out", v.Trials.Planned, beside,
 		v.Trials.Valid, figure.Count(len(v.Trials.Invalid), "attempt"))))

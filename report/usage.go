@@ -20,9 +20,9 @@ func (v view) usageSection() section {
 		return section{}
 	}
 	s := section{ID: "usage", Title: "CPU and memory", Wide: true,
-		Caption: fmt.Sprintf("By unit and backing service at %s, medians over %d blocks; one fill per unit "+
+		Caption: fmt.Sprintf("By unit and backing service at %s, medians over %s; one fill per unit "+
 			"throughout. Dashed outline: the load generator, which is no part of the system and in no sum.", v.at(at),
-			v.Blocks),
+			v.counting),
 		HowTo: "CPU per " + v.Operation + " is what one more costs; the share of a processor says which unit is " +
 			"busy at this load, and how near the host is to its limit. " +
 			"Memory is the peak over the load; the peaks of units need not fall together."}
@@ -40,7 +40,7 @@ func (v view) usageSection() section {
 // usageTable shows what each unit used at a point, and the network where that is known.
 func (v view) usageTable(at string) table {
 	t := table{ID: "usage-" + at, Title: "CPU and memory by unit at " + v.at(at), Keys: 2,
-		Note: fmt.Sprintf("medians over trials, n=%d blocks; the generator is in no sum", v.Blocks),
+		Note: fmt.Sprintf("medians over trials, n=%s; the generator is in no sum", v.counting),
 		Columns: []column{words("variant"), words("unit"), numbers("CPU per " + v.Operation),
 			numbers("share of one processor"), numbers("peak memory")}}
 	if v.foreign() {

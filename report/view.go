@@ -2,9 +2,12 @@ package report
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 )
 
 // place is where a figure stands in an analysis.
@@ -21,13 +24,16 @@ type view struct {
 	lab.Analysis
 	results     map[place]lab.Result
 	comparisons map[against]lab.Comparison
+	// counting says how many blocks count: "8 blocks", or "4 to 8 blocks" where a variant has fewer
+	// trials that count than another, or than it has at another point.
+	counting string
 }
 
 // newView indexes an analysis. The ladder is shown from the cheapest rung up.
 func newView(a lab.Analysis) view {
 	a.Ladder = slices.SortedStableFunc(slices.Values(a.Ladder),
 		func(x, y lab.Rung) int { return cmp.Compare(x.CPU, y.CPU) })
-	v := view{a, make(map[place]lab.Result), make(map[against]lab.Comparison)}
+	v := view{a, make(map[place]lab.Result), make(map[against]lab.Comparison), countingBlocks(a)}
 	for _, r := range a.Results {
 		v.results[place{r.Metric, r.Variant, r.Point.Name}] = r
 	}
@@ -35,6 +41,25 @@ func newView(a lab.Analysis) view {
 		v.comparisons[against{place{c.Metric, c.Variant, c.Point.Name}, c.Baseline}] = c
 	}
 	return v
+}
+
+// countingBlocks says how many blocks stand behind the results: of a variant at a point, as many as its
+// most measured metric has values.
+func countingBlocks(a lab.Analysis) string {
+	measured := map[[2]string]int{}
+	for _, r := range a.Results {
+		at := [2]string{r.Variant, r.Point.Name}
+		measured[at] = max(measured[at], r.N)
+	}
+	if len(measured) == 0 {
+		return figure.Count(0, "block")
+	}
+	counts := slices.Collect(maps.Values(measured))
+	least, most := slices.Min(counts), slices.Max(counts)
+	if least == most {
+		return figure.Count(most, "block")
+	}
+	return fmt.Sprintf("%d to %s", least, figure.Count(most, "block"))
 }
 
 // variants returns what is compared: all but the twins.

@@ -40,6 +40,7 @@ type experiment struct {
 	// lengths are how many times as long as planned the load is at the points at which it
 	// was made longer.
 	lengths map[string]float64
+	shorter int // trials that do not count, since others at their points were made longer
 	// looks are those at the data of a sequential design; nil where nobody looks before
 	// the end.
 	looks *stats.Sequence

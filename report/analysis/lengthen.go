@@ -28,6 +28,7 @@ func (e *experiment) keepLongest() {
 			longest = append(longest, trial)
 		}
 	}
+	e.shorter = len(e.trials) - len(longest)
 	e.trials = longest
 	for _, point := range e.study.Points {
 		if times := e.lengths[point.Name]; times > 1 {

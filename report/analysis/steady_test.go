@@ -253,6 +253,10 @@ func TestTrialsThatAreNotSteadyBecomeLonger(t *testing.T) {
 			"and that of these: a 1") {
 		t.Errorf("notes: %s", notes)
 	}
+	if sure := strings.Join(a.Answer.Sure, " "); !strings.Contains(sure,
+		"4 of 12 trials counted (8 do not, since later ones at their points were made longer).") {
+		t.Errorf("how sure: %s", sure)
+	}
 	if s := strings.Join(a.Answer.NotTested, ", "); !strings.Contains(s, "loads of more than 40 s") {
 		t.Errorf("not tested: %s; want the loads as long as they have become", s)
 	}

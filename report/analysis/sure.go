@@ -21,6 +21,9 @@ func (e *experiment) howSure(a lab.Analysis, m lab.Metric) []string {
 	if n := a.Trials.Further; n > 0 {
 		counted += fmt.Sprintf(" (%d in further blocks, where others were lost)", n)
 	}
+	if n := a.Trials.Shorter; n > 0 {
+		counted += fmt.Sprintf(" (%d do not, since later ones at their points were made longer)", n)
+	}
 	if a.Trials.Spared > 0 {
 		counted += fmt.Sprintf(" (%d more were not needed, or the time was up)", a.Trials.Spared)
 	}

@@ -15,7 +15,7 @@ const mostProblems = 20
 
 // countTrials says how many trials were planned, counted and struck out.
 func (e *experiment) countTrials() lab.TrialCounts {
-	counts := lab.TrialCounts{Planned: len(e.in.Plan.Trials), Invalid: []lab.InvalidTrial{}}
+	counts := lab.TrialCounts{Planned: len(e.in.Plan.Trials), Shorter: e.shorter, Invalid: []lab.InvalidTrial{}}
 	valid := map[int]bool{}
 	for _, trial := range e.trials {
 		if trial.Valid {

@@ -329,6 +329,8 @@ export interface TrialCounts {
   further?: number;
   /** Spared trials were planned at most: what they compare was decided, or the time up. */
   spared?: number;
+  /** Shorter trials do not count: later ones at their points were lengthened. */
+  shorter?: number;
   invalid: Array<InvalidTrial> | null;
 }
 

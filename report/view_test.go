@@ -1,0 +1,24 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestBlocksThatCount holds that tables say how many trials stand behind them, not how many were planned.
+func TestBlocksThatCount(t *testing.T) {
+	result := func(variant, point string, n int) lab.Result {
+		return lab.Result{Variant: variant, Point: lab.Point{Name: point}, N: n}
+	}
+	for want, results := range map[string][]lab.Result{
+		"0 blocks":      nil,
+		"1 block":       {result("a", "p", 1)},
+		"4 blocks":      {result("a", "p", 4), result("a", "p", 2), result("b", "p", 4)},
+		"2 to 4 blocks": {result("a", "p", 4), result("a", "q", 2), result("b", "p", 3)},
+	} {
+		if got := newView(lab.Analysis{Blocks: 8, Results: results}).counting; got != want {
+			t.Errorf("%v: %q, want %q", results, got, want)
+		}
+	}
+}
