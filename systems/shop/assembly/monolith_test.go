@@ -38,7 +38,9 @@ func serve(t *testing.T, db *database.DB) string {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- api.Serve(ctx, listener, api.NewHandler(assembly.Monolith(db), db.Ping)) }()
+	parts, err := assembly.Monolith(db)
+	must(t, err)
+	go func() { ended <- api.Serve(ctx, listener, api.NewHandler(parts, db.Ping)) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {

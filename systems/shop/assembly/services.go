@@ -89,10 +89,7 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 		book := h.book(db)
 		coordinator, err := h.coordinator(db, book)
 		refused = err
-		if around.Tracer != nil {
-			return followedOrders{orders.New(book, coordinator)}
-		}
-		return orders.New(book, coordinator)
+		return h.follow(orders.New(book, coordinator))
 	}, shoppb.OfferOrders, shoppb.CallOrders)
 	if design.Coordination == architecture.Choreographed {
 		h.listen()

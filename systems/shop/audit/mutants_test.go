@@ -96,54 +96,21 @@ func (b *bench) play(random *rand.Rand, number int) {
 func (b *bench) singly() local.Components {
 	c := b.components
 	return local.Components{
-		Catalog: c.Catalog, Customers: c.Customers, Inventory: singleInventory{c.Inventory},
-		Payments: singlePayments{c.Payments}, Shipping: singleShipping{c.Shipping},
+		Quote: c.Catalog.Quote, GetCustomers: c.Customers.GetCustomers, Reserve: each(c.Inventory.Reserve),
+		Charge: each(c.Payments.Charge), Commit: each(c.Inventory.Commit), Ship: each(c.Shipping.Ship),
+		Recall: c.Shipping.Recall, Restock: c.Inventory.Restock, Refund: c.Payments.Refund,
 	}
 }
 
-type singleInventory struct{ shop.Inventory }
-
-func (c singleInventory) ReserveAll(
-	ctx context.Context, all []*shoppb.ReserveRequest,
-) ([]steps.Outcome, error) {
-	return each(ctx, all, c.Reserve)
-}
-
-func (c singleInventory) CommitAll(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
-	return each(ctx, all, c.Commit)
-}
-
-func (c singleInventory) ReleaseAll(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
-	return each(ctx, all, c.Release)
-}
-
-type singlePayments struct{ shop.Payments }
-
-func (c singlePayments) ChargeAll(
-	ctx context.Context, all []*shoppb.ChargeRequest,
-) ([]steps.Outcome, error) {
-	return each(ctx, all, c.Charge)
-}
-
-func (c singlePayments) VoidAll(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
-	return each(ctx, all, c.Void)
-}
-
-type singleShipping struct{ shop.Shipping }
-
-func (c singleShipping) ShipAll(ctx context.Context, all []*shoppb.ShipRequest) ([]steps.Outcome, error) {
-	return each(ctx, all, c.Ship)
-}
-
-// each takes a step order by order.
-func each[Q, O any](
-	ctx context.Context, all []Q, step func(context.Context, Q) (O, error),
-) ([]steps.Outcome, error) {
-	outcomes := make([]steps.Outcome, len(all))
-	for i, in := range all {
-		_, outcomes[i].Err = step(ctx, in)
+// each returns what takes a step order by order.
+func each[Q, O any](step func(context.Context, Q) (O, error)) steps.Step[Q] {
+	return func(ctx context.Context, all []Q) ([]steps.Outcome, error) {
+		outcomes := make([]steps.Outcome, len(all))
+		for i, in := range all {
+			_, outcomes[i].Err = step(ctx, in)
+		}
+		return outcomes, nil
 	}
-	return outcomes, nil
 }
 
 // note records an attempt and returns the order's id.

@@ -76,12 +76,12 @@ func nothingBetween(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	bound := assembly.Monolith(db).Catalog
-	if _, itself := bound.(*catalog.Catalog); !itself {
-		return fmt.Errorf("a monolith's catalog is a %T: something is between, which this row does not measure",
-			bound)
+	monolith, err := assembly.Monolith(db)
+	if _, itself := monolith.Catalog.(*catalog.Catalog); err == nil && !itself {
+		err = fmt.Errorf("a monolith's catalog is a %T: something is between, which this row does not measure",
+			monolith.Catalog)
 	}
-	return nil
+	return err
 }
 
 // idle is a component that does nothing.

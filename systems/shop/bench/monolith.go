@@ -47,13 +47,17 @@ func playMonolith(
 
 // serve runs the monolith until stop is called.
 func serve(ctx context.Context, db *database.DB) (address string, stop func() error, err error) {
+	parts, err := assembly.Monolith(db)
+	if err != nil {
+		return "", nil, err
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
 	}
 	serving, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- api.Serve(serving, listener, api.NewHandler(assembly.Monolith(db), db.Ping)) }()
+	go func() { ended <- api.Serve(serving, listener, api.NewHandler(parts, db.Ping)) }()
 	return listener.Addr().String(), func() error {
 		cancel()
 		return <-ended

@@ -67,7 +67,10 @@ func record(
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	monolith := assembly.Monolith(db)
+	monolith, err := assembly.Monolith(db)
+	if err != nil {
+		return nil, err
+	}
 	for _, job := range jobs {
 		created, err := monolith.Orders.CreateOrder(ctx, job)
 		if err != nil {

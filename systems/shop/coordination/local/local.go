@@ -23,11 +23,15 @@ import (
 // process and on the database of the coordinator, else their work is not part of its
 // transaction.
 type Components struct {
-	Catalog   shop.Catalog
-	Customers shop.Customers
-	Inventory coordination.Inventory
-	Payments  coordination.Payments
-	Shipping  coordination.Shipping
+	Quote        func(context.Context, *shoppb.QuoteRequest) (*shoppb.QuoteResponse, error)
+	GetCustomers func(context.Context, *shoppb.GetCustomersRequest) (*shoppb.GetCustomersResponse, error)
+	// The steps, for batches of orders.
+	Reserve steps.Step[*shoppb.ReserveRequest]
+	Charge  steps.Step[*shoppb.ChargeRequest]
+	Commit  steps.Step[*shoppb.StepRequest]
+	Ship    steps.Step[*shoppb.ShipRequest]
+	// What undoes them.
+	Recall, Restock, Refund steps.Ask[*shoppb.StepRequest]
 }
 
 // Coordinator implements orders.Coordinator.
@@ -117,11 +121,11 @@ func (c *Coordinator) carryOut(ctx context.Context, all []*placing, refused func
 		func() error { return c.lookUp(ctx, all) },
 		func() error { return take(ctx, all, c.book.BeginAll, placed(beginning)) },
 		func() error {
-			return take(ctx, all, c.components.Inventory.ReserveAll, placed(coordination.Reservation))
+			return take(ctx, all, c.components.Reserve, placed(coordination.Reservation))
 		},
-		func() error { return take(ctx, all, c.components.Payments.ChargeAll, placed(coordination.Charge)) },
-		func() error { return take(ctx, all, c.components.Inventory.CommitAll, placed(coordination.Step)) },
-		func() error { return take(ctx, all, c.components.Shipping.ShipAll, shipment) },
+		func() error { return take(ctx, all, c.components.Charge, placed(coordination.Charge)) },
+		func() error { return take(ctx, all, c.components.Commit, placed(coordination.Step)) },
+		func() error { return take(ctx, all, c.components.Ship, shipment) },
 	} {
 		if err := step(); err != nil {
 			return err
@@ -167,7 +171,7 @@ func (c *Coordinator) lookUp(ctx context.Context, all []*placing) error {
 	}
 	known := coordination.About(wanted)
 	ids := slices.Sorted(maps.Keys(known.Customers))
-	found, err := c.components.Customers.GetCustomers(ctx, &shoppb.GetCustomersRequest{CustomerIds: ids})
+	found, err := c.components.GetCustomers(ctx, &shoppb.GetCustomersRequest{CustomerIds: ids})
 	if err != nil {
 		return err
 	}
@@ -198,7 +202,7 @@ func (c *Coordinator) lookUp(ctx context.Context, all []*placing) error {
 // quote looks up products.
 func (c *Coordinator) quote(ctx context.Context, known coordination.Known, ids []int64) error {
 	for part := range slices.Chunk(ids, shop.MaxLines) {
-		quote, err := c.components.Catalog.Quote(ctx, &shoppb.QuoteRequest{ProductIds: part})
+		quote, err := c.components.Quote(ctx, &shoppb.QuoteRequest{ProductIds: part})
 		if err != nil {
 			return err
 		}
@@ -230,12 +234,11 @@ func (c *Coordinator) Cancel(ctx context.Context, id string) (*shoppb.Order, err
 
 // undo takes back the steps of a confirmed order, the last first.
 func (c *Coordinator) undo(ctx context.Context, step *shoppb.StepRequest) error {
-	if _, err := c.components.Shipping.Recall(ctx, step); err != nil {
-		return err
+	for _, back := range []steps.Ask[*shoppb.StepRequest]{c.components.Recall, c.components.Restock,
+		c.components.Refund} {
+		if _, err := back(ctx, step); err != nil {
+			return err
+		}
 	}
-	if _, err := c.components.Inventory.Restock(ctx, step); err != nil {
-		return err
-	}
-	_, err := c.components.Payments.Refund(ctx, step)
-	return err
+	return nil
 }

@@ -63,9 +63,11 @@ func open(t *testing.T, config database.Config) (*database.DB, *orders.Orders, *
 // on returns a shop on a database, and its coordinator.
 func on(db *database.DB, last coordination.Shipping) (*orders.Orders, *local.Coordinator) {
 	book := orders.NewBook(db)
+	stock, accounts := inventory.New(db), payments.New(db)
 	coordinator := local.New(db, book, local.Components{
-		Catalog: catalog.New(db), Customers: customers.New(db), Inventory: inventory.New(db),
-		Payments: payments.New(db), Shipping: last,
+		Quote: catalog.New(db).Quote, GetCustomers: customers.New(db).GetCustomers,
+		Reserve: stock.ReserveAll, Charge: accounts.ChargeAll, Commit: stock.CommitAll, Ship: last.ShipAll,
+		Recall: last.Recall, Restock: stock.Restock, Refund: accounts.Refund,
 	})
 	return orders.New(book, coordinator), coordinator
 }
