@@ -111,18 +111,18 @@ func TestPlaceBehind(t *testing.T) {
 		got := fmt.Sprint(units)
 		if err != nil {
 			got = err.Error()
-		} else if at := Hosting(units, "c"); !slices.Contains(at.Components, "c") {
+		} else if at := units.Hosting("c"); !slices.Contains(at.Components, "c") {
 			t.Errorf("%s: c is said to be in %v", text, at)
 		}
 		if got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
-	units := []Placed{{Name: "door"}}
-	if _, err := Named(units, "window"); err == nil {
+	units := Units{{Name: "door"}}
+	if _, err := units.Named("window"); err == nil {
 		t.Error("there is a window")
 	}
-	if found, err := Named(units, "door"); err != nil || found.Name != "door" {
+	if found, err := units.Named("door"); err != nil || found.Name != "door" {
 		t.Errorf("the door is %v, %v", found, err)
 	}
 }

@@ -53,15 +53,18 @@ type Placed struct {
 	Components []string
 }
 
+// Units are those of a system with a public interface.
+type Units []Placed
+
 // PlaceBehind divides a public interface and the components behind it as Place does. The unit with
 // the interface is the first; its name is that of the interface or, where it has everything, of the
 // system.
-func PlaceBehind(text, front, system string, components []string) ([]Placed, error) {
+func PlaceBehind(text, front, system string, components []string) (Units, error) {
 	groups, err := Place(text, append([]string{front}, components...))
 	if err != nil {
 		return nil, err
 	}
-	var units []Placed
+	var units Units
 	for _, group := range groups {
 		behind := slices.DeleteFunc(slices.Clone(group), func(c string) bool { return c == front })
 		switch {
@@ -84,17 +87,19 @@ func joined(components []string) string {
 	return strings.Join(components, "-")
 }
 
+// Front returns the unit with the public interface.
+func (u Units) Front() Placed { return u[0] }
+
 // Hosting returns the unit with a component, which one of them has.
-func Hosting(units []Placed, component string) Placed {
-	i := slices.IndexFunc(units, func(u Placed) bool { return slices.Contains(u.Components, component) })
-	return units[i]
+func (u Units) Hosting(component string) Placed {
+	return u[slices.IndexFunc(u, func(u Placed) bool { return slices.Contains(u.Components, component) })]
 }
 
 // Named returns the unit of a name.
-func Named(units []Placed, name string) (Placed, error) {
-	i := slices.IndexFunc(units, func(u Placed) bool { return u.Name == name })
+func (u Units) Named(name string) (Placed, error) {
+	i := slices.IndexFunc(u, func(u Placed) bool { return u.Name == name })
 	if i < 0 {
 		return Placed{}, fmt.Errorf("the design has no unit %q", name)
 	}
-	return units[i], nil
+	return u[i], nil
 }

@@ -63,13 +63,14 @@ const (
 
 // Design is one way to build people.
 type Design struct {
-	Units    []kit.Placed // the first has the gateway, all keep kinds of records
-	TwoHosts bool         // the gateway and the database on one host, all other units on another
-	Calls    string       // HTTP or GRPC; of no consequence in one unit
-	Lean     bool         // the gateway serves clients with package leanhttp, not net/http
-	Store    string       // kind of the database
-	Periodic bool         // Cassandra acknowledges before it has written
-	Own      bool         // every kind of records has a database of its own
+	kit.Units // the first has the gateway, all keep kinds of records
+
+	TwoHosts bool   // the gateway and the database on one host, all other units on another
+	Calls    string // HTTP or GRPC; of no consequence in one unit
+	Lean     bool   // the gateway serves clients with package leanhttp, not net/http
+	Store    string // kind of the database
+	Periodic bool   // Cassandra acknowledges before it has written
+	Own      bool   // every kind of records has a database of its own
 	Cipher   string
 	Pool     int // connections to the database, and of the gateway to each other unit
 	InFlight int // requests that are open at once, in the gateway and at a database
@@ -148,12 +149,6 @@ func New(name string, turned map[string]string) (Design, error) {
 	}
 	return d, nil
 }
-
-// Hosting returns the unit that keeps records of a kind.
-func (d Design) Hosting(kind people.Kind) kit.Placed { return kit.Hosting(d.Units, string(kind)) }
-
-// Front returns the unit with the gateway.
-func (d Design) Front() kit.Placed { return d.Units[0] }
 
 // DatabaseOf names the database with the records of a kind.
 func (d Design) DatabaseOf(kind people.Kind) string {

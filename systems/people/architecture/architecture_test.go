@@ -33,7 +33,7 @@ func TestPlacements(t *testing.T) {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 		for _, kind := range people.Kinds() {
-			if len(d.Hosting(kind).Components) == 0 {
+			if len(d.Hosting(string(kind)).Components) == 0 {
 				t.Errorf("%s: nobody keeps %s", text, kind)
 			}
 		}

@@ -111,14 +111,11 @@ func playSeal() ([]figures.Figure, error) {
 
 // playStore compares the monolith with the statements that it makes, over one store.
 func playStore(ctx context.Context, store string, o options) (all []figures.Figure, err error) {
-	dir, err := os.MkdirTemp("", "cleave-bench-")
+	dir, err := servers.Folder()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := os.Chmod(dir, 0o755); err != nil { // servers are other users
-		return nil, err
-	}
 	address := "sqlite://" + filepath.Join(dir, "files")
 	if store != architecture.SQLite {
 		instance, err := servers.Start(ctx, server.Kind(store), filepath.Join(dir, "server"), server.Settings{})

@@ -20,7 +20,6 @@ import (
 	"github.com/cleave-lab/cleave/backing/wide"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
@@ -113,12 +112,12 @@ type Unit struct {
 
 // Open joins a unit of a design.
 func Open(ctx context.Context, design architecture.Design, name string, place Place) (*Unit, error) {
-	if _, err := kit.Named(design.Units, name); err != nil {
+	if _, err := design.Named(name); err != nil {
 		return nil, err
 	}
 	u := &Unit{design: design, keepers: map[people.Kind]peoplepb.Records{}, logError: place.LogError,
 		Unit: hosting.Unit{Name: name, Peer: place.Peer,
-			UnitOf: func(kind string) string { return design.Hosting(people.Kind(kind)).Name },
+			UnitOf: func(kind string) string { return design.Hosting(kind).Name },
 			Calls: hosting.Calls{Binding: design.Calls, Connections: design.Pool, MaxMessage: maxMessage,
 				Faults: rpc.Problems(people.ProblemOf)}}}
 	if u.logError == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/backing/sqlite"
+	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/internal/trials"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/run"
@@ -72,12 +73,9 @@ func newFleet(o options) (*fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "cleave-bench-")
+	dir, err := servers.Folder()
 	if err != nil {
 		return nil, err
-	}
-	if err := os.Chmod(dir, 0o755); err != nil { // servers are other users
-		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	f := &fleet{options: o, deployer: deployer, dir: dir,
 		backings: map[string]lab.Backing{sqlite.Kind: sqlite.New()}}

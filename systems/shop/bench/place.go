@@ -28,7 +28,7 @@ type place struct {
 }
 
 func newPlace(ctx context.Context, driver database.Driver) (*place, error) {
-	dir, err := os.MkdirTemp("", "cleave-bench-")
+	dir, err := servers.Folder()
 	if err != nil {
 		return nil, err
 	}
@@ -36,9 +36,6 @@ func newPlace(ctx context.Context, driver database.Driver) (*place, error) {
 	kinds := map[database.Driver]server.Kind{database.MariaDB: server.MariaDB,
 		database.PostgreSQL: server.Postgres}
 	if kind, needed := kinds[driver]; needed {
-		if err := os.Chmod(dir, 0o755); err != nil { // the server is another user
-			return nil, errors.Join(err, p.close())
-		}
 		if p.server, err = servers.Start(ctx, kind, filepath.Join(dir, "server"), server.Settings{}); err != nil {
 			return nil, errors.Join(err, p.close())
 		}

@@ -64,7 +64,8 @@ const UnitFront = "front"
 
 // Design is one way to build social.
 type Design struct {
-	Units      []kit.Placed // the first has the public interface
+	kit.Units // the first has the public interface
+
 	Calls      string
 	Cache      bool   // posts are cached, look-aside
 	CacheStore string // kind of the cache
@@ -151,12 +152,6 @@ func New(name string, turned map[string]string) (Design, error) {
 	}
 	return d, nil
 }
-
-// Front returns the unit with the public interface.
-func (d Design) Front() kit.Placed { return d.Units[0] }
-
-// Hosting returns the unit with a component.
-func (d Design) Hosting(part string) kit.Placed { return kit.Hosting(d.Units, part) }
 
 // Needs returns the components that one calls.
 func (d Design) Needs(part string) []string {

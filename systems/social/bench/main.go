@@ -72,14 +72,11 @@ func bench(ctx context.Context, o settings) error {
 // playStore compares the monolith with its statements and, on the embedded store, services
 // with the monolith.
 func playStore(ctx context.Context, store string, o settings) (all []figures.Figure, err error) {
-	dir, err := os.MkdirTemp("", "cleave-bench-")
+	dir, err := servers.Folder()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := os.Chmod(dir, 0o755); err != nil { // servers are other users
-		return nil, err
-	}
 	address, name := "sqlite://"+filepath.Join(dir, "files"), store
 	if store == architecture.SQLite {
 		if err := os.Mkdir(filepath.Join(dir, "files"), 0o755); err != nil {

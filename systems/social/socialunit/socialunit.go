@@ -112,7 +112,7 @@ type Unit struct {
 
 // Open joins a unit of a design.
 func Open(ctx context.Context, design architecture.Design, name string, place Place) (*Unit, error) {
-	own, err := kit.Named(design.Units, name)
+	own, err := design.Named(name)
 	if err != nil {
 		return nil, err
 	}
