@@ -276,6 +276,8 @@ func proofFolder(t *testing.T) string {
 	playedRun(t, dir, "", "explain", "shop", "--blocks", "3")
 	playedRun(t, dir, "", "bottleneck", "people", "--blocks", "3")
 	playedRun(t, dir, "", "check", "shop", "--architecture", "sync,async")
+	playedRun(t, dir, "", "rehearse", filepath.Join(dir, "small.model.yaml"), "--split", "stock", "--blocks",
+		"3")
 	return dir
 }
 

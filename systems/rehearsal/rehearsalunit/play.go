@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -64,13 +65,17 @@ func (u *Unit) scoreOf(c *rehearsal.Call) *score {
 func filler(bytes float64) string { return strings.Repeat("x", int(bytes+0.5)) }
 
 // play plays a call in this unit: half of its CPU time, its waiting, its stores, its calls, and the other
-// half.
+// half. Where it commits, all of its CPU time comes at the end, without what the commit took.
 func (u *Unit) play(ctx context.Context, s *score) error {
 	u.counts.add(s.Number, served)
 	cpu, background := s.cpu.draw(), s.background.draw()
 	u.counts.demanded().Add(int64(cpu + background))
 	cpu, background = u.ownTaken(s, cpu, background)
-	u.burner.burn(cpu / 2)
+	first := cpu / 2
+	if slices.ContainsFunc(s.visits, func(v visit) bool { return v.store.db != nil }) {
+		first = 0
+	}
+	u.burner.burn(first)
 	wait := s.wait.draw()
 	if s.OfStore {
 		wait -= u.storeWait
@@ -89,7 +94,7 @@ func (u *Unit) play(ctx context.Context, s *score) error {
 	if err := u.playCalls(ctx, s.Calls); err != nil {
 		return err
 	}
-	u.burner.burn(cpu - cpu/2 - used)
+	u.burner.burn(cpu - first - used)
 	if background > 0 {
 		u.begin(func() { u.burner.burn(background) })
 	}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/predict"
+	"github.com/cleave-lab/cleave/study"
+)
+
+// rehearseName is the study of every rehearsal, and changedVariant what it compares with the model as it is.
+const (
+	rehearseName   = "rehearse"
+	changedVariant = "changed"
+)
+
+// rehearseFlags are the flags of rehearse.
+type rehearseFlags struct {
+	designFlags
+	change changeFlags
+	rate   float64
+	calls  string
+}
+
+func (a app) rehearseCommand() *cobra.Command {
+	var flags rehearseFlags
+	command := &cobra.Command{
+		Use:   "rehearse MODEL",
+		Short: "measure a split or a merge with units that play a model, before it is built",
+		Long: `Plays the system of a model file as it is and with its components placed
+otherwise, in the same randomised blocks: units that use the CPU time, wait, send
+the bytes and make the calls that the model says, over real connections, under
+real load. An audit holds every call against the model.
+
+The first screen shows both side by side, how far the system as it is, rehearsed,
+was off what the model says was measured, and the limits of the method.
+docs/predicting.md says how it is done. explain, bottleneck and check take a MODEL
+in the place of a system, too.
+
+Exit codes: 0 rehearsed, 1 failed, 2 bad arguments, 3 a part is not here, 4 no load
+was achieved, 5 an audit found a broken rule, 6 undecided (with --require-verdict),
+130 interrupted.`,
+		Example: `  cleave rehearse shop.model.yaml --split orders,payments
+  cleave rehearse shop.model.yaml --merge cart,catalog --rate 200 --calls grpc
+  cleave explain shop.model.yaml --from as-is --to "orders,payments apart"`,
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: func(command *cobra.Command, args []string) error {
+			plan, err := flags.plan(args[0])
+			if err != nil {
+				return withCode(exitBadPlan, "%w", err)
+			}
+			return a.experiment(command, plan, &flags.experimentFlags, a.rehearsed)
+		},
+	}
+	flags.register(command)
+	return command
+}
+
+func (f *rehearseFlags) register(command *cobra.Command) {
+	f.given = command.Flags().Changed
+	addGroup(command, "What is rehearsed", f.change.addTo, func(flags *pflag.FlagSet) {
+		flags.StringVar(&f.calls, "calls", "http",
+			"`binding` of calls between units: http, grpc, http-lean, grpc-lean")
+	})
+	addGroup(command, "Load", func(flags *pflag.FlagSet) {
+		flags.Float64VarP(&f.rate, "rate", "r", 0,
+			"operations per second (default: the highest at which the model was measured)")
+		f.addLength(flags, 10*time.Second)
+	})
+	addGroup(command, "Deployment", f.addDeployment)
+	addGroup(command, "Experiment", func(flags *pflag.FlagSet) {
+		f.addBlocks(flags, 8, "variant", "play 3 blocks of 2 s: small differences stay undecided")
+	}, f.addDesign, f.addPlay)
+	addGroup(command, "Output", f.addOutput, f.addVerdict)
+}
+
+// plan makes the plan of a model file.
+func (f *rehearseFlags) plan(path string) (lab.Plan, error) {
+	m, err := readModel(path)
+	if err != nil {
+		return lab.Plan{}, err
+	}
+	text, _ := modelText(path)
+	system, err := askedToPlay[lab.Explainable](path, text, "rehearsed")
+	if err != nil {
+		return lab.Plan{}, err
+	}
+	info := system.Describe()
+	if f.resume != "" { // the plan is that of the folder
+		return lab.Plan{Study: lab.Study{Name: rehearseName, System: info.Name}}, nil
+	}
+	f.hasten(2*time.Second, time.Second/2)
+	change, err := f.change.read()
+	units, applyErr := change.Apply(m)
+	if measured := measuredRates(m, ""); !f.given("rate") && len(measured) > 0 {
+		f.rate = measured[len(measured)-1]
+	}
+	if err == nil && !(f.rate > 0 && f.rate <= 1e5) {
+		err = fmt.Errorf("--rate is %g, expected operations per second above 0; the model names none at which it "+
+			"was measured", f.rate)
+	}
+	if err := errors.Join(err, applyErr, f.checkDesign()); err != nil {
+		return lab.Plan{}, err
+	}
+	s := f.study(info, m, change.String(), units)
+	if err := replicated(&s, m.Units, units); err != nil {
+		return lab.Plan{}, err
+	}
+	return f.expand(&study.File{Study: s}, f.options())
+}
+
+// study returns the study: both placements at the rate, and each where the model was measured so.
+func (f *rehearseFlags) study(
+	info lab.SystemInfo, m model.Model, change string, units []model.Unit,
+) lab.Study {
+	load := f.measuredLoad()
+	s := lab.Study{Schema: lab.StudySchema, Name: rehearseName, System: info.Name, Model: info.Model,
+		Title: m.Name + ": " + change, Question: "What would the change cost?", Baseline: asIsVariant,
+		Design: f.design(asIsVariant), Metrics: info.Metrics, Load: &load,
+		Notes: rehearsalLimits(m, f.deployment())}
+	for _, of := range []struct{ name, summary, placement, measured string }{
+		{asIsVariant, "as it is", asIsVariant, ""},
+		{changedVariant, change, placementOf(units), placementOf(units)},
+	} {
+		v := lab.Variant{Name: of.name, System: s.System, Architecture: asIsVariant, Deployment: f.deployment(),
+			Knobs: map[string]string{"calls": f.calls, "placement": of.placement}, Summary: of.summary}
+		for _, rate := range append([]float64{f.rate}, measuredRates(m, of.measured)...) {
+			p := ratePoint(rate)
+			if !slices.Contains(v.Points, p.Name) {
+				v.Points = append(v.Points, p.Name)
+			}
+			if _, known := s.Point(p.Name); !known {
+				s.Points = append(s.Points, p)
+			}
+		}
+		s.Variants = append(s.Variants, v)
+	}
+	s.Design.NoiseFloorPoints = []string{s.Points[0].Name}
+	return s
+}
+
+// measuredRates returns the rates at which a placement was measured.
+func measuredRates(m model.Model, placement string) (rates []float64) {
+	for _, of := range m.Measured {
+		same := of.Placement == placement || of.Placement != "" && samePlacement(m, of.Placement, placement)
+		if same && !slices.Contains(rates, of.Rate) {
+			rates = append(rates, of.Rate)
+		}
+	}
+	slices.Sort(rates)
+	return rates
+}
+
+// samePlacement reports whether components that are split off leave the units of a placement.
+func samePlacement(m model.Model, split, placement string) bool {
+	units, err := predict.Change{Split: predict.ParseGroups(split)}.Apply(m)
+	groups := func(text string) (all []string) {
+		for _, group := range predict.ParseGroups(text) {
+			all = append(all, strings.Join(slices.Sorted(slices.Values(group)), "+"))
+		}
+		return slices.Sorted(slices.Values(all))
+	}
+	return err == nil && slices.Equal(groups(placementOf(units)), groups(placement))
+}
+
+// replicated gives the variants of a study the replicas of these units, which their layouts begin with.
+func replicated(s *lab.Study, units ...[]model.Unit) error {
+	layouts, err := layoutsOf(*s, nil)
+	if err != nil {
+		return err
+	}
+	for i := range s.Variants {
+		for k, u := range units[i] {
+			if u.Replicas > 1 {
+				if s.Variants[i].Replicas == nil {
+					s.Variants[i].Replicas = map[string]int{}
+				}
+				s.Variants[i].Replicas[layouts[i].Units[k].Name] = u.Replicas
+			}
+		}
+	}
+	_, err = layoutsOf(*s, nil)
+	return err
+}
+
+// rehearsalLimits lists what a rehearsal leaves out, what it assumes, and what it takes for known.
+func rehearsalLimits(m model.Model, deployment string) []string {
+	limits := []string{
+		"CPU time is arithmetic in the place of your code: caches, memory, garbage collection and locks are in " +
+			"it as far as they were metered, and change with nothing",
+		fmt.Sprintf("all units share this host with %s (%s)", cores(runtime.NumCPU()), deployment),
+		"times of calls are drawn independently of each other, and do not depend on the load",
+		"what our own program takes for a client's request, or to ask a store that is a server, is taken off the " +
+			"CPU time of calls; where a call has less, the units take more than the model asks for",
+	}
+	calls, empty, bound := 0, 0, 0
+	for i := range m.Operations {
+		m.Operations[i].Call.Executions(func(c *model.Call, _ float64) {
+			calls++
+			if c.In == 0 && c.Out == 0 {
+				empty++
+			}
+			if c.CPU.Source == model.Trace {
+				bound++
+			}
+		})
+	}
+	if len(m.Stores) > 0 {
+		limits = append(limits, "commits to an embedded sqlite are real, to a file for each unit that uses the "+
+			"store: what was one transaction becomes one of each unit. Other visits of stores are waiting, as long "+
+			"as was measured at low load")
+	}
+	if empty > 0 {
+		limits = append(limits, fmt.Sprintf("%d of %d calls have no bytes in the model: they send empty messages",
+			empty, calls))
+	}
+	if bound > 0 {
+		limits = append(limits, fmt.Sprintf("the CPU time of %d of %d calls is the self time of spans, an upper "+
+			"bound", bound, calls))
+	}
+	if len(m.Measured) == 0 {
+		limits = append(limits, "the model holds nothing that was measured: how far off all this is, is not known")
+	}
+	return limits
+}
+
+// cores writes a number of cores.
+func cores(n int) string {
+	if n == 1 {
+		return "1 core"
+	}
+	return fmt.Sprintf("%d cores", n)
+}

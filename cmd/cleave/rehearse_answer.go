@@ -1,0 +1,190 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/predict"
+	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/store"
+)
+
+// rehearsed shows what a change would cost, how far off that is, and the limits of the method, before the
+// analysis.
+func (a app) rehearsed(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (verdict, err error) {
+	found, err := analyse(folder)
+	if err != nil {
+		return nil, err
+	}
+	m, err := model.Parse("", []byte(plan.Study.Model))
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	r := rehearsedChange{found, plan.Study, m}
+	r.writeAnswer(&b)
+	r.writeErrors(&b)
+	r.writeCPU(&b)
+	b.WriteString("\nLimits of the method\n")
+	for _, limit := range plan.Study.Notes {
+		fmt.Fprintf(&b, "  * %s\n", limit)
+	}
+	if _, err := io.WriteString(a.shown(flags.documents.takeOutput()), b.String()+"\n"); err != nil {
+		return nil, err
+	}
+	return a.reported(folder, plan, flags)
+}
+
+// rehearsedChange is what was found of a change.
+type rehearsedChange struct {
+	found lab.Analysis
+	study lab.Study
+	model model.Model
+}
+
+// aspect is what the first screen compares: a metric, how a model has the truth of it, and the margin of an
+// error.
+type aspect struct {
+	what   string
+	metric lab.Metric
+	truth  func(model.Measurement) float64 // in seconds; 0: it was not measured
+	margin float64
+}
+
+// aspects returns those of the first screen.
+func (r rehearsedChange) aspects() []aspect {
+	median, _ := lab.FindMetric(r.study.Metrics, lab.ResponseTime, 0.5, "")
+	tail, _ := lab.FindMetric(r.study.Metrics, lab.ResponseTime, 0.99, "")
+	cpu, _ := lab.FindMetric(r.study.Metrics, lab.CPU, 0, lab.PerOperation)
+	return []aspect{
+		{"median response time", median, func(m model.Measurement) float64 {
+			return m.Time.Quantiles["p50"].Seconds()
+		}, predict.MarginTime},
+		{"99th percentile", tail, func(m model.Measurement) float64 {
+			return m.Time.Quantiles["p99"].Seconds()
+		}, predict.MarginTail},
+		{"CPU per operation", cpu, func(m model.Measurement) float64 {
+			return m.CPU.Seconds()
+		}, predict.MarginCPU},
+	}
+}
+
+// result returns a metric of a variant at a rate, and nil where it was not measured.
+func (r rehearsedChange) result(variant string, rate float64, m lab.Metric) *lab.Result {
+	for i, result := range r.found.Results {
+		if result.Variant == variant && result.Point.Levels[lab.FactorRate] == rate && result.Metric == m.Name {
+			return &r.found.Results[i]
+		}
+	}
+	return nil
+}
+
+// resultText writes a result in its unit.
+func resultText(r *lab.Result) string {
+	if r == nil {
+		return "not measured"
+	}
+	return figure.Quantity(r.Estimate(), r.Unit)
+}
+
+// writeAnswer prints both placements side by side.
+func (r rehearsedChange) writeAnswer(w io.Writer) {
+	rate := r.study.Points[0].Levels[lab.FactorRate]
+	changed, _ := r.study.Variant(changedVariant)
+	fmt.Fprintf(w, "%s, rehearsed at %g operations a second: %s\n\n", r.model.Name, rate, changed.Summary)
+	rows := [][]string{{"", "as it is", "changed", "changed / as it is"}}
+	for _, a := range r.aspects() {
+		ratio := "not compared"
+		for _, c := range r.found.Comparisons {
+			if c.Variant == changedVariant && c.Metric == a.metric.Name && c.Point.Levels[lab.FactorRate] == rate {
+				ratio = figure.Times(c.Ratio.Estimate())
+			}
+		}
+		rows = append(rows, []string{a.what, resultText(r.result(asIsVariant, rate, a.metric)),
+			resultText(r.result(changedVariant, rate, a.metric)), ratio})
+	}
+	columns(w, rows)
+}
+
+// writeErrors prints what was rehearsed of each variant that was measured, too, beside that, and warns of
+// errors beyond their margins.
+func (r rehearsedChange) writeErrors(w io.Writer) {
+	rows, warnings := [][]string{{"placement", "rate"}}, []string{}
+	for _, a := range r.aspects() {
+		rows[0] = append(rows[0], a.what)
+	}
+	changed, _ := r.study.Variant(changedVariant)
+	for _, m := range r.model.Measured {
+		name, placed := asIsVariant, "as it is"
+		if m.Placement != "" {
+			name, placed = changedVariant, m.Placement
+			if !samePlacement(r.model, m.Placement, changed.Knobs["placement"]) {
+				continue
+			}
+		}
+		row := []string{placed, fmt.Sprintf("%g/s", m.Rate)}
+		for _, a := range r.aspects() {
+			result, truth := r.result(name, m.Rate, a.metric), a.truth(m)
+			cell := resultText(result)
+			if result != nil && truth > 0 {
+				off := result.Mean/truth - 1
+				cell += fmt.Sprintf(", measured %s (%+.1f %%)", figure.Amount(truth, "s"), 100*off)
+				if math.Abs(off) > a.margin {
+					warnings = append(warnings, fmt.Sprintf("%s %s at %g/s: %+.0f %%, beyond the margin of %.0f %%",
+						a.what, placed, m.Rate, 100*off, 100*a.margin))
+				}
+			}
+			row = append(row, cell)
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) > 1 {
+		fmt.Fprint(w, "\nRehearsed error: what was rehearsed, against what the model says was measured\n")
+		columns(w, rows)
+	}
+	for _, warning := range warnings {
+		fmt.Fprintf(w, "  ! %s\n", warning)
+	}
+	if len(warnings) > 0 {
+		fmt.Fprint(w, "  The model does not describe this host, or other programs kept it busy: trust no figure "+
+			"above.\n")
+	}
+}
+
+// writeCPU prints the CPU time that the model asks for beside what the meter saw. The first two metrics are
+// of systems that play models.
+func (r rehearsedChange) writeCPU(w io.Writer) {
+	asked, _ := lab.FindMetric(r.study.Metrics, "demanded_cpu", 0, lab.PerOperation)
+	burnt, _ := lab.FindMetric(r.study.Metrics, "burnt", 0, "")
+	metered, _ := lab.FindMetric(r.study.Metrics, lab.CPU, 0, lab.PerOperation)
+	rate := r.study.Points[0].Levels[lab.FactorRate]
+	fmt.Fprint(w, "\nCPU time of an operation: what the calls of the model ask for, and what all units took\n")
+	rows := [][]string{{"", "asked for", "metered", "calls between units, requests, rest",
+		"work / asked for, sampled"}}
+	for _, name := range []string{asIsVariant, changedVariant} {
+		of, took, work := r.result(name, rate, asked), r.result(name, rate, metered), r.result(name, rate, burnt)
+		row := []string{name, resultText(of), resultText(took), "", ""}
+		if of != nil && took != nil {
+			row[3] = figure.Amount(took.Mean-of.Mean, "s")
+		}
+		if work != nil {
+			row[4] = figure.Times(work.Estimate())
+		}
+		rows = append(rows, row)
+	}
+	columns(w, rows)
+}
+
+// columns prints rows with their columns one below the other.
+func columns(w io.Writer, rows [][]string) {
+	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(table, "  "+strings.Join(row, "\t"))
+	}
+	_ = table.Flush() // into memory
+}
