@@ -4,7 +4,9 @@ import (
 	"context"
 	"net"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
@@ -87,18 +89,20 @@ func TestServicesKeepToTheDocument(t *testing.T) {
 
 // expectDocumented sends requests made from the document, some of them wrong on
 // purpose, and reads the answers against it. also are answers that must be met
-// beside those that every architecture gives.
+// beside those that every architecture gives. Where one was not met, because read models
+// lag behind on a busy host, more requests follow.
 func expectDocumented(t *testing.T, base string, seeds uint64, also ...string) {
 	t.Helper()
+	wanted := append(also, "createOrder 400", "getOrder 200", "getOrder 404", "listProducts 200")
 	met := map[string]int{}
-	for seed := range seeds {
+	lacks := func(answer string) bool { return met[answer] == 0 }
+	begun := time.Now()
+	for seed := uint64(0); seed < seeds || slices.ContainsFunc(wanted, lacks); seed++ {
+		if seed >= seeds && time.Since(begun) > time.Minute {
+			t.Fatalf("never met one of %q: %v", wanted, met)
+		}
 		for answer, times := range fuzz(t, base, api.Document(), seed, 600) {
 			met[answer] += times
-		}
-	}
-	for _, answer := range append(also, "createOrder 400", "getOrder 200", "getOrder 404", "listProducts 200") {
-		if met[answer] == 0 {
-			t.Errorf("never met %s: %v", answer, met)
 		}
 	}
 }
