@@ -7,6 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
+// claimsSection shows what the data say of each claim.
 func (v view) claimsSection() section {
 	t := v.claimsTable()
 	return section{ID: "claims", Title: "Claims", Caption: t.Note,

@@ -8,6 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
+// costSection shows what one operation costs at every point.
 func (v view) costSection() section {
 	s := section{ID: "cost", Title: "Cost per operation",
 		Caption: fmt.Sprintf("CPU time of all units per %s and wall time per %s, log axis; means with %s "+

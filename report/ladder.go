@@ -7,6 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
+// ladderSection orders the variants by what one operation costs in CPU time.
 func (v view) ladderSection() section {
 	t := v.ladderTable()
 	s := section{ID: "ladder", Title: "Ladder",

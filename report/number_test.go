@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// TestNumbersReadTheSameEverywhere holds number.go to the examples that
+// TestNumbersReadTheSameEverywhere holds report/figure to the examples that
 // web/src/number.test.ts holds number.ts to.
 func TestNumbersReadTheSameEverywhere(t *testing.T) {
 	data, err := os.ReadFile("testdata/numbers.json")

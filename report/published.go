@@ -9,6 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
+// publishedSection shows the figures of the published study beside those measured here.
 func (v view) publishedSection() section {
 	t := v.publishedTable()
 	s := section{ID: "published", Title: "Published figures", Shown: []table{t},

@@ -9,6 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
+// forestSection shows the ratio of every variant to the baseline, with its interval.
 func (v view) forestSection() section {
 	m := v.headline()
 	s := section{ID: "ratios", Title: "Ratios",

@@ -61,11 +61,13 @@ type table struct {
 	Rows [][]cell
 }
 
-// words heads a text column, numbers a numeric one, prose a flexible one.
+// words heads a text column.
 func words(name string) column { return column{Name: clean(name)} }
 
+// numbers heads a numeric column.
 func numbers(name string) column { return column{Name: clean(name), Number: true} }
 
+// prose heads a flexible column.
 func prose(name string) column { return column{Name: clean(name), Flexible: true} }
 
 // text returns a cell without a tone.

@@ -8,6 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
+// trendsSection shows how times grow along the factors of the study.
 func (v view) trendsSection() section {
 	t := v.trendsTable()
 	s := section{ID: "trends", Title: "Scaling", Shown: []table{t},

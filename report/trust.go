@@ -12,6 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
+// trustSection shows what lets a reader judge how far to believe the numbers.
 func (v view) trustSection() section {
 	s := section{ID: "trust", Title: "Trust", Shown: v.trustTables(),
 		Notes: cleanAll(v.Notes),
@@ -25,7 +26,7 @@ func (v view) trustSection() section {
 	return s
 }
 
-// trustTables returns what lets a reader judge how far to believe the numbers.
+// trustTables returns the tables of the section.
 func (v view) trustTables() []table {
 	return filled(v.designTable(), v.noiseTable(), v.steadinessTable(), v.warmUpTable(), v.invalidTable(),
 		v.auditTable(), v.conditionsTable(), v.environmentTable())

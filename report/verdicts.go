@@ -8,6 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
+// verdictSection shows every variant against the baseline in every metric, at one point.
 func (v view) verdictSection() section {
 	t := v.matrixTable(true)
 	return section{ID: "verdicts", Title: "Verdicts", Caption: t.Note,

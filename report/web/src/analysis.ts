@@ -10,7 +10,7 @@ export function embeddedText(page: Document): string {
 }
 
 /**
- * Reads the embedded document, its texts cleaned as clean.go does;
+ * Reads the embedded document, its texts cleaned as the tables are (clean in table.go);
  * the report writes every list, so none is null.
  */
 export function readAnalysis(text: string): Analysis {
