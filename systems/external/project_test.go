@@ -178,6 +178,30 @@ func TestTheWayIntoAComposeFile(t *testing.T) {
 	}
 }
 
+// TestPortsThatAreNotOfTCPAreNamed once, of compose files and of manifests.
+func TestPortsThatAreNotOfTCPAreNamed(t *testing.T) {
+	const note = "service dns: port 53/udp gets no load, and on kubernetes no other service reaches it"
+	const file = `services: {dns: {image: dns, ports: ["80:80", "53:53/udp"], expose: ["53/udp"]}}`
+	d, err := ofCompose(t, file, "")
+	if err != nil || !slices.Equal(d.Notes, []string{note}) {
+		t.Errorf("a compose file: %q, %v", d.Notes, err)
+	}
+	path := filepath.Join(t.TempDir(), "dns.yaml")
+	const manifests = `
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: dns}, spec: {template:
+  {metadata: {labels: {app: dns}}, spec: {containers: [{name: dns, image: dns}]}}}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: dns}, spec: {type: NodePort, selector: {app: dns},
+  ports: [{port: 80}, {port: 53, protocol: UDP, name: dns}]}}
+`
+	if err := os.WriteFile(path, []byte(manifests), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if d, err = OfServices("", path, ""); err != nil || !slices.Equal(d.Notes, []string{note}) {
+		t.Errorf("manifests: %q, %v", d.Notes, err)
+	}
+}
+
 // TestWhatCannotBeAUnitRunsThroughTheCommand, and is named once.
 func TestWhatCannotBeAUnitRunsThroughTheCommand(t *testing.T) {
 	t.Setenv("HOME", "/root")

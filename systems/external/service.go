@@ -150,12 +150,15 @@ func (s *serviceReader) readNames() {
 func (s *serviceReader) readPorts() {
 	for _, text := range s.Expose {
 		first, protocol, _ := strings.Cut(text, "/")
-		if port, err := strconv.Atoi(first); err == nil && (protocol == "" || protocol == "tcp") {
+		if s.leaveOut(s.Name, first, protocol) {
+			continue
+		}
+		if port, err := strconv.Atoi(first); err == nil {
 			callAt(&s.unit, port)
 		}
 	}
 	for _, port := range s.Ports {
-		if port.Protocol != "" && port.Protocol != "tcp" {
+		if s.leaveOut(s.Name, strconv.Itoa(int(port.Target)), port.Protocol) {
 			continue
 		}
 		way := wayIn{service: s.Name, port: int(port.Target), published: port.Published}
@@ -165,6 +168,19 @@ func (s *serviceReader) readPorts() {
 		s.unit.Port = cmp.Or(s.unit.Port, way.port)
 		callAt(&s.unit, way.port)
 	}
+}
+
+// leaveOut reports whether a port of a service is not of TCP, and notes it then.
+func (p *project) leaveOut(service, port, protocol string) bool {
+	if protocol == "" || strings.EqualFold(protocol, "tcp") {
+		return false
+	}
+	note := fmt.Sprintf("service %s: port %s/%s gets no load, and on kubernetes no other service reaches it",
+		service, port, strings.ToLower(protocol))
+	if !slices.Contains(p.notes, note) {
+		p.notes = append(p.notes, note)
+	}
+	return true
 }
 
 // callAt notes a port at which a service is called.

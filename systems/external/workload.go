@@ -219,7 +219,7 @@ func (t *translation) serve(unit *lab.SystemService, c podContainer) {
 			continue
 		}
 		for _, port := range s.Spec.Ports {
-			if port.Protocol != "" && port.Protocol != "TCP" {
+			if t.leaveOut(unit.Name, strconv.Itoa(port.Port), port.Protocol) {
 				continue
 			}
 			target := t.port(cmp.Or(port.TargetPort, strconv.Itoa(port.Port)))
