@@ -47,10 +47,23 @@ type TracePart struct {
 // PartCost is what a part costs an operation in the mean.
 type PartCost struct {
 	TracePart
-	Calls  float64 `json:"calls"`
-	Self   float64 `json:"self_seconds"` // in which no span that it waits for is under way
-	Path   float64 `json:"path_seconds"` // on the critical path; all parts together make the operation's time
-	Errors float64 `json:"errors"`
+	Calls   float64 `json:"calls"`           // spans
+	Entered float64 `json:"entered"`         // of these, those that another service, or nobody traced, called
+	Self    float64 `json:"self_seconds"`    // in which no span that it waits for is under way
+	Waiting float64 `json:"waiting_seconds"` // in which one is
+	Path    float64 `json:"path_seconds"`    // on the critical path; all parts together make the operation's time
+	Errors  float64 `json:"errors"`
+}
+
+// Plus returns the cost with a multiple of another added.
+func (c PartCost) Plus(more PartCost, times float64) PartCost {
+	c.Calls += times * more.Calls
+	c.Entered += times * more.Entered
+	c.Self += times * more.Self
+	c.Waiting += times * more.Waiting
+	c.Path += times * more.Path
+	c.Errors += times * more.Errors
+	return c
 }
 
 // SpanNode is a span with those that it called.
@@ -79,9 +92,19 @@ type SpanReceiver interface {
 	// Listen begins to receive at an address of this host. It returns variables that tell units to send their
 	// spans there.
 	Listen(host string) ([]string, error)
-	// Close ends receiving. It returns the traces that began between two moments, as one batch of each
-	// operation; nil if it did not listen.
-	Close(from, to time.Time) (*TraceSet, error)
+	// Close ends receiving. It returns what the traces say that began between two moments; nil if it did not
+	// listen.
+	Close(from, to time.Time) (*ReceivedTraces, error)
+}
+
+// ReceivedTraces is what the traces of a trial say.
+type ReceivedTraces struct {
+	TraceSet // one batch of each operation
+	// Paths are those of a median and of a slow trace, and the mean of all.
+	Paths []Path
+	// Traffic is what services asked of others, per trace. A service that records no spans has the name by
+	// which it was called.
+	Traffic []Traffic
 }
 
 // TraceComparison is one set of traces held against another: the document of `cleave traces BEFORE AFTER
@@ -134,10 +157,13 @@ type ComparedOperation struct {
 // PartChange is how the cost of a part of an operation has changed, for each operation. Times are in seconds.
 type PartChange struct {
 	TracePart
-	Calls  TraceChange `json:"calls"`
-	Self   TraceChange `json:"self_seconds"`
-	Path   TraceChange `json:"path_seconds"`
-	Errors TraceChange `json:"errors"`
+	Calls   TraceChange `json:"calls"`
+	Entered TraceChange `json:"entered"`
+	Self    TraceChange `json:"self_seconds"`
+	Waiting TraceChange `json:"waiting_seconds"`
+	Path    TraceChange `json:"path_seconds"`
+	Share   TraceChange `json:"path_share"` // of the operation's time
+	Errors  TraceChange `json:"errors"`
 }
 
 // TraceChange is a mean of both sets with its difference, after - before, and the interval of that.

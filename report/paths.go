@@ -23,9 +23,8 @@ func (v view) pathsSection() section {
 	if !ok {
 		return section{}
 	}
-	s.Caption = fmt.Sprintf("Critical paths at %s, from the intended start to the final state; every plot has "+
-		"a scale of its own. Each is the path of the trial whose value is the median of %s.", v.at(at),
-		v.counting)
+	s.Caption = fmt.Sprintf("Critical paths at %s, %s; every plot has a scale of its own. Each is the path of "+
+		"the trial whose value is the median of %s.", v.at(at), v.pathReach(), v.counting)
 	if slices.ContainsFunc(v.Paths, func(p lab.TrialPath) bool {
 		return p.Point.Name == at && p.Share == lab.PathMean
 	}) {
@@ -79,6 +78,14 @@ func partCell(part, whole float64) cell {
 	return unlessZero(part, fmt.Sprintf("%s (%s)", seconds(part), figure.Percent(part/whole)))
 }
 
+// pathReach says from where to where paths lead.
+func (v view) pathReach() string {
+	if v.foreign() {
+		return "from the start of the first span to its end"
+	}
+	return "from the intended start to the final state"
+}
+
 // pathTables returns the segments of every path at a point.
 func (v view) pathTables(at string) []table {
 	var tables []table
@@ -88,8 +95,8 @@ func (v view) pathTables(at string) []table {
 		}
 		t := table{ID: fmt.Sprintf("path-%d", i), Title: fmt.Sprintf("Path of %s, %s (%s, trial %d)", p.Variant,
 			v.shareWords(p.Share), p.Operation, p.Trial), Keys: 1,
-			Note: fmt.Sprintf("from the intended start to the final state, at %s; chosen from %d traced %ss",
-				v.at(at), p.Sampled, v.Operation),
+			Note: fmt.Sprintf("%s, at %s; chosen from %d traced %ss", v.pathReach(), v.at(at), p.Sampled,
+				v.Operation),
 			Columns: []column{words("unit"), words("kind"), words("what"), numbers("begins"), numbers("takes")}}
 		for _, s := range p.Segments {
 			t.add(text(s.Unit), text(string(s.Kind)), text(s.Name), text(seconds(s.Start)),

@@ -45,7 +45,7 @@ func traceAnswer(c lab.TraceContrast) string {
 	}
 	if most := c.Services[0]; decided(most.Path) {
 		answer += fmt.Sprintf(" The largest change is in %s: %s on the critical path.", clean(most.Service),
-			changed(most.Path))
+			changed(most.Path, "s"))
 	}
 	return answer
 }
@@ -53,30 +53,31 @@ func traceAnswer(c lab.TraceContrast) string {
 // decided reports whether the interval of a change excludes zero.
 func decided(c lab.TraceChange) bool { return c.Low > 0 || c.High < 0 }
 
-// changed writes a change of a time with its interval.
-func changed(c lab.TraceChange) string {
+// changed writes a change with its interval.
+func changed(c lab.TraceChange, unit string) string {
 	sign := ""
 	if c.Difference > 0 {
 		sign = "+"
 	}
-	return sign + figure.Quantity(figure.Between(c.Difference, c.Low, c.High), "s")
+	return sign + figure.Quantity(figure.Between(c.Difference, c.Low, c.High), unit)
 }
 
 // changeCell shows a change of a time: more is bad.
 func changeCell(c lab.TraceChange) cell {
 	switch {
 	case c.Low > 0:
-		return toned(changed(c), toneBad)
+		return toned(changed(c, "s"), toneBad)
 	case c.High < 0:
-		return toned(changed(c), toneGood)
+		return toned(changed(c, "s"), toneGood)
 	}
-	return toned(changed(c), toneMuted)
+	return toned(changed(c, "s"), toneMuted)
 }
 
 // traceTables divides the time of an operation among services and their parts, and shows what is called or
 // fails more or less often. names are those of what is compared, and where is what stands behind each title.
 func traceTables(c lab.TraceContrast, names [2]string, where string, full bool) []table {
-	tables := []table{servicesTable(c, names), partsTable(c, names, full), callsTable(c, full)}
+	tables := []table{servicesTable(c, names), workTable(c, names, full), partsTable(c, names, full),
+		callsTable(c, full)}
 	for i := range tables {
 		tables[i].Title += where
 		tables[i].ID += slug(where)
@@ -95,6 +96,30 @@ func servicesTable(c lab.TraceContrast, names [2]string) table {
 	}
 	t.add(text("an operation"), text(seconds(c.Seconds.Before)), text(seconds(c.Seconds.After)),
 		changeCell(c.Seconds))
+	return t
+}
+
+// workTable shows the calls, times and shares of the path of services: at first those that have changed.
+func workTable(c lab.TraceContrast, names [2]string, full bool) table {
+	t := table{ID: "work", Title: "What each service does in an operation", Keys: 2,
+		Note: "Calls are those of other services. Self time is the time in which a span waits for none that it " +
+			"called, and the rest is waiting. Shares of the critical path differ by percentage points.",
+		Columns: slices.Concat([]column{words("service"), words("figure")}, changeColumns(names))}
+	for _, s := range c.Services {
+		share := lab.TraceChange{Before: 100 * s.Share.Before, After: 100 * s.Share.After,
+			Difference: 100 * s.Share.Difference, Low: 100 * s.Share.Low, High: 100 * s.Share.High}
+		for _, f := range []struct {
+			name, unit string
+			lab.TraceChange
+		}{
+			{"calls", "", s.Entered}, {"self time", "s", s.Self}, {"waiting", "s", s.Waiting}, {"share", "%", share},
+		} {
+			if full || decided(f.TraceChange) {
+				t.add(text(s.Service), text(f.name), text(figure.Amount(f.Before, f.unit)),
+					text(figure.Amount(f.After, f.unit)), text(changed(f.TraceChange, f.unit)))
+			}
+		}
+	}
 	return t
 }
 

@@ -1,6 +1,10 @@
 package run
 
-import "github.com/cleave-lab/cleave/lab"
+import (
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+)
 
 // receiver returns a receiver of a trial's spans; nil where the load asks for none.
 func (e *experiment) receiver() lab.SpanReceiver {
@@ -10,10 +14,19 @@ func (e *experiment) receiver() lab.SpanReceiver {
 	return e.Tracer.Receive()
 }
 
-// closeSpans ends receiving and notes what came of the operations that were played.
-func closeSpans(receiver lab.SpanReceiver, played Played, trial *lab.Trial) (err error) {
-	if receiver != nil {
-		trial.Traced, err = receiver.Close(played.Began, played.Ended)
+// closeSpans ends receiving and notes what came of the operations that were played. What services outside of
+// the layout were asked has no place in its picture.
+func closeSpans(receiver lab.SpanReceiver, played Played, trial *lab.Trial) error {
+	if receiver == nil {
+		return nil
 	}
+	received, err := receiver.Close(played.Began, played.Ended)
+	if received == nil {
+		return err
+	}
+	trial.Traced, trial.Paths = &received.TraceSet, received.Paths
+	withTraffic(trial.Parts, slices.DeleteFunc(received.Traffic, func(t lab.Traffic) bool {
+		return !slices.ContainsFunc(trial.Parts, func(p lab.Part) bool { return p.Name == t.To })
+	}))
 	return err
 }

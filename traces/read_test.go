@@ -72,24 +72,17 @@ var formats = map[string]string{
 
 func TestFormats(t *testing.T) {
 	want := map[lab.TracePart]lab.PartCost{
-		{Service: "front", Operation: "GET /cart", Kind: lab.SegmentBusiness}: {
-			Calls: 1,
-			Self:  0.004,
-			Path:  0.004,
-		},
-		{Service: "front", Operation: "GET to cart", Kind: lab.SegmentTransport}: {
-			Calls: 1,
-			Self:  0.002,
-			Path:  0.002,
-		},
-		{Service: "cart", Operation: "cart", Kind: lab.SegmentBusiness}: {Calls: 1, Self: 0.003, Path: 0.003,
-			Errors: 1},
-		{Service: "cart", Operation: "SELECT to mysql", Kind: lab.SegmentDatabase}: {
-			Calls: 1,
-			Self:  0.001,
-			Path:  0.001,
-		},
+		{Service: "front", Operation: "GET /cart", Kind: lab.SegmentBusiness}: {Calls: 1, Entered: 1, Self: 0.004,
+			Waiting: 0.006, Path: 0.004},
+		{Service: "front", Operation: "GET to cart", Kind: lab.SegmentTransport}: {Calls: 1, Self: 0.002,
+			Waiting: 0.004, Path: 0.002},
+		{Service: "cart", Operation: "cart", Kind: lab.SegmentBusiness}: {Calls: 1, Entered: 1, Self: 0.003,
+			Waiting: 0.001, Path: 0.003, Errors: 1},
+		{Service: "cart", Operation: "SELECT to mysql", Kind: lab.SegmentDatabase}: {Calls: 1, Self: 0.001,
+			Path: 0.001},
 	}
+	asked := []lab.Traffic{{From: "cart", To: "mysql", What: "statements", PerOperation: 1},
+		{From: "front", To: "cart", What: "calls", PerOperation: 1}}
 	for name, text := range formats {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "spans.json")
@@ -100,7 +93,8 @@ func TestFormats(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sum := Summary(name, set, 1)
+			var drawn pictures
+			sum := summary(name, set, 1, drawn.add)
 			if sum.Traces != 1 || sum.Broken+sum.Clipped+sum.Duplicates != 0 || len(sum.Operations) != 1 {
 				t.Fatalf("it has %+v, want one whole trace", sum)
 			}
@@ -112,8 +106,17 @@ func TestFormats(t *testing.T) {
 				part := is.TracePart
 				w, known := want[part]
 				if !known || !near(is.Self, w.Self) || !near(is.Path, w.Path) || is.Calls != w.Calls ||
-					is.Errors != w.Errors {
+					is.Errors != w.Errors || is.Entered != w.Entered || !near(is.Waiting, w.Waiting) {
 					t.Errorf("%v costs %+v, want %+v", part, is, w)
+				}
+			}
+			if traffic := drawn.traffic(); !slices.Equal(traffic, asked) {
+				t.Errorf("services ask %+v, want %+v", traffic, asked)
+			}
+			for _, path := range drawn.paths() {
+				last := path.Segments[len(path.Segments)-1]
+				if !near(path.Seconds, 0.010) || !near(last.Start+last.Seconds, 0.010) || path.Sampled != 1 {
+					t.Errorf("it has the path %+v", path)
 				}
 			}
 		})

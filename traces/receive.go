@@ -168,7 +168,7 @@ func (r *receiver) keep(export ptrace.Traces) {
 }
 
 // Close implements lab.SpanReceiver.
-func (r *receiver) Close(from, to time.Time) (*lab.TraceSet, error) {
+func (r *receiver) Close(from, to time.Time) (*lab.ReceivedTraces, error) {
 	if err := errors.Join(r.http.Close(), r.serving.Wait()); err != nil {
 		return nil, fmt.Errorf("receive spans: %w", err)
 	}
@@ -177,9 +177,11 @@ func (r *receiver) Close(from, to time.Time) (*lab.TraceSet, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	sum := Summary("", Set{Spans: begunBetween(r.spans, from.UnixNano(), to.UnixNano())}, 1)
-	sum.Dropped = r.dropped
-	return &sum, nil
+	var drawn pictures
+	set := Set{Spans: begunBetween(r.spans, from.UnixNano(), to.UnixNano())}
+	received := lab.ReceivedTraces{TraceSet: summary("", set, 1, drawn.add)}
+	received.Dropped, received.Paths, received.Traffic = r.dropped, drawn.paths(), drawn.traffic()
+	return &received, nil
 }
 
 // begunBetween returns the spans of traces whose first span began between two moments. The warm-up comes

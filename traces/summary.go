@@ -7,7 +7,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/binding/spans/criticalpath"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -32,11 +31,18 @@ type account struct {
 // Summary returns what a set of spans says of each operation, from so many batches of its traces. The set is
 // used up: its spans are cut in place.
 func Summary(name string, set Set, batches int) lab.TraceSet {
+	return summary(name, set, batches, func(tree, []criticalpath.Stretch) {})
+}
+
+// summary is Summary that shows every trace with its critical path.
+func summary(name string, set Set, batches int, show func(tree, []criticalpath.Stretch)) lab.TraceSet {
 	names := partNames{known: map[lab.TracePart]bool{}}
 	operations := map[lab.TracePart][]account{}
 	sum := eachWhole(name, set, func(t tree) {
 		begins := names.of(t.root.Unit, t.root.Name, t.root.Kind)
-		operations[begins] = append(operations[begins], t.account(&names))
+		path := t.path()
+		operations[begins] = append(operations[begins], t.account(path, &names))
+		show(t, path)
 	})
 	for _, part := range slices.SortedFunc(maps.Keys(operations), partOrder) {
 		of := operations[part]
@@ -110,31 +116,35 @@ func dropDuplicates(of []*Span) []*Span {
 	})
 }
 
-// account adds up the spans of a trace.
-func (t *tree) account(names *partNames) account {
+// account adds up the spans of a trace with its path.
+func (t *tree) account(path []criticalpath.Stretch, names *partNames) account {
 	a := account{start: t.root.Start, seconds: seconds(t.root.End - t.root.Start),
 		parts: map[lab.TracePart]lab.PartCost{}}
+	entered := map[*Span]bool{t.root: true}
 	for _, s := range t.spans {
-		cost := lab.PartCost{Calls: 1, Self: seconds(t.self(s))}
+		for _, child := range t.children[s.ID] {
+			entered[child] = child.Unit != s.Unit
+		}
+		self := t.self(s)
+		cost := lab.PartCost{Calls: 1, Self: seconds(self), Waiting: seconds(s.End - s.Start - self)}
+		if entered[s] {
+			cost.Entered = 1
+		}
 		if s.Failed {
 			cost.Errors = 1
 		}
-		a.add(names.of(s.Unit, s.Name, s.Kind), cost)
+		a.add(names.of(s.Unit, s.Name, s.Kind), cost, 1)
 	}
-	of, _ := criticalpath.New(t.records()) // the tree has a root
-	path, _ := of.Until(t.root.End, func(spans.Record) bool { return false })
 	for _, stretch := range path {
 		a.add(names.of(stretch.Unit, stretch.Name, stretch.Kind),
-			lab.PartCost{Path: seconds(stretch.End - stretch.Start)})
+			lab.PartCost{Path: seconds(stretch.End - stretch.Start)}, 1)
 	}
 	return a
 }
 
-// add adds to the cost of a part.
-func (a account) add(part lab.TracePart, cost lab.PartCost) {
-	sum := a.parts[part]
-	a.parts[part] = lab.PartCost{Calls: sum.Calls + cost.Calls, Self: sum.Self + cost.Self,
-		Path: sum.Path + cost.Path, Errors: sum.Errors + cost.Errors}
+// add adds a cost, times a weight, to that of a part.
+func (a account) add(part lab.TracePart, cost lab.PartCost, weight float64) {
+	a.parts[part] = a.parts[part].Plus(cost, weight)
 }
 
 // cutIn returns the means of so many parts of equal size of the traces, in the order of their start. The
@@ -152,8 +162,7 @@ func cutIn(of []account, parts int) []lab.TraceBatch {
 		for _, one := range some {
 			mean.seconds += one.seconds * share
 			for part, cost := range one.parts {
-				mean.add(part, lab.PartCost{Calls: cost.Calls * share, Self: cost.Self * share, Path: cost.Path * share,
-					Errors: cost.Errors * share})
+				mean.add(part, cost, share)
 			}
 		}
 		batch := lab.TraceBatch{Seconds: mean.seconds}

@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/binding/spans/criticalpath"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -116,11 +117,13 @@ func (t *tree) node(s *Span) *lab.SpanNode {
 	return n
 }
 
-// records returns the spans in the form that a path is walked in.
-func (t *tree) records() []spans.Record {
+// path returns the critical path.
+func (t *tree) path() []criticalpath.Stretch {
 	all := make([]spans.Record, len(t.spans))
 	for i, s := range t.spans {
 		all[i] = s.Record
 	}
-	return all
+	of, _ := criticalpath.New(all) // it has a root
+	path, _ := of.Until(t.root.End, func(spans.Record) bool { return false })
+	return path
 }

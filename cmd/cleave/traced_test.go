@@ -203,8 +203,19 @@ func tracedWell(trial lab.Trial) error {
 	}
 	want := map[string]float64{"front": 3, "cart": 3, "prices": 2}
 	if !maps.EqualFunc(services, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-6 }) {
-		return fmt.Errorf("the services %q have the spans %v of an operation, want %v",
-			slices.Sorted(maps.Keys(services)), services, want)
+		return fmt.Errorf("the services have the spans %v of an operation, want %v", services, want)
+	}
+	if len(trial.Paths) != 3 {
+		return fmt.Errorf("it has the paths %+v, want the mean, a median and a slow one", trial.Paths)
+	}
+	for from, to := range map[string]string{"front": "cart", "cart": "prices"} {
+		if !slices.ContainsFunc(trial.Parts, func(p lab.Part) bool {
+			return p.Name == from && slices.ContainsFunc(p.Links, func(l lab.Link) bool {
+				return l.To == to && l.Traffic["calls"] == 1
+			})
+		}) {
+			return fmt.Errorf("%s does not call %s once: %+v", from, to, trial.Parts)
+		}
 	}
 	return nil
 }

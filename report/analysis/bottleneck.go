@@ -41,9 +41,8 @@ func (e *experiment) bottlenecks(a lab.Analysis) []lab.Bottleneck {
 				d.CPU = limit
 			}
 			d.CPUShare = cpuOfLimit(a.Usages, base, point, unit)
-			d.Queueing, d.PathShare = onPath(a.Paths, base, point, unit)
-			if d.PathShare == nil {
-				d.Queueing, d.PathShare = e.onTraces(base.Name, point.Name, unit)
+			if d.Queueing, d.PathShare = e.onTraces(base.Name, point.Name, unit); d.PathShare == nil {
+				d.Queueing, d.PathShare = onPath(a.Paths, base, point, unit)
 			}
 			b.Doubled = append(b.Doubled, d)
 		}

@@ -214,11 +214,7 @@ func (w weighedSet) add(part lab.TracePart, batch int, cost lab.PartCost, weight
 	if w.parts[part] == nil {
 		w.parts[part] = make([]lab.PartCost, len(w.seconds))
 	}
-	sum := &w.parts[part][batch]
-	sum.Calls += weight * cost.Calls
-	sum.Self += weight * cost.Self
-	sum.Path += weight * cost.Path
-	sum.Errors += weight * cost.Errors
+	w.parts[part][batch] = w.parts[part][batch].Plus(cost, weight)
 }
 
 // byService returns the costs of services, all operations and kinds together.
@@ -239,11 +235,11 @@ func (by sampling) parts(was, is weighedSet) []lab.PartChange {
 	maps.Copy(parts, is.parts)
 	var all []lab.PartChange
 	for part := range parts {
-		change := func(of func(lab.PartCost) float64) lab.TraceChange {
+		change := func(of func(cost lab.PartCost, whole float64) float64) lab.TraceChange {
 			values := func(set weighedSet) []float64 {
 				values := make([]float64, by.n)
 				for i, cost := range set.parts[part] {
-					values[i] = of(cost)
+					values[i] = of(cost, set.seconds[i])
 				}
 				return values
 			}
@@ -251,10 +247,13 @@ func (by sampling) parts(was, is weighedSet) []lab.PartChange {
 		}
 		all = append(all, lab.PartChange{
 			TracePart: part,
-			Calls:     change(func(c lab.PartCost) float64 { return c.Calls }),
-			Self:      change(func(c lab.PartCost) float64 { return c.Self }),
-			Path:      change(func(c lab.PartCost) float64 { return c.Path }),
-			Errors:    change(func(c lab.PartCost) float64 { return c.Errors }),
+			Calls:     change(func(c lab.PartCost, _ float64) float64 { return c.Calls }),
+			Entered:   change(func(c lab.PartCost, _ float64) float64 { return c.Entered }),
+			Self:      change(func(c lab.PartCost, _ float64) float64 { return c.Self }),
+			Waiting:   change(func(c lab.PartCost, _ float64) float64 { return c.Waiting }),
+			Path:      change(func(c lab.PartCost, _ float64) float64 { return c.Path }),
+			Share:     change(func(c lab.PartCost, whole float64) float64 { return c.Path / whole }),
+			Errors:    change(func(c lab.PartCost, _ float64) float64 { return c.Errors }),
 		})
 	}
 	slices.SortFunc(all, func(a, b lab.PartChange) int {

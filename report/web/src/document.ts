@@ -688,9 +688,14 @@ export interface PartCost {
   operation?: string;
   /** of the self time */
   kind?: "business code" | "encoding" | "transport" | "queueing" | "database" | "broker";
+  /** spans */
   calls: Figure;
+  /** of these, those that another service, or nobody traced, called */
+  entered: Figure;
   /** in which no span that it waits for is under way */
   self_seconds: Figure;
+  /** in which one is */
+  waiting_seconds: Figure;
   /** on the critical path; all parts together make the operation's time */
   path_seconds: Figure;
   errors: Figure;
@@ -758,8 +763,12 @@ export interface PartChange {
   /** of the self time */
   kind?: "business code" | "encoding" | "transport" | "queueing" | "database" | "broker";
   calls: TraceChange;
+  entered: TraceChange;
   self_seconds: TraceChange;
+  waiting_seconds: TraceChange;
   path_seconds: TraceChange;
+  /** of the operation's time */
+  path_share: TraceChange;
   errors: TraceChange;
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/lab"
@@ -221,3 +222,5 @@ func spectrum(values []float64) []lab.Quantile {
 	}
 	return all
 }
+
+func seconds(nanoseconds int64) float64 { return time.Duration(nanoseconds).Seconds() }

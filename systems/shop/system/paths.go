@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"path"
 	"slices"
-	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -52,9 +51,14 @@ func paths(dir string, orders []followed) ([]lab.Path, error) {
 		times[i] = float64(o.took())
 	}
 	slices.Sort(times)
-	all := []lab.Path{meanPath(traced)}
+	var mean criticalpath.Mean
+	for _, o := range traced {
+		mean.Add(o.stretches)
+	}
+	all := []lab.Path{mean.Path()}
 	for _, share := range pathShares() {
-		all = append(all, nearest(traced, int64(loaded.Percentile(times, share))).path(share, len(traced)))
+		shown := nearest(traced, int64(loaded.Percentile(times, share)))
+		all = append(all, criticalpath.Path(share, shown.order, len(traced), shown.stretches))
 	}
 	return all, nil
 }
@@ -105,71 +109,3 @@ func nearest(orders []followed, time int64) followed {
 		return cmp.Compare(max(a.took()-time, time-a.took()), max(b.took()-time, time-b.took()))
 	})
 }
-
-// path returns the order's as the lab has it.
-func (f followed) path(share float64, sampled int) lab.Path {
-	p := lab.Path{Share: share, Operation: f.order, Seconds: seconds(f.took()), Sampled: sampled}
-	for _, s := range f.visible() {
-		p.Segments = append(p.Segments, lab.Segment{
-			Start: seconds(s.Start - f.intended), Seconds: seconds(s.End - s.Start), Unit: s.Unit, Kind: s.Kind,
-			Name: s.Name,
-		})
-	}
-	return p
-}
-
-// finest is how many of the shortest stretches that are shown a path could have.
-const finest = 2000
-
-// visible returns the stretches without those too short to be seen, which belong to the
-// one before them. Most calls have several of about a microsecond.
-func (f followed) visible() []criticalpath.Stretch {
-	var all []criticalpath.Stretch
-	for _, s := range f.stretches {
-		if len(all) == 0 {
-			all = append(all, s)
-			continue
-		}
-		last := &all[len(all)-1]
-		same := last.Unit == s.Unit && last.Kind == s.Kind && last.Name == s.Name
-		if same || (s.End-s.Start)*finest < f.took() {
-			last.End = s.End
-			continue
-		}
-		all = append(all, s)
-	}
-	return all
-}
-
-// meanPath returns the mean of all: one segment for each unit and kind.
-func meanPath(orders []followed) lab.Path {
-	type group struct {
-		kind lab.SegmentKind
-		unit string
-	}
-	sums := map[group]int64{}
-	for _, o := range orders {
-		for _, s := range o.stretches {
-			sums[group{s.Kind, s.Unit}] += s.End - s.Start
-		}
-	}
-	groups := make([]group, 0, len(sums))
-	for g := range sums {
-		groups = append(groups, g)
-	}
-	kinds := lab.SegmentKinds()
-	slices.SortFunc(groups, func(a, b group) int {
-		return cmp.Or(cmp.Compare(slices.Index(kinds, a.kind), slices.Index(kinds, b.kind)),
-			cmp.Compare(a.unit, b.unit))
-	})
-	p := lab.Path{Share: lab.PathMean, Operation: "mean", Sampled: len(orders)}
-	for _, g := range groups {
-		length := seconds(sums[g]) / float64(len(orders))
-		p.Segments = append(p.Segments, lab.Segment{Start: p.Seconds, Seconds: length, Unit: g.unit, Kind: g.kind,
-			Name: string(g.kind)})
-		p.Seconds += length
-	}
-	return p
-}
-
-func seconds(nanoseconds int64) float64 { return time.Duration(nanoseconds).Seconds() }

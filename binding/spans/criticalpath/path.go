@@ -1,0 +1,80 @@
+package criticalpath
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// finest is how many of the shortest segments that are shown a path could have.
+const finest = 2000
+
+// Path returns stretches that touch each other as the path of an operation that stands for a share of those
+// sampled. Stretches too short to be seen belong to the one before them: most calls have several of about a
+// microsecond.
+func Path(share float64, operation string, sampled int, stretches []Stretch) lab.Path {
+	begin := stretches[0].Start
+	took := stretches[len(stretches)-1].End - begin
+	p := lab.Path{Share: share, Operation: operation, Seconds: seconds(took), Sampled: sampled}
+	for _, s := range stretches {
+		if n := len(p.Segments); n > 0 {
+			last := &p.Segments[n-1]
+			if same := last.Unit == s.Unit && last.Kind == s.Kind && last.Name == s.Name; same ||
+				(s.End-s.Start)*finest < took {
+				last.Seconds = seconds(s.End-begin) - last.Start
+				continue
+			}
+		}
+		p.Segments = append(p.Segments, lab.Segment{Start: seconds(s.Start - begin),
+			Seconds: seconds(s.End - s.Start), Unit: s.Unit, Kind: s.Kind, Name: s.Name})
+	}
+	return p
+}
+
+// Mean is the mean of paths.
+type Mean struct {
+	paths int
+	sums  map[group]int64 // nanoseconds
+}
+
+// group is what the mean tells apart.
+type group struct {
+	kind lab.SegmentKind
+	unit string
+}
+
+// Add adds a path.
+func (m *Mean) Add(stretches []Stretch) {
+	if m.sums == nil {
+		m.sums = map[group]int64{}
+	}
+	m.paths++
+	for _, s := range stretches {
+		m.sums[group{s.Kind, s.Unit}] += s.End - s.Start
+	}
+}
+
+// Path returns the mean: one segment for each unit and kind.
+func (m *Mean) Path() lab.Path {
+	groups := make([]group, 0, len(m.sums))
+	for g := range m.sums {
+		groups = append(groups, g)
+	}
+	kinds := lab.SegmentKinds()
+	slices.SortFunc(groups, func(a, b group) int {
+		return cmp.Or(cmp.Compare(slices.Index(kinds, a.kind), slices.Index(kinds, b.kind)),
+			cmp.Compare(a.unit, b.unit))
+	})
+	p := lab.Path{Share: lab.PathMean, Operation: "mean", Sampled: m.paths}
+	for _, g := range groups {
+		length := seconds(m.sums[g]) / float64(m.paths)
+		p.Segments = append(p.Segments, lab.Segment{Start: p.Seconds, Seconds: length, Unit: g.unit, Kind: g.kind,
+			Name: string(g.kind)})
+		p.Seconds += length
+	}
+	return p
+}
+
+func seconds(nanoseconds int64) float64 { return time.Duration(nanoseconds).Seconds() }

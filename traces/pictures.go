@@ -1,0 +1,80 @@
+package traces
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/cleave-lab/cleave/binding/spans/criticalpath"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// pictures is what reports draw of traces.
+type pictures struct {
+	traces []tree // without children
+	mean   criticalpath.Mean
+	asked  map[lab.Traffic]int // how often, by who asks whom
+}
+
+// add adds a trace with its critical path.
+func (p *pictures) add(t tree, path []criticalpath.Stretch) {
+	p.traces = append(p.traces, tree{root: t.root, spans: t.spans})
+	p.mean.Add(path)
+	if p.asked == nil {
+		p.asked = map[lab.Traffic]int{}
+	}
+	for _, s := range t.spans {
+		left := false // whether another service has recorded what it was asked
+		for _, child := range t.children[s.ID] {
+			if child.Unit != s.Unit {
+				left = true
+				p.asked[lab.Traffic{From: s.Unit, To: child.Unit, What: asked(child)}]++
+			}
+		}
+		if at := strings.LastIndex(s.Name, " to "); !left && s.Role == trace.SpanKindClient && at >= 0 {
+			p.asked[lab.Traffic{From: s.Unit, To: s.Name[at+len(" to "):], What: asked(s)}]++
+		}
+	}
+}
+
+// asked returns what is counted of a span that asks another service, or answers one.
+func asked(s *Span) string {
+	switch {
+	case s.Role == trace.SpanKindConsumer:
+		return "messages"
+	case s.Kind == lab.SegmentDatabase:
+		return "statements"
+	}
+	return "calls"
+}
+
+// paths returns the mean of all paths, and those of the traces in the middle and at the 99th percentile.
+func (p *pictures) paths() []lab.Path {
+	if len(p.traces) == 0 {
+		return nil
+	}
+	took := func(t tree) int64 { return t.root.End - t.root.Start }
+	slices.SortStableFunc(p.traces, func(a, b tree) int { return cmp.Compare(took(a), took(b)) })
+	all := []lab.Path{p.mean.Path()}
+	for _, share := range []float64{0.5, 0.99} {
+		shown := p.traces[max(int(math.Round(share*float64(len(p.traces))))-1, 0)]
+		all = append(all, criticalpath.Path(share, shown.root.Name+" "+shown.root.Trace.String(), len(p.traces),
+			shown.path()))
+	}
+	return all
+}
+
+// traffic returns who asked whom how often per trace.
+func (p *pictures) traffic() []lab.Traffic {
+	all := slices.SortedFunc(maps.Keys(p.asked), func(a, b lab.Traffic) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.What, b.What))
+	})
+	for i, t := range all {
+		all[i].PerOperation = float64(p.asked[t]) / float64(len(p.traces))
+	}
+	return all
+}
