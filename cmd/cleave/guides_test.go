@@ -5,19 +5,22 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // shorter are flags that make the commands of guides short enough for a test.
 var shorter = map[string]string{
-	"explain":   " --blocks 1 --duration 1s --warm-up 0s --no-gates",
-	"compare":   " --blocks 1 --duration 1s --warm-up 0s --no-gates",
-	"reproduce": " --blocks 1 --scale 0.0002 --points s1 --no-gates",
-	"run":       " --quick --blocks 1 --no-gates", // of one block there is no interval: no gate fails by chance
+	"explain":    " --blocks 1 --duration 1s --warm-up 0s --no-gates",
+	"compare":    " --blocks 1 --duration 1s --warm-up 0s --no-gates",
+	"bottleneck": " --blocks 1 --duration 1s --warm-up 0s --no-gates",
+	"reproduce":  " --blocks 1 --scale 0.0002 --points s1 --no-gates",
+	"run":        " --quick --blocks 1 --no-gates", // of one block there is no interval: no gate fails by chance
 }
 
 // TestGuides runs the commands of the guides, each guide in a folder of its own, as a
@@ -27,37 +30,57 @@ func TestGuides(t *testing.T) {
 	for _, guide := range []string{"getting-started", "should-i-split", "rego2021", "ci"} {
 		t.Run(guide, func(t *testing.T) {
 			t.Parallel() // most of a short load is waiting
-			text, err := os.ReadFile(filepath.Join("..", "..", "docs", guide+".md"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			commands := commandsIn(string(text))
-			if len(commands) < 4 {
-				t.Fatalf("only %d commands in the guide: %q", len(commands), commands)
-			}
-			folder := t.TempDir()
-			for _, written := range commands {
-				follow(t, folder, written)
-			}
+			followGuide(t, guide)
 		})
 	}
 }
 
-// commandsIn returns the lines of the blocks that are shell commands.
-func commandsIn(guide string) []string {
-	var commands []string
-	inside := false
-	for line := range strings.Lines(guide) {
-		line = strings.TrimSpace(line)
-		switch {
-		case strings.HasPrefix(line, "```"):
-			inside = line == "```sh"
-		case inside && line != "":
-			commands = append(commands, line)
+// TestComposeGuide does so where the image of the guide, of which nothing is pulled, has this host's Python.
+func TestComposeGuide(t *testing.T) {
+	dockertest.Private(t)
+	const python = `cd / && exec 2>&1
+libs=$(ldd usr/bin/python3 usr/lib/python3.*/lib-dynload/*.so | grep -o '/lib[^ ]*\.so[^ :]*' | sort -u)
+tar --create --dereference --exclude=__pycache__ --exclude=test --exclude=dist-packages \
+  usr/bin/python3 usr/lib/python3.[0-9]* $(echo "$libs" | cut -c 2-) | docker import - python:3.13-slim`
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		t.Skip(err)
+	}
+	if said, err := exec.CommandContext(t.Context(), "sh", "-c", python).CombinedOutput(); err != nil {
+		t.Fatalf("make an image with Python: %v\n%s", err, said)
+	}
+	followGuide(t, "your-compose-file")
+	if left := containers(t); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+}
+
+// followGuide writes the files of a guide into an empty folder and runs its commands there.
+func followGuide(t *testing.T, guide string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", guide+".md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands, folder := 0, t.TempDir()
+	for _, block := range guideBlock.FindAllStringSubmatch(string(text), -1) {
+		if kind, file, body := block[1], block[2], block[3]; kind == "sh" {
+			for line := range strings.Lines(body) {
+				commands++
+				follow(t, folder, strings.TrimSpace(line))
+			}
+		} else if file != "" {
+			if err := os.WriteFile(filepath.Join(folder, file), []byte(body), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	return commands
+	if commands < 4 {
+		t.Fatalf("only %d commands in the guide", commands)
+	}
 }
+
+// guideBlock is a block of a guide: what it is, the file that it begins with as a comment, and its text.
+var guideBlock = regexp.MustCompile("(?ms)^ *```([a-z]+)\n(?:# ([a-z]+\\.[a-z]+)\n)?(.*?)^ *```$")
 
 // follow runs one command, which is to be fine. On a busy host the generator may be the
 // limit of all trials.
