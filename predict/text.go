@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/stats"
@@ -41,15 +40,6 @@ func (a Answer) Write(w io.Writer) error {
 	return nil
 }
 
-// table prints rows with their columns one below the other.
-func table(w io.Writer, rows [][]string) {
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	for _, row := range rows {
-		fmt.Fprintln(t, "  "+strings.Join(row, "\t"))
-	}
-	_ = t.Flush() // into memory
-}
-
 // quantity writes an estimate in its unit.
 func quantity(e stats.Estimate, unit string) string {
 	return figure.Quantity(figure.Between(e.Value, e.Low, e.High), unit)
@@ -69,7 +59,7 @@ func (a Answer) writeOutcomes(w io.Writer) {
 	if a.TailWithheld {
 		tail, tailRatio = func(Outcome) string { return "withheld" }, ""
 	}
-	table(w, [][]string{
+	figure.Columns(w, [][]string{
 		{"", "as it is", "changed", "changed / as it is"},
 		row("median response time", func(o Outcome) string { return quantity(o.Median, "s") }, times(a.Median)),
 		row("99th percentile", tail, tailRatio),
@@ -100,7 +90,7 @@ func (a Answer) writeChecks(w io.Writer) {
 		rows = append(rows, []string{cmp.Or(c.Placement, "as it is"), fmt.Sprintf("%g/s", c.Rate),
 			what + c.Time.text(), c.Tail.text(), c.CPU.text()})
 	}
-	table(w, rows)
+	figure.Columns(w, rows)
 }
 
 // text writes a comparison of times.
@@ -131,7 +121,7 @@ func (a Answer) writeCauses(w io.Writer, title string, causes []Cause) {
 		}
 		rows = append(rows, []string{c.What, seconds(c.AsIs), text})
 	}
-	table(w, append(rows, []string{"together", seconds(before), signed(change)}))
+	figure.Columns(w, append(rows, []string{"together", seconds(before), signed(change)}))
 }
 
 // signed writes a change of a time.
@@ -153,6 +143,6 @@ func (a Answer) writeUnits(w io.Writer) {
 		for _, u := range side.Units {
 			rows = append(rows, []string{u.Unit, figure.Number(figure.Alone(u.Cores))})
 		}
-		table(w, rows)
+		figure.Columns(w, rows)
 	}
 }

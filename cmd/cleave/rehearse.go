@@ -14,6 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/predict"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/study"
 )
 
@@ -197,7 +198,7 @@ func rehearsalLimits(m model.Model, deployment string) []string {
 	limits := []string{
 		"CPU time is arithmetic in the place of your code: caches, memory, garbage collection and locks are in " +
 			"it as far as they were metered, and change with nothing",
-		fmt.Sprintf("all units share this host with %s (%s)", cores(runtime.NumCPU()), deployment),
+		fmt.Sprintf("all units share this host with %s (%s)", figure.Count(runtime.NumCPU(), "core"), deployment),
 		"times of calls are drawn independently of each other, and do not depend on the load",
 		"what our own program takes for a client's request, or to ask a store that is a server, is taken off the " +
 			"CPU time of calls; where a call has less, the units take more than the model asks for",
@@ -231,12 +232,4 @@ func rehearsalLimits(m model.Model, deployment string) []string {
 		limits = append(limits, "the model holds nothing that was measured: how far off all this is, is not known")
 	}
 	return limits
-}
-
-// cores writes a number of cores.
-func cores(n int) string {
-	if n == 1 {
-		return "1 core"
-	}
-	return fmt.Sprintf("%d cores", n)
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
@@ -40,14 +39,14 @@ func (a app) rehearsed(folder *store.Folder, plan lab.Plan, flags *experimentFla
 	return a.reported(folder, plan, flags)
 }
 
-// rehearsedChange is what was found of a change.
+// rehearsedChange holds the trials of a change, with its study and its model.
 type rehearsedChange struct {
 	found lab.Analysis
 	study lab.Study
 	model model.Model
 }
 
-// aspect is what the first screen compares: a metric, how a model has the truth of it, and the margin of an
+// aspect is a line of the first screen: a metric, how a model has the truth of it, and the margin of an
 // error.
 type aspect struct {
 	what   string
@@ -108,7 +107,7 @@ func (r rehearsedChange) writeAnswer(w io.Writer) {
 		rows = append(rows, []string{a.what, resultText(r.result(asIsVariant, rate, a.metric)),
 			resultText(r.result(changedVariant, rate, a.metric)), ratio})
 	}
-	columns(w, rows)
+	figure.Columns(w, rows)
 }
 
 // writeErrors prints what was rehearsed of each variant that was measured, too, beside that, and warns of
@@ -145,7 +144,7 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 	}
 	if len(rows) > 1 {
 		fmt.Fprint(w, "\nRehearsed error: what was rehearsed, against what the model says was measured\n")
-		columns(w, rows)
+		figure.Columns(w, rows)
 	}
 	for _, warning := range warnings {
 		fmt.Fprintf(w, "  ! %s\n", warning)
@@ -177,14 +176,5 @@ func (r rehearsedChange) writeCPU(w io.Writer) {
 		}
 		rows = append(rows, row)
 	}
-	columns(w, rows)
-}
-
-// columns prints rows with their columns one below the other.
-func columns(w io.Writer, rows [][]string) {
-	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	for _, row := range rows {
-		fmt.Fprintln(table, "  "+strings.Join(row, "\t"))
-	}
-	_ = table.Flush() // into memory
+	figure.Columns(w, rows)
 }

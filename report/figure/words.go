@@ -2,7 +2,9 @@ package figure
 
 import (
 	"fmt"
+	"io"
 	"strings"
+	"text/tabwriter"
 	"unicode"
 	"unicode/utf8"
 )
@@ -13,6 +15,15 @@ func Count(n int, thing string) string {
 		return "1 " + thing
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// Columns writes rows into memory, with their columns one below the other.
+func Columns(w io.Writer, rows [][]string) {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(t, "  "+strings.Join(row, "\t"))
+	}
+	_ = t.Flush()
 }
 
 // Spaced returns a metric's name in words: "cpu per operation".

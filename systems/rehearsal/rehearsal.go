@@ -18,7 +18,7 @@ import (
 // Name is the name of the system in study files.
 const Name = "rehearsal"
 
-// Job is what a unit is started with. The model is in ModelFile.
+// Job is the argument of a unit. The model is in ModelFile.
 type Job struct {
 	Architecture string            `json:"architecture"`
 	Knobs        map[string]string `json:"knobs,omitempty"`
@@ -47,7 +47,7 @@ type Tally struct {
 	Done   int64 `json:"done"`   // ended well by the callee in this unit
 }
 
-// Account is what a unit reports. Times are in seconds.
+// Account is the report of a unit. Times are in seconds.
 type Account struct {
 	Calls []Tally `json:"calls"` // by the number of the call
 	// Demanded is the CPU time that the model asked of this unit.

@@ -44,7 +44,7 @@ type score struct {
 	in, out               string
 }
 
-// visit is what a call does at an embedded store.
+// visit is the work of a call at an embedded store.
 type visit struct {
 	model.Visit
 	store *station

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// stationRows is how many rows a store has that is changed by statements.
+// stationRows is the number of rows of a store.
 const stationRows = 1000
 
 // station is an embedded store of this unit: it serves no more visits at once than its workers.
