@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/store"
@@ -76,8 +75,8 @@ func isForeign(args []string) bool {
 			ours = true
 		}
 		info, err := os.Stat(argument)
-		return !ours && (strings.ContainsAny(argument, "./= ") || err == nil && info.Mode().IsRegular() ||
-			external.HasServices(argument))
+		return !ours && (strings.ContainsAny(argument, "./= ") ||
+			err == nil && (info.Mode().IsRegular() || info.IsDir()))
 	})
 }
 
@@ -226,11 +225,11 @@ func (f *foreignFlags) system(argument string) (external.Definition, error) {
 	if !named {
 		name, path = "", words[0]
 	}
-	text, err := inputfile.Read(path, external.MaxFile)
-	if !external.HasServices(path) && (err != nil || !external.IsSystem(text)) {
+	file, err := external.Open(path)
+	if err != nil || !file.IsSystem() {
 		return f.oneSystem(argument)
 	}
-	d, err := f.oneSystem(path)
+	d, err := file.Definition("", f.url)
 	if err == nil {
 		err = d.Change(name, words[1:])
 	}
@@ -239,16 +238,16 @@ func (f *foreignFlags) system(argument string) (external.Definition, error) {
 
 // oneSystem reads a system.
 func (f *foreignFlags) oneSystem(argument string) (external.Definition, error) {
-	data, err := inputfile.Read(argument, external.MaxFile)
+	file, err := external.Open(argument)
 	_, missing := os.Stat(argument)
-	name, path, named := strings.Cut(argument, "=")
+	if name, path, named := strings.Cut(argument, "="); named && missing != nil {
+		if file, err := external.Open(path); err == nil && file.HasServices() {
+			return file.Definition(name, f.url)
+		}
+	}
 	switch {
-	case named && missing != nil && external.HasServices(path):
-		return external.OfServices(name, path, f.url)
-	case external.HasServices(argument):
-		return external.OfServices("", argument, f.url)
 	case err == nil:
-		return external.Parse(argument, data)
+		return file.Definition("", f.url)
 	case missing == nil || strings.HasSuffix(argument, ".yaml") || strings.HasSuffix(argument, ".yml"):
 		return external.Definition{}, fmt.Errorf("read the system file: %w", err)
 	}

@@ -7,7 +7,7 @@
 // The definition goes into the variant, and with it into the plan, so that a
 // result folder is enough to play the experiment again.
 //
-// Entry points: Parse, Inline and OfServices for definitions, System for the conductor.
+// Entry points: Open, Parse and Inline for definitions, System for the conductor.
 package external
 
 import (

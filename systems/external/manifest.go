@@ -309,16 +309,6 @@ type manifests struct {
 	notes     []string
 }
 
-// IsManifest reports whether a text holds manifests of Kubernetes, by the keys of its first document.
-func IsManifest(text []byte) bool {
-	var head struct {
-		APIVersion string `yaml:"apiVersion"`
-		Kind       string `yaml:"kind"`
-	}
-	err := yaml.NewDecoder(bytes.NewReader(text)).Decode(&head)
-	return err == nil && head.APIVersion != "" && head.Kind != ""
-}
-
 // readManifests reads a file, or the files of a folder as kubectl does: those of its own that end so.
 func readManifests(path string) (*manifests, error) {
 	files := []string{path}

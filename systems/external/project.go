@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -53,19 +52,6 @@ func (w wayIn) address() string {
 		return "http://127.0.0.1:" + w.published + "/"
 	}
 	return "http://" + w.service + ":" + strconv.Itoa(w.port) + "/"
-}
-
-// IsCompose reports whether a text is a compose file rather than a system file.
-func IsCompose(text []byte) bool {
-	document, err := parseCompose(text)
-	return err == nil && mappingValue(document, "schema") == nil &&
-		(mappingValue(document, "services") != nil || mappingValue(document, "include") != nil)
-}
-
-// IsSystem reports whether a text is a system file, by its keys.
-func IsSystem(text []byte) bool {
-	document, err := parseCompose(text)
-	return err == nil && mappingValue(document, "schema") != nil
 }
 
 // readProject reads a compose file as docker compose does: with an environment and that of Cleave, and the
@@ -282,42 +268,6 @@ func (d *Definition) enterAt(way wayIn) {
 	d.URL = scheme + "://127.0.0.1:" + portMark + path
 	d.Services, d.Entry = services, way.service
 	d.Replicas, d.Limits = d.project.replicas, d.project.limits
-}
-
-// HasServices reports whether there is a compose file, or are manifests, at a path.
-func HasServices(path string) bool {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return true
-	}
-	text, err := inputfile.Read(path, maxManifests)
-	return err == nil && (IsCompose(text) || IsManifest(text))
-}
-
-// OfServices returns the system that a compose file describes, or manifests of a file or a folder, with a
-// name, or that of its project. address is what is loaded of it, as the url of a system file; "": the only
-// port that it publishes.
-func OfServices(name, path, address string) (Definition, error) {
-	whole, err := filepath.Abs(path)
-	if err != nil {
-		return Definition{}, err
-	}
-	d := Definition{Name: name, writtenURL: address}
-	if text, err := inputfile.Read(whole, maxManifests); err == nil && IsCompose(text) {
-		d.composeFile = whole
-	} else {
-		d.manifests = whole
-	}
-	if err := d.services(); err != nil {
-		return d, fmt.Errorf("%s: %w", path, err)
-	}
-	if d.Name == "" {
-		d.Name = cmp.Or(d.project.name, strings.ToLower(filepath.Base(filepath.Dir(whole))))
-	}
-	mistakes := d.complete()
-	for i, mistake := range mistakes {
-		mistakes[i] = fmt.Errorf("%s: %w", path, mistake)
-	}
-	return d, errors.Join(mistakes...)
 }
 
 // IsCompose reports whether a compose file describes the system.

@@ -1,0 +1,97 @@
+package external
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/inputfile"
+)
+
+// Input is a file or a folder that a user names, as it is read once.
+type Input struct {
+	path        string
+	text        []byte
+	isSystem    bool
+	isCompose   bool
+	isManifests bool
+}
+
+// Open reads what is at a path. Manifests may be a file or a folder.
+func Open(path string) (Input, error) {
+	in := Input{path: path}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		in.isManifests = true
+		return in, nil
+	}
+	var err error
+	if in.text, err = inputfile.Read(path, maxManifests); err != nil {
+		return in, err
+	}
+	document, err := parseCompose(in.text) // of several documents, the first
+	if err != nil {
+		return in, nil // whoever reads it as a file of some kind says what is wrong
+	}
+	has := func(key string) bool {
+		value := mappingValue(document, key)
+		return value != nil && (value.Kind != yaml.ScalarNode || value.Value != "")
+	}
+	in.isSystem = mappingValue(document, "schema") != nil
+	in.isCompose = !in.isSystem && (mappingValue(document, "services") != nil ||
+		mappingValue(document, "include") != nil)
+	in.isManifests = !in.isCompose && has("apiVersion") && has("kind")
+	return in, nil
+}
+
+// HasServices reports whether it is a compose file, or manifests.
+func (in Input) HasServices() bool { return in.isCompose || in.isManifests }
+
+// IsSystem reports whether it is a system file, by its keys, or has services.
+func (in Input) IsSystem() bool { return in.isSystem || in.HasServices() }
+
+// OfServices returns the system of a compose file or of manifests at a path. See Input.Definition.
+func OfServices(name, path, address string) (Definition, error) {
+	in, err := Open(path)
+	if err == nil && !in.HasServices() {
+		err = fmt.Errorf("%s is neither a compose file nor manifests", path)
+	}
+	if err != nil {
+		return Definition{}, err
+	}
+	return in.Definition(name, address)
+}
+
+// Definition returns the system of a compose file or of manifests, with a name, or that of its project.
+// address is what is loaded of it, as the url of a system file; "": the only port that it publishes. Any other
+// input is read as a system file, which has both.
+func (in Input) Definition(name, address string) (Definition, error) {
+	if !in.HasServices() {
+		return Parse(in.path, in.text)
+	}
+	whole, err := filepath.Abs(in.path)
+	if err != nil {
+		return Definition{}, err
+	}
+	d := Definition{Name: name, writtenURL: address}
+	if in.isCompose {
+		d.composeFile = whole
+	} else {
+		d.manifests = whole
+	}
+	if err := d.services(); err != nil {
+		return d, fmt.Errorf("%s: %w", in.path, err)
+	}
+	if d.Name == "" {
+		d.Name = cmp.Or(d.project.name, strings.ToLower(filepath.Base(filepath.Dir(whole))))
+	}
+	mistakes := d.complete()
+	for i, mistake := range mistakes {
+		mistakes[i] = fmt.Errorf("%s: %w", in.path, mistake)
+	}
+	return d, errors.Join(mistakes...)
+}
