@@ -2,7 +2,7 @@
 // within limits, and with every mistake at its line, so that all of them are
 // told at once. It knows no kind of file; what the values mean, its users say.
 //
-// Entry points: Reader.Root, Reader.Decode, Reader.Problem, Problems.OrNil, Suggest.
+// Entry points: Reader.Root, Reader.Documents, Reader.Decode, Reader.Problem, Problems.OrNil, Suggest.
 package yamlfile
 
 import (
@@ -22,8 +22,9 @@ type Format struct {
 	Kind     string // what one file holds, such as "study"
 	Schema   string // with its version, such as "cleave-study/1"
 	MaxBytes int
-	MaxDepth int // levels of nesting
-	MaxNodes int // keys and values in the file
+	MaxDepth int  // levels of nesting
+	MaxNodes int  // keys and values in the file, those of aliases each time
+	Aliases  bool // anchors may be used, and aliases are read as copies
 }
 
 // SmallFile is the most bytes of a file that somebody writes by hand as a whole.
@@ -44,29 +45,58 @@ type Reader struct {
 // Root parses the only document of the file and returns its topmost value; nil
 // where there is none to go on with, which is a problem then.
 func (r *Reader) Root(data []byte) *yaml.Node {
-	if len(data) > r.MaxBytes {
-		r.Problem(0, "the file has %d bytes, at most %d are read", len(data), r.MaxBytes)
+	roots := r.parse(data)
+	switch {
+	case len(r.Problems) > 0:
 		return nil
-	}
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	var document yaml.Node
-	if err := decoder.Decode(&document); err != nil {
-		r.syntax(data, err)
+	case len(roots) == 0:
+		r.Problem(0, "the file is empty; start with: schema: %s", r.Schema)
 		return nil
-	}
-	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+	case len(roots) > 1:
 		r.Problem(0, "the file holds more than one document; write one %s per file", r.Kind)
 	}
-	root := document.Content[0]
+	root := roots[0]
 	if root.Kind == yaml.ScalarNode { // a file of another kind: nothing of it is shown
 		r.Problem(root.Line, "this is a text, expected keys with values; start with: schema: %s", r.Schema)
 		return nil
 	}
-	nodes := 0
-	if !r.withinLimits(root, 1, &nodes) {
+	if !r.withinLimits(root, 1, new(int)) {
 		return nil
 	}
 	return root
+}
+
+// Documents parses a file of any number of documents and returns their topmost values; none where there are
+// problems.
+func (r *Reader) Documents(data []byte) []*yaml.Node {
+	roots, nodes := r.parse(data), 0
+	for _, root := range roots {
+		if !r.withinLimits(root, 1, &nodes) {
+			return nil
+		}
+	}
+	return roots
+}
+
+// parse returns the topmost value of each document, within no limit but that of the file's size.
+func (r *Reader) parse(data []byte) []*yaml.Node {
+	if len(data) > r.MaxBytes {
+		r.Problem(0, "the file has %d bytes, at most %d are read", len(data), r.MaxBytes)
+		return nil
+	}
+	var roots []*yaml.Node
+	for decoder := yaml.NewDecoder(bytes.NewReader(data)); ; {
+		var document yaml.Node
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			return roots
+		}
+		if err != nil {
+			r.syntax(data, err)
+			return nil
+		}
+		roots = append(roots, document.Content[0])
+	}
 }
 
 // syntaxLine finds the line that the YAML library names in its message.
@@ -81,10 +111,6 @@ var bareBraces = regexp.MustCompile(`[^\s\[{,]({[a-zA-Z_]+})|({[a-zA-Z_]+})[^\s\
 
 // syntax notes what the YAML library found wrong.
 func (r *Reader) syntax(data []byte, err error) {
-	if errors.Is(err, io.EOF) {
-		r.Problem(0, "the file is empty; start with: schema: %s", r.Schema)
-		return
-	}
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
 	if found := syntaxLine.FindStringSubmatch(message); found != nil {
@@ -108,11 +134,13 @@ func (r *Reader) syntax(data []byte, err error) {
 }
 
 // withinLimits counts the nodes from one on and stops at the first that is too
-// much. Aliases are refused because they make small files large.
+// much. Aliases make small files large: they are refused, or counted as the copies that they become.
 func (r *Reader) withinLimits(node *yaml.Node, depth int, nodes *int) bool {
-	*nodes++
+	if *nodes++; r.Aliases && node.Kind == yaml.AliasNode {
+		*node = *node.Alias
+	}
 	switch {
-	case node.Anchor != "": // there are no aliases without one
+	case node.Anchor != "" && !r.Aliases: // there are no aliases without one
 		r.Problem(node.Line, "anchors and aliases are not allowed in %s files", r.Kind)
 		return false
 	case node.Style&yaml.TaggedStyle != 0:

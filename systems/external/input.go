@@ -67,8 +67,8 @@ func OfServices(name, path, address string) (Definition, error) {
 }
 
 // Definition returns the system of a compose file or of manifests, with a name, or that of its project.
-// address is what is loaded of it, as the url of a system file; "": the only port that it publishes. Any other
-// input is read as a system file, which has both.
+// address is what is loaded of it, as the url of a system file; "": the only port that it publishes. Any
+// other input is read as a system file, which has both.
 func (in Input) Definition(name, address string) (Definition, error) {
 	if !in.HasServices() {
 		return Parse(in.path, in.text)

@@ -1,10 +1,8 @@
 package external
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +16,12 @@ import (
 
 // maxManifests is the most bytes of a file with manifests: kustomize writes all of a system into one.
 const maxManifests = 4 << 20
+
+// Manifests of the kinds that are read nest some 15 levels deep.
+const (
+	maxManifestDepth = 64
+	maxManifestNodes = 500_000
+)
 
 // The manifests of Kubernetes as far as they are read. Keys of the type any mean nothing for a trial, in
 // which nothing is restarted, moved, updated or counted by quotas; any other key is a mistake with its line.
@@ -333,18 +337,10 @@ func readManifests(path string) (*manifests, error) {
 		if err != nil {
 			return nil, err
 		}
-		r := yamlfile.Reader{File: file, Format: yamlfile.Format{Kind: "manifest"}}
-		decoder := yaml.NewDecoder(bytes.NewReader(text))
-		for {
-			var document yaml.Node
-			err := decoder.Decode(&document)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
-			}
-			m.take(&r, document.Content[0])
+		r := yamlfile.Reader{File: file, Format: yamlfile.Format{Kind: "manifest", MaxBytes: maxManifests,
+			MaxDepth: maxManifestDepth, MaxNodes: maxManifestNodes, Aliases: true}}
+		for _, root := range r.Documents(text) {
+			m.take(&r, root)
 		}
 		problems = append(problems, r.Problems...)
 	}

@@ -80,6 +80,7 @@ func (t *translation) units() {
 	}
 	if replicas < 1 || replicas > lab.MaxReplicas {
 		t.cannotBe("replicas is %d: a unit runs 1 to %d times", replicas, lab.MaxReplicas)
+		return
 	}
 	if len(pod.Containers) != 1 {
 		t.cannotBe("its pods have %d containers, and a unit is one: leave the others out", len(pod.Containers))
