@@ -14,8 +14,8 @@ import (
 // container is one life of a container of a service.
 type container struct {
 	*fleet.Unit
+	engine.Life
 	deployment *deployment
-	id         string
 	terminal   bool            // it writes to one
 	network    string          // the mode of its network
 	listened   map[string]bool // the ports at which it did when it was killed in its former life
@@ -24,7 +24,8 @@ type container struct {
 
 func (d *deployment) newContainer(spec lab.UnitSpec, id string, seen engine.Seen) *container {
 	c := &container{
-		Unit: fleet.NewUnit(spec), deployment: d, id: id, terminal: seen.Config.Tty,
+		Unit: fleet.NewUnit(spec), Life: engine.Life{Engine: d.engine, Container: id, Called: "the container"},
+		deployment: d, terminal: seen.Config.Tty,
 		network: seen.HostConfig.NetworkMode, followed: make(chan struct{}),
 	}
 	c.SetHostPID(seen.State.Pid)
@@ -47,7 +48,7 @@ const wordsPatience = time.Second
 func (c *container) await() {
 	defer close(c.Ended)
 	d := c.deployment
-	code, outOfMemory, err := d.engine.Wait(d.Watching, c.id, func() bool { return d.IsDoomed(c.Unit) })
+	code, outOfMemory, err := d.engine.Wait(d.Watching, c.Container, func() bool { return d.IsDoomed(c.Unit) })
 	select {
 	case <-c.followed:
 	case <-time.After(wordsPatience):
@@ -67,7 +68,7 @@ func (c *container) await() {
 // Kill implements fleet.Instance.
 func (c *container) Kill(ctx context.Context) (proof string, err error) {
 	ports := listening(c.HostPID())
-	if err := c.deployment.engine.Kill(ctx, c.id); err != nil {
+	if err := c.Engine.Kill(ctx, c.Container); err != nil {
 		return "", err
 	}
 	if err := c.AwaitEnd(ctx); err != nil {
@@ -77,33 +78,12 @@ func (c *container) Kill(ctx context.Context) (proof string, err error) {
 	return "the container has ended", nil
 }
 
-// Pause implements fleet.Instance.
-func (c *container) Pause(ctx context.Context) (proof string, err error) {
-	return "the container is paused", c.deployment.engine.Pause(ctx, c.id)
-}
-
-// Resume implements fleet.Instance.
-func (c *container) Resume(ctx context.Context) error { return c.deployment.engine.Unpause(ctx, c.id) }
-
-// End implements fleet.Instance.
-func (c *container) End(ctx context.Context) error {
-	return c.deployment.engine.Stop(ctx, c.id, stopGrace)
-}
-
-// gone fails when the container has a process.
-func (d *deployment) gone(ctx context.Context, c *container) error {
-	state, err := d.engine.Inspect(ctx, c.id)
-	if err == nil && state.Pid != 0 {
-		err = fmt.Errorf("the container is %q and has process %d", state.Status, state.Pid)
-	}
-	return err
-}
-
 // next returns the next life of a container: it is what it was, with its volumes, files and name; its address
 // in a network of Docker's may be another.
 func (d *deployment) next(_ context.Context, ended *container, _ bool) (*container, error) {
-	return &container{Unit: fleet.NewUnit(ended.Spec), deployment: d, id: ended.id, terminal: ended.terminal,
-		network: ended.network, listened: ended.listened, followed: make(chan struct{})}, nil
+	return &container{Unit: fleet.NewUnit(ended.Spec), Life: ended.Life, deployment: d,
+		terminal: ended.terminal, network: ended.network, listened: ended.listened,
+		followed: make(chan struct{})}, nil
 }
 
 // Start implements fleet.Instance. The first life of a container its compose file starts.
@@ -114,15 +94,15 @@ func (c *container) Start(ctx context.Context) (err error) {
 		}
 	}()
 	e := c.deployment.engine
-	said, err := e.Attach(c.deployment.Watching, c.id, c.terminal)
+	said, err := e.Attach(c.deployment.Watching, c.Container, c.terminal)
 	if err != nil {
 		return err
 	}
-	if err := e.Start(ctx, c.id); err != nil {
+	if err := e.Start(ctx, c.Container); err != nil {
 		_ = said.Close() // nothing is said
 		return err
 	}
-	seen, err := e.Look(ctx, c.id)
+	seen, err := e.Look(ctx, c.Container)
 	if err != nil {
 		_ = said.Close() // it is removed with the others
 		return err

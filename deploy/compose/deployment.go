@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
@@ -124,9 +123,6 @@ func (d *deployment) Logs() map[string]string {
 	return logs
 }
 
-// stopGrace is how long a container has between SIGTERM and SIGKILL.
-const stopGrace = 10 * time.Second
-
 // clear has the compose command end the services, in its own order.
 func (d *deployment) clear() error {
 	all := d.All()
@@ -150,7 +146,7 @@ func (d *Deployer) Can() lab.Capabilities {
 func (d *deployment) platform() fleet.Platform[*container] {
 	return fleet.Platform[*container]{
 		Name: d.deployer.Name(), Faults: d.deployer.Can().Faults, Span: lab.SpanContainer,
-		Next: d.next, Gone: d.gone,
+		Next: d.next, Gone: func(ctx context.Context, c *container) error { return c.Gone(ctx) },
 		Clear: d.clear, Daemons: containers.Daemons,
 		Reach: func(string) string { return "" }, // its compose file knows
 	}

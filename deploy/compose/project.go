@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/lab"
@@ -59,9 +60,9 @@ func (p *project) down(containers int) error {
 	if !p.begun {
 		return nil
 	}
-	patience := downPatience + time.Duration(containers)*stopGrace
+	patience := downPatience + time.Duration(containers)*engine.StopGrace
 	err := p.run(context.Background(), patience, "down", "--volumes", "--remove-orphans", "--timeout",
-		fmt.Sprint(stopGrace.Seconds()))
+		fmt.Sprint(engine.StopGrace.Seconds()))
 	left, findErr := leftovers.Docker(func(label string) bool { return label == p.label })
 	err = errors.Join(err, findErr)
 	for _, leftover := range left {

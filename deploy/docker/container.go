@@ -24,14 +24,15 @@ const upPatience = 60 * time.Second
 // container is one unit.
 type container struct {
 	*fleet.Unit
+	engine.Life
 	deployment *deployment
-	name       string        // by which the daemon knows it; "" until it is made
 	followed   chan struct{} // closed when all that it wrote to its outputs was read
 	removed    bool
 }
 
 func (d *deployment) newContainer(spec lab.UnitSpec) *container {
-	c := &container{Unit: fleet.NewUnit(spec), deployment: d, followed: make(chan struct{})}
+	c := &container{Unit: fleet.NewUnit(spec), Life: engine.Life{Engine: d.engine, Called: "the container"},
+		deployment: d, followed: make(chan struct{})}
 	c.Healthy = c.awaitHealthy
 	return c
 }
@@ -76,15 +77,15 @@ func (c *container) run(ctx context.Context) (token string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if c.name == "" {
-		c.name = d.name(c.Spec.Name)
+	if c.Container == "" {
+		c.Container = d.name(c.Spec.Name)
 		if err := making(ctx, func(ctx context.Context) error {
-			return d.engine.Create(ctx, c.name, made)
+			return d.engine.Create(ctx, c.Container, made)
 		}); err != nil {
 			return "", err
 		}
 	}
-	said, err := d.engine.Attach(d.Watching, c.name, made.Tty)
+	said, err := d.engine.Attach(d.Watching, c.Container, made.Tty)
 	if err != nil {
 		return "", err
 	}
@@ -96,10 +97,11 @@ func (c *container) run(ctx context.Context) (token string, err error) {
 			d.Fail(fmt.Errorf("the Docker daemon has ended: %w", unanswered(gone)))
 		}
 	}()
-	if err := making(ctx, func(ctx context.Context) error { return d.engine.Start(ctx, c.name) }); err != nil {
+	err = making(ctx, func(ctx context.Context) error { return d.engine.Start(ctx, c.Container) })
+	if err != nil {
 		return "", err
 	}
-	state, err := d.engine.Inspect(ctx, c.name)
+	state, err := d.engine.Inspect(ctx, c.Container)
 	c.SetHostPID(state.Pid)
 	return token, err
 }
@@ -185,13 +187,13 @@ func (c *container) await() {
 	d := c.deployment
 	<-c.followed
 	// An error: the daemon has ended, or somebody has removed it.
-	code, outOfMemory, err := d.engine.Wait(d.Watching, c.name, func() bool { return d.IsDoomed(c.Unit) })
+	code, outOfMemory, err := d.engine.Wait(d.Watching, c.Container, func() bool { return d.IsDoomed(c.Unit) })
 	d.JudgeEnd(c.Unit, fleet.HowEnded(c.Spec, code, outOfMemory, err))
 }
 
 // remove ends the container, whatever state it is in, and removes it.
 func (c *container) remove(ctx context.Context) error {
-	if c.name == "" || c.removed {
+	if c.Container == "" || c.removed {
 		return nil
 	}
 	_ = c.deployment.Doom(c.Unit) // it may have ended
@@ -199,16 +201,12 @@ func (c *container) remove(ctx context.Context) error {
 		fmt.Errorf("not removed after %v", removePatience))
 	defer cancel()
 	if c.Spec.Foreign && c.Spec.Server == nil { // it may have something to put in order
-		_ = c.deployment.engine.Stop(ctx, c.name, stopGrace)
+		_ = c.End(ctx)
 	}
-	err := c.deployment.engine.Remove(ctx, c.name)
+	err := c.deployment.engine.Remove(ctx, c.Container)
 	c.removed = err == nil
 	return err
 }
 
-const (
-	// stopGrace is how long a foreign program has between SIGTERM and SIGKILL.
-	stopGrace = 10 * time.Second
-	// removePatience bounds the end of a container: stopGrace, and what the daemon takes.
-	removePatience = stopGrace + 15*time.Second
-)
+// removePatience bounds the end of a container: its grace, and what the daemon takes.
+const removePatience = engine.StopGrace + 15*time.Second

@@ -188,7 +188,8 @@ func (d *deployment) platform(layout lab.Layout) fleet.Platform[*container] {
 		Name: d.deployer.Name(), Faults: d.deployer.Can().Faults, SharesMemory: layout.SharedMemory > 0,
 		AtOnce: atOnce, Span: lab.SpanContainer, New: d.newContainer, Reach: d.reach,
 		Discard: func(ctx context.Context, c *container) error { return c.remove(ctx) },
-		Next:    d.next, Cut: d.cut, Gone: d.gone, Clear: d.clear,
+		Next:    d.next, Cut: d.cut, Clear: d.clear,
+		Gone: func(ctx context.Context, c *container) error { return c.Gone(ctx) },
 		Made: &d.deployer.made, Daemons: containers.Daemons, // which were there
 	}
 }
@@ -227,7 +228,8 @@ func (d *deployment) removeAll(patience time.Duration) error {
 		}
 		return err
 	})
-	left := slices.DeleteFunc(slices.Clone(all), func(c *container) bool { return c.name == "" || c.removed })
+	left := slices.DeleteFunc(slices.Clone(all),
+		func(c *container) bool { return c.Container == "" || c.removed })
 	if len(left) == 0 {
 		return nil
 	}

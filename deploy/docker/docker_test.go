@@ -207,7 +207,7 @@ func TestNoSecretIsInADescription(t *testing.T) {
 	if err := json.Unmarshal(environment, &variables); err != nil {
 		t.Fatal(err)
 	}
-	told, err := cli(t.Context(), "inspect", deployed.(*deployment).Named("front").name)
+	told, err := cli(t.Context(), "inspect", deployed.(*deployment).Named("front").Container)
 	if err != nil {
 		t.Fatal(err)
 	}

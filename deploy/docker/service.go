@@ -98,7 +98,7 @@ func (c *container) awaitHealthy(ctx context.Context) error {
 		address := net.JoinHostPort(d.nodes[c.Spec.Name].address, strconv.Itoa(check.Port))
 		return fleet.AwaitVisit(ctx, c.Unit, address, fleet.PortVisit(check))
 	}
-	if err := d.engine.AwaitHealthy(ctx, c.name, c.Ended); err != nil {
+	if err := d.engine.AwaitHealthy(ctx, c.Container, c.Ended); err != nil {
 		return fmt.Errorf("%v %w%s", c, err, c.Log.LastWords())
 	}
 	return nil

@@ -61,7 +61,7 @@ func TestContainersThatCannotBeRemoved(t *testing.T) {
 	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(layout, ""), "", d.platform(layout))
 	for _, spec := range layout.Units {
 		c := d.newContainer(spec)
-		c.name = spec.Name
+		c.Container = spec.Name
 		d.Add(c)
 	}
 	begin := time.Now()

@@ -80,7 +80,7 @@ func (s *service) awaitHealthy(ctx context.Context) error {
 	if check := s.Spec.Container.Health; check != nil && check.Port != 0 {
 		return fleet.AwaitVisit(ctx, s.Unit, s.deployment.dialOf(s.Spec.Name), fleet.PortVisit(check))
 	}
-	if err := s.node.Engine.AwaitHealthy(ctx, s.container, s.Ended); err != nil {
+	if err := s.Engine.AwaitHealthy(ctx, s.Container, s.Ended); err != nil {
 		return fmt.Errorf("%v %w%s", s, err, s.Log.LastWords())
 	}
 	return nil
@@ -89,6 +89,6 @@ func (s *service) awaitHealthy(ctx context.Context) error {
 // begun reports whether the container of a task runs, or has run, that the swarm takes for starting: one with
 // a health check is that until it is healthy.
 func (s *service) begun(ctx context.Context) bool {
-	state, err := s.node.Engine.Inspect(ctx, s.container)
+	state, err := s.Engine.Inspect(ctx, s.Container)
 	return err == nil && (state.Pid != 0 || state.Status == "exited")
 }

@@ -28,8 +28,9 @@ func (d *deployment) platform(layout lab.Layout) fleet.Platform[*service] {
 		AtOnce: atOnce, Span: lab.SpanContainer, New: d.newService, Reach: d.dialOf, Dial: d.dial,
 		Started: d.reachPublished, Followed: d.awaitKnown,
 		Discard: func(ctx context.Context, s *service) error { return s.remove(ctx) },
-		Next:    d.next, Cut: d.cut, Gone: d.gone, Clear: d.clear,
-		Describe: func(s *service) string { return fmt.Sprintf("container %.12s on %s", s.container, s.node.Name) },
+		Next:    d.next, Cut: d.cut, Clear: d.clear,
+		Gone:     func(ctx context.Context, s *service) error { return s.Gone(ctx) },
+		Describe: func(s *service) string { return fmt.Sprintf("container %.12s on %s", s.Container, s.node.Name) },
 		NodeOf: func(s *service) string {
 			if s.node == nil {
 				return ""
@@ -39,33 +40,6 @@ func (d *deployment) platform(layout lab.Layout) fleet.Platform[*service] {
 		Nodes: d.nodes(), OwnClocks: true, Made: &d.deployer.made,
 		Daemons: func() ([]lab.Unit, string) { return d.cluster.Hosts.Units(), "" },
 	}
-}
-
-// Kill implements fleet.Instance.
-func (s *service) Kill(ctx context.Context) (proof string, err error) {
-	return "its container on " + s.node.Name + " has ended", s.node.Engine.Kill(ctx, s.container)
-}
-
-// Pause implements fleet.Instance.
-func (s *service) Pause(ctx context.Context) (proof string, err error) {
-	return "its container on " + s.node.Name + " is paused", s.node.Engine.Pause(ctx, s.container)
-}
-
-// Resume implements fleet.Instance.
-func (s *service) Resume(ctx context.Context) error { return s.node.Engine.Unpause(ctx, s.container) }
-
-// End implements fleet.Instance.
-func (s *service) End(ctx context.Context) error {
-	return s.node.Engine.Stop(ctx, s.container, stopGrace)
-}
-
-// gone fails when the container of a service has a process.
-func (d *deployment) gone(ctx context.Context, s *service) error {
-	state, err := s.node.Engine.Inspect(ctx, s.container)
-	if err == nil && state.Pid != 0 {
-		err = fmt.Errorf("its container on %s is %q and has process %d", s.node.Name, state.Status, state.Pid)
-	}
-	return err
 }
 
 // cut has the network of a unit drop all that comes and goes, or pass it again.

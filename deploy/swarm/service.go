@@ -29,8 +29,6 @@ const (
 	// firstPublished is the first port that nodes have for units. No two units have the
 	// same, so each can be on every node.
 	firstPublished = 10000
-	// stopGrace is how long a foreign program has between SIGTERM and SIGKILL.
-	stopGrace = 10 * time.Second
 )
 
 // ports are those of a unit: first that at which it waits for its conductor, then what it
@@ -81,14 +79,14 @@ func (d *deployment) placed(spec lab.UnitSpec, n *private.Node) {
 // service is one life of one unit.
 type service struct {
 	*fleet.Unit
-	deployment *deployment
-	id         string         // of the service, which has further lives; "" until it is made
-	made       engine.Service // what it was made of
-	former     []string       // IDs of the tasks that were former lives
-	token      string
-	node       *private.Node
-	container  string // its ID
-	followed   chan struct{}
+	engine.Life // once it has a container
+	deployment  *deployment
+	id          string         // of the service, which has further lives; "" until it is made
+	made        engine.Service // what it was made of
+	former      []string       // IDs of the tasks that were former lives
+	token       string
+	node        *private.Node
+	followed    chan struct{}
 }
 
 func (d *deployment) newService(spec lab.UnitSpec) *service {
@@ -145,7 +143,7 @@ func (s *service) run(ctx context.Context) error {
 	}
 	d.placed(s.Spec, s.node)
 	kills := s.node.Kills()
-	said, err := s.node.Engine.Follow(d.Watching, s.container, s.made.TaskTemplate.ContainerSpec.TTY)
+	said, err := s.Engine.Follow(d.Watching, s.Container, s.made.TaskTemplate.ContainerSpec.TTY)
 	if err != nil {
 		return err
 	}
@@ -153,12 +151,12 @@ func (s *service) run(ctx context.Context) error {
 		defer close(s.followed)
 		_, _ = io.Copy(s.Log, said) // it ends with the container, or with the daemon
 		_ = said.Close()
-		if gone := s.node.Engine.Ping(d.Watching); gone != nil && d.Watching.Err() == nil &&
+		if gone := s.Engine.Ping(d.Watching); gone != nil && d.Watching.Err() == nil &&
 			s.node.Kills() == kills {
 			d.Fail(fmt.Errorf("the Docker daemon of %s has ended: %w", s.node.Name, gone))
 		}
 	}()
-	pid, _ := s.node.HostPID(s.container) // it may have ended
+	pid, _ := s.node.HostPID(s.Container) // it may have ended
 	s.SetHostPID(pid)
 	return s.bind(ctx)
 }
@@ -201,9 +199,13 @@ func (s *service) awaitTask(ctx context.Context) error {
 			last = task
 			ended := slices.Contains([]string{"complete", "failed", "rejected", "shutdown", "orphaned"},
 				task.Status.State)
-			s.node, s.container = d.cluster.WithID(task.NodeID), task.Status.ContainerStatus.ContainerID
+			s.Life = engine.Life{}
+			if s.node = d.cluster.WithID(task.NodeID); s.node != nil {
+				s.Life = engine.Life{Engine: s.node.Engine, Container: task.Status.ContainerStatus.ContainerID,
+					Called: "its container on " + s.node.Name}
+			}
 			runs := ended || task.Status.State == "running"
-			if s.node != nil && s.container != "" && (runs || task.Status.State == "starting" && s.begun(ctx)) {
+			if s.Container != "" && (runs || task.Status.State == "starting" && s.begun(ctx)) {
 				s.former = append(s.former, task.ID)
 				return nil
 			}
@@ -228,7 +230,7 @@ func (s *service) bind(ctx context.Context) error {
 	if err != nil || len(processors) == 0 {
 		return err
 	}
-	if err := s.node.Engine.Bind(ctx, s.container, launch.List(processors)); err != nil {
+	if err := s.Engine.Bind(ctx, s.Container, launch.List(processors)); err != nil {
 		return err
 	}
 	return launch.AwaitBound(ctx, s.HostPID(), s.Spec.Cores)
@@ -277,8 +279,9 @@ func (s *service) described() (container engine.ServiceContainer, err error) {
 		is.Env[i] = plain(is.Env[i])
 	}
 	container = engine.ServiceContainer{
-		Image: d.images[d.deployer.contentOf(spec)], Labels: d.deployer.labels(), StopGracePeriod: stopGrace,
-		Command: is.Command, Env: is.Env, Dir: is.Dir, User: is.User.String(), ReadOnly: is.ReadOnly,
+		Image: d.images[d.deployer.contentOf(spec)], Labels: d.deployer.labels(),
+		StopGracePeriod: engine.StopGrace, Command: is.Command, Env: is.Env, Dir: is.Dir,
+		User: is.User.String(), ReadOnly: is.ReadOnly,
 		// A name that the node does not know yet is asked for outside, where nobody answers: by default for 5 s.
 		DNSConfig: engine.DNSConfig{Options: []string{"timeout:1", "attempts:1"}},
 	}
@@ -352,7 +355,7 @@ func (s *service) await() {
 	d := s.deployment
 	<-s.followed
 	// An error: the daemon has ended, or somebody has removed it.
-	code, outOfMemory, err := s.node.Engine.Wait(d.Watching, s.container,
+	code, outOfMemory, err := s.Engine.Wait(d.Watching, s.Container,
 		func() bool { return d.IsDoomed(s.Unit) })
 	d.JudgeEnd(s.Unit, fleet.HowEnded(s.Spec, code, outOfMemory, err))
 }
@@ -360,15 +363,15 @@ func (s *service) await() {
 // endGently asks a foreign program to end that may have something to put in order.
 func (s *service) endGently(ctx context.Context) {
 	_ = s.deployment.Doom(s.Unit) // it may have ended
-	if s.Spec.Foreign && s.Spec.Server == nil && s.container != "" {
-		_ = s.node.Engine.Stop(ctx, s.container, stopGrace)
+	if s.Spec.Foreign && s.Spec.Server == nil && s.Container != "" {
+		_ = s.End(ctx)
 	}
 }
 
 // remove removes the service of a command that has done its part.
 func (s *service) remove(ctx context.Context) error {
 	err := s.deployment.cluster.Manager().RemoveService(ctx, s.id)
-	return errors.Join(err, s.node.Engine.Remove(ctx, s.container))
+	return errors.Join(err, s.Engine.Remove(ctx, s.Container))
 }
 
 // dialOf returns where this host reaches a unit itself, which has a node.

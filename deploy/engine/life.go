@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// StopGrace is how long a foreign program has between SIGTERM and SIGKILL.
+const StopGrace = 10 * time.Second
+
+// Life is one life of a container. It has what a fleet does to an instance, for deployers to embed.
+type Life struct {
+	Engine    *Client // of the daemon that runs it
+	Container string  // its ID or name; "" until it is made
+	Called    string  // what proofs call it, such as "the container"
+}
+
+// Kill ends the container with SIGKILL.
+func (l *Life) Kill(ctx context.Context) (proof string, err error) {
+	return l.Called + " has ended", l.Engine.Kill(ctx, l.Container)
+}
+
+// Pause freezes the processes of the container.
+func (l *Life) Pause(ctx context.Context) (proof string, err error) {
+	return l.Called + " is paused", l.Engine.Pause(ctx, l.Container)
+}
+
+// Resume has them go on.
+func (l *Life) Resume(ctx context.Context) error { return l.Engine.Unpause(ctx, l.Container) }
+
+// End stops the container, and kills it after StopGrace.
+func (l *Life) End(ctx context.Context) error { return l.Engine.Stop(ctx, l.Container, StopGrace) }
+
+// Gone fails when the container has a process.
+func (l *Life) Gone(ctx context.Context) error {
+	state, err := l.Engine.Inspect(ctx, l.Container)
+	if err == nil && state.Pid != 0 {
+		err = fmt.Errorf("%s is %q and has process %d", l.Called, state.Status, state.Pid)
+	}
+	return err
+}
