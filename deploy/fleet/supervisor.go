@@ -209,6 +209,30 @@ func (s *Supervisor) JudgeEnd(u *Unit, how error) {
 	}
 }
 
+// JudgeProcess is Judge for processes of either kind. how is the error of the process, or of the keeper of a
+// foreign one; outOfMemory reports that the kernel has killed it at its limit, ending that foreign units may
+// end. left says where processes may be left by a keeper that has failed.
+func (s *Supervisor) JudgeProcess(u *Unit, how error, outOfMemory, ending bool, left string) {
+	if !u.Spec.Foreign {
+		if how != nil && outOfMemory {
+			how = errors.New(OutOfMemory(u.Spec))
+		}
+		s.Judge(u, how)
+		return
+	}
+	if how != nil {
+		u.Unkept = fmt.Errorf("processes of unit %s may be left %s (%w)%s", u.Spec.Name, left, how,
+			u.Log.LastWords())
+	}
+	failure := u.Failure()
+	if failure != "" && outOfMemory {
+		failure = "ended: " + OutOfMemory(u.Spec)
+	}
+	if !ending && !u.Prepares {
+		s.JudgeForeign(u, failure)
+	}
+}
+
 // Fail fails the trial with the first error; later errors are consequences.
 func (s *Supervisor) Fail(err error) {
 	s.mu.Lock()

@@ -85,19 +85,3 @@ func CheckBinds(spec lab.UnitSpec) error {
 	}
 	return nil
 }
-
-// judgeForeign turns an end of a foreign unit that nobody asked for into the
-// trial's failure.
-func (d *deployment) judgeForeign(u *unit, err error, outOfMemory bool) {
-	if err != nil {
-		u.Unkept = fmt.Errorf("processes of unit %s may be left (%w)%s; remove them with: cleave clean",
-			u.Spec.Name, err, u.Log.LastWords())
-	}
-	how := u.Failure()
-	if how != "" && outOfMemory {
-		how = "ended: " + fleet.OutOfMemory(u.Spec)
-	}
-	if !d.isEnding() && !u.Prepares {
-		d.JudgeForeign(u.Unit, how)
-	}
-}

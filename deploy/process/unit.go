@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -138,12 +137,5 @@ func (d *deployment) listen(u *unit, events io.Reader) {
 		u.ear.Ended(ended, outOfMemory)
 		return
 	}
-	if u.Spec.Foreign {
-		d.judgeForeign(u, ended, outOfMemory)
-		return
-	}
-	if ended != nil && outOfMemory {
-		ended = errors.New(fleet.OutOfMemory(u.Spec))
-	}
-	d.Judge(u.Unit, ended)
+	d.JudgeProcess(u.Unit, ended, outOfMemory, d.isEnding(), "here: remove them with: cleave clean")
 }

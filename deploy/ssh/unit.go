@@ -78,34 +78,11 @@ func (u *unit) listen() {
 	}
 	_ = said.Close() // the end of what it says
 	<-heard
-	u.judge(next)
-}
-
-// judge judges the end of the unit.
-func (u *unit) judge(end agent.Heard) {
-	d := u.deployment
-	if !u.Spec.Foreign {
-		var how error
-		if end.How != "" {
-			how = errors.New(end.How)
-		}
-		if how != nil && end.OutOfMemory {
-			how = errors.New(fleet.OutOfMemory(u.Spec))
-		}
-		d.Judge(u.Unit, how)
-		return
+	var how error
+	if next.How != "" {
+		how = errors.New(next.How)
 	}
-	if end.How != "" {
-		u.Unkept = fmt.Errorf("processes of unit %s may be left on host %s (%s)%s", u.Spec.Name, u.host.name,
-			end.How, u.Log.LastWords())
-	}
-	how := u.Failure()
-	if how != "" && end.OutOfMemory {
-		how = "ended: " + fleet.OutOfMemory(u.Spec)
-	}
-	if !u.Prepares && !d.stopping.Load() {
-		d.JudgeForeign(u.Unit, how)
-	}
+	d.JudgeProcess(u.Unit, how, next.OutOfMemory, d.stopping.Load(), "on host "+u.host.name)
 }
 
 // Kill implements fleet.Instance.
