@@ -14,7 +14,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
-	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/registry"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -247,28 +247,17 @@ func (u *Users) Clean(ctx context.Context, label string) (removed, unclear []str
 		&list); err != nil {
 		return nil, nil, fmt.Errorf("list the namespaces of %s: %w", u.Context, err)
 	}
+	var labels []string
 	for _, found := range list.Items {
-		name := found.Metadata.Name
-		owner, ours := launch.ParseID(found.Metadata.Labels[labelKey])
-		if !ours || name != namespacePrefix+owner.String() {
-			continue // somebody else's use of the word
-		}
-		where := fmt.Sprintf("namespace %s on %s", name, u.Context)
-		switch owner.Fate() {
-		case launch.Unknown:
-			unclear = append(unclear, where+": whether the cleave that made it still runs cannot be told from here: "+
-				"it belongs to another host or container, or to a time before the last start of this host")
-		case launch.Ended:
-			ctx, cancel := context.WithTimeoutCause(ctx, leavePatience, fmt.Errorf("not gone after %v", leavePatience))
-			if failed := u.remove(ctx, name); failed != nil {
-				err = errors.Join(err, fmt.Errorf("remove the %s: %w", where, failed))
-			} else {
-				removed = append(removed, where)
-			}
-			cancel()
+		if owner := found.Metadata.Labels[labelKey]; found.Metadata.Name == namespacePrefix+owner {
+			labels = append(labels, owner)
 		}
 	}
-	return removed, unclear, err
+	return leftovers.CleanCluster(ctx, labels,
+		func(label string) string {
+			return fmt.Sprintf("namespace %s%s on %s", namespacePrefix, label, u.Context)
+		},
+		func(ctx context.Context, label string) error { return u.remove(ctx, namespacePrefix+label) })
 }
 
 // ProofPlace is where who controls a cluster puts the token of its entry in the list of

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/engine"
-	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -362,27 +361,15 @@ func (s *Swarm) Clean(ctx context.Context, label string) (removed, unclear []str
 	if err != nil {
 		return nil, nil, fmt.Errorf("the swarm %s: %w", s.Name, err)
 	}
-	seen := map[string]bool{}
+	var labels []string
 	for _, k := range kept {
-		owner, ours := launch.ParseID(k.Label)
-		if !ours || !strings.HasPrefix(k.Name, prefix+k.Label) || seen[k.Label] || label != "" && k.Label != label {
-			continue // somebody else's use of the word
-		}
-		seen[k.Label] = true
-		where := fmt.Sprintf("what begins with %s%s on the swarm %s", prefix, k.Label, s.Name)
-		switch owner.Fate() {
-		case launch.Unknown:
-			unclear = append(unclear, where+": whether the cleave that made it still runs cannot be told from here: "+
-				"it belongs to another host or container, or to a time before the last start of this host")
-		case launch.Ended:
-			ctx, cancel := context.WithTimeoutCause(ctx, leavePatience, fmt.Errorf("not gone after %v", leavePatience))
-			if failed := remove(ctx, s.manager, k.Label); failed != nil {
-				err = errors.Join(err, fmt.Errorf("remove %s: %w", where, failed))
-			} else {
-				removed = append(removed, where)
-			}
-			cancel()
+		if strings.HasPrefix(k.Name, prefix+k.Label) && (label == "" || k.Label == label) {
+			labels = append(labels, k.Label)
 		}
 	}
-	return removed, unclear, err
+	return leftovers.CleanCluster(ctx, labels,
+		func(label string) string {
+			return fmt.Sprintf("what begins with %s%s on the swarm %s", prefix, label, s.Name)
+		},
+		func(ctx context.Context, label string) error { return remove(ctx, s.manager, label) })
 }
