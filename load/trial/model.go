@@ -114,8 +114,7 @@ func (m *model) setOpen(l scenario.Load, dir string) error {
 	if err != nil {
 		return err
 	}
-	m.peak, m.words = rate, fmt.Sprintf("%s/s", lab.Plain(rate))
-	m.peak, m.even, m.words = rate, true, fmt.Sprintf("%g/s", rate)
+	m.peak, m.even, m.words = rate, true, lab.Plain(rate)+"/s"
 	m.open, err = schedule.Constant(rate, m.duration)
 	return err
 }

@@ -32,6 +32,8 @@ func TestModels(t *testing.T) {
 	}{
 		{"constant per minute", scenario.Load{Rate: "120/m", Duration: 3 * second}, []int64{2, 2, 2},
 			3 * time.Second, 2, "open, constant, 2/s"},
+		{"no whole rate", scenario.Load{Rate: "11810/m", Duration: 1 * second}, []int64{197},
+			1 * time.Second, 11810.0 / 60, "open, constant, 196.8/s"},
 		{"usual duration", scenario.Load{Rate: "1"}, []int64{1, 1}, 10 * time.Second, 1, "open, constant, 1/s"},
 		{"ramp", scenario.Load{Ramp: &scenario.Ramp{From: "0", To: "40"}, Duration: 2 * second}, []int64{10, 30},
 			2 * time.Second, 40, "open, constant, ramp from 0/s to 40/s"},

@@ -274,4 +274,16 @@ func TestWrongAnswersAreTold(t *testing.T) {
 		!strings.Contains(said, "1.0 % with sync") {
 		t.Errorf("one in a hundred is not told:\n%s", said)
 	}
+	for _, trial := range in.Trials { // a variant of which the sentence says nothing, elsewhere
+		if trial.Variant == "async" && trial.Point.Name == "at-20" {
+			trial.Audit.Figures[lab.FigureErrors] = 0.05
+		}
+	}
+	e := newExperiment(in)
+	silent := subject{baseline: "monolith", point: "at-80", variants: []string{"sync"},
+		compared: []string{"sync", "async"}}
+	said := strings.Join(e.saysWrong(silent), " ")
+	if !strings.Contains(said, "Answers that were not right at 20 orders/s: 5.0 % with async.") {
+		t.Errorf("wrong answers of a variant that the sentence leaves out are not told: %q", said)
+	}
 }

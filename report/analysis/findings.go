@@ -1,7 +1,9 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -30,7 +32,7 @@ func (e *experiment) findings(a lab.Analysis, s subject, c *lab.Conclusion) {
 	}
 	add("waterfall", ways...)
 	add("usage", e.saysDifferences(s, c)...)
-	add("curves", e.saysWrong(s))
+	add("curves", e.saysWrong(s)...)
 	if e.completes() {
 		add("ratios", e.saysAnswering(s))
 		add("curves", e.saysUnsent(), e.saysUnfinished())
@@ -119,37 +121,65 @@ func (e *experiment) saysDifferences(s subject, c *lab.Conclusion) []string {
 		if !asked || told {
 			continue
 		}
-		differs := slices.ContainsFunc(s.variants, func(name string) bool {
+		point, known := e.study.Point(s.point)
+		differing := slices.DeleteFunc(slices.Clone(s.compared), func(name string) bool {
 			p := pair{name, s.baseline}
-			point, known := e.study.Point(s.point)
-			c := e.comparison(m, point, p, e.contrast(m.Name, s.point, p))
-			return known && c.Verdict.Differs()
+			return !known || !e.comparison(m, point, p, e.contrast(m.Name, s.point, p)).Verdict.Differs()
 		})
-		if differs {
-			texts = append(texts, sentence(e.saysLevels(m, s.point, append([]string{s.baseline}, s.variants...))))
+		if n := len(differing); n > 0 {
+			named := append([]string{s.baseline}, differing[:min(mostNamed, n)]...)
+			texts = append(texts, sentence(e.saysLevels(m, s.point, named)))
 		}
 	}
 	return texts
 }
 
-// saysWrong tells which share of the answers was not right with each variant, where it is not
-// zero with all of them.
-func (e *experiment) saysWrong(s subject) string {
-	var parts []string
-	any := false
-	for _, name := range append([]string{s.baseline}, s.variants...) {
-		shares := figuresOf(e.counted(name, s.point), lab.FigureErrors)
-		if len(shares) == 0 {
-			continue
+// saysWrong tells which share of the answers was not right with each variant: at the subject's point, and
+// at the one where it was largest.
+func (e *experiment) saysWrong(s subject) []string {
+	worst, most := "", 0.0
+	for _, p := range e.study.Points {
+		for _, name := range append([]string{s.baseline}, s.compared...) {
+			if share, counted := e.wrongShare(name, p.Name); counted && share > most {
+				worst, most = p.Name, share
+			}
 		}
-		wrong := stats.Mean(shares)
-		any = any || wrong > 0
-		parts = append(parts, fmt.Sprintf("%s with %s", figure.Percent(wrong), name))
 	}
-	if !any {
+	texts := []string{e.saysWrongAt(s, s.point)}
+	if worst != s.point && worst != "" {
+		texts = append(texts, e.saysWrongAt(s, worst))
+	}
+	return texts
+}
+
+// saysWrongAt tells which variants gave answers that were not right at a point, the worst first, and beside
+// them what the baseline did; "" where all were right.
+func (e *experiment) saysWrongAt(s subject, point string) string {
+	shares := map[string]float64{}
+	for _, name := range append([]string{s.baseline}, s.compared...) {
+		if share, counted := e.wrongShare(name, point); counted && (share > 0 || name == s.baseline) {
+			shares[name] = share
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(shares), func(x, y string) int {
+		return cmp.Or(cmp.Compare(shares[y], shares[x]), cmp.Compare(x, y))
+	})
+	if len(names) == 0 || shares[names[0]] == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Answers that were not right %s: %s.", e.plainPlace(s.point), strings.Join(parts, ", "))
+	var parts []string
+	for i, name := range names {
+		if i < mostNamed || name == s.baseline {
+			parts = append(parts, fmt.Sprintf("%s with %s", figure.Percent(shares[name]), name))
+		}
+	}
+	return fmt.Sprintf("Answers that were not right %s: %s.", e.plainPlace(point), strings.Join(parts, ", "))
+}
+
+// wrongShare returns the mean share of answers that were not right over the trials that count, if any does.
+func (e *experiment) wrongShare(variant, point string) (share float64, counted bool) {
+	shares := figuresOf(e.counted(variant, point), lab.FigureErrors)
+	return stats.Mean(shares), len(shares) > 0
 }
 
 // saysAnswering tells which variants answer before the operation is done.

@@ -30,7 +30,8 @@ func (j judged) effect() float64 {
 // metrics, the first of which is the headline's.
 type subject struct {
 	baseline, point string
-	variants        []string // without the baseline
+	variants        []string // that the sentence names, without the baseline
+	compared        []string // all of them, without the baseline
 	metrics         []lab.Metric
 	ratios          []judged // of these variants, there
 }
@@ -52,7 +53,7 @@ func (s subject) of(variant string) []judged {
 // chooseSubject looks for a difference where the variants stand side by side, and elsewhere
 // only where there is none: at the point of the largest one.
 func (e *experiment) chooseSubject(all []judged, baseline, point string, variants []string) subject {
-	s := subject{baseline: baseline, point: point, variants: variants}
+	s := subject{baseline: baseline, point: point, variants: variants, compared: variants}
 	s.ratios = s.near(all)
 	if !slices.ContainsFunc(s.ratios, func(j judged) bool { return j.verdict.Differs() }) && len(all) > 0 {
 		largest := slices.MaxFunc(all, func(x, y judged) int { return cmp.Compare(x.effect(), y.effect()) })
@@ -60,6 +61,7 @@ func (e *experiment) chooseSubject(all []judged, baseline, point string, variant
 			s.point = largest.point
 			if largest.baseline != baseline || !slices.Contains(variants, largest.variant) {
 				s.baseline, s.variants = largest.baseline, []string{largest.variant}
+				s.compared = s.variants
 			}
 			s.ratios = s.near(all)
 		}

@@ -66,11 +66,15 @@ func begunShare(trial lab.Trial) float64 {
 	return trial.Audit.Figures[lab.FigureAchieved] / trial.Audit.Figures[lab.FigureOffered]
 }
 
-// heldWithin reports whether a trial held its rate within the objective of the study, where
-// that was judged.
+// heldWithin reports whether a trial held its rate within the objective of the study, where that was
+// judged; without an objective no more than mostWrong of its answers may be wrong.
 func (e *experiment) heldWithin(trial lab.Trial) bool {
-	objective, judged := trial.Audit.Figures[lab.FigureObjective]
-	return e.held(trial) && (!judged || objective > 0)
+	figures := trial.Audit.Figures
+	if objective, judged := figures[lab.FigureObjective]; judged && objective < 1 {
+		return false
+	}
+	hasObjective := e.study.Load != nil && e.study.Load.Objective != ""
+	return e.held(trial) && (hasObjective || figures[lab.FigureErrors] <= mostWrong)
 }
 
 // saysHeld tells up to which of the offered rates each variant held, where one did not.

@@ -11,9 +11,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-// mostWrong is the share of answers that were not right above which a rate was not held.
-const mostWrong = 0.01
-
 // Figures of an audit.
 const (
 	FigureOffered    = lab.FigureOffered
@@ -70,7 +67,7 @@ func figures(r lab.LoadReport) map[string]float64 {
 	all := map[string]float64{FigureAchieved: r.Achieved, FigureObjective: 1, FigureLimited: 0}
 	if r.Offered > 0 {
 		all[FigureOffered], all[lab.FigureHeld] = r.Offered, 0
-		if loaded.Held(r) && errorShare(r) <= mostWrong {
+		if loaded.Held(r) {
 			all[lab.FigureHeld] = 1
 		}
 	}
