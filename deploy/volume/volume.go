@@ -7,11 +7,11 @@ package volume
 
 import (
 	"bufio"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -88,8 +88,11 @@ func Fill(folder string) (proof string, err error) {
 		return "", errors.Join(fmt.Errorf("the folder %s is no volume of its own: nobody said before the trial "+
 			"that it would be filled", folder), err)
 	}
-	probe := filepath.Join(folder, "cleave-probe")
-	defer func() { err = errors.Join(err, removeIfThere(probe)) }()
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
 	for range fillAttempts {
 		var now unix.Statfs_t
 		if err := unix.Statfs(folder, &now); err != nil {
@@ -102,7 +105,7 @@ func Fill(folder string) (proof string, err error) {
 		if err != nil && !errors.Is(err, unix.EINVAL) { // more is used by now
 			return "", fmt.Errorf("fill the volume %s: %w", folder, err)
 		}
-		refused := os.WriteFile(probe, make([]byte, 2*now.Bsize), 0o600)
+		refused := tryToWrite(root, 2*now.Bsize)
 		if errors.Is(refused, unix.ENOSPC) {
 			return fmt.Sprintf("%d KiB are in its volume, and %d more bytes were refused: %v", used>>10, 2*now.Bsize,
 				unix.ENOSPC), nil
@@ -110,18 +113,20 @@ func Fill(folder string) (proof string, err error) {
 		if refused != nil {
 			return "", refused
 		}
-		if err := os.Remove(probe); err != nil {
-			return "", err
-		}
 	}
 	return "", fmt.Errorf("the volume %s did not become full in %d attempts", folder, fillAttempts)
 }
 
-func removeIfThere(path string) error {
-	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+// tryToWrite writes a file of so many bytes, and removes it. The unit owns the folder and may have put
+// anything there: the name is a new one, is not followed where it is a link, and does not leave the folder.
+func tryToWrite(root *os.Root, bytes int64) error {
+	name := "cleave-probe-" + rand.Text()
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
 		return err
 	}
-	return nil
+	_, err = file.Write(make([]byte, bytes))
+	return errors.Join(err, file.Close(), root.Remove(name))
 }
 
 // Drain gives the volume room again.

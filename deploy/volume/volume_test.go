@@ -32,7 +32,17 @@ func TestFilledAndDrained(t *testing.T) {
 	if err := os.WriteFile(kept, []byte("flour"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := os.WriteFile(outside, []byte("of the host"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(stock, "cleave-probe")); err != nil { // a unit's trap
+		t.Fatal(err)
+	}
 	proof, err := Fill(stock)
+	if text, err := os.ReadFile(outside); err != nil || string(text) != "of the host" {
+		t.Errorf("a file outside of the volume has become %d bytes long (%v)", len(text), err)
+	}
 	if err != nil || !strings.Contains(proof, "no space left") {
 		t.Fatalf("Fill: %q, %v", proof, err)
 	}
