@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/bounded"
+	"github.com/cleave-lab/cleave/bounded"
 )
 
 // Container is what a container is made of. The names are those of the Engine API.

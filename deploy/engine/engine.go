@@ -24,7 +24,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/bounded"
+	"github.com/cleave-lab/cleave/bounded"
 )
 
 // Patience is how long the daemon may take to answer a call.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/bounded"
+	"github.com/cleave-lab/cleave/bounded"
 )
 
 // Import makes an image whose root file system comes as a tar archive.

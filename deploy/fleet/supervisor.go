@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/bounded"
+	"github.com/cleave-lab/cleave/bounded"
 	"github.com/cleave-lab/cleave/lab"
 )
 

@@ -20,7 +20,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/bounded"
+	"github.com/cleave-lab/cleave/bounded"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"

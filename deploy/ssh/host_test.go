@@ -16,7 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/bounded"
+	"github.com/cleave-lab/cleave/bounded"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"

@@ -34,6 +34,13 @@ func TestMain(m *testing.M) {
 		os.Exit(3)
 	case "mumbles":
 		fmt.Println("Welcome to host b!")
+	case "never ends":
+		fmt.Print(`{"event": "`)
+		for part := strings.Repeat("x", 1<<20); ; {
+			if _, err := fmt.Print(part); err != nil {
+				os.Exit(1)
+			}
+		}
 	case "forgets its rows":
 		out = forgetful{out}
 	case "dies in its rows":
@@ -205,6 +212,8 @@ func TestAgentsThatFailFailTheLoad(t *testing.T) {
 		"dies": {[][]string{program(t, "agent"), program(t, "dies")}, fine,
 			[]string{"agent 2 (env CLEAVE_TEST_AGENT=dies", "exit status 3", "no space left on device"}},
 		"mumbles": {[][]string{program(t, "mumbles")}, fine, []string{"agent 1", "no event"}},
+		"never ends": {[][]string{program(t, "never ends")}, fine,
+			[]string{"agent 1", "more than 67108864 bytes at once"}},
 		"missing": {[][]string{{"/does/not/exist"}}, fine, []string{"agent 1 (/does/not/exist)"}},
 		"refused": {[][]string{program(t, "agent")}, refused, []string{"agent 1", "docs/consent.md"}},
 		"too many": {[][]string{{"a"}, {"b"}, {"c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}, {"i"}}, old,

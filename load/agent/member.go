@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cleave-lab/cleave/bounded"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/trial"
@@ -62,11 +63,16 @@ func start(group context.Context, number int, command []string) (*member, error)
 	return a, nil
 }
 
+// maxEvent is the longest event of an agent, in bytes; its results come in pieces.
+const maxEvent = 64 << 20
+
 // listen hands on what the agent says until it ends.
 func (a *member) listen(out io.Reader) {
 	defer close(a.events)
-	decoder := json.NewDecoder(out)
+	said := bounded.New(out, maxEvent)
+	decoder := json.NewDecoder(said)
 	for {
+		said.Next()
 		var event lab.Event
 		if err := decoder.Decode(&event); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			a.ended = a.process.Wait()

@@ -18,7 +18,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/bounded"
+	"github.com/cleave-lab/cleave/bounded"
 )
 
 // Client asks one server.
