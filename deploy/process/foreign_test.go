@@ -401,6 +401,36 @@ func TestServicesAreToldToStopWhenTheLeadHasEnded(t *testing.T) {
 	}
 }
 
+// TestAKeeperWaitsUntilItMayBegin: its limits are set once it runs, and what it has started by then would be
+// outside of them.
+func TestAKeeperWaitsUntilItMayBegin(t *testing.T) {
+	for _, mayBegin := range []bool{false, true} {
+		begun := filepath.Join(t.TempDir(), "begun")
+		spec := foreign(t, "server", "stubborn", begun)
+		arguments := append([]string{"keeper", "0s", "false", spec.Program}, spec.Args...)
+		keeper := exec.Command(spec.Program, arguments...)
+		in, err := keeper.StdinPipe()
+		if err == nil {
+			err = keeper.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mayBegin {
+			_, err = in.Write([]byte("\n"))
+			awaitFile(t, begun)
+		} else {
+			time.Sleep(300 * time.Millisecond) // a program has begun within some 10 ms
+		}
+		if err := errors.Join(err, in.Close(), keeper.Wait()); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(begun); (err == nil) != mayBegin {
+			t.Errorf("told to begin: %v; begun: %v", mayBegin, err)
+		}
+	}
+}
+
 func TestKeeperArguments(t *testing.T) {
 	kept, err := KeeperArguments([]string{"2s", "true", "nginx", "-v"})
 	if err != nil || kept.Grace != 2*time.Second || !kept.Unprivileged ||

@@ -34,9 +34,9 @@ type Kept struct {
 	Program      []string
 }
 
-// Keep runs a foreign program and ends it, with all that descends from it, when
-// in ends: SIGTERM to each process, SIGKILL to those that are left after the grace.
-// It returns when none is left. Whatever the processes do (new sessions, double
+// Keep runs a foreign program from the first byte of in on, when the limits of this process hold, and ends
+// it, with all that descends from it, when in ends: SIGTERM to each process, SIGKILL to those that are left
+// after the grace. It returns when none is left. Whatever the processes do (new sessions, double
 // forks), they stay below this process, because it adopts orphans.
 //
 // It is the main function of a keeper's process, which the deployer starts for
@@ -48,6 +48,9 @@ func Keep(in io.Reader, out io.Writer, kept Kept) error {
 	unix.CloseOnExec(aliveDescriptor)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("adopt orphans: %w", err)
+	}
+	if _, err := io.ReadFull(in, make([]byte, 1)); err != nil {
+		return nil // it is not to begin
 	}
 	program, err := kept.start()
 	if err != nil {

@@ -99,12 +99,14 @@ func (d *deployment) launch(u *unit) error {
 	u.PID, u.limits = command.Process.Pid, limits
 	u.SetHostPID(u.PID)
 	go d.listen(u, events)
-	if limits == nil {
-		return nil
+	if limits != nil {
+		if err := limits.Add(u.PID); err != nil {
+			_ = commands.Close() // a keeper starts nothing; a unit of ours ends with its group
+			return err
+		}
 	}
-	if err := limits.Add(u.PID); err != nil {
-		_ = commands.Close() // a keeper ends what it keeps; a unit of ours ends with its group
-		return err
+	if u.Spec.Foreign {
+		_, _ = commands.Write([]byte("\n")) // a keeper that has ended is heard of by its exit
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/fleet"
@@ -181,8 +182,14 @@ func (d *deployment) clear() error {
 		})
 	}
 	ends.Wait()
+	late := time.After(leavePatience)
 	for _, u := range d.Everything() {
-		<-u.Ended
+		select {
+		case <-u.Ended:
+		case <-late:
+			return errors.Join(append(problems, fmt.Errorf("host %s does not say within %v that unit %s has ended: "+
+				"look there for what is left", u.Spec.Node, leavePatience, u.Spec.Name))...)
+		}
 	}
 	return errors.Join(problems...)
 }
