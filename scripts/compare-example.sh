@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Repeats the walk-through of docs/comparing.md: nginx against lighttpd, both from
-# Debian, on the same page. Takes about 7 minutes; needs two idle cores.
+# Debian, on the same page. Takes 7 to 14 minutes; needs two idle cores.
 set -euo pipefail
 cd "$(dirname "$0")/../docs/comparing"
 for program in nginx lighttpd; do
