@@ -56,7 +56,7 @@ func (r *reader) checkDeployment(node *yaml.Node, what string) {
 // checkNodes refuses names of nodes that could do harm where a host is called so.
 func checkNodes(r *reader, line int, v lab.Variant) {
 	for _, unit := range slices.Sorted(maps.Keys(v.Nodes)) {
-		if !namePattern.MatchString(v.Nodes[unit]) {
+		if !yamlfile.IsName(v.Nodes[unit]) {
 			r.Problem(line, "variant %s: the node of %s is called %q, expected lower-case letters, digits, dots and "+
 				"dashes", v.Name, unit, v.Nodes[unit])
 		}

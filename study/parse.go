@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -74,10 +73,6 @@ type lines struct {
 	variants, points                                       map[string]int
 	claims, trends, faults                                 []int
 }
-
-// namePattern is what variants, points and studies may be called: names appear
-// in paths, in reports and on the command line.
-var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
 
 // Problems are all mistakes of a study file, in the order of lines. It is the
 // error of Parse and Resolve.
@@ -219,7 +214,7 @@ func (f *File) readPoints(r *reader, node *yaml.Node) {
 	r.Pairs(node, "points", func(key, value *yaml.Node) {
 		p := lab.Point{Name: key.Value, Levels: map[string]float64{}}
 		f.lines.points[p.Name] = key.Line
-		if !namePattern.MatchString(p.Name) {
+		if !yamlfile.IsName(p.Name) {
 			r.Problem(key.Line, "point is called %q, expected lower-case letters, digits, dots and dashes", p.Name)
 		}
 		r.Pairs(value, "point "+p.Name, func(factor, level *yaml.Node) {

@@ -54,11 +54,11 @@ func (f *File) checkNames(r *reader) {
 	if s.Schema != "" && s.Schema != lab.StudySchema {
 		r.Problem(f.lines.schema, "schema is %q, this cleave reads %q", s.Schema, lab.StudySchema)
 	}
-	if (s.Name != "" || f.planned) && !namePattern.MatchString(s.Name) {
+	if (s.Name != "" || f.planned) && !yamlfile.IsName(s.Name) {
 		r.Problem(f.lines.name, "name is %q, expected lower-case letters, digits, dots and dashes", s.Name)
 	}
 	for _, v := range s.Variants {
-		if !namePattern.MatchString(v.Name) {
+		if !yamlfile.IsName(v.Name) {
 			r.Problem(f.lines.variants[v.Name],
 				"variant is called %q, expected lower-case letters, digits, dots and dashes", v.Name)
 		}

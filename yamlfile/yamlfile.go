@@ -2,7 +2,8 @@
 // within limits, and with every mistake at its line, so that all of them are
 // told at once. It knows no kind of file; what the values mean, its users say.
 //
-// Entry points: Reader.Root, Reader.Documents, Reader.Decode, Reader.Problem, Problems.OrNil, Suggest.
+// Entry points: Reader.Root, Reader.Documents, Reader.Decode, Reader.Problem, Problems.OrNil,
+// Suggest, IsName.
 package yamlfile
 
 import (
@@ -23,8 +24,8 @@ type Format struct {
 	Schema   string // with its version, such as "cleave-study/1"
 	MaxBytes int
 	MaxDepth int  // levels of nesting
-	MaxNodes int  // keys and values in the file, those of aliases each time
-	Aliases  bool // anchors may be used, and aliases are read as copies
+	MaxNodes int  // keys and values in the file; an alias counts as what it stands for
+	Aliases  bool // allows anchors, and reads aliases as copies
 }
 
 // SmallFile is the most bytes of a file that somebody writes by hand as a whole.
@@ -78,7 +79,7 @@ func (r *Reader) Documents(data []byte) []*yaml.Node {
 	return roots
 }
 
-// parse returns the topmost value of each document, within no limit but that of the file's size.
+// parse returns the topmost value of each document. It only limits the size of the file.
 func (r *Reader) parse(data []byte) []*yaml.Node {
 	if len(data) > r.MaxBytes {
 		r.Problem(0, "the file has %d bytes, at most %d are read", len(data), r.MaxBytes)
@@ -98,6 +99,13 @@ func (r *Reader) parse(data []byte) []*yaml.Node {
 		roots = append(roots, document.Content[0])
 	}
 }
+
+// namePattern matches names.
+var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
+
+// IsName reports whether a study, variant, point, node or system may have a name: it appears in paths, in
+// reports and on the command line.
+func IsName(name string) bool { return namePattern.MatchString(name) }
 
 // syntaxLine finds the line that the YAML library names in its message.
 var syntaxLine = regexp.MustCompile(`^line (\d+): `)

@@ -15,6 +15,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/yamlfile"
 )
 
 // change is what is otherwise with a service than its compose file says.
@@ -67,7 +68,7 @@ func (d *Definition) Change(name string, written []string) error {
 		}
 		full += "-" + strings.Trim(notInSystemNames.ReplaceAllString(strings.ToLower(word), "-"), "-.")
 	}
-	if !namePattern.MatchString(full) {
+	if !yamlfile.IsName(full) {
 		full = d.Name + "-changed"
 	}
 	d.Name = cmp.Or(name, full)

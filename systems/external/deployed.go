@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/yamlfile"
 )
 
 // Kinds of systems, as architectures of this one, and Compose, the deployment of compose files.
@@ -53,7 +54,7 @@ func (d Definition) In(ways []string) (all []Definition, err error) {
 		if len(ways) > 1 {
 			one.Name += "-" + way
 		}
-		if !namePattern.MatchString(one.Name) {
+		if !yamlfile.IsName(one.Name) {
 			err = errors.Join(err, fmt.Errorf("the name %q is too long: give the system a shorter one", one.Name))
 		}
 		all = append(all, one)

@@ -35,9 +35,6 @@ const maxCore = 1023
 // MaxFile is the most bytes of a system file and of a compose file.
 const MaxFile = yamlfile.SmallFile
 
-// namePattern is what systems may be called: names appear in paths and reports.
-var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
-
 // imagePattern is what images may be called: their names go into paths of Docker's interface.
 var imagePattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*(:[0-9]+)?(/[a-zA-Z0-9][a-zA-Z0-9._-]*)*` +
 	`(:[a-zA-Z0-9_][a-zA-Z0-9._-]*)?(@sha256:[0-9a-f]{64})?$`)
@@ -219,7 +216,7 @@ func within(folder, path string) string {
 // complete fills in defaults and finds mistakes.
 func (d *Definition) complete() (mistakes []error) {
 	mistake := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf(format, args...)) }
-	if !namePattern.MatchString(d.Name) {
+	if !yamlfile.IsName(d.Name) {
 		mistake("name is %q, expected lower-case letters, digits, dots and dashes", d.Name)
 	}
 	started := len(d.Command) > 0 || d.Image != ""
