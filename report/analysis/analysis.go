@@ -29,8 +29,10 @@ func Analyse(in Input) lab.Analysis {
 		Confidence: design.Confidence, Margin: design.Margin,
 		Operation: in.System.Operation, Baseline: e.study.Baseline,
 		Environment: cleanEnvironment(in.Environment),
-		Metrics:     e.study.AllMetrics(), Variants: list(e.study.Variants), Points: list(e.study.Points),
-		Trials: e.countTrials(), Audit: e.audits(), Conditions: e.conditions(),
+		Metrics:     e.study.AllMetrics(),
+		Variants:    append([]lab.Variant{}, e.study.Variants...), // [] in JSON, not null
+		Points:      append([]lab.Point{}, e.study.Points...),
+		Trials:      e.countTrials(), Audit: e.audits(), Conditions: e.conditions(),
 	}
 	a.NoiseFloor, a.Biases, a.Margins = e.noise, e.biases, e.margins
 	a.Results = e.results()
@@ -89,14 +91,6 @@ func (e *experiment) allNotes() []string {
 		}
 	}
 	return append(notes, e.notes...)
-}
-
-// list returns an empty list for none, so that JSON shows [] and not null.
-func list[T any](items []T) []T {
-	if items == nil {
-		return []T{}
-	}
-	return items
 }
 
 // number returns a number as a document holds it: nil where it is not finite.
