@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// rehearseName is the study of every rehearsal, and changedVariant what it compares with the model as it is.
+// rehearseName names the study of every rehearsal, and changedVariant the variant with the change.
 const (
 	rehearseName   = "rehearse"
 	changedVariant = "changed"
@@ -38,14 +38,14 @@ func (a app) rehearseCommand() *cobra.Command {
 		Use:   "rehearse MODEL",
 		Short: "measure a split or a merge with units that play a model, before it is built",
 		Long: `Plays the system of a model file as it is and with its components placed
-otherwise, in the same randomised blocks: units that use the CPU time, wait, send
+otherwise, in the same randomised blocks. The units use the CPU time, wait, send
 the bytes and make the calls that the model says, over real connections, under
 real load. An audit holds every call against the model.
 
-The first screen shows both side by side, how far the system as it is, rehearsed,
-was off what the model says was measured, and the limits of the method.
-docs/predicting.md says how it is done. explain, bottleneck and check take a MODEL
-in the place of a system, too.
+The first screen shows both placements side by side, the error at the rates at
+which the model was measured, and the limits of the method. docs/predicting.md says
+how it is done. explain, bottleneck and check take a MODEL in the place of a system,
+too. cleave list does not show models.
 
 Exit codes: 0 rehearsed, 1 failed, 2 bad arguments, 3 a part is not here, 4 no load
 was achieved, 5 an audit found a broken rule, 6 undecided (with --require-verdict),
@@ -105,9 +105,12 @@ func (f *rehearseFlags) plan(path string) (lab.Plan, error) {
 	if measured := measuredRates(m, ""); !f.given("rate") && len(measured) > 0 {
 		f.rate = measured[len(measured)-1]
 	}
-	if err == nil && !(f.rate > 0 && f.rate <= 1e5) {
-		err = fmt.Errorf("--rate is %g, expected operations per second above 0; the model names none at which it "+
-			"was measured", f.rate)
+	switch {
+	case err != nil:
+	case f.rate == 0 && !f.given("rate"):
+		err = errors.New("the model does not say at which rate it was measured: give --rate")
+	case !(f.rate > 0 && f.rate <= 1e5):
+		err = fmt.Errorf("--rate is %g, expected operations per second above 0 and at most 100000", f.rate)
 	}
 	if err := errors.Join(err, applyErr, f.checkDesign()); err != nil {
 		return lab.Plan{}, err
@@ -119,7 +122,7 @@ func (f *rehearseFlags) plan(path string) (lab.Plan, error) {
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// study returns the study: both placements at the rate, and each where the model was measured so.
+// study returns the study: both placements at the rate, and each also at the rates at which it was measured.
 func (f *rehearseFlags) study(
 	info lab.SystemInfo, m model.Model, change string, units []model.Unit,
 ) lab.Study {
@@ -161,7 +164,7 @@ func measuredRates(m model.Model, placement string) (rates []float64) {
 	return rates
 }
 
-// samePlacement reports whether components that are split off leave the units of a placement.
+// samePlacement reports whether splitting off these components gives the units of a placement.
 func samePlacement(m model.Model, split, placement string) bool {
 	units, err := predict.Change{Split: predict.ParseGroups(split)}.Apply(m)
 	groups := func(text string) (all []string) {
@@ -173,7 +176,7 @@ func samePlacement(m model.Model, split, placement string) bool {
 	return err == nil && slices.Equal(groups(placementOf(units)), groups(placement))
 }
 
-// replicated gives the variants of a study the replicas of these units, which their layouts begin with.
+// replicated sets the replicas of each variant of a study from its units, which its layout begins with.
 func replicated(s *lab.Study, units ...[]model.Unit) error {
 	layouts, err := layoutsOf(*s, nil)
 	if err != nil {
@@ -193,7 +196,7 @@ func replicated(s *lab.Study, units ...[]model.Unit) error {
 	return err
 }
 
-// rehearsalLimits lists what a rehearsal leaves out, what it assumes, and what it takes for known.
+// rehearsalLimits lists what a rehearsal leaves out and what it assumes.
 func rehearsalLimits(m model.Model, deployment string) []string {
 	limits := []string{
 		"CPU time is arithmetic in the place of your code: caches, memory, garbage collection and locks are in " +
