@@ -204,8 +204,8 @@ type Layout struct {
 	// Nodes are the hosts of its deployment that faults can be done to, besides units and
 	// services; who deploys it says so (Capabilities).
 	Nodes []Node
-	// Spans receives the spans of foreign units that are no servers, whose environment tells them where to send
-	// these; nil: nobody does.
+	// Spans receives the spans of foreign units other than servers; nil: none are received. The deployer has it
+	// listen and adds the variables that it returns to their environment.
 	Spans SpanReceiver
 }
 

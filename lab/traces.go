@@ -48,7 +48,7 @@ type TracePart struct {
 type PartCost struct {
 	TracePart
 	Calls   float64 `json:"calls"`           // spans
-	Entered float64 `json:"entered"`         // of these, those that another service, or nobody traced, called
+	Entered float64 `json:"entered"`         // of these, the ones without a caller in the same service
 	Self    float64 `json:"self_seconds"`    // in which no span that it waits for is under way
 	Waiting float64 `json:"waiting_seconds"` // in which one is
 	Path    float64 `json:"path_seconds"`    // on the critical path; all parts together make the operation's time
@@ -92,17 +92,16 @@ type SpanReceiver interface {
 	// Listen begins to receive at an address of this host. It returns variables that tell units to send their
 	// spans there.
 	Listen(host string) ([]string, error)
-	// Close ends receiving. It returns what the traces say that began between two moments; nil if it did not
-	// listen.
+	// Close ends receiving. It sums up the traces that began between two moments; nil if it did not listen.
 	Close(from, to time.Time) (*ReceivedTraces, error)
 }
 
-// ReceivedTraces is what the traces of a trial say.
+// ReceivedTraces sums up the traces of a trial.
 type ReceivedTraces struct {
 	TraceSet // one batch of each operation
 	// Paths are those of a median and of a slow trace, and the mean of all.
 	Paths []Path
-	// Traffic is what services asked of others, per trace. A service that records no spans has the name by
+	// Traffic counts the calls between services, per trace. A service that records no spans has the name under
 	// which it was called.
 	Traffic []Traffic
 }

@@ -9,7 +9,7 @@ import (
 
 // UnitSpec is one unit to be started. Its groups say what runs, when, how units reach each other, what the
 // unit keeps, and where it runs. Deployers add to its environment: CLEAVE_RUN (the run's label), CLEAVE_UNIT
-// (its name), CLEAVE_DIR (its volume), and CLEAVE_ADDRESS (the host:port to listen on) where Listens.
+// (its name), CLEAVE_DIR (its volume) and, if it Listens, CLEAVE_ADDRESS (the host:port to listen on).
 type UnitSpec struct {
 	Name string // unique in the layout: "core", "worker-007"
 	Role string // what metering sums over: "core", "worker"
@@ -22,7 +22,7 @@ type UnitSpec struct {
 	Limits Limits
 }
 
-// Runnable is what a unit runs: a program, or a container of an image, with its input.
+// Runnable describes the program of a unit, or the container of an image, with its input.
 type Runnable struct {
 	// Program is the file to run; empty means one of our unit programs, the one that Own
 	// names. The deployer knows where those are.
@@ -62,7 +62,7 @@ type Runnable struct {
 	NameBy string
 }
 
-// Lifecycle is when a unit starts and can be used, what happens to it meanwhile, and when it ends.
+// Lifecycle says when a unit starts and can be used, which faults it suffers, and when it ends.
 type Lifecycle struct {
 	// After are units that can be used, or have done their part, before this one starts.
 	After []string
@@ -86,7 +86,7 @@ type Lifecycle struct {
 	Stage int
 }
 
-// Networking is where a unit listens, and whom it calls.
+// Networking holds the addresses that a unit listens on, and the units that it calls.
 type Networking struct {
 	// Listens asks for an address of the unit's own, in CLEAVE_ADDRESS.
 	Listens bool
@@ -115,7 +115,7 @@ type Networking struct {
 	Uses []Use
 }
 
-// Storage is what a unit has of folders.
+// Storage holds the folders of a unit.
 type Storage struct {
 	// Volume names the folder that the unit gets: empty at the start of the trial, kept
 	// when the unit is killed and started again. Units that name the same volume share
@@ -134,7 +134,7 @@ type Storage struct {
 	Leaves string
 }
 
-// Placement is where a unit runs, and how often.
+// Placement holds the node, the processors and the replicas of a unit.
 type Placement struct {
 	// Node names where the unit is placed: units of the same name share a node, which has
 	// an address and ports of its own; empty means the conductor's host.

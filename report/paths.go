@@ -78,7 +78,7 @@ func partCell(part, whole float64) cell {
 	return unlessZero(part, fmt.Sprintf("%s (%s)", seconds(part), figure.Percent(part/whole)))
 }
 
-// pathReach says from where to where paths lead.
+// pathReach names the moments at which paths begin and end.
 func (v view) pathReach() string {
 	if v.foreign() {
 		return "from the start of the first span to its end"

@@ -82,7 +82,7 @@ func toned(s string, t tone) cell {
 	return cell{s, t}
 }
 
-// unlessZero returns a cell with the words for a value, of which 0 says that nothing was measured.
+// unlessZero returns a cell with the words for a value, or that of an absent one if the value is 0.
 func unlessZero(value float64, words string) cell {
 	if value == 0 {
 		return none()
@@ -98,7 +98,7 @@ func unlessNil(value *float64, write func(float64) string) cell {
 	return text(write(*value))
 }
 
-// none returns the cell of what does not exist.
+// none returns the cell of an absent value.
 func none() cell { return toned(absent, toneMuted) }
 
 // seconds writes a time.

@@ -14,8 +14,8 @@ func (e *experiment) receiver() lab.SpanReceiver {
 	return e.Tracer.Receive()
 }
 
-// closeSpans ends receiving and notes what came of the operations that were played. What services outside of
-// the layout were asked has no place in its picture.
+// closeSpans ends receiving and notes the traces of the operations that were played. Calls of services
+// outside of the layout are left out: its picture does not have these.
 func closeSpans(receiver lab.SpanReceiver, played Played, trial *lab.Trial) error {
 	if receiver == nil {
 		return nil

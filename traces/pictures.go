@@ -13,11 +13,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// pictures is what reports draw of traces.
+// pictures gathers what reports draw of traces.
 type pictures struct {
 	traces []tree // without children
 	mean   criticalpath.Mean
-	asked  map[lab.Traffic]int // how often, by who asks whom
+	asked  map[lab.Traffic]int // calls, by caller and callee
 }
 
 // add adds a trace with its critical path.

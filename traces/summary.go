@@ -34,7 +34,7 @@ func Summary(name string, set Set, batches int) lab.TraceSet {
 	return summary(name, set, batches, func(tree, []criticalpath.Stretch) {})
 }
 
-// summary is Summary that shows every trace with its critical path.
+// summary returns what Summary does, and calls show with every trace and its critical path.
 func summary(name string, set Set, batches int, show func(tree, []criticalpath.Stretch)) lab.TraceSet {
 	names := partNames{known: map[lab.TracePart]bool{}}
 	operations := map[lab.TracePart][]account{}

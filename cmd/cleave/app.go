@@ -111,8 +111,8 @@ func systemsThat[T lab.System]() []string {
 	return names
 }
 
-// askedFor returns the system of that name, or what plays a model file; the error of one that cannot be what
-// is asked of it ("checked", "explained") names those that can.
+// askedFor returns the system of that name, or the one that plays the model file of that name. The error of a
+// system that cannot do what is asked of it ("checked", "explained") names those that can.
 func askedFor[T lab.System](name, what string) (T, error) {
 	if text, is := modelText(name); is {
 		return askedToPlay[T](name, text, what)
@@ -130,7 +130,7 @@ func askedFor[T lab.System](name, what string) (T, error) {
 		strings.Join(names, ", "))
 }
 
-// systemInfos describes all systems, and what plays a model if one is given.
+// systemInfos describes all systems. The one that plays models is among them only with a model.
 func systemInfos(model string) map[string]lab.SystemInfo {
 	infos := map[string]lab.SystemInfo{}
 	for _, system := range systems(conditions{model: model}) {

@@ -11,13 +11,13 @@ import (
 	"github.com/cleave-lab/cleave/predict"
 )
 
-// asIsVariant is a model as it is: the architecture, and the variant of that name.
+// asIsVariant names the architecture, and the variant, that leaves the components of a model where they are.
 const asIsVariant = "as-is"
 
-// modelSchema is the line that tells a model file from other files.
+// modelSchema matches the line that tells a model file from other files.
 var modelSchema = regexp.MustCompile(`(?m)^schema: *["']?cleave-model/`)
 
-// modelText returns the text of a model file; false if the argument names none.
+// modelText returns the text of a file, and whether it is a model file.
 func modelText(argument string) (string, bool) {
 	data, err := inputfile.Read(argument, model.MaxBytes)
 	return string(data), err == nil && modelSchema.Match(data)

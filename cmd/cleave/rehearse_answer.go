@@ -46,8 +46,8 @@ type rehearsedChange struct {
 	model model.Model
 }
 
-// aspect is a line of the first screen: a metric, how a model has the truth of it, and the margin of an
-// error.
+// aspect is a line of the first screen: a metric, its value in what a model says was measured, and the margin
+// of its error.
 type aspect struct {
 	what   string
 	metric lab.Metric
@@ -55,7 +55,7 @@ type aspect struct {
 	margin float64
 }
 
-// aspects returns those of the first screen.
+// aspects returns the lines of the first screen.
 func (r rehearsedChange) aspects() []aspect {
 	median, _ := lab.FindMetric(r.study.Metrics, lab.ResponseTime, 0.5, "")
 	tail, _ := lab.FindMetric(r.study.Metrics, lab.ResponseTime, 0.99, "")
@@ -110,8 +110,8 @@ func (r rehearsedChange) writeAnswer(w io.Writer) {
 	figure.Columns(w, rows)
 }
 
-// writeErrors prints what was rehearsed of each variant that was measured, too, beside that, and warns of
-// errors beyond their margins.
+// writeErrors prints what was rehearsed beside what the model says was measured, and warns of errors beyond
+// their margins.
 func (r rehearsedChange) writeErrors(w io.Writer) {
 	rows, warnings := [][]string{{"placement", "rate"}}, []string{}
 	for _, a := range r.aspects() {
@@ -155,8 +155,8 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 	}
 }
 
-// writeCPU prints the CPU time that the model asks for beside what the meter saw. The first two metrics are
-// of systems that play models.
+// writeCPU prints the CPU time that the model asks for beside the metered. Only systems that play models have
+// the first two metrics.
 func (r rehearsedChange) writeCPU(w io.Writer) {
 	asked, _ := lab.FindMetric(r.study.Metrics, "demanded_cpu", 0, lab.PerOperation)
 	burnt, _ := lab.FindMetric(r.study.Metrics, "burnt", 0, "")

@@ -192,8 +192,8 @@ type played struct {
 	point lab.Point
 }
 
-// trialsByPlace yields every variant that is compared at every point at which it has trials that count, with
-// these.
+// trialsByPlace yields every variant that is compared, at every point, with its trials that count. It leaves
+// out points at which a variant has none.
 func (e *experiment) trialsByPlace() iter.Seq2[played, []lab.Trial] {
 	return func(yield func(played, []lab.Trial) bool) {
 		for v, point := range e.places() {

@@ -41,7 +41,7 @@ func (e *experiment) overall(p float64, blocks int) float64 {
 // at a point.
 type Rule struct{ Input Input }
 
-// after returns the experiment as it is after some trials.
+// after returns the experiment with only these trials.
 func (r Rule) after(played []lab.Trial) *experiment {
 	r.Input.Trials = played
 	return newExperiment(r.Input)

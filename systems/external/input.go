@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/inputfile"
 )
 
-// Input is a file or a folder that a user names, as it is read once.
+// Input is a file or a folder that a user names. Open reads it once.
 type Input struct {
 	path        string
 	text        []byte

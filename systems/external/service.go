@@ -170,7 +170,7 @@ func (s *serviceReader) readPorts() {
 	}
 }
 
-// leaveOut reports whether a port of a service is not of TCP, and notes it then.
+// leaveOut reports whether a port of a service is of another protocol than TCP, and adds a note if so.
 func (p *project) leaveOut(service, port, protocol string) bool {
 	if protocol == "" || strings.EqualFold(protocol, "tcp") {
 		return false

@@ -138,8 +138,8 @@ func Place(m model.Model, placement string) ([]Unit, error) {
 	return units, nil
 }
 
-// grouped returns the unit of a group of components: one of the model as it is, or a new one, which is
-// limited as the unit was that the first of them leaves.
+// grouped returns the unit of a group of components: one of the model as it is, or a new one, with the limits
+// of the unit that the first of them leaves.
 func grouped(m model.Model, group []string) model.Unit {
 	from := m.Units[m.UnitOf(group[0])]
 	if len(group) == len(from.Components) &&
@@ -202,7 +202,7 @@ func (d *Design) Plays(one, other int) bool {
 	})
 }
 
-// Calling reports whether one unit calls another. That in front asks all others whether they are settled.
+// Calling reports whether one unit calls another. The unit in front asks all others whether they are settled.
 func (d *Design) Calling(one, other int) bool {
 	return d.Plays(one, other) || one == d.Front() && one != other
 }

@@ -28,10 +28,10 @@ type Job struct {
 // ModelFile is the file in the folder of a unit that holds the model.
 const ModelFile = "model.yaml"
 
-// SettledPath is where a client asks whether nothing is under way any more.
+// SettledPath answers a client when nothing is under way any more.
 const SettledPath = "/settled"
 
-// Path returns where clients have an operation of the model played.
+// Path returns the path under which clients call an operation of the model.
 func Path(operation int) string { return "/operations/" + strconv.Itoa(operation) }
 
 // Body returns the body of a client's request, or of an answer: JSON of so many bytes if these are enough.
@@ -55,8 +55,8 @@ type Account struct {
 	// SampledAsked and SampledTook are the CPU time that some burns were to take, and that they took.
 	SampledAsked float64 `json:"sampled_asked_seconds"`
 	SampledTook  float64 `json:"sampled_took_seconds"`
-	// FrontCPU is the CPU time of the unit's own for each request of a client, and StoreCPU for each call of a
-	// store that is a unit; both were measured before the load, and are taken off the CPU time of calls.
+	// FrontCPU and StoreCPU are the CPU time that our program itself takes for a client's request, and for a
+	// call of a store that is a unit. Both are measured before the load and taken off the CPU time of calls.
 	FrontCPU float64 `json:"front_cpu_seconds"`
 	StoreCPU float64 `json:"store_cpu_seconds"`
 }

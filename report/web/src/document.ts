@@ -690,7 +690,7 @@ export interface PartCost {
   kind?: "business code" | "encoding" | "transport" | "queueing" | "database" | "broker";
   /** spans */
   calls: Figure;
-  /** of these, those that another service, or nobody traced, called */
+  /** of these, the ones without a caller in the same service */
   entered: Figure;
   /** in which no span that it waits for is under way */
   self_seconds: Figure;

@@ -17,15 +17,15 @@ const (
 	sampledBurns = 32
 )
 
-// burner uses CPU time: so many steps as took it when the unit began. Steps are work, as that of a program
-// is: beside others on the same core they take longer, too.
+// burner uses CPU time: it computes as many steps as took that time when the unit began. As the work of a
+// program, these take longer beside other work on the same core.
 type burner struct {
 	steps       float64 // per second of CPU time
 	burns       atomic.Int64
 	asked, took atomic.Int64 // nanoseconds of the burns that were measured
 }
 
-// newBurner measures how fast this host is: the median of its spins counts.
+// newBurner measures how fast this host is, as the median of several spins.
 func newBurner() *burner {
 	speeds := make([]float64, spinsPerTest)
 	for i := range speeds {

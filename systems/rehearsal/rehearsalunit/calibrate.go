@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// probes of each kind are sent, one every probePause, after some that warm up: as at low load, for which
-	// the CPU times of a model are.
+	// probes of each kind are sent, one every probePause, after some that warm up. That is a low load, since the
+	// CPU times of a model are those at low load.
 	probes, warmProbes = 100, 20
 	probePause         = time.Millisecond
-	// probedOperations is of how many operations requests are measured; others are taken for their mean.
+	// Requests of the first probedOperations are measured; those of other operations are taken for their mean.
 	probedOperations = 20
 )
 
-// calibrate measures what this program takes for what the model has in the CPU time of calls: the request of
-// a client, and a call of a store that is a unit.
+// calibrate measures the CPU time that this program itself takes for the request of a client, and for a call
+// of a store that is a unit. The model has both in the CPU time of calls.
 func (u *Unit) calibrate(ctx context.Context) error {
 	if u.index == u.design.Front() {
 		if err := u.probed(ctx, u.serveNothing, u.probeFront); err != nil {
@@ -62,7 +62,7 @@ func (u *Unit) probed(ctx context.Context, serve func(context.Context, net.Liste
 	return errors.Join(err, <-served)
 }
 
-// serveNothing is the interface for clients behind which nothing is played.
+// serveNothing serves the interface for clients and plays nothing.
 func (u *Unit) serveNothing(ctx context.Context, listener net.Listener) error {
 	nothing := func(context.Context, *score) error { return nil }
 	return unit.ServeFront(ctx, listener, u.front(nothing), requestTimeout)

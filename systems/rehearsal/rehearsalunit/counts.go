@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/rehearsal"
 )
 
-// counts has numbers in a file that the kernel keeps when the unit is killed: what it did in an earlier life
-// counts.
+// counts keeps numbers in a mapped file. The kernel keeps these when the unit is killed, so that what it did
+// in an earlier life counts.
 type counts struct {
 	memory  []byte
 	numbers []atomic.Int64
@@ -49,7 +49,7 @@ func openCounts(dir string, calls int) (_ *counts, err error) {
 // add counts something of a call.
 func (c *counts) add(call, what int) { c.numbers[perCall*call+what].Add(1) }
 
-// demanded is the CPU time that the model asked for, in nanoseconds.
+// demanded returns the CPU time that the model asked for, in nanoseconds.
 func (c *counts) demanded() *atomic.Int64 { return &c.numbers[len(c.numbers)-1] }
 
 // tallies returns the numbers of all calls.

@@ -102,8 +102,8 @@ func (u *Unit) play(ctx context.Context, s *score) error {
 	return nil
 }
 
-// ownTaken takes off the CPU time of a call what this program takes in its place: for the request of a
-// client, and for calls of stores that are units, which the model has in the CPU time of both sides.
+// ownTaken subtracts from the CPU time of a call what this program itself takes for the request of a client
+// and for calls of stores that are units. The model has the latter in the CPU time of both sides.
 func (u *Unit) ownTaken(s *score, cpu, background time.Duration) (time.Duration, time.Duration) {
 	own := time.Duration(0)
 	if s.Caller == nil {
@@ -149,7 +149,7 @@ func (u *Unit) playCalls(ctx context.Context, calls []*rehearsal.Call) error {
 	return nil
 }
 
-// begin begins what nobody waits for.
+// begin starts work that nobody waits for.
 func (u *Unit) begin(work func()) {
 	u.aside.Add(1)
 	go func() {
@@ -158,7 +158,7 @@ func (u *Unit) begin(work func()) {
 	}()
 }
 
-// finish returns when nothing is under way that nobody waits for.
+// finish waits for the work that nobody waits for.
 func (u *Unit) finish() {
 	for u.aside.Load() > 0 {
 		time.Sleep(time.Millisecond)
@@ -226,7 +226,7 @@ func (u *Unit) call(ctx context.Context, c *rehearsal.Call) error {
 	return err
 }
 
-// enter plays a call that comes from outside of the unit. No more than its workers do so at once.
+// enter plays a call that comes from outside of the unit. It waits until a worker is free.
 func (u *Unit) enter(ctx context.Context, s *score) error {
 	if u.workers == nil {
 		return u.play(ctx, s)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exactBelow is the length of waits below which they are exact. The runtime's own timers may be a millisecond
-// late on an idle host.
+// Waits shorter than exactBelow are exact. The runtime's own timers may be a millisecond late on an idle
+// host.
 const exactBelow = 50 * time.Millisecond
 
 // sleeper waits on timers of the kernel, which it uses again.

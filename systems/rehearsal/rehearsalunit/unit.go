@@ -33,7 +33,7 @@ const (
 	maxMessage = 4 << 20
 )
 
-// Run is a unit of a rehearsal until it is told to stop.
+// Run runs a unit of a rehearsal until it is told to stop.
 func Run(channel *unit.Channel, argument string) error {
 	var job rehearsal.Job
 	if err := json.Unmarshal([]byte(argument), &job); err != nil {
@@ -62,7 +62,7 @@ func Run(channel *unit.Channel, argument string) error {
 	}, func(channel *unit.Channel) error { return channel.Report(u.Account()) })
 }
 
-// Place is where a unit finds what it needs.
+// Place holds the folder, the peers and the log of a unit.
 type Place struct {
 	Dir string // its own folder
 	// Peer is the host:port of another unit, or of all its replicas.
@@ -83,11 +83,11 @@ type Unit struct {
 	counts   *counts
 	burner   *burner
 	sleeper  *sleeper
-	aside    atomic.Int64 // how much is under way that nobody waits for
+	aside    atomic.Int64 // work under way that nobody waits for
 	logError func(error)
 
-	frontCPU            []time.Duration // of this program for a request of a client, by operation
-	storeCPU, storeWait time.Duration   // of this program for a call of a store that is a unit
+	frontCPU            []time.Duration // that this program takes for a request of a client, by operation
+	storeCPU, storeWait time.Duration   // that it takes for a call of a store that is a unit
 }
 
 // Open joins a unit of a design.
@@ -154,8 +154,8 @@ func (u *Unit) join(ctx context.Context, dir string) error {
 	return nil
 }
 
-// Serve answers until ctx ends, and then what is under way: clients and other units in front, else other
-// units.
+// Serve answers other units, and clients if it is in front, until ctx ends. Then it answers what is under
+// way.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	if err := u.calibrate(ctx); err != nil {
 		return errors.Join(fmt.Errorf("unit %s: measure what it takes itself: %w", u.Name, err), listener.Close())

@@ -23,8 +23,8 @@ const (
 	countUnknown  = "unknown"       // operations of which it does not know
 )
 
-// deviations is by how many standard deviations a count may be off what the model says. One call in a billion
-// is farther off by chance.
+// A count may be off what the model says by so many standard deviations. One call in a billion is farther off
+// by chance.
 const deviations = 6
 
 // AuditLive implements lab.LiveAuditor: what clients tried and what each unit has made and played of each
@@ -85,7 +85,7 @@ func accounts(reports []lab.UnitReport) (sum rehearsal.Account, err error) {
 // tried counts the attempts of clients at an operation.
 type tried struct{ all, right int64 }
 
-// judge gathers what it finds.
+// judge holds the counts of a trial and what it finds.
 type judge struct {
 	loaded.Findings
 	design *rehearsal.Design

@@ -68,11 +68,11 @@ func (s System) Describe() lab.SystemInfo {
 }
 
 const (
-	// readyTimeout is how long the units may take to be ready, in seconds.
+	// readyTimeout limits the wait until the units are ready, in seconds.
 	readyTimeout = 60
-	// settleTimeout is how long calls that nobody waits for may take after the last answer, in seconds.
+	// settleTimeout limits the wait for calls that nobody waits for, after the last answer, in seconds.
 	settleTimeout = 300
-	// descriptors are open in one process at most.
+	// descriptors is the most that one process has open.
 	descriptors = 8192
 )
 
