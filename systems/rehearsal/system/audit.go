@@ -94,7 +94,7 @@ type judge struct {
 	failed bool // some attempt was not answered rightly: then calls of it may be cut short
 }
 
-// take takes a line of the history in.
+// take counts an attempt of the history.
 func (j *judge) take(a loaded.Attempt[struct{}]) {
 	of := j.tried[a.Operation]
 	if of == nil {

@@ -191,15 +191,16 @@ func (s System) CheckTable() lab.CheckTable {
 	}
 }
 
-// Explanation implements lab.Explainable. The rate is one at which the model was measured, if any.
+// Explanation implements lab.Explainable. The rate is the lowest at which the model was measured, if any.
 func (s System) Explanation() lab.Explanation {
-	e := lab.Explanation{From: rehearsal.AsIs, To: rehearsal.Apart, Rate: usualRate,
+	e := lab.Explanation{From: rehearsal.AsIs, To: rehearsal.Apart,
 		Metrics: []string{"response_time_p50", loaded.CPUPerOperation, "response_time_p99"}}
 	if m, err := model.Parse(rehearsal.ModelFile, []byte(s.Model)); err == nil {
 		for _, of := range m.Measured {
-			e.Rate = cmp.Or(min(e.Rate, of.Rate), of.Rate)
+			e.Rate = min(cmp.Or(e.Rate, of.Rate), of.Rate)
 		}
 	}
+	e.Rate = cmp.Or(e.Rate, usualRate)
 	return e
 }
 
@@ -250,7 +251,7 @@ func (s System) placements(variants ...lab.Variant) (all [][][]string, err error
 	return all, nil
 }
 
-// apart returns groups of which one is a group of its own.
+// apart returns groups after some of their components have left them for a group of their own.
 func apart(groups [][]string, group []string) [][]string {
 	var all [][]string
 	for _, g := range groups {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/rehearsal"
 )
@@ -93,6 +94,27 @@ func TestComponentsLeaveOneAfterAnother(t *testing.T) {
 	for _, stop := range stops {
 		if err := s.Describe().Check(stop); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestExplanationsHaveARateOfTheModel: the lowest at which it was measured.
+func TestExplanationsHaveARateOfTheModel(t *testing.T) {
+	s, _ := played(t)
+	before, _, _ := strings.Cut(s.Model, "measured:")
+	for measured, want := range map[string]float64{"": usualRate, "20": 20, "200": 200, "300 200 400": 200} {
+		text := before
+		for i, rate := range strings.Fields(measured) {
+			if i == 0 {
+				text += "measured:\n"
+			}
+			text += "  - {rate: " + rate + ", time: {mean: 3ms, source: guess}, cpu: {mean: 400us, source: guess}}\n"
+		}
+		if _, err := model.Parse(rehearsal.ModelFile, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got := (System{Model: text}).Explanation().Rate; got != want {
+			t.Errorf("measured at %q: explained at %g, want %g", measured, got, want)
 		}
 	}
 }
