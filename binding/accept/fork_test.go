@@ -7,6 +7,15 @@ import (
 	"time"
 )
 
+// soon is the time within which what a fork does has happened.
+const soon = 5 * time.Second
+
+// arrival is a connection with the branch that has got it.
+type arrival struct {
+	net.Conn
+	branch net.Listener
+}
+
 // TestForkGoesByTheBeginning sends the beginning of connections in one piece and in two. All bytes are there
 // for the branch that gets a connection.
 func TestForkGoesByTheBeginning(t *testing.T) {
@@ -20,52 +29,92 @@ func TestForkGoesByTheBeginning(t *testing.T) {
 			t.Fatal(err)
 		}
 		those, others := Fork(listener, "PRI")
+		arrivals, ends := make(chan arrival, 1), make(chan error, 2) // one: of endsWithBoth
+		for _, branch := range []net.Listener{those, others} {
+			go func() {
+				for {
+					connection, err := branch.Accept()
+					if err != nil {
+						ends <- err
+						return
+					}
+					arrivals <- arrival{connection, branch}
+				}
+			}()
+		}
 		for _, c := range []struct {
 			parts []string
 			to    net.Listener
 		}{
 			{[]string{"PRI * HTTP/2.0"}, those}, {[]string{"P", "RI"}, those}, {[]string{"PUT /"}, others},
-			{[]string{"PR", "O"}, others}, {[]string{""}, others},
+			{[]string{"PR", "O"}, others}, {[]string{"X"}, others}, {[]string{""}, others},
 		} {
-			client, err := net.Dial(network, listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			sent := ""
-			for _, part := range c.parts {
-				if _, err := io.WriteString(client, part); err != nil {
+			sent := send(t, listener.Addr(), c.parts)
+			select {
+			case served := <-arrivals:
+				if served.branch != c.to {
+					t.Errorf("%s: %q has come to the other branch", network, sent)
+				}
+				if got, err := io.ReadAll(served); string(got) != sent || err != nil {
+					t.Errorf("%s: sent %q, read %q, %v", network, sent, got, err)
+				}
+				if err := served.Close(); err != nil {
 					t.Error(err)
 				}
-				sent += part
-				time.Sleep(10 * time.Millisecond) // so that a part comes alone
-			}
-			if err := client.Close(); err != nil {
-				t.Error(err)
-			}
-			served, err := c.to.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, err := io.ReadAll(served); string(got) != sent || err != nil {
-				t.Errorf("%s: sent %q, read %q, %v", network, sent, got, err)
-			}
-			if err := served.Close(); err != nil {
-				t.Error(err)
+			case <-time.After(soon):
+				t.Fatalf("%s: %q has come to no branch", network, sent)
 			}
 		}
-		if err := those.Close(); err != nil {
+		endsWithBoth(t, listener.Addr(), those, others, ends)
+	}
+}
+
+// send connects, sends a text in parts, and closes the connection.
+func send(t *testing.T, to net.Addr, parts []string) (sent string) {
+	t.Helper()
+	client, err := net.Dial(to.Network(), to.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range parts {
+		if _, err := io.WriteString(client, part); err != nil {
 			t.Error(err)
 		}
-		if client, err := net.Dial(network, listener.Addr().String()); err != nil {
-			t.Errorf("one branch is open, and nobody listens: %v", err)
-		} else if err := client.Close(); err != nil {
-			t.Error(err)
+		sent += part
+		time.Sleep(10 * time.Millisecond) // so that a part comes alone
+	}
+	if err := client.Close(); err != nil {
+		t.Error(err)
+	}
+	return sent
+}
+
+// endsWithBoth closes the branches: somebody listens until both are closed, and nobody then.
+func endsWithBoth(t *testing.T, at net.Addr, those, others net.Listener, ends <-chan error) {
+	t.Helper()
+	listens := func() bool {
+		client, err := net.Dial(at.Network(), at.String())
+		return err == nil && client.Close() == nil
+	}
+	if err := those.Close(); err != nil {
+		t.Error(err)
+	}
+	if !listens() {
+		t.Errorf("%s: one branch is open, and nobody listens", at)
+	}
+	if err := others.Close(); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		select {
+		case <-ends:
+		case <-time.After(soon):
+			t.Fatalf("%s: a closed branch accepts", at)
 		}
-		if err := others.Close(); err != nil {
-			t.Error(err)
-		}
-		if _, err := others.Accept(); err == nil {
-			t.Error("a closed branch accepts")
+	}
+	for begun := time.Now(); listens(); time.Sleep(time.Millisecond) {
+		if time.Since(begun) > soon {
+			t.Fatalf("%s: both branches are closed, and somebody listens", at)
 		}
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// InParallel has so many workers share work that is done a number of times, and returns when all of it is
-// done or has failed. The first failure of a worker ends its part. Workers and times are counted from 0.
+// InParallel has workers share work that is done a number of times. Workers and times are counted from 0. A
+// worker that fails does no more. InParallel returns the failures when all is done, or all workers have
+// failed.
 func InParallel(workers, times int, do func(worker, n int) error) error {
 	var next atomic.Int64
 	failures := make([]error, workers)

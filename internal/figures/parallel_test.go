@@ -2,15 +2,20 @@ package figures
 
 import (
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 )
 
 // TestInParallelDoesAllOnce: also where a worker fails, whose part the others do.
 func TestInParallelDoesAllOnce(t *testing.T) {
+	const workers = 4
 	for _, failing := range []int{-1, 7} {
 		var done [100]atomic.Int64
-		err := InParallel(4, len(done), func(_, n int) error {
+		err := InParallel(workers, len(done), func(worker, n int) error {
+			if worker < 0 || worker >= workers {
+				t.Errorf("number %d is done by worker %d", n, worker)
+			}
 			done[n].Add(1)
 			if n == failing {
 				return errors.New("it is broken")
@@ -25,6 +30,38 @@ func TestInParallelDoesAllOnce(t *testing.T) {
 		if (err != nil) != (failing >= 0) {
 			t.Errorf("%d fails: %v", failing, err)
 		}
+	}
+}
+
+// TestInParallelWorksAtTheSameTime: each worker waits for all others.
+func TestInParallelWorksAtTheSameTime(t *testing.T) {
+	const workers = 4
+	var here sync.WaitGroup
+	here.Add(workers)
+	var seen [workers]atomic.Int64
+	err := InParallel(workers, workers, func(worker, _ int) error {
+		seen[worker].Add(1)
+		here.Done()
+		here.Wait()
+		return nil
+	})
+	for worker := range seen {
+		if got := seen[worker].Load(); got != 1 || err != nil {
+			t.Errorf("worker %d was there %d times, %v", worker, got, err)
+		}
+	}
+}
+
+// TestInParallelEndsWithItsWorkers: none goes on after a failure, and all failures are told.
+func TestInParallelEndsWithItsWorkers(t *testing.T) {
+	var done atomic.Int64
+	broken := []error{errors.New("a"), errors.New("b"), errors.New("c")}
+	err := InParallel(len(broken), 100, func(worker, _ int) error {
+		done.Add(1)
+		return broken[worker]
+	})
+	if done.Load() != int64(len(broken)) || err == nil || err.Error() != "a\nb\nc" {
+		t.Errorf("%d were done by workers that fail: %v", done.Load(), err)
 	}
 }
 

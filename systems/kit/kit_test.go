@@ -52,15 +52,23 @@ func TestAnArchitecturesOwnValuesAreFirst(t *testing.T) {
 	}
 }
 
+// TestOnBackings: of two knobs with a kind the first is turned, and none that was not given.
 func TestOnBackings(t *testing.T) {
+	c := catalogue()
+	c.Knobs = append(c.Knobs, lab.Knob{Name: "crumbs", Values: []string{"rye", "steel", "panko"}})
+	c.Knobs = append([]lab.Knob{{Name: "seeds", Values: []string{"wheat", "rye", "sesame"}}}, c.Knobs...)
 	for kinds, want := range map[string]string{
-		"rye":       "map[flour:rye]",
-		"rye steel": "map[flour:rye oven:steel]",
-		"rye wheat": "rye and wheat are both for the flour: choose one",
-		"sugar":     `the bakery has no use for the backing "sugar": use one of rye, steel, stone, wheat`,
+		"":            "map[]",
+		"rye":         "map[flour:rye]",
+		"rye steel":   "map[flour:rye oven:steel]",
+		"rye rye":     "map[flour:rye]",
+		"panko steel": "map[crumbs:panko oven:steel]",
+		"rye wheat":   "rye and wheat are both for the flour: choose one",
+		"sesame": `the bakery has no use for the backing "sesame": use one of panko, rye, steel, stone, ` +
+			"wheat",
 	} {
-		turned, err := catalogue().OnBackings(lab.Variant{Architecture: "village"}, strings.Fields(kinds), "oven",
-			"flour")
+		turned, err := c.OnBackings(lab.Variant{Architecture: "village"}, strings.Fields(kinds), "oven", "flour",
+			"crumbs")
 		got := fmt.Sprint(turned)
 		if err != nil {
 			got = err.Error()
@@ -72,8 +80,14 @@ func TestOnBackings(t *testing.T) {
 }
 
 func TestOnBackingsRefusesWhatCannotBeBuilt(t *testing.T) {
-	if turned, err := catalogue().OnBackings(lab.Variant{Architecture: "city"}, nil); err == nil {
-		t.Errorf("there is no city, and it stands on %v", turned)
+	for want, v := range map[string]lab.Variant{
+		`the bakery has no architecture "city"`: {Architecture: "city"},
+		`oven is "gas"`:                         {Architecture: "town", Knobs: map[string]string{"oven": "gas"}},
+	} {
+		turned, err := catalogue().OnBackings(v, []string{"rye"}, "flour")
+		if turned != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("it stands on %v: %v, want %s", turned, err, want)
+		}
 	}
 }
 

@@ -12,9 +12,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/rehearsal"
+	"github.com/cleave-lab/cleave/systems/rehearsal/rehearsalpb"
 )
 
 // rehearsed is a model whose units are joined and serve in this process.
@@ -133,7 +135,8 @@ func TestCallsArePlayedWhereTheirComponentsAre(t *testing.T) {
 					whole = whole && at.Count == float64(int64(at.Count))
 				}
 				if want = operations * int64(call.Count); whole && got.Served-before[i].Served != want {
-					t.Errorf("%s of %s was played %d times, want %d", call.Name, call.Component, got.Served, want)
+					t.Errorf("%s of %s was played %d times, want %d", call.Name, call.Component,
+						got.Served-before[i].Served, want)
 				}
 			}
 			for i, u := range r.units {
@@ -150,7 +153,28 @@ func TestCallsArePlayedWhereTheirComponentsAre(t *testing.T) {
 // TestRequestsOfAnotherSizeAreRefused: what is sent is what the model says.
 func TestRequestsOfAnotherSizeAreRefused(t *testing.T) {
 	r := start(t, rehearsal.Together, nil)
+	r.ask(t, "PUT", "/operations/0", rehearsal.Body(209), 400)
 	r.ask(t, "PUT", "/operations/0", rehearsal.Body(211), 400)
 	r.ask(t, "PUT", "/operations/7", rehearsal.Body(210), 404)
 	r.ask(t, "POST", "/operations/0", rehearsal.Body(210), 405)
+	refused := func(what string, call int, load string) {
+		_, err := r.units[0].Play(t.Context(), &rehearsalpb.PlayRequest{Call: uint32(call), Load: load})
+		if problem := problemOf(err); err == nil || problem.Kind != rpc.InvalidArgument {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	load := r.units[0].scores[0].in
+	refused("a load that is too long", 0, load+"x")
+	refused("a load that is too short", 0, load[1:])
+	refused("a call that there is not", len(r.design.Calls), "")
+	for _, c := range r.design.Calls {
+		if c.Unit != 0 {
+			refused("a call of another unit", c.Number, r.units[0].scores[c.Number].in)
+		}
+	}
+	for call, tally := range r.units[0].Account().Calls {
+		if tally != (rehearsal.Tally{}) {
+			t.Errorf("call %d was refused, and counted: %+v", call, tally)
+		}
+	}
 }
