@@ -58,7 +58,7 @@ type Runnable struct {
 	Foreign bool
 	// Server makes a foreign unit a backing service of the others.
 	Server *Server
-	// NameBy is what tells processes of one program of a foreign unit apart; see Unit.NameBy.
+	// NameBy tells processes of one program of a foreign unit apart; see Unit.NameBy.
 	NameBy string
 }
 
@@ -72,10 +72,10 @@ type Lifecycle struct {
 	// address. Such units start first, all at once, and the others when all are ready; so
 	// is one that is started again.
 	Ready func(ctx context.Context, address string) error `json:"-"`
-	// Readiness is how a foreign unit without Ready shows that it can be used.
+	// Readiness says how a foreign unit without Ready shows that it can be used.
 	Readiness Readiness
-	// Rest is, of the lead unit, how long all units are metered before it is told to start:
-	// what they use without being asked for anything.
+	// Rest, of the lead unit, is the time in which all units are metered before it is told to
+	// start: what they use without being asked for anything.
 	Rest time.Duration
 	// Faults are what the trial will do to the unit: for some of that a deployer has to
 	// be ready before the unit starts.
@@ -102,7 +102,7 @@ type Networking struct {
 	// it were a unit's: one of the nodes has it at a time, and what runs there sees to that.
 	// Its port is the one that all of them listen on, at every address of their nodes.
 	Floats string
-	// Reached is at which of its addresses its peers call the unit. Where it is not the usual
+	// Reached says at which of its addresses its peers call the unit. Where it is not the usual
 	// one, the unit starts before those that name no such address. Servers have the usual one.
 	Reached Reach
 	// Peers are units whose address this unit gets, as CLEAVE_ADDRESS_<NAME>
@@ -186,7 +186,7 @@ func (l Limits) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Server is what makes a foreign unit a backing service. All servers of a layout start
+// Server makes a foreign unit a backing service. All servers of a layout start
 // at once, before its other units, which wait until each is ready. A server listens at
 // its own address and has no privileges of the host's administrator; what it holds is
 // of no use after the trial, so it is killed at the end.
@@ -194,7 +194,7 @@ func (l Limits) String() string {
 // In Args, Env, Files and Setup of such a unit {host} and {port} stand for its own
 // address, {port:NAME} for a further port, and {dir} for its volume.
 type Server struct {
-	// Kind is what it is, for messages: "mariadb".
+	// Kind names it in messages: "mariadb".
 	Kind string
 	// Setup runs, one after another, before the first start of the server.
 	Setup []ServerSetup

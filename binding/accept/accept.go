@@ -1,5 +1,5 @@
-// Package accept takes connections for the servers of bindings, also when no file descriptor is left
-// for a moment, and shares one address between two of them.
+// Package accept takes connections, also when no file descriptor is left for a moment, and shares the
+// connections of one address between two servers.
 //
 // Entry points: Next, Fork.
 package accept

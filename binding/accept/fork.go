@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// patience is how long a client may take to say which branch of a fork it is for.
+// patience bounds the time in which a client has to say which branch of a fork it is for.
 const patience = 10 * time.Second
 
 // branch is a listener that gets some of the connections of another one.

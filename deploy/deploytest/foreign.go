@@ -29,11 +29,8 @@ const Boxed = "boxed"
 func (f Foreign) layout(part string) lab.Layout {
 	boxed := f.Unit(part)
 	boxed.Name, boxed.Role, boxed.Foreign = Boxed, "server", true
-	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{
-		Name: "lead", Role: "lead",
-		Runnable: lab.Runnable{Args: []string{"lead"}},
-	},
-		boxed}}
+	lead := lab.UnitSpec{Name: "lead", Role: "lead", Runnable: lab.Runnable{Args: []string{"lead"}}}
+	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{lead, boxed}}
 }
 
 // ForeignSuite runs the tests of such containers on a deployer whose unit program is that of

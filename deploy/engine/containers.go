@@ -204,8 +204,8 @@ func (c *Client) Containers(ctx context.Context, label, value string) (ids []str
 	return ids, named("list the containers of", value, err)
 }
 
-// Wait waits until a container has ended, and returns its exit status and whether the kernel has
-// ended it at its limit, unless it was killed by the caller.
+// Wait waits until a container has ended. It returns its exit status, and whether the kernel has ended it at
+// its limit of memory. That is not asked where killed reports that the caller has ended it.
 func (c *Client) Wait(
 	ctx context.Context, name string, killed func() bool,
 ) (code int, outOfMemory bool, err error) {
@@ -226,7 +226,7 @@ func (c *Client) Wait(
 const (
 	// statusKilled is the exit status of a container that SIGKILL has ended.
 	statusKilled = 137
-	// newsPatience is how long after its end the daemon may hear that a container was out of memory.
+	// newsPatience bounds the wait for the daemon to hear, after the end of a container, of its want of memory.
 	newsPatience = 500 * time.Millisecond
 )
 

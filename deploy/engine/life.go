@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// StopGrace is how long a foreign program has between SIGTERM and SIGKILL.
+// StopGrace is the time that a foreign program has between SIGTERM and SIGKILL.
 const StopGrace = 10 * time.Second
 
 // Life is one life of a container. It has what a fleet does to an instance, for deployers to embed.

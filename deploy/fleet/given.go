@@ -91,8 +91,8 @@ func WriteToVolume(volume, name string, data []byte) error {
 // mayTrace reports whether a unit is a program of the user's, which may record spans.
 func mayTrace(spec lab.UnitSpec) bool { return spec.Foreign && spec.Server == nil }
 
-// withEnvironment returns units where those that may record spans have more variables, unless their own have
-// the same names.
+// withEnvironment returns units, of which those that may record spans have more variables. Where they have
+// one of the same name, theirs counts.
 func withEnvironment(units []lab.UnitSpec, more []string) []lab.UnitSpec {
 	if len(more) == 0 {
 		return units

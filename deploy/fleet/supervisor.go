@@ -209,9 +209,9 @@ func (s *Supervisor) JudgeEnd(u *Unit, how error) {
 	}
 }
 
-// JudgeProcess is Judge for processes of either kind. how is the error of the process, or of the keeper of a
-// foreign one; outOfMemory reports that the kernel has killed it at its limit, ending that foreign units may
-// end. left says where processes may be left by a keeper that has failed.
+// JudgeProcess judges the end of a unit that is a process. how is the error with which it ended; that of a
+// foreign unit is its keeper's, which may have left processes where left says. outOfMemory reports that the
+// kernel has killed the unit at its limit. Once a trial is ending, foreign units may end.
 func (s *Supervisor) JudgeProcess(u *Unit, how error, outOfMemory, ending bool, left string) {
 	if !u.Spec.Foreign {
 		if how != nil && outOfMemory {

@@ -10,12 +10,12 @@ import (
 	"github.com/cleave-lab/cleave/deploy/launch"
 )
 
-// clusterPatience is how long a cluster may take to remove all that a conductor has left there.
+// clusterPatience bounds the time that a cluster takes to remove all that a conductor has left there.
 const clusterPatience = time.Minute
 
-// CleanCluster removes what conductors that are gone have left on a cluster of the user's, and names it as
-// called does. labels are the labels found there. If it cannot be told from here whether a conductor still
-// runs, its things are unclear, and stay.
+// CleanCluster removes what conductors that are gone have left on a cluster of the user's. labels are those
+// of the conductors whose things were found there; called names the things of one for people. They
+// stay, and are unclear, where it cannot be told from here whether their conductor still runs.
 func CleanCluster(
 	ctx context.Context, labels []string, called func(label string) string,
 	remove func(ctx context.Context, label string) error,

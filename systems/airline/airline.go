@@ -12,9 +12,7 @@
 // units may ask each other over gRPC, and airlineunit joins these to a unit.
 package airline
 
-import (
-	"time"
-)
+import "time"
 
 // Name is the name of the system in study files.
 const Name = "airline"

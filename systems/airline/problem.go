@@ -6,8 +6,8 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
-// The kinds of problems; a failure of the airline itself is rpc.Internal, one of a part that does not answer
-// rpc.Unavailable.
+// The kinds of problems. Beside them there are rpc.Internal, for failures of the airline itself, and
+// rpc.Unavailable, where a part of it does not answer.
 const (
 	BadRequest       rpc.Kind = "bad-request"
 	WrongCredentials rpc.Kind = "wrong-credentials"

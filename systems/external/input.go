@@ -66,9 +66,9 @@ func OfServices(name, path, address string) (Definition, error) {
 	return in.Definition(name, address)
 }
 
-// Definition returns the system of a compose file or of manifests, with a name, or that of its project.
-// address is what is loaded of it, as the url of a system file; "": the only port that it publishes. Any
-// other input is read as a system file, which has both.
+// Definition returns the system of a compose file or of manifests. name "" stands for the name of its
+// project. address says what is loaded of it, as the url of a system file does; "" stands for the only
+// port that it publishes. Any other input is read as a system file, which has both.
 func (in Input) Definition(name, address string) (Definition, error) {
 	if !in.HasServices() {
 		return Parse(in.path, in.text)

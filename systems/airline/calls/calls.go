@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// Greeting is how HTTP/2 begins, and no request of HTTP/1.
+	// Greeting begins every connection of HTTP/2, and no request of HTTP/1.
 	Greeting = "PRI"
 	// callTimeout is how long another unit may take to answer.
 	callTimeout = 5 * time.Second

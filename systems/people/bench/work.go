@@ -33,7 +33,7 @@ type measure struct {
 	cpu  float64 // seconds of this process per request, those of clients included
 }
 
-// measured begins a trial; the function that it returns measures it at its end.
+// measured begins a trial, and returns the function that ends and measures it.
 func (w work) measured() (ended func() measure) {
 	began, spent := time.Now(), figures.OwnCPU()
 	return func() measure {

@@ -70,7 +70,7 @@ func (u *Unit) play(ctx context.Context, s *score) error {
 	u.counts.add(s.Number, served)
 	cpu, background := s.cpu.draw(), s.background.draw()
 	u.counts.demanded().Add(int64(cpu + background))
-	cpu, background = u.ownTaken(s, cpu, background)
+	cpu, background = u.withoutOwn(s, cpu, background)
 	first := cpu / 2
 	if slices.ContainsFunc(s.visits, func(v visit) bool { return v.store.db != nil }) {
 		first = 0
@@ -102,9 +102,9 @@ func (u *Unit) play(ctx context.Context, s *score) error {
 	return nil
 }
 
-// ownTaken subtracts from the CPU time of a call what this program itself takes for the request of a client
+// withoutOwn subtracts from the CPU time of a call what this program itself takes for the request of a client
 // and for calls of stores that are units. The model has the latter in the CPU time of both sides.
-func (u *Unit) ownTaken(s *score, cpu, background time.Duration) (time.Duration, time.Duration) {
+func (u *Unit) withoutOwn(s *score, cpu, background time.Duration) (time.Duration, time.Duration) {
 	own := time.Duration(0)
 	if s.Caller == nil {
 		own += u.frontCPU[s.Operation]

@@ -13,7 +13,7 @@ import (
 // host.
 const exactBelow = 50 * time.Millisecond
 
-// sleeper waits on timers of the kernel, which it uses again.
+// sleeper waits, and keeps its timers of the kernel for further waits.
 type sleeper struct {
 	mu   sync.Mutex
 	free []*timer
@@ -25,7 +25,7 @@ type timer struct {
 	file       *os.File // reading it waits without a thread
 }
 
-// sleep waits.
+// sleep waits so long, or not at all where that is less than nothing.
 func (s *sleeper) sleep(wait time.Duration) error {
 	if wait <= 0 {
 		return nil

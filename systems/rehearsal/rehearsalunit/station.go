@@ -45,7 +45,7 @@ func openStation(
 	})
 }
 
-// visit spends the time of a visit and returns the CPU time that a commit has taken of the caller's.
+// visit spends the time of a visit, and returns the CPU time that its commits took on the caller's thread.
 func (s *station) visit(ctx context.Context, v visit) (used time.Duration, err error) {
 	if s.workers != nil {
 		select {

@@ -165,7 +165,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// serve answers until ctx ends.
+// serve answers until ctx ends. Clients and other units call the one address of the unit in front.
 func (u *Unit) serve(ctx context.Context, listener net.Listener) error {
 	if u.index != u.design.Front() {
 		return u.Unit.Serve(ctx, listener)
@@ -175,7 +175,7 @@ func (u *Unit) serve(ctx context.Context, listener net.Listener) error {
 	}
 	begin := "POST" // clients send requests of other methods
 	if u.design.Bind == hosting.GRPC || u.design.Bind == hosting.GRPCLean {
-		begin = "PRI" // how HTTP/2 begins
+		begin = "PRI" // as every connection of HTTP/2
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()

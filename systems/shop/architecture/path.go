@@ -21,8 +21,8 @@ func tunes(changes []lab.KnobChange) bool {
 	})
 }
 
-// Path leads from one variant to another, one knob at a time: each of its steps to the next of its stops, of
-// which the variant that it begins at is the first.
+// Path leads from one variant to another, one knob at a time. Its first stop is the variant that it begins
+// at; each step leads to the next stop.
 type Path struct {
 	Stops []lab.Variant
 	Steps []lab.PathStep
@@ -113,7 +113,7 @@ func isStock(knob, value string) bool {
 	return true
 }
 
-// align makes the settings of idle knobs equal of two variants. A binding without
+// align makes the settings of idle knobs equal in two variants. A binding without
 // effect on one side becomes what first says of the other's. The runtime, where it has
 // an effect on one side only, keeps its values: it is turned there.
 func align(from, to map[string]string, before, after Design, first func(binding string) string) {

@@ -73,8 +73,8 @@ func (u *unit) peer(instance string) (string, error) {
 // socketOf returns the socket file of a unit.
 func socketOf(dir, instance string) string { return filepath.Join(dir, instance+".sock") }
 
-// serveUnits answers the calls of other units until ctx ends, and beside them, in a shop of events,
-// takenPath.
+// serveUnits answers the calls of other units until ctx ends. In a shop of events it answers requests for
+// takenPath at the same address.
 func (u *unit) serveUnits(ctx context.Context, hosted Hosted) error {
 	listener, err := u.listen(ctx)
 	if err != nil {

@@ -9,7 +9,7 @@
 // alone needs no look. How many rows its statements change says whether it went the
 // usual way; where not, it looks then, and its refusal undoes the transaction.
 //
-// Entry points: Do and One; Ledger; Amounts.
+// Entry points: Do, One and Alone; Ledger; Amounts.
 package steps
 
 import (
