@@ -183,6 +183,6 @@ func withCassandra(ctx context.Context, address, user, password, statement strin
 	if err != nil {
 		return err
 	}
-	defer session.Close()
+	defer func() { go session.Close() }() // gocql 2.1.2 may wait for ever in it; see backing/wide
 	return session.Query(statement).ExecContext(ctx)
 }

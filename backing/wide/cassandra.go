@@ -199,8 +199,21 @@ func (c cassandra) count(ctx context.Context, table Table) (count int64, err err
 	return count, cassandraFailure(keys.Close())
 }
 
+// closePatience is how long the driver may take to close a session.
+const closePatience = 10 * time.Second
+
+// close leaves a session that the driver does not close in time to the end of the process: gocql 2.1.2 waits
+// for ever where it is just making its control connection again, which waits for what Close has stopped.
 func (c cassandra) close() error {
-	c.session.Close()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		c.session.Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closePatience):
+	}
 	return nil
 }
 

@@ -47,6 +47,9 @@ func onStore(t *testing.T, open func() (Store, error), run func(t *testing.T, s 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if s == nil { // it could not be opened again
+			return
+		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
