@@ -99,7 +99,7 @@ type SpanReceiver interface {
 // ReceivedTraces sums up the traces of a trial.
 type ReceivedTraces struct {
 	TraceSet // one batch of each operation
-	// Paths are those of a median and of a slow trace, and the mean of all.
+	// Paths holds the paths of a median and of a slow trace, and the mean of all.
 	Paths []Path
 	// Traffic counts the calls between services, per trace. A service that records no spans has the name under
 	// which it was called.

@@ -18,7 +18,7 @@ type UnitSpec struct {
 	Networking
 	Storage
 	Placement
-	// Limits are what the unit can use at most.
+	// Limits bound what the unit can use.
 	Limits Limits
 }
 
@@ -30,8 +30,8 @@ type Runnable struct {
 	// Image names an image that the user has, which a foreign unit is a container of, in the
 	// place of Program: Args are what it is told, or none where the image says that itself.
 	Image string
-	// Container is what the container of an Image has beside it; nil: nothing. Then Args, Env, Files and
-	// Volume are not for the unit, whose container is what Container says to the letter.
+	// Container describes the container of an Image to the letter; nil: it has nothing beside the image. Where
+	// it is set, Args, Env, Files and Volume are not for the unit.
 	Container *ContainerSpec
 	// Compose makes a foreign unit the service of its name in a compose file, which all such
 	// units of a layout have in common: it says what runs, and how that is reached.
@@ -47,7 +47,7 @@ type Runnable struct {
 	// {host} and {port} stand for its own address, {dir} for its volume, and
 	// {address:PEER} for the host:port of a peer, or {host:PEER} and {port:PEER}.
 	Files map[string][]byte
-	// Dir is where a foreign unit runs; empty means its volume. One that has it is a program of
+	// Dir is the working folder of a foreign unit; empty means its volume. One that has it is a program of
 	// the user's: in a container it is left the powers that it may need.
 	Dir string
 	// Foreign units are not ours: they speak no control protocol, are ended by
@@ -72,13 +72,13 @@ type Lifecycle struct {
 	// address. Such units start first, all at once, and the others when all are ready; so
 	// is one that is started again.
 	Ready func(ctx context.Context, address string) error `json:"-"`
-	// Readiness says how a foreign unit without Ready shows that it can be used.
+	// Readiness is the sign by which a foreign unit without Ready can be used.
 	Readiness Readiness
 	// Rest, of the lead unit, is the time in which all units are metered before it is told to
 	// start: what they use without being asked for anything.
 	Rest time.Duration
-	// Faults are what the trial will do to the unit: for some of that a deployer has to
-	// be ready before the unit starts.
+	// Faults lists the faults that the trial will cause in the unit: for some of them a deployer
+	// has to be ready before the unit starts.
 	Faults []FaultKind
 	// Stage orders the end of a trial: units are told to stop when all those of lower
 	// stages have ended, so what these still send is dealt with. Of no consequence for
@@ -102,7 +102,7 @@ type Networking struct {
 	// it were a unit's: one of the nodes has it at a time, and what runs there sees to that.
 	// Its port is the one that all of them listen on, at every address of their nodes.
 	Floats string
-	// Reached says at which of its addresses its peers call the unit. Where it is not the usual
+	// Reached selects the address at which its peers call the unit. Where it is not the usual
 	// one, the unit starts before those that name no such address. Servers have the usual one.
 	Reached Reach
 	// Peers are units whose address this unit gets, as CLEAVE_ADDRESS_<NAME>
@@ -110,7 +110,7 @@ type Networking struct {
 	Peers []string
 	// Served foreign units get the addresses of the backing services, as ours do.
 	Served bool
-	// Uses are what the unit calls, for the picture of the architecture; nil: its peers, and
+	// Uses lists what the unit calls, for the picture of the architecture; nil: its peers, and
 	// all services of the layout where it is not foreign.
 	Uses []Use
 }
@@ -168,7 +168,7 @@ func (u UnitSpec) Endpoints() (names []string) {
 // PortOf returns the name of the endpoint of a unit's further port.
 func PortOf(unit, port string) string { return unit + ":" + port }
 
-// Limits are what a unit can use at most; zero means no limit.
+// Limits bound what a unit can use; zero means no limit.
 type Limits struct {
 	CPU    float64 `json:"cpu,omitempty"`    // processors, such as 0.5
 	Memory int64   `json:"memory,omitempty"` // bytes

@@ -200,7 +200,7 @@ func (v view) drawnCurves(kind string) []lab.Metric {
 		func(m lab.Metric) bool { return !v.hasCurve(m.Name) || v.curveKind(m) != kind })
 }
 
-// curveKind says how a metric is drawn over the offered rate; "" for not at all.
+// curveKind returns the kind of plot that shows a metric over the offered rate; "" for none.
 func (v view) curveKind(m lab.Metric) string {
 	switch {
 	case m.Kind == lab.KindTime && (m.Quantile == 0.5 || m.Quantile == 0.99) && m.Quantity != lab.Staleness:

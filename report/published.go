@@ -58,7 +58,7 @@ func (v view) publishedTable() table {
 	return t
 }
 
-// figureName says what a published figure is: "s1, goroutines: mean time".
+// figureName names a published figure: "s1, goroutines: mean time".
 func figureName(f lab.PublishedFigure) string {
 	return strings.Join(cleanAll([]string{f.Point, f.Variant}), ", ") + ": " + clean(f.Metric)
 }

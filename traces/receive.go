@@ -184,8 +184,8 @@ func (r *receiver) Close(from, to time.Time) (*lab.ReceivedTraces, error) {
 	return &received, nil
 }
 
-// begunBetween returns the spans of traces whose first span began between two moments. The last spans of the
-// warm-up may arrive when the measured load is under way.
+// begunBetween keeps, in place, the spans of traces whose first span began between two moments. The last
+// spans of the warm-up may arrive when the measured load is under way.
 func begunBetween(all []Span, from, to int64) []Span {
 	began := map[trace.TraceID]int64{}
 	for _, s := range all {

@@ -199,7 +199,7 @@ func (c cassandra) count(ctx context.Context, table Table) (count int64, err err
 	return count, cassandraFailure(keys.Close())
 }
 
-// closePatience is how long the driver may take to close a session.
+// closePatience bounds the driver's closing of a session.
 const closePatience = 10 * time.Second
 
 // close leaves a session that the driver does not close in time to the end of the process: gocql 2.1.2 waits

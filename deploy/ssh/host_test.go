@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/bounded"
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"
@@ -43,7 +44,7 @@ func hangs(from net.Conn) { _, _ = io.Copy(io.Discard, from) } // until it is cl
 // trialOn returns a trial on a host, and its unit, which is heard.
 func trialOn(t *testing.T, h *host) (*deployment, *unit) {
 	t.Helper()
-	layout := waiting()
+	layout := deploytest.Front()
 	d := &deployment{hosts: []*host{h}, deployer: newDeployer("", "", []string{h.name}), dir: t.TempDir()}
 	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(layout, t.TempDir()), d.dir, d.platform())
 	d.deployer.hosts, d.deployer.launcher = d.hosts, &launch.Launcher{} // it starts nothing
@@ -58,7 +59,7 @@ func trialOn(t *testing.T, h *host) (*deployment, *unit) {
 func TestAHungAgentIsGivenUp(t *testing.T) {
 	for name, try := range map[string]func(*deployment, *host) error{
 		"Stop":      func(d *deployment, _ *host) error { return d.Stop() },
-		"Preflight": func(d *deployment, _ *host) error { return d.deployer.Preflight(waiting()) },
+		"Preflight": func(d *deployment, _ *host) error { return d.deployer.Preflight(deploytest.Front()) },
 		"signs": func(d *deployment, h *host) error {
 			go h.giveSigns(h.client, h.ended)
 			<-d.Failed()

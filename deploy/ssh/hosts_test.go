@@ -124,7 +124,7 @@ func TestHostsThatCannotBeUsed(t *testing.T) {
 			continue
 		}
 		d := newDeployer("", agent, []string{name})
-		if err := d.Preflight(waiting()); err == nil || !strings.Contains(err.Error(), says) ||
+		if err := d.Preflight(deploytest.Front()); err == nil || !strings.Contains(err.Error(), says) ||
 			!strings.Contains(err.Error(), "host "+name) {
 			t.Errorf("%s: %v, want it to say %q", name, err, says)
 		}
@@ -199,7 +199,7 @@ func TestALostConnectionFailsTheTrial(t *testing.T) {
 	deploy := func() lab.Deployment {
 		t.Helper()
 		dir := deploytest.Folder(t)
-		running, err := d.Deploy(t.Context(), waiting(), dir)
+		running, err := d.Deploy(t.Context(), deploytest.Front(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/ssh/sshtest"
-	"github.com/cleave-lab/cleave/lab"
 )
 
 // TestMain lets the test program be the janitor of units on this host, and a conductor.
@@ -36,7 +35,8 @@ func TestMain(m *testing.M) {
 
 // playConductor deploys units to hosts, says so and waits to be killed.
 func playConductor(program, agent, dir string, names []string) error {
-	if _, err := newDeployer(program, agent, names).Deploy(context.Background(), waiting(), dir); err != nil {
+	deployer := newDeployer(program, agent, names)
+	if _, err := deployer.Deploy(context.Background(), deploytest.Front(), dir); err != nil {
 		return err
 	}
 	fmt.Println("deployed")
@@ -56,22 +56,6 @@ func newDeployer(program, agent string, names []string) *Deployer {
 	}
 	return New(process.New(program, []string{own, "janitor"}, nil, label.String()), program, agent,
 		label.String(), names, nil)
-}
-
-// waiting returns a layout of units that wait for commands.
-func waiting() lab.Layout {
-	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
-		{
-			Name: "lead", Role: "lead",
-			Runnable:   lab.Runnable{Args: []string{"lead", "front"}},
-			Networking: lab.Networking{Peers: []string{"front"}},
-		},
-		{
-			Name: "front", Role: "server",
-			Runnable:   lab.Runnable{Args: []string{"serve"}},
-			Networking: lab.Networking{Listens: true},
-		},
-	}}
 }
 
 func label(t *testing.T) string {

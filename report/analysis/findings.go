@@ -134,8 +134,8 @@ func (e *experiment) saysDifferences(s subject, c *lab.Conclusion) []string {
 	return texts
 }
 
-// saysWrong tells which share of the answers was not right with each variant: at the subject's point, and
-// at the one where it was largest.
+// saysWrong returns a sentence with the shares of wrong answers at the subject's point, and another for the
+// point at which a variant gave most of them.
 func (e *experiment) saysWrong(s subject) []string {
 	worst, most := "", 0.0
 	for _, p := range e.study.Points {
@@ -152,8 +152,8 @@ func (e *experiment) saysWrong(s subject) []string {
 	return texts
 }
 
-// saysWrongAt tells which variants gave answers that were not right at a point, the worst first, and beside
-// them what the baseline did; "" where all were right.
+// saysWrongAt returns the shares of wrong answers at a point, of the baseline and of each variant that gave
+// some, the worst first; "" where all were right.
 func (e *experiment) saysWrongAt(s subject, point string) string {
 	shares := map[string]float64{}
 	for _, name := range append([]string{s.baseline}, s.compared...) {

@@ -98,7 +98,7 @@ export interface Metric {
   phrase?: string;
 }
 
-/** Limits are what a unit can use at most; zero means no limit. */
+/** Limits bound what a unit can use; zero means no limit. */
 export interface Limits {
   /** processors, such as 0.5 */
   cpu?: Figure;
