@@ -31,8 +31,9 @@ type rule struct {
 }
 
 // rules returns the house plan of DESIGN.md as a table. A room may always import
-// what is below its own folder. Long because it is that table.
-func rules() []rule {
+// what is below its own folder. It is made once: Go's cache of results notes, and looks through again, every
+// folder that is listed, and there are thousands of arrows.
+var rules = sync.OnceValue(func() []rule {
 	noun := []string{"lab"}
 	any := []string{"*"}
 	return append(benches(), []rule{
@@ -134,7 +135,7 @@ func rules() []rule {
 		{"internal/servers", []string{"lab", "backing", "deploy/fleet", "internal/trials"}, any, nil,
 			"a server that stands alone is run as those of trials are, without knowing what for"},
 	}...)
-}
+})
 
 // benches returns the rules of the programs behind `make bench-*`.
 func benches() []rule {
