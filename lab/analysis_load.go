@@ -38,9 +38,9 @@ type CurvePoint struct {
 	Due    float64   `json:"due,omitempty"`
 	Median float64   `json:"median"` // over the trials
 	Values []float64 `json:"values"` // one per trial
-	// Held: in most trials the rate was achieved and did not pile up.
+	// Held: in all trials the rate was achieved and did not pile up.
 	Held bool `json:"held"`
-	// Missed: most trials held the rate, but not within the objective of the study. Such a
+	// Missed: all trials held the rate, but some not within the objective of the study. Such a
 	// point is drawn as one that was not held; its times are still those of the system.
 	Missed bool `json:"missed,omitempty"`
 }

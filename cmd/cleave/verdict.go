@@ -47,7 +47,7 @@ func anyHeld(analysis lab.Analysis) error {
 	held := map[string]bool{} // whether a variant held a rate
 	for _, r := range analysis.Held {
 		if r.Trials > 0 { // else the generator was the limit
-			held[r.Variant] = held[r.Variant] || r.Held > 0 || r.Begun >= leastBegun
+			held[r.Variant] = held[r.Variant] || r.Held == r.Trials || r.Begun >= leastBegun
 		}
 	}
 	for _, v := range analysis.Variants {

@@ -112,7 +112,7 @@ func (e *experiment) explainVariants(a lab.Analysis, c *lab.Conclusion) subject 
 	if len(parts) > 0 {
 		s.variants = told
 		c.Sentence = fmt.Sprintf("Compared with %s, %s: %s%s.%s", s.baseline, e.plainPlace(s.point),
-			strings.Join(parts, "; "), e.saysOrigin(s.ways(a.Waterfalls)), e.plainMissed(a, s.point))
+			strings.Join(parts, "; "), e.saysOrigin(s.ways(a.Waterfalls)), plainMissed(a, s.point))
 	}
 	s.variants = s.variants[:min(mostNamed, len(s.variants))]
 	return s

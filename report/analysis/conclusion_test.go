@@ -158,10 +158,11 @@ func TestTheFirstSentenceNamesPlaceAndWhoDidNotHoldIt(t *testing.T) {
 	}
 	held := []lab.HeldRate{{Variant: "a", Point: "p", Trials: 3, Held: 3}, {Variant: "b", Point: "p", Trials: 3},
 		{Variant: "c", Point: "p", Trials: 3, Held: 2}, {Variant: "a", Point: "q", Trials: 3}}
-	if missed := e.plainMissed(lab.Analysis{Held: held}, "p"); missed != " That rate was not held by b and c." {
+	if missed := plainMissed(lab.Analysis{Held: held}, "p"); missed !=
+		" That rate was missed by b in 3 of 3 trials and by c in 1 of 3 trials." {
 		t.Errorf("%q", missed)
 	}
-	if missed := e.plainMissed(lab.Analysis{Held: held[:1]}, "p"); missed != "" {
+	if missed := plainMissed(lab.Analysis{Held: held[:1]}, "p"); missed != "" {
 		t.Errorf("everybody held it: %q", missed)
 	}
 	slowest := e.plainFindings("b", []judged{{

@@ -76,8 +76,8 @@ func (e *experiment) curvePoints(variant, metric string) []lab.CurvePoint {
 			continue
 		}
 		p := lab.CurvePoint{Point: point.Name, Offered: offered, Median: stats.Median(values), Values: values,
-			Held: e.mostHeld(trials)}
-		p.Missed = p.Held && !most(trials, e.heldWithin)
+			Held: allOf(trials, e.held)}
+		p.Missed = p.Held && !allOf(trials, e.heldWithin)
 		if steps := figuresOf(trials, lab.FigureFlow); len(steps) > 0 {
 			p.Due = offered * stats.Median(steps)
 		}
@@ -125,18 +125,9 @@ func figuresOf(trials []lab.Trial, name string) []float64 {
 	return values
 }
 
-// mostHeld reports whether more than half of the trials held their rate.
-func (e *experiment) mostHeld(trials []lab.Trial) bool { return most(trials, e.held) }
-
-// most reports whether something is true of more than half of the trials.
-func most(trials []lab.Trial, is func(lab.Trial) bool) bool {
-	n := 0
-	for _, trial := range trials {
-		if is(trial) {
-			n++
-		}
-	}
-	return 2*n > len(trials)
+// allOf reports whether something is true of all trials.
+func allOf(trials []lab.Trial, is func(lab.Trial) bool) bool {
+	return !slices.ContainsFunc(trials, func(t lab.Trial) bool { return !is(t) })
 }
 
 // held reports whether a trial held its rate: as its audit says, else where the

@@ -104,8 +104,8 @@ func TestHeld(t *testing.T) {
 		}
 	}
 	good, bad := lab.Trial{}, lab.Trial{Audit: lab.Audit{Figures: figures{lab.FigureHeld: 0}}}
-	if e.mostHeld([]lab.Trial{good, bad}) || !e.mostHeld([]lab.Trial{good, good, bad}) {
-		t.Error("a point is held where more than half of its trials held")
+	if allOf([]lab.Trial{good, good, bad}, e.held) || !allOf([]lab.Trial{good, good}, e.held) {
+		t.Error("a point is held where all of its trials held")
 	}
 }
 

@@ -14,8 +14,8 @@ func (e *experiment) completes() bool {
 	return known && e.study.Load != nil
 }
 
-// commonPoint returns the highest rate that all variants with trials there held, of
-// those at which most variants ran; where there is none, the lowest of these.
+// commonPoint returns the highest rate that all variants held in all their trials there, of the rates at
+// which most variants ran; where there is none, the lowest of these.
 func (e *experiment) commonPoint() string {
 	type candidate struct {
 		name string
@@ -30,7 +30,7 @@ func (e *experiment) commonPoint() string {
 			trials := e.counted(v.Name, point.Name)
 			if offered, open := offeredRate(point, trials); open && len(trials) > 0 {
 				c.n, c.rate = c.n+1, offered
-				c.held = c.held && e.mostHeld(trials)
+				c.held = c.held && allOf(trials, e.heldWithin)
 			}
 		}
 		if c.n > 0 {

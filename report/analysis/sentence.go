@@ -71,19 +71,20 @@ func tailWords(m lab.Metric) string {
 	return fmt.Sprintf(" (of the slowest %s %%)", strconv.FormatFloat(100*(1-m.Quantile), 'g', 3, 64))
 }
 
-// plainMissed names who did not hold the rate at which the variants are compared: how long
+// plainMissed says in how many trials who missed the rate at which the variants are compared: how long
 // an operation takes there depends on how long the load lasts.
-func (e *experiment) plainMissed(a lab.Analysis, point string) string {
-	var names []string
+func plainMissed(a lab.Analysis, point string) string {
+	var parts []string
 	for _, r := range a.Held {
 		if r.Point == point && r.Held < r.Trials {
-			names = append(names, r.Variant)
+			parts = append(parts, fmt.Sprintf("by %s in %d of %s", r.Variant, r.Trials-r.Held,
+				figure.Count(r.Trials, "trial")))
 		}
 	}
-	if len(names) == 0 {
+	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" That rate was not held by %s.", and(names))
+	return fmt.Sprintf(" That rate was missed %s.", and(parts))
 }
 
 // plainPlace says where a comparison was made: "at 80 orders/s", "with 4 users".

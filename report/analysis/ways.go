@@ -77,7 +77,7 @@ func (e *experiment) saysUnheld(all []lab.Waterfall) []string {
 	for _, w := range all {
 		var fallen []string
 		for _, name := range stops(e.way(1)) {
-			if trials := e.counted(name, w.Point.Name); len(trials) > 0 && !e.mostHeld(trials) {
+			if trials := e.counted(name, w.Point.Name); !allOf(trials, e.held) {
 				fallen = append(fallen, name)
 			}
 		}

@@ -578,9 +578,9 @@ export interface CurvePoint {
   median: Figure;
   /** one per trial */
   values: Array<Figure> | null;
-  /** Held: in most trials the rate was achieved and did not pile up. */
+  /** Held: in all trials the rate was achieved and did not pile up. */
   held: boolean;
-  /** Missed: most trials held the rate, but not within the objective of the study. Such a point is drawn as one that was not held; its times are still those of the system. */
+  /** Missed: all trials held the rate, but some not within the objective of the study. Such a point is drawn as one that was not held; its times are still those of the system. */
   missed?: boolean;
 }
 
