@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -70,7 +71,7 @@ func undecided(s lab.Study, analysis lab.Analysis) []string {
 	switch {
 	case len(s.Claims) > 0:
 		for _, c := range analysis.Claims {
-			add(c.Verdict == lab.ClaimUndecided, "claim %s is undecided: %s", c.ID, c.Reason)
+			add(c.Verdict == lab.ClaimUndecided, "the claim %q is undecided: %s", cmp.Or(c.Text, c.ID), c.Reason)
 		}
 	case s.Explains() && len(analysis.Waterfalls) > 0:
 		headline := analysis.Waterfalls[0]

@@ -18,8 +18,9 @@ func TestUndecidedNamesWhatARunHasLeftOpen(t *testing.T) {
 		want  []string
 	}{
 		"claims": {lab.Study{Claims: []lab.Claim{{ID: "c1"}}}, lab.Analysis{Claims: []lab.Judgement{
-			{ID: "c1", Verdict: lab.ClaimUndecided, Reason: "too few"}, {ID: "c2", Verdict: lab.ClaimSupported}}},
-			[]string{"claim c1 is undecided: too few"}},
+			{ID: "c1", Text: "It is faster.", Verdict: lab.ClaimUndecided, Reason: "too few"},
+			{ID: "c2", Verdict: lab.ClaimSupported}}},
+			[]string{`the claim "It is faster." is undecided: too few`}},
 		"a comparison, in its headline": {lab.Study{System: external.Name}, lab.Analysis{Metrics: headline,
 			Comparisons: []lab.Comparison{
 				{Metric: "p50", Point: point, Variant: "b", Baseline: "a", Verdict: lab.Undecided, Words: "unclear"},

@@ -93,6 +93,11 @@ func (e *experiment) saysTrends(a lab.Analysis) string {
 		figure.Count(lines, "trend"))
 }
 
+// quoted returns the statement of a claim in quotation marks; its ID where it has none.
+func quoted(j lab.Judgement) string {
+	return `"` + strings.TrimSuffix(cmp.Or(j.Text, j.ID), ".") + `"`
+}
+
 // saysClaims counts the verdicts on the claims.
 func saysClaims(a lab.Analysis) string {
 	if len(a.Claims) == 0 {
@@ -103,7 +108,7 @@ func saysClaims(a lab.Analysis) string {
 	for _, c := range a.Claims {
 		counts[c.Standing()]++
 		if c.Verdict == lab.ClaimContradicted {
-			contradicted = append(contradicted, c.ID)
+			contradicted = append(contradicted, quoted(c))
 		}
 	}
 	named := ""

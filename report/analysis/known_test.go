@@ -21,7 +21,7 @@ func TestWhatIsKnownOfClaims(t *testing.T) {
 	in.Plan.Study.Claims = slices.DeleteFunc(in.Plan.Study.Claims, func(c lab.Claim) bool {
 		return c.ID != "threads-faster-than-second" && c.ID != "second-faster-than-first"
 	})
-	want := []string{"threads-faster-than-second supported", "second-faster-than-first open again"}
+	want := []string{`"Claim threads-faster-than-second" supported`, `"Claim second-faster-than-first" open again`}
 	if got := texts(in); !slices.Equal(got, want) {
 		t.Errorf("known: %q, want %q", got, want)
 	}

@@ -176,9 +176,9 @@ func (e *experiment) claimAnswers() []lab.Answer {
 		if j.Verdict == lab.ClaimUntestable {
 			continue
 		}
-		a := lab.Answer{Question: j.ID, Text: j.ID + " open again"}
+		a := lab.Answer{Question: j.ID, Text: quoted(j) + " open again"}
 		if j.Verdict != lab.ClaimUndecided {
-			a.Verdict, a.Text = string(j.Verdict), fmt.Sprintf("%s %s", j.ID, j.Verdict)
+			a.Verdict, a.Text = string(j.Verdict), fmt.Sprintf("%s %s", quoted(j), j.Verdict)
 		}
 		all = append(all, a)
 	}

@@ -134,7 +134,7 @@ func (e *experiment) notTested(a lab.Analysis) []string {
 	}
 	if untestable > 0 {
 		parts = append(parts, figure.Count(untestable, "claim")+
-			" that cannot be tested here (the reasons stand with them)")
+			" that cannot be tested here (the reasons are in the table of claims)")
 	}
 	return parts
 }

@@ -59,7 +59,7 @@ func TestWhatWasNotAskedForIsNoLackOfTheHost(t *testing.T) {
 	}
 	a := Analyse(asked(true))
 	if want := "castle (this host lacks a part), 3 claims that this run was not asked for, 1 claim that " +
-		"cannot be tested here (the reasons stand with them)"; !strings.HasSuffix(
+		"cannot be tested here (the reasons are in the table of claims)"; !strings.HasSuffix(
 		strings.Join(a.Answer.NotTested, ", "), want) {
 		t.Errorf("not tested: %s; want it to end with %s", a.Answer.NotTested, want)
 	}
@@ -68,5 +68,13 @@ func TestWhatWasNotAskedForIsNoLackOfTheHost(t *testing.T) {
 	}
 	if reason := claimOf(t, a, "variant").Reason; reason != "not asked for: only sockets are asked for" {
 		t.Errorf("the reason is %q", reason)
+	}
+}
+
+func TestContradictedClaimsAreToldInTheirWords(t *testing.T) {
+	text := saysClaims(lab.Analysis{Claims: []lab.Judgement{{ID: "first-faster", Text: "The first is faster.",
+		Verdict: lab.ClaimContradicted}}})
+	if text != `Of 1 claim here: 1 contradicted ("The first is faster").` {
+		t.Errorf("a claim is told by its ID or not at all: %s", text)
 	}
 }
