@@ -198,10 +198,7 @@ func withholdChange(c *lab.Change, m lab.Metric, before, after lab.Analysis) {
 	if c.Unsteady == "" {
 		return
 	}
-	var stands bool
-	if c.Words, stands = bears(c.Words, *c.Low, *c.High, 1+after.Margin, c.Instability, short); !stands {
-		c.Verdict = lab.Undecided
-	}
+	c.Verdict, c.Words = bears(c.Verdict, c.Words, *c.Low, *c.High, 1+after.Margin, c.Instability, short)
 }
 
 // timeScale is by which factor a change may be off for how long trials lasted: by what one of

@@ -303,7 +303,8 @@ func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Jud
 		turned = turned || other.Verdict != j.Verdict
 	}
 	if turned {
-		j.Verdict, j.Reason = lab.ClaimUndecided, fmt.Sprintf("withheld: %s; as measured, %s", short, j.Reason)
+		j.Verdict, j.Reason = lab.ClaimUndecided, fmt.Sprintf("%s%s; as measured, %s", withheldVerdict,
+			short, j.Reason)
 		return
 	}
 	j.Reason += fmt.Sprintf("; %s, which could not turn it", short)

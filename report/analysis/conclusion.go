@@ -16,7 +16,7 @@ const mostNamed = 3
 // conclude chooses the answer: what it is about, the sentence, the bars behind it, and what
 // else was found. All reports show this one.
 func (e *experiment) conclude(a lab.Analysis) lab.Conclusion {
-	c := lab.Conclusion{Findings: []lab.Finding{}, Withheld: e.withheld(), Sure: []string{},
+	c := lab.Conclusion{Findings: []lab.Finding{}, Withheld: e.withheld(a), Sure: []string{},
 		NotTested: []string{}}
 	if a.Trials.Valid == 0 {
 		c.Sentence = fmt.Sprintf("No trial counted (%d planned, %d attempts not valid): nothing can be said.",
@@ -137,7 +137,7 @@ func (e *experiment) explainScaling(a lab.Analysis, c *lab.Conclusion) {
 }
 
 // withheld says what the answer leaves out, and why.
-func (e *experiment) withheld() []string {
+func (e *experiment) withheld(a lab.Analysis) []string {
 	all := []string{}
 	for _, silent := range SilentVariants(e.study, e.in.Trials) {
 		all = append(all, silent.String())
@@ -147,7 +147,7 @@ func (e *experiment) withheld() []string {
 			all = append(all, fmt.Sprintf("%s is struck out of every comparison: %s.", v.Name, reason))
 		}
 	}
-	if text := e.saysUnsteady(); text != "" {
+	if text := e.saysUnsteady(a); text != "" {
 		all = append(all, text)
 	}
 	return all

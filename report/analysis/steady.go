@@ -121,7 +121,7 @@ func (e *experiment) disturbance(
 ) (factor float64, short, full string) {
 	factor, full = driftOf(c, e.design.Margin)
 	if full != "" {
-		short = "the ratio goes from block to block"
+		short = driftingRatio + " from block to block"
 	}
 	for _, name := range []string{p.variant, p.against} {
 		if v, _ := e.study.Variant(name); v.TwinOf != "" {
@@ -144,21 +144,32 @@ func (e *experiment) withhold(out *lab.Comparison, metric lab.Metric, p pair, c 
 	}
 	out.Unsteady = words
 	beyond := 1 + e.gates(metric.Name, p).Widest()
-	var stands bool
-	if out.Words, stands = bears(out.Words, c.ratio.Low, c.ratio.High, beyond, factor, short); !stands {
-		out.Verdict, out.MoreBlocks = lab.Undecided, 0
+	out.Verdict, out.Words = bears(out.Verdict, out.Words, c.ratio.Low, c.ratio.High, beyond, factor, short)
+	if out.Verdict == lab.Undecided {
+		out.MoreBlocks = 0 // they would not change it
 	}
 }
 
 // bears says what is left of a verdict where its ratio may be off by a factor, either way: its
-// direction stands where even that leads to no other.
-func bears(verdict string, low, high, beyond, factor float64, why string) (words string, stands bool) {
-	if low/factor > beyond || high*factor < 1/beyond {
-		direction, _, _ := strings.Cut(verdict, " by at least")
-		return direction + ", by how much is open: " + why, true
+// direction stands where even that leads to no other. What was undecided stays so, and is not withheld.
+func bears(
+	verdict lab.ComparisonVerdict, words string, low, high, beyond, factor float64, why string,
+) (lab.ComparisonVerdict, string) {
+	switch {
+	case low/factor > beyond || high*factor < 1/beyond:
+		direction, _, _ := strings.Cut(words, " by at least")
+		return verdict, direction + ", by how much is open: " + why
+	case verdict == lab.Undecided:
+		return lab.Undecided, "undecided, and " + why
 	}
-	return "withheld: " + why, false
+	return lab.Undecided, withheldVerdict + why
 }
+
+// withheldVerdict begins the words of a verdict that was taken back.
+const withheldVerdict = "withheld: "
+
+// driftingRatio begins the words about a ratio that goes up or down over the blocks.
+const driftingRatio = "the ratio goes"
 
 // driftOf says how a ratio goes up or down over the blocks of an experiment: by more than
 // the margin, and in an order that chance alone makes of fewer than one in a hundred. Its
@@ -175,25 +186,61 @@ func driftOf(c contrast, margin float64) (factor float64, words string) {
 		return 1, ""
 	}
 	return math.Exp(math.Abs(change)),
-		fmt.Sprintf("the ratio goes by %s from the first block to the last (Mann-Kendall p %s)",
+		fmt.Sprintf(driftingRatio+" by %s from the first block to the last (Mann-Kendall p %s)",
 			figure.Times(figure.Alone(math.Exp(change))), figure.Number(figure.Alone(p)))
 }
 
-// saysUnsteady returns the first sentence where a system is not steady at a rate that it held.
-func (e *experiment) saysUnsteady() string {
-	var parts []string
+// saysUnsteady names the verdicts that hang on how long a trial lasts, and says why; "" where there is none.
+func (e *experiment) saysUnsteady(a lab.Analysis) string {
+	var withheld, sized, why []string
+	add := func(name, words, unsteady string) {
+		switch {
+		case unsteady == "" || strings.HasPrefix(words, "undecided"):
+			return
+		case strings.HasPrefix(words, withheldVerdict):
+			withheld = append(withheld, name)
+		default:
+			sized = append(sized, name)
+		}
+		if strings.HasPrefix(unsteady, driftingRatio) {
+			why = append(why, name+": "+unsteady)
+		}
+	}
+	compared := func(who, metric, point, words, unsteady string) {
+		m, _ := e.metric(metric)
+		add(who+" in "+m.Title+e.placeOf(m, point), words, unsteady)
+	}
+	for _, w := range a.Waterfalls {
+		for _, s := range w.Steps {
+			compared(s.Label(), w.Metric, w.Point.Name, s.Words, s.Unsteady)
+		}
+	}
+	for _, c := range a.Comparisons {
+		compared(c.Variant+" against "+c.Baseline, c.Metric, c.Point.Name, c.Words, c.Unsteady)
+	}
+	for _, j := range a.Claims {
+		if strings.HasPrefix(j.Reason, withheldVerdict) {
+			add(quoted(j), j.Reason, j.Unsteady)
+		}
+	}
+	if len(withheld)+len(sized) == 0 {
+		return ""
+	}
 	for _, v := range e.variants() {
 		for _, s := range e.steady {
 			if !s.Steady && s.Variant == v.Name {
-				parts = append(parts, fmt.Sprintf("%s at %s: %s", s.Variant, s.Point.Name, s.Words))
+				why = append(why, fmt.Sprintf("%s at %s: %s", s.Variant, s.Point.Name, s.Words))
 				break
 			}
 		}
 	}
-	if len(parts) == 0 {
-		return ""
+	text := fmt.Sprintf("Not steady: %s. What is measured there depends on how long a trial lasts: lengthen "+
+		"trials and warm-up.", strings.Join(why[:min(mostNamed, len(why))], "; "))
+	if len(withheld) > 0 {
+		text += fmt.Sprintf(" So there is no verdict on %s.", some(withheld))
 	}
-	return fmt.Sprintf("Not steady: %s. What is measured there depends on how long a trial lasts; verdicts "+
-		"that it could turn are withheld: lengthen trials and warm-up.",
-		strings.Join(parts[:min(mostNamed, len(parts))], "; "))
+	if len(sized) > 0 {
+		text += fmt.Sprintf(" Only the direction is sure, and not the size, of %s.", some(sized))
+	}
+	return text
 }

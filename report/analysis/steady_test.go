@@ -99,14 +99,41 @@ func TestVerdictsThatHangOnTheLengthOfTrialsAreWithheld(t *testing.T) {
 				"in 6 of 6 trials its median response time changes within the trial, by 20") {
 				t.Errorf("in full: %s", c.Unsteady)
 			}
-			said := strings.HasPrefix(strings.Join(a.Answer.Withheld, " "), "Not steady: b at at-100")
-			if within := strings.Contains(test.words, "b is not steady"); said != within {
-				t.Errorf("withheld: %s", a.Answer.Withheld)
+			said := strings.Join(a.Answer.Withheld, " ")
+			within := strings.Contains(test.words, "b is not steady")
+			if strings.HasPrefix(said, "Not steady: b at at-100") != within {
+				t.Errorf("withheld: %s", said)
+			}
+			const about = "b against a in median response time at 100 operations/s."
+			want := test.verdict == lab.Undecided
+			if strings.Contains(said, "So there is no verdict on "+about) != want ||
+				strings.Contains(said, "the size, of "+about) != (within && !want) {
+				t.Errorf("the verdict is not named: %s", said)
 			}
 			if rows := a.Comparisons[len(a.Comparisons)-1]; rows.Metric != "rows" || rows.Verdict != lab.Slower {
 				t.Errorf("a count hangs on no time: %+v", rows)
 			}
 		})
+	}
+}
+
+// TestNothingIsWithheldThatWasOpenAnyway: b is not steady, and no verdict hangs on that.
+func TestNothingIsWithheldThatWasOpenAnyway(t *testing.T) {
+	in := followedTrials(1, func(_, second int) float64 { return []float64{1, 20}[second/3%2] })
+	for i, trial := range in.Trials {
+		if trial.Variant == "b" {
+			in.Trials[i].Measures["response_time_p50"] = []float64{0.0005, 0.002}[trial.Block%2]
+		}
+	}
+	a := Analyse(in)
+	if c := a.Comparisons[0]; c.Words != "undecided, and b is not steady" || c.MoreBlocks != 0 {
+		t.Errorf("%+v", c)
+	}
+	in.Plan.Study.Metrics = in.Plan.Study.Metrics[1:]
+	for name, a := range map[string]lab.Analysis{"undecided": a, "hangs on no time": Analyse(in)} {
+		if len(a.Answer.Withheld) > 0 || len(a.Steadiness) == 0 {
+			t.Errorf("%s: withheld %q; steadiness %+v", name, a.Answer.Withheld, a.Steadiness)
+		}
 	}
 }
 
