@@ -269,6 +269,17 @@ func TestTheAnswerSaysWhereItComesFrom(t *testing.T) {
 		"broken":    {broken, []string{"No block holds every step of the way", "saga is struck out"}},
 		"a single step": {onTheWay(shown[:1], 7, actAlone),
 			[]string{"with saga an order takes 1.50 times as long", "; nearly all of the time comes from"}},
+		"a knob turned twice": {onTheWay([]lab.PathStep{shown[0],
+			step(1, "saga", "sync", shown[2].Changes...),
+			step(1, "sync", "async", change("coordination", "orchestrated", "choreographed"))}, 7,
+			func(stop string, _ int) float64 {
+				return map[string]float64{"monolith": 1, "saga": 1.5, "sync": 1.6, "async": 4}[stop]
+			}), []string{"most of the time comes from coordination choreographed in place of coordination " +
+			"orchestrated."}},
+		"two together": {onTheWay(shown, 7, func(stop string, _ int) float64 {
+			return map[string]float64{"monolith": 1, "saga": 1.5, "sync-together": 2, "sync": 2.9}[stop]
+		}), []string{"most of the time comes from coordination orchestrated in place of coordination acid and " +
+			"from placement apart in place of placement together."}},
 		"both alike": {onTheWay(append(slices.Clone(shown), other...), 7, actAlone),
 			[]string{"In another order of the steps the shares are the same within the margin: " +
 				"each change acts alone."}},

@@ -191,34 +191,19 @@ func (e *experiment) plainOrigin(w lab.Waterfall) string {
 	if !w.Verdict.Differs() || whole == 0 {
 		return ""
 	}
-	type origin struct {
-		name  string
-		share float64
-	}
-	var origins []origin
-	for _, s := range w.Steps {
-		if !s.Verdict.Differs() || s.Ratio.Ratio > 1 != (w.Whole.Ratio > 1) {
-			continue
-		}
-		name := cmp.Or(s.Name, s.Knob)
-		i := slices.IndexFunc(origins, func(o origin) bool { return o.name == name })
-		if i < 0 {
-			i, origins = len(origins), append(origins, origin{name: name})
-		}
-		origins[i].share += math.Log(s.Ratio.Ratio) / whole
-	}
-	slices.SortStableFunc(origins, func(a, b origin) int { return cmp.Compare(b.share, a.share) })
+	share := func(s lab.Step) float64 { return math.Log(s.Ratio.Ratio) / whole }
+	origins := slices.DeleteFunc(slices.Clone(w.Steps), func(s lab.Step) bool {
+		return !s.Verdict.Differs() || share(s) < 0
+	})
+	slices.SortStableFunc(origins, func(a, b lab.Step) int { return cmp.Compare(share(b), share(a)) })
 	if len(origins) == 0 {
 		return ""
 	}
-	names, share := []string{origins[0].name}, origins[0].share
-	if len(origins) > 1 && share < 0.4 {
-		names, share = append(names, origins[1].name), share+origins[1].share
+	from, part := e.stepWords(origins[0]), share(origins[0])
+	if len(origins) > 1 && part < 0.4 {
+		from, part = from+" and from "+e.stepWords(origins[1]), part+share(origins[1])
 	}
-	for i, name := range names {
-		names[i] = e.knobWords(w, name)
-	}
-	return fmt.Sprintf("; %s of the %s comes from %s", shareWords(share), e.what(w), and(names))
+	return fmt.Sprintf("; %s of the %s comes from %s", shareWords(part), e.what(w), from)
 }
 
 // what says in a word what a waterfall is of.
@@ -231,29 +216,17 @@ func (e *experiment) what(w lab.Waterfall) string {
 	return "difference"
 }
 
-// knobWords returns what a knob was turned to on a way, and from: "a saga of events in place of
-// one transaction". A step with a name of its own has that.
-func (e *experiment) knobWords(w lab.Waterfall, name string) string {
-	label := name
-	var first, last []lab.KnobChange
-	for _, s := range w.Steps {
-		if s.Name == "" && s.Knob == name {
-			label = s.Label()
-			if first == nil {
-				first = s.Changes
-			}
-			last = s.Changes
-		}
+// stepWords returns what a step leads to, and from what: "a saga of events in place of a saga". A step with a
+// name of its own has that.
+func (e *experiment) stepWords(s lab.Step) string {
+	if s.Name != "" || len(s.Changes) == 0 {
+		return s.Label()
 	}
-	if len(first) == 0 {
-		return label
+	var before []string
+	for _, c := range s.Changes {
+		before = append(before, e.means(c.Knob, c.From))
 	}
-	var before, after []string
-	for i := range min(len(first), len(last)) {
-		before, after = append(before, e.means(first[i].Knob, first[i].From)),
-			append(after, e.means(last[i].Knob, last[i].To))
-	}
-	return and(after) + " in place of " + and(before)
+	return e.changeWords(s.Changes) + " in place of " + and(before)
 }
 
 // plainStep says in words what a step leads to; "" where it has a name of its own.
