@@ -35,7 +35,7 @@ func (e *experiment) conclude(a lab.Analysis) lab.Conclusion {
 	}
 	c.Point = s.point
 	if c.Sentence == "" {
-		c.Sentence = e.nothingDecided()
+		c.Sentence = e.nothingDecided(len(a.Comparisons) > 0)
 	}
 	c.Sentence = e.saysSilent() + c.Sentence
 	e.findings(a, s, &c)
@@ -48,15 +48,31 @@ func (e *experiment) conclude(a lab.Analysis) lab.Conclusion {
 }
 
 // nothingDecided returns the sentence where no comparison is decided.
-func (e *experiment) nothingDecided() string {
+func (e *experiment) nothingDecided(compared bool) string {
 	var counted []string
 	for _, v := range e.variants() {
 		if len(e.pointsOf(v.Name)) > 0 {
 			counted = append(counted, v.Name)
 		}
 	}
-	if len(counted) == 1 {
+	var absent []string
+	for _, v := range e.study.Absent {
+		if !v.Unasked {
+			absent = append(absent, v.Name)
+		}
+	}
+	switch {
+	case len(counted) == 0:
+		return "No variant has trials that count and kept the rules of its system: nothing can be compared."
+	case len(counted) == 1 && len(absent) > 0:
+		return fmt.Sprintf("Only %s was measured: this host lacks a part of %s, and there is nothing to compare "+
+			"it with.", counted[0], and(absent))
+	case len(counted) == 1:
 		return fmt.Sprintf("Only %s has trials that count: there is nothing to compare it with.", counted[0])
+	case !compared && !slices.Contains(counted, e.study.Baseline):
+		return fmt.Sprintf("Nothing can be said of %s, with which the others are compared.", e.study.Baseline)
+	case !compared:
+		return fmt.Sprintf("No two of %s have a block in common: there is nothing to compare.", and(counted))
 	}
 	return "What was measured does not tell the variants apart."
 }

@@ -112,6 +112,54 @@ func TestAnswerWithoutASearchOrABaseline(t *testing.T) {
 	}
 }
 
+// TestWhyNothingWasComparedIsSaid: what this host lacks is not what failed.
+func TestWhyNothingWasComparedIsSaid(t *testing.T) {
+	only := func(names ...string) Input {
+		in := shopUnderLoad()
+		in.Plan.Study.Variants = slices.DeleteFunc(slices.Clone(in.Plan.Study.Variants), func(v lab.Variant) bool {
+			return !slices.Contains(names, v.Name)
+		})
+		in.Trials = slices.DeleteFunc(in.Trials, func(t lab.Trial) bool {
+			return !slices.Contains(names, t.Variant)
+		})
+		return in
+	}
+	lacks, unasked := only("monolith"), only("monolith")
+	lacks.Plan.Study.Absent = []lab.AbsentVariant{{Name: "sync"}, {Name: "async"}}
+	unasked.Plan.Study.Absent = []lab.AbsentVariant{{Name: "sync", Unasked: true}}
+	apart := only("monolith", "sync")
+	for i := range apart.Trials {
+		apart.Trials[i].Valid = (apart.Trials[i].Variant == "sync") == (apart.Trials[i].Block == 1)
+	}
+	struck := only("monolith", "sync")
+	for i := range struck.Trials {
+		struck.Trials[i].Audit.Verdict = lab.AuditInvalid
+	}
+	for want, in := range map[string]Input{
+		"Only monolith was measured: this host lacks a part of sync and async, and there is nothing": lacks,
+		"Only monolith has trials that count: there is nothing to compare it with.":                  unasked,
+		"No two of monolith and sync have a block in common: there is nothing to compare.":           apart,
+		"No variant has trials that count and kept the rules of its system: nothing can be":          struck,
+	} {
+		if s := Analyse(in).Answer.Sentence; !strings.HasPrefix(s, want) {
+			t.Errorf("%q, want %q", s, want)
+		}
+	}
+}
+
+// TestRatesOfSearchesWereTried, though no point offers them.
+func TestRatesOfSearchesWereTried(t *testing.T) {
+	in := shopUnderLoad()
+	in.Trials[0].Search = &lab.Search{Loads: []lab.SearchLoad{{Rate: 200, Pass: true}, {Rate: 900}, {Rate: 300}}}
+	a := Analyse(in)
+	if said := strings.Join(a.Answer.NotTested, ", "); !strings.Contains(said, "rates above 900/s") {
+		t.Errorf("not tested: %s", said)
+	}
+	if sure := strings.Join(a.Answer.Sure, " "); strings.Count(sure, "dividing the levels beside them") != 1 {
+		t.Errorf("that ratios are no quotients of levels is to be said once: %s", sure)
+	}
+}
+
 func TestTheFirstScreenIsInPlainWords(t *testing.T) {
 	swings := followedTrials(1, func(_, second int) float64 { return []float64{1, 20}[second/3%2] })
 	silent := followedTrials(2, func(int, int) float64 { return 1 })

@@ -32,6 +32,10 @@ func (e *experiment) howSure(a lab.Analysis, m lab.Metric) []string {
 	}
 	sure := []string{blocks + ".", counted + ".", fmt.Sprintf("Intervals of %s, a margin of %s.",
 		figure.Setting(a.Confidence), figure.Setting(a.Margin))}
+	if e.lastBlock() > 1 && len(a.Comparisons) > 0 {
+		sure = append(sure, "Ratios are geometric means over blocks: dividing the levels beside them gives other "+
+			"numbers.")
+	}
 	if undecided, all := e.countUndecided(a, m.Name); undecided > 0 {
 		sure = append(sure, fmt.Sprintf("Of %s in %s %d undecided.", figure.Count(all, "comparison"), m.Title,
 			undecided))
@@ -139,13 +143,20 @@ func (e *experiment) notTested(a lab.Analysis) []string {
 	return parts
 }
 
-// loadNotTested lists the rates and lengths of load that were not tried.
+// loadNotTested lists the rates, those of searches included, and lengths of load that were not tried.
 func (e *experiment) loadNotTested() []string {
 	var parts []string
 	var rates []float64
 	for _, p := range e.study.Points {
 		if rate, open := offeredRate(p, nil); open {
 			rates = append(rates, rate)
+		}
+	}
+	for _, trial := range e.trials {
+		if trial.Valid && trial.Search != nil {
+			for _, load := range trial.Search.Loads {
+				rates = append(rates, load.Rate)
+			}
 		}
 	}
 	if len(rates) > 0 {
