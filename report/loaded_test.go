@@ -234,6 +234,44 @@ func TestCostTableAddsUp(t *testing.T) {
 	}
 }
 
+// TestAPlotHasMoreThanOnePoint: at one point, or with one trial, tables answer.
+func TestAPlotHasMoreThanOnePoint(t *testing.T) {
+	a := fixture(t, "shop-under-load.json")
+	plots := func() (cost, drift int) {
+		v := newView(a)
+		return len(v.costSection().Plots), len(v.trustSection().Plots)
+	}
+	if cost, drift := plots(); cost == 0 || drift == 0 {
+		t.Errorf("%d plots of costs and %d of the drift over several points and blocks", cost, drift)
+	}
+	a.Results = slices.DeleteFunc(a.Results, func(r lab.Result) bool { return r.Point.Name != "at-80" })
+	for i := range a.Results {
+		a.Results[i].N = 1
+	}
+	if cost, drift := plots(); cost != 0 || drift != 0 {
+		t.Errorf("%d plots of costs and %d of the drift with one point and one block", cost, drift)
+	}
+	if s := newView(a).costSection(); strings.Contains(s.HowTo, "row") || len(filled(s.Shown...)) < 2 {
+		t.Errorf("the tables are not shown in place of the plot: %q, %d shown", s.HowTo, len(s.Shown))
+	}
+}
+
+// TestTwinsAreNoVariants: a variant under a second name is audited with it and counted once.
+func TestTwinsAreNoVariants(t *testing.T) {
+	a := fixture(t, "shop-under-load.json")
+	if s := newView(a).trustSentences()[0]; !strings.HasPrefix(s, "3 audited variants kept the rules") {
+		t.Errorf("%q", s)
+	}
+	for name := range a.Audit {
+		if !strings.HasPrefix(name, "monolith") {
+			delete(a.Audit, name)
+		}
+	}
+	if s := newView(a).trustSentences()[0]; !strings.HasPrefix(s, "1 audited variant kept the rules") {
+		t.Errorf("%q", s)
+	}
+}
+
 func TestManyMetricsMakeATallMatrix(t *testing.T) {
 	tall := newView(fixture(t, "shop-under-load.json")).matrixTable(true)
 	if len(tall.Columns) != 3 || tall.Columns[0].Name != "metric" || tall.Columns[2].Name != "async" ||

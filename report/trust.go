@@ -260,14 +260,23 @@ func (v view) anyAuditFailed() bool {
 // trustSentences sum up the audits, the host and the meter.
 func (v view) trustSentences() []string {
 	c := v.Conditions
-	rules := fmt.Sprintf("all %d audited variants kept the rules of the system in every trial", len(v.Audit))
-	if len(v.Audit) == 0 {
+	audited := len(v.Audit)
+	for _, x := range v.Variants {
+		if _, twin := v.Audit[x.Name]; twin && x.TwinOf != "" {
+			audited--
+		}
+	}
+	var rules string
+	switch {
+	case audited == 0:
 		rules = "no variant was audited"
 	} else if v.anyAuditFailed() {
 		rules = "not every variant kept the rules of the system: see the audit"
 	}
 	return []string{
 		rules,
+	default:
+		rules = figure.Count(audited, "audited variant") + " kept the rules of the system in every trial"
 		fmt.Sprintf("host: a fixed computation spread %s, steal at most %s, other processes %s of all processors "+
 			"(median)",
 			figure.Percent(c.CalibrationSpread), figure.Percent(c.MaxStealShare), figure.Percent(c.MedianOthersShare)),
