@@ -26,10 +26,19 @@ func (v view) costSection() section {
 		s.Folded = append(s.Folded, v.meansTable(metric))
 	}
 	for i, metric := range v.costMetrics() {
-		title := v.metric(metric).Title
-		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-cost-%d", i), Kind: "cost", Metric: metric,
-			Title: title,
-			Label: title})
+		measured := func(p lab.Point) bool {
+			return slices.ContainsFunc(v.Results, func(r lab.Result) bool {
+				return r.Metric == metric && r.Point.Name == p.Name && !v.struckOut(r.Variant)
+			})
+		}
+		if title := v.metric(metric).Title; len(those(v.Points, measured)) > 1 {
+			s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-cost-%d", i), Kind: "cost", Metric: metric,
+				Title: title, Label: title})
+		}
+	}
+	if len(s.Plots) == 0 { // a row of one point has no direction
+		s.Shown, s.Folded = append(s.Shown, s.Folded...), nil
+		s.HowTo = "One point was measured: the tables have what " + figure.Article(v.Operation) + " costs there."
 	}
 	return s
 }

@@ -18,11 +18,14 @@ func (v view) trustSection() section {
 		Notes: cleanAll(v.Notes),
 		Caption: fmt.Sprintf("%s of every trial over its variant's mean at that point, by block; %s.",
 			sentenceCase(v.headline().Title), v.sample()),
-		HowTo: "A cloud that drifts up or down with the blocks says that the host changed during the experiment; " +
-			"because every block holds every variant in random order, " +
-			"the ratios bear that. A wide cloud says that a single trial is worth little. What would change the " +
-			"answer: another host, more processors, a larger scale."}
-	s.Plots = v.one("drift", s.Title)
+		HowTo: "What would change the answer: another host, more processors, a larger scale."}
+	several := func(r lab.Result) bool { return r.Metric == v.headline().Name && r.N > 1 }
+	if slices.ContainsFunc(v.Results, several) { // else every trial is its own mean
+		s.Plots = v.one("drift", s.Title)
+		s.HowTo = "A cloud that drifts up or down with the blocks says that the host changed during the " +
+			"experiment; because every block holds every variant in random order, the ratios bear that. A wide " +
+			"cloud says that a single trial is worth little. " + s.HowTo
+	}
 	return s
 }
 
@@ -270,13 +273,13 @@ func (v view) trustSentences() []string {
 	switch {
 	case audited == 0:
 		rules = "no variant was audited"
-	} else if v.anyAuditFailed() {
+	case v.anyAuditFailed():
 		rules = "not every variant kept the rules of the system: see the audit"
+	default:
+		rules = figure.Count(audited, "audited variant") + " kept the rules of the system in every trial"
 	}
 	return []string{
 		rules,
-	default:
-		rules = figure.Count(audited, "audited variant") + " kept the rules of the system in every trial"
 		fmt.Sprintf("host: a fixed computation spread %s, steal at most %s, other processes %s of all processors "+
 			"(median)",
 			figure.Percent(c.CalibrationSpread), figure.Percent(c.MaxStealShare), figure.Percent(c.MedianOthersShare)),
