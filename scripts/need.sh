@@ -151,6 +151,17 @@ END
   rm -rf "$work"
 }
 
+# The library with which github-action-benchmark reads its files, in its version.
+install_zod() {
+  local version=4.1.5 folder
+  folder="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/zod-$version"
+  [ -d "$folder" ] || npm install --prefix "$folder" --ignore-scripts --no-audit --no-fund --loglevel=error \
+    "zod@$version" >&2 || {
+    rm -rf "$folder"
+    echo "need: the test of --format benchmark-action will be skipped: npm could not fetch zod" >&2
+  }
+}
+
 # The files of a small Debian, in which a test starts the archive of make dist as a
 # container. The test knows the name, too.
 install_debian() {
@@ -221,10 +232,11 @@ install_missing
 install_optional
 if [ "$1" = test-all ]; then
   # The stand-in for MongoDB is a process of its own (GPL-2.0; nothing of ours links to it). Its folder and
-  # version are those of backing/server/mongo.go, Otava's those of report/ci/ci_test.go.
+  # version are those of backing/server/mongo.go, Otava's and zod's those of report/ci/ci_test.go.
   command -v mongod >/dev/null || command -v secantusd-py >/dev/null ||
     pip_install secantusdb 0.7.0b3 secantusdb secantusd-py "the tests over MongoDB's protocol"
   pip_install apache-otava 0.8.0 otava-0.8.0 otava "the tests of the series for Otava"
+  install_zod
   install_cassandra
   install_debian
   "${BASH_SOURCE%/*}/airline-fuzz.sh" install || echo "need: the airline will not be fuzzed" >&2

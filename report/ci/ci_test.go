@@ -3,9 +3,11 @@ package ci
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -139,6 +141,48 @@ func TestBenchmarkActionHasWhatIsBetterLow(t *testing.T) {
 	}
 }
 
+// TestItsReaderReadsBenchmarkAction has the reader's own code read the document.
+func TestItsReaderReadsBenchmarkAction(t *testing.T) {
+	testset.Need(t, "it needs Node.js and the reader's library")
+	data := written(t, BenchmarkAction, sample(t))
+	file := filepath.Join(t.TempDir(), "results.json")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command("node", filepath.Join("testdata", "benchmark-action", "extract.cjs"), file)
+	command.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(cached(t, "zod-4.1.5"), "node_modules"))
+	text, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("the reader: %v\n%s", err, text)
+	}
+	var wrote, read []benchmark
+	if err := errors.Join(json.Unmarshal(data, &wrote), json.Unmarshal(text, &read)); err != nil {
+		t.Fatal(err)
+	}
+	if len(read) == 0 || !slices.Equal(read, wrote) {
+		t.Errorf("the reader has %+v, want %+v", read, wrote)
+	}
+	for _, b := range read { // it puts a name between backticks into a cell of a table, and a unit beside it
+		if strings.ContainsAny(b.Name+b.Unit, "`|") {
+			t.Errorf("%q ends a cell of the reader's comment", b.Name)
+		}
+	}
+}
+
+// cached returns a folder that scripts/need.sh installs; the test is skipped where it is missing.
+func cached(t *testing.T, name string) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Skip(err)
+	}
+	folder := filepath.Join(cache, "cleave", name)
+	if _, err := os.Stat(folder); err != nil {
+		t.Skipf("%s is not installed: %v: type scripts/need.sh test-all", name, err)
+	}
+	return folder
+}
+
 // TestOtavaReadsTheSeries has Otava find the change in the rows of 20 runs.
 func TestOtavaReadsTheSeries(t *testing.T) {
 	testset.Need(t, "Otava takes seconds to start")
@@ -157,15 +201,7 @@ func TestOtavaReadsTheSeries(t *testing.T) {
 		}
 		table = append(append(table, "\n2024"...), bytes.TrimSuffix(row, []byte("\n"))...)
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Skip(err)
-	}
-	program := filepath.Join(cache, "cleave", "otava-0.8.0", "bin", "otava")
-	if _, err := os.Stat(program); err != nil {
-		t.Skipf("Otava is not installed: %v: type scripts/need.sh test-all-all", err)
-	}
-	dir := t.TempDir()
+	program, dir := filepath.Join(cached(t, "otava-0.8.0"), "bin", "otava"), t.TempDir()
 	config := `tests:
   cleave:
     type: csv

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -15,7 +16,7 @@ import (
 func place(r lab.Result) string { return oneLine(r.Variant + " at " + r.Point.Name) }
 
 // benchmark is an entry of a file for github-action-benchmark (BenchmarkResult in its
-// src/extract.ts); it shows range and extra as they are.
+// src/extract.ts); it shows range and extra as they are, and puts names into cells of Markdown.
 type benchmark struct {
 	Name  string  `json:"name"`
 	Unit  string  `json:"unit"`
@@ -27,14 +28,16 @@ type benchmark struct {
 // benchmarkAction writes the means of all metrics of which less is better, for the tool
 // customSmallerIsBetter, in seconds, bytes and plain numbers.
 func benchmarkAction(w io.Writer, r Run) error {
+	inCell := strings.NewReplacer("`", "'", "|", "/")
 	all := []benchmark{}
 	for _, result := range r.Analysis.Results {
 		m, _ := lab.MetricNamed(r.Analysis.Metrics, result.Metric) // it is one of them
 		if m.Better != lab.LowerIsBetter {
 			continue
 		}
-		b := benchmark{Name: place(result) + ": " + oneLine(result.Metric), Unit: oneLine(result.Unit),
-			Value: result.Mean, Extra: fmt.Sprintf("mean of %d trials", result.N)}
+		b := benchmark{Name: inCell.Replace(place(result) + ": " + oneLine(result.Metric)),
+			Unit: inCell.Replace(oneLine(result.Unit)), Value: result.Mean,
+			Extra: fmt.Sprintf("mean of %d trials", result.N)}
 		if result.Low != nil && result.High != nil {
 			b.Range = fmt.Sprintf("[%s, %s]", number(*result.Low), number(*result.High))
 			b.Extra += fmt.Sprintf("; range: %s %% interval", number(100*r.Analysis.Confidence))
