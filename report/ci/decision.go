@@ -40,16 +40,14 @@ func Decision(w io.Writer, r Run, need Need) error {
 	return whole(w, "decision", func(b io.Writer) error {
 		d := document{}
 		d.line("# %s", escaped(a.Title))
-		d.line("Status: proposed. Measured on %s UTC with seed %d, %d of %d trials counted.",
-			r.Began.UTC().Format("2006-01-02 15:04"), a.Seed, a.Trials.Valid, a.Trials.Planned)
+		d.line("Status: proposed. Measured on %s UTC with seed %d.", r.Began.UTC().Format("2006-01-02 15:04"),
+			a.Seed)
 		d.line("## Question")
 		d.line("Which of %s, and what does it cost?", escaped(strings.Join(variantNames(a), ", ")))
 		d.line("## Answer")
 		d.line("**%s**", escaped(a.Answer.Sentence))
 		d.table(headlineRows(a.Answer.Headline))
-		if len(a.Answer.Withheld) > 0 {
-			d.line("**Withheld:** %s", escaped(strings.Join(a.Answer.Withheld, " ")))
-		}
+		d.said("Withheld", strings.Join(a.Answer.Withheld, " "))
 		d.takes(a, need)
 		d.line("## How sure")
 		d.line("%s", escaped(strings.Join(a.Answer.Sure, " ")))
@@ -104,6 +102,13 @@ func (d *document) takes(a lab.Analysis, need Need) {
 		rows = append(rows, row)
 	}
 	d.table(rows)
+	for _, held := range a.Held {
+		if held.Point == point && held.Held < held.Trials {
+			d.line("**%s did not hold %s per second** (missed in %d of %s: %s): it needs more than it took here.",
+				escaped(held.Variant), number(held.Rate), held.Trials-held.Held, figure.Count(held.Trials, "trial"),
+				escaped(held.Missed))
+		}
+	}
 	how := fmt.Sprintf("Cores: processor time of an operation at %s, times the rate; memory: the peak of all "+
 		"parts at %s; with %s intervals. Spare capacity is not included.", escaped(point), escaped(point),
 		figure.Percent(a.Confidence))

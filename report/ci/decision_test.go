@@ -20,6 +20,9 @@ func decided(t *testing.T, need Need) string {
 	r.Analysis.Operation = "order"
 	r.Analysis.Points = []lab.Point{point(20), point(100)}
 	r.Analysis.Variants = []lab.Variant{{Name: hostile}, {Name: "two"}, {Name: "two.twin", TwinOf: "two"}}
+	r.Analysis.Held = []lab.HeldRate{{Variant: hostile, Point: "rate-100", Rate: 100, Held: 2, Trials: 3,
+		Missed: "80 % of it was begun"}, {Variant: "two", Point: "rate-100", Rate: 100, Held: 3, Trials: 3},
+		{Variant: "two", Point: "rate-20", Rate: 20, Held: 0, Trials: 3}}
 	r.Analysis.Results = []lab.Result{
 		{Variant: hostile, Point: point(20), Metric: "cpu_per_operation", Mean: 0.01},
 		{Variant: hostile, Point: point(100), Metric: "cpu_per_operation", Mean: 0.002, Low: &low, High: &high},
@@ -38,8 +41,11 @@ func TestDecisionTellsWhatAVariantTakes(t *testing.T) {
 		need Need
 		want []string
 	}{
-		"the highest rate": {Need{}, []string{"at 100 orders per second", `| 0.20 \[0.10, 0.30\] | 2.00 GiB |`}},
-		"a rate between":   {Need{Rate: 30}, []string{"at 30 orders", "| 0.300 |", "the closest was 20"}},
+		"not held": {Need{Rate: 90}, []string{"did not hold 100 per second** (missed in 1 of 3 trials: " +
+			"80 % of it was begun)"}},
+		"held by the first": {Need{Rate: 20}, []string{"**two did not hold 20 per second** (missed in 3 of 3"}},
+		"the highest rate":  {Need{}, []string{"at 100 orders per second", `| 0.20 \[0.10, 0.30\] | 2.00 GiB |`}},
+		"a rate between":    {Need{Rate: 30}, []string{"at 30 orders", "| 0.300 |", "the closest was 20"}},
 		"another rate": {Need{Rate: 200}, []string{`| 0.40 \[0.20, 0.60\] |`,
 			"**200 per second was not measured:** the closest was 100"}},
 		// 730 hours of 0.2 cores and 2 GiB: 14.6 + 14.6.

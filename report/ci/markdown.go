@@ -52,20 +52,16 @@ func markdown(w io.Writer, r Run) error {
 				escaped(strings.Join(sum.Problems, "; ")))
 		}
 	}
-	if len(a.Answer.Withheld) > 0 {
-		d.line("**Withheld:** %s", escaped(strings.Join(a.Answer.Withheld, " ")))
-	}
-	d.line("**How sure:** %s", escaped(strings.Join(a.Answer.Sure, " ")))
-	d.line("**Not tested:** %s", escaped(strings.Join(a.Answer.NotTested, ", ")))
+	d.said("Withheld", strings.Join(a.Answer.Withheld, " "))
+	d.said("How sure", strings.Join(a.Answer.Sure, " "))
+	d.said("Not tested", strings.Join(a.Answer.NotTested, ", "))
 	rows := [][]string{{"metric", "point", "variant", "baseline", "variant / baseline", "verdict"}}
 	for _, c := range a.Comparisons {
 		rows = append(rows, []string{c.Metric, c.Point.Name, c.Variant, c.Baseline,
 			figure.Times(c.Estimate()), c.Words})
 	}
 	d.folded("All comparisons", rows)
-	d.line("%s, profile %s, scale %s, %d blocks, %d of %d trials counted, %s intervals, seed %d",
-		escaped(r.Name), escaped(a.Profile), number(a.Scale), a.Blocks, a.Trials.Valid, a.Trials.Planned,
-		figure.Percent(a.Confidence), a.Seed)
+	d.line("%s, profile %s, scale %s, seed %d", escaped(r.Name), escaped(a.Profile), number(a.Scale), a.Seed)
 	_, err := io.WriteString(w, d.String())
 	return err
 }
@@ -102,6 +98,13 @@ func againstMarkdown(w io.Writer, a lab.Against, mustKnow bool) error {
 type document struct{ strings.Builder }
 
 func (d *document) line(format string, args ...any) { fmt.Fprintf(d, format+"\n\n", args...) }
+
+// said writes a part of the answer, where it has one.
+func (d *document) said(lead, text string) {
+	if text != "" {
+		d.line("**%s:** %s", lead, escaped(text))
+	}
+}
 
 // item writes one entry of a list.
 func (d *document) item(text string) { fmt.Fprintf(d, "- %s\n", escaped(text)) }
