@@ -89,7 +89,7 @@ system of yours is undecided.`,
 
 // checked returns what shows the audits of a system's trials.
 func checked(a app, system lab.Checkable) reporter {
-	return func(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (verdict, err error) {
+	return func(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (found, err error) {
 		return a.showChecks(folder, plan, system.CheckTable(), flags)
 	}
 }
@@ -229,11 +229,10 @@ func (f *checkFlags) names(info lab.SystemInfo) []string {
 	return names
 }
 
-// showChecks writes a line for every architecture, and what is wrong with it. The verdict is that of the
-// audits.
+// showChecks writes a line for every architecture, and what is wrong with it.
 func (a app) showChecks(
 	folder *store.Folder, plan lab.Plan, asked lab.CheckTable, flags *experimentFlags,
-) (verdict, err error) {
+) (found, err error) {
 	trials, err := folder.Trials()
 	if err != nil {
 		return nil, err
@@ -266,8 +265,9 @@ func (a app) showChecks(
 	if err != nil {
 		return nil, err
 	}
-	return checkVerdict(plan, trials), errors.Join(a.writeJSONFile(flags.documents.json, concluded),
-		a.writeFormat(folder, flags.documents, concluded, nil, false))
+	return rulesKept(folder, plan.Study, concluded, exitFailed),
+		errors.Join(a.writeJSONFile(flags.documents.json, concluded),
+			a.writeFormat(folder, flags.documents, concluded, nil, false))
 }
 
 // headings returns the titles of columns, each with a tab behind it.
@@ -296,27 +296,4 @@ func checkedKind(plan lab.Plan) string {
 		return "system"
 	}
 	return "architecture"
-}
-
-// checkVerdict turns the audits into the command's error.
-func checkVerdict(plan lab.Plan, trials []lab.Trial) error {
-	kind := checkedKind(plan)
-	for _, trial := range trials {
-		if trial.Audit.Verdict == lab.AuditInvalid {
-			return withCode(exitInvariant, "%s %s broke a rule", kind, trial.Variant)
-		}
-	}
-	for _, trial := range trials {
-		if !trial.Valid {
-			code := exitFailed
-			if trial.Audit.Figures[external.FigureUndecided] == 1 {
-				code = exitUndecided
-			}
-			return withCode(code, "%s %s: %s", kind, trial.Variant, trial.Reason)
-		}
-	}
-	if len(trials) < len(plan.Trials) {
-		return withCode(exitFailed, "%d of %d %ss were checked", len(trials), len(plan.Trials), kind)
-	}
-	return nil
 }

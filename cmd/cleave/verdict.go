@@ -14,16 +14,11 @@ import (
 
 // verdict returns the error of a command for what the analysis of a study found.
 func verdict(folder *store.Folder, s lab.Study, analysis lab.Analysis, mustKnow bool) error {
-	broke := "variant %s broke a rule of the system: %s"
-	if s.System == external.Name {
-		broke = "%s failed its audit: %s"
+	notReached := exitLoadNotReached
+	if s.Load == nil {
+		notReached = exitFailed
 	}
-	for _, v := range analysis.Variants {
-		if sum := analysis.Audit[v.Name]; sum.Verdict == lab.AuditInvalid {
-			return withCode(exitInvariant, broke, v.Name, strings.Join(sum.Problems, "; "))
-		}
-	}
-	if err := allCounted(folder); err != nil {
+	if err := rulesKept(folder, s, analysis, notReached); err != nil {
 		return err
 	}
 	if s.System == external.Name {
@@ -94,12 +89,18 @@ func undecided(s lab.Study, analysis lab.Analysis) []string {
 	return open
 }
 
-// allCounted returns an error that names every variant without a valid trial. Its code says that the load was
-// not achieved if the generator has reported on all of them.
-func allCounted(folder *store.Folder) error {
-	plan, err := folder.Plan()
-	if err != nil {
-		return err
+// rulesKept returns an error that names a variant which broke a rule, else every variant without a valid
+// trial. The code of these is exitUndecided where all their audits are undecided, and notReached where the
+// generator reported on all.
+func rulesKept(folder *store.Folder, s lab.Study, found lab.Analysis, notReached int) error {
+	broke := "variant %s broke a rule of the system: %s"
+	if s.System == external.Name {
+		broke = "%s failed its audit: %s"
+	}
+	for _, v := range found.Variants {
+		if sum := found.Audit[v.Name]; sum.Verdict == lab.AuditInvalid {
+			return withCode(exitInvariant, broke, v.Name, strings.Join(sum.Problems, "; "))
+		}
 	}
 	trials, err := folder.Trials()
 	if err != nil {
@@ -108,19 +109,22 @@ func allCounted(folder *store.Folder) error {
 	if len(trials) == 0 {
 		return withCode(exitFailed, "no trial counts: none was played")
 	}
-	code := exitLoadNotReached
-	if plan.Study.Load == nil {
-		code = exitFailed
-	}
+	undecided, reported := true, true
 	var problems []error
-	for _, silent := range analysis.SilentVariants(plan.Study, trials) {
+	for _, silent := range analysis.SilentVariants(s, trials) {
 		problems = append(problems, fmt.Errorf("%v", silent))
-		if len(silent.Last.Audit.Figures) == 0 {
-			code = exitFailed
-		}
+		figures := silent.Last.Audit.Figures
+		undecided = undecided && figures[external.FigureUndecided] == 1
+		reported = reported && len(figures) > 0
 	}
-	if len(problems) == 0 {
+	code := exitFailed
+	switch {
+	case len(problems) == 0:
 		return nil
+	case undecided:
+		code = exitUndecided
+	case reported:
+		code = notReached
 	}
 	return withCode(code, "%w\nall of it is in %s", errors.Join(problems...), folder.Dir())
 }
