@@ -12,10 +12,10 @@ import (
 // Autoscale lets the platform of a deployment choose how often a unit runs.
 type Autoscale struct {
 	// Max is how many replicas there can be; the unit begins with one.
-	Max int `json:"max"`
+	Max int `json:"max" yaml:"max"`
 	// CPU is the share of its limit of processors that a replica shall use on average:
 	// where they use more, the platform adds some.
-	CPU float64 `json:"cpu"`
+	CPU float64 `json:"cpu" yaml:"cpu,share"`
 }
 
 // scaledBy is nil where a deployer's platform can scale what the variant leaves to it.

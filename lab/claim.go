@@ -47,29 +47,25 @@ func ClaimTests() []ClaimTest {
 
 // Test returns the test of a kind; false where there is none of that name.
 func (k ClaimKind) Test() (ClaimTest, bool) {
-	for _, t := range ClaimTests() {
-		if t.Kind == k {
-			return t, true
-		}
-	}
-	return ClaimTest{}, false
+	return first(ClaimTests(), func(t ClaimTest) bool { return t.Kind == k })
 }
 
 // Claim is a sentence that data can support, contradict or leave undecided.
 type Claim struct {
-	ID      string    `json:"id"`
-	Text    string    `json:"text"`
-	Source  string    `json:"source"` // table, figure or section of the study
-	Kind    ClaimKind `json:"kind"`
-	Metric  string    `json:"metric"`
-	Variant string    `json:"variant"`
-	Against string    `json:"against,omitempty"`
+	ID      string    `json:"id" yaml:"id"`
+	Text    string    `json:"text" yaml:"text"`
+	Source  string    `json:"source" yaml:"source,omitempty"` // table, figure or section of the study
+	Kind    ClaimKind `json:"kind" yaml:"kind"`
+	Metric  string    `json:"metric" yaml:"metric,omitempty"`
+	Variant string    `json:"variant" yaml:"variant"`
+	Against string    `json:"against,omitempty" yaml:"against,omitempty"`
 	// AgainstMetric is that of Against where it is another than Metric; Against may
 	// be Variant itself then.
-	AgainstMetric string   `json:"against_metric,omitempty"`
-	Factor        string   `json:"factor,omitempty"`
-	Points        []string `json:"points,omitempty"` // empty: all that both variants ran
-	Low           float64  `json:"low,omitempty"`
-	High          float64  `json:"high,omitempty"`
-	Published     float64  `json:"published,omitempty"` // the study's own number, 0: none
+	AgainstMetric string   `json:"against_metric,omitempty" yaml:"against_metric,omitempty"`
+	Factor        string   `json:"factor,omitempty" yaml:"factor,omitempty"`
+	Points        []string `json:"points,omitempty" yaml:"points,omitempty"` // empty: all that both variants ran
+	Low           float64  `json:"low,omitempty" yaml:"low,omitempty"`
+	High          float64  `json:"high,omitempty" yaml:"high,omitempty"`
+	// Published is the study's own number; 0: none.
+	Published float64 `json:"published,omitempty" yaml:"published,omitempty"`
 }

@@ -50,27 +50,27 @@ type Load struct {
 	Files map[string][]byte `json:"files,omitempty"`
 	// Duration of the measured load and of the unrecorded one before it; 0: it lasts until the
 	// operations that the points count are done.
-	Duration float64 `json:"duration_seconds"`
-	WarmUp   float64 `json:"warm_up_seconds"`
+	Duration float64 `json:"duration_seconds" yaml:"duration,omitempty,span"`
+	WarmUp   float64 `json:"warm_up_seconds" yaml:"warm_up,omitempty,warm-up"`
 	// WarmUpLimit, where above 0, lets the unrecorded load go on from WarmUp until it is
 	// steady, and ends it at this many seconds; see WarmUp.
-	WarmUpLimit float64 `json:"warm_up_limit_seconds,omitempty"`
+	WarmUpLimit float64 `json:"warm_up_limit_seconds,omitempty" yaml:"warm_up_limit,omitempty,span"`
 	// RampUp is over which the users of a closed loop begin, evenly, in seconds; it is a
 	// part of Duration.
-	RampUp float64 `json:"ramp_up_seconds,omitempty"`
+	RampUp float64 `json:"ramp_up_seconds,omitempty" yaml:"ramp_up,omitempty,span"`
 	// Arrivals of open loops: "constant" (default), "poisson" or JitteredArrivals.
 	Arrivals string `json:"arrivals,omitempty"`
 	// Consent is the text of a list of other hosts that may be loaded; see
 	// docs/consent.md. Empty: this host only.
 	Consent string `json:"consent,omitempty"`
 	// Objective is a limit such as "p99<50ms,errors<0.1%"; empty means none.
-	Objective string `json:"objective,omitempty"`
+	Objective string `json:"objective,omitempty" yaml:"objective,omitempty"`
 	// Effort is what a search for the capacity may cost.
-	Effort SearchEffort `json:"search,omitzero"`
+	Effort SearchEffort `json:"search,omitzero" yaml:"search,omitempty"`
 	// Lateness is how much later than its own limit permits the generator may send
 	// 1 % of the operations before it counts as the limit, in seconds. Medians and
 	// costs bear some; percentiles in the tail do not.
-	Lateness float64 `json:"lateness_seconds,omitempty"`
+	Lateness float64 `json:"lateness_seconds,omitempty" yaml:"lateness,omitempty,span"`
 	// Cores are those of the generator; empty means any.
 	Cores []int `json:"cores,omitempty"`
 	// Client is how the generator connects. Zero values are those of the load engine.
@@ -102,13 +102,13 @@ type LoadClient struct {
 // of the load engine.
 type SearchEffort struct {
 	// Duration of each probe, in seconds; zero: as long as any load.
-	Duration float64 `json:"duration_seconds,omitempty"`
+	Duration float64 `json:"duration_seconds,omitempty" yaml:"duration,omitempty,span"`
 	// Resolution is the ratio of the highest rate that passed and the lowest that
 	// failed at which a search ends.
-	Resolution float64 `json:"resolution,omitempty"`
+	Resolution float64 `json:"resolution,omitempty" yaml:"resolution,omitempty"`
 	// Votes is how many probes decide near the capacity; with 1 the capacity is not
 	// confirmed afterwards, neither a little below and above it nor by a longer load.
-	Votes int `json:"votes,omitempty"`
+	Votes int `json:"votes,omitempty" yaml:"votes,omitempty"`
 }
 
 // Generator makes the unit that puts a system under load, and reads what it

@@ -18,10 +18,11 @@ const NetworkVariable = "CLEAVE_NETWORK"
 // deployment alone: a relay in the generator's process passes on what is sent. It stands
 // for the way from users to a cluster.
 type Network struct {
-	Delay float64 `json:"delay_seconds,omitempty"` // by which requests and connections come later
+	// Delay is how much later requests and connections come.
+	Delay float64 `json:"delay_seconds,omitempty" yaml:"delay,omitempty,span"`
 	// Rate is how much passes at most, in bytes per second and in each direction, over all
 	// connections; 0: no limit.
-	Rate float64 `json:"rate_bytes_per_second,omitempty"`
+	Rate float64 `json:"rate_bytes_per_second,omitempty" yaml:"rate,omitempty,rate"`
 }
 
 // String shows the network for people: "1 ms later, at most 12.5 MB/s".

@@ -7,7 +7,8 @@ import (
 )
 
 // StudySchema, PlanSchema, TrialSchema and AnalysisSchema version the documents
-// that Cleave reads and writes. docs/schema holds one JSON Schema for each.
+// that Cleave reads and writes. docs/schema holds one JSON Schema for each. The keys of study files are in
+// tags named yaml, with the unit in which a number is written there (see package study).
 const (
 	StudySchema    = "cleave-study/1"
 	PlanSchema     = "cleave-plan/1"
@@ -17,13 +18,13 @@ const (
 
 // Study is an experiment with questions and claims, as read from a study file.
 type Study struct {
-	Schema   string    `json:"schema"`
-	Name     string    `json:"name"`
-	Title    string    `json:"title"`
-	Question string    `json:"question"`
-	Source   string    `json:"source,omitempty"`
-	System   string    `json:"system"`
-	Baseline string    `json:"baseline"` // variant that the others are compared with
+	Schema   string    `json:"schema" yaml:"schema"`
+	Name     string    `json:"name" yaml:"name"`
+	Title    string    `json:"title" yaml:"title"`
+	Question string    `json:"question" yaml:"question,omitempty"`
+	Source   string    `json:"source,omitempty" yaml:"source,omitempty"`
+	System   string    `json:"system" yaml:"system"`
+	Baseline string    `json:"baseline" yaml:"baseline"` // variant that the others are compared with
 	Variants []Variant `json:"variants"`
 	// Absent are variants that the study would compare, were they possible here, or
 	// asked for.
@@ -32,9 +33,9 @@ type Study struct {
 	// Unasked are the names of points of the study that this run was not asked for.
 	Unasked []string `json:"unasked,omitempty"`
 	// Trends are factors along which a straight line and an exponent are fitted.
-	Trends []Trend `json:"trends,omitempty"`
-	Design Design  `json:"design"`
-	Claims []Claim `json:"claims,omitempty"`
+	Trends []Trend `json:"trends,omitempty" yaml:"trends,omitempty"`
+	Design Design  `json:"design" yaml:"design,omitempty"`
+	Claims []Claim `json:"claims,omitempty" yaml:"claims,omitempty"`
 	// Steps are ways from one variant to another: one knob at a time, or between
 	// variants that the study plays anyway (see PathStep.Name).
 	Steps []PathStep `json:"steps,omitempty"`
@@ -44,7 +45,7 @@ type Study struct {
 	Model string `json:"model,omitempty"`
 	// Load is what the generator of a system is told; nil where a system has a
 	// job of its own.
-	Load *Load `json:"load,omitempty"`
+	Load *Load `json:"load,omitempty" yaml:"load,omitempty"`
 	// Took is how long it took where it was written, in seconds, as far as that is known: for
 	// those who want to know it before. It binds nobody.
 	Took float64 `json:"took_seconds,omitempty"`
@@ -53,27 +54,27 @@ type Study struct {
 	// Metrics are the system's own; empty means JobMetrics.
 	Metrics []Metric `json:"metrics,omitempty"`
 	// Notes are the study's known errors and limits, printed in the report.
-	Notes []string `json:"notes,omitempty"`
+	Notes []string `json:"notes,omitempty" yaml:"notes,omitempty"`
 }
 
 // Design is how the experiment is played.
 type Design struct {
-	Blocks int    `json:"blocks"`
-	Seed   uint64 `json:"seed"`
+	Blocks int    `json:"blocks" yaml:"blocks,omitempty"`
+	Seed   uint64 `json:"seed" yaml:"seed,omitempty"`
 	// Scale multiplies the scaled parameters of the system; 1 is the full study.
 	Scale float64 `json:"scale"`
 	// Margin is the smallest ratio - 1 that matters (0.05: five percent).
-	Margin float64 `json:"margin"`
+	Margin float64 `json:"margin" yaml:"margin,omitempty,share"`
 	// Confidence is the level of every interval (0.95).
-	Confidence float64 `json:"confidence"`
+	Confidence float64 `json:"confidence" yaml:"confidence,omitempty,share"`
 	// WarmupTrials are played per variant and point before the first block and
 	// not recorded.
-	WarmupTrials int `json:"warmup_trials"`
+	WarmupTrials int `json:"warmup_trials" yaml:"warmup_trials,omitempty"`
 	// NoiseFloor names the variants that also run as their own twin.
-	NoiseFloor []string `json:"noise_floor,omitempty"`
+	NoiseFloor []string `json:"noise_floor,omitempty" yaml:"noise_floor,omitempty"`
 	// NoiseFloorPoints are where the twins run; empty means wherever their
 	// originals do.
-	NoiseFloorPoints []string `json:"noise_floor_points,omitempty"`
+	NoiseFloorPoints []string `json:"noise_floor_points,omitempty" yaml:"noise_floor_points,omitempty"`
 	// Until is UntilDecided where the experiment looks after every block from FirstLook
 	// on, up to Blocks, and plays what is decided no further; empty: all is played.
 	Until string `json:"until,omitempty"`
@@ -86,12 +87,12 @@ type Design struct {
 	// ProfiledBlocks is in how many of the blocks, from the first, every variant is played
 	// once more at every point, under the profilers of its runtimes. Such trials are not
 	// timed.
-	ProfiledBlocks int `json:"profiled_blocks,omitempty"`
+	ProfiledBlocks int `json:"profiled_blocks,omitempty" yaml:"profiled_blocks,omitempty"`
 	// MaxRepeats is how often an invalid trial is played again, and how many further blocks
 	// are played for trials that did not count even so.
-	MaxRepeats   int     `json:"max_repeats"`
-	TrialTimeout float64 `json:"trial_timeout_seconds"`
-	Gates        Gates   `json:"gates"`
+	MaxRepeats   int     `json:"max_repeats" yaml:"max_repeats,omitempty"`
+	TrialTimeout float64 `json:"trial_timeout_seconds" yaml:"trial_timeout,omitempty,span"`
+	Gates        Gates   `json:"gates" yaml:"gates,omitempty"`
 }
 
 // UntilDecided is the design of an experiment that looks at its data as it goes: from
@@ -104,17 +105,17 @@ const (
 
 // Gates are the host conditions under which a trial counts.
 type Gates struct {
-	MaxStealShare float64 `json:"max_steal_share"`
+	MaxStealShare float64 `json:"max_steal_share" yaml:"steal,omitempty,share"`
 	// MaxCalibrationDrift is the largest |calibration/median - 1|. On a host
 	// whose own spread is wider, three of its standard deviations count instead.
-	MaxCalibrationDrift float64 `json:"max_calibration_drift"`
+	MaxCalibrationDrift float64 `json:"max_calibration_drift" yaml:"calibration,omitempty,share"`
 }
 
 // Explained says in which metrics, and at which points, the steps of a study are
 // shown. An empty list means all.
 type Explained struct {
-	Metrics []string `json:"metrics,omitempty"`
-	Points  []string `json:"points,omitempty"`
+	Metrics []string `json:"metrics,omitempty" yaml:"metrics,omitempty"`
+	Points  []string `json:"points,omitempty" yaml:"points,omitempty"`
 }
 
 // Explains reports whether the steps are what the study is about. One that has
@@ -123,8 +124,8 @@ func (s Study) Explains() bool { return len(s.Steps) > 0 && len(s.Claims) == 0 }
 
 // Trend asks for a line through the means at Points along Factor.
 type Trend struct {
-	Factor string   `json:"factor"`
-	Points []string `json:"points"`
+	Factor string   `json:"factor" yaml:"factor"`
+	Points []string `json:"points" yaml:"points"`
 }
 
 // AbsentVariant is a variant that is not played, with the reason.
@@ -170,22 +171,20 @@ func (s Study) Originals() int {
 
 // Variant returns the named variant of the study.
 func (s Study) Variant(name string) (Variant, bool) {
-	for _, v := range s.Variants {
-		if v.Name == name {
-			return v, true
-		}
-	}
-	return Variant{}, false
+	return first(s.Variants, func(v Variant) bool { return v.Name == name })
 }
 
 // Point returns the named point of the study.
 func (s Study) Point(name string) (Point, bool) {
-	for _, p := range s.Points {
-		if p.Name == name {
-			return p, true
-		}
+	return first(s.Points, func(p Point) bool { return p.Name == name })
+}
+
+// first returns the first element that a test accepts, if any.
+func first[T any](all []T, is func(T) bool) (found T, has bool) {
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i], true
 	}
-	return Point{}, false
+	return found, false
 }
 
 // Block returns the trials of a block, numbered from the one after the last: every variant

@@ -170,8 +170,8 @@ func PortOf(unit, port string) string { return unit + ":" + port }
 
 // Limits bound what a unit can use; zero means no limit.
 type Limits struct {
-	CPU    float64 `json:"cpu,omitempty"`    // processors, such as 0.5
-	Memory int64   `json:"memory,omitempty"` // bytes
+	CPU    float64 `json:"cpu,omitempty" yaml:"cpu,omitempty"`            // processors, such as 0.5
+	Memory int64   `json:"memory,omitempty" yaml:"memory,omitempty,size"` // bytes
 }
 
 // String shows the limits for people: "0.5 processors, 512 MiB".

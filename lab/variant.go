@@ -14,31 +14,31 @@ import (
 type Variant struct {
 	Name         string            `json:"name"`
 	System       string            `json:"system"`
-	Architecture string            `json:"architecture"`
-	Knobs        map[string]string `json:"knobs,omitempty"`
-	Deployment   string            `json:"deployment"`
+	Architecture string            `json:"architecture" yaml:"architecture"`
+	Knobs        map[string]string `json:"knobs,omitempty" yaml:"knobs,omitempty"`
+	Deployment   string            `json:"deployment" yaml:"deployment,omitempty"`
 	// Replicas are how often units run, by their names; absent: once. Limits are what each
 	// replica of a unit can use at most, by its name, or all units but the lead (AllUnits).
 	// See Scale.
-	Replicas map[string]int    `json:"replicas,omitempty"`
-	Limits   map[string]Limits `json:"limits,omitempty"`
+	Replicas map[string]int    `json:"replicas,omitempty" yaml:"replicas,omitempty"`
+	Limits   map[string]Limits `json:"limits,omitempty" yaml:"limits,omitempty"`
 	// Nodes are the names of hosts of the deployment, by the names of the units that are there
 	// with all their replicas. Those of the same name share a host.
-	Nodes map[string]string `json:"nodes,omitempty"`
+	Nodes map[string]string `json:"nodes,omitempty" yaml:"nodes,omitempty"`
 	// Hosts are the links of such hosts, by their names: to and from each no more passes than the
 	// rate, and what is sent to its units comes later by the delay. Absent: as they are.
-	Hosts map[string]Network `json:"hosts,omitempty"`
+	Hosts map[string]Network `json:"hosts,omitempty" yaml:"hosts,omitempty"`
 	// Autoscale are units whose replicas the platform adds, by their names.
-	Autoscale map[string]Autoscale `json:"autoscale,omitempty"`
+	Autoscale map[string]Autoscale `json:"autoscale,omitempty" yaml:"autoscale,omitempty"`
 	// Network is the one between the generator and the system; zero: the deployment's own.
-	Network Network `json:"network,omitzero"`
+	Network Network `json:"network,omitzero" yaml:"network,omitempty"`
 	// TwinOf names the variant that this one repeats under a second name. The
 	// pair is the A/A comparison that tests for bias.
 	TwinOf string `json:"twin_of,omitempty"`
 	// Points restricts the variant to these points of the study; empty means all.
-	Points []string `json:"points,omitempty"`
+	Points []string `json:"points,omitempty" yaml:"points,omitempty"`
 	// Summary says in one line what the variant stands for.
-	Summary string `json:"summary,omitempty"`
+	Summary string `json:"summary,omitempty" yaml:"summary,omitempty"`
 	// External is the definition of a system that is not part of Cleave.
 	External *ExternalSystem `json:"external,omitempty"`
 }

@@ -1,6 +1,8 @@
 package study
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -11,14 +13,14 @@ import (
 )
 
 // check holds what was read against the system and against itself.
-func (f *File) check(r *reader, systems map[string]lab.SystemInfo) {
+func (f *File) check(r *yamlfile.Reader, systems map[string]lab.SystemInfo) {
 	f.checkNames(r)
 	f.checkDesign(r)
 	info, found := systems[f.Study.System]
 	if !found {
 		if f.Study.System != "" || f.planned {
 			known := slices.Sorted(maps.Keys(systems))
-			r.Problem(f.lines.system, "there is no system %q%s; there are %s",
+			r.Problem(f.lines["system"], "there is no system %q%s; there are %s",
 				f.Study.System, yamlfile.Suggest(f.Study.System, known), strings.Join(known, ", "))
 		}
 		return
@@ -43,9 +45,7 @@ func (f *File) setAsideImpossible() {
 		err := f.info.Check(v)
 		if err != nil {
 			summary := v.Summary
-			if summary == "" {
-				summary = a.Summary
-			}
+			summary = cmp.Or(summary, a.Summary)
 			f.Study.Absent = append(f.Study.Absent, lab.AbsentVariant{Name: v.Name, Summary: summary,
 				Reason: oneLine(err)})
 		}
@@ -57,48 +57,50 @@ func (f *File) setAsideImpossible() {
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // checkSystem holds points, names and claims against the system.
-func (f *File) checkSystem(r *reader) {
+func (f *File) checkSystem(r *yamlfile.Reader) {
 	if len(f.Study.Points) == 0 {
-		r.Problem(f.lines.top, "the study needs points (or factors)")
+		r.Problem(f.lines[""], "the study needs points (or factors)")
 	}
 	seen := map[string]bool{}
 	for _, p := range f.Study.Points {
 		if seen[p.Name] {
-			r.Problem(f.lines.points[p.Name], "there are two points %q", p.Name)
+			r.Problem(f.lines["points."+p.Name], "there are two points %q", p.Name)
 		}
 		seen[p.Name] = true
 		f.checkPoint(r, p)
 	}
-	f.checkVariantName(r, f.lines.baseline, "baseline", f.Study.Baseline)
+	f.checkVariantName(r, f.lines["baseline"], "baseline", f.Study.Baseline)
 	for _, name := range f.Study.Design.NoiseFloor {
-		f.checkVariantName(r, f.lines.noiseFloor, "noise_floor", name)
-		if twin := name + TwinSuffix; f.lines.variants[twin] > 0 {
-			r.Problem(f.lines.variants[twin],
+		f.checkVariantName(r, f.lines["design.noise_floor"], "noise_floor", name)
+		if twin := name + TwinSuffix; f.lines["variants."+twin] > 0 {
+			r.Problem(f.lines["variants."+twin],
 				"variant %s has the name of the twin that noise_floor makes of %s: choose another", twin, name)
 		}
 	}
-	f.checkPointNames(r, f.lines.noiseFloor, "noise_floor_points", f.Study.Design.NoiseFloorPoints)
+	f.checkPointNames(r, f.lines["design.noise_floor_points"], "noise_floor_points",
+		f.Study.Design.NoiseFloorPoints)
 	for i, t := range f.Study.Trends {
-		f.checkPointNames(r, f.lines.trends[i], "trend", t.Points)
-		f.checkFactor(r, f.lines.trends[i], t.Factor)
+		line := f.lines[fmt.Sprintf("trends[%d]", i)]
+		f.checkPointNames(r, line, "trend", t.Points)
+		f.checkFactor(r, line, t.Factor)
 	}
 	f.checkClaims(r)
 	f.checkFaults(r)
 	f.checkSteps(r)
 	if f.Quick != nil {
-		f.checkPointNames(r, f.lines.quick, "quick", f.Quick.Points)
-		f.checkPointNames(r, f.lines.quick, "quick", f.Quick.RestrictedPoints)
+		f.checkPointNames(r, f.lines["quick"], "quick", f.Quick.Points)
+		f.checkPointNames(r, f.lines["quick"], "quick", f.Quick.RestrictedPoints)
 		for _, name := range f.Quick.Variants {
-			if _, known := f.lines.variants[name]; !known {
-				r.Problem(f.lines.quick, "quick: there is no variant %q%s", name,
+			if _, known := f.lines["variants."+name]; !known {
+				r.Problem(f.lines["quick"], "quick: there is no variant %q%s", name,
 					yamlfile.Suggest(name, f.variantNames()))
 			}
 		}
 	}
 }
 
-func (f *File) checkVariant(r *reader, v *lab.Variant) {
-	line := f.lines.variants[v.Name]
+func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) {
+	line := f.lines["variants."+v.Name]
 	v.System = f.Study.System
 	architecture, found := f.info.Architecture(v.Architecture)
 	if !found {
@@ -142,7 +144,7 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 		r.Problem(line, "variant %s: replicas, limits and nodes of a system that is not Cleave's are the matter "+
 			"of who runs it", v.Name)
 	}
-	checkNodes(r, line, *v)
+	f.checkUnits(r, "variants."+v.Name, *v)
 	for _, name := range slices.Sorted(maps.Keys(v.Knobs)) {
 		checkKnob(r, line, *v, architecture, name)
 	}
@@ -154,7 +156,7 @@ func (f *File) checkVariant(r *reader, v *lab.Variant) {
 	f.checkPointNames(r, line, "variant "+v.Name, v.Points)
 }
 
-func checkKnob(r *reader, line int, v lab.Variant, architecture lab.Architecture, name string) {
+func checkKnob(r *yamlfile.Reader, line int, v lab.Variant, architecture lab.Architecture, name string) {
 	var known []string
 	for _, knob := range architecture.Knobs {
 		if knob.Name != name {
@@ -171,8 +173,8 @@ func checkKnob(r *reader, line int, v lab.Variant, architecture lab.Architecture
 		v.Name, architecture.Name, name, yamlfile.Suggest(name, known), strings.Join(known, ", "))
 }
 
-func (f *File) checkPoint(r *reader, p lab.Point) {
-	line := f.lines.points[p.Name]
+func (f *File) checkPoint(r *yamlfile.Reader, p lab.Point) {
+	line := f.lines["points."+p.Name]
 	for _, parameter := range f.info.Parameters {
 		level, set := p.Level(parameter.Name)
 		switch {
@@ -190,7 +192,7 @@ func (f *File) checkPoint(r *reader, p lab.Point) {
 	}
 }
 
-func (f *File) checkFactor(r *reader, line int, factor string) {
+func (f *File) checkFactor(r *yamlfile.Reader, line int, factor string) {
 	if _, found := f.info.Parameter(factor); found {
 		return
 	}
@@ -202,20 +204,20 @@ func (f *File) checkFactor(r *reader, line int, factor string) {
 		strings.Join(known, ", "))
 }
 
-func (f *File) checkVariantName(r *reader, line int, what, name string) {
+func (f *File) checkVariantName(r *yamlfile.Reader, line int, what, name string) {
 	f.checkName(r, line, what, name, f.variantNames())
 }
 
 // checkName finds names of nothing. In a plan there may be some: of what was left out
 // when it was made.
-func (f *File) checkName(r *reader, line int, what, name string, known []string) {
+func (f *File) checkName(r *yamlfile.Reader, line int, what, name string, known []string) {
 	if name != "" && !f.planned && !slices.Contains(known, name) {
 		r.Problem(line, "%s names the variant %q%s; there are %s", what, name, yamlfile.Suggest(name, known),
 			strings.Join(known, ", "))
 	}
 }
 
-func (f *File) checkPointNames(r *reader, line int, what string, names []string) {
+func (f *File) checkPointNames(r *yamlfile.Reader, line int, what string, names []string) {
 	known := f.pointNames()
 	for _, name := range names {
 		if !f.planned && !slices.Contains(known, name) {
@@ -225,13 +227,13 @@ func (f *File) checkPointNames(r *reader, line int, what string, names []string)
 	}
 }
 
-func (f *File) checkClaims(r *reader) {
+func (f *File) checkClaims(r *yamlfile.Reader) {
 	seen := map[string]bool{}
 	for i := range f.Study.Claims {
 		if f.Study.Claims[i].Metric == "" {
 			f.Study.Claims[i].Metric = f.Study.AllMetrics()[0].Name
 		}
-		c, line := f.Study.Claims[i], f.lines.claims[i]
+		c, line := f.Study.Claims[i], f.lines[fmt.Sprintf("claims[%d]", i)]
 		if seen[c.ID] {
 			r.Problem(line, "there are two claims %q", c.ID)
 		}
@@ -258,7 +260,7 @@ func (f *File) metricNames() []string {
 }
 
 // checkClaimKind reports what a claim lacks for the test of its kind.
-func (f *File) checkClaimKind(r *reader, line int, c lab.Claim) {
+func (f *File) checkClaimKind(r *yamlfile.Reader, line int, c lab.Claim) {
 	test, known := c.Kind.Test()
 	if !known {
 		var kinds []string

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/yamlfile"
 )
@@ -18,50 +16,35 @@ type deployed struct {
 	only map[string][]string               // the deployments that the variant is played in; none: all
 }
 
-func newDeployed() deployed {
-	return deployed{as: map[string]map[string]lab.Variant{}, only: map[string][]string{}}
-}
-
-func (f *File) readDeployed(r *reader, node *yaml.Node, variant string) {
-	as := map[string]lab.Variant{}
-	r.Pairs(node, "deployed", func(key, value *yaml.Node) {
-		var v lab.Variant
-		r.object(value, "deployed "+key.Value, fields{
-			"replicas": func(n *yaml.Node) { v.Replicas = r.replicas(n) },
-			"limits":   func(n *yaml.Node) { v.Limits = r.limits(n) },
-			"nodes":    func(n *yaml.Node) { v.Nodes = r.named(n, "node") },
-		})
-		r.checkDeployment(key, "deployed")
-		v.Name = variant
-		checkNodes(r, key.Line, v)
-		as[key.Value] = v
-	})
-	f.deployed.as[variant] = as
-}
-
-func (f *File) readOnly(r *reader, node *yaml.Node, variant string) {
-	r.List(node, "only", func(_ int, child *yaml.Node) {
-		r.checkDeployment(child, "only")
-		f.deployed.only[variant] = append(f.deployed.only[variant], child.Value)
-	})
-}
-
-func (r *reader) checkDeployment(node *yaml.Node, what string) {
-	if known := lab.Deployments(); !slices.Contains(known, node.Value) {
-		r.Problem(node.Line, "%s: there is no deployment %q%s; there is: %s", what, node.Value,
-			yamlfile.Suggest(node.Value, known), strings.Join(known, ", "))
+func checkDeployment(r *yamlfile.Reader, line int, what, deployment string) {
+	if known := lab.Deployments(); !slices.Contains(known, deployment) {
+		r.Problem(line, "%s: there is no deployment %q%s; there is: %s", what, deployment,
+			yamlfile.Suggest(deployment, known), strings.Join(known, ", "))
 	}
 }
 
-// checkNodes refuses names of nodes that could do harm where a host is called so.
-func checkNodes(r *reader, line int, v lab.Variant) {
+// checkUnits holds what is said of units against its limits, and refuses names of nodes that could do harm
+// where a host is called so. place is where the variant, or what holds of it in a deployment, is in the file.
+func (f *File) checkUnits(r *yamlfile.Reader, place string, v lab.Variant) {
+	for _, unit := range slices.Sorted(maps.Keys(v.Replicas)) {
+		f.limit(r, place+".replicas."+unit, float64(v.Replicas[unit]), 1, lab.MaxReplicas)
+	}
+	for _, unit := range slices.Sorted(maps.Keys(v.Limits)) {
+		f.limit(r, place+".limits."+unit+".cpu", v.Limits[unit].CPU, 0, maxProcessors)
+	}
+	for _, unit := range slices.Sorted(maps.Keys(v.Autoscale)) {
+		f.limit(r, place+".autoscale."+unit+".max", float64(v.Autoscale[unit].Max), 2, lab.MaxReplicas)
+	}
 	for _, unit := range slices.Sorted(maps.Keys(v.Nodes)) {
 		if !yamlfile.IsName(v.Nodes[unit]) {
-			r.Problem(line, "variant %s: the node of %s is called %q, expected lower-case letters, digits, dots and "+
-				"dashes", v.Name, unit, v.Nodes[unit])
+			r.Problem(f.lines[place], "variant %s: the node of %s is called %q, expected lower-case letters, digits, "+
+				"dots and dashes", v.Name, unit, v.Nodes[unit])
 		}
 	}
 }
+
+// maxProcessors is more than any host has.
+const maxProcessors = 10_000
 
 // deploy has all variants in a deployment, or each in its own where none is given, with what
 // the file says of them there.

@@ -1,53 +1,62 @@
 package study
 
 import (
+	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/yamlfile"
 )
 
 // maxFaults is how many a study may have.
 const maxFaults = 100
 
-// readFaults reads what is done to every trial.
-func (f *File) readFaults(r *reader, node *yaml.Node) {
-	r.List(node, "faults", func(_ int, child *yaml.Node) {
-		fault := lab.Fault{Heal: math.NaN()}
-		known := fields{
-			"after": r.duration("after", &fault.After), "heal": r.duration("heal", &fault.Heal),
-			"delay": r.duration("delay", &fault.Delay), "rate": r.rate("rate", &fault.Rate),
-		}
-		for _, kind := range lab.FaultKinds() {
-			known[string(kind)] = func(node *yaml.Node) {
-				if fault.Kind != "" {
-					r.Problem(node.Line, "fault is both %s and %s: make two of it", fault.Kind, kind)
-				}
-				fault.Kind = kind
-				r.text(string(kind), &fault.Target)(node)
+// readFault reads something that is done to every trial. Its kind is a key, and its target the value.
+func (f *File) readFault(r *yamlfile.Reader, node *yaml.Node) {
+	fault := lab.Fault{Heal: math.NaN()}
+	numbers := map[string]*float64{"after": &fault.After, "heal": &fault.Heal, "delay": &fault.Delay,
+		"rate": &fault.Rate}
+	known := slices.Sorted(maps.Keys(numbers))
+	for _, kind := range lab.FaultKinds() {
+		known = append(known, string(kind))
+	}
+	r.Object(node, "fault", known, []string{"after"}, func(key, value *yaml.Node) {
+		if into := numbers[key.Value]; into != nil {
+			unit := "span"
+			if key.Value == "rate" {
+				unit = "rate"
 			}
+			r.Number(value, key.Value, unit, into)
+			return
 		}
-		r.object(child, "fault", known, "after")
-		if child.Kind == yaml.MappingNode && fault.Kind == "" {
-			r.Problem(child.Line, "fault needs one of the keys %v", lab.FaultKinds())
+		kind := lab.FaultKind(key.Value)
+		if fault.Kind != "" {
+			r.Problem(value.Line, "fault is both %s and %s: make two of it", fault.Kind, kind)
 		}
-		if err := fault.Check(); err != nil && fault.Kind != "" {
-			r.Problem(child.Line, "fault of %s: %v", fault.Target, err)
-		}
-		if math.IsNaN(fault.Heal) {
-			fault.Heal = fault.Kind.DefaultHeal()
-		}
-		f.Study.Faults = append(f.Study.Faults, fault)
-		f.lines.faults = append(f.lines.faults, child.Line)
+		fault.Kind = kind
+		r.DecodeAt(key.Value, value, &fault.Target, map[string]int{})
 	})
+	if node.Kind == yaml.MappingNode && fault.Kind == "" {
+		r.Problem(node.Line, "fault needs one of the keys %v", lab.FaultKinds())
+	}
+	if err := fault.Check(); err != nil && fault.Kind != "" {
+		r.Problem(node.Line, "fault of %s: %v", fault.Target, err)
+	}
+	if math.IsNaN(fault.Heal) {
+		fault.Heal = fault.Kind.DefaultHeal()
+	}
+	f.Study.Faults = append(f.Study.Faults, fault)
 }
 
 // checkFaults holds the faults against the system and the load. Which units and
 // services there are, only the layouts of the variants tell.
-func (f *File) checkFaults(r *reader) {
+func (f *File) checkFaults(r *yamlfile.Reader) {
 	for i, fault := range f.Study.Faults {
-		line := f.lines.faults[i]
+		line := f.lines[fmt.Sprintf("faults[%d]", i)]
 		if !f.info.Restartable {
 			r.Problem(line, "%s takes no faults: its job cannot go on without one of its units", f.info.Name)
 			return

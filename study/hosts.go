@@ -4,53 +4,31 @@ import (
 	"maps"
 	"slices"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// hostLinks are the links of hosts by their names, and the lines that they stand in.
-type hostLinks struct {
-	links map[string]lab.Network
-	lines map[string]int
-}
-
-// readHosts reads links of hosts, of the study or of a variant.
-func (r *reader) readHosts(node *yaml.Node) hostLinks {
-	h := hostLinks{map[string]lab.Network{}, map[string]int{}}
-	r.Pairs(node, "hosts", func(key, value *yaml.Node) {
-		var link lab.Network
-		r.object(value, "host "+key.Value, fields{"delay": r.duration("delay", &link.Delay),
-			"rate": r.rate("rate", &link.Rate)})
-		if link == (lab.Network{}) {
-			r.Problem(key.Line, "host %s: its link has neither a rate nor a delay", key.Value)
-		}
-		h.links[key.Value], h.lines[key.Value] = link, key.Line
-	})
-	return h
-}
-
-// checkHosts refuses links of hosts that no unit is on.
-func (f *File) checkHosts(r *reader) {
+// checkHosts refuses links of hosts that no unit is on, and links that are as without them.
+func (f *File) checkHosts(r *yamlfile.Reader) {
 	var all []string // hosts of any variant
+	check := func(place, of string, links map[string]lab.Network, nodes []string) {
+		for _, host := range slices.Sorted(maps.Keys(links)) {
+			line := f.lines[place+"hosts."+host]
+			switch {
+			case line == 0: // a variant has it from the study
+			case links[host] == lab.Network{}:
+				r.Problem(line, "host %s: its link has neither a rate nor a delay", host)
+			case !slices.Contains(nodes, host):
+				r.Problem(line, "hosts: %s places no unit on %q (nodes)%s", of, host, yamlfile.Suggest(host, nodes))
+			}
+		}
+	}
 	for _, v := range f.Study.Variants {
 		nodes := f.nodesOf(v)
 		all = append(all, nodes...)
-		own := f.variantHosts[v.Name]
-		for _, host := range slices.Sorted(maps.Keys(own.links)) {
-			r.checkHost(host, own.lines[host], "variant "+v.Name, nodes)
-		}
+		check("variants."+v.Name+".", "variant "+v.Name, v.Hosts, nodes)
 	}
-	for _, host := range slices.Sorted(maps.Keys(f.hosts.links)) {
-		r.checkHost(host, f.hosts.lines[host], "the study", all)
-	}
-}
-
-func (r *reader) checkHost(host string, line int, of string, nodes []string) {
-	if !slices.Contains(nodes, host) {
-		r.Problem(line, "hosts: %s places no unit on %q (nodes)%s", of, host, yamlfile.Suggest(host, nodes))
-	}
+	check("", "the study", f.hosts, all)
 }
 
 // nodesOf returns the hosts that a variant places units on, in whatever deployment.
@@ -67,7 +45,7 @@ func (f *File) nodesOf(v lab.Variant) []string {
 func (f *File) link(v *lab.Variant) {
 	links := map[string]lab.Network{}
 	for _, host := range v.Nodes {
-		if link, has := f.hosts.links[host]; has {
+		if link, has := f.hosts[host]; has {
 			links[host] = link
 		}
 	}

@@ -58,7 +58,7 @@ func TestMistakesInHostsAreNamedWithTheirLine(t *testing.T) {
 		"not of its own": {"", "hosts: {lane: {rate: 1MB}},",
 			`: hosts: variant b places no unit on "lane" (nodes)`},
 		"nothing":        {"hosts:\n  yard: {}\n", "", ": host yard: its link has neither a rate nor a delay"},
-		"no number":      {"hosts:\n  yard: {rate: fast}\n", "", `: rate is "fast", expected bytes per second`},
+		"no number":      {"hosts:\n  yard: {rate: fast}\n", "", `: hosts.yard.rate is "fast", expected bytes per second`},
 		"something else": {"hosts:\n  yard: {loss: 1%}\n", "", "loss"},
 	} {
 		t.Run(name, func(t *testing.T) {

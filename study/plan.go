@@ -240,7 +240,7 @@ func (f *File) turn(
 			}
 		}
 		if err != nil {
-			problems = append(problems, yamlfile.Problem{File: f.Path, Line: f.lines.variants[v.Name],
+			problems = append(problems, yamlfile.Problem{File: f.Path, Line: f.lines["variants."+v.Name],
 				Message: fmt.Sprintf("variant %s: %s", v.Name, oneLine(err))})
 		}
 	}

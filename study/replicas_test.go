@@ -30,8 +30,8 @@ func TestReplicasLimitsAndNetworkOfVariants(t *testing.T) {
 		t.Errorf("its summary is %q, want %q", b.Summary, want)
 	}
 	for more, want := range map[string]string{
-		"replicas: {till: 0}":            "replicas of till is \"0\", expected a whole number from 1 to 20",
-		"replicas: {till: many}":         `replicas of till is "many"`,
+		"replicas: {till: 0}":            "variants.b.replicas.till is 0, expected a number from 1 to 20",
+		"replicas: {till: many}":         `variants.b.replicas.till is "many"`,
 		"limits: {till: {cpu: lots}}":    `cpu is "lots", expected a number`,
 		"limits: {till: {memory: much}}": `memory is "much", expected bytes such as 64MiB`,
 		"limits: {till: {disk: 1}}":      "disk",

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/yamlfile"
 )
@@ -15,59 +13,48 @@ import (
 // way is what a study file says of steps: the variants in their order, and in which
 // metrics and at which points the steps between them are shown.
 type way struct {
-	variants []string
-	shown    lab.Explained
-	line     int
-}
-
-func (f *File) readSteps(r *reader, node *yaml.Node) {
-	f.way.line = node.Line
-	r.object(node, "steps", fields{
-		"variants": func(n *yaml.Node) {
-			r.texts("variants", &f.way.variants)(n)
-			if len(f.way.variants) < 2 {
-				r.Problem(n.Line, "steps needs at least 2 variants, not %d: a step leads from one to the next",
-					len(f.way.variants))
-			}
-		},
-		"metrics": r.texts("metrics", &f.way.shown.Metrics),
-		"points":  r.texts("points", &f.way.shown.Points),
-	}, "variants")
+	Variants []string `yaml:"variants"`
+	lab.Explained
 }
 
 // checkSteps holds the way against the study. Variants of it that cannot be built
 // here are left out like everywhere else.
-func (f *File) checkSteps(r *reader) {
-	seen := map[string]bool{}
-	for _, name := range f.way.variants {
-		f.checkName(r, f.way.line, "steps", name, f.claimable())
+func (f *File) checkSteps(r *yamlfile.Reader) {
+	line, seen := f.lines["steps"], map[string]bool{}
+	if n := len(f.way.Variants); n < 2 && f.lines["steps.variants"] > 0 {
+		r.Problem(f.lines["steps.variants"],
+			"steps needs at least 2 variants, not %d: a step leads from one to the next", n)
+	}
+	for _, name := range f.way.Variants {
+		f.checkName(r, line, "steps", name, f.claimable())
 		if seen[name] {
-			r.Problem(f.way.line, "steps names the variant %q twice: a way does not come back", name)
+			r.Problem(line, "steps names the variant %q twice: a way does not come back", name)
 		}
 		seen[name] = true
 		f.checkPlays(r, name)
 	}
-	for _, metric := range f.way.shown.Metrics {
+	for _, metric := range f.way.Metrics {
 		if _, found := lab.MetricNamed(f.Study.AllMetrics(), metric); !found {
-			r.Problem(f.way.line, "steps: there is no metric %q%s; there are %s", metric,
+			r.Problem(line, "steps: there is no metric %q%s; there are %s", metric,
 				yamlfile.Suggest(metric, f.metricNames()), strings.Join(f.metricNames(), ", "))
 		}
 	}
-	f.checkPointNames(r, f.way.line, "steps", f.way.shown.Points)
+	f.checkPointNames(r, line, "steps", f.way.Points)
 	for _, step := range f.steps(f.Study.Variants) {
 		if len(step.Changes) == 0 && step.Before != step.Variant {
-			r.Problem(f.way.line, "steps: %s and %s do not differ in any knob, so that nothing lies between them",
+			r.Problem(line, "steps: %s and %s do not differ in any knob, so that nothing lies between them",
 				step.Before, step.Variant)
 		}
 	}
 }
 
 // checkPlays sees to it that a variant of the way plays where the steps are shown.
-func (f *File) checkPlays(r *reader, name string) {
+func (f *File) checkPlays(r *yamlfile.Reader, name string) {
 	v, found := f.Study.Variant(name)
-	for _, point := range f.way.shown.Points {
+	for _, point := range f.way.Points {
 		if found && !v.RunsAt(point) {
-			r.Problem(f.way.line, "steps: %s does not play at %s, so that no step can be shown there", name, point)
+			r.Problem(f.lines["steps"], "steps: %s does not play at %s, so that no step can be shown there", name,
+				point)
 		}
 	}
 }
@@ -76,15 +63,15 @@ func (f *File) checkPlays(r *reader, name string) {
 // variants, and at the points, that are played. Where those are too few the study
 // has no steps.
 func (f *File) takeSteps(s *lab.Study) {
-	if len(f.way.variants) == 0 {
+	if len(f.way.Variants) == 0 {
 		return
 	}
-	shown := f.way.shown
+	shown := f.way.Explained
 	shown.Points = slices.DeleteFunc(slices.Clone(shown.Points), func(name string) bool {
 		_, played := s.Point(name)
 		return !played
 	})
-	if len(shown.Points) == 0 && len(f.way.shown.Points) > 0 {
+	if len(shown.Points) == 0 && len(f.way.Points) > 0 {
 		return
 	}
 	s.Steps, s.Explained = f.steps(s.Variants), &shown
@@ -94,7 +81,7 @@ func (f *File) takeSteps(s *lab.Study) {
 func (f *File) steps(variants []lab.Variant) []lab.PathStep {
 	var steps []lab.PathStep
 	var before lab.Variant
-	for _, name := range f.way.variants {
+	for _, name := range f.way.Variants {
 		i := slices.IndexFunc(variants, func(v lab.Variant) bool { return v.Name == name })
 		if i < 0 {
 			continue

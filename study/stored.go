@@ -1,15 +1,15 @@
 package study
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"reflect"
 	"regexp"
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/yamlfile"
@@ -40,58 +40,50 @@ func CheckPlan(path string, plan lab.Plan, systems map[string]lab.SystemInfo) er
 
 // stored returns the study of a plan as a file without lines. Checking changes it, so
 // that it has lists of its own.
-func stored(path string, plan lab.Plan) (*File, *reader) {
+func stored(path string, plan lab.Plan) (*File, *yamlfile.Reader) {
 	f := &File{Path: path, Study: plan.Study, planned: true}
 	f.Study.Variants, f.Study.Claims = slices.Clone(f.Study.Variants), slices.Clone(f.Study.Claims)
-	f.lines.claims, f.lines.trends = make([]int, len(f.Study.Claims)), make([]int, len(f.Study.Trends))
-	f.lines.faults = make([]int, len(f.Study.Faults))
-	return f, &reader{yamlfile.Reader{Format: format(), File: path}}
+	return f, &yamlfile.Reader{Format: format(), File: path}
 }
 
 // checkNames holds all names and texts against what they may be, and counts them.
-func (f *File) checkNames(r *reader) {
+func (f *File) checkNames(r *yamlfile.Reader) {
 	s := f.Study
 	if s.Schema != "" && s.Schema != lab.StudySchema {
-		r.Problem(f.lines.schema, "schema is %q, this cleave reads %q", s.Schema, lab.StudySchema)
+		r.Problem(f.lines["schema"], "schema is %q, this cleave reads %q", s.Schema, lab.StudySchema)
 	}
 	if (s.Name != "" || f.planned) && !yamlfile.IsName(s.Name) {
-		r.Problem(f.lines.name, "name is %q, expected lower-case letters, digits, dots and dashes", s.Name)
+		r.Problem(f.lines["name"], "name is %q, expected lower-case letters, digits, dots and dashes", s.Name)
 	}
 	for _, v := range s.Variants {
 		if !yamlfile.IsName(v.Name) {
-			r.Problem(f.lines.variants[v.Name],
+			r.Problem(f.lines["variants."+v.Name],
 				"variant is called %q, expected lower-case letters, digits, dots and dashes", v.Name)
 		}
 	}
 	for _, p := range s.Points {
 		if !pointPattern.MatchString(p.Name) {
-			r.Problem(f.lines.points[p.Name], "point is called %q, expected letters, digits, dots and dashes", p.Name)
+			r.Problem(f.lines["points."+p.Name], "point is called %q, expected letters, digits, dots and dashes",
+				p.Name)
 		}
 	}
-	atMost := func(what string, count, most int, lines []int) {
-		if line := append(lines, f.lines.top)[0]; count > most {
-			r.Problem(line, "%d %s, at most %d are allowed", count, what, most)
+	atMost := func(what string, count, most int) {
+		if count > most {
+			r.Problem(cmp.Or(f.lines[what+"[0]"], f.lines[""]), "%d %s, at most %d are allowed", count, what, most)
 		}
 	}
-	atMost("variants", len(s.Variants), maxVariants, nil)
-	atMost("points", len(s.Points), maxPoints, nil)
-	atMost("claims", len(s.Claims), maxClaims, f.lines.claims)
-	atMost("faults", len(s.Faults), maxFaults, f.lines.faults)
+	atMost("variants", len(s.Variants), maxVariants)
+	atMost("points", len(s.Points), maxPoints)
+	atMost("claims", len(s.Claims), maxClaims)
+	atMost("faults", len(s.Faults), maxFaults)
 }
 
 // pointPattern is what points may be called, those too that factors were crossed to.
 var pointPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,999}$`)
 
-// unprintable reports whether a text has characters that a terminal obeys.
-func unprintable(text string) bool {
-	return strings.ContainsFunc(text, func(c rune) bool {
-		return unicode.IsControl(c) && c != '\n' && c != '\t'
-	})
-}
-
 // checkTexts looks at every text of the study but those of systems and loads, which
 // nobody shows as they are.
-func (f *File) checkTexts(r *reader) {
+func (f *File) checkTexts(r *yamlfile.Reader) {
 	s := f.Study
 	s.Load, s.Variants = nil, slices.Clone(s.Variants)
 	for i := range s.Variants {
@@ -106,10 +98,10 @@ func (f *File) checkTexts(r *reader) {
 	f.checkTree(r, tree)
 }
 
-func (f *File) checkTree(r *reader, tree any) {
+func (f *File) checkTree(r *yamlfile.Reader, tree any) {
 	switch tree := tree.(type) {
 	case string:
-		if unprintable(tree) {
+		if yamlfile.Unprintable(tree) {
 			r.Problem(0, "the text %q has control characters", tree)
 		}
 	case []any:
@@ -124,17 +116,25 @@ func (f *File) checkTree(r *reader, tree any) {
 	}
 }
 
-// checkDesign holds the numbers of design, load and faults against their limits.
-func (f *File) checkDesign(r *reader) {
-	limit := func(what string, value, lowest, highest float64) {
-		if !(value >= lowest && value <= highest) {
-			r.Problem(0, "%s is %g, expected a number from %g to %g", what, value, lowest, highest)
-		}
+// limit refuses a number outside its limits. One that is not a number was refused when it was read.
+func (f *File) limit(r *yamlfile.Reader, place string, value, lowest, highest float64) {
+	if value < lowest || value > highest {
+		r.Problem(f.lines[place], "%s is %g, expected a number from %g to %g", place, value, lowest, highest)
 	}
-	const belowOne, longest = 1 - 1e-12, 1e9 // a share; seconds
+}
+
+const belowOne, longest = 1 - 1e-12, 1e9 // a share; seconds
+
+// checkDesign holds the numbers of design, load, faults, claims and the quick profile against their limits.
+func (f *File) checkDesign(r *yamlfile.Reader) {
+	limit := func(place string, value, lowest, highest float64) { f.limit(r, place, value, lowest, highest) }
 	d := f.Study.Design
 	limit("design.blocks", float64(d.Blocks), 1, MaxBlocks)
-	limit("design.profiled_blocks", float64(d.ProfiledBlocks), 0, float64(d.Blocks))
+	profiled := d.Blocks
+	if !f.planned {
+		profiled = MaxBlocks // options may yet change the blocks
+	}
+	limit("design.profiled_blocks", float64(d.ProfiledBlocks), 0, float64(profiled))
 	limit("design.scale", d.Scale, 1e-12, maxScale)
 	limit("design.margin", d.Margin, 0, belowOne)
 	limit("design.confidence", d.Confidence, 0.5, belowOne)
@@ -148,10 +148,10 @@ func (f *File) checkDesign(r *reader) {
 			lab.MostLooked)
 	}
 	limit("design.lengthen", d.Lengthen, 0, MostLengthened)
-	limit("design.within_seconds", d.Within, 0, longest)
-	limit("design.trial_timeout_seconds", d.TrialTimeout, 1e-9, longest)
-	limit("design.gates.max_steal_share", d.Gates.MaxStealShare, 0, 1)
-	limit("design.gates.max_calibration_drift", d.Gates.MaxCalibrationDrift, 0, math.MaxFloat64)
+	limit("design.within", d.Within, 0, longest)
+	limit("design.trial_timeout", d.TrialTimeout, 1e-9, longest)
+	limit("design.gates.steal", d.Gates.MaxStealShare, 0, 1)
+	limit("design.gates.calibration", d.Gates.MaxCalibrationDrift, 0, math.MaxFloat64)
 	if l := f.Study.Load; l != nil {
 		shortest := 0.0 // of operations that are counted
 		for _, p := range f.Study.Points {
@@ -160,30 +160,55 @@ func (f *File) checkDesign(r *reader) {
 				shortest = 1e-9
 			}
 		}
-		limit("load.duration_seconds", l.Duration, shortest, longest)
-		limit("load.warm_up_seconds", l.WarmUp, 0, longest)
-		if l.WarmUpLimit != 0 {
-			limit("load.warm_up_limit_seconds", l.WarmUpLimit, max(l.WarmUp, lab.LeastWarmUpLimit),
-				lab.LongestWarmUpLimit)
-		}
-		limit("load.ramp_up_seconds", l.RampUp, 0, max(l.Duration, 0))
-		limit("load.lateness_seconds", l.Lateness, 0, longest)
+		limit("load.duration", l.Duration, shortest, longest)
 		limit("load.client.trace_share", l.Client.TraceShare, 0, 1)
-		limit("load.search.duration_seconds", l.Effort.Duration, 0, longest)
-		if l.Effort.Resolution != 0 {
-			limit("load.search.resolution", l.Effort.Resolution, leastResolution, 2)
+		if l.RampUp > 0 && l.RampUp >= l.Duration {
+			r.Problem(f.lines["load"], "the users of the load begin over %gs, expected a ramp_up shorter than its "+
+				"duration of %gs", l.RampUp, l.Duration)
 		}
-		limit("load.search.votes", float64(l.Effort.Votes), 0, maxVotes)
+		f.checkLoad(r, "load", l)
 	}
-	for _, fault := range f.Study.Faults {
-		limit("fault.after_seconds", fault.After, 0, longest)
-		limit("fault.heal_seconds", fault.Heal, 0, longest)
+	for i, fault := range f.Study.Faults {
+		limit(fmt.Sprintf("faults[%d].after", i), fault.After, 0, longest)
+		limit(fmt.Sprintf("faults[%d].heal", i), fault.Heal, 0, longest)
+	}
+	for i, c := range f.Study.Claims {
+		limit(fmt.Sprintf("claims[%d].low", i), c.Low, -1e12, 1e12)
+		limit(fmt.Sprintf("claims[%d].high", i), c.High, 0, 1e12)
+		limit(fmt.Sprintf("claims[%d].published", i), c.Published, -1e12, 1e12)
+	}
+	if q := f.Quick; q != nil {
+		limit("quick.scale", q.Scale, 1e-6, 1)
+		limit("quick.blocks", float64(q.Blocks), 1, MaxBlocks)
+		if q.Load != nil {
+			f.checkLoad(r, "quick.load", q.Load)
+		}
+	}
+}
+
+// checkLoad holds what a load and the quick profile of one can both say against its limits.
+func (f *File) checkLoad(r *yamlfile.Reader, place string, l *lab.Load) {
+	f.limit(r, place+".warm_up", l.WarmUp, 0, longest)
+	if l.WarmUpLimit != 0 { // in less, no load shows that it is steady
+		f.limit(r, place+".warm_up_limit", l.WarmUpLimit, max(l.WarmUp, lab.LeastWarmUpLimit),
+			lab.LongestWarmUpLimit)
+	}
+	f.limit(r, place+".ramp_up", l.RampUp, 0, longest)
+	f.limit(r, place+".lateness", l.Lateness, 0, longest)
+	f.limit(r, place+".search.duration", l.Effort.Duration, 0, longest)
+	if l.Effort.Resolution != 0 || f.lines[place+".search.resolution"] > 0 {
+		f.limit(r, place+".search.resolution", l.Effort.Resolution, leastResolution, 2)
+	}
+	f.limit(r, place+".search.votes", float64(l.Effort.Votes), 0, maxVotes)
+	if v := l.Effort.Votes; v > 0 && v%2 == 0 {
+		r.Problem(f.lines[place+".search.votes"],
+			"%s.search.votes is %d, expected an odd number: the majority decides", place, v)
 	}
 }
 
 // checkForeign refuses what only variants and loads of foreign systems can have, and
 // what a study file can say of neither.
-func (f *File) checkForeign(r *reader) {
+func (f *File) checkForeign(r *yamlfile.Reader) {
 	if f.Study.Model != f.info.Model {
 		r.Problem(0, "the plan brings a model, which %s does not play", f.info.Name)
 	}
@@ -202,7 +227,7 @@ func (f *File) checkForeign(r *reader) {
 }
 
 // checkTwins sees to it that a twin is what it is called after, and no other system.
-func (f *File) checkTwins(r *reader) {
+func (f *File) checkTwins(r *yamlfile.Reader) {
 	for _, v := range f.Study.Variants {
 		original, found := f.Study.Variant(v.TwinOf)
 		same := original
@@ -221,7 +246,7 @@ func (f *File) checkTwins(r *reader) {
 }
 
 // checkTrials sees to it that every trial is one of the study.
-func (f *File) checkTrials(r *reader, trials []lab.PlannedTrial) {
+func (f *File) checkTrials(r *yamlfile.Reader, trials []lab.PlannedTrial) {
 	if len(trials) > maxTrials {
 		r.Problem(0, "the plan has %d trials, at most %d are allowed", len(trials), maxTrials)
 		return

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -18,10 +19,28 @@ import (
 // "omitempty" must be given. Types that implement encoding.TextUnmarshaler read
 // texts themselves. It returns the line of every value by its place in the file, such
 // as flows[0].name; "" is the root.
+//
+// Fields that the file does not have keep their value. A field of type yaml.Node takes what stands there as
+// it is, for DecodeAt. Keys of embedded structs are those of the struct.
 func (r *Reader) Decode(root *yaml.Node, into any) map[string]int {
-	d := &decoder{r, map[string]int{}}
-	d.read(root, "", reflect.ValueOf(into).Elem())
-	return d.lines
+	lines := map[string]int{}
+	r.DecodeAt("", root, into, lines)
+	return lines
+}
+
+// DecodeAt is Decode for a value that stands at a place of the file; it adds to lines.
+func (r *Reader) DecodeAt(place string, node *yaml.Node, into any, lines map[string]int) {
+	(&decoder{r, lines}).read(node, place, reflect.ValueOf(into).Elem())
+}
+
+// Number fills a number that is written in a unit of the format. what is it in messages.
+func (r *Reader) Number(node *yaml.Node, what, unit string, into *float64) {
+	value, ok := r.Units[unit].Parse(node.Value)
+	if node.Kind != yaml.ScalarNode || !ok {
+		r.Problem(node.Line, "%s is %s, expected %s", what, Show(node), r.Units[unit].Expected)
+		return
+	}
+	*into = value
 }
 
 // decoder fills values. place is the path of a node in the document.
@@ -86,6 +105,10 @@ func (r *Reader) List(node *yaml.Node, what string, visit func(i int, element *y
 // read fills a value from a node.
 func (r *decoder) read(node *yaml.Node, place string, into reflect.Value) {
 	r.lines[place] = node.Line
+	if as, is := into.Addr().Interface().(*yaml.Node); is {
+		*as = *node
+		return
+	}
 	text, ok := into.Addr().Interface().(encoding.TextUnmarshaler)
 	if ok && (into.Kind() != reflect.Slice || node.Kind == yaml.ScalarNode) { // a list may be one text
 		r.readText(node, place, text)
@@ -116,7 +139,9 @@ func (r *decoder) read(node *yaml.Node, place string, into reflect.Value) {
 // pointer fills what may be left out. A key without value means that something
 // without settings is wanted, as in "uuid:".
 func (r *decoder) pointer(node *yaml.Node, place string, into reflect.Value) {
-	into.Set(reflect.New(into.Type().Elem()))
+	if into.IsNil() {
+		into.Set(reflect.New(into.Type().Elem()))
+	}
 	if isNull(node) && into.Type().Elem() == reflect.TypeFor[struct{}]() {
 		return
 	}
@@ -127,8 +152,15 @@ func (r *decoder) pointer(node *yaml.Node, place string, into reflect.Value) {
 func (r *decoder) structure(node *yaml.Node, place string, into reflect.Value) {
 	known, required := Keys(into.Type())
 	r.Object(node, r.called(place), slices.Sorted(maps.Keys(known)), required, func(key, value *yaml.Node) {
-		inner := within(place, key)
-		r.read(value, inner, into.Field(known[key.Value]))
+		inner, field := within(place, key), known[key.Value]
+		tag, to := field.Tag.Get("yaml"), into.FieldByIndex(field.Index)
+		if unit := tag[strings.LastIndexByte(tag, ',')+1:]; unit != tag && r.Units[unit].Parse != nil {
+			number := to.Convert(reflect.TypeFor[float64]()).Float()
+			r.Number(value, r.called(inner), unit, &number)
+			to.Set(reflect.ValueOf(number).Convert(to.Type()))
+		} else {
+			r.read(value, inner, to)
+		}
 		r.lines[inner] = key.Line
 	})
 }
@@ -139,15 +171,15 @@ func within(object string, key *yaml.Node) string {
 }
 
 // Keys returns the keys of a struct with their fields, and those that must be given.
-func Keys(t reflect.Type) (known map[string]int, required []string) {
-	known = map[string]int{}
-	for i := range t.NumField() {
-		tag, isKey := t.Field(i).Tag.Lookup("yaml")
+func Keys(t reflect.Type) (known map[string]reflect.StructField, required []string) {
+	known = map[string]reflect.StructField{}
+	for _, field := range reflect.VisibleFields(t) {
+		tag, isKey := field.Tag.Lookup("yaml")
 		key, options, _ := strings.Cut(tag, ",")
 		if !isKey || key == "-" {
 			continue
 		}
-		known[key] = i
+		known[key] = field
 		if !slices.Contains(strings.Split(options, ","), "omitempty") {
 			required = append(required, key)
 		}
@@ -179,7 +211,9 @@ func (r *decoder) mapping(node *yaml.Node, place string, into reflect.Value) {
 }
 
 func (r *decoder) list(node *yaml.Node, place string, into reflect.Value) {
-	into.Set(reflect.MakeSlice(into.Type(), len(node.Content), len(node.Content)))
+	if node.Kind == yaml.SequenceNode {
+		into.Set(reflect.MakeSlice(into.Type(), len(node.Content), len(node.Content)))
+	}
 	r.List(node, r.called(place), func(i int, element *yaml.Node) {
 		r.read(element, at(place, i), into.Index(i))
 	})
@@ -198,7 +232,21 @@ func (r *decoder) scalar(node *yaml.Node, place, expected string) (string, bool)
 		r.Problem(node.Line, "%s is %s, expected %s%s", r.called(place), Show(node), expected, hint)
 		return "", false
 	}
-	return node.Value, true
+	if r.MaxText == 0 {
+		return node.Value, true
+	}
+	text := strings.TrimSpace(node.Value)
+	switch {
+	case text == "":
+		r.Problem(node.Line, "%s is empty, expected %s", r.called(place), expected)
+	case len(text) > r.MaxText:
+		r.Problem(node.Line, "%s has %d bytes, at most %d are allowed", r.called(place), len(text), r.MaxText)
+	case Unprintable(text):
+		r.Problem(node.Line, "%s is %q, which has control characters", r.called(place), text)
+	default:
+		return text, true
+	}
+	return "", false
 }
 
 func (r *decoder) readText(node *yaml.Node, place string, into encoding.TextUnmarshaler) {
@@ -274,6 +322,13 @@ func (r *decoder) anyJSON(node *yaml.Node, place string) any {
 func isJSONValue(value any) bool {
 	f, isFloat := value.(float64)
 	return !isFloat || !math.IsNaN(f) && !math.IsInf(f, 0) && (f != math.Trunc(f) || math.Abs(f) < 1<<63)
+}
+
+// Unprintable reports whether a text has characters that a terminal obeys.
+func Unprintable(text string) bool {
+	return strings.ContainsFunc(text, func(c rune) bool {
+		return unicode.IsControl(c) && c != '\n' && c != '\t'
+	})
 }
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.Tag == "!!null" }

@@ -26,6 +26,16 @@ type Format struct {
 	MaxDepth int  // levels of nesting
 	MaxNodes int  // keys and values in the file; an alias counts as what it stands for
 	Aliases  bool // allows anchors, and reads aliases as copies
+	// MaxText, where above 0, is the most bytes of a text. Texts are trimmed then, and must neither be empty nor
+	// have control characters other than tabs and line ends.
+	MaxText int
+	Units   map[string]Unit // of numbers, by the names that yaml tags have behind the key
+}
+
+// Unit is a way to write numbers, such as 30m.
+type Unit struct {
+	Expected string                            // in messages: "a time span such as 90s"
+	Parse    func(text string) (float64, bool) // false: the text is no such number
 }
 
 // SmallFile is the most bytes of a file that somebody writes by hand as a whole.

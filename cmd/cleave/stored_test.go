@@ -96,7 +96,7 @@ func TestHostilePlansAreRefused(t *testing.T) {
 		"a negative time limit": {built, func(p *lab.Plan) { p.Study.Design.TrialTimeout = -1 },
 			"trial_timeout"},
 		"a rate for no time": {compared, func(p *lab.Plan) { p.Study.Load.Duration = 0 },
-			"load.duration_seconds is 0"},
+			"load.duration is 0"},
 		"a trial of nothing": {built, func(p *lab.Plan) { p.Trials[0].Variant = "none" },
 			"is none of the study"},
 		"a number twice": {built, func(p *lab.Plan) { p.Trials[1].Number = 1 }, "is none of the study"},

@@ -1,0 +1,81 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/yamlfile"
+)
+
+// Limits of a study file, in bytes.
+const (
+	MaxBytes = yamlfile.SmallFile
+	maxText  = 2_000 // of one text
+)
+
+// format returns the format of study files, with the units of their numbers: seconds, shares of one, bytes
+// and bytes per second.
+func format() yamlfile.Format {
+	f := yamlfile.Small("study", lab.StudySchema)
+	f.MaxText = maxText
+	f.Units = map[string]yamlfile.Unit{
+		"span":    {Expected: spans, Parse: span},
+		"share":   {Expected: "a share such as 5% or 0.05", Parse: share},
+		"rate":    {Expected: "bytes per second such as 100KiB or 2MB", Parse: bytesOf},
+		"size":    {Expected: "bytes such as 64MiB or 1GB", Parse: bytesOf},
+		"warm-up": {Expected: spans + ", or " + Steady, Parse: warmUp},
+	}
+	return f
+}
+
+// Longest is the longest time span of an experiment: sums of some still fit a
+// time.Duration.
+const Longest = 7 * 24 * time.Hour
+
+// spans is how time spans are written, in messages: 168 hours are Longest.
+const spans = "a time span such as 90s or 30m, at most 168h"
+
+// span reads a time span, in seconds.
+func span(text string) (float64, bool) {
+	d, err := time.ParseDuration(text)
+	return d.Seconds(), err == nil && d > 0 && d <= Longest
+}
+
+// warmUp reads the length of a warm-up, in seconds; infinity is one until the load is steady.
+func warmUp(text string) (float64, bool) {
+	if text == Steady {
+		return math.Inf(1), true
+	}
+	return span(text)
+}
+
+// share reads a share of one, as a percentage or a fraction.
+func share(text string) (float64, bool) {
+	digits, percent := strings.CutSuffix(text, "%")
+	value, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	if percent {
+		value /= 100
+	}
+	return value, err == nil && value >= 0 && value < 1
+}
+
+// Rate reads a number of bytes per second, such as 100KiB or 2MB.
+func Rate(text string) (float64, error) {
+	bytes, err := humanize.ParseBytes(text)
+	if err != nil || bytes == 0 {
+		return 0, fmt.Errorf("%q is no number of bytes per second such as 100KiB or 2MB", text)
+	}
+	return float64(bytes), nil
+}
+
+// bytesOf reads a number of bytes, written as Rate has it.
+func bytesOf(text string) (float64, bool) {
+	value, err := Rate(text)
+	return value, err == nil
+}
