@@ -137,9 +137,7 @@ func addressOf(x *lab.ExternalSystem, units map[string]string) (*url.URL, error)
 		return nil, fmt.Errorf("audit: url: %w", err)
 	}
 	entry := x.Entry
-	if entry == "" {
-		entry = RoleSystem
-	}
+	entry = cmp.Or(entry, RoleSystem)
 	if at, listens := units[entry]; listens {
 		u.Host = at
 	}

@@ -63,6 +63,11 @@ var (
 	_ lab.Checkable    = System{}
 )
 
+// base returns what such systems have in common with others under load.
+func (s System) base() loaded.Base {
+	return loaded.Base{Generator: s.Generator, Load: s.Load, Counted: Operations}
+}
+
 // Describe implements lab.System.
 func (s System) Describe() lab.SystemInfo {
 	return lab.SystemInfo{
@@ -76,17 +81,8 @@ func (s System) Describe() lab.SystemInfo {
 			{Name: kindServices,
 				Summary: "services of a compose file or of manifests, started for every trial, each a unit"},
 		},
-		Parameters: append([]lab.Parameter{
-			{Name: Rate, Summary: "flows per second of an open loop", Min: 0, Max: maxRate, Optional: true},
-			{Name: Users, Summary: "users of a closed loop", Min: 0, Max: maxUsers, Optional: true},
-			{Name: SearchFrom, Summary: "rate at which the search for the capacity begins", Min: 0, Max: maxRate,
-				Optional: true},
-			{Name: Operations, Summary: "so many flows, as fast as they are answered", Min: 0, Max: loaded.MaxCount,
-				Optional: true},
-			{Name: loaded.Over, Summary: "seconds over which these become due, evenly (0: all at once)", Min: 0,
-				Max: loaded.Longest, Optional: true},
-		}, loaded.ClientParameters()...),
-		Metrics: metrics(true, true, true), Foreign: true, Restartable: true,
+		Parameters: s.base().Parameters("flows"),
+		Metrics:    metrics(true, true, true), Foreign: true, Restartable: true,
 	}
 }
 
@@ -98,7 +94,7 @@ func (s System) Lengthened(times float64) lab.System {
 
 // CheckPoint implements lab.Checkable.
 func (s System) CheckPoint(operations int, over float64) lab.Point {
-	return loaded.Base{Counted: Operations}.CheckPoint(operations, over)
+	return s.base().CheckPoint(operations, over)
 }
 
 // CheckTable implements lab.Checkable.
@@ -110,12 +106,6 @@ func (s System) CheckTable() lab.CheckTable {
 		Faults: []lab.CheckColumn{loaded.OutageColumn()},
 	}
 }
-
-// Limits of the parameters.
-const (
-	maxRate  = 1e7
-	maxUsers = 1e5
-)
 
 // Layout implements lab.System.
 func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, error) {
@@ -130,8 +120,12 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		job.History = loaded.History
 	}
 	loaded.SetClient(&job, p)
-	if err := setLoad(&job, p); err != nil {
-		return lab.Layout{}, err
+	if slices.ContainsFunc(p.Factors(), func(f string) bool {
+		return f != lab.FactorConnections && f != lab.FactorThreads
+	}) { // else the scenario's own load is played
+		if err := s.base().SetLoad(&job, p); err != nil {
+			return lab.Layout{}, err
+		}
 	}
 	layout := lab.Layout{Lead: RoleGenerator, Descriptors: spareDescriptors}
 	environment, err := s.environment(x)
@@ -193,31 +187,6 @@ func (s System) units(
 
 // spareDescriptors are open in the generator beside its connections.
 const spareDescriptors = 256
-
-// setLoad takes the load from the point. Without any, the scenario's own is played.
-func setLoad(job *lab.LoadJob, p lab.Point) error {
-	if !slices.ContainsFunc(p.Factors(), func(f string) bool {
-		return f != lab.FactorConnections && f != lab.FactorThreads
-	}) {
-		return nil
-	}
-	factor, level, err := p.Only(Rate, Users, SearchFrom, Operations)
-	if err != nil {
-		return err
-	}
-	switch factor {
-	case Rate:
-		job.Rate = level
-	case Users:
-		job.Users = int(level)
-	case SearchFrom:
-		job.Rate, job.Search = level, true
-	case Operations:
-		job.Count, job.Duration = int(level), loaded.Longest
-		job.Over, _ = p.Level(loaded.Over)
-	}
-	return nil
-}
 
 // started returns the unit of a system that Cleave starts, with how it shows that it can be used.
 func (s System) started(x *lab.ExternalSystem, environment []string) (lab.UnitSpec, error) {
@@ -373,9 +342,4 @@ func loopback(u *url.URL) (string, bool) {
 		return net.JoinHostPort(host, port), port != ""
 	}
 	return "", false
-}
-
-// report reads what the generator handed in.
-func (s System) report(reports []lab.UnitReport) (lab.LoadReport, error) {
-	return loaded.Base{Generator: s.Generator}.Report(reports)
 }

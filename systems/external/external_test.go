@@ -156,8 +156,8 @@ func TestPointsSayWhatTheLoadIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var job lab.LoadJob
-			_, err := System{Generator: dummy{&job}}.Layout(lab.Variant{Name: "theirs", External: &d.ExternalSystem},
-				test.point, 1)
+			system := System{Generator: dummy{&job}, Load: lab.Load{Objective: "p99<1s"}}
+			_, err := system.Layout(lab.Variant{Name: "theirs", External: &d.ExternalSystem}, test.point, 1)
 			if (err != nil) != test.fails || job.Search && job.Variant != test.want.Variant ||
 				job.Rate != test.want.Rate || job.Users != test.want.Users || job.Search != test.want.Search {
 				t.Errorf("job %+v, %v; want %+v", job, err, test.want)

@@ -11,46 +11,38 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-// Figures of an audit.
-const (
-	FigureOffered    = lab.FigureOffered
-	FigureAchieved   = lab.FigureAchieved
-	FigureErrorShare = loaded.FigureErrors
-	FigureObjective  = lab.FigureObjective
-	// FigureLimited is 1 where the generator, not the system, was the limit.
-	FigureLimited = lab.FigureLimited
-)
-
 // Audit implements lab.System. A load that the generator did not achieve says nothing of
 // the system: such a trial is unknown. One that the system did not hold is a result. A
 // system none of whose answers was right is invalid.
 func (s System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.Audit {
-	r, err := s.report(reports)
+	r, err := s.base().Report(reports)
 	if err != nil {
-		return lab.Audit{Verdict: lab.AuditUnknown, Problems: []string{err.Error()}}
+		return loaded.Unknown(err)
 	}
-	audit := lab.Audit{Verdict: lab.AuditValid, Counts: counts(r), Figures: figures(r)}
-	if _, counted := p.Level(Operations); counted { // then no rate was to be held
+	audit := lab.Audit{Verdict: lab.AuditValid, Counts: counts(r), Figures: map[string]float64{}}
+	if _, counted := p.Level(Operations); counted {
 		audit.Counts["not right"] = r.Sent - r.OK
-		audit.Figures, r.Limited = map[string]float64{FigureErrorShare: errorShare(r)}, nil
+	} else {
+		audit.Figures[lab.FigureObjective] = 1
+		if len(r.Missed) > 0 {
+			audit.Figures[lab.FigureObjective] = 0
+		}
+		const several = 1.05 // what a flow of one operation cannot come to by rounding
+		if begun := r.Achieved * r.Duration; begun > 0 && float64(r.Sent) > several*begun {
+			audit.Figures[lab.FigureFlow] = float64(r.Sent) / begun
+		}
 	}
+	audit = s.base().With(audit, "system", p, r)
 	if loaded.Searches(p) {
 		return audit // probes beyond the capacity are part of a search
 	}
-	unknown := func(format string, args ...any) {
-		audit.Verdict = lab.AuditUnknown
-		audit.Problems = append(audit.Problems, fmt.Sprintf(format, args...))
-	}
-	for _, reason := range r.Limited {
-		unknown("the generator, not the system, was the limit: %s", reason)
-	}
 	if r.Sent == 0 {
-		unknown("no operation was sent")
+		judge(&audit, lab.AuditUnknown, "no operation was sent")
 	}
 	if r.Sent > 0 && r.OK == 0 {
-		audit.Verdict = lab.AuditInvalid
-		audit.Problems = append(append(audit.Problems,
-			fmt.Sprintf("none of %d operations succeeded: %s", r.Sent, errorWords(r.Errors))), r.Remarks...)
+		judge(&audit, lab.AuditInvalid,
+			fmt.Sprintf("none of %d operations succeeded: %s", r.Sent, errorWords(r.Errors)))
+		audit.Problems = append(audit.Problems, r.Remarks...)
 	}
 	return audit
 }
@@ -61,41 +53,6 @@ func counts(r lab.LoadReport) map[string]int64 {
 		all["error: "+kind] = n
 	}
 	return all
-}
-
-func figures(r lab.LoadReport) map[string]float64 {
-	all := map[string]float64{FigureAchieved: r.Achieved, FigureObjective: 1, FigureLimited: 0}
-	if r.Offered > 0 {
-		all[FigureOffered], all[lab.FigureHeld] = r.Offered, 0
-		if loaded.Held(r) {
-			all[lab.FigureHeld] = 1
-		}
-	}
-	const several = 1.05 // what a flow of one operation cannot come to by rounding
-	if begun := r.Achieved * r.Duration; begun > 0 && float64(r.Sent) > several*begun {
-		all[lab.FigureFlow] = float64(r.Sent) / begun
-	}
-	if r.Sent > 0 {
-		all[FigureErrorShare] = errorShare(r)
-	}
-	if len(r.Missed) > 0 {
-		all[FigureObjective] = 0
-	}
-	if len(r.Limited) > 0 {
-		all[FigureLimited] = 1
-	}
-	return all
-}
-
-func errorShare(r lab.LoadReport) float64 {
-	if r.Sent == 0 {
-		return 0
-	}
-	var failed int64
-	for _, n := range r.Errors {
-		failed += n
-	}
-	return float64(failed) / float64(r.Sent)
 }
 
 func errorWords(errors map[string]int64) string {
@@ -152,21 +109,8 @@ const peakMemory = "system_peak_memory"
 func (s System) Measure(
 	_ context.Context, _ lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover,
 ) (lab.Measured, error) {
-	r, err := s.report(left.Reports)
-	if err != nil {
-		return lab.Measured{}, err
-	}
-	found := loaded.Measured(Metrics([]lab.Point{p}), p, r)
-	if loaded.Searches(p) {
-		return found, nil
-	}
-	if r.Sent > 0 {
-		found.Values[FigureErrorShare] = errorShare(r)
-	}
-	if _, counted := p.Level(Operations); counted && metered.WindowSeconds > 0 { // its duration is a limit
-		found.Values[lab.Goodput] = float64(r.OK) / metered.WindowSeconds
-	}
-	if err := loaded.AddOutage(found, left); err != nil {
+	found, r, err := s.base().Measure(Metrics([]lab.Point{p}), p, metered, left)
+	if err != nil || loaded.Searches(p) {
 		return found, err
 	}
 	own := maps.Clone(metered.Roles)

@@ -7,10 +7,6 @@ import (
 // LeastAchieved is the share of the offered rate below which a load was not achieved.
 const LeastAchieved = 0.99
 
-// FigureErrors is, beside the figures that every system under load has, the share of
-// operations that were not answered rightly.
-const FigureErrors = lab.FigureErrors
-
 // With adds to an audit of a system what the generator has to say of the trial. A rate
 // that the system did not hold is a finding like any other; one that the generator could
 // not send says nothing of the system.
@@ -20,7 +16,7 @@ func (b Base) With(judged lab.Audit, system string, p lab.Point, load lab.LoadRe
 	}
 	judged.Figures[lab.FigureAchieved] = load.Achieved
 	if load.Sent > 0 {
-		judged.Figures[FigureErrors] = ErrorShare(load)
+		judged.Figures[lab.FigureErrors] = ErrorShare(load)
 	}
 	if _, counted := p.Level(b.Counted); Searches(p) || counted { // then no rate was to be held
 		return judged

@@ -34,8 +34,7 @@ const Over = "over"
 type Base struct {
 	Generator lab.Generator
 	Load      lab.Load
-	// Counted names the factor of a load that is counted, such as "orders"; empty:
-	// there is none.
+	// Counted names the factor of a load that is counted, such as "orders".
 	Counted string
 }
 
@@ -43,16 +42,13 @@ type Base struct {
 // operations are what the system calls them, in the plural.
 func (b Base) Parameters(operations string) []lab.Parameter {
 	all := []lab.Parameter{
-		{Name: lab.FactorRate, Summary: operations + " per second of an open loop", Max: 1e5, Optional: true},
-		{Name: lab.FactorPerMinute, Summary: operations + " per minute of an open loop", Max: 6e6, Optional: true},
-		{Name: lab.FactorUsers, Summary: "users of a closed loop", Max: 1e4, Optional: true},
+		{Name: lab.FactorRate, Summary: operations + " per second of an open loop", Max: 1e7, Optional: true},
+		{Name: lab.FactorPerMinute, Summary: operations + " per minute of an open loop", Max: 6e8, Optional: true},
+		{Name: lab.FactorUsers, Summary: "users of a closed loop", Max: 1e5, Optional: true},
 		{Name: lab.FactorSearchFrom, Summary: operations +
-			" per second at which the search for the capacity begins", Max: 1e5, Optional: true},
+			" per second at which the search for the capacity begins", Max: 1e7, Optional: true},
 	}
 	all = append(all, ClientParameters()...)
-	if b.Counted == "" {
-		return all
-	}
 	return append(all,
 		lab.Parameter{Name: b.Counted, Summary: "so many " + operations + ", as fast as they are answered",
 			Max: MaxCount, Optional: true},
@@ -73,11 +69,11 @@ func (b Base) CheckPoint(operations int, over float64) lab.Point {
 // Unit returns the generator as a unit, which loads the unit in front as the point says. The
 // job has what the base does not know: scenario, target, seed, when the system is ready.
 func (b Base) Unit(job lab.LoadJob, p lab.Point, front string) (lab.UnitSpec, error) {
-	scenario, files := job.Scenario, job.Files
+	scenario, files := job.Scenario, job.Files // the system's, not the study's
 	job.Load, job.Unit, job.History = b.Load, front, History
-	job.Scenario, job.Files = scenario, files // the system's, not the study's
+	job.Scenario, job.Files = scenario, files
 	SetClient(&job, p)
-	if err := b.setLoad(&job, p); err != nil {
+	if err := b.SetLoad(&job, p); err != nil {
 		return lab.UnitSpec{}, err
 	}
 	unit, err := b.Generator.Unit(job)
@@ -87,13 +83,10 @@ func (b Base) Unit(job lab.LoadJob, p lab.Point, front string) (lab.UnitSpec, er
 	return unit, err
 }
 
-// setLoad takes the load from the point.
-func (b Base) setLoad(job *lab.LoadJob, p lab.Point) error {
-	factors := []string{lab.FactorRate, lab.FactorPerMinute, lab.FactorUsers, lab.FactorSearchFrom}
-	if b.Counted != "" {
-		factors = append(factors, b.Counted)
-	}
-	factor, level, err := p.Only(factors...)
+// SetLoad takes the load from the point.
+func (b Base) SetLoad(job *lab.LoadJob, p lab.Point) error {
+	factor, level, err := p.Only(lab.FactorRate, lab.FactorPerMinute, lab.FactorUsers, lab.FactorSearchFrom,
+		b.Counted)
 	if err != nil {
 		return err
 	}

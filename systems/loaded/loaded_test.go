@@ -88,7 +88,7 @@ func TestWhetherARateWasHeld(t *testing.T) {
 			lab.AuditValid, map[string]float64{lab.FigureHeld: 1}},
 		"not held": {lab.LoadReport{Offered: 10, Achieved: 9, Duration: 10, Sent: 4, OK: 3},
 			lab.FactorRate, lab.AuditValid, map[string]float64{lab.FigureHeld: 0, lab.FigureAchieved: 9,
-				FigureErrors: 0.25}},
+				lab.FigureErrors: 0.25}},
 		"generator limited": {lab.LoadReport{Offered: 10, Achieved: 9, Duration: 10, Limited: []string{"late"}},
 			lab.FactorRate, lab.AuditUnknown, map[string]float64{lab.FigureLimited: 1}},
 		"users": {lab.LoadReport{Achieved: 9, Duration: 10}, lab.FactorUsers, lab.AuditValid,
@@ -119,8 +119,8 @@ func TestWhatTheGeneratorHasMeasured(t *testing.T) {
 		Measures: []lab.Measure{{Quantity: lab.Goodput, Value: 2}, {Quantity: lab.Capacity, Value: 3},
 			{Quantity: "other", Value: 1}}}
 	for factor, want := range map[string]map[string]float64{
-		lab.FactorRate:       {"goodput": 2, "capacity": 3, FigureErrors: 0.25, "achieved_share": 0.25},
-		lab.FactorUsers:      {"goodput": 2, "capacity": 3, FigureErrors: 0.25},
+		lab.FactorRate:       {"goodput": 2, "capacity": 3, lab.FigureErrors: 0.25, "achieved_share": 0.25},
+		lab.FactorUsers:      {"goodput": 2, "capacity": 3, lab.FigureErrors: 0.25},
 		lab.FactorSearchFrom: {"capacity": 3},
 	} {
 		got := Measured(metrics, at(factor, 1), load).Values

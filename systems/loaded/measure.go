@@ -55,7 +55,7 @@ func Measured(metrics []lab.Metric, p lab.Point, load lab.LoadReport) lab.Measur
 	found.Course, found.Cohorts = load.Course, load.Cohorts
 	found.Operations, found.Remarks = load.Operations, load.Remarks
 	if load.Sent > 0 {
-		found.Values[FigureErrors] = ErrorShare(load)
+		found.Values[lab.FigureErrors] = ErrorShare(load)
 	}
 	if _, asked := lab.FindMetric(metrics, lab.Achieved, 0, ""); asked && Paced(p) && load.Offered > 0 {
 		found.Values[achievedShare] = min(load.Achieved/load.Offered, 1)

@@ -60,8 +60,9 @@ func (w Words) Capacity() lab.Metric {
 
 // Errors returns the share of operations that were not answered rightly.
 func (w Words) Errors() lab.Metric {
-	return lab.Metric{Name: FigureErrors, Title: "share of " + w.Operations + " that were not answered rightly",
-		Unit: "1", Better: lab.LowerIsBetter, Kind: lab.KindShare, Quantity: "error", Source: lab.FromGenerator}
+	return lab.Metric{Name: lab.FigureErrors,
+		Title: "share of " + w.Operations + " that were not answered rightly", Unit: "1",
+		Better: lab.LowerIsBetter, Kind: lab.KindShare, Quantity: "error", Source: lab.FromGenerator}
 }
 
 // AchievedShare returns the share of the offered load that was begun in time.
