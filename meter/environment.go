@@ -17,22 +17,22 @@ import (
 // no path, no variable.
 func (h *Host) Environment() lab.Environment {
 	return lab.Environment{
-		"cpu_model":             h.processorModel(),
+		"cpu_model":             asFact(h.keyed("/proc/cpuinfo", "model name", ":")),
 		"cores_online":          h.coresOnline(),
-		"cpu_governor":          h.textOf("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-		"smt":                   h.textOf("/sys/devices/system/cpu/smt/control"),
+		"cpu_governor":          asFact(h.read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
+		"smt":                   asFact(h.read("/sys/devices/system/cpu/smt/control")),
 		"virtualised":           h.virtualised(),
 		"memory_total":          h.memoryTotal(),
 		"transparent_hugepages": h.chosen("/sys/kernel/mm/transparent_hugepage/enabled"),
-		"aslr":                  h.numberOf("/proc/sys/kernel/randomize_va_space", ""),
-		"clock_source":          h.textOf("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-		"kernel":                h.textOf("/proc/sys/kernel/osrelease"),
-		"os":                    h.osRelease(),
+		"aslr":                  h.numberOf("/proc/sys/kernel/randomize_va_space"),
+		"clock_source":          asFact(h.read("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
+		"kernel":                asFact(h.read("/proc/sys/kernel/osrelease")),
+		"os":                    asFact(h.keyed("/etc/os-release", "PRETTY_NAME", "=")),
 		"cgroup_cpu_limit":      h.cgroupCPU(),
 		"cgroup_memory_limit":   h.cgroupMemory(),
 		"limit_open_files":      resourceLimit(unix.RLIMIT_NOFILE),
 		"limit_processes":       resourceLimit(unix.RLIMIT_NPROC),
-		"somaxconn":             h.numberOf("/proc/sys/net/core/somaxconn", ""),
+		"somaxconn":             h.numberOf("/proc/sys/net/core/somaxconn"),
 		"local_port_range":      h.portRange(),
 		"disk_free":             diskFree(),
 		"go_version":            {Value: runtime.Version()},
@@ -45,15 +45,6 @@ func (h *Host) Environment() lab.Environment {
 		"netem":                 h.kernelFeature("CONFIG_NET_SCH_NETEM", "sch_netem"),
 		"ipvs":                  h.kernelFeature("CONFIG_IP_VS", "ip_vs"),
 	}
-}
-
-// processorModel returns the model name of the first processor.
-func (h *Host) processorModel() lab.Fact {
-	model, err := h.keyed("/proc/cpuinfo", "model name", ":")
-	if err != nil {
-		return unavailable("%v", err)
-	}
-	return lab.Fact{Value: model}
 }
 
 // coresOnline counts the processors that take work.
@@ -101,15 +92,6 @@ func (h *Host) memoryTotal() lab.Fact {
 		return unavailable("/proc/meminfo: MemTotal is %q, want a number of kB", text)
 	}
 	return lab.Fact{Value: kib << 10, Unit: "B"}
-}
-
-// osRelease returns the distribution with its version.
-func (h *Host) osRelease() lab.Fact {
-	name, err := h.keyed("/etc/os-release", "PRETTY_NAME", "=")
-	if err != nil {
-		return unavailable("%v", err)
-	}
-	return lab.Fact{Value: name}
 }
 
 // portRange returns the range of ports that outgoing connections take: its width

@@ -57,9 +57,8 @@ func unavailable(format string, arguments ...any) lab.Fact {
 	return lab.Fact{Unavailable: fmt.Sprintf(format, arguments...)}
 }
 
-// textOf returns a file's text as a fact.
-func (h *Host) textOf(path string) lab.Fact {
-	text, err := h.read(path)
+// asFact returns a text that was read as a fact.
+func asFact(text string, err error) lab.Fact {
 	if err != nil {
 		return unavailable("%v", err)
 	}
@@ -67,7 +66,7 @@ func (h *Host) textOf(path string) lab.Fact {
 }
 
 // numberOf returns the whole number that a file holds, as a fact.
-func (h *Host) numberOf(path, unit string) lab.Fact {
+func (h *Host) numberOf(path string) lab.Fact {
 	text, err := h.read(path)
 	if err != nil {
 		return unavailable("%v", err)
@@ -76,7 +75,7 @@ func (h *Host) numberOf(path, unit string) lab.Fact {
 	if err != nil {
 		return unavailable("%s holds %q, want a whole number", path, text)
 	}
-	return lab.Fact{Value: value, Unit: unit}
+	return lab.Fact{Value: value}
 }
 
 // chosen returns the word in square brackets of a file such as "always [madvise] never".
