@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 )
@@ -72,10 +71,7 @@ func (l Layout) On(d Deployer) (Layout, error) {
 
 // Node returns the node of a name, if there is one.
 func (l Layout) Node(name string) (node Node, is bool) {
-	if i := slices.IndexFunc(l.Nodes, func(n Node) bool { return n.Name == name }); i >= 0 {
-		return l.Nodes[i], true
-	}
-	return node, false
+	return first(l.Nodes, func(n Node) bool { return n.Name == name })
 }
 
 // The deployments that studies can name.

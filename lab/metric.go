@@ -1,7 +1,5 @@
 package lab
 
-import "slices"
-
 // Direction says which way a metric is better.
 type Direction string
 
@@ -96,12 +94,10 @@ type Measure struct {
 
 // Measured returns the number that a metric asks for; false where it was not measured.
 func (m Metric) Measured(measures []Measure) (float64, bool) {
-	for _, found := range measures {
-		if found.Quantity == m.Quantity && found.Quantile == m.Quantile {
-			return found.Value, true
-		}
-	}
-	return 0, false
+	found, measured := first(measures, func(one Measure) bool {
+		return one.Quantity == m.Quantity && one.Quantile == m.Quantile
+	})
+	return found.Value, measured
 }
 
 // PerOperation is the Per of a metric of single operations.
@@ -140,22 +136,13 @@ func (s Study) AllMetrics() []Metric {
 
 // MetricNamed returns the metric of that name among several.
 func MetricNamed(metrics []Metric, name string) (Metric, bool) {
-	for _, m := range metrics {
-		if m.Name == name {
-			return m, true
-		}
-	}
-	return Metric{}, false
+	return first(metrics, func(m Metric) bool { return m.Name == name })
 }
 
 // FindMetric returns the metric of a quantity among several: at a quantile (0: none),
 // and divided by per ("": by nothing).
 func FindMetric(metrics []Metric, quantity string, quantile float64, per string) (Metric, bool) {
-	i := slices.IndexFunc(metrics, func(m Metric) bool {
+	return first(metrics, func(m Metric) bool {
 		return m.Quantity == quantity && m.Quantile == quantile && m.Per == per
 	})
-	if i < 0 {
-		return Metric{}, false
-	}
-	return metrics[i], true
 }

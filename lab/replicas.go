@@ -139,51 +139,47 @@ func (v Variant) LimitsOf(unit string) Limits {
 // limit gives units and backing services the limits of the variant; what is said of one
 // counts before what is said of all.
 func (v Variant) limit(l *Layout) error {
-	left := maps.Clone(v.Limits)
-	delete(left, AllUnits)
-	l.Units, l.Services = slices.Clone(l.Units), slices.Clone(l.Services)
+	l.Units = slices.Clone(l.Units)
 	for i := range l.Units {
-		unit := &l.Units[i]
-		if own, has := v.Limits[unit.Name]; has {
-			unit.Limits = own
-		} else if all, has := v.Limits[AllUnits]; has && unit.Name != l.Lead {
-			unit.Limits = all
-		}
-		delete(left, unit.Name)
-	}
-	for i := range l.Services {
-		if own, has := v.Limits[l.Services[i].Name]; has {
-			l.Services[i].Limits = own
-			delete(left, l.Services[i].Name)
+		if all, has := v.Limits[AllUnits]; has && l.Units[i].Name != l.Lead {
+			l.Units[i].Limits = all
 		}
 	}
-	if len(left) == 0 {
-		return nil
-	}
-	return fmt.Errorf("limits: there is no unit or backing service %s",
-		strings.Join(slices.Sorted(maps.Keys(left)), ", "))
+	own := maps.Clone(v.Limits)
+	delete(own, AllUnits)
+	return each(l, "limits", own, func(u *UnitSpec, limits Limits) { u.Limits = limits },
+		func(s *ServiceSpec, limits Limits) { s.Limits = limits })
 }
 
 // place has units and backing services on the nodes of the variant.
 func (v Variant) place(l *Layout) error {
-	left := maps.Clone(v.Nodes)
+	return each(l, "nodes", v.Nodes, func(u *UnitSpec, node string) { u.Node = node },
+		func(s *ServiceSpec, node string) { s.Node = node })
+}
+
+// each gives the units and backing services that a key of a variant names what is said of them there, and
+// refuses names of neither.
+func each[T any](
+	l *Layout, key string, said map[string]T, unit func(*UnitSpec, T), service func(*ServiceSpec, T),
+) error {
+	left := maps.Clone(said)
 	l.Units, l.Services = slices.Clone(l.Units), slices.Clone(l.Services)
 	for i := range l.Units {
-		if node, has := v.Nodes[l.Units[i].Name]; has {
-			l.Units[i].Node = node
+		if value, has := said[l.Units[i].Name]; has {
+			unit(&l.Units[i], value)
 			delete(left, l.Units[i].Name)
 		}
 	}
 	for i := range l.Services {
-		if node, has := v.Nodes[l.Services[i].Name]; has {
-			l.Services[i].Node = node
+		if value, has := said[l.Services[i].Name]; has {
+			service(&l.Services[i], value)
 			delete(left, l.Services[i].Name)
 		}
 	}
 	if len(left) == 0 {
 		return nil
 	}
-	return fmt.Errorf("nodes: there is no unit or backing service %s",
+	return fmt.Errorf("%s: there is no unit or backing service %s", key,
 		strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 }
 

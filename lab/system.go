@@ -143,22 +143,12 @@ type Parameter struct {
 
 // Architecture returns the named architecture of the system.
 func (s SystemInfo) Architecture(name string) (Architecture, bool) {
-	for _, a := range s.Architectures {
-		if a.Name == name {
-			return a, true
-		}
-	}
-	return Architecture{}, false
+	return first(s.Architectures, func(a Architecture) bool { return a.Name == name })
 }
 
 // Parameter returns the named parameter of the system.
 func (s SystemInfo) Parameter(name string) (Parameter, bool) {
-	for _, p := range s.Parameters {
-		if p.Name == name {
-			return p, true
-		}
-	}
-	return Parameter{}, false
+	return first(s.Parameters, func(p Parameter) bool { return p.Name == name })
 }
 
 // KnobValue returns the setting of a knob: the variant's, else the default,
