@@ -71,19 +71,13 @@ func whyNot(e *element) string {
 	if isListener(e) {
 		return "the engine writes its own results; the command line chooses their form"
 	}
-	protocol := map[string]string{"FTPSampler": "FTP", "LDAPSampler": "LDAP", "LDAPExtSampler": "LDAP",
-		"JDBCSampler": "JDBC", "JMSSampler": "JMS", "PublisherSampler": "JMS", "SubscriberSampler": "JMS",
-		"TCPSampler": "TCP", "SmtpSampler": "mail", "MailReaderSampler": "mail"}[e.class]
-	if protocol != "" {
-		return "speaks " + protocol + "; a scenario speaks HTTP and gRPC"
-	}
 	const script = "scripts are not run"
 	for _, kind := range [][2]string{
 		{"ThreadGroup", "this kind of thread group has no counterpart; its requests are not in the scenario"},
 		{"JSR223", script}, {"BeanShell", script}, {"BSF", script},
 		{"Assertion", "answers are not checked for this"},
 		{"Timer", "this timer has no counterpart, or no converted request is in its scope"},
-		{"Sampler", "not a request over HTTP, or not reached"},
+		{"Sampler", "not a request over HTTP, or not reached; a scenario speaks HTTP and gRPC"},
 	} {
 		if strings.Contains(e.class, kind[0]) {
 			return kind[1]

@@ -229,7 +229,7 @@ func TestControllers(t *testing.T) {
 		{"while", a + tag("WhileController", "W", "", b+c), []string{"0: a"},
 			"WhileController with the 2 elements below it: a controller that repeats or chooses"},
 		{"other sampler", a + tag("JDBCSampler", "D", "", ""), []string{"0: a"},
-			"G > D: JDBCSampler: speaks JDBC; a scenario"},
+			"G > D: JDBCSampler: not a request over HTTP, or not reached; a scenario"},
 		{"unknown element", a + tag("com.example.Strange", "D", "", b), []string{"0: a"},
 			"com.example.Strange with the 1 elements below it"},
 	}
