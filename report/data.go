@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -58,9 +59,7 @@ func escapeMarks(data []byte) []byte {
 
 // withLists returns the analysis with empty lists and maps instead of null.
 func withLists(a lab.Analysis) lab.Analysis {
-	if a.Schema == "" {
-		a.Schema = lab.AnalysisSchema
-	}
+	a.Schema = cmp.Or(a.Schema, lab.AnalysisSchema)
 	a.Answer.Findings, a.Answer.Withheld = list(a.Answer.Findings), list(a.Answer.Withheld)
 	a.Answer.Sure, a.Answer.NotTested = list(a.Answer.Sure), list(a.Answer.NotTested)
 	a.Metrics = list(a.Metrics)

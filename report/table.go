@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -76,9 +77,7 @@ func text(s string) cell { return toned(s, toneNone) }
 // toned returns a cell with a tone. Every cell is cleaned here, once.
 func toned(s string, t tone) cell {
 	s = clean(s)
-	if s == "" {
-		s = absent
-	}
+	s = cmp.Or(s, absent)
 	return cell{s, t}
 }
 

@@ -18,12 +18,6 @@ func clocksApart(clocks *lab.Clocks, byWall, byMonotonic time.Duration) time.Dur
 	return apart
 }
 
-// elapsed returns how long ago something was by this host's monotonic clock, and by its wall clock.
-func elapsed(begun time.Time) (monotonic, wall time.Duration) {
-	now := time.Now()
-	return now.Sub(begun), now.Round(0).Sub(begun.Round(0))
-}
-
 // withholdByClocks takes out of a trial what it has measured from one host's clock to another's,
 // where that is too short a time for clocks which are that far apart.
 func withholdByClocks(trial *lab.Trial, metrics []lab.Metric) {

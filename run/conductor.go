@@ -290,7 +290,7 @@ func (e *experiment) attempt(
 		Operations: setting.layout.Operations,
 		Metered:    lab.Metered{Roles: map[string]lab.Usage{}}, Audit: lab.Audit{Verdict: lab.AuditUnknown},
 	}
-	watch := newStopwatch()
+	watch := &stopwatch{last: time.Now()}
 	observation, err := e.Host.Observe()
 	if err != nil {
 		return trial, nil, fmt.Errorf("observe the host: %w", err)

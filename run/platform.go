@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -38,9 +39,7 @@ func (j Job) watchPlatform(ctx context.Context, units lab.Metering) *besidePlatf
 
 // unmetered notes why the platform is not metered, as it was first told.
 func (b *besidePlatform) unmetered(why string) {
-	if b.cost.Unmetered == "" {
-		b.cost.Unmetered = why
-	}
+	b.cost.Unmetered = cmp.Or(b.cost.Unmetered, why)
 }
 
 // Mark implements lab.Metering. The units are read next to the load.

@@ -12,8 +12,6 @@ type stopwatch struct {
 	last   time.Time
 }
 
-func newStopwatch() *stopwatch { return &stopwatch{last: time.Now()} }
-
 // lap ends a phase, which began with the end of the one before.
 func (s *stopwatch) lap(phase lab.PhaseName) {
 	now := time.Now()

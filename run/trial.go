@@ -52,7 +52,8 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	trial.ElapsedSeconds, trial.Metered, trial.Clocks = done.Finished.ElapsedSeconds, done.Used, done.Clocks
 	trial.Faults, trial.Arrivals, trial.Platform = done.Faults, done.Arrivals, done.Platform
 	played = fullDisk(e.Scratch, failureOr(deployment, played))
-	lifetime, byWall := elapsed(spawned)
+	now := time.Now() // by the monotonic clock, and by the wall clock
+	lifetime, byWall := now.Sub(spawned), now.Round(0).Sub(spawned.Round(0))
 	trial.LifetimeSeconds = lifetime.Seconds()
 	left := lab.Leftover{Reports: done.Reports, Addresses: addresses,
 		Foreign: foreignUnits(s.layout, deployment), Dir: deployment.HandedOver(), Seed: trial.Seed,

@@ -69,7 +69,8 @@ func MeanInterval(values []float64, confidence float64) (Estimate, error) {
 	if len(values) < 2 {
 		return Estimate{}, &TooFewError{"mean interval", len(values), 2}
 	}
-	mean, half := Mean(values), tHalfWidth(values, confidence)
+	mean := Mean(values)
+	half := tQuantile(confidence, float64(len(values)-1)) * standardError(values)
 	return Estimate{mean, mean - half, mean + half, len(values), confidence}, nil
 }
 
@@ -87,11 +88,6 @@ func Difference(of, less []float64, confidence float64) (Estimate, error) {
 	difference := Mean(of) - Mean(less)
 	half := tQuantile(confidence, welchDegrees(of, less)) * math.Hypot(standardError(of), standardError(less))
 	return Estimate{difference, difference - half, difference + half, n, confidence}, nil
-}
-
-// tHalfWidth is half the Student t interval of the mean.
-func tHalfWidth(values []float64, confidence float64) float64 {
-	return tQuantile(confidence, float64(len(values)-1)) * standardError(values)
 }
 
 // standardError of the mean.

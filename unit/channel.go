@@ -115,7 +115,8 @@ func (c *Channel) Await(kind lab.CommandKind) error {
 		case kind:
 			return nil
 		case lab.CommandClock:
-			if err := c.tellClock(); err != nil {
+			now := lab.ClockAnswer{KernelRun: kernelRun(), Nanoseconds: time.Now().UnixNano()}
+			if err := c.Tell(lab.EventClock, now); err != nil {
 				return err
 			}
 		case lab.CommandUsage:
@@ -126,10 +127,6 @@ func (c *Channel) Await(kind lab.CommandKind) error {
 			return fmt.Errorf("got command %q, want %q", command.Command, kind)
 		}
 	}
-}
-
-func (c *Channel) tellClock() error {
-	return c.Tell(lab.EventClock, lab.ClockAnswer{KernelRun: kernelRun(), Nanoseconds: time.Now().UnixNano()})
 }
 
 // kernelRun returns which run of which kernel this is; empty: nobody knows, and its clock is taken for one

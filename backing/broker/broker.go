@@ -26,6 +26,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -212,12 +213,8 @@ const (
 // Open makes a client. It connects when there is something to do, and waits for
 // the broker as long as the context of that call allows.
 func Open(config Config) (Client, error) {
-	if config.Window == 0 {
-		config.Window = defaultWindow
-	}
-	if config.AckWait == 0 {
-		config.AckWait = defaultAckWait
-	}
+	config.Window = cmp.Or(config.Window, defaultWindow)
+	config.AckWait = cmp.Or(config.AckWait, defaultAckWait)
 	switch config.Driver {
 	case RabbitMQ:
 		return openRabbit(config)
@@ -267,9 +264,7 @@ func (t Topology) check() error {
 func (t Topology) withDefaults() Topology {
 	t.Queues = slices.Clone(t.Queues)
 	for n := range t.Queues {
-		if t.Queues[n].DeliveryLimit == 0 {
-			t.Queues[n].DeliveryLimit = defaultDeliveryLimit
-		}
+		t.Queues[n].DeliveryLimit = cmp.Or(t.Queues[n].DeliveryLimit, defaultDeliveryLimit)
 	}
 	return t
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"hash/maphash"
 	"maps"
@@ -83,9 +84,7 @@ func (l *lanes) put(r *received) {
 		r.Received = time.Now()
 	}
 	key := r.Key
-	if key == "" {
-		key = r.ID
-	}
+	key = cmp.Or(key, r.ID)
 	l.inputs[maphash.String(l.seed, key)%uint64(len(l.inputs))] <- r
 }
 

@@ -12,6 +12,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,12 +74,8 @@ type driver interface {
 //	redis://user:password@host:port
 //	memcached://user:password@host:port
 func Open(ctx context.Context, address string, options Options) (*Cache, error) {
-	if options.Connections == 0 {
-		options.Connections = 32
-	}
-	if options.Timeout == 0 {
-		options.Timeout = time.Second
-	}
+	options.Connections = cmp.Or(options.Connections, 32)
+	options.Timeout = cmp.Or(options.Timeout, time.Second)
 	if options.Connections < 0 || options.Timeout < 0 {
 		return nil, fmt.Errorf("open cache: %d connections and a timeout of %v: give more than none of each",
 			options.Connections, options.Timeout)

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -67,9 +68,7 @@ func OpenSQLite(ctx context.Context, config Config) (*DB, error) {
 func open(
 	ctx context.Context, config Config, connect func(*DB, Config) error, means func(error) failure,
 ) (*DB, error) {
-	if config.Connections == 0 {
-		config.Connections = defaultConnections
-	}
+	config.Connections = cmp.Or(config.Connections, defaultConnections)
 	if config.Connections < 0 || config.DSN == "" {
 		return nil,
 			fmt.Errorf("open %s: %d connections and a DSN of %d characters: give at least one connection and a DSN",

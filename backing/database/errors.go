@@ -62,9 +62,7 @@ func (db *DB) Contended(what string) error {
 	return &Error{Driver: db.driver, Err: errors.New(what), means: contention}
 }
 
-// isContention reports that others got in the way and nothing was done.
-func isContention(err error) bool { return means(err, contention) }
-
+// means reports whether an error is one of ours that means this.
 func means(err error, what failure) bool {
 	var e *Error
 	return errors.As(err, &e) && e.means == what

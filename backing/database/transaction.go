@@ -80,7 +80,7 @@ func (db *DB) Snapshot(ctx context.Context, work func(ctx context.Context) error
 func (db *DB) insist(ctx context.Context, attempt func() error) error {
 	for tried := 1; ; tried++ {
 		err := attempt()
-		if err == nil || !isContention(err) {
+		if err == nil || !means(err, contention) {
 			return err
 		}
 		if tried == maxAttempts {

@@ -17,6 +17,7 @@
 package document
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,9 +129,7 @@ type Config struct {
 
 // Open connects and proves that the store answers.
 func Open(ctx context.Context, config Config) (Store, error) {
-	if config.Connections == 0 {
-		config.Connections = 16
-	}
+	config.Connections = cmp.Or(config.Connections, 16)
 	open := map[Driver]func(context.Context, Config) (Store, error){SQLite: openSQLite,
 		Mongo: openMongo}[config.Driver]
 	if open == nil {

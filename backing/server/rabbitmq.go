@@ -21,13 +21,6 @@ const distributionPort, mapperPort = "distribution", "mapper"
 // RabbitNode is the broker's name in its own Erlang world of one.
 const RabbitNode = "cleave@localhost"
 
-// rabbitFolders returns where distributions put the broker's own scripts. The
-// wrappers in PATH change the user and write to /var.
-func rabbitFolders() []string {
-	return []string{"/usr/lib/rabbitmq/bin", "/usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin",
-		"/opt/rabbitmq/sbin"}
-}
-
 // installedRabbit takes the version from the broker's folder, as asking the
 // broker means to start it.
 func installedRabbit() (Installed, error) {
@@ -35,7 +28,9 @@ func installedRabbit() (Installed, error) {
 		return Installed{}, &MissingError{Kind: RabbitMQ, What: "there is no epmd",
 			Install: lab.AptInstall(debianPackage(RabbitMQ))}
 	}
-	for _, folder := range rabbitFolders() {
+	// Where distributions put the broker's own scripts. The wrappers in PATH change the user and write to /var.
+	for _, folder := range []string{"/usr/lib/rabbitmq/bin", "/usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin",
+		"/opt/rabbitmq/sbin"} {
 		found, _ := filepath.Glob(filepath.Join(folder, "rabbitmq-server")) // the patterns are ours
 		if len(found) == 0 {
 			continue

@@ -15,6 +15,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -63,12 +64,8 @@ type Settings struct {
 }
 
 func (s Settings) withDefaults() Settings {
-	if s.Memory == 0 {
-		s.Memory = 64 << 20
-	}
-	if s.Connections == 0 {
-		s.Connections = 200
-	}
+	s.Memory = cmp.Or(s.Memory, 64<<20)
+	s.Connections = cmp.Or(s.Connections, 200)
 	return s
 }
 

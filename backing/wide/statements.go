@@ -12,19 +12,16 @@ type statements struct {
 	get    string // reads the values of a record by its key
 }
 
+// newStatements writes the statements of a table. Names are quoted: some are words of SQL and CQL.
 func newStatements(t Table) *statements {
-	return &statements{t, t.insertInto(), t.selectOne()}
+	return &statements{t,
+		fmt.Sprintf(" INTO %q (%q, %s) VALUES (?%s)", t.Name, keyColumn, t.columns(),
+			strings.Repeat(", ?", len(t.Columns))),
+		fmt.Sprintf("SELECT %s FROM %q WHERE %q = ?", t.columns(), t.Name, keyColumn)}
 }
 
 // keyColumn is the name of the key, which no column can have.
 const keyColumn = "_key"
-
-// insertInto returns what follows INSERT in SQL and in CQL. Names are quoted: some are words
-// of these languages.
-func (t Table) insertInto() string {
-	return fmt.Sprintf(" INTO %q (%q, %s) VALUES (?%s)", t.Name, keyColumn, t.columns(),
-		strings.Repeat(", ?", len(t.Columns)))
-}
 
 // columns lists those of the values.
 func (t Table) columns() string {
@@ -33,11 +30,6 @@ func (t Table) columns() string {
 		quoted[n] = fmt.Sprintf("%q", column)
 	}
 	return strings.Join(quoted, ", ")
-}
-
-// selectOne reads the values of a record by its key, in SQL and in CQL.
-func (t Table) selectOne() string {
-	return fmt.Sprintf("SELECT %s FROM %q WHERE %q = ?", t.columns(), t.Name, keyColumn)
 }
 
 // selectAll reads keys and values.

@@ -13,6 +13,7 @@
 package wide
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,12 +92,8 @@ const pageSize = 500
 //	cassandra://user:password@host:port
 //	cassandra://user:password@host:port?commitlog_sync=periodic  may lose the last seconds
 func Open(ctx context.Context, address string, options Options) (*Store, error) {
-	if options.Connections == 0 {
-		options.Connections = 8
-	}
-	if options.InFlight == 0 {
-		options.InFlight = 1024
-	}
+	options.Connections = cmp.Or(options.Connections, 8)
+	options.InFlight = cmp.Or(options.InFlight, 1024)
 	if options.Connections < 0 || options.InFlight < 0 {
 		return nil,
 			fmt.Errorf("open wide-column store: %d connections and %d requests in flight: give at least one of each",

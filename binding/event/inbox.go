@@ -125,15 +125,11 @@ func (i *Inbox) Prune(ctx context.Context, consumer string, before time.Time) (i
 			count, err = i.db.Exec(ctx, i.remove[len(args)-1], args...)
 			removed += count
 		}
-		if err != nil || len(args) <= stride {
-			return removed, wrap(err, consumer)
+		if err != nil {
+			return removed, fmt.Errorf("prune the inbox of %s: %w", consumer, err)
+		}
+		if len(args) <= stride {
+			return removed, nil
 		}
 	}
-}
-
-func wrap(err error, consumer string) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("prune the inbox of %s: %w", consumer, err)
 }

@@ -148,7 +148,7 @@ func (r *Relay) ready(rows []row) (ready []place, blocked bool) {
 	for i := range rows {
 		candidate := &rows[i]
 		own := candidate.owner == r.outbox.owner
-		if own && r.wasTold(candidate.position) {
+		if _, told := r.told[candidate.position]; own && told {
 			continue
 		}
 		for index, m := range candidate.messages {
@@ -164,11 +164,6 @@ func (r *Relay) ready(rows []row) (ready []place, blocked bool) {
 		}
 	}
 	return ready, blocked
-}
-
-func (r *Relay) wasTold(position int64) bool {
-	_, told := r.told[position]
-	return told
 }
 
 // publish tells messages and notes which the broker has confirmed.

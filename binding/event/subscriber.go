@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,15 +64,9 @@ const (
 // Run handles messages until the context ends; what is being handled then is
 // finished. logError hears of what fails; it is tried again.
 func (s Subscriber) Run(ctx context.Context, logError func(error)) {
-	if s.Keep == 0 {
-		s.Keep = defaultKeep
-	}
-	if s.Prefetch == 0 {
-		s.Prefetch = defaultPrefetch
-	}
-	if s.Batch == 0 {
-		s.Batch = s.Prefetch
-	}
+	s.Keep = cmp.Or(s.Keep, defaultKeep)
+	s.Prefetch = cmp.Or(s.Prefetch, defaultPrefetch)
+	s.Batch = cmp.Or(s.Batch, s.Prefetch)
 	w := worker{Subscriber: s, logError: logError}
 	if s.Database != nil {
 		w.inbox = NewInbox(s.Database)

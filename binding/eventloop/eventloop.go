@@ -12,6 +12,7 @@
 package eventloop
 
 import (
+	"cmp"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -72,9 +73,7 @@ type Loop struct {
 
 // New returns a loop without connections.
 func New(config Config) (*Loop, error) {
-	if config.MaxUnsent == 0 {
-		config.MaxUnsent = defaultMaxUnsent
-	}
+	config.MaxUnsent = cmp.Or(config.MaxUnsent, defaultMaxUnsent)
 	poller, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("create epoll instance: %w", err)

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -116,8 +115,9 @@ func (w *writer) appendTo(out []byte, date string, last, headOnly bool) []byte {
 	}
 	out = appendHead(out, w.status, date, contentType, length, last)
 	for key, values := range w.header {
-		if slices.Contains(ownFields(), key) {
-			continue
+		switch key {
+		case "Content-Type", "Content-Length", "Date", "Connection", "Transfer-Encoding":
+			continue // the server itself says these
 		}
 		for _, value := range values {
 			out = append(append(append(out, "\r\n"...), key...), ": "...)
@@ -129,11 +129,6 @@ func (w *writer) appendTo(out []byte, date string, last, headOnly bool) []byte {
 		return out
 	}
 	return append(out, w.body...)
-}
-
-// ownFields returns those that the server itself says.
-func ownFields() []string {
-	return []string{"Content-Type", "Content-Length", "Date", "Connection", "Transfer-Encoding"}
 }
 
 // Clock is the Date that RFC 9110 section 6.6.1 asks of a server with a clock, formatted

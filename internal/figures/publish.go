@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -50,9 +51,7 @@ func Print(out io.Writer, all []Figure) {
 // cells returns the cells of the figure's row, without its note.
 func (f Figure) cells() []string {
 	unit, factor := figure.Scale(f.Value, f.Unit)
-	if unit == "" {
-		unit = f.Unit
-	}
+	unit = cmp.Or(unit, f.Unit)
 	number := func(value float64) string {
 		if value *= factor; math.Abs(value) >= 1e4 {
 			return fmt.Sprintf("%.0f", value) // a goal that is far away, not in powers of ten

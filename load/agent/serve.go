@@ -186,16 +186,12 @@ func (s *served) findTarget(ctx context.Context) error {
 		addresses = append(addresses, address)
 	}
 	target := s.Spec.Target
-	if target == "" {
-		target = s.Spec.Scenario.Target
-	}
+	target = cmp.Or(target, s.Spec.Scenario.Target)
 	u, err := url.Parse(target)
 	if err != nil {
 		return err
 	}
-	if u.Scheme == "" {
-		u.Scheme = "http"
-	}
+	u.Scheme = cmp.Or(u.Scheme, "http")
 	u.Host = addresses[0].String()
 	s.Spec.Target, s.Spec.Replicas = u.String(), addresses[1:]
 	for _, address := range addresses {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -88,9 +89,7 @@ func (l *Load) Check() error {
 		l.Until.Format(time.RFC3339))
 	refuse(l.Player == nil, "no player of a scenario")
 	refuse(l.Recorder == nil, "no recorder")
-	if l.Grace == 0 {
-		l.Grace = l.Timeout
-	}
+	l.Grace = cmp.Or(l.Grace, l.Timeout)
 	return errors.Join(mistakes...)
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -38,9 +39,7 @@ func (r *Report) Merge(other *Report) {
 	// What only one of them knows cannot be added.
 	n := min(len(r.Ended), len(other.Ended))
 	r.Ended = sums(r.Ended[:n], other.Ended[:n])
-	if r.Example == "" {
-		r.Example = other.Example
-	}
+	r.Example = cmp.Or(r.Example, other.Example)
 }
 
 // both joins two texts that may be the same or empty.

@@ -32,7 +32,9 @@ func (l *loop) play() error {
 			return err
 		}
 		l.handle(events)
-		l.expire()
+		for l.oldest != nil && l.now-l.oldest.sent >= l.config.Timeout {
+			l.lose(l.oldest, record.Timeout)
+		}
 		l.config.Recorder.Tick(l.now)
 		l.sample()
 	}

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -28,7 +29,7 @@ func (l *loop) handle(events []unix.EpollEvent) {
 	for i := range events {
 		event := &events[i]
 		if event.Fd == timerSlot {
-			l.poller.expired()
+			l.poller.armed = 0 // the next time is set whatever it was
 			continue
 		}
 		c := l.reported(event)
@@ -155,9 +156,7 @@ func (l *loop) answered(c *conn, reuse bool) {
 
 // explain keeps the first complaint as an example.
 func (l *loop) explain(complaint string) {
-	if l.report.Example == "" {
-		l.report.Example = complaint
-	}
+	l.report.Example = cmp.Or(l.report.Example, complaint)
 }
 
 // ended deals with the orderly end of the peer's sending.

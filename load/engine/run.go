@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/load/record"
 )
 
 // Run connects, sends the load and records every operation; it closes the
@@ -44,7 +46,7 @@ func RunAll(ctx context.Context, configs []Config) ([]Report, error) {
 		runtime.GOMAXPROCS(len(configs) + 1)
 		defer runtime.GOMAXPROCS(before)
 	}
-	together := newGate(len(configs))
+	together := &gate{all: len(configs), missing: len(configs), open: make(chan struct{})}
 	var all sync.WaitGroup
 	for i := range configs {
 		all.Go(func() {
@@ -90,7 +92,9 @@ func run(ctx context.Context, config Config, together *gate) (report Report, err
 		return report, err
 	}
 	err = l.play()
-	l.abandon()
+	for l.oldest != nil { // still in flight when the engine stops waiting
+		l.lose(l.oldest, record.Unfinished)
+	}
 	after, cpuErr := ProcessorTime(unix.RUSAGE_THREAD)
 	l.report.ThreadCPU = after - cpu
 	l.conclude(err == nil && ctx.Err() == nil)
@@ -103,7 +107,12 @@ func prepare(ctx context.Context, config Config) (*loop, error) {
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("set the precision of waits: %w", err)
 	}
-	precede(config.Pacing)
+	// This thread goes before the system under load where both share the processors: it keeps the time, and
+	// what it sends late counts against the system. Without the privilege nothing changes, and lateness tells.
+	// A thread that spins would leave nothing to others.
+	if !config.Pacing.Spins() {
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, highest)
+	}
 	l, err := newLoop(config)
 	if err != nil {
 		return nil, err
@@ -120,16 +129,6 @@ func prepare(ctx context.Context, config Config) (*loop, error) {
 // highest is the niceness of what goes before all others.
 const highest = -20
 
-// precede lets this thread go before the system under load where both share the
-// processors: it keeps the time, and what it sends late counts against the system.
-// Without the privilege nothing changes, and lateness tells. A thread that spins
-// would leave nothing to others.
-func precede(pacing Pacing) {
-	if !pacing.Spins() {
-		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, highest)
-	}
-}
-
 // startAt begins the time of the load. Connections are free from its beginning.
 func (l *loop) startAt(start time.Time) error {
 	if err := l.reset(start); err != nil {
@@ -141,7 +140,9 @@ func (l *loop) startAt(start time.Time) error {
 	if users := l.config.Users; users != nil {
 		l.source = newUsers(*users, min(l.config.Duration, l.until), l.conns)
 	} else {
-		l.source = newOpen(l.config.Open)
+		o := &open{arrivals: l.config.Open}
+		o.next, o.more = o.arrivals.Next()
+		l.source = o
 	}
 	for i := range l.conns {
 		l.conns[i].free = 0
@@ -190,8 +191,6 @@ type gate struct {
 	start   time.Time
 	open    chan struct{}
 }
-
-func newGate(n int) *gate { return &gate{all: n, missing: n, open: make(chan struct{})} }
 
 // pass waits until every loop has come here and returns when they begin. A loop
 // that comes with an error gets it back, and the others errOthers.

@@ -28,12 +28,6 @@ type open struct {
 	more     bool
 }
 
-func newOpen(arrivals schedule.Arrivals) *open {
-	o := &open{arrivals: arrivals}
-	o.next, o.more = arrivals.Next()
-	return o
-}
-
 func (o *open) take() *conn {
 	o.next, o.more = o.arrivals.Next()
 	return nil

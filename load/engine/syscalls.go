@@ -137,9 +137,6 @@ func (p *poller) armWithin(now, span time.Duration) {
 	}
 }
 
-// expired notes that the timer's event has come: the next time is set whatever it was.
-func (p *poller) expired() { p.armed = 0 }
-
 // forever is a wait that only an event ends. A wait with a limit sets and cancels a timer of the
 // kernel's each time, which a busy machine pays for.
 const forever = -1

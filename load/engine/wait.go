@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/cleave-lab/cleave/load/record"
 )
 
 // wait sleeps until something comes or is due. end is when play decides anew.
@@ -66,20 +64,6 @@ func (l *loop) deadline(end time.Duration) time.Duration {
 		at = min(at, l.oldest.sent+l.config.Timeout)
 	}
 	return at
-}
-
-// expire ends operations that have waited too long.
-func (l *loop) expire() {
-	for l.oldest != nil && l.now-l.oldest.sent >= l.config.Timeout {
-		l.lose(l.oldest, record.Timeout)
-	}
-}
-
-// abandon counts what is still in flight when the engine stops waiting.
-func (l *loop) abandon() {
-	for l.oldest != nil {
-		l.lose(l.oldest, record.Unfinished)
-	}
 }
 
 // sample notes how many flows wait for nothing, while operations are begun.

@@ -135,7 +135,10 @@ func (c *Conn) RoundTrip(x *Exchange) error {
 	default:
 		c.start(x)
 	}
-	c.setWatch()
+	if !c.watching && c.err == nil { // for the exchange that ends first
+		c.watching = true
+		c.dog.Reset(c.limit)
+	}
 	c.flush(true)
 	c.mu.Unlock()
 	<-x.done
@@ -311,14 +314,6 @@ func (c *Conn) turnAway(err error) {
 		x.done <- struct{}{}
 	}
 	c.waiting = nil
-}
-
-// setWatch sets the watchdog for the exchange that ends first. The caller holds mu.
-func (c *Conn) setWatch() {
-	if !c.watching && c.err == nil {
-		c.watching = true
-		c.dog.Reset(c.limit)
-	}
 }
 
 // watch ends exchanges that took too long. All have the same limit, so looking when

@@ -2,6 +2,7 @@ package objective
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -135,21 +136,11 @@ func (o Objective) WithDefaults() Objective {
 	}
 	full := Objective{append([]Term(nil), o.Terms...)}
 	for _, t := range more.Terms {
-		if !o.speaksOf(t.Metric) {
+		if !slices.ContainsFunc(o.Terms, func(own Term) bool { return own.Metric == t.Metric }) {
 			full.Terms = append(full.Terms, t)
 		}
 	}
 	return full
-}
-
-// speaksOf reports whether a condition on the metric is there.
-func (o Objective) speaksOf(metric string) bool {
-	for _, t := range o.Terms {
-		if t.Metric == metric {
-			return true
-		}
-	}
-	return false
 }
 
 // Judge reports whether a summary meets all conditions. Reasons name those that

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,9 +53,7 @@ func ParsePath(text string) (Path, error) {
 func nextStep(text string) (step pathStep, rest string, err error) {
 	if text[0] == '.' {
 		end := strings.IndexAny(text[1:], ".[") + 1
-		if end == 0 {
-			end = len(text)
-		}
+		end = cmp.Or(end, len(text))
 		if end == 1 {
 			return pathStep{}, "", errors.New("a part is empty")
 		}

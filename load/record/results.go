@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -123,12 +124,8 @@ func NewResults(o Options) (*Results, error) {
 				name)
 		}
 	}
-	if o.Interval == 0 {
-		o.Interval = time.Second
-	}
-	if o.LateAfter == 0 {
-		o.LateAfter = time.Millisecond
-	}
+	o.Interval = cmp.Or(o.Interval, time.Second)
+	o.LateAfter = cmp.Or(o.LateAfter, time.Millisecond)
 	return o.results(), nil
 }
 

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -107,9 +108,7 @@ func (c *compiler) readFlows() {
 	total := 0.0
 	for i := range flows {
 		weight := flows[i].Weight
-		if weight == 0 {
-			weight = 1
-		}
+		weight = cmp.Or(weight, 1)
 		if !(weight > 0) || math.IsInf(weight, 0) {
 			c.problem(at("flows", i)+".weight", "flow %q: weight %g: give a number above zero", flows[i].Name, weight)
 			weight = 1

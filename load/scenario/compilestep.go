@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -39,9 +40,7 @@ func (c *compiler) readStep(place string, s *Step, names *scope) step {
 // operation returns the index of the step's operation.
 func (c *compiler) operation(s *Step) int {
 	name := s.Name
-	if name == "" {
-		name = s.Request + s.GRPC
-	}
+	name = cmp.Or(name, s.Request+s.GRPC)
 	i := slices.Index(c.plan.operations, name)
 	if i < 0 {
 		i = len(c.plan.operations)

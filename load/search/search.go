@@ -77,21 +77,11 @@ func (o Options) Loads() float64 {
 
 // check fills in what is left out.
 func (o Options) check() (Options, error) {
-	if o.Min == 0 {
-		o.Min = o.Start / 1000
-	}
-	if o.Max == 0 {
-		o.Max = MaxRate
-	}
-	if o.Resolution == 0 {
-		o.Resolution = usualResolution
-	}
-	if o.MaxProbes == 0 {
-		o.MaxProbes = 100
-	}
-	if o.Votes == 0 {
-		o.Votes = votes
-	}
+	o.Min = cmp.Or(o.Min, o.Start/1000)
+	o.Max = cmp.Or(o.Max, MaxRate)
+	o.Resolution = cmp.Or(o.Resolution, usualResolution)
+	o.MaxProbes = cmp.Or(o.MaxProbes, 100)
+	o.Votes = cmp.Or(o.Votes, votes)
 	switch {
 	case !(o.Min > 0) || !(o.Start >= o.Min) || !(o.Max >= o.Start) || math.IsInf(o.Max, 0):
 		return o, fmt.Errorf("search from %g, between %g and %g operations per second: use rates above zero, in "+

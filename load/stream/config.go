@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -91,9 +92,7 @@ func (c *Config) checkPool() error {
 			}
 			c.Streams = 1
 		}
-		if c.Streams == 0 {
-			c.Streams = defaultStreams
-		}
+		c.Streams = cmp.Or(c.Streams, defaultStreams)
 	default:
 		return fmt.Errorf("stream: protocol %q is unknown: use %s, %s or %s", c.Protocol, HTTP1, HTTP2, GRPC)
 	}

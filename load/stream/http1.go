@@ -37,10 +37,6 @@ type http1Link struct {
 	gone   bool // what poll found
 }
 
-func newHTTP1Link(d *dialer) *http1Link {
-	return &http1Link{dialer: d, input: make([]byte, readSize), polled: [1]unix.PollFd{{Events: unix.POLLRDHUP}}}
-}
-
 // stands reports whether the connection is open at both ends: servers end those
 // that are idle.
 func (l *http1Link) stands() bool { return l.conn != nil && !l.stale() }

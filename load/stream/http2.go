@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -119,7 +120,10 @@ func (l *http2Link) exchange(ctx context.Context, x *exchange) {
 	for again := true; ; again = false {
 		conn := l.current()
 		if conn == nil {
-			if err := l.reconnect(ctx, x.limit); err != nil {
+			limited, cancel := context.WithTimeout(ctx, x.limit)
+			err := l.connect(limited)
+			cancel()
+			if err != nil {
 				x.fail(outcomeOfConnect(err), err.Error())
 				return
 			}
@@ -144,13 +148,6 @@ func (l *http2Link) exchange(ctx context.Context, x *exchange) {
 	}
 }
 
-// reconnect is connect within a limit.
-func (l *http2Link) reconnect(ctx context.Context, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return l.connect(ctx)
-}
-
 // replace takes a connection out of use, if nobody has yet.
 func (l *http2Link) replace(conn *http2Conn) {
 	l.mu.Lock()
@@ -168,9 +165,7 @@ func (l *http2Link) send(x *exchange, conn *http2Conn) error {
 	h.Bodiless = x.session.Bodiless()
 	h.KeepHeader, h.KeepBody = x.session.Needs()
 	authority := call.Host
-	if authority == "" {
-		authority = l.maker.dialer.authority
-	}
+	authority = cmp.Or(authority, l.maker.dialer.authority)
 	h.Request(call.Method, l.maker.scheme, authority, call.Path)
 	for _, field := range call.Header {
 		h.Field(field.Name, field.Value)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/load/engine"
-	"github.com/cleave-lab/cleave/load/oracle"
 	"github.com/cleave-lab/cleave/load/record"
 )
 
@@ -228,11 +227,4 @@ func (l *loop) explain(complaint string) {
 		l.example = complaint
 		l.puzzled.Store(true)
 	}
-}
-
-// hear keeps what the server said with an unexpected status.
-func (l *loop) hear(a *oracle.Answer) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.said.Hear(a.Status, a.Text())
 }

@@ -88,7 +88,9 @@ func (p *place) flow() (record.Outcome, time.Duration) {
 		p.due = p.free + think
 		p.loop.ended.Add(1) // who thinks waits for nobody
 		if !p.loop.sleep(p, p.due) {
-			p.loop.cutOff()
+			p.loop.mu.Lock()
+			p.loop.cut++ // the end leaves it unfinished
+			p.loop.mu.Unlock()
 			p.loop.ended.Add(-1)
 			return outcome, think
 		}
@@ -117,7 +119,9 @@ func (p *place) step() record.Outcome {
 		p.statuses[p.x.answer.Status]++
 		outcome, p.x.why = p.session.Judge(&p.x.answer, !l.puzzled.Load())
 		if outcome == record.BadStatus || outcome == record.Rejected {
-			l.hear(&p.x.answer)
+			l.mu.Lock()
+			l.said.Hear(p.x.answer.Status, p.x.answer.Text())
+			l.mu.Unlock()
 		}
 	case l.abandoned.Load():
 		outcome, p.x.why = record.Unfinished, ""

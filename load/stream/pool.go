@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/cleave-lab/cleave/load/engine"
 )
 
@@ -90,7 +92,10 @@ func (p *pool) maker(ctx context.Context) (func() link, error) {
 		makeLink := func() *grpcLink { return &grpcLink{maker: m, base: p.ctx} }
 		return func() link { return makeLink() }, m.describe(ctx, p.config, makeLink())
 	}
-	return func() link { return newHTTP1Link(p.dialer) }, nil
+	return func() link {
+		return &http1Link{dialer: p.dialer, input: make([]byte, readSize),
+			polled: [1]unix.PollFd{{Events: unix.POLLRDHUP}}}
+	}, nil
 }
 
 // describe learns what the methods look like, before the load.

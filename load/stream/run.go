@@ -170,13 +170,6 @@ func (l *loop) drain(ctx context.Context, c crowd, pool *pool) {
 	<-c.gone
 }
 
-// cutOff counts a flow that the end left unfinished.
-func (l *loop) cutOff() {
-	l.mu.Lock()
-	l.cut++
-	l.mu.Unlock()
-}
-
 // report sums up, when nobody is at work any more.
 func (l *loop) report(c crowd, stopped time.Duration) engine.Report {
 	r := engine.Report{

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -78,9 +79,7 @@ func (t *Trial) look(ctx context.Context, path string, limit time.Duration) (err
 
 // badStatus is the error of an answer, with what it says.
 func badStatus(path string, answer *http.Response, said string) error {
-	if said == "" {
-		said = "nothing more"
-	}
+	said = cmp.Or(said, "nothing more")
 	return fmt.Errorf("GET %s: status %s, and the answer says: %s", path, answer.Status, said)
 }
 

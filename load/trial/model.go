@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -39,9 +40,7 @@ type model struct {
 // newModel understands a load. Files are relative to dir.
 func newModel(l scenario.Load, seed uint64, dir string) (model, error) {
 	m := model{duration: time.Duration(l.Duration)}
-	if m.duration == 0 {
-		m.duration = DefaultDuration
-	}
+	m.duration = cmp.Or(m.duration, DefaultDuration)
 	given := modelsIn(l)
 	switch {
 	case len(given) == 0:

@@ -244,7 +244,7 @@ func (p *performance) send() (engine.Report, float64, error) {
 	target, err := p.target()
 	configs := make([]engine.Config, len(p.recorders))
 	for i := range configs {
-		configs[i] = p.loopConfig(i, target)
+		configs[i] = engine.Config{Target: target, Load: p.load(i)}
 	}
 	if err != nil {
 		for _, recorder := range p.recorders {
@@ -306,11 +306,6 @@ func (p *performance) until() time.Time {
 		return time.Time{}
 	}
 	return p.ticket.Until
-}
-
-// loopConfig returns the load for one loop of the engine of plain HTTP/1.1.
-func (p *performance) loopConfig(loop int, target engine.Target) engine.Config {
-	return engine.Config{Target: target, Load: p.load(loop)}
 }
 
 // load returns what a loop of either engine plays.

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -142,27 +143,15 @@ func (s Spec) Check() (*Trial, error) {
 
 // fill fills in what is left out.
 func (s *Spec) fill() {
-	if s.Target == "" {
-		s.Target = s.Scenario.Target
-	}
+	s.Target = cmp.Or(s.Target, s.Scenario.Target)
 	if s.Load == (scenario.Load{}) && s.Scenario.Load != nil {
 		s.Load = *s.Scenario.Load
 	}
-	if s.Loops == 0 {
-		s.Loops = 1
-	}
-	if s.Of == 0 {
-		s.Of = 1
-	}
-	if s.Connections == 0 {
-		s.Connections = DefaultConnections
-	}
-	if s.Timeout == 0 {
-		s.Timeout = scenario.Duration(DefaultTimeout)
-	}
-	if s.Pacing == "" {
-		s.Pacing = DefaultPacing
-	}
+	s.Loops = cmp.Or(s.Loops, 1)
+	s.Of = cmp.Or(s.Of, 1)
+	s.Connections = cmp.Or(s.Connections, DefaultConnections)
+	s.Timeout = cmp.Or(s.Timeout, scenario.Duration(DefaultTimeout))
+	s.Pacing = cmp.Or(s.Pacing, DefaultPacing)
 }
 
 // checkShares checks that the load can be shared out.

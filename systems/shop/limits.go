@@ -96,10 +96,5 @@ func CheckPrefix(prefix string) error {
 
 // printable reports whether a text is visible ASCII throughout.
 func printable(text string) bool {
-	for _, c := range []byte(text) {
-		if c <= ' ' || c > '~' {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' })
 }

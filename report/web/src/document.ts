@@ -108,7 +108,7 @@ export interface Limits {
 
 /** Network is the network between the generator and the system, where it is not that of the deployment alone: a relay in the generator's process passes on what is sent. It stands for the way from users to a cluster. */
 export interface Network {
-  /** by which requests and connections come later */
+  /** Delay is how much later requests and connections come. */
   delay_seconds?: Figure;
   /** Rate is how much passes at most, in bytes per second and in each direction, over all connections; 0: no limit. */
   rate_bytes_per_second?: Figure;

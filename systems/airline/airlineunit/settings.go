@@ -1,6 +1,7 @@
 package airlineunit
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -142,9 +143,7 @@ func (r *reader) number(name string, meant, least, most int) int {
 
 func (r *reader) date(name, meant string) time.Time {
 	value := r.get(name)
-	if value == "" {
-		value = meant
-	}
+	value = cmp.Or(value, meant)
 	date, err := time.Parse(time.DateOnly, value)
 	if err != nil {
 		r.mistakes = append(r.mistakes, fmt.Errorf("%s is %q: use a date such as %s", name, value, meant))

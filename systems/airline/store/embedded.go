@@ -31,11 +31,6 @@ const (
 	bucketSeats    = "seats"    // by login, a zero byte and flight: the booking's id, not JSON
 )
 
-func buckets() []string {
-	return []string{bucketLoaded, bucketAccounts, bucketSessions, bucketExpiries, bucketAirports, bucketFlights,
-		bucketBookings, bucketSeats}
-}
-
 // embedded is a store in a file of bbolt. Writes that wait at the same time share a
 // commit. A commit is in the kernel's hands when it returns, not on the disk: it
 // survives a kill of the process, and not a loss of power, like what MongoDB
@@ -79,7 +74,8 @@ func OpenEmbedded(folder string) (Store, error) {
 		return nil, fmt.Errorf("open the store %s: %w", path, err)
 	}
 	err = db.Update(func(tx *bolt.Tx) error {
-		for _, name := range buckets() {
+		for _, name := range []string{bucketLoaded, bucketAccounts, bucketSessions, bucketExpiries, bucketAirports,
+			bucketFlights, bucketBookings, bucketSeats} {
 			if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
 				return err
 			}

@@ -35,9 +35,6 @@ const (
 	countRecovered = "recovered" // bookings of these that are stored
 )
 
-// broken returns the counts that must be zero.
-func broken() []string { return []string{countLost, countDoubled, countHalved, countMadeUp} }
-
 // AuditLive implements lab.LiveAuditor: it holds what customers were told against what is
 // stored.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
@@ -216,5 +213,6 @@ func (j *judge) verdict() lab.Audit {
 			}
 		}
 	}
-	return j.Audit(broken(), countBooked, "no booking was acknowledged")
+	return j.Audit([]string{countLost, countDoubled, countHalved, countMadeUp}, countBooked,
+		"no booking was acknowledged")
 }

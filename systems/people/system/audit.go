@@ -34,11 +34,6 @@ const (
 	countRecovered = "recovered" // of these, stored
 )
 
-// broken returns the counts that must be zero.
-func broken() []string {
-	return []string{countLost, countChanged, countDoubled, countMadeUp, countReadable}
-}
-
 // AuditLive implements lab.LiveAuditor: it holds what clients were told against what the
 // database holds, which it opens with the key of the trial.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
@@ -57,7 +52,9 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 	if err := j.read(ctx, v, left); err != nil {
 		return loaded.Unknown(err)
 	}
-	return s.base().With(j.Audit(broken(), countCreated, "no record was acknowledged"), "system", p, load)
+	audit := j.Audit([]string{countLost, countChanged, countDoubled, countMadeUp, countReadable}, countCreated,
+		"no record was acknowledged")
+	return s.base().With(audit, "system", p, load)
 }
 
 // noted is what the scenario notes of a creation.

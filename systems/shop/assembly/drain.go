@@ -107,14 +107,10 @@ func (u *unit) await(ctx context.Context, quiet int, left func(context.Context) 
 		if looks == quiet {
 			return nil
 		}
-		u.pause(ctx)
-	}
-}
-
-func (u *unit) pause(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(drainInterval):
+		select {
+		case <-ctx.Done():
+		case <-time.After(drainInterval):
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,9 +73,7 @@ func (h *host) outbox(db *database.DB) *event.Outbox {
 		return known
 	}
 	owner := h.around.Process
-	if owner == "" {
-		owner = h.unit.Name
-	}
+	owner = cmp.Or(owner, h.unit.Name)
 	made := event.NewOutbox(db, owner, topology(h.design))
 	if h.outboxes == nil {
 		h.outboxes = map[*database.DB]*event.Outbox{}

@@ -175,11 +175,3 @@ func (u *unit) traced(handler http.Handler) http.Handler {
 	}
 	return api.Traced(handler, u.spans)
 }
-
-// writeSpans leaves the spans of the unit in the directory of the trial.
-func (u *unit) writeSpans() error {
-	if u.spans == nil {
-		return nil
-	}
-	return u.spans.Write(u.place.Dir, u.instance)
-}

@@ -247,7 +247,10 @@ func Run(
 	}
 	stop()
 	background.Wait()
-	return u.report(), errors.Join(err, u.writeSpans())
+	if u.spans != nil {
+		err = errors.Join(err, u.spans.Write(u.place.Dir, u.instance))
+	}
+	return u.report(), err
 }
 
 func newUnit(design architecture.Design, kind, instance string, place Place) (*unit, error) {

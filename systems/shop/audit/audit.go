@@ -78,9 +78,6 @@ func Judge(in Input) lab.Audit {
 	return j.verdict()
 }
 
-// rules lists the numbers of the rules that are judged.
-func rules() []int { return []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13} }
-
 // shownPerRule bounds the problems that are told one by one.
 const shownPerRule = 5
 
@@ -113,7 +110,7 @@ func (j *judge) index() {
 
 // verdict adds up.
 func (j *judge) verdict() lab.Audit {
-	for _, rule := range rules() {
+	for _, rule := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13} {
 		j.counts[fmt.Sprintf("broken_i%d", rule)] = j.broken[rule]
 		if more := j.broken[rule] - shownPerRule; more > 0 {
 			j.problems = append(j.problems, fmt.Sprintf("I%d: and %d more", rule, more))

@@ -31,10 +31,6 @@ type callCost struct {
 	Wall float64 `json:"wall_seconds"` // per call, of all callers together
 }
 
-// levels returns how many call at once: one, which shows the way there and back, and as
-// many as a unit has connections to its database.
-func levels() []int { return []int{1, 16} }
-
 func playHTTP(ctx context.Context, o options) ([]figures.Figure, error) {
 	return playCalls(ctx, o, "HTTP+JSON", figures.Goal{Must: 1.1, Stretch: 0.7}, "httpjson", "net/http")
 }
@@ -47,7 +43,8 @@ func playGRPC(ctx context.Context, o options) ([]figures.Figure, error) {
 func playCalls(
 	ctx context.Context, o options, name string, goal figures.Goal, ours, theirs string,
 ) (all []figures.Figure, err error) {
-	for _, callers := range levels() {
+	// One call shows the way there and back; 16 are as many as a unit has connections to its database.
+	for _, callers := range []int{1, 16} {
 		results, err := figures.Play(ctx, o.taking(), callSide(o, ours, callers), callSide(o, theirs, callers))
 		if err != nil {
 			return nil, err

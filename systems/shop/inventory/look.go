@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -27,9 +28,7 @@ func (c *Inventory) reservations(ctx context.Context, orders []string) (map[stri
 		line := &shoppb.Line{}
 		err := row.Scan(&order, &state, &line.ProductId, &line.Quantity)
 		before := found[order]
-		if before.state == "" {
-			before.state = state
-		}
+		before.state = cmp.Or(before.state, state)
 		before.lines = append(before.lines, line)
 		found[order] = before
 		return err

@@ -15,9 +15,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/api"
 )
 
-// pathShares returns the quantiles of the time to completion whose orders are shown.
-func pathShares() []float64 { return []float64{0.5, 0.99} }
-
 // followed is an order whose client knows when it was sent, and whose end is known.
 // Times are nanoseconds since 1970.
 type followed struct {
@@ -56,7 +53,7 @@ func paths(dir string, orders []followed) ([]lab.Path, error) {
 		mean.Add(o.stretches)
 	}
 	all := []lab.Path{mean.Path()}
-	for _, share := range pathShares() {
+	for _, share := range []float64{0.5, 0.99} { // of the time to completion
 		shown := nearest(traced, int64(loaded.Percentile(times, share)))
 		all = append(all, criticalpath.Path(share, shown.order, len(traced), shown.stretches))
 	}
