@@ -1,5 +1,5 @@
-// Package dockertest gives tests a Docker daemon: the one that answers on this
-// host, or else a private one, which they start and end. It is for tests only.
+// Package dockertest gives tests and benches a Docker daemon: the one that answers on
+// this host, or else a private one, which they start and end.
 //
 // A private daemon has its data, its containerd and its socket in a folder of its
 // own and leaves this host's packet filter and its network alone: it has no
@@ -41,36 +41,68 @@ func Start(t *testing.T) {
 func Private(t *testing.T, options ...string) *Daemon {
 	t.Helper()
 	testset.Need(t, "it starts a Docker daemon")
+	d, err := run(options...)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		if err := d.end(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Setenv("DOCKER_HOST", d.host)
+	return d
+}
+
+// Reach is Start for a program that is no test, until it calls stop. The error says why there are no containers.
+func Reach() (stop func() error, err error) {
+	if answers("") {
+		return func() error { return nil }, nil
+	}
+	d, err := run()
+	if err != nil {
+		return nil, err
+	}
+	return d.end, os.Setenv("DOCKER_HOST", d.host)
+}
+
+// run starts a private daemon that can run containers.
+func run(options ...string) (*Daemon, error) {
 	for _, program := range []string{"docker", "dockerd"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("Docker is not installed here: %v; on Debian: apt-get install docker.io docker-compose", err)
+			return nil, fmt.Errorf("docker is not installed here: %w; on Debian: apt-get install docker.io "+
+				"docker-compose", err)
 		}
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("only root can start a Docker daemon: run the tests as root")
+		return nil, errors.New("only root can start a Docker daemon: run this as root")
 	}
 	dir, err := os.MkdirTemp("", "cleave-dockerd-") // short: sockets are in it
 	if err != nil {
-		t.Fatal(err)
+		return nil, fmt.Errorf("make a folder for Docker: %w", err)
 	}
-	t.Cleanup(func() {
-		// A daemon that could not start leaves its data mounted on itself, and one that
-		// had containers in the host's network a mount of that.
-		_ = syscall.Unmount(filepath.Join(dir, "data"), syscall.MNT_DETACH)
-		_ = syscall.Unmount(filepath.Join(dir, "exec", "netns", "default"), syscall.MNT_DETACH)
-		if err := os.RemoveAll(dir); err != nil {
-			t.Errorf("remove what Docker has left: %v", err)
-		}
-	})
-	d := start(t, dir, options)
-	t.Cleanup(func() {
-		d.stop(t)
-		d.endOrphans()
-	})
-	d.await(t)
-	d.probe(t)
-	t.Setenv("DOCKER_HOST", d.host)
-	return d
+	d, err := start(dir, options)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if err := d.await(); err != nil {
+		return nil, errors.Join(err, d.end())
+	}
+	if err := d.runContainer(); err != nil { // without cgroups, or where nobody may make network devices
+		return nil, errors.Join(fmt.Errorf("the Docker daemon cannot run containers here: %w", err), d.end())
+	}
+	return d, nil
+}
+
+// end ends the daemon and removes all that it had.
+func (d *Daemon) end() error {
+	err := d.stop()
+	d.endOrphans()
+	// A daemon that could not start leaves its data mounted on itself, and one that had containers in the host's
+	// network a mount of that.
+	_ = syscall.Unmount(filepath.Join(d.dir, "data"), syscall.MNT_DETACH)
+	_ = syscall.Unmount(filepath.Join(d.dir, "exec", "netns", "default"), syscall.MNT_DETACH)
+	return errors.Join(err, os.RemoveAll(d.dir))
 }
 
 // Kill ends the daemon with SIGKILL. Its containers go on.
@@ -97,15 +129,33 @@ func (d *Daemon) endOrphans() {
 // Again starts a daemon that was killed, with what it had.
 func (d *Daemon) Again(t *testing.T) {
 	t.Helper()
-	*d = *start(t, d.dir, nil)
-	d.await(t)
+	again, err := start(d.dir, nil)
+	if err == nil {
+		*d = *again
+		err = d.await()
+	}
+	if err != nil {
+		t.Skip(err)
+	}
 }
 
 // Image makes an image, for the time of the test, that has one program and starts
 // it. The program must be linked statically.
 func Image(t *testing.T, name, program string) {
 	t.Helper()
-	dir := t.TempDir()
+	if err := Build(name, program); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = docker("", "rmi", "--force", name) })
+}
+
+// Build is Image for a program that is no test; the image stays.
+func Build(name, program string) error {
+	dir, err := os.MkdirTemp("", "cleave-image-")
+	if err != nil {
+		return fmt.Errorf("make a folder for an image: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
 	binary, err := os.ReadFile(program)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "program"), binary, 0o755)
@@ -114,13 +164,10 @@ func Image(t *testing.T, name, program string) {
 		err = os.WriteFile(filepath.Join(dir, "Dockerfile"),
 			[]byte("FROM scratch\nCOPY program /program\nENTRYPOINT [\"/program\"]\n"), 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
+	if err == nil {
+		_, err = docker("", "build", "--quiet", "--tag", name, dir)
 	}
-	if _, err := docker("", "build", "--quiet", "--tag", name, dir); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _, _ = docker("", "rmi", "--force", name) })
+	return err
 }
 
 // answers reports whether a daemon answers.
@@ -154,7 +201,7 @@ type Daemon struct {
 }
 
 // start starts a daemon in a folder. It ends with this process, however that ends.
-func start(t *testing.T, dir string, options []string) *Daemon {
+func start(dir string, options []string) (*Daemon, error) {
 	d := &Daemon{dir: dir, host: "unix://" + filepath.Join(dir, "sock"), said: new(bytes.Buffer),
 		ended: make(chan struct{})}
 	command := exec.Command("dockerd", append(options, "--host", d.host, "--pidfile", filepath.Join(dir, "pid"),
@@ -166,7 +213,7 @@ func start(t *testing.T, dir string, options []string) *Daemon {
 	launcher := launch.NewLauncher()
 	if err := launcher.Start(command); err != nil {
 		launcher.Close()
-		t.Skipf("Docker's daemon cannot be started here: %v", err)
+		return nil, fmt.Errorf("the Docker daemon cannot be started here: %w", err)
 	}
 	go func() {
 		_ = command.Wait() // what it said tells more
@@ -174,39 +221,42 @@ func start(t *testing.T, dir string, options []string) *Daemon {
 		close(d.ended)
 	}()
 	d.pid = command.Process.Pid
-	return d
+	return d, nil
 }
 
-// await waits until the daemon answers. One that gives up, in a container that may
-// not make others or without cgroups, is a reason to skip.
-func (d *Daemon) await(t *testing.T) {
+// await waits until the daemon answers. One that gives up may be in a container that may not make others, or
+// without cgroups.
+func (d *Daemon) await() error {
 	for deadline := time.Now().Add(patience); !answers(d.host); time.Sleep(50 * time.Millisecond) {
 		select {
 		case <-d.ended:
-			t.Skipf("Docker's daemon cannot be started here: %s", d.lastWords())
+			return fmt.Errorf("the Docker daemon cannot be started here: %s", d.lastWords())
 		default:
 		}
 		if time.Now().After(deadline) {
-			t.Skipf("Docker's daemon does not answer for %v", patience)
+			return fmt.Errorf("the Docker daemon does not answer for %v", patience)
 		}
 	}
+	return nil
 }
 
-// stop ends the daemon.
-func (d *Daemon) stop(t *testing.T) {
+// stop ends the daemon's process, with its containers and networks.
+func (d *Daemon) stop() error {
 	select {
 	case <-d.ended:
-		return // it could not be started
+		return nil // it could not be started
 	default:
 	}
-	if err := d.empty(); err != nil {
-		t.Errorf("remove what is left in Docker: %v", err)
+	err := d.empty()
+	if err != nil {
+		err = fmt.Errorf("remove what is left in Docker: %w", err)
 	}
 	_ = syscall.Kill(d.pid, syscall.SIGTERM) // it may have ended by now
 	select {
 	case <-d.ended:
+		return err
 	case <-time.After(patience):
-		t.Errorf("Docker's daemon (process %d) does not end for %v", d.pid, patience)
+		return errors.Join(err, fmt.Errorf("the Docker daemon (process %d) does not end for %v", d.pid, patience))
 	}
 }
 

@@ -6,28 +6,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"testing"
 )
 
 // probeName is that of the probe's image and of its network.
 const probeName = "cleave-dockertest"
 
-// probe skips the test where the daemon runs but containers do not: without
-// cgroups, or where nobody may make network devices.
-func (d *Daemon) probe(t *testing.T) {
-	if err := d.runContainer(t.TempDir()); err != nil {
-		t.Skipf("Docker's daemon cannot run containers here: %v", err)
-	}
-}
-
 // runContainer runs the only program that every daemon brings, docker-init, in an
 // otherwise empty container in a network of its own.
-func (d *Daemon) runContainer(dir string) error {
+func (d *Daemon) runContainer() error {
 	var empty bytes.Buffer
 	if err := tar.NewWriter(&empty).Close(); err != nil {
 		return err
 	}
-	path := filepath.Join(dir, "empty.tar")
+	path := filepath.Join(d.dir, "empty.tar")
 	if err := os.WriteFile(path, empty.Bytes(), 0o600); err != nil {
 		return err
 	}
