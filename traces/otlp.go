@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"unique"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -52,7 +53,7 @@ func readOTLP(document []byte, component string) ([]Span, error) {
 func fromOTLP(export ptrace.Traces, component string) []Span {
 	var all []Span
 	for _, resource := range export.ResourceSpans().All() {
-		unit := attribute(resource.Resource().Attributes(), "service.name")
+		unit := shared(attribute(resource.Resource().Attributes(), "service.name"))
 		for _, scope := range resource.ScopeSpans().All() {
 			for _, s := range scope.Spans().All() {
 				all = append(all, ofOTLP(unit, s, component))
@@ -67,11 +68,14 @@ func ofOTLP(unit string, s ptrace.Span, component string) Span {
 	role := trace.SpanKind(s.Kind())
 	named := func(keys ...string) string { return attribute(s.Attributes(), keys...) }
 	failed := s.Status().Code() == ptrace.StatusCodeError
-	return Span{Failed: failed, Component: named(component), Record: spans.Record{
+	return Span{Failed: failed, Component: shared(named(component)), Record: spans.Record{
 		Trace: trace.TraceID(s.TraceID()), ID: trace.SpanID(s.SpanID()), Parent: trace.SpanID(s.ParentSpanID()),
-		Unit: unit, Role: role, Name: nameOf(s.Name(), role, peerOf(named)), Kind: kindOf(role, named),
+		Unit: unit, Role: role, Name: shared(nameOf(s.Name(), role, peerOf(named))), Kind: kindOf(role, named),
 		Start: int64(s.StartTimestamp()), End: int64(s.EndTimestamp())}}
 }
+
+// shared returns a text of which all spans share one copy, cut to the length that is kept.
+func shared(text string) string { return unique.Make(text[:min(len(text), maxName)]).Value() }
 
 // attribute returns the first of some attributes that is there.
 func attribute(of pcommon.Map, keys ...string) string {

@@ -29,6 +29,8 @@ const (
 	maxExport = 16 << 20
 	// maxReceived is how many spans of a trial are kept.
 	maxReceived = 500_000
+	// maxExports is how many exports are read at once. The others wait, so that reading takes bounded memory.
+	maxExports = 4
 	// exportPatience is how long an exporter may take to send, and to take the answer.
 	exportPatience = 10 * time.Second
 )
@@ -44,6 +46,7 @@ type receiver struct {
 	http    *http.Server
 	serving errgroup.Group
 	listens bool
+	reading chan struct{} // has an element for each export that is read
 
 	mu      sync.Mutex
 	spans   []Span
@@ -52,7 +55,7 @@ type receiver struct {
 
 // Receive implements lab.Tracer.
 func (Collector) Receive() lab.SpanReceiver {
-	r := &receiver{}
+	r := &receiver{reading: make(chan struct{}, maxExports)}
 	calls := grpc.NewServer()
 	ptraceotlp.RegisterGRPCServer(calls, r)
 	posts := http.NewServeMux()
@@ -61,6 +64,13 @@ func (Collector) Receive() lab.SpanReceiver {
 		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxExport)) // metrics and logs, which nobody asked for
 	})
 	either := http.HandlerFunc(func(w http.ResponseWriter, of *http.Request) {
+		select {
+		case r.reading <- struct{}{}:
+			defer func() { <-r.reading }()
+		case <-time.After(exportPatience):
+			http.Error(w, "too many exports at once", http.StatusServiceUnavailable)
+			return
+		}
 		if of.ProtoMajor == 2 && strings.HasPrefix(of.Header.Get("Content-Type"), "application/grpc") {
 			calls.ServeHTTP(w, of)
 			return

@@ -13,6 +13,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	label "go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -168,5 +173,109 @@ func TestNoMoreIsKeptThanThereIsRoomFor(t *testing.T) {
 	}
 	if len(r.spans) != maxReceived || r.dropped != 2 {
 		t.Errorf("%d spans are kept, %d dropped", len(r.spans), r.dropped)
+	}
+}
+
+// TestTextsAreBounded: a span keeps no more of a text than a share, however long it is.
+func TestTextsAreBounded(t *testing.T) {
+	all := export(1).Traces()
+	resource := all.ResourceSpans().At(0)
+	long := strings.Repeat("x", 10*maxName)
+	resource.Resource().Attributes().PutStr("service.name", long)
+	resource.ScopeSpans().At(0).Spans().At(0).SetName(long)
+	var r receiver
+	r.keep(all)
+	if s := r.spans[0]; len(s.Unit) != maxName || len(s.Name) != maxName {
+		t.Errorf("it keeps %d bytes of the service and %d of the name, want %d", len(s.Unit), len(s.Name), maxName)
+	}
+}
+
+// TestExportsWait while so many are read that more would take too much memory.
+func TestExportsWait(t *testing.T) {
+	of, address := listening(t, "127.0.0.1")
+	r, _ := of.(*receiver)
+	for range maxExports {
+		r.reading <- struct{}{}
+	}
+	status := make(chan int)
+	body, _ := export(1).MarshalProto()
+	go func() {
+		code, _ := post(t, "http://"+address+"/v1/traces", "application/x-protobuf", "", body)
+		status <- code
+	}()
+	select {
+	case code := <-status:
+		t.Fatalf("it is answered with %d while others are read", code)
+	case <-time.After(100 * time.Millisecond):
+	}
+	<-r.reading
+	if code := <-status; code != http.StatusOK {
+		t.Errorf("it is answered with %d", code)
+	}
+	if _, err := r.Close(time.Unix(0, 0), time.Now()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSpansOfKnownTruth: what the SDK of OpenTelemetry sends of services of known times comes out as these. A
+// front of 100 ms calls at once a cart, which calls prices, and ads, for which nobody waits longest.
+func TestSpansOfKnownTruth(t *testing.T) {
+	r, address := listening(t, "127.0.0.1")
+	began := time.Now().Truncate(time.Millisecond)
+	ctx := context.Background()
+	type known struct {
+		service    string
+		role       trace.SpanKind
+		calledBy   string
+		start, end time.Duration
+	}
+	spans := []known{
+		{"front", trace.SpanKindServer, "", 0, 100}, {"cart", trace.SpanKindClient, "front", 20, 99},
+		{"ads", trace.SpanKindClient, "front", 20, 60}, {"cart", trace.SpanKindServer, "cart", 22, 97},
+		{"ads", trace.SpanKindServer, "ads", 21, 58}, {"prices", trace.SpanKindClient, "cart", 62, 97},
+		{"prices", trace.SpanKindServer, "prices", 64, 96},
+	}
+	within := map[string]context.Context{"": ctx} // by service, and by the client's span that calls it
+	for _, s := range spans {
+		recorder, parent := s.service, within[s.calledBy]
+		if s.role == trace.SpanKindClient {
+			recorder = s.calledBy
+		}
+		exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpoint(address), otlptracehttp.WithInsecure())
+		if err != nil {
+			t.Fatal(err)
+		}
+		provider := sdk.NewTracerProvider(sdk.WithSyncer(exporter),
+			sdk.WithResource(resource.NewSchemaless(label.String("service.name", recorder))))
+		of, span := provider.Tracer("truth").Start(parent, "op", trace.WithSpanKind(s.role),
+			trace.WithTimestamp(began.Add(s.start*time.Millisecond)))
+		span.End(trace.WithTimestamp(began.Add(s.end * time.Millisecond)))
+		within[s.service] = of
+		if err := provider.Shutdown(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := r.Close(began, time.Now())
+	if err != nil || got.Traces != 1 || got.Broken+got.Clipped+got.Dropped > 0 {
+		t.Fatalf("it has %+v, %v, want one whole trace", got, err)
+	}
+	want := map[lab.TracePart][2]float64{ // self time and time on the critical path, in milliseconds
+		{Service: "front", Operation: "op", Kind: lab.SegmentBusiness}:  {21, 21},
+		{Service: "front", Operation: "op", Kind: lab.SegmentTransport}: {4 + 3, 4},
+		{Service: "cart", Operation: "op", Kind: lab.SegmentBusiness}:   {40, 40},
+		{Service: "cart", Operation: "op", Kind: lab.SegmentTransport}:  {3, 3},
+		{Service: "prices", Operation: "op", Kind: lab.SegmentBusiness}: {32, 32},
+		{Service: "ads", Operation: "op", Kind: lab.SegmentBusiness}:    {37, 0},
+	}
+	parts := got.Operations[0].Batches[0].Parts
+	for _, part := range parts {
+		of := want[part.TracePart]
+		if !near(1e3*part.Self, of[0]) || !near(1e3*part.Path, of[1]) {
+			t.Errorf("%+v has %v s for itself and %v s on the path, want %v ms", part.TracePart, part.Self,
+				part.Path, of)
+		}
+	}
+	if len(parts) != len(want) {
+		t.Errorf("it has %d parts, want %d", len(parts), len(want))
 	}
 }
