@@ -38,8 +38,8 @@ func (p *plan) read(arguments []string) (out string, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&out, "out", "results/bench/load.json", "`file` for the figures")
 	quick := flags.Bool("quick", false, "short loads, one round: to see that all works; the figures say little")
-	only := flags.String("only", "", "these `scenes`, with commas: closed, https, h2c, h2, grpc, features, "+
-		"open, precision, stall, loops, memory, capacity")
+	only := flags.String("only", "", "these `scenes`, with commas: closed, traced, https, h2c, h2, grpc, "+
+		"features, open, precision, stall, loops, memory, capacity")
 	among := flags.String("tools", "",
 		"these `tools`, with commas: cleave, cleave-grid, cleave-spin, wrk, ...; empty: all that can be had")
 	flags.IntVar(&p.rounds, "rounds", 5, "how often every tool has its turn")

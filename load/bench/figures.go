@@ -86,6 +86,7 @@ func distances(times []float64) []float64 {
 func goals() map[string]figures.Goal {
 	return map[string]figures.Goal{
 		"closed cpu, cleave by wrk":     {Must: 0.8, Stretch: 0.72},
+		"traced cpu, cleave by cleave":  {Must: 1.03, Stretch: 1.01},
 		"open cpu, cleave-grid by wrk2": {Must: 1.2, Stretch: 0.8},
 		"precision p50, cleave":         {Must: 20, Stretch: 2}, "precision p99, cleave": {Must: 100, Stretch: 70},
 		"precision p50, cleave-spin": {Must: 20, Stretch: 0.5},
@@ -107,7 +108,8 @@ func goals() map[string]figures.Goal {
 func comparisons() [][4]string {
 	return [][4]string{
 		{"closed cpu", "cleave", "closed cpu", "wrk"}, {"closed cpu", "cleave", "closed cpu", "floor"},
-		{"closed cpu", "floor", "closed cpu", "wrk"}, {"https cpu", "cleave", "https cpu", "wrk"},
+		{"closed cpu", "floor", "closed cpu", "wrk"}, {"traced cpu", "cleave", "closed cpu", "cleave"},
+		{"https cpu", "cleave", "https cpu", "wrk"},
 		{"h2c cpu", "cleave", "h2c cpu", "h2load"}, {"h2 cpu", "cleave", "h2 cpu", "h2load"},
 		{"grpc cpu", "cleave", "grpc cpu", "ghz"}, {"features cpu", "cleave", "closed cpu", "wrk"},
 		{"open cpu", "cleave-grid", "open cpu", "wrk2"}, {"loops throughput", "2", "loops throughput", "1"},

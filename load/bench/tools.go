@@ -17,6 +17,7 @@ import (
 // Scenes: the kinds of load that tools are compared under.
 const (
 	sceneClosed    = "closed"    // 64 connections, as fast as it goes
+	sceneTraced    = "traced"    // the same with a traceparent that asks for the spans of one flow in 32
 	sceneFeatures  = "features"  // the same with a generated value, an assertion and an extraction
 	sceneOpen      = "open"      // 10,000/s
 	scenePrecision = "precision" // 2,000/s; the target notes when requests come
@@ -38,7 +39,8 @@ func scenes() []string { return append(rounds(), sceneMemory) }
 // rounds returns the short scenes in their order.
 func rounds() []string {
 	return []string{
-		sceneClosed, sceneHTTPS, sceneH2C, sceneH2, sceneGRPC, sceneFeatures, sceneOpen, scenePrecision, sceneStall,
+		sceneClosed, sceneTraced, sceneHTTPS, sceneH2C, sceneH2, sceneGRPC, sceneFeatures, sceneOpen,
+		scenePrecision, sceneStall,
 	}
 }
 
@@ -165,6 +167,8 @@ func cleave(pacing string) arguments {
 		switch {
 		case scene == sceneClosed && exact:
 			return load(urlMark, "-u", strconv.Itoa(connections))
+		case scene == sceneTraced && exact:
+			return load(urlMark, "-u", strconv.Itoa(connections), "--trace-share", "1/32")
 		case scene == sceneFeatures && exact:
 			return load(scenarioMark, "--target", urlMark, "-u", strconv.Itoa(connections))
 		case scene == sceneHTTPS && exact:
