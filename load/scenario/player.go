@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -59,6 +60,7 @@ type request struct {
 	fixedHeader      []Field // nil: a value stands in one
 	last             bool
 	traced           bool // it has a traceparent, which is another each time
+	traceAt          int  // where its value begins in fixed
 }
 
 // Player returns a new player.
@@ -127,6 +129,8 @@ func newRequest(s *step, at Origin, last bool) request {
 	if r.head = joined(r.head); r.head.fixed() && r.fixedBody != nil {
 		session := Session{}
 		r.fixed = slices.Clone(session.write(&r))
+		line := "\r\n" + traceparent + ": "
+		r.traceAt = bytes.Index(r.fixed, []byte(line)) + len(line)
 	}
 	return r
 }

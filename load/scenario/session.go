@@ -60,10 +60,15 @@ func (s *Session) Repeatable() bool {
 // the next call of HTTP1, Call, Next or Player.Begin.
 func (s *Session) HTTP1() []byte {
 	r := &s.steps[s.at]
-	if r.fixed != nil && len(s.jar) == 0 && !r.traced {
+	switch {
+	case r.fixed == nil || len(s.jar) > 0:
+		return s.write(r)
+	case !r.traced:
 		return r.fixed
 	}
-	return s.write(r)
+	s.out = append(s.out[:0], r.fixed...)
+	s.trace.appendTo(s.out[:r.traceAt], s.at) // over the one of the same length
+	return s.out
 }
 
 // write makes a request from its templates.
