@@ -144,6 +144,68 @@ func TestFalseAlarmsAreCounted(t *testing.T) {
 	}
 }
 
+// TestServicesAreHeldAgainstTheirTruth: what an analysis says rightly reaches its goals, the rest misses them.
+func TestServicesAreHeldAgainstTheirTruth(t *testing.T) {
+	const ms = time.Millisecond
+	all := fourServices(40 * ms)
+	part := func(of service, kind lab.SegmentKind, self, path time.Duration) lab.PartChange {
+		return lab.PartChange{TracePart: lab.TracePart{Service: of.name, Kind: kind},
+			Self: lab.TraceChange{Before: self.Seconds()}, Path: lab.TraceChange{Before: path.Seconds()}}
+	}
+	traced := lab.TracedVariant{Before: lab.TraceSet{Traces: 600}}
+	a := lab.Analysis{}
+	for i, s := range all {
+		a.Usages = append(a.Usages, lab.RoleUsage{Variant: "base", Role: s.name, CPUPerOperation: s.cpu.Seconds()})
+		path := s.own
+		if s.overtook {
+			path = 0
+		}
+		off := time.Duration(i) * ms // more than 2 % of prices
+		traced.Parts = append(traced.Parts, part(s, lab.SegmentBusiness, s.own, path+off/2),
+			part(s, lab.SegmentTransport, ms, ms))
+		traced.Seconds.Before += (path + off/2 + ms).Seconds()
+	}
+	a.Usages[1].CPUPerOperation *= 1.05
+	a.Traced = []lab.TracedVariant{traced}
+	var counted tally
+	counted.addServices("base", all, a, func(c lab.TraceChange) float64 { return c.Before })
+	reached := map[string]string{}
+	for _, f := range counted.each {
+		reached[f.Figure] = f.Reached()
+	}
+	for figure, want := range map[string]string{
+		"base: time of an operation that no part has": "stretch", "base: CPU of front: off by": "stretch",
+		"base: CPU of cart: off by": "missed", "base: self time of prices: off by": "stretch",
+		"base: critical path in front: off by": "stretch", "base: critical path in cart: off by": "must",
+		"base: critical path in prices: off by":                       "missed",
+		"base: share of ads on the critical path, which it is not on": "must",
+	} {
+		if reached[figure] != want {
+			t.Errorf("%s: %q, want %q", figure, reached[figure], want)
+		}
+	}
+	counted.addServices("base", all, lab.Analysis{}, nil)
+	if counted.silent.so != 1 {
+		t.Errorf("%d truths are without an answer, want one: no spans came", counted.silent.so)
+	}
+}
+
+// TestTheSlowServiceIsNamed where doubling it gives most.
+func TestTheSlowServiceIsNamed(t *testing.T) {
+	of := func(unit string, verdict lab.ComparisonVerdict) lab.Analysis {
+		return lab.Analysis{Bottlenecks: []lab.Bottleneck{{Doubled: []lab.Doubled{{Unit: unit, Verdict: verdict}}}}}
+	}
+	var counted tally
+	for _, a := range []lab.Analysis{
+		of("cart", lab.Faster), of("cart", lab.Undecided), of("front", lab.Faster), {},
+	} {
+		counted.addBottleneck("cart", a)
+	}
+	if counted.named != (count{1, 3}) || counted.silent != (count{1, 4}) {
+		t.Errorf("%+v of those named, %+v without an answer", counted.named, counted.silent)
+	}
+}
+
 // TestSharesHaveTheirInterval: of none of 40 it ends at 1 - 0.025^(1/40).
 func TestSharesHaveTheirInterval(t *testing.T) {
 	end := math.Pow(0.025, 1./40)

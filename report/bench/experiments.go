@@ -104,6 +104,10 @@ func experiments() []experiment {
 		}.play},
 		{name: "errors", play: playErrors},
 		{name: "capacity", play: playCapacities},
+		{name: "services", play: playServices},
+		{name: "bottleneck", play: playBottleneck},
+		{name: "tracing", play: playTracing},
+		{name: "spans", play: playSpans},
 	}
 }
 
@@ -148,7 +152,7 @@ func (c comparison) play(ctx context.Context, p player, seed uint64, found *tall
 
 // playErrors loads a server of which every hundredth answer fails.
 func playErrors(ctx context.Context, p player, seed uint64, found *tally) error {
-	return p.serving(ctx, "-sleep 5ms -error-every 100", func(url string) error {
+	return p.serving(ctx, "-sleep 5ms -error-every 100", nil, func(url string) error {
 		var got loaded
 		err := p.run(ctx, &got, "load", url, "--rate", "200", "--duration", "5s", "--seed", fmt.Sprint(seed))
 		if err == nil {
@@ -163,7 +167,7 @@ func playErrors(ctx context.Context, p player, seed uint64, found *tally) error 
 // waits for nobody.
 func playCapacities(ctx context.Context, p player, seed uint64, found *tally) error {
 	for _, capacity := range []float64{200, 400} {
-		err := p.serving(ctx, fmt.Sprintf("-capacity %g", capacity), func(url string) error {
+		err := p.serving(ctx, fmt.Sprintf("-capacity %g", capacity), nil, func(url string) error {
 			var got loaded
 			err := p.run(ctx, &got, "load", url, "--search", "--objective", "p99<100ms",
 				"--seed", fmt.Sprint(seed))

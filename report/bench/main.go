@@ -2,9 +2,11 @@
 
 // Command bench holds the answers of Cleave against servers of which the truth is known:
 // their CPU time per request, their response times, their errors, their drift and their
-// capacity. It plays them through `cleave compare` and `cleave load`, as a user would, and
-// counts which intervals hold the truth, which verdicts are wrong, and how often equal
-// servers are called different.
+// capacity, and of services that record spans their own CPU, self time and critical path.
+// It plays them through `cleave compare`, `cleave bottleneck` and `cleave load`, as a user
+// would, and counts which intervals hold the truth, which verdicts are wrong, and how often
+// equal servers are called different. It measures what recording spans costs, and whether
+// the receiver of spans keeps its bounds.
 //
 // It prints a table and writes the figures as JSON to the file named by -out. Begin at
 // experiments, the list of what is played; server is what a server of known truth does.
@@ -28,8 +30,13 @@ func main() {
 	defer stop()
 	run := bench
 	arguments := os.Args[1:]
-	if len(arguments) > 0 && arguments[0] == "serve" {
-		run, arguments = serve, arguments[1:]
+	if len(arguments) > 0 {
+		switch arguments[0] {
+		case "serve":
+			run, arguments = serve, arguments[1:]
+		case "receive":
+			run, arguments = receive, arguments[1:]
+		}
 	}
 	if err := run(ctx, arguments); err != nil {
 		fmt.Fprintln(os.Stderr, "bench-truth:", err)

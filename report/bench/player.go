@@ -50,7 +50,7 @@ func (p player) run(ctx context.Context, document any, arguments ...string) erro
 		return fmt.Errorf("remove the last document: %w", err)
 	}
 	arguments = append(arguments, "--json", path, "--progress", "none")
-	if arguments[0] == "compare" {
+	if arguments[0] != "load" {
 		arguments = append(arguments, "--results", filepath.Join(p.results, "runs"))
 	}
 	fmt.Fprintln(p.story, "cleave", strings.Join(arguments, " "))
@@ -75,8 +75,10 @@ func last(said []byte) []byte {
 	return bytes.TrimSpace(said[max(0, len(said)-most):])
 }
 
-// serving starts a server with flags, and calls f with its address while it runs.
-func (p player) serving(ctx context.Context, flags string, f func(url string) error) error {
+// serving starts a server with flags and variables, and calls f with its address while it runs.
+func (p player) serving(
+	ctx context.Context, flags string, variables []string, f func(url string) error,
+) error {
 	ports, err := launch.ReservePorts(1)
 	if err != nil {
 		return fmt.Errorf("find a port: %w", err)
@@ -86,6 +88,7 @@ func (p player) serving(ctx context.Context, flags string, f func(url string) er
 	address := "http://127.0.0.1:" + port + "/"
 	arguments := append([]string{"serve", "-port", port}, strings.Fields(flags)...)
 	server := exec.CommandContext(ctx, p.server, arguments...)
+	server.Env = append(os.Environ(), variables...)
 	if err := server.Start(); err != nil {
 		return fmt.Errorf("start a server: %w", err)
 	}

@@ -10,6 +10,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,6 +35,8 @@ type server struct {
 	rising time.Duration
 	// capacity is how many requests a second are served, one after the other; 0: no limit.
 	capacity float64
+	// then answers requests when their own time is over; nil: the server does.
+	then http.HandlerFunc
 
 	mu       sync.Mutex
 	requests int
@@ -45,7 +49,8 @@ type server struct {
 func serve(ctx context.Context, arguments []string) error {
 	var s server
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
-	port := flags.Int("port", 0, "on 127.0.0.1")
+	host := flags.String("host", "127.0.0.1", "where to listen; empty: everywhere")
+	port := flags.Int("port", 0, "where to listen")
 	flags.DurationVar(&s.cpu, "cpu", 0, "CPU time per request, all included")
 	flags.DurationVar(&s.sleep, "sleep", 0, "how long an answer takes")
 	flags.DurationVar(&s.slow, "slow", 0, "how long slow answers take")
@@ -54,14 +59,25 @@ func serve(ctx context.Context, arguments []string) error {
 	flags.Float64Var(&s.rise, "rise", 0, "by which share -sleep becomes longer")
 	flags.DurationVar(&s.rising, "rising", 0, "over which time, from the first request on")
 	flags.Float64Var(&s.capacity, "capacity", 0, "requests per second that are served")
+	traced := flags.Bool("traced", false, "record spans, and send them to where the environment says")
+	calls := flags.String("calls", "", "URLs that each request calls, all at once, when its own time is over")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
+	var handler http.Handler = &s
+	if *traced {
+		tracing, err := newTracing(ctx, strings.Fields(*calls))
+		if err != nil {
+			return err
+		}
+		defer tracing.end()
+		s.then, handler = tracing.call, tracing.around(&s)
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(*host, strconv.Itoa(*port)))
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	web := http.Server{Handler: &s, ReadHeaderTimeout: time.Minute}
+	web := http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 	go func() {
 		<-ctx.Done()
 		_ = web.Close()
@@ -72,20 +88,39 @@ func serve(ctx context.Context, arguments []string) error {
 	return nil
 }
 
-// ServeHTTP implements http.Handler. Requests for /ready tell that the server can be used,
-// and are none of its requests.
+// ServeHTTP implements http.Handler. Requests for /ready tell that the server can be used, those for /used
+// how many nanoseconds of CPU the process has used; neither counts.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/ready" {
+	switch r.URL.Path {
+	case "/ready":
+		return
+	case "/used":
+		_, _ = io.WriteString(w, strconv.FormatInt(processCPU().Nanoseconds(), 10))
 		return
 	}
 	number, due := s.admit(time.Now())
-	time.Sleep(time.Until(due))
+	sleepUntil(due.Add(-2 * s.cpu)) // another request may burn meanwhile
 	s.burn(number)
+	sleepUntil(due)
 	if s.errorEvery > 0 && number%s.errorEvery == 0 {
 		http.Error(w, "this one fails", http.StatusInternalServerError)
 		return
 	}
+	if s.then != nil {
+		s.then(w, r)
+		return
+	}
 	_, _ = io.WriteString(w, "fine\n") // a client that left needs no answer
+}
+
+// sleepUntil sleeps more precisely than time.Sleep, which may be a millisecond late.
+func sleepUntil(due time.Time) {
+	const precise = 2 * time.Millisecond // of which a thread sleeps
+	time.Sleep(time.Until(due) - precise)
+	if left := time.Until(due); left > 0 {
+		rest := unix.NsecToTimespec(left.Nanoseconds())
+		_ = unix.Nanosleep(&rest, nil) // woken early, it is early
+	}
 }
 
 // admit returns the number of a request, from 1 on, and when its answer is due.

@@ -20,6 +20,7 @@ type tally struct {
 	held, wrong, large                   count // intervals, verdicts, differences of 1.3 and more
 	falseCPU, falseTimes, falseAll       count // equal servers called different
 	driftsMissed, falseUnsteady, notHeld count
+	named                                count // slow services, by bottleneck
 	silent                               count // truths that nothing was found of
 	lost                                 count // attempts at trials
 }
@@ -164,6 +165,7 @@ func (t *tally) figures() []figures.Figure {
 		t.driftsMissed.figure("drifts that are missed", less, figures.Goal{}),
 		t.falseUnsteady.figure("steady servers called unsteady", less, figures.Goal{Must: 0.01}),
 		t.notHeld.figure("rates called not held", less, figures.Goal{Must: 0.01}),
+		t.named.figure("slow services that bottleneck names", more, figures.Goal{Must: 1, Stretch: 1}),
 		t.silent.figure("truths without an answer", less, figures.Goal{}),
 		t.lost.figure("attempts struck out", less, figures.Goal{Must: 0.1, Stretch: 0.05}),
 	)

@@ -1,0 +1,201 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
+	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// service is one of several that record spans.
+type service struct {
+	name     string
+	own      time.Duration // of each request, in which it waits for nobody
+	cpu      time.Duration // of each request, all included
+	calls    []string      // at once, after its own time
+	overtook bool          // its caller waits longer for another: it is not on the critical path
+	flags    string        // more of them, as a list in YAML has them
+}
+
+// fourServices returns the services of an operation, of which cart takes the time that is given.
+func fourServices(cart time.Duration) []service {
+	const ms = time.Millisecond
+	return []service{
+		{name: "front", own: 20 * ms, cpu: 3 * ms, calls: []string{"cart", "ads"}},
+		{name: "cart", own: cart, cpu: cart / 10, calls: []string{"prices"}},
+		{name: "prices", own: 25 * ms, cpu: 2 * ms},
+		{name: "ads", own: 30 * ms, cpu: 2 * ms, overtook: true},
+	}
+}
+
+// slowService returns services of which cart serves 40 requests a second, one after the other, while the
+// others use more CPU.
+func slowService() []service {
+	const ms = time.Millisecond
+	return []service{
+		{name: "front", cpu: 3 * ms, calls: []string{"cart"}},
+		{name: "cart", calls: []string{"prices"}, flags: "-capacity, '40'"},
+		{name: "prices", own: 5 * ms, cpu: 3 * ms},
+	}
+}
+
+// tracedImage is the name of the image of this program.
+const tracedImage = "cleave-truth:1"
+
+// composed returns a compose file of services, the first of which is asked.
+func composed(services []service) string {
+	text := "services:\n"
+	for i, s := range services {
+		var calls []string
+		for _, name := range s.calls {
+			calls = append(calls, "http://"+name+"/")
+		}
+		text += fmt.Sprintf("  %s:\n    image: %s\n    environment: {OTEL_SERVICE_NAME: %s}\n"+
+			"    command: [serve, -host, '', -port, '80', -traced, -sleep, %v, -cpu, %v, -calls, '%s', %s]\n",
+			s.name, tracedImage, s.name, s.own, s.cpu, strings.Join(calls, " "),
+			s.flags)
+		if i == 0 {
+			text += "    ports: ['8080:80']\n"
+		}
+	}
+	return text
+}
+
+// inContainers writes compose files of services, by name, and calls f with the folder while containers can be
+// had. Where they cannot, it says why.
+func (p player) inContainers(systems map[string][]service, f func(dir string) error) (err error) {
+	stop, err := dockertest.Reach()
+	if err != nil {
+		fmt.Fprintf(p.story, "services in containers are not available here: %v\n", err)
+		return nil
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	if err := dockertest.Build(tracedImage, p.server); err != nil {
+		return err
+	}
+	for name, services := range systems {
+		text := "name: " + name + "\n" + composed(services)
+		if err := os.WriteFile(filepath.Join(p.results, name+".yaml"), []byte(text), 0o600); err != nil {
+			return fmt.Errorf("write a compose file: %w", err)
+		}
+	}
+	return f(p.results)
+}
+
+// playServices compares services by their spans, and by their CPU.
+func playServices(ctx context.Context, p player, seed uint64, found *tally) error {
+	const ms = time.Millisecond
+	base, slow := fourServices(40*ms), fourServices(60*ms)
+	return p.inContainers(map[string][]service{"base": base, "slow": slow}, func(dir string) error {
+		arguments := []string{"compare", filepath.Join(dir, "base.yaml"), filepath.Join(dir, "slow.yaml"),
+			"--path", "/", "--rate", "15", "--warm-up", "2s", "--trace-share", "1", "--seed", fmt.Sprint(seed)}
+		if p.quick {
+			arguments = append(arguments, "--duration", "4s", "--blocks", "2", "--no-gates")
+		} else {
+			arguments = append(arguments, "--duration", "10s", "--blocks", "4")
+		}
+		var a lab.Analysis
+		if err := p.run(ctx, &a, arguments...); err != nil {
+			return err
+		}
+		found.addTrials(a)
+		found.addServices("base", base, a, func(c lab.TraceChange) float64 { return c.Before })
+		found.addServices("slow", slow, a, func(c lab.TraceChange) float64 { return c.After })
+		return nil
+	})
+}
+
+// addServices holds what an analysis says of each service of a variant against the truth; pick takes the
+// variant's figure out of a change.
+func (t *tally) addServices(
+	variant string, all []service, a lab.Analysis, pick func(lab.TraceChange) float64,
+) {
+	if t.silent.add(len(a.Traced) != 1); len(a.Traced) != 1 {
+		return
+	}
+	traced := a.Traced[0]
+	whole := pick(traced.Seconds)
+	unexplained := whole
+	for _, part := range traced.Parts {
+		unexplained -= pick(part.Path)
+	}
+	t.addOff(variant+": time of an operation that no part has", math.Abs(unexplained)/whole,
+		figures.Goal{Must: 1e-6, Stretch: 1e-6}, traced, "")
+	for _, s := range all {
+		of := variant + ": "
+		at := slices.IndexFunc(a.Usages, func(u lab.RoleUsage) bool {
+			return u.Variant == variant && u.Role == s.name
+		})
+		if t.silent.add(at < 0); at >= 0 {
+			t.addAgainst(of+"CPU of "+s.name, a.Usages[at].CPUPerOperation, s.cpu, 0.03, traced)
+		}
+		var self, path float64 // of what the service does itself, not of its calls
+		for _, part := range traced.Parts {
+			if part.Service == s.name && part.Kind == lab.SegmentBusiness {
+				self, path = self+pick(part.Self), path+pick(part.Path)
+			}
+		}
+		t.addAgainst(of+"self time of "+s.name, self, s.own, 0.02, traced)
+		if s.overtook {
+			t.addOff(of+"share of "+s.name+" on the critical path, which it is not on", path/whole,
+				figures.Goal{Must: 0.02}, traced, "")
+			continue
+		}
+		t.addAgainst(of+"critical path in "+s.name, path, s.own, 0.02, traced)
+	}
+}
+
+// addAgainst holds seconds against their truth, from which they may be off by a share.
+func (t *tally) addAgainst(
+	name string, got float64, truth time.Duration, most float64, of lab.TracedVariant,
+) {
+	t.addOff(name+": off by", math.Abs(got/truth.Seconds()-1), figures.Goal{Must: most, Stretch: most / 2}, of,
+		fmt.Sprintf("%.4g ms; truth %v", 1e3*got, truth))
+}
+
+// addOff adds a share that should be zero.
+func (t *tally) addOff(name string, off float64, goal figures.Goal, of lab.TracedVariant, note string) {
+	t.each = append(t.each, figures.Figure{Figure: name, Value: off, Low: off, High: off, Unit: "1",
+		N: of.Before.Traces, Better: lab.LowerIsBetter, Note: note}.To(goal))
+}
+
+// playBottleneck looks for the slow one among services.
+func playBottleneck(ctx context.Context, p player, seed uint64, found *tally) error {
+	return p.inContainers(map[string][]service{"queue": slowService()}, func(dir string) error {
+		arguments := []string{"bottleneck", filepath.Join(dir, "queue.yaml"), "--path", "/", "--users", "8",
+			"--cpu", "1", "--warm-up", "1s", "--duration", "4s", "--trace-share", "1", "--seed", fmt.Sprint(seed)}
+		if p.quick {
+			arguments = append(arguments, "--blocks", "3", "--no-gates")
+		} else {
+			arguments = append(arguments, "--blocks", "4")
+		}
+		var a lab.Analysis
+		if err := p.run(ctx, &a, arguments...); err != nil {
+			return err
+		}
+		found.addTrials(a)
+		found.addBottleneck("cart", a)
+		return nil
+	})
+}
+
+// addBottleneck holds the service that gave most when it was doubled against the slow one.
+func (t *tally) addBottleneck(slow string, a lab.Analysis) {
+	known := len(a.Bottlenecks) == 1 && len(a.Bottlenecks[0].Doubled) > 0
+	if t.silent.add(!known); !known {
+		return
+	}
+	best := a.Bottlenecks[0].Doubled[0]
+	t.named.add(best.Unit == slow && best.Verdict == lab.Faster)
+}

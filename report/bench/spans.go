@@ -1,0 +1,225 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/prometheus/procfs"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/traces"
+)
+
+// endpointVariable is the variable that tells SDKs where to send spans.
+const endpointVariable = "OTEL_EXPORTER_OTLP_ENDPOINT="
+
+// taken is what a receiver of spans says at its end.
+type taken struct {
+	Kept, Dropped int
+	Peak          uint64  // bytes of memory that the process had at most
+	Seconds       float64 // that summing up took
+}
+
+// receive is a conductor's receiver as a process of its own, until its input ends. It writes where it
+// listens, and at the end what it has taken.
+func receive(context.Context, []string) error {
+	receiver := traces.Collector{}.Receive()
+	variables, err := receiver.Listen("127.0.0.1")
+	if err != nil {
+		return err
+	}
+	fmt.Println(variables[0])
+	_, _ = io.Copy(io.Discard, os.Stdin) // its end is all that counts
+	began := time.Now()
+	got, err := receiver.Close(time.Unix(0, 0), time.Now())
+	if err != nil {
+		return err
+	}
+	self, err := procfs.Self()
+	if err != nil {
+		return err
+	}
+	status, err := self.NewStatus()
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(taken{Kept: got.Spans, Dropped: got.Dropped, Peak: status.VmHWM,
+		Seconds: time.Since(began).Seconds()})
+}
+
+const (
+	// exportSize is how many spans an export has, as the SDKs' batches have at most.
+	exportSize = 512
+	// spanRate is how many spans are sent in a second, by all senders.
+	spanRate = 100_000
+)
+
+// sender sends one export.
+type sender func(context.Context, ptraceotlp.ExportRequest) error
+
+// playSpans sends a receiver more spans than it keeps, half of them over gRPC.
+func playSpans(ctx context.Context, p player, _ uint64, found *tally) error {
+	lasts := 12 * time.Second
+	if p.quick {
+		lasts = 6 * time.Second
+	}
+	command := exec.CommandContext(ctx, p.server, "receive")
+	input, inputErr := command.StdinPipe()
+	output, outputErr := command.StdoutPipe()
+	if err := errors.Join(inputErr, outputErr, command.Start()); err != nil {
+		return fmt.Errorf("start a receiver: %w", err)
+	}
+	defer func() { _ = command.Wait() }() // what it wrote tells
+	defer func() { _ = input.Close() }()
+	var endpoint string
+	if _, err := fmt.Fscanln(output, &endpoint); err != nil {
+		return fmt.Errorf("read where a receiver listens: %w", err)
+	}
+	url := strings.TrimPrefix(endpoint, endpointVariable)
+	connection, err := grpc.NewClient(strings.TrimPrefix(url, "http://"),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = connection.Close() }()
+	calls := ptraceotlp.NewGRPCClient(connection)
+	overGRPC := func(ctx context.Context, r ptraceotlp.ExportRequest) error {
+		_, err := calls.Export(ctx, r)
+		return err
+	}
+	overHTTP := func(ctx context.Context, r ptraceotlp.ExportRequest) error {
+		return postExport(ctx, url+"/v1/traces", r)
+	}
+	sent, took, slowest, err := sendSpans(ctx, lasts, []sender{overGRPC, overHTTP, overGRPC, overHTTP})
+	if err != nil {
+		return err
+	}
+	var got taken
+	if err := errors.Join(input.Close(), json.NewDecoder(output).Decode(&got)); err != nil {
+		return fmt.Errorf("read what a receiver has taken: %w", err)
+	}
+	found.addSpans(sent, took, slowest, got)
+	return nil
+}
+
+// sendSpans has each sender send its share of the rate, and returns how many spans were sent in which time,
+// and how long the slowest export took.
+func sendSpans(ctx context.Context, lasts time.Duration, senders []sender) (
+	sent int, took, slowest time.Duration, err error,
+) {
+	each := time.Duration(len(senders)*exportSize) * time.Second / spanRate
+	exports := int(lasts / each)
+	longest := make([]time.Duration, len(senders))
+	began := time.Now()
+	var all errgroup.Group
+	for i, send := range senders {
+		all.Go(func() error {
+			for n := range exports {
+				export := exportOf(i, n)
+				time.Sleep(time.Until(began.Add(time.Duration(n) * each)))
+				at := time.Now()
+				if err := send(ctx, export); err != nil {
+					return fmt.Errorf("export %d of sender %d: %w", n, i, err)
+				}
+				longest[i] = max(longest[i], time.Since(at))
+			}
+			return nil
+		})
+	}
+	err = all.Wait()
+	for _, one := range longest {
+		slowest = max(slowest, one)
+	}
+	return exports * exportSize * len(senders), time.Since(began), slowest, err
+}
+
+// exportOf returns an export of a sender: traces of eight spans with attributes as instruments of HTTP write
+// them.
+func exportOf(sender, number int) ptraceotlp.ExportRequest {
+	const perTrace = 8
+	all := ptrace.NewTraces()
+	resource := all.ResourceSpans().AppendEmpty()
+	resource.Resource().Attributes().PutStr("service.name", fmt.Sprint("service-", sender))
+	spans := resource.ScopeSpans().AppendEmpty().Spans()
+	now := time.Now()
+	for i := range exportSize {
+		s := spans.AppendEmpty()
+		var trace pcommon.TraceID
+		binary.BigEndian.PutUint64(trace[:], uint64(sender)<<32|uint64(number))
+		binary.BigEndian.PutUint64(trace[8:], uint64(1+i/perTrace))
+		s.SetTraceID(trace)
+		s.SetSpanID(pcommon.SpanID{7: byte(1 + i%perTrace)})
+		if i%perTrace > 0 {
+			s.SetParentSpanID(pcommon.SpanID{7: byte(i % perTrace)})
+		}
+		s.SetName("GET /cart/{customer}/items")
+		s.SetKind(ptrace.SpanKindServer)
+		s.SetStartTimestamp(pcommon.NewTimestampFromTime(now))
+		s.SetEndTimestamp(pcommon.NewTimestampFromTime(now.Add(time.Millisecond)))
+		s.Attributes().PutStr("http.request.method", http.MethodGet)
+		s.Attributes().PutStr("http.route", "/cart/{customer}/items")
+		s.Attributes().PutStr("url.path", "/cart/4711/items")
+		s.Attributes().PutInt("http.response.status_code", http.StatusOK)
+	}
+	return ptraceotlp.NewExportRequestFromTraces(all)
+}
+
+// postExport sends an export over HTTP.
+func postExport(ctx context.Context, url string, export ptraceotlp.ExportRequest) error {
+	body, err := export.MarshalProto()
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/x-protobuf")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
+		return errors.Join(err, errors.New(answer.Status))
+	}
+	return nil
+}
+
+// addSpans holds what a receiver has taken against what was sent.
+func (t *tally) addSpans(sent int, took, slowest time.Duration, got taken) {
+	one := func(name, unit string, value float64, better lab.Direction, note string) figures.Figure {
+		return figures.Figure{Figure: name, Value: value, Low: value, High: value, Unit: unit, N: 1, Better: better,
+			Note: note}
+	}
+	less := lab.LowerIsBetter
+	t.each = append(t.each,
+		one("spans received", "/s", float64(sent)/took.Seconds(), lab.HigherIsBetter,
+			fmt.Sprintf("%d kept, %d dropped", got.Kept, got.Dropped)).To(
+			figures.Goal{Must: 0.99 * spanRate, Stretch: 0.99 * spanRate}),
+		one("spans neither kept nor counted as dropped", "1", float64(sent-got.Kept-got.Dropped), less, "").To(
+			figures.Goal{}),
+		one("slowest export of 512 spans", "s", slowest.Seconds(), less, "").To(
+			figures.Goal{Must: 1, Stretch: 0.1}),
+		one("memory of the receiver at most", "MB", float64(got.Peak)/1e6, less,
+			fmt.Sprintf("the sum took %.1f s", got.Seconds)).To(figures.Goal{Must: 512, Stretch: 256}))
+}

@@ -1,0 +1,90 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/errgroup"
+)
+
+// tracing records the spans of a server by the SDK of OpenTelemetry, as users' services do: one of each
+// request that asks for spans, and one of each call.
+type tracing struct {
+	provider *sdk.TracerProvider
+	tracer   trace.Tracer
+	calls    []string // URLs
+}
+
+// newTracing returns what records spans and sends them to where the environment says.
+func newTracing(ctx context.Context, calls []string) (*tracing, error) {
+	exporter, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("send spans: %w", err)
+	}
+	named, err := resource.New(ctx, resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("send spans: %w", err)
+	}
+	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(named),
+		sdk.WithSampler(sdk.ParentBased(sdk.NeverSample())))
+	return &tracing{provider: provider, tracer: provider.Tracer("truth"), calls: calls}, nil
+}
+
+// end sends the last spans.
+func (t *tracing) end() {
+	_ = t.provider.Shutdown(context.Background()) // a receiver that is gone needs none
+}
+
+// around records a span of each request that a handler answers.
+func (t *tracing) around(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+		ctx, span := t.tracer.Start(ctx, "answer", trace.WithSpanKind(trace.SpanKindServer))
+		defer span.End()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// call calls all others at once, and answers when they have.
+func (t *tracing) call(w http.ResponseWriter, r *http.Request) {
+	var all errgroup.Group
+	for _, url := range t.calls {
+		all.Go(func() error { return t.callOne(r.Context(), url) })
+	}
+	if err := all.Wait(); err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+	}
+}
+
+func (t *tracing) callOne(ctx context.Context, url string) error {
+	request, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	ctx, span := t.tracer.Start(ctx, "call", trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(attribute.String("server.address", request.URL.Hostname())))
+	defer span.End()
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(request.Header))
+	request.Close = true // the next call may find another replica
+	answer, err := http.DefaultClient.Do(request.WithContext(ctx))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	_, err = io.Copy(io.Discard, answer.Body)
+	if answer.StatusCode != http.StatusOK {
+		err = errors.Join(err, errors.New(url+": "+answer.Status))
+	}
+	return err
+}
