@@ -144,7 +144,7 @@ func TestFalseAlarmsAreCounted(t *testing.T) {
 	}
 }
 
-// TestServicesAreHeldAgainstTheirTruth: what an analysis says rightly reaches its goals, the rest misses them.
+// TestServicesAreHeldAgainstTheirTruth: what an analysis says rightly reaches its goals, the rest misses.
 func TestServicesAreHeldAgainstTheirTruth(t *testing.T) {
 	const ms = time.Millisecond
 	all := fourServices(40 * ms)

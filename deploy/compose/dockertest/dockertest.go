@@ -54,7 +54,8 @@ func Private(t *testing.T, options ...string) *Daemon {
 	return d
 }
 
-// Reach is Start for a program that is no test, until it calls stop. The error says why there are no containers.
+// Reach is Start for a program that is no test, until it calls stop. The error says why there are no
+// containers.
 func Reach() (stop func() error, err error) {
 	if answers("") {
 		return func() error { return nil }, nil
