@@ -23,7 +23,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Burnt is how much processor time the lead unit uses for its job, in seconds.
+// Burnt is the processor time, in seconds, that the job of a burner takes: a lead whose usage a test reads.
+// The job of any other lead takes none.
 const Burnt = 0.5
 
 // patience is how long a test waits for what must happen.
@@ -51,6 +52,7 @@ func built(t *testing.T, name, from string) string {
 // Suite runs all tests on a deployer whose unit program is that of Program. left says
 // what the deployer has left behind; there must be nothing after each of them.
 func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
+	program := Program(t)
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, suite)
@@ -93,7 +95,7 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := Folder(t)
-			c.test(t, suite{deployer, dir})
+			c.test(t, suite{deployer, dir, program})
 			if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("the trial's folder is still there: %v", err)
 			}
@@ -107,7 +109,8 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 // suite is one test of it.
 type suite struct {
 	lab.Deployer
-	dir string
+	dir     string
+	program string // in a folder of its own
 }
 
 // layout returns a lead that calls units that serve.

@@ -25,8 +25,7 @@ func (s suite) skip(t *testing.T, why string) {
 // programInAFolder deploys a foreign program that lies in a folder of its own, which it
 // may read, and which the others wait for. In a container it cannot write there.
 func programInAFolder(t *testing.T, s suite) {
-	program := Program(t)
-	folder := filepath.Dir(program)
+	folder := filepath.Dir(s.program)
 	if err := os.WriteFile(filepath.Join(folder, "goods"), []byte("flour"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +37,7 @@ func programInAFolder(t *testing.T, s suite) {
 	early, ready := false, false
 	l.Units[1] = lab.UnitSpec{
 		Name: "shelf", Role: "shelf",
-		Runnable: lab.Runnable{Foreign: true, Program: program, Args: []string{"shelf", folder}},
+		Runnable: lab.Runnable{Foreign: true, Program: s.program, Args: []string{"shelf", folder}},
 		Lifecycle: lab.Lifecycle{
 			Ready: func(_ context.Context, address string) error {
 				if _, err := os.Stat(filepath.Join(s.dir, l.Lead)); !errors.Is(err, fs.ErrNotExist) {
@@ -142,16 +141,15 @@ func whatIsLeft(t *testing.T, s suite) {
 // looksUpOnce deploys a foreign program that ends when whom it calls is not known by then. It
 // is the first of the layout, and the last to start.
 func looksUpOnce(t *testing.T, s suite) {
-	program := Program(t)
 	names := []string{"front", "stock", "crates", "scales", "till", "ramp"}
 	l := layout(names...)
 	proxy := lab.UnitSpec{
 		Name: "proxy", Role: "proxy",
 		Runnable: lab.Runnable{
-			Foreign: true, Program: program, Args: append([]string{"proxy"}, names...),
+			Foreign: true, Program: s.program, Args: append([]string{"proxy"}, names...),
 		},
 		Networking: lab.Networking{Listens: true, Peers: names},
-		Storage:    lab.Storage{Reads: []string{filepath.Dir(program)}},
+		Storage:    lab.Storage{Reads: []string{filepath.Dir(s.program)}},
 	}
 	l.Units[0].Args, l.Units[0].Peers = append(l.Units[0].Args, proxy.Name),
 		append(slices.Clone(names), proxy.Name)

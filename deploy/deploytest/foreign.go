@@ -29,7 +29,7 @@ const Boxed = "boxed"
 func (f Foreign) layout(part string) lab.Layout {
 	boxed := f.Unit(part)
 	boxed.Name, boxed.Role, boxed.Foreign = Boxed, "server", true
-	lead := lab.UnitSpec{Name: "lead", Role: "lead", Runnable: lab.Runnable{Args: []string{"lead"}}}
+	lead := lab.UnitSpec{Name: "lead", Role: "lead", Runnable: lab.Runnable{Args: []string{"burner"}}}
 	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{lead, boxed}}
 }
 
@@ -49,7 +49,7 @@ func ForeignSuite(t *testing.T, deployer lab.Deployer, boxed Foreign, left func(
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := Folder(t)
-			c.test(t, suite{deployer, dir}, boxed)
+			c.test(t, suite{deployer, dir, ""}, boxed)
 			if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("the trial's folder is still there: %v", err)
 			}

@@ -12,7 +12,7 @@ import (
 func limits(t *testing.T, s suite) {
 	refusesLimits(t, s)
 	l := layout("front")
-	l.Units[0].Limits = lab.Limits{CPU: 0.2, Memory: 128 << 20}
+	l.Units[0].Args[0], l.Units[0].Limits = "burner", lab.Limits{CPU: 0.2, Memory: 128 << 20}
 	d := s.deploy(t, l)
 	defer stop(t, d)
 	ctx := within(t)

@@ -147,10 +147,15 @@ func serverThatEnds(t *testing.T, s suite) {
 }
 
 func serverThatNeverAnswers(t *testing.T, s suite) {
-	l := withStore(func(context.Context, string) error { return errors.New("the shelf is locked") })
+	ctx, cancel := context.WithCancelCause(within(t))
+	asked := 0
+	l := withStore(func(context.Context, string) error {
+		if asked++; asked == 5 {
+			cancel(errors.New("enough"))
+		}
+		return errors.New("the shelf is locked")
+	})
 	l.Units[2].Server.Setup = nil
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, errors.New("enough"))
-	defer cancel()
 	_, err := s.Deploy(ctx, l, s.dir)
 	for _, want := range []string{"start store (shelf)", "the shelf is locked", "enough"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -34,7 +34,7 @@ func Services(image, keeps string) lab.Layout {
 		Mounts: []lab.ContainerMount{given, {Kind: lab.MountMemory, Target: "/memory", Options: "size=1m"}},
 		Health: &lab.HealthCheck{Port: 81}}, "fill")
 	web.Listens, web.Port, web.Scalable, web.Readiness.Healthy = true, 81, true, true
-	lead := lab.UnitSpec{Name: "lead", Role: "lead", Runnable: lab.Runnable{Args: []string{"lead"}}}
+	lead := lab.UnitSpec{Name: "lead", Role: "lead", Runnable: lab.Runnable{Args: []string{"burner"}}}
 	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{lead, web, fill, db}}
 }
 
@@ -45,7 +45,7 @@ func ServicesSuite(t *testing.T, deployer lab.Deployer, image, keeps string, lef
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := suite{deployer, Folder(t)}
+	s := suite{deployer, Folder(t), ""}
 	d := s.deploy(t, layout)
 	defer func() {
 		stop(t, d)

@@ -8,7 +8,9 @@ import (
 )
 
 func usage(t *testing.T, s suite) {
-	d := s.deploy(t, layout("front"))
+	l := layout("front")
+	l.Units[0].Args[0] = "burner"
+	d := s.deploy(t, l)
 	defer stop(t, d)
 	if _, err := d.Await(within(t), lab.EventReady); err != nil {
 		t.Fatal(err)

@@ -44,7 +44,9 @@ func main() {
 func play(channel *unit.Channel, part string, args []string) error {
 	switch part {
 	case "lead": // args: the units to be called before it is ready
-		return lead(channel, args)
+		return lead(channel, args, 0)
+	case "burner": // args: likewise
+		return lead(channel, args, deploytest.Burnt)
 	case "serve":
 		return serve(channel)
 	case "processors":
@@ -79,8 +81,8 @@ func play(channel *unit.Channel, part string, args []string) error {
 	return fmt.Errorf("there is no part %q", part)
 }
 
-// lead is ready when it could call all others, and burns processor time for its job.
-func lead(channel *unit.Channel, others []string) error {
+// lead is ready when it could call all others. Its job burns so many seconds of processor time.
+func lead(channel *unit.Channel, others []string, seconds float64) error {
 	var answers []string
 	for _, other := range others {
 		addresses, err := unit.PeerAddress(other)
@@ -106,7 +108,7 @@ func lead(channel *unit.Channel, others []string) error {
 		return err
 	}
 	begun := time.Now()
-	if err := burn(deploytest.Burnt); err != nil {
+	if err := burn(seconds); err != nil {
 		return err
 	}
 	err := errors.Join(channel.Finished(time.Since(begun)), channel.Await(lab.CommandStop))
