@@ -1,8 +1,6 @@
 package assembly_test
 
 import (
-	"context"
-	"net"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -10,58 +8,16 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
-	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
-	"github.com/cleave-lab/cleave/systems/shop/assembly"
-	"github.com/cleave-lab/cleave/systems/shop/schema"
 )
-
-// fresh opens a database that holds the suite's shop.
-func fresh(t *testing.T, config database.Config) *database.DB {
-	t.Helper()
-	db := databasetest.Open(t, config)
-	ctx := context.Background()
-	if err := schema.Create(ctx, db, shop.Components()...); err != nil {
-		t.Fatal(err)
-	}
-	if err := schema.Load(ctx, db, suiteSeed(), shop.Components()...); err != nil {
-		t.Fatal(err)
-	}
-	return db
-}
-
-// serve runs a monolith until the test ends and returns its address.
-func serve(t *testing.T, db *database.DB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	parts, err := assembly.Monolith(db)
-	must(t, err)
-	go func() { ended <- api.Serve(ctx, listener, api.NewHandler(parts, db.Ping)) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	return "http://" + listener.Addr().String()
-}
-
-func TestMonolithBehaves(t *testing.T) {
-	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
-		playSuite(t, serve(t, fresh(t, open(t))))
-	})
-}
 
 // TestMonolithKeepsToItsDocument sends requests made from the document.
 func TestMonolithKeepsToItsDocument(t *testing.T) {
+	design, err := architecture.New(architecture.Monolith, nil)
+	must(t, err)
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
-		expectDocumented(t, serve(t, fresh(t, open(t))), 3, "createOrder 201", "cancelOrder 200")
+		expectDocumented(t, run(t, design, open), 3, "createOrder 201", "cancelOrder 200")
 	})
 }
 

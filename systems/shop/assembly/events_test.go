@@ -109,30 +109,36 @@ func sqliteDocuments(t *testing.T) document.Config {
 	return document.Config{Driver: document.SQLite, DSN: filepath.Join(t.TempDir(), "documents.db")}
 }
 
+// TestEventsBehave plays every database with NATS and every broker with one database: the two never meet.
 func TestEventsBehave(t *testing.T) {
 	rabbit := rabbitBroker(t)
-	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
-		for name, c := range map[string]struct {
-			broker func(t *testing.T) broker.Config
-			turned map[string]string
-		}{
-			"nats":          {natsBroker, nil},
-			"nats, batches": {natsBroker, map[string]string{architecture.KnobBatching: "on"}},
-			"rabbitmq": {func(t *testing.T) broker.Config { return rabbit(t, false) },
-				map[string]string{architecture.KnobBroker: "rabbitmq"}},
-			"rabbitmq-classic": {func(t *testing.T) broker.Config { return rabbit(t, true) },
-				map[string]string{architecture.KnobBroker: "rabbitmq-classic"}},
-		} {
-			t.Run(name, func(t *testing.T) {
-				if c.turned[architecture.KnobBroker] == "" { // RabbitMQ's server is one for all
-					t.Parallel()
-				}
-				design, err := architecture.New(architecture.Async, c.turned)
-				must(t, err)
-				playSuite(t, runAmong(t, design, open, eventParts{broker: c.broker(t), documents: sqliteDocuments(t)}))
-			})
-		}
-	})
+	batches := map[string]string{architecture.KnobBatching: "on"}
+	for name, c := range map[string]struct {
+		driver database.Driver
+		broker func(t *testing.T) broker.Config
+		turned map[string]string
+	}{
+		"sqlite":            {database.SQLite, natsBroker, nil},
+		"sqlite, batches":   {database.SQLite, natsBroker, batches},
+		"mariadb":           {database.MariaDB, natsBroker, nil},
+		"mariadb, batches":  {database.MariaDB, natsBroker, batches},
+		"postgres":          {database.PostgreSQL, natsBroker, nil},
+		"postgres, batches": {database.PostgreSQL, natsBroker, batches},
+		"rabbitmq": {database.SQLite, func(t *testing.T) broker.Config { return rabbit(t, false) },
+			map[string]string{architecture.KnobBroker: "rabbitmq"}},
+		"rabbitmq-classic": {database.SQLite, func(t *testing.T) broker.Config { return rabbit(t, true) },
+			map[string]string{architecture.KnobBroker: "rabbitmq-classic"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.turned[architecture.KnobBroker] == "" { // RabbitMQ's server is one for all
+				t.Parallel()
+			}
+			design, err := architecture.New(architecture.Async, c.turned)
+			must(t, err)
+			open := func(t testing.TB) database.Config { return databasetest.Fresh(t, c.driver) }
+			playSuite(t, runAmong(t, design, open, eventParts{broker: c.broker(t), documents: sqliteDocuments(t)}))
+		})
+	}
 }
 
 // TestEventsBehaveInOtherShapes turns single knobs, on embedded parts.

@@ -126,6 +126,7 @@ func TestNothingIsLostUnderFaults(t *testing.T) {
 		"schemas+nats": {database.PostgreSQL, restartableNATS, inSchemas(nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			design, err := architecture.New(architecture.Async, c.turned)
 			must(t, err)
 			target := c.broker(t)

@@ -166,6 +166,7 @@ func shapes() map[string]map[string]string {
 func TestUnitsObserveWhatHappens(t *testing.T) {
 	for name, turned := range shapes() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := runUnits(t, name, turned)
 			before := time.Now().UnixNano()
 			var ids []string

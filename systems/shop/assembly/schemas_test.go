@@ -55,6 +55,7 @@ func startInSchemas(t *testing.T, design architecture.Design) (shopOf, string) {
 func TestSchemasBehave(t *testing.T) {
 	for name, design := range schemaDesigns(t) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			_, public := startInSchemas(t, design)
 			playSuite(t, public)
 		})
@@ -69,6 +70,7 @@ func TestSchemasAreAudited(t *testing.T) {
 			continue // TestNothingIsLostUnderFaults audits it
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			running, public := startInSchemas(t, design)
 			clients := &customers{base: public}
 			clients.order(t, 100)
