@@ -298,7 +298,7 @@ func TestAirlinesOverGRPC(t *testing.T) {
 		Suite(t, func(t *testing.T, settings map[string]string) *Airline {
 			settings["AIRLINE_CALLS"], settings["AIRLINE_POOL"] = "grpc", "on"
 			a := startProcesses(t, r, architectures()["services"], settings)
-			a.Finds = 3 * time.Second
+			a.Finds, a.Patient = 3*time.Second, true
 			return a
 		})
 	})
