@@ -176,6 +176,7 @@ func TestBehaviour(t *testing.T) {
 			map[string]string{"placement": "front+compose,posts+media+texts"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			n := start(t, c.architecture, c.knobs, people)
 			if status, body := n.ask(t, "GET", "/health", ""); status != http.StatusOK {
 				t.Fatalf("health: %d %s", status, body)
