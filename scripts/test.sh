@@ -24,7 +24,7 @@ for package in modernc.org/sqlite/lib modernc.org/libc modernc.org/memory; do
 done
 
 # The longest begin first, so that nothing waits for them alone in the end.
-longest='/(assembly|deploy/docker|airline/behaviour|socialunit)$'
+longest='/(cmd/cleave|assembly|deploy/(docker|process)|airline/behaviour|socialunit)$'
 
 # Packages with goroutines of ours, and those of them that are suites by which others are tested.
 concurrent=" " suites=" "
@@ -48,13 +48,15 @@ races() {
 imports='{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}'
 plain=() racing=()
 while read -r package uses; do
+  declare -n among=racing
   # shellcheck disable=SC2086 # one word per package
   if [[ $package =~ $raceless ]] || ! races "$package" $uses; then
-    plain+=("$package")
-  elif [[ $package =~ $longest ]]; then
-    racing=("$package" "${racing[@]}")
+    declare -n among=plain
+  fi
+  if [[ $package =~ $longest ]]; then
+    among=("$package" "${among[@]}")
   else
-    racing+=("$package")
+    among+=("$package")
   fi
 done < <(go list -f "$imports" ./...)
 
@@ -66,8 +68,8 @@ if ! echo "#include <stdlib.h>" | $(go env CC) -E - >/dev/null 2>&1; then
   echo "test: without the race detector, which needs a C compiler:" \
     "type: sudo apt-get install --no-install-recommends gcc libc6-dev" >&2
 fi
-# `make lint` vets. Three packages race beside those of the command line: many
-# wait for servers, and with two of them two processors stood half still in the end. Four were
-# not faster, and too much for what must answer in time.
-exec bin/tally -p=1 -vet=off -timeout=40m "${plain[@]}" -- \
+# `make lint` vets. Beside the command line, whose tests take longest, one other package is tested
+# without the detector and three with it: many wait for servers, and with two of them two processors
+# stood half still in the end. Four were not faster, and too much for what must answer in time.
+exec bin/tally -p=2 -vet=off -timeout=40m "${plain[@]}" -- \
   -p=3 -vet=off "${race[@]}" -timeout=40m "${racing[@]}"
