@@ -14,51 +14,47 @@ import (
 
 // Container describes the container of a unit beside its image, in the terms of no platform.
 type Container struct {
-	Command []string // what it runs; of an image of the user's, what that is told
-	Env     []string // "NAME=value", in the order of the names
-	Token   string   // by which its unit knows the conductor
-	Dir     string   // where it runs; empty: its image says that
-	// Writes and Reads are folders of this host that it has at the same path; see Trial.Folders.
-	Writes, Reads []string
-	// ReadOnly containers cannot write to their root file system, and have a /tmp of their own.
-	ReadOnly bool
-	// Confined containers have no capabilities but these, and get no new privileges; others have what Docker
-	// gives to every container.
-	Confined     bool
-	Capabilities []string
-	User         *User // nil: its image says that
+	// ContainerSpec is what the unit says of its container itself, or what units of ours and programs of this
+	// host get. It has volumes and files in the way that Trial says.
+	lab.ContainerSpec
+	Token string // by which its unit knows the conductor
 }
 
-// User is a user of this host, by numbers.
-type User struct{ UID, GID int }
-
-// String returns "UID:GID"; of a nil User "".
-func (u *User) String() string {
-	if u == nil {
-		return ""
+// Run returns what the container runs in the place of what its image would run, and what that is told.
+func (c Container) Run() (command, args []string) {
+	if len(c.Entrypoint) == 1 && c.Entrypoint[0] == "" {
+		return c.Command, nil
 	}
-	return fmt.Sprintf("%d:%d", u.UID, u.GID)
+	return c.Entrypoint, c.Command
 }
 
 // Describe returns what the container of a unit is made of, which waits for its conductor at the address
 // control; "": it does not. Its Token must be in no description that others can read.
 func (t Trial) Describe(spec lab.UnitSpec, control string) (c Container, err error) {
+	if spec.Container != nil {
+		c.ContainerSpec = *spec.Container
+		c.Mounts, err = t.describedMounts(spec)
+		return c, err
+	}
 	c.ReadOnly = spec.Image == "" // nobody knows what an image of the user's needs
 	switch {
 	case Unprivileged(spec):
 		uid, gid := ServerUser()
-		c.Confined, c.User = true, &User{uid, gid}
+		c.confine()
+		c.User = user(uid, gid)
 	case spec.Foreign && spec.Image == "": // nor what a program of the user's does, which writes into its folder
-		c.User = &User{os.Geteuid(), os.Getegid()}
+		c.User = user(os.Geteuid(), os.Getegid())
 	case spec.Image == "":
-		c.Confined, c.Capabilities = true, []string{"DAC_OVERRIDE"}
+		c.confine("DAC_OVERRIDE")
 	}
-	c.Writes, c.Reads = t.Folders(spec)
+	c.Mounts = t.mounts(spec)
 	if spec.Foreign && spec.Image == "" {
 		c.Dir = cmp.Or(spec.Dir, fleet.Volume(t.Dir, spec))
 	}
-	if c.Command, err = t.Command(spec); err == nil && t.Binds && spec.Image == "" {
-		c.Command, err = bound(spec, c.Command)
+	if spec.Image != "" {
+		c.Command, err = t.Command(spec)
+	} else if c.Entrypoint, err = t.Command(spec); err == nil && t.Binds {
+		c.Entrypoint, err = bound(spec, c.Entrypoint)
 	}
 	if err != nil {
 		return c, err
@@ -69,6 +65,39 @@ func (t Trial) Describe(spec lab.UnitSpec, control string) (c Container, err err
 	}
 	c.Token = token
 	return c, err
+}
+
+// confine leaves a container no capabilities but these, and has it get no new privileges.
+func (c *Container) confine(capabilities ...string) {
+	c.CapDrop, c.CapAdd, c.SecurityOpt = []string{"ALL"}, capabilities, []string{"no-new-privileges"}
+}
+
+func user(uid, gid int) string { return fmt.Sprintf("%d:%d", uid, gid) }
+
+// mounts returns what the container of a unit has of this host, at the same paths: its volume and what it
+// shares with others, and what it may only read. One that cannot write to its root has a /tmp of its own.
+func (t Trial) mounts(spec lab.UnitSpec) (all []lab.ContainerMount) {
+	add := func(readOnly bool, paths ...string) {
+		for _, path := range paths {
+			all = append(all, lab.ContainerMount{Kind: lab.MountBind, Source: path, Target: path,
+				ReadOnly: readOnly})
+		}
+	}
+	add(false, fleet.Volume(t.Dir, spec))
+	if t.Memory != "" {
+		add(false, t.Memory)
+	}
+	add(false, spec.Mounts...)
+	if spec.Image != "" {
+		return all
+	}
+	switch {
+	case spec.Foreign:
+		add(true, append([]string{"/usr", "/etc"}, spec.Reads...)...)
+	case len(spec.Cores) > 0: // a program of this host begins it: bound
+		add(true, "/usr")
+	}
+	return append(all, lab.ContainerMount{Kind: lab.MountMemory, Target: "/tmp"})
 }
 
 // bound has the command of a container begin on the processors of its unit: runtimes ask how many there are

@@ -130,6 +130,9 @@ type Trial struct {
 	Dir    string // the trial's folder, which they see at the same path
 	Memory string // see MakeMemory
 	Binds  bool   // whether commands begin on their processors: the platform cannot be told them
+	// VolumesInDir: volumes of descriptions are folders below Dir, which all nodes see alike, and a shared
+	// memory of its own size is one more mount.
+	VolumesInDir bool
 	// Endpoints are the addresses as the containers see them.
 	Endpoints map[string]lab.Endpoint
 }
@@ -161,9 +164,6 @@ func assigned(environment []string) map[string]string {
 func (t Trial) Given(
 	spec lab.UnitSpec, control string,
 ) (environment map[string]string, token string, err error) {
-	if spec.Container != nil {
-		return assigned(spec.Container.Env), "", nil
-	}
 	all := t.Environment(spec)
 	if spec.Foreign {
 		return all, "", nil
@@ -196,8 +196,6 @@ func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
 		return command, nil
 	}
 	switch {
-	case spec.Container != nil:
-		return spec.Container.Command, nil
 	case spec.Image != "":
 		command = nil // the image says what it is
 	case spec.Program != "":
@@ -211,25 +209,4 @@ func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
 		command = append(command, fill.Replace(argument))
 	}
 	return command, nil
-}
-
-// Folders returns the folders of this host that the container of a unit has at the same path: its
-// volume and what it shares with others, and those that it may only read.
-func (t Trial) Folders(spec lab.UnitSpec) (writes, reads []string) {
-	if spec.Container != nil {
-		return nil, nil // it says itself what it has
-	}
-	writes = []string{fleet.Volume(t.Dir, spec)}
-	if t.Memory != "" {
-		writes = append(writes, t.Memory)
-	}
-	writes = append(writes, spec.Mounts...)
-	switch {
-	case spec.Image != "":
-	case spec.Foreign:
-		reads = append([]string{"/usr", "/etc"}, spec.Reads...)
-	case len(spec.Cores) > 0: // a program of this host begins it: bound
-		reads = []string{"/usr"}
-	}
-	return writes, reads
 }

@@ -116,47 +116,41 @@ func written(dir string, spec lab.UnitSpec, mount int) string {
 	return filepath.Join(folder, spec.Container.Mounts[mount].Source)
 }
 
-// Mounts returns what a container that its spec describes has mounted, with files that the spec has written
-// down as those of this host.
-func Mounts(dir string, spec lab.UnitSpec) []lab.ContainerMount {
+// describedMounts returns what a container that its spec describes has mounted, with files that the spec has
+// written down as those of this host. It makes the folders of volumes.
+func (t Trial) describedMounts(spec lab.UnitSpec) ([]lab.ContainerMount, error) {
 	all := slices.Clone(spec.Container.Mounts)
 	for i, m := range all {
-		if m.Kind == lab.MountFiles {
-			all[i] = lab.ContainerMount{Kind: lab.MountBind, Source: written(dir, spec, i), Target: m.Target,
+		switch {
+		case m.Kind == lab.MountFiles:
+			all[i] = lab.ContainerMount{Kind: lab.MountBind, Source: written(t.Dir, spec, i), Target: m.Target,
 				ReadOnly: true}
-		}
-	}
-	return all
-}
-
-// MountsInFolders returns Mounts where volumes are folders of the trial, which nodes that Cleave makes see
-// alike, and the shared memory of its own size is one more mount. It makes the folders.
-func MountsInFolders(dir string, spec lab.UnitSpec) ([]lab.ContainerMount, error) {
-	all := Mounts(dir, spec)
-	for i, m := range all {
-		if m.Kind != lab.MountVolume {
-			continue
-		}
-		// No unit is called like the folder above.
-		all[i].Source = filepath.Join(dir, "volumes+", cmp.Or(m.Source, spec.Name+"+"+strconv.Itoa(i)))
-		if err := os.MkdirAll(filepath.Dir(all[i].Source), 0o700); err != nil {
-			return nil, err
-		}
-		switch err := os.Mkdir(all[i].Source, 0o700); {
-		case errors.Is(err, fs.ErrExist):
-		case err != nil:
-			return nil, err
-		default: // the image says as whom it writes there
-			if err := os.Chmod(all[i].Source, 0o777); err != nil {
+		case m.Kind == lab.MountVolume && t.VolumesInDir:
+			// No unit is called like the folder above.
+			all[i].Source = filepath.Join(t.Dir, "volumes+", cmp.Or(m.Source, spec.Name+"+"+strconv.Itoa(i)))
+			if err := makeFolder(all[i].Source); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if size := spec.Container.ShmSize; size > 0 {
+	if size := spec.Container.ShmSize; size > 0 && t.VolumesInDir {
 		all = append(all, lab.ContainerMount{Kind: lab.MountMemory, Target: "/dev/shm",
 			Options: fmt.Sprintf("size=%d", size)})
 	}
 	return all, nil
+}
+
+// makeFolder makes the folder of a volume, unless it is there, for everybody: the image says as whom it
+// writes there.
+func makeFolder(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	err := os.Mkdir(path, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return errors.Join(err, os.Chmod(path, 0o777))
 }
 
 // writeMounts writes the files of mounts that have some, for everybody to read.

@@ -143,31 +143,28 @@ func (c *container) description() (made engine.Container, token string, err erro
 	}
 	made = engine.Container{
 		Image: spec.Image, Labels: d.deployer.labels(),
-		Cmd: is.Command, Env: is.Env, WorkingDir: is.Dir, User: is.User.String(),
+		Entrypoint: is.Entrypoint, Cmd: is.Command, Env: is.Env, WorkingDir: is.Dir, User: is.User,
+		Hostname: is.Hostname, Tty: is.Terminal, StopSignal: is.StopSignal,
+		Healthcheck: engine.HealthcheckOf(is.Health),
 		HostConfig: engine.HostConfig{
 			CpusetCpus: launch.List(processors), LogConfig: engine.LogConfig{Type: "none"},
-			ReadonlyRootfs: is.ReadOnly,
+			ReadonlyRootfs: is.ReadOnly, Privileged: is.Privileged, Init: is.Init, ShmSize: is.ShmSize,
+			CapAdd: is.CapAdd, CapDrop: is.CapDrop, SecurityOpt: is.SecurityOpt,
+			Sysctls: is.Sysctls, ExtraHosts: is.Hosts,
 		},
 	}
 	host := &made.HostConfig
 	if spec.Image == "" {
 		made.Image = d.images[containers.UnitProgram(d.deployer.programs, spec)]
 	}
-	if is.ReadOnly {
-		host.Tmpfs = map[string]string{"/tmp": ""}
+	if is.HostPID {
+		host.PidMode = "host"
 	}
-	if is.Confined {
-		host.CapDrop, host.CapAdd, host.SecurityOpt = []string{"ALL"}, is.Capabilities,
-			[]string{"no-new-privileges"}
+	for _, u := range is.Ulimits {
+		host.Ulimits = append(host.Ulimits, engine.Ulimit(u))
 	}
-	if spec.Container != nil {
-		d.describe(&made, spec)
-	}
-	for _, folder := range is.Writes {
-		host.Binds = append(host.Binds, folder+":"+folder)
-	}
-	for _, folder := range is.Reads {
-		host.Binds = append(host.Binds, folder+":"+folder+":ro")
+	for _, m := range is.Mounts {
+		d.mount(host, m)
 	}
 	d.place(&made, spec)
 	d.publish(&made, spec)

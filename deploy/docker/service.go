@@ -13,29 +13,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// describe makes a container what the description of a unit says beside its image.
-func (d *deployment) describe(made *engine.Container, spec lab.UnitSpec) {
-	c, host := *spec.Container, &made.HostConfig
-	made.Entrypoint, made.User, made.WorkingDir, made.Hostname = c.Entrypoint, c.User, c.Dir, c.Hostname
-	made.Tty, made.StopSignal = c.Terminal, c.StopSignal
-	made.Healthcheck = engine.HealthcheckOf(c.Health)
-	host.Privileged, host.ReadonlyRootfs, host.Init = c.Privileged, c.ReadOnly, c.Init
-	host.CapAdd, host.CapDrop, host.SecurityOpt = c.CapAdd, c.CapDrop, c.SecurityOpt
-	host.Sysctls, host.ShmSize, host.ExtraHosts = c.Sysctls, c.ShmSize, c.Hosts
-	if c.HostPID {
-		host.PidMode = "host"
-	}
-	for _, u := range c.Ulimits {
-		host.Ulimits = append(host.Ulimits, engine.Ulimit(u))
-	}
-	for _, m := range containers.Mounts(d.dir, spec) {
-		d.mount(made, m)
-	}
-}
-
 // mount adds a mount to a container.
-func (d *deployment) mount(made *engine.Container, m lab.ContainerMount) {
-	host, from := &made.HostConfig, m.Source
+func (d *deployment) mount(host *engine.HostConfig, m lab.ContainerMount) {
+	from := m.Source
 	switch {
 	case m.Kind == lab.MountMemory:
 		if host.Tmpfs == nil {

@@ -99,65 +99,10 @@ func portsOf(spec lab.UnitSpec, image engine.Image) []lab.ContainerPort {
 	return ports
 }
 
-// describe makes a pod and its container what the description of a unit says beside its image.
-func (p *pod) describe(made *api.Pod) error {
-	d, c, runs := p.deployment, p.Spec.Container, &made.Spec.Containers[0]
-	made.Metadata.Labels[labelNames] = cmp.Or(p.Spec.Group, p.Spec.Name)
-	made.Spec.Hostname, made.Spec.HostAliases = c.Hostname, slices.Clone(d.found)
-	for _, entry := range c.Hosts {
-		name, address, _ := strings.Cut(entry, ":")
-		made.Spec.HostAliases = append(made.Spec.HostAliases, api.HostAlias{IP: address, Hostnames: []string{name}})
-	}
-	runs.Command = literals(c.Entrypoint)
-	if len(c.Entrypoint) == 1 && c.Entrypoint[0] == "" {
-		runs.Command, runs.Args = runs.Args, nil
-	}
-	runs.WorkingDir, runs.TTY = c.Dir, c.Terminal
-	security := &runs.SecurityContext
-	security.ReadOnlyRootFilesystem = c.ReadOnly
-	security.Capabilities = api.Capabilities{Add: c.CapAdd, Drop: c.CapDrop}
-	security.AllowPrivilegeEscalation = len(c.SecurityOpt) == 0 // all that Preflight lets through forbid it
-	if user, group, _ := strings.Cut(c.User, ":"); user != "" {
-		uid, _ := strconv.Atoi(user) // Preflight has seen that they are numbers
-		security.RunAsUser = &uid
-		if gid, err := strconv.Atoi(group); err == nil {
-			security.RunAsGroup = &gid
-		}
-	}
-	p.Healthy, runs.ReadinessProbe = p.awaitHealthy, p.probe()
-	return p.mount(made, runs)
-}
-
-// mount gives the container what it has mounted.
-func (p *pod) mount(made *api.Pod, runs *api.Container) error {
-	mounts, err := containers.MountsInFolders(p.deployment.dir, p.Spec)
-	if err != nil {
-		return err
-	}
-	for i, m := range mounts {
-		volume := api.Volume{Name: "mount-" + strconv.Itoa(i), HostPath: &api.HostPath{Path: m.Source}}
-		if m.Kind == lab.MountMemory {
-			volume.HostPath, volume.EmptyDir = nil, &api.EmptyDir{Medium: "Memory"}
-			size, err := containers.SizeOf(m)
-			if err != nil {
-				return err
-			}
-			if size > 0 {
-				volume.EmptyDir.SizeLimit = strconv.FormatInt(size, 10)
-			}
-		}
-		made.Spec.Volumes = append(made.Spec.Volumes, volume)
-		runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: volume.Name, MountPath: m.Target,
-			ReadOnly: m.ReadOnly})
-	}
-	return nil
-}
-
-// probe returns the health check of the container, or of its image where it says none itself; nil: neither
+// probe returns a health check of the container, or that of its image where it has none itself; nil: neither
 // has one, or none is wanted.
-func (p *pod) probe() *api.Probe {
-	check := engine.HealthcheckOf(p.Spec.Container.Health)
-	called := p.Spec.Container.Health
+func (p *pod) probe(called *lab.HealthCheck) *api.Probe {
+	check := engine.HealthcheckOf(called)
 	if check == nil || len(check.Test) == 0 {
 		if check = p.deployment.shown[p.Spec.Image].Healthcheck; check == nil {
 			return nil
@@ -188,7 +133,7 @@ func (p *pod) probe() *api.Probe {
 // awaitHealthy waits until the health check of the container says that it is healthy: then Kubernetes says
 // that its pod is ready.
 func (p *pod) awaitHealthy(ctx context.Context) error {
-	if p.probe() == nil {
+	if p.probe(p.Spec.Container.Health) == nil {
 		return fmt.Errorf("%v has no health check, and others wait until it is healthy: give it one (healthcheck)",
 			p)
 	}

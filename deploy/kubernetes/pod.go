@@ -238,43 +238,71 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 	if err != nil {
 		return made, "", err
 	}
-	runs := api.Container{
-		Name: "unit", Image: d.images[d.deployer.contentOf(spec)], ImagePullPolicy: "Never",
-		Resources: resources(spec.Limits), WorkingDir: is.Dir, Command: literals(is.Command),
-		SecurityContext: api.SecurityContext{ReadOnlyRootFilesystem: is.ReadOnly,
-			AllowPrivilegeEscalation: !is.Confined},
+	made.Metadata.Labels = map[string]string{labelTrial: d.trial, labelUnit: spec.Name,
+		labelNames: cmp.Or(spec.Group, spec.Name)}
+	made.Spec = api.PodSpec{RestartPolicy: "Never", Hostname: is.Hostname, HostAliases: slices.Clone(d.found),
+		TopologySpreadConstraints: []api.Spread{d.spread()}}
+	for _, entry := range is.Hosts {
+		name, address, _ := strings.Cut(entry, ":")
+		made.Spec.HostAliases = append(made.Spec.HostAliases, api.HostAlias{IP: address, Hostnames: []string{name}})
 	}
-	if images.IsUnit(spec) { // which says itself what is told so
-		runs.Command, runs.Args = nil, runs.Command
+	if node := d.wanted(spec); node != "" {
+		made.Spec.NodeSelector = map[string]string{hostname: node}
+	}
+	made.Spec.Containers = []api.Container{p.program(is)}
+	if d.deployer.users != nil { // whose nodes have nothing of this host
+		is.Mounts = slices.DeleteFunc(is.Mounts, func(m lab.ContainerMount) bool { return m.Kind == lab.MountBind })
+	}
+	return made, is.Token, mount(&made.Spec, is.Mounts)
+}
+
+// program returns what the program of the pod is made of, without its mounts.
+func (p *pod) program(is containers.Container) api.Container {
+	d := p.deployment
+	command, args := is.Run()
+	runs := api.Container{
+		Name: "unit", Image: d.images[d.deployer.contentOf(p.Spec)], ImagePullPolicy: "Never",
+		Resources: resources(p.Spec.Limits), WorkingDir: is.Dir, TTY: is.Terminal,
+		Command: literals(command), Args: literals(args), ReadinessProbe: p.probe(is.Health),
+		SecurityContext: api.SecurityContext{ReadOnlyRootFilesystem: is.ReadOnly,
+			// all options that Preflight lets through forbid it
+			AllowPrivilegeEscalation: len(is.SecurityOpt) == 0,
+			Capabilities:             api.Capabilities{Add: is.CapAdd, Drop: is.CapDrop}},
 	}
 	for _, variable := range literals(is.Env) {
 		name, value, _ := strings.Cut(variable, "=")
 		runs.Env = append(runs.Env, api.Variable{Name: name, Value: value})
 	}
-	if is.Confined {
-		runs.SecurityContext.Capabilities = api.Capabilities{Drop: []string{"ALL"}, Add: is.Capabilities}
+	if user, group, _ := strings.Cut(is.User, ":"); user != "" {
+		uid, _ := strconv.Atoi(user) // Preflight has seen that they are numbers
+		runs.SecurityContext.RunAsUser = &uid
+		if gid, err := strconv.Atoi(group); err == nil {
+			runs.SecurityContext.RunAsGroup = &gid
+		}
 	}
-	if is.User != nil {
-		runs.SecurityContext.RunAsUser, runs.SecurityContext.RunAsGroup = &is.User.UID, &is.User.GID
+	return runs
+}
+
+// mount gives the container of a pod what it has mounted.
+func mount(pod *api.PodSpec, mounts []lab.ContainerMount) error {
+	runs := &pod.Containers[0]
+	for i, m := range mounts {
+		volume := api.Volume{Name: "mount-" + strconv.Itoa(i), HostPath: &api.HostPath{Path: m.Source}}
+		if m.Kind == lab.MountMemory {
+			volume.HostPath, volume.EmptyDir = nil, &api.EmptyDir{Medium: "Memory"}
+			size, err := containers.SizeOf(m)
+			if err != nil {
+				return err
+			}
+			if size > 0 {
+				volume.EmptyDir.SizeLimit = strconv.FormatInt(size, 10)
+			}
+		}
+		pod.Volumes = append(pod.Volumes, volume)
+		runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: volume.Name, MountPath: m.Target,
+			ReadOnly: m.ReadOnly})
 	}
-	made.Metadata.Labels = map[string]string{labelTrial: d.trial, labelUnit: spec.Name}
-	made.Spec = api.PodSpec{RestartPolicy: "Never"}
-	if is.ReadOnly {
-		made.Spec.Volumes = []api.Volume{{Name: "tmp", EmptyDir: &api.EmptyDir{}}}
-		runs.VolumeMounts = []api.Mount{{Name: "tmp", MountPath: "/tmp"}}
-	}
-	made.Spec.TopologySpreadConstraints = []api.Spread{d.spread()}
-	if node := d.wanted(spec); node != "" {
-		made.Spec.NodeSelector = map[string]string{hostname: node}
-	}
-	if d.deployer.users == nil { // whose nodes have nothing of this host
-		mountFolders(&made.Spec, &runs, is)
-	}
-	made.Spec.Containers = []api.Container{runs}
-	if spec.Container != nil {
-		err = p.describe(&made)
-	}
-	return made, is.Token, err
+	return nil
 }
 
 // spread returns the rule by which the scheduler gives all nodes as many pods of the trial. Pods ask for no
@@ -283,16 +311,6 @@ func (d *deployment) spread() api.Spread {
 	rule := api.Spread{MaxSkew: 1, TopologyKey: hostname, WhenUnsatisfiable: "ScheduleAnyway"}
 	rule.LabelSelector.MatchLabels = map[string]string{labelTrial: d.trial}
 	return rule
-}
-
-// mountFolders gives a container the folders of this host that it has.
-func mountFolders(pod *api.PodSpec, runs *api.Container, is containers.Container) {
-	for i, path := range slices.Concat(is.Writes, is.Reads) {
-		name := "folder-" + strconv.Itoa(i)
-		pod.Volumes = append(pod.Volumes, api.Volume{Name: name, HostPath: &api.HostPath{Path: path}})
-		runs.VolumeMounts = append(runs.VolumeMounts,
-			api.Mount{Name: name, MountPath: path, ReadOnly: i >= len(is.Writes)})
-	}
 }
 
 // wanted returns the node of the cluster where a unit has to be; "": anywhere. The unit that leads

@@ -3,7 +3,9 @@ package swarm
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
@@ -26,29 +28,46 @@ func lacks(spec lab.UnitSpec) (all []containers.Lack) {
 	return all
 }
 
-// describe makes the container of a service what the description of a unit says beside its image.
-func (s *service) describe(made *engine.ServiceContainer) error {
-	c := s.Spec.Container
-	made.Command = c.Entrypoint
-	if len(c.Entrypoint) == 1 && c.Entrypoint[0] == "" {
-		made.Command, made.Args = made.Args, nil
+// described returns what the container of the service is made of. Nothing secret is in it: it can be
+// read by whoever may ask the swarm.
+func (s *service) described() (made engine.ServiceContainer, err error) {
+	d, spec := s.deployment, s.Spec
+	control := ""
+	if !s.Prepares {
+		control = net.JoinHostPort("0.0.0.0", strconv.Itoa(d.ports[spec.Name].inside[0]))
 	}
-	made.User, made.Dir, made.Hostname, made.TTY = c.User, c.Dir, plain(c.Hostname), c.Terminal
-	made.StopSignal, made.ReadOnly, made.Init = c.StopSignal, c.ReadOnly, &c.Init
-	made.CapabilityAdd, made.CapabilityDrop, made.Sysctls = c.CapAdd, c.CapDrop, c.Sysctls
-	made.Healthcheck = engine.HealthcheckOf(c.Health)
-	for _, u := range c.Ulimits {
+	is, err := d.trialOf(spec).Describe(spec, control)
+	if err != nil {
+		return made, err
+	}
+	s.token = is.Token
+	made = engine.ServiceContainer{
+		Image: d.images[d.deployer.contentOf(spec)], Labels: d.deployer.labels(),
+		StopGracePeriod: engine.StopGrace, StopSignal: is.StopSignal, Init: &is.Init,
+		Dir: is.Dir, User: is.User, Hostname: plain(is.Hostname), TTY: is.Terminal, ReadOnly: is.ReadOnly,
+		CapabilityAdd: is.CapAdd, CapabilityDrop: is.CapDrop, Sysctls: is.Sysctls,
+		Healthcheck: engine.HealthcheckOf(is.Health),
+		// A name that the node does not know yet is asked for outside, where nobody answers: by default for 5 s.
+		DNSConfig: engine.DNSConfig{Options: []string{"timeout:1", "attempts:1"}},
+	}
+	made.Command, made.Args = is.Run()
+	for _, variable := range is.Env {
+		made.Env = append(made.Env, plain(variable))
+	}
+	for _, u := range is.Ulimits {
 		made.Ulimits = append(made.Ulimits, engine.Ulimit(u))
 	}
-	for _, entry := range c.Hosts {
+	for _, entry := range is.Hosts {
 		name, address, _ := strings.Cut(entry, ":")
 		made.Hosts = append(made.Hosts, address+" "+name)
 	}
-	mounts, err := containers.MountsInFolders(s.deployment.trial.Dir, s.Spec)
-	if err != nil {
-		return err
-	}
-	for _, m := range mounts {
+	made.Mounts, err = mounts(is.Mounts)
+	return made, err
+}
+
+// mounts returns mounts in the words of Swarm.
+func mounts(of []lab.ContainerMount) (all []engine.Mount, err error) {
+	for _, m := range of {
 		mount := engine.Mount{Type: string(m.Kind), Source: plain(m.Source), Target: m.Target, ReadOnly: m.ReadOnly}
 		switch m.Kind {
 		case lab.MountVolume:
@@ -56,13 +75,13 @@ func (s *service) describe(made *engine.ServiceContainer) error {
 		case lab.MountMemory:
 			size, err := containers.SizeOf(m)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			mount.TmpfsOptions = &engine.TmpfsOptions{SizeBytes: size}
 		}
-		made.Mounts = append(made.Mounts, mount)
+		all = append(all, mount)
 	}
-	return nil
+	return all, nil
 }
 
 // plain returns a text in which Swarm finds no template to carry out.

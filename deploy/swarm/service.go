@@ -15,7 +15,6 @@ import (
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
-	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
 	"github.com/cleave-lab/cleave/lab"
@@ -260,48 +259,6 @@ func (s *service) template() error {
 		Mode: engine.ServiceMode{Replicated: &engine.Replicated{Replicas: 1}}, EndpointSpec: d.published(spec),
 	}
 	return nil
-}
-
-// described returns what the container of the service is made of. Nothing secret is in it: it can be
-// read by whoever may ask the swarm.
-func (s *service) described() (container engine.ServiceContainer, err error) {
-	d, spec := s.deployment, s.Spec
-	control := ""
-	if !s.Prepares {
-		control = net.JoinHostPort("0.0.0.0", strconv.Itoa(d.ports[spec.Name].inside[0]))
-	}
-	is, err := d.trialOf(spec).Describe(spec, control)
-	if err != nil {
-		return container, err
-	}
-	s.token = is.Token
-	for i := range is.Env {
-		is.Env[i] = plain(is.Env[i])
-	}
-	container = engine.ServiceContainer{
-		Image: d.images[d.deployer.contentOf(spec)], Labels: d.deployer.labels(),
-		StopGracePeriod: engine.StopGrace, Command: is.Command, Env: is.Env, Dir: is.Dir,
-		User: is.User.String(), ReadOnly: is.ReadOnly,
-		// A name that the node does not know yet is asked for outside, where nobody answers: by default for 5 s.
-		DNSConfig: engine.DNSConfig{Options: []string{"timeout:1", "attempts:1"}},
-	}
-	if images.IsUnit(spec) { // which says itself what is told so
-		container.Command, container.Args = nil, is.Command
-	}
-	if is.ReadOnly {
-		container.Mounts = []engine.Mount{{Type: "tmpfs", Target: "/tmp"}}
-	}
-	if is.Confined {
-		container.CapabilityDrop, container.CapabilityAdd = []string{"ALL"}, is.Capabilities
-	}
-	for i, folder := range slices.Concat(is.Writes, is.Reads) {
-		container.Mounts = append(container.Mounts, engine.Mount{Type: "bind", Source: folder, Target: folder,
-			ReadOnly: i >= len(is.Writes)})
-	}
-	if spec.Container != nil {
-		err = s.describe(&container)
-	}
-	return container, err
 }
 
 // name is unlike that of any other service. Swarm has names of up to 63 letters.

@@ -217,7 +217,8 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	running.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir,
 		running.platform(layout))
 	running.Wanted = links.Of(layout.Links, placed)
-	running.trial = containers.Trial{Label: d.label, Dir: dir, Endpoints: running.Endpoints, Binds: true}
+	running.trial = containers.Trial{Label: d.label, Dir: dir, Endpoints: running.Endpoints, Binds: true,
+		VolumesInDir: true}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, running.Stop())

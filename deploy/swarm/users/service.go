@@ -205,7 +205,7 @@ func (s *service) orders() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.token, orders.Run, orders.Dir = is.Token, is.Command, cmp.Or(is.Dir, volume)
+	s.token, orders.Run, orders.Dir = is.Token, is.Entrypoint, cmp.Or(is.Dir, volume)
 	// by which processes are found that end with their conductor, on this host
 	orders.Env = slices.DeleteFunc(is.Env, func(v string) bool { return strings.HasPrefix(v, "CLEAVE_RUN=") })
 	if spec.Server != nil {
