@@ -21,7 +21,6 @@ import (
 	"github.com/cleave-lab/cleave/deploy/ssh"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"
 	"github.com/cleave-lab/cleave/deploy/swarm"
-	swarmusers "github.com/cleave-lab/cleave/deploy/swarm/users"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
 	"github.com/cleave-lab/cleave/report/plain"
@@ -172,8 +171,16 @@ func deployers(own, units, label string) (map[string]lab.Deployer, error) {
 	if err != nil {
 		return nil, err
 	}
+	services, err := usersSwarm()
+	if err != nil {
+		return nil, err
+	}
+	starter := filepath.Join(units, lab.StarterProgram)
 	if users != nil {
-		users.Starter = filepath.Join(units, lab.StarterProgram)
+		users.Starter = starter
+	}
+	if services != nil {
+		services.Starter = starter
 	}
 	hosts, err := usersHosts()
 	if err != nil {
@@ -182,25 +189,16 @@ func deployers(own, units, label string) (map[string]lab.Deployer, error) {
 	keeps := hostAgent(own)
 	processes := process.New(units, []string{keeps, agent.JanitorCommand}, []string{keeps, agent.KeeperCommand},
 		label)
-	services, err := swarmDeployer(processes, units, label)
 	return map[string]lab.Deployer{
 		lab.Process: processes, "compose": compose.New(processes, label),
 		lab.DockerHost:   docker.New(docker.Host, processes, units, label),
 		lab.DockerBridge: docker.New(docker.Bridge, processes, units, label),
 		lab.Kubernetes: kubernetes.New(processes, units, filepath.Join(leftovers.Root(), label, "kubernetes"),
 			label, users),
-		lab.Swarm: services,
+		lab.Swarm: swarm.New(processes, units, label, filepath.Join(leftovers.Root(), label, lab.Swarm),
+			services),
 		lab.SSH:   ssh.New(processes, units, keeps, label, hosts, meter.New()),
 	}, err
-}
-
-// swarmDeployer returns the swarm deployer of the swarm that the user names, or of a private one.
-func swarmDeployer(processes *process.Deployer, units, label string) (lab.Deployer, error) {
-	named, err := usersSwarm()
-	if err != nil || named == nil {
-		return swarm.New(processes, units, label, filepath.Join(leftovers.Root(), label, lab.Swarm)), err
-	}
-	return swarmusers.New(processes, units, filepath.Join(units, lab.StarterProgram), label, named), nil
 }
 
 // isTerminal reports whether w is a terminal that people look at.

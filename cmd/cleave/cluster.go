@@ -10,7 +10,6 @@ import (
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/ssh"
 	"github.com/cleave-lab/cleave/deploy/swarm"
-	swarmusers "github.com/cleave-lab/cleave/deploy/swarm/users"
 )
 
 // usersCluster returns the Kubernetes cluster that the user names, or nil.
@@ -23,8 +22,8 @@ func usersCluster() (*kubernetes.Users, error) {
 }
 
 // usersSwarm returns the swarm that the user names, or nil.
-func usersSwarm() (*swarmusers.Swarm, error) {
-	named, err := swarmusers.FromEnvironment(os.LookupEnv)
+func usersSwarm() (*swarm.Users, error) {
+	named, err := swarm.FromEnvironment(os.LookupEnv)
 	if err != nil {
 		return nil, withCode(exitBadPlan, "%w", err)
 	}

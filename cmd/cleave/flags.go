@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/kubernetes"
 	"github.com/cleave-lab/cleave/deploy/registry"
 	"github.com/cleave-lab/cleave/deploy/ssh"
-	swarmusers "github.com/cleave-lab/cleave/deploy/swarm/users"
+	"github.com/cleave-lab/cleave/deploy/swarm"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/study"
 )
@@ -91,7 +91,7 @@ func addClusters(flags *pflag.FlagSet) {
 	add("context", kubernetes.ContextVariable, "", "`context` of your cluster, for --deploy kubernetes")
 	add("kubeconfig", kubernetes.ConfigVariable, kubernetes.ContextVariable,
 		"`file` with the context of your cluster, for --deploy kubernetes")
-	add("swarm", swarmusers.SwarmVariable, "",
+	add("swarm", swarm.Variable, "",
 		"`address` of a manager of your swarm, or its context of docker, for --deploy swarm")
 	add("registry", registry.Variable, "", "`HOST/PATH` from which the nodes of your cluster pull images")
 	add("hosts", ssh.Variable, "", "your `hosts` as ssh takes them, comma-separated, for --deploy ssh")

@@ -14,7 +14,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/kubernetes"
 	"github.com/cleave-lab/cleave/deploy/ssh"
-	swarmusers "github.com/cleave-lab/cleave/deploy/swarm/users"
+	"github.com/cleave-lab/cleave/deploy/swarm"
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/consent"
@@ -108,8 +108,8 @@ func ownedPods(named *kubernetes.Users) owned {
 }
 
 // ownedServices returns a swarm with those of its nodes that are not this host.
-func ownedServices(named *swarmusers.Swarm) ([]owned, error) {
-	there := owned{name: "the swarm " + named.Name, proof: named.Proof, place: swarmusers.ProofPlace}
+func ownedServices(named *swarm.Users) ([]owned, error) {
+	there := owned{name: "the swarm " + named.Name, proof: named.Proof, place: swarm.ProofPlace}
 	addresses, err := named.Addresses()
 	if err != nil {
 		return nil, withCode(exitMissingPart, "%w", err)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/registry"
-	swarmusers "github.com/cleave-lab/cleave/deploy/swarm/users"
+	"github.com/cleave-lab/cleave/deploy/swarm"
 	"github.com/cleave-lab/cleave/deploy/swarm/userstest"
 )
 
@@ -34,7 +34,7 @@ func TestTheSameRunsOnTheUsersSwarm(t *testing.T) {
 		{"a registry that is none", "check shop --architecture sync --deploy swarm --registry host", nil,
 			exitBadPlan, []string{"HOST/PATH"}},
 		{"a worker", "check shop --architecture sync --deploy swarm",
-			map[string]string{swarmusers.SwarmVariable: f.Nodes[1].Socket}, exitMissingPart,
+			map[string]string{swarm.Variable: f.Nodes[1].Socket}, exitMissingPart,
 			[]string{"is a worker of a swarm: name a manager"}},
 		{"nobody there", "check shop --architecture sync --deploy swarm --swarm unix:///nowhere", nil,
 			exitMissingPart, []string{"look whether its manager runs"}},

@@ -40,7 +40,7 @@ func ways(processes *process.Deployer, program, label string) []way {
 		{lab.DockerHost, figures.Goal{Must: 5, Stretch: 2}, inDocker(docker.Host)},
 		{lab.DockerBridge, figures.Goal{Must: 5, Stretch: 2}, inDocker(docker.Bridge)},
 		{lab.Swarm, figures.Goal{Must: 15, Stretch: 8}, func(dir string) lab.Deployer {
-			return swarm.New(processes, program, label, filepath.Join(dir, lab.Swarm))
+			return swarm.New(processes, program, label, filepath.Join(dir, lab.Swarm), nil)
 		}},
 		{lab.Kubernetes, figures.Goal{Must: 30, Stretch: 15}, func(dir string) lab.Deployer {
 			return kubernetes.New(processes, program, filepath.Join(dir, lab.Kubernetes), label, nil)

@@ -19,23 +19,23 @@ import (
 // nodes returns what is done to the nodes of the swarm. The swarm itself only stops what is on one that it
 // empties: services say that nothing starts again by itself, or faults would not last as long as a study
 // says.
-func (d *deployment) nodes() fleet.Nodes[*service] {
+func (t *ownTrial) nodes() fleet.Nodes[*service] {
 	return fleet.Nodes[*service]{
-		Faults: containers.NodeFaults(), Stay: true, LongestCut: containers.LongestCut, Lost: d.isDown,
+		Faults: containers.NodeFaults(), Stay: true, LongestCut: containers.LongestCut, Lost: t.isDown,
 		Named: func(name string) fleet.Node {
-			if n := d.cluster.Named(name); n != nil {
-				return node{n, d.cluster}
+			if n := t.cluster.Named(name); n != nil {
+				return node{n, t.cluster}
 			}
 			return nil
 		},
-		Probe: func(name string) string { return net.JoinHostPort(d.cluster.Named(name).Address, "2377") },
+		Probe: func(name string) string { return net.JoinHostPort(t.cluster.Named(name).Address, "2377") },
 		Perished: func(ctx context.Context, s *service) error {
 			s.HangUp()
 			return s.AwaitEnd(ctx)
 		},
-		Close:      d.close,
+		Close:      t.close,
 		Evict:      func(ctx context.Context, s *service) error { return s.AwaitEnd(ctx) },
-		AwaitEmpty: d.isEmpty,
+		AwaitEmpty: t.isEmpty,
 	}
 }
 
@@ -49,9 +49,9 @@ type node struct {
 func (n node) Boot(ctx context.Context) error { return n.cluster.Boot(ctx, n.Node) }
 
 // isDown reports whether the manager says that a node is down.
-func (d *deployment) isDown(ctx context.Context, name string) (bool, error) {
-	nodes, err := d.cluster.Manager().SwarmNodes(ctx)
-	id := d.cluster.Named(name).ID
+func (t *ownTrial) isDown(ctx context.Context, name string) (bool, error) {
+	nodes, err := t.cluster.Manager().SwarmNodes(ctx)
+	id := t.cluster.Named(name).ID
 	return slices.ContainsFunc(nodes, func(one engine.SwarmNode) bool {
 		return one.ID == id && one.Status.State == "down"
 	}), err
@@ -59,20 +59,20 @@ func (d *deployment) isDown(ctx context.Context, name string) (bool, error) {
 
 // close has the swarm empty a node, or lets it have units again: then all nodes are in the network of the
 // units, where what comes there can be called.
-func (d *deployment) close(ctx context.Context, name string, closed bool) error {
-	id := d.cluster.Named(name).ID
+func (t *ownTrial) close(ctx context.Context, name string, closed bool) error {
+	id := t.cluster.Named(name).ID
 	if closed {
-		return d.cluster.Manager().SetAvailability(ctx, id, engine.Drain)
+		return t.cluster.Manager().SetAvailability(ctx, id, engine.Drain)
 	}
-	if err := d.cluster.Manager().SetAvailability(ctx, id, engine.Active); err != nil {
+	if err := t.cluster.Manager().SetAvailability(ctx, id, engine.Active); err != nil {
 		return err
 	}
-	return private.Each(ctx, d.cluster.Nodes, d.cluster.AwaitPeers)
+	return private.Each(ctx, t.cluster.Nodes, t.cluster.AwaitPeers)
 }
 
 // isEmpty proves by the daemon of a node that no unit of the trial runs there any more.
-func (d *deployment) isEmpty(ctx context.Context, name string) error {
-	n := d.cluster.Named(name)
+func (t *ownTrial) isEmpty(ctx context.Context, name string) error {
+	n := t.cluster.Named(name)
 	things, err := n.Units(ctx)
 	if err != nil {
 		return err
@@ -97,36 +97,36 @@ type detour struct {
 }
 
 // redirect leads to a unit that has moved whoever has its first addresses.
-func (d *deployment) redirect(ctx context.Context, s *service) error {
-	unit := s.Spec.Name
-	d.mu.Lock()
-	first, old := d.first[unit], d.detours[unit]
-	delete(d.detours, unit)
-	d.mu.Unlock()
-	if err := old.change(ctx, "--delete"); err != nil || first == s.node {
+func (t *ownTrial) redirect(ctx context.Context, s *service) error {
+	unit, to := s.Spec.Name, t.life(s).node
+	t.mu.Lock()
+	first, old := t.first[unit], t.detours[unit]
+	delete(t.detours, unit)
+	t.mu.Unlock()
+	if err := old.change(ctx, "--delete"); err != nil || first == to {
 		return err
 	}
 	made := detour{from: first}
 	for i := range s.Spec.Endpoints() {
-		port := strconv.Itoa(d.ports[unit].outside[1+i])
+		port := strconv.Itoa(t.ports[unit][1+i])
 		made.rules = append(made.rules,
 			[]string{"nat", "PREROUTING", "-p", "tcp", "-d", first.Address, "--dport", port, "-j", "DNAT",
-				"--to-destination", net.JoinHostPort(s.node.Address, port)},
-			[]string{"nat", "POSTROUTING", "-p", "tcp", "-d", s.node.Address, "--dport", port, "-j", "MASQUERADE"},
-			[]string{"filter", "FORWARD", "-p", "tcp", "-d", s.node.Address, "--dport", port, "-j", "ACCEPT"},
-			[]string{"filter", "FORWARD", "-p", "tcp", "-s", s.node.Address, "--sport", port, "-j", "ACCEPT"})
+				"--to-destination", net.JoinHostPort(to.Address, port)},
+			[]string{"nat", "POSTROUTING", "-p", "tcp", "-d", to.Address, "--dport", port, "-j", "MASQUERADE"},
+			[]string{"filter", "FORWARD", "-p", "tcp", "-d", to.Address, "--dport", port, "-j", "ACCEPT"},
+			[]string{"filter", "FORWARD", "-p", "tcp", "-s", to.Address, "--sport", port, "-j", "ACCEPT"})
 	}
-	d.mu.Lock()
-	d.detours[unit] = made
-	d.mu.Unlock()
+	t.mu.Lock()
+	t.detours[unit] = made
+	t.mu.Unlock()
 	return made.change(ctx, "--insert")
 }
 
 // change inserts or deletes the rules of a detour.
-func (t detour) change(ctx context.Context, what string) error {
-	for _, rule := range t.rules {
+func (d detour) change(ctx context.Context, what string) error {
+	for _, rule := range d.rules {
 		args := append([]string{"--wait", "-t", rule[0], what}, rule[1:]...)
-		if err := t.from.Run(ctx, "iptables", args...); err != nil {
+		if err := d.from.Run(ctx, "iptables", args...); err != nil {
 			return err
 		}
 	}
@@ -134,14 +134,14 @@ func (t detour) change(ctx context.Context, what string) error {
 }
 
 // straighten removes all detours: the next trial gives the ports to others.
-func (d *deployment) straighten(ctx context.Context) error {
-	d.mu.Lock()
-	detours := slices.Collect(maps.Values(d.detours))
-	clear(d.detours)
-	d.mu.Unlock()
+func (t *ownTrial) straighten(ctx context.Context) error {
+	t.mu.Lock()
+	detours := slices.Collect(maps.Values(t.detours))
+	clear(t.detours)
+	t.mu.Unlock()
 	group, ctx := errgroup.WithContext(ctx)
-	for _, t := range detours {
-		group.Go(func() error { return t.change(ctx, "--delete") })
+	for _, d := range detours {
+		group.Go(func() error { return d.change(ctx, "--delete") })
 	}
 	return group.Wait()
 }

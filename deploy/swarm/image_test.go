@@ -19,7 +19,7 @@ func TestImagesOfTheUsers(t *testing.T) {
 	boxed := deploytest.Foreign{Unit: func(part string) lab.UnitSpec {
 		return lab.UnitSpec{
 			Runnable:   lab.Runnable{Image: image, Args: []string{part, "{dir}", ":8080"}},
-			Networking: lab.Networking{Port: firstPort, Listens: true},
+			Networking: lab.Networking{Port: controlPort, Listens: true},
 		}
 	}}
 	absent := lab.Layout{Lead: "boxed", Units: []lab.UnitSpec{{
@@ -31,7 +31,7 @@ func TestImagesOfTheUsers(t *testing.T) {
 	}
 	dockertest.Image(t, image, deploytest.Program(t))
 	left := func() (left []string) {
-		for _, n := range d.cluster.Nodes {
+		for _, n := range d.site.(*own).cluster.Nodes {
 			things, err := n.Units(t.Context())
 			if err != nil {
 				t.Fatal(err)

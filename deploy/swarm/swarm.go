@@ -1,40 +1,44 @@
-// Package swarm deploys units as services of a Docker Swarm that Cleave makes on this host
-// (package private): four nodes, each a Docker daemon on a host of its own. The swarm is
-// there from the first trial to Close. A swarm of the user's is for package users.
+// Package swarm deploys units as services of a Docker Swarm: one that Cleave makes on this host (package
+// private), with four nodes, each a Docker daemon on a host of its own, which is there from the first trial
+// to Close; or one that the user names (Users).
 //
 // A unit is a service of one task. Swarm chooses its node, unless the layout names one,
 // and it stays there when it is started again, with its data, until that node is emptied.
-// Units call each other by name in an overlay network; this host calls them at ports of their nodes. Names
+// Units call each other by name in an overlay network. Names
 // stand for addresses (DNS round robin) and ports are those of one node (mode host): the other
 // ways of Swarm need IPVS, which not every kernel has.
 //
+// Units of a private swarm have folders of this host, which calls them at ports of their nodes, and their
+// daemons do faults. There is nothing of this host on the nodes of the user's: images come from a registry,
+// volumes are the services' own, programs of the conductor's, such as the load generator, are services, too,
+// and a starter (package unit/starter) does in each container what this host's folders and powers do
+// elsewhere. The conductor speaks to one manager, and reaches units through doors, of which every node has
+// one. What needs a node's own powers is refused. All that is made carries the conductor's label and a name
+// that begins with it. Nothing else is changed.
+//
 // What is here of deployers of containers in general is in package containers.
 //
-// Entry points: New, Deployer.Deploy.
+// Entry points: FromEnvironment for a swarm of the user's; New, Deployer.Deploy.
 package swarm
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"maps"
+	"net"
 	"os"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
-	"github.com/cleave-lab/cleave/deploy/links"
 	"github.com/cleave-lab/cleave/deploy/process"
-	"github.com/cleave-lab/cleave/deploy/swarm/private"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -43,145 +47,96 @@ type Deployer struct {
 	processes *process.Deployer // for units that are no containers
 	programs  string            // folder of our unit programs, or the only one
 	label     string
-	dir       string // of the swarm
+	site      site
+	admit     func(context.Context) error // asked before every trial; nil: nobody
 
 	preparing sync.Mutex
-	cluster   *private.Cluster  // nil until the first trial
-	images    map[string]string // their IDs, by what is in it: see contentOf
+	images    map[string]string // what the swarm calls them, by what is in them: see site.contentOf
 	services  atomic.Int64      // how many there have been
 	made      fleet.Made
 }
 
 var _ lab.Deployer = (*Deployer)(nil)
 
+// site is a swarm on which units run: a private one (own), or one of the user's (home).
+type site interface {
+	// isRemote reports whether its nodes have nothing of this host.
+	isRemote() bool
+	can() lab.Capabilities
+	preflight(layout lab.Layout) error
+	// enter makes what is there for all trials, unless it is there.
+	enter(ctx context.Context) error
+	// contentOf returns what the image of a unit has; "": none of our programs.
+	contentOf(spec lab.UnitSpec) string
+	// bring has the nodes have an image with a content, which may be an image of the user's; bytes are 0 if
+	// unknown.
+	bring(ctx context.Context, content string, isUsers bool) (image string, bytes int64, err error)
+	// begin returns the site as a trial has it.
+	begin(d *deployment) ground
+	// leave removes what enter has made.
+	leave() error
+}
+
 // New returns a deployer of services that run the unit programs in a folder; see
 // process.New. What is no container goes to processes. label marks everything that is
-// made. The swarm is kept in a folder, which is made for it and removed.
-func New(processes *process.Deployer, programs, label, dir string) *Deployer {
-	return &Deployer{processes: processes, programs: programs, label: label, dir: dir,
-		images: map[string]string{}}
+// made. Services run on the swarm of users, or, where that is nil, on a private one, which is kept in a
+// folder that is made for it and removed.
+func New(processes *process.Deployer, programs, label, dir string, users *Users) *Deployer {
+	d := &Deployer{processes: processes, programs: programs, label: label, images: map[string]string{}}
+	if users != nil {
+		d.site = &home{deployer: d, swarm: users, name: prefix + label}
+	} else {
+		d.site = &own{deployer: d, dir: dir}
+	}
+	return d
 }
+
+// AskBefore has somebody asked before every trial.
+func (d *Deployer) AskBefore(admit func(context.Context) error) { d.admit = admit }
 
 // Name implements lab.Deployer.
 func (d *Deployer) Name() string { return lab.Swarm }
 
-// Missing says what this host lacks for a private swarm; nil: nothing.
-func Missing() error { return private.Missing() }
-
-// What a swarm takes of this host, seen with Docker 20.10: 120 MB for the two daemons of
-// a node, and for a container 10 MiB and 15 threads.
-const (
-	memoryOfNodes       = private.Count * 120 << 20
-	memoryPerContainer  = 16 << 20
-	threadsPerContainer = 16
-)
+// Can implements lab.Deployer.
+func (d *Deployer) Can() lab.Capabilities { return d.site.can() }
 
 // Preflight implements lab.Deployer.
-func (d *Deployer) Preflight(layout lab.Layout) error {
-	servers, contained, rest := containers.Part(layout)
-	all := slices.Concat(servers, contained)
-	_, err := containers.Places(private.Names(), slices.Concat(all, layout.Prepare), layout.Links)
-	return errors.Join(
-		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), fleet.CheckLimits(all), err,
-		links.Check(layout.Links, all), containers.CheckDescribed("Swarm", all, lacks), containers.CheckPorts(all),
-		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
-			images.IsUnit)), images.Check(all),
-		containers.CheckServices(layout.Services, lab.DockerHost),
-		process.CheckMemory(len(all), memoryPerContainer, memoryOfNodes),
-		process.CheckNumbers(uint64(len(all)*threadsPerContainer)),
-	)
-}
+func (d *Deployer) Preflight(layout lab.Layout) error { return d.site.preflight(layout) }
 
-// prepared returns the swarm and the images that units run in, on all of its nodes: the
-// first trial makes them for all.
-func (d *Deployer) prepared(
-	ctx context.Context, units []lab.UnitSpec,
-) (*private.Cluster, map[string]string, error) {
+// prepared returns the images that units run in, on all nodes of the swarm: the first trial makes both for
+// all.
+func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (map[string]string, error) {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
-	if d.cluster == nil {
-		begun := time.Now()
-		made, err := private.Up(ctx, d.label, d.dir)
-		if err != nil {
-			return nil, nil, err
+	if d.admit != nil {
+		if err := d.admit(ctx); err != nil {
+			return nil, err
 		}
-		image, err := d.image(ctx, made, "")
-		if err == nil {
-			err = made.Stay(ctx, image, d.labels())
-		}
-		if err != nil {
-			clear(d.images)
-			return nil, nil, errors.Join(fmt.Errorf("bring all nodes into the network of the units: %w", err),
-				made.Close())
-		}
-		d.cluster = made
-		d.made.Platform(begun)
 	}
-	// A node that was cut off in the trial before is back with the others after a while only.
-	if err := private.Each(ctx, d.cluster.Nodes, d.cluster.AwaitPeers); err != nil {
-		return nil, nil, fmt.Errorf("wait for all nodes of the swarm: %w", err)
+	if err := d.site.enter(ctx); err != nil {
+		return nil, err
 	}
 	for _, spec := range units {
-		bring := d.image
-		if images.IsUnit(spec) {
-			bring = d.usersImage
-		}
-		if _, err := bring(ctx, d.cluster, d.contentOf(spec)); err != nil {
-			return nil, nil, err
+		if err := d.bring(ctx, d.site.contentOf(spec), images.IsUnit(spec)); err != nil {
+			return nil, err
 		}
 	}
-	return d.cluster, maps.Clone(d.images), nil
+	return maps.Clone(d.images), nil
 }
 
-// contentOf returns what the image of a unit has: a program of ours by its path, none (""), or, by its
-// name, what is in an image of the user's.
-func (d *Deployer) contentOf(spec lab.UnitSpec) string {
-	return cmp.Or(spec.Image, containers.UnitProgram(d.programs, spec))
-}
-
-// usersImage brings an image of the user's to all nodes and returns its ID there.
-func (d *Deployer) usersImage(ctx context.Context, c *private.Cluster, name string) (id string, err error) {
-	if d.images[name] != "" {
-		return d.images[name], nil
+// bring has the nodes have an image, unless they do.
+func (d *Deployer) bring(ctx context.Context, content string, isUsers bool) error {
+	if d.images[content] != "" {
+		return nil
 	}
-	begun, ids := time.Now(), make([]string, len(c.Nodes))
-	err = private.Each(ctx, c.Nodes, func(ctx context.Context, n *private.Node) error {
-		return images.Send(ctx, name, func(ctx context.Context, archive io.Reader) (err error) {
-			ids[slices.Index(c.Nodes, n)], err = n.Engine.Load(ctx, archive)
-			return err
-		})
-	})
+	begun := time.Now()
+	image, bytes, err := d.site.bring(ctx, content, isUsers)
 	if err != nil {
-		return "", err
-	}
-	d.images[name] = ids[0] // the daemons of all nodes are the same program
-	d.made.Image("", 0, begun)
-	return ids[0], nil
-}
-
-// image brings the image of a program of ours, or of none, to all nodes and returns its ID.
-func (d *Deployer) image(ctx context.Context, c *private.Cluster, program string) (id string, err error) {
-	if d.images[program] != "" {
-		return d.images[program], nil
-	}
-	begun, tells := time.Now(), "none"
-	if program != "" {
-		tells = filepath.Base(program)
-	}
-	archive, id, err := containers.Archive(leftovers.ImageName+"swarm-"+tells+":"+d.label, program, d.labels())
-	if err != nil {
-		return "", err
-	}
-	err = private.Each(ctx, c.Nodes, func(ctx context.Context, n *private.Node) error {
-		_, err := n.Engine.Load(ctx, bytes.NewReader(archive))
 		return err
-	})
-	if err != nil {
-		return "", err
 	}
-	d.images[program] = id
-	d.made.Image(program, int64(len(archive)), begun)
-	return id, nil
+	d.images[content] = image
+	d.made.Image(content, bytes, begun)
+	return nil
 }
 
 // labels mark what is made.
@@ -189,53 +144,40 @@ func (d *Deployer) labels() map[string]string {
 	return map[string]string{leftovers.DockerLabel: d.label}
 }
 
-// Close ends the swarm.
+// Close removes what was made for all trials.
 func (d *Deployer) Close() error {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
-	if d.cluster == nil {
-		return nil
-	}
-	err := d.cluster.Close()
-	d.cluster = nil
 	clear(d.images)
-	return err
+	return d.site.leave()
 }
 
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
 	servers, contained, rest := containers.Part(layout)
-	placed := slices.Concat(servers, contained, layout.Prepare)
-	cluster, loaded, err := d.prepared(ctx, placed)
+	units, last := slices.Concat(servers, contained), []lab.UnitSpec(nil)
+	if d.site.isRemote() { // programs of the conductor's run there, too
+		last, rest.Units = rest.Units, nil
+	}
+	all := slices.Concat(units, last, layout.Prepare)
+	images, err := d.prepared(ctx, all)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	running := &deployment{
-		deployer: d, cluster: cluster, images: loaded, lead: layout.Lead,
-		outside: map[string]lab.Endpoint{}, detours: map[string]detour{},
-	}
-	running.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir,
-		running.platform(layout))
-	running.Wanted = links.Of(layout.Links, placed)
-	running.trial = containers.Trial{Label: d.label, Dir: dir, Endpoints: running.Endpoints, Binds: true,
-		VolumesInDir: true}
+	running := newDeployment(ctx, d, layout, dir, images)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, running.Stop())
 		}
 	}()
-	running.assign(placed)
-	if running.places, err = containers.Places(private.Names(), placed, layout.Links); err != nil {
-		return nil, err
-	}
-	units := slices.Concat(servers, contained)
-	if err := running.Furnish(ctx, units, cluster.Hosts.Here(), running.host, cluster.Hosts.Show); err != nil {
-		return nil, err
-	}
-	if running.trial.Memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
+	running.assign(all)
+	if err := running.open(ctx, layout, units); err != nil {
 		return nil, err
 	}
 	if err := running.Begin(ctx, units, layout.Prepare); err != nil {
+		return nil, err
+	}
+	if err := running.Begin(ctx, last, nil); err != nil {
 		return nil, err
 	}
 	// The other deployer removes the folder with its end: it comes last.
@@ -249,68 +191,103 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 // deployment is a running layout.
 type deployment struct {
 	*fleet.Fleet[*service]
+	ground
 	deployer *Deployer
-	cluster  *private.Cluster
+	manager  *engine.Client
+	network  string // of the units, by its name or ID
 	images   map[string]string
 	lead     string
-	places   map[string]string // nodes of the swarm, by the names that the layout has for nodes
-	trial    containers.Trial  // its endpoints are the addresses in the overlay network
-	ports    map[string]ports  // by unit
-
-	mu      sync.Mutex
-	outside map[string]lab.Endpoint  // the addresses seen from this host, of units that have a node
-	latest  map[string]*private.Node // of units that have one: they stay there
-	first   map[string]*private.Node // those that they had at first
-	detours map[string]detour        // by unit
-	made    []string                 // IDs of all services that were made
+	trial    containers.Trial // its endpoints are the addresses in the network of the units
+	outside  map[string]lab.Endpoint // the addresses seen from this host, of units that have a node of ours
 }
 
-// removePatience is how long the swarm may take to remove the units of a trial.
-const removePatience = 60 * time.Second
-
-// clear removes what the swarm has of the trial, and leaves links and ports as they were.
-func (d *deployment) clear() error {
-	return errors.Join(d.Wanted.Lift(d.Watching), d.removeAll(), d.straighten(d.Watching))
+// ground is the site of a trial.
+type ground interface {
+	// complete declares what is done there to services and nodes.
+	complete(p *fleet.Platform[*service])
+	// open makes ready what units need before they start.
+	open(ctx context.Context, layout lab.Layout, units []lab.UnitSpec) error
+	// trialOf returns the trial as a unit sees it.
+	trialOf(spec lab.UnitSpec) containers.Trial
+	// tasks returns what is known of the tasks of a service.
+	tasks(ctx context.Context, service string) ([]engine.Task, error)
+	// place returns where the service of a unit may be, and which of its ports its node has.
+	place(spec lab.UnitSpec) (engine.Placement, []engine.PublishedPort)
+	// handsFor returns what is done to the container of a service.
+	handsFor(s *service) hands
 }
 
-// removeAll removes the services of the trial, and their containers at once: none of them
-// has anything to put in order but what is asked first (endGently).
-func (d *deployment) removeAll() error {
-	ctx, cancel := context.WithTimeoutCause(d.Watching, removePatience,
-		fmt.Errorf("not removed after %v", removePatience))
-	defer cancel()
-	_ = fleet.ForAll(ctx, atOnce, d.All(), func(ctx context.Context, s *service) error {
-		s.endGently(ctx)
-		return nil
-	})
-	d.mu.Lock()
-	made := slices.Clone(d.made)
-	d.mu.Unlock()
-	err := errors.Join(fleet.ForAll(ctx, atOnce, made, d.cluster.Manager().RemoveService),
-		fleet.ForAll(ctx, atOnce, d.cluster.Nodes, d.removeContainers))
-	if err != nil {
-		return fmt.Errorf("the swarm still has something of the trial: %w", err)
+// newDeployment has no service yet.
+func newDeployment(
+	ctx context.Context, d *Deployer, layout lab.Layout, dir string, images map[string]string,
+) *deployment {
+	made := &deployment{deployer: d, images: images, lead: layout.Lead, outside: map[string]lab.Endpoint{}}
+	made.ground = d.site.begin(made)
+	platform := fleet.Platform[*service]{
+		Name: d.Name(), Faults: d.Can().Faults, SharesMemory: layout.SharedMemory > 0, AtOnce: atOnce,
+		Span: lab.SpanContainer, New: made.newService, OwnClocks: true, Made: &d.made,
+		Discard: func(ctx context.Context, s *service) error { return s.remove(ctx) },
+	}
+	made.complete(&platform)
+	made.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir, platform)
+	made.trial = containers.Trial{Label: d.label, Dir: dir, Endpoints: made.Endpoints, Binds: true,
+		VolumesInDir: true}
+	return made
+}
+
+// atOnce is how many services are started, or removed, at the same time.
+const atOnce = 16
+
+const (
+	// controlPort is the port at which a unit waits for its conductor: it has an address of its own.
+	// starterPort is that of its starter, where it has one, and firstPort the first that it listens on.
+	controlPort = 8080
+	starterPort = controlPort - 1
+	firstPort   = controlPort + 1
+)
+
+// portsOf returns the ports of a unit: that at which it waits for its conductor, then what it listens on.
+func portsOf(spec lab.UnitSpec) []int {
+	ports := []int{controlPort}
+	for i, name := range spec.Endpoints() {
+		if name == spec.Name && spec.Port != 0 {
+			ports = append(ports, spec.Port)
+		} else {
+			ports = append(ports, firstPort+i)
+		}
+	}
+	return ports
+}
+
+// anyAddress returns what is bound to where everybody in the network of the units may call.
+func anyAddress(port int) string { return net.JoinHostPort("0.0.0.0", strconv.Itoa(port)) }
+
+// inOverlay returns the address of a unit in the network of the units, where it listens at a port.
+func inOverlay(unit string, port int) string { return net.JoinHostPort(unit, strconv.Itoa(port)) }
+
+// assign gives every unit its addresses in the network of the units.
+func (d *deployment) assign(specs []lab.UnitSpec) {
+	for _, spec := range specs {
+		for i, name := range spec.Endpoints() {
+			port := portsOf(spec)[1+i]
+			d.trial.Endpoints[name] = lab.Endpoint{Bind: anyAddress(port), Dial: inOverlay(spec.Name, port)}
+		}
+	}
+}
+
+// Meter implements lab.Deployment: of units on nodes that are not ours each says itself what it has used.
+func (d *deployment) Meter() lab.Meter {
+	if d.deployer.site.isRemote() {
+		return d.SelfMeter()
 	}
 	return nil
 }
 
-// removeContainers removes those of a node. The swarm may be about to do the same.
-func (d *deployment) removeContainers(ctx context.Context, n *private.Node) error {
-	for {
-		things, err := n.Units(ctx)
-		if err != nil {
-			return fmt.Errorf("containers on %s: %w", n.Name, err)
-		}
-		if len(things) == 0 {
-			return nil
-		}
-		for _, thing := range things {
-			_ = n.Engine.Remove(ctx, thing.ID) // looked at again
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%d containers on %s: %w", len(things), n.Name, context.Cause(ctx))
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+// removeAll removes the services of the trial.
+func (d *deployment) removeAll(ctx context.Context) error {
+	return fleet.ForAll(ctx, atOnce, d.Everything(),
+		func(ctx context.Context, s *service) error { return s.remove(ctx) })
 }
+
+// removePatience is how long the swarm may take to remove the units of a trial.
+const removePatience = time.Minute

@@ -63,7 +63,7 @@ func newDeployer(program, dir, label string) (*Deployer, error) {
 		return nil, err
 	}
 	return New(process.New(program, []string{own, "janitor"}, nil, label), program, label,
-		filepath.Join(dir, "swarm")), nil
+		filepath.Join(dir, "swarm"), nil), nil
 }
 
 // need skips the test where no swarm can be made, with the reason.
@@ -169,7 +169,7 @@ func TestSuite(t *testing.T) {
 	d := deployer(t)
 	deploytest.Suite(t, d, func() []string {
 		var things []string
-		for _, n := range d.cluster.Nodes {
+		for _, n := range d.site.(*own).cluster.Nodes {
 			found, err := n.Engine.List(t.Context(), leftovers.DockerLabel)
 			if err != nil {
 				t.Fatal(err)
@@ -193,7 +193,7 @@ func TestNodesStayInTheNetworkBetweenTrials(t *testing.T) {
 	d := deployer(t)
 	staying := func() map[string]string {
 		ids := map[string]string{}
-		for _, n := range d.cluster.Nodes {
+		for _, n := range d.site.(*own).cluster.Nodes {
 			things, err := n.Engine.List(t.Context(), leftovers.DockerLabel)
 			if err != nil {
 				t.Fatal(err)

@@ -1,4 +1,4 @@
-package users
+package swarm
 
 import (
 	"context"
@@ -12,18 +12,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/deploy/registry"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 const (
 	// prefix begins the names of all that we make; the conductor's label follows.
 	prefix = "cleave-"
-	// doorPort is what doors listen on, and firstPublished the first port that nodes may
-	// have for them; a service of the user's may have it, and then the next is tried.
-	doorPort       = 8080
-	firstPublished = 10000
 	// doorPatience is how long doors may take to come, with the image pulled, and
 	// nodes to hear of each other.
 	doorPatience = 2 * time.Minute
@@ -33,51 +32,87 @@ const (
 	lookAgain = 100 * time.Millisecond
 )
 
-// home is what is ours on the swarm between trials: a network, and on every node a door that
+// home is what is ours on a swarm of the user's between trials: a network, and on every node a door that
 // leads into it. The doors also keep all nodes in the network: a node is in one only while a
 // task of it is, and when several come at once, with the units, they may not hear of each
 // other's units for minutes.
 type home struct {
-	swarm   *Swarm
-	manager *engine.Client
-	name    string // that others begin with
-	label   string
-	network string // its ID
-	key     []byte // of the doors, and of their callers
-	secured *tls.Config
-	doors   []string // host:port
-	inside  []string // the same, as the network of the units has them
+	deployer *Deployer
+	swarm    *Users
+	manager  *engine.Client
+	name     string // that others begin with
+	network  string // its ID; "" until it is made
+	key      []byte // of the doors, and of their callers
+	secured  *tls.Config
+	doors    []string // host:port
+	inside   []string // the same, as the network of the units has them
 }
 
-func (h *home) labels() map[string]string { return map[string]string{leftovers.DockerLabel: h.label} }
+func (h *home) isRemote() bool { return true }
+
+// can: the starters of units do faults, without powers on nodes.
+func (h *home) can() lab.Capabilities { return lab.Capabilities{Faults: fleet.StarterFaults()} }
+
+// preflight refuses what services of a swarm that is not ours cannot be.
+func (h *home) preflight(layout lab.Layout) error {
+	err := h.swarm.look()
+	return errors.Join(err, h.swarm.elsewhere().CheckLayout(layout, h.deployer.programs, h.swarm.Starter))
+}
+
+// contentOf returns what the image of a unit has beside the starter.
+func (h *home) contentOf(spec lab.UnitSpec) string {
+	if spec.Program != "" {
+		return containers.PushedProgram(spec)
+	}
+	return containers.UnitProgram(h.deployer.programs, spec)
+}
+
+// bring puts the image of a program, or of none, into the registry, with the starter beside it.
+func (h *home) bring(ctx context.Context, content string, _ bool) (image string, bytes int64, err error) {
+	name, config, layer, err := containers.Pushed(content, h.swarm.Starter)
+	if err != nil {
+		return "", 0, err
+	}
+	if content == "" {
+		name = lab.StarterProgram
+	}
+	image, err = h.swarm.images.Push(ctx, registry.Image{Name: name, Config: config, Layer: layer})
+	return image, int64(len(layer)), err
+}
 
 // enter makes the home of this conductor. The doors' image has the starter alone.
-func (s *Swarm) enter(ctx context.Context, label, image string) (_ *home, err error) {
-	h := &home{swarm: s, manager: s.manager, name: prefix + label, label: label}
+func (h *home) enter(ctx context.Context) (err error) {
+	if err := h.swarm.look(); err != nil { // Preflight does not know servers
+		return err
+	}
+	if err := h.deployer.bring(ctx, "", false); err != nil || h.network != "" {
+		return err
+	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("make a network for units on the swarm %s: %w", s.Name, err), h.leave())
+			err = errors.Join(fmt.Errorf("make a network for units on the swarm %s: %w", h.swarm.Name, err), h.leave())
 		}
 	}()
+	h.manager = h.swarm.manager
 	if h.key, err = lab.NewDoorKey(); err != nil {
-		return nil, err
+		return err
 	}
 	if h.secured, err = lab.DoorTLS(h.key); err != nil {
-		return nil, err
+		return err
 	}
 	taken, err := h.manager.Subnets(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	subnet, err := freeSubnet(taken)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if h.network, err = h.manager.MakeAttachable(ctx,
-		engine.Overlay{Name: h.name, Subnet: subnet, Labels: h.labels()}); err != nil {
-		return nil, err
+		engine.Overlay{Name: h.name, Subnet: subnet, Labels: h.deployer.labels()}); err != nil {
+		return err
 	}
-	return h, h.open(ctx, image, subnet)
+	return h.open(ctx, h.deployer.images[""], subnet)
 }
 
 // nobody is the user of all that runs there.
@@ -85,7 +120,7 @@ const nobody = 65534
 
 // open makes the doors to the network and waits until they lead everywhere.
 func (h *home) open(ctx context.Context, image, subnet string) error {
-	secret, err := h.manager.MakeSecret(ctx, h.name+"-key", h.labels(), h.key)
+	secret, err := h.manager.MakeSecret(ctx, h.name+"-key", h.deployer.labels(), h.key)
 	if err != nil {
 		return err
 	}
@@ -100,13 +135,13 @@ func (h *home) open(ctx context.Context, image, subnet string) error {
 	user := strconv.Itoa(nobody)
 	doors := h.name + "-doors"
 	service, err := h.manager.CreateService(ctx, engine.Service{
-		Name: doors, Labels: h.labels(),
+		Name: doors, Labels: h.deployer.labels(),
 		TaskTemplate: engine.TaskTemplate{
 			ContainerSpec: engine.ServiceContainer{
-				Image: image, Labels: h.labels(), ReadOnly: true, User: user + ":" + user,
+				Image: image, Labels: h.deployer.labels(), ReadOnly: true, User: user + ":" + user,
 				CapabilityDrop: []string{"ALL"},
 				Command: []string{"/" + lab.StarterProgram, lab.StarterDoor,
-					net.JoinHostPort("0.0.0.0", strconv.Itoa(doorPort)), subnet},
+					anyAddress(controlPort), subnet},
 				Secrets:         []engine.SecretFile{engine.Secret(secret, h.name+"-key", lab.StarterKeyFile, user)},
 				StopGracePeriod: time.Second,
 			},
@@ -115,7 +150,7 @@ func (h *home) open(ctx context.Context, image, subnet string) error {
 		},
 		Mode: engine.ServiceMode{Global: &struct{}{}},
 		EndpointSpec: engine.EndpointSpec{Mode: "dnsrr", Ports: []engine.PublishedPort{
-			{Protocol: "tcp", TargetPort: doorPort, PublishedPort: port, PublishMode: "host"}}},
+			{Protocol: "tcp", TargetPort: controlPort, PublishedPort: port, PublishMode: "host"}}},
 	})
 	if err != nil {
 		return err
@@ -137,7 +172,7 @@ func (h *home) open(ctx context.Context, image, subnet string) error {
 		if err := h.awaitPeers(ctx, task, doors, len(tasks)); err != nil {
 			return err
 		}
-		h.inside = append(h.inside, net.JoinHostPort(h.addressOf(task), strconv.Itoa(doorPort)))
+		h.inside = append(h.inside, net.JoinHostPort(h.addressOf(task), strconv.Itoa(controlPort)))
 	}
 	return nil
 }
@@ -205,7 +240,7 @@ func (h *home) nodeName(id string) string {
 // of them.
 func (h *home) awaitPeers(ctx context.Context, door engine.Task, name string, all int) error {
 	for {
-		count, err := h.count(ctx, net.JoinHostPort(h.addressOf(door), strconv.Itoa(doorPort)), name)
+		count, err := h.count(ctx, net.JoinHostPort(h.addressOf(door), strconv.Itoa(controlPort)), name)
 		if err == nil && count == all {
 			return nil
 		}
@@ -298,13 +333,17 @@ func (h *home) say(connection net.Conn, wanted string) (string, error) {
 
 // leave removes all that carries the label, and waits until it is gone.
 func (h *home) leave() error {
+	if h.manager == nil { // nothing was made
+		return nil
+	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), leavePatience,
 		fmt.Errorf("not gone after %v", leavePatience))
 	defer cancel()
-	if err := remove(ctx, h.manager, h.label); err != nil {
+	if err := remove(ctx, h.manager, h.deployer.label); err != nil {
 		return fmt.Errorf("%s* is still on the swarm %s: %w: remove it later with: %s=%s cleave clean", h.name,
-			h.swarm.Name, err, SwarmVariable, h.swarm.Name)
+			h.swarm.Name, err, Variable, h.swarm.Name)
 	}
+	h.manager, h.network, h.doors, h.inside = nil, "", nil, nil
 	return nil
 }
 
@@ -353,13 +392,13 @@ func awaitNoTasks(ctx context.Context, manager *engine.Client, label string) err
 // Clean removes what conductors that are gone have left, and names it. What is of one of which
 // that cannot be told from here is unclear, and stays. Only what is of the conductor with a
 // label is looked at, unless that is empty.
-func (s *Swarm) Clean(ctx context.Context, label string) (removed, unclear []string, err error) {
-	if err := s.look(); err != nil {
+func (u *Users) Clean(ctx context.Context, label string) (removed, unclear []string, err error) {
+	if err := u.look(); err != nil {
 		return nil, nil, err
 	}
-	kept, err := s.manager.Kept(ctx, leftovers.DockerLabel)
+	kept, err := u.manager.Kept(ctx, leftovers.DockerLabel)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the swarm %s: %w", s.Name, err)
+		return nil, nil, fmt.Errorf("the swarm %s: %w", u.Name, err)
 	}
 	var labels []string
 	for _, k := range kept {
@@ -369,7 +408,7 @@ func (s *Swarm) Clean(ctx context.Context, label string) (removed, unclear []str
 	}
 	return leftovers.CleanCluster(ctx, labels,
 		func(label string) string {
-			return fmt.Sprintf("what begins with %s%s on the swarm %s", prefix, label, s.Name)
+			return fmt.Sprintf("what begins with %s%s on the swarm %s", prefix, label, u.Name)
 		},
-		func(ctx context.Context, label string) error { return remove(ctx, s.manager, label) })
+		func(ctx context.Context, label string) error { return remove(ctx, u.manager, label) })
 }

@@ -1,7 +1,6 @@
-package users
+package swarm
 
 import (
-	"fmt"
 	"os"
 	"testing"
 
@@ -10,18 +9,6 @@ import (
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/swarm/userstest"
 )
-
-// TestMain lets the test program be the janitor of units that are processes.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "janitor" {
-		if err := process.Janitor(os.Stdin, os.Args[2]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
 
 // deployerOf returns one of the swarm, whose units are those of a program.
 func deployerOf(t *testing.T, f *userstest.Swarm, program string) *Deployer {
@@ -37,7 +24,8 @@ func deployerOf(t *testing.T, f *userstest.Swarm, program string) *Deployer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(process.New(program, []string{own, "janitor"}, nil, f.Label), program, f.Starter, f.Label, named)
+	named.Starter = f.Starter
+	return New(process.New(program, []string{own, "janitor"}, nil, f.Label), program, f.Label, "", named)
 }
 
 // TestSuiteOnTheUsersSwarm: what can be had there is as it is everywhere, and what the user has
@@ -48,17 +36,18 @@ func TestSuiteOnTheUsersSwarm(t *testing.T) {
 	before := f.State(t)
 	d := deployerOf(t, f, deploytest.Program(t))
 	deploytest.Suite(t, d, func() []string {
-		if d.home == nil {
+		ours := d.site.(*home)
+		if ours.manager == nil {
 			return nil
 		}
-		kept, err := d.home.manager.Kept(t.Context(), leftovers.DockerLabel)
+		kept, err := ours.manager.Kept(t.Context(), leftovers.DockerLabel)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var left []string
 		for _, k := range kept {
-			home := k.Name == d.home.name || k.Name == d.home.name+"-doors" || k.Name == d.home.name+"-key"
-			if k.Label == f.Label && !home {
+			stays := k.Name == ours.name || k.Name == ours.name+"-doors" || k.Name == ours.name+"-key"
+			if k.Label == f.Label && !stays {
 				left = append(left, k.Kind+" "+k.Name)
 			}
 		}

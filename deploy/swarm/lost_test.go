@@ -1,4 +1,4 @@
-package users
+package swarm
 
 import (
 	"net/http"
@@ -71,7 +71,7 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 	})
 	t.Run("a manager that is gone", func(t *testing.T) {
 		there := deploytest.NewRoad(t, "unix", strings.TrimPrefix(f.Nodes[0].Socket, "unix://"))
-		d := with(t, SwarmVariable, "tcp://"+there.Addr().String())
+		d := with(t, Variable, "tcp://"+there.Addr().String())
 		made, err := d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
 		if err != nil {
 			t.Fatal(err)
@@ -89,10 +89,11 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		deploytest.Says(t, made.Stop(), "connection refused")
 		deploytest.Says(t, d.Close(), "is still on the swarm tcp://", "CLEAVE_USE_SWARM=tcp://")
 		after := deployerOf(t, f, program) // as if it had come back
-		if err := after.swarm.look(); err != nil {
+		named := after.site.(*home).swarm
+		if err := named.look(); err != nil {
 			t.Fatal(err)
 		}
-		if err := remove(t.Context(), after.swarm.manager, f.Label); err != nil {
+		if err := remove(t.Context(), named.manager, f.Label); err != nil {
 			t.Error(err)
 		}
 		f.Unchanged(t, before)
@@ -115,7 +116,7 @@ func cleaned(t *testing.T, f *userstest.Swarm) {
 			map[string]any{"Name": name, "Labels": map[string]string{leftovers.DockerLabel: label},
 				"Data": []byte("value")}, nil)
 	}
-	u := deployerOf(t, f, "").swarm
+	u := deployerOf(t, f, "").site.(*home).swarm
 	if removed, unclear, err := u.Clean(t.Context(), own.String()); len(removed)+len(unclear) > 0 || err != nil {
 		t.Errorf("of one that runs: removed %q, unclear %q, %v", removed, unclear, err)
 	}

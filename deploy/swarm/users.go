@@ -1,4 +1,4 @@
-package users
+package swarm
 
 import (
 	"context"
@@ -17,15 +17,15 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// SwarmVariable names a swarm of the user's: where one of its managers is, as DOCKER_HOST has
+// Variable names a swarm of the user's: where one of its managers is, as DOCKER_HOST has
 // it, or a context of the docker program.
-const SwarmVariable = "CLEAVE_USE_SWARM"
+const Variable = "CLEAVE_USE_SWARM"
 
-// Swarm is one of the user's. Nothing is asked of it before Preflight.
-type Swarm struct {
-	Name string // as the user has it
+// Users is a swarm of the user's. Nothing is asked of it before Preflight.
+type Users struct {
+	Name    string // as the user has it
+	Starter string // path of the program of that name, which units have
 
-	admit    func(context.Context) error // asked before every trial; nil: nobody
 	images   *registry.Repository        // nil: none is named
 	looking  sync.Mutex
 	looked   bool
@@ -36,34 +36,34 @@ type Swarm struct {
 }
 
 // FromEnvironment returns the swarm that variables name; nil: none.
-func FromEnvironment(lookup func(string) (string, bool)) (*Swarm, error) {
-	name, _ := lookup(SwarmVariable)
+func FromEnvironment(lookup func(string) (string, bool)) (*Users, error) {
+	name, _ := lookup(Variable)
 	if name == "" {
 		return nil, nil
 	}
-	s := &Swarm{Name: name}
+	u := &Users{Name: name}
 	var err error
 	if place, named := lookup(registry.Variable); named {
-		s.images, err = registry.Parse(place)
+		u.images, err = registry.Parse(place)
 	}
-	return s, err
+	return u, err
 }
 
 // lookPatience is how long a manager may take to say what its swarm is.
 const lookPatience = 20 * time.Second
 
 // look asks the swarm once what it is, for all that follows.
-func (s *Swarm) look() error {
-	s.looking.Lock()
-	defer s.looking.Unlock()
-	if s.looked {
-		return s.problems
+func (u *Users) look() error {
+	u.looking.Lock()
+	defer u.looking.Unlock()
+	if u.looked {
+		return u.problems
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), lookPatience,
 		fmt.Errorf("no answer in %v", lookPatience))
 	defer cancel()
-	s.looked, s.problems = true, s.ask(ctx)
-	return s.problems
+	u.looked, u.problems = true, u.ask(ctx)
+	return u.problems
 }
 
 // oldest is the first version of the Engine API that has all which is asked of it: that of
@@ -71,39 +71,39 @@ func (s *Swarm) look() error {
 const oldest = 41
 
 // ask finds the manager and its nodes, or says why they cannot be used.
-func (s *Swarm) ask(ctx context.Context) (err error) {
-	if s.manager, err = engine.OpenNamed(ctx, s.Name); err != nil {
-		return fmt.Errorf("the swarm %s: %w: look whether its manager runs, and may be reached from here", s.Name,
+func (u *Users) ask(ctx context.Context) (err error) {
+	if u.manager, err = engine.OpenNamed(ctx, u.Name); err != nil {
+		return fmt.Errorf("the swarm %s: %w: look whether its manager runs, and may be reached from here", u.Name,
 			err)
 	}
 	minor := 0
-	if n, err := fmt.Sscanf(s.manager.Version(), "1.%d", &minor); n == 1 && err == nil && minor < oldest {
+	if n, err := fmt.Sscanf(u.manager.Version(), "1.%d", &minor); n == 1 && err == nil && minor < oldest {
 		return fmt.Errorf("the swarm %s: its manager speaks version %s of the Engine API, and 1.%d is needed: "+
-			"update Docker there", s.Name, s.manager.Version(), oldest)
+			"update Docker there", u.Name, u.manager.Version(), oldest)
 	}
-	if s.member, err = s.manager.Member(ctx); err != nil {
-		return fmt.Errorf("the swarm %s: %w", s.Name, err)
+	if u.member, err = u.manager.Member(ctx); err != nil {
+		return fmt.Errorf("the swarm %s: %w", u.Name, err)
 	}
-	if !s.member.ControlAvailable {
+	if !u.member.ControlAvailable {
 		is := "a worker of a swarm"
-		if s.member.LocalNodeState != "active" {
-			is = "in no swarm (" + s.member.LocalNodeState + ")"
+		if u.member.LocalNodeState != "active" {
+			is = "in no swarm (" + u.member.LocalNodeState + ")"
 		}
 		return fmt.Errorf("the Docker daemon %s is %s: name a manager: docker node ls, asked of one, lists them",
-			s.Name, is)
+			u.Name, is)
 	}
-	if s.images != nil {
-		s.manager.PullAs(s.images.Identity())
+	if u.images != nil {
+		u.manager.PullAs(u.images.Identity())
 	}
-	nodes, err := s.manager.SwarmNodes(ctx)
+	nodes, err := u.manager.SwarmNodes(ctx)
 	if err != nil {
-		return fmt.Errorf("the swarm %s: %w", s.Name, err)
+		return fmt.Errorf("the swarm %s: %w", u.Name, err)
 	}
-	s.nodes = slices.DeleteFunc(nodes, func(n engine.SwarmNode) bool {
+	u.nodes = slices.DeleteFunc(nodes, func(n engine.SwarmNode) bool {
 		return n.Status.State != "ready" || n.Spec.Availability != "active"
 	})
-	if len(s.nodes) == 0 {
-		return fmt.Errorf("the swarm %s has no node that is ready and takes tasks: see docker node ls", s.Name)
+	if len(u.nodes) == 0 {
+		return fmt.Errorf("the swarm %s has no node that is ready and takes tasks: see docker node ls", u.Name)
 	}
 	return nil
 }
@@ -116,14 +116,14 @@ func addressOf(n engine.SwarmNode) string {
 	return n.Status.Addr
 }
 
-// Addresses returns the addresses of the nodes that take tasks, the manager's first; see Swarm.look.
-func (s *Swarm) Addresses() ([]string, error) {
-	if err := s.look(); err != nil {
+// Addresses returns the addresses of the nodes that take tasks, the manager's first; see look.
+func (u *Users) Addresses() ([]string, error) {
+	if err := u.look(); err != nil {
 		return nil, err
 	}
 	var all []string
-	for _, n := range s.nodes {
-		if n.ID == s.member.NodeID {
+	for _, n := range u.nodes {
+		if n.ID == u.member.NodeID {
 			all = append([]string{addressOf(n)}, all...)
 			continue
 		}
@@ -132,18 +132,12 @@ func (s *Swarm) Addresses() ([]string, error) {
 	return all, nil
 }
 
-// preflight refuses what services of a swarm that is not ours cannot be.
-func (s *Swarm) preflight(programs, starter string, layout lab.Layout) error {
-	err := s.look()
-	return errors.Join(err, s.elsewhere().CheckLayout(layout, programs, starter))
-}
-
 // elsewhere returns the swarm as a place for units, as far as it is known.
-func (s *Swarm) elsewhere() containers.Elsewhere {
-	e := containers.Elsewhere{Name: s.Name, Units: "services", Ours: "swarm",
+func (u *Users) elsewhere() containers.Elsewhere {
+	e := containers.Elsewhere{Name: u.Name, Units: "services", Ours: "swarm",
 		Cores: "Swarm has no words for that", NoNode: "none of that name that takes tasks",
-		Registry: s.images != nil}
-	for _, n := range s.nodes {
+		Registry: u.images != nil}
+	for _, n := range u.nodes {
 		resources := n.Description.Resources
 		e.Nodes = append(e.Nodes, n.Description.Hostname)
 		e.Largest.CPU, e.Largest.Memory = max(e.Largest.CPU, float64(resources.NanoCPUs)/1e9),
@@ -157,11 +151,11 @@ func (s *Swarm) elsewhere() containers.Elsewhere {
 const ProofPlace = "the config cleave-load of the swarm"
 
 // Proof returns what stands there.
-func (s *Swarm) Proof(ctx context.Context) ([]byte, error) {
-	if err := s.look(); err != nil {
+func (u *Users) Proof(ctx context.Context) ([]byte, error) {
+	if err := u.look(); err != nil {
 		return nil, err
 	}
-	text, err := s.manager.Config(ctx, "cleave-load")
+	text, err := u.manager.Config(ctx, "cleave-load")
 	return []byte(strings.TrimSpace(string(text))), err
 }
 

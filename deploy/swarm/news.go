@@ -1,4 +1,4 @@
-package users
+package swarm
 
 import (
 	"cmp"
@@ -32,28 +32,28 @@ const (
 )
 
 // watch asks until the trial ends, and fails it when nobody answers for long.
-func (d *deployment) watch() {
-	for answered := time.Now(); d.Watching.Err() == nil; {
-		err := d.ask()
+func (t *homeTrial) watch() {
+	for answered := time.Now(); t.Watching.Err() == nil; {
+		err := t.ask()
 		if err == nil {
 			answered = time.Now()
 		} else if time.Since(answered) > managerPatience {
-			d.Fail(fmt.Errorf("the swarm %s has not answered for %v: %w: look whether its manager runs",
-				d.home.swarm.Name, managerPatience, err))
+			t.Fail(fmt.Errorf("the swarm %s has not answered for %v: %w: look whether its manager runs",
+				t.home.swarm.Name, managerPatience, err))
 		}
 		select {
-		case <-d.Watching.Done():
+		case <-t.Watching.Done():
 		case <-time.After(askAgain):
 		}
 	}
 }
 
 // ask asks once.
-func (d *deployment) ask() error {
-	ctx, cancel := context.WithTimeoutCause(d.Watching, managerPatience,
+func (t *homeTrial) ask() error {
+	ctx, cancel := context.WithTimeoutCause(t.Watching, managerPatience,
 		fmt.Errorf("no answer for %v", managerPatience))
 	defer cancel()
-	listed, err := d.home.manager.LabelledTasks(ctx, leftovers.DockerLabel, d.deployer.label)
+	listed, err := t.manager.LabelledTasks(ctx, leftovers.DockerLabel, t.deployer.label)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (d *deployment) ask() error {
 	}
 	down := map[string]bool{}
 	if gone { // by us, or with its node
-		nodes, err := d.home.manager.SwarmNodes(ctx)
+		nodes, err := t.manager.SwarmNodes(ctx)
 		if err != nil {
 			return err
 		}
@@ -73,11 +73,11 @@ func (d *deployment) ask() error {
 			down[n.ID] = n.Status.State == "down"
 		}
 	}
-	d.news.mu.Lock()
-	defer d.news.mu.Unlock()
-	d.news.tasks, d.news.down = tasks, down
-	close(d.news.changed)
-	d.news.changed = make(chan struct{})
+	t.news.mu.Lock()
+	defer t.news.mu.Unlock()
+	t.news.tasks, t.news.down = tasks, down
+	close(t.news.changed)
+	t.news.changed = make(chan struct{})
 	return nil
 }
 

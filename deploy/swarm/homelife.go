@@ -1,0 +1,252 @@
+package swarm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// homeLife is the life of a service on a swarm of the user's.
+type homeLife struct {
+	*room
+	trial   *homeTrial
+	service *service
+	lives   context.Context // until a fault ends it, or the deployment
+	over    context.CancelFunc
+}
+
+// room is what the swarm has of a unit, in all its lives.
+type room struct {
+	*fleet.Starter        // nil: no fault is planned for the unit
+	secret, task   string // their IDs; "" until they are made
+	reading        sync.Mutex
+	read           engine.LogMark
+}
+
+func (t *homeTrial) handsFor(s *service) hands {
+	return t.lifeIn(s, &room{Starter: fleet.NewStarter(s.Spec, func(ctx context.Context) (net.Conn, error) {
+		return t.home.through(ctx, inOverlay(s.Spec.Name, starterPort))
+	})})
+}
+
+// lifeIn begins a life of a unit in what the swarm has of it.
+func (t *homeTrial) lifeIn(s *service, of *room) *homeLife {
+	l := &homeLife{room: of, trial: t, service: s}
+	l.lives, l.over = context.WithCancel(t.Watching)
+	s.ReadLog = l.readLog
+	return l
+}
+
+const (
+	// pullPatience is how long a service may take until its unit can be reached, where its node
+	// has to pull the image, and its server is prepared before it.
+	pullPatience = 5 * time.Minute
+	// stopGrace is how long a program has between SIGTERM and SIGKILL: foreign ones may have
+	// something to put in order.
+	stopGrace = time.Second
+	// maxSecret is how much a secret of Swarm can hold, in bytes.
+	maxSecret = 500 << 10
+)
+
+func (l *homeLife) patience() time.Duration { return pullPatience }
+
+// describe returns a container that runs the starter, with its orders in a secret. The starter begins as root,
+// with what it takes to become somebody else.
+func (l *homeLife) describe(ctx context.Context, is containers.Container) (made engine.ServiceContainer, err error) {
+	d, s := l.trial.deployment, l.service
+	orders, err := l.orders(is)
+	if err != nil {
+		return made, err
+	}
+	if l.secret, err = d.manager.MakeSecret(ctx, s.made.Name, d.deployer.labels(), orders); err != nil {
+		return made, err
+	}
+	grace := stopGrace
+	if s.Spec.Foreign && s.Spec.Server == nil {
+		grace = engine.StopGrace
+	}
+	return engine.ServiceContainer{
+		Image: d.images[d.deployer.site.contentOf(s.Spec)], Labels: d.deployer.labels(), ReadOnly: true,
+		Command: []string{"/" + lab.StarterProgram, lab.StarterRuns}, Init: new(bool), // the starter is the first
+		Mounts: []engine.Mount{{Type: "tmpfs", Target: "/tmp"},
+			{Type: "volume", Target: fleet.Volume(d.trial.Dir, s.Spec)}},
+		Secrets:        []engine.SecretFile{engine.Secret(l.secret, s.made.Name, lab.StarterOrdersFile, "0")},
+		CapabilityDrop: []string{"ALL"}, CapabilityAdd: []string{"CHOWN", "SETUID", "SETGID", "KILL",
+			"DAC_OVERRIDE"}, StopGracePeriod: grace, DNSConfig: hasty(),
+	}, nil
+}
+
+// orders returns the orders of the starter, with what is in the unit's folder here.
+func (l *homeLife) orders(is containers.Container) ([]byte, error) {
+	spec, trial := l.service.Spec, l.trial.trialOf(l.service.Spec)
+	volume := fleet.Volume(trial.Dir, spec)
+	orders := lab.StarterOrders{Volume: volume, User: nobody, Run: is.Entrypoint, Dir: cmp.Or(is.Dir, volume),
+		Faults: l.Orders(anyAddress(starterPort))}
+	// by which processes are found that end with their conductor, on this host
+	orders.Env = slices.DeleteFunc(is.Env, func(v string) bool { return strings.HasPrefix(v, "CLEAVE_RUN=") })
+	if spec.Server != nil {
+		for _, setup := range spec.Server.Setup {
+			preparing := spec
+			preparing.Program, preparing.Args = setup.Program, setup.Args
+			words, err := trial.Command(preparing)
+			if err != nil {
+				return nil, err
+			}
+			orders.Setups = append(orders.Setups, words)
+		}
+	}
+	err := filepath.WalkDir(volume, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == volume {
+			return err
+		}
+		file := lab.StarterFile{Path: path, Folder: entry.IsDir()}
+		if !file.Folder {
+			file.Data, err = os.ReadFile(path)
+		}
+		orders.Files = append(orders.Files, file)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return containers.Packed(orders, maxSecret)
+}
+
+func (l *homeLife) take(_ context.Context, task engine.Task) bool {
+	runs := task.Status.State == "running" || over(task)
+	if runs {
+		l.task = task.ID
+	}
+	return runs
+}
+
+func (l *homeLife) taken(context.Context) error { return nil }
+
+// dial connects to the unit, as its conductor, unless its program ends before.
+func (l *homeLife) dial(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		if how, err := l.howEnded(ctx); err == nil {
+			cancel(fmt.Errorf("its program ended: %w", cmp.Or(how, errors.New("exit status 0"))))
+		}
+	}()
+	return fleet.DialThrough(ctx, func(ctx context.Context) (net.Conn, error) {
+		return l.trial.home.through(ctx, inOverlay(l.service.Spec.Name, controlPort))
+	}, l.service.token)
+}
+
+// connected waits until a server accepts, or has ended. Before that a door takes connections that
+// lead nowhere, of which clients complain.
+func (l *homeLife) connected(ctx context.Context) {
+	if l.service.Spec.Server == nil || l.service.again {
+		return
+	}
+	for {
+		connection, err := l.trial.home.through(ctx, l.trial.trial.Endpoints[l.service.Spec.Name].Dial)
+		if err == nil {
+			_ = connection.Close() // nothing was said
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.service.Ended:
+			return
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// howEnded waits for the end of the program and says how it was; nil: well. err is set where
+// nobody waits any more.
+func (l *homeLife) howEnded(ctx context.Context) (how, err error) {
+	for {
+		task, known, down, changed := l.trial.news.latest(l.service.id)
+		code := task.Status.ContainerStatus.ExitCode
+		switch {
+		case !known && l.task != "":
+			return errors.New("somebody has removed its service"), nil
+		case known && down && !over(task):
+			return errors.New("its node " + l.trial.home.nodeName(task.NodeID) +
+				" does not answer to the swarm any more"), nil
+		case known && over(task) && code == lab.StarterOutOfMemory:
+			return errors.New(fleet.OutOfMemory(l.service.Spec)), nil
+		case known && over(task) && code != 0:
+			return fmt.Errorf("exit status %d", code), nil
+		case known && over(task) && task.Status.State != "complete" && task.Status.Err != "":
+			return errors.New(task.Status.Err), nil
+		case known && over(task):
+			return nil, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-changed:
+		}
+	}
+}
+
+// awaitEnd waits until the program ends, and no fault or the deployment has ended it.
+func (l *homeLife) awaitEnd() (how error, ended bool) {
+	how, err := l.howEnded(l.lives)
+	if err != nil {
+		return nil, false
+	}
+	l.readLog(l.trial.Watching)
+	return how, true
+}
+
+// readLog reads what is new in the log. Where the swarm does not bring it, it stays as it was.
+func (l *homeLife) readLog(ctx context.Context) {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	if l.task != "" {
+		_ = l.trial.manager.TaskLog(ctx, l.task, &l.read, l.service.Log) // what it brought is there
+	}
+}
+
+// startAgain has the starter begin the program again.
+func (l *homeLife) startAgain(ctx context.Context) error {
+	s := l.service
+	return l.Again(ctx, s.Unit, s.connect, l.trial.trial.Endpoints[s.Spec.Name].Bind)
+}
+
+// Kill has the starter end the program.
+func (l *homeLife) Kill(ctx context.Context) (proof string, err error) {
+	proof, err = l.Tell(ctx, lab.StarterEnd)
+	if err == nil {
+		l.over()
+	}
+	return proof, err
+}
+
+func (l *homeLife) End(ctx context.Context) error {
+	return l.trial.manager.RemoveService(ctx, l.service.id)
+}
+
+// AwaitOpen returns at once: a starter, or connected, has seen before that the unit listens.
+func (l *homeLife) AwaitOpen(context.Context) error { return nil }
+
+// removed removes the secret.
+func (l *homeLife) removed(ctx context.Context) error {
+	if l.secret == "" {
+		return nil
+	}
+	return l.trial.manager.RemoveKept(ctx,
+		engine.Kept{Kind: "secret", ID: l.secret, Name: l.service.made.Name})
+}
