@@ -128,16 +128,24 @@ func (c *Client) Start(ctx context.Context, name string) error { return c.act(ct
 // Kill sends SIGKILL to the first process of a container, and so ends all.
 func (c *Client) Kill(ctx context.Context, name string) error { return c.act(ctx, name, "kill", nil) }
 
+// pauseNews is how late a daemon may be to hear that a container was resumed before, which it then takes for
+// the present state.
+const pauseNews = time.Second
+
 // Pause freezes every process of a container, and makes sure that they are.
 func (c *Client) Pause(ctx context.Context, name string) error {
 	if err := c.act(ctx, name, "pause", nil); err != nil {
 		return err
 	}
-	state, err := c.Inspect(ctx, name)
-	if err == nil && state.Status != "paused" {
-		err = fmt.Errorf("pause the container %s: its state is %q", name, state.Status)
+	for begun := time.Now(); ; time.Sleep(lookAgain) {
+		state, err := c.Inspect(ctx, name)
+		if err == nil && state.Status != "paused" {
+			err = fmt.Errorf("pause the container %s: its state is %q", name, state.Status)
+		}
+		if err == nil || state.Status != "running" || time.Since(begun) > pauseNews {
+			return err
+		}
 	}
-	return err
 }
 
 // Unpause lets them go on.
