@@ -1,7 +1,6 @@
 package kubernetes
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,7 +130,7 @@ func (p *pod) probe(called *lab.HealthCheck) *api.Probe {
 }
 
 // awaitHealthy waits until the health check of the container says that it is healthy: then Kubernetes says
-// that its pod is ready.
+// that its pod is ready, and a moment later all nodes lead callers to it.
 func (p *pod) awaitHealthy(ctx context.Context) error {
 	if p.probe(p.Spec.Container.Health) == nil {
 		return fmt.Errorf("%v has no health check, and others wait until it is healthy: give it one (healthcheck)",
@@ -148,5 +147,5 @@ func (p *pod) awaitHealthy(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%v is not healthy: %w%s", p, err, p.Log.LastWords())
 	}
-	return nil
+	return p.AwaitOpen(ctx)
 }
