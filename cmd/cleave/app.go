@@ -197,7 +197,7 @@ func deployers(own, units, label string) (map[string]lab.Deployer, error) {
 			label, users),
 		lab.Swarm: swarm.New(processes, units, label, filepath.Join(leftovers.Root(), label, lab.Swarm),
 			services),
-		lab.SSH:   ssh.New(processes, units, keeps, label, hosts, meter.New()),
+		lab.SSH: ssh.New(processes, units, keeps, label, hosts, meter.New()),
 	}, err
 }
 

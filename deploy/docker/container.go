@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -142,7 +143,7 @@ func (c *container) description() (made engine.Container, token string, err erro
 		return made, "", err
 	}
 	made = engine.Container{
-		Image: spec.Image, Labels: d.deployer.labels(),
+		Image: cmp.Or(spec.Image, d.deployer.images.Of(spec)), Labels: d.deployer.labels(),
 		Entrypoint: is.Entrypoint, Cmd: is.Command, Env: is.Env, WorkingDir: is.Dir, User: is.User,
 		Hostname: is.Hostname, Tty: is.Terminal, StopSignal: is.StopSignal,
 		Healthcheck: engine.HealthcheckOf(is.Health),
@@ -154,9 +155,6 @@ func (c *container) description() (made engine.Container, token string, err erro
 		},
 	}
 	host := &made.HostConfig
-	if spec.Image == "" {
-		made.Image = d.images[containers.UnitProgram(d.deployer.programs, spec)]
-	}
 	if is.HostPID {
 		host.PidMode = "host"
 	}

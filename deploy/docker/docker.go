@@ -55,8 +55,8 @@ type Deployer struct {
 	label     string
 
 	preparing sync.Mutex
-	engine    *engine.Client    // nil until the first trial
-	images    map[string]string // their names, by the program of ours in it: see prepared
+	engine    *engine.Client // nil until the first trial
+	images    *containers.Images
 	made      fleet.Made
 }
 
@@ -65,8 +65,9 @@ var _ lab.Deployer = (*Deployer)(nil)
 // New returns a deployer of containers that run the unit programs in a folder; see
 // process.New. What is no container goes to processes. label marks everything that is made.
 func New(network Network, processes *process.Deployer, programs, label string) *Deployer {
-	return &Deployer{network: network, processes: processes, programs: programs, label: label,
-		images: map[string]string{}}
+	d := &Deployer{network: network, processes: processes, programs: programs, label: label}
+	d.images = &containers.Images{Programs: programs, Load: d.load, Made: &d.made}
+	return d
 }
 
 // labels mark what is made.
@@ -127,12 +128,12 @@ func checkHost(containers int) error {
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
 	servers, contained, rest := containers.Part(layout)
-	client, images, err := d.prepared(ctx, slices.Concat(servers, contained, layout.Prepare))
+	client, err := d.prepared(ctx, slices.Concat(servers, contained, layout.Prepare))
 	if err != nil {
 		return nil, err
 	}
 	running := &deployment{
-		deployer: d, engine: client, images: images, dir: dir,
+		deployer: d, engine: client, dir: dir,
 	}
 	running.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir,
 		running.platform(layout))
@@ -171,7 +172,6 @@ type deployment struct {
 	deployer  *Deployer
 	dir       string
 	engine    *engine.Client
-	images    map[string]string
 	network   string // name of the trial's own, or ""
 	host      string // address of this host, as containers see it
 	publishes bool   // whether peers call units at ports of this host

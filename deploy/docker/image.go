@@ -6,45 +6,28 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"time"
+	"slices"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
+	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// prepared returns the daemon's client and the names of the images that units run in, by
-// the program of ours in it; "" has none. What is missing is made: the first trial makes
-// them for all.
-func (d *Deployer) prepared(
-	ctx context.Context, units []lab.UnitSpec,
-) (client *engine.Client, images map[string]string, err error) {
+// prepared returns the daemon's client, which has the images of units: those of the user's it has itself.
+func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (_ *engine.Client, err error) {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
 	if d.engine == nil {
 		if d.engine, err = engine.Open(); err != nil {
-			return nil, nil, unanswered(err)
+			return nil, unanswered(err)
 		}
 	}
-	programs := []string{""} // also of what holds a node
-	for _, spec := range units {
-		programs = append(programs, containers.UnitProgram(d.programs, spec))
-	}
-	for _, program := range programs {
-		if d.images[program] == "" {
-			name, err := d.importImage(ctx, program)
-			if err != nil {
-				return nil, nil, err
-			}
-			d.images[program] = name
-		}
-	}
-	return d.engine, maps.Clone(d.images), nil
+	return d.engine, d.images.Bring(ctx, slices.DeleteFunc(units, images.IsUnit))
 }
 
 // Close removes the images.
@@ -52,7 +35,7 @@ func (d *Deployer) Close() error {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
 	var problems []error
-	for _, image := range d.images {
+	for _, image := range d.images.Forget() {
 		problems = append(problems, d.engine.RemoveImage(context.Background(), image))
 	}
 	err := errors.Join(problems...)
@@ -60,7 +43,6 @@ func (d *Deployer) Close() error {
 		err = fmt.Errorf("its images are left (%w); when the daemon runs again, remove them with: cleave clean",
 			gone)
 	}
-	clear(d.images)
 	return err
 }
 
@@ -82,34 +64,31 @@ func unanswered(err error) error {
 	return engine.Unanswered("containers need", err)
 }
 
-// importImage makes an image that has a unit program, or none, and for programs of this
-// host the links of a merged /usr. No registry and no build is needed. It returns the name.
-func (d *Deployer) importImage(ctx context.Context, program string) (string, error) {
-	begun, size := time.Now(), int64(0)
-	name := leftovers.ImageName + string(d.network)
+// load makes an image that has a unit program, or none, and for programs of this
+// host the links of a merged /usr. No registry and no build is needed.
+func (d *Deployer) load(ctx context.Context, program string, _ bool) (name string, size int, err error) {
+	name = leftovers.ImageName + string(d.network)
 	var file *os.File
 	if program != "" {
-		var err error
 		if file, err = os.Open(program); err != nil {
-			return "", fmt.Errorf("make an image: %w", err)
+			return "", 0, fmt.Errorf("make an image: %w", err)
 		}
 		defer func() { _ = file.Close() }() // only read
 		info, err := file.Stat()
 		if err != nil {
-			return "", fmt.Errorf("make an image: %w", err)
+			return "", 0, fmt.Errorf("make an image: %w", err)
 		}
-		size = info.Size()
+		size = int(info.Size())
 		name += "-" + filepath.Base(program)
 	}
 	name += ":" + d.label
-	err := making(ctx, func(ctx context.Context) error {
+	err = making(ctx, func(ctx context.Context) error {
 		reader, writer := io.Pipe()
 		go func() { writer.CloseWithError(containers.WriteImage(writer, file)) }()
 		err := d.engine.Import(ctx, name, leftovers.DockerLabel+"="+d.label, reader)
 		return errors.Join(err, reader.Close())
 	})
-	d.made.Image(program, size, begun)
-	return name, err
+	return name, size, err
 }
 
 // checkPorts refuses images that would listen at a port of this host whatever they are told.

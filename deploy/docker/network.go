@@ -169,8 +169,12 @@ func (d *deployment) makeNodes(ctx context.Context, names []string) error {
 
 // hold starts the container that holds the address of a node.
 func (d *deployment) hold(ctx context.Context, name string, n *node) error {
+	bare, err := d.deployer.images.Bare(ctx)
+	if err != nil {
+		return err
+	}
 	holder := engine.Container{
-		Image: d.images[""], Cmd: []string{"/usr/bin/sleep", "infinity"}, Labels: d.deployer.labels(),
+		Image: bare, Cmd: []string{"/usr/bin/sleep", "infinity"}, Labels: d.deployer.labels(),
 		Hostname: name,
 		HostConfig: engine.HostConfig{
 			Binds: []string{"/usr:/usr:ro"}, ReadonlyRootfs: true, CapDrop: []string{"ALL"},

@@ -82,6 +82,33 @@ func (s *Starter) Resume(ctx context.Context) error {
 	return err
 }
 
+// StarterLife is one life of a unit that its starter may end. It has what a fleet does to an instance, for
+// platforms to embed.
+type StarterLife struct {
+	*Starter                 // nil: no fault is planned for the unit
+	Lives    context.Context // until a fault ends the life, or the fleet ends
+	end      context.CancelFunc
+}
+
+// Life begins a life of the unit in a fleet that is watched until the context ends.
+func (s *Starter) Life(watching context.Context) StarterLife {
+	l := StarterLife{Starter: s}
+	l.Lives, l.end = context.WithCancel(watching)
+	return l
+}
+
+// Kill ends all processes of the unit and returns the proof.
+func (l StarterLife) Kill(ctx context.Context) (proof string, err error) {
+	proof, err = l.Tell(ctx, lab.StarterEnd)
+	if err == nil {
+		l.end()
+	}
+	return proof, err
+}
+
+// AwaitOpen returns at once: Again has seen before that the unit listens.
+func (l StarterLife) AwaitOpen(context.Context) error { return nil }
+
 // Again starts the next life of a unit whose processes it has ended. connect is called in each life, and bind
 // is the address at which the unit listens; "" if it does not.
 func (s *Starter) Again(

@@ -46,7 +46,7 @@ const accountEvery = time.Second
 // account follows the trial's pods until it ends. An answer that does not come is no
 // matter of the trial's: metrics-server may not have looked yet.
 func (d *deployment) account() {
-	if private.MissingMetrics() != nil || d.deployer.users != nil {
+	if private.MissingMetrics() != nil || d.cluster.private == nil {
 		return
 	}
 	for tick := time.NewTicker(accountEvery); ; {
@@ -110,8 +110,8 @@ func (a *accounts) hear(all []api.PodMetrics, err error, now time.Time) {
 
 // Accounts implements lab.Deployment.
 func (d *deployment) Accounts(from, to time.Time) (said []lab.PlatformUsage, note string) {
-	if d.deployer.users != nil {
-		return nil, "what metrics-server of " + d.deployer.users.Context +
+	if d.cluster.private == nil {
+		return nil, "what metrics-server of " + d.cluster.name +
 			" says is not asked: each unit says what it has used"
 	}
 	if err := private.MissingMetrics(); err != nil {

@@ -14,21 +14,8 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
-	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/lab"
 )
-
-// autoscales returns what is missing for a HorizontalPodAutoscaler, which asks metrics-server; nil: nothing.
-func (d *Deployer) autoscales() error {
-	if d.users != nil {
-		return fmt.Errorf("autoscale: on %s every pod has files of its own, and Kubernetes makes replicas alike: "+
-			"give a number of replicas, or use the private cluster", d.users.Context)
-	}
-	if err := private.MissingMetrics(); err != nil {
-		return fmt.Errorf("autoscale: %w", err)
-	}
-	return nil
-}
 
 // scaled is a unit whose replicas the cluster makes: a ReplicaSet, and from the start of the
 // load on a HorizontalPodAutoscaler, which looks at metrics-server every 15 s and wants as many
@@ -68,11 +55,12 @@ func (d *deployment) startOf(ctx context.Context, s *scaled) error {
 	if err := fleet.MakeVolume(d.dir, first, d.Endpoints); err != nil {
 		return err
 	}
-	template, token, err := d.newPod(first).description()
+	one := d.newPod(first)
+	template, err := one.description()
 	if err != nil {
 		return err
 	}
-	s.token = token
+	s.token = one.token
 	// Its service finds a pod by the name of its unit, which it gets when it listens.
 	labels := map[string]string{labelTrial: d.trial, labelGroup: first.Name}
 	template.Metadata.Labels, template.Spec.RestartPolicy = labels, "Always"
@@ -133,7 +121,7 @@ func (d *deployment) adopt(
 		return lab.Arrived{}, err
 	}
 	p := d.newPod(spec)
-	p.scaled = true
+	p.scaled, p.token = true, s.token
 	known[state.Metadata.Name] = true
 	d.mu.Lock()
 	p.name = state.Metadata.Name
@@ -144,7 +132,7 @@ func (d *deployment) adopt(
 	if err := p.find(state); err != nil {
 		return lab.Arrived{}, err
 	}
-	if err := p.control(ctx, s.token); err != nil {
+	if err := p.control(ctx); err != nil {
 		return lab.Arrived{}, err
 	}
 	if err := p.AwaitListening(ctx, net.JoinHostPort(state.Status.PodIP, strconv.Itoa(firstPort)),

@@ -27,8 +27,7 @@ type deployment struct {
 	cluster  *cluster
 	lead     string
 	dir      string
-	trial    string // label of its pods
-	images   map[string]string
+	trial    string            // label of its pods
 	placed   map[string]string // nodes of the cluster by the names that units give them
 	memory   string            // path of the file that is the units' memory, or ""
 	told     *told
@@ -50,17 +49,25 @@ type deployment struct {
 const newsPatience = 5 * time.Second
 
 func newDeployment(
-	ctx context.Context, d *Deployer, cluster *cluster, images map[string]string, layout lab.Layout, dir string,
+	ctx context.Context, d *Deployer, cluster *cluster, layout lab.Layout, dir string,
 ) *deployment {
 	supervisor := fleet.NewSupervisor(layout, fleet.HandedOver(dir))
 	supervisor.NewsTake(newsPatience)
 	made := &deployment{
-		deployer: d, cluster: cluster, images: images, lead: layout.Lead, dir: dir,
+		deployer: d, cluster: cluster, lead: layout.Lead, dir: dir,
 		trial: strings.ToLower(filepath.Base(dir)),
 		told:  newTold(), accounts: newAccounts(), shown: map[string]engine.Image{},
 		arrived: make(chan lab.Arrived, arrivals),
 	}
-	made.Fleet = fleet.New(ctx, supervisor, dir, made.platform(layout))
+	platform := fleet.Platform[*pod]{
+		Name: d.Name(), Faults: d.Can().Faults, SharesMemory: layout.SharedMemory > 0,
+		AtOnce: atOnce, Span: lab.SpanContainer, New: made.newPod,
+		Skip: isScaled, Started: made.started, Further: made.onStandby,
+		Discard: func(ctx context.Context, p *pod) error { return p.remove(ctx) },
+		NodeOf:  made.nodeOf, Clear: made.clear, OwnClocks: true, Made: &d.made,
+	}
+	d.site.complete(made, &platform)
+	made.Fleet = fleet.New(ctx, supervisor, dir, platform)
 	made.Wanted = links.Of(layout.Links, layout.Units)
 	made.doors = supervisor.NewDoors(made.enter)
 	return made
@@ -125,10 +132,10 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	if err := d.nameDescribed(ctx, specs); err != nil {
 		return err
 	}
-	if d.deployer.users != nil {
-		return nil // whose nodes are not ours to change
-	}
 	private := d.cluster.private
+	if private == nil { // its nodes are not ours to change
+		return nil
+	}
 	return d.Furnish(ctx, specs, private.Here(), d.host, private.Show)
 }
 
@@ -163,9 +170,9 @@ func (d *deployment) watch() {
 	answered := time.Now()
 	for d.Watching.Err() == nil && d.cluster.Alive().Err() == nil {
 		pods, version, err := d.cluster.API.Pods(d.Watching, d.cluster.namespace, "trial="+d.trial)
-		if err != nil && d.deployer.users != nil && time.Since(answered) > apiPatience {
+		if err != nil && time.Since(answered) > apiPatience {
 			d.Fail(fmt.Errorf("the cluster %s has not answered for %v: %w: look whether its API server runs",
-				d.deployer.users.Context, apiPatience, err))
+				d.cluster.name, apiPatience, err))
 		}
 		if err == nil {
 			d.told.reset(pods)
@@ -181,6 +188,9 @@ func (d *deployment) watch() {
 		}
 	}
 }
+
+// apiPatience is how long a cluster may not answer before a trial fails.
+const apiPatience = 30 * time.Second
 
 // watchAgain is when pods are watched again after the server has ended it.
 const watchAgain = 100 * time.Millisecond
@@ -217,7 +227,7 @@ func (d *deployment) clear() error {
 	}
 	d.deployer.preparing.Lock()
 	defer d.deployer.preparing.Unlock()
-	if d.deployer.cluster != d.cluster || d.deployer.users != nil { // which goes with its namespace
+	if d.deployer.cluster != d.cluster || d.cluster.private == nil { // what is left goes with its namespace
 		return err
 	}
 	if failed := d.deployer.discard(); failed != nil {

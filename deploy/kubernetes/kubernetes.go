@@ -18,26 +18,18 @@
 package kubernetes
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/fleet"
-	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
-	"github.com/cleave-lab/cleave/deploy/links"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -46,99 +38,82 @@ import (
 type Deployer struct {
 	processes *process.Deployer // for units that are no pods
 	programs  string            // folder of our unit programs, or the only one
-	folder    string            // where the cluster has its files
 	label     string
+	site      site
+	admit     func(context.Context) error // asked before every trial; nil: nobody
 
 	preparing sync.Mutex
-	users     *Users            // the user's cluster; nil: a private one
-	cluster   *cluster          // nil until the first trial
-	images    map[string]string // their names, by what is in it: see contentOf
+	cluster   *cluster // nil until the first trial
+	images    *containers.Images
 	made      fleet.Made
 }
 
 var _ lab.Deployer = (*Deployer)(nil)
+
+// site is where the cluster comes from: a private one (own), or one of the user's (home).
+type site interface {
+	can() lab.Capabilities
+	preflight(layout lab.Layout) error
+	enter(ctx context.Context) (*cluster, error)
+	leave(c *cluster) error
+	// load loads an image onto the nodes: see containers.Images.
+	load(ctx context.Context, content string, isUsers bool) (image string, bytes int, err error)
+	// places returns the nodes of the cluster by the names that units give them.
+	places(specs []lab.UnitSpec, links map[string]lab.Network) (map[string]string, error)
+	// complete declares what is done there to pods and nodes.
+	complete(d *deployment, p *fleet.Platform[*pod])
+	// handsFor returns what is done to a pod.
+	handsFor(p *pod) hands
+}
 
 // New returns a deployer of pods that run the unit programs in a folder; see process.New.
 // What is no pod goes to processes. The private cluster has its files in a folder that is
 // made; label marks what it starts. Pods run on the cluster of users instead, unless that
 // is nil.
 func New(processes *process.Deployer, programs, folder, label string, users *Users) *Deployer {
-	return &Deployer{processes: processes, programs: programs, folder: folder, label: label, users: users}
+	d := &Deployer{processes: processes, programs: programs, label: label}
+	if users != nil {
+		d.site = &home{Users: users, deployer: d}
+	} else {
+		d.site = &own{deployer: d, folder: folder}
+	}
+	d.images = &containers.Images{Programs: programs, IsRemote: users != nil, Load: d.site.load,
+		Made: &d.made}
+	return d
 }
 
-// AskBefore has somebody asked before every trial on a cluster of the user's.
-func (d *Deployer) AskBefore(admit func(context.Context) error) {
-	if d.users != nil {
-		d.users.admit = admit
-	}
-}
+// AskBefore has somebody asked before every trial.
+func (d *Deployer) AskBefore(admit func(context.Context) error) { d.admit = admit }
 
 // Name implements lab.Deployer.
 func (d *Deployer) Name() string { return lab.Kubernetes }
 
-// Missing says what this host lacks for pods; nil: nothing.
-func Missing() error { return private.Missing() }
-
-// What a pod takes of this host, with its shim and the program that holds it.
-const (
-	memoryPerPod  = 24 << 20
-	threadsPerPod = 30
-	// descriptorsPerPod: control, its log, and one for a call.
-	descriptorsPerPod = 3
-)
+// Can implements lab.Deployer.
+func (d *Deployer) Can() lab.Capabilities { return d.site.can() }
 
 // Preflight implements lab.Deployer.
-func (d *Deployer) Preflight(layout lab.Layout) error {
-	if d.users != nil {
-		return d.users.preflight(d.programs, layout)
-	}
-	servers, contained, rest := containers.Part(layout)
-	pods := slices.Concat(servers, contained)
-	problems := []error{
-		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), fleet.CheckLimits(pods),
-		fleet.NoPublished(pods), links.Check(layout.Links, pods),
-		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
-			images.IsUnit)), images.Check(pods),
-		containers.CheckServices(layout.Services, "process or docker-host"),
-		containers.CheckDescribed("Kubernetes", pods, lacks),
-		process.CheckMemory(len(pods), memoryPerPod, 0), process.CheckNumbers(uint64(len(pods) * threadsPerPod)),
-		process.CheckDescriptors(len(pods) * descriptorsPerPod),
-	}
-	if room := len(private.Nodes()) * private.MaxPods; len(pods) > room {
-		problems = append(problems, fmt.Errorf("%d units are too many for a cluster that holds %d", len(pods),
-			room))
-	}
-	for _, spec := range pods {
-		if strings.Contains(spec.Image, "@") {
-			problems = append(problems, fmt.Errorf("unit %s: the nodes of Kubernetes know images by name, and %s is "+
-				"a digest: type: docker tag %s NAME:1, and name that",
-				spec.Name, spec.Image, spec.Image))
-		}
-	}
-	_, err := containers.Places(private.Nodes(), slices.Concat(pods, layout.Prepare), layout.Links)
-	return errors.Join(append(problems, err)...)
-}
+func (d *Deployer) Preflight(layout lab.Layout) error { return d.site.preflight(layout) }
 
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
 	servers, contained, rest := containers.Part(layout)
-	var last []lab.UnitSpec // programs of the conductor's in pods
-	if d.users != nil {
+	units, last := slices.Concat(servers, contained), []lab.UnitSpec(nil)
+	if d.images.IsRemote { // programs of the conductor's run there, too
 		last, rest.Units = rest.Units, nil
 	}
-	all := slices.Concat(servers, contained, last, layout.Prepare)
-	cluster, loaded, err := d.prepared(ctx, all)
+	all := slices.Concat(units, last, layout.Prepare)
+	cluster, err := d.prepared(ctx, all)
 	if err != nil {
 		return nil, err
 	}
-	running := newDeployment(ctx, d, cluster, loaded, layout, dir)
+	running := newDeployment(ctx, d, cluster, layout, dir)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, running.Stop())
 		}
 	}()
 	// with the servers, whom Preflight does not know
-	if running.placed, err = d.placed(all, layout.Links); err != nil {
+	if running.placed, err = d.site.places(all, layout.Links); err != nil {
 		return nil, err
 	}
 	go running.watch()
@@ -149,7 +124,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if running.memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
 		return nil, err
 	}
-	if err := running.Begin(ctx, slices.Concat(servers, contained), layout.Prepare); err != nil {
+	if err := running.Begin(ctx, units, layout.Prepare); err != nil {
 		return nil, err
 	}
 	if err := running.Begin(ctx, last, nil); err != nil {
@@ -163,73 +138,37 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	return running, nil
 }
 
-// prepared returns the cluster and the names of the images that units run in, by the
-// program of ours in it; "" has none. What is missing is made: the first trial makes it
-// for all.
-func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*cluster, map[string]string, error) {
+// prepared returns the cluster, whose nodes have the images of units. The first trial makes both for all.
+func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*cluster, error) {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
-	if d.users != nil && d.users.admit != nil {
-		if err := d.users.admit(ctx); err != nil {
-			return nil, nil, err
+	if d.admit != nil {
+		if err := d.admit(ctx); err != nil {
+			return nil, err
 		}
 	}
 	if d.cluster != nil && d.cluster.Alive().Err() != nil {
 		if err := d.discard(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	if d.cluster == nil {
-		if err := d.bringUp(ctx); err != nil {
-			return nil, nil, err
+		var err error
+		if d.cluster, err = d.site.enter(ctx); err != nil {
+			return nil, err
 		}
 	}
-	loaded := map[string]string{}
-	for _, spec := range units {
-		content, bring := d.contentOf(spec), d.load
-		if images.IsUnit(spec) {
-			bring = d.loadUsers
-		}
-		if d.images[content] == "" {
-			name, err := bring(ctx, content)
-			if err != nil {
-				return nil, nil, err
-			}
-			d.images[content] = name
-		}
-		loaded[content] = d.images[content]
-	}
-	return d.cluster, loaded, nil
-}
-
-// bringUp brings up the cluster.
-func (d *Deployer) bringUp(ctx context.Context) (err error) {
-	if d.users != nil {
-		d.images = map[string]string{}
-		d.cluster, err = d.users.enter(ctx, d.label)
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(d.folder), 0o700); err != nil {
-		return err
-	}
-	begun := time.Now()
-	up, err := private.Up(ctx, d.folder, d.label)
-	if err != nil {
-		return err
-	}
-	d.cluster, d.images = &cluster{API: up.API, namespace: "cleave", private: up, alive: up.Alive()},
-		map[string]string{}
-	if err := d.cluster.makeNamespace(ctx, d.label); err != nil {
-		return errors.Join(err, d.discard())
-	}
-	d.made.Platform(begun)
-	return nil
+	return d.cluster, d.images.Bring(ctx, units)
 }
 
 // cluster is where pods run.
 type cluster struct {
 	API       *api.Client
+	name      string           // in messages
 	namespace string           // of all we make in it
+	patience  time.Duration    // until the unit of a pod can be reached
+	leads     string           // node of the unit that leads a trial; "": any
+	pulls     bool             // its nodes log in to the registry
 	private   *private.Cluster // nil: it is the user's
 	alive     context.Context
 }
@@ -264,62 +203,12 @@ func (c *cluster) makeNamespace(ctx context.Context, label string) error {
 	return c.API.Do(ctx, http.MethodPost, "/api/v1/namespaces", own, nil)
 }
 
-// contentOf returns what the image of a unit has: a program of ours by its path, none (""), or, by its
-// name, what is in an image of the user's.
-func (d *Deployer) contentOf(spec lab.UnitSpec) string {
-	if images.IsUnit(spec) {
-		return spec.Image
-	}
-	if d.users != nil && spec.Program != "" {
-		return containers.PushedProgram(spec)
-	}
-	return containers.UnitProgram(d.programs, spec)
-}
-
-// load loads an image with a program, or without one, onto all nodes.
-func (d *Deployer) load(ctx context.Context, program string) (name string, err error) {
-	begun, size := time.Now(), 0
-	defer func() { d.made.Image(program, int64(size), begun) }()
-	if d.users != nil {
-		return d.users.push(ctx, program)
-	}
-	name = "cleave.invalid/host"
-	if program != "" {
-		name = "cleave.invalid/" + strings.ToLower(filepath.Base(program))
-	}
-	name += ":" + d.label
-	archive, _, err := containers.Archive(name, program, nil)
-	if err != nil {
-		return "", err
-	}
-	size = len(archive)
-	group, ctx := errgroup.WithContext(ctx)
-	for _, node := range d.cluster.private.Nodes {
-		group.Go(func() error { return node.Import(ctx, bytes.NewReader(archive)) })
-	}
-	return name, group.Wait()
-}
-
-// loadUsers loads an image of the user's onto all nodes.
-func (d *Deployer) loadUsers(ctx context.Context, name string) (string, error) {
-	begun := time.Now()
-	group, ctx := errgroup.WithContext(ctx)
-	for _, node := range d.cluster.private.Nodes {
-		group.Go(func() error { return images.Send(ctx, name, node.Import) })
-	}
-	err := group.Wait()
-	d.made.Image("", 0, begun)
-	return name, err
-}
-
 // discard ends the cluster. The next trial has another one.
 func (d *Deployer) discard() error {
 	cluster := d.cluster
-	d.cluster, d.images = nil, nil
-	if d.users != nil {
-		return d.users.leave(cluster)
-	}
-	return cluster.private.Close()
+	d.cluster = nil
+	d.images.Forget()
+	return d.site.leave(cluster)
 }
 
 // Close ends the cluster with all that is in it.

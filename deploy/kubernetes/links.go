@@ -3,21 +3,11 @@ package kubernetes
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/lab"
 )
-
-// links returns why the links of nodes cannot be changed; nil: they can.
-func (d *Deployer) links() error {
-	if d.users != nil {
-		return fmt.Errorf("hosts: the links of the nodes of %s are not ours to change: use the private cluster, "+
-			"or leave them out", d.users.Context)
-	}
-	return nil
-}
 
 // host returns the host of the node which a node of the layout is.
 func (d *deployment) host(name string) *hosts.Host { return d.cluster.Named(d.placed[name]).Host() }

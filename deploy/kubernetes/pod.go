@@ -11,15 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/fleet"
-	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
-	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -37,6 +34,7 @@ const (
 // pod is one life of a unit.
 type pod struct {
 	*fleet.Unit
+	hands
 	deployment *deployment
 	name       string // by which the cluster knows it; "" until it is made
 	address    string // its own
@@ -47,46 +45,47 @@ type pod struct {
 	paused     bool // it was, once
 	scaled     bool // the cluster has made it
 	removed    bool
-	again      bool // a starter begins it in the pod of its former life
+	token      string          // of its unit
+	lives      context.Context // until a starter ends it, or the deployment
+}
 
-	token   string          // of its unit
-	starter *fleet.Starter  // nil: it has none, or no faults
-	lives   context.Context // until a starter ends it, or the deployment
-	over    context.CancelFunc
+// hands implement what differs between the pods of a private cluster (ownPod) and one of the user's (homePod):
+// how a pod is made, reached and removed, and has faults.
+type hands interface {
+	// begin begins a life that is not the first in its pod; false: the pod is to be made.
+	begin(ctx context.Context) (bool, error)
+	// finish completes what the pod is made of, and makes what it needs.
+	finish(ctx context.Context, made *api.Pod) error
+	// dial connects to the pod's unit, as its conductor.
+	dial(ctx context.Context) (net.Conn, error)
+	// end ends the pod, whatever state it is in, and removes it.
+	end(ctx context.Context) error
+
+	AwaitOpen(ctx context.Context) error
+	Kill(ctx context.Context) (proof string, err error)
+	Pause(ctx context.Context) (proof string, err error)
+	Resume(ctx context.Context) error
 }
 
 func (d *deployment) newPod(spec lab.UnitSpec) *pod {
-	p := &pod{Unit: fleet.NewUnit(spec), deployment: d, followed: make(chan struct{})}
-	p.lives, p.over = context.WithCancel(d.Watching)
-	if d.deployer.users != nil {
-		p.starter = fleet.NewStarter(spec, func(ctx context.Context) (net.Conn, error) {
-			return d.cluster.API.Forward(ctx, d.cluster.namespace, p.name, starterPort)
-		})
-	}
+	p := &pod{Unit: fleet.NewUnit(spec), deployment: d, followed: make(chan struct{}), lives: d.Watching}
+	p.hands, p.Healthy = d.deployer.site.handsFor(p), p.awaitHealthy
 	return p
 }
 
 // Start implements fleet.Instance.
 func (p *pod) Start(ctx context.Context) error {
 	d := p.deployment
-	if p.again {
-		return p.starter.Again(ctx, p.Unit, p.connect, d.Endpoints[p.Spec.Name].Bind)
-	}
-	makeVolume := containers.MakeVolume
-	if d.deployer.users != nil { // whose pods get what is in it, not the folder
-		makeVolume = fleet.MakeVolume
-	}
-	if err := makeVolume(d.dir, p.Spec, d.trialOf(p.Spec).Endpoints); err != nil {
+	if begun, err := p.begin(ctx); begun || err != nil {
 		return err
 	}
-	patience := upPatience
-	if d.deployer.users != nil {
-		patience = pullPatience
+	if err := containers.MakeVolume(d.dir, p.Spec, d.trialOf(p.Spec).Endpoints); err != nil {
+		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not up after %v", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, d.cluster.patience, fmt.Errorf("not up after %v",
+		d.cluster.patience))
 	defer cancel()
-	var err error
-	if p.token, err = p.run(ctx); err != nil {
+	if err := p.run(ctx); err != nil {
 		return fmt.Errorf("start unit %s: %w", p.Spec.Name, err)
 	}
 	return p.connect(ctx)
@@ -98,13 +97,13 @@ func (p *pod) connect(ctx context.Context) error {
 		go p.await()
 		return nil
 	}
-	return p.control(ctx, p.token)
+	return p.control(ctx)
 }
 
 // control connects to the unit in a pod that runs.
-func (p *pod) control(ctx context.Context, token string) error {
+func (p *pod) control(ctx context.Context) error {
 	d := p.deployment
-	connection, err := p.dial(ctx, token)
+	connection, err := p.dial(ctx)
 	if err != nil {
 		p.awaitLog()
 		return fmt.Errorf("start unit %s: %w%s", p.Spec.Name, err, p.Log.LastWords())
@@ -122,32 +121,39 @@ func (p *pod) awaitLog() {
 	}
 }
 
-// run makes the pod, waits until its program runs, or has run, and finds its process. It
-// returns the token of its unit.
-func (p *pod) run(ctx context.Context) (token string, err error) {
+// run makes the pod, waits until its program runs, or has run, and finds its process.
+func (p *pod) run(ctx context.Context) error {
 	d := p.deployment
-	made, token, err := p.description()
+	made, err := p.description()
 	if err != nil {
-		return "", err
+		return err
 	}
 	d.mu.Lock()
 	d.lives++
 	p.name = fmt.Sprintf("%s-%s-%d", d.trial, p.Spec.Name, d.lives)
 	d.mu.Unlock()
 	made.Metadata.Name = p.name
-	if d.deployer.users != nil {
-		if err := p.makeForeign(ctx, &made); err != nil {
-			return "", err
-		}
+	if err := p.finish(ctx, &made); err != nil {
+		return err
 	}
 	if err := d.cluster.API.Do(ctx, http.MethodPost, d.cluster.ours("pods"), made, nil); err != nil {
-		return "", p.advised(err)
+		return d.cluster.advised(err)
 	}
 	state, err := d.told.await(ctx, p.name, started)
 	if err != nil {
-		return "", err
+		return err
 	}
-	return token, p.find(state)
+	return p.find(state)
+}
+
+// advised adds what to do to what the cluster says of a pod.
+func (c *cluster) advised(err error) error {
+	var refusal *api.Refusal
+	if errors.As(err, &refusal) && refusal.Code == http.StatusForbidden {
+		return fmt.Errorf("%w: it is a quota, or a rule, of %s: have its administrator widen it for namespaces %s*",
+			err, c.name, namespacePrefix)
+	}
+	return err
 }
 
 // find notes which process of which node a pod is that runs, or has run, with its address, and follows its
@@ -174,19 +180,6 @@ func (p *pod) find(state api.Pod) error {
 		_ = log.Close()
 	}()
 	return p.bind()
-}
-
-// bind keeps the unit on its processors, on which it has begun (containers.Trial.Binds), and proves it.
-// Kubernetes cannot be told them.
-func (p *pod) bind() error {
-	processors, err := launch.Processors(p.Spec.Cores)
-	if err != nil || len(processors) == 0 || p.HostPID() == 0 {
-		return err
-	}
-	if err := p.node.Bind(p.container, launch.List(processors)); err != nil && p.runs() {
-		return fmt.Errorf("bind it to the processors %v: %w", processors, err)
-	}
-	return launch.AwaitBound(p.deployment.Watching, p.HostPID(), p.Spec.Cores)
 }
 
 // hopeless are reasons for which a container waits in vain.
@@ -228,7 +221,7 @@ func started(pod api.Pod, gone bool) (bool, error) {
 
 // description returns what the pod is made of. Nothing secret is in it: it can be read by
 // whoever may ask the cluster.
-func (p *pod) description() (made api.Pod, token string, err error) {
+func (p *pod) description() (made api.Pod, err error) {
 	d, spec := p.deployment, p.Spec
 	control := net.JoinHostPort(anyAddress, strconv.Itoa(controlPort))
 	if p.Prepares {
@@ -236,8 +229,9 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 	}
 	is, err := d.trialOf(spec).Describe(spec, control)
 	if err != nil {
-		return made, "", err
+		return made, err
 	}
+	p.token = is.Token
 	made.Metadata.Labels = map[string]string{labelTrial: d.trial, labelUnit: spec.Name,
 		labelNames: cmp.Or(spec.Group, spec.Name)}
 	made.Spec = api.PodSpec{RestartPolicy: "Never", Hostname: is.Hostname, HostAliases: slices.Clone(d.found),
@@ -250,10 +244,10 @@ func (p *pod) description() (made api.Pod, token string, err error) {
 		made.Spec.NodeSelector = map[string]string{hostname: node}
 	}
 	made.Spec.Containers = []api.Container{p.program(is)}
-	if d.deployer.users != nil { // whose nodes have nothing of this host
+	if d.deployer.images.IsRemote { // its nodes have nothing of this host
 		is.Mounts = slices.DeleteFunc(is.Mounts, func(m lab.ContainerMount) bool { return m.Kind == lab.MountBind })
 	}
-	return made, is.Token, mount(&made.Spec, is.Mounts)
+	return made, mount(&made.Spec, is.Mounts)
 }
 
 // program returns what the program of the pod is made of, without its mounts.
@@ -261,7 +255,7 @@ func (p *pod) program(is containers.Container) api.Container {
 	d := p.deployment
 	command, args := is.Run()
 	runs := api.Container{
-		Name: "unit", Image: d.images[d.deployer.contentOf(p.Spec)], ImagePullPolicy: "Never",
+		Name: "unit", Image: d.deployer.images.Of(p.Spec), ImagePullPolicy: "Never",
 		Resources: resources(p.Spec.Limits), WorkingDir: is.Dir, TTY: is.Terminal,
 		Command: literals(command), Args: literals(args), ReadinessProbe: p.probe(is.Health),
 		SecurityContext: api.SecurityContext{ReadOnlyRootFilesystem: is.ReadOnly,
@@ -313,13 +307,12 @@ func (d *deployment) spread() api.Spread {
 	return rule
 }
 
-// wanted returns the node of the cluster where a unit has to be; "": anywhere. The unit that leads
-// the trial is on the first of ours, which has no faults.
+// wanted returns the node of the cluster where a unit has to be; "": anywhere.
 func (d *deployment) wanted(spec lab.UnitSpec) string {
-	if node := d.placed[spec.Node]; node != "" || spec.Name != d.lead || d.deployer.users != nil {
+	if node := d.placed[spec.Node]; node != "" || spec.Name != d.lead {
 		return node
 	}
-	return private.Nodes()[0]
+	return d.cluster.leads
 }
 
 // resources limit a program. It asks for none of its limit: what units get, the trial
@@ -339,16 +332,15 @@ func resources(limits lab.Limits) api.Resources {
 func (p *pod) await() {
 	defer close(p.Ended)
 	d := p.deployment
+	// Nodes of ours are lost by faults, in which what runs there goes on.
+	isLost := func(pod api.Pod) bool { return d.deployer.images.IsRemote && lost(pod) }
 	state, err := d.told.await(p.lives, p.name, func(pod api.Pod, gone bool) (bool, error) {
-		if d.deployer.users != nil && lost(pod) {
-			return true, nil
-		}
-		return gone || ended(pod) != nil, nil
+		return gone || isLost(pod) || ended(pod) != nil, nil
 	})
 	if err != nil { // it has ended by a fault, or with the deployment
 		return
 	}
-	away := d.deployer.users != nil && lost(state)
+	away := isLost(state)
 	if !away { // else its log does not end
 		<-p.followed
 	}
@@ -372,31 +364,6 @@ func ended(pod api.Pod) *api.Terminated {
 	}
 	status := pod.Status.ContainerStatuses[0]
 	return cmp.Or(status.State.Terminated, status.LastState.Terminated)
-}
-
-// runs reports whether the program runs.
-func (p *pod) runs() bool {
-	return p.HostPID() != 0 && syscall.Kill(p.HostPID(), 0) == nil && p.node.PID(p.container) == p.HostPID()
-}
-
-// kill ends every process of the pod and waits until they are gone.
-func (p *pod) kill(ctx context.Context) error {
-	if p.paused { // then it would not end
-		if err := p.node.Resume(ctx, p.container); err != nil {
-			return err
-		}
-	}
-	for p.runs() {
-		if err := syscall.Kill(p.HostPID(), syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("process %d does not end after kill -9: %w", p.HostPID(), context.Cause(ctx))
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-	return nil
 }
 
 // End implements fleet.Instance. It returns when the cluster has the pod no more.
@@ -447,19 +414,16 @@ func (p *pod) remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, removePatience,
 		fmt.Errorf("the pod of unit %s is not removed after %v", p.Spec.Name, removePatience))
 	defer cancel()
-	var err error
-	if p.deployment.deployer.users != nil {
-		err := p.removeForeign(ctx)
-		p.removed = err == nil
-		return err
-	}
-	if p.Spec.Foreign && p.Spec.Server == nil && p.runs() {
-		err = p.End(ctx)
-	}
-	if p.node != nil {
-		err = errors.Join(err, p.kill(ctx))
-	}
-	err = errors.Join(err, p.delete(ctx, 0))
+	err := p.end(ctx)
 	p.removed = err == nil
 	return err
+}
+
+// literals returns texts in which Kubernetes finds no variable to replace.
+func literals(texts []string) []string {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = strings.ReplaceAll(text, "$(", "$$(")
+	}
+	return all
 }

@@ -17,7 +17,7 @@ import (
 func TestTheLogComesAfterTheEnd(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
-	d := &deployment{told: newTold(), deployer: &Deployer{users: &Users{}},
+	d := &deployment{told: newTold(), deployer: &Deployer{site: &home{}},
 		cluster: &cluster{API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}}
 	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(lab.Layout{}, ""), t.TempDir(), fleet.Platform[*pod]{})
 	p := d.newPod(lab.UnitSpec{Name: "views"})
@@ -31,7 +31,7 @@ func TestTheLogComesAfterTheEnd(t *testing.T) {
 		_, _ = p.Log.Write([]byte("stillborn\n"))
 		close(p.followed)
 	})
-	err := p.control(t.Context(), "token")
+	err := p.control(t.Context())
 	for _, part := range []string{"unit views", "its program ended: exit status 3", "stillborn"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("the error is %v, want it to say %q", err, part)

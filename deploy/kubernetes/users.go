@@ -2,7 +2,6 @@ package kubernetes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -16,7 +15,6 @@ import (
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/registry"
-	"github.com/cleave-lab/cleave/lab"
 )
 
 // The variables that name a cluster of the user's.
@@ -34,12 +32,10 @@ type Users struct {
 	Context string // of the kubeconfig
 	Starter string // path of the program of that name, which units have that shall have faults
 
-	admit    func(context.Context) error // asked before every trial; nil: nobody
-	images   *registry.Repository        // nil: none is named
-	looking  sync.Mutex
-	looked   bool
-	nodes    []api.Node // seen when it was looked at
-	problems error      // found then
+	images *registry.Repository // nil: none is named
+	looked sync.Once
+	nodes  []api.Node // seen then
+	wrong  error      // found then
 }
 
 // FromEnvironment returns the cluster that variables name; nil: none.
@@ -68,21 +64,6 @@ func FromEnvironment(lookup func(string) (string, bool)) (*Users, error) {
 		}
 	}
 	return u, nil
-}
-
-// preflight refuses what pods of a cluster that is not ours cannot be, and what we may not
-// do there.
-func (u *Users) preflight(programs string, layout lab.Layout) error {
-	u.looking.Lock()
-	defer u.looking.Unlock()
-	if !u.looked {
-		ctx, cancel := context.WithTimeoutCause(context.Background(), lookPatience,
-			fmt.Errorf("no answer in %v", lookPatience))
-		u.nodes, u.problems = u.look(ctx)
-		cancel()
-		u.looked = true
-	}
-	return errors.Join(u.elsewhere().CheckLayout(layout, programs, u.Starter), u.problems)
 }
 
 // lookPatience is how long a cluster may take to say what we may do there.
@@ -149,64 +130,7 @@ func (u *Users) look(ctx context.Context) (nodes []api.Node, err error) {
 // namespacePrefix begins the names of our namespaces; the conductor's label follows.
 const namespacePrefix = "cleave-"
 
-// enter makes the namespace of this conductor.
-func (u *Users) enter(ctx context.Context, label string) (*cluster, error) {
-	c := &cluster{API: u.API, namespace: namespacePrefix + label, alive: context.WithoutCancel(ctx)}
-	if err := c.makeNamespace(ctx, label); err != nil {
-		return nil, fmt.Errorf("make a namespace on %s: %w", u.Context, err)
-	}
-	err := u.furnish(ctx, c)
-	if err != nil {
-		return nil, errors.Join(err, u.leave(c))
-	}
-	return c, nil
-}
-
-// pullSecret is the name of what nodes prove to the registry.
-const pullSecret = "registry"
-
-// furnish makes what pods of the namespace need.
-func (u *Users) furnish(ctx context.Context, c *cluster) error {
-	if login := u.images.Login(); login != nil {
-		var secret api.Secret
-		secret.Metadata.Name, secret.Type = pullSecret, "kubernetes.io/dockerconfigjson"
-		secret.Data = map[string][]byte{".dockerconfigjson": login}
-		if err := c.API.Do(ctx, http.MethodPost, c.ours("secrets"), secret, nil); err != nil {
-			return fmt.Errorf("give the nodes of %s the login of the registry: %w", u.Context, err)
-		}
-	}
-	// The account that pods have comes a moment after the namespace, and before it none is let in.
-	ctx, cancel := context.WithTimeout(ctx, lookPatience)
-	defer cancel()
-	for {
-		err := c.API.Do(ctx, http.MethodGet, c.ours("serviceaccounts", "default"), nil, nil)
-		if !api.NotFound(err) {
-			return nil // if it is something else that is wrong, the first pod will tell
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the cluster %s makes no account for pods in the namespace %s: look whether its "+
-				"controllers run", u.Context, c.namespace)
-		case <-time.After(watchAgain):
-		}
-	}
-}
-
-// leavePatience is how long a cluster may take to remove a namespace with all that is in it.
-const leavePatience = time.Minute
-
-// leave removes the namespace and waits until it is gone.
-func (u *Users) leave(c *cluster) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(c.alive), leavePatience,
-		fmt.Errorf("not gone after %v", leavePatience))
-	defer cancel()
-	if err := u.remove(ctx, c.namespace); err != nil {
-		return fmt.Errorf("the namespace %s is still on %s: %w: remove it later with: %s=%s cleave clean",
-			c.namespace, u.Context, err, ContextVariable, u.Context)
-	}
-	return nil
-}
-
+// remove removes a namespace and waits until it is gone.
 func (u *Users) remove(ctx context.Context, namespace string) error {
 	path := "/api/v1/namespaces/" + namespace
 	for method := http.MethodDelete; ; method = http.MethodGet {
@@ -223,15 +147,6 @@ func (u *Users) remove(ctx context.Context, namespace string) error {
 		case <-time.After(watchAgain):
 		}
 	}
-}
-
-// push puts the image of a program into the registry, with the starter beside it.
-func (u *Users) push(ctx context.Context, program string) (string, error) {
-	name, config, layer, err := containers.Pushed(program, u.Starter)
-	if err != nil {
-		return "", err
-	}
-	return u.images.Push(ctx, registry.Image{Name: name, Config: config, Layer: layer})
 }
 
 // Clean removes the namespaces of conductors that are gone, and names them. What is of one

@@ -133,7 +133,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		deploytest.Says(t, made.Stop(), "connection refused")
 		deploytest.Says(t, d.Close(), "is still on theirs", "CLEAVE_USE_KUBERNETES=theirs cleave clean")
 		after := deployerOf(t, f, program) // as if it had come back
-		if err := after.users.remove(t.Context(), namespacePrefix+f.Label); err != nil {
+		if err := after.site.(*home).remove(t.Context(), namespacePrefix+f.Label); err != nil {
 			t.Error(err)
 		}
 		closed(t, after)
@@ -157,7 +157,7 @@ func cleaned(t *testing.T, f *userstest.Cluster) {
 		made.Metadata.Name, made.Metadata.Labels = name, map[string]string{labelKey: label}
 		f.Put(t, "/api/v1/namespaces", made)
 	}
-	u := deployerOf(t, f, "").users
+	u := deployerOf(t, f, "").site.(*home).Users
 	if removed, unclear, err := u.Clean(t.Context(), own.String()); len(removed)+len(unclear) > 0 || err != nil {
 		t.Errorf("of one that runs: removed %q, unclear %q, %v", removed, unclear, err)
 	}

@@ -34,6 +34,6 @@ func aliases(spec lab.UnitSpec) []string {
 	return slices.Compact(all)
 }
 
-// hasty returns how names are asked for. One that the node does not know yet is asked for outside, where nobody
-// answers: by default for 5 s.
+// hasty returns how names are asked for. One that the node does not know yet is asked for outside, where
+// nobody answers: by default for 5 s.
 func hasty() engine.DNSConfig { return engine.DNSConfig{Options: []string{"timeout:1", "attempts:1"}} }

@@ -48,9 +48,7 @@ type home struct {
 	inside   []string // the same, as the network of the units has them
 }
 
-func (h *home) isRemote() bool { return true }
-
-// can: the starters of units do faults, without powers on nodes.
+// can returns what the starters of units can do, without powers on nodes.
 func (h *home) can() lab.Capabilities { return lab.Capabilities{Faults: fleet.StarterFaults()} }
 
 // preflight refuses what services of a swarm that is not ours cannot be.
@@ -59,16 +57,8 @@ func (h *home) preflight(layout lab.Layout) error {
 	return errors.Join(err, h.swarm.elsewhere().CheckLayout(layout, h.deployer.programs, h.swarm.Starter))
 }
 
-// contentOf returns what the image of a unit has beside the starter.
-func (h *home) contentOf(spec lab.UnitSpec) string {
-	if spec.Program != "" {
-		return containers.PushedProgram(spec)
-	}
-	return containers.UnitProgram(h.deployer.programs, spec)
-}
-
-// bring puts the image of a program, or of none, into the registry, with the starter beside it.
-func (h *home) bring(ctx context.Context, content string, _ bool) (image string, bytes int64, err error) {
+// load puts the image of a program, or of none, into the registry, with the starter beside it.
+func (h *home) load(ctx context.Context, content string, _ bool) (image string, bytes int, err error) {
 	name, config, layer, err := containers.Pushed(content, h.swarm.Starter)
 	if err != nil {
 		return "", 0, err
@@ -77,7 +67,7 @@ func (h *home) bring(ctx context.Context, content string, _ bool) (image string,
 		name = lab.StarterProgram
 	}
 	image, err = h.swarm.images.Push(ctx, registry.Image{Name: name, Config: config, Layer: layer})
-	return image, int64(len(layer)), err
+	return image, len(layer), err
 }
 
 // enter makes the home of this conductor. The doors' image has the starter alone.
@@ -85,7 +75,8 @@ func (h *home) enter(ctx context.Context) (err error) {
 	if err := h.swarm.look(); err != nil { // Preflight does not know servers
 		return err
 	}
-	if err := h.deployer.bring(ctx, "", false); err != nil || h.network != "" {
+	bare, err := h.deployer.images.Bare(ctx)
+	if err != nil || h.network != "" {
 		return err
 	}
 	defer func() {
@@ -112,7 +103,7 @@ func (h *home) enter(ctx context.Context) (err error) {
 		engine.Overlay{Name: h.name, Subnet: subnet, Labels: h.deployer.labels()}); err != nil {
 		return err
 	}
-	return h.open(ctx, h.deployer.images[""], subnet)
+	return h.open(ctx, bare, subnet)
 }
 
 // nobody is the user of all that runs there.
@@ -333,17 +324,18 @@ func (h *home) say(connection net.Conn, wanted string) (string, error) {
 
 // leave removes all that carries the label, and waits until it is gone.
 func (h *home) leave() error {
-	if h.manager == nil { // nothing was made
+	manager := h.manager
+	h.manager, h.network, h.doors, h.inside = nil, "", nil, nil
+	if manager == nil { // nothing was made
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), leavePatience,
 		fmt.Errorf("not gone after %v", leavePatience))
 	defer cancel()
-	if err := remove(ctx, h.manager, h.deployer.label); err != nil {
+	if err := remove(ctx, manager, h.deployer.label); err != nil {
 		return fmt.Errorf("%s* is still on the swarm %s: %w: remove it later with: %s=%s cleave clean", h.name,
 			h.swarm.Name, err, Variable, h.swarm.Name)
 	}
-	h.manager, h.network, h.doors, h.inside = nil, "", nil, nil
 	return nil
 }
 

@@ -22,31 +22,28 @@ import (
 
 // homeLife is the life of a service on a swarm of the user's.
 type homeLife struct {
+	fleet.StarterLife
 	*room
 	trial   *homeTrial
 	service *service
-	lives   context.Context // until a fault ends it, or the deployment
-	over    context.CancelFunc
 }
 
 // room is what the swarm has of a unit, in all its lives.
 type room struct {
-	*fleet.Starter        // nil: no fault is planned for the unit
-	secret, task   string // their IDs; "" until they are made
-	reading        sync.Mutex
-	read           engine.LogMark
+	secret, task string // their IDs; "" until they are made
+	reading      sync.Mutex
+	read         engine.LogMark
 }
 
 func (t *homeTrial) handsFor(s *service) hands {
-	return t.lifeIn(s, &room{Starter: fleet.NewStarter(s.Spec, func(ctx context.Context) (net.Conn, error) {
+	return t.lifeIn(s, &room{}, fleet.NewStarter(s.Spec, func(ctx context.Context) (net.Conn, error) {
 		return t.home.through(ctx, inOverlay(s.Spec.Name, starterPort))
-	})})
+	}))
 }
 
 // lifeIn begins a life of a unit in what the swarm has of it.
-func (t *homeTrial) lifeIn(s *service, of *room) *homeLife {
-	l := &homeLife{room: of, trial: t, service: s}
-	l.lives, l.over = context.WithCancel(t.Watching)
+func (t *homeTrial) lifeIn(s *service, of *room, starter *fleet.Starter) *homeLife {
+	l := &homeLife{StarterLife: starter.Life(t.Watching), room: of, trial: t, service: s}
 	s.ReadLog = l.readLog
 	return l
 }
@@ -62,11 +59,11 @@ const (
 	maxSecret = 500 << 10
 )
 
-func (l *homeLife) patience() time.Duration { return pullPatience }
-
-// describe returns a container that runs the starter, with its orders in a secret. The starter begins as root,
-// with what it takes to become somebody else.
-func (l *homeLife) describe(ctx context.Context, is containers.Container) (made engine.ServiceContainer, err error) {
+// describe returns a container that runs the starter, with its orders in a secret. The starter begins as
+// root, with what it takes to become somebody else.
+func (l *homeLife) describe(
+	ctx context.Context, is containers.Container,
+) (made engine.ServiceContainer, err error) {
 	d, s := l.trial.deployment, l.service
 	orders, err := l.orders(is)
 	if err != nil {
@@ -80,7 +77,7 @@ func (l *homeLife) describe(ctx context.Context, is containers.Container) (made 
 		grace = engine.StopGrace
 	}
 	return engine.ServiceContainer{
-		Image: d.images[d.deployer.site.contentOf(s.Spec)], Labels: d.deployer.labels(), ReadOnly: true,
+		Image: d.deployer.images.Of(s.Spec), Labels: d.deployer.labels(), ReadOnly: true,
 		Command: []string{"/" + lab.StarterProgram, lab.StarterRuns}, Init: new(bool), // the starter is the first
 		Mounts: []engine.Mount{{Type: "tmpfs", Target: "/tmp"},
 			{Type: "volume", Target: fleet.Volume(d.trial.Dir, s.Spec)}},
@@ -203,7 +200,7 @@ func (l *homeLife) howEnded(ctx context.Context) (how, err error) {
 
 // awaitEnd waits until the program ends, and no fault or the deployment has ended it.
 func (l *homeLife) awaitEnd() (how error, ended bool) {
-	how, err := l.howEnded(l.lives)
+	how, err := l.howEnded(l.Lives)
 	if err != nil {
 		return nil, false
 	}
@@ -226,21 +223,9 @@ func (l *homeLife) startAgain(ctx context.Context) error {
 	return l.Again(ctx, s.Unit, s.connect, l.trial.trial.Endpoints[s.Spec.Name].Bind)
 }
 
-// Kill has the starter end the program.
-func (l *homeLife) Kill(ctx context.Context) (proof string, err error) {
-	proof, err = l.Tell(ctx, lab.StarterEnd)
-	if err == nil {
-		l.over()
-	}
-	return proof, err
-}
-
 func (l *homeLife) End(ctx context.Context) error {
 	return l.trial.manager.RemoveService(ctx, l.service.id)
 }
-
-// AwaitOpen returns at once: a starter, or connected, has seen before that the unit listens.
-func (l *homeLife) AwaitOpen(context.Context) error { return nil }
 
 // removed removes the secret.
 func (l *homeLife) removed(ctx context.Context) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// homeTrial is a swarm of the user's as a trial has it.
+// homeTrial implements ground for a swarm of the user's.
 type homeTrial struct {
 	*deployment
 	home  *home
@@ -22,7 +22,7 @@ type homeTrial struct {
 }
 
 func (h *home) begin(d *deployment) ground {
-	d.manager, d.network = h.manager, h.network
+	d.manager, d.network, d.patience = h.manager, h.network, pullPatience
 	return &homeTrial{deployment: d, home: h, news: newNews()}
 }
 
@@ -120,7 +120,8 @@ func (t *homeTrial) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error 
 func (t *homeTrial) next(_ context.Context, ended *service, _ bool) (*service, error) {
 	s := &service{Unit: fleet.NewUnit(ended.Spec), deployment: t.deployment, id: ended.id, made: ended.made,
 		token: ended.token, again: true}
-	s.hands = t.lifeIn(s, ended.hands.(*homeLife).room)
+	before := ended.hands.(*homeLife)
+	s.hands = t.lifeIn(s, before.room, before.Starter)
 	return s, nil
 }
 

@@ -2,7 +2,6 @@ package swarm
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,8 +26,6 @@ type own struct {
 	dir      string
 	cluster  *private.Cluster // nil until the first trial
 }
-
-func (o *own) isRemote() bool { return false }
 
 // Missing says what this host lacks for a private swarm; nil: nothing.
 func Missing() error { return private.Missing() }
@@ -57,7 +54,8 @@ func (o *own) preflight(layout lab.Layout) error {
 	)
 }
 
-// can: the first node manages the others, and has the unit that leads the trial.
+// can returns what a private swarm can do. Its first node has no faults: it manages the others, and has the
+// unit that leads the trial.
 func (o *own) can() lab.Capabilities {
 	return lab.Capabilities{
 		Faults: containers.Faults(), Links: func() error { return nil },
@@ -69,15 +67,17 @@ func (o *own) can() lab.Capabilities {
 func (o *own) enter(ctx context.Context) error {
 	if o.cluster == nil {
 		begun, d := time.Now(), o.deployer
-		var err error
-		if o.cluster, err = private.Up(ctx, d.label, o.dir); err != nil {
+		up, err := private.Up(ctx, d.label, o.dir)
+		if err != nil {
 			return err
 		}
-		if err = d.bring(ctx, "", false); err == nil {
-			err = o.cluster.Stay(ctx, d.images[""], d.labels())
+		o.cluster = up
+		bare, err := d.images.Bare(ctx)
+		if err == nil {
+			err = o.cluster.Stay(ctx, bare, d.labels())
 		}
 		if err != nil {
-			clear(d.images)
+			d.images.Forget()
 			return errors.Join(fmt.Errorf("bring all nodes into the network of the units: %w", err), o.leave())
 		}
 		d.made.Platform(begun)
@@ -99,13 +99,8 @@ func (o *own) leave() error {
 	return err
 }
 
-// contentOf returns a program of ours by its path, none (""), or, by its name, an image of the user's.
-func (o *own) contentOf(spec lab.UnitSpec) string {
-	return cmp.Or(spec.Image, containers.UnitProgram(o.deployer.programs, spec))
-}
-
-// bring loads an image onto all nodes and returns its ID, which is the same there.
-func (o *own) bring(ctx context.Context, content string, isUsers bool) (id string, size int64, err error) {
+// load loads an image onto all nodes and returns its ID, which is the same there.
+func (o *own) load(ctx context.Context, content string, isUsers bool) (id string, size int, err error) {
 	nodes := o.cluster.Nodes
 	if isUsers {
 		ids := make([]string, len(nodes))
@@ -126,7 +121,7 @@ func (o *own) bring(ctx context.Context, content string, isUsers bool) (id strin
 	if err != nil {
 		return "", 0, err
 	}
-	return id, int64(len(archive)), private.Each(ctx, nodes, func(ctx context.Context, n *private.Node) error {
+	return id, len(archive), private.Each(ctx, nodes, func(ctx context.Context, n *private.Node) error {
 		_, err := n.Engine.Load(ctx, bytes.NewReader(archive))
 		return err
 	})

@@ -38,13 +38,13 @@ func (t *ownTrial) life(s *service) *ownLife { return s.hands.(*ownLife) }
 // upPatience is how long a service may take until its unit can be reached.
 const upPatience = time.Minute
 
-func (l *ownLife) patience() time.Duration { return upPatience }
-
 // describe returns the container in the words of Swarm.
-func (l *ownLife) describe(_ context.Context, is containers.Container) (made engine.ServiceContainer, err error) {
+func (l *ownLife) describe(
+	_ context.Context, is containers.Container,
+) (made engine.ServiceContainer, err error) {
 	d := l.trial.deployment
 	made = engine.ServiceContainer{
-		Image: d.images[d.deployer.site.contentOf(l.service.Spec)], Labels: d.deployer.labels(),
+		Image: d.deployer.images.Of(l.service.Spec), Labels: d.deployer.labels(),
 		StopGracePeriod: engine.StopGrace, StopSignal: is.StopSignal, Init: &is.Init,
 		Dir: is.Dir, User: is.User, Hostname: plain(is.Hostname), TTY: is.Terminal, ReadOnly: is.ReadOnly,
 		CapabilityAdd: is.CapAdd, CapabilityDrop: is.CapDrop, Sysctls: is.Sysctls,

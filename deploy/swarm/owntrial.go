@@ -21,7 +21,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// ownTrial is a private swarm as a trial has it.
+// ownTrial implements ground for a private swarm.
 type ownTrial struct {
 	*deployment
 	cluster *private.Cluster
@@ -35,7 +35,7 @@ type ownTrial struct {
 }
 
 func (o *own) begin(d *deployment) ground {
-	d.manager, d.network = o.cluster.Manager(), private.Overlay
+	d.manager, d.network, d.patience = o.cluster.Manager(), private.Overlay, upPatience
 	return &ownTrial{deployment: d, cluster: o.cluster, ports: map[string][]int{},
 		latest: map[string]*private.Node{}, first: map[string]*private.Node{}, detours: map[string]detour{}}
 }

@@ -24,7 +24,10 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 		}
 		running := made.(*deployment)
 		told := running.trial.Environment(l.Units[0])[lab.PeerVariable("front")]
-		want := map[bool]string{true: d.site.(*own).cluster.Named(c.node).Address, false: "front"}[c.at == lab.ReachPublished]
+		want := "front"
+		if c.at == lab.ReachPublished {
+			want = d.site.(*own).cluster.Named(c.node).Address
+		}
 		if host, _, _ := net.SplitHostPort(told); host != want {
 			t.Errorf("reach %q on %s: the lead calls the front at %s, want %s", c.at, c.node, told, want)
 		}

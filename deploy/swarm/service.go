@@ -27,10 +27,9 @@ type service struct {
 	again      bool // it is not the first life
 }
 
-// hands do to the container of a service what a fleet does to an instance, and what its Start needs.
+// hands implement what differs between the services of a private swarm (ownLife) and one of the user's
+// (homeLife): how a container begins, is reached, ends and has faults.
 type hands interface {
-	// patience is how long the service may take until its unit can be reached.
-	patience() time.Duration
 	// describe returns the container of the service, with what is kept beside it.
 	describe(ctx context.Context, is containers.Container) (engine.ServiceContainer, error)
 	// take reports whether the container of a task runs, or has run, which is then that of this life.
@@ -76,7 +75,7 @@ func (s *service) start(ctx context.Context) error {
 	if err := containers.MakeVolume(d.trial.Dir, s.Spec, d.trialOf(s.Spec).Endpoints); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.patience(), fmt.Errorf("not up after %v", s.patience()))
+	ctx, cancel := context.WithTimeoutCause(ctx, d.patience, fmt.Errorf("not up after %v", d.patience))
 	defer cancel()
 	err := s.create(ctx)
 	if err == nil {

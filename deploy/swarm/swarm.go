@@ -24,7 +24,6 @@ package swarm
 import (
 	"context"
 	"errors"
-	"maps"
 	"net"
 	"os"
 	"slices"
@@ -36,7 +35,6 @@ import (
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
-	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
@@ -51,8 +49,8 @@ type Deployer struct {
 	admit     func(context.Context) error // asked before every trial; nil: nobody
 
 	preparing sync.Mutex
-	images    map[string]string // what the swarm calls them, by what is in them: see site.contentOf
-	services  atomic.Int64      // how many there have been
+	images    *containers.Images
+	services  atomic.Int64 // how many there have been
 	made      fleet.Made
 }
 
@@ -60,17 +58,12 @@ var _ lab.Deployer = (*Deployer)(nil)
 
 // site is a swarm on which units run: a private one (own), or one of the user's (home).
 type site interface {
-	// isRemote reports whether its nodes have nothing of this host.
-	isRemote() bool
 	can() lab.Capabilities
 	preflight(layout lab.Layout) error
 	// enter makes what is there for all trials, unless it is there.
 	enter(ctx context.Context) error
-	// contentOf returns what the image of a unit has; "": none of our programs.
-	contentOf(spec lab.UnitSpec) string
-	// bring has the nodes have an image with a content, which may be an image of the user's; bytes are 0 if
-	// unknown.
-	bring(ctx context.Context, content string, isUsers bool) (image string, bytes int64, err error)
+	// load loads an image onto the nodes: see containers.Images.
+	load(ctx context.Context, content string, isUsers bool) (image string, bytes int, err error)
 	// begin returns the site as a trial has it.
 	begin(d *deployment) ground
 	// leave removes what enter has made.
@@ -82,12 +75,14 @@ type site interface {
 // made. Services run on the swarm of users, or, where that is nil, on a private one, which is kept in a
 // folder that is made for it and removed.
 func New(processes *process.Deployer, programs, label, dir string, users *Users) *Deployer {
-	d := &Deployer{processes: processes, programs: programs, label: label, images: map[string]string{}}
+	d := &Deployer{processes: processes, programs: programs, label: label}
 	if users != nil {
 		d.site = &home{deployer: d, swarm: users, name: prefix + label}
 	} else {
 		d.site = &own{deployer: d, dir: dir}
 	}
+	d.images = &containers.Images{Programs: programs, IsRemote: users != nil, Load: d.site.load,
+		Made: &d.made}
 	return d
 }
 
@@ -103,40 +98,19 @@ func (d *Deployer) Can() lab.Capabilities { return d.site.can() }
 // Preflight implements lab.Deployer.
 func (d *Deployer) Preflight(layout lab.Layout) error { return d.site.preflight(layout) }
 
-// prepared returns the images that units run in, on all nodes of the swarm: the first trial makes both for
-// all.
-func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (map[string]string, error) {
+// prepare makes what is there for all trials, with the images of units: the first trial makes both for all.
+func (d *Deployer) prepare(ctx context.Context, units []lab.UnitSpec) error {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
 	if d.admit != nil {
 		if err := d.admit(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := d.site.enter(ctx); err != nil {
-		return nil, err
-	}
-	for _, spec := range units {
-		if err := d.bring(ctx, d.site.contentOf(spec), images.IsUnit(spec)); err != nil {
-			return nil, err
-		}
-	}
-	return maps.Clone(d.images), nil
-}
-
-// bring has the nodes have an image, unless they do.
-func (d *Deployer) bring(ctx context.Context, content string, isUsers bool) error {
-	if d.images[content] != "" {
-		return nil
-	}
-	begun := time.Now()
-	image, bytes, err := d.site.bring(ctx, content, isUsers)
-	if err != nil {
 		return err
 	}
-	d.images[content] = image
-	d.made.Image(content, bytes, begun)
-	return nil
+	return d.images.Bring(ctx, units)
 }
 
 // labels mark what is made.
@@ -148,7 +122,7 @@ func (d *Deployer) labels() map[string]string {
 func (d *Deployer) Close() error {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
-	clear(d.images)
+	d.images.Forget()
 	return d.site.leave()
 }
 
@@ -156,15 +130,14 @@ func (d *Deployer) Close() error {
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
 	servers, contained, rest := containers.Part(layout)
 	units, last := slices.Concat(servers, contained), []lab.UnitSpec(nil)
-	if d.site.isRemote() { // programs of the conductor's run there, too
+	if d.images.IsRemote { // programs of the conductor's run there, too
 		last, rest.Units = rest.Units, nil
 	}
 	all := slices.Concat(units, last, layout.Prepare)
-	images, err := d.prepared(ctx, all)
-	if err != nil {
+	if err := d.prepare(ctx, all); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	running := newDeployment(ctx, d, layout, dir, images)
+	running := newDeployment(ctx, d, layout, dir)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, running.Stop())
@@ -194,14 +167,14 @@ type deployment struct {
 	ground
 	deployer *Deployer
 	manager  *engine.Client
-	network  string // of the units, by its name or ID
-	images   map[string]string
+	network  string        // of the units, by its name or ID
+	patience time.Duration // until the unit of a service can be reached
 	lead     string
-	trial    containers.Trial // its endpoints are the addresses in the network of the units
+	trial    containers.Trial        // its endpoints are the addresses in the network of the units
 	outside  map[string]lab.Endpoint // the addresses seen from this host, of units that have a node of ours
 }
 
-// ground is the site of a trial.
+// ground implements what a site does for one trial.
 type ground interface {
 	// complete declares what is done there to services and nodes.
 	complete(p *fleet.Platform[*service])
@@ -218,10 +191,8 @@ type ground interface {
 }
 
 // newDeployment has no service yet.
-func newDeployment(
-	ctx context.Context, d *Deployer, layout lab.Layout, dir string, images map[string]string,
-) *deployment {
-	made := &deployment{deployer: d, images: images, lead: layout.Lead, outside: map[string]lab.Endpoint{}}
+func newDeployment(ctx context.Context, d *Deployer, layout lab.Layout, dir string) *deployment {
+	made := &deployment{deployer: d, lead: layout.Lead, outside: map[string]lab.Endpoint{}}
 	made.ground = d.site.begin(made)
 	platform := fleet.Platform[*service]{
 		Name: d.Name(), Faults: d.Can().Faults, SharesMemory: layout.SharedMemory > 0, AtOnce: atOnce,
@@ -277,7 +248,7 @@ func (d *deployment) assign(specs []lab.UnitSpec) {
 
 // Meter implements lab.Deployment: of units on nodes that are not ours each says itself what it has used.
 func (d *deployment) Meter() lab.Meter {
-	if d.deployer.site.isRemote() {
+	if d.deployer.images.IsRemote {
 		return d.SelfMeter()
 	}
 	return nil

@@ -2,7 +2,6 @@ package swarm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -14,7 +13,6 @@ import (
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/registry"
-	"github.com/cleave-lab/cleave/lab"
 )
 
 // Variable names a swarm of the user's: where one of its managers is, as DOCKER_HOST has
@@ -26,9 +24,8 @@ type Users struct {
 	Name    string // as the user has it
 	Starter string // path of the program of that name, which units have
 
-	images   *registry.Repository        // nil: none is named
-	looking  sync.Mutex
-	looked   bool
+	images   *registry.Repository // nil: none is named
+	looked   sync.Once
 	manager  *engine.Client
 	member   engine.Member
 	nodes    []engine.SwarmNode
@@ -54,15 +51,12 @@ const lookPatience = 20 * time.Second
 
 // look asks the swarm once what it is, for all that follows.
 func (u *Users) look() error {
-	u.looking.Lock()
-	defer u.looking.Unlock()
-	if u.looked {
-		return u.problems
-	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), lookPatience,
-		fmt.Errorf("no answer in %v", lookPatience))
-	defer cancel()
-	u.looked, u.problems = true, u.ask(ctx)
+	u.looked.Do(func() {
+		ctx, cancel := context.WithTimeoutCause(context.Background(), lookPatience,
+			fmt.Errorf("no answer in %v", lookPatience))
+		defer cancel()
+		u.problems = u.ask(ctx)
+	})
 	return u.problems
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
-	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -31,10 +30,60 @@ const pullPatience = 5 * time.Minute
 // maxSecret is how much a secret of Kubernetes can hold, in bytes.
 const maxSecret = 1 << 20
 
-// makeForeign makes of a pod of a private cluster one of the user's: its volume is its own,
-// and the files in it, its environment among them, come in a secret.
-func (p *pod) makeForeign(ctx context.Context, made *api.Pod) error {
-	d, runs := p.deployment, &made.Spec.Containers[0]
+// homePod implements hands for a cluster of the user's, by the pod's starter and the API server.
+type homePod struct {
+	fleet.StarterLife
+	pod   *pod
+	again bool // the starter begins it in the pod of its former life
+}
+
+func (h *home) handsFor(p *pod) hands {
+	starter := fleet.NewStarter(p.Spec, func(ctx context.Context) (net.Conn, error) {
+		c := p.deployment.cluster
+		return c.API.Forward(ctx, c.namespace, p.name, starterPort)
+	})
+	made := &homePod{StarterLife: starter.Life(p.deployment.Watching), pod: p}
+	p.lives = made.Lives
+	return made
+}
+
+// next returns the next life of a unit, in the pod of its former life.
+func (d *deployment) next(_ context.Context, ended *pod, _ bool) (*pod, error) {
+	p := *ended
+	p.Unit = fleet.NewUnit(ended.Spec)
+	life := &homePod{StarterLife: ended.hands.(*homePod).Starter.Life(d.Watching), pod: &p, again: true}
+	p.hands, p.lives = life, life.Lives
+	return &p, nil
+}
+
+func (h *homePod) begin(ctx context.Context) (bool, error) {
+	if !h.again {
+		return false, nil
+	}
+	return true, h.Again(ctx, h.pod.Unit, h.pod.connect, h.pod.deployment.Endpoints[h.pod.Spec.Name].Bind)
+}
+
+// dial connects to the pod's unit through the cluster's server, unless its program ends before.
+func (h *homePod) dial(ctx context.Context) (net.Conn, error) {
+	d, p := h.pod.deployment, h.pod
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		state, err := d.told.await(ctx, p.name, func(pod api.Pod, gone bool) (bool, error) {
+			return gone || ended(pod) != nil, nil
+		})
+		if how := ended(state); err == nil && how != nil {
+			cancel(fmt.Errorf("its program ended: exit status %d", how.ExitCode))
+		}
+	}()
+	return fleet.DialThrough(ctx, func(ctx context.Context) (net.Conn, error) {
+		return d.cluster.API.Forward(ctx, d.cluster.namespace, p.name, controlPort)
+	}, p.token)
+}
+
+// finish gives a pod a volume of its own. The files in it, its environment among them, come in a secret.
+func (h *homePod) finish(ctx context.Context, made *api.Pod) error {
+	p, d, runs := h.pod, h.pod.deployment, &made.Spec.Containers[0]
 	folders := 0
 	volume := fleet.Volume(d.dir, p.Spec)
 	made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: "volume", EmptyDir: &api.EmptyDir{}},
@@ -74,13 +123,13 @@ func (p *pod) makeForeign(ctx context.Context, made *api.Pod) error {
 	made.Spec.SecurityContext = &api.PodSecurity{RunAsNonRoot: true, RunAsUser: nobody, RunAsGroup: nobody,
 		FSGroup:        nobody,
 		SeccompProfile: map[string]string{"type": "RuntimeDefault"}}
-	if d.deployer.users.images.Login() != nil {
+	if d.cluster.pulls {
 		made.Spec.ImagePullSecrets = []api.Meta{{Name: pullSecret}}
 	}
 	if made.Spec.InitContainers, err = p.setups(*runs); err != nil {
 		return err
 	}
-	if err := p.withStarter(runs, files.Data); err != nil {
+	if err := h.withStarter(runs, files.Data); err != nil {
 		return err
 	}
 	return d.cluster.API.Do(ctx, http.MethodPost, d.cluster.ours("secrets"), files, nil)
@@ -109,10 +158,11 @@ func (p *pod) setups(runs api.Container) ([]api.Container, error) {
 	return all, nil
 }
 
-// withStarter has the starter be the first process of a pod of the user's cluster whose unit shall
-// have faults. It is the same user as the unit, and has the environment that this gets.
-func (p *pod) withStarter(runs *api.Container, files map[string][]byte) error {
-	if p.starter == nil || p.Prepares {
+// withStarter has the starter be the first process of a pod whose unit shall have faults. It is the same user
+// as the unit, and has the environment that this gets.
+func (h *homePod) withStarter(runs *api.Container, files map[string][]byte) error {
+	p := h.pod
+	if h.Starter == nil || p.Prepares {
 		return nil
 	}
 	words, err := p.deployment.shared().Command(p.Spec)
@@ -121,7 +171,7 @@ func (p *pod) withStarter(runs *api.Container, files map[string][]byte) error {
 	}
 	address := net.JoinHostPort(anyAddress, strconv.Itoa(starterPort))
 	const key = "orders"
-	files[key], err = containers.Packed(lab.StarterOrders{Run: words, Faults: p.starter.Orders(address)},
+	files[key], err = containers.Packed(lab.StarterOrders{Run: words, Faults: h.Orders(address)},
 		maxSecret)
 	runs.Command = []string{"/" + lab.StarterProgram, lab.StarterRuns}
 	given := api.Mount{Name: "files", MountPath: lab.StarterOrdersFile, SubPath: key, ReadOnly: true}
@@ -139,10 +189,11 @@ func prepared(pod api.Pod) error {
 	return nil
 }
 
-// removeForeign ends and removes a pod of the user's cluster, and its secret. It asks the
+// end ends and removes a pod and its secret. It asks the
 // server whether the pod is gone: of one that never came nothing is told. Where no node says
 // that the pod has ended it is removed all the same: its unit ends without a conductor.
-func (p *pod) removeForeign(ctx context.Context) error {
+func (h *homePod) end(ctx context.Context) error {
+	p := h.pod
 	c, grace := p.deployment.cluster, time.Second
 	if p.Spec.Foreign && p.Spec.Server == nil {
 		grace = stopGrace
@@ -172,45 +223,10 @@ func (p *pod) removeForeign(ctx context.Context) error {
 	return err
 }
 
-// advised adds what to do to what a cluster of the user's says of a pod.
-func (p *pod) advised(err error) error {
-	var refusal *api.Refusal
-	if p.deployment.deployer.users == nil || err == nil {
-		return err
-	}
-	if errors.As(err, &refusal) && refusal.Code == http.StatusForbidden {
-		return fmt.Errorf("%w: it is a quota, or a rule, of %s: have its administrator widen it for namespaces %s*",
-			err, p.deployment.deployer.users.Context, namespacePrefix)
-	}
-	return err
-}
-
-// dial connects to the pod's unit, as its conductor.
-func (p *pod) dial(ctx context.Context, token string) (net.Conn, error) {
-	d := p.deployment
-	if d.deployer.users == nil {
-		return fleet.Dial(ctx, p.followed, net.JoinHostPort(p.address, strconv.Itoa(controlPort)), token)
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		state, err := d.told.await(ctx, p.name, func(pod api.Pod, gone bool) (bool, error) {
-			return gone || ended(pod) != nil, nil
-		})
-		if how := ended(state); err == nil && how != nil {
-			cancel(fmt.Errorf("its program ended: exit status %d", how.ExitCode))
-		}
-	}()
-	return fleet.DialThrough(ctx, func(ctx context.Context) (net.Conn, error) {
-		return d.cluster.API.Forward(ctx, d.cluster.namespace, p.name, controlPort)
-	}, token)
-}
-
-// reach returns the address at which this host reaches a unit itself.
+// reach returns the address at which this host reaches a unit; "": it does not listen.
 func (d *deployment) reach(name string) string {
-	inside := d.Relays.Behind(name, d.Endpoints[name].Dial)
-	if d.deployer.users == nil || inside == "" {
-		return inside
+	if d.Endpoints[name].Dial == "" {
+		return ""
 	}
 	return d.doors.To(name)
 }
@@ -242,9 +258,6 @@ func (d *deployment) latest(unit string) *pod {
 	return nil
 }
 
-// apiPatience is how long a cluster of the user's may not answer before a trial fails.
-const apiPatience = 30 * time.Second
-
 // lost reports that the node of a pod of the user's cluster does not answer to Kubernetes any
 // more: the pod ran, and still does as far as is known, and is not ready.
 func lost(pod api.Pod) bool {
@@ -261,21 +274,8 @@ func lost(pod api.Pod) bool {
 
 // Meter implements lab.Deployment.
 func (d *deployment) Meter() lab.Meter {
-	if d.deployer.users == nil {
-		return nil
+	if d.cluster.private == nil {
+		return d.SelfMeter()
 	}
-	return d.SelfMeter()
-}
-
-// placed finds the nodes of the cluster by the names that units give them. Those of the
-// user's keep theirs.
-func (d *Deployer) placed(specs []lab.UnitSpec, links map[string]lab.Network) (map[string]string, error) {
-	if d.users == nil {
-		return containers.Places(private.Nodes(), specs, links)
-	}
-	placed := map[string]string{}
-	for _, spec := range specs {
-		placed[spec.Node] = spec.Node
-	}
-	return placed, nil
+	return nil
 }

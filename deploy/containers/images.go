@@ -1,0 +1,83 @@
+package containers
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Images are what the nodes of a platform call the images of units. Each comes to them once, for all trials.
+// The methods may be called from several goroutines.
+type Images struct {
+	Programs string // folder of our unit programs, or the only one
+	IsRemote bool   // the nodes have nothing of this host
+	Made     *fleet.Made
+	// Load has the nodes have an image and returns what they call it. Its content is the path of a program of
+	// ours, "" for none, what PushedProgram returns, or the name of an image of the user's; bytes are 0 if
+	// unknown.
+	Load func(ctx context.Context, content string, isUsers bool) (name string, bytes int, err error)
+
+	mu    sync.Mutex
+	names map[string]string // by content
+}
+
+func (i *Images) contentOf(spec lab.UnitSpec) string {
+	if i.IsRemote && spec.Program != "" {
+		return PushedProgram(spec)
+	}
+	return cmp.Or(spec.Image, UnitProgram(i.Programs, spec))
+}
+
+// Of returns the image of a unit.
+func (i *Images) Of(spec lab.UnitSpec) string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.names[i.contentOf(spec)]
+}
+
+// Bring has the nodes have the images of units.
+func (i *Images) Bring(ctx context.Context, units []lab.UnitSpec) error {
+	for _, spec := range units {
+		if _, err := i.bring(ctx, i.contentOf(spec), spec.Image != ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Bare has the nodes have an image without a unit program, and returns it.
+func (i *Images) Bare(ctx context.Context) (string, error) { return i.bring(ctx, "", false) }
+
+func (i *Images) bring(ctx context.Context, content string, isUsers bool) (string, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if name := i.names[content]; name != "" {
+		return name, nil
+	}
+	begun := time.Now()
+	name, bytes, err := i.Load(ctx, content, isUsers)
+	if err != nil {
+		return "", err
+	}
+	if i.names == nil {
+		i.names = map[string]string{}
+	}
+	i.names[content] = name
+	i.Made.Image(content, int64(bytes), begun)
+	return name, nil
+}
+
+// Forget returns all images and has them brought again: the nodes have them no more.
+func (i *Images) Forget() []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	all := slices.Collect(maps.Values(i.names))
+	i.names = nil
+	return all
+}

@@ -1,0 +1,143 @@
+package kubernetes
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/deploy/images"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
+	"github.com/cleave-lab/cleave/deploy/links"
+	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// own brings up private clusters, one after the other.
+type own struct {
+	deployer *Deployer
+	folder   string // of the cluster's files
+}
+
+// Missing says what this host lacks for pods; nil: nothing.
+func Missing() error { return private.Missing() }
+
+// What a pod takes of this host, with its shim and the program that holds it.
+const (
+	memoryPerPod  = 24 << 20
+	threadsPerPod = 30
+	// descriptorsPerPod: control, its log, and one for a call.
+	descriptorsPerPod = 3
+)
+
+func (o *own) preflight(layout lab.Layout) error {
+	d := o.deployer
+	servers, contained, rest := containers.Part(layout)
+	pods := slices.Concat(servers, contained)
+	problems := []error{
+		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), fleet.CheckLimits(pods),
+		fleet.NoPublished(pods), links.Check(layout.Links, pods),
+		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
+			images.IsUnit)), images.Check(pods),
+		containers.CheckServices(layout.Services, "process or docker-host"),
+		containers.CheckDescribed("Kubernetes", pods, lacks),
+		process.CheckMemory(len(pods), memoryPerPod, 0), process.CheckNumbers(uint64(len(pods) * threadsPerPod)),
+		process.CheckDescriptors(len(pods) * descriptorsPerPod),
+	}
+	if room := len(private.Nodes()) * private.MaxPods; len(pods) > room {
+		problems = append(problems, fmt.Errorf("%d units are too many for a cluster that holds %d", len(pods),
+			room))
+	}
+	for _, spec := range pods {
+		if strings.Contains(spec.Image, "@") {
+			problems = append(problems, fmt.Errorf("unit %s: the nodes of Kubernetes know images by name, and %s is "+
+				"a digest: type: docker tag %s NAME:1, and name that",
+				spec.Name, spec.Image, spec.Image))
+		}
+	}
+	_, err := containers.Places(private.Nodes(), slices.Concat(pods, layout.Prepare), layout.Links)
+	return errors.Join(append(problems, err)...)
+}
+
+// can returns what a private cluster can do. Its first node has no faults: this host reaches all services
+// through it, and it has the unit that leads the trial.
+func (o *own) can() lab.Capabilities {
+	return lab.Capabilities{Faults: containers.Faults(), Links: func() error { return nil },
+		Nodes: func(layout lab.Layout) []lab.Node { return containers.Nodes(layout, private.Nodes()) },
+		Autoscale: func() error { // a HorizontalPodAutoscaler asks metrics-server
+			if err := private.MissingMetrics(); err != nil {
+				return fmt.Errorf("autoscale: %w", err)
+			}
+			return nil
+		}}
+}
+
+// enter brings up the cluster.
+func (o *own) enter(ctx context.Context) (*cluster, error) {
+	if err := os.MkdirAll(filepath.Dir(o.folder), 0o700); err != nil {
+		return nil, err
+	}
+	begun, label := time.Now(), o.deployer.label
+	up, err := private.Up(ctx, o.folder, label)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{API: up.API, name: "of this host", namespace: "cleave", patience: upPatience,
+		leads: private.Nodes()[0], private: up, alive: up.Alive()}
+	if err := c.makeNamespace(ctx, label); err != nil {
+		return nil, errors.Join(err, up.Close())
+	}
+	o.deployer.made.Platform(begun)
+	return c, nil
+}
+
+func (o *own) leave(c *cluster) error { return c.private.Close() }
+
+// load loads an image onto all nodes.
+func (o *own) load(ctx context.Context, content string, isUsers bool) (name string, size int, err error) {
+	var archive []byte
+	if name = content; !isUsers {
+		name = "cleave.invalid/host:" + o.deployer.label
+		if content != "" {
+			name = "cleave.invalid/" + strings.ToLower(filepath.Base(content)) + ":" + o.deployer.label
+		}
+		if archive, _, err = containers.Archive(name, content, nil); err != nil {
+			return "", 0, err
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, node := range o.deployer.cluster.private.Nodes {
+		group.Go(func() error {
+			if isUsers {
+				return images.Send(ctx, name, node.Import)
+			}
+			return node.Import(ctx, bytes.NewReader(archive))
+		})
+	}
+	return name, len(archive), group.Wait()
+}
+
+func (o *own) places(specs []lab.UnitSpec, links map[string]lab.Network) (map[string]string, error) {
+	return containers.Places(private.Nodes(), specs, links)
+}
+
+// complete declares what is done to nodes, and to pods on them.
+func (o *own) complete(d *deployment, p *fleet.Platform[*pod]) {
+	p.Refuse, p.Cut, p.Gone, p.Nodes = refuse, cut, gone, d.nodes()
+	p.Vacate = func(ctx context.Context, p *pod) error { return p.leave(ctx, p.End) }
+	p.Describe = func(p *pod) string { return "pod " + p.name + " on " + p.nodeName }
+	p.Reach = func(unit string) string { return d.Relays.Behind(unit, d.Endpoints[unit].Dial) }
+	p.Next = func(ctx context.Context, ended *pod, _ bool) (*pod, error) {
+		return d.newPod(ended.Spec), ended.remove(ctx)
+	}
+	p.Daemons = func() ([]lab.Unit, string) { return d.cluster.private.Units(), "" }
+}
