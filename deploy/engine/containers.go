@@ -165,11 +165,7 @@ func (c *Client) act(ctx context.Context, name, what string, query url.Values) e
 
 // Remove ends and removes a container. One that is not there is removed.
 func (c *Client) Remove(ctx context.Context, name string) error {
-	err := c.call(ctx, http.MethodDelete, "/containers/"+name, url.Values{"force": {"1"}, "v": {"1"}}, nil, nil)
-	if isStatus(err, http.StatusNotFound) {
-		return nil
-	}
-	return named("remove the container", name, err)
+	return c.remove(ctx, "container", name, name, url.Values{"force": {"1"}, "v": {"1"}})
 }
 
 // Inspect tells a container's state.

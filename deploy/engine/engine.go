@@ -122,6 +122,15 @@ func isStatus(err error, status int) bool {
 	return errors.As(err, &refusal) && refusal.Status == status
 }
 
+// remove removes a thing of a kind. One that is not there is removed.
+func (c *Client) remove(ctx context.Context, kind, id, name string, query url.Values) error {
+	err := c.call(ctx, http.MethodDelete, "/"+kind+"s/"+id, query, nil, nil)
+	if isStatus(err, http.StatusNotFound) {
+		return nil
+	}
+	return named("remove the "+kind, name, err)
+}
+
 // call sends body as JSON, waits for the answer and decodes it into result, where that
 // is not nil.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, body, result any) error {

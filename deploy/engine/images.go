@@ -113,9 +113,5 @@ func loaded(said io.Reader) (name string, err error) {
 
 // RemoveImage removes an image. One that is not there is removed.
 func (c *Client) RemoveImage(ctx context.Context, name string) error {
-	err := c.call(ctx, http.MethodDelete, "/images/"+name, url.Values{"force": {"1"}}, nil, nil)
-	if isStatus(err, http.StatusNotFound) {
-		return nil
-	}
-	return named("remove the image", name, err)
+	return c.remove(ctx, "image", name, name, url.Values{"force": {"1"}})
 }

@@ -35,23 +35,6 @@ func (c *Client) Version() string {
 	return c.version[len("/v"):]
 }
 
-// Overlay is a network of all nodes of a swarm.
-type Overlay struct {
-	Name, Subnet string
-	Labels       map[string]string
-}
-
-// MakeAttachable makes an overlay network in which containers can be, too, that are no tasks.
-func (c *Client) MakeAttachable(ctx context.Context, o Overlay) (id string, err error) {
-	body := map[string]any{
-		"Name": o.Name, "Driver": "overlay", "Attachable": true, "CheckDuplicate": true, "Labels": o.Labels,
-		"IPAM": map[string]any{"Config": []map[string]string{{"Subnet": o.Subnet}}},
-	}
-	var made struct{ ID string }
-	err = c.call(ctx, http.MethodPost, "/networks/create", nil, body, &made)
-	return made.ID, named("make the network", o.Name, err)
-}
-
 // Subnets returns the subnets of all networks that the daemon knows.
 func (c *Client) Subnets(ctx context.Context) ([]string, error) {
 	var all []struct {
@@ -137,23 +120,7 @@ func (c *Client) Kept(ctx context.Context, label string) ([]Kept, error) {
 
 // RemoveKept removes it. What is not there is removed.
 func (c *Client) RemoveKept(ctx context.Context, k Kept) error {
-	err := c.call(ctx, http.MethodDelete, "/"+k.Kind+"s/"+k.ID, nil, nil, nil)
-	if isStatus(err, http.StatusNotFound) {
-		return nil
-	}
-	return named("remove the "+k.Kind, k.Name, err)
-}
-
-// LabelledTasks lists the tasks of services with a label of a value, also those that have
-// ended.
-func (c *Client) LabelledTasks(ctx context.Context, label, value string) ([]Task, error) {
-	filters, err := json.Marshal(map[string][]string{"label": {label + "=" + value}})
-	if err != nil {
-		return nil, err
-	}
-	var tasks []Task
-	err = c.call(ctx, http.MethodGet, "/tasks", url.Values{"filters": {string(filters)}}, nil, &tasks)
-	return tasks, named("list the tasks with the label", label+"="+value, err)
+	return c.remove(ctx, k.Kind, k.ID, k.Name, nil)
 }
 
 // logPatience is how long a swarm may take to bring what a task has written.

@@ -40,23 +40,28 @@ func (c *Client) MakeNetwork(ctx context.Context, name string, bridge Bridge) er
 	return named("make the network", name, c.call(ctx, http.MethodPost, "/networks/create", nil, made, nil))
 }
 
-// MakeOverlay makes a network of all nodes of a swarm, which does not lead out of them.
-func (c *Client) MakeOverlay(ctx context.Context, name string, labels map[string]string) error {
-	made := struct {
-		Name, Driver   string
-		CheckDuplicate bool
-		Labels         map[string]string
-	}{name, "overlay", true, labels}
-	return named("make the network", name, c.call(ctx, http.MethodPost, "/networks/create", nil, made, nil))
+// Overlay is a network of all nodes of a swarm.
+type Overlay struct {
+	Name, Subnet string // of "" the daemon chooses a range
+	Attachable   bool   // containers can be in it, too, that are no tasks
+	Labels       map[string]string
+}
+
+// MakeOverlay makes it and returns its ID.
+func (c *Client) MakeOverlay(ctx context.Context, o Overlay) (id string, err error) {
+	body := map[string]any{"Name": o.Name, "Driver": "overlay", "CheckDuplicate": true,
+		"Attachable": o.Attachable, "Labels": o.Labels}
+	if o.Subnet != "" {
+		body["IPAM"] = Pools{Config: []Pool{{Subnet: o.Subnet}}}
+	}
+	var made struct{ ID string }
+	err = c.call(ctx, http.MethodPost, "/networks/create", nil, body, &made)
+	return made.ID, named("make the network", o.Name, err)
 }
 
 // RemoveNetwork removes a network. One that is not there is removed.
 func (c *Client) RemoveNetwork(ctx context.Context, name string) error {
-	err := c.call(ctx, http.MethodDelete, "/networks/"+name, nil, nil, nil)
-	if isStatus(err, http.StatusNotFound) {
-		return nil
-	}
-	return named("remove the network", name, err)
+	return c.remove(ctx, "network", name, name, nil)
 }
 
 // Connect brings a container into a network.
@@ -90,9 +95,5 @@ func (c *Client) MakeVolume(ctx context.Context, name string, labels map[string]
 
 // RemoveVolume removes a volume. One that is not there is removed.
 func (c *Client) RemoveVolume(ctx context.Context, name string) error {
-	err := c.call(ctx, http.MethodDelete, "/volumes/"+name, nil, nil, nil)
-	if isStatus(err, http.StatusNotFound) {
-		return nil
-	}
-	return named("remove the volume", name, err)
+	return c.remove(ctx, "volume", name, name, nil)
 }

@@ -74,21 +74,10 @@ const (
 
 // SetAvailability changes that of a node.
 func (c *Client) SetAvailability(ctx context.Context, id string, to Availability) error {
-	for attempt := 1; ; attempt++ {
-		var now struct {
-			Version struct{ Index uint64 }
-			Spec    map[string]any
-		}
-		if err := c.call(ctx, http.MethodGet, "/nodes/"+id, nil, nil, &now); err != nil {
-			return named("look at the node", id, err)
-		}
-		now.Spec["Availability"] = to
-		query := url.Values{"version": {strconv.FormatUint(now.Version.Index, 10)}}
-		err := c.call(ctx, http.MethodPost, "/nodes/"+id+"/update", query, now.Spec, nil)
-		if !isStatus(err, http.StatusInternalServerError) || attempt == updateAttempts {
-			return named("set the availability of the node", id, err)
-		}
-	}
+	return c.update(ctx, "node", id, id, func(spec map[string]any) any {
+		spec["Availability"] = to
+		return spec
+	})
 }
 
 // Peers counts the nodes of a network as the daemon's node sees them. A network that has
@@ -284,31 +273,38 @@ func (c *Client) CreateService(ctx context.Context, service Service) (id string,
 	return made.ID, named("make the service", service.Name, err)
 }
 
-// updateAttempts: a service or a node that the swarm itself has just changed is read again.
-const updateAttempts = 10
-
 // UpdateService changes a service.
 func (c *Client) UpdateService(ctx context.Context, id string, service Service) error {
+	return c.update(ctx, "service", id, service.Name, func(map[string]any) any { return service })
+}
+
+// updateAttempts is how often something is read again that the swarm itself has just changed.
+const updateAttempts = 10
+
+// update changes a thing of a kind to what change makes of its present spec.
+func (c *Client) update(
+	ctx context.Context, kind, id, name string, change func(spec map[string]any) any,
+) error {
+	path := "/" + kind + "s/" + id
 	for attempt := 1; ; attempt++ {
-		var now struct{ Version struct{ Index uint64 } }
-		if err := c.call(ctx, http.MethodGet, "/services/"+id, nil, nil, &now); err != nil {
-			return named("look at the service", service.Name, err)
+		var now struct {
+			Version struct{ Index uint64 }
+			Spec    map[string]any
+		}
+		if err := c.call(ctx, http.MethodGet, path, nil, nil, &now); err != nil {
+			return named("look at the "+kind, name, err)
 		}
 		query := url.Values{"version": {strconv.FormatUint(now.Version.Index, 10)}}
-		err := c.call(ctx, http.MethodPost, "/services/"+id+"/update", query, service, nil)
+		err := c.call(ctx, http.MethodPost, path+"/update", query, change(now.Spec), nil)
 		if !isStatus(err, http.StatusInternalServerError) || attempt == updateAttempts {
-			return named("change the service", service.Name, err)
+			return named("change the "+kind, name, err)
 		}
 	}
 }
 
 // RemoveService removes a service. One that is not there is removed.
 func (c *Client) RemoveService(ctx context.Context, id string) error {
-	err := c.call(ctx, http.MethodDelete, "/services/"+id, nil, nil, nil)
-	if isStatus(err, http.StatusNotFound) {
-		return nil
-	}
-	return named("remove the service", id, err)
+	return c.remove(ctx, "service", id, id, nil)
 }
 
 // Task is one life of a service.
@@ -331,13 +327,14 @@ type Task struct {
 	}
 }
 
-// Tasks lists the tasks of a service, also those that have ended.
-func (c *Client) Tasks(ctx context.Context, service string) ([]Task, error) {
-	filters, err := json.Marshal(map[string][]string{"service": {service}})
+// Tasks lists the tasks for which a filter of the Engine API has a value: a service its ID, a label
+// NAME=VALUE. Those that have ended are among them.
+func (c *Client) Tasks(ctx context.Context, filter, value string) ([]Task, error) {
+	filters, err := json.Marshal(map[string][]string{filter: {value}})
 	if err != nil {
 		return nil, err
 	}
 	var tasks []Task
 	err = c.call(ctx, http.MethodGet, "/tasks", url.Values{"filters": {string(filters)}}, nil, &tasks)
-	return tasks, named("list the tasks of the service", service, err)
+	return tasks, named("list the tasks of the "+filter, value, err)
 }

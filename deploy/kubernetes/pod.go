@@ -49,8 +49,8 @@ type pod struct {
 	lives      context.Context // until a starter ends it, or the deployment
 }
 
-// hands implement what differs between the pods of a private cluster (ownPod) and one of the user's (homePod):
-// how a pod is made, reached and removed, and has faults.
+// hands implement what differs between the pods of a private cluster (ownPod) and one of the user's
+// (homePod): how a pod is made, reached and removed, and has faults.
 type hands interface {
 	// begin begins a life that is not the first in its pod; false: the pod is to be made.
 	begin(ctx context.Context) (bool, error)

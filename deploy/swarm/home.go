@@ -99,8 +99,8 @@ func (h *home) enter(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if h.network, err = h.manager.MakeAttachable(ctx,
-		engine.Overlay{Name: h.name, Subnet: subnet, Labels: h.deployer.labels()}); err != nil {
+	if h.network, err = h.manager.MakeOverlay(ctx,
+		engine.Overlay{Name: h.name, Subnet: subnet, Attachable: true, Labels: h.deployer.labels()}); err != nil {
 		return err
 	}
 	return h.open(ctx, bare, subnet)
@@ -192,7 +192,7 @@ func (h *home) awaitKnown(ctx context.Context, unit string) error {
 // awaitDoors waits until every node has its door.
 func (h *home) awaitDoors(ctx context.Context, service string) ([]engine.Task, error) {
 	for {
-		tasks, err := h.manager.Tasks(ctx, service)
+		tasks, err := h.manager.Tasks(ctx, "service", service)
 		if err != nil {
 			return nil, err
 		}
@@ -369,7 +369,7 @@ func remove(ctx context.Context, manager *engine.Client, label string) error {
 // gone.
 func awaitNoTasks(ctx context.Context, manager *engine.Client, label string) error {
 	for {
-		tasks, err := manager.LabelledTasks(ctx, leftovers.DockerLabel, label)
+		tasks, err := manager.Tasks(ctx, "label", leftovers.DockerLabel+"="+label)
 		if err != nil || len(tasks) == 0 {
 			return err
 		}

@@ -53,7 +53,7 @@ func (t *homeTrial) ask() error {
 	ctx, cancel := context.WithTimeoutCause(t.Watching, managerPatience,
 		fmt.Errorf("no answer for %v", managerPatience))
 	defer cancel()
-	listed, err := t.manager.LabelledTasks(ctx, leftovers.DockerLabel, t.deployer.label)
+	listed, err := t.manager.Tasks(ctx, "label", leftovers.DockerLabel+"="+t.deployer.label)
 	if err != nil {
 		return err
 	}

@@ -97,7 +97,7 @@ func (t *ownTrial) trialOf(spec lab.UnitSpec) containers.Trial {
 }
 
 func (t *ownTrial) tasks(ctx context.Context, service string) ([]engine.Task, error) {
-	return t.manager.Tasks(ctx, service)
+	return t.manager.Tasks(ctx, "service", service)
 }
 
 // place has a unit where it was, or where the layout wants it. A foreign one waits for no conductor.

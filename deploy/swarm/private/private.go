@@ -197,7 +197,8 @@ func (c *Cluster) form(ctx context.Context) error {
 	if err := c.awaitReady(ctx); err != nil {
 		return err
 	}
-	return first.Engine.MakeOverlay(ctx, Overlay, nil)
+	_, err = first.Engine.MakeOverlay(ctx, engine.Overlay{Name: Overlay})
+	return err
 }
 
 // bridgeOut makes the network by which containers of a node reach what is not in theirs, as
