@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
@@ -34,6 +35,50 @@ func aliases(spec lab.UnitSpec) []string {
 	return slices.Compact(all)
 }
 
-// hasty returns how names are asked for. One that the node does not know yet is asked for outside, where
-// nobody answers: by default for 5 s.
-func hasty() engine.DNSConfig { return engine.DNSConfig{Options: []string{"timeout:1", "attempts:1"}} }
+// stopGrace is how long a unit that has nothing to put in order has between SIGTERM and SIGKILL where its end
+// is that of its service: nobody kills it before.
+const stopGrace = time.Second
+
+// container returns the container of a unit in the words of Swarm.
+func (d *deployment) container(
+	spec lab.UnitSpec, is containers.Container,
+) (made engine.ServiceContainer, err error) {
+	made = engine.ServiceContainer{
+		Image: d.deployer.images.Of(spec), Labels: d.deployer.labels(),
+		StopGracePeriod: engine.StopGrace, StopSignal: is.StopSignal, Init: &is.Init,
+		Dir: is.Dir, User: is.User, Hostname: plain(is.Hostname), TTY: is.Terminal, ReadOnly: is.ReadOnly,
+		CapabilityAdd: is.CapAdd, CapabilityDrop: is.CapDrop, Sysctls: is.Sysctls,
+		Healthcheck: engine.HealthcheckOf(is.Health),
+		// A name that the node does not know yet is asked for outside, where nobody answers: by default for 5 s.
+		DNSConfig: engine.DNSConfig{Options: []string{"timeout:1", "attempts:1"}},
+	}
+	if d.deployer.images.IsRemote && (!spec.Foreign || spec.Server != nil) {
+		made.StopGracePeriod = stopGrace
+	}
+	made.Command, made.Args = is.Run()
+	for _, variable := range is.Env {
+		made.Env = append(made.Env, plain(variable))
+	}
+	for _, u := range is.Ulimits {
+		made.Ulimits = append(made.Ulimits, engine.Ulimit(u))
+	}
+	for _, entry := range is.Hosts {
+		name, address, _ := strings.Cut(entry, ":")
+		made.Hosts = append(made.Hosts, address+" "+name)
+	}
+	for _, m := range is.Mounts {
+		mount := engine.Mount{Type: string(m.Kind), Source: plain(m.Source), Target: m.Target, ReadOnly: m.ReadOnly}
+		switch {
+		case m.Kind == lab.MountVolume && m.Source != "": // else it is the service's own
+			mount = engine.FolderAt(m.Target, m.Source, m.ReadOnly)
+		case m.Kind == lab.MountMemory:
+			size, err := containers.SizeOf(m)
+			if err != nil {
+				return made, err
+			}
+			mount.TmpfsOptions = &engine.TmpfsOptions{SizeBytes: size}
+		}
+		made.Mounts = append(made.Mounts, mount)
+	}
+	return made, nil
+}

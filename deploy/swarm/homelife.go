@@ -52,39 +52,27 @@ const (
 	// pullPatience is how long a service may take until its unit can be reached, where its node
 	// has to pull the image, and its server is prepared before it.
 	pullPatience = 5 * time.Minute
-	// stopGrace is how long a program has between SIGTERM and SIGKILL: foreign ones may have
-	// something to put in order.
-	stopGrace = time.Second
 	// maxSecret is how much a secret of Swarm can hold, in bytes.
 	maxSecret = 500 << 10
 )
 
-// describe returns a container that runs the starter, with its orders in a secret. The starter begins as
-// root, with what it takes to become somebody else.
-func (l *homeLife) describe(
-	ctx context.Context, is containers.Container,
-) (made engine.ServiceContainer, err error) {
+// prepare has the container run the starter, with its orders in a secret. The starter begins as root, with
+// what it takes to become somebody else.
+func (l *homeLife) prepare(ctx context.Context, is *containers.Container) ([]engine.SecretFile, error) {
 	d, s := l.trial.deployment, l.service
-	orders, err := l.orders(is)
+	orders, err := l.orders(*is)
 	if err != nil {
-		return made, err
+		return nil, err
 	}
 	if l.secret, err = d.manager.MakeSecret(ctx, s.made.Name, d.deployer.labels(), orders); err != nil {
-		return made, err
+		return nil, err
 	}
-	grace := stopGrace
-	if s.Spec.Foreign && s.Spec.Server == nil {
-		grace = engine.StopGrace
-	}
-	return engine.ServiceContainer{
-		Image: d.deployer.images.Of(s.Spec), Labels: d.deployer.labels(), ReadOnly: true,
-		Command: []string{"/" + lab.StarterProgram, lab.StarterRuns}, Init: new(bool), // the starter is the first
-		Mounts: []engine.Mount{{Type: "tmpfs", Target: "/tmp"},
-			{Type: "volume", Target: fleet.Volume(d.trial.Dir, s.Spec)}},
-		Secrets:        []engine.SecretFile{engine.Secret(l.secret, s.made.Name, lab.StarterOrdersFile, "0")},
-		CapabilityDrop: []string{"ALL"}, CapabilityAdd: []string{"CHOWN", "SETUID", "SETGID", "KILL",
-			"DAC_OVERRIDE"}, StopGracePeriod: grace, DNSConfig: hasty(),
-	}, nil
+	is.ContainerSpec = lab.ContainerSpec{ReadOnly: true,
+		Entrypoint: []string{"/" + lab.StarterProgram, lab.StarterRuns},
+		CapDrop:    []string{"ALL"}, CapAdd: []string{"CHOWN", "SETUID", "SETGID", "KILL", "DAC_OVERRIDE"},
+		Mounts: []lab.ContainerMount{{Kind: lab.MountMemory, Target: "/tmp"},
+			{Kind: lab.MountVolume, Target: fleet.Volume(d.trial.Dir, s.Spec)}}}
+	return []engine.SecretFile{engine.Secret(l.secret, s.made.Name, lab.StarterOrdersFile, "0")}, nil
 }
 
 // orders returns the orders of the starter, with what is in the unit's folder here.

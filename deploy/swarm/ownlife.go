@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
@@ -14,7 +13,6 @@ import (
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
-	"github.com/cleave-lab/cleave/lab"
 )
 
 // ownLife is the life of a service on a private swarm: that of a container of which its node's daemon tells.
@@ -38,44 +36,8 @@ func (t *ownTrial) life(s *service) *ownLife { return s.hands.(*ownLife) }
 // upPatience is how long a service may take until its unit can be reached.
 const upPatience = time.Minute
 
-// describe returns the container in the words of Swarm.
-func (l *ownLife) describe(
-	_ context.Context, is containers.Container,
-) (made engine.ServiceContainer, err error) {
-	d := l.trial.deployment
-	made = engine.ServiceContainer{
-		Image: d.deployer.images.Of(l.service.Spec), Labels: d.deployer.labels(),
-		StopGracePeriod: engine.StopGrace, StopSignal: is.StopSignal, Init: &is.Init,
-		Dir: is.Dir, User: is.User, Hostname: plain(is.Hostname), TTY: is.Terminal, ReadOnly: is.ReadOnly,
-		CapabilityAdd: is.CapAdd, CapabilityDrop: is.CapDrop, Sysctls: is.Sysctls,
-		Healthcheck: engine.HealthcheckOf(is.Health), DNSConfig: hasty(),
-	}
-	made.Command, made.Args = is.Run()
-	for _, variable := range is.Env {
-		made.Env = append(made.Env, plain(variable))
-	}
-	for _, u := range is.Ulimits {
-		made.Ulimits = append(made.Ulimits, engine.Ulimit(u))
-	}
-	for _, entry := range is.Hosts {
-		name, address, _ := strings.Cut(entry, ":")
-		made.Hosts = append(made.Hosts, address+" "+name)
-	}
-	for _, m := range is.Mounts {
-		mount := engine.Mount{Type: string(m.Kind), Source: plain(m.Source), Target: m.Target, ReadOnly: m.ReadOnly}
-		switch m.Kind {
-		case lab.MountVolume:
-			mount = engine.FolderAt(m.Target, m.Source, m.ReadOnly)
-		case lab.MountMemory:
-			size, err := containers.SizeOf(m)
-			if err != nil {
-				return made, err
-			}
-			mount.TmpfsOptions = &engine.TmpfsOptions{SizeBytes: size}
-		}
-		made.Mounts = append(made.Mounts, mount)
-	}
-	return made, nil
+func (l *ownLife) prepare(context.Context, *containers.Container) ([]engine.SecretFile, error) {
+	return nil, nil
 }
 
 // take takes the container of a task that runs, or has run. To the swarm one with a health check is starting

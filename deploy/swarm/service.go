@@ -30,8 +30,8 @@ type service struct {
 // hands implement what differs between the services of a private swarm (ownLife) and one of the user's
 // (homeLife): how a container begins, is reached, ends and has faults.
 type hands interface {
-	// describe returns the container of the service, with what is kept beside it.
-	describe(ctx context.Context, is containers.Container) (engine.ServiceContainer, error)
+	// prepare makes what the container needs, which it may change, and returns the secrets among that.
+	prepare(ctx context.Context, is *containers.Container) ([]engine.SecretFile, error)
 	// take reports whether the container of a task runs, or has run, which is then that of this life.
 	take(ctx context.Context, task engine.Task) bool
 	// taken follows the container.
@@ -153,7 +153,12 @@ func (s *service) template(ctx context.Context) error {
 		EndpointSpec: engine.EndpointSpec{Mode: "dnsrr"},
 	}
 	s.made.TaskTemplate.Placement, s.made.EndpointSpec.Ports = d.place(spec)
-	s.made.TaskTemplate.ContainerSpec, err = s.describe(ctx, is)
+	secrets, err := s.prepare(ctx, &is)
+	if err != nil {
+		return err
+	}
+	s.made.TaskTemplate.ContainerSpec, err = d.container(spec, is)
+	s.made.TaskTemplate.ContainerSpec.Secrets = secrets
 	return err
 }
 
