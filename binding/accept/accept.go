@@ -1,7 +1,7 @@
-// Package accept takes connections, also when no file descriptor is left for a moment, and shares the
-// connections of one address between two servers.
+// Package accept takes connections, also when no file descriptor is left for a moment, shares the
+// connections of one address between two servers, and ends those whose peers do not read.
 //
-// Entry points: Next, Fork.
+// Entry points: Next, Fork, LimitWrites.
 package accept
 
 import (

@@ -225,11 +225,7 @@ func (c *conn) send(ctx context.Context, s *stream, message []byte, lists ...[]h
 	c.streams[s.id] = s
 	c.writeFields(s.id, false, lists...)
 	if err := c.writeData(ctx, s, message, true); err != nil {
-		if c.streams[s.id] == s {
-			c.remove(s)
-			c.out = appendNumber(c.out, frameReset, s.id, codeCancel)
-			c.flush()
-		}
+		c.drop(s)
 		return err
 	}
 	c.flush()
@@ -243,13 +239,7 @@ var errLeaving = errors.New("the server takes no more calls on this connection")
 func (c *conn) giveUp(s *stream) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.streams[s.id] != s {
-		return false
-	}
-	c.remove(s)
-	c.out = appendNumber(c.out, frameReset, s.id, codeCancel)
-	c.flush()
-	return true
+	return c.drop(s)
 }
 
 // end hands a call back to who waits for it. mu is held.

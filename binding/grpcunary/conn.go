@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"golang.org/x/net/http2/hpack"
+
+	"github.com/cleave-lab/cleave/binding/accept"
 )
 
 // errClosed means that a connection was closed on this side.
@@ -66,7 +68,7 @@ type stream struct {
 }
 
 func newConn(raw net.Conn) *conn {
-	c := &conn{Conn: raw, streams: map[uint32]*stream{},
+	c := &conn{Conn: accept.LimitWrites(raw, accept.AnswerTimeout), streams: map[uint32]*stream{},
 		window: defaultWindow, streamWindow: defaultWindow, frameSize: defaultFrameSize,
 		streamLimit: unlimitedStreams}
 	c.room = sync.NewCond(&c.mu)
@@ -101,12 +103,12 @@ func (c *conn) writeFields(stream uint32, end bool, lists ...[]hpack.HeaderField
 	}
 }
 
-// writeData appends a message, and waits where the peer's windows are too small.
-// mu is held; it is released meanwhile.
+// writeData appends a message, and waits where the peer's windows are too small or too much is unsent, for
+// accept.AnswerTimeout at most. mu is held; it is released meanwhile.
 func (c *conn) writeData(ctx context.Context, s *stream, data []byte, end bool) error {
-	for {
+	for waits := false; ; {
 		n := int(min(int64(min(len(data), c.frameSize)), c.window, s.window))
-		if n > 0 || len(data) == 0 {
+		if (n > 0 || len(data) == 0) && len(c.out) < fullyGathered {
 			flags := byte(0)
 			if end && n == len(data) {
 				flags = flagEndStream
@@ -119,7 +121,14 @@ func (c *conn) writeData(ctx context.Context, s *stream, data []byte, end bool) 
 			}
 			continue
 		}
-		err := c.await(ctx, func() bool { return c.window > 0 && s.window > 0 || c.streams[s.id] != s })
+		if !waits {
+			limited, cancel := context.WithTimeout(ctx, accept.AnswerTimeout)
+			defer cancel()
+			ctx, waits = limited, true
+		}
+		err := c.await(ctx, func() bool {
+			return c.window > 0 && s.window > 0 && len(c.out) < fullyGathered || c.streams[s.id] != s
+		})
 		if err != nil {
 			return err
 		}
@@ -156,13 +165,16 @@ func (c *conn) await(ctx context.Context, holds func() bool) error {
 // flush writes what has gathered, unless somebody does already, who then writes
 // this too. mu is held; it is released meanwhile.
 func (c *conn) flush() {
-	if c.writing {
+	if c.isWriting() {
 		return
 	}
 	c.writing = true
 	for len(c.out) > 0 && c.failed == nil {
 		gathered := c.out
 		c.out = c.spare[:0]
+		if c.waiting > 0 {
+			c.room.Broadcast()
+		}
 		c.mu.Unlock()
 		_, err := c.Write(gathered)
 		c.mu.Lock()
@@ -179,6 +191,18 @@ func (c *conn) flush() {
 	}
 }
 
+// isWriting reports whether somebody writes what gathers. A peer that reads none of it and has more gather,
+// by frames that are answered at once, loses its connection. mu is held.
+func (c *conn) isWriting() bool {
+	if c.writing && len(c.out) > maxGathered {
+		c.fail(fmt.Errorf("the peer does not read: %d bytes are unsent", len(c.out)))
+	}
+	return c.writing
+}
+
+// Limits of what gathers, in bytes: messages wait beyond the first, and the second ends the connection.
+const fullyGathered, maxGathered = 1 << 20, 4 << 20
+
 // quiet reports whether no call is left and all is written. mu is held.
 func (c *conn) quiet() bool { return len(c.streams) == 0 && len(c.out) == 0 && !c.writing }
 
@@ -188,7 +212,7 @@ const keptMemory = 64 << 10
 // flushBeside writes for the goroutine that reads, which must not wait for a peer
 // that waits for it. mu is held.
 func (c *conn) flushBeside() {
-	if c.writing {
+	if c.isWriting() {
 		return
 	}
 	go func() {
@@ -214,6 +238,17 @@ func (c *conn) remove(s *stream) {
 	if c.waiting > 0 {
 		c.room.Broadcast()
 	}
+}
+
+// drop ends a call before its end, and reports whether it was open. mu is held.
+func (c *conn) drop(s *stream) bool {
+	if c.streams[s.id] != s {
+		return false
+	}
+	c.remove(s)
+	c.out = appendNumber(c.out, frameReset, s.id, codeCancel)
+	c.flush()
+	return true
 }
 
 // run reads frames and hands those of calls on, until the connection is over.

@@ -198,6 +198,9 @@ func TestDataBehindTheEndOfARequestIsAStreamError(t *testing.T) {
 		}
 		if f.kind == frameReset && f.stream == 1 && binary.BigEndian.Uint32(f.payload) == codeStreamClosed {
 			reset = true
+			for calls.Load() == 0 { // or that of stream 3 would be taken for it
+				time.Sleep(time.Millisecond)
+			}
 			go func() { _, _ = near.Write(request(3)) }()
 		}
 		answered = f.kind == frameHeaders && f.stream == 3 && f.has(flagEndStream)

@@ -242,7 +242,8 @@ func (c *served) answer(s *stream) {
 	} else {
 		c.writeFields(s.id, false, c.server.begin)
 		if err := c.writeData(c.ctx, s, *message, false); err != nil || c.streams[s.id] != s {
-			return // so has the connection
+			c.drop(s)
+			return
 		}
 		c.writeFields(s.id, true, c.server.fine)
 	}

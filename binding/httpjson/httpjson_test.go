@@ -1,17 +1,22 @@
 package httpjson
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 
+	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/binding/bindingtest"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 func TestContract(t *testing.T) {
@@ -75,3 +80,27 @@ func (plain) Encode(
 	return rpc.Fault{Kind: rpc.Internal, Detail: err.Error()}
 }
 func (plain) Decode(f rpc.Fault, cause error) error { return errors.New(f.Detail) }
+
+// TestACallerThatReadsNothingLosesItsConnection: answers fill the sockets, and no handler waits without end.
+func TestACallerThatReadsNothingLosesItsConnection(t *testing.T) {
+	testset.Need(t, "it takes some 20 s")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := serve(t, listener, func(grpc.ServiceRegistrar) {}, nil)
+	defer func() { _ = stop(t.Context()) }()
+	caller, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = caller.Close() }()
+	calls := bytes.Repeat([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), 1000)
+	_ = caller.SetWriteDeadline(time.Now().Add(3 * accept.AnswerTimeout))
+	for err == nil {
+		_, err = caller.Write(calls)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("its connection stands, though it reads no answer")
+	}
+}

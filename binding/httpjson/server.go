@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 
+	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/binding/leanhttp"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/spans"
@@ -45,7 +46,8 @@ type method struct {
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) (*Server, error) {
 	s := &Server{faults: faults, methods: make(map[string]method), tracer: rpc.Sum(options).Tracer}
 	var err error
-	s.Server, err = leanhttp.NewServer(leanhttp.Limits{Body: maxBody}, leanhttp.Patience{}, s.answer, s.refuse)
+	s.Server, err = leanhttp.NewServer(leanhttp.Limits{Body: maxBody},
+		leanhttp.Patience{Answer: accept.AnswerTimeout}, s.answer, s.refuse)
 	return s, err
 }
 

@@ -93,7 +93,7 @@ type served struct {
 func (s *Server) serve(accepted net.Conn) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	c := &served{Conn: accepted, cancel: cancel}
+	c := &served{Conn: accept.LimitWrites(accepted, s.patience.Answer), cancel: cancel}
 	if !s.enter(c) {
 		_ = accepted.Close() // refused: the server ends
 		return
@@ -124,7 +124,7 @@ func (s *Server) serve(accepted net.Conn) {
 			}
 			last := !request.KeepAlive || s.isClosing()
 			out = s.respond(ctx, &request, last, out[:0])
-			if err := s.write(c, out); err != nil || last || !s.end(c) {
+			if _, err := c.Write(out); err != nil || last || !s.end(c) {
 				return
 			}
 			in = in[:copy(in, in[taken:])]
@@ -150,17 +150,6 @@ func (s *Server) read(c *served, in *[]byte) error {
 		}
 	}
 	_, err := Fill(c, in)
-	return err
-}
-
-// write writes an answer, for as long as the peer may take to read it.
-func (s *Server) write(c *served, out []byte) error {
-	if s.patience.Answer > 0 {
-		if err := c.SetWriteDeadline(time.Now().Add(s.patience.Answer)); err != nil {
-			return err
-		}
-	}
-	_, err := c.Write(out)
 	return err
 }
 
@@ -217,7 +206,7 @@ func (s *Server) turnAway(c *served, cause error) {
 	refused := &Error{Status: http.StatusBadRequest, Reason: cause.Error()}
 	_ = errors.As(cause, &refused) // else it is that
 	contentType, body := s.refuse(refused)
-	_ = s.write(c, AppendResponse(nil, refused.Status, "", contentType, body, true)) // the peer may be gone
+	_, _ = c.Write(AppendResponse(nil, refused.Status, "", contentType, body, true)) // the peer may be gone
 	// Closed while the peer still sends, the connection would be reset, and the answer lost.
 	_ = c.SetReadDeadline(time.Now().Add(lingerFor))
 	_, _ = io.CopyN(io.Discard, c, lingerMost)

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 
+	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
@@ -20,11 +21,10 @@ import (
 
 // The limits of a connection. A peer that is slower than these is cut off.
 const (
-	headTimeout  = 5 * time.Second
-	readTimeout  = 10 * time.Second // of a whole request
-	writeTimeout = 10 * time.Second // of an answer
-	idleTimeout  = 2 * time.Minute
-	maxHead      = 8 << 10 // bytes; net/http adds 4 KiB
+	headTimeout = 5 * time.Second
+	readTimeout = 10 * time.Second // of a whole request
+	idleTimeout = 2 * time.Minute
+	maxHead     = 8 << 10 // bytes; net/http adds 4 KiB
 )
 
 // Server answers calls. It implements grpc.ServiceRegistrar; services are
@@ -128,7 +128,8 @@ func (s *Server) fail(w http.ResponseWriter, fault rpc.Fault) {
 // write answers. How long the call itself takes is the caller's choice, so the limit
 // for writing begins here.
 func write(w http.ResponseWriter, status int, body []byte) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // then the peer is trusted
+	until := time.Now().Add(accept.AnswerTimeout)
+	_ = http.NewResponseController(w).SetWriteDeadline(until) // an error: the peer is trusted
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the peer may be gone

@@ -1,0 +1,99 @@
+package grpcunary
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cleave-lab/cleave/binding/accept"
+)
+
+// greeted returns a client's end of a connection to a server of echoDesc. The server has greeted it.
+func greeted(t *testing.T) (*Server, net.Conn) {
+	t.Helper()
+	server := NewServer(1<<10, statusFaults{})
+	server.RegisterService(&echoDesc, nil)
+	near, far := net.Pipe()
+	server.enter(far)
+	t.Cleanup(func() { _ = near.Close() })
+	greeting := len(appendSettings(nil, 0, 0, 0, 0)) + len(appendNumber(nil, frameWindow, 0, 0))
+	if _, err := near.Write([]byte(preface)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(near, make([]byte, greeting)); err != nil {
+		t.Fatal(err)
+	}
+	return server, near
+}
+
+// connections returns how many connections a server has.
+func (s *Server) connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.served)
+}
+
+// TestAPeerThatReadsNoAnswerLosesItsConnection, and holds no handler.
+func TestAPeerThatReadsNoAnswerLosesItsConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, near := greeted(t)
+		defer server.Stop()
+		if _, err := near.Write(request(1)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2*accept.AnswerTimeout + time.Second)
+		synctest.Wait()
+		if n := server.connections(); n != 0 {
+			t.Errorf("it has %d connections", n)
+		}
+	})
+}
+
+// TestAPeerThatOpensNoWindowLosesItsCall: the server resets the stream of an answer that does not fit into
+// the window, and goes on.
+func TestAPeerThatOpensNoWindowLosesItsCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, near := greeted(t)
+		defer server.Stop()
+		var came bytes.Buffer
+		go func() { _, _ = io.Copy(&came, near) }() // until the end
+		if _, err := near.Write(append(appendSettings(nil, settingWindow, 3), request(1)...)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(accept.AnswerTimeout + time.Second)
+		synctest.Wait()
+		var reset bool
+		for in := came.Bytes(); len(in) > 0; {
+			f, taken, err := parseFrame(in)
+			if err != nil || taken == 0 {
+				t.Fatalf("%d bytes are no frame: %v", len(in), err)
+			}
+			reset = reset || f.kind == frameReset && f.stream == 1 && binary.BigEndian.Uint32(f.payload) == codeCancel
+			in = in[taken:]
+		}
+		if n := server.connections(); !reset || n != 1 {
+			t.Errorf("stream 1 reset: %t, %d connections, want it reset and one", reset, n)
+		}
+	})
+}
+
+// TestAPeerThatAsksAndReadsNothing: answers do not gather without end.
+func TestAPeerThatAsksAndReadsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, near := greeted(t)
+		defer server.Stop()
+		pings := bytes.Repeat(framed(framePing, 0, 0, make([]byte, 8)), 1000)
+		for sent := 0; ; sent += len(pings) {
+			if _, err := near.Write(pings); err != nil {
+				break
+			}
+			if sent > 2*maxGathered {
+				t.Fatalf("the server takes %d bytes of pings and more from who reads no answer", sent)
+			}
+		}
+	})
+}
