@@ -46,11 +46,12 @@ func logIn(connection net.Conn, user *url.Userinfo, within time.Duration) error 
 	if _, err := fmt.Fprintf(connection, "set login 0 0 %d\r\n%s\r\n", len(says), says); err != nil {
 		return err
 	}
-	answer, err := bufio.NewReader(connection).ReadString('\n') // it says no more than this before it is asked
+	// It says no more than this before it is asked. A line that is longer than the buffer is an error.
+	line, err := bufio.NewReader(connection).ReadSlice('\n')
 	if err != nil {
 		return err
 	}
-	if answer = strings.TrimSpace(answer); answer != "STORED" {
+	if answer := strings.TrimSpace(string(line)); answer != "STORED" {
 		return fmt.Errorf("memcached does not let %s in: %s", user.Username(), answer)
 	}
 	return connection.SetDeadline(time.Time{})

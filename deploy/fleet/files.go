@@ -11,11 +11,15 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
+// maxHandedOver is how much a unit may hand over in a trial, in bytes.
+const maxHandedOver = 16 << 30
+
 // handedOver collects the files that units hand over in a folder.
 type handedOver struct {
 	folder string
 	mu     sync.Mutex
 	by     map[string]string // unit by file
+	bytes  map[string]int64  // by unit
 }
 
 // take adds a piece to its file. A unit names a file of its own, without a path.
@@ -31,6 +35,10 @@ func (h *handedOver) take(unit string, data json.RawMessage) error {
 	defer h.mu.Unlock()
 	if owner, taken := h.by[piece.File]; taken && owner != unit {
 		return fmt.Errorf("%s was handed over by unit %s", piece.File, owner)
+	}
+	if h.bytes[unit] += int64(len(piece.Data)); h.bytes[unit] > maxHandedOver {
+		return fmt.Errorf("%s: the unit has handed over more than %d GiB, the rest is not written: record less, "+
+			"or make the load shorter", piece.File, maxHandedOver>>30)
 	}
 	h.by[piece.File] = unit
 	if err := os.MkdirAll(h.folder, 0o700); err != nil {

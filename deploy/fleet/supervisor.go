@@ -37,7 +37,8 @@ type Supervisor struct {
 // which is made with the first.
 func NewSupervisor(layout lab.Layout, folder string) *Supervisor {
 	s := &Supervisor{
-		lead: layout.Lead, spans: layout.Spans, handed: &handedOver{folder: folder, by: map[string]string{}},
+		lead: layout.Lead, spans: layout.Spans,
+		handed:   &handedOver{folder: folder, by: map[string]string{}, bytes: map[string]int64{}},
 		units:    make([]*Unit, len(layout.Units)),
 		newsTake: serverNotice, events: make(chan lab.Event, 4), failed: make(chan struct{}),
 		serverEnded: make(chan struct{}), begun: time.Now(),
@@ -221,8 +222,8 @@ func (s *Supervisor) JudgeProcess(u *Unit, how error, outOfMemory, ending bool, 
 		return
 	}
 	if how != nil {
-		u.Unkept = fmt.Errorf("processes of unit %s may be left %s (%w)%s", u.Spec.Name, left, how,
-			u.Log.LastWords())
+		u.Unkept = fmt.Errorf("the keeper of unit %s ended: %w%s\nprocesses of the unit may be left %s",
+			u.Spec.Name, how, u.Log.LastWords(), left)
 	}
 	failure := u.Failure()
 	if failure != "" && outOfMemory {

@@ -164,6 +164,40 @@ func TestFilesAreHandedOver(t *testing.T) {
 	}
 }
 
+// TestAUnitHandsOverSoMuch: beyond that nothing is written.
+func TestAUnitHandsOverSoMuch(t *testing.T) {
+	folder := t.TempDir()
+	s := NewSupervisor(lab.Layout{}, folder)
+	s.handed.bytes["load"] = maxHandedOver - 3
+	u := NewUnit(lab.UnitSpec{Name: "load"})
+	for _, piece := range []string{"abc", "def", "ghi"} {
+		s.handle(u, file("load.log", piece))
+	}
+	s.handle(NewUnit(lab.UnitSpec{Name: "front"}), file("front.log", "of another"))
+	text, err := os.ReadFile(filepath.Join(folder, "load.log"))
+	if failed := s.Failure(); err != nil || string(text) != "abc" || failed == nil ||
+		!strings.Contains(failed.Error(),
+			"unit load hands over a file: load.log: the unit has handed over more than 16 GiB") {
+		t.Errorf("it has handed over %q (%v), failure %v", text, err, failed)
+	}
+	if text, err := os.ReadFile(filepath.Join(folder, "front.log")); err != nil || string(text) != "of another" {
+		t.Errorf("another unit has handed over %q (%v)", text, err)
+	}
+}
+
+// TestTheEndOfAKeeperNamesItsCauseFirst, and then what to do about processes that it may have left.
+func TestTheEndOfAKeeperNamesItsCauseFirst(t *testing.T) {
+	s := NewSupervisor(lab.Layout{}, t.TempDir())
+	u := NewUnit(lab.UnitSpec{Name: "web", Runnable: lab.Runnable{Foreign: true}})
+	_, _ = u.Log.Write([]byte("cannot bind")) // it never fails
+	s.JudgeProcess(u, errors.New("signal: killed"), false, true, "here: remove them with: cleave clean")
+	const want = "the keeper of unit web ended: signal: killed; its last words:\n  cannot bind\n" +
+		"processes of the unit may be left here: remove them with: cleave clean"
+	if u.Unkept == nil || u.Unkept.Error() != want {
+		t.Errorf("it says %v, want %s", u.Unkept, want)
+	}
+}
+
 func TestFilesStayInTheirFolder(t *testing.T) {
 	for _, name := range []string{"../up", "/etc/passwd", "a/b", ".", "..", "", "load.log"} {
 		t.Run(name, func(t *testing.T) {

@@ -55,7 +55,7 @@ var rules = sync.OnceValue(func() []rule {
 			"a study file is parsed and expanded without knowing systems, deployers or results"},
 		{"studies", noun, nil, []string{"stats"},
 			"the built-in studies are files with their published figures, not code"},
-		{"systems", []string{"lab", "inputfile", "yamlfile", "unit", "binding", "backing"}, any,
+		{"systems", []string{"lab", "bounded", "inputfile", "yamlfile", "unit", "binding", "backing"}, any,
 			[]string{"deploy/launch"},
 			"business code knows neither how it is deployed, loaded, metered nor reported"},
 		{"systems/loaded", noun, nil, []string{"deploy/launch", "deploy/fleet"},

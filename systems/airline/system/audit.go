@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cleave-lab/cleave/bounded"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/airlineunit"
@@ -117,8 +118,8 @@ func (j *judge) take(a loaded.Attempt[noted]) {
 	}
 }
 
-// readPatience is how long a unit may take to list all bookings.
-const readPatience = time.Minute
+// readPatience is how long a unit may take to list all bookings, and maxListed how many bytes they may have.
+const readPatience, maxListed = time.Minute, 1 << 30
 
 // read reads what is stored: from the file of a unit that has ended, or from one that
 // still runs.
@@ -128,7 +129,7 @@ func (j *judge) read(ctx context.Context, left lab.Leftover, unit string) (err e
 	if address := left.Foreign[unit]; errors.Is(err, fs.ErrNotExist) && address != "" {
 		ctx, cancel := context.WithTimeout(ctx, readPatience)
 		defer cancel()
-		from, err = listed(ctx, address)
+		from, err = listed(ctx, address, maxListed)
 	}
 	if err != nil {
 		return fmt.Errorf("read the bookings of unit %s: %w", unit, err)
@@ -151,8 +152,8 @@ func (j *judge) read(ctx context.Context, left lab.Leftover, unit string) (err e
 	return nil
 }
 
-// listed asks a unit for all bookings.
-func listed(ctx context.Context, address string) (io.ReadCloser, error) {
+// listed asks a unit for all bookings, of at most so many bytes.
+func listed(ctx context.Context, address string, most int64) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/internal/bookings", nil)
 	if err != nil {
 		return nil, err
@@ -164,7 +165,10 @@ func listed(ctx context.Context, address string) (io.ReadCloser, error) {
 	if answer.StatusCode != http.StatusOK {
 		return nil, errors.Join(fmt.Errorf("GET /internal/bookings: %s", answer.Status), answer.Body.Close())
 	}
-	return answer.Body, nil
+	return struct {
+		io.Reader
+		io.Closer
+	}{bounded.New(answer.Body, most), answer.Body}, nil
 }
 
 // stored judges one booking that is stored. A customer may have asked for a flight more

@@ -3,6 +3,7 @@ package system
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -310,6 +311,29 @@ func (tr trial) leave(t *testing.T, handsOver bool) lab.Leftover {
 	t.Cleanup(server.Close)
 	left.Foreign = map[string]string{architecture.Monolith: server.Listener.Addr().String()}
 	return left
+}
+
+// TestAListOfBookingsIsReadUpToItsLimit, which the error names.
+func TestAListOfBookingsIsReadUpToItsLimit(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for {
+			if _, err := w.Write(make([]byte, 1<<16)); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	list, err := listed(t.Context(), server.Listener.Addr().String(), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(list)
+	if len(text) > 1<<20 || err == nil || !strings.Contains(err.Error(), "more than 1048576 bytes") {
+		t.Errorf("%d bytes were read, error %v", len(text), err)
+	}
+	if err := list.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestHAProxyIsNoCostOfTheUnits(t *testing.T) {
