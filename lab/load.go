@@ -214,6 +214,9 @@ type LoadReport struct {
 	// Limited says why the generator, not the system, was the limit; empty: it
 	// was not.
 	Limited []string
+	// Late says of response times, by quantile (0: the mean, 1: the longest), why late sendings of the
+	// generator may have moved them. The rest of the load counts; nil: they moved none, or the load is Limited.
+	Late map[float64]string
 	// Unchecked are the operations whose answers nobody reads.
 	Unchecked []string
 	// Measures holds the measured numbers of the generator: response and service times, SendLateness,

@@ -100,6 +100,9 @@ func (m Metric) Measured(measures []Measure) (float64, bool) {
 	return found.Value, measured
 }
 
+// FromDue reports whether it is a time from when operations were due, which late sendings make longer.
+func (m Metric) FromDue() bool { return m.Quantity == ResponseTime || m.Quantity == CompletionTime }
+
 // PerOperation is the Per of a metric of single operations.
 const PerOperation = "operation"
 

@@ -100,6 +100,8 @@ type Measured struct {
 	Search     *Search  // likewise; nil where the capacity is not looked for
 	Network    string   // likewise; empty where there is none
 	Remarks    []string // likewise
+	// Late are the response times that late sendings may have moved; see LoadReport.
+	Late map[float64]string
 	// Paths show where the time of single operations went.
 	Paths []Path
 	// Traffic is what units sent each other and to backing services.

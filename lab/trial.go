@@ -48,6 +48,8 @@ type Trial struct {
 	Measures map[string]float64 `json:"measures,omitempty"`
 	// Unmeasured are metrics that this trial cannot tell, with the reason.
 	Unmeasured map[string]string `json:"unmeasured,omitempty"`
+	// Late: the generator sent so late that some times from when operations were due are Unmeasured.
+	Late bool `json:"late,omitempty"`
 	// Clocks are those of the units' hosts; nil: all have the conductor's.
 	Clocks *Clocks `json:"clocks,omitempty"`
 	// Spectra are the distributions behind them, by quantity.

@@ -26,12 +26,30 @@ func withholdByClocks(trial *lab.Trial, metrics []lab.Metric) {
 		if !m.Clocks || !measured || trial.Clocks.Tells(value) {
 			continue
 		}
-		delete(trial.Measures, m.Name)
-		delete(trial.Spectra, m.Quantity)
-		if trial.Unmeasured == nil {
-			trial.Unmeasured = map[string]string{}
-		}
 		apart := time.Duration(trial.Clocks.ApartSeconds * float64(time.Second)).Round(time.Microsecond)
-		trial.Unmeasured[m.Name] = fmt.Sprintf("clocks differ by up to %v, and it was %.3g s", apart, value)
+		withhold(trial, m, fmt.Sprintf("clocks differ by up to %v, and it was %.3g s", apart, value))
 	}
+}
+
+// withholdLate takes out of a trial the times from when operations were due that the generator may have moved
+// by sending late, and how the load went on, which is followed in such times.
+func withholdLate(trial *lab.Trial, metrics []lab.Metric, late map[float64]string) {
+	for _, m := range metrics {
+		why, moved := late[m.Quantile]
+		_, measured := trial.Measures[m.Name]
+		if moved && measured && m.FromDue() {
+			withhold(trial, m, why)
+			trial.Cohorts, trial.Late = nil, true
+		}
+	}
+}
+
+// withhold takes a metric out of a trial.
+func withhold(trial *lab.Trial, m lab.Metric, why string) {
+	delete(trial.Measures, m.Name)
+	delete(trial.Spectra, m.Quantity)
+	if trial.Unmeasured == nil {
+		trial.Unmeasured = map[string]string{}
+	}
+	trial.Unmeasured[m.Name] = why
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// playFurther plays blocks beyond the plan where trials were lost: none of their attempts
-// counts. At such a point every variant is played once more, since a trial is compared
-// with those beside it. There are at most as many further blocks as repeats of a trial.
-// Whether there is one depends on which trials count, never on what they say. A design that
-// stops by its verdicts has none: it plays on what is open as far as its limits go.
+// playFurther plays blocks beyond the plan where trials were lost, since none of their attempts counts, or
+// where times of trials were, since operations were sent late. At such a point every variant is played once
+// more, since a trial is compared with those beside it. There are at most as many further blocks as repeats
+// of a trial. Whether there is one depends on which trials count, never on what they say. A design that stops
+// by its verdicts has none: it plays on what is open as far as its limits go.
 func (e *experiment) playFurther(ctx context.Context, done []int) error {
 	design := e.plan.Study.Design
 	if design.Until == lab.UntilDecided {
@@ -65,8 +65,8 @@ func (e *experiment) further(block, last int) ([]lab.PlannedTrial, error) {
 	return further, nil
 }
 
-// lost returns the points at which a variant has fewer trials that count than were planned.
-// One of which none counts is no loss, nor is one whose audit was invalid: playing it again
+// lost returns the points at which a variant has fewer trials that count, with all of their times, than were
+// planned. One of which none counts is no loss, nor is one whose audit was invalid: playing it again
 // would not help.
 func (e *experiment) lost(played []lab.Trial) []string {
 	planned, counted, invalid := map[kind]int{}, map[kind]int{}, map[string]bool{}
@@ -76,7 +76,7 @@ func (e *experiment) lost(played []lab.Trial) []string {
 		}
 	}
 	for _, trial := range played {
-		if trial.Valid && !trial.Profiled {
+		if trial.Valid && !trial.Late && !trial.Profiled {
 			counted[kind{trial.Variant, trial.Point.Name}]++
 		}
 		invalid[trial.Variant] = invalid[trial.Variant] || trial.Audit.Verdict == lab.AuditInvalid

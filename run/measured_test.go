@@ -3,6 +3,8 @@ package run
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -24,18 +26,18 @@ func (m *measurer) Measure(
 
 // TestUseIsFollowedWhereTheLoadIs: a search plays many loads, and a job none.
 func TestUseIsFollowedWhereTheLoadIs(t *testing.T) {
-	for _, slices := range []int{0, 1} {
-		m := &measurer{course: make([]lab.Slice, slices)}
+	for _, n := range []int{0, 1} {
+		m := &measurer{course: make([]lab.Slice, n)}
 		c := conductorOf(t, &m.rooms)
-		if c.System = m; slices == 0 {
+		if c.System = m; n == 0 {
 			c.System = &m.rooms
 		}
 		for range 2 { // a job, and then a search
 			if err := c.Play(t.Context(), plan(1)); err != nil {
 				t.Fatal(err)
 			}
-			if kept := m.saved[0].Metered.Course != nil; kept != (slices > 0) {
-				t.Errorf("of a load with a course of %d slices the course of its use is kept: %t", slices, kept)
+			if kept := m.saved[0].Metered.Course != nil; kept != (n > 0) {
+				t.Errorf("of a load with a course of %d slices the course of its use is kept: %t", n, kept)
 			}
 			c.System, m.saved = m, nil
 		}
@@ -51,6 +53,56 @@ func TestASystemMeasuresItsOwnTrials(t *testing.T) {
 	}
 	if got := m.saved[0].Values()["capacity"]; got != 300 {
 		t.Errorf("capacity %g, want 300", got)
+	}
+}
+
+// punctual is a system whose generator was late in one trial.
+type punctual struct {
+	rooms
+	late int // of the trials, from 1
+}
+
+func (p *punctual) Measure(
+	context.Context, lab.Variant, lab.Point, lab.Metered, lab.Leftover,
+) (lab.Measured, error) {
+	found := lab.Measured{Cohorts: &lab.Cohorts{},
+		Values: map[string]float64{"p50": 1, "p99": 2, "completed": 3, "service": 4, "cpu": 5}}
+	if len(p.played) == p.late {
+		found.Late = map[float64]string{0.99: "it sent late"}
+	}
+	return found, nil
+}
+
+// TestLatenessCostsTheTimesThatItMayHaveMoved: the trial counts with the rest, and is not played again; a
+// further block makes up for what it lacks.
+func TestLatenessCostsTheTimesThatItMayHaveMoved(t *testing.T) {
+	s := &punctual{late: 4}
+	p := lossy()
+	p.Study.Metrics = []lab.Metric{
+		{Name: "p50", Quantity: lab.ResponseTime, Quantile: 0.5},
+		{Name: "p99", Quantity: lab.ResponseTime, Quantile: 0.99},
+		{Name: "completed", Quantity: lab.CompletionTime, Quantile: 0.99},
+		{Name: "service", Quantity: lab.ServiceTime, Quantile: 0.99}, {Name: "cpu", Quantity: lab.CPU},
+	}
+	c := s.conductor(t)
+	c.System = s
+	if err := c.Play(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.saved) != 14 || !slices.Equal(s.further, []int{2}) {
+		t.Errorf("%d records, further blocks %v: want 12 of the plan, and one block of 2", len(s.saved), s.further)
+	}
+	for i, trial := range s.saved {
+		late, left := i == 3, []string{"completed", "cpu", "p50", "p99", "service"}
+		if late {
+			left = []string{"cpu", "p50", "service"}
+		}
+		if got := slices.Sorted(maps.Keys(trial.Measures)); !trial.Valid || trial.Late != late ||
+			!slices.Equal(got, left) || (trial.Cohorts == nil) != late ||
+			(trial.Unmeasured["p99"] == "it sent late") != late {
+			t.Errorf("trial %d: valid %t, late %t, measures %q, cohorts %v, unmeasured %v", trial.Number, trial.Valid,
+				trial.Late, got, trial.Cohorts, trial.Unmeasured)
+		}
 	}
 }
 

@@ -112,6 +112,7 @@ func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, 
 	}
 	withTraffic(trial.Parts, found.Traffic)
 	withholdByClocks(trial, e.plan.Study.Metrics)
+	withholdLate(trial, e.plan.Study.Metrics, found.Late)
 	return err
 }
 

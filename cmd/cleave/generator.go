@@ -22,6 +22,7 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/trial"
 	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
 // generator is the load engine as a unit of experiments: this program, started
@@ -189,13 +190,19 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 	if s.OfferedRate != nil {
 		read.Offered = *s.OfferedRate
 	}
-	if s.Generator.Limited {
-		read.Limited = s.Generator.LimitedBy
-		if len(read.Limited) == 0 {
-			return read, errors.New("the generator was the limit, but does not say why")
-		}
-	}
 	_, read.Missed = g.limit.Judge(s)
+	switch {
+	case !s.Generator.Limited:
+	case len(s.Generator.LimitedBy) == 0:
+		return read, errors.New("the generator was the limit, but does not say why")
+	case s.Generator.OnlyLate() && read.Offered > 0 && loaded.Held(read) && len(read.Missed) == 0:
+		read.Late = map[float64]string{}
+		for _, moved := range s.Generator.Moved {
+			read.Late[moved.Quantile] = s.Generator.LimitedBy[0]
+		}
+	default: // users wait for late ones, and a rate that was not held may have been by them
+		read.Limited = s.Generator.LimitedBy
+	}
 	return read, nil
 }
 

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/agent"
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/trial"
 	"github.com/cleave-lab/cleave/systems/external"
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
@@ -125,6 +127,50 @@ func TestWhatAClientSeesHasAName(t *testing.T) {
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("measures %v, want %v", got, want)
+	}
+}
+
+// TestLatenessAloneSpoilsTheTimesThatItMoved: the rest of an open load that was begun and met its objective
+// counts.
+func TestLatenessAloneSpoilsTheTimesThatItMoved(t *testing.T) {
+	at := func(v float64) *float64 { return &v }
+	limit, err := objective.Parse("p99<100ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		change  func(*record.Summary)
+		limited bool
+	}{
+		"late": {func(*record.Summary) {}, false},
+		"no processor, too": {func(s *record.Summary) {
+			s.Generator.LimitedBy = []string{"it used 99 %", "it sent late"}
+		}, true},
+		"no processor":      {func(s *record.Summary) { s.Generator.Moved = nil }, true},
+		"not begun":         {func(s *record.Summary) { s.AchievedRate = 50 }, true},
+		"objective missed":  {func(s *record.Summary) { s.ResponseTime.P99 = at(0.2) }, true},
+		"users wait for it": {func(s *record.Summary) { s.OfferedRate = nil }, true},
+		"not late, not held": {func(s *record.Summary) {
+			s.AchievedRate, s.Generator = 50, record.Generator{}
+		}, false},
+	} {
+		s := record.Summary{OfferedRate: at(100), AchievedRate: 100, Duration: 10, Sent: 1000, OK: 1000,
+			ResponseTime: record.Percentiles{P50: at(0.01), P99: at(0.05)},
+			Generator: record.Generator{Limited: true, LimitedBy: []string{"it sent late"},
+				Moved: []record.Moved{{Quantile: 0.99, By: 0.02, Limit: 0.01}}}}
+		c.change(&s)
+		data, err := json.Marshal(agent.Report{Schema: agent.Schema, Outcome: trial.Outcome{Summary: s}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := generator{limit: limit}.Read(lab.UnitReport{Data: data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		late := read.Late[0.99] == "it sent late" && len(read.Late) == 1
+		if (len(read.Limited) > 0) != c.limited || late == c.limited && s.Generator.Limited {
+			t.Errorf("%s: limited by %q, late %v", name, read.Limited, read.Late)
+		}
 	}
 }
 

@@ -22,9 +22,12 @@ type Generator struct {
 	// describe the target.
 	Limited   bool     `json:"limited"`
 	LimitedBy []string `json:"limited_by,omitempty"`
-	// OnlyLate: all that limited the client is that it sent late, of its own fault.
-	OnlyLate bool `json:"-"`
+	// Moved are the figures that lateness of the client's own fault may have moved.
+	Moved []Moved `json:"moved,omitempty"`
 }
+
+// OnlyLate reports whether all that limited the client is that it sent late, of its own fault.
+func (g *Generator) OnlyLate() bool { return len(g.Moved) > 0 && len(g.LimitedBy) == 1 }
 
 // ClosedLoop compares a closed loop with Little's law: N = X (R + Z).
 type ClosedLoop struct {
@@ -43,16 +46,16 @@ const (
 	maxLittleError = 0.05
 )
 
-// CheckGenerator fills Generator.Limited and LimitedBy; CPUSeconds has to be
+// CheckGenerator fills Generator.Limited, LimitedBy and Moved; CPUSeconds has to be
 // known.
 //
 //	cores    processors that the engine may use
 //	elapsed  wall-clock time over which CPUSeconds were counted
 //	pacing   lateness that the user's pacing permits by itself; zero for exact
 //	moved    what lateness may have done to the figures, as Results.MovedByLateness says
-func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration, moved string) {
+func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration, moved []Moved) {
 	var by []string
-	late := 0
+	s.Generator.Moved = nil
 	if busy := CPULimit(s.Generator.CPUSeconds, cores, elapsed); busy != "" {
 		by = append(by, busy)
 	}
@@ -64,11 +67,11 @@ func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration, m
 		sent := fmt.Sprintf("it sent 1 %% of the operations %.3g ms late or more, of its own fault", 1e3**lag)
 		switch {
 		case *lag < limit:
-		case moved == "":
+		case len(moved) == 0:
 			s.Notes = append(s.Notes, "the client: "+sent+", which could not move the figures far")
 		default:
-			late = 1
-			by = append(by, fmt.Sprintf("%s; the limit is %.3g ms: %s", sent, 1e3*limit, moved))
+			s.Generator.Moved = moved
+			by = append(by, fmt.Sprintf("%s; the limit is %.3g ms: %s", sent, 1e3*limit, moved[0]))
 		}
 	}
 	if n := s.Errors[Exhausted.String()]; n > 0 {
@@ -79,8 +82,7 @@ func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration, m
 		by = append(by, fmt.Sprintf("%d users are not what Little's law finds in its numbers: %.1f", c.Users,
 			c.Implied))
 	}
-	s.Generator.Limited, s.Generator.LimitedBy, s.Generator.OnlyLate = len(by) > 0, by,
-		len(by) == late && late > 0
+	s.Generator.Limited, s.Generator.LimitedBy = len(by) > 0, by
 }
 
 // CPULimit says that a generator used up the processors that it may use, or

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -39,9 +40,30 @@ func TestLatenessIsJudgedByWhatItMoves(t *testing.T) {
 			r.Add(Sample{Intended: due, Sent: sent,
 				Finished: sent + c.service + c.service/10*time.Duration(i*7%100)/100})
 		}
-		if got := r.MovedByLateness(); (got != "") != c.matters {
-			t.Errorf("%s: %q, want it to matter: %t", c.name, got, c.matters)
+		if got := r.MovedByLateness(); (got != nil) != c.matters {
+			t.Errorf("%s: %v, want it to matter: %t", c.name, got, c.matters)
 		}
+	}
+}
+
+// TestEveryFigureIsJudgedByItself: two of 150 operations of 6 ms that are sent 10 and 24 ms late move the
+// tail and leave the median alone.
+func TestEveryFigureIsJudgedByItself(t *testing.T) {
+	r := newResults(t, two())
+	for i := range 150 {
+		due := time.Duration(i) * 20 * ms
+		sent := due + map[int]time.Duration{40: 10 * ms, 110: 24 * ms}[i]
+		r.Add(Sample{Intended: due, Sent: sent, Finished: sent + 6*ms + time.Duration(i)*3*time.Microsecond})
+	}
+	var moved []float64
+	for _, m := range r.MovedByLateness() {
+		moved = append(moved, m.Quantile)
+		if !(m.By > m.Limit && m.Limit > 0 && m.By < 0.025) {
+			t.Errorf("%v: off by %g of %g s", m, m.By, m.Limit)
+		}
+	}
+	if !slices.Equal(moved, []float64{0.99, 0.999, 1}) {
+		t.Errorf("moved are %v, want the 99th percentile and above", moved)
 	}
 }
 

@@ -131,7 +131,7 @@ func TestGeneratorLimits(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := good()
 			c.change(&s)
-			s.CheckGenerator(1, 10*time.Second, c.pacing, "the mean is off")
+			s.CheckGenerator(1, 10*time.Second, c.pacing, []Moved{{}})
 			by := strings.Join(s.Generator.LimitedBy, "\n")
 			if s.Generator.Limited != (len(c.want) > 0) {
 				t.Errorf("limited = %v by %q", s.Generator.Limited, by)

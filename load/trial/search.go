@@ -276,7 +276,7 @@ func (q *Quest) turned(o *Outcome, settled time.Duration) bool {
 	s := o.Summary
 	hangsOnIt := slices.ContainsFunc(q.Objective.Terms,
 		func(t objective.Term) bool { return strings.HasPrefix(t.Metric, "service.") || t.Metric == "late" })
-	if !s.Generator.OnlyLate || hangsOnIt || s.SendLateness.Max == nil {
+	if !s.Generator.OnlyLate() || hangsOnIt || s.SendLateness.Max == nil {
 		return true
 	}
 	if len(q.missed(o, settled)) == 0 {

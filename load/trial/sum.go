@@ -177,7 +177,7 @@ func (t *Trial) Join(parts map[string]Outcome, order []string) (Outcome, error) 
 	t.sumUp(&sum)
 	g := &sum.Summary.Generator
 	if len(busy) > 0 {
-		g.Limited, g.LimitedBy, g.OnlyLate = true, append(g.LimitedBy, busy...), false
+		g.Limited, g.LimitedBy = true, append(g.LimitedBy, busy...)
 	}
 	return sum, nil
 }

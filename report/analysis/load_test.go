@@ -308,6 +308,13 @@ func TestNotesSayWhatBoundsALoad(t *testing.T) {
 			t.Errorf("no note says %q:\n%s", want, notes)
 		}
 	}
+	late := in.trial("two", point, 2, map[string]float64{"completed_rate": 8})
+	late.Late, late.Unmeasured = true, map[string]string{"completion_time_p99": "it sent late"}
+	const lacks = "sent late in 1 trial, which may have moved times there; these are left out, and the rest " +
+		"counts: completion_time_p99 of two at p."
+	if notes := strings.Join(Analyse(in).Notes, "\n"); !strings.Contains(notes, lacks) {
+		t.Errorf("no note says what a late trial lacks:\n%s", notes)
+	}
 	in.Trials[0].Metered.Roles = map[string]lab.Usage{lab.RoleGenerator: {CPUSeconds: 2}}
 	if notes := strings.Join(Analyse(in).Notes, "\n"); strings.Contains(notes, "one host") {
 		t.Errorf("the system ran elsewhere, but shares the host:\n%s", notes)

@@ -36,7 +36,9 @@ func operationTimes(variant string, point lab.Point, name string, trials []lab.T
 			for kind, n := range o.Errors {
 				sum.Errors[kind] += n
 			}
-			median, p99, longest = append(median, o.Median), append(p99, o.P99), append(longest, o.Longest)
+			if !trial.Late {
+				median, p99, longest = append(median, o.Median), append(p99, o.P99), append(longest, o.Longest)
+			}
 		}
 	}
 	if sum.Sent > 0 {

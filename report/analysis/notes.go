@@ -26,7 +26,8 @@ func (e *experiment) noteLoad(a lab.Analysis) {
 	e.noteIdle()
 }
 
-// noteLimited counts the attempts in which the generator was the limit.
+// noteLimited counts the attempts in which the generator was the limit, and the trials that lack times since
+// it sent late.
 func (e *experiment) noteLimited() {
 	n, where := 0, []string{}
 	for _, trial := range e.trials {
@@ -40,6 +41,28 @@ func (e *experiment) noteLimited() {
 		e.note("The generator, not the system, was the limit in %s (%s): what was measured there says nothing "+
 			"about the system.", figure.Count(n, "trial"), strings.Join(where, ", "))
 	}
+	late, withheld := 0, []string{}
+	for _, trial := range e.trials {
+		if !trial.Valid || !trial.Late {
+			continue
+		}
+		late++
+		withheld = e.addWithheld(withheld, trial, lab.Metric.FromDue)
+	}
+	if late > 0 {
+		e.note("The generator sent late in %s, which may have moved times there; these are left out, and the rest "+
+			"counts: %s.", figure.Count(late, "trial"), strings.Join(withheld, ", "))
+	}
+}
+
+// addWithheld adds the metrics of a kind that a trial cannot tell, with its variant and point.
+func (e *experiment) addWithheld(all []string, trial lab.Trial, of func(lab.Metric) bool) []string {
+	for _, m := range e.study.Metrics {
+		if _, missing := trial.Unmeasured[m.Name]; missing && of(m) {
+			all = appendNew(all, fmt.Sprintf("%s of %s at %s", m.Name, trial.Variant, trial.Point.Name))
+		}
+	}
+	return all
 }
 
 // noteArrivals says when flows of an open loop were due where they were not spaced evenly.
@@ -218,11 +241,7 @@ func (e *experiment) noteClocks() {
 			continue
 		}
 		apart = max(apart, trial.Clocks.ApartSeconds)
-		for _, m := range e.study.Metrics {
-			if _, missing := trial.Unmeasured[m.Name]; missing {
-				withheld = appendNew(withheld, fmt.Sprintf("%s of %s at %s", m.Name, trial.Variant, trial.Point.Name))
-			}
-		}
+		withheld = e.addWithheld(withheld, trial, func(m lab.Metric) bool { return m.Clocks })
 	}
 	if apart == 0 {
 		return

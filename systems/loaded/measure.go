@@ -53,7 +53,7 @@ func Measured(metrics []lab.Metric, p lab.Point, load lab.LoadReport) lab.Measur
 	}
 	maps.Copy(found.Spectra, load.Spectra)
 	found.Course, found.Cohorts = load.Course, load.Cohorts
-	found.Operations, found.Remarks = load.Operations, load.Remarks
+	found.Operations, found.Remarks, found.Late = load.Operations, load.Remarks, load.Late
 	if load.Sent > 0 {
 		found.Values[lab.FigureErrors] = ErrorShare(load)
 	}
