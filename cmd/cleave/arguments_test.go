@@ -185,6 +185,28 @@ func TestArgumentsThatNoCommandTakes(t *testing.T) {
 	})
 }
 
+// TestAFileToImportIsNamedAndNotPrinted: who loads one is told the command that makes a scenario of it, and
+// no more of what is in it.
+func TestAFileToImportIsNamedAndNotPrinted(t *testing.T) {
+	dir := t.TempDir()
+	const secret = "4f0c1a8be6d9"
+	for name, text := range map[string]string{
+		"plan.jmx": `<?xml version="1.0"?><jmeterTestPlan version="1.2"><hashTree><TestPlan testname="` + secret +
+			`"/></hashTree></jmeterTestPlan>`,
+		"shop.har": `{"log": {"version": "1.2", "entries": [], "comment": "` + secret + `"}}`,
+		"api.yaml": "openapi: 3.0.0\ninfo: {title: " + secret + ", version: 1}\npaths: {}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, said := ends(t, dir, "load", name, "-r", "1")
+		if code != exitBadPlan || !strings.Contains(said, "make one of it with cleave load import "+name) ||
+			strings.Contains(said, secret) || strings.Count(said, "\n") > 3 {
+			t.Errorf("%s: exit code %d: %s", name, code, said)
+		}
+	}
+}
+
 // ends runs cleave in a folder, with all the memory that it needs for its own
 // purposes and a minute of time: whoever waits for a pipe is killed.
 func ends(t *testing.T, dir string, args ...string) (code int, said string) {

@@ -294,6 +294,35 @@ func TestWhatIsDecidedIsTold(t *testing.T) {
 	}
 }
 
+// TestStartAndMemoryAreToldWhereTheyDiffer, of the variants that differ and where the sentence does not tell
+// them.
+func TestStartAndMemoryAreToldWhereTheyDiffer(t *testing.T) {
+	in := shopUnderLoad()
+	start := lab.Metric{Name: "time_to_first_answer", Title: "time to the first right answer", Unit: "s",
+		Better: lab.LowerIsBetter, Kind: lab.KindTime, Quantity: lab.FirstAnswer, Source: lab.FromSystem}
+	in.Plan.Study.Metrics = append(slices.Clone(in.Plan.Study.Metrics), start)
+	for i := range in.Trials {
+		trial := &in.Trials[i]
+		if _, loaded := trial.Measures["peak_memory"]; loaded {
+			noise := 1 + 0.001*float64(trial.Block)
+			trial.Measures[start.Name] = map[string]float64{"sync": 8}[trial.Variant]*noise + noise
+			trial.Measures["peak_memory"] = 1e8 * noise
+		}
+	}
+	e := newExperiment(in)
+	memory, _ := e.metric("peak_memory")
+	s := subject{point: "at-80", baseline: "monolith", compared: []string{"sync", "async"}}
+	texts := e.saysDifferences(s, &lab.Conclusion{})
+	if len(texts) != 1 || !strings.Contains(texts[0], "Time to the first right answer") ||
+		!strings.Contains(texts[0], "with monolith") || !strings.Contains(texts[0], "9.03 s with sync") ||
+		strings.Contains(texts[0], "async") {
+		t.Errorf("of a start that differs and memory that does not it says %q", texts)
+	}
+	if s.metrics = []lab.Metric{start, memory}; len(e.saysDifferences(s, &lab.Conclusion{})) != 0 {
+		t.Error("what the sentence tells is told again")
+	}
+}
+
 // TestATwinIntervalThatExcludesOneIsSaidToDoSo, with the level at which no bias was found.
 func TestATwinIntervalThatExcludesOneIsSaidToDoSo(t *testing.T) {
 	e := newExperiment(shopUnderLoad())
