@@ -14,8 +14,9 @@ type Deployer interface {
 	// Can returns what it can do beside running units.
 	Can() Capabilities
 	// Preflight refuses a layout that this host cannot carry (descriptors,
-	// processes, memory), before anything is started, with what to do about it.
-	Preflight(layout Layout) error
+	// processes, memory), before anything is started, with what to do about it. It waits for daemons and
+	// hosts up to limits of its own, and not after the end of ctx.
+	Preflight(ctx context.Context, layout Layout) error
 	// Deploy starts every unit. dir is a private, existing directory for what the
 	// deployment keeps on this host; Stop removes it. On error nothing is left running.
 	Deploy(ctx context.Context, layout Layout, dir string) (Deployment, error)

@@ -57,7 +57,7 @@ func (c *Conductor) Play(ctx context.Context, plan lab.Plan) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := c.Preflight(plan); err != nil {
+	if err := c.Preflight(ctx, plan); err != nil {
 		return err
 	}
 	c.Progress.Begin(plan, len(done))
@@ -117,8 +117,8 @@ func (e *experiment) resume() (done []int, err error) {
 // Preflight refuses a plan of which this host cannot carry every part, before
 // anything is started. Its error is a MissingPartError, or a PlanError where the plan
 // asks for what cannot be.
-func (c *Conductor) Preflight(plan lab.Plan) error {
-	lacks, err := c.Lacks(plan)
+func (c *Conductor) Preflight(ctx context.Context, plan lab.Plan) error {
+	lacks, err := c.Lacks(ctx, plan)
 	if err == nil && len(lacks) > 0 {
 		err = &MissingPartError{lacks, plan.Study.Originals()}
 	}
@@ -128,7 +128,7 @@ func (c *Conductor) Preflight(plan lab.Plan) error {
 // Lacks returns every part that this host lacks for a plan, by variant: those of the largest
 // layouts first. Twins need what the variants need whose twins they are. Its error is a
 // PlanError: the plan asks for what cannot be.
-func (c *Conductor) Lacks(plan lab.Plan) ([]lab.Lack, error) {
+func (c *Conductor) Lacks(ctx context.Context, plan lab.Plan) ([]lab.Lack, error) {
 	e := experiment{Conductor: c, plan: plan}
 	points := map[string][]string{} // of variants that are no twins
 	var all []setting
@@ -151,7 +151,7 @@ func (c *Conductor) Lacks(plan lab.Plan) ([]lab.Lack, error) {
 	var lacks []lab.Lack
 	for _, s := range all {
 		lacks = addLacks(lacks, s.variant.Name, s.point.Name, errors.Join(
-			c.preflightServices(s.layout), s.deployer.Preflight(s.layout), e.checkSockets(s.layout),
+			c.preflightServices(s.layout), s.deployer.Preflight(ctx, s.layout), e.checkSockets(s.layout),
 			checkReadiness(s.layout)))
 	}
 	for i, lack := range lacks {

@@ -54,7 +54,7 @@ func (r *rooms) Name() string { return "process" }
 func (r *rooms) Can() lab.Capabilities {
 	return lab.Capabilities{Faults: []lab.FaultKind{lab.FaultKill}}
 }
-func (r *rooms) Preflight(layout lab.Layout) error { return r.preflight }
+func (r *rooms) Preflight(context.Context, lab.Layout) error { return r.preflight }
 
 func (r *rooms) Deploy(_ context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
 	r.played = append(r.played, layout.Lead)
@@ -304,7 +304,7 @@ func TestWhatNoHostCanPlayIsAMistakeOfThePlan(t *testing.T) {
 	impossible := plan(1)
 	impossible.Trials[0].Point = "nowhere"
 	var refused *PlanError
-	if err := c.Preflight(impossible); !errors.As(err, &refused) ||
+	if err := c.Preflight(t.Context(), impossible); !errors.As(err, &refused) ||
 		!strings.Contains(err.Error(), `no point "nowhere"`) {
 		t.Errorf("Preflight: %v, want a PlanError about the point", err)
 	}
@@ -327,7 +327,7 @@ func TestAPartIsMissingWhereItIsNeeded(t *testing.T) {
 	c := r.conductor(t)
 	p := plan(2)
 	p.Study.Variants[1].TwinOf = p.Study.Variants[0].Name
-	got, err := c.Lacks(p)
+	got, err := c.Lacks(t.Context(), p)
 	if err != nil || len(got) != 2 || got[0].Variant != "a" || got[0].Err != lost || got[0].Points != nil ||
 		got[1].Err.Error() != "no room" {
 		t.Errorf("Lacks: %+v, %v; want both parts of a, everywhere", got, err)
@@ -398,7 +398,7 @@ func TestPathsThatAreTooLongForSocketsAreAMissingPart(t *testing.T) {
 		r := &rooms{socket: c.socket}
 		conductor := r.conductor(t)
 		conductor.Scratch = "/" + strings.Repeat("x", c.scratch-1)
-		err := conductor.Preflight(plan(1))
+		err := conductor.Preflight(t.Context(), plan(1))
 		var missing *MissingPartError
 		if errors.As(err, &missing) != c.want || c.want && !strings.Contains(err.Error(), "TMPDIR") {
 			t.Errorf("a folder of %d bytes and a socket of %d: %v, want it refused: %t", c.scratch, c.socket, err,

@@ -160,7 +160,7 @@ func (a app) experiment(
 		return err
 	}
 	if flags.planOnly && flags.resume == "" {
-		return a.showPlan(plan, flags)
+		return a.showPlan(command.Context(), plan, flags)
 	}
 	conductor, folder, plan, err := a.begin(command, plan, flags)
 	if err != nil {
@@ -206,7 +206,7 @@ func (a app) begin(
 			return refused(err)
 		}
 	}
-	conductor, plan, err := a.prepared(plan, flags)
+	conductor, plan, err := a.prepared(command.Context(), plan, flags)
 	if err == nil && folder == nil {
 		folder, err = store.Create(flags.results, plan, meter.NewHost(version).Environment())
 	}

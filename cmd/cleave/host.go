@@ -171,7 +171,7 @@ func (a app) doctorCommand() *cobra.Command {
 		ValidArgsFunction: cobra.FixedCompletions(studies.Names(), cobra.ShellCompDirectiveDefault),
 		RunE: func(command *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return a.doctorStudy(args[0], asJSON)
+				return a.doctorStudy(command.Context(), args[0], asJSON)
 			}
 			found, broken := diagnose(command.Context())
 			if asJSON {

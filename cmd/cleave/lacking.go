@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +17,9 @@ import (
 
 // prepared returns the conductor of a plan, and the plan without the variants and points for which this host
 // lacks a part. The story names every part once. With --strict or --resume a missing part is an error.
-func (a app) prepared(plan lab.Plan, flags *experimentFlags) (*run.Conductor, lab.Plan, error) {
+func (a app) prepared(
+	ctx context.Context, plan lab.Plan, flags *experimentFlags,
+) (*run.Conductor, lab.Plan, error) {
 	conductor, err := a.conductor(plan, flags)
 	if err == nil {
 		err = unitPrograms()
@@ -28,12 +31,12 @@ func (a app) prepared(plan lab.Plan, flags *experimentFlags) (*run.Conductor, la
 		}
 	}
 	if err == nil {
-		err = askConsent(plan, conductor.Deployers) // before the hosts of others are looked at
+		err = askConsent(ctx, plan, conductor.Deployers) // before the hosts of others are looked at
 	}
 	if err != nil {
 		return nil, plan, err
 	}
-	lacks, err := conductor.Lacks(plan)
+	lacks, err := conductor.Lacks(ctx, plan)
 	if err != nil || len(lacks) == 0 {
 		return conductor, plan, err
 	}
@@ -55,7 +58,7 @@ func (a app) prepared(plan lab.Plan, flags *experimentFlags) (*run.Conductor, la
 
 // noteLacks tells in the story why this host could not play a plan as it is. The plan may be for another
 // host.
-func (a app) noteLacks(plan lab.Plan, flags *experimentFlags) error {
+func (a app) noteLacks(ctx context.Context, plan lab.Plan, flags *experimentFlags) error {
 	conductor, err := a.conductor(plan, flags)
 	if err != nil {
 		return err
@@ -64,11 +67,11 @@ func (a app) noteLacks(plan lab.Plan, flags *experimentFlags) error {
 	if err := unitPrograms(); err != nil {
 		note("nothing can be played here: %v", err)
 	}
-	if err := askConsent(plan, conductor.Deployers); err != nil {
+	if err := askConsent(ctx, plan, conductor.Deployers); err != nil {
 		note("the plan may not be played yet: %v", err)
 		return nil // without consent, the hosts of others are not looked at
 	}
-	lacks, err := conductor.Lacks(plan)
+	lacks, err := conductor.Lacks(ctx, plan)
 	if err != nil || len(lacks) == 0 {
 		return err
 	}
@@ -120,7 +123,7 @@ type studyLacks struct {
 }
 
 // doctorStudy shows what this host would leave out of a study, and what installs it.
-func (a app) doctorStudy(name string, asJSON bool) error {
+func (a app) doctorStudy(ctx context.Context, name string, asJSON bool) error {
 	path := name + ".yaml"
 	data, err := studies.Read(name)
 	if err != nil {
@@ -142,7 +145,7 @@ func (a app) doctorStudy(name string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	lacks, err := conductor.Lacks(plan)
+	lacks, err := conductor.Lacks(ctx, plan)
 	if err != nil {
 		return err
 	}

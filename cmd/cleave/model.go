@@ -217,7 +217,7 @@ func (a app) modelSystem(command *cobra.Command, system lab.Modelled, flags *mod
 		return withCode(exitBadPlan, "%w", err)
 	}
 	if flags.planOnly {
-		return a.showPlan(plan, &flags.experimentFlags)
+		return a.showPlan(command.Context(), plan, &flags.experimentFlags)
 	}
 	flags.strict = true
 	conductor, folder, plan, err := a.begin(command, plan, &flags.experimentFlags)

@@ -33,7 +33,7 @@ type owned struct {
 
 // askConsent asks for the consent that a plan needs, and has the deployers ask for it again before
 // every trial.
-func askConsent(plan lab.Plan, ways map[string]lab.Deployer) error {
+func askConsent(ctx context.Context, plan lab.Plan, ways map[string]lab.Deployer) error {
 	for _, way := range ways {
 		if asks, is := way.(interface {
 			AskBefore(admit func(context.Context) error)
@@ -41,7 +41,7 @@ func askConsent(plan lab.Plan, ways map[string]lab.Deployer) error {
 			asks.AskBefore(func(ctx context.Context) error { return admit(ctx, plan, way.Name()) })
 		}
 	}
-	return admit(context.Background(), plan, lab.Kubernetes, lab.Swarm, lab.SSH)
+	return admit(ctx, plan, lab.Kubernetes, lab.Swarm, lab.SSH)
 }
 
 // admit asks for the consent of the owners of the user's clusters and hosts, where the plan
@@ -86,7 +86,7 @@ func ownedBy(ctx context.Context, deployment string) ([]owned, error) {
 		if named == nil || err != nil {
 			return nil, err
 		}
-		return ownedServices(named)
+		return ownedServices(ctx, named)
 	}
 	names, err := usersHosts()
 	var all []owned
@@ -108,9 +108,9 @@ func ownedPods(named *kubernetes.Users) owned {
 }
 
 // ownedServices returns a swarm with those of its nodes that are not this host.
-func ownedServices(named *swarm.Users) ([]owned, error) {
+func ownedServices(ctx context.Context, named *swarm.Users) ([]owned, error) {
 	there := owned{name: "the swarm " + named.Name, proof: named.Proof, place: swarm.ProofPlace}
-	addresses, err := named.Addresses()
+	addresses, err := named.Addresses(ctx)
 	if err != nil {
 		return nil, withCode(exitMissingPart, "%w", err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"io/fs"
@@ -18,12 +19,12 @@ import (
 
 // showPlan shows what would be played, in words or with --json as the document. What this host lacks for it
 // is told in the story.
-func (a app) showPlan(plan lab.Plan, flags *experimentFlags) error {
+func (a app) showPlan(ctx context.Context, plan lab.Plan, flags *experimentFlags) error {
 	if flags.documents.format != "" {
 		return withCode(exitBadPlan, "--plan plays nothing: --format %s has no results to write",
 			flags.documents.format)
 	}
-	if err := a.noteLacks(plan, flags); err != nil {
+	if err := a.noteLacks(ctx, plan, flags); err != nil {
 		return err
 	}
 	switch path := flags.documents.json; path {

@@ -62,7 +62,7 @@ func bench(ctx context.Context, o options) (err error) {
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the unit program: %w: %s", err, text)
 	}
-	measured, err := toMeasure(program, dir, o.only)
+	measured, err := toMeasure(ctx, program, dir, o.only)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func starts(ctx context.Context, measured []way, dir string, rounds int) ([]figu
 // metering measures what the meter takes for many units. Where this host has no room for
 // them it says so, and there is no figure.
 func metering(ctx context.Context, w way, dir string) ([]figures.Figure, error) {
-	if why := w.deployer(dir).Preflight(layout(many)); why != nil {
+	if why := w.deployer(dir).Preflight(ctx, layout(many)); why != nil {
 		fmt.Fprintf(os.Stderr, "  %s: no %d units are metered: %v\n", w.name, many, why)
 		return nil, nil
 	}

@@ -50,7 +50,7 @@ func ways(processes *process.Deployer, program, label string) []way {
 
 // toMeasure returns the ways that were asked for and that this host can do; of the others it says
 // why not.
-func toMeasure(program, dir, only string) ([]way, error) {
+func toMeasure(ctx context.Context, program, dir, only string) ([]way, error) {
 	processes, err := trials.Deployer(program)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func toMeasure(program, dir, only string) ([]way, error) {
 		return nil, err
 	}
 	measured := slices.DeleteFunc(chosen, func(w way) bool {
-		why := w.deployer(dir).Preflight(layout(units))
+		why := w.deployer(dir).Preflight(ctx, layout(units))
 		if why != nil {
 			fmt.Fprintf(os.Stderr, "  %s is left out: %v\n", w.name, why)
 		}
@@ -110,7 +110,7 @@ func (w way) play(
 	if closer, keeps := d.(io.Closer); keeps {
 		defer func() { err = errors.Join(err, closer.Close()) }()
 	}
-	if err := d.Preflight(l); err != nil {
+	if err := d.Preflight(ctx, l); err != nil {
 		return err
 	}
 	trial, err := os.MkdirTemp(dir, "trial-")

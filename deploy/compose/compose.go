@@ -42,13 +42,13 @@ func New(processes *process.Deployer, label string) *Deployer {
 func (d *Deployer) Name() string { return "compose" }
 
 // Preflight implements lab.Deployer: it says what is missing for containers.
-func (d *Deployer) Preflight(layout lab.Layout) error {
+func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 	services, rest := part(layout)
-	err := Missing()
+	_, err := findTool(ctx)
 	if len(services) == 0 {
 		err = errors.Join(err, errors.New("the layout has no service of a compose file: deploy it in another way"))
 	}
-	return errors.Join(err, d.processes.Preflight(rest))
+	return errors.Join(err, d.processes.Preflight(ctx, rest))
 }
 
 // part splits a layout into the services of the compose file and the rest.
@@ -76,7 +76,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 		deployer: d, project: &project{tool: tool, services: services, label: d.label, dir: dir},
 	}
 	running.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir, running.platform())
-	if running.engine, err = engine.Open(); err != nil {
+	if running.engine, err = engine.Open(ctx); err != nil {
 		return nil, err
 	}
 	defer func() {

@@ -11,6 +11,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -185,6 +187,12 @@ func TestACommandThatHangsIsGivenUp(t *testing.T) {
 			t.Fatal("what it has started goes on")
 		}
 	}
+}
+
+// TestAPreflightEndsWithItsContext, whatever the docker program waits for.
+func TestAPreflightEndsWithItsContext(t *testing.T) {
+	missingTool(t, map[string]string{"docker": "exec /bin/sleep 60"})
+	deploytest.GivesUp(t, New(process.New("", nil, nil, ""), ""))
 }
 
 func TestPartKeepsContainersFromTheOtherDeployer(t *testing.T) {

@@ -134,7 +134,7 @@ func layout(names ...string) lab.Layout {
 // deploy deploys a layout that can be deployed; it is stopped with the test.
 func (s suite) deploy(t *testing.T, l lab.Layout) lab.Deployment {
 	t.Helper()
-	err := s.Preflight(l)
+	err := s.Preflight(t.Context(), l)
 	var incapable *lab.Incapable
 	if errors.As(err, &incapable) {
 		s.skip(t, err.Error())

@@ -146,7 +146,7 @@ func filled(t *testing.T, s suite) {
 func withFault(t *testing.T, s suite, kind lab.FaultKind, unit string) {
 	t.Helper()
 	says := unit + ":1"
-	l, life := s.withStore(func(life int) int { return life })
+	l, life := s.withStore(t, func(life int) int { return life })
 	if unit == "store" {
 		says = fmt.Sprintf("store:%d", life)
 	}

@@ -45,7 +45,7 @@ func refusesLimits(t *testing.T, s suite) {
 	t.Helper()
 	l := layout("front", "views")
 	l.Units[1].Limits.CPU, l.Units[2].Limits.Memory = 1e4, 1<<50
-	err := s.Preflight(l)
+	err := s.Preflight(t.Context(), l)
 	for _, want := range []string{"front cannot be limited to 10000 processors",
 		"views cannot be limited to 1125899906842624 bytes"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -66,11 +66,11 @@ func lives(n int) func(context.Context, string) error {
 
 // withStore returns the layout with as many lives as there are before the server is used: one less
 // where no client can visit it before. expect says in which life it is ready.
-func (s suite) withStore(expect func(first int) int) (l lab.Layout, first int) {
+func (s suite) withStore(t *testing.T, expect func(first int) int) (l lab.Layout, first int) {
 	first = 3
 	l = withStore(func(ctx context.Context, address string) error { return lives(expect(first))(ctx, address) })
 	var incapable *lab.Incapable
-	if store := l.Units[2].Server; errors.As(s.Preflight(l), &incapable) {
+	if store := l.Units[2].Server; errors.As(s.Preflight(t.Context(), l), &incapable) {
 		store.Setup = slices.DeleteFunc(store.Setup, func(setup lab.ServerSetup) bool { return setup.Visit != nil })
 		first--
 	}
@@ -79,7 +79,7 @@ func (s suite) withStore(expect func(first int) int) (l lab.Layout, first int) {
 
 func server(t *testing.T, s suite) {
 	more := 0
-	l, first := s.withStore(func(first int) int { return first + more })
+	l, first := s.withStore(t, func(first int) int { return first + more })
 	d := s.deploy(t, l.Readied([]lab.Fault{{Target: "store", Kind: lab.FaultKill}}))
 	defer stop(t, d)
 	job(t, d)

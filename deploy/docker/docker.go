@@ -88,13 +88,13 @@ const (
 )
 
 // Preflight implements lab.Deployer.
-func (d *Deployer) Preflight(layout lab.Layout) error {
+func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 	servers, contained, rest := containers.Part(layout)
 	problems := []error{
-		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest),
+		missing(ctx), d.processes.Preflight(ctx, rest), containers.CheckBeside(rest),
 		fleet.CheckLimits(slices.Concat(servers, contained)),
 		volume.CheckFaults(slices.Concat(servers, contained)),
-		checkHost(len(servers) + len(contained)), images.Check(contained), d.checkPorts(contained),
+		checkHost(len(servers) + len(contained)), images.Check(ctx, contained), d.checkPorts(contained),
 		containers.CheckPorts(contained),
 		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
 			images.IsUnit)),

@@ -239,7 +239,7 @@ func TestPreflightNamesWhatCannotBe(t *testing.T) {
 	for n := range mostOnBridge {
 		layout.Units = append(layout.Units, lab.UnitSpec{Name: fmt.Sprint("worker-", n)})
 	}
-	err := newDeployer(t, Bridge, "").Preflight(layout)
+	err := newDeployer(t, Bridge, "").Preflight(t.Context(), layout)
 	for _, want := range []string{
 		"broker (rabbitmq) listens on this host's loopback", "type: apt-get install it", "is not below /usr",
 		"its deployment is compose",
@@ -365,7 +365,7 @@ func TestUnitsOnNodes(t *testing.T) {
 	d := newDeployer(t, Host, deploytest.Program(t))
 	layout := waiting()
 	layout.Units[0].Node = "near"
-	if err := d.Preflight(layout); err == nil || !strings.Contains(err.Error(),
+	if err := d.Preflight(t.Context(), layout); err == nil || !strings.Contains(err.Error(),
 		"lead is on a node, and cannot reach unit front") {
 		t.Errorf("Preflight: %v, want it to say who cannot reach whom", err)
 	}
@@ -376,11 +376,11 @@ func TestUnitsOnNodes(t *testing.T) {
 		Networking: lab.Networking{Listens: true},
 		Placement:  lab.Placement{Node: "far"},
 	})
-	if err := New(Bridge, process.New("", nil, nil, ""), "", "").Preflight(layout); err == nil ||
+	if err := New(Bridge, process.New("", nil, nil, ""), "", "").Preflight(t.Context(), layout); err == nil ||
 		!strings.Contains(err.Error(), "deploy with docker-host") {
 		t.Errorf("Preflight: %v, want nodes refused on a bridge", err)
 	}
-	if err := d.Preflight(layout); err != nil {
+	if err := d.Preflight(t.Context(), layout); err != nil {
 		t.Fatal(err)
 	}
 	dir := deploytest.Folder(t)

@@ -23,7 +23,7 @@ func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (_ *engin
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
 	if d.engine == nil {
-		if d.engine, err = engine.Open(); err != nil {
+		if d.engine, err = engine.Open(ctx); err != nil {
 			return nil, unanswered(err)
 		}
 	}
@@ -47,8 +47,10 @@ func (d *Deployer) Close() error {
 }
 
 // Missing says what this host lacks for containers; nil: nothing.
-func Missing() error {
-	_, err := engine.Open()
+func Missing() error { return missing(context.Background()) }
+
+func missing(ctx context.Context) error {
+	_, err := engine.Open(ctx)
 	return unanswered(err)
 }
 

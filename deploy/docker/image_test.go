@@ -41,17 +41,18 @@ func TestAnImageOfTheUsers(t *testing.T) {
 		Runnable: lab.Runnable{Args: []string{"lead"}},
 	}, boxed}}
 	d := newDeployer(t, Bridge, program)
-	if err := d.Preflight(layout); err == nil || !strings.Contains(err.Error(), "type: docker pull "+image) {
+	if err := d.Preflight(t.Context(), layout); err == nil ||
+		!strings.Contains(err.Error(), "type: docker pull "+image) {
 		t.Fatalf("Preflight without the image: %v", err)
 	}
 	dockertest.Image(t, image, program)
 	t.Run("in the network of this host", func(t *testing.T) {
-		if err := newDeployer(t, Host, program).Preflight(layout); err == nil ||
+		if err := newDeployer(t, Host, program).Preflight(t.Context(), layout); err == nil ||
 			!strings.Contains(err.Error(), "port 80 of all addresses") {
 			t.Errorf("Preflight: %v", err)
 		}
 	})
-	if err := d.Preflight(layout); err != nil {
+	if err := d.Preflight(t.Context(), layout); err != nil {
 		t.Fatal(err)
 	}
 	running, err := d.Deploy(t.Context(), layout, t.TempDir())

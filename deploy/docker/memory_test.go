@@ -18,7 +18,7 @@ import (
 // its end.
 func TestEndsForWantOfMemoryAreSeen(t *testing.T) {
 	dockertest.Start(t)
-	client, err := engine.Open()
+	client, err := engine.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

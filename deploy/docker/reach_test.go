@@ -17,7 +17,7 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 	l := deploytest.Front()
 	l.Units[1].Reached = lab.ReachPublished
 	program := deploytest.Program(t)
-	deploytest.Says(t, newDeployer(t, Host, program).Preflight(l),
+	deploytest.Says(t, newDeployer(t, Host, program).Preflight(t.Context(), l),
 		"unit front shall be called at a port that its node publishes")
 	made, err := newDeployer(t, Bridge, program).Deploy(t.Context(), l, deploytest.Folder(t))
 	if err != nil {

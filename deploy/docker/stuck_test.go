@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -45,7 +47,7 @@ func TestContainersThatCannotBeRemoved(t *testing.T) {
 	go func() { _ = server.Serve(listener) }() // until it is closed
 	defer func() { _ = server.Close() }()
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "sock"))
-	client, err := engine.Open()
+	client, err := engine.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,4 +79,10 @@ func TestContainersThatCannotBeRemoved(t *testing.T) {
 	if removed.Load() != 20 || most.Load() > atOnce {
 		t.Errorf("%d were removed and up to %d at one time, want 20 and %d", removed.Load(), most.Load(), atOnce)
 	}
+}
+
+// TestAPreflightEndsWithItsContext, whether Docker answers or not.
+func TestAPreflightEndsWithItsContext(t *testing.T) {
+	t.Setenv("DOCKER_HOST", "tcp://"+deploytest.Silent(t))
+	deploytest.GivesUp(t, New(Host, process.New("", nil, nil, ""), "", ""))
 }

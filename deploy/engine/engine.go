@@ -46,8 +46,8 @@ type Client struct {
 }
 
 // Open finds the daemon, as the docker program does, and asks whether it answers.
-func Open() (*Client, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), openPatience)
+func Open(ctx context.Context) (*Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, openPatience)
 	defer cancel()
 	name, err := usual()
 	if err != nil {

@@ -44,7 +44,7 @@ func daemon(t *testing.T, handler http.HandlerFunc) *Client {
 		}
 	})
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "sock"))
-	c, err := Open()
+	c, err := Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestOpenNamesWhatItCannotReach(t *testing.T) {
 			"connect: no such file or directory",
 	} {
 		t.Setenv("DOCKER_HOST", host)
-		if _, err := Open(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Open(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Open at %s: %v, want %q", host, err, want)
 		}
 	}

@@ -112,7 +112,7 @@ func TestOpenNamed(t *testing.T) {
 		if err := os.WriteFile(set, []byte(cmp.Or(c.set, "{}")), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if client, err := Open(); err != nil || client.Version() != "1.41" {
+		if client, err := Open(t.Context()); err != nil || client.Version() != "1.41" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -142,7 +142,7 @@ func TestARealDaemonOverTLS(t *testing.T) {
 	} {
 		t.Setenv("DOCKER_TLS_VERIFY", c.verify)
 		t.Setenv("DOCKER_CERT_PATH", c.keys)
-		client, err := Open()
+		client, err := Open(t.Context())
 		if err == nil {
 			_, err = client.Containers(t.Context(), "cleave", "none")
 		}

@@ -54,7 +54,7 @@ func (p plain) Can() lab.Capabilities {
 		Faults: []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultSlow, lab.FaultFill}}
 }
 
-func (p plain) Preflight(layout lab.Layout) error {
+func (p plain) Preflight(_ context.Context, layout lab.Layout) error {
 	return errors.Join(fleet.CheckLimits(layout.Units), fleet.NoPublished(layout.Units))
 }
 

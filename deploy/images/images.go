@@ -21,11 +21,11 @@ import (
 func IsUnit(spec lab.UnitSpec) bool { return spec.Image != "" }
 
 // Check refuses units of images that this host's Docker does not have.
-func Check(units []lab.UnitSpec) error {
+func Check(ctx context.Context, units []lab.UnitSpec) error {
 	if !slices.ContainsFunc(units, IsUnit) {
 		return nil
 	}
-	client, err := engine.Open()
+	client, err := engine.Open(ctx)
 	if err != nil {
 		return fmt.Errorf("images are those of this host's Docker, which does not answer: %w", err)
 	}
@@ -34,7 +34,7 @@ func Check(units []lab.UnitSpec) error {
 		if !IsUnit(spec) {
 			continue
 		}
-		id, err := client.ImageID(context.Background(), spec.Image)
+		id, err := client.ImageID(ctx, spec.Image)
 		switch {
 		case err != nil:
 			problems = append(problems, err)
@@ -49,7 +49,7 @@ func Check(units []lab.UnitSpec) error {
 
 // Look tells what an image of this host's Docker says of its containers.
 func Look(ctx context.Context, name string) (engine.Image, error) {
-	client, err := engine.Open()
+	client, err := engine.Open(ctx)
 	if err != nil {
 		return engine.Image{}, err
 	}
@@ -58,7 +58,7 @@ func Look(ctx context.Context, name string) (engine.Image, error) {
 
 // Send has take read an image of this host's Docker, in the format of `docker save`.
 func Send(ctx context.Context, name string, take func(context.Context, io.Reader) error) error {
-	client, err := engine.Open()
+	client, err := engine.Open(ctx)
 	if err != nil {
 		return err
 	}

@@ -22,10 +22,9 @@ type home struct {
 
 // preflight refuses what pods of a cluster that is not ours cannot be, and what we may not
 // do there.
-func (h *home) preflight(layout lab.Layout) error {
+func (h *home) preflight(ctx context.Context, layout lab.Layout) error {
 	h.looked.Do(func() {
-		ctx, cancel := context.WithTimeoutCause(context.Background(), lookPatience,
-			fmt.Errorf("no answer in %v", lookPatience))
+		ctx, cancel := context.WithTimeoutCause(ctx, lookPatience, fmt.Errorf("no answer in %v", lookPatience))
 		defer cancel()
 		h.nodes, h.wrong = h.look(ctx)
 	})

@@ -25,9 +25,9 @@ func TestImagesOfTheUsers(t *testing.T) {
 		Name:     "boxed",
 		Runnable: lab.Runnable{Foreign: true, Image: image},
 	}}}
-	deploytest.Says(t, d.Preflight(layout), "type: docker pull "+image)
+	deploytest.Says(t, d.Preflight(t.Context(), layout), "type: docker pull "+image)
 	layout.Units[0].Image = "nginx@sha256:0000000000000000000000000000000000000000000000000000000000000000"
-	deploytest.Says(t, d.Preflight(layout), "type: docker tag nginx@sha256")
+	deploytest.Says(t, d.Preflight(t.Context(), layout), "type: docker tag nginx@sha256")
 	dockertest.Image(t, image, deploytest.Program(t))
 	left := func() []string { return inCluster(t, d) }
 	deploytest.ForeignSuite(t, d, boxed, left)
@@ -35,8 +35,9 @@ func TestImagesOfTheUsers(t *testing.T) {
 	t.Run("what it cannot give", func(t *testing.T) {
 		demanding := deploytest.Demanding(image)
 		demanding.Units[0].Container.User = "web"
-		deploytest.Says(t, d.Preflight(demanding), "unit web has the user web (a number is one), privileged, the "+
-			"processes of this host (pid: host), the security option apparmor=x, /var/run/docker.sock of this host, "+
-			"which Kubernetes cannot give it")
+		deploytest.Says(t, d.Preflight(t.Context(), demanding),
+			"unit web has the user web (a number is one), privileged, the "+
+				"processes of this host (pid: host), the security option apparmor=x, /var/run/docker.sock of this host, "+
+				"which Kubernetes cannot give it")
 	})
 }

@@ -53,7 +53,7 @@ var _ lab.Deployer = (*Deployer)(nil)
 // site is where the cluster comes from: a private one (own), or one of the user's (home).
 type site interface {
 	can() lab.Capabilities
-	preflight(layout lab.Layout) error
+	preflight(ctx context.Context, layout lab.Layout) error
 	enter(ctx context.Context) (*cluster, error)
 	leave(c *cluster) error
 	// load loads an image onto the nodes: see containers.Images.
@@ -92,7 +92,9 @@ func (d *Deployer) Name() string { return lab.Kubernetes }
 func (d *Deployer) Can() lab.Capabilities { return d.site.can() }
 
 // Preflight implements lab.Deployer.
-func (d *Deployer) Preflight(layout lab.Layout) error { return d.site.preflight(layout) }
+func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
+	return d.site.preflight(ctx, layout)
+}
 
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {

@@ -39,15 +39,15 @@ const (
 	descriptorsPerPod = 3
 )
 
-func (o *own) preflight(layout lab.Layout) error {
+func (o *own) preflight(ctx context.Context, layout lab.Layout) error {
 	d := o.deployer
 	servers, contained, rest := containers.Part(layout)
 	pods := slices.Concat(servers, contained)
 	problems := []error{
-		Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest), fleet.CheckLimits(pods),
+		Missing(), d.processes.Preflight(ctx, rest), containers.CheckBeside(rest), fleet.CheckLimits(pods),
 		fleet.NoPublished(pods), links.Check(layout.Links, pods),
 		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
-			images.IsUnit)), images.Check(pods),
+			images.IsUnit)), images.Check(ctx, pods),
 		containers.CheckServices(layout.Services, "process or docker-host"),
 		containers.CheckDescribed("Kubernetes", pods, lacks),
 		process.CheckMemory(len(pods), memoryPerPod, 0), process.CheckNumbers(uint64(len(pods) * threadsPerPod)),

@@ -1,12 +1,14 @@
 package kubernetes
 
 import (
+	"crypto/tls"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -38,4 +40,13 @@ func TestPodsAreCalledThemselves(t *testing.T) {
 			t.Errorf("Stop: %v", err)
 		}
 	}
+}
+
+// TestAPreflightEndsWithItsContext, whether this host's Docker, whose images it looks for, or the user's
+// cluster answers or not.
+func TestAPreflightEndsWithItsContext(t *testing.T) {
+	t.Setenv("DOCKER_HOST", "tcp://"+deploytest.Silent(t))
+	deploytest.GivesUp(t, New(process.New("", nil, nil, ""), "", t.TempDir(), "", nil))
+	users := &Users{API: api.New("https://"+deploytest.Silent(t), &tls.Config{MinVersion: tls.VersionTLS12})}
+	deploytest.GivesUp(t, New(process.New("", nil, nil, ""), "", "", "", users))
 }

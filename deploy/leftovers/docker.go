@@ -24,11 +24,12 @@ const dockerPatience = 15 * time.Second
 // Docker lists what in Docker carries a label that is wanted. Without Docker, or
 // without its daemon, there is nothing.
 func Docker(wanted func(label string) bool) ([]Leftover, error) {
-	client, err := engine.Open()
+	ctx := context.Background()
+	client, err := engine.Open(ctx)
 	if err != nil {
 		return nil, nil
 	}
-	things, err := client.List(context.Background(), DockerLabel)
+	things, err := client.List(ctx, DockerLabel)
 	var found []Leftover
 	for _, thing := range things {
 		if wanted(thing.Label) && (thing.Kind != "image" || strings.HasPrefix(thing.ID, ImageName)) {
@@ -41,7 +42,7 @@ func Docker(wanted func(label string) bool) ([]Leftover, error) {
 // silentDocker says that there was a daemon, which does not answer now: what is in Docker is not
 // known then. "": there is one, or none was.
 func silentDocker() string {
-	if _, err := engine.Open(); errors.Is(err, syscall.ECONNREFUSED) {
+	if _, err := engine.Open(context.Background()); errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Sprintf("Docker: %v: what a cleave has left there is found when the daemon runs again", err)
 	}
 	return ""
@@ -52,7 +53,7 @@ func (l Leftover) removeDocker() error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), dockerPatience,
 		fmt.Errorf("not done after %v", dockerPatience))
 	defer cancel()
-	client, err := engine.Open()
+	client, err := engine.Open(ctx)
 	if err != nil {
 		return err
 	}

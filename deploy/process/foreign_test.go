@@ -308,7 +308,7 @@ func TestProgramsThatCannotBeRunAreNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := withForeign(t, "sleep")
 			l.Units[1].Program, l.Units[1].Dir = test.program, folder
-			if err := deployer(t).Preflight(l); err == nil ||
+			if err := deployer(t).Preflight(t.Context(), l); err == nil ||
 				!strings.Contains(strings.ReplaceAll(err.Error(), "/./", "/"), test.says) {
 				t.Errorf("Preflight: %v, want it to say %q", err, test.says)
 			}

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -31,7 +32,7 @@ const (
 
 // Preflight implements lab.Deployer: it compares what the layout needs with the
 // limits of this host.
-func (d *Deployer) Preflight(layout lab.Layout) error {
+func (d *Deployer) Preflight(_ context.Context, layout lab.Layout) error {
 	units := len(layout.Units)
 	var problems []error
 	if err := CheckDescriptors(max(layout.Descriptors,

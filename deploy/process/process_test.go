@@ -250,11 +250,11 @@ func exists(path string) bool {
 
 func TestPreflightNamesWhatIsTooLittle(t *testing.T) {
 	d := deployer(t)
-	if err := d.Preflight(layout("lead", "worker")); err != nil {
+	if err := d.Preflight(t.Context(), layout("lead", "worker")); err != nil {
 		t.Errorf("four units: %v", err)
 	}
 	tooMany := lab.Layout{Units: make([]lab.UnitSpec, 100_000), Descriptors: 1 << 30, SharedMemory: 1 << 50}
-	err := d.Preflight(tooMany)
+	err := d.Preflight(t.Context(), tooMany)
 	for _, want := range []string{"ulimit -Hn", "process numbers", "MiB of memory"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Preflight: %v, want it to say %q", err, want)

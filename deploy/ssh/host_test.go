@@ -58,8 +58,10 @@ func trialOn(t *testing.T, h *host) (*deployment, *unit) {
 // signs that nobody answers fail the trial.
 func TestAHungAgentIsGivenUp(t *testing.T) {
 	for name, try := range map[string]func(*deployment, *host) error{
-		"Stop":      func(d *deployment, _ *host) error { return d.Stop() },
-		"Preflight": func(d *deployment, _ *host) error { return d.deployer.Preflight(deploytest.Front()) },
+		"Stop": func(d *deployment, _ *host) error { return d.Stop() },
+		"Preflight": func(d *deployment, _ *host) error {
+			return d.deployer.Preflight(context.Background(), deploytest.Front())
+		},
 		"signs": func(d *deployment, h *host) error {
 			go h.giveSigns(h.client, h.ended)
 			<-d.Failed()
@@ -83,6 +85,22 @@ func TestAHungAgentIsGivenUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAPreflightEndsWithItsContext, and the agent is kept.
+func TestAPreflightEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := connectedTo(hangs)
+		d, _ := trialOn(t, h)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begun := time.Now()
+		if err := d.deployer.Preflight(ctx, deploytest.Front()); !errors.Is(err, context.DeadlineExceeded) ||
+			time.Since(begun) > time.Second || !h.lives() {
+			t.Errorf("after %v: %v, the agent is there: %t", time.Since(begun), err, h.lives())
+		}
+		h.end()
+	})
 }
 
 // late answers a call when it may.

@@ -124,8 +124,8 @@ func TestHostsThatCannotBeUsed(t *testing.T) {
 			continue
 		}
 		d := newDeployer("", agent, []string{name})
-		if err := d.Preflight(deploytest.Front()); err == nil || !strings.Contains(err.Error(), says) ||
-			!strings.Contains(err.Error(), "host "+name) {
+		if err := d.Preflight(t.Context(), deploytest.Front()); err == nil ||
+			!strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "host "+name) {
 			t.Errorf("%s: %v, want it to say %q", name, err, says)
 		}
 		if err := d.Close(); err != nil {

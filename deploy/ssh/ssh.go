@@ -107,9 +107,9 @@ func (d *Deployer) Can() lab.Capabilities {
 }
 
 // Preflight implements lab.Deployer. Each host says what it cannot carry.
-func (d *Deployer) Preflight(layout lab.Layout) error {
+func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 	servers, units, rest := containers.Part(layout)
-	problems := []error{Missing(), d.processes.Preflight(rest), containers.CheckBeside(rest),
+	problems := []error{Missing(), d.processes.Preflight(ctx, rest), containers.CheckBeside(rest),
 		containers.CheckServices(layout.Services, "process or docker-host")}
 	for _, service := range layout.Services {
 		if service.Files {
@@ -131,7 +131,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 	if err = errors.Join(append(problems, err)...); err != nil {
 		return err
 	}
-	hosts, err := d.connected(context.Background())
+	hosts, err := d.connected(ctx)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (d *Deployer) Preflight(layout lab.Layout) error {
 				part.Units = append(part.Units, spec)
 			}
 		}
-		if err := h.tell(context.Background(), "Check", part); err != nil {
+		if err := h.tell(ctx, "Check", part); err != nil {
 			problems = append(problems, fmt.Errorf("host %s: %w", h.name, err))
 		}
 	}

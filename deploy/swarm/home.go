@@ -52,8 +52,8 @@ type home struct {
 func (h *home) can() lab.Capabilities { return lab.Capabilities{Faults: fleet.StarterFaults()} }
 
 // preflight refuses what services of a swarm that is not ours cannot be.
-func (h *home) preflight(layout lab.Layout) error {
-	err := h.swarm.look()
+func (h *home) preflight(ctx context.Context, layout lab.Layout) error {
+	err := h.swarm.look(ctx)
 	return errors.Join(err, h.swarm.elsewhere().CheckLayout(layout, h.deployer.programs, h.swarm.Starter))
 }
 
@@ -72,7 +72,7 @@ func (h *home) load(ctx context.Context, content string, _ bool) (image string, 
 
 // enter makes the home of this conductor. The doors' image has the starter alone.
 func (h *home) enter(ctx context.Context) (err error) {
-	if err := h.swarm.look(); err != nil { // Preflight does not know servers
+	if err := h.swarm.look(ctx); err != nil { // Preflight does not know servers
 		return err
 	}
 	bare, err := h.deployer.images.Bare(ctx)
@@ -152,7 +152,7 @@ func (h *home) open(ctx context.Context, image, subnet string) error {
 	if err != nil {
 		return err
 	}
-	addresses, err := h.swarm.Addresses()
+	addresses, err := h.swarm.Addresses(ctx)
 	if err != nil {
 		return err
 	}
@@ -385,7 +385,7 @@ func awaitNoTasks(ctx context.Context, manager *engine.Client, label string) err
 // that cannot be told from here is unclear, and stays. Only what is of the conductor with a
 // label is looked at, unless that is empty.
 func (u *Users) Clean(ctx context.Context, label string) (removed, unclear []string, err error) {
-	if err := u.look(); err != nil {
+	if err := u.look(ctx); err != nil {
 		return nil, nil, err
 	}
 	kept, err := u.manager.Kept(ctx, leftovers.DockerLabel)

@@ -26,7 +26,8 @@ func TestImagesOfTheUsers(t *testing.T) {
 		Name:     "boxed",
 		Runnable: lab.Runnable{Foreign: true, Image: image},
 	}}}
-	if err := d.Preflight(absent); err == nil || !strings.Contains(err.Error(), "type: docker pull "+image) {
+	if err := d.Preflight(t.Context(), absent); err == nil ||
+		!strings.Contains(err.Error(), "type: docker pull "+image) {
 		t.Errorf("Preflight without the image: %v", err)
 	}
 	dockertest.Image(t, image, deploytest.Program(t))
@@ -45,9 +46,10 @@ func TestImagesOfTheUsers(t *testing.T) {
 	deploytest.ForeignSuite(t, d, boxed, left)
 	t.Run("services of a file", func(t *testing.T) { deploytest.ServicesSuite(t, d, image, "/data", left) })
 	t.Run("what it cannot give", func(t *testing.T) {
-		deploytest.Says(t, d.Preflight(deploytest.Demanding(image)), "unit web has privileged, the processes of "+
-			"this host (pid: host), the security option apparmor=x, /var/run/docker.sock of this host, which "+
-			"Swarm cannot give it", "unit web is called at port 80, and listens on 8080, to which only Kubernetes "+
-			"leads")
+		deploytest.Says(t, d.Preflight(t.Context(), deploytest.Demanding(image)),
+			"unit web has privileged, the processes of "+
+				"this host (pid: host), the security option apparmor=x, /var/run/docker.sock of this host, which "+
+				"Swarm cannot give it", "unit web is called at port 80, and listens on 8080, to which only Kubernetes "+
+				"leads")
 	})
 }

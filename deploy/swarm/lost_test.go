@@ -90,7 +90,7 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		deploytest.Says(t, d.Close(), "is still on the swarm tcp://", "CLEAVE_USE_SWARM=tcp://")
 		after := deployerOf(t, f, program) // as if it had come back
 		named := after.site.(*home).swarm
-		if err := named.look(); err != nil {
+		if err := named.look(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if err := remove(t.Context(), named.manager, f.Label); err != nil {

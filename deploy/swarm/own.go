@@ -38,16 +38,17 @@ const (
 	threadsPerContainer = 16
 )
 
-func (o *own) preflight(layout lab.Layout) error {
+func (o *own) preflight(ctx context.Context, layout lab.Layout) error {
 	programs := o.deployer.programs
 	servers, contained, rest := containers.Part(layout)
 	all := slices.Concat(servers, contained)
 	_, err := containers.Places(private.Names(), slices.Concat(all, layout.Prepare), layout.Links)
 	return errors.Join(
-		Missing(), o.deployer.processes.Preflight(rest), containers.CheckBeside(rest), fleet.CheckLimits(all), err,
+		Missing(), o.deployer.processes.Preflight(ctx, rest), containers.CheckBeside(rest),
+		fleet.CheckLimits(all), err,
 		links.Check(layout.Links, all), containers.CheckDescribed("Swarm", all, lacks), containers.CheckPorts(all),
 		containers.CheckPrograms(programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
-			images.IsUnit)), images.Check(all),
+			images.IsUnit)), images.Check(ctx, all),
 		containers.CheckServices(layout.Services, lab.DockerHost),
 		process.CheckMemory(len(all), memoryPerContainer, memoryOfNodes),
 		process.CheckNumbers(uint64(len(all)*threadsPerContainer)),

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -38,4 +39,13 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 			t.Errorf("Stop: %v", err)
 		}
 	}
+}
+
+// TestAPreflightEndsWithItsContext, whether this host's Docker, whose images it looks for, or the manager of
+// the user's swarm answers or not.
+func TestAPreflightEndsWithItsContext(t *testing.T) {
+	t.Setenv("DOCKER_HOST", "tcp://"+deploytest.Silent(t))
+	deploytest.GivesUp(t, New(process.New("", nil, nil, ""), "", "", t.TempDir(), nil))
+	users := &Users{Name: "tcp://" + deploytest.Silent(t)}
+	deploytest.GivesUp(t, New(process.New("", nil, nil, ""), "", "", "", users))
 }

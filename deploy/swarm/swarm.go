@@ -59,7 +59,7 @@ var _ lab.Deployer = (*Deployer)(nil)
 // site is a swarm on which units run: a private one (own), or one of the user's (home).
 type site interface {
 	can() lab.Capabilities
-	preflight(layout lab.Layout) error
+	preflight(ctx context.Context, layout lab.Layout) error
 	// enter makes what is there for all trials, unless it is there.
 	enter(ctx context.Context) error
 	// load loads an image onto the nodes: see containers.Images.
@@ -96,7 +96,9 @@ func (d *Deployer) Name() string { return lab.Swarm }
 func (d *Deployer) Can() lab.Capabilities { return d.site.can() }
 
 // Preflight implements lab.Deployer.
-func (d *Deployer) Preflight(layout lab.Layout) error { return d.site.preflight(layout) }
+func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
+	return d.site.preflight(ctx, layout)
+}
 
 // prepare makes what is there for all trials, with the images of units: the first trial makes both for all.
 func (d *Deployer) prepare(ctx context.Context, units []lab.UnitSpec) error {

@@ -50,10 +50,9 @@ func FromEnvironment(lookup func(string) (string, bool)) (*Users, error) {
 const lookPatience = 20 * time.Second
 
 // look asks the swarm once what it is, for all that follows.
-func (u *Users) look() error {
+func (u *Users) look(ctx context.Context) error {
 	u.looked.Do(func() {
-		ctx, cancel := context.WithTimeoutCause(context.Background(), lookPatience,
-			fmt.Errorf("no answer in %v", lookPatience))
+		ctx, cancel := context.WithTimeoutCause(ctx, lookPatience, fmt.Errorf("no answer in %v", lookPatience))
 		defer cancel()
 		u.problems = u.ask(ctx)
 	})
@@ -111,8 +110,8 @@ func addressOf(n engine.SwarmNode) string {
 }
 
 // Addresses returns the addresses of the nodes that take tasks, the manager's first; see look.
-func (u *Users) Addresses() ([]string, error) {
-	if err := u.look(); err != nil {
+func (u *Users) Addresses(ctx context.Context) ([]string, error) {
+	if err := u.look(ctx); err != nil {
 		return nil, err
 	}
 	var all []string
@@ -146,7 +145,7 @@ const ProofPlace = "the config cleave-load of the swarm"
 
 // Proof returns what stands there.
 func (u *Users) Proof(ctx context.Context) ([]byte, error) {
-	if err := u.look(); err != nil {
+	if err := u.look(ctx); err != nil {
 		return nil, err
 	}
 	text, err := u.manager.Config(ctx, "cleave-load")

@@ -111,7 +111,7 @@ type Outcome struct {
 func Play(
 	ctx context.Context, deployer lab.Deployer, layout lab.Layout, dir string, judge func(Outcome) error,
 ) (err error) {
-	if err := deployer.Preflight(layout); err != nil {
+	if err := deployer.Preflight(ctx, layout); err != nil {
 		return err
 	}
 	private, err := os.MkdirTemp(dir, "cleave-bench-trial-")

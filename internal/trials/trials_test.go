@@ -32,9 +32,9 @@ func (f *fake) step(name string) error {
 	return nil
 }
 
-func (f *fake) Name() string                { return "fake" }
-func (f *fake) Can() (can lab.Capabilities) { return can }
-func (f *fake) Preflight(lab.Layout) error  { return f.step("preflight") }
+func (f *fake) Name() string                                { return "fake" }
+func (f *fake) Can() (can lab.Capabilities)                 { return can }
+func (f *fake) Preflight(context.Context, lab.Layout) error { return f.step("preflight") }
 func (f *fake) Units() []lab.Unit {
 	return []lab.Unit{{Name: "unit", Role: "core", PID: os.Getpid()}}
 }

@@ -12,6 +12,7 @@
 package agent
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -217,4 +218,6 @@ func (h *Host) Put(piece Piece, at *string) error {
 }
 
 // Check refuses what the host cannot carry of a layout.
-func (h *Host) Check(layout lab.Layout, _ *None) error { return h.deployer.Preflight(layout) }
+func (h *Host) Check(layout lab.Layout, _ *None) error {
+	return h.deployer.Preflight(context.Background(), layout)
+}

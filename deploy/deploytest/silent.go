@@ -1,0 +1,35 @@
+package deploytest
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Silent returns the address of a daemon that takes connections and answers nothing, until the test ends.
+func Silent(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() }) // it is heard of by nobody
+	return listener.Addr().String()
+}
+
+// GivesUp expects that the preflight of a deployer whose daemon is silent ends with its context.
+func GivesUp(t *testing.T, d lab.Deployer) {
+	t.Helper()
+	l := layout("front", "stock")
+	l.Units[1].Image, l.Units[1].Foreign = "nginx:1", true // which Docker is asked for
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	begun := time.Now()
+	err := d.Preflight(ctx, l)
+	if took := time.Since(begun); err == nil || took > 5*time.Second {
+		t.Errorf("Preflight of %s: %v after %v, want an error with the end of its context", d.Name(), err, took)
+	}
+}
