@@ -34,7 +34,8 @@ const maxSecret = 1 << 20
 type homePod struct {
 	fleet.StarterLife
 	pod   *pod
-	again bool // the starter begins it in the pod of its former life
+	again bool     // the starter begins it in the pod of its former life
+	words []string // that the starter runs; nil: there is none
 }
 
 func (h *home) handsFor(p *pod) hands {
@@ -81,6 +82,17 @@ func (h *homePod) dial(ctx context.Context) (net.Conn, error) {
 	}, p.token)
 }
 
+// adapt takes away folders of this host and its users, and powers that the rules of such clusters
+// ("restricted") forbid. Where the unit shall have faults the starter is the first process, as the same user.
+func (h *homePod) adapt(is *containers.Container) {
+	is.Mounts = slices.DeleteFunc(is.Mounts, func(m lab.ContainerMount) bool { return m.Kind == lab.MountBind })
+	is.User, is.ReadOnly, is.CapDrop, is.CapAdd = "", true, []string{"ALL"}, nil
+	is.SecurityOpt = []string{"no-new-privileges"}
+	if h.Starter != nil && !h.pod.Prepares {
+		h.words, is.Entrypoint = is.Entrypoint, []string{"/" + lab.StarterProgram, lab.StarterRuns}
+	}
+}
+
 // finish gives a pod a volume of its own. The files in it, its environment among them, come in a secret.
 func (h *homePod) finish(ctx context.Context, made *api.Pod) error {
 	p, d, runs := h.pod, h.pod.deployment, &made.Spec.Containers[0]
@@ -118,8 +130,6 @@ func (h *homePod) finish(ctx context.Context, made *api.Pod) error {
 		return err
 	}
 	runs.ImagePullPolicy = "IfNotPresent"
-	runs.SecurityContext = api.SecurityContext{ReadOnlyRootFilesystem: true,
-		Capabilities: api.Capabilities{Drop: []string{"ALL"}}}
 	made.Spec.SecurityContext = &api.PodSecurity{RunAsNonRoot: true, RunAsUser: nobody, RunAsGroup: nobody,
 		FSGroup:        nobody,
 		SeccompProfile: map[string]string{"type": "RuntimeDefault"}}
@@ -129,7 +139,7 @@ func (h *homePod) finish(ctx context.Context, made *api.Pod) error {
 	if made.Spec.InitContainers, err = p.setups(*runs); err != nil {
 		return err
 	}
-	if err := h.withStarter(runs, files.Data); err != nil {
+	if err := h.orderStarter(runs, files.Data); err != nil {
 		return err
 	}
 	return d.cluster.API.Do(ctx, http.MethodPost, d.cluster.ours("secrets"), files, nil)
@@ -158,24 +168,16 @@ func (p *pod) setups(runs api.Container) ([]api.Container, error) {
 	return all, nil
 }
 
-// withStarter has the starter be the first process of a pod whose unit shall have faults. It is the same user
-// as the unit, and has the environment that this gets.
-func (h *homePod) withStarter(runs *api.Container, files map[string][]byte) error {
-	p := h.pod
-	if h.Starter == nil || p.Prepares {
+// orderStarter gives the starter of the pod, where it has one, its orders among the files.
+func (h *homePod) orderStarter(runs *api.Container, files map[string][]byte) (err error) {
+	if h.words == nil {
 		return nil
 	}
-	words, err := p.deployment.shared().Command(p.Spec)
-	if err != nil {
-		return err
-	}
-	address := net.JoinHostPort(anyAddress, strconv.Itoa(starterPort))
 	const key = "orders"
-	files[key], err = containers.Packed(lab.StarterOrders{Run: words, Faults: h.Orders(address)},
-		maxSecret)
-	runs.Command = []string{"/" + lab.StarterProgram, lab.StarterRuns}
-	given := api.Mount{Name: "files", MountPath: lab.StarterOrdersFile, SubPath: key, ReadOnly: true}
-	runs.VolumeMounts = append(runs.VolumeMounts, given)
+	faults := h.Orders(net.JoinHostPort(anyAddress, strconv.Itoa(starterPort)))
+	files[key], err = containers.Packed(lab.StarterOrders{Run: h.words, Faults: faults}, maxSecret)
+	runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: "files", MountPath: lab.StarterOrdersFile,
+		SubPath: key, ReadOnly: true})
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/launch"
@@ -20,6 +21,8 @@ type ownPod struct{ pod *pod }
 func (o *own) handsFor(p *pod) hands { return ownPod{p} }
 
 func (h ownPod) begin(context.Context) (bool, error) { return false, nil }
+
+func (h ownPod) adapt(*containers.Container) {}
 
 func (h ownPod) finish(context.Context, *api.Pod) error { return nil }
 

@@ -54,6 +54,8 @@ type pod struct {
 type hands interface {
 	// begin begins a life that is not the first in its pod; false: the pod is to be made.
 	begin(ctx context.Context) (bool, error)
+	// adapt takes from the container what its node cannot give it.
+	adapt(is *containers.Container)
 	// finish completes what the pod is made of, and makes what it needs.
 	finish(ctx context.Context, made *api.Pod) error
 	// dial connects to the pod's unit, as its conductor.
@@ -232,6 +234,7 @@ func (p *pod) description() (made api.Pod, err error) {
 		return made, err
 	}
 	p.token = is.Token
+	p.adapt(&is)
 	made.Metadata.Labels = map[string]string{labelTrial: d.trial, labelUnit: spec.Name,
 		labelNames: cmp.Or(spec.Group, spec.Name)}
 	made.Spec = api.PodSpec{RestartPolicy: "Never", Hostname: is.Hostname, HostAliases: slices.Clone(d.found),
@@ -244,9 +247,6 @@ func (p *pod) description() (made api.Pod, err error) {
 		made.Spec.NodeSelector = map[string]string{hostname: node}
 	}
 	made.Spec.Containers = []api.Container{p.program(is)}
-	if d.deployer.images.IsRemote { // its nodes have nothing of this host
-		is.Mounts = slices.DeleteFunc(is.Mounts, func(m lab.ContainerMount) bool { return m.Kind == lab.MountBind })
-	}
 	return made, mount(&made.Spec, is.Mounts)
 }
 
