@@ -112,6 +112,3 @@ func (c *container) Start(ctx context.Context) (err error) {
 	go c.await()
 	return nil
 }
-
-// AwaitOpen implements fleet.Instance.
-func (c *container) AwaitOpen(ctx context.Context) error { return c.awaitListening(ctx, c.listened) }

@@ -148,6 +148,7 @@ func (d *deployment) platform() fleet.Platform[*container] {
 		Name: d.deployer.Name(), Faults: d.deployer.Can().Faults, Span: lab.SpanContainer,
 		Next: d.next, Gone: func(ctx context.Context, c *container) error { return c.Gone(ctx) },
 		Clear: d.clear, Daemons: containers.Daemons,
-		Reach: func(string) string { return "" }, // its compose file knows
+		Reach:     func(string) string { return "" }, // its compose file knows
+		AwaitOpen: func(ctx context.Context, c *container) error { return c.awaitListening(ctx, c.listened) },
 	}
 }

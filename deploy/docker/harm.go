@@ -36,8 +36,3 @@ func (d *deployment) next(ctx context.Context, ended *container, _ bool) (*conta
 	}
 	return c, ended.remove(ctx)
 }
-
-// AwaitOpen implements fleet.Instance.
-func (c *container) AwaitOpen(ctx context.Context) error {
-	return c.AwaitListening(ctx, c.deployment.reach(c.Spec.Name), upPatience)
-}

@@ -18,9 +18,8 @@ type life struct {
 	of *begun
 }
 
-func (l *life) End(context.Context) error       { return l.of.note("end " + l.Spec.Name) }
-func (l *life) AwaitOpen(context.Context) error { return l.of.note("open " + l.Spec.Name) }
-func (l *life) Resume(context.Context) error    { return l.of.note("resume " + l.Spec.Name) }
+func (l *life) End(context.Context) error    { return l.of.note("end " + l.Spec.Name) }
+func (l *life) Resume(context.Context) error { return l.of.note("resume " + l.Spec.Name) }
 
 // Start of a command that prepares is all that there is of it.
 func (l *life) Start(context.Context) error {
@@ -59,6 +58,7 @@ func newBegun(t *testing.T, layout lab.Layout, platform Platform[*life]) *begun 
 	}
 	platform.New = func(spec lab.UnitSpec) *life { return &life{NewUnit(spec), b} }
 	platform.Reach = func(string) string { return "" }
+	platform.AwaitOpen = func(_ context.Context, l *life) error { return b.note("open " + l.Spec.Name) }
 	names := func(of string) func(context.Context, []lab.UnitSpec) error {
 		return func(_ context.Context, stage []lab.UnitSpec) error { return b.note(of + " " + stage[0].Name) }
 	}

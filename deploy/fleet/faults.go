@@ -127,7 +127,7 @@ func (f *Fleet[L]) heal(ctx context.Context, life L, asked lab.Fault) error {
 	case lab.FaultPause:
 		return life.Resume(ctx)
 	case lab.FaultCut:
-		return errors.Join(f.platform.Cut(ctx, life, false), life.AwaitOpen(ctx))
+		return errors.Join(f.platform.Cut(ctx, life, false), f.AwaitOpen(ctx, life))
 	case lab.FaultSlow:
 		f.Relays.Heal(asked)
 		return nil
@@ -209,5 +209,6 @@ func (f *Fleet[L]) again(ctx context.Context, ended L, elsewhere bool) error {
 	if err := next.Start(ctx); err != nil {
 		return err
 	}
-	return next.unit().AwaitUsable(ctx, f.platform.Reach(old.Spec.Name), next.AwaitOpen)
+	return next.unit().AwaitUsable(ctx, f.platform.Reach(old.Spec.Name),
+		func(ctx context.Context) error { return f.AwaitOpen(ctx, next) })
 }

@@ -168,7 +168,7 @@ func (f *Fleet[L]) healNode(ctx context.Context, asked lab.Fault) error {
 		return f.againAll(ctx, there)
 	case lab.FaultCut:
 		for _, life := range there {
-			if err := life.AwaitOpen(ctx); err != nil {
+			if err := f.AwaitOpen(ctx, life); err != nil {
 				return fmt.Errorf("it is connected again: %w", err)
 			}
 		}

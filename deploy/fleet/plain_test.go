@@ -250,7 +250,3 @@ func (p *process) Pause(ctx context.Context) (proof string, err error) {
 func (p *process) Resume(context.Context) error { return p.signal(syscall.SIGCONT) }
 
 func (p *process) End(context.Context) error { return p.signal(syscall.SIGTERM) }
-
-func (p *process) AwaitOpen(ctx context.Context) error {
-	return p.AwaitListening(ctx, p.deployment.Endpoints[p.Spec.Name].Bind, time.Minute)
-}

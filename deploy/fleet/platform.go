@@ -13,8 +13,6 @@ type Instance interface {
 	// Start starts the unit, and connects to it if it is one of ours. It closes Ended if it fails before
 	// anything was started.
 	Start(ctx context.Context) error
-	// AwaitOpen returns when the unit accepts connections, or at once if it does not listen.
-	AwaitOpen(ctx context.Context) error
 	// Kill kills every process of the unit and returns the proof.
 	Kill(ctx context.Context) (proof string, err error)
 	// Pause stops every process of the unit and returns the proof.
@@ -69,6 +67,8 @@ type Platform[L Instance] struct {
 	Next func(ctx context.Context, ended L, elsewhere bool) (L, error)
 	// Reach returns the address at which this host reaches a unit, without a relay; "" if it does not listen.
 	Reach func(unit string) string
+	// AwaitOpen waits until a unit accepts connections again after a fault; nil: until Reach leads to it.
+	AwaitOpen func(ctx context.Context, life L) error
 	// Refuse returns why no fault can be done to a unit.
 	Refuse func(life L) error
 	// Cut disconnects a unit from its network, or connects it again.

@@ -7,6 +7,18 @@ import (
 	"time"
 )
 
+// openPatience is how long a unit may take until it accepts connections again.
+const openPatience = 90 * time.Second
+
+// AwaitOpen waits until a unit accepts connections again. It returns at once if the unit does not listen.
+func (f *Fleet[L]) AwaitOpen(ctx context.Context, life L) error {
+	if f.platform.AwaitOpen != nil {
+		return f.platform.AwaitOpen(ctx, life)
+	}
+	u := life.unit()
+	return u.AwaitListening(ctx, f.platform.Reach(u.Spec.Name), openPatience)
+}
+
 // AwaitListening waits until the unit accepts connections at its address for this host. It returns at once if
 // the address is empty: the unit does not listen.
 func (u *Unit) AwaitListening(ctx context.Context, address string, patience time.Duration) error {

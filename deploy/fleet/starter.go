@@ -106,9 +106,6 @@ func (l StarterLife) Kill(ctx context.Context) (proof string, err error) {
 	return proof, err
 }
 
-// AwaitOpen returns at once: Again has seen before that the unit listens.
-func (l StarterLife) AwaitOpen(context.Context) error { return nil }
-
 // Again starts the next life of a unit whose processes it has ended. connect is called in each life, and bind
 // is the address at which the unit listens; "" if it does not.
 func (s *Starter) Again(

@@ -144,7 +144,7 @@ func (d *deployment) adopt(
 		nil); err != nil {
 		return lab.Arrived{}, err
 	}
-	if err := p.AwaitOpen(ctx); err != nil {
+	if err := d.AwaitOpen(ctx, p); err != nil {
 		return lab.Arrived{}, err
 	}
 	return lab.Arrived{

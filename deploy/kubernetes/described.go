@@ -147,5 +147,5 @@ func (p *pod) awaitHealthy(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%v is not healthy: %w%s", p, err, p.Log.LastWords())
 	}
-	return p.AwaitOpen(ctx)
+	return p.deployment.AwaitOpen(ctx, p)
 }

@@ -124,6 +124,7 @@ func (h *home) places(specs []lab.UnitSpec, _ map[string]lab.Network) (map[strin
 // complete declares what is done to pods by their starters. Servers are set up in their own pods.
 func (h *home) complete(d *deployment, p *fleet.Platform[*pod]) {
 	p.SetsUp, p.Reach, p.Dial, p.Next = true, d.reach, d.reach, d.next
+	p.AwaitOpen = func(context.Context, *pod) error { return nil } // a starter has seen that it listens
 	p.Daemons = func() ([]lab.Unit, string) {
 		return nil, "the cluster is the user's, of whose nodes nothing is read"
 	}

@@ -31,11 +31,6 @@ func (h ownPod) dial(ctx context.Context) (net.Conn, error) {
 	return fleet.Dial(ctx, p.followed, net.JoinHostPort(p.address, strconv.Itoa(controlPort)), p.token)
 }
 
-func (h ownPod) AwaitOpen(ctx context.Context) error {
-	d, unit := h.pod.deployment, h.pod.Spec.Name
-	return h.pod.AwaitListening(ctx, d.Relays.Behind(unit, d.Endpoints[unit].Dial), upPatience)
-}
-
 // Kill ends the processes of the pod. That nothing of it runs any more is seen here; that the cluster knows,
 // too, comes later.
 func (h ownPod) Kill(ctx context.Context) (proof string, err error) {

@@ -63,7 +63,6 @@ type hands interface {
 	// end ends the pod, whatever state it is in, and removes it.
 	end(ctx context.Context) error
 
-	AwaitOpen(ctx context.Context) error
 	Kill(ctx context.Context) (proof string, err error)
 	Pause(ctx context.Context) (proof string, err error)
 	Resume(ctx context.Context) error

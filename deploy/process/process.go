@@ -98,7 +98,8 @@ func (d *Deployer) newDeployment(
 	made.Fleet = fleet.New(ctx, supervisor, group.dir, fleet.Platform[*unit]{
 		Name: d.Name(), Faults: d.Can().Faults, SharesMemory: layout.SharedMemory > 0, Keepers: true,
 		AtOnce: 1, // that is fastest: the launcher has one thread
-		New:    made.newUnit, Next: made.next, Reach: made.reach, Further: made.bricks, Clear: made.clear,
+		New:    made.newUnit, AwaitOpen: made.awaitOpen, Next: made.next,
+		Reach: made.reach, Further: made.bricks, Clear: made.clear,
 		NodeOf: func(u *unit) string { return u.Spec.Node }, Nodes: made.nodes(),
 	})
 	made.Wanted = links.Of(layout.Links, layout.Units)

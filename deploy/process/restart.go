@@ -106,14 +106,14 @@ func (d *deployment) next(_ context.Context, ended *unit, _ bool) (*unit, error)
 	return u, nil
 }
 
-// AwaitOpen implements fleet.Instance: it waits until any process of the unit listens, and until a unit on
-// a host of its own is reached there.
-func (u *unit) AwaitOpen(ctx context.Context) error {
-	err, host := u.awaitListening(ctx), u.deployment.network.named(u.Spec.Node)
+// awaitOpen waits until any process of the unit listens, and until a unit on a host of its own is reached
+// there.
+func (d *deployment) awaitOpen(ctx context.Context, u *unit) error {
+	err, host := u.awaitListening(ctx), d.network.named(u.Spec.Node)
 	if err != nil || host == nil || !u.Spec.Listens {
 		return err
 	}
-	return u.AwaitListening(ctx, u.deployment.Endpoints[u.Spec.Name].Bind, listenPatience)
+	return u.AwaitListening(ctx, d.Endpoints[u.Spec.Name].Bind, listenPatience)
 }
 
 // awaitListening waits until any process of the unit listens.

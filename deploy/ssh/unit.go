@@ -5,15 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"
 	"github.com/cleave-lab/cleave/lab"
 )
-
-// upPatience is how long a unit that was started again may take until it listens.
-const upPatience = 60 * time.Second
 
 // unit is one life of a unit.
 type unit struct {
@@ -106,9 +102,4 @@ func (d *deployment) next(_ context.Context, ended *unit, _ bool) (*unit, error)
 	u := d.newUnit(ended.Spec)
 	u.again = true
 	return u, nil
-}
-
-// AwaitOpen implements fleet.Instance.
-func (u *unit) AwaitOpen(ctx context.Context) error {
-	return u.AwaitListening(ctx, u.deployment.reach(u.Spec.Name), upPatience)
 }

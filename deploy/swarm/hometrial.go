@@ -34,6 +34,7 @@ func (t *homeTrial) complete(p *fleet.Platform[*service]) {
 		task, _, _, _ := t.news.latest(s.id)
 		return t.home.nodeName(task.NodeID)
 	}
+	p.AwaitOpen = func(context.Context, *service) error { return nil } // a starter has seen that it listens
 	p.Daemons = func() ([]lab.Unit, string) {
 		return nil, "the swarm is the user's, of whose nodes nothing is read"
 	}

@@ -119,11 +119,6 @@ func (l *ownLife) startAgain(ctx context.Context) error {
 	return l.trial.redirect(ctx, l.service)
 }
 
-func (l *ownLife) AwaitOpen(ctx context.Context) error {
-	s := l.service
-	return s.AwaitListening(ctx, l.trial.dialOf(s.Spec.Name), upPatience)
-}
-
 // removed removes the container at once.
 func (l *ownLife) removed(ctx context.Context) error {
 	if l.Container == "" {

@@ -47,7 +47,6 @@ type hands interface {
 	// removed removes what there is beside the service.
 	removed(ctx context.Context) error
 
-	AwaitOpen(ctx context.Context) error
 	Kill(ctx context.Context) (proof string, err error)
 	Pause(ctx context.Context) (proof string, err error)
 	Resume(ctx context.Context) error
