@@ -23,6 +23,7 @@ import (
 	"github.com/cleave-lab/cleave/report/analysis"
 	"github.com/cleave-lab/cleave/report/plain"
 	"github.com/cleave-lab/cleave/report/progress"
+	"github.com/cleave-lab/cleave/report/telemetry"
 	"github.com/cleave-lab/cleave/run"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/studies"
@@ -45,6 +46,7 @@ type experimentFlags struct {
 	results   string
 	resume    string
 	progress  progressFlag
+	out       outFlag
 	planOnly  bool
 	trust     bool
 	noGates   bool
@@ -167,7 +169,7 @@ func (a app) experiment(
 		return err
 	}
 	defer folder.Unlock()
-	played := a.play(command.Context(), conductor, plan, folder)
+	played := a.play(command.Context(), conductor, plan, folder, flags.out)
 	var verdict error
 	if played == nil || run.Interrupted(played) {
 		verdict, err = report(folder, plan, flags)
@@ -223,8 +225,8 @@ func (a app) resumed(
 ) (*store.Folder, lab.Plan, error) {
 	var fixed []string
 	command.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains([]string{"resume", "progress", "json", "format", "full", "require-verdict", "trust",
-			"context", "kubeconfig", "swarm", "hosts", "registry"}, f.Name) {
+		if !slices.Contains([]string{"resume", "progress", "out", "json", "format", "full", "require-verdict",
+			"trust", "context", "kubeconfig", "swarm", "hosts", "registry"}, f.Name) {
 			fixed = append(fixed, "--"+f.Name)
 		}
 	})
@@ -257,7 +259,11 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 	if err != nil {
 		return nil, err
 	}
-	system, err := systemOf(plan, a.secrets, os.Getenv(spansVariable))
+	spans := os.Getenv(spansVariable)
+	if spans == "" && flags.out.takesSpans() {
+		spans = filepath.Join(scratch, sentSpans)
+	}
+	system, err := systemOf(plan, a.secrets, spans)
 	if err != nil {
 		return nil, err
 	}
@@ -283,8 +289,10 @@ func stopping(plan lab.Plan, system lab.SystemInfo) lab.StoppingRule {
 	return analysis.Rule{Input: analysis.Input{Plan: plan, System: system}}
 }
 
-// play plays the plan into the folder and leaves nothing behind.
-func (a app) play(ctx context.Context, conductor *run.Conductor, plan lab.Plan, folder *store.Folder) error {
+// play plays the plan into the folder, shows it to out, and leaves nothing behind.
+func (a app) play(
+	ctx context.Context, conductor *run.Conductor, plan lab.Plan, folder *store.Folder, out outFlag,
+) error {
 	if found, err := leftovers.Find(leftovers.Root()); err == nil && len(found.Left) > 0 {
 		fmt.Fprintf(a.story, "note: %d leftovers of an earlier cleave are on this host; remove them with: cleave "+
 			"clean\n", len(found.Left))
@@ -298,7 +306,14 @@ func (a app) play(ctx context.Context, conductor *run.Conductor, plan lab.Plan, 
 	if err != nil {
 		return err
 	}
+	outs, err := a.open(out)
+	if err != nil {
+		return errors.Join(err, scratch.Release())
+	}
+	defer outs.close()
 	conductor.Store = folder
+	conductor.Progress = telemetry.Follow(conductor.Progress, outs.Outs,
+		spansIn(filepath.Join(conductor.Scratch, sentSpans)))
 	return errors.Join(conductor.Play(ctx, plan), scratch.Release())
 }
 

@@ -178,6 +178,7 @@ func (f *experimentFlags) addTrust(flags *pflag.FlagSet) {
 // addOutput adds the flags of results, progress and documents.
 func (f *experimentFlags) addOutput(flags *pflag.FlagSet) {
 	f.addResults(flags)
+	f.out.addTo(flags)
 	f.documents.addTo(flags)
 }
 

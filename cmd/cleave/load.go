@@ -173,10 +173,16 @@ func (r *loadRun) play(ctx context.Context) (trial.Outcome, error) {
 	if err != nil {
 		return trial.Outcome{}, withCode(exitBadPlan, "%w", err)
 	}
-	show := r.progress()
+	outs, err := r.open(r.flags.outputs.out)
+	if err != nil {
+		return trial.Outcome{}, err
+	}
+	defer outs.close()
+	show, tell := r.progress(), r.telling(outs)
 	logged := hooks.Second
 	hooks.Second = func(s trial.Second) error {
 		show(s)
+		tell(s)
 		return errors.Join(logged(s), watch(s))
 	}
 	outcome, err := r.send(watched, hooks)

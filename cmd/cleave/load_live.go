@@ -25,10 +25,7 @@ func (r *loadRun) progress() func(trial.Second) {
 			form = "terminal"
 		}
 	}
-	view := &liveView{out: r.story, duration: r.trial.Duration(), errors: map[record.Outcome]int64{}}
-	if r.trial.Open() {
-		view.due = r.trial.Due()
-	}
+	view := r.view()
 	switch form {
 	case "terminal":
 		view.out = plain.Raw(r.story) // nothing that others wrote is drawn
@@ -40,6 +37,15 @@ func (r *loadRun) progress() func(trial.Second) {
 		return view.object
 	}
 	return func(trial.Second) {}
+}
+
+// view returns a view of the load at its beginning.
+func (r *loadRun) view() *liveView {
+	view := &liveView{out: r.story, duration: r.trial.Duration(), errors: map[record.Outcome]int64{}}
+	if r.trial.Open() {
+		view.due = r.trial.Due()
+	}
+	return view
 }
 
 // liveView shows a load second by second.

@@ -17,6 +17,7 @@ import (
 type loadOutputs struct {
 	json, hdr, hgrm, jtl, lines string
 	progress                    progressFlag
+	out                         outFlag
 
 	log   *record.LogWriter // begun with the first second
 	hdrTo *os.File
@@ -35,14 +36,15 @@ func (o *loadOutputs) addTo(flags *pflag.FlagSet) {
 	flags.Var(&o.progress, "progress",
 		"`form` of the progress: auto, terminal (a live view), plain (a line per second), json (an object per "+
 			"second) or none")
+	o.out.addTo(flags)
 }
 
 // check finds mistakes in the flags.
 func (o *loadOutputs) check(f *loadFlags) error {
 	var mistakes []error
-	if f.search && o.hdr+o.jtl+o.lines != "" {
+	if f.search && (o.hdr+o.jtl+o.lines != "" || len(o.out) > 0) {
 		mistakes = append(mistakes,
-			errors.New("--hdr, --jtl and --lines belong to one load: leave them out of a --search"))
+			errors.New("--hdr, --jtl, --lines and --out belong to one load: leave them out of a --search"))
 	}
 	mistakes = append(mistakes, checkOutput("--json", o.json), checkOutput("--hgrm", o.hgrm))
 	return errors.Join(mistakes...)

@@ -228,7 +228,7 @@ func (a app) modelSystem(command *cobra.Command, system lab.Modelled, flags *mod
 	if conductor.System, err = systemOf(plan, a.secrets, folder.Path(spansFolder)); err != nil {
 		return err
 	}
-	if err := a.play(command.Context(), conductor, plan, folder); err != nil {
+	if err := a.play(command.Context(), conductor, plan, folder, nil); err != nil {
 		return err
 	}
 	return a.modelRun(folder, flags.out)

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/load/trial"
+	"github.com/cleave-lab/cleave/report/telemetry"
+)
+
+// sentSpans is the folder in the scratch folder of an experiment that has the spans to be sent.
+const sentSpans = "spans"
+
+// outFlag is a flag that names where figures go while something runs, again and again.
+type outFlag []telemetry.Target
+
+func (o *outFlag) addTo(flags *pflag.FlagSet) {
+	flags.Var(o, "out", "send or offer figures while it runs: otlp=http://127.0.0.1:4318 or "+
+		"prometheus=127.0.0.1:9464 (these addresses: otlp, prometheus); repeatable (docs/telemetry.md)")
+}
+
+// The methods of pflag.Value.
+
+func (o *outFlag) String() string { return strings.Trim(fmt.Sprint([]telemetry.Target(*o)), "[]") }
+func (o *outFlag) Type() string   { return "place" }
+
+func (o *outFlag) Set(text string) error {
+	switch text {
+	case "otlp":
+		text = "otlp=http://127.0.0.1:4318"
+	case "prometheus":
+		text = "prometheus=127.0.0.1:9464"
+	}
+	target, err := telemetry.ParseTarget(text)
+	*o = append(*o, target)
+	return err
+}
+
+// takesSpans reports whether spans go anywhere.
+func (o *outFlag) takesSpans() bool {
+	return slices.ContainsFunc(*o, telemetry.Target.TakesSpans)
+}
+
+// outs are opened places.
+type outs struct {
+	app
+	*telemetry.Outs
+}
+
+// open opens places for figures.
+func (a app) open(to outFlag) (outs, error) {
+	opened, err := telemetry.Open(to)
+	if err != nil {
+		return outs{}, withCode(exitBadPlan, "--out: %w", err)
+	}
+	return outs{a, opened}, nil
+}
+
+// close says what did not arrive: it spoils nothing of what was measured.
+func (o outs) close() {
+	if err := o.Close(); err != nil {
+		fmt.Fprintf(o.story, "warning: --out: %v\n", err)
+	}
+}
+
+// spansIn returns what sends, and removes, the spans that trials have left in the folders of a folder: files
+// with a document in each line.
+func spansIn(folder string) func(send func(document []byte)) error {
+	return func(send func(document []byte)) error {
+		files, err := filepath.Glob(filepath.Join(folder, "*", "*.jsonl"))
+		for _, name := range files {
+			text, failed := os.ReadFile(name)
+			for line := range bytes.Lines(text) {
+				send(line)
+			}
+			err = errors.Join(err, failed, os.Remove(name))
+		}
+		return err
+	}
+}
+
+// telling returns what tells outs of each second of a load.
+func (r *loadRun) telling(outs outs) func(trial.Second) {
+	view := r.view()
+	return func(s trial.Second) {
+		if m, long := view.take(s); long {
+			outs.Show(view.figures(m))
+		}
+	}
+}
+
+// figures returns what other programs are told of a second.
+func (v *liveView) figures(m moment) []telemetry.Figure {
+	const rate = "{operation}/s"
+	all := []telemetry.Figure{
+		{Name: "cleave.load.operations", Help: "operations sent", Total: true, Value: float64(v.sent)},
+		{Name: "cleave.load.rate", Help: "operations sent in the last second", Unit: rate, Value: m.sent},
+		{Name: "cleave.load.generator.cpu", Help: "processors that the generator used", Value: m.cpu / 100},
+	}
+	if v.due != nil {
+		all = append(all, telemetry.Figure{Name: "cleave.load.rate_due", Help: "operations due in the last second",
+			Unit: rate, Value: m.due})
+	}
+	for _, outcome := range record.Outcomes() {
+		if outcome.IsError() {
+			all = append(all, telemetry.Figure{Name: "cleave.load.errors", Help: "operations that failed", Total: true,
+				Value: float64(v.errors[outcome]), Labels: map[string]string{"error": outcome.String()}})
+		}
+	}
+	for _, of := range []struct {
+		name, help string
+		times      record.Percentiles
+	}{
+		{"response_time", "time from when operations were due to their answers, in the last second", m.response},
+		{"send_lateness", "how late operations were sent, in the last second", m.late},
+	} {
+		for quantile, seconds := range map[string]*float64{"0.5": of.times.P50, "0.9": of.times.P90,
+			"0.99": of.times.P99, "1": of.times.Max} {
+			if seconds != nil {
+				all = append(all, telemetry.Figure{Name: "cleave.load." + of.name, Help: of.help, Unit: "s",
+					Value: *seconds, Labels: map[string]string{"quantile": quantile}})
+			}
+		}
+	}
+	return all
+}

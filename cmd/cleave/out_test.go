@@ -1,0 +1,166 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/internal/testset"
+)
+
+// collected keeps what is posted to it, by path.
+type collected struct {
+	mu  sync.Mutex
+	got map[string]string
+}
+
+func (c *collected) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	text, _ := io.ReadAll(r.Body) // a body that is cut off has not what is looked for
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.got[r.URL.Path] += string(text)
+}
+
+func collector(t *testing.T) (*collected, string) {
+	t.Helper()
+	c := &collected{got: map[string]string{}}
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	return c, "otlp=" + server.URL
+}
+
+// scraped returns what is at an address once it has a text, and what was there last otherwise.
+func scraped(address, text string) string {
+	last := ""
+	for began := time.Now(); time.Since(began) < 20*time.Second; time.Sleep(50 * time.Millisecond) {
+		answer, err := http.Get("http://" + address + "/metrics")
+		if err != nil {
+			continue
+		}
+		body, _ := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if last = string(body); strings.Contains(last, text) {
+			break
+		}
+	}
+	return last
+}
+
+// TestALoadIsShownWhileItRuns over OTLP and to Prometheus; a place that is taken, or is none, is refused.
+func TestALoadIsShownWhileItRuns(t *testing.T) {
+	ports, err := launch.ReservePorts(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ports.Close()
+	c, otlp := collector(t)
+	address := fmt.Sprintf("127.0.0.1:%d", ports.Numbers[0])
+	command := exec.Command(filepath.Join(binaries, "cleave"), "load", webShop(t), "-r", "50", "-d", "30s",
+		"--out", otlp, "--out", "prometheus="+address)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	text := scraped(address, "cleave_load_response_time_seconds")
+	for _, want := range []string{"cleave_load_operations_total ", `cleave_load_errors_total{error="timeout"} 0`,
+		`cleave_load_response_time_seconds{quantile="0.99"} `, "cleave_load_rate_due "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not show %q:\n%s", want, text)
+		}
+	}
+	if code, _, story := load(t, webShop(t), "-r", "50", "-d", "1s", "--out", "prometheus="+address); code !=
+		exitBadPlan || !strings.Contains(story, "address already in use") {
+		t.Errorf("an address that is taken: exit code %d, %s", code, story)
+	}
+	_ = command.Process.Signal(os.Interrupt) // it runs
+	_ = command.Wait()                       // interrupted
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if got := c.got["/v1/metrics"]; !strings.Contains(got, "cleave.load.response_time") {
+		t.Errorf("it sends %q", got)
+	}
+}
+
+// TestWhatIsNotTakenSpoilsNoLoad: there is a warning.
+func TestWhatIsNotTakenSpoilsNoLoad(t *testing.T) {
+	code, _, story := load(t, webShop(t), "-r", "50", "-d", "1500ms", "--out", "otlp=http://127.0.0.1:1")
+	if code != exitFine && code != exitLoadNotReached ||
+		!strings.Contains(story, "warning: --out: ") || !strings.Contains(story, "did not reach the collector") {
+		t.Errorf("exit code %d, %s", code, story)
+	}
+}
+
+func TestPlacesThatAreNotSpeltOut(t *testing.T) {
+	var places outFlag
+	err := errors.Join(places.Set("otlp"), places.Set("prometheus"), places.Set("otlp=http://h:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := places.String(); got != "otlp=http://127.0.0.1:4318 prometheus=127.0.0.1:9464 otlp=http://h:1" {
+		t.Errorf("they are %s", got)
+	}
+}
+
+// TestSpansAreSentOnce, line by line.
+func TestSpansAreSentOnce(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "001-a-p", "spans-orders.jsonl")
+	err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("{}\n[]\n"), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := ""
+	for range 2 {
+		if err := spansIn(folder)(func(document []byte) { sent += string(document) + ";" }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sent != "{}\n;[]\n;" {
+		t.Errorf("it sends %q", sent)
+	}
+}
+
+// TestAnExperimentIsShownWhileItRuns, with the spans of orders.
+func TestAnExperimentIsShownWhileItRuns(t *testing.T) {
+	testset.Need(t, "it plays whole trials")
+	c, otlp := collector(t)
+	dir := t.TempDir()
+	const study = `schema: cleave-study/1
+name: shown
+title: Every order followed
+system: shop
+baseline: calls
+variants:
+  calls: {architecture: sync-grpc, knobs: {spans: "1"}}
+points: {orders: {orders: 40}}
+load: {duration: 1s}
+design: {blocks: 1, gates: {steal: 99%, calibration: 99%}}
+`
+	if err := os.WriteFile(filepath.Join(dir, "shown.yaml"), []byte(study), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(filepath.Join(binaries, "cleave"), "run", "shown.yaml", "--out", otlp)
+	command.Dir = dir
+	if out, err := command.CombinedOutput(); err != nil || strings.Contains(string(out), "warning") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for path, wants := range map[string][]string{
+		"/v1/metrics": {"cleave.trials", "cleave.trial.completion_time", "cleave.trial.unit.cpu", "inventory"},
+		"/v1/traces":  {`"name":"POST /orders"`, `"name":"Inventory/Reserve"`},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(c.got[path], want) {
+				t.Errorf("%s has no %q", path, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package telemetry
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Experiment shows what came out of the trials of an experiment: of each variant at each point the last
+// trial.
+type Experiment struct {
+	lab.Progress // that is shown to the user
+
+	outs  *Outs
+	spans func(send func(document []byte)) error
+
+	metrics []lab.Metric
+	counts  map[outcome]float64
+	last    map[place][]Figure
+}
+
+type (
+	place   struct{ variant, point string }
+	outcome struct {
+		place
+		valid bool
+	}
+)
+
+var _ lab.Progress = (*Experiment)(nil)
+
+// Follow shows an experiment to outs, and to whom it is shown anyway. After each trial, spans sends those
+// that it has left.
+func Follow(shown lab.Progress, outs *Outs, spans func(send func(document []byte)) error) *Experiment {
+	return &Experiment{Progress: shown, outs: outs, spans: spans, counts: map[outcome]float64{},
+		last: map[place][]Figure{}}
+}
+
+// Begin implements lab.Progress.
+func (e *Experiment) Begin(plan lab.Plan, done int) {
+	e.metrics = plan.Study.AllMetrics()
+	e.Progress.Begin(plan, done)
+}
+
+// TrialEnded implements lab.Progress.
+func (e *Experiment) TrialEnded(trial lab.Trial) {
+	e.Progress.TrialEnded(trial)
+	at := place{trial.Variant, trial.Point.Name}
+	e.counts[outcome{at, trial.Valid}]++
+	e.last[at] = e.figures(at, trial)
+	e.outs.Show(e.all())
+	if err := e.spans(e.outs.ShowSpans); err != nil {
+		e.Note(err.Error())
+	}
+}
+
+// figures returns what a trial has measured, and what its units used.
+func (e *Experiment) figures(at place, trial lab.Trial) (all []Figure) {
+	labels := func(more ...string) map[string]string {
+		all := map[string]string{"variant": at.variant, "point": at.point}
+		for i := 0; i < len(more); i += 2 {
+			all[more[i]] = more[i+1]
+		}
+		return all
+	}
+	units := map[lab.MetricKind]string{lab.KindTime: "s", lab.KindCost: "s", lab.KindMemory: "By"}
+	for _, m := range e.metrics {
+		if value, measured := trial.Measures[m.Name]; measured {
+			all = append(all, Figure{Name: "cleave.trial." + m.Name, Help: m.Title, Unit: units[m.Kind], Value: value,
+				Labels: labels()})
+		}
+	}
+	for _, u := range trial.Metered.Units {
+		of := labels("unit", u.Unit.Name, "role", u.Unit.Role)
+		all = append(all, Figure{Name: "cleave.trial.unit.cpu", Help: "processors that a unit used", Labels: of,
+			Value: u.CPUSeconds / max(trial.Metered.WindowSeconds, 1e-9)},
+			Figure{Name: "cleave.trial.unit.peak_memory", Help: "memory that a unit held at most", Unit: "By",
+				Labels: of, Value: float64(u.PeakMemoryBytes)})
+	}
+	return all
+}
+
+// all returns the counts of trials and the last figures of all variants and points.
+func (e *Experiment) all() (all []Figure) {
+	for of, n := range e.counts {
+		all = append(all, Figure{Name: "cleave.trials", Help: "trials that were played", Total: true, Value: n,
+			Labels: map[string]string{"variant": of.variant, "point": of.point, "valid": fmt.Sprint(of.valid)}})
+	}
+	return slices.Concat(all, slices.Concat(slices.Collect(maps.Values(e.last))...))
+}

@@ -1,0 +1,114 @@
+// Package telemetry shows figures to other programs while a load or an experiment goes on: it sends them to a
+// collector over OTLP, with spans where there are some, and lets Prometheus scrape them. It decides nothing
+// about the figures, and keeps none. Begin at Open.
+package telemetry
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Figure is a value at a moment.
+type Figure struct {
+	Name string // by OpenTelemetry's conventions, such as "cleave.load.response_time"
+	Help string
+	Unit string // by the Unified Code for Units of Measure: "s", "1", "{operation}/s"
+	// Total: it counts from the beginning on.
+	Total  bool
+	Value  float64
+	Labels map[string]string
+}
+
+// The places that figures go to.
+const (
+	otlp       = "otlp"
+	prometheus = "prometheus"
+)
+
+// Target is where figures go.
+type Target struct {
+	kind    string
+	address string // a URL for OTLP, else host and port
+}
+
+// ParseTarget reads a target: "otlp=http://HOST:PORT" or "prometheus=HOST:PORT".
+func ParseTarget(text string) (Target, error) {
+	switch kind, address, _ := strings.Cut(text, "="); kind {
+	case otlp:
+		at, err := url.Parse(address)
+		if err == nil && at.Host != "" && (at.Scheme == "http" || at.Scheme == "https") {
+			return Target{otlp, strings.TrimSuffix(address, "/")}, nil
+		}
+	case prometheus:
+		host, port, err := net.SplitHostPort(address)
+		if _, wrong := strconv.ParseUint(port, 10, 16); errors.Join(err, wrong) == nil && host != "" {
+			return Target{prometheus, address}, nil
+		}
+	}
+	return Target{}, fmt.Errorf("%q is no place for figures: expected otlp=http://HOST:PORT or "+
+		"prometheus=HOST:PORT", text)
+}
+
+// String returns the target as it is written.
+func (t Target) String() string { return t.kind + "=" + t.address }
+
+// TakesSpans reports whether spans go there, too.
+func (t Target) TakesSpans() bool { return t.kind == otlp }
+
+// Outs are the targets of a load or an experiment. Its methods are for one goroutine. Nothing of it waits for
+// who takes the figures.
+type Outs struct {
+	senders  []*sender
+	scrapers []*scraper
+}
+
+// Open begins to listen where Prometheus is to ask.
+func Open(targets []Target) (*Outs, error) {
+	o := &Outs{}
+	for _, t := range targets {
+		if t.kind == otlp {
+			o.senders = append(o.senders, newSender(t.address))
+			continue
+		}
+		s, err := newScraper(t.address)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("let Prometheus scrape %s: %w", t.address, err), o.Close())
+		}
+		o.scrapers = append(o.scrapers, s)
+	}
+	return o, nil
+}
+
+// Show replaces the figures that were shown last.
+func (o *Outs) Show(figures []Figure) {
+	for _, s := range o.scrapers {
+		s.figures.Store(&figures)
+	}
+	for _, s := range o.senders {
+		s.offer(encode(figures, time.Now()))
+	}
+}
+
+// ShowSpans sends spans, a document of OTLP in JSON.
+func (o *Outs) ShowSpans(document []byte) {
+	for _, s := range o.senders {
+		s.offer(message{"/v1/traces", "application/json", document})
+	}
+}
+
+// Close sends what is left, for some seconds at most, and stops listening. It returns what could not be sent.
+func (o *Outs) Close() error {
+	var errs []error
+	for _, s := range o.senders {
+		errs = append(errs, s.close())
+	}
+	for _, s := range o.scrapers {
+		errs = append(errs, s.close())
+	}
+	return errors.Join(errs...)
+}
