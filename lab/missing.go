@@ -11,8 +11,8 @@ import (
 
 // MissingError is a part that a host lacks, with the command that brings it.
 type MissingError struct {
-	What    string // "there is no program haproxy in PATH"
-	Install string // a line for a shell
+	What    string // `there is no program "haproxy" here`
+	Install string // the command for a shell that installs it
 }
 
 // Error implements error.
@@ -47,7 +47,7 @@ func MissingPrograms(why string, packages map[string]string) error {
 }
 
 // InstallAll joins commands that install parts to one line. Packages come first, in one command; every other
-// command follows once, in its order. A comment says where to call make.
+// command follows once, in its order. A comment says where to run make.
 func InstallAll(commands []string) string {
 	var packages, others []string
 	for _, command := range commands {
@@ -104,7 +104,7 @@ func Leaves(err error) []error {
 // MissingPart is a part that a host lacks, and the variants that need it.
 type MissingPart struct {
 	What     string   `json:"what"`
-	Install  string   `json:"install,omitempty"` // the command that brings it; empty: What says what to do
+	Install  string   `json:"install,omitempty"` // the command that installs it; empty: What says what to do
 	Variants []string `json:"variants"`          // some with the points that need it: "two at p, q"
 }
 
@@ -137,16 +137,22 @@ func MissingParts(lacks []Lack) []MissingPart {
 	return parts
 }
 
+// variantOf returns the name of a variant without the points that need a part.
+func variantOf(name string) string {
+	name, _, _ = strings.Cut(name, " at ")
+	return name
+}
+
 // Lacking names the variants that need the part; all is how many the study has.
 func (p MissingPart) Lacking(all int) string {
-	atPoints := func(name string) bool { return strings.Contains(name, " at ") }
+	atPoints := func(name string) bool { return variantOf(name) != name }
 	if n := len(p.Variants); n > 1 && n == all && !slices.ContainsFunc(p.Variants, atPoints) {
 		return "all variants"
 	}
 	return strings.Join(p.Variants, ", ")
 }
 
-// InstallParts returns one line that brings all parts; empty: no command does.
+// InstallParts returns one line that installs all parts, or "" if no command does.
 func InstallParts(parts []MissingPart) string {
 	var commands []string
 	for _, part := range parts {
@@ -156,14 +162,26 @@ func InstallParts(parts []MissingPart) string {
 	return InstallAll(commands)
 }
 
-// LackLines returns the missing parts of a study with so many variants as lines. Where several are installed,
-// the last line brings them all.
+// LackLines returns a line for each missing part of a study with so many variants: what cannot be tested
+// here, why, which variants lack nothing else, and the command that installs the part. If there are several
+// commands, the last line installs all parts.
 func LackLines(lacks []Lack, variants int) []string {
 	var lines []string
 	installs := 0
 	parts := MissingParts(lacks)
+	needs := map[string]int{} // how many parts a variant lacks
 	for _, part := range parts {
-		line := part.Lacking(variants) + ": " + part.What
+		for _, name := range part.Variants {
+			needs[variantOf(name)]++
+		}
+	}
+	for _, part := range parts {
+		line := UntestableHere(part.Lacking(variants), part.What)
+		alone := slices.DeleteFunc(slices.Clone(part.Variants),
+			func(name string) bool { return needs[variantOf(name)] > 1 })
+		if len(alone) > 0 && len(alone) < len(part.Variants) {
+			line += fmt.Sprintf(" (nothing else is missing for %s)", strings.Join(alone, ", "))
+		}
 		if part.Install != "" {
 			line += ": type: " + part.Install
 			installs++

@@ -30,15 +30,17 @@ func TestAMissingPartIsNamedOnce(t *testing.T) {
 		{Variant: "two", Points: []string{"p", "q"}, Err: balancer}, {Variant: "two", Err: disk},
 		{Variant: "three", Err: errors.New("no room")}}, 3)
 	want := []string{
-		"one, two at p, q: no balancer: type: sudo apt-get install --no-install-recommends haproxy",
-		"two: no server: type: sudo apt-get install --no-install-recommends glusterfs-server",
-		"three: no room",
+		"one, two at p, q: untestable here: no balancer (nothing else is missing for one): type: sudo apt-get " +
+			"install --no-install-recommends haproxy",
+		"two: untestable here: no server: type: sudo apt-get install --no-install-recommends glusterfs-server",
+		"three: untestable here: no room",
 		"to install all of it: sudo apt-get install --no-install-recommends glusterfs-server haproxy",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the lines are %q, want %q", got, want)
 	}
-	for variants, want := range map[int]string{2: "all variants: no room", 3: "a, b: no room"} {
+	for variants, want := range map[int]string{2: "all variants: untestable here: no room",
+		3: "a, b: untestable here: no room"} {
 		room := errors.New("no room")
 		got := LackLines([]Lack{{Variant: "a", Err: room}, {Variant: "b", Err: room}}, variants)
 		if !slices.Equal(got, []string{want}) {

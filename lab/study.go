@@ -137,6 +137,12 @@ type AbsentVariant struct {
 	Unasked bool `json:"unasked,omitempty"`
 }
 
+// Untestable says that this host cannot play the variant, and why.
+func (v AbsentVariant) Untestable() string { return UntestableHere(v.Name, v.Reason) }
+
+// UntestableHere says that something cannot be tested on this host, and why.
+func UntestableHere(what, why string) string { return what + ": untestable here: " + why }
+
 // Plan is a study expanded into trials in the order in which they are played.
 type Plan struct {
 	Schema  string         `json:"schema"`

@@ -23,7 +23,7 @@ func (v view) claimsTable() table {
 		Note: fmt.Sprintf("measured with its %s interval; the study's own number beside it",
 			figure.Setting(v.Confidence)),
 		Columns: []column{words("verdict"), numbers("published"), numbers("measured"), prose("claim, and why")}}
-	reason := ""
+	given := map[string]bool{}
 	for _, c := range v.Claims {
 		published := absent
 		if c.Published != nil {
@@ -33,16 +33,26 @@ func (v view) claimsTable() table {
 		if c.Source != "" {
 			claim += " (" + clean(c.Source) + ")"
 		}
-		if c.Reason == reason && c.Verdict == lab.ClaimUntestable {
-			claim += " - for the same reason"
-		} else {
-			claim += " - " + clean(c.Reason)
+		reason := v.shortly(c.Reason)
+		if c.Verdict == lab.ClaimUntestable && given[c.Reason] && reason == c.Reason {
+			reason = "for the same reason as above"
 		}
-		reason = c.Reason
+		given[c.Reason] = true
+		claim += " - " + clean(reason)
 		t.add(toned(c.Standing(), toneOf(c.Verdict)), text(published), text(measured(c.Measured, c.Low, c.High)),
 			text(claim))
 	}
 	return t
+}
+
+// shortly returns a reason without the parts that this host lacks, which the notes name.
+func (v view) shortly(reason string) string {
+	for _, a := range v.Absent {
+		if reason == a.Untestable() {
+			return a.Name + " is untestable here"
+		}
+	}
+	return reason
 }
 
 // measured shows a figure that has no unit of its own for the eye.

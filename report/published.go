@@ -37,7 +37,7 @@ func (v view) publishedTable() table {
 		Columns: []column{words("source"), prose("figure"), numbers("published"), numbers("measured"),
 			numbers("per " + v.Operation + ", study / here"), words("status"), prose("recomputed, note")}}
 	for _, f := range v.Published {
-		note := []string{f.Note, f.Reason}
+		note := []string{f.Note, v.shortly(f.Reason)}
 		if f.Recomputed != nil {
 			note = append([]string{"recomputed: " + optional(f.Recomputed)}, note...)
 		}

@@ -17,6 +17,8 @@ type Options struct {
 	// Full adds the long tables: raw values, means, ratios at every point,
 	// averages, trend lines, cost per operation, environment.
 	Full bool
+	// Told are notes that the reader has seen; they are not repeated.
+	Told []string
 }
 
 // Terminal writes the report as text, at most 100 columns wide: the answer
@@ -51,7 +53,7 @@ func Terminal(w io.Writer, a lab.Analysis, o Options) error {
 	if o.Full {
 		p.table(v.doubtfulTable())
 	}
-	p.trust(v, o.Full)
+	p.trust(v, o)
 	if _, err := io.WriteString(w, p.b.String()); err != nil {
 		return fmt.Errorf("write the terminal report: %w", err)
 	}

@@ -127,9 +127,30 @@ func TestWriteErrorsComeBack(t *testing.T) {
 
 func TestClaimsGiveACommonReasonOnce(t *testing.T) {
 	none := lab.Judgement{Text: "a claim", Verdict: lab.ClaimUntestable, Reason: "no Docker"}
-	a := lab.Analysis{Claims: []lab.Judgement{none, none, none}}
+	other := lab.Judgement{Text: "another", Verdict: lab.ClaimUntestable, Reason: "no room"}
+	a := lab.Analysis{Claims: []lab.Judgement{none, none, other, none}}
 	said := fmt.Sprint(newView(a).claimsTable().Rows)
-	if strings.Count(said, "no Docker") != 1 || strings.Count(said, "for the same reason") != 2 {
+	if strings.Count(said, "no Docker") != 1 || strings.Count(said, "for the same reason as above") != 2 {
 		t.Errorf("%s: want the reason once, and that two are untestable for the same one", said)
+	}
+}
+
+// TestOnlyTheNotesNameAMissingPart: neither claims nor published figures repeat it, and the notes do not if
+// the reader has seen them.
+func TestOnlyTheNotesNameAMissingPart(t *testing.T) {
+	ha := lab.AbsentVariant{Name: "ha", Reason: "no balancer"}
+	claim := lab.Judgement{Text: "a claim", Verdict: lab.ClaimUntestable, Reason: ha.Untestable()}
+	a := fixture(t, "analysis.json")
+	a.Absent, a.Claims = []lab.AbsentVariant{ha}, []lab.Judgement{claim, claim}
+	a.Published = []lab.PublishedFigure{{Source: "table 1", Reason: ha.Untestable()}}
+	a.Notes = append(a.Notes, ha.Untestable())
+	for _, full := range []bool{false, true} {
+		told, untold := terminal(t, a, Options{Full: full, Told: a.Notes[len(a.Notes)-1:]}),
+			terminal(t, a, Options{Full: full})
+		if strings.Count(untold, "no balancer") != 1 || strings.Count(untold, "ha is untestable here") < 2 ||
+			strings.Contains(told, "no balancer") {
+			t.Errorf("full %t: a report names the part not once, or after it was told again:\n%s\n%s", full, untold,
+				told)
+		}
 	}
 }

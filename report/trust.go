@@ -225,15 +225,15 @@ func factCell(f lab.Fact) cell {
 }
 
 // trust writes what the reader needs to judge the numbers by.
-func (p *printer) trust(v view, full bool) {
+func (p *printer) trust(v view, o Options) {
 	p.table(v.noiseTable())
 	p.table(v.steadinessTable())
 	p.table(v.warmUpTable())
 	p.table(v.invalidTable())
-	if full || v.anyAuditFailed() {
+	if o.Full || v.anyAuditFailed() {
 		p.table(v.auditTable())
 	}
-	if full {
+	if o.Full {
 		p.tables(filled(v.conditionsTable(), v.environmentTable()))
 	}
 	p.title("Trust")
@@ -245,8 +245,11 @@ func (p *printer) trust(v view, full bool) {
 			p.paragraph("  * ", s, "")
 		}
 	}
+	told := cleanAll(o.Told)
 	for _, note := range cleanAll(v.Notes) {
-		p.paragraph("  * ", note, "2")
+		if !slices.Contains(told, note) {
+			p.paragraph("  * ", note, "2")
+		}
 	}
 }
 

@@ -92,6 +92,7 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 		return s, err
 	}
 	chooseVariants(&s)
+	noteAbsent(&s)
 	s.Trends = chooseTrends(s)
 	f.takeSteps(&s)
 	return s, nil
@@ -169,12 +170,12 @@ func (f *File) dropPoints(s *lab.Study) error {
 	s.Points = slices.DeleteFunc(s.Points, func(p lab.Point) bool {
 		err := f.info.Host(p)
 		if err != nil {
-			s.Notes = append(s.Notes, fmt.Sprintf("Point %s is not testable here: %s.", p.Name, oneLine(err)))
+			s.Notes = append(s.Notes, lab.UntestableHere("point "+p.Name, oneLine(err)))
 		}
 		return err != nil
 	})
 	if len(s.Points) == 0 {
-		return Problems{{File: f.Path, Message: "this host can play no point: " + strings.Join(s.Notes, " ")}}
+		return Problems{{File: f.Path, Message: "this host can play no point: " + strings.Join(s.Notes, "; ")}}
 	}
 	return nil
 }
@@ -316,6 +317,25 @@ func chooseVariants(s *lab.Study) {
 		}
 	}
 	s.Variants = chosen
+}
+
+// noteAbsent notes why variants that were asked for cannot be played, each reason once.
+func noteAbsent(s *lab.Study) {
+	names := map[string]string{} // by reason
+	var reasons []string
+	for _, v := range s.Absent {
+		switch {
+		case v.Unasked:
+		case names[v.Reason] != "":
+			names[v.Reason] += ", " + v.Name
+		default:
+			names[v.Reason], reasons = v.Name, append(reasons, v.Reason)
+		}
+	}
+	s.Notes = slices.Clone(s.Notes)
+	for _, reason := range reasons {
+		s.Notes = append(s.Notes, lab.UntestableHere(names[reason], reason))
+	}
 }
 
 // twin returns the variant under a second name, at the points named for twins.

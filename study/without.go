@@ -10,13 +10,15 @@ import (
 
 // Without returns a study as a host can play it that lacks some parts. Variants that can be played nowhere
 // become absent, with the reason, and their claims untestable; others keep the points at which they can be
-// played. Where the baseline is among the absent, the first variant that is left takes its place, and that of
-// the A/A pair. Steps lead past what is absent. The caller judges whether enough is left.
+// played. The notes name every missing part once. Where the baseline is among the absent, the first variant
+// that is left takes its place, and that of the A/A pair. Steps lead past what is absent. The caller judges
+// whether enough is left.
 func Without(s lab.Study, lacks []lab.Lack) lab.Study {
 	if len(lacks) == 0 {
 		return s
 	}
-	s.Absent, s.Notes, s.Took = slices.Clone(s.Absent), slices.Clone(s.Notes), 0
+	s.Absent, s.Took = slices.Clone(s.Absent), 0
+	s.Notes = slices.Concat(s.Notes, lab.LackLines(lacks, s.Originals()))
 	var left []lab.Variant
 	for _, v := range s.Variants {
 		own := lacksOf(lacks, v)
@@ -31,13 +33,8 @@ func Without(s lab.Study, lacks []lab.Lack) lab.Study {
 		case len(points) > 0:
 			v.Points = points
 			left = append(left, v)
-			if v.TwinOf == "" {
-				s.Notes = append(s.Notes, fmt.Sprintf("%s is not testable here at %s: %s.", v.Name, whereOf(own),
-					reasonOf(own)))
-			}
 		case v.TwinOf == "":
 			s.Absent = append(s.Absent, lab.AbsentVariant{Name: v.Name, Summary: v.Summary, Reason: reasonOf(own)})
-			s.Notes = append(s.Notes, fmt.Sprintf("%s is left out, not testable here: %s.", v.Name, reasonOf(own)))
 		}
 	}
 	s.Variants = left
@@ -86,16 +83,6 @@ func reasonOf(lacks []lab.Lack) string {
 	return strings.Join(parts, "; ")
 }
 
-// whereOf names the points at which something is missing.
-func whereOf(lacks []lab.Lack) string {
-	var points []string
-	for _, l := range lacks {
-		points = append(points, l.Points...)
-	}
-	slices.Sort(points)
-	return strings.Join(slices.Compact(points), ", ")
-}
-
 // rebased gives a study a baseline, and an A/A pair, among the variants that it has.
 func rebased(s lab.Study) lab.Study {
 	has := func(name string) bool {
@@ -109,7 +96,7 @@ func rebased(s lab.Study) lab.Study {
 		return s
 	}
 	base := s.Variants[0]
-	s.Notes = append(s.Notes, fmt.Sprintf("All are compared with %s, since %s is not testable here.", base.Name,
+	s.Notes = append(s.Notes, fmt.Sprintf("All are compared with %s, since %s is untestable here.", base.Name,
 		s.Baseline))
 	s.Baseline = base.Name
 	if paired && len(s.Design.NoiseFloor) == 0 {

@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"slices"
+
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/studies/published"
@@ -32,7 +34,9 @@ func Analyse(in Input) lab.Analysis {
 		Metrics:     e.study.AllMetrics(),
 		Variants:    append([]lab.Variant{}, e.study.Variants...), // [] in JSON, not null
 		Points:      append([]lab.Point{}, e.study.Points...),
-		Trials:      e.countTrials(), Audit: e.audits(), Conditions: e.conditions(),
+		Absent: slices.DeleteFunc(slices.Clone(e.study.Absent),
+			func(v lab.AbsentVariant) bool { return v.Unasked }),
+		Trials: e.countTrials(), Audit: e.audits(), Conditions: e.conditions(),
 	}
 	a.NoiseFloor, a.Biases, a.Margins = e.noise, e.biases, e.margins
 	a.Results = e.results()

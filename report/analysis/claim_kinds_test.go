@@ -92,7 +92,7 @@ func TestClaimsAboutRangesAndLevels(t *testing.T) {
 		"a level that is not kept": {claim(lab.ClaimLevel, "done", "a", "", 0, 0.5), lab.ClaimContradicted,
 			"at low"},
 		"a variant that cannot be here": {claim(lab.ClaimMore, "capacity", "a", "castle", 0, 0),
-			lab.ClaimUntestable, "not possible here: no ground"},
+			lab.ClaimUntestable, "castle: untestable here: no ground"},
 		"a metric that there is not": {claim(lab.ClaimLevel, "speed", "a", "", 0, 1), lab.ClaimUntestable,
 			`no metric "speed"`},
 	} {

@@ -158,7 +158,7 @@ func (e *experiment) absent(name string) string {
 			return "not asked for: " + v.Reason
 		}
 		if v.Name == name {
-			return "not possible here: " + v.Reason
+			return v.Untestable()
 		}
 	}
 	if _, known := e.study.Variant(name); !known {

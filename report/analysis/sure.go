@@ -113,10 +113,8 @@ func (e *experiment) notTested(a lab.Analysis) []string {
 		parts = append(parts, "what happens when a part fails")
 	}
 	var absent []string
-	for _, v := range e.study.Absent {
-		if !v.Unasked {
-			absent = append(absent, v.Name)
-		}
+	for _, v := range a.Absent {
+		absent = append(absent, v.Name)
 	}
 	if len(absent) > 0 {
 		parts = append(parts, and(absent)+" (this host lacks a part)")

@@ -159,8 +159,12 @@ func (d *document) gates(gates []lab.GateVerdict, mustKnow bool) {
 
 // claims writes a table of claims.
 func (d *document) claims(claims []lab.Judgement) {
-	rows := [][]string{{"claim", "", "why"}}
+	rows, given := [][]string{{"claim", "", "why"}}, map[string]bool{}
 	for _, c := range claims {
+		if c.Verdict == lab.ClaimUntestable && given[c.Reason] {
+			c.Reason = "for the same reason as above"
+		}
+		given[c.Reason] = true
 		mark := map[lab.ClaimVerdict]string{lab.ClaimSupported: "✅ ", lab.ClaimContradicted: "❌ "}[c.Verdict]
 		rows = append(rows, []string{c.Text, mark + c.Standing(), c.Reason})
 	}

@@ -311,6 +311,15 @@ export interface Variant {
   external?: ExternalSystem;
 }
 
+/** AbsentVariant is a variant that is not played, with the reason. */
+export interface AbsentVariant {
+  name: string;
+  summary?: string;
+  reason: string;
+  /** Unasked: it may well be possible here, and this run was not asked for it. */
+  unasked?: boolean;
+}
+
 /** InvalidTrial is an attempt that did not count. */
 export interface InvalidTrial {
   trial: number;
@@ -1158,6 +1167,8 @@ export interface Analysis {
   environment: Record<string, Fact>;
   metrics: Array<Metric>;
   variants: Array<Variant>;
+  /** Absent are the variants that this host cannot play; Notes name each part that it lacks for them. */
+  absent?: Array<AbsentVariant>;
   points: Array<Point>;
   trials: TrialCounts;
   /** NoiseFloor is, by metric, the widest of the intervals of a variant against its own twin: how far apart equal things may be measured here. */
