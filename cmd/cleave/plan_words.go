@@ -129,7 +129,7 @@ func timeWords(plan lab.Plan, before earlier) string {
 		parts = append(parts, fmt.Sprintf("some %s of %d searches", lasting(searching), searches))
 	}
 	parts = append(parts, fmt.Sprintf("and start, checks and stop of %s, a second or two each, more in "+
-		"containers", counted(len(plan.Trials), "trial")))
+		"containers", figure.Count(len(plan.Trials), "trial")))
 	return fmt.Sprintf("%sabout %s: %s", upTo, lasting(all), strings.Join(parts, ", "))
 }
 

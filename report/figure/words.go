@@ -11,8 +11,11 @@ import (
 
 // Count writes a number of things: "1 block", "5 blocks".
 func Count(n int, thing string) string {
-	if n == 1 {
+	switch {
+	case n == 1:
 		return "1 " + thing
+	case strings.HasSuffix(thing, "ch"):
+		thing += "e"
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -145,9 +145,10 @@ func (t *tracker) timeWords() string {
 
 func seconds(s float64) string { return Duration(time.Duration(s * float64(time.Second))) }
 
+// leftWords returns the time left, and "" if nothing is left or was measured.
 func (t *tracker) leftWords() string {
 	left, ok := t.left()
-	if !ok {
+	if !ok || left == 0 {
 		return ""
 	}
 	return fmt.Sprintf(", about %s left, done at %s", Duration(left), t.now().Add(left).Format("15:04"))
@@ -175,23 +176,31 @@ func (p *story) Begin(plan lab.Plan, done int) {
 	fmt.Fprintln(p.w, beginning(plan, done))
 }
 
-// beginning says how much there is to do: "explain: 21 trials in 3 blocks, about 52 s of load".
+// beginning says how much there is to do: "explain: 21 trials in 3 blocks, 52 s of load and 3 searches".
 func beginning(plan lab.Plan, done int) string {
 	text := fmt.Sprintf("%s: %s in %s", plan.Study.Name, figure.Count(len(plan.Trials), "trial"),
 		figure.Count(plan.Study.Design.Blocks, "block"))
-	loads := 0.0
+	loads, searches := 0.0, 0
 	for _, trial := range plan.Trials {
-		if point, _ := plan.Study.Point(trial.Point); plan.Study.Load != nil {
-			if _, search := point.Level(lab.FactorSearchFrom); !search {
-				loads += plan.Study.Load.Duration + plan.Study.Load.WarmUp
-			}
+		point, _ := plan.Study.Point(trial.Point)
+		if _, search := point.Level(lab.FactorSearchFrom); search {
+			searches++
+		} else if plan.Study.Load != nil {
+			loads += plan.Study.Load.Duration + plan.Study.Load.WarmUp
 		}
+	}
+	var parts []string
+	if loads > 0 {
+		parts = append(parts, seconds(loads)+" of load")
+	}
+	if searches > 0 {
+		parts = append(parts, figure.Count(searches, "search"))
 	}
 	switch {
 	case plan.Study.Took > 0:
 		text += ", about " + seconds(plan.Study.Took)
-	case loads > 0:
-		text += ", " + seconds(loads) + " of load"
+	case len(parts) > 0:
+		text += ", " + strings.Join(parts, " and ")
 	}
 	return text + resumed(done)
 }

@@ -116,7 +116,12 @@ func TestTheBeginningTellsHowLongItMayTake(t *testing.T) {
 			{Name: "rate", Levels: map[string]float64{lab.FactorRate: 5}},
 			{Name: "capacity", Levels: map[string]float64{lab.FactorSearchFrom: 5}}}},
 		Trials: []lab.PlannedTrial{{Point: "rate"}, {Point: "capacity"}, {Point: "rate"}}}
-	if got := beginning(plan, 0); got != "s: 3 trials in 1 block, 6 s of load" {
+	if got := beginning(plan, 0); got != "s: 3 trials in 1 block, 6 s of load and 1 search" {
+		t.Errorf("%q", got)
+	}
+	searches := plan
+	searches.Trials = plan.Trials[1:2]
+	if got := beginning(searches, 0); got != "s: 1 trial in 1 block, 1 search" {
 		t.Errorf("%q", got)
 	}
 	plan.Study.Took = 120
@@ -138,5 +143,23 @@ func TestFurtherTrialsAreCounted(t *testing.T) {
 	p.TrialEnded(lab.Trial{Number: 7, Block: 4, Variant: "a", Valid: true, Point: lab.Point{Name: "s1"}})
 	if text := out.String(); !strings.Contains(text, "block 4/4, trial 7/8: a at s1") || len(plan.Trials) != 6 {
 		t.Errorf("%s\nwant block 4 of 4, trial 7 of 8", text)
+	}
+}
+
+// TestNothingIsLeftAfterTheLastTrial: then no time is told, and 0 s to programs.
+func TestNothingIsLeftAfterTheLastTrial(t *testing.T) {
+	for form, want := range map[Form]string{Plain: "trial 1/1: a at s1 8 s\n", JSON: `"left_seconds":0`} {
+		var out bytes.Buffer
+		now := time.Unix(0, 0)
+		p := New(&out, form, func() time.Time { return now })
+		only := lab.PlannedTrial{Number: 1, Block: 1, Variant: "a", Point: "s1"}
+		p.Begin(lab.Plan{Trials: []lab.PlannedTrial{only}}, 0)
+		p.TrialStarted(only, 1)
+		now = now.Add(10 * time.Second)
+		p.TrialEnded(lab.Trial{Number: 1, Variant: "a", Valid: true, Point: lab.Point{Name: "s1"},
+			ElapsedSeconds: 8})
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s\nwant %q", out.String(), want)
+		}
 	}
 }
