@@ -57,11 +57,7 @@ A FILE is a compose file, whose services are doubled in turn, or a system file, 
 cleave compare takes them. Each service may use --cpu processors unless its file limits it.
 
 The load is a closed loop; --users has to be enough of them to saturate the system.
-docs/bottleneck.md says how to read the answer.
-
-Exit codes: 0 answered, 1 failed, 2 bad arguments, 3 a backing service is not here,
-4 no load was achieved, 5 a rule of the system was broken, 6 undecided (with
---require-verdict), 130 interrupted.`,
+docs/bottleneck.md says how to read the answer.` + exitCodesHelp(measuredCodes()...),
 		Example: `  cleave bottleneck people --architecture services
   cleave bottleneck people --architecture "services calls=grpc" --cpu 0.5 --users 64 --level case=1
   cleave bottleneck people --architecture services --until decided --within 10m
@@ -69,18 +65,14 @@ Exit codes: 0 answered, 1 failed, 2 bad arguments, 3 a backing service is not he
   cleave bottleneck compose.yaml --path /cart --resource cpu`,
 		Args: arguments(orResumed(cobra.ExactArgs(1))),
 		RunE: func(command *cobra.Command, args []string) error {
-			foreign := len(args) == 0 || isForeign(args)
-			if err := misplaced(command, foreign, "architecture", "level", backingFlag); err != nil {
+			foreign, err := ofUser(command, args, "architecture", "level", backingFlag)
+			switch {
+			case err != nil:
 				return err
-			}
-			if foreign {
+			case foreign:
 				return a.playForeign(command, args, &flags.foreignFlags, flags.foreignPlan, a.reported)
 			}
-			plan, err := flags.plan(args[0])
-			if err != nil {
-				return withCode(exitBadPlan, "%w", err)
-			}
-			return a.experiment(command, plan, &flags.experimentFlags, a.reported)
+			return a.playOwn(command, args, &flags.experimentFlags, flags.plan, a.reported)
 		},
 	}
 	flags.register(command)

@@ -49,49 +49,27 @@ The systems that can be checked: ` + strings.Join(systemsThat[lab.Checkable](), 
 A FILE, a compose file or a system file, and whatever else cleave compare takes, is a
 system of yours: its answers are judged by --expect-... or the scenario, and what it
 holds after the load by --audit, or by audit in its system file (docs/faults.md).
-
-Exit codes: 0 every rule holds in every architecture, 1 failed or unknown, 2 bad
-arguments, 3 a backing service is not installed, 5 a rule is broken, 6 the audit of a
-system of yours is undecided.`,
+An audit of yours that is undecided ends with exit code 6.` +
+			exitCodesHelp(exitFine, exitFailed, exitBadPlan, exitMissingPart, exitInvariant, exitInterrupted),
 		Example: `  cleave check shop --operations 10000
   cleave check shop --architecture monolith,sync --backing mariadb
   cleave check shop --operations 5000 --fault kill:every-unit
   cleave check compose.yaml --scenario order.yaml --fault kill:cart --audit './audit.sh {history} {url}'`,
 		Args: arguments(orResumed(cobra.MinimumNArgs(1))),
 		RunE: func(command *cobra.Command, args []string) error {
-			foreign := len(args) == 0 || isForeign(args)
-			err := misplaced(command, foreign, "architecture", "knob", "replicas", "level", backingFlag)
-			if err != nil {
+			foreign, err := ofUser(command, args, "architecture", "knob", "replicas", "level", backingFlag)
+			switch {
+			case err != nil:
 				return err
-			}
-			if foreign {
-				return a.playForeign(command, args, &flags.foreignFlags, flags.foreignPlan,
-					checked(a, external.System{}))
-			}
-			if err := cobra.ExactArgs(1)(command, args); err != nil {
-				return withCode(exitBadPlan, "%w: see cleave help check", err)
-			}
-			system, err := askedFor[lab.Checkable](args[0], "checked")
-			if err != nil {
-				return err
+			case foreign:
+				return a.playForeign(command, args, &flags.foreignFlags, flags.foreignPlan, a.checked)
 			}
 			flags.strict = flags.strict || !flags.all()
-			plan, err := flags.plan(system)
-			if err != nil {
-				return withCode(exitBadPlan, "%w", err)
-			}
-			return a.experiment(command, plan, &flags.experimentFlags, checked(a, system))
+			return a.playOwn(command, args, &flags.experimentFlags, flags.plan, a.checked)
 		},
 	}
 	flags.register(command)
 	return command
-}
-
-// checked returns what shows the audits of a system's trials.
-func checked(a app, system lab.Checkable) reporter {
-	return func(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (found, err error) {
-		return a.showChecks(folder, plan, system.CheckTable(), flags)
-	}
 }
 
 func (f *checkFlags) register(command *cobra.Command) {
@@ -124,7 +102,11 @@ func (f *checkFlags) register(command *cobra.Command) {
 }
 
 // plan makes a plan with a trial for every architecture.
-func (f *checkFlags) plan(system lab.Checkable) (lab.Plan, error) {
+func (f *checkFlags) plan(name string) (lab.Plan, error) {
+	system, err := askedFor[lab.Checkable](name, "checked")
+	if err != nil {
+		return lab.Plan{}, err
+	}
 	info := system.Describe()
 	s, err := f.study(system)
 	if err != nil {
@@ -229,10 +211,18 @@ func (f *checkFlags) names(info lab.SystemInfo) []string {
 	return names
 }
 
-// showChecks writes a line for every architecture, and what is wrong with it.
-func (a app) showChecks(
-	folder *store.Folder, plan lab.Plan, asked lab.CheckTable, flags *experimentFlags,
-) (found, err error) {
+// checked writes a line for every architecture, and what is wrong with it.
+func (a app) checked(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (found, err error) {
+	system, err := systemOf(plan, a.secrets, "")
+	if err != nil {
+		return nil, err
+	}
+	checkable, can := system.(lab.Checkable)
+	if !can {
+		return nil, withCode(exitBadPlan, "%s is of the system %s, which cannot be checked", folder.Dir(),
+			plan.Study.System)
+	}
+	asked := checkable.CheckTable()
 	trials, err := folder.Trials()
 	if err != nil {
 		return nil, err
@@ -246,6 +236,9 @@ func (a app) showChecks(
 		fmt.Fprintf(table, "%s\t%s\t%s%s\n", trial.Variant, trial.Audit.Verdict, cells(asked.Columns, trial),
 			strings.Join(services, ", "))
 	}
+	for _, v := range plan.Study.Absent {
+		fmt.Fprintf(table, "%s\tuntestable here\n", v.Name)
+	}
 	if err := errors.Join(table.Flush(), showFaults(shown, kind, asked.Faults, trials)); err != nil {
 		return nil, err
 	}
@@ -257,8 +250,10 @@ func (a app) showChecks(
 			fmt.Fprintf(shown, "%s: its audit: %s\n", trial.Variant, line)
 		}
 	}
-	for _, v := range plan.Study.Absent {
-		fmt.Fprintf(shown, "%s: untestable here: %s\n", v.Name, v.Reason)
+	for _, note := range plan.Study.Notes {
+		if !slices.Contains(flags.documents.told, note) {
+			fmt.Fprintln(shown, note)
+		}
 	}
 	fmt.Fprintf(shown, "\nraw data  %s\n", folder.Dir())
 	concluded, err := analyse(folder)

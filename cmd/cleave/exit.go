@@ -3,13 +3,16 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/cleave-lab/cleave/report"
 	"github.com/cleave-lab/cleave/run"
 	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/study"
 )
 
-// Exit codes. README and `cleave help exit-codes` show the same list.
+// Exit codes.
 const (
 	exitFine           = 0
 	exitFailed         = 1
@@ -34,13 +37,30 @@ func exitCodes() []struct {
 		{exitFine, "fine"},
 		{exitFailed, "failed"},
 		{exitBadPlan, "bad study file or arguments"},
-		{exitMissingPart, "this host lacks a part that the study needs"},
+		{exitMissingPart, "this host lacks a part"},
 		{exitLoadNotReached, "the load was not achieved"},
-		{exitInvariant, "a rule of the system was broken"},
+		{exitInvariant, "a rule of the system was broken, or no answer was right"},
 		{exitUndecided, "undecided, and a verdict was required"},
 		{exitGate, "a change is beyond a limit of --fail-if"},
 		{exitInterrupted, "interrupted"},
 	}
+}
+
+// exitCodesHelp returns the paragraph of a command's help about its exit codes.
+func exitCodesHelp(codes ...int) string {
+	var parts []string
+	for _, c := range exitCodes() {
+		if slices.Contains(codes, c.Code) {
+			parts = append(parts, fmt.Sprint(c.Code, " ", c.Meaning))
+		}
+	}
+	return "\n\n" + strings.Join(report.Wrap("Exit codes: "+strings.Join(parts, "; ")+".", helpWidth), "\n")
+}
+
+// measuredCodes returns the exit codes of commands that compare variants under load.
+func measuredCodes() []int {
+	return []int{exitFine, exitFailed, exitBadPlan, exitMissingPart, exitLoadNotReached, exitInvariant,
+		exitUndecided, exitInterrupted}
 }
 
 // codedError is an error that asks for an exit code of its own.

@@ -16,19 +16,17 @@ import (
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/fault"
-	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
 	"github.com/cleave-lab/cleave/profiler"
 	"github.com/cleave-lab/cleave/report/analysis"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/report/plain"
 	"github.com/cleave-lab/cleave/report/progress"
 	"github.com/cleave-lab/cleave/report/telemetry"
 	"github.com/cleave-lab/cleave/run"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/studies"
-	"github.com/cleave-lab/cleave/study"
-	"github.com/cleave-lab/cleave/systems/external"
 	"github.com/cleave-lab/cleave/traces"
 )
 
@@ -83,14 +81,10 @@ func (a app) reproduceCommand() *cobra.Command {
 measured one, and says of each published claim whether the data support it.`,
 		Example: "  cleave reproduce rego2021 --quick --json out.json\n  cleave reproduce costa2022 " +
 			"--quick --backing mariadb,rabbitmq,mongo",
-		Args:              arguments(cobra.ExactArgs(1)),
+		Args:              arguments(orResumed(cobra.ExactArgs(1))),
 		ValidArgsFunction: cobra.FixedCompletions(studies.Names(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(command *cobra.Command, args []string) error {
-			data, err := studies.Read(args[0])
-			if err != nil {
-				return withCode(exitBadPlan, "%w", err)
-			}
-			return a.study(command, args[0]+".yaml", data, &flags)
+			return a.playOwn(command, args, &flags, flags.ofBuiltIn, a.reported)
 		},
 	}
 	flags.register(command)
@@ -108,16 +102,14 @@ docs/schema/study.schema.json makes editors check it while you type.
 Given a result folder, plays its plan once more: the same trials in the same
 order with the same seeds, into a new folder.`,
 		Example: "  cleave run my-study.yaml --blocks 10\n  cleave run results/rego2021/latest",
-		Args:    arguments(cobra.ExactArgs(1)),
+		Args:    arguments(orResumed(cobra.ExactArgs(1))),
 		RunE: func(command *cobra.Command, args []string) error {
-			if folder, err := store.Open(args[0]); err == nil {
-				return a.repeat(command, folder, &flags)
+			if len(args) > 0 {
+				if folder, err := store.Open(args[0]); err == nil {
+					return a.repeat(command, folder, &flags)
+				}
 			}
-			data, err := inputfile.Read(args[0], study.MaxBytes)
-			if err != nil {
-				return withCode(exitBadPlan, "read the study file: %w", err)
-			}
-			return a.study(command, args[0], data, &flags)
+			return a.playOwn(command, args, &flags, flags.ofFile, a.reported)
 		},
 	}
 	flags.register(command)
@@ -142,13 +134,63 @@ func (a app) repeat(command *cobra.Command, folder *store.Folder, flags *experim
 	return a.experiment(command, plan, flags, a.reported)
 }
 
-// study plans, plays and reports a study file.
-func (a app) study(command *cobra.Command, path string, data []byte, flags *experimentFlags) error {
-	plan, err := flags.ofStudy(path, data)
+// orResumed wants these arguments, or none where an experiment is resumed, whose folder holds the plan.
+func orResumed(wanted cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(command *cobra.Command, args []string) error {
+		if len(args) == 0 && command.Flags().Changed("resume") {
+			return nil
+		}
+		return wanted(command, args)
+	}
+}
+
+// playOwn plans and plays a command on a study, a system or a model that its only argument names. Without an
+// argument it goes on with the plan of the folder of --resume.
+func (a app) playOwn(
+	command *cobra.Command, args []string, flags *experimentFlags, planner func(name string) (lab.Plan, error),
+	report reporter,
+) error {
+	if len(args) == 0 {
+		return a.goOn(command, flags, report)
+	}
+	if err := arguments(cobra.ExactArgs(1))(command, args); err != nil {
+		return err
+	}
+	plan, err := planner(args[0])
+	if err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	return a.experiment(command, plan, flags, report)
+}
+
+// goOn plays the rest of the plan in the folder of --resume.
+func (a app) goOn(command *cobra.Command, flags *experimentFlags, report reporter) error {
+	folder, err := store.Open(flags.resume)
+	if err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	plan, err := folder.Plan()
 	if err != nil {
 		return err
 	}
-	return a.experiment(command, plan, flags, a.reported)
+	if !plays(command.Name(), plan.Study.Name) {
+		return withCode(exitBadPlan, "%s holds the study %q of %s, which is not of cleave %s: go on with cleave "+
+			"run --resume %s", folder.Dir(), plan.Study.Name, plan.Study.System, command.Name(), folder.Dir())
+	}
+	return a.experiment(command, plan, flags, report)
+}
+
+// plays reports whether a command plays the study of a name. run plays any.
+func plays(command, study string) bool {
+	switch command {
+	case "run":
+		return true
+	case "reproduce":
+		return slices.Contains(studies.Names(), study)
+	case explainName:
+		return study == explainName || study == explainedStudy
+	}
+	return study == command
 }
 
 // reporter shows what came out of an experiment, and returns the verdict as the error of the command.
@@ -335,15 +377,7 @@ func (a app) adviseResume(command *cobra.Command, folder *store.Folder) error {
 	if err != nil {
 		return err
 	}
-	plan, err := folder.Plan()
-	if err != nil {
-		return err
-	}
-	what := command.Name() + " " + command.Flags().Arg(0)
-	if plan.Study.System == external.Name && command.Name() != "run" { // the plan holds the systems
-		what = command.Name()
-	}
-	fmt.Fprintf(a.story, "%d trials are kept in %s\ngo on with: cleave %s --resume %s\n", len(trials),
-		folder.Dir(), what, folder.Dir())
+	fmt.Fprintf(a.story, "%s kept in %s\ngo on with: cleave %s --resume %s\n",
+		figure.Count(len(trials), "trial"), folder.Dir(), command.Name(), folder.Dir())
 	return nil
 }

@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/studies"
 )
 
 // explainName is the study of every explanation.
@@ -40,12 +40,7 @@ come and go. Of one FILE, --to says what changes: "cart.replicas=2 deployment=do
 
 All stops get the same rate of operations, which each must hold; --capacity also
 searches the highest rate of each that meets the objective, and --users is a closed
-loop instead. docs/explaining.md
-says how to read the answer.
-
-Exit codes: 0 explained, 1 failed, 2 bad arguments, 3 a backing service is not
-here, 4 no load was achieved, 5 a rule of the system was broken, 6 undecided
-(with --require-verdict), 130 interrupted.`,
+loop instead. docs/explaining.md says how to read the answer.` + exitCodesHelp(measuredCodes()...),
 		Example: `  cleave explain shop --quick
   cleave explain shop --from monolith --to async --backing mariadb,rabbitmq,mongo --capacity
   cleave explain shop --tuned --backing mariadb,rabbitmq,mongo
@@ -60,28 +55,16 @@ here, 4 no load was achieved, 5 a rule of the system was broken, 6 undecided
 
 // explain explains a system of Cleave, or what is between two of the user's.
 func (a app) explain(command *cobra.Command, args []string, flags *explainFlags) error {
-	foreign := len(args) == 0 || isForeign(args)
-	if err := misplaced(command, foreign, "from", "tuned", backingFlag); err != nil {
+	foreign, err := ofUser(command, args, "from", "tuned", backingFlag)
+	switch {
+	case err != nil:
 		return err
-	}
-	if foreign {
+	case foreign:
 		return a.playForeign(command, args, &flags.foreignFlags, flags.foreignPlan, a.reported)
+	case slices.Equal(args, []string{explainedStudy}):
+		return a.explainStudy(command, args, flags)
 	}
-	if err := cobra.ExactArgs(1)(command, args); err != nil {
-		return withCode(exitBadPlan, "%w: see cleave help explain", err)
-	}
-	if args[0] == explainedStudy {
-		return a.explainStudy(command, flags)
-	}
-	system, err := askedFor[lab.Explainable](args[0], "explained")
-	if err != nil {
-		return err
-	}
-	plan, err := flags.plan(system)
-	if err != nil {
-		return withCode(exitBadPlan, "%w", err)
-	}
-	return a.experiment(command, plan, &flags.experimentFlags, a.reported)
+	return a.playOwn(command, args, &flags.experimentFlags, flags.plan, a.reported)
 }
 
 // explainedStudy is a built-in study that explains something beside the systems.
@@ -89,7 +72,7 @@ const explainedStudy = "network"
 
 // explainStudy plays that study. What only ways from one architecture to another have is
 // refused.
-func (a app) explainStudy(command *cobra.Command, flags *explainFlags) error {
+func (a app) explainStudy(command *cobra.Command, args []string, flags *explainFlags) error {
 	var wrong []string
 	plays := a.reproduceCommand().Flags()
 	command.Flags().Visit(func(f *pflag.Flag) {
@@ -101,11 +84,7 @@ func (a app) explainStudy(command *cobra.Command, flags *explainFlags) error {
 		return withCode(exitBadPlan, "explain %s takes no %s: it is a built-in study (cleave reproduce %s --help)",
 			explainedStudy, strings.Join(wrong, ", "), explainedStudy)
 	}
-	data, err := studies.Read(explainedStudy)
-	if err != nil {
-		return err
-	}
-	return a.study(command, explainedStudy+".yaml", data, &flags.experimentFlags)
+	return a.playOwn(command, args, &flags.experimentFlags, flags.ofBuiltIn, a.reported)
 }
 
 // explanations returns the systems that can be explained, and what is explained of each

@@ -81,7 +81,11 @@ func (f *explainFlags) complete(usual lab.Explanation) {
 }
 
 // plan makes the plan of an explanation. All mistakes in the flags are named at once.
-func (f *explainFlags) plan(system lab.Explainable) (lab.Plan, error) {
+func (f *explainFlags) plan(name string) (lab.Plan, error) {
+	system, err := askedFor[lab.Explainable](name, "explained")
+	if err != nil {
+		return lab.Plan{}, err
+	}
 	f.complete(system.Explanation())
 	info := system.Describe()
 	onBackings, err := backed(info.Name, f.backings)

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/secret"
-	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
@@ -48,13 +48,13 @@ func (f *foreignFlags) addForeign(command *cobra.Command) {
 // addSent adds the flags of what every system is asked.
 func (f *foreignFlags) addSent(flags *pflag.FlagSet) {
 	flags.StringVar(&f.scenario, "scenario", "", "scenario `file` with the requests and the right answers")
-	flags.StringVar(&f.path, "path", "/", "path that every system is asked for, without a scenario")
+	flags.StringVar(&f.path, "path", "/", "`path` that is requested of every system, without a scenario")
 }
 
 // addTrusted adds the flag that starts whatever a file asks for.
 func (f *foreignFlags) addTrusted(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.trust, "trust", false, "start what compose files, or the plan of somebody else's result "+
-		"folder, ask for without asking")
+	flags.BoolVar(&f.trust, "trust", false, "do not ask before starting compose files that want power over "+
+		"this host, or the plan of somebody else's result folder")
 }
 
 // addCompose adds the flags of compose files.
@@ -80,19 +80,13 @@ func isForeign(args []string) bool {
 	})
 }
 
-// orResumed wants these arguments, or none where an experiment is resumed whose folder holds the systems.
-func orResumed(wanted cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(command *cobra.Command, args []string) error {
-		if len(args) == 0 && command.Flags().Changed("resume") {
-			return nil
-		}
-		return wanted(command, args)
+// ofUser reports whether the arguments name systems of the user. The error names flags which are for the
+// other kind of system; ours are those for the systems of Cleave alone.
+func ofUser(command *cobra.Command, args []string, ours ...string) (bool, error) {
+	if len(args) == 0 {
+		return false, nil // the folder of --resume has them
 	}
-}
-
-// misplaced returns an error that names the flags which are for the other kind of system. ours are those for
-// the systems of Cleave alone.
-func misplaced(command *cobra.Command, foreign bool, ours ...string) error {
+	foreign := isForeign(args)
 	var wrong []string
 	command.Flags().Visit(func(f *pflag.Flag) {
 		isOurs := slices.Contains(ours, f.Name)
@@ -106,9 +100,9 @@ func misplaced(command *cobra.Command, foreign bool, ours ...string) error {
 		kind = "a system of yours (a file, a command or a URL), and this is one that Cleave brings"
 	}
 	if len(wrong) == 0 {
-		return nil
+		return foreign, nil
 	}
-	return withCode(exitBadPlan, "%s is for %s: leave it out", strings.Join(wrong, ", "), kind)
+	return foreign, withCode(exitBadPlan, "%s is for %s: leave it out", strings.Join(wrong, ", "), kind)
 }
 
 // way returns the deployment that the flags give, as the only way to deploy a system; none: each has its own.
@@ -122,7 +116,10 @@ func (a app) playForeign(
 	command *cobra.Command, args []string, flags *foreignFlags, planner foreignPlanner, report reporter,
 ) error {
 	if flags.resume != "" {
-		return a.resumeForeign(command, args, &flags.experimentFlags, report)
+		if len(args) > 0 {
+			return withCode(exitBadPlan, "--resume takes the systems from the folder: leave out %s", words(args))
+		}
+		return a.goOn(command, &flags.experimentFlags, report)
 	}
 	plan, err := planner(command.Context(), args, a.secrets)
 	for _, warning := range a.secrets.Warnings() {
@@ -140,29 +137,6 @@ func (a app) playForeign(
 		}
 	}
 	return a.experiment(command, plan, &flags.experimentFlags, report)
-}
-
-// resumeForeign goes on with the plan of a folder, which holds the systems.
-func (a app) resumeForeign(
-	command *cobra.Command, args []string, flags *experimentFlags, report reporter,
-) error {
-	if len(args) > 0 {
-		return withCode(exitBadPlan, "--resume takes the systems from the folder: leave out %s",
-			strings.Join(args, " "))
-	}
-	folder, err := store.Open(flags.resume)
-	if err != nil {
-		return withCode(exitBadPlan, "%w", err)
-	}
-	plan, err := folder.Plan()
-	if err == nil && (plan.Study.System != external.Name || plan.Study.Name != command.Name()) {
-		err = withCode(exitBadPlan, "%s holds no %s of a system of yours, but the study %q of %s", folder.Dir(),
-			command.Name(), plan.Study.Name, plan.Study.System)
-	}
-	if err != nil {
-		return err
-	}
-	return a.experiment(command, plan, flags, report)
 }
 
 // systems reads arguments: each is a system in every way to deploy it, or in its own where none is given.
@@ -264,7 +238,7 @@ func variant(d external.Definition, pinned []int) lab.Variant {
 		v.External.Cores = pinned
 	}
 	if v.Summary == "" && d.Entry != "" {
-		v.Summary = fmt.Sprintf("%s of a file, entered at %s", counted(len(d.Services), "service"), d.Entry)
+		v.Summary = fmt.Sprintf("%s of a file, entered at %s", figure.Count(len(d.Services), "service"), d.Entry)
 	}
 	if v.Summary == "" {
 		v.Summary = strings.Join(slices.Concat(strings.Fields(d.Image), d.Command, []string{d.URL}), " ")

@@ -12,8 +12,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/studies"
 	"github.com/cleave-lab/cleave/study"
 )
 
@@ -44,6 +46,28 @@ func (f *experimentFlags) expand(file *study.File, options study.Options) (lab.P
 		return plan, err
 	}
 	return f.looks.apply(plan, f.given)
+}
+
+// ofBuiltIn makes the plan of a built-in study.
+func (f *experimentFlags) ofBuiltIn(name string) (lab.Plan, error) {
+	data, err := studies.Read(name)
+	if err != nil {
+		return lab.Plan{}, fmt.Errorf("%w; a study file of yours is played by cleave run", err)
+	}
+	return f.ofStudy(name+".yaml", data)
+}
+
+// ofFile makes the plan of a study file of the user's.
+func (f *experimentFlags) ofFile(path string) (lab.Plan, error) {
+	data, err := inputfile.Read(path, study.MaxBytes)
+	if err != nil {
+		hint := "cleave init study writes one to begin with"
+		if slices.Contains(studies.Names(), path) {
+			hint = "the built-in study is played by cleave reproduce " + path
+		}
+		return lab.Plan{}, fmt.Errorf("read the study file: %w: %s", err, hint)
+	}
+	return f.ofStudy(path, data)
 }
 
 // ofStudy makes the plan of a study file.

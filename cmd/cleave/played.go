@@ -14,8 +14,8 @@ import (
 // asIsVariant names the architecture, and the variant, that leaves the components of a model where they are.
 const asIsVariant = "as-is"
 
-// modelSchema matches the line that tells a model file from other files.
-var modelSchema = regexp.MustCompile(`(?m)^schema: *["']?cleave-model/`)
+// modelSchema matches the key, in YAML or JSON, that tells a model file from other files.
+var modelSchema = regexp.MustCompile(`(?m)^schema: *["']?cleave-model/|"schema"\s*:\s*"cleave-model/`)
 
 // modelText returns the text of a file, and whether it is a model file.
 func modelText(argument string) (string, bool) {

@@ -45,21 +45,13 @@ real load. An audit holds every call against the model.
 The first screen shows both placements side by side, the error at the rates at
 which the model was measured, and the limits of the method. docs/predicting.md says
 how it is done. explain, bottleneck and check take a MODEL in the place of a system,
-too. cleave list does not show models.
-
-Exit codes: 0 rehearsed, 1 failed, 2 bad arguments, 3 a part is not here, 4 no load
-was achieved, 5 an audit found a broken rule, 6 undecided (with --require-verdict),
-130 interrupted.`,
+too. cleave list does not show models.` + exitCodesHelp(measuredCodes()...),
 		Example: `  cleave rehearse shop.model.yaml --split orders,payments
   cleave rehearse shop.model.yaml --merge cart,catalog --rate 200 --calls grpc
   cleave explain shop.model.yaml --from as-is --to "orders,payments apart"`,
-		Args: arguments(cobra.ExactArgs(1)),
+		Args: arguments(orResumed(cobra.ExactArgs(1))),
 		RunE: func(command *cobra.Command, args []string) error {
-			plan, err := flags.plan(args[0])
-			if err != nil {
-				return withCode(exitBadPlan, "%w", err)
-			}
-			return a.experiment(command, plan, &flags.experimentFlags, a.rehearsed)
+			return a.playOwn(command, args, &flags.experimentFlags, flags.plan, a.rehearsed)
 		},
 	}
 	flags.register(command)
