@@ -112,11 +112,11 @@ type backingState struct {
 	Install string `json:"install,omitempty"` // the command that brings it
 }
 
-// doorState returns the door state of a program in front of units, which a package of that name brings.
+// doorState returns whether a program that stands in front of units is here; packaged is its package.
 func doorState(program, packaged, use string) backingState {
 	if _, err := exec.LookPath(program); err != nil {
-		return backingState{Missing: "there is no " + program + " in PATH",
-			Install: "apt-get install --no-install-recommends " + packaged}
+		return backingState{Missing: fmt.Sprintf("there is no program %q here", program),
+			Install: lab.AptInstall(packaged)}
 	}
 	return backingState{Is: program + ", " + use}
 }

@@ -4,19 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/deploy/leftovers"
-	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/run"
 	"github.com/cleave-lab/cleave/studies"
 	"github.com/cleave-lab/cleave/study"
 )
 
 // prepared returns the conductor of a plan, and the plan without the variants and points for which this host
-// lacks a part. The story names every part once. With --strict or --resume a missing part is an error.
+// lacks a part. The story names every part, and the report does not repeat it. With --strict or --resume a
+// missing part is an error.
 func (a app) prepared(
 	ctx context.Context, plan lab.Plan, flags *experimentFlags,
 ) (*run.Conductor, lab.Plan, error) {
@@ -48,16 +50,16 @@ func (a app) prepared(
 	if err := checkLeft(plan.Study, left); err != nil {
 		return nil, plan, withCode(exitMissingPart, "%w:\n%w", err, refused)
 	}
+	flags.documents.told = lab.LackLines(lacks, plan.Study.Originals())
 	fmt.Fprintf(a.story, "Left out, since this host lacks a part (--strict refuses instead):\n  %s\n",
-		strings.Join(lab.LackLines(lacks, plan.Study.Originals()), "\n  "))
+		strings.Join(flags.documents.told, "\n  "))
 	if plan, err = study.Expand(left, plan.Profile, plan.Created); err == nil {
 		conductor.Stopping = stopping(plan, conductor.System.Describe())
 	}
 	return conductor, plan, err
 }
 
-// noteLacks tells in the story why this host could not play a plan as it is. The plan may be for another
-// host.
+// noteLacks tells in the story why this host cannot play a plan as it is. The plan may be for another host.
 func (a app) noteLacks(ctx context.Context, plan lab.Plan, flags *experimentFlags) error {
 	conductor, err := a.conductor(plan, flags)
 	if err != nil {
@@ -93,11 +95,10 @@ func checkLeft(whole, left lab.Study) error {
 	switch {
 	case n == 0:
 		return errors.New("this host can play nothing of it")
-	case whole.Name == compareName && n < 2:
-		return fmt.Errorf("this host can play %s only, and nothing that it could be compared with",
-			left.Variants[0].Name)
+	case (whole.Name == compareName || whole.Name == rehearseName) && n < 2:
+		return fmt.Errorf("this host can play only %s, and a comparison needs two", left.Variants[0].Name)
 	case whole.Name == bottleneckName && !(has(whole.Baseline) && n > 1):
-		return errors.New("this host cannot play the system both as it is and with more of a unit")
+		return errors.New("this host cannot play both the system as it is and one with more of a unit")
 	case whole.Explains():
 		shown := slices.DeleteFunc(slices.Clone(whole.Steps),
 			func(step lab.PathStep) bool { return step.Order != 1 })
@@ -106,7 +107,7 @@ func checkLeft(whole, left lab.Study) error {
 		}
 		for _, end := range []string{shown[0].Before, shown[len(shown)-1].Variant} {
 			if !has(end) {
-				return fmt.Errorf("this host cannot play %s, an end of the way that is explained", end)
+				return fmt.Errorf("this host cannot play %s, and an explanation needs its first and its last stop", end)
 			}
 		}
 	}
@@ -119,24 +120,23 @@ type studyLacks struct {
 	Variants int               `json:"variants"` // of the study
 	Played   int               `json:"played"`   // variants that this host can play
 	Missing  []lab.MissingPart `json:"missing"`
-	Install  string            `json:"install,omitempty"` // one line for a shell that installs all parts
+	Install  string            `json:"install,omitempty"` // one command line that installs all parts
 }
 
-// doctorStudy shows what this host would leave out of a study, and what installs it.
+// doctorStudy shows which variants of a study this host cannot play, why, and what installs what is missing.
 func (a app) doctorStudy(ctx context.Context, name string, asJSON bool) error {
-	path := name + ".yaml"
-	data, err := studies.Read(name)
-	if err != nil {
-		path = name
-		if data, err = inputfile.Read(path, study.MaxBytes); err != nil {
-			return withCode(exitBadPlan, "%s is neither a study (%s) nor a study file: %w", name,
+	flags := experimentFlags{given: func(string) bool { return false }}
+	planner := flags.ofBuiltIn
+	if !slices.Contains(studies.Names(), name) {
+		if _, err := os.Stat(name); err != nil {
+			return withCode(exitBadPlan, "%q is neither a built-in study (%s) nor a study file: %w", name,
 				strings.Join(studies.Names(), ", "), err)
 		}
+		planner = flags.ofFile
 	}
-	flags := experimentFlags{given: func(string) bool { return false }}
-	plan, err := flags.ofStudy(path, data)
+	plan, err := planner(name)
 	if err != nil {
-		return err
+		return withCode(exitBadPlan, "%w", err)
 	}
 	conductor, err := a.conductor(plan, &flags)
 	if err == nil {
@@ -155,29 +155,12 @@ func (a app) doctorStudy(ctx context.Context, name string, asJSON bool) error {
 	if asJSON {
 		err = writeJSON(a.out, found)
 	} else {
-		a.showStudyLacks(found)
+		lines := append([]string{fmt.Sprintf("%s: %d of %s can be played here", found.Study, found.Played,
+			figure.Count(found.Variants, "variant"))}, lab.LackLines(lacks, found.Variants)...)
+		_, err = fmt.Fprintln(a.out, strings.Join(lines, "\n  "))
 	}
 	if err == nil && len(parts) > 0 {
-		err = withCode(exitMissingPart, "this host lacks %s for %s", counted(len(parts), "part"), found.Study)
+		err = withCode(exitMissingPart, "this host lacks %s for %s", figure.Count(len(parts), "part"), found.Study)
 	}
 	return err
-}
-
-func (a app) showStudyLacks(found studyLacks) {
-	fmt.Fprintf(a.out, "%s: %d of %s can be played here\n", found.Study, found.Played,
-		counted(found.Variants, "variant"))
-	for _, part := range found.Missing {
-		fmt.Fprintf(a.out, "  missing  %s (%s)\n", part.What, part.Lacking(found.Variants))
-	}
-	if found.Install != "" {
-		fmt.Fprintf(a.out, "  install  %s\n", found.Install)
-	}
-}
-
-// counted returns a number with its noun, "2 parts".
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/study"
+)
+
+// TestAMissingStopInTheMiddleIsBridged: one step leads past it, with the changes of both. Without an end
+// there is nothing to explain.
+func TestAMissingStopInTheMiddleIsBridged(t *testing.T) {
+	whole := planned(t, "explain", "shop", "--from", "monolith", "--to", "async", "--one-order").Study
+	first, last := whole.Steps[0], whole.Steps[len(whole.Steps)-1]
+	if len(whole.Steps) < 3 {
+		t.Fatalf("the way has %d steps, want some with stops between", len(whole.Steps))
+	}
+	lack := func(name string) []lab.Lack { return []lab.Lack{{Variant: name, Err: errors.New("no part")}} }
+	for i, step := range whole.Steps[:len(whole.Steps)-1] {
+		left := study.Without(whole, lack(step.Variant))
+		if err := checkLeft(whole, left); err != nil {
+			t.Errorf("without %s: %v", step.Variant, err)
+		}
+		bridge, next := left.Steps[i], whole.Steps[i+1]
+		if len(left.Steps) != len(whole.Steps)-1 || bridge.Before != step.Before ||
+			bridge.Variant != next.Variant || len(bridge.Changes) < max(len(step.Changes), len(next.Changes)) {
+			t.Errorf("without %s the steps are %+v", step.Variant, left.Steps)
+		}
+		if !slices.Contains(left.Notes, step.Variant+": untestable here: no part") {
+			t.Errorf("without %s the notes are %q", step.Variant, left.Notes)
+		}
+		plan, err := study.Expand(left, "full", time.Now())
+		if err == nil {
+			err = checkStored(plan)
+		}
+		if err != nil {
+			t.Errorf("the plan without %s: %v", step.Variant, err)
+		}
+	}
+	for _, end := range []string{first.Before, last.Variant} {
+		if err := checkLeft(whole, study.Without(whole, lack(end))); err == nil {
+			t.Errorf("without its end %s the way is explained", end)
+		}
+	}
+}
