@@ -2,12 +2,13 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"math"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,28 +33,27 @@ import (
 //	plan     the plan, or what --plan says of it, becomes another
 //	spec     the load that would be sent becomes another
 //	output   the command prints or writes something else
+//	writes   the command writes the file that the flag names
 //	sets     the variable of the environment that the help names has the value
 //	refused  exit code 2 names the flag: its value does not fit
-//	script   the file of the tests that is named first uses the flag while something is played
 //
-// URL stands for an address without a listener, RUN/NAME for the result folder of a command.
+// URL stands for an address without a listener, LIVE for one that answers, RUN/NAME for the result folder of
+// a command. The host lacks programs and containers, so that a command which would play them ends at once.
 func TestEveryFlagDoesSomething(t *testing.T) {
 	known, err := os.ReadFile("testdata/flags.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := proofs{t: t, scripts: here, dir: proofFolder(t), known: map[string]bool{}, usual: map[string]string{}}
+	live := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer live.Close()
+	p := proofs{t: t, dir: proofFolder(t), known: map[string]bool{}, usual: map[string]string{}}
 	t.Chdir(p.dir)
 	t.Setenv("PATH", "/nonexistent") // so that this host lacks parts
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent")
 	var line string
 	runs := regexp.MustCompile(`RUN/(\w+)`)
 	for row := range strings.Lines(strings.TrimSpace(string(known))) {
-		row = strings.ReplaceAll(strings.TrimRight(row, "\n"), "URL", "http://127.0.0.1:1/")
+		row = strings.NewReplacer("\n", "", "URL", "http://127.0.0.1:1/", "LIVE", live.URL).Replace(row)
 		row = runs.ReplaceAllString(row, "runs/$1/latest")
 		rest, indented := strings.CutPrefix(row, "  ")
 		if !indented {
@@ -61,12 +61,8 @@ func TestEveryFlagDoesSomething(t *testing.T) {
 			continue
 		}
 		kind, flags, _ := strings.Cut(rest, " ")
-		file := ""
-		if flags = strings.TrimSpace(flags); kind == "script" {
-			file, flags, _ = strings.Cut(flags, " ")
-		}
-		for flag := range strings.SplitSeq(flags, "  ") {
-			p.prove(line, kind, file, flag)
+		for flag := range strings.SplitSeq(strings.TrimSpace(flags), "  ") {
+			p.prove(line, kind, flag)
 		}
 	}
 	for _, name := range unproven(newRoot(nil, nil, nil), p.known) {
@@ -97,13 +93,13 @@ func TestAFlagThatDoesNothingIsFound(t *testing.T) {
 
 // proofs proves the effects of flags.
 type proofs struct {
-	t            *testing.T
-	scripts, dir string            // the folders of this package and of the commands
-	known        map[string]bool   // the flags that were looked at, as "cleave run --plan"
-	usual        map[string]string // what a command line does without the flag, by kind and line
+	t     *testing.T
+	dir   string            // the folder of the commands
+	known map[string]bool   // the flags that were looked at, as "cleave run --plan"
+	usual map[string]string // what a command line does without the flag, by kind and line
 }
 
-func (p *proofs) prove(line, kind, file, flag string) {
+func (p *proofs) prove(line, kind, flag string) {
 	p.t.Helper()
 	args, added := strings.Fields(line), strings.Fields(flag)
 	command, _, err := newRoot(nil, nil, nil).Find(args)
@@ -125,13 +121,15 @@ func (p *proofs) prove(line, kind, file, flag string) {
 		acts = p.differs(p.spec, kind, args, with)
 	case "output":
 		acts = p.differs(p.output, kind, args, with)
+	case "writes":
+		_ = p.output(with...)
+		written, err := os.Stat(added[1])
+		acts = err == nil && written.Size() > 0
 	case "sets":
 		acts = p.sets(f, with)
 	case "refused":
 		_, _, err := p.run(with...)
 		acts = exitCode(err) == exitBadPlan && strings.Contains(err.Error(), f.Name)
-	case "script":
-		acts = p.scripted(file, command.Name(), added[0])
 	}
 	if !acts {
 		p.t.Errorf("%s does nothing that can be seen as %s", name, kind)
@@ -184,8 +182,11 @@ func (p *proofs) plan(args ...string) string {
 	return fmt.Sprint(document, words, story, failed, err)
 }
 
-// spec returns the load of a command line, and the commands of its agents.
+// spec returns the load of a command line, and the commands of its agents; of model, its design.
 func (p *proofs) spec(args ...string) string {
+	if args[0] == modelName {
+		return p.modelPlan(args[1:])
+	}
 	var flags loadFlags
 	command := &cobra.Command{}
 	flags.register(command)
@@ -217,17 +218,20 @@ func (p *proofs) output(args ...string) string {
 	return fmt.Sprint(string(said), ended, files)
 }
 
-// scripted reports whether a file of the tests uses a flag of a command.
-func (p *proofs) scripted(file, command, flag string) bool {
-	path := filepath.Join(p.scripts, file)
-	if found, _ := filepath.Glob(filepath.Join(p.scripts, "testdata", "*", file)); len(found) > 0 {
-		path = found[0]
+// modelPlan returns the design behind the model of a system, which no document shows.
+func (p *proofs) modelPlan(args []string) string {
+	var flags modelFlags
+	command := &cobra.Command{}
+	flags.register(command)
+	if err := command.ParseFlags(args); err != nil {
+		p.t.Fatal(err)
 	}
-	text, err := os.ReadFile(path)
+	system, _ := systemNamed[lab.Modelled](command.Flags().Arg(0), conditions{})
+	plan, err := flags.plan(system)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return regexp.MustCompile(flag+`\b`).Match(text) && strings.Contains(string(text), command)
+	return fmt.Sprintf("%+v", plan.Study.Design)
 }
 
 // proofFolder has the files that testdata/flags.txt names, and a complete run of every command.
@@ -246,10 +250,14 @@ func proofFolder(t *testing.T) string {
 		"lacks.yaml": "schema: cleave-study/1\nname: lacks\ntitle: A test\nsystem: shop\nbaseline: a\nvariants:\n" +
 			"  a: {architecture: sync}\n  c: {architecture: monolith-ha}\n" +
 			"points: {p: {rate: 20}}\nload: {duration: 1s}\n",
-		"x.yaml":     "schema: cleave-system/1\nname: x\ncommand: [./server, \"{port}\"]\n",
-		"y.yaml":     "schema: cleave-system/1\nname: y\ncommand: [./server, \"{port}\"]\n",
-		"old.yaml":   "name: old\nservices:\n  web: {image: \"web:1\", ports: [\"80\", \"81\"]}\n",
-		"new.yaml":   "name: new\nservices:\n  web: {image: \"web:2\", ports: [\"80\", \"81\"]}\n",
+		"none.yaml": "schema: cleave-study/1\nname: none\ntitle: A test\nsystem: shop\nbaseline: a\nvariants:\n" +
+			"  a: {architecture: monolith-ha}\npoints: {p: {rate: 20}}\nload: {duration: 1s}\n",
+		"x.yaml":   "schema: cleave-system/1\nname: x\ncommand: [./server, \"{port}\"]\n",
+		"y.yaml":   "schema: cleave-system/1\nname: y\ncommand: [./server, \"{port}\"]\n",
+		"old.yaml": "name: old\nservices:\n  web: {image: \"web:1\", ports: [\"80\", \"81\"]}\n",
+		"new.yaml": "name: new\nservices:\n  web: {image: \"web:2\", ports: [\"80\", \"81\"]}\n",
+		"two.yaml": "name: two\nservices:\n  web: {image: \"web:2\", ports: [\"80\", \"81\"], " +
+			"deploy: {replicas: 2}}\n",
 		"built.yaml": "name: built\nservices:\n  web: {build: ., ports: [\"80\"]}\n",
 		"power.yaml": "name: power\nservices:\n  web: {image: web, privileged: true, ports: [\"80\"]}\n",
 		"flow.yaml": "schema: cleave-scenario/1\nname: flow\ntarget: http://127.0.0.1:2\nflows:\n" +
@@ -266,27 +274,25 @@ func proofFolder(t *testing.T) string {
 	}
 	compare := []string{"compare", "a=http://127.0.0.1:1/", "b=http://127.0.0.1:2/", "--rate", "10",
 		"--blocks", "3"}
-	foreign := playedRun(t, dir, "foreign", compare...)
-	if err := os.Remove(foreign.Path("plan.seal")); err != nil {
+	sent := playedRun(t, filepath.Join(dir, "sent"), "compare", filepath.Join(dir, "x.yaml"),
+		filepath.Join(dir, "y.yaml"), "--rate", "10", "--blocks", "3", "--deploy", "docker-host")
+	if err := os.Remove(sent.Path("plan.seal")); err != nil {
 		t.Fatal(err)
 	}
-	playedRun(t, dir, "", compare...)
-	playedRun(t, dir, "", "reproduce", "rego2021", "--quick", "--points", "s1")
-	playedRun(t, dir, "", "run", filepath.Join(dir, "own.yaml"), "--blocks", "3")
-	playedRun(t, dir, "", "explain", "shop", "--blocks", "3")
-	playedRun(t, dir, "", "bottleneck", "people", "--blocks", "3")
-	playedRun(t, dir, "", "check", "shop", "--architecture", "sync,async")
-	playedRun(t, dir, "", "rehearse", filepath.Join(dir, "small.model.yaml"), "--split", "stock", "--blocks",
-		"3")
+	playedRun(t, dir, compare...)
+	playedRun(t, dir, "reproduce", "rego2021", "--quick", "--points", "s1")
+	playedRun(t, dir, "run", filepath.Join(dir, "own.yaml"), "--blocks", "3")
+	playedRun(t, dir, "explain", "shop", "--blocks", "3")
+	playedRun(t, dir, "bottleneck", "people", "--blocks", "3")
+	playedRun(t, dir, "check", "shop", "--architecture", "sync,async")
+	playedRun(t, dir, "rehearse", filepath.Join(dir, "small.model.yaml"), "--split", "stock", "--blocks", "3")
 	return dir
 }
 
-// playedRun keeps the plan of a command line below dir as if it was played, under another name of its study
-// where one is given. Its values are noise.
-func playedRun(t *testing.T, dir, name string, args ...string) *store.Folder {
+// playedRun keeps the plan of a command line below dir as if it was played. Its values are noise.
+func playedRun(t *testing.T, dir string, args ...string) *store.Folder {
 	t.Helper()
 	plan := planned(t, args...)
-	plan.Study.Name = cmp.Or(name, plan.Study.Name)
 	folder, err := store.Create(filepath.Join(dir, "runs"), plan, lab.Environment{})
 	if err != nil {
 		t.Fatal(err)
