@@ -56,6 +56,15 @@ reproduce rego2021 --plan --points ''            | --points is empty
 reproduce nosuch                                 | no built-in study "nosuch"
 rnu own.yaml                                     | there is no command "rnu" (did you mean "run"?)
 help nosuch                                      | there is no command "nosuch"
+run rego2021                                     | played by cleave reproduce rego2021
+run nosuch.yaml                                  | cleave init study writes one
+reproduce own.yaml                               | a study file of yours is played by cleave run
+rehearse nosuch.yaml                             | no such file or directory: cleave model makes one
+explain shop --rate x                            | invalid syntax: see cleave help explain
+load import --nosuch                             | see cleave help load import
+doctor folder                                    | folder is a folder
+doctor pipe                                      | pipe is a pipe
+explain                                          | expected cleave explain SYSTEM | A B | FILE
 list extra                                       | there is no system "extra"
 init system ''                                   | no such file
 init system missing/x.yaml | missing/x.yaml: no such file or directory: give another path

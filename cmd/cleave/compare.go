@@ -26,10 +26,10 @@ func (a app) compareCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "compare A B...",
 		Short: "compare two or more of your own systems under the same load",
-		Long: `Puts systems that somebody else wrote under the same load, in random order and
-several times, and says with intervals which is faster and by how much. The
-first is the baseline; it also runs as its own twin, which shows how large a
-difference chance alone makes here.
+		Long: `Loads two or more of your own systems alike, in random order and several times,
+and says which is faster and by how much, with intervals. The first system is the
+baseline. It also runs a second time under another name: that difference shows what
+chance alone makes here.
 
 A system is one of
   FILE              a system file (cleave init system writes one to begin with)
@@ -48,11 +48,7 @@ command is compared with itself: --deploy process,docker-host
 
 Processes that a command starts, daemons too, are metered with it and ended
 after the trial. --resume goes on with an interrupted comparison; then systems
-need not be named. docs/comparing.md is a walk-through.
-
-Exit codes: 0 compared, 1 failed, 2 bad arguments or files, 3 a program is not
-here, 4 no load was achieved, 5 none of a system's answers were right, or its audit
-found a broken rule, 6 undecided (with --require-verdict), 130 interrupted.`,
+need not be named. docs/comparing.md is a walk-through.` + exitCodesHelp(measuredCodes()...),
 		Example: `  cleave compare nginx.yaml lighttpd.yaml --rate 1000,4000 --path /index.html
   cleave compare old='./old --port {port}' new='./new --port {port}' --users 16
   cleave compare http://127.0.0.1:8080 http://127.0.0.1:9090 -r 500 --capacity

@@ -67,8 +67,8 @@ func (f *compareFlags) register(command *cobra.Command) {
 	}, f.addDesign, f.addPlay)
 	addGroup(command, "Output", f.addOutput, f.addVerdict, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.nameBy, "name-by", "",
-			"`kind` of difference that names processes of one program: folder, port, or an argument "+
-				"by its name (--service) or number (1); else their folders, or their ports")
+			"`difference` by which the report names processes of one program: folder, port, or an "+
+				"argument, given by its name (--service) or its number (1) (default: folder, else port)")
 	})
 }
 

@@ -41,7 +41,12 @@ func addGroup(command *cobra.Command, title string, makers ...func(*pflag.FlagSe
 	for _, addTo := range makers {
 		addTo(set)
 	}
-	set.VisitAll(func(f *pflag.Flag) { f.Annotations = map[string][]string{groupAnnotation: {title}} })
+	set.VisitAll(func(f *pflag.Flag) {
+		f.Annotations = map[string][]string{groupAnnotation: {title}}
+		if strings.HasPrefix(f.Value.Type(), "stringTo") { // help would show the default of an empty map, "[]"
+			f.DefValue = ""
+		}
+	})
 	command.Flags().SortFlags = false
 	command.Flags().AddFlagSet(set)
 }
@@ -153,7 +158,8 @@ func (f *experimentFlags) addBackings(flags *pflag.FlagSet) {
 
 // addDesign adds the flags of how the trials of an experiment are planned and counted.
 func (f *experimentFlags) addDesign(flags *pflag.FlagSet) {
-	flags.Uint64Var(&f.seed, "seed", 0, "seed of the order and of random choices (default: the study's)")
+	flags.Uint64Var(&f.seed, "seed", 0, "`number` that the order of trials and random choices follow from "+
+		"(default: the study's, else 1)")
 	flags.BoolVar(&f.noGates, "no-gates", false, "count trials even if the host or the generator was disturbed")
 	f.looks.addTo(flags)
 	flags.IntVar(&f.profiled, profileFlag, 0, "repeat every variant under the profiler of its runtime (Java, "+
@@ -165,7 +171,8 @@ func (f *experimentFlags) addDesign(flags *pflag.FlagSet) {
 func (f *experimentFlags) addPlay(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.planOnly, "plan", false,
 		"show trials, time and disk of the plan, and play nothing; with --json the plan itself")
-	flags.StringVar(&f.resume, "resume", "", "continue the interrupted experiment in this result `folder`")
+	flags.StringVar(&f.resume, "resume", "", "continue the interrupted experiment in this result `folder`, "+
+		"which says what is played")
 	flags.BoolVar(&f.strict, "strict", false,
 		"refuse (exit code 3) if this host lacks a part, instead of leaving out what needs it")
 }
@@ -205,9 +212,9 @@ type warmUp struct{ least, limit time.Duration }
 func (w *warmUp) addTo(flags *pflag.FlagSet) {
 	w.least = 2 * time.Second
 	flags.Var(w, "warm-up", "`length` of the warm-up before measuring, or \""+study.Steady+
-		"\": until the load is")
+		"\" to warm up until the load is steady")
 	flags.DurationVar(&w.limit, "warm-up-limit", 0,
-		"maximum length of a warm-up that continues after --warm-up until the load is steady (with "+
+		"continue the warm-up until the load is steady, for this long at most (with --warm-up "+
 			study.Steady+": 1m)")
 }
 

@@ -81,8 +81,9 @@ virtual machine), grid:1ms (in packets, up to 1 ms late, a fifth of the price at
 
 Exit codes: 0 the load was achieved (and met its objective), 1 the target could
 not be reached or no operation succeeded, 2 bad arguments or target not allowed,
-3 this process may not open so many files, 4 the load was not achieved, the
-client was the limit, the objective was missed or no rate met it, 130 interrupted.`
+3 this host lacks a part (open files for so many connections), 4 the load was not
+achieved, the client was the limit, the objective was missed or no rate met it,
+130 interrupted.`
 
 func (f *loadFlags) addSchedule(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.rate, "rate", "r", "", "open loop: `flows` per second, or 300/m, 900/h")
@@ -140,8 +141,8 @@ func (f *loadFlags) addConnections(flags *pflag.FlagSet) {
 func (f *loadFlags) addClient(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.timeout, "timeout", trial.DefaultTimeout, "time limit of an operation")
 	flags.BoolVar(&f.http2, "http2", false, "use HTTP/2; with http:// in clear text (h2c)")
-	flags.Var(&f.traceShare, "trace-share", "`share` of flows of which services shall record spans, e.g. 1/32: "+
-		"each request has a traceparent (docs/traces.md)")
+	flags.Var(&f.traceShare, "trace-share", "trace this `share` of the flows, e.g. 1/32: their requests have a "+
+		"traceparent header that asks services for spans (docs/traces.md)")
 }
 
 // share is a flag between 0 and 1: "1/32" or "0.03".

@@ -91,12 +91,12 @@ func commit() string {
 func badFlag(command *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
-		return withCode(exitBadPlan, "%w", err)
+		return withCode(exitBadPlan, "%w: see %s", err, helpOf(command))
 	}
 	var known []string
 	command.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	return withCode(exitBadPlan, "%w%s: see cleave help %s", err,
-		yamlfile.Suggest(unknown.GetSpecifiedName(), known), command.Name())
+	return withCode(exitBadPlan, "%w%s: see %s", err, yamlfile.Suggest(unknown.GetSpecifiedName(), known),
+		helpOf(command))
 }
 
 // emptyFlags refuses flags that were given without a value: what a variable of a
@@ -150,10 +150,15 @@ func helpCommand() *cobra.Command {
 func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if err := check(command, args); err != nil {
-			return withCode(exitBadPlan, "%w: see cleave help %s", err, command.Name())
+			return withCode(exitBadPlan, "%w: expected %s: see %s", err, command.UseLine(), helpOf(command))
 		}
 		return nil
 	}
+}
+
+// helpOf returns the command line that shows the help of a command: "cleave help load import".
+func helpOf(command *cobra.Command) string {
+	return strings.Replace(command.CommandPath(), command.Root().Name(), command.Root().Name()+" help", 1)
 }
 
 func exitCodesTopic() *cobra.Command {

@@ -1,11 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 )
+
+// emptyDefault matches the default that the library writes for a flag that has none.
+var emptyDefault = regexp.MustCompile(`(?m)^(\\fB-.*\\fP)(?:\[=(?:false|0)\]|=(?:""|\[\]|0s?)?)$`)
 
 // manCommand writes the manual from the same definitions that the help comes from. It is
 // for those who make packages. SOURCE_DATE_EPOCH sets the date of the pages.
@@ -17,11 +25,29 @@ func manCommand() *cobra.Command {
 			root := command.Root()
 			root.DisableAutoGenTag = true
 			root.Long += "\n\n```\n" + exitCodesTopic().Long + "```\n"
-			header := doc.GenManHeader{Section: "1", Source: "cleave " + version, Manual: "Cleave"}
-			if err := doc.GenManTree(root, &header, args[0]); err != nil {
+			if err := writeManual(root, args[0]); err != nil {
 				return fmt.Errorf("write the manual into %s: %w: name a folder that is there", args[0], err)
 			}
 			return nil
 		},
 	}
+}
+
+// writeManual writes the pages of a command and of all below it.
+func writeManual(command *cobra.Command, folder string) error {
+	for _, below := range command.Commands() {
+		if !below.IsAvailableCommand() || below.IsAdditionalHelpTopicCommand() {
+			continue
+		}
+		if err := writeManual(below, folder); err != nil {
+			return err
+		}
+	}
+	var page bytes.Buffer
+	header := doc.GenManHeader{Section: "1", Source: "cleave " + version, Manual: "Cleave"}
+	if err := doc.GenMan(command, &header, &page); err != nil {
+		return err
+	}
+	name := strings.ReplaceAll(command.CommandPath(), " ", "-") + ".1"
+	return os.WriteFile(filepath.Join(folder, name), emptyDefault.ReplaceAll(page.Bytes(), []byte("$1")), 0o666)
 }

@@ -114,7 +114,7 @@ func (a app) modelShowCommand() *cobra.Command {
 func readModel(path string) (model.Model, error) {
 	data, err := inputfile.Read(path, model.MaxBytes)
 	if err != nil {
-		return model.Model{}, withCode(exitBadPlan, "read the model: %w", err)
+		return model.Model{}, withCode(exitBadPlan, "read the model: %w: cleave model makes one", err)
 	}
 	m, err := model.Parse(path, data)
 	if err != nil {
