@@ -90,14 +90,18 @@ const (
 // Preflight implements lab.Deployer.
 func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 	servers, contained, rest := containers.Part(layout)
+	unanswered := missing(ctx)
 	problems := []error{
-		missing(ctx), d.processes.Preflight(ctx, rest), containers.CheckBeside(rest),
+		unanswered, d.processes.Preflight(ctx, rest), containers.CheckBeside(rest),
 		fleet.CheckLimits(slices.Concat(servers, contained)),
 		volume.CheckFaults(slices.Concat(servers, contained)),
-		checkHost(len(servers) + len(contained)), images.Check(ctx, contained), d.checkPorts(contained),
+		checkHost(len(servers) + len(contained)), d.checkPorts(contained),
 		containers.CheckPorts(contained),
 		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
 			images.IsUnit)),
+	}
+	if unanswered == nil { // else there is nobody to ask for images
+		problems = append(problems, images.Check(ctx, contained))
 	}
 	placed := slices.Concat(servers, contained, layout.Prepare)
 	if nodes := d.nodesOf(placed); len(nodes) > 0 {
