@@ -59,25 +59,28 @@ func (t *tracing) around(next http.Handler) http.Handler {
 // call calls all others at once, and answers when they have.
 func (t *tracing) call(w http.ResponseWriter, r *http.Request) {
 	var all errgroup.Group
-	for _, url := range t.calls {
-		all.Go(func() error { return t.callOne(r.Context(), url) })
+	for _, url := range t.calls { // all wait from here on, whichever is sent first
+		ctx, span := t.tracer.Start(r.Context(), "call", trace.WithSpanKind(trace.SpanKindClient))
+		all.Go(func() error {
+			defer span.End()
+			return callOne(ctx, url)
+		})
 	}
 	if err := all.Wait(); err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 	}
 }
 
-func (t *tracing) callOne(ctx context.Context, url string) error {
-	request, err := http.NewRequest(http.MethodGet, url, nil)
+// callOne calls a server within the span of the call.
+func callOne(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
-	ctx, span := t.tracer.Start(ctx, "call", trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithAttributes(attribute.String("server.address", request.URL.Hostname())))
-	defer span.End()
+	trace.SpanFromContext(ctx).SetAttributes(attribute.String("server.address", request.URL.Hostname()))
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(request.Header))
 	request.Close = true // the next call may find another replica
-	answer, err := http.DefaultClient.Do(request.WithContext(ctx))
+	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return err
 	}
