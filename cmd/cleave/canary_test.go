@@ -31,7 +31,7 @@ func canaries() map[string]bool {
 // down what it was given, dies of it, and is quoted.
 const canarySystem = `schema: cleave-system/1
 name: %s
-command: [server, -port, "{port}", -token, canary-argument-pair, --password=canary-argument-assigned, -tell, -die-after, 1500ms]
+command: [server, -port, "{port}", -token, canary-argument-pair, --password=canary-argument-assigned, -tell, -die-after, 700ms]
 reset: [sh, -c, "test $API_TOKEN = canary''-env-literal && test $FROM_FILE = canary''-env-file && test $REFERRED = canary''-env-reference"]
 env:
   API_TOKEN: canary-env-literal
@@ -112,7 +112,7 @@ func watched(t *testing.T, dir string, environment []string, args ...string) (co
 // have them, and by somebody who does.
 func TestNoSecretIsPublished(t *testing.T) {
 	t.Parallel() // most of it is waiting
-	dir, servers := t.TempDir(), buildServer(t)
+	dir, servers := t.TempDir(), serverFolder(t)
 	for name, text := range map[string]string{
 		"a.yaml": fmt.Sprintf(canarySystem, "a"), "b.yaml": fmt.Sprintf(canarySystem, "b"),
 		"scenario.yaml": canaryScenario, "secrets.env": "# comment\nFROM_FILE=canary-env-file\n",
@@ -126,7 +126,7 @@ func TestNoSecretIsPublished(t *testing.T) {
 		"CANARY_HEADER=canary-header-reference")
 	_, story := watched(t, dir, rich, "compare", "a.yaml", "b.yaml", "--scenario", "scenario.yaml", "--rate",
 		"20", "--blocks", "1",
-		"-d", "3s", "--warm-up", "0s", "--no-gates", "--cores", "none", "--json", "out.json", "--full")
+		"-d", "2s", "--warm-up", "0s", "--no-gates", "--cores", "none", "--json", "out.json", "--full")
 	for _, want := range []string{"warning: system a: the value of API_TOKEN", "CLEAVE_MASKED_API_TOKEN",
 		"the value of Authorization", "the value of password", "exit status 3", "told: ***"} {
 		if !strings.Contains(story, want) {

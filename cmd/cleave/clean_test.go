@@ -76,7 +76,7 @@ func TestCleanSparesTheLiving(t *testing.T) {
 			e := begin(t, 4000, "--plan") // only for its file
 			e.code()
 			argv := append(inside[1:], filepath.Join(binaries, "cleave"), "run", filepath.Join(e.dir, "long.yaml"),
-				"--results", e.results)
+				"--blocks", "1", "--results", e.results)
 			e.Cmd = exec.Command(inside[0], argv...)
 			e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+own), &e.story
 			if err := e.Cmd.Start(); err != nil {

@@ -52,12 +52,10 @@ func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 		code       int
 		says       []string
 	}{
-		{"a server of this host in a pod", "check shop --architecture monolith,sync --operations 300 --backing " +
-			"mariadb --deploy kubernetes", nil, exitFine,
-			[]string{"monolith      valid", "sync          valid"}},
-		{"units and their server are killed", "check shop --architecture sync --operations 300 --backing mariadb " +
-			"--deploy kubernetes --fault kill:every-unit --fault restart:database", nil, exitFine,
-			[]string{"sync          valid", "7 of 7"}},
+		{"units and their server, of this host, are killed", "check shop --architecture monolith,sync " +
+			"--operations 300 --backing mariadb --deploy kubernetes --fault kill:every-unit " +
+			"--fault restart:database", nil, exitFine,
+			[]string{"monolith      valid", "sync          valid", "2 of 2", "7 of 7"}},
 		{"files of this host", "check shop --architecture sync --deploy kubernetes", nil, exitMissingPart,
 			[]string{"a folder of this host, which the nodes of theirs do not have", "such as postgres"}},
 		{"a fault that needs powers on nodes",

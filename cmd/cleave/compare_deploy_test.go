@@ -55,7 +55,8 @@ func expectAnswered(t *testing.T, played map[string][]lab.Trial, variants ...str
 		}
 		for _, trial := range played[name] {
 			system := trial.Metered.Roles["system"]
-			if trial.Audit.Counts["ok"] == 0 || system.Units != 1 || system.CPUSeconds == 0 {
+			if trial.Audit.Counts["ok"] == 0 || system.Units != 1 || system.CPUSeconds == 0 ||
+				system.PeakMemoryBytes < 1<<20 {
 				t.Errorf("%s: %s, audit %+v, metered %+v", name, trial.Reason, trial.Audit, system)
 			}
 		}
@@ -66,7 +67,7 @@ func expectAnswered(t *testing.T, played map[string][]lab.Trial, variants ...str
 // write into that.
 func TestACommandIsComparedWithItselfInContainers(t *testing.T) {
 	dockertest.Start(t)
-	dir := buildServer(t)
+	dir := serverFolder(t)
 	script := "#!/bin/sh\necho \"$(readlink /proc/self/ns/mnt) $CLEAVE_ADDRESS\" >>begun\nexec ./server \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(dir, "begin"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
@@ -115,39 +116,9 @@ func TestACommandRunsOnAHostBySSH(t *testing.T) {
 	h.AwaitNothing(t, patience)
 }
 
-// TestACommandIsComparedOnASwarm with itself as a process of this host.
-func TestACommandIsComparedOnASwarm(t *testing.T) {
-	needSwarm(t)
-	played := playedInWays(t, t.TempDir(), "web="+someServer(t), "--deploy", "process,swarm")
-	expectAnswered(t, played, "web-process", "web-swarm")
-	expectOnNodes(t, played, "web-swarm")
-}
-
-// TestCommandsAreComparedOnKubernetes, where both are.
-func TestCommandsAreComparedOnKubernetes(t *testing.T) {
-	needKubernetes(t)
-	server := someServer(t)
-	played := playedInWays(t, t.TempDir(), "old="+server, "new="+server+" --protocol HTTP/1.1", "--deploy",
-		"kubernetes")
-	expectAnswered(t, played, "old", "new")
-	expectOnNodes(t, played, "old", "new")
-}
-
-// expectOnNodes wants the systems of these variants on nodes of a cluster.
-func expectOnNodes(t *testing.T, played map[string][]lab.Trial, variants ...string) {
-	t.Helper()
-	for _, name := range variants {
-		for _, trial := range played[name] {
-			if !slices.ContainsFunc(trial.Parts, func(p lab.Part) bool { return strings.HasPrefix(p.Node, "node-") }) {
-				t.Errorf("%s: no part is on a node: %+v", name, trial.Parts)
-			}
-		}
-	}
-}
-
 // TestDeployedComparisonsAreRefused by name, before anything starts.
 func TestDeployedComparisonsAreRefused(t *testing.T) {
-	elsewhere := buildServer(t)
+	elsewhere := serverFolder(t)
 	for _, c := range []struct {
 		name string
 		args []string

@@ -21,19 +21,18 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/docs/schema"
-	"github.com/cleave-lab/cleave/internal/gobuild"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/study"
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// buildServer builds the server of testdata/server and returns its folder, in which this program is the
+// serverFolder returns a folder of the test with the server of testdata/server, in which this program is the
 // server that records spans.
-func buildServer(t *testing.T) string {
+func serverFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := gobuild.Programs(filepath.Join(dir, "server"), nil, "./testdata/server"); err != nil {
+	if err := os.Link(filepath.Join(binaries, "server"), filepath.Join(dir, "server")); err != nil {
 		t.Fatal(err)
 	}
 	own, err := os.Executable()
@@ -49,7 +48,7 @@ func buildServer(t *testing.T) string {
 // TestCompareScripts runs `cleave compare` on servers that behave and misbehave.
 // $HTTP is one that runs already; taken.yaml wants its port.
 func TestCompareScripts(t *testing.T) {
-	servers := buildServer(t)
+	servers := serverFolder(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/compare",
 		Setup: func(env *testscript.Env) error {
@@ -99,7 +98,8 @@ func tolerant(ts *testscript.TestScript, args []string) {
 }
 
 func TestNothingOfAComparedSystemSurvivesKill9(t *testing.T) {
-	servers, scratch := buildServer(t), t.TempDir()
+	t.Parallel() // it waits for a server that ignores SIGTERM
+	servers, scratch := serverFolder(t), t.TempDir()
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	server := filepath.Join(servers, "server") + " -port {port} -stubborn -daemon " + pidFile
 	command := exec.Command(filepath.Join(binaries, "cleave"), "compare", "a="+server, "b="+server,

@@ -2,10 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,9 +22,8 @@ import (
 // composeImage has a server.
 const composeImage = "cleave-compare-test:1"
 
-// composeFixture is a folder with web.yaml, a system by a compose file, and the same by its image: in
-// image.yaml, and, where its containers are those of a cluster, in swarm.yaml and kubernetes.yaml.
-// system is the one that is compared.
+// composeFixture is a folder with web.yaml, a system by a compose file, and image.yaml, the same by its
+// image. system is the one that is compared.
 type composeFixture struct{ dir, servers, system string }
 
 // inContainer makes the fixture. It skips where there is no Docker.
@@ -32,7 +33,7 @@ func inContainer(t *testing.T) composeFixture {
 	if err := compose.Missing(); err != nil {
 		t.Skip(err)
 	}
-	f := composeFixture{t.TempDir(), buildServer(t), "web.yaml"}
+	f := composeFixture{t.TempDir(), serverFolder(t), "web.yaml"}
 	dockertest.Image(t, composeImage, filepath.Join(f.servers, "server"))
 	ports, err := launch.ReservePorts(1)
 	if err != nil {
@@ -45,9 +46,7 @@ func inContainer(t *testing.T) composeFixture {
 	for name, text := range map[string]string{
 		"web.yaml": fmt.Sprintf("schema: cleave-system/1\nname: web\nurl: http://%s/\ncompose: "+
 			"compose.yaml\ndeployment: compose\nready: {path: /}\n", address),
-		"image.yaml":      image,
-		"swarm.yaml":      image + "deployment: swarm\n",
-		"kubernetes.yaml": image + "deployment: kubernetes\n",
+		"image.yaml": image,
 		"compose.yaml": fmt.Sprintf("services:\n  front: {image: %q, command: [-host, 0.0.0.0, -port, "+
 			"\"80\"], ports: [%q]}\n", composeImage, address+":80"),
 	} {
@@ -58,10 +57,14 @@ func inContainer(t *testing.T) composeFixture {
 	return f
 }
 
+// plain is the same program as a process, as an argument.
+func (f composeFixture) plain() string {
+	return "plain=" + filepath.Join(f.servers, "server") + " -port {port}"
+}
+
 // compare is `cleave compare` of the container with the same program as a process.
 func (f composeFixture) compare(args ...string) *exec.Cmd {
-	all := append([]string{"compare", f.system, "plain=" + filepath.Join(f.servers, "server") + " -port {port}"},
-		args...)
+	all := append([]string{"compare", f.system, f.plain()}, args...)
 	command := exec.Command(filepath.Join(binaries, "cleave"), all...)
 	command.Dir = f.dir
 	return command
@@ -85,18 +88,38 @@ func TestContainersAreComparedWithAProcess(t *testing.T) {
 	}
 }
 
-func TestAnImageIsComparedOnASwarm(t *testing.T) {
+func TestSystemsAreComparedOnASwarm(t *testing.T) {
 	needSwarm(t)
-	f := inContainer(t)
-	f.system = "swarm.yaml"
-	f.isCompared(t)
+	inContainer(t).areComparedOn(t, lab.Swarm)
 }
 
-func TestAnImageIsComparedOnKubernetes(t *testing.T) {
+func TestSystemsAreComparedOnKubernetes(t *testing.T) {
 	needKubernetes(t)
-	f := inContainer(t)
-	f.system = "kubernetes.yaml"
-	f.isCompared(t)
+	inContainer(t).areComparedOn(t, lab.Kubernetes)
+}
+
+// areComparedOn compares the image and a command on a cluster with the program as a process.
+func (f composeFixture) areComparedOn(t *testing.T, cluster string) {
+	text, err := os.ReadFile(filepath.Join(f.dir, "image.yaml"))
+	boxed := strings.Replace(string(text), "name: web", "name: boxed\ndeployment: "+cluster, 1)
+	command := "schema: cleave-system/1\nname: command\ncommand: " + someServer(t) + "\ndeployment: " + cluster
+	err = errors.Join(err, os.WriteFile(filepath.Join(f.dir, "boxed.yaml"), []byte(boxed), 0o644),
+		os.WriteFile(filepath.Join(f.dir, "command.yaml"), []byte(command), 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	played := playedInWays(t, f.dir, "boxed.yaml", "command.yaml", f.plain())
+	expectAnswered(t, played, "boxed", "boxed.twin", "command", "plain")
+	for _, name := range []string{"boxed", "command"} {
+		for _, trial := range played[name] {
+			if !slices.ContainsFunc(trial.Parts, func(p lab.Part) bool { return strings.HasPrefix(p.Node, "node-") }) {
+				t.Errorf("%s: no part is on a node: %+v", name, trial.Parts)
+			}
+		}
+	}
+	if left := containers(t); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
 }
 
 // isCompared compares the system with the process, and looks whether both were metered and nothing is left.

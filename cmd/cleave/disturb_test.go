@@ -26,7 +26,7 @@ import (
 // patience is how long a test waits for what must happen.
 const patience = 4 * time.Minute
 
-// longStudy takes a few seconds per trial, so that it can be disturbed.
+// longStudy takes more than a second per trial, so that it can be disturbed.
 const longStudy = `
 schema: cleave-study/1
 name: long
@@ -192,7 +192,8 @@ func (e *experiment) resume() {
 }
 
 func TestInterruptKeepsTrialsLeavesNothingAndCanResume(t *testing.T) {
-	e := begin(t, 4000)
+	t.Parallel()
+	e := begin(t, 2000)
 	label := e.label()
 	until(t, "a trial is done", func() (struct{}, bool) { return struct{}{}, len(e.trials()) > 0 })
 	e.awaitWorkers(label)
@@ -212,7 +213,8 @@ func TestInterruptKeepsTrialsLeavesNothingAndCanResume(t *testing.T) {
 }
 
 func TestKillOfTheConductorLeavesNothingAndCanResume(t *testing.T) {
-	e := begin(t, 4000)
+	t.Parallel()
+	e := begin(t, 2000)
 	label := e.label()
 	until(t, "a trial is done", func() (struct{}, bool) { return struct{}{}, len(e.trials()) > 0 })
 	e.awaitWorkers(label)
@@ -226,7 +228,8 @@ func TestKillOfTheConductorLeavesNothingAndCanResume(t *testing.T) {
 
 func TestAKilledWorkerSpoilsItsTrialWhichIsRepeated(t *testing.T) {
 	testset.Need(t, "it plays a whole study")
-	e := begin(t, 4000)
+	t.Parallel()
+	e := begin(t, 2000)
 	pids := e.awaitWorkers(e.label())
 	if err := syscall.Kill(pids[3], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -254,6 +257,7 @@ func TestAKilledWorkerSpoilsItsTrialWhichIsRepeated(t *testing.T) {
 
 func TestATerminalThatGoesAwayIsAnInterruption(t *testing.T) {
 	testset.Need(t, "it plays a whole study")
+	t.Parallel()
 	e := &experiment{t: t, dir: t.TempDir()}
 	reader, writer, err := os.Pipe()
 	if err != nil {

@@ -116,7 +116,7 @@ func (p *proofs) prove(line, kind, flag string) {
 	acts := false
 	switch with := slices.Concat(args, added); kind {
 	case "plan":
-		acts = p.differs(p.plan, kind, args, with)
+		acts = p.differs(p.document, "document", args, with) || p.differs(p.words, "words", args, with)
 	case "spec":
 		acts = p.differs(p.spec, kind, args, with)
 	case "output":
@@ -161,7 +161,7 @@ func (p *proofs) sets(f *pflag.Flag, with []string) bool {
 		}
 		defer os.Unsetenv(name)
 	}
-	_ = p.plan(with...)
+	_ = p.words(with...)
 	return os.Getenv(variable) == with[len(with)-1]
 }
 
@@ -174,12 +174,16 @@ func (p *proofs) run(args ...string) (out, story string, err error) {
 	return outs.String(), stories.String(), err
 }
 
-// plan returns the plan of a command line, and what is said of it.
-func (p *proofs) plan(args ...string) string {
-	document, _, failed := p.run(slices.Concat(args, []string{"--plan", "--json", "-"})...)
+// document returns the plan of a command line, without its time.
+func (p *proofs) document(args ...string) string {
+	document, _, err := p.run(slices.Concat(args, []string{"--plan", "--json", "-"})...)
+	return fmt.Sprint(regexp.MustCompile(`"created": .*`).ReplaceAllString(document, ""), err)
+}
+
+// words returns what is said of the plan of a command line.
+func (p *proofs) words(args ...string) string {
 	words, story, err := p.run(slices.Concat(args, []string{"--plan"})...)
-	document = regexp.MustCompile(`"created": .*`).ReplaceAllString(document, "")
-	return fmt.Sprint(document, words, story, failed, err)
+	return fmt.Sprint(words, story, err)
 }
 
 // spec returns the load of a command line, and the commands of its agents; of model, its design.

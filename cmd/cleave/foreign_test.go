@@ -15,7 +15,7 @@ import (
 // TestForeignScripts runs check, explain and bottleneck on compose files and commands, whose services are the
 // server of testdata/server.
 func TestForeignScripts(t *testing.T) {
-	servers := buildServer(t)
+	servers := serverFolder(t)
 	if testset.All() {
 		dockertest.Start(t)
 		dockertest.Image(t, composeImage, filepath.Join(servers, "server"))

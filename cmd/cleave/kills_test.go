@@ -43,7 +43,7 @@ type victim struct {
 
 func victims(t *testing.T) []*victim {
 	t.Helper()
-	web := filepath.Join(buildServer(t), "server") + " -port {port}"
+	web := filepath.Join(serverFolder(t), "server") + " -port {port}"
 	const mixed, short, long = "mariadb,rabbitmq,mongo", 8 * time.Second, 20 * time.Second
 	three := []server.Kind{server.MariaDB, server.RabbitMQ, server.Mongo}
 	shop := []string{"check", "shop", "--operations", "300"}

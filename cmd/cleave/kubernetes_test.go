@@ -32,18 +32,13 @@ func TestTheSameRunsOnKubernetes(t *testing.T) {
 		code       int
 		says       []string
 	}{
-		{"a pod is killed, on MariaDB", "check shop --architecture sync --operations 500 --backing mariadb " +
-			"--deploy kubernetes --fault kill:inventory", exitFine,
-			[]string{"sync          valid", "1 of 1"}},
-		{"a node is cut off", "check shop --architecture sync --operations 500 --deploy kubernetes --fault " +
-			"cut:node-2", exitFine, []string{"sync          valid", "1 of 1"}},
+		{"a pod is killed, a node is cut off and emptied, replicas are updated", "check shop " +
+			"--architecture sync --operations 500 --backing mariadb --deploy kubernetes --replicas inventory=2 " +
+			"--fault kill:inventory --fault cut:node-2 --fault drain:node-2+2s --fault update:inventory", exitFine,
+			[]string{"sync          valid", "5 of 5"}},
 		{"a node is killed", "check social --architecture services --level only=3 --operations 3000 --deploy " +
 			"kubernetes --fault kill:node-2", exitFine,
 			[]string{"services      valid", "1 of 1"}},
-		{"a node is emptied", "check shop --architecture async --operations 500 --deploy kubernetes --fault " +
-			"drain:node-2+2s", exitFine, []string{"async         valid", "1 of 1"}},
-		{"replicas are updated", "check shop --architecture sync --operations 500 --deploy kubernetes " +
-			"--replicas inventory=2 --fault update:inventory", exitFine, []string{"sync          valid", "2 of 2"}},
 		{"the node that leads to services", "check shop --architecture sync --deploy kubernetes --fault cut:node-1",
 			exitBadPlan,
 			[]string{"there is no such unit", "node-2"}},

@@ -23,7 +23,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// binaries is where TestMain has built cleave and the unit programs, set once.
+// binaries is where TestMain has built cleave, the unit programs and the server of testdata/server, set once.
 var binaries string
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	servers.Main(func() int { return withBinaries(m.Run) }, nil)
 }
 
-// withBinaries builds cleave and the unit programs for the tests.
+// withBinaries builds the programs for the tests.
 func withBinaries(run func() int) int {
 	dir, err := os.MkdirTemp("", "cleave-test-")
 	if err == nil {
@@ -56,11 +56,10 @@ func withBinaries(run func() int) int {
 	return code
 }
 
-// build builds what make build does. Unit programs are as small as those.
+// build builds what make build does, and the server. Unit programs are as small as those.
 func build(dir string) error {
 	small := []string{"-tags=grpcnotrace", "-ldflags=-s -w"}
-	return errors.Join(gobuild.Programs(filepath.Join(dir, "cleave"), nil, "."),
-		gobuild.Programs(filepath.Join(dir, "host-agent"), nil, "../host-agent"),
+	return errors.Join(gobuild.Programs(dir+"/", nil, ".", "../host-agent", "./testdata/server"),
 		gobuild.Programs(filepath.Join(dir, "unit")+"/", small, "../unit/..."))
 }
 

@@ -39,7 +39,7 @@ func TestComposeFilesAreComparedAsTheyAre(t *testing.T) {
 	if err := compose.Missing(); err != nil {
 		t.Skip(err)
 	}
-	dockertest.Image(t, composeImage, filepath.Join(buildServer(t), "server"))
+	dockertest.Image(t, composeImage, filepath.Join(serverFolder(t), "server"))
 	dir := t.TempDir()
 	for name, replicas := range map[string]string{"one": "1", "two": "2"} {
 		path := filepath.Join(dir, name, "compose.yaml")
@@ -130,26 +130,52 @@ metadata: {name: front}
 spec: {type: NodePort, selector: {app: front}, ports: [{port: 80}]}
 `
 
+// pricesService and pricesManifests are a service that records spans, which the cart calls.
+const (
+	pricesService = `  prices: {image: ` + tracedImage + `, command: [traced, -host, "", -port, "82"]}
+`
+	pricesManifests = `---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: prices}
+spec:
+  template:
+    metadata: {labels: {app: prices}}
+    spec:
+      containers: [{name: prices, image: "` + tracedImage + `", args: [traced, -host, "", -port, "82"]}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: prices}
+spec: {selector: {app: prices}, ports: [{port: 82}]}
+`
+)
+
 // playShop compares the compose file with the manifests where services run, with a fault, and wants the
-// figures of each service.
+// figures of each service, and spans.
 func playShop(t *testing.T, args ...string) {
 	t.Helper()
 	dockertest.Start(t)
-	dockertest.Image(t, composeImage, filepath.Join(buildServer(t), "server"))
+	dockertest.Image(t, composeImage, filepath.Join(serverFolder(t), "server"))
+	makeTracedImage(t)
 	dir := t.TempDir()
-	text := strings.Replace(shopFile, "REPLICAS", "1", 1)
-	err := os.WriteFile(filepath.Join(dir, "compose.yaml"), []byte("name: shop\n"+text), 0o600)
+	const needs, volumes = "-needs, /data/filled", "volumes: {data: {}}"
+	calling := strings.NewReplacer(needs, needs+`, -calls, "http://prices:82/"`, volumes, pricesService+volumes,
+		"REPLICAS", "1")
+	text := "name: shop\n" + calling.Replace(shopFile)
+	err := os.WriteFile(filepath.Join(dir, "compose.yaml"), []byte(text), 0o600)
 	if err == nil {
 		err = os.Mkdir(filepath.Join(dir, "k8s"), 0o700)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "k8s", "all.yaml"), []byte(shopManifests), 0o600)
+		err = os.WriteFile(filepath.Join(dir, "k8s", "all.yaml"),
+			[]byte(calling.Replace(shopManifests)+pricesManifests), 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	played := playedInWays(t, dir, append(args, "compose.yaml", "k8s", "-d", "5s", "--fault",
-		"kill:cart@500ms+500ms")...)
+	played := playedInWays(t, dir, append(args, "compose.yaml", "k8s", "-d", "5s", "--trace-share", "1",
+		"--fault", "kill:cart@500ms+500ms")...)
 	for _, variant := range []string{"shop", "k8s"} {
 		if len(played[variant]) == 0 {
 			t.Errorf("%s was not played", variant)
@@ -157,8 +183,11 @@ func playShop(t *testing.T, args ...string) {
 		for _, trial := range played[variant] {
 			front, cart := trial.Metered.Roles["front"], trial.Metered.Roles["cart"]
 			if trial.Audit.Counts["ok"] == 0 || front.Units != 1 || cart.Units != 1 || front.CPUSeconds == 0 ||
-				cart.CPUSeconds == 0 || cart.PeakMemoryBytes == 0 || len(trial.Parts) < 3 {
+				cart.CPUSeconds == 0 || cart.PeakMemoryBytes == 0 || len(trial.Parts) < 4 {
 				t.Errorf("%s: %s, %+v, front %+v, cart %+v", variant, trial.Reason, trial.Audit, front, cart)
+			}
+			if of := trial.Traced; of == nil || int64(of.Traces) < trial.Audit.Counts["ok"] {
+				t.Errorf("%s: of %+v there are these traces: %+v", variant, trial.Audit.Counts, of)
 			}
 			if len(trial.Faults) != 1 || !trial.Faults[0].Effective || trial.Measures[lab.Outage] < 0.1 {
 				t.Errorf("%s: the faults are %+v, the outage is %g s", variant, trial.Faults, trial.Measures[lab.Outage])

@@ -151,16 +151,22 @@ services:
     ports: []
 `
 
-// playTraced compares two compose files with spans and wants all of every operation of the measured load,
-// and of no other: three services deep, whose parts add up to the operation.
-func playTraced(t *testing.T, args ...string) {
+// makeTracedImage makes the image of servers that record spans.
+func makeTracedImage(t *testing.T) {
 	t.Helper()
-	dockertest.Start(t)
 	own, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dockertest.Image(t, tracedImage, own)
+}
+
+// TestSpansComeFromContainers on a bridge network that does not lead out of this host: all of every operation
+// of the measured load, and of no other, three services deep, whose parts add up to the operation.
+// TestServicesAreComparedOnASwarm and TestServicesAreComparedOnKubernetes receive them from nodes.
+func TestSpansComeFromContainers(t *testing.T) {
+	dockertest.Start(t)
+	makeTracedImage(t)
 	dir := t.TempDir()
 	for name, work := range map[string]string{"old.yaml": "2ms", "new.yaml": "12ms"} {
 		text := "name: " + strings.TrimSuffix(name, ".yaml") + strings.Replace(tracedFile, "WORK", work, 1)
@@ -168,8 +174,8 @@ func playTraced(t *testing.T, args ...string) {
 			t.Fatal(err)
 		}
 	}
-	played := playedInWays(t, dir, append(args, "old.yaml", "new.yaml", "--blocks", "2", "--warm-up", "1s",
-		"--rate", "20", "-d", "2s", "--trace-share", "1")...)
+	played := playedInWays(t, dir, "old.yaml", "new.yaml", "--blocks", "2", "--warm-up", "1s",
+		"--rate", "20", "-d", "2s", "--trace-share", "1")
 	for _, variant := range []string{"old", "new"} {
 		for _, trial := range played[variant] {
 			if err := tracedWell(trial); err != nil {
@@ -180,6 +186,9 @@ func playTraced(t *testing.T, args ...string) {
 	text, err := os.ReadFile(filepath.Join(dir, "results", "compare", "latest", "analysis.json"))
 	if err != nil || !strings.Contains(string(text), `"service": "prices"`) {
 		t.Errorf("the services are not compared (%v)", err)
+	}
+	if left := containers(t); len(left) > 0 {
+		t.Errorf("%v are left", left)
 	}
 }
 
@@ -218,22 +227,4 @@ func tracedWell(trial lab.Trial) error {
 		}
 	}
 	return nil
-}
-
-// TestSpansComeFromContainers on a bridge network that does not lead out of this host.
-func TestSpansComeFromContainers(t *testing.T) {
-	playTraced(t)
-	if left := containers(t); len(left) > 0 {
-		t.Errorf("%v are left", left)
-	}
-}
-
-func TestSpansComeFromASwarm(t *testing.T) {
-	needSwarm(t)
-	playTraced(t, "--deploy", "swarm")
-}
-
-func TestSpansComeFromKubernetes(t *testing.T) {
-	needKubernetes(t)
-	playTraced(t, "--deploy", "kubernetes")
 }

@@ -27,7 +27,7 @@ func main() {
 	dieAfter := flag.Duration("die-after", 0, "end with exit status 3 after this time")
 	sleeps := flag.Bool("sleep", false, "only sleep")
 	tell := flag.Bool("tell", false, "write down all that a client or the command line tells")
-	calls := flag.String("calls", "", "ask this `URL` before every answer")
+	calls := flag.String("calls", "", "ask this `URL` before every answer, in the trace of the request")
 	check := flag.String("check", "", "ask this `URL` once: end with 1 unless it is answered rightly")
 	busy := flag.Duration("busy", 0, "use this much processor time before every answer")
 	get := flag.String("get", "", "print what is at this `URL`")
@@ -38,7 +38,7 @@ func main() {
 	flag.Parse()
 	switch {
 	case *check != "":
-		if err := ask(*check); err != nil {
+		if err := ask(*check, ""); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
@@ -87,7 +87,7 @@ func main() {
 			fmt.Println("told:", r.Header.Get("Authorization"), r.Header, string(body))
 		}
 		if *calls != "" {
-			if err := ask(*calls); err != nil {
+			if err := ask(*calls, r.Header.Get("Traceparent")); err != nil {
 				http.Error(w, err.Error(), http.StatusBadGateway)
 				return
 			}
@@ -124,14 +124,17 @@ func show(url string) error {
 	return errors.Join(err, answer.Body.Close())
 }
 
-// ask asks a server and wants a good answer. It has the connection closed: one that is kept leads to
-// the same replica for ever.
-func ask(url string) error {
+// ask asks a server, in a trace where parent is not empty, and wants a good answer. It has the connection
+// closed: one that is kept leads to the same replica for ever.
+func ask(url, parent string) error {
 	request, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
 	request.Close = true
+	if parent != "" {
+		request.Header.Set("Traceparent", parent)
+	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return err
