@@ -101,14 +101,15 @@ kubernetes: ## build Kubernetes for private clusters, once (minutes), and instal
 # What brings Kubernetes for the tests of clusters.
 KUBERNETES = scripts/kubernetes.sh
 
-# Those of cmd run after the others, since they look for what is left on this host.
+# Those of cmd run after the others, since they look for what is left on this host. The API and the private
+# clusters of Kubernetes come after the swarms, which take less than its pods.
 .PHONY: test-cluster
 test-cluster: ## run the tests that bring up clusters on this host (minutes)
 	@scripts/need.sh cluster
 	$(KUBERNETES) || echo "test-cluster: the tests that need what was not built will be skipped" >&2
 	status=0; export CLEAVE_TESTS=clusters GOFLAGS=-trimpath; \
-	go run ./internal/tally -p=1 -vet=off -timeout=30m ./deploy/swarm/... \
-	  -- -p=1 -vet=off -timeout=30m ./deploy/kubernetes/... || status=1; \
+	go run ./internal/tally -p=1 -vet=off -timeout=30m ./deploy/swarm/... ./deploy/kubernetes/{api,private} \
+	  -- -p=1 -vet=off -timeout=30m ./deploy/kubernetes || status=1; \
 	go run ./internal/tally -p=1 -vet=off -timeout=30m -run=Swarm ./cmd/cleave \
 	  -- -p=1 -vet=off -timeout=30m -run=Kubernetes -skip=Swarm ./cmd/cleave || status=1; \
 	exit $$status
