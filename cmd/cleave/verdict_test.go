@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
@@ -35,6 +36,48 @@ func TestUndecidedNamesWhatARunHasLeftOpen(t *testing.T) {
 	} {
 		if got := undecided(c.study, c.found); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestOneVerdictForAllCommands: a rule that is broken comes first, then what is not known, with the code of
+// why. A check, and a job, have no load that could be missed.
+func TestOneVerdictForAllCommands(t *testing.T) {
+	unknown := lab.Audit{Verdict: lab.AuditUnknown, Figures: map[string]float64{lab.FigureAchieved: 1}}
+	open := lab.Audit{Verdict: lab.AuditUnknown, Figures: map[string]float64{external.FigureUndecided: 1}}
+	for name, c := range map[string]struct {
+		audits       []lab.Audit // of the variants a and b; an invalid trial where it is not valid
+		check, other int
+	}{
+		"kept":          {[]lab.Audit{{Verdict: lab.AuditValid}, {Verdict: lab.AuditValid}}, 0, 0},
+		"broken":        {[]lab.Audit{unknown, {Verdict: lab.AuditInvalid}}, exitInvariant, exitInvariant},
+		"undecided":     {[]lab.Audit{open, open}, exitUndecided, exitUndecided},
+		"one undecided": {[]lab.Audit{open, unknown}, exitFailed, exitLoadNotReached},
+		"not known":     {[]lab.Audit{{Verdict: lab.AuditValid}, unknown}, exitFailed, exitLoadNotReached},
+		"never loaded":  {[]lab.Audit{{}, unknown}, exitFailed, exitFailed},
+	} {
+		s := lab.Study{Name: checkName, Baseline: "a", Load: &lab.Load{},
+			Variants: []lab.Variant{{Name: "a"}, {Name: "b"}}, Points: []lab.Point{{Name: "p"}}}
+		folder, err := store.Create(t.TempDir(), lab.Plan{Schema: lab.PlanSchema, Study: s}, lab.Environment{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, audit := range c.audits {
+			err := folder.Save(lab.Trial{Schema: lab.TrialSchema, Number: i + 1, Attempt: 1, Block: 1,
+				Variant: s.Variants[i].Name, Point: s.Points[0], Valid: audit.Verdict == lab.AuditValid,
+				Audit: audit}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		found, err := analyse(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check, other := rulesKept(folder, s, found, exitFailed), verdict(folder, s, found, false)
+		if exitCode(check) != c.check || exitCode(other) != c.other {
+			t.Errorf("%s: %v (%d) and %v (%d), want %d and %d", name, check, exitCode(check), other,
+				exitCode(other), c.check, c.other)
 		}
 	}
 }
