@@ -41,12 +41,9 @@ func audited(t *testing.T, lines string) lab.Audit {
 	if err := os.WriteFile(filepath.Join(dir, loaded.History), []byte("one line\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	report, err := json.Marshal(lab.LoadReport{Sent: 9, OK: 8, Errors: map[string]int64{"timeout": 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	system := System{Generator: dummy{&lab.LoadJob{}}, Secrets: vault}
-	left := lab.Leftover{Dir: dir, Reports: []lab.UnitReport{{Unit: RoleGenerator, Data: report}}}
+	left := lab.Leftover{Dir: dir,
+		Reports: handedIn(t, lab.LoadReport{Sent: 9, OK: 8, Errors: map[string]int64{"timeout": 1}})}
 	return system.AuditLive(t.Context(), lab.Variant{Name: "it", External: &d.ExternalSystem},
 		at(Operations, 9), left)
 }
