@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// AnswerTimeout is how long a peer of a unit may take to read an answer.
+// AnswerTimeout bounds the time in which a peer of a unit has to read an answer.
 const AnswerTimeout = 10 * time.Second
 
 // limited is a connection whose writes end in time.

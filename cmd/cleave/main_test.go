@@ -23,7 +23,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// binaries is where TestMain has built cleave, the unit programs and the server of testdata/server, set once.
+// binaries is the folder of cleave, the unit programs and the server of testdata/server. TestMain builds them
+// and sets it once.
 var binaries string
 
 func TestMain(m *testing.M) {

@@ -64,7 +64,7 @@ func (a app) open(to outFlag) (outs, error) {
 	return outs{a, opened}, nil
 }
 
-// close says what did not arrive: it spoils nothing of what was measured.
+// close tells which figures did not arrive. The measurement is not touched by it.
 func (o outs) close() {
 	if err := o.Close(); err != nil {
 		fmt.Fprintf(o.story, "warning: --out: %v\n", err)

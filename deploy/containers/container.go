@@ -14,8 +14,8 @@ import (
 
 // Container describes the container of a unit beside its image, in the terms of no platform.
 type Container struct {
-	// ContainerSpec is what the unit says of its container itself, or what units of ours and programs of this
-	// host get. It has volumes and files in the way that Trial says.
+	// ContainerSpec describes the container: as the unit does itself, or, for units of ours and programs of this
+	// host, as Trial.Describe does. Trial also says where its volumes and files come from.
 	lab.ContainerSpec
 	Token string // by which its unit knows the conductor
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Images are what the nodes of a platform call the images of units. Each comes to them once, for all trials.
+// Images brings the images of units to the nodes of a platform, each once for all trials, and keeps the names
+// that the nodes have for them.
 // The methods may be called from several goroutines.
 type Images struct {
 	Programs string // folder of our unit programs, or the only one

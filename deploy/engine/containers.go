@@ -128,8 +128,8 @@ func (c *Client) Start(ctx context.Context, name string) error { return c.act(ct
 // Kill sends SIGKILL to the first process of a container, and so ends all.
 func (c *Client) Kill(ctx context.Context, name string) error { return c.act(ctx, name, "kill", nil) }
 
-// pauseNews is how late a daemon may be to hear that a container was resumed before, which it then takes for
-// the present state.
+// pauseNews bounds the time in which a daemon may still hear of an earlier resume of a container, and take
+// that for its present state.
 const pauseNews = time.Second
 
 // Pause freezes every process of a container, and makes sure that they are.

@@ -278,7 +278,7 @@ func (c *Client) UpdateService(ctx context.Context, id string, service Service) 
 	return c.update(ctx, "service", id, service.Name, func(map[string]any) any { return service })
 }
 
-// updateAttempts is how often something is read again that the swarm itself has just changed.
+// updateAttempts bounds how often an update is tried on something that the swarm itself has just changed.
 const updateAttempts = 10
 
 // update changes a thing of a kind to what change makes of its present spec.

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// maxHandedOver is how much a unit may hand over in a trial, in bytes.
+// maxHandedOver bounds the files that a unit hands over in a trial, in bytes.
 const maxHandedOver = 16 << 30
 
 // handedOver collects the files that units hand over in a folder.

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// openPatience is how long a unit may take until it accepts connections again.
+// openPatience bounds the wait until a unit accepts connections again.
 const openPatience = 90 * time.Second
 
 // AwaitOpen waits until a unit accepts connections again. It returns at once if the unit does not listen.

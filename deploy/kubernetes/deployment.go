@@ -189,7 +189,7 @@ func (d *deployment) watch() {
 	}
 }
 
-// apiPatience is how long a cluster may not answer before a trial fails.
+// apiPatience bounds the silence of a cluster: a longer one fails the trial.
 const apiPatience = 30 * time.Second
 
 // watchAgain is when pods are watched again after the server has ended it.

@@ -88,7 +88,7 @@ func (h *home) furnish(ctx context.Context, c *cluster) error {
 	}
 }
 
-// leavePatience is how long a cluster may take to remove a namespace with all that is in it.
+// leavePatience bounds the wait until a cluster has removed a namespace with all that is in it.
 const leavePatience = time.Minute
 
 // leave removes the namespace and waits until it is gone.

@@ -50,7 +50,7 @@ type Deployer struct {
 
 var _ lab.Deployer = (*Deployer)(nil)
 
-// site is where the cluster comes from: a private one (own), or one of the user's (home).
+// site supplies the cluster: a private one (own), or one of the user's (home).
 type site interface {
 	can() lab.Capabilities
 	preflight(ctx context.Context, layout lab.Layout) error

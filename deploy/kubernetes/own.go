@@ -28,7 +28,7 @@ type own struct {
 	folder   string // of the cluster's files
 }
 
-// Missing says what this host lacks for pods; nil: nothing.
+// Missing returns an error that names what this host lacks for pods, or nil.
 func Missing() error { return private.Missing() }
 
 // What a pod takes of this host, with its shim and the program that holds it.

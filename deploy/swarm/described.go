@@ -35,8 +35,8 @@ func aliases(spec lab.UnitSpec) []string {
 	return slices.Compact(all)
 }
 
-// stopGrace is how long a unit that has nothing to put in order has between SIGTERM and SIGKILL where its end
-// is that of its service: nobody kills it before.
+// stopGrace is the time between SIGTERM and SIGKILL for a unit that has nothing to put in order and ends with
+// its service: nobody kills it before.
 const stopGrace = time.Second
 
 // container returns the container of a unit in the words of Swarm.

@@ -32,8 +32,8 @@ const (
 	lookAgain = 100 * time.Millisecond
 )
 
-// home is what is ours on a swarm of the user's between trials: a network, and on every node a door that
-// leads into it. The doors also keep all nodes in the network: a node is in one only while a
+// home keeps two things of ours on a swarm of the user's between trials: a network, and on every node a door
+// that leads into it. The doors also keep all nodes in the network: a node is in one only while a
 // task of it is, and when several come at once, with the units, they may not hear of each
 // other's units for minutes.
 type home struct {
