@@ -25,6 +25,8 @@ type Question struct {
 	Seed uint64
 	// Operations is how many are simulated for each figure.
 	Operations int
+	// Objective: also search for the highest rate at which it holds. Without limits there is no search.
+	Objective Objective
 }
 
 // Outcome holds the figures of the system in one placement. Times are in seconds.
@@ -36,7 +38,9 @@ type Outcome struct {
 	Utilization         float64
 	Units               []UnitUse
 	// Hops is how many calls of an operation go from one unit to another.
-	Hops     float64
+	Hops float64
+	// Held is the highest rate at which the objective of the question holds, where it has one.
+	Held     Held
 	parts    [sim.MostParts]float64
 	cpuParts [sim.MostParts]float64
 }
@@ -162,20 +166,16 @@ func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, 
 	if err != nil {
 		return err
 	}
-	time, tail, cpu := worst(a.Checks)
-	var capacities [2]float64
-	for i, side := range []struct {
+	for _, side := range []struct {
 		placement
 		f  figures
-		to *Outcome
 		of func(pair) figures
+		to *Outcome
 	}{
-		{asIs, before, &a.AsIs, func(p pair) figures { return p.asIs }},
-		{changed, after, &a.Changed, func(p pair) figures { return p.changed }},
+		{asIs, before, func(p pair) figures { return p.asIs }, &a.AsIs},
+		{changed, after, func(p pair) figures { return p.changed }, &a.Changed},
 	} {
-		o := Outcome{Mean: side.f.mean, Busiest: side.f.busiest, Utilization: side.f.utilization,
-			Hops: side.hops, parts: side.f.parts, cpuParts: side.f.cpuParts}
-		capacities[i], o.CapacityBy, err = side.capacity(ctx, q.Operations/4, q.Seed)
+		*side.to, err = a.outcome(ctx, side.placement, side.f, side.of, pairs)
 		if overloaded(err) {
 			a.Withheld = append(a.Withheld, fmt.Sprintf("at its capacity: %v", err))
 			return nil
@@ -183,16 +183,8 @@ func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, 
 		if err != nil {
 			return fmt.Errorf("capacity: %w", err)
 		}
-		o.Median = around(side.f.median, pairs, func(p pair) float64 { return side.of(p).median }, time)
-		o.P99 = around(side.f.p99, pairs, func(p pair) float64 { return side.of(p).p99 }, tail)
-		o.CPU = around(side.f.cpu, pairs, func(p pair) float64 { return side.of(p).cpu }, cpu)
-		o.Cores = around(side.f.cores, pairs, func(p pair) float64 { return side.of(p).cores }, cpu)
-		o.Capacity = around(capacities[i], pairs, func(p pair) float64 { return 1 / side.of(p).utilization }, cpu)
-		for j, name := range side.units {
-			o.Units = append(o.Units, UnitUse{name, side.f.units[j]})
-		}
-		*side.to = o
 	}
+	time, tail, cpu := worst(a.Checks)
 	ratio := func(of func(figures) float64, residual float64) stats.Estimate {
 		value := of(after) / of(before)
 		return around(value, pairs, func(p pair) float64 { return of(p.changed) / of(p.asIs) }, residual)
@@ -202,6 +194,32 @@ func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, 
 	a.CPU = ratio(func(f figures) float64 { return f.cpu }, cpu)
 	a.causes()
 	return nil
+}
+
+// outcome returns the figures of a placement with their intervals.
+func (a *Answer) outcome(ctx context.Context, p placement, f figures, of func(pair) figures, pairs []pair,
+) (o Outcome, err error) {
+	q := a.Question
+	o = Outcome{Mean: f.mean, Busiest: f.busiest, Utilization: f.utilization, Hops: p.hops, parts: f.parts,
+		cpuParts: f.cpuParts}
+	capacity, by, err := p.capacity(ctx, q.Operations/4, q.Seed)
+	if err != nil {
+		return o, err
+	}
+	time, tail, cpu := worst(a.Checks)
+	o.CapacityBy = by
+	o.Median = around(f.median, pairs, func(p pair) float64 { return of(p).median }, time)
+	o.P99 = around(f.p99, pairs, func(p pair) float64 { return of(p).p99 }, tail)
+	o.CPU = around(f.cpu, pairs, func(p pair) float64 { return of(p).cpu }, cpu)
+	o.Cores = around(f.cores, pairs, func(p pair) float64 { return of(p).cores }, cpu)
+	o.Capacity = around(capacity, pairs, func(p pair) float64 { return 1 / of(p).utilization }, cpu)
+	for i, name := range p.units {
+		o.Units = append(o.Units, UnitUse{name, f.units[i]})
+	}
+	if len(q.Objective.Limits) > 0 {
+		o.Held, err = a.held(ctx, p, f, of, pairs)
+	}
+	return o, err
 }
 
 // causes divides the changes of the mean response time and of the CPU time.

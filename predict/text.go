@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cleave-lab/cleave/report/figure"
@@ -13,16 +15,25 @@ import (
 
 // Write prints the answer, with what it was checked against and what it does not model.
 func (a Answer) Write(w io.Writer) error {
+	return a.write(w, a.Question.Change.String(), a.writeOutcomes, func(b io.Writer) {
+		a.writeCauses(b, "Where the mean response time comes from", a.Causes)
+		a.writeCauses(b, "Where the CPU time of an operation comes from", a.CPUCauses)
+		a.writeUnits(b)
+	})
+}
+
+// write prints an answer, or why there is none: what comes first, the self-check, the limits, and what comes
+// last.
+func (a Answer) write(w io.Writer, about string, first, last func(io.Writer)) error {
 	var b strings.Builder
-	q := a.Question
-	fmt.Fprintf(&b, "%s at %g operations a second: %s\n\n", q.Model.Name, q.Rate, q.Change)
+	fmt.Fprintf(&b, "%s at %g operations a second: %s\n\n", a.Question.Model.Name, a.Question.Rate, about)
 	if len(a.Withheld) > 0 {
 		b.WriteString("The answer is withheld:\n")
 		for _, reason := range a.Withheld {
 			fmt.Fprintf(&b, "  * %s\n", reason)
 		}
 	} else {
-		a.writeOutcomes(&b)
+		first(&b)
 	}
 	a.writeChecks(&b)
 	b.WriteString("\nLimits of the method\n")
@@ -30,9 +41,7 @@ func (a Answer) Write(w io.Writer) error {
 		fmt.Fprintf(&b, "  * %s\n", limit)
 	}
 	if len(a.Withheld) == 0 {
-		a.writeCauses(&b, "Where the mean response time comes from", a.Causes)
-		a.writeCauses(&b, "Where the CPU time of an operation comes from", a.CPUCauses)
-		a.writeUnits(&b)
+		last(&b)
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("write the prediction: %w", err)
@@ -59,7 +68,7 @@ func (a Answer) writeOutcomes(w io.Writer) {
 	if a.TailWithheld {
 		tail, tailRatio = func(Outcome) string { return "withheld" }, ""
 	}
-	figure.Columns(w, [][]string{
+	rows := [][]string{
 		{"", "as it is", "changed", "changed / as it is"},
 		row("median response time", func(o Outcome) string { return quantity(o.Median, "s") }, times(a.Median)),
 		row("99th percentile", tail, tailRatio),
@@ -69,9 +78,25 @@ func (a Answer) writeOutcomes(w io.Writer) {
 		row("capacity", func(o Outcome) string { return quantity(o.Capacity, "1/s") }, ""),
 		row("  limited by", func(o Outcome) string { return o.CapacityBy }, ""),
 		row("calls between units", func(o Outcome) string { return figure.Number(figure.Alone(o.Hops)) }, ""),
-	})
+	}
+	if objective := a.Question.Objective.Text; objective != "" {
+		rows = append(rows, row("highest rate with "+objective,
+			func(o Outcome) string { return o.Held.text() }, ""))
+	}
+	figure.Columns(w, rows)
 	fmt.Fprintf(w, "\n%.0f %% intervals: %d resampled models, widened by the largest error of the self-check.\n",
 		100*confidence, replicates)
+}
+
+// text writes the rate, or why there is none.
+func (h Held) text() string {
+	switch {
+	case h.Withheld != "":
+		return h.Withheld
+	case h.Beyond:
+		return "over " + quantity(h.Estimate, "1/s")
+	}
+	return quantity(h.Estimate, "1/s")
 }
 
 // writeChecks prints the self-check.
@@ -145,4 +170,53 @@ func (a Answer) writeUnits(w io.Writer) {
 		}
 		figure.Columns(w, rows)
 	}
+}
+
+// Write prints the partitions, what separates each from the one before it, the self-check and the limits.
+func (r Ranking) Write(w io.Writer) error {
+	components := figure.Count(len(r.Question.Model.Components()), "component")
+	about := fmt.Sprintf("%d partitions of %s", r.All, components)
+	return r.write(w, about, r.writePartitions, r.writeSeparations)
+}
+
+// writePartitions prints a row for each partition.
+func (r Ranking) writePartitions(w io.Writer) {
+	fmt.Fprintf(w, "By CPU time, the %d cheapest of each number of units:\n\n", shownOfEach)
+	rows := [][]string{{"", "units, as --split takes them", "CPU per operation", "of that as it is",
+		"calls between units", "median response time", "used most"}}
+	for i, p := range r.Partitions {
+		units, median := p.Placement(), quantity(p.Median, "s")
+		if p.AsIs {
+			units += " (as it is)"
+		}
+		if p.Withheld != "" {
+			median = "withheld: " + p.Withheld
+		}
+		rows = append(rows, []string{strconv.Itoa(i + 1), units, quantity(p.CPU, "s"), times(p.Ratio),
+			figure.Number(figure.Alone(p.Hops)), median, p.Busiest + ": " + figure.Percent(p.Utilization)})
+	}
+	figure.Columns(w, rows)
+	fmt.Fprintf(w, "\n%.0f %% intervals of CPU times: %d resampled models, widened by the largest error of the "+
+		"self-check.\nResponse times are of one simulation each, widened by that error alone.\n",
+		100*confidence, replicates)
+}
+
+// writeSeparations prints what separates each partition from the one before it.
+func (r Ranking) writeSeparations(w io.Writer) {
+	fmt.Fprint(w, "\nWhat separates each from the one before it, in CPU time of an operation\n")
+	var rows [][]string
+	for i, p := range r.Partitions {
+		var all []string
+		for sign, crossings := range map[string][]Crossing{"+": p.Added, "-": p.Removed} {
+			for _, c := range crossings {
+				all = append(all, fmt.Sprintf("%s%s %s calls %s %s times", sign, seconds(c.CPU), c.From, c.To,
+					figure.Number(figure.Alone(c.Calls))))
+			}
+		}
+		slices.Sort(all)
+		if i > 0 {
+			rows = append(rows, []string{strconv.Itoa(i + 1), cmp.Or(strings.Join(all, ", "), "nothing")})
+		}
+	}
+	figure.Columns(w, rows)
 }

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strconv"
@@ -11,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/predict"
 	"github.com/cleave-lab/cleave/stats"
 	"github.com/cleave-lab/cleave/store"
@@ -19,9 +25,13 @@ import (
 // predictFlags are the flags of predict.
 type predictFlags struct {
 	change      changeFlags
+	partitions  bool
+	capacity    bool
+	objective   string
 	hop         string
 	rate, cores float64
 	seed        uint64
+	json        string
 }
 
 // changeFlags are the flags of another placement.
@@ -62,37 +72,63 @@ capacity, and where the change comes from.
 Before it answers it predicts what was measured. The answer is withheld (exit
 code 6) if that fails, if the model lacks CPU times, or if something would be
 used to more than 80 %. docs/predicting.md says how it is done and what it does
-not model.`,
+not model.
+
+--all-partitions ranks every way to divide up to ten components into units.`,
 		Example: `  cleave predict shop.model.yaml --split orders,payments --rate 500 --cores 4
-  cleave predict shop.model.yaml --merge cart,catalog --rate 500 --hop 60us,80us`,
+  cleave predict shop.model.yaml --merge cart,catalog --rate 500 --hop 60us,80us
+  cleave predict shop.model.yaml --split orders --rate 500 --capacity --objective p99<50ms
+  cleave predict shop.model.yaml --all-partitions --rate 500 --hop 60us,80us --json all.json`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(command *cobra.Command, args []string) error {
-			q, err := flags.question(args[0])
-			if err != nil {
-				return withCode(exitBadPlan, "%w", err)
-			}
-			answer, err := predict.Predict(command.Context(), q)
-			if err != nil {
-				return withCode(exitBadPlan, "%s: %w", args[0], err)
-			}
-			if err := answer.Write(a.out); err != nil {
-				return err
-			}
-			if len(answer.Withheld) > 0 {
-				return withCode(exitUndecided, "the answer is withheld; the reasons are above")
-			}
-			return nil
+			return a.predict(command.Context(), args[0], flags)
 		},
 	}
 	f := command.Flags()
 	flags.change.addTo(f)
+	f.BoolVar(&flags.partitions, "all-partitions", false,
+		"rank every way to divide the components into units, by CPU time")
 	f.Float64Var(&flags.rate, "rate", 0, "operations per second")
+	f.BoolVar(&flags.capacity, "capacity", false, "also search for the highest rate that meets the objective")
+	f.StringVar(&flags.objective, "objective", "",
+		"`conditions` on percentiles that --capacity must meet, e.g. p50<20ms,p99<50ms (default p99<100ms)")
 	f.Float64Var(&flags.cores, "cores", float64(runtime.NumCPU()), "cores of the host of all units")
 	f.StringVar(&flags.hop, "hop", "",
 		"`cost` of a call between two units that the model has no hop for: CPU,WAIT as in 60us,80us, or a "+
 			"run of cleave explain network, results/network/latest:http-loopback (default: that of the model's hops)")
 	f.Uint64Var(&flags.seed, "seed", 1, "seed of the simulations")
+	f.StringVar(&flags.json, "json", "", "write the prediction as JSON to this `file`, - for standard output")
 	return command
+}
+
+// predict answers the question of the flags about a model.
+func (a app) predict(ctx context.Context, path string, flags predictFlags) error {
+	if err := checkOutput("--json", flags.json); err != nil {
+		return err
+	}
+	q, err := flags.question(path)
+	if err != nil {
+		return withCode(exitBadPlan, "%w", err)
+	}
+	var answer interface {
+		Write(io.Writer) error
+		Document() lab.Prediction
+	}
+	if flags.partitions {
+		answer, err = predict.Rank(ctx, q)
+	} else {
+		answer, err = predict.Predict(ctx, q)
+	}
+	if err != nil {
+		return withCode(exitBadPlan, "%s: %w", path, err)
+	}
+	document := answer.Document()
+	err = errors.Join(answer.Write(a.shown(flags.json == "-")),
+		a.writeDocument(flags.json, func(w io.Writer) error { return writeJSON(w, document) }))
+	if err == nil && len(document.Withheld) > 0 {
+		return withCode(exitUndecided, "the answer is withheld; the reasons are above")
+	}
+	return err
 }
 
 // simulatedOperations is the number of operations behind each figure.
@@ -111,11 +147,45 @@ func (f predictFlags) question(path string) (q predict.Question, err error) {
 	if !(f.cores > 0) {
 		return q, fmt.Errorf("--cores is %g: give the host some", f.cores)
 	}
-	if q.Change, err = f.change.read(); err != nil {
+	switch {
+	case !f.partitions:
+		q.Change, err = f.change.read()
+	case f.change != changeFlags{} || f.capacity:
+		err = errors.New("--all-partitions ranks all placements: leave out --split, --merge, --replicas and " +
+			"--capacity, and ask for these of one placement")
+	}
+	if err == nil {
+		q.Objective, err = f.conditions()
+	}
+	if err != nil {
 		return q, err
 	}
 	q.Hop, err = parseHop(f.hop)
 	return q, err
+}
+
+// conditions reads the objective of --capacity.
+func (f predictFlags) conditions() (predict.Objective, error) {
+	if !f.capacity {
+		if f.objective != "" {
+			return predict.Objective{}, errors.New("--objective is for --capacity: give both, or leave it out")
+		}
+		return predict.Objective{}, nil
+	}
+	read, err := objective.Parse(cmp.Or(f.objective, "p99<100ms"))
+	if err != nil {
+		return predict.Objective{}, fmt.Errorf("--objective: %w", err)
+	}
+	o := predict.Objective{Text: read.String()}
+	for _, t := range read.Terms {
+		digits, is := strings.CutPrefix(t.Metric, "p")
+		percent, err := strconv.ParseFloat(digits, 64)
+		if !is || err != nil || !strings.HasPrefix(t.Op, "<") {
+			return o, fmt.Errorf("--objective: %s is not simulated: give conditions such as p50<20ms and p99<50ms", t)
+		}
+		o.Limits = append(o.Limits, predict.Limit{Share: percent / 100, Seconds: t.Limit})
+	}
+	return o, nil
 }
 
 // parseReplicas reads numbers of replicas, as in "orders=2,front=3".

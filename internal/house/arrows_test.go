@@ -112,7 +112,7 @@ var rules = sync.OnceValue(func() []rule {
 			"an audit judges histories; it must not share code with what it judges"},
 		{"stats", noun, []string{"gonum.org/"}, nil,
 			"statistics are numbers in, estimates and verdicts out, with one numeric library that can be checked"},
-		{"predict", []string{"model", "stats", "report/figure"}, nil, nil,
+		{"predict", []string{"lab", "model", "stats", "report/figure"}, nil, nil,
 			"a prediction is made of a model alone; who made the model, and who measures, is no matter of it"},
 		{"predict/sim", nil, nil, []string{"stats"},
 			"a simulator knows programs, pools and processors, and not what they stand for"},

@@ -157,10 +157,11 @@ func (b *builder) field(owner reflect.Type, f reflect.StructField, name string) 
 // versions returns the documents that carry their version.
 func versions() map[reflect.Type]string {
 	return map[reflect.Type]string{
-		reflect.TypeFor[lab.Study]():    lab.StudySchema,
-		reflect.TypeFor[lab.Plan]():     lab.PlanSchema,
-		reflect.TypeFor[lab.Trial]():    lab.TrialSchema,
-		reflect.TypeFor[lab.Analysis](): lab.AnalysisSchema,
+		reflect.TypeFor[lab.Study]():      lab.StudySchema,
+		reflect.TypeFor[lab.Plan]():       lab.PlanSchema,
+		reflect.TypeFor[lab.Trial]():      lab.TrialSchema,
+		reflect.TypeFor[lab.Analysis]():   lab.AnalysisSchema,
+		reflect.TypeFor[lab.Prediction](): lab.PredictionSchema,
 	}
 }
 

@@ -39,6 +39,8 @@ func documents() []document {
 			reflect.TypeFor[lab.Against]()},
 		{"traces", "the document of `cleave traces BEFORE AFTER --json`: which operations take longer",
 			reflect.TypeFor[lab.TraceComparison]()},
+		{"prediction", "the document of `cleave predict MODEL --json`: what another placement would take",
+			reflect.TypeFor[lab.Prediction]()},
 		{"analysis", "analysis.json of a result folder and the document of --json: what is concluded",
 			reflect.TypeFor[lab.Analysis]()},
 	}

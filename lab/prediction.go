@@ -1,0 +1,106 @@
+package lab
+
+// PredictionSchema is the version of the document of `cleave predict --json`.
+const PredictionSchema = "cleave-prediction/1"
+
+// Prediction is the document of `cleave predict MODEL --json`: what another placement of a model's components
+// would take, or which placements there are.
+type Prediction struct {
+	Schema string  `json:"schema"`
+	Model  string  `json:"model"`            // its name
+	Change string  `json:"change,omitempty"` // empty: all partitions are ranked
+	Rate   float64 `json:"rate"`             // operations per second
+	Cores  float64 `json:"cores"`            // of the host of all units
+	Seed   uint64  `json:"seed"`
+	// Objective holds the conditions of held_rate.
+	Objective string `json:"objective,omitempty"`
+	// Withheld says why there is no answer; empty: there is one.
+	Withheld []string          `json:"withheld"`
+	Checks   []PredictionCheck `json:"checks"`
+	Limits   []string          `json:"limits"` // of the method
+	AsIs     *PredictedSystem  `json:"as_is,omitempty"`
+	Changed  *PredictedSystem  `json:"changed,omitempty"`
+	// Ratios of the change are changed / as it is.
+	MedianRatio *Estimate `json:"median_ratio,omitempty"`
+	P99Ratio    *Estimate `json:"p99_ratio,omitempty"`
+	CPURatio    *Estimate `json:"cpu_ratio,omitempty"`
+	// Causes divide the mean response time, CPUCauses the CPU time of an operation.
+	Causes    []PredictedCause `json:"causes,omitempty"`
+	CPUCauses []PredictedCause `json:"cpu_causes,omitempty"`
+	// AllPartitions is the number of partitions that were ranked; those shown are the cheapest of each number
+	// of units, and the system as it is.
+	AllPartitions int                  `json:"all_partitions,omitempty"`
+	Partitions    []PredictedPartition `json:"partitions,omitempty"`
+}
+
+// PredictedSystem holds the figures of a system in one placement. Times are in seconds.
+type PredictedSystem struct {
+	Median      Estimate  `json:"median_seconds"`
+	P99         *Estimate `json:"p99_seconds"` // null: withheld
+	CPU         Estimate  `json:"cpu_seconds"` // per operation
+	Cores       Estimate  `json:"cores"`       // used
+	Busiest     string    `json:"busiest"`
+	Utilization float64   `json:"utilization"` // of the busiest
+	Capacity    Estimate  `json:"capacity"`    // operations per second
+	CapacityBy  string    `json:"capacity_by"`
+	// HeldRate is the highest rate at which the objective holds; null: at none, or withheld. HeldBeyond: it
+	// holds there, too, where no higher rate is looked at.
+	HeldRate   *Estimate       `json:"held_rate,omitempty"`
+	HeldBeyond bool            `json:"held_beyond,omitempty"`
+	Hops       float64         `json:"calls_between_units"` // per operation
+	Units      []PredictedUnit `json:"units"`
+}
+
+// PredictedUnit holds the number of cores that a unit uses.
+type PredictedUnit struct {
+	Unit  string  `json:"unit"`
+	Cores float64 `json:"cores"`
+}
+
+// PredictedCause is a part of a time per operation, in seconds, and its change.
+type PredictedCause struct {
+	What   string  `json:"what"`
+	AsIs   float64 `json:"as_is"`
+	Change float64 `json:"change"`
+}
+
+// PredictedPartition is one way to divide the components of a model into units.
+type PredictedPartition struct {
+	Units    [][]string `json:"units"` // the components of each
+	AsIs     bool       `json:"as_is,omitempty"`
+	CPU      Estimate   `json:"cpu_seconds"` // per operation
+	CPURatio Estimate   `json:"cpu_ratio"`   // to the system as it is
+	Hops     float64    `json:"calls_between_units"`
+	Median   *Estimate  `json:"median_seconds"` // null: withheld, since something is used too far
+	Busiest  string     `json:"busiest,omitempty"`
+	// Utilization is that of the busiest.
+	Utilization float64 `json:"utilization"`
+	// Added are the calls that cross units here and not in the partition before; Removed cross only there.
+	Added   []PredictedCrossing `json:"added,omitempty"`
+	Removed []PredictedCrossing `json:"removed,omitempty"`
+}
+
+// PredictedCrossing is the price of the calls of one component by another in another unit.
+type PredictedCrossing struct {
+	From  string  `json:"from"`
+	To    string  `json:"to"`
+	Calls float64 `json:"calls"`       // per operation
+	CPU   float64 `json:"cpu_seconds"` // per operation
+}
+
+// PredictionCheck is the prediction of something that was measured. Times are in seconds.
+type PredictionCheck struct {
+	Placement   string           `json:"placement,omitempty"` // empty: as it is
+	Rate        float64          `json:"rate"`
+	Utilization float64          `json:"utilization"`
+	OfMean      bool             `json:"of_mean"` // the time is the mean; else the median
+	Time        PredictedMeasure `json:"time_seconds"`
+	P99         PredictedMeasure `json:"p99_seconds"`
+	CPU         PredictedMeasure `json:"cpu_seconds"` // per operation
+}
+
+// PredictedMeasure is a prediction beside what was measured.
+type PredictedMeasure struct {
+	Predicted *float64 `json:"predicted"` // null: the system is predicted to be overloaded
+	Measured  *float64 `json:"measured"`  // null: nothing was measured
+}

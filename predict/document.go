@@ -1,0 +1,90 @@
+package predict
+
+import (
+	"math"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// Document returns the answer for other programs.
+func (a Answer) Document() lab.Prediction {
+	q := a.Question
+	d := lab.Prediction{Schema: lab.PredictionSchema, Model: q.Model.Name, Change: q.Change.String(),
+		Rate: q.Rate, Cores: q.Cores, Seed: q.Seed, Objective: q.Objective.Text,
+		Withheld: append([]string{}, a.Withheld...),
+		Checks:   []lab.PredictionCheck{}, Limits: a.Limits}
+	for _, c := range a.Checks {
+		d.Checks = append(d.Checks, lab.PredictionCheck{Placement: c.Placement, Rate: c.Rate,
+			Utilization: c.Utilization, OfMean: c.OfMean, Time: c.Time.document(), P99: c.Tail.document(),
+			CPU: c.CPU.document()})
+	}
+	if len(a.Withheld) > 0 || a.AsIs.CPU.Value == 0 {
+		return d
+	}
+	asIs, changed := a.AsIs.document(), a.Changed.document()
+	median, tail, cpu := between(a.Median), between(a.P99), between(a.CPU)
+	d.AsIs, d.Changed, d.MedianRatio, d.P99Ratio, d.CPURatio = &asIs, &changed, &median, &tail, &cpu
+	if a.TailWithheld {
+		d.AsIs.P99, d.Changed.P99, d.P99Ratio = nil, nil, nil
+	}
+	for _, c := range a.Causes {
+		d.Causes = append(d.Causes, lab.PredictedCause(c))
+	}
+	for _, c := range a.CPUCauses {
+		d.CPUCauses = append(d.CPUCauses, lab.PredictedCause(c))
+	}
+	return d
+}
+
+// between returns an estimate with its interval.
+func between(e stats.Estimate) lab.Estimate { return figure.Between(e.Value, e.Low, e.High) }
+
+func (o Outcome) document() lab.PredictedSystem {
+	p99 := between(o.P99)
+	d := lab.PredictedSystem{Median: between(o.Median), P99: &p99, CPU: between(o.CPU), Cores: between(o.Cores),
+		Busiest: o.Busiest, Utilization: o.Utilization, Capacity: between(o.Capacity), CapacityBy: o.CapacityBy,
+		Hops: o.Hops, HeldBeyond: o.Held.Beyond}
+	if o.Held.Value > 0 {
+		held := between(o.Held.Estimate)
+		d.HeldRate = &held
+	}
+	for _, u := range o.Units {
+		d.Units = append(d.Units, lab.PredictedUnit(u))
+	}
+	return d
+}
+
+func (c Compared) document() (d lab.PredictedMeasure) {
+	if !math.IsInf(c.Predicted, 1) {
+		d.Predicted = &c.Predicted
+	}
+	if c.Measured > 0 {
+		d.Measured = &c.Measured
+	}
+	return d
+}
+
+// Document returns the ranking for other programs.
+func (r Ranking) Document() lab.Prediction {
+	d := r.Answer.Document()
+	d.AllPartitions = r.All
+	crossings := func(all []Crossing) (out []lab.PredictedCrossing) {
+		for _, c := range all {
+			out = append(out, lab.PredictedCrossing(c))
+		}
+		return out
+	}
+	for _, p := range r.Partitions {
+		one := lab.PredictedPartition{Units: p.Groups, AsIs: p.AsIs, CPU: between(p.CPU),
+			CPURatio: between(p.Ratio), Hops: p.Hops, Busiest: p.Busiest, Utilization: p.Utilization,
+			Added: crossings(p.Added), Removed: crossings(p.Removed)}
+		if p.Withheld == "" {
+			median := between(p.Median)
+			one.Median = &median
+		}
+		d.Partitions = append(d.Partitions, one)
+	}
+	return d
+}

@@ -1,0 +1,105 @@
+package predict
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/cleave-lab/cleave/predict/sim"
+	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// Objective is a list of limits of the response time that all have to hold. The zero value is none.
+type Objective struct {
+	Text   string // as the user wrote it
+	Limits []Limit
+}
+
+// Limit is the response time that a share of all operations may take at most.
+type Limit struct{ Share, Seconds float64 }
+
+// Held is the highest rate at which an objective holds.
+type Held struct {
+	stats.Estimate
+	// Beyond: the objective still holds at that rate, at which MostUsed of something is used.
+	Beyond bool
+	// Withheld says why there is no such rate.
+	Withheld string
+}
+
+const (
+	// lowestHeld is the share of the highest rate below which no rate is looked at.
+	lowestHeld = 1. / 64
+	// halvings is how often the search halves the range of rates, on the log scale.
+	halvings = 8
+)
+
+// held returns the highest rate of a placement at which the objective of the question holds. f holds its
+// figures at the rate of the question. The interval ends at the rates at which limits hold that differ by the
+// largest error of the self-check; the spread of the replicates widens it.
+func (a Answer) held(ctx context.Context, p placement, f figures, side func(pair) figures, pairs []pair,
+) (Held, error) {
+	time, tail, _ := worst(a.Checks)
+	beyondMedian := func(l Limit) bool { return l.Share > 0.5 }
+	if a.TailWithheld && slices.ContainsFunc(a.Question.Objective.Limits, beyondMedian) {
+		return Held{Withheld: "withheld"}, nil
+	}
+	most := a.Question.Rate * MostUsed / f.utilization
+	var rates [3]float64
+	for i, sign := range []float64{0, -1, 1} {
+		limits := slices.Clone(a.Question.Objective.Limits)
+		for k, l := range limits {
+			residual := time
+			if beyondMedian(l) {
+				residual = max(time, tail)
+			}
+			limits[k].Seconds *= math.Pow(1+residual, sign)
+		}
+		var err error
+		if rates[i], err = p.highest(ctx, limits, most, a.Question.Operations/4, a.Question.Seed); err != nil {
+			return Held{}, err
+		}
+	}
+	if rates[0] == 0 {
+		return Held{Withheld: "not even at " + figure.Amount(lowestHeld*most, "1/s")}, nil
+	}
+	spread := around(1, pairs, func(p pair) float64 { return 1 / side(p).utilization }, 0)
+	return Held{Beyond: rates[0] == most, Estimate: stats.Estimate{Value: rates[0], Low: rates[1] * spread.Low,
+		High: rates[2] * spread.High, N: spread.N, Confidence: confidence}}, nil
+}
+
+// highest returns the highest rate up to most at which the limits hold; 0 where they hold at none.
+func (p placement) highest(ctx context.Context, limits []Limit, most float64, operations int, seed uint64,
+) (float64, error) {
+	hold := func(rate float64) (bool, error) {
+		p.system.Loads = []sim.Load{{Rate: rate, Weights: p.system.Loads[0].Weights}}
+		r, err := p.run(ctx, operations, operations/2, seed)
+		if overloaded(err) {
+			return false, nil
+		}
+		return err == nil && !slices.ContainsFunc(limits, func(l Limit) bool {
+			return r.All.Times.Quantile(l.Share) > l.Seconds
+		}), err
+	}
+	if all, err := hold(most); all || err != nil {
+		return most, err
+	}
+	low, high := lowestHeld*most, most
+	if any, err := hold(low); !any || err != nil {
+		return 0, err
+	}
+	for range halvings {
+		middle := math.Sqrt(low * high)
+		holds, err := hold(middle)
+		if err != nil {
+			return 0, err
+		}
+		if holds {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low, nil
+}

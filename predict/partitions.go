@@ -1,0 +1,335 @@
+package predict
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// MostComponents is the largest number of components whose partitions are ranked: ten have 115,975.
+const MostComponents = 10
+
+// shownOfEach is how many partitions of each number of units are simulated and shown.
+const shownOfEach = 3
+
+// Ranking holds partitions of the components of a model. Its Answer has the self-check, the limits, and why
+// there is no ranking; the question's change is none.
+type Ranking struct {
+	Answer
+	// All is the number of partitions there are. Partitions holds the cheapest of each number of units, and the
+	// system as it is, the cheapest first.
+	All        int
+	Partitions []Partition
+}
+
+// Partition is one way to divide the components of a model into units.
+type Partition struct {
+	Groups [][]string // the components of each unit
+	AsIs   bool       // it is the system as it is
+	// CPU is the CPU time of an operation in seconds, and Ratio what it is of that of the system as it is.
+	CPU, Ratio stats.Estimate
+	Hops       float64 // calls of an operation between units
+	// Median is the median response time in seconds; Withheld says why it has none.
+	Median      stats.Estimate
+	Withheld    string
+	Busiest     string
+	Utilization float64
+	// Added are the calls that cross units here, but not in the partition before it, Removed those that cross
+	// only there.
+	Added, Removed []Crossing
+
+	group []int // of each component
+}
+
+// Crossing is the price of the calls of one component by another where both are in different units.
+type Crossing struct {
+	From, To string
+	Calls    float64 // per operation
+	CPU      float64 // seconds per operation
+}
+
+// Rank ranks every way to divide the components of a model into units by its CPU time. The question has no
+// change.
+func Rank(ctx context.Context, q Question) (Ranking, error) {
+	r := Ranking{Answer: Answer{Question: q, Hop: q.Hop}}
+	components := q.Model.Components()
+	if n := len(components); n > MostComponents {
+		return r, fmt.Errorf("the model has %d components: all partitions are ranked of up to %d; name the change "+
+			"with --split or --merge", n, MostComponents)
+	}
+	if r.Hop == nil {
+		r.Hop = usualHop(q.Model)
+	}
+	apart, err := Change{Split: grouped(components, counted(len(components)))}.Apply(q.Model)
+	if err != nil {
+		return r, err
+	}
+	r.Units = apart
+	if _, err := place(q.Model, apart, q.Cores, r.Hop); err != nil { // every call crosses
+		return r, err
+	}
+	asIs, err := place(q.Model, q.Model.Units, q.Cores, r.Hop)
+	if err != nil {
+		return r, err
+	}
+	if r.Checks, err = q.checks(ctx, r.Hop); err != nil {
+		return r, err
+	}
+	r.Limits = r.limits()
+	now, _, err := r.play(ctx, asIs, asIs)
+	if err != nil {
+		return r, err
+	}
+	r.withhold(now, now)
+	if len(r.Withheld) > 0 {
+		return r, nil
+	}
+	r.choose(components)
+	r.estimate(components)
+	return r, r.simulate(ctx)
+}
+
+// counted returns 0 to n-1.
+func counted(n int) (all []int) {
+	for i := range n {
+		all = append(all, i)
+	}
+	return all
+}
+
+// grouped returns the components of each group.
+func grouped(components []string, group []int) [][]string {
+	groups := make([][]string, slices.Max(group)+1)
+	for i, c := range components {
+		groups[group[i]] = append(groups[group[i]], c)
+	}
+	return groups
+}
+
+// eachPartition calls visit with every way to divide n things into groups, which are numbered in the order in
+// which they appear (restricted growth strings: Knuth, volume 4A, section 7.2.1.5).
+func eachPartition(n int, visit func(group []int, groups int)) {
+	group := make([]int, n)
+	var from func(i, groups int)
+	from = func(i, groups int) {
+		if i == n {
+			visit(group, groups)
+			return
+		}
+		for g := range groups + 1 {
+			group[i] = g
+			from(i+1, max(groups, g+1))
+		}
+	}
+	from(0, 0)
+}
+
+// choose fills in the partitions: the cheapest of each number of units, and the system as it is.
+func (r *Ranking) choose(components []string) {
+	of := pricesOf(r.Question.Model, components, r.Hop)
+	partition := func(group []int) Partition {
+		return Partition{Groups: grouped(components, group), group: slices.Clone(group), Hops: of.hops(group),
+			CPU: stats.Estimate{Value: of.cpu(group)}}
+	}
+	now := make([]int, len(components))
+	for i, c := range components {
+		now[i] = r.Question.Model.UnitOf(c)
+	}
+	cheapest := func(a, b Partition) int { return cmp.Compare(a.CPU.Value, b.CPU.Value) }
+	best := make([][]Partition, len(components)+1)
+	eachPartition(len(components), func(group []int, groups int) {
+		r.All++
+		kept := best[groups]
+		full := len(kept) == shownOfEach
+		if slices.Equal(group, now) || full && kept[shownOfEach-1].CPU.Value <= of.cpu(group) {
+			return
+		}
+		kept = append(kept, partition(group))
+		slices.SortStableFunc(kept, cheapest)
+		best[groups] = kept[:min(len(kept), shownOfEach)]
+	})
+	asIs := partition(now)
+	asIs.AsIs = true
+	r.Partitions = append(slices.Concat(best...), asIs)
+	slices.SortStableFunc(r.Partitions, cheapest)
+	for i := range r.Partitions[1:] {
+		before, p := r.Partitions[i], &r.Partitions[i+1]
+		p.Added, p.Removed = of.crossOnly(p.group, before.group), of.crossOnly(before.group, p.group)
+	}
+}
+
+// estimate gives the CPU times their intervals, from models that other samples might have given.
+func (r *Ranking) estimate(components []string) {
+	q := r.Question
+	asIs := r.Partitions[slices.IndexFunc(r.Partitions, func(p Partition) bool { return p.AsIs })]
+	samples := make([]prices, replicates)
+	for i := range samples {
+		m := resampled(q.Model, rand.New(rand.NewPCG(q.Seed+uint64(i)+1, 0)))
+		samples[i] = pricesOf(m, components, r.Hop)
+	}
+	_, _, residual := worst(r.Checks)
+	for i := range r.Partitions {
+		p := &r.Partitions[i]
+		var pairs []pair
+		for _, of := range samples {
+			pairs = append(pairs, pair{figures{cpu: of.cpu(asIs.group)}, figures{cpu: of.cpu(p.group)}})
+		}
+		p.CPU = around(p.CPU.Value, pairs, func(p pair) float64 { return p.changed.cpu }, residual)
+		p.Ratio = stats.Estimate{Value: 1, Low: 1, High: 1}
+		if !p.AsIs {
+			p.Ratio = around(p.CPU.Value/asIs.CPU.Value, pairs,
+				func(p pair) float64 { return p.changed.cpu / p.asIs.cpu }, residual)
+		}
+	}
+}
+
+// simulate fills in the response times, each from one simulation.
+func (r *Ranking) simulate(ctx context.Context) error {
+	q := r.Question
+	residual, _, _ := worst(r.Checks)
+	for i := range r.Partitions {
+		p := &r.Partitions[i]
+		units := q.Model.Units
+		if !p.AsIs {
+			var err error
+			if units, err = (Change{Split: p.moved(units)}).Apply(q.Model); err != nil {
+				return err
+			}
+		}
+		placed, err := place(q.Model, units, q.Cores, r.Hop)
+		if err != nil {
+			return err
+		}
+		f, err := placed.play(ctx, q.Rate, q.Operations/2, q.Seed)
+		switch {
+		case overloaded(err):
+			p.Withheld = "overloaded"
+			continue
+		case err != nil:
+			return err
+		case f.utilization > MostUsed:
+			p.Withheld = "used too far"
+		}
+		p.Busiest, p.Utilization = f.busiest, f.utilization
+		p.Median = stats.Estimate{Value: f.median, Low: f.median / (1 + residual), High: f.median * (1 + residual)}
+	}
+	return nil
+}
+
+// moved returns the groups that are no units already.
+func (p Partition) moved(units []model.Unit) [][]string {
+	return slices.DeleteFunc(slices.Clone(p.Groups), func(group []string) bool {
+		return slices.ContainsFunc(units, func(u model.Unit) bool {
+			return slices.Equal(slices.Sorted(slices.Values(u.Components)), slices.Sorted(slices.Values(group)))
+		})
+	})
+}
+
+// Placement writes the units as --split reads them.
+func (p Partition) Placement() string {
+	var all []string
+	for _, group := range p.Groups {
+		all = append(all, strings.Join(group, "+"))
+	}
+	return strings.Join(all, ",")
+}
+
+// prices holds what an operation takes: its CPU time without calls between units, and what the calls of
+// components by others add where they cross units.
+type prices struct {
+	own   float64 // CPU seconds
+	cross []priced
+}
+
+// priced is a crossing with the indices of both components.
+type priced struct {
+	Crossing
+	from, to int
+}
+
+// pricesOf returns those of a model. unknown is the hop of calls that have none.
+func pricesOf(m model.Model, components []string, unknown *Hop) (p prices) {
+	weights := 0.0
+	for _, o := range m.Operations {
+		weights += o.Weight
+	}
+	servers := map[string]bool{}
+	for _, s := range m.Stores {
+		servers[s.Name] = s.Server
+	}
+	var add func(c *model.Call, caller string, times float64)
+	add = func(c *model.Call, caller string, times float64) {
+		p.own += times * (c.CPU.Seconds() + c.Background.Seconds())
+		for _, v := range c.Visits {
+			if servers[v.Store] {
+				p.own += times * v.CPU.Seconds()
+			}
+		}
+		if caller != "" && caller != c.Component {
+			p.add(c, caller, components, times, unknown)
+		}
+		for i := range c.Calls {
+			add(&c.Calls[i], c.Component, times*c.Calls[i].Count)
+		}
+	}
+	for i := range m.Operations {
+		add(&m.Operations[i].Call, "", m.Operations[i].Weight/weights)
+	}
+	return p
+}
+
+// add adds a call of a component by another.
+func (p *prices) add(c *model.Call, caller string, components []string, times float64, unknown *Hop) {
+	hop := 0.0
+	switch {
+	case c.Hop != nil:
+		hop = c.Hop.CPU.Seconds()
+	case unknown != nil:
+		hop = unknown.CPU
+	}
+	from, to := slices.Index(components, caller), slices.Index(components, c.Component)
+	i := slices.IndexFunc(p.cross, func(of priced) bool { return of.from == from && of.to == to })
+	if i < 0 {
+		i = len(p.cross)
+		p.cross = append(p.cross, priced{Crossing{From: caller, To: c.Component}, from, to})
+	}
+	p.cross[i].Calls += times
+	p.cross[i].CPU += times * hop
+}
+
+// cpu returns the CPU time of an operation with these groups, in seconds.
+func (p prices) cpu(group []int) float64 {
+	sum := p.own
+	for _, c := range p.cross {
+		if group[c.from] != group[c.to] {
+			sum += c.CPU
+		}
+	}
+	return sum
+}
+
+// hops returns the calls of an operation between these groups.
+func (p prices) hops(group []int) (sum float64) {
+	for _, c := range p.cross {
+		if group[c.from] != group[c.to] {
+			sum += c.Calls
+		}
+	}
+	return sum
+}
+
+// crossOnly returns the calls that cross these groups and not the others.
+func (p prices) crossOnly(group, others []int) (all []Crossing) {
+	for _, c := range p.cross {
+		if group[c.from] != group[c.to] && others[c.from] == others[c.to] {
+			all = append(all, c.Crossing)
+		}
+	}
+	return all
+}
