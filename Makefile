@@ -33,7 +33,7 @@ dist: web ## make an archive of all programs that runs from anywhere, for amd64 
 	scripts/dist.sh dist "$(VERSION)" $(ARCHES)
 
 .PHONY: web
-web: $(WEB)/dist/report.js ## build the script of the report
+web: $(WEB)/dist/report.js ## build the scripts of reports and of cleave serve
 
 # The two files are also the marks of when npm last did its work.
 $(WEB)/node_modules/.package-lock.json: $(WEB)/package.json $(WEB)/package-lock.json
@@ -212,4 +212,5 @@ bench-truth: build ## hold answers against servers of which the truth is known (
 
 .PHONY: clean
 clean: ## remove what was built; results stay
-	rm -rf bin dist $(WEB)/node_modules $(WEB)/dist/report.js $(WEB)/dist/report.js.map $(WEB)/dist/licences.md
+	rm -rf bin dist $(WEB)/node_modules $(WEB)/dist/report.js $(WEB)/dist/report.js.map $(WEB)/dist/serve.js \
+	  $(WEB)/dist/licences.md

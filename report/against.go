@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"html/template"
 	"io"
 	"slices"
 
@@ -15,23 +16,10 @@ import (
 func AgainstTerminal(w io.Writer, a lab.Against, o Options) error {
 	p := printer{colour: o.Colour}
 	p.paragraph("", fmt.Sprintf("%s against %s", clean(a.After.Folder), clean(a.Before.Folder)), "1")
-	p.paragraph("", fmt.Sprintf("later / earlier; %d and %d trials counted, %s intervals, margin %s",
-		a.After.Trials, a.Before.Trials, figure.Setting(a.Confidence), figure.Setting(a.Margin)), "2")
+	p.paragraph("", againstBase(a), "2")
 	p.table(changesTable(a, o.Full))
-	same, open := 0, 0
-	for _, c := range a.Changes {
-		switch c.Verdict {
-		case lab.Equivalent:
-			same++
-		case lab.Undecided:
-			open++
-		}
-	}
 	p.println("")
-	p.paragraph("  ", fmt.Sprintf("Of %d figures %d have changed, %d are equivalent within the margin, %d are "+
-		"undecided. Of figures that are "+
-		"alike, about %s seem to have changed by chance.", len(a.Changes), len(a.Changes)-same-open, same, open,
-		figure.Setting(1-a.Confidence)), "")
+	p.paragraph("  ", changesSum(a), "")
 	for _, g := range a.Gates {
 		p.gate(g)
 	}
@@ -44,6 +32,51 @@ func AgainstTerminal(w io.Writer, a lab.Against, o Options) error {
 		return fmt.Errorf("write one run against another: %w", err)
 	}
 	return nil
+}
+
+// AgainstHTML writes one run against another as a page that needs neither network nor script.
+func AgainstHTML(w io.Writer, a lab.Against) error {
+	style, err := Style()
+	if err != nil {
+		return err
+	}
+	t, err := template.New("against.html").Funcs(template.FuncMap{"clean": clean}).ParseFS(pageFiles,
+		"page/against.html", "page/page.html")
+	if err != nil {
+		return fmt.Errorf("read the page template: %w", err)
+	}
+	err = t.Execute(w, map[string]any{
+		"Policy": policy("", style), "Style": template.HTML("<style>" + style + "</style>"),
+		"After": clean(a.After.Folder), "Before": clean(a.Before.Folder), "Subtitle": againstBase(a),
+		"Sum": changesSum(a), "Shown": filled(changesTable(a, false), differencesTable(a)),
+		"Folded": filled(changesTable(a, true)), "Trust": againstTrust(a),
+	})
+	if err != nil {
+		return fmt.Errorf("write one run against another: %w", err)
+	}
+	return nil
+}
+
+// againstBase says what the figures of two runs are.
+func againstBase(a lab.Against) string {
+	return fmt.Sprintf("later / earlier; %d and %d trials counted, %s intervals, margin %s", a.After.Trials,
+		a.Before.Trials, figure.Setting(a.Confidence), figure.Setting(a.Margin))
+}
+
+// changesSum says how many figures have changed.
+func changesSum(a lab.Against) string {
+	same, open := 0, 0
+	for _, c := range a.Changes {
+		switch c.Verdict {
+		case lab.Equivalent:
+			same++
+		case lab.Undecided:
+			open++
+		}
+	}
+	return fmt.Sprintf("Of %d figures %d have changed, %d are equivalent within the margin, %d are undecided. "+
+		"Of figures that are alike, about %s seem to have changed by chance.", len(a.Changes),
+		len(a.Changes)-same-open, same, open, figure.Setting(1-a.Confidence))
 }
 
 // changesTable has a row for each figure that is shown.

@@ -19,14 +19,28 @@ var pageFiles embed.FS
 //go:embed all:web/dist
 var drawings embed.FS
 
-// script returns the built script, empty where it was not built.
-func script() (string, error) {
-	data, err := fs.ReadFile(drawings, "web/dist/report.js")
+// script returns the built script of the report, empty where it was not built.
+func script() (string, error) { return built("report.js") }
+
+// ServeScript returns the script of the pages of `cleave serve`, empty where it was not built.
+func ServeScript() (string, error) { return built("serve.js") }
+
+func built(name string) (string, error) {
+	data, err := fs.ReadFile(drawings, "web/dist/"+name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read the embedded report script: %w", err)
+		return "", fmt.Errorf("read the embedded script %s: %w", name, err)
+	}
+	return string(data), nil
+}
+
+// Style returns the style sheet of all pages.
+func Style() (string, error) {
+	data, err := fs.ReadFile(pageFiles, "page/report.css")
+	if err != nil {
+		return "", fmt.Errorf("read the style sheet: %w", err)
 	}
 	return string(data), nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -63,9 +62,9 @@ func HTML(w io.Writer, a lab.Analysis) error {
 }
 
 func newDocument(a lab.Analysis) (document, error) {
-	style, err := fs.ReadFile(pageFiles, "page/report.css")
+	style, err := Style()
 	if err != nil {
-		return document{}, fmt.Errorf("read the style sheet: %w", err)
+		return document{}, err
 	}
 	code, err := script()
 	if err != nil {
@@ -78,8 +77,8 @@ func newDocument(a lab.Analysis) (document, error) {
 	v := newView(a)
 	sections := v.sections()
 	return document{
-		Study: clean(a.Study), Title: clean(a.Title), Subtitle: v.subtitle(), Policy: policy(code, string(style)),
-		Style:  template.HTML("<style>" + string(style) + "</style>"),
+		Study: clean(a.Study), Title: clean(a.Title), Subtitle: v.subtitle(), Policy: policy(code, style),
+		Style:  template.HTML("<style>" + style + "</style>"),
 		Script: template.HTML("<script>" + code + "</script>"),
 		Data: template.HTML(`<script type="application/json" id="analysis">` + string(escapeMarks(data)) +
 			"</script>"),

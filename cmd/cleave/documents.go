@@ -25,9 +25,9 @@ import (
 
 // Names of the derived documents in a result folder.
 const (
-	analysisFile = "analysis.json"
+	analysisFile = store.AnalysisFile
 	resultsFile  = "results.csv"
-	reportFile   = "report.html"
+	reportFile   = store.ReportFile
 )
 
 // documentFlags are the flags of what is shown and written of results.

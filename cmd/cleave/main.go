@@ -67,7 +67,7 @@ plots. Results go to standard output, the story to standard error.`,
 		app.reproduceCommand(), app.runCommand(), app.loadCommand(), app.reportCommand(), app.listCommand(),
 		app.doctorCommand(), app.cleanCommand(), exitCodesTopic(), sweeperCommand(),
 		app.compareCommand(), app.checkCommand(), app.explainCommand(), app.bottleneckCommand(), app.initCommand(),
-		app.tracesCommand(), app.modelCommand(), app.predictCommand(), app.rehearseCommand(),
+		app.tracesCommand(), app.modelCommand(), app.predictCommand(), app.rehearseCommand(), app.serveCommand(),
 		agentCommand(in, rawOut), manCommand(),
 	)
 	return root

@@ -20,7 +20,7 @@ import (
 var files embed.FS
 
 // Validate checks a document against the schema of that name: "plan", "trial",
-// "environment", "analysis", "scenario", "system", "model" or "load". The error names
+// "environment", "analysis", "notes", "scenario", "system", "model" or "load". The error names
 // every place that is wrong.
 func Validate(name string, document []byte) error {
 	text, err := files.ReadFile(name + ".schema.json")

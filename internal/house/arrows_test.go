@@ -120,6 +120,8 @@ var rules = sync.OnceValue(func() []rule {
 			"result folders outlive every other room; they are written from the nouns alone"},
 		{"report", []string{"lab", "stats", "studies/published"}, any, nil,
 			"a report is made from records; it starts, loads and measures nothing"},
+		{"report/serve", []string{"lab", "report"}, any, []string{"store"},
+			"who shows runs in the browser reads no folder: cmd hands it the shelf"},
 		{"cmd/unit", []string{"lab", "unit", "systems", "binding", "backing"}, any, nil,
 			"what is deployed must stay small and quick to start: no deployers, no load engine, no reports"},
 		{"cmd", []string{""}, any, nil,

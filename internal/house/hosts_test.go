@@ -29,6 +29,7 @@ func hostRooms() map[string][]string {
 			"systems/external",  // where a program of the user's listens unless it says otherwise
 			"systems/rehearsal", // where a unit asks itself, to measure what it takes
 			"cmd",               // in examples of usage
+			"report/serve",      // where this host's browsers find the runs
 			"binding/grpcunary", // the authority that calls over a Unix socket name
 		},
 		"file of a host": {

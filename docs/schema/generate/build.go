@@ -162,6 +162,7 @@ func versions() map[reflect.Type]string {
 		reflect.TypeFor[lab.Trial]():      lab.TrialSchema,
 		reflect.TypeFor[lab.Analysis]():   lab.AnalysisSchema,
 		reflect.TypeFor[lab.Prediction](): lab.PredictionSchema,
+		reflect.TypeFor[lab.Notes]():      lab.NotesSchema,
 	}
 }
 

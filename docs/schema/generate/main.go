@@ -37,6 +37,8 @@ func documents() []document {
 			reflect.TypeFor[lab.Environment]()},
 		{"against", "the document of `cleave report EARLIER LATER --json`: what has changed",
 			reflect.TypeFor[lab.Against]()},
+		{"notes", "notes.json of a result folder: tags and a note that the user gave the run",
+			reflect.TypeFor[lab.Notes]()},
 		{"traces", "the document of `cleave traces BEFORE AFTER --json`: which operations take longer",
 			reflect.TypeFor[lab.TraceComparison]()},
 		{"prediction", "the document of `cleave predict MODEL --json`: what another placement would take",

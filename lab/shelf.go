@@ -1,0 +1,42 @@
+package lab
+
+import "time"
+
+// NotesSchema versions notes.json.
+const NotesSchema = "cleave-notes/1"
+
+// Notes are the tags and the note that the user gave a run: notes.json of a result folder.
+type Notes struct {
+	Schema string   `json:"schema"`
+	Tags   []string `json:"tags"`
+	Text   string   `json:"text"`
+}
+
+// ListedRun is a run in a list of runs.
+type ListedRun struct {
+	Name     string // path of its folder below the folder of all runs: "rego2021/20261101T080000Z-1"
+	State    RunState
+	Created  time.Time
+	Study    string
+	Title    string
+	Question string
+	Variants []string // without twins
+	Sentence string   // of the answer
+	Headline *Headline
+	Valid    int // trials that count
+	Planned  int // trials; 0: not known yet
+	Host     string
+	Commit   string
+	Notes    Notes
+	Damaged  string // why some of it cannot be read; empty: all can
+}
+
+// RunState says how far a run is.
+type RunState string
+
+// The states of runs.
+const (
+	RunPlaying  RunState = "playing"  // a Cleave plays into the folder
+	RunReported RunState = "reported" // its report is there
+	RunStopped  RunState = "stopped"  // nobody plays it, and there is no report
+)

@@ -1,0 +1,310 @@
+// Package serve shows the runs of a results folder in the browser: a list, the report of each as it is, and
+// one run against another. It reads, and writes nothing but tags and notes. A page of somebody else in the
+// same browser can neither read nor change anything here, and neither can a report, which may come from a
+// stranger.
+//
+// Entry points: New, Listen.
+package serve
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report"
+	"github.com/cleave-lab/cleave/report/analysis"
+)
+
+// Shelf is the folder of runs. Errors that are fs.ErrNotExist are answered as "not found".
+type Shelf interface {
+	Runs() ([]lab.ListedRun, error) // the newest first
+	Run(name string) (lab.ListedRun, error)
+	Report(name string) ([]byte, error)
+	Analysis(name string) (lab.Analysis, error)
+	WriteNotes(name string, notes lab.Notes) error
+}
+
+// Limits of what browsers may take.
+const (
+	mostRequests = 32 // at the same time
+	mostForm     = 64 << 10
+	patience     = 30 * time.Second // for a request, and for an answer to be taken
+)
+
+// Server answers browsers.
+type Server struct {
+	shelf Shelf
+	pages pages
+	// token must be known by who asks; empty: everybody on this host may.
+	token string
+	// form must be in every form that changes something.
+	form string
+	busy chan struct{} // has an element for each request that is answered
+}
+
+// New returns a server for the runs of a shelf. With private set, only those who know a token are answered.
+func New(shelf Shelf, private bool) (*Server, error) {
+	made, err := readPages()
+	s := &Server{shelf: shelf, pages: made, form: rand.Text(), busy: make(chan struct{}, mostRequests)}
+	if private {
+		s.token = rand.Text()
+	}
+	return s, err
+}
+
+// Listen begins to listen on an address; private tells that others than this host can reach it.
+func Listen(address string) (listener net.Listener, private bool, err error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || host != "localhost" && net.ParseIP(host) == nil {
+		return nil, false, fmt.Errorf("%q is no address: expected IP:PORT, such as 127.0.0.1:8600", address)
+	}
+	if listener, err = net.Listen("tcp", address); err != nil {
+		return nil, false, fmt.Errorf("listen on %s: %w: choose another port with --address", address, err)
+	}
+	at, is := listener.Addr().(*net.TCPAddr)
+	return listener, !is || !at.IP.IsLoopback(), nil
+}
+
+// URL returns where browsers find the server.
+func (s *Server) URL(at net.Listener) string {
+	text := "http://" + at.Addr().String() + "/"
+	if s.token != "" {
+		text += "?token=" + s.token
+	}
+	return text
+}
+
+// Serve answers until the context ends.
+func (s *Server) Serve(ctx context.Context, listener net.Listener, complaints *log.Logger) error {
+	server := http.Server{
+		Handler: s.handler(), ReadHeaderTimeout: patience, IdleTimeout: patience, MaxHeaderBytes: 16 << 10,
+		ErrorLog: complaints, BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	closed := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = server.Shutdown(brief) // who is still reading then is cut off
+		closed <- server.Close()
+	})
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return <-closed
+}
+
+// handler returns all pages behind what guards them.
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.list)
+	mux.HandleFunc("GET /run/{run...}", s.run)
+	mux.HandleFunc("GET /report/{run...}", s.report)
+	mux.HandleFunc("GET /compare", s.compare)
+	mux.HandleFunc("POST /notes/{run...}", s.keepNotes)
+	mux.HandleFunc("GET /serve.js", s.asset("text/javascript", s.pages.script))
+	mux.HandleFunc("GET /serve.css", s.asset("text/css", s.pages.style))
+	return s.guard(http.NewCrossOriginProtection().Handler(mux))
+}
+
+// ownPolicy is that of our pages, and foreignPolicy that of reports: their scripts draw, in an origin of
+// their own that no other page belongs to, and without a network.
+const (
+	ownPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	foreignPolicy = "sandbox allow-scripts allow-downloads allow-modals; default-src 'none'; " +
+		"script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; form-action 'none'; " +
+		"base-uri 'none'; frame-ancestors 'none'"
+)
+
+// guard refuses who must not ask, and bounds how many ask at once.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range map[string]string{"Content-Security-Policy": ownPolicy,
+			"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",
+			"Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin"} {
+			w.Header().Set(name, value)
+		}
+		if !byAddress(r.Host) {
+			http.Error(w, "open this page by the address that cleave serve has printed", http.StatusMisdirectedRequest)
+			return
+		}
+		if !s.admits(w, r) {
+			return
+		}
+		select {
+		case s.busy <- struct{}{}:
+			defer func() { <-s.busy }()
+		default:
+			http.Error(w, "too many pages are open: close some", http.StatusServiceUnavailable)
+			return
+		}
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // a test's has none
+		next.ServeHTTP(w, r)
+	})
+}
+
+// byAddress reports whether a request names its host by an IP address or as localhost. Any other name may be
+// one that somebody else has pointed at this host.
+func byAddress(host string) bool {
+	u, err := url.Parse("http://" + host)
+	return err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()) != nil)
+}
+
+// cookie holds the token in the browser.
+const cookie = "cleave-token"
+
+// admits lets those in who know the token, and answers all others.
+func (s *Server) admits(w http.ResponseWriter, r *http.Request) bool {
+	if s.token == "" {
+		return true
+	}
+	if same(r.URL.Query().Get("token"), s.token) {
+		http.SetCookie(w, &http.Cookie{Name: cookie, Value: s.token, Path: "/", HttpOnly: true,
+			SameSite: http.SameSiteStrictMode})
+		http.Redirect(w, r, r.URL.EscapedPath(), http.StatusSeeOther)
+		return false
+	}
+	if kept, err := r.Cookie(cookie); err == nil && same(kept.Value, s.token) {
+		return true
+	}
+	http.Error(w, "open this page by the address that cleave serve has printed, with its token",
+		http.StatusForbidden)
+	return false
+}
+
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// refuse answers an error.
+func refuse(w http.ResponseWriter, err error) {
+	code := http.StatusUnprocessableEntity
+	if errors.Is(err, fs.ErrNotExist) {
+		code = http.StatusNotFound
+	}
+	http.Error(w, err.Error(), code)
+}
+
+func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
+	runs, err := s.shelf.Runs()
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	s.pages.show(w, "list.html", map[string]any{"Runs": runs})
+}
+
+func (s *Server) run(w http.ResponseWriter, r *http.Request) {
+	run, err := s.shelf.Run(r.PathValue("run"))
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	s.pages.show(w, "run.html", map[string]any{"Run": run, "Form": s.form})
+}
+
+// report shows a report as it is.
+func (s *Server) report(w http.ResponseWriter, r *http.Request) {
+	page, err := s.shelf.Report(r.PathValue("run"))
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	foreign(w, page)
+}
+
+// foreign sends a page that has its own style, and may have scripts.
+func foreign(w http.ResponseWriter, page []byte) {
+	w.Header().Set("Content-Security-Policy", foreignPolicy)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(page) // a browser that has gone away needs no answer
+}
+
+// compare shows the later of two runs against the earlier one.
+func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
+	names := r.URL.Query()["run"]
+	if len(names) != 2 {
+		http.Error(w, fmt.Sprintf("%d runs are chosen: choose two to compare them", len(names)),
+			http.StatusUnprocessableEntity)
+		return
+	}
+	var listed [2]lab.ListedRun
+	var errs []error
+	for i, name := range names {
+		var err error
+		listed[i], err = s.shelf.Run(name)
+		errs = append(errs, err)
+	}
+	slices.SortStableFunc(listed[:], func(a, b lab.ListedRun) int { return a.Created.Compare(b.Created) })
+	changes, err := s.against(listed[0].Name, listed[1].Name)
+	if err = errors.Join(append(errs, err)...); err != nil {
+		refuse(w, err)
+		return
+	}
+	var page bytes.Buffer
+	if err := report.AgainstHTML(&page, changes); err != nil {
+		refuse(w, err)
+		return
+	}
+	foreign(w, page.Bytes())
+}
+
+func (s *Server) against(before, after string) (lab.Against, error) {
+	earlier, err := s.shelf.Analysis(before)
+	if err != nil {
+		return lab.Against{}, err
+	}
+	later, err := s.shelf.Analysis(after)
+	if err != nil {
+		return lab.Against{}, err
+	}
+	changes, err := analysis.Against(earlier, later, nil)
+	changes.Before.Folder, changes.After.Folder = before, after
+	return changes, err
+}
+
+// keepNotes replaces tags and note of a run.
+func (s *Server) keepNotes(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, mostForm)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience)) // a test's has none
+	if err := r.ParseForm(); err != nil {
+		http.Error(w, "the form cannot be read: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	if !same(r.PostForm.Get("form"), s.form) {
+		http.Error(w, "the page is older than this server: go back, load it again, and repeat the change",
+			http.StatusForbidden)
+		return
+	}
+	notes := lab.Notes{Schema: lab.NotesSchema, Tags: []string{},
+		Text: strings.ReplaceAll(r.PostForm.Get("text"), "\r\n", "\n")}
+	for tag := range strings.SplitSeq(r.PostForm.Get("tags"), ",") {
+		if tag = strings.TrimSpace(tag); tag != "" && !slices.Contains(notes.Tags, tag) {
+			notes.Tags = append(notes.Tags, tag)
+		}
+	}
+	name := r.PathValue("run")
+	if err := s.shelf.WriteNotes(name, notes); err != nil {
+		refuse(w, err)
+		return
+	}
+	http.Redirect(w, r, (&url.URL{Path: "/run/" + name}).EscapedPath(), http.StatusSeeOther)
+}
+
+func (s *Server) asset(kind, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind+"; charset=utf-8")
+		_, _ = w.Write([]byte(text)) // a browser that has gone away needs no answer
+	}
+}

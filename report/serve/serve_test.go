@@ -1,0 +1,295 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report"
+	"github.com/cleave-lab/cleave/store"
+)
+
+// venom is in every text of a hostile run.
+const venom = `"><img src=x onerror=alert(1)><script>alert(1)</script>` + "\u202e\x1b[2J"
+
+// folderOfRuns makes runs with a report, a minute apart, and returns their folder.
+func folderOfRuns(t *testing.T, n int, change func(*lab.Plan, *lab.Analysis)) string {
+	t.Helper()
+	data, err := os.ReadFile("../testdata/three-variants.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var concluded lab.Analysis
+	if err := json.Unmarshal(data, &concluded); err != nil {
+		t.Fatal(err)
+	}
+	plan := lab.Plan{Schema: lab.PlanSchema, Created: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC),
+		Study: lab.Study{Name: concluded.Study, Title: concluded.Title, Question: "Which?",
+			Variants: concluded.Variants}}
+	if change != nil {
+		change(&plan, &concluded)
+	}
+	root := t.TempDir()
+	first, err := store.Create(root, plan, concluded.Environment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page, document bytes.Buffer
+	if err := report.HTML(&page, concluded); err != nil {
+		t.Fatal(err)
+	}
+	if err := report.JSON(&document, concluded); err != nil {
+		t.Fatal(err)
+	}
+	planText, err := os.ReadFile(first.Path("plan.json"))
+	if err := errors.Join(err, first.Write(store.AnalysisFile, document.Bytes()),
+		first.Write(store.ReportFile, page.Bytes())); err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < n; i++ {
+		created := plan.Created.Add(time.Duration(i) * time.Minute).Format(time.RFC3339)
+		dir := filepath.Join(filepath.Dir(first.Dir()), fmt.Sprintf("run-%04d", i))
+		text := bytes.Replace(planText, []byte("2026-01-02T03:00:00Z"), []byte(created), 1)
+		err := os.Mkdir(dir, 0o700)
+		for _, name := range []string{store.AnalysisFile, store.ReportFile, "environment.json"} {
+			err = errors.Join(err, os.Link(first.Path(name), filepath.Join(dir, name)))
+		}
+		if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "plan.json"), text, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// begun serves a folder, and returns the server with its address.
+func begun(t *testing.T, root string, private bool) (*Server, string) {
+	t.Helper()
+	shelf, err := store.OpenShelf(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(shelf, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(s.handler())
+	t.Cleanup(func() {
+		server.Close()
+		if err := shelf.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, server.URL
+}
+
+// ask sends a request and returns status, head and body of the answer. Redirects are not followed.
+func ask(t *testing.T, method, address string, form url.Values, head ...string) (int, http.Header, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for i := 0; i < len(head); i += 2 {
+		if request.Header.Set(head[i], head[i+1]); head[i] == "Host" {
+			request.Host = head[i+1]
+		}
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, response.Header, string(body)
+}
+
+func get(t *testing.T, address string, want int) string {
+	t.Helper()
+	code, _, body := ask(t, "GET", address, nil)
+	if code != want {
+		t.Errorf("%s: status %d, want %d: %.300s", address, code, want, body)
+	}
+	return body
+}
+
+func TestRunsAreListedShownAndCompared(t *testing.T) {
+	_, at := begun(t, folderOfRuns(t, 3, nil), false)
+	list := get(t, at+"/", 200)
+	names := regexp.MustCompile(`name="run" value="([^"]+)"`).FindAllStringSubmatch(list, -1)
+	if len(names) != 3 || !strings.HasSuffix(names[0][1], "run-0002") {
+		t.Fatalf("the list has %v", names)
+	}
+	for _, want := range []string{"Which?", "reported", "x ["} {
+		if !strings.Contains(list, want) {
+			t.Errorf("the list lacks %q", want)
+		}
+	}
+	first, last := names[2][1], names[0][1]
+	if page := get(t, at+"/run/"+last, 200); !strings.Contains(page, "/report/"+last) {
+		t.Error("a run does not lead to its report")
+	}
+	if page := get(t, at+"/report/"+last, 200); !strings.Contains(page, `id="analysis"`) {
+		t.Error("the report is another")
+	}
+	query := url.Values{"run": {last, first}}.Encode()
+	page := get(t, at+"/compare?"+query, 200)
+	if !strings.Contains(page, "<h1>"+last+" against "+first) || !strings.Contains(page, "What has changed") {
+		t.Errorf("compared are %.900s", page)
+	}
+	for path, want := range map[string]int{"/compare?run=" + first: 422, "/compare?run=a&run=" + first: 404,
+		"/run/none": 404, "/report/../../etc": 404, "/report/..%2f..%2fetc%2fpasswd": 404, "/none": 404} {
+		code, _, _ := ask(t, "GET", at+path, nil)
+		if code != want && code != http.StatusTemporaryRedirect && code != http.StatusMovedPermanently {
+			t.Errorf("%s: status %d, want %d", path, code, want)
+		}
+	}
+}
+
+func TestNotesNeedTheForm(t *testing.T) {
+	s, at := begun(t, folderOfRuns(t, 1, nil), false)
+	runs, err := s.shelf.Runs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := at + "/notes/" + runs[0].Name
+	form := url.Values{"form": {s.form}, "tags": {" base, , base,v2 "}, "text": {"a\r\nb"}}
+	refused := func(want int, why string, form url.Values, head ...string) {
+		t.Helper()
+		if code, _, body := ask(t, "POST", address, form, head...); code != want {
+			t.Errorf("%s: status %d, want %d: %s", why, code, want, body)
+		}
+	}
+	refused(403, "no value of the form", url.Values{"tags": {"x"}})
+	refused(403, "another origin", form, "Origin", "http://evil.example")
+	refused(403, "a sandboxed page", form, "Origin", "null")
+	refused(403, "another site", form, "Sec-Fetch-Site", "cross-site")
+	refused(422, "a long note", url.Values{"form": {s.form}, "text": {strings.Repeat("x", 20_000)}})
+	refused(400, "a longer form", url.Values{"form": {s.form}, "text": {strings.Repeat("x", 2*mostForm)}})
+	if run, err := s.shelf.Run(runs[0].Name); err != nil || run.Notes.Text != "" {
+		t.Errorf("refused notes were kept: %+v, %v", run.Notes, err)
+	}
+	refused(303, "a change", form, "Origin", at)
+	run, err := s.shelf.Run(runs[0].Name)
+	if err != nil || fmt.Sprint(run.Notes.Tags) != "[base v2]" || run.Notes.Text != "a\nb" {
+		t.Errorf("kept are %+v, %v", run.Notes, err)
+	}
+}
+
+func TestOthersAreRefused(t *testing.T) {
+	root := folderOfRuns(t, 1, nil)
+	_, at := begun(t, root, false)
+	for host, want := range map[string]int{"evil.example": 421, "127.0.0.1.evil.example:8600": 421,
+		"localhost:8600": 200, "[::1]:8600": 200} {
+		if code, _, _ := ask(t, "GET", at+"/", nil, "Host", host); code != want {
+			t.Errorf("asked as %s: status %d, want %d", host, code, want)
+		}
+	}
+	s, at := begun(t, root, true)
+	for _, head := range [][]string{nil, {"Cookie", cookie + "=no"}} {
+		if code, _, _ := ask(t, "GET", at+"/", nil, head...); code != 403 {
+			t.Errorf("without the token: status %d", code)
+		}
+	}
+	code, head, _ := ask(t, "GET", at+"/?token="+s.token, nil)
+	if code != 303 || head.Get("Location") != "/" || !strings.Contains(head.Get("Set-Cookie"), "HttpOnly") {
+		t.Errorf("with the token: status %d, %v", code, head)
+	}
+	if code, _, _ := ask(t, "GET", at+"/", nil, "Cookie", cookie+"="+s.token); code != 200 {
+		t.Errorf("with the cookie: status %d", code)
+	}
+}
+
+func TestOnlyLoopbackNeedsNoToken(t *testing.T) {
+	for address, want := range map[string]bool{"127.0.0.1:0": false, "0.0.0.0:0": true} {
+		listener, private, err := Listen(address)
+		if err != nil || private != want {
+			t.Errorf("%s: private is %t, %v; want %t", address, private, err, want)
+		}
+		if err := listener.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, address := range []string{"", "8600", "host.example:8600"} {
+		if _, _, err := Listen(address); err == nil {
+			t.Errorf("%q is an address", address)
+		}
+	}
+}
+
+func TestPoliciesOfPages(t *testing.T) {
+	_, at := begun(t, folderOfRuns(t, 1, nil), false)
+	for path, want := range map[string]string{"/": "script-src 'self'", "/none": "script-src 'self'",
+		"/report/" + "three-variants/20260102T030000Z-0": "sandbox allow-scripts allow-downloads allow-modals;"} {
+		_, head, _ := ask(t, "GET", at+path, nil)
+		policy := head.Get("Content-Security-Policy")
+		if !strings.Contains(policy, want) || !strings.Contains(policy, "frame-ancestors 'none'") ||
+			strings.Contains(policy, "allow-same-origin") || head.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: policy %q", path, policy)
+		}
+	}
+}
+
+// hostileRuns is a folder whose runs are from a stranger.
+func hostileRuns(t *testing.T) string {
+	return folderOfRuns(t, 2, func(p *lab.Plan, a *lab.Analysis) {
+		p.Study.Title, p.Study.Question = venom, venom
+		p.Study.Variants = []lab.Variant{{Name: venom}}
+		a.Answer.Sentence, a.Title = venom, venom
+		a.Answer.Headline = &lab.Headline{Title: venom, Bars: []lab.Bar{{Label: venom, Metric: venom}}}
+		a.Environment["cpu_model"] = lab.Fact{Value: venom}
+		for i := range a.Results {
+			a.Results[i].Variant, a.Results[i].Point.Name = venom, venom
+		}
+	})
+}
+
+func TestHostileTextsStayTexts(t *testing.T) {
+	root := hostileRuns(t)
+	study, err := filepath.Glob(filepath.Join(root, "*"))
+	if err == nil {
+		err = os.Rename(filepath.Join(study[0], "run-0001"), filepath.Join(study[0], `a "<img>?#%2f`+"\u202e"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, at := begun(t, root, false)
+	list := get(t, at+"/", 200)
+	links := regexp.MustCompile(`href="(/run/[^"]+)"`).FindAllStringSubmatch(list, -1)
+	if len(links) != 2 {
+		t.Fatalf("%d runs are listed: %s", len(links), list)
+	}
+	pages := []string{list}
+	names := url.Values{}
+	for _, link := range links {
+		pages = append(pages, get(t, at+link[1], 200),
+			get(t, at+strings.Replace(link[1], "/run/", "/report/", 1), 200))
+		name, err := url.PathUnescape(strings.TrimPrefix(link[1], "/run/"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		names.Add("run", name)
+	}
+	pages = append(pages, get(t, at+"/compare?"+names.Encode(), 200))
+	for i, page := range pages {
+		if strings.Contains(page, "<img") || strings.Contains(page, "<script>alert") ||
+			strings.Contains(page, "\x1b") {
+			t.Errorf("page %d has elements of a text: %.2000s", i, page)
+		}
+	}
+}

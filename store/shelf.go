@@ -1,0 +1,395 @@
+package store
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/cleave-lab/cleave/inputfile"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Names of derived files in a result folder, and of the user's notes.
+const (
+	AnalysisFile = "analysis.json"
+	ReportFile   = "report.html"
+	notesFile    = "notes.json"
+)
+
+// Limits of what is read of folders of runs, which may come from strangers.
+const (
+	mostRuns    = 10_000
+	mostHead    = 4 << 20 // bytes of a file, for the list
+	mostReport  = 32 << 20
+	mostNotes   = 64 << 10
+	mostTags    = 20
+	longestTag  = 50 // bytes
+	longestNote = 10_000
+	longestText = 1_000 // bytes of a text in the list
+	mostListed  = 12    // bars of a headline, variants
+)
+
+// Shelf is a folder of result folders: that of all studies, or of one. Nothing outside of it is read, also
+// where links lead there, and nothing but notes is written.
+type Shelf struct {
+	dir   string
+	root  *os.Root
+	files *inputfile.Root
+}
+
+// OpenShelf opens a folder of result folders.
+func OpenShelf(dir string) (*Shelf, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the results folder: %w: name one, such as results", err)
+	}
+	files, err := inputfile.Folder(dir, maxDocument)
+	s := &Shelf{dir, root, files}
+	if err == nil && s.isRun(".") {
+		err = fmt.Errorf("%s is a single run: name the folder above it", dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return s, nil
+}
+
+// Close closes the folder.
+func (s *Shelf) Close() error { return errors.Join(s.root.Close(), s.files.Close()) }
+
+// Runs returns all runs, the newest first.
+func (s *Shelf) Runs() ([]lab.ListedRun, error) {
+	above, err := s.folders(".")
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", s.dir, err)
+	}
+	held := heldLocks()
+	var runs []lab.ListedRun
+	add := func(name string) bool {
+		is := len(runs) < mostRuns && s.isRun(name)
+		if is {
+			runs = append(runs, s.listed(name, held))
+		}
+		return is
+	}
+	for _, name := range above {
+		if add(name) {
+			continue
+		}
+		below, err := s.folders(name)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", path.Join(s.dir, name), err)
+		}
+		for _, run := range below {
+			add(path.Join(name, run))
+		}
+	}
+	slices.SortStableFunc(runs, func(a, b lab.ListedRun) int { return b.Created.Compare(a.Created) })
+	return runs, nil
+}
+
+// folders returns the names of the folders in a folder, without links.
+func (s *Shelf) folders(name string) ([]string, error) {
+	folder, err := s.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := folder.ReadDir(2 * mostRuns)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	var names []string
+	for _, entry := range entries {
+		if entry.IsDir() {
+			names = append(names, entry.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, errors.Join(err, folder.Close())
+}
+
+func (s *Shelf) isRun(name string) bool {
+	about, err := s.root.Stat(path.Join(name, planFile))
+	return err == nil && about.Mode().IsRegular()
+}
+
+// Run returns one run.
+func (s *Shelf) Run(name string) (lab.ListedRun, error) {
+	if err := s.check(name); err != nil {
+		return lab.ListedRun{}, err
+	}
+	return s.listed(name, heldLocks()), nil
+}
+
+// check returns an error that is fs.ErrNotExist unless the name is that of a run.
+func (s *Shelf) check(name string) error {
+	if !fs.ValidPath(name) || !s.isRun(name) {
+		return fmt.Errorf("there is no run %q in %s: %w", name, s.dir, fs.ErrNotExist)
+	}
+	return nil
+}
+
+// listed returns what a list shows of a run. It reads the beginnings of plan and analysis only: trials and
+// results stand behind them.
+func (s *Shelf) listed(name string, held map[string]bool) lab.ListedRun {
+	run := lab.ListedRun{Name: name}
+	var study struct {
+		Name, Title, Question string
+		Variants              []lab.Variant
+	}
+	var answer lab.Conclusion
+	var trials lab.TrialCounts
+	var environment lab.Environment
+	errs := []error{s.head(name, planFile, map[string]any{"created": &run.Created, "study": &study}),
+		s.document(name, environmentFile, mostHead, &environment)}
+	err := s.head(name, AnalysisFile, map[string]any{"answer": &answer, "trials": &trials})
+	run.State = lab.RunReported
+	switch {
+	case s.plays(name, held):
+		run.State = lab.RunPlaying
+	case errors.Is(err, fs.ErrNotExist):
+		run.State = lab.RunStopped
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		errs = append(errs, err)
+	}
+	run.Notes, err = s.notes(name)
+	if err = errors.Join(append(errs, err)...); err != nil {
+		run.Damaged = clip(err.Error())
+	}
+	run.Study, run.Title, run.Question = clip(study.Name), clip(study.Title), clip(study.Question)
+	for _, v := range study.Variants[:min(len(study.Variants), 2*mostListed)] {
+		if v.TwinOf == "" {
+			run.Variants = append(run.Variants, clip(v.Name))
+		}
+	}
+	run.Sentence, run.Headline = clip(answer.Sentence), shortened(answer.Headline)
+	run.Valid, run.Planned = trials.Valid, trials.Planned
+	run.Host, run.Commit = host(environment)
+	return run
+}
+
+// host names the processors and the kernel of a host, and the commit that Cleave was built from.
+func host(e lab.Environment) (name, commit string) {
+	said := func(fact string) string {
+		if e[fact].Value == nil {
+			return ""
+		}
+		return clip(fmt.Sprint(e[fact].Value))
+	}
+	name = said("cpu_model")
+	if cores := said("cores_online"); cores != "" {
+		name += ", " + cores + " cores"
+	}
+	if kernel := said("kernel"); kernel != "" {
+		name += ", Linux " + kernel
+	}
+	return strings.TrimPrefix(name, ", "), said("build_commit")
+}
+
+// shortened returns a headline of a size that a list can have many of.
+func shortened(h *lab.Headline) *lab.Headline {
+	if h == nil {
+		return nil
+	}
+	short := lab.Headline{Title: clip(h.Title), Baseline: clip(h.Baseline)}
+	for _, b := range h.Bars[:min(len(h.Bars), mostListed)] {
+		short.Bars = append(short.Bars, lab.Bar{Label: clip(b.Label), Metric: clip(b.Metric), Ratio: b.Ratio,
+			Verdict: lab.ComparisonVerdict(clip(string(b.Verdict)))})
+	}
+	return &short
+}
+
+// clip cuts a text that is too long for a list.
+func clip(text string) string {
+	if len(text) <= longestText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longestText], "") + " ..."
+}
+
+// head reads members of the object in a file, up to the last of those that are wanted.
+func (s *Shelf) head(run, name string, wanted map[string]any) error {
+	file, err := s.files.Open(path.Join(run, name))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // only read
+	decoder := json.NewDecoder(io.LimitReader(file, mostHead))
+	if brace, wrong := decoder.Token(); wrong != nil || brace != json.Delim('{') {
+		err = errors.Join(errors.New("it holds no object"), wrong)
+	}
+	for left := len(wanted); err == nil && left > 0 && decoder.More(); {
+		var key json.Token
+		if key, err = decoder.Token(); err != nil {
+			break
+		}
+		name, _ := key.(string)
+		if target, is := wanted[name]; is {
+			err = decoder.Decode(target)
+			left--
+		} else {
+			err = decoder.Decode(new(json.RawMessage))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s is damaged: %w", path.Join(run, name), err)
+	}
+	return nil
+}
+
+// document reads a file of JSON.
+func (s *Shelf) document(run, name string, most int64, value any) error {
+	data, err := s.read(run, name, most)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, value); err != nil {
+		return fmt.Errorf("%s is damaged: %w", path.Join(run, name), err)
+	}
+	return nil
+}
+
+// read reads a file of at most so many bytes.
+func (s *Shelf) read(run, name string, most int64) ([]byte, error) {
+	file, err := s.files.Open(path.Join(run, name))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	data, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s has more than %d bytes, which is the most that is shown", path.Join(run, name), most)
+	}
+	return data, err
+}
+
+// Report returns the report of a run as it is.
+func (s *Shelf) Report(name string) ([]byte, error) {
+	if err := s.check(name); err != nil {
+		return nil, err
+	}
+	data, err := s.read(name, ReportFile, mostReport)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = s.unreported(name)
+	}
+	return data, err
+}
+
+// Analysis returns what was concluded from a run.
+func (s *Shelf) Analysis(name string) (concluded lab.Analysis, err error) {
+	if err := s.check(name); err != nil {
+		return concluded, err
+	}
+	err = s.document(name, AnalysisFile, mostReport, &concluded)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = s.unreported(name)
+	}
+	if err == nil && concluded.Schema != lab.AnalysisSchema {
+		err = fmt.Errorf("%s has schema %q, this cleave reads %q: type: cleave report %s",
+			path.Join(name, AnalysisFile), concluded.Schema, lab.AnalysisSchema, path.Join(s.dir, name))
+	}
+	return concluded, err
+}
+
+// unreported says how a run gets its report.
+func (s *Shelf) unreported(name string) error {
+	return fmt.Errorf("%s has no report yet: type: cleave report %s: %w", name, path.Join(s.dir, name),
+		fs.ErrNotExist)
+}
+
+// notes reads the notes of a run.
+func (s *Shelf) notes(name string) (lab.Notes, error) {
+	var notes lab.Notes
+	err := s.document(name, notesFile, mostNotes, &notes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return lab.Notes{}, nil
+	}
+	if err == nil && checkNotes(notes) != nil {
+		err = fmt.Errorf("%s is damaged: %w", path.Join(name, notesFile), checkNotes(notes))
+	}
+	if err != nil {
+		return lab.Notes{}, err
+	}
+	return notes, nil
+}
+
+// checkNotes refuses more than a list can show.
+func checkNotes(n lab.Notes) error {
+	switch {
+	case n.Schema != lab.NotesSchema:
+		return fmt.Errorf("it has schema %q, this cleave reads %q", n.Schema, lab.NotesSchema)
+	case len(n.Tags) > mostTags:
+		return fmt.Errorf("a run has %d tags, at most %d are kept", len(n.Tags), mostTags)
+	case len(n.Text) > longestNote:
+		return fmt.Errorf("the note has %d bytes, at most %d are kept", len(n.Text), longestNote)
+	}
+	for _, tag := range n.Tags {
+		if len(tag) > longestTag {
+			return fmt.Errorf("a tag has %d bytes, at most %d are kept: %.20s ...", len(tag), longestTag, tag)
+		}
+	}
+	return nil
+}
+
+// WriteNotes replaces the notes of a run.
+func (s *Shelf) WriteNotes(name string, notes lab.Notes) error {
+	if err := errors.Join(s.check(name), checkNotes(notes)); err != nil {
+		return err
+	}
+	data, err := marshal(notes)
+	if err != nil {
+		return err
+	}
+	place := path.Join(name, notesFile)
+	draft := path.Join(name, ".notes-"+rand.Text())
+	file, err := s.root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return fmt.Errorf("keep the notes of %s: %w", name, err)
+	}
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
+		err = s.root.Rename(draft, place)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("keep the notes of %s: %w", name, err), s.root.Remove(draft))
+	}
+	return nil
+}
+
+// plays reports whether a process holds the lock of a run.
+func (s *Shelf) plays(name string, held map[string]bool) bool {
+	holder, err := s.read(name, lockFile, maxSmall)
+	if err != nil {
+		return false
+	}
+	about, err := s.root.Stat(path.Join(name, lockFile))
+	if err != nil {
+		return false
+	}
+	inode, is := about.Sys().(*syscall.Stat_t)
+	return is && held[fmt.Sprintf("%s %d", strings.TrimSpace(string(holder)), inode.Ino)]
+}
+
+// heldLocks returns the locks of files on this host, each as the process and the inode. Trying a lock
+// instead would take it for a moment from who is about to play.
+func heldLocks() map[string]bool {
+	held := map[string]bool{}
+	table, _ := inputfile.Read("/proc/locks", mostHead) // without it no run is known to be played
+	for line := range strings.Lines(string(table)) {
+		fields := strings.Fields(line) // 1: FLOCK ADVISORY WRITE 9008 fe:00:9977857 0 EOF
+		if len(fields) < 6 || fields[1] != "FLOCK" {
+			continue
+		}
+		held[fields[4]+" "+fields[5][strings.LastIndex(fields[5], ":")+1:]] = true
+	}
+	return held
+}

@@ -1,0 +1,208 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/docs/schema"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// shelf returns a shelf with runs that were created so many hours after the first.
+func shelf(t *testing.T, hours ...int) (*Shelf, []*Folder) {
+	t.Helper()
+	root := t.TempDir()
+	var folders []*Folder
+	for _, h := range hours {
+		p := plan()
+		p.Created = p.Created.Add(time.Duration(h) * time.Hour)
+		p.Study.Title, p.Study.Question = "A title", "Which?"
+		p.Study.Variants = []lab.Variant{{Name: "a"}, {Name: "a-twin", TwinOf: "a"}, {Name: "b"}}
+		f, err := Create(root, p, lab.Environment{"cpu_model": {Value: "Chip"}, "cores_online": {Value: 2},
+			"build_commit": {Value: "0123456789"}, "kernel": {Unavailable: "no"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		folders = append(folders, f)
+	}
+	s, err := OpenShelf(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, folders
+}
+
+const answered = `{"schema": "cleave-analysis/2", "study": "rego2021",
+	"answer": {"sentence": "b is slower.", "headline": {"title": "CPU", "baseline": "a",
+		"bars": [{"label": "b", "metric": "cpu", "ratio": 1.5, "low": 1.4, "high": 1.6}]}},
+	"trials": {"planned": 6, "valid": 5}, "results": ["is not read for the list`
+
+func TestAShelfListsRunsNewestFirst(t *testing.T) {
+	s, folders := shelf(t, 1, 3, 2)
+	if err := folders[1].Write(AnalysisFile, []byte(answered)); err != nil {
+		t.Fatal(err)
+	}
+	if err := folders[2].Lock(); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := s.Runs()
+	if err != nil || len(runs) != 3 {
+		t.Fatalf("Runs = %+v, %v; want three", runs, err)
+	}
+	low, high := 1.4, 1.6
+	want := lab.ListedRun{Name: "rego2021/20260102T060405Z-7", State: lab.RunReported,
+		Created: time.Date(2026, 1, 2, 6, 4, 5, 0, time.UTC), Study: "rego2021", Title: "A title",
+		Question: "Which?", Variants: []string{"a", "b"}, Sentence: "b is slower.", Valid: 5, Planned: 6,
+		Headline: &lab.Headline{Title: "CPU", Baseline: "a", Bars: []lab.Bar{{Label: "b", Metric: "cpu",
+			Ratio: lab.Ratio{Ratio: 1.5, Low: &low, High: &high}}}},
+		Host: "Chip, 2 cores", Commit: "0123456789"}
+	if !reflect.DeepEqual(runs[0], want) {
+		t.Errorf("the newest is %+v\nwant %+v", runs[0], want)
+	}
+	if runs[1].State != lab.RunPlaying || runs[2].State != lab.RunStopped {
+		t.Errorf("states are %s and %s, want playing and stopped", runs[1].State, runs[2].State)
+	}
+	folders[2].Unlock()
+	if run, err := s.Run(runs[1].Name); err != nil || run.State != lab.RunStopped {
+		t.Errorf("after its end a run is %s, %v", run.State, err)
+	}
+}
+
+func TestNotesAreKeptInTheFolder(t *testing.T) {
+	s, folders := shelf(t, 1)
+	const name = "rego2021/latest"
+	notes := lab.Notes{Schema: lab.NotesSchema, Tags: []string{"base", "\u202e<b>"}, Text: "two\nlines"}
+	if err := s.WriteNotes(name, notes); err != nil {
+		t.Fatal(err)
+	}
+	run, err := s.Run(name)
+	if err != nil || !reflect.DeepEqual(run.Notes, notes) || run.Damaged != "" {
+		t.Errorf("the notes are %+v, %v, %q; want %+v", run.Notes, err, run.Damaged, notes)
+	}
+	written, err := os.ReadFile(folders[0].Path(notesFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate("notes", written); err != nil {
+		t.Error(err)
+	}
+	many := lab.Notes{Schema: lab.NotesSchema, Tags: make([]string, mostTags+1)}
+	long := lab.Notes{Schema: lab.NotesSchema, Text: strings.Repeat("x", longestNote+1)}
+	tag := lab.Notes{Schema: lab.NotesSchema, Tags: []string{strings.Repeat("x", longestTag+1)}}
+	for _, refused := range []lab.Notes{many, long, tag, {}} {
+		if err := s.WriteNotes(name, refused); err == nil {
+			t.Errorf("%.80v was kept", refused)
+		}
+	}
+	if again, _ := os.ReadFile(folders[0].Path(notesFile)); string(again) != string(written) {
+		t.Error("refused notes have changed the file")
+	}
+	drafts, err := filepath.Glob(folders[0].Path(".notes-*"))
+	if err != nil || len(drafts) > 0 {
+		t.Errorf("left behind: %v, %v", drafts, err)
+	}
+}
+
+// TestNothingOutsideAShelfIsReached: neither by a name, nor by a link.
+func TestNothingOutsideAShelfIsReached(t *testing.T) {
+	s, folders := shelf(t, 1)
+	outside, err := Create(t.TempDir(), plan(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := outside.Write(ReportFile, []byte("secret")); err != nil {
+		t.Fatal(err)
+	}
+	root := filepath.Dir(filepath.Dir(folders[0].Dir()))
+	if err := os.Symlink(outside.Dir(), filepath.Join(root, "link")); err != nil {
+		t.Fatal(err)
+	}
+	escape, err := filepath.Rel(root, outside.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"link", escape, outside.Dir(), "rego2021/../rego2021/latest", "", ".",
+		"rego2021"} {
+		for what, err := range map[string]error{"Run": second(s.Run(name)), "Report": second(s.Report(name)),
+			"Analysis":   second(s.Analysis(name)),
+			"WriteNotes": s.WriteNotes(name, lab.Notes{Schema: lab.NotesSchema})} {
+			if !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s(%q) = %v, want that there is no such run", what, name, err)
+			}
+		}
+	}
+	for _, file := range []string{ReportFile, AnalysisFile, notesFile, environmentFile} {
+		_ = os.Remove(folders[0].Path(file))
+		if err := os.Symlink(outside.Path(ReportFile), folders[0].Path(file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if page, err := s.Report("rego2021/latest"); err == nil {
+		t.Errorf("a link leads to %q", page)
+	}
+	if runs, err := s.Runs(); err != nil || len(runs) != 1 || !strings.Contains(runs[0].Damaged, "escapes") {
+		t.Errorf("Runs = %+v, %v; want one that is damaged", runs, err)
+	}
+	if err := s.WriteNotes("rego2021/latest", lab.Notes{Schema: lab.NotesSchema}); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadFile(outside.Path(ReportFile)); err != nil || string(left) != "secret" {
+		t.Errorf("notes were written through a link: %q, %v", left, err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestADamagedRunIsListed says of each what is wrong, and waits for no pipe.
+func TestADamagedRunIsListed(t *testing.T) {
+	for name, text := range map[string]string{
+		planFile: "[]", AnalysisFile: `{"answer": 1}`, notesFile: `{"schema":"cleave-notes/9"}`,
+		environmentFile: "{", lockFile: "999999999\n"} {
+		s, folders := shelf(t, 1)
+		if err := folders[0].Write(name, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		runs, err := s.Runs()
+		if err != nil || len(runs) != 1 || name != lockFile && !strings.Contains(runs[0].Damaged, name) {
+			t.Errorf("%s: Runs = %+v, %v", name, runs, err)
+		}
+		if name == planFile {
+			continue
+		}
+		_ = os.Remove(folders[0].Path(name))
+		if err := syscall.Mkfifo(folders[0].Path(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if runs, err := s.Runs(); err != nil || len(runs) != 1 ||
+			name != lockFile && !strings.Contains(runs[0].Damaged, "pipe") {
+			t.Errorf("%s, a pipe: Runs = %+v, %v", name, runs, err)
+		}
+	}
+}
+
+func TestOneRunIsNoShelf(t *testing.T) {
+	_, folders := shelf(t, 1)
+	if _, err := OpenShelf(folders[0].Dir()); err == nil || !strings.Contains(err.Error(), "folder above") {
+		t.Errorf("OpenShelf = %v", err)
+	}
+	study, err := OpenShelf(filepath.Dir(folders[0].Dir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer study.Close()
+	if runs, err := study.Runs(); err != nil || len(runs) != 1 || strings.Contains(runs[0].Name, "/") {
+		t.Errorf("of one study Runs = %+v, %v", runs, err)
+	}
+}
