@@ -190,15 +190,6 @@ func (c cassandra) page(
 	}
 }
 
-// count fetches all keys: one request that counts them would not end in time for many.
-func (c cassandra) count(ctx context.Context, table Table) (count int64, err error) {
-	keys := c.session.Query(fmt.Sprintf("SELECT %q FROM %q", keyColumn, table.Name)).IterContext(ctx)
-	for key := (gocql.UUID{}); keys.Scan(&key); {
-		count++
-	}
-	return count, cassandraFailure(keys.Close())
-}
-
 // closePatience bounds the driver's closing of a session.
 const closePatience = 10 * time.Second
 

@@ -74,11 +74,6 @@ func (s sqlite) page(
 	return records, next, sqliteFailure(err)
 }
 
-func (s sqlite) count(ctx context.Context, table Table) (count int64, err error) {
-	_, err = s.db.One(ctx, []any{&count}, fmt.Sprintf("SELECT COUNT(*) FROM %q", table.Name))
-	return count, sqliteFailure(err)
-}
-
 func (s sqlite) close() error { return s.db.Close() }
 
 func sqliteFailure(err error) error {

@@ -73,7 +73,6 @@ type driver interface {
 	get(ctx context.Context, table *statements, key [16]byte) ([][]byte, error)
 	// page returns some records and where the next ones begin; nil: these were the last.
 	page(ctx context.Context, table Table, from []byte) (records []record, next []byte, err error)
-	count(ctx context.Context, table Table) (int64, error)
 	close() error
 }
 
@@ -235,22 +234,6 @@ func (s *Store) Each(
 		}
 	}
 	return nil
-}
-
-// Count counts the records of a table by reading through it.
-func (s *Store) Count(ctx context.Context, table string) (count int64, err error) {
-	t, err := s.table(table)
-	if err != nil {
-		return 0, err
-	}
-	err = s.request(ctx, func() (err error) {
-		count, err = s.driver.count(ctx, t.Table)
-		return err
-	})
-	if err != nil {
-		return 0, fmt.Errorf("count %s: %w", table, err)
-	}
-	return count, nil
 }
 
 // table returns one that CreateTables was given.

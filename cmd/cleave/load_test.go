@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
 	"github.com/cleave-lab/cleave/docs/schema"
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/record"
@@ -79,11 +81,15 @@ func TestLoadWritesItsDocuments(t *testing.T) {
 	}
 	defer func() { _ = log.Close() }() // only read
 	var logged int64
-	if err := record.ReadLog(log, record.Response, func(l record.Logged) error {
-		logged += l.Histogram.TotalCount()
-		return nil
-	}); err != nil {
-		t.Error(err)
+	for reader := hdrhistogram.NewHistogramLogReader(log); ; {
+		h, err := reader.NextIntervalHistogram()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h == nil {
+			break
+		}
+		logged += h.TotalCount()
 	}
 	if logged != summary.Sent || summary.Sent == 0 {
 		t.Errorf("the log has %d operations, the summary %d", logged, summary.Sent)

@@ -7,6 +7,6 @@
 // whether a target may be loaded: the caller hands it an address. It computes no
 // statistics; package record does.
 //
-// Entry points: NewTarget, Run and RunAll. DESIGN.md beside this
+// Entry points: NewTarget and RunAll. DESIGN.md beside this
 // file says why it waits the way it does, and what that costs.
 package engine

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -112,6 +113,12 @@ func want(t *testing.T, results *record.Results, counts map[record.Outcome]int64
 			t.Errorf("%d operations ended as %s, want %d", got, outcome, counts[outcome])
 		}
 	}
+}
+
+// Run plays one loop.
+func Run(ctx context.Context, config Config) (Report, error) {
+	reports, err := RunAll(ctx, []Config{config})
+	return reports[0], err
 }
 
 // serve starts a net/http server.

@@ -16,18 +16,11 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// Run connects, sends the load and records every operation; it closes the
-// recorder. It fails with UnreachableError when no connection can be made, and
-// with the context's error when that ends early: the report then holds what was
-// done. Several loads at once are for RunAll.
-func Run(ctx context.Context, config Config) (Report, error) {
-	reports, err := RunAll(ctx, []Config{config})
-	return reports[0], err
-}
-
-// RunAll is Run with several loops, each on a thread of its own, which begin
-// together: their time zero is the same. Each needs its own player, recorder and
-// share of the schedule. When one cannot begin, none does.
+// RunAll connects, sends the load and records every operation, by several loops, each on a thread of its own,
+// which begin together: their time zero is the same. Each needs its own player, recorder and share of the
+// schedule; it closes the recorders. When one loop cannot begin, none does: RunAll fails with
+// UnreachableError when no connection can be made, and with the context's error when that ends early; the
+// reports then hold what was done.
 func RunAll(ctx context.Context, configs []Config) ([]Report, error) {
 	reports, errs := make([]Report, len(configs)), make([]error, len(configs))
 	for i := range configs {

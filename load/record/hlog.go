@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -78,55 +77,6 @@ func (l *LogWriter) line(r *Results, tag string, h *hdrhistogram.Histogram) erro
 		return fmt.Errorf("histogram log, interval %v to %v of %s: %w", r.From, r.To, tag, err)
 	}
 	return nil
-}
-
-// Logged is one line of a log.
-type Logged struct {
-	Operation string
-	Outcome   Outcome // OK in a log of lateness
-	From, To  time.Time
-	Histogram *hdrhistogram.Histogram
-}
-
-// ReadLog reads a log of one kind and calls each with every line.
-func ReadLog(in io.Reader, kind Kind, each func(Logged) error) error {
-	reader := hdrhistogram.NewHistogramLogReader(in)
-	for n := 1; ; n++ {
-		h, err := reader.NextIntervalHistogram()
-		if err != nil {
-			return fmt.Errorf("histogram log, interval %d: %w", n, err)
-		}
-		if h == nil {
-			return nil
-		}
-		line := Logged{From: time.UnixMilli(h.StartTimeMs()), To: time.UnixMilli(h.EndTimeMs()), Histogram: h}
-		if line.Operation, line.Outcome, err = untag(h.Tag(), kind); err != nil {
-			return fmt.Errorf("histogram log, interval %d: %w", n, err)
-		}
-		if err := each(line); err != nil {
-			return err
-		}
-	}
-}
-
-// untag takes a tag apart.
-func untag(tag string, kind Kind) (string, Outcome, error) {
-	name, outcome, told := strings.Cut(tag, "/")
-	var o Outcome
-	var err error
-	if told != (kind != Lateness) {
-		return "", 0, fmt.Errorf("tag %q is not one of ours, or the log holds another kind of times", tag)
-	}
-	if told {
-		if o, err = ParseOutcome(outcome); err != nil {
-			return "", 0, fmt.Errorf("tag %q: %w", tag, err)
-		}
-	}
-	operation, err := url.PathUnescape(name)
-	if err != nil {
-		return "", 0, fmt.Errorf("tag %q: %w", tag, err)
-	}
-	return operation, o, nil
 }
 
 // WritePercentiles writes the percentile text (.hgrm) that HdrHistogram's

@@ -33,9 +33,6 @@ func (s *Session) Operation() int { return s.steps[s.at].operation }
 // First reports whether the step is the first of its flow.
 func (s *Session) First() bool { return s.at == 0 }
 
-// Last reports whether the step is the last of its flow, if it ends well.
-func (s *Session) Last() bool { return s.at == len(s.steps)-1 }
-
 // Needs says what the engine must keep of the answer for Judge.
 func (s *Session) Needs() (header, body bool) {
 	step := s.steps[s.at].step

@@ -1,9 +1,6 @@
 package scenario
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Unchecked lists the operations without an oracle: a failure behind a good
 // status would stay unseen.
@@ -24,20 +21,6 @@ func (p *Plan) Checks() []string {
 		words[i] = strings.Join(j.words, "; or ")
 	}
 	return words
-}
-
-// Methods returns the gRPC methods that the plan calls, each once; none for a plan
-// of HTTP requests.
-func (p *Plan) Methods() []string {
-	var methods []string
-	for _, f := range p.flows {
-		for _, s := range f.steps {
-			if s.grpc != "" && !slices.Contains(methods, s.grpc) {
-				methods = append(methods, s.grpc)
-			}
-		}
-	}
-	return methods
 }
 
 // Protocols reports whether steps are HTTP requests and gRPC calls.

@@ -89,36 +89,12 @@ func (s Schedule) Jittered(seed uint64) Schedule {
 	return s
 }
 
-// Duration returns the time after which nothing is due any more.
-func (s Schedule) Duration() time.Duration { return s.duration }
-
 // Offered returns the expected number of arrivals in [from, to). It is exact to one
-// for evenly spaced arrivals; the actual number of Poisson arrivals scatters
-// around it, so compare what was achieved with Count.
+// for evenly spaced arrivals; the actual number of Poisson arrivals scatters around it.
 func (s Schedule) Offered(from, to time.Duration) float64 { return s.before(to) - s.before(from) }
 
-// OfferedRate returns the mean expected rate in [from, to), in operations per second.
-func (s Schedule) OfferedRate(from, to time.Duration) float64 {
-	if to <= from {
-		return 0
-	}
-	return s.Offered(from, to) / (to - from).Seconds()
-}
-
-// Count returns the number of arrivals in [from, to). It walks through the schedule,
-// some ten million arrivals per second.
-func (s Schedule) Count(from, to time.Duration) int64 {
-	var n int64
-	for a := s.Arrivals(); ; {
-		due, ok := a.Next()
-		if !ok || due >= to {
-			return n
-		}
-		if due >= from {
-			n++
-		}
-	}
-}
+// OfferedRate returns the mean expected rate of the first part of the schedule, in operations per second.
+func (s Schedule) OfferedRate(part time.Duration) float64 { return s.before(part) / part.Seconds() }
 
 // before returns the expected number of arrivals before a time.
 func (s Schedule) before(t time.Duration) float64 {

@@ -136,7 +136,7 @@ func (t *Trial) Warmup(d time.Duration) (*Trial, error) {
 		Think: scenario.Duration(t.model.think)}
 	if t.Open() {
 		l = AtRate(scenario.Load{Duration: scenario.Duration(d), Arrivals: t.spec.Load.Arrivals},
-			t.model.open.OfferedRate(0, t.model.duration))
+			t.model.open.OfferedRate(t.model.duration))
 	}
 	other.spec.Load = l
 	var err error

@@ -133,7 +133,7 @@ func (t *Trial) backlog(ended []int64) search.Growth {
 		values[i] = float64(due.Before(time.Duration(i+1)*engine.EndedEvery) - n)
 	}
 	return search.BacklogGrows(values, engine.EndedEvery,
-		t.model.open.OfferedRate(0, t.model.duration)/float64(t.spec.Of))
+		t.model.open.OfferedRate(t.model.duration)/float64(t.spec.Of))
 }
 
 // Join returns the outcome of several agents that played parts of this trial, by their

@@ -37,7 +37,7 @@ func TestEveryFigureOfTheSecondStudyIsListed(t *testing.T) {
 		}
 	}
 	want := map[string]int{"ambiguous": 2, "derived": 1, "not-in-text": 12, "not-recomputable": 8,
-		StatusMethodFlaw: 1}
+		"method-flaw": 1}
 	for status, n := range want {
 		if counts[status] != n {
 			t.Errorf("%d figures are %q, want %d", counts[status], status, n)

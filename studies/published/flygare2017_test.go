@@ -19,7 +19,7 @@ func TestEveryFigureOfTheThirdStudyIsListed(t *testing.T) {
 		}
 	}
 	want := map[string]int{"not-recomputable": 40, "ok": 11, StatusWrong: 6, "ambiguous": 6, "suspect": 3,
-		"plausible": 2, "ok-rounding": 1, StatusInconsistent: 1, StatusMethodFlaw: 1}
+		"plausible": 2, "ok-rounding": 1, "inconsistent": 1, "method-flaw": 1}
 	for status, n := range want {
 		if counts[status] != n {
 			t.Errorf("%d figures are %q, want %d", counts[status], status, n)

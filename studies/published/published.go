@@ -99,12 +99,9 @@ const (
 	Setting      Quantity = "design"
 )
 
-// Statuses that a report must not pass over in silence.
-const (
-	StatusWrong        = "wrong"        // contradicts the data it is computed from
-	StatusInconsistent = "inconsistent" // contradicts another statement of the study
-	StatusMethodFlaw   = "method-flaw"  // right arithmetic, misleading statistic
-)
+// StatusWrong is the status of a figure that contradicts the data it is computed from: a report must not pass
+// over it in silence.
+const StatusWrong = "wrong"
 
 // Names lists the studies whose figures are held.
 func Names() []string {
