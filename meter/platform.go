@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/cleave-lab/cleave/lab"
 )
 
 // host is a unit whose processes are those of a host, such as the daemons of a platform: all
@@ -146,6 +144,3 @@ func (h *host) memory(s *scratch) (int64, error) {
 	}
 	return h.sizes(s), nil
 }
-
-// isHost reports whether a span is that of a host, or of programs of one.
-func isHost(span lab.Span) bool { return span == lab.SpanHost || span.Programs() != nil }

@@ -70,7 +70,7 @@ func openSource(unit lab.Unit) (_ source, about string, _ error) {
 		return p, "/proc of its process; context switches of threads that have ended are not told", err
 	}
 	whole := tree{root: p, members: map[int]*probe{}}
-	if isHost(unit.Span) {
+	if unit.Span == lab.SpanHost || unit.Span.Programs() != nil {
 		h, err := openHost(whole)
 		if err != nil {
 			whole.close()

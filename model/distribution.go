@@ -118,9 +118,6 @@ func Moments(points []Point) (mean, square float64) {
 	return mean, square
 }
 
-// tableShares returns the quantiles that models have.
-func tableShares() []float64 { return []float64{0, 0.25, 0.5, 0.75, 0.9, 0.99, 1} }
-
 // leastForTable is the lowest number of values that make a table of quantiles.
 const leastForTable = 20
 
@@ -139,7 +136,7 @@ func Summarise(values []float64, source Source) Distribution {
 		return d
 	}
 	d.Quantiles = Quantiles{}
-	for _, share := range tableShares() {
+	for _, share := range []float64{0, 0.25, 0.5, 0.75, 0.9, 0.99, 1} {
 		d.Quantiles[nameOf(share)] = duration(values[int(share*float64(len(values)-1)+0.5)])
 	}
 	return d

@@ -19,15 +19,12 @@ type share struct {
 	message float64
 }
 
-// tracedShare returns the share of units that nobody has metered: an upper bound of business code.
-func tracedShare() share { return share{run: 1} }
-
-// shareOf returns that of a unit.
+// shareOf returns that of a unit; where nobody has metered it, an upper bound of business code.
 func (b *builder) shareOf(unit string) share {
 	if s, metered := b.shares[unit]; metered {
 		return s
 	}
-	return tracedShare()
+	return share{run: 1}
 }
 
 // spent holds the time that the spans of a unit explain, per operation, in seconds, and its messages.

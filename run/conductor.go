@@ -280,7 +280,7 @@ func (e *experiment) attempt(
 		return lab.Trial{}, nil, err
 	}
 	dir := e.directory(planned.Number, number)
-	if err := makeFolder(dir, 0o700); err != nil {
+	if err := makeFolder(dir); err != nil {
 		return lab.Trial{}, nil, fmt.Errorf("make the trial's directory: %w", err)
 	}
 	trial := lab.Trial{

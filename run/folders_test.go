@@ -17,7 +17,7 @@ func TestFoldersAreMadeWhileOthersRemoveTheirs(t *testing.T) {
 		conductors.Go(func() {
 			own := filepath.Join(shared, strconv.Itoa(n))
 			for range 500 {
-				if err := errors.Join(makeFolder(filepath.Join(own, "trial"), 0o700), os.RemoveAll(own)); err != nil {
+				if err := errors.Join(makeFolder(filepath.Join(own, "trial")), os.RemoveAll(own)); err != nil {
 					t.Error(err)
 					return
 				}

@@ -54,7 +54,7 @@ func openService(
 		return nil, err
 	}
 	dir := filepath.Join(scratch, "services", spec.Name+"-"+spec.Kind)
-	if err := makeFolder(dir, 0o700); err != nil {
+	if err := makeFolder(dir); err != nil {
 		return nil, fmt.Errorf("make the service's directory: %w", err)
 	}
 	return backing.Fresh(ctx, spec, dir)

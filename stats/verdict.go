@@ -123,7 +123,7 @@ func reach(ratio float64) string {
 // It is rounded down: "at least" must stay true.
 func excess(ratio float64) string {
 	if ratio >= 2 {
-		return "a factor of " + twoDigits(floorDigits(ratio, 2))
+		return "a factor of " + twoDigits(roundDown(ratio))
 	}
 	return percentDown(ratio - 1)
 }
@@ -132,13 +132,13 @@ func excess(ratio float64) string {
 // rounded like excess.
 func shortfall(ratio float64) string {
 	if ratio <= 0.5 {
-		return "a factor of " + twoDigits(floorDigits(1/ratio, 2))
+		return "a factor of " + twoDigits(roundDown(1/ratio))
 	}
 	return percentDown(1 - ratio)
 }
 
 // percentDown writes a share in percent, two digits, rounded down.
-func percentDown(share float64) string { return percent(floorDigits(share, 2)) }
+func percentDown(share float64) string { return percent(roundDown(share)) }
 
 // percent writes a share in percent without needless digits: "5 %".
 func percent(share float64) string { return twoDigits(share*100) + " %" }
@@ -153,12 +153,12 @@ func twoDigits(value float64) string {
 	return strconv.FormatFloat(short, 'f', -1, 64)
 }
 
-// floorDigits rounds a positive number down to so many significant digits.
-func floorDigits(value float64, digits int) float64 {
+// roundDown rounds a positive number down to two significant digits.
+func roundDown(value float64) float64 {
 	if value <= 0 {
 		return 0
 	}
-	step := math.Pow10(int(math.Floor(math.Log10(value))) - digits + 1)
+	step := math.Pow10(int(math.Floor(math.Log10(value))) - 1)
 	// A hair is added so that 0.29 is not floored to 0.28 by its binary form.
 	return math.Floor(value/step+1e-9) * step
 }

@@ -136,7 +136,7 @@ func (t *tally) line(line []byte) {
 	case "output":
 		t.suite(e.Package).keep(e.Test, e.Output)
 	case "run":
-		t.suite(e.Package).begin(e.Test)
+		markAround(t.suite(e.Package).parents, e.Test) // these are no leaves
 	case "pass", "fail", "skip":
 		if e.Test == "" {
 			t.finish(e)
@@ -155,11 +155,6 @@ func (t *tally) suite(name string) *suite {
 		t.running[name] = s
 	}
 	return s
-}
-
-// begin notes a test and that the tests around it are no leaves.
-func (s *suite) begin(test string) {
-	markAround(s.parents, test)
 }
 
 // markAround marks the tests around a subtest.

@@ -87,11 +87,11 @@ func (all outcomes) slower(variant, within int) []float64 {
 }
 
 // mean returns a figure with the mean over experiments and its interval.
-func mean(name, unit string, better lab.Direction, values []float64) (figures.Figure, error) {
+func mean(name string, better lab.Direction, values []float64) (figures.Figure, error) {
 	e, err := stats.MeanInterval(values, figures.Confidence)
 	if err != nil {
 		return figures.Figure{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return figures.Figure{Figure: name, Value: e.Value, Low: e.Low, High: e.High, Unit: unit, N: e.N,
+	return figures.Figure{Figure: name, Value: e.Value, Low: e.Low, High: e.High, Unit: "1", N: e.N,
 		Better: better}, nil
 }

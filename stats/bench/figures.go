@@ -14,9 +14,9 @@ type list struct {
 	err error
 }
 
-// add appends a figure; a goal of two zeros is none.
-func (l *list) add(name, unit string, better lab.Direction, values []float64, goal figures.Goal) {
-	f, err := mean(name, unit, better, values)
+// add appends a share; a goal of two zeros is none.
+func (l *list) add(name string, better lab.Direction, values []float64, goal figures.Goal) {
+	f, err := mean(name, better, values)
 	if l.err == nil {
 		l.err = err
 	}
@@ -56,13 +56,13 @@ func held(s scene, tables []stats.Table) ([]figures.Figure, error) {
 			return nil, err
 		}
 		name := fmt.Sprintf("%s, %d blocks: ", s.name, blocks)
-		l.add(name+"wrongly different", "1", lab.LowerIsBetter, all.different(same, alsoSame), mistakes)
-		l.add(name+"1.06x found", "1", lab.HigherIsBetter, all.slower(slightly, blocks), figures.Goal{})
-		l.add(name+"1.10x found", "1", lab.HigherIsBetter, all.slower(somewhat, blocks), figures.Goal{})
+		l.add(name+"wrongly different", lab.LowerIsBetter, all.different(same, alsoSame), mistakes)
+		l.add(name+"1.06x found", lab.HigherIsBetter, all.slower(slightly, blocks), figures.Goal{})
+		l.add(name+"1.10x found", lab.HigherIsBetter, all.slower(somewhat, blocks), figures.Goal{})
 		if blocks == 4 {
-			l.add(name+"1.30x found", "1", lab.HigherIsBetter, all.slower(clearly, blocks), finds)
+			l.add(name+"1.30x found", lab.HigherIsBetter, all.slower(clearly, blocks), finds)
 		} else {
-			l.add(name+"1.30x found", "1", lab.HigherIsBetter, all.slower(clearly, blocks), figures.Goal{})
+			l.add(name+"1.30x found", lab.HigherIsBetter, all.slower(clearly, blocks), figures.Goal{})
 		}
 	}
 	all, err := count(tables, sequential(), looks()...)
@@ -70,8 +70,8 @@ func held(s scene, tables []stats.Table) ([]figures.Figure, error) {
 		return nil, err
 	}
 	name := s.name + ", looks after every block: "
-	l.add(name+"wrongly different", "1", lab.LowerIsBetter, all.different(same, alsoSame), mistakes)
-	l.add(name+"1.30x found within 4 blocks", "1", lab.HigherIsBetter, all.slower(clearly, 4), figures.Goal{})
+	l.add(name+"wrongly different", lab.LowerIsBetter, all.different(same, alsoSame), mistakes)
+	l.add(name+"1.30x found within 4 blocks", lab.HigherIsBetter, all.slower(clearly, 4), figures.Goal{})
 	little := make([]stats.Table, len(tables))
 	for i, t := range tables {
 		little[i] = pick(t, baseline, twin, same)
@@ -79,7 +79,7 @@ func held(s scene, tables []stats.Table) ([]figures.Figure, error) {
 	if all, err = count(little, fixed, 4); err != nil {
 		return nil, err
 	}
-	l.add(s.name+", two variants and a twin, 4 blocks: wrongly different", "1", lab.LowerIsBetter,
+	l.add(s.name+", two variants and a twin, 4 blocks: wrongly different", lab.LowerIsBetter,
 		all.different(same), mistakes)
 	return l.all, l.err
 }

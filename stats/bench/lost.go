@@ -74,7 +74,7 @@ func lost(s scene, tables []stats.Table) ([]figures.Figure, error) {
 			return nil, err
 		}
 		name := fmt.Sprintf("%s, %s: ", s.name, d.name)
-		l.add(name+"interval misses the truth", "1", lab.LowerIsBetter, misses, mistakes)
+		l.add(name+"interval misses the truth", lab.LowerIsBetter, misses, mistakes)
 		if s == together() && d.blocks-len(d.lost) > 1 { // of one block there is no interval
 			f, err := figures.Ratio(name+"width / width without the block", lab.LowerIsBetter, widths, dropped)
 			if err != nil {

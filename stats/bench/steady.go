@@ -173,14 +173,14 @@ func followed(experiments int, seed uint64) ([]figures.Figure, error) {
 		for _, one := range loads([]float64{10, 100, 1000}, []float64{2, 5, 10}, s.name == halfUsed().name) {
 			called = append(called, unsteadyShare(one, s, steadyBlocks, experiments, seed)...)
 		}
-		l.add("steadiness, "+s.name+": wrongly unsteady", "1", lab.LowerIsBetter, called,
+		l.add("steadiness, "+s.name+": wrongly unsteady", lab.LowerIsBetter, called,
 			figures.Goal{Must: 0.01, Stretch: 0.005})
 	}
 	for _, s := range unsteadyServers() {
 		for _, lasts := range []float64{2, 5, 10} {
 			for _, rate := range []float64{10, 100, 1000} {
 				one := load{rate: rate, seconds: lasts, base: 0.006}
-				l.add(fmt.Sprintf("steadiness, %s, %g/s for %g s: found", s.name, rate, lasts), "1",
+				l.add(fmt.Sprintf("steadiness, %s, %g/s for %g s: found", s.name, rate, lasts),
 					lab.HigherIsBetter, unsteadyShare(one, s, steadyBlocks, experiments, seed), figures.Goal{})
 			}
 		}

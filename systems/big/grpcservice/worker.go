@@ -48,7 +48,7 @@ func (w *worker) run() error {
 		return err
 	}
 	w.address = address
-	listener, err := rendezvous.Listen(address)
+	listener, err := rendezvous.Listen("tcp", address)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func NewCore(job big.UnitJob) (big.Workers, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := rendezvous.Listen(address)
+	listener, err := rendezvous.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}

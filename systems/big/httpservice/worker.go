@@ -46,7 +46,7 @@ func (w *worker) run() error {
 	if w.address, w.core, err = rendezvous.Addresses(); err != nil {
 		return err
 	}
-	listener, err := rendezvous.Listen(w.address)
+	listener, err := rendezvous.Listen("tcp", w.address)
 	if err != nil {
 		return err
 	}

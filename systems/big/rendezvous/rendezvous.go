@@ -36,12 +36,15 @@ func Addresses() (own, core string, err error) {
 	return own, core, nil
 }
 
-// Listen opens the TCP address that the deployer gave.
-func Listen(address string) (net.Listener, error) {
-	listener, err := net.Listen("tcp", address)
+// Listen opens the TCP address, or the Unix socket, that the deployer gave.
+func Listen(network, address string) (net.Listener, error) {
+	listener, err := net.Listen(network, address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("listen on %s: %w: end the program that holds it, or run again for another port",
-			address, err)
+		advice := "end the program that holds it, or run again for another port"
+		if network == "unix" {
+			advice = "remove the file when no program uses it"
+		}
+		return nil, fmt.Errorf("listen on %s: %w: %s", address, err, advice)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)

@@ -26,12 +26,12 @@ func TestAddresses(t *testing.T) {
 }
 
 func TestListenSaysWhatToDoAboutATakenPort(t *testing.T) {
-	first, err := Listen("127.0.0.1:0")
+	first, err := Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer first.Close()
-	if _, err := Listen(first.Addr().String()); !errors.Is(err, syscall.EADDRINUSE) ||
+	if _, err := Listen("tcp", first.Addr().String()); !errors.Is(err, syscall.EADDRINUSE) ||
 		!strings.Contains(err.Error(), "end the program") {
 		t.Errorf("error %v, want what to do about an address in use", err)
 	}

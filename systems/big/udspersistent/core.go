@@ -114,16 +114,7 @@ func (c *core) introduce() error {
 
 // Data implements eventloop.Handler.
 func (m *member) Data(_ *eventloop.Conn, data []byte) (consumed int, err error) {
-	for {
-		message, n, err := readLine(data[consumed:])
-		if n == 0 || err != nil {
-			return consumed, err
-		}
-		consumed += n
-		if err := m.take(message); err != nil {
-			return consumed, err
-		}
-	}
+	return eachLine(data, m.take)
 }
 
 // Closed implements eventloop.Handler: the trial needs every worker.

@@ -29,6 +29,20 @@ func readLine(data []byte) (message udsservice.Message, n int, err error) {
 	return message, end + 1, nil
 }
 
+// eachLine hands the whole control messages in data to take, and returns their length.
+func eachLine(data []byte, take func(udsservice.Message) error) (consumed int, err error) {
+	for {
+		message, n, err := readLine(data[consumed:])
+		if n == 0 || err != nil {
+			return consumed, err
+		}
+		consumed += n
+		if err := take(message); err != nil {
+			return consumed, err
+		}
+	}
+}
+
 // sendLine writes one control message.
 func sendLine(conn *eventloop.Conn, op string, content any) error {
 	message, err := udsservice.NewMessage(op, content)

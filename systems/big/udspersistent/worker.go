@@ -157,16 +157,7 @@ type coreLink struct{ worker *worker }
 
 // Data implements eventloop.Handler.
 func (c *coreLink) Data(_ *eventloop.Conn, data []byte) (consumed int, err error) {
-	for {
-		message, n, err := readLine(data[consumed:])
-		if n == 0 || err != nil {
-			return consumed, err
-		}
-		consumed += n
-		if err := c.take(message); err != nil {
-			return consumed, err
-		}
-	}
+	return eachLine(data, c.take)
 }
 
 // Closed implements eventloop.Handler: until the stop message there is no trial

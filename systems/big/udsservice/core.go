@@ -19,6 +19,7 @@ import (
 	"net"
 
 	"github.com/cleave-lab/cleave/systems/big"
+	"github.com/cleave-lab/cleave/systems/big/rendezvous"
 )
 
 // core has the workers of the trial as the core process sees them.
@@ -35,7 +36,7 @@ func NewCore(job big.UnitJob) (big.Workers, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := listen(address)
+	listener, err := rendezvous.Listen("unix", address)
 	if err != nil {
 		return nil, err
 	}

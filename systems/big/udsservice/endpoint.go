@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"path/filepath"
-	"syscall"
 
 	"github.com/cleave-lab/cleave/unit"
 )
@@ -27,18 +26,6 @@ func inDir(name string) (string, error) {
 		return "", err
 	}
 	return filepath.Join(dir, name), nil
-}
-
-// listen opens the Unix socket of a unit.
-func listen(address string) (net.Listener, error) {
-	listener, err := net.Listen("unix", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("listen on %s: %w: remove the file when no program uses it", address, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", address, err)
-	}
-	return listener, nil
 }
 
 // receive waits for the next connection and reads the one message that it

@@ -43,7 +43,7 @@ func newWorker(number int, rules *big.Worker) (*worker, error) {
 
 // serve handles one message after the other.
 func (w *worker) serve() error {
-	listener, err := listen(w.address)
+	listener, err := rendezvous.Listen("unix", w.address)
 	if err != nil {
 		return err
 	}
