@@ -14,11 +14,13 @@ const second = scenario.Duration(time.Second)
 // countsOf returns the flows due in each of the first seconds.
 func countsOf(m model, seconds int) []int64 {
 	counts := make([]int64, seconds)
-	arrivals := m.open.Arrivals()
-	for due, more := arrivals.Next(); more && due < time.Duration(seconds)*time.Second; due, more = arrivals.Next() {
+	for arrivals := m.open.Arrivals(); ; {
+		due, more := arrivals.Next()
+		if !more || due >= time.Duration(seconds)*time.Second {
+			return counts
+		}
 		counts[due/time.Second]++
 	}
-	return counts
 }
 
 func TestModels(t *testing.T) {
