@@ -5,11 +5,13 @@ package bindingtest
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/secure"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -27,8 +30,8 @@ type Binding struct {
 	// calls that are being answered, up to the context's end.
 	Serve func(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
 		options ...rpc.Option) (stop func(context.Context) error)
-	// Client calls the server at host:port or unix:PATH.
-	Client func(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface
+	// Client calls the server at host:port or unix:PATH, with protected connections where secured is not nil.
+	Client func(t *testing.T, address string, faults rpc.Faults, secured *tls.Config) grpc.ClientConnInterface
 }
 
 // Server is a server of calls, as bindings have it.
@@ -76,10 +79,16 @@ func Closed(t *testing.T, client Client, err error) grpc.ClientConnInterface {
 // MaxBody is the longest message, in bytes, that servers under test shall take.
 const MaxBody = 64 << 10
 
-// Run holds a binding against the contract, over TCP and over a Unix socket.
+// Run holds a binding against the contract, over TCP, over a Unix socket and with mutual TLS.
 func Run(t *testing.T, b Binding) {
-	for _, network := range []string{"tcp", "unix"} {
+	t.Run("strangers are refused", func(t *testing.T) { refusesStrangers(t, b) })
+	for _, network := range []string{"tcp", "unix", "mtls"} {
 		t.Run(network, func(t *testing.T) {
+			network, ofCaller, ofCallee := network, (*secure.Transport)(nil), (*secure.Transport)(nil)
+			if network == "mtls" {
+				network = "tcp"
+				ofCaller, ofCallee = identities(t)
+			}
 			for name, test := range map[string]func(*testing.T, *bench){
 				"an answer comes back":               answers,
 				"a fault keeps its kind":             faultsKeepTheirKind,
@@ -98,7 +107,7 @@ func Run(t *testing.T, b Binding) {
 				"untraced calls carry nothing":       untraced,
 				"no descriptor is left for a caller": withoutDescriptors,
 			} {
-				t.Run(name, func(t *testing.T) { test(t, newBench(t, b, network)) })
+				t.Run(name, func(t *testing.T) { test(t, newBench(t, b, network, ofCaller, ofCallee)) })
 			}
 		})
 	}
@@ -110,15 +119,18 @@ type bench struct {
 	service *service
 	address string
 	network string
+	secured *tls.Config       // of callers
+	own     *secure.Transport // the callee's
 	stop    func(context.Context) error
 	calls   grpc.ClientConnInterface
 	client  grpc_health_v1.HealthClient
 	traced  *spans.Provider // what the server makes
 }
 
-func newBench(t *testing.T, b Binding, network string) *bench {
+func newBench(t *testing.T, b Binding, network string, ofCaller, ofCallee *secure.Transport) *bench {
 	t.Helper()
-	x := &bench{Binding: b, network: network, traced: spans.NewProvider(0),
+	x := &bench{Binding: b, network: network, secured: ofCaller.Client(callee), own: ofCallee,
+		traced:  spans.NewProvider(0),
 		service: &service{begun: make(chan struct{}), cancelled: make(chan struct{}), release: make(chan struct{})}}
 	place := "127.0.0.1:0"
 	if network == "unix" {
@@ -130,7 +142,7 @@ func newBench(t *testing.T, b Binding, network string) *bench {
 		x.address = "unix:" + place
 	}
 	x.serve(t, listener)
-	x.calls = b.Client(t, x.address, faults{})
+	x.calls = b.Client(t, x.address, faults{}, x.secured)
 	x.client = grpc_health_v1.NewHealthClient(x.calls)
 	return x
 }
@@ -146,7 +158,7 @@ func (x *bench) listen(t *testing.T, place string) net.Listener {
 
 func (x *bench) serve(t *testing.T, listener net.Listener) {
 	t.Helper()
-	stop := x.Serve(t, listener, func(r grpc.ServiceRegistrar) {
+	stop := x.Serve(t, x.own.Listener(listener), func(r grpc.ServiceRegistrar) {
 		grpc_health_v1.RegisterHealthServer(r, x.service)
 	}, faults{}, rpc.Traced(x.traced))
 	var once sync.Once
@@ -174,11 +186,13 @@ type service struct {
 	cancelled chan struct{}
 	release   chan struct{}
 	left      time.Duration
+	asked     atomic.Int64
 }
 
 func (s *service) Check(
 	ctx context.Context, request *grpc_health_v1.HealthCheckRequest,
 ) (*grpc_health_v1.HealthCheckResponse, error) {
+	s.asked.Add(1)
 	text := request.GetService()
 	kind, fails := strings.CutPrefix(text, "fail ")
 	switch {

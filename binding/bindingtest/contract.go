@@ -138,7 +138,7 @@ func nobodyListens(t *testing.T, x *bench) {
 			t.Fatal(err)
 		}
 	}
-	x.client = grpc_health_v1.NewHealthClient(x.Client(t, address, faults{}))
+	x.client = grpc_health_v1.NewHealthClient(x.Client(t, address, faults{}, x.secured))
 	if _, err := x.check(within(t), "hello"); kind(err) != rpc.Unavailable {
 		t.Errorf("%v, want %s", err, rpc.Unavailable)
 	}

@@ -2,6 +2,7 @@ package grpcgo
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -10,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -30,8 +32,9 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 
 // NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
 // connected before the first call. A server that was away is looked for every second:
-// grpc-go's own pauses grow to two minutes.
-func NewClient(address string, faults rpc.Faults) (*Client, error) {
+// grpc-go's own pauses grow to two minutes. The connection is protected as secured has it, and
+// not at all where that is nil.
+func NewClient(address string, faults rpc.Faults, secured *tls.Config) (*Client, error) {
 	path, unix := strings.CutPrefix(address, "unix:")
 	target := address
 	if !unix {
@@ -42,7 +45,11 @@ func NewClient(address string, faults rpc.Faults) (*Client, error) {
 	}
 	pauses := backoff.DefaultConfig
 	pauses.BaseDelay, pauses.MaxDelay = 100*time.Millisecond, time.Second
-	connection, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()),
+	protection := insecure.NewCredentials()
+	if secured != nil {
+		protection = credentials.NewTLS(secured)
+	}
+	connection, err := grpc.NewClient(target, grpc.WithTransportCredentials(protection),
 		grpc.WithNoProxy(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: pauses, MinConnectTimeout: greetingTimeout}))
 	if err != nil {

@@ -2,6 +2,7 @@ package grpcgo
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"testing"
@@ -28,13 +29,17 @@ func TestTheLeanOneSpeaksTheSame(t *testing.T) {
 	})
 }
 
-func client(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
-	made, err := NewClient(address, faults)
+func client(
+	t *testing.T, address string, faults rpc.Faults, secured *tls.Config,
+) grpc.ClientConnInterface {
+	made, err := NewClient(address, faults, secured)
 	return bindingtest.Closed(t, made, err)
 }
 
-func leanClient(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
-	made, err := grpcunary.NewClient(address, faults)
+func leanClient(
+	t *testing.T, address string, faults rpc.Faults, secured *tls.Config,
+) grpc.ClientConnInterface {
+	made, err := grpcunary.NewClient(address, faults, secured)
 	return bindingtest.Closed(t, made, err)
 }
 

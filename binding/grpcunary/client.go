@@ -2,6 +2,7 @@ package grpcunary
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/secure"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -24,6 +26,7 @@ import (
 type Client struct {
 	network, address string
 	faults           rpc.Faults
+	secured          *tls.Config         // nil: the connection is not protected
 	common           []hpack.HeaderField // that every request begins with
 	messages         messages
 	dialing          chan struct{} // one place: who makes the connection
@@ -37,18 +40,22 @@ type Client struct {
 var _ grpc.ClientConnInterface = (*Client)(nil)
 
 // NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
-// connected before the first call.
-func NewClient(address string, faults rpc.Faults) (*Client, error) {
-	c := &Client{network: "tcp", address: address, faults: faults, dialing: make(chan struct{}, 1),
-		all: map[*conn]struct{}{}}
-	authority := address
+// connected before the first call. The connection is protected as secured has it, and not
+// at all where that is nil.
+func NewClient(address string, faults rpc.Faults, secured *tls.Config) (*Client, error) {
+	c := &Client{network: "tcp", address: address, faults: faults, secured: secure.OverHTTP2(secured),
+		dialing: make(chan struct{}, 1), all: map[*conn]struct{}{}}
+	authority, scheme := address, "http"
+	if secured != nil {
+		scheme = "https"
+	}
 	if path, unix := strings.CutPrefix(address, "unix:"); unix {
 		c.network, c.address, authority = "unix", path, "localhost"
 	} else if _, _, err := net.SplitHostPort(address); err != nil {
 		return nil, fmt.Errorf("call %s: %w", address, err)
 	}
 	c.common = []hpack.HeaderField{
-		{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":authority", Value: authority},
+		{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: scheme}, {Name: ":authority", Value: authority},
 	}
 	return c, nil
 }
@@ -122,8 +129,7 @@ func (c *Client) connection(ctx context.Context) (*conn, error) {
 	if ready, err := c.ready(); ready != nil || err != nil {
 		return ready, err // another call has made it meanwhile
 	}
-	var dialer net.Dialer
-	raw, err := dialer.DialContext(ctx, c.network, c.address)
+	raw, err := secure.Dial(ctx, c.network, c.address, c.secured)
 	if err != nil {
 		return nil, err
 	}

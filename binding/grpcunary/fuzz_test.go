@@ -122,7 +122,7 @@ func FuzzServer(f *testing.F) {
 func FuzzClient(f *testing.F) {
 	seeds(f, answer(1))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		client, err := NewClient("127.0.0.1:1", statusFaults{})
+		client, err := NewClient("127.0.0.1:1", statusFaults{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

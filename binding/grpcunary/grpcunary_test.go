@@ -2,6 +2,7 @@ package grpcunary
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"testing"
 
@@ -13,8 +14,10 @@ import (
 
 func TestContract(t *testing.T) {
 	bindingtest.Run(t, bindingtest.Binding{Serve: serve,
-		Client: func(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
-			client, err := NewClient(address, faults)
+		Client: func(
+			t *testing.T, address string, faults rpc.Faults, secured *tls.Config,
+		) grpc.ClientConnInterface {
+			client, err := NewClient(address, faults, secured)
 			return bindingtest.Closed(t, client, err)
 		}})
 }

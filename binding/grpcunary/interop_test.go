@@ -78,7 +78,7 @@ func ours() ends {
 			t.Cleanup(server.Stop)
 		},
 		func(t *testing.T, address string) grpc.ClientConnInterface {
-			client, err := NewClient(address, statusFaults{})
+			client, err := NewClient(address, statusFaults{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,6 +2,7 @@ package httpjson
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/leanhttp"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/secure"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -24,6 +26,7 @@ import (
 type Client struct {
 	network, address string
 	faults           rpc.Faults
+	secured          *tls.Config // nil: connections are not protected
 	encoders         encoders
 	places           chan struct{} // one for each connection that may exist
 
@@ -43,9 +46,10 @@ type conn struct {
 
 // NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
 // connected before the first call. At most connections calls run at once;
-// others wait.
-func NewClient(address string, connections int, faults rpc.Faults) *Client {
-	c := &Client{network: "tcp", address: address, faults: faults, places: make(chan struct{}, connections)}
+// others wait. Connections are protected as secured has it, and not at all where that is nil.
+func NewClient(address string, connections int, faults rpc.Faults, secured *tls.Config) *Client {
+	c := &Client{network: "tcp", address: address, faults: faults, secured: secured,
+		places: make(chan struct{}, connections)}
 	if path, unix := strings.CutPrefix(address, "unix:"); unix {
 		c.network, c.address = "unix", path
 	}
@@ -108,8 +112,7 @@ func (c *Client) connection(ctx context.Context) (*conn, error) {
 		return taken, nil
 	}
 	c.mu.Unlock()
-	var dialer net.Dialer
-	made, err := dialer.DialContext(ctx, c.network, c.address)
+	made, err := secure.Dial(ctx, c.network, c.address, c.secured)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package httpjson
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -21,8 +22,10 @@ import (
 
 func TestContract(t *testing.T) {
 	bindingtest.Run(t, bindingtest.Binding{Serve: serve,
-		Client: func(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
-			return bindingtest.Closed(t, NewClient(address, 64, faults), nil)
+		Client: func(
+			t *testing.T, address string, faults rpc.Faults, secured *tls.Config,
+		) grpc.ClientConnInterface {
+			return bindingtest.Closed(t, NewClient(address, 64, faults, secured), nil)
 		}})
 }
 

@@ -4,6 +4,7 @@ package leanhttp
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"sync"
 	"syscall"
@@ -46,6 +47,9 @@ func newWatch() (*watch, error) {
 // add calls cancel when the peer of a connection hangs up. What it returns ends
 // that. A connection that cannot be watched is served all the same.
 func (w *watch) add(connection net.Conn, cancel context.CancelFunc) (forget func()) {
+	if protected, is := connection.(*tls.Conn); is {
+		connection = protected.NetConn()
+	}
 	raw, ok := connection.(syscall.Conn)
 	if !ok {
 		return func() {}

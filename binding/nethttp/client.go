@@ -3,6 +3,7 @@ package nethttp
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,15 +38,21 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 
 // NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
 // connected before the first call. At most connections calls run at once, all of
-// whose connections are kept; others wait.
-func NewClient(address string, connections int, faults rpc.Faults) *Client {
+// whose connections are kept; others wait. Connections are protected as secured has it,
+// and not at all where that is nil; they carry HTTP/1.1 in both cases.
+func NewClient(address string, connections int, faults rpc.Faults, secured *tls.Config) *Client {
 	// net/http keeps two idle connections by itself: under load most calls would dial.
 	kept := &http.Transport{MaxConnsPerHost: connections, MaxIdleConns: connections,
-		MaxIdleConnsPerHost: connections, IdleConnTimeout: idleTimeout / 2}
-	c := &Client{address: address, base: "http://" + address, faults: faults, kept: kept,
+		MaxIdleConnsPerHost: connections, IdleConnTimeout: idleTimeout / 2, TLSClientConfig: secured,
+		TLSHandshakeTimeout: headTimeout}
+	scheme := "http://"
+	if secured != nil {
+		scheme = "https://"
+	}
+	c := &Client{address: address, base: scheme + address, faults: faults, kept: kept,
 		http: &http.Client{Transport: kept}}
 	if path, unix := strings.CutPrefix(address, "unix:"); unix {
-		c.address, c.base = path, "http://unix"
+		c.address, c.base = path, scheme+"unix"
 		kept.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			var dialer net.Dialer
 			return dialer.DialContext(ctx, "unix", path)

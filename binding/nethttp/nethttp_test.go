@@ -2,6 +2,7 @@ package nethttp
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -32,12 +33,16 @@ func TestTheLeanOneSpeaksTheSame(t *testing.T) {
 
 const connections = 64
 
-func client(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
-	return bindingtest.Closed(t, NewClient(address, connections, faults), nil)
+func client(
+	t *testing.T, address string, faults rpc.Faults, secured *tls.Config,
+) grpc.ClientConnInterface {
+	return bindingtest.Closed(t, NewClient(address, connections, faults, secured), nil)
 }
 
-func leanClient(t *testing.T, address string, faults rpc.Faults) grpc.ClientConnInterface {
-	return bindingtest.Closed(t, httpjson.NewClient(address, connections, faults), nil)
+func leanClient(
+	t *testing.T, address string, faults rpc.Faults, secured *tls.Config,
+) grpc.ClientConnInterface {
+	return bindingtest.Closed(t, httpjson.NewClient(address, connections, faults, secured), nil)
 }
 
 func serve(

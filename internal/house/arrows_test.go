@@ -61,7 +61,7 @@ var rules = sync.OnceValue(func() []rule {
 		{"systems/loaded", noun, nil, []string{"deploy/launch", "deploy/fleet"},
 			"what systems under load have in common knows none of them, nor the load engine"},
 		{"systems/kit", noun, nil, nil, "what systems are built from knows none of them"},
-		{"systems/kit/hosting", []string{"lab", "unit", "binding"}, any, nil,
+		{"systems/kit/hosting", []string{"lab", "unit", "binding", "systems/kit"}, any, nil,
 			"a unit hosts, calls and serves components of any system"},
 		{"systems/kit/front", []string{"lab", "unit", "binding"}, any, nil,
 			"what all public interfaces have is the same for every system"},

@@ -39,6 +39,7 @@ func hostRooms() map[string][]string {
 			"load/trial",          // how much memory its own process has
 			"backing",             // programs of servers, and databases that are part of a unit
 			"binding/spans",       // a unit's own, and those that units have handed over
+			"binding/secure",      // a unit's own
 			"traces",              // those that a user names
 			"systems/external",    // those that a system file names
 			"systems/loaded",      // the history that the generator has handed over

@@ -90,6 +90,15 @@ func joined(components []string) string {
 // Front returns the unit with the public interface.
 func (u Units) Front() Placed { return u[0] }
 
+// Names returns the names of all units.
+func (u Units) Names() []string {
+	var all []string
+	for _, unit := range u {
+		all = append(all, unit.Name)
+	}
+	return all
+}
+
 // Hosting returns the unit with a component, which one of them has.
 func (u Units) Hosting(component string) Placed {
 	return u[slices.IndexFunc(u, func(u Placed) bool { return slices.Contains(u.Components, component) })]

@@ -18,6 +18,7 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/secure"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/calls"
 	"github.com/cleave-lab/cleave/systems/airline/service"
@@ -85,6 +86,8 @@ type Unit struct {
 	parts   web.Parts
 	clients []client
 	grpc    bool
+	// security is that of connections with other units; nil: they are not protected.
+	security *secure.Transport
 }
 
 // client asks another unit.
@@ -102,7 +105,7 @@ func Open(ctx context.Context, s Settings, logError func(error)) (*Unit, error) 
 	if err != nil {
 		return nil, err
 	}
-	u := &Unit{kind: s.Unit, store: opened, grpc: s.GRPC,
+	u := &Unit{kind: s.Unit, store: opened, grpc: s.GRPC, security: s.Security,
 		parts: web.Parts{Asked: s.Unit != UnitMonolith, LogError: logError}}
 	has := func(part string) bool { return s.Unit == part || s.Unit == UnitMonolith }
 	if err := opened.Load(ctx, s.Data, has(UnitCustomers), has(UnitFlights)); err != nil {
@@ -131,10 +134,11 @@ func Open(ctx context.Context, s Settings, logError func(error)) (*Unit, error) 
 // connect puts clients of other units where this one has no such part.
 func (u *Unit) connect(s Settings) error {
 	for _, peer := range Asks(s.Unit, s.Key != nil) {
-		var client client = web.NewClient(s.Peers[peer], s.Pool)
+		secured := s.Security.Client(peer)
+		var client client = web.NewClient(s.Peers[peer], s.Pool, secured)
 		if s.GRPC {
 			var err error
-			if client, err = calls.NewClient(s.Peers[peer]); err != nil {
+			if client, err = calls.NewClient(s.Peers[peer], secured); err != nil {
 				return err
 			}
 		}
@@ -170,9 +174,38 @@ func openStore(ctx context.Context, s Settings) (store.Store, error) {
 // Handler answers what the unit is asked over HTTP.
 func (u *Unit) Handler() http.Handler { return web.NewHandler(u.parts) }
 
-// Serve answers until ctx ends, and then what is under way.
+// Serve answers until ctx ends, and then what is under way. Where other units have an interface or
+// connections of their own, how a connection begins tells whose it is.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
-	if !u.grpc || !u.parts.Asked {
+	greeting := ""
+	switch {
+	case !u.parts.Asked:
+	case u.security != nil:
+		greeting = secure.Greeting
+	case u.grpc:
+		greeting = calls.Greeting
+	}
+	if greeting == "" {
+		return web.Serve(ctx, listener, u.Handler())
+	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	ofUnits, others := accept.Fork(listener, greeting)
+	served := make(chan error, 1)
+	go func() {
+		served <- u.serveUnits(ctx, u.security.Listener(ofUnits))
+		end()
+	}()
+	public := u.parts
+	public.Asked = u.security == nil
+	err := web.Serve(ctx, others, web.NewHandler(public))
+	end()
+	return errors.Join(err, <-served)
+}
+
+// serveUnits answers other units.
+func (u *Unit) serveUnits(ctx context.Context, listener net.Listener) error {
+	if !u.grpc {
 		return web.Serve(ctx, listener, u.Handler())
 	}
 	asked := calls.Parts{}
@@ -185,17 +218,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	if u.parts.Flights != nil {
 		asked.Flights = u.parts.Flights
 	}
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	forCalls, others := accept.Fork(listener, calls.Greeting)
-	served := make(chan error, 1)
-	go func() {
-		served <- rpc.Serve(ctx, forCalls, calls.NewServer(asked, u.parts.LogError), drain)
-		end()
-	}()
-	err := web.Serve(ctx, others, u.Handler())
-	end()
-	return errors.Join(err, <-served)
+	return rpc.Serve(ctx, listener, calls.NewServer(asked, u.parts.LogError), drain)
 }
 
 // drain is how long calls that are under way at the end may take.

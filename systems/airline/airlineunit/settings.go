@@ -11,8 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cleave-lab/cleave/binding/secure"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/airline"
+	"github.com/cleave-lab/cleave/systems/kit"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 )
 
 // The units. UnitMonolith has what all others have together.
@@ -48,9 +51,10 @@ type Settings struct {
 	Database       string            // URL of the server; empty: the embedded store
 	Data           airline.Data
 	SessionSeconds int
-	Key            []byte // of signed sessions; nil: auth is asked
-	Pool           bool   // connections to other units are kept
-	GRPC           bool   // units call each other over gRPC, not over HTTP; it keeps its connections
+	Key            []byte            // of signed sessions; nil: auth is asked
+	Pool           bool              // connections to other units are kept
+	GRPC           bool              // units call each other over gRPC, not over HTTP; it keeps its connections
+	Security       *secure.Transport // of the connections between units; only units in Go have it
 }
 
 // keySize is the length of the key of signed sessions, in bytes.
@@ -76,6 +80,12 @@ func Read(get func(string) string) (Settings, error) {
 	if s.GRPC && !s.Pool {
 		r.mistakes = append(r.mistakes,
 			fmt.Errorf("AIRLINE_POOL is %q: with AIRLINE_CALLS=%s connections are kept, use %s", off, overGRPC, on))
+	}
+	var err error
+	s.Security, err = hosting.Security(r.one("AIRLINE_SECURITY", kit.Plain, kit.TLS, kit.MutualTLS),
+		get("CLEAVE_DIR"), s.Unit)
+	if err != nil {
+		r.mistakes = append(r.mistakes, err)
 	}
 	if r.one("AIRLINE_STORE", embedded, mongodb) == mongodb {
 		s.Database = r.needed(lab.ServiceVariable(serviceDatabase))

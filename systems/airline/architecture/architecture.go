@@ -57,7 +57,9 @@ type Design struct {
 	Token   bool // units check a signed token themselves, and ask nobody
 	Pool    bool // units keep their connections to each other
 	GRPC    bool // units call each other over gRPC
-	Workers int  // processes of a unit of Node.js; 0: as many as it has cores
+	// Security is a value of kit.KnobSecurity, for the connections between units.
+	Security string
+	Workers  int // processes of a unit of Node.js; 0: as many as it has cores
 }
 
 // knobs returns what can be turned, the default first.
@@ -77,6 +79,7 @@ func knobs() []lab.Knob {
 		{Name: KnobCalls, Values: []string{HTTP, GRPC},
 			Summary: "how units call each other: HTTP with JSON, or gRPC, which keeps its connections (pool=on)",
 			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
+		kit.Security(),
 		{Name: KnobWorkers, Values: []string{perCore, "1"}, Free: true,
 			Summary: "processes of each unit of Node.js: one for each of the trial's cores, or a number from 1 to 64"},
 	}
@@ -100,6 +103,7 @@ func New(name string, turned map[string]string) (Design, error) {
 	d := Design{
 		Runtime: settings[KnobRuntime], Units: []string{airlineunit.UnitMonolith}, Store: settings[KnobStore],
 		Token: settings[KnobSessions] == Token, Pool: settings[KnobPool] == on,
+		Security: settings[kit.KnobSecurity],
 	}
 	if name == Services {
 		d.Units = []string{airlineunit.UnitAuth, airlineunit.UnitCustomers, airlineunit.UnitFlights,
@@ -109,6 +113,10 @@ func New(name string, turned map[string]string) (Design, error) {
 	if d.GRPC && !d.Pool {
 		return Design{}, fmt.Errorf("architecture %s: %s=%s keeps its connections: turn %s=%s, too", name,
 			KnobCalls, GRPC, KnobPool, on)
+	}
+	if d.Security != kit.Plain && d.Runtime != Go {
+		return Design{}, fmt.Errorf("architecture %s: %s is %s, which the airline in %s has not: turn %s=%s, or "+
+			"%s=%s", name, kit.KnobSecurity, d.Security, d.Runtime, KnobRuntime, Go, kit.KnobSecurity, kit.Plain)
 	}
 	if text := settings[KnobWorkers]; text != perCore {
 		d.Workers, err = strconv.Atoi(text)

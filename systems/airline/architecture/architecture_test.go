@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/systems/kit"
 )
 
 func TestArchitecturesAreUnits(t *testing.T) {
@@ -36,6 +38,7 @@ func TestWhatThereIsNotIsNamed(t *testing.T) {
 		`sessions is "": use one of ask, token`:         {KnobSessions: ""},
 		`store is "paper": use one of embedded, mongo`:  {KnobStore: "paper"},
 		`calls=grpc keeps its connections`:              {KnobCalls: GRPC},
+		`security is tls, which the airline in java`:    {kit.KnobSecurity: kit.TLS, KnobRuntime: Java},
 	} {
 		if _, err := New(Monolith, turned); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want it to say %s", turned, err, want)
@@ -53,7 +56,7 @@ func TestAllArchitecturesHaveTheSameKnobs(t *testing.T) {
 			names[i] = append(names[i], k.Name+"="+k.Values[0])
 		}
 	}
-	if len(names[0]) != 6 || !slices.Equal(names[0], names[1]) {
+	if len(names[0]) != 7 || !slices.Equal(names[0], names[1]) {
 		t.Errorf("knobs %v", names)
 	}
 }

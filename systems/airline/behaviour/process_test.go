@@ -26,6 +26,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/airlineunit"
 	"github.com/cleave-lab/cleave/systems/airline/calls"
+	"github.com/cleave-lab/cleave/systems/kit"
+	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 	"github.com/cleave-lab/cleave/unit"
 )
 
@@ -304,6 +306,29 @@ func TestAirlinesOverGRPC(t *testing.T) {
 	})
 }
 
+// TestAirlinesWithProtectedCalls books at services that identify themselves to each other, over HTTP and
+// over gRPC. What units say to each other they say to nobody who does not: not at the address that is open to
+// customers, either.
+func TestAirlinesWithProtectedCalls(t *testing.T) {
+	units := architectures()["services"]
+	for _, by := range []string{"http", "grpc"} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			document, err := loadDescription(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := hostingtest.Identities(t, kit.MutualTLS, units...)
+			a := startProcesses(t, runtimes(t)[0], units, with(map[string]string{"AIRLINE_CALLS": by,
+				"AIRLINE_POOL": "on", "AIRLINE_SECURITY": kit.MutualTLS, "CLEAVE_DIR": dir}))
+			s := newSession(t, document, a, 0)
+			s.book("ATH-AMS-20260227-1", "ATH-AMS-20260227-2")
+			s.refused("who does not identify himself", s.askUnit(Customers, "POST", "/internal/check",
+				`{"login":"c1","password":"password-1"}`), "unknown-path")
+		})
+	}
+}
+
 // TestUnitsSpeakOneGRPC asks units of every language with the client of one, so that they
 // keep to the description and not only to themselves.
 func TestUnitsSpeakOneGRPC(t *testing.T) {
@@ -317,7 +342,7 @@ func TestUnitsSpeakOneGRPC(t *testing.T) {
 		s := newSession(t, document, a, 0)
 		unit := map[string]*calls.Client{}
 		for _, name := range []string{Auth, Customers, Flights} {
-			if unit[name], err = calls.NewClient(strings.TrimPrefix(a.Units[name], "http://")); err != nil {
+			if unit[name], err = calls.NewClient(strings.TrimPrefix(a.Units[name], "http://"), nil); err != nil {
 				t.Fatal(err)
 			}
 			defer unit[name].Close()

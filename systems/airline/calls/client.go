@@ -2,6 +2,7 @@ package calls
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"time"
 
@@ -26,9 +27,10 @@ var (
 	_ service.FlightFinder = (*Client)(nil)
 )
 
-// NewClient asks the unit at an address, host:port.
-func NewClient(address string) (*Client, error) {
-	client, err := grpcgo.NewClient(address, faults{})
+// NewClient asks the unit at an address, host:port. The connection is protected as secured has it, and
+// not at all where that is nil.
+func NewClient(address string, secured *tls.Config) (*Client, error) {
+	client, err := grpcgo.NewClient(address, faults{}, secured)
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/airlineunit"
 	"github.com/cleave-lab/cleave/systems/airline/architecture"
+	"github.com/cleave-lab/cleave/systems/kit"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
@@ -192,6 +194,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		unit.Cores = own
 		layout.Units = append(layout.Units, unit)
 	}
+	if err := hosting.Protect(layout.Units, design.Security); err != nil {
+		return lab.Layout{}, err
+	}
 	door := loaded.Proxy(front, routes(design.Units), design.Units)
 	door.Cores = others
 	job := lab.LoadJob{Target: "http://" + airline.Name, Seed: seed, Variant: v.Name,
@@ -266,6 +271,9 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 	if d.Token {
 		unit.Files = map[string][]byte{keyFile: []byte(key(seed))}
 		unit.Env = append(unit.Env, "AIRLINE_KEY={dir}/"+keyFile)
+	}
+	if d.Security != kit.Plain {
+		unit.Env = append(unit.Env, "AIRLINE_SECURITY="+d.Security)
 	}
 	if d.Runtime == architecture.Go {
 		unit.Own, unit.Args = airline.Name, []string{"{}"}

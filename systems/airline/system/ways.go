@@ -4,6 +4,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/architecture"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
@@ -25,8 +26,8 @@ func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error
 	after[loaded.SetArchitecture], after[loaded.SetDeployment] = to.Architecture, to.Deployment
 	var steps []loaded.Step
 	for _, name := range []string{architecture.KnobRuntime, loaded.SetArchitecture, architecture.KnobStore,
-		architecture.KnobSessions, architecture.KnobPool, architecture.KnobCalls, architecture.KnobWorkers,
-		loaded.SetDeployment} {
+		architecture.KnobSessions, architecture.KnobPool, architecture.KnobCalls, kit.KnobSecurity,
+		architecture.KnobWorkers, loaded.SetDeployment} {
 		steps = append(steps, loaded.Turn(name, after[name]))
 	}
 	from.System, from.Knobs = airline.Name, before

@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -39,11 +40,15 @@ var (
 )
 
 // NewClient asks the unit at an address, host:port. Without a pool every call has a
-// connection of its own.
-func NewClient(address string, pool bool) *Client {
+// connection of its own. Connections are protected as secured has it, and not at all where that is nil.
+func NewClient(address string, pool bool, secured *tls.Config) *Client {
 	transport := &http.Transport{DisableKeepAlives: !pool, MaxIdleConns: mostIdle, MaxIdleConnsPerHost: mostIdle,
-		IdleConnTimeout: time.Minute}
-	return &Client{"http://" + address, &http.Client{Transport: transport, Timeout: callTimeout}}
+		IdleConnTimeout: time.Minute, TLSClientConfig: secured, TLSHandshakeTimeout: callTimeout}
+	scheme := "http://"
+	if secured != nil {
+		scheme = "https://"
+	}
+	return &Client{scheme + address, &http.Client{Transport: transport, Timeout: callTimeout}}
 }
 
 // Close closes the connections that no call uses.

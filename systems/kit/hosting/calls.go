@@ -11,6 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/httpjson"
 	"github.com/cleave-lab/cleave/binding/nethttp"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/secure"
 )
 
 // The bindings. Those called lean are our own.
@@ -27,20 +28,22 @@ type Calls struct {
 	Connections int // of a client over HTTP to each unit, at most
 	MaxMessage  int // the longest request, in bytes
 	Faults      rpc.Faults
+	Security    *secure.Transport // nil: connections are not protected
 }
 
-// NewClient returns a client of the unit at an address: host:port, or unix:PATH. It dials when it
+// NewClient returns a client of a unit at an address: host:port, or unix:PATH. It dials when it
 // is first used.
-func (c Calls) NewClient(address string) (rpc.Client, error) {
+func (c Calls) NewClient(unit, address string) (rpc.Client, error) {
+	secured := c.Security.Client(unit)
 	switch c.Binding {
 	case GRPC:
-		return grpcgo.NewClient(address, c.Faults)
+		return grpcgo.NewClient(address, c.Faults, secured)
 	case GRPCLean:
-		return grpcunary.NewClient(address, c.Faults)
+		return grpcunary.NewClient(address, c.Faults, secured)
 	case HTTPLean:
-		return httpjson.NewClient(address, c.Connections, c.Faults), nil
+		return httpjson.NewClient(address, c.Connections, c.Faults, secured), nil
 	}
-	return nethttp.NewClient(address, c.Connections, c.Faults), nil
+	return nethttp.NewClient(address, c.Connections, c.Faults, secured), nil
 }
 
 // Server answers the calls of other units.

@@ -87,7 +87,9 @@ func (u *Unit) Client(name string) (rpc.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := rpc.Spread(addresses, u.Calls.NewClient)
+	client, err := rpc.Spread(addresses, func(address string) (rpc.Client, error) {
+		return u.Calls.NewClient(name, address)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +131,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener, options ...rpc.
 	for _, register := range u.offers {
 		register(server)
 	}
-	return rpc.Serve(ctx, listener, server, drain)
+	return rpc.Serve(ctx, u.Calls.Security.Listener(listener), server, drain)
 }
 
 // Close closes what the unit has opened, the last first. It serves no more.

@@ -1,4 +1,4 @@
-package hosting
+package hosting_test
 
 import (
 	"context"
@@ -11,6 +11,10 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/secure"
+	"github.com/cleave-lab/cleave/systems/kit"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
+	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 )
 
 // oven is a component of a bakery.
@@ -59,61 +63,75 @@ func call(binding grpc.ClientConnInterface) oven {
 }
 
 // unitOf returns a unit of a bakery whose oven is in the unit kitchen.
-func unitOf(name, binding, address string) *Unit {
-	return &Unit{Name: name, UnitOf: func(string) string { return "kitchen" },
+func unitOf(name, binding, address string, security *secure.Transport) *hosting.Unit {
+	return &hosting.Unit{Name: name, UnitOf: func(string) string { return "kitchen" },
 		Peer: func(unit string) (string, error) {
 			if address == "" {
 				return "", errors.New("nobody knows where the " + unit + " is")
 			}
 			return address, nil
 		},
-		Calls: Calls{Binding: binding, Connections: 4, MaxMessage: 1 << 10,
+		Calls: hosting.Calls{Binding: binding, Connections: 4, MaxMessage: 1 << 10, Security: security,
 			Faults: rpc.Problems(func(err error) *rpc.Problem { return rpc.ProblemOf(err, "cold", "burnt") })}}
 }
 
-// TestAComponentIsTheSameHereAndElsewhere asks for it in its unit and from another, over each binding.
+// TestAComponentIsTheSameHereAndElsewhere asks for it in its unit and from another, over each binding,
+// with every protection.
 func TestAComponentIsTheSameHereAndElsewhere(t *testing.T) {
-	for _, binding := range []string{HTTP, GRPC, HTTPLean, GRPCLean} {
-		t.Run(binding, func(t *testing.T) {
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			kitchen := unitOf("kitchen", binding, "")
-			shop := unitOf("shop", binding, listener.Addr().String())
-			here := Join(kitchen, "oven", func() oven { return hot{} }, offer, call)
-			there := Join(shop, "oven", func() oven { t.Error("the shop has no oven"); return nil }, offer, call)
-			ctx, stop := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() { ended <- kitchen.Serve(ctx, listener) }()
-			if err := shop.Healthy(t.Context()); err != nil || shop.Err() != nil {
-				t.Errorf("the shop is not healthy: %v, %v", err, shop.Err())
-			}
-			for _, o := range []oven{here, there} {
-				answer, err := o.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: "bread"})
-				if err != nil || answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
-					t.Errorf("%T: %v, %v", o, answer, err)
-				}
-				var problem *rpc.Problem
-				if _, err = o.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: "cake"}); !errors.As(err,
-					&problem) || problem.Kind != "no-bread" || problem.Detail != "there is bread only" {
-					t.Errorf("%T: %v, want the problem no-bread", o, err)
-				}
-			}
-			stop()
-			if err := errors.Join(<-ended, shop.Close(), kitchen.Close()); err != nil {
-				t.Error(err)
-			}
-			if err := shop.Healthy(t.Context()); err == nil {
-				t.Error("the shop is healthy without a kitchen")
-			}
-		})
+	for _, protected := range kit.Security().Values {
+		for _, binding := range []string{hosting.HTTP, hosting.GRPC, hosting.HTTPLean, hosting.GRPCLean} {
+			t.Run(binding+" "+protected, func(t *testing.T) { isTheSame(t, binding, protected) })
+		}
+	}
+}
+
+func isTheSame(t *testing.T, binding, protected string) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := hostingtest.Identities(t, protected, "kitchen", "shop")
+	ofKitchen, err := hosting.Security(protected, dir, "kitchen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofShop, err := hosting.Security(protected, dir, "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kitchen := unitOf("kitchen", binding, "", ofKitchen)
+	shop := unitOf("shop", binding, listener.Addr().String(), ofShop)
+	here := hosting.Join(kitchen, "oven", func() oven { return hot{} }, offer, call)
+	there := hosting.Join(shop, "oven", func() oven { t.Error("the shop has no oven"); return nil }, offer, call)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- kitchen.Serve(ctx, listener) }()
+	if err := shop.Healthy(t.Context()); err != nil || shop.Err() != nil {
+		t.Errorf("the shop is not healthy: %v, %v", err, shop.Err())
+	}
+	for _, o := range []oven{here, there} {
+		answer, err := o.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: "bread"})
+		if err != nil || answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+			t.Errorf("%T: %v, %v", o, answer, err)
+		}
+		var problem *rpc.Problem
+		if _, err = o.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: "cake"}); !errors.As(err,
+			&problem) || problem.Kind != "no-bread" || problem.Detail != "there is bread only" {
+			t.Errorf("%T: %v, want the problem no-bread", o, err)
+		}
+	}
+	stop()
+	if err := errors.Join(<-ended, shop.Close(), kitchen.Close()); err != nil {
+		t.Error(err)
+	}
+	if err := shop.Healthy(t.Context()); err == nil {
+		t.Error("the shop is healthy without a kitchen")
 	}
 }
 
 func TestErrSaysWhomAUnitCannotCall(t *testing.T) {
-	shop := unitOf("shop", HTTP, "")
-	Join(shop, "oven", func() oven { return hot{} }, offer, call)
+	shop := unitOf("shop", hosting.HTTP, "", nil)
+	hosting.Join(shop, "oven", func() oven { return hot{} }, offer, call)
 	if err := shop.Err(); err == nil || !strings.Contains(err.Error(), "kitchen") {
 		t.Errorf("%v, want what is wrong with the kitchen", err)
 	}
@@ -129,7 +147,7 @@ func (c closed) Close() error { *c.order = append(*c.order, c.name); return nil 
 
 func TestCloseClosesTheLastFirst(t *testing.T) {
 	var order []string
-	var u Unit
+	var u hosting.Unit
 	for _, name := range []string{"database", "broker"} {
 		u.Keep(closed{name, &order})
 	}

@@ -67,6 +67,7 @@ type Design struct {
 
 	TwoHosts bool   // the gateway and the database on one host, all other units on another
 	Calls    string // HTTP or GRPC; of no consequence in one unit
+	Security string // of the connections between units
 	Lean     bool   // the gateway serves clients with package leanhttp, not net/http
 	Store    string // kind of the database
 	Periodic bool   // Cassandra acknowledges before it has written
@@ -88,6 +89,7 @@ func knobs() []lab.Knob {
 		{Name: KnobCalls, Values: []string{HTTP, GRPC},
 			Summary: "what carries calls between gateway and services: net/http with JSON, or grpc-go",
 			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
+		kit.Security(),
 		{Name: KnobFront, Values: []string{stock, Lean},
 			Summary: "what serves clients: net/http, or our own binding, which does less for each request",
 			Means:   map[string]string{stock: "net/http", Lean: "our lean HTTP"}},
@@ -127,8 +129,8 @@ func New(name string, turned map[string]string) (Design, error) {
 		return Design{}, err
 	}
 	d := Design{
-		TwoHosts: settings[KnobHosts] == twoHosts, Calls: settings[KnobCalls], Lean: settings[KnobFront] == Lean,
-		Store:    settings[KnobStore],
+		TwoHosts: settings[KnobHosts] == twoHosts, Calls: settings[KnobCalls], Security: settings[kit.KnobSecurity],
+		Lean: settings[KnobFront] == Lean, Store: settings[KnobStore],
 		Periodic: settings[KnobCommitLog] == Periodic, Own: settings[KnobDatabase] == own,
 		Cipher: settings[KnobCipher],
 	}

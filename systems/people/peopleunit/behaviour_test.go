@@ -21,7 +21,9 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/wide"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/front"
+	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
 	"github.com/cleave-lab/cleave/systems/people/records"
@@ -55,13 +57,15 @@ func startAt(
 	}
 	s := &system{design: design, folder: folder, database: database, key: key}
 	addresses := map[string]string{}
+	identities := hostingtest.Identities(t, design.Security, design.Names()...)
 	ctx, stop := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	t.Cleanup(func() { stop(); serving.Wait() })
 	for i := len(design.Units) - 1; i >= 0; i-- {
 		unit := design.Units[i].Name
-		u, err := Open(ctx, design, unit, Place{Database: s.database, Key: key, LogError: s.logError,
-			Peer: func(name string) (string, error) { return addresses[name], nil }})
+		u, err := Open(ctx, design, unit, Place{Database: s.database, Dir: identities, Key: key,
+			LogError: s.logError,
+			Peer:     func(name string) (string, error) { return addresses[name], nil }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,6 +171,8 @@ func builds() map[string]map[string]string {
 		"services":                {},
 		"services, lean front":    {architecture.KnobFront: "lean"},
 		"services, grpc":          {architecture.KnobCalls: architecture.GRPC},
+		"services, tls":           {kit.KnobSecurity: kit.TLS},
+		"services, grpc, mtls":    {architecture.KnobCalls: architecture.GRPC, kit.KnobSecurity: kit.MutualTLS},
 		"services, own databases": {architecture.KnobDatabase: "own"},
 		"services, ecb":           {architecture.KnobCipher: "ecb"},
 		"services, pairs":         {architecture.KnobPlacement: "gateway+persons,addresses+profiles"},
@@ -393,8 +399,7 @@ func TestManyUsersAtOnce(t *testing.T) {
 
 func TestAKeyIsReadFromTheUnitsFolder(t *testing.T) {
 	dir := t.TempDir()
-	t.Setenv("CLEAVE_DIR", dir)
-	if _, err := readKey(); err == nil {
+	if _, err := readKey(dir); err == nil {
 		t.Error("a key that is not there is read")
 	}
 	for text, good := range map[string]bool{"000102030405060708090a0b0c0d0e0f\n": true, "00": false,
@@ -402,7 +407,7 @@ func TestAKeyIsReadFromTheUnitsFolder(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, KeyFile), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := readKey()
+		_, err := readKey(dir)
 		if (err == nil) != good {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -66,20 +66,20 @@ func Run(channel *unit.Channel, argument string) error {
 			_, err := openStores(ctx, &tables, design, database, all)
 			return nil, errors.Join(err, tables.Close())
 		}
-		key, err := readKey()
+		dir, err := unit.Dir()
 		if err != nil {
 			return nil, err
 		}
-		return Open(ctx, design, job.Unit, Place{Database: database, Key: key, Peer: unit.PeerAddress})
+		key, err := readKey(dir)
+		if err != nil {
+			return nil, err
+		}
+		return Open(ctx, design, job.Unit, Place{Database: database, Dir: dir, Key: key, Peer: unit.PeerAddress})
 	}, hosting.NoReport)
 }
 
 // readKey reads the key that the deployer has put into the unit's folder.
-func readKey() ([]byte, error) {
-	dir, err := unit.Dir()
-	if err != nil {
-		return nil, err
-	}
+func readKey(dir string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(dir, KeyFile))
 	if err != nil {
 		return nil, fmt.Errorf("read the key of records: %w", err)
@@ -95,6 +95,7 @@ func readKey() ([]byte, error) {
 // Place is where a unit finds what it needs.
 type Place struct {
 	Database string // address
+	Dir      string // the unit's folder
 	Key      []byte
 	// Peer is the host:port of another unit, or of all its replicas.
 	Peer func(unit string) (string, error)
@@ -115,11 +116,15 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	if _, err := design.Named(name); err != nil {
 		return nil, err
 	}
+	security, err := hosting.Security(design.Security, place.Dir, name)
+	if err != nil {
+		return nil, fmt.Errorf("unit %s: %w", name, err)
+	}
 	u := &Unit{design: design, keepers: map[people.Kind]peoplepb.Records{}, logError: place.LogError,
 		Unit: hosting.Unit{Name: name, Peer: place.Peer,
 			UnitOf: func(kind string) string { return design.Hosting(kind).Name },
 			Calls: hosting.Calls{Binding: design.Calls, Connections: design.Pool, MaxMessage: maxMessage,
-				Faults: rpc.Problems(people.ProblemOf)}}}
+				Faults: rpc.Problems(people.ProblemOf), Security: security}}}
 	if u.logError == nil {
 		u.logError = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
@@ -127,6 +128,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 			unit.Uses = append(unit.Uses, lab.Use{To: peopleunit.ServiceDatabase})
 		}
 		layout.Units = append(layout.Units, unit)
+	}
+	if err := hosting.Protect(layout.Units, design.Security); err != nil {
+		return lab.Layout{}, err
 	}
 	work := lab.LoadJob{Target: "http://people", Seed: seed, Variant: v.Name,
 		Ready: lab.ReadyCheck{Path: "/health", Timeout: readyTimeout}}

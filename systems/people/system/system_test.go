@@ -15,6 +15,8 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/wide"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
@@ -76,6 +78,20 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 		}
 		if g.job.Users != 3 || g.job.Unit != layout.Units[0].Name || layout.Lead != lab.RoleGenerator {
 			t.Errorf("%s: job %+v", name, g.job)
+		}
+	}
+}
+
+// TestUnitsGetWhatProtectsTheirCalls: the generator gets none of it.
+func TestUnitsGetWhatProtectsTheirCalls(t *testing.T) {
+	v := variant(architecture.Services, lab.Process, map[string]string{kit.KnobSecurity: kit.TLS})
+	layout, err := System{Generator: &generator{}}.Layout(v, point(map[string]float64{lab.FactorUsers: 3}), 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range layout.Units {
+		if has := u.Files[hosting.IdentityFile(u.Name)] != nil; has != (u.Name != lab.RoleGenerator) {
+			t.Errorf("%s can identify itself: %t", u.Name, has)
 		}
 	}
 }

@@ -146,7 +146,7 @@ func readAnswer(descriptor int, into []byte) error {
 // probeStore measures a call that does nothing. Both sides are in this process: each takes half of the CPU
 // time.
 func (u *Unit) probeStore(ctx context.Context, address string) (err error) {
-	client, err := u.Calls.NewClient(address)
+	client, err := u.Calls.NewClient(u.Name, address)
 	if err != nil {
 		return err
 	}

@@ -95,6 +95,7 @@ type Design struct {
 	Architecture string
 	Units        []Unit
 	Binding      Binding // of no consequence in one unit
+	Security     string  // of the connections between units: a value of kit.KnobSecurity
 	Data         Data
 	Coordination Coordination
 	Views        Views
@@ -209,7 +210,8 @@ func read(name string, turned map[string]string) (Design, error) {
 // design reads the settings. Whether it can be built is another question.
 func design(name string, settings map[string]string) (Design, error) {
 	d := Design{
-		Architecture: name, Binding: Binding(settings[KnobBinding]), Data: Data(settings[KnobData]),
+		Architecture: name, Binding: Binding(settings[KnobBinding]),
+		Security: settings[kit.KnobSecurity], Data: Data(settings[KnobData]),
 		Coordination: Coordination(settings[KnobCoordination]), Views: Views(settings[KnobViews]),
 		Database: settings[KnobDatabase], Replicated: settings[KnobDisk] == lab.DiskReplicated,
 		Pair:     settings[KnobBalancer] == balancerPair,

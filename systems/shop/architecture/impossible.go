@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
@@ -36,6 +37,8 @@ func (d Design) impossible(turned map[string]string) []error {
 		"balancer %s has nothing to balance: one unit takes orders; use replicas 2, or more", balancerPair)
 	_, binding := turned[KnobBinding]
 	refuse(binding && d.Alone(), "binding %s has nothing to carry: all components are in one unit", d.Binding)
+	refuse(d.Security != kit.Plain && turned[kit.KnobSecurity] != "" && d.Alone(),
+		"%s %s has nothing to protect: all components are in one unit", kit.KnobSecurity, d.Security)
 	_, broker := turned[KnobBroker]
 	refuse(broker && d.Broker == "", "broker %s has nothing to carry: coordination %s publishes no events",
 		turned[KnobBroker], d.Coordination)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
@@ -67,6 +68,7 @@ func order() []setting {
 	return []setting{
 		{KnobDatabase, ""}, {KnobDisk, ""}, {KnobPool, ""}, {KnobReplicas, ""}, {KnobBalancer, ""},
 		{KnobCoordination, string(Orchestrated)}, {KnobData, ""}, {KnobPlacement, ""}, {KnobBinding, ""},
+		{kit.KnobSecurity, ""},
 		{KnobCoordination, string(Choreographed)}, {KnobBroker, ""}, {KnobPrefetch, ""},
 		{KnobViews, ""}, {KnobDocuments, ""},
 		{KnobBinding, lean}, {KnobBatching, ""}, {KnobRuntime, ""},
@@ -86,7 +88,7 @@ func spelledOut(v lab.Variant) (map[string]string, Design, error) {
 // idle reports whether a knob has no effect in a design.
 func (d Design) idle(knob string) bool {
 	switch knob {
-	case KnobBinding:
+	case KnobBinding, kit.KnobSecurity:
 		return d.Alone()
 	case KnobBroker, KnobPrefetch:
 		return d.Broker == ""
@@ -114,13 +116,13 @@ func isStock(knob, value string) bool {
 }
 
 // align makes the settings of idle knobs equal in two variants. A binding without
-// effect on one side becomes what first says of the other's. The runtime, where it has
-// an effect on one side only, keeps its values: it is turned there.
+// effect on one side becomes what first says of the other's. What is turned by itself
+// keeps its values, where it has an effect on one side only.
 func align(from, to map[string]string, before, after Design, first func(binding string) string) {
 	for _, k := range knobs() {
 		idle, idleThen := before.idle(k.Name), after.idle(k.Name)
 		switch {
-		case idle != idleThen && k.Name == KnobRuntime:
+		case idle != idleThen && isTurnedByItself(k.Name):
 		case idle != idleThen && k.Name == KnobBinding && idle:
 			from[k.Name] = first(to[k.Name])
 		case idle != idleThen && k.Name == KnobBinding:
@@ -132,6 +134,9 @@ func align(from, to map[string]string, before, after Design, first func(binding 
 		}
 	}
 }
+
+// isTurnedByItself reports whether a knob that begins to have an effect is a step of its own.
+func isTurnedByItself(knob string) bool { return knob == KnobRuntime || knob == kit.KnobSecurity }
 
 // changes returns what lies between two settings.
 func changes(from, to map[string]string) []lab.KnobChange {
@@ -167,12 +172,12 @@ func byStock(from, to Binding) []string {
 
 // awakened returns the knobs that have an effect in one design and had none in another,
 // each with its setting. How many messages a consumer may hold comes with the broker, a
-// balancer with replicas, and neither is told; nor is the runtime, which is turned by itself.
+// balancer with replicas, and neither is told; nor is what is turned by itself.
 func awakened(was, is Design, settings map[string]string) string {
 	var found []string
-	untold := []string{KnobPrefetch, KnobBalancer, KnobRuntime}
+	untold := []string{KnobPrefetch, KnobBalancer}
 	for _, k := range knobs() {
-		if was.idle(k.Name) && !is.idle(k.Name) && !slices.Contains(untold, k.Name) {
+		if was.idle(k.Name) && !is.idle(k.Name) && !slices.Contains(untold, k.Name) && !isTurnedByItself(k.Name) {
 			found = append(found, k.Name+" "+settings[k.Name])
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 )
 
 // stops shows a path: "monolith | coordination acid -> orchestrated: monolith-orchestrated | ...".
@@ -70,6 +71,13 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 				"(with binding http): sync-shared | data shared -> databases: sync",
 		}},
 		"one knob": {plain(Sync), plain(SyncGRPC), []string{"sync | binding http -> grpc: sync-grpc"}},
+		"protected calls": {plain(Sync), variant(Sync, map[string]string{kit.KnobSecurity: kit.MutualTLS}),
+			[]string{"sync | security none -> mtls: sync-mtls"}},
+		"a split with protected calls": {plain(Monolith), variant(Sync, map[string]string{KnobData: "shared",
+			kit.KnobSecurity: kit.TLS}), []string{
+			"monolith | coordination acid -> orchestrated: monolith-orchestrated | placement together -> apart " +
+				"(with binding http): sync-shared | security none -> tls: sync-tls-shared",
+		}},
 		"a split over gRPC": {plain(Monolith), variant(SyncGRPC, map[string]string{KnobData: "shared"}), []string{
 			"monolith | coordination acid -> orchestrated: monolith-orchestrated | placement together -> apart " +
 				"(with binding grpc): sync-grpc-shared",

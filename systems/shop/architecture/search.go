@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
@@ -92,11 +93,12 @@ func (s *search) at(mask int) (map[string]string, bool) {
 	return settings, true
 }
 
-// tunesNothing reports whether settings have something tuned that has no effect there.
+// tunesNothing reports whether settings have something tuned or protected that has no effect there.
 func (s *search) tunesNothing(settings map[string]string) bool {
 	d, err := design("", settings)
 	return err == nil && slices.ContainsFunc(s.changes, func(c lab.KnobChange) bool {
-		return d.idle(c.Knob) && !isStock(c.Knob, settings[c.Knob])
+		protects := c.Knob == kit.KnobSecurity && settings[c.Knob] != kit.Plain
+		return d.idle(c.Knob) && (protects || !isStock(c.Knob, settings[c.Knob]))
 	})
 }
 

@@ -74,7 +74,7 @@ func (u *unit) peer(instance string) (string, error) {
 func socketOf(dir, instance string) string { return filepath.Join(dir, instance+".sock") }
 
 // serveUnits answers the calls of other units until ctx ends. In a shop of events it answers requests for
-// takenPath at the same address.
+// takenPath at the same address; those are the laboratory's and are not protected.
 func (u *unit) serveUnits(ctx context.Context, hosted Hosted) error {
 	listener, err := u.listen(ctx)
 	if err != nil {

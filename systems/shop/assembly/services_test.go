@@ -203,11 +203,12 @@ func (s shopOf) listen(t *testing.T) net.Listener {
 // call reaches the unit that hosts a component.
 func (s shopOf) call(t *testing.T) func(component string) grpc.ClientConnInterface {
 	return func(component string) grpc.ClientConnInterface {
-		address := s.listeners[s.design.Hosting(component).Name].Addr().String()
+		unit := s.design.Hosting(component).Name
+		address := s.listeners[unit].Addr().String()
 		if s.design.Binding.OverUnix() {
 			address = "unix:" + address
 		}
-		client, err := assembly.Calls(s.design.Binding).NewClient(address)
+		client, err := assembly.Calls(s.design.Binding).NewClient(unit, address)
 		must(t, err)
 		t.Cleanup(func() { must(t, client.Close()) })
 		return client

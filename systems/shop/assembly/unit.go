@@ -262,10 +262,14 @@ func newUnit(design architecture.Design, kind, instance string, place Place) (*u
 	if err != nil {
 		return nil, err
 	}
+	calls := Calls(design.Binding)
+	if calls.Security, err = hosting.Security(design.Security, place.Dir, kind); err != nil {
+		return nil, err
+	}
 	u := &unit{design: design, kind: design.Units[i], instance: instance, place: place, where: where,
 		opened:  map[string]*database.DB{},
 		callees: callees{clients: map[string]grpc.ClientConnInterface{}, calls: map[string]*atomic.Int64{}}}
-	u.Unit = hosting.Unit{Name: instance, Calls: Calls(design.Binding), Peer: u.peer}
+	u.Unit = hosting.Unit{Name: instance, Calls: calls, Peer: u.peer}
 	u.Keep(&u.lookers)
 	if design.Spans > 0 {
 		u.spans = spans.NewProvider(design.Spans)

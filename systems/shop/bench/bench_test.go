@@ -11,6 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/internal/trials"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
@@ -86,23 +87,31 @@ func TestReplayNotices(t *testing.T) {
 	}
 }
 
-// TestTransports: every binding brings the same quote.
+// TestTransports: every binding brings the same quote, protected or not.
 func TestTransports(t *testing.T) {
-	for name, binding := range transports() {
-		quoted, stop, err := over(binding)
-		if err != nil {
-			t.Fatal(err)
+	for name := range transports() {
+		for _, security := range kit.Security().Values {
+			bringsTheQuote(t, callJob{Binding: name, Security: security})
 		}
-		if err := callAll(quoted, 2, 10); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		answer, err := quoted.Quote(t.Context(), &shoppb.QuoteRequest{ProductIds: []int64{7}})
-		if err != nil || answer.GetProducts()[0].GetPriceCents() != 2006 {
-			t.Errorf("%s: %v, %v", name, answer, err)
-		}
-		if err := stop(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		bringsTheQuote(t, callJob{Binding: name, Security: kit.MutualTLS, Anew: true})
+	}
+}
+
+func bringsTheQuote(t *testing.T, job callJob) {
+	t.Helper()
+	quoted, stop, err := over(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := callAll(quoted, 2, 10); err != nil {
+		t.Errorf("%+v: %v", job, err)
+	}
+	answer, err := quoted.Quote(t.Context(), &shoppb.QuoteRequest{ProductIds: []int64{7}})
+	if err != nil || answer.GetProducts()[0].GetPriceCents() != 2006 {
+		t.Errorf("%+v: %v, %v", job, answer, err)
+	}
+	if err := stop(); err != nil {
+		t.Errorf("%+v: %v", job, err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
@@ -23,6 +24,9 @@ type callJob struct {
 	Binding string `json:"binding"` // a name of transports
 	Calls   int    `json:"calls"`
 	Callers int    `json:"callers"` // who call at once
+	// Security is a value of kit.KnobSecurity; Anew has every call make a connection.
+	Security string `json:"security"`
+	Anew     bool   `json:"anew"`
 }
 
 // callCost is what a trial of a binding gave.
@@ -45,7 +49,10 @@ func playCalls(
 ) (all []figures.Figure, err error) {
 	// One call shows the way there and back; 16 are as many as a unit has connections to its database.
 	for _, callers := range []int{1, 16} {
-		results, err := figures.Play(ctx, o.taking(), callSide(o, ours, callers), callSide(o, theirs, callers))
+		side := func(binding string) figures.Side[callCost] {
+			return callSide(o, callJob{Binding: binding, Callers: callers, Security: kit.Plain})
+		}
+		results, err := figures.Play(ctx, o.taking(), side(ours), side(theirs))
 		if err != nil {
 			return nil, err
 		}
@@ -72,12 +79,11 @@ func (c callCost) cpu() float64  { return c.CPU }
 func (c callCost) wall() float64 { return c.Wall }
 
 // callSide returns a binding as a side of a row.
-func callSide(o options, binding string, callers int) figures.Side[callCost] {
+func callSide(o options, job callJob) figures.Side[callCost] {
+	job.Calls = o.calls
 	return figures.Side[callCost]{
-		Name: fmt.Sprintf("%s, %d at once", binding, callers),
-		Play: func(ctx context.Context, _ uint64) (callCost, error) {
-			return inOwnProcess(ctx, callJob{Binding: binding, Calls: o.calls, Callers: callers})
-		},
+		Name: fmt.Sprintf("%s, %d at once", job.Binding, job.Callers),
+		Play: func(ctx context.Context, _ uint64) (callCost, error) { return inOwnProcess(ctx, job) },
 		Says: func(c callCost) string { return fmt.Sprintf("CPU %.1f us, wall %.1f us", 1e6*c.CPU, 1e6*c.Wall) },
 	}
 }
@@ -107,11 +113,7 @@ func runCalls(argument string) (err error) {
 	if err := json.Unmarshal([]byte(argument), &job); err != nil {
 		return fmt.Errorf("read job %q: %w", argument, err)
 	}
-	binding, known := transports()[job.Binding]
-	if !known {
-		return fmt.Errorf("there is no binding %q", job.Binding)
-	}
-	catalog, stop, err := over(binding)
+	catalog, stop, err := over(job)
 	if err != nil {
 		return err
 	}

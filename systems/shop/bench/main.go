@@ -10,7 +10,7 @@
 // writes them as JSON to the file named by -out. A row whose server is missing
 // here is left out, with the reason.
 //
-// Files: main.go lists the rows; statements.go, calls.go, inprocess.go,
+// Files: main.go lists the rows; statements.go, calls.go, security.go, inprocess.go,
 // capacity.go and spans.go play them; the other files hold what they share.
 package main
 
@@ -67,6 +67,8 @@ func rows() []row {
 		{"raw", "monolith / the same statements replayed raw, each database of -databases", playStatements},
 		{"http", "our HTTP+JSON binding / net/http with encoding/json, CPU per call", playHTTP},
 		{"grpc", "our gRPC binding / grpc-go, CPU per call", playGRPC},
+		{"security", "calls without protection, over TLS and over mutual TLS, kept connections and new ones",
+			playSecurity},
 		{"inprocess", "a call within a process", playInProcess},
 		{"sync", "sync-grpc-tuned and sync-grpc / monolith, final orders per second on MariaDB", playSync},
 		{"async", "async-tuned / sync-tuned and async / sync, final orders per second on MariaDB and RabbitMQ",

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -21,8 +23,16 @@ func transports() map[string]architecture.Binding {
 }
 
 // over serves quotes over loopback and returns a catalog that asks for them.
-func over(binding architecture.Binding) (catalog shop.Catalog, stop func() error, err error) {
-	server, err := assembly.Calls(binding).NewServer()
+func over(job callJob) (catalog shop.Catalog, stop func() error, err error) {
+	binding, known := transports()[job.Binding]
+	if !known {
+		return nil, nil, fmt.Errorf("there is no binding %q", job.Binding)
+	}
+	calls := assembly.Calls(binding)
+	if calls.Security, err = protection(job.Security); err != nil {
+		return nil, nil, err
+	}
+	server, err := calls.NewServer()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -32,12 +42,17 @@ func over(binding architecture.Binding) (catalog shop.Catalog, stop func() error
 		return nil, nil, err
 	}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	client, err := assembly.Calls(binding).NewClient(listener.Addr().String())
+	go func() { served <- server.Serve(calls.Security.Listener(listener)) }()
+	connect := func() (rpc.Client, error) { return calls.NewClient(callee, listener.Addr().String()) }
+	client, err := connect()
 	if err != nil {
 		return nil, nil, errors.Join(err, server.Shutdown(context.Background()))
 	}
-	return shoppb.CallCatalog(client), func() error {
+	catalog = shoppb.CallCatalog(client)
+	if job.Anew {
+		catalog = anew{connect: connect}
+	}
+	return catalog, func() error {
 		return errors.Join(client.Close(), server.Shutdown(context.Background()), <-served)
 	}, nil
 }

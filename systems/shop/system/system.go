@@ -11,6 +11,7 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
@@ -186,7 +187,7 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 			all = append(all, unit)
 		}
 	}
-	return all, nil
+	return all, hosting.Protect(all, d.Security)
 }
 
 // generator returns the unit that orders, at the unit in front.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
@@ -97,6 +98,21 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 		if len(layout.Prepare) != 1 || !strings.Contains(layout.Prepare[0].Args[0],
 			`"prepare":{"customers":1000,`) {
 			t.Errorf("%s: prepared by %+v", c.variant.Name, layout.Prepare)
+		}
+	}
+}
+
+// TestUnitsGetWhatProtectsTheirCalls: the generator and the balancer get none of it, replicas the same.
+func TestUnitsGetWhatProtectsTheirCalls(t *testing.T) {
+	v := variant(architecture.Sync, map[string]string{"security": "mtls", "replicas": "orders=2"})
+	layout, err := System{Generator: &generator{}}.Layout(v, point(map[string]float64{lab.FactorRate: 10}), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range layout.Units {
+		ours := u.Name != RoleGenerator && !u.Foreign
+		if has := u.Files[hosting.IdentityFile(u.Role)] != nil; has != ours {
+			t.Errorf("%s can identify itself: %t", u.Name, has)
 		}
 	}
 }

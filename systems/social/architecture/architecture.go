@@ -67,6 +67,7 @@ type Design struct {
 	kit.Units // the first has the public interface
 
 	Calls      string
+	Security   string // of the connections between units
 	Cache      bool   // posts are cached, look-aside
 	CacheStore string // kind of the cache
 	OnRead     bool   // home timelines are gathered when they are read
@@ -84,6 +85,7 @@ func knobs() []lab.Knob {
 		{Name: KnobCalls, Values: []string{GRPC, HTTP},
 			Summary: "what carries calls between units: grpc-go, or net/http with JSON",
 			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
+		kit.Security(),
 		{Name: KnobCache, Values: []string{off, LookAside},
 			Summary: "whether posts that were read are kept in a cache",
 			Means:   map[string]string{off: "no cache", LookAside: "a cache"}},
@@ -135,7 +137,8 @@ func New(name string, turned map[string]string) (Design, error) {
 		return Design{}, err
 	}
 	d := Design{
-		Calls: settings[KnobCalls], Cache: settings[KnobCache] == LookAside, CacheStore: settings[KnobCacheStore],
+		Calls: settings[KnobCalls], Security: settings[kit.KnobSecurity],
+		Cache: settings[KnobCache] == LookAside, CacheStore: settings[KnobCacheStore],
 		OnRead: settings[KnobFanOut] == OnRead, Documents: settings[KnobDocuments],
 		Nginx: settings[KnobFront] == Nginx, ThirdParty: settings[KnobMedia] == Third,
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/population"
@@ -55,6 +56,7 @@ func startWith(
 		t.Fatal(err)
 	}
 	listeners := map[string]net.Listener{}
+	place.Dir = hostingtest.Identities(t, design.Security, design.Names()...)
 	for _, u := range design.Units {
 		if listeners[u.Name], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 			t.Fatal(err)
@@ -162,9 +164,12 @@ func TestBehaviour(t *testing.T) {
 		architecture string
 		knobs        map[string]string
 	}{
-		"monolith":            {architecture.Monolith, nil},
-		"services":            {architecture.Services, nil},
-		"services over HTTP":  {architecture.Services, map[string]string{"calls": "http"}},
+		"monolith":           {architecture.Monolith, nil},
+		"services":           {architecture.Services, nil},
+		"services over HTTP": {architecture.Services, map[string]string{"calls": "http"}},
+		"over HTTP with mTLS": {architecture.Services,
+			map[string]string{"calls": "http", "security": "mtls", "fan_out_by": "events"}},
+		"with TLS":            {architecture.Services, map[string]string{"security": "tls"}},
 		"gathered on read":    {architecture.Services, map[string]string{"fan_out": "read"}},
 		"monolith, on read":   {architecture.Monolith, map[string]string{"fan_out": "read"}},
 		"with a cache":        {architecture.Services, map[string]string{"cache": "look-aside"}},

@@ -153,13 +153,14 @@ func (u *Unit) connectFillers() error {
 	if u.broker == nil || u.Name != u.design.Front().Name || u.Hosts(parts.HomeTimelinesName) {
 		return nil
 	}
-	addresses, err := u.Peer(u.UnitOf(parts.HomeTimelinesName))
+	filling := u.UnitOf(parts.HomeTimelinesName)
+	addresses, err := u.Peer(filling)
 	if err != nil {
 		return err
 	}
 	for address := range strings.SplitSeq(addresses, lab.AddressSeparator) {
 		address, standby := strings.CutPrefix(address, lab.StandbyMark)
-		client, err := u.Calls.NewClient(address)
+		client, err := u.Calls.NewClient(filling, address)
 		if err != nil {
 			return err
 		}

@@ -76,6 +76,9 @@ func Run(channel *unit.Channel, argument string) error {
 	place := Place{Documents: os.Getenv(lab.ServiceVariable(ServiceDocuments)),
 		Cache:  os.Getenv(lab.ServiceVariable(ServiceCache)),
 		Broker: os.Getenv(lab.ServiceVariable(ServiceBroker)), Peer: unit.PeerAddress}
+	if place.Dir, err = unit.Dir(); err != nil {
+		return err
+	}
 	return hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) {
 		if job.Unit != "" {
 			return Open(ctx, design, job.Unit, place)
@@ -91,6 +94,7 @@ func Run(channel *unit.Channel, argument string) error {
 // Place is where a unit finds what it needs.
 type Place struct {
 	Documents, Cache, Broker string // addresses
+	Dir                      string // the unit's folder
 	// Peer is the host:port of another unit, or of all its replicas.
 	Peer func(unit string) (string, error)
 	// LogError is told what fails inside; nil: standard error is.
@@ -119,12 +123,16 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	if place.LogError == nil {
 		place.LogError = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }
 	}
+	security, err := hosting.Security(design.Security, place.Dir, name)
+	if err != nil {
+		return nil, fmt.Errorf("unit %s: %w", name, err)
+	}
 	u := &Unit{design: design, unit: own, place: place, parts: &parts.All{},
 		stores: map[string]document.Store{},
 		Unit: hosting.Unit{Name: name, Peer: place.Peer,
 			UnitOf: func(part string) string { return design.Hosting(part).Name },
 			Calls: hosting.Calls{Binding: design.Calls, Connections: pool, MaxMessage: maxMessage,
-				Faults: rpc.Problems(social.ProblemOf)}}}
+				Faults: rpc.Problems(social.ProblemOf), Security: security}}}
 	err = u.open(ctx)
 	if err == nil {
 		peers := design.Peers(u.unit)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
@@ -139,6 +140,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		unit.Scalable = !slices.Contains(u.Components, parts.UniqueIDsName) // which counts in memory
 		unit.Uses = uses(design, u, unit.Peers)
 		layout.Units = append(layout.Units, unit)
+	}
+	if err := hosting.Protect(layout.Units, design.Security); err != nil {
+		return lab.Layout{}, err
 	}
 	front := design.Front().Name
 	if design.Nginx {

@@ -1,0 +1,110 @@
+package bindingtest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/secure"
+)
+
+// The names by which caller and callee identify themselves.
+const caller, callee = "caller", "callee"
+
+// identities returns both ends of mutual TLS, which have an authority of their own.
+func identities(t *testing.T) (ofCaller, ofCallee *secure.Transport) {
+	authority := newAuthority(t)
+	return transport(t, issued(t, authority, caller), true), transport(t, issued(t, authority, callee), true)
+}
+
+func newAuthority(t *testing.T) *secure.Authority {
+	t.Helper()
+	authority, err := secure.NewAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authority
+}
+
+func issued(t *testing.T, by *secure.Authority, name string) []byte {
+	t.Helper()
+	identity, err := by.Issue(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return identity
+}
+
+// expired returns an identity that was valid until a second ago.
+func expired(t *testing.T, by *secure.Authority, name string) []byte {
+	t.Helper()
+	identity, err := by.IssueFor(time.Now().Add(-time.Hour), time.Now().Add(-time.Second), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return identity
+}
+
+func transport(t *testing.T, identity []byte, mutual bool) *secure.Transport {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "identity.pem")
+	if err := os.WriteFile(path, identity, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read, err := secure.Read(path, mutual)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+// trusting returns an identity with the authority of another one.
+func trusting(identity, other []byte) []byte {
+	const begin = "-----BEGIN CERTIFICATE-----"
+	own := identity[:strings.LastIndex(string(identity), begin)]
+	return append(own, other[strings.LastIndex(string(other), begin):]...)
+}
+
+// refusesStrangers: nobody is called, and nobody is served, who has not the certificate for it.
+func refusesStrangers(t *testing.T, b Binding) {
+	ours, others := newAuthority(t), newAuthority(t)
+	of, to := issued(t, ours, caller), issued(t, ours, callee)
+	for name, c := range map[string]struct {
+		caller, callee *secure.Transport
+		why            string // what the caller learns, where it is the caller who refuses
+	}{
+		"a callee whose certificate has expired": {transport(t, of, false),
+			transport(t, expired(t, ours, callee), false), "expired"},
+		"a callee of another trial": {transport(t, of, false), transport(t, issued(t, others, callee), false),
+			"unknown authority"},
+		"a callee by another name": {transport(t, of, false), transport(t, issued(t, ours, "stranger"), false),
+			"is valid for stranger"},
+		"a caller whose certificate has expired": {transport(t, expired(t, ours, caller), true),
+			transport(t, to, true), ""},
+		"a caller of another trial": {transport(t, trusting(issued(t, others, caller), of), true),
+			transport(t, to, true), ""},
+		"a caller without a certificate": {transport(t, of, false), transport(t, to, true), ""},
+		"a caller without TLS":           {nil, transport(t, to, false), ""},
+		"a callee without TLS":           {transport(t, of, false), nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newBench(t, b, "tcp", c.caller, c.callee)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			_, err := x.client.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: "hello"})
+			if err == nil || x.service.asked.Load() > 0 {
+				t.Fatalf("error %v, the callee was asked %d times, want a refusal", err, x.service.asked.Load())
+			}
+			both := c.caller != nil && c.callee != nil
+			if both && kind(err) != rpc.Unavailable || !strings.Contains(err.Error(), c.why) {
+				t.Errorf("%v, want %s because of %q", err, rpc.Unavailable, c.why)
+			}
+		})
+	}
+}

@@ -1,0 +1,55 @@
+package hosting_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
+)
+
+// TestKeysAreInFilesOnly: units of one role share an identity, others have their own, and what else a unit
+// gets has nothing of it.
+func TestKeysAreInFilesOnly(t *testing.T) {
+	units := []lab.UnitSpec{{Name: "orders-1", Role: "orders"}, {Name: "orders-2", Role: "orders"},
+		{Name: "stock", Role: "stock"}}
+	units[2].Files, units[2].Args = map[string][]byte{"key": []byte("other")}, []string{"{}"}
+	if err := hosting.Protect(units, kit.MutualTLS); err != nil {
+		t.Fatal(err)
+	}
+	first, second := units[0].Files["orders.pem"], units[1].Files["orders.pem"]
+	stock := units[2].Files["stock.pem"]
+	if len(first) == 0 || string(first) != string(second) || string(first) == string(stock) {
+		t.Errorf("the identities are %d, %d and %d bytes", len(first), len(second), len(stock))
+	}
+	if string(units[2].Files["key"]) != "other" || len(units[0].Files) != 1 {
+		t.Errorf("other files: %d and %d", len(units[2].Files), len(units[0].Files))
+	}
+	for _, u := range units {
+		if told := strings.Join(slices.Concat(u.Args, u.Env), " "); strings.Contains(told, "PRIVATE") {
+			t.Errorf("unit %s is told its key: %s", u.Name, told)
+		}
+	}
+	if err := hosting.Protect(units[:1], kit.Plain); err != nil || len(units[0].Files) != 1 {
+		t.Errorf("without protection: %v", err)
+	}
+}
+
+func TestAnIdentityThatCannotBeReadIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "orders.pem")
+	if _, err := hosting.Security(kit.TLS, dir, "orders"); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("%v, want it to name %s", err, path)
+	}
+	if err := os.WriteFile(path, []byte("-----BEGIN PRIVATE KEY-----\nsecret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := hosting.Security(kit.TLS, dir, "orders")
+	if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "secret") {
+		t.Errorf("%v, want it to name %s and to tell nothing of the key", err, path)
+	}
+}
