@@ -56,6 +56,8 @@ const (
 	// MountFiles is a folder of files that the mount has itself, or, where it names one as its source, that
 	// file. The container can only read them.
 	MountFiles MountKind = "files"
+	// MountLeaves is the folder Storage.Leaves of the unit, to which everybody in the container may write.
+	MountLeaves MountKind = "leaves"
 )
 
 // ContainerMount is a mount in a container.

@@ -42,8 +42,7 @@ type RoleLayers struct {
 	Role string `json:"role"`
 	// Runtime is what ran them: "java", "node", "go"; empty: nothing that can be profiled.
 	Runtime string `json:"runtime,omitempty"`
-	// Unsampled says why programs that bring no profiler were not sampled from outside;
-	// empty: they were, or there were none.
+	// Unsampled says why there are no samples.
 	Unsampled string `json:"unsampled,omitempty"`
 	Samples   int    `json:"samples"`
 	// Seconds of CPU time by layer. They add up to what the meter saw, less the threads of

@@ -1,6 +1,7 @@
 package profiler
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -30,16 +31,20 @@ func (Profiler) Layers(
 		if reason, missing := used.Unavailable["cpu_seconds"]; missing {
 			return nil, fmt.Errorf("the CPU time of %s is not known: %s", role, reason)
 		}
-		one := lab.RoleLayers{Role: role, Unsampled: seen.Unsampled,
-			Seconds: map[lab.Layer]float64{lab.LayerUnseen: used.CPUSeconds}}
+		one := lab.RoleLayers{Role: role}
 		if s := found[role]; s.count > 0 {
-			one.Runtime, one.Samples, one.Unsampled = s.runtime, s.count, ""
-			one.Seconds = divide(s, threadsOf(s.runtime, role, seen.Threads), used.CPUSeconds)
+			one.Runtime, one.Samples = s.runtime, s.count
+		} else {
+			found[role], one.Unsampled = samples{}, cmp.Or(seen.Unsampled, unknown)
 		}
+		one.Seconds = divide(found[role], threadsOf(one.Runtime, role, seen.Threads), used.CPUSeconds)
 		all = append(all, one)
 	}
 	return all, nil
 }
+
+// unknown is why nothing was seen of programs although all that run were looked at.
+const unknown = "its programs are not of Java, Node.js or Go, or ended before they left a profile"
 
 // collect reads the profiles of all units, by role.
 func collect(layout lab.Layout, about lab.Profiling, seen lab.ProfiledWindow) (map[string]samples, error) {

@@ -22,7 +22,7 @@ if (isMainThread) {
     written = true;
     session.post('Profiler.stop', (error, { profile } = {}) => {
       if (error) return;
-      const file = join(__dirname, 'profile', `${process.pid}.cpuprofile`);
+      const file = join(process.env.CLEAVE_PROFILES, `${process.pid}.cpuprofile`);
       writeFileSync(file, JSON.stringify({ ...profile, began }));
     });
   };
@@ -32,6 +32,7 @@ if (isMainThread) {
       if (process.listenerCount(signal) > 1) return; // the program ends itself
       write();
       process.removeListener(signal, end);
+      if (process.pid === 1) process.exit(); // the kernel keeps the signal from a container's first process
       process.kill(process.pid, signal);
     };
     process.on(signal, end);

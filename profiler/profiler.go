@@ -13,6 +13,7 @@ package profiler
 
 import (
 	_ "embed" // for what is loaded into programs
+	"maps"
 	"slices"
 	"strings"
 
@@ -35,6 +36,11 @@ const (
 	endNode    = ".cpuprofile"
 	endGo      = ".pprof"
 	ownProfile = ".profile" + endGo
+	// inContainer is where containers have the files, and left where they leave their profiles.
+	inContainer = "/cleave-profiler"
+	left        = "/cleave-profiles"
+	// leftVariable tells a program in Node.js where it leaves its profile.
+	leftVariable = "CLEAVE_PROFILES"
 )
 
 // Profiler implements lab.Profiler.
@@ -67,19 +73,33 @@ func (Profiler) Instrument(layout lab.Layout) lab.Layout {
 		switch {
 		case unit.Own != "" && !unit.Foreign:
 			unit.Env = append(slices.Clone(unit.Env), lab.ProfileVariable+"={dir}/"+unit.Name+ownProfile)
-		case unit.Foreign && unit.Server == nil && unit.Compose == nil && unit.Container == nil:
+		case !unit.Foreign || unit.Server != nil || unit.Compose != nil || unit.Finishes:
+		case unit.Container != nil:
+			unit.Leaves = folder
+			container := *unit.Container
+			container.Env = instrumented(container.Env, inContainer, left)
+			container.Mounts = append(slices.Clone(container.Mounts),
+				lab.ContainerMount{Kind: lab.MountFiles, Target: inContainer, ReadOnly: true,
+					Files: map[string]string{nodeFile: string(nodeScript), javaFile: string(javaSettings)}},
+				lab.ContainerMount{Kind: lab.MountLeaves, Target: left})
+			unit.Container = &container
+		default:
 			unit.Leaves = folder
 			files := map[string][]byte{nodeFile: nodeScript, javaFile: javaSettings, folder + "/": nil}
-			for name, data := range unit.Files {
-				files[name] = data
-			}
-			unit.Files = files
-			unit.Env = withOption(unit.Env, "NODE_OPTIONS", "--require={dir}/"+nodeFile)
-			unit.Env = withOption(unit.Env, "JAVA_TOOL_OPTIONS", "-Xlog:jfr+startup=error "+
-				"-XX:StartFlightRecording=settings={dir}/"+javaFile+",filename={dir}/"+folder+",dumponexit=true")
+			maps.Copy(files, unit.Files)
+			unit.Files, unit.Env = files, instrumented(unit.Env, "{dir}", "{dir}/"+folder)
 		}
 	}
 	return layout
+}
+
+// instrumented adds to an environment what turns on the profilers, whose files are in a folder. The profiles
+// go to another.
+func instrumented(env []string, files, profiles string) []string {
+	env = withOption(env, "NODE_OPTIONS", "--require="+files+"/"+nodeFile)
+	env = withOption(env, "JAVA_TOOL_OPTIONS", "-Xlog:jfr+startup=error -XX:StartFlightRecording=settings="+
+		files+"/"+javaFile+",filename="+profiles+",dumponexit=true")
+	return append(env, leftVariable+"="+profiles)
 }
 
 // withOption adds to a variable of options, which may be set already.

@@ -32,6 +32,10 @@ func TestOnlyUnitsThatCanBeProfiledAreInstrumented(t *testing.T) {
 		},
 		{Name: "database", Runnable: lab.Runnable{Foreign: true, Server: &lab.Server{}}},
 		{Name: "containers", Runnable: lab.Runnable{Foreign: true, Compose: &lab.Compose{}}},
+		{Name: "service", Runnable: lab.Runnable{Foreign: true,
+			Container: &lab.ContainerSpec{Env: []string{"A=1"}}}},
+		{Name: "job", Runnable: lab.Runnable{Foreign: true, Container: &lab.ContainerSpec{}},
+			Lifecycle: lab.Lifecycle{Finishes: true}},
 	}}
 	after := Profiler{}.Instrument(before)
 	for _, name := range []int{0, 3, 4} {
@@ -51,6 +55,15 @@ func TestOnlyUnitsThatCanBeProfiledAreInstrumented(t *testing.T) {
 	if !strings.HasPrefix(theirs.Env[1], "JAVA_TOOL_OPTIONS=") || string(theirs.Files["key"]) != "k" ||
 		theirs.Files[nodeFile] == nil {
 		t.Errorf("a foreign unit gets %q and the files %v", theirs.Env, slices.Sorted(maps.Keys(theirs.Files)))
+	}
+	service := after.Units[5]
+	if c := service.Container; service.Leaves != folder || len(service.Env)+len(service.Files) > 0 ||
+		!slices.Contains(c.Env, "NODE_OPTIONS=--require=/cleave-profiler/profiler.cjs") || len(c.Mounts) != 2 ||
+		c.Mounts[0].Files[nodeFile] == "" || c.Mounts[1].Kind != lab.MountLeaves {
+		t.Errorf("a container gets %+v and leaves %q", c, service.Leaves)
+	}
+	if job := after.Units[6]; len(job.Container.Mounts) > 0 || len(before.Units[5].Container.Mounts) > 0 {
+		t.Error("a job, or the layout itself, was changed")
 	}
 	if len(before.Units[2].Files) != 1 || len(before.Units[1].Env) != 1 {
 		t.Error("the layout itself was changed")
@@ -225,7 +238,8 @@ func TestRolesWithAndWithoutProfiles(t *testing.T) {
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%+v, %v", all, err)
 	}
-	if db := all[0]; db.Role != "database" || db.Runtime != "" || db.Seconds[lab.LayerUnseen] != 3 {
+	if db := all[0]; db.Role != "database" || db.Runtime != "" || db.Unsampled != unknown ||
+		db.Seconds[lab.LayerUnseen] != 3 {
 		t.Errorf("the database: %+v", db)
 	}
 	if shop := all[1]; shop.Runtime != runtimeNode || shop.Samples != 4 || shop.Seconds[lab.LayerKernel] != 1 ||
@@ -245,7 +259,8 @@ func TestProgramsThatWereSampledFromOutside(t *testing.T) {
 	seen := lab.ProfiledWindow{
 		Dir: t.TempDir(), Metered: lab.Metered{Roles: map[string]lab.Usage{"shop": {CPUSeconds: 10},
 			"other": {CPUSeconds: 1}}}, Unsampled: "no leave",
-		Threads: []lab.ThreadUse{{Role: "shop", UserSeconds: 8, SystemSeconds: 2}},
+		Threads: []lab.ThreadUse{{Role: "shop", UserSeconds: 8, SystemSeconds: 2},
+			{Role: "other", UserSeconds: 3, SystemSeconds: 1}},
 		Programs: []lab.ProgramSamples{{Unit: "shop", Role: "shop", Own: "example.com/shop",
 			Stacks: []lab.SampledStack{
 				{Functions: []string{"example.com/shop/cart.Add", "main.main"}, Count: 30},
@@ -263,7 +278,8 @@ func TestProgramsThatWereSampledFromOutside(t *testing.T) {
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%+v, %v", all, err)
 	}
-	if other := all[0]; other.Unsampled != "no leave" || other.Runtime != "" {
+	if other := all[0]; other.Unsampled != "no leave" || other.Runtime != "" ||
+		other.Seconds[lab.LayerKernel] != 0.25 || other.Seconds[lab.LayerUnseen] != 0.75 {
 		t.Errorf("what was not sampled: %+v", other)
 	}
 	shop := all[1]
@@ -355,7 +371,8 @@ func TestNodeLeavesAProfile(t *testing.T) {
 			}
 		}
 		command := exec.Command(node, filepath.Join(dir, "main.js"))
-		command.Env = []string{"NODE_OPTIONS=--require=" + filepath.Join(dir, nodeFile)}
+		command.Env = []string{"NODE_OPTIONS=--require=" + filepath.Join(dir, nodeFile),
+			leftVariable + "=" + filepath.Join(dir, folder)}
 		began := time.Now()
 		text, err := command.CombinedOutput()
 		if ended := fmt.Sprint(err); c.end != "" && ended != c.end || c.end == "" && err != nil {

@@ -125,6 +125,12 @@ func (t Trial) describedMounts(spec lab.UnitSpec) ([]lab.ContainerMount, error) 
 		case m.Kind == lab.MountFiles:
 			all[i] = lab.ContainerMount{Kind: lab.MountBind, Source: written(t.Dir, spec, i), Target: m.Target,
 				ReadOnly: true}
+		case m.Kind == lab.MountLeaves:
+			all[i] = lab.ContainerMount{Kind: lab.MountBind, Target: m.Target,
+				Source: filepath.Join(fleet.Volume(t.Dir, spec), spec.Leaves)}
+			if err := makeFolder(all[i].Source); err != nil {
+				return nil, err
+			}
 		case m.Kind == lab.MountVolume && t.VolumesInDir:
 			// No unit is called like the folder above.
 			all[i].Source = filepath.Join(t.Dir, "volumes+", cmp.Or(m.Source, spec.Name+"+"+strconv.Itoa(i)))

@@ -70,7 +70,9 @@ func (e Elsewhere) Check(spec lab.UnitSpec, users map[string]string) error {
 	case spec.Server != nil && slices.ContainsFunc(spec.Server.Setup,
 		func(s lab.ServerSetup) bool { return s.Visit != nil }):
 		return refuse("is prepared by visits of a client, which would need its folder in %s of their own", e.Units)
-	case spec.Leaves != "" || len(spec.Reads) > 0:
+	case spec.Leaves != "":
+		return refuse("shall be profiled, and %s of %s have no folder to leave its profile in", e.Units, e.Name)
+	case len(spec.Reads) > 0:
 		return refuse("has folders of this host, which the nodes of %s do not have", e.Name)
 	case len(spec.Mounts) > 0:
 		return refuse("works with the folders %v of this host, which the nodes of %s do not have", spec.Mounts,

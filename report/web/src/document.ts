@@ -132,7 +132,7 @@ export interface Compose {
 
 /** ContainerMount is a mount in a container. */
 export interface ContainerMount {
-  kind: "volume" | "bind" | "tmpfs" | "files";
+  kind: "volume" | "bind" | "tmpfs" | "files" | "leaves";
   /** the name of the volume or file, or the path */
   source?: string;
   target: string;

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// The front is in Node.js and calls the cart, which is in Go; the cache is in neither.
+const (
+	profiledFile = `
+name: shop
+services:
+  front:
+    image: ` + nodeImage + `
+    command: [/usr/bin/node, /srv/server.js]
+    volumes: ["./server.js:/srv/server.js:ro"]
+    ports: ["8080:80"]
+    user: "1000"
+    depends_on: {cart: {condition: service_healthy}}
+  cart:
+    image: ` + composeImage + `
+    command: [-host, "", -port, "81"]
+    healthcheck: {test: [CMD, /program, -check, "http://127.0.0.1:81/"], interval: 300ms}
+  idle: {image: ` + nodeImage + `, command: [/bin/sh, -c, "trap 'exit 0' TERM; while :; do sleep 0.1; done"]}
+`
+	profiledServer = `
+const http = require('node:http');
+http.createServer((request, response) => http.get('http://cart:81/', (answer) => {
+  answer.resume();
+  for (let i = 0; i < 100; i++) JSON.parse(JSON.stringify({ items: [1, 2, 3] }));
+  answer.on('end', () => response.end('ok'));
+})).listen(80);
+if (!process.env.CLEAVE_PROFILES) process.on('SIGTERM', () => process.exit());
+`
+	nodeImage = "cleave-node-test:1"
+)
+
+// makeNodeImage makes an image with this host's Node.js and its shell.
+func makeNodeImage(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat("/usr/bin/node"); err != nil {
+		t.Skip(err)
+	}
+	const script = `cd / && exec 2>&1
+tar --create --dereference bin/sh bin/sleep usr/bin/node \
+  $(ldd bin/sh bin/sleep usr/bin/node | grep -o '/lib[^ ]*\.so[^ :]*' | sort -u | cut -c 2-) |
+  docker import - ` + nodeImage
+	if said, err := exec.CommandContext(t.Context(), "sh", "-c", script).CombinedOutput(); err != nil {
+		t.Fatalf("make an image with Node.js: %v\n%s", err, said)
+	}
+	t.Cleanup(func() { _ = exec.Command("docker", "rmi", "--force", nodeImage).Run() }) // or it stays
+}
+
+// playProfiled profiles the services where the arguments say, and wants the layers of each.
+func playProfiled(t *testing.T, args ...string) {
+	t.Helper()
+	dockertest.Start(t)
+	dockertest.Image(t, composeImage, filepath.Join(serverFolder(t), "server"))
+	makeNodeImage(t)
+	dir := t.TempDir()
+	for name, text := range map[string]string{"shop.yaml": profiledFile, "server.js": profiledServer} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	played := playedInWays(t, dir, append(args, "shop.yaml", "less=shop.yaml cart.cpu=0.5", "-d", "3s",
+		"--profile=1")...)
+	for _, variant := range []string{"shop", "less"} {
+		trials := played[variant]
+		i := slices.IndexFunc(trials, func(trial lab.Trial) bool { return trial.Profiled })
+		if i < 0 || len(trials[i].Layers) != 3 {
+			t.Fatalf("%s was not profiled in %d trials", variant, len(trials))
+		}
+		cart, front, idle := trials[i].Layers[0], trials[i].Layers[1], trials[i].Layers[2]
+		if front.Runtime != "node" || front.Samples < 10 || front.Seconds[lab.LayerKernel] == 0 {
+			t.Errorf("%s: the front is %+v", variant, front)
+		}
+		if may := !strings.Contains(cart.Unsampled, "CAP_PERFMON"); may &&
+			(cart.Runtime != "go" || cart.Seconds[lab.LayerHTTP] == 0) {
+			t.Errorf("%s: the cart is %+v", variant, cart)
+		}
+		if idle.Runtime != "" || idle.Unsampled == "" || idle.Seconds[lab.LayerUnseen] == 0 {
+			t.Errorf("%s: what cannot be profiled is %+v", variant, idle)
+		}
+	}
+}
+
+// TestServicesAreProfiled in containers of this host's Docker.
+func TestServicesAreProfiled(t *testing.T) {
+	playProfiled(t)
+	if left := containers(t); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+}
+
+// TestServicesAreProfiledOnASwarm whose nodes this host is.
+func TestServicesAreProfiledOnASwarm(t *testing.T) {
+	needSwarm(t)
+	playProfiled(t, "--deploy", "swarm")
+}
+
+// TestServicesAreProfiledOnKubernetes does so in pods.
+func TestServicesAreProfiledOnKubernetes(t *testing.T) {
+	needKubernetes(t)
+	playProfiled(t, "--deploy", "kubernetes")
+}
