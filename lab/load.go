@@ -16,6 +16,7 @@ const (
 // Factors of points that say how the generator connects; they replace LoadClient's.
 const (
 	FactorConnections = "connections" // of an open loop
+	FactorTraceShare  = "trace_share" // of LoadClient
 	FactorThreads     = "threads"     // that send, over plain HTTP/1.1
 )
 

@@ -153,6 +153,9 @@ func tidy(name string) string {
 	return cmp.Or(name, "(no name)")
 }
 
+// UnitName returns the name that a model has for the unit of a service.
+func UnitName(service string) string { return tidy(service) }
+
 // componentName returns a name without what separates components in placements.
 func componentName(name string) string { return strings.NewReplacer(",", "_", "+", "_").Replace(name) }
 

@@ -6,9 +6,17 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// receiver returns a receiver of a trial's spans; nil where the load asks for none.
-func (e *experiment) receiver() lab.SpanReceiver {
-	if load := e.plan.Study.Load; e.Tracer == nil || load == nil || load.Client.TraceShare == 0 {
+// receiver returns a receiver of the spans of a trial at a point; nil where its load asks for none.
+func (e *experiment) receiver(p lab.Point) lab.SpanReceiver {
+	load := e.plan.Study.Load
+	if e.Tracer == nil || load == nil {
+		return nil
+	}
+	share := load.Client.TraceShare
+	if own, set := p.Level(lab.FactorTraceShare); set {
+		share = own
+	}
+	if share == 0 {
 		return nil
 	}
 	return e.Tracer.Receive()

@@ -28,7 +28,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	if err != nil {
 		return nil, err, nil
 	}
-	layout.Spans = e.receiver()
+	layout.Spans = e.receiver(s.point)
 	spawned := time.Now()
 	deployment, err := s.deployer.Deploy(ctx, layout.Readied(e.plan.Study.Faults), dir)
 	if err != nil {

@@ -36,12 +36,19 @@ const (
 )
 
 // Collector receives the spans of trials. It implements lab.Tracer.
-type Collector struct{}
+type Collector struct {
+	// Component is the attribute of spans that names a component of a service; empty: none does.
+	Component string
+	// Keep is a folder for the spans of all trials, each in a folder with Name in its name; empty: they are
+	// forgotten when they are summed up.
+	Keep, Name string
+}
 
 var _ lab.Tracer = Collector{}
 
 // receiver takes spans over OTLP, by HTTP and by gRPC at the same addresses.
 type receiver struct {
+	Collector
 	ptraceotlp.UnimplementedGRPCServer
 	http    *http.Server
 	serving errgroup.Group
@@ -54,8 +61,8 @@ type receiver struct {
 }
 
 // Receive implements lab.Tracer.
-func (Collector) Receive() lab.SpanReceiver {
-	r := &receiver{reading: make(chan struct{}, maxExports)}
+func (c Collector) Receive() lab.SpanReceiver {
+	r := &receiver{Collector: c, reading: make(chan struct{}, maxExports)}
 	calls := grpc.NewServer()
 	ptraceotlp.RegisterGRPCServer(calls, r)
 	posts := http.NewServeMux()
@@ -170,7 +177,7 @@ func (r *receiver) Export(
 
 // keep keeps the spans of an export, as long as there is room.
 func (r *receiver) keep(export ptrace.Traces) {
-	spans := fromOTLP(export, "")
+	spans := fromOTLP(export, r.Component)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	room := min(len(spans), maxReceived-len(r.spans))
@@ -189,6 +196,11 @@ func (r *receiver) Close(from, to time.Time) (*lab.ReceivedTraces, error) {
 	defer r.mu.Unlock()
 	var drawn pictures
 	set := Set{Spans: begunBetween(r.spans, from.UnixNano(), to.UnixNano())}
+	if r.Keep != "" {
+		if err := keepIn(r.Keep, r.Name, set.Spans); err != nil {
+			return nil, err
+		}
+	}
 	received := lab.ReceivedTraces{TraceSet: summary("", set, 1, drawn.add)}
 	received.Dropped, received.Paths, received.Traffic = r.dropped, drawn.paths(), drawn.traffic()
 	return &received, nil

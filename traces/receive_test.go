@@ -4,8 +4,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -277,5 +282,51 @@ func TestSpansOfKnownTruth(t *testing.T) {
 	}
 	if len(parts) != len(want) {
 		t.Errorf("it has %d parts, want %d", len(parts), len(want))
+	}
+}
+
+// TestReceivedSpansAreKept, those of the measured load alone, with their components, one folder for each
+// trial: what is read of it is what was received.
+func TestReceivedSpansAreKept(t *testing.T) {
+	folder := t.TempDir()
+	export := func(number byte, start int64) ptraceotlp.ExportRequest {
+		all := ptrace.NewTraces()
+		for i, service := range []string{"front", "cart", "cart"} {
+			resource := all.ResourceSpans().AppendEmpty()
+			resource.Resource().Attributes().PutStr("service.name", service)
+			span := resource.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+			span.SetTraceID([16]byte{number})
+			span.SetSpanID([8]byte{number, byte(i + 1)})
+			if i > 0 {
+				span.SetParentSpanID([8]byte{number, byte(i)})
+			}
+			span.SetName("GET")
+			span.SetKind(ptrace.SpanKindClient)
+			span.Attributes().PutStr("db.system", "mariadb")
+			span.Attributes().PutStr("module", "m"+strconv.Itoa(i))
+			span.Status().SetCode(ptrace.StatusCodeError)
+			span.SetStartTimestamp(pcommon.Timestamp(start + int64(i)))
+			span.SetEndTimestamp(pcommon.Timestamp(start + 100 - int64(i)))
+		}
+		return ptraceotlp.NewExportRequestFromTraces(all)
+	}
+	for trial, number := range []byte{1, 2} {
+		r := Collector{Component: "module", Keep: folder, Name: "followed"}.Receive().(*receiver)
+		if _, err := r.Listen("127.0.0.1"); err != nil {
+			t.Fatal(err)
+		}
+		for _, start := range []int64{5, 1000} {
+			if _, err := r.Export(t.Context(), export(number+byte(start%7), start)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := slices.Clone(r.spans[3:])
+		if _, err := r.Close(time.Unix(0, 900), time.Unix(0, 2000)); err != nil {
+			t.Fatal(err)
+		}
+		set, err := Read(filepath.Join(folder, fmt.Sprintf("00%d-followed-spans", trial+1)), lab.ComponentAttribute)
+		if err != nil || !reflect.DeepEqual(set.Spans, want) || want[2].Component != "m2" {
+			t.Errorf("%+v were kept (%v), want %+v", set.Spans, err, want)
+		}
 	}
 }

@@ -222,7 +222,7 @@ func (p *proofs) output(args ...string) string {
 	return fmt.Sprint(string(said), ended, files)
 }
 
-// modelPlan returns the design behind the model of a system, which no document shows.
+// modelPlan returns the study behind the model of a system, which no document shows.
 func (p *proofs) modelPlan(args []string) string {
 	var flags modelFlags
 	command := &cobra.Command{}
@@ -230,12 +230,15 @@ func (p *proofs) modelPlan(args []string) string {
 	if err := command.ParseFlags(args); err != nil {
 		p.t.Fatal(err)
 	}
-	system, _ := systemNamed[lab.Modelled](command.Flags().Arg(0), conditions{})
-	plan, err := flags.plan(system)
-	if err != nil {
-		p.t.Fatal(err)
+	var plan lab.Plan
+	var err error
+	if system, ours := systemNamed[lab.Modelled](command.Flags().Arg(0), conditions{}); ours {
+		plan, err = flags.plan(system)
+	} else {
+		plan, err = flags.foreignPlan(p.t.Context(), command.Flags().Args(), nil)
 	}
-	return fmt.Sprintf("%+v", plan.Study.Design)
+	text, encoding := json.Marshal(plan.Study)
+	return fmt.Sprint(string(text), flags.builds, err, encoding)
 }
 
 // proofFolder has the files that testdata/flags.txt names, and a complete run of every command.

@@ -121,6 +121,18 @@ func (a app) playForeign(
 		}
 		return a.goOn(command, &flags.experimentFlags, report)
 	}
+	plan, err := a.planForeign(command, args, flags, planner)
+	if err != nil {
+		return err
+	}
+	return a.experiment(command, plan, &flags.experimentFlags, report)
+}
+
+// planForeign makes the plan of a command for the systems that its arguments name, tells its notes, and
+// builds the images that it needs.
+func (a app) planForeign(
+	command *cobra.Command, args []string, flags *foreignFlags, planner foreignPlanner,
+) (lab.Plan, error) {
 	plan, err := planner(command.Context(), args, a.secrets)
 	for _, warning := range a.secrets.Warnings() {
 		fmt.Fprintln(a.story, "warning:", warning)
@@ -129,14 +141,12 @@ func (a app) playForeign(
 		fmt.Fprintln(a.story, "note:", note)
 	}
 	if err != nil {
-		return refused(err)
+		return plan, refused(err)
 	}
 	if flags.build {
-		if err := a.buildImages(command.Context(), flags.builds, flags.planOnly); err != nil {
-			return err
-		}
+		err = a.buildImages(command.Context(), flags.builds, flags.planOnly)
 	}
-	return a.experiment(command, plan, &flags.experimentFlags, report)
+	return plan, err
 }
 
 // systems reads arguments: each is a system in every way to deploy it, or in its own where none is given.

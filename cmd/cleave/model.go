@@ -34,7 +34,7 @@ const spansFolder = "spans"
 
 // modelFlags are the flags of model.
 type modelFlags struct {
-	designFlags
+	foreignFlags
 	architecture string
 	rate         float64
 	component    string
@@ -44,7 +44,7 @@ type modelFlags struct {
 func (a app) modelCommand() *cobra.Command {
 	var flags modelFlags
 	command := &cobra.Command{
-		Use:   "model SYSTEM | model RUN | model TRACES...",
+		Use:   "model SYSTEM | model FILE | model RUN | model TRACES...",
 		Short: "make a model of a system: its components, their calls, CPU time and waiting",
 		Long: `Writes a model of a system as a YAML file to be read and edited by hand: the
 components, the tree of calls of each operation, and for each call the CPU time,
@@ -54,12 +54,18 @@ Of SYSTEM, one of our own, trials are played at a low rate and at three times as
 many operations: metered without spans and, at the low rate, with a span of every
 call. What was metered is divided over the calls. The systems: ` +
 			strings.Join(systemsThat[lab.Modelled](), ", ") + `.
+
+Of FILE, a compose file or a system file of yours as cleave compare takes them, the
+same is done: at --rate and at three times as many flows its units are metered, and
+at --rate all of them are asked for spans. --component tells components within a
+service apart.
 RUN is the result folder of such trials: the model is made anew.
 
 TRACES are files or folders with spans of your own system, in the formats that
 cleave traces reads. They hold no CPU times: self times stand for them, which are
 an upper bound.`,
 		Example: `  cleave model shop --out shop.model.yaml
+  cleave model compose.yaml --rate 20 --scenario shop.yaml --out ours.model.yaml
   cleave model spans.jsonl --component module.name --out ours.model.yaml
   cleave model show shop.model.yaml`,
 		Args: arguments(cobra.MinimumNArgs(1)),
@@ -76,11 +82,11 @@ func (f *modelFlags) register(command *cobra.Command) {
 		flags.StringVar(&f.architecture, "architecture", "",
 			"`architecture` of SYSTEM, with knobs behind it (default: the system's)")
 		flags.StringVar(&f.component, "component", "",
-			"`attribute` of spans in TRACES that names the component of a service, such as module.name")
+			"`attribute` of spans of FILE or TRACES that names the component of a service, such as module.name")
 	}, f.addBackings)
 	addGroup(command, "Load", func(flags *pflag.FlagSet) {
 		flags.Float64VarP(&f.rate, "rate", "r", 0,
-			"operations per second: few, so that nothing queues (default: the system's)")
+			"operations per second: few, so that nothing queues; of FILE flows (default: the system's)")
 		f.addLength(flags, 10*time.Second)
 	})
 	addGroup(command, "Deployment", f.addDeployment)
@@ -89,6 +95,7 @@ func (f *modelFlags) register(command *cobra.Command) {
 		flags.BoolVar(&f.noGates, "no-gates", false, "count trials even if the host or the generator was disturbed")
 		flags.BoolVar(&f.planOnly, "plan", false, "show trials, time and disk of the plan, and play nothing")
 	})
+	f.addForeign(command)
 	addGroup(command, "Output", func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.out, "out", "-", "`file` for the model, - for standard output")
 	}, f.addResults)
@@ -132,6 +139,10 @@ func (a app) model(command *cobra.Command, args []string, flags *modelFlags) err
 	if ours && len(args) == 1 {
 		return a.modelSystem(command, system, flags)
 	}
+	_, notRun := store.Open(args[0])
+	if notRun != nil && len(args) == 1 && isOwnSystem(args[0]) {
+		return a.modelForeign(command, args, flags)
+	}
 	var wrong []string
 	command.Flags().Visit(func(f *pflag.Flag) {
 		if f.Name != "out" && f.Name != "component" {
@@ -139,7 +150,7 @@ func (a app) model(command *cobra.Command, args []string, flags *modelFlags) err
 		}
 	})
 	if len(wrong) > 0 {
-		return withCode(exitBadPlan, "%s is about trials, which are only played of a system: %s",
+		return withCode(exitBadPlan, "%s is about trials, which are only played of a system: one of yours, %s",
 			strings.Join(wrong, ", "), strings.Join(systemsThat[lab.Modelled](), ", "))
 	}
 	if folder, err := store.Open(args[0]); err == nil && len(args) == 1 && flags.component == "" {
@@ -207,15 +218,35 @@ func (a app) writeModel(from model.Evidence, out string) error {
 	return err
 }
 
-// modelSystem plays the trials of a system, keeps their spans in the result folder, and makes a model.
+// modelSystem plays the trials of a system, and makes a model.
 func (a app) modelSystem(command *cobra.Command, system lab.Modelled, flags *modelFlags) error {
 	if flags.given("component") {
 		return withCode(exitBadPlan, "--component is about files with spans: our systems name their components")
+	}
+	if _, err := ofUser(command, []string{system.Describe().Name}); err != nil {
+		return err
 	}
 	plan, err := flags.plan(system)
 	if err != nil {
 		return withCode(exitBadPlan, "%w", err)
 	}
+	return a.playModel(command, plan, flags)
+}
+
+// modelForeign plays the trials of a system of the user's, and makes a model.
+func (a app) modelForeign(command *cobra.Command, args []string, flags *modelFlags) error {
+	if _, err := ofUser(command, args, "architecture", backingFlag); err != nil {
+		return err
+	}
+	plan, err := a.planForeign(command, args, &flags.foreignFlags, flags.foreignPlan)
+	if err != nil {
+		return err
+	}
+	return a.playModel(command, plan, flags)
+}
+
+// playModel plays the trials of a plan, keeps their spans in the result folder, and makes a model.
+func (a app) playModel(command *cobra.Command, plan lab.Plan, flags *modelFlags) error {
 	if flags.planOnly {
 		return a.showPlan(command.Context(), plan, &flags.experimentFlags)
 	}
@@ -225,9 +256,11 @@ func (a app) modelSystem(command *cobra.Command, system lab.Modelled, flags *mod
 		return err
 	}
 	defer folder.Unlock()
-	if conductor.System, err = systemOf(plan, a.secrets, folder.Path(spansFolder)); err != nil {
+	spans := folder.Path(spansFolder)
+	if conductor.System, err = systemOf(plan, a.secrets, spans); err != nil {
 		return err
 	}
+	conductor.Tracer = traces.Collector{Component: flags.component, Keep: spans, Name: followedVariant}
 	if err := a.play(command.Context(), conductor, plan, folder, nil); err != nil {
 		return err
 	}
@@ -243,8 +276,8 @@ func (f *modelFlags) plan(system lab.Modelled) (lab.Plan, error) {
 	if !f.given("rate") {
 		f.rate = usual.Rate
 	}
-	if !(f.rate > 0 && f.rate <= 1e5) {
-		return lab.Plan{}, fmt.Errorf("--rate is %g, expected operations per second above 0", f.rate)
+	if err := f.checkRate(); err != nil {
+		return lab.Plan{}, err
 	}
 	onBackings, err := backed(info.Name, f.backings)
 	if err != nil {
@@ -264,14 +297,30 @@ func (f *modelFlags) plan(system lab.Modelled) (lab.Plan, error) {
 	load := f.measuredLoad()
 	what := strings.Join(append([]string{info.Name, f.architecture}, f.backings...), " ")
 	s := lab.Study{Schema: lab.StudySchema, Name: modelName, Title: "a model of " + what, System: info.Name,
-		Question: "What does each call take?", Baseline: meteredVariant, Design: study.Defaults(),
-		Metrics: info.Metrics, Load: &load}
-	s.Design.Blocks, s.Design.MaxRepeats, s.Design.NoiseFloor = f.blocks, 1, nil
-	const faster = 3 // the rate at which a prediction can be checked
-	for _, rate := range []float64{f.rate, faster * f.rate} {
-		s.Points = append(s.Points, ratePoint(rate))
-	}
+		Question: "What does each call take?", Baseline: meteredVariant, Design: f.modelDesign(),
+		Metrics: info.Metrics, Load: &load, Points: f.modelPoints()}
 	followed.Points = []string{s.Points[0].Name}
 	s.Variants = []lab.Variant{metered, followed}
 	return f.expand(&study.File{Study: s}, f.options())
+}
+
+// modelPoints returns the points at which a system is metered. A prediction can be checked at the second.
+func (f *modelFlags) modelPoints() []lab.Point {
+	const faster = 3
+	return []lab.Point{ratePoint(f.rate), ratePoint(faster * f.rate)}
+}
+
+// modelDesign returns how the trials are played.
+func (f *modelFlags) modelDesign() lab.Design {
+	d := study.Defaults()
+	d.Blocks, d.MaxRepeats, d.NoiseFloor = f.blocks, 1, nil
+	return d
+}
+
+// checkRate returns an error for a rate that cannot be.
+func (f *modelFlags) checkRate() error {
+	if !(f.rate > 0 && f.rate <= 1e5) {
+		return fmt.Errorf("--rate is %g, expected operations per second above 0", f.rate)
+	}
+	return nil
 }

@@ -7,13 +7,13 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/sqlite"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/store"
+	"github.com/cleave-lab/cleave/systems/external"
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
@@ -23,7 +23,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	if err != nil {
 		return err
 	}
-	if plan.Study.Name != modelName || len(plan.Study.Points) != 2 || plan.Study.Load == nil {
+	if plan.Study.Name != modelName || len(plan.Study.Points) < 2 || plan.Study.Load == nil {
 		return withCode(exitBadPlan, "%s holds the study %s: models are made of the trials of cleave model",
 			folder.Dir(), plan.Study.Name)
 	}
@@ -32,14 +32,18 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 		return err
 	}
 	s := plan.Study
-	low := s.Points[0]
-	from := model.Evidence{Name: s.System, Transactions: true, About: fmt.Sprintf(
-		"%s, metered at %s operations per second and followed at %g, %s", s.Title, lowAndHigh(s.Points),
+	low, foreign, warmUp := s.Points[0], s.System == external.Name, s.Load.WarmUp
+	from := model.Evidence{Name: s.System, Transactions: !foreign, About: fmt.Sprintf(
+		"%s, metered at %s operations per second and followed at %g, %s", s.Title, lowAndHigh(s.Points[:2]),
 		low.Levels[lab.FactorRate], plan.Created.Format(time.DateOnly))}
 	var metered []lab.Trial
 	for _, t := range trials {
 		if t.Valid && t.Variant == meteredVariant && cpuPerOperation(t, s.Metrics) > 0 {
-			from.Measured = append(from.Measured, measurementOf(t, s.Metrics))
+			m := measurementOf(t, s.Metrics)
+			if foreign { // its rate is that of flows
+				m.Rate = float64(m.Time.N) / s.Load.Duration
+			}
+			from.Measured = append(from.Measured, m)
 			if t.Point.Name == low.Name {
 				metered = append(metered, t)
 			}
@@ -48,10 +52,17 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	if len(metered) == 0 {
 		return withCode(exitFailed, "no metered trial at %s counts: see %s", low.Name, folder.Dir())
 	}
-	from.CPU = cpuByRole(metered, s.Metrics)
-	from.StoreOf = storeOf(metered[0].Parts)
-	if from.Traces, err = a.followedTraces(folder.Path(spansFolder), trials, s.Load.WarmUp); err != nil {
+	if foreign { // what is received has no warm-up in it
+		from.Name, warmUp = s.Title, 0
+	} else {
+		from.StoreOf = storeOf(metered[0].Parts)
+	}
+	if from.Traces, err = a.followedTraces(folder.Path(spansFolder), trials, warmUp); err != nil {
 		return err
+	}
+	from.CPU = cpuByRole(metered, s.Metrics)
+	if foreign {
+		from.CPU = byService(from.CPU, from.Traces)
 	}
 	return a.writeModel(from, out)
 }
@@ -66,16 +77,17 @@ func lowAndHigh(points []lab.Point) string {
 }
 
 // followedTraces returns the traces of all followed trials that count, without those of their warm-ups. The
-// folders with spans are in the order of the trials; one that has failed early may have left none.
+// folders with spans are in the order of these trials; one that has failed early may have left none.
 func (a app) followedTraces(spans string, trials []lab.Trial, warmUp float64) ([]*lab.SpanNode, error) {
-	dirs, err := filepath.Glob(filepath.Join(spans, "*"))
+	dirs, err := filepath.Glob(filepath.Join(spans, "*-"+followedVariant+"-*"))
 	if err != nil {
 		return nil, err
 	}
+	trials = slices.DeleteFunc(slices.Clone(trials),
+		func(t lab.Trial) bool { return t.Variant != followedVariant })
 	var all []*lab.SpanNode
 	for i, dir := range dirs {
-		disturbed := len(dirs) == len(trials) && !trials[i].Valid
-		if disturbed || !strings.Contains(filepath.Base(dir), "-"+followedVariant+"-") {
+		if disturbed := len(dirs) == len(trials) && !trials[i].Valid; disturbed {
 			continue
 		}
 		trees, err := a.wholeTraces(dir, lab.ComponentAttribute)

@@ -96,7 +96,7 @@ func (s tracedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	ctx, request := s.tracer.Start(ctx, r.Method+" "+r.URL.Path, spans.WithSpanKind(spans.SpanKindServer))
 	defer request.End()
-	_, inside := s.tracer.Start(ctx, "work")
+	_, inside := s.tracer.Start(ctx, "work", spans.WithAttributes(attribute.String("module", "inside")))
 	time.Sleep(s.work)
 	inside.End()
 	if s.calls == "" {

@@ -121,7 +121,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	}
 	loaded.SetClient(&job, p)
 	if slices.ContainsFunc(p.Factors(), func(f string) bool {
-		return f != lab.FactorConnections && f != lab.FactorThreads
+		return f != lab.FactorConnections && f != lab.FactorThreads && f != lab.FactorTraceShare
 	}) { // else the scenario's own load is played
 		if err := s.base().SetLoad(&job, p); err != nil {
 			return lab.Layout{}, err

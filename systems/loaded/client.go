@@ -9,6 +9,8 @@ func ClientParameters() []lab.Parameter {
 			Optional: true},
 		{Name: lab.FactorThreads, Summary: "threads of the generator that send, over plain HTTP/1.1", Min: 1,
 			Max: 64, Optional: true},
+		{Name: lab.FactorTraceShare, Summary: "share of the flows whose services are asked for spans", Max: 1,
+			Optional: true},
 	}
 }
 
@@ -19,6 +21,9 @@ func SetClient(job *lab.LoadJob, p lab.Point) {
 	}
 	if threads, set := p.Level(lab.FactorThreads); set {
 		job.Client.Threads = int(threads)
+	}
+	if share, set := p.Level(lab.FactorTraceShare); set {
+		job.Client.TraceShare = share
 	}
 }
 

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/study"
+	"github.com/cleave-lab/cleave/systems/external"
+)
+
+// isOwnSystem reports whether an argument of model names a system of the user, and no spans.
+func isOwnSystem(argument string) bool {
+	if _, err := os.Stat(argument); err == nil {
+		file, err := external.Open(argument)
+		return err == nil && file.IsSystem()
+	}
+	return strings.ContainsAny(argument, "= ") || strings.Contains(argument, "://")
+}
+
+// foreignPlan makes the plan of the trials of a system of the user's: metered at two rates, and followed at
+// the low one.
+func (f *modelFlags) foreignPlan(
+	ctx context.Context, args []string, secrets *secret.Vault,
+) (lab.Plan, error) {
+	definitions, err := f.systems(args, f.way(), secrets)
+	load, dir, loadErr := f.load(secrets)
+	if err := errors.Join(err, loadErr, f.checkRate(), f.checkDesign()); err != nil {
+		return lab.Plan{}, err
+	}
+	d := definitions[0]
+	if d.RunsAlready() || d.Compose != nil {
+		return lab.Plan{}, fmt.Errorf("system %s: Cleave does not run its parts one by one, so that it could "+
+			"meter them and receive their spans: give a compose file whose services are units, an image, or a "+
+			"command with {port}", d.Name)
+	}
+	followed := ratePoint(f.rate)
+	followed.Name += "-followed"
+	followed.Levels[lab.FactorTraceShare] = cmp.Or(load.Client.TraceShare, 1)
+	load.Client.TraceShare = 0
+	s := lab.Study{Schema: lab.StudySchema, Name: modelName, Title: d.Name, System: external.Name,
+		Question: "What does each call take?", Baseline: meteredVariant, Design: f.modelDesign(), Load: &load,
+		Points: append(f.modelPoints(), followed)}
+	s.Metrics = external.Metrics(s.Points)
+	s.Design.TrialTimeout = trialTimeout(load, definitions)
+	metered := variant(d, nil)
+	metered.Name, metered.Points = meteredVariant, []string{s.Points[0].Name, s.Points[1].Name}
+	inside := metered
+	inside.Name, inside.Points = followedVariant, []string{followed.Name}
+	s.Variants = []lab.Variant{metered, inside}
+	if err := f.checkSystems(ctx, &s, dir, secrets); err != nil {
+		return lab.Plan{}, err
+	}
+	return f.expand(&study.File{Study: s}, f.options())
+}
+
+// byService returns CPU times by the names that services have in their spans. A unit that is called otherwise
+// is the service that is left, where there is one of each.
+func byService(cpu map[string]float64, traces []*lab.SpanNode) map[string]float64 {
+	var unknown, services []string
+	var walk func(s *lab.SpanNode)
+	walk = func(s *lab.SpanNode) {
+		name := model.UnitName(s.Service)
+		if _, metered := cpu[name]; !metered && !slices.Contains(services, name) {
+			services = append(services, name)
+		}
+		for _, child := range s.Children {
+			walk(child)
+		}
+		unknown = slices.DeleteFunc(unknown, func(unit string) bool { return unit == name || asks(s.Name, unit) })
+	}
+	for unit := range cpu {
+		unknown = append(unknown, unit)
+	}
+	for _, t := range traces {
+		walk(t)
+	}
+	if len(unknown) != 1 || len(services) != 1 {
+		return cpu
+	}
+	cpu[services[0]] = cpu[unknown[0]]
+	delete(cpu, unknown[0])
+	return cpu
+}
+
+// asks reports whether the span of a client names a unit, such as a database.
+func asks(span, unit string) bool { return strings.HasSuffix(span, " to "+unit) }

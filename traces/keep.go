@@ -1,0 +1,77 @@
+package traces
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// keptAtOnce is how many spans a line of a kept file has at most.
+const keptAtOnce = 1000
+
+// keepIn writes the spans of a trial below a folder, as lines of OTLP in JSON, into a folder of their own
+// that has the number of the trial among those there and a name.
+func keepIn(folder, name string, all []Span) error {
+	there, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil {
+		return fmt.Errorf("keep spans: %w", err)
+	}
+	dir := filepath.Join(folder, fmt.Sprintf("%03d-%s-spans", len(there)+1, name))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("keep spans: %w", err)
+	}
+	file, err := os.Create(filepath.Join(dir, "spans.jsonl"))
+	if err != nil {
+		return fmt.Errorf("keep spans: %w", err)
+	}
+	out := bufio.NewWriter(file)
+	for some := range slices.Chunk(all, keptAtOnce) {
+		text, encoding := new(ptrace.JSONMarshaler).MarshalTraces(toOTLP(some))
+		_, writing := out.Write(append(text, '\n'))
+		err = errors.Join(err, encoding, writing)
+	}
+	if err = errors.Join(err, out.Flush(), file.Close()); err != nil {
+		return fmt.Errorf("keep spans: %w", err)
+	}
+	return nil
+}
+
+// toOTLP returns spans as an export. Read returns the same spans from it, with lab.ComponentAttribute as the
+// attribute of components.
+func toOTLP(all []Span) ptrace.Traces {
+	export := ptrace.NewTraces()
+	var scope ptrace.ScopeSpans
+	unit := ""
+	for i, s := range all {
+		if i == 0 || s.Unit != unit {
+			unit = s.Unit
+			resource := export.ResourceSpans().AppendEmpty()
+			resource.Resource().Attributes().PutStr("service.name", unit)
+			scope = resource.ScopeSpans().AppendEmpty()
+		}
+		to := scope.Spans().AppendEmpty()
+		to.SetTraceID(pcommon.TraceID(s.Trace))
+		to.SetSpanID(pcommon.SpanID(s.ID))
+		to.SetParentSpanID(pcommon.SpanID(s.Parent))
+		to.SetName(s.Name)
+		to.SetKind(ptrace.SpanKind(s.Role))
+		to.SetStartTimestamp(pcommon.Timestamp(s.Start))
+		to.SetEndTimestamp(pcommon.Timestamp(s.End))
+		to.Attributes().PutStr(lab.SegmentAttribute, string(s.Kind))
+		if s.Component != "" {
+			to.Attributes().PutStr(lab.ComponentAttribute, s.Component)
+		}
+		if s.Failed {
+			to.Status().SetCode(ptrace.StatusCodeError)
+		}
+	}
+	return export
+}
