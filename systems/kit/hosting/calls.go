@@ -10,6 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/grpcunary"
 	"github.com/cleave-lab/cleave/binding/httpjson"
 	"github.com/cleave-lab/cleave/binding/nethttp"
+	"github.com/cleave-lab/cleave/binding/resilient"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/secure"
 )
@@ -29,6 +30,7 @@ type Calls struct {
 	MaxMessage  int // the longest request, in bytes
 	Faults      rpc.Faults
 	Security    *secure.Transport // nil: connections are not protected
+	Guards      *resilient.Guards // nil: calls are not guarded
 }
 
 // NewClient returns a client of a unit at an address: host:port, or unix:PATH. It dials when it

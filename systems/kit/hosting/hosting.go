@@ -93,6 +93,7 @@ func (u *Unit) Client(name string) (rpc.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	client = u.Calls.Guards.Guard(client)
 	if u.clients == nil {
 		u.clients = map[string]rpc.Client{}
 	}

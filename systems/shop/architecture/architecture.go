@@ -96,6 +96,7 @@ type Design struct {
 	Units        []Unit
 	Binding      Binding // of no consequence in one unit
 	Security     string  // of the connections between units: a value of kit.KnobSecurity
+	Resilience   string  // of the calls between them: a value of kit.KnobResilience
 	Data         Data
 	Coordination Coordination
 	Views        Views
@@ -211,7 +212,8 @@ func read(name string, turned map[string]string) (Design, error) {
 func design(name string, settings map[string]string) (Design, error) {
 	d := Design{
 		Architecture: name, Binding: Binding(settings[KnobBinding]),
-		Security: settings[kit.KnobSecurity], Data: Data(settings[KnobData]),
+		Security: settings[kit.KnobSecurity], Resilience: settings[kit.KnobResilience],
+		Data:         Data(settings[KnobData]),
 		Coordination: Coordination(settings[KnobCoordination]), Views: Views(settings[KnobViews]),
 		Database: settings[KnobDatabase], Replicated: settings[KnobDisk] == lab.DiskReplicated,
 		Pair:     settings[KnobBalancer] == balancerPair,

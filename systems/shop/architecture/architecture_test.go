@@ -107,6 +107,7 @@ func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 			"to MariaDB a schema is a database: use data databases, or database postgres"},
 		"views without events":    {Sync, map[string]string{KnobViews: "documents"}, "publishes none"},
 		"binding in one unit":     {Monolith, map[string]string{KnobBinding: "grpc"}, "nothing to carry"},
+		"resilience in one unit":  {Monolith, map[string]string{"resilience": "breaker"}, "nothing to guard"},
 		"security in one unit":    {Monolith, map[string]string{"security": "tls"}, "nothing to protect"},
 		"broker without events":   {Sync, map[string]string{KnobBroker: "rabbitmq"}, "publishes no events"},
 		"documents without views": {Sync, map[string]string{KnobDocuments: "mongo"}, "would be empty"},

@@ -39,6 +39,8 @@ func (d Design) impossible(turned map[string]string) []error {
 	refuse(binding && d.Alone(), "binding %s has nothing to carry: all components are in one unit", d.Binding)
 	refuse(d.Security != kit.Plain && turned[kit.KnobSecurity] != "" && d.Alone(),
 		"%s %s has nothing to protect: all components are in one unit", kit.KnobSecurity, d.Security)
+	refuse(d.Resilience != kit.Unguarded && turned[kit.KnobResilience] != "" && d.Alone(),
+		"%s %s has nothing to guard: all components are in one unit", kit.KnobResilience, d.Resilience)
 	_, broker := turned[KnobBroker]
 	refuse(broker && d.Broker == "", "broker %s has nothing to carry: coordination %s publishes no events",
 		turned[KnobBroker], d.Coordination)

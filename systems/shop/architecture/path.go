@@ -68,7 +68,7 @@ func order() []setting {
 	return []setting{
 		{KnobDatabase, ""}, {KnobDisk, ""}, {KnobPool, ""}, {KnobReplicas, ""}, {KnobBalancer, ""},
 		{KnobCoordination, string(Orchestrated)}, {KnobData, ""}, {KnobPlacement, ""}, {KnobBinding, ""},
-		{kit.KnobSecurity, ""},
+		{kit.KnobSecurity, ""}, {kit.KnobResilience, ""},
 		{KnobCoordination, string(Choreographed)}, {KnobBroker, ""}, {KnobPrefetch, ""},
 		{KnobViews, ""}, {KnobDocuments, ""},
 		{KnobBinding, lean}, {KnobBatching, ""}, {KnobRuntime, ""},
@@ -88,7 +88,7 @@ func spelledOut(v lab.Variant) (map[string]string, Design, error) {
 // idle reports whether a knob has no effect in a design.
 func (d Design) idle(knob string) bool {
 	switch knob {
-	case KnobBinding, kit.KnobSecurity:
+	case KnobBinding, kit.KnobSecurity, kit.KnobResilience:
 		return d.Alone()
 	case KnobBroker, KnobPrefetch:
 		return d.Broker == ""
@@ -136,7 +136,9 @@ func align(from, to map[string]string, before, after Design, first func(binding 
 }
 
 // isTurnedByItself reports whether a knob that begins to have an effect is a step of its own.
-func isTurnedByItself(knob string) bool { return knob == KnobRuntime || knob == kit.KnobSecurity }
+func isTurnedByItself(knob string) bool {
+	return knob == KnobRuntime || knob == kit.KnobSecurity || knob == kit.KnobResilience
+}
 
 // changes returns what lies between two settings.
 func changes(from, to map[string]string) []lab.KnobChange {

@@ -73,6 +73,8 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 		"one knob": {plain(Sync), plain(SyncGRPC), []string{"sync | binding http -> grpc: sync-grpc"}},
 		"protected calls": {plain(Sync), variant(Sync, map[string]string{kit.KnobSecurity: kit.MutualTLS}),
 			[]string{"sync | security none -> mtls: sync-mtls"}},
+		"guarded calls": {plain(Sync), variant(Sync, map[string]string{kit.KnobResilience: kit.Budgeted}),
+			[]string{"sync | resilience unguarded -> budgeted-retries: sync-budgeted-retries"}},
 		"a split with protected calls": {plain(Monolith), variant(Sync, map[string]string{KnobData: "shared",
 			kit.KnobSecurity: kit.TLS}), []string{
 			"monolith | coordination acid -> orchestrated: monolith-orchestrated | placement together -> apart " +

@@ -97,7 +97,8 @@ func (s *search) at(mask int) (map[string]string, bool) {
 func (s *search) tunesNothing(settings map[string]string) bool {
 	d, err := design("", settings)
 	return err == nil && slices.ContainsFunc(s.changes, func(c lab.KnobChange) bool {
-		protects := c.Knob == kit.KnobSecurity && settings[c.Knob] != kit.Plain
+		protects := c.Knob == kit.KnobSecurity && settings[c.Knob] != kit.Plain ||
+			c.Knob == kit.KnobResilience && settings[c.Knob] != kit.Unguarded
 		return d.idle(c.Knob) && (protects || !isStock(c.Knob, settings[c.Knob]))
 	})
 }

@@ -62,6 +62,7 @@ func HandedOver(dir, instance string) []string {
 func (u *unit) report() Report {
 	r := Report{Kind: u.kind.Name, Databases: map[string]database.Counters{}, CallBytes: u.callBytes.Load(),
 		Calls: map[string]int64{}, SyncsBefore: u.syncsBefore}
+	r.Asked, r.Attempts = u.Calls.Guards.Counts()
 	for name, db := range u.opened {
 		r.Databases[name] = db.Counters()
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/binding/resilient"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -66,6 +67,9 @@ type Report struct {
 	CallBytes int64 `json:"call_bytes,omitempty"`
 	// Calls are those that it made to other units, by their kind.
 	Calls map[string]int64 `json:"calls,omitempty"`
+	// Asked are the calls that its components asked for, and Attempts what was sent for them.
+	Asked    int64 `json:"asked,omitempty"`
+	Attempts int64 `json:"attempts,omitempty"`
 	// SyncsBefore is what database.Syncs said when the unit was started.
 	SyncsBefore *int64 `json:"syncs_before,omitempty"`
 	// Spans are those that the unit made of traced orders.
@@ -263,6 +267,7 @@ func newUnit(design architecture.Design, kind, instance string, place Place) (*u
 		return nil, err
 	}
 	calls := Calls(design.Binding)
+	calls.Guards = resilient.New(hosting.Resilience(design.Resilience), calls.Faults)
 	if calls.Security, err = hosting.Security(design.Security, place.Dir, kind); err != nil {
 		return nil, err
 	}

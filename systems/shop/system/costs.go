@@ -19,6 +19,9 @@ func (t *tally) costs(
 	ctx context.Context, v lab.Variant, values map[string]float64, metered lab.Metered, left lab.Leftover,
 ) error {
 	loaded.AddCost(values, metered, int64(t.since))
+	if err := addAmplification(values, left.Reports); err != nil {
+		return err
+	}
 	if t.since == 0 {
 		return nil
 	}
@@ -34,6 +37,25 @@ func (t *tally) costs(
 	}
 	for name, total := range spent.totals {
 		values[name] = total / float64(t.all)
+	}
+	return nil
+}
+
+// addAmplification adds how many attempts units have sent for each call, in their last lives.
+func addAmplification(values map[string]float64, reports []lab.UnitReport) error {
+	var asked, attempts int64
+	for _, r := range reports {
+		if r.Unit == RoleGenerator {
+			continue
+		}
+		var said assembly.Report
+		if err := json.Unmarshal(r.Data, &said); err != nil {
+			return fmt.Errorf("report of unit %s: %w", r.Unit, err)
+		}
+		asked, attempts = asked+said.Asked, attempts+said.Attempts
+	}
+	if asked > 0 {
+		values[amplification] = float64(attempts) / float64(asked)
 	}
 	return nil
 }

@@ -45,10 +45,16 @@ func metrics() []lab.Metric {
 		perOrder("syncs", "fsyncs of the database server per completed order", "1", "fsyncs"),
 		perOrder("messages", "messages published per completed order", "1", "messages"),
 		perOrder("deliveries", "messages delivered per completed order", "1", ""),
+		lab.Metric{Name: amplification, Unit: "1", Better: lab.LowerIsBetter, Kind: lab.KindCount,
+			Title:    "attempts sent for each call between units that was asked for",
+			Quantity: amplification, Source: lab.FromSystem},
 		perOrder("bytes", "bytes between units (calls and message bodies) per completed order", "B", ""),
 		words.PeakMemory())
 	return append(all, loaded.ClientMetrics()...)
 }
+
+// amplification is the name of a metric.
+const amplification = "amplification"
 
 // Measure implements lab.Measurer. All but the generator is the shop's cost. A
 // search plays many loads: only its capacity counts.

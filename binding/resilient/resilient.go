@@ -1,0 +1,135 @@
+// Package resilient guards calls against callees that are slow or away: with a timeout, retries, a circuit
+// breaker and a bulkhead, those of failsafe-go. It counts what callers ask for and what is sent for it.
+// Retries are for systems whose calls may be repeated.
+//
+// Entry point: New.
+package resilient
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go"
+	"github.com/failsafe-go/failsafe-go/bulkhead"
+	"github.com/failsafe-go/failsafe-go/circuitbreaker"
+	"github.com/failsafe-go/failsafe-go/retrypolicy"
+	"google.golang.org/grpc"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+)
+
+// Settings say what guards calls. The zero value guards nothing.
+type Settings struct {
+	Timeout time.Duration // of one attempt
+	Retries int           // attempts after the first one
+	// Budget is how many retries each call pays for, such as 0.2. Retries then wait for a time that grows and
+	// is random. 0: they follow at once, without a bound.
+	Budget   float64
+	Breaker  bool // open for a second when half of the calls of the last seconds have failed
+	Bulkhead uint // calls at once to one unit; more are refused
+}
+
+const (
+	// Pauses before retries with a budget.
+	firstPause, longestPause = 20 * time.Millisecond, 500 * time.Millisecond
+	jitter                   = 0.5
+	// When a breaker opens: at this share of failures of at least so many calls of a period.
+	tripsAt, tripsAfter = 0.5, 20
+	tripsWithin         = 5 * time.Second
+	staysOpen           = time.Second
+	probes              = 5 // calls that have to succeed before it closes
+)
+
+// Guards make guards of clients, one for each unit that is called, and count for all of them.
+type Guards struct {
+	settings        Settings
+	faults          rpc.Faults
+	calls, attempts atomic.Int64
+}
+
+// New returns guards with these settings. Faults make the errors of calls that are not sent.
+func New(settings Settings, faults rpc.Faults) *Guards {
+	return &Guards{settings: settings, faults: faults}
+}
+
+// Counts returns how many calls were asked for so far, and how many attempts were sent for them.
+func (g *Guards) Counts() (calls, attempts int64) {
+	if g == nil {
+		return 0, 0
+	}
+	return g.calls.Load(), g.attempts.Load()
+}
+
+// Guard returns a guarded client of a unit; nil Guards return the client itself.
+func (g *Guards) Guard(client rpc.Client) rpc.Client {
+	if g == nil {
+		return client
+	}
+	c := &guarded{Client: client, guards: g}
+	var policies []failsafe.Policy[any]
+	failed := func(_ any, err error) bool { return hasFailed(err) }
+	if s := g.settings; s.Retries > 0 {
+		retries := retrypolicy.NewBuilder[any]().HandleIf(failed).WithMaxRetries(s.Retries).ReturnLastFailure()
+		if s.Budget > 0 {
+			c.purse = &purse{retries: s.Budget * savings}
+			retries = retries.WithBackoff(firstPause, longestPause).WithJitterFactor(jitter).
+				AbortIf(func(any, error) bool { return !c.purse.pay() })
+		}
+		policies = append(policies, retries.Build())
+	}
+	if g.settings.Breaker {
+		policies = append(policies, circuitbreaker.NewBuilder[any]().HandleIf(failed).
+			WithFailureRateThreshold(tripsAt, tripsAfter, tripsWithin).WithDelay(staysOpen).
+			WithSuccessThreshold(probes).Build())
+	}
+	if g.settings.Bulkhead > 0 {
+		policies = append(policies, bulkhead.New[any](g.settings.Bulkhead))
+	}
+	if len(policies) > 0 {
+		c.executor = failsafe.With(policies...)
+	}
+	return c
+}
+
+// hasFailed reports whether an error says that the callee is slow or away. Others are answers.
+func hasFailed(err error) bool {
+	var problem *rpc.Problem
+	return errors.As(err, &problem) && (problem.Kind == rpc.Unavailable || problem.Kind == rpc.DeadlineExceeded)
+}
+
+// guarded is a client with a guard.
+type guarded struct {
+	rpc.Client
+	guards   *Guards
+	executor failsafe.Executor[any] // nil: every call is one attempt
+	purse    *purse                 // nil: retries cost nothing
+}
+
+// Invoke implements grpc.ClientConnInterface.
+func (c *guarded) Invoke(ctx context.Context, method string, in, out any, options ...grpc.CallOption) error {
+	c.guards.calls.Add(1)
+	if c.executor == nil {
+		return c.attempt(ctx, method, in, out, options)
+	}
+	c.purse.earn(c.guards.settings.Budget)
+	err := c.executor.WithContext(ctx).Run(func() error {
+		return c.attempt(ctx, method, in, out, options)
+	})
+	if errors.Is(err, circuitbreaker.ErrOpen) || errors.Is(err, bulkhead.ErrFull) {
+		return c.guards.faults.Decode(rpc.Fault{Kind: rpc.Unavailable, Detail: "a part is not called now"}, err)
+	}
+	return err
+}
+
+// attempt sends a call once.
+func (c *guarded) attempt(ctx context.Context, method string, in, out any, options []grpc.CallOption) error {
+	c.guards.attempts.Add(1)
+	if timeout := c.guards.settings.Timeout; timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	return c.Client.Invoke(ctx, method, in, out, options...)
+}

@@ -1,0 +1,148 @@
+package resilient_test
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/cleave-lab/cleave/binding/nethttp"
+	"github.com/cleave-lab/cleave/binding/resilient"
+	"github.com/cleave-lab/cleave/binding/rpc"
+)
+
+// callee answers what the test says: at once, late, or not at all.
+type callee struct {
+	grpc_health_v1.UnimplementedHealthServer
+	asked atomic.Int64
+	away  atomic.Bool
+	held  chan struct{} // closed: it answers at once
+}
+
+func (c *callee) Check(
+	ctx context.Context, _ *grpc_health_v1.HealthCheckRequest,
+) (*grpc_health_v1.HealthCheckResponse, error) {
+	c.asked.Add(1)
+	if c.away.Load() {
+		return nil, rpc.Problemf(rpc.Unavailable, "away")
+	}
+	select {
+	case <-c.held:
+		return &grpc_health_v1.HealthCheckResponse{}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func problems() rpc.Faults {
+	return rpc.Problems(func(err error) *rpc.Problem { return rpc.ProblemOf(err, "away", "broken") })
+}
+
+// start serves a callee and returns guarded calls of it.
+func start(t *testing.T, settings resilient.Settings) (*callee, *resilient.Guards, func() error) {
+	t.Helper()
+	c := &callee{held: make(chan struct{})}
+	server := nethttp.NewServer(1<<10, problems())
+	grpc_health_v1.RegisterHealthServer(server, c)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	guards := resilient.New(settings, problems())
+	client := guards.Guard(nethttp.NewClient(listener.Addr().String(), 256, problems(), nil))
+	t.Cleanup(func() {
+		_, _ = client.Close(), server.Shutdown(context.Background())
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	health := grpc_health_v1.NewHealthClient(client)
+	return c, guards, func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := health.Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+		return err
+	}
+}
+
+// amplification returns the attempts for each call of many callers at once whose callee is away.
+func amplification(t *testing.T, settings resilient.Settings) float64 {
+	c, guards, call := start(t, settings)
+	c.away.Store(true)
+	var callers sync.WaitGroup
+	for range 50 {
+		callers.Go(func() {
+			for range 4 {
+				if err := call(); err == nil {
+					t.Error("a callee that is away answers")
+				}
+			}
+		})
+	}
+	callers.Wait()
+	calls, attempts := guards.Counts()
+	if c.asked.Load() != attempts || calls != 200 {
+		t.Errorf("%d calls, %d attempts, the callee was asked %d times", calls, attempts, c.asked.Load())
+	}
+	return float64(attempts) / float64(calls)
+}
+
+// TestARetryStormIsStopped: callers who retry at once send four times as much to a callee that is away, and
+// the budget and the breaker keep most of that back.
+func TestARetryStormIsStopped(t *testing.T) {
+	if storm := amplification(t, resilient.Settings{Retries: 3}); storm != 4 {
+		t.Errorf("retries at once send %.2f attempts for each call, want all 4", storm)
+	}
+	budgeted := amplification(t, resilient.Settings{Retries: 3, Budget: 0.2})
+	if budgeted <= 1 || budgeted > 1.3 {
+		t.Errorf("retries with a budget send %.2f attempts for each call, want 1.2 and what was saved", budgeted)
+	}
+	if broken := amplification(t, resilient.Settings{Breaker: true}); broken > 0.8 {
+		t.Errorf("a breaker lets %.2f attempts through for each call", broken)
+	}
+}
+
+// TestRetriesBringAnAnswer: a callee that comes back is asked again.
+func TestRetriesBringAnAnswer(t *testing.T) {
+	c, _, call := start(t, resilient.Settings{Retries: 3, Budget: 0.2})
+	close(c.held)
+	c.away.Store(true)
+	time.AfterFunc(10*time.Millisecond, func() { c.away.Store(false) })
+	if err := call(); err != nil || c.asked.Load() < 2 {
+		t.Errorf("asked %d times: %v", c.asked.Load(), err)
+	}
+}
+
+// TestSlowCalleesAreGivenUp: by a timeout, and by a bulkhead for those who would wait with others.
+func TestSlowCalleesAreGivenUp(t *testing.T) {
+	c, _, call := start(t, resilient.Settings{Timeout: 50 * time.Millisecond})
+	if begun, err := time.Now(), call(); err == nil || time.Since(begun) > 30*time.Second {
+		t.Errorf("%v after %v", err, time.Since(begun))
+	}
+	close(c.held)
+	if err := call(); err != nil {
+		t.Errorf("when it is quick again: %v", err)
+	}
+	slow, guards, ask := start(t, resilient.Settings{Bulkhead: 1})
+	first := make(chan error, 1)
+	go func() { first <- ask() }()
+	for slow.asked.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := ask(); err == nil {
+		t.Error("two are let through at once")
+	}
+	close(slow.held)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	if calls, attempts := guards.Counts(); calls != 2 || attempts != 1 {
+		t.Errorf("%d calls, %d attempts", calls, attempts)
+	}
+}

@@ -1,0 +1,28 @@
+package kit
+
+import "github.com/cleave-lab/cleave/lab"
+
+// KnobResilience is the knob for what guards calls between units.
+const KnobResilience = "resilience"
+
+// The values of KnobResilience.
+const (
+	Unguarded = "unguarded"
+	Timeouts  = "timeouts"
+	Retries   = "retries"
+	Budgeted  = "budgeted-retries"
+	Breaker   = "breaker"
+	Bulkhead  = "bulkhead"
+	Guarded   = "guarded"
+)
+
+// Resilience returns the knob, for systems whose calls may be repeated.
+func Resilience() lab.Knob {
+	return lab.Knob{Name: KnobResilience,
+		Values: []string{Unguarded, Timeouts, Retries, Budgeted, Breaker, Bulkhead, Guarded},
+		Summary: "guard of calls between units: none; timeouts; and with them retries at once, retries with " +
+			"pauses and a budget, a circuit breaker, a bulkhead, or the last three",
+		Means: map[string]string{Unguarded: "unguarded calls", Timeouts: "timeouts",
+			Retries: "retries without a budget", Budgeted: "retries with a budget", Breaker: "a circuit breaker",
+			Bulkhead: "a bulkhead", Guarded: "guarded calls"}}
+}
