@@ -133,6 +133,9 @@ type Trial struct {
 	// VolumesInDir: volumes of descriptions are folders below Dir, which all nodes see alike, and a shared
 	// memory of its own size is one more mount.
 	VolumesInDir bool
+	// Apart: the nodes see nothing of Dir. Volumes of descriptions are the containers' own, and files of this
+	// host come as Bring returns them.
+	Apart bool
 	// Endpoints are the addresses as the containers see them.
 	Endpoints map[string]lab.Endpoint
 }

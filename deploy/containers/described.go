@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -117,29 +116,33 @@ func written(dir string, spec lab.UnitSpec, mount int) string {
 }
 
 // describedMounts returns what a container that its spec describes has mounted, with files that the spec has
-// written down as those of this host. It makes the folders of volumes.
-func (t Trial) describedMounts(spec lab.UnitSpec) ([]lab.ContainerMount, error) {
-	all := slices.Clone(spec.Container.Mounts)
-	for i, m := range all {
+// written down as those of this host, and without those of this host on nodes apart. It makes the folders of
+// volumes.
+func (t Trial) describedMounts(spec lab.UnitSpec) (all []lab.ContainerMount, err error) {
+	for i, m := range spec.Container.Mounts {
 		switch {
+		case t.Apart && (m.Kind == lab.MountFiles || m.Kind == lab.MountBind):
+			continue
+		case t.Apart && m.Kind == lab.MountVolume:
+			m.Source = ""
 		case m.Kind == lab.MountFiles:
-			all[i] = lab.ContainerMount{Kind: lab.MountBind, Source: written(t.Dir, spec, i), Target: m.Target,
+			m = lab.ContainerMount{Kind: lab.MountBind, Source: written(t.Dir, spec, i), Target: m.Target,
 				ReadOnly: true}
 		case m.Kind == lab.MountLeaves:
-			all[i] = lab.ContainerMount{Kind: lab.MountBind, Target: m.Target,
+			m = lab.ContainerMount{Kind: lab.MountBind, Target: m.Target,
 				Source: filepath.Join(fleet.Volume(t.Dir, spec), spec.Leaves)}
-			if err := makeFolder(all[i].Source); err != nil {
-				return nil, err
-			}
+			err = makeFolder(m.Source)
 		case m.Kind == lab.MountVolume && t.VolumesInDir:
 			// No unit is called like the folder above.
-			all[i].Source = filepath.Join(t.Dir, "volumes+", cmp.Or(m.Source, spec.Name+"+"+strconv.Itoa(i)))
-			if err := makeFolder(all[i].Source); err != nil {
-				return nil, err
-			}
+			m.Source = filepath.Join(t.Dir, "volumes+", cmp.Or(m.Source, spec.Name+"+"+strconv.Itoa(i)))
+			err = makeFolder(m.Source)
 		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m)
 	}
-	if size := spec.Container.ShmSize; size > 0 && t.VolumesInDir {
+	if size := spec.Container.ShmSize; size > 0 && (t.VolumesInDir || t.Apart) {
 		all = append(all, lab.ContainerMount{Kind: lab.MountMemory, Target: "/dev/shm",
 			Options: fmt.Sprintf("size=%d", size)})
 	}

@@ -21,13 +21,17 @@ type Elsewhere struct {
 	Largest lab.Limits // most that any node has; 0: not known
 	// Registry reports whether a registry is named, from which the nodes pull images.
 	Registry bool
+	// Pulls: units may be described containers, whose images the nodes pull by their names.
+	Pulls bool
 }
 
 // CheckLayout returns why a layout cannot be deployed there; programs is the folder of our unit programs, and
 // starter the program of that name.
 func (e Elsewhere) CheckLayout(layout lab.Layout, programs, starter string) error {
 	all := slices.Concat(layout.Prepare, layout.Units)
-	problems := []error{CheckServices(layout.Services, "process or docker-host"), CheckPrograms(programs, all),
+	pulled := func(spec lab.UnitSpec) bool { return spec.Container != nil && e.Pulls }
+	problems := []error{CheckServices(layout.Services, "process or docker-host"),
+		CheckPrograms(programs, slices.DeleteFunc(slices.Clone(all), pulled)),
 		CheckStatic(starter)}
 	if !e.Registry {
 		problems = append(problems, fmt.Errorf("the nodes of %s need a registry for the images of units: name "+
@@ -63,6 +67,11 @@ func (e Elsewhere) Check(spec lab.UnitSpec, users map[string]string) error {
 				users[spec.Volume], e.Units, e.Name)
 		}
 		users[spec.Volume] = spec.Name
+	}
+	if spec.Container != nil && e.Pulls {
+		if err := e.checkDescribed(spec, users); err != nil {
+			return err
+		}
 	}
 	switch {
 	case spec.Compose != nil:

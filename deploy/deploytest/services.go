@@ -2,6 +2,8 @@ package deploytest
 
 import (
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,4 +110,57 @@ func Demanding(image string) lab.Layout {
 				Mounts: []lab.ContainerMount{{Kind: lab.MountBind, Source: "/var/run/docker.sock", Target: "/s"}}},
 		},
 	}}}
+}
+
+// ServicesElsewhere has services start on nodes of the user's, which have nothing of this host and pull the
+// image: in their order, with files of this host and volumes of their own. What cannot be there is refused.
+func ServicesElsewhere(t *testing.T, deployer lab.Deployer, image string, left func() []string) {
+	layout, folder := Services(image, "/data"), t.TempDir()
+	Says(t, deployer.Preflight(t.Context(), layout), "shares the volume data with")
+	for i := range layout.Units {
+		switch u := &layout.Units[i]; u.Name {
+		case "fill":
+			u.Container.Command = []string{"move", "", "/memory/done"}
+			u.Container.Mounts = []lab.ContainerMount{{Kind: lab.MountMemory, Target: "/memory"}}
+		case "web":
+			u.Container.Mounts[0] = lab.ContainerMount{Kind: lab.MountBind, Source: folder, Target: "/given"}
+		}
+	}
+	if err := os.WriteFile(filepath.Join(folder, "word"), []byte("asks"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	layout, err := lab.Variant{Replicas: map[string]int{"web": 2}}.Scale(layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refuses := func(change func(*lab.UnitSpec), says string) {
+		other := layout
+		other.Units = slices.Clone(layout.Units)
+		web := slices.IndexFunc(other.Units, func(u lab.UnitSpec) bool { return u.Name == "web" })
+		change(&other.Units[web])
+		Says(t, deployer.Preflight(t.Context(), other), says)
+	}
+	refuses(func(u *lab.UnitSpec) { u.Faults = []lab.FaultKind{lab.FaultKill} }, "shall have the faults [kill]")
+	refuses(func(u *lab.UnitSpec) { u.Leaves = "profile" }, "shall be profiled")
+	refuses(func(u *lab.UnitSpec) {
+		c := *u.Container
+		c.Mounts = []lab.ContainerMount{{Kind: lab.MountBind, Source: os.DevNull, Target: "/null"}}
+		u.Container = &c
+	}, os.DevNull+" is neither a file nor a folder")
+	s := suite{deployer, Folder(t), ""}
+	d := s.deploy(t, layout)
+	defer func() {
+		stop(t, d)
+		if things := left(); len(things) > 0 {
+			t.Errorf("left behind: %q", things)
+		}
+	}()
+	if _, err := d.Await(within(t), lab.EventReady); err != nil {
+		t.Fatal(err)
+	}
+	says(t, d, "web", "asks $(A){{b}} boxed:1")
+	says(t, d, "web-2", "asks $(A){{b}} boxed:1")
+	if used := meteredJob(t, d).Roles["web"]; used.Unavailable["cpu_seconds"] == "" {
+		t.Errorf("web is said to have used %+v", used)
+	}
 }

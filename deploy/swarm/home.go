@@ -54,11 +54,16 @@ func (h *home) can() lab.Capabilities { return lab.Capabilities{Faults: fleet.St
 // preflight refuses what services of a swarm that is not ours cannot be.
 func (h *home) preflight(ctx context.Context, layout lab.Layout) error {
 	err := h.swarm.look(ctx)
-	return errors.Join(err, h.swarm.elsewhere().CheckLayout(layout, h.deployer.programs, h.swarm.Starter))
+	return errors.Join(err, h.swarm.elsewhere().CheckLayout(layout, h.deployer.programs, h.swarm.Starter),
+		containers.CheckDescribed("Swarm", layout.Units, lacks), containers.CheckPorts(layout.Units))
 }
 
-// load puts the image of a program, or of none, into the registry, with the starter beside it.
-func (h *home) load(ctx context.Context, content string, _ bool) (image string, bytes int, err error) {
+// load puts the image of a program, or of none, into the registry, with the starter beside it. Nodes pull
+// images of the user's by their names.
+func (h *home) load(ctx context.Context, content string, isUsers bool) (image string, bytes int, err error) {
+	if isUsers {
+		return content, 0, nil
+	}
 	name, config, layer, err := containers.Pushed(content, h.swarm.Starter)
 	if err != nil {
 		return "", 0, err

@@ -30,9 +30,10 @@ type homeLife struct {
 
 // room is what the swarm has of a unit, in all its lives.
 type room struct {
-	secret, task string // their IDs; "" until they are made
-	reading      sync.Mutex
-	read         engine.LogMark
+	secrets []engine.Kept
+	task    string // its ID; "" until it is made
+	reading sync.Mutex
+	read    engine.LogMark
 }
 
 func (t *homeTrial) handsFor(s *service) hands {
@@ -44,7 +45,7 @@ func (t *homeTrial) handsFor(s *service) hands {
 // lifeIn begins a life of a unit in what the swarm has of it.
 func (t *homeTrial) lifeIn(s *service, of *room, starter *fleet.Starter) *homeLife {
 	l := &homeLife{StarterLife: starter.Life(t.Watching), room: of, trial: t, service: s}
-	s.ReadLog = l.readLog
+	s.ReadLog, s.Healthy = l.readLog, l.awaitHealthy
 	return l
 }
 
@@ -57,22 +58,72 @@ const (
 )
 
 // prepare has the container run the starter, with its orders in a secret. The starter begins as root, with
-// what it takes to become somebody else.
+// what it takes to become somebody else. A container of the user's image is as that says.
 func (l *homeLife) prepare(ctx context.Context, is *containers.Container) ([]engine.SecretFile, error) {
-	d, s := l.trial.deployment, l.service
+	s := l.service
+	if s.Spec.Container != nil {
+		return l.bring(ctx, is)
+	}
 	orders, err := l.orders(*is)
 	if err != nil {
-		return nil, err
-	}
-	if l.secret, err = d.manager.MakeSecret(ctx, s.made.Name, d.deployer.labels(), orders); err != nil {
 		return nil, err
 	}
 	is.ContainerSpec = lab.ContainerSpec{ReadOnly: true,
 		Entrypoint: []string{"/" + lab.StarterProgram, lab.StarterRuns},
 		CapDrop:    []string{"ALL"}, CapAdd: []string{"CHOWN", "SETUID", "SETGID", "KILL", "DAC_OVERRIDE"},
 		Mounts: []lab.ContainerMount{{Kind: lab.MountMemory, Target: "/tmp"},
-			{Kind: lab.MountVolume, Target: fleet.Volume(d.trial.Dir, s.Spec)}}}
-	return []engine.SecretFile{engine.Secret(l.secret, s.made.Name, lab.StarterOrdersFile, "0")}, nil
+			{Kind: lab.MountVolume, Target: fleet.Volume(l.trial.trial.Dir, s.Spec)}}}
+	secret, err := l.secret(ctx, s.made.Name, lab.StarterOrdersFile, orders)
+	return []engine.SecretFile{secret}, err
+}
+
+// secret has the swarm keep a file of the container, which root may read there.
+func (l *homeLife) secret(ctx context.Context, name, file string, data []byte) (engine.SecretFile, error) {
+	id, err := l.trial.manager.MakeSecret(ctx, name, l.trial.deployer.labels(), data)
+	if err == nil {
+		l.secrets = append(l.secrets, engine.Kept{Kind: "secret", ID: id, Name: name})
+	}
+	return engine.Secret(id, name, file, "0"), err
+}
+
+// bring gives the container what it has of this host: folders in memory, and files that everybody may read
+// there. Its volumes are its own.
+func (l *homeLife) bring(ctx context.Context, is *containers.Container) ([]engine.SecretFile, error) {
+	var files []engine.SecretFile
+	brought, err := containers.Bring(l.service.Spec)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range brought {
+		if one.Folder {
+			is.Mounts = append(is.Mounts, lab.ContainerMount{Kind: lab.MountMemory, Target: one.Path})
+			continue
+		}
+		if len(one.Data) == 0 {
+			one.Data = []byte("\n") // Swarm keeps no empty secrets
+		}
+		name := fmt.Sprintf("%s-file-%d", l.trial.home.name, l.trial.deployer.services.Add(1))
+		file, err := l.secret(ctx, name, one.Path, one.Data)
+		if err != nil {
+			return nil, err
+		}
+		file.File.Mode = 0o444
+		if one.Executable {
+			file.File.Mode = 0o555
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+// awaitHealthy waits until a port of the container says that it is healthy. To the swarm a task with another
+// health check does not run before.
+func (l *homeLife) awaitHealthy(ctx context.Context) error {
+	check := l.service.Spec.Container.Health
+	if check == nil || check.Port == 0 {
+		return nil
+	}
+	return fleet.AwaitVisit(ctx, l.service.Unit, l.trial.reach(l.service.Spec.Name), fleet.PortVisit(check))
 }
 
 // orders returns the orders of the starter, with what is in the unit's folder here.
@@ -215,11 +266,11 @@ func (l *homeLife) End(ctx context.Context) error {
 	return l.trial.manager.RemoveService(ctx, l.service.id)
 }
 
-// removed removes the secret.
+// removed removes the secrets.
 func (l *homeLife) removed(ctx context.Context) error {
-	if l.secret == "" {
-		return nil
+	var problems []error
+	for _, secret := range l.secrets {
+		problems = append(problems, l.trial.manager.RemoveKept(ctx, secret))
 	}
-	return l.trial.manager.RemoveKept(ctx,
-		engine.Kept{Kind: "secret", ID: l.secret, Name: l.service.made.Name})
+	return errors.Join(problems...)
 }

@@ -110,7 +110,9 @@ func (t *homeTrial) reach(endpoint string) string {
 // awaitKnown waits until units are found by their names.
 func (t *homeTrial) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error {
 	for _, spec := range specs {
-		if err := t.home.awaitKnown(ctx, spec.Name); err != nil {
+		if err := untilFinished(ctx, t.Named(spec.Name), func(ctx context.Context) error {
+			return t.home.awaitKnown(ctx, spec.Name)
+		}); err != nil {
 			return err
 		}
 	}

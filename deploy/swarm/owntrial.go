@@ -202,7 +202,10 @@ func (t *ownTrial) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error {
 	}()
 	return private.Each(ctx, t.cluster.Nodes, func(ctx context.Context, n *private.Node) error {
 		for _, spec := range specs {
-			if err := awaitKnownOn(ctx, n, t.Named(spec.Name)); err != nil {
+			s := t.Named(spec.Name)
+			if err := untilFinished(ctx, s, func(ctx context.Context) error {
+				return n.AwaitKnown(ctx, s.made.Name)
+			}); err != nil {
 				return fmt.Errorf("unit %s: %w", spec.Name, err)
 			}
 		}
@@ -210,8 +213,9 @@ func (t *ownTrial) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error {
 	})
 }
 
-// awaitKnownOn waits until a node knows a service by name, or that has done its part.
-func awaitKnownOn(ctx context.Context, n *private.Node, s *service) error {
+// untilFinished waits for something of a service that is there until its part is done. The wait fails if the
+// service ends otherwise.
+func untilFinished(ctx context.Context, s *service, wait func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
@@ -221,7 +225,7 @@ func awaitKnownOn(ctx context.Context, n *private.Node, s *service) error {
 			cancel(errors.New("it has ended"))
 		}
 	}()
-	err := n.AwaitKnown(ctx, s.made.Name)
+	err := wait(ctx)
 	if s.HasFinished() {
 		return nil
 	}

@@ -204,7 +204,7 @@ func newDeployment(ctx context.Context, d *Deployer, layout lab.Layout, dir stri
 	made.complete(&platform)
 	made.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir, platform)
 	made.trial = containers.Trial{Label: d.label, Dir: dir, Endpoints: made.Endpoints, Binds: true,
-		VolumesInDir: true}
+		VolumesInDir: !d.images.IsRemote, Apart: d.images.IsRemote}
 	return made
 }
 

@@ -35,7 +35,7 @@ func TestSuiteOnTheUsersSwarm(t *testing.T) {
 	f.Furnish(t)
 	before := f.State(t)
 	d := deployerOf(t, f, deploytest.Program(t))
-	deploytest.Suite(t, d, func() []string {
+	left := func() []string {
 		ours := d.site.(*home)
 		if ours.manager == nil {
 			return nil
@@ -52,6 +52,10 @@ func TestSuiteOnTheUsersSwarm(t *testing.T) {
 			}
 		}
 		return left
+	}
+	deploytest.Suite(t, d, left)
+	t.Run("services of a file", func(t *testing.T) {
+		deploytest.ServicesElsewhere(t, d, f.Push(t, deploytest.Program(t)), left)
 	})
 	if err := d.Close(); err != nil {
 		t.Error(err)

@@ -1,0 +1,135 @@
+package containers
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Brought is a file or a folder of this host that a container gets on nodes which have nothing of it.
+type Brought struct {
+	Path       string // in the container
+	Folder     bool   // empty, but for what else is brought
+	Executable bool
+	Data       []byte
+}
+
+// What nodes are sent for a container. Swarm holds a little less than 500 KiB in a secret, one for each file.
+const (
+	maxBrought      = 480 << 10 // bytes of all files
+	maxBroughtFiles = 64
+)
+
+// Bring returns the files and folders of this host that a described container has mounted. It fails if they
+// are too much to be brought to nodes.
+func Bring(spec lab.UnitSpec) ([]Brought, error) {
+	var all []Brought
+	for _, m := range spec.Container.Mounts {
+		switch {
+		case m.Kind == lab.MountFiles && m.Source != "":
+			all = append(all, Brought{Path: m.Target, Executable: m.Executable, Data: []byte(m.Files[m.Source])})
+		case m.Kind == lab.MountFiles:
+			all = append(all, Brought{Path: m.Target, Folder: true})
+			for _, name := range slices.Sorted(maps.Keys(m.Files)) {
+				all = append(all, Brought{Path: path.Join(m.Target, name), Executable: m.Executable,
+					Data: []byte(m.Files[name])})
+			}
+		case m.Kind == lab.MountBind:
+			found, err := readMount(m)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+	return all, checkBrought(all)
+}
+
+// readMount returns what a mount has of this host.
+func readMount(m lab.ContainerMount) (all []Brought, err error) {
+	source, err := filepath.EvalSymlinks(m.Source)
+	if err != nil {
+		return nil, err
+	}
+	size, files := int64(0), 0
+	err = filepath.WalkDir(source, func(at string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		below, err := filepath.Rel(source, at)
+		if err != nil {
+			return err
+		}
+		one := Brought{Path: path.Join(m.Target, filepath.ToSlash(below)), Folder: entry.IsDir()}
+		about, err := entry.Info()
+		switch {
+		case err != nil:
+			return err
+		case !one.Folder && !about.Mode().IsRegular():
+			return fmt.Errorf("%s is neither a file nor a folder", at)
+		case !one.Folder:
+			size, files = size+about.Size(), files+1
+			if size > maxBrought || files > maxBroughtFiles {
+				return errTooMuch
+			}
+			one.Executable = about.Mode()&0o100 != 0
+			one.Data, err = os.ReadFile(at)
+		}
+		all = append(all, one)
+		return err
+	})
+	return all, err
+}
+
+var errTooMuch = fmt.Errorf("at most %d files with %d KiB in all are brought to nodes", maxBroughtFiles,
+	maxBrought>>10)
+
+// checkBrought fails if the mounts together have too much.
+func checkBrought(all []Brought) error {
+	size, files := 0, 0
+	for _, one := range all {
+		if !one.Folder {
+			size, files = size+len(one.Data), files+1
+		}
+	}
+	if size > maxBrought || files > maxBroughtFiles {
+		return errTooMuch
+	}
+	return nil
+}
+
+// checkDescribed refuses a described container that needs more than nodes of a place can be given. users are
+// the units that have volumes by now.
+func (e Elsewhere) checkDescribed(spec lab.UnitSpec, users map[string]string) error {
+	refuse := func(format string, args ...any) error {
+		return &lab.Incapable{Why: fmt.Sprintf("unit %s %s", spec.Name, fmt.Sprintf(format, args...))}
+	}
+	if len(spec.Faults) > 0 {
+		return refuse("shall have the faults %v, for which it would need a first process of Cleave's: on %s leave "+
+			"them out, or use the private %s", spec.Faults, e.Name, e.Ours)
+	}
+	var problems []error
+	for _, m := range spec.Container.Mounts {
+		if m.Kind != lab.MountVolume || m.Source == "" {
+			continue
+		}
+		const inCommon = "volume " // no unit's folder is called so
+		if other := users[inCommon+m.Source]; other != "" {
+			problems = append(problems, refuse("shares the volume %s with %s, and %s of %s have no common folder: "+
+				"leave one of them out, or use the private %s", m.Source, other, e.Units, e.Name, e.Ours))
+		}
+		users[inCommon+m.Source] = spec.Name
+	}
+	if _, err := Bring(spec); err != nil {
+		problems = append(problems, refuse("has files of this host that cannot come to the nodes of %s: %v: put "+
+			"them into its image, or use the private %s", e.Name, err, e.Ours))
+	}
+	return errors.Join(problems...)
+}

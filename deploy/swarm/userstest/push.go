@@ -1,0 +1,54 @@
+package userstest
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/registry"
+)
+
+// Push puts an image that runs a program, linked statically, into the registry as the user's, and returns its
+// name there.
+func (s *Swarm) Push(t *testing.T, path string) string {
+	t.Helper()
+	program, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var layer bytes.Buffer
+	archive := tar.NewWriter(&layer)
+	if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "program", Mode: 0o755,
+		Size: int64(len(program))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := archive.Write(program); err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	config, err := json.Marshal(map[string]any{
+		"architecture": runtime.GOARCH, "os": "linux",
+		"config": map[string]any{"Entrypoint": []string{"/program"}},
+		"rootfs": map[string]any{"type": "layers",
+			"diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer.Bytes()))}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := registry.Parse(s.Variables[registry.Variable])
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, err := to.Push(t.Context(), registry.Image{Name: "theirs", Config: config, Layer: layer.Bytes()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
