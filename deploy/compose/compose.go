@@ -66,7 +66,7 @@ func part(layout lab.Layout) (services []lab.UnitSpec, rest lab.Layout) {
 }
 
 // Deploy implements lab.Deployer.
-func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
+func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
 	tool, err := findTool(ctx)
 	if err != nil {
 		return nil, err
@@ -79,23 +79,17 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_
 	if running.engine, err = engine.Open(ctx); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, running.Stop())
-		}
-	}()
-	if err := running.prepare(ctx, layout.Prepare); err != nil {
-		return nil, err
-	}
 	rest.Prepare = nil
-	if err := running.project.up(ctx); err != nil {
-		return nil, err
+	open := func() error {
+		if err := running.prepare(ctx, layout.Prepare); err != nil {
+			return err
+		}
+		if err := running.project.up(ctx); err != nil {
+			return err
+		}
+		return running.takeIn(ctx)
 	}
-	if err := running.takeIn(ctx); err != nil {
-		return nil, err
-	}
-	// The other deployer removes the folder with its end: it comes last.
-	if running.Beside, err = d.processes.Join(ctx, rest, dir, running.Supervisor, nil); err != nil {
+	if err := running.Launch(ctx, fleet.Parts{Rest: rest}, open, d.processes, nil); err != nil {
 		return nil, err
 	}
 	return running, nil

@@ -39,6 +39,17 @@ func Part(layout lab.Layout) (servers, containers []lab.UnitSpec, rest lab.Layou
 	return servers, containers, rest
 }
 
+// Parts splits a layout into parts. If the nodes are not ours (isRemote), the conductor's programs run there,
+// too, behind the other units.
+func Parts(layout lab.Layout, isRemote bool) fleet.Parts {
+	servers, contained, rest := Part(layout)
+	p := fleet.Parts{Units: append(servers, contained...), Prepare: layout.Prepare, Rest: rest}
+	if isRemote {
+		p.Last, p.Rest.Units = rest.Units, nil
+	}
+	return p
+}
+
 // CheckBeside refuses nodes for units that are processes of this host beside containers: its
 // networks of hosts do not lead to these.
 func CheckBeside(rest lab.Layout) error {

@@ -48,10 +48,6 @@ func answers(endpoint lab.Endpoint) string {
 	return string(buffer[:n])
 }
 
-func pausedUnit(t *testing.T, s suite) { withFault(t, s, lab.FaultPause, "stock") }
-
-func pausedServer(t *testing.T, s suite) { withFault(t, s, lab.FaultPause, "store") }
-
 func cutOff(t *testing.T, s suite) {
 	if !slices.Contains(s.Can().Faults, lab.FaultCut) {
 		d := s.deploy(t, layout("front"))

@@ -6,13 +6,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// reachedDirectly: peers and this host call a unit at its own address, and others as usual.
-func reachedDirectly(t *testing.T, s suite) { reached(t, s, lab.ReachDirect) }
-
-// reachedByItsNode: they call it at a port that its node has for it.
-func reachedByItsNode(t *testing.T, s suite) { reached(t, s, lab.ReachPublished) }
-
-// reached has the first of two units called at one of its addresses.
+// reached has peers and this host call the first of two units at one of its addresses, the other as usual.
 func reached(t *testing.T, s suite, at lab.Reach) {
 	l := layout("front", "stock")
 	l.Units[1].Reached = at

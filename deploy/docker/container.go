@@ -166,14 +166,9 @@ func (c *container) description() (made engine.Container, token string, err erro
 	}
 	d.place(&made, spec)
 	d.publish(&made, spec)
-	limit(host, spec.Limits)
+	host.NanoCpus = int64(math.Round(spec.Limits.CPU * 1e9))
+	host.Memory, host.MemorySwap = spec.Limits.Memory, spec.Limits.Memory // refused beyond, not swapped out
 	return made, is.Token, nil
-}
-
-// limit limits a container. What is beyond its memory is not swapped out but refused.
-func limit(host *engine.HostConfig, limits lab.Limits) {
-	host.NanoCpus = int64(math.Round(limits.CPU * 1e9))
-	host.Memory, host.MemorySwap = limits.Memory, limits.Memory
 }
 
 // await waits for the end of the container and judges it.

@@ -130,44 +130,35 @@ func checkHost(containers int) error {
 }
 
 // Deploy implements lab.Deployer.
-func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
-	servers, contained, rest := containers.Part(layout)
-	client, err := d.prepared(ctx, slices.Concat(servers, contained, layout.Prepare))
+func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
+	parts := containers.Parts(layout, false)
+	client, err := d.prepared(ctx, parts.Placed())
 	if err != nil {
 		return nil, err
 	}
-	running := &deployment{
-		deployer: d, engine: client, dir: dir,
-	}
+	running := &deployment{deployer: d, engine: client, dir: dir}
 	running.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir,
 		running.platform(layout))
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, running.Stop())
-		}
-	}()
-	if err := running.connect(ctx, slices.Concat(servers, contained, layout.Prepare)); err != nil {
-		return nil, err
-	}
-	if err := running.makeVolumes(ctx, contained); err != nil {
-		return nil, err
-	}
-	units := slices.Concat(servers, contained)
-	if err := running.Furnish(ctx, units, running.host, nil); err != nil {
-		return nil, err
-	}
-	if running.memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
-		return nil, err
-	}
-	if err := running.Begin(ctx, units, layout.Prepare); err != nil {
-		return nil, err
-	}
-	// The other deployer removes the folder with its end: it comes last.
-	if running.Beside, err = d.processes.Join(ctx, rest, dir, running.Supervisor,
-		running.Endpoints); err != nil {
+	open := func() error { return running.open(ctx, parts, layout.SharedMemory) }
+	if err := running.Launch(ctx, parts, open, d.processes, running.Endpoints); err != nil {
 		return nil, err
 	}
 	return running, nil
+}
+
+// open makes what units need before they start.
+func (d *deployment) open(ctx context.Context, parts fleet.Parts, sharedMemory int64) (err error) {
+	if err := d.connect(ctx, parts.Placed()); err != nil {
+		return err
+	}
+	if err := d.makeVolumes(ctx, parts.Units); err != nil {
+		return err
+	}
+	if err := d.Furnish(ctx, parts.Units, d.host, nil); err != nil {
+		return err
+	}
+	d.memory, err = containers.MakeMemory(d.dir, sharedMemory)
+	return err
 }
 
 // deployment is a running layout.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 	"github.com/cleave-lab/cleave/deploy/deploytest"
-	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
@@ -58,16 +57,6 @@ func playConductor(network, program, dir, label, text string) error {
 	return nil
 }
 
-// label returns the label of the test program, in the form of real labels.
-func label(t *testing.T) string {
-	t.Helper()
-	own, err := launch.Own()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return own.String()
-}
-
 // newDeployer returns one whose units are those of the suite.
 func newDeployer(t *testing.T, network Network, program string) *Deployer {
 	t.Helper()
@@ -75,7 +64,8 @@ func newDeployer(t *testing.T, network Network, program string) *Deployer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := New(network, process.New(program, []string{own, "janitor"}, nil, label(t)), program, label(t))
+	label := deploytest.Label(t)
+	d := New(network, process.New(program, []string{own, "janitor"}, nil, label), program, label)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -90,7 +80,7 @@ func newDeployer(t *testing.T, network Network, program string) *Deployer {
 // things returns what in Docker carries our label, of some kinds.
 func things(t *testing.T, kinds ...string) []string {
 	t.Helper()
-	found, err := leftovers.Docker(func(l string) bool { return l == label(t) })
+	found, err := leftovers.Docker(func(l string) bool { return l == deploytest.Label(t) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +131,8 @@ func TestUnitsOfADeadConductorEnd(t *testing.T) {
 	for _, network := range []Network{Host, Bridge} {
 		t.Run(string(network), func(t *testing.T) {
 			dir := deploytest.Folder(t)
-			conductor := exec.Command(own, "conductor", string(network), program, dir, label(t), string(text))
+			conductor := exec.Command(own, "conductor", string(network), program, dir, deploytest.Label(t),
+				string(text))
 			out, err := conductor.StdoutPipe()
 			if err == nil {
 				err = conductor.Start()
@@ -157,7 +148,8 @@ func TestUnitsOfADeadConductorEnd(t *testing.T) {
 			}
 			_ = conductor.Wait() // killed, as it should be
 			for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-				running, err := cli(t.Context(), "ps", "--quiet", "--filter", "label="+leftovers.DockerLabel+"="+label(t))
+				running, err := cli(t.Context(), "ps", "--quiet", "--filter",
+					"label="+leftovers.DockerLabel+"="+deploytest.Label(t))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -168,7 +160,7 @@ func TestUnitsOfADeadConductorEnd(t *testing.T) {
 					t.Fatalf("containers %q still run", running)
 				}
 			}
-			found, err := leftovers.Docker(func(l string) bool { return l == label(t) })
+			found, err := leftovers.Docker(func(l string) bool { return l == deploytest.Label(t) })
 			if err != nil || len(found) < 3 { // two containers and the image
 				t.Errorf("left are %q (%v)", found, err)
 			}
@@ -274,7 +266,7 @@ func TestSuite(t *testing.T) {
 	for _, network := range []Network{Host, Bridge} {
 		t.Run(string(network), func(t *testing.T) {
 			deploytest.Suite(t, newDeployer(t, network, program), func() []string {
-				return append(deploytest.Processes(label(t)), things(t, "container", "network", "volume")...)
+				return append(deploytest.Processes(deploytest.Label(t)), things(t, "container", "network", "volume")...)
 			})
 		})
 	}
@@ -289,7 +281,8 @@ func TestADaemonThatEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := deploytest.Program(t)
-	deployer := New(Host, process.New(program, []string{own, "janitor"}, nil, label(t)), program, label(t))
+	label := deploytest.Label(t)
+	deployer := New(Host, process.New(program, []string{own, "janitor"}, nil, label), program, label)
 	dir := deploytest.Folder(t)
 	d, err := deployer.Deploy(t.Context(), waiting(), dir)
 	if err != nil {
@@ -311,14 +304,14 @@ func TestADaemonThatEnds(t *testing.T) {
 			t.Errorf("%s: %v, want it to say once that the daemon does not answer and what to do", what, err)
 		}
 	}
-	if left := deploytest.Processes(label(t)); len(left) > 0 {
+	if left := deploytest.Processes(deploytest.Label(t)); len(left) > 0 {
 		t.Errorf("still running: %v", left)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the trial's folder is still there: %v", err)
 	}
 	daemon.Again(t)
-	found, err := leftovers.Docker(func(l string) bool { return l == label(t) })
+	found, err := leftovers.Docker(func(l string) bool { return l == deploytest.Label(t) })
 	if err != nil || len(found) != 4 { // two containers, the image with their program, and the one of nodes
 		t.Errorf("left are %q (%v)", found, err)
 	}

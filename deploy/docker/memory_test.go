@@ -9,6 +9,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
@@ -22,8 +23,8 @@ func TestEndsForWantOfMemoryAreSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := "cleave-memory-" + label(t)
-	labels := map[string]string{leftovers.DockerLabel: label(t)}
+	name := "cleave-memory-" + deploytest.Label(t)
+	labels := map[string]string{leftovers.DockerLabel: deploytest.Label(t)}
 	archive, _, err := containers.Archive(name+":latest", "", labels)
 	if err == nil {
 		_, err = client.Load(t.Context(), bytes.NewReader(archive))

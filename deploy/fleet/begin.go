@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -11,6 +12,49 @@ import (
 
 // Visit acts as a client at an address; it returns an error if it could not.
 type Visit = func(ctx context.Context, address string) error
+
+// Parts are the parts of a layout, by where and when they start.
+type Parts struct {
+	// Units start first, with the commands that Prepare holds behind the servers among them; Last start then.
+	Units, Prepare, Last []lab.UnitSpec
+	// Rest runs as processes of this host beside them.
+	Rest lab.Layout
+}
+
+// Placed returns all that runs on the platform.
+func (p Parts) Placed() []lab.UnitSpec { return slices.Concat(p.Units, p.Last, p.Prepare) }
+
+// Joiner starts processes of this host under a supervisor, which may call units at the known endpoints.
+type Joiner interface {
+	Join(ctx context.Context, rest lab.Layout, dir string, s *Supervisor,
+		known map[string]lab.Endpoint) (lab.Deployment, error)
+}
+
+// Launch starts a trial: open makes what units need, the units follow, and the processes of this host, which
+// know the endpoints. If one of these fails, it stops everything.
+func (f *Fleet[L]) Launch(ctx context.Context, p Parts, open func() error, processes Joiner,
+	known map[string]lab.Endpoint) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Stop())
+		}
+	}()
+	if err := open(); err != nil {
+		return err
+	}
+	if err := f.Begin(ctx, p.Units, p.Prepare); err != nil {
+		return err
+	}
+	if err := f.Begin(ctx, p.Last, nil); err != nil {
+		return err
+	}
+	// The trial's folder is removed with the end of these: they come last.
+	beside, err := processes.Join(ctx, p.Rest, f.dir, f.Supervisor, known)
+	if err == nil {
+		f.Beside = beside
+	}
+	return err
+}
 
 // Begin starts the units of a layout: servers first, until each can be used; then the commands that prepare,
 // and the other units stage by stage.

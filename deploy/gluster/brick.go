@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/cleave-lab/cleave/deploy/hosts"
 )
 
 // healPatience is how long a brick that was lost may take until it has all that was written
@@ -58,7 +56,7 @@ func (v *Volume) reaches(brick string) (bool, error) {
 
 // Kill kills the process that keeps a brick's files.
 func (v *Volume) Kill(ctx context.Context, brick string) (proof string, err error) {
-	host := v.named(brick)
+	host := v.hosts.Hosts()[slices.Index(Bricks(), brick)]
 	var now answer
 	if err := v.ask(ctx, &now, "volume", "status", name); err != nil {
 		return "", err
@@ -79,10 +77,6 @@ func (v *Volume) Kill(ctx context.Context, brick string) (proof string, err erro
 		return "its process was killed, and the mount has lost it", err
 	}
 	return "", fmt.Errorf("%s does not run", brick)
-}
-
-func (v *Volume) named(brick string) *hosts.Host {
-	return v.hosts.Hosts()[slices.Index(Bricks(), brick)]
 }
 
 // Heal starts the process of a brick again and waits until it has what was written without it.

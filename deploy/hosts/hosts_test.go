@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 )
 
 // TestMain lets the test program be a conductor that is killed.
@@ -38,22 +40,6 @@ func links(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	return all
-}
-
-// labelled counts the processes that carry the label.
-func labelled(t *testing.T, label string) int {
-	t.Helper()
-	all, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for _, path := range all {
-		if text, err := os.ReadFile(path); err == nil && bytes.Contains(text, []byte("CLEAVE_RUN="+label)) {
-			n++
-		}
-	}
-	return n
 }
 
 func TestHostsReachEachOther(t *testing.T) {
@@ -97,7 +83,7 @@ func TestHostsReachEachOther(t *testing.T) {
 	if err := sleep.Wait(); err == nil {
 		t.Error("what ran on the host has ended well, want that it was killed")
 	}
-	if n := labelled(t, "000000-2-2"); n > 0 {
+	if n := len(deploytest.Processes("000000-2-2")); n > 0 {
 		t.Errorf("%d processes are left", n)
 	}
 }
@@ -241,15 +227,15 @@ func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 	if string(line[:n]) != "made\n" {
 		t.Fatalf("the conductor says %q", line[:n])
 	}
-	if labelled(t, "000000-1-1") == 0 {
+	if len(deploytest.Processes("000000-1-1")) == 0 {
 		t.Error("its hosts do not carry its label")
 	}
 	if err := conductor.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = conductor.Wait()
-	for deadline := time.Now().Add(20 * time.Second); labelled(t,
-		"000000-1-1") > 0; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); len(deploytest.Processes("000000-1-1")) > 0; time.Sleep(
+		20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("its hosts are still there")
 		}
@@ -278,14 +264,14 @@ func TestAHostThatWasKilledIsBooted(t *testing.T) {
 		t.Fatal(err)
 	}
 	probe(t, alpha.Address, "refused")
-	before := labelled(t, label)
+	before := len(deploytest.Processes(label))
 	if err := alpha.Kill(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := sleeper.Wait(); err == nil || alpha.Kills() != 1 {
 		t.Errorf("what ran there ended with %v after %d kills", err, alpha.Kills())
 	}
-	if left := labelled(t, label); left >= before {
+	if left := len(deploytest.Processes(label)); left >= before {
 		t.Errorf("of %d processes %d are left", before, left)
 	}
 	if connection, err := net.DialTimeout("tcp", net.JoinHostPort(alpha.Address, "9"),

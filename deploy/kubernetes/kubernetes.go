@@ -19,9 +19,7 @@ package kubernetes
 
 import (
 	"context"
-	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,11 +34,11 @@ import (
 
 // Deployer starts units as pods. It must be closed after the last trial.
 type Deployer struct {
+	fleet.Gate
 	processes *process.Deployer // for units that are no pods
 	programs  string            // folder of our unit programs, or the only one
 	label     string
 	site      site
-	admit     func(context.Context) error // asked before every trial; nil: nobody
 
 	preparing sync.Mutex
 	cluster   *cluster // nil until the first trial
@@ -82,9 +80,6 @@ func New(processes *process.Deployer, programs, folder, label string, users *Use
 	return d
 }
 
-// AskBefore has somebody asked before every trial.
-func (d *Deployer) AskBefore(admit func(context.Context) error) { d.admit = admit }
-
 // Name implements lab.Deployer.
 func (d *Deployer) Name() string { return lab.Kubernetes }
 
@@ -97,57 +92,41 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 }
 
 // Deploy implements lab.Deployer.
-func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
-	servers, contained, rest := containers.Part(layout)
-	units, last := slices.Concat(servers, contained), []lab.UnitSpec(nil)
-	if d.images.IsRemote { // programs of the conductor's run there, too
-		last, rest.Units = rest.Units, nil
-	}
-	all := slices.Concat(units, last, layout.Prepare)
-	cluster, err := d.prepared(ctx, all)
+func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
+	parts := containers.Parts(layout, d.images.IsRemote)
+	cluster, err := d.prepared(ctx, parts.Placed())
 	if err != nil {
 		return nil, err
 	}
 	running := newDeployment(ctx, d, cluster, layout, dir)
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, running.Stop())
-		}
-	}()
-	// with the servers, whom Preflight does not know
-	if running.placed, err = d.site.places(all, layout.Links); err != nil {
-		return nil, err
-	}
-	go running.watch()
-	go running.account()
-	if err := running.connect(ctx, all); err != nil {
-		return nil, err
-	}
-	if running.memory, err = containers.MakeMemory(dir, layout.SharedMemory); err != nil {
-		return nil, err
-	}
-	if err := running.Begin(ctx, units, layout.Prepare); err != nil {
-		return nil, err
-	}
-	if err := running.Begin(ctx, last, nil); err != nil {
-		return nil, err
-	}
-	// The other deployer removes the folder with its end: it comes last.
-	if running.Beside, err = d.processes.Join(ctx, rest, dir, running.Supervisor,
-		running.Endpoints); err != nil {
+	open := func() error { return running.open(ctx, layout, parts.Placed()) }
+	if err := running.Launch(ctx, parts, open, d.processes, running.Endpoints); err != nil {
 		return nil, err
 	}
 	return running, nil
+}
+
+// open makes what units need before they start.
+func (d *deployment) open(ctx context.Context, layout lab.Layout, placed []lab.UnitSpec) (err error) {
+	// with the servers, whom Preflight does not know
+	if d.placed, err = d.deployer.site.places(placed, layout.Links); err != nil {
+		return err
+	}
+	go d.watch()
+	go d.account()
+	if err := d.connect(ctx, placed); err != nil {
+		return err
+	}
+	d.memory, err = containers.MakeMemory(d.dir, layout.SharedMemory)
+	return err
 }
 
 // prepared returns the cluster, whose nodes have the images of units. The first trial makes both for all.
 func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*cluster, error) {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
-	if d.admit != nil {
-		if err := d.admit(ctx); err != nil {
-			return nil, err
-		}
+	if err := d.Admit(ctx); err != nil {
+		return nil, err
 	}
 	if d.cluster != nil && d.cluster.Alive().Err() != nil {
 		if err := d.discard(); err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/userstest"
-	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/registry"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -141,42 +140,23 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 	t.Run("conductors that are gone", func(t *testing.T) { cleaned(t, f) })
 }
 
-// cleaned: namespaces of the dead go; those of who runs, or may run, and of others stay.
+// cleaned: of conductors' namespaces.
 func cleaned(t *testing.T, f *userstest.Cluster) {
-	own, err := launch.Own()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dead, elsewhere := own, launch.ID{Place: "000000", PID: 7, Start: "1"}
-	dead.PID, dead.Start = 1<<22-1, "1"
-	labels := map[string]string{namespacePrefix + own.String(): own.String(),
-		namespacePrefix + dead.String():      dead.String(),
-		namespacePrefix + elsewhere.String(): elsewhere.String(), "theirs": dead.String()}
-	for name, label := range labels {
-		var made api.Object
-		made.Metadata.Name, made.Metadata.Labels = name, map[string]string{labelKey: label}
-		f.Put(t, "/api/v1/namespaces", made)
-	}
 	u := deployerOf(t, f, "").site.(*home).Users
-	if removed, unclear, err := u.Clean(t.Context(), own.String()); len(removed)+len(unclear) > 0 || err != nil {
-		t.Errorf("of one that runs: removed %q, unclear %q, %v", removed, unclear, err)
-	}
-	removed, unclear, err := u.Clean(t.Context(), "")
-	if err != nil || len(removed) != 1 || !strings.Contains(removed[0], dead.String()) || len(unclear) != 1 ||
-		!strings.Contains(unclear[0], elsewhere.String()) {
-		t.Errorf("removed %q, unclear %q, %v", removed, unclear, err)
-	}
-	state := f.State(t)
-	for name := range labels {
-		if there := state["/api/v1/namespaces/"+name] != ""; there != (name != namespacePrefix+dead.String()) {
-			t.Errorf("%s is there: %t", name, there)
-		}
-	}
-	for name := range labels {
-		ctx, cancel := context.WithTimeout(t.Context(), leavePatience)
-		if err := u.remove(ctx, name); err != nil {
-			t.Error(err)
-		}
-		cancel()
-	}
+	deploytest.CleansTheDead(t, deploytest.Labelled{
+		Prefix: namespacePrefix, Clean: u.Clean,
+		Make: func(name, label string) {
+			var made api.Object
+			made.Metadata.Name, made.Metadata.Labels = name, map[string]string{labelKey: label}
+			f.Put(t, "/api/v1/namespaces", made)
+		},
+		IsKept: func(name string) bool { return f.State(t)["/api/v1/namespaces/"+name] != "" },
+		Remove: func(name string) {
+			ctx, cancel := context.WithTimeout(t.Context(), leavePatience)
+			defer cancel()
+			if err := u.remove(ctx, name); err != nil {
+				t.Error(err)
+			}
+		},
+	})
 }

@@ -283,7 +283,7 @@ func TestWhatAForeignUnitSees(t *testing.T) {
 		t.Errorf("arguments %q, want a port and the unit's folder in %s", saw.Args, dir)
 	}
 	for _, want := range []string{"LISTEN=127.0.0.1:" + port, "CLEAVE_ADDRESS=127.0.0.1:" + port,
-		"CLEAVE_RUN=" + label(t), "PATH=" + os.Getenv("PATH")} {
+		"CLEAVE_RUN=" + deploytest.Label(t), "PATH=" + os.Getenv("PATH")} {
 		if !slices.Contains(saw.Env, want) {
 			t.Errorf("environment %q has no %s", saw.Env, want)
 		}

@@ -46,8 +46,6 @@ func startGroup(janitor []string, dir, label string) (*group, error) {
 	return &group{janitor: command, alive: alive, dir: dir, label: label}, nil
 }
 
-func (g *group) id() int { return g.janitor.Process.Pid }
-
 // end has the janitor do its work and checks that it did: afterwards the group
 // has no member and the directory is gone.
 func (g *group) end() error {

@@ -25,7 +25,7 @@ func onNodes(t *testing.T) lab.Layout {
 		t.Skip(err)
 	}
 	t.Cleanup(func() { // after the deployment's end
-		if left := linksOf(t, label(t)); len(left) > 0 {
+		if left := linksOf(t, deploytest.Label(t)); len(left) > 0 {
 			t.Errorf("left: %v", left)
 		}
 	})
@@ -162,7 +162,7 @@ func TestNodesEndWithTheirConductor(t *testing.T) {
 	}
 	dir := deploytest.Folder(t)
 	conductor, units := startConductor(t, dir, string(text))
-	if len(linksOf(t, label(t))) == 0 {
+	if len(linksOf(t, deploytest.Label(t))) == 0 {
 		t.Error("no link carries the label")
 	}
 	if err := conductor.Process.Kill(); err != nil {
@@ -171,7 +171,7 @@ func TestNodesEndWithTheirConductor(t *testing.T) {
 	_ = conductor.Wait() // killed: that is how it ends
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		_, err := os.Stat(dir)
-		left := linksOf(t, label(t))
+		left := linksOf(t, deploytest.Label(t))
 		if !anyAlive(units) && len(left) == 0 && errors.Is(err, os.ErrNotExist) {
 			return
 		}

@@ -13,23 +13,11 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
-	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // patience is how long a test waits for what must happen.
 const patience = 3 * time.Minute
-
-// label returns the label of the test program, in the form of real labels: a "cleave clean"
-// that other tests run on this host at the same time spares whose conductor lives.
-func label(t *testing.T) string {
-	t.Helper()
-	own, err := launch.Own()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return own.String()
-}
 
 // deployer starts this test binary as every unit and as the janitor.
 func deployer(t *testing.T) *Deployer {
@@ -38,7 +26,7 @@ func deployer(t *testing.T) *Deployer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(own, []string{own, "janitor"}, []string{own, "keeper"}, label(t))
+	return New(own, []string{own, "janitor"}, []string{own, "keeper"}, deploytest.Label(t))
 }
 
 // layout returns a lead and three workers that play the given part.

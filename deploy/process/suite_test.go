@@ -14,11 +14,12 @@ func TestSuite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deployer := New(deploytest.Program(t), []string{own, "janitor"}, []string{own, "keeper"}, label(t))
+	label := deploytest.Label(t)
+	deployer := New(deploytest.Program(t), []string{own, "janitor"}, []string{own, "keeper"}, label)
 	deploytest.Suite(t, deployer, func() []string {
-		left := deploytest.Processes(label(t))
+		left := deploytest.Processes(label)
 		for _, folder := range cgroup.All(cgroup.Root) {
-			if folder.Label == label(t) {
+			if folder.Label == label {
 				left = append(left, folder.Path)
 			}
 		}

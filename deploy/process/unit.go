@@ -73,7 +73,8 @@ func (d *deployment) launch(u *unit) error {
 	if u.Spec.Foreign {
 		command.ExtraFiles = []*os.File{d.group.alive} // becomes aliveDescriptor
 	} else {
-		command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: d.group.id(), Pdeathsig: syscall.SIGKILL}
+		command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: d.group.janitor.Process.Pid,
+			Pdeathsig: syscall.SIGKILL}
 	}
 	events, err := command.StdoutPipe()
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -216,7 +217,7 @@ func startConductor(t *testing.T, dir, layout string) (*exec.Cmd, []lab.Unit) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conductor := exec.Command(own, "conductor", dir, layout, label(t))
+	conductor := exec.Command(own, "conductor", dir, layout, deploytest.Label(t))
 	out, err := conductor.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

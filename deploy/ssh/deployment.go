@@ -31,53 +31,43 @@ type deployment struct {
 }
 
 // Deploy implements lab.Deployer.
-func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
-	servers, units, rest := containers.Part(layout)
-	placed := slices.Concat(servers, units, layout.Prepare)
+func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
+	parts := containers.Parts(layout, false)
 	running := &deployment{deployer: d, dir: dir}
-	if d.admit != nil {
-		if err := d.admit(ctx); err != nil {
-			return nil, errors.Join(err, os.RemoveAll(dir))
-		}
-	}
-	if running.places, err = place(placed, len(d.names)); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	if running.hosts, err = d.connected(ctx); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	if err = running.checkOpen(servers); err == nil {
-		err = d.sendAll(ctx, running.hosts, placed)
-	}
-	if err != nil {
+	if err := running.prepare(ctx, parts); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	running.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir, running.platform())
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, running.Stop())
-		}
-	}()
-	if err := running.open(ctx, slices.Concat(servers, units)); err != nil {
-		return nil, err
-	}
-	if err := running.Begin(ctx, slices.Concat(servers, units), layout.Prepare); err != nil {
-		return nil, err
-	}
-	// The other deployer removes the folder with its end: it comes last.
-	running.Beside, err = d.processes.Join(ctx, rest, dir, running.Supervisor, running.Endpoints)
-	if err != nil {
+	open := func() error { return running.open(ctx, parts.Units) }
+	if err := running.Launch(ctx, parts, open, d.processes, running.Endpoints); err != nil {
 		return nil, err
 	}
 	return running, nil
 }
 
+// prepare finds the hosts of the units, and has them have the unit programs.
+func (d *deployment) prepare(ctx context.Context, parts fleet.Parts) (err error) {
+	if err := d.deployer.Admit(ctx); err != nil {
+		return err
+	}
+	if d.places, err = place(parts.Placed(), len(d.deployer.names)); err != nil {
+		return err
+	}
+	if d.hosts, err = d.deployer.connected(ctx); err != nil {
+		return err
+	}
+	if err := d.checkOpen(parts.Units); err != nil {
+		return err
+	}
+	return d.deployer.sendAll(ctx, d.hosts, parts.Placed())
+}
+
 // checkOpen refuses servers at public addresses that everybody may log in to at first.
-func (d *deployment) checkOpen(servers []lab.UnitSpec) error {
+func (d *deployment) checkOpen(units []lab.UnitSpec) error {
 	var problems []error
-	for _, spec := range servers {
+	for _, spec := range units {
 		h := d.hosts[d.places[spec.Name]]
-		if spec.Server.OpensFirst && isPublic(h.address) {
+		if spec.Server != nil && spec.Server.OpensFirst && isPublic(h.address) {
 			problems = append(problems, &lab.Incapable{Why: fmt.Sprintf("%s (%s) lets everybody log in for a moment "+
 				"when it starts, and host %s is called at the public address %s: call it at a private one (HostName in "+
 				"the configuration of ssh), or choose another server (--backing)", spec.Name, spec.Server.Kind, h.name,

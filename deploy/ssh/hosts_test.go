@@ -96,7 +96,7 @@ func TestCoursesOfTwoHosts(t *testing.T) {
 // TestHostsThatCannotBeUsed are refused before anything starts, with what to do, and nothing
 // is left on them.
 func TestHostsThatCannotBeUsed(t *testing.T) {
-	h := sshtest.New(t, label(t), "left")
+	h := sshtest.New(t, deploytest.Label(t), "left")
 	h.Use(t)
 	host, agent := h.Hosts()[0], deploytest.Agent(t)
 	for _, folder := range []struct{ name, options string }{{"noexec", "noexec"}, {"full", "size=64k"}} {
@@ -141,7 +141,7 @@ func TestHostsThatCannotBeUsed(t *testing.T) {
 
 // TestUnitsOfADeadConductorEnd: their agents notice it, and remove what is there.
 func TestUnitsOfADeadConductorEnd(t *testing.T) {
-	h := sshtest.New(t, label(t), "left", "right")
+	h := sshtest.New(t, deploytest.Label(t), "left", "right")
 	h.Use(t)
 	conductor := startConductor(t, h)
 	if running := strings.Join(h.Run(), "\n"); strings.Count(running, " serve ") < 2 {
@@ -156,7 +156,7 @@ func TestUnitsOfADeadConductorEnd(t *testing.T) {
 
 // TestAHostThatIsCutOffRemovesWhatItHas when it has had no sign for the length of the lease.
 func TestAHostThatIsCutOffRemovesWhatItHas(t *testing.T) {
-	h := sshtest.New(t, label(t), "left")
+	h := sshtest.New(t, deploytest.Label(t), "left")
 	h.Use(t)
 	conductor := startConductor(t, h)
 	if err := h.Hosts()[0].Link(t.Context(), false); err != nil {
@@ -193,7 +193,7 @@ func startConductor(t *testing.T, h *sshtest.Hosts) *exec.Cmd {
 
 // TestALostConnectionFailsTheTrial and not the next one.
 func TestALostConnectionFailsTheTrial(t *testing.T) {
-	h := sshtest.New(t, label(t), "left")
+	h := sshtest.New(t, deploytest.Label(t), "left")
 	h.Use(t)
 	d := newDeployer(deploytest.Program(t), deploytest.Agent(t), h.Names)
 	deploy := func() lab.Deployment {
@@ -236,7 +236,7 @@ func TestALostConnectionFailsTheTrial(t *testing.T) {
 
 // TestProofIsTheFileOfRoot, and no other's.
 func TestProofIsTheFileOfRoot(t *testing.T) {
-	h := sshtest.New(t, label(t), "left")
+	h := sshtest.New(t, deploytest.Label(t), "left")
 	h.Use(t)
 	host := h.Hosts()[0]
 	if proof, err := Proof(t.Context(), "left"); err == nil {

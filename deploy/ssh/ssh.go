@@ -65,13 +65,13 @@ func Missing() error {
 
 // Deployer starts units on hosts. It must be closed after the last trial.
 type Deployer struct {
+	fleet.Gate
 	processes *process.Deployer // for units on this host
 	programs  string            // folder of our unit programs, or the only one
 	agent     string            // program that runs on hosts
 	label     string
 	names     []string
-	meter     lab.Meter                   // of this host
-	admit     func(context.Context) error // asked before every trial; nil: nobody
+	meter     lab.Meter // of this host
 
 	connecting sync.Mutex
 	launcher   *launch.Launcher // nil until the first trial
@@ -93,9 +93,6 @@ func New(
 	return &Deployer{processes: processes, programs: programs, agent: program, label: label, names: names,
 		meter: meter}
 }
-
-// AskBefore has somebody asked before every trial. It comes before the first.
-func (d *Deployer) AskBefore(admit func(context.Context) error) { d.admit = admit }
 
 // Name implements lab.Deployer.
 func (d *Deployer) Name() string { return lab.SSH }

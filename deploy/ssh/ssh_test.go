@@ -69,7 +69,7 @@ func label(t *testing.T) string {
 
 // TestSuite is what every deployer must pass, on two hosts.
 func TestSuite(t *testing.T) {
-	h := sshtest.New(t, label(t), "left", "right")
+	h := sshtest.New(t, deploytest.Label(t), "left", "right")
 	h.Use(t)
 	d := newDeployer(deploytest.Program(t), deploytest.Agent(t), h.Names)
 	deploytest.Suite(t, d, func() []string {

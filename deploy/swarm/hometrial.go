@@ -23,7 +23,7 @@ type homeTrial struct {
 
 func (h *home) begin(d *deployment) ground {
 	d.manager, d.network, d.patience = h.manager, h.network, pullPatience
-	return &homeTrial{deployment: d, home: h, news: newNews()}
+	return &homeTrial{deployment: d, home: h, news: &news{changed: make(chan struct{})}}
 }
 
 // complete declares what is done to services, most of it by their starters.

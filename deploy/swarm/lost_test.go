@@ -2,12 +2,12 @@ package swarm
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
-	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/registry"
 	"github.com/cleave-lab/cleave/deploy/swarm/userstest"
@@ -101,42 +101,21 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 	t.Run("conductors that are gone", func(t *testing.T) { cleaned(t, f) })
 }
 
-// cleaned: what is of the dead goes; that of who runs, or may run, and of others stays.
+// cleaned: of conductors' secrets.
 func cleaned(t *testing.T, f *userstest.Swarm) {
-	own, err := launch.Own()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dead, elsewhere := own, launch.ID{Place: "000000", PID: 7, Start: "1"}
-	dead.PID, dead.Start = 1<<22-1, "1"
-	labels := map[string]string{prefix + own.String(): own.String(), prefix + dead.String(): dead.String(),
-		prefix + elsewhere.String(): elsewhere.String(), "theirs": dead.String()}
-	for name, label := range labels {
-		f.Call(t, 0, http.MethodPost, "/secrets/create",
-			map[string]any{"Name": name, "Labels": map[string]string{leftovers.DockerLabel: label},
-				"Data": []byte("value")}, nil)
-	}
-	u := deployerOf(t, f, "").site.(*home).swarm
-	if removed, unclear, err := u.Clean(t.Context(), own.String()); len(removed)+len(unclear) > 0 || err != nil {
-		t.Errorf("of one that runs: removed %q, unclear %q, %v", removed, unclear, err)
-	}
-	removed, unclear, err := u.Clean(t.Context(), "")
-	if err != nil || len(removed) != 1 || !strings.Contains(removed[0], dead.String()) || len(unclear) != 1 ||
-		!strings.Contains(unclear[0], elsewhere.String()) {
-		t.Errorf("removed %q, unclear %q, %v", removed, unclear, err)
-	}
-	var kept []struct{ Spec struct{ Name string } }
-	f.Call(t, 0, http.MethodGet, "/secrets", nil, &kept)
-	for name := range labels {
-		there := false
-		for _, secret := range kept {
-			there = there || secret.Spec.Name == name
-		}
-		if there != (name != prefix+dead.String()) {
-			t.Errorf("%s is there: %t", name, there)
-		}
-		if there {
-			f.Call(t, 0, http.MethodDelete, "/secrets/"+name, nil, nil)
-		}
-	}
+	deploytest.CleansTheDead(t, deploytest.Labelled{
+		Prefix: prefix, Clean: deployerOf(t, f, "").site.(*home).swarm.Clean,
+		Make: func(name, label string) {
+			f.Call(t, 0, http.MethodPost, "/secrets/create",
+				map[string]any{"Name": name, "Labels": map[string]string{leftovers.DockerLabel: label},
+					"Data": []byte("value")}, nil)
+		},
+		IsKept: func(name string) bool {
+			type secret struct{ Spec struct{ Name string } }
+			var kept []secret
+			f.Call(t, 0, http.MethodGet, "/secrets", nil, &kept)
+			return slices.ContainsFunc(kept, func(s secret) bool { return s.Spec.Name == name })
+		},
+		Remove: func(name string) { f.Call(t, 0, http.MethodDelete, "/secrets/"+name, nil, nil) },
+	})
 }

@@ -22,8 +22,6 @@ type news struct {
 	changed chan struct{}          // closed when it was asked again
 }
 
-func newNews() *news { return &news{changed: make(chan struct{})} }
-
 const (
 	// askAgain is how long after an answer the swarm is asked again.
 	askAgain = 150 * time.Millisecond

@@ -26,7 +26,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -42,11 +41,11 @@ import (
 
 // Deployer starts units as services of a swarm. It must be closed after the last trial.
 type Deployer struct {
+	fleet.Gate
 	processes *process.Deployer // for units that are no containers
 	programs  string            // folder of our unit programs, or the only one
 	label     string
 	site      site
-	admit     func(context.Context) error // asked before every trial; nil: nobody
 
 	preparing sync.Mutex
 	images    *containers.Images
@@ -86,9 +85,6 @@ func New(processes *process.Deployer, programs, label, dir string, users *Users)
 	return d
 }
 
-// AskBefore has somebody asked before every trial.
-func (d *Deployer) AskBefore(admit func(context.Context) error) { d.admit = admit }
-
 // Name implements lab.Deployer.
 func (d *Deployer) Name() string { return lab.Swarm }
 
@@ -104,10 +100,8 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 func (d *Deployer) prepare(ctx context.Context, units []lab.UnitSpec) error {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
-	if d.admit != nil {
-		if err := d.admit(ctx); err != nil {
-			return err
-		}
+	if err := d.Admit(ctx); err != nil {
+		return err
 	}
 	if err := d.site.enter(ctx); err != nil {
 		return err
@@ -129,35 +123,15 @@ func (d *Deployer) Close() error {
 }
 
 // Deploy implements lab.Deployer.
-func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {
-	servers, contained, rest := containers.Part(layout)
-	units, last := slices.Concat(servers, contained), []lab.UnitSpec(nil)
-	if d.images.IsRemote { // programs of the conductor's run there, too
-		last, rest.Units = rest.Units, nil
-	}
-	all := slices.Concat(units, last, layout.Prepare)
-	if err := d.prepare(ctx, all); err != nil {
+func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
+	parts := containers.Parts(layout, d.images.IsRemote)
+	if err := d.prepare(ctx, parts.Placed()); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	running := newDeployment(ctx, d, layout, dir)
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, running.Stop())
-		}
-	}()
-	running.assign(all)
-	if err := running.open(ctx, layout, units); err != nil {
-		return nil, err
-	}
-	if err := running.Begin(ctx, units, layout.Prepare); err != nil {
-		return nil, err
-	}
-	if err := running.Begin(ctx, last, nil); err != nil {
-		return nil, err
-	}
-	// The other deployer removes the folder with its end: it comes last.
-	if running.Beside, err = d.processes.Join(ctx, rest, dir, running.Supervisor,
-		running.outside); err != nil {
+	running.assign(parts.Placed())
+	open := func() error { return running.open(ctx, layout, parts.Units) }
+	if err := running.Launch(ctx, parts, open, d.processes, running.outside); err != nil {
 		return nil, err
 	}
 	return running, nil

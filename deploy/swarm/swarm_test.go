@@ -14,7 +14,6 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/deploytest"
-	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
@@ -75,16 +74,6 @@ func need(t *testing.T) {
 	}
 }
 
-// label returns the label of the test program, in the form of real labels.
-func label(t *testing.T) string {
-	t.Helper()
-	own, err := launch.Own()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return own.String()
-}
-
 // folder returns one with a short name: there are sockets in it.
 func folder(t *testing.T) string {
 	t.Helper()
@@ -105,7 +94,7 @@ func deployer(t *testing.T) *Deployer {
 	t.Helper()
 	need(t)
 	dir := folder(t)
-	d, err := newDeployer(deploytest.Program(t), dir, label(t))
+	d, err := newDeployer(deploytest.Program(t), dir, deploytest.Label(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +104,7 @@ func deployer(t *testing.T) *Deployer {
 			t.Errorf("Close: %v", err)
 		}
 		t.Logf("closed after %v", time.Since(begin))
-		if things := left(label(t), dir); len(things) > 0 {
+		if things := left(deploytest.Label(t), dir); len(things) > 0 {
 			t.Errorf("after Close there are %q", things)
 		}
 	})

@@ -89,7 +89,7 @@ var rules = sync.OnceValue(func() []rule {
 			"what is sent is passed on, and slowed, the same way whoever stands on either side"},
 		{"deploy", []string{"lab", "bounded", "relay", "binding/accept"}, any, nil,
 			"a deployer starts what a layout says; knowing a system would tie variants to deployments"},
-		{"deploy/deploytest", []string{"lab", "unit", "meter"}, any, nil,
+		{"deploy/deploytest", []string{"lab", "unit", "meter", "deploy/launch"}, any, nil,
 			"the suite of all deployers is a conductor with its meter, and the unit that it deploys"},
 		{"load", []string{"lab", "inputfile", "relay", "unit", "yamlfile"}, any, nil,
 			"the load engine must be usable alone, against anything"},

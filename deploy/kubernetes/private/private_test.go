@@ -1,7 +1,6 @@
 package private
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -13,8 +12,8 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
-	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
@@ -69,16 +68,6 @@ func state(t *testing.T, label, dir string) string {
 	return strings.Join(all, "\n")
 }
 
-// label returns the label of the test program, in the form of real labels.
-func label(t *testing.T) string {
-	t.Helper()
-	own, err := launch.Own()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return own.String()
-}
-
 func need(t *testing.T) {
 	t.Helper()
 	testset.NeedClusters(t)
@@ -90,8 +79,8 @@ func need(t *testing.T) {
 func TestAClusterComesAndGoes(t *testing.T) {
 	need(t)
 	dir := filepath.Join(t.TempDir(), "cluster")
-	before, begin := state(t, label(t), dir), time.Now()
-	c, err := Up(t.Context(), dir, label(t))
+	before, begin := state(t, deploytest.Label(t), dir), time.Now()
+	c, err := Up(t.Context(), dir, deploytest.Label(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +108,7 @@ func TestAClusterComesAndGoes(t *testing.T) {
 		t.Error(err)
 	}
 	t.Logf("down after %v", time.Since(begin))
-	if after := state(t, label(t), dir); after != before {
+	if after := state(t, deploytest.Label(t), dir); after != before {
 		t.Errorf("it was\n%s\nand is\n%s", before, after)
 	}
 }
@@ -149,10 +138,10 @@ func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = conductor.Wait() // killed
-	for deadline := time.Now().Add(20 * time.Second); labelled(t, label) > 0 &&
+	for deadline := time.Now().Add(20 * time.Second); len(deploytest.Processes(label)) > 0 &&
 		time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 	}
-	if n := labelled(t, label); n > 0 {
+	if n := len(deploytest.Processes(label)); n > 0 {
 		t.Errorf("%d processes are left", n)
 	}
 	if err := cgroup.RemoveConductor(cgroup.Root, label); err != nil { // and so does it
@@ -164,20 +153,4 @@ func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 	if after := state(t, label, dir); after != before {
 		t.Errorf("it was\n%s\nand is\n%s", before, after)
 	}
-}
-
-// labelled counts the processes that carry the label.
-func labelled(t *testing.T, label string) int {
-	t.Helper()
-	all, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for _, path := range all {
-		if text, err := os.ReadFile(path); err == nil && bytes.Contains(text, []byte("CLEAVE_RUN="+label)) {
-			n++
-		}
-	}
-	return n
 }

@@ -1,0 +1,63 @@
+package deploytest
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/launch"
+)
+
+// Label returns the label of the test program, in the form of real labels: a "cleave clean" that other tests
+// run on this host at the same time spares what a living conductor has.
+func Label(t *testing.T) string {
+	t.Helper()
+	own, err := launch.Own()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return own.String()
+}
+
+// Labelled is what a cluster of the user's keeps that carries labels of conductors.
+type Labelled struct {
+	Prefix string // of the names of what is ours
+	Make   func(name, label string)
+	IsKept func(name string) bool
+	Remove func(name string)
+	// Clean removes what is of dead conductors, or of the one with a label.
+	Clean func(ctx context.Context, label string) (removed, unclear []string, err error)
+}
+
+// CleansTheDead: what is of the dead goes; that of who runs, or may run, and of others stays.
+func CleansTheDead(t *testing.T, c Labelled) {
+	t.Helper()
+	own, err := launch.Own()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead, elsewhere := own, launch.ID{Place: "000000", PID: 7, Start: "1"}
+	dead.PID, dead.Start = 1<<22-1, "1"
+	labels := map[string]string{c.Prefix + own.String(): own.String(), c.Prefix + dead.String(): dead.String(),
+		c.Prefix + elsewhere.String(): elsewhere.String(), "theirs": dead.String()}
+	for name, label := range labels {
+		c.Make(name, label)
+	}
+	if removed, unclear, err := c.Clean(t.Context(), own.String()); len(removed)+len(unclear) > 0 || err != nil {
+		t.Errorf("of one that runs: removed %q, unclear %q, %v", removed, unclear, err)
+	}
+	removed, unclear, err := c.Clean(t.Context(), "")
+	if err != nil || len(removed) != 1 || !strings.Contains(removed[0], dead.String()) || len(unclear) != 1 ||
+		!strings.Contains(unclear[0], elsewhere.String()) {
+		t.Errorf("removed %q, unclear %q, %v", removed, unclear, err)
+	}
+	for name := range labels {
+		kept := c.IsKept(name)
+		if kept != (name != c.Prefix+dead.String()) {
+			t.Errorf("%s is there: %t", name, kept)
+		}
+		if kept {
+			c.Remove(name)
+		}
+	}
+}
