@@ -203,8 +203,9 @@ bench-stats: ## hold the statistics against simulated experiments of which the t
 	go run ./stats/bench -out results/bench/stats.json
 
 .PHONY: bench-predict
-bench-predict: ## measure how many events the simulator takes in a second (3 minutes, an idle core)
+bench-predict: build ## measure the simulator, and how far off predicted and rehearsed placements are (2 hours, 2 idle cores)
 	go run ./predict/bench -out results/bench/predict.json
+	CGO_ENABLED=0 go run ./systems/rehearsal/bench -out results/bench/placements.json
 
 .PHONY: bench-truth
 bench-truth: build ## hold answers against servers of which the truth is known (25 minutes, 2 idle cores)

@@ -66,3 +66,78 @@ func (h *host) together() local.Components {
 		Recall:       h.parcels.Recall, Restock: h.stock.Restock, Refund: h.accounts.Refund,
 	}
 }
+
+// The components as the saga calls them, with spans of the calls that carry an order forward.
+type (
+	followedCatalog struct {
+		shop.Catalog
+		quote func(context.Context, *shoppb.QuoteRequest) (*shoppb.QuoteResponse, error)
+	}
+	followedCustomers struct {
+		shop.Customers
+		get func(context.Context, *shoppb.GetCustomerRequest) (*shoppb.Customer, error)
+	}
+	followedInventory struct {
+		shop.Inventory
+		reserve func(context.Context, *shoppb.ReserveRequest) (*shoppb.StepResponse, error)
+		commit  func(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error)
+	}
+	followedPayments struct {
+		shop.Payments
+		charge func(context.Context, *shoppb.ChargeRequest) (*shoppb.StepResponse, error)
+	}
+	followedShipping struct {
+		shop.Shipping
+		ship func(context.Context, *shoppb.ShipRequest) (*shoppb.Shipment, error)
+	}
+)
+
+// apart returns the components as the saga calls them. Calls within this process make spans where orders are
+// traced.
+func (h *host) apart() shop.Parts {
+	all := h.Parts
+	if h.around.Tracer == nil {
+		return all
+	}
+	all.Catalog = followedCatalog{h.Catalog, follow(h, shop.ComponentCatalog, "Catalog/Quote", h.Catalog.Quote)}
+	all.Customers = followedCustomers{h.Customers,
+		follow(h, shop.ComponentCustomers, "Customers/GetCustomer", h.Customers.GetCustomer)}
+	all.Inventory = followedInventory{h.Inventory,
+		follow(h, shop.ComponentInventory, "Inventory/Reserve", h.Inventory.Reserve),
+		follow(h, shop.ComponentInventory, "Inventory/Commit", h.Inventory.Commit)}
+	all.Payments = followedPayments{h.Payments,
+		follow(h, shop.ComponentPayments, "Payments/Charge", h.Payments.Charge)}
+	all.Shipping = followedShipping{h.Shipping,
+		follow(h, shop.ComponentShipping, "Shipping/Ship", h.Shipping.Ship)}
+	return all
+}
+
+func (f followedCatalog) Quote(ctx context.Context, in *shoppb.QuoteRequest) (*shoppb.QuoteResponse, error) {
+	return f.quote(ctx, in)
+}
+
+func (f followedCustomers) GetCustomer(
+	ctx context.Context, in *shoppb.GetCustomerRequest,
+) (*shoppb.Customer, error) {
+	return f.get(ctx, in)
+}
+
+func (f followedInventory) Reserve(
+	ctx context.Context, in *shoppb.ReserveRequest,
+) (*shoppb.StepResponse, error) {
+	return f.reserve(ctx, in)
+}
+
+func (f followedInventory) Commit(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
+	return f.commit(ctx, in)
+}
+
+func (f followedPayments) Charge(
+	ctx context.Context, in *shoppb.ChargeRequest,
+) (*shoppb.StepResponse, error) {
+	return f.charge(ctx, in)
+}
+
+func (f followedShipping) Ship(ctx context.Context, in *shoppb.ShipRequest) (*shoppb.Shipment, error) {
+	return f.ship(ctx, in)
+}

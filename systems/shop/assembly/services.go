@@ -213,7 +213,7 @@ func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinat
 		}
 		return all, nil
 	case architecture.Orchestrated:
-		saga := orchestrated.New(db, book, h.Parts)
+		saga := orchestrated.New(db, book, h.apart())
 		if h.design.Batching {
 			saga.Batch()
 		}

@@ -1,0 +1,48 @@
+//go:build linux
+
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/predict"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// TestTheTableSaysHowFarOff: errors, intervals that hold the truth and those that do not, answers that would
+// be withheld, and rows that lack something.
+func TestTheTableSaysHowFarOff(t *testing.T) {
+	figure := func(value float64) stats.Estimate {
+		return stats.Estimate{Value: value, Low: 0.95 * value, High: 1.05 * value}
+	}
+	answered := func(median float64, withheld ...string) *predict.Answer {
+		return &predict.Answer{Withheld: withheld, Changed: predict.Outcome{Median: figure(median),
+			P99: figure(0.02), CPU: figure(0.001)}}
+	}
+	is := truth{median: 0.01, p99: 0.025, cpu: 0.001}
+	rows := []row{
+		{placement: "a", rate: 20, answer: answered(0.0102), measured: is, rehearsed: truth{0.011, 0.02, 0.001}},
+		{placement: "a", rate: 40, answer: answered(0.012, "used too far"), measured: is},
+		{placement: "b", rate: 20, answer: answered(0.01)},
+		{placement: "b", rate: 40, overload: "it cannot keep up", measured: is},
+	}
+	var text strings.Builder
+	if err := publish(&text, filepath.Join(t.TempDir(), "out.json"), rows); err != nil {
+		t.Fatal(err)
+	}
+	table := strings.Join(strings.Fields(text.String()), " ")
+	for _, want := range []string{
+		"a 20/s 10.0 ms 10.2 ms (+2 %) + 11.0 ms (+10 %) 25.0 ms 20.0 ms (-20 %) - 20.0 ms (-20 %)",
+		"a 40/s 10.0 ms 12.0 ms (+20 %) - -", "used too far", "b 20/s - 10.0 ms -", "it cannot keep up",
+		"predicted median, absolute error 0.11 0.02 0.2 1 2 <= 0.15",
+		"the same where cleave predict answers 0.02 0.02 0.02 1 1 <= 0.15",
+		"rehearsed median, absolute error 0.1 0.1 0.1 1 1 <= 0.12",
+		"intervals of the median that hold the truth 0.5 0.5 0.5 1 2 >= 0.85",
+	} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the table lacks %q:\n%s", want, text.String())
+		}
+	}
+}
