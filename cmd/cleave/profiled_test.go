@@ -83,10 +83,11 @@ func playProfiled(t *testing.T, args ...string) {
 			t.Errorf("%s: the front is %+v", variant, front)
 		}
 		if may := !strings.Contains(cart.Unsampled, "CAP_PERFMON"); may &&
-			(cart.Runtime != "go" || cart.Seconds[lab.LayerHTTP] == 0) {
+			(cart.Runtime != "go" || cart.Seconds[lab.LayerKernel]+cart.Seconds[lab.LayerRuntime] == 0) {
 			t.Errorf("%s: the cart is %+v", variant, cart)
 		}
-		if idle.Runtime != "" || idle.Unsampled == "" || idle.Seconds[lab.LayerUnseen] == 0 {
+		if idle.Runtime != "" || idle.Unsampled == "" ||
+			idle.Seconds[lab.LayerUnseen]+idle.Seconds[lab.LayerKernel] == 0 {
 			t.Errorf("%s: what cannot be profiled is %+v", variant, idle)
 		}
 	}
