@@ -11,7 +11,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
@@ -151,13 +150,7 @@ func (s *Shelf) listed(name string, held map[string]bool) lab.ListedRun {
 	errs := []error{s.head(name, planFile, map[string]any{"created": &run.Created, "study": &study}),
 		s.document(name, environmentFile, mostHead, &environment)}
 	err := s.head(name, AnalysisFile, map[string]any{"answer": &answer, "trials": &trials})
-	run.State = lab.RunReported
-	switch {
-	case s.plays(name, held):
-		run.State = lab.RunPlaying
-	case errors.Is(err, fs.ErrNotExist):
-		run.State = lab.RunStopped
-	}
+	run.State = s.state(name, held)
 	if !errors.Is(err, fs.ErrNotExist) {
 		errs = append(errs, err)
 	}
@@ -363,33 +356,4 @@ func (s *Shelf) WriteNotes(name string, notes lab.Notes) error {
 		return errors.Join(fmt.Errorf("keep the notes of %s: %w", name, err), s.root.Remove(draft))
 	}
 	return nil
-}
-
-// plays reports whether a process holds the lock of a run.
-func (s *Shelf) plays(name string, held map[string]bool) bool {
-	holder, err := s.read(name, lockFile, maxSmall)
-	if err != nil {
-		return false
-	}
-	about, err := s.root.Stat(path.Join(name, lockFile))
-	if err != nil {
-		return false
-	}
-	inode, is := about.Sys().(*syscall.Stat_t)
-	return is && held[fmt.Sprintf("%s %d", strings.TrimSpace(string(holder)), inode.Ino)]
-}
-
-// heldLocks returns the locks of files on this host, each as the process and the inode. Trying a lock
-// instead would take it for a moment from who is about to play.
-func heldLocks() map[string]bool {
-	held := map[string]bool{}
-	table, _ := inputfile.Read("/proc/locks", mostHead) // without it no run is known to be played
-	for line := range strings.Lines(string(table)) {
-		fields := strings.Fields(line) // 1: FLOCK ADVISORY WRITE 9008 fe:00:9977857 0 EOF
-		if len(fields) < 6 || fields[1] != "FLOCK" {
-			continue
-		}
-		held[fields[4]+" "+fields[5][strings.LastIndex(fields[5], ":")+1:]] = true
-	}
-	return held
 }

@@ -206,3 +206,52 @@ func TestOneRunIsNoShelf(t *testing.T) {
 		t.Errorf("of one study Runs = %+v, %v", runs, err)
 	}
 }
+
+// TestProgressIsReadInWholeLines from where a reader was, and from no pipe or link.
+func TestProgressIsReadInWholeLines(t *testing.T) {
+	s, folders := shelf(t, 1)
+	const name = "rego2021/latest"
+	read := func(from int64, want string, wantNext int64) {
+		t.Helper()
+		if lines, next, err := s.Progress(name, from); err != nil || string(lines) != want || next != wantNext {
+			t.Errorf("from %d: %d bytes %.40q up to %d, %v; want %.40q up to %d", from, len(lines), lines, next, err,
+				want, wantNext)
+		}
+	}
+	read(-1, "", 0)
+	file, err := folders[0].Progress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteString("one\ntwo\nhal"); err != nil {
+		t.Fatal(err)
+	}
+	read(-1, "one\ntwo\n", 8)
+	read(4, "two\n", 8)
+	read(8, "", 8)
+	read(99, "one\ntwo\n", 8)
+	const long = 2 * mostProgress
+	if _, err := file.WriteString(strings.Repeat("x", long-1) + "\nlast\n"); err != nil {
+		t.Fatal(err)
+	}
+	read(-1, "last\n", 8+3+long+5)
+	read(8, "", 8+mostProgress) // what is too long to be a line is passed over
+	if err := errors.Join(file.Close(), os.Remove(file.Name()), syscall.Mkfifo(file.Name(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := folders[0].Progress(); err == nil {
+		t.Error("progress is written to a pipe")
+	}
+	if _, _, err := s.Progress(name, -1); err == nil {
+		t.Error("progress is read from a pipe")
+	}
+	if err := errors.Join(os.Remove(file.Name()), os.Symlink("/etc/passwd", file.Name())); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := folders[0].Progress(); err == nil {
+		t.Error("progress is written through a link")
+	}
+	if lines, _, err := s.Progress(name, -1); err == nil {
+		t.Errorf("progress is read through a link: %s", lines)
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
@@ -34,6 +35,7 @@ const (
 	logsDir         = "logs"
 	latestLink      = "latest"
 	lockFile        = "lock"
+	progressFile    = "progress.jsonl"
 )
 
 // maxDocument is how much of a file is read, in bytes. The largest trials, of
@@ -223,6 +225,20 @@ func (f *Folder) Trials() ([]lab.Trial, error) {
 		return a.Attempt - b.Attempt
 	})
 	return trials, nil
+}
+
+// Progress opens the file that says how the experiment goes, at its end.
+func (f *Folder) Progress() (*os.File, error) {
+	place := f.Path(progressFile)
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+	file, err := os.OpenFile(place, flags, 0o644)
+	if err != nil {
+		return nil, explain(place, err)
+	}
+	if about, err := file.Stat(); err != nil || !about.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%s is no regular file: remove it", place), err, file.Close())
+	}
+	return file, nil
 }
 
 // Write keeps a derived document in the folder.

@@ -7,7 +7,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/internal/testset"
@@ -92,6 +94,16 @@ func TestAStudyOfTheShopGoesOnAfterAKill(t *testing.T) {
 		t.Errorf("trials and attempts %v, want each of four trials once", attempts)
 	}
 	expectWhole(t, folder)
+	events := regexp.MustCompile(`"event":"(\w+)"`).FindAllStringSubmatch(
+		string(contents(t, folder)["progress.jsonl"]), -1)
+	var told []string
+	for _, event := range events {
+		told = append(told, event[1])
+	}
+	if got := strings.Join(told, " "); got != "begin start trial start trial start "+
+		"begin start trial start trial end" {
+		t.Errorf("who watched saw %s", got)
+	}
 }
 
 // expectWhole looks at the report of a study that was played to its end.

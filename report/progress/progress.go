@@ -293,25 +293,27 @@ type lines struct {
 
 // Line is one object of the JSON form.
 type Line struct {
-	Event       string   `json:"event"` // begin, trial, note, end
-	Trials      int      `json:"trials,omitempty"`
-	Done        int      `json:"done"`
-	Block       int      `json:"block,omitempty"`
-	Trial       int      `json:"trial,omitempty"`
-	Attempt     int      `json:"attempt,omitempty"`
-	Variant     string   `json:"variant,omitempty"`
-	Point       string   `json:"point,omitempty"`
-	Valid       bool     `json:"valid,omitempty"`
-	Reason      string   `json:"reason,omitempty"`
-	Elapsed     float64  `json:"elapsed_seconds,omitempty"`
-	LeftSeconds *float64 `json:"left_seconds,omitempty"`
-	Text        string   `json:"text,omitempty"`
+	Event string `json:"event"` // begin, start (of a trial), trial (has ended), note, end
+	// At is when it happened.
+	At          time.Time `json:"at"`
+	Trials      int       `json:"trials,omitempty"`
+	Done        int       `json:"done"`
+	Block       int       `json:"block,omitempty"`
+	Trial       int       `json:"trial,omitempty"`
+	Attempt     int       `json:"attempt,omitempty"`
+	Variant     string    `json:"variant,omitempty"`
+	Point       string    `json:"point,omitempty"`
+	Valid       bool      `json:"valid,omitempty"`
+	Reason      string    `json:"reason,omitempty"`
+	Elapsed     float64   `json:"elapsed_seconds,omitempty"`
+	LeftSeconds *float64  `json:"left_seconds,omitempty"`
+	Text        string    `json:"text,omitempty"`
 	// Phases of the trial; at the end of all trials.
 	Phases []lab.Phase `json:"phases,omitempty"`
 }
 
 func (l *lines) write(line Line) {
-	line.Trials, line.Done = len(l.plan.Trials), l.done
+	line.At, line.Trials, line.Done = l.now().UTC(), len(l.plan.Trials), l.done
 	_ = l.encoder.Encode(line) // a reader that has gone away must not stop the experiment
 }
 
@@ -320,22 +322,70 @@ func (l *lines) Begin(plan lab.Plan, done int) {
 	l.write(Line{Event: "begin"})
 }
 
-func (l *lines) TrialStarted(planned lab.PlannedTrial, _ int) { l.startTrial(planned) }
+func (l *lines) TrialStarted(planned lab.PlannedTrial, attempt int) {
+	l.startTrial(planned)
+	l.write(Line{Event: "start", Block: planned.Block, Trial: planned.Number, Attempt: attempt,
+		Variant: planned.Variant, Point: planned.Point, LeftSeconds: l.leftSeconds()})
+}
 
 func (l *lines) TrialEnded(trial lab.Trial) {
 	l.endTrial(trial)
-	line := Line{
+	l.write(Line{
 		Event: "trial", Block: trial.Block, Trial: trial.Number, Attempt: trial.Attempt, Variant: trial.Variant,
 		Point: trial.Point.Name, Valid: trial.Valid, Reason: trial.Reason, Elapsed: trial.ElapsedSeconds,
-		Phases: trial.Phases,
+		Phases: trial.Phases, LeftSeconds: l.leftSeconds(),
+	})
+}
+
+// leftSeconds returns nil while nothing was measured.
+func (l *lines) leftSeconds() *float64 {
+	left, ok := l.left()
+	if !ok {
+		return nil
 	}
-	if left, ok := l.left(); ok {
-		seconds := left.Seconds()
-		line.LeftSeconds = &seconds
-	}
-	l.write(line)
+	seconds := left.Seconds()
+	return &seconds
 }
 
 func (l *lines) Note(text string) { l.write(Line{Event: "note", Text: text}) }
 
 func (l *lines) End() { l.write(Line{Event: "end", Phases: l.phases}) }
+
+// Both shows progress in two places.
+type Both [2]lab.Progress
+
+// Begin implements lab.Progress.
+func (b Both) Begin(plan lab.Plan, done int) {
+	b[0].Begin(plan, done)
+	b[1].Begin(plan, done)
+}
+
+// Further implements lab.Progress.
+func (b Both) Further(trials []lab.PlannedTrial) {
+	b[0].Further(trials)
+	b[1].Further(trials)
+}
+
+// TrialStarted implements lab.Progress.
+func (b Both) TrialStarted(planned lab.PlannedTrial, attempt int) {
+	b[0].TrialStarted(planned, attempt)
+	b[1].TrialStarted(planned, attempt)
+}
+
+// TrialEnded implements lab.Progress.
+func (b Both) TrialEnded(trial lab.Trial) {
+	b[0].TrialEnded(trial)
+	b[1].TrialEnded(trial)
+}
+
+// Note implements lab.Progress.
+func (b Both) Note(text string) {
+	b[0].Note(text)
+	b[1].Note(text)
+}
+
+// End implements lab.Progress.
+func (b Both) End() {
+	b[0].End()
+	b[1].End()
+}

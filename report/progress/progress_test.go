@@ -3,6 +3,7 @@ package progress
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ func play(t *testing.T, form Form) string {
 	t.Helper()
 	var out bytes.Buffer
 	now := time.Unix(0, 0).UTC()
-	p := New(&out, form, func() time.Time { return now })
+	p := Both{New(io.Discard, Plain, time.Now), New(&out, form, func() time.Time { return now })}
 	plan := lab.Plan{Study: lab.Study{Name: "rego2021", Design: lab.Design{Blocks: 2, MaxRepeats: 1}}}
 	for i := range 4 {
 		plan.Trials = append(plan.Trials, lab.PlannedTrial{Number: i + 1, Block: 1 + i/2, Variant: "uds",
@@ -89,7 +90,8 @@ func TestJSONIsAnObjectALine(t *testing.T) {
 			last = line
 		}
 	}
-	if got := strings.Join(events, " "); got != "begin trial trial trial trial note end" {
+	if got := strings.Join(events, " "); got != "begin start trial start trial "+
+		"start trial start trial note start end" {
 		t.Errorf("events %s", got)
 	}
 	if len(last.Phases) != 4 || last.Phases[1].Seconds != 8 {

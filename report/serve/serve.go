@@ -34,6 +34,10 @@ type Shelf interface {
 	Report(name string) ([]byte, error)
 	Analysis(name string) (lab.Analysis, error)
 	WriteNotes(name string, notes lab.Notes) error
+	// Progress returns whole lines of the progress of a run, from an offset on, and where they end. An offset
+	// that there is not stands for the last lines.
+	Progress(name string, from int64) (lines []byte, next int64, err error)
+	State(name string) (lab.RunState, error)
 }
 
 // Limits of what browsers may take.
@@ -112,6 +116,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /{$}", s.list)
 	mux.HandleFunc("GET /run/{run...}", s.run)
 	mux.HandleFunc("GET /report/{run...}", s.report)
+	mux.HandleFunc("GET /live/{run...}", s.live)
 	mux.HandleFunc("GET /compare", s.compare)
 	mux.HandleFunc("POST /notes/{run...}", s.keepNotes)
 	mux.HandleFunc("GET /serve.js", s.asset("text/javascript", s.pages.script))

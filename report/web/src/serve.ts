@@ -1,11 +1,13 @@
 import { addFilter } from "./filter";
+import { follow } from "./live";
 
-/** Puts the filter over the list of runs. */
+/** Puts the filter over the list of runs, and follows the run that the page is about. */
 function start(page: Document): void {
   for (const place of page.querySelectorAll<HTMLElement>("[data-filter]")) {
     const table = page.getElementById(place.dataset["filter"] ?? "")?.querySelector("table");
     if (table) addFilter(place, table, ["study", "state", "tags"]);
   }
+  for (const place of page.querySelectorAll<HTMLElement>("[data-live]")) follow(place);
 }
 
 start(document);

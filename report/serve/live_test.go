@@ -1,0 +1,232 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/progress"
+	"github.com/cleave-lab/cleave/store"
+)
+
+// goingOn is a run that is played, as far as its folder tells.
+type goingOn struct {
+	lab.Progress
+	*store.Folder
+	file *os.File
+	root string
+	name string
+}
+
+// playing begins a run of four trials.
+func playing(t *testing.T) goingOn {
+	t.Helper()
+	root := t.TempDir()
+	plan := lab.Plan{Schema: lab.PlanSchema, Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Study: lab.Study{Name: "two", Title: "Two", Design: lab.Design{Blocks: 2, Seed: 7, MaxRepeats: 1}}}
+	for i := range 4 {
+		plan.Trials = append(plan.Trials, lab.PlannedTrial{Number: i + 1, Block: 1 + i/2, Variant: "a", Point: "p"})
+	}
+	folder, err := store.Create(root, plan, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, unopened := folder.Progress()
+	if err := errors.Join(unopened, folder.Lock()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	g := goingOn{progress.New(file, progress.JSON, time.Now), folder, file, root, "two/20260102T030405Z-7"}
+	g.Begin(plan, 0)
+	return g
+}
+
+// trial plays one trial.
+func (g goingOn) trial(number int, valid bool) {
+	g.TrialStarted(lab.PlannedTrial{Number: number, Block: 1, Variant: "a", Point: "p"}, 1)
+	g.TrialEnded(lab.Trial{Number: number, Block: 1, Attempt: 1, Variant: "a", Point: lab.Point{Name: "p"},
+		Valid: valid, Reason: map[bool]string{false: "<b>worker-7 ended"}[valid]})
+}
+
+// finish reports the run and ends it.
+func (g goingOn) finish(t *testing.T) {
+	t.Helper()
+	g.Progress.End()
+	if err := g.Write(store.AnalysisFile, []byte(`{"schema": "cleave-analysis/2", "trials": {"planned": 4}}`)); err != nil {
+		t.Fatal(err)
+	}
+	g.Unlock()
+}
+
+// follower reads the events of a run.
+type follower struct {
+	t     *testing.T
+	lines *bufio.Scanner
+	close func()
+	last  string // number of the last event that had one
+}
+
+func followed(t *testing.T, address, last string) *follower {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	request, err := http.NewRequestWithContext(ctx, "GET", address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last != "" {
+		request.Header.Set("Last-Event-ID", last)
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kind := response.Header.Get("Content-Type"); kind != "text/event-stream" {
+		t.Fatalf("status %d, %s", response.StatusCode, kind)
+	}
+	return &follower{t, bufio.NewScanner(response.Body), func() {
+		cancel()
+		_ = response.Body.Close() // it is cut off
+	}, last}
+}
+
+// next returns the data of the next event.
+func (f *follower) next() string {
+	f.t.Helper()
+	for f.lines.Scan() {
+		if id, is := strings.CutPrefix(f.lines.Text(), "id: "); is {
+			f.last = id
+		}
+		if data, is := strings.CutPrefix(f.lines.Text(), "data: "); is {
+			return data
+		}
+	}
+	f.t.Fatalf("no further event: %v", f.lines.Err())
+	return ""
+}
+
+// wants holds the next events to texts that they have.
+func (f *follower) wants(texts ...string) {
+	f.t.Helper()
+	for _, want := range texts {
+		if got := f.next(); !strings.Contains(got, want) {
+			f.t.Errorf("the next event is %s, want %q in it", got, want)
+		}
+	}
+}
+
+func TestARunIsFollowedToItsEnd(t *testing.T) {
+	g := playing(t)
+	_, at := begun(t, g.root, false)
+	f := followed(t, at+"/live/"+g.name, "")
+	f.wants(`"event":"begin"`, "playing")
+	g.trial(1, false)
+	f.wants(`"event":"start"`, `"reason":"\u003cb\u003eworker-7 ended"`)
+	f.close()
+	g.Note("known so far")
+	_, at = begun(t, g.root, false) // another server, which knows the page by the number of its last event
+	f = followed(t, at+"/live/"+g.name, f.last)
+	f.wants("known so far", "playing")
+	if _, err := g.file.WriteString("no line of ours\n" +
+		`{"event": "note", "text": "a\r\ndata: b\u202e"}` + "\nhalf a line"); err != nil {
+		t.Fatal(err)
+	}
+	f.wants(`"text":"a\\u000d\ndata: b\\u202e"`)
+	g.finish(t)
+	f.wants("reported")
+	f.close()
+	get(t, at+"/live/none", 404)
+}
+
+// TestALongRunIsFollowedFromItsLastLines: what a page gets at once is bounded.
+func TestALongRunIsFollowedFromItsLastLines(t *testing.T) {
+	g := playing(t)
+	for i := range 5000 {
+		g.Note(fmt.Sprintf("note %d %s", i, strings.Repeat("x", 100)))
+	}
+	_, at := begun(t, g.root, false)
+	f := followed(t, at+"/live/"+g.name, "")
+	defer f.close()
+	if first := f.next(); strings.Contains(first, "begin") || !strings.Contains(first, "note 4") {
+		t.Errorf("the first event is %s", first)
+	}
+	for {
+		if data := f.next(); strings.Contains(data, "note 4999") {
+			break
+		}
+	}
+}
+
+// serveOn serves a folder on a port, and returns what stops it.
+func serveOn(t *testing.T, root, address string) (s *Server, at string, stop func()) {
+	t.Helper()
+	shelf, err := store.OpenShelf(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = New(shelf, false); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(s.handler())
+	_ = server.Listener.Close() // never used
+	server.Listener = listener
+	server.Start()
+	return s, listener.Addr().String(), func() {
+		server.CloseClientConnections()
+		server.Close()
+		_ = shelf.Close() // only read
+	}
+}
+
+// testFollowed: the page of a run follows it over a restart of the server, and shows its report at the end.
+func testFollowed(t *testing.T, ctx context.Context) {
+	g := playing(t)
+	_, at, stop := serveOn(t, g.root, "127.0.0.1:0")
+	p := open(t, ctx, "http://"+at+"/run/"+g.name)
+	says := func(selector, text string) {
+		t.Helper()
+		asked := fmt.Sprintf(`document.querySelector(%q)?.textContent ?? ""`, selector)
+		found := ""
+		for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(look / 10) {
+			if found = in[string](p, asked); strings.Contains(found, text) {
+				return
+			}
+		}
+		t.Fatalf("%s says %q, want %q in it", selector, found, text)
+	}
+	says(".live .done", "0 of 4 trials done")
+	g.trial(1, true)
+	g.trial(2, false)
+	says(".live .done", "1 of 4")
+	says(".live .news", "does not count (a at p, attempt 1): <b>worker-7 ended")
+	p.shot("serve-live")
+	stop()
+	g.Note("known so far")
+	s, _, stop := serveOn(t, g.root, at)
+	defer stop()
+	says(".live .news", "known so far")
+	p.mu.Lock()
+	p.problems = nil // that nobody listened is one
+	p.mu.Unlock()
+	g.finish(t)
+	says(".subtitle", "reported")
+	says("main", "The whole report")
+	says(".live .now", "Nothing more is played")
+	for deadline := time.Now().Add(patience); len(s.busy) > 0; time.Sleep(look / 10) {
+		if time.Now().After(deadline) {
+			t.Fatal("the page of a run that is over follows it")
+		}
+	}
+}

@@ -1,0 +1,105 @@
+/** One line of progress.jsonl, as far as the page shows it. */
+export interface Line {
+  event: string;
+  at: string;
+  trials?: number;
+  done: number;
+  block?: number;
+  trial?: number;
+  attempt?: number;
+  variant?: string;
+  point?: string;
+  valid?: boolean;
+  reason?: string;
+  elapsed_seconds?: number;
+  left_seconds?: number;
+  text?: string;
+}
+
+const MOST_NEWS = 200;
+const AGAIN = 2000; // milliseconds until a lost server is asked again
+
+/** A time span as people say it: 40 s, 12 min, 3.5 h. */
+export function span(seconds: number): string {
+  if (seconds < 100) return `${seconds.toFixed(0)} s`;
+  if (seconds < 6000) return `${(seconds / 60).toFixed(0)} min`;
+  return `${(seconds / 3600).toFixed(1)} h`;
+}
+
+/** What a line says of the trial that is played and of the time left; empty where it says nothing. */
+export function nowText(line: Line): string {
+  const left =
+    line.left_seconds !== undefined && line.left_seconds > 0 ? `, about ${span(line.left_seconds)} left` : "";
+  switch (line.event) {
+    case "start": {
+      const attempt = (line.attempt ?? 1) > 1 ? `, attempt ${line.attempt}` : "";
+      return `Block ${line.block}, trial ${line.trial}: ${line.variant} at ${line.point}${attempt}${left}`;
+    }
+    case "end":
+      return "Nothing more is played.";
+  }
+  return "";
+}
+
+/** What is worth a line that stays: notes, such as what is decided, and trials that do not count. */
+export function newsText(line: Line): string {
+  if (line.event === "note") return line.text ?? "";
+  if (line.event === "begin") return `${line.trials ?? 0} trials, ${line.done} of them done before`;
+  if (line.event !== "trial" || line.valid === true) return "";
+  const where = `${line.variant} at ${line.point}, attempt ${line.attempt}`;
+  return `Trial ${line.trial} does not count (${where}): ${line.reason}`;
+}
+
+/** Shows a line. */
+export function show(place: HTMLElement, line: Line): void {
+  place.hidden = false;
+  const bar = place.querySelector("progress");
+  if (bar) {
+    bar.max = Math.max(1, line.trials ?? 0);
+    bar.value = line.done;
+  }
+  const done = place.querySelector(".done");
+  if (done) done.textContent = `${line.done} of ${line.trials ?? 0} trials done`;
+  const now = place.querySelector(".now");
+  if (now && nowText(line) !== "") now.textContent = nowText(line);
+  const text = newsText(line);
+  const news = place.querySelector(".news");
+  if (!news || text === "") return;
+  const item = place.ownerDocument.createElement("li");
+  item.textContent = `${line.at.slice(11, 16)} ${text}`;
+  news.prepend(item);
+  while (news.children.length > MOST_NEWS) news.lastElementChild?.remove();
+}
+
+/** Follows a run: shows its lines, and loads the page again when its state is another. */
+export function follow(place: HTMLElement, from = ""): void {
+  const address = place.dataset["live"] ?? "";
+  const source = new EventSource(from === "" ? address : `${address}?from=${from}`);
+  let last = from;
+  source.addEventListener("message", (event: MessageEvent<string>) => {
+    last = event.lastEventId;
+    show(place, JSON.parse(event.data) as Line);
+  });
+  source.addEventListener("state", (event) => {
+    const state = (event as MessageEvent<string>).data;
+    // A browser has six connections to a server, and a run that is over says no more.
+    if (state !== place.dataset["state"] || state === "reported") source.close();
+    if (state === place.dataset["state"]) return;
+    const page = place.ownerDocument;
+    if (page.activeElement?.closest(".notes") == null) page.location.reload();
+    else addReload(place);
+  });
+  source.addEventListener("error", () => {
+    if (source.readyState !== EventSource.CLOSED) return; // the browser tries again
+    setTimeout(() => follow(place, last), AGAIN);
+  });
+}
+
+/** Says that the page is old to whoever is writing a note in it. */
+function addReload(place: HTMLElement): void {
+  const link = place.ownerDocument.createElement("a");
+  link.href = "";
+  link.textContent = "The run has gone on: keep your note, then load this page again.";
+  place.hidden = false;
+  place.querySelector(".now")?.replaceChildren(link);
+}

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"syscall"
+
+	"github.com/cleave-lab/cleave/inputfile"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// mostProgress is how many bytes of a run's progress are read at once, and of those that were written before
+// somebody watches.
+const mostProgress = 128 << 10
+
+// Progress returns whole lines of the progress of a run, from an offset on, and where they end. An offset
+// that the file does not have stands for its last lines.
+func (s *Shelf) Progress(name string, from int64) (lines []byte, next int64, err error) {
+	if err := s.check(name); err != nil {
+		return nil, 0, err
+	}
+	place := path.Join(name, progressFile)
+	file, err := s.root.OpenFile(place, syscall.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil // runs of older versions have none
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the progress of %s: %w", name, err)
+	}
+	defer func() { _ = file.Close() }() // only read
+	about, err := file.Stat()
+	if err == nil && !about.Mode().IsRegular() {
+		err = errors.New("it is no regular file")
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the progress of %s: %w", name, err)
+	}
+	begun := from < 0 || from > about.Size()
+	if begun {
+		from = max(0, about.Size()-mostProgress)
+	}
+	lines, err = io.ReadAll(io.NewSectionReader(file, from, mostProgress))
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the progress of %s: %w", name, err)
+	}
+	full := len(lines) == mostProgress
+	end := bytes.LastIndexByte(lines, '\n') + 1
+	if end == 0 && full { // a line that long is none
+		return nil, from + mostProgress, nil
+	}
+	lines = lines[:end]
+	if begun && from > 0 { // the first one is cut
+		_, lines, _ = bytes.Cut(lines, []byte{'\n'})
+	}
+	return lines, from + int64(end), nil
+}
+
+// State says how far a run is.
+func (s *Shelf) State(name string) (lab.RunState, error) {
+	if err := s.check(name); err != nil {
+		return "", err
+	}
+	return s.state(name, heldLocks()), nil
+}
+
+func (s *Shelf) state(name string, held map[string]bool) lab.RunState {
+	if s.plays(name, held) {
+		return lab.RunPlaying
+	}
+	if _, err := s.root.Stat(path.Join(name, AnalysisFile)); err == nil {
+		return lab.RunReported
+	}
+	return lab.RunStopped
+}
+
+// plays reports whether a process holds the lock of a run.
+func (s *Shelf) plays(name string, held map[string]bool) bool {
+	holder, err := s.read(name, lockFile, maxSmall)
+	if err != nil {
+		return false
+	}
+	about, err := s.root.Stat(path.Join(name, lockFile))
+	if err != nil {
+		return false
+	}
+	inode, is := about.Sys().(*syscall.Stat_t)
+	return is && held[fmt.Sprintf("%s %d", strings.TrimSpace(string(holder)), inode.Ino)]
+}
+
+// heldLocks returns the locks of files on this host, each as the process and the inode. Trying a lock
+// instead would take it for a moment from who is about to play.
+func heldLocks() map[string]bool {
+	held := map[string]bool{}
+	table, _ := inputfile.Read("/proc/locks", mostHead) // without it no run is known to be played
+	for line := range strings.Lines(string(table)) {
+		fields := strings.Fields(line) // 1: FLOCK ADVISORY WRITE 9008 fe:00:9977857 0 EOF
+		if len(fields) < 6 || fields[1] != "FLOCK" {
+			continue
+		}
+		held[fields[4]+" "+fields[5][strings.LastIndex(fields[5], ":")+1:]] = true
+	}
+	return held
+}
