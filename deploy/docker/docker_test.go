@@ -312,7 +312,7 @@ func TestADaemonThatEnds(t *testing.T) {
 	}
 	daemon.Again(t)
 	found, err := leftovers.Docker(func(l string) bool { return l == deploytest.Label(t) })
-	if err != nil || len(found) != 4 { // two containers, the image with their program, and the one of nodes
+	if err != nil || len(found) != 3 { // two containers and their image
 		t.Errorf("left are %q (%v)", found, err)
 	}
 	for _, thing := range found {
