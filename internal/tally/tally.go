@@ -175,7 +175,8 @@ func (s *suite) keep(test, text string) {
 	builder.WriteString(text)
 }
 
-// reason returns what a skipped test said, without the lines of the test runner.
+// reason returns what a skipped test said, without the lines of the test runner and without the log that
+// testscript adds of a script's commands.
 func (s *suite) reason(test string) string {
 	kept, there := s.output[test]
 	if !there {
@@ -183,7 +184,11 @@ func (s *suite) reason(test string) string {
 	}
 	var said []string
 	for line := range strings.Lines(kept.String()) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "=== ") &&
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "testscript.go:") {
+			break
+		}
+		if line != "" && !strings.HasPrefix(line, "=== ") &&
 			!strings.HasPrefix(line, "--- ") {
 			said = append(said, line)
 		}

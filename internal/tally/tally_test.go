@@ -112,6 +112,21 @@ func TestTheCacheIsNotAmongTheSlowest(t *testing.T) {
 	}
 }
 
+// TestASkippedScriptSaysWhyOnly: testscript adds the log of all its commands.
+func TestASkippedScriptSaysWhyOnly(t *testing.T) {
+	var out bytes.Buffer
+	stream := `{"Action":"run","Package":"p","Test":"T/explain"}
+{"Action":"output","Package":"p","Test":"T/explain","Output":"    cmd.go:1: it plays whole trials\n"}
+{"Action":"output","Package":"p","Test":"T/explain","Output":"    testscript.go:609: WORK=$WORK\n        > exits 0\n"}
+{"Action":"skip","Package":"p","Test":"T/explain","Elapsed":0.1}
+{"Action":"pass","Package":"p","Elapsed":0.1}
+`
+	if _, err := runs(once(strings.NewReader(stream)), []group{{}}, &out); err != nil ||
+		!strings.Contains(out.String(), "skip p T/explain: cmd.go:1: it plays whole trials\n") {
+		t.Errorf("output = %q, %v", out.String(), err)
+	}
+}
+
 func TestStreamCutShort(t *testing.T) {
 	text, err := os.ReadFile("testdata/passes.jsonl")
 	if err != nil {
