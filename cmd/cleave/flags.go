@@ -31,7 +31,7 @@ const (
 // groupAnnotation holds the title under which help shows a flag.
 const groupAnnotation = "group"
 
-// helpWidth is the width of the texts of flags in groups, in columns.
+// helpWidth is the width of the texts of flags, in columns.
 const helpWidth = 80
 
 // addGroup adds flags to a command, whose help shows them under a title in the order of their making.

@@ -59,6 +59,8 @@ plots. Results go to standard output, the story to standard error.`,
 	root.SetOut(out)
 	root.SetErr(story)
 	root.SetFlagErrorFunc(badFlag)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages",
+		fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	root.SetUsageFunc(usage(root.UsageFunc()))
 	root.PersistentPreRunE = func(command *cobra.Command, _ []string) error { return emptyFlags(command) }
 	root.SetHelpCommand(helpCommand())

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestNoEmptyDefaultIsShown by the help of a command, or by its page of the manual.
+// TestNoEmptyDefaultIsShown by the help of a command, whose lines are short, or by its page of the manual.
 func TestNoEmptyDefaultIsShown(t *testing.T) {
 	texts := map[string]string{}
 	var read func(command *cobra.Command)
@@ -27,6 +27,11 @@ func TestNoEmptyDefaultIsShown(t *testing.T) {
 		}
 	}
 	read(newRoot(nil, nil, nil))
+	for line := range strings.Lines(texts["cleave report"] + texts["cleave traces"]) {
+		if strings.HasPrefix(strings.TrimSpace(line), "--") && len(line) > helpWidth+1 {
+			t.Errorf("a flag without a group is shown in %d columns: %s", len(line)-1, line)
+		}
+	}
 	folder := t.TempDir()
 	root := newRoot(nil, nil, nil)
 	root.SetArgs([]string{"man", folder})

@@ -59,11 +59,19 @@ func junit(w io.Writer, r Run) error {
 		case lab.ClaimContradicted:
 			c.Failure = says("contradicted: " + claim.Reason)
 		default:
-			c.Skipped = says(claim.Standing() + ": " + claim.Reason)
+			c.Skipped = says(standingWithReason(claim))
 		}
 		cases = append(cases, c)
 	}
 	return writeSuite(w, r.Analysis.Study, append(cases, gateCases(r.Gates, r.MustKnow)...))
+}
+
+// standingWithReason names the standing of a claim once: the reason of a part that is absent names it too.
+func standingWithReason(claim lab.Judgement) string {
+	if strings.Contains(claim.Reason, claim.Standing()) {
+		return claim.Reason
+	}
+	return claim.Standing() + ": " + claim.Reason
 }
 
 // gateCases has a test case for each gate; an open one is skipped, or fails if a verdict
