@@ -6,24 +6,27 @@ MAKEFLAGS += --no-builtin-rules
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 TRIM    ?= -trimpath
-GOBUILD := CGO_ENABLED=0 go build $(TRIM)
+GOBUILD := CGO_ENABLED=0 go build
 BIN     := bin
 WEB     := report/web
 TOOLS   := $(addprefix bin/tools/,staticcheck errcheck protoc-gen-go protoc-gen-go-grpc)
 SCRIPTS := $(wildcard scripts/*.sh) .ci/run
 
+# All go commands compile alike, also in other clones: what was compiled for one serves for all. gRPC is without
+# the page of traces that nobody looks at: with it the linker keeps every exported method.
+export GOFLAGS := $(GOFLAGS) $(TRIM) -tags=grpcnotrace
+
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# What goes into images, the unit programs, has no symbols and no debugger's tables, and gRPC's without the
-# page of traces that nobody looks at: with it the linker keeps every exported method.
+# What goes into images, the unit programs, has no symbols and no debugger's tables.
 .PHONY: build
 build: web ## build bin/cleave, bin/host-agent and the unit programs, bin/unit/*
 	@scripts/need.sh build
 	$(GOBUILD) -ldflags "-X main.version=$(VERSION) $(STRIP)" -o $(BIN)/cleave ./cmd/cleave
 	$(GOBUILD) -ldflags "-s -w" -o $(BIN)/host-agent ./cmd/host-agent
-	$(GOBUILD) -tags grpcnotrace -ldflags "-s -w" -o $(BIN)/unit/ ./cmd/unit/...
+	$(GOBUILD) -ldflags "-s -w" -o $(BIN)/unit/ ./cmd/unit/...
 
 # What leaves this machine: cleave, too, is without the debugger's tables there.
 ARCHES := amd64 arm64
@@ -107,7 +110,7 @@ KUBERNETES = scripts/kubernetes.sh
 test-cluster: ## run the tests that bring up clusters on this host (minutes)
 	@scripts/need.sh cluster
 	$(KUBERNETES) || echo "test-cluster: the tests that need what was not built will be skipped" >&2
-	status=0; export CLEAVE_TESTS=clusters GOFLAGS=-trimpath; \
+	status=0; export CLEAVE_TESTS=clusters; \
 	go run ./internal/tally -p=1 -vet=off -timeout=30m ./deploy/swarm/... ./deploy/kubernetes/{api,private} \
 	  -- -p=1 -vet=off -timeout=30m ./deploy/kubernetes || status=1; \
 	go run ./internal/tally -p=1 -vet=off -timeout=30m -run=Swarm ./cmd/cleave \
@@ -128,7 +131,7 @@ fuzz: ## feed every reader of foreign bytes with hostile ones (FUZZTIME=10m each
 KILLS ?= 100
 .PHONY: kills
 kills: ## kill cleave at random moments and look what is left (KILLS=100, 30 minutes)
-	CGO_ENABLED=0 CLEAVE_TESTS=all CLEAVE_KILLS=$(KILLS) go test -trimpath -count=1 -timeout=3h -v \
+	CGO_ENABLED=0 CLEAVE_TESTS=all CLEAVE_KILLS=$(KILLS) go test -count=1 -timeout=3h -v \
 	  -run=TestKillsLeaveNothing ./cmd/cleave
 
 # Without C, as programs and most tests are compiled (internal/tally): what is compiled once serves all.

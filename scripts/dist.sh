@@ -42,8 +42,7 @@ describe() {
 # packages ARCH: every package that is linked, as MODULE TAB FOLDER OF MODULE TAB FOLDER.
 packages() {
   local of='{{with .Module}}{{.Path}}@{{.Version}}	{{.Dir}}	{{$.Dir}}{{end}}'
-  { GOARCH=$1 go list -deps -f "$of" ./cmd/cleave ./cmd/host-agent &&
-    GOARCH=$1 go list -deps -tags grpcnotrace -f "$of" ./cmd/unit/...; } | sort -u
+  GOARCH=$1 go list -deps -tags grpcnotrace -f "$of" ./cmd/cleave ./cmd/host-agent ./cmd/unit/... | sort -u
 }
 
 # licences ARCH FOLDER: the licences and notices of each package, from its folder up to

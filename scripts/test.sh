@@ -6,9 +6,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Programs that are tested are as large as those that are shipped, and all clones share what was compiled.
-export GOFLAGS="${GOFLAGS:-} -trimpath"
-
 # Checks of the house and measuring programs have nothing that could race. The tests
 # of the command line start programs that are built without the detector. What it finds in
 # nats-server is not ours.
