@@ -36,8 +36,8 @@ const (
 	mostListed  = 12    // bars of a headline, variants
 )
 
-// Shelf is a folder of result folders: that of all studies, or of one. Nothing outside of it is read, also
-// where links lead there, and nothing but notes is written.
+// Shelf is a folder of result folders: that of all studies, or of one. It reads nothing outside, not even
+// through links, and writes nothing but notes.
 type Shelf struct {
 	dir   string
 	root  *os.Root
@@ -51,12 +51,12 @@ func OpenShelf(dir string) (*Shelf, error) {
 		return nil, fmt.Errorf("open the results folder: %w: name one, such as results", err)
 	}
 	files, err := inputfile.Folder(dir, maxDocument)
-	s := &Shelf{dir, root, files}
-	if err == nil && s.isRun(".") {
-		err = fmt.Errorf("%s is a single run: name the folder above it", dir)
-	}
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
+	}
+	s := &Shelf{dir, root, files}
+	if s.isRun(".") {
+		return nil, errors.Join(fmt.Errorf("%s is a single run: name the folder above it", dir), s.Close())
 	}
 	return s, nil
 }
@@ -84,6 +84,9 @@ func (s *Shelf) Runs() ([]lab.ListedRun, error) {
 			continue
 		}
 		below, err := s.folders(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it was removed meanwhile
+		}
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", path.Join(s.dir, name), err)
 		}
@@ -115,6 +118,7 @@ func (s *Shelf) folders(name string) ([]string, error) {
 	return names, errors.Join(err, folder.Close())
 }
 
+// isRun reports whether a folder has a plan.
 func (s *Shelf) isRun(name string) bool {
 	about, err := s.root.Stat(path.Join(name, planFile))
 	return err == nil && about.Mode().IsRegular()
@@ -136,10 +140,11 @@ func (s *Shelf) check(name string) error {
 	return nil
 }
 
-// listed returns what a list shows of a run. It reads the beginnings of plan and analysis only: trials and
-// results stand behind them.
+// listed returns what a list shows of a run. It reads only the beginnings of plan and analysis: trials
+// and results come after them.
 func (s *Shelf) listed(name string, held map[string]bool) lab.ListedRun {
-	run := lab.ListedRun{Name: name}
+	// The state comes first: a run that is reported while it is read must not lack its answer for good.
+	run := lab.ListedRun{Name: name, State: s.state(name, held)}
 	var study struct {
 		Name, Title, Question string
 		Variants              []lab.Variant
@@ -150,7 +155,6 @@ func (s *Shelf) listed(name string, held map[string]bool) lab.ListedRun {
 	errs := []error{s.head(name, planFile, map[string]any{"created": &run.Created, "study": &study}),
 		s.document(name, environmentFile, mostHead, &environment)}
 	err := s.head(name, AnalysisFile, map[string]any{"answer": &answer, "trials": &trials})
-	run.State = s.state(name, held)
 	if !errors.Is(err, fs.ErrNotExist) {
 		errs = append(errs, err)
 	}

@@ -14,12 +14,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// mostProgress is how many bytes of a run's progress are read at once, and of those that were written before
-// somebody watches.
+// mostProgress is the largest number of bytes of progress that are read at once. Who begins to watch gets the
+// last of them.
 const mostProgress = 128 << 10
 
-// Progress returns whole lines of the progress of a run, from an offset on, and where they end. An offset
-// that the file does not have stands for its last lines.
+// Progress returns whole lines of the progress of a run, from an offset on, and where they end. If the offset
+// is negative or beyond the end, they are the last lines.
 func (s *Shelf) Progress(name string, from int64) (lines []byte, next int64, err error) {
 	if err := s.check(name); err != nil {
 		return nil, 0, err
@@ -50,7 +50,7 @@ func (s *Shelf) Progress(name string, from int64) (lines []byte, next int64, err
 	}
 	full := len(lines) == mostProgress
 	end := bytes.LastIndexByte(lines, '\n') + 1
-	if end == 0 && full { // a line that long is none
+	if end == 0 && full { // Cleave writes no line that long
 		return nil, from + mostProgress, nil
 	}
 	lines = lines[:end]
@@ -93,7 +93,7 @@ func (s *Shelf) plays(name string, held map[string]bool) bool {
 }
 
 // heldLocks returns the locks of files on this host, each as the process and the inode. Trying a lock
-// instead would take it for a moment from who is about to play.
+// instead would take it for a moment from a Cleave that is about to play.
 func heldLocks() map[string]bool {
 	held := map[string]bool{}
 	table, _ := inputfile.Read("/proc/locks", mostHead) // without it no run is known to be played

@@ -15,11 +15,11 @@ import (
 	"github.com/cleave-lab/cleave/report/progress"
 )
 
-// look is how often a run is looked at for a page that follows it.
+// look is the interval at which a run is read for a page that follows it.
 const look = time.Second
 
-// live sends how a run goes as server-sent events: each line of its progress, and its state when that becomes
-// another. An event's number is where the line ends, so that a page that was cut off goes on from there.
+// live sends the progress of a run as server-sent events: each line, and the state when it changes. The
+// number of an event is where its line ends, so that a page that was cut off goes on from there.
 func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("run")
 	from, err := strconv.ParseInt(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("from")), 10, 64)
@@ -61,7 +61,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writeEvent writes a line of progress that can be read as one. It is encoded anew: what stands in a folder
+// writeEvent writes a line of progress as an event, and skips what is none. It encodes the line anew: a file
 // must not make events of its own.
 func writeEvent(events *bytes.Buffer, line []byte, end int64) {
 	var read progress.Line
@@ -79,14 +79,14 @@ func writeEvent(events *bytes.Buffer, line []byte, end int64) {
 	fmt.Fprintf(events, "id: %d\ndata: %s\n\n", end, data)
 }
 
-// send sends events, and reports whether somebody takes them.
+// send sends events, and reports whether the browser took them.
 func send(w http.ResponseWriter, events []byte) bool {
 	if len(events) == 0 {
 		return true
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
-	_ = control.SetWriteDeadline(time.Now().Add(patience)) // a test's has none
+	_ = control.SetWriteDeadline(time.Now().Add(patience)) // net/http can set it
 	_, err := w.Write(events)
 	return err == nil && control.Flush() == nil
 }

@@ -61,7 +61,8 @@ func (g goingOn) trial(number int, valid bool) {
 func (g goingOn) finish(t *testing.T) {
 	t.Helper()
 	g.Progress.End()
-	if err := g.Write(store.AnalysisFile, []byte(`{"schema": "cleave-analysis/2", "trials": {"planned": 4}}`)); err != nil {
+	text := []byte(`{"schema": "cleave-analysis/2", "trials": {"planned": 4}}`)
+	if err := g.Write(store.AnalysisFile, text); err != nil {
 		t.Fatal(err)
 	}
 	g.Unlock()

@@ -34,8 +34,8 @@ type Shelf interface {
 	Report(name string) ([]byte, error)
 	Analysis(name string) (lab.Analysis, error)
 	WriteNotes(name string, notes lab.Notes) error
-	// Progress returns whole lines of the progress of a run, from an offset on, and where they end. An offset
-	// that there is not stands for the last lines.
+	// Progress returns whole lines of the progress of a run, from an offset on, and where they end. If the
+	// offset is negative or beyond the end, they are the last lines.
 	Progress(name string, from int64) (lines []byte, next int64, err error)
 	State(name string) (lab.RunState, error)
 }
@@ -51,9 +51,9 @@ const (
 type Server struct {
 	shelf Shelf
 	pages pages
-	// token must be known by who asks; empty: everybody on this host may.
+	// token is what requests must know; empty: they need none.
 	token string
-	// form must be in every form that changes something.
+	// form is what every form that changes something must hold.
 	form string
 	busy chan struct{} // has an element for each request that is answered
 }
@@ -68,7 +68,7 @@ func New(shelf Shelf, private bool) (*Server, error) {
 	return s, err
 }
 
-// Listen begins to listen on an address; private tells that others than this host can reach it.
+// Listen listens on an address. private reports whether other hosts can reach it.
 func Listen(address string) (listener net.Listener, private bool, err error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil || host != "localhost" && net.ParseIP(host) == nil {
@@ -110,7 +110,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, complaints *l
 	return <-closed
 }
 
-// handler returns all pages behind what guards them.
+// handler returns the handler of all pages, behind the guard.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.list)
@@ -134,7 +134,7 @@ const (
 		"base-uri 'none'; frame-ancestors 'none'"
 )
 
-// guard refuses who must not ask, and bounds how many ask at once.
+// guard refuses requests that must not be answered, and limits how many are answered at once.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range map[string]string{"Content-Security-Policy": ownPolicy,
@@ -156,7 +156,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			http.Error(w, "too many pages are open: close some", http.StatusServiceUnavailable)
 			return
 		}
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // a test's has none
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // net/http can set it
 		next.ServeHTTP(w, r)
 	})
 }
@@ -245,15 +245,16 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var listed [2]lab.ListedRun
-	var errs []error
 	for i, name := range names {
 		var err error
-		listed[i], err = s.shelf.Run(name)
-		errs = append(errs, err)
+		if listed[i], err = s.shelf.Run(name); err != nil {
+			refuse(w, err)
+			return
+		}
 	}
 	slices.SortStableFunc(listed[:], func(a, b lab.ListedRun) int { return a.Created.Compare(b.Created) })
 	changes, err := s.against(listed[0].Name, listed[1].Name)
-	if err = errors.Join(append(errs, err)...); err != nil {
+	if err != nil {
 		refuse(w, err)
 		return
 	}
@@ -282,7 +283,7 @@ func (s *Server) against(before, after string) (lab.Against, error) {
 // keepNotes replaces tags and note of a run.
 func (s *Server) keepNotes(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, mostForm)
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience)) // a test's has none
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience)) // net/http can set it
 	if err := r.ParseForm(); err != nil {
 		http.Error(w, "the form cannot be read: "+err.Error(), http.StatusBadRequest)
 		return
