@@ -86,13 +86,22 @@ export function follow(place: HTMLElement, from = ""): void {
     if (state !== place.dataset["state"] || state === "reported") source.close();
     if (state === place.dataset["state"]) return;
     const page = place.ownerDocument;
-    if (page.activeElement?.closest(".notes") == null) page.location.reload();
-    else addReload(place);
+    if (isNoteOpen(page)) addReload(place);
+    else page.location.reload();
   });
   source.addEventListener("error", () => {
     if (source.readyState !== EventSource.CLOSED) return; // the browser tries again
     setTimeout(() => follow(place, last), AGAIN);
   });
+}
+
+/** Reports whether somebody is writing a note, or has not kept it yet. */
+function isNoteOpen(page: Document): boolean {
+  if (page.activeElement?.closest(".notes") != null) return true;
+  const fields = page.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>(
+    ".notes input, .notes textarea",
+  );
+  return [...fields].some((field) => field.value !== field.defaultValue);
 }
 
 /** Says that the page is old to whoever is writing a note in it. */
