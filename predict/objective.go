@@ -16,15 +16,15 @@ type Objective struct {
 	Limits []Limit
 }
 
-// Limit is the response time that a share of all operations may take at most.
+// Limit is the longest response time that a share of all operations may take.
 type Limit struct{ Share, Seconds float64 }
 
 // Held is the highest rate at which an objective holds.
 type Held struct {
 	stats.Estimate
-	// Beyond: the objective still holds at that rate, at which MostUsed of something is used.
+	// Beyond is set if this is the highest rate that is tried: something is used to MostUsed there.
 	Beyond bool
-	// Withheld says why there is no such rate.
+	// Withheld says why there is no rate; empty: there is one.
 	Withheld string
 }
 
@@ -36,8 +36,8 @@ const (
 )
 
 // held returns the highest rate of a placement at which the objective of the question holds. f holds its
-// figures at the rate of the question. The interval ends at the rates at which limits hold that differ by the
-// largest error of the self-check; the spread of the replicates widens it.
+// figures at the rate of the question. For the ends of the interval the limits are tightened and relaxed by
+// the largest error of the self-check; the spread of the replicates widens it.
 func (a Answer) held(ctx context.Context, p placement, f figures, side func(pair) figures, pairs []pair,
 ) (Held, error) {
 	time, tail, _ := worst(a.Checks)

@@ -18,8 +18,8 @@ const MostComponents = 10
 // shownOfEach is how many partitions of each number of units are simulated and shown.
 const shownOfEach = 3
 
-// Ranking holds partitions of the components of a model. Its Answer has the self-check, the limits, and why
-// there is no ranking; the question's change is none.
+// Ranking holds partitions of the components of a model. Its Answer holds the self-check, the limits and the
+// reasons why the ranking is withheld. Its question has no change.
 type Ranking struct {
 	Answer
 	// All is the number of partitions there are. Partitions holds the cheapest of each number of units, and the
@@ -32,7 +32,7 @@ type Ranking struct {
 type Partition struct {
 	Groups [][]string // the components of each unit
 	AsIs   bool       // it is the system as it is
-	// CPU is the CPU time of an operation in seconds, and Ratio what it is of that of the system as it is.
+	// CPU is the CPU time of an operation in seconds. Ratio is CPU / that of the system as it is.
 	CPU, Ratio stats.Estimate
 	Hops       float64 // calls of an operation between units
 	// Median is the median response time in seconds; Withheld says why it has none.
@@ -40,7 +40,7 @@ type Partition struct {
 	Withheld    string
 	Busiest     string
 	Utilization float64
-	// Added are the calls that cross units here, but not in the partition before it, Removed those that cross
+	// Added holds the calls that cross units here but not in the partition before, Removed those that cross
 	// only there.
 	Added, Removed []Crossing
 
@@ -66,7 +66,7 @@ func Rank(ctx context.Context, q Question) (Ranking, error) {
 	if r.Hop == nil {
 		r.Hop = usualHop(q.Model)
 	}
-	apart, err := Change{Split: grouped(components, counted(len(components)))}.Apply(q.Model)
+	apart, err := Change{Split: slices.Collect(slices.Chunk(components, 1))}.Apply(q.Model)
 	if err != nil {
 		return r, err
 	}
@@ -93,14 +93,6 @@ func Rank(ctx context.Context, q Question) (Ranking, error) {
 	r.choose(components)
 	r.estimate(components)
 	return r, r.simulate(ctx)
-}
-
-// counted returns 0 to n-1.
-func counted(n int) (all []int) {
-	for i := range n {
-		all = append(all, i)
-	}
-	return all
 }
 
 // grouped returns the components of each group.
@@ -253,7 +245,7 @@ type priced struct {
 	from, to int
 }
 
-// pricesOf returns those of a model. unknown is the hop of calls that have none.
+// pricesOf returns the prices of a model. unknown is the hop of calls for which it has none.
 func pricesOf(m model.Model, components []string, unknown *Hop) (p prices) {
 	weights := 0.0
 	for _, o := range m.Operations {

@@ -25,10 +25,10 @@ type Question struct {
 	Seed uint64
 	// Operations is how many are simulated for each figure.
 	Operations int
-	// Always: answer even where the answer would be withheld, unless the system cannot keep up. Benchmarks need
-	// it to know the errors of what is withheld.
+	// Always gives an answer even where it would be withheld, unless the system cannot keep up: benchmarks
+	// measure the errors of what is withheld.
 	Always bool
-	// Objective: also search for the highest rate at which it holds. Without limits there is no search.
+	// Objective is what must hold at the highest rate that is searched for; without limits there is no search.
 	Objective Objective
 }
 

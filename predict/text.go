@@ -22,8 +22,8 @@ func (a Answer) Write(w io.Writer) error {
 	})
 }
 
-// write prints an answer, or why there is none: what comes first, the self-check, the limits, and what comes
-// last.
+// write prints an answer: what first writes, the self-check, the limits, and what last writes. If the answer
+// is withheld, it prints the reasons in the place of what first and last write.
 func (a Answer) write(w io.Writer, about string, first, last func(io.Writer)) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s at %g operations a second: %s\n\n", a.Question.Model.Name, a.Question.Rate, about)
@@ -205,7 +205,7 @@ func (r Ranking) writePartitions(w io.Writer) {
 func (r Ranking) writeSeparations(w io.Writer) {
 	fmt.Fprint(w, "\nWhat separates each from the one before it, in CPU time of an operation\n")
 	var rows [][]string
-	for i, p := range r.Partitions {
+	for i, p := range r.Partitions[1:] {
 		var all []string
 		for sign, crossings := range map[string][]Crossing{"+": p.Added, "-": p.Removed} {
 			for _, c := range crossings {
@@ -214,9 +214,7 @@ func (r Ranking) writeSeparations(w io.Writer) {
 			}
 		}
 		slices.Sort(all)
-		if i > 0 {
-			rows = append(rows, []string{strconv.Itoa(i + 1), cmp.Or(strings.Join(all, ", "), "nothing")})
-		}
+		rows = append(rows, []string{strconv.Itoa(i + 2), cmp.Or(strings.Join(all, ", "), "nothing")})
 	}
 	figure.Columns(w, rows)
 }
