@@ -144,7 +144,7 @@ func (p player) study(ctx context.Context, name, file string, flags []string) (*
 	return folder, nil
 }
 
-// run runs a command of cleave. It is ended with its context.
+// run runs a command of cleave, and ends it with the context. Verdicts of cleave are no errors.
 func (p player) run(ctx context.Context, arguments ...string) error {
 	arguments = append(arguments, "--progress", "none", "--results", filepath.Join(p.results, "runs"))
 	fmt.Fprintln(os.Stderr, "cleave", strings.Join(arguments, " "))
@@ -152,7 +152,9 @@ func (p player) run(ctx context.Context, arguments ...string) error {
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 20 * time.Second
 	said, err := command.CombinedOutput()
-	if err == nil || ctx.Err() == nil && command.ProcessState.ExitCode() > 1 { // it has a verdict
+	const firstVerdict, interrupted = 4, 130 // exit codes; with those between cleave has played
+	code := command.ProcessState.ExitCode()
+	if err == nil || ctx.Err() == nil && code >= firstVerdict && code < interrupted {
 		return nil
 	}
 	const most = 2000

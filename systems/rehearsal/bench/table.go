@@ -127,7 +127,7 @@ func summary(rows []row) (all []figures.Figure) {
 			}
 		}
 		add("predicted "+m.name+", absolute error", predicted, m.predicting)
-		add("the same where cleave predict answers", answered, m.predicting)
+		add("predicted "+m.name+", absolute error where cleave predict answers", answered, m.predicting)
 		add("rehearsed "+m.name+", absolute error", rehearsed, m.rehearse)
 		if of > 0 {
 			share := figures.Median("intervals of the "+m.name+" that hold the truth where it answers", "1",

@@ -37,7 +37,7 @@ func TestTheTableSaysHowFarOff(t *testing.T) {
 		"a 20/s 10.0 ms 10.2 ms (+2 %) + 11.0 ms (+10 %) 25.0 ms 20.0 ms (-20 %) - 20.0 ms (-20 %)",
 		"a 40/s 10.0 ms 12.0 ms (+20 %) - -", "used too far", "b 20/s - 10.0 ms -", "it cannot keep up",
 		"predicted median, absolute error 0.11 0.02 0.2 1 2 <= 0.15",
-		"the same where cleave predict answers 0.02 0.02 0.02 1 1 <= 0.15",
+		"predicted median, absolute error where cleave predict answers 0.02 0.02 0.02 1 1 <= 0.15",
 		"rehearsed median, absolute error 0.1 0.1 0.1 1 1 <= 0.12",
 		"intervals of the median that hold the truth where it answers 1 1 1 1 1 >= 0.85",
 	} {
