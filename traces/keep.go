@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,11 +18,11 @@ import (
 // keptAtOnce is how many spans a line of a kept file has at most.
 const keptAtOnce = 1000
 
-// keepIn writes the spans of a trial below a folder, as lines of OTLP in JSON, into a folder of their own
-// that has the number of the trial among those there and a name.
+// keepIn writes the spans of a trial as lines of OTLP in JSON, into a new folder below another. The
+// name of the new one is a number, which orders the trials, and the given name.
 func keepIn(folder, name string, all []Span) error {
-	there, err := filepath.Glob(filepath.Join(folder, "*"))
-	if err != nil {
+	there, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("keep spans: %w", err)
 	}
 	dir := filepath.Join(folder, fmt.Sprintf("%03d-%s-spans", len(there)+1, name))
