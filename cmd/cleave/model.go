@@ -139,7 +139,7 @@ func (a app) model(command *cobra.Command, args []string, flags *modelFlags) err
 	if ours && len(args) == 1 {
 		return a.modelSystem(command, system, flags)
 	}
-	_, notRun := store.Open(args[0])
+	folder, notRun := store.Open(args[0])
 	if notRun != nil && len(args) == 1 && isOwnSystem(args[0]) {
 		return a.modelForeign(command, args, flags)
 	}
@@ -153,7 +153,7 @@ func (a app) model(command *cobra.Command, args []string, flags *modelFlags) err
 		return withCode(exitBadPlan, "%s is about trials, which are only played of a system: one of yours, %s",
 			strings.Join(wrong, ", "), strings.Join(systemsThat[lab.Modelled](), ", "))
 	}
-	if folder, err := store.Open(args[0]); err == nil && len(args) == 1 && flags.component == "" {
+	if notRun == nil && len(args) == 1 && flags.component == "" {
 		return a.modelRun(folder, flags.out)
 	}
 	return a.modelTraces(args, flags)
@@ -221,7 +221,8 @@ func (a app) writeModel(from model.Evidence, out string) error {
 // modelSystem plays the trials of a system, and makes a model.
 func (a app) modelSystem(command *cobra.Command, system lab.Modelled, flags *modelFlags) error {
 	if flags.given("component") {
-		return withCode(exitBadPlan, "--component is about files with spans: our systems name their components")
+		return withCode(exitBadPlan, "--component is for your own systems and for files with spans: our systems "+
+			"name their components")
 	}
 	if _, err := ofUser(command, []string{system.Describe().Name}); err != nil {
 		return err
@@ -317,7 +318,7 @@ func (f *modelFlags) modelDesign() lab.Design {
 	return d
 }
 
-// checkRate returns an error for a rate that cannot be.
+// checkRate returns an error for a rate that cannot be played.
 func (f *modelFlags) checkRate() error {
 	if !(f.rate > 0 && f.rate <= 1e5) {
 		return fmt.Errorf("--rate is %g, expected operations per second above 0", f.rate)

@@ -61,8 +61,8 @@ func (f *modelFlags) foreignPlan(
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// byService returns CPU times by the names that services have in their spans. A unit that is called otherwise
-// is the service that is left, where there is one of each.
+// byService returns CPU times by the names of services in their spans. If the names of exactly one unit and
+// one service match none of the others, it takes them for the same.
 func byService(cpu map[string]float64, traces []*lab.SpanNode) map[string]float64 {
 	var unknown, services []string
 	var walk func(s *lab.SpanNode)
@@ -90,5 +90,5 @@ func byService(cpu map[string]float64, traces []*lab.SpanNode) map[string]float6
 	return cpu
 }
 
-// asks reports whether the span of a client names a unit, such as a database.
+// asks reports whether the span of a client names a unit as what it calls, such as a database.
 func asks(span, unit string) bool { return strings.HasSuffix(span, " to "+unit) }
