@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,13 +17,21 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// isOwnSystem reports whether an argument of model names a system of the user, and no spans.
+// isOwnSystem reports whether an argument of model names a system of the user, and no spans. A folder holds
+// manifests if it has a file in YAML, else spans.
 func isOwnSystem(argument string) bool {
-	if _, err := os.Stat(argument); err == nil {
-		file, err := external.Open(argument)
-		return err == nil && file.IsSystem()
+	info, err := os.Stat(argument)
+	if err != nil {
+		return strings.ContainsAny(argument, "= ") || strings.Contains(argument, "://")
 	}
-	return strings.ContainsAny(argument, "= ") || strings.Contains(argument, "://")
+	if info.IsDir() {
+		entries, err := os.ReadDir(argument)
+		return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+			return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(e.Name()))
+		})
+	}
+	file, err := external.Open(argument)
+	return err == nil && file.IsSystem()
 }
 
 // foreignPlan makes the plan of the trials of a system of the user's: metered at two rates, and followed at
