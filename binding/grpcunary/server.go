@@ -17,6 +17,7 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/secure"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -116,7 +117,10 @@ func (s *Server) enter(raw net.Conn) {
 	s.served[c] = struct{}{}
 	s.running.Go(func() {
 		defer cancel()
-		why := c.converse()
+		why := secure.Handshake(raw)
+		if why == nil {
+			why = c.converse()
+		}
 		c.mu.Lock()
 		c.fail(why)
 		c.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/accept"
+	"github.com/cleave-lab/cleave/binding/secure"
 )
 
 // Respond answers a request: it appends the whole answer to out and returns that. ctx ends
@@ -104,6 +105,9 @@ func (s *Server) serve(accepted net.Conn) {
 		s.leave(c)
 		_ = accepted.Close() // whatever was to be said has been said
 	}()
+	if secure.Handshake(accepted) != nil {
+		return
+	}
 	in, out := make([]byte, 0, 4<<10), []byte(nil)
 	for {
 		if err := s.read(c, &in); err != nil {

@@ -21,8 +21,9 @@ const (
 	Greeting = "\x16\x03"
 	// http2 is HTTP/2 in the negotiation of protocols. Clients of gRPC ask for it.
 	http2 = "h2"
-	// dialTimeout bounds a new connection with its handshake.
-	dialTimeout = 10 * time.Second
+	// dialTimeout bounds a new connection with its handshake, and handshakeTimeout the handshake that a server
+	// waits for.
+	dialTimeout, handshakeTimeout = 10 * time.Second, 5 * time.Second
 )
 
 // Transport protects the connections of a unit. A nil Transport leaves them as they are.
@@ -79,6 +80,18 @@ func (t *Transport) Client(unit string) *tls.Config {
 		config.Certificates = []tls.Certificate{t.certificate}
 	}
 	return config
+}
+
+// Handshake ends the handshake of a connection that a Listener has accepted; others have none. It fails if
+// the peer takes too long. Servers with limits of their own for it, such as net/http and grpc-go, need no call.
+func Handshake(accepted net.Conn) error {
+	protected, is := accepted.(*tls.Conn)
+	if !is {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
+	defer cancel()
+	return protected.HandshakeContext(ctx)
 }
 
 // OverHTTP2 returns a configuration that asks for HTTP/2; nil remains nil.

@@ -1,0 +1,28 @@
+package secure
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestHandshakeDoesNotWaitForEver: a peer that says nothing is given up, and connections without protection
+// have no handshake.
+func TestHandshakeDoesNotWaitForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		defer func() { _, _ = near.Close(), far.Close() }()
+		if err := Handshake(far); err != nil {
+			t.Errorf("without protection: %v", err)
+		}
+		begun := time.Now()
+		err := Handshake(tls.Server(far, &tls.Config{MinVersion: tls.VersionTLS13}))
+		if took := time.Since(begun); !errors.Is(err, context.DeadlineExceeded) || took != handshakeTimeout {
+			t.Errorf("%v after %v, want the end of the time after %v", err, took, handshakeTimeout)
+		}
+	})
+}
