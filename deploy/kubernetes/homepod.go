@@ -30,6 +30,9 @@ const pullPatience = 5 * time.Minute
 // maxSecret is how much a secret of Kubernetes can hold, in bytes.
 const maxSecret = 1 << 20
 
+// secretMode is the mode of files from a secret. They are root's, and of the group of the pod's user (FSGroup).
+const secretMode = 0o440
+
 // homePod implements hands for a cluster of the user's, by the pod's starter and the API server.
 type homePod struct {
 	fleet.StarterLife
@@ -99,7 +102,7 @@ func (h *homePod) finish(ctx context.Context, made *api.Pod) error {
 	folders := 0
 	volume := fleet.Volume(d.dir, p.Spec)
 	made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: "volume", EmptyDir: &api.EmptyDir{}},
-		api.Volume{Name: "files", Secret: &api.InSecret{Name: p.name}})
+		api.Volume{Name: "files", Secret: &api.InSecret{Name: p.name, Mode: secretMode}})
 	runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: "volume", MountPath: volume})
 	var files api.Secret
 	files.Metadata.Name, files.Data = p.name, map[string][]byte{}

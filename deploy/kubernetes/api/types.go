@@ -208,6 +208,7 @@ type EmptyDir struct {
 // InSecret has the texts of a secret as files.
 type InSecret struct {
 	Name string `json:"secretName"`
+	Mode int    `json:"defaultMode"` // of the files
 }
 
 // HostPath is a folder or file of a node.
