@@ -1,6 +1,7 @@
 // Package resilient guards calls against callees that are slow or away: with a timeout, retries, a circuit
-// breaker and a bulkhead, those of failsafe-go. It counts what callers ask for and what is sent for it.
-// Retries are for systems whose calls may be repeated.
+// breaker and a bulkhead. The last three are those of failsafe-go, the budget of retries is our own. It counts
+// the calls that callers ask for and the attempts that are sent. Retries are for systems whose calls may be
+// repeated.
 //
 // Entry point: New.
 package resilient
@@ -79,13 +80,14 @@ func (g *Guards) Guard(client rpc.Client) rpc.Client {
 		}
 		policies = append(policies, retries.Build())
 	}
+	// The bulkhead is around the breaker, which would count its refusals as successes.
+	if g.settings.Bulkhead > 0 {
+		policies = append(policies, bulkhead.New[any](g.settings.Bulkhead))
+	}
 	if g.settings.Breaker {
 		policies = append(policies, circuitbreaker.NewBuilder[any]().HandleIf(failed).
 			WithFailureRateThreshold(tripsAt, tripsAfter, tripsWithin).WithDelay(staysOpen).
 			WithSuccessThreshold(probes).Build())
-	}
-	if g.settings.Bulkhead > 0 {
-		policies = append(policies, bulkhead.New[any](g.settings.Bulkhead))
 	}
 	if len(policies) > 0 {
 		c.executor = failsafe.With(policies...)

@@ -146,3 +146,29 @@ func TestSlowCalleesAreGivenUp(t *testing.T) {
 		t.Errorf("%d calls, %d attempts", calls, attempts)
 	}
 }
+
+// TestRefusalsOfABulkheadAreNoSuccesses: they do not keep a breaker closed whose callee is away.
+func TestRefusalsOfABulkheadAreNoSuccesses(t *testing.T) {
+	c, _, call := start(t, resilient.Settings{Breaker: true, Bulkhead: 1})
+	first := make(chan error, 1)
+	go func() { first <- call() }()
+	for c.asked.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	for range 200 {
+		if err := call(); err == nil {
+			t.Fatal("two are let through at once")
+		}
+	}
+	close(c.held)
+	if err := <-first; err != nil {
+		t.Fatal(err)
+	}
+	c.away.Store(true)
+	for range 100 {
+		_ = call()
+	}
+	if asked := c.asked.Load(); asked > 50 {
+		t.Errorf("a callee that is away is asked %d times, want the breaker to open after 20", asked)
+	}
+}

@@ -10,8 +10,8 @@ import (
 const (
 	// attemptTimeout is many times what a call takes, and less than clients wait for an answer.
 	attemptTimeout = time.Second
-	// mostRetries is what a call gets beside its first attempt, and retryBudget the share of calls in flight
-	// that may be retries.
+	// mostRetries is the number of attempts after the first one, and retryBudget the number of retries that
+	// each call pays for.
 	mostRetries = 3
 	retryBudget = 0.2
 	// mostAtOnce is how many calls a bulkhead lets through to one unit.
