@@ -64,14 +64,14 @@ func transport(t *testing.T, identity []byte, mutual bool) *secure.Transport {
 	return read
 }
 
-// trusting returns an identity with the authority of another one.
+// trusting returns an identity that trusts the authority of another one.
 func trusting(identity, other []byte) []byte {
 	const begin = "-----BEGIN CERTIFICATE-----"
 	own := identity[:strings.LastIndex(string(identity), begin)]
 	return append(own, other[strings.LastIndex(string(other), begin):]...)
 }
 
-// refusesStrangers: nobody is called, and nobody is served, who has not the certificate for it.
+// refusesStrangers: whoever lacks the right certificate is neither called nor served.
 func refusesStrangers(t *testing.T, b Binding) {
 	ours, others := newAuthority(t), newAuthority(t)
 	of, to := issued(t, ours, caller), issued(t, ours, callee)

@@ -32,8 +32,8 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 
 // NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
 // connected before the first call. A server that was away is looked for every second:
-// grpc-go's own pauses grow to two minutes. The connection is protected as secured has it, and
-// not at all where that is nil.
+// grpc-go's own pauses grow to two minutes. secured protects the connection; if it is nil, it is
+// plain.
 func NewClient(address string, faults rpc.Faults, secured *tls.Config) (*Client, error) {
 	path, unix := strings.CutPrefix(address, "unix:")
 	target := address

@@ -40,8 +40,7 @@ type Client struct {
 var _ grpc.ClientConnInterface = (*Client)(nil)
 
 // NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
-// connected before the first call. The connection is protected as secured has it, and not
-// at all where that is nil.
+// connected before the first call. secured protects the connection; if it is nil, it is plain.
 func NewClient(address string, faults rpc.Faults, secured *tls.Config) (*Client, error) {
 	c := &Client{network: "tcp", address: address, faults: faults, secured: secure.OverHTTP2(secured),
 		dialing: make(chan struct{}, 1), all: map[*conn]struct{}{}}

@@ -46,7 +46,7 @@ type conn struct {
 
 // NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
 // connected before the first call. At most connections calls run at once;
-// others wait. Connections are protected as secured has it, and not at all where that is nil.
+// others wait. secured protects the connections; if it is nil, they are plain.
 func NewClient(address string, connections int, faults rpc.Faults, secured *tls.Config) *Client {
 	c := &Client{network: "tcp", address: address, faults: faults, secured: secured,
 		places: make(chan struct{}, connections)}

@@ -38,8 +38,8 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 
 // NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
 // connected before the first call. At most connections calls run at once, all of
-// whose connections are kept; others wait. Connections are protected as secured has it,
-// and not at all where that is nil; they carry HTTP/1.1 in both cases.
+// whose connections are kept; others wait. secured protects the connections; if it is nil,
+// they are plain. They carry HTTP/1.1 in both cases.
 func NewClient(address string, connections int, faults rpc.Faults, secured *tls.Config) *Client {
 	// net/http keeps two idle connections by itself: under load most calls would dial.
 	kept := &http.Transport{MaxConnsPerHost: connections, MaxIdleConns: connections,

@@ -1,7 +1,7 @@
 // Package resilient guards calls against callees that are slow or away: with a timeout, retries, a circuit
-// breaker and a bulkhead. The last three are those of failsafe-go, the budget of retries is our own. It counts
-// the calls that callers ask for and the attempts that are sent. Retries are for systems whose calls may be
-// repeated.
+// breaker and a bulkhead. The last three are those of failsafe-go; the budget of retries is our own. It
+// counts the calls that callers ask for and the attempts that are sent. Retries are for systems whose calls
+// may be repeated.
 //
 // Entry point: New.
 package resilient

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// skew is how far the clocks of hosts may be apart.
-	skew = time.Hour
+	// skew is how far the clock of a unit's host may be behind the conductor's.
+	skew = 24 * time.Hour
 	// lifetime is longer than any trial.
 	lifetime = 90 * 24 * time.Hour
 )
@@ -26,7 +26,7 @@ type Authority struct {
 	certificate *x509.Certificate
 }
 
-// NewAuthority returns an authority that nobody knows yet.
+// NewAuthority returns a new authority, which only the units that it issues certificates for trust.
 func NewAuthority() (*Authority, error) {
 	key, err := newKey()
 	if err != nil {
@@ -45,13 +45,13 @@ func NewAuthority() (*Authority, error) {
 	return &Authority{key, certificate}, err
 }
 
-// Issue returns the identity of units with these names, valid from now on for as long as trials last. It is
-// the content of a file for Read, with a private key in it.
+// Issue returns the identity of units with these names, valid for longer than any trial. It is the content of
+// a file for Read, with a private key in it.
 func (a *Authority) Issue(names ...string) ([]byte, error) {
 	return a.IssueFor(time.Now().Add(-skew), time.Now().Add(lifetime), names...)
 }
 
-// IssueFor returns an identity that is valid in a period.
+// IssueFor returns an identity that is valid from one moment until another.
 func (a *Authority) IssueFor(from, until time.Time, names ...string) ([]byte, error) {
 	key, err := newKey()
 	if err != nil {

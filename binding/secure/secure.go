@@ -1,8 +1,9 @@
 // Package secure protects the connections of calls with TLS 1.3, as crypto/tls has it. An authority is made
 // for each trial. Every unit gets one file with its private key, its certificate and that of the authority.
-// A certificate names units, not hosts: what is dialled may be an address that somebody else has chosen.
+// A certificate names units, not hosts: the address that is dialled may be that of a relay or a balancer. A
+// caller's certificate has to be of the authority, whatever unit it names.
 //
-// Entry points: NewAuthority for who lays out units; Read for a unit.
+// Entry points: NewAuthority for the conductor, Read for a unit.
 package secure
 
 import (
@@ -21,9 +22,10 @@ const (
 	Greeting = "\x16\x03"
 	// http2 is HTTP/2 in the negotiation of protocols. Clients of gRPC ask for it.
 	http2 = "h2"
-	// dialTimeout bounds a new connection with its handshake, and handshakeTimeout the handshake that a server
-	// waits for.
-	dialTimeout, handshakeTimeout = 10 * time.Second, 5 * time.Second
+	// dialTimeout bounds a new connection with its handshake.
+	dialTimeout = 10 * time.Second
+	// handshakeTimeout bounds the handshake of an accepted connection.
+	handshakeTimeout = 5 * time.Second
 )
 
 // Transport protects the connections of a unit. A nil Transport leaves them as they are.
@@ -82,8 +84,8 @@ func (t *Transport) Client(unit string) *tls.Config {
 	return config
 }
 
-// Handshake ends the handshake of a connection that a Listener has accepted; others have none. It fails if
-// the peer takes too long. Servers with limits of their own for it, such as net/http and grpc-go, need no call.
+// Handshake completes the handshake of a connection that a Listener has accepted; others have none. It fails
+// if the peer takes too long. net/http and grpc-go limit handshakes themselves.
 func Handshake(accepted net.Conn) error {
 	protected, is := accepted.(*tls.Conn)
 	if !is {

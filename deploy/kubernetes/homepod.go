@@ -30,7 +30,7 @@ const pullPatience = 5 * time.Minute
 // maxSecret is how much a secret of Kubernetes can hold, in bytes.
 const maxSecret = 1 << 20
 
-// secretMode is the mode of files from a secret. They are root's, and of the group of the pod's user (FSGroup).
+// secretMode is the mode of files from a secret. Root owns them, and their group is that of the pod's user.
 const secretMode = 0o440
 
 // homePod implements hands for a cluster of the user's, by the pod's starter and the API server.

@@ -45,7 +45,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 	return running, nil
 }
 
-// prepare finds the hosts of the units, and has them have the unit programs.
+// prepare connects to the hosts of the units and sends them the unit programs.
 func (d *deployment) prepare(ctx context.Context, parts fleet.Parts) (err error) {
 	if err := d.deployer.Admit(ctx); err != nil {
 		return err

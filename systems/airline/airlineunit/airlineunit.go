@@ -174,8 +174,8 @@ func openStore(ctx context.Context, s Settings) (store.Store, error) {
 // Handler answers what the unit is asked over HTTP.
 func (u *Unit) Handler() http.Handler { return web.NewHandler(u.parts) }
 
-// Serve answers until ctx ends, and then what is under way. Where other units have an interface or
-// connections of their own, how a connection begins tells whose it is.
+// Serve answers requests until ctx ends, and then those under way. If units call each other over gRPC or TLS,
+// the first bytes of a connection tell theirs from those of customers.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	greeting := ""
 	switch {

@@ -115,8 +115,8 @@ func New(name string, turned map[string]string) (Design, error) {
 			KnobCalls, GRPC, KnobPool, on)
 	}
 	if d.Security != kit.Plain && d.Runtime != Go {
-		return Design{}, fmt.Errorf("architecture %s: %s is %s, which the airline in %s has not: turn %s=%s, or "+
-			"%s=%s", name, kit.KnobSecurity, d.Security, d.Runtime, KnobRuntime, Go, kit.KnobSecurity, kit.Plain)
+		return Design{}, fmt.Errorf("architecture %s: %s is %s, which the airline in %s does not have: turn "+
+			"%s=%s, or %s=%s", name, kit.KnobSecurity, d.Security, d.Runtime, KnobRuntime, Go, kit.KnobSecurity, kit.Plain)
 	}
 	if text := settings[KnobWorkers]; text != perCore {
 		d.Workers, err = strconv.Atoi(text)

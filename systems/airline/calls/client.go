@@ -27,8 +27,8 @@ var (
 	_ service.FlightFinder = (*Client)(nil)
 )
 
-// NewClient asks the unit at an address, host:port. The connection is protected as secured has it, and
-// not at all where that is nil.
+// NewClient returns a client of the unit at an address, host:port. secured protects the connection; if it is
+// nil, it is plain.
 func NewClient(address string, secured *tls.Config) (*Client, error) {
 	client, err := grpcgo.NewClient(address, faults{}, secured)
 	if err != nil {

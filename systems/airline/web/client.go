@@ -40,7 +40,7 @@ var (
 )
 
 // NewClient asks the unit at an address, host:port. Without a pool every call has a
-// connection of its own. Connections are protected as secured has it, and not at all where that is nil.
+// connection of its own. secured protects the connections; if it is nil, they are plain.
 func NewClient(address string, pool bool, secured *tls.Config) *Client {
 	transport := &http.Transport{DisableKeepAlives: !pool, MaxIdleConns: mostIdle, MaxIdleConnsPerHost: mostIdle,
 		IdleConnTimeout: time.Minute, TLSClientConfig: secured, TLSHandshakeTimeout: callTimeout}

@@ -9,12 +9,11 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit"
 )
 
-// IdentityFile returns the name of the file, in a unit's folder, with what units of a role identify
-// themselves by.
+// IdentityFile returns the name of the file, in a unit's folder, that holds the identity of a role.
 func IdentityFile(role string) string { return role + ".pem" }
 
-// Protect gives the units of a system what the value of kit.KnobSecurity asks for: certificates of an
-// authority that nobody else has. Units of one role share theirs, which has the names of all of them.
+// Protect gives units their identities, from a new authority, if the value of kit.KnobSecurity asks for
+// protection. Units of one role share an identity, which has the names of all of them.
 func Protect(units []lab.UnitSpec, security string) error {
 	if security == kit.Plain {
 		return nil
@@ -40,8 +39,8 @@ func Protect(units []lab.UnitSpec, security string) error {
 	return nil
 }
 
-// Security returns how a unit's connections are protected, as a value of kit.KnobSecurity has it, with what
-// Protect has put into its folder. It is nil where they are not.
+// Security returns the protection of a unit's connections for a value of kit.KnobSecurity, with the identity
+// that Protect has put into the unit's folder. It returns nil if they are not protected.
 func Security(security, dir, role string) (*secure.Transport, error) {
 	if security == kit.Plain {
 		return nil, nil

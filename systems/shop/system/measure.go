@@ -53,7 +53,7 @@ func metrics() []lab.Metric {
 	return append(all, loaded.ClientMetrics()...)
 }
 
-// amplification is the name of a metric.
+// amplification is the metric that retries increase, and its quantity.
 const amplification = "amplification"
 
 // Measure implements lab.Measurer. All but the generator is the shop's cost. A

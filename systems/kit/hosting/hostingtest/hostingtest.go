@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 )
 
-// Identities returns a folder with what units identify themselves by, as a value of kit.KnobSecurity has it.
+// Identities returns a folder with the identities of units for a value of kit.KnobSecurity.
 func Identities(t *testing.T, security string, names ...string) (dir string) {
 	t.Helper()
 	var units []lab.UnitSpec
