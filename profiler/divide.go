@@ -43,7 +43,7 @@ func (Profiler) Layers(
 	return all, nil
 }
 
-// unknown is why nothing was seen of programs although all that run were looked at.
+// unknown is the reason for a role without samples if all running programs were looked at.
 const unknown = "its programs are not of Java, Node.js or Go, or ended before they left a profile"
 
 // collect reads the profiles of all units, by role.

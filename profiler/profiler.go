@@ -93,8 +93,8 @@ func (Profiler) Instrument(layout lab.Layout) lab.Layout {
 	return layout
 }
 
-// instrumented adds to an environment what turns on the profilers, whose files are in a folder. The profiles
-// go to another.
+// instrumented returns an environment that turns on the profilers. Their files are in one folder, and they
+// leave profiles in another.
 func instrumented(env []string, files, profiles string) []string {
 	env = withOption(env, "NODE_OPTIONS", "--require="+files+"/"+nodeFile)
 	env = withOption(env, "JAVA_TOOL_OPTIONS", "-Xlog:jfr+startup=error -XX:StartFlightRecording=settings="+

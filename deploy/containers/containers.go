@@ -40,7 +40,7 @@ func Part(layout lab.Layout) (servers, containers []lab.UnitSpec, rest lab.Layou
 }
 
 // Parts splits a layout into parts. If the nodes are not ours (isRemote), the conductor's programs run there,
-// too, behind the other units.
+// too, and start last.
 func Parts(layout lab.Layout, isRemote bool) fleet.Parts {
 	servers, contained, rest := Part(layout)
 	p := fleet.Parts{Units: append(servers, contained...), Prepare: layout.Prepare, Rest: rest}

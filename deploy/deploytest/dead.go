@@ -19,17 +19,18 @@ func Label(t *testing.T) string {
 	return own.String()
 }
 
-// Labelled is what a cluster of the user's keeps that carries labels of conductors.
+// Labelled makes, finds and removes objects in a cluster of the user's that carry labels of conductors.
 type Labelled struct {
 	Prefix string // of the names of what is ours
 	Make   func(name, label string)
 	IsKept func(name string) bool
 	Remove func(name string)
-	// Clean removes what is of dead conductors, or of the one with a label.
+	// Clean removes the objects of dead conductors, or of the one with a label if that is dead.
 	Clean func(ctx context.Context, label string) (removed, unclear []string, err error)
 }
 
-// CleansTheDead: what is of the dead goes; that of who runs, or may run, and of others stays.
+// CleansTheDead checks that objects of dead conductors are removed, and that those of conductors that run, or
+// may run, and those of others stay.
 func CleansTheDead(t *testing.T, c Labelled) {
 	t.Helper()
 	own, err := launch.Own()

@@ -15,7 +15,7 @@ type Visit = func(ctx context.Context, address string) error
 
 // Parts are the parts of a layout, by where and when they start.
 type Parts struct {
-	// Units start first, with the commands that Prepare holds behind the servers among them; Last start then.
+	// Units start first: servers, then the commands of Prepare, then the others. Last start after all of these.
 	Units, Prepare, Last []lab.UnitSpec
 	// Rest runs as processes of this host beside them.
 	Rest lab.Layout
@@ -30,8 +30,8 @@ type Joiner interface {
 		known map[string]lab.Endpoint) (lab.Deployment, error)
 }
 
-// Launch starts a trial: open makes what units need, the units follow, and the processes of this host, which
-// know the endpoints. If one of these fails, it stops everything.
+// Launch starts a trial: it calls open, which makes what units need, starts the units, and then the processes
+// of this host, which may call units at the known endpoints. If one of these fails, it stops everything.
 func (f *Fleet[L]) Launch(ctx context.Context, p Parts, open func() error, processes Joiner,
 	known map[string]lab.Endpoint) (err error) {
 	defer func() {
