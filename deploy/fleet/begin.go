@@ -15,7 +15,7 @@ type Visit = func(ctx context.Context, address string) error
 
 // Parts are the parts of a layout, by where and when they start.
 type Parts struct {
-	// Units start first: servers, then the commands of Prepare, then the others. Last start after all of these.
+	// Units start first: servers, then the commands of Prepare, then the others. Last start after them.
 	Units, Prepare, Last []lab.UnitSpec
 	// Rest runs as processes of this host beside them.
 	Rest lab.Layout

@@ -116,8 +116,8 @@ func New(name string, turned map[string]string) (Design, error) {
 	}
 	if d.Security != kit.Plain && d.Runtime != Go {
 		return Design{}, fmt.Errorf("architecture %s: %s is %s, which the airline in %s does not have: turn "+
-			"%s=%s, or %s=%s", name, kit.KnobSecurity, d.Security, d.Runtime, KnobRuntime, Go, kit.KnobSecurity,
-			kit.Plain)
+			"%s=%s, or %s=%s", name, kit.KnobSecurity, d.Security, d.Runtime, KnobRuntime, Go,
+			kit.KnobSecurity, kit.Plain)
 	}
 	if text := settings[KnobWorkers]; text != perCore {
 		d.Workers, err = strconv.Atoi(text)
