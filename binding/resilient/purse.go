@@ -23,6 +23,13 @@ func (p *purse) earn(part float64) {
 	p.retries = min(p.retries+part, savings*part)
 }
 
+// refund puts back a retry that was paid for and not sent.
+func (p *purse) refund() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.retries++
+}
+
 // pay takes out a retry and reports whether there was one.
 func (p *purse) pay() bool {
 	p.mu.Lock()

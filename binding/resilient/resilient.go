@@ -76,7 +76,8 @@ func (g *Guards) Guard(client rpc.Client) rpc.Client {
 		if s.Budget > 0 {
 			c.purse = &purse{retries: s.Budget * savings}
 			retries = retries.WithBackoff(firstPause, longestPause).WithJitterFactor(jitter).
-				AbortIf(func(any, error) bool { return !c.purse.pay() })
+				AbortIf(func(any, error) bool { return !c.purse.pay() }).
+				OnRetriesExceeded(func(failsafe.ExecutionEvent[any]) { c.purse.refund() }) // no retry follows
 		}
 		policies = append(policies, retries.Build())
 	}
