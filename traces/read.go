@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,6 +41,9 @@ type Set struct {
 	component string
 }
 
+// ErrNone is in the error of Read if there are files, and no spans in them.
+var ErrNone = errors.New("no spans")
+
 // Read reads the spans of a file, or of all files of a folder whose names end in .json, .jsonl or .ndjson.
 // The content says the format: OTLP, the answers of Tempo, Jaeger and Zipkin, as one JSON document or one in
 // each line. component is the attribute of spans that names a component of a service; "": none does.
@@ -55,7 +59,7 @@ func Read(path, component string) (Set, error) {
 		}
 	}
 	if len(set.Spans) == 0 {
-		return Set{}, fmt.Errorf("%s has no spans", path)
+		return Set{}, fmt.Errorf("%s has %w", path, ErrNone)
 	}
 	return set, nil
 }
@@ -71,11 +75,13 @@ func filesAt(path string) ([]string, error) {
 	}
 	var files []string
 	for _, ending := range []string{"*.json", "*.jsonl", "*.ndjson"} {
-		found, err := filepath.Glob(filepath.Join(path, ending))
+		found, err := fs.Glob(os.DirFS(path), ending) // the folder's name is no pattern
 		if err != nil {
 			return nil, fmt.Errorf("look for spans in %s: %w", path, err)
 		}
-		files = append(files, found...)
+		for _, name := range found {
+			files = append(files, filepath.Join(path, name))
+		}
 	}
 	if len(files) == 0 {
 		return nil, fmt.Errorf("the folder %s has no file that ends in .json, .jsonl or .ndjson", path)

@@ -125,6 +125,20 @@ func TestFormats(t *testing.T) {
 
 func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 
+// TestAFolderMayHaveTheNameOfAPattern: its spans are read.
+func TestAFolderMayHaveTheNameOfAPattern(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs [1]")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "spans.json"), []byte(formats["OTLP"]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if set, err := Read(dir, ""); err != nil || len(set.Spans) == 0 {
+		t.Errorf("Read: %d spans, %v", len(set.Spans), err)
+	}
+}
+
 // TestWhatIsRefused names what is wrong, and shows no more of a file than a line.
 func TestWhatIsRefused(t *testing.T) {
 	for text, want := range map[string]string{

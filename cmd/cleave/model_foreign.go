@@ -17,22 +17,25 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// isOwnSystem reports whether an argument of model names a system of the user, and no spans. A folder holds
-// manifests if it has a file in YAML, else spans.
+// isOwnSystem reports whether an argument of model names a system of the user, and no spans, which are never
+// in YAML. A folder holds manifests if it has a file in YAML.
 func isOwnSystem(argument string) bool {
+	if isYAML(argument) {
+		return true
+	}
 	info, err := os.Stat(argument)
 	if err != nil {
 		return strings.ContainsAny(argument, "= ") || strings.Contains(argument, "://")
 	}
 	if info.IsDir() {
 		entries, err := os.ReadDir(argument)
-		return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool {
-			return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(e.Name()))
-		})
+		return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return isYAML(e.Name()) })
 	}
 	file, err := external.Open(argument)
 	return err == nil && file.IsSystem()
 }
+
+func isYAML(path string) bool { return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path)) }
 
 // foreignPlan makes the plan of the trials of a system of the user's: metered at two rates, and followed at
 // the low one.

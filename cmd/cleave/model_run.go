@@ -2,9 +2,12 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/systems/external"
 	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/traces"
 )
 
 // modelRun makes the model of a system from the result folder of its trials.
@@ -79,7 +83,7 @@ func lowAndHigh(points []lab.Point) string {
 // followedTraces returns the traces of all followed trials that count, without those of their warm-ups. The
 // folders with spans are in the order of these trials; one that has failed early may have left none.
 func (a app) followedTraces(spans string, trials []lab.Trial, warmUp float64) ([]*lab.SpanNode, error) {
-	dirs, err := filepath.Glob(filepath.Join(spans, "*-"+followedVariant+"-*"))
+	dirs, err := fs.Glob(os.DirFS(spans), "*-"+followedVariant+"-*")
 	if err != nil {
 		return nil, err
 	}
@@ -90,17 +94,21 @@ func (a app) followedTraces(spans string, trials []lab.Trial, warmUp float64) ([
 		if disturbed := len(dirs) == len(trials) && !trials[i].Valid; disturbed {
 			continue
 		}
-		trees, err := a.wholeTraces(dir, lab.ComponentAttribute)
+		trees, err := a.wholeTraces(filepath.Join(spans, dir), lab.ComponentAttribute)
+		if errors.Is(err, traces.ErrNone) || err == nil && len(trees) == 0 {
+			continue
+		}
 		if err != nil {
 			return nil, err
-		}
-		if len(trees) == 0 {
-			continue
 		}
 		first := slices.MinFunc(trees, func(a, b *lab.SpanNode) int { return cmp.Compare(a.Start, b.Start) }).Start
 		all = append(all, slices.DeleteFunc(trees, func(t *lab.SpanNode) bool {
 			return float64(t.Start-first) < warmUp*1e9
 		})...)
+	}
+	if len(all) == 0 {
+		return nil, withCode(exitFailed, "no spans came from the trials whose operations were followed: are the "+
+			"services instrumented, and do they follow OTEL_EXPORTER_OTLP_ENDPOINT (docs/traces.md)? See %s", spans)
 	}
 	return all, nil
 }
