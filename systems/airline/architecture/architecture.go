@@ -119,6 +119,9 @@ func New(name string, turned map[string]string) (Design, error) {
 			"%s=%s, or %s=%s", name, kit.KnobSecurity, d.Security, d.Runtime, KnobRuntime, Go,
 			kit.KnobSecurity, kit.Plain)
 	}
+	if err := kit.CheckSecurity(d.Security, len(d.Units)); err != nil {
+		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
+	}
 	if text := settings[KnobWorkers]; text != perCore {
 		d.Workers, err = strconv.Atoi(text)
 		if err != nil || d.Workers < 1 || d.Workers > maxWorkers {

@@ -39,6 +39,7 @@ func TestWhatThereIsNotIsNamed(t *testing.T) {
 		`store is "paper": use one of embedded, mongo`:  {KnobStore: "paper"},
 		`calls=grpc keeps its connections`:              {KnobCalls: GRPC},
 		`security is tls, which the airline in java`:    {kit.KnobSecurity: kit.TLS, KnobRuntime: Java},
+		`security tls has nothing to protect`:           {kit.KnobSecurity: kit.TLS},
 	} {
 		if _, err := New(Monolith, turned); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want it to say %s", turned, err, want)

@@ -134,7 +134,7 @@ func New(name string, turned map[string]string) (Design, error) {
 		Periodic: settings[KnobCommitLog] == Periodic, Own: settings[KnobDatabase] == own,
 		Cipher: settings[KnobCipher],
 	}
-	var mistakes [4]error
+	var mistakes [5]error
 	var kinds []string
 	for _, kind := range people.Kinds() {
 		kinds = append(kinds, string(kind))
@@ -142,8 +142,9 @@ func New(name string, turned map[string]string) (Design, error) {
 	d.Units, mistakes[0] = kit.PlaceBehind(settings[KnobPlacement], UnitGateway, UnitAll, kinds)
 	d.Pool, mistakes[1] = kit.Number(settings, KnobPool, 1000)
 	d.InFlight, mistakes[2] = kit.Number(settings, KnobInFlight, 100_000)
+	mistakes[3] = kit.CheckSecurity(d.Security, len(d.Units))
 	if d.TwoHosts && len(d.Units) == 1 {
-		mistakes[3] = fmt.Errorf("%s is %s: one unit has no service for another host; turn %s too", KnobHosts,
+		mistakes[4] = fmt.Errorf("%s is %s: one unit has no service for another host; turn %s too", KnobHosts,
 			twoHosts, KnobPlacement)
 	}
 	if err := errors.Join(mistakes[:]...); err != nil {

@@ -7,6 +7,7 @@
 package architecture
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -150,7 +151,7 @@ func New(name string, turned map[string]string) (Design, error) {
 		d.Broker = settings[KnobBroker]
 	}
 	d.Units, err = kit.PlaceBehind(settings[KnobPlacement], UnitFront, social.Name, parts.Names())
-	if err != nil {
+	if err := errors.Join(err, kit.CheckSecurity(d.Security, len(d.Units))); err != nil {
 		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
 	}
 	return d, nil

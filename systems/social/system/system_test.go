@@ -14,6 +14,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
@@ -128,6 +129,13 @@ func (tr *trial) audit(t *testing.T) lab.Audit {
 	}
 	return System{Generator: generator{}}.AuditLive(context.Background(),
 		lab.Variant{Architecture: architecture.Monolith, Knobs: tr.knobs}, tr.point, tr.left)
+}
+
+func TestAMonolithHasNoCallsToProtect(t *testing.T) {
+	_, err := architecture.New(architecture.Monolith, map[string]string{kit.KnobSecurity: kit.TLS})
+	if err == nil || !strings.Contains(err.Error(), "security tls has nothing to protect") {
+		t.Errorf("New: %v", err)
+	}
 }
 
 // TestPlantedFaultsAreFound, each alone; without one, all is right. Long because each fault
