@@ -331,7 +331,8 @@ func checkNotes(n lab.Notes) error {
 	}
 	for _, tag := range n.Tags {
 		if len(tag) > longestTag {
-			return fmt.Errorf("a tag has %d bytes, at most %d are kept: %.20s ...", len(tag), longestTag, tag)
+			return fmt.Errorf("the tag that begins with %.20q has %d bytes, at most %d are kept", tag, len(tag),
+				longestTag)
 		}
 	}
 	return nil

@@ -58,15 +58,6 @@ func newDeployer(program, agent string, names []string) *Deployer {
 		label.String(), names, nil)
 }
 
-func label(t *testing.T) string {
-	t.Helper()
-	own, err := launch.Own()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return own.String()
-}
-
 // TestSuite is what every deployer must pass, on two hosts.
 func TestSuite(t *testing.T) {
 	h := sshtest.New(t, deploytest.Label(t), "left", "right")
