@@ -227,7 +227,8 @@ func testThousands(t *testing.T, ctx context.Context) {
 	t.Logf("2,000 runs, %d bytes, are listed in %v", len(list), time.Since(begin))
 	begin = time.Now()
 	p := open(t, ctx, at+"/")
-	p.run(chromedp.Poll(`document.querySelector("[role=status]")?.textContent == "2000 of 2000"`, nil))
+	p.run(chromedp.Poll(`document.querySelector("[role=status]")?.textContent ==
+		"2000 of 2000, the first 200 are shown"`, nil))
 	took := time.Since(begin)
 	t.Logf("in the browser after %v", took)
 	if took > patience {
@@ -236,6 +237,10 @@ func testThousands(t *testing.T, ctx context.Context) {
 	p.run(chromedp.SendKeys(".filter input", "00:01"))
 	if n := in[int](p, shown); n == 0 || n == 2000 {
 		t.Errorf("the filter shows %d of 2,000 runs", n)
+	}
+	p.run(chromedp.Click(".filter button:first-of-type"), chromedp.Click(".filter button:last-of-type"))
+	if n := in[int](p, shown); n != 2000 {
+		t.Errorf("all are %d of 2,000 runs", n)
 	}
 }
 

@@ -1,7 +1,15 @@
 import { button } from "./download";
 
-/** Puts a text filter and one select per named column over a table. */
-export function addFilter(place: HTMLElement, table: HTMLTableElement, columns: string[]): void {
+/**
+ * Puts a text filter and one select per named column over a table. Of the rows that fit, it shows so many, and
+ * all if asked: browsers take seconds to lay out thousands.
+ */
+export function addFilter(
+  place: HTMLElement,
+  table: HTMLTableElement,
+  columns: string[],
+  most = Infinity,
+): void {
   const page = place.ownerDocument;
   const rows = [...table.querySelectorAll<HTMLTableRowElement>("tbody tr")];
   const heads = [...table.querySelectorAll("thead th")].map((h) => h.textContent ?? "");
@@ -28,16 +36,22 @@ export function addFilter(place: HTMLElement, table: HTMLTableElement, columns: 
   count.setAttribute("role", "status");
   const apply = (): void => {
     const wanted = search.value.trim().toLowerCase();
-    let shown = 0;
+    let fitting = 0;
     for (const row of rows) {
       const fits =
         (row.textContent ?? "").toLowerCase().includes(wanted) &&
         selects.every((s) => s.select.value === "" || row.cells[s.at]?.textContent === s.select.value);
-      row.hidden = !fits;
-      if (fits) shown++;
+      if (fits) fitting++;
+      row.hidden = !fits || fitting > most;
     }
-    count.textContent = `${shown} of ${rows.length}`;
+    all.hidden = fitting <= most;
+    count.textContent =
+      `${fitting} of ${rows.length}` + (fitting > most ? `, the first ${most} are shown` : "");
   };
+  const all = button(page, "show all", () => {
+    most = Infinity;
+    apply();
+  });
   const reset = button(page, "clear", () => {
     search.value = "";
     for (const s of selects) s.select.value = "";
@@ -45,7 +59,7 @@ export function addFilter(place: HTMLElement, table: HTMLTableElement, columns: 
   });
   search.addEventListener("input", apply);
   for (const s of selects) s.select.addEventListener("change", apply);
-  place.append(search, ...selects.map((s) => s.select), reset, count);
+  place.append(search, ...selects.map((s) => s.select), reset, count, all);
   apply();
 }
 

@@ -37,6 +37,19 @@ describe("the filter", () => {
   });
 });
 
+describe("the filter of a long table", () => {
+  it("shows the first rows that fit, says so, and shows all if asked", () => {
+    const { place, table: t } = table();
+    addFilter(place, t, [], 2);
+    expect(shown(t)).toEqual(["Table 1", "Table 2"]);
+    expect(place.querySelector("[role=status]")?.textContent).toBe("3 of 3, the first 2 are shown");
+    const all = [...place.querySelectorAll("button")].at(-1) as HTMLButtonElement;
+    all.click();
+    expect(shown(t)).toHaveLength(3);
+    expect(all.hidden).toBe(true);
+  });
+});
+
 describe("downloads", () => {
   it("have names that no file system mistakes", () => {
     expect(fileName(["../../etc/passwd", "plot-forest"], "svg")).toBe("etc-passwd-plot-forest.svg");
