@@ -106,9 +106,3 @@ func TestServicesAreProfiledOnASwarm(t *testing.T) {
 	needSwarm(t)
 	playProfiled(t, "--deploy", "swarm")
 }
-
-// TestServicesAreProfiledOnKubernetes does so in pods.
-func TestServicesAreProfiledOnKubernetes(t *testing.T) {
-	needKubernetes(t)
-	playProfiled(t, "--deploy", "kubernetes")
-}
