@@ -1,8 +1,8 @@
 import { button } from "./download";
 
 /**
- * Puts a text filter and one select per named column over a table. Of the rows that fit, it shows so many, and
- * all if asked: browsers take seconds to lay out thousands.
+ * Puts a text filter and one select per named column over a table. It shows so many rows that fit, and all if
+ * asked: browsers take seconds to lay out thousands.
  */
 export function addFilter(
   place: HTMLElement,
