@@ -20,10 +20,12 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/browsertest"
 )
 
 func TestInBrowser(t *testing.T) {
-	ctx := newBrowser(t)
+	ctx := browsertest.New(t)
+	needScript(t)
 	t.Run("PlotsAreDrawnAtEveryWidth", func(t *testing.T) { testPlots(t, ctx) })
 	t.Run("HostileTextsStayTexts", func(t *testing.T) { testHostile(t, ctx) })
 	t.Run("AnythingCanBeMissing", func(t *testing.T) { testMissing(t, ctx) })
@@ -44,7 +46,7 @@ func testPlots(t *testing.T, ctx context.Context) {
 		a := fixture(t, name)
 		p := open(t, ctx, a)
 		for _, width := range []int64{1100, 700, 400} {
-			p.run(size(width, 900))
+			p.Run(browsertest.Size(width, 900))
 			p.settle()
 			plots := ask[[]drawn](p, plotsOf)
 			if len(plots) < 5 {
@@ -65,7 +67,7 @@ func testPlots(t *testing.T, ctx context.Context) {
 			if page := ask[int64](p, "document.documentElement.scrollWidth"); page > width {
 				t.Errorf("%s: the page is %d wide at a width of %d", name, page, width)
 			}
-			p.shot(fmt.Sprintf("%s-%d", strings.TrimSuffix(name, ".json"), width))
+			p.Shot(fmt.Sprintf("%s-%d", strings.TrimSuffix(name, ".json"), width))
 		}
 	}
 }
@@ -79,7 +81,7 @@ func testHostile(t *testing.T, ctx context.Context) {
 func testVenom(t *testing.T, ctx context.Context, name string, a lab.Analysis) {
 	p := open(t, ctx, a)
 	for _, width := range []int64{1100, 300} {
-		p.run(size(width, 900))
+		p.Run(browsertest.Size(width, 900))
 		p.settle()
 		for _, d := range ask[[]drawn](p, plotsOf) {
 			if d.Marks == 0 {
@@ -90,7 +92,7 @@ func testVenom(t *testing.T, ctx context.Context, name string, a lab.Analysis) {
 	if n := ask[int](p, `document.querySelectorAll("img, main script, [onload], [onerror]").length`); n != 0 {
 		t.Errorf("%d elements were made from texts", n)
 	}
-	p.shot(name)
+	p.Shot(name)
 }
 
 func testMissing(t *testing.T, ctx context.Context) {
@@ -102,7 +104,7 @@ func testMissing(t *testing.T, ctx context.Context) {
 				t.Errorf("%s: %s was not drawn", name, d.ID)
 			}
 		}
-		p.shot(name)
+		p.Shot(name)
 	}
 }
 
@@ -153,32 +155,32 @@ const colours = `(() => { const s = getComputedStyle(document.body), m = documen
 	return [s.backgroundColor, s.color, m ? getComputedStyle(m).fill : ""].join(" ") })()`
 
 func testThemes(t *testing.T, ctx context.Context) {
-	p := open(t, ctx, fixture(t, "analysis.json"), prefer("light"))
+	p := open(t, ctx, fixture(t, "analysis.json"), browsertest.Prefer("light"))
 	p.settle()
 	light := ask[string](p, colours)
-	p.run(prefer("dark"))
+	p.Run(browsertest.Prefer("dark"))
 	dark := ask[string](p, colours)
 	if light == dark {
 		t.Errorf("light and dark look the same: %s", light)
 	}
-	p.shot("dark")
-	p.run(chromedp.Evaluate(`document.querySelector("#theme").click()`, nil))
+	p.Shot("dark")
+	p.Run(chromedp.Evaluate(`document.querySelector("#theme").click()`, nil))
 	if toggled := ask[string](p, colours); toggled != light {
 		t.Errorf("the button leads from dark to %s, want %s", toggled, light)
 	}
-	p.run(chromedp.Evaluate(`document.querySelector("#theme").click()`, nil))
+	p.Run(chromedp.Evaluate(`document.querySelector("#theme").click()`, nil))
 	if toggled := ask[string](p, colours); toggled != dark {
 		t.Errorf("the button leads from light to %s, want %s", toggled, dark)
 	}
 }
 
 func testPrint(t *testing.T, ctx context.Context) {
-	p := open(t, ctx, fixture(t, "analysis.json"), prefer("dark"))
+	p := open(t, ctx, fixture(t, "analysis.json"), browsertest.Prefer("dark"))
 	p.settle()
 	// The style sheet alone must do: no beforeprint event has opened anything.
-	p.run(prefer("dark").WithMedia("print"))
+	p.Run(browsertest.Prefer("dark").WithMedia("print"))
 	testPaper(t, p)
-	p.run(prefer("dark"))
+	p.Run(browsertest.Prefer("dark"))
 	pdf := printed(t, p, "print")
 	if !strings.HasPrefix(string(pdf), "%PDF") || len(pdf) < 20_000 {
 		t.Errorf("the print is %d bytes and starts with %q", len(pdf), pdf[:min(8, len(pdf))])
@@ -189,7 +191,7 @@ func testPrint(t *testing.T, ctx context.Context) {
 func printed(t *testing.T, p *tab, name string) []byte {
 	t.Helper()
 	var pdf []byte
-	p.run(chromedp.ActionFunc(func(ctx context.Context) (err error) {
+	p.Run(chromedp.ActionFunc(func(ctx context.Context) (err error) {
 		pdf, _, err = page.PrintToPDF().WithPreferCSSPageSize(true).WithPrintBackground(true).Do(ctx)
 		return err
 	}))
@@ -207,7 +209,7 @@ func testHandout(t *testing.T, ctx context.Context) {
 		p := open(t, ctx, fixture(t, name))
 		p.settle()
 		ask[bool](p, `window.print = () => window.asked = document.documentElement.dataset.print; true`)
-		p.run(chromedp.Click(`//button[text()="Print two pages"]`, chromedp.BySearch))
+		p.Run(chromedp.Click(`//button[text()="Print two pages"]`, chromedp.BySearch))
 		if asked := ask[string](p, "window.asked"); asked != "handout" {
 			t.Errorf("%s: printed as %q", name, asked)
 		}
@@ -238,14 +240,14 @@ func testWithoutScript(t *testing.T, ctx context.Context) {
 	for selector, least := range map[string]int{"ul.answer li": len(a.Answer.Findings), "td": 50,
 		"noscript p": 1, "figcaption": 3, ".plot svg": 0} {
 		var nodes []*cdp.Node
-		p.run(chromedp.Nodes(selector, &nodes, chromedp.ByQueryAll, chromedp.AtLeast(0)))
+		p.Run(chromedp.Nodes(selector, &nodes, chromedp.ByQueryAll, chromedp.AtLeast(0)))
 		if len(nodes) < least || (least == 0 && len(nodes) > 0) {
 			t.Errorf("%d %s without JavaScript, want %d", len(nodes), selector, least)
 		}
 		if len(nodes) == 0 {
 			continue
 		}
-		p.run(chromedp.ActionFunc(func(ctx context.Context) error {
+		p.Run(chromedp.ActionFunc(func(ctx context.Context) error {
 			box, err := dom.GetBoxModel().WithNodeID(nodes[0].NodeID).Do(ctx)
 			if err == nil && box.Height == 0 {
 				t.Errorf("%s has no height", selector)
@@ -256,16 +258,16 @@ func testWithoutScript(t *testing.T, ctx context.Context) {
 }
 
 func testKeyboard(t *testing.T, ctx context.Context) {
-	p := open(t, ctx, fixture(t, "three-variants.json"), prefer("light"))
+	p := open(t, ctx, fixture(t, "three-variants.json"), browsertest.Prefer("light"))
 	p.settle()
 	light := ask[string](p, colours)
 	reached := make(map[string]bool)
 	for range 400 {
-		p.run(chromedp.KeyEvent(kb.Tab))
+		p.Run(chromedp.KeyEvent(kb.Tab))
 		at := ask[string](p,
 			`(e => e.tagName + " " + (e.id || e.textContent.trim().slice(0, 30)))(document.activeElement)`)
 		if at == "BUTTON theme" && !reached[at] {
-			p.run(chromedp.KeyEvent(kb.Enter))
+			p.Run(chromedp.KeyEvent(kb.Enter))
 			if now := ask[string](p, colours); now == light {
 				t.Error("Enter on the theme button changes nothing")
 			}
@@ -296,7 +298,7 @@ func testFilter(t *testing.T, ctx context.Context) {
 	p.settle()
 	const shown = `[...document.querySelectorAll("#published-published tbody tr")].filter(r => r.getBoundingClientRect().height > 0).length`
 	all := ask[int](p, shown)
-	p.run(chromedp.SendKeys(`.filter input`, "intercept", chromedp.ByQuery))
+	p.Run(chromedp.SendKeys(`.filter input`, "intercept", chromedp.ByQuery))
 	some := ask[int](p, shown)
 	if some == 0 || some >= all {
 		t.Errorf("the filter shows %d of %d rows", some, all)
@@ -311,13 +313,13 @@ func testMetric(t *testing.T, ctx context.Context) {
 	p := open(t, ctx, fixture(t, "three-variants.json"))
 	p.settle()
 	before := ask[string](p, `document.querySelector("#plot-forest").textContent`)
-	p.run(chromedp.Evaluate(`(s => { s.value = "peak_memory"; s.dispatchEvent(new Event("change")) })(document.querySelector("#ratios select"))`, nil))
+	p.Run(chromedp.Evaluate(`(s => { s.value = "peak_memory"; s.dispatchEvent(new Event("change")) })(document.querySelector("#ratios select"))`, nil))
 	if after := ask[string](p, `document.querySelector("#plot-forest").textContent`); after == before ||
 		!strings.Contains(after, "x [") {
 		t.Errorf("choosing a metric leads from %q to %q", before, after)
 	}
 	// The tip of a dot must not break the policy either.
-	p.run(chromedp.ScrollIntoView("#plot-forest svg"), chromedp.ActionFunc(func(ctx context.Context) error {
+	p.Run(chromedp.ScrollIntoView("#plot-forest svg"), chromedp.ActionFunc(func(ctx context.Context) error {
 		return chromedp.MouseEvent("mouseMoved", ask[float64](p,
 			`document.querySelector("#plot-forest [aria-label=dot] path").getBoundingClientRect().x + 3`),
 			ask[float64](p,
@@ -338,7 +340,7 @@ func testLoaded(t *testing.T, ctx context.Context) {
 	p := open(t, ctx, a)
 	p.settle()
 	choose := func(section, value string) {
-		p.run(chromedp.Evaluate(fmt.Sprintf(`(s => { s.value = %q; s.dispatchEvent(new Event("change")) })(document.querySelector("#%s figure > .controls select"))`, value, section), nil))
+		p.Run(chromedp.Evaluate(fmt.Sprintf(`(s => { s.value = %q; s.dispatchEvent(new Event("change")) })(document.querySelector("#%s figure > .controls select"))`, value, section), nil))
 	}
 	for section, plot := range map[string]string{"spectra": "#plot-spectrum-completion-time",
 		"usage": "#plot-usage-cpu", "staleness": "#plot-spectrum-staleness"} {
@@ -359,9 +361,9 @@ func testLoaded(t *testing.T, ctx context.Context) {
 	if ask[bool](p, uncorrected) {
 		t.Error("the uncorrected service time is shown unasked")
 	}
-	if p.run(chromedp.Click(`#spectra input[type=checkbox]`)); !ask[bool](p, uncorrected) {
+	if p.Run(chromedp.Click(`#spectra input[type=checkbox]`)); !ask[bool](p, uncorrected) {
 		t.Error("the service time is not shown, or not called uncorrected")
 	}
-	p.run(prefer("light").WithMedia("print"))
+	p.Run(browsertest.Prefer("light").WithMedia("print"))
 	testPaper(t, p)
 }

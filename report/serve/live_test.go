@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/browsertest"
 	"github.com/cleave-lab/cleave/report/progress"
 	"github.com/cleave-lab/cleave/store"
 )
@@ -201,7 +202,7 @@ func testFollowed(t *testing.T, ctx context.Context) {
 		asked := fmt.Sprintf(`document.querySelector(%q)?.textContent ?? ""`, selector)
 		found := ""
 		for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(look / 10) {
-			if found = in[string](p, asked); strings.Contains(found, text) {
+			if found = browsertest.Ask[string](p, asked); strings.Contains(found, text) {
 				return
 			}
 		}
@@ -212,15 +213,13 @@ func testFollowed(t *testing.T, ctx context.Context) {
 	g.trial(2, false)
 	says(".live .done", "1 of 4")
 	says(".live .news", "does not count (a at p, attempt 1): <b>worker-7 ended")
-	p.shot("serve-live")
+	p.Shot("serve-live")
 	stop()
 	g.Note("known so far")
 	s, _, stop := serveOn(t, g.root, at)
 	defer stop()
 	says(".live .news", "known so far")
-	p.mu.Lock()
-	p.problems = nil // that nobody listened is one
-	p.mu.Unlock()
+	p.Forgive() // that nobody listened is a complaint
 	g.finish(t)
 	says(".subtitle", "reported")
 	says("main", "The whole report")
