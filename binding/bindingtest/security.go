@@ -2,8 +2,6 @@ package bindingtest
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -53,15 +51,11 @@ func expired(t *testing.T, by *secure.Authority, name string) []byte {
 
 func transport(t *testing.T, identity []byte, mutual bool) *secure.Transport {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "identity.pem")
-	if err := os.WriteFile(path, identity, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	read, err := secure.Read(path, mutual)
+	made, err := secure.New(identity, mutual)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return read
+	return made
 }
 
 // trusting returns an identity that trusts the authority of another one.

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// skew is how far the clock of a unit's host may be behind the conductor's.
+	// skew bounds by how much the clock of a unit's host may be behind the conductor's.
 	skew = 24 * time.Hour
 	// lifetime is longer than any trial.
 	lifetime = 90 * 24 * time.Hour

@@ -37,20 +37,30 @@ type Transport struct {
 
 // Read reads the identity of a unit from a file. With mutual, callers have to identify themselves, too.
 func Read(path string, mutual bool) (*Transport, error) {
-	text, err := os.ReadFile(path)
+	identity, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the certificates of this unit: %w", err)
 	}
-	certificate, err := tls.X509KeyPair(text, text)
+	t, err := New(identity, mutual)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificates of this unit from %s: %w", path, err)
+	}
+	return t, nil
+}
+
+// New returns the protection of a unit with an identity that Issue returned. With mutual, callers have to
+// identify themselves, too.
+func New(identity []byte, mutual bool) (*Transport, error) {
+	certificate, err := tls.X509KeyPair(identity, identity)
 	if err == nil && len(certificate.Certificate) != 2 {
 		err = errors.New("there are not two certificates in it")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the certificates of this unit from %s: %w", path, err)
+		return nil, err
 	}
 	authority, err := x509.ParseCertificate(certificate.Certificate[1])
 	if err != nil {
-		return nil, fmt.Errorf("read the certificate of the authority from %s: %w", path, err)
+		return nil, fmt.Errorf("certificate of the authority: %w", err)
 	}
 	t := &Transport{certificate: certificate, authority: x509.NewCertPool(), mutual: mutual}
 	t.authority.AddCert(authority)

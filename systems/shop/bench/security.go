@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/secure"
 	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
-	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
@@ -77,22 +74,19 @@ func playProtected(
 const callee = "catalog"
 
 // protection returns what protects both ends.
-func protection(security string) (_ *secure.Transport, err error) {
-	units := []lab.UnitSpec{{Name: callee, Role: callee}}
-	if err := hosting.Protect(units, security); err != nil {
-		return nil, err
+func protection(security string) (*secure.Transport, error) {
+	if security == kit.Plain {
+		return nil, nil
 	}
-	dir, err := os.MkdirTemp("", "cleave-bench-*")
+	authority, err := secure.NewAuthority()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	for name, text := range units[0].Files {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			return nil, err
-		}
+	identity, err := authority.Issue(callee)
+	if err != nil {
+		return nil, err
 	}
-	return hosting.Security(security, dir, callee)
+	return secure.New(identity, security == kit.MutualTLS)
 }
 
 // anew is a catalog that is called over a connection of its own each time.
