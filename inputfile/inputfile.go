@@ -99,8 +99,11 @@ type Root struct {
 // Folder opens a folder with files of at most so many bytes each.
 func Folder(path string, most int64) (*Root, error) {
 	folder, err := os.OpenRoot(path)
-	return &Root{folder, most}, err
+	return Within(folder, most), err
 }
+
+// Within returns an open folder as Folder does. Closing either closes both.
+func Within(folder *os.Root, most int64) *Root { return &Root{folder, most} }
 
 // Open implements fs.FS.
 func (r *Root) Open(name string) (fs.File, error) {

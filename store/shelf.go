@@ -50,11 +50,7 @@ func OpenShelf(dir string) (*Shelf, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the results folder: %w: name one, such as results", err)
 	}
-	files, err := inputfile.Folder(dir, maxDocument)
-	if err != nil {
-		return nil, errors.Join(err, root.Close())
-	}
-	s := &Shelf{dir, root, files}
+	s := &Shelf{dir, root, inputfile.Within(root, maxDocument)}
 	if s.isRun(".") {
 		return nil, errors.Join(fmt.Errorf("%s is a single run: name the folder above it", dir), s.Close())
 	}
@@ -62,7 +58,7 @@ func OpenShelf(dir string) (*Shelf, error) {
 }
 
 // Close closes the folder.
-func (s *Shelf) Close() error { return errors.Join(s.root.Close(), s.files.Close()) }
+func (s *Shelf) Close() error { return s.root.Close() }
 
 // Runs returns all runs, the newest first.
 func (s *Shelf) Runs() ([]lab.ListedRun, error) {

@@ -21,7 +21,7 @@ import (
 //go:embed pages
 var files embed.FS
 
-// pages are what browsers get.
+// pages holds the templates, the script and the style of all pages.
 type pages struct {
 	templates     *template.Template
 	script, style string
@@ -29,7 +29,7 @@ type pages struct {
 
 func readPages() (p pages, err error) {
 	p.templates, err = template.New("").Funcs(template.FuncMap{
-		"plain": plain.Text, "bar": barText, "at": at, "link": link, "tags": tagList,
+		"plain": plain.Text, "bar": barText, "at": at, "link": link, "list": list,
 	}).ParseFS(files, "pages/*.html")
 	if err != nil {
 		return p, fmt.Errorf("read the page templates: %w", err)
@@ -68,5 +68,5 @@ func at(moment time.Time) string { return moment.UTC().Format("2006-01-02 15:04"
 // link returns the path of a page of a run.
 func link(page, run string) string { return (&url.URL{Path: "/" + page + "/" + run}).EscapedPath() }
 
-// tagList writes tags as the form has them.
-func tagList(tags []string) string { return plain.Text(strings.Join(tags, ", ")) }
+// list writes names with commas between them, as the form has tags.
+func list(names []string) string { return plain.Text(strings.Join(names, ", ")) }

@@ -51,9 +51,9 @@ const (
 type Server struct {
 	shelf Shelf
 	pages pages
-	// token is what requests must know; empty: they need none.
+	// token has to come with every request; empty: none is needed.
 	token string
-	// form is what every form that changes something must hold.
+	// form has to come with every form that changes something.
 	form string
 	busy chan struct{} // has an element for each request that is answered
 }

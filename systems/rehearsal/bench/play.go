@@ -243,7 +243,7 @@ func variantName(placement int) string { return fmt.Sprintf("p%d", placement) }
 
 // measuredIn returns the figures of a variant at a rate, as far as a result folder has them.
 func measuredIn(folder *store.Folder, variant string, rate float64) (found truth, err error) {
-	text, err := os.ReadFile(folder.Path("analysis.json"))
+	text, err := os.ReadFile(folder.Path(store.AnalysisFile))
 	if err != nil {
 		return found, err
 	}

@@ -37,8 +37,9 @@ func (d Design) impossible(turned map[string]string) []error {
 		"balancer %s has nothing to balance: one unit takes orders; use replicas 2, or more", balancerPair)
 	_, binding := turned[KnobBinding]
 	refuse(binding && d.Alone(), "binding %s has nothing to carry: all components are in one unit", d.Binding)
-	refuse(d.Security != kit.Plain && turned[kit.KnobSecurity] != "" && d.Alone(),
-		"%s %s has nothing to protect: all components are in one unit", kit.KnobSecurity, d.Security)
+	if err := kit.CheckSecurity(d.Security, len(d.Units)); err != nil && turned[kit.KnobSecurity] != "" {
+		reasons = append(reasons, err)
+	}
 	refuse(d.Resilience != kit.Unguarded && turned[kit.KnobResilience] != "" && d.Alone(),
 		"%s %s has nothing to guard: all components are in one unit", kit.KnobResilience, d.Resilience)
 	_, broker := turned[KnobBroker]
