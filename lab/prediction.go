@@ -43,8 +43,8 @@ type PredictedSystem struct {
 	Utilization float64   `json:"utilization"` // of the busiest
 	Capacity    Estimate  `json:"capacity"`    // operations per second
 	CapacityBy  string    `json:"capacity_by"`
-	// HeldRate is the highest rate at which the objective holds; null: at none, or withheld. HeldBeyond: it
-	// holds there, too, where no higher rate is looked at.
+	// HeldRate is the highest rate at which the objective holds. It is left out if there is none, or if it is
+	// withheld. HeldBeyond is set if no higher rate was looked at.
 	HeldRate   *Estimate       `json:"held_rate,omitempty"`
 	HeldBeyond bool            `json:"held_beyond,omitempty"`
 	Hops       float64         `json:"calls_between_units"` // per operation

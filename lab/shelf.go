@@ -31,7 +31,7 @@ type ListedRun struct {
 	Damaged  string // why some of it cannot be read; empty: all can
 }
 
-// RunState says how far a run is.
+// RunState is the state of a run.
 type RunState string
 
 // The states of runs.

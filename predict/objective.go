@@ -31,7 +31,7 @@ type Held struct {
 const (
 	// lowestHeld is the share of the highest rate below which no rate is looked at.
 	lowestHeld = 1. / 64
-	// halvings is how often the search halves the range of rates, on the log scale.
+	// halvings is the number of times that the search halves the range of rates, on the log scale.
 	halvings = 8
 )
 

@@ -15,7 +15,7 @@ import (
 // MostComponents is the largest number of components whose partitions are ranked: ten have 115,975.
 const MostComponents = 10
 
-// shownOfEach is how many partitions of each number of units are simulated and shown.
+// shownOfEach is the number of partitions that are simulated and shown for each number of units.
 const shownOfEach = 3
 
 // Ranking holds partitions of the components of a model. Its Answer holds the self-check, the limits and the

@@ -28,7 +28,7 @@ type Question struct {
 	// Always gives an answer even where it would be withheld, unless the system cannot keep up: benchmarks
 	// measure the errors of what is withheld.
 	Always bool
-	// Objective is what must hold at the highest rate that is searched for; without limits there is no search.
+	// Objective has to hold at the highest rate that is searched for. Without limits nothing is searched.
 	Objective Objective
 }
 

@@ -36,7 +36,7 @@ const (
 	endNode    = ".cpuprofile"
 	endGo      = ".pprof"
 	ownProfile = ".profile" + endGo
-	// inContainer is where containers have the files, and left where they leave their profiles.
+	// inContainer is the folder of the files in containers, and left the one for the profiles that they leave.
 	inContainer = "/cleave-profiler"
 	left        = "/cleave-profiles"
 	// leftVariable tells a program in Node.js where it leaves its profile.

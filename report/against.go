@@ -57,13 +57,13 @@ func AgainstHTML(w io.Writer, a lab.Against) error {
 	return nil
 }
 
-// againstBase says what the figures of two runs are.
+// againstBase names the ratio, the trials and the intervals behind the figures of two runs.
 func againstBase(a lab.Against) string {
 	return fmt.Sprintf("later / earlier; %d and %d trials counted, %s intervals, margin %s", a.After.Trials,
 		a.Before.Trials, figure.Setting(a.Confidence), figure.Setting(a.Margin))
 }
 
-// changesSum says how many figures have changed.
+// changesSum counts the figures that have changed, are equivalent, or are undecided.
 func changesSum(a lab.Against) string {
 	same, open := 0, 0
 	for _, c := range a.Changes {

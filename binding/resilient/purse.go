@@ -2,7 +2,7 @@ package resilient
 
 import "sync"
 
-// savings is how many calls pay for retries before the first one.
+// savings is the number of calls whose retries are paid for before the first one.
 const savings = 50
 
 // purse is a budget of retries as Finagle and gRPC have it: calls pay in, retries take out. That of

@@ -21,12 +21,12 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
-// Settings say what guards calls. The zero value guards nothing.
+// Settings choose the guards of calls. The zero value chooses none.
 type Settings struct {
 	Timeout time.Duration // of one attempt
 	Retries int           // attempts after the first one
-	// Budget is how many retries each call pays for, such as 0.2. Retries then wait for a time that grows and
-	// is random. 0: they follow at once, without a bound.
+	// Budget is the number of retries that each call pays for, such as 0.2. Retries then wait for a time that
+	// grows and is random. 0: they follow at once, without a bound.
 	Budget   float64
 	Breaker  bool // open for a second when half of the calls of the last seconds have failed
 	Bulkhead uint // calls at once to one unit; more are refused

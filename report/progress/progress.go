@@ -294,7 +294,7 @@ type lines struct {
 // Line is one object of the JSON form.
 type Line struct {
 	Event string `json:"event"` // begin, start (of a trial), trial (has ended), note, end
-	// At is when it happened.
+	// At is the time of the event.
 	At          time.Time `json:"at"`
 	Trials      int       `json:"trials,omitempty"`
 	Done        int       `json:"done"`
