@@ -88,9 +88,9 @@ func (f *Fleet[L]) harm(ctx context.Context, life L, asked lab.Fault) (proof str
 		return "", errors.New("it leads the trial and cannot have a fault in it")
 	case !slices.Contains(p.Faults, asked.Kind):
 		return "", fmt.Errorf("the deployment %s can do only these to a unit: %v", p.Name, p.Faults)
-	case u.hasEnded() && !asked.Kind.Ends(): // else that is told below
+	case u.HasEnded() && !asked.Kind.Ends(): // else that is told below
 		return "", fmt.Errorf("it has ended%s", u.Log.LastWords())
-	case !u.hasEnded() && f.has(asked):
+	case !u.HasEnded() && f.has(asked):
 		return "", errors.New("it has this fault already")
 	case p.SharesMemory && (asked.Kind.Ends() || asked.Kind.Replaces()):
 		return "", errors.New("it shares memory with others, which it would not find as it was when it is " +

@@ -286,7 +286,7 @@ func (s *Supervisor) Failure() error {
 func (s *Supervisor) Doom(u *Unit) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if u.hasEnded() {
+	if u.HasEnded() {
 		return fmt.Errorf("unit %s has ended before it was killed", u.Spec.Name)
 	}
 	u.doomed = true
@@ -297,7 +297,7 @@ func (s *Supervisor) Doom(u *Unit) error {
 func (s *Supervisor) spare(u *Unit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !u.hasEnded() {
+	if !u.HasEnded() {
 		u.doomed = false
 	}
 }
@@ -389,7 +389,7 @@ func endStage(ctx context.Context, units []*Unit) error {
 func (s *Supervisor) reports(units []*Unit, err error) ([]lab.UnitReport, error) {
 	var all []lab.UnitReport
 	for _, u := range units {
-		if u.hasEnded() && u.report != nil {
+		if u.HasEnded() && u.report != nil {
 			all = append(all, lab.UnitReport{Unit: u.Spec.Name, PID: u.PID, Data: u.report})
 		}
 	}

@@ -82,10 +82,11 @@ func (u *Unit) String() string {
 
 // HasFinished reports whether a unit with a Container has done its part: it ended without an error.
 func (u *Unit) HasFinished() bool {
-	return u.hasEnded() && u.Spec.Container != nil && u.outcome == nil
+	return u.HasEnded() && u.Spec.Container != nil && u.outcome == nil
 }
 
-func (u *Unit) hasEnded() bool {
+// HasEnded reports whether the unit's process has ended.
+func (u *Unit) HasEnded() bool {
 	select {
 	case <-u.Ended:
 		return true

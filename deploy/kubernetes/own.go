@@ -140,4 +140,25 @@ func (o *own) complete(d *deployment, p *fleet.Platform[*pod]) {
 		return d.newPod(ended.Spec), ended.remove(ctx)
 	}
 	p.Daemons = func() ([]lab.Unit, string) { return d.cluster.private.Units(), "" }
+	p.Started = func(ctx context.Context, stage []lab.UnitSpec) error {
+		if err := d.started(ctx, stage); err != nil {
+			return err
+		}
+		return d.awaitLed(ctx, stage)
+	}
+}
+
+// awaitLed waits until the services of a stage lead to our units, or these have ended. kube-proxy hears of a
+// pod a moment after its start, and refuses calls until then.
+func (d *deployment) awaitLed(ctx context.Context, stage []lab.UnitSpec) error {
+	for _, spec := range stage {
+		if !spec.Listens || spec.Foreign || isScaled(spec) {
+			continue
+		}
+		p := d.Named(spec.Name)
+		if err := d.AwaitOpen(ctx, p); err != nil && !p.HasEnded() {
+			return err
+		}
+	}
+	return nil
 }
