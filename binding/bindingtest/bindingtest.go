@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/secure"
 	"github.com/cleave-lab/cleave/binding/spans"
@@ -105,6 +106,7 @@ func Run(t *testing.T, b Binding) {
 				"a callee that comes back is called": comesBack,
 				"a trace goes on in the callee":      tracing,
 				"untraced calls carry nothing":       untraced,
+				"every call has its line in a log":   logging,
 				"no descriptor is left for a caller": withoutDescriptors,
 			} {
 				t.Run(name, func(t *testing.T) { test(t, newBench(t, b, network, ofCaller, ofCallee)) })
@@ -125,6 +127,7 @@ type bench struct {
 	calls   grpc.ClientConnInterface
 	client  grpc_health_v1.HealthClient
 	traced  *spans.Provider // what the server makes
+	log     *requestlog.Log // of the calls that the server answers; nil: none
 }
 
 func newBench(t *testing.T, b Binding, network string, ofCaller, ofCallee *secure.Transport) *bench {
@@ -159,7 +162,7 @@ func (x *bench) listen(t *testing.T, place string) net.Listener {
 func (x *bench) serve(t *testing.T, listener net.Listener) {
 	t.Helper()
 	stop := x.Serve(t, x.own.Listener(listener), func(r grpc.ServiceRegistrar) {
-		grpc_health_v1.RegisterHealthServer(r, x.service)
+		grpc_health_v1.RegisterHealthServer(x.log.Registrar(r, faults{}), x.service)
 	}, faults{}, rpc.Traced(x.traced))
 	var once sync.Once
 	x.stop = func(ctx context.Context) (err error) {

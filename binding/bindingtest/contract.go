@@ -187,6 +187,12 @@ func comesBack(t *testing.T, x *bench) {
 		t.Fatal(err)
 	}
 	x.serve(t, x.listen(t, strings.TrimPrefix(x.address, "unix:")))
+	x.callUntilServed(t)
+}
+
+// callUntilServed calls until the callee, which has begun to listen again, answers.
+func (x *bench) callUntilServed(t *testing.T) {
+	t.Helper()
 	ctx := within(t)
 	for {
 		_, err := x.check(ctx, "again")

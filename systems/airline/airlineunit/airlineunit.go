@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/accept"
+	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/secure"
 	"github.com/cleave-lab/cleave/systems/airline"
@@ -88,6 +89,7 @@ type Unit struct {
 	grpc    bool
 	// security is that of connections with other units; nil: they are not protected.
 	security *secure.Transport
+	log      *requestlog.Log // of what the unit answers; nil: none
 }
 
 // client asks another unit.
@@ -106,6 +108,7 @@ func Open(ctx context.Context, s Settings, logError func(error)) (*Unit, error) 
 		return nil, err
 	}
 	u := &Unit{kind: s.Unit, store: opened, grpc: s.GRPC, security: s.Security,
+		log:   hosting.RequestLog(s.Logging, s.Unit),
 		parts: web.Parts{Asked: s.Unit != UnitMonolith, LogError: logError}}
 	has := func(part string) bool { return s.Unit == part || s.Unit == UnitMonolith }
 	if err := opened.Load(ctx, s.Data, has(UnitCustomers), has(UnitFlights)); err != nil {
@@ -172,7 +175,7 @@ func openStore(ctx context.Context, s Settings) (store.Store, error) {
 }
 
 // Handler answers what the unit is asked over HTTP.
-func (u *Unit) Handler() http.Handler { return web.NewHandler(u.parts) }
+func (u *Unit) Handler() http.Handler { return u.log.Handler(web.NewHandler(u.parts)) }
 
 // Serve answers requests until ctx ends, and then those under way. If units call each other over gRPC or TLS,
 // the first bytes of a connection tell theirs from those of customers.
@@ -198,7 +201,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	}()
 	public := u.parts
 	public.Asked = u.security == nil
-	err := web.Serve(ctx, others, web.NewHandler(public))
+	err := web.Serve(ctx, others, u.log.Handler(web.NewHandler(public)))
 	end()
 	return errors.Join(err, <-served)
 }
@@ -218,7 +221,7 @@ func (u *Unit) serveUnits(ctx context.Context, listener net.Listener) error {
 	if u.parts.Flights != nil {
 		asked.Flights = u.parts.Flights
 	}
-	return rpc.Serve(ctx, listener, calls.NewServer(asked, u.parts.LogError), drain)
+	return rpc.Serve(ctx, listener, calls.NewServer(asked, u.parts.LogError, u.log), drain)
 }
 
 // drain is how long calls that are under way at the end may take.

@@ -55,6 +55,7 @@ type Settings struct {
 	Pool           bool              // connections to other units are kept
 	GRPC           bool              // units call each other over gRPC, not over HTTP; it keeps its connections
 	Security       *secure.Transport // of the connections between units; only units in Go have it
+	Logging        string            // a value of kit.KnobLogging; only units in Go have it
 }
 
 // keySize is the length of the key of signed sessions, in bytes.
@@ -76,6 +77,7 @@ func Read(get func(string) string) (Settings, error) {
 		SessionSeconds: r.number("AIRLINE_SESSION_SECONDS", 1800, 1, 86400),
 		Pool:           r.one("AIRLINE_POOL", on, off) == on,
 		GRPC:           r.one("AIRLINE_CALLS", overHTTP, overGRPC) == overGRPC,
+		Logging:        r.one("AIRLINE_LOGGING", kit.LogNothing, kit.LogRequests),
 	}
 	if s.GRPC && !s.Pool {
 		r.mistakes = append(r.mistakes,

@@ -59,7 +59,8 @@ type Design struct {
 	GRPC    bool // units call each other over gRPC
 	// Security is a value of kit.KnobSecurity, for the connections between units.
 	Security string
-	Workers  int // processes of a unit of Node.js; 0: as many as it has cores
+	Logging  string // of what units answer: a value of kit.KnobLogging
+	Workers  int    // processes of a unit of Node.js; 0: as many as it has cores
 }
 
 // knobs returns what can be turned, the default first.
@@ -79,11 +80,14 @@ func knobs() []lab.Knob {
 		{Name: KnobCalls, Values: []string{HTTP, GRPC},
 			Summary: "how units call each other: HTTP with JSON, or gRPC, which keeps its connections (pool=on)",
 			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
-		kit.Security(),
+		kit.Security(), kit.Logging(),
 		{Name: KnobWorkers, Values: []string{perCore, "1"}, Free: true,
 			Summary: "processes of each unit of Node.js: one for each of the trial's cores, or a number from 1 to 64"},
 	}
 }
+
+// ofGo returns the knobs that the airline has in Go only; in the others they have their first value.
+func ofGo() []lab.Knob { return []lab.Knob{kit.Security(), kit.Logging()} }
 
 // Catalogue returns the architectures of the airline.
 func Catalogue() kit.Catalogue {
@@ -103,7 +107,7 @@ func New(name string, turned map[string]string) (Design, error) {
 	d := Design{
 		Runtime: settings[KnobRuntime], Units: []string{airlineunit.UnitMonolith}, Store: settings[KnobStore],
 		Token: settings[KnobSessions] == Token, Pool: settings[KnobPool] == on,
-		Security: settings[kit.KnobSecurity],
+		Security: settings[kit.KnobSecurity], Logging: settings[kit.KnobLogging],
 	}
 	if name == Services {
 		d.Units = []string{airlineunit.UnitAuth, airlineunit.UnitCustomers, airlineunit.UnitFlights,
@@ -114,10 +118,11 @@ func New(name string, turned map[string]string) (Design, error) {
 		return Design{}, fmt.Errorf("architecture %s: %s=%s keeps its connections: turn %s=%s, too", name,
 			KnobCalls, GRPC, KnobPool, on)
 	}
-	if d.Security != kit.Plain && d.Runtime != Go {
-		return Design{}, fmt.Errorf("architecture %s: %s is %s, which the airline in %s does not have: turn "+
-			"%s=%s, or %s=%s", name, kit.KnobSecurity, d.Security, d.Runtime, KnobRuntime, Go,
-			kit.KnobSecurity, kit.Plain)
+	for _, k := range ofGo() {
+		if own := k.Values[0]; settings[k.Name] != own && d.Runtime != Go {
+			return Design{}, fmt.Errorf("architecture %s: %s is %s, which the airline in %s does not have: turn "+
+				"%s=%s, or %s=%s", name, k.Name, settings[k.Name], d.Runtime, KnobRuntime, Go, k.Name, own)
+		}
 	}
 	if err := kit.CheckSecurity(d.Security, len(d.Units)); err != nil {
 		return Design{}, fmt.Errorf("architecture %s: %w", name, err)

@@ -31,15 +31,16 @@ func TestArchitecturesAreUnits(t *testing.T) {
 
 func TestWhatThereIsNotIsNamed(t *testing.T) {
 	for want, turned := range map[string]map[string]string{
-		`runtime is "cobol": use one of go, java, node`: {KnobRuntime: "cobol"},
-		`there is no knob "wings"`:                      {"wings": "two"},
-		`workers is "0": use cores, or 1 to 64`:         {KnobWorkers: "0"},
-		`workers is "many": use cores, or 1 to 64`:      {KnobWorkers: "many"},
-		`sessions is "": use one of ask, token`:         {KnobSessions: ""},
-		`store is "paper": use one of embedded, mongo`:  {KnobStore: "paper"},
-		`calls=grpc keeps its connections`:              {KnobCalls: GRPC},
-		`security is tls, which the airline in java`:    {kit.KnobSecurity: kit.TLS, KnobRuntime: Java},
-		`security tls has nothing to protect`:           {kit.KnobSecurity: kit.TLS},
+		`runtime is "cobol": use one of go, java, node`:  {KnobRuntime: "cobol"},
+		`there is no knob "wings"`:                       {"wings": "two"},
+		`workers is "0": use cores, or 1 to 64`:          {KnobWorkers: "0"},
+		`workers is "many": use cores, or 1 to 64`:       {KnobWorkers: "many"},
+		`sessions is "": use one of ask, token`:          {KnobSessions: ""},
+		`store is "paper": use one of embedded, mongo`:   {KnobStore: "paper"},
+		`calls=grpc keeps its connections`:               {KnobCalls: GRPC},
+		`security is tls, which the airline in java`:     {kit.KnobSecurity: kit.TLS, KnobRuntime: Java},
+		`logging is requests, which the airline in node`: {kit.KnobLogging: kit.LogRequests, KnobRuntime: Node},
+		`security tls has nothing to protect`:            {kit.KnobSecurity: kit.TLS},
 	} {
 		if _, err := New(Monolith, turned); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want it to say %s", turned, err, want)
@@ -57,7 +58,7 @@ func TestAllArchitecturesHaveTheSameKnobs(t *testing.T) {
 			names[i] = append(names[i], k.Name+"="+k.Values[0])
 		}
 	}
-	if len(names[0]) != 7 || !slices.Equal(names[0], names[1]) {
+	if len(names[0]) != 8 || !slices.Equal(names[0], names[1]) {
 		t.Errorf("knobs %v", names)
 	}
 }

@@ -22,6 +22,8 @@ type Airline struct {
 	// Restart starts a unit that was killed, at its address and with its folder, and
 	// returns when it is healthy.
 	Restart func(unit string) error
+	// Said returns what a unit has written to standard error.
+	Said func(unit string) string
 	// Finds is how long others may take to find a unit that is back. Over HTTP each call
 	// tries anew; who keeps connections looks for it again after a pause.
 	Finds time.Duration

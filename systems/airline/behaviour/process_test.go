@@ -110,7 +110,7 @@ type process struct {
 	unit, address string
 	environment   []string
 	command       *exec.Cmd
-	complaints    bytes.Buffer
+	complaints    hostingtest.Output
 	ended         chan error
 }
 
@@ -208,7 +208,7 @@ func startProcesses(t *testing.T, r runtime, units []string, settings map[string
 			t.Error(err)
 		}
 		for _, p := range all {
-			if t.Failed() || p.complaints.Len() > 0 {
+			if t.Failed() || p.complaints.String() != "" {
 				t.Logf("unit %s said: %s", p.unit, p.complaints.String())
 			}
 		}
@@ -218,6 +218,7 @@ func startProcesses(t *testing.T, r runtime, units []string, settings map[string
 	}
 	a.Kill = func(unit string) error { return all[unit].kill() }
 	a.Restart = func(unit string) error { return all[unit].begin(launcher) }
+	a.Said = func(unit string) string { return all[unit].complaints.String() }
 	a.Front = serveFront(t, launch.Loopback(ports.Numbers[len(units)]), a.Units)
 	return a
 }
@@ -325,6 +326,38 @@ func TestAirlinesWithProtectedCalls(t *testing.T) {
 			s.book("ATH-AMS-20260227-1", "ATH-AMS-20260227-2")
 			s.refused("who does not identify himself", s.askUnit(Customers, "POST", "/internal/check",
 				`{"login":"c1","password":"password-1"}`), "unknown-path")
+		})
+	}
+}
+
+// TestAirlinesLogRequests: each request of a customer, and each call of another unit, has a line, and none
+// tells whose session it was in.
+func TestAirlinesLogRequests(t *testing.T) {
+	called := map[string]string{"http": `"operation":"GET /internal/sessions/*","status":200`,
+		"grpc": `"operation":"/cleave.airline.v1.Auth/FindSession","status":"ok"`}
+	for by, ofAuth := range called {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			document, err := loadDescription(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := startProcesses(t, runtimes(t)[0], architectures()["services"], with(map[string]string{
+				"AIRLINE_CALLS": by, "AIRLINE_POOL": "on", "AIRLINE_LOGGING": kit.LogRequests}))
+			s := newSession(t, document, a, 0)
+			s.book("ATH-AMS-20260227-1", "ATH-AMS-20260227-2")
+			for unit, want := range map[string]string{Auth: ofAuth,
+				Bookings: `"operation":"POST /bookings","status":201`} {
+				for end := time.Now().Add(time.Minute); !strings.Contains(a.Said(unit), want); {
+					if time.Now().After(end) {
+						t.Fatalf("%s has not logged %s: %s", unit, want, a.Said(unit))
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+				if strings.Contains(a.Said(unit), s.token) {
+					t.Errorf("%s has logged a session: %s", unit, a.Said(unit))
+				}
+			}
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/grpcgo"
+	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/api/airlinepb"
@@ -55,9 +56,11 @@ type Parts struct {
 	Flights     service.FlightFinder
 }
 
-// NewServer answers other units. Failures of the airline itself are logged.
-func NewServer(parts Parts, logError func(error)) *grpcgo.Server {
-	s := grpcgo.NewServer(maxMessage, faults{logError})
+// NewServer answers other units. Failures of the airline itself are logged; so are all calls, if log is not
+// nil.
+func NewServer(parts Parts, logError func(error), log *requestlog.Log) *grpcgo.Server {
+	server := grpcgo.NewServer(maxMessage, faults{logError})
+	s := log.Registrar(server, faults{func(error) {}}) // the server logs failures
 	if parts.Sessions != nil {
 		airlinepb.RegisterAuthServer(s, auth{sessions: parts.Sessions})
 	}
@@ -67,7 +70,7 @@ func NewServer(parts Parts, logError func(error)) *grpcgo.Server {
 	if parts.Flights != nil {
 		airlinepb.RegisterFlightsServer(s, flights{finder: parts.Flights})
 	}
-	return s
+	return server
 }
 
 // refused reports whether an error is a refusal of a kind.

@@ -275,6 +275,9 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 	if d.Security != kit.Plain {
 		unit.Env = append(unit.Env, "AIRLINE_SECURITY="+d.Security)
 	}
+	if d.Logging != kit.LogNothing {
+		unit.Env = append(unit.Env, "AIRLINE_LOGGING="+d.Logging)
+	}
 	if d.Runtime == architecture.Go {
 		unit.Own, unit.Args = airline.Name, []string{"{}"}
 		return unit

@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/airlineunit"
 	"github.com/cleave-lab/cleave/systems/airline/architecture"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
@@ -368,9 +369,9 @@ func TestHAProxyIsNoCostOfTheUnits(t *testing.T) {
 }
 
 func TestWaysTakeOneStepAtATime(t *testing.T) {
-	from, to := variant(architecture.Monolith, nil),
+	from, to := variant(architecture.Monolith, map[string]string{architecture.KnobRuntime: architecture.Node}),
 		variant(architecture.Services, map[string]string{architecture.KnobPool: "on",
-			architecture.KnobRuntime: architecture.Node})
+			kit.KnobLogging: kit.LogRequests})
 	to.Deployment = lab.DockerBridge
 	stops, steps, err := System{}.Ways(from, to)
 	if err != nil {
@@ -384,8 +385,8 @@ func TestWaysTakeOneStepAtATime(t *testing.T) {
 				stops[i+1].Name)
 		}
 	}
-	want := "runtime go -> node, architecture monolith -> services, pool off -> on, deployment process -> " +
-		"docker-bridge"
+	want := "runtime node -> go, architecture monolith -> services, pool off -> on, logging off -> requests, " +
+		"deployment process -> docker-bridge"
 	if got := strings.Join(all, ", "); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -61,6 +61,7 @@ type call struct {
 
 // route is one operation of one unit.
 type route struct {
+	pattern string
 	method  string
 	path    []string // segments; * is any that is not empty
 	session bool
@@ -109,7 +110,7 @@ func NewHandler(parts Parts) http.Handler {
 
 func (h *handler) add(operation string, session bool, answer func(c *call) error) {
 	method, path, _ := strings.Cut(operation, " ")
-	h.routes = append(h.routes, route{method, strings.Split(path[1:], "/"), session, answer})
+	h.routes = append(h.routes, route{operation, method, strings.Split(path[1:], "/"), session, answer})
 }
 
 // ServeHTTP implements http.Handler.
@@ -130,6 +131,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	r.Pattern = found.pattern // for whoever is around this handler
 	body, err := readBody(w, r)
 	if err != nil {
 		return err

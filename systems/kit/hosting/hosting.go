@@ -17,6 +17,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/unit"
 )
@@ -53,6 +54,7 @@ type Unit struct {
 	UnitOf func(component string) string
 	// Peer returns the host:port of another unit, or of all its replicas (see rpc.Spread).
 	Peer func(unit string) (addresses string, err error)
+	Log  *requestlog.Log // of what the unit answers; nil: none
 
 	clients map[string]rpc.Client // by unit
 	offers  []func(grpc.ServiceRegistrar)
@@ -130,7 +132,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener, options ...rpc.
 		return errors.Join(err, listener.Close())
 	}
 	for _, register := range u.offers {
-		register(server)
+		register(u.Log.Registrar(server, u.Calls.Faults))
 	}
 	return rpc.Serve(ctx, u.Calls.Security.Listener(listener), server, drain)
 }

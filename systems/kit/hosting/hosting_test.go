@@ -1,6 +1,7 @@
 package hosting_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/secure"
 	"github.com/cleave-lab/cleave/systems/kit"
@@ -99,7 +101,9 @@ func isTheSame(t *testing.T, binding, protected string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var lines bytes.Buffer
 	kitchen := unitOf("kitchen", binding, "", ofKitchen)
+	kitchen.Log = requestlog.New(&lines, "kitchen")
 	shop := unitOf("shop", binding, listener.Addr().String(), ofShop)
 	here := hosting.Join(kitchen, "oven", func() oven { return hot{} }, offer, call)
 	there := hosting.Join(shop, "oven", func() oven { t.Error("the shop has no oven"); return nil }, offer, call)
@@ -126,6 +130,10 @@ func isTheSame(t *testing.T, binding, protected string) {
 	}
 	if err := shop.Healthy(t.Context()); err == nil {
 		t.Error("the shop is healthy without a kitchen")
+	}
+	if text := lines.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, `"status":"ok"`) ||
+		!strings.Contains(text, `"status":"no-bread"`) {
+		t.Errorf("of the shop's two calls the kitchen logs: %s", text)
 	}
 }
 

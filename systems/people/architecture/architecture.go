@@ -68,6 +68,7 @@ type Design struct {
 	TwoHosts bool   // the gateway and the database on one host, all other units on another
 	Calls    string // HTTP or GRPC; of no consequence in one unit
 	Security string // of the connections between units
+	Logging  string // of what units answer: a value of kit.KnobLogging
 	Lean     bool   // the gateway serves clients with package leanhttp, not net/http
 	Store    string // kind of the database
 	Periodic bool   // Cassandra acknowledges before it has written
@@ -89,7 +90,7 @@ func knobs() []lab.Knob {
 		{Name: KnobCalls, Values: []string{HTTP, GRPC},
 			Summary: "what carries calls between gateway and services: net/http with JSON, or grpc-go",
 			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
-		kit.Security(),
+		kit.Security(), kit.Logging(),
 		{Name: KnobFront, Values: []string{stock, Lean},
 			Summary: "what serves clients: net/http, or our own binding, which does less for each request",
 			Means:   map[string]string{stock: "net/http", Lean: "our lean HTTP"}},
@@ -130,7 +131,8 @@ func New(name string, turned map[string]string) (Design, error) {
 	}
 	d := Design{
 		TwoHosts: settings[KnobHosts] == twoHosts, Calls: settings[KnobCalls], Security: settings[kit.KnobSecurity],
-		Lean: settings[KnobFront] == Lean, Store: settings[KnobStore],
+		Logging: settings[kit.KnobLogging],
+		Lean:    settings[KnobFront] == Lean, Store: settings[KnobStore],
 		Periodic: settings[KnobCommitLog] == Periodic, Own: settings[KnobDatabase] == own,
 		Cipher: settings[KnobCipher],
 	}

@@ -11,12 +11,12 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/leanhttp"
+	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/people"
@@ -45,6 +45,8 @@ type Backend struct {
 	InFlight int
 	// LogError is told of failures of the system itself.
 	LogError func(error)
+	// Log has a line for every request; nil: none.
+	Log *requestlog.Log
 }
 
 type gateway struct {
@@ -62,14 +64,14 @@ func newGateway(backend Backend) *gateway {
 				people.Tampered: spoiled, people.WrongKey: spoiled, people.Truncated: spoiled}},
 		Timeout: requestTimeout, MaxBody: maxBody, InFlight: backend.InFlight, Healthy: backend.Healthy})}
 	for _, kind := range people.Kinds() {
-		g.Handle(fmt.Sprintf("POST /%s", kind), func(ctx context.Context, r *http.Request) (front.Answer, error) {
+		g.Handle(creation(kind), func(ctx context.Context, r *http.Request) (front.Answer, error) {
 			text, err := front.ReadBody(r)
 			if err != nil {
 				return front.Answer{}, err
 			}
 			return g.create(ctx, kind, text)
 		})
-		g.Handle(fmt.Sprintf("GET /%s/{id}", kind),
+		g.Handle(fetching(kind),
 			func(ctx context.Context, r *http.Request) (front.Answer, error) {
 				return g.fetch(ctx, kind, r.PathValue("id"))
 			})
@@ -83,6 +85,12 @@ func newGateway(backend Backend) *gateway {
 	}
 	return g
 }
+
+// creation returns the pattern of requests that create a record.
+func creation(kind people.Kind) string { return "POST /" + string(kind) }
+
+// fetching returns the pattern of requests that fetch one.
+func fetching(kind people.Kind) string { return "GET /" + string(kind) + "/{id}" }
 
 func (g *gateway) create(ctx context.Context, kind people.Kind, text []byte) (front.Answer, error) {
 	values, err := readRecord(kind, text)
@@ -149,5 +157,5 @@ func readRecord(kind people.Kind, text []byte) ([]string, error) {
 // Serve serves on the listener until ctx ends, then takes no new requests, finishes
 // those in flight and returns nil.
 func Serve(ctx context.Context, listener net.Listener, backend Backend) error {
-	return unit.ServeFront(ctx, listener, newGateway(backend), requestTimeout)
+	return unit.ServeFront(ctx, listener, backend.Log.Handler(newGateway(backend)), requestTimeout)
 }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/cleave-lab/cleave/binding/leanhttp"
+	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/people"
@@ -19,7 +21,7 @@ func ServeLean(ctx context.Context, listener net.Listener, backend Backend) erro
 	server, err := leanhttp.NewServer(leanhttp.Limits{Head: unit.FrontMaxHeader, Body: maxBody},
 		leanhttp.Patience{Request: unit.FrontReadTimeout, Idle: unit.FrontIdleTimeout,
 			Answer: unit.FrontReadTimeout},
-		g.lean(leanhttp.Front(g)), g.Malformed)
+		g.lean(leanhttp.Front(backend.Log.Handler(g)), backend.Log), g.Malformed)
 	if err != nil {
 		return err
 	}
@@ -28,7 +30,7 @@ func ServeLean(ctx context.Context, listener net.Listener, backend Backend) erro
 
 // lean answers what clients ask for nearly always without making a request of net/http
 // of it; what else they ask, others answers.
-func (g *gateway) lean(others leanhttp.Respond) leanhttp.Respond {
+func (g *gateway) lean(others leanhttp.Respond, log *requestlog.Log) leanhttp.Respond {
 	clock := &leanhttp.Clock{}
 	return func(ctx context.Context, r *leanhttp.Request, last bool, out []byte) []byte {
 		var work func(context.Context) (front.Answer, error)
@@ -46,9 +48,21 @@ func (g *gateway) lean(others leanhttp.Respond) leanhttp.Respond {
 		default:
 			return others(ctx, r, last, out)
 		}
+		began := time.Now()
 		a := g.Do(ctx, work)
+		if log != nil { // its text is not made for nothing
+			log.Client(ctx, began, patternOf(kind, id), a.Status, len(a.Body))
+		}
 		return leanhttp.AppendResponse(out, a.Status, clock.Date(), a.MediaType, a.Body, last, a.Header...)
 	}
+}
+
+// patternOf returns the pattern of net/http that takes the same requests.
+func patternOf(kind people.Kind, id string) string {
+	if id == "" {
+		return creation(kind)
+	}
+	return fetching(kind)
 }
 
 // route returns the kind, and the id where there is one, that a target of the usual form

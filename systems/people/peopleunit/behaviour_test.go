@@ -20,6 +20,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cleave-lab/cleave/backing/wide"
+	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/front"
@@ -37,6 +38,7 @@ type system struct {
 
 	mu         sync.Mutex
 	complaints strings.Builder
+	requests   hostingtest.Output // logged
 }
 
 // start is startAt over SQLite in a folder.
@@ -68,6 +70,9 @@ func startAt(
 			Peer:     func(name string) (string, error) { return addresses[name], nil }})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if u.Log != nil {
+			u.Log = requestlog.New(&s.requests, unit)
 		}
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -173,6 +178,7 @@ func builds() map[string]map[string]string {
 		"services, grpc":          {architecture.KnobCalls: architecture.GRPC},
 		"services, tls":           {kit.KnobSecurity: kit.TLS},
 		"services, grpc, mtls":    {architecture.KnobCalls: architecture.GRPC, kit.KnobSecurity: kit.MutualTLS},
+		"services, logged":        {kit.KnobLogging: kit.LogRequests},
 		"services, own databases": {architecture.KnobDatabase: "own"},
 		"services, ecb":           {architecture.KnobCipher: "ecb"},
 		"services, pairs":         {architecture.KnobPlacement: "gateway+persons,addresses+profiles"},
@@ -237,7 +243,7 @@ func (s *system) holdsNothingReadable(t *testing.T) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if text := s.complaints.String(); strings.Contains(text, secretText) ||
+	if text := s.complaints.String() + s.requests.String(); strings.Contains(text, secretText) ||
 		strings.Contains(text, hex.EncodeToString(s.key)) {
 		t.Errorf("complaints tell what is secret: %s", text)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
 )
@@ -43,6 +44,31 @@ func TestFrontsAnswerAlike(t *testing.T) {
 	if got, want := lean.told(t, "GET "+at, ""), stock.told(t, "GET "+at, ""); got != want ||
 		!strings.Contains(got, `L\"ovelace`) {
 		t.Errorf("%s\nlean  %s\nstock %s", at, got, want)
+	}
+}
+
+// TestFrontsLogAlike: each request of a client, and each call of another unit, has a line.
+func TestFrontsLogAlike(t *testing.T) {
+	for _, front := range []string{"stock", architecture.Lean} {
+		s := start(t, architecture.Services, map[string]string{architecture.KnobFront: front,
+			kit.KnobLogging: kit.LogRequests}, t.TempDir(), make([]byte, 16))
+		id := s.create(t, people.Persons)
+		s.told(t, "GET /persons/"+id, "")
+		s.told(t, "DELETE /persons/"+id, "")
+		lines := []string{`"unit":"gateway","operation":"POST /persons","status":201`,
+			`"unit":"gateway","operation":"GET /persons/{id}","status":200`,
+			`"unit":"gateway","operation":"DELETE","status":405`,
+			`"unit":"persons","operation":"/cleave.people.v1.Records/Create","status":"ok"`,
+			`"unit":"persons","operation":"/cleave.people.v1.Records/Fetch","status":"ok"`}
+		text := s.requests.String()
+		if got := strings.Count(text, "\n"); got != len(lines) || strings.Contains(text, id) {
+			t.Errorf("%s: %d lines, want %d without the id: %s", front, got, len(lines), text)
+		}
+		for _, want := range lines {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no line has %s: %s", front, want, text)
+			}
+		}
 	}
 }
 

@@ -121,7 +121,7 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 		return nil, fmt.Errorf("unit %s: %w", name, err)
 	}
 	u := &Unit{design: design, keepers: map[people.Kind]peoplepb.Records{}, logError: place.LogError,
-		Unit: hosting.Unit{Name: name, Peer: place.Peer,
+		Unit: hosting.Unit{Name: name, Peer: place.Peer, Log: hosting.RequestLog(design.Logging, name),
 			UnitOf: func(kind string) string { return design.Hosting(kind).Name },
 			Calls: hosting.Calls{Binding: design.Calls, Connections: design.Pool, MaxMessage: maxMessage,
 				Faults: rpc.Problems(people.ProblemOf), Security: security}}}
@@ -169,7 +169,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 		serve = gateway.ServeLean
 	}
 	return serve(ctx, listener, gateway.Backend{
-		Keepers: u.keepers, Healthy: u.Healthy, InFlight: u.design.InFlight, LogError: u.logError})
+		Keepers: u.keepers, Healthy: u.Healthy, InFlight: u.design.InFlight, LogError: u.logError, Log: u.Log})
 }
 
 // openStores opens the databases of the kinds that a unit hosts, for it to close, and makes their

@@ -114,6 +114,8 @@ type Design struct {
 	SharedHost bool
 	// Pair: two balancers share an address, and what is behind them has nodes of its own.
 	Pair bool
+	// Logging is a value of kit.KnobLogging: what units log of what they answer.
+	Logging string
 	// Spans is the share of orders that are traced, from 0 to 1.
 	Spans float64
 }
@@ -218,6 +220,7 @@ func design(name string, settings map[string]string) (Design, error) {
 		Database: settings[KnobDatabase], Replicated: settings[KnobDisk] == lab.DiskReplicated,
 		Pair:     settings[KnobBalancer] == balancerPair,
 		Batching: settings[KnobBatching] == batchingOn, SharedHost: settings[KnobRuntime] == runtimeSharedHost,
+		Logging: settings[kit.KnobLogging],
 	}
 	if d.Coordination == Choreographed {
 		d.Broker = settings[KnobBroker]

@@ -92,6 +92,7 @@ func knobs() []lab.Knob {
 				"have no files of their own, keep to their share of the processors",
 			Means: map[string]string{runtimeDefault: "Go's runtime as it is",
 				runtimeSharedHost: "a runtime that shares the host"}},
+		kit.Logging(),
 		{Name: KnobSpans, Free: true, Values: []string{spansOn, SpansOff},
 			Summary: fmt.Sprintf("whether orders are traced: on is one in %.0f; or a share, such as 0.5",
 				1/tracedShare)},

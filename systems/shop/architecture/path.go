@@ -66,6 +66,7 @@ func asTyped(v lab.Variant) string {
 // meant.
 func order() []setting {
 	return []setting{
+		{kit.KnobLogging, ""}, {KnobSpans, ""},
 		{KnobDatabase, ""}, {KnobDisk, ""}, {KnobPool, ""}, {KnobReplicas, ""}, {KnobBalancer, ""},
 		{KnobCoordination, string(Orchestrated)}, {KnobData, ""}, {KnobPlacement, ""}, {KnobBinding, ""},
 		{kit.KnobSecurity, ""}, {kit.KnobResilience, ""},

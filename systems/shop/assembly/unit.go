@@ -274,7 +274,8 @@ func newUnit(design architecture.Design, kind, instance string, place Place) (*u
 	u := &unit{design: design, kind: design.Units[i], instance: instance, place: place, where: where,
 		opened:  map[string]*database.DB{},
 		callees: callees{clients: map[string]grpc.ClientConnInterface{}, calls: map[string]*atomic.Int64{}}}
-	u.Unit = hosting.Unit{Name: instance, Calls: calls, Peer: u.peer}
+	u.Unit = hosting.Unit{Name: instance, Calls: calls, Peer: u.peer,
+		Log: hosting.RequestLog(design.Logging, instance)}
 	u.Keep(&u.lookers)
 	if design.Spans > 0 {
 		u.spans = spans.NewProvider(design.Spans)
@@ -338,7 +339,8 @@ func (u *unit) serve(ctx context.Context, hosted Hosted) error {
 	if err != nil {
 		return fmt.Errorf("unit %s: listen on %s: %w", u.instance, u.place.Address, err)
 	}
-	return api.Serve(ctx, listener, u.withSettled(ctx, u.traced(api.NewHandler(hosted.Parts, u.healthy))))
+	public := u.traced(u.Log.Handler(api.NewHandler(hosted.Parts, u.healthy)))
+	return api.Serve(ctx, listener, u.withSettled(ctx, public))
 }
 
 // healthy is nil when all that the unit needs answers.

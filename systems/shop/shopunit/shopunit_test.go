@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/unit"
@@ -53,7 +54,7 @@ func command(t *testing.T, dir, address string, job assembly.UnitJob) *exec.Cmd 
 // startShop prepares a shop and starts a monolith on it, each in a process of its
 // own.
 func startShop(
-	t *testing.T, dir, address string,
+	t *testing.T, dir, address string, knobs map[string]string,
 ) (unit *exec.Cmd, commands io.WriteCloser, said *bytes.Buffer) {
 	t.Helper()
 	seed := &shop.Seed{Customers: 10, Products: 10, Stock: 100, Balance: 1_000_000}
@@ -61,13 +62,13 @@ func startShop(
 		Run(); err != nil {
 		t.Fatalf("prepare: %v", err)
 	}
-	unit = command(t, dir, address, assembly.UnitJob{Architecture: "monolith", Unit: "shop"})
+	unit = command(t, dir, address, assembly.UnitJob{Architecture: "monolith", Unit: "shop", Knobs: knobs})
 	commands, err := unit.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	said = &bytes.Buffer{}
-	unit.Stdout = said
+	unit.Stdout, unit.Stderr = said, said
 	if err := unit.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func slowOrder(t *testing.T, base string) (finish func() (*http.Response, error)
 func TestShopUnitEndsGracefully(t *testing.T) {
 	address := freeAddress(t)
 	base := "http://" + address
-	unit, _, _ := startShop(t, t.TempDir(), address)
+	unit, _, _ := startShop(t, t.TempDir(), address, nil)
 	awaitHealth(t, base)
 	finish := slowOrder(t, base)
 	if err := unit.Process.Signal(syscall.SIGTERM); err != nil {
@@ -169,12 +170,18 @@ func TestShopUnitEndsGracefully(t *testing.T) {
 // TestShopUnitReportsWhenItIsStopped: after the command stop a unit says what it
 // has done; when the conductor is gone, it ends without.
 func TestShopUnitReportsWhenItIsStopped(t *testing.T) {
+	const stop = `{"command":"stop"}` + "\n"
 	for name, c := range map[string]struct {
-		word string
-		want string
-	}{"stopped": {`{"command":"stop"}` + "\n", `"databases":{"shop":{"statements":`}, "gone": {"", ""}} {
+		knobs      map[string]string
+		word, want string
+	}{
+		"stopped": {nil, stop, `"databases":{"shop":{"statements":`},
+		"gone":    {nil, "", ""},
+		"stopped, and logs requests": {map[string]string{kit.KnobLogging: kit.LogRequests}, stop,
+			`"unit":"shop","operation":"GET /health","status":200`},
+	} {
 		address := freeAddress(t)
-		unit, commands, said := startShop(t, t.TempDir(), address)
+		unit, commands, said := startShop(t, t.TempDir(), address, c.knobs)
 		awaitHealth(t, "http://"+address)
 		if _, err := io.WriteString(commands, c.word); err != nil {
 			t.Fatal(err)

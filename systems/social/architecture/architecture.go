@@ -69,6 +69,7 @@ type Design struct {
 
 	Calls      string
 	Security   string // of the connections between units
+	Logging    string // of what units answer: a value of kit.KnobLogging
 	Cache      bool   // posts are cached, look-aside
 	CacheStore string // kind of the cache
 	OnRead     bool   // home timelines are gathered when they are read
@@ -86,7 +87,7 @@ func knobs() []lab.Knob {
 		{Name: KnobCalls, Values: []string{GRPC, HTTP},
 			Summary: "what carries calls between units: grpc-go, or net/http with JSON",
 			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
-		kit.Security(),
+		kit.Security(), kit.Logging(),
 		{Name: KnobCache, Values: []string{off, LookAside},
 			Summary: "whether posts that were read are kept in a cache",
 			Means:   map[string]string{off: "no cache", LookAside: "a cache"}},
@@ -139,7 +140,8 @@ func New(name string, turned map[string]string) (Design, error) {
 	}
 	d := Design{
 		Calls: settings[KnobCalls], Security: settings[kit.KnobSecurity],
-		Cache: settings[KnobCache] == LookAside, CacheStore: settings[KnobCacheStore],
+		Logging: settings[kit.KnobLogging],
+		Cache:   settings[KnobCache] == LookAside, CacheStore: settings[KnobCacheStore],
 		OnRead: settings[KnobFanOut] == OnRead, Documents: settings[KnobDocuments],
 		Nginx: settings[KnobFront] == Nginx, ThirdParty: settings[KnobMedia] == Third,
 	}

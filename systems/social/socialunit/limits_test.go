@@ -11,7 +11,10 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/systems/kit"
+	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/parts"
 	"github.com/cleave-lab/cleave/systems/social/population"
@@ -31,6 +34,32 @@ func TestAHotUser(t *testing.T) {
 		if got := n.timeline(t, fmt.Sprintf("/home-timelines/%d", user)); !slices.Equal(got, []string{id}) {
 			t.Errorf("user %d reads %v", user, got)
 		}
+	}
+}
+
+// TestUnitsLogRequests: a post has a line in the log of every unit that had a part in it.
+func TestUnitsLogRequests(t *testing.T) {
+	people, err := population.New(3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said hostingtest.Output
+	units := map[string]bool{}
+	n := startWith(t, architecture.Services, map[string]string{kit.KnobLogging: kit.LogRequests}, people,
+		func(u *Unit) {
+			if u.Log == nil {
+				t.Fatalf("unit %s has no log", u.Name)
+			}
+			u.Log, units[u.Name] = requestlog.New(&said, u.Name), true
+		})
+	n.compose(t, 1, "@user_2 has http://a.example/b")
+	for unit := range units {
+		if !strings.Contains(said.String(), `"unit":"`+unit+`"`) {
+			t.Errorf("unit %s has logged nothing", unit)
+		}
+	}
+	if want := `"operation":"POST /posts","status":201`; !strings.Contains(said.String(), want) {
+		t.Errorf("no line has %s: %s", want, said.String())
 	}
 }
 

@@ -129,7 +129,7 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	}
 	u := &Unit{design: design, unit: own, place: place, parts: &parts.All{},
 		stores: map[string]document.Store{},
-		Unit: hosting.Unit{Name: name, Peer: place.Peer,
+		Unit: hosting.Unit{Name: name, Peer: place.Peer, Log: hosting.RequestLog(design.Logging, name),
 			UnitOf: func(part string) string { return design.Hosting(part).Name },
 			Calls: hosting.Calls{Binding: design.Calls, Connections: pool, MaxMessage: maxMessage,
 				Faults: rpc.Problems(social.ProblemOf), Security: security}}}
@@ -244,7 +244,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 		defer u.takeAnnounced(ctx)()
 	}
 	if u.Name == u.design.Front().Name {
-		return gateway.Serve(ctx, listener, u.Handler())
+		return gateway.Serve(ctx, listener, u.Log.Handler(u.Handler()))
 	}
 	return u.Unit.Serve(ctx, listener)
 }

@@ -2,9 +2,11 @@
 package hostingtest
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -29,4 +31,24 @@ func Identities(t *testing.T, security string, names ...string) (dir string) {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// Output collects what several units write.
+type Output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *Output) Write(text []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(text)
+}
+
+// String returns what was written until now.
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }

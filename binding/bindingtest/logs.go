@@ -1,0 +1,59 @@
+package bindingtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/binding/requestlog"
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/spans"
+)
+
+// logging: a line tells of a call what became of it, and which trace it belongs to.
+func logging(t *testing.T, x *bench) {
+	var text bytes.Buffer
+	x.log = requestlog.New(&text, callee)
+	if err := x.stop(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	x.serve(t, x.listen(t, strings.TrimPrefix(x.address, "unix:")))
+	x.callUntilServed(t)
+	provider := spans.NewProvider(1)
+	ctx, entry := spans.Enter(within(t), provider, "entry")
+	for call, want := range map[string]string{"fail conflict": "conflict", "secret": rpc.Internal,
+		strings.Repeat("x", 2*MaxBody): ""} {
+		if _, err := x.check(ctx, call); err == nil || !strings.Contains(kind(err), want) {
+			t.Errorf("%.20s: %v", call, err)
+		}
+	}
+	entry.End()
+	if err := x.stop(within(t)); err != nil { // then all lines are written
+		t.Fatal(err)
+	}
+	trace, found := written(t, provider)[0].Trace.String(), map[string]string{}
+	for line := range strings.Lines(text.String()) {
+		var is struct {
+			Message   string  `json:"msg"`
+			Unit      string  `json:"unit"`
+			Operation string  `json:"operation"`
+			Status    string  `json:"status"`
+			Seconds   float64 `json:"duration_seconds"`
+			Trace     string  `json:"trace_id"`
+		}
+		err := json.Unmarshal([]byte(line), &is)
+		if err != nil || is.Message != "request" || is.Unit != callee || is.Seconds <= 0 ||
+			is.Operation != "/grpc.health.v1.Health/Check" {
+			t.Errorf("%v: %s", err, line)
+		}
+		found[is.Status] = is.Trace
+	}
+	// Some bindings refuse what is too long before they know whom it is for.
+	delete(found, rpc.InvalidArgument)
+	if want := map[string]string{"ok": "", "conflict": trace, rpc.Internal: trace}; fmt.Sprint(found) !=
+		fmt.Sprint(want) {
+		t.Errorf("lines of %v, want %v", found, want)
+	}
+}

@@ -1,0 +1,136 @@
+// Package requestlog writes a line for every request that a unit answers: those of clients, and calls of
+// other units over any binding. A line is JSON, as log/slog writes it, and has no buffer: whoever reads the
+// log sees a request when it has been answered.
+//
+// Entry points: New; Handler for clients, Registrar for calls.
+package requestlog
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+)
+
+// The members of a line beside those of log/slog, its message, and the status of a call that has an answer.
+const (
+	keyUnit      = "unit"
+	keyOperation = "operation"
+	keyStatus    = "status"
+	keyBytes     = "bytes"
+	keySeconds   = "duration_seconds"
+	keyTrace     = "trace_id"
+	message      = "request"
+	statusOK     = "ok"
+)
+
+// Log writes lines for one unit. A nil Log writes none.
+type Log struct{ lines *slog.Logger }
+
+// New returns a log of a unit, whose lines go to a writer, each in one call of Write.
+func New(to io.Writer, unit string) *Log {
+	return &Log{slog.New(slog.NewJSONHandler(to, nil)).With(keyUnit, unit)}
+}
+
+// Handler returns a handler that also writes a line for each request over HTTP. Its operation is the pattern
+// of the request, if the handler sets it, else its method: what else is in a path or a query may be secret.
+func (l *Log) Handler(answer http.Handler) http.Handler {
+	if l == nil {
+		return answer
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began, seen := time.Now(), &watched{ResponseWriter: w, status: http.StatusOK}
+		answer.ServeHTTP(seen, r)
+		l.Client(r.Context(), began, cmp.Or(r.Pattern, r.Method), seen.status, seen.bytes)
+	})
+}
+
+// Client writes the line of a client's request that was answered just now.
+func (l *Log) Client(ctx context.Context, began time.Time, operation string, status, bytes int) {
+	if l == nil {
+		return
+	}
+	l.write(ctx, began, slog.String(keyOperation, operation), slog.Int(keyStatus, status),
+		slog.Int(keyBytes, bytes))
+}
+
+// write writes a line.
+func (l *Log) write(ctx context.Context, began time.Time, members ...slog.Attr) {
+	members = append(members, slog.Float64(keySeconds, time.Since(began).Seconds()))
+	if of := trace.SpanContextFromContext(ctx); of.IsValid() {
+		members = append(members, slog.String(keyTrace, of.TraceID().String()))
+	}
+	l.lines.LogAttrs(ctx, slog.LevelInfo, message, members...)
+}
+
+// watched notes what is answered.
+type watched struct {
+	http.ResponseWriter
+	status, bytes int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *watched) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *watched) Write(body []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(body)
+	w.bytes += n
+	return n, err
+}
+
+// Unwrap returns the writer for http.ResponseController.
+func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Registrar returns a registrar of the same binding whose services also write a line for each call. Its
+// status is ok, or the kind of the fault that the caller gets.
+func (l *Log) Registrar(binding grpc.ServiceRegistrar, faults rpc.Faults) grpc.ServiceRegistrar {
+	if l == nil {
+		return binding
+	}
+	return registrar{binding, l, faults}
+}
+
+// registrar registers services that write lines.
+type registrar struct {
+	binding grpc.ServiceRegistrar
+	log     *Log
+	faults  rpc.Faults
+}
+
+// RegisterService implements grpc.ServiceRegistrar.
+func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
+	logged := *desc
+	logged.Methods = slices.Clone(desc.Methods)
+	for i, m := range desc.Methods {
+		operation := "/" + desc.ServiceName + "/" + m.MethodName
+		logged.Methods[i].Handler = func(impl any, ctx context.Context, decode func(any) error,
+			interceptor grpc.UnaryServerInterceptor) (any, error) {
+			began, status := time.Now(), statusOK
+			answer, err := m.Handler(impl, ctx, func(message any) error {
+				unreadable := decode(message)
+				if unreadable != nil {
+					status = rpc.InvalidArgument
+				}
+				return unreadable
+			}, interceptor)
+			if err != nil && status == statusOK {
+				status = r.faults.Encode(err).Kind
+			}
+			r.log.write(ctx, began, slog.String(keyOperation, operation), slog.String(keyStatus, status))
+			return answer, err
+		}
+	}
+	r.binding.RegisterService(&logged, impl)
+}

@@ -1,0 +1,65 @@
+package requestlog
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestEveryRequestHasItsLine, which tells what was asked for and what was answered, and no secret.
+func TestEveryRequestHasItsLine(t *testing.T) {
+	var text bytes.Buffer
+	routes := http.NewServeMux()
+	routes.HandleFunc("POST /orders/{id}", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write([]byte("four"))
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Error(err)
+		}
+	})
+	server := httptest.NewServer(New(&text, "front").Handler(routes))
+	for _, ask := range []func() (*http.Response, error){
+		func() (*http.Response, error) { return http.Get(server.URL + "/secret?secret=1") },
+		func() (*http.Response, error) { return http.Post(server.URL+"/orders/secret", "text/plain", nil) },
+	} {
+		answer, err := ask()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close() // nothing is read
+	}
+	server.Close() // waits for handlers
+	type line struct {
+		Level, Unit, Operation string
+		Message                string `json:"msg"`
+		Status, Bytes          int
+		Seconds                float64 `json:"duration_seconds"`
+	}
+	var found []line
+	for text := range strings.Lines(text.String()) {
+		var is line
+		err := json.Unmarshal([]byte(text), &is)
+		if err != nil || is.Seconds <= 0 || strings.Contains(text, "secret") {
+			t.Errorf("%v: %s", err, text)
+		}
+		is.Seconds = 0
+		found = append(found, is)
+	}
+	want := []line{{"INFO", "front", "GET", "request", 404, 19, 0},
+		{"INFO", "front", "POST /orders/{id}", "request", 201, 4, 0}}
+	if len(found) != 2 || found[0] != want[0] || found[1] != want[1] {
+		t.Errorf("lines %+v, want %+v", found, want)
+	}
+}
+
+// TestWithoutALogNothingIsInBetween: handlers and registrars are as they were.
+func TestWithoutALogNothingIsInBetween(t *testing.T) {
+	var none *Log
+	mux := http.NewServeMux()
+	if none.Handler(mux) != http.Handler(mux) || none.Registrar(nil, nil) != nil {
+		t.Error("something is in between")
+	}
+}
