@@ -50,14 +50,25 @@ func (r Rule) after(played []lab.Trial) *experiment {
 // Needed implements lab.StoppingRule.
 func (r Rule) Needed(played []lab.Trial) func(lab.PlannedTrial) bool {
 	e := r.after(played)
-	open := e.open()
+	needed := e.open()
 	return func(planned lab.PlannedTrial) bool {
 		name := planned.Variant
 		if v, known := e.study.Variant(name); known && v.TwinOf != "" {
 			name = v.TwinOf
 		}
-		return slices.Contains(open, seat{name, planned.Point})
+		return slices.Contains(needed, seat{name, planned.Point})
 	}
+}
+
+// Answers implements lab.StoppingRule.
+func (r Rule) Answers(played []lab.Trial) []lab.Answer {
+	var all []lab.Answer
+	for _, q := range r.after(played).questions() {
+		if q.Question != "" {
+			all = append(all, q.Answer)
+		}
+	}
+	return all
 }
 
 // seat is a variant at a point.
@@ -65,20 +76,42 @@ type seat struct{ variant, point string }
 
 // open returns the variants, and where, of which more must be known.
 func (e *experiment) open() []seat {
-	switch {
-	case e.study.Explains():
-		return e.openWays()
-	case len(e.study.Claims) > 0:
-		return e.openClaims()
-	}
-	var open []seat
-	for _, c := range e.comparisons() {
-		if c.Verdict == lab.Undecided && (c.Unsteady == "" || e.canLengthen(c.Point.Name)) &&
-			slices.Contains(e.answered(), c.Metric) {
-			open = append(open, seat{c.Variant, c.Point.Name}, seat{c.Baseline, c.Point.Name})
+	var all []seat
+	for _, q := range e.questions() {
+		for _, s := range q.seats {
+			if q.open {
+				all = appendNew(all, s)
+			}
 		}
 	}
-	return open
+	return all
+}
+
+// question is a question of the study, with its answer so far.
+type question struct {
+	lab.Answer
+	open  bool   // more trials can decide it
+	seats []seat // where they would be played
+}
+
+// questions returns the questions of the study: its claims, else the steps of its way, else the
+// comparisons of its first metrics.
+func (e *experiment) questions() []question {
+	switch {
+	case e.study.Explains():
+		return e.wayQuestions()
+	case len(e.study.Claims) > 0:
+		return e.claimQuestions()
+	}
+	var all []question
+	for _, c := range e.comparisons() {
+		if slices.Contains(e.answered(), c.Metric) {
+			all = append(all, question{e.answerOf(c.Variant, c.Baseline, c),
+				c.Verdict == lab.Undecided && (c.Unsteady == "" || e.canLengthen(c.Point.Name)),
+				[]seat{{c.Variant, c.Point.Name}, {c.Baseline, c.Point.Name}}})
+		}
+	}
+	return all
 }
 
 // answered returns the metrics that an answer begins with: these have to be decided.
@@ -93,51 +126,64 @@ func (e *experiment) answered() []string {
 	return names[:min(mostNamed, len(names))]
 }
 
-// openWays returns all stops of a way at the points where a step, or the whole, is
-// undecided, and not for a change within trials, which more of them do not end: its ratios are over the
-// blocks that have every stop.
-func (e *experiment) openWays() []seat {
-	all := e.waterfalls()
-	var open []seat
-	for _, point := range e.stepPoints(e.way(1)) {
-		undecided := len(all) == 0
-		for _, w := range all {
-			if w.Point.Name == point.Name && slices.Contains(e.answered(), w.Metric) {
-				undecided = undecided || w.Verdict == lab.Undecided && w.Unsteady == "" ||
-					slices.ContainsFunc(w.Steps, func(s lab.Step) bool {
-						return s.Verdict == lab.Undecided && s.Unsteady == ""
-					})
-			}
-		}
+// wayQuestions are about whole ways, then about their steps. Each needs all stops of the way, since ratios
+// are over the blocks that have every stop. A change within trials is not open: more trials do not end it.
+func (e *experiment) wayQuestions() []question {
+	seats := func(point lab.Point) (all []seat) {
 		for _, name := range stops(e.study.Steps) {
-			if undecided {
-				open = append(open, seat{name, point.Name})
-			}
+			all = append(all, seat{name, point.Name})
+		}
+		return all
+	}
+	ways := e.waterfalls()
+	var wholes, steps []question
+	if len(ways) == 0 {
+		for _, point := range e.stepPoints(e.way(1)) {
+			wholes = append(wholes, question{open: true, seats: seats(point)})
 		}
 	}
-	return open
-}
-
-// openClaims returns the variants of undecided claims. A claim about every point by itself
-// needs those no more at which it was found to hold.
-func (e *experiment) openClaims() []seat {
-	var open []seat
-	for _, stated := range e.study.Claims {
-		j, c := e.tested(stated)
-		if j.Verdict != lab.ClaimUndecided || j.Unsteady != "" {
+	for _, w := range ways {
+		if !slices.Contains(e.answered(), w.Metric) {
 			continue
 		}
-		for _, point := range c.points {
-			if e.holdsAt(c, point) {
-				continue
-			}
-			open = append(open, seat{c.Variant, point})
-			if c.Against != "" {
-				open = append(open, seat{c.Against, point})
-			}
+		of := lab.Comparison{Metric: w.Metric, Point: w.Point, Ratio: w.Whole, Verdict: w.Verdict}
+		wholes = append(wholes, question{e.answerOf(w.To, w.From, of), w.Verdict == lab.Undecided && w.Unsteady == "",
+			seats(w.Point)})
+		for _, s := range w.Steps {
+			of.Ratio, of.Verdict = s.Ratio, s.Verdict
+			steps = append(steps, question{e.answerOf(s.Variant, s.Before, of),
+				s.Verdict == lab.Undecided && s.Unsteady == "", seats(w.Point)})
 		}
 	}
-	return open
+	return append(wholes, steps...)
+}
+
+// claimQuestions are about the claims that can be tested with what was played so far. A claim about every
+// point needs no more trials at points at which it was found to hold.
+func (e *experiment) claimQuestions() []question {
+	var all []question
+	for _, stated := range e.study.Claims {
+		j, c := e.tested(stated)
+		q := question{Answer: lab.Answer{Question: j.ID, Text: quoted(j) + " open again"}}
+		switch j.Verdict {
+		case lab.ClaimUntestable:
+			continue
+		case lab.ClaimUndecided:
+			q.open = j.Unsteady == ""
+		default:
+			q.Verdict, q.Text = string(j.Verdict), fmt.Sprintf("%s %s", quoted(j), j.Verdict)
+		}
+		for _, point := range c.points {
+			if !q.open || e.holdsAt(c, point) {
+				continue
+			}
+			for _, name := range c.variants() {
+				q.seats = append(q.seats, seat{name, point})
+			}
+		}
+		all = append(all, q)
+	}
+	return all
 }
 
 // holdsAt reports whether a claim about every point was found to hold at one.
@@ -148,58 +194,6 @@ func (e *experiment) holdsAt(c claim, point string) bool {
 	c.Claim.Points = []string{point}
 	j, _ := e.tested(c.Claim)
 	return j.Verdict == lab.ClaimSupported
-}
-
-// Answers implements lab.StoppingRule. They are about what Needed plays on for: claims,
-// else ways, else pairs of variants.
-func (r Rule) Answers(played []lab.Trial) []lab.Answer {
-	e := r.after(played)
-	switch {
-	case e.study.Explains():
-		return e.wayAnswers()
-	case len(e.study.Claims) > 0:
-		return e.claimAnswers()
-	}
-	var all []lab.Answer
-	for _, c := range e.comparisons() {
-		if slices.Contains(e.answered(), c.Metric) {
-			all = append(all, e.answerOf(c.Variant, c.Baseline, c))
-		}
-	}
-	return all
-}
-
-// claimAnswers are about the claims that can be tested with what was played so far.
-func (e *experiment) claimAnswers() []lab.Answer {
-	var all []lab.Answer
-	for _, j := range e.judgeClaims() {
-		if j.Verdict == lab.ClaimUntestable {
-			continue
-		}
-		a := lab.Answer{Question: j.ID, Text: quoted(j) + " open again"}
-		if j.Verdict != lab.ClaimUndecided {
-			a.Verdict, a.Text = string(j.Verdict), fmt.Sprintf("%s %s", quoted(j), j.Verdict)
-		}
-		all = append(all, a)
-	}
-	return all
-}
-
-// wayAnswers are about the ways as a whole, then about their steps.
-func (e *experiment) wayAnswers() []lab.Answer {
-	var wholes, steps []lab.Answer
-	for _, w := range e.waterfalls() {
-		if !slices.Contains(e.answered(), w.Metric) {
-			continue
-		}
-		of := lab.Comparison{Metric: w.Metric, Point: w.Point, Ratio: w.Whole, Verdict: w.Verdict}
-		wholes = append(wholes, e.answerOf(w.To, w.From, of))
-		for _, s := range w.Steps {
-			of.Ratio, of.Verdict = s.Ratio, s.Verdict
-			steps = append(steps, e.answerOf(s.Variant, s.Before, of))
-		}
-	}
-	return append(wholes, steps...)
 }
 
 // answerOf returns a comparison as an answer: "cpu of b 1.3x that of a at slow".

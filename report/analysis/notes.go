@@ -77,12 +77,12 @@ func (e *experiment) noteArrivals() {
 	}
 }
 
-// appendNew appends a text that is not there yet.
-func appendNew(texts []string, text string) []string {
-	if slices.Contains(texts, text) {
-		return texts
+// appendNew appends what is not there yet.
+func appendNew[T comparable](all []T, one T) []T {
+	if slices.Contains(all, one) {
+		return all
 	}
-	return append(texts, text)
+	return append(all, one)
 }
 
 // noteUnheld names the rates that a variant did not hold.
