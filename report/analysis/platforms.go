@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/report/figure"
-	"github.com/cleave-lab/cleave/stats"
 )
 
 // platforms returns what platforms took beside the units, per variant and point. Where all
@@ -27,62 +25,37 @@ func (e *experiment) platforms() []lab.PlatformTake {
 
 // platform takes the medians over trials that have told of their platform.
 func (e *experiment) platform(v lab.Variant, point lab.Point, trials []lab.Trial) lab.PlatformTake {
-	last := trials[len(trials)-1].Platform
-	middle := func(of func(lab.Trial) (float64, bool)) float64 {
-		var values []float64
-		for _, trial := range trials {
-			if value, has := of(trial); has {
-				values = append(values, value)
+	c := columns{}
+	for _, t := range trials {
+		c.add("made", t.Platform.MadeSeconds)
+		c.add("images", t.Platform.ImagesSeconds)
+		c.add("ready", t.Platform.ReadySeconds)
+		if used := t.Platform.Used; used != nil {
+			c.add("share", used.CPUSeconds/t.Metered.WindowSeconds)
+			c.add("cost", used.CPUSeconds/e.costedOperations(t))
+			c.add("mean", float64(used.MeanMemoryBytes))
+			c.add("peak", float64(used.PeakMemoryBytes))
+		}
+		for _, f := range t.Faults {
+			if f.Effective && f.Error == "" && f.Kind.Ends() {
+				c.add("back", f.Healed-f.Began-f.Heal)
+			}
+			if f.Noticed > 0 {
+				c.add("noticed", f.Noticed)
 			}
 		}
-		return stats.Median(values)
 	}
-	used := func(of func(lab.Trial) float64) float64 {
-		return middle(func(t lab.Trial) (float64, bool) {
-			if t.Platform.Used == nil {
-				return 0, false
-			}
-			value := of(t)
-			return value, figure.Finite(value)
-		})
-	}
-	take := lab.PlatformTake{
+	last := trials[len(trials)-1].Platform
+	return lab.PlatformTake{
 		Variant: v.Name, Point: point, Deployment: v.Deployment, Trials: len(trials), Images: last.Images,
 		Source: last.Source, Unmetered: last.Unmetered,
-		MadeSeconds:   middle(func(t lab.Trial) (float64, bool) { return t.Platform.MadeSeconds, true }),
-		ImagesSeconds: middle(func(t lab.Trial) (float64, bool) { return t.Platform.ImagesSeconds, true }),
-		ReadySeconds:  middle(func(t lab.Trial) (float64, bool) { return t.Platform.ReadySeconds, true }),
-		CPUShare: used(func(t lab.Trial) float64 {
-			return t.Platform.Used.CPUSeconds / t.Metered.WindowSeconds
-		}),
-		CPUPerOperation: used(func(t lab.Trial) float64 {
-			return t.Platform.Used.CPUSeconds / e.costedOperations(t)
-		}),
-		MeanMemory: used(func(t lab.Trial) float64 { return float64(t.Platform.Used.MeanMemoryBytes) }),
-		PeakMemory: used(func(t lab.Trial) float64 { return float64(t.Platform.Used.PeakMemoryBytes) }),
+		MadeSeconds: c.median("made"), ImagesSeconds: c.median("images"), ReadySeconds: c.median("ready"),
+		NothingSeconds: c.median("made") + c.median("images") + c.median("ready"),
+		CPUShare:       c.median("share"), CPUPerOperation: c.median("cost"),
+		MeanMemory: c.median("mean"), PeakMemory: c.median("peak"),
+		Starts: starts(trials), Processes: programs(trials),
+		BackSeconds: c.median("back"), NoticedSeconds: c.median("noticed"),
 	}
-	take.NothingSeconds = take.MadeSeconds + take.ImagesSeconds + take.ReadySeconds
-	take.Starts, take.Processes = starts(trials), programs(trials)
-	take.BackSeconds = ofFaults(trials, func(f lab.FaultRecord) (float64, bool) {
-		return f.Healed - f.Began - f.Heal, f.Effective && f.Error == "" && f.Kind.Ends()
-	})
-	take.NoticedSeconds = ofFaults(trials, func(f lab.FaultRecord) (float64, bool) {
-		return f.Noticed, f.Noticed > 0
-	})
-	return take
-}
-
-// ofFaults returns the median of what is told of the faults of trials, of those of which it is told.
-func ofFaults(trials []lab.Trial, told func(lab.FaultRecord) (seconds float64, known bool)) float64 {
-	var all []float64
-	for _, trial := range trials {
-		for _, f := range trial.Faults {
-			if seconds, known := told(f); known {
-				all = append(all, seconds)
-			}
-		}
-	}
-	return stats.Median(all)
 }
 
 // starts returns how long units took, the slowest first.
@@ -95,7 +68,7 @@ func starts(trials []lab.Trial) []lab.UnitStart {
 	}
 	var all []lab.UnitStart
 	for unit := range seconds {
-		all = append(all, lab.UnitStart{Unit: unit, Seconds: seconds.medians(unit)[0]})
+		all = append(all, lab.UnitStart{Unit: unit, Seconds: seconds.median(unit)})
 	}
 	slices.SortFunc(all, func(a, b lab.UnitStart) int {
 		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Unit, b.Unit))
@@ -107,9 +80,6 @@ func starts(trials []lab.Trial) []lab.UnitStart {
 func programs(trials []lab.Trial) []lab.PlatformProgram {
 	used := columns{}
 	for _, trial := range trials {
-		if trial.Metered.WindowSeconds <= 0 {
-			continue
-		}
 		sums := map[string]lab.PlatformProgram{}
 		for _, p := range trial.Platform.Processes {
 			sum := sums[p.Name]

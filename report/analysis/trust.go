@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -65,8 +64,8 @@ func (e *experiment) audits() map[string]lab.AuditSum {
 }
 
 func (e *experiment) auditOf(variant string) lab.AuditSum {
-	sum := lab.AuditSum{Verdict: lab.AuditUnknown, Counts: map[string]int64{}}
-	figures := map[string][]float64{}
+	sum := lab.AuditSum{Verdict: lab.AuditUnknown, Counts: map[string]int64{}, Figures: map[string]float64{}}
+	figures := columns{}
 	for _, trial := range e.trials {
 		audit := trial.Audit
 		if trial.Variant != variant || (!trial.Valid && audit.Verdict != lab.AuditInvalid) {
@@ -79,7 +78,7 @@ func (e *experiment) auditOf(variant string) lab.AuditSum {
 		}
 		for name, value := range audit.Figures {
 			if figure.Finite(value) {
-				figures[name] = append(figures[name], value)
+				figures.add(name, value)
 			}
 		}
 		for _, problem := range audit.Problems {
@@ -94,7 +93,9 @@ func (e *experiment) auditOf(variant string) lab.AuditSum {
 	if more := len(sum.Problems) - mostProblems; more > 0 {
 		sum.Problems = append(sum.Problems[:mostProblems], fmt.Sprintf("and %d more", more))
 	}
-	sum.Figures = medians(figures)
+	for name := range figures {
+		sum.Figures[name] = figures.median(name)
+	}
 	return sum
 }
 
@@ -108,18 +109,6 @@ func worse(have, next lab.AuditVerdict, first bool) lab.AuditVerdict {
 		return next
 	}
 	return have
-}
-
-// medians of every figure; nil where there are none.
-func medians(figures map[string][]float64) map[string]float64 {
-	if len(figures) == 0 {
-		return nil
-	}
-	out := make(map[string]float64, len(figures))
-	for name := range maps.Keys(figures) {
-		out[name] = stats.Median(figures[name])
-	}
-	return out
 }
 
 // conditions sums up how the host fared over all trials, counted or not.

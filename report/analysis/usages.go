@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/stats"
 )
 
@@ -98,26 +99,22 @@ func keysOf[V any](trials []lab.Trial, of func(lab.Trial) map[string]V) []string
 func (e *experiment) roleUsage(
 	variant string, point lab.Point, role string, trials []lab.Trial,
 ) lab.RoleUsage {
-	var cpu, share, memory []float64
+	c := columns{}
 	for _, trial := range trials {
 		used, metered := trial.Metered.Roles[role]
 		if !metered {
 			continue
 		}
 		if _, missing := used.Unavailable["cpu_seconds"]; !missing {
-			if n := e.costedOperations(trial); n > 0 {
-				cpu = append(cpu, used.CPUSeconds/n)
-			}
-			if window := trial.Metered.WindowSeconds; window > 0 {
-				share = append(share, used.CPUSeconds/window)
-			}
+			c.add("cost", used.CPUSeconds/e.costedOperations(trial))
+			c.add("share", used.CPUSeconds/trial.Metered.WindowSeconds)
 		}
 		if _, missing := used.Unavailable["peak_memory_bytes"]; !missing {
-			memory = append(memory, float64(used.PeakMemoryBytes))
+			c.add("memory", float64(used.PeakMemoryBytes))
 		}
 	}
 	return lab.RoleUsage{Variant: variant, Point: point, Role: role,
-		CPUPerOperation: stats.Median(cpu), CPUShare: stats.Median(share), PeakMemory: stats.Median(memory),
+		CPUPerOperation: c.median("cost"), CPUShare: c.median("share"), PeakMemory: c.median("memory"),
 		Platform: platformUsage(role, trials)}
 }
 
@@ -155,13 +152,15 @@ func platformUsage(role string, trials []lab.Trial) *lab.PlatformUsage {
 // columns gathers the values that trials have of things, by their names: a list for each of the values.
 type columns map[string][][]float64
 
-// add adds the values that a trial has of a thing.
+// add adds the values that a trial has of a thing. It leaves out those that are not finite.
 func (c columns) add(name string, values ...float64) {
 	if c[name] == nil {
 		c[name] = make([][]float64, len(values))
 	}
 	for i, value := range values {
-		c[name][i] = append(c[name][i], value)
+		if figure.Finite(value) {
+			c[name][i] = append(c[name][i], value)
+		}
 	}
 }
 
@@ -172,6 +171,14 @@ func (c columns) medians(name string) []float64 {
 		all = append(all, stats.Median(values))
 	}
 	return all
+}
+
+// median returns the median over the trials of the first value of a thing; 0 without any.
+func (c columns) median(name string) float64 {
+	if len(c[name]) == 0 {
+		return 0
+	}
+	return stats.Median(c[name][0])
 }
 
 // costedOperations returns the number of operations that the trial's CPU time was
@@ -319,7 +326,7 @@ func middleTraffic(trials []lab.Trial, from string, link lab.Link) map[string]fl
 	}
 	middle := map[string]float64{}
 	for what := range counts {
-		middle[what] = counts.medians(what)[0]
+		middle[what] = counts.median(what)
 	}
 	return middle
 }
