@@ -15,33 +15,37 @@ import (
 // others: their own intervals hold that noise already.
 func (e *experiment) measureNoise() {
 	e.noise, e.margins, e.bias = map[string]lab.Ratio{}, map[string]float64{}, map[cell]float64{}
-	tested, p, widestTest := e.testTwins()
-	adjusted := stats.Holm(p)
 	e.twinTests = map[string]twinTest{}
-	for metric, i := range widestTest {
-		e.twinTests[metric] = twinTest{p: adjusted[i], family: len(p)}
+	for _, b := range e.testTwins() {
+		if b.PHolm > 1-e.design.Confidence || b.Low == nil {
+			continue
+		}
+		reach := math.Expm1(max(-math.Log(*b.Low), math.Log(*b.High)))
+		if reach <= e.design.Margin {
+			continue // it can move no verdict
+		}
+		e.biases = append(e.biases, b)
+		own := cell{variant: b.Variant, metric: b.Metric}
+		e.bias[own] = max(e.bias[own], reach)
+		e.note("%s was measured at %s of itself at %s (%s, Holm p %s over %s): something favours one of two "+
+			"equal variants, and smaller differences are not told from it.",
+			b.Variant, figure.Times(b.Estimate()), b.Point, b.Metric, figure.Number(figure.Alone(b.PHolm)),
+			figure.Count(b.Family, "such comparison"))
 	}
-	e.countBiases(tested, adjusted)
 	for _, metric := range e.study.AllMetrics() {
 		e.margins[metric.Name] = e.widestGates(metric.Name).Widest()
 	}
 	if len(e.noise) == 0 && len(e.trials) > 0 {
 		e.note("No variant ran beside its own twin: whether the laboratory is biased was not tested.")
 	}
-	for _, b := range e.biases {
-		e.note("%s was measured at %s of itself at %s (%s, Holm p %s over %s): something favours one of two "+
-			"equal variants, and smaller differences are not told from it.",
-			b.Variant, figure.Times(b.Estimate()), b.Point, b.Metric, figure.Number(figure.Alone(b.PHolm)),
-			figure.Count(b.Family, "such comparison"))
-	}
 }
 
-// testTwins compares every twin with its original at every point, each with its p-value, and
-// keeps the widest of these ratios for each metric, with its index among the tested.
-func (e *experiment) testTwins() (tested []lab.Bias, p []float64, widestTest map[string]int) {
-	widestTest = map[string]int{}
+// testTwins tests every twin against its original at every point, with p-values for the family of all such
+// tests. It keeps the widest ratio of each metric, and its test.
+func (e *experiment) testTwins() (tests []lab.Bias) {
+	var p []float64
+	widest, itsTest := map[string]float64{}, map[string]int{}
 	for _, metric := range e.study.AllMetrics() {
-		widest := -1.0
 		for _, twins := range e.twins() {
 			for _, point := range e.study.Points {
 				c := e.contrast(metric.Name, point.Name, twins)
@@ -49,42 +53,29 @@ func (e *experiment) testTwins() (tested []lab.Bias, p []float64, widestTest map
 				if !ok {
 					continue
 				}
-				if width > widest {
-					widest = width
-					e.noise[metric.Name] = c.estimate()
-				}
 				own := cell{variant: twins.against, metric: metric.Name}
 				e.bias[own] = max(e.bias[own], 0)
+				if before, known := widest[metric.Name]; !known || width > before {
+					widest[metric.Name], e.noise[metric.Name] = width, c.estimate()
+					itsTest[metric.Name] = len(tests)
+				}
 				if c.decided {
-					tested = append(tested, lab.Bias{Metric: metric.Name, Point: point.Name, Variant: twins.against,
+					tests = append(tests, lab.Bias{Metric: metric.Name, Point: point.Name, Variant: twins.against,
 						Ratio: c.estimate()})
 					p = append(p, c.ratio.P)
-					if width == widest {
-						widestTest[metric.Name] = len(p) - 1
-					}
 				}
 			}
 		}
 	}
-	return tested, p, widestTest
-}
-
-// countBiases keeps the tests that exclude 1 over the whole family and may reach beyond the margin.
-func (e *experiment) countBiases(tested []lab.Bias, adjusted []float64) {
-	for i, p := range adjusted {
-		b := tested[i]
-		if p > 1-e.design.Confidence || b.Low == nil {
-			continue
-		}
-		reach := math.Expm1(max(-math.Log(*b.Low), math.Log(*b.High)))
-		if reach <= e.design.Margin {
-			continue // it can move no verdict
-		}
-		b.PHolm, b.Family = p, len(adjusted)
-		e.biases = append(e.biases, b)
-		own := cell{variant: b.Variant, metric: b.Metric}
-		e.bias[own] = max(e.bias[own], reach)
+	for i, adjusted := range stats.Holm(p) {
+		tests[i].PHolm, tests[i].Family = adjusted, len(p)
 	}
+	for metric, i := range itsTest {
+		if i < len(tests) && tests[i].Metric == metric {
+			e.twinTests[metric] = twinTest{p: tests[i].PHolm, family: len(p)}
+		}
+	}
+	return tests
 }
 
 // twinTest is the test of a twin against its original for a bias: its p-value, adjusted over
