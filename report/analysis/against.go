@@ -194,18 +194,17 @@ func withholdChange(c *lab.Change, m lab.Metric, before, after lab.Analysis) {
 		return
 	}
 	var short string
-	c.Instability, short, c.Unsteady = timeScale(*c, follows, before, after)
+	c.Instability, short, c.Unsteady = lengthError(*c, follows, before, after)
 	if c.Unsteady == "" {
 		return
 	}
-	c.Verdict, c.Words = bears(c.Verdict, c.Words, *c.Low, *c.High, 1+after.Margin, c.Instability, short)
+	c.Verdict, c.Words = weaken(c.Verdict, c.Words, *c.Low, *c.High, 1+after.Margin, c.Instability, short)
 }
 
-// timeScale is by which factor a change may be off for how long trials lasted: by what one of
-// the runs changes within its trials, as within one experiment; and by all of it where the
-// loads of one run were longer, since nothing tells that from a change. It is told in short
-// and in full; 0 of runs that were steady for as long.
-func timeScale(
+// lengthError returns how far the trial length could distort a change: by what one of the runs changes within
+// its trials, and by all of it where the loads of one run were longer. The reason comes in short and in full.
+// It is 0 for runs that were steady for as long.
+func lengthError(
 	c lab.Change, follows string, before, after lab.Analysis,
 ) (factor float64, short, full string) {
 	for i, run := range []lab.Analysis{before, after} {

@@ -105,7 +105,7 @@ func (e *experiment) judgeFactor(j *lab.Judgement, c claim) {
 	}
 	ratio, words := all[0].estimate(), "the ratio is "+all[0].text()
 	if len(all) > 1 {
-		average, ok := e.averageOf(c.Metric, c.AgainstMetric, c.pair(), c.points)
+		average, ok := e.average(c.Metric, c.AgainstMetric, c.pair(), c.points)
 		if !ok || average.Mean == nil {
 			j.Verdict, j.Reason = lab.ClaimUndecided, "the points allow no mean ratio: there is no spread within them"
 			return

@@ -28,19 +28,14 @@ type claim struct {
 func (e *experiment) judgeClaims() []lab.Judgement {
 	all := []lab.Judgement{}
 	for _, c := range e.study.Claims {
-		all = append(all, e.judge(c))
+		j, _ := e.judge(c)
+		all = append(all, j)
 	}
 	return all
 }
 
-// judge puts one claim to the test of its kind.
-func (e *experiment) judge(stated lab.Claim) lab.Judgement {
-	j, _ := e.tested(stated)
-	return j
-}
-
-// tested returns a judgement with what it was made on.
-func (e *experiment) tested(stated lab.Claim) (lab.Judgement, claim) {
+// judge puts a claim to the test of its kind. It returns the claim with the points that it was tested at.
+func (e *experiment) judge(stated lab.Claim) (lab.Judgement, claim) {
 	j := lab.Judgement{ID: stated.ID, Text: stated.Text, Source: stated.Source, Verdict: lab.ClaimUntestable}
 	if stated.Published != 0 {
 		j.Published = number(stated.Published)

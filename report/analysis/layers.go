@@ -19,8 +19,7 @@ func (e *experiment) setApart() {
 				trial.Reason)
 		}
 	}
-	timed := func(t lab.Trial) bool { return t.Profiled }
-	e.in.Trials = slices.DeleteFunc(slices.Clone(e.in.Trials), timed)
+	e.in.Trials = slices.DeleteFunc(slices.Clone(e.in.Trials), func(t lab.Trial) bool { return t.Profiled })
 	e.in.Plan.Trials = slices.DeleteFunc(slices.Clone(e.in.Plan.Trials),
 		func(t lab.PlannedTrial) bool { return t.Profiled })
 }
@@ -31,35 +30,49 @@ func (e *experiment) takeLayers() {
 	cost, metric := e.named(lab.CPU, 0, lab.PerOperation), e.named(lab.LibraryCPU, 0, lab.PerOperation)
 	for _, trial := range e.profiled {
 		timed, was := e.cells[cell{trial.Variant, trial.Point.Name, cost}].at(trial.Block)
-		shares, samples := sharesOf(trial)
-		if metric == "" || !was || samples == 0 {
+		p := profileOf([]lab.Trial{trial})
+		if metric == "" || !was || p.samples == 0 {
 			continue
 		}
 		at := cell{trial.Variant, trial.Point.Name, metric}
-		e.cells[at] = e.cells[at].set(trial.Block, timed*libraries(shares))
+		e.cells[at] = e.cells[at].set(trial.Block, timed*p.libraries())
 	}
 }
 
-// sharesOf returns the shares of the layers in the CPU time of a profiled trial.
-func sharesOf(trial lab.Trial) (shares map[lab.Layer]float64, samples int) {
-	shares = map[lab.Layer]float64{}
-	var total float64
-	for _, role := range trial.Layers {
-		samples += role.Samples
-		for layer, seconds := range role.Seconds {
-			shares[layer] += seconds
-			total += seconds
+// profile sums up profiled trials, each with the same weight.
+type profile struct {
+	samples int
+	shares  map[lab.Layer]float64            // of the CPU time of all roles
+	roles   map[string]map[lab.Layer]float64 // these shares by role
+}
+
+func profileOf(trials []lab.Trial) profile {
+	p := profile{shares: map[lab.Layer]float64{}, roles: map[string]map[lab.Layer]float64{}}
+	for _, trial := range trials {
+		var total float64
+		for _, role := range trial.Layers {
+			p.samples += role.Samples
+			for _, seconds := range role.Seconds {
+				total += seconds
+			}
+		}
+		for _, role := range trial.Layers {
+			if p.roles[role.Role] == nil {
+				p.roles[role.Role] = map[lab.Layer]float64{}
+			}
+			for layer, seconds := range role.Seconds {
+				share := seconds / total / float64(len(trials))
+				p.shares[layer] += share
+				p.roles[role.Role][layer] += share
+			}
 		}
 	}
-	for layer := range shares {
-		shares[layer] /= total
-	}
-	return shares, samples
+	return p
 }
 
-func libraries(shares map[lab.Layer]float64) float64 {
-	var sum float64
-	for layer, share := range shares {
+// libraries returns the share of all libraries.
+func (p profile) libraries() (sum float64) {
+	for layer, share := range p.shares {
 		if layer.IsLibrary() {
 			sum += share
 		}
@@ -82,50 +95,31 @@ func (e *experiment) layers() []lab.LayerShare {
 
 // layersOf takes the means of the shares over profiled trials.
 func (e *experiment) layersOf(variant string, point lab.Point, trials []lab.Trial) lab.LayerShare {
-	cost := e.named(lab.CPU, 0, lab.PerOperation)
-	share := lab.LayerShare{Variant: variant, Point: point, Trials: len(trials), Runtimes: []string{},
-		CPUPerOperation: stats.Mean(e.cells[cell{variant, point.Name, cost}].values)}
+	cost, p := e.named(lab.CPU, 0, lab.PerOperation), profileOf(trials)
+	each, _ := e.mean(variant, point.Name, cost)
+	share := lab.LayerShare{Variant: variant, Point: point, Trials: len(trials), Samples: p.samples,
+		Runtimes: []string{}, CPUPerOperation: each, Libraries: p.libraries() * each}
 	var profiled []float64
-	whole, byRole, runtimes := map[lab.Layer]float64{}, map[string]map[lab.Layer]float64{}, map[string]string{}
+	runtimes := map[string]string{}
 	for _, trial := range trials {
 		profiled = append(profiled, trial.Measures[cost])
-		shares, samples := sharesOf(trial)
-		share.Samples += samples
-		for layer, s := range shares {
-			whole[layer] += s / float64(len(trials))
-		}
-		var total float64
 		for _, role := range trial.Layers {
-			for _, seconds := range role.Seconds {
-				total += seconds
-			}
-		}
-		for _, role := range trial.Layers {
-			if byRole[role.Role] == nil {
-				byRole[role.Role] = map[lab.Layer]float64{}
-			}
-			runtimes[role.Role] = role.Runtime
-			if role.Runtime != "" && !slices.Contains(share.Runtimes, role.Runtime) {
-				share.Runtimes = append(share.Runtimes, role.Runtime)
-			}
-			for layer, seconds := range role.Seconds {
-				byRole[role.Role][layer] += seconds / total / float64(len(trials))
+			if runtimes[role.Role] = role.Runtime; role.Runtime != "" {
+				share.Runtimes = appendNew(share.Runtimes, role.Runtime)
 			}
 		}
 	}
 	share.ProfiledCPUPerOperation = stats.Mean(profiled)
 	for _, layer := range lab.Layers() {
-		if whole[layer] > 0 {
-			share.Layers = append(share.Layers, lab.LayerTime{Layer: layer, Share: whole[layer],
-				PerOperation: whole[layer] * share.CPUPerOperation})
+		if s := p.shares[layer]; s > 0 {
+			share.Layers = append(share.Layers, lab.LayerTime{Layer: layer, Share: s, PerOperation: s * each})
 		}
 		for _, role := range trials[0].Layers {
-			if s := byRole[role.Role][layer]; s > 0 {
+			if s := p.roles[role.Role][layer]; s > 0 {
 				share.Roles = append(share.Roles, lab.RoleLayerTime{Role: role.Role, Runtime: runtimes[role.Role],
-					Layer: layer, PerOperation: s * share.CPUPerOperation})
+					Layer: layer, PerOperation: s * each})
 			}
 		}
 	}
-	share.Libraries = libraries(whole) * share.CPUPerOperation
 	return share
 }

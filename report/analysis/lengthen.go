@@ -105,7 +105,7 @@ func (r Rule) Lengths(played []lab.Trial) map[string]float64 {
 	return lengths
 }
 
-// twiceAsLong is twice as many times as long as planned as trials at a point are by now.
+// twiceAsLong doubles the length factor of the trials at a point.
 func (e *experiment) twiceAsLong(point string) float64 { return 2 * max(1, e.lengths[point]) }
 
 // canLengthen reports whether the design permits that at a point.

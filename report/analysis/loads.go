@@ -171,43 +171,30 @@ func (e *experiment) followWarmUps(variant string, point lab.Point) {
 	}
 }
 
-// paths returns the critical paths that stand for a variant at a point: for each
-// share that of the trial whose path is the median by length. Of an even number
-// it is the shorter of the middle two, so that it is a path which happened.
+// paths returns the critical paths that stand for a variant at a point, by rising share: of each share that of
+// the trial whose path is the median by length. Of an even number it is the shorter of the middle two, so
+// that it is a path which happened.
 func (e *experiment) paths() []lab.TrialPath {
 	var all []lab.TrialPath
 	for at, trials := range e.trialsByPlace() {
-		all = append(all, middlePaths(at.Name, at.point, trials)...)
-	}
-	return all
-}
-
-// middlePaths has one path per share, by rising share.
-func middlePaths(variant string, point lab.Point, trials []lab.Trial) []lab.TrialPath {
-	byShare := map[float64][]lab.TrialPath{}
-	var shares []float64
-	for _, trial := range trials {
-		for _, path := range trial.Paths {
-			if !figure.Finite(path.Seconds) || len(path.Segments) == 0 {
-				continue
+		byShare := map[float64][]lab.TrialPath{}
+		for _, trial := range trials {
+			for _, path := range trial.Paths {
+				if figure.Finite(path.Seconds) && len(path.Segments) > 0 {
+					byShare[path.Share] = append(byShare[path.Share],
+						lab.TrialPath{Variant: at.Name, Point: at.point, Trial: trial.Number, Path: path})
+				}
 			}
-			if _, known := byShare[path.Share]; !known {
-				shares = append(shares, path.Share)
-			}
-			byShare[path.Share] = append(byShare[path.Share],
-				lab.TrialPath{Variant: variant, Point: point, Trial: trial.Number, Path: path})
+		}
+		for _, share := range slices.Sorted(maps.Keys(byShare)) {
+			candidates := byShare[share]
+			slices.SortStableFunc(candidates, func(a, b lab.TrialPath) int { return cmp.Compare(a.Seconds, b.Seconds) })
+			path := candidates[(len(candidates)-1)/2]
+			path.Kinds = kindTimes(path.Segments)
+			all = append(all, path)
 		}
 	}
-	slices.Sort(shares)
-	var middle []lab.TrialPath
-	for _, share := range shares {
-		candidates := byShare[share]
-		slices.SortStableFunc(candidates, func(a, b lab.TrialPath) int { return cmp.Compare(a.Seconds, b.Seconds) })
-		path := candidates[(len(candidates)-1)/2]
-		path.Kinds = kindTimes(path.Segments)
-		middle = append(middle, path)
-	}
-	return middle
+	return all
 }
 
 // kindTimes adds up segments by kind: those of lab in their order, then others by name.

@@ -163,7 +163,7 @@ func (e *experiment) wayQuestions() []question {
 func (e *experiment) claimQuestions() []question {
 	var all []question
 	for _, stated := range e.study.Claims {
-		j, c := e.tested(stated)
+		j, c := e.judge(stated)
 		q := question{Answer: lab.Answer{Question: j.ID, Text: quoted(j) + " open again"}}
 		switch j.Verdict {
 		case lab.ClaimUntestable:
@@ -192,7 +192,7 @@ func (e *experiment) holdsAt(c claim, point string) bool {
 		return false
 	}
 	c.Claim.Points = []string{point}
-	j, _ := e.tested(c.Claim)
+	j, _ := e.judge(c.Claim)
 	return j.Verdict == lab.ClaimSupported
 }
 

@@ -134,7 +134,7 @@ func (e *experiment) measureMean(f published.Figure, out *lab.PublishedFigure) s
 
 // measureAverage averages our ratios as the study did.
 func (e *experiment) measureAverage(m published.Mapping, out *lab.PublishedFigure) string {
-	average, ok := e.average(m.Metric, pair{m.Variant, m.Against}, m.Points)
+	average, ok := e.average(m.Metric, m.Metric, pair{m.Variant, m.Against}, m.Points)
 	if !ok {
 		return fmt.Sprintf("%s and %s met at fewer than two points here", m.Variant, m.Against)
 	}

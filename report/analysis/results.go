@@ -129,7 +129,7 @@ func (e *experiment) averages() []lab.Average {
 	all := []lab.Average{}
 	for _, metric := range e.averagedMetrics() {
 		for _, p := range e.pairs() {
-			if average, ok := e.average(metric, p, e.pointsOf(p.variant, p.against)); ok {
+			if average, ok := e.average(metric, metric, p, e.pointsOf(p.variant, p.against)); ok {
 				all = append(all, average)
 			}
 		}
@@ -144,20 +144,16 @@ func (e *experiment) averagedMetrics() []string {
 		metrics = []string{e.headline()}
 	}
 	for _, c := range e.study.Claims {
-		if _, known := e.metric(c.Metric); known && c.Against != "" && !slices.Contains(metrics, c.Metric) {
-			metrics = append(metrics, c.Metric)
+		if _, known := e.metric(c.Metric); known && c.Against != "" {
+			metrics = appendNew(metrics, c.Metric)
 		}
 	}
 	return metrics
 }
 
-// average of the ratios of a pair over points; false below two points.
-func (e *experiment) average(metric string, p pair, points []string) (lab.Average, bool) {
-	return e.averageOf(metric, metric, p, points)
-}
-
-// averageOf is average where the one below has a metric of its own.
-func (e *experiment) averageOf(metric, below string, p pair, points []string) (lab.Average, bool) {
+// average averages the ratios of a pair over points; below is the metric of the variant below the line. It is
+// false below two points.
+func (e *experiment) average(metric, below string, p pair, points []string) (lab.Average, bool) {
 	out := lab.Average{Metric: metric, Variant: p.variant, Baseline: p.against}
 	var up, down []float64
 	var logRatios [][]float64

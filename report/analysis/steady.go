@@ -144,15 +144,15 @@ func (e *experiment) withhold(out *lab.Comparison, metric lab.Metric, p pair, c 
 	}
 	out.Unsteady = words
 	beyond := 1 + e.gates(metric.Name, p).Widest()
-	out.Verdict, out.Words = bears(out.Verdict, out.Words, c.ratio.Low, c.ratio.High, beyond, factor, short)
+	out.Verdict, out.Words = weaken(out.Verdict, out.Words, c.ratio.Low, c.ratio.High, beyond, factor, short)
 	if out.Verdict == lab.Undecided {
 		out.MoreBlocks = 0 // they would not change it
 	}
 }
 
-// bears says what is left of a verdict where its ratio may be off by a factor, either way: its
-// direction stands where even that leads to no other. What was undecided stays so, and is not withheld.
-func bears(
+// weaken downgrades a verdict by a possible error factor of its ratio, either way: its direction stands where
+// that leads to no other. What was undecided stays so, and is not withheld.
+func weaken(
 	verdict lab.ComparisonVerdict, words string, low, high, beyond, factor float64, why string,
 ) (lab.ComparisonVerdict, string) {
 	switch {

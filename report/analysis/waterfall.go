@@ -99,11 +99,7 @@ func (e *experiment) way(order int) []lab.PathStep {
 func stops(steps []lab.PathStep) []string {
 	var names []string
 	for _, s := range steps {
-		for _, name := range []string{s.Before, s.Variant} {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
+		names = appendNew(appendNew(names, s.Before), s.Variant)
 	}
 	return names
 }
