@@ -169,10 +169,7 @@ func (System) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
 	var units []lab.UnitSpec
 	for _, role := range []string{RoleCaller, RoleCallee} {
 		job.Role = role
-		u, err := kit.Unit(role, Name, job)
-		if err != nil {
-			return lab.Layout{}, err
-		}
+		u := kit.Unit(role, Name, job)
 		u.Volume = volume
 		units = append(units, u)
 	}

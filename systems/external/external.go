@@ -99,12 +99,8 @@ func (s System) CheckPoint(operations int, over float64) lab.Point {
 
 // CheckTable implements lab.Checkable.
 func (s System) CheckTable() lab.CheckTable {
-	return lab.CheckTable{
-		Most: loaded.MaxCount,
-		Columns: []lab.CheckColumn{{Title: "operations", Count: "sent"}, {Title: "right", Count: "ok"},
-			{Title: "not right", Count: "not right"}, {Title: "operations/s", Metric: lab.Goodput}},
-		Faults: []lab.CheckColumn{loaded.OutageColumn()},
-	}
+	return loaded.CheckTable([]lab.CheckColumn{{Title: "operations", Count: "sent"}, {Title: "right", Count: "ok"},
+		{Title: "not right", Count: "not right"}, {Title: "operations/s", Metric: lab.Goodput}})
 }
 
 // Layout implements lab.System.

@@ -27,7 +27,17 @@ func SetClient(job *lab.LoadJob, p lab.Point) {
 	}
 }
 
-// OutageColumn shows what clients of a check saw of its faults.
-func OutageColumn() lab.CheckColumn {
-	return lab.CheckColumn{Title: "longest without an answer, s", Metric: lab.Outage, Digits: 2}
+// Healthy returns the check of a front that answers at /health once all units are ready.
+func Healthy() lab.ReadyCheck { return lab.ReadyCheck{Path: "/health", Timeout: minute} }
+
+// CheckTable returns the columns of a check; faults are those beside the longest time without an answer.
+func CheckTable(columns []lab.CheckColumn, faults ...lab.CheckColumn) lab.CheckTable {
+	return lab.CheckTable{Most: MaxCount, Columns: columns, Faults: append(faults,
+		lab.CheckColumn{Title: "longest without an answer, s", Metric: lab.Outage, Digits: 2})}
+}
+
+// OutcomeColumns returns the columns of what clients were told under faults.
+func OutcomeColumns() []lab.CheckColumn {
+	return []lab.CheckColumn{{Title: "refused", Count: CountRefused},
+		{Title: "of unknown outcome", Count: CountUnknown}, {Title: "found done", Count: CountRecovered}}
 }

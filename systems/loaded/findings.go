@@ -26,8 +26,27 @@ func (f *Findings) Breach(count, format string, args ...any) {
 	}
 }
 
-// Audit adds up: a breach of any of the rules makes a trial invalid; where the count
-// named tested is 0, it says nothing, which nothing puts into words.
+// Counts of how attempts ended for their clients.
+const (
+	CountRefused   = "refused"   // the client knows that nothing happened
+	CountUnknown   = "unknown"   // the client does not know
+	CountRecovered = "recovered" // of these, those that happened
+)
+
+// Ended counts an attempt by its end; right is the count of those that happened.
+func (f *Findings) Ended(end, right string) {
+	switch end {
+	case EndedOK:
+		f.Counts[right]++
+	case EndedFail:
+		f.Counts[CountRefused]++
+	default:
+		f.Counts[CountUnknown]++
+	}
+}
+
+// Audit adds up: a breach of any of the rules makes a trial invalid. Where the count
+// named tested is 0, the verdict is unknown, and nothing is its message.
 func (f *Findings) Audit(rules []string, tested, nothing string) lab.Audit {
 	audit := lab.Audit{Verdict: lab.AuditValid, Counts: f.Counts, Problems: f.Problems}
 	for _, rule := range rules {

@@ -27,13 +27,10 @@ const (
 	countBooked    = "booked"    // acknowledged
 	countCancelled = "cancelled" // of these, acknowledged too
 	countStored    = "stored"
-	countLost      = "lost"      // booked, not cancelled, and not stored
-	countDoubled   = "doubled"   // one id, or one flight of one customer, stored more than once
-	countHalved    = "halved"    // of two flights that were asked for together, one is stored
-	countMadeUp    = "made_up"   // stored, and never asked for, refused, or cancelled
-	countRefused   = "refused"   // requests of which the client knows that nothing was stored
-	countUnknown   = "unknown"   // requests of which the client does not know
-	countRecovered = "recovered" // bookings of these that are stored
+	countLost      = "lost"    // booked, not cancelled, and not stored
+	countDoubled   = "doubled" // one id, or one flight of one customer, stored more than once
+	countHalved    = "halved"  // of two flights that were asked for together, one is stored
+	countMadeUp    = "made_up" // stored, and never asked for, refused, or cancelled
 )
 
 // AuditLive implements lab.LiveAuditor: it holds what customers were told against what is
@@ -98,13 +95,8 @@ func (j *judge) take(a loaded.Attempt[noted]) {
 			j.asked[s] = append(j.asked[s], r)
 		}
 		j.requests = append(j.requests, r)
-		switch a.End {
-		case loaded.EndedOK:
-			j.Counts[countBooked] += 2
-		case loaded.EndedFail:
-			j.Counts[countRefused]++
-		default:
-			j.Counts[countUnknown]++
+		if j.Ended(a.End, countBooked); a.End == loaded.EndedOK {
+			j.Counts[countBooked]++ // of two seats
 		}
 	case opCancel:
 		id := n.OutID + n.ReturnID // the step notes one
@@ -113,7 +105,7 @@ func (j *judge) take(a loaded.Attempt[noted]) {
 		case loaded.EndedOK:
 			j.Counts[countCancelled]++
 		case loaded.EndedInfo:
-			j.Counts[countUnknown]++
+			j.Counts[loaded.CountUnknown]++
 		}
 	}
 }
@@ -188,7 +180,7 @@ func (j *judge) stored(b airline.Booking) {
 	r := asked[at]
 	r.stored[r.number(s)]++
 	if r.end == loaded.EndedInfo {
-		j.Counts[countRecovered]++
+		j.Counts[loaded.CountRecovered]++
 	}
 	if j.cancelled[b.ID] == loaded.EndedOK {
 		j.Breach(countMadeUp, "%s has %s (%s), which was cancelled", b.Login, b.Flight, b.ID)

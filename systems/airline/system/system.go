@@ -158,9 +158,6 @@ func programs() string {
 func program(runtime string) string { return filepath.Join(programs(), runtime, "run") }
 
 const (
-	// readyTimeout is how long the front may take to be ready, in seconds. The units
-	// behind it are ready by then.
-	readyTimeout = 60
 	// descriptors are open in one process at most: connections of clients and units.
 	descriptors = 4096
 	// front is HAProxy, the first unit of every architecture.
@@ -199,8 +196,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	}
 	door := loaded.Proxy(front, routes(design.Units), design.Units)
 	door.Cores = others
-	job := lab.LoadJob{Target: "http://" + airline.Name, Seed: seed, Variant: v.Name,
-		Ready: lab.ReadyCheck{Path: "/health", Timeout: readyTimeout}}
+	job := lab.LoadJob{Target: "http://" + airline.Name, Seed: seed, Variant: v.Name, Ready: loaded.Healthy()}
 	if job.Scenario, job.Files, err = visits(p); err != nil {
 		return lab.Layout{}, err
 	}
@@ -393,19 +389,10 @@ func (s System) CheckPoint(operations int, over float64) lab.Point {
 
 // CheckTable implements lab.Checkable.
 func (s System) CheckTable() lab.CheckTable {
-	return lab.CheckTable{
-		Most: loaded.MaxCount,
-		Columns: []lab.CheckColumn{
-			{Title: "booked", Count: countBooked}, {Title: "cancelled", Count: countCancelled},
-			{Title: "stored", Count: countStored},
-			{Title: "lost", Count: countLost}, {Title: "doubled", Count: countDoubled},
-			{Title: "halved", Count: countHalved},
-			{Title: "made up", Count: countMadeUp}, {Title: "requests/s", Metric: lab.Goodput},
-		},
-		Faults: []lab.CheckColumn{
-			{Title: "refused", Count: countRefused}, {Title: "of unknown outcome", Count: countUnknown},
-			{Title: "found done", Count: countRecovered},
-			loaded.OutageColumn(),
-		},
-	}
+	return loaded.CheckTable([]lab.CheckColumn{
+		{Title: "booked", Count: countBooked}, {Title: "cancelled", Count: countCancelled},
+		{Title: "stored", Count: countStored}, {Title: "lost", Count: countLost},
+		{Title: "doubled", Count: countDoubled}, {Title: "halved", Count: countHalved},
+		{Title: "made up", Count: countMadeUp}, {Title: "requests/s", Metric: lab.Goodput}},
+		loaded.OutcomeColumns()...)
 }

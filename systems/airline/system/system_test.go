@@ -238,7 +238,7 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 			lab.AuditInvalid, countMadeUp},
 		"perhaps cancelled": {func(tr *trial) {
 			tr.history, tr.stored = append(tr.history, cancelled("info", "2")), tr.stored[:1]
-		}, lab.AuditValid, countUnknown},
+		}, lab.AuditValid, loaded.CountUnknown},
 		"not cancelled, and lost": {func(tr *trial) {
 			tr.history, tr.stored = append(tr.history, cancelled("fail", "2")), tr.stored[:1]
 		}, lab.AuditInvalid, countLost},
@@ -248,7 +248,7 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 				append(tr.stored, kept("3", "AMS"), kept("4", "SMA"))
 		}, lab.AuditInvalid, ""},
 		"asked for in vain": {func(tr *trial) { tr.history = append(tr.history, booked("fail", "", "")) },
-			lab.AuditValid, countRefused},
+			lab.AuditValid, loaded.CountRefused},
 		"booked again": {func(tr *trial) {
 			tr.history = append(tr.history, cancelled("ok", "1"), cancelled("ok", "2"), booked("ok", "3", "4"))
 			tr.stored = []string{kept("3", "AMS"), kept("4", "SMA")}

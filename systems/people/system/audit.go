@@ -22,16 +22,13 @@ import (
 
 // What an audit counts.
 const (
-	countCreated   = "created" // acknowledged
-	countStored    = "stored"
-	countLost      = "lost"      // acknowledged, and not stored, or not found when it was fetched
-	countChanged   = "changed"   // stored, or answered, otherwise than created
-	countDoubled   = "doubled"   // created once and stored more than once
-	countMadeUp    = "made_up"   // stored, and never asked for, or refused
-	countReadable  = "readable"  // stored in plain text
-	countRefused   = "refused"   // the client knows that it was not stored
-	countUnknown   = "unknown"   // the client does not know
-	countRecovered = "recovered" // of these, stored
+	countCreated  = "created" // acknowledged
+	countStored   = "stored"
+	countLost     = "lost"     // acknowledged, and not stored, or not found when it was fetched
+	countChanged  = "changed"  // stored, or answered, otherwise than created
+	countDoubled  = "doubled"  // created once and stored more than once
+	countMadeUp   = "made_up"  // stored, and never asked for, or refused
+	countReadable = "readable" // stored in plain text
 )
 
 // AuditLive implements lab.LiveAuditor: it holds what clients were told against what the
@@ -83,8 +80,7 @@ func (j *judge) take(a loaded.Attempt[noted]) {
 		switch {
 		case a.Operation == createOf(kind):
 			j.created[kind][a.Noted.Tag] = &created{id: a.Noted.ID, end: a.End}
-			j.Counts[map[string]string{loaded.EndedOK: countCreated, loaded.EndedFail: countRefused,
-				loaded.EndedInfo: countUnknown}[a.End]]++
+			j.Ended(a.End, countCreated)
 		case a.Operation == fetchOf(kind) && a.Status == "404":
 			j.Breach(countLost, "line %d of the history: what was created was not found", a.Line)
 		case a.Operation == fetchOf(kind) && a.Status == "200" && a.End == loaded.EndedFail:
@@ -132,7 +128,7 @@ func (j *judge) readKind(
 		case c.end == loaded.EndedOK && c.stored == 0:
 			j.Breach(countLost, "%s %s (%s) was acknowledged and is not stored", kind, c.id, tag)
 		case c.end == loaded.EndedInfo && c.stored > 0:
-			j.Counts[countRecovered]++
+			j.Counts[loaded.CountRecovered]++
 		case c.end == loaded.EndedFail && c.stored > 0:
 			j.Breach(countMadeUp, "one of %s (%s) was refused and is stored", kind, tag)
 		}

@@ -77,13 +77,8 @@ func (s System) Describe() lab.SystemInfo {
 	}
 }
 
-const (
-	// readyTimeout is how long the units may take to be ready, in seconds.
-	readyTimeout = 60
-	// descriptors are open in one process at most: connections of clients, units and
-	// databases.
-	descriptors = 8192
-)
+// descriptors are open in one process at most: connections of clients, units and databases.
+const descriptors = 8192
 
 // Layout implements lab.System. Where there are two hosts, the gateway and the database
 // are on one and all other units on the other; the generator is on the conductor's.
@@ -103,18 +98,12 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: descriptors,
 		Services: []lab.ServiceSpec{database}}
 	job := peopleunit.Job{Architecture: v.Architecture, Knobs: v.Knobs}
-	prepare, err := kit.Unit("prepare", people.Name, job)
-	if err != nil {
-		return lab.Layout{}, err
-	}
+	prepare := kit.Unit("prepare", people.Name, job)
 	prepare.Node = front
 	layout.Prepare = []lab.UnitSpec{prepare}
 	for i, u := range design.Units {
 		job.Unit = u.Name
-		unit, err := kit.Unit(u.Name, people.Name, job)
-		if err != nil {
-			return lab.Layout{}, err
-		}
+		unit := kit.Unit(u.Name, people.Name, job)
 		unit.Listens, unit.Scalable, unit.Node, unit.Stage = true, true, behind, 1
 		unit.Files = map[string][]byte{peopleunit.KeyFile: []byte(hex.EncodeToString(keyOf(seed)))}
 		if i == 0 { // the gateway ends first
@@ -132,8 +121,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	if err := hosting.Protect(layout.Units, design.Security); err != nil {
 		return lab.Layout{}, err
 	}
-	work := lab.LoadJob{Target: "http://people", Seed: seed, Variant: v.Name,
-		Ready: lab.ReadyCheck{Path: "/health", Timeout: readyTimeout}}
+	work := lab.LoadJob{Target: "http://people", Seed: seed, Variant: v.Name, Ready: loaded.Healthy()}
 	if work.Scenario, err = scenario(p); err != nil {
 		return lab.Layout{}, err
 	}
@@ -202,21 +190,11 @@ func (s System) CheckPoint(operations int, over float64) lab.Point {
 
 // CheckTable implements lab.Checkable.
 func (s System) CheckTable() lab.CheckTable {
-	return lab.CheckTable{
-		Most: loaded.MaxCount,
-		Columns: []lab.CheckColumn{
-			{Title: "created", Count: countCreated}, {Title: "stored", Count: countStored},
-			{Title: "lost", Count: countLost},
-			{Title: "changed", Count: countChanged}, {Title: "doubled", Count: countDoubled},
-			{Title: "readable", Count: countReadable},
-			{Title: "requests/s", Metric: lab.Goodput},
-		},
-		Faults: []lab.CheckColumn{
-			{Title: "refused", Count: countRefused}, {Title: "of unknown outcome", Count: countUnknown},
-			{Title: "found done", Count: countRecovered},
-			loaded.OutageColumn(),
-		},
-	}
+	return loaded.CheckTable([]lab.CheckColumn{
+		{Title: "created", Count: countCreated}, {Title: "stored", Count: countStored},
+		{Title: "lost", Count: countLost}, {Title: "changed", Count: countChanged},
+		{Title: "doubled", Count: countDoubled}, {Title: "readable", Count: countReadable},
+		{Title: "requests/s", Metric: lab.Goodput}}, loaded.OutcomeColumns()...)
 }
 
 // OnBackings implements lab.Backed.

@@ -233,7 +233,7 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 			tr.history[0] = attempted("create persons", "fail", "400", "", tag)
 		}, lab.AuditInvalid, countMadeUp},
 		"unknown and stored": {func(tr *trial) { tr.history[0] = attempted("create persons", "info", "", "", tag) },
-			lab.AuditUnknown, countRecovered},
+			lab.AuditUnknown, loaded.CountRecovered},
 		"nothing was tested": {func(tr *trial) { *tr = trial{} }, lab.AuditUnknown, ""},
 		"a torn history":     {func(tr *trial) { tr.history = append(tr.history, "{") }, lab.AuditUnknown, ""},
 	} {

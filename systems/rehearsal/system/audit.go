@@ -19,8 +19,6 @@ const (
 	countLost     = "lost"          // made, or answered, and not played to the end
 	countMadeUp   = "made_up"       // played, and never made
 	countOff      = "off_the_model" // calls that were made more or less often than the model says
-	countRefused  = "refused"       // operations that the client knows were not played
-	countUnknown  = "unknown"       // operations of which it does not know
 )
 
 // A count may be off what the model says by so many standard deviations. One call in a billion is farther off
@@ -102,17 +100,12 @@ func (j *judge) take(a loaded.Attempt[struct{}]) {
 		j.tried[a.Operation] = of
 	}
 	of.all++
-	switch a.End {
-	case loaded.EndedOK:
+	j.Ended(a.End, countAnswered)
+	if a.End == loaded.EndedOK {
 		of.right++
-		j.Counts[countAnswered]++
-		return
-	case loaded.EndedFail:
-		j.Counts[countRefused]++
-	default:
-		j.Counts[countUnknown]++
+	} else {
+		j.failed = true
 	}
-	j.failed = true
 }
 
 // judge holds the counts of a call against those of its callers, and against the model.

@@ -68,8 +68,6 @@ func (s System) Describe() lab.SystemInfo {
 }
 
 const (
-	// readyTimeout limits the wait until the units are ready, in seconds.
-	readyTimeout = 60
 	// settleTimeout limits the wait for calls that nobody waits for, after the last answer, in seconds.
 	settleTimeout = 300
 	// descriptors is the most that one process has open.
@@ -84,11 +82,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	}
 	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: descriptors}
 	for i, u := range design.Units {
-		unit, err := kit.Unit(u.Name, rehearsal.Name,
+		unit := kit.Unit(u.Name, rehearsal.Name,
 			rehearsal.Job{Architecture: v.Architecture, Knobs: v.Knobs, Unit: u.Name})
-		if err != nil {
-			return lab.Layout{}, err
-		}
 		unit.Listens, unit.Scalable, unit.Limits.CPU = true, u.Store == nil && !keeps(design, i), u.Cores
 		unit.Files = map[string][]byte{rehearsal.ModelFile: []byte(s.Model)}
 		unit.Uses = []lab.Use{}
@@ -105,8 +100,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		}
 		layout.Units = append(layout.Units, unit)
 	}
-	work := lab.LoadJob{Target: "http://rehearsal", Seed: seed, Variant: v.Name,
-		Ready:  lab.ReadyCheck{Path: "/health", Timeout: readyTimeout},
+	work := lab.LoadJob{Target: "http://rehearsal", Seed: seed, Variant: v.Name, Ready: loaded.Healthy(),
 		Settle: lab.ReadyCheck{Path: rehearsal.SettledPath, Timeout: settleTimeout}}
 	if work.Scenario, err = scenario(design); err != nil {
 		return lab.Layout{}, err
@@ -177,18 +171,11 @@ func (s System) CheckPoint(operations int, over float64) lab.Point {
 
 // CheckTable implements lab.Checkable.
 func (s System) CheckTable() lab.CheckTable {
-	return lab.CheckTable{
-		Most: loaded.MaxCount,
-		Columns: []lab.CheckColumn{
-			{Title: "answered", Count: countAnswered}, {Title: "calls", Count: countCalls},
-			{Title: "lost", Count: countLost}, {Title: "made up", Count: countMadeUp},
-			{Title: "off the model", Count: countOff}, {Title: "operations/s", Metric: lab.Goodput},
-		},
-		Faults: []lab.CheckColumn{
-			{Title: "refused", Count: countRefused}, {Title: "of unknown outcome", Count: countUnknown},
-			loaded.OutageColumn(),
-		},
-	}
+	return loaded.CheckTable([]lab.CheckColumn{
+		{Title: "answered", Count: countAnswered}, {Title: "calls", Count: countCalls},
+		{Title: "lost", Count: countLost}, {Title: "made up", Count: countMadeUp},
+		{Title: "off the model", Count: countOff}, {Title: "operations/s", Metric: lab.Goodput}},
+		loaded.OutcomeColumns()[:2]...) // what was found done, no model says
 }
 
 // Explanation implements lab.Explainable. The rate is the lowest at which the model was measured, if any.

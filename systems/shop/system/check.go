@@ -21,17 +21,12 @@ func (s System) CheckPoint(operations int, over float64) lab.Point {
 
 // CheckTable implements lab.Checkable.
 func (s System) CheckTable() lab.CheckTable {
-	return lab.CheckTable{
-		Most: loaded.MaxCount,
-		Columns: []lab.CheckColumn{
-			{Title: "orders", Count: "orders"}, {Title: "confirmed", Count: "confirmed"},
-			{Title: "rejected", Count: "rejected"},
-			{Title: "lost", Count: "lost"}, {Title: "doubled", Count: "duplicated"}, {Title: "stuck", Count: "stuck"},
-			{Title: "orders/s", Metric: "completed_rate"},
-		},
-		Faults: []lab.CheckColumn{
-			{Title: "orders refused", Count: "fail"}, {Title: "of unknown outcome", Count: "info"},
-			{Title: "found done", Count: "recovered"}, loaded.OutageColumn(),
-		},
-	}
+	return loaded.CheckTable([]lab.CheckColumn{
+		{Title: "orders", Count: "orders"}, {Title: "confirmed", Count: "confirmed"},
+		{Title: "rejected", Count: "rejected"}, {Title: "lost", Count: "lost"},
+		{Title: "doubled", Count: "duplicated"}, {Title: "stuck", Count: "stuck"},
+		{Title: "orders/s", Metric: "completed_rate"}},
+		lab.CheckColumn{Title: "orders refused", Count: "fail"},
+		lab.CheckColumn{Title: "of unknown outcome", Count: "info"},
+		lab.CheckColumn{Title: "found done", Count: "recovered"})
 }

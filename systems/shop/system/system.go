@@ -95,8 +95,6 @@ func seed(p lab.Point, random uint64) shop.Seed {
 }
 
 const (
-	// readyTimeout is how long a shop may take to be ready, in seconds.
-	readyTimeout = 60
 	// settleTimeout is how long it may take after the last answer until all is done:
 	// what was accepted faster than it can be done piles up.
 	settleTimeout = 300
@@ -116,12 +114,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, random uint64) (lab.Layout, e
 		return lab.Layout{}, err
 	}
 	layout := lab.Layout{Lead: RoleGenerator, Descriptors: descriptors, Services: services(design)}
-	prepare, err := kit.Unit("prepare", shop.Name, assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs,
-		Prepare: &filled})
-	if err != nil {
-		return lab.Layout{}, err
-	}
-	layout.Prepare = []lab.UnitSpec{prepare}
+	layout.Prepare = []lab.UnitSpec{kit.Unit("prepare", shop.Name,
+		assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs, Prepare: &filled})}
 	if layout.Units, err = units(v, design); err != nil {
 		return lab.Layout{}, err
 	}
@@ -169,11 +163,8 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 	var all []lab.UnitSpec
 	for _, kind := range d.Units {
 		for n, instance := range kind.Instances() {
-			unit, err := kit.Unit(instance, shop.Name, assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs,
+			unit := kit.Unit(instance, shop.Name, assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs,
 				Unit: kind.Name})
-			if err != nil {
-				return nil, err
-			}
 			unit.Role, unit.Listens, unit.Stage = kind.Name, true, assembly.StageOf(kind)
 			unit.Scalable = kind.Replicas == 1 // what it keeps is in databases and the broker
 			if d.Binding.OverUnix() {
@@ -195,8 +186,7 @@ func (s System) generator(
 	v lab.Variant, p lab.Point, filled shop.Seed, d architecture.Design, front string, random uint64,
 ) (lab.UnitSpec, error) {
 	job := lab.LoadJob{
-		Target: "http://shop", Seed: random, Variant: v.Name,
-		Ready:  lab.ReadyCheck{Path: "/health", Timeout: readyTimeout},
+		Target: "http://shop", Seed: random, Variant: v.Name, Ready: loaded.Healthy(),
 		Settle: lab.ReadyCheck{Path: assembly.SettledPath, Timeout: settleTimeout}, Between: assembly.BetweenPath,
 	}
 	var err error

@@ -31,9 +31,6 @@ const (
 	countShort     = "short"     // reads that lack posts which were acknowledged before
 	countStale     = "stale"     // the same of home timelines, where events fill them
 	countRead      = "read"      // timelines that were read
-	countRefused   = "refused"   // the client knows that it was not posted
-	countUnknown   = "unknown"   // the client does not know
-	countRecovered = "recovered" // of these, stored
 )
 
 // broken returns the counts that must be zero.
@@ -127,8 +124,7 @@ func (j *judge) take(a loaded.Attempt[noted]) {
 	}
 	sent, finished := a.Begun+a.Sent, a.Begun+a.Finished
 	if a.Operation == compose {
-		j.Counts[map[string]string{loaded.EndedOK: countPosted, loaded.EndedFail: countRefused,
-			loaded.EndedInfo: countUnknown}[a.End]]++
+		j.Ended(a.End, countPosted)
 		switch a.End {
 		case loaded.EndedOK:
 			if j.posts[a.Noted.ID] != nil {
@@ -212,7 +208,7 @@ func (j *judge) stored(d document.Document) error {
 	switch {
 	case p == nil && j.open[author] > 0:
 		j.open[author]--
-		j.Counts[countRecovered]++
+		j.Counts[loaded.CountRecovered]++
 		j.posts[d.ID] = &post{id: d.ID, author: author, stored: true, home: map[int]bool{}}
 		return nil
 	case p == nil:

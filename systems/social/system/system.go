@@ -81,8 +81,6 @@ func (s System) Describe() lab.SystemInfo {
 }
 
 const (
-	// readyTimeout is how long the units may take to be ready, in seconds.
-	readyTimeout = 60
 	// settleTimeout is how long announced posts may wait after the last answer, in seconds.
 	settleTimeout = 300
 	// descriptors are open in one process at most.
@@ -125,17 +123,10 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	job := socialunit.Job{Architecture: v.Architecture, Knobs: v.Knobs}
 	filling := job
 	filling.Users, filling.Links = populationOf(p)
-	prepare, err := kit.Unit("prepare", social.Name, filling)
-	if err != nil {
-		return lab.Layout{}, err
-	}
-	layout.Prepare = []lab.UnitSpec{prepare}
+	layout.Prepare = []lab.UnitSpec{kit.Unit("prepare", social.Name, filling)}
 	for i, u := range design.Units {
 		job.Unit = u.Name
-		unit, err := kit.Unit(u.Name, social.Name, job)
-		if err != nil {
-			return lab.Layout{}, err
-		}
+		unit := kit.Unit(u.Name, social.Name, job)
 		unit.Listens, unit.Stage, unit.Peers = true, stage(design, i), design.Peers(u)
 		unit.Scalable = !slices.Contains(u.Components, parts.UniqueIDsName) // which counts in memory
 		unit.Uses = uses(design, u, unit.Peers)
@@ -150,8 +141,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		layout.Units = append(layout.Units, loaded.Nginx(unitNginx, answerTimeout, all))
 		front = unitNginx
 	}
-	work := lab.LoadJob{Target: "http://social", Seed: seed, Variant: v.Name,
-		Ready: lab.ReadyCheck{Path: "/health", Timeout: readyTimeout}}
+	work := lab.LoadJob{Target: "http://social", Seed: seed, Variant: v.Name, Ready: loaded.Healthy()}
 	if work.Scenario, err = scenario(p); err != nil {
 		return lab.Layout{}, err
 	}
@@ -205,21 +195,11 @@ func (s System) CheckPoint(operations int, over float64) lab.Point {
 
 // CheckTable implements lab.Checkable.
 func (s System) CheckTable() lab.CheckTable {
-	return lab.CheckTable{
-		Most: loaded.MaxCount,
-		Columns: []lab.CheckColumn{
-			{Title: "posted", Count: countPosted}, {Title: "delivered", Count: countDelivered},
-			{Title: "lost", Count: countLost},
-			{Title: "misplaced", Count: countMisplaced}, {Title: "made up", Count: countMadeUp},
-			{Title: "wrong reads", Count: countWrong},
-			{Title: "requests/s", Metric: lab.Goodput},
-		},
-		Faults: []lab.CheckColumn{
-			{Title: "refused", Count: countRefused}, {Title: "of unknown outcome", Count: countUnknown},
-			{Title: "found done", Count: countRecovered},
-			loaded.OutageColumn(),
-		},
-	}
+	return loaded.CheckTable([]lab.CheckColumn{
+		{Title: "posted", Count: countPosted}, {Title: "delivered", Count: countDelivered},
+		{Title: "lost", Count: countLost}, {Title: "misplaced", Count: countMisplaced},
+		{Title: "made up", Count: countMadeUp}, {Title: "wrong reads", Count: countWrong},
+		{Title: "requests/s", Metric: lab.Goodput}}, loaded.OutcomeColumns()...)
 }
 
 // OnBackings implements lab.Backed.
