@@ -28,8 +28,13 @@ func Texts(most int, build func(rows int) string) []string {
 	return texts
 }
 
+// TextsIn builds the texts of a statement for 0 to most keys, which stand in parentheses between its two parts.
+func TextsIn(most int, before, after string) []string {
+	return Texts(most, func(keys int) string { return before + " (" + Placeholders(keys) + ")" + after })
+}
+
 // EachOf is Each for some keys, with as few queries as may be. texts are those of the
-// query by the number of its keys, see Texts; the keys are their only values.
+// query by the number of its keys, see TextsIn; the keys are their only values.
 func EachOf[K any](ctx context.Context, db *DB, scan func(Row) error, texts []string, keys []K) error {
 	for part := range slices.Chunk(keys, len(texts)-1) {
 		args := make([]any, len(part))

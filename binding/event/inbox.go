@@ -22,9 +22,7 @@ type Inbox struct {
 // NewInbox makes the inbox of a database.
 func NewInbox(db *database.DB) *Inbox {
 	ids := func(begin string) []string {
-		return database.Texts(stride, func(rows int) string {
-			return begin + " FROM inbox WHERE consumer = ? AND id IN (" + database.Placeholders(rows) + ")"
-		})
+		return database.TextsIn(stride, begin+" FROM inbox WHERE consumer = ? AND id IN", "")
 	}
 	keep := db.KeepExisting("id")
 	return &Inbox{db: db, look: ids("SELECT id"), remove: ids("DELETE"),

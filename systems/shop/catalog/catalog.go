@@ -25,10 +25,8 @@ var _ shop.Catalog = (*Catalog)(nil)
 
 // New makes the component on its database.
 func New(db *database.DB) *Catalog {
-	return &Catalog{db: db, quotes: database.Texts(shop.MaxLines, func(n int) string {
-		return "SELECT product_id, name, price_cents FROM products WHERE product_id IN (" +
-			database.Placeholders(n) + ")"
-	})}
+	return &Catalog{db: db, quotes: database.TextsIn(shop.MaxLines,
+		"SELECT product_id, name, price_cents FROM products WHERE product_id IN", "")}
 }
 
 // Quote implements shop.Catalog.
@@ -38,16 +36,12 @@ func (c *Catalog) Quote(ctx context.Context, in *shoppb.QuoteRequest) (*shoppb.Q
 		return nil, rpc.Problemf(rpc.InvalidArgument, "a quote for %d products, ask for 1 to %d", len(ids),
 			shop.MaxLines)
 	}
-	args := make([]any, len(ids))
-	for i, id := range ids {
-		args[i] = id
-	}
 	found := make(map[int64]*shoppb.Product, len(ids))
-	err := c.db.Each(ctx, func(row database.Row) error {
+	err := database.EachOf(ctx, c.db, func(row database.Row) error {
 		product, err := scan(row)
 		found[product.GetProductId()] = product
 		return err
-	}, c.quotes[len(ids)], args...)
+	}, c.quotes, ids)
 	if err != nil {
 		return nil, fmt.Errorf("quote %d products: %w", len(ids), err)
 	}

@@ -22,10 +22,8 @@ var _ shop.Customers = (*Customers)(nil)
 
 // New makes the component on its database.
 func New(db *database.DB) *Customers {
-	return &Customers{db: db, several: database.Texts(shop.MaxPageSize, func(n int) string {
-		return "SELECT customer_id, name, email, address FROM customers WHERE customer_id IN (" +
-			database.Placeholders(n) + ")"
-	})}
+	return &Customers{db: db, several: database.TextsIn(shop.MaxPageSize,
+		"SELECT customer_id, name, email, address FROM customers WHERE customer_id IN", "")}
 }
 
 // GetCustomer implements shop.Customers.
@@ -53,16 +51,12 @@ func (c *Customers) GetCustomers(
 		return nil, rpc.Problemf(rpc.InvalidArgument, "%d customers at once, ask for 1 to %d", len(ids),
 			shop.MaxPageSize)
 	}
-	args := make([]any, len(ids))
-	for i, id := range ids {
-		args[i] = id
-	}
 	found := &shoppb.GetCustomersResponse{}
-	err := c.db.Each(ctx, func(row database.Row) error {
+	err := database.EachOf(ctx, c.db, func(row database.Row) error {
 		customer := &shoppb.Customer{}
 		found.Customers = append(found.Customers, customer)
 		return row.Scan(&customer.CustomerId, &customer.Name, &customer.Email, &customer.Address)
-	}, c.several[len(ids)], args...)
+	}, c.several, ids)
 	if err != nil {
 		return nil, fmt.Errorf("get %d customers: %w", len(ids), err)
 	}

@@ -22,14 +22,10 @@ const (
 	StateRestocked = "restocked" // given back after it was sold
 )
 
-// reservationColumns is how many values a reservation is written with.
-const reservationColumns = 6
-
 // Inventory implements shop.Inventory on its tables, each step for many orders at once.
 type Inventory struct {
 	db     *database.DB
 	ledger steps.Ledger
-	record []string      // INSERT by number of lines
 	lines  []string      // SELECT by number of orders
 	shelf  []string      // SELECT, and lock, by number of products
 	levels []string      // SELECT by number of products
@@ -46,31 +42,21 @@ var _ shop.Inventory = (*Inventory)(nil)
 
 // New makes the component on its database.
 func New(db *database.DB) *Inventory {
-	keep := db.KeepExisting("order_id")
 	moves := func(from, to string) steps.Amounts {
 		return steps.NewAmounts(db, "stock", "product_id",
 			from+" = "+from+" - ?, "+to+" = "+to+" + ?, version = version + 1", from)
 	}
 	c := &Inventory{
-		db:     db,
-		ledger: steps.NewLedger(db, "reservations", "reservation"),
-		record: database.Texts(shop.MaxLines, func(n int) string {
-			return "INSERT INTO reservations (order_id, line, product_id, quantity, state, journal) VALUES " +
-				database.Values(n, reservationColumns) + keep
-		}),
-		lines: database.Texts(steps.Most, func(n int) string {
-			return "SELECT order_id, state, product_id, quantity FROM reservations WHERE order_id IN (" +
-				database.Placeholders(n) + ")" +
-				db.ForUpdate("order_id, line")
-		}),
-		shelf: database.Texts(steps.Most, func(n int) string {
-			return "SELECT product_id, on_hand FROM stock WHERE product_id IN (" + database.Placeholders(n) + ")" +
-				db.ForUpdate("product_id")
-		}),
-		levels: database.Texts(steps.Most, func(n int) string {
-			return "SELECT product_id, on_hand, reserved, sold, version FROM stock WHERE product_id IN (" +
-				database.Placeholders(n) + ")"
-		}),
+		db: db,
+		ledger: steps.NewLedger(db, "reservations", "reservation").Of(shop.MaxLines, "order_id", "line", "product_id",
+			"quantity", "state", "journal"),
+		lines: database.TextsIn(steps.Most,
+			"SELECT order_id, state, product_id, quantity FROM reservations WHERE order_id IN",
+			db.ForUpdate("order_id, line")),
+		shelf: database.TextsIn(steps.Most, "SELECT product_id, on_hand FROM stock WHERE product_id IN",
+			db.ForUpdate("product_id")),
+		levels: database.TextsIn(steps.Most,
+			"SELECT product_id, on_hand, reserved, sold, version FROM stock WHERE product_id IN", ""),
 		take:   moves("on_hand", "reserved"),
 		sell:   moves("reserved", "sold"),
 		put:    moves("reserved", "on_hand"),
@@ -149,10 +135,7 @@ func (c *Inventory) reserve(
 			wanted[line.GetProductId()] += line.GetQuantity()
 		}
 	}
-	if err := c.ledger.StillNew(ctx, refused); err != nil {
-		return nil, err
-	}
-	if fresh, err := steps.Insert(ctx, c.db, c.record, reservationColumns, rows, look); err != nil {
+	if fresh, err := c.ledger.Insert(ctx, rows, refused, look); err != nil {
 		return nil, err
 	} else if !fresh {
 		return c.reserve(ctx, all, true)
@@ -205,7 +188,7 @@ func (c *Inventory) release(
 			rows = append(rows, in.GetOrderId(), 0, 0, 0, StateReleased, entry)
 		}
 	}
-	if fresh, err := steps.Insert(ctx, c.db, c.record, reservationColumns, rows, look); err != nil {
+	if fresh, err := c.ledger.Insert(ctx, rows, nil, look); err != nil {
 		return nil, err
 	} else if !fresh {
 		return c.release(ctx, all, true)

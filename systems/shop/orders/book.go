@@ -52,10 +52,9 @@ func NewBook(db *database.DB) *Book {
 				" WHERE " +
 				strings.TrimSuffix(strings.Repeat("order_id = ? AND lease_until_us = ? OR ", n), " OR ")
 		}),
-		leases: texts(func(n int) string {
-			return "SELECT order_id, lease_until_us FROM orders WHERE lease_until_us IS NOT NULL AND order_id IN (" +
-				database.Placeholders(n) + ")" + db.ForUpdate("order_id")
-		}),
+		leases: database.TextsIn(steps.Most,
+			"SELECT order_id, lease_until_us FROM orders WHERE lease_until_us IS NOT NULL AND order_id IN",
+			db.ForUpdate("order_id")),
 	}
 }
 

@@ -28,7 +28,6 @@ const (
 type Payments struct {
 	db       *database.DB
 	ledger   steps.Ledger
-	record   []string      // INSERT by number of payments
 	balances []string      // SELECT, and lock, by number of customers
 	debit    steps.Amounts // from the balance
 
@@ -40,16 +39,11 @@ var _ shop.Payments = (*Payments)(nil)
 // New makes the component on its database.
 func New(db *database.DB) *Payments {
 	c := &Payments{
-		db: db, ledger: steps.NewLedger(db, "payments", "payment"),
-		record: database.Texts(steps.Most, func(n int) string {
-			return "INSERT INTO payments (order_id, customer_id, amount_cents, state, journal) VALUES " +
-				database.Values(n, paymentColumns) + db.KeepExisting("order_id")
-		}),
-		balances: database.Texts(steps.Most, func(n int) string {
-			return "SELECT customer_id, balance_cents FROM accounts WHERE customer_id IN (" +
-				database.Placeholders(n) + ")" +
-				db.ForUpdate("customer_id")
-		}),
+		db: db,
+		ledger: steps.NewLedger(db, "payments", "payment").Of(steps.Most, "order_id", "customer_id", "amount_cents",
+			"state", "journal"),
+		balances: database.TextsIn(steps.Most, "SELECT customer_id, balance_cents FROM accounts WHERE customer_id IN",
+			db.ForUpdate("customer_id")),
 		debit: steps.NewAmounts(db, "accounts", "customer_id", "balance_cents = balance_cents - ?",
 			"balance_cents"),
 	}
@@ -59,9 +53,6 @@ func New(db *database.DB) *Payments {
 
 // Batch has charges that are asked for at the same time share a transaction. It is called before the first.
 func (c *Payments) Batch() { c.chargeOne = batching.New(c.db, c.ChargeAll).Do }
-
-// paymentColumns is how many values a payment is written with.
-const paymentColumns = 5
 
 // Charge implements shop.Payments.
 func (c *Payments) Charge(ctx context.Context, in *shoppb.ChargeRequest) (*shoppb.StepResponse, error) {
@@ -96,7 +87,7 @@ func (c *Payments) charge(
 		}
 	}
 	outcomes, due, entry := make([]steps.Outcome, len(all)), map[int64]int64{}, steps.Entry(StateCaptured)
-	rows := make([]any, 0, paymentColumns*len(all))
+	var rows []any
 	var refused []string
 	for n, in := range all {
 		order, customer, amount := in.GetOrderId(), in.GetCustomerId(), in.GetAmountCents()
@@ -114,10 +105,7 @@ func (c *Payments) charge(
 		rows = append(rows, order, customer, amount, StateCaptured, entry)
 		due[customer] += amount
 	}
-	if err := c.ledger.StillNew(ctx, refused); err != nil {
-		return nil, err
-	}
-	if fresh, err := steps.Insert(ctx, c.db, c.record, paymentColumns, rows, look); err != nil {
+	if fresh, err := c.ledger.Insert(ctx, rows, refused, look); err != nil {
 		return nil, err
 	} else if !fresh {
 		return c.charge(ctx, all, true)
@@ -227,7 +215,7 @@ func (c *Payments) void(
 			outcomes[n] = c.ledger.Came(in.GetOrderId(), state, StateVoided)
 		}
 	}
-	fresh, err := steps.Insert(ctx, c.db, c.record, paymentColumns, rows, look)
+	fresh, err := c.ledger.Insert(ctx, rows, nil, look)
 	if err == nil && !fresh {
 		return c.void(ctx, all, true)
 	}

@@ -23,7 +23,6 @@ const (
 type Shipping struct {
 	db     *database.DB
 	ledger steps.Ledger
-	record []string // INSERT by number of shipments
 
 	shipOne steps.Ask[*shoppb.ShipRequest]
 }
@@ -32,13 +31,8 @@ var _ shop.Shipping = (*Shipping)(nil)
 
 // New makes the component on its database.
 func New(db *database.DB) *Shipping {
-	c := &Shipping{
-		db: db, ledger: steps.NewLedger(db, "shipments", "shipment"),
-		record: database.Texts(steps.Most, func(n int) string {
-			return "INSERT INTO shipments (order_id, recipient, address, state, journal) VALUES " +
-				database.Values(n, shipmentColumns) + db.KeepExisting("order_id")
-		}),
-	}
+	c := &Shipping{db: db, ledger: steps.NewLedger(db, "shipments", "shipment").Of(steps.Most, "order_id",
+		"recipient", "address", "state", "journal")}
 	c.shipOne = steps.Alone(c.ShipAll)
 	return c
 }
@@ -46,9 +40,6 @@ func New(db *database.DB) *Shipping {
 // Batch has orders that are to be shipped at the same time share a transaction. It is called before the
 // first.
 func (c *Shipping) Batch() { c.shipOne = batching.New(c.db, c.ShipAll).Do }
-
-// shipmentColumns is how many values a shipment is written with.
-const shipmentColumns = 5
 
 // Ship implements shop.Shipping.
 func (c *Shipping) Ship(ctx context.Context, in *shoppb.ShipRequest) (*shoppb.Shipment, error) {
@@ -68,11 +59,11 @@ func (c *Shipping) ShipAll(ctx context.Context, all []*shoppb.ShipRequest) ([]st
 
 func (c *Shipping) ship(ctx context.Context, all []*shoppb.ShipRequest, _ bool) ([]steps.Outcome, error) {
 	outcomes, entry := make([]steps.Outcome, len(all)), steps.Entry(StateShipped)
-	rows := make([]any, 0, shipmentColumns*len(all))
+	var rows []any
 	for _, in := range all {
 		rows = append(rows, in.GetOrderId(), in.GetRecipient(), in.GetAddress(), StateShipped, entry)
 	}
-	if fresh, err := steps.Insert(ctx, c.db, c.record, shipmentColumns, rows, false); err != nil || fresh {
+	if fresh, err := c.ledger.Insert(ctx, rows, nil, false); err != nil || fresh {
 		return outcomes, err
 	}
 	states, err := c.ledger.States(ctx, steps.IDs(all))
@@ -86,7 +77,7 @@ func (c *Shipping) ship(ctx context.Context, all []*shoppb.ShipRequest, _ bool) 
 func (c *Shipping) Recall(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
 	return steps.Single(ctx, c.db, "recall", in, func(ctx context.Context, order string) (steps.Outcome, error) {
 		row := []any{order, "", "", StateRecalled, steps.Entry(StateRecalled)}
-		if fresh, err := steps.Insert(ctx, c.db, c.record, shipmentColumns, row, false); err != nil || fresh {
+		if fresh, err := c.ledger.Insert(ctx, row, nil, false); err != nil || fresh {
 			return steps.Outcome{}, err
 		}
 		return c.ledger.Advance(ctx, order, StateShipped, StateRecalled)

@@ -159,19 +159,6 @@ func Single(
 	})
 }
 
-// Insert writes the first rows of orders, in a statement of which each row has that many
-// values, and reports whether all orders are new here. After a look they are, or others
-// got in the way.
-func Insert(
-	ctx context.Context, db *database.DB, texts []string, columns int, rows []any, look bool,
-) (fresh bool, err error) {
-	added, err := db.ExecRows(ctx, texts, columns, rows)
-	if err == nil && look && added < int64(len(rows)/columns) {
-		err = db.Contended("an order has come since it was looked for")
-	}
-	return added == int64(len(rows)/columns), err
-}
-
 // IDs returns the orders that ask.
 func IDs[Q OfOrder](all []Q) []string {
 	ids := make([]string, len(all))
@@ -184,9 +171,11 @@ func IDs[Q OfOrder](all []Q) []string {
 // Ledger is a table with the columns order_id, state and journal, in which all rows
 // of an order have the same state and journal.
 type Ledger struct {
-	db         *database.DB
-	what       string   // a row, for messages: "reservation"
-	move, look []string // by number of orders
+	db          *database.DB
+	table, what string   // what names a row, for messages: "reservation"
+	move, look  []string // by number of orders
+	insert      []string // by number of rows
+	columns     int      // of a row that is inserted
 }
 
 // NewLedger makes a ledger of a table. what names a row in messages; also are assignments
@@ -194,16 +183,34 @@ type Ledger struct {
 func NewLedger(db *database.DB, table, what string, also ...string) Ledger {
 	set := strings.Join(append([]string{"state = ?", db.Append("journal")}, also...), ", ")
 	return Ledger{
-		db: db, what: what,
-		move: database.Texts(Most, func(n int) string {
-			return "UPDATE " + table + " SET " + set + " WHERE state = ? AND order_id IN (" +
-				database.Placeholders(n) + ")"
-		}),
-		look: database.Texts(Most, func(n int) string {
-			return "SELECT order_id, state FROM " + table + " WHERE order_id IN (" + database.Placeholders(n) + ")" +
-				db.ForUpdate("order_id")
-		}),
+		db: db, table: table, what: what,
+		move: database.TextsIn(Most, "UPDATE "+table+" SET "+set+" WHERE state = ? AND order_id IN", ""),
+		look: database.TextsIn(Most, "SELECT order_id, state FROM "+table+" WHERE order_id IN",
+			db.ForUpdate("order_id")),
 	}
+}
+
+// Of returns the ledger with the columns that Insert writes, at most so many rows in a statement.
+func (l Ledger) Of(most int, columns ...string) Ledger {
+	l.columns = len(columns)
+	l.insert = database.Texts(most, func(rows int) string {
+		return "INSERT INTO " + l.table + " (" + strings.Join(columns, ", ") + ") VALUES " +
+			database.Values(rows, l.columns) + l.db.KeepExisting("order_id")
+	})
+	return l
+}
+
+// Insert writes the first rows of orders, and reports whether all orders are new here. After a look they are,
+// or others got in the way. refused are orders that a look has refused: they, too, must still be new.
+func (l Ledger) Insert(ctx context.Context, rows []any, refused []string, look bool) (fresh bool, err error) {
+	if err := l.stillNew(ctx, refused); err != nil {
+		return false, err
+	}
+	added, err := l.db.ExecRows(ctx, l.insert, l.columns, rows)
+	if err == nil && look && added < int64(len(rows)/l.columns) {
+		err = l.db.Contended("an order has come since it was looked for")
+	}
+	return added == int64(len(rows)/l.columns), err
 }
 
 // States returns the states of orders, which nobody else changes in this transaction. Orders
@@ -219,9 +226,9 @@ func (l Ledger) States(ctx context.Context, orders []string) (map[string]string,
 	return states, err
 }
 
-// StillNew returns an error, at which the transaction is tried again, where one of the orders has come since
+// stillNew returns an error, at which the transaction is tried again, where one of the orders has come since
 // a look: a step that waited for stock or money may find that its own twin has taken the last of it.
-func (l Ledger) StillNew(ctx context.Context, orders []string) error {
+func (l Ledger) stillNew(ctx context.Context, orders []string) error {
 	states, err := l.States(ctx, orders)
 	if err == nil && len(states) > 0 {
 		err = l.db.Contended("an order has come since it was looked for")

@@ -23,16 +23,12 @@ type replica struct {
 }
 
 func newReplica(db *database.DB) replica {
-	by := func(begin string) []string {
-		return database.Texts(steps.Most, func(n int) string {
-			return begin + " IN (" + database.Placeholders(n) +
-				")"
-		})
-	}
 	return replica{
-		db:        db,
-		products:  by("SELECT product_id, name, price_cents FROM known_products WHERE product_id"),
-		customers: by("SELECT customer_id, name, address FROM known_customers WHERE customer_id"),
+		db: db,
+		products: database.TextsIn(steps.Most,
+			"SELECT product_id, name, price_cents FROM known_products WHERE product_id IN", ""),
+		customers: database.TextsIn(steps.Most,
+			"SELECT customer_id, name, address FROM known_customers WHERE customer_id IN", ""),
 	}
 }
 
