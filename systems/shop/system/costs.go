@@ -19,18 +19,17 @@ func (t *tally) costs(
 	ctx context.Context, v lab.Variant, values map[string]float64, metered lab.Metered, left lab.Leftover,
 ) error {
 	loaded.AddCost(values, metered, int64(t.since))
-	if err := addAmplification(values, left.Reports); err != nil {
-		return err
-	}
-	if t.since == 0 {
-		return nil
-	}
-	if len(left.Faults) > 0 {
-		return nil // the report of a unit that was killed tells of its last life only
-	}
-	spent, err := add(left.Reports)
+	units, err := unitReports(left.Reports)
 	if err != nil {
 		return err
+	}
+	addAmplification(values, units)
+	if t.since == 0 || len(left.Faults) > 0 { // the report of a unit that was killed tells of its last life only
+		return nil
+	}
+	spent := expenses{totals: map[string]float64{}}
+	for _, said := range units {
+		spent.take(said)
 	}
 	if err := spent.addSyncs(ctx, v, left); err != nil {
 		return err
@@ -42,25 +41,17 @@ func (t *tally) costs(
 }
 
 // addAmplification adds how many attempts units have sent for each call, in their last lives.
-func addAmplification(values map[string]float64, reports []lab.UnitReport) error {
+func addAmplification(values map[string]float64, units []assembly.Report) {
 	var asked, attempts int64
-	for _, r := range reports {
-		if r.Unit == RoleGenerator {
-			continue
-		}
-		var said assembly.Report
-		if err := json.Unmarshal(r.Data, &said); err != nil {
-			return fmt.Errorf("report of unit %s: %w", r.Unit, err)
-		}
+	for _, said := range units {
 		asked, attempts = asked+said.Asked, attempts+said.Attempts
 	}
 	if asked > 0 {
 		values[amplification] = float64(attempts) / float64(asked)
 	}
-	return nil
 }
 
-// expenses are what the units have counted.
+// expenses are what the units have counted. A metric that no unit counts is absent.
 type expenses struct {
 	totals map[string]float64 // by metric
 	// syncsBefore is how often the database server had forced its files to the disk
@@ -68,20 +59,20 @@ type expenses struct {
 	syncsBefore *int64
 }
 
-// add adds up the reports of all units. A metric that no unit counts is absent.
-func add(reports []lab.UnitReport) (expenses, error) {
-	sum := expenses{totals: map[string]float64{}}
+// unitReports reads the reports of all units but the generator.
+func unitReports(reports []lab.UnitReport) ([]assembly.Report, error) {
+	var all []assembly.Report
 	for _, r := range reports {
 		if r.Unit == RoleGenerator {
 			continue
 		}
 		var said assembly.Report
 		if err := json.Unmarshal(r.Data, &said); err != nil {
-			return sum, fmt.Errorf("report of unit %s: %w", r.Unit, err)
+			return nil, fmt.Errorf("report of unit %s: %w", r.Unit, err)
 		}
-		sum.take(said)
+		all = append(all, said)
 	}
-	return sum, nil
+	return all, nil
 }
 
 // take adds the report of one unit.

@@ -1,8 +1,6 @@
 package system
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -45,14 +43,8 @@ func uses(d architecture.Design, unit architecture.Unit) []lab.Use {
 // trial.
 func traffic(reports []lab.UnitReport, orders int) ([]lab.Traffic, error) {
 	var all []lab.Traffic
-	for _, r := range reports {
-		if r.Unit == RoleGenerator {
-			continue
-		}
-		var said assembly.Report
-		if err := json.Unmarshal(r.Data, &said); err != nil {
-			return nil, fmt.Errorf("report of unit %s: %w", r.Unit, err)
-		}
+	units, err := unitReports(reports)
+	for _, said := range units {
 		add := func(to, what string, count int64) {
 			all = append(all, lab.Traffic{From: said.Kind, To: to, What: what,
 				PerOperation: float64(count) / float64(orders)})
@@ -68,5 +60,5 @@ func traffic(reports []lab.UnitReport, orders int) ([]lab.Traffic, error) {
 			add(assembly.ServiceBroker, "messages in", m.Delivered)
 		}
 	}
-	return all, nil
+	return all, err
 }
