@@ -1,5 +1,7 @@
 package lab
 
+import "slices"
+
 // Conclusion is the answer of an experiment, chosen once. Every report shows it, and none
 // picks a headline or writes a sentence of its own.
 type Conclusion struct {
@@ -49,6 +51,24 @@ type Bar struct {
 	Begin float64 `json:"begin"`
 	Ratio
 	Verdict ComparisonVerdict `json:"verdict"`
+}
+
+// mostExplained is how many metrics an answer explains the steps of.
+const mostExplained = 6
+
+// ExplainedWays returns the ways of the first metrics that have any: those that an answer explains.
+func ExplainedWays(all []Waterfall) []Waterfall {
+	var metrics []string
+	var ways []Waterfall
+	for _, w := range all {
+		if !slices.Contains(metrics, w.Metric) {
+			metrics = append(metrics, w.Metric)
+		}
+		if slices.Index(metrics, w.Metric) < mostExplained {
+			ways = append(ways, w)
+		}
+	}
+	return ways
 }
 
 // Chart returns the steps as bars, each of which begins where the one before it ended, then the stretches and

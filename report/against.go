@@ -28,10 +28,7 @@ func AgainstTerminal(w io.Writer, a lab.Against, o Options) error {
 	for _, s := range againstTrust(a) {
 		p.paragraph("  * ", s, "")
 	}
-	if _, err := io.WriteString(w, p.b.String()); err != nil {
-		return fmt.Errorf("write one run against another: %w", err)
-	}
-	return nil
+	return p.flush(w, "one run against another")
 }
 
 // AgainstHTML writes one run against another as a page that needs neither network nor script.
@@ -96,9 +93,8 @@ func changesTable(a lab.Against, full bool) table {
 				tone = toneBad
 			}
 		}
-		t.add(text(c.Metric), text(c.Variant), text(c.Point), text(figure.Amount(c.Before, m.Unit)),
-			text(figure.Amount(c.After, m.Unit)), text(figure.Times(c.Estimate())),
-			toned(c.Words, tone))
+		t.add(c.Metric, c.Variant, c.Point, figure.Amount(c.Before, m.Unit), figure.Amount(c.After, m.Unit),
+			figure.Times(c.Estimate()), toned(c.Words, tone))
 	}
 	return t
 }
@@ -109,10 +105,7 @@ func GatesTerminal(w io.Writer, gates []lab.GateVerdict, o Options) error {
 	for _, g := range gates {
 		p.gate(g)
 	}
-	if _, err := io.WriteString(w, p.b.String()); err != nil {
-		return fmt.Errorf("write what became of the gates: %w", err)
-	}
-	return nil
+	return p.flush(w, "what became of the gates")
 }
 
 // gate writes what became of a limit.
@@ -147,7 +140,7 @@ func differencesTable(a lab.Against) table {
 	t := table{ID: "differences", Title: "What was not the same", Keys: 1,
 		Columns: []column{words("fact"), words("earlier"), prose("later")}}
 	for _, d := range a.Environment {
-		t.add(text(d.Fact), text(d.Before), text(d.After))
+		t.add(d.Fact, d.Before, d.After)
 	}
 	return t
 }

@@ -24,9 +24,8 @@ func (v view) bottleneckTables() []table {
 			if d.CPU > 0 {
 				to = fmt.Sprintf("%g processors", d.CPU)
 			}
-			t.add(text(d.Unit), text(to), judgedCell(d.Ratio, d.Verdict),
-				unlessNil(d.CPUShare, figure.Percent), unlessNil(d.Queueing, seconds),
-				unlessNil(d.PathShare, figure.Percent))
+			t.add(d.Unit, to, judgedCell(d.Ratio, d.Verdict), unlessNil(d.CPUShare, figure.Percent),
+				unlessNil(d.Queueing, seconds), unlessNil(d.PathShare, figure.Percent))
 		}
 		all = append(all, t)
 	}

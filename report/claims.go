@@ -39,8 +39,7 @@ func (v view) claimsTable() table {
 		}
 		given[c.Reason] = true
 		claim += " - " + clean(reason)
-		t.add(toned(c.Standing(), toneOf(c.Verdict)), text(published), text(measured(c.Measured, c.Low, c.High)),
-			text(claim))
+		t.add(toned(c.Standing(), toneOf(c.Verdict)), published, measured(c.Measured, c.Low, c.High), claim)
 	}
 	return t
 }

@@ -50,8 +50,8 @@ func (v view) costTable() table {
 	t := table{ID: "per-operation", Title: fmt.Sprintf("What one %s costs at %s", v.Operation, v.at(at)),
 		Keys: 1, Columns: []column{words("cost")},
 		Note: "CPU by unit: medians over trials; all else: means with intervals; " + v.sample()}
-	counts := slices.DeleteFunc(slices.Clone(v.Metrics), func(m lab.Metric) bool {
-		return m.Per != lab.PerOperation || m.Source != lab.FromSystem || m.Kind != lab.KindCount
+	counts := those(v.Metrics, func(m lab.Metric) bool {
+		return m.Per == lab.PerOperation && m.Source == lab.FromSystem && m.Kind == lab.KindCount
 	})
 	if len(counts) == 0 {
 		return t

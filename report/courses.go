@@ -101,9 +101,8 @@ func (v view) courseTable(at string) table {
 		if used == nil {
 			used = &lab.UsageCourse{}
 		}
-		t.add(text(c.Variant), text(fmt.Sprint(c.Trial)), text(fmt.Sprint(len(c.End))),
-			text(rangeOf(known(c.Median), "s")), text(rangeOf(known(c.P99), "s")), text(rangeOf(c.Rate, "1/s")),
-			text(rangeOf(used.Cores, "1")), text(rangeOf(used.Memory, "B")))
+		t.add(c.Variant, c.Trial, len(c.End), rangeOf(known(c.Median), "s"), rangeOf(known(c.P99), "s"),
+			rangeOf(c.Rate, "1/s"), rangeOf(used.Cores, "1"), rangeOf(used.Memory, "B"))
 	}
 	return t
 }

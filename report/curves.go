@@ -75,7 +75,7 @@ func (v view) heldTable() table {
 		if r.Held < r.Trials {
 			held = toned(fmt.Sprintf("missed in %d of %d trials", r.Trials-r.Held, r.Trials), toneWarn)
 		}
-		t.add(text(r.Variant), text(ratePerSecond(r.Rate)), held, begun, wrong)
+		t.add(r.Variant, ratePerSecond(r.Rate), held, begun, wrong)
 	}
 	return t
 }
@@ -94,8 +94,7 @@ func (v view) capacityTable() table {
 		if r.Variant != v.Baseline {
 			base = v.ratioCell(v.ratio(r.Metric, r.Variant, r.Point.Name))
 		}
-		t.add(text(r.Variant), text(r.Point.Name), text(figure.Quantity(r.Estimate(), r.Unit)), base,
-			text(fmt.Sprint(r.N)))
+		t.add(r.Variant, r.Point.Name, figure.Quantity(r.Estimate(), r.Unit), base, r.N)
 	}
 	return t
 }
@@ -132,7 +131,7 @@ func (v view) searchesTable() table {
 		if s.Failed != nil {
 			failsAt, why = text(ratePerSecond(s.Failed.Rate)), strings.TrimSuffix(s.Failed.Why+"; "+s.Reason, "; ")
 		}
-		t.add(append(row, failsAt, text(why))...)
+		t.addCells(append(row, failsAt, text(why))...)
 	}
 	return t
 }
@@ -145,9 +144,9 @@ func (v view) curveTable(m lab.Metric) table {
 	t := table{ID: "curve-" + m.Name, Title: "Over the offered rate: " + m.Title, Keys: 2,
 		Note:    fmt.Sprintf("medians over trials; *: the rate was not held; n=%s", v.counting),
 		Columns: []column{words("point"), numbers("offered")}}
-	shown := slices.DeleteFunc(v.variants(), func(x lab.Variant) bool {
+	shown := those(v.variants(), func(x lab.Variant) bool {
 		_, ok := v.curve(m.Name, x.Name)
-		return !ok
+		return ok
 	})
 	for _, x := range shown {
 		t.Columns = append(t.Columns, numbers(x.Name))
@@ -157,7 +156,7 @@ func (v view) curveTable(m lab.Metric) table {
 		for _, x := range shown {
 			row = append(row, v.curveCell(m, x.Name, l.point))
 		}
-		t.add(row...)
+		t.addCells(row...)
 	}
 	return t
 }
@@ -196,8 +195,7 @@ func (v view) drawnCurves(kind string) []lab.Metric {
 	if len(v.loads()) < 2 {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(v.Metrics),
-		func(m lab.Metric) bool { return !v.hasCurve(m.Name) || v.curveKind(m) != kind })
+	return those(v.Metrics, func(m lab.Metric) bool { return v.hasCurve(m.Name) && v.curveKind(m) == kind })
 }
 
 // curveKind returns the kind of plot that shows a metric over the offered rate; "" for none.

@@ -41,7 +41,7 @@ func (v view) ladderTable() table {
 			next = toned("x", toneWarn)
 		}
 		before = r.Variant
-		t.add(text(r.Variant), text(cpu), text(wall), base, next, toned(r.Summary, toneMuted))
+		t.add(r.Variant, cpu, wall, base, next, toned(r.Summary, toneMuted))
 	}
 	return t
 }

@@ -64,7 +64,7 @@ func (v view) kindsTable(at string) table {
 				}
 				row = append(row, partCell(part.Seconds, p.Seconds))
 			}
-			t.add(row...)
+			t.addCells(row...)
 		}
 	}
 	return t
@@ -99,8 +99,7 @@ func (v view) pathTables(at string) []table {
 				v.Operation),
 			Columns: []column{words("unit"), words("kind"), words("what"), numbers("begins"), numbers("takes")}}
 		for _, s := range p.Segments {
-			t.add(text(s.Unit), text(string(s.Kind)), text(s.Name), text(seconds(s.Start)),
-				partCell(s.Seconds, p.Seconds))
+			t.add(s.Unit, s.Kind, s.Name, seconds(s.Start), partCell(s.Seconds, p.Seconds))
 		}
 		tables = append(tables, t)
 	}

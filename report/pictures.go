@@ -97,9 +97,9 @@ func (v view) pictureTable(at string) table {
 			if part.Service != "" {
 				name += " (" + part.Service + ")"
 			}
-			t.add(text(p.Variant), text(name), text(unitWords(part.Part)), text(part.Node),
+			t.add(p.Variant, name, unitWords(part.Part), part.Node,
 				unlessZero(part.CPUPerOperation, seconds(part.CPUPerOperation)),
-				unlessZero(part.PeakMemory, figure.Amount(part.PeakMemory, "B")), text(linkWords(part.Links)))
+				unlessZero(part.PeakMemory, figure.Amount(part.PeakMemory, "B")), linkWords(part.Links))
 		}
 	}
 	return t

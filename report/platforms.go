@@ -9,8 +9,8 @@ import (
 
 // takes returns what platforms took at a point.
 func (v view) takes(at string) []lab.PlatformTake {
-	return slices.DeleteFunc(slices.Clone(v.Platforms),
-		func(p lab.PlatformTake) bool { return p.Point.Name != at || v.struckOut(p.Variant) })
+	return those(v.Platforms,
+		func(p lab.PlatformTake) bool { return p.Point.Name == at && !v.struckOut(p.Variant) })
 }
 
 // takesAt returns the point at which what platforms took is shown.
@@ -51,7 +51,7 @@ func (v view) takesTable() table {
 		if noticed {
 			row = append(row, took(p.NoticedSeconds))
 		}
-		t.add(row...)
+		t.addCells(row...)
 	}
 	return t
 }
@@ -65,7 +65,7 @@ func (v view) startsTable() table {
 			"that leads when all are, others when they take commands"}
 	for _, p := range v.takes(at) {
 		for _, s := range p.Starts {
-			t.add(text(p.Variant), text(s.Unit), text(seconds(s.Seconds)))
+			t.add(p.Variant, s.Unit, seconds(s.Seconds))
 		}
 	}
 	return t
@@ -82,12 +82,11 @@ func (v view) programsTable() table {
 			t.Note = "medians over trials, CPU of one core; source: " + p.Source
 		}
 		if p.Unmetered != "" {
-			t.add(text(p.Variant), toned("not metered: "+p.Unmetered, toneWarn), text(""), text(""), text(""))
+			t.add(p.Variant, toned("not metered: "+p.Unmetered, toneWarn), "", "", "")
 		}
 		for _, program := range p.Processes {
-			t.add(text(p.Variant), text(program.Name), text(plainNumber(program.Processes)),
-				text(figure.Percent(program.CPUShare)),
-				text(figure.Amount(program.PeakMemory, "B")))
+			t.add(p.Variant, program.Name, plainNumber(program.Processes), figure.Percent(program.CPUShare),
+				figure.Amount(program.PeakMemory, "B"))
 		}
 	}
 	return t

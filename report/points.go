@@ -54,9 +54,8 @@ func (v view) averagesTable() table {
 		if a.I2 != nil {
 			i2 = figure.Percent(*a.I2)
 		}
-		t.add(text(a.Variant+" / "+a.Baseline), text(a.Metric), text(fmt.Sprint(len(a.Points))),
-			ratio(a.Arithmetic), ratio(a.Geometric), ratio(a.Harmonic), ratio(a.OfSums),
-			text(i2), rung(a.Mean), text(span(a.PredictionLow, a.PredictionHigh)), verdict)
+		t.add(a.Variant+" / "+a.Baseline, a.Metric, len(a.Points), ratio(a.Arithmetic), ratio(a.Geometric),
+			ratio(a.Harmonic), ratio(a.OfSums), i2, rung(a.Mean), span(a.PredictionLow, a.PredictionHigh), verdict)
 	}
 	return t
 }

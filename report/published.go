@@ -49,10 +49,9 @@ func (v view) publishedTable() table {
 		if f.Measured != nil {
 			here += " " + unitWord(f.Unit)
 		}
-		t.add(text(f.Source), text(figureName(f)), text(printed),
-			text(here),
-			text(unlessNil(f.PublishedPerOperation, seconds).Text+" / "+
-				unlessNil(f.MeasuredPerOperation, seconds).Text),
+		t.add(f.Source, figureName(f), printed, here,
+			unlessNil(f.PublishedPerOperation, seconds).Text+" / "+
+				unlessNil(f.MeasuredPerOperation, seconds).Text,
 			toned(f.Status, statusTone(f.Status)), toned(strings.Join(cleanAll(note), "; "), toneMuted))
 	}
 	return t
@@ -106,8 +105,8 @@ func (v view) doubtfulTable() table {
 			words("status"), numbers("published"), numbers("recomputed"), prose("what, where, and why")}}
 	for _, f := range v.Published {
 		if badStatus(f.Status) {
-			t.add(toned(f.Status, toneBad), text(plainNumber(f.Value)+" "+unitWord(f.Unit)),
-				text(optional(f.Recomputed)), text(figureName(f)+" ("+f.Source+") - "+f.Note))
+			t.add(toned(f.Status, toneBad), plainNumber(f.Value)+" "+unitWord(f.Unit), optional(f.Recomputed),
+				figureName(f)+" ("+f.Source+") - "+f.Note)
 		}
 	}
 	return t

@@ -81,7 +81,7 @@ func (v view) spectrumTable(quantity, point string) table {
 			}
 			row = append(row, c)
 		}
-		t.add(row...)
+		t.addCells(row...)
 	}
 	return t
 }
@@ -145,8 +145,8 @@ func (v view) operationsTable(at string) table {
 			if o.Wrong > 0 {
 				wrong = toned(figure.Percent(o.Wrong), toneWarn)
 			}
-			t.add(text(name), text(o.Variant), text(seconds(o.Median)), text(seconds(o.P99)),
-				text(seconds(o.Longest)), text(fmt.Sprint(o.Sent)), wrong, text(countsByKind(o.Errors)))
+			t.add(name, o.Variant, seconds(o.Median), seconds(o.P99), seconds(o.Longest), o.Sent, wrong,
+				countsByKind(o.Errors))
 		}
 	}
 	return t

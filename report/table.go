@@ -103,13 +103,26 @@ func none() cell { return toned(absent, toneMuted) }
 // seconds writes a time.
 func seconds(value float64) string { return figure.Amount(value, "s") }
 
-// add appends a row.
-func (t *table) add(cells ...cell) { t.Rows = append(t.Rows, cells) }
+// add appends a row of cells; what is none becomes a cell without a tone.
+func (t *table) add(values ...any) {
+	cells := make([]cell, len(values))
+	for i, value := range values {
+		if c, is := value.(cell); is {
+			cells[i] = c
+		} else {
+			cells[i] = text(fmt.Sprint(value))
+		}
+	}
+	t.addCells(cells...)
+}
+
+// addCells appends a row.
+func (t *table) addCells(cells ...cell) { t.Rows = append(t.Rows, cells) }
 
 // addMeasured appends a row under its first cells, unless all others are absent.
 func (t *table) addMeasured(first []cell, others []cell) {
 	if slices.ContainsFunc(others, func(c cell) bool { return c.Text != absent }) {
-		t.add(slices.Concat(first, others)...)
+		t.addCells(slices.Concat(first, others)...)
 	}
 }
 
@@ -129,7 +142,7 @@ func transposed(t table, head string) table {
 		for _, old := range t.Rows {
 			row = append(row, old[i+1])
 		}
-		turned.add(row...)
+		turned.addCells(row...)
 	}
 	if len(t.Rows) == 0 {
 		turned.Rows = nil

@@ -54,10 +54,7 @@ func Terminal(w io.Writer, a lab.Analysis, o Options) error {
 		p.table(v.doubtfulTable())
 	}
 	p.trust(v, o)
-	if _, err := io.WriteString(w, p.b.String()); err != nil {
-		return fmt.Errorf("write the terminal report: %w", err)
-	}
-	return nil
+	return p.flush(w, "the terminal report")
 }
 
 // fullTables returns the long tables in the order of the study: raw values, means,
@@ -76,6 +73,14 @@ func (v view) fullTables() []table {
 type printer struct {
 	b      strings.Builder
 	colour bool
+}
+
+// flush writes what was collected; what names it in an error.
+func (p *printer) flush(w io.Writer, what string) error {
+	if _, err := io.WriteString(w, p.b.String()); err != nil {
+		return fmt.Errorf("write %s: %w", what, err)
+	}
+	return nil
 }
 
 // paint wraps a text in a colour code, where colours are allowed.

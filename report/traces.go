@@ -24,10 +24,7 @@ func TracesTerminal(w io.Writer, c lab.TraceComparison, o Options) error {
 	for _, s := range tracesTrust(c) {
 		p.paragraph("  * ", s, "")
 	}
-	if _, err := io.WriteString(w, p.b.String()); err != nil {
-		return fmt.Errorf("write one set of traces against another: %w", err)
-	}
-	return nil
+	return p.flush(w, "one set of traces against another")
 }
 
 // traceAnswer says what became of the time of an operation, and which service changed it most.
@@ -92,10 +89,9 @@ func servicesTable(c lab.TraceContrast, names [2]string) table {
 			"operation.",
 		Columns: slices.Concat([]column{words("service")}, changeColumns(names))}
 	for _, s := range c.Services {
-		t.add(text(s.Service), text(seconds(s.Path.Before)), text(seconds(s.Path.After)), changeCell(s.Path))
+		t.add(s.Service, seconds(s.Path.Before), seconds(s.Path.After), changeCell(s.Path))
 	}
-	t.add(text("an operation"), text(seconds(c.Seconds.Before)), text(seconds(c.Seconds.After)),
-		changeCell(c.Seconds))
+	t.add("an operation", seconds(c.Seconds.Before), seconds(c.Seconds.After), changeCell(c.Seconds))
 	return t
 }
 
@@ -115,8 +111,8 @@ func workTable(c lab.TraceContrast, names [2]string, full bool) table {
 			{"calls", "", s.Entered}, {"self time", "s", s.Self}, {"waiting", "s", s.Waiting}, {"share", "%", share},
 		} {
 			if full || decided(f.TraceChange) {
-				t.add(text(s.Service), text(f.name), text(figure.Amount(f.Before, f.unit)),
-					text(figure.Amount(f.After, f.unit)), text(changed(f.TraceChange, f.unit)))
+				t.add(s.Service, f.name, figure.Amount(f.Before, f.unit), figure.Amount(f.After, f.unit),
+					changed(f.TraceChange, f.unit))
 			}
 		}
 	}
@@ -142,16 +138,16 @@ func partsTable(c lab.TraceContrast, names [2]string, full bool) table {
 		shown = shown[:min(len(shown), briefParts)]
 	}
 	for _, part := range shown {
-		t.add(text(part.Service), text(part.Operation), text(string(part.Kind)), text(seconds(part.Path.Before)),
-			text(seconds(part.Path.After)), changeCell(part.Path))
+		t.add(part.Service, part.Operation, part.Kind, seconds(part.Path.Before), seconds(part.Path.After),
+			changeCell(part.Path))
 	}
 	if rest := c.Parts[len(shown):]; len(rest) > 0 {
 		var before, after float64
 		for _, part := range rest {
 			before, after = before+part.Path.Before, after+part.Path.After
 		}
-		t.add(text(fmt.Sprintf("%d others", len(rest))), text("all of them: --full"), text(""),
-			text(seconds(before)), text(seconds(after)), text(seconds(after-before)))
+		t.add(fmt.Sprintf("%d others", len(rest)), "all of them: --full", "", seconds(before), seconds(after),
+			seconds(after-before))
 	}
 	return t
 }
@@ -167,8 +163,8 @@ func callsTable(c lab.TraceContrast, full bool) table {
 	for _, part := range c.Parts {
 		if full || decided(part.Calls) || decided(part.Errors) {
 			count := func(value float64) cell { return text(figure.Number(figure.Alone(value))) }
-			t.add(text(part.Service), text(part.Operation), count(part.Calls.Before), count(part.Calls.After),
-				text(seconds(part.Self.Before)), text(seconds(part.Self.After)), count(part.Errors.Before),
+			t.add(part.Service, part.Operation, count(part.Calls.Before), count(part.Calls.After),
+				seconds(part.Self.Before), seconds(part.Self.After), count(part.Errors.Before),
 				count(part.Errors.After))
 		}
 	}

@@ -40,10 +40,9 @@ func (v view) trendsTable() table {
 		Columns: []column{words("metric"), words("factor"), words("variant"), numbers("slope"),
 			numbers("intercept"), numbers("R2"), numbers("exponent"), prose("warnings")}}
 	for _, l := range v.Trends {
-		t.add(text(figure.Spaced(l.Metric)), text(l.Factor), text(l.Variant),
-			text(plusMinus(l.Slope, l.SlopeSE, l.Unit)), text(plusMinus(l.Intercept, l.InterceptSE, l.Unit)),
-			text(figure.Fixed(l.R2, 4)), text(plusMinus(l.Exponent, l.ExponentSE, "1")),
-			toned(strings.Join(cleanAll(l.Warnings), "; "), toneWarn))
+		t.add(figure.Spaced(l.Metric), l.Factor, l.Variant, plusMinus(l.Slope, l.SlopeSE, l.Unit),
+			plusMinus(l.Intercept, l.InterceptSE, l.Unit), figure.Fixed(l.R2, 4),
+			plusMinus(l.Exponent, l.ExponentSE, "1"), toned(strings.Join(cleanAll(l.Warnings), "; "), toneWarn))
 	}
 	return t
 }
@@ -71,7 +70,7 @@ func (v view) rawTable() table {
 				continue
 			}
 			unit, factor := figure.Scale(r.Mean, r.Unit)
-			t.add(text(p.Name), text(x.Name), text(fmt.Sprint(r.N)), text(unit), text(values(r, factor)))
+			t.add(p.Name, x.Name, r.N, unit, values(r, factor))
 		}
 	}
 	return t

@@ -38,13 +38,12 @@ func (v view) trustTables() []table {
 // designTable says how the experiment was played.
 func (v view) designTable() table {
 	t := table{ID: "design", Title: "Design", Keys: 1, Columns: []column{words("what"), prose("value")}}
-	t.add(text("blocks"), text(fmt.Sprintf("%d, every variant and point once per block, in random order",
-		v.Blocks)))
-	t.add(text("seed"), text(fmt.Sprint(v.Seed)))
-	t.add(text("profile, scale"), text(fmt.Sprintf("%s, %s of the study's work per trial", v.Profile,
-		plainNumber(v.Scale))))
-	t.add(text("intervals"), text(figure.Setting(v.Confidence)+", trials are the sample"))
-	t.add(text("margin"), text(figure.Setting(v.Margin)+": smaller differences do not matter"))
+	t.add("blocks", fmt.Sprintf("%d, every variant and point once per block, in random order", v.Blocks))
+	t.add("seed", v.Seed)
+	t.add("profile, scale",
+		fmt.Sprintf("%s, %s of the study's work per trial", v.Profile, plainNumber(v.Scale)))
+	t.add("intervals", figure.Setting(v.Confidence)+", trials are the sample")
+	t.add("margin", figure.Setting(v.Margin)+": smaller differences do not matter")
 	beside := ""
 	if v.Trials.Spared > 0 {
 		beside = fmt.Sprintf("%d of them not needed or out of time, ", v.Trials.Spared)
@@ -55,8 +54,8 @@ func (v view) designTable() table {
 	if v.Trials.Shorter > 0 {
 		beside += fmt.Sprintf("%d of them shorter than later ones at their points, ", v.Trials.Shorter)
 	}
-	t.add(text("trials"), text(fmt.Sprintf("%d planned, %s%d counted, %s struck out", v.Trials.Planned, beside,
-		v.Trials.Valid, figure.Count(len(v.Trials.Invalid), "attempt"))))
+	t.add("trials", fmt.Sprintf("%d planned, %s%d counted, %s struck out", v.Trials.Planned, beside,
+		v.Trials.Valid, figure.Count(len(v.Trials.Invalid), "attempt")))
 	return t
 }
 
@@ -72,7 +71,7 @@ func (v view) noiseTable() table {
 		if r.High != nil && *r.High > 10**r.Low {
 			twin = figure.Times(figure.Alone(r.Ratio)) + " (too few blocks)"
 		}
-		t.add(text(figure.Spaced(name)), text(twin), text(fmt.Sprint(r.N)), text(stats.Reach(v.margin(name))))
+		t.add(figure.Spaced(name), twin, r.N, stats.Reach(v.margin(name)))
 	}
 	return t
 }
@@ -92,8 +91,7 @@ func (v view) steadinessTable() table {
 		if s.Halves != nil {
 			halves = figure.Times(s.Halves.Estimate())
 		}
-		t.add(text(s.Variant), text(s.Point.Name), text(s.Quantity), toned(s.Words, toneWarn), text(halves),
-			text(countsByKind(s.Courses)))
+		t.add(s.Variant, s.Point.Name, s.Quantity, toned(s.Words, toneWarn), halves, countsByKind(s.Courses))
 	}
 	return t
 }
@@ -114,9 +112,8 @@ func (v view) warmUpTable() table {
 		if 2*w.Steady <= w.Trials {
 			steady = toned(fmt.Sprintf("%d of %d", w.Steady, w.Trials), toneWarn)
 		}
-		t.add(text(w.Variant), text(w.Point.Name), steady, text(seconds(w.Seconds)),
-			text(seconds(w.Longest)),
-			text(figure.Times(figure.Alone(w.Factor))), text(countsByKind(w.Courses)))
+		t.add(w.Variant, w.Point.Name, steady, seconds(w.Seconds), seconds(w.Longest),
+			figure.Times(figure.Alone(w.Factor)), countsByKind(w.Courses))
 	}
 	return t
 }
@@ -149,8 +146,7 @@ func (v view) invalidTable() table {
 	t := table{ID: "invalid", Title: "Attempts that did not count", Keys: 1,
 		Columns: []column{numbers("trial"), numbers("attempt"), words("variant"), words("point"), prose("why")}}
 	for _, i := range v.Trials.Invalid {
-		t.add(text(fmt.Sprint(i.Trial)), text(fmt.Sprint(i.Attempt)), text(i.Variant), text(i.Point),
-			text(i.Reason))
+		t.add(i.Trial, i.Attempt, i.Variant, i.Point, i.Reason)
 	}
 	return t
 }
@@ -163,8 +159,7 @@ func (v view) auditTable() table {
 			prose("counts, figures, problems")}}
 	for _, name := range slices.Sorted(maps.Keys(v.Audit)) {
 		sum := v.Audit[name]
-		t.add(text(name), toned(string(sum.Verdict), toneOf(sum.Verdict)), text(fmt.Sprint(sum.Trials)),
-			text(auditWords(sum)))
+		t.add(name, toned(string(sum.Verdict), toneOf(sum.Verdict)), sum.Trials, auditWords(sum))
 	}
 	return t
 }
@@ -186,17 +181,16 @@ func (v view) conditionsTable() table {
 	c := v.Conditions
 	t := table{ID: "conditions", Title: "Conditions of the host", Keys: 1,
 		Columns: []column{words("what"), numbers("value"), prose("meaning")}}
-	t.add(text("calibration"), text(seconds(c.CalibrationMedian)),
-		toned("median time of a fixed computation", toneMuted))
-	t.add(text("calibration spread"), text(figure.Percent(c.CalibrationSpread)),
+	t.add("calibration", seconds(c.CalibrationMedian), toned("median time of a fixed computation", toneMuted))
+	t.add("calibration spread", figure.Percent(c.CalibrationSpread),
 		toned("(slowest - fastest) / median", toneMuted))
-	t.add(text("steal, most"), text(figure.Percent(c.MaxStealShare)),
+	t.add("steal, most", figure.Percent(c.MaxStealShare),
 		toned("of all processors, withheld by the hypervisor", toneMuted))
-	t.add(text("others, median"), text(figure.Percent(c.MedianOthersShare)),
+	t.add("others, median", figure.Percent(c.MedianOthersShare),
 		toned("of all processors, used by other processes", toneMuted))
-	t.add(text("meter, median"), text(figure.Percent(c.MeterShareMedian)),
+	t.add("meter, median", figure.Percent(c.MeterShareMedian),
 		toned("of one core, used by metering itself", toneMuted))
-	t.add(text("meter, most"), text(figure.Percent(c.MeterShareMax)), toned("of one core", toneMuted))
+	t.add("meter, most", figure.Percent(c.MeterShareMax), toned("of one core", toneMuted))
 	return t
 }
 
@@ -205,7 +199,7 @@ func (v view) environmentTable() table {
 	t := table{ID: "environment", Title: "Environment", Keys: 1,
 		Columns: []column{words("fact"), prose("value")}}
 	for _, name := range slices.Sorted(maps.Keys(v.Environment)) {
-		t.add(text(name), factCell(v.Environment[name]))
+		t.add(name, factCell(v.Environment[name]))
 	}
 	return t
 }

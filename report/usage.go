@@ -55,7 +55,7 @@ func (v view) usageTable(at string) table {
 		if !network {
 			cells = cells[:len(cells)-1]
 		}
-		t.add(cells...)
+		t.addCells(cells...)
 	}
 	for _, x := range v.variants() {
 		for _, u := range v.usages(x.Name, at) {
@@ -108,9 +108,8 @@ func (v view) platformTable(at string) table {
 				continue
 			}
 			source, window = p.Source, p.WindowSeconds
-			t.add(text(x.Name), text(u.Role), millicores(p.Millicores), millicores(p.MostMillicores),
-				millicores(p.GroupMillicores),
-				difference(*p), text(figure.Fixed(p.LagSeconds, 0)+" s"))
+			t.add(x.Name, u.Role, millicores(p.Millicores), millicores(p.MostMillicores),
+				millicores(p.GroupMillicores), difference(*p), figure.Fixed(p.LagSeconds, 0)+" s")
 		}
 	}
 	t.Columns = []column{words("variant"), words("unit"), numbers(source), numbers("its maximum"),
@@ -142,13 +141,11 @@ func (v view) nodesTable() table {
 		Columns: []column{words("variant"), words("node"), words("load"), numbers("trials"), numbers("units"),
 			numbers("share of one processor"), numbers("mean memory")}}
 	for _, x := range v.variants() {
-		loads := slices.DeleteFunc(slices.Clone(v.NodeLoads),
-			func(n lab.NodeLoad) bool { return n.Variant != x.Name })
+		loads := those(v.NodeLoads, func(n lab.NodeLoad) bool { return n.Variant == x.Name })
 		slices.SortStableFunc(loads, func(a, b lab.NodeLoad) int { return cmp.Compare(a.Node, b.Node) })
 		for _, n := range loads {
-			t.add(text(n.Variant), text(n.Node), text(v.at(n.Point.Name)), text(strconv.Itoa(n.Trials)),
-				text(strconv.FormatFloat(n.Units, 'g', 3, 64)),
-				text(figure.Percent(n.CPUShare)), text(figure.Amount(n.MeanMemory, "B")))
+			t.add(n.Variant, n.Node, v.at(n.Point.Name), n.Trials, strconv.FormatFloat(n.Units, 'g', 3, 64),
+				figure.Percent(n.CPUShare), figure.Amount(n.MeanMemory, "B"))
 		}
 	}
 	return t

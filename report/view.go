@@ -64,12 +64,12 @@ func countingBlocks(a lab.Analysis) string {
 
 // variants returns what is compared: all but the twins.
 func (v view) variants() []lab.Variant {
-	return slices.DeleteFunc(slices.Clone(v.Variants), func(x lab.Variant) bool { return x.TwinOf != "" })
+	return those(v.Variants, func(x lab.Variant) bool { return x.TwinOf == "" })
 }
 
 // challengers returns the variants that are compared with the baseline.
 func (v view) challengers() []lab.Variant {
-	return slices.DeleteFunc(v.variants(), func(x lab.Variant) bool { return x.Name == v.Baseline })
+	return those(v.variants(), func(x lab.Variant) bool { return x.Name != v.Baseline })
 }
 
 // isTwin reports whether the named variant repeats another.
@@ -82,10 +82,8 @@ func (v view) drawsVariant(name string) bool { return !v.isTwin(name) && !v.stru
 
 // metric returns the named metric, or one with no title where it is unknown.
 func (v view) metric(name string) lab.Metric {
-	for _, m := range v.Metrics {
-		if m.Name == name {
-			return m
-		}
+	if m, known := lab.MetricNamed(v.Metrics, name); known {
+		return m
 	}
 	return lab.Metric{Name: name, Title: name, Unit: "1"}
 }

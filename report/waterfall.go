@@ -9,32 +9,13 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// mostExplained is how many metrics the table of the steps shows, unless all are
-// asked for: those that the answer explains.
-const mostExplained = 6
-
-// explained returns the waterfalls of the study's first metrics that have one.
-func (v view) explained(all bool) []lab.Waterfall {
-	var metrics []string
-	for _, w := range v.Waterfalls {
-		if !slices.Contains(metrics, w.Metric) {
-			metrics = append(metrics, w.Metric)
-		}
-	}
-	if !all {
-		metrics = metrics[:min(mostExplained, len(metrics))]
-	}
-	return slices.DeleteFunc(slices.Clone(v.Waterfalls),
-		func(w lab.Waterfall) bool { return !slices.Contains(metrics, w.Metric) })
-}
-
-// stepsTable shows the steps of the way against the metrics, and what they come to. The
-// metrics whose bars stand over it are left out, unless all are asked for.
+// stepsTable shows the steps of the way against the metrics, and what they come to: against those that the
+// answer explains and whose bars do not stand over it, unless all are asked for.
 func (v view) stepsTable(all bool) table {
-	shown := v.explained(all)
+	shown := v.Waterfalls
 	if !all {
-		shown = slices.DeleteFunc(shown,
-			func(w lab.Waterfall) bool { return v.drawn(w.Metric, w.To, w.Point.Name) })
+		shown = those(lab.ExplainedWays(shown),
+			func(w lab.Waterfall) bool { return !v.drawn(w.Metric, w.To, w.Point.Name) })
 	}
 	if len(shown) == 0 {
 		return table{}
@@ -63,20 +44,20 @@ func (v view) stepsTable(all bool) table {
 		for _, w := range shown {
 			row = append(row, judgedCell(w.Steps[i].Ratio, w.Steps[i].Verdict))
 		}
-		t.add(row...)
+		t.addCells(row...)
 	}
 	for i, s := range way.Stretches {
 		row := []cell{text(s.From + " -> " + s.To)}
 		for _, w := range shown {
 			row = append(row, judgedCell(w.Stretches[i].Ratio, w.Stretches[i].Verdict))
 		}
-		t.add(row...)
+		t.addCells(row...)
 	}
 	row := []cell{text(way.From + " -> " + way.To)}
 	for _, w := range shown {
 		row = append(row, judgedCell(w.Whole, w.Verdict))
 	}
-	t.add(row...)
+	t.addCells(row...)
 	return t
 }
 
@@ -144,9 +125,10 @@ func (v view) waterfallSection() section {
 			"better, left is the loss. On a log axis equal lengths are equal factors, and the steps multiply to the " +
 			"whole. " +
 			v.limitOfSteps()}
+	explained := lab.ExplainedWays(v.Waterfalls)
 	for i, w := range v.Waterfalls {
 		s.Folded = append(s.Folded, v.waterfallTable(i, w))
-		if !slices.ContainsFunc(v.explained(false), func(x lab.Waterfall) bool { return x.Metric == w.Metric }) {
+		if !slices.ContainsFunc(explained, func(x lab.Waterfall) bool { return x.Metric == w.Metric }) {
 			continue
 		}
 		title := v.metric(w.Metric).Title + " at " + v.at(w.Point.Name)
@@ -176,12 +158,12 @@ func (v view) waterfallTable(i int, w lab.Waterfall) table {
 		if s.Name != "" {
 			what, change = s.Name, s.Turned()
 		}
-		t.add(text(what), text(change), text(figure.Times(s.Ratio.Estimate())),
-			toned(string(s.Verdict), toneOf(s.Verdict)), text(figure.Times(figure.Alone(product))))
+		t.add(what, change, figure.Times(s.Ratio.Estimate()), toned(string(s.Verdict), toneOf(s.Verdict)),
+			figure.Times(figure.Alone(product)))
 	}
 	if len(w.Steps) > 0 {
-		t.add(text("whole way"), text(w.From+" -> "+w.To), text(figure.Times(w.Whole.Estimate())),
-			toned(string(w.Verdict), toneOf(w.Verdict)), text(figure.Times(figure.Alone(product))))
+		t.add("whole way", w.From+" -> "+w.To, figure.Times(w.Whole.Estimate()),
+			toned(string(w.Verdict), toneOf(w.Verdict)), figure.Times(figure.Alone(product)))
 	}
 	return t
 }
@@ -199,9 +181,8 @@ func (v view) interactionTable() table {
 			if i.Matters {
 				matters = toned("yes", toneWarn)
 			}
-			t.add(text(figure.Spaced(w.Metric)), text(cmp.Or(i.Plain, i.Knob)), text(figure.Times(i.First.Estimate())),
-				text(figure.Times(i.Second.Estimate())), text(figure.Times(i.OfRatios.Estimate())), matters,
-				text(i.Words))
+			t.add(figure.Spaced(w.Metric), cmp.Or(i.Plain, i.Knob), figure.Times(i.First.Estimate()),
+				figure.Times(i.Second.Estimate()), figure.Times(i.OfRatios.Estimate()), matters, i.Words)
 		}
 	}
 	return t

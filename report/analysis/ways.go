@@ -11,9 +11,6 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// mostExplained bounds of how many metrics the answer explains the steps.
-const mostExplained = 6
-
 // noWay is said where no block holds every step.
 const noWay = "No block holds every step of the way: nothing can be said of where the difference comes from."
 
@@ -31,7 +28,7 @@ func (e *experiment) wayFindings(a lab.Analysis, s subject, h *lab.Headline) []s
 	if len(a.Waterfalls) == 0 {
 		return []string{noWay}
 	}
-	ways := e.explainedWays(a.Waterfalls)
+	ways := lab.ExplainedWays(a.Waterfalls)
 	if !e.study.Explains() {
 		ways = ways[:1]
 	}
@@ -50,19 +47,6 @@ func (e *experiment) wayFindings(a lab.Analysis, s subject, h *lab.Headline) []s
 		texts = append(texts, text)
 	}
 	return texts
-}
-
-// explainedWays returns the explained ways of the study's first metrics that have any.
-func (e *experiment) explainedWays(all []lab.Waterfall) []lab.Waterfall {
-	var metrics []string
-	for _, w := range all {
-		if len(metrics) < mostExplained {
-			metrics = appendNew(metrics, w.Metric)
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(w lab.Waterfall) bool {
-		return !slices.Contains(metrics, w.Metric)
-	})
 }
 
 // several reports whether some step between variants of the study turns more than
