@@ -45,19 +45,11 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 	if err != nil {
 		return loaded.Unknown(err)
 	}
-	design, err := architecture.New(v.Architecture, v.Knobs)
+	j, err := readHistory(v, p, left.Dir)
+	if err == nil {
+		err = j.readStores(ctx, left.Addresses[socialunit.ServiceDocuments])
+	}
 	if err != nil {
-		return loaded.Unknown(err)
-	}
-	people, err := sizeOf(p)
-	if err != nil {
-		return loaded.Unknown(err)
-	}
-	j := newJudge(people, design)
-	if err := loaded.EachAttempt(filepath.Join(left.Dir, loaded.History), j.take); err != nil {
-		return loaded.Unknown(err)
-	}
-	if err := j.readStores(ctx, left.Addresses[socialunit.ServiceDocuments]); err != nil {
 		return loaded.Unknown(err)
 	}
 	j.judgeReads()
@@ -65,7 +57,7 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 	if only, _ := p.Level(Only); only == 3 { // then nobody reads
 		audit = j.Audit(broken(), countPosted, "no post was acknowledged")
 	}
-	least, median, greatest := people.Degrees()
+	least, median, greatest := j.people.Degrees()
 	audit.Figures = map[string]float64{"least_links": float64(least), "median_links": float64(median),
 		"most_links": float64(greatest)}
 	return s.base().With(audit, "system", p, load)
@@ -111,9 +103,19 @@ type judge struct {
 	behind []float64
 }
 
-func newJudge(people *population.Population, design architecture.Design) *judge {
-	return &judge{Findings: loaded.Findings{Counts: map[string]int64{}}, design: design, people: people,
+// readHistory returns a judge who knows what clients did in a trial.
+func readHistory(v lab.Variant, p lab.Point, dir string) (*judge, error) {
+	design, err := architecture.New(v.Architecture, v.Knobs)
+	if err != nil {
+		return nil, err
+	}
+	people, err := sizeOf(p)
+	if err != nil {
+		return nil, err
+	}
+	j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}}, design: design, people: people,
 		posts: map[string]*post{}, open: map[int]int{}}
+	return j, loaded.EachAttempt(filepath.Join(dir, loaded.History), j.take)
 }
 
 // take takes a line of the history in.

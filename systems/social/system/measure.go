@@ -2,7 +2,6 @@ package system
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -49,12 +48,8 @@ func measureStaleness(values map[string]float64, v lab.Variant, p lab.Point, lef
 	if err != nil || design.Broker == "" {
 		return err
 	}
-	people, err := sizeOf(p)
+	j, err := readHistory(v, p, left.Dir)
 	if err != nil {
-		return err
-	}
-	j := newJudge(people, design)
-	if err := loaded.EachAttempt(filepath.Join(left.Dir, loaded.History), j.take); err != nil {
 		return err
 	}
 	j.judgeReads()
