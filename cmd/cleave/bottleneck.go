@@ -20,7 +20,6 @@ import (
 // bottleneckName is the study of every search for a bottleneck.
 const bottleneckName = "bottleneck"
 
-// bottleneckFlags are the flags of bottleneck.
 type bottleneckFlags struct {
 	foreignFlags
 	architecture string

@@ -24,7 +24,6 @@ import (
 // checkName is the study of every check.
 const checkName = "check"
 
-// checkFlags are the flags of check.
 type checkFlags struct {
 	foreignFlags
 	architectures []string

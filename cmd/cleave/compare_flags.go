@@ -18,7 +18,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// compareFlags are the flags of compare.
 type compareFlags struct {
 	foreignFlags
 	ways     []string // to deploy every system; none: each has its own

@@ -14,7 +14,6 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// explainFlags are the flags of explain.
 type explainFlags struct {
 	foreignFlags
 	from, to  string

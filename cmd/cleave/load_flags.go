@@ -12,7 +12,6 @@ import (
 	"github.com/cleave-lab/cleave/load/trial"
 )
 
-// loadFlags are the flags of load.
 type loadFlags struct {
 	given func(flag string) bool
 	value func(flag string) string // as text

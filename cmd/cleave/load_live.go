@@ -92,7 +92,6 @@ func (v *liveView) take(s trial.Second) (moment, bool) {
 	return m, true
 }
 
-// line writes a line.
 func (v *liveView) line(s trial.Second) {
 	m, long := v.take(s)
 	if !long {

@@ -103,7 +103,6 @@ func (o *loadOutputs) logSecond(s trial.Second) error {
 	return o.log.Write(s.Results)
 }
 
-// write writes the documents.
 func (o *loadOutputs) write(standard io.Writer, outcome *trial.Outcome) error {
 	var failures []error
 	switch o.json {

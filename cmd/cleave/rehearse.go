@@ -24,7 +24,6 @@ const (
 	changedVariant = "changed"
 )
 
-// rehearseFlags are the flags of rehearse.
 type rehearseFlags struct {
 	designFlags
 	change changeFlags

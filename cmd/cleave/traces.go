@@ -13,7 +13,6 @@ import (
 	"github.com/cleave-lab/cleave/traces"
 )
 
-// tracesFlags are the flags of traces.
 type tracesFlags struct {
 	json string
 	full bool

@@ -24,7 +24,6 @@ type sentRows struct {
 	waiting []record.Row
 }
 
-// add takes a row.
 func (l *sentRows) add(r record.Row) error {
 	var err error
 	if l.before != nil {

@@ -150,7 +150,6 @@ func firstExample(examples openapi3.Examples) (value any, found bool) {
 	return nil, false
 }
 
-// body sets the body of a step.
 func (a *description) body(o *operation, step *scenario.Step) (reason string) {
 	if o.spec.RequestBody == nil || o.spec.RequestBody.Value == nil {
 		return ""

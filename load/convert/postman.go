@@ -80,7 +80,6 @@ func (c *requests) scripts(where string, of gjson.Result) {
 	}
 }
 
-// request converts one request.
 func (c *requests) request(where, name string, of, answers, auth gjson.Result) {
 	r := &recorded{where: where, name: name, method: cmp.Or(of.Get("method").String(), "GET")}
 	if own := of.Get("auth"); own.IsObject() {

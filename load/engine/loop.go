@@ -92,7 +92,6 @@ func (l *loop) reset(start time.Time) error {
 	return err
 }
 
-// close closes all connections.
 func (l *loop) close() error {
 	for i := range l.conns {
 		l.hangUp(&l.conns[i])

@@ -209,7 +209,6 @@ func (r *Results) Merge(other *Results) error {
 	return nil
 }
 
-// add adds counts.
 func (c *Counts) add(other Counts) {
 	c.Late += other.Late
 	c.Unsent += other.Unsent

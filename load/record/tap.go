@@ -51,7 +51,6 @@ func (t *Tap) Each(write func(*Sample) error) error {
 // known when Each has returned.
 func (t *Tap) Waits() (int64, time.Duration) { return t.waits, t.waiting }
 
-// put adds a sample.
 func (t *Tap) put(s *Sample) {
 	t.now = append(t.now, *s)
 	if len(t.now) == batch {

@@ -103,7 +103,6 @@ type sum struct {
 	high, low float64
 }
 
-// add adds one term.
 func (s *sum) add(x float64) {
 	t := s.high + x
 	if math.Abs(s.high) >= math.Abs(x) {

@@ -294,7 +294,6 @@ func (s *search) short() Prober {
 	return s.probe
 }
 
-// play plays one trial.
 func (s *search) play(probe Prober, rate float64) error {
 	if len(s.all) >= s.MaxProbes {
 		return errTooMany

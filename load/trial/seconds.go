@@ -66,7 +66,6 @@ func (s *Seconds) Err() error {
 	return errors.Join(s.errs...)
 }
 
-// add adds to a second.
 func (s *Seconds) add(number int64, one Second) {
 	sum := s.waiting[number]
 	if sum == nil {
@@ -98,7 +97,6 @@ func (s *Seconds) release() {
 	}
 }
 
-// pass passes a second on.
 func (s *Seconds) pass(one Second) {
 	if s.each != nil {
 		s.note(s.each(one))

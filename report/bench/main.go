@@ -81,7 +81,6 @@ func bench(ctx context.Context, arguments []string) error {
 	return figures.Publish(os.Stdout, *out, found.figures())
 }
 
-// names returns the names of all experiments.
 func names() []string {
 	var all []string
 	for _, e := range experiments() {

@@ -82,7 +82,6 @@ func (s *sender) close() error {
 	return nil
 }
 
-// post sends a message.
 func (s *sender) post(m message) error {
 	ctx, cancel := context.WithTimeout(s.ctx, sendPatience)
 	defer cancel()

@@ -165,7 +165,6 @@ func ownDifferences(a, b state) (all []difference) {
 	return all
 }
 
-// add adds a service of another system.
 func (s *state) add(service lab.SystemService, from state) {
 	s.Services = append(s.Services, service)
 	if n := from.replicas[service.Name]; n > 0 {
@@ -176,7 +175,6 @@ func (s *state) add(service lab.SystemService, from state) {
 	}
 }
 
-// remove removes a service.
 func (s *state) remove(name string) {
 	s.Services = slices.DeleteFunc(s.Services, func(one lab.SystemService) bool { return one.Name == name })
 	delete(s.replicas, name)

@@ -55,7 +55,6 @@ func Run(path string) (status int, err error) {
 	return c.play(orders.Run)
 }
 
-// read reads orders.
 func read(path string) (orders lab.StarterOrders, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -126,7 +125,6 @@ func (c *container) play(words []string) (status int, err error) {
 	}
 }
 
-// start starts a program.
 func (c *container) start(words []string) error {
 	command := exec.Command(words[0], words[1:]...)
 	command.Env, command.Dir, command.Stdout, command.Stderr = c.orders.Env, c.orders.Dir, os.Stdout, os.Stderr

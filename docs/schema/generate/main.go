@@ -27,7 +27,6 @@ type document struct {
 	kind  reflect.Type
 }
 
-// documents returns all schemas.
 func documents() []document {
 	return []document{
 		{"plan", "plan.json of a result folder: the experiment before it is played", reflect.TypeFor[lab.Plan]()},

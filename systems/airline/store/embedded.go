@@ -171,7 +171,6 @@ func get[T any](tx *bolt.Tx, bucket, key string) (value T, known bool, err error
 	return value, true, nil
 }
 
-// put writes the value of a key.
 func put(tx *bolt.Tx, bucket, key string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {

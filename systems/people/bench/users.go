@@ -65,7 +65,6 @@ func (u *users) send(c *eventloop.Conn, method, path, contentType, body string) 
 	return c.Write(u.sent)
 }
 
-// user is one of them.
 type user struct {
 	*users
 	created bool // and asks for it now

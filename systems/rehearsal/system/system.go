@@ -42,7 +42,6 @@ func (s System) base() loaded.Base {
 	return loaded.Base{Generator: s.Generator, Load: s.Load, Counted: Operations}
 }
 
-// design returns the design of a variant.
 func (s System) design(v lab.Variant) (*rehearsal.Design, error) {
 	m, err := model.Parse(rehearsal.ModelFile, []byte(s.Model))
 	if err != nil {

@@ -105,7 +105,6 @@ func views(
 	return audit.ReadViews(ctx, store, orderviews.Collection(), stockviews.Collection())
 }
 
-// openAll opens the databases of a variant.
 func openAll(ctx context.Context, v lab.Variant, address string) (assembly.Databases, error) {
 	design, err := architecture.New(v.Architecture, v.Knobs)
 	if err != nil {

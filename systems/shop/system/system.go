@@ -138,7 +138,6 @@ func (s System) Layout(v lab.Variant, p lab.Point, random uint64) (lab.Layout, e
 	return layout, nil
 }
 
-// services returns the backing services of a design.
 func services(d architecture.Design) []lab.ServiceSpec {
 	all := []lab.ServiceSpec{{Name: assembly.ServiceDatabase, Kind: d.Database, Replicated: d.Replicated}}
 	if d.Broker != "" {
