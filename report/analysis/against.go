@@ -182,14 +182,14 @@ func changeOf(m lab.Metric, before, after lab.Result, a lab.Against) lab.Change 
 	}
 	c.Ratio.Ratio = ratio.Value
 	c.Low, c.High = bounds(ratio.Low, ratio.High)
-	verdict := stats.Judge(ratio.Estimate, stats.Gates{Margin: a.Margin}, wording(m))
+	verdict := stats.Judge(ratio.Estimate, stats.Gates{Margin: a.Margin}, traitsOf(m).wording)
 	c.Verdict, c.Words = verdict.Kind, verdict.Words
 	return c
 }
 
 // withholdChange takes back a verdict that hangs on how long trials lasted.
 func withholdChange(c *lab.Change, m lab.Metric, before, after lab.Analysis) {
-	follows := followed(m)
+	follows := traitsOf(m).follows
 	if follows == "" || c.Low == nil || c.High == nil {
 		return
 	}

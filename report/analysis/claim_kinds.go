@@ -56,7 +56,7 @@ func (e *experiment) judgeSlower(j *lab.Judgement, c claim) {
 		return
 	}
 	metric, _ := e.metric(c.Metric)
-	gates, words := e.gates(c.Metric, c.pair()), wording(metric)
+	gates, words := e.gates(c.Metric, c.pair()), traitsOf(metric).wording
 	smallest, slower := all[0], 0
 	var against, open []string
 	for _, r := range all {

@@ -217,7 +217,7 @@ func (e *experiment) comparison(metric lab.Metric, point lab.Point, p pair, c co
 		return out
 	}
 	gates := e.gates(metric.Name, p)
-	verdict := stats.Judge(c.ratio.Estimate, gates, wording(metric))
+	verdict := stats.Judge(c.ratio.Estimate, gates, traitsOf(metric).wording)
 	out.Margin = gates.Widest()
 	out.Verdict, out.Words, out.MoreBlocks = forBetter(metric, verdict.Kind), verdict.Words, verdict.MoreBlocks
 	out.P, out.Spread, out.Degrees = number(c.ratio.P), string(c.ratio.Spread), number(c.ratio.Degrees)
@@ -281,13 +281,42 @@ func (e *experiment) adjust(family []lab.Comparison, ratios []stats.Ratio) {
 	}
 }
 
-// wording names the directions of a metric.
-func wording(m lab.Metric) stats.Wording {
-	switch {
-	case m.Kind == lab.KindCost:
-		return stats.Wording{Above: "costlier", Below: "cheaper"}
-	case m.Kind == lab.KindTime && m.Better == lab.LowerIsBetter:
-		return stats.Wording{Above: "slower", Below: "faster"}
+// traits are what a metric means for its comparison, its course and its place on the page.
+type traits struct {
+	wording  stats.Wording // of its directions
+	follows  string        // what changes it within a load; "" where it does not matter when in a load it is taken
+	duration bool          // it is how long an operation takes
+	overRate bool          // it is drawn over the offered rate
+	section  string        // of the page that has its levels
+}
+
+// traitsOf returns the traits of a metric: those of its kind, but for two quantities.
+func traitsOf(m lab.Metric) traits {
+	t := traits{wording: stats.Wording{Above: "more", Below: "less"}, section: "ratios"}
+	switch m.Kind {
+	case lab.KindTime:
+		if m.Better == lab.LowerIsBetter {
+			t.wording = stats.Wording{Above: "slower", Below: "faster"}
+		}
+		if t.follows = stats.FollowMedian; m.Quantile >= 0.9 {
+			t.follows = stats.FollowTail
+		}
+		t.duration = slices.Contains([]string{lab.CompletionTime, lab.ResponseTime, lab.ServiceTime, lab.Elapsed},
+			m.Quantity)
+		t.overRate = slices.Contains([]string{lab.ResponseTime, lab.CompletionTime, lab.Staleness}, m.Quantity)
+	case lab.KindCost:
+		t.wording, t.section = stats.Wording{Above: "costlier", Below: "cheaper"}, "cost"
+		t.follows = stats.FollowMedian
+	case lab.KindRate:
+		t.follows, t.overRate = stats.FollowRate, true
+	case lab.KindShare:
+		t.overRate = true
 	}
-	return stats.Wording{Above: "more", Below: "less"}
+	switch m.Quantity {
+	case lab.Capacity: // a search has no course, and is no answer to a rate
+		t.follows, t.overRate, t.section = "", false, "curves"
+	case lab.FirstAnswer: // it comes before the load
+		t.follows = ""
+	}
+	return t
 }

@@ -39,7 +39,7 @@ func (e *experiment) counted(variant, point string) []lab.Trial {
 func (e *experiment) curves() []lab.Curve {
 	var curves []lab.Curve
 	for _, metric := range e.study.AllMetrics() {
-		if !overRate(metric) {
+		if !traitsOf(metric).overRate {
 			continue
 		}
 		for _, v := range e.variants() {
@@ -50,19 +50,6 @@ func (e *experiment) curves() []lab.Curve {
 		}
 	}
 	return curves
-}
-
-// overRate reports whether a metric belongs over the offered rate: times of
-// operations, rates, and shares of operations that failed or were left over. The
-// capacity is a rate, but no answer to one.
-func overRate(m lab.Metric) bool {
-	switch m.Kind {
-	case lab.KindTime:
-		return slices.Contains([]string{lab.ResponseTime, lab.CompletionTime, lab.Staleness}, m.Quantity)
-	case lab.KindRate:
-		return m.Quantity != lab.Capacity
-	}
-	return m.Kind == lab.KindShare
 }
 
 // curvePoints returns the points of a curve by rising rate.

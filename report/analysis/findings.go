@@ -27,7 +27,7 @@ func (e *experiment) findings(a lab.Analysis, s subject, c *lab.Conclusion) {
 	ways := e.wayFindings(a, s, c.Headline)
 	if !e.study.Explains() {
 		for _, m := range s.metrics {
-			add(sectionOf(m), sentence(e.saysLevels(m, s.point, append([]string{s.baseline}, s.variants...))))
+			add(traitsOf(m).section, sentence(e.saysLevels(m, s.point, append([]string{s.baseline}, s.variants...))))
 		}
 	}
 	add("waterfall", ways...)
@@ -41,17 +41,6 @@ func (e *experiment) findings(a lab.Analysis, s subject, c *lab.Conclusion) {
 	}
 	add("ratios", e.saysAverage(a))
 	add("trends", e.saysTrends(a))
-}
-
-// sectionOf returns the part of the page that has a metric's levels.
-func sectionOf(m lab.Metric) string {
-	switch {
-	case m.Quantity == lab.Capacity:
-		return "curves"
-	case m.Kind == lab.KindCost:
-		return "cost"
-	}
-	return "ratios"
 }
 
 // sentence ends what is not empty with a full stop.

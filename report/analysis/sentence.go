@@ -33,7 +33,7 @@ func (e *experiment) plainFindings(variant string, all []judged) string {
 			whole = append(whole, fmt.Sprintf("as many %ss get done", e.operation()))
 		case m.Kind == lab.KindRate:
 			whole = append(whole, fmt.Sprintf("%sas many %ss get done", times, e.operation()))
-		case isDuration(m):
+		case traitsOf(m).duration:
 			each = append(each, "takes "+times+"as long"+tailWords(m))
 		case m.Kind == lab.KindCost:
 			often := times + "the "
@@ -54,13 +54,6 @@ func (e *experiment) plainFindings(variant string, all []judged) string {
 		return ""
 	}
 	return fmt.Sprintf("with %s %s", variant, strings.Join(whole, ", and "))
-}
-
-// isDuration reports whether a metric is how long an operation takes: of other times, such as
-// that of a start, a sentence says the title.
-func isDuration(m lab.Metric) bool {
-	return m.Kind == lab.KindTime &&
-		slices.Contains([]string{lab.CompletionTime, lab.ResponseTime, lab.ServiceTime, lab.Elapsed}, m.Quantity)
 }
 
 // tailWords says of a tail which operations it is of: " (of the slowest 1 %)".

@@ -15,22 +15,6 @@ import (
 // quantities are what is followed through a trial, each as a time.
 var quantities = []string{stats.FollowMedian, stats.FollowTail, stats.FollowRate}
 
-// followed returns what a metric follows from; "" where it does not depend on when in a load
-// it is taken.
-func followed(m lab.Metric) string {
-	switch {
-	case m.Quantity == lab.Capacity, m.Quantity == lab.FirstAnswer:
-		return "" // a search has no course, and a start is before it
-	case m.Kind == lab.KindTime && m.Quantile >= 0.9:
-		return stats.FollowTail
-	case m.Kind == lab.KindTime, m.Kind == lab.KindCost:
-		return stats.FollowMedian
-	case m.Kind == lab.KindRate:
-		return stats.FollowRate
-	}
-	return ""
-}
-
 // followSteadiness looks at how every trial went on, in cohorts of its operations.
 func (e *experiment) followSteadiness() {
 	e.unsteady = map[cell]lab.Steadiness{}
@@ -127,7 +111,7 @@ func (e *experiment) disturbance(
 		if v, _ := e.study.Variant(name); v.TwinOf != "" {
 			name = v.TwinOf
 		}
-		if s, found := e.unsteady[cell{name, point, followed(metric)}]; found && s.Factor > factor {
+		if s, found := e.unsteady[cell{name, point, traitsOf(metric).follows}]; found && s.Factor > factor {
 			factor, short = s.Factor, s.Variant+" is not steady"
 			full = short + ": " + s.Words
 		}
