@@ -284,7 +284,7 @@ func (e *experiment) adjust(family []lab.Comparison, ratios []stats.Ratio) {
 // traits are what a metric means for its comparison, its course and its place on the page.
 type traits struct {
 	wording  stats.Wording // of its directions
-	follows  string        // what changes it within a load; "" where it does not matter when in a load it is taken
+	follows  string        // what changes it within a load; "" if nothing does
 	duration bool          // it is how long an operation takes
 	overRate bool          // it is drawn over the offered rate
 	section  string        // of the page that has its levels

@@ -171,9 +171,8 @@ func (e *experiment) followWarmUps(variant string, point lab.Point) {
 	}
 }
 
-// paths returns the critical paths that stand for a variant at a point, by rising share: of each share that of
-// the trial whose path is the median by length. Of an even number it is the shorter of the middle two, so
-// that it is a path which happened.
+// paths returns the critical paths that stand for a variant at a point, by rising share: of each share the
+// path that is the median by length over the trials. Of an even number it is the shorter of the middle two.
 func (e *experiment) paths() []lab.TrialPath {
 	var all []lab.TrialPath
 	for at, trials := range e.trialsByPlace() {
@@ -188,7 +187,9 @@ func (e *experiment) paths() []lab.TrialPath {
 		}
 		for _, share := range slices.Sorted(maps.Keys(byShare)) {
 			candidates := byShare[share]
-			slices.SortStableFunc(candidates, func(a, b lab.TrialPath) int { return cmp.Compare(a.Seconds, b.Seconds) })
+			slices.SortStableFunc(candidates, func(a, b lab.TrialPath) int {
+				return cmp.Compare(a.Seconds, b.Seconds)
+			})
 			path := candidates[(len(candidates)-1)/2]
 			path.Kinds = kindTimes(path.Segments)
 			all = append(all, path)

@@ -147,8 +147,8 @@ func (e *experiment) wayQuestions() []question {
 			continue
 		}
 		of := lab.Comparison{Metric: w.Metric, Point: w.Point, Ratio: w.Whole, Verdict: w.Verdict}
-		wholes = append(wholes, question{e.answerOf(w.To, w.From, of), w.Verdict == lab.Undecided && w.Unsteady == "",
-			seats(w.Point)})
+		wholes = append(wholes, question{e.answerOf(w.To, w.From, of),
+			w.Verdict == lab.Undecided && w.Unsteady == "", seats(w.Point)})
 		for _, s := range w.Steps {
 			of.Ratio, of.Verdict = s.Ratio, s.Verdict
 			steps = append(steps, question{e.answerOf(s.Variant, s.Before, of),
