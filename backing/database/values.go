@@ -28,7 +28,7 @@ func Texts(most int, build func(rows int) string) []string {
 	return texts
 }
 
-// TextsIn builds the texts of a statement for 0 to most keys, which stand in parentheses between its two parts.
+// TextsIn builds the texts of a statement for 0 to most keys, which stand in parentheses between two parts.
 func TextsIn(most int, before, after string) []string {
 	return Texts(most, func(keys int) string { return before + " (" + Placeholders(keys) + ")" + after })
 }
