@@ -35,8 +35,7 @@ func (e *experiment) ratios(j *lab.Judgement, c claim) ([]pointRatio, bool) {
 	for _, point := range c.points {
 		r := pointRatio{point, e.contrastOf(c.Metric, c.AgainstMetric, point, c.pair()).times(c.offAt(point))}
 		if !r.decided {
-			j.Verdict = lab.ClaimUndecided
-			j.Reason = fmt.Sprintf("%s with both variants at %s: an interval needs at least 2",
+			decide(j, lab.ClaimUndecided, "%s with both variants at %s: an interval needs at least 2",
 				figure.Count(r.n(), "block"), point)
 			if r.n() == 1 && len(c.points) == 1 {
 				j.Measured = number(r.value)
@@ -76,13 +75,12 @@ func (e *experiment) judgeSlower(j *lab.Judgement, c claim) {
 	measured(j, smallest.value, smallest.ratio.Low, smallest.ratio.High)
 	switch {
 	case len(against) > 0:
-		j.Verdict, j.Reason = lab.ClaimContradicted, fmt.Sprintf("%s is %s", c.over(), some(against))
+		decide(j, lab.ClaimContradicted, "%s is %s", c.over(), some(against))
 	case slower == len(all):
-		j.Verdict, j.Reason = lab.ClaimSupported,
-			fmt.Sprintf("%s is above 1 at all points (%d), the least being %s", c.over(), len(all), smallest.text())
+		decide(j, lab.ClaimSupported, "%s is above 1 at all points (%d), the least being %s", c.over(), len(all),
+			smallest.text())
 	default:
-		j.Verdict, j.Reason = lab.ClaimUndecided, fmt.Sprintf("%s is not clear of 1 or of the margin: %s", c.over(),
-			some(open))
+		decide(j, lab.ClaimUndecided, "%s is not clear of 1 or of the margin: %s", c.over(), some(open))
 	}
 }
 
@@ -107,7 +105,7 @@ func (e *experiment) judgeFactor(j *lab.Judgement, c claim) {
 	if len(all) > 1 {
 		average, ok := e.average(c.Metric, c.AgainstMetric, c.pair(), c.points)
 		if !ok || average.Mean == nil {
-			j.Verdict, j.Reason = lab.ClaimUndecided, "the points allow no mean ratio: there is no spread within them"
+			decide(j, lab.ClaimUndecided, "the points allow no mean ratio: there is no spread within them")
 			return
 		}
 		ratio, words = *average.Mean, spreadOfPoints(all, average)
@@ -117,7 +115,7 @@ func (e *experiment) judgeFactor(j *lab.Judgement, c claim) {
 		}
 	}
 	j.Measured, j.Low, j.High = number(ratio.Ratio), ratio.Low, ratio.High
-	j.Verdict, j.Reason = e.inRange(c, ratio.Low, ratio.High, words)
+	j.Verdict, j.Reason = inRange(c, ratio.Low, ratio.High, words)
 }
 
 // spreadOfPoints tells the mean ratio and how much the points differ.
@@ -140,7 +138,7 @@ func spreadOfPoints(all []pointRatio, average lab.Average) string {
 }
 
 // inRange holds an interval against the range of a claim.
-func (e *experiment) inRange(c claim, low, high *float64, words string) (lab.ClaimVerdict, string) {
+func inRange(c claim, low, high *float64, words string) (lab.ClaimVerdict, string) {
 	claimed, most := claimedRange(c.Low, c.High), c.High
 	if most == 0 {
 		most = math.Inf(1)
@@ -175,7 +173,7 @@ func (e *experiment) judgeExponent(j *lab.Judgement, c claim) {
 	if !ok {
 		return
 	}
-	j.Verdict, j.Reason = e.inRange(c, j.Low, j.High, fmt.Sprintf("%s of %s grows with %s to the power %s (%s)",
+	j.Verdict, j.Reason = inRange(c, j.Low, j.High, fmt.Sprintf("%s of %s grows with %s to the power %s (%s)",
 		c.Metric, c.Variant, c.Factor, numberText(estimate), figure.Count(estimate.N, "block")))
 }
 
@@ -195,11 +193,11 @@ func (e *experiment) judgeGrowth(j *lab.Judgement, c claim) {
 		numberText(estimate), figure.Count(estimate.N, "block"))
 	switch {
 	case estimate.Low > 0:
-		j.Verdict, j.Reason = lab.ClaimSupported, shown+": it grows"
+		decide(j, lab.ClaimSupported, "%s: it grows", shown)
 	case estimate.High < 0:
-		j.Verdict, j.Reason = lab.ClaimContradicted, shown+": it falls"
+		decide(j, lab.ClaimContradicted, "%s: it falls", shown)
 	default:
-		j.Verdict, j.Reason = lab.ClaimUndecided, shown+": it may be constant"
+		decide(j, lab.ClaimUndecided, "%s: it may be constant", shown)
 	}
 }
 
@@ -208,8 +206,7 @@ func (e *experiment) judgeGrowth(j *lab.Judgement, c claim) {
 func (e *experiment) exponent(j *lab.Judgement, exponents []float64) (stats.Estimate, bool) {
 	estimate, err := stats.MeanInterval(exponents, e.sure(e.design.Confidence, len(exponents)))
 	if err != nil {
-		j.Verdict = lab.ClaimUndecided
-		j.Reason = fmt.Sprintf("blocks with all points: %d; an interval needs at least 2", len(exponents))
+		decide(j, lab.ClaimUndecided, "blocks with all points: %d; an interval needs at least 2", len(exponents))
 		if len(exponents) == 1 {
 			j.Measured = number(exponents[0])
 		}
@@ -235,14 +232,11 @@ type tally struct {
 func (t tally) conclude(j *lab.Judgement, what, claimed string, points int) {
 	switch {
 	case len(t.outside) > 0:
-		j.Verdict, j.Reason = lab.ClaimContradicted, fmt.Sprintf("%s is %s: outside %s", what, some(t.outside),
-			claimed)
+		decide(j, lab.ClaimContradicted, "%s is %s: outside %s", what, some(t.outside), claimed)
 	case t.within == points:
-		j.Verdict, j.Reason = lab.ClaimSupported, fmt.Sprintf("%s is within %s at all points (%d)", what, claimed,
-			points)
+		decide(j, lab.ClaimSupported, "%s is within %s at all points (%d)", what, claimed, points)
 	default:
-		j.Verdict, j.Reason = lab.ClaimUndecided, fmt.Sprintf("%s is %s: over the edge of %s", what, some(t.open),
-			claimed)
+		decide(j, lab.ClaimUndecided, "%s is %s: over the edge of %s", what, some(t.open), claimed)
 	}
 }
 
@@ -303,8 +297,8 @@ func (e *experiment) judgeLevel(j *lab.Judgement, c claim) {
 			j.Measured, j.Low, j.High = number(mean), low, high
 		}
 		_, surelyLow, surelyHigh := e.level(values, e.strict(len(c.points), len(values)))
-		inside, _ := e.inRange(c, low, high, "")
-		sure, _ := e.inRange(c, surelyLow, surelyHigh, "")
+		inside, _ := inRange(c, low, high, "")
+		sure, _ := inRange(c, surelyLow, surelyHigh, "")
 		level := lab.Estimate{Value: mean, Low: low, High: high}
 		shown := fmt.Sprintf("%s at %s", figure.Quantity(level, metric.Unit), point)
 		switch {

@@ -220,6 +220,11 @@ func (e *experiment) strict(points, blocks int) float64 {
 	return e.sure(1-(1-e.design.Confidence)/float64(points), blocks)
 }
 
+// decide puts the verdict into the judgement, and why.
+func decide(j *lab.Judgement, verdict lab.ClaimVerdict, format string, args ...any) {
+	j.Verdict, j.Reason = verdict, fmt.Sprintf(format, args...)
+}
+
 // measured puts an estimate into the judgement.
 func measured(j *lab.Judgement, value, low, high float64) {
 	j.Measured = number(value)
@@ -298,8 +303,7 @@ func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Jud
 		turned = turned || other.Verdict != j.Verdict
 	}
 	if turned {
-		j.Verdict, j.Reason = lab.ClaimUndecided, fmt.Sprintf("%s%s; as measured, %s", withheldVerdict,
-			short, j.Reason)
+		decide(j, lab.ClaimUndecided, "%s%s; as measured, %s", withheldVerdict, short, j.Reason)
 		return
 	}
 	j.Reason += fmt.Sprintf("; %s, which could not turn it", short)
