@@ -110,27 +110,12 @@ func GatesTerminal(w io.Writer, gates []lab.GateVerdict, o Options) error {
 
 // gate writes what became of a limit.
 func (p *printer) gate(g lab.GateVerdict) {
-	names := func(all []lab.Change) string {
-		text := ""
-		for i, c := range all {
-			if i > 0 {
-				text += "; "
-			}
-			if c.Point == "" {
-				text += clean(c.Variant) + ", which is not compared"
-				continue
-			}
-			text += fmt.Sprintf("%s at %s, %s", clean(c.Variant), clean(c.Point),
-				figure.Times(c.Estimate()))
-		}
-		return text
-	}
 	lead := "  gate " + clean(g.Gate) + ": "
 	switch {
 	case len(g.Failed) > 0:
-		p.paragraph(lead, "failed: "+names(g.Failed), toneBad.code())
+		p.paragraph(lead, "failed: "+clean(figure.Changes(g.Failed)), toneBad.code())
 	case len(g.Open) > 0:
-		p.paragraph(lead, "open, it may be beyond it: "+names(g.Open), toneWarn.code())
+		p.paragraph(lead, "open, it may be beyond it: "+clean(figure.Changes(g.Open)), toneWarn.code())
 	default:
 		p.paragraph(lead, "kept", toneGood.code())
 	}

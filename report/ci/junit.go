@@ -2,7 +2,6 @@ package ci
 
 import (
 	"encoding/xml"
-	"fmt"
 	"io"
 	"strings"
 
@@ -82,9 +81,9 @@ func gateCases(gates []lab.GateVerdict, mustKnow bool) []testCase {
 		c := newCase("gate", g.Gate)
 		switch gateStanding(g) {
 		case failed:
-			c.Failure = says("beyond the limit: " + changeList(g.Failed))
+			c.Failure = says("beyond the limit: " + figure.Changes(g.Failed))
 		case open:
-			if said := says("it may be beyond the limit: " + changeList(g.Open)); mustKnow {
+			if said := says("it may be beyond the limit: " + figure.Changes(g.Open)); mustKnow {
 				c.Failure = said
 			} else {
 				c.Skipped = said
@@ -138,18 +137,4 @@ func gateStanding(g lab.GateVerdict) string {
 		return open
 	}
 	return kept
-}
-
-// changeList names changes with their ratios.
-func changeList(changes []lab.Change) string {
-	var all []string
-	for _, c := range changes {
-		if c.Point == "" {
-			all = append(all, c.Variant+", which is not compared")
-			continue
-		}
-		ratio := figure.Times(c.Estimate())
-		all = append(all, fmt.Sprintf("%s at %s, %s", c.Variant, c.Point, ratio))
-	}
-	return strings.Join(all, "; ")
 }

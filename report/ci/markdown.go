@@ -152,7 +152,7 @@ func (d *document) gates(gates []lab.GateVerdict, mustKnow bool) {
 				mark = "❌ open, and a verdict was required"
 			}
 		}
-		rows = append(rows, []string{g.Gate, mark, changeList(changes)})
+		rows = append(rows, []string{g.Gate, mark, figure.Changes(changes)})
 	}
 	d.table(rows)
 }
@@ -169,4 +169,16 @@ func (d *document) claims(claims []lab.Judgement) {
 		rows = append(rows, []string{c.Text, mark + c.Standing(), c.Reason})
 	}
 	d.table(rows)
+}
+
+// headlineRows returns the bars of the answer.
+func headlineRows(h *lab.Headline) [][]string {
+	if h == nil {
+		return nil
+	}
+	rows := [][]string{{h.Title, "ratio to " + h.Baseline, "verdict"}}
+	for _, b := range h.Bars {
+		rows = append(rows, []string{b.Label, figure.Times(b.Estimate()), string(b.Verdict)})
+	}
+	return rows
 }

@@ -7,6 +7,8 @@ import (
 	"text/tabwriter"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // Count writes a number of things: "1 block", "5 blocks".
@@ -47,4 +49,17 @@ func Article(noun string) string {
 		return "an " + noun
 	}
 	return "a " + noun
+}
+
+// Changes names changes with their ratios.
+func Changes(changes []lab.Change) string {
+	var all []string
+	for _, c := range changes {
+		if c.Point == "" {
+			all = append(all, c.Variant+", which is not compared")
+		} else {
+			all = append(all, fmt.Sprintf("%s at %s, %s", c.Variant, c.Point, Times(c.Estimate())))
+		}
+	}
+	return strings.Join(all, "; ")
 }
