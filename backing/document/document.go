@@ -83,6 +83,25 @@ type Store interface {
 	Close() error
 }
 
+// Each reads all documents of a collection, page by page.
+func Each(ctx context.Context, store Store, collection string, read func(Document) error) error {
+	for query := (Query{Limit: MaxPage}); ; {
+		page, err := store.Find(ctx, collection, query)
+		if err != nil {
+			return err
+		}
+		for _, d := range page {
+			if err := read(d); err != nil {
+				return fmt.Errorf("document %s of %s: %w", d.ID, collection, err)
+			}
+			query.After = d.ID
+		}
+		if len(page) < query.Limit {
+			return nil
+		}
+	}
+}
+
 // Counts are what a client did since it was opened. They are for the meter: two
 // readings give what lies between.
 type Counts struct {

@@ -51,47 +51,28 @@ func ReadViews(ctx context.Context, store document.Store, orders, stock document
 	if err := store.Declare(ctx, orders, stock); err != nil {
 		return nil, fmt.Errorf("audit the read models: %w", err)
 	}
-	err := eachDocument(ctx, store, orders.Name, func(d document.Document) error {
+	err := document.Each(ctx, store, orders.Name, func(d document.Document) error {
 		view := OrderView{Version: d.Version}
 		err := json.Unmarshal(d.Body, &view)
 		views.Orders[d.ID] = view
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return views, eachDocument(ctx, store, stock.Name, func(d document.Document) error {
-		product, err := strconv.ParseInt(d.ID, 10, 64)
-		if err != nil {
-			return err
-		}
-		view := StockView{Version: d.Version}
-		err = json.Unmarshal(d.Body, &view)
-		views.Stock[product] = view
-		return err
-	})
-}
-
-// eachDocument reads a collection page by page.
-func eachDocument(
-	ctx context.Context, store document.Store, collection string, read func(document.Document) error,
-) error {
-	query := document.Query{Limit: document.MaxPage}
-	for {
-		page, err := store.Find(ctx, collection, query)
-		if err != nil {
-			return fmt.Errorf("audit the documents of %s: %w", collection, err)
-		}
-		for _, d := range page {
-			if err := read(d); err != nil {
-				return fmt.Errorf("audit document %s of %s: %w", d.ID, collection, err)
+	if err == nil {
+		err = document.Each(ctx, store, stock.Name, func(d document.Document) error {
+			product, err := strconv.ParseInt(d.ID, 10, 64)
+			if err != nil {
+				return err
 			}
-			query.After = d.ID
-		}
-		if len(page) < query.Limit {
-			return nil
-		}
+			view := StockView{Version: d.Version}
+			err = json.Unmarshal(d.Body, &view)
+			views.Stock[product] = view
+			return err
+		})
 	}
+	if err != nil {
+		return nil, fmt.Errorf("audit the read models: %w", err)
+	}
+	return views, nil
 }
 
 // checkViews compares the read models with the write side, row by row: rule 9.

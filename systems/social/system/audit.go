@@ -178,21 +178,7 @@ func eachDocument(ctx context.Context, address, part string, take func(document.
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	for query := (document.Query{Limit: document.MaxPage}); ; {
-		page, err := store.Find(ctx, socialunit.CollectionOf(part).Name, query)
-		if err != nil {
-			return err
-		}
-		for _, d := range page {
-			if err := take(d); err != nil {
-				return fmt.Errorf("document %q: %w", d.ID, err)
-			}
-		}
-		if len(page) < query.Limit {
-			return nil
-		}
-		query.After = page[len(page)-1].ID
-	}
+	return document.Each(ctx, store, socialunit.CollectionOf(part).Name, take)
 }
 
 // stored takes a post in. One that no client was told of must be one of those of which
