@@ -99,7 +99,8 @@ func (s System) CheckPoint(operations int, over float64) lab.Point {
 
 // CheckTable implements lab.Checkable.
 func (s System) CheckTable() lab.CheckTable {
-	return loaded.CheckTable([]lab.CheckColumn{{Title: "operations", Count: "sent"}, {Title: "right", Count: "ok"},
+	return loaded.CheckTable([]lab.CheckColumn{
+		{Title: "operations", Count: "sent"}, {Title: "right", Count: "ok"},
 		{Title: "not right", Count: "not right"}, {Title: "operations/s", Metric: lab.Goodput}})
 }
 

@@ -14,5 +14,6 @@ func Unit(name, system string, job any) lab.UnitSpec {
 	if err != nil {
 		panic(fmt.Sprintf("job of unit %s: %v", name, err)) // its type is none that JSON has
 	}
-	return lab.UnitSpec{Name: name, Role: name, Runnable: lab.Runnable{Own: system, Args: []string{string(text)}}}
+	return lab.UnitSpec{Name: name, Role: name,
+		Runnable: lab.Runnable{Own: system, Args: []string{string(text)}}}
 }

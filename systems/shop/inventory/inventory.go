@@ -48,8 +48,8 @@ func New(db *database.DB) *Inventory {
 	}
 	c := &Inventory{
 		db: db,
-		ledger: steps.NewLedger(db, "reservations", "reservation").Of(shop.MaxLines, "order_id", "line", "product_id",
-			"quantity", "state", "journal"),
+		ledger: steps.NewLedger(db, "reservations", "reservation").Of(shop.MaxLines, "order_id", "line",
+			"product_id", "quantity", "state", "journal"),
 		lines: database.TextsIn(steps.Most,
 			"SELECT order_id, state, product_id, quantity FROM reservations WHERE order_id IN",
 			db.ForUpdate("order_id, line")),

@@ -42,8 +42,8 @@ func New(db *database.DB) *Payments {
 		db: db,
 		ledger: steps.NewLedger(db, "payments", "payment").Of(steps.Most, "order_id", "customer_id", "amount_cents",
 			"state", "journal"),
-		balances: database.TextsIn(steps.Most, "SELECT customer_id, balance_cents FROM accounts WHERE customer_id IN",
-			db.ForUpdate("customer_id")),
+		balances: database.TextsIn(steps.Most,
+			"SELECT customer_id, balance_cents FROM accounts WHERE customer_id IN", db.ForUpdate("customer_id")),
 		debit: steps.NewAmounts(db, "accounts", "customer_id", "balance_cents = balance_cents - ?",
 			"balance_cents"),
 	}
