@@ -338,7 +338,7 @@ func killedAndRestarted(t *testing.T, s suite) {
 	}
 	parts := d
 	harm(t, parts, "stock", lab.FaultKill)
-	if text := answers(before); text != "" {
+	if text := said(before, silence); text != "" {
 		t.Errorf("a unit that was killed says %q", text)
 	}
 	if _, err := parts.Harm(within(t), lab.Fault{Target: "stock", Kind: lab.FaultKill}); err == nil {

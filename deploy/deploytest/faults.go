@@ -32,17 +32,17 @@ func heal(t *testing.T, parts lab.Harmer, unit string, kind lab.FaultKind) {
 	}
 }
 
-// silence is how long a unit that cannot answer is listened to.
-const silence = 300 * time.Millisecond
+// How long the answer of a unit is waited for: of one that cannot answer, and of one that shall.
+const silence, soon = 300 * time.Millisecond, 20 * time.Second
 
-// answers asks a unit, which may take connections without saying anything.
-func answers(endpoint lab.Endpoint) string {
-	connection, err := net.DialTimeout("tcp", endpoint.Dial, silence)
+// said returns the answer of a unit, which may take connections without saying anything: "" after a wait.
+func said(endpoint lab.Endpoint, wait time.Duration) string {
+	connection, err := net.DialTimeout("tcp", endpoint.Dial, wait)
 	if err != nil {
 		return ""
 	}
 	defer func() { _ = connection.Close() }() // the answer is in
-	_ = connection.SetReadDeadline(time.Now().Add(silence))
+	_ = connection.SetReadDeadline(time.Now().Add(wait))
 	buffer := make([]byte, 100)
 	n, _ := connection.Read(buffer)
 	return string(buffer[:n])
@@ -154,22 +154,22 @@ func withFault(t *testing.T, s suite, kind lab.FaultKind, unit string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := answers(endpoint); text != says {
+	if text := said(endpoint, soon); text != says {
 		t.Fatalf("%s says %q, want %q", unit, text, says)
 	}
 	harm(t, d, unit, kind)
-	if text := answers(endpoint); text != "" {
+	if text := said(endpoint, silence); text != "" {
 		t.Errorf("%s says %q after %s", unit, text, kind)
 	}
 	front, err := d.Endpoint("front")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := answers(front); text != "front:1" {
+	if text := said(front, soon); text != "front:1" {
 		t.Errorf("front says %q after %s of another", text, kind)
 	}
 	heal(t, d, unit, kind)
-	if text := answers(endpoint); text != says {
+	if text := said(endpoint, soon); text != says {
 		t.Errorf("%s says %q when it is healed, want %q", unit, text, says)
 	}
 	if err := d.Failure(); err != nil {

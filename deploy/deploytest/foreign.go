@@ -80,9 +80,9 @@ func (f Foreign) deploy(t *testing.T, s suite) (d lab.Deployment, at lab.Endpoin
 			t.Fatal(err)
 		}
 	}
-	for deadline := time.Now().Add(patience); answers(at) != "boxed:1"; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); said(at, silence) != "boxed:1"; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("it says %q, want boxed:1; its log: %s", answers(at), d.Logs()[Boxed])
+			t.Fatalf("it says %q, want boxed:1; its log: %s", said(at, silence), d.Logs()[Boxed])
 		}
 	}
 	answered = true
@@ -119,7 +119,7 @@ func comesAndGoes(t *testing.T, s suite, boxed Foreign) {
 	if err != nil || len(reports) != 1 || reports[0].Unit != "lead" {
 		t.Errorf("reports %+v, %v, want that of the lead", reports, err)
 	}
-	if text := answers(at); text != "boxed:1" {
+	if text := said(at, soon); text != "boxed:1" {
 		t.Errorf("after the reports, when the audit comes, it says %q", text)
 	}
 	stop(t, d)
@@ -146,19 +146,19 @@ func boxedKilled(t *testing.T, s suite, boxed Foreign) {
 	parts := d
 	harm(t, parts, Boxed, lab.FaultKill)
 	time.Sleep(silence) // nobody but us shall start it again
-	if text := answers(at); text != "" {
+	if text := said(at, silence); text != "" {
 		t.Errorf("it was killed and says %q", text)
 	}
 	if _, err := parts.Harm(within(t), lab.Fault{Target: Boxed, Kind: lab.FaultKill}); err == nil {
 		t.Error("it was killed twice")
 	}
 	heal(t, parts, Boxed, lab.FaultKill)
-	if text := answers(at); text != "boxed:2" {
+	if text := said(at, soon); text != "boxed:2" {
 		t.Errorf("it says %q, want that this is its second life", text)
 	}
 	harm(t, parts, Boxed, lab.FaultRestart)
 	heal(t, parts, Boxed, lab.FaultRestart)
-	if text := answers(at); text != "boxed:3" {
+	if text := said(at, soon); text != "boxed:3" {
 		t.Errorf("it says %q after a restart, want its third life", text)
 	}
 	if err := parts.Heal(within(t), lab.Fault{Target: Boxed, Kind: lab.FaultKill}); err == nil {
@@ -188,11 +188,11 @@ func boxedPaused(t *testing.T, s suite, boxed Foreign) {
 	defer stop(t, d)
 	parts := d
 	harm(t, parts, Boxed, lab.FaultPause)
-	if text := answers(at); text != "" {
+	if text := said(at, silence); text != "" {
 		t.Errorf("it is paused and says %q", text)
 	}
 	heal(t, parts, Boxed, lab.FaultPause)
-	if text := answers(at); text != "boxed:1" {
+	if text := said(at, soon); text != "boxed:1" {
 		t.Errorf("it says %q when it goes on", text)
 	}
 	harm(t, parts, Boxed, lab.FaultPause)

@@ -51,7 +51,7 @@ func drained(t *testing.T, s suite) {
 		if on(name) == node {
 			t.Errorf("%s is still on %s", name, node)
 		}
-		if answers(endpoint) == "" || ask(t, d, name) == "" {
+		if said(endpoint, soon) == "" || ask(t, d, name) == "" {
 			t.Errorf("%s, now on %s, is not reached at %s", name, on(name), endpoint.Dial)
 		}
 	}
@@ -129,7 +129,7 @@ func lost(t *testing.T, s suite) {
 	defer stop(t, d)
 	job(t, d)
 	harm(t, d, nodes[0], lab.FaultKill)
-	if endpoint, _ := d.Endpoint("stock"); answers(endpoint) != "" {
+	if endpoint, _ := d.Endpoint("stock"); said(endpoint, silence) != "" {
 		t.Errorf("stock still answers at %s", endpoint.Dial)
 	}
 	if s.Name() != lab.Process { // whose hosts nobody looks after

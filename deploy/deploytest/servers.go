@@ -88,7 +88,7 @@ func server(t *testing.T, s suite) {
 		t.Fatal(err)
 	}
 	harm(t, d, "store", lab.FaultKill)
-	if text := answers(endpoint); text != "" {
+	if text := said(endpoint, silence); text != "" {
 		t.Errorf("a server that was killed says %q", text)
 	}
 	more = 1

@@ -92,9 +92,9 @@ func says(t *testing.T, d lab.Deployment, unit, want string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(patience); answers(at) != want; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); said(at, silence) != want; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s says %q, want %q: %s", unit, answers(at), want, d.Logs()[unit])
+			t.Fatalf("%s says %q, want %q: %s", unit, said(at, silence), want, d.Logs()[unit])
 		}
 	}
 }
