@@ -218,7 +218,7 @@ func (c *Client) Wait(
 		return 0, false, named("wait for the container", name, err)
 	}
 	var ended struct{ StatusCode int }
-	err = errors.Join(json.NewDecoder(bounded.New(answer.Body, maxAnswer)).Decode(&ended), answer.Body.Close())
+	err = errors.Join(json.NewDecoder(bounded.New(answer.Body, c.longest)).Decode(&ended), answer.Body.Close())
 	if err == nil && ended.StatusCode != 0 && !killed() {
 		seen, gone := c.Look(ctx, name)
 		outOfMemory = gone == nil && (seen.State.OOMKilled ||
@@ -250,7 +250,7 @@ func (c *Client) lacksMemory(ctx context.Context, name string, seen Seen) bool {
 		return false
 	}
 	var event struct{ Action string }
-	err = json.NewDecoder(bounded.New(answer.Body, maxAnswer)).Decode(&event) // it fails when time is over
+	err = json.NewDecoder(bounded.New(answer.Body, c.longest)).Decode(&event) // it fails when time is over
 	_ = answer.Body.Close()
 	return err == nil && event.Action == "oom"
 }

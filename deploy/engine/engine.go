@@ -42,6 +42,7 @@ type Client struct {
 	version string // of the API, as "/v1.41"
 	scheme  string // http, or https where the daemon is reached by TLS
 	login   string // see PullAs
+	longest int64  // answer that is read, in bytes
 	http    *http.Client
 }
 
@@ -81,12 +82,13 @@ func open(ctx context.Context, address string, secured *tls.Config) (*Client, er
 			"its socket to this host, "+
 			"as with ssh -L /run/theirs.sock:/var/run/docker.sock HOST, and name unix:///run/theirs.sock", address)
 	}
-	c := &Client{address: address, scheme: "http", http: &http.Client{Transport: &http.Transport{
+	c := &Client{address: address, scheme: "http", longest: maxAnswer}
+	c.http = &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, at)
 		},
 		DisableCompression: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: Patience, TLSClientConfig: secured,
-	}}}
+	}}
 	if secured != nil {
 		c.scheme = "https"
 	}
@@ -148,7 +150,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	if err != nil {
 		return err
 	}
-	said := bounded.New(answer.Body, maxAnswer)
+	said := bounded.New(answer.Body, c.longest)
 	if result != nil {
 		err = json.NewDecoder(said).Decode(result)
 	}

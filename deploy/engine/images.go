@@ -24,7 +24,7 @@ func (c *Client) Import(ctx context.Context, name, label string, archive io.Read
 		return named("make the image", name, err)
 	}
 	var progress struct{ Error string }
-	said := bounded.New(answer.Body, maxAnswer)
+	said := bounded.New(answer.Body, c.longest)
 	err = errors.Join(json.NewDecoder(said).Decode(&progress), answer.Body.Close())
 	if err == nil && progress.Error != "" {
 		err = &Refusal{Status: answer.StatusCode, Message: progress.Error}
@@ -77,7 +77,7 @@ func (c *Client) Load(ctx context.Context, archive io.Reader) (id string, err er
 	if err != nil {
 		return "", fmt.Errorf("load an image: %w", err)
 	}
-	name, err := loaded(answer.Body)
+	name, err := loaded(bounded.New(answer.Body, c.longest))
 	if err = errors.Join(err, answer.Body.Close()); err != nil {
 		return "", fmt.Errorf("load an image: %w", err)
 	}
@@ -90,7 +90,7 @@ func (c *Client) Load(ctx context.Context, archive io.Reader) (id string, err er
 // loaded returns what an image is called of which the daemon says that it was loaded; one that was
 // saved by its digest has no other name than its ID.
 func loaded(said io.Reader) (name string, err error) {
-	for decoder := json.NewDecoder(bounded.New(said, maxAnswer)); ; {
+	for decoder := json.NewDecoder(said); ; {
 		var progress struct{ Stream, Error string }
 		err := decoder.Decode(&progress)
 		switch {
