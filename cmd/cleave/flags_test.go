@@ -186,10 +186,14 @@ func (p *proofs) words(args ...string) string {
 	return fmt.Sprint(words, story, err)
 }
 
-// spec returns the load of a command line, and the commands of its agents; of model, its design.
+// spec returns the load of a command line, and the commands of its agents; of model, its design; of predict,
+// its question, since an answer takes seconds of simulation.
 func (p *proofs) spec(args ...string) string {
-	if args[0] == modelName {
+	switch args[0] {
+	case modelName:
 		return p.modelPlan(args[1:])
+	case "predict":
+		return p.question(args[1:])
 	}
 	var flags loadFlags
 	command := &cobra.Command{}
@@ -220,6 +224,19 @@ func (p *proofs) output(args ...string) string {
 		p.t.Fatal(err)
 	}
 	return fmt.Sprint(string(said), ended, files)
+}
+
+// question returns what predict is asked.
+func (p *proofs) question(args []string) string {
+	var flags predictFlags
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.addTo(set)
+	if err := set.Parse(args); err != nil {
+		p.t.Fatal(err)
+	}
+	asked, err := flags.question(set.Arg(0))
+	text, encoding := json.Marshal(asked)
+	return fmt.Sprint(string(text), err, encoding)
 }
 
 // modelPlan returns the study behind the model of a system, which no document shows.

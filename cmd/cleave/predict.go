@@ -84,21 +84,24 @@ not model.
 			return a.predict(command.Context(), args[0], flags)
 		},
 	}
-	f := command.Flags()
-	flags.change.addTo(f)
-	f.BoolVar(&flags.partitions, "all-partitions", false,
+	flags.addTo(command.Flags())
+	return command
+}
+
+func (f *predictFlags) addTo(flags *pflag.FlagSet) {
+	f.change.addTo(flags)
+	flags.BoolVar(&f.partitions, "all-partitions", false,
 		"rank every way to divide the components into units, by CPU time")
-	f.Float64Var(&flags.rate, "rate", 0, "operations per second")
-	f.BoolVar(&flags.capacity, "capacity", false, "also search for the highest rate that meets the objective")
-	f.StringVar(&flags.objective, "objective", "",
+	flags.Float64Var(&f.rate, "rate", 0, "operations per second")
+	flags.BoolVar(&f.capacity, "capacity", false, "also search for the highest rate that meets the objective")
+	flags.StringVar(&f.objective, "objective", "",
 		"`conditions` on percentiles that --capacity must meet, e.g. p50<20ms,p99<50ms (default p99<100ms)")
-	f.Float64Var(&flags.cores, "cores", float64(runtime.NumCPU()), "cores of the host of all units")
-	f.StringVar(&flags.hop, "hop", "",
+	flags.Float64Var(&f.cores, "cores", float64(runtime.NumCPU()), "cores of the host of all units")
+	flags.StringVar(&f.hop, "hop", "",
 		"`cost` of a call between two units that the model has no hop for: CPU,WAIT as in 60us,80us, or a "+
 			"run of cleave explain network, results/network/latest:http-loopback (default: that of the model's hops)")
-	f.Uint64Var(&flags.seed, "seed", 1, "seed of the simulations")
-	f.StringVar(&flags.json, "json", "", "write the prediction as JSON to this `file`, - for standard output")
-	return command
+	flags.Uint64Var(&f.seed, "seed", 1, "seed of the simulations")
+	flags.StringVar(&f.json, "json", "", "write the prediction as JSON to this `file`, - for standard output")
 }
 
 // predict answers the question of the flags about a model.
