@@ -1,6 +1,6 @@
 // Package bounded reads from hosts, agents, units, daemons and registries, any of which may send without end.
 //
-// Entry point: New.
+// Entry points: New, ReadAll.
 package bounded
 
 import (
@@ -22,6 +22,9 @@ func New(from io.Reader, most int64) *Reader {
 	r.Next()
 	return r
 }
+
+// ReadAll reads a message of at most so many bytes to its end.
+func ReadAll(from io.Reader, most int64) ([]byte, error) { return io.ReadAll(New(from, most)) }
 
 // Next says that the next message begins. It may be called from another goroutine than Read.
 func (r *Reader) Next() { r.left.Store(r.most) }

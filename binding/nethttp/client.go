@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/bounded"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -78,6 +78,10 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: "the request cannot be encoded"}, err)
 	}
 	status, body, err := c.exchange(request)
+	var tooLong bounded.Error
+	if errors.As(err, &tooLong) {
+		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: c.address + " answered: " + err.Error()}, err)
+	}
 	if err != nil {
 		return c.faults.Decode(rpc.Lost(ctx, c.address), err)
 	}
@@ -131,7 +135,7 @@ func (c *Client) exchange(request *http.Request) (status int, body []byte, err e
 		return 0, nil, err
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	body, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	body, err = bounded.ReadAll(response.Body, maxAnswer)
 	return response.StatusCode, body, err
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +115,22 @@ func TestLimits(t *testing.T) {
 				t.Errorf("answered %q, error %v, want %q", answer, err, c.want)
 			}
 		})
+	}
+}
+
+func TestAnAnswerThatIsTooLongIsNamed(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `"`+strings.Repeat("x", maxAnswer)+`"`) // the client may have gone
+	}))
+	defer server.Close()
+	client := NewClient(server.Listener.Addr().String(), 1, plain{}, nil)
+	var answer string
+	err := client.Invoke(t.Context(), "/t/Read", struct{}{}, &answer)
+	if err == nil || !strings.Contains(err.Error(), "it sends more than 4194304 bytes") {
+		t.Errorf("%v, want the limit", err)
+	}
+	if err := client.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

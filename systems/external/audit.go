@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/cleave-lab/cleave/bounded"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
@@ -163,7 +163,7 @@ func ask(ctx context.Context, at *url.URL, r lab.AuditRequest) (broken string, e
 	if err != nil {
 		return "", fmt.Errorf("audit: %w", err)
 	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	body, err := bounded.ReadAll(answer.Body, maxAnswer)
 	if err := errors.Join(err, answer.Body.Close()); err != nil {
 		return "", fmt.Errorf("audit: GET %s: %w", r.Get, err)
 	}

@@ -25,6 +25,10 @@ func audited(t *testing.T, lines string) lab.Audit {
 			http.Redirect(w, r, "/stock", http.StatusFound)
 			return
 		}
+		if r.URL.Path == "/long" {
+			fmt.Fprintf(w, `{"pad": %q, "last": 1}`, strings.Repeat("x", maxAnswer))
+			return
+		}
 		if r.URL.Path != "/stock" {
 			http.NotFound(w, r)
 			return
@@ -63,6 +67,8 @@ func TestTheUsersOwnAuditJudges(t *testing.T) {
 			"GET /stock: left is 7, expected 8"},
 		"audit: {requests: [{get: /stock, json: {right: 8}}]}": {
 			lab.AuditInvalid, "right is missing, expected 8"},
+		"audit: {requests: [{get: /long, json: {last: 1}}]}": {lab.AuditUnknown,
+			"GET /long: it sends more than 1048576 bytes"},
 		"audit: {requests: [{get: /none}]}": {
 			lab.AuditInvalid, "GET /none was answered with 404, expected 200"},
 		`audit: {command: [sh, -c, 'cat "$1"', sh, "{history}"]}`: {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/bounded"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/service"
 	"github.com/cleave-lab/cleave/systems/kit/front"
@@ -95,7 +96,7 @@ func (c *Client) call(ctx context.Context, method, path string, body, answer any
 		return unavailable(err)
 	}
 	defer func() { _ = response.Body.Close() }() // only read
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	text, err := bounded.ReadAll(response.Body, maxAnswer)
 	switch {
 	case err != nil:
 		return unavailable(err)
