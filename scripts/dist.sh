@@ -5,9 +5,6 @@
 #
 #   scripts/dist.sh FOLDER VERSION ARCH...    FOLDER/cleave-VERSION-linux-ARCH.tar.gz
 #
-# TRIM= (empty) leaves the folders of the sources in the programs, which then share what
-# tests have compiled.
-#
 # Exit codes: 0 made, 1 failed, 2 bad arguments.
 set -euo pipefail
 
@@ -21,22 +18,26 @@ shift 2
 cd "$(dirname "$0")/.."
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH GOOS=linux CGO_ENABLED=0
-read -ra build <<<"go build ${TRIM--trimpath}"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# describe FOLDER: what cleave says of its own commands, by a build for this machine.
+# built ARCH FOLDER: makes the programs.
+built() { GOARCH=$1 make --no-print-directory build BIN="$2" VERSION="$version" STRIP="-s -w"; }
+
+# describe ARCH FOLDER: what cleave says of its own commands, by a build for this machine.
 describe() {
-  local own="$work/own/cleave" share="$1/share"
+  local own="$2/bin" share="$2/share" here
+  here=$(go env GOHOSTARCH)
   mkdir -p "$share/man/man1" "$share/bash-completion/completions" "$share/zsh/site-functions" \
     "$share/fish/vendor_completions.d"
-  if [ ! -e "$own" ]; then
-    GOARCH=$(go env GOHOSTARCH) "${build[@]}" -ldflags "-X main.version=$version" -o "$own" ./cmd/cleave
+  if [ "$1" != "$here" ]; then
+    own="$work/own"
+    built "$here" "$own"
   fi
-  "$own" man "$share/man/man1"
-  "$own" completion bash >"$share/bash-completion/completions/cleave"
-  "$own" completion zsh >"$share/zsh/site-functions/_cleave"
-  "$own" completion fish >"$share/fish/vendor_completions.d/cleave.fish"
+  "$own/cleave" man "$share/man/man1"
+  "$own/cleave" completion bash >"$share/bash-completion/completions/cleave"
+  "$own/cleave" completion zsh >"$share/zsh/site-functions/_cleave"
+  "$own/cleave" completion fish >"$share/fish/vendor_completions.d/cleave.fish"
 }
 
 # packages ARCH: every package that is linked, as MODULE TAB FOLDER OF MODULE TAB FOLDER.
@@ -73,8 +74,8 @@ for arch; do
   name=cleave-$version-linux-$arch
   folder="$work/$name"
   mkdir -p "$folder/docs"
-  GOARCH=$arch make --no-print-directory build BIN="$folder/bin" VERSION="$version" STRIP="-s -w"
-  describe "$folder"
+  built "$arch" "$folder/bin"
+  describe "$arch" "$folder"
   licences "$arch" "$folder/licences"
   cp README.md CHANGELOG.md SECURITY.md LICENSE "$folder"
   git archive HEAD docs ':!*.go' | tar -x -C "$folder"

@@ -14,9 +14,8 @@ raceless='/(internal|docs|tools|cmd)(/|$)|/bench$|/backing/server/jetstream$|/pr
 
 # SQLite is C that was translated to Go, and keeps its data outside Go's memory, where the
 # detector sees nothing: to watch it there costs twice the processor time and finds nothing.
-# Its driver, which is written in Go, is watched like everything else. Nobody looks at these
-# programs with a debugger: without tables for one they compile a twelfth faster.
-compiled=("-gcflags=all=-dwarf=false")
+# Its driver, which is written in Go, is watched like everything else.
+compiled=("-gcflags=all=-dwarf=false") # as in the Makefile
 for package in modernc.org/sqlite/lib modernc.org/libc modernc.org/memory; do
   compiled+=("-gcflags=$package=-dwarf=false -race=false")
 done

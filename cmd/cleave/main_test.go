@@ -59,7 +59,7 @@ func withBinaries(run func() int) int {
 
 // build builds what make build does, and the server. Unit programs are as small as those.
 func build(dir string) error {
-	small := []string{"-tags=grpcnotrace", "-ldflags=-s -w"}
+	small := []string{"-tags=grpcnotrace", "-ldflags=-s -w"} // also where no Makefile sets GOFLAGS
 	return errors.Join(gobuild.Programs(dir+"/", nil, ".", "../host-agent", "./testdata/server"),
 		gobuild.Programs(filepath.Join(dir, "unit")+"/", small, "../unit/..."))
 }
