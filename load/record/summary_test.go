@@ -141,6 +141,9 @@ func TestGeneratorLimits(t *testing.T) {
 					t.Errorf("limited by %q, want it to say %q", by, want)
 				}
 			}
+			if late := strings.Contains(by, "late or more"); late != (len(s.Generator.Moved) > 0) {
+				t.Errorf("limited by %q, and these figures may have moved: %v", by, s.Generator.Moved)
+			}
 		})
 	}
 }

@@ -252,10 +252,13 @@ func TestOperationsAreToldApart(t *testing.T) {
 		in.trial("one", point, block+1, nil).ByOperation = []lab.OperationOutcome{{Name: "buy", Sent: 10, OK: 9,
 			Errors: map[string]int64{"timeout": 1}, Median: median, P99: 7, Longest: 8}, {Name: "never"}}
 	}
+	late := in.trial("one", point, 4, nil)
+	late.Late, late.ByOperation = true, []lab.OperationOutcome{{Name: "buy", Sent: 10, OK: 9,
+		Errors: map[string]int64{"timeout": 1}, Median: 50, P99: 60, Longest: 70}}
 	found := Analyse(in).Operations
-	if len(found) != 2 || found[0].Sent != 30 || found[0].Wrong != 0.1 || found[0].Errors["timeout"] != 3 ||
+	if len(found) != 2 || found[0].Sent != 40 || found[0].Wrong != 0.1 || found[0].Errors["timeout"] != 4 ||
 		found[0].Median != 2 || found[0].Longest != 8 {
-		t.Errorf("%+v, want 30 of buy, 3 of them timed out, with a median of 2 s", found)
+		t.Errorf("%+v, want 40 of buy, 4 of them timed out, with a median of 2 s without the late trial", found)
 	}
 	if len(found) == 2 && (found[1].Name != "never" || found[1].Sent != 0 || found[1].Median != 0) {
 		t.Errorf("%+v, want an operation that was never sent", found[1])

@@ -35,6 +35,14 @@ func TestCPUIsBurnedToTheTruth(t *testing.T) {
 	if used := processCPU() - before; math.Abs(used.Seconds()/0.1-1) > 0.05 {
 		t.Errorf("50 requests of 2 ms used %v, want 100 ms", used)
 	}
+	for idle := processCPU() + 50*time.Millisecond; processCPU() < idle; {
+	}
+	time.Sleep(pause)
+	before = processCPU()
+	ask(t, s, "/", 50)
+	if used := processCPU() - before; math.Abs(used.Seconds()/0.1-1) > 0.05 {
+		t.Errorf("after a pause in which the process used 50 ms, 50 requests of 2 ms used %v, want 100 ms", used)
+	}
 }
 
 // TestEveryHundredthAnswerFails, and requests whether the server is ready are none.

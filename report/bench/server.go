@@ -41,7 +41,8 @@ type server struct {
 	mu       sync.Mutex
 	requests int
 	began    time.Time     // the first request
-	used     time.Duration // CPU of the process before the first request
+	last     time.Time     // the last request
+	used     time.Duration // CPU of the process before the first request, and in pauses
 	free     time.Time     // when the last one in line is served
 }
 
@@ -123,13 +124,22 @@ func sleepUntil(due time.Time) {
 	}
 }
 
+// pause is shorter than the time between a warm-up and its load, and longer than any between two requests
+// of one load. What the process uses in a pause, as for new connections, is no part of what requests are to
+// take: the first ones of a load would burn that much less.
+const pause = 500 * time.Millisecond
+
 // admit returns the number of a request, from 1 on, and when its answer is due.
 func (s *server) admit(now time.Time) (number int, due time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.requests++; s.requests == 1 {
-		s.began, s.used = now, processCPU()
+		s.began = now
 	}
+	if now.Sub(s.last) > pause {
+		s.used = processCPU() - time.Duration(s.requests-1)*s.cpu
+	}
+	s.last = now
 	takes := s.sleep
 	if s.rising > 0 {
 		risen := min(1, now.Sub(s.began).Seconds()/s.rising.Seconds())
