@@ -24,12 +24,12 @@ type conditions struct {
 // only with a model. No other file of the program names a system (see "Add a system" in DESIGN.md).
 func systems(c conditions) []lab.System {
 	all := []lab.System{
-		airlinesystem.System{Generator: c.generator, Load: c.load},
+		airlinesystem.System{Generator: c.generator, Load: c.load, Spans: c.spans},
 		big.System{},
 		crossing.System{},
-		peoplesystem.System{Generator: c.generator, Load: c.load},
+		peoplesystem.System{Generator: c.generator, Load: c.load, Spans: c.spans},
 		shopsystem.System{Generator: c.generator, Load: c.load, Spans: c.spans},
-		socialsystem.System{Generator: c.generator, Load: c.load},
+		socialsystem.System{Generator: c.generator, Load: c.load, Spans: c.spans},
 	}
 	if c.model != "" {
 		all = append(all, rehearsalsystem.System{Generator: c.generator, Load: c.load, Model: c.model})

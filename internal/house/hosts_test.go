@@ -46,7 +46,7 @@ func hostRooms() map[string][]string {
 			"systems/airline",     // units' own, handed over; where its runtimes are built
 			"systems/people",      // a unit's own
 			"systems/rehearsal",   // likewise
-			"systems/shop/system", // spans that units have handed over
+			"systems/kit/hosting", // spans that units have handed over
 			"systems/shop/assembly", "systems/shop/observation",
 		},
 	}

@@ -150,3 +150,21 @@ func TestNumber(t *testing.T) {
 		}
 	}
 }
+
+func TestTracedShare(t *testing.T) {
+	for text, want := range map[string]float64{SpansOn: 1.0 / 32, SpansOff: 0, SpansAll: 1, "0": 0, "0.5": 0.5,
+		"1": 1} {
+		if got, err := TracedShare(map[string]string{KnobSpans: text}); err != nil || got != want {
+			t.Errorf("spans %q: %g (%v), want %g", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "2", "-0.1", "NaN", "some"} {
+		if _, err := TracedShare(map[string]string{KnobSpans: text}); err == nil ||
+			!strings.Contains(err.Error(), "a share from 0 to 1") {
+			t.Errorf("spans %q: %v", text, err)
+		}
+	}
+	if got := Spans(SpansOn, "orders").Values; fmt.Sprint(got) != "[on off all]" {
+		t.Errorf("values %v", got)
+	}
+}

@@ -14,17 +14,20 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/secure"
+	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/calls"
 	"github.com/cleave-lab/cleave/systems/airline/service"
 	"github.com/cleave-lab/cleave/systems/airline/store"
 	"github.com/cleave-lab/cleave/systems/airline/web"
+	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/unit"
 )
@@ -67,6 +70,9 @@ func (u *Unit) report(channel *unit.Channel) error {
 			return err
 		}
 	}
+	if err := hosting.HandOverSpans(channel, u.spans); err != nil {
+		return err
+	}
 	return channel.Report(struct{}{})
 }
 
@@ -90,6 +96,7 @@ type Unit struct {
 	// security is that of connections with other units; nil: they are not protected.
 	security *secure.Transport
 	log      *requestlog.Log // of what the unit answers; nil: none
+	spans    *spans.Provider // of requests that are traced; nil: none are
 }
 
 // client asks another unit.
@@ -108,7 +115,7 @@ func Open(ctx context.Context, s Settings, logError func(error)) (*Unit, error) 
 		return nil, err
 	}
 	u := &Unit{kind: s.Unit, store: opened, grpc: s.GRPC, security: s.Security,
-		log:   hosting.RequestLog(s.Logging, s.Unit),
+		log: hosting.RequestLog(s.Logging, s.Unit), spans: hosting.Tracer(s.Spans),
 		parts: web.Parts{Asked: s.Unit != UnitMonolith, LogError: logError}}
 	has := func(part string) bool { return s.Unit == part || s.Unit == UnitMonolith }
 	if err := opened.Load(ctx, s.Data, has(UnitCustomers), has(UnitFlights)); err != nil {
@@ -175,7 +182,20 @@ func openStore(ctx context.Context, s Settings) (store.Store, error) {
 }
 
 // Handler answers what the unit is asked over HTTP.
-func (u *Unit) Handler() http.Handler { return u.log.Handler(web.NewHandler(u.parts)) }
+func (u *Unit) Handler() http.Handler { return u.handler(u.parts) }
+
+// handler answers what some parts are asked over HTTP, and logs and traces it.
+func (u *Unit) handler(parts web.Parts) http.Handler {
+	answer := u.log.Handler(web.NewHandler(parts))
+	customers, units := front.Traced(answer, u.spans, u.kind), front.Continued(answer, u.spans)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, web.Internal) {
+			units.ServeHTTP(w, r)
+			return
+		}
+		customers.ServeHTTP(w, r)
+	})
+}
 
 // Serve answers requests until ctx ends, and then those under way. If units call each other over gRPC or TLS,
 // the first bytes of a connection tell theirs from those of customers.
@@ -201,7 +221,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	}()
 	public := u.parts
 	public.Asked = u.security == nil
-	err := web.Serve(ctx, others, u.log.Handler(web.NewHandler(public)))
+	err := web.Serve(ctx, others, u.handler(public))
 	end()
 	return errors.Join(err, <-served)
 }
@@ -221,7 +241,7 @@ func (u *Unit) serveUnits(ctx context.Context, listener net.Listener) error {
 	if u.parts.Flights != nil {
 		asked.Flights = u.parts.Flights
 	}
-	return rpc.Serve(ctx, listener, calls.NewServer(asked, u.parts.LogError, u.log), drain)
+	return rpc.Serve(ctx, listener, calls.NewServer(asked, u.parts.LogError, u.log, u.spans), drain)
 }
 
 // drain is how long calls that are under way at the end may take.

@@ -56,6 +56,7 @@ type Settings struct {
 	GRPC           bool              // units call each other over gRPC, not over HTTP; it keeps its connections
 	Security       *secure.Transport // of the connections between units; only units in Go have it
 	Logging        string            // a value of kit.KnobLogging; only units in Go have it
+	Spans          float64           // the share of requests that are traced; only units in Go have it
 }
 
 // keySize is the length of the key of signed sessions, in bytes.
@@ -88,6 +89,10 @@ func Read(get func(string) string) (Settings, error) {
 		get("CLEAVE_DIR"), s.Unit)
 	if err != nil {
 		r.mistakes = append(r.mistakes, err)
+	}
+	if s.Spans, err = kit.TracedShare(map[string]string{kit.KnobSpans: cmp.Or(get("AIRLINE_SPANS"),
+		kit.SpansOff)}); err != nil {
+		r.mistakes = append(r.mistakes, fmt.Errorf("AIRLINE_SPANS: %w", err))
 	}
 	if r.one("AIRLINE_STORE", embedded, mongodb) == mongodb {
 		s.Database = r.needed(lab.ServiceVariable(serviceDatabase))

@@ -59,13 +59,14 @@ type Design struct {
 	GRPC    bool // units call each other over gRPC
 	// Security is a value of kit.KnobSecurity, for the connections between units.
 	Security string
-	Logging  string // of what units answer: a value of kit.KnobLogging
-	Workers  int    // processes of a unit of Node.js; 0: as many as it has cores
+	Logging  string  // of what units answer: a value of kit.KnobLogging
+	Spans    float64 // the share of requests that are traced
+	Workers  int     // processes of a unit of Node.js; 0: as many as it has cores
 }
 
 // knobs returns what can be turned, the default first.
 func knobs() []lab.Knob {
-	return []lab.Knob{
+	all := []lab.Knob{
 		{Name: KnobRuntime, Values: []string{Go, Java, Node},
 			Summary: "in which of three implementations of the same interface"},
 		{Name: KnobStore, Values: []string{Embedded, Mongo},
@@ -80,14 +81,15 @@ func knobs() []lab.Knob {
 		{Name: KnobCalls, Values: []string{HTTP, GRPC},
 			Summary: "how units call each other: HTTP with JSON, or gRPC, which keeps its connections (pool=on)",
 			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
-		kit.Security(), kit.Logging(),
-		{Name: KnobWorkers, Values: []string{perCore, "1"}, Free: true,
-			Summary: "processes of each unit of Node.js: one for each of the trial's cores, or a number from 1 to 64"},
 	}
+	return append(append(all, ofGo()...), lab.Knob{Name: KnobWorkers, Values: []string{perCore, "1"}, Free: true,
+		Summary: "processes of each unit of Node.js: one for each of the trial's cores, or a number from 1 to 64"})
 }
 
 // ofGo returns the knobs that the airline has in Go only; in the others they have their first value.
-func ofGo() []lab.Knob { return []lab.Knob{kit.Security(), kit.Logging()} }
+func ofGo() []lab.Knob {
+	return []lab.Knob{kit.Security(), kit.Logging(), kit.Spans(kit.SpansOff, "requests")}
+}
 
 // Catalogue returns the architectures of the airline.
 func Catalogue() kit.Catalogue {
@@ -125,6 +127,9 @@ func New(name string, turned map[string]string) (Design, error) {
 		}
 	}
 	if err := kit.CheckSecurity(d.Security, len(d.Units)); err != nil {
+		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
+	}
+	if d.Spans, err = kit.TracedShare(settings); err != nil {
 		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
 	}
 	if text := settings[KnobWorkers]; text != perCore {

@@ -40,6 +40,8 @@ func TestWhatThereIsNotIsNamed(t *testing.T) {
 		`calls=grpc keeps its connections`:               {KnobCalls: GRPC},
 		`security is tls, which the airline in java`:     {kit.KnobSecurity: kit.TLS, KnobRuntime: Java},
 		`logging is requests, which the airline in node`: {kit.KnobLogging: kit.LogRequests, KnobRuntime: Node},
+		`spans is all, which the airline in java`:        {kit.KnobSpans: kit.SpansAll, KnobRuntime: Java},
+		`spans is "2": use off, on, all, or a share`:     {kit.KnobSpans: "2"},
 		`security tls has nothing to protect`:            {kit.KnobSecurity: kit.TLS},
 	} {
 		if _, err := New(Monolith, turned); err == nil || !strings.Contains(err.Error(), want) {
@@ -58,7 +60,7 @@ func TestAllArchitecturesHaveTheSameKnobs(t *testing.T) {
 			names[i] = append(names[i], k.Name+"="+k.Values[0])
 		}
 	}
-	if len(names[0]) != 8 || !slices.Equal(names[0], names[1]) {
+	if len(names[0]) != 9 || !slices.Equal(names[0], names[1]) {
 		t.Errorf("knobs %v", names)
 	}
 }

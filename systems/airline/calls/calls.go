@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/grpcgo"
 	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/api/airlinepb"
 	"github.com/cleave-lab/cleave/systems/airline/service"
@@ -57,9 +58,15 @@ type Parts struct {
 }
 
 // NewServer answers other units. Failures of the airline itself are logged; so are all calls, if log is not
-// nil.
-func NewServer(parts Parts, logError func(error), log *requestlog.Log) *grpcgo.Server {
-	server := grpcgo.NewServer(maxMessage, faults{logError})
+// nil. The tracer, if it is not nil, makes spans of calls whose callers are traced.
+func NewServer(
+	parts Parts, logError func(error), log *requestlog.Log, tracer *spans.Provider,
+) *grpcgo.Server {
+	var options []rpc.Option
+	if tracer != nil {
+		options = append(options, rpc.Traced(tracer))
+	}
+	server := grpcgo.NewServer(maxMessage, faults{logError}, options...)
 	s := log.Registrar(server, faults{func(error) {}}) // the server logs failures
 	if parts.Sessions != nil {
 		airlinepb.RegisterAuthServer(s, auth{sessions: parts.Sessions})

@@ -64,7 +64,7 @@ func serve(t *testing.T, address string, logError func(error)) (at string, stop 
 	ctx, end := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := rpc.Serve(ctx, forCalls, NewServer(Parts{parts{}, parts{}, parts{}}, logError, nil),
+		if err := rpc.Serve(ctx, forCalls, NewServer(Parts{parts{}, parts{}, parts{}}, logError, nil, nil),
 			time.Second); err != nil {
 			t.Error(err)
 		}

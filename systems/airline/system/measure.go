@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
@@ -38,7 +39,7 @@ func (s System) Profiling(lab.Variant) lab.Profiling {
 // told from that of HAProxy, which is the same in all variants and has processors of its
 // own where there are some.
 func (s System) Measure(
-	_ context.Context, _ lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover,
+	_ context.Context, v lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover,
 ) (lab.Measured, error) {
 	found, load, err := s.base().Measure(metrics(), p, metered, left)
 	if err != nil {
@@ -59,5 +60,5 @@ func (s System) Measure(
 	if load.OK > 0 {
 		found.Values["front_cpu_per_operation"] = metered.Roles[front].CPUSeconds / float64(load.OK)
 	}
-	return found, nil
+	return found, hosting.KeepSpans(s.Spans, v, p, left.Dir)
 }

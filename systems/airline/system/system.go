@@ -42,6 +42,7 @@ type System struct {
 	loaded.Unplayed
 	Generator lab.Generator
 	Load      lab.Load
+	Spans     string // a folder for the spans of all trials; empty: they go with the trial
 }
 
 var (
@@ -273,6 +274,9 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 	}
 	if d.Logging != kit.LogNothing {
 		unit.Env = append(unit.Env, "AIRLINE_LOGGING="+d.Logging)
+	}
+	if d.Spans > 0 {
+		unit.Env = append(unit.Env, "AIRLINE_SPANS="+strconv.FormatFloat(d.Spans, 'g', -1, 64))
 	}
 	if d.Runtime == architecture.Go {
 		unit.Own, unit.Args = airline.Name, []string{"{}"}

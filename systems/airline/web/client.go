@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/bounded"
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/service"
 	"github.com/cleave-lab/cleave/systems/kit/front"
@@ -60,24 +62,27 @@ func (c *Client) Session(ctx context.Context, token string) (session airline.Ses
 	if !service.IsID(token) {
 		return session, rpc.Problemf(airline.NoSession, "log in first")
 	}
-	err = c.call(ctx, http.MethodGet, "/internal/sessions/"+url.PathEscape(token), nil, &session)
+	err = c.call(ctx, "GET "+Internal+"sessions/", url.PathEscape(token), nil, &session)
 	return session, err
 }
 
 // Check implements service.Credentials.
 func (c *Client) Check(ctx context.Context, login, password string) error {
-	return c.call(ctx, http.MethodPost, "/internal/check",
+	return c.call(ctx, "POST "+Internal+"check", "",
 		map[string]string{"login": login, "password": password}, nil)
 }
 
 // Flight implements service.FlightFinder.
 func (c *Client) Flight(ctx context.Context, id string) (flight airline.Flight, err error) {
-	err = c.call(ctx, http.MethodGet, "/internal/flights/"+url.PathEscape(id), nil, &flight)
+	err = c.call(ctx, "GET "+Internal+"flights/", url.PathEscape(id), nil, &flight)
 	return flight, err
 }
 
-// call sends a request and reads its answer; what the other unit refuses is refused so.
-func (c *Client) call(ctx context.Context, method, path string, body, answer any) error {
+// call sends a request and reads its answer; what the other unit refuses is refused so. The operation is a
+// method with a path, and id the end of that, which no span tells.
+func (c *Client) call(ctx context.Context, operation, id string, body, answer any) error {
+	ctx, span := spans.Begin(ctx, operation, lab.SegmentTransport)
+	defer span.End()
 	var content io.Reader = http.NoBody
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -86,11 +91,15 @@ func (c *Client) call(ctx context.Context, method, path string, body, answer any
 		}
 		content = bytes.NewReader(text)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
+	method, path, _ := strings.Cut(operation, " ")
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path+id, content)
 	if err != nil {
 		return fmt.Errorf("call another unit: %w", err)
 	}
 	request.Header.Set("Content-Type", "application/json")
+	if trace := span.Traceparent(); trace != "" {
+		request.Header.Set(spans.Header, trace)
+	}
 	response, err := c.http.Do(request)
 	if err != nil {
 		return unavailable(err)

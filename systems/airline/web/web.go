@@ -25,6 +25,9 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
+// Internal is what the paths begin with that units ask each other.
+const Internal = "/internal/"
+
 const (
 	// maxBody is the longest body, in bytes.
 	maxBody = 16 << 10

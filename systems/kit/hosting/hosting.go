@@ -19,6 +19,7 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/unit"
 )
 
@@ -55,6 +56,8 @@ type Unit struct {
 	// Peer returns the host:port of another unit, or of all its replicas (see rpc.Spread).
 	Peer func(unit string) (addresses string, err error)
 	Log  *requestlog.Log // of what the unit answers; nil: none
+	// Spans makes the spans of requests that are traced; nil: none are.
+	Spans *spans.Provider
 
 	clients map[string]rpc.Client // by unit
 	offers  []func(grpc.ServiceRegistrar)
@@ -126,7 +129,11 @@ func (u *Unit) Healthy(ctx context.Context) error {
 const drain = 10 * time.Second
 
 // Serve answers the calls of other units until ctx ends, and then what is under way.
-func (u *Unit) Serve(ctx context.Context, listener net.Listener, options ...rpc.Option) error {
+func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
+	var options []rpc.Option
+	if u.Spans != nil {
+		options = append(options, rpc.Traced(u.Spans))
+	}
 	server, err := u.Calls.NewServer(options...)
 	if err != nil {
 		return errors.Join(err, listener.Close())
@@ -170,5 +177,10 @@ func Run(
 	return errors.Join(err, u.Close())
 }
 
-// NoReport is the report of a unit that has nothing to tell.
-func NoReport(channel *unit.Channel) error { return channel.Report(struct{}{}) }
+// Report hands over the spans of the unit, and reports.
+func (u *Unit) Report(channel *unit.Channel) error {
+	if err := HandOverSpans(channel, u.Spans); err != nil {
+		return err
+	}
+	return channel.Report(struct{}{})
+}

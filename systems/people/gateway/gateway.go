@@ -18,6 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/leanhttp"
 	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/peoplepb"
@@ -47,6 +48,16 @@ type Backend struct {
 	LogError func(error)
 	// Log has a line for every request; nil: none.
 	Log *requestlog.Log
+	// Spans makes the spans of requests that are traced; nil: none are.
+	Spans *spans.Provider
+}
+
+// component is what answers clients, as spans name it.
+const component = "gateway"
+
+// observed returns a handler that also logs and traces requests.
+func (b Backend) observed(handler http.Handler) http.Handler {
+	return front.Traced(b.Log.Handler(handler), b.Spans, component)
 }
 
 type gateway struct {
@@ -157,5 +168,5 @@ func readRecord(kind people.Kind, text []byte) ([]string, error) {
 // Serve serves on the listener until ctx ends, then takes no new requests, finishes
 // those in flight and returns nil.
 func Serve(ctx context.Context, listener net.Listener, backend Backend) error {
-	return unit.ServeFront(ctx, listener, backend.Log.Handler(newGateway(backend)), requestTimeout)
+	return unit.ServeFront(ctx, listener, backend.observed(newGateway(backend)), requestTimeout)
 }

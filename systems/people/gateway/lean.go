@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/leanhttp"
-	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/people"
@@ -21,7 +20,7 @@ func ServeLean(ctx context.Context, listener net.Listener, backend Backend) erro
 	server, err := leanhttp.NewServer(leanhttp.Limits{Head: unit.FrontMaxHeader, Body: maxBody},
 		leanhttp.Patience{Request: unit.FrontReadTimeout, Idle: unit.FrontIdleTimeout,
 			Answer: unit.FrontReadTimeout},
-		g.lean(leanhttp.Front(backend.Log.Handler(g)), backend.Log), g.Malformed)
+		g.lean(leanhttp.Front(backend.observed(g)), backend), g.Malformed)
 	if err != nil {
 		return err
 	}
@@ -30,7 +29,7 @@ func ServeLean(ctx context.Context, listener net.Listener, backend Backend) erro
 
 // lean answers what clients ask for nearly always without making a request of net/http
 // of it; what else they ask, others answers.
-func (g *gateway) lean(others leanhttp.Respond, log *requestlog.Log) leanhttp.Respond {
+func (g *gateway) lean(others leanhttp.Respond, backend Backend) leanhttp.Respond {
 	clock := &leanhttp.Clock{}
 	return func(ctx context.Context, r *leanhttp.Request, last bool, out []byte) []byte {
 		var work func(context.Context) (front.Answer, error)
@@ -48,13 +47,25 @@ func (g *gateway) lean(others leanhttp.Respond, log *requestlog.Log) leanhttp.Re
 		default:
 			return others(ctx, r, last, out)
 		}
-		began := time.Now()
-		a := g.Do(ctx, work)
-		if log != nil { // its text is not made for nothing
-			log.Client(ctx, began, patternOf(kind, id), a.Status, len(a.Body))
-		}
+		a := g.answer(ctx, backend, kind, id, work)
 		return leanhttp.AppendResponse(out, a.Status, clock.Date(), a.MediaType, a.Body, last, a.Header...)
 	}
+}
+
+// answer does the work of a request of the usual form, and logs and traces it.
+func (g *gateway) answer(
+	ctx context.Context, backend Backend, kind people.Kind, id string,
+	work func(context.Context) (front.Answer, error),
+) front.Answer {
+	if backend.Log == nil && backend.Spans == nil {
+		return g.Do(ctx, work)
+	}
+	began, operation := time.Now(), patternOf(kind, id)
+	ctx, request := front.Enter(ctx, backend.Spans, operation, component)
+	defer request.End()
+	a := g.Do(ctx, work)
+	backend.Log.Client(ctx, began, operation, a.Status, len(a.Body))
+	return a
 }
 
 // patternOf returns the pattern of net/http that takes the same requests.

@@ -22,6 +22,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/wide"
 	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
@@ -38,7 +39,8 @@ type system struct {
 
 	mu         sync.Mutex
 	complaints strings.Builder
-	requests   hostingtest.Output // logged
+	requests   hostingtest.Output         // logged
+	tracers    map[string]*spans.Provider // by unit
 }
 
 // start is startAt over SQLite in a folder.
@@ -57,7 +59,8 @@ func startAt(
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &system{design: design, folder: folder, database: database, key: key}
+	s := &system{design: design, folder: folder, database: database, key: key,
+		tracers: map[string]*spans.Provider{}}
 	addresses := map[string]string{}
 	identities := hostingtest.Identities(t, design.Security, design.Names()...)
 	ctx, stop := context.WithCancel(context.Background())
@@ -71,6 +74,7 @@ func startAt(
 		if err != nil {
 			t.Fatal(err)
 		}
+		s.tracers[unit] = u.Spans
 		if u.Log != nil {
 			u.Log = requestlog.New(&s.requests, unit)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/systems/kit"
+	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
 )
@@ -68,6 +69,19 @@ func TestFrontsLogAlike(t *testing.T) {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: no line has %s: %s", front, want, text)
 			}
+		}
+	}
+}
+
+// TestFrontsTraceAlike: the trace of a request goes on in the unit that is called.
+func TestFrontsTraceAlike(t *testing.T) {
+	for _, front := range []string{"stock", architecture.Lean} {
+		s := start(t, architecture.Services, map[string]string{architecture.KnobFront: front,
+			architecture.KnobPlacement: "gateway+addresses+profiles", kit.KnobSpans: kit.SpansAll}, t.TempDir(),
+			make([]byte, 16))
+		s.create(t, people.Persons)
+		if first := hostingtest.OneTrace(t, s.tracers); first != "POST /persons" {
+			t.Errorf("%s: the trace begins with %q", front, first)
 		}
 	}
 }

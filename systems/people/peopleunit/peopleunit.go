@@ -59,6 +59,7 @@ func Run(channel *unit.Channel, argument string) error {
 		return err
 	}
 	database := os.Getenv(lab.ServiceVariable(ServiceDatabase))
+	var u *Unit
 	return hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) {
 		if job.Unit == "" {
 			var tables hosting.Unit
@@ -74,8 +75,10 @@ func Run(channel *unit.Channel, argument string) error {
 		if err != nil {
 			return nil, err
 		}
-		return Open(ctx, design, job.Unit, Place{Database: database, Dir: dir, Key: key, Peer: unit.PeerAddress})
-	}, hosting.NoReport)
+		u, err = Open(ctx, design, job.Unit,
+			Place{Database: database, Dir: dir, Key: key, Peer: unit.PeerAddress})
+		return u, err
+	}, func(channel *unit.Channel) error { return u.Report(channel) })
 }
 
 // readKey reads the key that the deployer has put into the unit's folder.
@@ -122,6 +125,7 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	}
 	u := &Unit{design: design, keepers: map[people.Kind]peoplepb.Records{}, logError: place.LogError,
 		Unit: hosting.Unit{Name: name, Peer: place.Peer, Log: hosting.RequestLog(design.Logging, name),
+			Spans:  hosting.Tracer(design.Spans),
 			UnitOf: func(kind string) string { return design.Hosting(kind).Name },
 			Calls: hosting.Calls{Binding: design.Calls, Connections: design.Pool, MaxMessage: maxMessage,
 				Faults: rpc.Problems(people.ProblemOf), Security: security}}}
@@ -169,7 +173,8 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 		serve = gateway.ServeLean
 	}
 	return serve(ctx, listener, gateway.Backend{
-		Keepers: u.keepers, Healthy: u.Healthy, InFlight: u.design.InFlight, LogError: u.logError, Log: u.Log})
+		Keepers: u.keepers, Healthy: u.Healthy, InFlight: u.design.InFlight, LogError: u.logError, Log: u.Log,
+		Spans: u.Spans})
 }
 
 // openStores opens the databases of the kinds that a unit hosts, for it to close, and makes their

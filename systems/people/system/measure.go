@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
@@ -57,7 +58,7 @@ func (s System) Profiling(lab.Variant) lab.Profiling {
 
 // Measure implements lab.Measurer. All but the generator is the system's cost.
 func (s System) Measure(
-	_ context.Context, _ lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover,
+	_ context.Context, v lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover,
 ) (lab.Measured, error) {
 	found, load, err := s.base().Measure(metrics(), p, metered, left)
 	if err != nil || loaded.Searches(p) {
@@ -67,7 +68,7 @@ func (s System) Measure(
 	for _, part := range parts() {
 		part.measure(found.Values, metered)
 	}
-	return found, nil
+	return found, hosting.KeepSpans(s.Spans, v, p, left.Dir)
 }
 
 // measure adds what a part has used; nothing where the variant has no such part.

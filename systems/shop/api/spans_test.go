@@ -7,9 +7,12 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
+
+const component = "front"
 
 // TestTracedRequests: the span of an order says where the order is, and has parts for
 // reading and writing JSON; the business code behind it gets its context.
@@ -17,7 +20,7 @@ func TestTracedRequests(t *testing.T) {
 	made := &shoppb.Order{OrderId: "o-1", State: string(shop.StateConfirmed)}
 	write := &scripted{answer: &shoppb.CreateOrderResponse{Order: made}}
 	provider := spans.NewProvider(1)
-	handler := Traced(NewHandler(shop.Parts{Orders: write}, nil), provider)
+	handler := front.Traced(NewHandler(shop.Parts{Orders: write}, nil), provider, component)
 	if got := order(handler); got.Code != http.StatusCreated {
 		t.Fatalf("status %d: %s", got.Code, got.Body)
 	}
@@ -39,7 +42,8 @@ func TestTracedRequests(t *testing.T) {
 		byName[r.Name] = r
 	}
 	root := byName["POST /orders"]
-	if root.Kind != lab.SegmentBusiness || root.Parent.IsValid() || root.Notes[LocationNote] != "/orders/o-1" {
+	if root.Kind != lab.SegmentBusiness || root.Parent.IsValid() ||
+		root.Notes[front.LocationNote] != "/orders/o-1" {
 		t.Errorf("the order: %+v", root)
 	}
 	for _, part := range []string{"decode", "encode"} {

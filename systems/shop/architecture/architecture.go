@@ -233,7 +233,7 @@ func design(name string, settings map[string]string) (Design, error) {
 	mistakes[1] = replicate(d.Units, settings)
 	d.Pool, mistakes[2] = kit.Number(settings, KnobPool, 200)
 	d.Prefetch, mistakes[3] = kit.Number(settings, KnobPrefetch, 10_000)
-	d.Spans, mistakes[4] = share(settings[KnobSpans])
+	d.Spans, mistakes[4] = kit.TracedShare(settings)
 	return d, errors.Join(mistakes[:]...)
 }
 

@@ -1,8 +1,6 @@
 package architecture
 
 import (
-	"fmt"
-
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
 )
@@ -21,7 +19,6 @@ const (
 	KnobDisk         = lab.KnobDisk
 	KnobPool         = "pool"
 	KnobPrefetch     = "prefetch"
-	KnobSpans        = "spans"
 	KnobBatching     = "batching"
 	KnobRuntime      = "runtime"
 	KnobBalancer     = "balancer"
@@ -92,9 +89,6 @@ func knobs() []lab.Knob {
 				"have no files of their own, keep to their share of the processors",
 			Means: map[string]string{runtimeDefault: "Go's runtime as it is",
 				runtimeSharedHost: "a runtime that shares the host"}},
-		kit.Logging(),
-		{Name: KnobSpans, Free: true, Values: []string{spansOn, SpansOff},
-			Summary: fmt.Sprintf("whether orders are traced: on is one in %.0f; or a share, such as 0.5",
-				1/tracedShare)},
+		kit.Logging(), kit.Spans(kit.SpansOn, "orders"),
 	}
 }

@@ -66,7 +66,7 @@ func asTyped(v lab.Variant) string {
 // meant.
 func order() []setting {
 	return []setting{
-		{kit.KnobLogging, ""}, {KnobSpans, ""},
+		{kit.KnobLogging, ""}, {kit.KnobSpans, ""},
 		{KnobDatabase, ""}, {KnobDisk, ""}, {KnobPool, ""}, {KnobReplicas, ""}, {KnobBalancer, ""},
 		{KnobCoordination, string(Orchestrated)}, {KnobData, ""}, {KnobPlacement, ""}, {KnobBinding, ""},
 		{kit.KnobSecurity, ""}, {kit.KnobResilience, ""},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"slices"
 	"sync"
@@ -17,7 +16,6 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/systems/shop"
-	"github.com/cleave-lab/cleave/systems/shop/api"
 	"github.com/cleave-lab/cleave/systems/shop/observation"
 )
 
@@ -74,8 +72,8 @@ func (u *unit) report() Report {
 		r.Messages = &Messages{Published: counts.Published, Delivered: counts.Delivered,
 			Bytes: counts.PublishedBytes + counts.DeliveredBytes}
 	}
-	if u.spans != nil {
-		r.Spans = u.spans.Counts()
+	if u.Spans != nil {
+		r.Spans = u.Spans.Counts()
 	}
 	return r
 }
@@ -163,16 +161,8 @@ func (c counted) SyscallConn() (syscall.RawConn, error) {
 
 // tracer makes the spans of the unit; nil where no orders are traced.
 func (u *unit) tracer() trace.TracerProvider {
-	if u.spans == nil {
+	if u.Spans == nil {
 		return nil // and not an interface of a nil pointer
 	}
-	return u.spans
-}
-
-// traced begins the traces of orders at the front.
-func (u *unit) traced(handler http.Handler) http.Handler {
-	if u.spans == nil {
-		return handler
-	}
-	return api.Traced(handler, u.spans)
+	return u.Spans
 }

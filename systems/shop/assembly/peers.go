@@ -83,16 +83,15 @@ func (u *unit) serveUnits(ctx context.Context, hosted Hosted) error {
 	for _, register := range hosted.Offers {
 		u.Offer(register)
 	}
-	traced := rpc.Traced(u.around.Tracer)
 	if u.design.Coordination != architecture.Choreographed {
-		return u.Serve(ctx, counting{listener, &u.callBytes}, traced)
+		return u.Serve(ctx, counting{listener, &u.callBytes})
 	}
 	asks, calls := accept.Fork(listener, http.MethodGet+" "+takenPath+" ")
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	asked := make(chan error, 1)
 	go func() { asked <- api.Serve(ctx, asks, http.HandlerFunc(u.answerTaken)) }()
-	err = u.Serve(ctx, counting{calls, &u.callBytes}, traced)
+	err = u.Serve(ctx, counting{calls, &u.callBytes})
 	end()
 	return errors.Join(err, <-asked)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/binding/resilient"
 	"github.com/cleave-lab/cleave/binding/spans"
+	kitfront "github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
@@ -209,7 +210,6 @@ type unit struct {
 	opened   map[string]*database.DB // by what Design.OpenedBy says
 	callees  callees
 	around   Surroundings
-	spans    *spans.Provider // nil where no orders are traced
 
 	requests    requests
 	lookers     lookers
@@ -251,8 +251,8 @@ func Run(
 	}
 	stop()
 	background.Wait()
-	if u.spans != nil {
-		err = errors.Join(err, u.spans.Write(u.place.Dir, u.instance))
+	if u.Spans != nil {
+		err = errors.Join(err, u.Spans.Write(u.place.Dir, u.instance))
 	}
 	return u.report(), err
 }
@@ -275,11 +275,8 @@ func newUnit(design architecture.Design, kind, instance string, place Place) (*u
 		opened:  map[string]*database.DB{},
 		callees: callees{clients: map[string]grpc.ClientConnInterface{}, calls: map[string]*atomic.Int64{}}}
 	u.Unit = hosting.Unit{Name: instance, Calls: calls, Peer: u.peer,
-		Log: hosting.RequestLog(design.Logging, instance)}
+		Log: hosting.RequestLog(design.Logging, instance), Spans: hosting.Tracer(design.Spans)}
 	u.Keep(&u.lookers)
-	if design.Spans > 0 {
-		u.spans = spans.NewProvider(design.Spans)
-	}
 	return u, nil
 }
 
@@ -327,6 +324,9 @@ func (u *unit) database(component string) *database.DB {
 	return u.opened[u.design.OpenedBy(u.kind, component)]
 }
 
+// publicComponent is what answers clients, as the spans of components name it.
+const publicComponent = "front"
+
 // serve answers requests until the unit is told to stop or ctx ends: those of clients
 // in front of the orders, else those of other units.
 func (u *unit) serve(ctx context.Context, hosted Hosted) error {
@@ -339,7 +339,7 @@ func (u *unit) serve(ctx context.Context, hosted Hosted) error {
 	if err != nil {
 		return fmt.Errorf("unit %s: listen on %s: %w", u.instance, u.place.Address, err)
 	}
-	public := u.traced(u.Log.Handler(api.NewHandler(hosted.Parts, u.healthy)))
+	public := kitfront.Traced(u.Log.Handler(api.NewHandler(hosted.Parts, u.healthy)), u.Spans, publicComponent)
 	return api.Serve(ctx, listener, u.withSettled(ctx, public))
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 )
 
@@ -44,7 +45,7 @@ func playSpansOf(ctx context.Context, o options, name string) (all []figures.Fig
 	defer func() { err = errors.Join(err, f.close()) }()
 	var sides []figures.Side[saturated]
 	for _, spans := range []string{"off", "on", "1"} {
-		s := f.side(lab.Variant{Architecture: name, Knobs: map[string]string{architecture.KnobSpans: spans}})
+		s := f.side(lab.Variant{Architecture: name, Knobs: map[string]string{kit.KnobSpans: spans}})
 		s.Name = fmt.Sprintf("%s, spans %s", name, spans)
 		sides = append(sides, s)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
@@ -81,7 +82,7 @@ func (s System) Measure(
 		}
 	}
 	found.Paths, err = paths(left.Dir, orders.final)
-	return found, errors.Join(err, s.keepSpans(v, p, left.Dir))
+	return found, errors.Join(err, hosting.KeepSpans(s.Spans, v, p, left.Dir))
 }
 
 // reckon counts what became of the orders. The databases are asked only for the ids

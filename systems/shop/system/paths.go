@@ -10,9 +10,9 @@ import (
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/binding/spans/criticalpath"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop"
-	"github.com/cleave-lab/cleave/systems/shop/api"
 )
 
 // followed is an order whose client knows when it was sent, and whose end is known.
@@ -72,7 +72,7 @@ func byOrder(records []spans.Record) map[string]criticalpath.Trace {
 		if !whole {
 			continue
 		}
-		if made := t.First().Notes[api.LocationNote]; made != "" {
+		if made := t.First().Notes[front.LocationNote]; made != "" {
 			orders[path.Base(made)] = t
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/systems/shop/api"
+	"github.com/cleave-lab/cleave/systems/kit/front"
 )
 
 // moment is so many milliseconds after the load of a trial began.
@@ -29,7 +29,7 @@ func traced(p *spans.Provider, order string, begin int64) {
 	}
 	tracer := p.Tracer("")
 	ctx, root := tracer.Start(context.Background(), "POST /orders", trace.WithTimestamp(moment(begin)))
-	root.SetAttributes(kind(lab.SegmentBusiness), attribute.String(api.LocationNote, "/orders/"+order))
+	root.SetAttributes(kind(lab.SegmentBusiness), attribute.String(front.LocationNote, "/orders/"+order))
 	_, commit := tracer.Start(ctx, "COMMIT", trace.WithTimestamp(moment(begin+2)))
 	commit.SetAttributes(kind(lab.SegmentDatabase))
 	commit.End(trace.WithTimestamp(moment(begin + 5)))
@@ -138,24 +138,5 @@ func TestOrdersThatCannotBeFollowed(t *testing.T) {
 	}
 	if _, err := paths(dir, nil); err == nil {
 		t.Error("a file of something else goes unnoticed")
-	}
-}
-
-func TestSpansAreKeptWhereSomebodyWantsThem(t *testing.T) {
-	dir, to := written(t, map[string]int64{"a": 12}), filepath.Join(t.TempDir(), "spans")
-	for range 2 {
-		if err := (System{Spans: to}).keepSpans(lab.Variant{Name: "sync, 2 of each"}, lab.Point{Name: "rate=5/s"},
-			dir); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, trial := range []string{"001-sync__2_of_each-rate_5_s", "002-sync__2_of_each-rate_5_s"} {
-		got, err := spans.Read(filepath.Join(to, trial))
-		if err != nil || len(got) != 2 {
-			t.Errorf("%s: %d spans (%v), want 2", trial, len(got), err)
-		}
-	}
-	if err := (System{}).keepSpans(lab.Variant{}, lab.Point{}, "/nowhere"); err != nil {
-		t.Error(err)
 	}
 }

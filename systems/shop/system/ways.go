@@ -2,6 +2,7 @@ package system
 
 import (
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 )
 
@@ -16,8 +17,8 @@ func (s System) Explanation() lab.Explanation {
 
 // Modelling implements lab.Modelled.
 func (s System) Modelling() lab.Modelling {
-	return lab.Modelling{Architecture: architecture.Monolith, Rate: 20, Knob: architecture.KnobSpans, All: "1",
-		None: architecture.SpansOff}
+	return lab.Modelling{Architecture: architecture.Monolith, Rate: 20, Knob: kit.KnobSpans, All: kit.SpansAll,
+		None: kit.SpansOff}
 }
 
 // Ways implements lab.Explainable.

@@ -68,15 +68,16 @@ type Design struct {
 	kit.Units // the first has the public interface
 
 	Calls      string
-	Security   string // of the connections between units
-	Logging    string // of what units answer: a value of kit.KnobLogging
-	Cache      bool   // posts are cached, look-aside
-	CacheStore string // kind of the cache
-	OnRead     bool   // home timelines are gathered when they are read
-	Broker     string // kind of the broker by which home timelines are filled; empty: by calls
-	Documents  string // kind of the document store
-	Nginx      bool   // nginx is in front
-	ThirdParty bool   // somebody else looks at media, for whom posts wait
+	Security   string  // of the connections between units
+	Logging    string  // of what units answer: a value of kit.KnobLogging
+	Spans      float64 // the share of requests that are traced
+	Cache      bool    // posts are cached, look-aside
+	CacheStore string  // kind of the cache
+	OnRead     bool    // home timelines are gathered when they are read
+	Broker     string  // kind of the broker by which home timelines are filled; empty: by calls
+	Documents  string  // kind of the document store
+	Nginx      bool    // nginx is in front
+	ThirdParty bool    // somebody else looks at media, for whom posts wait
 }
 
 func knobs() []lab.Knob {
@@ -87,7 +88,7 @@ func knobs() []lab.Knob {
 		{Name: KnobCalls, Values: []string{GRPC, HTTP},
 			Summary: "what carries calls between units: grpc-go, or net/http with JSON",
 			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
-		kit.Security(), kit.Logging(),
+		kit.Security(), kit.Logging(), kit.Spans(kit.SpansOff, "requests"),
 		{Name: KnobCache, Values: []string{off, LookAside},
 			Summary: "whether posts that were read are kept in a cache",
 			Means:   map[string]string{off: "no cache", LookAside: "a cache"}},
@@ -153,7 +154,9 @@ func New(name string, turned map[string]string) (Design, error) {
 		d.Broker = settings[KnobBroker]
 	}
 	d.Units, err = kit.PlaceBehind(settings[KnobPlacement], UnitFront, social.Name, parts.Names())
-	if err := errors.Join(err, kit.CheckSecurity(d.Security, len(d.Units))); err != nil {
+	var untraceable error
+	d.Spans, untraceable = kit.TracedShare(settings)
+	if err := errors.Join(err, untraceable, kit.CheckSecurity(d.Security, len(d.Units))); err != nil {
 		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
 	}
 	return d, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
@@ -60,6 +61,23 @@ func TestUnitsLogRequests(t *testing.T) {
 	}
 	if want := `"operation":"POST /posts","status":201`; !strings.Contains(said.String(), want) {
 		t.Errorf("no line has %s: %s", want, said.String())
+	}
+}
+
+// TestPostsAreTraced through all units, over each binding.
+func TestPostsAreTraced(t *testing.T) {
+	people, err := population.New(3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, calls := range []string{architecture.GRPC, architecture.HTTP} {
+		tracers := map[string]*spans.Provider{}
+		n := startWith(t, architecture.Services, map[string]string{kit.KnobSpans: kit.SpansAll,
+			architecture.KnobCalls: calls}, people, func(u *Unit) { tracers[u.Name] = u.Spans })
+		n.compose(t, 1, "@user_2 has http://a.example/b")
+		if first := hostingtest.OneTrace(t, tracers); first != "POST /posts" {
+			t.Errorf("over %s the trace begins with %q", calls, first)
+		}
 	}
 }
 

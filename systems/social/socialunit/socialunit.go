@@ -24,6 +24,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
+	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
@@ -79,16 +80,18 @@ func Run(channel *unit.Channel, argument string) error {
 	if place.Dir, err = unit.Dir(); err != nil {
 		return err
 	}
+	var u *Unit
 	return hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) {
 		if job.Unit != "" {
-			return Open(ctx, design, job.Unit, place)
+			u, err = Open(ctx, design, job.Unit, place)
+			return u, err
 		}
 		people, err := population.New(job.Users, job.Links)
 		if err != nil {
 			return nil, err
 		}
 		return nil, Fill(ctx, design, place.Documents, people)
-	}, hosting.NoReport)
+	}, func(channel *unit.Channel) error { return u.Report(channel) })
 }
 
 // Place is where a unit finds what it needs.
@@ -130,6 +133,7 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	u := &Unit{design: design, unit: own, place: place, parts: &parts.All{},
 		stores: map[string]document.Store{},
 		Unit: hosting.Unit{Name: name, Peer: place.Peer, Log: hosting.RequestLog(design.Logging, name),
+			Spans:  hosting.Tracer(design.Spans),
 			UnitOf: func(part string) string { return design.Hosting(part).Name },
 			Calls: hosting.Calls{Binding: design.Calls, Connections: pool, MaxMessage: maxMessage,
 				Faults: rpc.Problems(social.ProblemOf), Security: security}}}
@@ -244,7 +248,8 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 		defer u.takeAnnounced(ctx)()
 	}
 	if u.Name == u.design.Front().Name {
-		return gateway.Serve(ctx, listener, u.Log.Handler(u.Handler()))
+		return gateway.Serve(ctx, listener,
+			front.Traced(u.Log.Handler(u.Handler()), u.Spans, architecture.UnitFront))
 	}
 	return u.Unit.Serve(ctx, listener)
 }

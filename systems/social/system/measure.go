@@ -2,9 +2,11 @@ package system
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 )
@@ -39,7 +41,8 @@ func (s System) Measure(
 		return found, err
 	}
 	loaded.AddCost(found.Values, metered, load.OK)
-	return found, measureStaleness(found.Values, v, p, left)
+	return found, errors.Join(measureStaleness(found.Values, v, p, left),
+		hosting.KeepSpans(s.Spans, v, p, left.Dir))
 }
 
 // measureStaleness adds what readers of home timelines have missed, where events fill these.

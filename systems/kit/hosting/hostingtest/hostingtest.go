@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 )
@@ -51,4 +52,40 @@ func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.String()
+}
+
+// OneTrace wants the spans of units, which have ended, to be one trace of a request, whole and with spans of
+// each unit, and returns the name of the first span.
+func OneTrace(t *testing.T, tracers map[string]*spans.Provider) (first string) {
+	t.Helper()
+	dir := t.TempDir()
+	for unit, tracer := range tracers {
+		if err := tracer.Write(dir, unit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := spans.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	units, ids := map[string]bool{}, map[string]bool{}
+	for _, r := range all {
+		units[r.Unit], ids[r.ID.String()] = true, true
+	}
+	firsts := 0
+	for _, r := range all {
+		switch {
+		case r.Trace != all[0].Trace:
+			t.Errorf("span %s of %s is in another trace", r.Name, r.Unit)
+		case !r.Parent.IsValid():
+			first = r.Name
+			firsts++
+		case !ids[r.Parent.String()]:
+			t.Errorf("span %s of %s has a parent that is missing", r.Name, r.Unit)
+		}
+	}
+	if firsts != 1 || len(units) != len(tracers) {
+		t.Errorf("%d of %d spans are first ones; units %v have some of %d", firsts, len(all), units, len(tracers))
+	}
+	return first
 }

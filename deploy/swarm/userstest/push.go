@@ -1,7 +1,4 @@
-// Package pushtest puts images into a registry for tests, as a user would.
-//
-// Entry point: Push.
-package pushtest
+package userstest
 
 import (
 	"archive/tar"
@@ -16,9 +13,9 @@ import (
 	"github.com/cleave-lab/cleave/deploy/registry"
 )
 
-// Push puts an image that runs a program, linked statically, into a registry as the user's, and returns its
+// Push puts an image that runs a program, linked statically, into the registry as the user's, and returns its
 // name there.
-func Push(t *testing.T, place, path string) string {
+func (s *Swarm) Push(t *testing.T, path string) string {
 	t.Helper()
 	program, err := os.ReadFile(path)
 	if err != nil {
@@ -45,7 +42,7 @@ func Push(t *testing.T, place, path string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to, err := registry.Parse(place)
+	to, err := registry.Parse(s.Variables[registry.Variable])
 	if err != nil {
 		t.Fatal(err)
 	}

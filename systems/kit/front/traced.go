@@ -1,0 +1,68 @@
+package front
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// LocationNote is the attribute of a span that holds where what a request has made can be found.
+const LocationNote = "http.response.header.location"
+
+// Enter begins a trace for some of the requests of clients, as the tracer decides. The component is what
+// answers them. A nil tracer begins none.
+func Enter(
+	ctx context.Context, tracer *spans.Provider, operation, component string,
+) (context.Context, *spans.Part) {
+	if tracer == nil {
+		return ctx, nil
+	}
+	ctx, request := spans.Enter(ctx, tracer, operation)
+	request.Note(lab.ComponentAttribute, component)
+	return ctx, request
+}
+
+// Traced returns a handler that also begins a trace for some of the requests, see Enter.
+func Traced(handler http.Handler, tracer *spans.Provider, component string) http.Handler {
+	return within(handler, tracer, func(r *http.Request) (context.Context, *spans.Part) {
+		return Enter(r.Context(), tracer, r.Method, component)
+	})
+}
+
+// Continued returns a handler that also continues the traces of other units that call it over HTTP.
+func Continued(handler http.Handler, tracer *spans.Provider) http.Handler {
+	return within(handler, tracer, func(r *http.Request) (context.Context, *spans.Part) {
+		return spans.Serve(r.Context(), tracer, r.Header.Get(spans.Header), r.Method, lab.SegmentBusiness,
+			trace.SpanKindServer, time.Time{})
+	})
+}
+
+// within returns a handler that answers within spans, which have the names of the patterns of requests.
+func within(
+	handler http.Handler, tracer *spans.Provider, begin func(r *http.Request) (context.Context, *spans.Part),
+) http.Handler {
+	if tracer == nil {
+		return handler
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, request := begin(r)
+		if request == nil {
+			handler.ServeHTTP(w, r)
+			return
+		}
+		defer request.End()
+		r = r.WithContext(ctx)
+		handler.ServeHTTP(w, r)
+		if r.Pattern != "" {
+			request.Name(r.Pattern)
+		}
+		if made := w.Header().Get("Location"); made != "" {
+			request.Note(LocationNote, made)
+		}
+	})
+}

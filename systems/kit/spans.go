@@ -1,0 +1,57 @@
+package kit
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// KnobSpans is the knob for the share of requests that are traced.
+const KnobSpans = "spans"
+
+// The named values of KnobSpans. All others are shares.
+const (
+	SpansOff = "off"
+	SpansOn  = "on"
+	SpansAll = "all"
+)
+
+// tracedShare is the share of SpansOn: in the shop enough for a path of a median and of a slow order per
+// trial, for well under 3 % of the CPU (docs/tracing.md has the measurements).
+const tracedShare = 1.0 / 32
+
+// Spans returns the knob, with the value first that a system has by itself. The system calls requests what is
+// traced.
+func Spans(own, requests string) lab.Knob {
+	values := []string{own}
+	for _, value := range []string{SpansOff, SpansOn, SpansAll} {
+		if value != own {
+			values = append(values, value)
+		}
+	}
+	return lab.Knob{Name: KnobSpans, Free: true, Values: values,
+		Summary: fmt.Sprintf("%s that are traced through all units: none, one in %.0f, all, or a share such as 0.5",
+			requests, 1/tracedShare),
+		Means: map[string]string{SpansOff: "no traces", SpansOn: fmt.Sprintf("one trace in %.0f", 1/tracedShare),
+			SpansAll: "every trace"}}
+}
+
+// TracedShare reads KnobSpans.
+func TracedShare(settings map[string]string) (float64, error) {
+	switch text := settings[KnobSpans]; text {
+	case SpansOff:
+		return 0, nil
+	case SpansOn:
+		return tracedShare, nil
+	case SpansAll:
+		return 1, nil
+	default:
+		value, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(value >= 0 && value <= 1) {
+			return 0, fmt.Errorf("%s is %q: use %s, %s, %s, or a share from 0 to 1", KnobSpans, text, SpansOff,
+				SpansOn, SpansAll)
+		}
+		return value, nil
+	}
+}
