@@ -97,7 +97,7 @@ func (f *Fleet[L]) prepare(ctx context.Context, spec lab.UnitSpec, visit Visit) 
 	spec.Foreign = spec.Foreign || f.platform.Keepers
 	life := f.platform.New(spec)
 	u := life.unit()
-	u.Prepares = true
+	u.Prepares, u.Visited = true, visit != nil
 	f.Add(life)
 	if err := life.Start(ctx); err != nil {
 		return err

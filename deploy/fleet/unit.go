@@ -23,6 +23,8 @@ type Unit struct {
 	PID int
 	// Prepares: it is a command that runs before the units.
 	Prepares bool
+	// Visited: it prepares as a server, until somebody has done something at its address.
+	Visited bool
 	// Unkept is set if processes of a foreign unit may be left after its end.
 	Unkept error
 	// ReadLog reads the new part of the unit's log; nil: the log is streamed.

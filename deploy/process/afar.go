@@ -45,12 +45,19 @@ func (a *Afar) Know(endpoints map[string]lab.Endpoint) { a.units.Endpoints = end
 // AfarUnit is a unit of an Afar that runs, or did.
 type AfarUnit struct{ unit *unit }
 
-// Start starts a unit. One that is started again finds its volume as it has left it; one that
-// prepares is a command that runs to its end.
-func (a *Afar) Start(spec lab.UnitSpec, again, prepares bool, ear Ear) (*AfarUnit, error) {
+// Start asks for a unit.
+type Start struct {
+	Spec     lab.UnitSpec // Program is that of the host
+	Again    bool         // its volume is as it has left it
+	Prepares bool         // it is a command that runs to its end
+	Visited  bool         // or to that of a visit
+}
+
+// Start starts a unit.
+func (a *Afar) Start(asked Start, ear Ear) (*AfarUnit, error) {
 	d := a.units
-	u := d.newUnit(spec)
-	u.again, u.Prepares, u.ear = again, prepares, &ear
+	u := d.newUnit(asked.Spec)
+	u.again, u.Prepares, u.Visited, u.ear = asked.Again, asked.Prepares, asked.Visited, &ear
 	if err := u.Start(context.Background()); err != nil {
 		return nil, err
 	}

@@ -45,6 +45,8 @@ func playForeign(part string, args []string) {
 		startSelf(true, "sleep")
 	case "memory": // args: where to listen, files of shared memory to be had open and mapped
 		playMemory(args[0], args[1], args[2])
+	case "untidy": // args: a file that says that it may end, one that it makes at its end
+		playUntidy(args[0], args[1])
 	case "stubborn": // args: a file that says that it may begin
 		signal.Ignore(syscall.SIGTERM)
 		touch(args[0])

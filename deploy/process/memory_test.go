@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -27,6 +31,15 @@ func playMemory(address, open, mapped string) {
 	must(err)
 	time.Sleep(time.Hour)
 	_ = kept.Close() // until then it is open
+}
+
+// playUntidy makes a file when it is told to end.
+func playUntidy(begun, left string) {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGTERM)
+	touch(begun)
+	<-told
+	touch(left)
 }
 
 // TestNoSharedMemoryOfAServerIsLeft: one that is killed cannot remove it. What a program
@@ -54,5 +67,29 @@ func TestNoSharedMemoryOfAServerIsLeft(t *testing.T) {
 			}
 			_ = os.Remove(path)
 		}
+	}
+}
+
+// TestWhatMakesAServersFilesLeavesNoSharedMemory: what it makes after it was told to end is seen by nobody.
+func TestWhatMakesAServersFilesLeavesNoSharedMemory(t *testing.T) {
+	begun := filepath.Join(t.TempDir(), "begun")
+	left := fmt.Sprintf("%scleave-test-%d-late", sharedMemoryFolder, os.Getpid())
+	l := withForeign(t, "sleep")
+	untidy := lab.ServerSetup{Program: l.Units[1].Program, Args: []string{"foreign", "untidy", begun, left}}
+	l.Units[1].Server = &lab.Server{Kind: "shelf", Setup: []lab.ServerSetup{untidy},
+		Ready: func(context.Context, string) error { return nil }}
+	ctx, cancel := context.WithCancel(t.Context())
+	deployer, folder, ended := deployer(t), deploytest.Folder(t), make(chan error, 1)
+	go func() {
+		_, err := deployer.Deploy(ctx, l, folder)
+		ended <- err
+	}()
+	awaitFile(t, begun)
+	cancel()
+	if err := <-ended; err == nil {
+		t.Error("a trial began although it was given up")
+	}
+	if err := os.Remove(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s was left (%v)", left, err)
 	}
 }

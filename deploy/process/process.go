@@ -129,20 +129,19 @@ func (d *deployment) startUnits(ctx context.Context, layout lab.Layout) (err err
 func (d *deployment) reach(unit string) string { return d.Endpoints[unit].Dial }
 
 // command returns the command of any unit, whose own addresses must be free.
-func (d *deployment) command(spec lab.UnitSpec, prepares bool) (*exec.Cmd, error) {
-	switch {
-	case !spec.Foreign:
+func (d *deployment) command(u *fleet.Unit) (*exec.Cmd, error) {
+	spec, grace := u.Spec, d.deployer.grace
+	if !spec.Foreign {
 		return d.unitCommand(spec), nil
-	case prepares: // a server, too, puts its affairs in order
-		return d.keeperCommand(spec, d.deployer.grace)
 	}
-	grace := d.deployer.grace
-	if spec.Server != nil {
-		grace = 0 // there is nothing to put in order
+	if spec.Server != nil && !u.Visited {
+		// There is nothing to put in order: a server is ended with its trial, and what makes its files has done
+		// that or is given up. That one dies while it stands still: it cannot leave more shared memory.
+		grace = 0
 	}
 	command, err := d.keeperCommand(spec, grace)
-	if err != nil {
-		return nil, err
+	if err != nil || u.Prepares {
+		return command, err
 	}
 	return command, CheckBinds(spec)
 }

@@ -45,7 +45,7 @@ func (u *unit) begin() (err error) {
 			return err
 		}
 	}
-	if u.command, err = d.command(u.Spec, u.Prepares); err != nil {
+	if u.command, err = d.command(u.Unit); err != nil {
 		return err
 	}
 	if err := d.launch(u); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -26,7 +27,8 @@ func (d *deployment) newUnit(spec lab.UnitSpec) *unit {
 
 // Start implements fleet.Instance.
 func (u *unit) Start(ctx context.Context) error {
-	d, how := u.deployment, agent.Start{Spec: u.Spec, Again: u.again, Prepares: u.Prepares}
+	d, how := u.deployment, process.Start{Spec: u.Spec, Again: u.again, Prepares: u.Prepares,
+		Visited: u.Visited}
 	how.Spec.Node, how.Spec.Program = "", u.host.programOf(d.deployer.programs, u.Spec)
 	// Who gives up would not know what was started.
 	started, err := call[agent.Started](context.WithoutCancel(ctx), u.host, "Start", how)

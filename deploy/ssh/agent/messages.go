@@ -1,7 +1,5 @@
 package agent
 
-import "github.com/cleave-lab/cleave/lab"
-
 // Service is the name under which an agent offers its methods (net/rpc).
 const Service = "Host"
 
@@ -37,13 +35,6 @@ type Trial struct {
 
 // Opened is what a host has for a trial.
 type Opened struct{ Ports []int }
-
-// Start asks for a unit.
-type Start struct {
-	Spec     lab.UnitSpec // Program is that of the host
-	Again    bool         // its volume is as it has left it
-	Prepares bool         // it is a command that runs to its end
-}
 
 // Started is one life of a unit.
 type Started struct {

@@ -91,7 +91,7 @@ func (h *Host) current() (*process.Afar, error) {
 }
 
 // Start starts a unit.
-func (h *Host) Start(start Start, started *Started) error {
+func (h *Host) Start(start process.Start, started *Started) error {
 	trial, err := h.current()
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (h *Host) Start(start Start, started *Started) error {
 		}
 		l.say(end)
 	}}
-	if l.unit, err = trial.Start(start.Spec, start.Again, start.Prepares, ear); err != nil {
+	if l.unit, err = trial.Start(start, ear); err != nil {
 		return err
 	}
 	h.mu.Lock()
