@@ -79,6 +79,12 @@ func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 			}
 		})
 	}
+	t.Run("services of files", func(t *testing.T) {
+		servicesOnTheirs(t, f.Variables, "kubernetes")
+		if changes := before.Changes(f.State(t)); changes != "" {
+			t.Errorf("what is the user's has changed:\n%s", changes)
+		}
+	})
 	t.Run("a conductor that is killed", func(t *testing.T) { killedOnCluster(t, f) })
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/compose"
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
+	"github.com/cleave-lab/cleave/deploy/registry"
+	"github.com/cleave-lab/cleave/deploy/registry/pushtest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -214,6 +216,68 @@ func TestServicesAreComparedOnASwarm(t *testing.T) {
 func TestServicesAreComparedOnKubernetes(t *testing.T) {
 	needKubernetes(t)
 	playShop(t, "--deploy", "kubernetes")
+}
+
+// Files whose image the nodes pull.
+const (
+	theirCompose = `
+name: shop
+services:
+  front:
+    image: IMAGE
+    command: [-host, "", -port, "80", -calls, "http://cart:81/"]
+    ports: ["8080:80"]
+    depends_on: {cart: {condition: service_healthy}}
+  cart:
+    image: IMAGE
+    command: [-host, "", -port, "81", -needs, /given/filled]
+    volumes: ["./filled:/given/filled:ro", "data:/data"]
+    healthcheck: {test: [CMD, /program, -check, "http://127.0.0.1:81/"], interval: 300ms}
+volumes: {data: {}}
+`
+	theirManifests = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: front}
+spec:
+  template:
+    metadata: {labels: {app: front}}
+    spec:
+      containers:
+      - name: front
+        image: IMAGE
+        args: [-host, "", -port, "80", -needs, /given/filled]
+        volumeMounts: [{name: given, mountPath: /given}]
+      volumes: [{name: given, configMap: {name: given}}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: given}
+data: {filled: "of a config map"}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: front}
+spec: {type: NodePort, selector: {app: front}, ports: [{port: 80}]}
+`
+)
+
+// servicesOnTheirs compares a compose file, a change of it and manifests on nodes of the user's that
+// variables name, with files of this host and a volume. Services are not metered there.
+func servicesOnTheirs(t *testing.T, variables map[string]string, deployment string) {
+	image := pushtest.Push(t, variables[registry.Variable], filepath.Join(serverFolder(t), "server"))
+	dir := t.TempDir()
+	for name, text := range map[string]string{"filled": "of this host",
+		"shop.yaml": strings.ReplaceAll(theirCompose, "IMAGE", image),
+		"k8s.yaml":  strings.ReplaceAll(theirManifests, "IMAGE", image)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := onTheirs(t, variables, nil, "compare one=shop.yaml k8s.yaml --rate 50 -d 1s --warm-up 100ms "+
+		"--blocks 1 --no-gates --deploy "+deployment)
+	command.Args, command.Dir = append(command.Args, "less=shop.yaml cart.cpu=0.5"), dir
+	expectSaid(t, command, exitFine, []string{"less", "k8s", "4 of 4 trials counted"})
 }
 
 // TestComposeFilesAsArguments are refused, or written down as system files, without Docker. Long because the

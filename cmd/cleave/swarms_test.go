@@ -2,8 +2,6 @@ package main
 
 import (
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -52,39 +50,11 @@ func TestTheSameRunsOnTheUsersSwarm(t *testing.T) {
 			f.Unchanged(t, before)
 		})
 	}
-	t.Run("services of a compose file", func(t *testing.T) { composedOnSwarm(t, f, before) })
+	t.Run("services of files", func(t *testing.T) {
+		servicesOnTheirs(t, f.Variables, "swarm")
+		f.Unchanged(t, before)
+	})
 	t.Run("a conductor that is killed", func(t *testing.T) { killedOnSwarm(t, f, before) })
-}
-
-// composedOnSwarm compares a compose file whose image the nodes pull, with a file and a volume. Its services
-// are not metered.
-func composedOnSwarm(t *testing.T, f *userstest.Swarm, before deploytest.State) {
-	image := f.Push(t, filepath.Join(serverFolder(t), "server"))
-	dir := t.TempDir()
-	for name, text := range map[string]string{"filled": "of this host", "shop.yaml": `
-name: shop
-services:
-  front:
-    image: ` + image + `
-    command: [-host, "", -port, "80", -calls, "http://cart:81/"]
-    ports: ["8080:80"]
-    depends_on: {cart: {condition: service_healthy}}
-  cart:
-    image: ` + image + `
-    command: [-host, "", -port, "81", -needs, /given/filled]
-    volumes: ["./filled:/given/filled:ro", "data:/data"]
-    healthcheck: {test: [CMD, /program, -check, "http://127.0.0.1:81/"], interval: 300ms}
-volumes: {data: {}}
-`} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	command := onTheirs(t, f.Variables, nil, "compare one=shop.yaml --rate 50 -d 1s --warm-up 100ms --blocks 1 "+
-		"--no-gates --deploy swarm")
-	command.Args, command.Dir = append(command.Args, "less=shop.yaml cart.cpu=0.5"), dir
-	expectSaid(t, command, exitFine, []string{"less", "3 of 3 trials counted"})
-	f.Unchanged(t, before)
 }
 
 // killedOnSwarm: the sweeper removes what a conductor had that was killed.

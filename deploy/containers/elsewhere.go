@@ -21,15 +21,13 @@ type Elsewhere struct {
 	Largest lab.Limits // most that any node has; 0: not known
 	// Registry reports whether a registry is named, from which the nodes pull images.
 	Registry bool
-	// Pulls: units may be described containers, whose images the nodes pull by their names.
-	Pulls bool
 }
 
 // CheckLayout returns why a layout cannot be deployed there; programs is the folder of our unit programs, and
-// starter the program of that name.
+// starter the program of that name. Images of described containers are not looked at: the nodes pull them.
 func (e Elsewhere) CheckLayout(layout lab.Layout, programs, starter string) error {
 	all := slices.Concat(layout.Prepare, layout.Units)
-	pulled := func(spec lab.UnitSpec) bool { return spec.Container != nil && e.Pulls }
+	pulled := func(spec lab.UnitSpec) bool { return spec.Container != nil }
 	problems := []error{CheckServices(layout.Services, "process or docker-host"),
 		CheckPrograms(programs, slices.DeleteFunc(slices.Clone(all), pulled)),
 		CheckStatic(starter)}
@@ -68,7 +66,7 @@ func (e Elsewhere) Check(spec lab.UnitSpec, users map[string]string) error {
 		}
 		users[spec.Volume] = spec.Name
 	}
-	if spec.Container != nil && e.Pulls {
+	if spec.Container != nil {
 		if err := e.checkDescribed(spec, users); err != nil {
 			return err
 		}

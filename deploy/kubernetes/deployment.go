@@ -159,7 +159,7 @@ func (d *deployment) reachDirectly(specs []lab.UnitSpec) {
 // shared returns what the pods of the trial have in common.
 func (d *deployment) shared() containers.Trial {
 	return containers.Trial{Label: d.deployer.label, Dir: d.dir, Memory: d.memory, Endpoints: d.Endpoints,
-		Binds: true, VolumesInDir: true}
+		Binds: true, VolumesInDir: d.cluster.private != nil, Apart: d.cluster.private == nil}
 }
 
 // watch hears of the trial's pods until it ends, and fails it when the cluster ends.

@@ -47,14 +47,15 @@ func lacks(spec lab.UnitSpec) []containers.Lack {
 }
 
 // nameDescribed gives containers that their specs describe an address for their names, which replicas share.
-// It leads to the ports at which others may call them, as far as these are known.
+// It leads to the ports at which others may call them, as far as these are known: nodes of a cluster of the
+// user's pull the images, and nothing is known of what these say.
 func (d *deployment) nameDescribed(ctx context.Context, specs []lab.UnitSpec) error {
 	for _, spec := range specs {
 		if spec.Container == nil {
 			continue
 		}
 		var err error
-		if _, seen := d.shown[spec.Image]; !seen {
+		if _, seen := d.shown[spec.Image]; !seen && d.cluster.private != nil {
 			if d.shown[spec.Image], err = images.Look(ctx, spec.Image); err != nil {
 				return err
 			}

@@ -28,7 +28,22 @@ func (h *home) preflight(ctx context.Context, layout lab.Layout) error {
 		defer cancel()
 		h.nodes, h.wrong = h.look(ctx)
 	})
-	return errors.Join(h.elsewhere().CheckLayout(layout, h.deployer.programs, h.Starter), h.wrong)
+	return errors.Join(h.elsewhere().CheckLayout(layout, h.deployer.programs, h.Starter), h.wrong,
+		containers.CheckDescribed("Kubernetes", layout.Units, lacks), checkHealth(layout.Units))
+}
+
+// checkHealth refuses services that others wait for until they are healthy and whose health check is their
+// image's: Kubernetes reads none of those.
+func checkHealth(units []lab.UnitSpec) error {
+	var problems []error
+	for _, spec := range units {
+		if spec.Container != nil && spec.Readiness.Healthy && spec.Container.Health == nil {
+			problems = append(problems, &lab.Incapable{Why: fmt.Sprintf("unit %s has no health check of its own, and "+
+				"others wait until it is healthy: give it one (healthcheck), since Kubernetes does not read that of "+
+				"its image", spec.Name)})
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // can returns what the starters of units can do, without powers on nodes.
@@ -103,8 +118,12 @@ func (h *home) leave(c *cluster) error {
 	return nil
 }
 
-// load puts the image of a program into the registry, with the starter beside it.
-func (h *home) load(ctx context.Context, content string, _ bool) (image string, bytes int, err error) {
+// load puts the image of a program into the registry, with the starter beside it. Nodes pull images of the
+// user's by their names.
+func (h *home) load(ctx context.Context, content string, isUsers bool) (image string, bytes int, err error) {
+	if isUsers {
+		return content, 0, nil
+	}
 	name, config, layer, err := containers.Pushed(content, h.Starter)
 	if err == nil {
 		image, err = h.images.Push(ctx, registry.Image{Name: name, Config: config, Layer: layer})
@@ -124,8 +143,26 @@ func (h *home) places(specs []lab.UnitSpec, _ map[string]lab.Network) (map[strin
 // complete declares what is done to pods by their starters. Servers are set up in their own pods.
 func (h *home) complete(d *deployment, p *fleet.Platform[*pod]) {
 	p.SetsUp, p.Reach, p.Dial, p.Next = true, d.reach, d.reach, d.next
-	p.AwaitOpen = func(context.Context, *pod) error { return nil } // a starter has seen that it listens
+	p.AwaitOpen = awaitRouted
 	p.Daemons = func() ([]lab.Unit, string) {
 		return nil, "the cluster is the user's, of whose nodes nothing is read"
+	}
+}
+
+// routeDelay is how long the nodes of a cluster may take to lead callers to a pod that has become ready.
+// kube-proxy takes in changes once a second by default.
+const routeDelay = 2 * time.Second
+
+// awaitRouted waits until callers are led to a pod that has become ready. Nothing is read of the nodes that
+// could tell. Of a unit of ours its starter has seen that it listens.
+func awaitRouted(ctx context.Context, p *pod) error {
+	if p.Spec.Container == nil {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(routeDelay):
+		return nil
 	}
 }

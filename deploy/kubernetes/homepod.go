@@ -87,7 +87,11 @@ func (h *homePod) dial(ctx context.Context) (net.Conn, error) {
 
 // adapt takes away folders of this host and its users, and powers that the rules of such clusters
 // ("restricted") forbid. Where the unit shall have faults the starter is the first process, as the same user.
+// A described container stays as it is described.
 func (h *homePod) adapt(is *containers.Container) {
+	if h.pod.Spec.Container != nil {
+		return
+	}
 	is.Mounts = slices.DeleteFunc(is.Mounts, func(m lab.ContainerMount) bool { return m.Kind == lab.MountBind })
 	is.User, is.ReadOnly, is.CapDrop, is.CapAdd = "", true, []string{"ALL"}, nil
 	is.SecurityOpt = []string{"no-new-privileges"}
@@ -96,16 +100,63 @@ func (h *homePod) adapt(is *containers.Container) {
 	}
 }
 
-// finish gives a pod a volume of its own. The files in it, its environment among them, come in a secret.
+// finish gives a pod what it has of this host. Its files come in a secret.
 func (h *homePod) finish(ctx context.Context, made *api.Pod) error {
-	p, d, runs := h.pod, h.pod.deployment, &made.Spec.Containers[0]
+	p, c := h.pod, h.pod.deployment.cluster
+	made.Spec.Containers[0].ImagePullPolicy = "IfNotPresent"
+	if c.pulls {
+		made.Spec.ImagePullSecrets = []api.Meta{{Name: pullSecret}}
+	}
+	var files api.Secret
+	files.Metadata.Name, files.Data = p.name, map[string][]byte{}
+	give := h.giveVolume
+	if p.Spec.Container != nil {
+		give = h.giveMounts
+	}
+	if err := give(made, files.Data); err != nil || len(files.Data) == 0 {
+		return err
+	}
+	return c.API.Do(ctx, http.MethodPost, c.ours("secrets"), files, nil)
+}
+
+// giveMounts gives a described container the folders and files of this host that it has mounted: the folders
+// are the pod's own, and everybody in it may read the files.
+func (h *homePod) giveMounts(made *api.Pod, files map[string][]byte) error {
+	brought, err := containers.Bring(h.pod.Spec)
+	if err != nil {
+		return err
+	}
+	runs, secret := &made.Spec.Containers[0], &api.InSecret{Name: h.pod.name, Mode: 0o444}
+	for i, one := range brought {
+		name := "brought-" + strconv.Itoa(i)
+		mount := api.Mount{Name: name, MountPath: one.Path}
+		if one.Folder {
+			made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: name, EmptyDir: &api.EmptyDir{}})
+		} else {
+			item := api.SecretItem{Key: name, Path: name, Mode: secret.Mode}
+			if one.Executable {
+				item.Mode = 0o555
+			}
+			files[name], secret.Items = one.Data, append(secret.Items, item)
+			mount = api.Mount{Name: "files", MountPath: one.Path, SubPath: name, ReadOnly: true}
+		}
+		runs.VolumeMounts = append(runs.VolumeMounts, mount)
+	}
+	if len(files) > 0 {
+		made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: "files", Secret: secret})
+	}
+	return nil
+}
+
+// giveVolume gives a unit of ours, or a program of this host, a volume of its own. The environment is among
+// the files in it.
+func (h *homePod) giveVolume(made *api.Pod, files map[string][]byte) error {
+	p, runs := h.pod, &made.Spec.Containers[0]
 	folders := 0
-	volume := fleet.Volume(d.dir, p.Spec)
+	volume := fleet.Volume(p.deployment.dir, p.Spec)
 	made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: "volume", EmptyDir: &api.EmptyDir{}},
 		api.Volume{Name: "files", Secret: &api.InSecret{Name: p.name, Mode: secretMode}})
 	runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: "volume", MountPath: volume})
-	var files api.Secret
-	files.Metadata.Name, files.Data = p.name, map[string][]byte{}
 	size := 0
 	err := filepath.WalkDir(volume, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && path != volume {
@@ -118,9 +169,9 @@ func (h *homePod) finish(ctx context.Context, made *api.Pod) error {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		key := "file-" + strconv.Itoa(len(files.Data))
+		key := "file-" + strconv.Itoa(len(files))
 		size += len(text)
-		files.Data[key] = text
+		files[key] = text
 		runs.VolumeMounts = append(runs.VolumeMounts,
 			api.Mount{Name: "files", MountPath: path, SubPath: key, ReadOnly: true})
 		return err
@@ -132,20 +183,13 @@ func (h *homePod) finish(ctx context.Context, made *api.Pod) error {
 	if err != nil {
 		return err
 	}
-	runs.ImagePullPolicy = "IfNotPresent"
 	made.Spec.SecurityContext = &api.PodSecurity{RunAsNonRoot: true, RunAsUser: nobody, RunAsGroup: nobody,
 		FSGroup:        nobody,
 		SeccompProfile: map[string]string{"type": "RuntimeDefault"}}
-	if d.cluster.pulls {
-		made.Spec.ImagePullSecrets = []api.Meta{{Name: pullSecret}}
-	}
 	if made.Spec.InitContainers, err = p.setups(*runs); err != nil {
 		return err
 	}
-	if err := h.orderStarter(runs, files.Data); err != nil {
-		return err
-	}
-	return d.cluster.API.Do(ctx, http.MethodPost, d.cluster.ours("secrets"), files, nil)
+	return h.orderStarter(runs, files)
 }
 
 // setupPrefix begins the names of what prepares a server in its pod.

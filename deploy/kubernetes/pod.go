@@ -280,9 +280,14 @@ func (p *pod) program(is containers.Container) api.Container {
 func mount(pod *api.PodSpec, mounts []lab.ContainerMount) error {
 	runs := &pod.Containers[0]
 	for i, m := range mounts {
-		volume := api.Volume{Name: "mount-" + strconv.Itoa(i), HostPath: &api.HostPath{Path: m.Source}}
-		if m.Kind == lab.MountMemory {
-			volume.HostPath, volume.EmptyDir = nil, &api.EmptyDir{Medium: "Memory"}
+		volume := api.Volume{Name: "mount-" + strconv.Itoa(i)}
+		switch {
+		case m.Kind == lab.MountVolume && m.Source == "": // the pod's own
+			volume.EmptyDir = &api.EmptyDir{}
+		case m.Kind != lab.MountMemory:
+			volume.HostPath = &api.HostPath{Path: m.Source}
+		default:
+			volume.EmptyDir = &api.EmptyDir{Medium: "Memory"}
 			size, err := containers.SizeOf(m)
 			if err != nil {
 				return err

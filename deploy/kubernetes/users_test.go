@@ -10,6 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/userstest"
 	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/deploy/registry"
+	"github.com/cleave-lab/cleave/deploy/registry/pushtest"
 )
 
 // deployerOf returns one of the cluster, whose units are those of a program.
@@ -49,12 +51,12 @@ func TestSuiteOnTheUsersCluster(t *testing.T) {
 	f.Put(t, "/api/v1/namespaces/default/secrets", secret)
 	before := f.State(t)
 	d := deployerOf(t, f, deploytest.Program(t))
-	deploytest.Suite(t, d, func() []string {
+	left := func() []string {
 		if d.cluster == nil {
 			return nil
 		}
 		var left []string
-		for _, kind := range []string{"pods", "services"} {
+		for _, kind := range []string{"pods", "services", "secrets"} {
 			var list struct{ Items []api.Object }
 			if err := f.API.Do(t.Context(), http.MethodGet, d.cluster.ours(kind), nil, &list); err != nil {
 				t.Fatal(err)
@@ -64,7 +66,9 @@ func TestSuiteOnTheUsersCluster(t *testing.T) {
 			}
 		}
 		return left
-	})
+	}
+	deploytest.Suite(t, d, left)
+	t.Run("services of a file", func(t *testing.T) { servicesOnTheirs(t, d, f, left) })
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
@@ -80,4 +84,17 @@ func TestSuiteOnTheUsersCluster(t *testing.T) {
 			t.Errorf("of ours there is left: %s", name)
 		}
 	}
+}
+
+// servicesOnTheirs has services start in pods. Those that others wait for need health checks of their own.
+func servicesOnTheirs(t *testing.T, d *Deployer, f *userstest.Cluster, left func() []string) {
+	image := pushtest.Push(t, f.Variables[registry.Variable], deploytest.Program(t))
+	unchecked := deploytest.Services(image, "/data")
+	for i := range unchecked.Units {
+		if c := unchecked.Units[i].Container; c != nil {
+			c.Health = nil
+		}
+	}
+	deploytest.Says(t, d.Preflight(t.Context(), unchecked), "unit db has no health check of its own")
+	deploytest.ServicesElsewhere(t, d, image, left)
 }

@@ -129,7 +129,7 @@ func (u *Users) Addresses(ctx context.Context) ([]string, error) {
 func (u *Users) elsewhere() containers.Elsewhere {
 	e := containers.Elsewhere{Name: u.Name, Units: "services", Ours: "swarm",
 		Cores: "Swarm has no words for that", NoNode: "none of that name that takes tasks",
-		Registry: u.images != nil, Pulls: true}
+		Registry: u.images != nil}
 	for _, n := range u.nodes {
 		resources := n.Description.Resources
 		e.Nodes = append(e.Nodes, n.Description.Hostname)

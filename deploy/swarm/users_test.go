@@ -7,6 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/deploy/registry"
+	"github.com/cleave-lab/cleave/deploy/registry/pushtest"
 	"github.com/cleave-lab/cleave/deploy/swarm/userstest"
 )
 
@@ -55,7 +57,8 @@ func TestSuiteOnTheUsersSwarm(t *testing.T) {
 	}
 	deploytest.Suite(t, d, left)
 	t.Run("services of a file", func(t *testing.T) {
-		deploytest.ServicesElsewhere(t, d, f.Push(t, deploytest.Program(t)), left)
+		deploytest.ServicesElsewhere(t, d, pushtest.Push(t, f.Variables[registry.Variable],
+			deploytest.Program(t)), left)
 	})
 	if err := d.Close(); err != nil {
 		t.Error(err)

@@ -207,8 +207,16 @@ type EmptyDir struct {
 
 // InSecret has the texts of a secret as files.
 type InSecret struct {
-	Name string `json:"secretName"`
-	Mode int    `json:"defaultMode"` // of the files
+	Name  string       `json:"secretName"`
+	Mode  int          `json:"defaultMode"` // of the files
+	Items []SecretItem `json:"items,omitempty"`
+}
+
+// SecretItem is a text of a secret as a file with a mode of its own.
+type SecretItem struct {
+	Key  string `json:"key"`
+	Path string `json:"path"`
+	Mode int    `json:"mode"`
 }
 
 // HostPath is a folder or file of a node.

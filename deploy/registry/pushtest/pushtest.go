@@ -1,4 +1,7 @@
-package userstest
+// Package pushtest puts images into a registry for tests, as a user would.
+//
+// Entry point: Push.
+package pushtest
 
 import (
 	"archive/tar"
@@ -13,9 +16,9 @@ import (
 	"github.com/cleave-lab/cleave/deploy/registry"
 )
 
-// Push puts an image that runs a program, linked statically, into the registry as the user's, and returns its
+// Push puts an image that runs a program, linked statically, into a registry as the user's, and returns its
 // name there.
-func (s *Swarm) Push(t *testing.T, path string) string {
+func Push(t *testing.T, place, path string) string {
 	t.Helper()
 	program, err := os.ReadFile(path)
 	if err != nil {
@@ -42,7 +45,7 @@ func (s *Swarm) Push(t *testing.T, path string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to, err := registry.Parse(s.Variables[registry.Variable])
+	to, err := registry.Parse(place)
 	if err != nil {
 		t.Fatal(err)
 	}
