@@ -41,6 +41,8 @@ type Capabilities struct {
 	// Disk says what the replicated disk is that it can put volumes on, such as "GlusterFS 10.3, 3 copies";
 	// nil: it has none.
 	Disk func() string
+	// Spans: the deployer has Layout.Spans listen where units reach it.
+	Spans bool
 }
 
 // Node is a host of a deployment, and which faults can be done to it.

@@ -153,6 +153,9 @@ type Placement struct {
 	Standby   bool
 }
 
+// MayTrace reports whether the unit is a program of the user's, which may record spans.
+func (u UnitSpec) MayTrace() bool { return u.Foreign && u.Server == nil }
+
 // Endpoints returns the names of the addresses that the unit listens on: its own, and those of its
 // further ports.
 func (u UnitSpec) Endpoints() (names []string) {

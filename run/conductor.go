@@ -140,7 +140,8 @@ func (c *Conductor) Lacks(ctx context.Context, plan lab.Plan) ([]lab.Lack, error
 		points[planned.Variant] = append(points[planned.Variant], planned.Point)
 		setting, err := e.setting(planned)
 		if err == nil {
-			err = c.checkFaults(plan.Study.Faults, setting.layout, setting.deployer)
+			err = errors.Join(c.checkFaults(plan.Study.Faults, setting.layout, setting.deployer),
+				e.checkSpans(setting))
 		}
 		if err != nil {
 			return nil, &PlanError{fmt.Errorf("%s at %s: %w", planned.Variant, planned.Point, err)}

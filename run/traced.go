@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -8,18 +9,33 @@ import (
 
 // receiver returns a receiver of the spans of a trial at a point; nil where its load asks for none.
 func (e *experiment) receiver(p lab.Point) lab.SpanReceiver {
-	load := e.plan.Study.Load
-	if e.Tracer == nil || load == nil {
-		return nil
-	}
-	share := load.Client.TraceShare
-	if own, set := p.Level(lab.FactorTraceShare); set {
-		share = own
-	}
-	if share == 0 {
+	if e.Tracer == nil || e.traceShare(p) == 0 {
 		return nil
 	}
 	return e.Tracer.Receive()
+}
+
+// traceShare returns the share of the flows at a point whose services are asked for spans.
+func (e *experiment) traceShare(p lab.Point) float64 {
+	load := e.plan.Study.Load
+	if load == nil {
+		return 0
+	}
+	if own, set := p.Level(lab.FactorTraceShare); set {
+		return own
+	}
+	return load.Client.TraceShare
+}
+
+// checkSpans refuses to ask the units of a setting for spans where no receiver would get these.
+func (e *experiment) checkSpans(s setting) error {
+	if s.deployer.Can().Spans || e.traceShare(s.point) == 0 ||
+		!slices.ContainsFunc(s.layout.Units, lab.UnitSpec.MayTrace) {
+		return nil
+	}
+	return fmt.Errorf("--trace-share: the spans of what the deployment %s starts here do not come back to this "+
+		"host (docs/traces.md says why): leave it out, or use %s, %s, or the private %s or %s",
+		s.deployer.Name(), lab.Process, lab.DockerBridge, lab.Swarm, lab.Kubernetes)
 }
 
 // closeSpans ends receiving and notes the traces of the operations that were played. Calls of services

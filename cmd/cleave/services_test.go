@@ -274,8 +274,12 @@ func servicesOnTheirs(t *testing.T, variables map[string]string, deployment stri
 			t.Fatal(err)
 		}
 	}
-	command := onTheirs(t, variables, nil, "compare one=shop.yaml k8s.yaml --rate 50 -d 1s --warm-up 100ms "+
-		"--blocks 1 --no-gates --deploy "+deployment)
+	const compare = "compare one=shop.yaml k8s.yaml --rate 50 -d 1s --warm-up 100ms --blocks 1 --no-gates " +
+		"--deploy "
+	traced := onTheirs(t, variables, nil, compare+deployment+" --trace-share 1")
+	traced.Dir = dir
+	expectSaid(t, traced, exitBadPlan, []string{"--trace-share: the spans", "do not come back to this host"})
+	command := onTheirs(t, variables, nil, compare+deployment)
 	command.Args, command.Dir = append(command.Args, "less=shop.yaml cart.cpu=0.5"), dir
 	expectSaid(t, command, exitFine, []string{"less", "k8s", "4 of 4 trials counted"})
 }

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -189,6 +190,45 @@ func TestSpansComeFromContainers(t *testing.T) {
 	}
 	if left := containers(t); len(left) > 0 {
 		t.Errorf("%v are left", left)
+	}
+}
+
+// TestSpansThatDoNotComeBackAreRefused wherever Cleave starts what may record some and is not told where to
+// send them; a URL sends them where its owner wants them. A Swarm of the user's is in servicesOnTheirs.
+func TestSpansThatDoNotComeBackAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"shop.yaml": "name: shop\nservices: {a: {image: a, ports: [\"8080:80\"]}}",
+		"config": "{current-context: theirs, contexts: [{name: theirs, context: {cluster: c, user: u}}], " +
+			"clusters: [{name: c, cluster: {server: \"https://127.0.0.1:1\"}}], users: [{name: u}]}",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const sleeper = "sleep 100 {port}"
+	for name, c := range map[string]struct {
+		system, where string
+		says          string // "": it is played
+	}{
+		"docker compose": {"shop.yaml", "--compose-command", "the deployment compose starts"},
+		"hosts by SSH":   {sleeper, "--deploy ssh --hosts 127.0.0.1", "the deployment ssh starts"},
+		"their Kubernetes": {"shop.yaml", "--deploy kubernetes --context theirs --kubeconfig config",
+			"the deployment kubernetes starts"},
+		"a process": {sleeper, "", ""},
+		"a URL":     {"http://127.0.0.1:8080/", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			command := exec.Command(filepath.Join(binaries, "cleave"), slices.Concat([]string{"compare",
+				"a=" + c.system, "b=" + c.system, "--rate", "10", "--trace-share", "1", "--plan"},
+				strings.Fields(c.where))...)
+			command.Dir = dir
+			if c.says == "" {
+				expectSaid(t, command, exitFine, nil)
+				return
+			}
+			expectSaid(t, command, exitBadPlan, []string{"--trace-share", "do not come back to this host", c.says})
+		})
 	}
 }
 

@@ -14,7 +14,7 @@ func (d *Deployer) Can() lab.Capabilities {
 	if d.network == Bridge {
 		faults = append(faults, lab.FaultCut)
 	}
-	return lab.Capabilities{Faults: faults}
+	return lab.Capabilities{Faults: faults, Spans: true}
 }
 
 // cut takes a container off the trial's network, or brings it back with the same address.

@@ -218,7 +218,7 @@ func (f *Fleet[L]) Furnish(ctx context.Context, units []lab.UnitSpec, address st
 	if err := volume.Prepare(units, f.Volume, show...); err != nil {
 		return err
 	}
-	if f.spans != nil && slices.ContainsFunc(units, mayTrace) {
+	if f.spans != nil && slices.ContainsFunc(units, lab.UnitSpec.MayTrace) {
 		if f.spansTo, err = f.spans.Listen(address); err != nil {
 			return err
 		}

@@ -88,9 +88,6 @@ func WriteToVolume(volume, name string, data []byte) error {
 	return errors.Join(err, root.Close())
 }
 
-// mayTrace reports whether a unit is a program of the user's, which may record spans.
-func mayTrace(spec lab.UnitSpec) bool { return spec.Foreign && spec.Server == nil }
-
 // withEnvironment returns units, of which those that may record spans have more variables. Where they have
 // one of the same name, theirs counts.
 func withEnvironment(units []lab.UnitSpec, more []string) []lab.UnitSpec {
@@ -99,7 +96,7 @@ func withEnvironment(units []lab.UnitSpec, more []string) []lab.UnitSpec {
 	}
 	units = slices.Clone(units)
 	for i, spec := range units {
-		if !mayTrace(spec) {
+		if !spec.MayTrace() {
 			continue
 		}
 		units[i].Env = slices.Concat(more, spec.Env)

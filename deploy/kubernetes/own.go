@@ -71,7 +71,7 @@ func (o *own) preflight(ctx context.Context, layout lab.Layout) error {
 // can returns what a private cluster can do. Its first node has no faults: this host reaches all services
 // through it, and it has the unit that leads the trial.
 func (o *own) can() lab.Capabilities {
-	return lab.Capabilities{Faults: containers.Faults(), Links: func() error { return nil },
+	return lab.Capabilities{Faults: containers.Faults(), Links: func() error { return nil }, Spans: true,
 		Nodes: func(layout lab.Layout) []lab.Node { return containers.Nodes(layout, private.Nodes()) },
 		Autoscale: func() error { // a HorizontalPodAutoscaler asks metrics-server
 			if err := private.MissingMetrics(); err != nil {

@@ -22,7 +22,7 @@ const listenPatience = 60 * time.Second
 func (d *Deployer) Can() lab.Capabilities {
 	return lab.Capabilities{
 		Faults: []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultSlow, lab.FaultFill},
-		Nodes:  nodesToHarm, Links: func() error { return nil }, Disk: gluster.About,
+		Nodes:  nodesToHarm, Links: func() error { return nil }, Disk: gluster.About, Spans: true,
 	}
 }
 

@@ -59,7 +59,7 @@ func (o *own) preflight(ctx context.Context, layout lab.Layout) error {
 // unit that leads the trial.
 func (o *own) can() lab.Capabilities {
 	return lab.Capabilities{
-		Faults: containers.Faults(), Links: func() error { return nil },
+		Faults: containers.Faults(), Links: func() error { return nil }, Spans: true,
 		Nodes: func(layout lab.Layout) []lab.Node { return containers.Nodes(layout, private.Names()) },
 	}
 }
