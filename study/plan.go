@@ -408,6 +408,10 @@ func Profile(s *lab.Study) error {
 		return nil
 	case s.Load == nil:
 		return errors.New("only systems under load can be profiled, and the study has no load")
+	case !slices.ContainsFunc(s.Variants, func(v lab.Variant) bool { return !v.External.RunsAlready() }):
+		return errors.New("nothing can be profiled: all systems run already, and profilers are turned on when " +
+			"Cleave starts one: leave --profile out (profiled_blocks), or give a command or a file in the place " +
+			"of a URL")
 	}
 	s.Design.ProfiledBlocks = min(s.Design.ProfiledBlocks, s.Design.Blocks)
 	if _, has := lab.MetricNamed(s.Metrics, lab.ProfiledMetric().Name); !has {
