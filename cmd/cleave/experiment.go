@@ -45,6 +45,7 @@ type experimentFlags struct {
 	resume    string
 	progress  progressFlag
 	out       outFlag
+	serve     string // address; empty: the run is not shown in the browser
 	planOnly  bool
 	trust     bool
 	noGates   bool
@@ -206,11 +207,19 @@ func (a app) experiment(
 	if flags.planOnly && flags.resume == "" {
 		return a.showPlan(command.Context(), plan, flags)
 	}
+	page, err := a.openPage(flags.serve)
+	if err != nil {
+		return err
+	}
+	defer page.close()
 	conductor, folder, plan, err := a.begin(command, plan, flags)
 	if err != nil {
 		return err
 	}
 	defer folder.Unlock()
+	if err := page.show(command.Context(), folder.Dir(), plan.Study.Name); err != nil {
+		return err
+	}
 	played := a.play(command.Context(), conductor, plan, folder, flags.out)
 	var verdict error
 	if played == nil || run.Interrupted(played) {
@@ -267,8 +276,8 @@ func (a app) resumed(
 ) (*store.Folder, lab.Plan, error) {
 	var fixed []string
 	command.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains([]string{"resume", "progress", "out", "json", "format", "full", "require-verdict",
-			"trust", "context", "kubeconfig", "swarm", "hosts", "registry"}, f.Name) {
+		if !slices.Contains([]string{"resume", "progress", "out", serveName, "json", "format", "full",
+			"require-verdict", "trust", "context", "kubeconfig", "swarm", "hosts", "registry"}, f.Name) {
 			fixed = append(fixed, "--"+f.Name)
 		}
 	})

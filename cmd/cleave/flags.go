@@ -175,6 +175,9 @@ func (f *experimentFlags) addPlay(flags *pflag.FlagSet) {
 		"which says what is played")
 	flags.BoolVar(&f.strict, "strict", false,
 		"refuse (exit code 3) if this host lacks a part, instead of leaving out what needs it")
+	flags.StringVar(&f.serve, serveName, "",
+		"show the run in the browser while it is played, at this `IP:PORT` (docs/serving.md)")
+	flags.Lookup(serveName).NoOptDefVal = usualAddress
 }
 
 // addTrust adds the flag that trusts plans of others.

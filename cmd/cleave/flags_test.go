@@ -106,7 +106,8 @@ func (p *proofs) prove(line, kind, flag string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	f := command.Flags().Lookup(strings.TrimPrefix(added[0], "--"))
+	flagName, _, _ := strings.Cut(strings.TrimPrefix(added[0], "--"), "=")
+	f := command.Flags().Lookup(flagName)
 	if f == nil {
 		p.t.Errorf("%s: there is no flag %s", line, added[0])
 		return

@@ -11,10 +11,16 @@ import (
 	"github.com/cleave-lab/cleave/store"
 )
 
+// serveName names the command, and the flag of commands that show what they play.
+const serveName = "serve"
+
+// usualAddress is where browsers find runs.
+const usualAddress = "127.0.0.1:8600"
+
 func (a app) serveCommand() *cobra.Command {
 	var address string
 	command := &cobra.Command{
-		Use:   "serve [FOLDER]",
+		Use:   serveName + " [FOLDER]",
 		Short: "show the runs of a results folder in the browser: list, reports, one run against another",
 		Long: `Shows the runs of a folder (default: results) in the browser until Ctrl-C: a list
 to search, each run's report, and one run against another. It needs no network,
@@ -42,11 +48,11 @@ those who know the token in the address that it prints.`,
 			if err != nil {
 				return errors.Join(err, listener.Close())
 			}
-			fmt.Fprintln(a.out, server.URL(listener))
+			fmt.Fprintln(a.out, server.URL(listener, ""))
 			fmt.Fprintf(a.story, "shows the runs of %s; Ctrl-C ends it\n", folder)
 			return server.Serve(command.Context(), listener, log.New(a.story, "", 0))
 		},
 	}
-	command.Flags().StringVar(&address, "address", "127.0.0.1:8600", "`IP:PORT` to listen on")
+	command.Flags().StringVar(&address, "address", usualAddress, "`IP:PORT` to listen on")
 	return command
 }

@@ -19,7 +19,8 @@ import (
 const look = time.Second
 
 // live sends the progress of a run as server-sent events: each line, and the state when it changes. The
-// number of an event is where its line ends, so that a page that was cut off goes on from there.
+// number of an event is where its line ends, so that a page that was cut off goes on from there. When the
+// server ends it says so, and then what is new.
 func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("run")
 	from, err := strconv.ParseInt(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("from")), 10, 64)
@@ -27,7 +28,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 		from = -1
 	}
 	var told lab.RunState
-	for {
+	for ends := false; ; {
 		state, err := s.shelf.State(name)
 		lines, next, unread := s.shelf.Progress(name, from)
 		if err := errors.Join(err, unread); err != nil {
@@ -53,9 +54,14 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 		if more {
 			continue
 		}
-		select {
-		case <-r.Context().Done():
+		if ends {
 			return
+		}
+		select {
+		case <-r.Context().Done(): // the page or the server goes away
+			if ends = true; !send(w, []byte("event: bye\ndata: \n\n")) {
+				return
+			}
 		case <-time.After(look):
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -146,6 +147,28 @@ func TestARunIsFollowedToItsEnd(t *testing.T) {
 	f.wants("reported")
 	f.close()
 	get(t, at+"/live/none", 404)
+}
+
+// TestAServerThatEndsSaysWhatIsNew: the page of a run that ends with its server still learns of the end.
+func TestAServerThatEndsSaysWhatIsNew(t *testing.T) {
+	g := playing(t)
+	s, _ := begun(t, g.root, false)
+	listener, _, err := Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, listener, log.New(os.Stderr, "", 0)) }()
+	f := followed(t, "http://"+listener.Addr().String()+"/live/"+g.name, "")
+	defer f.close()
+	f.wants("begin", "playing")
+	g.finish(t)
+	end()
+	f.wants("", `"event":"end"`, "reported")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }
 
 // TestALongRunIsFollowedFromItsLastLines: what a page gets at once is bounded.

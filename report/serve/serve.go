@@ -75,19 +75,22 @@ func Listen(address string) (listener net.Listener, private bool, err error) {
 		return nil, false, fmt.Errorf("%q is no address: expected IP:PORT, such as 127.0.0.1:8600", address)
 	}
 	if listener, err = net.Listen("tcp", address); err != nil {
-		return nil, false, fmt.Errorf("listen on %s: %w: choose another port with --address", address, err)
+		return nil, false, fmt.Errorf("listen on %s: %w: choose another port", address, err)
 	}
 	at, is := listener.Addr().(*net.TCPAddr)
 	return listener, !is || !at.IP.IsLoopback(), nil
 }
 
-// URL returns where browsers find the server.
-func (s *Server) URL(at net.Listener) string {
-	text := "http://" + at.Addr().String() + "/"
-	if s.token != "" {
-		text += "?token=" + s.token
+// URL returns where browsers find a run; run may be empty: the list of all.
+func (s *Server) URL(at net.Listener, run string) string {
+	u := url.URL{Scheme: "http", Host: at.Addr().String(), Path: "/"}
+	if run != "" {
+		u.Path += "run/" + run
 	}
-	return text
+	if s.token != "" {
+		u.RawQuery = url.Values{"token": {s.token}}.Encode()
+	}
+	return u.String()
 }
 
 // Serve answers until the context ends.

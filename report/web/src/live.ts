@@ -76,6 +76,16 @@ export function follow(place: HTMLElement, from = ""): void {
   const address = place.dataset["live"] ?? "";
   const source = new EventSource(from === "" ? address : `${address}?from=${from}`);
   let last = from;
+  const now = place.querySelector(".now");
+  let before: string | null = null; // what was told of the trial before the server said that it ends
+  source.addEventListener("open", () => {
+    if (now && before !== null) now.textContent = before;
+    before = null;
+  });
+  source.addEventListener("bye", () => {
+    before = now?.textContent ?? "";
+    tell(place, "The server of this page has ended: the page goes on when it is back.");
+  });
   source.addEventListener("message", (event: MessageEvent<string>) => {
     last = event.lastEventId;
     show(place, JSON.parse(event.data) as Line);
@@ -85,6 +95,10 @@ export function follow(place: HTMLElement, from = ""): void {
     // A browser has six connections to a server, and a run that is over says no more.
     if (state !== place.dataset["state"] || state === "reported") source.close();
     if (state === place.dataset["state"]) return;
+    if (before !== null) {
+      tell(place, `The run is over (${state}), and with it this page: cleave serve shows it from now on.`);
+      return;
+    }
     const page = place.ownerDocument;
     if (isNoteOpen(page)) addReload(place);
     else page.location.reload();
@@ -93,6 +107,13 @@ export function follow(place: HTMLElement, from = ""): void {
     if (source.readyState !== EventSource.CLOSED) return; // the browser tries again
     setTimeout(() => follow(place, last), AGAIN);
   });
+}
+
+/** Shows a text in place of the trial that is played. */
+function tell(place: HTMLElement, text: string): void {
+  place.hidden = false;
+  const now = place.querySelector(".now");
+  if (now) now.textContent = text;
 }
 
 /** Reports whether somebody is writing a note, or has not kept it yet. */

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"path/filepath"
+
+	"github.com/cleave-lab/cleave/report/serve"
+	"github.com/cleave-lab/cleave/store"
+)
+
+// runPage shows a run in the browser while it is played. Without a listener it shows nothing.
+type runPage struct {
+	app
+	listener net.Listener
+	private  bool
+	end      context.CancelFunc // nil before show
+	ended    chan error
+}
+
+// openPage listens on an address; an empty one makes a page that shows nothing.
+func (a app) openPage(address string) (*runPage, error) {
+	page := &runPage{app: a, ended: make(chan error, 1)}
+	if address == "" {
+		return page, nil
+	}
+	var err error
+	if page.listener, page.private, err = serve.Listen(address); err != nil {
+		return nil, withCode(exitBadPlan, "--%s: %w", serveName, err)
+	}
+	return page, nil
+}
+
+// show prints where the run in a folder is seen, and shows it, with all runs beside it, until close. The
+// page outlives ctx: an interrupted run still gets its report.
+func (p *runPage) show(ctx context.Context, folder, study string) error {
+	if p.listener == nil {
+		return nil
+	}
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return err
+	}
+	above := filepath.Dir(folder)
+	if filepath.Base(above) == study {
+		above = filepath.Dir(above)
+	}
+	name, err := filepath.Rel(above, folder)
+	if err != nil {
+		return err
+	}
+	shelf, err := store.OpenShelf(above)
+	if err != nil {
+		return err
+	}
+	server, err := serve.New(shelf, p.private)
+	if err != nil {
+		return errors.Join(err, shelf.Close())
+	}
+	fmt.Fprintf(p.story, "watch it at %s\n", server.URL(p.listener, filepath.ToSlash(name)))
+	ctx, p.end = context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		served := server.Serve(ctx, p.listener, log.New(p.story, "", 0))
+		p.ended <- errors.Join(served, shelf.Close())
+	}()
+	return nil
+}
+
+// close ends the page. The run does not fail with it.
+func (p *runPage) close() {
+	if p.listener == nil {
+		return
+	}
+	var err error
+	if p.end == nil {
+		err = p.listener.Close()
+	} else {
+		p.end()
+		err = <-p.ended
+	}
+	if err != nil {
+		fmt.Fprintf(p.story, "warning: --%s: %v\n", serveName, err)
+	}
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
+)
+
+// TestARunShowsItselfUntilItsEnd: the page that --serve names follows the run, and goes with it.
+func TestARunShowsItselfUntilItsEnd(t *testing.T) {
+	testset.Need(t, "it plays whole trials")
+	dir := t.TempDir()
+	const study = `schema: cleave-study/1
+name: shown
+title: Shown while it is played
+system: shop
+baseline: calls
+variants:
+  calls: {architecture: monolith}
+points: {orders: {orders: 40, over: 3}}
+load: {duration: 10s}
+design: {blocks: 1, gates: {steal: 99%, calibration: 99%}}
+`
+	if err := os.WriteFile(filepath.Join(dir, "shown.yaml"), []byte(study), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(filepath.Join(binaries, "cleave"), "run", "shown.yaml", "--serve=127.0.0.1:0")
+	command.Dir = dir
+	told, err := command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	story := bufio.NewReader(told)
+	first, err := story.ReadString('\n')
+	page := regexp.MustCompile(`watch it at (http://127\.0\.0\.1:\d+)/run/(shown/\S+)`).FindStringSubmatch(first)
+	if err != nil || page == nil {
+		t.Fatalf("the story begins with %q, %v", first, err)
+	}
+	client := http.Client{Timeout: time.Minute}
+	answer, err := client.Get(page[1] + "/live/" + page[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	events, err := io.ReadAll(answer.Body)
+	for _, want := range []string{"data: playing", `"event":"start"`, "event: bye", `"event":"end"`,
+		"data: reported"} {
+		if _, after, has := strings.Cut(string(events), want); has {
+			events = []byte(after)
+		} else {
+			t.Errorf("%q is not where it is due (%v), but %s", want, err, events)
+		}
+	}
+	if _, err := io.Copy(io.Discard, story); err != nil {
+		t.Error(err)
+	}
+	if err := command.Wait(); err != nil {
+		t.Error(err)
+	}
+	if answer, err := client.Get(page[1]); err == nil {
+		t.Errorf("the page is there after the run: %s, %v", answer.Status, answer.Body.Close())
+	}
+}
