@@ -1,0 +1,170 @@
+package stats
+
+import (
+	"math"
+	"slices"
+)
+
+// Change is where the level of a series of positive numbers changes.
+type Change struct {
+	Index int     // of the first value of the new level
+	Ratio float64 // geometric mean of the new level over that of the level before
+	P     float64 // of Student's t between both, on the logarithms
+}
+
+// Changes are found in windows of this many values, each of which begins half a window after the last.
+const changeWindow = 50
+
+// LeastChanges is the number of values from which on changes are looked for.
+const LeastChanges = 10
+
+// Limits of p-values: a change must be below changeP, and a candidate below candidateP.
+const (
+	changeP    = 0.001
+	candidateP = 10 * changeP
+)
+
+// Changes finds where the level of a series of positive values changes, oldest first: E-Divisive (Matteson
+// and James 2014) in overlapping windows with a t-test instead of permutations, so that it always finds the
+// same, and then merging until all changes are beyond chance and larger than the least ratio (Fleming et al.
+// 2023, "Hunter"; Apache Otava).
+func Changes(series []float64, least float64) ([]Change, error) {
+	values, err := logs("change of level", series)
+	if err != nil {
+		return nil, err
+	}
+	if len(values) < LeastChanges {
+		return nil, &TooFewError{"change of level", len(values), LeastChanges}
+	}
+	changes := merged(values, candidates(values), math.Log(least))
+	for i := range changes {
+		changes[i].Ratio = math.Exp(changes[i].Ratio)
+	}
+	return changes, nil
+}
+
+// candidates returns where the level may change, in order.
+func candidates(values []float64) []int {
+	var all []int
+	for start := 0; start < len(values); {
+		found := divided(values[start:min(start+changeWindow, len(values))])
+		next := start + changeWindow/2
+		for _, at := range found {
+			all = append(all, start+at)
+			next = max(next, start+at)
+		}
+		start = next
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// divided divides a window at the most different parts, as long as they differ beyond chance.
+func divided(window []float64) []int {
+	var found []int
+	for {
+		best, at := 0.0, 0
+		bounds := slices.Concat([]int{0}, found, []int{len(window)})
+		for i := range len(bounds) - 1 {
+			part := window[bounds[i]:bounds[i+1]]
+			if q, split := energy(part); q > best {
+				best, at = q, bounds[i]+split
+			}
+		}
+		if at == 0 || change(window, found, at).P >= candidateP {
+			return found
+		}
+		found = append(found, at)
+		slices.Sort(found)
+	}
+}
+
+// energy returns the largest energy statistic of two adjacent parts of which the first begins the series, and
+// where the second begins: the mean distance between the parts beyond that within them, weighted.
+func energy(x []float64) (best float64, at int) {
+	n := len(x)
+	within := make([][]float64, n+1) // sum of the distances of all pairs in x[a:b]
+	for a := range within {
+		within[a] = make([]float64, n+1)
+	}
+	for b := 2; b <= n; b++ {
+		distances := 0.0 // of x[b-1] to all from a on
+		for a := b - 2; a >= 0; a-- {
+			distances += math.Abs(x[a] - x[b-1])
+			within[a][b] = within[a][b-1] + distances
+		}
+	}
+	for split := 1; split < n; split++ {
+		for end := split + 1; end <= n; end++ {
+			first, second := float64(split), float64(end-split)
+			across := within[0][end] - within[0][split] - within[split][end]
+			q := across
+			if split > 1 {
+				q -= second * within[0][split] / (first - 1)
+			}
+			if end-split > 1 {
+				q -= first * within[split][end] / (second - 1)
+			}
+			if q *= 2 / (first + second); q > best {
+				best, at = q, split
+			}
+		}
+	}
+	return best, at
+}
+
+// change tests the levels on both sides of a place, up to the next changes. Its ratio is a difference of
+// logarithms.
+func change(values []float64, changes []int, at int) Change {
+	begin, end := 0, len(values)
+	for _, other := range changes {
+		if other < at {
+			begin = max(begin, other)
+		} else if other > at {
+			end = min(end, other)
+		}
+	}
+	before, after := values[begin:at], values[at:end]
+	c := Change{Index: at, Ratio: Mean(after) - Mean(before), P: 1}
+	degrees := float64(len(before) + len(after) - 2)
+	if degrees < 1 {
+		return c
+	}
+	pooled := (squares(before) + squares(after)) / degrees
+	c.P = tTest(c.Ratio, math.Sqrt(pooled*(1/float64(len(before))+1/float64(len(after)))), degrees)
+	return c
+}
+
+// squares returns the sum of the squared distances from the mean.
+func squares(values []float64) (sum float64) {
+	mean := Mean(values)
+	for _, v := range values {
+		sum += (v - mean) * (v - mean)
+	}
+	return sum
+}
+
+// merged leaves out the weakest candidate, again and again, until all that are left are changes.
+func merged(values []float64, places []int, least float64) []Change {
+	for {
+		var all []Change
+		for _, at := range places {
+			all = append(all, change(values, places, at))
+		}
+		if len(all) == 0 {
+			return nil
+		}
+		weakest := slices.IndexFunc(all, func(c Change) bool {
+			return !slices.ContainsFunc(all, func(d Change) bool { return d.P > c.P })
+		})
+		if all[weakest].P < changeP {
+			weakest = slices.IndexFunc(all, func(c Change) bool {
+				return !slices.ContainsFunc(all, func(d Change) bool { return math.Abs(d.Ratio) < math.Abs(c.Ratio) })
+			})
+			if math.Abs(all[weakest].Ratio) > least {
+				return all
+			}
+		}
+		places = slices.Delete(places, weakest, weakest+1)
+	}
+}
