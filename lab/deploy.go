@@ -287,6 +287,8 @@ type EventKind string
 const (
 	// EventReady: all units of the system are connected and wait for start.
 	EventReady EventKind = "ready"
+	// EventLoaded: what the lead saw in a second of its load, as a LoadSecond.
+	EventLoaded EventKind = "loaded"
 	// EventFinished: every operation has reached its final state.
 	EventFinished EventKind = "finished"
 	// EventClock: the answer to CommandClock, as a ClockAnswer.

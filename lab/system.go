@@ -199,6 +199,8 @@ type Layout struct {
 	// Spans receives the spans of foreign units other than servers; nil: none are received. The deployer has it
 	// listen and adds the variables that it returns to their environment.
 	Spans SpanReceiver
+	// Loaded is told of every second of the load that the lead unit tells of; nil: nobody is.
+	Loaded func(LoadSecond) `json:"-"`
 }
 
 // UnitReport is what a unit said about its own work when the job was over.

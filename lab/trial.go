@@ -146,6 +146,8 @@ type StoppingRule interface {
 	// from now on, by point, given all records of the blocks before; none: as planned. Of
 	// the same records they are always the same.
 	Lengths(played []Trial) map[string]float64
+	// Headline is what the answer would compare, given the records of some blocks; nil: nothing yet.
+	Headline(played []Trial) *Headline
 }
 
 // Answer is what an experiment says of one of its questions before its end.
@@ -162,6 +164,8 @@ type Progress interface {
 	Further(trials []PlannedTrial)
 	TrialStarted(planned PlannedTrial, attempt int)
 	TrialEnded(trial Trial)
+	// Look shows the headline over all blocks so far, the given one being the last.
+	Look(block int, headline Headline)
 	Note(text string)
 	End()
 }

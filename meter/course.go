@@ -19,7 +19,11 @@ type course struct {
 	points lab.UsageCourse
 	at     time.Duration // of the last point, since the first mark
 	cpu    int64         // nanoseconds, from the first mark until then
+	units  []int64       // CPU clocks of all units then; nil: it is the first mark
 }
+
+// mostFollowed is from how many units on those who follow are told of roles.
+const mostFollowed = 25
 
 // follow makes a point of a round that lies between the marks, or at the second one, and long
 // enough after the point before. cpu are the CPU clocks of all units.
@@ -41,7 +45,27 @@ func (w *worker) follow(cpu []int64) {
 	c.points.End = append(c.points.End, at.Seconds())
 	c.points.Cores = append(c.points.Cores, float64(used-c.cpu)/float64(at-c.at))
 	c.points.Memory = append(c.points.Memory, memory)
-	c.at, c.cpu = at, used
+	if w.follows != nil {
+		w.follows(lab.UsedSecond{End: at.Seconds(), Cores: w.coresSince(cpu, at-c.at)})
+	}
+	c.at, c.cpu, c.units = at, used, cpu
+}
+
+// coresSince returns the processors that were used since the last point, by unit or role.
+func (w *worker) coresSince(cpu []int64, passed time.Duration) map[string]float64 {
+	cores := map[string]float64{}
+	for i, p := range w.probes {
+		before := w.marks[0].units[i].cpu
+		if w.course.units != nil {
+			before = w.course.units[i]
+		}
+		name := p.metered().Name
+		if len(w.probes) >= mostFollowed {
+			name = w.roles[w.roleOf[i]]
+		}
+		cores[name] += float64(cpu[i]-before) / float64(passed)
+	}
+	return cores
 }
 
 // ofSystem reports whether a unit is part of the system: the generator only makes the load.

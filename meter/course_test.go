@@ -48,6 +48,42 @@ func TestACourseTellsWhenTheSystemWorked(t *testing.T) {
 	}
 }
 
+// TestWhoFollowsIsToldOfEachUnit while the meter goes on, and of nothing before the first mark.
+func TestWhoFollowsIsToldOfEachUnit(t *testing.T) {
+	server, client := startChild(t, "server", "system"), startChild(t, "client", lab.RoleGenerator)
+	metering := watch(t, server, client)
+	used, begin := map[string]float64{}, 0.0
+	err := metering.(lab.FollowedMetering).Follow(func(s lab.UsedSecond) {
+		for unit, cores := range s.Cores {
+			used[unit] += cores * (s.End - begin)
+		}
+		begin = s.End
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.do("burn 300")
+	if err := metering.Mark(); err != nil {
+		t.Fatal(err)
+	}
+	before := [2]time.Duration{server.usage(), client.usage()}
+	server.do("burn 500")
+	client.do("burn 200")
+	time.Sleep(pointEvery)
+	if err := metering.Mark(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := metering.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	want := [2]float64{(server.usage() - before[0]).Seconds(), (client.usage() - before[1]).Seconds()}
+	for i, name := range []string{"server", "client"} {
+		if got := used[name]; got < want[i]-0.02 || got > want[i]+0.02 {
+			t.Errorf("%g s of CPU are told of the %s, want %g", got, name, want[i])
+		}
+	}
+}
+
 // told returns the CPU time that a course tells, in seconds.
 func told(c *lab.UsageCourse) (sum float64) {
 	if c == nil {

@@ -45,6 +45,14 @@ func (m *metering) Resume(unit lab.Unit) error {
 	return m.ask(func() error { return m.work.resume(unit) })
 }
 
+// Follow implements lab.FollowedMetering.
+func (m *metering) Follow(tell func(lab.UsedSecond)) error {
+	return m.ask(func() error {
+		m.work.follows = tell
+		return nil
+	})
+}
+
 // ask has the reading goroutine do something and waits until it is done.
 func (m *metering) ask(do func() error) error {
 	wanted := request{do, make(chan error, 1)}

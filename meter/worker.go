@@ -34,8 +34,9 @@ type worker struct {
 	memory  memory
 	samples []lab.UsageSample
 	course  course
-	notes   []string          // what the figures do not hold
-	sources map[string]string // by role
+	follows func(lab.UsedSecond) // nil: nobody does
+	notes   []string             // what the figures do not hold
+	sources map[string]string    // by role
 }
 
 // mark is one reading of all units.

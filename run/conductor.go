@@ -17,7 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Conductor joins the rooms that a trial needs. All fields but Backings, Stopping and
+// Conductor joins the rooms that a trial needs. All fields but Backings, Stopping, Seconds and
 // Conceal must be set, Injector for studies with faults only, and Profiler where trials
 // are profiled.
 type Conductor struct {
@@ -33,6 +33,8 @@ type Conductor struct {
 	Tracer   lab.Tracer
 	Store    lab.TrialStore
 	Progress lab.Progress
+	// Seconds is told how each trial goes while it is played; nil: nobody watches.
+	Seconds lab.SecondsWatcher
 	// Stopping says after every block what is known already and, where the design is to
 	// play until all is decided, which trials go on; nil: nothing is said, and all do.
 	Stopping lab.StoppingRule
@@ -255,6 +257,9 @@ func (e *experiment) warmUp(ctx context.Context) error {
 func (e *experiment) playUntilValid(ctx context.Context, planned lab.PlannedTrial) error {
 	for attempt := e.attempts[planned.Number] + 1; attempt <= 1+e.plan.Study.Design.MaxRepeats; attempt++ {
 		e.Progress.TrialStarted(planned, attempt)
+		if e.Seconds != nil {
+			e.Seconds.Trial(planned.Number, attempt)
+		}
 		trial, logs, err := e.attempt(ctx, planned, attempt)
 		if err != nil {
 			return err

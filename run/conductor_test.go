@@ -31,7 +31,8 @@ type rooms struct {
 	cancelAt  int
 	cancel    context.CancelFunc
 	notes     []string
-	further   []int // trials of each further block
+	watched   []string // looks, and what is told of trials while they are played
+	further   []int    // trials of each further block
 	begun     int
 	socket    int // bytes of the name of a Unix socket
 }
@@ -58,6 +59,9 @@ func (r *rooms) Preflight(context.Context, lab.Layout) error { return r.prefligh
 
 func (r *rooms) Deploy(_ context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
 	r.played = append(r.played, layout.Lead)
+	if layout.Loaded != nil {
+		layout.Loaded(lab.LoadSecond{Failed: int64(len(r.played))})
+	}
 	if len(r.played) == r.cancelAt {
 		r.cancel()
 	}

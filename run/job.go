@@ -26,6 +26,8 @@ type Job struct {
 	Faults   []lab.Fault
 	Injector lab.Injector
 	Layout   lab.Layout
+	// Used is told about once a second what the units use, where the meter can tell; nil: nobody is.
+	Used func(lab.UsedSecond)
 }
 
 // Played is what a job gave. Of one that failed it has what came before.
@@ -48,11 +50,7 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	if _, err := j.Deployment.Await(ctx, lab.EventReady); err != nil {
 		return played, err
 	}
-	meter := j.Meter
-	if own := j.Deployment.Meter(); own != nil {
-		meter = own
-	}
-	units, err := meter.Watch(ctx, j.Deployment.Units())
+	units, err := j.watch(ctx)
 	if err != nil {
 		return played, endOr(ctx, j.Deployment, fmt.Errorf("meter: %w", err))
 	}
@@ -101,6 +99,22 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	played.Reports, err = j.Deployment.Reports(ctx)
 	j.lap(lab.PhaseReports)
 	return played, err
+}
+
+// watch begins to meter the units.
+func (j Job) watch(ctx context.Context) (lab.Metering, error) {
+	meter := j.Meter
+	if own := j.Deployment.Meter(); own != nil {
+		meter = own
+	}
+	units, err := meter.Watch(ctx, j.Deployment.Units())
+	if err != nil || j.Used == nil {
+		return units, err
+	}
+	if followed, can := units.(lab.FollowedMetering); can {
+		err = followed.Follow(j.Used)
+	}
+	return units, err
 }
 
 // withAccounts adds what the deployment's platform itself says of its units since the job began.

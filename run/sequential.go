@@ -78,6 +78,9 @@ func (l *looks) look(block int) error {
 	}
 	l.lengthen(l.Stopping.Lengths(before))
 	l.tell(l.Stopping.Answers(before))
+	if headline := l.Stopping.Headline(before); headline != nil {
+		l.Progress.Look(block-1, *headline)
+	}
 	if l.stops() && block > lab.FirstLook {
 		l.ask(before)
 	}

@@ -27,6 +27,10 @@ func (d *decides) Answers(played []lab.Trial) []lab.Answer {
 	return d.known(played[len(played)-1].Block)
 }
 
+func (d *decides) Headline(played []lab.Trial) *lab.Headline {
+	return &lab.Headline{Title: fmt.Sprintf("%d trials", len(played))}
+}
+
 func (d *decides) Lengths(played []lab.Trial) map[string]float64 {
 	if d.lengths == nil {
 		return nil

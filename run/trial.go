@@ -28,7 +28,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	if err != nil {
 		return nil, err, nil
 	}
-	layout.Spans = e.receiver(s.point)
+	layout.Spans, layout.Loaded = e.receiver(s.point), e.loaded()
 	spawned := time.Now()
 	deployment, err := s.deployer.Deploy(ctx, layout.Readied(e.plan.Study.Faults), dir)
 	if err != nil {
@@ -43,7 +43,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	var done Played
 	if played == nil {
 		job := Job{Deployment: deployment, Meter: e.Meter, Host: host, Lap: watch.lap,
-			Layout: s.layout, Faults: e.plan.Study.Faults, Injector: e.Injector}
+			Layout: s.layout, Faults: e.plan.Study.Faults, Injector: e.Injector, Used: e.used()}
 		if trial.Profiled {
 			job.Profiler = e.Profiler
 		}

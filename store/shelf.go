@@ -34,12 +34,15 @@ const (
 	longestNote = 10_000
 	longestText = 1_000 // bytes of a text in the list
 	mostListed  = 12    // bars of a headline, variants
+	mostPast    = 100   // runs of a history
+	mostTried   = 1_000 // folders, to find them
 )
 
 // Shelf is a folder of result folders: that of all studies, or of one. It reads nothing outside, not even
 // through links, and writes nothing but notes.
 type Shelf struct {
 	dir   string
+	most  int // runs of a list
 	root  *os.Root
 	files *inputfile.Root
 }
@@ -50,7 +53,7 @@ func OpenShelf(dir string) (*Shelf, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the results folder: %w: name one, such as results", err)
 	}
-	s := &Shelf{dir, root, inputfile.Within(root, maxDocument)}
+	s := &Shelf{dir, mostRuns, root, inputfile.Within(root, maxDocument)}
 	if s.isRun(".") {
 		return nil, errors.Join(fmt.Errorf("%s is a single run: name the folder above it", dir), s.Close())
 	}
@@ -60,22 +63,24 @@ func OpenShelf(dir string) (*Shelf, error) {
 // Close closes the folder.
 func (s *Shelf) Close() error { return s.root.Close() }
 
-// Runs returns all runs, the newest first.
-func (s *Shelf) Runs() ([]lab.ListedRun, error) {
+// Runs returns the runs, the newest first, and how many more there are than it reads.
+func (s *Shelf) Runs() (runs []lab.ListedRun, more int, err error) {
 	above, err := s.folders(".")
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", s.dir, err)
+		return nil, 0, fmt.Errorf("list %s: %w", s.dir, err)
 	}
 	held := heldLocks()
-	var runs []lab.ListedRun
 	add := func(name string) bool {
-		is := len(runs) < mostRuns && s.isRun(name)
-		if is {
+		is := s.isRun(name)
+		switch {
+		case is && len(runs) < s.most:
 			runs = append(runs, s.listed(name, held))
+		case is:
+			more++
 		}
 		return is
 	}
-	for _, name := range above {
+	for _, name := range slices.Backward(above) { // runs begin with their time: the newest are read
 		if add(name) {
 			continue
 		}
@@ -84,14 +89,14 @@ func (s *Shelf) Runs() ([]lab.ListedRun, error) {
 			continue // it was removed meanwhile
 		}
 		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", path.Join(s.dir, name), err)
+			return nil, 0, fmt.Errorf("list %s: %w", path.Join(s.dir, name), err)
 		}
-		for _, run := range below {
+		for _, run := range slices.Backward(below) {
 			add(path.Join(name, run))
 		}
 	}
 	slices.SortStableFunc(runs, func(a, b lab.ListedRun) int { return b.Created.Compare(a.Created) })
-	return runs, nil
+	return runs, more, nil
 }
 
 // folders returns the names of the folders in a folder, without links.
@@ -195,10 +200,57 @@ func shortened(h *lab.Headline) *lab.Headline {
 	}
 	short := lab.Headline{Title: clip(h.Title), Baseline: clip(h.Baseline)}
 	for _, b := range h.Bars[:min(len(h.Bars), mostListed)] {
-		short.Bars = append(short.Bars, lab.Bar{Label: clip(b.Label), Metric: clip(b.Metric), Ratio: b.Ratio,
-			Verdict: lab.ComparisonVerdict(clip(string(b.Verdict)))})
+		for _, text := range []*string{&b.Label, &b.Metric, &b.Point, &b.Variant, &b.Baseline,
+			(*string)(&b.Verdict)} {
+			*text = clip(*text)
+		}
+		short.Bars = append(short.Bars, b)
 	}
 	return &short
+}
+
+// Past returns the runs beside a run that have a report and the same study and title, the oldest first: the
+// newest ones of many.
+func (s *Shelf) Past(name string) ([]lab.PastRun, error) {
+	if err := s.check(name); err != nil {
+		return nil, err
+	}
+	about, err := s.past(name)
+	if err != nil {
+		return nil, err
+	}
+	names, err := s.folders(path.Dir(name))
+	if err != nil {
+		return nil, fmt.Errorf("list the runs beside %s: %w", name, err)
+	}
+	slices.Reverse(names) // they begin with their time
+	var runs []lab.PastRun
+	for _, one := range names[:min(len(names), mostTried)] {
+		if len(runs) == mostPast {
+			break
+		}
+		run, err := s.past(path.Join(path.Dir(name), one))
+		if err == nil && run.Study == about.Study && run.Title == about.Title {
+			runs = append(runs, run)
+		} // the list says what is wrong with others
+	}
+	slices.SortStableFunc(runs, func(a, b lab.PastRun) int { return a.Created.Compare(b.Created) })
+	return runs, nil
+}
+
+// past reads what a history needs of a run.
+func (s *Shelf) past(name string) (lab.PastRun, error) {
+	run := lab.PastRun{Name: name}
+	var study struct{ Name, Title string }
+	var answer lab.Conclusion
+	err := errors.Join(s.head(name, planFile, map[string]any{"created": &run.Created, "study": &study}),
+		s.head(name, AnalysisFile, map[string]any{"answer": &answer, "environment": &run.Environment,
+			"comparisons": &run.Comparisons}))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = s.unreported(name)
+	}
+	run.Study, run.Title, run.Headline = study.Name, study.Title, answer.Headline
+	return run, err
 }
 
 // clip cuts a text that is too long for a list.

@@ -57,7 +57,7 @@ func TestAShelfListsRunsNewestFirst(t *testing.T) {
 	if err := folders[2].Lock(); err != nil {
 		t.Fatal(err)
 	}
-	runs, err := s.Runs()
+	runs, _, err := s.Runs()
 	if err != nil || len(runs) != 3 {
 		t.Fatalf("Runs = %+v, %v; want three", runs, err)
 	}
@@ -73,6 +73,11 @@ func TestAShelfListsRunsNewestFirst(t *testing.T) {
 	}
 	if runs[1].State != lab.RunPlaying || runs[2].State != lab.RunStopped {
 		t.Errorf("states are %s and %s, want playing and stopped", runs[1].State, runs[2].State)
+	}
+	s.most = 2
+	if newest, more, err := s.Runs(); err != nil || len(newest) != 2 || more != 1 ||
+		newest[1].Name != runs[1].Name {
+		t.Errorf("of three runs, two at most: %+v and %d more, %v", newest, more, err)
 	}
 	folders[2].Unlock()
 	if run, err := s.Run(runs[1].Name); err != nil || run.State != lab.RunStopped {
@@ -152,7 +157,7 @@ func TestNothingOutsideAShelfIsReached(t *testing.T) {
 	if page, err := s.Report("rego2021/latest"); err == nil {
 		t.Errorf("a link leads to %q", page)
 	}
-	if runs, err := s.Runs(); err != nil || len(runs) != 1 || !strings.Contains(runs[0].Damaged, "escapes") {
+	if runs, _, err := s.Runs(); err != nil || len(runs) != 1 || !strings.Contains(runs[0].Damaged, "escapes") {
 		t.Errorf("Runs = %+v, %v; want one that is damaged", runs, err)
 	}
 	if err := s.WriteNotes("rego2021/latest", lab.Notes{Schema: lab.NotesSchema}); err != nil {
@@ -174,7 +179,7 @@ func TestADamagedRunIsListed(t *testing.T) {
 		if err := folders[0].Write(name, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		runs, err := s.Runs()
+		runs, _, err := s.Runs()
 		if err != nil || len(runs) != 1 || name != lockFile && !strings.Contains(runs[0].Damaged, name) {
 			t.Errorf("%s: Runs = %+v, %v", name, runs, err)
 		}
@@ -185,7 +190,7 @@ func TestADamagedRunIsListed(t *testing.T) {
 		if err := syscall.Mkfifo(folders[0].Path(name), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if runs, err := s.Runs(); err != nil || len(runs) != 1 ||
+		if runs, _, err := s.Runs(); err != nil || len(runs) != 1 ||
 			name != lockFile && !strings.Contains(runs[0].Damaged, "pipe") {
 			t.Errorf("%s, a pipe: Runs = %+v, %v", name, runs, err)
 		}
@@ -202,8 +207,46 @@ func TestOneRunIsNoShelf(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer study.Close()
-	if runs, err := study.Runs(); err != nil || len(runs) != 1 || strings.Contains(runs[0].Name, "/") {
+	if runs, _, err := study.Runs(); err != nil || len(runs) != 1 || strings.Contains(runs[0].Name, "/") {
 		t.Errorf("of one study Runs = %+v, %v", runs, err)
+	}
+}
+
+// TestThePastOfAStudy has its runs with a report and the same title, the oldest first.
+func TestThePastOfAStudy(t *testing.T) {
+	s, folders := shelf(t, 1, 4, 2, 3)
+	const text = `{"schema": "cleave-analysis/2", "answer": {"headline": {"title": "CPU", "bars": [{"label": "b"}]}},
+		"environment": {"kernel": {"value": "6.1"}}, "trials": {"planned": 6}, "results": [{"metric": "cpu"}],
+		"comparisons": [{"metric": "cpu", "point": {"name": "p"}, "variant": "b", "baseline": "a", "ratio": 1.5}],
+		"claims": ["is not read`
+	for _, f := range folders[:3] {
+		if err := f.Write(AnalysisFile, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := folders[2].Path("plan.json")
+	plan, err := os.ReadFile(other)
+	if err == nil {
+		err = os.WriteFile(other, []byte(strings.ReplaceAll(string(plan), "A title", "Another")), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	past, err := s.Past("rego2021/20260102T070405Z-7")
+	if err != nil || len(past) != 2 || !past[0].Created.Before(past[1].Created) {
+		t.Fatalf("Past = %+v, %v; want two runs", past, err)
+	}
+	run := past[1]
+	if run.Name != "rego2021/20260102T070405Z-7" || run.Headline.Title != "CPU" || len(run.Comparisons) != 1 ||
+		run.Comparisons[0].Ratio.Ratio != 1.5 || run.Environment["kernel"].Value != "6.1" {
+		t.Errorf("the newest is %+v", run)
+	}
+	if _, err := s.Past("rego2021/20260102T060405Z-7"); !errors.Is(err, fs.ErrNotExist) ||
+		!strings.Contains(err.Error(), "has no report yet") {
+		t.Errorf("of a run without a report: %v", err)
+	}
+	if _, err := s.Past("../rego2021"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("outside of the folder: %v", err)
 	}
 }
 

@@ -36,6 +36,7 @@ const (
 	latestLink      = "latest"
 	lockFile        = "lock"
 	progressFile    = "progress.jsonl"
+	secondsFile     = "seconds.jsonl"
 )
 
 // maxDocument is how much of a file is read, in bytes. The largest trials, of
@@ -228,8 +229,17 @@ func (f *Folder) Trials() ([]lab.Trial, error) {
 }
 
 // Progress opens the file that says how the experiment goes, at its end.
-func (f *Folder) Progress() (*os.File, error) {
-	place := f.Path(progressFile)
+func (f *Folder) Progress() (*os.File, error) { return f.openJournal(progressFile) }
+
+// Seconds opens the file that says how the trial that is played goes, at its end.
+func (f *Folder) Seconds() (*os.File, error) { return f.openJournal(secondsFile) }
+
+// RemoveSeconds removes that file: nothing is played any more.
+func (f *Folder) RemoveSeconds() error { return os.Remove(f.Path(secondsFile)) }
+
+// openJournal opens a file for those who watch, at its end.
+func (f *Folder) openJournal(name string) (*os.File, error) {
+	place := f.Path(name)
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 	file, err := os.OpenFile(place, flags, 0o644)
 	if err != nil {

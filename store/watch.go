@@ -14,23 +14,35 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// mostProgress is the largest number of bytes of progress that are read at once. Who begins to watch gets the
-// last of them.
+// mostProgress is the largest number of bytes that are read at once of what is written for those who watch.
+// Who begins to watch gets the last of them.
 const mostProgress = 128 << 10
 
 // Progress returns whole lines of the progress of a run, from an offset on, and where they end. If the offset
 // is negative or beyond the end, they are the last lines.
 func (s *Shelf) Progress(name string, from int64) (lines []byte, next int64, err error) {
-	if err := s.check(name); err != nil {
+	return s.lines(name, progressFile, from)
+}
+
+// Seconds returns whole lines of how the trial that is played goes, as Progress does. The file begins anew
+// with every trial.
+func (s *Shelf) Seconds(name string, from int64) (lines []byte, next int64, err error) {
+	return s.lines(name, secondsFile, from)
+}
+
+// lines returns whole lines of a file of a run, from an offset on, and where they end. If the offset is
+// negative or beyond the end, they are the last lines.
+func (s *Shelf) lines(run, name string, from int64) (lines []byte, next int64, err error) {
+	if err := s.check(run); err != nil {
 		return nil, 0, err
 	}
-	place := path.Join(name, progressFile)
+	place := path.Join(run, name)
 	file, err := s.root.OpenFile(place, syscall.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nil // runs of older versions have none
+		return nil, 0, nil // runs of older versions, and those that are over
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("read the progress of %s: %w", name, err)
+		return nil, 0, fmt.Errorf("read %s: %w", place, err)
 	}
 	defer func() { _ = file.Close() }() // only read
 	about, err := file.Stat()
@@ -38,7 +50,7 @@ func (s *Shelf) Progress(name string, from int64) (lines []byte, next int64, err
 		err = errors.New("it is no regular file")
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("read the progress of %s: %w", name, err)
+		return nil, 0, fmt.Errorf("read %s: %w", place, err)
 	}
 	begun := from < 0 || from > about.Size()
 	if begun {
@@ -46,7 +58,7 @@ func (s *Shelf) Progress(name string, from int64) (lines []byte, next int64, err
 	}
 	lines, err = io.ReadAll(io.NewSectionReader(file, from, mostProgress))
 	if err != nil {
-		return nil, 0, fmt.Errorf("read the progress of %s: %w", name, err)
+		return nil, 0, fmt.Errorf("read %s: %w", place, err)
 	}
 	full := len(lines) == mostProgress
 	end := bytes.LastIndexByte(lines, '\n') + 1

@@ -362,14 +362,13 @@ func (a app) play(
 		return errors.Join(err, scratch.Release())
 	}
 	defer outs.close()
-	journal, err := folder.Progress()
+	endJournals, err := keepJournals(conductor, folder)
 	if err != nil {
 		return errors.Join(err, scratch.Release())
 	}
-	defer func() { _ = journal.Close() }() // for those who watch; every line is there already
+	defer endJournals()
 	conductor.Store = folder
-	conductor.Progress = telemetry.Follow(progress.Both{conductor.Progress,
-		progress.New(journal, progress.JSON, time.Now)}, outs.Outs,
+	conductor.Progress = telemetry.Follow(conductor.Progress, outs.Outs,
 		spansIn(filepath.Join(conductor.Scratch, sentSpans)))
 	return errors.Join(conductor.Play(ctx, plan), scratch.Release())
 }

@@ -80,7 +80,7 @@ func (g generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 func agentJob(job lab.LoadJob) (agent.Job, error) {
 	work := agent.Job{
 		Schema: agent.Schema, Unit: job.Unit, Allow: job.Consent, Files: job.Files, Objective: job.Objective,
-		Search: job.Search, History: job.History,
+		Search: job.Search, History: job.History, Loaded: true,
 		Resolution: job.Effort.Resolution, Votes: job.Effort.Votes,
 		Await:  agent.Await{Path: job.Ready.Path, For: seconds(job.Ready.Timeout), Look: job.Look},
 		Settle: agent.Await{Path: job.Settle.Path, For: seconds(job.Settle.Timeout)}, Between: job.Between,

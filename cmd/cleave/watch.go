@@ -7,8 +7,11 @@ import (
 	"log"
 	"net"
 	"path/filepath"
+	"time"
 
+	"github.com/cleave-lab/cleave/report/progress"
 	"github.com/cleave-lab/cleave/report/serve"
+	"github.com/cleave-lab/cleave/run"
 	"github.com/cleave-lab/cleave/store"
 )
 
@@ -84,4 +87,23 @@ func (p *runPage) close() {
 	if err != nil {
 		fmt.Fprintf(p.story, "warning: --%s: %v\n", serveName, err)
 	}
+}
+
+// keepJournals has a conductor write into the folder how its run goes, for those who watch, until end.
+func keepJournals(conductor *run.Conductor, folder *store.Folder) (end func(), err error) {
+	journal, err := folder.Progress()
+	if err != nil {
+		return nil, err
+	}
+	file, err := folder.Seconds()
+	if err != nil {
+		return nil, errors.Join(err, journal.Close())
+	}
+	seconds := progress.NewSeconds(file)
+	conductor.Seconds = seconds
+	conductor.Progress = progress.Both{conductor.Progress, progress.New(journal, progress.JSON, time.Now)}
+	return func() {
+		// For those who watch; every line is there already.
+		_ = errors.Join(journal.Close(), seconds.Close(), folder.RemoveSeconds())
+	}, nil
 }

@@ -15,11 +15,8 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// TestARunShowsItselfUntilItsEnd: the page that --serve names follows the run, and goes with it.
-func TestARunShowsItselfUntilItsEnd(t *testing.T) {
-	testset.Need(t, "it plays whole trials")
-	dir := t.TempDir()
-	const study = `schema: cleave-study/1
+// shownStudy plays three seconds.
+const shownStudy = `schema: cleave-study/1
 name: shown
 title: Shown while it is played
 system: shop
@@ -30,7 +27,12 @@ points: {orders: {orders: 40, over: 3}}
 load: {duration: 10s}
 design: {blocks: 1, gates: {steal: 99%, calibration: 99%}}
 `
-	if err := os.WriteFile(filepath.Join(dir, "shown.yaml"), []byte(study), 0o600); err != nil {
+
+// TestARunShowsItselfUntilItsEnd: the page that --serve names follows the run, and goes with it.
+func TestARunShowsItselfUntilItsEnd(t *testing.T) {
+	testset.Need(t, "it plays whole trials")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "shown.yaml"), []byte(shownStudy), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	command := exec.Command(filepath.Join(binaries, "cleave"), "run", "shown.yaml", "--serve=127.0.0.1:0")
@@ -55,8 +57,8 @@ design: {blocks: 1, gates: {steal: 99%, calibration: 99%}}
 	}
 	defer answer.Body.Close()
 	events, err := io.ReadAll(answer.Body)
-	for _, want := range []string{"data: playing", `"event":"start"`, "event: bye", `"event":"end"`,
-		"data: reported"} {
+	for _, want := range []string{"data: playing", `"loaded":{"end":1,`, `"cores":{"generator":`,
+		"event: bye", `"event":"end"`, "data: reported"} {
 		if _, after, has := strings.Cut(string(events), want); has {
 			events = []byte(after)
 		} else {
@@ -68,6 +70,10 @@ design: {blocks: 1, gates: {steal: 99%, calibration: 99%}}
 	}
 	if err := command.Wait(); err != nil {
 		t.Error(err)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "results", "*", "*", "seconds.jsonl"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("the run leaves %v, %v", left, err)
 	}
 	if answer, err := client.Get(page[1]); err == nil {
 		t.Errorf("the page is there after the run: %s, %v", answer.Status, answer.Body.Close())

@@ -19,10 +19,11 @@ import (
 type Supervisor struct {
 	lead        string
 	handed      *handedOver
-	spans       lab.SpanReceiver // nil: nobody receives any
-	events      chan lab.Event   // from the lead unit
-	failed      chan struct{}    // closed with the first failure of any unit
-	serverEnded chan struct{}    // closed when that of a server is known
+	spans       lab.SpanReceiver     // nil: nobody receives any
+	loaded      func(lab.LoadSecond) // nil: nobody is told
+	events      chan lab.Event       // from the lead unit
+	failed      chan struct{}        // closed with the first failure of any unit
+	serverEnded chan struct{}        // closed when that of a server is known
 	mu          sync.Mutex
 	failure     error
 	units       []*Unit // in the order of the layout; those that are not there yet are nil
@@ -37,7 +38,7 @@ type Supervisor struct {
 // which is made with the first.
 func NewSupervisor(layout lab.Layout, folder string) *Supervisor {
 	s := &Supervisor{
-		lead: layout.Lead, spans: layout.Spans,
+		lead: layout.Lead, spans: layout.Spans, loaded: layout.Loaded,
 		handed:   &handedOver{folder: folder, by: map[string]string{}, bytes: map[string]int64{}},
 		units:    make([]*Unit, len(layout.Units)),
 		newsTake: serverNotice, events: make(chan lab.Event, 4), failed: make(chan struct{}),
@@ -131,6 +132,8 @@ func (s *Supervisor) handle(u *Unit, event lab.Event) {
 		if err := s.handed.take(u.Spec.Name, event.Data); err != nil {
 			s.Fail(fmt.Errorf("unit %s hands over a file: %w", u.Spec.Name, err))
 		}
+	case u.Spec.Name == s.lead && event.Event == lab.EventLoaded:
+		s.tellLoaded(event.Data)
 	case u.Spec.Name == s.lead:
 		if event.Event == lab.EventReady {
 			u.canBeUsed()
@@ -138,6 +141,18 @@ func (s *Supervisor) handle(u *Unit, event lab.Event) {
 		s.pass(event)
 	default:
 		s.Fail(fmt.Errorf("unit %s said %q, but %s leads", u.Spec.Name, event.Event, s.lead))
+	}
+}
+
+// tellLoaded tells who watches the trial of a second of the load.
+func (s *Supervisor) tellLoaded(data json.RawMessage) {
+	var second lab.LoadSecond
+	if err := json.Unmarshal(data, &second); err != nil {
+		s.Fail(fmt.Errorf("unit %s tells of a second of its load: %w", s.lead, err))
+		return
+	}
+	if s.loaded != nil {
+		s.loaded(second)
 	}
 }
 

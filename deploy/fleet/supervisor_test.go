@@ -251,6 +251,25 @@ func TestAnEventWithoutEndFailsTheTrial(t *testing.T) {
 	}
 }
 
+// TestSecondsOfTheLoadAreTold to who watches; no number of them is too many.
+func TestSecondsOfTheLoadAreTold(t *testing.T) {
+	var told []lab.LoadSecond
+	s := NewSupervisor(lab.Layout{Lead: "load", Loaded: func(l lab.LoadSecond) { told = append(told, l) }},
+		t.TempDir())
+	lead := NewUnit(lab.UnitSpec{Name: "load"})
+	s.Hear(lead, strings.NewReader(strings.Repeat(`{"event":"loaded","data":{"end":2,"ok":5,"failed":1}}`, 20)))
+	if len(told) != 20 || told[9].End != 2 || told[9].OK != 5 || told[9].Failed != 1 {
+		t.Errorf("told are %+v", told)
+	}
+	if err := s.Failure(); err != nil {
+		t.Errorf("the trial fails: %v", err)
+	}
+	s.Hear(lead, strings.NewReader(`{"event":"loaded","data":[]}`))
+	if err := s.Failure(); err == nil || !strings.Contains(err.Error(), "unit load tells of a second") {
+		t.Errorf("of what cannot be read: %v", err)
+	}
+}
+
 func TestAUnitThatIsDoomedMayEnd(t *testing.T) {
 	c := newCrowd(t, []lab.UnitSpec{{Name: "load"}, {Name: "front"}}, func(string, func(lab.Event)) {})
 	front := c.Named("front")

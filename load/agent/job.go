@@ -69,6 +69,8 @@ type Job struct {
 	Abort bool `json:"abort,omitempty"`
 	// Seconds asks for an event every second.
 	Seconds bool `json:"seconds,omitempty"`
+	// Loaded asks for lab.EventLoaded every second, of the loads of a search, too.
+	Loaded bool `json:"loaded,omitempty"`
 	// Rows asks for every operation of a load, but not of a warm-up or a search.
 	Rows bool `json:"rows,omitempty"`
 	// History is the name of a file that the agent hands over: one record.Attempt per

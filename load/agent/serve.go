@@ -279,7 +279,7 @@ func (s *served) askSettled(ctx context.Context, path string) (time.Duration, er
 // nothing.
 func (s *served) search(ctx context.Context) (trial.Outcome, error) {
 	hooks := s.hooks(false)
-	hooks.Connected = s.connected(ctx)
+	hooks.Connected, hooks.Second = s.connected(ctx), s.tellLoaded
 	quest := trial.Quest{Objective: s.limit, Resolution: s.Resolution, Votes: s.Votes, Confirm: s.Votes != 1,
 		Hooks: hooks, Settle: s.settleBetween}
 	if s.MaxSteal > 0 {
@@ -305,7 +305,7 @@ func (s *served) fixed(ctx context.Context) (trial.Outcome, error) {
 		return trial.Outcome{}, err
 	}
 	hooks.Second = func(second trial.Second) error {
-		err := watch(second)
+		err := errors.Join(watch(second), s.tellLoaded(second))
 		s.course = append(s.course, slice(second))
 		if s.Seconds {
 			err = errors.Join(err, s.channel.Tell(EventSecond, second))
@@ -319,6 +319,20 @@ func (s *served) fixed(ctx context.Context) (trial.Outcome, error) {
 	}
 	_, err = s.settle(ctx)
 	return outcome, err
+}
+
+// tellLoaded tells what a second of the load was like, where the job asks for it.
+func (s *served) tellLoaded(second trial.Second) error {
+	if !s.Loaded {
+		return nil
+	}
+	told := lab.LoadSecond{Slice: slice(second)}
+	for _, outcome := range record.Outcomes() {
+		if outcome.IsError() {
+			told.Failed += second.Results.Count(record.All, outcome)
+		}
+	}
+	return s.channel.Tell(lab.EventLoaded, told)
 }
 
 // clean removes what the agent made.

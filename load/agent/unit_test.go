@@ -25,6 +25,7 @@ type driven struct {
 	events *json.Decoder
 	ended  chan error
 	handed []byte // the pieces of its history
+	loaded []lab.LoadSecond
 }
 
 // serve starts an agent on a job.
@@ -54,6 +55,12 @@ func (u *driven) expect(kind lab.EventKind) lab.Event {
 		}
 		switch event.Event {
 		case EventSecond:
+		case lab.EventLoaded:
+			var second lab.LoadSecond
+			if err := json.Unmarshal(event.Data, &second); err != nil {
+				u.t.Fatal(err)
+			}
+			u.loaded = append(u.loaded, second)
 		case lab.EventFile:
 			var piece lab.FilePiece
 			if err := json.Unmarshal(event.Data, &piece); err != nil || piece.File != "history.jsonl" {
@@ -102,7 +109,7 @@ func TestGeneratorUnit(t *testing.T) {
 	t.Setenv(lab.PeerVariable("front-door"), strings.TrimPrefix(url, "http://"))
 	t.Setenv("CLEAVE_DIR", dir)
 	job := jobFor(t, "http://somewhere.test/?n=1")
-	job.Unit, job.Warmup, job.History = "front-door", 100*ms, "history.jsonl"
+	job.Unit, job.Warmup, job.History, job.Loaded = "front-door", 100*ms, "history.jsonl", true
 	job.Await = Await{For: scenario.Duration(time.Minute), Path: "/healthz"}
 	job.Files = map[string][]byte{"times": nil}
 	u := serve(t, &job)
@@ -124,6 +131,9 @@ func TestGeneratorUnit(t *testing.T) {
 	if n := len(report.Course); n != 1 || report.Course[0].OK != s.OK || report.Course[0].Median == nil {
 		t.Errorf("the course of half a second has %d slices: %+v, want one with %d operations", n, report.Course,
 			s.OK)
+	}
+	if len(u.loaded) != 1 || u.loaded[0].OK != s.OK || u.loaded[0].Failed != s.Sent-s.OK {
+		t.Errorf("while it played, it told %+v, want one second with %d operations", u.loaded, s.OK)
 	}
 	text := u.handed
 	if n := bytes.Count(text, []byte("\n")); int64(n) != seen.Load()-1 || int64(n) <= s.Sent ||

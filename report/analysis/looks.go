@@ -71,6 +71,12 @@ func (r Rule) Answers(played []lab.Trial) []lab.Answer {
 	return all
 }
 
+// Headline implements lab.StoppingRule.
+func (r Rule) Headline(played []lab.Trial) *lab.Headline {
+	r.Input.Trials = played
+	return Analyse(r.Input).Answer.Headline
+}
+
 // seat is a variant at a point.
 type seat struct{ variant, point string }
 

@@ -73,6 +73,9 @@ func (t *tracker) Further(trials []lab.PlannedTrial) {
 	}
 }
 
+// Look implements lab.Progress: nothing is drawn in lines of text.
+func (t *tracker) Look(int, lab.Headline) {}
+
 func (t *tracker) startTrial(planned lab.PlannedTrial) {
 	t.current, t.next, t.started = planned, planned.Number, t.now()
 }
@@ -293,7 +296,7 @@ type lines struct {
 
 // Line is one object of the JSON form.
 type Line struct {
-	Event string `json:"event"` // begin, start (of a trial), trial (has ended), note, end
+	Event string `json:"event"` // begin, start (of a trial), trial (has ended), look, note, end
 	// At is the time of the event.
 	At          time.Time `json:"at"`
 	Trials      int       `json:"trials,omitempty"`
@@ -308,6 +311,8 @@ type Line struct {
 	Elapsed     float64   `json:"elapsed_seconds,omitempty"`
 	LeftSeconds *float64  `json:"left_seconds,omitempty"`
 	Text        string    `json:"text,omitempty"`
+	// Headline is that over all blocks until this one.
+	Headline *lab.Headline `json:"headline,omitempty"`
 	// Phases of the trial; at the end of all trials.
 	Phases []lab.Phase `json:"phases,omitempty"`
 }
@@ -347,6 +352,11 @@ func (l *lines) leftSeconds() *float64 {
 	return &seconds
 }
 
+// Look implements lab.Progress.
+func (l *lines) Look(block int, headline lab.Headline) {
+	l.write(Line{Event: "look", Block: block, Headline: &headline})
+}
+
 func (l *lines) Note(text string) { l.write(Line{Event: "note", Text: text}) }
 
 func (l *lines) End() { l.write(Line{Event: "end", Phases: l.phases}) }
@@ -376,6 +386,12 @@ func (b Both) TrialStarted(planned lab.PlannedTrial, attempt int) {
 func (b Both) TrialEnded(trial lab.Trial) {
 	b[0].TrialEnded(trial)
 	b[1].TrialEnded(trial)
+}
+
+// Look implements lab.Progress.
+func (b Both) Look(block int, headline lab.Headline) {
+	b[0].Look(block, headline)
+	b[1].Look(block, headline)
 }
 
 // Note implements lab.Progress.

@@ -2,7 +2,10 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report"
 	"github.com/cleave-lab/cleave/report/browsertest"
 )
@@ -33,6 +37,7 @@ func TestInBrowser(t *testing.T) {
 	t.Run("ReportInItsSandbox", func(t *testing.T) { testReport(t, ctx) })
 	t.Run("ThousandsOfRuns", func(t *testing.T) { testThousands(t, ctx) })
 	t.Run("ARunToItsEnd", func(t *testing.T) { testFollowed(t, ctx) })
+	t.Run("TheHeadlineOverRuns", func(t *testing.T) { testHistory(t, ctx) })
 	t.Run("HostileRuns", func(t *testing.T) { testHostile(t, ctx) })
 }
 
@@ -42,7 +47,8 @@ func testList(t *testing.T, ctx context.Context) {
 	_, at := begun(t, folderOfRuns(t, 3, nil), false)
 	p := open(t, ctx, at+"/")
 	p.Shot("serve-list")
-	p.Run(chromedp.Click("#runs tbody tr:first-child a"), chromedp.WaitReady(".notes"))
+	p.Run(chromedp.Click("#runs tbody tr:first-child a"), chromedp.WaitReady(".notes"),
+		chromedp.WaitReady(".bars svg"))
 	p.Run(chromedp.SendKeys(".notes input[name=tags]", "base"), chromedp.SendKeys(".notes textarea", "a note"))
 	p.Shot("serve-run")
 	p.Run(chromedp.Click(".notes button"), chromedp.WaitReady(`.notes input[value="base"]`),
@@ -81,7 +87,7 @@ func testList(t *testing.T, ctx context.Context) {
 func testReport(t *testing.T, ctx context.Context) {
 	root := folderOfRuns(t, 1, nil)
 	s, at := begun(t, root, false)
-	runs, err := s.shelf.Runs()
+	runs, _, err := s.shelf.Runs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,6 +112,69 @@ func testReport(t *testing.T, ctx context.Context) {
 		t.Errorf("a report %s the other pages", title)
 	}
 	q.Forgive() // the refusal is a complaint
+}
+
+// testHistory draws a headline over runs, of which some have changed.
+func testHistory(t *testing.T, ctx context.Context) {
+	root := folderOfRuns(t, 40, nil)
+	s, at := begun(t, root, false)
+	runs, _, err := s.shelf.Runs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, run := range runs[:39] { // the oldest one has the files of all
+		name := filepath.Join(root, filepath.FromSlash(run.Name), "analysis.json")
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := changedRun(t, text, i)
+		if err := errors.Join(os.Remove(name), os.WriteFile(name, changed, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := open(t, ctx, at+"/run/"+runs[0].Name)
+	p.Run(chromedp.Click(`a[href^="/history/"]`), chromedp.WaitReady("[data-history] svg"))
+	p.Shot("serve-history")
+	if text := browsertest.Ask[string](p, `document.querySelector("main").textContent`); !strings.Contains(text,
+		"on 1.3") || !strings.Contains(text, "the environment is another from then on") ||
+		!strings.Contains(text, "kernel: 6.1, then 6.2") {
+		t.Errorf("the history says %.2000s", text)
+	}
+	p.Run(browsertest.Size(400, 900), chromedp.Reload(), chromedp.WaitReady("[data-history] svg"))
+	p.Shot("serve-history-narrow")
+	if wide := browsertest.Ask[int64](p, "document.documentElement.scrollWidth"); wide > 400 {
+		t.Errorf("the page is %d wide", wide)
+	}
+}
+
+// changedRun returns an analysis with other ratios: those of the newest fifteen runs are larger, on another
+// kernel.
+func changedRun(t *testing.T, text []byte, age int) []byte {
+	t.Helper()
+	var a lab.Analysis
+	if err := json.Unmarshal(text, &a); err != nil {
+		t.Fatal(err)
+	}
+	factor, kernel := 1+0.02*math.Sin(float64(7*age)), "6.1"
+	if age < 15 {
+		factor, kernel = 1.3*factor, "6.2"
+	}
+	a.Environment["kernel"] = lab.Fact{Value: kernel}
+	for i := range a.Comparisons {
+		c := &a.Comparisons[i]
+		c.Ratio.Ratio *= factor
+		for _, end := range []*float64{c.Low, c.High} {
+			if end != nil {
+				*end *= factor
+			}
+		}
+	}
+	changed, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changed
 }
 
 // testThousands tells the time until 2,000 runs can be searched, and bounds it for a busy host.

@@ -18,35 +18,29 @@ import (
 // look is the interval at which a run is read for a page that follows it.
 const look = time.Second
 
-// live sends the progress of a run as server-sent events: each line, and the state when it changes. The
-// number of an event is where its line ends, so that a page that was cut off goes on from there. When the
-// server ends it says so, and then what is new.
+// Limits of what a page is told at once.
+const (
+	mostUnits = 40 // of a second
+	mostBars  = 12 // of a headline
+)
+
+// live sends the progress of a run as server-sent events: each line, each second of the trial that is played,
+// and the state when it changes. The number of an event is where its line ends, so that a page that was cut
+// off goes on from there. When the server ends it says so, and then what is new.
 func (s *Server) live(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("run")
 	from, err := strconv.ParseInt(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("from")), 10, 64)
 	if err != nil {
 		from = -1
 	}
-	var told lab.RunState
+	f := watching{shelf: s.shelf, run: r.PathValue("run"), from: from, second: -1}
 	for ends := false; ; {
-		state, err := s.shelf.State(name)
-		lines, next, unread := s.shelf.Progress(name, from)
-		if err := errors.Join(err, unread); err != nil {
-			if told == "" {
+		var events bytes.Buffer
+		more, err := f.look(&events)
+		if err != nil {
+			if f.told == "" {
 				refuse(w, err)
 			}
 			return
-		}
-		var events bytes.Buffer
-		at := next - int64(len(lines))
-		for line := range bytes.Lines(lines) {
-			at += int64(len(line))
-			writeEvent(&events, line, at)
-		}
-		more := next != from && len(lines) > 0
-		if from = next; !more && state != told {
-			fmt.Fprintf(&events, "event: state\ndata: %s\n\n", state)
-			told = state
 		}
 		if !send(w, events.Bytes()) {
 			return
@@ -67,6 +61,49 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// watching reads a run for a page that follows it.
+type watching struct {
+	shelf  Shelf
+	run    string
+	from   int64 // offset in the progress of the run; negative: at its last lines
+	second int64 // offset in the seconds of the trial that is played
+	told   lab.RunState
+}
+
+// look writes events of what is new. more reports whether there may be more already.
+func (f *watching) look(events *bytes.Buffer) (more bool, err error) {
+	state, err := f.shelf.State(f.run)
+	lines, next, unread := f.shelf.Progress(f.run, f.from)
+	if err := errors.Join(err, unread); err != nil {
+		return false, err
+	}
+	at := next - int64(len(lines))
+	for line := range bytes.Lines(lines) {
+		at += int64(len(line))
+		writeEvent(events, line, at)
+	}
+	more = next != f.from && len(lines) > 0
+	if f.from = next; more {
+		return true, nil
+	}
+	if state != f.told {
+		fmt.Fprintf(events, "event: state\ndata: %s\n\n", state)
+		f.told = state
+	}
+	if state != lab.RunPlaying {
+		return false, nil // a run that was killed leaves its last seconds
+	}
+	seconds, next, err := f.shelf.Seconds(f.run, f.second)
+	if err != nil {
+		return false, nil // the rest can be followed without them
+	}
+	for line := range bytes.Lines(seconds) {
+		writeSecond(events, line)
+	}
+	f.second = next
+	return false, nil
+}
+
 // writeEvent writes a line of progress as an event, and skips what is none. It encodes the line anew: a file
 // must not make events of its own.
 func writeEvent(events *bytes.Buffer, line []byte, end int64) {
@@ -78,11 +115,34 @@ func writeEvent(events *bytes.Buffer, line []byte, end int64) {
 	for _, text := range []*string{&read.Event, &read.Variant, &read.Point, &read.Reason, &read.Text} {
 		*text = plain.Text(*text)
 	}
+	if h := read.Headline; h != nil {
+		h.Bars = h.Bars[:min(mostBars, len(h.Bars))]
+	}
 	data, err := json.Marshal(read)
 	if err != nil {
 		return
 	}
 	fmt.Fprintf(events, "id: %d\ndata: %s\n\n", end, data)
+}
+
+// writeSecond writes a second of a trial as an event, and skips what is none.
+func writeSecond(events *bytes.Buffer, line []byte) {
+	var read progress.SecondLine
+	if json.Unmarshal(line, &read) != nil {
+		return
+	}
+	if read.Used != nil {
+		units := map[string]float64{}
+		for name, cores := range read.Used.Cores {
+			if len(units) < mostUnits {
+				units[plain.Text(name)] = cores
+			}
+		}
+		read.Used.Cores = units
+	}
+	if data, err := json.Marshal(read); err == nil {
+		fmt.Fprintf(events, "event: second\ndata: %s\n\n", data)
+	}
 }
 
 // send sends events, and reports whether the browser took them.

@@ -59,6 +59,19 @@ func (g goingOn) trial(number int, valid bool) {
 		Valid: valid, Reason: map[bool]string{false: "<b>worker-7 ended"}[valid]})
 }
 
+// seconds tells how a trial goes while it is played.
+func (g goingOn) seconds(t *testing.T, trial int) *progress.Seconds {
+	t.Helper()
+	file, err := g.Seconds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := progress.NewSeconds(file)
+	t.Cleanup(func() { _ = s.Close() }) // again
+	s.Trial(trial, 1)
+	return s
+}
+
 // finish reports the run and ends it.
 func (g goingOn) finish(t *testing.T) {
 	t.Helper()
@@ -149,6 +162,42 @@ func TestARunIsFollowedToItsEnd(t *testing.T) {
 	get(t, at+"/live/none", 404)
 }
 
+// TestTheTrialThatIsPlayedIsFollowed second by second, from the beginning of each trial on; lines that are
+// not ours make no events.
+func TestTheTrialThatIsPlayedIsFollowed(t *testing.T) {
+	g := playing(t)
+	s := g.seconds(t, 1)
+	median := 0.001
+	s.Loaded(lab.LoadSecond{Slice: lab.Slice{End: 1, OK: 500, Median: &median}, Failed: 3})
+	_, at := begun(t, g.root, false)
+	f := followed(t, at+"/live/"+g.name, "")
+	defer f.close()
+	f.wants("begin", "playing", `"attempt":1,"loaded":{"end":1,"ok":500,"p50":0.001,"p99":null,"failed":3}`)
+	s.Used(lab.UsedSecond{End: 1, Cores: map[string]float64{"<b>\u202e": 0.5}})
+	f.wants(`"used":{"end":1,"cores":{"\u003cb\u003e`)
+	s.Trial(2, 1)
+	s.Used(lab.UsedSecond{End: 1})
+	f.wants(`"trial":2`)
+	file, err := g.Seconds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var units []string
+	for i := range 100 {
+		units = append(units, fmt.Sprintf(`"x%d": 1`, i))
+	}
+	text := "no line\n" + `{"used": {"cores": {` + strings.Join(units, ", ") + "}}}\n"
+	if _, err := file.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(f.next(), `"x`); got != mostUnits {
+		t.Errorf("a page is told of %d units", got)
+	}
+	if err := errors.Join(file.Close(), s.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAServerThatEndsSaysWhatIsNew: the page of a run that ends with its server still learns of the end.
 func TestAServerThatEndsSaysWhatIsNew(t *testing.T) {
 	g := playing(t)
@@ -236,6 +285,24 @@ func testFollowed(t *testing.T, ctx context.Context) {
 	g.trial(2, false)
 	says(".live .done", "1 of 4")
 	says(".live .news", "does not count (a at p, attempt 1): <b>worker-7 ended")
+	g.Look(1, lab.Headline{Title: "CPU time <b>", Baseline: "a", Bars: []lab.Bar{{Label: "b", Begin: 1,
+		Ratio: lab.Ratio{Ratio: 1.5}, Verdict: lab.Slower}}})
+	seconds := g.seconds(t, 3)
+	median := 0.0012
+	for i := range 60 {
+		seconds.Loaded(lab.LoadSecond{Slice: lab.Slice{End: float64(i + 1), OK: int64(480 + i%7),
+			Median: &median}})
+		seconds.Used(lab.UsedSecond{Cores: map[string]float64{"orders": 0.3 + float64(i%5)/50,
+			"<img src=x>": 0.1}})
+		time.Sleep(10 * time.Millisecond) // it waits for no disk
+	}
+	says(".live .soFar figcaption", "So far, after block 1: CPU time <b>")
+	says(".live .seconds caption", "Trial 3, second by second")
+	says(".live .seconds", "<img src=x>: processors used0.100")
+	says(".live .seconds", "right answers48")
+	if n := browsertest.Ask[int](p, `document.querySelectorAll(".soFar svg, .seconds path[d]").length`); n != 7 {
+		t.Errorf("%d drawings are there, want bars and six courses", n)
+	}
 	p.Shot("serve-live")
 	stop()
 	g.Note("known so far")

@@ -3,10 +3,12 @@ package serve
 import (
 	"bytes"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +31,9 @@ type pages struct {
 
 func readPages() (p pages, err error) {
 	p.templates, err = template.New("").Funcs(template.FuncMap{
-		"plain": plain.Text, "bar": barText, "at": at, "link": link, "list": list,
+		"plain": plain.Text, "bar": barText, "at": at, "link": link, "list": list, "json": jsonText,
+		"follow": follow, "change": changeText,
+		"ratio": func(r *lab.Ratio) string { return figure.Times(r.Estimate()) },
 	}).ParseFS(files, "pages/*.html")
 	if err != nil {
 		return p, fmt.Errorf("read the page templates: %w", err)
@@ -57,9 +61,15 @@ func (p pages) show(w http.ResponseWriter, name string, data map[string]any) {
 	_, _ = w.Write(page.Bytes()) // a browser that has gone away needs no answer
 }
 
-// barText writes a bar of a headline: "sync: cpu_per_operation 1.52x [1.44, 1.61]".
+// barText writes a bar of a headline: "sync 1.52x [1.44, 1.61]".
 func barText(b lab.Bar) string {
-	return plain.Text(fmt.Sprintf("%s: %s %s", b.Label, b.Metric, figure.Times(b.Ratio.Estimate())))
+	return plain.Text(b.Label + " " + figure.Times(b.Ratio.Estimate()))
+}
+
+// jsonText returns a value for the script of a page.
+func jsonText(value any) (string, error) {
+	text, err := json.Marshal(value)
+	return string(text), err
 }
 
 // at writes a moment as a table does, in UTC.
@@ -70,3 +80,29 @@ func link(page, run string) string { return (&url.URL{Path: "/" + page + "/" + r
 
 // list writes names with commas between them, as the form has tags.
 func list(names []string) string { return plain.Text(strings.Join(names, ", ")) }
+
+// drawnCourse is what a plot of a history draws.
+type drawnCourse struct {
+	Runs   []lab.HistoryRun  `json:"runs"`
+	Course lab.HistoryCourse `json:"course"`
+}
+
+// follow returns a course of a history with its runs.
+func follow(h lab.History, course lab.HistoryCourse) drawnCourse { return drawnCourse{h.Runs, course} }
+
+// changeText writes a change of a history: "from 2026-01-02 03:04 on 1.2x the level before (p < 0.0001)".
+func changeText(h lab.History, c lab.HistoryChange) string {
+	text := fmt.Sprintf("from %s on %s the level before (p %s)", at(h.Runs[c.Run].Created),
+		figure.Times(figure.Alone(c.Factor)), probability(c.P))
+	if c.Elsewhere {
+		text += "; the environment is another from then on, too"
+	}
+	return text
+}
+
+func probability(p float64) string {
+	if p < 0.0001 {
+		return "< 0.0001"
+	}
+	return "= " + strconv.FormatFloat(p, 'g', 1, 64)
+}

@@ -29,14 +29,18 @@ import (
 
 // Shelf is the folder of runs. Errors that are fs.ErrNotExist are answered as "not found".
 type Shelf interface {
-	Runs() ([]lab.ListedRun, error) // the newest first
+	// Runs returns runs, the newest first, and how many more there are.
+	Runs() (runs []lab.ListedRun, more int, err error)
 	Run(name string) (lab.ListedRun, error)
 	Report(name string) ([]byte, error)
 	Analysis(name string) (lab.Analysis, error)
+	Past(name string) ([]lab.PastRun, error) // runs of the study of a run, the oldest first
 	WriteNotes(name string, notes lab.Notes) error
 	// Progress returns whole lines of the progress of a run, from an offset on, and where they end. If the
 	// offset is negative or beyond the end, they are the last lines.
 	Progress(name string, from int64) (lines []byte, next int64, err error)
+	// Seconds returns lines of how the trial that is played goes, as Progress does.
+	Seconds(name string, from int64) (lines []byte, next int64, err error)
 	State(name string) (lab.RunState, error)
 }
 
@@ -120,6 +124,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /run/{run...}", s.run)
 	mux.HandleFunc("GET /report/{run...}", s.report)
 	mux.HandleFunc("GET /live/{run...}", s.live)
+	mux.HandleFunc("GET /history/{run...}", s.history)
 	mux.HandleFunc("GET /compare", s.compare)
 	mux.HandleFunc("POST /notes/{run...}", s.keepNotes)
 	mux.HandleFunc("GET /serve.js", s.asset("text/javascript", s.pages.script))
@@ -171,8 +176,12 @@ func byAddress(host string) bool {
 	return err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()) != nil)
 }
 
-// cookie holds the token in the browser.
-const cookie = "cleave-token"
+// cookie returns the name of the cookie that holds the token in the browser. Cookies do not tell the ports of
+// a host apart, so the name does.
+func cookie(r *http.Request) string {
+	_, port, _ := net.SplitHostPort(r.Host) // of a name alone it is the usual one
+	return "cleave-token-" + port
+}
 
 // admits lets those in who know the token, and answers all others.
 func (s *Server) admits(w http.ResponseWriter, r *http.Request) bool {
@@ -180,12 +189,12 @@ func (s *Server) admits(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	if same(r.URL.Query().Get("token"), s.token) {
-		http.SetCookie(w, &http.Cookie{Name: cookie, Value: s.token, Path: "/", HttpOnly: true,
+		http.SetCookie(w, &http.Cookie{Name: cookie(r), Value: s.token, Path: "/", HttpOnly: true,
 			SameSite: http.SameSiteStrictMode})
 		http.Redirect(w, r, r.URL.EscapedPath(), http.StatusSeeOther)
 		return false
 	}
-	if kept, err := r.Cookie(cookie); err == nil && same(kept.Value, s.token) {
+	if kept, err := r.Cookie(cookie(r)); err == nil && same(kept.Value, s.token) {
 		return true
 	}
 	http.Error(w, "open this page by the address that cleave serve has printed, with its token",
@@ -205,12 +214,12 @@ func refuse(w http.ResponseWriter, err error) {
 }
 
 func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
-	runs, err := s.shelf.Runs()
+	runs, more, err := s.shelf.Runs()
 	if err != nil {
 		refuse(w, err)
 		return
 	}
-	s.pages.show(w, "list.html", map[string]any{"Runs": runs})
+	s.pages.show(w, "list.html", map[string]any{"Runs": runs, "Left": more})
 }
 
 func (s *Server) run(w http.ResponseWriter, r *http.Request) {
@@ -267,6 +276,24 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	foreign(w, page.Bytes())
+}
+
+// history shows the headline of a run over the runs of its study.
+func (s *Server) history(w http.ResponseWriter, r *http.Request) {
+	run, err := s.shelf.Run(r.PathValue("run"))
+	if err == nil && run.Headline == nil {
+		err = fmt.Errorf("%s has no headline that could be followed: it compares nothing", run.Name)
+	}
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	runs, err := s.shelf.Past(run.Name)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	s.pages.show(w, "history.html", map[string]any{"Run": run, "History": analysis.History(*run.Headline, runs)})
 }
 
 func (s *Server) against(before, after string) (lab.Against, error) {

@@ -161,9 +161,30 @@ func TestRunsAreListedShownAndCompared(t *testing.T) {
 	}
 }
 
+// TestTheHeadlineOverRuns is shown with what has changed between them.
+func TestTheHeadlineOverRuns(t *testing.T) {
+	_, at := begun(t, folderOfRuns(t, 12, nil), false)
+	list := get(t, at+"/", 200)
+	name := regexp.MustCompile(`name="run" value="([^"]+)"`).FindStringSubmatch(list)[1]
+	if page := get(t, at+"/run/"+name, 200); !strings.Contains(page, `href="/history/`+name) {
+		t.Error("a run does not lead to its history")
+	}
+	page := get(t, at+"/history/"+name, 200)
+	for _, want := range []string{"over 12 runs", "Its level does not change", "data-history=",
+		"2026-01-02 03:11"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the history lacks %q: %.3000s", want, page)
+		}
+	}
+	get(t, at+"/history/none", 404)
+	playing := playing(t)
+	_, at = begun(t, playing.root, false)
+	get(t, at+"/history/"+playing.name, 422)
+}
+
 func TestNotesNeedTheForm(t *testing.T) {
 	s, at := begun(t, folderOfRuns(t, 1, nil), false)
-	runs, err := s.shelf.Runs()
+	runs, _, err := s.shelf.Runs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,16 +222,17 @@ func TestOthersAreRefused(t *testing.T) {
 		}
 	}
 	s, at := begun(t, root, true)
-	for _, head := range [][]string{nil, {"Cookie", cookie + "=no"}} {
-		if code, _, _ := ask(t, "GET", at+"/", nil, head...); code != 403 {
-			t.Errorf("without the token: status %d", code)
-		}
-	}
 	code, head, _ := ask(t, "GET", at+"/?token="+s.token, nil)
 	if code != 303 || head.Get("Location") != "/" || !strings.Contains(head.Get("Set-Cookie"), "HttpOnly") {
 		t.Errorf("with the token: status %d, %v", code, head)
 	}
-	if code, _, _ := ask(t, "GET", at+"/", nil, "Cookie", cookie+"="+s.token); code != 200 {
+	name, _, _ := strings.Cut(head.Get("Set-Cookie"), "=")
+	for _, head := range [][]string{nil, {"Cookie", name + "=no"}, {"Cookie", "cleave-token-1=" + s.token}} {
+		if code, _, _ := ask(t, "GET", at+"/", nil, head...); code != 403 {
+			t.Errorf("without the token: status %d", code)
+		}
+	}
+	if code, _, _ := ask(t, "GET", at+"/", nil, "Cookie", name+"="+s.token); code != 200 {
 		t.Errorf("with the cookie: status %d", code)
 	}
 }
@@ -285,7 +307,8 @@ func TestHostileTextsStayTexts(t *testing.T) {
 		}
 		names.Add("run", name)
 	}
-	pages = append(pages, get(t, at+"/compare?"+names.Encode(), 200))
+	pages = append(pages, get(t, at+"/compare?"+names.Encode(), 200),
+		get(t, at+strings.Replace(links[0][1], "/run/", "/history/", 1), 200))
 	for i, page := range pages {
 		if strings.Contains(page, "<img") || strings.Contains(page, "<script>alert") ||
 			strings.Contains(page, "\x1b") {

@@ -7,20 +7,20 @@ const licences = ["@observablehq/plot", "d3", "d3-shape", "isoformat"].map(
   (name) => `${name}\n${readFileSync(`node_modules/${name}/LICENSE`, "utf8")}`,
 );
 
-// Two classic scripts: reports inline theirs and allow it by its hash; the other, of `cleave serve`
-// (--mode serve), has nothing of others in it.
+// Two classic scripts: reports inline theirs and allow it by its hash; the other (--mode serve) is that of
+// `cleave serve`.
 export default defineConfig(({ mode }) => ({
   build: {
     outDir: "dist",
     emptyOutDir: false, // dist/README.md is committed: the embed needs the folder
     target: "es2022",
     reportCompressedSize: false,
+    rolldownOptions: { output: { postBanner: `/*!\n${licences.join("\n")}*/` } },
     ...(mode === "serve"
       ? { lib: { entry: "src/serve.ts", name: "cleaveServe", formats: ["iife"], fileName: () => "serve.js" } }
       : {
           license: { fileName: "licences.md" },
           lib: { entry: "src/main.ts", name: "cleaveReport", formats: ["iife"], fileName: () => "report.js" },
-          rolldownOptions: { output: { postBanner: `/*!\n${licences.join("\n")}*/` } },
         }),
   },
   test: { environment: "happy-dom", include: ["src/**/*.test.ts"] },

@@ -1,6 +1,6 @@
 /** The embedded analysis. Its types are generated from those of package lab. */
 
-import type { Analysis, Comparison, Headline, Metric, Point, Result } from "./document";
+import type { Analysis, Comparison, Metric, Point, Result } from "./document";
 
 export type * from "./document";
 
@@ -17,9 +17,9 @@ export function readAnalysis(text: string): Analysis {
   return cleanDeep(JSON.parse(text)) as Analysis;
 }
 
-/** Reads the bars that a place of the page holds. */
-export function readHeadline(text: string): Headline {
-  return cleanDeep(JSON.parse(text)) as Headline;
+/** Reads a document that a place of the page holds. */
+export function readDocument<T>(text: string): T {
+  return cleanDeep(JSON.parse(text)) as T;
 }
 
 /** Drops control characters and marks that reorder text: a label must read as it is written. */

@@ -1,4 +1,4 @@
-import { type Analysis, type Headline, readHeadline } from "./analysis";
+import { type Analysis, type Headline, readDocument } from "./analysis";
 import type { Drawing } from "./frame";
 import { architecture } from "./plots/architecture";
 import { layerBars, meanPaths, type UsageKind, usageBars } from "./plots/bars";
@@ -40,7 +40,7 @@ export function wishOf(place: HTMLElement): Wish {
     limit: Number(limit ?? 0),
     uncorrected: false,
     capacities: capacities !== undefined,
-    bars: bars === undefined ? undefined : readHeadline(bars),
+    bars: bars === undefined ? undefined : readDocument<Headline>(bars),
   };
 }
 

@@ -1,8 +1,9 @@
 import { button } from "./download";
 
 /**
- * Puts a text filter and one select per named column over a table. It shows so many rows that fit, and all if
- * asked: browsers take seconds to lay out thousands.
+ * Puts a text filter and one select per named column over a table. Columns whose head says data-each="tag"
+ * hold lists of tags, with commas between them. It shows so many rows that fit, and all if asked: browsers
+ * take seconds to lay out thousands.
  */
 export function addFilter(
   place: HTMLElement,
@@ -12,25 +13,20 @@ export function addFilter(
 ): void {
   const page = place.ownerDocument;
   const rows = [...table.querySelectorAll<HTMLTableRowElement>("tbody tr")];
-  const heads = [...table.querySelectorAll("thead th")].map((h) => h.textContent ?? "");
+  const heads = [...table.querySelectorAll<HTMLElement>("thead th")];
   const search = page.createElement("input");
   search.type = "search";
   search.placeholder = "filter";
   search.setAttribute("aria-label", "filter the rows by text");
   const selects = columns.flatMap((name) => {
-    const at = heads.indexOf(name);
-    return at < 0
-      ? []
-      : [
-          {
-            at,
-            select: columnSelect(
-              page,
-              name,
-              rows.map((r) => r.cells[at]?.textContent ?? ""),
-            ),
-          },
-        ];
+    const at = heads.findIndex((head) => head.textContent === name);
+    if (at < 0) return [];
+    const each = heads[at]?.dataset["each"];
+    const valuesOf = (row: HTMLTableRowElement): string[] => {
+      const text = row.cells[at]?.textContent ?? "";
+      return each === undefined ? [text] : text.split(", ");
+    };
+    return [{ valuesOf, select: columnSelect(page, each ?? name, rows.flatMap(valuesOf)) }];
   });
   const count = page.createElement("span");
   count.setAttribute("role", "status");
@@ -40,7 +36,7 @@ export function addFilter(
     for (const row of rows) {
       const fits =
         (row.textContent ?? "").toLowerCase().includes(wanted) &&
-        selects.every((s) => s.select.value === "" || row.cells[s.at]?.textContent === s.select.value);
+        selects.every((s) => s.select.value === "" || s.valuesOf(row).includes(s.select.value));
       if (fits) fitting++;
       row.hidden = !fits || fitting > most;
     }
@@ -67,7 +63,8 @@ function columnSelect(page: Document, name: string, values: string[]): HTMLSelec
   const select = page.createElement("select");
   select.setAttribute("aria-label", `show only this ${name}`);
   select.append(option(page, "", `every ${name}`));
-  for (const value of [...new Set(values)].sort()) select.append(option(page, value, value));
+  for (const value of [...new Set(values)].filter((v) => v !== "").sort())
+    select.append(option(page, value, value));
   return select;
 }
 

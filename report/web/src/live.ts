@@ -1,3 +1,6 @@
+import { drawBars } from "./bars";
+import { type SecondLine, Seconds } from "./seconds";
+
 /** One line of progress.jsonl, as far as the page shows it. */
 export interface Line {
   event: string;
@@ -14,6 +17,7 @@ export interface Line {
   elapsed_seconds?: number;
   left_seconds?: number;
   text?: string;
+  headline?: unknown;
 }
 
 const MOST_NEWS = 200;
@@ -62,6 +66,7 @@ export function show(place: HTMLElement, line: Line): void {
   if (done) done.textContent = `${line.done} of ${line.trials ?? 0} trials done`;
   const now = place.querySelector(".now");
   if (now && nowText(line) !== "") now.textContent = nowText(line);
+  if (line.event === "look") showBars(place, line);
   const text = newsText(line);
   const news = place.querySelector(".news");
   if (!news || text === "") return;
@@ -71,6 +76,17 @@ export function show(place: HTMLElement, line: Line): void {
   while (news.children.length > MOST_NEWS) news.lastElementChild?.remove();
 }
 
+/** Shows the headline over all blocks so far. */
+function showBars(place: HTMLElement, line: Line): void {
+  const figure = place.querySelector<HTMLElement>(".soFar");
+  const bars = figure?.querySelector<HTMLElement>(".bars");
+  if (!figure || !bars || place.dataset["state"] === "reported") return; // the page has the last one
+  figure.hidden = false;
+  const { title } = drawBars(bars, JSON.stringify(line.headline));
+  const caption = figure.querySelector("figcaption");
+  if (caption) caption.textContent = `So far, after block ${line.block}: ${title}`;
+}
+
 /** Follows a run: shows its lines, and loads the page again when its state is another. */
 export function follow(place: HTMLElement, from = ""): void {
   const address = place.dataset["live"] ?? "";
@@ -78,7 +94,13 @@ export function follow(place: HTMLElement, from = ""): void {
   let last = from;
   const now = place.querySelector(".now");
   let before: string | null = null; // what was told of the trial before the server said that it ends
+  const table = place.querySelector<HTMLTableElement>(".seconds");
+  const seconds = table ? new Seconds(table) : undefined;
+  source.addEventListener("second", (event) => {
+    seconds?.show(JSON.parse((event as MessageEvent<string>).data) as SecondLine);
+  });
   source.addEventListener("open", () => {
+    seconds?.clear();
     if (now && before !== null) now.textContent = before;
     before = null;
   });

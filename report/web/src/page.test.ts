@@ -37,6 +37,22 @@ describe("the filter", () => {
   });
 });
 
+describe("the filter of a column with lists", () => {
+  it("offers each entry once, and finds rows that have it", () => {
+    const { place, table: t } = table();
+    const head = t.querySelectorAll("th")[1] as HTMLElement;
+    head.dataset["each"] = "tag";
+    const cells = [...t.querySelectorAll("tbody td:last-child")];
+    ["base, v2", "", "base"].forEach((text, i) => ((cells[i] as HTMLElement).textContent = text));
+    addFilter(place, t, ["status"]);
+    const select = place.querySelector("select") as HTMLSelectElement;
+    expect([...select.options].map((o) => o.text)).toEqual(["every tag", "base", "v2"]);
+    select.value = "base";
+    select.dispatchEvent(new Event("change"));
+    expect(shown(t)).toEqual(["Table 1", "Table 3"]);
+  });
+});
+
 describe("the filter of a long table", () => {
   it("shows the first rows that fit, says so, and shows all if asked", () => {
     const { place, table: t } = table();

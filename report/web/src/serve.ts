@@ -1,12 +1,19 @@
+import { drawBars, drawHistory } from "./bars";
 import { addFilter } from "./filter";
 import { follow } from "./live";
 
-/** Puts the filter over the list of runs, and follows the run that the page is about. */
+/** Puts the filter over the list of runs, draws headlines, and follows the run that the page is about. */
 function start(page: Document): void {
   for (const place of page.querySelectorAll<HTMLElement>("[data-filter]")) {
     const table = page.getElementById(place.dataset["filter"] ?? "")?.querySelector("table");
     if (table) addFilter(place, table, ["study", "state", "tags"], Number(place.dataset["most"]));
   }
+  for (const place of page.querySelectorAll<HTMLElement>("[data-bars]")) {
+    drawBars(place, place.dataset["bars"] ?? "");
+    place.nextElementSibling?.classList.add("unseen"); // the same as a list
+  }
+  for (const place of page.querySelectorAll<HTMLElement>("[data-history]"))
+    drawHistory(place, place.dataset["history"] ?? "");
   for (const place of page.querySelectorAll<HTMLElement>("[data-live]")) follow(place);
 }
 

@@ -1,0 +1,75 @@
+package analysis
+
+import (
+	"fmt"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// leastChange is the smallest change of a level that is told.
+const leastChange = 1.05
+
+// History follows the bars of a headline over runs of a study, the oldest first. The ratios to the baseline
+// of each run are followed, not its times: what slows a whole run down is in both.
+func History(about lab.Headline, runs []lab.PastRun) lab.History {
+	h := lab.History{Headline: about}
+	for i, run := range runs {
+		past := lab.HistoryRun{Name: run.Name, Created: run.Created, Environment: []lab.EnvironmentChange{}}
+		if i > 0 {
+			past.Environment = differences(runs[i-1].Environment, run.Environment)
+		}
+		h.Runs = append(h.Runs, past)
+	}
+	for _, bar := range about.Bars {
+		h.Courses = append(h.Courses, courseOf(bar, runs, h.Runs))
+	}
+	return h
+}
+
+// courseOf follows a bar.
+func courseOf(bar lab.Bar, runs []lab.PastRun, past []lab.HistoryRun) lab.HistoryCourse {
+	course := lab.HistoryCourse{Bar: bar, Changes: []lab.HistoryChange{}}
+	var series []float64
+	var of []int // runs that have the ratio
+	for i, run := range runs {
+		ratio := ratioIn(run, bar)
+		course.Ratios = append(course.Ratios, ratio)
+		if ratio != nil {
+			series, of = append(series, ratio.Ratio), append(of, i)
+		}
+	}
+	changes, err := stats.Changes(series, leastChange)
+	if err != nil {
+		course.Unsearched = fmt.Sprintf("%d of %d runs compared it, and a change is looked for among %d or more",
+			len(series), len(runs), stats.LeastChanges)
+	}
+	for _, c := range changes {
+		at := lab.HistoryChange{Run: of[c.Index], Factor: c.Ratio, P: c.P}
+		for i := of[c.Index-1] + 1; i <= at.Run; i++ {
+			at.Elsewhere = at.Elsewhere || len(past[i].Environment) > 0
+		}
+		course.Changes = append(course.Changes, at)
+	}
+	return course
+}
+
+// ratioIn returns the ratio of a bar in a run; nil: the run has none.
+func ratioIn(run lab.PastRun, bar lab.Bar) *lab.Ratio {
+	for _, c := range run.Comparisons {
+		if c.Metric == bar.Metric && c.Point.Name == bar.Point && c.Variant == bar.Variant &&
+			c.Baseline == bar.Baseline && c.Ratio.Ratio > 0 {
+			return &c.Ratio
+		}
+	}
+	if run.Headline == nil {
+		return nil
+	}
+	for _, b := range run.Headline.Bars {
+		if b.Metric == bar.Metric && b.Point == bar.Point && b.Variant == bar.Variant &&
+			b.Baseline == bar.Baseline && b.Ratio.Ratio > 0 {
+			return &b.Ratio
+		}
+	}
+	return nil
+}

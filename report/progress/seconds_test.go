@@ -1,0 +1,67 @@
+package progress
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestSecondsOfATrial: they are those of one attempt, and the file stays small.
+func TestSecondsOfATrial(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "seconds.jsonl")
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewSeconds(file)
+	lines := func(want int) []SecondLine {
+		t.Helper()
+		var all []SecondLine
+		for range 10_000 {
+			time.Sleep(time.Millisecond)
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = nil
+			for line := range strings.Lines(string(text)) {
+				var read SecondLine
+				if strings.HasSuffix(line, "\n") && json.Unmarshal([]byte(line), &read) == nil {
+					all = append(all, read)
+				}
+			}
+			if len(all) == want {
+				return all
+			}
+		}
+		t.Fatalf("there are %d lines, want %d", len(all), want)
+		return nil
+	}
+	s.Trial(3, 1)
+	s.Loaded(lab.LoadSecond{Slice: lab.Slice{End: 1, OK: 5}, Failed: 2})
+	s.Used(lab.UsedSecond{End: 1, Cores: map[string]float64{"orders": 0.5}})
+	first := lines(2)
+	if first[0].Trial != 3 || first[0].Loaded.Failed != 2 || first[1].Used.Cores["orders"] != 0.5 {
+		t.Errorf("the seconds are %+v", first)
+	}
+	s.Trial(3, 2)
+	s.Loaded(lab.LoadSecond{Slice: lab.Slice{End: 1}})
+	if second := lines(1); second[0].Attempt != 2 {
+		t.Errorf("the seconds of the next attempt are %+v", second)
+	}
+	for i := 0; i < 100; i++ { // never more than the file may hold, and one line
+		s.Used(lab.UsedSecond{Cores: map[string]float64{strings.Repeat("x", mostSeconds/10): 1}})
+		if about, err := os.Stat(name); err != nil || about.Size() > 2*mostSeconds {
+			t.Fatalf("the file has %v bytes, %v", about.Size(), err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	s.Loaded(lab.LoadSecond{}) // a meter that is late
+}

@@ -1,0 +1,25 @@
+import { type Headline, readDocument } from "./analysis";
+import { type Drawing, render } from "./frame";
+import { headline } from "./plots/headline";
+import { type History, history } from "./plots/history";
+
+const NARROWEST = 280;
+
+/** Draws a headline, given as JSON, as wide as its place. */
+export function drawBars(place: HTMLElement, text: string): Headline {
+  const bars = readDocument<Headline>(text);
+  draw(place, bars.title, (width) => headline(bars, width));
+  return bars;
+}
+
+/** Draws a bar of a headline over the runs of a study, given as JSON. */
+export function drawHistory(place: HTMLElement, text: string): void {
+  const h = readDocument<History>(text);
+  draw(place, `${h.course.bar.label} over ${h.runs.length} runs, also in the table below.`, () => history(h));
+}
+
+function draw(place: HTMLElement, label: string, drawing: (width: number) => Drawing): void {
+  place.hidden = false;
+  const width = Math.max(NARROWEST, Math.floor(place.clientWidth));
+  place.replaceChildren(render(drawing(width), width, label));
+}

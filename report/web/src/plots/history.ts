@@ -1,0 +1,98 @@
+import * as Plot from "@observablehq/plot";
+import type { Estimate, Figure } from "../analysis";
+import { type Drawing, leftLogAxis, widest } from "../frame";
+import { logDomain, logTicks, positive, times } from "../number";
+import { linearTicks } from "./trend";
+
+/** A bar of a headline over the runs of a study, the oldest first. */
+export interface History {
+  runs: { created: string; environment: unknown[] | null }[];
+  course: {
+    bar: { label: string; baseline: string };
+    ratios: ({ ratio: Figure; low: Figure | null; high: Figure | null } | null)[];
+    changes: { run: number; factor: number }[] | null;
+  };
+}
+
+/** A point of the plot: a ratio with its interval. */
+interface Point extends Estimate {
+  run: number;
+  level: number; // how many changes came before
+}
+
+const MARGIN = 12;
+
+/** The ratio of each run with its interval, the level between changes, and where the environment changed. */
+export function history(h: History): Drawing {
+  const changes = (h.course.changes ?? []).map((c) => c.run);
+  const points = h.course.ratios.flatMap((r, run): Point[] =>
+    r && r.ratio > 0
+      ? [{ value: r.ratio, low: r.low, high: r.high, run, level: changes.filter((c) => c <= run).length }]
+      : [],
+  );
+  if (points.length === 0) return { options: { marks: [] } };
+  const domain = logDomain(
+    positive(points.flatMap((p): (number | null)[] => [p.value, p.low, p.high])),
+    1.05,
+  );
+  const narrow = domain[1] / domain[0] < 4; // too few steps of a log axis lie in it
+  const ticks = (narrow ? linearTicks(...domain, 4, 1) : logTicks(...domain, 5)).filter(
+    (t) => t >= domain[0] && t <= domain[1],
+  );
+  const format = (d: number): string => `${Number(d.toPrecision(4))}x`;
+  const elsewhere = h.runs.flatMap((r, run) => ((r.environment ?? []).length > 0 ? [run] : []));
+  return {
+    options: {
+      height: 220,
+      marginTop: 26,
+      marginLeft: widest(ticks.map(format)) + 18,
+      marginRight: MARGIN,
+      marginBottom: 36,
+      x: { domain: [-0.5, h.runs.length - 0.5], axis: null },
+      y: { type: "log", domain, axis: null },
+      marks: [
+        ...leftLogAxis(ticks, format, `↑ of ${h.course.bar.baseline} (log axis)`),
+        Plot.ruleY(domain[0] <= 1 && domain[1] >= 1 ? [1] : [], { stroke: "currentColor" }),
+        Plot.ruleX(changes, { x: (run: number) => run - 0.5, stroke: "var(--bad)", strokeDasharray: "4 3" }),
+        ...levels(points).map((level) =>
+          Plot.ruleY([level], { y: "y", x1: "from", x2: "to", stroke: "var(--quiet)", strokeWidth: 1.5 }),
+        ),
+        Plot.ruleX(
+          points.filter((p) => positive([p.low, p.high]).length === 2),
+          { x: "run", y1: "low", y2: "high", stroke: "var(--v0)", strokeOpacity: 0.6 },
+        ),
+        Plot.dot(points, {
+          x: "run",
+          y: "value",
+          r: 3,
+          fill: "var(--v0)",
+          title: (p: Point) => `${h.runs[p.run]?.created ?? ""}: ${times(p)}`,
+          tip: true,
+        }),
+        Plot.text(elsewhere, {
+          x: (run: number) => run,
+          frameAnchor: "bottom",
+          dy: 14,
+          text: () => "▲",
+          fill: "var(--warn)",
+        }),
+        Plot.text(["runs, oldest first → (▲: another environment)"], {
+          frameAnchor: "bottom-right",
+          dy: 30,
+          text: (t: string) => t,
+          fill: "currentColor",
+        }),
+      ],
+    },
+  };
+}
+
+/** The geometric mean between two changes, as a line. */
+function levels(points: Point[]): { from: number; to: number; y: number }[] {
+  return [...new Set(points.map((p) => p.level))].map((level) => {
+    const all = points.filter((p) => p.level === level);
+    const runs = all.map((p) => p.run);
+    const mean = all.reduce((sum, p) => sum + Math.log(p.value), 0) / all.length;
+    return { from: Math.min(...runs) - 0.4, to: Math.max(...runs) + 0.4, y: Math.exp(mean) };
+  });
+}

@@ -1,0 +1,59 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+func (r *rooms) Look(block int, headline lab.Headline) {
+	r.watched = append(r.watched, fmt.Sprintf("after block %d: %s", block, headline.Title))
+}
+
+func (r *rooms) Trial(number, attempt int) {
+	r.watched = append(r.watched, fmt.Sprintf("trial %d/%d", number, attempt))
+}
+
+func (r *rooms) Loaded(s lab.LoadSecond) {
+	r.watched = append(r.watched, fmt.Sprint("load ", s.Failed))
+}
+func (r *rooms) Used(s lab.UsedSecond) { r.watched = append(r.watched, fmt.Sprint("use ", s.Cores)) }
+
+// followed is a meter that says at once what was used.
+type followed struct{ *rooms }
+
+func (f followed) Watch(context.Context, []lab.Unit) (lab.Metering, error) {
+	return followedMetering{}, nil
+}
+
+type followedMetering struct{ metering }
+
+func (followedMetering) Follow(tell func(lab.UsedSecond)) error {
+	tell(lab.UsedSecond{Cores: map[string]float64{"one": 0.5}})
+	return nil
+}
+
+// TestWhoWatchesIsTold of each trial while it is played, and of the headline after each block.
+func TestWhoWatchesIsTold(t *testing.T) {
+	r := &rooms{}
+	c := r.conductor(t)
+	c.Meter, c.Seconds, c.Stopping = followed{r}, r, &decides{}
+	p := blocks(3)
+	p.Study.Design.Until = ""
+	if err := c.Play(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for i := range 6 {
+		if i == 4 {
+			want = append(want, "after block 2: 4 trials")
+		}
+		want = append(want, fmt.Sprintf("trial %d/1", i+1), fmt.Sprint("load ", i+1), "use map[one:0.5]")
+	}
+	if !slices.Equal(r.watched, want) {
+		t.Errorf("who watches is told %q, want %q", r.watched, want)
+	}
+}
