@@ -39,10 +39,7 @@ func (h *handler) login(c *call) error {
 		return err
 	}
 	token, session, err := h.Auth.Login(c, login, password)
-	if err != nil {
-		return err
-	}
-	return c.reply(http.StatusOK, map[string]any{"token": token, "expires": session.Expires})
+	return c.reply(http.StatusOK, map[string]any{"token": token, "expires": session.Expires}, err)
 }
 
 func (h *handler) logout(c *call) error {
@@ -62,10 +59,7 @@ func (h *handler) session(c *call) error {
 		front.Write(c.w, front.Answer{Status: http.StatusNotFound, MediaType: front.ProblemType, Body: text})
 		return err
 	}
-	if err != nil {
-		return err
-	}
-	return c.reply(http.StatusOK, session)
+	return c.reply(http.StatusOK, session, err)
 }
 
 // check answers other units.
@@ -86,10 +80,7 @@ func (h *handler) customer(c *call) error {
 		return err
 	}
 	customer, err := h.Customers.Customer(c, c.login)
-	if err != nil {
-		return err
-	}
-	return c.reply(http.StatusOK, customer)
+	return c.reply(http.StatusOK, customer, err)
 }
 
 func (h *handler) changeCustomer(c *call) error {
@@ -101,10 +92,7 @@ func (h *handler) changeCustomer(c *call) error {
 		return err
 	}
 	customer, err := h.Customers.SetContact(c, c.login, contact)
-	if err != nil {
-		return err
-	}
-	return c.reply(http.StatusOK, customer)
+	return c.reply(http.StatusOK, customer, err)
 }
 
 func (h *handler) flights(c *call) error {
@@ -138,19 +126,13 @@ func (h *handler) flights(c *call) error {
 	if err == nil && returns {
 		inbound, err = h.Flights.On(c, to, from, back)
 	}
-	if err != nil {
-		return err
-	}
-	return c.reply(http.StatusOK, map[string][]airline.Flight{"outbound": outbound, "inbound": inbound})
+	return c.reply(http.StatusOK, map[string][]airline.Flight{"outbound": outbound, "inbound": inbound}, err)
 }
 
 // flight answers other units.
 func (h *handler) flight(c *call) error {
 	flight, err := h.Flights.Flight(c, c.names[0])
-	if err != nil {
-		return err
-	}
-	return c.reply(http.StatusOK, flight)
+	return c.reply(http.StatusOK, flight, err)
 }
 
 func (h *handler) book(c *call) error {
@@ -159,10 +141,7 @@ func (h *handler) book(c *call) error {
 		return err
 	}
 	made, err := h.Bookings.Book(c, c.login, flights)
-	if err != nil {
-		return err
-	}
-	return c.reply(http.StatusCreated, map[string][]airline.Booking{"bookings": made})
+	return c.reply(http.StatusCreated, map[string][]airline.Booking{"bookings": made}, err)
 }
 
 func (h *handler) bookings(c *call) error {
@@ -170,10 +149,7 @@ func (h *handler) bookings(c *call) error {
 		return err
 	}
 	found, err := h.Bookings.Of(c, c.login)
-	if err != nil {
-		return err
-	}
-	return c.reply(http.StatusOK, map[string][]airline.Booking{"bookings": found})
+	return c.reply(http.StatusOK, map[string][]airline.Booking{"bookings": found}, err)
 }
 
 func (h *handler) cancel(c *call) error {

@@ -221,8 +221,11 @@ func (h *handler) authenticate(c *call, authorization string) error {
 	return err
 }
 
-// reply sends a value as JSON.
-func (c *call) reply(status int, value any) error {
+// reply sends a value as JSON, unless there is an error, which it returns.
+func (c *call) reply(status int, value any, err error) error {
+	if err != nil {
+		return err
+	}
 	text, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("encode an answer: %w", err)
