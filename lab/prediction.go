@@ -8,7 +8,7 @@ const PredictionSchema = "cleave-prediction/1"
 type Prediction struct {
 	Schema string  `json:"schema"`
 	Model  string  `json:"model"`            // its name
-	Change string  `json:"change,omitempty"` // empty: all partitions are ranked
+	Change string  `json:"change,omitempty"` // where all partitions are ranked, of stores only
 	Rate   float64 `json:"rate"`             // operations per second
 	Cores  float64 `json:"cores"`            // of the host of all units
 	Seed   uint64  `json:"seed"`

@@ -86,10 +86,11 @@ func (q Question) replicated(ctx context.Context, units []model.Unit, unknown *H
 			seed := q.Seed + uint64(i) + 1
 			m := resampled(q.Model, rand.New(rand.NewPCG(seed, 0)))
 			for _, side := range []struct {
-				units []model.Unit
-				of    *figures
-			}{{q.Model.Units, &pairs[i].asIs}, {units, &pairs[i].changed}} {
-				placed, err := place(m, side.units, q.Cores, unknown)
+				units  []model.Unit
+				stores Stores
+				of     *figures
+			}{{q.Model.Units, SharedStores, &pairs[i].asIs}, {units, q.Change.Stores, &pairs[i].changed}} {
+				placed, err := place(m, side.units, site{q.Cores, side.stores, unknown})
 				if err == nil {
 					*side.of, err = placed.play(ctx, q.Rate, q.Operations/4, seed)
 				}

@@ -17,6 +17,30 @@ type Change struct {
 	Merge []string
 	// Replicas of units by their name.
 	Replicas map[string]int
+	// Stores says who has stores of its own afterwards; empty is SharedStores.
+	Stores Stores
+}
+
+// Stores says who has stores of its own. Each has the workers of the store that it is a copy of.
+type Stores string
+
+// Who has stores of its own.
+const (
+	SharedStores      Stores = "shared"    // nobody: they stay as the model has them
+	StorePerUnit      Stores = "unit"      // every unit
+	StorePerComponent Stores = "component" // every component
+)
+
+// Shared reports whether stores stay as the model has them.
+func (s Stores) Shared() bool { return s == "" || s == SharedStores }
+
+// Check returns an error for a value that is none of those above.
+func (s Stores) Check() error {
+	if s.Shared() || s == StorePerUnit || s == StorePerComponent {
+		return nil
+	}
+	return fmt.Errorf("%q is unknown: use %s, %s or %s", string(s), SharedStores, StorePerUnit,
+		StorePerComponent)
 }
 
 // ParseGroups reads groups as in "orders,payments+mail": components that are joined by a plus go together.
@@ -63,6 +87,9 @@ func (c Change) String() string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Replicas)) {
 		parts = append(parts, fmt.Sprintf("%s with %d replicas", name, c.Replicas[name]))
+	}
+	if !c.Stores.Shared() {
+		parts = append(parts, "stores of its own for each "+string(c.Stores))
 	}
 	return strings.Join(parts, ", ")
 }

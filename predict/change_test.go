@@ -65,8 +65,9 @@ func TestChanges(t *testing.T) {
 		t.Errorf("the model itself has changed: %s", got)
 	}
 	all := Change{Split: ParseGroups("orders+mail"), Merge: []string{"a", "b"},
-		Replicas: map[string]int{"z": 2, "y": 3}}
-	want := "orders and mail apart, a and b in one unit, y with 3 replicas, z with 2 replicas"
+		Replicas: map[string]int{"z": 2, "y": 3}, Stores: StorePerUnit}
+	want := "orders and mail apart, a and b in one unit, y with 3 replicas, z with 2 replicas, " +
+		"stores of its own for each unit"
 	if all.String() != want {
 		t.Errorf("in words: %s", all)
 	}

@@ -44,18 +44,19 @@ type Check struct {
 }
 
 // checks predicts everything that was measured. Placements that need a hop that nobody knows are left
-// out.
+// out. Their stores are taken to be as those of the question's change.
 func (q Question) checks(ctx context.Context, unknown *Hop) ([]Check, error) {
 	var all []Check
 	for i, m := range q.Model.Measured {
-		units := q.Model.Units
+		units, at := q.Model.Units, site{cores: q.MeasuredCores, unknown: unknown}
 		if m.Placement != "" {
+			at.stores = q.Change.Stores
 			var err error
 			if units, err = (Change{Split: ParseGroups(m.Placement)}).Apply(q.Model); err != nil {
 				return nil, fmt.Errorf("measured[%d]: %w", i, err)
 			}
 		}
-		placed, err := place(q.Model, units, q.MeasuredCores, unknown)
+		placed, err := place(q.Model, units, at)
 		if err != nil {
 			if m.Placement == "" {
 				return nil, err

@@ -27,6 +27,10 @@ func (a Answer) limits() []string {
 		all = append(all, "what was one transaction stays as cheap as one: "+strings.Join(stores, "; ")+
 			"; a saga or two commits would cost more")
 	}
+	if !q.Change.Stores.Shared() {
+		all = append(all, "stores of their own are as fast as the one that they are copies of: commits to one "+
+			"disk at once do not slow each other")
+	}
 	highest := 0.0
 	for _, c := range a.Checks {
 		highest = max(highest, c.Utilization)
@@ -47,7 +51,8 @@ func (a Answer) limits() []string {
 // seconds writes a time.
 func seconds(s float64) string { return figure.Amount(s, "s") }
 
-// sharedStores lists the stores that components of one unit use, and that the change puts into several.
+// sharedStores lists the stores that components of one unit use, where the change parts these components or
+// their stores.
 func (a Answer) sharedStores() (all []string) {
 	users := map[string][]string{} // of each store, without repetition
 	q := a.Question
@@ -63,7 +68,8 @@ func (a Answer) sharedStores() (all []string) {
 	for _, s := range q.Model.Stores {
 		for i, one := range users[s.Name] {
 			for _, other := range users[s.Name][:i] {
-				if q.Model.UnitOf(one) == q.Model.UnitOf(other) && unitOf(a.Units, one) != unitOf(a.Units, other) {
+				apart := unitOf(a.Units, one) != unitOf(a.Units, other) || q.Change.Stores == StorePerComponent
+				if q.Model.UnitOf(one) == q.Model.UnitOf(other) && apart {
 					all = append(all, fmt.Sprintf("%s and %s both use %s", other, one, s.Name))
 				}
 			}

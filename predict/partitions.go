@@ -19,7 +19,7 @@ const MostComponents = 10
 const shownOfEach = 3
 
 // Ranking holds partitions of the components of a model. Its Answer holds the self-check, the limits and the
-// reasons why the ranking is withheld. Its question has no change.
+// reasons why the ranking is withheld. Of a change its question has only the stores.
 type Ranking struct {
 	Answer
 	// All is the number of partitions there are. Partitions holds the cheapest of each number of units, and the
@@ -54,8 +54,8 @@ type Crossing struct {
 	CPU      float64 // seconds per operation
 }
 
-// Rank ranks every way to divide the components of a model into units by its CPU time. The question has no
-// change.
+// Rank ranks every way to divide the components of a model into units by its CPU time. Of a change the
+// question has only the stores.
 func Rank(ctx context.Context, q Question) (Ranking, error) {
 	r := Ranking{Answer: Answer{Question: q, Hop: q.Hop}}
 	components := q.Model.Components()
@@ -71,10 +71,10 @@ func Rank(ctx context.Context, q Question) (Ranking, error) {
 		return r, err
 	}
 	r.Units = apart
-	if _, err := place(q.Model, apart, q.Cores, r.Hop); err != nil { // every call crosses
+	if _, err := place(q.Model, apart, site{q.Cores, q.Change.Stores, r.Hop}); err != nil { // every call crosses
 		return r, err
 	}
-	asIs, err := place(q.Model, q.Model.Units, q.Cores, r.Hop)
+	asIs, err := place(q.Model, q.Model.Units, site{cores: q.Cores, unknown: r.Hop})
 	if err != nil {
 		return r, err
 	}
@@ -187,14 +187,15 @@ func (r *Ranking) simulate(ctx context.Context) error {
 	residual, _, _ := worst(r.Checks)
 	for i := range r.Partitions {
 		p := &r.Partitions[i]
-		units := q.Model.Units
+		units, at := q.Model.Units, site{cores: q.Cores, unknown: r.Hop}
 		if !p.AsIs {
+			at.stores = q.Change.Stores
 			var err error
 			if units, err = (Change{Split: p.moved(units)}).Apply(q.Model); err != nil {
 				return err
 			}
 		}
-		placed, err := place(q.Model, units, q.Cores, r.Hop)
+		placed, err := place(q.Model, units, at)
 		if err != nil {
 			return err
 		}

@@ -92,11 +92,11 @@ func Predict(ctx context.Context, q Question) (Answer, error) {
 	if a.Hop == nil {
 		a.Hop = usualHop(q.Model)
 	}
-	asIs, err := place(q.Model, q.Model.Units, q.Cores, a.Hop)
+	asIs, err := place(q.Model, q.Model.Units, site{cores: q.Cores, unknown: a.Hop})
 	if err != nil {
 		return a, err
 	}
-	changed, err := place(q.Model, a.Units, q.Cores, a.Hop)
+	changed, err := place(q.Model, a.Units, site{q.Cores, q.Change.Stores, a.Hop})
 	if err != nil {
 		return a, err
 	}

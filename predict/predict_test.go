@@ -3,6 +3,7 @@ package predict
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -139,7 +140,7 @@ func TestTreesBecomePrograms(t *testing.T) {
 			{Name: "v", Components: []string{"far"}, Replicas: 2, Workers: 1}},
 			Stores:     []model.Store{{Name: "db", Server: true, Workers: 2}},
 			Operations: []model.Operation{{Weight: 1, Call: c.call}}}
-		p, err := place(m, m.Units, 4, &Hop{CPU: 0.002, Wait: 0.003})
+		p, err := place(m, m.Units, site{cores: 4, unknown: &Hop{CPU: 0.002, Wait: 0.003}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,6 +150,43 @@ func TestTreesBecomePrograms(t *testing.T) {
 		}
 		if math.Abs(1000*f.mean-c.want) > 1e-6 || math.Abs(1000*f.cpu-c.cpu) > 1e-6 {
 			t.Errorf("%s: %g ms with %g ms of CPU, want %g and %g", name, 1000*f.mean, 1000*f.cpu, c.want, c.cpu)
+		}
+	}
+}
+
+// TestStoresOfTheirOwn: two components each commit for 2 ms to a store with one worker. They share 250
+// operations a second, or have 500 with a store each.
+func TestStoresOfTheirOwn(t *testing.T) {
+	commits := []model.Visit{{Store: "db", Commits: 1, Wait: of(2 * time.Millisecond)}}
+	for server, more := range map[bool]time.Duration{false: 0, true: time.Millisecond} {
+		first := model.Call{Component: "a", Count: 1, Visits: slices.Clone(commits),
+			Calls: []model.Call{{Component: "b", Count: 1, Visits: slices.Clone(commits)}}}
+		first.Visits[0].CPU, first.Calls[0].Visits[0].CPU = of(more), of(more)
+		m := model.Model{Units: []model.Unit{{Name: "u", Components: []string{"a", "b"}, Replicas: 1}},
+			Stores:     []model.Store{{Name: "db", Server: server, Workers: 1}},
+			Operations: []model.Operation{{Weight: 1, Call: first}}}
+		for _, c := range []struct {
+			change Change
+			want   float64
+		}{
+			{Change{}, 250}, {Change{Stores: StorePerUnit}, 250}, {Change{Stores: StorePerComponent}, 500},
+			{Change{Split: ParseGroups("b")}, 250}, {Change{Split: ParseGroups("b"), Stores: SharedStores}, 250},
+			{Change{Split: ParseGroups("b"), Stores: StorePerUnit}, 500},
+			{Change{Split: ParseGroups("b"), Stores: StorePerComponent}, 500},
+		} {
+			units, err := c.change.Apply(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := place(m, units, site{16, c.change.Stores, &Hop{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rate, by, err := p.capacity(t.Context(), 2000, 1)
+			if err != nil || !strings.HasPrefix(by, "the workers of db") {
+				t.Fatalf("%s: limited by %s, %v", c.change, by, err)
+			}
+			near(t, c.change.String()+": capacity", rate, c.want, 0.02)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/predict/sim"
@@ -25,6 +26,13 @@ type Hop struct {
 	Source    string  // where the figures come from, for people
 }
 
+// site is where units are placed.
+type site struct {
+	cores   float64 // of the host that all units share
+	stores  Stores
+	unknown *Hop // of calls for which the model has no hop
+}
+
 // placement is a system that can be simulated.
 type placement struct {
 	system sim.System
@@ -37,36 +45,26 @@ type placement struct {
 
 // programmer makes a placement of a model.
 type programmer struct {
+	site
 	m       model.Model
 	units   []model.Unit
-	unknown *Hop // of calls for which the model has no hop
 	made    placement
 	workers map[int]int // the pool of each unit with workers
-	stores  map[string]storeAt
+	served  map[string]storeAt
 }
 
 // storeAt holds the unit and the pool that serve visits of a store; -1 for none.
 type storeAt struct{ unit, pool int }
 
-// place returns the system with these units on a host with so many cores.
-func place(m model.Model, units []model.Unit, cores float64, unknown *Hop) (placement, error) {
-	p := programmer{m: m, units: units, unknown: unknown, workers: map[int]int{}, stores: map[string]storeAt{}}
-	p.made.system.Processors = []sim.Processor{{Cores: cores}}
+// place returns the system with these units.
+func place(m model.Model, units []model.Unit, at site) (placement, error) {
+	p := programmer{site: at, m: m, units: units, workers: map[int]int{}, served: map[string]storeAt{}}
+	p.made.system.Processors = []sim.Processor{{Cores: at.cores}}
 	for i, u := range units {
 		p.unit(u.Name, u.Cores*float64(u.Replicas))
 		if u.Workers > 0 {
 			p.workers[i] = p.pool("workers of "+u.Name, u.Workers*u.Replicas)
 		}
-	}
-	for _, s := range m.Stores {
-		at := storeAt{-1, -1}
-		if s.Server {
-			at.unit = p.unit(s.Name, 0)
-		}
-		if s.Workers > 0 {
-			at.pool = p.pool("workers of "+s.Name, s.Workers)
-		}
-		p.stores[s.Name] = at
 	}
 	weights, sum := []float64{}, 0.0
 	for _, o := range m.Operations {
@@ -160,7 +158,7 @@ func (p *programmer) body(steps []sim.Step, c *model.Call, at int, times float64
 		steps = append(steps, sim.Wait(wait, ownWait))
 	}
 	for _, v := range c.Visits {
-		if steps, err = p.visit(steps, v); err != nil {
+		if steps, err = p.visit(steps, v, p.store(v.Store, c.Component, at)); err != nil {
 			return nil, fmt.Errorf("visit of %s: %w", c.Name, err)
 		}
 	}
@@ -174,9 +172,33 @@ func (p *programmer) body(steps []sim.Step, c *model.Call, at int, times float64
 	return steps, nil
 }
 
+// store returns what serves the visits of a component of a unit. It is made at the first visit.
+func (p *programmer) store(name, component string, unit int) storeAt {
+	owned := name
+	switch p.stores {
+	case StorePerUnit:
+		owned += " of " + p.units[unit].Name
+	case StorePerComponent:
+		owned += " of " + component
+	}
+	if known, made := p.served[owned]; made {
+		return known
+	}
+	at := storeAt{-1, -1}
+	if i := slices.IndexFunc(p.m.Stores, func(s model.Store) bool { return s.Name == name }); i >= 0 {
+		if p.m.Stores[i].Server {
+			at.unit = p.unit(owned, 0)
+		}
+		if workers := p.m.Stores[i].Workers; workers > 0 {
+			at.pool = p.pool("workers of "+owned, workers)
+		}
+	}
+	p.served[owned] = at
+	return at
+}
+
 // visit adds the time at a store. That of a server has its CPU time in it.
-func (p *programmer) visit(steps []sim.Step, v model.Visit) ([]sim.Step, error) {
-	at := p.stores[v.Store]
+func (p *programmer) visit(steps []sim.Step, v model.Visit, at storeAt) ([]sim.Step, error) {
 	wait, err := distribution(v.Wait)
 	if err != nil {
 		return nil, err

@@ -176,6 +176,9 @@ func (a Answer) writeUnits(w io.Writer) {
 func (r Ranking) Write(w io.Writer) error {
 	components := figure.Count(len(r.Question.Model.Components()), "component")
 	about := fmt.Sprintf("%d partitions of %s", r.All, components)
+	if stores := r.Question.Change.String(); stores != "" {
+		about += ", " + stores
+	}
 	return r.write(w, about, r.writePartitions, r.writeSeparations)
 }
 

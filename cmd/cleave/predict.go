@@ -35,7 +35,7 @@ type predictFlags struct {
 }
 
 // changeFlags are the flags of another placement.
-type changeFlags struct{ split, merge, replicas string }
+type changeFlags struct{ split, merge, replicas, stores string }
 
 func (c *changeFlags) addTo(f *pflag.FlagSet) {
 	f.StringVar(&c.split, "split", "",
@@ -45,9 +45,13 @@ func (c *changeFlags) addTo(f *pflag.FlagSet) {
 	f.StringVar(&c.replicas, "replicas", "", "change the number of replicas of `units`: orders=2,front=3")
 }
 
+// placesNothing reports whether the flags leave all components where they are.
+func (c changeFlags) placesNothing() bool { return c.split+c.merge+c.replicas == "" }
+
 // read returns the change that the flags ask for.
 func (c changeFlags) read() (change predict.Change, err error) {
-	if c.split+c.merge+c.replicas == "" {
+	change.Stores = predict.Stores(c.stores)
+	if c.placesNothing() && change.Stores.Shared() {
 		return change, fmt.Errorf("nothing is changed: give --split, --merge or --replicas")
 	}
 	if c.split != "" {
@@ -90,6 +94,8 @@ not model.
 
 func (f *predictFlags) addTo(flags *pflag.FlagSet) {
 	f.change.addTo(flags)
+	flags.StringVar(&f.change.stores, "stores", string(predict.SharedStores),
+		"`who` has stores of its own after the change: shared (nobody: those of the model), unit, component")
 	flags.BoolVar(&f.partitions, "all-partitions", false,
 		"rank every way to divide the components into units, by CPU time")
 	flags.Float64Var(&f.rate, "rate", 0, "operations per second")
@@ -150,10 +156,15 @@ func (f predictFlags) question(path string) (q predict.Question, err error) {
 	if !(f.cores > 0) {
 		return q, fmt.Errorf("--cores is %g: give the host some", f.cores)
 	}
+	if err := predict.Stores(f.change.stores).Check(); err != nil {
+		return q, fmt.Errorf("--stores: %w", err)
+	}
 	switch {
 	case !f.partitions:
 		q.Change, err = f.change.read()
-	case f.change != changeFlags{} || f.capacity:
+	case f.change.placesNothing() && !f.capacity:
+		q.Change.Stores = predict.Stores(f.change.stores)
+	default:
 		err = errors.New("--all-partitions ranks all placements: leave out --split, --merge, --replicas and " +
 			"--capacity, and ask for these of one placement")
 	}
