@@ -75,6 +75,10 @@ func SegmentKinds() []SegmentKind {
 		SegmentBroker}
 }
 
+// DroppedAttribute is the attribute of a resource in files with spans that holds how many of its spans are
+// not in the file, since there was no room.
+const DroppedAttribute = "cleave.dropped_spans"
+
 // SegmentAttribute is the attribute of a span that holds the SegmentKind of its own
 // time: that in which none of its parts is under way.
 const SegmentAttribute = "cleave.segment"

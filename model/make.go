@@ -22,6 +22,8 @@ const (
 type Evidence struct {
 	Name, About string
 	Traces      []*lab.SpanNode
+	// DroppedSpans is how many spans are in no trace, since there was no room for them.
+	DroppedSpans int
 	// CPU is the CPU time of each unit per operation of the mix, in seconds, by its name; nil: nobody metered.
 	CPU map[string]float64
 	// StoreOf returns the store that a unit asks by a span; nil: see foreignStore.
@@ -63,7 +65,8 @@ func Make(from Evidence) (m Model, notes []string, err error) {
 	if from.CPU != nil {
 		b.divide(operations)
 	}
-	m = Model{Schema: Schema, Name: from.Name, About: from.About, Measured: from.Measured}
+	m = Model{Schema: Schema, Name: from.Name, About: from.About, DroppedSpans: from.DroppedSpans,
+		Measured: from.Measured}
 	for _, unit := range slices.Sorted(maps.Keys(b.units)) {
 		m.Units = append(m.Units, Unit{Name: unit, Components: b.units[unit], Replicas: 1})
 	}

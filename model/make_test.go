@@ -270,6 +270,10 @@ func TestWhatATraceLacks(t *testing.T) {
 		t.Errorf("%d operations, the first has %g traces, notes %q", len(m.Operations), m.Operations[0].Weight,
 			notes)
 	}
+	m, _ = made(t, Evidence{Name: "dropped", Traces: orders(30), DroppedSpans: 7})
+	if weak := strings.Join(m.Weak(), "\n"); !strings.Contains(weak, "7 spans were dropped") {
+		t.Errorf("weak: %s", weak)
+	}
 	if _, _, err := Make(Evidence{Name: "none"}); err == nil {
 		t.Error("a model of nothing")
 	}

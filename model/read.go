@@ -70,6 +70,7 @@ func (c *checker) text(place, value string) {
 func (c *checker) model(m *Model) {
 	c.expect(m.Schema == Schema, "schema", "is %q, expected %q", m.Schema, Schema)
 	c.text("name", m.Name)
+	c.expect(m.DroppedSpans >= 0, "dropped_spans", "is %d, expected a number from 0 on", m.DroppedSpans)
 	c.expect(len(m.Units) > 0, "units", "is empty, expected the processes of the system")
 	c.expect(len(m.Operations) > 0, "operations", "is empty, expected what clients ask for")
 	units := map[string]bool{}

@@ -147,6 +147,7 @@ func TestSchemaRefusesWhatParseRefuses(t *testing.T) {
 		}
 	}
 	for name, change := range map[string][2]string{
+		"dropped spans":         {"about:", "dropped_spans: -1\nabout:"},
 		"version":               {"cleave-model/1", "cleave-model/2"},
 		"unknown key":           {"about:", "abaut:"},
 		"no components":         {"[front, orders, inventory, mail]", "[]"},

@@ -165,6 +165,10 @@ func (m Model) Weak() (weak []string) {
 				100*off)
 		}
 	}
+	if m.DroppedSpans > 0 {
+		note("%d spans were dropped, as there was no room: the operations that they belong to are left out. Ask for "+
+			"fewer at once: a lower rate, or a shorter load", m.DroppedSpans)
+	}
 	if few > 0 {
 		note("%d calls were seen less than %d times", few, fewSamples)
 	}

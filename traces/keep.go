@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -20,7 +21,7 @@ const keptAtOnce = 1000
 
 // keepIn writes the spans of a trial as lines of OTLP in JSON, into a new folder below another. The
 // name of the new one is a number, which orders the trials, and the given name.
-func keepIn(folder, name string, all []Span) error {
+func keepIn(folder, name string, set Set) error {
 	there, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("keep spans: %w", err)
@@ -34,10 +35,19 @@ func keepIn(folder, name string, all []Span) error {
 		return fmt.Errorf("keep spans: %w", err)
 	}
 	out := bufio.NewWriter(file)
-	for some := range slices.Chunk(all, keptAtOnce) {
-		text, encoding := new(ptrace.JSONMarshaler).MarshalTraces(toOTLP(some))
+	write := func(export ptrace.Traces) {
+		text, encoding := new(ptrace.JSONMarshaler).MarshalTraces(export)
 		_, writing := out.Write(append(text, '\n'))
 		err = errors.Join(err, encoding, writing)
+	}
+	for some := range slices.Chunk(set.Spans, keptAtOnce) {
+		write(toOTLP(some))
+	}
+	if set.Dropped > 0 {
+		lacking := ptrace.NewTraces()
+		lacking.ResourceSpans().AppendEmpty().Resource().Attributes().
+			PutStr(lab.DroppedAttribute, strconv.Itoa(set.Dropped))
+		write(lacking)
 	}
 	if err = errors.Join(err, out.Flush(), file.Close()); err != nil {
 		return fmt.Errorf("keep spans: %w", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"unique"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -37,16 +38,27 @@ func inHex(document []byte) []byte {
 
 // readOTLP reads a document of OTLP in JSON (OpenTelemetry protocol 1.x, section "JSON Protobuf Encoding"),
 // or as Tempo writes it. component is the attribute that names a component.
-func readOTLP(document []byte, component string) ([]Span, error) {
+func readOTLP(document []byte, component string) (all []Span, dropped int, err error) {
 	var reader ptrace.JSONUnmarshaler
 	read, err := reader.UnmarshalTraces(document)
 	if err != nil { // it refuses IDs in base64
 		read, err = reader.UnmarshalTraces(inHex(document))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("it is no OTLP: %w", err)
+		return nil, 0, fmt.Errorf("it is no OTLP: %w", err)
 	}
-	return fromOTLP(read, component), nil
+	return fromOTLP(read, component), droppedOf(read), nil
+}
+
+// droppedOf returns how many spans an export says that its files lack.
+func droppedOf(export ptrace.Traces) (all int) {
+	for _, resource := range export.ResourceSpans().All() {
+		n, err := strconv.Atoi(attribute(resource.Resource().Attributes(), lab.DroppedAttribute))
+		if err == nil && n > 0 && n < maxDropped {
+			all += n
+		}
+	}
+	return all
 }
 
 // fromOTLP returns the spans of an export.

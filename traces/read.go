@@ -24,6 +24,8 @@ const (
 	maxSpans = 4_000_000
 	// maxName is the longest name of a span that is kept, in bytes.
 	maxName = 200
+	// maxDropped is a number of dropped spans that no file can be right about.
+	maxDropped = 1e12
 )
 
 // Span is a span as a file has it.
@@ -37,6 +39,8 @@ type Span struct {
 type Set struct {
 	Spans []Span
 	Files int
+	// Dropped is how many spans the files say that they lack.
+	Dropped int
 
 	component string
 }
@@ -112,26 +116,29 @@ func (s *Set) readFrom(r io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("document %d: it is no JSON: %w", n, err)
 		}
-		read, err := readDocument(document, s.component)
+		read, dropped, err := readDocument(document, s.component)
 		if err != nil {
 			return fmt.Errorf("document %d: %w", n, err)
 		}
+		s.Dropped += dropped
 		if s.Spans = append(s.Spans, read...); len(s.Spans) > maxSpans {
 			return fmt.Errorf("more than %d spans: take a shorter time, or sample fewer operations", maxSpans)
 		}
 	}
 }
 
-// readDocument reads a document in the format that its members show.
-func readDocument(document []byte, component string) ([]Span, error) {
+// readDocument reads a document in the format that its members show. dropped is how many spans it says that it
+// lacks.
+func readDocument(document []byte, component string) (all []Span, dropped int, err error) {
 	if bytes.HasPrefix(bytes.TrimSpace(document), []byte("[")) {
-		return readZipkin(document, component)
+		all, err = readZipkin(document, component)
+		return all, 0, err
 	}
 	var members struct {
 		ResourceSpans, Batches, Trace, Result, Data json.RawMessage
 	}
 	if err := json.Unmarshal(document, &members); err != nil {
-		return nil, errors.New("it is neither an object nor a list: expected OTLP, Tempo, Jaeger or Zipkin")
+		return nil, 0, errors.New("it is neither an object nor a list: expected OTLP, Tempo, Jaeger or Zipkin")
 	}
 	switch {
 	case members.ResourceSpans != nil: // OTLP, as the file exporter of the collector writes it
@@ -143,9 +150,10 @@ func readDocument(document []byte, component string) ([]Span, error) {
 	case members.Result != nil: // Jaeger's /api/v3/traces
 		return readOTLP(members.Result, component)
 	case members.Data != nil: // Jaeger's /api/traces, and what its page downloads
-		return readJaeger(document, component)
+		all, err = readJaeger(document, component)
+		return all, 0, err
 	}
-	return nil, errors.New(`it has none of the members "resourceSpans" (OTLP), "batches" or "trace" (Tempo), ` +
+	return nil, 0, errors.New(`it has none of the members "resourceSpans" (OTLP), "batches" or "trace" (Tempo), ` +
 		`"result" or "data" (Jaeger)`)
 }
 

@@ -195,14 +195,14 @@ func (r *receiver) Close(from, to time.Time) (*lab.ReceivedTraces, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var drawn pictures
-	set := Set{Spans: begunBetween(r.spans, from.UnixNano(), to.UnixNano())}
+	set := Set{Spans: begunBetween(r.spans, from.UnixNano(), to.UnixNano()), Dropped: r.dropped}
 	if r.Keep != "" {
-		if err := keepIn(r.Keep, r.Name, set.Spans); err != nil {
+		if err := keepIn(r.Keep, r.Name, set); err != nil {
 			return nil, err
 		}
 	}
 	received := lab.ReceivedTraces{TraceSet: summary("", set, 1, drawn.add)}
-	received.Dropped, received.Paths, received.Traffic = r.dropped, drawn.paths(), drawn.traffic()
+	received.Paths, received.Traffic = drawn.paths(), drawn.traffic()
 	return &received, nil
 }
 

@@ -321,12 +321,13 @@ func TestReceivedSpansAreKept(t *testing.T) {
 			}
 		}
 		want := slices.Clone(r.spans[3:])
+		r.dropped = 70 + trial
 		if _, err := r.Close(time.Unix(0, 900), time.Unix(0, 2000)); err != nil {
 			t.Fatal(err)
 		}
 		set, err := Read(filepath.Join(folder, fmt.Sprintf("00%d-followed-spans", trial+1)), lab.ComponentAttribute)
-		if err != nil || !reflect.DeepEqual(set.Spans, want) || want[2].Component != "m2" {
-			t.Errorf("%+v were kept (%v), want %+v", set.Spans, err, want)
+		if err != nil || !reflect.DeepEqual(set.Spans, want) || want[2].Component != "m2" || set.Dropped != 70+trial {
+			t.Errorf("%+v were kept and %d dropped (%v), want %+v", set.Spans, set.Dropped, err, want)
 		}
 	}
 }

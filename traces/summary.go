@@ -62,7 +62,7 @@ func Trees(name string, set Set) (trees []*lab.SpanNode, counts lab.TraceSet) {
 // eachWhole calls visit for the trees of all traces that count, with their spans cut to those of their
 // callers.
 func eachWhole(name string, set Set, visit func(tree)) lab.TraceSet {
-	sum := lab.TraceSet{Name: name, Files: set.Files, Spans: len(set.Spans)}
+	sum := lab.TraceSet{Name: name, Files: set.Files, Spans: len(set.Spans), Dropped: set.Dropped}
 	for _, of := range byTrace(set.Spans) {
 		whole := dropDuplicates(of)
 		sum.Duplicates += len(of) - len(whole)

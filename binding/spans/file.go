@@ -79,11 +79,12 @@ const (
 func File(dir, unit string) string { return filepath.Join(dir, prefix+unit+suffix) }
 
 // Write adds what the provider has kept to the unit's file in a directory and
-// forgets it. A unit that had a life before goes on in the same file.
+// forgets it. It adds how many spans were dropped since it was last called. A unit that
+// had a life before goes on in the same file.
 func (p *Provider) Write(dir, unit string) (err error) {
 	p.mu.Lock()
-	all := p.kept
-	p.kept = nil
+	all, dropped := p.kept, p.counts.Dropped-p.told
+	p.kept, p.told = nil, p.counts.Dropped
 	p.mu.Unlock()
 	file, err := os.OpenFile(File(dir, unit), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -94,6 +95,15 @@ func (p *Provider) Write(dir, unit string) (err error) {
 	encoder := json.NewEncoder(out)
 	for _, part := range all {
 		if err := encoder.Encode(line(unit, part)); err != nil {
+			return fmt.Errorf("write the spans of %s: %w", unit, err)
+		}
+	}
+	if dropped > 0 {
+		last := line(unit, nil)
+		of := &last.ResourceSpans[0].Resource
+		of.Attributes = append(of.Attributes,
+			otlpAttribute{lab.DroppedAttribute, otlpValue{strconv.FormatInt(dropped, 10)}})
+		if err := encoder.Encode(last); err != nil {
 			return fmt.Errorf("write the spans of %s: %w", unit, err)
 		}
 	}

@@ -31,6 +31,7 @@ type Provider struct {
 	mu     sync.Mutex
 	kept   [][]kept // in pieces: a slice that grows would be copied again and again
 	counts Counts
+	told   int64 // of the dropped ones, those that are in a file
 }
 
 var _ trace.TracerProvider = (*Provider)(nil)

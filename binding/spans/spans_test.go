@@ -226,6 +226,20 @@ func TestSpansAreBounded(t *testing.T) {
 	if got := p.Counts(); got.Kept != 1<<17 || got.Dropped != 100 {
 		t.Errorf("%+v", got)
 	}
+	dir := t.TempDir()
+	for range 2 { // what was told is not told again
+		if err := p.Write(dir, "shop-1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(spans.File(dir, "shop-1"))
+	lacks := `{"key":"` + lab.DroppedAttribute + `","value":{"stringValue":"100"}}`
+	if n := strings.Count(string(text), lacks); err != nil || n != 1 {
+		t.Errorf("the file says %d times that it lacks 100 spans, %v", n, err)
+	}
+	if all, err := spans.Read(dir); err != nil || len(all) != 1<<17 {
+		t.Errorf("%d spans are read, %v", len(all), err)
+	}
 }
 
 // TestAUnitThatWasKilled: its file ends in the midst of a line, and its next life goes

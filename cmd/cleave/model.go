@@ -163,28 +163,29 @@ func (a app) model(command *cobra.Command, args []string, flags *modelFlags) err
 func (a app) modelTraces(paths []string, flags *modelFlags) error {
 	from := model.Evidence{Name: filepath.Base(paths[0]), About: "made of spans"}
 	for _, path := range paths {
-		trees, err := a.wholeTraces(path, flags.component)
+		trees, dropped, err := a.wholeTraces(path, flags.component)
 		if err != nil {
 			return withCode(exitBadPlan, "%w (systems that models are made of: %s)", err,
 				strings.Join(systemsThat[lab.Modelled](), ", "))
 		}
-		from.Traces = append(from.Traces, trees...)
+		from.Traces, from.DroppedSpans = append(from.Traces, trees...), from.DroppedSpans+dropped
 	}
 	return a.writeModel(from, flags.out)
 }
 
 // wholeTraces reads the traces of a file or folder, and notes how many are left out since spans are missing.
-func (a app) wholeTraces(path, component string) ([]*lab.SpanNode, error) {
+// dropped is how many spans the files say that they lack.
+func (a app) wholeTraces(path, component string) (all []*lab.SpanNode, dropped int, err error) {
 	set, err := traces.Read(path, component)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	trees, counts := traces.Trees(path, set)
 	if counts.Broken > 0 {
 		fmt.Fprintf(a.story, "note: %d of %d traces of %s are left out: spans are missing\n", counts.Broken,
 			counts.Broken+counts.Traces, path)
 	}
-	return trees, nil
+	return trees, counts.Dropped, nil
 }
 
 // writeModel makes a model and writes it. Unless it takes standard output, it is drawn there.

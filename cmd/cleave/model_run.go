@@ -61,7 +61,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	} else {
 		from.StoreOf = storeOf(metered[0].Parts)
 	}
-	if from.Traces, err = a.followedTraces(folder.Path(spansFolder), trials, warmUp); err != nil {
+	if err := a.addFollowed(&from, folder.Path(spansFolder), trials, warmUp); err != nil {
 		return err
 	}
 	from.CPU = cpuByRole(metered, s.Metrics)
@@ -80,37 +80,37 @@ func lowAndHigh(points []lab.Point) string {
 	return fmt.Sprintf("%g and %g", rates...)
 }
 
-// followedTraces returns the traces of all followed trials that count, without those of their warm-ups. The
+// addFollowed adds the traces of all followed trials that count, without those of their warm-ups. The
 // folders with spans are in the order of these trials; one that has failed early may have left none.
-func (a app) followedTraces(spans string, trials []lab.Trial, warmUp float64) ([]*lab.SpanNode, error) {
+func (a app) addFollowed(to *model.Evidence, spans string, trials []lab.Trial, warmUp float64) error {
 	dirs, err := fs.Glob(os.DirFS(spans), "*-"+followedVariant+"-*")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	trials = slices.DeleteFunc(slices.Clone(trials),
 		func(t lab.Trial) bool { return t.Variant != followedVariant })
-	var all []*lab.SpanNode
 	for i, dir := range dirs {
 		if disturbed := len(dirs) == len(trials) && !trials[i].Valid; disturbed {
 			continue
 		}
-		trees, err := a.wholeTraces(filepath.Join(spans, dir), lab.ComponentAttribute)
+		trees, dropped, err := a.wholeTraces(filepath.Join(spans, dir), lab.ComponentAttribute)
+		to.DroppedSpans += dropped
 		if errors.Is(err, traces.ErrNone) || err == nil && len(trees) == 0 {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		first := slices.MinFunc(trees, func(a, b *lab.SpanNode) int { return cmp.Compare(a.Start, b.Start) }).Start
-		all = append(all, slices.DeleteFunc(trees, func(t *lab.SpanNode) bool {
+		to.Traces = append(to.Traces, slices.DeleteFunc(trees, func(t *lab.SpanNode) bool {
 			return float64(t.Start-first) < warmUp*1e9
 		})...)
 	}
-	if len(all) == 0 {
-		return nil, withCode(exitFailed, "no spans came from the trials whose operations were followed: are the "+
+	if len(to.Traces) == 0 {
+		return withCode(exitFailed, "no spans came from the trials whose operations were followed: are the "+
 			"services instrumented, and do they follow OTEL_EXPORTER_OTLP_ENDPOINT (docs/traces.md)? See %s", spans)
 	}
-	return all, nil
+	return nil
 }
 
 // cpuByRole returns the CPU time of each role but the generator per operation, the mean over trials.
