@@ -147,11 +147,9 @@ func spoken(d time.Duration) string {
 // Weak returns what the model lacks, and what in it rests on little.
 func (m Model) Weak() (weak []string) {
 	note := func(format string, args ...any) { weak = append(weak, fmt.Sprintf(format, args...)) }
-	cpu, metered, guessed, few := 0.0, true, 0, 0
-	weights := m.weights()
+	cpu, metered, guessed, few := m.cpu(), true, 0, 0
 	for _, o := range m.Operations {
-		o.Call.Executions(func(c *Call, times float64) {
-			cpu += o.Weight / weights * times * c.cpu()
+		o.Call.Executions(func(c *Call, _ float64) {
 			metered = metered && (c.CPU.Mean == 0 || c.CPU.Source != Trace)
 			if c.Source == Guess {
 				guessed++
@@ -166,8 +164,8 @@ func (m Model) Weak() (weak []string) {
 		}
 	}
 	if m.DroppedSpans > 0 {
-		note("%d spans were dropped, as there was no room: the operations that they belong to are left out. Ask for "+
-			"fewer at once: a lower rate, or a shorter load", m.DroppedSpans)
+		note("%d spans were dropped, as there was no room: the operations that they belong to are left out. Ask "+
+			"for fewer at once: a lower rate, or a shorter load", m.DroppedSpans)
 	}
 	if few > 0 {
 		note("%d calls were seen less than %d times", few, fewSamples)

@@ -18,7 +18,8 @@ const confidence = 0.9
 
 // resampled returns the model as other samples of the same sizes might have made it: each mean with n values
 // behind it is moved by a normal draw with its standard error, counts likewise (parametric bootstrap; Efron
-// and Tibshirani 1993, section 6.5). Guesses stay as they are.
+// and Tibshirani 1993, section 6.5). Guesses stay as they are. Of what was measured, each rate gets as many
+// measurements as it has, drawn from them with replacement.
 func resampled(m model.Model, random *rand.Rand) model.Model {
 	move := func(d *model.Distribution) {
 		if d.N > 0 && d.Source != model.Guess {
@@ -26,37 +27,41 @@ func resampled(m model.Model, random *rand.Rand) model.Model {
 			d.Mean = time.Duration(float64(d.Mean) * math.Exp(relative*random.NormFloat64()))
 		}
 	}
-	var call func(c model.Call) model.Call
-	call = func(c model.Call) model.Call {
+	m.Measured = redrawn(m.Measured, random)
+	for i := range m.Measured {
+		move(&m.Measured[i].CPU)
+	}
+	return m.Rewritten(func(c *model.Call) {
 		move(&c.CPU)
 		move(&c.Wait)
 		move(&c.Background)
 		if c.Hop != nil {
-			cost := *c.Hop
-			move(&cost.CPU)
-			move(&cost.Wait)
-			c.Hop = &cost
+			move(&c.Hop.CPU)
+			move(&c.Hop.Wait)
 		}
-		c.Visits = slices.Clone(c.Visits)
 		for i := range c.Visits {
 			move(&c.Visits[i].CPU)
 			move(&c.Visits[i].Wait)
 		}
-		c.Calls = slices.Clone(c.Calls)
-		for i := range c.Calls {
-			below := call(c.Calls[i])
-			if _, fraction := math.Modf(below.Count); fraction > 0 && below.N > 0 && below.Source != model.Guess {
-				below.Count *= math.Exp(random.NormFloat64() / math.Sqrt(float64(below.N)))
-			}
-			c.Calls[i] = below
+		if _, fraction := math.Modf(c.Count); fraction > 0 && c.N > 0 && c.Source != model.Guess {
+			c.Count *= math.Exp(random.NormFloat64() / math.Sqrt(float64(c.N)))
 		}
-		return c
+	})
+}
+
+// redrawn replaces each measurement by one of the same placement and rate.
+func redrawn(all []model.Measurement, random *rand.Rand) []model.Measurement {
+	drawn := slices.Clone(all)
+	for i, of := range all {
+		var alike []model.Measurement
+		for _, other := range all {
+			if other.Placement == of.Placement && other.Rate == of.Rate {
+				alike = append(alike, other)
+			}
+		}
+		drawn[i] = alike[random.IntN(len(alike))]
 	}
-	m.Operations = slices.Clone(m.Operations)
-	for i := range m.Operations {
-		m.Operations[i].Call = call(m.Operations[i].Call)
-	}
-	return m
+	return drawn
 }
 
 // variation returns the coefficient of variation of a distribution; 1 where its shape is not known.
@@ -84,13 +89,15 @@ func (q Question) replicated(ctx context.Context, units []model.Unit, unknown *H
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			seed := q.Seed + uint64(i) + 1
-			m := resampled(q.Model, rand.New(rand.NewPCG(seed, 0)))
+			random := rand.New(rand.NewPCG(seed, 0))
+			m, hop := resampled(q.Model, random), unknown.redrawn(random)
+			m = m.AtRate(q.Rate, m.RatedCPU())
 			for _, side := range []struct {
 				units  []model.Unit
 				stores Stores
 				of     *figures
 			}{{q.Model.Units, SharedStores, &pairs[i].asIs}, {units, q.Change.Stores, &pairs[i].changed}} {
-				placed, err := place(m, side.units, site{q.Cores, side.stores, unknown})
+				placed, err := place(m, side.units, site{q.Cores, side.stores, hop})
 				if err == nil {
 					*side.of, err = placed.play(ctx, q.Rate, q.Operations/4, seed)
 				}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"time"
 
 	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/stats"
 )
 
 // Margins of the self-check: beyond them, as a share of what was measured, there is no answer.
@@ -47,16 +50,17 @@ type Check struct {
 // out. Their stores are taken to be as those of the question's change.
 func (q Question) checks(ctx context.Context, unknown *Hop) ([]Check, error) {
 	var all []Check
-	for i, m := range q.Model.Measured {
+	for _, m := range pooled(q.Model.Measured) {
+		rated := q.Model.AtRate(m.Rate, q.known(m.Rate))
 		units, at := q.Model.Units, site{cores: q.MeasuredCores, unknown: unknown}
 		if m.Placement != "" {
 			at.stores = q.Change.Stores
 			var err error
 			if units, err = (Change{Split: ParseGroups(m.Placement)}).Apply(q.Model); err != nil {
-				return nil, fmt.Errorf("measured[%d]: %w", i, err)
+				return nil, fmt.Errorf("measured at %g/s: %w", m.Rate, err)
 			}
 		}
-		placed, err := place(q.Model, units, at)
+		placed, err := place(rated, units, at)
 		if err != nil {
 			if m.Placement == "" {
 				return nil, err
@@ -76,6 +80,58 @@ func (q Question) checks(ctx context.Context, unknown *Hop) ([]Check, error) {
 		all = append(all, c)
 	}
 	return all, nil
+}
+
+// pooled returns one measurement for all of a placement at a rate, since single trials are off by chance. CPU
+// times are the means, response times the medians of the trials.
+func pooled(measured []model.Measurement) (all []model.Measurement) {
+	for len(measured) > 0 {
+		first := measured[0]
+		var others []model.Measurement
+		cpu, times := []float64{}, map[string][]float64{}
+		for _, m := range measured {
+			if m.Placement != first.Placement || !model.SameRate(m.Rate, first.Rate) {
+				others = append(others, m)
+				continue
+			}
+			cpu = append(cpu, m.CPU.Seconds())
+			times[""] = append(times[""], m.Time.Seconds())
+			for name, value := range m.Time.Quantiles {
+				times[name] = append(times[name], value.Seconds())
+			}
+		}
+		of := func(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+		first.CPU.Mean, first.Time.Mean = of(stats.Mean(cpu)), of(stats.Median(times[""]))
+		quantiles := model.Quantiles{}
+		for name := range first.Time.Quantiles {
+			quantiles[name] = of(stats.Median(times[name]))
+		}
+		first.Time.Quantiles = quantiles
+		all, measured = append(all, first), others
+	}
+	return all
+}
+
+// known returns the CPU times by which the one at a measured rate is predicted. If the question's own rate
+// was not measured, its CPU time comes from the nearest rates below and above it; then each of these is
+// predicted without what was measured there, which tells how far off such a step is.
+func (q Question) known(rate float64) []model.RatedCPU {
+	all := q.Model.RatedCPU()
+	var below, above float64
+	for _, of := range all {
+		if model.SameRate(of.Rate, q.Rate) {
+			return all
+		}
+		if of.Rate < q.Rate {
+			below = of.Rate
+		} else if above == 0 {
+			above = of.Rate
+		}
+	}
+	if !model.SameRate(rate, below) && !model.SameRate(rate, above) {
+		return all
+	}
+	return slices.DeleteFunc(all, func(of model.RatedCPU) bool { return model.SameRate(of.Rate, rate) })
 }
 
 // fill puts predictions beside what was measured.

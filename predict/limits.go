@@ -17,11 +17,16 @@ func (a Answer) limits() []string {
 			"timeouts and retries, the load generator",
 		fmt.Sprintf("all units and stores share one host with %s; replicas share their work evenly",
 			cores(q.Cores)),
-		"times of calls are drawn independently of each other, and do not depend on the load",
+		"times of calls are drawn independently of each other, and waiting does not depend on the load",
+		a.ratedCPU(),
 	}
 	if a.Hop != nil {
-		all = append(all, fmt.Sprintf("a new hop takes %s of CPU and %s on the way, whatever it carries: %s",
-			seconds(a.Hop.CPU), seconds(a.Hop.Wait), a.Hop.Source))
+		aside := ""
+		if a.Hop.Aside > 0 {
+			aside = fmt.Sprintf(" (%s of it nobody waits for)", seconds(a.Hop.Aside))
+		}
+		all = append(all, fmt.Sprintf("a new hop takes %s of CPU%s and %s on the way, whatever it carries: %s",
+			seconds(a.Hop.CPU), aside, seconds(a.Hop.Wait), a.Hop.Source))
 	}
 	if stores := a.sharedStores(); len(stores) > 0 {
 		all = append(all, "what was one transaction stays as cheap as one: "+strings.Join(stores, "; ")+
@@ -46,6 +51,23 @@ func (a Answer) limits() []string {
 		all = append(all, fmt.Sprintf("%d numbers of the model are guesses, which the intervals do not cover", n))
 	}
 	return all
+}
+
+// ratedCPU says where the CPU times at the rate of the question come from.
+func (a Answer) ratedCPU() string {
+	q := a.Question
+	all := q.Model.RatedCPU()
+	if len(all) < 2 {
+		return "CPU times are those of the model at every rate: it was measured at one, if at any, and an idle " +
+			"host takes more CPU time for the same work than a busy one"
+	}
+	first, last := all[0], all[len(all)-1]
+	text := fmt.Sprintf("CPU times follow the rate as they did in the system as it is, %s an operation at %g/s "+
+		"and %s at %g/s", seconds(first.Seconds), first.Rate, seconds(last.Seconds), last.Rate)
+	if q.Rate > last.Rate {
+		text += ", and are taken to stay from there on: measure it at the rate that you ask for"
+	}
+	return text
 }
 
 // seconds writes a time.

@@ -64,17 +64,17 @@ func Rank(ctx context.Context, q Question) (Ranking, error) {
 			"with --split or --merge", n, MostComponents)
 	}
 	if r.Hop == nil {
-		r.Hop = usualHop(q.Model)
+		r.Hop = usualHop(q.rated())
 	}
 	apart, err := Change{Split: slices.Collect(slices.Chunk(components, 1))}.Apply(q.Model)
 	if err != nil {
 		return r, err
 	}
 	r.Units = apart
-	if _, err := place(q.Model, apart, site{q.Cores, q.Change.Stores, r.Hop}); err != nil { // every call crosses
+	if _, err := place(q.Model, apart, q.site(q.Change.Stores, r.Hop)); err != nil { // every call crosses
 		return r, err
 	}
-	asIs, err := place(q.Model, q.Model.Units, site{cores: q.Cores, unknown: r.Hop})
+	asIs, err := place(q.rated(), q.Model.Units, q.site(SharedStores, r.Hop))
 	if err != nil {
 		return r, err
 	}
@@ -124,7 +124,7 @@ func eachPartition(n int, visit func(group []int, groups int)) {
 
 // choose fills in the partitions: the cheapest of each number of units, and the system as it is.
 func (r *Ranking) choose(components []string) {
-	of := pricesOf(r.Question.Model, components, r.Hop)
+	of := pricesOf(r.Question.rated(), components, r.Hop)
 	partition := func(group []int) Partition {
 		return Partition{Groups: grouped(components, group), group: slices.Clone(group), Hops: of.hops(group),
 			CPU: stats.Estimate{Value: of.cpu(group)}}
@@ -162,8 +162,9 @@ func (r *Ranking) estimate(components []string) {
 	asIs := r.Partitions[slices.IndexFunc(r.Partitions, func(p Partition) bool { return p.AsIs })]
 	samples := make([]prices, replicates)
 	for i := range samples {
-		m := resampled(q.Model, rand.New(rand.NewPCG(q.Seed+uint64(i)+1, 0)))
-		samples[i] = pricesOf(m, components, r.Hop)
+		random := rand.New(rand.NewPCG(q.Seed+uint64(i)+1, 0))
+		m := resampled(q.Model, random)
+		samples[i] = pricesOf(m.AtRate(q.Rate, m.RatedCPU()), components, r.Hop.redrawn(random))
 	}
 	_, _, residual := worst(r.Checks)
 	for i := range r.Partitions {
@@ -185,9 +186,10 @@ func (r *Ranking) estimate(components []string) {
 func (r *Ranking) simulate(ctx context.Context) error {
 	q := r.Question
 	residual, _, _ := worst(r.Checks)
+	rated := q.rated()
 	for i := range r.Partitions {
 		p := &r.Partitions[i]
-		units, at := q.Model.Units, site{cores: q.Cores, unknown: r.Hop}
+		units, at := q.Model.Units, q.site(SharedStores, r.Hop)
 		if !p.AsIs {
 			at.stores = q.Change.Stores
 			var err error
@@ -195,7 +197,7 @@ func (r *Ranking) simulate(ctx context.Context) error {
 				return err
 			}
 		}
-		placed, err := place(q.Model, units, at)
+		placed, err := place(rated, units, at)
 		if err != nil {
 			return err
 		}

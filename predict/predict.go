@@ -76,6 +76,12 @@ type Answer struct {
 	Hop          *Hop
 }
 
+// rated returns the model with its CPU times at the rate of the question.
+func (q Question) rated() model.Model { return q.Model.AtRate(q.Rate, q.Model.RatedCPU()) }
+
+// site returns where the answer places units.
+func (q Question) site(stores Stores, unknown *Hop) site { return site{q.Cores, stores, unknown} }
+
 // overloaded reports whether a simulation ended since the system cannot keep up.
 func overloaded(err error) bool {
 	return errors.Is(err, sim.ErrOverload) || errors.Is(err, sim.ErrStuck)
@@ -90,13 +96,14 @@ func Predict(ctx context.Context, q Question) (Answer, error) {
 		return a, err
 	}
 	if a.Hop == nil {
-		a.Hop = usualHop(q.Model)
+		a.Hop = usualHop(q.rated())
 	}
-	asIs, err := place(q.Model, q.Model.Units, site{cores: q.Cores, unknown: a.Hop})
+	rated := q.rated()
+	asIs, err := place(rated, rated.Units, q.site(SharedStores, a.Hop))
 	if err != nil {
 		return a, err
 	}
-	changed, err := place(q.Model, a.Units, site{q.Cores, q.Change.Stores, a.Hop})
+	changed, err := place(rated, a.Units, q.site(q.Change.Stores, a.Hop))
 	if err != nil {
 		return a, err
 	}
@@ -240,26 +247,4 @@ func (a *Answer) causes() {
 			a.CPUCauses = append(a.CPUCauses, Cause{what, before, after - before})
 		}
 	}
-}
-
-// usualHop returns the mean of the model's own hops, by how often they are called; nil if it has
-// none.
-func usualHop(m model.Model) *Hop {
-	usual, calls := Hop{Source: "the mean of the hops in the model"}, 0.0
-	for i := range m.Operations {
-		o := &m.Operations[i]
-		o.Call.Executions(func(c *model.Call, times float64) {
-			if c.Hop != nil {
-				times *= o.Weight
-				usual.CPU += times * c.Hop.CPU.Seconds()
-				usual.Wait += times * c.Hop.Wait.Seconds()
-				calls += times
-			}
-		})
-	}
-	if calls == 0 {
-		return nil
-	}
-	usual.CPU, usual.Wait = usual.CPU/calls, usual.Wait/calls
-	return &usual
 }

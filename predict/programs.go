@@ -20,12 +20,6 @@ const (
 	partCount
 )
 
-// Hop is the cost of a call between two units where the model has none. Nil: nobody knows.
-type Hop struct {
-	CPU, Wait float64 // seconds; CPU is that of both sides
-	Source    string  // where the figures come from, for people
-}
-
 // site is where units are placed.
 type site struct {
 	cores   float64 // of the host that all units share
@@ -116,9 +110,13 @@ func (p *programmer) program(c *model.Call, from int, times float64) (int, error
 	if entered && from >= 0 {
 		p.made.hops += times
 	}
-	half := crosses.cpu.Scaled(0.5)
+	half, aside := crosses.cpu.Scaled(0.5), crosses.aside.Scaled(0.5)
 	if crosses.known {
 		steps = append(steps, sim.Work(from, half, hopCPU, contention), sim.Wait(crosses.wait, hopWait))
+	}
+	if aside.Mean() > 0 {
+		steps = append(steps, sim.Spawn(p.once(sim.Work(from, aside, hopCPU, contention)),
+			p.once(sim.Work(at, aside, hopCPU, contention))))
 	}
 	pool, bounded := p.workers[at]
 	bounded = bounded && entered
@@ -166,8 +164,7 @@ func (p *programmer) body(steps []sim.Step, c *model.Call, at int, times float64
 		return nil, err
 	}
 	if c.Background.Mean > 0 {
-		aside := p.add(sim.Work(at, background, ownCPU, contention))
-		steps = append(steps, sim.Spawn(sim.Branch{Program: aside, Count: 1}))
+		steps = append(steps, sim.Spawn(p.once(sim.Work(at, background, ownCPU, contention))))
 	}
 	return steps, nil
 }
@@ -253,17 +250,17 @@ func (p *programmer) children(steps []sim.Step, calls []model.Call, at int, time
 			steps = append(steps, sim.Call(program, c.Count))
 			continue
 		case !c.Parallel: // its executions are in sequence, beside the others
-			first = sim.Branch{Program: p.add(sim.Call(program, c.Count)), Count: 1}
+			first = p.once(sim.Call(program, c.Count))
 		}
 		steps = append(steps, sim.Fork(append([]sim.Branch{first}, together...)...))
 	}
 	return steps, nil
 }
 
-// cost is the cost of a hop, if it has one.
+// cost is the cost of a hop, if it has one: cpu is what the caller waits for, aside what nobody waits for.
 type cost struct {
-	known     bool
-	cpu, wait sim.Dist
+	known            bool
+	cpu, wait, aside sim.Dist
 }
 
 // between returns what a call takes on its way between two units.
@@ -277,13 +274,19 @@ func (p *programmer) between(c *model.Call, from, at int) (cost, error) {
 			return cost{}, fmt.Errorf("hop to %s: %w", c.Name, err)
 		}
 		wait, err := distribution(c.Hop.Wait)
-		return cost{true, cpu, wait}, err
+		return cost{known: true, cpu: cpu, wait: wait}, err
 	case p.unknown == nil:
 		return cost{}, fmt.Errorf("%s of %s would be called from another unit, and nobody knows what that costs: "+
 			"say so with --hop, or in the model",
 			c.Name, c.Component)
 	}
-	return cost{true, sim.Constant(p.unknown.CPU), sim.Constant(p.unknown.Wait)}, nil
+	u := p.unknown
+	return cost{true, sim.Constant(u.CPU - u.Aside), sim.Constant(u.Wait), sim.Constant(u.Aside)}, nil
+}
+
+// once returns the branch of a new program, which is carried out once.
+func (p *programmer) once(steps ...sim.Step) sim.Branch {
+	return sim.Branch{Program: p.add(steps...), Count: 1}
 }
 
 // distribution returns a distribution of the model for the simulator: its shape, with its mean.

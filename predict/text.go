@@ -19,7 +19,28 @@ func (a Answer) Write(w io.Writer) error {
 		a.writeCauses(b, "Where the mean response time comes from", a.Causes)
 		a.writeCauses(b, "Where the CPU time of an operation comes from", a.CPUCauses)
 		a.writeUnits(b)
+		a.writeRecord(b)
 	})
+}
+
+// writeRecord prints what belongs into the record of a decision.
+func (a Answer) writeRecord(w io.Writer) {
+	q := a.Question
+	time, _, cpu := worst(a.Checks)
+	fmt.Fprint(w, "\nFor the record of a decision\n")
+	fmt.Fprintf(w, "  %s: %s. At %g operations a second on %s an operation would\n", q.Model.Name, q.Change,
+		q.Rate, cores(q.Cores))
+	fmt.Fprintf(w, "  take %s of its CPU time (%s cores in the place of %s)\n  and %s of its median time.\n",
+		times(a.CPU), quantity(a.Changed.Cores, ""), quantity(a.AsIs.Cores, ""), times(a.Median))
+	for _, side := range []struct {
+		words string
+		Outcome
+	}{{"The capacity would be", a.Changed}, {"It is", a.AsIs}} {
+		fmt.Fprintf(w, "  %s %s, limited by %s.\n", side.words, quantity(side.Capacity, "1/s"), side.CapacityBy)
+	}
+	fmt.Fprintf(w, "  Simulated from a model (%s), not measured. Of what was\n  measured it predicts CPU times "+
+		"within %s and response times within %s.\n", cmp.Or(q.Model.About, "of unknown origin"),
+		figure.Percent(cpu), figure.Percent(time))
 }
 
 // write prints an answer: what first writes, the self-check, the limits, and what last writes. If the answer

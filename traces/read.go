@@ -127,8 +127,8 @@ func (s *Set) readFrom(r io.Reader) error {
 	}
 }
 
-// readDocument reads a document in the format that its members show. dropped is how many spans it says that it
-// lacks.
+// readDocument reads a document in the format that its members show. dropped is how many spans it says that
+// it lacks.
 func readDocument(document []byte, component string) (all []Span, dropped int, err error) {
 	if bytes.HasPrefix(bytes.TrimSpace(document), []byte("[")) {
 		all, err = readZipkin(document, component)
@@ -153,8 +153,8 @@ func readDocument(document []byte, component string) (all []Span, dropped int, e
 		all, err = readJaeger(document, component)
 		return all, 0, err
 	}
-	return nil, 0, errors.New(`it has none of the members "resourceSpans" (OTLP), "batches" or "trace" (Tempo), ` +
-		`"result" or "data" (Jaeger)`)
+	return nil, 0, errors.New(`it has none of the members "resourceSpans" (OTLP), "batches" or "trace" ` +
+		`(Tempo), "result" or "data" (Jaeger)`)
 }
 
 // nameOf returns the name of a span, for a client with whom it calls.

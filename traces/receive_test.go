@@ -326,7 +326,8 @@ func TestReceivedSpansAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		set, err := Read(filepath.Join(folder, fmt.Sprintf("00%d-followed-spans", trial+1)), lab.ComponentAttribute)
-		if err != nil || !reflect.DeepEqual(set.Spans, want) || want[2].Component != "m2" || set.Dropped != 70+trial {
+		if err != nil || !reflect.DeepEqual(set.Spans, want) || want[2].Component != "m2" ||
+			set.Dropped != 70+trial {
 			t.Errorf("%+v were kept and %d dropped (%v), want %+v", set.Spans, set.Dropped, err, want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,7 @@ type modelFlags struct {
 	foreignFlags
 	architecture string
 	rate         float64
+	further      []float64 // rates at which it is metered, too
 	component    string
 	out          string
 }
@@ -58,7 +60,8 @@ call. What was metered is divided over the calls. The systems: ` +
 Of FILE, a compose file or a system file of yours as cleave compare takes them, the
 same is done: at --rate and at three times as many flows its units are metered, and
 at --rate all of them are asked for spans. --component tells components within a
-service apart.
+service apart. --further-rates meters at more rates: CPU time depends on the rate,
+and predict takes it from those that were measured.
 RUN is the result folder of such trials: the model is made anew.
 
 TRACES are files or folders with spans of your own system, in the formats that
@@ -87,6 +90,8 @@ func (f *modelFlags) register(command *cobra.Command) {
 	addGroup(command, "Load", func(flags *pflag.FlagSet) {
 		flags.Float64VarP(&f.rate, "rate", "r", 0,
 			"operations per second: few, so that nothing queues; of FILE flows (default: the system's)")
+		flags.Float64SliceVar(&f.further, "further-rates", nil,
+			"further `rates` to meter, such as 200,400: those of later predictions")
 		f.addLength(flags, 10*time.Second)
 	})
 	addGroup(command, "Deployment", f.addDeployment)
@@ -269,7 +274,7 @@ func (a app) playModel(command *cobra.Command, plan lab.Plan, flags *modelFlags)
 	return a.modelRun(folder, flags.out)
 }
 
-// plan makes the plan of the trials: the system metered at two rates, and followed at the low one.
+// plan makes the plan of the trials: the system metered at several rates, and followed at the lowest one.
 func (f *modelFlags) plan(system lab.Modelled) (lab.Plan, error) {
 	info, usual := system.Describe(), system.Modelling()
 	if !f.given("architecture") {
@@ -306,10 +311,17 @@ func (f *modelFlags) plan(system lab.Modelled) (lab.Plan, error) {
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// modelPoints returns the points at which a system is metered. A prediction can be checked at the second.
-func (f *modelFlags) modelPoints() []lab.Point {
+// modelPoints returns the points at which a system is metered, the low rate first. A prediction can be
+// checked at the others.
+func (f *modelFlags) modelPoints() (all []lab.Point) {
 	const faster = 3
-	return []lab.Point{ratePoint(f.rate), ratePoint(faster * f.rate)}
+	for _, rate := range append([]float64{f.rate, faster * f.rate}, f.further...) {
+		p := ratePoint(rate)
+		if !slices.ContainsFunc(all, func(known lab.Point) bool { return known.Name == p.Name }) {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // modelDesign returns how the trials are played.
@@ -323,6 +335,11 @@ func (f *modelFlags) modelDesign() lab.Design {
 func (f *modelFlags) checkRate() error {
 	if !(f.rate > 0 && f.rate <= 1e5) {
 		return fmt.Errorf("--rate is %g, expected operations per second above 0", f.rate)
+	}
+	for _, rate := range f.further {
+		if !(rate > f.rate && rate <= 1e5) {
+			return fmt.Errorf("--further-rates has %g, expected operations per second above --rate, %g", rate, f.rate)
+		}
 	}
 	return nil
 }

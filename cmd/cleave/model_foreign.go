@@ -37,8 +37,8 @@ func isOwnSystem(argument string) bool {
 
 func isYAML(path string) bool { return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path)) }
 
-// foreignPlan makes the plan of the trials of a system of the user's: metered at two rates, and followed at
-// the low one.
+// foreignPlan makes the plan of the trials of a system of the user's: metered at several rates, and followed
+// at the lowest one.
 func (f *modelFlags) foreignPlan(
 	ctx context.Context, args []string, secrets *secret.Vault,
 ) (lab.Plan, error) {
@@ -63,7 +63,10 @@ func (f *modelFlags) foreignPlan(
 	s.Metrics = external.Metrics(s.Points)
 	s.Design.TrialTimeout = trialTimeout(load, definitions)
 	metered := variant(d, nil)
-	metered.Name, metered.Points = meteredVariant, []string{s.Points[0].Name, s.Points[1].Name}
+	metered.Name = meteredVariant
+	for _, p := range f.modelPoints() {
+		metered.Points = append(metered.Points, p.Name)
+	}
 	inside := metered
 	inside.Name, inside.Points = followedVariant, []string{followed.Name}
 	s.Variants = []lab.Variant{metered, inside}

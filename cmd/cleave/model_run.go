@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/sqlite"
@@ -38,7 +39,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	s := plan.Study
 	low, foreign, warmUp := s.Points[0], s.System == external.Name, s.Load.WarmUp
 	from := model.Evidence{Name: s.System, Transactions: !foreign, About: fmt.Sprintf(
-		"%s, metered at %s operations per second and followed at %g, %s", s.Title, lowAndHigh(s.Points[:2]),
+		"%s, metered at %s operations per second and followed at %g, %s", s.Title, meteredRates(s),
 		low.Levels[lab.FactorRate], plan.Created.Format(time.DateOnly))}
 	var metered []lab.Trial
 	for _, t := range trials {
@@ -71,13 +72,17 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	return a.writeModel(from, out)
 }
 
-// lowAndHigh names the rates of two points.
-func lowAndHigh(points []lab.Point) string {
-	rates := make([]any, len(points))
-	for i, p := range points {
-		rates[i] = p.Levels[lab.FactorRate]
+// meteredRates lists the rates at which a system was metered.
+func meteredRates(s lab.Study) string {
+	v, _ := s.Variant(meteredVariant)
+	var rates []string
+	for _, p := range s.Points {
+		if len(v.Points) == 0 || slices.Contains(v.Points, p.Name) {
+			rates = append(rates, fmt.Sprint(p.Levels[lab.FactorRate]))
+		}
 	}
-	return fmt.Sprintf("%g and %g", rates...)
+	last := len(rates) - 1
+	return strings.Join(rates[:last], ", ") + " and " + rates[last]
 }
 
 // addFollowed adds the traces of all followed trials that count, without those of their warm-ups. The

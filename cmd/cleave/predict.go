@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,8 +16,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/predict"
-	"github.com/cleave-lab/cleave/stats"
-	"github.com/cleave-lab/cleave/store"
 )
 
 // predictFlags are the flags of predict.
@@ -104,8 +100,9 @@ func (f *predictFlags) addTo(flags *pflag.FlagSet) {
 		"`conditions` on percentiles that --capacity must meet, e.g. p50<20ms,p99<50ms (default p99<100ms)")
 	flags.Float64Var(&f.cores, "cores", float64(runtime.NumCPU()), "cores of the host of all units")
 	flags.StringVar(&f.hop, "hop", "",
-		"`cost` of a call between two units that the model has no hop for: CPU,WAIT as in 60us,80us, or a "+
-			"run of cleave explain network, results/network/latest:http-loopback (default: that of the model's hops)")
+		"`cost` of a call between two units that the model has no hop for: CPU,WAIT as in 60us,80us, a run of "+
+			"cleave rehearse at that rate, results/rehearse/latest, or one of cleave explain network, "+
+			"results/network/latest:http-loopback (default: that of the model's hops)")
 	flags.Uint64Var(&f.seed, "seed", 1, "seed of the simulations")
 	flags.StringVar(&f.json, "json", "", "write the prediction as JSON to this `file`, - for standard output")
 }
@@ -217,53 +214,4 @@ func parseReplicas(text string) (map[string]int, error) {
 		all[name] = n
 	}
 	return all, nil
-}
-
-// parseHop reads the cost of a hop: two durations, or a run of `cleave explain network`.
-func parseHop(text string) (*predict.Hop, error) {
-	if text == "" {
-		return nil, nil
-	}
-	if cpu, wait, two := strings.Cut(text, ","); two {
-		c, errCPU := time.ParseDuration(cpu)
-		w, errWait := time.ParseDuration(wait)
-		if errCPU != nil || errWait != nil || c < 0 || w < 0 {
-			return nil, fmt.Errorf("--hop %q: want CPU time and waiting time, as in 60us,80us", text)
-		}
-		return &predict.Hop{CPU: c.Seconds(), Wait: w.Seconds(), Source: "--hop"}, nil
-	}
-	dir, way := text, "http-loopback"
-	if _, err := os.Stat(dir); err != nil {
-		if at := strings.LastIndex(text, ":"); at >= 0 {
-			dir, way = text[:at], text[at+1:]
-		}
-	}
-	return measuredHop(dir, way)
-}
-
-// measuredHop returns what a call took on one of the ways of a run of `cleave explain network`, with one
-// caller: CPU time of all units, and the rest of the time.
-func measuredHop(dir, way string) (*predict.Hop, error) {
-	folder, err := store.Open(dir)
-	if err != nil {
-		return nil, fmt.Errorf("--hop: %w", err)
-	}
-	trials, err := folder.Trials()
-	if err != nil {
-		return nil, fmt.Errorf("--hop: %w", err)
-	}
-	var cpu, wait []float64
-	for _, t := range trials {
-		if callers, known := t.Point.Level("callers"); t.Valid && t.Variant == way && known && callers == 1 {
-			used := t.Metered.Total.CPUSeconds / float64(t.Operations)
-			cpu = append(cpu, used)
-			wait = append(wait, max(0, t.ElapsedSeconds/float64(t.Operations)-used))
-		}
-	}
-	if len(cpu) == 0 {
-		return nil, fmt.Errorf("--hop: %s has no valid trial of %s with one caller: is it a run of cleave "+
-			"explain network, and did it play that way?", dir, way)
-	}
-	return &predict.Hop{CPU: stats.Median(cpu), Wait: stats.Median(wait),
-		Source: fmt.Sprintf("%s in %s, %d trials", way, dir, len(cpu))}, nil
 }

@@ -193,7 +193,8 @@ func rehearsalLimits(m model.Model, deployment string) []string {
 		"CPU time is arithmetic in the place of your code: caches, memory, garbage collection and locks are in " +
 			"it as far as they were metered, and change with nothing",
 		fmt.Sprintf("all units share this host with %s (%s)", figure.Count(runtime.NumCPU(), "core"), deployment),
-		"times of calls are drawn independently of each other, and do not depend on the load",
+		"times of calls are drawn independently of each other; CPU times follow the rate as far as it was " +
+			"measured, waiting does not",
 		"what our own program takes for a client's request, or to ask a store that is a server, is taken off the " +
 			"CPU time of calls; where a call has less, the units take more than the model asks for",
 	}

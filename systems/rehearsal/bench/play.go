@@ -21,14 +21,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/predict"
-	"github.com/cleave-lab/cleave/stats"
 	"github.com/cleave-lab/cleave/store"
 )
 
 const (
-	// oneProcess is the architecture that the model is made of. The other placements share its database, too, so
-	// that nothing but the placement changes.
-	oneProcess = "sync placement=together data=shared"
+	// oneProcess is the architecture that the model is made of. Each component has a database of its own in it,
+	// as in the other placements, so that nothing but the placement changes.
+	oneProcess = "sync placement=together"
 	// modelRate is low for the shop.
 	modelRate = 20
 	// simulated is the number of operations behind each predicted figure.
@@ -55,8 +54,8 @@ type row struct {
 	rehearsed truth
 }
 
-// truth holds what was measured; 0 where nothing was.
-type truth struct{ median, p99, cpu float64 }
+// truth holds what was measured; 0 where nothing was. capacity is in operations per second.
+type truth struct{ median, p99, cpu, capacity float64 }
 
 // until returns a context that ends when a share of the time is over.
 func (p player) until(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
@@ -82,11 +81,11 @@ func (p player) play(ctx context.Context) (rows []row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	hop, err := p.hop(modelled)
+	idle, err := p.hop(modelled, modelRate)
 	if err != nil {
 		return nil, err
 	}
-	rates, err := p.rates(modelled, m, hop)
+	rates, err := p.rates(modelled, m, idle)
 	if err != nil {
 		return nil, err
 	}
@@ -95,20 +94,44 @@ func (p player) play(ctx context.Context) (rows []row, err error) {
 			rows = append(rows, row{placement: placement, rate: rate})
 		}
 	}
-	return rows, errors.Join(p.measure(ctx, rows, rates), p.predict(ctx, rows, m, hop),
-		p.rehearse(ctx, rows, path, rates[len(rates)/2]))
+	asIs, truthErr := p.measure(ctx, rows, rates)
+	m.Measured = append(m.Measured, asIs...)
+	return rows, errors.Join(truthErr, p.predict(ctx, rows, m, rates),
+		p.rehearse(ctx, rows, m, rates[len(rates)/2]))
 }
 
 // length returns the length of a load as flags and files have it.
 func (p player) length() string { return strconv.Itoa(p.seconds) + "s" }
 
-// hop measures a call over HTTP between two processes.
-func (p player) hop(ctx context.Context) (*predict.Hop, error) {
-	const name, way = "hop", "http-loopback"
-	file := fmt.Sprintf("schema: cleave-study/1\nname: %s\ntitle: a call\nsystem: crossing\nbaseline: %s\n"+
-		"variants:\n  %s: {architecture: http}\n  unix: {architecture: http, knobs: {over: unix}}\n"+
-		"points: {one-caller: {callers: 1, calls: 20000}}\ndesign: {blocks: %d}\n", name, way, way, p.blocks)
-	folder, err := p.study(ctx, name, file, p.gates)
+// pair is a model of two components that do next to nothing: what its rehearsal takes more if they are apart
+// is the price of a call.
+const pair = `schema: cleave-model/1
+name: pair
+units: [{name: pair, components: [caller, callee]}]
+operations:
+  - name: call
+    weight: 1
+    source: guess
+    call:
+      component: caller
+      call: Call
+      source: guess
+      cpu: {mean: 200us, source: guess}
+      calls: [{component: callee, call: Answer, source: guess, cpu: {mean: 100us, source: guess}}]
+`
+
+// hop measures a call over HTTP between two processes at a rate: the less there is to do, the more CPU time a
+// call takes, since both sides fall idle.
+func (p player) hop(ctx context.Context, rate float64) (*predict.Hop, error) {
+	path := filepath.Join(p.results, "pair.model.yaml")
+	if err := os.WriteFile(path, []byte(pair), 0o600); err != nil {
+		return nil, err
+	}
+	folder, err := p.rehearsal(ctx, path, "callee", rate)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := folder.Plan()
 	if err != nil {
 		return nil, err
 	}
@@ -116,18 +139,25 @@ func (p player) hop(ctx context.Context) (*predict.Hop, error) {
 	if err != nil {
 		return nil, err
 	}
-	var cpu, wait []float64
-	for _, t := range trials {
-		if t.Valid && t.Variant == way {
-			used := t.Metered.Total.CPUSeconds / float64(t.Operations)
-			cpu = append(cpu, used)
-			wait = append(wait, max(0, t.ElapsedSeconds/float64(t.Operations)-used))
-		}
+	samples, err := predict.RehearsedHops(plan.Study, changed, trials)
+	if err != nil {
+		return nil, fmt.Errorf("a call between two processes at %g/s: %w", rate, err)
 	}
-	if len(cpu) == 0 {
-		return nil, errors.New("no trial of a call between two processes counts: the host is too busy")
+	return predict.MeasuredHop(samples, fmt.Sprintf("rehearsed at %g/s", rate)), nil
+}
+
+// changed is the variant of a rehearsal with the other placement.
+const changed = "changed"
+
+// rehearsal rehearses a split of a model at a rate, and opens its result folder.
+func (p player) rehearsal(ctx context.Context, path, split string, rate float64) (*store.Folder, error) {
+	err := p.run(ctx, append([]string{"rehearse", path, "--split", split, "--rate",
+		strconv.FormatFloat(rate, 'g', -1, 64), "--blocks", strconv.Itoa(p.blocks), "--duration", p.length(),
+		"--warm-up", "1s"}, p.gates...)...)
+	if err != nil {
+		return nil, err
 	}
-	return &predict.Hop{CPU: stats.Median(cpu), Wait: stats.Median(wait), Source: "measured"}, nil
+	return store.Open(filepath.Join(p.results, "runs", "rehearse", "latest"))
 }
 
 // study plays a study file and opens its folder, where there is one: that of a run cut short, too.
@@ -182,22 +212,30 @@ func (p player) rates(ctx context.Context, m model.Model, hop *predict.Hop) ([]f
 	return rates, nil
 }
 
-// question predicts a placement at a rate, whatever the self-check says.
+// question predicts a placement at a rate, whatever the self-check says. Each component has a database of its
+// own, as it has in the shop that is measured.
 func (p player) question(ctx context.Context, m model.Model, hop *predict.Hop, placement string, rate float64,
 ) (predict.Answer, error) {
 	cores := float64(runtime.NumCPU())
-	change := predict.Change{Split: predict.ParseGroups(placement)}
+	change := predict.Change{Split: predict.ParseGroups(placement), Stores: predict.StorePerComponent}
 	return predict.Predict(ctx, predict.Question{Model: m, Change: change, Rate: rate, Cores: cores,
 		MeasuredCores: cores, Hop: hop, Seed: 1, Operations: simulated, Always: true})
 }
 
 // predict fills in the predictions.
-func (p player) predict(ctx context.Context, rows []row, m model.Model, hop *predict.Hop) error {
+func (p player) predict(ctx context.Context, rows []row, m model.Model, rates []float64) error {
 	ctx, cancel := p.until(ctx, 0.8)
 	defer cancel()
+	hops := map[float64]*predict.Hop{}
+	for _, rate := range rates {
+		var err error
+		if hops[rate], err = p.hop(ctx, rate); err != nil {
+			return err
+		}
+	}
 	for i := range rows {
 		fmt.Fprintf(os.Stderr, "predict %s at %g/s\n", rows[i].placement, rows[i].rate)
-		a, err := p.question(ctx, m, hop, rows[i].placement, rows[i].rate)
+		a, err := p.question(ctx, m, hops[rows[i].rate], rows[i].placement, rows[i].rate)
 		if err != nil {
 			return fmt.Errorf("predict %s: %w", rows[i].placement, err)
 		}
@@ -210,39 +248,67 @@ func (p player) predict(ctx context.Context, rows []row, m model.Model, hop *pre
 	return nil
 }
 
-// measure plays all placements at all rates.
-func (p player) measure(ctx context.Context, rows []row, rates []float64) error {
+// together is the variant whose components are in one process, and users the load of a closed loop that takes
+// a placement to its capacity: users who never think.
+const (
+	together = "together"
+	users    = 64
+)
+
+// measure plays all placements at all rates and at their capacity. It returns what the one of which the model
+// is took at these rates.
+func (p player) measure(ctx context.Context, rows []row, rates []float64) ([]model.Measurement, error) {
 	ctx, cancel := p.until(ctx, 0.6)
 	defer cancel()
 	var file strings.Builder
 	fmt.Fprintf(&file, "schema: cleave-study/1\nname: truth\ntitle: placements\nsystem: shop\n"+
-		"baseline: together\nload: {duration: %s, warm_up: 1s}\ndesign: {blocks: %d}\nvariants:\n"+
-		"  together: {architecture: sync, knobs: {placement: together, data: shared}}\n", p.length(), p.blocks)
+		"baseline: %s\nload: {duration: %s, warm_up: 1s}\ndesign: {blocks: %d}\nvariants:\n"+
+		"  %s: {architecture: sync, knobs: {placement: together}}\n", together, p.length(), p.blocks, together)
 	for i, placement := range p.placements {
-		fmt.Fprintf(&file, "  %s: {architecture: sync, knobs: {placement: %q, data: shared}}\n", variantName(i),
-			placement)
+		fmt.Fprintf(&file, "  %s: {architecture: sync, knobs: {placement: %q}}\n", variantName(i), placement)
 	}
 	file.WriteString("points:\n")
 	for i, rate := range rates {
 		fmt.Fprintf(&file, "  r%d: {rate: %g}\n", i, rate)
 	}
+	fmt.Fprintf(&file, "  most: {users: %d}\n", users)
 	folder, err := p.study(ctx, "truth", file.String(), p.gates)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range rows {
-		if rows[i].measured, err = measuredIn(folder, variantName(i/len(rates)), rows[i].rate); err != nil {
-			return err
+		variant := variantName(i / len(rates))
+		if rows[i].measured, err = measuredIn(folder, variant, lab.FactorRate, rows[i].rate); err != nil {
+			return nil, err
+		}
+		most, err := measuredIn(folder, variant, lab.FactorUsers, users)
+		if err != nil {
+			return nil, err
+		}
+		if rows[i].measured.capacity = 0; rows[i].rate == rates[len(rates)-1] { // once for each placement
+			rows[i].measured.capacity = most.capacity
 		}
 	}
-	return ctx.Err()
+	asIs, err := asItIs(folder)
+	return asIs, errors.Join(err, ctx.Err())
 }
 
 // variantName names the variant of a placement in the study file.
 func variantName(placement int) string { return fmt.Sprintf("p%d", placement) }
 
-// measuredIn returns the figures of a variant at a rate, as far as a result folder has them.
-func measuredIn(folder *store.Folder, variant string, rate float64) (found truth, err error) {
+// quantities returns the quantities of a truth with where each is kept.
+func (t *truth) quantities(metrics []lab.Metric) map[string]*float64 {
+	name := func(quantity string, quantile float64, per string) string {
+		m, _ := lab.FindMetric(metrics, quantity, quantile, per)
+		return m.Name
+	}
+	return map[string]*float64{name(lab.ResponseTime, 0.5, ""): &t.median,
+		name(lab.ResponseTime, 0.99, ""): &t.p99, name(lab.CPU, 0, lab.PerOperation): &t.cpu,
+		name(lab.Goodput, 0, ""): &t.capacity}
+}
+
+// measuredIn returns the figures of a variant under a load, as far as a result folder has them.
+func measuredIn(folder *store.Folder, variant, factor string, level float64) (found truth, err error) {
 	text, err := os.ReadFile(folder.Path(store.AnalysisFile))
 	if err != nil {
 		return found, err
@@ -251,44 +317,69 @@ func measuredIn(folder *store.Folder, variant string, rate float64) (found truth
 	if err := json.Unmarshal(text, &a); err != nil {
 		return found, err
 	}
-	for _, of := range []struct {
-		quantity string
-		quantile float64
-		per      string
-		to       *float64
-	}{{lab.ResponseTime, 0.5, "", &found.median}, {lab.ResponseTime, 0.99, "", &found.p99},
-		{lab.CPU, 0, lab.PerOperation, &found.cpu}} {
-		m, _ := lab.FindMetric(a.Metrics, of.quantity, of.quantile, of.per)
-		for _, r := range a.Results {
-			if r.Variant == variant && r.Metric == m.Name && r.Point.Levels[lab.FactorRate] == rate {
-				*of.to = r.Mean
-			}
+	quantities := found.quantities(a.Metrics)
+	for _, r := range a.Results {
+		to, wanted := quantities[r.Metric]
+		if is, known := r.Point.Level(factor); wanted && r.Variant == variant && known && is == level {
+			*to = r.Mean
 		}
 	}
 	return found, nil
 }
 
+// asItIs returns the trials of the placement of which the model is, as a model has them.
+func asItIs(folder *store.Folder) (all []model.Measurement, err error) {
+	plan, err := folder.Plan()
+	if err != nil {
+		return nil, err
+	}
+	trials, err := folder.Trials()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range trials {
+		rate, paced := t.Point.Level(lab.FactorRate)
+		if !paced || !t.Valid || t.Variant != together {
+			continue
+		}
+		var is truth
+		for name, to := range is.quantities(plan.Study.Metrics) {
+			*to = t.Measures[name]
+		}
+		n := int(t.Audit.Counts["ok"])
+		duration := func(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+		all = append(all, model.Measurement{Rate: rate,
+			CPU: model.Distribution{Mean: duration(is.cpu), Source: model.Meter, N: n},
+			Time: model.Distribution{Mean: duration(is.median), Source: model.Meter, N: n,
+				Quantiles: model.Quantiles{"p50": duration(is.median), "p99": duration(is.p99)}}})
+	}
+	return all, nil
+}
+
 // rehearse rehearses some placements at one of the rates.
-func (p player) rehearse(ctx context.Context, rows []row, path string, rate float64) error {
+func (p player) rehearse(ctx context.Context, rows []row, m model.Model, rate float64) error {
 	ctx, cancel := p.until(ctx, 0.95)
 	defer cancel()
+	path := filepath.Join(p.results, "rehearsed.model.yaml")
+	m.Measured = slices.DeleteFunc(slices.Clone(m.Measured), // what is left is rehearsed, too
+		func(of model.Measurement) bool { return of.Rate != rate && of.Rate != modelRate })
+	var text bytes.Buffer
+	err := m.Write(&text)
+	if err := errors.Join(err, os.WriteFile(path, text.Bytes(), 0o600)); err != nil {
+		return err
+	}
 	for i := range rows {
 		if rows[i].rate != rate || !slices.Contains(p.placements[:p.rehearsed], rows[i].placement) {
 			continue
 		}
-		err := p.run(ctx, append([]string{"rehearse", path, "--split", rows[i].placement, "--rate",
-			strconv.FormatFloat(rate, 'g', -1, 64), "--blocks", strconv.Itoa(p.blocks), "--duration", p.length(),
-			"--warm-up", "1s"}, p.gates...)...)
+		folder, err := p.rehearsal(ctx, path, rows[i].placement, rate)
 		if err != nil {
 			return err
 		}
-		folder, err := store.Open(filepath.Join(p.results, "runs", "rehearse", "latest"))
-		if err != nil {
+		if rows[i].rehearsed, err = measuredIn(folder, changed, lab.FactorRate, rate); err != nil {
 			return err
 		}
-		if rows[i].rehearsed, err = measuredIn(folder, "changed", rate); err != nil {
-			return err
-		}
+		rows[i].rehearsed.capacity = 0 // it was not looked for
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 
 // measure is a quantity that is held against the truth, with the goals for its median absolute error.
 type measure struct {
-	name                 string
+	name, unit           string
 	truth                func(truth) float64
 	predicted            func(row) stats.Estimate
 	predicting, rehearse figures.Goal
@@ -24,15 +24,18 @@ type measure struct {
 
 func measures() []measure {
 	return []measure{
-		{"median", func(t truth) float64 { return t.median },
+		{"median", "s", func(t truth) float64 { return t.median },
 			func(r row) stats.Estimate { return r.answer.Changed.Median }, figures.Goal{Must: 0.15, Stretch: 0.1},
 			figures.Goal{Must: 0.12, Stretch: 0.08}},
-		{"p99", func(t truth) float64 { return t.p99 },
+		{"p99", "s", func(t truth) float64 { return t.p99 },
 			func(r row) stats.Estimate { return r.answer.Changed.P99 }, figures.Goal{Must: 0.25, Stretch: 0.15},
 			figures.Goal{Must: 0.25, Stretch: 0.15}},
-		{"CPU per operation", func(t truth) float64 { return t.cpu },
+		{"CPU per operation", "s", func(t truth) float64 { return t.cpu },
 			func(r row) stats.Estimate { return r.answer.Changed.CPU }, figures.Goal{Must: 0.1, Stretch: 0.05},
 			figures.Goal{Must: 0.08, Stretch: 0.05}},
+		{"capacity", "1/s", func(t truth) float64 { return t.capacity },
+			func(r row) stats.Estimate { return r.answer.Changed.Capacity }, figures.Goal{Must: 0.12, Stretch: 0.06},
+			figures.Goal{Must: 0.1, Stretch: 0.05}},
 	}
 }
 
@@ -72,11 +75,11 @@ func (m measure) cells(r row) []string {
 	is := m.truth(r.measured)
 	cells := []string{"-", "-", "-"}
 	if is > 0 {
-		cells[0] = figure.Amount(is, "s")
+		cells[0] = figure.Amount(is, m.unit)
 	}
 	if r.answer != nil {
 		e := m.predicted(r)
-		cells[1] = figure.Amount(e.Value, "s")
+		cells[1] = figure.Amount(e.Value, m.unit)
 		if is > 0 {
 			held := "-"
 			if e.Contains(is) {
@@ -86,7 +89,7 @@ func (m measure) cells(r row) []string {
 		}
 	}
 	if played := m.truth(r.rehearsed); played > 0 {
-		cells[2] = figure.Amount(played, "s")
+		cells[2] = figure.Amount(played, m.unit)
 		if is > 0 {
 			cells[2] += fmt.Sprintf(" (%+.0f %%)", 100*(played/is-1))
 		}

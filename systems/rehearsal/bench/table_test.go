@@ -19,12 +19,15 @@ func TestTheTableSaysHowFarOff(t *testing.T) {
 	}
 	answered := func(median float64, withheld ...string) *predict.Answer {
 		return &predict.Answer{Withheld: withheld, Changed: predict.Outcome{Median: figure(median),
-			P99: figure(0.02), CPU: figure(0.001)}}
+			P99: figure(0.02), CPU: figure(0.001), Capacity: figure(450)}}
 	}
 	is := truth{median: 0.01, p99: 0.025, cpu: 0.001}
+	most := is
+	most.capacity = 500
 	rows := []row{
-		{placement: "a", rate: 20, answer: answered(0.0102), measured: is, rehearsed: truth{0.011, 0.02, 0.001}},
-		{placement: "a", rate: 40, answer: answered(0.012, "used too far"), measured: is},
+		{placement: "a", rate: 20, answer: answered(0.0102), measured: is,
+			rehearsed: truth{median: 0.011, p99: 0.02, cpu: 0.001}},
+		{placement: "a", rate: 40, answer: answered(0.012, "used too far"), measured: most},
 		{placement: "b", rate: 20, answer: answered(0.01)},
 		{placement: "b", rate: 40, overload: "it cannot keep up", measured: is},
 	}
@@ -36,6 +39,7 @@ func TestTheTableSaysHowFarOff(t *testing.T) {
 	for _, want := range []string{
 		"a 20/s 10.0 ms 10.2 ms (+2 %) + 11.0 ms (+10 %) 25.0 ms 20.0 ms (-20 %) - 20.0 ms (-20 %)",
 		"a 40/s 10.0 ms 12.0 ms (+20 %) - -", "used too far", "b 20/s - 10.0 ms -", "it cannot keep up",
+		"500/s 450/s (-10 %) -", "predicted capacity, absolute error 0.1 0.1 0.1 1 1 <= 0.12",
 		"predicted median, absolute error 0.11 0.02 0.2 1 2 <= 0.15",
 		"predicted median, absolute error where cleave predict answers 0.02 0.02 0.02 1 1 <= 0.15",
 		"rehearsed median, absolute error 0.1 0.1 0.1 1 1 <= 0.12",

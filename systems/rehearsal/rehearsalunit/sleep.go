@@ -9,9 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Waits shorter than exactBelow are exact. The runtime's own timers may be a millisecond late on an idle
-// host.
-const exactBelow = 50 * time.Millisecond
+const (
+	// Waits shorter than exactBelow are exact. The runtime's own timers may be a millisecond late on an idle
+	// host.
+	exactBelow = 50 * time.Millisecond
+	// Waits shorter than spunBelow are spent computing: a timer would take more CPU time than they last, and
+	// be as late.
+	spunBelow = 20 * time.Microsecond
+)
 
 // sleeper waits, and keeps its timers of the kernel for further waits.
 type sleeper struct {
@@ -25,13 +30,18 @@ type timer struct {
 	file       *os.File // reading it waits without a thread
 }
 
-// sleep waits so long, or not at all where that is less than nothing.
+// sleep waits so long, or not at all if that is less than nothing.
 func (s *sleeper) sleep(wait time.Duration) error {
 	if wait <= 0 {
 		return nil
 	}
 	if wait >= exactBelow {
 		time.Sleep(wait)
+		return nil
+	}
+	if wait < spunBelow {
+		for began := time.Now(); time.Since(began) < wait; {
+		}
 		return nil
 	}
 	t, err := s.take()

@@ -50,6 +50,23 @@ func TestWaitsAreExact(t *testing.T) {
 	}
 }
 
+// TestShortWaitsNeedNoTimer, and are not shorter than they are to be.
+func TestShortWaitsNeedNoTimer(t *testing.T) {
+	s := &sleeper{}
+	for range 100 {
+		began := time.Now()
+		if err := s.sleep(5 * time.Microsecond); err != nil {
+			t.Fatal(err)
+		}
+		if wait := time.Since(began); wait < 5*time.Microsecond {
+			t.Errorf("it waited %v", wait)
+		}
+	}
+	if len(s.free) > 0 {
+		t.Errorf("%d timers were made", len(s.free))
+	}
+}
+
 // TestValuesHaveTheirDistribution: the mean of what is drawn is that of the model.
 func TestValuesHaveTheirDistribution(t *testing.T) {
 	d := model.Distribution{Mean: 3 * time.Millisecond, Quantiles: model.Quantiles{

@@ -5,6 +5,7 @@
 package system
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -79,12 +80,16 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	if err != nil {
 		return lab.Layout{}, err
 	}
+	text, err := s.modelAt(p)
+	if err != nil {
+		return lab.Layout{}, err
+	}
 	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: descriptors}
 	for i, u := range design.Units {
 		unit := kit.Unit(u.Name, rehearsal.Name,
 			rehearsal.Job{Architecture: v.Architecture, Knobs: v.Knobs, Unit: u.Name})
 		unit.Listens, unit.Scalable, unit.Limits.CPU = true, u.Store == nil && !keeps(design, i), u.Cores
-		unit.Files = map[string][]byte{rehearsal.ModelFile: []byte(s.Model)}
+		unit.Files = map[string][]byte{rehearsal.ModelFile: text}
 		unit.Uses = []lab.Use{}
 		if i != design.Front() {
 			unit.Stage = 1
@@ -107,6 +112,23 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	generator, err := s.base().Unit(work, p, design.Units[design.Front()].Name)
 	layout.Units = append(layout.Units, generator)
 	return layout, err
+}
+
+// modelAt returns the text of the model with its CPU times at the rate of a point, if it has one and they
+// were measured at several.
+func (s System) modelAt(p lab.Point) ([]byte, error) {
+	m, err := model.Parse(rehearsal.ModelFile, []byte(s.Model))
+	if err != nil {
+		return nil, err
+	}
+	rate, known := p.Level(lab.FactorRate)
+	measured := m.RatedCPU()
+	if !known || len(measured) < 2 {
+		return []byte(s.Model), nil
+	}
+	var text bytes.Buffer
+	err = m.AtRate(rate, measured).Write(&text)
+	return text.Bytes(), err
 }
 
 // keeps reports whether a unit commits to a store of its own, which replicas would not share.

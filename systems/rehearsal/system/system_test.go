@@ -48,6 +48,40 @@ func variant(architecture string, knobs ...string) lab.Variant {
 	return v
 }
 
+// TestUnitsPlayTheCPUTimesOfTheRate: a system that takes half of the CPU time at a higher rate is played so.
+func TestUnitsPlayTheCPUTimesOfTheRate(t *testing.T) {
+	s, _ := played(t)
+	m, err := model.Parse("", []byte(s.Model))
+	if err != nil {
+		t.Fatal(err)
+	}
+	low := model.Measurement{Rate: 10, Time: m.Operations[0].Call.CPU, CPU: m.Operations[0].Call.CPU}
+	high := low
+	high.Rate, high.CPU.Mean = 100, low.CPU.Mean/2
+	m.Measured = []model.Measurement{low, high}
+	var text strings.Builder
+	if err := m.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	s.Model = text.String()
+	cpu := map[float64]float64{}
+	for _, rate := range []float64{10, 100} {
+		layout, err := s.Layout(variant(rehearsal.AsIs),
+			lab.Point{Levels: map[string]float64{lab.FactorRate: rate}}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		played, err := model.Parse("", layout.Units[0].Files[rehearsal.ModelFile])
+		if err != nil {
+			t.Fatal(err)
+		}
+		cpu[rate] = played.Operations[0].Call.CPU.Seconds()
+	}
+	if ratio := cpu[10] / cpu[100]; ratio < 1.99 || ratio > 2.01 {
+		t.Errorf("at 10/s a call takes %g s, at 100/s %g s, want half", cpu[10], cpu[100])
+	}
+}
+
 // TestLayout: every unit has the model, its peers and limits; what keeps something cannot be replicated.
 func TestLayout(t *testing.T) {
 	s, g := played(t)

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/predict"
+	"github.com/cleave-lab/cleave/store"
+)
+
+// parseHop reads the cost of a hop: two durations, a run of cleave rehearse, or one of cleave explain
+// network.
+func parseHop(text string) (*predict.Hop, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if cpu, wait, two := strings.Cut(text, ","); two {
+		c, errCPU := time.ParseDuration(cpu)
+		w, errWait := time.ParseDuration(wait)
+		if errCPU != nil || errWait != nil || c < 0 || w < 0 {
+			return nil, fmt.Errorf("--hop %q: want CPU time and waiting time, as in 60us,80us", text)
+		}
+		return &predict.Hop{CPU: c.Seconds(), Wait: w.Seconds(), Source: "--hop"}, nil
+	}
+	dir, way := text, "http-loopback"
+	if _, err := os.Stat(dir); err != nil {
+		if at := strings.LastIndex(text, ":"); at >= 0 {
+			dir, way = text[:at], text[at+1:]
+		}
+	}
+	hop, err := measuredHop(dir, way)
+	if err != nil {
+		return nil, fmt.Errorf("--hop: %w", err)
+	}
+	return hop, nil
+}
+
+// measuredHop returns what a call took in a run.
+func measuredHop(dir, way string) (*predict.Hop, error) {
+	folder, err := store.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := folder.Plan()
+	if err != nil {
+		return nil, err
+	}
+	trials, err := folder.Trials()
+	if err != nil {
+		return nil, err
+	}
+	if plan.Study.Name == rehearseName {
+		return rehearsedHop(dir, plan.Study, trials)
+	}
+	return loopedHop(dir, way, trials)
+}
+
+// loopedHop returns what a call took on one of the ways of a run of `cleave explain network`, with one
+// caller: CPU time of all units, and the time until the answer.
+func loopedHop(dir, way string, trials []lab.Trial) (*predict.Hop, error) {
+	var samples []predict.HopSample
+	for _, t := range trials {
+		if callers, known := t.Point.Level("callers"); t.Valid && t.Variant == way && known && callers == 1 {
+			n := float64(t.Operations)
+			samples = append(samples, predict.HopSample{CPU: t.Metered.Total.CPUSeconds / n,
+				Elapsed: t.ElapsedSeconds / n})
+		}
+	}
+	if len(samples) == 0 {
+		return nil, fmt.Errorf("%s has no valid trial of %s with one caller: is it a run of cleave explain "+
+			"network, and did it play that way?", dir, way)
+	}
+	return predict.MeasuredHop(samples, fmt.Sprintf("%s in %s, %d trials, one call after another without a "+
+		"pause: units that are idle between calls take more", way, dir, len(samples))), nil
+}
+
+// rehearsedHop returns what a call between units took in a rehearsal.
+func rehearsedHop(dir string, s lab.Study, trials []lab.Trial) (*predict.Hop, error) {
+	samples, err := predict.RehearsedHops(s, changedVariant, trials)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return predict.MeasuredHop(samples, fmt.Sprintf("rehearsed in %s at %g/s, %d blocks", dir,
+		s.Points[0].Levels[lab.FactorRate], len(samples))), nil
+}

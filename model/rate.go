@@ -1,0 +1,106 @@
+package model
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// RatedCPU is the CPU time of an operation at a rate, as it was measured of the system as it is.
+type RatedCPU struct {
+	Rate    float64 // operations per second
+	Seconds float64 // the mean over the measurements
+}
+
+// SameRate reports whether two rates are so close that they are taken for the same, as are those of trials
+// that were to have the same.
+func SameRate(a, b float64) bool { return math.Abs(math.Log(a/b)) <= 0.1 }
+
+// RatedCPU returns the CPU time of an operation at each rate at which the system was measured as it is, in
+// the order of the rates.
+func (m Model) RatedCPU() (all []RatedCPU) {
+	measured := slices.DeleteFunc(slices.Clone(m.Measured),
+		func(of Measurement) bool { return of.Placement != "" || of.CPU.Mean == 0 })
+	slices.SortStableFunc(measured, func(a, b Measurement) int { return cmp.Compare(a.Rate, b.Rate) })
+	alike := 0.0 // measurements of the last rate
+	for _, of := range measured {
+		last := len(all) - 1
+		if last < 0 || !SameRate(all[last].Rate, of.Rate) {
+			all, alike = append(all, RatedCPU{of.Rate, of.CPU.Seconds()}), 1
+			continue
+		}
+		alike++
+		all[last].Seconds += (of.CPU.Seconds() - all[last].Seconds) / alike
+	}
+	return all
+}
+
+// AtRate returns the model with the CPU times that its calls take at a rate, by what was measured at others:
+// an idle host takes more CPU time for the same work, since it wakes up and finds its caches cold. Between
+// two rates the CPU time of an operation is linear in the logarithm of the rate; beyond the first and the
+// last it is theirs. If less than two rates were measured, the CPU times stay as they are.
+func (m Model) AtRate(rate float64, measured []RatedCPU) Model {
+	explained := m.cpu()
+	if len(measured) < 2 || explained == 0 {
+		return m
+	}
+	factor := interpolated(rate, measured) / explained
+	scale := func(d *Distribution) { d.Mean = time.Duration(math.Round(factor * float64(d.Mean))) }
+	return m.Rewritten(func(c *Call) {
+		scale(&c.CPU)
+		scale(&c.Background)
+		if c.Hop != nil {
+			scale(&c.Hop.CPU)
+		}
+		for i := range c.Visits {
+			scale(&c.Visits[i].CPU)
+		}
+	})
+}
+
+// interpolated returns the CPU time of an operation at a rate.
+func interpolated(rate float64, measured []RatedCPU) float64 {
+	i := slices.IndexFunc(measured, func(of RatedCPU) bool { return of.Rate >= rate })
+	switch {
+	case i < 0:
+		return measured[len(measured)-1].Seconds
+	case i == 0:
+		return measured[0].Seconds
+	}
+	low, high := measured[i-1], measured[i]
+	share := math.Log(rate/low.Rate) / math.Log(high.Rate/low.Rate)
+	return low.Seconds + share*(high.Seconds-low.Seconds)
+}
+
+// Rewritten returns a copy of the model in which every call was changed.
+func (m Model) Rewritten(change func(*Call)) Model {
+	var copied func(c Call) Call
+	copied = func(c Call) Call {
+		if c.Hop != nil {
+			hop := *c.Hop
+			c.Hop = &hop
+		}
+		c.Visits, c.Calls = slices.Clone(c.Visits), slices.Clone(c.Calls)
+		change(&c)
+		for i := range c.Calls {
+			c.Calls[i] = copied(c.Calls[i])
+		}
+		return c
+	}
+	m.Operations = slices.Clone(m.Operations)
+	for i := range m.Operations {
+		m.Operations[i].Call = copied(m.Operations[i].Call)
+	}
+	return m
+}
+
+// cpu returns the CPU time of an operation that the calls explain, in seconds.
+func (m Model) cpu() (sum float64) {
+	weights := m.weights()
+	for i := range m.Operations {
+		o := &m.Operations[i]
+		o.Call.Executions(func(c *Call, times float64) { sum += o.Weight / weights * times * c.cpu() })
+	}
+	return sum
+}

@@ -1,0 +1,58 @@
+package model
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+// rated returns a model whose calls take 2 ms of CPU time, of which 1.6 ms in the components, and which was
+// measured at some rates with so many milliseconds of CPU time.
+func rated(measured map[float64]float64) Model {
+	ms := func(n float64) Distribution {
+		return Distribution{Mean: time.Duration(n * 1e6), Source: Meter, N: 100}
+	}
+	m := Model{Operations: []Operation{{Weight: 3, Call: Call{Component: "a", Count: 1, CPU: ms(0.8),
+		Wait: ms(5), Calls: []Call{{Component: "b", Count: 2, CPU: ms(0.4), Hop: &Hop{CPU: ms(0.1), Wait: ms(1)},
+			Visits: []Visit{{Store: "db", Wait: ms(3), CPU: ms(0.1)}}}}}}}}
+	for rate, cpu := range measured {
+		m.Measured = append(m.Measured, Measurement{Rate: rate, CPU: ms(cpu)})
+	}
+	return m
+}
+
+// TestCPUTimesAtARate: what was measured there, in the logarithm of the rate between two rates, and as at the
+// nearest rate beyond them. Waiting stays.
+func TestCPUTimesAtARate(t *testing.T) {
+	m := rated(map[float64]float64{20: 4, 80: 2, 320: 1})
+	elsewhere := m.Measured[0]
+	elsewhere.Placement, elsewhere.Rate = "b", 40
+	m.Measured = append(m.Measured, elsewhere)
+	for rate, want := range map[float64]float64{5: 4, 20: 4, 40: 3, 80: 2, 160: 1.5, 320: 1, 1000: 1} {
+		at := m.AtRate(rate, m.RatedCPU())
+		if got := 1000 * at.cpu(); math.Abs(got-want) > 1e-4 {
+			t.Errorf("at %g/s an operation takes %g ms of CPU time, want %g", rate, got, want)
+		}
+		b := at.Operations[0].Call.Calls[0]
+		if b.Hop.Wait.Mean != time.Millisecond || b.Visits[0].Wait.Mean != 3*time.Millisecond {
+			t.Errorf("at %g/s the waiting has changed: %+v", rate, b)
+		}
+	}
+	if got := 1000 * m.cpu(); math.Abs(got-2) > 1e-9 {
+		t.Errorf("the model itself has changed: %g ms", got)
+	}
+	for _, few := range []map[float64]float64{nil, {20: 4}} {
+		if m := rated(few); math.Abs(1000*m.AtRate(100, m.RatedCPU()).cpu()-2) > 1e-9 {
+			t.Errorf("measured at %d rates, the CPU times have changed", len(few))
+		}
+	}
+}
+
+// TestRatesThatAreTheSame: trials that were to have one rate have it but nearly.
+func TestRatesThatAreTheSame(t *testing.T) {
+	m := rated(map[float64]float64{59: 3, 60: 2, 61: 1, 120: 1})
+	got := m.RatedCPU()
+	if len(got) != 2 || math.Abs(got[0].Seconds-0.002) > 1e-9 || got[1].Rate != 120 {
+		t.Errorf("%+v, want 2 ms at 60/s and 1 ms at 120/s", got)
+	}
+}

@@ -1,0 +1,127 @@
+package predict
+
+import (
+	"errors"
+	"math/rand/v2"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// Hop is the cost of a call between two units where the model has none. Nil: nobody knows. Times are in
+// seconds.
+type Hop struct {
+	CPU    float64 // of both sides
+	Wait   float64 // on the way, beside the CPU time that the caller waits for
+	Aside  float64 // the part of CPU that no caller waits for
+	Source string  // where the figures come from, for people
+
+	samples []HopSample
+}
+
+// HopSample is what a call between two units took in one trial, in seconds.
+type HopSample struct {
+	CPU     float64 // of both sides
+	Elapsed float64 // until the caller goes on
+}
+
+// MeasuredHop returns the hop of the medians of some trials. If both sides use more CPU time than the caller
+// waits, some of it is used aside: both work at once, or after the answer.
+func MeasuredHop(samples []HopSample, source string) *Hop {
+	var cpu, elapsed []float64
+	for _, s := range samples {
+		cpu, elapsed = append(cpu, s.CPU), append(elapsed, s.Elapsed)
+	}
+	c, e := max(0, stats.Median(cpu)), max(0, stats.Median(elapsed))
+	return &Hop{CPU: c, Wait: max(0, e-c), Aside: max(0, c-e), Source: source, samples: samples}
+}
+
+// RehearsedHops returns what a call between units took in each block of a rehearsal: the differences between
+// a variant and the baseline in CPU time and in the median response time, by the number of calls that cross
+// units in the variant alone.
+func RehearsedHops(s lab.Study, variant string, trials []lab.Trial) (samples []HopSample, err error) {
+	more, err := moreCrossings(s, variant)
+	if err != nil {
+		return nil, err
+	}
+	median, _ := lab.FindMetric(s.Metrics, lab.ResponseTime, 0.5, "")
+	cpu, _ := lab.FindMetric(s.Metrics, lab.CPU, 0, lab.PerOperation)
+	baselines := map[int]lab.Trial{} // by block
+	at := func(t lab.Trial, variant string) bool {
+		return t.Valid && t.Variant == variant && t.Point.Name == s.Points[0].Name
+	}
+	for _, t := range trials {
+		if at(t, s.Baseline) {
+			baselines[t.Block] = t
+		}
+	}
+	for _, t := range trials {
+		if base, both := baselines[t.Block]; both && at(t, variant) {
+			samples = append(samples, HopSample{CPU: (t.Measures[cpu.Name] - base.Measures[cpu.Name]) / more,
+				Elapsed: (t.Measures[median.Name] - base.Measures[median.Name]) / more})
+		}
+	}
+	if len(samples) == 0 || MeasuredHop(samples, "").CPU == 0 {
+		return nil, errors.New("it does not tell what a call between units takes: play a split with more calls, " +
+			"on an idle host, in more blocks")
+	}
+	return samples, nil
+}
+
+// moreCrossings returns how many calls of an operation cross units in a variant of a rehearsal beyond those
+// that do so as it is.
+func moreCrossings(s lab.Study, variant string) (float64, error) {
+	m, err := model.Parse("", []byte(s.Model))
+	if err != nil {
+		return 0, err
+	}
+	v, _ := s.Variant(variant)
+	units, err := Change{Split: ParseGroups(v.Knobs["placement"])}.Apply(m)
+	if err != nil {
+		return 0, err
+	}
+	before, err := place(m, m.Units, site{cores: 1, unknown: &Hop{}})
+	after, afterErr := place(m, units, site{cores: 1, unknown: &Hop{}})
+	if err := errors.Join(err, afterErr); err != nil {
+		return 0, err
+	}
+	if before.hops == after.hops {
+		return 0, errors.New("as many calls cross units in both of its placements")
+	}
+	return after.hops - before.hops, nil
+}
+
+// redrawn returns the hop as other trials might have given it.
+func (h *Hop) redrawn(random *rand.Rand) *Hop {
+	if h == nil || len(h.samples) == 0 {
+		return h
+	}
+	drawn := make([]HopSample, len(h.samples))
+	for i := range drawn {
+		drawn[i] = h.samples[random.IntN(len(h.samples))]
+	}
+	return MeasuredHop(drawn, h.Source)
+}
+
+// usualHop returns the mean of the model's own hops, by how often they are called; nil if it has
+// none.
+func usualHop(m model.Model) *Hop {
+	usual, calls := Hop{Source: "the mean of the hops in the model"}, 0.0
+	for i := range m.Operations {
+		o := &m.Operations[i]
+		o.Call.Executions(func(c *model.Call, times float64) {
+			if c.Hop != nil {
+				times *= o.Weight
+				usual.CPU += times * c.Hop.CPU.Seconds()
+				usual.Wait += times * c.Hop.Wait.Seconds()
+				calls += times
+			}
+		})
+	}
+	if calls == 0 {
+		return nil
+	}
+	usual.CPU, usual.Wait = usual.CPU/calls, usual.Wait/calls
+	return &usual
+}

@@ -1,0 +1,112 @@
+package predict
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/model"
+)
+
+// measuredAt adds what a system took at a rate.
+func measuredAt(m *model.Model, rate float64, cpu, mean time.Duration) {
+	m.Measured = append(m.Measured, model.Measurement{Rate: rate, CPU: of(cpu), Time: of(mean)})
+}
+
+// TestCPUFollowsTheRate: what the system as it is took at the rate of the question, both placements take; the
+// price of a new hop does not change with it.
+func TestCPUFollowsTheRate(t *testing.T) {
+	q := splitStock()
+	measuredAt(&q.Model, 300, 800*time.Microsecond, 3900*time.Microsecond)
+	q.Rate = 300
+	a := predicted(t, q)
+	near(t, "CPU as it is", a.AsIs.CPU.Value, 0.8e-3, 1e-3)
+	near(t, "CPU apart", a.Changed.CPU.Value, 1.0e-3, 1e-3)
+	if off := a.Checks[1].CPU.Error(); math.Abs(off) > 1e-3 {
+		t.Errorf("CPU time at a rate that was measured is %g off", off)
+	}
+	limits := strings.Join(a.Limits, "\n")
+	if !strings.Contains(limits, "1.60 ms an operation at 100/s and 800 us") {
+		t.Errorf("the limits do not say how the CPU time follows the rate:\n%s", limits)
+	}
+}
+
+// TestARateBetweenOthersIsChecked: each of the two nearest rates is predicted without what was measured
+// there, and an error beyond the margin withholds the answer. A further rate is not concerned.
+func TestARateBetweenOthersIsChecked(t *testing.T) {
+	q := splitStock()
+	measuredAt(&q.Model, 300, 800*time.Microsecond, 3900*time.Microsecond)
+	measuredAt(&q.Model, 20, 2*time.Millisecond, 4300*time.Microsecond)
+	a := predicted(t, q)
+	reasons := strings.Join(a.Withheld, "\n")
+	if !strings.Contains(reasons, "CPU per operation at 300/s is predicted +100 % off") ||
+		strings.Contains(reasons, "at 20/s") {
+		t.Errorf("withheld: %q, want the error at 300/s", reasons)
+	}
+	for i, want := range map[int]float64{1: 1, 2: 0} {
+		near(t, "the error", 1+a.Checks[i].CPU.Error(), 1+want, 1e-3)
+	}
+}
+
+// TestTrialsOfARateAreCheckedTogether: one slow trial of three says nothing about the prediction.
+func TestTrialsOfARateAreCheckedTogether(t *testing.T) {
+	q := splitStock()
+	measuredAt(&q.Model, 102, 1500*time.Microsecond, 3800*time.Microsecond)
+	measuredAt(&q.Model, 99, 1700*time.Microsecond, 90*time.Millisecond)
+	a := predicted(t, q)
+	if len(a.Checks) != 1 || len(a.Withheld) > 0 {
+		t.Fatalf("%d checks, withheld: %q", len(a.Checks), a.Withheld)
+	}
+	near(t, "CPU time", a.Checks[0].CPU.Measured, 1.6e-3, 1e-6)
+	near(t, "response time", a.Checks[0].Time.Measured, 3.9e-3, 1e-6)
+}
+
+// TestAHopWhoseSidesWorkAtOnce: both sides use more CPU time than the caller waits.
+func TestAHopWhoseSidesWorkAtOnce(t *testing.T) {
+	hop := MeasuredHop([]HopSample{{CPU: 400e-6, Elapsed: 300e-6}}, "a test")
+	q := splitStock()
+	q.Hop, q.Rate = hop, 1
+	q.Model.Measured[0].Rate = 1
+	a := predicted(t, q)
+	near(t, "CPU of two hops", a.Changed.CPU.Value-a.AsIs.CPU.Value, 800e-6, 0.01)
+	near(t, "time of two hops", a.Changed.Mean-a.AsIs.Mean, 600e-6, 0.02)
+	if slow := MeasuredHop([]HopSample{{CPU: 1e-4, Elapsed: 3e-4}}, ""); math.Abs(slow.Wait-2e-4) > 1e-12 ||
+		slow.Aside != 0 {
+		t.Errorf("a hop that waits is %+v", slow)
+	}
+}
+
+// TestTheHopOfARehearsal: what two calls take more, in each block that has both placements.
+func TestTheHopOfARehearsal(t *testing.T) {
+	var text strings.Builder
+	if err := smallShop().Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	s := lab.Study{Baseline: "as-is", Model: text.String(), Points: []lab.Point{{Name: "low"}, {Name: "high"}},
+		Metrics: []lab.Metric{{Name: "p50", Quantity: lab.ResponseTime, Quantile: 0.5},
+			{Name: "cpu", Quantity: lab.CPU, Per: lab.PerOperation}},
+		Variants: []lab.Variant{{Name: "as-is"}, {Name: "changed",
+			Knobs: map[string]string{"placement": "front+orders,stock"}}}}
+	trial := func(block int, variant, point string, valid bool, p50, cpu float64) lab.Trial {
+		return lab.Trial{Block: block, Variant: variant, Point: lab.Point{Name: point}, Valid: valid,
+			Measures: map[string]float64{"p50": p50, "cpu": cpu}}
+	}
+	trials := []lab.Trial{
+		trial(1, "changed", "low", true, 0.009, 0.0045), trial(1, "as-is", "low", true, 0.008, 0.004),
+		trial(2, "as-is", "low", true, 0.010, 0.005), trial(2, "changed", "low", true, 0.013, 0.0059),
+		trial(3, "as-is", "low", true, 0.010, 0.005), trial(3, "changed", "low", false, 1, 1),
+		trial(1, "changed", "high", true, 1, 1),
+	}
+	samples, err := RehearsedHops(s, "changed", trials)
+	if err != nil || len(samples) != 2 {
+		t.Fatalf("%+v, %v, want those of two blocks", samples, err)
+	}
+	hop := MeasuredHop(samples, "")
+	near(t, "CPU time", hop.CPU, 0.35e-3, 1e-9)
+	near(t, "the rest", hop.Wait, 0.65e-3, 1e-9)
+	if _, err := RehearsedHops(s, "as-is", trials); err == nil {
+		t.Error("a rehearsal that changes nothing has told what a call takes")
+	}
+}
