@@ -1,14 +1,14 @@
 // Package resilient guards calls against callees that are slow or away: with a timeout, retries, a circuit
 // breaker and a bulkhead. The last three are those of failsafe-go; the budget of retries is our own. It
-// counts the calls that callers ask for and the attempts that are sent. Retries are for systems whose calls
-// may be repeated.
+// counts the calls that callers ask for and the attempts that are sent.
 //
-// Entry point: New.
+// Entry points: New; Guard for a client of a binding, ForUnit for others.
 package resilient
 
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +30,8 @@ type Settings struct {
 	Budget   float64
 	Breaker  bool // open for a second when half of the calls of the last seconds have failed
 	Bulkhead uint // calls at once to one unit; more are refused
+	// Repeatable reports whether a call of a method may be carried out twice: no other is retried. nil: all may.
+	Repeatable func(method string) bool
 }
 
 const (
@@ -43,7 +45,7 @@ const (
 	probes              = 5 // calls that have to succeed before it closes
 )
 
-// Guards make guards of clients, one for each unit that is called, and count for all of them.
+// Guards make a guard for each unit that is called, and count for all of them.
 type Guards struct {
 	settings        Settings
 	faults          rpc.Faults
@@ -68,19 +70,25 @@ func (g *Guards) Guard(client rpc.Client) rpc.Client {
 	if g == nil {
 		return client
 	}
-	c := &guarded{Client: client, guards: g}
+	return guarded{client, g.ForUnit()}
+}
+
+// Guard guards the calls of one unit. A nil Guard guards none.
+type Guard struct {
+	guards *Guards
+	// once has all policies but retries, and retrying these, too. nil: a call is one attempt.
+	once, retrying failsafe.Executor[any]
+	purse          *purse // nil: retries cost nothing
+}
+
+// ForUnit returns the guard of a unit; nil Guards return nil.
+func (g *Guards) ForUnit() *Guard {
+	if g == nil {
+		return nil
+	}
+	of := &Guard{guards: g}
 	var policies []failsafe.Policy[any]
 	failed := func(_ any, err error) bool { return hasFailed(err) }
-	if s := g.settings; s.Retries > 0 {
-		retries := retrypolicy.NewBuilder[any]().HandleIf(failed).WithMaxRetries(s.Retries).ReturnLastFailure()
-		if s.Budget > 0 {
-			c.purse = &purse{retries: s.Budget * savings}
-			retries = retries.WithBackoff(firstPause, longestPause).WithJitterFactor(jitter).
-				AbortIf(func(any, error) bool { return !c.purse.pay() }).
-				OnRetriesExceeded(func(failsafe.ExecutionEvent[any]) { c.purse.refund() }) // no retry follows
-		}
-		policies = append(policies, retries.Build())
-	}
 	// The bulkhead is around the breaker, which would count its refusals as successes.
 	if g.settings.Bulkhead > 0 {
 		policies = append(policies, bulkhead.New[any](g.settings.Bulkhead))
@@ -91,9 +99,52 @@ func (g *Guards) Guard(client rpc.Client) rpc.Client {
 			WithSuccessThreshold(probes).Build())
 	}
 	if len(policies) > 0 {
-		c.executor = failsafe.With(policies...)
+		of.once = failsafe.With(policies...)
 	}
-	return c
+	of.retrying = of.once
+	if s := g.settings; s.Retries > 0 {
+		retries := retrypolicy.NewBuilder[any]().HandleIf(failed).WithMaxRetries(s.Retries).ReturnLastFailure()
+		if s.Budget > 0 {
+			of.purse = &purse{retries: s.Budget * savings}
+			retries = retries.WithBackoff(firstPause, longestPause).WithJitterFactor(jitter).
+				AbortIf(func(any, error) bool { return !of.purse.pay() }).
+				OnRetriesExceeded(func(failsafe.ExecutionEvent[any]) { of.purse.refund() }) // no retry follows
+		}
+		of.retrying = failsafe.With(slices.Insert(policies, 0, failsafe.Policy[any](retries.Build()))...)
+	}
+	return of
+}
+
+// Do makes a call of a method, which attempt sends once.
+func (of *Guard) Do(ctx context.Context, method string, attempt func(context.Context) error) error {
+	if of == nil {
+		return attempt(ctx)
+	}
+	of.guards.calls.Add(1)
+	executor := of.retrying
+	if repeatable := of.guards.settings.Repeatable; repeatable != nil && !repeatable(method) {
+		executor = of.once
+	}
+	if executor == nil {
+		return of.attempt(ctx, attempt)
+	}
+	of.purse.earn(of.guards.settings.Budget)
+	err := executor.WithContext(ctx).Run(func() error { return of.attempt(ctx, attempt) })
+	if errors.Is(err, circuitbreaker.ErrOpen) || errors.Is(err, bulkhead.ErrFull) {
+		return of.guards.faults.Decode(rpc.Fault{Kind: rpc.Unavailable, Detail: "a part is not called now"}, err)
+	}
+	return err
+}
+
+// attempt sends a call once.
+func (of *Guard) attempt(ctx context.Context, send func(context.Context) error) error {
+	of.guards.attempts.Add(1)
+	if timeout := of.guards.settings.Timeout; timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	return send(ctx)
 }
 
 // hasFailed reports whether an error says that the callee is slow or away. Others are answers.
@@ -105,34 +156,12 @@ func hasFailed(err error) bool {
 // guarded is a client with a guard.
 type guarded struct {
 	rpc.Client
-	guards   *Guards
-	executor failsafe.Executor[any] // nil: every call is one attempt
-	purse    *purse                 // nil: retries cost nothing
+	guard *Guard
 }
 
 // Invoke implements grpc.ClientConnInterface.
-func (c *guarded) Invoke(ctx context.Context, method string, in, out any, options ...grpc.CallOption) error {
-	c.guards.calls.Add(1)
-	if c.executor == nil {
-		return c.attempt(ctx, method, in, out, options)
-	}
-	c.purse.earn(c.guards.settings.Budget)
-	err := c.executor.WithContext(ctx).Run(func() error {
-		return c.attempt(ctx, method, in, out, options)
+func (c guarded) Invoke(ctx context.Context, method string, in, out any, options ...grpc.CallOption) error {
+	return c.guard.Do(ctx, method, func(ctx context.Context) error {
+		return c.Client.Invoke(ctx, method, in, out, options...)
 	})
-	if errors.Is(err, circuitbreaker.ErrOpen) || errors.Is(err, bulkhead.ErrFull) {
-		return c.guards.faults.Decode(rpc.Fault{Kind: rpc.Unavailable, Detail: "a part is not called now"}, err)
-	}
-	return err
-}
-
-// attempt sends a call once.
-func (c *guarded) attempt(ctx context.Context, method string, in, out any, options []grpc.CallOption) error {
-	c.guards.attempts.Add(1)
-	if timeout := c.guards.settings.Timeout; timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
-	}
-	return c.Client.Invoke(ctx, method, in, out, options...)
 }

@@ -119,6 +119,32 @@ func TestRetriesBringAnAnswer(t *testing.T) {
 	}
 }
 
+// TestOnlyWhatMayBeRepeatedIsRetried: all else is sent once, with the other guards.
+func TestOnlyWhatMayBeRepeatedIsRetried(t *testing.T) {
+	for repeatable, want := range map[bool]float64{true: 4, false: 1} {
+		settings := resilient.Settings{Retries: 3, Repeatable: func(method string) bool {
+			return repeatable && method == grpc_health_v1.Health_Check_FullMethodName
+		}}
+		if got := amplification(t, settings); got != want {
+			t.Errorf("repeatable %t: %.2f attempts for each call, want %g", repeatable, got, want)
+		}
+	}
+	settings := resilient.Settings{Retries: 3, Breaker: true, Repeatable: func(string) bool { return false }}
+	if got := amplification(t, settings); got > 0.8 {
+		t.Errorf("a breaker lets %.2f attempts through for each call that may not be repeated", got)
+	}
+}
+
+// TestWithoutAGuardACallIsOneAttempt.
+func TestWithoutAGuardACallIsOneAttempt(t *testing.T) {
+	var none *resilient.Guards
+	sent := 0
+	err := none.ForUnit().Do(t.Context(), "", func(context.Context) error { sent++; return nil })
+	if sent != 1 || err != nil {
+		t.Errorf("sent %d times, %v", sent, err)
+	}
+}
+
 // TestSlowCalleesAreGivenUp: by a timeout, and by a bulkhead for those who would wait with others.
 func TestSlowCalleesAreGivenUp(t *testing.T) {
 	c, _, call := start(t, resilient.Settings{Timeout: 50 * time.Millisecond})

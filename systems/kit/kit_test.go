@@ -168,3 +168,21 @@ func TestTracedShare(t *testing.T) {
 		t.Errorf("values %v", got)
 	}
 }
+
+func TestKnobsOfCallsNeedCalls(t *testing.T) {
+	for _, k := range CallKnobs() {
+		for i, value := range k.Values {
+			settings := map[string]string{k.Name: value}
+			alone, among := CheckCalls(settings, 1), CheckCalls(settings, 2)
+			if (alone == nil) != (i == 0) || among != nil || AddsToCalls(k.Name, value) != (i > 0) {
+				t.Errorf("%s=%s: %v in one unit, %v in two", k.Name, value, alone, among)
+			}
+			if alone != nil && !strings.Contains(alone.Error(), k.Name+" "+value+" has no effect") {
+				t.Errorf("%s=%s: %v", k.Name, value, alone)
+			}
+		}
+	}
+	if err := CheckCalls(nil, 1); err != nil || !IsOfCalls(KnobSecurity) || IsOfCalls(KnobLogging) {
+		t.Errorf("what is not set: %v", err)
+	}
+}

@@ -16,7 +16,7 @@ const (
 	Guarded   = "guarded"
 )
 
-// Resilience returns the knob, for systems whose calls may be repeated.
+// Resilience returns the knob.
 func Resilience() lab.Knob {
 	return lab.Knob{Name: KnobResilience,
 		Values: []string{Unguarded, Timeouts, Retries, Budgeted, Breaker, Bulkhead, Guarded},
@@ -25,4 +25,14 @@ func Resilience() lab.Knob {
 		Means: map[string]string{Unguarded: "unguarded calls", Timeouts: "timeouts",
 			Retries: "retries without a budget", Budgeted: "retries with a budget", Breaker: "a circuit breaker",
 			Bulkhead: "a bulkhead", Guarded: "guarded calls"}}
+}
+
+// QuantityAmplification is what retries increase, and the name of its metric.
+const QuantityAmplification = "amplification"
+
+// Amplification returns the metric that says how many attempts KnobResilience sends.
+func Amplification() lab.Metric {
+	return lab.Metric{Name: QuantityAmplification, Unit: "1", Better: lab.LowerIsBetter, Kind: lab.KindCount,
+		Title:    "attempts sent for each call between units that was asked for",
+		Quantity: QuantityAmplification, Source: lab.FromSystem}
 }

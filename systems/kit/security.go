@@ -1,10 +1,6 @@
 package kit
 
-import (
-	"fmt"
-
-	"github.com/cleave-lab/cleave/lab"
-)
+import "github.com/cleave-lab/cleave/lab"
 
 // KnobSecurity is the knob for the connections between units of a system.
 const KnobSecurity = "security"
@@ -23,12 +19,4 @@ func Security() lab.Knob {
 			"too; every trial has an authority of its own",
 		Means: map[string]string{Plain: "unprotected calls", TLS: "calls over TLS",
 			MutualTLS: "calls over mutual TLS"}}
-}
-
-// CheckSecurity refuses a value of KnobSecurity that protects nothing, since a system has one unit.
-func CheckSecurity(security string, units int) error {
-	if security != Plain && units == 1 {
-		return fmt.Errorf("%s %s has nothing to protect: all components are in one unit", KnobSecurity, security)
-	}
-	return nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/binding/requestlog"
+	"github.com/cleave-lab/cleave/binding/resilient"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/secure"
 	"github.com/cleave-lab/cleave/binding/spans"
@@ -73,7 +74,7 @@ func (u *Unit) report(channel *unit.Channel) error {
 	if err := hosting.HandOverSpans(channel, u.spans); err != nil {
 		return err
 	}
-	return channel.Report(struct{}{})
+	return channel.Report(hosting.ReportOf(u.guards, u.spans))
 }
 
 func (u *Unit) writeBookings(path string) error {
@@ -95,6 +96,7 @@ type Unit struct {
 	grpc    bool
 	// security is that of connections with other units; nil: they are not protected.
 	security *secure.Transport
+	guards   *resilient.Guards
 	log      *requestlog.Log // of what the unit answers; nil: none
 	spans    *spans.Provider // of requests that are traced; nil: none are
 }
@@ -115,7 +117,8 @@ func Open(ctx context.Context, s Settings, logError func(error)) (*Unit, error) 
 		return nil, err
 	}
 	u := &Unit{kind: s.Unit, store: opened, grpc: s.GRPC, security: s.Security,
-		log: hosting.RequestLog(s.Logging, s.Unit), spans: hosting.Tracer(s.Spans),
+		guards: hosting.Guards(s.Resilience, rpc.Problems(airline.ProblemOf), nil), // all calls only look
+		log:    hosting.RequestLog(s.Logging, s.Unit), spans: hosting.Tracer(s.Spans),
 		parts: web.Parts{Asked: s.Unit != UnitMonolith, LogError: logError}}
 	has := func(part string) bool { return s.Unit == part || s.Unit == UnitMonolith }
 	if err := opened.Load(ctx, s.Data, has(UnitCustomers), has(UnitFlights)); err != nil {
@@ -145,10 +148,10 @@ func Open(ctx context.Context, s Settings, logError func(error)) (*Unit, error) 
 func (u *Unit) connect(s Settings) error {
 	for _, peer := range Asks(s.Unit, s.Key != nil) {
 		secured := s.Security.Client(peer)
-		var client client = web.NewClient(s.Peers[peer], s.Pool, secured)
+		var client client = web.NewClient(s.Peers[peer], s.Pool, secured, u.guards.ForUnit())
 		if s.GRPC {
 			var err error
-			if client, err = calls.NewClient(s.Peers[peer], secured); err != nil {
+			if client, err = calls.NewClient(s.Peers[peer], secured, u.guards); err != nil {
 				return err
 			}
 		}

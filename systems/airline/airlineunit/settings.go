@@ -55,6 +55,7 @@ type Settings struct {
 	Pool           bool              // connections to other units are kept
 	GRPC           bool              // units call each other over gRPC, not over HTTP; it keeps its connections
 	Security       *secure.Transport // of the connections between units; only units in Go have it
+	Resilience     string            // a value of kit.KnobResilience; only units in Go have it
 	Logging        string            // a value of kit.KnobLogging; only units in Go have it
 	Spans          float64           // the share of requests that are traced; only units in Go have it
 }
@@ -78,6 +79,7 @@ func Read(get func(string) string) (Settings, error) {
 		SessionSeconds: r.number("AIRLINE_SESSION_SECONDS", 1800, 1, 86400),
 		Pool:           r.one("AIRLINE_POOL", on, off) == on,
 		GRPC:           r.one("AIRLINE_CALLS", overHTTP, overGRPC) == overGRPC,
+		Resilience:     r.one("AIRLINE_RESILIENCE", kit.Resilience().Values...),
 		Logging:        r.one("AIRLINE_LOGGING", kit.LogNothing, kit.LogRequests),
 	}
 	if s.GRPC && !s.Pool {

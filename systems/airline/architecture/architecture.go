@@ -58,10 +58,11 @@ type Design struct {
 	Pool    bool // units keep their connections to each other
 	GRPC    bool // units call each other over gRPC
 	// Security is a value of kit.KnobSecurity, for the connections between units.
-	Security string
-	Logging  string  // of what units answer: a value of kit.KnobLogging
-	Spans    float64 // the share of requests that are traced
-	Workers  int     // processes of a unit of Node.js; 0: as many as it has cores
+	Security   string
+	Resilience string  // of the calls between them: a value of kit.KnobResilience
+	Logging    string  // of what units answer: a value of kit.KnobLogging
+	Spans      float64 // the share of requests that are traced
+	Workers    int     // processes of a unit of Node.js; 0: as many as it has cores
 }
 
 // knobs returns what can be turned, the default first.
@@ -88,7 +89,7 @@ func knobs() []lab.Knob {
 
 // ofGo returns the knobs that the airline has in Go only; in the others they have their first value.
 func ofGo() []lab.Knob {
-	return []lab.Knob{kit.Security(), kit.Logging(), kit.Spans(kit.SpansOff, "requests")}
+	return []lab.Knob{kit.Security(), kit.Resilience(), kit.Logging(), kit.Spans(kit.SpansOff, "requests")}
 }
 
 // Catalogue returns the architectures of the airline.
@@ -110,6 +111,7 @@ func New(name string, turned map[string]string) (Design, error) {
 		Runtime: settings[KnobRuntime], Units: []string{airlineunit.UnitMonolith}, Store: settings[KnobStore],
 		Token: settings[KnobSessions] == Token, Pool: settings[KnobPool] == on,
 		Security: settings[kit.KnobSecurity], Logging: settings[kit.KnobLogging],
+		Resilience: settings[kit.KnobResilience],
 	}
 	if name == Services {
 		d.Units = []string{airlineunit.UnitAuth, airlineunit.UnitCustomers, airlineunit.UnitFlights,
@@ -126,7 +128,7 @@ func New(name string, turned map[string]string) (Design, error) {
 				"%s=%s, or %s=%s", name, k.Name, settings[k.Name], d.Runtime, KnobRuntime, Go, k.Name, own)
 		}
 	}
-	if err := kit.CheckSecurity(d.Security, len(d.Units)); err != nil {
+	if err := kit.CheckCalls(settings, len(d.Units)); err != nil {
 		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
 	}
 	if d.Spans, err = kit.TracedShare(settings); err != nil {

@@ -31,18 +31,20 @@ func TestArchitecturesAreUnits(t *testing.T) {
 
 func TestWhatThereIsNotIsNamed(t *testing.T) {
 	for want, turned := range map[string]map[string]string{
-		`runtime is "cobol": use one of go, java, node`:  {KnobRuntime: "cobol"},
-		`there is no knob "wings"`:                       {"wings": "two"},
-		`workers is "0": use cores, or 1 to 64`:          {KnobWorkers: "0"},
-		`workers is "many": use cores, or 1 to 64`:       {KnobWorkers: "many"},
-		`sessions is "": use one of ask, token`:          {KnobSessions: ""},
-		`store is "paper": use one of embedded, mongo`:   {KnobStore: "paper"},
-		`calls=grpc keeps its connections`:               {KnobCalls: GRPC},
-		`security is tls, which the airline in java`:     {kit.KnobSecurity: kit.TLS, KnobRuntime: Java},
-		`logging is requests, which the airline in node`: {kit.KnobLogging: kit.LogRequests, KnobRuntime: Node},
-		`spans is all, which the airline in java`:        {kit.KnobSpans: kit.SpansAll, KnobRuntime: Java},
-		`spans is "2": use off, on, all, or a share`:     {kit.KnobSpans: "2"},
-		`security tls has nothing to protect`:            {kit.KnobSecurity: kit.TLS},
+		`runtime is "cobol": use one of go, java, node`:    {KnobRuntime: "cobol"},
+		`there is no knob "wings"`:                         {"wings": "two"},
+		`workers is "0": use cores, or 1 to 64`:            {KnobWorkers: "0"},
+		`workers is "many": use cores, or 1 to 64`:         {KnobWorkers: "many"},
+		`sessions is "": use one of ask, token`:            {KnobSessions: ""},
+		`store is "paper": use one of embedded, mongo`:     {KnobStore: "paper"},
+		`calls=grpc keeps its connections`:                 {KnobCalls: GRPC},
+		`security is tls, which the airline in java`:       {kit.KnobSecurity: kit.TLS, KnobRuntime: Java},
+		`resilience is breaker, which the airline in java`: {kit.KnobResilience: kit.Breaker, KnobRuntime: Java},
+		`resilience breaker has no effect`:                 {kit.KnobResilience: kit.Breaker},
+		`logging is requests, which the airline in node`:   {kit.KnobLogging: kit.LogRequests, KnobRuntime: Node},
+		`spans is all, which the airline in java`:          {kit.KnobSpans: kit.SpansAll, KnobRuntime: Java},
+		`spans is "2": use off, on, all, or a share`:       {kit.KnobSpans: "2"},
+		`security tls has no effect`:                       {kit.KnobSecurity: kit.TLS},
 	} {
 		if _, err := New(Monolith, turned); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want it to say %s", turned, err, want)
@@ -60,7 +62,7 @@ func TestAllArchitecturesHaveTheSameKnobs(t *testing.T) {
 			names[i] = append(names[i], k.Name+"="+k.Values[0])
 		}
 	}
-	if len(names[0]) != 9 || !slices.Equal(names[0], names[1]) {
+	if len(names[0]) != 10 || !slices.Equal(names[0], names[1]) {
 		t.Errorf("knobs %v", names)
 	}
 }

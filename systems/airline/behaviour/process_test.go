@@ -307,9 +307,9 @@ func TestAirlinesOverGRPC(t *testing.T) {
 	})
 }
 
-// TestAirlinesWithProtectedCalls books at services that identify themselves to each other, over HTTP and
-// over gRPC. What units say to each other they say to nobody who does not: not at the address that is open to
-// customers, either.
+// TestAirlinesWithProtectedCalls books at services that identify themselves to each other and guard their
+// calls, over HTTP and over gRPC. What units say to each other they say to nobody who does not identify
+// himself: not at the address that is open to customers, either.
 func TestAirlinesWithProtectedCalls(t *testing.T) {
 	units := architectures()["services"]
 	for _, by := range []string{"http", "grpc"} {
@@ -321,7 +321,8 @@ func TestAirlinesWithProtectedCalls(t *testing.T) {
 			}
 			dir := hostingtest.Identities(t, kit.MutualTLS, units...)
 			a := startProcesses(t, runtimes(t)[0], units, with(map[string]string{"AIRLINE_CALLS": by,
-				"AIRLINE_POOL": "on", "AIRLINE_SECURITY": kit.MutualTLS, "CLEAVE_DIR": dir}))
+				"AIRLINE_POOL": "on", "AIRLINE_SECURITY": kit.MutualTLS, "CLEAVE_DIR": dir,
+				"AIRLINE_RESILIENCE": kit.Guarded}))
 			s := newSession(t, document, a, 0)
 			s.book("ATH-AMS-20260227-1", "ATH-AMS-20260227-2")
 			s.refused("who does not identify himself", s.askUnit(Customers, "POST", "/internal/check",
@@ -375,7 +376,8 @@ func TestUnitsSpeakOneGRPC(t *testing.T) {
 		s := newSession(t, document, a, 0)
 		unit := map[string]*calls.Client{}
 		for _, name := range []string{Auth, Customers, Flights} {
-			if unit[name], err = calls.NewClient(strings.TrimPrefix(a.Units[name], "http://"), nil); err != nil {
+			if unit[name], err = calls.NewClient(strings.TrimPrefix(a.Units[name], "http://"), nil,
+				nil); err != nil {
 				t.Fatal(err)
 			}
 			defer unit[name].Close()

@@ -94,7 +94,7 @@ func kindOf(err error) rpc.Kind {
 func TestUnitsAskEachOther(t *testing.T) {
 	var complaints []error
 	address, stop := serve(t, "127.0.0.1:0", func(err error) { complaints = append(complaints, err) })
-	client, err := NewClient(address, nil)
+	client, err := NewClient(address, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestUnitsAskEachOther(t *testing.T) {
 
 func TestAUnitThatIsBackIsAskedAgain(t *testing.T) {
 	address, stop := serve(t, "127.0.0.1:0", nil)
-	client, err := NewClient(address, nil)
+	client, err := NewClient(address, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/grpcgo"
+	"github.com/cleave-lab/cleave/binding/resilient"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/api/airlinepb"
@@ -15,7 +16,7 @@ import (
 
 // Client asks another unit over one connection that all calls share.
 type Client struct {
-	grpc      *grpcgo.Client
+	grpc      rpc.Client
 	auth      airlinepb.AuthClient
 	customers airlinepb.CustomersClient
 	flights   airlinepb.FlightsClient
@@ -28,12 +29,13 @@ var (
 )
 
 // NewClient returns a client of the unit at an address, host:port. secured protects the connection; if it is
-// nil, it is plain.
-func NewClient(address string, secured *tls.Config) (*Client, error) {
-	client, err := grpcgo.NewClient(address, faults{}, secured)
+// nil, it is plain. guards guard the calls; nil: nothing does.
+func NewClient(address string, secured *tls.Config, guards *resilient.Guards) (*Client, error) {
+	made, err := grpcgo.NewClient(address, faults{}, secured)
 	if err != nil {
 		return nil, err
 	}
+	client := guards.Guard(made)
 	return &Client{client, airlinepb.NewAuthClient(client), airlinepb.NewCustomersClient(client),
 		airlinepb.NewFlightsClient(client)}, nil
 }

@@ -2,9 +2,11 @@ package system
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
@@ -25,7 +27,7 @@ func metrics() []lab.Metric {
 		lab.Metric{Name: "time_to_first_answer",
 			Title: "time from the start of the units to the first right answer", Unit: "s", Better: lab.LowerIsBetter,
 			Kind: lab.KindTime, Quantity: lab.FirstAnswer, Source: lab.FromGenerator, Clocks: true},
-		words.PeakMemory())
+		kit.Amplification(), words.PeakMemory())
 	return append(all, loaded.ClientMetrics()...)
 }
 
@@ -60,5 +62,6 @@ func (s System) Measure(
 	if load.OK > 0 {
 		found.Values["front_cpu_per_operation"] = metered.Roles[front].CPUSeconds / float64(load.OK)
 	}
-	return found, hosting.KeepSpans(s.Spans, v, p, left.Dir)
+	return found, errors.Join(hosting.AddAmplification(found.Values, left.Reports),
+		hosting.KeepSpans(s.Spans, v, p, left.Dir))
 }

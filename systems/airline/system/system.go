@@ -272,6 +272,9 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 	if d.Security != kit.Plain {
 		unit.Env = append(unit.Env, "AIRLINE_SECURITY="+d.Security)
 	}
+	if d.Resilience != kit.Unguarded {
+		unit.Env = append(unit.Env, "AIRLINE_RESILIENCE="+d.Resilience)
+	}
 	if d.Logging != kit.LogNothing {
 		unit.Env = append(unit.Env, "AIRLINE_LOGGING="+d.Logging)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cleave-lab/cleave/binding/resilient"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/bounded"
@@ -32,8 +33,9 @@ const (
 
 // Client asks another unit.
 type Client struct {
-	base string
-	http *http.Client
+	base  string
+	http  *http.Client
+	guard *resilient.Guard // of all calls; nil: none
 }
 
 var (
@@ -42,16 +44,16 @@ var (
 	_ service.FlightFinder = (*Client)(nil)
 )
 
-// NewClient asks the unit at an address, host:port. Without a pool every call has a
-// connection of its own. secured protects the connections; if it is nil, they are plain.
-func NewClient(address string, pool bool, secured *tls.Config) *Client {
+// NewClient asks the unit at an address, host:port. Without a pool every call has a connection of its own.
+// secured protects the connections; if it is nil, they are plain. guard guards the calls; nil: nothing does.
+func NewClient(address string, pool bool, secured *tls.Config, guard *resilient.Guard) *Client {
 	transport := &http.Transport{DisableKeepAlives: !pool, MaxIdleConns: mostIdle, MaxIdleConnsPerHost: mostIdle,
 		IdleConnTimeout: time.Minute, TLSClientConfig: secured, TLSHandshakeTimeout: callTimeout}
 	scheme := "http://"
 	if secured != nil {
 		scheme = "https://"
 	}
-	return &Client{scheme + address, &http.Client{Transport: transport, Timeout: callTimeout}}
+	return &Client{scheme + address, &http.Client{Transport: transport, Timeout: callTimeout}, guard}
 }
 
 // Close closes the connections that no call uses.
@@ -78,9 +80,16 @@ func (c *Client) Flight(ctx context.Context, id string) (flight airline.Flight, 
 	return flight, err
 }
 
-// call sends a request and reads its answer; what the other unit refuses is refused so. The operation is a
-// method with a path, and id the end of that, which no span tells.
+// call makes a call as it is guarded. The operation is a method with a path, and id the end of that, which no
+// span tells.
 func (c *Client) call(ctx context.Context, operation, id string, body, answer any) error {
+	return c.guard.Do(ctx, operation, func(ctx context.Context) error {
+		return c.attempt(ctx, operation, id, body, answer)
+	})
+}
+
+// attempt sends a request and reads its answer; what the other unit refuses is refused so.
+func (c *Client) attempt(ctx context.Context, operation, id string, body, answer any) error {
 	ctx, span := spans.Begin(ctx, operation, lab.SegmentTransport)
 	defer span.End()
 	var content io.Reader = http.NoBody

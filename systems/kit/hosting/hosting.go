@@ -176,11 +176,3 @@ func Run(
 	}
 	return errors.Join(err, u.Close())
 }
-
-// Report hands over the spans of the unit, and reports.
-func (u *Unit) Report(channel *unit.Channel) error {
-	if err := HandOverSpans(channel, u.Spans); err != nil {
-		return err
-	}
-	return channel.Report(struct{}{})
-}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/resilient"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/kit"
 )
 
@@ -18,8 +19,16 @@ const (
 	mostAtOnce = 32
 )
 
-// Resilience returns the settings of a value of kit.KnobResilience.
-func Resilience(value string) resilient.Settings {
+// Guards returns the guards of a unit's calls for a value of kit.KnobResilience. They count calls for any
+// value. Repeatable reports whether a method may be carried out twice; nil: all may.
+func Guards(value string, faults rpc.Faults, repeatable func(method string) bool) *resilient.Guards {
+	settings := guarding(value)
+	settings.Repeatable = repeatable
+	return resilient.New(settings, faults)
+}
+
+// guarding returns the settings of a value of kit.KnobResilience.
+func guarding(value string) resilient.Settings {
 	if value == kit.Unguarded {
 		return resilient.Settings{}
 	}

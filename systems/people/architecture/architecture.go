@@ -65,18 +65,19 @@ const (
 type Design struct {
 	kit.Units // the first has the gateway, all keep kinds of records
 
-	TwoHosts bool    // the gateway and the database on one host, all other units on another
-	Calls    string  // HTTP or GRPC; of no consequence in one unit
-	Security string  // of the connections between units
-	Logging  string  // of what units answer: a value of kit.KnobLogging
-	Spans    float64 // the share of requests that are traced
-	Lean     bool    // the gateway serves clients with package leanhttp, not net/http
-	Store    string  // kind of the database
-	Periodic bool    // Cassandra acknowledges before it has written
-	Own      bool    // every kind of records has a database of its own
-	Cipher   string
-	Pool     int // connections to the database, and of the gateway to each other unit
-	InFlight int // requests that are open at once, in the gateway and at a database
+	TwoHosts   bool    // the gateway and the database on one host, all other units on another
+	Calls      string  // HTTP or GRPC; of no consequence in one unit
+	Security   string  // of the connections between units
+	Resilience string  // of the calls between them: a value of kit.KnobResilience
+	Logging    string  // of what units answer: a value of kit.KnobLogging
+	Spans      float64 // the share of requests that are traced
+	Lean       bool    // the gateway serves clients with package leanhttp, not net/http
+	Store      string  // kind of the database
+	Periodic   bool    // Cassandra acknowledges before it has written
+	Own        bool    // every kind of records has a database of its own
+	Cipher     string
+	Pool       int // connections to the database, and of the gateway to each other unit
+	InFlight   int // requests that are open at once, in the gateway and at a database
 }
 
 // knobs returns what can be turned, with the value of most architectures first.
@@ -91,7 +92,7 @@ func knobs() []lab.Knob {
 		{Name: KnobCalls, Values: []string{HTTP, GRPC},
 			Summary: "what carries calls between gateway and services: net/http with JSON, or grpc-go",
 			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
-		kit.Security(), kit.Logging(), kit.Spans(kit.SpansOff, "requests"),
+		kit.Security(), kit.Resilience(), kit.Logging(), kit.Spans(kit.SpansOff, "requests"),
 		{Name: KnobFront, Values: []string{stock, Lean},
 			Summary: "what serves clients: net/http, or our own binding, which does less for each request",
 			Means:   map[string]string{stock: "net/http", Lean: "our lean HTTP"}},
@@ -132,8 +133,8 @@ func New(name string, turned map[string]string) (Design, error) {
 	}
 	d := Design{
 		TwoHosts: settings[KnobHosts] == twoHosts, Calls: settings[KnobCalls], Security: settings[kit.KnobSecurity],
-		Logging: settings[kit.KnobLogging],
-		Lean:    settings[KnobFront] == Lean, Store: settings[KnobStore],
+		Logging: settings[kit.KnobLogging], Resilience: settings[kit.KnobResilience],
+		Lean: settings[KnobFront] == Lean, Store: settings[KnobStore],
 		Periodic: settings[KnobCommitLog] == Periodic, Own: settings[KnobDatabase] == own,
 		Cipher: settings[KnobCipher],
 	}
@@ -145,7 +146,7 @@ func New(name string, turned map[string]string) (Design, error) {
 	d.Units, mistakes[0] = kit.PlaceBehind(settings[KnobPlacement], UnitGateway, UnitAll, kinds)
 	d.Pool, mistakes[1] = kit.Number(settings, KnobPool, 1000)
 	d.InFlight, mistakes[2] = kit.Number(settings, KnobInFlight, 100_000)
-	mistakes[3] = kit.CheckSecurity(d.Security, len(d.Units))
+	mistakes[3] = kit.CheckCalls(settings, len(d.Units))
 	d.Spans, mistakes[4] = kit.TracedShare(settings)
 	if d.TwoHosts && len(d.Units) == 1 {
 		mistakes[5] = fmt.Errorf("%s is %s: one unit has no service for another host; turn %s too", KnobHosts,

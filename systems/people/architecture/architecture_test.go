@@ -53,7 +53,7 @@ func TestWhatCannotBeBuiltSaysWhy(t *testing.T) {
 		{Monolith, map[string]string{KnobPool: "0"}, `pool is "0"`},
 		{Monolith, map[string]string{KnobInFlight: "many"}, `in_flight is "many"`},
 		{Monolith, map[string]string{KnobHosts: "two"}, "no service for another host"},
-		{Monolith, map[string]string{kit.KnobSecurity: kit.TLS}, "security tls has nothing to protect"},
+		{Monolith, map[string]string{kit.KnobSecurity: kit.TLS}, "security tls has no effect"},
 		{Services, map[string]string{KnobPlacement: "persons,persons"}, `puts persons into two units`},
 		{Services, map[string]string{KnobPlacement: "cellar"}, `names "cellar"`},
 	} {

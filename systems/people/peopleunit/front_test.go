@@ -12,6 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
+	"github.com/cleave-lab/cleave/systems/people/peoplepb"
 )
 
 // TestFrontsAnswerAlike asks both fronts of one database the same, whatever the way
@@ -83,6 +84,30 @@ func TestFrontsTraceAlike(t *testing.T) {
 		if first := hostingtest.OneTrace(t, s.tracers); first != "POST /persons" {
 			t.Errorf("%s: the trace begins with %q", front, first)
 		}
+	}
+}
+
+// TestOnlyFetchingIsRetried: whoever creates a record twice has two.
+func TestOnlyFetchingIsRetried(t *testing.T) {
+	design, err := architecture.New(architecture.Services, map[string]string{kit.KnobResilience: kit.Retries})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := Open(t.Context(), design, architecture.UnitGateway, Place{Key: make([]byte, 16),
+		Peer: func(string) (string, error) { return hostingtest.Nobody(t), nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = u.Close() }() // it has made no connection
+	persons, ctx := u.keepers[people.Persons], t.Context()
+	for what, c := range map[string]struct {
+		call func() error
+		want int64
+	}{
+		"create": {func() error { _, err := persons.Create(ctx, &peoplepb.CreateRequest{}); return err }, 1},
+		"fetch":  {func() error { _, err := persons.Fetch(ctx, &peoplepb.FetchRequest{}); return err }, 4},
+	} {
+		hostingtest.WantAttempts(t, u.Calls.Guards, what, c.want, c.call)
 	}
 }
 

@@ -123,12 +123,13 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	if err != nil {
 		return nil, fmt.Errorf("unit %s: %w", name, err)
 	}
+	faults := rpc.Problems(people.ProblemOf)
 	u := &Unit{design: design, keepers: map[people.Kind]peoplepb.Records{}, logError: place.LogError,
 		Unit: hosting.Unit{Name: name, Peer: place.Peer, Log: hosting.RequestLog(design.Logging, name),
 			Spans:  hosting.Tracer(design.Spans),
 			UnitOf: func(kind string) string { return design.Hosting(kind).Name },
 			Calls: hosting.Calls{Binding: design.Calls, Connections: design.Pool, MaxMessage: maxMessage,
-				Faults: rpc.Problems(people.ProblemOf), Security: security}}}
+				Faults: faults, Security: security, Guards: hosting.Guards(design.Resilience, faults, repeatable)}}}
 	if u.logError == nil {
 		u.logError = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }
 	}
@@ -137,6 +138,9 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	}
 	return u, nil
 }
+
+// repeatable reports whether a call may be carried out twice: whoever creates twice has two records.
+func repeatable(method string) bool { return method == peoplepb.Records_Fetch_FullMethodName }
 
 // join opens what the unit keeps and, in front, calls the units that keep the rest.
 func (u *Unit) join(ctx context.Context, place Place) error {

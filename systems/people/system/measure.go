@@ -2,8 +2,10 @@ package system
 
 import (
 	"context"
+	"errors"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/people"
@@ -48,7 +50,7 @@ func metrics() []lab.Metric {
 				Better: lab.LowerIsBetter,
 				Kind:   lab.KindMemory, Quantity: "mean_memory" + part.suffix, Source: lab.FromMeter})
 	}
-	return append(all, words.PeakMemory())
+	return append(all, kit.Amplification(), words.PeakMemory())
 }
 
 // Profiling implements lab.Profiled.
@@ -68,7 +70,8 @@ func (s System) Measure(
 	for _, part := range parts() {
 		part.measure(found.Values, metered)
 	}
-	return found, hosting.KeepSpans(s.Spans, v, p, left.Dir)
+	return found, errors.Join(hosting.AddAmplification(found.Values, left.Reports),
+		hosting.KeepSpans(s.Spans, v, p, left.Dir))
 }
 
 // measure adds what a part has used; nothing where the variant has no such part.

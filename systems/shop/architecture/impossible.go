@@ -37,11 +37,9 @@ func (d Design) impossible(turned map[string]string) []error {
 		"balancer %s has nothing to balance: one unit takes orders; use replicas 2, or more", balancerPair)
 	_, binding := turned[KnobBinding]
 	refuse(binding && d.Alone(), "binding %s has nothing to carry: all components are in one unit", d.Binding)
-	if err := kit.CheckSecurity(d.Security, len(d.Units)); err != nil && turned[kit.KnobSecurity] != "" {
+	if err := kit.CheckCalls(turned, len(d.Units)); err != nil {
 		reasons = append(reasons, err)
 	}
-	refuse(d.Resilience != kit.Unguarded && turned[kit.KnobResilience] != "" && d.Alone(),
-		"%s %s has nothing to guard: all components are in one unit", kit.KnobResilience, d.Resilience)
 	_, broker := turned[KnobBroker]
 	refuse(broker && d.Broker == "", "broker %s has nothing to carry: coordination %s publishes no events",
 		turned[KnobBroker], d.Coordination)

@@ -65,15 +65,19 @@ func asTyped(v lab.Variant) string {
 // and read models come; what is tuned comes last. A value says which step of a knob is
 // meant.
 func order() []setting {
-	return []setting{
+	first := []setting{
 		{kit.KnobLogging, ""}, {kit.KnobSpans, ""},
 		{KnobDatabase, ""}, {KnobDisk, ""}, {KnobPool, ""}, {KnobReplicas, ""}, {KnobBalancer, ""},
 		{KnobCoordination, string(Orchestrated)}, {KnobData, ""}, {KnobPlacement, ""}, {KnobBinding, ""},
-		{kit.KnobSecurity, ""}, {kit.KnobResilience, ""},
+	}
+	for _, k := range kit.CallKnobs() {
+		first = append(first, setting{k.Name, ""})
+	}
+	return append(first, []setting{
 		{KnobCoordination, string(Choreographed)}, {KnobBroker, ""}, {KnobPrefetch, ""},
 		{KnobViews, ""}, {KnobDocuments, ""},
 		{KnobBinding, lean}, {KnobBatching, ""}, {KnobRuntime, ""},
-	}
+	}...)
 }
 
 // spelledOut returns a variant's settings, all knobs, and the design they make.
@@ -88,9 +92,10 @@ func spelledOut(v lab.Variant) (map[string]string, Design, error) {
 
 // idle reports whether a knob has no effect in a design.
 func (d Design) idle(knob string) bool {
-	switch knob {
-	case KnobBinding, kit.KnobSecurity, kit.KnobResilience:
+	if knob == KnobBinding || kit.IsOfCalls(knob) {
 		return d.Alone()
+	}
+	switch knob {
 	case KnobBroker, KnobPrefetch:
 		return d.Broker == ""
 	case KnobDocuments:
@@ -138,7 +143,7 @@ func align(from, to map[string]string, before, after Design, first func(binding 
 
 // isTurnedByItself reports whether a knob that begins to have an effect is a step of its own.
 func isTurnedByItself(knob string) bool {
-	return knob == KnobRuntime || knob == kit.KnobSecurity || knob == kit.KnobResilience
+	return knob == KnobRuntime || kit.IsOfCalls(knob)
 }
 
 // changes returns what lies between two settings.

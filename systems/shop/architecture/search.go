@@ -93,13 +93,12 @@ func (s *search) at(mask int) (map[string]string, bool) {
 	return settings, true
 }
 
-// tunesNothing reports whether settings have something tuned or protected that has no effect there.
+// tunesNothing reports whether settings have something tuned, or added to calls, that has no effect there.
 func (s *search) tunesNothing(settings map[string]string) bool {
 	d, err := design("", settings)
 	return err == nil && slices.ContainsFunc(s.changes, func(c lab.KnobChange) bool {
-		protects := c.Knob == kit.KnobSecurity && settings[c.Knob] != kit.Plain ||
-			c.Knob == kit.KnobResilience && settings[c.Knob] != kit.Unguarded
-		return d.idle(c.Knob) && (protects || !isStock(c.Knob, settings[c.Knob]))
+		value := settings[c.Knob]
+		return d.idle(c.Knob) && (kit.AddsToCalls(c.Knob, value) || !isStock(c.Knob, value))
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/observation"
 )
@@ -58,9 +59,9 @@ func HandedOver(dir, instance string) []string {
 
 // report returns what the unit has done since it was started.
 func (u *unit) report() Report {
-	r := Report{Kind: u.kind.Name, Databases: map[string]database.Counters{}, CallBytes: u.callBytes.Load(),
+	r := Report{Report: hosting.ReportOf(u.Calls.Guards, u.Spans), Kind: u.kind.Name,
+		Databases: map[string]database.Counters{}, CallBytes: u.callBytes.Load(),
 		Calls: map[string]int64{}, SyncsBefore: u.syncsBefore}
-	r.Asked, r.Attempts = u.Calls.Guards.Counts()
 	for name, db := range u.opened {
 		r.Databases[name] = db.Counters()
 	}
@@ -71,9 +72,6 @@ func (u *unit) report() Report {
 		counts := u.around.Broker.Counts()
 		r.Messages = &Messages{Published: counts.Published, Delivered: counts.Delivered,
 			Bytes: counts.PublishedBytes + counts.DeliveredBytes}
-	}
-	if u.Spans != nil {
-		r.Spans = u.Spans.Counts()
 	}
 	return r
 }

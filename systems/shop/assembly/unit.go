@@ -15,8 +15,6 @@ import (
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/document"
-	"github.com/cleave-lab/cleave/binding/resilient"
-	"github.com/cleave-lab/cleave/binding/spans"
 	kitfront "github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -57,6 +55,7 @@ const (
 
 // Report is what a unit says of its work since it was started.
 type Report struct {
+	hosting.Report
 	// Kind is that of the unit.
 	Kind string `json:"kind"`
 	// Databases are the counters of each database that the unit used.
@@ -68,13 +67,8 @@ type Report struct {
 	CallBytes int64 `json:"call_bytes,omitempty"`
 	// Calls are those that it made to other units, by their kind.
 	Calls map[string]int64 `json:"calls,omitempty"`
-	// Asked are the calls that its components asked for, and Attempts what was sent for them.
-	Asked    int64 `json:"asked,omitempty"`
-	Attempts int64 `json:"attempts,omitempty"`
 	// SyncsBefore is what database.Syncs said when the unit was started.
 	SyncsBefore *int64 `json:"syncs_before,omitempty"`
-	// Spans are those that the unit made of traced orders.
-	Spans spans.Counts `json:"spans"`
 }
 
 // Messages are counts of messages, and the bytes of their bodies.
@@ -267,7 +261,7 @@ func newUnit(design architecture.Design, kind, instance string, place Place) (*u
 		return nil, err
 	}
 	calls := Calls(design.Binding)
-	calls.Guards = resilient.New(hosting.Resilience(design.Resilience), calls.Faults)
+	calls.Guards = hosting.Guards(design.Resilience, calls.Faults, nil) // every step leaves a journal
 	if calls.Security, err = hosting.Security(design.Security, place.Dir, kind); err != nil {
 		return nil, err
 	}

@@ -105,7 +105,15 @@ func (b *Book) ArriveAll(ctx context.Context, all []Underway) ([]steps.Outcome, 
 
 // leasesOf reads, and locks, the leases of orders that somebody holds.
 func (b *Book) leasesOf(ctx context.Context, ids []string) (map[string]int64, error) {
-	return database.Pairs[string, int64](ctx, b.db, b.leases, ids)
+	leases := map[string]int64{}
+	err := database.EachOf(ctx, b.db, func(row database.Row) error {
+		var id string
+		var lease int64
+		err := row.Scan(&id, &lease)
+		leases[id] = lease
+		return err
+	}, b.leases, ids)
+	return leases, err
 }
 
 // BeginCancel makes a confirmed order cancelled, for the holder of the lease to

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -23,7 +24,9 @@ func (t *tally) costs(
 	if err != nil {
 		return err
 	}
-	addAmplification(values, units)
+	if err := hosting.AddAmplification(values, left.Reports); err != nil {
+		return err
+	}
 	if t.since == 0 || len(left.Faults) > 0 { // the report of a unit that was killed tells of its last life only
 		return nil
 	}
@@ -38,17 +41,6 @@ func (t *tally) costs(
 		values[name] = total / float64(t.all)
 	}
 	return nil
-}
-
-// addAmplification adds how many attempts units have sent for each call, in their last lives.
-func addAmplification(values map[string]float64, units []assembly.Report) {
-	var asked, attempts int64
-	for _, said := range units {
-		asked, attempts = asked+said.Asked, attempts+said.Attempts
-	}
-	if asked > 0 {
-		values[amplification] = float64(attempts) / float64(asked)
-	}
 }
 
 // expenses are what the units have counted. A metric that no unit counts is absent.

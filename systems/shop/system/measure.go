@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -46,16 +47,11 @@ func metrics() []lab.Metric {
 		perOrder("syncs", "fsyncs of the database server per completed order", "1", "fsyncs"),
 		perOrder("messages", "messages published per completed order", "1", "messages"),
 		perOrder("deliveries", "messages delivered per completed order", "1", ""),
-		lab.Metric{Name: amplification, Unit: "1", Better: lab.LowerIsBetter, Kind: lab.KindCount,
-			Title:    "attempts sent for each call between units that was asked for",
-			Quantity: amplification, Source: lab.FromSystem},
+		kit.Amplification(),
 		perOrder("bytes", "bytes between units (calls and message bodies) per completed order", "B", ""),
 		words.PeakMemory())
 	return append(all, loaded.ClientMetrics()...)
 }
-
-// amplification is the metric that retries increase, and its quantity.
-const amplification = "amplification"
 
 // Measure implements lab.Measurer. All but the generator is the shop's cost. A
 // search plays many loads: only its capacity counts.

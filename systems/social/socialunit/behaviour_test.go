@@ -169,6 +169,7 @@ func TestBehaviour(t *testing.T) {
 		"services over HTTP": {architecture.Services, map[string]string{"calls": "http"}},
 		"over HTTP with mTLS": {architecture.Services,
 			map[string]string{"calls": "http", "security": "mtls", "fan_out_by": "events"}},
+		"guarded":             {architecture.Services, map[string]string{"resilience": "guarded"}},
 		"with TLS":            {architecture.Services, map[string]string{"security": "tls"}},
 		"gathered on read":    {architecture.Services, map[string]string{"fan_out": "read"}},
 		"monolith, on read":   {architecture.Monolith, map[string]string{"fan_out": "read"}},

@@ -19,6 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/parts"
 	"github.com/cleave-lab/cleave/systems/social/population"
+	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 	"github.com/cleave-lab/cleave/systems/social/timelines"
 )
 
@@ -78,6 +79,32 @@ func TestPostsAreTraced(t *testing.T) {
 		if first := hostingtest.OneTrace(t, tracers); first != "POST /posts" {
 			t.Errorf("over %s the trace begins with %q", calls, first)
 		}
+	}
+}
+
+// TestWhatMayNotBeRepeatedIsNotRetried: posts and registrations.
+func TestWhatMayNotBeRepeatedIsNotRetried(t *testing.T) {
+	design, err := architecture.New(architecture.Services, map[string]string{kit.KnobResilience: kit.Retries})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := Open(t.Context(), design, architecture.UnitFront,
+		Place{Peer: func(string) (string, error) { return hostingtest.Nobody(t), nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = u.Close() }() // it has made no connection
+	all, ctx := u.Parts(), t.Context()
+	for what, c := range map[string]struct {
+		call func() error
+		want int64
+	}{
+		"compose":  {func() error { _, err := all.Composer.Compose(ctx, &pb.ComposeRequest{}); return err }, 1},
+		"register": {func() error { _, err := all.Users.Register(ctx, &pb.RegisterRequest{}); return err }, 1},
+		"follow":   {func() error { _, err := all.SocialGraph.Follow(ctx, &pb.FollowRequest{}); return err }, 4},
+		"read":     {func() error { _, err := all.HomeTimelines.Read(ctx, &pb.TimelineRequest{}); return err }, 4},
+	} {
+		hostingtest.WantAttempts(t, u.Calls.Guards, what, c.want, c.call)
 	}
 }
 

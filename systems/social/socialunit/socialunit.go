@@ -130,13 +130,14 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	if err != nil {
 		return nil, fmt.Errorf("unit %s: %w", name, err)
 	}
+	faults := rpc.Problems(social.ProblemOf)
 	u := &Unit{design: design, unit: own, place: place, parts: &parts.All{},
 		stores: map[string]document.Store{},
 		Unit: hosting.Unit{Name: name, Peer: place.Peer, Log: hosting.RequestLog(design.Logging, name),
 			Spans:  hosting.Tracer(design.Spans),
 			UnitOf: func(part string) string { return design.Hosting(part).Name },
 			Calls: hosting.Calls{Binding: design.Calls, Connections: pool, MaxMessage: maxMessage,
-				Faults: rpc.Problems(social.ProblemOf), Security: security}}}
+				Faults: faults, Security: security, Guards: hosting.Guards(design.Resilience, faults, repeatable)}}}
 	err = u.open(ctx)
 	if err == nil {
 		peers := design.Peers(u.unit)
@@ -151,6 +152,12 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 		return nil, errors.Join(fmt.Errorf("unit %s: %w", name, err), u.Close())
 	}
 	return u, nil
+}
+
+// repeatable reports whether a call may be carried out twice. Whoever composes twice has two posts, and a
+// second registration of a user is refused.
+func repeatable(method string) bool {
+	return method != pb.Composer_Compose_FullMethodName && method != pb.Users_Register_FullMethodName
 }
 
 // open opens the backing services that the unit's components need.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
@@ -18,7 +19,7 @@ func metrics() []lab.Metric {
 	all := append(words.ResponseTimes(0.5, 0.99, 0.999, 1, 0), words.Goodput(), words.Capacity(), words.Errors(),
 		words.AchievedShare(), words.CPU())
 	all = append(all, loaded.ClientMetrics()...)
-	return append(all,
+	return append(all, kit.Amplification(),
 		lab.Metric{Name: "stale_share",
 			Title: "share of home timelines read that lacked an acknowledged post, where events fill them", Unit: "1",
 			Better: lab.LowerIsBetter, Kind: lab.KindShare, Quantity: "stale", Source: lab.FromSystem},
@@ -41,7 +42,8 @@ func (s System) Measure(
 		return found, err
 	}
 	loaded.AddCost(found.Values, metered, load.OK)
-	return found, errors.Join(measureStaleness(found.Values, v, p, left),
+	return found, errors.Join(hosting.AddAmplification(found.Values, left.Reports),
+		measureStaleness(found.Values, v, p, left),
 		hosting.KeepSpans(s.Spans, v, p, left.Dir))
 }
 

@@ -133,7 +133,7 @@ func (tr *trial) audit(t *testing.T) lab.Audit {
 
 func TestAMonolithHasNoCallsToProtect(t *testing.T) {
 	_, err := architecture.New(architecture.Monolith, map[string]string{kit.KnobSecurity: kit.TLS})
-	if err == nil || !strings.Contains(err.Error(), "security tls has nothing to protect") {
+	if err == nil || !strings.Contains(err.Error(), "security tls has no effect") {
 		t.Errorf("New: %v", err)
 	}
 }

@@ -4,11 +4,13 @@ package hostingtest
 import (
 	"bytes"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 
+	"github.com/cleave-lab/cleave/binding/resilient"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
@@ -88,4 +90,27 @@ func OneTrace(t *testing.T, tracers map[string]*spans.Provider) (first string) {
 		t.Errorf("%d of %d spans are first ones; units %v have some of %d", firsts, len(all), units, len(tracers))
 	}
 	return first
+}
+
+// Nobody returns an address at which nobody listens.
+func Nobody(t *testing.T) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return listener.Addr().String()
+}
+
+// WantAttempts wants a call of a unit that does not answer to fail, after so many attempts.
+func WantAttempts(t *testing.T, guards *resilient.Guards, what string, attempts int64, call func() error) {
+	t.Helper()
+	_, before := guards.Counts()
+	err := call()
+	if _, sent := guards.Counts(); err == nil || sent-before != attempts {
+		t.Errorf("%s: %v after %d attempts, want %d", what, err, sent-before, attempts)
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/systems/airline"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 )
 
@@ -57,6 +58,25 @@ func TestALoginIsTraced(t *testing.T) {
 		serving.Wait()
 		if first := hostingtest.OneTrace(t, tracers); first != "POST /login" {
 			t.Errorf("the trace begins with %q", first)
+		}
+	}
+}
+
+// TestCallsAreRetried: all of them only look.
+func TestCallsAreRetried(t *testing.T) {
+	for _, overGRPC := range []bool{false, true} {
+		u, err := Open(t.Context(), Settings{Unit: UnitAuth,
+			Peers:  map[string]string{UnitCustomers: hostingtest.Nobody(t)},
+			Folder: t.TempDir(), SessionSeconds: 60, Pool: true, GRPC: overGRPC, Resilience: kit.Retries},
+			func(err error) { t.Error(err) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		hostingtest.WantAttempts(t, u.guards, "check a password", 4, func() error {
+			return u.parts.Auth.Credentials.Check(t.Context(), "c1", "password-1")
+		})
+		if err := u.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

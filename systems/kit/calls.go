@@ -1,0 +1,37 @@
+package kit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// CallKnobs returns the knobs that add something to calls between units. The first value of each adds
+// nothing, and none has an effect where all components are in one unit.
+func CallKnobs() []lab.Knob { return []lab.Knob{Security(), Resilience()} }
+
+// IsOfCalls reports whether a knob is one of CallKnobs.
+func IsOfCalls(knob string) bool {
+	return slices.ContainsFunc(CallKnobs(), func(k lab.Knob) bool { return k.Name == knob })
+}
+
+// AddsToCalls reports whether a value of one of CallKnobs adds something to calls.
+func AddsToCalls(knob, value string) bool {
+	return slices.ContainsFunc(CallKnobs(), func(k lab.Knob) bool {
+		return k.Name == knob && k.Values[0] != value
+	})
+}
+
+// CheckCalls refuses settings of CallKnobs that add nothing, since a system has one unit.
+func CheckCalls(settings map[string]string, units int) error {
+	var mistakes []error
+	for _, k := range CallKnobs() {
+		if value, set := settings[k.Name]; set && units == 1 && AddsToCalls(k.Name, value) {
+			mistakes = append(mistakes, fmt.Errorf("%s %s has no effect: all components are in one unit, which "+
+				"calls no other", k.Name, value))
+		}
+	}
+	return errors.Join(mistakes...)
+}

@@ -1,0 +1,58 @@
+package hosting
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/cleave-lab/cleave/binding/resilient"
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
+	"github.com/cleave-lab/cleave/unit"
+)
+
+// Report is what a unit says of its calls since it was started.
+type Report struct {
+	// Asked are the calls that its components asked for, and Attempts what was sent for them.
+	Asked    int64 `json:"asked,omitempty"`
+	Attempts int64 `json:"attempts,omitempty"`
+	// Spans are those that the unit made of traced requests.
+	Spans spans.Counts `json:"spans"`
+}
+
+// ReportOf returns the report of a unit, of which both may be nil.
+func ReportOf(guards *resilient.Guards, tracer *spans.Provider) (r Report) {
+	r.Asked, r.Attempts = guards.Counts()
+	if tracer != nil {
+		r.Spans = tracer.Counts()
+	}
+	return r
+}
+
+// Report hands over the spans of the unit, and reports.
+func (u *Unit) Report(channel *unit.Channel) error {
+	if err := HandOverSpans(channel, u.Spans); err != nil {
+		return err
+	}
+	return channel.Report(ReportOf(u.Calls.Guards, u.Spans))
+}
+
+// AddAmplification adds how many attempts units have sent for each call, in their last lives, if they made
+// calls.
+func AddAmplification(values map[string]float64, reports []lab.UnitReport) error {
+	var asked, attempts int64
+	for _, r := range reports {
+		if r.Unit == lab.RoleGenerator || len(r.Data) == 0 {
+			continue
+		}
+		var said Report
+		if err := json.Unmarshal(r.Data, &said); err != nil {
+			return fmt.Errorf("report of unit %s: %w", r.Unit, err)
+		}
+		asked, attempts = asked+said.Asked, attempts+said.Attempts
+	}
+	if asked > 0 {
+		values[kit.QuantityAmplification] = float64(attempts) / float64(asked)
+	}
+	return nil
+}
