@@ -12,7 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// The front is in Node.js and calls the cart, which is in Go; the cache is in neither.
+// The front is in Node.js and calls the cart, which is in Go; the cache is in neither. The front runs as a
+// user who cannot open ports below 1024 in a pod.
 const (
 	profiledFile = `
 name: shop
@@ -21,12 +22,13 @@ services:
     image: ` + nodeImage + `
     command: [/usr/bin/node, /srv/server.js]
     volumes: ["./server.js:/srv/server.js:ro"]
-    ports: ["8080:80"]
+    ports: ["8080:8000"]
     user: "1000"
     depends_on: {cart: {condition: service_healthy}}
   cart:
     image: ` + composeImage + `
     command: [-host, "", -port, "81"]
+    expose: ["81"]
     healthcheck: {test: [CMD, /program, -check, "http://127.0.0.1:81/"], interval: 300ms}
   idle: {image: ` + nodeImage + `, command: [/bin/sh, -c, "trap 'exit 0' TERM; while :; do sleep 0.1; done"]}
 `
@@ -36,7 +38,7 @@ http.createServer((request, response) => http.get('http://cart:81/', (answer) =>
   answer.resume();
   for (let i = 0; i < 100; i++) JSON.parse(JSON.stringify({ items: [1, 2, 3] }));
   answer.on('end', () => response.end('ok'));
-})).listen(80);
+})).listen(8000);
 if (!process.env.CLEAVE_PROFILES) process.on('SIGTERM', () => process.exit());
 `
 	nodeImage = "cleave-node-test:1"
@@ -105,4 +107,10 @@ func TestServicesAreProfiled(t *testing.T) {
 func TestServicesAreProfiledOnASwarm(t *testing.T) {
 	needSwarm(t)
 	playProfiled(t, "--deploy", "swarm")
+}
+
+// TestServicesAreProfiledOnKubernetes does so in pods.
+func TestServicesAreProfiledOnKubernetes(t *testing.T) {
+	needKubernetes(t)
+	playProfiled(t, "--deploy", "kubernetes")
 }
