@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds the images of the recipe two-versions.md: two versions of go-httpbin, from the Go module proxy.
+# Builds the images of the recipes: two versions of go-httpbin, from the Go module proxy.
 # Needs Go, Docker and some 30 MB of the disk. Exit code 3: one of these is not here.
 set -euo pipefail
 module=github.com/mccutchen/go-httpbin/v2/cmd/go-httpbin
 for program in go docker; do
-  command -v "$program" >/dev/null || { echo "two-versions: there is no $program here" >&2; exit 3; }
+  command -v "$program" >/dev/null || { echo "httpbin.sh: there is no $program here" >&2; exit 3; }
 done
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
