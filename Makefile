@@ -214,6 +214,10 @@ bench-predict: build ## measure the simulator, and how far off predicted and reh
 bench-truth: build ## hold answers against servers of which the truth is known (25 minutes, 2 idle cores)
 	CGO_ENABLED=0 go run ./report/bench -out results/bench/truth.json
 
+.PHONY: bench-serve
+bench-serve: build ## measure what it costs to watch a run in the browser (7 minutes, 2 idle cores)
+	CGO_ENABLED=0 go run ./report/bench watching -out results/bench/serve.json
+
 .PHONY: clean
 clean: ## remove what was built; results stay
 	rm -rf bin dist $(WEB)/node_modules $(WEB)/dist/report.js $(WEB)/dist/report.js.map $(WEB)/dist/serve.js \

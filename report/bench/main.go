@@ -6,7 +6,8 @@
 // It plays them through `cleave compare`, `cleave bottleneck` and `cleave load`, as a user
 // would, and counts which intervals hold the truth, which verdicts are wrong, and how often
 // equal servers are called different. It measures what recording spans costs, and whether
-// the receiver of spans keeps its bounds.
+// the receiver of spans keeps its bounds. `bench watching` measures what it costs to watch a run in the
+// browser.
 //
 // It prints a table and writes the figures as JSON to the file named by -out. Begin at
 // experiments, the list of what is played; server is what a server of known truth does.
@@ -36,6 +37,8 @@ func main() {
 			run, arguments = serve, arguments[1:]
 		case "receive":
 			run, arguments = receive, arguments[1:]
+		case "watching":
+			run, arguments = watching, arguments[1:]
 		}
 	}
 	if err := run(ctx, arguments); err != nil {
