@@ -48,6 +48,19 @@ func EachOf[K any](ctx context.Context, db *DB, scan func(Row) error, texts []st
 	return nil
 }
 
+// Pairs reads the two columns of a query for some keys, see EachOf.
+func Pairs[K comparable, V any](ctx context.Context, db *DB, texts []string, keys []K) (map[K]V, error) {
+	found := map[K]V{}
+	err := EachOf(ctx, db, func(row Row) error {
+		var key K
+		var value V
+		err := row.Scan(&key, &value)
+		found[key] = value
+		return err
+	}, texts, keys)
+	return found, err
+}
+
 // ExecRows is Exec for rows of that many values each, with as few statements as may
 // be, and returns how many rows they have changed. texts are those of the statement by
 // the number of its rows, see Texts.

@@ -117,6 +117,29 @@ func Read(ctx context.Context, from map[string]*database.DB, how Coordination) (
 	return s, nil
 }
 
+// list reads all rows of a query; columns returns where the values of a row belong.
+func list[R any](ctx context.Context, db *database.DB, all *[]R, columns func(*R) []any, query string) error {
+	return db.Each(ctx, func(row database.Row) error {
+		var r R
+		err := row.Scan(columns(&r)...)
+		*all = append(*all, r)
+		return err
+	}, query)
+}
+
+// listByOrder is list for rows that begin with the order to which they belong.
+func listByOrder[R any](
+	ctx context.Context, db *database.DB, all map[string][]R, columns func(*R) []any, query string,
+) error {
+	return db.Each(ctx, func(row database.Row) error {
+		var order string
+		var r R
+		err := row.Scan(append([]any{&order}, columns(&r)...)...)
+		all[order] = append(all[order], r)
+		return err
+	}, query)
+}
+
 func (s *State) readOrders(ctx context.Context, db *database.DB) error {
 	err := db.Each(ctx, func(row database.Row) error {
 		o := &Order{}
@@ -131,96 +154,60 @@ func (s *State) readOrders(ctx context.Context, db *database.DB) error {
 	if err != nil {
 		return err
 	}
-	return db.Each(ctx, func(row database.Row) error {
-		var order string
-		var l Line
-		err := row.Scan(&order, &l.Product, &l.Quantity, &l.PriceCents, &l.Name, &l.Number)
-		s.Lines[order] = append(s.Lines[order], l)
-		return err
+	return listByOrder(ctx, db, s.Lines, func(l *Line) []any {
+		return []any{&l.Product, &l.Quantity, &l.PriceCents, &l.Name, &l.Number}
 	}, "SELECT order_id, product_id, quantity, unit_price_cents, name, line FROM order_lines ORDER BY "+
 		"order_id, line")
 }
 
 func (s *State) readInventory(ctx context.Context, db *database.DB) error {
-	err := db.Each(ctx, func(row database.Row) error {
-		var order string
-		var l Line
-		err := row.Scan(&order, &l.Product, &l.Quantity, &l.State, &l.Journal, &l.Number)
-		s.Reservations[order] = append(s.Reservations[order], l)
-		return err
+	err := listByOrder(ctx, db, s.Reservations, func(l *Line) []any {
+		return []any{&l.Product, &l.Quantity, &l.State, &l.Journal, &l.Number}
 	}, "SELECT order_id, product_id, quantity, state, journal, line FROM reservations ORDER BY order_id, line")
 	if err != nil {
 		return err
 	}
-	return db.Each(ctx, func(row database.Row) error {
-		var k Stock
-		err := row.Scan(&k.Product, &k.OnHand, &k.Reserved, &k.Sold, &k.Version)
-		s.Stock = append(s.Stock, k)
-		return err
+	return list(ctx, db, &s.Stock, func(k *Stock) []any {
+		return []any{&k.Product, &k.OnHand, &k.Reserved, &k.Sold, &k.Version}
 	}, "SELECT product_id, on_hand, reserved, sold, version FROM stock")
 }
 
 func (s *State) readPayments(ctx context.Context, db *database.DB) error {
-	err := db.Each(ctx, func(row database.Row) error {
-		var order string
-		var p Payment
-		err := row.Scan(&order, &p.Customer, &p.AmountCents, &p.State, &p.Journal)
-		s.Payments[order] = append(s.Payments[order], p)
-		return err
+	err := listByOrder(ctx, db, s.Payments, func(p *Payment) []any {
+		return []any{&p.Customer, &p.AmountCents, &p.State, &p.Journal}
 	}, "SELECT order_id, customer_id, amount_cents, state, journal FROM payments")
 	if err != nil {
 		return err
 	}
-	return db.Each(ctx, func(row database.Row) error {
-		var a Account
-		err := row.Scan(&a.Customer, &a.BalanceCents)
-		s.Accounts = append(s.Accounts, a)
-		return err
-	}, "SELECT customer_id, balance_cents FROM accounts")
+	return list(ctx, db, &s.Accounts, func(a *Account) []any { return []any{&a.Customer, &a.BalanceCents} },
+		"SELECT customer_id, balance_cents FROM accounts")
 }
 
 func (s *State) readShipments(ctx context.Context, db *database.DB) error {
-	return db.Each(ctx, func(row database.Row) error {
-		var order string
-		var p Shipment
-		err := row.Scan(&order, &p.Recipient, &p.State, &p.Journal, &p.Address)
-		s.Shipments[order] = append(s.Shipments[order], p)
-		return err
+	return listByOrder(ctx, db, s.Shipments, func(p *Shipment) []any {
+		return []any{&p.Recipient, &p.State, &p.Journal, &p.Address}
 	}, "SELECT order_id, recipient, state, journal, address FROM shipments")
 }
 
 func (s *State) readProducts(ctx context.Context, db *database.DB) error {
-	return db.Each(ctx, func(row database.Row) error {
-		var p Product
-		err := row.Scan(&p.ID, &p.Name, &p.SearchName, &p.PriceCents)
-		s.Products = append(s.Products, p)
-		return err
+	return list(ctx, db, &s.Products, func(p *Product) []any {
+		return []any{&p.ID, &p.Name, &p.SearchName, &p.PriceCents}
 	}, "SELECT product_id, name, search_name, price_cents FROM products")
 }
 
 func (s *State) readCustomers(ctx context.Context, db *database.DB) error {
-	return db.Each(ctx, func(row database.Row) error {
-		var c Customer
-		err := row.Scan(&c.ID, &c.Name, &c.Email, &c.Address)
-		s.Customers = append(s.Customers, c)
-		return err
+	return list(ctx, db, &s.Customers, func(c *Customer) []any {
+		return []any{&c.ID, &c.Name, &c.Email, &c.Address}
 	}, "SELECT customer_id, name, email, address FROM customers")
 }
 
 func (s *State) readReplica(ctx context.Context, db *database.DB) error {
-	err := db.Each(ctx, func(row database.Row) error {
-		var p Product
-		err := row.Scan(&p.ID, &p.Name, &p.PriceCents)
-		s.KnownProducts = append(s.KnownProducts, p)
-		return err
+	err := list(ctx, db, &s.KnownProducts, func(p *Product) []any {
+		return []any{&p.ID, &p.Name, &p.PriceCents}
 	}, "SELECT product_id, name, price_cents FROM known_products")
 	if err != nil {
 		return err
 	}
-	return db.Each(ctx, func(row database.Row) error {
-		var c Customer
-		err := row.Scan(&c.ID, &c.Name, &c.Address)
-		s.KnownCustomers = append(s.KnownCustomers, c)
-		return err
-	}, "SELECT customer_id, name, address FROM known_customers")
+	return list(ctx, db, &s.KnownCustomers, func(c *Customer) []any { return []any{&c.ID, &c.Name, &c.Address} },
+		"SELECT customer_id, name, address FROM known_customers")
 }

@@ -44,21 +44,15 @@ type shelf map[int64]int64
 func (c *Inventory) onHand(
 	ctx context.Context, all []*shoppb.ReserveRequest, known map[string]reservation,
 ) (shelf, error) {
-	found := shelf{}
+	wanted := map[int64]bool{}
 	for _, in := range all {
 		for _, line := range in.GetLines() {
 			if known[in.GetOrderId()].state == "" {
-				found[line.GetProductId()] = 0
+				wanted[line.GetProductId()] = true
 			}
 		}
 	}
-	err := database.EachOf(ctx, c.db, func(row database.Row) error {
-		var product, onHand int64
-		err := row.Scan(&product, &onHand)
-		found[product] = onHand
-		return err
-	}, c.shelf, slices.Sorted(maps.Keys(found)))
-	return found, err
+	return database.Pairs[int64, int64](ctx, c.db, c.shelf, slices.Sorted(maps.Keys(wanted)))
 }
 
 // take takes all lines of an order from the shelf, or none, and returns for how many

@@ -105,15 +105,7 @@ func (b *Book) ArriveAll(ctx context.Context, all []Underway) ([]steps.Outcome, 
 
 // leasesOf reads, and locks, the leases of orders that somebody holds.
 func (b *Book) leasesOf(ctx context.Context, ids []string) (map[string]int64, error) {
-	leases := map[string]int64{}
-	err := database.EachOf(ctx, b.db, func(row database.Row) error {
-		var id string
-		var lease int64
-		err := row.Scan(&id, &lease)
-		leases[id] = lease
-		return err
-	}, b.leases, ids)
-	return leases, err
+	return database.Pairs[string, int64](ctx, b.db, b.leases, ids)
 }
 
 // BeginCancel makes a confirmed order cancelled, for the holder of the lease to

@@ -126,19 +126,13 @@ func (c *Payments) charge(
 func (c *Payments) balancesOf(
 	ctx context.Context, all []*shoppb.ChargeRequest, known map[string]string,
 ) (map[int64]int64, error) {
-	paying, found := map[int64]bool{}, map[int64]int64{}
+	paying := map[int64]bool{}
 	for _, in := range all {
 		if known[in.GetOrderId()] == "" {
 			paying[in.GetCustomerId()] = true
 		}
 	}
-	err := database.EachOf(ctx, c.db, func(row database.Row) error {
-		var customer, balance int64
-		err := row.Scan(&customer, &balance)
-		found[customer] = balance
-		return err
-	}, c.balances, slices.Sorted(maps.Keys(paying)))
-	return found, err
+	return database.Pairs[int64, int64](ctx, c.db, c.balances, slices.Sorted(maps.Keys(paying)))
 }
 
 // covers says why the balances, in cents, do not cover an amount, if they do not.

@@ -216,14 +216,7 @@ func (l Ledger) Insert(ctx context.Context, rows []any, refused []string, look b
 // States returns the states of orders, which nobody else changes in this transaction. Orders
 // that have not come are left out.
 func (l Ledger) States(ctx context.Context, orders []string) (map[string]string, error) {
-	states := map[string]string{}
-	err := database.EachOf(ctx, l.db, func(row database.Row) error {
-		var order, state string
-		err := row.Scan(&order, &state)
-		states[order] = state
-		return err
-	}, l.look, orders)
-	return states, err
+	return database.Pairs[string, string](ctx, l.db, l.look, orders)
 }
 
 // stillNew returns an error, at which the transaction is tried again, where one of the orders has come since
