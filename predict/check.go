@@ -83,33 +83,46 @@ func (q Question) checks(ctx context.Context, unknown *Hop) ([]Check, error) {
 }
 
 // pooled returns one measurement for all of a placement at a rate, since single trials are off by chance. CPU
-// times are the means, response times the medians of the trials.
+// times are the means, response times the medians of the trials that have them.
 func pooled(measured []model.Measurement) (all []model.Measurement) {
 	for len(measured) > 0 {
 		first := measured[0]
 		var others []model.Measurement
-		cpu, times := []float64{}, map[string][]float64{}
+		var cpu, means []float64
+		quantiles := map[string][]float64{}
 		for _, m := range measured {
 			if m.Placement != first.Placement || !model.SameRate(m.Rate, first.Rate) {
 				others = append(others, m)
 				continue
 			}
-			cpu = append(cpu, m.CPU.Seconds())
-			times[""] = append(times[""], m.Time.Seconds())
+			if m.CPU.Mean > 0 {
+				cpu = append(cpu, m.CPU.Seconds())
+			}
+			if m.Time.Mean > 0 {
+				means = append(means, m.Time.Seconds())
+			}
 			for name, value := range m.Time.Quantiles {
-				times[name] = append(times[name], value.Seconds())
+				if value > 0 {
+					quantiles[name] = append(quantiles[name], value.Seconds())
+				}
 			}
 		}
-		of := func(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
-		first.CPU.Mean, first.Time.Mean = of(stats.Mean(cpu)), of(stats.Median(times[""]))
-		quantiles := model.Quantiles{}
-		for name := range first.Time.Quantiles {
-			quantiles[name] = of(stats.Median(times[name]))
+		first.CPU.Mean, first.Time.Mean = durationBy(stats.Mean, cpu), durationBy(stats.Median, means)
+		first.Time.Quantiles = model.Quantiles{}
+		for name, values := range quantiles {
+			first.Time.Quantiles[name] = durationBy(stats.Median, values)
 		}
-		first.Time.Quantiles = quantiles
 		all, measured = append(all, first), others
 	}
 	return all
+}
+
+// durationBy returns the average of some times in seconds; 0 if there are none.
+func durationBy(average func([]float64) float64, seconds []float64) time.Duration {
+	if len(seconds) == 0 {
+		return 0
+	}
+	return time.Duration(average(seconds) * float64(time.Second))
 }
 
 // known returns the CPU times by which the one at a measured rate is predicted. If the question's own rate

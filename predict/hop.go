@@ -39,7 +39,8 @@ func MeasuredHop(samples []HopSample, source string) *Hop {
 
 // RehearsedHops returns what a call between units took in each block of a rehearsal: the differences between
 // a variant and the baseline in CPU time and in the median response time, by the number of calls that cross
-// units in the variant alone.
+// units in the variant alone. A block counts if both are known of both: of a load that was sent late, no
+// response time is.
 func RehearsedHops(s lab.Study, variant string, trials []lab.Trial) (samples []HopSample, err error) {
 	more, err := moreCrossings(s, variant)
 	if err != nil {
@@ -47,19 +48,21 @@ func RehearsedHops(s lab.Study, variant string, trials []lab.Trial) (samples []H
 	}
 	median, _ := lab.FindMetric(s.Metrics, lab.ResponseTime, 0.5, "")
 	cpu, _ := lab.FindMetric(s.Metrics, lab.CPU, 0, lab.PerOperation)
-	baselines := map[int]lab.Trial{} // by block
-	at := func(t lab.Trial, variant string) bool {
-		return t.Valid && t.Variant == variant && t.Point.Name == s.Points[0].Name
+	baselines := map[int]HopSample{} // by block
+	at := func(t lab.Trial, variant string) (is HopSample, measured bool) {
+		is.CPU, is.Elapsed = t.Measures[cpu.Name], t.Measures[median.Name]
+		counts := t.Valid && t.Variant == variant && t.Point.Name == s.Points[0].Name
+		return is, counts && is.CPU > 0 && is.Elapsed > 0
 	}
 	for _, t := range trials {
-		if at(t, s.Baseline) {
-			baselines[t.Block] = t
+		if base, measured := at(t, s.Baseline); measured {
+			baselines[t.Block] = base
 		}
 	}
 	for _, t := range trials {
-		if base, both := baselines[t.Block]; both && at(t, variant) {
-			samples = append(samples, HopSample{CPU: (t.Measures[cpu.Name] - base.Measures[cpu.Name]) / more,
-				Elapsed: (t.Measures[median.Name] - base.Measures[median.Name]) / more})
+		base, known := baselines[t.Block]
+		if is, measured := at(t, variant); known && measured {
+			samples = append(samples, HopSample{(is.CPU - base.CPU) / more, (is.Elapsed - base.Elapsed) / more})
 		}
 	}
 	if len(samples) == 0 || MeasuredHop(samples, "").CPU == 0 {

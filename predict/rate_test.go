@@ -2,6 +2,7 @@ package predict
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,41 @@ func TestTrialsOfARateAreCheckedTogether(t *testing.T) {
 	near(t, "response time", a.Checks[0].Time.Measured, 3.9e-3, 1e-6)
 }
 
+// TestWhatATrialLacksIsNoZero: the generator of the first trial was late, and nobody metered the last.
+func TestWhatATrialLacksIsNoZero(t *testing.T) {
+	q := splitStock()
+	q.Model.Measured[0].Time = model.Distribution{}
+	measuredAt(&q.Model, 100, 1600*time.Microsecond, 3900*time.Microsecond)
+	measuredAt(&q.Model, 100, 0, 3900*time.Microsecond)
+	q.Model.Measured[1].Time.Quantiles = model.Quantiles{"p50": 3700 * time.Microsecond}
+	a := predicted(t, q)
+	if len(a.Checks) != 1 || a.Checks[0].OfMean {
+		t.Fatalf("%+v, want one check of the median", a.Checks)
+	}
+	near(t, "CPU time", a.Checks[0].CPU.Measured, 1.6e-3, 1e-6)
+	near(t, "median", a.Checks[0].Time.Measured, 3.7e-3, 1e-6)
+}
+
+// TestTrialsOfNearlyOneRateAreDrawnFromEachOther, as those are whose users come at random.
+func TestTrialsOfNearlyOneRateAreDrawnFromEachOther(t *testing.T) {
+	m := smallShop()
+	m.Measured = nil
+	measuredAt(&m, 99, time.Millisecond, time.Millisecond)
+	measuredAt(&m, 101, 2*time.Millisecond, time.Millisecond)
+	measuredAt(&m, 300, 9*time.Millisecond, time.Millisecond)
+	firsts, random := map[float64]int{}, rand.New(rand.NewPCG(1, 1))
+	for range 100 {
+		drawn := redrawn(m.Measured, random)
+		firsts[drawn[0].Rate]++
+		if drawn[2].Rate != 300 {
+			t.Errorf("a trial at %g/s stands for one at 300/s", drawn[2].Rate)
+		}
+	}
+	if firsts[99] == 0 || firsts[101] == 0 || len(firsts) != 2 {
+		t.Errorf("the first of two trials is drawn %v times by its rate, want both", firsts)
+	}
+}
+
 // TestAHopWhoseSidesWorkAtOnce: both sides use more CPU time than the caller waits.
 func TestAHopWhoseSidesWorkAtOnce(t *testing.T) {
 	hop := MeasuredHop([]HopSample{{CPU: 400e-6, Elapsed: 300e-6}}, "a test")
@@ -98,6 +134,9 @@ func TestTheHopOfARehearsal(t *testing.T) {
 		trial(2, "as-is", "low", true, 0.010, 0.005), trial(2, "changed", "low", true, 0.013, 0.0059),
 		trial(3, "as-is", "low", true, 0.010, 0.005), trial(3, "changed", "low", false, 1, 1),
 		trial(1, "changed", "high", true, 1, 1),
+		trial(4, "as-is", "low", true, 0, 0.005), // sent late
+		trial(4, "changed", "low", true, 0.013, 0.9),
+		trial(5, "as-is", "low", true, 0.010, 0.005), trial(5, "changed", "low", true, 0, 0.9),
 	}
 	samples, err := RehearsedHops(s, "changed", trials)
 	if err != nil || len(samples) != 2 {
