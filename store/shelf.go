@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -65,23 +66,31 @@ func (s *Shelf) Close() error { return s.root.Close() }
 
 // Runs returns the runs, the newest first, and how many more there are than it reads.
 func (s *Shelf) Runs() (runs []lab.ListedRun, more int, err error) {
+	names, err := s.names()
+	if err != nil {
+		return nil, 0, err
+	}
+	slices.SortStableFunc(names, func(a, b string) int { // the last part of each begins with its time
+		return cmp.Compare(path.Base(b), path.Base(a))
+	})
+	read := names[:min(len(names), s.most)]
+	held := heldLocks()
+	for _, name := range read {
+		runs = append(runs, s.listed(name, held))
+	}
+	slices.SortStableFunc(runs, func(a, b lab.ListedRun) int { return b.Created.Compare(a.Created) })
+	return runs, len(names) - len(read), nil
+}
+
+// names returns the names of all runs: of those in the folder, and of those in its studies.
+func (s *Shelf) names() (all []string, err error) {
 	above, err := s.folders(".")
 	if err != nil {
-		return nil, 0, fmt.Errorf("list %s: %w", s.dir, err)
+		return nil, fmt.Errorf("list %s: %w", s.dir, err)
 	}
-	held := heldLocks()
-	add := func(name string) bool {
-		is := s.isRun(name)
-		switch {
-		case is && len(runs) < s.most:
-			runs = append(runs, s.listed(name, held))
-		case is:
-			more++
-		}
-		return is
-	}
-	for _, name := range slices.Backward(above) { // runs begin with their time: the newest are read
-		if add(name) {
+	for _, name := range above {
+		if s.isRun(name) {
+			all = append(all, name)
 			continue
 		}
 		below, err := s.folders(name)
@@ -89,14 +98,15 @@ func (s *Shelf) Runs() (runs []lab.ListedRun, more int, err error) {
 			continue // it was removed meanwhile
 		}
 		if err != nil {
-			return nil, 0, fmt.Errorf("list %s: %w", path.Join(s.dir, name), err)
+			return nil, fmt.Errorf("list %s: %w", path.Join(s.dir, name), err)
 		}
-		for _, run := range slices.Backward(below) {
-			add(path.Join(name, run))
+		for _, run := range below {
+			if run = path.Join(name, run); s.isRun(run) {
+				all = append(all, run)
+			}
 		}
 	}
-	slices.SortStableFunc(runs, func(a, b lab.ListedRun) int { return b.Created.Compare(a.Created) })
-	return runs, more, nil
+	return all, nil
 }
 
 // folders returns the names of the folders in a folder, without links.

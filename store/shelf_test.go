@@ -212,6 +212,24 @@ func TestOneRunIsNoShelf(t *testing.T) {
 	}
 }
 
+// TestTheNewestRunsOfAllStudiesAreRead, whatever the names of the studies.
+func TestTheNewestRunsOfAllStudiesAreRead(t *testing.T) {
+	s, folders := shelf(t, 1, 3, 2)
+	early := filepath.Join(filepath.Dir(filepath.Dir(folders[1].Dir())), "a-study")
+	if err := os.Mkdir(early, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	newest := filepath.Base(folders[1].Dir())
+	if err := os.Rename(folders[1].Dir(), filepath.Join(early, newest)); err != nil {
+		t.Fatal(err)
+	}
+	s.most = 2
+	runs, more, err := s.Runs()
+	if err != nil || len(runs) != 2 || more != 1 || runs[0].Name != "a-study/"+newest {
+		t.Errorf("of three runs, two at most: %+v and %d more, %v; want the newest first", runs, more, err)
+	}
+}
+
 // TestThePastOfAStudy has its runs with a report and the same title, the oldest first.
 func TestThePastOfAStudy(t *testing.T) {
 	s, folders := shelf(t, 1, 4, 2, 3)
