@@ -33,9 +33,13 @@ func (e *experiment) checkSpans(s setting) error {
 		!slices.ContainsFunc(s.layout.Units, lab.UnitSpec.MayTrace) {
 		return nil
 	}
-	return fmt.Errorf("--trace-share: the spans of what the deployment %s starts here do not come back to this "+
-		"host (docs/traces.md says why): leave it out, or use %s, %s, or the private %s or %s",
-		s.deployer.Name(), lab.Process, lab.DockerBridge, lab.Swarm, lab.Kubernetes)
+	asked, remedy := "--trace-share", "leave it out, or use"
+	if _, set := s.point.Level(lab.FactorTraceShare); set { // as cleave model does, which needs spans
+		asked, remedy = lab.FactorTraceShare, "use"
+	}
+	return fmt.Errorf("%s: the spans of what the deployment %s starts do not come back to this host "+
+		"(docs/traces.md says why): %s %s, %s, or the private %s or %s", asked, s.deployer.Name(), remedy,
+		lab.Process, lab.DockerBridge, lab.Swarm, lab.Kubernetes)
 }
 
 // closeSpans ends receiving and notes the traces of the operations that were played. Calls of services

@@ -1,0 +1,32 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestSpansThatDoNotComeBackAreRefused by the name under which they were asked for.
+func TestSpansThatDoNotComeBackAreRefused(t *testing.T) {
+	load := lab.Load{}
+	load.Client.TraceShare = 1
+	one := lab.UnitSpec{Name: "one", Runnable: lab.Runnable{Foreign: true}}
+	s := setting{deployer: &rooms{}, layout: lab.Layout{Units: []lab.UnitSpec{one}}}
+	e := &experiment{plan: lab.Plan{Study: lab.Study{Load: &load}}}
+	for begins, levels := range map[string]map[string]float64{
+		"--trace-share: the spans of what the deployment process starts do not come": nil,
+		"trace_share: the spans of what the deployment process starts do not come":   {lab.FactorTraceShare: 0.5},
+	} {
+		s.point.Levels = levels
+		err := e.checkSpans(s)
+		if err == nil || !strings.HasPrefix(err.Error(), begins) ||
+			strings.Contains(err.Error(), "leave it out") != (levels == nil) {
+			t.Errorf("at a point with the levels %v: %v", levels, err)
+		}
+	}
+	s.point.Levels = map[string]float64{lab.FactorTraceShare: 0}
+	if err := e.checkSpans(s); err != nil {
+		t.Errorf("of a point that asks for none: %v", err)
+	}
+}
