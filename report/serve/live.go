@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -133,10 +135,9 @@ func writeSecond(events *bytes.Buffer, line []byte) {
 	}
 	if read.Used != nil {
 		units := map[string]float64{}
-		for name, cores := range read.Used.Cores {
-			if len(units) < mostUnits {
-				units[plain.Text(name)] = cores
-			}
+		names := slices.Sorted(maps.Keys(read.Used.Cores)) // the same ones each second
+		for _, name := range names[:min(mostUnits, len(names))] {
+			units[plain.Text(name)] = read.Used.Cores[name]
 		}
 		read.Used.Cores = units
 	}

@@ -190,8 +190,10 @@ func TestTheTrialThatIsPlayedIsFollowed(t *testing.T) {
 	if _, err := file.WriteString(text); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Count(f.next(), `"x`); got != mostUnits {
-		t.Errorf("a page is told of %d units", got)
+	if told := f.next(); strings.Count(told, `"x`) != mostUnits || strings.Contains(told, `"x45"`) ||
+		!strings.Contains(told, `"x44"`) {
+		t.Errorf("a page is told of %d units, want the first %d by name: %s", strings.Count(told, `"x`), mostUnits,
+			told)
 	}
 	if err := errors.Join(file.Close(), s.Close()); err != nil {
 		t.Error(err)
