@@ -42,6 +42,7 @@ type HistoryChange struct {
 	Run    int     `json:"run"` // the first one on the new level
 	Factor float64 `json:"factor"`
 	P      float64 `json:"p"`
-	// Elsewhere: the environment of that run is not that of the run before it.
+	// Elsewhere: the environment of that run is not that of the last run before it that has the ratio, or has
+	// changed in between.
 	Elsewhere bool `json:"elsewhere"`
 }

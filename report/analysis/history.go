@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/stats"
 )
 
@@ -41,8 +42,8 @@ func courseOf(bar lab.Bar, runs []lab.PastRun, past []lab.HistoryRun) lab.Histor
 	}
 	changes, err := stats.Changes(series, leastChange)
 	if err != nil {
-		course.Unsearched = fmt.Sprintf("%d of %d runs compared it, and a change is looked for among %d or more",
-			len(series), len(runs), stats.LeastChanges)
+		course.Unsearched = fmt.Sprintf("%d of %s compared it, and a change is looked for among %d or more",
+			len(series), figure.Count(len(runs), "run"), stats.LeastChanges)
 	}
 	for _, c := range changes {
 		at := lab.HistoryChange{Run: of[c.Index], Factor: c.Ratio, P: c.P}

@@ -32,7 +32,7 @@ type pages struct {
 func readPages() (p pages, err error) {
 	p.templates, err = template.New("").Funcs(template.FuncMap{
 		"plain": plain.Text, "bar": barText, "at": at, "link": link, "list": list, "json": jsonText,
-		"follow": follow, "change": changeText,
+		"follow": follow, "change": changeText, "count": figure.Count,
 		"ratio": func(r *lab.Ratio) string { return figure.Times(r.Estimate()) },
 	}).ParseFS(files, "pages/*.html")
 	if err != nil {

@@ -177,6 +177,12 @@ func TestTheHeadlineOverRuns(t *testing.T) {
 		}
 	}
 	get(t, at+"/history/none", 404)
+	_, at = begun(t, folderOfRuns(t, 1, nil), false)
+	link := regexp.MustCompile(`/run/[^"]+`).FindString(get(t, at+"/", 200))
+	page = get(t, at+strings.Replace(link, "/run/", "/history/", 1), 200)
+	if !strings.Contains(page, "over 1 run<") || !strings.Contains(page, "1 of 1 run compared it") {
+		t.Errorf("the history of one run: %.3000s", page)
+	}
 	playing := playing(t)
 	_, at = begun(t, playing.root, false)
 	get(t, at+"/history/"+playing.name, 422)
