@@ -50,7 +50,7 @@ type Check struct {
 // out. Their stores are taken to be as those of the question's change.
 func (q Question) checks(ctx context.Context, unknown *Hop) ([]Check, error) {
 	var all []Check
-	for _, m := range pooled(q.Model.Measured) {
+	for _, m := range Pooled(q.Model.Measured) {
 		rated := q.Model.AtRate(m.Rate, q.known(m.Rate))
 		units, at := q.Model.Units, site{cores: q.MeasuredCores, unknown: unknown}
 		if m.Placement != "" {
@@ -82,9 +82,9 @@ func (q Question) checks(ctx context.Context, unknown *Hop) ([]Check, error) {
 	return all, nil
 }
 
-// pooled returns one measurement for all of a placement at a rate, since single trials are off by chance. CPU
+// Pooled returns one measurement for all of a placement at a rate, since single trials are off by chance. CPU
 // times are the means, response times the medians of the trials that have them.
-func pooled(measured []model.Measurement) (all []model.Measurement) {
+func Pooled(measured []model.Measurement) (all []model.Measurement) {
 	for len(measured) > 0 {
 		first := measured[0]
 		var others []model.Measurement

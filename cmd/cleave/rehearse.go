@@ -128,7 +128,9 @@ func (f *rehearseFlags) study(
 	} {
 		v := lab.Variant{Name: of.name, System: s.System, Architecture: asIsVariant, Deployment: f.deployment(),
 			Knobs: map[string]string{"calls": f.calls, "placement": of.placement}, Summary: of.summary}
-		for _, rate := range append([]float64{f.rate}, measuredRates(m, of.measured)...) {
+		rates := slices.DeleteFunc(measuredRates(m, of.measured),
+			func(rate float64) bool { return model.SameRate(rate, f.rate) })
+		for _, rate := range append([]float64{f.rate}, rates...) {
 			p := ratePoint(rate)
 			if !slices.Contains(v.Points, p.Name) {
 				v.Points = append(v.Points, p.Name)
@@ -143,9 +145,9 @@ func (f *rehearseFlags) study(
 	return s
 }
 
-// measuredRates returns the rates at which a placement was measured.
+// measuredRates returns the rates at which a placement was measured. Trials of nearly one rate count as one.
 func measuredRates(m model.Model, placement string) (rates []float64) {
-	for _, of := range m.Measured {
+	for _, of := range predict.Pooled(m.Measured) {
 		same := of.Placement == placement || of.Placement != "" && samePlacement(m, of.Placement, placement)
 		if same && !slices.Contains(rates, of.Rate) {
 			rates = append(rates, of.Rate)

@@ -76,7 +76,8 @@ func (r rehearsedChange) aspects() []aspect {
 // result returns a metric of a variant at a rate, and nil where it was not measured.
 func (r rehearsedChange) result(variant string, rate float64, m lab.Metric) *lab.Result {
 	for i, result := range r.found.Results {
-		if result.Variant == variant && result.Point.Levels[lab.FactorRate] == rate && result.Metric == m.Name {
+		if at, paced := result.Point.Level(lab.FactorRate); paced && result.Variant == variant &&
+			model.SameRate(at, rate) && result.Metric == m.Name {
 			return &r.found.Results[i]
 		}
 	}
@@ -118,7 +119,7 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 		rows[0] = append(rows[0], a.what)
 	}
 	changed, _ := r.study.Variant(changedVariant)
-	for _, m := range r.model.Measured {
+	for _, m := range predict.Pooled(r.model.Measured) {
 		name, placed := asIsVariant, "as it is"
 		if m.Placement != "" {
 			name, placed = changedVariant, m.Placement

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/model"
+)
+
+// TestTrialsOfNearlyOneRateAreRehearsedOnce: the trials of a user's own system have the rate that their
+// requests came at. All of them are held against what was rehearsed.
+func TestTrialsOfNearlyOneRateAreRehearsedOnce(t *testing.T) {
+	m := model.Model{}
+	for _, rate := range []float64{59.1, 181, 60.4, 179, 61} {
+		m.Measured = append(m.Measured, model.Measurement{Rate: rate})
+	}
+	if got := measuredRates(m, ""); !slices.Equal(got, []float64{59.1, 181}) {
+		t.Errorf("rates %v, want one of each", got)
+	}
+	f := &rehearseFlags{rate: 60}
+	s := f.study(lab.SystemInfo{}, m, "a change", nil)
+	if len(s.Points) != 2 || s.Points[0].Levels[lab.FactorRate] != 60 || len(s.Variants[0].Points) != 2 {
+		t.Errorf("points %+v, want 60/s and 181/s", s.Points)
+	}
+	metric := lab.Metric{Name: "cpu"}
+	r := rehearsedChange{found: lab.Analysis{Results: []lab.Result{
+		{Variant: asIsVariant, Point: s.Points[0], Metric: metric.Name},
+		{Variant: asIsVariant, Point: s.Points[1], Metric: metric.Name}}}}
+	for i, rate := range []float64{59.1, 181} {
+		if r.result(asIsVariant, rate, metric) != &r.found.Results[i] {
+			t.Errorf("no result at %g/s", rate)
+		}
+	}
+}
