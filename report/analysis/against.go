@@ -283,7 +283,8 @@ const freeDisk = "disk_free"
 // differences returns the facts that are not the same.
 func differences(before, after lab.Environment) []lab.EnvironmentChange {
 	all := []lab.EnvironmentChange{}
-	names := maps.Clone(before)
+	names := lab.Environment{} // either may be nil
+	maps.Copy(names, before)
 	maps.Copy(names, after)
 	delete(names, freeDisk)
 	for _, name := range slices.Sorted(maps.Keys(names)) {

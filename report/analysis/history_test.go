@@ -53,6 +53,11 @@ func TestAHeadlineOverRuns(t *testing.T) {
 			t.Errorf("of run %d the environment has changed: %v", i, run.Environment)
 		}
 	}
+	bare := lab.PastRun{Headline: &lab.Headline{}} // as a damaged file has it
+	without := History(lab.Headline{}, []lab.PastRun{bare, runs[0], bare})
+	if found := without.Runs[1].Environment; len(found) != 1 || found[0].Before != "not recorded" {
+		t.Errorf("beside runs without an environment: %+v", found)
+	}
 	few := History(lab.Headline{Bars: []lab.Bar{bar}}, runs[:8])
 	if few.Courses[0].Unsearched == "" || len(few.Courses[0].Ratios) != 8 {
 		t.Errorf("of 8 runs: %+v", few.Courses[0])
