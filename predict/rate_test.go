@@ -77,6 +77,14 @@ func TestWhatATrialLacksIsNoZero(t *testing.T) {
 	}
 	near(t, "CPU time", a.Checks[0].CPU.Measured, 1.6e-3, 1e-6)
 	near(t, "median", a.Checks[0].Time.Measured, 3.7e-3, 1e-6)
+	q.Model.Measured = q.Model.Measured[:1] // which has no time
+	var text strings.Builder
+	if err := predicted(t, q).Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), "; no response time was measured.\n") {
+		t.Errorf("the record does not say that no time was measured:\n%s", text.String())
+	}
 }
 
 // TestTrialsOfNearlyOneRateAreDrawnFromEachOther, as those are whose users come at random.

@@ -38,9 +38,12 @@ func (a Answer) writeRecord(w io.Writer) {
 	}{{"The capacity would be", a.Changed}, {"It is", a.AsIs}} {
 		fmt.Fprintf(w, "  %s %s, limited by %s.\n", side.words, quantity(side.Capacity, "1/s"), side.CapacityBy)
 	}
+	responses := " and response times within " + figure.Percent(time)
+	if !slices.ContainsFunc(a.Checks, func(c Check) bool { return c.Time.Measured > 0 }) {
+		responses = "; no response time was measured"
+	}
 	fmt.Fprintf(w, "  Simulated from a model (%s), not measured. Of what was\n  measured it predicts CPU times "+
-		"within %s and response times within %s.\n", cmp.Or(q.Model.About, "of unknown origin"),
-		figure.Percent(cpu), figure.Percent(time))
+		"within %s%s.\n", cmp.Or(q.Model.About, "of unknown origin"), figure.Percent(cpu), responses)
 }
 
 // write prints an answer: what first writes, the self-check, the limits, and what last writes. If the answer
