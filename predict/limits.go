@@ -64,8 +64,12 @@ func (a Answer) ratedCPU() string {
 	first, last := all[0], all[len(all)-1]
 	text := fmt.Sprintf("CPU times follow the rate as they did in the system as it is, %s an operation at %g/s "+
 		"and %s at %g/s", seconds(first.Seconds), first.Rate, seconds(last.Seconds), last.Rate)
-	if q.Rate > last.Rate {
+	switch {
+	case model.SameRate(q.Rate, first.Rate) || model.SameRate(q.Rate, last.Rate):
+	case q.Rate > last.Rate:
 		text += ", and are taken to stay from there on: measure it at the rate that you ask for"
+	case q.Rate < first.Rate:
+		text += ", and are taken to be no higher below that: measure it at the rate that you ask for"
 	}
 	return text
 }

@@ -34,6 +34,20 @@ func TestCPUFollowsTheRate(t *testing.T) {
 	}
 }
 
+// TestRatesBeyondTheMeasuredOnesAreNamed; a rate that is nearly the last is none.
+func TestRatesBeyondTheMeasuredOnesAreNamed(t *testing.T) {
+	q := splitStock()
+	measuredAt(&q.Model, 299, 800*time.Microsecond, 3900*time.Microsecond)
+	for rate, want := range map[float64]string{20: "no higher below that", 100: "", 200: "", 300: "",
+		400: "stay from there on"} {
+		q.Rate = rate
+		got := Answer{Question: q}.ratedCPU()
+		if !strings.Contains(got, want) || strings.Contains(got, "measure it at the rate") != (want != "") {
+			t.Errorf("at %g/s: %q, want %q", rate, got, want)
+		}
+	}
+}
+
 // TestARateBetweenOthersIsChecked: each of the two nearest rates is predicted without what was measured
 // there, and an error beyond the margin withholds the answer. A further rate is not concerned.
 func TestARateBetweenOthersIsChecked(t *testing.T) {
