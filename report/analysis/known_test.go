@@ -25,6 +25,10 @@ func TestWhatIsKnownOfClaims(t *testing.T) {
 	if got := texts(in); !slices.Equal(got, want) {
 		t.Errorf("known: %q, want %q", got, want)
 	}
+	in.Plan.Study.Claims[0].ID = ""
+	if got := texts(in); !slices.Equal(got, want) {
+		t.Errorf("known: %q, want %q: of a claim without an ID, too", got, want)
+	}
 	in.Plan.Study.Claims[0].Variant = "nobody"
 	if got := texts(in); !slices.Equal(got, want[1:]) {
 		t.Errorf("known: %q, want %q: a claim about nobody cannot be answered", got, want[1:])

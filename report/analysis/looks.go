@@ -64,7 +64,7 @@ func (r Rule) Needed(played []lab.Trial) func(lab.PlannedTrial) bool {
 func (r Rule) Answers(played []lab.Trial) []lab.Answer {
 	var all []lab.Answer
 	for _, q := range r.after(played).questions() {
-		if q.Question != "" {
+		if q.Text != "" { // a way of which nothing is known has none
 			all = append(all, q.Answer)
 		}
 	}
