@@ -8,7 +8,6 @@ package resilient
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -110,7 +109,7 @@ func (g *Guards) ForUnit() *Guard {
 				AbortIf(func(any, error) bool { return !of.purse.pay() }).
 				OnRetriesExceeded(func(failsafe.ExecutionEvent[any]) { of.purse.refund() }) // no retry follows
 		}
-		of.retrying = failsafe.With(slices.Insert(policies, 0, failsafe.Policy[any](retries.Build()))...)
+		of.retrying = failsafe.With(append([]failsafe.Policy[any]{retries.Build()}, policies...)...)
 	}
 	return of
 }
