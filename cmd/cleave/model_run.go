@@ -10,12 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/sqlite"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/systems/external"
 	"github.com/cleave-lab/cleave/systems/loaded"
@@ -81,8 +81,7 @@ func meteredRates(s lab.Study) string {
 			rates = append(rates, fmt.Sprint(p.Levels[lab.FactorRate]))
 		}
 	}
-	last := len(rates) - 1
-	return strings.Join(rates[:last], ", ") + " and " + rates[last]
+	return figure.And(rates)
 }
 
 // addFollowed adds the traces of all followed trials that count, without those of their warm-ups. The

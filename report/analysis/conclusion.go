@@ -66,13 +66,13 @@ func (e *experiment) nothingDecided(compared bool) string {
 		return "No variant has trials that count and kept the rules of its system: nothing can be compared."
 	case len(counted) == 1 && len(absent) > 0:
 		return fmt.Sprintf("Only %s was measured: this host lacks a part of %s, and there is nothing to compare "+
-			"it with.", counted[0], and(absent))
+			"it with.", counted[0], figure.And(absent))
 	case len(counted) == 1:
 		return fmt.Sprintf("Only %s has trials that count: there is nothing to compare it with.", counted[0])
 	case !compared && !slices.Contains(counted, e.study.Baseline):
 		return fmt.Sprintf("Nothing can be said of %s, with which the others are compared.", e.study.Baseline)
 	case !compared:
-		return fmt.Sprintf("No two of %s have a block in common: there is nothing to compare.", and(counted))
+		return fmt.Sprintf("No two of %s have a block in common: there is nothing to compare.", figure.And(counted))
 	}
 	return "What was measured does not tell the variants apart."
 }

@@ -48,7 +48,7 @@ func (e *experiment) plainFindings(variant string, all []judged) string {
 		}
 	}
 	if len(each) > 0 {
-		whole = slices.Insert(whole, 0, fmt.Sprintf("%s %s", figure.Article(e.operation()), and(each)))
+		whole = slices.Insert(whole, 0, fmt.Sprintf("%s %s", figure.Article(e.operation()), figure.And(each)))
 	}
 	if len(whole) == 0 {
 		return ""
@@ -77,7 +77,7 @@ func plainMissed(a lab.Analysis, point string) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" That rate was missed %s.", and(parts))
+	return fmt.Sprintf(" That rate was missed %s.", figure.And(parts))
 }
 
 // plainPlace says where a comparison was made: "at 80 orders/s", "with 4 users".
@@ -112,13 +112,4 @@ func some(things []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(things[:mostNamed], ", "), more)
 	}
 	return strings.Join(things, ", ")
-}
-
-// and joins clauses: "a, b and c".
-func and(parts []string) string {
-	if len(parts) < 2 {
-		return strings.Join(parts, "")
-	}
-	last := len(parts) - 1
-	return strings.Join(parts[:last], ", ") + " and " + parts[last]
 }

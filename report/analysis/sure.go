@@ -117,7 +117,7 @@ func (e *experiment) notTested(a lab.Analysis) []string {
 		absent = append(absent, v.Name)
 	}
 	if len(absent) > 0 {
-		parts = append(parts, and(absent)+" (this host lacks a part)")
+		parts = append(parts, figure.And(absent)+" (this host lacks a part)")
 	}
 	if slices.ContainsFunc(e.study.Variants, func(v lab.Variant) bool { return v.External.RunsAlready() }) {
 		parts = append(parts, "CPU and memory of the systems that run already, which nobody meters")

@@ -210,7 +210,7 @@ func (e *experiment) stepWords(s lab.Step) string {
 	for _, c := range s.Changes {
 		before = append(before, e.means(c.Knob, c.From))
 	}
-	return e.changeWords(s.Changes) + " in place of " + and(before)
+	return e.changeWords(s.Changes) + " in place of " + figure.And(before)
 }
 
 // plainStep says in words what a step leads to; "" where it has a name of its own.
@@ -227,7 +227,7 @@ func (e *experiment) changeWords(changes []lab.KnobChange) string {
 	for _, c := range changes {
 		all = append(all, e.means(c.Knob, c.To))
 	}
-	return and(all)
+	return figure.And(all)
 }
 
 // means returns a knob's value in words: the system's, else the knob and its value.

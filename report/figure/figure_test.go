@@ -44,3 +44,12 @@ func TestNumbersAreRoundedByTheirInterval(t *testing.T) {
 		}
 	}
 }
+
+func TestAndJoinsWords(t *testing.T) {
+	for want, words := range map[string][]string{"": nil, "a": {"a"}, "a and b": {"a", "b"},
+		"a, b and c": {"a", "b", "c"}} {
+		if got := And(words); got != want {
+			t.Errorf("And(%q) = %q, want %q", words, got, want)
+		}
+	}
+}

@@ -51,6 +51,15 @@ func Article(noun string) string {
 	return "a " + noun
 }
 
+// And joins words or clauses: "a, b and c".
+func And(parts []string) string {
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	last := len(parts) - 1
+	return strings.Join(parts[:last], ", ") + " and " + parts[last]
+}
+
 // Changes names changes with their ratios.
 func Changes(changes []lab.Change) string {
 	var all []string
