@@ -48,7 +48,7 @@ func (c changeFlags) placesNothing() bool { return c.split+c.merge+c.replicas ==
 func (c changeFlags) read() (change predict.Change, err error) {
 	change.Stores = predict.Stores(c.stores)
 	if c.placesNothing() && change.Stores.Shared() {
-		return change, fmt.Errorf("nothing is changed: give --split, --merge or --replicas")
+		return change, errors.New("nothing is changed: give --split, --merge or --replicas")
 	}
 	if c.split != "" {
 		change.Split = predict.ParseGroups(c.split)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -115,7 +116,10 @@ func (c *Client) attempt(ctx context.Context, operation, id string, body, answer
 	}
 	defer func() { _ = response.Body.Close() }() // only read
 	text, err := bounded.ReadAll(response.Body, maxAnswer)
+	var tooLong bounded.Error
 	switch {
+	case errors.As(err, &tooLong): // and would be so again
+		return fmt.Errorf("read the answer of another unit: %w", err)
 	case err != nil:
 		return unavailable(err)
 	case response.StatusCode >= http.StatusBadRequest:
