@@ -43,7 +43,8 @@ func addGroup(command *cobra.Command, title string, makers ...func(*pflag.FlagSe
 	}
 	set.VisitAll(func(f *pflag.Flag) {
 		f.Annotations = map[string][]string{groupAnnotation: {title}}
-		if strings.HasPrefix(f.Value.Type(), "stringTo") { // help would show the default of an empty map, "[]"
+		// Help would show the default of an empty map or list of numbers, "[]".
+		if kind := f.Value.Type(); strings.HasPrefix(kind, "stringTo") || kind == "float64Slice" {
 			f.DefValue = ""
 		}
 	})
