@@ -30,7 +30,7 @@ points:
   p: {orders: 100, over: 1}
 load: {duration: 10s}
 steps: {variants: [one, events], metrics: [cpu_per_operation]}
-design: {blocks: 2, gates: {steal: 99%, calibration: 99%}}
+design: {blocks: 2, max_repeats: 0, gates: {steal: 99%, calibration: 99%}}
 `
 
 // contents returns all files below a folder.
