@@ -53,7 +53,7 @@ type Bar struct {
 	Verdict ComparisonVerdict `json:"verdict"`
 }
 
-// mostExplained is how many metrics an answer explains the steps of.
+// mostExplained limits the metrics whose steps an answer explains.
 const mostExplained = 6
 
 // ExplainedWays returns the ways of the first metrics that have any: those that an answer explains.

@@ -2,7 +2,7 @@ package lab
 
 import "time"
 
-// PastRun is what a history needs of a run.
+// PastRun holds the parts of a run that a history reads.
 type PastRun struct {
 	Name        string
 	Created     time.Time
@@ -24,11 +24,11 @@ type History struct {
 type HistoryRun struct {
 	Name    string    `json:"name"`
 	Created time.Time `json:"created"`
-	// Environment has what is not the same as in the run before.
+	// Environment lists the differences from the run before.
 	Environment []EnvironmentChange `json:"environment"`
 }
 
-// HistoryCourse is how a bar of a headline went over the runs.
+// HistoryCourse follows one bar of a headline over the runs.
 type HistoryCourse struct {
 	Bar     Bar             `json:"bar"`
 	Ratios  []*Ratio        `json:"ratios"` // by run; null where it was not compared
@@ -37,7 +37,7 @@ type HistoryCourse struct {
 	Unsearched string `json:"unsearched,omitempty"`
 }
 
-// HistoryChange is where the level of a course changes.
+// HistoryChange is a change of the level of a course.
 type HistoryChange struct {
 	Run    int     `json:"run"` // the first one on the new level
 	Factor float64 `json:"factor"`

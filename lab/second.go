@@ -1,12 +1,12 @@
 package lab
 
-// LoadSecond is what a generator saw in one second of a load.
+// LoadSecond sums up the answers of one second of a load.
 type LoadSecond struct {
 	Slice
 	Failed int64 `json:"failed"` // operations that were not answered rightly
 }
 
-// UsedSecond is what units used in about a second.
+// UsedSecond holds the processors that units used in about a second.
 type UsedSecond struct {
 	End float64 `json:"end"` // seconds since the first mark
 	// Cores are the processors that were used, by unit; by role where there are many units.

@@ -146,7 +146,7 @@ type StoppingRule interface {
 	// from now on, by point, given all records of the blocks before; none: as planned. Of
 	// the same records they are always the same.
 	Lengths(played []Trial) map[string]float64
-	// Headline is what the answer would compare, given the records of some blocks; nil: nothing yet.
+	// Headline returns the comparison that would lead the answer after these records; nil: none yet.
 	Headline(played []Trial) *Headline
 }
 

@@ -22,7 +22,7 @@ const (
 type Evidence struct {
 	Name, About string
 	Traces      []*lab.SpanNode
-	// DroppedSpans is how many spans are in no trace, since there was no room for them.
+	// DroppedSpans counts the spans that are in no trace, since there was no room for them.
 	DroppedSpans int
 	// CPU is the CPU time of each unit per operation of the mix, in seconds, by its name; nil: nobody metered.
 	CPU map[string]float64

@@ -11,8 +11,7 @@ type Model struct {
 	Name   string `yaml:"name"`
 	// About says what the model was made of, for people.
 	About string `yaml:"about,omitempty"`
-	// DroppedSpans is how many spans are not in the model, since there was no room for them where they were
-	// kept.
+	// DroppedSpans counts the spans that are not in the model, since there was no room to keep them.
 	DroppedSpans int `yaml:"dropped_spans,omitempty"`
 	// Units are the processes of the system as it is. Each component is in one of them.
 	Units      []Unit      `yaml:"units"`

@@ -127,8 +127,8 @@ func (s *Set) readFrom(r io.Reader) error {
 	}
 }
 
-// readDocument reads a document in the format that its members show. dropped is how many spans it says that
-// it lacks.
+// readDocument reads a document in the format that its members show. dropped counts the spans that it
+// names as dropped.
 func readDocument(document []byte, component string) (all []Span, dropped int, err error) {
 	if bytes.HasPrefix(bytes.TrimSpace(document), []byte("[")) {
 		all, err = readZipkin(document, component)

@@ -179,7 +179,7 @@ func (a app) modelTraces(paths []string, flags *modelFlags) error {
 }
 
 // wholeTraces reads the traces of a file or folder, and notes how many are left out since spans are missing.
-// dropped is how many spans the files say that they lack.
+// dropped counts the spans that the files name as dropped.
 func (a app) wholeTraces(path, component string) (all []*lab.SpanNode, dropped int, err error) {
 	set, err := traces.Read(path, component)
 	if err != nil {

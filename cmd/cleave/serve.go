@@ -14,7 +14,7 @@ import (
 // serveName names the command, and the flag of commands that show what they play.
 const serveName = "serve"
 
-// usualAddress is where browsers find runs.
+// usualAddress is the default address of the list of runs.
 const usualAddress = "127.0.0.1:8600"
 
 func (a app) serveCommand() *cobra.Command {

@@ -149,7 +149,7 @@ func (h *home) complete(d *deployment, p *fleet.Platform[*pod]) {
 	}
 }
 
-// routeDelay is how long the nodes of a cluster may take to lead callers to a pod that has become ready.
+// routeDelay bounds the time that the nodes of a cluster take to lead callers to a pod that has become ready.
 // kube-proxy takes in changes once a second by default.
 const routeDelay = 2 * time.Second
 

@@ -321,7 +321,7 @@ func (s *served) fixed(ctx context.Context) (trial.Outcome, error) {
 	return outcome, err
 }
 
-// tellLoaded tells what a second of the load was like, where the job asks for it.
+// tellLoaded sends the figures of one second of the load, if the job asks for them.
 func (s *served) tellLoaded(second trial.Second) error {
 	if !s.Loaded {
 		return nil
