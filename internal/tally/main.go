@@ -4,7 +4,7 @@
 // there was no test at all.
 //
 // Several runs, separated by --, go on at the same time. Of each run a few failed
-// tests are repeated, once and, in the end, alone. What passes then is unsteady: it is
+// tests are repeated, once, in the end, and one by one. What passes then is unsteady: it is
 // named, with the output of the failure, and counted apart, neither as passed nor as
 // failed. See repeatable for what is not repeated.
 //
@@ -119,17 +119,21 @@ func (t *turns) Write(text []byte) (int, error) {
 func (t *tally) settle(play tester, g group, to io.Writer) error {
 	repeat := t.broken.few()
 	for _, b := range t.broken {
-		if repeat && b.repeatable() {
-			again, err := count(play, b.alone(g.flags), to)
+		if !repeat || !b.repeatable() {
+			t.show(b)
+			continue
+		}
+		for _, f := range b.byTest() {
+			again, err := count(play, f.alone(g.flags), to)
 			if err != nil {
 				return err
 			}
 			if again.failed == 0 && again.passed > 0 {
-				t.unsettle(b)
-				continue
+				t.unsettle(f)
+			} else {
+				t.show(f)
 			}
 		}
-		t.show(b)
 	}
 	return t.err
 }

@@ -8,7 +8,7 @@ import (
 
 // mostRepeated is how many failed tests of a run are repeated. Where more fail, it
 // is not the machine.
-const mostRepeated = 3
+const mostRepeated = 8
 
 // failure is a package that failed.
 type failure struct {
@@ -56,13 +56,31 @@ func (f failure) roots() []string {
 	return slices.Compact(names)
 }
 
-// alone returns a run of the failed tests and no others.
-func (f failure) alone(flags []string) group {
-	var names []string
-	for _, name := range f.roots() {
-		names = append(names, regexp.QuoteMeta(name))
+// byTest returns a failure for each failed test, its subtests with it: one that fails for good leaves
+// something behind, or takes so long that others beside it would fail again.
+func (f failure) byTest() []failure {
+	var all []failure
+	for _, root := range f.roots() {
+		within := func(test string) bool { return test == root || strings.HasPrefix(test, root+"/") }
+		one := &suite{output: f.output}
+		for _, test := range f.order {
+			if within(test) {
+				one.order = append(one.order, test)
+			}
+		}
+		for _, test := range f.failed {
+			if within(test) {
+				one.failed = append(one.failed, test)
+			}
+		}
+		all = append(all, failure{f.name, f.how, one})
 	}
-	pattern := "-run=^(" + strings.Join(names, "|") + ")$"
+	return all
+}
+
+// alone returns a run of the failed test and no other.
+func (f failure) alone(flags []string) group {
+	pattern := "-run=^" + regexp.QuoteMeta(f.roots()[0]) + "$"
 	return group{append(slices.Clone(flags), "-count=1", pattern), []string{f.name}}
 }
 
@@ -72,7 +90,7 @@ func (t *tally) show(f failure) {
 	t.print("FAIL %s %s\n", f.name, f.how)
 }
 
-// unsettle counts failures that were not repeated by their tests as unsteady.
+// unsettle counts failures that were not there when their test was repeated as unsteady.
 func (t *tally) unsettle(f failure) {
 	t.failed -= len(f.failed)
 	t.unsteady += len(f.failed)

@@ -49,17 +49,15 @@ func TestFewFailuresAreRepeated(t *testing.T) {
 			"0 passed, 1 failed"},
 		"a fault of Go": {[]string{"TestB fail: fatal error: all goroutines are asleep"},
 			[]string{"TestB pass"}, "0 passed, 1 failed"},
-		"three": {[]string{"TestA fail", "TestB fail", "TestC fail"}, []string{"TestA pass"},
-			"0 passed, 0 failed, 3 unsteady (failed, and passed when repeated alone)"},
-		"more than the limit": {[]string{"TestA fail", "TestB fail", "TestC fail", "TestD fail"},
-			[]string{"TestA pass"}, "0 passed, 4 failed"},
+		"as many as the limit": {failing(8), []string{"TestA pass"},
+			"0 passed, 0 failed, 8 unsteady (failed, and passed when repeated alone)"},
+		"more than the limit": {failing(9), []string{"TestA pass"}, "0 passed, 9 failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			streams := []string{told(c.first...), told(c.second...)}
+			stream := told(c.first...)
 			got, err := runs(func(_ group, events func(io.Reader) error) error {
-				stream := streams[0]
-				streams = streams[1:]
+				defer func() { stream = told(c.second...) }()
 				return events(strings.NewReader(stream))
 			}, []group{{}}, &out)
 			if err != nil || got.String() != c.want {
@@ -72,25 +70,40 @@ func TestFewFailuresAreRepeated(t *testing.T) {
 	}
 }
 
-func TestARepetitionIsOfTheFailedTestsAlone(t *testing.T) {
+// failing returns tests that fail.
+func failing(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("Test%d fail", i)
+	}
+	return all
+}
+
+// TestFailedTestsAreRepeatedOneByOne: what fails for good makes no other fail again.
+func TestFailedTestsAreRepeatedOneByOne(t *testing.T) {
 	var asked []group
 	flags := []string{"-race"}
 	play := func(g group, events func(io.Reader) error) error {
-		if asked = append(asked, g); len(asked) > 1 {
-			return events(strings.NewReader(told("TestA/x pass", "TestC pass")))
+		asked = append(asked, g)
+		stream := told("TestA/x fail: too late", "TestB pass", "TestA/y fail: later", "TestAB fail: last")
+		switch len(asked) {
+		case 2:
+			stream = told("TestA/x pass", "TestA/y pass")
+		case 3:
+			stream = told("TestAB fail: again")
 		}
-		return events(strings.NewReader(told("TestA/x fail: too late", "TestB pass", "TestA/y fail: later",
-			"TestC fail: last")))
+		return events(strings.NewReader(stream))
 	}
 	var out strings.Builder
 	got, err := runs(play, []group{{flags, []string{"./..."}}}, &out)
-	want := []group{{flags, []string{"./..."}}, {[]string{"-race", "-count=1", "-run=^(TestA|TestC)$"},
-		[]string{"a/b"}}}
+	want := []group{{flags, []string{"./..."}}, {[]string{"-race", "-count=1", "-run=^TestA$"}, []string{"a/b"}},
+		{[]string{"-race", "-count=1", "-run=^TestAB$"}, []string{"a/b"}}}
 	if err != nil || !reflect.DeepEqual(asked, want) {
 		t.Errorf("asked for %+v, %v, want %+v", asked, err, want)
 	}
-	if got.unsteady != 3 || !strings.Contains(out.String(), "unsteady a/b TestA/x TestA/y TestC: ") ||
-		!strings.Contains(out.String(), "\n| later\n") {
+	if got.unsteady != 2 || got.failed != 1 || !strings.Contains(out.String(), "unsteady a/b TestA/x TestA/y: ") ||
+		!strings.Contains(out.String(), "\n| later\n") || !strings.Contains(out.String(), "last\nFAIL a/b") ||
+		strings.Contains(out.String(), "| last") {
 		t.Errorf("%v, output %q", got, out.String())
 	}
 }
