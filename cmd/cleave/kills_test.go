@@ -236,9 +236,13 @@ func (h *belongings) left(t *testing.T) (left []string) {
 			left = append(left, link)
 		}
 	}
+	mounted := mounts(t)
 	walked := filepath.WalkDir(h.tmp, func(path string, _ os.DirEntry, err error) error {
 		if path != h.tmp && len(left) < 20 {
 			left = append(left, path)
+		}
+		if mounted[path] {
+			return filepath.SkipDir // what a dead process mounted may never answer
 		}
 		return nil // files go while we look
 	})
@@ -267,6 +271,18 @@ func (h *belongings) left(t *testing.T) (left []string) {
 		t.Fatal(err)
 	}
 	return left
+}
+
+// mounts returns where something is mounted on this host.
+func mounts(t *testing.T) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	for _, line := range tableOf(t, "/proc/self/mountinfo") { // proc(5): the fifth is the point
+		if fields := strings.Fields(line); len(fields) > 4 {
+			all[fields[4]] = true
+		}
+	}
+	return all
 }
 
 // memoryFiles returns the files of POSIX shared memory on this host.

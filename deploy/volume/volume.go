@@ -147,8 +147,10 @@ func UnmountBelow(folder string) error {
 	return err
 }
 
+// unmount ends requests, too, that wait for a file system whose process was killed: one that the kernel made
+// for a page would wait for ever.
 func unmount(point string) error {
-	if err := unix.Unmount(point, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
+	if err := unix.Unmount(point, unix.MNT_DETACH|unix.MNT_FORCE|unix.UMOUNT_NOFOLLOW); err != nil {
 		return fmt.Errorf("unmount %s: %w: type: umount -l %s", point, err, point)
 	}
 	return nil

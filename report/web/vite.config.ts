@@ -23,5 +23,6 @@ export default defineConfig(({ mode }) => ({
           lib: { entry: "src/main.ts", name: "cleaveReport", formats: ["iife"], fileName: () => "report.js" },
         }),
   },
-  test: { environment: "happy-dom", include: ["src/**/*.test.ts"] },
+  // A busy machine may take long for a test that counts to a thousand.
+  test: { environment: "happy-dom", include: ["src/**/*.test.ts"], testTimeout: 60_000 },
 }));

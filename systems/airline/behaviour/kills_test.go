@@ -98,7 +98,9 @@ func keepsAcknowledged(t *testing.T, document *description, a *Airline) {
 // write books, and cancels every third, until it is done. Nothing is repeated whose
 // outcome is not known.
 func (w *writer) write(done *atomic.Bool) {
+	const soon, late = 20 * time.Millisecond, 640 * time.Millisecond
 	flights := slices.DeleteFunc(allFlights(), func(f string) bool { _, has := w.booked[f]; return has })
+	pause := soon
 	for n := 0; !done.Load() && len(flights) >= 2; n++ {
 		size := 1 + n%2
 		asked := flights[:size]
@@ -118,9 +120,12 @@ func (w *writer) write(done *atomic.Bool) {
 			return
 		default:
 			w.perhaps = append(w.perhaps, asked)
-			time.Sleep(20 * time.Millisecond) // whoever is away is not asked as fast as can be
+			// A unit that starts for a minute would take all flights if it was asked as fast as can be.
+			time.Sleep(pause)
+			pause = min(2*pause, late)
 			continue
 		}
+		pause = soon
 		if n%3 == 2 {
 			w.cancel(made.Bookings[0])
 		}
