@@ -11,6 +11,13 @@ cd "$(dirname "$0")/.."
 # nats-server is not ours. The simulations of predict share nothing and would take twelve times as
 # long; load/convert waits for one script, whose interpreter takes longest to compile.
 raceless='/(internal|docs|tools|cmd)(/|$)|/bench$|/backing/server/jetstream$|/predict$|/load/convert$'
+plainly=2 # packages that are tested at the same time without the detector
+if [ "${CLEAVE_TESTS:-}" != all ]; then
+  # What stands on databases brings their engines and drivers: to compile those a second time takes longer
+  # than all tests of `make test`. `make test-all` watches it for races.
+  raceless+='|/backing/|/binding/event$|/systems/(airline|people|rehearsal|shop|social)/'
+  plainly=3
+fi
 
 # SQLite is C that was translated to Go, and keeps its data outside Go's memory, where the
 # detector sees nothing: to watch it there costs twice the processor time and finds nothing.
@@ -66,7 +73,8 @@ if ! echo "#include <stdlib.h>" | $(go env CC) -E - >/dev/null 2>&1; then
     "type: sudo apt-get install --no-install-recommends gcc libc6-dev" >&2
 fi
 # `make lint` vets. Beside the command line, whose tests take longest, one other package is tested
-# without the detector and three with it: many wait for servers, and with two of them two processors
-# stood half still in the end. Four were not faster, and too much for what must answer in time.
-exec bin/tally -p=2 -vet=off -timeout=40m "${plain[@]}" -- \
+# without the detector (two in `make test`) and three with it: many wait for servers, and with two of them
+# two processors stood half still in the end. Four were not faster, and too much for what must answer in
+# time.
+exec bin/tally "-p=$plainly" -vet=off -timeout=40m "${plain[@]}" -- \
   -p=3 -vet=off "${race[@]}" -timeout=40m "${racing[@]}"
