@@ -324,7 +324,7 @@ func TestIdleConnectionsMayEnd(t *testing.T) {
 	ca := newAuthority(t)
 	for _, protocol := range []Protocol{HTTP1, HTTP2} {
 		listener := tls.NewListener(listen(t), ca.server("shop.test", soon(), "h2", "http/1.1"))
-		server := &http.Server{Handler: http.HandlerFunc(hello), IdleTimeout: 20 * time.Millisecond,
+		server := &http.Server{Handler: http.HandlerFunc(hello), IdleTimeout: 200 * time.Millisecond,
 			ErrorLog: quiet()}
 		go func() { _ = server.Serve(listener) }()
 		t.Cleanup(func() { _ = server.Close() })

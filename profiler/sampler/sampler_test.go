@@ -12,6 +12,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/internal/testset"
@@ -68,7 +69,7 @@ func TestAForeignProgramIsSampled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Second)
+			waitUntilBurned(t, process, 1)
 			all := s.End([]lab.ThreadUse{{Unit: "u", Role: "r", PID: process}, {PID: process}, {PID: os.Getpid()},
 				{PID: 1}})
 			i := slices.IndexFunc(all, func(p lab.ProgramSamples) bool { return p.Unit == "u" && p.Role == "r" })
@@ -99,6 +100,28 @@ func TestAForeignProgramIsSampled(t *testing.T) {
 				t.Errorf("of %d samples none is in a system call of os.(*File).Write: %+v", total, all[i].Stacks)
 			}
 		})
+	}
+}
+
+// waitUntilBurned waits until a process has used more seconds of CPU time, however busy this host is.
+func waitUntilBurned(t *testing.T, pid int, more float64) {
+	t.Helper()
+	used := func() float64 {
+		process, err := procfs.NewProc(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stat, err := process.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stat.CPUTime()
+	}
+	for least, deadline := used()+more, time.Now().Add(time.Minute); used() < least; {
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d used less than %v s of CPU time in a minute", pid, more)
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 
