@@ -251,9 +251,9 @@ func (s Span) Programs() []string {
 }
 
 // PeerVariable returns the environment variable in which a deployer hands a unit the
-// address of another: CLEAVE_ADDRESS_CORE for the unit core.
+// address of another: CLEAVE_ADDRESS_CORE for the unit core, CLEAVE_ADDRESS_CORE_ADMIN for its port admin.
 func PeerVariable(unit string) string {
-	return "CLEAVE_ADDRESS_" + strings.ToUpper(strings.ReplaceAll(unit, "-", "_"))
+	return "CLEAVE_ADDRESS_" + strings.ToUpper(strings.NewReplacer("-", "_", ":", "_").Replace(unit))
 }
 
 // AddressOf stands, in the environment of a unit and in the files of a foreign one, for

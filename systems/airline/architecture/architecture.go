@@ -60,6 +60,7 @@ type Design struct {
 	// Security is a value of kit.KnobSecurity, for the connections between units.
 	Security   string
 	Resilience string  // of the calls between them: a value of kit.KnobResilience
+	Sidecar    string  // a proxy beside each unit: a value of kit.KnobSidecar
 	Logging    string  // of what units answer: a value of kit.KnobLogging
 	Spans      float64 // the share of requests that are traced
 	Workers    int     // processes of a unit of Node.js; 0: as many as it has cores
@@ -82,6 +83,7 @@ func knobs() []lab.Knob {
 		{Name: KnobCalls, Values: []string{HTTP, GRPC},
 			Summary: "how units call each other: HTTP with JSON, or gRPC, which keeps its connections (pool=on)",
 			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
+		kit.Sidecar(),
 	}
 	return append(append(all, ofGo()...), lab.Knob{Name: KnobWorkers, Values: []string{perCore, "1"}, Free: true,
 		Summary: "processes of each unit of Node.js: one for each of the trial's cores, or a number from 1 to 64"})
@@ -111,7 +113,7 @@ func New(name string, turned map[string]string) (Design, error) {
 		Runtime: settings[KnobRuntime], Units: []string{airlineunit.UnitMonolith}, Store: settings[KnobStore],
 		Token: settings[KnobSessions] == Token, Pool: settings[KnobPool] == on,
 		Security: settings[kit.KnobSecurity], Logging: settings[kit.KnobLogging],
-		Resilience: settings[kit.KnobResilience],
+		Resilience: settings[kit.KnobResilience], Sidecar: settings[kit.KnobSidecar],
 	}
 	if name == Services {
 		d.Units = []string{airlineunit.UnitAuth, airlineunit.UnitCustomers, airlineunit.UnitFlights,

@@ -62,7 +62,7 @@ func TestAllArchitecturesHaveTheSameKnobs(t *testing.T) {
 			names[i] = append(names[i], k.Name+"="+k.Values[0])
 		}
 	}
-	if len(names[0]) != 10 || !slices.Equal(names[0], names[1]) {
+	if len(names[0]) != 11 || !slices.Equal(names[0], names[1]) {
 		t.Errorf("knobs %v", names)
 	}
 }

@@ -27,7 +27,8 @@ func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error
 	var steps []loaded.Step
 	for _, name := range []string{architecture.KnobRuntime, loaded.SetArchitecture, architecture.KnobStore,
 		architecture.KnobSessions, architecture.KnobPool, architecture.KnobCalls, kit.KnobSecurity,
-		kit.KnobResilience, kit.KnobLogging, kit.KnobSpans, architecture.KnobWorkers, loaded.SetDeployment} {
+		kit.KnobResilience, kit.KnobSidecar, kit.KnobLogging, kit.KnobSpans, architecture.KnobWorkers,
+		loaded.SetDeployment} {
 		steps = append(steps, loaded.Turn(name, after[name]))
 	}
 	from.System, from.Knobs = airline.Name, before

@@ -69,6 +69,7 @@ type Design struct {
 	Calls      string  // HTTP or GRPC; of no consequence in one unit
 	Security   string  // of the connections between units
 	Resilience string  // of the calls between them: a value of kit.KnobResilience
+	Sidecar    string  // a proxy beside each unit: a value of kit.KnobSidecar
 	Logging    string  // of what units answer: a value of kit.KnobLogging
 	Spans      float64 // the share of requests that are traced
 	Lean       bool    // the gateway serves clients with package leanhttp, not net/http
@@ -92,7 +93,7 @@ func knobs() []lab.Knob {
 		{Name: KnobCalls, Values: []string{HTTP, GRPC},
 			Summary: "what carries calls between gateway and services: net/http with JSON, or grpc-go",
 			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
-		kit.Security(), kit.Resilience(), kit.Logging(), kit.Spans(kit.SpansOff, "requests"),
+		kit.Security(), kit.Resilience(), kit.Sidecar(), kit.Logging(), kit.Spans(kit.SpansOff, "requests"),
 		{Name: KnobFront, Values: []string{stock, Lean},
 			Summary: "what serves clients: net/http, or our own binding, which does less for each request",
 			Means:   map[string]string{stock: "net/http", Lean: "our lean HTTP"}},
@@ -134,7 +135,8 @@ func New(name string, turned map[string]string) (Design, error) {
 	d := Design{
 		TwoHosts: settings[KnobHosts] == twoHosts, Calls: settings[KnobCalls], Security: settings[kit.KnobSecurity],
 		Logging: settings[kit.KnobLogging], Resilience: settings[kit.KnobResilience],
-		Lean: settings[KnobFront] == Lean, Store: settings[KnobStore],
+		Sidecar: settings[kit.KnobSidecar],
+		Lean:    settings[KnobFront] == Lean, Store: settings[KnobStore],
 		Periodic: settings[KnobCommitLog] == Periodic, Own: settings[KnobDatabase] == own,
 		Cipher: settings[KnobCipher],
 	}

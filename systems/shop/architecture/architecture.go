@@ -97,6 +97,7 @@ type Design struct {
 	Binding      Binding // of no consequence in one unit
 	Security     string  // of the connections between units: a value of kit.KnobSecurity
 	Resilience   string  // of the calls between them: a value of kit.KnobResilience
+	Sidecar      string  // a proxy beside each unit: a value of kit.KnobSidecar
 	Data         Data
 	Coordination Coordination
 	Views        Views
@@ -215,7 +216,7 @@ func design(name string, settings map[string]string) (Design, error) {
 	d := Design{
 		Architecture: name, Binding: Binding(settings[KnobBinding]),
 		Security: settings[kit.KnobSecurity], Resilience: settings[kit.KnobResilience],
-		Data:         Data(settings[KnobData]),
+		Sidecar: settings[kit.KnobSidecar], Data: Data(settings[KnobData]),
 		Coordination: Coordination(settings[KnobCoordination]), Views: Views(settings[KnobViews]),
 		Database: settings[KnobDatabase], Replicated: settings[KnobDisk] == lab.DiskReplicated,
 		Pair:     settings[KnobBalancer] == balancerPair,

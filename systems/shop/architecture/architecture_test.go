@@ -109,6 +109,8 @@ func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 		"binding in one unit":  {Monolith, map[string]string{KnobBinding: "grpc"}, "nothing to carry"},
 		"resilience in one unit": {Monolith, map[string]string{"resilience": "breaker"},
 			"resilience breaker has no effect"},
+		"proxies over Unix sockets": {Sync, map[string]string{KnobBinding: "grpc-lean-unix", "sidecar": "haproxy"},
+			"sidecar haproxy listens to TCP, but binding is grpc-lean-unix: use binding grpc-lean"},
 		"security in one unit":    {Monolith, map[string]string{"security": "tls"}, "security tls has no effect"},
 		"broker without events":   {Sync, map[string]string{KnobBroker: "rabbitmq"}, "publishes no events"},
 		"documents without views": {Sync, map[string]string{KnobDocuments: "mongo"}, "would be empty"},

@@ -32,6 +32,9 @@ func bindings() []string {
 // OverUnix reports whether calls go over Unix sockets; else they go over TCP.
 func (b Binding) OverUnix() bool { return strings.HasSuffix(string(b), unix) }
 
+// OverGRPC reports whether calls go over gRPC; else they go over HTTP/1.1.
+func (b Binding) OverGRPC() bool { return strings.HasPrefix(string(b), string(GRPC)) }
+
 // OverTCP returns the same binding over TCP.
 func (b Binding) OverTCP() Binding { return Binding(strings.TrimSuffix(string(b), unix)) }
 

@@ -40,6 +40,8 @@ func (d Design) impossible(turned map[string]string) []error {
 	if err := kit.CheckCalls(turned, len(d.Units)); err != nil {
 		reasons = append(reasons, err)
 	}
+	refuse(d.Binding.OverUnix() && kit.AddsToCalls(kit.KnobSidecar, d.Sidecar),
+		"sidecar %s listens to TCP, but binding is %s: use binding %s", d.Sidecar, d.Binding, d.Binding.OverTCP())
 	_, broker := turned[KnobBroker]
 	refuse(broker && d.Broker == "", "broker %s has nothing to carry: coordination %s publishes no events",
 		turned[KnobBroker], d.Coordination)

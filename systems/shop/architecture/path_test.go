@@ -75,6 +75,8 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 			[]string{"sync | security none -> mtls: sync-mtls"}},
 		"guarded calls": {plain(Sync), variant(Sync, map[string]string{kit.KnobResilience: kit.Budgeted}),
 			[]string{"sync | resilience unguarded -> budgeted-retries: sync-budgeted-retries"}},
+		"proxies beside units": {plain(Sync), variant(Sync, map[string]string{kit.KnobSidecar: kit.HAProxy}),
+			[]string{"sync | sidecar none -> haproxy: sync-sidecar-haproxy"}},
 		"a log of requests": {plain(Sync), variant(Sync, map[string]string{kit.KnobLogging: kit.LogRequests}),
 			[]string{"sync | logging off -> requests: sync-requests"}},
 		"a split with protected calls": {plain(Monolith), variant(Sync, map[string]string{KnobData: "shared",

@@ -177,7 +177,11 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 			all = append(all, unit)
 		}
 	}
-	return all, hosting.Protect(all, d.Security)
+	if err := hosting.Protect(all, d.Security); err != nil {
+		return nil, err
+	}
+	calls := loaded.CallsOf(d.Binding.OverGRPC(), d.Security)
+	return loaded.Sidecars(all, d.Sidecar, calls), nil
 }
 
 // generator returns the unit that orders, at the unit in front.

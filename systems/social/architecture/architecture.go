@@ -70,6 +70,7 @@ type Design struct {
 	Calls      string
 	Security   string  // of the connections between units
 	Resilience string  // of the calls between them: a value of kit.KnobResilience
+	Sidecar    string  // a proxy beside each unit: a value of kit.KnobSidecar
 	Logging    string  // of what units answer: a value of kit.KnobLogging
 	Spans      float64 // the share of requests that are traced
 	Cache      bool    // posts are cached, look-aside
@@ -89,7 +90,7 @@ func knobs() []lab.Knob {
 		{Name: KnobCalls, Values: []string{GRPC, HTTP},
 			Summary: "what carries calls between units: grpc-go, or net/http with JSON",
 			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
-		kit.Security(), kit.Resilience(), kit.Logging(), kit.Spans(kit.SpansOff, "requests"),
+		kit.Security(), kit.Resilience(), kit.Sidecar(), kit.Logging(), kit.Spans(kit.SpansOff, "requests"),
 		{Name: KnobCache, Values: []string{off, LookAside},
 			Summary: "whether posts that were read are kept in a cache",
 			Means:   map[string]string{off: "no cache", LookAside: "a cache"}},
@@ -143,7 +144,8 @@ func New(name string, turned map[string]string) (Design, error) {
 	d := Design{
 		Calls: settings[KnobCalls], Security: settings[kit.KnobSecurity],
 		Logging: settings[kit.KnobLogging], Resilience: settings[kit.KnobResilience],
-		Cache: settings[KnobCache] == LookAside, CacheStore: settings[KnobCacheStore],
+		Sidecar: settings[kit.KnobSidecar],
+		Cache:   settings[KnobCache] == LookAside, CacheStore: settings[KnobCacheStore],
 		OnRead: settings[KnobFanOut] == OnRead, Documents: settings[KnobDocuments],
 		Nginx: settings[KnobFront] == Nginx, ThirdParty: settings[KnobMedia] == Third,
 	}

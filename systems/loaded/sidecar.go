@@ -1,0 +1,113 @@
+package loaded
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
+)
+
+const (
+	// RoleSidecar is the role of the proxies beside units.
+	RoleSidecar = "sidecar"
+	// longestCall is how long a call may take, in seconds: no unit waits longer for another.
+	longestCall = 60
+)
+
+// Protocol is what calls between units are, for a proxy that they pass.
+type Protocol string
+
+// The protocols. A proxy understands requests of the first two, and passes on the bytes of the third.
+const (
+	HTTP1 Protocol = "http/1.1"
+	HTTP2 Protocol = "http/2"
+	Bytes Protocol = "bytes"
+)
+
+// CallsOf returns the protocol of calls over gRPC or HTTP, with a value of kit.KnobSecurity: protected calls
+// are for the called unit alone to read.
+func CallsOf(grpc bool, security string) Protocol {
+	switch {
+	case security != kit.Plain:
+		return Bytes
+	case grpc:
+		return HTTP2
+	}
+	return HTTP1
+}
+
+// Sidecars returns the units with a proxy beside each, if a value of kit.KnobSidecar asks for it. A unit
+// calls its own proxy, which has a port for each peer and calls the proxy
+// of that peer; this one calls its unit. Clients call units as before.
+func Sidecars(units []lab.UnitSpec, sidecar string, protocol Protocol) []lab.UnitSpec {
+	if sidecar == kit.NoSidecar {
+		return units
+	}
+	var proxies []lab.UnitSpec
+	units = slices.Clone(units)
+	for i, u := range units {
+		var called []string
+		for _, peer := range u.Peers {
+			if slices.ContainsFunc(units, func(o lab.UnitSpec) bool { return o.Name == peer }) {
+				called = append(called, peer)
+			}
+		}
+		proxies = append(proxies, proxyBeside(u, called, protocol))
+		callThrough(&units[i], called)
+	}
+	return append(units, proxies...)
+}
+
+// sidecarOf returns the name of the proxy beside a unit.
+func sidecarOf(unit string) string { return unit + "-" + RoleSidecar }
+
+// callThrough has a unit call these of its peers at the ports of its own proxy.
+func callThrough(u *lab.UnitSpec, called []string) {
+	var addresses, others []string
+	u.Peers, u.Uses, u.Env = slices.Clone(u.Peers), slices.Clone(u.Uses), slices.Clone(u.Env)
+	for _, peer := range called {
+		port := lab.PortOf(sidecarOf(u.Name), peer)
+		u.Peers[slices.Index(u.Peers, peer)] = port
+		addresses = append(addresses, lab.AddressOf(peer), lab.AddressOf(port))
+		others = append(others, lab.PeerVariable(peer)+"="+lab.AddressOf(port))
+		for i := range u.Uses {
+			if u.Uses[i].To == peer {
+				u.Uses[i].To = sidecarOf(u.Name)
+			}
+		}
+	}
+	for i, variable := range u.Env {
+		u.Env[i] = strings.NewReplacer(addresses...).Replace(variable)
+	}
+	u.Env = append(u.Env, others...)
+	u.Scalable = false // each of several would need a proxy of its own
+}
+
+// proxyBeside returns the proxy beside a unit that calls these peers. It waits as long for an answer as a
+// caller may, and starts before the units: where they have names, it looks them up again and again.
+func proxyBeside(u lab.UnitSpec, called []string, protocol Protocol) lab.UnitSpec {
+	lines, listens := ProxyDefaults(longestCall), ""
+	switch protocol {
+	case HTTP2:
+		listens = " proto h2" // without TLS nobody negotiates it
+	case Bytes:
+		lines = []string{"global", "  maxconn 2000", "defaults", "  mode tcp", "  timeout connect 1s",
+			fmt.Sprintf("  timeout client %ds", longestCall), fmt.Sprintf("  timeout server %ds", longestCall)}
+	}
+	pass := func(name, bind, to string) {
+		lines = append(lines, "frontend to-"+name, bind+listens, "  default_backend "+name, "backend "+name,
+			ProxyServer(to)+listens+" init-addr last,libc,none resolvers default")
+	}
+	pass("own", ProxyBind, u.Name)
+	behind := []string{u.Name}
+	for _, peer := range called {
+		pass("peer-"+peer, fmt.Sprintf("  bind {host}:{port:%s}", peer), sidecarOf(peer))
+		behind = append(behind, sidecarOf(peer))
+	}
+	proxy := Proxy(sidecarOf(u.Name), lines, behind)
+	proxy.Role, proxy.Ports, proxy.Node, proxy.Ready = RoleSidecar, called, u.Node, accepts
+	proxy.Cores, proxy.Scalable = u.Cores, false
+	return proxy
+}

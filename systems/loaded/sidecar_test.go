@@ -1,0 +1,75 @@
+package loaded
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
+)
+
+// shopUnits are two units, of which one calls the other and a server.
+func shopUnits() []lab.UnitSpec {
+	return []lab.UnitSpec{
+		{Name: "orders", Runnable: lab.Runnable{Env: []string{"ASKS=" + lab.AddressOf("stock")}},
+			Networking: lab.Networking{Listens: true, Peers: []string{"stock", "proxy"},
+				Uses: []lab.Use{{To: "stock", How: "http"}}},
+			Placement: lab.Placement{Node: "one", Scalable: true, Cores: []int{1}}},
+		{Name: "stock", Networking: lab.Networking{Listens: true}, Placement: lab.Placement{Node: "two"}},
+	}
+}
+
+func TestCallsPassTheProxiesOfBothEnds(t *testing.T) {
+	before := shopUnits()
+	all := Sidecars(before, kit.HAProxy, HTTP1)
+	if len(all) != 4 || before[0].Peers[0] != "stock" {
+		t.Fatalf("%d units, and those before call %v", len(all), before[0].Peers)
+	}
+	orders, proxy, behind := all[0], all[2], all[3]
+	if got := strings.Join(slices.Concat(orders.Peers, orders.Env), " "); got != "orders-sidecar:stock proxy "+
+		"ASKS={address:orders-sidecar:stock} CLEAVE_ADDRESS_STOCK={address:orders-sidecar:stock}" ||
+		orders.Uses[0] != (lab.Use{To: "orders-sidecar", How: "http"}) || orders.Scalable {
+		t.Errorf("orders: %s, uses %v", got, orders.Uses)
+	}
+	if proxy.Name != "orders-sidecar" || proxy.Role != RoleSidecar || proxy.Node != "one" || proxy.Scalable ||
+		!slices.Equal(proxy.Cores, []int{1}) || !slices.Equal(proxy.Ports, []string{"stock"}) ||
+		!slices.Equal(proxy.Peers, []string{"orders", "stock-sidecar"}) || proxy.Ready == nil {
+		t.Errorf("the proxy of orders: %+v", proxy)
+	}
+	if behind.Node != "two" || len(behind.Ports) != 0 || !slices.Equal(behind.Peers, []string{"stock"}) {
+		t.Errorf("the proxy of stock: %+v", behind)
+	}
+	for protocol, wants := range map[Protocol][]string{
+		HTTP1: {"mode http", `bind "${CLEAVE_ADDRESS}"` + "\n", "bind {host}:{port:stock}\n",
+			"{address:stock-sidecar} init-addr"},
+		HTTP2: {"mode http", `bind "${CLEAVE_ADDRESS}" proto h2`, "bind {host}:{port:stock} proto h2",
+			"{address:orders} proto h2 init-addr", "{address:stock-sidecar} proto h2 init-addr"},
+		Bytes: {"mode tcp", "bind {host}:{port:stock}\n", "{address:stock-sidecar} init-addr"},
+	} {
+		text := string(Sidecars(before, kit.HAProxy, protocol)[2].Files["haproxy.cfg"])
+		for _, want := range wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: there is no %q in %s", protocol, want, text)
+			}
+		}
+	}
+}
+
+func TestNoProxyIsBesideUnitsWithout(t *testing.T) {
+	if all := Sidecars(shopUnits(), kit.NoSidecar, HTTP1); len(all) != 2 || all[0].Peers[0] != "stock" {
+		t.Errorf("units %+v", all)
+	}
+	for _, c := range []struct {
+		grpc     bool
+		security string
+		want     Protocol
+	}{
+		{false, kit.Plain, HTTP1}, {true, kit.Plain, HTTP2}, {true, kit.TLS, Bytes},
+		{false, kit.MutualTLS, Bytes},
+	} {
+		if got := CallsOf(c.grpc, c.security); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
