@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,7 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strings"
+	"sync"
 
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
@@ -45,7 +44,10 @@ type Shelf struct {
 	dir   string
 	most  int // runs of a list
 	root  *os.Root
-	files *inputfile.Root
+	files fs.FS // those in root, each up to a limit
+
+	mu      sync.Mutex
+	entries map[string]entry // of the list, by the name of the run
 }
 
 // OpenShelf opens a folder of result folders.
@@ -54,7 +56,8 @@ func OpenShelf(dir string) (*Shelf, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the results folder: %w: name one, such as results", err)
 	}
-	s := &Shelf{dir, mostRuns, root, inputfile.Within(root, maxDocument)}
+	s := &Shelf{dir: dir, most: mostRuns, root: root, files: inputfile.Within(root, maxDocument),
+		entries: map[string]entry{}}
 	if s.isRun(".") {
 		return nil, errors.Join(fmt.Errorf("%s is a single run: name the folder above it", dir), s.Close())
 	}
@@ -63,24 +66,6 @@ func OpenShelf(dir string) (*Shelf, error) {
 
 // Close closes the folder.
 func (s *Shelf) Close() error { return s.root.Close() }
-
-// Runs returns the runs, the newest first, and how many more there are than it reads.
-func (s *Shelf) Runs() (runs []lab.ListedRun, more int, err error) {
-	names, err := s.names()
-	if err != nil {
-		return nil, 0, err
-	}
-	slices.SortStableFunc(names, func(a, b string) int { // the last part of each begins with its time
-		return cmp.Compare(path.Base(b), path.Base(a))
-	})
-	read := names[:min(len(names), s.most)]
-	held := heldLocks()
-	for _, name := range read {
-		runs = append(runs, s.listed(name, held))
-	}
-	slices.SortStableFunc(runs, func(a, b lab.ListedRun) int { return b.Created.Compare(a.Created) })
-	return runs, len(names) - len(read), nil
-}
 
 // names returns the names of all runs: of those in the folder, and of those in its studies.
 func (s *Shelf) names() (all []string, err error) {
@@ -140,7 +125,10 @@ func (s *Shelf) Run(name string) (lab.ListedRun, error) {
 	if err := s.check(name); err != nil {
 		return lab.ListedRun{}, err
 	}
-	return s.listed(name, heldLocks()), nil
+	state := s.state(name, heldLocks()) // first, as in the list
+	run := s.readListed(name)
+	run.State = state
+	return run, nil
 }
 
 // check returns an error that is fs.ErrNotExist unless the name is that of a run.
@@ -149,74 +137,6 @@ func (s *Shelf) check(name string) error {
 		return fmt.Errorf("there is no run %q in %s: %w", name, s.dir, fs.ErrNotExist)
 	}
 	return nil
-}
-
-// listed returns what a list shows of a run. It reads only the beginnings of plan and analysis: trials
-// and results come after them.
-func (s *Shelf) listed(name string, held map[string]bool) lab.ListedRun {
-	// The state comes first: a run that is reported while it is read must not lack its answer for good.
-	run := lab.ListedRun{Name: name, State: s.state(name, held)}
-	var study struct {
-		Name, Title, Question string
-		Variants              []lab.Variant
-	}
-	var answer lab.Conclusion
-	var trials lab.TrialCounts
-	var environment lab.Environment
-	errs := []error{s.head(name, planFile, map[string]any{"created": &run.Created, "study": &study}),
-		s.document(name, environmentFile, mostHead, &environment)}
-	err := s.head(name, AnalysisFile, map[string]any{"answer": &answer, "trials": &trials})
-	if !errors.Is(err, fs.ErrNotExist) {
-		errs = append(errs, err)
-	}
-	run.Notes, err = s.notes(name)
-	if err = errors.Join(append(errs, err)...); err != nil {
-		run.Damaged = clip(err.Error())
-	}
-	run.Study, run.Title, run.Question = clip(study.Name), clip(study.Title), clip(study.Question)
-	for _, v := range study.Variants[:min(len(study.Variants), 2*mostListed)] {
-		if v.TwinOf == "" {
-			run.Variants = append(run.Variants, clip(v.Name))
-		}
-	}
-	run.Sentence, run.Headline = clip(answer.Sentence), shortened(answer.Headline)
-	run.Valid, run.Planned = trials.Valid, trials.Planned
-	run.Host, run.Commit = host(environment)
-	return run
-}
-
-// host names the processors and the kernel of a host, and the commit that Cleave was built from.
-func host(e lab.Environment) (name, commit string) {
-	said := func(fact string) string {
-		if e[fact].Value == nil {
-			return ""
-		}
-		return clip(fmt.Sprint(e[fact].Value))
-	}
-	name = said("cpu_model")
-	if cores := said("cores_online"); cores != "" {
-		name += ", " + cores + " cores"
-	}
-	if kernel := said("kernel"); kernel != "" {
-		name += ", Linux " + kernel
-	}
-	return strings.TrimPrefix(name, ", "), said("build_commit")
-}
-
-// shortened returns a headline of a size that a list can have many of.
-func shortened(h *lab.Headline) *lab.Headline {
-	if h == nil {
-		return nil
-	}
-	short := lab.Headline{Title: clip(h.Title), Baseline: clip(h.Baseline)}
-	for _, b := range h.Bars[:min(len(h.Bars), mostListed)] {
-		for _, text := range []*string{&b.Label, &b.Metric, &b.Point, &b.Variant, &b.Baseline,
-			(*string)(&b.Verdict)} {
-			*text = clip(*text)
-		}
-		short.Bars = append(short.Bars, b)
-	}
-	return &short
 }
 
 // Past returns the runs beside a run that have a report and the same study and title, the oldest first: the
@@ -261,14 +181,6 @@ func (s *Shelf) past(name string) (lab.PastRun, error) {
 	}
 	run.Study, run.Title, run.Headline = study.Name, study.Title, answer.Headline
 	return run, err
-}
-
-// clip cuts a text that is too long for a list.
-func clip(text string) string {
-	if len(text) <= longestText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longestText], "") + " ..."
 }
 
 // head reads members of the object in a file, up to the last of those that are wanted.

@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -80,7 +82,7 @@ func (s *Shelf) State(name string) (lab.RunState, error) {
 	return s.state(name, heldLocks()), nil
 }
 
-func (s *Shelf) state(name string, held map[string]bool) lab.RunState {
+func (s *Shelf) state(name string, held locks) lab.RunState {
 	if s.plays(name, held) {
 		return lab.RunPlaying
 	}
@@ -91,30 +93,36 @@ func (s *Shelf) state(name string, held map[string]bool) lab.RunState {
 }
 
 // plays reports whether a process holds the lock of a run.
-func (s *Shelf) plays(name string, held map[string]bool) bool {
-	holder, err := s.read(name, lockFile, maxSmall)
-	if err != nil {
-		return false
-	}
+func (s *Shelf) plays(name string, held locks) bool {
 	about, err := s.root.Stat(path.Join(name, lockFile))
 	if err != nil {
 		return false
 	}
 	inode, is := about.Sys().(*syscall.Stat_t)
-	return is && held[fmt.Sprintf("%s %d", strings.TrimSpace(string(holder)), inode.Ino)]
+	if !is || len(held[inode.Ino]) == 0 {
+		return false
+	}
+	holder, err := s.read(name, lockFile, maxSmall) // inodes of other disks have the same numbers
+	return err == nil && slices.Contains(held[inode.Ino], strings.TrimSpace(string(holder)))
 }
 
-// heldLocks returns the locks of files on this host, each as the process and the inode. Trying a lock
-// instead would take it for a moment from a Cleave that is about to play.
-func heldLocks() map[string]bool {
-	held := map[string]bool{}
+// locks are the processes that hold locks of files on this host, by the inode of the file.
+type locks map[uint64][]string
+
+// heldLocks returns the locks of files on this host. Trying a lock instead would take it for a moment from a
+// Cleave that is about to play.
+func heldLocks() locks {
+	held := locks{}
 	table, _ := inputfile.Read("/proc/locks", mostHead) // without it no run is known to be played
 	for line := range strings.Lines(string(table)) {
 		fields := strings.Fields(line) // 1: FLOCK ADVISORY WRITE 9008 fe:00:9977857 0 EOF
 		if len(fields) < 6 || fields[1] != "FLOCK" {
 			continue
 		}
-		held[fields[4]+" "+fields[5][strings.LastIndex(fields[5], ":")+1:]] = true
+		inode, err := strconv.ParseUint(fields[5][strings.LastIndex(fields[5], ":")+1:], 10, 64)
+		if err == nil {
+			held[inode] = append(held[inode], fields[4])
+		}
 	}
 	return held
 }

@@ -1,0 +1,185 @@
+package store
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Runs returns the runs, the newest first, and how many more there are than it reads.
+func (s *Shelf) Runs() (runs []lab.ListedRun, more int, err error) {
+	names, err := s.names()
+	if err != nil {
+		return nil, 0, err
+	}
+	slices.SortStableFunc(names, func(a, b string) int { // the last part of each begins with its time
+		return cmp.Compare(path.Base(b), path.Base(a))
+	})
+	read := names[:min(len(names), s.most)]
+	held := heldLocks()
+	for _, name := range read {
+		runs = append(runs, s.listed(name, held))
+	}
+	s.forget(read)
+	slices.SortStableFunc(runs, func(a, b lab.ListedRun) int { return b.Created.Compare(a.Created) })
+	return runs, len(names) - len(read), nil
+}
+
+// forget drops what is remembered of runs that are not in the list any more.
+func (s *Shelf) forget(listed []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.entries) <= len(listed) {
+		return // at most as many as the list has: there is nothing to gain
+	}
+	kept := make(map[string]entry, len(listed))
+	for _, name := range listed {
+		if one, is := s.entries[name]; is {
+			kept[name] = one
+		}
+	}
+	s.entries = kept
+}
+
+// listed returns what a list shows of a run. It reads the files of the run only if one has changed.
+func (s *Shelf) listed(name string, held locks) lab.ListedRun {
+	// The state comes first: a run that is reported while it is read must not lack its answer for good.
+	state := s.state(name, held)
+	stamps, sure := s.stamps(name) // before the files are read: who changes one then is noticed the next time
+	s.mu.Lock()
+	kept, known := s.entries[name]
+	s.mu.Unlock()
+	if !sure || !known || kept.stamps != stamps {
+		kept = entry{stamps, s.readListed(name)}
+	}
+	if sure {
+		s.mu.Lock()
+		s.entries[name] = kept
+		s.mu.Unlock()
+	}
+	kept.run.State = state
+	return kept.run
+}
+
+// entry is a run in the list, with the stamps of its files when they were read. It has no state.
+type entry struct {
+	stamps stamps
+	run    lab.ListedRun
+}
+
+// stamps are those of the files that the list is read from.
+type stamps [4]stamp
+
+// stamp tells one content of a file from another: Cleave replaces files, so that each has an inode of its own,
+// and who writes into a file in its place changes its times. The stamp of a file that is not there is zero.
+type stamp struct {
+	inode             uint64
+	size              int64
+	modified, changed syscall.Timespec
+}
+
+// stamps returns those of the files of a run. sure reports whether all of them could be had.
+func (s *Shelf) stamps(name string) (all stamps, sure bool) {
+	run, err := s.root.OpenRoot(name)
+	if err != nil {
+		return all, false
+	}
+	defer func() { _ = run.Close() }() // only read
+	for i, file := range []string{planFile, environmentFile, AnalysisFile, notesFile} {
+		about, err := run.Stat(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return all, false
+		}
+		its, is := about.Sys().(*syscall.Stat_t)
+		if !is {
+			return all, false
+		}
+		all[i] = stamp{its.Ino, its.Size, its.Mtim, its.Ctim}
+	}
+	return all, true
+}
+
+// readListed reads what a list shows of a run, but for its state. It reads only the beginnings of plan and
+// analysis: trials and results come after them.
+func (s *Shelf) readListed(name string) lab.ListedRun {
+	run := lab.ListedRun{Name: name}
+	var study struct {
+		Name, Title, Question string
+		Variants              []lab.Variant
+	}
+	var answer lab.Conclusion
+	var trials lab.TrialCounts
+	var environment lab.Environment
+	errs := []error{s.head(name, planFile, map[string]any{"created": &run.Created, "study": &study}),
+		s.document(name, environmentFile, mostHead, &environment)}
+	err := s.head(name, AnalysisFile, map[string]any{"answer": &answer, "trials": &trials})
+	if !errors.Is(err, fs.ErrNotExist) {
+		errs = append(errs, err)
+	}
+	run.Notes, err = s.notes(name)
+	if err = errors.Join(append(errs, err)...); err != nil {
+		run.Damaged = clip(err.Error())
+	}
+	run.Study, run.Title, run.Question = clip(study.Name), clip(study.Title), clip(study.Question)
+	for _, v := range study.Variants[:min(len(study.Variants), 2*mostListed)] {
+		if v.TwinOf == "" {
+			run.Variants = append(run.Variants, clip(v.Name))
+		}
+	}
+	run.Sentence, run.Headline = clip(answer.Sentence), shortened(answer.Headline)
+	run.Valid, run.Planned = trials.Valid, trials.Planned
+	run.Host, run.Commit = host(environment)
+	return run
+}
+
+// host names the processors and the kernel of a host, and the commit that Cleave was built from.
+func host(e lab.Environment) (name, commit string) {
+	said := func(fact string) string {
+		if e[fact].Value == nil {
+			return ""
+		}
+		return clip(fmt.Sprint(e[fact].Value))
+	}
+	name = said("cpu_model")
+	if cores := said("cores_online"); cores != "" {
+		name += ", " + cores + " cores"
+	}
+	if kernel := said("kernel"); kernel != "" {
+		name += ", Linux " + kernel
+	}
+	return strings.TrimPrefix(name, ", "), said("build_commit")
+}
+
+// shortened returns a headline of a size that a list can have many of.
+func shortened(h *lab.Headline) *lab.Headline {
+	if h == nil {
+		return nil
+	}
+	short := lab.Headline{Title: clip(h.Title), Baseline: clip(h.Baseline)}
+	for _, b := range h.Bars[:min(len(h.Bars), mostListed)] {
+		for _, text := range []*string{&b.Label, &b.Metric, &b.Point, &b.Variant, &b.Baseline,
+			(*string)(&b.Verdict)} {
+			*text = clip(*text)
+		}
+		short.Bars = append(short.Bars, b)
+	}
+	return &short
+}
+
+// clip cuts a text that is too long for a list.
+func clip(text string) string {
+	if len(text) <= longestText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longestText], "") + " ..."
+}

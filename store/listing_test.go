@@ -1,0 +1,92 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// opened is a file system that writes down what is opened.
+type opened struct {
+	fs.FS
+	names []string
+}
+
+func (o *opened) Open(name string) (fs.File, error) {
+	o.names = append(o.names, name)
+	return o.FS.Open(name)
+}
+
+// TestAListReadsOnlyWhatChanged: each list after the first reads the files of runs that have changed.
+func TestAListReadsOnlyWhatChanged(t *testing.T) {
+	s, folders := shelf(t, 1, 2, 3)
+	files := &opened{FS: s.files}
+	s.files = files
+	list := func(why string, reads int) []lab.ListedRun {
+		t.Helper()
+		files.names = nil
+		runs, _, err := s.Runs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(files.names) != reads {
+			t.Errorf("%s: %d files are opened, want %d: %q", why, len(files.names), reads, files.names)
+		}
+		return runs
+	}
+	newest := list("the first list", 3*4)[0].Name
+	list("nothing has changed", 0)
+
+	notes := lab.Notes{Schema: lab.NotesSchema, Text: "a note"}
+	if err := errors.Join(s.WriteNotes(newest, notes),
+		folders[0].Write(AnalysisFile, []byte(answered))); err != nil {
+		t.Fatal(err)
+	}
+	runs := list("a note, and a report", 2*4)
+	if runs[0].Notes.Text != "a note" || runs[2].Sentence != "b is slower." || runs[2].State != lab.RunReported {
+		t.Errorf("listed are %+v", runs)
+	}
+
+	rewrite(t, folders[0].Path(AnalysisFile))
+	list("a file that is written in place", 4)
+
+	if err := folders[1].Lock(); err != nil {
+		t.Fatal(err)
+	}
+	if runs := list("a run is played: its lock is read", 1); runs[1].State != lab.RunPlaying {
+		t.Errorf("a run that is played is %s", runs[1].State)
+	}
+	folders[1].Unlock()
+	if err := os.RemoveAll(folders[1].Dir()); err != nil {
+		t.Fatal(err)
+	}
+	if runs := list("a run is removed", 0); len(runs) != 2 || len(s.entries) != 2 {
+		t.Errorf("%d runs are listed and %d remembered, want 2", len(runs), len(s.entries))
+	}
+}
+
+// rewrite writes into a file in its place, as many bytes as it has, and gives it the old time.
+func rewrite(t *testing.T, name string) {
+	t.Helper()
+	before, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for same := true; same; { // the clock of files has ticks of some milliseconds
+		err := errors.Join(os.WriteFile(name, text, 0o600), os.Chtimes(name, time.Time{}, before.ModTime()))
+		after, unread := os.Stat(name)
+		if err := errors.Join(err, unread); err != nil {
+			t.Fatal(err)
+		}
+		same = after.Sys().(*syscall.Stat_t).Ctim == before.Sys().(*syscall.Stat_t).Ctim
+	}
+}
