@@ -40,3 +40,26 @@ const (
 	RunReported RunState = "reported" // its report is there
 	RunStopped  RunState = "stopped"  // nobody plays it, and there is no report
 )
+
+// ListedTrial is a trial in the list of those of a run.
+type ListedTrial struct {
+	Name           string // of its folder: "0012", or "0012-1" of an attempt that does not count
+	Number         int
+	Attempt        int
+	Block          int
+	Variant        string
+	Point          string
+	Started        time.Time
+	Valid          bool
+	Reason         string // why it does not count
+	Operations     int64
+	ElapsedSeconds float64
+	Damaged        string // why some of it cannot be read; empty: all can
+}
+
+// LogEnd is the end of the log of a unit.
+type LogEnd struct {
+	Unit string
+	Text string
+	Cut  int64 // bytes before it
+}

@@ -95,7 +95,10 @@ func (s *Shelf) names() (all []string, err error) {
 }
 
 // folders returns the names of the folders in a folder, without links.
-func (s *Shelf) folders(name string) ([]string, error) {
+func (s *Shelf) folders(name string) ([]string, error) { return s.entriesOf(name, fs.FileMode.IsDir) }
+
+// entriesOf returns the names of what is of a kind in a folder, without links.
+func (s *Shelf) entriesOf(name string, wanted func(fs.FileMode) bool) ([]string, error) {
 	folder, err := s.root.Open(name)
 	if err != nil {
 		return nil, err
@@ -106,7 +109,7 @@ func (s *Shelf) folders(name string) ([]string, error) {
 	}
 	var names []string
 	for _, entry := range entries {
-		if entry.IsDir() {
+		if wanted(entry.Type()) {
 			names = append(names, entry.Name())
 		}
 	}

@@ -39,7 +39,7 @@ func (s *Shelf) lines(run, name string, from int64) (lines []byte, next int64, e
 		return nil, 0, err
 	}
 	place := path.Join(run, name)
-	file, err := s.root.OpenFile(place, syscall.O_RDONLY|syscall.O_NONBLOCK, 0)
+	file, size, err := s.openRegular(place)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil // runs of older versions, and those that are over
 	}
@@ -47,16 +47,9 @@ func (s *Shelf) lines(run, name string, from int64) (lines []byte, next int64, e
 		return nil, 0, fmt.Errorf("read %s: %w", place, err)
 	}
 	defer func() { _ = file.Close() }() // only read
-	about, err := file.Stat()
-	if err == nil && !about.Mode().IsRegular() {
-		err = errors.New("it is no regular file")
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("read %s: %w", place, err)
-	}
-	begun := from < 0 || from > about.Size()
+	begun := from < 0 || from > size
 	if begun {
-		from = max(0, about.Size()-mostProgress)
+		from = max(0, size-mostProgress)
 	}
 	lines, err = io.ReadAll(io.NewSectionReader(file, from, mostProgress))
 	if err != nil {

@@ -54,20 +54,8 @@ func (e *experiment) courses() []lab.TrialCourse {
 	var all []lab.TrialCourse
 	for at, trials := range e.trialsByPlace() {
 		for _, trial := range trials {
-			course := lab.TrialCourse{Variant: at.Name, Point: at.point.Name, Trial: trial.Number, Block: trial.Block}
-			begin := 0.0
-			for _, slice := range trial.Course {
-				lasts := slice.End - begin
-				begin = slice.End
-				if lasts < fullSlice {
-					continue
-				}
-				rate := float64(slice.OK) / lasts
-				course.End = append(course.End, significant(slice.End))
-				course.Rate = append(course.Rate, significant(rate))
-				course.Median = append(course.Median, significantOrNone(slice.Median))
-				course.P99 = append(course.P99, significantOrNone(slice.P99))
-			}
+			course := trialCourse(trial)
+			course.Variant, course.Point = at.Name, at.point.Name
 			if len(course.End) > 0 { // of a load that lasted long enough
 				course.Used = usedMeanwhile(trial)
 				all = append(all, course)
@@ -75,6 +63,25 @@ func (e *experiment) courses() []lab.TrialCourse {
 		}
 	}
 	return all
+}
+
+// trialCourse returns how the load of a trial went on, without what the system used.
+func trialCourse(trial lab.Trial) lab.TrialCourse {
+	course := lab.TrialCourse{Trial: trial.Number, Block: trial.Block}
+	begin := 0.0
+	for _, slice := range trial.Course {
+		lasts := slice.End - begin
+		begin = slice.End
+		if lasts < fullSlice {
+			continue
+		}
+		rate := float64(slice.OK) / lasts
+		course.End = append(course.End, significant(slice.End))
+		course.Rate = append(course.Rate, significant(rate))
+		course.Median = append(course.Median, significantOrNone(slice.Median))
+		course.P99 = append(course.P99, significantOrNone(slice.P99))
+	}
+	return course
 }
 
 // usedMeanwhile returns how the use of a trial's system went on; nil: nobody metered it.

@@ -38,6 +38,8 @@ func TestInBrowser(t *testing.T) {
 	t.Run("ThousandsOfRuns", func(t *testing.T) { testThousands(t, ctx) })
 	t.Run("ARunToItsEnd", func(t *testing.T) { testFollowed(t, ctx) })
 	t.Run("TheHeadlineOverRuns", func(t *testing.T) { testHistory(t, ctx) })
+	t.Run("TwoVariantsOfARun", func(t *testing.T) { testVariants(t, ctx) })
+	t.Run("TwoTrials", func(t *testing.T) { testTrials(t, ctx) })
 	t.Run("HostileRuns", func(t *testing.T) { testHostile(t, ctx) })
 }
 

@@ -33,6 +33,7 @@ func readPages() (p pages, err error) {
 	p.templates, err = template.New("").Funcs(template.FuncMap{
 		"plain": plain.Text, "bar": barText, "at": at, "link": link, "list": list, "json": jsonText,
 		"follow": follow, "change": changeText, "count": figure.Count,
+		"estimate": estimate, "tone": tone, "amount": figure.Amount, "second": second,
 		"ratio": func(r *lab.Ratio) string { return figure.Times(r.Estimate()) },
 	}).ParseFS(files, "pages/*.html")
 	if err != nil {
@@ -74,6 +75,9 @@ func jsonText(value any) (string, error) {
 
 // at writes a moment as a table does, in UTC.
 func at(moment time.Time) string { return moment.UTC().Format("2006-01-02 15:04") }
+
+// second writes a moment to the second, in UTC.
+func second(moment time.Time) string { return moment.UTC().Format(time.DateTime) }
 
 // link returns the path of a page of a run.
 func link(page, run string) string { return (&url.URL{Path: "/" + page + "/" + run}).EscapedPath() }

@@ -42,6 +42,12 @@ type Shelf interface {
 	// Seconds returns lines of how the trial that is played goes, as Progress does.
 	Seconds(name string, from int64) (lines []byte, next int64, err error)
 	State(name string) (lab.RunState, error)
+	// Trials returns the trials of a run in playing order, and how many more there are.
+	Trials(run string) (trials []lab.ListedTrial, more int, err error)
+	Trial(run, name string) (lab.Trial, error)
+	// Logs returns the ends of the logs of a trial, by unit, and how many more logs there are.
+	Logs(run, name string) (logs []lab.LogEnd, more int, err error)
+	Metrics(run string) ([]lab.Metric, error) // that the trials of a run are compared in
 }
 
 // Limits of what browsers may take.
@@ -126,6 +132,9 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /live/{run...}", s.live)
 	mux.HandleFunc("GET /history/{run...}", s.history)
 	mux.HandleFunc("GET /compare", s.compare)
+	mux.HandleFunc("GET /variants/{run...}", s.variants)
+	mux.HandleFunc("GET /trials", s.trials)
+	mux.HandleFunc("GET /beside", s.beside)
 	mux.HandleFunc("POST /notes/{run...}", s.keepNotes)
 	mux.HandleFunc("GET /serve.js", s.asset("text/javascript", s.pages.script))
 	mux.HandleFunc("GET /serve.css", s.asset("text/css", s.pages.style))
@@ -228,7 +237,8 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	s.pages.show(w, "run.html", map[string]any{"Run": run, "Form": s.form})
+	s.pages.show(w, "run.html", map[string]any{"Run": run, "Form": s.form,
+		"Sides": []string{"Variant", "beside"}})
 }
 
 // report shows a report as it is.

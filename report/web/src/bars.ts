@@ -18,7 +18,8 @@ export function drawHistory(place: HTMLElement, text: string): void {
   draw(place, `${h.course.bar.label} over ${h.runs.length} runs, also in the table below.`, () => history(h));
 }
 
-function draw(place: HTMLElement, label: string, drawing: (width: number) => Drawing): void {
+/** Draws as wide as the place is. */
+export function draw(place: HTMLElement, label: string, drawing: (width: number) => Drawing): void {
   place.hidden = false;
   const width = Math.max(NARROWEST, Math.floor(place.clientWidth));
   place.replaceChildren(render(drawing(width), width, label));

@@ -1,0 +1,245 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// Beside holds two variants of a run, or two trials, side by side.
+type Beside struct {
+	Names [2]string // the second is compared with the first
+	Note  string    // what the ratios are
+	// Figures are all that was measured of either.
+	Figures []BesideFigure
+	// Drawn is an analysis of the two alone at one point, as far as plots show it: spectra and courses.
+	Drawn lab.Analysis
+}
+
+// BesideFigure is a metric of two variants or trials.
+type BesideFigure struct {
+	Metric  lab.Metric
+	Point   string
+	Each    [2]*lab.Estimate // nil: not measured
+	Ratio   *lab.Ratio       // second / first; nil: there is none
+	Verdict lab.ComparisonVerdict
+	Words   string // the verdict in words, or why there is none
+}
+
+// VariantsBeside returns two variants of a run side by side. Where the run compares them, the one that is the
+// base comes first. Spectra and courses are those at a point; empty: the first that has any.
+func VariantsBeside(a lab.Analysis, names [2]string, point string) (Beside, error) {
+	for _, name := range names {
+		known := slices.ContainsFunc(a.Variants, func(v lab.Variant) bool { return v.Name == name && v.TwinOf == "" })
+		if !known {
+			return Beside{}, fmt.Errorf("the run has no variant %q: %w", name, fs.ErrNotExist)
+		}
+	}
+	if names[0] == names[1] {
+		return Beside{}, fmt.Errorf("%q is chosen twice: choose two variants", names[0])
+	}
+	if comparesPair(a, names[1], names[0]) {
+		names[0], names[1] = names[1], names[0]
+	}
+	b := Beside{Names: names, Note: "The study does not compare these two variants. Their ratios pair the trials " +
+		"of each block. There are no verdicts."}
+	if comparesPair(a, names[0], names[1]) {
+		b.Note = "Ratios and verdicts are those of the report."
+	}
+	if early(a) {
+		b.Note += " Ratios that the report does not have are without intervals, because the run ended when its " +
+			"comparisons were decided."
+	}
+	results := map[cell]lab.Result{}
+	for _, r := range a.Results {
+		results[cell{r.Variant, r.Point.Name, r.Metric}] = r
+	}
+	for _, m := range a.Metrics {
+		for _, p := range a.Points {
+			first, measured := results[cell{names[0], p.Name, m.Name}]
+			second, both := results[cell{names[1], p.Name, m.Name}]
+			if measured || both {
+				b.Figures = append(b.Figures, besideFigure(a, m, p.Name, names, first, second))
+			}
+		}
+	}
+	b.Drawn = drawnBeside(a, names, point)
+	return b, nil
+}
+
+// comparesPair reports whether a run compares a variant with a base.
+func comparesPair(a lab.Analysis, base, variant string) bool {
+	return slices.ContainsFunc(a.Comparisons, func(c lab.Comparison) bool {
+		return c.Variant == variant && c.Baseline == base
+	})
+}
+
+// early reports whether a run may have ended when its comparisons were decided: intervals of others are then
+// too narrow.
+func early(a lab.Analysis) bool { return a.Trials.Spared > 0 || a.Trials.Further > 0 }
+
+// besideFigure returns a metric of two variants at a point.
+func besideFigure(a lab.Analysis, m lab.Metric, point string, names [2]string, results ...lab.Result,
+) BesideFigure {
+	f := BesideFigure{Metric: m, Point: point}
+	for i, r := range results {
+		if r.N > 0 {
+			f.Each[i] = &lab.Estimate{Value: r.Mean, Low: r.Low, High: r.High}
+		}
+		if a.Audit[names[i]].Verdict == lab.AuditInvalid {
+			f.Words = names[i] + " broke a rule of its system"
+		}
+	}
+	at := slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool {
+		return c.Metric == m.Name && c.Point.Name == point && c.Baseline == names[0] && c.Variant == names[1]
+	})
+	switch {
+	case f.Words != "" || f.Each[0] == nil || f.Each[1] == nil:
+	case at >= 0:
+		c := a.Comparisons[at]
+		f.Ratio, f.Verdict, f.Words = &c.Ratio, c.Verdict, c.Words
+	default:
+		f.Ratio = ratioByBlock(results[1], results[0], a.Confidence)
+		if f.Ratio != nil && early(a) {
+			f.Ratio.Low, f.Ratio.High = nil, nil
+		}
+	}
+	return f
+}
+
+// ratioByBlock returns the ratio of two results over the blocks in which both have values above 0; nil: there is
+// none.
+func ratioByBlock(over, under lab.Result, confidence float64) *lab.Ratio {
+	var up, down []float64
+	for i, block := range over.Blocks[:min(len(over.Blocks), len(over.Values))] {
+		at := slices.Index(under.Blocks[:min(len(under.Blocks), len(under.Values))], block)
+		if at >= 0 && over.Values[i] > 0 && under.Values[at] > 0 {
+			up, down = append(up, over.Values[i]), append(down, under.Values[at])
+		}
+	}
+	if len(up) == 0 {
+		return nil
+	}
+	ratio, err := stats.PairedRatio(up, down, confidence)
+	if err != nil { // one block has no interval
+		return &lab.Ratio{Ratio: up[0] / down[0], N: len(up)}
+	}
+	r := &lab.Ratio{Ratio: ratio.Value, N: len(up)}
+	r.Low, r.High = bounds(ratio.Low, ratio.High)
+	return r
+}
+
+// drawnBeside returns an analysis with two variants at one point. Those that broke a rule are not drawn.
+func drawnBeside(a lab.Analysis, names [2]string, point string) lab.Analysis {
+	drawn := lab.Analysis{Baseline: names[0], Audit: map[string]lab.AuditSum{}}
+	for _, name := range names {
+		drawn.Audit[name] = lab.AuditSum{Verdict: a.Audit[name].Verdict}
+		drawn.Variants = append(drawn.Variants, lab.Variant{Name: name})
+	}
+	at := func(variant, p string) bool {
+		if !slices.Contains(names[:], variant) {
+			return false
+		}
+		point = cmp.Or(point, p)
+		return p == point
+	}
+	for _, s := range a.Spectra {
+		if at(s.Variant, s.Point.Name) {
+			drawn.Spectra = append(drawn.Spectra, s)
+		}
+	}
+	for _, c := range a.Courses {
+		if at(c.Variant, c.Point) {
+			drawn.Courses = append(drawn.Courses, thinned(c))
+		}
+	}
+	drawn.Points = []lab.Point{{Name: point}}
+	return drawn
+}
+
+// TrialsBeside returns two trials side by side, under names of their own. Metrics are those of the first one's
+// run: ratios of single trials have no intervals.
+func TrialsBeside(trials [2]lab.Trial, names [2]string, metrics []lab.Metric) Beside {
+	b := Beside{Names: names, Note: "One trial each: the ratios have no intervals, and there are no verdicts."}
+	values := [2]map[string]float64{trials[0].Values(), trials[1].Values()}
+	for _, m := range metrics {
+		f := BesideFigure{Metric: m}
+		for i := range trials {
+			if value, measured := values[i][m.Name]; measured {
+				f.Each[i] = &lab.Estimate{Value: value}
+			}
+		}
+		if f.Each[0] == nil && f.Each[1] == nil {
+			continue
+		}
+		if f.Each[0] != nil && f.Each[1] != nil && f.Each[0].Value > 0 && f.Each[1].Value > 0 {
+			f.Ratio = &lab.Ratio{Ratio: f.Each[1].Value / f.Each[0].Value, N: 1}
+		}
+		b.Figures = append(b.Figures, f)
+	}
+	const point = "trial"
+	b.Drawn = lab.Analysis{Baseline: names[0], Points: []lab.Point{{Name: point}}, Audit: map[string]lab.AuditSum{}}
+	for i, t := range trials {
+		b.Drawn.Variants = append(b.Drawn.Variants, lab.Variant{Name: names[i]})
+		for _, quantity := range []string{lab.ResponseTime, lab.CompletionTime, lab.ServiceTime, lab.Staleness} {
+			if spectrum := t.Spectra[quantity]; len(spectrum) > 0 {
+				b.Drawn.Spectra = append(b.Drawn.Spectra, lab.Spectrum{Variant: names[i],
+					Point: lab.Point{Name: point}, Quantity: quantity, Median: spectrum})
+			}
+		}
+		course := trialCourse(t)
+		course.Variant, course.Point, course.Trial = names[i], point, i+1
+		if len(course.End) > 0 {
+			course.Used = usedMeanwhile(t)
+			b.Drawn.Courses = append(b.Drawn.Courses, thinned(course))
+		}
+	}
+	return b
+}
+
+// mostPoints is how many points a plot shows of a course.
+const mostPoints = 1000
+
+// thinned returns a course with at most so many points: means of rates and processors, and the longest and
+// largest of times and memory.
+func thinned(c lab.TrialCourse) lab.TrialCourse {
+	longest := func(times []*float64) *float64 {
+		return slices.MaxFunc(times, func(a, b *float64) int {
+			return cmp.Compare(valueOr(a, -1), valueOr(b, -1))
+		})
+	}
+	last := func(ends []float64) float64 { return ends[len(ends)-1] }
+	c.End, c.Rate = inBins(c.End, last), inBins(c.Rate, stats.Mean)
+	c.Median, c.P99 = inBins(c.Median, longest), inBins(c.P99, longest)
+	if c.Used != nil {
+		used := *c.Used
+		used.End, used.Cores = inBins(used.End, last), inBins(used.Cores, stats.Mean)
+		used.Memory = inBins(used.Memory, slices.Max)
+		c.Used = &used
+	}
+	return c
+}
+
+func valueOr(x *float64, none float64) float64 {
+	if x == nil {
+		return none
+	}
+	return *x
+}
+
+// inBins joins neighbours until at most mostPoints are left.
+func inBins[T any](values []T, join func([]T) T) []T {
+	each := (len(values) + mostPoints - 1) / mostPoints
+	if each < 2 {
+		return values
+	}
+	var joined []T
+	for bin := range slices.Chunk(values, each) {
+		joined = append(joined, join(bin))
+	}
+	return joined
+}

@@ -1,0 +1,130 @@
+package analysis
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// reported reads an analysis for tests of reports.
+func reported(t *testing.T, name string) lab.Analysis {
+	t.Helper()
+	data, err := os.ReadFile("../testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a lab.Analysis
+	if err := json.Unmarshal(data, &a); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// figureOf returns the first figure of two variants.
+func figureOf(t *testing.T, a lab.Analysis, names ...string) (Beside, BesideFigure) {
+	t.Helper()
+	b, err := VariantsBeside(a, [2]string(names), "")
+	if err != nil || len(b.Figures) == 0 {
+		t.Fatalf("%v: %d figures, %v", names, len(b.Figures), err)
+	}
+	return b, b.Figures[0]
+}
+
+func TestVariantsThatARunComparesAreShownAsInItsReport(t *testing.T) {
+	a := reported(t, "three-variants.json")
+	for _, names := range [][]string{{"goroutines", "http-json"}, {"http-json", "goroutines"}} {
+		b, f := figureOf(t, a, names...)
+		c := a.Comparisons[slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool {
+			return c.Metric == f.Metric.Name && c.Point.Name == f.Point && c.Variant == "http-json" &&
+				c.Baseline == "goroutines"
+		})]
+		if b.Names != [2]string{"goroutines", "http-json"} || *f.Ratio != c.Ratio || f.Words != c.Words ||
+			f.Verdict != c.Verdict || !strings.Contains(b.Note, "of the report") {
+			t.Errorf("%v: %v, %+v; want %+v", names, b.Names, f, c)
+		}
+	}
+}
+
+func TestVariantsThatARunDoesNotCompareHaveRatiosByBlock(t *testing.T) {
+	a := reported(t, "shop-under-load.json")
+	b, f := figureOf(t, a, "sync", "async")
+	if f.Ratio == nil || f.Ratio.Low == nil || f.Verdict != "" || !strings.Contains(b.Note, "does not compare") {
+		t.Errorf("the first figure is %+v, %q", f, b.Note)
+	}
+	_, back := figureOf(t, a, "async", "sync")
+	if product := back.Ratio.Ratio * f.Ratio.Ratio; product < 0.999 || product > 1.001 {
+		t.Errorf("there and back are %g", product)
+	}
+	a.Trials.Spared = 1
+	if b, f := figureOf(t, a, "sync", "async"); f.Ratio.Low != nil || !strings.Contains(b.Note, "without intervals") {
+		t.Errorf("of a run that ended early: %+v, %q", f.Ratio, b.Note)
+	}
+	for _, names := range [][2]string{{"sync", "none"}, {"sync", "monolith.twin"}} {
+		if _, err := VariantsBeside(a, names, ""); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%v: %v", names, err)
+		}
+	}
+}
+
+func TestAVariantThatBrokeARuleHasNoRatio(t *testing.T) {
+	_, f := figureOf(t, reported(t, "three-variants.json"), "goroutines", "shared-memory")
+	if f.Ratio != nil || f.Each[0] == nil || f.Each[1] == nil || !strings.Contains(f.Words, "broke a rule") {
+		t.Errorf("the first figure is %+v", f)
+	}
+}
+
+func TestPlotsOfTwoVariantsAreOfOnePoint(t *testing.T) {
+	a := reported(t, "shop-under-load.json")
+	for _, point := range []string{"", "at-80"} {
+		b, err := VariantsBeside(a, [2]string{"monolith", "sync"}, point)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := b.Drawn.Points[0].Name
+		if point != "" && at != point || len(b.Drawn.Spectra) != 6 {
+			t.Errorf("at %q: drawn are %d spectra at %s", point, len(b.Drawn.Spectra), at)
+		}
+		for _, s := range b.Drawn.Spectra {
+			if s.Point.Name != at || s.Variant == "async" {
+				t.Errorf("at %q: drawn is %s of %s at %s", point, s.Quantity, s.Variant, s.Point.Name)
+			}
+		}
+	}
+}
+
+func TestTwoTrialsHaveNoIntervals(t *testing.T) {
+	played := func(elapsed float64, seconds int) lab.Trial {
+		trial := lab.Trial{ElapsedSeconds: elapsed, Metered: lab.Metered{Total: lab.Usage{
+			Unavailable: map[string]string{"cpu_seconds": "no"}}}}
+		for second := range seconds {
+			slow := float64(second)
+			trial.Course = append(trial.Course, lab.Slice{End: slow + 1, OK: 10, Median: &slow})
+		}
+		return trial
+	}
+	b := TrialsBeside([2]lab.Trial{played(2, 3), played(3, 2*mostPoints+1)}, [2]string{"A", "B"}, lab.JobMetrics())
+	at := slices.IndexFunc(b.Figures, func(f BesideFigure) bool { return f.Metric.Name == "elapsed" })
+	if f := b.Figures[at]; f.Ratio.Ratio != 1.5 || f.Ratio.Low != nil || f.Verdict != "" {
+		t.Errorf("elapsed times are %+v", f)
+	}
+	if slices.ContainsFunc(b.Figures, func(f BesideFigure) bool { return f.Metric.Name == "cpu" }) {
+		t.Error("what was not measured has a figure")
+	}
+	if len(b.Drawn.Courses) != 2 {
+		t.Fatalf("%d courses are drawn", len(b.Drawn.Courses))
+	}
+	short, long := b.Drawn.Courses[0], b.Drawn.Courses[1]
+	if len(short.End) != 3 || short.Variant != "A" || short.Rate[2] != 10 {
+		t.Errorf("a short course is %+v", short)
+	}
+	if n := len(long.End); n > mostPoints || len(long.Rate) != n || len(long.P99) != n || long.End[0] != 3 ||
+		*long.Median[0] != 2 || long.P99[0] != nil || long.Rate[0] != 10 || long.End[n-1] != 2*mostPoints+1 {
+		t.Errorf("a long course has %d points, the first ends at %g", n, long.End[0])
+	}
+}

@@ -1,0 +1,354 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/analysis"
+	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/report/plain"
+)
+
+// variants shows two variants of a run side by side.
+func (s *Server) variants(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	names := query["variant"]
+	if len(names) != 2 {
+		refuse(w, fmt.Errorf("%d variants are chosen: choose two to compare them", len(names)))
+		return
+	}
+	run, err := s.shelf.Run(r.PathValue("run"))
+	var a lab.Analysis
+	if err == nil {
+		a, err = s.shelf.Analysis(run.Name)
+	}
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	var known []string
+	for _, v := range a.Variants {
+		if v.TwinOf == "" {
+			known = append(known, v.Name)
+		}
+	}
+	points := drawnPoints(a)
+	b, err := analysis.VariantsBeside(a, [2]string{written(known, names[0]), written(known, names[1])},
+		written(points, query.Get("point")))
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	shown, err := newBeside(b)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	s.pages.show(w, "variants.html", map[string]any{"Run": run, "Variants": known, "Points": points,
+		"Beside": shown})
+}
+
+// written returns the name that a page writes as a text, or the text where there is none: pages hold no control
+// characters of names, not even in their forms.
+func written(names []string, text string) string {
+	if at := slices.IndexFunc(names, func(name string) bool { return plain.Text(name) == text }); at >= 0 {
+		return names[at]
+	}
+	return text
+}
+
+// drawnPoints returns the points of a run that have spectra or courses.
+func drawnPoints(a lab.Analysis) []string {
+	var names []string
+	for _, p := range a.Points {
+		if slices.ContainsFunc(a.Spectra, func(s lab.Spectrum) bool { return s.Point.Name == p.Name }) ||
+			slices.ContainsFunc(a.Courses, func(c lab.TrialCourse) bool { return c.Point == p.Name }) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// runTrials are the trials of a run.
+type runTrials struct {
+	Run    lab.ListedRun
+	Trials []lab.ListedTrial
+	Left   int // how many more there are
+}
+
+// trials lists the trials of one run, or of two.
+func (s *Server) trials(w http.ResponseWriter, r *http.Request) {
+	names := r.URL.Query()["run"]
+	if len(names) != 1 && len(names) != 2 {
+		refuse(w, fmt.Errorf("%d runs are chosen: choose one or two to see their trials", len(names)))
+		return
+	}
+	var runs []runTrials
+	for _, name := range slices.Compact(names) {
+		run, err := s.shelf.Run(name)
+		of := runTrials{Run: run}
+		if err == nil {
+			of.Trials, of.Left, err = s.shelf.Trials(name)
+		}
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		runs = append(runs, of)
+	}
+	s.pages.show(w, "trials.html", map[string]any{"Runs": runs})
+}
+
+// shownTrial is one of two trials on their page.
+type shownTrial struct {
+	Label string // tells the two apart
+	Name  string // of its folder
+	Run   lab.ListedRun
+	lab.Trial
+	logs []lab.LogEnd
+	Left int // logs that are not shown
+}
+
+// beside shows two trials side by side.
+func (s *Server) beside(w http.ResponseWriter, r *http.Request) {
+	names := r.URL.Query()["trial"]
+	if len(names) != 2 || names[0] == names[1] {
+		refuse(w, fmt.Errorf("%d trials are chosen: choose two to compare them", len(slices.Compact(names))))
+		return
+	}
+	var both [2]shownTrial
+	for i, name := range names {
+		var err error
+		if both[i], err = s.readTrial(name, string(rune('A'+i))); err != nil {
+			refuse(w, err)
+			return
+		}
+	}
+	metrics, err := s.shelf.Metrics(both[0].Run.Name)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	b := analysis.TrialsBeside([2]lab.Trial{both[0].Trial, both[1].Trial}, [2]string{both[0].Label, both[1].Label},
+		metrics)
+	shown, err := newBeside(b)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	s.pages.show(w, "beside.html", map[string]any{"Trials": both, "Beside": shown, "Logs": logPairs(both),
+		"Runs": slices.Compact([]string{both[0].Run.Name, both[1].Run.Name})})
+}
+
+// readTrial reads a trial by the name of its run and folder: "study/run/0012".
+func (s *Server) readTrial(name, letter string) (t shownTrial, err error) {
+	run, folder := path.Split(name)
+	t.Name = folder
+	run = strings.TrimSuffix(run, "/")
+	var unread [3]error
+	t.Run, unread[0] = s.shelf.Run(run)
+	t.Trial, unread[1] = s.shelf.Trial(run, folder)
+	t.logs, t.Left, unread[2] = s.shelf.Logs(run, folder)
+	t.Label = fmt.Sprintf("%s: trial %d, %s", letter, t.Number, t.Variant)
+	for _, err := range unread {
+		if err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+// logPair holds the ends of the logs of a unit in two trials; nil: it has none.
+type logPair struct {
+	Unit string
+	Each [2]*lab.LogEnd
+}
+
+// logPairs joins the logs of two trials by the names of the units.
+func logPairs(both [2]shownTrial) []logPair {
+	var pairs []logPair
+	for i, trial := range both {
+		for _, log := range trial.logs {
+			at := slices.IndexFunc(pairs, func(p logPair) bool { return p.Unit == log.Unit })
+			if at < 0 {
+				at, pairs = len(pairs), append(pairs, logPair{Unit: log.Unit})
+			}
+			pairs[at].Each[i] = &log
+		}
+	}
+	slices.SortFunc(pairs, func(a, b logPair) int { return strings.Compare(a.Unit, b.Unit) })
+	return pairs
+}
+
+// besides is what pages show of two variants or trials.
+type besides struct {
+	analysis.Beside
+	Point string // that is drawn
+	Bars  *lab.Headline
+	Plots []besidePlot
+	Data  string // what the plots are drawn from
+	Spare bool   // single trials are left out of the plots
+}
+
+// besidePlot is a place for a plot, with the same as a table.
+type besidePlot struct {
+	Kind, Metric, Point, Title string
+	Rows                       []besideRow
+}
+
+// besideRow is a row of the table of a plot.
+type besideRow struct {
+	Name string
+	Each [2]string
+}
+
+// mostDrawn is how many bytes the plots of a page may be drawn from.
+const mostDrawn = 4 << 20
+
+// newBeside prepares two variants or trials for their page.
+func newBeside(b analysis.Beside) (shown besides, err error) {
+	shown = besides{Beside: b, Point: b.Drawn.Points[0].Name, Bars: besideBars(b)}
+	data, err := json.Marshal(b.Drawn)
+	if err == nil && len(data) > mostDrawn {
+		shown.Spare = true
+		b.Drawn.Courses, b.Drawn.Spectra = nil, slices.Clone(b.Drawn.Spectra)
+		for i := range b.Drawn.Spectra {
+			b.Drawn.Spectra[i].Trials = nil
+		}
+		data, err = json.Marshal(b.Drawn)
+	}
+	if err == nil && len(data) > mostDrawn {
+		err = errors.New("the run has too many figures for this page: see its report")
+	}
+	shown.Data = string(data)
+	shown.Plots = append(spectrumPlots(b), coursePlots(b)...)
+	return shown, err
+}
+
+// besideBars returns the ratios at the point that is drawn, or at the first that has any; nil: there are none.
+func besideBars(b analysis.Beside) *lab.Headline {
+	point := b.Drawn.Points[0].Name
+	h := lab.Headline{Baseline: b.Names[0]}
+	for _, f := range b.Figures {
+		if point == "" && f.Ratio != nil {
+			point = f.Point
+		}
+		if f.Ratio != nil && f.Point == point && f.Ratio.Low != nil && len(h.Bars) < mostBars {
+			h.Bars = append(h.Bars, lab.Bar{Label: f.Metric.Title, Metric: f.Metric.Name, Point: point,
+				Variant: b.Names[1], Baseline: b.Names[0], Begin: 1, Ratio: *f.Ratio, Verdict: f.Verdict})
+		}
+	}
+	h.Title = fmt.Sprintf("%s / %s at %s", b.Names[1], b.Names[0], point)
+	if len(h.Bars) == 0 {
+		return nil
+	}
+	return &h
+}
+
+// spectrumPlots returns places for the distributions of both.
+func spectrumPlots(b analysis.Beside) []besidePlot {
+	var plots []besidePlot
+	for _, quantity := range []string{lab.ResponseTime, lab.CompletionTime, lab.ServiceTime, lab.Staleness} {
+		p := besidePlot{"spectrum", quantity, b.Drawn.Points[0].Name, figure.Capital(figure.Spaced(quantity)), nil}
+		some := false
+		for _, share := range []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.999} {
+			row := besideRow{figure.Setting(share) + " at most", [2]string{figure.Absent, figure.Absent}}
+			for _, s := range b.Drawn.Spectra {
+				i := slices.Index(b.Names[:], s.Variant)
+				at := slices.IndexFunc(s.Median, func(q lab.Quantile) bool { return q.Share == share })
+				if s.Quantity == quantity && i >= 0 && at >= 0 {
+					row.Each[i], some = figure.Amount(s.Median[at].Value, "s"), true
+				}
+			}
+			p.Rows = append(p.Rows, row)
+		}
+		if some {
+			plots = append(plots, p)
+		}
+	}
+	return plots
+}
+
+// coursePlots returns places for how the trials of both went on.
+func coursePlots(b analysis.Beside) []besidePlot {
+	var plots []besidePlot
+	for _, of := range []struct {
+		metric, title, unit string
+		values              func(lab.TrialCourse) []float64
+	}{
+		{"median", "Median response time", "s", func(c lab.TrialCourse) []float64 { return known(c.Median) }},
+		{"p99", "99th percentile of the response time", "s",
+			func(c lab.TrialCourse) []float64 { return known(c.P99) }},
+		{"rate", "Right answers per second", "1/s", func(c lab.TrialCourse) []float64 { return c.Rate }},
+		{"cores", "CPU of the system, in cores", "1", func(c lab.TrialCourse) []float64 { return used(c).Cores }},
+		{"memory", "Memory of the system", "B", func(c lab.TrialCourse) []float64 { return floats(used(c).Memory) }},
+	} {
+		var each [2][]float64
+		for _, c := range b.Drawn.Courses {
+			if i := slices.Index(b.Names[:], c.Variant); i >= 0 {
+				each[i] = append(each[i], of.values(c)...)
+			}
+		}
+		if len(each[0])+len(each[1]) == 0 {
+			continue
+		}
+		plots = append(plots, besidePlot{"course", of.metric, b.Drawn.Points[0].Name, of.title, []besideRow{
+			{"lowest", [2]string{ofAll(each[0], slices.Min, of.unit), ofAll(each[1], slices.Min, of.unit)}},
+			{"highest", [2]string{ofAll(each[0], slices.Max, of.unit), ofAll(each[1], slices.Max, of.unit)}},
+		}})
+	}
+	return plots
+}
+
+// ofAll writes the lowest or the highest of values.
+func ofAll(values []float64, which func([]float64) float64, unit string) string {
+	if len(values) == 0 {
+		return figure.Absent
+	}
+	return figure.Amount(which(values), unit)
+}
+
+func used(c lab.TrialCourse) lab.UsageCourse {
+	if c.Used == nil {
+		return lab.UsageCourse{}
+	}
+	return *c.Used
+}
+
+// known returns the values that were measured.
+func known(values []*float64) []float64 {
+	var all []float64
+	for _, value := range values {
+		if value != nil {
+			all = append(all, *value)
+		}
+	}
+	return all
+}
+
+func floats(whole []int64) []float64 {
+	var all []float64
+	for _, value := range whole {
+		all = append(all, float64(value))
+	}
+	return all
+}
+
+// tone returns the class of a cell with a verdict.
+func tone(verdict lab.ComparisonVerdict) string {
+	return map[lab.ComparisonVerdict]string{lab.Faster: "good", lab.Slower: "bad", lab.Equivalent: "muted"}[verdict]
+}
+
+// estimate writes an estimate of a metric with its interval.
+func estimate(e *lab.Estimate, unit string) string {
+	if e == nil {
+		return figure.Absent
+	}
+	return figure.Quantity(*e, unit)
+}

@@ -1,0 +1,157 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Limits of what is read of trials, which may come from strangers.
+const (
+	mostTrials = 1_000    // of a list
+	mostLogs   = 40       // of a trial
+	mostLog    = 32 << 10 // bytes of the end of a log
+)
+
+// Trials returns what a list shows of the trials of a run, in playing order, and how many more there are.
+func (s *Shelf) Trials(run string) (trials []lab.ListedTrial, more int, err error) {
+	if err := s.check(run); err != nil {
+		return nil, 0, err
+	}
+	names, err := s.folders(path.Join(run, trialsDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, fmt.Errorf("list the trials of %s: %w", run, err)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasSuffix(name, ".part") })
+	read := names[:min(len(names), mostTrials)]
+	for _, name := range read {
+		trials = append(trials, s.listedTrial(run, name))
+	}
+	slices.SortStableFunc(trials, func(a, b lab.ListedTrial) int { return a.Started.Compare(b.Started) })
+	return trials, len(names) - len(read), nil
+}
+
+// listedTrial returns what a list shows of a trial. It reads only the beginning of its record.
+func (s *Shelf) listedTrial(run, name string) lab.ListedTrial {
+	trial := lab.ListedTrial{Name: name}
+	var point lab.Point
+	place := path.Join(run, trialsDir, name)
+	err := s.head(place, trialFile, map[string]any{"number": &trial.Number, "attempt": &trial.Attempt,
+		"block": &trial.Block, "variant": &trial.Variant, "point": &point, "started": &trial.Started,
+		"valid": &trial.Valid, "operations": &trial.Operations, "elapsed_seconds": &trial.ElapsedSeconds})
+	if err == nil && !trial.Valid { // only these have a reason
+		err = s.head(place, trialFile, map[string]any{"reason": &trial.Reason})
+	}
+	if err != nil {
+		trial.Damaged = clip(err.Error())
+	}
+	trial.Variant, trial.Point, trial.Reason = clip(trial.Variant), clip(point.Name), clip(trial.Reason)
+	return trial
+}
+
+// Trial returns the record of a trial, by the name of its folder.
+func (s *Shelf) Trial(run, name string) (trial lab.Trial, err error) {
+	if err := s.checkTrial(run, name); err != nil {
+		return trial, err
+	}
+	err = s.document(path.Join(run, trialsDir, name), trialFile, mostReport, &trial)
+	if err == nil && trial.Schema != lab.TrialSchema {
+		err = fmt.Errorf("trial %s of %s has schema %q, this cleave reads %q", name, run, trial.Schema,
+			lab.TrialSchema)
+	}
+	return trial, err
+}
+
+// checkTrial returns an error that is fs.ErrNotExist unless the run has a trial of that name.
+func (s *Shelf) checkTrial(run, name string) error {
+	if err := s.check(run); err != nil {
+		return err
+	}
+	if fs.ValidPath(name) && !strings.Contains(name, "/") {
+		about, err := s.root.Stat(path.Join(run, trialsDir, name, trialFile))
+		if err == nil && about.Mode().IsRegular() {
+			return nil
+		}
+	}
+	return fmt.Errorf("there is no trial %q of %s: %w", name, run, fs.ErrNotExist)
+}
+
+// Logs returns the ends of the logs of a trial, by the names of the units, and how many more logs there are.
+func (s *Shelf) Logs(run, name string) (logs []lab.LogEnd, more int, err error) {
+	if err := s.checkTrial(run, name); err != nil {
+		return nil, 0, err
+	}
+	place := path.Join(run, trialsDir, name, logsDir)
+	names, err := s.entriesOf(place, fs.FileMode.IsRegular)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("list the logs of trial %s of %s: %w", name, run, err)
+	}
+	read := names[:min(len(names), mostLogs)]
+	for _, file := range read {
+		end, err := s.logEnd(path.Join(place, file))
+		if err != nil {
+			return nil, 0, err
+		}
+		end.Unit = strings.TrimSuffix(file, ".log")
+		logs = append(logs, end)
+	}
+	return logs, len(names) - len(read), nil
+}
+
+// logEnd reads the last lines of a log.
+func (s *Shelf) logEnd(place string) (end lab.LogEnd, err error) {
+	file, size, err := s.openRegular(place)
+	if err != nil {
+		return end, fmt.Errorf("read %s: %w", place, err)
+	}
+	defer func() { _ = file.Close() }() // only read
+	end.Cut = max(0, size-mostLog)
+	text, err := io.ReadAll(io.NewSectionReader(file, end.Cut, mostLog))
+	if err != nil {
+		return end, fmt.Errorf("read %s: %w", place, err)
+	}
+	if at := bytes.IndexByte(text, '\n'); end.Cut > 0 && at >= 0 { // the first line is cut
+		end.Cut += int64(at) + 1
+		text = text[at+1:]
+	}
+	end.Text = string(text)
+	return end, nil
+}
+
+// openRegular opens a file that may grow, and returns its size.
+func (s *Shelf) openRegular(place string) (*os.File, int64, error) {
+	file, err := s.root.OpenFile(place, syscall.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	about, err := file.Stat()
+	if err == nil && !about.Mode().IsRegular() {
+		err = errors.New("it is no regular file")
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, file.Close())
+	}
+	return file, about.Size(), nil
+}
+
+// Metrics returns what the trials of a run are compared in.
+func (s *Shelf) Metrics(run string) ([]lab.Metric, error) {
+	if err := s.check(run); err != nil {
+		return nil, err
+	}
+	var study struct{ Metrics []lab.Metric }
+	err := s.head(run, planFile, map[string]any{"study": &study})
+	return lab.Study{Metrics: study.Metrics}.AllMetrics(), err
+}
