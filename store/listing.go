@@ -77,8 +77,9 @@ type entry struct {
 // stamps are those of the files that the list is read from.
 type stamps [4]stamp
 
-// stamp tells one content of a file from another: Cleave replaces files, so that each has an inode of its own,
-// and who writes into a file in its place changes its times. The stamp of a file that is not there is zero.
+// stamp tells one content of a file from another: Cleave replaces files, so that each has an inode of its
+// own, and who writes into a file in its place changes its times. The stamp of a file that is not there is
+// zero.
 type stamp struct {
 	inode             uint64
 	size              int64

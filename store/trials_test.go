@@ -42,7 +42,8 @@ func TestTrialsOfARun(t *testing.T) {
 	for _, one := range trials {
 		names[one.Name] = one
 	}
-	if one := names["0002-1"]; one.Valid || one.Reason != "busy" || one.Variant != "threads" || one.Point != "s1" {
+	if one := names["0002-1"]; one.Valid || one.Reason != "busy" || one.Variant != "threads" ||
+		one.Point != "s1" {
 		t.Errorf("an attempt that does not count is %+v", one)
 	}
 	if one := names["0001"]; !one.Valid || one.Number != 1 || one.Damaged != "" {
@@ -93,7 +94,7 @@ func TestTrialsOutsideAreNotRead(t *testing.T) {
 	if found, _, err := s.Logs(runOfShelf, "0001"); err != nil || len(found) != 2 {
 		t.Errorf("logs are %+v, %v; want the two files", found, err)
 	}
-	for _, name := range []string{"", ".", "..", "../..", "0001/logs", "9", "0003"} {
+	for _, name := range []string{"", ".", "..", "../..", "0001/logs", "../trials/0001", "9", "0003"} {
 		if _, err := s.Trial(runOfShelf, name); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("trial %q: %v", name, err)
 		}

@@ -34,8 +34,7 @@ type BesideFigure struct {
 // base comes first. Spectra and courses are those at a point; empty: the first that has any.
 func VariantsBeside(a lab.Analysis, names [2]string, point string) (Beside, error) {
 	for _, name := range names {
-		known := slices.ContainsFunc(a.Variants, func(v lab.Variant) bool { return v.Name == name && v.TwinOf == "" })
-		if !known {
+		if !slices.ContainsFunc(a.Variants, func(v lab.Variant) bool { return v.Name == name && v.TwinOf == "" }) {
 			return Beside{}, fmt.Errorf("the run has no variant %q: %w", name, fs.ErrNotExist)
 		}
 	}
@@ -45,8 +44,8 @@ func VariantsBeside(a lab.Analysis, names [2]string, point string) (Beside, erro
 	if comparesPair(a, names[1], names[0]) {
 		names[0], names[1] = names[1], names[0]
 	}
-	b := Beside{Names: names, Note: "The study does not compare these two variants. Their ratios pair the trials " +
-		"of each block. There are no verdicts."}
+	b := Beside{Names: names, Note: "The study does not compare these two variants. Their ratios pair " +
+		"the trials of each block. There are no verdicts."}
 	if comparesPair(a, names[0], names[1]) {
 		b.Note = "Ratios and verdicts are those of the report."
 	}
@@ -111,8 +110,8 @@ func besideFigure(a lab.Analysis, m lab.Metric, point string, names [2]string, r
 	return f
 }
 
-// ratioByBlock returns the ratio of two results over the blocks in which both have values above 0; nil: there is
-// none.
+// ratioByBlock returns the ratio of two results over the blocks in which both have values above 0; nil: there
+// is none.
 func ratioByBlock(over, under lab.Result, confidence float64) *lab.Ratio {
 	var up, down []float64
 	for i, block := range over.Blocks[:min(len(over.Blocks), len(over.Values))] {
@@ -161,8 +160,8 @@ func drawnBeside(a lab.Analysis, names [2]string, point string) lab.Analysis {
 	return drawn
 }
 
-// TrialsBeside returns two trials side by side, under names of their own. Metrics are those of the first one's
-// run: ratios of single trials have no intervals.
+// TrialsBeside returns two trials side by side, under names of their own. Metrics are those of the first
+// one's run: ratios of single trials have no intervals.
 func TrialsBeside(trials [2]lab.Trial, names [2]string, metrics []lab.Metric) Beside {
 	b := Beside{Names: names, Note: "One trial each: the ratios have no intervals, and there are no verdicts."}
 	values := [2]map[string]float64{trials[0].Values(), trials[1].Values()}
@@ -182,7 +181,8 @@ func TrialsBeside(trials [2]lab.Trial, names [2]string, metrics []lab.Metric) Be
 		b.Figures = append(b.Figures, f)
 	}
 	const point = "trial"
-	b.Drawn = lab.Analysis{Baseline: names[0], Points: []lab.Point{{Name: point}}, Audit: map[string]lab.AuditSum{}}
+	b.Drawn = lab.Analysis{Baseline: names[0], Points: []lab.Point{{Name: point}},
+		Audit: map[string]lab.AuditSum{}}
 	for i, t := range trials {
 		b.Drawn.Variants = append(b.Drawn.Variants, lab.Variant{Name: names[i]})
 		for _, quantity := range []string{lab.ResponseTime, lab.CompletionTime, lab.ServiceTime, lab.Staleness} {

@@ -62,7 +62,8 @@ func TestVariantsThatARunDoesNotCompareHaveRatiosByBlock(t *testing.T) {
 		t.Errorf("there and back are %g", product)
 	}
 	a.Trials.Spared = 1
-	if b, f := figureOf(t, a, "sync", "async"); f.Ratio.Low != nil || !strings.Contains(b.Note, "without intervals") {
+	if b, f := figureOf(t, a, "sync", "async"); f.Ratio.Low != nil ||
+		!strings.Contains(b.Note, "without intervals") {
 		t.Errorf("of a run that ended early: %+v, %q", f.Ratio, b.Note)
 	}
 	for _, names := range [][2]string{{"sync", "none"}, {"sync", "monolith.twin"}} {
@@ -108,7 +109,8 @@ func TestTwoTrialsHaveNoIntervals(t *testing.T) {
 		}
 		return trial
 	}
-	b := TrialsBeside([2]lab.Trial{played(2, 3), played(3, 2*mostPoints+1)}, [2]string{"A", "B"}, lab.JobMetrics())
+	b := TrialsBeside([2]lab.Trial{played(2, 3), played(3, 2*mostPoints+1)}, [2]string{"A", "B"},
+		lab.JobMetrics())
 	at := slices.IndexFunc(b.Figures, func(f BesideFigure) bool { return f.Metric.Name == "elapsed" })
 	if f := b.Figures[at]; f.Ratio.Ratio != 1.5 || f.Ratio.Low != nil || f.Verdict != "" {
 		t.Errorf("elapsed times are %+v", f)

@@ -54,8 +54,8 @@ func (s *Server) variants(w http.ResponseWriter, r *http.Request) {
 		"Beside": shown})
 }
 
-// written returns the name that a page writes as a text, or the text where there is none: pages hold no control
-// characters of names, not even in their forms.
+// written returns the name that a page writes as a text, or the text where there is none: pages hold no
+// control characters of names, not even in their forms.
 func written(names []string, text string) string {
 	if at := slices.IndexFunc(names, func(name string) bool { return plain.Text(name) == text }); at >= 0 {
 		return names[at]
@@ -135,8 +135,8 @@ func (s *Server) beside(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	b := analysis.TrialsBeside([2]lab.Trial{both[0].Trial, both[1].Trial}, [2]string{both[0].Label, both[1].Label},
-		metrics)
+	b := analysis.TrialsBeside([2]lab.Trial{both[0].Trial, both[1].Trial},
+		[2]string{both[0].Label, both[1].Label}, metrics)
 	shown, err := newBeside(b)
 	if err != nil {
 		refuse(w, err)
@@ -231,7 +231,7 @@ func newBeside(b analysis.Beside) (shown besides, err error) {
 	return shown, err
 }
 
-// besideBars returns the ratios at the point that is drawn, or at the first that has any; nil: there are none.
+// besideBars returns the ratios at the point that is drawn, or at the first that has any; nil: none has.
 func besideBars(b analysis.Beside) *lab.Headline {
 	point := b.Drawn.Points[0].Name
 	h := lab.Headline{Baseline: b.Names[0]}
@@ -287,7 +287,8 @@ func coursePlots(b analysis.Beside) []besidePlot {
 			func(c lab.TrialCourse) []float64 { return known(c.P99) }},
 		{"rate", "Right answers per second", "1/s", func(c lab.TrialCourse) []float64 { return c.Rate }},
 		{"cores", "CPU of the system, in cores", "1", func(c lab.TrialCourse) []float64 { return used(c).Cores }},
-		{"memory", "Memory of the system", "B", func(c lab.TrialCourse) []float64 { return floats(used(c).Memory) }},
+		{"memory", "Memory of the system", "B",
+			func(c lab.TrialCourse) []float64 { return floats(used(c).Memory) }},
 	} {
 		var each [2][]float64
 		for _, c := range b.Drawn.Courses {
@@ -342,7 +343,8 @@ func floats(whole []int64) []float64 {
 
 // tone returns the class of a cell with a verdict.
 func tone(verdict lab.ComparisonVerdict) string {
-	return map[lab.ComparisonVerdict]string{lab.Faster: "good", lab.Slower: "bad", lab.Equivalent: "muted"}[verdict]
+	tones := map[lab.ComparisonVerdict]string{lab.Faster: "good", lab.Slower: "bad", lab.Equivalent: "muted"}
+	return tones[verdict]
 }
 
 // estimate writes an estimate of a metric with its interval.

@@ -65,7 +65,8 @@ func loadedFolder(t *testing.T, change func(*lab.Analysis, []lab.Trial)) string 
 		}
 	}
 	var document bytes.Buffer
-	if err := errors.Join(report.JSON(&document, a), folder.Write(store.AnalysisFile, document.Bytes())); err != nil {
+	err = report.JSON(&document, a)
+	if err := errors.Join(err, folder.Write(store.AnalysisFile, document.Bytes())); err != nil {
 		t.Fatal(err)
 	}
 	return root
@@ -84,7 +85,8 @@ func loadedTrial(number int, variant string, valid bool) lab.Trial {
 		Spectra: map[string][]lab.Quantile{lab.ResponseTime: {{Share: 0.5, Value: 0.002 * slow},
 			{Share: 0.99, Value: 0.02 * slow}, {Share: 0.999, Value: 0.04 * slow}}},
 		Course: []lab.Slice{{End: 1, OK: 80, Median: at(0.002), P99: at(0.02)},
-			{End: 2, OK: 78, Median: at(0.003 * slow), P99: at(0.03)}, {End: 3, OK: 82, Median: at(0.002), P99: at(0.02)}}}
+			{End: 2, OK: 78, Median: at(0.003 * slow), P99: at(0.03)},
+			{End: 3, OK: 82, Median: at(0.002), P99: at(0.02)}}}
 }
 
 func besideOf(trials ...string) string { return "/beside?" + url.Values{"trial": trials}.Encode() }
@@ -129,8 +131,9 @@ func TestTwoTrialsAreShownWithTheirLogs(t *testing.T) {
 	_, first, _ := strings.Cut(page, `data-beside="`)
 	first, _, _ = strings.Cut(first, `"`)
 	var drawn lab.Analysis
-	if err := json.Unmarshal([]byte(html.UnescapeString(first)), &drawn); err != nil || len(drawn.Courses) != 2 ||
-		!slices.Equal(drawn.Courses[1].Rate, []float64{80, 78, 82}) || len(drawn.Spectra) != 2 {
+	err := json.Unmarshal([]byte(html.UnescapeString(first)), &drawn)
+	if err != nil || len(drawn.Courses) != 2 || len(drawn.Spectra) != 2 ||
+		!slices.Equal(drawn.Courses[1].Rate, []float64{80, 78, 82}) {
 		t.Errorf("drawn is %+v, %v", drawn, err)
 	}
 	for path, want := range map[string]int{besideOf(loadedRun + "/0001"): 422, "/trials": 422,
@@ -161,7 +164,8 @@ func hostileTrials(t *testing.T) string {
 		}
 	})
 	logs := filepath.Join(root, filepath.FromSlash(loadedRun), "trials", "0001", "logs")
-	if err := errors.Join(os.WriteFile(filepath.Join(logs, "<img src=x onerror=alert(1)>.log"), []byte(venom), 0o600),
+	evil := filepath.Join(logs, "<img src=x onerror=alert(1)>.log")
+	if err := errors.Join(os.WriteFile(evil, []byte(venom), 0o600),
 		os.Symlink("/etc/passwd", filepath.Join(logs, "a.log"))); err != nil {
 		t.Fatal(err)
 	}
@@ -202,9 +206,9 @@ func testTrials(t *testing.T, ctx context.Context) {
 	p.Run(chromedp.Click(`a[href^="/trials"]`), chromedp.WaitReady("#trials"), chromedp.WaitReady(".filter input"))
 	p.Shot("serve-trials")
 	checkPage(t, p)
-	p.Run(chromedp.Focus("#trials tbody tr:nth-child(1) input"), chromedp.KeyEvent(" "), chromedp.KeyEvent(kb.Tab),
-		chromedp.KeyEvent(" "), chromedp.KeyEvent(kb.Enter), chromedp.WaitReady("[data-plot=spectrum] svg"),
-		chromedp.WaitReady("[data-plot=course] svg"))
+	p.Run(chromedp.Focus("#trials tbody tr:nth-child(1) input"), chromedp.KeyEvent(" "),
+		chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(" "), chromedp.KeyEvent(kb.Enter),
+		chromedp.WaitReady("[data-plot=spectrum] svg"), chromedp.WaitReady("[data-plot=course] svg"))
 	p.Shot("serve-trial-narrow-dark")
 	if text := browsertest.Ask[string](p, `document.querySelector(".logs").textContent`); !strings.Contains(text,
 		"answers monolith") || !strings.Contains(text, "answers sync") {
@@ -220,14 +224,15 @@ func testTrials(t *testing.T, ctx context.Context) {
 	p.Shot("serve-trial")
 }
 
-// checkPage looks for fields without a label, drawings without words, and at the width of a narrow, dark page.
+// checkPage looks for fields and drawings without a label, and at the width of a narrow, dark page.
 func checkPage(t *testing.T, p *browsertest.Tab) {
 	t.Helper()
 	if n := browsertest.Ask[int](p, `[...document.querySelectorAll("input, select, textarea, pre, svg[role=img]")]`+
 		`.filter(e => !e.getAttribute("aria-label") && !e.closest("label")).length`); n != 0 {
 		t.Errorf("%d fields or drawings have no label", n)
 	}
-	p.Run(browsertest.Size(400, 900), browsertest.Prefer("dark"), chromedp.Reload(), chromedp.WaitReady("main table"))
+	p.Run(browsertest.Size(400, 900), browsertest.Prefer("dark"), chromedp.Reload(),
+		chromedp.WaitReady("main table"))
 	if wide := browsertest.Ask[int64](p, "document.documentElement.scrollWidth"); wide > 400 {
 		t.Errorf("the page is %d wide at a width of 400", wide)
 	}
