@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/stats"
@@ -27,7 +28,7 @@ type BesideFigure struct {
 	Each    [2]*lab.Estimate // nil: not measured
 	Ratio   *lab.Ratio       // second / first; nil: there is none
 	Verdict lab.ComparisonVerdict
-	Words   string // the verdict in words, or why there is none
+	Words   string // the verdict in words, or why something is missing
 }
 
 // VariantsBeside returns two variants of a run side by side. Where the run compares them, the one that is the
@@ -166,13 +167,16 @@ func TrialsBeside(trials [2]lab.Trial, names [2]string, metrics []lab.Metric) Be
 	b := Beside{Names: names, Note: "One trial each: the ratios have no intervals, and there are no verdicts."}
 	values := [2]map[string]float64{trials[0].Values(), trials[1].Values()}
 	for _, m := range metrics {
-		f := BesideFigure{Metric: m}
+		f, reasons := BesideFigure{Metric: m}, []string(nil)
 		for i := range trials {
 			if value, measured := values[i][m.Name]; measured {
 				f.Each[i] = &lab.Estimate{Value: value}
+			} else if why := trials[i].Unmeasured[m.Name]; why != "" {
+				reasons = append(reasons, names[i]+": "+why)
 			}
 		}
-		if f.Each[0] == nil && f.Each[1] == nil {
+		f.Words = strings.Join(reasons, "; ")
+		if f.Each[0] == nil && f.Each[1] == nil && f.Words == "" {
 			continue
 		}
 		if f.Each[0] != nil && f.Each[1] != nil && f.Each[0].Value > 0 && f.Each[1].Value > 0 {

@@ -109,24 +109,27 @@ func TestTwoTrialsHaveNoIntervals(t *testing.T) {
 		}
 		return trial
 	}
-	b := TrialsBeside([2]lab.Trial{played(2, 3), played(3, 2*mostPoints+1)}, [2]string{"A", "B"},
+	short, long := played(2, 3), played(3, 2*mostPoints+1)
+	long.Unmeasured = map[string]string{"cpu": "too short"}
+	b := TrialsBeside([2]lab.Trial{short, long}, [2]string{"A", "B"},
 		lab.JobMetrics())
 	at := slices.IndexFunc(b.Figures, func(f BesideFigure) bool { return f.Metric.Name == "elapsed" })
 	if f := b.Figures[at]; f.Ratio.Ratio != 1.5 || f.Ratio.Low != nil || f.Verdict != "" {
 		t.Errorf("elapsed times are %+v", f)
 	}
-	if slices.ContainsFunc(b.Figures, func(f BesideFigure) bool { return f.Metric.Name == "cpu" }) {
-		t.Error("what was not measured has a figure")
+	at = slices.IndexFunc(b.Figures, func(f BesideFigure) bool { return f.Metric.Name == "cpu" })
+	if f := b.Figures[at]; f.Each != [2]*lab.Estimate{} || f.Ratio != nil || f.Words != "B: too short" {
+		t.Errorf("what was not measured is %+v", f)
 	}
 	if len(b.Drawn.Courses) != 2 {
 		t.Fatalf("%d courses are drawn", len(b.Drawn.Courses))
 	}
-	short, long := b.Drawn.Courses[0], b.Drawn.Courses[1]
-	if len(short.End) != 3 || short.Variant != "A" || short.Rate[2] != 10 {
-		t.Errorf("a short course is %+v", short)
+	brief, thin := b.Drawn.Courses[0], b.Drawn.Courses[1]
+	if len(brief.End) != 3 || brief.Variant != "A" || brief.Rate[2] != 10 {
+		t.Errorf("a short course is %+v", brief)
 	}
-	if n := len(long.End); n > mostPoints || len(long.Rate) != n || len(long.P99) != n || long.End[0] != 3 ||
-		*long.Median[0] != 2 || long.P99[0] != nil || long.Rate[0] != 10 || long.End[n-1] != 2*mostPoints+1 {
-		t.Errorf("a long course has %d points, the first ends at %g", n, long.End[0])
+	if n := len(thin.End); n > mostPoints || len(thin.Rate) != n || len(thin.P99) != n || thin.End[0] != 3 ||
+		*thin.Median[0] != 2 || thin.P99[0] != nil || thin.Rate[0] != 10 || thin.End[n-1] != 2*mostPoints+1 {
+		t.Errorf("a long course has %d points, the first ends at %g", n, thin.End[0])
 	}
 }
