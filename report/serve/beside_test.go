@@ -148,6 +148,32 @@ func TestTwoTrialsAreShownWithTheirLogs(t *testing.T) {
 	}
 }
 
+func TestTrialsOfTwoRuns(t *testing.T) {
+	root := loadedFolder(t, nil)
+	again := loadedRun + "-2"
+	first := filepath.Join(root, filepath.FromSlash(loadedRun))
+	if err := os.CopyFS(filepath.Join(root, filepath.FromSlash(again)), os.DirFS(first)); err != nil {
+		t.Fatal(err)
+	}
+	_, at := begun(t, root, false)
+	list := get(t, at+"/trials?run="+loadedRun+"&run="+again, 200)
+	if strings.Count(list, `name="trial"`) != 6 || !strings.Contains(list, `value="`+again+`/0001"`) {
+		t.Errorf("the trials of two runs are %s", list)
+	}
+	page := get(t, at+besideOf(loadedRun+"/0001", again+"/0001"), 200)
+	for _, want := range []string{"A: trial 1, monolith", "B: trial 1, monolith", `href="/run/` + again, "1.00x"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q: %s", want, page)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(first, "trials")); err != nil {
+		t.Fatal(err)
+	}
+	if list := get(t, at+"/trials?run="+loadedRun, 200); !strings.Contains(list, "has no trial yet") {
+		t.Errorf("without trials: %s", list)
+	}
+}
+
 // hostileTrials is a run whose trials and variants are from a stranger.
 func hostileTrials(t *testing.T) string {
 	root := loadedFolder(t, func(a *lab.Analysis, trials []lab.Trial) {
