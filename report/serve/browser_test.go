@@ -63,6 +63,9 @@ func testList(t *testing.T, ctx context.Context) {
 	if n := browsertest.Ask[int](p, shown); n != 3 {
 		t.Errorf("without a filter %d runs are shown", n)
 	}
+	if n := browsertest.Ask[int](p, `document.querySelectorAll(".filter select").length`); n != 3 {
+		t.Errorf("the list is filtered by %d columns, want study, state and tag", n)
+	}
 	if n := browsertest.Ask[int](p, `[...document.querySelectorAll("input, select, textarea")].filter(e => `+
 		`!e.getAttribute("aria-label") && !e.closest("label")).length`); n != 0 {
 		t.Errorf("%d fields have no label", n)

@@ -3,13 +3,17 @@ import { drawBeside } from "./beside";
 import { addFilter } from "./filter";
 import { follow } from "./live";
 
-const COLUMNS = ["study", "state", "tags", "metric", "run", "variant", "point"];
-
 /** Puts the filter over the list of runs, draws headlines, and follows the run that the page is about. */
 function start(page: Document): void {
   for (const place of page.querySelectorAll<HTMLElement>("[data-filter]")) {
     const table = page.getElementById(place.dataset["filter"] ?? "")?.querySelector("table");
-    if (table) addFilter(place, table, COLUMNS, Number(place.dataset["most"] ?? Infinity));
+    if (table)
+      addFilter(
+        place,
+        table,
+        (place.dataset["columns"] ?? "").split(","),
+        Number(place.dataset["most"] ?? Infinity),
+      );
   }
   for (const place of page.querySelectorAll<HTMLElement>("[data-bars]")) {
     drawBars(place, place.dataset["bars"] ?? "");
